@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import epochs
@@ -119,20 +120,29 @@ class Bench:
     def write_whole(self) -> None:
         for size, chunks in LARGE.items():
             key = f"written-{size[:2].strip()}"
-            table = Table(f"Write {self.cube.nbytes >> 20} MiB of float32, chunks of {size}", "MB/s",
-                          lambda s: self.cube.nbytes / s / 1e6)
+            what = f"Write {self.cube.nbytes >> 20} MiB of float32, chunks of {size}"
+            tables = [Table(what + end, "MB/s", lambda s: self.cube.nbytes / s / 1e6)
+                      for end in (", as each library leaves it", ", and have them on the disk")]
             able = self.made(key, self.cube, chunks)
             opened = {side.name: side.open(key, write=True) for side in able}
-            for turn in range(self.rounds):
+
+            def written(side: libraries.Side, data: Any, flush: bool) -> None:
+                side.write(opened[side.name], data)
+                if flush:
+                    side.flush(key)
+
+            for turn in range(2 * self.rounds):
                 # Values that were never there: chunks that are stored already would be written no more.
                 data = self.cube * np.float32(2.0 ** (turn + 1))
-                take_turns(table, {s.name: lambda s=s: s.write(opened[s.name], data) for s in able}, 1)
+                work = {s.name: partial(written, s, data, turn % 2 > 0) for s in able}
+                take_turns(tables[turn % 2], work, 1)
             for side in able:
                 side.close(opened[side.name])
                 again = side.open(key)
                 expect(side.name, side.all(again), data)
                 side.close(again)
-            table.show()
+            for table in tables:
+                table.show()
 
     def slices(self) -> None:
         count = 20 if self.options.quick else 300

@@ -60,6 +60,14 @@ class Side:
     def write(self, opened: Any, data: Any) -> None:
         opened[...] = data
 
+    def flush(self, key: str) -> None:
+        """What was written to the disk: each file of the array, and the folders that name them."""
+        for folder, _, names in os.walk(self.path(key)):
+            for path in [*(os.path.join(folder, name) for name in names), folder]:
+                file = os.open(path, os.O_RDONLY)
+                os.fsync(file)
+                os.close(file)
+
 
 class Zarr(Side):
     """zarr-python over some store, with some pipeline: an array keeps the one that it was opened with."""
@@ -99,6 +107,9 @@ class ZarrOurStore(Zarr):
     name = "zarr-python, our store"
     needs = "zarr", "breccia.zarr"
 
+    def flush(self, key: str) -> None:
+        pass  # each change is durable
+
     def store(self, key: str, write: bool) -> Any:
         import breccia.zarr
 
@@ -135,6 +146,9 @@ class Ours(Side):
     def write(self, opened: Any, data: Any) -> None:
         with opened.session("main", message="written") as s:
             s["a"][...] = data
+
+    def flush(self, key: str) -> None:
+        pass  # a commit is durable
 
 
 class TensorStore(Side):
@@ -238,6 +252,26 @@ class H5py(Side):
     def write(self, opened: Any, data: Any) -> None:
         opened[...] = data
         opened.file.flush()
+
+    def flush(self, key: str) -> None:
+        file = os.open(self.path(key) + ".h5", os.O_RDONLY)
+        os.fsync(file)
+        os.close(file)
+
+
+class Mapped(Side):
+    """A NumPy file that is mapped into memory: no chunks, no codec, no versions."""
+
+    name = "NumPy, memory-mapped"
+
+    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
+        np.save(self.path(key) + ".npy", data)
+
+    def open(self, key: str, write: bool = False) -> Any:
+        return np.load(self.path(key) + ".npy", mmap_mode="r+" if write else "r")
+
+    def rows(self, opened: Any, rows: Any) -> Any:
+        return opened[rows]
 
 
 class CCall(Ours):

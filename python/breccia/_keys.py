@@ -75,8 +75,12 @@ def write(native: Native, changes: Sequence[tuple[str, Any]]) -> None:
     """Sets keys to the bytes of arrays, or deletes them (None), in one transaction."""
     names = [text(key) for key, _ in changes]
     data = [ffi.NULL if value is None else ffi.from_buffer(value) for _, value in changes]
-    native.call(lib.brc_key_set_many, ffi.new("char *[]", names), ffi.new("void *[]", data),
+    native.call(lib.brc_key_set_many, native.session, ffi.new("char *[]", names), ffi.new("void *[]", data),
                 [0 if value is None else value.nbytes for _, value in changes], len(changes))
+
+
+def delete_under(native: Native, prefix: str) -> None:
+    native.call(lib.brc_key_delete_prefix, native.session, name(prefix))
 
 
 def split(url: str, rev: str | None = None) -> tuple[str, str, str]:

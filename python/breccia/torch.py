@@ -1,109 +1,119 @@
 """Arrays as training data: PyTorch's two kinds of data set, over one committed version of a file.
 
-Several arrays of one group, as long as each other along their first axis, are one set of samples: row i of each
-is sample i. `Dataset` gives any sample; `IterableDataset` gives shuffled epochs and decodes each chunk once for
-each. `dataset.version` is the id of the commit that is shown, whatever happens to the branch meanwhile:
-`print("trained on", dataset.version)` is all that it takes to name what a run has seen.
-
-Both pickle without their handles and work in forked and spawned workers, where each opens the file by itself.
+Row i of each array is sample i. `print("trained on", data.version)` names the commit, whatever happens to the
+branch. Data sets pickle, and each worker, forked or spawned, opens the file by itself.
 """
 from __future__ import annotations
 
 import importlib
-import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from ._order import Order
-from ._rows import Names, Rows
+from ._breccia import ffi, lib
+from ._native import sized
+from .array import Array
+from .repository import Repository
 
 try:
     torch: Any = importlib.import_module("torch")
 except ModuleNotFoundError as missing:
-    if missing.name != "torch":
-        raise
-    raise ModuleNotFoundError("breccia.torch needs PyTorch, which is not installed here: pip install torch",
-                              name="torch") from None
+    if missing.name == "torch":
+        missing.msg = "breccia.torch needs PyTorch, which is not installed here: pip install torch"
+    raise
 
+Names = str | Sequence[str] | Mapping[str, str]
 # Zarr's names of the types that a tensor can have, which are torch's names too.
-TYPES = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 "
-                  "complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split())
+TYPES = frozenset("""bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64
+    complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu""".split())
+in_worker = torch.utils.data.get_worker_info  # what it says of this worker; None: this is none
 
 
 class _Set:
     """What both kinds have in common."""
 
-    def __init__(self, source: Any, arrays: Names, *, rev: str = "main", group: str = "", rows: slice | None = None,
-                 transform: Callable[[Any], Any] | None = None, pin_memory: bool = False, threads: int = 0) -> None:
-        self._rows = Rows(source, arrays, rev, group, rows, threads, one_thread=_is_worker)
-        for field in self._rows.fields:
-            kind = getattr(torch, field.dtype, None) if field.dtype in TYPES else None
-            if kind is None:
-                raise TypeError(f"{field.path} has elements of type {field.dtype}, which no tensor can hold: "
+    def __init__(self, source: Any, arrays: Names, *, rev: str = "main", group: str = "",
+                 rows: slice | None = None, transform: Callable[[Any], Any] | None = None,
+                 pin_memory: bool = False, threads: int = 0) -> None:
+        self._path, self._threads = os.path.abspath(os.fspath(getattr(source, "path", source))), threads
+        self._names, self.transform, self.pin_memory = arrays, transform, pin_memory
+        some = [arrays] if isinstance(arrays, str) else arrays
+        paths = some.values() if isinstance(some, Mapping) else some
+        self._paths = [f"{group.strip('/')}/{path.strip('/')}".strip("/") for path in paths]
+        self._open: tuple[int, list[Array]] | None = None
+        self.version = Repository(self._path, threads=1).resolve(rev)
+        for a in self._arrays():
+            if a.data_type not in TYPES or not hasattr(torch, a.data_type):
+                raise TypeError(f"{a.path} has elements of type {a.data_type}, which no tensor can hold: "
                                 "leave it out, or store numbers")
-        self.transform, self.pin_memory = transform, pin_memory
+        lengths = [a.shape[0] if a.ndim else "no axis" for a in self._arrays()]
+        if len(set(lengths)) != 1 or "no axis" in lengths:
+            said = ", ".join(f"{path} has {n}" for path, n in zip(self._paths, lengths))
+            raise ValueError(f"samples are rows of arrays of one length: {said or 'no array was named'}")
+        first, stop, step = (rows or slice(None)).indices(len(self._arrays()[0]))
+        if step != 1:
+            raise ValueError(f"rows with a step of {step} are not taken: give a slice without one")
+        self._rows = range(first, max(first, stop))
 
-    @property
-    def version(self) -> str:
-        """The id of the commit that is shown."""
-        return self._rows.version
+    def _arrays(self) -> list[Array]:
+        """The arrays, opened in this process: in a worker with one thread."""
+        if self._open is None or self._open[0] != os.getpid():
+            view = Repository(self._path, threads=1 if in_worker() else self._threads).view(self.version)
+            self._open = os.getpid(), [Array(view, path) for path in self._paths]
+        return self._open[1]
 
     def close(self) -> None:
         """Closes the file here. It is opened again where it is needed."""
-        self._rows.close()
+        self._open = None
 
-    def _new(self, count: int) -> list[Any]:
-        """Memory for so many samples, a tensor of bytes (count, bytes of a sample) for each array: where the main
-        process can see it, or the device."""
-        made = []
-        for field in self._rows.fields:
-            size = count * field.nbytes
-            if _is_worker() and size > 0:
-                flat = torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage._new_shared(size))
-            else:
-                pinned = self.pin_memory and size > 0 and torch.cuda.is_available()
-                flat = torch.empty(size, dtype=torch.uint8, pin_memory=pinned)
-            made.append(flat.view(count, field.nbytes))
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_open": None}
+
+    def _take(self, rows: Any, left: Sequence[Any] = ()) -> list[Any]:
+        """A tensor for each array: what is left of another, and behind it these rows. Each chunk is decoded
+        once, into pinned memory if that was asked for and can be."""
+        pinned = self.pin_memory and torch.cuda.is_available() and not in_worker()
+        n, made = len(left[0]) if left else 0, []
+        for i, array in enumerate(self._arrays()):
+            shape, dtype = (n + len(rows), *array.shape[1:]), getattr(torch, array.data_type)
+            made.append(torch.empty(shape, dtype=dtype, pin_memory=pinned))
+            if n:
+                made[i][:n] = left[i]
+            new = made[i][n:]
+            if new.nbytes:
+                at = sized("brc_at", ndim=new.ndim, count=list(new.shape), step=[1] * new.ndim)
+                at.index[0] = ffi.from_buffer("int64_t[]", rows)
+                buffer = sized("brc_buffer", data=ffi.cast("void *", new.data_ptr()), len=new.nbytes)
+                with array.session._sessions.at_work() as native:
+                    native.handle.call(lib.brc_array_take, native.array(array.path), at, buffer)
         return made
 
-    def _typed(self, raw: Sequence[Any]) -> list[Any]:
-        """The same memory as tensors (samples, *shape of a sample) of the arrays' types."""
-        return [one.view(-1).view(getattr(torch, f.dtype)).view(one.shape[0], *f.shape)
-                for one, f in zip(raw, self._rows.fields)]
-
-    def _packed(self, tensors: Sequence[Any]) -> Any:
-        """As the caller named the arrays: one tensor, a tuple or a dictionary."""
-        names = self._rows.names
-        if isinstance(names, str):
-            return tensors[0]
-        return dict(zip(names, tensors)) if isinstance(names, Mapping) else tuple(tensors)
-
     def _out(self, tensors: Sequence[Any]) -> Any:
-        packed = self._packed(tensors)
+        """As the caller named the arrays: one tensor, a tuple or a dictionary; then transformed."""
+        named = dict(zip(self._names, tensors)) if isinstance(self._names, Mapping) else tuple(tensors)
+        packed = tensors[0] if isinstance(self._names, str) else named
         return packed if self.transform is None else self.transform(packed)
 
     def __repr__(self) -> str:
-        paths = ", ".join(f.path for f in self._rows.fields)
-        return f"<breccia.torch.{type(self).__name__}: {len(self._rows)} rows of {paths} at {self.version}>"
+        what = f"{len(self._rows)} rows of {', '.join(self._paths)} at {self.version}"
+        return f"<breccia.torch.{type(self).__name__}: {what}>"
 
 
 class Dataset(_Set, torch.utils.data.Dataset):  # type: ignore[misc]
     """Any sample by its number, and a whole batch in one call: for samplers of your own, and small chunks.
 
-    source: the file's path, or a Repository. arrays: a path (samples are tensors), a sequence of paths (tuples), or
-    a mapping of names to paths (dictionaries); paths are within `group`. rev: a branch, a tag or a commit; of a
-    branch its last commit counts, not what is uncommitted. rows: `slice(0, 8000)` leaves out the others.
-    transform: called with each sample. pin_memory: with a CUDA device and without workers, samples are decoded into
-    pinned memory. threads: that decode, in a process without workers; 0: one per core.
+    source: the file's path, or a Repository. arrays: a path (samples are tensors), a sequence of paths
+    (tuples) or a mapping of names to paths (dictionaries), within `group`. rev: a branch, of which the last
+    commit counts, a tag or a commit. rows: `slice(0, 8000)` leaves out the others. transform: of each sample.
+    pin_memory: samples are decoded into pinned memory, with a CUDA device and without workers. threads: of a
+    process without workers; 0: one per core. NotFoundError (a KeyError): something is not there. ValueError:
+    the arrays differ in their first axis. TypeError: no tensor can hold the elements.
 
-    A DataLoader stacks samples by copying them. With `collate_fn=breccia.torch.collate` a batch stays as it was read.
-    Random rows of an array with large chunks decode them again for each batch: IterableDataset does not.
-
-    Errors: NotFoundError (a KeyError) for what is not there; ValueError where arrays differ in their first axis;
-    TypeError for elements that no tensor can hold.
+    A DataLoader copies samples into a batch; with `collate_fn=breccia.torch.collate` it stays as it was read.
+    Random rows of large chunks decode these again for each batch: IterableDataset does not.
     """
 
     def __len__(self) -> int:
@@ -114,24 +124,17 @@ class Dataset(_Set, torch.utils.data.Dataset):  # type: ignore[misc]
 
     def __getitems__(self, indices: Sequence[int]) -> Batch:
         """The samples, in their order. They lie beside each other in memory: `.whole` is their batch."""
-        at = np.array([int(i) for i in indices], np.int64)
-        bad = at[(at < -len(self)) | (at >= len(self))]
-        if bad.size:
-            raise IndexError(f"sample {bad[0]} is not one of the {len(self)} there are")
-        at = np.where(at < 0, at + len(self), at) + self._rows.first
-        raw = self._new(len(at))
-        self._rows.read_scattered(at, [one.data_ptr() for one in raw])
-        tensors = self._typed(raw)
-        if self.transform is not None:
-            return Batch(self._out([t[i] for t in tensors]) for i in range(len(at)))
-        made = Batch(self._packed(one) for one in zip(*(t.unbind(0) for t in tensors)))
-        made.whole = self._packed(tensors)
+        for i in indices:
+            if not -len(self) <= i < len(self):
+                raise IndexError(f"sample {i} is not one of the {len(self)} there are")
+        tensors = self._take(np.array([self._rows[i] for i in indices], np.int64))
+        made = Batch(self._out(sample) for sample in zip(*(t.unbind(0) for t in tensors)))
+        made.whole = self._out(tensors) if self.transform is None else None
         return made
 
 
 class Batch(list[Any]):
     """Samples of one read. `whole`: all of them as one batch, without a copy; None after a transform."""
-
     whole: Any = None
 
 
@@ -142,23 +145,21 @@ def collate(samples: Any) -> Any:
 
 
 class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[misc]
-    """Shuffled epochs, each sample once, as ready batches: `DataLoader(dataset, batch_size=None, num_workers=4)`.
+    """Shuffled epochs as ready batches, each sample once: `DataLoader(data, batch_size=None, num_workers=4)`.
 
-    Blocks, which are the rows of one chunk, come in random order; so many of them as have `window` samples are
-    decoded together, and their samples shuffled. The order is a function of `seed`, the epoch (`set_epoch`) and the
-    arguments, and the same for any number of workers. A sample comes less than `window` places from where its block
-    begins to. Two windows of decoded samples are in memory, one of them being read ahead.
+    Blocks, the rows of one chunk each, come in random order; as many as have `window` samples are decoded
+    together and these shuffled: a sample comes less than `window` places from where its block begins to. The
+    order depends on the arguments and the epoch, not on workers. Two windows are in memory, one of them read
+    ahead; without workers, batches are views of them.
 
-    Batches go to ranks and workers in turn. So that no two of them decode the same chunk, a window consists of
-    `lanes`, and a batch has samples of one: chunks are decoded once where ranks times workers divide `lanes`.
-    With one lane, batches are mixed best. Epochs are of equal length on all ranks with `drop_last`; without it some
-    have one batch more, and each sample comes exactly once.
+    Batches go to ranks and workers in turn. So that each has its own chunks to decode, blocks are dealt to
+    `lanes` with a part of the window each, and a batch has samples of one: where ranks times workers divide
+    `lanes`, chunks are decoded once, but for the few of the last batches. One lane mixes batches best.
 
-    source, arrays, rev, group, rows, pin_memory, threads: as of Dataset. transform: called with each batch, in the
-    worker. batch_size: None gives single samples; then the order is the same for any number of workers only if
-    the DataLoader makes no batches of its own. window: in samples, at least one block; None: 64 MiB, or 16 blocks
-    if that is more. lanes: None: up to 8, of 16 blocks and more. shuffle: False gives the rows in their order.
-    rank, world_size: None: those of torch.distributed, where it has been initialised.
+    source, arrays, rev, group, rows, pin_memory, threads: as of Dataset. transform: of batches. batch_size:
+    None gives single samples. window: in samples; None: 64 MiB, or 16 blocks if these are more. lanes: None:
+    up to 8, where each has windows of 16 blocks. shuffle: False keeps the order of rows. drop_last: as many
+    batches for all ranks; else some have one more. rank, world_size: None: torch.distributed's, if there.
     """
 
     def __init__(self, source: Any, arrays: Names, *, batch_size: int | None = None, rev: str = "main",
@@ -166,133 +167,134 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
                  shuffle: bool = True, seed: int = 0, window: int | None = None, lanes: int | None = None,
                  drop_last: bool = False, rank: int | None = None, world_size: int | None = None,
                  pin_memory: bool = False, threads: int = 0) -> None:
-        super().__init__(source, arrays, rev=rev, group=group, rows=rows, transform=transform, pin_memory=pin_memory,
-                         threads=threads)
-        self.rank, self.world_size = _rank(rank, world_size)
-        self.drop_last, self.batch_size = drop_last, batch_size
-        self._order = Order(self._rows, shuffle=shuffle, seed=seed, window=window, lanes=lanes, batch=batch_size)
-        # The epoch and the batch to begin with: workers that stay see what set_epoch() changes.
-        self._place = torch.zeros(2, dtype=torch.int64).share_memory_()
-        # The same of a worker that was told by itself, and the batch with which workers began to take turns.
-        self._own: tuple[int, int, int] | None = None
-        # Of the iteration here: its epoch, that batch, and the one that comes next.
-        self._epoch, self._begin = 0, 0
-        self._next: int | None = None
+        super().__init__(source, arrays, rev=rev, group=group, rows=rows, transform=transform,
+                         pin_memory=pin_memory, threads=threads)
+        dist = torch.distributed
+        several = dist.is_available() and dist.is_initialized()
+        self.rank = rank if rank is not None else dist.get_rank() if several else 0
+        self.world_size = world_size if world_size is not None else dist.get_world_size() if several else 1
+        if not 0 <= self.rank < self.world_size:
+            raise ValueError(f"rank {self.rank} is not one of the {self.world_size} ranks, counted from 0")
+        for name, n in ("window", window), ("lanes", lanes), ("batch_size", batch_size), ("seed", seed + 1):
+            if n is not None and n < 1:
+                raise ValueError(f"{name} is {n - (name == 'seed')}, which is too small")
+        self.shuffle, self.seed, self.batch_size, self.drop_last = shuffle, seed, batch_size, drop_last
+        sizes = [t.stride(0) * t.itemsize for t in self._take(())]
+        largest = self._arrays()[sizes.index(max(sizes))]
+        block, size = max(1, min(largest.chunks[0], len(largest))), batch_size or 1
+        blocks = -(-self._rows.stop // block) - self._rows.start // block
+        most = window or max(16 * block, (64 << 20) // max(1, sum(sizes)))
 
-    @property
-    def window(self) -> int:
-        """How many samples are shuffled together, at most."""
-        return self._order.window
+        def each(n: int) -> int:  # in several lanes a batch may begin before a window, and one end behind it
+            return min((most // n - 2 * size * (n > 1)) // block, blocks // n)
+
+        self.lanes = n = lanes or next(n for n in (8, 4, 2, 1) if n == 1 or shuffle and each(n) >= 16)
+        if n > 1 and not (shuffle and each(n) > 0):
+            raise ValueError(f"{n} lanes do not fit: shuffle {n} chunks, window={n * (block + 2 * size)}")
+        self._block, self._size, self._each = block, size, max(1, each(n))
+        self.window = min(len(self._rows), n * (self._each * block + 2 * size * (n > 1)))
+        # Epoch and batch: to begin with, as workers that stay see too; to go on with here; to begin with in a
+        # worker that was told by itself.
+        self._place = torch.zeros(2, dtype=torch.int64).share_memory_()
+        self._here: tuple[int, int] | None = None
+        self._told: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         """How many batches (samples, without batch_size) an epoch has on this rank."""
-        return max(0, -(-(self._batches() - self.rank) // self.world_size))
-
-    def _batches(self) -> int:
-        """Of all ranks together."""
-        whole, rest = divmod(len(self._rows), self._order.batch)
-        if self.drop_last:
-            return whole - whole % self.world_size
-        return whole + (rest > 0)
+        whole, rest = divmod(len(self._rows), self._size)
+        more = 0 if self.drop_last else (rest > 0) - self.rank + self.world_size - 1
+        return (whole + more) // self.world_size
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that the next iteration gives, from its begin; the one that was resumed goes on where it was."""
-        if epoch != int(self._place[0]):
-            self._place[0], self._place[1], self._next, self._epoch = epoch, 0, None, epoch
+        """The epoch that the next iteration gives, from its begin; one that was resumed goes on."""
+        if epoch != self._place[0]:
+            self._place[0], self._place[1], self._here = epoch, 0, None
 
     def state_dict(self, batch: int | None = None) -> dict[str, Any]:
-        """Where the epoch is, to go on from there. batch: how many this rank has taken from its DataLoader; None:
-        how many were given in this process, which a DataLoader with workers does not tell."""
-        if batch is None:
-            batch = int(self._place[1]) if self._next is None else self._next
-        return {"version": self.version, **self._order.described,
-                "epoch": self._epoch, "batch": batch * self.world_size, "begin": self._begin}
+        """Where the epoch is, to go on from there. batch: how many this rank has taken from its DataLoader;
+        None: how many were given in this process, which a DataLoader with workers does not tell."""
+        epoch, given = self._here or self._place.tolist()
+        batch = self.world_size * (given if batch is None else batch)
+        return {"version": self.version, "rows": [self._rows.start, self._rows.stop], "shuffle": self.shuffle,
+                "seed": self.seed, "block": self._block, "window": self.window, "lanes": self.lanes,
+                "batch_size": self._size, "epoch": epoch, "batch": batch}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state, with any number of workers; also of ranks, where its batches divide among them.
+        """Goes on from a state, with any number of workers, and of ranks that its batches divide among.
         ValueError: it is of another version or order."""
-        own = self.state_dict()
-        for name in own.keys() - {"epoch", "batch", "begin"}:
-            if state[name] != own[name]:
-                raise ValueError(f"the state was taken with {name} {state[name]}, and this data set has {own[name]}: "
+        for name, own in self.state_dict().items():
+            if state[name] != own and name not in ("epoch", "batch"):
+                raise ValueError(f"the state was taken with {name} {state[name]}, and here it is {own}: "
                                  "make it with the same arguments and the version as rev")
         batch, rest = divmod(int(state["batch"]), self.world_size)
         if rest:
             raise ValueError(f"{state['batch']} batches do not divide among {self.world_size} ranks")
-        self._next, self._epoch = None, int(state["epoch"])
-        if _is_worker():
-            self._own = int(state["epoch"]), batch, int(state["begin"])
+        if in_worker():
+            self._told = int(state["epoch"]), batch
         else:
-            self._place[0], self._place[1] = int(state["epoch"]), batch
+            self._place[0], self._place[1], self._here = int(state["epoch"]), batch, None
 
     def __iter__(self) -> Iterator[Any]:
-        info = torch.utils.data.get_worker_info()
-        epoch, first, self._begin = self._own or (*self._place.tolist(), int(self._place[1]))
-        self._own, self._next, self._epoch = None, first, epoch
-        return self._run(epoch, first, *((info.id, info.num_workers) if info else (0, 1)))
+        info, (epoch, first) = in_worker(), self._place.tolist()
+        self._here, self._told = self._told or (epoch, first + (info.id if info else 0)), None
+        first, step = self._here[1] * self.world_size + self.rank, info.num_workers if info else 1
+        return self._run(self._here[0], range(first, len(self) * self.world_size, step * self.world_size))
 
-    def _run(self, epoch: int, first: int, worker: int, workers: int) -> Iterator[Any]:
-        size, begun, last = self._order.batch, dict[int, Any](), len(self._rows)
-        for start, places, scratch, numbers in self._windows(epoch, first, worker, workers):
-            for k in numbers:
-                raw = begun.pop(k, None) or self._new(min(size, last - k * size))
-                low, high = max(k * size, start), min((k + 1) * size, start + len(places))
-                for one, source in zip(raw, scratch):
-                    # torch.index_select() waits for all its threads, which takes longer than the copy.
-                    np.take(source, places[low - start:high - start], axis=0,
-                            out=one.numpy()[low - k * size:high - k * size], mode="clip")
-                if high < min((k + 1) * size, last):
-                    begun[k] = raw  # the next window has the rest
-                    continue
-                self._next = k // self.world_size + 1
-                tensors = self._typed(raw)
-                yield self._out([t[0] for t in tensors] if self.batch_size is None else tensors)
-        if not _is_worker() and int(self._place[0]) == epoch:
+    def _run(self, epoch: int, mine: range) -> Iterator[Any]:
+        """The batches of these numbers. What a worker sends are copies, and not the windows they are in."""
+        with ThreadPoolExecutor(1, "breccia-ahead") as pool:
+            lanes = [self._batches(self._windows(epoch, i, mine), pool) for i in range(self.lanes + 1)]
+            for k in mine:
+                got = next(lanes[k % self.lanes], None) or next(lanes[-1])
+                got = [t.clone() for t in got] if in_worker() else got
+                self._here = epoch, (k + mine.step) // self.world_size
+                yield self._out([t[0] for t in got] if self.batch_size is None else got)
+        if not in_worker() and self._place[0] == epoch:
             self._place[1] = 0
 
-    def _windows(self, epoch: int, first: int, worker: int, workers: int) -> Iterator[tuple[int, Any, list[Any], Any]]:
-        """Window after window: where it starts in the epoch, for each of its samples the row in `scratch`, that, and
-        the numbers of the batches that are this worker's. Each is read while the one before is used."""
-        order, most, size, begin = self._order.epoch(epoch), self._batches(), self._order.batch, self._begin
+    def _batches(self, windows: Iterator[Any], pool: ThreadPoolExecutor) -> Iterator[list[Any]]:
+        """The batches of a lane. Each window is read, behind what is left of the last, while that is used."""
+        left = self._take(())
+        window = self._take(next(windows, ()), left)
+        while len(window[0]) > len(left[0]):
+            n = len(window[0]) // self._size * self._size
+            left = [t[n:] for t in window]
+            ahead = pool.submit(lambda: self._take(next(windows, ()), left))
+            yield from ([t[i:i + self._size] for t in window] for i in range(0, n, self._size))
+            window = ahead.result()
+        if len(left[0]):
+            yield left
 
-        def batches(g: int) -> Any:
-            k = np.arange(order.starts[g] // size, min(most, -(-order.starts[g + 1] // size)))
-            mine = (k % self.world_size == self.rank) & ((k // self.world_size - begin) % workers == worker)
-            return k[mine & (k >= first * self.world_size)]
+    def _windows(self, epoch: int, lane: int, mine: range) -> Iterator[Any]:
+        """The rows of each window of a lane in their order, as far as they are of batches that are `mine`.
+        The lane behind the last has the rest: ends of lanes that make no whole batch, and other blocks."""
+        n, size, first, stop = self.lanes, self._block, self._rows.start, self._rows.stop
 
-        def load(g: int, memory: list[Any]) -> tuple[int, Any, list[Any], Any]:
-            start, rows, numbers = int(order.starts[g]), order.window(g), batches(g)
-            of_batch = np.arange(start, start + len(rows)) // size
-            blocks, places = order.needed(rows, np.isin(of_batch, numbers))
-            count = len(blocks) * self._order.block
-            if not memory or len(memory[0]) < count:
-                memory[:] = [np.empty((count, f.nbytes), np.uint8) for f in self._rows.fields]
-            self._rows.read_blocks(blocks, self._order.block, [one.ctypes.data for one in memory])
-            return start, places, memory, numbers.tolist()
+        def rows_of(blocks: Any) -> Any:
+            rows = (blocks[..., np.newaxis] * size + np.arange(size)).ravel()
+            return rows[(rows >= first) & (rows < stop)]
 
-        # The first window is the one in which the first batch begins.
-        window = int(np.searchsorted(order.starts, first * self.world_size * size, "right")) - 1
-        wanted = (g for g in range(window, len(order.starts) - 1) if len(batches(g)))
-        spare: list[list[Any]] = [[], []]
-        with ThreadPoolExecutor(1, "breccia-ahead") as ahead:
-            coming = [ahead.submit(load, g, spare.pop()) for g in itertools.islice(wanted, 1)]
-            while coming:
-                got = coming.pop().result()
-                coming = [ahead.submit(load, g, spare.pop()) for g in itertools.islice(wanted, 1)]
-                yield got
-                spare.append(got[2])
+        blocks = np.arange(first // size, -(-stop // size))
+        blocks = blocks[self._order(len(blocks), epoch)]
+        # Several lanes are of one length, of whole blocks, and end with a whole batch.
+        cut = (n > 1) & ((blocks * size < first) | ((blocks + 1) * size > stop))
+        long = int((~cut).sum()) // n
+        end = long * size - (long * size % self._size if n > 1 else 0)
+        lanes, rest = np.split(blocks[np.argsort(cut, kind="stable")], [long * n])
+        at, lanes = 0, lanes.reshape(-1, n)
+        parts: Iterator[Any] = (rows_of(lanes[i:i + self._each, lane])[:end - i * size]
+                                for i in range(0, long, self._each))
+        if lane == n:
+            ends = rows_of(lanes[end // size:].T).reshape(n, -1)[:, end % size:].ravel()
+            at, parts = n * end, iter([ends, *(rows_of(rest[i:i + n]) for i in range(0, len(rest), n))])
+        for g, rows in enumerate(parts):
+            k = np.arange(at, at + len(rows)) // self._size * (1 if lane == n else n) + lane % n
+            at += len(rows)
+            wanted = (k >= mine.start) & (k < mine.stop) & ((k - mine.start) % mine.step == 0)
+            if wanted.any():
+                yield rows[self._order(len(rows), epoch, g, lane)][wanted]
 
-
-def _is_worker() -> bool:
-    return torch.utils.data.get_worker_info() is not None
-
-
-def _rank(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    several = torch.distributed.is_available() and torch.distributed.is_initialized()
-    if rank is None:
-        rank = int(torch.distributed.get_rank()) if several else 0
-    if world_size is None:
-        world_size = int(torch.distributed.get_world_size()) if several else 1
-    if not 0 <= rank < world_size:
-        raise ValueError(f"rank {rank} is not one of the {world_size} ranks, which count from 0")
-    return rank, world_size
+    def _order(self, n: int, *key: int) -> Any:
+        """A permutation of n numbers: the same for the same key everywhere, with every version of NumPy."""
+        raw = np.random.Philox(np.random.SeedSequence((self.seed, *key))).random_raw(n)
+        return np.argsort(raw, kind="stable") if self.shuffle else np.arange(n)

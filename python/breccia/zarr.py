@@ -342,7 +342,7 @@ class Store(ZarrStore):
 
     async def delete_dir(self, prefix: str) -> None:
         self._check_writable()
-        await self._run(Native.call, lib.brc_key_delete_prefix, _keys.name(folder(prefix)))
+        await self._run(_keys.delete_under, folder(prefix))
 
     async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Any]]) -> None:
         raise NotImplementedError("no part of a value can be set: write to the array")

@@ -120,13 +120,29 @@ def test_a_window_is_mixed_and_a_lane_keeps_chunks_to_itself(path):
     assert not set(of[0]) & set(of[1]) and not set(of[2]) & set(of[3]) and len(of[0]) == 4
 
 
+def blocks_read(data, monkeypatch, workers):
+    """The batches of all workers, and the chunks of images that each call of the library decodes."""
+    read, whole = [], type(data)._take
+    monkeypatch.setattr(type(data), "_take", lambda self, rows, left=(): (
+        read.extend({int(row) // BLOCK for row in rows}), whole(self, rows, left))[1])
+    return [batch for worker in range(workers) for batch in data._run(0, range(worker, len(data), workers))], read
+
+
 def test_a_worker_decodes_only_the_chunks_of_its_lane(path, monkeypatch):
     data = make(path, window=16 * BLOCK, batch_size=17, lanes=2, rows=slice(0, 32 * BLOCK))
-    read = []
-    monkeypatch.setattr(type(data._rows), "read_blocks", lambda self, blocks, *_: read.extend(blocks))
-    for worker in range(2):
-        list(data._run(0, 0, worker, 2))
-    assert sorted(read) == list(range(32))
+    assert sorted(blocks_read(data, monkeypatch, 2)[1]) == list(range(32))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("options", [{}, {"window": 400}, {"rows": slice(5, 777), "batch_size": 7}], ids=str)
+def test_chunks_are_decoded_once_but_for_those_of_the_last_batches(path, monkeypatch, options, workers):
+    data = make(path, lanes=4, **options)
+    batches, read = blocks_read(data, monkeypatch, workers)
+    assert sorted(rows_of(batches)) == list(range(*options.get("rows", slice(N)).indices(N)))
+    last = {row // BLOCK for rows in data._windows(0, 4, range(N)) for row in rows.tolist()}
+    assert len(last) <= 4 + 4 + 1
+    for block, times in enumerate(np.bincount(read).tolist()):
+        assert times <= (1 + workers if block in last else 1)
 
 
 # ---- workers --------------------------------
@@ -166,7 +182,7 @@ def test_no_handle_is_pickled(path):
     raw = pickle.dumps(data)
     assert len(raw) < 4000
     assert rows_of(pickle.loads(raw)) == first
-    assert data._rows.__getstate__()["_sessions"] is None
+    assert data.__getstate__()["_open"] is None
 
 
 def test_eight_workers_read_while_the_parent_writes(tmp_path):
@@ -373,7 +389,7 @@ def test_refusals_name_the_array(tmp_path):
         IterableDataset(tmp_path / "a.brc", ["g/short", "g/long"])
     with pytest.raises(ValueError, match="g/alone has no axis"):
         Dataset(tmp_path / "a.brc", "g/alone")
-    with pytest.raises(KeyError, match="no array g/nowhere"):
+    with pytest.raises(KeyError, match="no node /g/nowhere"):
         Dataset(tmp_path / "a.brc", "g/nowhere")
     with pytest.raises(breccia.NotFoundError):
         Dataset(tmp_path / "a.brc", "g/long", rev="nowhere")
