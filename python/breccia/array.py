@@ -54,7 +54,7 @@ class Array:
             return look(fresh(native, self.path))
 
     def _change(self, function: Any, *args: Any, progress: Any = None) -> None:
-        with self._sessions.at_work() as native, self.session._telling(native.handle, progress):
+        with self.session._working(progress) as native:
             native.handle.call(function, native.array(self.path), *args)
             self._form = Form.of(native, self.path)
 

@@ -15,7 +15,7 @@ from ._attributes import Attributes
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, items, options, records, to_json
 from ._made.calls import GroupCalls, SessionCalls
-from ._native import Handle, Private, Sessions, sized, text, token_of
+from ._native import Handle, Sessions, sized, text
 from .array import Array
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def __init__(self, session: Session | None, path: str) -> None:
         self._of, self.path = session, path
+        if session is not None:
+            self._pool = session._pool
 
     @property
     def session(self) -> Session:
@@ -45,30 +47,24 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         """The attributes, as a mapping that can be changed."""
         return Attributes(self.session, self.path)
 
-    @contextmanager
-    def _working(self, progress: Progress = None) -> Iterator[tuple[Handle, Any]]:
-        with self.session._sessions.at_work() as native, self.session._telling(native.handle, progress):
-            yield native.handle, native.session
-
     def _call(self, function: Any, *args: Any, progress: Progress = None) -> None:
         """For what may change arrays that are open: they are opened again."""
         super()._call(function, *args, progress=progress)
-        self.session._sessions.era += 1
+        self._pool.era += 1
 
     def _kind(self, path: str) -> int:
-        out = ffi.new("int *")
-        self.session._sessions.call_out(lib.brc_node_kind, out, text(path))
-        return int(out[0])
-
-    def _node(self, path: str, is_array: bool) -> Any:
-        return Array(self.session, path) if is_array else Group(self.session, path)
+        return int(self._out("int", lib.brc_node_kind, text(path))[0])
 
     def __getitem__(self, path: str) -> Any:
         at = self._at(path)
-        kind = self._kind(at)
-        if not kind:
-            raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}")
-        return self._node(at, kind == lib.BRC_ARRAY)
+        try:
+            return Array(self.session, at)
+        except _errors.NotFoundError:
+            raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}") from None
+        except _errors.InvalidError:
+            if self._kind(at) != lib.BRC_GROUP:
+                raise
+            return Group(self.session, at)
 
     def __setitem__(self, path: str, value: Any) -> None:
         """Writes an array; one that is not there, or of another shape or type, is made anew."""
@@ -105,7 +101,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         """All groups and arrays under this one, by path."""
         for path, kind in self._nodes(lib.BRC_LIST_RECURSE, limit):
             if path != self.path:
-                yield self._node(path, kind == "array")
+                yield Array(self.session, path) if kind == "array" else Group(self.session, path)
 
     def arrays(self) -> dict[str, Array]:
         """The arrays in this group by name."""
@@ -160,11 +156,10 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         with self.session._changing(overwrite or data is not None):
             if overwrite and path in self:
                 del self[path]
-            with self.session._sessions.at_work() as native:
-                out = ffi.new("brc_array **")
-                native.call_out(lib.brc_array_create, out, text(at), spec)
+            with self._pool.at_work() as native:
+                made = native.made(lib.brc_array_create, "brc_array", text(at), spec)
                 native.forget(at)
-                native.arrays[at] = out[0]
+                native.arrays[at] = made
             made = Array(self.session, at)
             if data is not None and data.size:
                 made[...] = data
@@ -210,15 +205,15 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """`about`: message, author and metadata of the commit at the end. `key`: of a private one the token,
         of one at a commit its id."""
         self.repository, self.kind, self.rev, self._about = repository, kind, rev, about
-        self.progress = repository.progress
         self.read_only = kind in ("view", "at") or repository.read_only
         self.fixed = kind == "at"
-        self.commit_id = key if self.fixed else None
+        if kind == "private" and not key:
+            with repository.handles.at_work() as handle:  # who changes something first begins it
+                key = handle.take_buf(lib.brc_session_name, handle.repo, text(rev)).decode()
+        self._key, self.commit_id = key, key if self.fixed else None
+        self._sessions = self._pool = Sessions(repository.handles, partial(_open, kind, key or rev))
         if kind in MODES:
-            self._sessions = Sessions(repository.handles, partial(_open, key or rev, MODES[kind]))
             self._sessions.give(self._sessions.take())
-        else:
-            self._sessions = Private(repository.handles, rev, key)
         super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
 
     @property
@@ -266,12 +261,11 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         session is shared.
         """
         with self._sessions.at_work() as native:
-            out = ffi.new("brc_session **")
-            native.call_out(lib.brc_session_fork, out)
+            child = native.made(lib.brc_session_fork, "brc_session")
             try:
-                token = token_of(native, out[0])
+                token = native.take_buf(lib.brc_session_token, child).decode()
             finally:
-                lib.brc_session_free(out[0])
+                lib.brc_session_free(child)
         return Session(self.repository, "child", self.rev, self._about, token)
 
     def join(self, *children: Session | Iterable[Session]) -> None:
@@ -360,30 +354,25 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     def _token(self) -> str:
         """What another process needs to open this session."""
-        if not isinstance(self._sessions, Private):
+        if self.kind in MODES:
             raise _errors.MisuseError(f"{self.rev} is no child of a session: session.fork() makes one")
-        return self._sessions.token()
-
-    def _known(self) -> str | None:
-        """What tells it from others of its kind, if that is known; "": nothing is the same."""
-        return self._sessions.known if isinstance(self._sessions, Private) else self.commit_id
+        return self._key
 
     def __reduce__(self) -> tuple[Any, ...]:
-        key = self.commit_id if self.kind in MODES else self._token()
-        return Session, (self.repository, self.kind, self.rev, self._about, key or "")
+        return Session, (self.repository, self.kind, self.rev, self._about, self._key)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or isinstance(other, Session) and "" != self._known() == other._known() and (
-            (self.repository, self.kind, self.rev) == (other.repository, other.kind, other.rev))
+        return isinstance(other, Session) and self.__reduce__()[1] == other.__reduce__()[1]
 
     def __hash__(self) -> int:
-        return hash((self.repository, self.kind, self.rev))
+        return hash((self.repository, self.kind, self.rev, self._key))
 
 
-def _open(rev: str, mode: int, handle: Handle) -> Any:
-    out = ffi.new("brc_session **")
-    handle.call(lib.brc_session_open, out, handle.repo, text(rev), mode)
-    return out[0]
+def _open(kind: str, key: str, handle: Handle) -> Any:
+    """A native session: of a branch or a commit, or, in whatever process, of a draft by its token."""
+    if kind in MODES:
+        return handle.made(lib.brc_session_open, "brc_session", text(key), MODES[kind])
+    return handle.made(lib.brc_session_attach, "brc_session", text(key))
 
 
 def _chunks(chunks: Any, shape: tuple[int, ...]) -> list[int] | None:
