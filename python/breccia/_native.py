@@ -167,7 +167,7 @@ class Handles:
     of fork() it begins anew: what its parent had is of no use there, and is left alone. `progress`: who is told of
     long calls, where these name nobody else."""
 
-    home = 0  # grows with close(): a handle of before is not kept
+    home = era = 0  # home grows with close(): a handle of before is not kept
     progress: Any = None
 
     def __init__(self, path: str | os.PathLike[str], *, flags: int = 0, wait: float | None = None,
@@ -200,6 +200,7 @@ class Handles:
             return self._root
 
     def _drop(self, handle: Handle) -> None:
+        """Closes one that is not used any more."""
         handle.close()
 
     def take(self) -> Handle:
@@ -236,14 +237,13 @@ class Handles:
             self.give(handle)
 
     def close(self) -> None:
-        """Closes the handles that nobody uses, and others when they are given back; a later call opens new ones."""
-        with self._lock:
-            self.home, self._root = self.home + 1, None
-            self._close_idle()
-
-    def _close_idle(self) -> None:
-        while self._idle and self._pid == os.getpid():
-            self._drop(self._idle.pop())
+        """Closes those that nobody uses, and handles also when they are given back; a later call opens new ones. What
+        is uncommitted stays in the file."""
+        if self._pid == os.getpid():
+            with self._lock:
+                self.home, self._root = self.home + 1, None
+                while self._idle:
+                    self._drop(self._idle.pop())
 
 
 class Sessions(Handles):
@@ -296,10 +296,6 @@ class Sessions(Handles):
             finally:
                 if outer is None:
                     del self._pinned[me]
-
-    def close(self) -> None:
-        """Closes the sessions that nobody uses. What is uncommitted stays in the file."""
-        self._close_idle()
 
     def __del__(self) -> None:
         if lib is not None:

@@ -113,7 +113,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def create_group(self, path: str, *, attributes: dict[str, Any] | None = None,
                      overwrite: bool = False) -> Group:
         """Makes a group, and the groups above it that are missing. ExistsError if something is there."""
-        with self.session._changing(overwrite):
+        with self.session.transaction() if overwrite else nullcontext():
             if overwrite and path in self:
                 del self[path]
             made = Group(self.session, self._at(path))
@@ -143,17 +143,20 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         if shape is None or dtype is None:
             raise ValueError("an array needs a shape and a dtype, or data")
         extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-        for what, given in ("shards", shards), ("dimension_names", dimension_names):
-            if given is not None and len(given) != len(extents):
-                raise ValueError(f"{what} {tuple(given)} for {len(extents)} dimensions")
+        for what, each in ("shards", shards), ("dimension_names", dimension_names):
+            if each is not None and len(each) != len(extents):
+                raise ValueError(f"{what} {tuple(each)} for {len(extents)} dimensions")
         name, at = _dtypes.to_zarr(dtype), self._at(path)
+        if codecs is None and compressors != "auto":  # the library puts in front what makes bytes
+            given = compressors if isinstance(compressors, (list, tuple)) else [compressors] * (compressors is not None)
+            codecs = [{"name": c} if isinstance(c, str) else c for c in given]
         fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
         spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill,
                        chunk=_chunks(chunks, extents), shard=shards,
-                       codecs_json=_codecs(compressors, name) if codecs is None else codecs,
+                       codecs_json=codecs,
                        dimension_names=dimension_names, attrs_json=attributes or None,
                        chunk_key_encoding=chunk_key_encoding, backend_json=backend)
-        with self.session._changing(overwrite or data is not None):
+        with self.session.transaction() if overwrite or data is not None else nullcontext():
             if overwrite and path in self:
                 del self[path]
             with self._pool.at_work() as native:
@@ -260,7 +263,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         have children. It belongs to this session's process. MisuseError in a transaction, and where this
         session is shared.
         """
-        with self._sessions.at_work() as native:
+        with self._working() as native:
             child = native.made(lib.brc_session_fork, "brc_session")
             try:
                 token = native.take_buf(lib.brc_session_token, child).decode()
@@ -303,9 +306,6 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             finally:
                 native.handle.call(lib.brc_end, native.handle.repo, lib.BRC_END_KEEP if done else 0)
                 self._sessions.era += not done
-
-    def _changing(self, needed: bool) -> Any:
-        return self.transaction() if needed else nullcontext()
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
@@ -386,15 +386,3 @@ def _chunks(chunks: Any, shape: tuple[int, ...]) -> list[int] | None:
         raise ValueError(f'chunks are "auto", a length (-1: the whole axis), {len(shape)} of them, or False, '
                          f"not {chunks!r}")
     return made
-
-
-def _codecs(compressors: Any, name: str) -> Any:
-    """The list of codecs for compressors alone; None: the library chooses."""
-    if isinstance(compressors, str) and compressors == "auto":
-        return None
-    many = isinstance(compressors, (list, tuple))
-    given = compressors if many else [compressors] * (compressors is not None)
-    first: Any = {"name": "bytes", "configuration": {"endian": "little"}}
-    if _dtypes.to_numpy(name).kind in "TO" or "zarrs.optional" in name:
-        first = {"name": "vlen-utf8" if "string" in name else "vlen-bytes"}
-    return [first, *({"name": c} if isinstance(c, str) else c for c in given)]
