@@ -48,6 +48,13 @@ def flags(prefix: str, **named: bool) -> int:
     return sum(getattr(lib, f"BRC_{prefix}_{name.upper()}") for name, on in named.items() if on)
 
 
+def word(prefix: str, given: str | None, *words: str) -> int:
+    """BRC_PREFIX_WORD of one of these words; None: of the first."""
+    if given is not None and given not in words:
+        raise ValueError(f"it is {', '.join(map(repr, words))}, not {given!r}")
+    return int(getattr(lib, f"BRC_{prefix}_{(given or words[0]).upper()}"))
+
+
 def options(kind: str, **members: Any) -> Any:
     """A structure of the library's, which keeps what Python's values become in it: text; JSON of any value
     for `..._json`; a time; an array of a sequence (or of one text), its length in `n...`. None stays 0."""

@@ -45,7 +45,7 @@ def sized(kind: str, **members: Any) -> Any:
 def failure(rc: int, err: Any) -> _errors.Error:
     """The exception for a negative result and what the library wrote about it."""
     said = _errors.BY_CODE.get(rc, _errors.Error)(string(err.message) or string(lib.brc_strerror(rc)))
-    said.detail = err.detail  # type: ignore[attr-defined]
+    said.detail = err.detail
     return said
 
 

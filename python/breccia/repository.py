@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ._attributes import Config
 from ._breccia import ffi, lib
-from ._calls import Paths, Progress, flags, options, records
+from ._calls import Paths, Progress, flags, options, records, word
 from ._errors import InvalidError, NotFoundError
 from ._made.calls import RepositoryCalls
-from ._native import Handles, string, text
+from ._native import Handles, string
 from .session import Session
 
 if TYPE_CHECKING:
@@ -124,9 +124,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     def merge_settle(self, side: str, paths: Paths = None) -> int:
         """Settles what is open for "ours" or "theirs", at and under `paths` or everywhere. How many
         conflicts."""
-        if side not in ("ours", "theirs"):
-            raise ValueError(f'side is "ours" or "theirs", not {side!r}')
-        at = options("brc_merge_opts", paths=paths, flags=flags("MERGE", **{side: True}))
+        at = options("brc_merge_opts", paths=paths, flags=word("MERGE", side, "ours", "theirs"))
         return int(self._out("uint64_t", lib.brc_merge_settle, at.flags, at.paths, at.npaths)[0])
 
     def merge_continue(self, *, message: str | None = None, author: str | None = None,
@@ -136,21 +134,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         state = self.merge_state()
         op = state.op if state else "merge"
         if op == "rebase":
-            skipping = flags("REBASE", skip=skip)
-            return self._settled(self._report(records.PickResult, lib.brc_rebase_continue, skipping))
-        how = options("brc_merge_opts" if op == "merge" else "brc_pick_opts", message=message, author=author)
-        if op == "merge":
-            return self._settled(self._report(records.MergeResult, lib.brc_merge_continue, how))
-        return self._settled(self._report(records.PickResult, lib.brc_pick_continue, how))
-
-    def bisect(self, mark: str | None = None, rev: str | None = None) -> records.Bisection:
-        """Finds the commit that brought a change: "start", then "good" and "bad" versions (None: the one that
-        was to be looked at, or the current branch), "skip" for one that cannot be judged, "reset" at the
-        end. What is known."""
-        marks = ("look", "start", "good", "bad", "skip", "reset")
-        if (mark or "look") not in marks:
-            raise ValueError(f"mark is one of {', '.join(marks[1:])}, not {mark!r}")
-        return self._report(records.Bisection, lib.brc_bisect, marks.index(mark or "look"), text(rev))
+            return self._rebase_continue(skip)
+        return (self._merge_continue if op == "merge" else self._pick_continue)(message, author)
 
     # ---- the file ----
 

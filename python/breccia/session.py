@@ -52,9 +52,6 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         super()._call(function, *args, progress=progress)
         self._pool.era += 1
 
-    def _kind(self, path: str) -> int:
-        return int(self._out("int", lib.brc_node_kind, text(path))[0])
-
     def __getitem__(self, path: str) -> Any:
         at = self._at(path)
         try:
@@ -62,7 +59,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         except _errors.NotFoundError:
             raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}") from None
         except _errors.InvalidError:
-            if self._kind(at) != lib.BRC_GROUP:
+            if self._kind(path) != lib.BRC_GROUP:
                 raise
             return Group(self.session, at)
 
@@ -74,7 +71,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         if data.dtype.kind == "U" and not isinstance(value, np.ndarray):
             data = data.astype(_dtypes.STRING)
         at = self._at(path)
-        there = Array(self.session, at) if self._kind(at) == lib.BRC_ARRAY else None
+        there = Array(self.session, at) if self._kind(path) == lib.BRC_ARRAY else None
         if there is not None and there.shape == data.shape and _dtypes.fits(data, there.data_type):
             there[...] = data
             return
@@ -82,14 +79,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             attributes = None if there is None else there.attrs.asdict()
             self.create_array(path, data=data, attributes=attributes, overwrite=True)
 
-    def __delitem__(self, path: str) -> None:
-        self._call(lib.brc_node_remove, text(self._at(path)))
-
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and self._kind(self._at(path)) != 0
-
-    def _nodes(self, deep: int = 0, limit: int | None = None) -> list[records.Node]:
-        return self._list(records.Node, lib.brc_list, text(self.path), deep, limit=limit)
+        return isinstance(path, str) and self._kind(path) != 0
 
     def __iter__(self) -> Iterator[str]:
         return iter([node.path.rpartition("/")[2] for node in self._nodes()])
@@ -99,7 +90,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def walk(self, limit: int | None = None) -> Iterator[Any]:
         """All groups and arrays under this one, by path."""
-        for path, kind in self._nodes(lib.BRC_LIST_RECURSE, limit):
+        for path, kind in self._nodes(deep=True, limit=limit):
             if path != self.path:
                 yield Array(self.session, path) if kind == "array" else Group(self.session, path)
 
