@@ -101,9 +101,10 @@ Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOp
 #   name=FLAG, NAME=FLAG  sets BRC_FLAG where it is true; always
 #   name=!FLAG, name*     sets BRC_FLAG where it is false; one path or more
 #   name{}, name{}?       JSON of any value, or text; "?": None is NULL
+#   name?=PREFIX|word|... the enumerator of a word; None: of the first
 #   limit, progress, time how many are listed; who is told how far it is; of a commit
-# `-> [Record]` is listed, `-> Record` written; else a number, as Python's type. Conflicts are an exception, unless
-# `keep` or `dry_run` is set. `name: type = member` is a property that the description of an array says, which
+# `-> [Record]` is listed, `-> Record` written; else a number, as Python's type. Conflicts in a result are an exception,
+# unless `keep` or `dry_run` is set. `name: type = member` is a property that an array's description says, and
 # `, function` sets.
 CALLS = '''
 Array:
@@ -176,8 +177,18 @@ revert(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_co
 rebase(onto, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, progress) -> PickResult =
         brc_rebase
     Moves the current branch to `onto` with its own commits done again there.
+_merge_continue(message?, author?) -> MergeResult = brc_merge_continue
+    Ends a merge.
+_pick_continue(message?, author?) -> PickResult = brc_pick_continue
+    Ends a cherry-pick or revert.
+_rebase_continue(skip=REBASE_SKIP) -> PickResult = brc_rebase_continue
+    Goes on with a rebase.
 merge_abort() = brc_merge_abort
     Drops the merge, cherry-pick, revert or rebase that is open.
+bisect(mark?=BISECT|look|start|good|bad|skip|reset, rev?) -> Bisection = brc_bisect
+    Finds the commit that brought a change: "start", then "good" and "bad" versions (None: the one that was to
+    be looked at, or the current branch), "skip" for one that cannot be judged, "reset" at the end. What is
+    known.
 resolve(rev) -> oid = brc_resolve
     The id of the commit that a name, an abbreviated id, BRANCH~2 or BRANCH@{TIME} means.
 redo(expect: int=0, REDO=UNDO_REDO) -> int = brc_undo
@@ -203,6 +214,12 @@ info() -> Info = brc_stat
     How many commits, objects and chunks there are, and their bytes.
 
 Group:
+__delitem__(path@) = brc_node_remove
+    Deletes a node and all under it.
+_kind(path@) -> int = brc_node_kind
+    BRC_GROUP, BRC_ARRAY, or 0 where there is no node.
+_nodes(path@="", deep=LIST_RECURSE, limit) -> [Node] = brc_list
+    What is in a group, or with `deep` the group and all under it, by path.
 move(source@, dest@) = brc_node_move
     Gives a node another path. No chunk is copied.
 copy(source@, dest@) = brc_node_copy
@@ -247,7 +264,7 @@ import os
 from typing import Any
 
 from .._breccia import lib
-from .._calls import Caller, Paths, Progress, json_of, options, records
+from .._calls import Caller, Paths, Progress, json_of, options, records, word
 from .._native import text
 '''
 
@@ -394,6 +411,10 @@ def parameter(given):
         name, _, kind = given.partition(": ")
         return f"{name}: {kind.replace('=', ' = ')}", name, name
     name, _, flag = given.partition("=")
+    if "|" in flag:
+        prefix, *words = flag.split("|")
+        listed = ", ".join(f'"{w}"' for w in words)
+        return f"{name[:-1]}: str | None = None", name[:-1], f'word("{prefix}", {name[:-1]}, {listed})'
     if name[-1] == "@":
         return f"{name[:-1]}: str{' = ' * bool(flag)}{flag}", name[:-1], f"self._at({name[:-1]})"
     if name[-1] in "/!":
@@ -446,9 +467,9 @@ def call(declared, own, head, said):
     elif result and result[0].isupper():
         kind = f"records.{result}"
         body = f"return self._report({kind}, lib.{function}{more}{', last=True' if last else ''})"
-        if "keep" in given and "Result" in result:
+        if "Result" in result:
             free = " or ".join(p for p in ("keep", "dry_run") if p + "=" in given)
-            body = f"return self._settled({body.removeprefix('return ')}, {free})"
+            body = f"return self._settled({body.removeprefix('return ')}{', ' * bool(free)}{free})"
     elif result == "oid":
         kind, body = "str", f"return records.oid(self._out(\"{written}\", lib.{function}{more})[0])"
     elif result:

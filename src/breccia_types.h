@@ -510,7 +510,7 @@ typedef struct brc_array_spec {
     const uint64_t *chunk;  /* NULL: chosen, about 1 MiB                      */
     const char *dtype;      /* "float32", or a JSON object                    */
     const char *fill;       /* as JSON, or a bare word such as NaN; NULL: 0   */
-    const char *codecs_json; /* a Zarr v3 list; NULL: chosen                  */
+    const char *codecs_json; /* a Zarr v3 list, in which what makes bytes of elements may be missing; NULL: chosen */
     const char *attrs_json;
     const char *const *dimension_names; /* ndim of them, each may be NULL     */
     const char *chunk_key_encoding;     /* "default" or "v2"; NULL: default   */

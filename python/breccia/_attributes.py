@@ -56,7 +56,8 @@ class Attributes(Stored):
         return dict(json.loads(self._session._buf(lib.brc_attrs_get, text(self._path), ffi.NULL) or "{}"))
 
     def _put(self, name: str, value: str | None) -> None:
-        self._session._sessions.call(lib.brc_attrs_set, text(self._path), text(name), text(value))
+        with self._session._working() as native:
+            native.call(lib.brc_attrs_set, native.session, text(self._path), text(name), text(value))
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._put(name, to_json(value))

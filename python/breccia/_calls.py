@@ -4,14 +4,13 @@ from __future__ import annotations
 import datetime
 import importlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _errors
 from ._breccia import ffi, lib
-from ._native import Handle, sized, text
-from ._native import Progress as Told
+from ._native import Handle, Handles, sized, text
 
 T = TypeVar("T")
 Progress = bool | Callable[[str, int, int], None] | None
@@ -54,6 +53,13 @@ def flags(prefix: str, **named: bool) -> int:
     return sum(getattr(lib, f"BRC_{prefix}_{name.upper()}") for name, on in named.items() if on)
 
 
+def word(prefix: str, given: str | None, *words: str) -> int:
+    """BRC_PREFIX_WORD of one of these words; None: of the first."""
+    if given is not None and given not in words:
+        raise ValueError(f"it is {', '.join(map(repr, words))}, not {given!r}")
+    return int(getattr(lib, f"BRC_{prefix}_{(given or words[0]).upper()}"))
+
+
 def options(kind: str, **members: Any) -> Any:
     """A structure of the library's, which keeps what Python's values become in it: text; JSON of any value
     for `..._json`; a time; an array of a sequence (or of one text), its length in `n...`. None stays 0."""
@@ -82,11 +88,11 @@ class Caller:
     """Calls functions of the library on one object of it: function(self, *args, err)."""
 
     path = "/"  # of a group
-    progress: Progress = None
+    _pool: Handles
 
-    def _working(self, progress: Progress = None) -> AbstractContextManager[tuple[Handle, Any]]:
-        """For a block: a handle, and the object on it."""
-        raise NotImplementedError
+    def _working(self, progress: Progress = None) -> AbstractContextManager[Handle]:
+        """A handle for a block, on which `progress` is told, or who is told of all calls."""
+        return self._pool.at_work(self._pool.progress if progress is None else progress)
 
     def _told(self, name: str) -> Any:
         """Of an array: a member of the library's description."""
@@ -95,29 +101,14 @@ class Caller:
     def _at(self, path: str) -> str:
         return self.path.rstrip("/") + "/" + path.strip("/") if path.strip("/") else self.path
 
-    @contextmanager
-    def _telling(self, handle: Handle, progress: Progress) -> Iterator[None]:
-        """What the handle does in the block is told, to `progress` or who is told of all calls."""
-        who = self.progress if progress is None else progress
-        told = handle.told = Told(who) if who else None
-        if told is not None:
-            lib.brc_progress_set(handle.repo, lib.py_report, told.struct)
-        try:
-            yield
-        finally:
-            if told is not None:
-                lib.brc_progress_set(handle.repo, ffi.NULL, ffi.NULL)
-                handle.told = None
-                told.close()
-
     def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
-        with self._working(progress) as (handle, own):
-            handle.call(function, own, *args)
+        with self._working(progress) as handle:
+            handle.call(function, handle.own, *args)
 
     def _buf(self, function: Callable[..., int], *args: Any) -> bytes:
         """What function(buffer, self, *args, err) appends."""
-        with self._working() as (handle, own):
-            return bytes(handle.take_buf(function, own, *args))
+        with self._working() as handle:
+            return handle.take_buf(function, handle.own, *args)
 
     def _oid(self, rev: str | None) -> Any:
         """The id of a version of a repository; NULL for none."""
@@ -126,16 +117,16 @@ class Caller:
     def _out(self, kind: str, function: Callable[..., int], *args: Any) -> Any:
         """Where function(out, self, *args, err) writes."""
         out = ffi.new(kind + " *")
-        with self._working() as (handle, own):
-            handle.call(function, out, own, *args)
+        with self._working() as handle:
+            handle.call_out(function, out, *args)
         return out
 
     def _list(self, kind: type[T], function: Callable[..., int], *args: Any, limit: int | None = None,
               progress: Progress = None) -> list[T]:
         """What function(iterator, self, *args, err) lists."""
         out = ffi.new("brc_iter **")
-        with self._working(progress) as (handle, own):
-            handle.call(function, out, own, *args)
+        with self._working(progress) as handle:
+            handle.call_out(function, out, *args)
             return items(handle, kind, out, limit)
 
     def _report(self, kind: type[T], function: Callable[..., int], *args: Any, progress: Progress = None,
@@ -144,8 +135,8 @@ class Caller:
         structure, err)."""
         struct, _, item = records.KINDS[kind.__name__]
         out, more, made = sized(struct), [ffi.new("brc_iter **")] if item else [], kind  # type: Any, Any, Any
-        with self._working(progress) as (handle, own):
-            handle.call(function, *([own, *args, out] if last else [out, *more, own, *args]))
+        with self._working(progress) as handle:
+            handle.call(function, *([handle.own, *args, out] if last else [out, *more, handle.own, *args]))
             listed = [tuple(items(handle, getattr(records, item), found)) for found in more]
         found: T = made.of(out, *listed)
         return found

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache
 from typing import Any, TypeVar
 
 from . import _errors
@@ -45,7 +45,7 @@ def sized(kind: str, **members: Any) -> Any:
 def failure(rc: int, err: Any) -> _errors.Error:
     """The exception for a negative result and what the library wrote about it."""
     said = _errors.BY_CODE.get(rc, _errors.Error)(string(err.message) or string(lib.brc_strerror(rc)))
-    said.detail = err.detail  # type: ignore[attr-defined]
+    said.detail = err.detail
     return said
 
 
@@ -62,18 +62,21 @@ class Handle:
     """One handle on the file, of one thread at a time; where Sessions gave it, a session and the arrays that were
     opened there. Closed by its owner, or when nobody has it any more."""
 
-    __slots__ = ("repo", "err", "pid", "home", "told", "session", "arrays", "era", "pinned")
+    __slots__ = ("repo", "err", "home", "told", "session", "arrays", "era")
 
     def __init__(self, repo: Any, home: int) -> None:
-        self.repo, self.home, self.pid, self.err = repo, home, os.getpid(), sized("brc_error")
-        self.session: Any = ffi.NULL
-        self.arrays: dict[str, Any] = {}
+        self.repo, self.home, self.err, self.era = repo, home, sized("brc_error"), 0
+        self.session, self.arrays = ffi.NULL, dict[str, Any]()
         self.told: Progress | None = None
-        self.pinned, self.era = False, 0
 
     @property
     def handle(self) -> Handle:
         return self
+
+    @property
+    def own(self) -> Any:
+        """What calls are made on: its session, or else the repository."""
+        return self.session or self.repo
 
     def close(self) -> None:
         self.leave()
@@ -113,7 +116,13 @@ class Handle:
 
     def call_out(self, function: Callable[..., int], out: Any, *args: Any) -> int:
         """function(out, session, *args, err)."""
-        return self.call(function, out, self.session, *args)
+        return self.call(function, out, self.own, *args)
+
+    def made(self, function: Callable[..., int], kind: str, *args: Any) -> Any:
+        """The object that function(out, session, *args, err) makes."""
+        out = ffi.new(kind + " **")
+        self.call_out(function, out, *args)
+        return out[0]
 
     def take_buf(self, function: Callable[..., int], *args: Any) -> bytes:
         """The bytes that function(out, *args, err) appends to a buffer."""
@@ -140,9 +149,7 @@ class Handle:
         """The open array at a path."""
         found = self.arrays.get(path)
         if found is None:
-            out = ffi.new("brc_array **")
-            self.call_out(lib.brc_array_open, out, text(path))
-            found = self.arrays[path] = out[0]
+            found = self.arrays[path] = self.made(lib.brc_array_open, "brc_array", text(path))
         return found
 
     def forget(self, path: str | None = None) -> None:
@@ -155,11 +162,12 @@ Native = Handle
 
 
 class Handles:
-    """The handles on one file, for as many threads as work at once: who works takes one and gives it back. Nothing is
-    opened before the first call. In a child of fork() it begins anew: what its parent had is of no use there, and is
-    left alone."""
+    """The handles on one file, for as many threads as work at once: who works takes one and gives it back. In a child
+    of fork() it begins anew: what its parent had is of no use there, and is left alone. `progress`: who is told of
+    long calls, where these name nobody else."""
 
-    _home = 0  # grows with close(): a handle of before is not kept
+    home = era = 0  # home grows with close(): a handle of before is not kept
+    progress: Any = None
 
     def __init__(self, path: str | os.PathLike[str], *, flags: int = 0, wait: float | None = None,
                  memory: int = 0, threads: int = 0) -> None:
@@ -167,8 +175,12 @@ class Handles:
         self.flags, self.wait, self.memory, self.threads = flags, wait, memory, threads
         self._begin()
 
+    @property
+    def handles(self) -> Handles:
+        return self
+
     def _begin(self) -> None:
-        self._pid, self._home = os.getpid(), self._home + 1
+        self._pid, self.home = os.getpid(), self.home + 1
         self._lock = threading.Lock()  # one that another thread held when it forked would stay locked
         self._root: Handle | None = None  # the first one, from which the others are opened
         self._idle: deque[Handle] = deque()
@@ -176,20 +188,19 @@ class Handles:
     def _new(self) -> Handle:
         with self._lock:
             if self._root is not None and self._root.repo:
-                return Handle(_made(lib.brc_reopen, "breccia", self._root.repo), self._home)
+                return Handle(_made(lib.brc_reopen, "breccia", self._root.repo), self.home)
             options = sized("brc_open_opts", flags=self.flags, memory=self.memory, registry=shared("registry"),
                             pool=shared("pool", self.threads) if self.threads != 1 else ffi.NULL)
             libexec = options.libexec = text(LIBEXEC)
             if self.wait is not None:
                 options.wait_ms = max(1, int(self.wait * 1000)) if self.wait > 0 else -1
-            self._root = Handle(_made(lib.brc_open, "breccia", os.fsencode(self.path), options), self._home)
+            self._root = Handle(_made(lib.brc_open, "breccia", os.fsencode(self.path), options), self.home)
             self.flags &= ~lib.BRC_OPEN_CREATE
             return self._root
 
-    def open(self) -> Handle:
-        """One for the caller alone, who closes it."""
-        with self.at_work():  # not the first
-            return self._new()
+    def _drop(self, handle: Handle) -> None:
+        """Closes one that is not used any more."""
+        handle.close()
 
     def take(self) -> Handle:
         """One for the caller alone, until it is given back."""
@@ -201,45 +212,51 @@ class Handles:
             return self._new()
 
     def give(self, handle: Handle) -> None:
-        if handle.home == self._home and (handle is self._root or len(self._idle) < KEPT):
+        if handle.home != self.handles.home:
+            handle.close()
+        elif handle is self._root or len(self._idle) < KEPT:
             self._idle.append(handle)
         else:
-            handle.close()
+            self._drop(handle)
 
     @contextmanager
     def at_work(self, progress: Any = None) -> Iterator[Handle]:
         """One for a block, which tells `progress` (true, or a function) how far it is."""
         handle = self.take()
-        told = handle.told = Progress(progress) if progress else None
         try:
-            if told is not None:
-                lib.brc_progress_set(handle.repo, lib.py_report, told.struct)
+            if progress:
+                handle.told = Progress(progress)
+                lib.brc_progress_set(handle.repo, lib.py_report, handle.told.struct)
             yield handle
         finally:
-            if told is not None:
+            if progress and handle.told is not None:
                 lib.brc_progress_set(handle.repo, ffi.NULL, ffi.NULL)
-                told.close()
+                handle.told.close()
                 handle.told = None
             self.give(handle)
 
     def close(self) -> None:
-        """Closes the handles that nobody uses, and others when they are given back; a later call opens new ones."""
+        """Closes those that nobody uses, and handles also when they are given back; a later call opens new ones. What
+        is uncommitted stays in the file."""
         if self._pid == os.getpid():
             with self._lock:
-                idle, self._idle, self._root = self._idle, deque(), None
-                self._home += 1
-                for handle in idle:
-                    handle.close()
+                self.home, self._root = self.home + 1, None
+                while self._idle:
+                    self._drop(self._idle.pop())
 
 
 class Sessions(Handles):
     """The native sessions of one view, each on a handle of its own."""
 
     def __init__(self, handles: Handles, opener: Callable[[Handle], Any]) -> None:
-        self.handles, self._opener = handles, opener
+        self._of, self._opener, self.progress = handles, opener, handles.progress
         self.era = 0  # grows where the arrays that are open may be out of date
         self._pinned: dict[int, Handle] = {}  # by thread: in a transaction all its calls are on one session
         self._begin()
+
+    @property
+    def handles(self) -> Handles:
+        return self._of
 
     def _new(self) -> Handle:
         handle = self.handles.take()
@@ -250,6 +267,10 @@ class Sessions(Handles):
             self.handles.give(handle)
             raise
 
+    def _drop(self, handle: Handle) -> None:
+        handle.leave()
+        self.handles.give(handle)
+
     def take(self) -> Handle:
         # In a child of fork() the library says of a pinned one that it is another process's.
         native = self._pinned and self._pinned.get(threading.get_ident()) or super().take()
@@ -259,67 +280,25 @@ class Sessions(Handles):
         return native
 
     def give(self, native: Handle) -> None:
-        if native.pid == self._pid and not native.pinned:
-            self._idle.append(native)
-
-    def call(self, function: Callable[..., int], *args: Any) -> int:
-        """function(session, *args, err) on a session of its own."""
-        with self.at_work() as native:
-            return native.call(function, native.session, *args)
-
-    def call_out(self, function: Callable[..., int], out: Any, *args: Any) -> int:
-        """function(out, session, *args, err) on a session of its own."""
-        with self.at_work() as native:
-            return native.call_out(function, out, *args)
+        if not self._pinned or self._pinned.get(threading.get_ident()) is not native:
+            super().give(native)
 
     @contextmanager
     def pin(self) -> Iterator[Handle]:
         """A native session that all calls of this thread use in the block."""
         me = threading.get_ident()
         with self.at_work() as native:
-            outer, native.pinned, self._pinned[me] = native.pinned, True, native
+            outer = self._pinned.get(me)
+            self._pinned[me] = native
             try:
                 yield native
             finally:
-                if not outer:
-                    native.pinned = False
+                if outer is None:
                     del self._pinned[me]
-
-    def close(self) -> None:
-        """Closes the sessions that nobody uses. What is uncommitted stays in the file."""
-        while self._idle and self._pid == os.getpid():
-            native = self._idle.pop()
-            native.leave()
-            self.handles.give(native)
 
     def __del__(self) -> None:
         if lib is not None:
             self.close()
-
-
-class Private(Sessions):
-    """Those of a private draft. All, in any process, are opened by its token: who changes something first begins it."""
-
-    def __init__(self, handles: Handles, branch: str, token: str = "") -> None:
-        self.known = token
-        if not token:
-            with handles.at_work() as handle:
-                self.known = handle.take_buf(lib.brc_session_name, handle.repo, text(branch)).decode()
-        super().__init__(handles, partial(_attach, self.known))
-
-    def token(self) -> str:
-        return self.known
-
-
-def _attach(token: str, handle: Handle) -> Any:
-    out = ffi.new("brc_session **")
-    handle.call(lib.brc_session_attach, out, handle.repo, text(token))
-    return out[0]
-
-
-def token_of(native: Handle, session: Any) -> str:
-    """Names the draft of a session of the library on the same handle, which stays when that is closed."""
-    return native.take_buf(lib.brc_session_token, session).decode()
 
 
 class Progress:
@@ -368,12 +347,10 @@ os.register_at_fork(after_in_child=lib.py_forked)
 # The programs that read and write HDF5 and NetCDF lie beside this file in a wheel.
 _BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libexec")
 LIBEXEC = _BESIDE if os.path.isdir(_BESIDE) else None
-_SHARED: dict[tuple[Any, ...], Any] = {}
 
 
+@cache
 def shared(kind: str, *args: int) -> Any:
     """What all repositories of the process have together: "registry", of codecs; "pool", N: N worker threads (0: one
     per core)."""
-    if (kind, *args) not in _SHARED:
-        _SHARED.setdefault((kind, *args), _made(getattr(lib, f"brc_{kind}_new"), f"brc_{kind}", *args))
-    return _SHARED[kind, *args]
+    return _made(getattr(lib, f"brc_{kind}_new"), f"brc_{kind}", *args)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,11 @@ import numpy as np
 from . import _dtypes, _indexing
 from ._attributes import Attributes
 from ._breccia import ffi, lib
-from ._calls import Progress, records
+from ._calls import Progress, items, records
 from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
 from ._made.calls import ArrayCalls
-from ._native import Handle, string, text
+from ._native import string, text
 
 if TYPE_CHECKING:
     from .session import Session
@@ -38,25 +37,24 @@ class Array(ArrayCalls):
 
     def __init__(self, session: Session, path: str) -> None:
         self.session, self.path = session, path
-        self._sessions, self._fixed = session._sessions, session.fixed  # of a commit, which nobody changes
-        with self._sessions.at_work() as native:
+        self._pool, self._fixed = session._pool, session.fixed  # of a commit, which nobody changes
+        with self._pool.at_work() as native:
             self._form = Form.of(native, path)
 
     def _now(self) -> Form:
         if not self._fixed:
-            with self._sessions.at_work() as native:
+            with self._pool.at_work() as native:
                 self._form = Form.of(native, self.path, self._form)
         return self._form
 
-    @contextmanager
-    def _working(self, progress: Progress = None) -> Iterator[tuple[Handle, Any]]:
-        with self._sessions.at_work() as native, self.session._telling(native, progress):
-            yield native, fresh(native, self.path)
+    def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
+        with self._working(progress) as native:
+            native.call(function, fresh(native, self.path), *args)
 
     def _told(self, name: str) -> Any:
         """Of the library's description what JSON says, or a number for each axis; None: it has none."""
-        with self._working() as (_, array):
-            info = lib.brc_array_describe(array)
+        with self._working() as native:
+            info = lib.brc_array_describe(fresh(native, self.path))
             found = getattr(info, name)
             if name.endswith("_json"):
                 return json.loads(string(found))
@@ -99,8 +97,8 @@ class Array(ArrayCalls):
     def fill_value(self) -> Any:
         """What elements are that were never written, as NumPy's scalar, to the bit."""
         dtype, item = self.dtype, self._form.item
-        with self._working() as (_, array):
-            fill = lib.brc_array_describe(array).fill
+        with self._working() as native:
+            fill = lib.brc_array_describe(fresh(native, self.path)).fill
             raw = bytes(ffi.buffer(fill, item or 4 + int.from_bytes(ffi.buffer(fill, 4), "little")))
         return (np.frombuffer(raw, dtype) if item else _dtypes.unpack(raw, 1, self._form.name))[0]
 
@@ -121,8 +119,8 @@ class Array(ArrayCalls):
 
     def _stat(self) -> tuple[int, int]:
         out = ffi.new("uint64_t[2]")
-        with self._working() as (native, array):
-            native.call(lib.brc_array_stat, out, out + 1, array)
+        with self._working() as native:
+            native.call(lib.brc_array_stat, out, out + 1, native.array(self.path))
         return out[0], out[1]
 
     @property
@@ -152,11 +150,11 @@ class Array(ArrayCalls):
                 if self._now() is form:
                     raise
                 continue
-            native = self._sessions.take()
+            native = self._pool.take()
             try:
                 found = read(native, self.path, sel, form, out, self._fixed)
             finally:
-                self._sessions.give(native)
+                self._pool.give(native)
             if found is not None:
                 return found if out is not None or sel.shape else found[()]
             self._now()
@@ -165,7 +163,7 @@ class Array(ArrayCalls):
         form = self._now()
         sel = select(key, form.shape)
         source = as_type(value, sel.shape, form.check(self.path))
-        with self._sessions.at_work() as native:
+        with self._pool.at_work() as native:
             write(native, self.path, sel, form, source)
 
     def __getitem__(self, key: Any) -> Any:
@@ -235,7 +233,10 @@ class Array(ArrayCalls):
     def blame(self, key: Any = ..., *, elements: bool = False) -> list[records.Blamed]:
         """Which commit changed each stored chunk that a basic selection meets last; with `elements`, each run
         of elements along the last axis. For arrays of a view of a commit or tag."""
-        return self._list(records.Blamed, lib.brc_blame, self._box(key), int(elements))
+        out, sel = ffi.new("brc_iter **"), self._box(key)
+        with self._working() as native:
+            native.call(lib.brc_blame, out, native.array(self.path), sel, elements * lib.BRC_BLAME_ELEMENTS)
+            return items(native, records.Blamed, out)
 
     def _box(self, key: Any) -> Any:
         return at_of(_indexing.by_axis(key, self._form.shape), "brc_sel")[0]

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ._attributes import Config
 from ._breccia import ffi, lib
-from ._calls import Paths, Progress, flags, options, records
+from ._calls import Paths, Progress, flags, options, records, word
+from ._errors import InvalidError, NotFoundError
 from ._made.calls import RepositoryCalls
-from ._native import Handle, Handles, string, text
+from ._native import Handles, string
 from .session import Session
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
                  wait: float | None = None, memory: int = 0, threads: int = 0,
                  progress: Progress = None) -> None:
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path))
-        self.handles = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
-        self.path, self.read_only, self.progress = self.handles.path, read_only, progress
+        self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
+        self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
         self._options: dict[str, Any] = dict(read_only=read_only, wait=wait, memory=memory, threads=threads)
         self.handles.give(self.handles.take())
 
@@ -51,11 +51,6 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
 
     def __hash__(self) -> int:
         return hash(self.path)
-
-    @contextmanager
-    def _working(self, progress: Progress = None) -> Iterator[tuple[Handle, Any]]:
-        with self.handles.at_work() as handle, self._telling(handle, progress):
-            yield handle, handle.repo
 
     # ---- views ----
 
@@ -77,8 +72,9 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         """What a version has, to read: a commit or a tag as it is; a branch with its shared uncommitted
         changes."""
         rev = rev or self.head
-        if rev in self.branches():
-            return Session(self, "view", rev)
+        if rev != "HEAD":
+            with suppress(NotFoundError, InvalidError):  # it is no branch
+                return Session(self, "view", rev)
         return Session(self, "at", rev, key=self.resolve(rev))
 
     def store(self, rev: str = "main", *, mode: str = "r") -> Store:
@@ -107,11 +103,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
 
     def commit(self, rev: str = "HEAD") -> records.Commit:
         """The commit of a version."""
-        found = self._out("brc_commit *", lib.brc_commit_read, self._oid(rev))[0]
-        try:
-            return records.Commit.of(found)
-        finally:
-            lib.brc_commit_free(found)
+        return self.log(self.resolve(rev), limit=1)[0]
 
     def show(self, rev: str = "HEAD", *, elements: bool = False) -> records.Shown:
         """A commit and what it changed."""
@@ -132,11 +124,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     def merge_settle(self, side: str, paths: Paths = None) -> int:
         """Settles what is open for "ours" or "theirs", at and under `paths` or everywhere. How many
         conflicts."""
-        if side not in ("ours", "theirs"):
-            raise ValueError(f'side is "ours" or "theirs", not {side!r}')
-        at = options("brc_merge_opts", paths=paths)
-        side_flag = flags("MERGE", **{side: True})
-        return int(self._out("uint64_t", lib.brc_merge_settle, side_flag, at.paths, at.npaths)[0])
+        at = options("brc_merge_opts", paths=paths, flags=word("MERGE", side, "ours", "theirs"))
+        return int(self._out("uint64_t", lib.brc_merge_settle, at.flags, at.paths, at.npaths)[0])
 
     def merge_continue(self, *, message: str | None = None, author: str | None = None,
                        skip: bool = False) -> records.MergeResult | records.PickResult:
@@ -145,21 +134,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         state = self.merge_state()
         op = state.op if state else "merge"
         if op == "rebase":
-            skipping = flags("REBASE", skip=skip)
-            return self._settled(self._report(records.PickResult, lib.brc_rebase_continue, skipping))
-        how = options("brc_merge_opts" if op == "merge" else "brc_pick_opts", message=message, author=author)
-        if op == "merge":
-            return self._settled(self._report(records.MergeResult, lib.brc_merge_continue, how))
-        return self._settled(self._report(records.PickResult, lib.brc_pick_continue, how))
-
-    def bisect(self, mark: str | None = None, rev: str | None = None) -> records.Bisection:
-        """Finds the commit that brought a change: "start", then "good" and "bad" versions (None: the one that
-        was to be looked at, or the current branch), "skip" for one that cannot be judged, "reset" at the
-        end. What is known."""
-        marks = ("look", "start", "good", "bad", "skip", "reset")
-        if (mark or "look") not in marks:
-            raise ValueError(f"mark is one of {', '.join(marks[1:])}, not {mark!r}")
-        return self._report(records.Bisection, lib.brc_bisect, marks.index(mark or "look"), text(rev))
+            return self._rebase_continue(skip)
+        return (self._merge_continue if op == "merge" else self._pick_continue)(message, author)
 
     # ---- the file ----
 

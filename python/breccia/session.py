@@ -15,7 +15,7 @@ from ._attributes import Attributes
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, items, options, records, to_json
 from ._made.calls import GroupCalls, SessionCalls
-from ._native import Handle, Private, Sessions, sized, text, token_of
+from ._native import Handle, Sessions, sized, text
 from .array import Array
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def __init__(self, session: Session | None, path: str) -> None:
         self._of, self.path = session, path
+        if session is not None:
+            self._pool = session._pool
 
     @property
     def session(self) -> Session:
@@ -45,30 +47,21 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         """The attributes, as a mapping that can be changed."""
         return Attributes(self.session, self.path)
 
-    @contextmanager
-    def _working(self, progress: Progress = None) -> Iterator[tuple[Handle, Any]]:
-        with self.session._sessions.at_work() as native, self.session._telling(native.handle, progress):
-            yield native.handle, native.session
-
     def _call(self, function: Any, *args: Any, progress: Progress = None) -> None:
         """For what may change arrays that are open: they are opened again."""
         super()._call(function, *args, progress=progress)
-        self.session._sessions.era += 1
-
-    def _kind(self, path: str) -> int:
-        out = ffi.new("int *")
-        self.session._sessions.call_out(lib.brc_node_kind, out, text(path))
-        return int(out[0])
-
-    def _node(self, path: str, is_array: bool) -> Any:
-        return Array(self.session, path) if is_array else Group(self.session, path)
+        self._pool.era += 1
 
     def __getitem__(self, path: str) -> Any:
         at = self._at(path)
-        kind = self._kind(at)
-        if not kind:
-            raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}")
-        return self._node(at, kind == lib.BRC_ARRAY)
+        try:
+            return Array(self.session, at)
+        except _errors.NotFoundError:
+            raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}") from None
+        except _errors.InvalidError:
+            if self._kind(path) != lib.BRC_GROUP:
+                raise
+            return Group(self.session, at)
 
     def __setitem__(self, path: str, value: Any) -> None:
         """Writes an array; one that is not there, or of another shape or type, is made anew."""
@@ -78,7 +71,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         if data.dtype.kind == "U" and not isinstance(value, np.ndarray):
             data = data.astype(_dtypes.STRING)
         at = self._at(path)
-        there = Array(self.session, at) if self._kind(at) == lib.BRC_ARRAY else None
+        there = Array(self.session, at) if self._kind(path) == lib.BRC_ARRAY else None
         if there is not None and there.shape == data.shape and _dtypes.fits(data, there.data_type):
             there[...] = data
             return
@@ -86,14 +79,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             attributes = None if there is None else there.attrs.asdict()
             self.create_array(path, data=data, attributes=attributes, overwrite=True)
 
-    def __delitem__(self, path: str) -> None:
-        self._call(lib.brc_node_remove, text(self._at(path)))
-
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and self._kind(self._at(path)) != 0
-
-    def _nodes(self, deep: int = 0, limit: int | None = None) -> list[records.Node]:
-        return self._list(records.Node, lib.brc_list, text(self.path), deep, limit=limit)
+        return isinstance(path, str) and self._kind(path) != 0
 
     def __iter__(self) -> Iterator[str]:
         return iter([node.path.rpartition("/")[2] for node in self._nodes()])
@@ -103,9 +90,9 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def walk(self, limit: int | None = None) -> Iterator[Any]:
         """All groups and arrays under this one, by path."""
-        for path, kind in self._nodes(lib.BRC_LIST_RECURSE, limit):
+        for path, kind in self._nodes(deep=True, limit=limit):
             if path != self.path:
-                yield self._node(path, kind == "array")
+                yield Array(self.session, path) if kind == "array" else Group(self.session, path)
 
     def arrays(self) -> dict[str, Array]:
         """The arrays in this group by name."""
@@ -117,7 +104,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def create_group(self, path: str, *, attributes: dict[str, Any] | None = None,
                      overwrite: bool = False) -> Group:
         """Makes a group, and the groups above it that are missing. ExistsError if something is there."""
-        with self.session._changing(overwrite):
+        with self.session.transaction() if overwrite else nullcontext():
             if overwrite and path in self:
                 del self[path]
             made = Group(self.session, self._at(path))
@@ -147,24 +134,26 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         if shape is None or dtype is None:
             raise ValueError("an array needs a shape and a dtype, or data")
         extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-        for what, given in ("shards", shards), ("dimension_names", dimension_names):
-            if given is not None and len(given) != len(extents):
-                raise ValueError(f"{what} {tuple(given)} for {len(extents)} dimensions")
+        for what, each in ("shards", shards), ("dimension_names", dimension_names):
+            if each is not None and len(each) != len(extents):
+                raise ValueError(f"{what} {tuple(each)} for {len(extents)} dimensions")
         name, at = _dtypes.to_zarr(dtype), self._at(path)
+        if codecs is None and compressors != "auto":  # the library puts in front what makes bytes
+            given = compressors if isinstance(compressors, (list, tuple)) else [compressors] * (compressors is not None)
+            codecs = [{"name": c} if isinstance(c, str) else c for c in given]
         fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
         spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill,
                        chunk=_chunks(chunks, extents), shard=shards,
-                       codecs_json=_codecs(compressors, name) if codecs is None else codecs,
+                       codecs_json=codecs,
                        dimension_names=dimension_names, attrs_json=attributes or None,
                        chunk_key_encoding=chunk_key_encoding, backend_json=backend)
-        with self.session._changing(overwrite or data is not None):
+        with self.session.transaction() if overwrite or data is not None else nullcontext():
             if overwrite and path in self:
                 del self[path]
-            with self.session._sessions.at_work() as native:
-                out = ffi.new("brc_array **")
-                native.call_out(lib.brc_array_create, out, text(at), spec)
+            with self._pool.at_work() as native:
+                made = native.made(lib.brc_array_create, "brc_array", text(at), spec)
                 native.forget(at)
-                native.arrays[at] = out[0]
+                native.arrays[at] = made
             made = Array(self.session, at)
             if data is not None and data.size:
                 made[...] = data
@@ -210,15 +199,15 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """`about`: message, author and metadata of the commit at the end. `key`: of a private one the token,
         of one at a commit its id."""
         self.repository, self.kind, self.rev, self._about = repository, kind, rev, about
-        self.progress = repository.progress
         self.read_only = kind in ("view", "at") or repository.read_only
         self.fixed = kind == "at"
-        self.commit_id = key if self.fixed else None
+        if kind == "private" and not key:
+            with repository.handles.at_work() as handle:  # who changes something first begins it
+                key = handle.take_buf(lib.brc_session_name, handle.repo, text(rev)).decode()
+        self._key, self.commit_id = key, key if self.fixed else None
+        self._sessions = self._pool = Sessions(repository.handles, partial(_open, kind, key or rev))
         if kind in MODES:
-            self._sessions = Sessions(repository.handles, partial(_open, key or rev, MODES[kind]))
             self._sessions.give(self._sessions.take())
-        else:
-            self._sessions = Private(repository.handles, rev, key)
         super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
 
     @property
@@ -265,13 +254,12 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         have children. It belongs to this session's process. MisuseError in a transaction, and where this
         session is shared.
         """
-        with self._sessions.at_work() as native:
-            out = ffi.new("brc_session **")
-            native.call_out(lib.brc_session_fork, out)
+        with self._working() as native:
+            child = native.made(lib.brc_session_fork, "brc_session")
             try:
-                token = token_of(native, out[0])
+                token = native.take_buf(lib.brc_session_token, child).decode()
             finally:
-                lib.brc_session_free(out[0])
+                lib.brc_session_free(child)
         return Session(self.repository, "child", self.rev, self._about, token)
 
     def join(self, *children: Session | Iterable[Session]) -> None:
@@ -309,9 +297,6 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             finally:
                 native.handle.call(lib.brc_end, native.handle.repo, lib.BRC_END_KEEP if done else 0)
                 self._sessions.era += not done
-
-    def _changing(self, needed: bool) -> Any:
-        return self.transaction() if needed else nullcontext()
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
@@ -360,30 +345,25 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     def _token(self) -> str:
         """What another process needs to open this session."""
-        if not isinstance(self._sessions, Private):
+        if self.kind in MODES:
             raise _errors.MisuseError(f"{self.rev} is no child of a session: session.fork() makes one")
-        return self._sessions.token()
-
-    def _known(self) -> str | None:
-        """What tells it from others of its kind, if that is known; "": nothing is the same."""
-        return self._sessions.known if isinstance(self._sessions, Private) else self.commit_id
+        return self._key
 
     def __reduce__(self) -> tuple[Any, ...]:
-        key = self.commit_id if self.kind in MODES else self._token()
-        return Session, (self.repository, self.kind, self.rev, self._about, key or "")
+        return Session, (self.repository, self.kind, self.rev, self._about, self._key)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or isinstance(other, Session) and "" != self._known() == other._known() and (
-            (self.repository, self.kind, self.rev) == (other.repository, other.kind, other.rev))
+        return isinstance(other, Session) and self.__reduce__()[1] == other.__reduce__()[1]
 
     def __hash__(self) -> int:
-        return hash((self.repository, self.kind, self.rev))
+        return hash((self.repository, self.kind, self.rev, self._key))
 
 
-def _open(rev: str, mode: int, handle: Handle) -> Any:
-    out = ffi.new("brc_session **")
-    handle.call(lib.brc_session_open, out, handle.repo, text(rev), mode)
-    return out[0]
+def _open(kind: str, key: str, handle: Handle) -> Any:
+    """A native session: of a branch or a commit, or, in whatever process, of a draft by its token."""
+    if kind in MODES:
+        return handle.made(lib.brc_session_open, "brc_session", text(key), MODES[kind])
+    return handle.made(lib.brc_session_attach, "brc_session", text(key))
 
 
 def _chunks(chunks: Any, shape: tuple[int, ...]) -> list[int] | None:
@@ -397,15 +377,3 @@ def _chunks(chunks: Any, shape: tuple[int, ...]) -> list[int] | None:
         raise ValueError(f'chunks are "auto", a length (-1: the whole axis), {len(shape)} of them, or False, '
                          f"not {chunks!r}")
     return made
-
-
-def _codecs(compressors: Any, name: str) -> Any:
-    """The list of codecs for compressors alone; None: the library chooses."""
-    if isinstance(compressors, str) and compressors == "auto":
-        return None
-    many = isinstance(compressors, (list, tuple))
-    given = compressors if many else [compressors] * (compressors is not None)
-    first: Any = {"name": "bytes", "configuration": {"endian": "little"}}
-    if _dtypes.to_numpy(name).kind in "TO" or "zarrs.optional" in name:
-        first = {"name": "vlen-utf8" if "string" in name else "vlen-bytes"}
-    return [first, *({"name": c} if isinstance(c, str) else c for c in given)]

@@ -116,7 +116,7 @@ def test_other_symbols_do_not_take_over(tmp_path: pathlib.Path) -> None:
         assert ctypes.CDLL(None).sqlite3_open_v2() == 1  # it comes first for whoever looks it up
         from breccia import _native
         from breccia._breccia import lib
-        handle = _native.Handles(sys.argv[2], flags=lib.BRC_OPEN_CREATE).open()
+        handle = _native.Handles(sys.argv[2], flags=lib.BRC_OPEN_CREATE).take()
         handle.call(lib.brc_begin, handle.repo)
         handle.call(lib.brc_end, handle.repo, lib.BRC_END_KEEP)
         print("ours")
@@ -135,7 +135,7 @@ def test_the_interpreters_sqlite_for_all(tmp_path: pathlib.Path) -> None:
         handles.open().close()
         theirs = sqlite3.connect(sys.argv[1])
         assert theirs.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        handle = handles.open()
+        handle = handles.take()
         handle.call(lib.brc_begin, handle.repo)
         handle.call(lib.brc_end, handle.repo, lib.BRC_END_KEEP)
         print("both")
@@ -148,7 +148,7 @@ OTHER = """
     import sys
     from breccia import _errors, _native
     from breccia._breccia import lib
-    handle = _native.Handles(sys.argv[1], wait=0.3).open()
+    handle = _native.Handles(sys.argv[1], wait=0.3).take()
     try:
         handle.call(lib.brc_begin, handle.repo)
     except _errors.BusyError:
@@ -179,7 +179,7 @@ def copy_elsewhere(path: str) -> None:
 @pytest.mark.parametrize("touch", [read_elsewhere, open_elsewhere, copy_elsewhere])
 def test_no_close_drops_our_lock(tmp_path: pathlib.Path, touch: "object") -> None:
     path = str(tmp_path / "a.brc")
-    handle = _native.Handles(path, flags=lib.BRC_OPEN_CREATE).open()
+    handle = _native.Handles(path, flags=lib.BRC_OPEN_CREATE).take()
     assert run(OTHER, path) == "written\n"
     handle.call(lib.brc_begin, handle.repo)
     assert callable(touch)

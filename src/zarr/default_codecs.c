@@ -38,9 +38,11 @@ static int behind_plain(brc_buf *out, const brc_registry *reg, const char *dtype
     BRC_GO(brc_meta_dtype_json(&name, dtype, err));
     BRC_GO(brc_dtype_open(&type, reg, name, err));
     BRC_GO(brc_meta_plain_codecs(out, type, err));
+    rest += 1 + strspn(rest + 1, " \t\r\n");
     out->len--; /* its bracket */
-    BRC_GO(brc_buf_text(out, ",", err));
-    BRC_GO(brc_buf_text(out, rest + 1, err));
+    if (*rest != ']')
+        BRC_GO(brc_buf_text(out, ",", err));
+    BRC_GO(brc_buf_text(out, rest, err));
     rc = brc_buf_terminate(out, err);
 done:
     brc_dtype_free(type);
@@ -110,6 +112,17 @@ int brc_session_default_codecs(brc_buf *out, brc_session *s, const char *dtype, 
     return rc < 0 ? rc : out->len > before ? brc_buf_terminate(out, err) : BRC_OK;
 }
 
+/* The array's maker may leave out what makes bytes of the elements. Nothing: the list stays as it is, and what is
+ * wrong with it, if anything, is said of the array itself. */
+static int given_codecs(brc_buf *out, brc_session *s, const brc_array_spec *spec, brc_error *err)
+{
+    if (fit_codecs(out, s->repo->registry, spec->dtype, spec->codecs_json, NULL) < 0) {
+        out->len = 0;
+        return BRC_OK;
+    }
+    return brc_buf_terminate(out, err);
+}
+
 int brc_new_array_doc(brc_json **out, brc_session *s, const brc_array_spec *given, brc_error *err)
 {
     brc_array_spec spec;
@@ -118,8 +131,9 @@ int brc_new_array_doc(brc_json **out, brc_session *s, const brc_array_spec *give
     BRC_TRY(brc_sized_in(&spec, sizeof(spec), offsetof(brc_array_spec, chunk), given,
                          "brc_array_spec", err));
     int rc = BRC_OK;
-    if (spec.codecs_json == NULL && spec.metadata_json == NULL && spec.dtype != NULL)
-        rc = brc_session_default_codecs(&codecs, s, spec.dtype, err);
+    if (spec.metadata_json == NULL && spec.dtype != NULL)
+        rc = spec.codecs_json == NULL ? brc_session_default_codecs(&codecs, s, spec.dtype, err)
+                                      : given_codecs(&codecs, s, &spec, err);
     if (codecs.len > 0)
         spec.codecs_json = (const char *)codecs.data;
     if (rc == BRC_OK)

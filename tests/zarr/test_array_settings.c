@@ -101,6 +101,22 @@ START_TEST(new_arrays_get_the_codecs_of_the_setting)
 }
 END_TEST
 
+/* A list of an array's own, as of the setting, may leave out what makes bytes of elements. */
+START_TEST(new_arrays_get_what_makes_bytes_in_front_of_their_codecs)
+{
+    const struct codecs_case *c = &codecs_cases[_i];
+    const struct codecs_case plain = {"[]", "string", 0, "[{\"name\":\"vlen-utf8\"}]"};
+    static char found[800];
+    if (c->codecs != NULL) {
+        new_array("/a", c, c->setting, found, sizeof(found));
+        ck_assert_str_eq(found, c->codecs);
+    }
+    new_array("/plain", &plain, " [ ] ", found, sizeof(found));
+    ck_assert_str_eq(found, plain.codecs);
+    scenario_whole(&t);
+}
+END_TEST
+
 /* The setting names a plug-in's codec, and the plug-in is not there now. */
 START_TEST(B10_a_codec_that_is_missing_is_not_chosen_but_named)
 {
@@ -275,6 +291,8 @@ Suite *array_settings_suite(void)
     TCase *tc = tcase_create("settings");
     tcase_add_checked_fixture(tc, settings_start, settings_stop);
     tcase_add_loop_test(tc, new_arrays_get_the_codecs_of_the_setting, 0,
+                        sizeof(codecs_cases) / sizeof(codecs_cases[0]));
+    tcase_add_loop_test(tc, new_arrays_get_what_makes_bytes_in_front_of_their_codecs, 0,
                         sizeof(codecs_cases) / sizeof(codecs_cases[0]));
     tcase_add_test(tc, B10_a_codec_that_is_missing_is_not_chosen_but_named);
     tcase_add_loop_test(tc, codecs_that_fit_no_type_are_no_setting, 0, 6);
