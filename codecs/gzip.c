@@ -250,6 +250,54 @@ static int gzip_decode(void *ctx, const void *state, void *opaque, brc_span src,
     return rc;
 }
 
+/* One member, or as much of it as is wanted. */
+static int gzip_inflate_first(z_stream *z, size_t wanted, brc_span *src, brc_buf *dst,
+                              brc_error *err)
+{
+    int result = Z_OK;
+
+    while (result == Z_OK && dst->len < wanted) {
+        unsigned in = gzip_slice(src->len), out = gzip_slice(wanted - dst->len);
+        z->next_in = (z_const Bytef *)(uintptr_t)src->data;
+        z->avail_in = in;
+        z->next_out = dst->data + dst->len;
+        z->avail_out = out;
+        result = inflate(z, Z_NO_FLUSH);
+        src->data += in - z->avail_in;
+        src->len -= in - z->avail_in;
+        dst->len += out - z->avail_out;
+    }
+    if (result == Z_OK || result == Z_STREAM_END)
+        return BRC_OK;
+    if (result == Z_MEM_ERROR)
+        return brc_fail(err, BRC_ENOMEM, "out of memory");
+    return brc_fail(err, BRC_ECORRUPT, "%s", result == Z_BUF_ERROR ? "the last member is truncated"
+                                             : z->msg != NULL      ? z->msg
+                                                                   : zError(result));
+}
+
+/* A member is decoded from its begin. */
+static int gzip_decode_part(void *ctx, const void *state, void *opaque, brc_span src, uint64_t from,
+                            uint64_t to, brc_buf *dst, brc_error *err)
+{
+    (void)from;
+    struct gzip_scratch *scratch = opaque;
+    const size_t all = (size_t)((const struct gzip_state *)state)->decoded;
+    int rc = brc_buf_reserve(dst, all, err);
+
+    while (rc == BRC_OK && src.len > 0 && dst->len < to) {
+        rc = gzip_ready_inflater(scratch, ctx, err);
+        if (rc == BRC_OK)
+            rc = gzip_inflate_first(&scratch->inflater, (size_t)to, &src, dst, err);
+        gzip_skip_padding(&src);
+    }
+    if (rc == BRC_OK && dst->len < to)
+        return brc_fail(err, BRC_ECORRUPT, "the members decode to %zu bytes only", dst->len);
+    if (rc == BRC_OK)
+        dst->len = all;
+    return rc;
+}
+
 int brc_codec_gzip_register(brc_registry *reg, brc_error *err)
 {
     brc_codec_spec spec = {
@@ -266,6 +314,7 @@ int brc_codec_gzip_register(brc_registry *reg, brc_error *err)
         .scratch_free = gzip_scratch_free,
         .encode = gzip_encode,
         .decode = gzip_decode,
+        .decode_part = gzip_decode_part,
     };
     int rc = BRC_OK;
 

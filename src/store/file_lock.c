@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 enum { PENDING_AT = 0x40000000, RESERVED_AT = PENDING_AT + 1, SHARED_AT = PENDING_AT + 2,
@@ -63,17 +62,13 @@ int brc_bytes_find_lock(int fd, off_t at, off_t len, off_t *found, off_t *found_
 
 int brc_file_lock_offered(int *out)
 {
-    static atomic_int is_there; /* what a kernel has it keeps */
     int ends[2], unused;
-    *out = atomic_load(&is_there);
-    if (*out)
-        return SQLITE_OK;
+    *out = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return SQLITE_CANTOPEN;
     *out = brc_bytes_is_locked(ends[0], 0, 1, &unused) == SQLITE_OK;
     close(ends[0]);
     close(ends[1]);
-    atomic_store(&is_there, *out);
     return SQLITE_OK;
 }
 

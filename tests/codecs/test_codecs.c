@@ -327,6 +327,79 @@ START_TEST(zstd_grows_with_what_comes_out)
 }
 END_TEST
 
+/* The box is the first bytes; those after them are damaged, and not looked at. */
+static int decode_first(const brc_buf *stored, uint64_t n, brc_buf *out)
+{
+    brc_box box = BRC_BOX_INIT;
+
+    box.count[0] = n;
+    out->len = 0;
+    return brc_chain_decode_box(codecs_chain, codecs_scratch,
+                                (brc_span){ stored->data, stored->len }, &box, out, &codecs_err);
+}
+
+static const char *const parted[] = {
+    "[\"bytes\",{\"name\":\"zstd\",\"configuration\":{\"level\":1}}]",
+    "[\"bytes\",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
+    "[\"bytes\",{\"name\":\"zstd\",\"configuration\":{\"level\":1}},\"crc32c\"]",
+};
+
+START_TEST(a_part_is_decoded_without_what_follows)
+{
+    enum { LEN = 1 << 20, PART = 300000 };
+    uint8_t *plain = malloc(LEN);
+    brc_buf stored = BRC_BUF_INIT, out = BRC_BUF_INIT;
+    uint64_t random = 9;
+
+    ck_assert_ptr_nonnull(plain);
+    for (size_t i = 0; i < LEN; i++)
+        plain[i] = i % 2 ? (uint8_t)codec_kit_random(&random) : 7;
+    codecs_open_bytes(parted[_i], LEN);
+    codecs_encode(plain, LEN, &stored);
+    ck_assert(brc_chain_has_boxes(codecs_chain, 1, (const uint64_t[]){ LEN }));
+    ck_assert_int_eq(decode_first(&stored, PART, &out), BRC_OK);
+    ck_assert_uint_eq(out.len, LEN);
+    ck_assert_mem_eq(out.data, plain, PART);
+    ck_assert_int_eq(decode_first(&stored, LEN, &out), BRC_OK);
+    ck_assert_mem_eq(out.data, plain, LEN);
+    if (_i == 2) { /* all bytes are in the checksum */
+        stored.data[stored.len - 100] ^= 1;
+        ck_assert_int_eq(decode_first(&stored, PART, &out), BRC_ECORRUPT);
+    } else { /* half of a chunk is enough for its first third, and not for two thirds */
+        stored.len /= 2;
+        codecs_expect_corrupt(stored.data, stored.len, "");
+        ck_assert_int_eq(decode_first(&stored, PART, &out), BRC_OK);
+        ck_assert_mem_eq(out.data, plain, PART);
+        ck_assert_int_eq(decode_first(&stored, 2 * PART, &out), BRC_ECORRUPT);
+        ck_assert_uint_eq(out.len, 0);
+    }
+    brc_buf_dispose(&stored);
+    brc_buf_dispose(&out);
+    free(plain);
+}
+END_TEST
+
+/* Of another shape, byte order or order of axes the bytes of a box are elsewhere. */
+START_TEST(parts_are_only_of_bytes_that_are_the_elements)
+{
+    static const struct {
+        const char *list;
+        int has;
+    } cases[] = {
+        { "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},\"zstd\"]", 0 },
+        { "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},\"zstd\"]", 1 },
+        { "[\"bytes\",\"crc32c\",\"zstd\"]", 0 },
+    };
+    const uint64_t shape[] = { 4, 6 }, other[] = { 6, 4 };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        codecs_open(cases[i].list, i < 2 ? "int32" : "uint8", 2, shape);
+        ck_assert_int_eq(brc_chain_has_boxes(codecs_chain, 2, shape), cases[i].has);
+        ck_assert(!brc_chain_has_boxes(codecs_chain, 2, other));
+    }
+}
+END_TEST
+
 START_TEST(zstd_checksum_is_written_and_checked)
 {
     uint8_t plain[256] = { 0 };
@@ -547,6 +620,9 @@ Suite *codecs_suite(void)
     tcase_add_test(one, crc32c_equals_the_definition_at_every_length);
     tcase_add_test(one, zstd_reads_what_others_write);
     tcase_add_test(one, zstd_grows_with_what_comes_out);
+    tcase_add_loop_test(one, a_part_is_decoded_without_what_follows, 0,
+                        (int)(sizeof(parted) / sizeof(parted[0])));
+    tcase_add_test(one, parts_are_only_of_bytes_that_are_the_elements);
     tcase_add_test(one, zstd_checksum_is_written_and_checked);
     tcase_add_test(one, gzip_reads_members_and_padding);
     tcase_add_test(one, gzip_writes_the_same_header_everywhere);

@@ -49,6 +49,7 @@ static const struct {
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
      " parts, ifnull(" BRC_IS_CHILD ", 0) FROM draft WHERE branch=?1 AND kind=3",
      "there are few drafts"},
+    {"SELECT id FROM draft WHERE owner=?1 AND kind=2 AND state=1", "there are few drafts"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
