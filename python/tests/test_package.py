@@ -132,7 +132,7 @@ def test_the_interpreters_sqlite_for_all(tmp_path: pathlib.Path) -> None:
         from breccia import _native
         from breccia._breccia import lib
         handles = _native.Handles(sys.argv[1], flags=lib.BRC_OPEN_CREATE)
-        handles.open().close()
+        handles.take().close()
         theirs = sqlite3.connect(sys.argv[1])
         assert theirs.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         handle = handles.take()

@@ -112,8 +112,8 @@ int brc_session_default_codecs(brc_buf *out, brc_session *s, const char *dtype, 
     return rc < 0 ? rc : out->len > before ? brc_buf_terminate(out, err) : BRC_OK;
 }
 
-/* The array's maker may leave out what makes bytes of the elements. Nothing: the list stays as it is, and what is
- * wrong with it, if anything, is said of the array itself. */
+/* The array's maker may leave out what makes bytes of the elements. Where nothing is appended, the
+ * list stays as it is, and what is wrong with it is said of the array itself. */
 static int given_codecs(brc_buf *out, brc_session *s, const brc_array_spec *spec, brc_error *err)
 {
     if (fit_codecs(out, s->repo->registry, spec->dtype, spec->codecs_json, NULL) < 0) {
