@@ -60,14 +60,13 @@ def at_of(sel: Selection, kind: str = "brc_at") -> tuple[Any, Any]:
     """A selection for the library (as brc_sel: one without index arrays), and what keeps it."""
     made, keep, axes = sized(kind, ndim=len(sel.axes)), [], []
     for i, axis in enumerate(sel.axes):
-        if type(axis) is tuple:
-            axes.append(axis)
-        elif kind == "brc_sel":
-            raise IndexError("index arrays cannot be used here: use integers and slices")
-        else:
+        if type(axis) is not tuple:
+            if kind == "brc_sel":
+                raise IndexError("index arrays cannot be used here: use integers and slices")
             keep.append(ffi.from_buffer("int64_t[]", np.ascontiguousarray(axis, np.int64)))
             made.index[i] = keep[-1]
-            axes.append((0, len(axis), 1))
+            axis = (0, len(axis), 1)
+        axes.append(axis)
     if axes:
         made.start, made.count, made.step = zip(*axes)
     if sel.back is None:

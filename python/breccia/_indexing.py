@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 AnyArray = np.ndarray[Any, Any]
+OTHERS = {type(None), type(...)}  # in an index what is of no axis
 FORWARDS, BACKWARDS = slice(None), slice(None, None, -1)
 
 
@@ -26,7 +27,7 @@ class Selection(NamedTuple):
 
 def expand(key: Any, ndim: int) -> Sequence[Any]:
     """The items of an index, one for each axis (and the new axes), without `...`."""
-    if type(key) is tuple and len(key) == ndim and not any(item is None or item is ... for item in key):
+    if type(key) is tuple and len(key) == ndim and OTHERS.isdisjoint(map(type, key)):
         return key
     items = list(key) if isinstance(key, tuple) else [key]
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
