@@ -187,21 +187,21 @@ class Array(ArrayCalls):
     def __setitem__(self, key: Any, value: Any) -> None:
         names, key = self._names_in(key)
         if names is not None:
-            records = np.asarray(self.get(key))
-            records[names] = value
-            value = records
+            whole = np.asarray(self.get(key))
+            whole[names] = value
+            value = whole
         self._set(_indexing.plain, key, value)
 
     def _names_in(self, key: Any) -> tuple[Any, Any]:
         """The fields in an index, "a" or ["a", "b"], and what is left of it."""
         items = key if isinstance(key, tuple) else (key,)
-        found = [i for i in items if isinstance(i, str) or type(i) is list and isinstance((*i, 0)[0], str)]
+        found = [i for i in items if isinstance(i, str) or type(i) is list and i and isinstance(i[0], str)]
         if not found:
             return None, key
         known = self.dtype.names or ()
         for name in [found[0]] if isinstance(found[0], str) else found[0]:
             if name not in known or len(found) > 1:
-                raise IndexError(f"{self.path} has no field{f' {name!r}' if known else 's'}")
+                raise IndexError(f"{self.path} has no " + (f"field {name!r}" if known else "fields"))
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
     def resize(self, *shape: Any) -> None:
@@ -221,7 +221,7 @@ class Array(ArrayCalls):
         want = form.shape[:axis] + given.shape[axis:axis + 1] + form.shape[axis + 1:]
         if given.shape != want:
             raise ValueError(f"data of shape {given.shape} does not go behind {form.shape} along axis {axis}")
-        flat = np.ascontiguousarray(as_type(given, want, form.check(self.path))).reshape(-1)
+        flat = as_type(given, want, form.check(self.path)).ravel()
         raw = flat.view(np.uint8) if form.item else _dtypes.pack(flat, form.name)
         self._call(lib.brc_array_append, axis, want[axis], ffi.from_buffer(raw), len(raw))
         return self.shape
