@@ -3,10 +3,12 @@
 Prints `file:line: what is wrong`, one fault a line.
 """
 import ast
+import io
 import pathlib
 import re
+import tokenize
 
-PACKAGE_LINES = 5900  # python/breccia/*.py together; the goal is 2500, so this may only fall
+CODE_LINES = 2500  # of python/breccia/*.py together, without blank lines, comments and docstrings
 FILE_LINES = 600
 COLUMNS = 120
 BUILT = {"build", "csource", "dist", "libexec", "_made", "__pycache__"}
@@ -37,18 +39,33 @@ def used(tree):
     return names
 
 
+def code_lines(tree, text):
+    """How many lines have code."""
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+                              tokenize.ENDMARKER):
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+            lines.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return len(lines)
+
+
 def check_source(path, text):
+    """How many lines of code it has."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
         said(path, error.lineno, f"is no Python: {error.msg}")
-        return
+        return 0
     known = used(tree)
     for name, line in imported(tree):
         if name not in known and path.name != "__init__.py":
             said(path, line, f"imports {name}, which it does not use")
     if ast.get_docstring(tree) is None:
         said(path, 1, "does not say what it is for: a docstring at the top does")
+    return code_lines(tree, text)
 
 
 def check_text(path, text):
@@ -69,14 +86,13 @@ def main():
             text = path.read_text()
             check_text(path, text)
             if path.suffix == ".py":
-                check_source(path, text)
-                lines = text.count("\n")
+                code, lines = check_source(path, text), text.count("\n")
                 if path.parent == here / "breccia":
-                    package += lines
+                    package += code
                     if lines > FILE_LINES:
                         said(path, lines, f"has more than {FILE_LINES} lines")
-    if package > PACKAGE_LINES:
-        said(here / "breccia", 1, f"has {package} lines of Python, {PACKAGE_LINES} are allowed")
+    if package > CODE_LINES:
+        said(here / "breccia", 1, f"has {package} lines of code, {CODE_LINES} are allowed")
 
 
 main()
