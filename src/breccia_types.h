@@ -510,7 +510,7 @@ typedef struct brc_array_spec {
     const uint64_t *chunk;  /* NULL: chosen, about 1 MiB                      */
     const char *dtype;      /* "float32", or a JSON object                    */
     const char *fill;       /* as JSON, or a bare word such as NaN; NULL: 0   */
-    const char *codecs_json; /* a Zarr v3 list, in which what makes bytes of elements may be missing; NULL: chosen */
+    const char *codecs_json; /* a Zarr v3 list; NULL: chosen                  */
     const char *attrs_json;
     const char *const *dimension_names; /* ndim of them, each may be NULL     */
     const char *chunk_key_encoding;     /* "default" or "v2"; NULL: default   */
@@ -520,8 +520,10 @@ typedef struct brc_array_spec {
     const char *backend_json; /* as brc_array_set_backend() takes it; NULL: the file */
     const void *fill_element; /* in place of `fill`: one element, to the bit, as brc_array_fill()
                                  takes it; NULL: see `fill`                  */
+    const char *compressors_json; /* in place of `codecs_json`: only what comes behind the codec that
+                                     makes bytes of elements, "[]" for nothing; NULL: see there */
 } brc_array_spec;
-#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct brc_array_info {
     const char *path;

@@ -1,7 +1,7 @@
 """The one place that knows the C library: calls, handles on the file, and what happens after a fork.
 
-A handle of the library belongs to one thread at a time, so that several are open, and who works takes one and gives
-it back: of a file from `Handles`; of one view of it from `Sessions`, with a session and arrays that were opened on it.
+A handle of the library belongs to one thread at a time, so that several are open, and who works takes one and
+gives it back: of a file from `Handles`; of one view of it from `Sessions`, with a session and arrays on it.
 """
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def _made(function: Callable[..., int], kind: str, *args: Any) -> Any:
 
 
 class Handle:
-    """One handle on the file, of one thread at a time; where Sessions gave it, a session and the arrays that were
-    opened there. Closed by its owner, or when nobody has it any more."""
+    """One handle on the file, of one thread at a time; where Sessions gave it, a session and the arrays that
+    were opened there. Closed by its owner, or when nobody has it any more."""
 
     __slots__ = ("repo", "err", "home", "told", "session", "arrays", "era")
 
@@ -96,7 +96,7 @@ class Handle:
             self.close()
 
     def call(self, function: Callable[..., int], *args: Any) -> int:
-        """function(*args, err), where a negative result is an exception. Ctrl-C ends it in the main thread."""
+        """function(*args, err); a negative result is an exception. Ctrl-C ends it in the main thread."""
         repo = self.repo
         try:
             lib.py_enter(repo)
@@ -135,7 +135,7 @@ class Handle:
 
     def items(self, made: Any, step: Callable[..., int], kind: str, convert: Callable[[Any], T],
               limit: int | None = None) -> list[T]:
-        """What an iterator lists, each converted; the iterator is freed. `made` is what its maker wrote to."""
+        """What an iterator lists, each converted; it is freed. `made` is what its maker wrote to."""
         out = ffi.new(f"const {kind} **")
         found: list[T] = []
         try:
@@ -162,9 +162,9 @@ Native = Handle
 
 
 class Handles:
-    """The handles on one file, for as many threads as work at once: who works takes one and gives it back. In a child
-    of fork() it begins anew: what its parent had is of no use there, and is left alone. `progress`: who is told of
-    long calls, where these name nobody else."""
+    """The handles on one file, for as many threads as work at once: who works takes one and gives it back. In a
+    child of fork() it begins anew: what its parent had is of no use there, and is left alone. `progress`: who is
+    told of long calls, where these name nobody else."""
 
     home = era = 0  # home grows with close(): a handle of before is not kept
     progress: Any = None
@@ -189,8 +189,9 @@ class Handles:
         with self._lock:
             if self._root is not None and self._root.repo:
                 return Handle(_made(lib.brc_reopen, "breccia", self._root.repo), self.home)
-            options = sized("brc_open_opts", flags=self.flags, memory=self.memory, registry=shared("registry"),
-                            pool=shared("pool", self.threads) if self.threads != 1 else ffi.NULL)
+            pool = shared("pool", self.threads) if self.threads != 1 else ffi.NULL
+            options = sized("brc_open_opts", flags=self.flags, memory=self.memory, pool=pool,
+                            registry=shared("registry"))
             libexec = options.libexec = text(LIBEXEC)
             if self.wait is not None:
                 options.wait_ms = max(1, int(self.wait * 1000)) if self.wait > 0 else -1
@@ -236,8 +237,8 @@ class Handles:
             self.give(handle)
 
     def close(self) -> None:
-        """Closes those that nobody uses, and handles also when they are given back; a later call opens new ones. What
-        is uncommitted stays in the file."""
+        """Closes those that nobody uses, and handles also when they are given back; a later call opens new ones.
+        What is uncommitted stays in the file."""
         if self._pid == os.getpid():
             with self._lock:
                 self.home, self._root = self.home + 1, None
@@ -351,6 +352,6 @@ LIBEXEC = _BESIDE if os.path.isdir(_BESIDE) else None
 
 @cache
 def shared(kind: str, *args: int) -> Any:
-    """What all repositories of the process have together: "registry", of codecs; "pool", N: N worker threads (0: one
-    per core)."""
+    """What all repositories of the process have together: "registry", of codecs; "pool", N: N worker threads
+    (0: one per core)."""
     return _made(getattr(lib, f"brc_{kind}_new"), f"brc_{kind}", *args)

@@ -138,15 +138,18 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             if each is not None and len(each) != len(extents):
                 raise ValueError(f"{what} {tuple(each)} for {len(extents)} dimensions")
         name, at = _dtypes.to_zarr(dtype), self._at(path)
-        if codecs is None and compressors != "auto":  # the library puts in front what makes bytes
-            given = compressors if isinstance(compressors, (list, tuple)) else [compressors] * (compressors is not None)
-            codecs = [{"name": c} if isinstance(c, str) else c for c in given]
+        if codecs is not None or isinstance(compressors, str) and compressors == "auto":
+            compressors = None
+        else:
+            many = isinstance(compressors, (list, tuple))
+            given = compressors if many else [compressors] * (compressors is not None)
+            compressors = [{"name": c} if isinstance(c, str) else c for c in given]
         fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
         spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill,
-                       chunk=_chunks(chunks, extents), shard=shards,
-                       codecs_json=codecs,
-                       dimension_names=dimension_names, attrs_json=attributes or None,
-                       chunk_key_encoding=chunk_key_encoding, backend_json=backend)
+                       chunk=_chunks(chunks, extents), shard=shards, codecs_json=codecs,
+                       compressors_json=compressors, dimension_names=dimension_names,
+                       attrs_json=attributes or None, chunk_key_encoding=chunk_key_encoding,
+                       backend_json=backend)
         with self.session.transaction() if overwrite or data is not None else nullcontext():
             if overwrite and path in self:
                 del self[path]
@@ -280,7 +283,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             except _errors.ConflictError as error:
                 drafts = {int(token.split(":")[1]): child for token, child in of.items()}
                 error.conflicts = tuple(c._replace(child=drafts.get(c.child))
-                                        for c in items(native.handle, records.Conflict, out))
+                                        for c in items(native, records.Conflict, out))
                 raise
         self._sessions.era += 1
 
@@ -289,13 +292,13 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """What this thread changes in the block is one transaction: all of it, or nothing if the block fails.
         Other writers wait meanwhile."""
         with self._sessions.pin() as native:
-            native.handle.call(lib.brc_begin, native.handle.repo)
+            native.call(lib.brc_begin, native.repo)
             done = False
             try:
                 yield
                 done = True
             finally:
-                native.handle.call(lib.brc_end, native.handle.repo, lib.BRC_END_KEEP if done else 0)
+                native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0)
                 self._sessions.era += not done
 
     @contextmanager
@@ -353,7 +356,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         return Session, (self.repository, self.kind, self.rev, self._about, self._key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Session) and self.__reduce__()[1] == other.__reduce__()[1]
+        return isinstance(other, Session) and (self.repository, self.kind, self.rev, self._key) == (
+            other.repository, other.kind, other.rev, other._key)
 
     def __hash__(self) -> int:
         return hash((self.repository, self.kind, self.rev, self._key))

@@ -112,15 +112,13 @@ int brc_session_default_codecs(brc_buf *out, brc_session *s, const char *dtype, 
     return rc < 0 ? rc : out->len > before ? brc_buf_terminate(out, err) : BRC_OK;
 }
 
-/* The array's maker may leave out what makes bytes of the elements. Where nothing is appended, the
- * list stays as it is, and what is wrong with it is said of the array itself. */
-static int given_codecs(brc_buf *out, brc_session *s, const brc_array_spec *spec, brc_error *err)
+static int behind_compressors(brc_buf *out, brc_session *s, const brc_array_spec *spec,
+                              brc_error *err)
 {
-    if (fit_codecs(out, s->repo->registry, spec->dtype, spec->codecs_json, NULL) < 0) {
-        out->len = 0;
-        return BRC_OK;
-    }
-    return brc_buf_terminate(out, err);
+    if (spec->codecs_json != NULL || spec->metadata_json != NULL || spec->dtype == NULL)
+        return brc_fail(err, BRC_EINVAL, "compressors go with a data type, and without codecs or a "
+                                         "zarr.json: leave one out");
+    return behind_plain(out, s->repo->registry, spec->dtype, spec->compressors_json, err);
 }
 
 int brc_new_array_doc(brc_json **out, brc_session *s, const brc_array_spec *given, brc_error *err)
@@ -131,9 +129,10 @@ int brc_new_array_doc(brc_json **out, brc_session *s, const brc_array_spec *give
     BRC_TRY(brc_sized_in(&spec, sizeof(spec), offsetof(brc_array_spec, chunk), given,
                          "brc_array_spec", err));
     int rc = BRC_OK;
-    if (spec.metadata_json == NULL && spec.dtype != NULL)
-        rc = spec.codecs_json == NULL ? brc_session_default_codecs(&codecs, s, spec.dtype, err)
-                                      : given_codecs(&codecs, s, &spec, err);
+    if (spec.compressors_json != NULL)
+        rc = behind_compressors(&codecs, s, &spec, err);
+    else if (spec.codecs_json == NULL && spec.metadata_json == NULL && spec.dtype != NULL)
+        rc = brc_session_default_codecs(&codecs, s, spec.dtype, err);
     if (codecs.len > 0)
         spec.codecs_json = (const char *)codecs.data;
     if (rc == BRC_OK)

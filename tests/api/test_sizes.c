@@ -26,7 +26,7 @@ static const struct {
     NO_TAIL(brc_buf, reserved),        NO_TAIL(brc_error, message),
     NO_TAIL(brc_open_opts, libexec),   NO_TAIL(brc_stats, log_bytes),
     NO_TAIL(brc_commit_opts, reserved), NO_TAIL(brc_diff_opts, reserved),
-    NO_TAIL(brc_array_spec, fill_element), NO_TAIL(brc_sel, step),
+    NO_TAIL(brc_array_spec, compressors_json), NO_TAIL(brc_sel, step),
     NO_TAIL(brc_buffer, owner),        NO_TAIL(brc_io, at),
     NO_TAIL(brc_at, step),
     NO_TAIL(brc_key_range, end),       NO_TAIL(brc_key_info, etag),

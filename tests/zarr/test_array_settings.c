@@ -101,18 +101,40 @@ START_TEST(new_arrays_get_the_codecs_of_the_setting)
 }
 END_TEST
 
-/* A list of an array's own, as of the setting, may leave out what makes bytes of elements. */
-START_TEST(new_arrays_get_what_makes_bytes_in_front_of_their_codecs)
+/* Of an array, in place of its codecs. */
+START_TEST(compressors_come_behind_what_makes_bytes)
 {
-    const struct codecs_case *c = &codecs_cases[_i];
-    const struct codecs_case plain = {"[]", "string", 0, "[{\"name\":\"vlen-utf8\"}]"};
-    static char found[800];
-    if (c->codecs != NULL) {
-        new_array("/a", c, c->setting, found, sizeof(found));
-        ck_assert_str_eq(found, c->codecs);
+    static const struct {
+        const char *dtype, *compressors, *codecs; /* NULL: not allowed */
+    } cases[] = {
+        {"int32", "[" GZIP "]", "[" BYTES "," GZIP "]"},
+        {"uint8", " [ " GZIP " ] ", "[" ONE_BYTE "," GZIP "]"},
+        {"string", "[]", "[{\"name\":\"vlen-utf8\"}]"},
+        {"float64", " [ ] ", "[" BYTES "]"},
+        {"int32", "[" BYTES "]", NULL},
+        {"int32", "{}", NULL},
+        {"int32", "[", NULL},
+        {"int32", "", NULL},
+        {"nonsense", "[]", NULL},
+        {NULL, "[]", NULL},
+    };
+    const uint64_t shape = 16;
+    brc_array *a;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    spec.ndim = 1;
+    spec.shape = &shape;
+    spec.dtype = cases[_i].dtype;
+    spec.compressors_json = cases[_i].compressors;
+    int rc = brc_array_create(&a, t.session, "/a", &spec, &t.err);
+    if (cases[_i].codecs != NULL) {
+        ck_assert_int_eq(rc, BRC_OK);
+        ck_assert_str_eq(brc_array_describe(a)->codecs_json, cases[_i].codecs);
+    } else {
+        ck_assert_msg(rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED, "%d: %s", rc, t.err.message);
     }
-    new_array("/plain", &plain, " [ ] ", found, sizeof(found));
-    ck_assert_str_eq(found, plain.codecs);
+    brc_array_free(a);
+    spec.codecs_json = "[" BYTES "]";
+    FAILS(&t, BRC_EINVAL, brc_array_create(&a, t.session, "/both", &spec, &t.err));
     scenario_whole(&t);
 }
 END_TEST
@@ -292,8 +314,7 @@ Suite *array_settings_suite(void)
     tcase_add_checked_fixture(tc, settings_start, settings_stop);
     tcase_add_loop_test(tc, new_arrays_get_the_codecs_of_the_setting, 0,
                         sizeof(codecs_cases) / sizeof(codecs_cases[0]));
-    tcase_add_loop_test(tc, new_arrays_get_what_makes_bytes_in_front_of_their_codecs, 0,
-                        sizeof(codecs_cases) / sizeof(codecs_cases[0]));
+    tcase_add_loop_test(tc, compressors_come_behind_what_makes_bytes, 0, 10);
     tcase_add_test(tc, B10_a_codec_that_is_missing_is_not_chosen_but_named);
     tcase_add_loop_test(tc, codecs_that_fit_no_type_are_no_setting, 0, 6);
     tcase_add_loop_test(tc, verify_full_compares_what_is_decoded_with_its_id, 0, 4);
