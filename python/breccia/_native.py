@@ -162,9 +162,9 @@ Native = Handle
 
 
 class Handles:
-    """The handles on one file, for as many threads as work at once: who works takes one and gives it back. In a
-    child of fork() it begins anew: what its parent had is of no use there, and is left alone. `progress`: who is
-    told of long calls, where these name nobody else."""
+    """The handles on one file, for as many threads as work at once: who works takes one and gives it back.
+    In a child of fork() it begins anew: what its parent had is of no use there, and is left alone.
+    `progress`: who is told of long calls, where these name nobody else."""
 
     home = era = 0  # home grows with close(): a handle of before is not kept
     progress: Any = None
@@ -237,8 +237,8 @@ class Handles:
             self.give(handle)
 
     def close(self) -> None:
-        """Closes those that nobody uses, and handles also when they are given back; a later call opens new ones.
-        What is uncommitted stays in the file."""
+        """Closes those that nobody uses, and handles also when they are given back; a later call opens new
+        ones. What is uncommitted stays in the file."""
         if self._pid == os.getpid():
             with self._lock:
                 self.home, self._root = self.home + 1, None

@@ -1,4 +1,5 @@
-/* The codecs that new arrays get by the repository's setting where their maker names none. */
+/* The codecs that new arrays get by the repository's setting where their maker names none, and what
+ * stands in front of compressors. */
 #include <stddef.h>
 #include <string.h>
 
