@@ -368,6 +368,9 @@ static int rewrite_codecs(brc_array *a, const char *codecs_json, int *differs, b
 int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
 {
     int differs;
+    if (codecs_json == NULL)
+        return brc_fail(err, BRC_EINVAL, "%s: a list of codecs is needed, as zarr.json has it",
+                        a->path);
     BRC_TRY(brc_session_can_change(a->session, err));
     if (rewrite && !brc_store_in_write(brc_array_store(a)) &&
         !brc_store_in_bulk(brc_array_store(a))) {

@@ -450,6 +450,8 @@ START_TEST(B31_B33_branches_with_pipelines_of_their_own)
     brc_array_free(a);
     brc_session_free(dev);
     t.session = main_session;
+    FAILS(&t, BRC_EINVAL, brc_array_set_codecs(a, NULL, 0, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_array_set_codecs(a, NULL, 1, &t.err));
     scenario_whole(&t);
     scenario_stop(&t);
 }
