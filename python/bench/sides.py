@@ -283,7 +283,7 @@ class CCall(Ours):
         from breccia import _native
         from breccia._breccia import ffi, lib
 
-        handle = _native.Handles(self.path(key) + ".brc").open()
+        handle = _native.Handles(self.path(key) + ".brc").take()
         session, array = ffi.new("brc_session **"), ffi.new("brc_array **")
         handle.call(lib.brc_session_open, session, handle.repo, b"main", lib.BRC_SESSION_VIEW)
         handle.call(lib.brc_array_open, array, session[0], b"/a")
