@@ -17,6 +17,7 @@
 enum { ZSTD_LEVEL_MIN = -131072, ZSTD_LEVEL_MAX = 22, ZSTD_LEVEL_USUAL = 3 };
 enum { ZSTD_WINDOW_LOG_MAX = 27 }; /* 128 MiB: what a streaming reader allocates  */
 #define ZSTD_FIRST_ROOM ((size_t)64 << 10)
+#define ZSTD_BLOCK ((uint64_t)128 << 10) /* decoded bytes of one, at most: RFC 8878 */
 
 struct zstd_kind {
     const char *name;
@@ -260,15 +261,15 @@ static int zstd_decode(void *ctx, const void *state, void *opaque, brc_span src,
     return zstd_decode_exact(opaque, (size_t)zstd->decoded, src, dst, err);
 }
 
-/* A frame is decoded from its begin. In steps that takes longer than in one: it pays where the rest
- * is a quarter or more. */
+/* A frame is decoded from its begin, in blocks. In steps that takes longer than in one: it pays
+ * where the rest is a quarter or more, and has a block of its own. */
 static int zstd_decode_part(void *ctx, const void *state, void *opaque, brc_span src, uint64_t from,
                             uint64_t to, brc_buf *dst, brc_error *err)
 {
     (void)from;
     const struct zstd_state *zstd = state;
 
-    if (to > zstd->decoded / 4 * 3)
+    if (to > zstd->decoded / 4 * 3 || zstd->decoded - to < ZSTD_BLOCK)
         return zstd_decode(ctx, state, opaque, src, dst, err);
     int rc = zstd_ready(opaque, src, err);
     if (rc == BRC_OK)
