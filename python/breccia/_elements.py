@@ -8,7 +8,7 @@ import numpy as np
 from . import _dtypes, _errors
 from ._breccia import ffi, lib
 from ._indexing import AnyArray, Selection
-from ._native import Native, sized, string, text
+from ._native import Handle, sized, string, text
 
 
 class Form(NamedTuple):
@@ -22,7 +22,7 @@ class Form(NamedTuple):
     keep: Any
 
     @classmethod
-    def of(cls, native: Native, path: str, old: Form | None = None) -> Form:
+    def of(cls, native: Handle, path: str, old: Form | None = None) -> Form:
         """As the array is now: `old` where that is still so."""
         array = fresh(native, path)
         if old is not None and lib.py_same(array, old.native):
@@ -47,7 +47,7 @@ class Form(NamedTuple):
         return self.dtype
 
 
-def fresh(native: Native, path: str) -> Any:
+def fresh(native: Handle, path: str) -> Any:
     """The library's array, up to date; of a node that took the array's place, its own."""
     array = native.array(path)
     if lib.brc_array_refresh(array, native.err) < 0:
@@ -86,7 +86,7 @@ def memory_of(a: AnyArray) -> tuple[Any, Any]:
     return sized("brc_buffer", data=address, len=length, offset=-low, strides=strides), strides
 
 
-def read(native: Native, path: str, sel: Selection, form: Form, out: AnyArray | None, fixed: bool) -> Any:
+def read(native: Handle, path: str, sel: Selection, form: Form, out: AnyArray | None, fixed: bool) -> Any:
     """An array of what is selected, `out` where that is given; None: the array has another form by now."""
     dtype = form.check(path)
     if out is not None and (not isinstance(out, np.ndarray) or out.shape != sel.shape):
@@ -116,7 +116,7 @@ def read(native: Native, path: str, sel: Selection, form: Form, out: AnyArray | 
     return out
 
 
-def write(native: Native, path: str, sel: Selection, form: Form, source: AnyArray) -> None:
+def write(native: Handle, path: str, sel: Selection, form: Form, source: AnyArray) -> None:
     """Writes elements of the array's type, in the shape of the selection."""
     if 0 not in sel.shape:
         full, (at, keep) = sel.full(source), at_of(sel)

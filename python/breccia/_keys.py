@@ -8,7 +8,7 @@ from typing import Any
 
 from ._breccia import ffi, lib
 from ._errors import AmbiguousError, InvalidError, NotFoundError
-from ._native import Native, sized, string, text
+from ._native import Handle, sized, string, text
 from .repository import Repository
 
 RANGE = ffi.sizeof("brc_key_range")
@@ -31,13 +31,13 @@ def value_of(out: Any, owner: Any) -> Any:
     return ffi.buffer(memory, out.len)
 
 
-def get(native: Native, keys: Sequence[str], ranges: Sequence[Sequence[int]]) -> list[Any]:
+def get(native: Handle, keys: Sequence[str], ranges: Sequence[Sequence[int]]) -> list[Any]:
     """The bytes at keys, which may repeat, as of one state; None where there are none. A range is a
     BRC_RANGE_* and what that asks for."""
     n, names = len(keys), [name(key) for key in keys]
     out, found = ffi.new("brc_buf[]", n), ffi.new("uint8_t[]", n)
     try:
-        native.handle.call(lib.brc_key_get_many, out, found, native.session, ffi.new("char *[]", names),
+        native.call(lib.brc_key_get_many, out, found, native.session, ffi.new("char *[]", names),
                            ffi.new("brc_key_range[]", [(RANGE, *part) for part in ranges]), n)
         return [value_of(out + i, out) if found[i] else None for i in range(n)]
     finally:
@@ -46,7 +46,7 @@ def get(native: Native, keys: Sequence[str], ranges: Sequence[Sequence[int]]) ->
                 lib.brc_buf_dispose(out + i)
 
 
-def stat(native: Native, key: str) -> tuple[int, str]:
+def stat(native: Handle, key: str) -> tuple[int, str]:
     """Bytes at a key, and their tag. FileNotFoundError."""
     info = sized("brc_key_info")
     try:
@@ -56,22 +56,22 @@ def stat(native: Native, key: str) -> tuple[int, str]:
     return int(info.length), string(info.etag)
 
 
-def number(native: Native, kind: str, function: Any, key: str) -> int:
+def number(native: Handle, kind: str, function: Any, key: str) -> int:
     """What function(out, session, key, err) says, to read, in a number."""
     out = ffi.new(kind + " *")
     native.call_out(function, out, name(key))
     return int(out[0])
 
 
-def names(native: Native, prefix: str, folder: bool = False) -> list[tuple[str, bool]]:
+def names(native: Handle, prefix: str, folder: bool = False) -> list[tuple[str, bool]]:
     """Keys that begin with a text. `folder`: what is in that directory, and whether it is one itself."""
     it, is_dir = ffi.new("brc_iter **"), ffi.new("int *")
     native.call_out(lib.brc_keys_dir if folder else lib.brc_keys_prefix, it, name(prefix))
     step = (lambda it, out, err: lib.brc_keys_dir_next(it, out, is_dir, err)) if folder else lib.brc_keys_next
-    return native.handle.items(it, step, "char", lambda found: (string(found), bool(is_dir[0])))
+    return native.items(it, step, "char", lambda found: (string(found), bool(is_dir[0])))
 
 
-def write(native: Native, changes: Sequence[tuple[str, Any]]) -> None:
+def write(native: Handle, changes: Sequence[tuple[str, Any]]) -> None:
     """Sets keys to the bytes of arrays, or deletes them (None), in one transaction."""
     names = [text(key) for key, _ in changes]
     data = [ffi.NULL if value is None else ffi.from_buffer(value) for _, value in changes]
@@ -79,7 +79,7 @@ def write(native: Native, changes: Sequence[tuple[str, Any]]) -> None:
                 [0 if value is None else value.nbytes for _, value in changes], len(changes))
 
 
-def delete_under(native: Native, prefix: str) -> None:
+def delete_under(native: Handle, prefix: str) -> None:
     native.call(lib.brc_key_delete_prefix, native.session, name(prefix))
 
 

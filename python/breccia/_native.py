@@ -70,10 +70,6 @@ class Handle:
         self.told: Progress | None = None
 
     @property
-    def handle(self) -> Handle:
-        return self
-
-    @property
     def own(self) -> Any:
         """What calls are made on: its session, or else the repository."""
         return self.session or self.repo
@@ -156,9 +152,6 @@ class Handle:
         """Closes the array at a path, or all."""
         for name in list(self.arrays) if path is None else [path]:
             lib.brc_array_free(self.arrays.pop(name, ffi.NULL))
-
-
-Native = Handle
 
 
 class Handles:

@@ -19,7 +19,7 @@ from ._breccia import ffi, lib
 from ._elements import Form
 from ._errors import InvalidError, NotFoundError, UnsupportedError
 from ._indexing import AnyArray, Selection
-from ._native import Native, text
+from ._native import Handle, text
 
 INLINE = 256 << 10  # bytes of chunks that are read without another thread
 ZEROS_DIFFER = not NDBuffer.from_numpy_array(np.array([-0.0])).all_equal(0.0)  # from zarr 3.1 on
@@ -39,7 +39,7 @@ ELSEWHERE = Aside, NotFoundError, UnsupportedError, InvalidError  # not known he
 class Target:
     """The array that zarr means, and where the chunks are in its grid."""
 
-    def __init__(self, native: Native, batch: Sequence[Any], flag: int, ask: bool = False) -> None:
+    def __init__(self, native: Handle, batch: Sequence[Any], flag: int, ask: bool = False) -> None:
         spec, n = batch[0][1], len(batch)
         ndim = len(spec.shape)
         names = [text(getter.path) for getter, *_ in batch]
@@ -139,7 +139,7 @@ def selection_of(batch: Sequence[Any], target: Target, shape: tuple[int, ...] | 
 # ---- reading and writing ----
 
 
-def read_now(native: Native, batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> Any:
+def read_now(native: Handle, batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> Any:
     target = Target(native, batch, lib.BRC_ARRAY_READABLE, HAS_STATUS)
     whole = out.as_ndarray_like()
     if out.dtype.newbyteorder("=") != target.form.dtype:
@@ -155,7 +155,7 @@ def read_now(native: Native, batch: Sequence[Any], out: Any, drop: tuple[int, ..
     return tuple({"status": "present" if one else "missing"} for one in target.there) if HAS_STATUS else None
 
 
-def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
+def write_now(native: Handle, batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
     target = Target(native, batch, lib.BRC_ARRAY_WRITABLE)
     memory = value.as_numpy_array()
     if memory.dtype.newbyteorder("=") != target.form.dtype:

@@ -88,7 +88,7 @@ class _Set:
                 at.index[0] = ffi.from_buffer("int64_t[]", rows)
                 buffer = sized("brc_buffer", data=ffi.cast("void *", new.data_ptr()), len=new.nbytes)
                 with array.session._sessions.at_work() as native:
-                    native.handle.call(lib.brc_array_take, native.array(array.path), at, buffer)
+                    native.call(lib.brc_array_take, native.array(array.path), at, buffer)
         return made
 
     def _out(self, tensors: Sequence[Any]) -> Any:

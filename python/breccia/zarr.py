@@ -30,7 +30,7 @@ from zarr.registry import register_pipeline
 from . import _keys, _pipeline
 from ._breccia import ffi, lib
 from ._errors import Error, ExistsError
-from ._native import Handle, Handles, Native, Sessions, sized, string, text
+from ._native import Handle, Handles, Sessions, sized, string, text
 from .repository import Repository
 from .session import Session
 
@@ -52,7 +52,7 @@ def range_of(request: Any) -> tuple[int, ...]:
     return kind, *numbers
 
 
-def get(native: Native, wanted: Sequence[tuple[str, Any, Any]], needed: bool = False) -> list[Buffer | None]:
+def get(native: Handle, wanted: Sequence[tuple[str, Any, Any]], needed: bool = False) -> list[Buffer | None]:
     found = _keys.get(native, [key for key, _, _ in wanted], [range_of(request) for _, _, request in wanted])
     if needed and None in found:
         raise BaseExceptionGroup("no range was read", [FileNotFoundError(wanted[0][0])])
@@ -203,7 +203,7 @@ class Store(ZarrStore):
 
     async def _run(self, function: Callable[..., T], *args: Any) -> T:
         """The same in a thread. When this is cancelled the library's call ends, and then so does this."""
-        loop, used = asyncio.get_running_loop(), list[Native]()
+        loop, used = asyncio.get_running_loop(), list[Handle]()
         cancelled: asyncio.CancelledError | None = None
 
         def work() -> T:
@@ -218,10 +218,10 @@ class Store(ZarrStore):
                 except asyncio.CancelledError as error:
                     cancelled = error
                 for native in used if cancelled else []:
-                    lib.brc_interrupt(native.handle.repo)
+                    lib.brc_interrupt(native.repo)
             for native in used:  # no other call has had it
                 if cancelled:
-                    lib.brc_interrupt_clear(native.handle.repo)
+                    lib.brc_interrupt_clear(native.repo)
                 self._sessions.give(native)
             if cancelled:
                 done.cancelled() or done.exception()  # nobody else asks
@@ -333,7 +333,7 @@ class Store(ZarrStore):
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         self._check_writable()
         data = ffi.from_buffer(data_of(value))
-        await self._run(Native.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), data, len(data))
+        await self._run(Handle.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), data, len(data))
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         """All or none."""

@@ -514,7 +514,7 @@ def test_cancelling_stops_the_library(path, monkeypatch):
         from breccia._native import ffi, lib
         began.append(native)
         while True:
-            native.handle.call(lib.brc_key_exists, ffi.new("int *"), native.session, ffi.new("char[]", b"x"))
+            native.call(lib.brc_key_exists, ffi.new("int *"), native.session, ffi.new("char[]", b"x"))
 
     async def run():
         task = asyncio.ensure_future(store._run(endless))

@@ -201,6 +201,29 @@ int brc_session_follow(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
+/* Without anything of it read; branch NULL: none yet. */
+static int new_session(brc_session **out, breccia *repo, int mode, const char *branch,
+                       brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(brc_session), err));
+    brc_session *s = *out = p;
+    s->refs = 1;
+    s->mode = mode;
+    s->repo = brc_repo_ref(repo);
+    return branch != NULL ? brc_dup(&s->branch, branch, err) : BRC_OK;
+}
+
+/* Hands it over, or lets it go where that failed. */
+static int session_made(brc_session **out, brc_session *s, int rc)
+{
+    if (rc < 0)
+        brc_session_unref(s);
+    else
+        *out = s;
+    return rc;
+}
+
 /* A draft's own session, to look at. */
 static int session_of_draft(brc_session *s, int64_t draft, brc_error *err)
 {
@@ -213,24 +236,15 @@ static int session_of_draft(brc_session *s, int64_t draft, brc_error *err)
 int brc_session_of_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft,
                            brc_error *err)
 {
-    void *p;
+    brc_session *s = NULL;
     int rc;
     *out = NULL;
-    BRC_TRY(brc_new(&p, sizeof(brc_session), err));
-    brc_session *s = p;
-    s->refs = 1;
-    s->mode = BRC_SESSION_PRIVATE;
-    s->repo = brc_repo_ref(repo);
-    BRC_GO(brc_dup(&s->branch, branch, err));
+    BRC_GO(new_session(&s, repo, BRC_SESSION_PRIVATE, branch, err));
     BRC_GO(brc_store_begin_read(repo->store, err));
     rc = session_of_draft(s, draft, err);
     brc_store_end_read(repo->store);
 done:
-    if (rc < 0)
-        brc_session_unref(s);
-    else
-        *out = s;
-    return rc;
+    return session_made(out, s, rc);
 }
 
 int brc_session_detach(brc_session *s, brc_error *err)
@@ -287,26 +301,17 @@ static int find_by_name(brc_session *s, brc_error *err)
 int brc_session_by_name(brc_session **out, breccia *repo, const char *branch, const char *owner,
                         brc_error *err)
 {
-    void *p;
+    brc_session *s = NULL;
     int rc;
     *out = NULL;
-    BRC_TRY(brc_new(&p, sizeof(brc_session), err));
-    brc_session *s = p;
-    s->refs = 1;
-    s->mode = BRC_SESSION_PRIVATE;
+    BRC_GO(new_session(&s, repo, BRC_SESSION_PRIVATE, branch, err));
     s->is_named = 1;
-    s->repo = brc_repo_ref(repo);
-    BRC_GO(brc_dup(&s->branch, branch, err));
     BRC_GO(brc_dup(&s->owner, owner, err));
     BRC_GO(brc_store_begin_read(repo->store, err));
     rc = find_by_name(s, err);
     brc_store_end_read(repo->store);
 done:
-    if (rc < 0)
-        brc_session_unref(s);
-    else
-        *out = s;
-    return rc;
+    return session_made(out, s, rc);
 }
 
 /* The commit stays as long as this is open, whatever becomes of the branches that have it. */
@@ -345,7 +350,7 @@ static int open_branch(brc_session *s, const char *rev, int any, brc_error *err)
 
 int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err)
 {
-    void *p;
+    brc_session *s = NULL;
     int rc;
     const int any = mode == (BRC_SESSION_VIEW | BRC_SESSION_ANY_REV) ||
                     mode == (BRC_SESSION_WRITE | BRC_SESSION_ANY_REV);
@@ -355,22 +360,14 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
     mode &= ~BRC_SESSION_ANY_REV;
     if (mode >= BRC_SESSION_WRITE)
         BRC_TRY(brc_store_writable(repo->store, err));
-    BRC_TRY(brc_new(&p, sizeof(brc_session), err));
-    brc_session *s = p;
-    s->refs = 1;
-    s->mode = mode;
-    s->repo = brc_repo_ref(repo);
+    BRC_GO(new_session(&s, repo, mode, NULL, err));
     BRC_GO(brc_store_begin_read(repo->store, err));
     rc = mode == BRC_SESSION_AT ? open_version(s, rev, err) : open_branch(s, rev, any, err);
     brc_store_end_read(repo->store);
     if (rc == BRC_OK && s->mode == BRC_SESSION_AT)
         rc = pin_version(s, err);
 done:
-    if (rc < 0)
-        brc_session_unref(s);
-    else
-        *out = s;
-    return rc;
+    return session_made(out, s, rc);
 }
 
 int brc_session_stat(brc_session_info *out, brc_session *s, brc_error *err)
