@@ -159,8 +159,10 @@ def tables(bench: Any, make_table: Any) -> Iterator[tuple[Any, dict[str, Callabl
         # Forked workers cannot use zarr's thread nor zarrs' pool of the parent, so all are spawned.
         apart = {"num_workers": workers, "multiprocessing_context": "spawn" if workers else None,
                  "persistent_workers": workers > 0}
-        loaders: dict[str, Any] = {"breccia, IterableDataset": torch.utils.data.DataLoader(
-            breccia.torch.IterableDataset(path, "a", batch_size=BATCH, seed=1), batch_size=None, **apart)}
+        blocks = breccia.torch.IterableDataset(path, "a", batch_size=BATCH, seed=1)
+        loaders: dict[str, Any] = {
+            "breccia, IterableDataset": breccia.torch.DataLoader(blocks, **apart),
+            "breccia, IterableDataset, torch's loader": torch.utils.data.DataLoader(blocks, batch_size=None, **apart)}
         loaders["breccia, Dataset"] = torch.utils.data.DataLoader(
             breccia.torch.Dataset(path, "a"), batch_size=BATCH, shuffle=True,
             collate_fn=breccia.torch.collate, **apart)

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -239,13 +240,37 @@ class Handles:
                     self._drop(self._idle.pop())
 
 
+class Pin:
+    """The native session that all calls of a transaction are on, one at a time. None: it is over."""
+
+    def __init__(self, native: Handle) -> None:
+        self.native: Handle | None = native
+        self.lock, self.pid = threading.RLock(), os.getpid()
+
+    def take(self) -> Handle | None:
+        # In a child of fork() the library says that it is another process's, whoever had the lock.
+        if self.pid == os.getpid():
+            self.lock.acquire()
+            if self.native is None:
+                self.lock.release()
+        return self.native
+
+    def give(self) -> None:
+        if self.pid == os.getpid():
+            self.lock.release()
+
+
+# By view. A context follows what it starts into zarr's own thread, in which the coroutines of this one run.
+_pins: ContextVar[dict[int, Pin]] = ContextVar("breccia's transactions", default={})
+
+
 class Sessions(Handles):
     """The native sessions of one view, each on a handle of its own."""
 
     def __init__(self, handles: Handles, opener: Callable[[Handle], Any]) -> None:
         self._of, self._opener, self.progress = handles, opener, handles.progress
         self.era = 0  # grows where the arrays that are open may be out of date
-        self._pinned: dict[int, Handle] = {}  # by thread: in a transaction all its calls are on one session
+        self._pinned = 0  # so many transactions are open
         self._begin()
 
     @property
@@ -265,30 +290,44 @@ class Sessions(Handles):
         handle.leave()
         self.handles.give(handle)
 
+    def pinned(self) -> Pin | None:
+        """The transaction that the caller is in."""
+        pin = _pins.get().get(id(self)) if self._pinned else None
+        return pin if pin is not None and pin.native is not None else None
+
     def take(self) -> Handle:
-        # In a child of fork() the library says of a pinned one that it is another process's.
-        native = self._pinned and self._pinned.get(threading.get_ident()) or super().take()
+        pin = self.pinned()
+        native = (pin and pin.take()) or super().take()
         if native.era != self.era:
             native.forget()
             native.era = self.era
         return native
 
     def give(self, native: Handle) -> None:
-        if not self._pinned or self._pinned.get(threading.get_ident()) is not native:
+        pin = self.pinned()
+        if pin is not None and pin.native is native:
+            pin.give()
+        else:
             super().give(native)
 
     @contextmanager
     def pin(self) -> Iterator[Handle]:
-        """A native session that all calls of this thread use in the block."""
-        me = threading.get_ident()
+        """A native session for all calls of this context in the block; in a block within one it is the same."""
+        outer = self.pinned()
+        if outer is not None and outer.native is not None:
+            yield outer.native
+            return
         with self.at_work() as native:
-            outer = self._pinned.get(me)
-            self._pinned[me] = native
+            pin = Pin(native)
+            self._pinned += 1
+            before = _pins.set({**_pins.get(), id(self): pin})
             try:
                 yield native
             finally:
-                if outer is None:
-                    del self._pinned[me]
+                with pin.lock:  # who is at work ends
+                    pin.native = None
+                _pins.reset(before)
+                self._pinned -= 1
 
     def __del__(self) -> None:
         if lib is not None:

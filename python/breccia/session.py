@@ -289,8 +289,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What this thread changes in the block is one transaction: all of it, or nothing if the block fails.
-        Other writers wait meanwhile."""
+        """What this thread changes in the block, also by zarr, is one transaction: all of it, or nothing if the
+        block fails. Other writers wait meanwhile."""
         with self._sessions.pin() as native:
             native.call(lib.brc_begin, native.repo)
             done = False
@@ -298,13 +298,14 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
                 yield
                 done = True
             finally:
-                native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0)
+                with self._sessions.at_work():  # nobody else is
+                    native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0)
                 self._sessions.era += not done
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
-        """What this thread changes in the block is taken back if the block fails. Others are not kept
-        waiting."""
+        """What this thread changes in the block, also by zarr, is taken back if the block fails. Others are not
+        kept waiting."""
         label = text(name or "breccia")
         with self._sessions.pin() as native:
             native.call(lib.brc_savepoint, native.session, label)

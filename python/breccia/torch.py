@@ -1,4 +1,4 @@
-"""Arrays as training data: PyTorch's two kinds of data set, over one committed version of a file.
+"""Arrays as training data: PyTorch's two kinds of data set, over one committed version of a file, and a loader.
 
 Row i of each array is sample i. `print("trained on", data.version)` names the commit, whatever happens to the
 branch. Data sets pickle, and each worker, forked or spawned, opens the file by itself.
@@ -6,9 +6,13 @@ branch. Data sets pickle, and each worker, forked or spawned, opens the file by 
 from __future__ import annotations
 
 import importlib
+import io
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 import numpy as np
@@ -145,7 +149,7 @@ def collate(samples: Any) -> Any:
 
 
 class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[misc]
-    """Shuffled epochs as ready batches, each sample once: `DataLoader(data, batch_size=None, num_workers=4)`.
+    """Shuffled epochs as ready batches, each sample once: iterate over it, or over breccia.torch.DataLoader.
 
     Blocks, the rows of one chunk each, come in random order; as many as have `window` samples are decoded
     together and these shuffled: a sample comes less than `window` places from where its block begins to. The
@@ -191,7 +195,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         self.lanes = n = lanes or next(n for n in (8, 4, 2, 1) if n == 1 or shuffle and each(n) >= 16)
         if n > 1 and not (shuffle and each(n) > 0):
             raise ValueError(f"{n} lanes do not fit: shuffle {n} chunks, window={n * (block + 2 * size)}")
-        self._block, self._size, self._each = block, size, max(1, each(n))
+        self._block, self._size, self._each, self._bytes = block, size, max(1, each(n)), size * sum(sizes)
         self.window = min(len(self._rows), n * (self._each * block + 2 * size * (n > 1)))
         # Epoch and batch: to begin with, as workers that stay see too; to go on with here; to begin with in a
         # worker that was told by itself.
@@ -298,3 +302,70 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         """A permutation of n numbers: the same for the same key everywhere, with every version of NumPy."""
         raw = np.random.Philox(np.random.SeedSequence((self.seed, *key))).random_raw(n)
         return np.argsort(raw, kind="stable") if self.shuffle else np.arange(n)
+
+
+class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
+    """torch's loader for an IterableDataset: the same batches in the same order, but a message of a worker has many.
+
+    Each message costs what dozens of small batches cost to read. So batches share memory: of those that you keep
+    for long, keep a `clone()`. collate_fn: of a batch, in the worker. options: all others that torch's loader
+    takes with batch_size=None, such as num_workers, pin_memory, persistent_workers and multiprocessing_context.
+    """
+    MESSAGE = 2 << 20  # bytes
+
+    def __init__(self, data: IterableDataset, *, num_workers: int = 0,
+                 collate_fn: Callable[[Any], Any] | None = None, **options: Any) -> None:
+        if not isinstance(data, IterableDataset):
+            raise TypeError(f"{data!r} is not a breccia.torch.IterableDataset: give it to torch's DataLoader")
+        convert = collate_fn or torch.utils.data.default_convert
+        together = max(1, min(self.MESSAGE // max(1, data._bytes), len(data) // (4 * max(1, num_workers))))
+        super().__init__(data, num_workers=num_workers, batch_size=together if num_workers else None,
+                         collate_fn=partial(_pack, convert) if num_workers else convert, **options)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __iter__(self) -> Iterator[Any]:
+        return _unpack(super().__iter__(), self.num_workers) if self.num_workers else super().__iter__()
+
+
+class _Pickler(pickle.Pickler):
+    """Leaves out tensors, which go side by side into shared memory."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file)
+        self.tensors: list[tuple[int, Any]] = []
+        self.end = 0
+
+    def persistent_id(self, obj: Any) -> Any:
+        if type(obj) is not torch.Tensor or not obj.is_cpu or obj.requires_grad or not obj.is_contiguous():
+            return None
+        at, self.end = self.end, self.end + -(-obj.nbytes // 64) * 64
+        self.tensors.append((at, obj))
+        return at, obj.nbytes, obj.dtype, obj.shape
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, raw: bytes, memory: Any) -> None:
+        super().__init__(io.BytesIO(raw))
+        self.memory = memory
+
+    def persistent_load(self, pid: Any) -> Any:
+        at, nbytes, dtype, shape = pid
+        return self.memory[at:at + nbytes].view(dtype).view(shape) if nbytes else torch.empty(shape, dtype=dtype)
+
+
+def _pack(convert: Callable[[Any], Any], batches: Iterable[Any]) -> tuple[bytes, Any]:
+    pickler = _Pickler(file := io.BytesIO())
+    pickler.dump([convert(batch) for batch in batches])
+    memory = torch.empty(pickler.end, dtype=torch.uint8).share_memory_()
+    for at, tensor in pickler.tensors:
+        memory[at:at + tensor.nbytes].view(tensor.dtype).view(tensor.shape).copy_(tensor)
+    return file.getvalue(), memory
+
+
+def _unpack(messages: Iterator[Any], workers: int) -> Iterator[Any]:
+    """Batches in their order: they were dealt to the workers in turn."""
+    none = object()
+    while some := [_Unpickler(*message).load() for message in islice(messages, workers)]:
+        yield from (batch for batch in chain.from_iterable(zip_longest(*some, fillvalue=none)) if batch is not none)

@@ -202,12 +202,15 @@ class Store(ZarrStore):
         return self._use(function, *args)
 
     async def _run(self, function: Callable[..., T], *args: Any) -> T:
-        """The same in a thread. When this is cancelled the library's call ends, and then so does this."""
+        """The same in a thread, outside of a transaction. When this is cancelled the library's call ends, and
+        then so does this."""
+        if self._ensure().pinned() is not None:
+            return self._use(function, *args)
         loop, used = asyncio.get_running_loop(), list[Handle]()
         cancelled: asyncio.CancelledError | None = None
 
         def work() -> T:
-            used.append(self._ensure().take())
+            used.append(self._sessions.take())
             return function(used[0], *args)
 
         async with self._places.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
@@ -317,18 +320,26 @@ class Store(ZarrStore):
             await self._changed(key, None)
 
     async def _changed(self, key: str, data: Any) -> None:
+        if self._sessions.pinned() is not None:
+            return self._change_now(key, data)
         change = self._change(key, data)
         asyncio.get_running_loop().run_in_executor(None, self._settle)
         await asyncio.wrap_future(change)
 
+    def _change_now(self, key: str, data: Any) -> None:
+        if self._sessions.pinned() is None:
+            self._settle(self._change(key, data))
+        else:  # others' changes that wait are not of this transaction
+            self._use(_keys.write, [(key, data)])
+
     def set_sync(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        self._settle(self._change(key, data_of(value)))
+        self._change_now(key, data_of(value))
 
     def delete_sync(self, key: str) -> None:
         self._check_writable()
         if self._use(_keys.number, "int", lib.brc_key_exists, key):
-            self._settle(self._change(key, None))
+            self._change_now(key, None)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         self._check_writable()

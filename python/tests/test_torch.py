@@ -176,6 +176,90 @@ def test_workers_that_stay_see_the_next_epoch(path):
         assert rows_of(loader) == rows_of(other)
 
 
+# ---- a loader whose messages have many batches --------------------------------
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("options", [*ORDERS, {"drop_last": True}], ids=str)
+def test_a_loader_gives_the_same_batches(path, options, workers):
+    expected = list(make(path, **options))
+    loader = data_sets.DataLoader(make(path, **options), num_workers=workers)
+    assert len(loader) == len(expected)
+    got = list(loader)
+    assert [type(b) for b in got] == [list] * len(expected)  # what torch's makes of tuples
+    for one, other in zip(got, expected, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_many_batches_come_in_one_message(path, monkeypatch):
+    came, load = [], data_sets._Unpickler.load
+    monkeypatch.setattr(data_sets._Unpickler, "load", lambda self: came.append(load(self)) or came[-1])
+    assert len(list(data_sets.DataLoader(make(path), num_workers=2))) == 101
+    assert [len(batches) for batches in came] == [12] * 8 + [3, 2]
+    came.clear()
+    monkeypatch.setattr(data_sets.DataLoader, "MESSAGE", 900)  # a batch has 380 bytes
+    assert len(list(data_sets.DataLoader(make(path), num_workers=2))) == 101
+    assert [len(batches) for batches in came] == [2] * 50 + [1]
+
+
+def odd_batch(batch):
+    images, labels = batch
+    return {"still": images, "turned": images.transpose(1, 2), "none": images[:0], "scalar": labels[0],
+            "learnt": torch.ones(2, requires_grad=True), "NumPy's": labels.numpy(), "text": ["é", str(len(labels))],
+            "double": labels.double(), "again": (images, [images])}
+
+
+def same(a, b):
+    if isinstance(a, (torch.Tensor, np.ndarray)):
+        return type(a) is type(b) and a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    return len(a) == len(b) and all(map(same, a, b)) if isinstance(a, (list, tuple)) else a == b
+
+
+def test_a_loader_sends_whatever_a_transform_makes(path):
+    loader = data_sets.DataLoader(make(path), num_workers=2, collate_fn=odd_batch)
+    got, expected = list(loader), list(map(odd_batch, make(path)))
+    assert same(got, expected)
+    assert got[7]["learnt"].requires_grad
+    transformed = data_sets.DataLoader(make(path, transform=odd_batch), num_workers=2, collate_fn=list)
+    assert [len(batch) for batch in transformed] == [9] * 101
+
+
+def test_a_loader_whose_workers_stay(path):
+    data = make(path)
+    loader = data_sets.DataLoader(data, num_workers=2, persistent_workers=True, multiprocessing_context="spawn")
+    for epoch in range(3):
+        data.set_epoch(epoch)
+        other = make(path)
+        other.set_epoch(epoch)
+        assert rows_of(loader) == rows_of(other)
+    next(iter(loader))  # given up
+    assert rows_of(loader) == rows_of(other)
+
+
+@pytest.mark.parametrize("before, after", [(0, 3), (3, 0), (3, 2)])
+def test_a_loader_resumes(path, before, after):
+    data = make(path)
+    taken = [batch for _, batch in zip(range(38), data_sets.DataLoader(data, num_workers=before))]
+    again = make(path)
+    again.load_state_dict(data.state_dict(batch=len(taken)))
+    assert rows_of(taken) + rows_of(data_sets.DataLoader(again, num_workers=after)) == rows_of(make(path))
+
+
+def fails(batch):
+    raise LookupError("no batch is good enough")
+
+
+def test_a_loader_that_cannot(path):
+    with pytest.raises(LookupError, match="no batch is good enough"):
+        list(data_sets.DataLoader(make(path, transform=fails), num_workers=2))
+    with pytest.raises(TypeError, match="is not a breccia.torch.IterableDataset"):
+        data_sets.DataLoader(Dataset(path, "set/labels"))
+    with pytest.raises(TypeError, match="batch_size"):
+        data_sets.DataLoader(make(path), batch_size=3)
+    assert list(data_sets.DataLoader(make(path, rows=slice(0)), num_workers=2)) == []
+
+
 def test_no_handle_is_pickled(path):
     data = make(path)
     first = rows_of(data)
@@ -336,6 +420,8 @@ def test_every_type_that_tensors_have(tmp_path, name):
     assert got.dtype == kind and got.shape == (5, 3)
     assert (got.view(torch.uint8).numpy().reshape(5, -1) == raw).all()
     assert torch.equal(Dataset(tmp_path / "a.brc", "a")[4].view(torch.uint8), got[4].view(torch.uint8))
+    (sent,) = data_sets._Unpickler(*data_sets._pack(lambda batch: batch, [got])).load()
+    assert sent.dtype == kind and torch.equal(sent.view(torch.uint8), got.view(torch.uint8))
 
 
 def test_a_repository_and_a_revision(tmp_path):

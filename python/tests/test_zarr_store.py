@@ -418,6 +418,78 @@ def test_deleting_what_is_not_there_takes_no_lock(store, path):
     assert keys(store) == ["x"]
 
 
+# ---- within a transaction --------------------------------
+
+@pytest.mark.parametrize("pipeline", [OURS, "zarr.core.codec_pipeline.BatchedCodecPipeline"])
+@pytest.mark.parametrize("block", ["transaction", "savepoint"])
+def test_what_zarr_does_in_a_block_is_of_it(path, block, pipeline):
+    with breccia.open(path, create=True, wait=3) as repo, zarr.config.set({"codec_pipeline.path": pipeline}):
+        s = repo.session("main", message="made")
+        s["a"] = np.zeros(40, "i4")
+        group = zarr.open_group(s.store)
+        with getattr(s, block)(), s.transaction():
+            s["a"][0] = 1
+            group["a"][1:3] = 2
+            group.create_array("b", shape=(40,), chunks=(3,), dtype="i4", fill_value=0)[:] = np.arange(40)
+            group.attrs["seen"] = int(group["a"][0])
+            assert s["b"][39] == 39 and group["a"][:4].tolist() == [1, 2, 2, 0]
+        assert s["a"][:4].tolist() == [1, 2, 2, 0] and s.attrs["seen"] == 1
+        with pytest.raises(LookupError):
+            with getattr(s, block)():
+                group["a"][:] = 9
+                s["a"][5] = 8
+                del group["b"]
+                assert "b" not in s and s["a"][:6].tolist() == [9] * 5 + [8]
+                raise LookupError("that was wrong")
+        assert s["a"][:4].tolist() == group["a"][:4].tolist() == [1, 2, 2, 0] and s["b"][7] == group["b"][7] == 7
+        s.commit()
+        assert repo.view("main")["b"][39] == 39
+
+
+def test_others_changes_that_wait_are_not_of_a_transaction(path):
+    with breccia.open(path, create=True, wait=20) as repo:
+        s = repo.session("main", message="made")
+        store, began, over, got = s.store, threading.Event(), threading.Event(), []
+
+        def other():
+            began.wait()
+            put(store, "theirs", b"1")
+            got.append(over.is_set())
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        with pytest.raises(LookupError):
+            with s.transaction():
+                put(store, "ours", b"1")
+                began.set()
+                time.sleep(0.5)
+                store.set_sync("ours too", cpu.Buffer.from_bytes(b"2"))
+                assert keys(store) == ["ours", "ours too"]
+                over.set()
+                raise LookupError
+        thread.join()
+        assert got == [True] and keys(store) == ["theirs"]
+
+
+def test_what_outlives_a_transaction_is_not_of_it(path):
+    with breccia.open(path, create=True, wait=3) as repo:
+        s = repo.session("main", message="made")
+        store = s.store
+
+        async def later():
+            await asyncio.sleep(0.3)
+            await store.set("late", cpu.Buffer.from_bytes(b"1"))
+
+        loop = zarr.core.sync._get_loop()
+        with pytest.raises(LookupError):
+            with s.transaction():
+                task = asyncio.run_coroutine_threadsafe(later(), loop)
+                put(store, "early", b"1")
+                raise LookupError
+        task.result(10)
+        assert keys(store) == ["late"]
+
+
 def test_directories(store):
     for key in "foo/a", "foo/b/c", "foo-bar/x", "fo", "foob":
         put(store, key, b"12345")
