@@ -5,6 +5,7 @@ branch. Data sets pickle, and each worker, forked or spawned, opens the file by 
 """
 from __future__ import annotations
 
+import copy
 import importlib
 import io
 import os
@@ -166,6 +167,8 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
     batches for all ranks; else some have one more. rank, world_size: None: torch.distributed's, if there.
     """
 
+    _packs = False  # a loader copies what its workers send
+
     def __init__(self, source: Any, arrays: Names, *, batch_size: int | None = None, rev: str = "main",
                  group: str = "", rows: slice | None = None, transform: Callable[[Any], Any] | None = None,
                  shuffle: bool = True, seed: int = 0, window: int | None = None, lanes: int | None = None,
@@ -250,7 +253,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
             lanes = [self._batches(self._windows(epoch, i, mine), pool) for i in range(self.lanes + 1)]
             for k in mine:
                 got = next(lanes[k % self.lanes], None) or next(lanes[-1])
-                got = [t.clone() for t in got] if in_worker() else got
+                got = [t.clone() for t in got] if in_worker() and not self._packs else got
                 self._here = epoch, (k + mine.step) // self.world_size
                 yield self._out([t[0] for t in got] if self.batch_size is None else got)
         if not in_worker() and self._place[0] == epoch:
@@ -319,6 +322,9 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
             raise TypeError(f"{data!r} is not a breccia.torch.IterableDataset: give it to torch's DataLoader")
         convert = collate_fn or torch.utils.data.default_convert
         together = max(1, min(self.MESSAGE // max(1, data._bytes), len(data) // (4 * max(1, num_workers))))
+        if num_workers:
+            data = copy.copy(data)
+            data._packs = True
         super().__init__(data, num_workers=num_workers, batch_size=together if num_workers else None,
                          collate_fn=partial(_pack, convert) if num_workers else convert, **options)
 
@@ -358,7 +364,7 @@ class _Unpickler(pickle.Unpickler):
 def _pack(convert: Callable[[Any], Any], batches: Iterable[Any]) -> tuple[bytes, Any]:
     pickler = _Pickler(file := io.BytesIO())
     pickler.dump([convert(batch) for batch in batches])
-    memory = torch.empty(pickler.end, dtype=torch.uint8).share_memory_()
+    memory = torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage._new_shared(pickler.end))
     for at, tensor in pickler.tensors:
         memory[at:at + tensor.nbytes].view(tensor.dtype).view(tensor.shape).copy_(tensor)
     return file.getvalue(), memory
