@@ -292,7 +292,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """What this thread changes in the block, also by zarr, is one transaction: all of it, or nothing if the
         block fails. Other writers wait meanwhile."""
         with self._sessions.pin() as native:
-            native.call(lib.brc_begin, native.repo)
+            with self._sessions.at_work():  # threads of a block around this one may be
+                native.call(lib.brc_begin, native.repo)
             done = False
             try:
                 yield
@@ -306,17 +307,17 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     def savepoint(self, name: str | None = None) -> Iterator[None]:
         """What this thread changes in the block, also by zarr, is taken back if the block fails. Others are not
         kept waiting."""
-        label = text(name or "breccia")
-        with self._sessions.pin() as native:
-            native.call(lib.brc_savepoint, native.session, label)
+        label, call = text(name or "breccia"), super(Group, self)._call  # each when no other thread is at work
+        with self._sessions.pin():
+            call(lib.brc_savepoint, label)
             try:
                 yield
             except BaseException:
-                native.call(lib.brc_savepoint_rollback, native.session, label)
+                call(lib.brc_savepoint_rollback, label)
                 self._sessions.era += 1
                 raise
             finally:
-                native.call(lib.brc_savepoint_release, native.session, label)
+                call(lib.brc_savepoint_release, label)
 
     # ---- exchange ----
 
