@@ -63,10 +63,10 @@ class Handle:
     """One handle on the file, of one thread at a time; where Sessions gave it, a session and the arrays that
     were opened there. Closed by its owner, or when nobody has it any more."""
 
-    __slots__ = ("repo", "err", "home", "told", "session", "arrays", "era")
+    __slots__ = ("repo", "err", "home", "told", "session", "arrays", "era", "opener", "ended")
 
     def __init__(self, repo: Any, home: int) -> None:
-        self.repo, self.home, self.err, self.era = repo, home, sized("brc_error"), 0
+        self.repo, self.home, self.err, self.era, self.ended = repo, home, sized("brc_error"), 0, False
         self.session, self.arrays = ffi.NULL, dict[str, Any]()
         self.told: Progress | None = None
 
@@ -109,6 +109,8 @@ class Handle:
         raised = None
         if self.told is not None:
             raised, self.told.raised = self.told.raised, None
+        if self.ended and rc == lib.BRC_EREADONLY:
+            raised = _errors.ReadOnlyError("this session has ended: what it is to write belongs in its `with` block")
         return raised or failure(rc, self.err)
 
     def call_out(self, function: Callable[..., int], out: Any, *args: Any) -> int:
@@ -268,7 +270,7 @@ class Sessions(Handles):
     """The native sessions of one view, each on a handle of its own."""
 
     def __init__(self, handles: Handles, opener: Callable[[Handle], Any]) -> None:
-        self._of, self._opener, self.progress = handles, opener, handles.progress
+        self._of, self.opener, self.progress = handles, opener, handles.progress
         self.era = 0  # grows where the arrays that are open may be out of date
         self._pinned = 0  # so many transactions are open
         self._begin()
@@ -280,7 +282,8 @@ class Sessions(Handles):
     def _new(self) -> Handle:
         handle = self.handles.take()
         try:
-            handle.session = self._opener(handle)
+            handle.opener = self.opener
+            handle.session = handle.opener(handle)
             return handle
         except BaseException:
             self.handles.give(handle)
@@ -307,6 +310,8 @@ class Sessions(Handles):
         pin = self.pinned()
         if pin is not None and pin.native is native:
             pin.give()
+        elif native.opener is not self.opener:  # it is of before
+            self._drop(native)
         else:
             super().give(native)
 

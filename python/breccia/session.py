@@ -4,7 +4,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .repository import Repository
     from .zarr import Store
 
-MODES = {"shared": lib.BRC_SESSION_WRITE, "view": lib.BRC_SESSION_VIEW, "at": lib.BRC_SESSION_AT}
+MODES = {"shared": lib.BRC_SESSION_WRITE, "view": lib.BRC_SESSION_VIEW, "at": lib.BRC_SESSION_AT,
+         "ended": lib.BRC_SESSION_AT}
 
 
 class Group(GroupCalls, MutableMapping[str, Any]):
@@ -208,7 +209,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             with repository.handles.at_work() as handle:  # who changes something first begins it
                 key = handle.take_buf(lib.brc_session_name, handle.repo, text(rev)).decode()
         self._key, self.commit_id = key, key if self.fixed else None
-        self._sessions = self._pool = Sessions(repository.handles, partial(_open, kind, key or rev))
+        self._opener = partial(_open, kind, key or rev)
+        self._sessions = self._pool = Sessions(repository.handles, self._opener)
         if kind in MODES:
             self._sessions.give(self._sessions.take())
         super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
@@ -241,6 +243,11 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             raise
         self._sessions.era += 1
         return records.oid(made[0])
+
+    def discard(self) -> None:
+        """Drops every uncommitted change of this session. One that has ended has none."""
+        if self._sessions.opener is self._opener:
+            super().discard()
 
     def status(self) -> records.Status:
         """Whether there are uncommitted changes, and which."""
@@ -346,7 +353,15 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             self.discard()
         elif not self.read_only and self.kind != "child" and not self.clean():
             self.commit()
+        if self.kind == "private":  # what goes on in other threads shall not write where nobody looks
+            with suppress(_errors.NotFoundError):  # a branch without a commit
+                self._sessions.opener = partial(_open, "ended", self.repository.resolve(self.rev))
         self.close()
+
+    def __enter__(self) -> Session:
+        self._sessions.opener = self._opener
+        self.close()
+        return self
 
     def _token(self) -> str:
         """What another process needs to open this session."""
@@ -367,6 +382,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
 def _open(kind: str, key: str, handle: Handle) -> Any:
     """A native session: of a branch or a commit, or, in whatever process, of a draft by its token."""
+    handle.ended = kind == "ended"
     if kind in MODES:
         return handle.made(lib.brc_session_open, "brc_session", text(key), MODES[kind])
     return handle.made(lib.brc_session_attach, "brc_session", text(key))

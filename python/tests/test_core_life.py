@@ -509,6 +509,7 @@ def test_progress(grid):
     with repo.session("main") as s:
         s.export(f"{grid.path}.npy", "x")
     assert told[-1][0] == "export" and told[-1][1] == told[-1][2] == 400
+    s = repo.session("main")
     with pytest.raises(ZeroDivisionError):
         s.import_(f"{grid.path}.npy", "y", progress=lambda *_: 1 / 0)
     assert "y" not in s

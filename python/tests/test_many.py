@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -216,6 +217,45 @@ def test_a_block_ends_while_its_threads_work(repo, block):
         write(i)
     assert (s["t"][...] == np.arange(8)[:, None] + 1.5).all() and repo.fsck().damage == ()
     s.discard()
+
+
+def test_a_session_that_ended_writes_no_more(repo, s):
+    """Nobody would see it. It is what a computation does that was begun in the block, or goes on when it failed."""
+    goes_on, ended = threading.Event(), threading.Event()
+
+    def late():
+        with s._sessions.at_work() as native:  # as a call that lasts
+            goes_on.set()
+            ended.wait(20)
+            assert native.array("/x")
+        for i in range(40):
+            s["x"][i] = 9
+
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(LookupError), s:
+            s["x"][0] = 1
+            array, copy = s["x"], pickle.loads(pickle.dumps(s))
+            task = pool.submit(late)
+            goes_on.wait(20)
+            raise LookupError
+        ended.set()
+        with pytest.raises(breccia.ReadOnlyError, match="has ended"):
+            task.result()
+    for write in (lambda: array.__setitem__(0, 1), lambda: s.create_group("g"), lambda: s.attrs.update(a=1), s.fork,
+                  lambda: s.commit("late", allow_empty=True)):
+        with pytest.raises(breccia.ReadOnlyError, match="has ended"):
+            write()
+    s.discard()
+    assert array[0] == 0 and s.status().clean and not repo.drafts() and copy == s
+    with s:
+        s["x"][1] = 2
+        s.commit("once")
+        s["x"][2] = 3
+        s.commit("twice")
+    assert repo.view("main")["x"][:3].tolist() == array[:3].tolist() == [0, 2, 3] and len(repo.log()) == 3
+    with repo.session("main", message="all") as s:
+        s["x"][3] = 4
+    assert s["x"][3] == 4 and not repo.drafts()
 
 
 # ---- dask, xarray ----
