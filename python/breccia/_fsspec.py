@@ -35,7 +35,7 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
         # fsspec takes it for the path of a file in the current folder.
         self._within = fo and fo.removeprefix(os.getcwd() + "/").strip("/")
         self._rev = rev
-        self._views: dict[str, Session] = {}  # by FILE::REV or FILE
+        self._views: dict[str, tuple[Session, os.stat_result]] = {}  # and files, by FILE::REV or FILE
 
     def _at(self, path: str) -> tuple[Session, str]:
         """The version and the key in it."""
@@ -44,11 +44,12 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
             path = f"{file}::{self._within}/{key}"
         path = os.path.join(os.getcwd(), path).rstrip("/")
         top = next((top for top in self._views if (path + "/").startswith(top + "/")), None)
-        if top is None:
+        if top is None or not _is_now(*self._views[top]):
             file, rev, key = split(path, None if "::" in path else self._rev)
             top = path[:len(path) - len(key)].rstrip("/")
-            self._views[top] = Repository(file, read_only=True).view(rev)
-        return self._views[top], path[len(top) + 1:]
+            found = os.stat(file)
+            self._views[top] = Repository(file, read_only=True).view(rev), found
+        return self._views[top][0], path[len(top) + 1:]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
         """Name, size in bytes (None of a directory), type and, of a file, the tag of its bytes."""
@@ -102,8 +103,22 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         if mode != "rb":
-            raise ReadOnlyError("breccia:// is only to be read: write to a session or a breccia.zarr.Store")
-        return File(self, path, mode, **options)
+            self._rm(path)
+        if (size := self.info(path)["size"]) is None:
+            raise IsADirectoryError(path)
+        return File(self, path, mode, **{**options, "size": size})
+
+    def _rm(self, *paths: str, **options: Any) -> None:
+        raise ReadOnlyError("breccia:// is only to be read: write to a session or a breccia.zarr.Store")
+
+    cp_file = _rm
+
+
+def _is_now(view: Session, file: os.stat_result) -> bool:
+    """Whether it is what its name says. fsspec keeps file systems for the life of the process: meanwhile the file
+    may be another one, and a tag or HEAD elsewhere."""
+    repo = view.repository
+    return os.path.samestat(file, os.stat(repo.path)) and (not view.fixed or repo.resolve(view.rev) == view.commit_id)
 
 
 def _part(start: int, end: int | None) -> tuple[tuple[int, ...], slice]:

@@ -327,6 +327,32 @@ def test_files_are_those_of_the_folder(path, fs, tmp_path, monkeypatch):
             assert f"{at}/{there}" in fs.ls(at, detail=False) and fs.exists(f"{at}/{there}/zarr.json")
 
 
+def test_files_are_those_of_now(path, fs):
+    """fsspec keeps a file system as long as the process lives."""
+    names = [f"{path}::{rev}/new/zarr.json" for rev in ("HEAD", "v1", "main", "main~1")]
+    assert [fs.exists(one) for one in names] == [False] * 4
+    with breccia.open(path) as repo:
+        repo.draft("main").discard()
+        with repo.session("main", message="new") as s:
+            s["new"] = [1]
+        assert [fs.exists(one) for one in names] == [True, False, True, False]
+        repo.delete_tag("v1")
+        repo.tag("v1")
+        with repo.session("main", message="more") as s:
+            s["more"] = [1]
+        assert [fs.exists(one) for one in names] == [True] * 4
+        repo.delete_tag("v1")
+        with pytest.raises(breccia.NotFoundError):
+            fs.cat_file(names[1])
+    for name in (path, path + "-wal", path + "-shm"):
+        if os.path.exists(name):
+            os.remove(name)
+    with pytest.raises(FileNotFoundError):
+        fs.cat_file(names[0])
+    breccia.open(path, create=True).close()
+    assert not fs.exists(names[2]) and fs.ls(f"{path}::main/", detail=False) == []
+
+
 def test_zarr_reads_through_fsspec(path, fs, monkeypatch):
     monkeypatch.chdir(os.path.dirname(path))
     group = zarr.open_group("breccia://data.brc::v1/deep", mode="r")
@@ -345,6 +371,12 @@ def test_a_branch_with_a_slash_in_its_name(path, fs):
 def test_it_is_only_to_be_read(path, fs):
     with pytest.raises(breccia.ReadOnlyError, match="only to be read"):
         fs.open(f"{path}::main/a", "wb")
+    for refused in (lambda: fs.rm(f"{path}::main/zarr.json"), lambda: fs.mv(f"{path}::main/zarr.json", f"{path}::main/b"),
+                    lambda: fs.pipe_file(f"{path}::main/b", b"1")):
+        with pytest.raises(breccia.ReadOnlyError, match="only to be read"):
+            refused()
+    with pytest.raises(IsADirectoryError):
+        fs.open(f"{path}::main/deep").read()
     for wrong in f"{path}::main/a/../b", f"{path}::main//a", f"{path}::main/a\0b":
         with pytest.raises(FileNotFoundError):
             fs.cat_file(wrong)
