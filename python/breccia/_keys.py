@@ -101,6 +101,8 @@ def split(url: str, rev: str | None = None) -> tuple[str, str, str]:
     with Repository(file, read_only=True) as repo:
         for n in range(1, len(words) + 1):
             with suppress(NotFoundError, InvalidError, AmbiguousError):
-                repo.resolve("/".join(words[:n]))
-                return file, "/".join(words[:n]), "/".join(words[n:])
+                found = "/".join(words[:n])
+                if found not in repo.branches():  # one may have no commit
+                    repo.resolve(found)
+                return file, found, "/".join(words[n:])
     raise NotFoundError(f"{file} has no branch, tag or commit {rest}")

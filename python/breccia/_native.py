@@ -69,6 +69,7 @@ class Handle:
         self.repo, self.home, self.err, self.era, self.ended = repo, home, sized("brc_error"), 0, False
         self.session, self.arrays = ffi.NULL, dict[str, Any]()
         self.told: Progress | None = None
+        self.opener: Callable[[Handle], Any] | None = None
 
     @property
     def own(self) -> Any:

@@ -349,8 +349,10 @@ def test_files_are_those_of_now(path, fs):
             os.remove(name)
     with pytest.raises(FileNotFoundError):
         fs.cat_file(names[0])
-    breccia.open(path, create=True).close()
-    assert not fs.exists(names[2]) and fs.ls(f"{path}::main/", detail=False) == []
+    with breccia.open(path, create=True) as repo:
+        assert not fs.exists(names[2]) and fs.ls(f"{path}::main/", detail=False) == []
+        repo.draft("main")["new"] = [1]  # a branch without a commit
+        assert fs.exists(names[2]) and zarr.open_array(f"breccia://{path}::main/new", mode="r")[0] == 1
 
 
 def test_zarr_reads_through_fsspec(path, fs, monkeypatch):
