@@ -90,7 +90,8 @@ def test_shared_drafts_and_views(grid):
     assert seen[...].tolist() == [[1.0] * 3] * 3 and seen.dtype == "f8"
 
 
-def test_refs(grid):
+def test_refs(grid, tmp_path):
+    assert breccia.open(tmp_path / "new.brc", create=True).branches() == {"main": ""}
     first = grid.resolve("main")
     grid.branch("trial")
     grid.tag("v1", message="the first")

@@ -182,7 +182,7 @@ static int roll_back_steps(brc_session *s, save_list *list, size_t at, brc_error
         return brc_fail(err, BRC_ECONFLICT,
                         "others have changed what is uncommitted on branch '%s' since the "
                         "savepoint, so nothing was taken back: what may have to be taken back "
-                        "belongs in a private session",
+                        "belongs in a private session, and what others write in a child of it",
                         s->branch);
     BRC_TRY(release_inner(s, list, at, err));
     return brc_draft_save_restore(s->repo->store, s->draft.id, &list->items[at], err);
