@@ -313,7 +313,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
         """What this thread changes in the block, also by zarr, is taken back if the block fails. Others are not
-        kept waiting."""
+        kept waiting: where they changed the same draft meanwhile, nothing is, and it is a ConflictError."""
         label, call = text(name or "breccia"), super(Group, self)._call  # each when no other thread is at work
         with self._sessions.pin():
             call(lib.brc_savepoint, label)

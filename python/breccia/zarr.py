@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import os
 import threading
 from collections import defaultdict, deque
@@ -29,7 +30,7 @@ from zarr.registry import register_pipeline
 
 from . import _keys, _pipeline
 from ._breccia import ffi, lib
-from ._errors import Error, ExistsError
+from ._errors import Error, ExistsError, InvalidError
 from ._native import Handle, Handles, Sessions, sized, string, text
 from .repository import Repository
 from .session import Session
@@ -60,11 +61,21 @@ def get(native: Handle, wanted: Sequence[tuple[str, Any, Any]], needed: bool = F
             for value, (_, kind, _) in zip(found, wanted)]
 
 
-def data_of(value: Any) -> Any:
-    """The value's own memory, as the library reads it."""
+def data_of(key: str, value: Any) -> Any:
+    """The value's own memory, as the library reads it. zarr writes NaN into metadata, which no commit can have."""
     if not isinstance(value, Buffer):
         raise TypeError(f"`value` must be a Buffer instance. Got an instance of {type(value)} instead.")
-    return np.ascontiguousarray(value.as_numpy_array())
+    data = np.ascontiguousarray(value.as_numpy_array())
+    words, text = list[str](), data.tobytes() if key.endswith("zarr.json") else b""
+    if b"NaN" in text or b"Infinity" in text:
+        try:
+            json.loads(text, parse_constant=words.append)
+        except ValueError:
+            return data  # a commit would say what is wrong with it
+    if words:
+        raise InvalidError(f"{key}: JSON has no {words[0]}: leave out the attribute (xarray's missing_value becomes "
+                           "one), or make it a text")
+    return data
 
 
 def folder(prefix: str) -> str:
@@ -312,7 +323,7 @@ class Store(ZarrStore):
 
     async def set(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        await self._changed(key, data_of(value))
+        await self._changed(key, data_of(key, value))
 
     async def delete(self, key: str) -> None:
         self._check_writable()
@@ -334,7 +345,7 @@ class Store(ZarrStore):
 
     def set_sync(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        self._change_now(key, data_of(value))
+        self._change_now(key, data_of(key, value))
 
     def delete_sync(self, key: str) -> None:
         self._check_writable()
@@ -343,13 +354,13 @@ class Store(ZarrStore):
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        data = ffi.from_buffer(data_of(value))
+        data = ffi.from_buffer(data_of(key, value))
         await self._run(Handle.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), data, len(data))
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         """All or none."""
         self._check_writable()
-        await self._run(_keys.write, [(key, data_of(value)) for key, value in values])
+        await self._run(_keys.write, [(key, data_of(key, value)) for key, value in values])
 
     async def delete_dir(self, prefix: str) -> None:
         self._check_writable()

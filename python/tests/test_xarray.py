@@ -373,8 +373,8 @@ def test_a_branch_with_a_slash_in_its_name(path, fs):
 def test_it_is_only_to_be_read(path, fs):
     with pytest.raises(breccia.ReadOnlyError, match="only to be read"):
         fs.open(f"{path}::main/a", "wb")
-    for refused in (lambda: fs.rm(f"{path}::main/zarr.json"), lambda: fs.mv(f"{path}::main/zarr.json", f"{path}::main/b"),
-                    lambda: fs.pipe_file(f"{path}::main/b", b"1")):
+    name, other = f"{path}::main/zarr.json", f"{path}::main/b"
+    for refused in lambda: fs.rm(name), lambda: fs.mv(name, other), lambda: fs.pipe_file(other, b"1"):
         with pytest.raises(breccia.ReadOnlyError, match="only to be read"):
             refused()
     with pytest.raises(IsADirectoryError):

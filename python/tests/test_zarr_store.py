@@ -490,6 +490,21 @@ def test_what_outlives_a_transaction_is_not_of_it(path):
         assert keys(store) == ["late"]
 
 
+def test_metadata_that_is_no_json_is_refused_at_once(store):
+    """zarr writes NaN as it is; at the commit it would be too late."""
+    group = zarr.open_group(store, mode="a")
+    for wrong in float("nan"), [1, float("-inf")], {"a": float("inf")}:
+        with pytest.raises(ValueError, match="zarr.json: JSON has no -?(NaN|Infinity): leave out"):
+            group.attrs["b"] = wrong
+        with pytest.raises(ValueError, match="JSON has no"):
+            zarr.create_group(store, path="g", attributes={"b": wrong})
+    assert not sync(store.exists("g/zarr.json")) and dict(zarr.open_group(store).attrs) == {}
+    zarr.create_group(store, path="h", attributes={"NaN": "NaN"})
+    assert np.isnan(zarr.create_array(store, name="x", shape=(3,), dtype="f4", fill_value=float("nan"))[:]).all()
+    put(store, "y/zarr.json", b"NaN Infinity \xff")  # no metadata at all may come and go
+    put(store, "y/zarr.json", b"{\"a\": NaN")
+
+
 def test_directories(store):
     for key in "foo/a", "foo/b/c", "foo-bar/x", "fo", "foob":
         put(store, key, b"12345")
