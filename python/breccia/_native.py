@@ -9,7 +9,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
@@ -239,8 +239,9 @@ class Handles:
         if self._pid == os.getpid():
             with self._lock:
                 self.home, self._root = self.home + 1, None
-                while self._idle:
-                    self._drop(self._idle.pop())
+                with suppress(IndexError):  # others may take them meanwhile
+                    while True:
+                        self._drop(self._idle.pop())
 
 
 class Pin:
@@ -291,8 +292,14 @@ class Sessions(Handles):
             raise
 
     def _drop(self, handle: Handle) -> None:
+        """Gives it back as another object: the collector of cycles finishes a Handle that it found with its
+        Sessions even if these have given it back, and somebody works on it."""
         handle.leave()
-        self.handles.give(handle)
+        if handle.repo:  # it was not before
+            made, handle.repo = Handle(handle.repo, handle.home), ffi.NULL
+            if self.handles._root is handle:
+                self.handles._root = made
+            self.handles.give(made)
 
     def pinned(self) -> Pin | None:
         """The transaction that the caller is in."""

@@ -1,5 +1,6 @@
 """The life of a repository: history, merging, sessions, arrays that change."""
 import datetime
+import gc
 import pathlib
 import pickle
 
@@ -493,6 +494,19 @@ def test_pickling(grid):
     grid.delete_tag("v1", force=True)
     grid.tag("v1", "main")
     assert pickle.loads(tagged)["x"][0, 0] == 0  # the commit that it was, not the name
+
+
+def test_the_collector_of_cycles_finishes_no_handle_that_was_given_back(grid):
+    """An exception that is kept is such a cycle, with all that its frames had."""
+    for _ in range(5):
+        view = grid.view("main")
+        with view._sessions.at_work(), view._sessions.at_work():
+            pass
+        view.me = view
+        del view
+        gc.collect()
+        assert all(handle.repo for handle in grid.handles._idle)
+        assert grid.resolve("main") == grid.log(limit=1)[0].id
 
 
 def test_progress(grid):

@@ -490,6 +490,7 @@ def test_what_outlives_a_transaction_is_not_of_it(path):
         assert keys(store) == ["late"]
 
 
+@pytest.mark.skipif(zarr.__version__ < "3.1", reason="before, it made texts of them")
 def test_metadata_that_is_no_json_is_refused_at_once(store):
     """zarr writes NaN as it is; at the commit it would be too late."""
     group = zarr.open_group(store, mode="a")
