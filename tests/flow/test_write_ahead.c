@@ -9,8 +9,7 @@
 #include <time.h>
 
 #include "../../src/store/row_sum.h"
-#include "../kit/hook_codec.h"
-#include "../kit/scenario.h"
+#include "../kit/hooked_kit.h"
 
 Suite *write_ahead_suite(void);
 
@@ -318,24 +317,18 @@ static uint8_t *sparse_bytes(void)
  * bytes that were put since are there, though their row is not written yet. */
 START_TEST(what_was_just_put_is_not_put_again)
 {
-    static const char codecs[] = "[{\"name\":\"bytes\"}," HOOK_CODEC ",{\"name\":\"zstd\","
-                                 "\"configuration\":{\"level\":1,\"checksum\":false}}]";
     static const uint64_t shape = (uint64_t)SPARSE_CHUNKS * SPARSE, chunk = SPARSE;
     scenario t = {.err = BRC_ERROR_INIT};
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    hooked_parts parts;
     passer_by p = {.err = BRC_ERROR_INIT, .rc = 1};
     uint8_t *data = sparse_bytes();
-    brc_registry *reg = hook_registry(&t.err);
-    ck_assert_ptr_nonnull(reg);
-    opts.registry = reg;
-    scenario_folder(&t);
-    scenario_open(&t, &opts, BRC_OPEN_CREATE);
-    brc_array *a = scenario_array(&t, "/a", "uint8", 1, &shape, &chunk, NULL, codecs);
+    hooked_file_start(&t, &parts, 0);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 1, &shape, &chunk, NULL,
+                                  "[" HOOKED_CODECS "]");
     scenario_commit(&t, "first");
     OK(&t, brc_open(&p.repo, t.file, NULL, &t.err));
     hook_encode(pass_by, &p, 1);
     OK(&t, brc_array_write(a, NULL, data, shape, &t.err));
-    hook_encode(NULL, NULL, 0);
     ck_assert_msg(p.rc == BRC_OK, "%s", p.err.message);
     brc_free(p.repo);
     brc_array_free(a);
@@ -344,8 +337,7 @@ START_TEST(what_was_just_put_is_not_put_again)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
     ck_assert_int_eq(scenario_ask(&t, accounted), 0);
     scenario_whole(&t);
-    scenario_stop(&t);
-    brc_registry_free(reg);
+    hooked_file_stop(&t, &parts);
     free(data);
 }
 END_TEST
