@@ -250,6 +250,12 @@ static void a_is_back(void)
     scenario_commit(&t, "gone");
     OK(&t, brc_node_restore(t.session, "/a", "HEAD~1", &t.err));
 }
+static void a_is_back_and_0_is_50(void)
+{
+    a_is_back();
+    scenario_commit(&t, "back");
+    a0_is_50();
+}
 static void a_is_made_again_elsewhere(void)
 {
     scenario_numbers(&t, "/new", 8, 2, 101);
@@ -329,6 +335,9 @@ static const struct merge_row {
     {"made elsewhere and moved there, and a chunk changed", a_is_made_again_elsewhere, a7_is_80,
      "replaced /a", NULL, 0, 0, 0},
     {"gone and back, and a chunk changed", a_is_back, a7_is_80, "", "/a", 8, 7, 80},
+    {"gone, back and then changed, and a chunk changed", a_is_back_and_0_is_50, a7_is_80, "", "/a",
+     8, 7, 80},
+    {"and the other side", a_is_back_and_0_is_50, a7_is_80, "", "/a", 8, 0, 50},
     {"made again by both", a_is_made_again, a_is_made_shorter, "metadata /a /shape", NULL, 0, 0, 0},
     {"made again by both, equally", a_is_made_again, a_is_made_again, "", "/a", 8, 7, 108},
     {"a group made again, and a chunk in it changed", g_is_made_again, b0_is_9, "replaced /g", NULL,

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "../../src/store/row_sum.h"
-#include "../kit/scenario.h"
+#include "../kit/hooked_kit.h"
 
 Suite *write_ahead_suite(void);
 
@@ -288,6 +288,60 @@ START_TEST(collections_beside_it_take_nothing_of_it)
 }
 END_TEST
 
+typedef struct passer_by {
+    breccia *repo;
+    brc_error err;
+    int rc;
+} passer_by;
+
+static void pass_by(void *ctx)
+{
+    passer_by *p = ctx;
+    p->rc = brc_branch_create(p->repo, "other", NULL, &p->err);
+}
+
+/* Chunks that are large, so that it is a bulk write, and stored in so few bytes that all of them
+ * are in one transaction. */
+enum { SPARSE = 16384, SPARSE_CHUNKS = 1100 };
+
+static uint8_t *sparse_bytes(void)
+{
+    uint8_t *data = calloc(SPARSE_CHUNKS, SPARSE);
+    ck_assert_ptr_nonnull(data);
+    for (uint32_t i = 0, n = 1; i < SPARSE_CHUNKS; i++, n++)
+        memcpy(data + (size_t)i * SPARSE, &n, sizeof(n));
+    return data;
+}
+
+/* The file is changed once, while the first chunk is encoded: so it is looked at again, and the
+ * bytes that were put since are there, though their row is not written yet. */
+START_TEST(what_was_just_put_is_not_put_again)
+{
+    static const uint64_t shape = (uint64_t)SPARSE_CHUNKS * SPARSE, chunk = SPARSE;
+    scenario t = {.err = BRC_ERROR_INIT};
+    hooked_parts parts;
+    passer_by p = {.err = BRC_ERROR_INIT, .rc = 1};
+    uint8_t *data = sparse_bytes();
+    hooked_file_start(&t, &parts, 0);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 1, &shape, &chunk, NULL,
+                                  "[" HOOKED_CODECS "]");
+    scenario_commit(&t, "first");
+    OK(&t, brc_open(&p.repo, t.file, NULL, &t.err));
+    hook_encode(pass_by, &p, 1);
+    OK(&t, brc_array_write(a, NULL, data, shape, &t.err));
+    ck_assert_msg(p.rc == BRC_OK, "%s", p.err.message);
+    brc_free(p.repo);
+    brc_array_free(a);
+    has(&t, "/a", data, shape);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1"), SPARSE_CHUNKS);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
+    ck_assert_int_eq(scenario_ask(&t, accounted), 0);
+    scenario_whole(&t);
+    hooked_file_stop(&t, &parts);
+    free(data);
+}
+END_TEST
+
 /* Neighbours lie together, whatever their ids are. */
 START_TEST(bytes_lie_in_the_order_of_writing)
 {
@@ -316,6 +370,7 @@ Suite *write_ahead_suite(void)
     tcase_add_loop_test(tc, whatever_others_do_in_between_all_is_there, 0, 2);
     tcase_add_test(tc, the_same_chunks_from_two_at_once_are_stored_once);
     tcase_add_test(tc, collections_beside_it_take_nothing_of_it);
+    tcase_add_test(tc, what_was_just_put_is_not_put_again);
     tcase_add_test(tc, bytes_lie_in_the_order_of_writing);
     suite_add_tcase(suite, tc);
     return suite;

@@ -1,5 +1,4 @@
-/* Two handles on one file, and an array of numbers whose codec calls back (hook_codec.h): so that
- * the second does something while the first is at work. */
+/* Files with arrays whose codec calls back (hook_codec.h). */
 #ifndef BRC_TESTS_HOOKED_KIT_H
 #define BRC_TESTS_HOOKED_KIT_H
 
@@ -7,12 +6,28 @@
 #include "scenario.h"
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
-#define HOOKED_CODECS \
-    LITTLE "," HOOK_CODEC ",{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
+/* What does not become smaller is stored as it is, and never decoded. */
+#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
+#define HOOKED_CODECS LITTLE "," HOOK_CODEC "," ZSTD
 
+/* What a handle that knows the codec is opened with. */
+typedef struct hooked_parts {
+    brc_registry *reg;
+    brc_pool *pool;
+} hooked_parts;
+
+/* A new file. threads: of a pool of its own; 0: none. */
+void hooked_file_start(scenario *t, hooked_parts *parts, unsigned threads);
+/* Nothing calls back any more. */
+void hooked_file_stop(scenario *t, hooked_parts *parts);
+/* For hook_decode() and hook_encode(): adds 1 to an int. */
+void hooked_count(void *ctx);
+
+/* Two handles on one file, and an array of numbers: so that the second does something while the
+ * first is at work. */
 typedef struct hooked_kit {
     scenario first, second; /* the second does not wait for a lock */
-    brc_registry *reg;
+    hooked_parts parts;
     brc_array *array;       /* "/a" of the first: int32, all -1, uncommitted */
 } hooked_kit;
 

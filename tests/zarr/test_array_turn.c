@@ -318,6 +318,25 @@ START_TEST(a_bulk_write_leaves_the_document_alone)
 }
 END_TEST
 
+/* An append by itself would be made anew where they meet; a bulk write is not, and has both. */
+START_TEST(others_write_into_an_array_that_a_bulk_write_grows)
+{
+    uint64_t n;
+    OK(&k.first, brc_bulk_begin(k.first.session, &k.first.err));
+    OK(&k.first, brc_array_append(k.array, 0, MORE, numbers, MORE * sizeof(int32_t),
+                                  &k.first.err));
+    far_away();
+    OK(&k.first, brc_bulk_end(k.first.session, BRC_END_KEEP, &k.first.err));
+    int32_t *got = read_all(&n);
+    ck_assert_uint_eq(n, LENGTH + MORE);
+    check_from_start(0, got);
+    ck_assert_mem_eq(got + LENGTH, numbers, MORE * sizeof(int32_t));
+    free(got);
+    ck_assert_int_eq(drafts(), 0);
+    scenario_whole(&k.first);
+}
+END_TEST
+
 /* One that is kept because of others' changes can be opened, though the document that it began with
  * is gone from where it was. */
 START_TEST(a_bulk_write_that_is_kept_can_be_opened)
@@ -351,6 +370,7 @@ Suite *array_turn_suite(void)
     tcase_add_test(tc, of_a_wide_array_only_the_chunks_of_the_edge_are_decoded);
     tcase_add_loop_test(tc, restoring_a_slice_lets_others_in, 0, OTHERS);
     tcase_add_loop_test(tc, a_bulk_write_leaves_the_document_alone, 0, 4);
+    tcase_add_test(tc, others_write_into_an_array_that_a_bulk_write_grows);
     tcase_add_test(tc, a_bulk_write_that_is_kept_can_be_opened);
     suite_add_tcase(suite, tc);
     return suite;

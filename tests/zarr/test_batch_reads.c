@@ -5,16 +5,12 @@
 #include <string.h>
 
 #include "../../src/breccia.h"
-#include "../kit/hook_codec.h"
+#include "../kit/hooked_kit.h"
 #include "../kit/ios.h"
-#include "../kit/scenario.h"
 
 Suite *batch_reads_suite(void);
 
-#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
-/* What does not become smaller is stored as it is, and never decoded. */
-#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
-#define CODECS "[" LITTLE "," HOOK_CODEC "," ZSTD "]"
+#define CODECS "[" HOOKED_CODECS "]"
 #define INDEX ",\"index_codecs\":[" LITTLE ",{\"name\":\"crc32c\"}]}}"
 /* Chunks that are stored as a shard behind a codec: some of what is in them can be decoded. */
 #define NESTED                                                                                     \
@@ -29,8 +25,7 @@ static const uint64_t shape[2] = {ROWS, COLUMNS}, chunk[2] = {16, 60};
 
 static struct {
     scenario t;
-    brc_registry *reg;
-    brc_pool *pool;
+    hooked_parts parts;
     brc_array *a, *b;
     int32_t model[ROWS][COLUMNS];
     uint64_t told;
@@ -42,11 +37,6 @@ static int count_progress(void *ctx, const char *phase, uint64_t done, uint64_t 
     ck_assert_uint_le(done, total);
     x.told = done == total ? done : 0;
     return 0;
-}
-
-static void count_decode(void *ctx)
-{
-    ++*(int *)ctx;
 }
 
 static brc_array *make(const char *path, const char *codecs)
@@ -62,31 +52,20 @@ static brc_array *make(const char *path, const char *codecs)
 
 static void start(unsigned threads, const char *codecs)
 {
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     memset(&x, 0, sizeof(x));
     for (int i = 0; i < ROWS * COLUMNS; i++)
         x.model[i / COLUMNS][i % COLUMNS] = i / COLUMNS >= 32 && i / COLUMNS < 48 ? FILL : i;
-    x.reg = hook_registry(&x.t.err);
-    ck_assert_ptr_nonnull(x.reg);
-    if (threads > 0)
-        OK(&x.t, brc_pool_new(&x.pool, threads, &x.t.err));
-    scenario_folder(&x.t);
-    opts.registry = x.reg;
-    opts.pool = x.pool;
-    opts.progress = count_progress;
-    scenario_open(&x.t, &opts, BRC_OPEN_CREATE);
+    hooked_file_start(&x.t, &x.parts, threads);
+    brc_progress_set(x.t.repo, count_progress, NULL);
     x.a = make("/a", codecs);
     x.b = make("/b", codecs);
 }
 
 static void stop(void)
 {
-    hook_decode(NULL, NULL, 0);
     brc_array_free(x.a);
     brc_array_free(x.b);
-    scenario_stop(&x.t);
-    brc_pool_free(x.pool);
-    brc_registry_free(x.reg);
+    hooked_file_stop(&x.t, &x.parts);
 }
 
 /* A box of two axes. */
@@ -103,7 +82,8 @@ static brc_sel box(uint64_t row, uint64_t rows, uint64_t step, uint64_t column, 
 /* Reads them in one batch, compares, and says how many chunks were decoded. */
 static int read_all(const brc_sel *sels, brc_array *const *arrays, size_t n)
 {
-    static int32_t got[MOST][ROWS * COLUMNS];
+    static int32_t got[MOST][ROWS * COLUMNS], want[ROWS * COLUMNS];
+    const model m = {.ndim = 2, .shape = {ROWS, COLUMNS}, .item = 4, .data = (uint8_t *)x.model};
     brc_buffer buffers[MOST];
     brc_io ios[MOST];
     int decoded = 0;
@@ -111,13 +91,12 @@ static int read_all(const brc_sel *sels, brc_array *const *arrays, size_t n)
     for (size_t i = 0; i < n; i++)
         ios[i] = io_in(&buffers[i], arrays[i], &sels[i], got[i],
                        (size_t)brc_sel_count(&sels[i]) * 4);
-    hook_decode(count_decode, &decoded, 1000000);
+    hook_decode(hooked_count, &decoded, 1000000);
     OK(&x.t, brc_read_batch(ios, n, &x.t.err));
-    for (size_t i = 0; i < n; i++)
-        for (uint64_t r = 0, at = 0; r < sels[i].count[0]; r++)
-            for (uint64_t c = 0; c < sels[i].count[1]; c++, at++)
-                ck_assert_int_eq(got[i][at], x.model[sels[i].start[0] + r * sels[i].step[0]]
-                                                    [sels[i].start[1] + c * sels[i].step[1]]);
+    for (size_t i = 0; i < n; i++) {
+        model_read(&m, &sels[i], want, NULL);
+        ck_assert_mem_eq(got[i], want, (size_t)brc_sel_count(&sels[i]) * 4);
+    }
     return decoded;
 }
 

@@ -5,48 +5,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kit/hook_codec.h"
-#include "../kit/scenario.h"
+#include "../kit/hooked_kit.h"
 
 Suite *moved_chunks_suite(void);
-
-#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
-#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
 
 /* More are looked up together than are fetched in one go. */
 enum { CHUNKS = 100, EDGE = 16384, ELEMENTS = CHUNKS * EDGE };
 
 static scenario t;
-static brc_registry *reg;
+static hooked_parts parts;
 static brc_array *array;
 static int32_t *data, *got;
 
 static void moved_start(void)
 {
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     const uint64_t shape = ELEMENTS, chunk = EDGE;
     uint64_t random = 7;
-    reg = hook_registry(&t.err);
-    ck_assert_ptr_nonnull(reg);
-    scenario_folder(&t);
-    opts.registry = reg;
-    scenario_open(&t, &opts, BRC_OPEN_CREATE);
+    hooked_file_start(&t, &parts, 0);
     data = malloc(ELEMENTS * sizeof(*data));
     got = malloc(ELEMENTS * sizeof(*got));
     for (int i = 0; i < ELEMENTS; i++)
         data[i] = (int32_t)scenario_below(&random, 1000);
-    array = scenario_array(&t, "/a", "int32", 1, &shape, &chunk, "0",
-                           "[" LITTLE "," HOOK_CODEC "," ZSTD "]");
+    array = scenario_array(&t, "/a", "int32", 1, &shape, &chunk, "0", "[" HOOKED_CODECS "]");
     OK(&t, brc_array_write(array, NULL, data, ELEMENTS * sizeof(*data), &t.err));
     scenario_commit(&t, "first");
 }
 
 static void moved_stop(void)
 {
-    hook_decode(NULL, NULL, 0);
     brc_array_free(array);
-    scenario_stop(&t);
-    brc_registry_free(reg);
+    hooked_file_stop(&t, &parts);
     free(data);
     free(got);
 }
@@ -73,7 +61,7 @@ static void encode_otherwise(void *ctx)
     brc_array *a;
     (void)ctx;
     memcpy(other.file, t.file, sizeof(other.file));
-    opts.registry = reg;
+    opts.registry = parts.reg;
     opts.wait_ms = -1;
     scenario_open(&other, &opts, 0);
     OK(&other, brc_array_open(&a, other.session, "/a", &other.err));

@@ -9,18 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../kit/hook_codec.h"
-#include "../kit/scenario.h"
+#include "../kit/hooked_kit.h"
 
 Suite *partial_writes_suite(void);
-
-#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
-#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
 
 enum { EDGE = 256, ELEMENTS = 4 * EDGE };
 
 static scenario first, second;
-static brc_registry *reg;
+static hooked_parts parts;
 static pthread_t thread;
 static int what;
 
@@ -29,28 +25,23 @@ static void partial_start(void)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     static int32_t numbers[ELEMENTS];
     const uint64_t shape = ELEMENTS, chunk = EDGE;
-    reg = hook_registry(&first.err);
-    ck_assert_ptr_nonnull(reg);
-    scenario_folder(&first);
-    opts.registry = reg;
-    scenario_open(&first, &opts, BRC_OPEN_CREATE);
+    hooked_file_start(&first, &parts, 0);
     for (int i = 0; i < ELEMENTS; i++)
         numbers[i] = i;
     brc_array *a = scenario_array(&first, "/a", "int32", 1, &shape, &chunk, "0",
-                                  "[" LITTLE "," HOOK_CODEC "," ZSTD "]");
+                                  "[" HOOKED_CODECS "]");
     OK(&first, brc_array_write(a, NULL, numbers, sizeof(numbers), &first.err));
     brc_array_free(a);
     scenario_commit(&first, "first");
     memcpy(second.file, first.file, sizeof(second.file));
+    opts.registry = parts.reg;
     scenario_open(&second, &opts, 0);
 }
 
 static void partial_stop(void)
 {
-    hook_decode(NULL, NULL, 0);
     scenario_close(&second);
-    scenario_stop(&first);
-    brc_registry_free(reg);
+    hooked_file_stop(&first, &parts);
 }
 
 static void write_part(scenario *t, const char *text, int32_t value)
@@ -124,7 +115,7 @@ static void open_hasty(void)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     scenario_close(&second);
-    opts.registry = reg;
+    opts.registry = parts.reg;
     opts.wait_ms = -1;
     scenario_open(&second, &opts, 0);
     tries = refused = 0;
@@ -370,7 +361,7 @@ START_TEST(what_was_known_is_gone)
     brc_sel sel = BRC_SEL_INIT;
     const uint64_t shape = 2 * EDGE, chunk = EDGE;
     brc_array_free(scenario_array(&first, "/b", "int32", 1, &shape, &chunk, "0",
-                                  "[" LITTLE "," HOOK_CODEC "," ZSTD "]"));
+                                  "[" HOOKED_CODECS "]"));
     for (int i = 0; i < 2 * EDGE; i++)
         values[i] = i < EDGE ? 77 : 78;
     OK(&first, brc_array_open(&a, first.session, "/b", &first.err));
@@ -412,7 +403,7 @@ START_TEST(the_first_of_two_equal_chunks_becomes_another)
     int32_t values[128];
     const uint64_t shape = 2 * EDGE, chunk = EDGE;
     b = scenario_array(&first, "/b", "int32", 1, &shape, &chunk, "0",
-                       "[" LITTLE "," HOOK_CODEC "," ZSTD "]");
+                       "[" HOOKED_CODECS "]");
     for (int i = 0; i < 128; i++)
         values[i] = 5;
     buffer.data = values;
@@ -523,7 +514,7 @@ START_TEST(more_than_a_batch_is_done_again)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     if (_i > 0) { /* so often that it locks the other out, which waits for that */
         scenario_close(&second);
-        opts.registry = reg;
+        opts.registry = parts.reg;
         scenario_open(&second, &opts, 0);
         hook_decode(a_byte_of_a_big_chunk, NULL, 2);
     }
@@ -594,7 +585,7 @@ START_TEST(two_processes_write_halves_of_a_chunk)
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "half %d: %x", half, status);
     }
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.registry = reg;
+    opts.registry = parts.reg;
     scenario_open(&first, &opts, 0);
     scenario_open(&second, &opts, 0);
     for (int half = 0; half < 2; half++)

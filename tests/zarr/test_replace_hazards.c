@@ -67,7 +67,7 @@ static void change_and_die(int cuts)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     int calls = 0;
     scenario other = {.err = BRC_ERROR_INIT};
-    opts.registry = k.reg;
+    opts.registry = k.parts.reg;
     memcpy(other.file, k.first.file, sizeof(other.file));
     scenario_open(&other, &opts, 0);
     OK(&other, brc_array_open(&k.array, other.session, "/a", &other.err));
@@ -270,7 +270,7 @@ static void collect_when_asked(int ask, int answer)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     char byte;
     opts.wait_ms = -1;
-    opts.registry = k.reg;
+    opts.registry = k.parts.reg;
     memcpy(other.file, k.first.file, sizeof(other.file));
     scenario_open(&other, &opts, 0);
     while (read(ask, &byte, 1) == 1) {

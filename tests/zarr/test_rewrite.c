@@ -13,20 +13,17 @@
 
 #include "../../src/store/db.h"
 #include "../../src/zarr/repo.h"
-#include "../kit/hook_codec.h"
-#include "../kit/scenario.h"
+#include "../kit/hooked_kit.h"
 
 Suite *rewrite_suite(void);
 
-#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define OLD "[" LITTLE "]"
-#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
-#define NEW "[" LITTLE "," HOOK_CODEC "," ZSTD "]"
+#define NEW "[" HOOKED_CODECS "]"
 
 enum { PER = 4096, CHUNKS = 2400, ELEMENTS = CHUNKS * PER }; /* 16 KiB each: 38 MiB */
 
 static scenario mine, theirs;
-static brc_registry *reg;
+static hooked_parts parts;
 static int32_t data[ELEMENTS], got[ELEMENTS];
 static atomic_int commits;
 
@@ -38,11 +35,8 @@ static void rewrite_setup(void)
     memset(&mine, 0, sizeof(mine));
     memset(&theirs, 0, sizeof(theirs));
     commits = 0;
-    reg = hook_registry(&mine.err);
-    ck_assert_ptr_nonnull(reg);
-    scenario_folder(&mine);
-    opts.registry = reg;
-    scenario_open(&mine, &opts, BRC_OPEN_CREATE);
+    hooked_file_start(&mine, &parts, 0);
+    opts.registry = parts.reg;
     brc_array *a = scenario_array(&mine, "/a", "int32", 1, &shape, &chunk, NULL, OLD);
     for (size_t i = 0; i < ELEMENTS; i++) /* of each chunk half is random */
         data[i] = i % PER < PER / 2 ? (int32_t)scenario_random(&state) : 0;
@@ -61,8 +55,7 @@ static void rewrite_teardown(void)
     scenario_whole(&mine);
     ck_assert_int_eq(scenario_unused(&mine), /* not a byte more than is noted */
                      scenario_ask(&mine, "SELECT coalesce(sum(bytes), 0) FROM hole"));
-    scenario_stop(&mine);
-    brc_registry_free(reg);
+    hooked_file_stop(&mine, &parts);
 }
 
 static int rewrite(scenario *t)
@@ -342,7 +335,7 @@ START_TEST(a_killed_one_changes_nothing_and_can_go_on)
     fflush(NULL);
     pid_t child = fork();
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.registry = reg;
+    opts.registry = parts.reg;
     if (child == 0) {
         scenario_open(&mine, &opts, 0);
         hook_encode(die, NULL, CHUNKS);

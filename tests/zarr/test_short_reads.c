@@ -9,15 +9,12 @@
 #include "../../src/base/buf.h"
 #include "../../src/zarr/repo.h"
 #include "../../src/zarr/transfer.h"
-#include "../kit/hook_codec.h"
+#include "../kit/hooked_kit.h"
 #include "../kit/ios.h"
-#include "../kit/scenario.h"
 
 Suite *short_reads_suite(void);
 
-#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
-#define SMALLER HOOK_CODEC ",{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
-#define CODECS "[" LITTLE "," SMALLER "]"
+#define CODECS "[" HOOKED_CODECS "]"
 #define SHARDED                                                                                  \
     "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[64],\"codecs\":" CODECS \
     ",\"index_codecs\":[" LITTLE ",{\"name\":\"crc32c\"}]}}]"
@@ -28,8 +25,7 @@ enum { CHUNKS = 1000, ELEMENTS = CHUNKS * 64 };
 /* One reads, the other writes. */
 typedef struct two_handles {
     scenario reader, writer;
-    brc_registry *reg;
-    brc_pool *pool;
+    hooked_parts parts;
     int commits, what;
 } two_handles;
 
@@ -39,16 +35,9 @@ static two_handles two;
 static void open_both(unsigned threads)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    two.reg = hook_registry(&two.reader.err);
-    ck_assert_ptr_nonnull(two.reg);
-    if (threads > 0)
-        OK(&two.reader, brc_pool_new(&two.pool, threads, &two.reader.err));
-    scenario_folder(&two.reader);
-    opts.registry = two.reg;
-    opts.pool = two.pool;
-    scenario_open(&two.reader, &opts, BRC_OPEN_CREATE);
+    hooked_file_start(&two.reader, &two.parts, threads);
     memcpy(two.writer.file, two.reader.file, sizeof(two.writer.file));
-    opts.pool = NULL;
+    opts.registry = two.parts.reg;
     opts.wait_ms = threads > 0 ? 5000 : -1;
     scenario_open(&two.writer, &opts, 0);
 }
@@ -60,11 +49,8 @@ static void two_start(void)
 
 static void two_stop(void)
 {
-    hook_decode(NULL, NULL, 0);
     scenario_close(&two.writer);
-    scenario_stop(&two.reader);
-    brc_pool_free(two.pool);
-    brc_registry_free(two.reg);
+    hooked_file_stop(&two.reader, &two.parts);
 }
 
 static void write_all(scenario *t, const char *path, int32_t value)
@@ -251,7 +237,7 @@ START_TEST(a_commit_does_not_wait_for_progress)
     open_both(0);
     make_versions();
     scenario_close(&two.reader);
-    opts.registry = two.reg;
+    opts.registry = two.parts.reg;
     opts.progress = commit_progress;
     scenario_open(&two.reader, &opts, 0);
     two.what = 3;
