@@ -286,7 +286,7 @@ def time_of(microseconds: int) -> datetime.datetime:
 def oid(value: Any) -> str:
     """An id's hex digits; "" for none."""
     at = ffi.addressof(value)
-    return string(lib.brc_oid_format(ffi.new("char[65]"), at)) if any(ffi.buffer(at)) else ""
+    return string(lib.brc_oid_format(ffi.new("char[65]"), at)) if any(bytes(ffi.buffer(at))) else ""
 '''
 
 
