@@ -31,6 +31,10 @@ class Stored(MutableMapping[str, Any]):
         self[name]
         self._put(name, None)
 
+    def clear(self) -> None:
+        for name in self:
+            del self[name]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.asdict())
 

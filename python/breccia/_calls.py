@@ -67,7 +67,7 @@ def options(kind: str, **members: Any) -> Any:
     for name, value in members.items():
         if name.endswith("_json") and value is not None:
             value = json_of(value)
-        if isinstance(value, str) and types[name].item.kind == "pointer":
+        if isinstance(value, str) and "n" + name in types:
             value = [value]
         if value is None or isinstance(value, str):
             value = text(value)
@@ -99,7 +99,8 @@ class Caller:
         raise NotImplementedError
 
     def _at(self, path: str) -> str:
-        return self.path.rstrip("/") + "/" + path.strip("/") if path.strip("/") else self.path
+        names = str.strip(path, "/")
+        return self.path.rstrip("/") + "/" + names if names else self.path
 
     def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
         with self._working(progress) as handle:

@@ -77,7 +77,7 @@ def at_of(sel: Selection, kind: str = "brc_at") -> tuple[Any, Any]:
 def memory_of(a: AnyArray) -> tuple[Any, Any]:
     """An array's memory for the library, and what keeps it."""
     if a.flags.c_contiguous:
-        flat = a.reshape(-1).view(np.uint8)
+        flat = np.asarray(a).reshape(-1).view(np.uint8)
         return sized("brc_buffer", data=ffi.from_buffer(flat), len=len(flat)), flat
     ends = [(n - 1) * stride for n, stride in zip(a.shape, a.strides)]
     low, length = sum(min(end, 0) for end in ends), sum(map(abs, ends)) + a.itemsize

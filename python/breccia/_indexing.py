@@ -54,19 +54,27 @@ def integer(item: Any, length: int, axis: int) -> int:
     return value + length if value < 0 else value
 
 
+def extents(shape: Any) -> tuple[int, ...]:
+    """A shape: a length, or one for each axis."""
+    made = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
+    if min(made, default=0) < 0:
+        raise ValueError(f"a shape cannot be {made}: no length is negative")
+    return made
+
+
 def is_fancy(item: Any) -> bool:
-    return isinstance(item, list) or isinstance(item, np.ndarray) and (item.ndim > 0 or item.dtype == bool)
+    """Whether it is an array, as NumPy's, or what NumPy makes one of."""
+    return isinstance(item, (list, range)) or getattr(item, "ndim", 0) > 0 or (
+        isinstance(item, np.ndarray) and item.dtype == bool)
 
 
 def index_array(item: Any, length: int, axis: int) -> AnyArray:
     """An index array, or a mask of one axis, as positions that may be negative."""
-    given = np.asarray(item)
+    given = np.asarray(item, np.int64 if isinstance(item, list) and not item else None)
     if given.dtype == bool:
         if given.shape != (length,):
             raise IndexError(f"the mask of axis {axis} has shape {given.shape}, but needs {length} elements")
         return np.flatnonzero(given)
-    if given.size == 0 and isinstance(item, list):
-        raise IndexError("an empty list selects nothing: use an empty array of integers")
     if given.dtype.kind not in "iu":
         raise IndexError(f"index arrays are of integers or booleans, not {given.dtype}")
     for value in (given.min(), given.max()) if given.size else ():
@@ -90,7 +98,7 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
             back.append(FORWARDS if step > 0 else BACKWARDS)
             if step < 0:  # from its last element on
                 start, step = start + (n - 1) * step, -step
-            axes.append((start if n else 0, n, step))
+            axes.append((start if n else 0, n, step if n > 1 else 1))
             out.append(n)
         elif is_fancy(item):
             axes.append(index_array(item, shape[axis], axis))

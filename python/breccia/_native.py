@@ -25,7 +25,7 @@ def text(value: str | None) -> Any:
     """A string for C: NULL for None. A NUL within it would cut it short."""
     if value is None:
         return ffi.NULL
-    raw = value.encode("utf-8")
+    raw = str.encode(value, "utf-8")
     if b"\0" in raw:
         raise _errors.InvalidError(f"{value!r} has a NUL character, which no name or text may have")
     return ffi.new("char[]", raw)
@@ -168,7 +168,7 @@ class Handles:
 
     def __init__(self, path: str | os.PathLike[str], *, flags: int = 0, wait: float | None = None,
                  memory: int = 0, threads: int = 0) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.path.abspath(os.fsdecode(path))
         self.flags, self.wait, self.memory, self.threads = flags, wait, memory, threads
         self._begin()
 
@@ -351,15 +351,16 @@ class Progress:
     """Who is told how far a call is, and what that raised."""
 
     def __init__(self, who: Any) -> None:
-        self._bar: Any = None
+        self._bar, self._phase = None, ""  # type: Any, str
         self.tell = who if callable(who) else self._draw
         self.raised: BaseException | None = None
         self._self = ffi.new_handle(self)
         self.struct = ffi.new("py_progress *", {"self": self._self})
 
     def _draw(self, phase: str, done: int, total: int) -> None:
-        if self._bar is None or self._bar.desc != phase + ": ":
+        if self._bar is None or self._phase != phase:
             self.close()
+            self._phase = phase
             try:
                 from tqdm.auto import tqdm
             except ImportError:

@@ -206,7 +206,7 @@ class Array(ArrayCalls):
 
     def resize(self, *shape: Any) -> None:
         """Another shape. What is cut off is lost: growing again shows the fill value."""
-        new = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        new = _indexing.extents(shape[0] if len(shape) == 1 else shape)
         if len(new) != self.ndim:
             raise ValueError(f"{self.path} has {self.ndim} dimensions: the new shape has {len(new)}")
         self._call(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
@@ -219,7 +219,7 @@ class Array(ArrayCalls):
         axis = _indexing.integer(axis, self.ndim, 0)
         given = np.asarray(data, None if form.item or isinstance(data, np.ndarray) else form.dtype)
         want = form.shape[:axis] + given.shape[axis:axis + 1] + form.shape[axis + 1:]
-        if given.shape != want:
+        if given.shape != want or not want:
             raise ValueError(f"data of shape {given.shape} does not go behind {form.shape} along axis {axis}")
         flat = as_type(given, want, form.check(self.path)).ravel()
         raw = flat.view(np.uint8) if form.item else _dtypes.pack(flat, form.name)
@@ -232,7 +232,11 @@ class Array(ArrayCalls):
 
     def blame(self, key: Any = ..., *, elements: bool = False) -> list[records.Blamed]:
         """Which commit changed each stored chunk that a basic selection meets last; with `elements`, each run
-        of elements along the last axis. For arrays of a view of a commit or tag."""
+        of elements along the last axis. What is uncommitted does not count."""
+        if not self._fixed:
+            repository = self.session.repository
+            tip = repository.view(repository.resolve(self.session.rev))
+            return Array(tip, self.path).blame(key, elements=elements)
         out, sel = ffi.new("brc_iter **"), self._box(key)
         with self._working() as native:
             native.call(lib.brc_blame, out, native.array(self.path), sel, elements * lib.BRC_BLAME_ELEMENTS)
@@ -267,7 +271,7 @@ class Array(ArrayCalls):
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            raise ValueError("an array of several elements is neither true nor false")
+            raise ValueError(f"an array of {self.size} elements is neither true nor false")
         return bool(np.asarray(self).item())
 
     def __float__(self) -> float:

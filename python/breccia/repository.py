@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ._attributes import Config
 from ._breccia import ffi, lib
 from ._calls import Paths, Progress, flags, options, records, word
-from ._errors import InvalidError, NotFoundError
+from ._errors import InvalidError, NotFoundError, ReadOnlyError
 from ._made.calls import RepositoryCalls
 from ._native import Handles, string
 from .session import Session
@@ -83,6 +83,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         from .zarr import Store
         if mode not in ("r", "r+", "a"):
             raise ValueError(f'mode is "r" or "r+", not {mode!r}')
+        if self.read_only and mode != "r":
+            raise ReadOnlyError(f"{self.path} is open for reading only")
         return Store(self.path, rev, read_only=mode == "r")
 
     # ---- branches and tags ----

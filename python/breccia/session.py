@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from . import _dtypes, _errors
+from . import _dtypes, _errors, _indexing
 from ._attributes import Attributes
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, items, options, records, to_json
@@ -134,7 +134,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             dtype = _dtypes.type_of_data(data) if dtype is None else dtype
         if shape is None or dtype is None:
             raise ValueError("an array needs a shape and a dtype, or data")
-        extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
+        extents = _indexing.extents(shape)
         for what, each in ("shards", shards), ("dimension_names", dimension_names):
             if each is not None and len(each) != len(extents):
                 raise ValueError(f"{what} {tuple(each)} for {len(extents)} dimensions")
@@ -230,11 +230,11 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
         Where the branch has moved, they are merged onto it: ConflictError (`.conflicts` lists what) if that
         cannot be, StaleError with `merge` False; the changes are kept. MisuseError if there is nothing to
-        commit.
+        commit. `amend`: in place of the branch's last commit, whose message and the like stay if not given.
         """
         about = [b if a is None else a for a, b in zip((message, author, metadata), self._about)]
-        how = options("brc_commit_opts", message=about[0] or "", author=about[1], meta_json=about[2] or None,
-                      time_us=time,
+        how = options("brc_commit_opts", message=about[0] if amend else about[0] or "", author=about[1],
+                      meta_json=about[2] or None, time_us=time,
                       flags=flags("COMMIT", amend=amend, allow_empty=allow_empty, no_merge=not merge))
         try:
             made = self._out("brc_oid", lib.brc_session_commit, how)
@@ -329,13 +329,13 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     # ---- exchange ----
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, into: bool = False,
-                chunks: Sequence[int] | None = None, codecs: Any = None, format: str | None = None,
-                exclude: Sequence[str] = (), progress: Progress = None) -> str:
+                chunks: Sequence[int] | None = None, codecs: Any = None, exclude: Sequence[str] = (),
+                progress: Progress = None) -> str:
         """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path`
         (None: named after it; `into`: a group that it comes into), all or nothing. The node's path."""
         placed = sized("brc_buf")
-        how = options("brc_xfer_opts", chunk=chunks, codecs_json=codecs, format=format, exclude=exclude,
-                      placed=placed, flags=flags("XFER", into=into))
+        how = options("brc_xfer_opts", chunk=chunks, codecs_json=codecs, exclude=exclude, placed=placed,
+                      flags=flags("XFER", into=into))
         try:
             self._call(lib.brc_import, text(os.fspath(source)), text(path), how, progress=progress)
             return bytes(ffi.buffer(placed.data, placed.len)).decode() if placed.len else path or "/"

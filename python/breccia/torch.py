@@ -312,7 +312,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
 
     Each message costs what dozens of small batches cost to read. So batches share memory: of those that you keep
     for long, keep a `clone()`. collate_fn: of a batch, in the worker. options: all others that torch's loader
-    takes with batch_size=None, such as num_workers, pin_memory, persistent_workers and multiprocessing_context.
+    takes with batch_size=None, such as pin_memory, persistent_workers and multiprocessing_context.
     """
     MESSAGE = 2 << 20  # bytes
 
@@ -320,6 +320,9 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
                  collate_fn: Callable[[Any], Any] | None = None, **options: Any) -> None:
         if not isinstance(data, IterableDataset):
             raise TypeError(f"{data!r} is not a breccia.torch.IterableDataset: give it to torch's DataLoader")
+        for name in "batch_size", "drop_last":
+            if options.pop(name, None):
+                raise TypeError(f"{name} is for the IterableDataset, which makes the batches")
         convert = collate_fn or torch.utils.data.default_convert
         together = max(1, min(self.MESSAGE // max(1, data._bytes), len(data) // (4 * max(1, num_workers))))
         if num_workers:
@@ -344,11 +347,17 @@ class _Pickler(pickle.Pickler):
         self.end = 0
 
     def persistent_id(self, obj: Any) -> Any:
-        if type(obj) is not torch.Tensor or not obj.is_cpu or obj.requires_grad or not obj.is_contiguous():
+        if type(obj) is not torch.Tensor or not obj.is_cpu or obj.requires_grad or obj.is_quantized or (
+                obj.layout != torch.strided or obj.is_nested or not obj.is_contiguous()):
             return None
         at, self.end = self.end, self.end + -(-obj.nbytes // 64) * 64
         self.tensors.append((at, obj))
         return at, obj.nbytes, obj.dtype, obj.shape
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is torch.Tensor and obj.is_nested:  # torch's way takes memory to begin with its elements
+            return torch.nested.nested_tensor, (list(obj.unbind()),)
+        return NotImplemented
 
 
 class _Unpickler(pickle.Unpickler):

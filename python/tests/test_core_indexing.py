@@ -228,7 +228,7 @@ def test_blocks(pairs, draft):
 
 
 @pytest.mark.parametrize("key", [
-    23, -24, True, 1.5, (0, 0), (..., ...), "name", [], np.array([1.5]), np.array([23]), np.array([-24]),
+    23, -24, True, 1.5, (0, 0), (..., ...), "name", np.array([1.5]), np.array([23]), np.array([-24]),
     np.ones(22, bool), {}, np.array([[True]])])
 def test_index_errors(pairs, key):
     array, _ = pairs[(23,)]
@@ -258,6 +258,10 @@ def test_dispatch(pairs):
     np.testing.assert_array_equal(two[..., [0, 8]], flat[:, [0, 8]])
     np.testing.assert_array_equal(two[np.array(3)], flat[3])
     np.testing.assert_array_equal(two[None, [3, 0]], flat[None, [3, 0]])
+    np.testing.assert_array_equal(two[[]], flat[[]])
+    np.testing.assert_array_equal(two[2, range(1, 4)], flat[2, 1:4])
+    np.testing.assert_array_equal(two[memoryview(np.array([5, 1]))], flat[[5, 1]])
+    np.testing.assert_array_equal(two[::2**70], flat[::2**70])
     np.testing.assert_array_equal(two[[3, 0], None, ::-2], flat[[3, 0], None, ::-2])
     assert two[np.int64(2), np.uint8(1)] == flat[2, 1]
     assert isinstance(two[2, 1], np.int32) and two[2, 1].shape == ()
@@ -365,8 +369,11 @@ def test_reads_go_into_the_destination(pairs, monkeypatch):
         np.testing.assert_array_equal(out[:3], oracle[[5, 0, 1]])
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_out_is_checked(pairs):
-    array, _ = pairs[(7, 9)]
+    array, oracle = pairs[(7, 9)]
+    matrix = np.asmatrix(np.zeros((7, 9), oracle.dtype))
+    np.testing.assert_array_equal(array.get(..., out=matrix), oracle)
     with pytest.raises(ValueError):
         array.get(..., out=np.zeros((7, 8), "i4"))
     with pytest.raises(ValueError):

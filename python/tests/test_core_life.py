@@ -3,6 +3,8 @@ import datetime
 import gc
 import pathlib
 import pickle
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -279,6 +281,20 @@ def test_fsck_finds_damage(grid, tmp_path):
     assert found and all(isinstance(d.message, str) and d.message for d in found)
 
 
+def test_no_commit_has_no_id(repo):
+    assert repo.branches() == {"main": ""} and repo.bisect().at == ""
+
+
+def test_amend_keeps_what_is_not_given(grid):
+    s = grid.session()
+    s["x"][0, 0] = 1
+    s.commit(amend=True)
+    assert [(c.message, c.author) for c in grid.log()] == [("first", "Ada")]
+    s["x"][0, 0] = 2
+    s.commit("second", amend=True)
+    assert [(c.message, c.author) for c in grid.log()] == [("second", "Ada")]
+
+
 def test_config(repo):
     assert set(repo.config) == {"journal", "window", "codecs", "verify", "backend"}
     repo.config["journal"] = "wal"
@@ -291,6 +307,8 @@ def test_config(repo):
     assert [c["name"] for c in s["a"].codecs] == ["bytes", "zstd"]
     with pytest.raises(breccia.Error):
         repo.config["nonsense"] = "1"
+    repo.config.clear()
+    assert repo.config["codecs"] == "chosen"
 
 
 def test_conflicting_sessions(grid):
@@ -404,8 +422,16 @@ def test_create_array(session):
         make("bad", dtype="u1")
     with pytest.raises(ValueError):
         make("bad", shape=3, dtype="u1", dimension_names=("a", "b"))
+    with pytest.raises(TypeError):
+        make("bad", shape=(3, 4), dtype="u1", dimension_names="yx")
+    with pytest.raises(ValueError, match="no length is negative"):
+        make("bad", shape=(3, -4), dtype="u1")
+    with pytest.raises(TypeError):
+        make("bad", shape=(3, 4.5), dtype="u1")
     with pytest.raises(breccia.Error):
         make("bad", shape=3, dtype="u1", compressors="nonsense")
+    with pytest.raises(TypeError):
+        make(5, shape=3, dtype="u1")
     assert "bad" not in session
 
 
@@ -430,6 +456,13 @@ def test_arrays_change(session):
     other = session["a"]
     a.resize(9, 9)
     assert other.shape == (9, 9) and other[8, 8] == 0
+    line = session.create_array("line", shape=3, dtype="i4")
+    line.resize(np.int64(5))
+    assert line.shape == (5,)
+    with pytest.raises(ValueError, match="no length is negative"):
+        line.resize(-1)
+    with pytest.raises(ValueError, match="does not go behind"):
+        line.append(7)
 
 
 def test_blame(grid):
@@ -441,6 +474,8 @@ def test_blame(grid):
     assert [(b.first, b.count, b.commit) for b in runs] == [((0, 0), 3, grid.resolve("main")),
                                                             ((0, 3), 7, first)]
     assert runs[0].author == "unknown"
+    grid.draft()["x"][0, 5] = 3
+    assert grid.view("main")["x"].blame(np.s_[0, :], elements=True) == runs
 
 
 def test_exchange(repo, tmp_path):
@@ -473,6 +508,10 @@ def test_opening(tmp_path):
         assert read.session("main")["a"][1] == 1 and pathlib.Path(read.path) == path
     with pytest.raises(breccia.ReadOnlyError):
         breccia.open(path, read_only=True).branch("b")
+    pytest.importorskip("zarr")
+    with pytest.raises(breccia.ReadOnlyError):
+        breccia.open(path, read_only=True).store(mode="r+")
+    assert breccia.open(bytes(path)).path == str(path)
     (tmp_path / "text").write_text("no repository" * 100)
     with pytest.raises(breccia.FormatError):
         breccia.open(tmp_path / "text")
@@ -533,6 +572,22 @@ def test_progress(grid):
     s["y"].set_codecs([LITTLE], rewrite=True)
     assert told
     s.close()
+
+
+def test_a_phase_has_one_bar(grid, monkeypatch):
+    bars = []
+
+    class Bar:  # as tqdm where it is switched off: with no more than this
+        n = 0
+
+        def __init__(self, desc, **_):
+            bars.append(desc)
+
+        update = close = lambda *_: None
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Bar))
+    grid.fsck(progress=True)
+    assert bars and len(bars) == len(set(bars))
 
 
 def test_display(repo):

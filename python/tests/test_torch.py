@@ -225,6 +225,23 @@ def test_a_loader_sends_whatever_a_transform_makes(path):
     assert [len(batch) for batch in transformed] == [9] * 101
 
 
+def odd_tensors(batch):
+    images = batch[0].float()
+    nested = torch.nested.nested_tensor([images, images[1:]])
+    return torch.quantize_per_tensor(images, 0.5, 0, torch.quint8), nested, images[0].to_sparse_csr()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_loader_sends_tensors_that_are_not_plain_memory(path):
+    data = make(path)
+    loader = data_sets.DataLoader(data, num_workers=2, collate_fn=odd_tensors)
+    for batch, (quantized, nested, sparse) in zip(data, loader, strict=True):
+        expected = odd_tensors(batch)
+        assert torch.equal(sparse.to_dense(), expected[2].to_dense())
+        assert quantized.is_quantized and torch.equal(quantized, expected[0])
+        assert nested.is_nested and all(map(torch.equal, nested.unbind(), expected[1].unbind()))
+
+
 def test_a_loader_whose_workers_stay(path):
     data = make(path)
     loader = data_sets.DataLoader(data, num_workers=2, persistent_workers=True, multiprocessing_context="spawn")
@@ -255,8 +272,10 @@ def test_a_loader_that_cannot(path):
         list(data_sets.DataLoader(make(path, transform=fails), num_workers=2))
     with pytest.raises(TypeError, match="is not a breccia.torch.IterableDataset"):
         data_sets.DataLoader(Dataset(path, "set/labels"))
-    with pytest.raises(TypeError, match="batch_size"):
-        data_sets.DataLoader(make(path), batch_size=3)
+    for wrong in {"batch_size": 3}, {"drop_last": True, "num_workers": 2}:
+        with pytest.raises(TypeError, match="is for the IterableDataset"):
+            data_sets.DataLoader(make(path), **wrong)
+    assert len(list(data_sets.DataLoader(make(path), batch_size=None, num_workers=2))) == len(make(path))
     assert list(data_sets.DataLoader(make(path, rows=slice(0)), num_workers=2)) == []
 
 
