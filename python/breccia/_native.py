@@ -69,8 +69,7 @@ class Handle:
     def __init__(self, repo: Any, home: int) -> None:
         self.repo, self.home, self.err, self.era = repo, home, sized("brc_error"), 0
         self.session, self.arrays = ffi.NULL, dict[str, Any]()
-        self.told: Progress | None = None
-        self.pin: Pin | None = None
+        self.told, self.pin = None, None  # type: Progress | None, Pin | None
 
     @property
     def own(self) -> Any:
@@ -319,13 +318,12 @@ class Sessions(Handles):
         return native
 
     def give(self, native: Handle) -> None:
-        pin = native.pin
-        if pin is None:
+        if native.pin is None:
             super().give(native)
-        elif pin.pid == os.getpid():
-            if pin.native is None:  # the block did not end as it should
+        elif native.pin.pid == os.getpid():
+            if native.pin.native is None:  # the block did not end as it should
                 self.handles.lose(native)
-            pin.lock.release()
+            native.pin.lock.release()
 
     @contextmanager
     def pin(self, begin: Callable[[Handle], Any], end: Callable[[Handle, bool], Any]) -> Iterator[None]:
@@ -335,10 +333,7 @@ class Sessions(Handles):
         try:
             begin(native)
         except BaseException:
-            if outer is None:
-                self.handles.lose(native)
-            else:
-                self.give(native)
+            (self.handles.lose if outer is None else self.give)(native)
             raise
         if outer is not None:
             self.give(native)
@@ -376,8 +371,14 @@ class Sessions(Handles):
                 self.give(native)
 
     def __del__(self) -> None:
-        if lib is not None:
-            self.close()
+        # A collector that finds a circle ends what is in it in any order: a handle of ours may be closed already,
+        # or will be even though others have it by then. So they get new ones. The first is not ours.
+        for one in self._idle if lib is not None and self._pid == os.getpid() else ():
+            one.leave()
+            if one is not self.handles._root:
+                one.repo, one = ffi.NULL, Handle(one.repo, one.home)
+            if one.repo:
+                self.handles.give(one)
 
 
 class Progress:

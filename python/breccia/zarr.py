@@ -126,7 +126,7 @@ class Store(ZarrStore):
             Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only),
             partial(opened, self.rev, self._read_only, self._fixed))
         self._places: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()  # by loop
-        self._changes: dict[int, Any] = {}
+        self._changes: dict[int, tuple[threading.Lock, deque[Any]]] = {}
 
     @classmethod
     def of_session(cls, session: Session) -> Store:
@@ -244,17 +244,18 @@ class Store(ZarrStore):
 
     def _waiting(self) -> tuple[threading.Lock, deque[Any]]:
         """The changes that wait. By process: in a child of fork() a thread that is not there may hold the lock."""
-        found: tuple[threading.Lock, deque[Any]] = self._changes.setdefault(os.getpid(), (threading.Lock(), deque()))
-        return found
+        return self._changes.setdefault(os.getpid(), (threading.Lock(), deque()))
 
     def _settle(self) -> None:
         """Makes all changes that wait."""
         lock, waiting = self._waiting()
         with lock:
             due = []
-            while waiting:  # of what comes meanwhile, too: only who finds nothing before itself comes again
-                due.append(waiting.popleft())
-            if due := [change for change in due if change[2].set_running_or_notify_cancel()]:
+            while waiting:  # what comes meanwhile, too: only who finds nothing before its own change settles again
+                change = waiting.popleft()
+                if change[2].set_running_or_notify_cancel():
+                    due.append(change)
+            if due:
                 self._make(due)
 
     def _make(self, due: Sequence[tuple[str, Any, Future[None]]]) -> None:

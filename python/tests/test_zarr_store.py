@@ -544,7 +544,7 @@ def test_ctrl_c_while_zarr_writes_in_a_block(path, block, signals):
                     pass
         with breccia.open(path, wait=1) as other:
             other.draft("main").attrs["seen"] = True
-        time.sleep(0.5)
+        eventually(lambda: not asyncio.all_tasks(zarr.core.sync._get_loop()))
         assert keys(s.store) == ["a/zarr.json", "zarr.json"]
         array[5] = 2
         assert array[5].sum() == 200 and s.commit()
