@@ -176,7 +176,7 @@ def is_doubtful(memory: AnyArray, bits: bytes, spec: Any, out: Any, complete: bo
     if dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
         return False
     part = memory[out] if memory.ndim else memory
-    one, first = np.asarray(fill, dtype)[()], part[(0,) * part.ndim]
+    one, first = np.asarray(fill, dtype)[()], next(iter(part.flat), None)
     if not (first == one or (first != first and one != one)):
         return False
     if not spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -294,37 +294,26 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
                 raise
         self._sessions.era += 1
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """What this thread changes in the block, also by zarr, is one transaction: all of it, or nothing if the
         block fails. Other writers wait meanwhile."""
-        with self._sessions.pin() as native:
-            with self._sessions.at_work():  # threads of a block around this one may be
-                native.call(lib.brc_begin, native.repo)
-            done = False
-            try:
-                yield
-                done = True
-            finally:
-                with self._sessions.at_work():  # nobody else is
-                    native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0)
-                self._sessions.era += not done
+        return self._sessions.pin(
+            lambda native: native.call(lib.brc_begin, native.repo),
+            lambda native, done: native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0))
 
-    @contextmanager
-    def savepoint(self, name: str | None = None) -> Iterator[None]:
+    def savepoint(self, name: str | None = None) -> AbstractContextManager[None]:
         """What this thread changes in the block, also by zarr, is taken back if the block fails. Others are not
         kept waiting: where they changed the same draft meanwhile, nothing is, and it is a ConflictError."""
-        label, call = text(name or "breccia"), super(Group, self)._call  # each when no other thread is at work
-        with self._sessions.pin():
-            call(lib.brc_savepoint, label)
+        label = text(name or "breccia")
+
+        def end(native: Handle, done: bool) -> None:
             try:
-                yield
-            except BaseException:
-                call(lib.brc_savepoint_rollback, label)
-                self._sessions.era += 1
-                raise
+                if not done:
+                    native.call(lib.brc_savepoint_rollback, native.session, label)
             finally:
-                call(lib.brc_savepoint_release, label)
+                native.call(lib.brc_savepoint_release, native.session, label)
+
+        return self._sessions.pin(lambda native: native.call(lib.brc_savepoint, native.session, label), end)
 
     # ---- exchange ----
 

@@ -13,12 +13,13 @@ import copy
 import json
 import os
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import astuple
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -42,6 +43,17 @@ DOCUMENTS = "zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"
 AT_ONCE = min(8, 2 * (os.cpu_count() or 1))  # calls, and so native sessions, of one store
 RANGES = {type(None): lib.BRC_RANGE_ALL, RangeByteRequest: lib.BRC_RANGE_BETWEEN,
           OffsetByteRequest: lib.BRC_RANGE_FROM, SuffixByteRequest: lib.BRC_RANGE_LAST}
+
+
+@cache
+def threads(pid: int) -> ThreadPoolExecutor:
+    """What may wait for the file has threads of its own: those of zarr encode what is written in a transaction."""
+    return ThreadPoolExecutor(64, "breccia")
+
+
+def in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
+    """Runs it in a thread. It is of no transaction, even where threads begin with the context that made them."""
+    return asyncio.get_running_loop().run_in_executor(threads(os.getpid()), Context().run, function)
 
 
 def range_of(request: Any) -> tuple[int, ...]:
@@ -125,8 +137,7 @@ class Store(ZarrStore):
             Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only),
             partial(opened, self.rev, self._read_only, self._fixed))
         self._places: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()  # by loop
-        # By process: in a child of fork() a thread that is not there may hold the lock.
-        self._changes: defaultdict[int, Any] = defaultdict(lambda: (threading.Lock(), deque()))
+        self._changes: dict[int, tuple[threading.Lock, deque[Any]]] = {}
 
     @classmethod
     def of_session(cls, session: Session) -> Store:
@@ -217,15 +228,15 @@ class Store(ZarrStore):
         then so does this."""
         if self._ensure().pinned() is not None:
             return self._use(function, *args)
-        loop, used = asyncio.get_running_loop(), list[Handle]()
+        used = list[Handle]()
         cancelled: asyncio.CancelledError | None = None
 
         def work() -> T:
             used.append(self._sessions.take())
             return function(used[0], *args)
 
-        async with self._places.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
-            done = loop.run_in_executor(None, work)
+        async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE)):
+            done = in_thread(work)
             while not done.done():
                 try:
                     await asyncio.wait([done], timeout=0.01 if cancelled else None)
@@ -242,21 +253,21 @@ class Store(ZarrStore):
                 raise cancelled
             return done.result()
 
-    def _change(self, key: str, data: Any) -> Future[None]:
-        """Sets or deletes (data None) a key with the next _settle()."""
-        done: Future[None] = Future()
-        self._changes[os.getpid()][1].append((key, data, done))
-        return done
+    def _waiting(self) -> tuple[threading.Lock, deque[Any]]:
+        """The changes that wait. By process: in a child of fork() a thread that is not there may hold the lock."""
+        return self._changes.setdefault(os.getpid(), (threading.Lock(), deque()))
 
-    def _settle(self, own: Future[None] | None = None) -> None:
-        """Makes all changes that wait. Raises what its own failed with."""
-        lock, waiting = self._changes[os.getpid()]
+    def _settle(self) -> None:
+        """Makes all changes that wait."""
+        lock, waiting = self._waiting()
         with lock:
-            due = [waiting.popleft() for _ in range(len(waiting))]
-            if due := [change for change in due if change[2].set_running_or_notify_cancel()]:
+            due = []
+            while waiting:  # what comes meanwhile, too: only who finds nothing before its own change settles again
+                change = waiting.popleft()
+                if change[2].set_running_or_notify_cancel():
+                    due.append(change)
+            if due:
                 self._make(due)
-        if own is not None:
-            own.result()
 
     def _make(self, due: Sequence[tuple[str, Any, Future[None]]]) -> None:
         """Makes changes in one transaction; where that fails, in halves, so that only the wrong ones fail."""
@@ -333,13 +344,19 @@ class Store(ZarrStore):
     async def _changed(self, key: str, data: Any) -> None:
         if self._sessions.pinned() is not None:
             return self._change_now(key, data)
-        change = self._change(key, data)
-        asyncio.get_running_loop().run_in_executor(None, self._settle)
-        await asyncio.wrap_future(change)
+        change, (_, waiting) = (key, data, Future[None]()), self._waiting()
+        waiting.append(change)
+        with suppress(IndexError):  # it is made already
+            if waiting[0] is change:
+                in_thread(self._settle)
+        await asyncio.wrap_future(change[2])
 
     def _change_now(self, key: str, data: Any) -> None:
         if self._sessions.pinned() is None:
-            self._settle(self._change(key, data))
+            change = key, data, Future[None]()
+            self._waiting()[1].append(change)
+            self._settle()
+            change[2].result()
         else:  # others' changes that wait are not of this transaction
             self._use(_keys.write, [(key, data)])
 

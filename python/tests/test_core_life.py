@@ -341,6 +341,25 @@ def test_drafts(grid):
         grid.adopt(draft.id)
 
 
+def test_a_collector_of_garbage_ends_sessions_in_any_order(repo):
+    """What it finds in a circle: a session's handles were closed, and others got them."""
+    import gc
+
+    with repo.session("main", message="m") as s:
+        s["a"] = np.arange(4)
+    first = repo.view("main")  # has the first handle of the file
+    for n in range(20):
+        circle = [(s, s["a"]) for s in (repo.view("main"), repo.view("main"))]
+        if n % 2:
+            circle.reverse()
+        circle.append(circle)
+        del circle
+        gc.collect()
+        assert all(handle.repo for handle in repo.handles._idle)
+        views = [repo.view("main") for _ in range(3)]
+        assert all(view["a"][3] == first["a"][3] == 3 for view in views)
+
+
 def test_savepoints_and_transactions(session):
     session["a"] = np.zeros(4)
     with pytest.raises(KeyError):

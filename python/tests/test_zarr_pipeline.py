@@ -352,6 +352,19 @@ def test_chunks_of_fill_value(path, empty, fill, value, shards):
     check(ours, own)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "c16", [("a", "i4"), ("b", "f8")]] if NEW else ["f4", "c16"])
+def test_nothing_is_written(path, dtype):
+    ours, _ = pair(path, shape=(6, 4), chunks=(4, 2), dtype=dtype)
+    ours[...] = np.ones((6, 4), dtype)
+    ours[3:1] = ours[0][0]
+    ours[3:1] = np.ones((0, 4), dtype)
+    ours[2:2, 1] = np.ones(0, dtype)
+    ours.oindex[np.zeros(6, bool), 1:3] = ours[0][0]
+    if np.dtype(dtype).names:
+        ours.set_basic_selection(slice(3, 1), np.ones((0, 4)), fields="b")
+    np.testing.assert_array_equal(ours[...], np.ones((6, 4), dtype))
+
+
 @pytest.mark.parametrize("fill, value", [(0, complex(0.0, -0.0)), (complex("nan"), complex(1, float("nan")))])
 def test_complex_chunks_of_fill_value(path, fill, value):
     ours, own = pair(path, shape=(8,), chunks=(4,), dtype="c16", fill_value=fill)

@@ -2,14 +2,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -22,6 +25,7 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
 import breccia
+from breccia import _keys
 from breccia.zarr import AT_ONCE, Store
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -373,7 +377,7 @@ def test_a_change_that_is_cancelled_in_time_is_not_made(store):
     put(store, "x", b"1")
 
     async def cancelled():
-        with store._changes[os.getpid()][0]:  # somebody else writes
+        with store._waiting()[0]:  # somebody else writes
             tasks = [asyncio.ensure_future(one) for one in (
                 store.set("x", cpu.Buffer.from_bytes(b"2")), store.delete("x"),
                 store.set("y", cpu.Buffer.from_bytes(b"3")))]
@@ -471,7 +475,11 @@ def test_others_changes_that_wait_are_not_of_a_transaction(path):
         assert got == [True] and keys(store) == ["theirs"]
 
 
-def test_what_outlives_a_transaction_is_not_of_it(path):
+@pytest.mark.parametrize("block", ["transaction", "savepoint"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_outlives_a_transaction(path, block, fails):
+    """It is not of it; and if that has failed, it is refused: else a part would be there of what was to be all or
+    nothing."""
     with breccia.open(path, create=True, wait=3) as repo:
         s = repo.session("main", message="made")
         store = s.store
@@ -481,13 +489,134 @@ def test_what_outlives_a_transaction_is_not_of_it(path):
             await store.set("late", cpu.Buffer.from_bytes(b"1"))
 
         loop = zarr.core.sync._get_loop()
-        with pytest.raises(LookupError):
-            with s.transaction():
+        try:
+            with getattr(s, block)():
                 task = asyncio.run_coroutine_threadsafe(later(), loop)
                 put(store, "early", b"1")
-                raise LookupError
-        task.result(10)
-        assert keys(store) == ["late"]
+                if fails:
+                    raise LookupError
+        except LookupError:
+            with pytest.raises(breccia.MisuseError, match="began in a transaction or savepoint that failed"):
+                task.result(10)
+        else:
+            task.result(10)
+        assert keys(store) == [] if fails else ["early", "late"]
+        put(store, "after", b"1")
+        assert get(store, "after") == b"1"
+
+
+@pytest.mark.parametrize("block", ["transaction", "savepoint"])
+@pytest.mark.parametrize("signals", [1, 2])
+def test_ctrl_c_while_zarr_writes_in_a_block(path, block, signals):
+    """zarr's own thread goes on with the write; nothing of that is there, now or later, and nothing stays locked."""
+    with breccia.open(path, create=True, wait=3) as repo:
+        s = repo.session("main", message="made")
+        array = zarr.create_group(s.store).create_array("a", shape=(3000, 100), chunks=(1, 100), dtype="i4")
+        done = [0]
+
+        def interrupt():
+            while not done[0]:  # until the first chunks are written
+                time.sleep(0.01)
+            for _ in range(signals):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.05)
+            done[0] = 2
+
+        def noted(*args, write=_keys.write):
+            write(*args)
+            done[0] = done[0] or 1
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_keys, "write", noted)
+            thread = threading.Thread(target=interrupt)
+            try:
+                with getattr(s, block)():
+                    thread.start()
+                    array[...] = 1
+            except KeyboardInterrupt:
+                pass
+            else:
+                raise AssertionError("was not interrupted")
+            while done[0] != 2:
+                try:
+                    thread.join()
+                except KeyboardInterrupt:
+                    pass
+        with breccia.open(path, wait=1) as other:
+            other.draft("main").attrs["seen"] = True
+        eventually(lambda: not asyncio.all_tasks(zarr.core.sync._get_loop()))
+        assert keys(s.store) == ["a/zarr.json", "zarr.json"]
+        array[5] = 2
+        assert array[5].sum() == 200 and s.commit()
+
+
+def test_others_that_wait_leave_zarr_threads_to_encode(path):
+    """All of them waited for a lock that the transaction would give up only after one of them had worked for it."""
+    with breccia.open(path, create=True, wait=5) as repo, zarr.config.set({"async.concurrency": 100}):
+        s = repo.session("main", message="made")
+        group = zarr.create_group(s.store)
+        ours, theirs = (group.create_array(name, shape=(100,), chunks=(1,), dtype="i4") for name in "ab")
+        began, errors = threading.Event(), []
+
+        def other():
+            began.wait()
+            errors.extend(failed(theirs.__setitem__, ..., 2))
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        with s.transaction():
+            ours[0] = 1
+            began.set()
+            time.sleep(0.5)
+            ours[...] = 1
+        thread.join()
+        assert not errors and ours[...].sum() == 100 and theirs[...].sum() == 200
+
+
+def test_threads_in_a_transaction(path):
+    """They are in it by their context, and work on it one at a time, also on blocks within it."""
+    with breccia.open(path, create=True, wait=3) as repo:
+        s = repo.session("main", message="made")
+
+        def work(name):
+            for n in range(20):
+                s[name] = np.full(50 + n, n)
+                s[name][0] = -1
+
+        def run(_):
+            with ThreadPoolExecutor(6) as pool:
+                for one in [pool.submit(contextvars.copy_context().run, work, f"a{n}") for n in range(6)]:
+                    one.result()
+
+        with pytest.raises(LookupError), s.transaction():
+            run(s)
+            raise LookupError
+        assert list(s) == []
+        with s.transaction():
+            run(s)
+        assert all(s[f"a{n}"][...].tolist() == [-1] + [19] * 68 for n in range(6))
+
+
+def test_blocks_in_generators(path):
+    """Two that end in the order in which they began, and one that ends in another context."""
+    sessions = [breccia.open(f"{path}{n}", create=True, wait=1).session("main") for n in range(3)]
+
+    def block(s):
+        with s.transaction():
+            yield
+            s["x"] = np.arange(3)
+            put(s.store, "loose", b"1")
+            yield
+
+    first, second, third = map(block, sessions)
+    for one in first, second, first, first, second, second:
+        next(one, None)
+    contextvars.copy_context().run(next, third)
+    third.close()
+    for n, s in enumerate(sessions):
+        put(s.store, "more", b"1")
+        assert keys(s.store) == (["more"] if n == 2 else ["loose", "more", "x/c/0", "x/zarr.json", "zarr.json"])
+        assert breccia.open(s.repository.path, wait=1).draft("main").attrs.setdefault("free", True)
 
 
 @pytest.mark.skipif(zarr.__version__ < "3.1", reason="before, it made texts of them")
