@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
-from itertools import count
 from typing import Any, TypeVar
 
 from . import _errors
@@ -64,12 +63,12 @@ class Handle:
     """One handle on the file, of one thread at a time; where Sessions gave it, a session and the arrays that
     were opened there. Closed by its owner, or when nobody has it any more."""
 
-    __slots__ = ("repo", "err", "home", "told", "session", "arrays", "era", "pin", "opener", "ended")
+    __slots__ = ("repo", "err", "home", "told", "session", "arrays", "era", "opener", "ended")
 
     def __init__(self, repo: Any, home: int) -> None:
         self.repo, self.home, self.err, self.era, self.ended = repo, home, sized("brc_error"), 0, False
         self.session, self.arrays = ffi.NULL, dict[str, Any]()
-        self.told, self.pin = None, None  # type: Progress | None, Pin | None
+        self.told: Progress | None = None
         self.opener: Callable[[Handle], Any] | None = None
 
     @property
@@ -218,11 +217,6 @@ class Handles:
         else:
             self._drop(handle)
 
-    def lose(self, handle: Handle) -> None:
-        """Closes one that may be in a transaction, which ends with it."""
-        with self._lock:  # others are opened from the first one
-            handle.close()
-
     @contextmanager
     def at_work(self, progress: Any = None) -> Iterator[Handle]:
         """One for a block, which tells `progress` (true, or a function) how far it is."""
@@ -250,41 +244,17 @@ class Handles:
                         self._drop(self._idle.pop())
 
 
-class Pin:
-    """The native session that all calls of a block are on, one at a time. None: the block is over."""
-
-    def __init__(self, native: Handle) -> None:
-        self.native: Handle | None = native
-        self.lock, self.pid, self.failed = threading.RLock(), os.getpid(), False
-        native.pin = self
-
-    def take(self) -> Handle | None:
-        # In a child of fork() the library says that it is another process's, whoever had the lock.
-        if self.pid == os.getpid():
-            self.lock.acquire()
-            if self.native is None:
-                self.lock.release()
-        return self.native
-
-    def stop(self, native: Handle) -> None:
-        """Waits until nobody else is at work; if the block has failed, ends their calls."""
-        while self.pid == os.getpid() and not self.lock.acquire(timeout=0.01 if self.failed else -1):
-            lib.brc_interrupt(native.repo)
-        if self.failed:
-            lib.brc_interrupt_clear(native.repo)
-
-
-# By view. A context follows what it starts into zarr's own thread, in which the coroutines of this one run.
-_pins: ContextVar[dict[int, Pin]] = ContextVar("breccia's transactions", default={})
-_numbers = count()  # of views: one may have the id() of another that is gone
+# The thread whose transaction or savepoint this context is in: contexts follow what they start into other threads.
+_owner: ContextVar[int] = ContextVar("breccia's block", default=0)
 
 
 class Sessions(Handles):
     """The native sessions of one view, each on a handle of its own."""
 
     def __init__(self, handles: Handles, opener: Callable[[Handle], Any]) -> None:
-        self._of, self.opener, self.progress, self._number = handles, opener, handles.progress, next(_numbers)
+        self._of, self.opener, self.progress = handles, opener, handles.progress
         self.era = 0  # grows where the arrays that are open may be out of date
+        self._pinned: dict[int, Handle] = {}  # by thread: in a transaction all its calls are on one session
         self._begin()
 
     @property
@@ -311,78 +281,44 @@ class Sessions(Handles):
                 self.handles._root = made
             self.handles.give(made)
 
-    def pinned(self) -> Pin | None:
-        """The transaction that the caller is in. MisuseError if it has failed: nothing of it comes later."""
-        pin = _pins.get().get(self._number)
-        if pin is not None and pin.failed:
-            raise _errors.MisuseError("this began in a transaction or savepoint that failed: begin it again")
-        return pin if pin is not None and pin.native is not None else None
+    def pinned(self) -> Handle | None:
+        """That of the transaction or savepoint that this thread is in. MisuseError in a thread that works for it."""
+        own = self._pinned.get(threading.get_ident())
+        if own is None and _owner.get() in self._pinned:
+            raise _errors.MisuseError("other threads, and so zarr, take no part in a transaction or savepoint: write "
+                                      "arrays of the session itself there, or a child of fork() and join() it")
+        return own
 
     def take(self) -> Handle:
-        native = None
-        while native is None and (pin := self.pinned()) is not None:
-            native = pin.take()
-        native = native or super().take()
+        # In a child of fork() the library says of a pinned one that it is another process's.
+        native = self._pinned and self.pinned() or super().take()
         if native.era != self.era:
             native.forget()
             native.era = self.era
         return native
 
     def give(self, native: Handle) -> None:
-        if native.pin is not None:
-            if native.pin.pid == os.getpid():
-                if native.pin.native is None:  # the block did not end as it should
-                    self.handles.lose(native)
-                native.pin.lock.release()
-        elif native.opener is not self.opener:  # it is of before
-            self._drop(native)
-        else:
+        if self._pinned and self._pinned.get(threading.get_ident()) is native:
+            return
+        if native.opener is self.opener:
             super().give(native)
+        else:  # it is of before
+            self._drop(native)
 
     @contextmanager
-    def pin(self, begin: Callable[[Handle], Any], end: Callable[[Handle, bool], Any]) -> Iterator[None]:
-        """All calls of this context in the block are on one native session, between begin(it) and end(it,
-        whether the block succeeded). A block within one is on the same."""
-        done, outer, native = False, self.pinned(), self.take()
-        try:
-            begin(native)
-        except BaseException:
-            (self.handles.lose if outer is None else self.give)(native)
-            raise
-        if outer is not None:
-            self.give(native)
-        else:
-            pin = Pin(native)
-            _pins.set({**_pins.get(), self._number: pin})
-        try:
-            yield
-            done = True
-        finally:
-            self.era += not done
-            if outer is None:
-                self._unpin(pin, native, done, end)
-            else:
-                with self.at_work():
-                    end(native, done)
-
-    def _unpin(self, pin: Pin, native: Handle, done: bool, end: Callable[[Handle, bool], Any]) -> None:
-        held, pin.failed = False, not done
-        try:
-            pin.stop(native)
-            held = True
-            end(native, done)
-        except BaseException:
-            pin.failed = True
-            raise
-        finally:
-            pin.native = None
-            _pins.set({number: one for number, one in _pins.get().items() if one is not pin})
-            if not pin.failed:
-                native.pin = None
-                pin.lock.release()
-                self.give(native)
-            elif held or pin.lock.acquire(blocking=False):  # else whoever is at work does this
-                self.give(native)
+    def pin(self) -> Iterator[Handle]:
+        """A native session that all calls of this thread use in the block."""
+        me, before = threading.get_ident(), _owner.get()
+        with self.at_work() as native:
+            outer = self._pinned.get(me)
+            self._pinned[me] = native
+            _owner.set(me)
+            try:
+                yield native
+            finally:
+                _owner.set(before)
+                if outer is None:
+                    del self._pinned[me]
 
     def __del__(self) -> None:
         if lib is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -294,26 +294,35 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
                 raise
         self._sessions.era += 1
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """What this thread changes in the block, also by zarr, is one transaction: all of it, or nothing if the
-        block fails. Other writers wait meanwhile."""
-        return self._sessions.pin(
-            lambda native: native.call(lib.brc_begin, native.repo),
-            lambda native, done: native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0))
-
-    def savepoint(self, name: str | None = None) -> AbstractContextManager[None]:
-        """What this thread changes in the block, also by zarr, is taken back if the block fails. Others are not
-        kept waiting: where they changed the same draft meanwhile, nothing is, and it is a ConflictError."""
-        label = text(name or "breccia")
-
-        def end(native: Handle, done: bool) -> None:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What this thread changes in the block is one transaction: all of it, or nothing if the block fails.
+        Other writers wait meanwhile. What zarr does is done by another thread: MisuseError."""
+        with self._sessions.pin() as native:
+            native.call(lib.brc_begin, native.repo)
+            done = False
             try:
-                if not done:
-                    native.call(lib.brc_savepoint_rollback, native.session, label)
+                yield
+                done = True
+            finally:
+                native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0)
+                self._sessions.era += not done
+
+    @contextmanager
+    def savepoint(self, name: str | None = None) -> Iterator[None]:
+        """What this thread changes in the block is taken back if the block fails. Others are not kept waiting:
+        where they changed the same draft meanwhile, nothing is, and it is a ConflictError."""
+        label = text(name or "breccia")
+        with self._sessions.pin() as native:
+            native.call(lib.brc_savepoint, native.session, label)
+            try:
+                yield
+            except BaseException:
+                native.call(lib.brc_savepoint_rollback, native.session, label)
+                self._sessions.era += 1
+                raise
             finally:
                 native.call(lib.brc_savepoint_release, native.session, label)
-
-        return self._sessions.pin(lambda native: native.call(lib.brc_savepoint, native.session, label), end)
 
     # ---- exchange ----
 

@@ -15,11 +15,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import Context
 from dataclasses import astuple
-from functools import cache, partial
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -45,17 +44,6 @@ RANGES = {type(None): lib.BRC_RANGE_ALL, RangeByteRequest: lib.BRC_RANGE_BETWEEN
           OffsetByteRequest: lib.BRC_RANGE_FROM, SuffixByteRequest: lib.BRC_RANGE_LAST}
 
 
-@cache
-def threads(pid: int) -> ThreadPoolExecutor:
-    """What may wait for the file has threads of its own: those of zarr encode what is written in a transaction."""
-    return ThreadPoolExecutor(64, "breccia")
-
-
-def in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
-    """Runs it in a thread. It is of no transaction, even where threads begin with the context that made them."""
-    return asyncio.get_running_loop().run_in_executor(threads(os.getpid()), Context().run, function)
-
-
 def range_of(request: Any) -> tuple[int, ...]:
     """One of zarr's as `_keys.get` takes it."""
     kind = RANGES.get(type(request))
@@ -77,13 +65,12 @@ def data_of(key: str, value: Any) -> Any:
     """The value's own memory, as the library reads it. zarr writes NaN into metadata, which no commit can have."""
     if not isinstance(value, Buffer):
         raise TypeError(f"`value` must be a Buffer instance. Got an instance of {type(value)} instead.")
-    data = np.ascontiguousarray(value.as_numpy_array())
-    words, text = list[str](), data.tobytes() if key.endswith("zarr.json") else b""
-    if b"NaN" in text or b"Infinity" in text:
+    data, words = np.ascontiguousarray(value.as_numpy_array()), list[str]()
+    if key.endswith("zarr.json"):
         try:
-            json.loads(text, parse_constant=words.append)
-        except ValueError:
-            return data  # a commit would say what is wrong with it
+            json.loads(data.tobytes(), parse_constant=words.append)
+        except ValueError:  # a commit would say what is wrong with it
+            words.clear()
     if words:
         raise InvalidError(f"{key}: JSON has no {words[0]}: leave out the attribute (xarray's missing_value becomes "
                            "one), or make it a text")
@@ -191,7 +178,7 @@ class Store(ZarrStore):
         self._shown = commit, info.draft, info.changes
 
     def _ensure(self) -> Sessions:
-        """Opens the store where it is not open."""
+        """Opens the store where it is not open. MisuseError where another thread's block is to wait for the caller."""
         if not self._is_open:
             if self._create and not os.path.exists(self.path):
                 with suppress(ExistsError):  # somebody else was first
@@ -200,6 +187,7 @@ class Store(ZarrStore):
                 raise FileNotFoundError(f"there is no file {self.path}: create=True makes one")
             self._look()
             self._is_open, self._create = True, False
+        self._sessions.pinned()
         return self._sessions
 
     async def _open(self) -> None:
@@ -224,19 +212,17 @@ class Store(ZarrStore):
         return self._use(function, *args)
 
     async def _run(self, function: Callable[..., T], *args: Any) -> T:
-        """The same in a thread, outside of a transaction. When this is cancelled the library's call ends, and
-        then so does this."""
-        if self._ensure().pinned() is not None:
-            return self._use(function, *args)
-        used = list[Handle]()
+        """The same in a thread. When this is cancelled the library's call ends, and then so does this."""
+        loop, used = asyncio.get_running_loop(), list[Handle]()
         cancelled: asyncio.CancelledError | None = None
 
         def work() -> T:
-            used.append(self._sessions.take())
+            used.append(self._ensure().take())
             return function(used[0], *args)
 
-        async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE)):
-            done = in_thread(work)
+        self._ensure()
+        async with self._places.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
+            done = loop.run_in_executor(None, work)
             while not done.done():
                 try:
                     await asyncio.wait([done], timeout=0.01 if cancelled else None)
@@ -257,17 +243,21 @@ class Store(ZarrStore):
         """The changes that wait. By process: in a child of fork() a thread that is not there may hold the lock."""
         return self._changes.setdefault(os.getpid(), (threading.Lock(), deque()))
 
-    def _settle(self) -> None:
-        """Makes all changes that wait."""
+    def _change(self, key: str, data: Any) -> Future[None]:
+        """Sets or deletes (data None) a key with the next _settle()."""
+        done: Future[None] = Future()
+        self._waiting()[1].append((key, data, done))
+        return done
+
+    def _settle(self, own: Future[None] | None = None) -> None:
+        """Makes all changes that wait. Raises what its own failed with."""
         lock, waiting = self._waiting()
         with lock:
-            due = []
-            while waiting:  # what comes meanwhile, too: only who finds nothing before its own change settles again
-                change = waiting.popleft()
-                if change[2].set_running_or_notify_cancel():
-                    due.append(change)
-            if due:
+            due = [waiting.popleft() for _ in range(len(waiting))]
+            if due := [change for change in due if change[2].set_running_or_notify_cancel()]:
                 self._make(due)
+        if own is not None:
+            own.result()
 
     def _make(self, due: Sequence[tuple[str, Any, Future[None]]]) -> None:
         """Makes changes in one transaction; where that fails, in halves, so that only the wrong ones fail."""
@@ -342,22 +332,14 @@ class Store(ZarrStore):
             await self._changed(key, None)
 
     async def _changed(self, key: str, data: Any) -> None:
-        if self._sessions.pinned() is not None:
-            return self._change_now(key, data)
-        change, (_, waiting) = (key, data, Future[None]()), self._waiting()
-        waiting.append(change)
-        with suppress(IndexError):  # it is made already
-            if waiting[0] is change:
-                in_thread(self._settle)
-        await asyncio.wrap_future(change[2])
+        change = self._change(key, data)
+        asyncio.get_running_loop().run_in_executor(None, self._settle)
+        await asyncio.wrap_future(change)
 
     def _change_now(self, key: str, data: Any) -> None:
         if self._sessions.pinned() is None:
-            change = key, data, Future[None]()
-            self._waiting()[1].append(change)
-            self._settle()
-            change[2].result()
-        else:  # others' changes that wait are not of this transaction
+            self._settle(self._change(key, data))
+        else:  # others' changes that wait are not of this block
             self._use(_keys.write, [(key, data)])
 
     def set_sync(self, key: str, value: Buffer) -> None:

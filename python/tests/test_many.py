@@ -1,5 +1,4 @@
 """One session in many processes: copies, children, what becomes of both when a process is killed; dask and xarray."""
-import contextvars
 import itertools
 import multiprocessing
 import os
@@ -190,33 +189,6 @@ def test_status_of_a_private_session(repo, s):
     assert [c.elements.changed for c in child.diff(path="/x", elements=True)] == [4]
     s.commit("x")
     assert s.status().clean
-
-
-@pytest.mark.parametrize("block", ["transaction", "savepoint"])
-def test_a_block_ends_while_its_threads_work(repo, block):
-    """As dask's do, when one of them has failed."""
-    s = repo.session("main", message="threads")
-    s["t"] = np.zeros((8, 100000))
-
-    def write(i):
-        s["t"][i] = i + 1.5
-
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(6):
-            started = []
-            with pytest.raises(LookupError), getattr(s, block)():
-                started += [pool.submit(contextvars.copy_context().run, write, i) for i in range(8)]
-                started[0].result()
-                with getattr(s, block)():
-                    s["t"][0] = 7
-                raise LookupError
-            for one in started:
-                one.result()
-            s["t"][:] = 0
-    for i in range(8):
-        write(i)
-    assert (s["t"][...] == np.arange(8)[:, None] + 1.5).all() and repo.fsck().damage == ()
-    s.discard()
 
 
 def test_a_session_that_ended_writes_no_more(repo, s):
