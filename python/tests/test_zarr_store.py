@@ -434,8 +434,9 @@ def test_zarr_is_refused_in_a_block(path, block, pipeline):
         array = group["a"]
         with getattr(s, block)(), s.transaction():
             s["a"][0] = 1
-            for work in (lambda: array[...], lambda: array.__setitem__(..., 2), lambda: group["a"], lambda: list(group),
-                         lambda: group.create_group("b"), lambda: group.attrs.update(x=1), lambda: group.__delitem__("a")):
+            for work in (lambda: array[...], lambda: array.__setitem__(..., 2), lambda: list(group), lambda: group["a"],
+                         lambda: group.create_group("b"), lambda: group.attrs.update(x=1),
+                         lambda: group.__delitem__("a")):
                 with pytest.raises(breccia.MisuseError, match="zarr, take no part in a transaction"):
                     work()
             assert keys(repo.view("main").store) == []  # another view is no part of it
