@@ -192,8 +192,12 @@ class Handles:
             libexec = options.libexec = text(LIBEXEC)
             if self.wait is not None:
                 options.wait_ms = max(1, int(self.wait * 1000)) if self.wait > 0 else -1
-            self._root = Handle(_made(lib.brc_open, "breccia", os.fsencode(self.path), options), self.home)
-            self.flags &= ~lib.BRC_OPEN_CREATE
+            try:
+                made = _made(lib.brc_open, "breccia", os.fsencode(self.path), options)
+            except _errors.ExistsError:  # somebody else was first
+                options.flags &= ~lib.BRC_OPEN_CREATE
+                made = _made(lib.brc_open, "breccia", os.fsencode(self.path), options)
+            self.flags, self._root = options.flags, Handle(made, self.home)
             return self._root
 
     def _drop(self, handle: Handle) -> None:

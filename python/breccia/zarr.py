@@ -30,7 +30,7 @@ from zarr.registry import register_pipeline
 
 from . import _keys, _pipeline
 from ._breccia import ffi, lib
-from ._errors import Error, ExistsError, InvalidError
+from ._errors import Error, InvalidError
 from ._native import Handle, Handles, Sessions, sized, string, text
 from .repository import Repository
 from .session import Session
@@ -180,9 +180,8 @@ class Store(ZarrStore):
     def _ensure(self) -> Sessions:
         """Opens the store where it is not open. MisuseError where another thread's block is to wait for the caller."""
         if not self._is_open:
-            if self._create and not os.path.exists(self.path):
-                with suppress(ExistsError):  # somebody else was first
-                    Repository(self.path, create=True).close()
+            if self._create:
+                Repository(self.path, create=True).close()
             if not os.path.exists(self.path):
                 raise FileNotFoundError(f"there is no file {self.path}: create=True makes one")
             self._look()

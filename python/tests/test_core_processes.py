@@ -125,6 +125,23 @@ def test_fork(rows):
     assert rows.view("main")["x"][:2, 0].tolist() == [7, 8]
 
 
+def test_processes_that_create_one_file_at_once(tmp_path):
+    for n in range(8):
+        path, said = tmp_path / f"{n}.brc", []
+        together = threading.Barrier(6)
+
+        def create():
+            together.wait()
+            said.append(in_child(lambda: breccia.open(path, create=True).branches()))
+
+        threads = [threading.Thread(target=create) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert said == ["{'main': ''}"] * 6
+
+
 def test_fork_in_a_transaction(rows):
     s = rows.session("main")
     with s.transaction():

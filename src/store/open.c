@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend.h"
+#include "file_lock.h"
 #include "fork_guard.h"
 
 #define NODE_CACHE_BYTES ((size_t)64 << 20)
@@ -26,14 +28,23 @@ static int db_create_file(const char *path, brc_error *err)
     return BRC_OK;
 }
 
+/* The setting of auto_vacuum is written, and so it comes behind BEGIN: others see an empty file, or
+ * one with all that belongs in it. */
+static int begin_making(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_exec(store, "PRAGMA page_size=16384; BEGIN; PRAGMA auto_vacuum=INCREMENTAL", err));
+    store->undo = 0;
+    store->write_depth = 1;
+    return BRC_OK;
+}
+
 static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_error *err)
 {
     BRC_TRY(brc_hash_by_name(&store->hash, hash != NULL ? hash : "xxh128", err));
     store->id_len = brc_hash_len(store->hash);
     BRC_TRY(brc_random(store->secret, sizeof(store->secret), err));
     BRC_TRY(brc_db_settle(store, err));
-    BRC_TRY(brc_exec(store, "PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL", err));
-    BRC_TRY(brc_store_begin(store, err));
+    BRC_TRY(begin_making(store, err));
     int rc = brc_schema_create(store, err);
     const char *name = brc_hash_name(store->hash);
     if (rc == BRC_OK)
@@ -139,10 +150,37 @@ static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t no
     return rc;
 }
 
-static int store_check_path(const char *path, brc_error *err)
+/* Whoever makes a file takes SQLite's lock on it at once, and fills it when all is there. */
+static int is_being_made(const char *path)
+{
+    enum { PENDING = 0x40000000, PENDING_AND_RESERVED = 2 };
+    int is_locked = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return 0;
+    (void)!brc_bytes_is_locked(fd, PENDING, PENDING_AND_RESERVED, &is_locked);
+    close(fd);
+    return is_locked;
+}
+
+/* An empty file may be somebody's who is about to lock it. */
+static int wait_for_maker(const char *path, int wait_ms, struct stat *st)
+{
+    enum { STEP_MS = 5, UNLOCKED_MS = 200 };
+    const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
+    int rc = stat(path, st);
+    for (int ms = 0; rc == 0 && S_ISREG(st->st_mode) && st->st_size == 0 && ms < wait_ms &&
+                     (ms < UNLOCKED_MS || is_being_made(path));
+         ms += STEP_MS) {
+        nanosleep(&step, NULL);
+        rc = stat(path, st);
+    }
+    return rc;
+}
+
+static int store_check_path(const char *path, int wait_ms, brc_error *err)
 {
     struct stat st;
-    if (stat(path, &st) != 0)
+    if (wait_for_maker(path, wait_ms, &st) != 0)
         return errno == ENOENT
                    ? brc_fail(err, BRC_ENOTFOUND,
                               "%s does not exist: 'breccia init' makes a repository", path)
@@ -188,7 +226,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
         BRC_GO(db_create_file(path, err));
         made = 1;
     } else {
-        BRC_GO(store_check_path(path, err));
+        BRC_GO(store_check_path(path, store->wait_ms, err));
     }
     BRC_GO(brc_vfs_new(&store->vfs, path, opts->vfs, err));
     brc_journal_attach(store);

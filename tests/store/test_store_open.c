@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../src/base/file.h"
@@ -65,6 +66,73 @@ static void write_file(const char *text)
 {
     KIT_OK(&kit, brc_file_write(kit.file, text, strlen(text), &kit.err));
 }
+
+/* ---- while it is made --------------------------------------------------------------- */
+
+/* Makes it, or opens what another makes. 0: it made it; 1: it was there; else it failed. */
+static int make_or_open(void)
+{
+    int rc = store_kit_try(&kit, BRC_OPEN_CREATE, 0);
+    if (rc == BRC_EEXISTS && store_kit_try(&kit, 0, 0) == BRC_OK)
+        return 1;
+    if (rc != BRC_OK || kit.store == NULL)
+        fprintf(stderr, "%s\n", kit.err.message);
+    return rc == BRC_OK ? 0 : 2;
+}
+
+START_TEST(of_those_that_make_it_at_once_one_does_and_all_have_it)
+{
+    enum { ROUNDS = 15, PROCESSES = 6 };
+    for (int round = 0; round < ROUNDS; round++) {
+        pid_t children[PROCESSES];
+        int go[2], made = 0;
+        char byte;
+        ck_assert_int_eq(pipe(go), 0);
+        for (int i = 0; i < PROCESSES; i++) {
+            children[i] = fork();
+            ck_assert_int_ge(children[i], 0);
+            if (children[i] == 0) {
+                close(go[1]);
+                _exit(read(go[0], &byte, 1) == 0 ? make_or_open() : 3);
+            }
+        }
+        close(go[0]);
+        close(go[1]); /* all at once */
+        for (int i = 0; i < PROCESSES; i++) {
+            int status = -1;
+            ck_assert_int_eq(waitpid(children[i], &status, 0), children[i]);
+            ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) < 2, "status %d", status);
+            made += WEXITSTATUS(status) == 0;
+        }
+        ck_assert_int_eq(made, 1);
+        ck_assert_int_eq(unlink(kit.file), 0);
+    }
+}
+END_TEST
+
+START_TEST(an_empty_file_that_is_locked_is_waited_for)
+{
+    char whole[sizeof(kit.file) + 8];
+    sqlite3 *db;
+    snprintf(whole, sizeof(whole), "%s.whole", kit.file);
+    KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    store_kit_close(&kit);
+    ck_assert_int_eq(rename(kit.file, whole), 0);
+    write_file("");
+    ck_assert_int_eq(sqlite3_open(kit.file, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(store_kit_try(&kit, 0, 0) == BRC_OK ? 0 : 1);
+    usleep(300000); /* longer than for one that nobody has locked */
+    ck_assert_int_eq(rename(whole, kit.file), 0);
+    int status = -1;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+}
+END_TEST
 
 /* ---- other things than repositories ------------------------------------------------ */
 
@@ -517,6 +585,8 @@ Suite *store_open_suite(void)
     Suite *s = suite_create("store_open");
     TCase *strange = tcase_create("strange"), *made = tcase_create("made");
     tcase_add_checked_fixture(strange, folder_setup, open_teardown);
+    tcase_add_test(strange, of_those_that_make_it_at_once_one_does_and_all_have_it);
+    tcase_add_test(strange, an_empty_file_that_is_locked_is_waited_for);
     tcase_add_test(strange, nothing_there_is_not_found);
     tcase_add_test(strange, a_text_file_is_no_repository);
     tcase_add_test(strange, a_long_text_file_is_no_repository);
