@@ -16,7 +16,6 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
 from typing import Any, TypeVar
