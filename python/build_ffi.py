@@ -30,6 +30,8 @@ void py_forked(void);
 typedef struct py_form { int ndim; const char *dtype; uint64_t shape[32]; } py_form;
 int py_same(const brc_array *a, const py_form *form);
 int py_take(breccia *repo, brc_array *a, const brc_at *at, const brc_buffer *dst, const py_form *form, brc_error *err);
+int py_take_box(breccia *repo, brc_array *a, int ndim, const uint64_t *box, void *data, size_t len,
+                const py_form *form, brc_error *err);
 extern "Python" int py_put(void *self, void *data, size_t len);
 extern "Python" int py_damage(void *self, const brc_damage *damage);
 """
@@ -163,6 +165,21 @@ static int py_take(breccia *repo, brc_array *a, const brc_at *at, const brc_buff
     int rc = brc_array_take(a, at, dst, err);
     py_leave(repo);
     return form == NULL || py_same(a, form) ? rc : 1;
+}
+
+/* The same into memory in C order. box: of each axis start, count and step. */
+static int py_take_box(breccia *repo, brc_array *a, int ndim, const uint64_t *box, void *data, size_t len,
+                       const py_form *form, brc_error *err)
+{
+    brc_at at = BRC_AT_INIT;
+    brc_buffer dst = {.size = sizeof(dst), .data = data, .len = len};
+    at.ndim = ndim;
+    for (int i = 0; i < ndim; i++) {
+        at.start[i] = box[3 * i];
+        at.count[i] = box[3 * i + 1];
+        at.step[i] = box[3 * i + 2];
+    }
+    return py_take(repo, a, &at, &dst, form, err);
 }
 """
 

@@ -98,6 +98,10 @@ class Caller:
         """Of an array: a member of the library's description."""
         raise NotImplementedError
 
+    def _repr_html_(self) -> str:
+        from ._display import html_of
+        return html_of(self)
+
     def _at(self, path: str) -> str:
         names = str.strip(path, "/")
         return self.path.rstrip("/") + "/" + names if names else self.path

@@ -109,15 +109,15 @@ def picture(array: Array) -> str:
             f"fill='none' stroke='currentColor' points='{points}'/></svg>")
 
 
-def array_html(array: Array) -> str:
-    return f"<div><b>breccia.Array</b>{_table(array_rows(array))}{picture(array)}</div>"
+def html_of(thing: Any) -> str:
+    """An array, a group or a repository in a notebook."""
+    inner = (repository_tables(thing) if hasattr(thing, "branches")
+             else f"<pre>{html.escape(tree(thing))}</pre>" if hasattr(thing, "create_array")
+             else _table(array_rows(thing)) + picture(thing))
+    return f"<div><b>breccia.{type(thing).__name__}</b>{inner}</div>"
 
 
-def group_html(group: Group) -> str:
-    return f"<div><b>breccia.{type(group).__name__}</b><pre>{html.escape(tree(group))}</pre></div>"
-
-
-def repository_html(repository: Repository) -> str:
+def repository_tables(repository: Repository) -> str:
     """Branches, tags, sizes, and the last commits of the current branch."""
     info, branches = repository.info(), repository.branches()
     rows = [("file", repository.path), ("branches", ", ".join(branches)),
@@ -126,4 +126,4 @@ def repository_html(repository: Repository) -> str:
             ("bytes", f"{bytes_of(info.file_bytes)} in the file, {bytes_of(info.logical_bytes)} decoded")]
     log = [(c.id[:8], f"{c.time:%Y-%m-%d %H:%M} {c.author}: {c.message.partition(chr(10))[0]}")
            for c in (repository.log(limit=10) if branches.get(repository.head) else [])]
-    return f"<div><b>breccia.Repository</b>{_table(rows)}{_table(log)}</div>"
+    return _table(rows) + _table(log)

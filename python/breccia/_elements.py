@@ -98,16 +98,22 @@ def read(native: Handle, path: str, sel: Selection, form: Form, out: AnyArray | 
             out.flags.c_contiguous or sel.back is not None and 0 not in out.strides):
         target = np.empty(sel.shape, dtype)
     assert target is not None
-    full, (at, keep) = sel.full(target), at_of(sel)
+    full, box = sel.full(target), sel.box
     if form.item:
-        buffer, memory = memory_of(full)
         same = ffi.NULL if fixed else form.native
-        rc = lib.py_take(native.repo, native.array(path), at, buffer, same, native.err)
+        if box is not None and full.flags.c_contiguous:
+            flat = np.asarray(full).reshape(-1).view(np.uint8)
+            rc = lib.py_take_box(native.repo, native.array(path), len(sel.axes), box, ffi.from_buffer(flat), len(flat),
+                                 same, native.err)
+        else:
+            (at, keep), (buffer, memory) = at_of(sel), memory_of(full)
+            rc = lib.py_take(native.repo, native.array(path), at, buffer, same, native.err)
         if rc < 0:
             raise native.failed(rc)
         if rc > 0:
             return None
     else:
+        at, keep = at_of(sel)
         data = native.take_buf(lambda out, err: lib.brc_array_take_elements(native.array(path), at, out, err))
         full[...] = _dtypes.unpack(data, target.size, form.name).reshape(full.shape)
     if out is None or target is out:

@@ -19,6 +19,7 @@ class Selection(NamedTuple):
     axes: Sequence[Any]
     shape: tuple[int, ...]  # of NumPy's result
     back: tuple[Any, ...] | None  # the index that gives a result all axes of the array; None: of points
+    box: list[int] | None = None  # first, how many and step of all axes; None: there are index arrays
 
     def full(self, result: AnyArray) -> AnyArray:
         """The result with the axes of the array, in the array's direction; of points with one."""
@@ -87,6 +88,7 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
     axes: list[Any] = []
     out: list[int] = []
     back: list[Any] = []
+    simple = True
     for item in expand(key, len(shape)):
         axis = len(axes)
         if item is None:
@@ -102,6 +104,7 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
             out.append(n)
         elif is_fancy(item):
             axes.append(index_array(item, shape[axis], axis))
+            simple = False
             if axes[-1].ndim != 1:
                 raise IndexError(f"the index array of axis {axis} has {axes[-1].ndim} dimensions, not one")
             out.append(len(axes[-1]))
@@ -109,7 +112,7 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
         else:
             axes.append((integer(item, shape[axis], axis), 1, 1))
             back.append(None)
-    return Selection(axes, tuple(out), (*back, ...))
+    return Selection(axes, tuple(out), (*back, ...), [n for axis in axes for n in axis] if simple else None)
 
 
 def points(key: Any, shape: tuple[int, ...]) -> Selection:

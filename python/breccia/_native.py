@@ -302,12 +302,8 @@ class Sessions(Handles):
         return native
 
     def give(self, native: Handle) -> None:
-        if self._pinned and self._pinned.get(threading.get_ident()) is native:
-            return
-        if native.opener is self.opener:
-            super().give(native)
-        else:  # it is of before
-            self._drop(native)
+        if not self._pinned or self._pinned.get(threading.get_ident()) is not native:
+            (super().give if native.opener is self.opener else self._drop)(native)  # or else it is of before
 
     @contextmanager
     def pin(self) -> Iterator[Handle]:

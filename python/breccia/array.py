@@ -302,10 +302,6 @@ class Array(ArrayCalls):
         shape = "×".join(map(str, self._form.shape)) or "scalar"
         return f"<breccia.Array {self.path} {shape} {self._form.name}>"
 
-    def _repr_html_(self) -> str:
-        from ._display import array_html
-        return array_html(self)
-
 
 class Accessor:
     """`a.oindex`, `a.vindex` and `a.blocks`: what is in the brackets is read in that way."""

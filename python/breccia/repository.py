@@ -176,10 +176,6 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     def __repr__(self) -> str:
         return f"<breccia.Repository {self.path}>"
 
-    def _repr_html_(self) -> str:
-        from ._display import repository_html
-        return repository_html(self)
-
 
 @ffi.def_extern(name="py_damage", error=1)
 def _damage(me: Any, damage: Any) -> int:

@@ -180,10 +180,6 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def __repr__(self) -> str:
         return self.tree()
 
-    def _repr_html_(self) -> str:
-        from ._display import group_html
-        return group_html(self)
-
 
 class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root
