@@ -99,10 +99,10 @@ def split(url: str, rev: str | None = None) -> tuple[str, str, str]:
         return file, rev, rest
     words = rest.strip("/").split("/")
     with Repository(file, read_only=True) as repo:
+        branches = repo.branches()  # one may have no commit
         for n in range(1, len(words) + 1):
             with suppress(NotFoundError, InvalidError, AmbiguousError):
                 found = "/".join(words[:n])
-                if found not in repo.branches():  # one may have no commit
-                    repo.resolve(found)
+                found in branches or repo.resolve(found)
                 return file, found, "/".join(words[n:])
     raise NotFoundError(f"{file} has no branch, tag or commit {rest}")

@@ -68,8 +68,7 @@ class Handle:
     def __init__(self, repo: Any, home: int) -> None:
         self.repo, self.home, self.err, self.era, self.ended = repo, home, sized("brc_error"), 0, False
         self.session, self.arrays = ffi.NULL, dict[str, Any]()
-        self.told: Progress | None = None
-        self.opener: Callable[[Handle], Any] | None = None
+        self.told, self.opener = None, None  # type: Progress | None, Callable[[Handle], Any] | None
 
     @property
     def own(self) -> Any:
@@ -195,6 +194,8 @@ class Handles:
             try:
                 made = _made(lib.brc_open, "breccia", os.fsencode(self.path), options)
             except _errors.ExistsError:  # somebody else was first
+                if not os.path.exists(self.path):
+                    raise  # no: something is in its way
                 options.flags &= ~lib.BRC_OPEN_CREATE
                 made = _made(lib.brc_open, "breccia", os.fsencode(self.path), options)
             self.flags, self._root = options.flags, Handle(made, self.home)

@@ -93,6 +93,14 @@ def test_shared_drafts_and_views(grid):
     assert seen[...].tolist() == [[1.0] * 3] * 3 and seen.dtype == "f8"
 
 
+def test_what_is_in_the_way_of_a_new_file_is_named(tmp_path):
+    """It is not taken for somebody else's file that has just been made."""
+    (tmp_path / "new.brc-journal").write_bytes(b"of an earlier file")
+    with pytest.raises(breccia.ExistsError, match="new.brc-journal is in the way"):
+        breccia.open(tmp_path / "new.brc", create=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["new.brc-journal"]
+
+
 def test_refs(grid, tmp_path):
     assert breccia.open(tmp_path / "new.brc", create=True).branches() == {"main": ""}
     first = grid.resolve("main")

@@ -150,15 +150,17 @@ static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t no
     return rc;
 }
 
-/* Whoever makes a file takes SQLite's lock on it at once, and fills it when all is there. */
+/* Whoever makes a file takes SQLite's lock on it at once, and fills it when all is there. Where
+ * locks are the process's, nobody looks: to close the file would drop those of another thread. */
 static int is_being_made(const char *path)
 {
-    enum { PENDING = 0x40000000, PENDING_AND_RESERVED = 2 };
-    int is_locked = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
+    brc_file_lock lock;
+    int offered = 0, is_locked = 0;
+    if (brc_file_lock_offered(&offered) != SQLITE_OK || !offered ||
+        brc_file_lock_open(&lock, path, 0) != SQLITE_OK)
         return 0;
-    (void)!brc_bytes_is_locked(fd, PENDING, PENDING_AND_RESERVED, &is_locked);
-    close(fd);
+    (void)!brc_file_lock_reserved(&lock, &is_locked);
+    brc_file_lock_close(&lock);
     return is_locked;
 }
 
