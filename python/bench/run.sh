@@ -1,5 +1,6 @@
 #!/bin/sh
-# The benchmarks of the Python package beside its peers, in an environment of their own under build/py.
+# The benchmarks of the Python package, as the wheel has it, beside its peers, in an environment of their own
+# under build/py.
 # Options are those of bench.py, and BENCH="slices rows" and BENCH_QUICK=1. With TORCH=1 torch is fetched too.
 set -eu
 
@@ -21,10 +22,8 @@ if ! cmp -s "$here/peers.txt" "$work/bench/peers.txt" || [ -n "${TORCH:-}" ]; th
     done <"$work/peers"
     cp "$here/peers.txt" "$work/bench/peers.txt"
 fi
-rm -rf "$work/bench-wheel" "$root/python/build/lib" "$root"/python/build/lib.* "$root"/python/build/bdist.*
-"$work/build/bin/python" -m pip -q --disable-pip-version-check wheel --no-deps --no-build-isolation \
-    -w "$work/bench-wheel" "$root/python" >"$work/bench.log" 2>&1 || { tail -n 40 "$work/bench.log"; exit 1; }
-pip install --force-reinstall --no-deps "$work"/bench-wheel/*.whl
+sh "$here/../wheel.sh" --untried
+pip install --force-reinstall --no-deps "$root"/build/wheel/*.whl
 
 data=${BRECCIA_TEST_DATA:-$root/../shared/data}
 [ ! -d "$data" ] || export BRECCIA_TEST_DATA="$data"

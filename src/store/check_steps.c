@@ -125,13 +125,18 @@ static int check_prepare(check_run *run, const char *sql, sqlite3_stmt **st, brc
     return BRC_OK;
 }
 
+/* SQLite's check goes on where the disk gives an error, too, and tells of the page, and of all that
+ * it misses because of it, as if they were damaged. */
 static int hold_rows(check_run *run, const char *sql, brc_error *err)
 {
     sqlite3_stmt *st = NULL;
+    const uint64_t unread = brc_vfs_unread(run->store->vfs);
     int rc = check_prepare(run, sql, &st, err);
     while (rc == BRC_OK && (rc = brc_step(run->store, st, err)) > 0)
         rc = hold_row(run, st, err);
     sqlite3_finalize(st);
+    if (rc == BRC_OK && brc_vfs_unread(run->store->vfs) > unread)
+        rc = brc_fail_db(run->store, SQLITE_IOERR_READ, "read all of it", err);
     return rc < 0 ? rc : BRC_OK;
 }
 

@@ -55,6 +55,8 @@ static int vfs_read(sqlite3_file *file, void *into, int len, sqlite3_int64 at)
 {
     brc_vfs_file *f = file_of(file);
     int rc = f->real->pMethods->xRead(f->real, into, len, at);
+    if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ)
+        f->v->unread++;
     if (f->is_main && f->v->watch != NULL)
         f->v->watch(f->v->watch_ctx);
     if (at == 0 && f->is_main && rc == SQLITE_OK)
@@ -551,6 +553,11 @@ void brc_vfs_watch(brc_vfs *vfs, void (*watch)(void *ctx), void *ctx)
 {
     vfs->watch = watch;
     vfs->watch_ctx = ctx;
+}
+
+uint64_t brc_vfs_unread(const brc_vfs *vfs)
+{
+    return vfs->unread;
 }
 
 uint64_t brc_vfs_journalled(const brc_vfs *vfs)

@@ -91,6 +91,8 @@ void brc_vfs_recall(const brc_vfs *vfs);
 int brc_vfs_is_awaited(const brc_vfs *vfs);
 /* From now on this is called after each read of a page of the file; NULL: nothing is. */
 void brc_vfs_watch(brc_vfs *vfs, void (*watch)(void *ctx), void *ctx);
+/* Reads that the disk has failed, since the beginning. */
+uint64_t brc_vfs_unread(const brc_vfs *vfs);
 /* Bytes written to journals since the beginning: about those of the pages of the file that
  * transactions have changed. */
 uint64_t brc_vfs_journalled(const brc_vfs *vfs);

@@ -19,6 +19,7 @@ struct brc_vfs {
     char *shown;                      /* the user's name for the file */
     unsigned how;
     brc_vfs_file *main, *log; /* of the open connection */
+    uint64_t unread;          /* reads that have failed */
     uint64_t journalled;      /* bytes that were written to its journals */
     brc_wal_index index;      /* of the log, while it is open */
     brc_vfs_wish_fn wish;

@@ -101,7 +101,7 @@ START_TEST(at_rest_it_is_one_file)
     OK(store_kit_try(&kit, 0, -1));
     value_is(kit.store, "main");
     at_rest(); /* who only reads leaves it alone */
-    change(kit.store, "main");
+    change(kit.store, "side"); /* what changes nothing a newer SQLite does not write */
     ck_assert_int_eq(mode_of(kit.file), 2);
     ck_assert_int_eq(brc_file_kind(wal), 2);
     ck_assert_uint_gt(brc_store_log_bytes(kit.store), 0);
