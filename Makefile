@@ -153,7 +153,7 @@ $(OBJ)/%.o: %.c | setup $(SCHEMA)
 	$(Q)$(COMPILE) -c $< -o $@
 
 # NOMUTEX is enough: one connection belongs to one thread at a time. DBSTAT is for tests.
-$(OBJ)/sqlite3.o: $(SQLITE)/sqlite3.c | setup
+$(OBJ)/sqlite3.o: $(SQLITE)/sqlite3.c Makefile | setup
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -w -fno-sanitize=undefined -DSQLITE_THREADSAFE=2 -DSQLITE_DEFAULT_MEMSTATUS=0 \
