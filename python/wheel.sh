@@ -3,8 +3,9 @@
 # from; then tries it in bare environments, without a compiler and with nothing on the search path.
 #
 # It brings SQLite and zstd newer than Debian 12 has them, as wheel_sources.sh fetches them; SQLITE, a folder with
-# sqlite3.c, and ZSTD, one with zstd.c, bring others, and SYSTEM=1 takes what the system has. The tag is the oldest
-# glibc that this system's libraries go with. Wheels to be released are made in a manylinux_2_28 image:
+# sqlite3.c, and ZSTD, the folder lib of zstd's sources, bring others, and SYSTEM=1 takes what the system has. The
+# tag is the oldest glibc that this system's libraries go with. Wheels to be released are made in a manylinux_2_28
+# image:
 #
 #   make wheel PYTHON=/opt/python/cp311-cp311/bin/python PYTHONS="/opt/python/cp31*/bin/python"
 #
@@ -38,7 +39,8 @@ if [ -n "${ZSTD:-}" ]; then
     rm -rf "$work/zstd"
     mkdir "$work/zstd"
     "${CC:-cc}" -O3 -DNDEBUG -DZSTD_MULTITHREAD -w -fPIC -shared -pthread -Wl,-soname,libzstd.so.1 \
-        -o "$work/zstd/libzstd.so.1" "$ZSTD/zstd.c"
+        -o "$work/zstd/libzstd.so.1" \
+        "$ZSTD"/common/*.c "$ZSTD"/compress/*.c "$ZSTD"/decompress/*.[cS]
     LD_LIBRARY_PATH=$work/zstd${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
 fi

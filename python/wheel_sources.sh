@@ -1,6 +1,6 @@
 #!/bin/sh
 # wheel_sources.sh FOLDER PYTHON: sources of what a wheel brings newer than Debian 12 has it, fetched with npm and
-# pip, of known digests: FOLDER/sqlite/sqlite3.c, and FOLDER/zstd/zstd.c, each with its header. docs/decisions/0039
+# pip, of known digests: FOLDER/sqlite/sqlite3.c, and FOLDER/zstd, which is the folder lib of zstd. docs/decisions/0039
 # says why. Nothing is fetched twice.
 set -eu
 
@@ -8,11 +8,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 python=$2
 
-# Packages that carry the one-file form of SQLite (3.53.2) and of zstd (1.5.7).
+# Packages that carry the sources of SQLite (3.53.2, in one file) and of zstd (1.5.7).
 sqlite=better-sqlite3@12.11.1
 sqlite_digest=ebf0ed75a7a59dbcb3b24bbd014ef49d9f15bc328e4adcbf516f2a8fadfa2835
-zstd=zstandard==0.25.0
-zstd_digest=7713e1179d162cf5c7906da876ec2ccb9c3a9dcbdffef0cc7f70c3667a205f0b
+zstd=1.5.7.2
+zstd_digest=6d8684c69009be49e1b18ec251a5eb0d7e24f93624990a8a124a1da66a92fc8a
 
 cannot() {
     echo "wheel: $1; SYSTEM=1 makes a wheel of what this system has" >&2
@@ -35,8 +35,8 @@ rm -rf "$folder"
 mkdir -p "$folder/new"
 (cd "$folder/new" && npm pack --silent "$sqlite") >/dev/null || cannot 'npm could not fetch SQLite'
 unpack "$folder"/new/better-sqlite3-*.tgz "$sqlite_digest" package/deps/sqlite3/ sqlite
-"$python" -m pip -q --disable-pip-version-check download --no-deps --no-binary zstandard -d "$folder/new" "$zstd" ||
+"$python" -m pip -q --disable-pip-version-check download --no-deps --no-binary zstd -d "$folder/new" "zstd==$zstd" ||
     cannot 'pip could not fetch zstd'
-unpack "$folder"/new/zstandard-*.tar.gz "$zstd_digest" zstandard-0.25.0/zstd/ zstd
+unpack "$folder/new/zstd-$zstd.tar.gz" "$zstd_digest" "zstd-$zstd/zstd/lib/" zstd
 rm -rf "$folder/new"
 cp "$here/wheel_sources.sh" "$folder/made-from"
