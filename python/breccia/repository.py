@@ -24,16 +24,16 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     `wait`: seconds that a call waits for other processes (None: 30). `memory`: bytes of chunks that a call
     has in flight at most (0: 256 MiB). `threads`: of the pool that codecs run on (0: one per core).
     `progress`: True (tqdm, if it is there) or a function(phase, done, total), which long calls tell how far
-    they are.
+    they are. `readback`: whether a chunk that was encoded is decoded again and compared before it is stored.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, read_only: bool = False,
                  wait: float | None = None, memory: int = 0, threads: int = 0,
-                 progress: Progress = None) -> None:
-        how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path))
+                 progress: Progress = None, readback: bool = True) -> None:
+        how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path), no_readback=not readback)
         self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
-        self._options: dict[str, Any] = dict(read_only=read_only, wait=wait, memory=memory, threads=threads)
+        self._options: dict[str, Any] = dict(read_only=read_only, wait=wait, memory=memory, threads=threads, readback=readback)
         self.handles.give(self.handles.take())
 
     def close(self) -> None:

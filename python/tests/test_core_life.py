@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import breccia
+from breccia._breccia import lib
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 
@@ -548,6 +549,13 @@ def test_opening(tmp_path):
 
 def test_pickling(grid):
     assert pickle.loads(pickle.dumps(grid)) == grid
+    with breccia.open(grid.path, readback=False) as fast:
+        again = pickle.loads(pickle.dumps(fast))
+        for repo, wanted in (grid, 0), (fast, lib.BRC_OPEN_NO_READBACK), (again, lib.BRC_OPEN_NO_READBACK):
+            assert repo.handles.flags & lib.BRC_OPEN_NO_READBACK == wanted and (repo == fast) == bool(wanted)
+        write(again, "main", (0, 1), 1)
+        assert grid.view("main")["x"][0, 1] == 1
+        again.close()
     at = grid.view(grid.resolve("main"))
     for made in at, grid.view("main"), grid.draft("main"), grid.session("main"):
         again = pickle.loads(pickle.dumps(made))
