@@ -246,8 +246,9 @@ test: $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia $(CONVERTERS:%=$(OUT)/libe
 
 # A finding ends a process by a signal, so that one in a converter is the crash that it would be.
 # To start a sanitizer's converter takes three times as long as to fork one: thousands are forked.
+# A process looks for leaks when it ends, which takes longer than most tests: one a suite, not one a test.
 asan: ## all tests under the address and undefined-behaviour sanitizers
-	@BRECCIA_FORK=1 \
+	@BRECCIA_FORK=1 CK_FORK=no \
 	 ASAN_OPTIONS=abort_on_error=1:detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1 \
 	 UBSAN_OPTIONS=print_stacktrace=1 \
 	    $(MAKE) --no-print-directory MODE=asan test

@@ -28,7 +28,7 @@ fi
 # One line a job: "suite NAME" or "cli NAME".
 list() {
     case $only in
-    '') sed -n 's/^SUITE(\(.*\))$/suite \1/p' "$here/suites.h" ;;
+    '') sed -n 's/^\(FORKED_\)*SUITE(\(.*\))$/suite \2/p' "$here/suites.h" ;;
     cli) ;;
     *) echo "suite $only" ;;
     esac

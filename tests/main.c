@@ -8,10 +8,23 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SUITE(name) Suite *name##_suite(void);
+#define FORKED_SUITE SUITE
 #include "suites.h"
 #undef SUITE
+#undef FORKED_SUITE
+
+static int is_forked(const char *suite)
+{
+#define SUITE(name)
+#define FORKED_SUITE(name) if (strcmp(suite, #name) == 0) return 1;
+#include "suites.h"
+#undef SUITE
+#undef FORKED_SUITE
+    return 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -23,8 +36,12 @@ int main(int argc, char **argv)
     setenv("CK_DEFAULT_TIMEOUT", "3600", 0);
     runner = srunner_create(NULL);
 #define SUITE(name) srunner_add_suite(runner, name##_suite());
+#define FORKED_SUITE SUITE
 #include "suites.h"
 #undef SUITE
+#undef FORKED_SUITE
+    if (only != NULL && is_forked(only))
+        srunner_set_fork_status(runner, CK_FORK);
     srunner_run(runner, only, NULL, CK_NORMAL);
     ran = srunner_ntests_run(runner);
     failed = srunner_ntests_failed(runner);

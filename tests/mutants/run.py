@@ -333,7 +333,7 @@ def choose(mutants):
 
 def check(root):
     """What lint says of the lists."""
-    suites = set(re.findall(r"^SUITE\((\w+)\)", (root / "tests/suites.h").read_text(), re.M))
+    suites = set(re.findall(r"^(?:FORKED_)?SUITE\((\w+)\)", (root / "tests/suites.h").read_text(), re.M))
     suites |= {"cli"} | {"cli:" + p.stem for p in root.glob("tests/cli/*.sh")}
     faults = []
     for m in [m for path in sorted(root.glob("tests/mutants/*.txt")) for m in read_list(path)]:
