@@ -104,7 +104,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
 
 # What the Python package is built of. SETUP there says that nothing is to be installed.
-python-parts: build/libbreccia.a $(CONVERTERS:%=build/libexec/breccia/%)
+python-parts: build/libbreccia.a build/breccia $(CONVERTERS:%=build/libexec/breccia/%)
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-12s %s\n", $$1, $$2 }' \

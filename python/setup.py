@@ -1,4 +1,4 @@
-"""Builds the C library, the converters and the extension module. Names and versions are in pyproject.toml.
+"""Builds the C library, the command, the converters and the extension module. Names and versions are in pyproject.toml.
 
 The C library is made by the project's Makefile, with its own flags: CFLAGS, CPPFLAGS and LDFLAGS of the
 environment are those of the extension module alone. Nothing is installed: what is missing is named.
@@ -26,8 +26,9 @@ SOURCE = build_ffi.SOURCE
 PACKAGES = "libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchive".split()
 SQLITE = os.environ.get("BRECCIA_SQLITE", "")
 
-# What the library and its converters are made of.
-C_FILES = "Makefile", "LICENSE", ".ci/setup.sh", "src/**/*.[ch]", "schema/*.sql", "codecs/**/*.[ch]"
+# What the library, the command and the converters are made of.
+C_FILES = ("Makefile", "LICENSE", ".ci/setup.sh", "src/**/*.[ch]", "schema/*.sql", "codecs/**/*.[ch]",
+           "cli/**/*.[ch]")
 
 # Ours stay ours: another SQLite or libbreccia in the process neither takes them over nor sees them.
 OURS = "-Wl,--exclude-libs,ALL", "-Wl,-Bsymbolic"
@@ -42,7 +43,7 @@ made = False
 
 
 def make():
-    """The C library and the converters, once."""
+    """The C library and the programs, once."""
     global made
     if made:
         return
@@ -88,23 +89,24 @@ def sqlite_flags():
     return pkg_config("--libs", "sqlite3")
 
 
-def copy_converters(package):
-    """The programs for HDF5 and NetCDF, to where _native.py looks for them."""
-    target = pathlib.Path(package) / "libexec"
-    target.mkdir(parents=True, exist_ok=True)
-    for program in (SOURCE / "build" / "libexec" / "breccia").iterdir():
-        shutil.copy2(program, target / program.name)
+def copy_programs(package):
+    """The command, for bin/breccia here, and those for HDF5 and NetCDF, to where it and _native.py look for them."""
+    for made, folder in ("breccia", "bin"), ("libexec/breccia", "libexec/breccia"):
+        target, made = pathlib.Path(package) / folder, SOURCE / "build" / made
+        target.mkdir(parents=True, exist_ok=True)
+        for program in made.iterdir() if made.is_dir() else [made]:
+            shutil.copy2(program, target / program.name)
 
 
 class BuildPython(build_py):
-    """Also the converters, the types of the extension module, and what is made of the headers."""
+    """Also the programs, the types of the extension module, and what is made of the headers."""
 
     def run(self):
         super().run()
         if not self.editable_mode:
             make()
             package = pathlib.Path(self.build_lib) / "breccia"
-            copy_converters(package)
+            copy_programs(package)
             (package / "_breccia.pyi").write_text(build_ffi.stub())
             build_made.write(package)
 
@@ -122,7 +124,7 @@ class BuildExtension(build_ext):
         super().run()
         if self.inplace:
             package = pathlib.Path(__file__).resolve().parent / "breccia"
-            copy_converters(package)
+            copy_programs(package)
             (package / "_breccia.pyi").write_text(build_ffi.stub())
             build_made.write(package)
 
@@ -142,5 +144,6 @@ class SourceDistribution(sdist):
 
 
 setup(cffi_modules=["build_ffi.py:make_builder"],
+      scripts=["bin/breccia"],
       cmdclass={"build_py": BuildPython, "build_ext": BuildExtension, "sdist": SourceDistribution},
       options={"bdist_wheel": {"py_limited_api": "cp311"}} if LIMITED else {})

@@ -59,9 +59,10 @@ cp "$work"/raw/*.tar.gz "$out"
 # Programs get the same care as modules: each finds the wheel's libraries beside it.
 rm -rf "$work/unpacked"
 python -m zipfile -e "$out"/*.whl "$work/unpacked"
-for program in "$work"/unpacked/breccia/libexec/*; do
-    # shellcheck disable=SC2016
-    [ "$(patchelf --print-rpath "$program")" = '$ORIGIN/../../breccia.libs' ] || {
+for program in "$work"/unpacked/breccia/bin/breccia "$work"/unpacked/breccia/libexec/breccia/*; do
+    at=${program#"$work/unpacked/"}
+    up=$(dirname "$at" | sed 's/[^/]*/../g')
+    [ "$(patchelf --print-rpath "$program")" = "\$ORIGIN/$up/breccia.libs" ] || {
         echo "wheel: $program does not look for its libraries in the wheel" >&2
         exit 1
     }

@@ -371,7 +371,7 @@ def _report(me: Any, phase: Any, done: int, total: int) -> int:
 os.register_at_fork(after_in_child=lib.py_forked)
 
 # The programs that read and write HDF5 and NetCDF lie beside this file in a wheel.
-_BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libexec")
+_BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libexec", "breccia")
 LIBEXEC = _BESIDE if os.path.isdir(_BESIDE) else None
 
 

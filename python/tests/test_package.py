@@ -34,7 +34,8 @@ def run(code: str, *args: str, **env: str) -> str:
 def test_installed_parts() -> None:
     assert "site-packages" in PACKAGE.parts
     parts = {p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*") if "__pycache__" not in p.parts}
-    assert {"py.typed", "_breccia.pyi", "_made/calls.py", "libexec/hdf5", "libexec/netcdf"} <= parts
+    assert {"py.typed", "_breccia.pyi", "_made/calls.py", "bin/breccia", "libexec/breccia/hdf5",
+            "libexec/breccia/netcdf"} <= parts
     files = {str(f) for f in importlib.metadata.files("breccia") or ()}
     assert any(f.endswith("/LICENSE") for f in files)
     said = importlib.metadata.distribution("breccia").read_text("WHEEL") or ""
@@ -45,6 +46,26 @@ def test_installed_parts() -> None:
 def test_version_is_the_librarys() -> None:
     if INSTALLED:
         assert importlib.metadata.version("breccia") == _native.string(lib.brc_version())
+
+
+@pytest.mark.skipif(not INSTALLED, reason="the package is used from its checkout")
+def test_command(tmp_path: pathlib.Path) -> None:
+    """It is there with the package, finds its converters, and says how it ended."""
+    command, path, out = pathlib.Path(sys.executable).parent / "breccia", tmp_path / "c.brc", tmp_path / "c.h5"
+    with breccia.open(path, create=True) as repo, repo.session("main", message="from Python") as s:
+        s["a"] = np.arange(6)
+
+    def said(*args: object, status: int = 0) -> str:
+        done = subprocess.run([command, *map(str, args)], capture_output=True, text=True)
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    assert said("--version").strip() == f"breccia {breccia.__version__}"
+    assert "from Python" in said("log", path)
+    said("export", path, out)
+    said("import", path, out, "/back")
+    assert breccia.open(path).draft("main")["back/a"][3] == 3
+    assert "/none" in said("read", path, "/none", status=1)
 
 
 def test_entry_points() -> None:

@@ -14,11 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 
 Suite *committers_suite(void);
 
-enum { PROCESSES = 8, EACH = 250, MINE = 4, CONTESTED_EACH = 25, FIRST_VALUE = 1000 };
+enum { PROCESSES = 8, EACH = 250 / KIT_ONE_IN, MINE = 4, CONTESTED_EACH = 25, FIRST_VALUE = 1000 };
 
 /* What a process says of itself; it stays when the process is killed. */
 typedef struct committer {

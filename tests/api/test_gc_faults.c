@@ -15,12 +15,13 @@
 #include <unistd.h>
 
 #include "../kit/fault_vfs.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 
 Suite *gc_faults_suite(void);
 
-enum { EACH = 4 }; /* of so many moments one; BRECCIA_KILLS: all */
+enum { EACH = 4 * KIT_ONE_IN }; /* of so many moments one; BRECCIA_KILLS: all */
 enum { BIG = 1 << 16 };
 
 static scenario base, work;
@@ -325,11 +326,7 @@ END_TEST
 
 /* ---- little memory -------------------------------- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { HAS_LIMITS = 0 }; /* they reserve address space without end */
-#else
-enum { HAS_LIMITS = 1 };
-#endif
+enum { HAS_LIMITS = !KIT_SANITIZED }; /* they reserve address space without end */
 
 /* `more` bytes than the process has now. */
 static void limit_memory(size_t more)

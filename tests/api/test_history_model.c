@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../kit/history_world.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 
 Suite *history_model_suite(void);
@@ -49,7 +50,7 @@ static void run_round(hm_op *ops, int n, uint64_t seed)
 
 START_TEST(random_histories_are_what_the_oracle_says)
 {
-    const uint64_t steps = given_number("BRECCIA_STEPS", 10000);
+    const uint64_t steps = given_number("BRECCIA_STEPS", 10000 / KIT_ONE_IN);
     const uint64_t first = given_number("BRECCIA_SEED", 1);
     hm_op ops[ROUND];
     memset(&totals, 0, sizeof(totals));

@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #include "../kit/fault_vfs.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 
 Suite *merge_faults_suite(void);
 
-enum { EACH = 3 }; /* of so many moments one; BRECCIA_KILLS: all */
+enum { EACH = 3 * KIT_ONE_IN }; /* of so many moments one; BRECCIA_KILLS: all */
 enum { SEEN = 512 };
 
 static scenario base, work;

@@ -18,6 +18,7 @@
 
 #include "../../src/convert/lib/sandbox.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/sanitized.h"
 
 Suite *sandbox_suite(void);
 
@@ -40,10 +41,7 @@ static void stop_files(void)
 static int watched(void)
 {
     const char *preload = getenv("LD_PRELOAD");
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return 1;
-#endif
-    return preload != NULL && strstr(preload, "vgpreload") != NULL;
+    return KIT_SANITIZED || (preload != NULL && strstr(preload, "vgpreload") != NULL);
 }
 
 static int has_landlock(void)

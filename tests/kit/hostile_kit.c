@@ -7,14 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#endif
+#include "sanitized.h"
 
 brc_oid hostile_doc(store_kit *k, const char *text)
 {
@@ -109,7 +102,7 @@ static void confine(void)
     struct rlimit stack = { 256 << 10, 256 << 10 }, seconds = { 60, 60 };
     struct rlimit memory = { (rlim_t)1 << 29, (rlim_t)1 << 29 };
     setrlimit(RLIMIT_CPU, &seconds);
-#ifndef SANITIZED /* which reserve address space without end, and stack in each frame */
+#if !KIT_SANITIZED /* which reserve address space without end, and stack in each frame */
     setrlimit(RLIMIT_STACK, &stack);
     setrlimit(RLIMIT_AS, &memory);
 #else

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sanitized.h"
+
 static _Thread_local long kit_alloc_left = -1; /* -1: none fails                      */
 static _Thread_local int kit_alloc_failed;
 
@@ -19,7 +21,7 @@ int kit_alloc_fail_after(long n)
     return failed;
 }
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !KIT_SANITIZED
 
 int kit_alloc_works(void)
 {

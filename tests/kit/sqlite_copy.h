@@ -5,7 +5,9 @@
 #include <dlfcn.h>
 #include <sqlite3.h>
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(LM_ID_NEWLM)
+#include "sanitized.h"
+
+#if !KIT_SANITIZED && defined(LM_ID_NEWLM)
 #define HAS_SQLITE_COPY 1
 
 typedef struct sqlite_copy {

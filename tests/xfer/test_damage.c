@@ -25,6 +25,7 @@
 #include "../kit/folder.h"
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/sanitized.h"
 
 Suite *damage_suite(void);
 
@@ -346,7 +347,7 @@ START_TEST(cut_off)
 }
 END_TEST
 
-#define FLIPS 150 /* of each kind, where `make flips` does not say how many */
+#define FLIPS (150 / KIT_ONE_IN) /* of each kind, where `make flips` does not say how many */
 
 static uint64_t number_from(const char *variable, uint64_t otherwise)
 {

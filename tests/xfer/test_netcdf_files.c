@@ -13,6 +13,7 @@
 #include "../kit/convert_kit.h"
 #include "../kit/converters.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/sanitized.h"
 
 Suite *netcdf_files_suite(void);
 
@@ -74,7 +75,7 @@ static void try_both(exchange_kit *kit, const char *what, size_t at)
 /* Bytes from one damage to the next: a classic file's header is most of it. */
 static size_t damage_step(int mode)
 {
-    return mode == NC_NETCDF4 ? 13 : 1;
+    return (mode == NC_NETCDF4 ? 13 : 1) * KIT_ONE_IN;
 }
 
 /* Each length is refused, by the converter and so by an import. */

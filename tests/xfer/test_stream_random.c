@@ -12,6 +12,7 @@
 #include "../kit/exchange_kit.h"
 #include "../kit/folder.h"
 #include "../kit/hostile_kit.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/tar_kit.h"
 
@@ -197,7 +198,7 @@ static void start_fast(exchange_kit *kit)
 
 START_TEST(the_same_snapshot)
 {
-    uint64_t seed = number_from("STREAM_SEED", 1), trees = number_from("STREAM_TREES", 40);
+    uint64_t seed = number_from("STREAM_SEED", 1), trees = number_from("STREAM_TREES", 40 / KIT_ONE_IN);
     for (uint64_t i = 0; i < trees; i++) {
         uint64_t random = seed * 1000003 + i;
         exchange_kit from, to;

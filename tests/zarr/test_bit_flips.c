@@ -13,6 +13,7 @@
 #include "../../src/base/buf.h"
 #include "../../src/base/file.h"
 #include "../../src/breccia.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 
 Suite *bit_flips_suite(void);
@@ -337,11 +338,7 @@ static size_t flip_step(void)
     const char *preload = getenv("LD_PRELOAD");
     if (preload != NULL && strstr(preload, "vgpreload") != NULL)
         return 31 * 151;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return 31 * 7;
-#else
-    return 31;
-#endif
+    return KIT_SANITIZED ? 31 * 7 : 31;
 }
 
 START_TEST(D1_no_flipped_bit_gives_wrong_data)

@@ -12,6 +12,7 @@
 #include "../../src/base/json.h"
 #include "../../src/zarr/repo.h"
 #include "../../src/zarr/transfer.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 
 Suite *element_diff_suite(void);
@@ -626,11 +627,7 @@ static int64_t diff_within(scenario *t, unsigned threads, size_t budget, rlim_t 
 }
 
 /* A sanitizer's own memory is in no measure. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MEMORY_IS_OURS = 0 };
-#else
-enum { MEMORY_IS_OURS = 1 };
-#endif
+enum { MEMORY_IS_OURS = !KIT_SANITIZED };
 
 /* A pair of chunks takes its stored bytes and its elements, and no more; however many there
  * are, and whatever the budget: each is larger, so that they go one at a time. */

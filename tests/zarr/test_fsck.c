@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "../../src/breccia.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"
 
@@ -357,7 +358,7 @@ END_TEST
 /* Nobody takes 2 GB because a row claims them. */
 START_TEST(f06_claimed_bytes_are_not_reserved)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !KIT_SANITIZED
     scenario t;
     char id[65], sql[160];
     int32_t got[12];
