@@ -15,10 +15,11 @@
 #include "../kit/fault_acts.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"
+#include "../kit/sanitized.h"
 
 Suite *killed_suite(void);
 
-enum { EACH = 5 }; /* of so many moments one */
+enum { EACH = 5 * KIT_ONE_IN }; /* of so many moments one */
 enum { MOST_STATES = 24 };
 
 static store_kit kits[2]; /* with a rollback journal, and in WAL mode */
