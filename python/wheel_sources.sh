@@ -1,7 +1,7 @@
 #!/bin/sh
 # wheel_sources.sh FOLDER PYTHON: sources of what a wheel brings newer than Debian 12 has it, fetched with npm and
 # pip, of known digests: FOLDER/sqlite/sqlite3.c, and FOLDER/zstd, which is the folder lib of zstd. docs/decisions/0039
-# says why. Nothing is fetched twice.
+# says why. Nothing is fetched twice. Exit 77: they could not be had.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,7 @@ zstd_digest=6d8684c69009be49e1b18ec251a5eb0d7e24f93624990a8a124a1da66a92fc8a
 
 cannot() {
     echo "wheel: $1; SYSTEM=1 makes a wheel of what this system has" >&2
-    exit 1
+    exit 77
 }
 
 # unpack ARCHIVE DIGEST PATH NAME: the files of a folder in the archive, as FOLDER/NAME.

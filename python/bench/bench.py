@@ -48,11 +48,13 @@ class Table:
             print(f"| {name} | {middle} | {ratio} |", flush=True)
 
 
-def take_turns(table: Table, work: dict[str, Callable[[], None]], rounds: int) -> None:
-    """Each round has every side once, and begins with another one."""
+def take_turns(table: Table, work: dict[str, Callable[[], None]], rounds: int,
+               before: Callable[[], None] = lambda: None) -> None:
+    """Each round has every side once, and begins with another one. What is done before each is not timed."""
     names = list(work)
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[:turn % len(names)]:
+            before()
             start = time.perf_counter()
             work[name]()
             table.times.setdefault(name, []).append(time.perf_counter() - start)
@@ -135,7 +137,7 @@ class Bench:
                 # Values that were never there: chunks that are stored already would be written no more.
                 data = self.cube * np.float32(2.0 ** (turn + 1))
                 work = {s.name: partial(written, s, data, turn % 2 > 0) for s in able}
-                take_turns(tables[turn % 2], work, 1)
+                take_turns(tables[turn % 2], work, 1, os.sync)  # who syncs would wait for what others left
             for side in able:
                 side.close(opened[side.name])
                 again = side.open(key)

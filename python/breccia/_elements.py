@@ -50,10 +50,9 @@ class Form(NamedTuple):
 def fresh(native: Handle, path: str) -> Any:
     """The library's array, up to date; of a node that took the array's place, its own."""
     array = native.arrays.get(path)
-    if array is not None and lib.brc_array_refresh(array, native.err) < 0:
+    if array and lib.brc_array_refresh(array, native.err) < 0:
         native.forget(path)
-        array = None
-    return native.array(path) if array is None else array
+    return native.array(path)
 
 
 def at_of(sel: Selection, kind: str = "brc_at") -> tuple[Any, Any]:

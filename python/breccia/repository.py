@@ -33,7 +33,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path), no_readback=not readback)
         self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
-        self._options: dict[str, Any] = dict(read_only=read_only, wait=wait, memory=memory, threads=threads, readback=readback)
+        self._options: dict[str, Any] = dict(read_only=read_only, wait=wait, memory=memory, threads=threads,
+                                             readback=readback)
         self.handles.give(self.handles.take())
 
     def close(self) -> None:

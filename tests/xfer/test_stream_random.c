@@ -198,7 +198,8 @@ static void start_fast(exchange_kit *kit)
 
 START_TEST(the_same_snapshot)
 {
-    uint64_t seed = number_from("STREAM_SEED", 1), trees = number_from("STREAM_TREES", 40 / KIT_ONE_IN);
+    const uint64_t seed = number_from("STREAM_SEED", 1);
+    const uint64_t trees = number_from("STREAM_TREES", 40 / KIT_ONE_IN);
     for (uint64_t i = 0; i < trees; i++) {
         uint64_t random = seed * 1000003 + i;
         exchange_kit from, to;
