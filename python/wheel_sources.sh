@@ -35,8 +35,9 @@ rm -rf "$folder"
 mkdir -p "$folder/new"
 (cd "$folder/new" && npm pack --silent "$sqlite") >/dev/null || cannot 'npm could not fetch SQLite'
 unpack "$folder"/new/better-sqlite3-*.tgz "$sqlite_digest" package/deps/sqlite3/ sqlite
-"$python" -m pip -q --disable-pip-version-check download --no-deps --no-binary zstd -d "$folder/new" "zstd==$zstd" ||
-    cannot 'pip could not fetch zstd'
+echo "zstd==$zstd --hash=sha256:$zstd_digest" >"$folder/new/wanted" # pip runs what is in it
+"$python" -m pip -q --disable-pip-version-check download --no-deps --no-binary zstd -d "$folder/new" \
+    -r "$folder/new/wanted" || cannot 'pip could not fetch zstd'
 unpack "$folder/new/zstd-$zstd.tar.gz" "$zstd_digest" "zstd-$zstd/zstd/lib/" zstd
 rm -rf "$folder/new"
 cp "$here/wheel_sources.sh" "$folder/made-from"
