@@ -36,16 +36,3 @@ CREATE VIEW log AS
 
 CREATE VIEW refs AS
   SELECT name, lower(hex(target)) AS id, message FROM ref;
-
-CREATE VIEW storage AS
-  SELECT CASE kind WHEN 1 THEN 'chunk' WHEN 2 THEN 'document' WHEN 3 THEN 'node' WHEN 4 THEN 'commit'
-           ELSE 'loose' END AS kind,
-         coalesce(e.spec, 'as it is') AS encoding,
-         count(*) AS objects, total(size) AS canonical_bytes, total(stored) AS stored_bytes
-    FROM object o LEFT JOIN encoding e ON e.id = o.encoding
-   GROUP BY kind, encoding;
-
-CREATE VIEW uncommitted AS
-  SELECT d.branch, d.id AS draft, n.path, n.entry IS NULL AS removed,
-         (SELECT count(*) FROM draft_chunk c WHERE c.node = n.node) AS chunks
-    FROM draft d JOIN draft_node n ON n.draft = d.id WHERE d.state = 1;

@@ -1,6 +1,6 @@
 -- Durable tables that few files need, if any: this version does not write all of them. A new file does not have them, and a file may have any
 -- of them: whoever needs one makes it, with exactly this text. One that is not there is empty.
--- Every table takes a page of its own, and time at each opening.
+-- Every table takes a page of its own, and time at each opening. So do views take time: docs/decisions/0040.
 
 CREATE TABLE delta(               -- one row an object that is stored as a difference from another
   id   BLOB PRIMARY KEY,          -- object.id
@@ -63,3 +63,18 @@ CREATE TABLE gc_kept(             -- objects that were stored, or met again, sin
   id  BLOB NOT NULL,              -- object.id
   PRIMARY KEY(run, id)
 ) WITHOUT ROWID;
+
+-- Views that every file had which was made before December 2026.
+
+CREATE VIEW storage AS
+  SELECT CASE kind WHEN 1 THEN 'chunk' WHEN 2 THEN 'document' WHEN 3 THEN 'node' WHEN 4 THEN 'commit'
+           ELSE 'loose' END AS kind,
+         coalesce(e.spec, 'as it is') AS encoding,
+         count(*) AS objects, total(size) AS canonical_bytes, total(stored) AS stored_bytes
+    FROM object o LEFT JOIN encoding e ON e.id = o.encoding
+   GROUP BY kind, encoding;
+
+CREATE VIEW uncommitted AS
+  SELECT d.branch, d.id AS draft, n.path, n.entry IS NULL AS removed,
+         (SELECT count(*) FROM draft_chunk c WHERE c.node = n.node) AS chunks
+    FROM draft d JOIN draft_node n ON n.draft = d.id WHERE d.state = 1;

@@ -11,26 +11,6 @@
 /* So many ancestors can stand for a commit's parents. */
 #define NEAREST_MOST ((size_t)1 << 20)
 
-/* Once it is there it stays; but a transaction that has made it may be undone. */
-static int boundary_table(brc_store *store, int *there, brc_error *err)
-{
-    int64_t version;
-    sqlite3_stmt *st;
-    *there = store->boundary.is_there;
-    if (*there)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(store, "PRAGMA schema_version", &st, err));
-    BRC_TRY(brc_ask_number(store, st, &version, err));
-    if (version == store->boundary.schema)
-        return BRC_OK;
-    BRC_TRY(brc_schema_has(store, "boundary", there, err));
-    if (brc_store_in_write(store))
-        return BRC_OK;
-    store->boundary.is_there = *there;
-    store->boundary.schema = *there ? 0 : version;
-    return BRC_OK;
-}
-
 static int boundary_row(brc_store *store, sqlite3_stmt *st, brc_boundary *out, brc_error *err)
 {
     void *p;
@@ -63,7 +43,7 @@ int brc_boundary_get(brc_store *store, const brc_oid *id, brc_boundary *out, brc
     int there;
     sqlite3_stmt *st;
     memset(out, 0, sizeof(*out));
-    BRC_TRY(boundary_table(store, &there, err));
+    BRC_TRY(brc_schema_has(store, "boundary", &there, err));
     if (!there)
         return 0;
     BRC_TRY(brc_stmt(store, "SELECT parents, moves, " BOUNDARY_WHOLE " FROM boundary WHERE id=?1",
@@ -112,7 +92,7 @@ int brc_boundary_put(brc_store *store, const brc_oid *id, const brc_oid *parents
         return brc_fail(err, BRC_ELIMIT,
                         "a commit would have %zu others for its expired parents: keep more commits",
                         n);
-    BRC_TRY(boundary_table(store, &there, err));
+    BRC_TRY(brc_schema_has(store, "boundary", &there, err));
     if (!there)
         BRC_TRY(brc_schema_add(store, "boundary", err));
     int rc = BRC_OK;
@@ -137,7 +117,7 @@ int brc_boundary_drop(brc_store *store, const brc_oid *id, brc_error *err)
 {
     int there;
     sqlite3_stmt *st;
-    BRC_TRY(boundary_table(store, &there, err));
+    BRC_TRY(brc_schema_has(store, "boundary", &there, err));
     if (!there)
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "DELETE FROM boundary WHERE id=?1", &st, err));

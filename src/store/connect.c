@@ -58,6 +58,7 @@ int brc_db_connect(brc_store *store, int flags, unsigned how, brc_error *err)
     sqlite3_busy_handler(store->db, brc_db_busy, store);
     sqlite3_wal_hook(store->db, note_log, store); /* in place of SQLite's own checkpoints */
     store->log_pages = 0;
+    brc_schema_forget(store);
     return db_settings(store, err);
 }
 

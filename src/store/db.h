@@ -113,9 +113,7 @@ struct brc_store {
         brc_buf bytes;
     } row;
     struct { /* of the collection of garbage: see gc_rows.c */
-        int has_tables;
-        int64_t schema; /* at which they were not there */
-        int is_read;    /* in this transaction          */
+        int is_read; /* in this transaction */
         int64_t run;
     } gc;
     struct { /* versions that are open: see pins.c */
@@ -124,10 +122,10 @@ struct brc_store {
         brc_pin *items;
         size_t n, cap;
     } pins;
-    struct { /* table boundary: see boundary.c */
-        int is_there;
-        int64_t schema; /* at which it was not */
-    } boundary;
+    struct { /* tables that the file may lack: see schema.c */
+        int64_t version; /* of the schema, when they were looked for; -1: they were not */
+        uint32_t there;
+    } reserved;
     struct { /* rows of stored bytes that objects of this transaction have left: see left_rows.c */
         brc_left_row *rows;
         size_t n, cap;
@@ -309,9 +307,11 @@ BRC_MUST_USE int brc_journal_leave(brc_store *store);
 /* schema.c */
 BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_schema_check(brc_store *store, brc_error *err);
-/* Reserved tables: whether the file has one, and making it, within a write. One has no index. */
+/* Reserved tables: whether the file has one, and making it, within a write. One has no index. What is known of
+ * them is forgotten where a transaction that may have made some was undone. */
 BRC_MUST_USE int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err);
 BRC_MUST_USE int brc_schema_add(brc_store *store, const char *table, brc_error *err);
+void brc_schema_forget(brc_store *store);
 
 /* pins.c: before the connection is closed. */
 void brc_pins_close(brc_store *store);

@@ -4,31 +4,16 @@
 
 /* ---- is there one? -------------------------------- */
 
-/* Tables are made and never go: that one is there is asked again only if the schema has changed. */
-static int has_gc_tables(brc_store *store, brc_error *err)
-{
-    int64_t version;
-    sqlite3_stmt *st;
-    if (store->gc.has_tables)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(store, "PRAGMA schema_version", &st, err));
-    BRC_TRY(brc_ask_number(store, st, &version, err));
-    if (version == store->gc.schema)
-        return BRC_OK;
-    BRC_TRY(brc_schema_has(store, "gc_kept", &store->gc.has_tables, err));
-    store->gc.schema = version;
-    return BRC_OK;
-}
-
 int brc_gc_running(brc_store *store, int64_t *run, brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
     *run = store->gc.run;
     if (store->gc.is_read)
         return BRC_OK;
     *run = 0;
-    BRC_TRY(has_gc_tables(store, err));
-    if (store->gc.has_tables) {
+    BRC_TRY(brc_schema_has(store, "gc_kept", &there, err));
+    if (there) {
         BRC_TRY(brc_stmt(store, "SELECT max(run) FROM gc", &st, err));
         BRC_TRY(brc_ask_number(store, st, run, err));
     }
@@ -39,10 +24,11 @@ int brc_gc_running(brc_store *store, int64_t *run, brc_error *err)
 
 int brc_gc_last(brc_store *store, int64_t *run, brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
     *run = 0;
-    BRC_TRY(has_gc_tables(store, err));
-    if (!store->gc.has_tables)
+    BRC_TRY(brc_schema_has(store, "gc_kept", &there, err));
+    if (!there)
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT seq FROM sqlite_sequence WHERE name='gc'", &st, err));
     return brc_ask_number(store, st, run, err);
@@ -102,8 +88,8 @@ int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err)
     int there;
     char hex[65];
     sqlite3_stmt *st;
-    BRC_TRY(has_gc_tables(store, err));
-    if (!store->gc.has_tables) /* nothing was ever collected */
+    BRC_TRY(brc_schema_has(store, "gc_kept", &there, err));
+    if (!there) /* nothing was ever collected */
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT 1 FROM object WHERE id=?1 AND kind=4", &st, err));
     brc_bind_id(store, st, 1, id);

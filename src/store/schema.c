@@ -30,7 +30,9 @@ static int schema_next(const char **at, const char **start, size_t *len)
             return 0;
         p++;
     }
-    const char *end = strstr(p, ";\n");
+    const char *end = strchr(p, ';');
+    while (end != NULL && end[1] != '\n')
+        end = strchr(end + 1, ';');
     if (end == NULL)
         return 0;
     *start = p;
@@ -49,37 +51,6 @@ int brc_schema_create(brc_store *store, brc_error *err)
         if (schema_texts[i].is_made)
             BRC_TRY(brc_exec(store, schema_texts[i].text, err));
     return BRC_OK;
-}
-
-int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM sqlite_schema WHERE name=?1", &st, err));
-    sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC);
-    return brc_ask_any(store, st, there, err);
-}
-
-int brc_schema_add(brc_store *store, const char *table, brc_error *err)
-{
-    static const char create[] = "CREATE TABLE ";
-    const char *at = brc_sql_reserved, *sql;
-    const size_t name_len = strlen(table);
-    size_t len;
-    brc_buf text = BRC_BUF_INIT;
-    int rc = BRC_OK;
-    while (rc == BRC_OK && schema_next(&at, &sql, &len))
-        if (strncmp(sql, create, sizeof(create) - 1) == 0 &&
-            strncmp(sql + sizeof(create) - 1, table, name_len) == 0 &&
-            sql[sizeof(create) - 1 + name_len] == '(')
-            rc = brc_buf_append(&text, sql, len, err);
-    if (rc == BRC_OK)
-        rc = brc_buf_terminate(&text, err);
-    if (rc == BRC_OK)
-        rc = brc_bulk_resume(store, NULL, err);
-    if (rc == BRC_OK)
-        rc = brc_exec(store, (const char *)text.data, err);
-    brc_buf_dispose(&text);
-    return rc;
 }
 
 static int schema_is_unsafe(brc_store *store, const char *name, brc_error *err)
@@ -128,6 +99,107 @@ static int schema_is_whole(const schema_statement *list, size_t n)
     return 1;
 }
 
+static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    return brc_ask_number(store, st, out, err);
+}
+
+/* ---- reserved tables -------------------------------- */
+
+static const char *const reserved_names[] = {"delta", "place", "boundary", "conflict", "pin", "gc",
+                                             "gc_kept"};
+
+/* 0: it is none of them. */
+static uint32_t reserved_bit(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < sizeof(reserved_names) / sizeof(reserved_names[0]); i++)
+        if (strcmp(reserved_names[i], name) == 0)
+            return UINT32_C(1) << i;
+    return 0;
+}
+
+static int schema_version(brc_store *store, int64_t *out, brc_error *err)
+{
+    return schema_pragma(store, "PRAGMA schema_version", out, err);
+}
+
+static int reserved_find(brc_store *store, uint32_t *there, brc_error *err)
+{
+    int rc;
+    sqlite3_stmt *st;
+    *there = 0;
+    BRC_TRY(brc_stmt(store, "SELECT name FROM sqlite_schema", &st, err));
+    while ((rc = brc_step(store, st, err)) > 0)
+        *there |= reserved_bit((const char *)sqlite3_column_text(st, 0));
+    return rc;
+}
+
+/* Tables are made and never go: whether one is there is asked again only if the schema has changed.
+ * The version is read first, so that it is never newer than what was found. */
+int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err)
+{
+    int64_t version;
+    const uint32_t bit = reserved_bit(table);
+    if ((store->reserved.there & bit) == 0) {
+        BRC_TRY(schema_version(store, &version, err));
+        if (version != store->reserved.version)
+            BRC_TRY(reserved_find(store, &store->reserved.there, err));
+        store->reserved.version = version;
+    }
+    *there = (store->reserved.there & bit) != 0;
+    return BRC_OK;
+}
+
+void brc_schema_forget(brc_store *store)
+{
+    store->reserved.there = 0;
+    store->reserved.version = -1;
+}
+
+int brc_schema_add(brc_store *store, const char *table, brc_error *err)
+{
+    static const char create[] = "CREATE TABLE ";
+    const char *at = brc_sql_reserved, *sql;
+    const size_t name_len = strlen(table);
+    size_t len;
+    brc_buf text = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    while (rc == BRC_OK && schema_next(&at, &sql, &len))
+        if (strncmp(sql, create, sizeof(create) - 1) == 0 &&
+            strncmp(sql + sizeof(create) - 1, table, name_len) == 0 &&
+            sql[sizeof(create) - 1 + name_len] == '(')
+            rc = brc_buf_append(&text, sql, len, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(&text, err);
+    if (rc == BRC_OK)
+        rc = brc_bulk_resume(store, NULL, err);
+    if (rc == BRC_OK)
+        rc = brc_exec(store, (const char *)text.data, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* ---- the check at each opening -------------------------------- */
+
+static int row_is(sqlite3_stmt *rows, int column, const char *text)
+{
+    const char *found = (const char *)sqlite3_column_text(rows, column);
+    return found != NULL && (size_t)sqlite3_column_bytes(rows, column) == strlen(text) &&
+           memcmp(found, text, strlen(text)) == 0;
+}
+
+/* Indexes that constraints make have no text; they follow from their tables. So does
+ * sqlite_sequence, which SQLite makes for AUTOINCREMENT. */
+static int follows_from_others(sqlite3_stmt *rows)
+{
+    if (row_is(rows, 2, "index"))
+        return sqlite3_column_type(rows, 1) == SQLITE_NULL;
+    return row_is(rows, 0, "sqlite_sequence") && row_is(rows, 2, "table") &&
+           row_is(rows, 1, "CREATE TABLE sqlite_sequence(name,seq)");
+}
+
 /* In any order: VACUUM puts indexes behind all tables. */
 static int schema_compare(brc_store *store, sqlite3_stmt *rows, brc_error *err)
 {
@@ -137,17 +209,13 @@ static int schema_compare(brc_store *store, sqlite3_stmt *rows, brc_error *err)
     while ((rc = brc_step(store, rows, err)) > 0) {
         const char *name = (const char *)sqlite3_column_text(rows, 0);
         const char *sql = (const char *)sqlite3_column_text(rows, 1);
+        if (follows_from_others(rows))
+            continue;
         if (sql == NULL || !schema_meets(list, n, sql, (size_t)sqlite3_column_bytes(rows, 1)))
             return schema_is_unsafe(store, name != NULL ? name : "?", err);
+        store->reserved.there |= reserved_bit(name);
     }
     return rc < 0 || schema_is_whole(list, n) ? rc : schema_is_unsafe(store, "its end", err);
-}
-
-static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, sql, &st, err));
-    return brc_ask_number(store, st, out, err);
 }
 
 int brc_schema_check(brc_store *store, brc_error *err)
@@ -169,14 +237,9 @@ int brc_schema_check(brc_store *store, brc_error *err)
         return brc_fail(err, BRC_EFORMAT,
                         "%s has format %lld, and this breccia reads format %d: use a newer one",
                         store->path, (long long)format, BRC_FORMAT);
-    /* Indexes that constraints make have no text; they follow from their tables. So does
-     * sqlite_sequence, which SQLite makes for AUTOINCREMENT. */
-    BRC_TRY(brc_stmt(store,
-                     "SELECT name, sql FROM sqlite_schema"
-                     " WHERE (sql IS NOT NULL OR type <> 'index') AND NOT (type='table'"
-                     " AND name='sqlite_sequence'"
-                     " AND sql='CREATE TABLE sqlite_sequence(name,seq)') ORDER BY rowid",
-                     &rows, err));
+    brc_schema_forget(store);
+    BRC_TRY(schema_version(store, &store->reserved.version, err));
+    BRC_TRY(brc_stmt(store, "SELECT name, sql, type FROM sqlite_schema", &rows, err));
     int rc = schema_compare(store, rows, err);
     sqlite3_reset(rows);
     return rc;

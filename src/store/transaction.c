@@ -68,8 +68,7 @@ void brc_store_rollback(brc_store *store)
     brc_cache_clear(&store->cache);
     brc_encoding_cache_clear(&store->encodings);
     brc_page_cache_reset(store);
-    store->gc.has_tables = 0; /* this transaction may have made them */
-    store->gc.schema = -1;
+    brc_schema_forget(store);
     store->write_depth = 0;
     store->undone++;
 }

@@ -311,7 +311,7 @@ START_TEST(what_was_planted_is_refused)
         { "CREATE TRIGGER extra AFTER INSERT ON oplog BEGIN DELETE FROM ref; END", "extra" },
         { "CREATE VIRTUAL TABLE extra USING dbstat(main)", "extra" },
         { "DROP VIEW log; CREATE VIEW log AS SELECT 1 AS id", "log" },
-        { "DROP VIEW uncommitted", "its end" },
+        { "DROP VIEW refs", "its end" },
         { "DROP TABLE draft_chunk; CREATE VIEW draft_chunk AS SELECT 1 AS node, 2 AS key, 3 AS id",
           "draft_chunk" },
         { "DROP INDEX draft_shared", "its end" },
