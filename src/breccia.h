@@ -349,7 +349,8 @@ BRC_API BRC_MUST_USE int brc_drafts_next(brc_iter *it, const brc_draft **out, br
  * brc_session_commit() merges it, and brc_session_conflicts() lists what is in the way. */
 BRC_API BRC_MUST_USE int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err);
 /* Drops uncommitted changes; what they stored stays in the file until it is collected.
- * BRC_EBUSY while the process that owns them is alive. */
+ * BRC_EBUSY while another process that owns them is alive. A session of this one that they were of is BRC_ESTALE
+ * from then on. */
 BRC_API BRC_MUST_USE int brc_draft_drop(breccia *repo, int64_t id, brc_error *err);
 /* The changes of a private session become the changes of another of the same handle and branch,
  * under the rules of brc_draft_adopt(). `from` goes on from the branch as it is, without changes. No

@@ -123,8 +123,8 @@ int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
 
 /* ---- adopting and dropping -------------------------------- */
 
-/* *rows has it at `at`. BRC_EBUSY where its owner is at work; but that may drop the children of its
- * sessions. */
+/* *rows has it at `at`. BRC_EBUSY where its owner is at work; but that may drop its own, which a
+ * conflict has kept, say, and the children of its sessions. */
 static int find_draft(brc_store *store, int64_t id, int is_drop, brc_draft_row **rows, size_t *n,
                       size_t *at, brc_error *err)
 {
@@ -136,7 +136,7 @@ static int find_draft(brc_store *store, int64_t id, int is_drop, brc_draft_row *
         return brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld: 'breccia drafts' lists them",
                         brc_store_path(store), (long long)id);
     const brc_draft_row *row = &(*rows)[*at];
-    if (is_drop && row->draft.is_child && brc_process_is_this(row->owner))
+    if (is_drop && row->owner != NULL && brc_process_is_this(row->owner))
         return BRC_OK;
     if (row->draft.kind == BRC_DRAFT_PRIVATE && brc_process_state(row->owner) == BRC_PROCESS_ALIVE)
         return brc_fail(err, BRC_EBUSY, "draft %lld belongs to process %lld, which is running: "

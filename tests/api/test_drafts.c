@@ -232,14 +232,33 @@ START_TEST(a_session_whose_draft_was_taken_says_so)
     set_number(mine, "/a", 0, 70);
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
     id = last_draft(other);
-    FAILS(&t, BRC_EBUSY, brc_draft_drop(other, id, &t.err)); /* its process is this one */
-    FAILS(&t, BRC_EBUSY, brc_draft_adopt(other, id, &t.err));
+    FAILS(&t, BRC_EBUSY, brc_draft_adopt(other, id, &t.err)); /* its process is this one */
     brc_free(other);
     scenario_sql(&t, "UPDATE draft SET owner='{\"pid\":1}'; UPDATE draft SET checksum=row_sum("
                      "'draft', id, kind, state, branch, base, tip, other, plan, owner, parent,"
                      " time_us, changes, parts)");
     OK(&t, brc_draft_drop(t.repo, id, &t.err)); /* of an unknown owner: whoever asks is right */
     FAILS(&t, BRC_ESTALE, commit_of(mine, "lost", &commit));
+    brc_session_free(mine);
+}
+END_TEST
+
+/* As a conflict has left it: its session may be gone. */
+START_TEST(a_process_drops_its_own)
+{
+    breccia *other;
+    brc_oid commit;
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    set_number(mine, "/a", 0, 70);
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    OK(&t, brc_draft_drop(other, last_draft(other), &t.err));
+    ck_assert_str_eq(drafts_are(other), "");
+    brc_free(other);
+    FAILS(&t, BRC_ESTALE, commit_of(mine, "lost", &commit));
+    brc_session_free(mine);
+    mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    set_number(mine, "/a", 0, 71);
+    OK(&t, commit_of(mine, "kept", &commit));
     brc_session_free(mine);
 }
 END_TEST
@@ -643,6 +662,7 @@ Suite *drafts_suite(void)
     tcase_add_test(tc, a_private_session_goes_on_from_its_commits);
     tcase_add_test(tc, what_is_undone_was_never_there);
     tcase_add_test(tc, a_session_whose_draft_was_taken_says_so);
+    tcase_add_test(tc, a_process_drops_its_own);
     tcase_add_test(tc, what_a_dead_process_left_is_adopted_or_dropped);
     tcase_add_test(tc, a_draft_that_is_adopted_lies_over_what_is_new);
     tcase_add_test(tc, a_draft_in_conflict_is_adopted_as_it_is);
