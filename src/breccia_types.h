@@ -509,7 +509,7 @@ typedef struct brc_array_spec {
     const uint64_t *shape;
     const uint64_t *chunk;  /* NULL: chosen, about 1 MiB                      */
     const char *dtype;      /* "float32", or a JSON object                    */
-    const char *fill;       /* as JSON, or a bare word such as NaN; NULL: 0   */
+    const char *fill;       /* as JSON, or a bare word such as NaN; NULL: 0, of dates and times NaT */
     const char *codecs_json; /* a Zarr v3 list; NULL: chosen                  */
     const char *attrs_json;
     const char *const *dimension_names; /* ndim of them, each may be NULL     */

@@ -206,10 +206,10 @@ static int set_fill(brc_json *doc, const brc_dtype *type, const brc_array_spec *
         return brc_fail(err, BRC_EINVAL, "the fill value is given twice: set fill or fill_element");
     if (spec->fill_element != NULL)
         BRC_GO(take_element(&element, type, spec->fill_element, err));
-    else if (spec->fill == NULL)
+    else if (spec->fill == NULL && type->klass != BRC_CLASS_TIME)
         BRC_GO(brc_dtype_default(type, &element, err));
     else
-        BRC_GO(brc_dtype_parse_text(type, spec->fill, &element, err));
+        BRC_GO(brc_dtype_parse_text(type, spec->fill != NULL ? spec->fill : "NaT", &element, err));
     rc = type->ops->print(type, element.data, element.len, BRC_PRINT_FILL, &text, err);
     if (rc == BRC_ECORRUPT) /* of stored elements it would be that */
         rc = brc_fail(err, BRC_EINVAL, "the fill value's bytes are no element of %s", type->name);

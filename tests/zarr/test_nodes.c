@@ -161,6 +161,44 @@ START_TEST(a_fill_value_is_taken_to_the_bit)
 }
 END_TEST
 
+/* As zarr-python has it. */
+static const struct {
+    const char *dtype, *json;
+} defaults[] = {
+    { "bool", "false" },
+    { "int8", "0" },
+    { "float32", "0.0" },
+    { "complex64", "[0.0,0.0]" },
+    { "string", "\"\"" },
+    { "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"s\",\"scale_factor\":1}}",
+      "\"NaT\"" },
+    { "{\"name\":\"numpy.timedelta64\",\"configuration\":{\"unit\":\"D\",\"scale_factor\":7}}",
+      "\"NaT\"" },
+};
+
+START_TEST(without_a_fill_value_it_is_the_type_s)
+{
+    scenario t;
+    brc_array *a;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    brc_buf text = BRC_BUF_INIT;
+    const uint64_t shape[1] = { 1 };
+    char expected[64];
+    scenario_start(&t);
+    spec.ndim = 1;
+    spec.shape = shape;
+    spec.dtype = defaults[_i].dtype;
+    OK(&t, brc_array_create(&a, t.session, "/n", &spec, &t.err));
+    OK(&t, brc_node_json(&text, t.session, "/n", &t.err));
+    snprintf(expected, sizeof(expected), "\"fill_value\":%s,", defaults[_i].json);
+    ck_assert_msg(strstr((const char *)text.data, expected) != NULL, "%s in %s", expected,
+                  (const char *)text.data);
+    brc_buf_dispose(&text);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
 START_TEST(what_is_no_element_is_no_fill_value)
 {
     scenario t;
@@ -589,6 +627,8 @@ Suite *nodes_suite(void)
     tcase_add_test(tc, making_refuses_what_is_in_the_way);
     tcase_add_loop_test(tc, a_fill_value_is_taken_to_the_bit, 0,
                         (int)(sizeof(elements) / sizeof(elements[0])));
+    tcase_add_loop_test(tc, without_a_fill_value_it_is_the_type_s, 0,
+                        sizeof(defaults) / sizeof(defaults[0]));
     tcase_add_test(tc, what_is_no_element_is_no_fill_value);
     tcase_add_test(tc, an_array_may_be_the_root);
     tcase_add_test(tc, the_root_takes_attributes_while_it_is_empty);
