@@ -89,8 +89,9 @@ FsckReport: checked: int, damage: tuple[Damage; ...]
     `damage` is empty where the file is whole.
 Shown: commit: BaseCommit, changes: tuple[BaseChange; ...]
     A commit and what it changed, from its first parent.
-Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOpenState | None=None
-    Of uncommitted changes.
+Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOpenState | None=None, moved: bool=False
+    Of uncommitted changes. `moved`: the branch has commits since they began, which they hide from the shared
+    draft and from views of the branch until a commit merges them; `clean` is False then.
 '''
 
 # By class: methods, the function of each, and what it does.

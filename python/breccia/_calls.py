@@ -6,13 +6,12 @@ import importlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _errors
 from ._breccia import ffi, lib
-from ._native import Handle, Handles, sized, text
+from ._native import Handle, Handles, T, sized, text
 
-T = TypeVar("T")
 Progress = bool | Callable[[str, int, int], None] | None
 Paths = str | Sequence[str] | None
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -143,8 +142,7 @@ class Caller:
         with self._working(progress) as handle:
             handle.call(function, *([handle.own, *args, out] if last else [out, *more, handle.own, *args]))
             listed = [tuple(items(handle, getattr(records, item), found)) for found in more]
-        found: T = made.of(out, *listed)
-        return found
+        return cast(T, made.of(out, *listed))
 
     def _settled(self, made: T, free: bool = False) -> T:
         """The result of a merge or the like, if it is not in conflict."""

@@ -1,6 +1,7 @@
 """Elements between a native session and NumPy's memory, whatever its strides."""
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,10 +30,8 @@ class Form(NamedTuple):
             return old
         info = lib.brc_array_describe(array)
         shape, name, dtype = tuple(info.shape[0:info.ndim]) if info.ndim else (), string(info.dtype), None
-        try:
+        with suppress(_errors.UnsupportedError):
             dtype = _dtypes.to_numpy(name)
-        except _errors.UnsupportedError:
-            pass
         if dtype is not None and (not info.fill or info.item_size not in (0, dtype.itemsize)):
             dtype = None
         keep = text(name)

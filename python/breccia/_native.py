@@ -6,6 +6,7 @@ gives it back: of a file from `Handles`; of one view of it from `Sessions`, with
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -44,8 +45,10 @@ def sized(kind: str, **members: Any) -> Any:
 
 
 def failure(rc: int, err: Any) -> _errors.Error:
-    """The exception for a negative result and what the library wrote about it."""
-    said = _errors.BY_CODE.get(rc, _errors.Error)(string(err.message) or string(lib.brc_strerror(rc)))
+    """The exception for a negative result and what the library wrote about it. Options of the command that
+    arguments have the names of are named as these."""
+    words = re.sub(r"--(wait|discard|rewrite|mainline)\b", r"\1=", string(err.message))
+    said = _errors.BY_CODE.get(rc, _errors.Error)(words or string(lib.brc_strerror(rc)))
     said.detail = err.detail
     return said
 

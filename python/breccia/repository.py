@@ -114,8 +114,11 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
 
     def status(self) -> records.Status:
         """The current branch's uncommitted changes, and the merge or the like that is open."""
-        changes, state = tuple(self.diff()), self.merge_state()
-        return records.Status(self.head, not changes and state is None, changes, state)
+        changes, state, moved = tuple(self.diff()), self.merge_state(), self._moved(branch := self.head)
+        return records.Status(branch, not (changes or state or moved), changes, state, moved)
+
+    def _moved(self, branch: str) -> bool:
+        return any(d.stale and d.owner is None and d.op is None and d.branch == branch for d in self.drafts())
 
     # ---- merging ----
 
@@ -146,8 +149,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         """Reads everything and lists each fault. `decode` False: only what is stored is compared."""
         found: list[records.Damage] = []
         me, checked = ffi.new_handle(found), ffi.new("uint64_t *")
-        how = flags("FSCK", no_decode=not decode)
-        self._call(lib.brc_fsck, how, lib.py_damage, me, checked, progress=progress)
+        self._call(lib.brc_fsck, flags("FSCK", no_decode=not decode), lib.py_damage, me, checked, progress=progress)
         return records.FsckReport(int(checked[0]), tuple(found))
 
     @property

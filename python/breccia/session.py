@@ -249,8 +249,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """Whether there are uncommitted changes, and which."""
         if self.kind in ("shared", "view") and self.rev == self.repository.head:
             return self.repository.status()
-        clean = self.fixed or self.clean()
-        return records.Status(self.rev, clean, () if clean else tuple(self.diff()))
+        clean, moved = self.fixed or self.clean(), self.kind in ("shared", "view") and self.repository._moved(self.rev)
+        return records.Status(self.rev, clean and not moved, () if clean else tuple(self.diff()), None, moved)
 
     # ---- many processes ----
 

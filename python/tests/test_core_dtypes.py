@@ -142,6 +142,13 @@ def test_fill_values(session, dtype, value):
         assert array.fill_value == value and array[2] == value
 
 
+@pytest.mark.parametrize("dtype", ["M8[ns]", "m8[s]"])
+def test_a_time_that_was_never_written_is_none(session, dtype):
+    array = session.create_array("a", shape=(3,), dtype=dtype)
+    array[1] = 5
+    assert np.isnat(array.fill_value) and np.isnat(array[...]).tolist() == [True, False, True]
+
+
 def test_fill_value_out_of_range(session):
     with pytest.raises(OverflowError):
         session.create_array("a", shape=3, dtype="i1", fill_value=300)

@@ -94,6 +94,50 @@ def test_shared_drafts_and_views(grid):
     assert seen[...].tolist() == [[1.0] * 3] * 3 and seen.dtype == "f8"
 
 
+@pytest.mark.parametrize("branch", ["main", "side"])
+def test_changes_without_a_difference_hide_what_is_new(grid, branch):
+    """Somebody wrote what was there already, to a draft that is shared; then others committed."""
+    grid.branch("side")
+    shared = grid.draft(branch)
+    shared["x"][0, 0] = shared["x"][0, 0]
+    shared["x"][0, 0] = 7
+    shared["x"][0, 0] = 0
+    assert shared.status().clean and not shared.status().moved
+    write(grid, branch, 1, 5)
+    if shared.status().moved:  # that nothing differs is seen at once, or at the commit
+        assert not shared.status().clean and shared.status().changes == ()
+        assert grid.status().moved is (branch == "main")
+        assert grid.view(branch)["x"][1, 0] == 0
+        assert shared.commit("what there is") == grid.resolve(branch)
+    assert grid.view(branch)["x"][1, 0] == 5 and shared.status().clean and not shared.status().moved
+
+
+def test_a_process_drops_what_a_conflict_has_kept(grid):
+    def in_conflict():
+        with grid.session("main", message="second") as late:
+            late["x"][0] = 1
+            write(grid, "main", 0, 2)
+    with pytest.raises(breccia.ConflictError):
+        in_conflict()
+    (kept,) = grid.drafts()
+    assert kept.stale and kept.owner == "alive"
+    grid.drop(kept.id)
+    assert grid.drafts() == [] and grid.view("main")["x"][0, 0] == 2
+
+
+def test_messages_name_arguments(grid):
+    write(grid, "main", 0, 1)
+    with grid.draft():
+        pass
+    grid.branch("side")
+    grid.draft()["x"][3] = 3
+    with pytest.raises(breccia.ConflictError, match="drop them with discard="):
+        grid.switch("side")
+    other = breccia.open(grid.path, wait=0)
+    with grid.session("side") as s, s.transaction(), pytest.raises(breccia.BusyError, match="wait longer with wait="):
+        other.tag("v1")
+
+
 def test_what_is_in_the_way_of_a_new_file_is_named(tmp_path):
     """It is not taken for somebody else's file that has just been made."""
     (tmp_path / "new.brc-journal").write_bytes(b"of an earlier file")
@@ -344,8 +388,6 @@ def test_drafts(grid):
     s["x"][3] = 3
     (draft,) = (d for d in grid.drafts() if d.nodes)
     assert draft.branch == "main" and draft.nodes == 1
-    with pytest.raises(breccia.BusyError):
-        grid.drop(draft.id)
     with pytest.raises(breccia.BusyError):
         grid.adopt(draft.id)
 
