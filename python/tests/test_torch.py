@@ -523,7 +523,7 @@ def test_refusals_name_the_array(tmp_path):
     with pytest.raises(KeyError, match="no node /g/nowhere"):
         Dataset(tmp_path / "a.brc", "g/nowhere")
     with pytest.raises(TypeError, match="not Session"):
-        Dataset(breccia.open(path).view("main"), "set/labels")
+        Dataset(breccia.open(tmp_path / "a.brc").view("main"), "g/long")
     with pytest.raises(breccia.NotFoundError):
         Dataset(tmp_path / "a.brc", "g/long", rev="nowhere")
     with pytest.raises(breccia.NotFoundError):
