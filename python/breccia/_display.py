@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._calls import printable
+
 if TYPE_CHECKING:
     from .array import Array
     from .repository import Repository
@@ -25,11 +27,6 @@ def bytes_of(n: float) -> str:
     """1536 -> "1.5 KiB"."""
     power = min(4, max(0, int(n).bit_length() - 1) // 10)
     return f"{n / 1024**power:.{power and 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
-
-
-def printable(text: str) -> str:
-    """A name for a terminal: what could steer it is shown as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def tree(group: Group) -> str:

@@ -40,8 +40,7 @@ class Target:
     """The array that zarr means, and where the chunks are in its grid."""
 
     def __init__(self, native: Handle, batch: Sequence[Any], flag: int, ask: bool = False) -> None:
-        spec, n = batch[0][1], len(batch)
-        ndim = len(spec.shape)
+        spec, n, ndim = batch[0][1], len(batch), len(batch[0][1].shape)
         names = [text(getter.path) for getter, *_ in batch]
         index, there = ffi.new("uint64_t[]", n * ndim + 1), ffi.new("uint8_t[]", n) if ask else ffi.NULL
         self.path = native.take_buf(lib.brc_key_places, index, there, native.session,
@@ -171,15 +170,13 @@ def is_doubtful(memory: AnyArray, bits: bytes, spec: Any, out: Any, complete: bo
     """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are
     others than those of the array's: zarr compares numbers, so that all NaNs are one, and zeros may be."""
     fill, dtype = spec.fill_value, memory.dtype
-    if dtype.kind not in "fc" and dtype.names is None:
-        return False
-    if dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
+    if (dtype.kind not in "fc" and dtype.names is None
+            or dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER)):
         return False
     part = memory[out] if memory.ndim else memory
     one, first = np.asarray(fill, dtype)[()], next(iter(part.flat), None)
-    if not (first == one or (first != first and one != one)):
-        return False
-    if not spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill):
+    if not (first == one or (first != first and one != one)) or (
+            not spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill)):
         return False
     return not complete or part.tobytes() != bits * part.size
 

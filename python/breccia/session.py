@@ -89,6 +89,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._nodes())
 
+    _ipython_key_completions_ = MutableMapping.keys  # for the TAB key, in brackets
+
     def walk(self, limit: int | None = None) -> Iterator[Any]:
         """All groups and arrays under this one, by path."""
         for path, kind in self._nodes(deep=True, limit=limit):
@@ -102,8 +104,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def groups(self) -> dict[str, Group]:
         return {p.rpartition("/")[2]: Group(self.session, p) for p, kind in self._nodes() if kind == "group"}
 
-    def create_group(self, path: str, *, attributes: dict[str, Any] | None = None,
-                     overwrite: bool = False) -> Group:
+    def create_group(self, path: str, *, attributes: dict[str, Any] | None = None, overwrite: bool = False) -> Group:
         """Makes a group, and the groups above it that are missing. ExistsError if something is there."""
         with self.session.transaction() if overwrite else nullcontext():
             if overwrite and path in self:

@@ -270,13 +270,11 @@ class Store(ZarrStore):
             for change in [] if half else due:
                 change[2].set_exception(error)
 
-    async def get(self, key: str, prototype: BufferPrototype | None = None,
-                  byte_range: Any = None) -> Buffer | None:
+    async def get(self, key: str, prototype: BufferPrototype | None = None, byte_range: Any = None) -> Buffer | None:
         how = self._peek if key.endswith(DOCUMENTS) else self._run
         return (await how(get, [(key, prototype, byte_range)]))[0]
 
-    def get_sync(self, key: str, *, prototype: BufferPrototype | None = None,
-                 byte_range: Any = None) -> Buffer | None:
+    def get_sync(self, key: str, *, prototype: BufferPrototype | None = None, byte_range: Any = None) -> Buffer | None:
         return self._use(get, [(key, prototype, byte_range)])[0]
 
     async def get_partial_values(self, prototype: BufferPrototype,
