@@ -41,16 +41,6 @@ static int make(sqlite3 *db, const char *how, const char *text, int len)
     return rc;
 }
 
-int reserved_stand_in(sqlite3 *db)
-{
-    int name_len, len, rc = SQLITE_OK;
-    const char *at = brc_sql_reserved, *text;
-    while (rc == SQLITE_OK && (text = next_table(&at, &name_len, &len)) != NULL)
-        if (!is_there(db, text, name_len))
-            rc = make(db, "CREATE TEMP TABLE", text, len);
-    return rc;
-}
-
 static int puts_into(const char *sql, const char *name, int len)
 {
     char words[64];
@@ -61,12 +51,29 @@ static int puts_into(const char *sql, const char *name, int len)
     return 0;
 }
 
-int reserved_make(sqlite3 *db, const char *sql)
+/* Those that are not there; sql: only what it puts rows into. */
+static int make_some(sqlite3 *db, const char *how, const char *sql)
 {
     int name_len, len, rc = SQLITE_OK;
     const char *at = brc_sql_reserved, *text;
     while (rc == SQLITE_OK && (text = next_table(&at, &name_len, &len)) != NULL)
-        if (puts_into(sql, text, name_len) && !is_there(db, text, name_len))
-            rc = make(db, "CREATE TABLE", text, len);
+        if ((sql == NULL || puts_into(sql, text, name_len)) && !is_there(db, text, name_len))
+            rc = make(db, how, text, len);
+    return rc;
+}
+
+int reserved_stand_in(sqlite3 *db)
+{
+    return make_some(db, "CREATE TEMP TABLE", NULL);
+}
+
+int reserved_make(sqlite3 *db, const char *sql)
+{
+    int rc = make_some(db, "CREATE TABLE", sql);
     return rc == SQLITE_OK ? reserved_stand_in(db) : rc;
+}
+
+int reserved_make_all(sqlite3 *db)
+{
+    return make_some(db, "CREATE TABLE", NULL);
 }

@@ -11,4 +11,7 @@ int reserved_stand_in(sqlite3 *db);
 /* For writing: the same, but those that the statements put rows into are made in the file. */
 int reserved_make(sqlite3 *db, const char *sql);
 
+/* All that are not there are made. */
+int reserved_make_all(sqlite3 *db);
+
 #endif
