@@ -168,8 +168,8 @@ int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *e
             return brc_bulk_resume(store, *out, err);
         }
     }
-    if (store->nstatements == BRC_MAX_STATEMENTS)
-        return brc_fail(err, BRC_EINTERNAL, "the statement cache is full");
+    BRC_TRY(brc_grow_array((void **)&store->statements, &store->statements_cap,
+                           store->nstatements + 1, sizeof(*store->statements), err));
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL);
     if (rc != SQLITE_OK)
