@@ -65,6 +65,7 @@ typedef struct brc_bulk {
     int admits;       /* what comes is a part of it                                    */
     int is_open;      /* a transaction of it                                           */
     int failed;       /* nothing of it will be kept                                    */
+    int64_t draft;    /* that it goes into; 0: none yet                                */
     uint64_t batches; /* transactions that were committed                              */
     int reach;        /* how much longer than the shortest this one may be             */
     int64_t rows_before; /* sqlite3_total_changes() when it was begun                  */
