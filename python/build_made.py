@@ -159,7 +159,8 @@ drafts() -> [Draft] = brc_drafts
 adopt(draft: int) = brc_draft_adopt
     Makes private changes, of a process that has ended, part of what their branch shares.
 drop(draft: int) = brc_draft_drop
-    Drops uncommitted changes.
+    Drops uncommitted changes. BusyError where they are another process's, which is running. A private session
+    of this one goes on without them, as after discard(); its children are StaleError from then on.
 merge(rev, *, ours=MERGE_OURS, theirs=MERGE_THEIRS, paths*, concat=MERGE_CONCAT, fast_forward=!MERGE_NO_FF,
         dry_run=MERGE_DRY_RUN, keep=MERGE_KEEP, message?, author?, time, progress) -> MergeResult =
         brc_merge
