@@ -83,6 +83,8 @@ Damage brc_damage: id, kind, missing=DAMAGE_MISSING, used_by, message
     A fault that was found, and who uses what is damaged.
 Info brc_stats: commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes
     Of the whole file; sizes in bytes.
+SessionInfo brc_session_info: draft, changes
+    What a session has that is uncommitted: its number (0: there is none), and a count that grows.
 Node brc_node: path, kind=|group|array
     A node of a list.
 FsckReport: checked: int, damage: tuple[Damage; ...]
@@ -157,7 +159,8 @@ drafts() -> [Draft] = brc_drafts
 adopt(draft: int) = brc_draft_adopt
     Makes private changes, of a process that has ended, part of what their branch shares.
 drop(draft: int) = brc_draft_drop
-    Drops uncommitted changes.
+    Drops uncommitted changes. BusyError where they are another process's, which is running. A private session
+    of this one goes on without them, as after discard(); its children are StaleError from then on.
 merge(rev, *, ours=MERGE_OURS, theirs=MERGE_THEIRS, paths*, concat=MERGE_CONCAT, fast_forward=!MERGE_NO_FF,
         dry_run=MERGE_DRY_RUN, keep=MERGE_KEEP, message?, author?, time, progress) -> MergeResult =
         brc_merge
@@ -232,6 +235,8 @@ Session:
 export(dest/, path="/", *, format?, consolidated=XFER_CONSOLIDATED, progress) = brc_export
     Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or
     `format`.
+_info() -> SessionInfo = brc_session_stat
+    Whether it has uncommitted changes, also such without a difference.
 clean() -> bool = brc_session_clean
     Whether there are no uncommitted changes.
 discard() = brc_session_discard

@@ -350,7 +350,7 @@ BRC_API BRC_MUST_USE int brc_drafts_next(brc_iter *it, const brc_draft **out, br
 BRC_API BRC_MUST_USE int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err);
 /* Drops uncommitted changes; what they stored stays in the file until it is collected.
  * BRC_EBUSY while another process that owns them is alive. A session of this one that they were of is BRC_ESTALE
- * from then on. */
+ * from then on; one by a name (brc_session_name()) has no changes then, and goes on from the branch. */
 BRC_API BRC_MUST_USE int brc_draft_drop(breccia *repo, int64_t id, brc_error *err);
 /* The changes of a private session become the changes of another of the same handle and branch,
  * under the rules of brc_draft_adopt(). `from` goes on from the branch as it is, without changes. No

@@ -50,9 +50,8 @@ def array_rows(array: Array) -> list[tuple[str, str]]:
     """What there is to say of an array."""
     stored, chunks = array.nbytes_stored, math.prod(array.cdata_shape)
     rows = [("path", array.path), ("version", array.session.rev), ("data type", array.data_type),
-            ("shape", str(array.shape)), ("chunks", str(array.chunks)),
-            ("shards", str(array.shards or "none")), ("codecs", ", ".join(c["name"] for c in array.codecs)),
-            ("backend", array.backend["name"]),
+            ("shape", str(array.shape)), ("chunks", str(array.chunks)), ("shards", str(array.shards or "none")),
+            ("codecs", ", ".join(c["name"] for c in array.codecs)), ("backend", array.backend["name"]),
             ("chunks stored", f"{array.nchunks_initialized} of {chunks}"), ("bytes stored", bytes_of(stored))]
     if array._form.item:
         size = array.size * array._form.item
@@ -78,8 +77,7 @@ def png(pixels: np.ndarray[Any, Any]) -> bytes:
     parts = [(b"IHDR", struct.pack(">IIBBBBB", *pixels.shape[::-1], 8, 0, 0, 0, 0)),
              (b"IDAT", zlib.compress(raw)), (b"IEND", b"")]
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in parts)
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts)
 
 
 def picture(array: Array) -> str:

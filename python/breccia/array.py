@@ -250,7 +250,7 @@ class Array(ArrayCalls):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         if copy is False:
             raise ValueError("the elements are in a file: they cannot be had without a copy")
-        found = np.asarray(self[()])
+        found = np.asarray(self[()], self.dtype)  # a scalar would have one of its own
         return found if dtype is None else found.astype(dtype, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:

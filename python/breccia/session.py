@@ -68,8 +68,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         """Writes an array; one that is not there, or of another shape or type, is made anew."""
         if isinstance(value, Group):
             raise TypeError("a group is copied by copy()")
-        data = value[...] if isinstance(value, Array) else np.asarray(value)
-        if data.dtype.kind == "U" and not isinstance(value, np.ndarray):
+        data = np.asarray(value)
+        if data.dtype.kind == "U" and not isinstance(value, (np.ndarray, Array)):
             data = data.astype(_dtypes.STRING)
         at = self._at(path)
         there = Array(self.session, at) if self._kind(path) == lib.BRC_ARRAY else None
@@ -116,8 +116,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def create_array(self, path: str, *, shape: int | Sequence[int] | None = None, dtype: Any = None,
                      chunks: Any = "auto", shards: Sequence[int] | None = None, fill_value: Any = None,
-                     compressors: Any = "auto", codecs: Any = None,
-                     dimension_names: Sequence[str | None] | None = None,
+                     compressors: Any = "auto", codecs: Any = None, dimension_names: Sequence[str | None] | None = None,
                      attributes: dict[str, Any] | None = None, chunk_key_encoding: str | None = None,
                      data: Any = None, backend: Any = None, overwrite: bool = False) -> Array:
         """Makes an array, and the groups above it that are missing.
@@ -130,7 +129,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         not allow.
         """
         if data is not None:
-            data = data[...] if isinstance(data, Array) else np.asarray(data)
+            data = np.asarray(data)
             shape = data.shape if shape is None else shape
             dtype = _dtypes.type_of_data(data) if dtype is None else dtype
         if shape is None or dtype is None:
@@ -148,10 +147,9 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             compressors = [{"name": c} if isinstance(c, str) else c for c in given]
         fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
         spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill,
-                       chunk=_chunks(chunks, extents), shard=shards, codecs_json=codecs,
-                       compressors_json=compressors, dimension_names=dimension_names,
-                       attrs_json=attributes or None, chunk_key_encoding=chunk_key_encoding,
-                       backend_json=backend)
+                       chunk=_chunks(chunks, extents), shard=shards, codecs_json=codecs, compressors_json=compressors,
+                       dimension_names=dimension_names, attrs_json=attributes or None,
+                       chunk_key_encoding=chunk_key_encoding, backend_json=backend)
         with self.session.transaction() if overwrite or data is not None else nullcontext():
             if overwrite and path in self:
                 del self[path]
@@ -348,6 +346,10 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             self.discard()
         elif not self.read_only and self.kind != "child" and not self.clean():
             self.commit()
+        elif self.kind == "private" and self._info().draft:  # without a difference: it would stay in the file
+            with self.transaction():
+                if self.clean():
+                    super().discard()
         if self.kind == "private":  # what goes on in other threads shall not write where nobody looks
             with suppress(_errors.NotFoundError):  # a branch without a commit
                 self._sessions.opener = partial(_open, "ended", self.repository.resolve(self.rev))

@@ -106,6 +106,19 @@ def test_variable_length(session, name, data):
                 array[0, 0] = wrong
 
 
+@pytest.mark.parametrize("data", [
+    np.array("äö", getattr(np.dtypes, "StringDType", lambda: object)()), np.array(b"a\0b\0", object),
+    np.array(b"ab", "S4"), np.array("xy", "U5"), np.array(7, "i2"), np.array((1, 2.5), [("a", "i4"), ("b", "f8")])],
+    ids=lambda d: str(d.dtype))
+def test_an_array_without_dimensions_keeps_its_type(session, data):
+    """Its element as a scalar has a type of its own, or none."""
+    array = session.create_array("a", data=data)
+    session["b"] = array
+    for made in array, session["b"], session.create_array("c", data=array):
+        assert np.asarray(made).dtype == data.dtype == made.dtype and np.asarray(made).shape == ()
+        assert np.asarray(made).item() == data.item() and made.data_type == array.data_type
+
+
 def test_strings_are_numpys(session):
     session["s"] = ["one", "three"]
     assert session["s"].dtype == np.dtypes.StringDType()

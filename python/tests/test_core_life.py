@@ -112,6 +112,28 @@ def test_changes_without_a_difference_hide_what_is_new(grid, branch):
     assert grid.view(branch)["x"][1, 0] == 5 and shared.status().clean and not shared.status().moved
 
 
+def test_a_block_that_changes_nothing_leaves_nothing(grid):
+    """A process that goes on for long would have more and more drafts, and each makes all calls a little slower."""
+    tip = grid.resolve("main")
+    with grid.session("main", message="the same") as s:
+        s["x"][...] = s["x"][...]
+        assert s.clean() and len(grid.drafts()) == 1
+    assert grid.drafts() == []
+    with grid.session("main", message="by a child") as s:
+        one, two = s.fork(), s.fork()
+        one["x"][0] = 1
+        s.join(one, two)
+    assert grid.drafts() == [] and grid.view("main")["x"][0, 0] == 1 and grid.commit("main~1").id == tip
+    with pytest.raises(LookupError), grid.session("main") as s:
+        s.join(s.fork())
+        raise LookupError
+    assert grid.drafts() == []
+    with grid.session("main") as s:
+        kept = s.fork()  # its parent stays with it
+        kept["x"][0] = 2
+    assert [d.parent for d in grid.drafts()] == [0, grid.drafts()[0].id]
+
+
 def test_a_process_drops_what_a_conflict_has_kept(grid):
     def in_conflict():
         with grid.session("main", message="second") as late:
@@ -136,6 +158,8 @@ def test_messages_name_arguments(grid):
     other = breccia.open(grid.path, wait=0)
     with grid.session("side") as s, s.transaction(), pytest.raises(breccia.BusyError, match="wait longer with wait="):
         other.tag("v1")
+    with pytest.raises(breccia.NotFoundError, match="'a--wait'"):  # a name of the user's
+        grid.view("a--wait")
 
 
 def test_what_is_in_the_way_of_a_new_file_is_named(tmp_path):

@@ -176,7 +176,7 @@ def test_a_killed_worker_loses_nothing(repo, s):
 
 
 def test_status_of_a_private_session(repo, s):
-    assert s.status() == (s.rev, True, (), None) and s.diff() == []
+    assert s.status() == (s.rev, True, (), None, False) and s.diff() == []
     fill(s, 0, 3, 1)
     s["y"] = [1]
     status = s.status()

@@ -223,7 +223,8 @@ int brc_session_fork(brc_session **child, brc_session *s, brc_error *err)
     int64_t id, ignored;
     *child = NULL;
     BRC_TRY(check_can_fork(s, err));
-    BRC_TRY(brc_session_draft(&ignored, s, err)); /* its children know it by its number */
+    if (!s->is_named) /* children know it by its number; a named one goes after the last of them */
+        BRC_TRY(brc_session_draft(&ignored, s, err));
     BRC_TRY(fork_in_tries(s, &id, err));
     int rc = open_child(child, s, id, err);
     if (rc < 0) /* nobody knows of it */

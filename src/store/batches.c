@@ -44,12 +44,29 @@ int brc_store_bulk_admit(brc_store *store, int admits)
     return before;
 }
 
+void brc_store_bulk_goes_into(brc_store *store, int64_t draft)
+{
+    store->bulk.draft = draft;
+}
+
 uint64_t brc_store_bulk_batches(const brc_store *store)
 {
     return store->bulk.batches;
 }
 
 /* ---- transactions -------------------------------- */
+
+/* Between two batches its process may drop the draft: rows that came after would be nobody's. */
+static int check_goes_on(brc_store *store, brc_error *err)
+{
+    int rc = store->bulk.draft != 0 ? brc_draft_check_there(store, store->bulk.draft, err) : BRC_OK;
+    if (rc < 0) {
+        store->bulk.failed = 1;
+        store->bulk.is_open = 0;
+        brc_store_rollback(store);
+    }
+    return rc;
+}
 
 static int bulk_open(brc_store *store, brc_error *err)
 {
@@ -68,7 +85,7 @@ static int bulk_open(brc_store *store, brc_error *err)
     store->bulk.opened_at = store->bulk.looked_at = brc_monotonic_ns();
     store->bulk.journalled = brc_vfs_journalled(store->vfs);
     store->bulk.rows_before = sqlite3_total_changes(store->db);
-    return BRC_OK;
+    return check_goes_on(store, err);
 }
 
 static int bulk_enter(brc_store *store, brc_error *err)

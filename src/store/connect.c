@@ -1,6 +1,8 @@
 /*
  * The connection, with the precautions that a stranger's file needs.
  */
+#include <stdlib.h>
+
 #include "db.h"
 #include "row_sum.h"
 
@@ -67,7 +69,9 @@ void brc_db_disconnect(brc_store *store)
     brc_reader_close(store);
     for (size_t i = 0; i < store->nstatements; i++)
         sqlite3_finalize(store->statements[i].stmt);
-    store->nstatements = 0;
+    free(store->statements);
+    store->statements = NULL;
+    store->nstatements = store->statements_cap = 0;
     sqlite3_close(store->db);
     store->db = NULL;
 }

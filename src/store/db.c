@@ -4,6 +4,7 @@
  */
 #include "db.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,18 @@ static int numbers_used_up(brc_store *store)
     return rc == SQLITE_ROW;
 }
 
+/* Too many open files have another remedy than a disk that fails. */
+static void fail_other(const brc_store *store, int sqlite_rc, const char *what, brc_error *err)
+{
+    const int code = db_code(sqlite_rc & 0xff), is_open = (sqlite_rc & 0xff) == SQLITE_CANTOPEN;
+    const int system = is_open && store->db != NULL ? sqlite3_system_errno(store->db) : 0;
+    if (system == EMFILE || system == ENFILE)
+        (void)brc_fail_os(err, system, "cannot open", store->path);
+    else
+        brc_fail(err, code, "%s: cannot %s: %s", store->path, what,
+                 store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(sqlite_rc));
+}
+
 int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *err)
 {
     int code = sqlite_rc == BRC_VFS_REFUSED ? brc_vfs_refusal(store->vfs, err) : BRC_OK;
@@ -123,8 +136,7 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
         brc_fail(err, code,
                  "%s: one stored value is larger than SQLite's limit; use smaller chunks", path);
     else
-        brc_fail(err, code, "%s: cannot %s: %s", path, what,
-                 store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(sqlite_rc));
+        fail_other(store, sqlite_rc, what, err);
     brc_error_source(err, "sqlite", extended);
     return code;
 }
@@ -168,8 +180,8 @@ int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *e
             return brc_bulk_resume(store, *out, err);
         }
     }
-    if (store->nstatements == BRC_MAX_STATEMENTS)
-        return brc_fail(err, BRC_EINTERNAL, "the statement cache is full");
+    BRC_TRY(brc_grow_array((void **)&store->statements, &store->statements_cap,
+                           store->nstatements + 1, sizeof(*store->statements), err));
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL);
     if (rc != SQLITE_OK)
@@ -228,7 +240,7 @@ int brc_exec(brc_store *store, const char *sql, brc_error *err)
 {
     BRC_TRY(brc_store_check_process(store, err));
     int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
-    return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, "set it up", err);
+    return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, "read or write it", err);
 }
 
 /* ---- the transaction of a read ------------------------------------------------- */

@@ -20,7 +20,6 @@
 #define BRC_LAST_OF_FORMAT_1 "b088c62" /* reads and writes it */
 #define BRC_PAGE_SIZE 16384
 #define BRC_OBJECT_MAX ((uint64_t)64 << 20) /* the largest document, node or commit */
-#define BRC_MAX_STATEMENTS 160
 #define BRC_META_JOURNAL "journal"
 
 #define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: 'breccia init' makes one"
@@ -66,6 +65,7 @@ typedef struct brc_bulk {
     int admits;       /* what comes is a part of it                                    */
     int is_open;      /* a transaction of it                                           */
     int failed;       /* nothing of it will be kept                                    */
+    int64_t draft;    /* that it goes into; 0: none yet                                */
     uint64_t batches; /* transactions that were committed                              */
     int reach;        /* how much longer than the shortest this one may be             */
     int64_t rows_before; /* sqlite3_total_changes() when it was begun                  */
@@ -99,8 +99,8 @@ struct brc_store {
     uint8_t secret[BRC_SECRET_LEN];
     char *head;
 
-    brc_stmt_slot statements[BRC_MAX_STATEMENTS];
-    size_t nstatements;
+    brc_stmt_slot *statements; /* as many as were used */
+    size_t nstatements, statements_cap;
     sqlite3_blob *reader; /* kept open from one fetch to the next */
 
     brc_store_backend inline_backend;

@@ -90,6 +90,17 @@ int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *
     return draft_read_one(store, st, out, err);
 }
 
+int brc_draft_check_there(brc_store *store, int64_t id, brc_error *err)
+{
+    brc_draft_head head;
+    BRC_TRY(brc_draft_get(store, id, &head, err));
+    return head.id != 0 ? BRC_OK
+                        : brc_fail(err, BRC_ESTALE,
+                                   "what this bulk write has written (draft %lld) was adopted or "
+                                   "dropped by somebody else: write it again",
+                                   (long long)id);
+}
+
 int brc_draft_of_owner(brc_store *store, const char *owner, brc_draft_head *out, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -271,6 +271,7 @@ void brc_store_close(brc_store *store)
     brc_cache_dispose(&store->cache);
     brc_scratch_free(store->document_scratch);
     brc_buf_dispose(&store->row.bytes);
+    free(store->statements); /* of a child */
     free(store->left.rows);
     free(store->head);
     free(store->path);

@@ -63,6 +63,8 @@ void brc_store_hold_read(brc_store *store, int is_held);
 /* Bulk writes (batches.c). Between begin and finish or cancel, brc_store_begin() and _end() are a change
  * of many transactions; only while it `admits`, the result is what it was before. */
 BRC_MUST_USE int brc_store_bulk_begin(brc_store *store, brc_error *err);
+/* Which draft its rows belong to: where that is gone, the next batch is BRC_ESTALE. */
+void brc_store_bulk_goes_into(brc_store *store, int64_t draft);
 int brc_store_bulk_admit(brc_store *store, int admits);
 /* As brc_store_begin() in one that has begun, without the lock: that is taken with the first row that is written. */
 void brc_store_bulk_enter(brc_store *store);
@@ -393,6 +395,8 @@ typedef int (*brc_conflict_fn)(void *ctx, const brc_conflict_row *row, brc_error
 BRC_MUST_USE int brc_conflict_each(brc_store *store, int64_t draft, brc_conflict_fn each, void *ctx, brc_error *err);
 /* That of a number; out->id is 0 where there is none, or it was dropped. */
 BRC_MUST_USE int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err);
+/* BRC_ESTALE: it is gone, and what a bulk write has written with it. */
+BRC_MUST_USE int brc_draft_check_there(brc_store *store, int64_t id, brc_error *err);
 /* The private one of an owner: likewise. */
 BRC_MUST_USE int brc_draft_of_owner(brc_store *store, const char *owner, brc_draft_head *out, brc_error *err);
 /* Whether this is still where the branch is: its tip (has 0: it has no commit). */

@@ -33,22 +33,13 @@ int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err)
 
 /* ---- what is written -------------------------------- */
 
-/* Nobody drops a draft of a process that lives; but who has got the file from elsewhere might. */
-static int check_there(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
-{
-    brc_draft_head head;
-    BRC_TRY(brc_draft_get(s->repo->store, bulk->draft, &head, err));
-    return head.id != 0 ? BRC_OK
-                        : brc_fail(err, BRC_ESTALE,
-                                   "what this bulk write has written (draft %lld) was adopted or "
-                                   "dropped by somebody else: write it again",
-                                   (long long)bulk->draft);
-}
-
 static int start_bulk_draft(brc_session *s, brc_error *err)
 {
-    return s->bulk->draft != 0 ? check_there(s, s->bulk, err)
-                               : brc_session_begin_beside(s, &s->bulk->fork, &s->bulk->draft, err);
+    if (s->bulk->draft != 0)
+        return BRC_OK;
+    BRC_TRY(brc_session_begin_beside(s, &s->bulk->fork, &s->bulk->draft, err));
+    brc_store_bulk_goes_into(s->repo->store, s->bulk->draft);
+    return BRC_OK;
 }
 
 static int know(struct brc_bulk_write *bulk, const char *path, const brc_entry *entry,
@@ -332,7 +323,7 @@ static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_
     if (rc == BRC_OK)
         brc_session_end_read(s);
     if (rc == BRC_OK)
-        rc = check_there(s, bulk, err);
+        rc = brc_draft_check_there(store, bulk->draft, err);
     if (rc == BRC_OK && bulk->made == NULL && brc_draft_unchanged(&s->draft, &bulk->fork))
         rc = brc_session_take_written(s, bulk->draft, &taken, err);
     if (rc == BRC_OK && !taken)

@@ -173,12 +173,44 @@ static int merge_by_element(brc_member_merge *m, brc_node_docs *docs, brc_merged
     return whole ? brc_merge_elements(m, docs, out, 0, &lost, apart, err) : BRC_OK;
 }
 
+/* Also of a base whose bases differ in lengths; 0 with `*known` 0: nobody can tell. */
+static size_t rank_of(const brc_json *doc, int *known)
+{
+    const brc_json *list = brc_json_member(doc, "shape");
+    if (brc_json_kind(list) != BRC_JSON_ARRAY)
+        list = brc_json_member(brc_json_member(brc_json_member(doc, "chunk_grid"), "configuration"),
+                               "chunk_shape");
+    *known = brc_json_kind(list) == BRC_JSON_ARRAY;
+    return *known ? brc_json_count(list) : 0;
+}
+
+/* Chunks of different ranks are no map together: one key may be the beginning of another. */
+static int have_one_rank(const brc_node_docs *docs)
+{
+    int known, is = 1;
+    const size_t rank = rank_of(docs->doc[BRC_FORM_OURS], &is);
+    for (int side = BRC_FORM_BASE; side <= BRC_FORM_THEIRS && is; side++)
+        is = docs->doc[side] == NULL || (rank_of(docs->doc[side], &known) == rank && known);
+    return is;
+}
+
+/* Of bases. Those of different ranks agree on nothing. */
+static int merge_bases(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+                       brc_error *err)
+{
+    if (have_one_rank(docs))
+        return brc_merge_ids(m, out, err);
+    brc_json_free(docs->doc[BRC_FORM_MERGED]);
+    docs->doc[BRC_FORM_MERGED] = NULL;
+    return brc_json_new_unknown(&docs->doc[BRC_FORM_MERGED], err);
+}
+
 static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
                            brc_error *err)
 {
     const brc_merge_place *p = m->place;
     const brc_oid *base = &p->base.map, *ours = &p->ours.map, *theirs = &p->theirs.map;
-    const int has_base = p->base.kind != 0;
+    const int has_base = p->base.kind != 0 && !brc_json_is_unknown(docs->doc[BRC_FORM_BASE]);
     int apart = 0;
     const brc_json *const *doc = (const brc_json *const *)docs->doc;
     const brc_json *merged = doc[BRC_FORM_MERGED];
@@ -194,7 +226,7 @@ static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_
         return BRC_OK;
     }
     if (m->how->is_virtual)
-        return brc_merge_ids(m, out, err);
+        return merge_bases(m, docs, out, err);
     BRC_TRY(merge_by_element(m, docs, out, &apart, err));
     return apart ? array_apart(m, docs, out, err) : BRC_OK;
 }

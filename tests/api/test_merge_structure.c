@@ -343,6 +343,92 @@ START_TEST(triples)
 }
 END_TEST
 
+/* /a of another rank, all of one value. */
+static void commit_a(const char *branch, int ndim, int32_t value)
+{
+    static const uint64_t shape[] = {4, 4, 4}, chunk[] = {2, 2, 2};
+    brc_sel all = BRC_SEL_INIT;
+    be_on(branch, branch);
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    brc_array *a = scenario_array(&t, "/a", "int32", ndim, shape, chunk, NULL, NULL);
+    all.ndim = ndim;
+    for (int i = 0; i < ndim; i++) {
+        all.count[i] = shape[i];
+        all.step[i] = 1;
+    }
+    OK(&t, brc_array_fill(a, &all, &value, &t.err));
+    brc_array_free(a);
+    scenario_commit(&t, "of another rank");
+}
+
+static void merge_for(const char *into, const char *rev, uint32_t side)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    be_on(into, into);
+    opts.flags = side;
+    OK(&t, brc_merge(&r, NULL, t.repo, rev, &opts, &t.err));
+    ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+}
+
+static void commit_number(const char *branch, const char *path, int32_t value)
+{
+    be_on(branch, branch);
+    scenario_set_number(&t, path, 0, value);
+    scenario_commit(&t, "a number");
+}
+
+/* Two branches that were merged crosswise have several bases. Where an array has another rank in
+ * each, the key of one's chunk may be the beginning of another's: they are no map together. */
+START_TEST(bases_with_arrays_of_different_ranks)
+{
+    const int first = _i / 16, ours = _i / 4 % 4, theirs = _i % 4;
+    brc_array *a;
+    commit_a("main", first, 1);
+    OK(&t, brc_branch_delete(t.repo, "ours", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_branch_delete(t.repo, "theirs", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_branch_create(t.repo, "ours", NULL, &t.err));
+    OK(&t, brc_branch_create(t.repo, "theirs", NULL, &t.err));
+    commit_a("ours", ours, 2);
+    commit_a("theirs", theirs, 3);
+    OK(&t, brc_tag_create(t.repo, "one", "ours", NULL, &t.err));
+    merge_for("ours", "theirs", BRC_MERGE_OURS);
+    merge_for("theirs", "one", BRC_MERGE_THEIRS);
+    commit_number("ours", "/g/b", 20);
+    commit_number("theirs", "/h/c", 30);
+    merge_for("ours", "theirs", 0);
+    be_on("ours", "ours");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 20);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/h/c", 0), 30);
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    ck_assert_int_eq(brc_array_describe(a)->ndim, ours);
+    brc_array_free(a);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* What the bases do not agree on is nobody's: who changed it since is not known. */
+START_TEST(an_array_of_which_bases_have_other_ranks_is_no_ones)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    commit_a("ours", 1, 2);
+    commit_a("theirs", 2, 3);
+    OK(&t, brc_tag_create(t.repo, "one", "ours", NULL, &t.err));
+    merge_for("ours", "theirs", BRC_MERGE_OURS);
+    merge_for("theirs", "one", BRC_MERGE_THEIRS);
+    commit_number(_i ? "ours" : "theirs", "/a", 9);
+    commit_number("ours", "/g/b", 20);
+    commit_number("theirs", "/h/c", 30);
+    be_on("ours", "ours");
+    OK(&t, brc_merge(&r, NULL, t.repo, "theirs", &opts, &t.err));
+    ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
+    merge_for("ours", "theirs", _i ? BRC_MERGE_OURS : BRC_MERGE_THEIRS);
+    be_on("ours", "ours");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 9);
+}
+END_TEST
+
 Suite *merge_structure_suite(void)
 {
     Suite *s = suite_create("merge_structure");
@@ -353,6 +439,8 @@ Suite *merge_structure_suite(void)
     tcase_add_loop_test(c, triples, 0, CHANGES);
     tcase_add_loop_test(c, two_and_two, 0, CHANGES);
     tcase_add_test(c, two_conflicts_of_one_place_are_one);
+    tcase_add_loop_test(c, bases_with_arrays_of_different_ranks, 0, 64);
+    tcase_add_loop_test(c, an_array_of_which_bases_have_other_ranks_is_no_ones, 0, 2);
     suite_add_tcase(s, c);
     return s;
 }

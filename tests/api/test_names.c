@@ -148,12 +148,15 @@ START_TEST(a_parent_stays_for_its_children)
     tokens[0] = name;
     FAILS(&t, BRC_EMISUSE, brc_session_join(NULL, s, tokens, 1, 0, &t.err));
     OK(&t, brc_session_discard(s, &t.err));
-    brc_session_free(s); /* which was handed out by having children */
-    ck_assert_str_eq(kit_drafts(&t, t.repo), "0/0 alive ours; ");
     a = attach(name);
-    need(a, 0, 0);
-    brc_session_free(a); /* without children it goes */
+    brc_session_free(s); /* without children it goes, and another of its name begins anew */
     ck_assert_str_eq(kit_drafts(&t, t.repo), "");
+    need(a, 0, 0);
+    child = kit_fork(&t, a);
+    ck_assert_str_eq(kit_drafts(&t, t.repo), "0/0 alive ours; 0/1 alive ours; ");
+    brc_session_free(child);
+    brc_session_free(a);
+    ck_assert_str_eq(kit_drafts(&t, t.repo), "0/0 alive ours; 0/1 alive ours; ");
     free(token);
     free(name);
 }

@@ -174,6 +174,28 @@ START_TEST(f17_a_plan_that_scans_is_seen)
 }
 END_TEST
 
+/* ---- those that a handle keeps ---------------------------------------------------- */
+
+/* One that does everything meets more than half of the statements there are. */
+START_TEST(a_handle_keeps_as_many_as_it_meets)
+{
+    enum { MANY = 1000 };
+    static char sql[MANY][16];
+    sqlite3_stmt *first, *st;
+    int64_t number;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < MANY; i++) {
+            snprintf(sql[i], sizeof(sql[i]), "SELECT %d", i);
+            OK_KIT(brc_stmt(kit.store, sql[i], &st, &kit.err));
+            OK_KIT(brc_ask_number(kit.store, st, &number, &kit.err));
+            ck_assert_int_eq(number, i);
+        }
+    OK_KIT(brc_stmt(kit.store, sql[0], &first, &kit.err));
+    OK_KIT(brc_stmt(kit.store, sql[0], &st, &kit.err));
+    ck_assert_ptr_eq(first, st);
+}
+END_TEST
+
 /* ---- rows by path ---------------------------------------------------------------- */
 
 enum { ROWS = 60 };
@@ -266,6 +288,7 @@ Suite *statements_suite(void)
     tcase_add_checked_fixture(t, statements_setup, statements_teardown);
     tcase_add_test(t, f17_no_statement_of_the_store_scans_a_table);
     tcase_add_test(t, f17_a_plan_that_scans_is_seen);
+    tcase_add_test(t, a_handle_keeps_as_many_as_it_meets);
     tcase_add_loop_test(t, f17_rows_under_a_path_are_those_that_are, 0, 20);
     suite_add_tcase(suite, t);
     return suite;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +141,20 @@ START_TEST(nothing_there_is_not_found)
 {
     refused(BRC_ENOTFOUND, "does not exist: 'breccia init' makes a repository");
     ck_assert_int_eq(brc_file_kind(kit.file), 0); /* and none was made */
+}
+END_TEST
+
+START_TEST(too_many_open_files_are_named)
+{
+    struct rlimit was, none;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = was;
+    none.rlim_cur = 3;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const int rc = store_kit_try(&kit, 0, 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+    ck_assert_int_eq(rc, BRC_EIO);
+    ck_assert_ptr_nonnull(strstr(kit.err.message, "Too many open files"));
 }
 END_TEST
 
@@ -601,6 +616,7 @@ Suite *store_open_suite(void)
     suite_add_tcase(s, strange);
     tcase_add_checked_fixture(made, made_setup, open_teardown);
     tcase_add_test(made, what_sqlite_s_own_upkeep_does_is_no_change);
+    tcase_add_test(made, too_many_open_files_are_named);
     tcase_add_test(made, a_file_may_have_reserved_tables);
     tcase_add_loop_test(made, what_was_planted_is_refused, 0, 19);
     tcase_add_test(made, a_newer_format_and_unknown_features_are_refused);

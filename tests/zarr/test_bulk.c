@@ -347,6 +347,34 @@ START_TEST(a_chunk_changed_in_part_by_both_is_a_conflict)
 }
 END_TEST
 
+/* Once something of it is in the file. */
+static void drop_it(uint64_t mib)
+{
+    brc_iter *it;
+    const brc_draft *draft;
+    int64_t id = 0;
+    (void)mib;
+    OK(&t, brc_drafts(&it, other, &t.err));
+    while (brc_drafts_next(it, &draft, &t.err) > 0)
+        id = draft->nodes > 0 ? draft->id : id;
+    brc_iter_free(it);
+    if (id != 0)
+        OK(&t, brc_draft_drop(other, id, &t.err));
+}
+
+/* By its own process: rows that came after would be nobody's. */
+START_TEST(one_that_is_dropped_meanwhile_ends)
+{
+    giver g = {.each = drop_it};
+    FAILS(&t, BRC_ESTALE, load(&g));
+    ck_assert_uint_lt(g.at, g.end); /* at once, and not at its end */
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_chunk"), 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE state<3"), 0);
+    g = (giver){0};
+    OK(&t, load(&g));
+}
+END_TEST
+
 static int count_private(breccia *repo)
 {
     brc_iter *it;
@@ -398,5 +426,6 @@ Suite *bulk_suite(void)
     tcase_add_test(c, a_pair_of_calls_is_one_change);
     tcase_add_test(c, a_chunk_changed_in_part_by_both_is_a_conflict);
     tcase_add_test(c, one_that_cannot_be_dropped_goes_with_the_next_change);
+    tcase_add_test(c, one_that_is_dropped_meanwhile_ends);
     return s;
 }
