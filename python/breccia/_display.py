@@ -80,9 +80,8 @@ def png(pixels: np.ndarray[Any, Any]) -> bytes:
     raw = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # before each line the filter: none
     parts = [(b"IHDR", struct.pack(">IIBBBBB", *pixels.shape[::-1], 8, 0, 0, 0, 0)),
              (b"IDAT", zlib.compress(raw)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + kind + data + struct.pack(
+        ">I", zlib.crc32(kind + data)) for kind, data in parts)
 
 
 def picture(array: Array) -> str:
@@ -111,9 +110,8 @@ def picture(array: Array) -> str:
 
 def html_of(thing: Any) -> str:
     """An array, a group or a repository in a notebook."""
-    inner = (repository_tables(thing) if hasattr(thing, "branches")
-             else f"<pre>{html.escape(tree(thing))}</pre>" if hasattr(thing, "create_array")
-             else _table(array_rows(thing)) + picture(thing))
+    inner = repository_tables(thing) if hasattr(thing, "branches") else f"<pre>{html.escape(tree(thing))}</pre>" if (
+        hasattr(thing, "create_array")) else _table(array_rows(thing)) + picture(thing)
     return f"<div><b>breccia.{type(thing).__name__}</b>{inner}</div>"
 
 
@@ -122,8 +120,8 @@ def repository_tables(repository: Repository) -> str:
     info, branches = repository.info(), repository.branches()
     rows = [("file", repository.path), ("branches", ", ".join(branches)),
             ("tags", ", ".join(repository.tags()) or "none"), ("commits", str(info.commits)),
-            ("chunks", str(info.chunks)),
-            ("bytes", f"{bytes_of(info.file_bytes)} in the file, {bytes_of(info.logical_bytes)} decoded")]
+            ("chunks", str(info.chunks)), ("bytes", f"{bytes_of(info.file_bytes)} in the file, "
+                                                    f"{bytes_of(info.logical_bytes)} decoded")]
     log = [(c.id[:8], f"{c.time:%Y-%m-%d %H:%M} {c.author}: {c.message.partition(chr(10))[0]}")
            for c in (repository.log(limit=10) if branches.get(repository.head) else [])]
     return _table(rows) + _table(log)

@@ -158,8 +158,7 @@ def plain(key: Any, shape: tuple[int, ...]) -> Selection:
     if flat and len(fancy) < 2:
         return by_axis(key, shape)
     if len(items) == 1 or len(items) == len(shape) and all(
-            np.asarray(item).dtype != bool if is_fancy(item) else hasattr(item, "__index__")
-            for item in items):
+            np.asarray(item).dtype != bool if is_fancy(item) else hasattr(item, "__index__") for item in items):
         return points(key, shape)
     if flat and len(fancy) == len(shape):
         return by_axis(key, shape)

@@ -126,6 +126,19 @@ class Handle:
         self.call_out(function, out, *args)
         return out[0]
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is changed in the block, or nothing if it fails."""
+        self.call(lib.brc_begin, self.repo)
+        done = False
+        try:
+            yield
+            done = True
+        finally:
+            self.call(lib.brc_end, self.repo, lib.BRC_END_KEEP if done else 0)
+            if not done:
+                self.forget()
+
     def take_buf(self, function: Callable[..., int], *args: Any) -> bytes:
         """The bytes that function(out, *args, err) appends to a buffer."""
         out = sized("brc_buf")

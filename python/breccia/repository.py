@@ -171,8 +171,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
             made.discard()
             raise
 
-    def export(self, dest: str | os.PathLike[str], path: str = "/", *, rev: str | None = None,
-               **options: Any) -> None:
+    def export(self, dest: str | os.PathLike[str], path: str = "/", *, rev: str | None = None, **options: Any) -> None:
         """Writes a node of a version as a file or folder: Session.export()."""
         self.view(rev).export(dest, path, **options)
 

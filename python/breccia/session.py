@@ -102,8 +102,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def groups(self) -> dict[str, Group]:
         return {p.rpartition("/")[2]: Group(self.session, p) for p, kind in self._nodes() if kind == "group"}
 
-    def create_group(self, path: str, *, attributes: dict[str, Any] | None = None,
-                     overwrite: bool = False) -> Group:
+    def create_group(self, path: str, *, attributes: dict[str, Any] | None = None, overwrite: bool = False) -> Group:
         """Makes a group, and the groups above it that are missing. ExistsError if something is there."""
         with self.session.transaction() if overwrite else nullcontext():
             if overwrite and path in self:
@@ -115,8 +114,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def create_array(self, path: str, *, shape: int | Sequence[int] | None = None, dtype: Any = None,
                      chunks: Any = "auto", shards: Sequence[int] | None = None, fill_value: Any = None,
-                     compressors: Any = "auto", codecs: Any = None,
-                     dimension_names: Sequence[str | None] | None = None,
+                     compressors: Any = "auto", codecs: Any = None, dimension_names: Sequence[str | None] | None = None,
                      attributes: dict[str, Any] | None = None, chunk_key_encoding: str | None = None,
                      data: Any = None, backend: Any = None, overwrite: bool = False) -> Array:
         """Makes an array, and the groups above it that are missing.
@@ -147,10 +145,9 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             compressors = [{"name": c} if isinstance(c, str) else c for c in given]
         fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
         spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill,
-                       chunk=_chunks(chunks, extents), shard=shards, codecs_json=codecs,
-                       compressors_json=compressors, dimension_names=dimension_names,
-                       attrs_json=attributes or None, chunk_key_encoding=chunk_key_encoding,
-                       backend_json=backend)
+                       chunk=_chunks(chunks, extents), shard=shards, codecs_json=codecs, compressors_json=compressors,
+                       dimension_names=dimension_names, attrs_json=attributes or None,
+                       chunk_key_encoding=chunk_key_encoding, backend_json=backend)
         with self.session.transaction() if overwrite or data is not None else nullcontext():
             if overwrite and path in self:
                 del self[path]
@@ -294,15 +291,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     def transaction(self) -> Iterator[None]:
         """What this thread changes in the block is one transaction: all of it, or nothing if the block fails.
         Other writers wait meanwhile. What zarr does is done by another thread: MisuseError."""
-        with self._sessions.pin() as native:
-            native.call(lib.brc_begin, native.repo)
-            done = False
-            try:
-                yield
-                done = True
-            finally:
-                native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0)
-                self._sessions.era += not done
+        with self._sessions.pin() as native, native.transaction():
+            yield
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:

@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
 from typing import Any, TypeVar
@@ -270,13 +271,11 @@ class Store(ZarrStore):
             for change in [] if half else due:
                 change[2].set_exception(error)
 
-    async def get(self, key: str, prototype: BufferPrototype | None = None,
-                  byte_range: Any = None) -> Buffer | None:
+    async def get(self, key: str, prototype: BufferPrototype | None = None, byte_range: Any = None) -> Buffer | None:
         how = self._peek if key.endswith(DOCUMENTS) else self._run
         return (await how(get, [(key, prototype, byte_range)]))[0]
 
-    def get_sync(self, key: str, *, prototype: BufferPrototype | None = None,
-                 byte_range: Any = None) -> Buffer | None:
+    def get_sync(self, key: str, *, prototype: BufferPrototype | None = None, byte_range: Any = None) -> Buffer | None:
         return self._use(get, [(key, prototype, byte_range)])[0]
 
     async def get_partial_values(self, prototype: BufferPrototype,
@@ -371,21 +370,25 @@ class CodecPipeline(BatchedCodecPipeline):
     """Reads and writes a selection of an array in a `Store` as one batch of the library.
 
     `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library
-    does not know (format 2, strings of any length, codecs of others), `array.write_empty_chunks`, and every
-    other store are left to zarr's own pipeline.
+    does not know (format 2, codecs of others), whole chunks of strings of any length, `array.write_empty_chunks`
+    and every other store are left to zarr's own pipeline. That reads, changes and writes a chunk of which a part
+    is written: two who do so at once lose elements.
     """
 
     async def read(self, batch_info: Any, out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
         """Fills `out`. From zarr 3.2 on, says of each chunk whether it was there."""
-        batch, done = list(batch_info), False
+        batch = list(batch_info)
         if self._is_ours(batch):
-            done, statuses = await _pipeline.read(batch, out, drop_axes)
-        return statuses if done else await super().read(batch, out, drop_axes)
+            with suppress(*_pipeline.ELSEWHERE):
+                return await _pipeline.read(batch, out, drop_axes)
+        return await super().read(batch, out, drop_axes)
 
     async def write(self, batch_info: Any, value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
         batch = list(batch_info)
-        if not self._is_ours(batch) or not await _pipeline.write(batch, value, drop_axes):
-            await super().write(batch, value, drop_axes)
+        if self._is_ours(batch):
+            with suppress(*_pipeline.ELSEWHERE):
+                return await _pipeline.write(batch, value, drop_axes)
+        await super().write(batch, value, drop_axes)
 
     def _is_ours(self, batch: Sequence[Any]) -> bool:
         """Whether it is of our Store and no wrapper, which wants to see every key."""
