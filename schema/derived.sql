@@ -19,15 +19,6 @@ CREATE TABLE node_total(          -- one row a map node: what hangs under it
   stored INTEGER NOT NULL         -- their stored bytes
 ) WITHOUT ROWID;
 
-CREATE TABLE encoded(             -- what a chunk has in an encoding in which it is not stored
-  id       BLOB NOT NULL,         -- object.id
-  encoding INTEGER NOT NULL,      -- encoding.id
-  length   INTEGER NOT NULL,      -- bytes
-  digest   INTEGER NOT NULL,      -- what object.checksum would be if they were stored
-  checksum INTEGER NOT NULL,
-  PRIMARY KEY(id, encoding)
-) WITHOUT ROWID;
-
 CREATE VIEW log AS
   SELECT lower(hex(id)) AS id,
          strftime('%Y-%m-%dT%H:%M:%SZ', time_us / 1000000, 'unixepoch') AS time,

@@ -56,12 +56,6 @@ CREATE TABLE encoding(            -- how stored bytes are to be decoded
                                   -- full form: the digest of equal specifications is equal
 );
 
-CREATE TABLE backend(             -- where stored bytes lie that are not in this file
-  id       INTEGER PRIMARY KEY,   -- 1, 2, ...
-  spec     TEXT NOT NULL UNIQUE,  -- {"name":...,"configuration":{...}}, in full form
-  checksum INTEGER NOT NULL
-);
-
 CREATE TABLE ref(                 -- branches and tags
   name     TEXT PRIMARY KEY,      -- 'heads/main', 'tags/v1'
   target   BLOB,                  -- object.id of a commit; NULL: a branch without one yet
@@ -133,21 +127,4 @@ CREATE TABLE draft_doc(           -- documents that only uncommitted changes hav
   encoding INTEGER NOT NULL,      -- encoding.id of `data`
   data     BLOB NOT NULL,
   PRIMARY KEY(id, node)
-) WITHOUT ROWID;
-
-CREATE TABLE draft_key(           -- bytes under a key of a Zarr store that are no node or chunk yet
-  draft    INTEGER NOT NULL,      -- draft.id
-  key      TEXT NOT NULL,         -- 'a/zarr.json', 'a/c/0'
-  id       BLOB,                  -- object.id of loose bytes; NULL: of a node's document, which
-                                  -- has no key: nobody wrote it, or it was deleted
-  checksum INTEGER NOT NULL,
-  PRIMARY KEY(draft, key)
-) WITHOUT ROWID;
-
-CREATE TABLE draft_move(          -- nodes that were moved since the base
-  draft    INTEGER NOT NULL,      -- draft.id
-  path     TEXT NOT NULL,         -- where the node is
-  source   TEXT NOT NULL,         -- where it is in the base
-  checksum INTEGER NOT NULL,
-  PRIMARY KEY(draft, path)
 ) WITHOUT ROWID;

@@ -9,6 +9,12 @@ CREATE TABLE delta(               -- one row an object that is stored as a diffe
 
 CREATE INDEX delta_base ON delta(base);
 
+CREATE TABLE backend(             -- where stored bytes lie that are not in this file
+  id       INTEGER PRIMARY KEY,   -- 1, 2, ...
+  spec     TEXT NOT NULL UNIQUE,  -- {"name":...,"configuration":{...}}, in full form
+  checksum INTEGER NOT NULL
+);
+
 CREATE TABLE place(               -- a pack, somebody else's file, an object in a bucket, ...
   seq      INTEGER PRIMARY KEY AUTOINCREMENT,
   backend  INTEGER NOT NULL,      -- backend.id
@@ -25,6 +31,23 @@ CREATE TABLE boundary(            -- a commit some of whose parents have expired
                                   -- object.id behind the other
   moves    TEXT NOT NULL,         -- since the first of them: lines as in a commit
   checksum INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE draft_key(           -- bytes under a key of a Zarr store that are no node or chunk yet
+  draft    INTEGER NOT NULL,      -- draft.id
+  key      TEXT NOT NULL,         -- 'a/zarr.json', 'a/c/0'
+  id       BLOB,                  -- object.id of loose bytes; NULL: of a node's document, which
+                                  -- has no key: nobody wrote it, or it was deleted
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(draft, key)
+) WITHOUT ROWID;
+
+CREATE TABLE draft_move(          -- nodes that were moved since the base
+  draft    INTEGER NOT NULL,      -- draft.id
+  path     TEXT NOT NULL,         -- where the node is
+  source   TEXT NOT NULL,         -- where it is in the base
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(draft, path)
 ) WITHOUT ROWID;
 
 CREATE TABLE conflict(            -- what a merge leaves to decide
@@ -64,7 +87,19 @@ CREATE TABLE gc_kept(             -- objects that were stored, or met again, sin
   PRIMARY KEY(run, id)
 ) WITHOUT ROWID;
 
--- Views that every file had which was made before December 2026.
+-- Derived, as what schema/derived.sql has.
+
+CREATE TABLE encoded(             -- what a chunk has in an encoding in which it is not stored
+  id       BLOB NOT NULL,         -- object.id
+  encoding INTEGER NOT NULL,      -- encoding.id
+  length   INTEGER NOT NULL,      -- bytes
+  digest   INTEGER NOT NULL,      -- what object.checksum would be if they were stored
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(id, encoding)
+) WITHOUT ROWID;
+
+-- Views that every file had which was made before December 2026. Such a file has backend,
+-- draft_key, draft_move and encoded, too.
 
 CREATE VIEW storage AS
   SELECT CASE kind WHEN 1 THEN 'chunk' WHEN 2 THEN 'document' WHEN 3 THEN 'node' WHEN 4 THEN 'commit'

@@ -7,7 +7,7 @@
         s["images"] = np.zeros((1000, 28, 28), "u1")
     repo.view("main")["images"][10:20]
 """
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import _errors
 from ._errors import *
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_RECORDS = ["Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Elements", "Info",
-            "MergeResult", "Operation", "PickResult", "Ref"]
-__all__ = [*_errors.__all__, *_RECORDS, "Array", "Group", "Repository", "Session", "open"]
+# In full, as type checkers ask for it.
+__all__ = [*_errors.__all__, "Array", "Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Ref",
+           "Elements", "Group", "Info", "MergeResult", "Operation", "PickResult", "Repository", "Session", "open"]
 
+if not TYPE_CHECKING:
+    def __getattr__(name):
+        """Records, which are imported when somebody asks for one."""
+        if name not in __all__:
+            raise AttributeError(f"module 'breccia' has no attribute {name!r}")
+        from . import _records
+        return getattr(_records, name)
 
-def __getattr__(name: str) -> Any:
-    """Records, which are imported when somebody asks for one."""
-    if name not in _RECORDS:
-        raise AttributeError(f"module 'breccia' has no attribute {name!r}")
-    from . import _records
-    return getattr(_records, name)
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._calls import printable
+
 if TYPE_CHECKING:
     from .array import Array
     from .repository import Repository
@@ -25,11 +27,6 @@ def bytes_of(n: float) -> str:
     """1536 -> "1.5 KiB"."""
     power = min(4, max(0, int(n).bit_length() - 1) // 10)
     return f"{n / 1024**power:.{power and 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
-
-
-def printable(text: str) -> str:
-    """A name for a terminal: what could steer it is shown as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def tree(group: Group) -> str:
@@ -53,9 +50,8 @@ def array_rows(array: Array) -> list[tuple[str, str]]:
     """What there is to say of an array."""
     stored, chunks = array.nbytes_stored, math.prod(array.cdata_shape)
     rows = [("path", array.path), ("version", array.session.rev), ("data type", array.data_type),
-            ("shape", str(array.shape)), ("chunks", str(array.chunks)),
-            ("shards", str(array.shards or "none")), ("codecs", ", ".join(c["name"] for c in array.codecs)),
-            ("backend", array.backend["name"]),
+            ("shape", str(array.shape)), ("chunks", str(array.chunks)), ("shards", str(array.shards or "none")),
+            ("codecs", ", ".join(c["name"] for c in array.codecs)), ("backend", array.backend["name"]),
             ("chunks stored", f"{array.nchunks_initialized} of {chunks}"), ("bytes stored", bytes_of(stored))]
     if array._form.item:
         size = array.size * array._form.item
@@ -118,10 +114,9 @@ def html_of(thing: Any) -> str:
 def repository_tables(repository: Repository) -> str:
     """Branches, tags, sizes, and the last commits of the current branch."""
     info, branches = repository.info(), repository.branches()
-    rows = [("file", repository.path), ("branches", ", ".join(branches)),
-            ("tags", ", ".join(repository.tags()) or "none"), ("commits", str(info.commits)),
-            ("chunks", str(info.chunks)), ("bytes", f"{bytes_of(info.file_bytes)} in the file, "
-                                                    f"{bytes_of(info.logical_bytes)} decoded")]
+    sizes = f"{bytes_of(info.file_bytes)} in the file, {bytes_of(info.logical_bytes)} decoded"
+    rows = [("file", repository.path), ("branches", ", ".join(branches)), ("commits", str(info.commits)),
+            ("tags", ", ".join(repository.tags()) or "none"), ("chunks", str(info.chunks)), ("bytes", sizes)]
     log = [(c.id[:8], f"{c.time:%Y-%m-%d %H:%M} {c.author}: {c.message.partition(chr(10))[0]}")
            for c in (repository.log(limit=10) if branches.get(repository.head) else [])]
     return _table(rows) + _table(log)

@@ -82,10 +82,8 @@ def to_zarr(dtype: Any) -> str:
         return dtype
     made = np.dtype(dtype)
     config: dict[str, Any] = {}
-    if made.kind == "T":
-        return "string"
-    if made.name in _PLAIN | _SMALL:
-        return str(made.name)
+    if made.kind == "T" or made.name in _PLAIN | _SMALL:
+        return "string" if made.kind == "T" else str(made.name)
     if made.kind == "O":
         raise _errors.InvalidError('an array of objects needs a data type: dtype="string" or dtype="bytes"')
     if made.names is not None:
@@ -95,11 +93,9 @@ def to_zarr(dtype: Any) -> str:
     elif made.kind in "Mm":
         name = "numpy.datetime64" if made.kind == "M" else "numpy.timedelta64"
         config["unit"], config["scale_factor"] = np.datetime_data(made)
-    elif made.kind in "US":
-        name = "fixed_length_utf32" if made.kind == "U" else "null_terminated_bytes"
+    elif made.kind in "US" or made.subdtype is None and made.type is np.void:
+        name = next(name for name, (kind, _) in _OF_LENGTH.items() if kind == made.kind)
         config["length_bytes"] = made.itemsize or _OF_LENGTH[name][1]
-    elif made.subdtype is None and made.type is np.void:
-        return f"r{8 * made.itemsize}"
     else:
         raise _errors.UnsupportedError(f"NumPy's {made} has no data type in Zarr: convert it first")
     return json.dumps({"name": name, "configuration": config})
@@ -131,8 +127,7 @@ def element(value: Any, name: str) -> bytes:
 
 def unpack(data: bytes, count: int, name: str) -> np.ndarray[Any, Any]:
     """Elements of variable length, each after its length, as a flat array."""
-    items: list[Any] = []
-    at, optional, is_text = 0, "zarrs.optional" in name, "string" in name
+    items, at, optional, is_text = list[Any](), 0, "zarrs.optional" in name, "string" in name
     for _ in range(count):
         first = at + 4
         at = first + int.from_bytes(data[at:first], "little")
@@ -145,8 +140,7 @@ def unpack(data: bytes, count: int, name: str) -> np.ndarray[Any, Any]:
 
 def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
     """The same back: each element after its length in bytes."""
-    parts: list[bytes] = []
-    optional, is_text = "zarrs.optional" in name, "string" in name
+    parts, optional, is_text = list[bytes](), "zarrs.optional" in name, "string" in name
     kinds = str if is_text else (bytes, bytearray, memoryview)
     for value in values.ravel().tolist():
         if not isinstance(value, kinds) and not (optional and value is None):

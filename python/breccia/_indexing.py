@@ -152,14 +152,15 @@ def blocks(key: Any, shape: tuple[int, ...], grid: tuple[int, ...]) -> Selection
 
 def plain(key: Any, shape: tuple[int, ...]) -> Selection:
     """What plain brackets mean."""
-    items = [item for item in (key if isinstance(key, tuple) else (key,)) if item is not None]
+    given = tuple(item for item in key if item is not Ellipsis) if isinstance(key, tuple) else (key,)
+    items = [item for item in given if item is not None]
     fancy = [item for item in items if is_fancy(item)]
     flat = all(np.ndim(item) == 1 for item in fancy)
     if flat and len(fancy) < 2:
         return by_axis(key, shape)
     if len(items) == 1 or len(items) == len(shape) and all(
             np.asarray(item).dtype != bool if is_fancy(item) else hasattr(item, "__index__") for item in items):
-        return points(key, shape)
+        return points(given, shape)
     if flat and len(fancy) == len(shape):
         return by_axis(key, shape)
     raise IndexError("several index arrays and slices do not go together: use .oindex for each axis by "

@@ -48,6 +48,7 @@ def failure(rc: int, err: Any) -> _errors.Error:
     """The exception for a negative result and what the library wrote about it. Options of the command that
     arguments have the names of are named as these."""
     words = re.sub(r"--(wait|discard|rewrite|mainline)\b", r"\1=", string(err.message))
+    words = words.replace("no --no-recover", "no read_only=").replace("exist: 'breccia init'", "exist: create=True")
     said = _errors.BY_CODE.get(rc, _errors.Error)(words or string(lib.brc_strerror(rc)))
     said.detail = err.detail
     return said
@@ -130,12 +131,12 @@ class Handle:
     def transaction(self) -> Iterator[None]:
         """All that is changed in the block, or nothing if it fails."""
         self.call(lib.brc_begin, self.repo)
-        done = False
+        done = 0
         try:
             yield
-            done = True
+            done = lib.BRC_END_KEEP
         finally:
-            self.call(lib.brc_end, self.repo, lib.BRC_END_KEEP if done else 0)
+            self.call(lib.brc_end, self.repo, done)
             if not done:
                 self.forget()
 

@@ -45,8 +45,7 @@ class Target:
     """The array that zarr means, and where the chunks are in its grid."""
 
     def __init__(self, native: Handle, batch: Sequence[Any], flag: int, ask: bool = False) -> None:
-        spec, n = batch[0][1], len(batch)
-        ndim = len(spec.shape)
+        spec, n, ndim = batch[0][1], len(batch), len(batch[0][1].shape)
         names = [text(getter.path) for getter, *_ in batch]
         index, there = ffi.new("uint64_t[]", n * ndim + 1), ffi.new("uint8_t[]", n) if ask else ffi.NULL
         self.path = native.take_buf(lib.brc_key_places, index, there, native.session,
@@ -163,7 +162,8 @@ def write_now(native: Handle, batch: Sequence[Any], value: Any, drop: tuple[int,
     target = Target(native, batch, lib.BRC_ARRAY_WRITABLE)
     memory, form = value.as_numpy_array(), target.form
     # Strings: zarr's own is faster, but a part of a chunk it writes over what others wrote meanwhile.
-    if native_order(memory.dtype) != form.dtype if form.item else all(whole for *_, whole in batch):
+    if batch[0][1].config.write_empty_chunks or (
+            native_order(memory.dtype) != form.dtype if form.item else all(whole for *_, whole in batch)):
         raise Aside
     memory = np.asarray(memory, form.dtype)
     selection = selection_of(batch, target, memory.shape if memory.ndim else None, drop)
@@ -178,8 +178,7 @@ def is_doubtful(memory: AnyArray, target: Target, spec: Any, out: Any) -> bool:
     """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are
     others than those of the array's: zarr compares numbers, so that all NaNs are one, and zeros may be."""
     fill, dtype = spec.fill_value, memory.dtype
-    if dtype.kind not in "fc" and dtype.names is None or (
-            dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER)):
+    if dtype.kind not in "fc" and not dtype.names or dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
         return False
     part = memory[out] if memory.ndim else memory
     one, first = np.asarray(fill, dtype)[()], next(iter(part.flat), None)
@@ -207,9 +206,6 @@ async def read(batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> Any:
 
 
 async def write(batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
-    if batch[0][1].config.write_empty_chunks:
-        raise Aside
     store = batch[0][0].store
-    await store._ensure_open()
     store._check_writable()
     await store._run(write_now, batch, value, drop)

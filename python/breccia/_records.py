@@ -6,6 +6,7 @@ import math
 from typing import Any, Self
 
 from ._breccia import lib
+from ._calls import printable
 from ._made import records as made
 from ._made.records import *
 from ._made.records import KINDS as KINDS
@@ -15,7 +16,7 @@ from ._made.records import oid as oid
 class Commit(made.BaseCommit):
     def __repr__(self) -> str:
         first = self.message.partition("\n")[0]
-        return f"<Commit {self.id[:8]} {self.time:%Y-%m-%d %H:%M:%S} {self.author}: {first}>"
+        return printable(f"<Commit {self.id[:8]} {self.time:%Y-%m-%d %H:%M:%S} {self.author}: {first}>")
 
 
 class Change(made.BaseChange):
@@ -34,7 +35,7 @@ class Change(made.BaseChange):
         if self.elements is not None and not self.elements.why:
             n, most = self.elements.changed, self.elements.max_abs
             parts += [f"{n} elements changed" + (f" by up to {most:g}" if n and not math.isnan(most) else "")]
-        return f"<Change {'; '.join(parts)}>"
+        return printable(f"<Change {'; '.join(parts)}>")
 
 
 class Conflict(made.BaseConflict):
@@ -45,7 +46,7 @@ class Conflict(made.BaseConflict):
 
     def __repr__(self) -> str:
         settled = self.settled and f"settled: {self.settled}"
-        return f"<Conflict {' '.join(w for w in (self.kind, self.path, self.key, settled) if w)}>"
+        return printable(f"<Conflict {' '.join(w for w in (self.kind, self.path, self.key, settled) if w)}>")
 
 
 class OpenState(made.BaseOpenState):

@@ -12,7 +12,7 @@ import numpy as np
 from . import _dtypes, _indexing
 from ._attributes import Attributes
 from ._breccia import ffi, lib
-from ._calls import Progress, items, records
+from ._calls import Progress, items, printable, records
 from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
 from ._made.calls import ArrayCalls
@@ -300,7 +300,7 @@ class Array(ArrayCalls):
 
     def __repr__(self) -> str:
         shape = "×".join(map(str, self._form.shape)) or "scalar"
-        return f"<breccia.Array {self.path} {shape} {self._form.name}>"
+        return f"<breccia.Array {printable(self.path)} {shape} {self._form.name}>"
 
 
 class Accessor:
@@ -309,11 +309,10 @@ class Accessor:
     def __init__(self, array: Array, select: Select) -> None:
         self.array, self.select = array, select
 
-    def __getitem__(self, key: Any) -> Any:
-        return self.array._get(self.select, key)
-
     def get(self, key: Any, *, out: AnyArray | None = None) -> Any:
         return self.array._get(self.select, key, out)
+
+    __getitem__ = get
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.array._set(self.select, key, value)

@@ -89,6 +89,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._nodes())
 
+    _ipython_key_completions_ = MutableMapping.keys  # for the TAB key, in brackets
+
     def walk(self, limit: int | None = None) -> Iterator[Any]:
         """All groups and arrays under this one, by path."""
         for path, kind in self._nodes(deep=True, limit=limit):
@@ -115,8 +117,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def create_array(self, path: str, *, shape: int | Sequence[int] | None = None, dtype: Any = None,
                      chunks: Any = "auto", shards: Sequence[int] | None = None, fill_value: Any = None,
                      compressors: Any = "auto", codecs: Any = None, dimension_names: Sequence[str | None] | None = None,
-                     attributes: dict[str, Any] | None = None, chunk_key_encoding: str | None = None,
-                     data: Any = None, backend: Any = None, overwrite: bool = False) -> Array:
+                     attributes: dict[str, Any] | None = None, chunk_key_encoding: str | None = None, data: Any = None,
+                     backend: Any = None, overwrite: bool = False) -> Array:
         """Makes an array, and the groups above it that are missing.
 
         `shape` and `dtype`, or `data`, which is written. `chunks`: "auto" (about 1 MiB), a length for all
@@ -144,10 +146,10 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             given = compressors if many else [compressors] * (compressors is not None)
             compressors = [{"name": c} if isinstance(c, str) else c for c in given]
         fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
-        spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill,
-                       chunk=_chunks(chunks, extents), shard=shards, codecs_json=codecs, compressors_json=compressors,
-                       dimension_names=dimension_names, attrs_json=attributes or None,
-                       chunk_key_encoding=chunk_key_encoding, backend_json=backend)
+        spec = options(
+            "brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill, shard=shards,
+            chunk=_chunks(chunks, extents), codecs_json=codecs, compressors_json=compressors, backend_json=backend,
+            dimension_names=dimension_names, attrs_json=attributes or None, chunk_key_encoding=chunk_key_encoding)
         with self.session.transaction() if overwrite or data is not None else nullcontext():
             if overwrite and path in self:
                 del self[path]

@@ -40,13 +40,12 @@ in_worker = torch.utils.data.get_worker_info  # what it says of this worker; Non
 class _Set:
     """What both kinds have in common."""
 
-    def __init__(self, source: Any, arrays: Names, *, rev: str = "main", group: str = "",
-                 rows: slice | None = None, transform: Callable[[Any], Any] | None = None,
-                 pin_memory: bool = False, threads: int = 0) -> None:
-        self._path, self._threads = os.path.abspath(os.fspath(getattr(source, "path", source))), threads
+    def __init__(self, source: Any, arrays: Names, *, rev: str = "main", group: str = "", rows: slice | None = None,
+                 transform: Callable[[Any], Any] | None = None, pin_memory: bool = False, threads: int = 0) -> None:
+        path = source.path if isinstance(source, Repository) else source
+        self._path, self._threads = os.path.abspath(os.fspath(path)), threads
         self._names, self.transform, self.pin_memory = arrays, transform, pin_memory
-        some = [arrays] if isinstance(arrays, str) else arrays
-        paths = some.values() if isinstance(some, Mapping) else some
+        paths = [arrays] if isinstance(arrays, str) else arrays.values() if isinstance(arrays, Mapping) else arrays
         self._paths = [f"{group.strip('/')}/{path.strip('/')}".strip("/") for path in paths]
         self._open: tuple[int, list[Array]] | None = None
         self.version = Repository(self._path, threads=1).resolve(rev)
@@ -169,11 +168,11 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
 
     _packs = False  # a loader copies what its workers send
 
-    def __init__(self, source: Any, arrays: Names, *, batch_size: int | None = None, rev: str = "main",
-                 group: str = "", rows: slice | None = None, transform: Callable[[Any], Any] | None = None,
-                 shuffle: bool = True, seed: int = 0, window: int | None = None, lanes: int | None = None,
-                 drop_last: bool = False, rank: int | None = None, world_size: int | None = None,
-                 pin_memory: bool = False, threads: int = 0) -> None:
+    def __init__(self, source: Any, arrays: Names, *, batch_size: int | None = None, rev: str = "main", group: str = "",
+                 rows: slice | None = None, transform: Callable[[Any], Any] | None = None, shuffle: bool = True,
+                 seed: int = 0, window: int | None = None, lanes: int | None = None, drop_last: bool = False,
+                 rank: int | None = None, world_size: int | None = None, pin_memory: bool = False,
+                 threads: int = 0) -> None:
         super().__init__(source, arrays, rev=rev, group=group, rows=rows, transform=transform,
                          pin_memory=pin_memory, threads=threads)
         dist = torch.distributed
@@ -218,8 +217,8 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
             self._place[0], self._place[1], self._here = epoch, 0, None
 
     def state_dict(self, batch: int | None = None) -> dict[str, Any]:
-        """Where the epoch is, to go on from there. batch: how many this rank has taken from its DataLoader;
-        None: how many were given in this process, which a DataLoader with workers does not tell."""
+        """Where the epoch is, to go on from there. batch: how many of the epoch's this rank has taken, before it was
+        resumed too; None: as many as were given, which torch's own DataLoader does not tell where it has workers."""
         epoch, given = self._here or self._place.tolist()
         batch = self.world_size * (given if batch is None else batch)
         return {"version": self.version, "rows": [self._rows.start, self._rows.stop], "shuffle": self.shuffle,
@@ -227,11 +226,12 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
                 "batch_size": self._size, "epoch": epoch, "batch": batch}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state, with any number of workers, and of ranks that its batches divide among.
-        ValueError: it is of another version or order."""
+        """Goes on from a state, with any number of workers, and of ranks that its batches divide among. With workers
+        of torch's own DataLoader, set_epoch() has to begin the next epoch. ValueError: it is of another version or
+        order."""
         for name, own in self.state_dict().items():
-            if state[name] != own and name not in ("epoch", "batch"):
-                raise ValueError(f"the state was taken with {name} {state[name]}, and here it is {own}: "
+            if state.get(name) != own and name not in ("epoch", "batch"):
+                raise ValueError(f"the state was taken with {name} {state.get(name)}, and here it is {own}: "
                                  "make it with the same arguments and the version as rev")
         batch, rest = divmod(int(state["batch"]), self.world_size)
         if rest:
@@ -325,6 +325,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
                 raise TypeError(f"{name} is for the IterableDataset, which makes the batches")
         convert = collate_fn or torch.utils.data.default_convert
         together = max(1, min(self.MESSAGE // max(1, data._bytes), len(data) // (4 * max(1, num_workers))))
+        self._data = data
         if num_workers:
             data = copy.copy(data)
             data._packs = True
@@ -335,7 +336,8 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         return len(self.dataset)
 
     def __iter__(self) -> Iterator[Any]:
-        return _unpack(super().__iter__(), self.num_workers) if self.num_workers else super().__iter__()
+        place, messages = self._data._place.tolist(), super().__iter__()
+        return _unpack(messages, self.num_workers, self._data, place) if self.num_workers else messages
 
 
 class _Pickler(pickle.Pickler):
@@ -379,8 +381,14 @@ def _pack(convert: Callable[[Any], Any], batches: Iterable[Any]) -> tuple[bytes,
     return file.getvalue(), memory
 
 
-def _unpack(messages: Iterator[Any], workers: int) -> Iterator[Any]:
-    """Batches in their order: they were dealt to the workers in turn."""
-    none = object()
+def _unpack(messages: Iterator[Any], workers: int, data: IterableDataset, place: list[int]) -> Iterator[Any]:
+    """Batches in their order: they were dealt to the workers in turn. `data` is told how many it were since `place`,
+    and its next epoch, if nobody names one, has all."""
+    none, (epoch, given) = object(), place
     while some := [_Unpickler(*message).load() for message in islice(messages, workers)]:
-        yield from (batch for batch in chain.from_iterable(zip_longest(*some, fillvalue=none)) if batch is not none)
+        for batch in (b for b in chain.from_iterable(zip_longest(*some, fillvalue=none)) if b is not none):
+            given += 1
+            data._here = epoch, given
+            yield batch
+    if data._place.tolist() == place:
+        data._place[1] = 0

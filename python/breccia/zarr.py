@@ -120,9 +120,9 @@ class Store(ZarrStore):
     def _begin(self) -> None:
         """Of the store nothing is open. All this has no copy in other stores."""
         self._is_open = False
-        self._sessions = self._session._sessions if self._session is not None else Sessions(
-            Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only),
-            partial(opened, self.rev, self._read_only, self._fixed))
+        made = Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only), partial(
+            opened, self.rev, self._read_only, self._fixed)
+        self._sessions = Sessions(*made) if self._session is None else self._session._sessions
         self._places: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()  # by loop
         self._changes: dict[int, tuple[threading.Lock, deque[Any]]] = {}
 

@@ -250,8 +250,11 @@ def test_dispatch(pairs):
     np.testing.assert_array_equal(array[:, [3, 1, 1]], oracle[:, [3, 1, 1]])
     np.testing.assert_array_equal(array[[4, 0], :, 2], oracle[[4, 0], :, 2])
     np.testing.assert_array_equal(array[[0, 2], [1, 3], [4, 4]], oracle[[0, 2], [1, 3], [4, 4]])
+    for key in ([0, 2], [1, 3], [4, 4], ...), (..., [[0, 2]], 1, [4, 4]):  # "..." that stands for no axis
+        np.testing.assert_array_equal(array[key], oracle[key])
     two, flat = pairs[(7, 9)]
     np.testing.assert_array_equal(two[[0, 2], [1, 3]], flat[[0, 2], [1, 3]])
+    np.testing.assert_array_equal(two[[0, 2], ..., [1, 3]], flat[[0, 2], [1, 3]])
     rows, columns = np.arange(7) % 2 == 0, np.arange(9) < 3
     np.testing.assert_array_equal(two[rows, columns], flat[np.ix_(rows, columns)])
     np.testing.assert_array_equal(two[..., [0, 8]], flat[:, [0, 8]])
@@ -295,6 +298,12 @@ def test_an_array_that_another_session_resized(tmp_path):
         assert array[:].shape == (5,)
         with pytest.raises(IndexError):
             array[5]
+
+
+def test_points_are_written_with_an_ellipsis_too(draft):
+    array = draft.create_array("dots", shape=(3, 3), dtype="i4")
+    array[[0, 1], [2, 0], ...] = [5, 6]
+    assert array[...].tolist() == [[0, 0, 5], [6, 0, 0], [0, 0, 0]]
 
 
 def test_many_duplicates_in_many_chunks(draft):

@@ -565,7 +565,7 @@ def test_exchange(repo, tmp_path):
 
 def test_opening(tmp_path):
     path = tmp_path / "x.brc"
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="create=True makes a repository"):
         breccia.open(path)
     repo = breccia.open(path, create=True)
     breccia.open(path, create=True)
@@ -576,7 +576,7 @@ def test_opening(tmp_path):
     for read in breccia.open(path, read_only=True), breccia.open(str(path), wait=0.5, memory=1 << 20,
                                                                  threads=2):
         assert read.session("main")["a"][1] == 1 and pathlib.Path(read.path) == path
-    with pytest.raises(breccia.ReadOnlyError):
+    with pytest.raises(breccia.ReadOnlyError, match="no read_only=$"):
         breccia.open(path, read_only=True).branch("b")
     pytest.importorskip("zarr")
     with pytest.raises(breccia.ReadOnlyError):
@@ -682,6 +682,12 @@ def test_display(repo):
     text = repr(view)
     assert "└── " in text and "2×3×4 uint8" in text and "\x07" not in text and "\x1b" not in text
     assert "breccia.Array /line" in repr(view["line"])
+    with repo.session("main", message="\x1b[2J\u202egnp", author="e\x07 <e@example.org>") as s:
+        s["bell\x07\x1b[31m"] = 2
+    (change,) = repo.diff("HEAD~1", "HEAD")
+    said = repr([view[change.path], change, *repo.log(limit=1), breccia.Conflict(change.path, "chunk", "c/0")])
+    assert "\\x1b[31m" in said and said.isprintable()
+    assert set(view._ipython_key_completions_()) == set(view)
     pages = [repo._repr_html_(), view._repr_html_()] + [a._repr_html_() for a in view.walk()]
     for page in pages:
         assert "<script" not in page and page.startswith("<div>")

@@ -104,6 +104,19 @@ def test_every_code_has_an_exception() -> None:
     assert codes == set(_errors.BY_CODE)
 
 
+def test_types_as_users_see_them(tmp_path: pathlib.Path) -> None:
+    """Every public name can be imported from the package, and one that is not there is found."""
+    api = pytest.importorskip("mypy.api")
+    names = sorted(set(breccia.__all__) - {"open"})
+    (tmp_path / "good.py").write_text(f"from breccia import {', '.join(names)}, open\n\nx: int = open('a').log()[0]")
+    (tmp_path / "wrong.py").write_text("import breccia\n\nbreccia.opne('a.brc')\n")
+    env = {**os.environ, "MYPYPATH": str(PACKAGE.parent)} if not INSTALLED else dict(os.environ)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "good.py", "wrong.py"], capture_output=True,
+                          text=True, cwd=tmp_path, env=env)
+    faults = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert len(faults) == 2 and 'has type "Commit"' in done.stdout and 'attribute "opne"' in done.stdout, done.stdout
+
+
 def test_import_is_light() -> None:
     loaded = run("""
         import sys, numpy

@@ -357,8 +357,34 @@ def test_a_stateful_loader(path, workers):
     assert rows_of(taken) + rows_of(again) == expected
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("stay", [False, True])
+def test_our_loader_knows_where_the_epoch_is(path, workers, stay):
+    """Without a count from the caller; and an epoch that was resumed is followed by whole ones, named or not."""
+    whole, data = rows_of(make(path)), make(path)
+    loader = data_sets.DataLoader(data, num_workers=workers, persistent_workers=stay and workers > 0)
+    taken = [batch for _, batch in zip(range(38), loader)]
+    again = make(path)
+    again.load_state_dict(data.state_dict())
+    loader = data_sets.DataLoader(again, num_workers=workers, persistent_workers=stay and workers > 0)
+    rest = [batch for _, batch in zip(range(20), loader)]
+    third = make(path)
+    third.load_state_dict(again.state_dict())
+    assert rows_of(taken) + rows_of(rest) + rows_of(third) == whole
+    loader = data_sets.DataLoader(third, num_workers=workers, persistent_workers=stay and workers > 0)
+    for _ in range(2):
+        assert rows_of(loader) == whole
+    third.load_state_dict(again.state_dict())
+    assert rows_of(taken) + rows_of(rest) + rows_of(loader) == whole
+    assert rows_of(loader) == whole
+    third.set_epoch(1)
+    assert sorted(rows_of(loader)) == sorted(whole)
+
+
 def test_a_state_of_something_else_is_refused(path):
     state = make(path).state_dict()
+    with pytest.raises(ValueError, match="version None"):
+        make(path).load_state_dict({"model": {}})
     for other in {"seed": 1}, {"batch_size": 9}, {"window": 100}, {"lanes": 2}, {"shuffle": False}, {"rows": slice(9)}:
         with pytest.raises(ValueError, match="the state was taken with"):
             make(path, **other).load_state_dict(state)
@@ -496,6 +522,8 @@ def test_refusals_name_the_array(tmp_path):
         Dataset(tmp_path / "a.brc", "g/alone")
     with pytest.raises(KeyError, match="no node /g/nowhere"):
         Dataset(tmp_path / "a.brc", "g/nowhere")
+    with pytest.raises(TypeError, match="not Session"):
+        Dataset(breccia.open(tmp_path / "a.brc").view("main"), "g/long")
     with pytest.raises(breccia.NotFoundError):
         Dataset(tmp_path / "a.brc", "g/long", rev="nowhere")
     with pytest.raises(breccia.NotFoundError):

@@ -491,6 +491,20 @@ def test_others_changes_that_wait_are_not_of_a_transaction(path):
         assert got == [True] and keys(store) == ["theirs"]
 
 
+@pytest.mark.skipif(zarr.__version__ < "3.1", reason="before, it knew none of these types")
+@pytest.mark.parametrize("data", [
+    np.array([b"abc", b"\0d"], "V3"), np.array([b"", b"ab"], "S2"), np.array(["", "\xe9a"]),
+    np.array([0, -1], "M8[ms]"), np.array([7, "NaT"], "m8[25s]"),
+    np.array([(1, b"xy")], [("a", "<i4"), ("v", "V2")])], ids=lambda data: data.dtype.str)
+def test_types_of_numpys_have_names_that_zarr_knows(path, data):
+    if data.dtype.names and zarr.__version__ < "3.2":
+        pytest.skip("before, it knew structures under another name")
+    with breccia.open(path, create=True) as repo, repo.session("main", message="made here") as s:
+        s["made"] = data
+    read = zarr.open_group(Store(path, read_only=True), mode="r")["made"]
+    assert read.dtype == data.dtype and read[...].tobytes() == data.tobytes()
+
+
 @pytest.mark.skipif(zarr.__version__ < "3.1", reason="before, it made texts of them")
 def test_metadata_that_is_no_json_is_refused_at_once(store):
     """zarr writes NaN as it is; at the commit it would be too late."""

@@ -61,13 +61,16 @@ static int backend_bind(brc_store *store, int64_t id, const char *spec, brc_stor
 
 static int backend_load(brc_store *store, int64_t id, brc_store_backend **out, brc_error *err)
 {
+    int there;
     brc_buf spec = BRC_BUF_INIT;
     *out = slot_of_id(store, id);
     if (*out != NULL)
         return BRC_OK;
+    BRC_TRY(brc_schema_has(store, "backend", &there, err));
     int rc = brc_row_text(store,
-                          "SELECT spec, checksum IS row_sum('backend', id, spec) FROM backend"
-                          " WHERE id=?1",
+                          there ? "SELECT spec, checksum IS row_sum('backend', id, spec)"
+                                  " FROM backend WHERE id=?1"
+                                : "SELECT NULL WHERE ?1 IS NULL", /* none */
                           id, "backend", &spec, err);
     if (rc == BRC_OK)
         rc = backend_bind(store, id, (const char *)spec.data, out, err);
@@ -77,12 +80,16 @@ static int backend_load(brc_store *store, int64_t id, brc_store_backend **out, b
 
 int brc_backend_find(brc_store *store, const char *spec, int64_t *id, brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
     brc_store_backend *b = slot_of_spec(store, spec);
     *id = b != NULL ? b->id : -1;
     if (strcmp(spec, BRC_INLINE_SPEC) == 0)
         *id = 0;
     if (*id >= 0)
+        return BRC_OK;
+    BRC_TRY(brc_schema_has(store, "backend", &there, err));
+    if (!there)
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT id FROM backend WHERE spec=?1", &st, err));
     sqlite3_bind_text(st, 1, spec, -1, SQLITE_STATIC);
@@ -101,6 +108,7 @@ int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_erro
     BRC_TRY(brc_backend_find(store, spec, id, err));
     if (*id >= 0)
         return BRC_OK;
+    BRC_TRY(brc_schema_need(store, "backend", err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO backend(id, spec, checksum) SELECT n, ?1,"
                      " row_sum('backend', n, ?1) FROM (SELECT coalesce(max(id),0)+1 AS n"

@@ -85,16 +85,13 @@ static int boundary_tell(brc_store *store, const brc_oid *id, const brc_oid *par
 int brc_boundary_put(brc_store *store, const brc_oid *id, const brc_oid *parents, size_t n,
                      const char *moves, brc_error *err)
 {
-    int there;
     sqlite3_stmt *st;
     brc_buf ids = BRC_BUF_INIT;
     if (n > NEAREST_MOST)
         return brc_fail(err, BRC_ELIMIT,
                         "a commit would have %zu others for its expired parents: keep more commits",
                         n);
-    BRC_TRY(brc_schema_has(store, "boundary", &there, err));
-    if (!there)
-        BRC_TRY(brc_schema_add(store, "boundary", err));
+    BRC_TRY(brc_schema_need(store, "boundary", err));
     int rc = BRC_OK;
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
         rc = brc_buf_append(&ids, parents[i].bytes, store->id_len, err);

@@ -10,6 +10,10 @@
 #define BAD_ID_OR_NULL(column) "(" column " IS NOT NULL AND " BAD_ID(column) ")"
 #define BAD_TEXT(column) "(typeof(" column ")<>'text' OR instr(CAST(" column " AS BLOB), x'00')>0)"
 
+#define SAYS_IT_HAS_NOT                                                                           \
+    "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')" \
+    " have rows that they say they have not' FROM draft d WHERE"
+
 /* One line for each fault; ?1 is the length of an id, ?2 BRC_SMALL_MOST. */
 static const struct {
     const char *sql, *next; /* NULL: it is not of ranges, and gives way */
@@ -52,16 +56,6 @@ static const struct {
     " ((SELECT max(node) FROM draft_node))) WHERE column1>=9223372036854775806",
      NULL},
 
-    {"SELECT 'backend ' || id || ' is not a numbered text, or does not match its checksum'"
-    " FROM backend WHERE id<1 OR " BAD_TEXT("spec")
-    " OR checksum IS NOT row_sum('backend', id, spec)",
-     NULL},
-
-    {"SELECT count(*) || ' objects lie in the backend ' || quote(backend) || ', which has no row'"
-    " FROM object WHERE " BRC_RANGE("object", "id")
-    " AND backend<>0 AND backend NOT IN (SELECT id FROM backend) GROUP BY backend",
-     BRC_RANGE_NEXT("object", "id")},
-
     {"SELECT 'encoding ' || id || ' is not a numbered text' FROM encoding"
     " WHERE id<1 OR " BAD_TEXT("spec"),
      NULL},
@@ -102,10 +96,7 @@ static const struct {
      NULL},
 
     /* What it says that it has not is not looked for. */
-    {"SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')"
-    " have rows that they say they have not' FROM draft d WHERE"
-    " (d.parts&1=0 AND EXISTS (SELECT 1 FROM draft_key k WHERE k.draft=d.id)) OR"
-    " (d.parts&2=0 AND EXISTS (SELECT 1 FROM draft_move m WHERE m.draft=d.id)) OR"
+    {SAYS_IT_HAS_NOT
     " (d.parts&4=0 AND EXISTS (SELECT 1 FROM draft_node n JOIN draft_doc c"
     " ON c.id=substr(n.entry,3,?1) AND c.node=n.node WHERE n.draft=d.id)) OR"
     " (d.parts&8=0 AND EXISTS (SELECT 1 FROM draft s WHERE s.parent=d.id AND s.state=1)) OR"
@@ -149,15 +140,6 @@ static const struct {
     " OR checksum IS NOT row_sum('draft_chunk', node, key, id))",
      BRC_ROWS2_NEXT("draft_chunk", "node", "key")},
 
-    {"SELECT 'the uncommitted move of ' || quote(substr(path,1,80)) || ' is damaged, or belongs"
-    " to no draft' FROM "
-     BRC_ROWS2("draft_move", "draft", "path") " draft_move"
-    " WHERE (draft NOT IN (SELECT id FROM draft)"
-    " OR " BAD_TEXT("path") " OR " BAD_TEXT("source")
-    " OR source='/' OR path='/' OR substr(path,1,1)<>'/'"
-    " OR checksum IS NOT row_sum('draft_move', draft, path, source))",
-     BRC_ROWS2_NEXT("draft_move", "draft", "path")},
-
     /* What it holds, the walk through the draft says. */
     {"SELECT 'an uncommitted document of node ' || quote(substr(d.node,1,40)) || ' is damaged, or"
     " is not that of the node' FROM "
@@ -167,17 +149,6 @@ static const struct {
     " OR NOT EXISTS (SELECT 1 FROM draft_node n WHERE n.node=d.node"
     " AND substr(n.entry,3,?1)=d.id))",
      BRC_ROWS2_NEXT("draft_doc", "id", "node")},
-
-    {"SELECT 'the uncommitted key ' || quote(substr(key,1,80)) || ' is damaged, belongs to no"
-    " draft, or its bytes are not there' FROM "
-     BRC_ROWS2("draft_key", "draft", "key") " draft_key"
-    " WHERE (draft NOT IN (SELECT id FROM draft)"
-    " OR " BAD_TEXT("key") " OR key='' OR (id IS NULL AND key<>'zarr.json'"
-    " AND substr(key,-10)<>'/zarr.json') OR " BAD_ID_OR_NULL("id")
-    " OR (id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=draft_key.id"
-    " AND o.kind=5))"
-    " OR checksum IS NOT row_sum('draft_key', draft, key, id))",
-     BRC_ROWS2_NEXT("draft_key", "draft", "key")},
 
     {"SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit'"
     " FROM commit_info"
@@ -195,13 +166,6 @@ static const struct {
     " OR groups<0 OR typeof(chunks)<>'integer' OR chunks<0 OR typeof(size)<>'integer' OR size<0"
     " OR typeof(stored)<>'integer' OR stored<0)",
      BRC_RANGE_NEXT("node_total", "id")},
-
-    {"SELECT 'the length of ' || quote(substr(id,1,40)) || ' in encoding ' || quote(encoding) ||"
-    " ' is damaged; asked for again, it is right' FROM "
-     BRC_ROWS2("encoded", "id", "encoding") " encoded"
-    " WHERE (typeof(id)<>'blob'"
-    " OR checksum IS NOT row_sum('encoded', id, encoding, length, digest))",
-     BRC_ROWS2_NEXT("encoded", "id", "encoding")},
 };
 
 /* What brc_check_places() found doubtful, of one state. */
@@ -248,6 +212,32 @@ static const struct {
       " OR length(base)>0 AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.base)))"
       " OR checksum IS NOT row_sum('conflict', draft, path, member, key, base, ours, theirs,"
       " state)", NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='draft_move'",
+      SAYS_IT_HAS_NOT " d.parts&2=0 AND EXISTS (SELECT 1 FROM draft_move m WHERE m.draft=d.id)",
+      NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='draft_move'",
+      "SELECT 'the uncommitted move of ' || quote(substr(path,1,80)) || ' is damaged, or belongs"
+      " to no draft' FROM "
+      BRC_ROWS2("draft_move", "draft", "path") " draft_move"
+      " WHERE (draft NOT IN (SELECT id FROM draft)"
+      " OR " BAD_TEXT("path") " OR " BAD_TEXT("source")
+      " OR source='/' OR path='/' OR substr(path,1,1)<>'/'"
+      " OR checksum IS NOT row_sum('draft_move', draft, path, source))",
+      BRC_ROWS2_NEXT("draft_move", "draft", "path") },
+    { "SELECT '' FROM sqlite_schema WHERE name='draft_key'",
+      SAYS_IT_HAS_NOT " d.parts&1=0 AND EXISTS (SELECT 1 FROM draft_key k WHERE k.draft=d.id)",
+      NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='draft_key'",
+      "SELECT 'the uncommitted key ' || quote(substr(key,1,80)) || ' is damaged, belongs to no"
+      " draft, or its bytes are not there' FROM "
+      BRC_ROWS2("draft_key", "draft", "key") " draft_key"
+      " WHERE (draft NOT IN (SELECT id FROM draft)"
+      " OR " BAD_TEXT("key") " OR key='' OR (id IS NULL AND key<>'zarr.json'"
+      " AND substr(key,-10)<>'/zarr.json') OR " BAD_ID_OR_NULL("id")
+      " OR (id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=draft_key.id"
+      " AND o.kind=5))"
+      " OR checksum IS NOT row_sum('draft_key', draft, key, id))",
+      BRC_ROWS2_NEXT("draft_key", "draft", "key") },
     { "SELECT '' FROM draft WHERE kind=3 AND state=1",
       "SELECT 'branch ' || quote(substr(branch,1,80)) || ' has ' || count(*) || ' open merges'"
       " FROM draft WHERE kind=3 AND state=1 GROUP BY branch HAVING count(*)>1", NULL },
@@ -268,6 +258,21 @@ static const struct {
       " FROM gc WHERE phase NOT IN (1,2)"
       " OR checksum IS NOT row_sum('gc', run, owner, phase, position, time_us)",
       NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='backend'",
+      "SELECT 'backend ' || id || ' is not a numbered text, or does not match its checksum'"
+      " FROM backend WHERE id<1 OR " BAD_TEXT("spec")
+      " OR checksum IS NOT row_sum('backend', id, spec)",
+      NULL },
+#define IN_NO_BACKEND                                                                            \
+    "SELECT count(*) || ' objects lie in the backend ' || quote(backend) || ', which has no row'" \
+    " FROM object WHERE " BRC_RANGE("object", "id") " AND backend<>0"
+    { "SELECT '' FROM sqlite_schema WHERE name='backend'",
+      IN_NO_BACKEND " AND backend NOT IN (SELECT id FROM backend) GROUP BY backend",
+      BRC_RANGE_NEXT("object", "id") },
+    { "SELECT '' WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name='backend')",
+      IN_NO_BACKEND " GROUP BY backend",
+      BRC_RANGE_NEXT("object", "id") },
+#undef IN_NO_BACKEND
 #define IN_NO_PLACE                                                                              \
     "SELECT count(*) || ' objects lie in place ' || quote(place) || ' of backend ' ||"           \
     " quote(backend) || ', which has no row' FROM object o WHERE backend<>0 AND place<>0"
@@ -282,26 +287,45 @@ static const struct {
 #undef IN_NO_PLACE
 #undef BY_PLACE
     { "SELECT '' FROM sqlite_schema WHERE name='place'",
-      "SELECT 'place ' || seq || ' has a wrong number, no backend, a name that cannot be one, or"
+      "SELECT 'place ' || seq || ' has a wrong number, a name that cannot be one, or"
       " does not match its checksum' FROM place WHERE seq NOT BETWEEN 1 AND 9223372036854775805"
-      " OR backend NOT IN (SELECT id FROM backend) OR " BAD_TEXT("name")
-      " OR length(CAST(name AS BLOB)) NOT BETWEEN 1 AND 4096"
+      " OR " BAD_TEXT("name") " OR length(CAST(name AS BLOB)) NOT BETWEEN 1 AND 4096"
       " OR checksum IS NOT row_sum('place', seq, backend, name, size, facts)",
       NULL },
+    { "SELECT '' WHERE (SELECT count(*) FROM sqlite_schema WHERE name IN ('place','backend'))=2",
+      "SELECT 'place ' || seq || ' has no backend' FROM place WHERE backend NOT IN"
+      " (SELECT id FROM backend)",
+      NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='place' AND NOT EXISTS (SELECT 1 FROM sqlite_schema"
+      " WHERE name='backend')",
+      "SELECT 'place ' || seq || ' has no backend' FROM place", NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='encoded'",
+      "SELECT 'the length of ' || quote(substr(id,1,40)) || ' in encoding ' || quote(encoding) ||"
+      " ' is damaged; asked for again, it is right' FROM "
+      BRC_ROWS2("encoded", "id", "encoding") " encoded"
+      " WHERE (typeof(id)<>'blob'"
+      " OR checksum IS NOT row_sum('encoded', id, encoding, length, digest))",
+      BRC_ROWS2_NEXT("encoded", "id", "encoding") },
 };
 
 /* So often each is begun again: the whole file, and then a table by itself. */
 enum { FILE_TRIES = 4, TABLE_TRIES = 16 };
 
 /* Its pages as SQLite looks at them, if the table is left alone for so long. */
-#define TABLE(name) "PRAGMA integrity_check('" name "')"
-static const char *const table_checks[] = {
-    TABLE("meta"),        TABLE("object"),   TABLE("blob"),        TABLE("hole"),
-    TABLE("encoding"),    TABLE("backend"),  TABLE("ref"),         TABLE("oplog"),
-    TABLE("draft"),       TABLE("draft_node"), TABLE("draft_chunk"), TABLE("draft_doc"),
-    TABLE("draft_key"),   TABLE("draft_move"), TABLE("commit_info"), TABLE("node_total"),
-    TABLE("encoded"),
+#define TABLE(name) { NULL, "PRAGMA integrity_check('" name "')" }
+#define RESERVED(name) { name, "PRAGMA integrity_check('" name "')" }
+static const struct {
+    const char *reserved, *sql; /* reserved: the file may lack it */
+} table_checks[] = {
+    TABLE("meta"),       TABLE("object"),      TABLE("blob"),      TABLE("hole"),
+    TABLE("encoding"),   TABLE("ref"),         TABLE("oplog"),     TABLE("draft"),
+    TABLE("draft_node"), TABLE("draft_chunk"), TABLE("draft_doc"), TABLE("commit_info"),
+    TABLE("node_total"), RESERVED("draft_key"), RESERVED("draft_move"), RESERVED("delta"),
+    RESERVED("backend"), RESERVED("place"),    RESERVED("boundary"), RESERVED("conflict"),
+    RESERVED("pin"),     RESERVED("gc"),       RESERVED("gc_kept"), RESERVED("encoded"),
 };
+#undef TABLE
+#undef RESERVED
 
 int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx,
                          brc_error *err)
@@ -310,8 +334,13 @@ int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *l
     int rc = brc_check_try(store, "PRAGMA integrity_check(20)", FILE_TRIES, &lines, err);
     if (rc != 0)
         return rc < 0 ? rc : BRC_OK;
-    for (size_t i = 0; i < sizeof(table_checks) / sizeof(table_checks[0]) && rc >= 0; i++)
-        rc = brc_check_try(store, table_checks[i], TABLE_TRIES, &lines, err);
+    for (size_t i = 0; i < sizeof(table_checks) / sizeof(table_checks[0]) && rc >= 0; i++) {
+        int there = 1;
+        if (table_checks[i].reserved != NULL)
+            BRC_TRY(brc_schema_has(store, table_checks[i].reserved, &there, err));
+        if (there)
+            rc = brc_check_try(store, table_checks[i].sql, TABLE_TRIES, &lines, err);
+    }
     return rc < 0 ? rc : BRC_OK;
 }
 

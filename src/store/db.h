@@ -310,7 +310,7 @@ BRC_MUST_USE int brc_schema_check(brc_store *store, brc_error *err);
 /* Reserved tables: whether the file has one, and making it, within a write. One has no index. What is known of
  * them is forgotten where a transaction that may have made some was undone. */
 BRC_MUST_USE int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err);
-BRC_MUST_USE int brc_schema_add(brc_store *store, const char *table, brc_error *err);
+BRC_MUST_USE int brc_schema_need(brc_store *store, const char *table, brc_error *err);
 void brc_schema_forget(brc_store *store);
 
 /* pins.c: before the connection is closed. */

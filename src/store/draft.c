@@ -263,10 +263,7 @@ int brc_draft_merge_start(brc_store *store, const brc_draft_row *row, const brc_
                           const char *plan, int64_t *id, brc_error *err)
 {
     sqlite3_stmt *st;
-    int there;
-    BRC_TRY(brc_schema_has(store, "conflict", &there, err));
-    if (!there)
-        BRC_TRY(brc_schema_add(store, "conflict", err));
+    BRC_TRY(brc_schema_need(store, "conflict", err));
     if (other != NULL)
         BRC_TRY(brc_gc_keep_commit(store, other, err));
     BRC_TRY(brc_draft_start(store, row, id, err));
@@ -418,11 +415,13 @@ int brc_draft_branch(brc_store *store, int64_t draft, char **branch, brc_error *
 
 int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *err)
 {
-    int any = 1;
+    int any = 1, has_keys;
     sqlite3_stmt *st;
+    BRC_TRY(brc_schema_has(store, "draft_key", &has_keys, err));
     BRC_TRY(brc_stmt(store,
-                     "SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL"
-                     " SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1",
+                     has_keys ? "SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL"
+                                " SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1"
+                              : "SELECT 1 FROM draft_node WHERE draft=?1 LIMIT 1",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
     int rc = brc_ask_any(store, st, &any, err);

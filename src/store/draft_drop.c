@@ -29,6 +29,15 @@ static int drop_run(brc_store *store, const char *sql, int64_t a, int64_t b, int
     return BRC_OK;
 }
 
+/* Of a table that the file may lack. */
+static int drop_reserved(brc_store *store, const char *table, const char *sql, int64_t draft,
+                         int64_t most, int64_t *left, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_schema_has(store, table, &there, err));
+    return there ? drop_run(store, sql, draft, most, left, err) : BRC_OK;
+}
+
 /* The number that a statement finds; 0: none. */
 static int drop_find(brc_store *store, const char *sql, int64_t a, int64_t b, int64_t *out,
                      brc_error *err)
@@ -66,14 +75,16 @@ static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error 
 /* Of an open merge. */
 static int drop_conflicts(brc_store *store, int64_t draft, int64_t *left, brc_error *err)
 {
-    int there;
-    BRC_TRY(brc_schema_has(store, "conflict", &there, err));
-    if (!there)
-        return BRC_OK;
-    return drop_run(store,
-                    "DELETE FROM conflict WHERE (draft, path, member, key) IN"
-                    " (SELECT draft, path, member, key FROM conflict WHERE draft=?1 LIMIT ?2)",
-                    draft, *left, left, err);
+    return drop_reserved(store, "conflict",
+                         "DELETE FROM conflict WHERE (draft, path, member, key) IN"
+                         " (SELECT draft, path, member, key FROM conflict WHERE draft=?1 LIMIT ?2)",
+                         draft, *left, left, err);
+}
+
+static int drop_moves(brc_store *store, int64_t draft, brc_error *err)
+{
+    return drop_reserved(store, "draft_move", "DELETE FROM draft_move WHERE draft=?1", draft, 0,
+                         NULL, err);
 }
 
 /* At most *left rows, which it counts down; above 0: the draft has none now. */
@@ -83,15 +94,15 @@ static int drop_rows(brc_store *store, int64_t draft, int64_t *left, brc_error *
     if (*left > 0)
         BRC_TRY(drop_conflicts(store, draft, left, err));
     if (*left > 0)
-        BRC_TRY(drop_run(store,
-                         "DELETE FROM draft_move WHERE draft=?1 AND path IN"
-                         " (SELECT path FROM draft_move WHERE draft=" BRC_IF_MOVES " LIMIT ?2)",
-                         draft, *left, left, err));
+        BRC_TRY(drop_reserved(store, "draft_move",
+                              "DELETE FROM draft_move WHERE draft=?1 AND path IN (SELECT path"
+                              " FROM draft_move WHERE draft=" BRC_IF_MOVES " LIMIT ?2)",
+                              draft, *left, left, err));
     if (*left > 0)
-        BRC_TRY(drop_run(store,
-                         "DELETE FROM draft_key WHERE draft=?1 AND key IN"
-                         " (SELECT key FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT ?2)",
-                         draft, *left, left, err));
+        BRC_TRY(drop_reserved(store, "draft_key",
+                              "DELETE FROM draft_key WHERE draft=?1 AND key IN (SELECT key"
+                              " FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT ?2)",
+                              draft, *left, left, err));
     return BRC_OK;
 }
 
@@ -160,14 +171,20 @@ int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
                     draft, 0, NULL, err);
 }
 
-static const char *find_late(int which)
+#define HAS_NO_CHILD                                                   \
+    " AND base IS tip AND NOT EXISTS (SELECT 1 FROM draft c WHERE"     \
+    " c.state=1 AND replace(substr(c.plan, 1, 9+length(?1)), '}', ',')" \
+    "='{\"fork\":'||?1||',')"
+
+static const char *find_late(int which, int has_keys)
 {
-    if (which == BRC_LATE_EMPTY)
+    if (which == BRC_LATE_EMPTY && has_keys)
         return "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
                " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
-               " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ") AND base IS tip"
-               " AND NOT EXISTS (SELECT 1 FROM draft c WHERE c.state=1 AND"
-               " replace(substr(c.plan, 1, 9+length(?1)), '}', ',')='{\"fork\":'||?1||',')";
+               " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ")" HAS_NO_CHILD;
+    if (which == BRC_LATE_EMPTY)
+        return "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
+               " (SELECT 1 FROM draft_node WHERE draft=?1)" HAS_NO_CHILD;
     return which == BRC_LATE_SAVE
                ? "SELECT id FROM draft WHERE id=?1 AND parent IS NOT NULL AND state=1"
                : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1";
@@ -176,9 +193,11 @@ static const char *find_late(int which)
 int brc_draft_drop_left(brc_store *store, brc_error *err)
 {
     enum { MOST = sizeof(store->late_drafts) / sizeof(store->late_drafts[0]) };
+    int has_keys;
     int64_t found;
     for (int i = 0; i < MOST && store->late_drafts[i].id != 0; i++) {
-        const char *which = find_late(store->late_drafts[i].which);
+        BRC_TRY(brc_schema_has(store, "draft_key", &has_keys, err));
+        const char *which = find_late(store->late_drafts[i].which, has_keys);
         BRC_TRY(drop_find(store, which, store->late_drafts[i].id, 0, &found, err));
         if (found != 0)
             BRC_TRY(brc_draft_delete(store, found, err));
@@ -209,7 +228,7 @@ static int give_nodes_away(brc_store *store, int64_t draft, brc_error *err)
                      "UPDATE draft_node SET draft=?2, path=NULL, checksum="
                      "row_sum('draft_node', node, ?2, NULL, below, level, entry) WHERE draft=?1",
                      draft, to, NULL, err));
-    return drop_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, 0, NULL, err);
+    return drop_moves(store, draft, err);
 }
 
 int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
@@ -220,7 +239,8 @@ int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
     if (left > 0)
         return BRC_OK;
     BRC_TRY(give_nodes_away(store, draft, err));
-    return drop_run(store, "DELETE FROM draft_key WHERE draft=?1", draft, 0, NULL, err);
+    return drop_reserved(store, "draft_key", "DELETE FROM draft_key WHERE draft=?1", draft, 0,
+                         NULL, err);
 }
 
 int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *base, brc_error *err)
@@ -229,8 +249,7 @@ int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *base, brc_erro
     int64_t left = STEP;
     BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_nodes(store, draft, &left, err));
-    BRC_TRY(left > 0 ? drop_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, 0, NULL, err)
-                     : give_nodes_away(store, draft, err));
+    BRC_TRY(left > 0 ? drop_moves(store, draft, err) : give_nodes_away(store, draft, err));
     BRC_TRY(brc_stmt(store,
                      "UPDATE draft SET base=?2, parts=parts&1, checksum=row_sum('draft', id, kind,"
                      " state, branch, ?2, tip, other, plan, owner, parent, time_us, changes,"

@@ -9,6 +9,12 @@
 
 static const char key_row[] = "an uncommitted key";
 
+/* A file in which there was no such key lacks the table. */
+static int has_keys(brc_store *store, int *there, brc_error *err)
+{
+    return brc_schema_has(store, "draft_key", there, err);
+}
+
 /* Before the first change of a draft's keys since its newest savepoint, that gets them all. */
 static int keys_change(brc_store *store, int64_t draft, brc_error *err)
 {
@@ -20,8 +26,12 @@ static int keys_change(brc_store *store, int64_t draft, brc_error *err)
 int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *state, brc_oid *id,
                       brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
     *state = BRC_KEY_NO_ROW;
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT id, " KEY_OK " FROM draft_key WHERE draft=" BRC_IF_KEYS
                             " AND key=?2", &st, err));
     sqlite3_bind_int64(st, 1, draft);
@@ -40,6 +50,9 @@ int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *sta
 int brc_draft_key_any(brc_store *store, int64_t draft, int *any, brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(has_keys(store, any, err));
+    if (!*any)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1", &st,
                      err));
     sqlite3_bind_int64(st, 1, draft);
@@ -52,6 +65,7 @@ int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const br
     sqlite3_stmt *st;
     BRC_TRY(keys_change(store, draft, err));
     BRC_TRY(brc_draft_has_part(store, draft, BRC_PART_KEYS, err));
+    BRC_TRY(brc_schema_need(store, "draft_key", err));
     BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
                      " VALUES (?1, ?2, ?3, row_sum('draft_key', ?1, ?2, ?3))",
@@ -65,8 +79,12 @@ int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const br
 
 int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
     BRC_TRY(keys_change(store, draft, err));
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store, "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key=?2", &st,
                      err));
     sqlite3_bind_int64(st, 1, draft);
@@ -111,7 +129,10 @@ int brc_draft_key_page(brc_store *store, int64_t draft, const char *prefix, cons
 {
     sqlite3_stmt *st;
     brc_buf high = BRC_BUF_INIT;
-    int rc;
+    int rc, there;
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_GO(behind_prefix(&high, prefix, err));
     BRC_GO(brc_stmt(store,
                     "SELECT key, id, " KEY_OK " FROM draft_key WHERE draft=" BRC_IF_KEYS
@@ -142,35 +163,38 @@ static int prefix_stmt(brc_store *store, const char *sql, int64_t draft, const c
     return BRC_OK;
 }
 
-int brc_draft_key_clear_loose(brc_store *store, int64_t draft, const char *prefix, brc_error *err)
+static int clear_keys(brc_store *store, int64_t draft, const char *prefix, const char *sql,
+                      brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
     brc_buf high = BRC_BUF_INIT;
     BRC_TRY(keys_change(store, draft, err));
-    int rc = prefix_stmt(store,
-                         "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
-                         " AND (?3 IS NULL OR key<?3) AND id IS NOT NULL"
-                         " AND key NOT LIKE '%zarr.json'",
-                         draft, prefix, &high, &st, err);
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return BRC_OK;
+    int rc = prefix_stmt(store, sql, draft, prefix, &high, &st, err);
     if (rc == BRC_OK)
         rc = brc_run(store, st, err);
     brc_buf_dispose(&high);
     return rc;
 }
 
+int brc_draft_key_clear_loose(brc_store *store, int64_t draft, const char *prefix, brc_error *err)
+{
+    return clear_keys(store, draft, prefix,
+                      "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
+                      " AND (?3 IS NULL OR key<?3) AND id IS NOT NULL"
+                      " AND key NOT LIKE '%zarr.json'",
+                      err);
+}
+
 int brc_draft_key_clear(brc_store *store, int64_t draft, const char *prefix, brc_error *err)
 {
-    sqlite3_stmt *st;
-    brc_buf high = BRC_BUF_INIT;
-    BRC_TRY(keys_change(store, draft, err));
-    int rc = prefix_stmt(store,
-                         "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
-                         " AND (?3 IS NULL OR key<?3)",
-                         draft, prefix, &high, &st, err);
-    if (rc == BRC_OK)
-        rc = brc_run(store, st, err);
-    brc_buf_dispose(&high);
-    return rc;
+    return clear_keys(store, draft, prefix,
+                      "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
+                      " AND (?3 IS NULL OR key<?3)",
+                      err);
 }
 
 int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_t to_draft,
@@ -209,7 +233,11 @@ int brc_draft_keys_keep(brc_store *store, int64_t draft, int64_t save, brc_error
 
 int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, brc_buf *key, brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return 0;
     BRC_TRY(brc_stmt(store,
                      "SELECT x.key FROM draft_key x JOIN draft_key y ON y.draft=?2 AND y.key=x.key"
                      " WHERE x.draft=" BRC_IF_KEYS " AND x.id IS NOT y.id"

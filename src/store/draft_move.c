@@ -11,6 +11,12 @@
 
 #define MOVE_SUM "row_sum('draft_move', draft, path, source)"
 
+/* A file in which nothing was moved lacks the table. */
+static int has_moves(brc_store *store, int *there, brc_error *err)
+{
+    return brc_schema_has(store, "draft_move", there, err);
+}
+
 void brc_moves_free(brc_move *moves, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -57,8 +63,12 @@ static int move_row_add(brc_store *store, sqlite3_stmt *st, void **rows, size_t 
 int brc_draft_move_get(brc_store *store, int64_t draft, const char *path, char **source,
                        brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
     *source = NULL;
+    BRC_TRY(has_moves(store, &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT path, source, checksum IS " MOVE_SUM " FROM draft_move"
                             " WHERE draft=" BRC_IF_MOVES " AND path=?2", &st, err));
     sqlite3_bind_int64(st, 1, draft);
@@ -90,12 +100,15 @@ static int move_rows_read(brc_store *store, sqlite3_stmt *st, brc_move **rows, s
 int brc_draft_move_list(brc_store *store, int64_t draft, const char *path, brc_move **out,
                         size_t *n, brc_error *err)
 {
-    int rc;
+    int rc, there;
     size_t cap = 0;
     sqlite3_stmt *st;
     brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
     *out = NULL;
     *n = 0;
+    BRC_TRY(has_moves(store, &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_GO(brc_draft_range(path, &low, &high, err));
     BRC_GO(brc_stmt(store, "SELECT path, source, checksum IS " MOVE_SUM " FROM draft_move"
                            " WHERE draft=" BRC_IF_MOVES " AND path=?2", &st, err));
@@ -134,6 +147,7 @@ int brc_draft_move_put(brc_store *store, int64_t draft, const char *path, const 
     sqlite3_stmt *st;
     BRC_TRY(moves_change(store, draft, err));
     BRC_TRY(brc_draft_has_part(store, draft, BRC_PART_MOVES, err));
+    BRC_TRY(brc_schema_need(store, "draft_move", err));
     BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO draft_move(draft, path, source, checksum)"
                      " VALUES (?1, ?2, ?3, row_sum('draft_move', ?1, ?2, ?3))",
@@ -146,8 +160,12 @@ int brc_draft_move_put(brc_store *store, int64_t draft, const char *path, const 
 
 int brc_draft_move_drop(brc_store *store, int64_t draft, const char *path, brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
     BRC_TRY(moves_change(store, draft, err));
+    BRC_TRY(has_moves(store, &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store, "DELETE FROM draft_move WHERE draft=" BRC_IF_MOVES " AND path=?2", &st,
                      err));
     sqlite3_bind_int64(st, 1, draft);
@@ -157,10 +175,13 @@ int brc_draft_move_drop(brc_store *store, int64_t draft, const char *path, brc_e
 
 int brc_draft_move_clear(brc_store *store, int64_t draft, const char *path, brc_error *err)
 {
-    int rc;
+    int rc, there;
     sqlite3_stmt *st;
     brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
-    BRC_GO(brc_draft_move_drop(store, draft, path, err));
+    BRC_TRY(brc_draft_move_drop(store, draft, path, err));
+    BRC_TRY(has_moves(store, &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_GO(brc_draft_range(path, &low, &high, err));
     BRC_GO(brc_stmt(store, "DELETE FROM draft_move WHERE draft=" BRC_IF_MOVES " AND path>=?2"
                            " AND path<?3", &st, err));

@@ -8,7 +8,11 @@ int brc_encoded_get(brc_store *store, const brc_oid *id, int64_t encoding, int *
                     uint64_t *length, uint64_t *digest, brc_error *err)
 {
     sqlite3_stmt *st;
+    int there;
     *found = 0;
+    BRC_TRY(brc_schema_has(store, "encoded", &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store,
                      "SELECT length, digest FROM encoded WHERE id=?1 AND encoding=?2"
                      " AND typeof(length)='integer' AND length>=0 AND checksum IS " ENCODED_SUM,
@@ -29,6 +33,7 @@ int brc_encoded_put(brc_store *store, const brc_oid *id, int64_t encoding, uint6
                     uint64_t digest, brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(brc_schema_need(store, "encoded", err));
     BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO encoded(id, encoding, length, digest, checksum)"
                      " VALUES (?1, ?2, ?3, ?4, row_sum('encoded', ?1, ?2, ?3, ?4))",

@@ -352,9 +352,13 @@ static int draft_conflicts(brc_store *store, int64_t draft, brc_roots *out, brc_
 
 int brc_roots_of_draft(brc_store *store, int64_t draft, brc_roots *out, brc_error *err)
 {
+    int has_keys;
     sqlite3_stmt *st;
     BRC_TRY(draft_entries(store, draft, out, err));
     BRC_TRY(draft_conflicts(store, draft, out, err));
+    BRC_TRY(brc_schema_has(store, "draft_key", &has_keys, err));
+    if (!has_keys)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store,
                      "SELECT id, checksum IS row_sum('draft_key', draft, key, id) FROM draft_key"
                      " WHERE draft=?1",

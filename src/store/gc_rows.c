@@ -15,12 +15,8 @@
 
 static int make_tables(brc_store *store, const char *const *names, brc_error *err)
 {
-    int there;
-    for (; *names != NULL; names++) {
-        BRC_TRY(brc_schema_has(store, *names, &there, err));
-        if (!there)
-            BRC_TRY(brc_schema_add(store, *names, err));
-    }
+    for (; *names != NULL; names++)
+        BRC_TRY(brc_schema_need(store, *names, err));
     return BRC_OK;
 }
 

@@ -48,10 +48,7 @@ static int note_name(brc_store *store, const brc_object *o, brc_error *err)
 
 int brc_left_note(brc_store *store, const brc_object *o, brc_error *err)
 {
-    int there;
-    BRC_TRY(brc_schema_has(store, "place", &there, err));
-    if (!there)
-        BRC_TRY(brc_schema_add(store, "place", err));
+    BRC_TRY(brc_schema_need(store, "place", err));
     return o->place != 0 ? note_pack(store, o, err) : note_name(store, o, err);
 }
 

@@ -141,9 +141,7 @@ int brc_place_intern(brc_store_backend *b, const char *name, int64_t *seq, brc_e
     BRC_TRY(place_is_last(b, name, &there, err));
     if (there)
         return BRC_OK;
-    BRC_TRY(brc_schema_has(b->store, "place", &there, err));
-    if (!there)
-        BRC_TRY(brc_schema_add(b->store, "place", err));
+    BRC_TRY(brc_schema_need(b->store, "place", err));
     BRC_TRY(place_of_name(b, name, seq, err));
     if (*seq == 0)
         BRC_TRY(place_insert(b, name, seq, err));

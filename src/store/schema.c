@@ -108,8 +108,9 @@ static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_er
 
 /* ---- reserved tables -------------------------------- */
 
-static const char *const reserved_names[] = {"delta", "place", "boundary", "conflict", "pin", "gc",
-                                             "gc_kept"};
+static const char *const reserved_names[] = {"delta", "backend", "place", "boundary", "draft_key",
+                                             "draft_move", "conflict", "pin", "gc", "gc_kept",
+                                             "encoded"};
 
 /* 0: it is none of them. */
 static uint32_t reserved_bit(const char *name)
@@ -152,13 +153,7 @@ int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *e
     return BRC_OK;
 }
 
-void brc_schema_forget(brc_store *store)
-{
-    store->reserved.there = 0;
-    store->reserved.version = -1;
-}
-
-int brc_schema_add(brc_store *store, const char *table, brc_error *err)
+static int schema_add(brc_store *store, const char *table, brc_error *err)
 {
     static const char create[] = "CREATE TABLE ";
     const char *at = brc_sql_reserved, *sql;
@@ -179,6 +174,19 @@ int brc_schema_add(brc_store *store, const char *table, brc_error *err)
         rc = brc_exec(store, (const char *)text.data, err);
     brc_buf_dispose(&text);
     return rc;
+}
+
+int brc_schema_need(brc_store *store, const char *table, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_schema_has(store, table, &there, err));
+    return there ? BRC_OK : schema_add(store, table, err);
+}
+
+void brc_schema_forget(brc_store *store)
+{
+    store->reserved.there = 0;
+    store->reserved.version = -1;
 }
 
 /* ---- the check at each opening -------------------------------- */

@@ -16,7 +16,12 @@
 
 int brc_backend_after(brc_store *store, int64_t after, int64_t *id, brc_error *err)
 {
+    int there;
     sqlite3_stmt *st;
+    *id = 0;
+    BRC_TRY(brc_schema_has(store, "backend", &there, err));
+    if (!there)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT min(id) FROM backend WHERE id>?1", &st, err));
     sqlite3_bind_int64(st, 1, after);
     return brc_ask_number(store, st, id, err);

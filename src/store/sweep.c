@@ -94,18 +94,25 @@ static int sweep_run(brc_store *store, const char *sql, const brc_oid *id, brc_e
     return brc_run(store, st, err);
 }
 
-static int drop_derived(brc_store *store, const brc_object *o, brc_error *err)
+/* Of a table that the file may lack. */
+static int sweep_reserved(brc_store *store, const char *table, const char *sql, const brc_oid *id,
+                          brc_error *err)
 {
     int there;
+    BRC_TRY(brc_schema_has(store, table, &there, err));
+    return there ? sweep_run(store, sql, id, err) : BRC_OK;
+}
+
+static int drop_derived(brc_store *store, const brc_object *o, brc_error *err)
+{
     if (o->kind == BRC_KIND_CHUNK)
-        return sweep_run(store, "DELETE FROM encoded WHERE id=?1", &o->id, err);
+        return sweep_reserved(store, "encoded", "DELETE FROM encoded WHERE id=?1", &o->id, err);
     if (o->kind == BRC_KIND_NODE)
         return sweep_run(store, "DELETE FROM node_total WHERE id=?1", &o->id, err);
     if (o->kind != BRC_KIND_COMMIT)
         return BRC_OK;
     BRC_TRY(sweep_run(store, "DELETE FROM commit_info WHERE id=?1", &o->id, err));
-    BRC_TRY(brc_schema_has(store, "boundary", &there, err));
-    return there ? sweep_run(store, "DELETE FROM boundary WHERE id=?1", &o->id, err) : BRC_OK;
+    return sweep_reserved(store, "boundary", "DELETE FROM boundary WHERE id=?1", &o->id, err);
 }
 
 /* The row alone is read: what it claims of its bytes need not be true. */
@@ -178,7 +185,10 @@ int brc_derived_drop(brc_store *store, brc_error *err)
 {
     int there;
     BRC_TRY(brc_node_totals_drop(store, err));
-    BRC_TRY(brc_exec(store, "DELETE FROM encoded; DELETE FROM commit_info", err));
+    BRC_TRY(brc_exec(store, "DELETE FROM commit_info", err));
+    BRC_TRY(brc_schema_has(store, "encoded", &there, err));
+    if (there)
+        BRC_TRY(brc_exec(store, "DELETE FROM encoded", err));
     BRC_TRY(brc_schema_has(store, "boundary", &there, err));
     return there ? brc_exec(store,
                             "DELETE FROM boundary WHERE NOT EXISTS (SELECT 1 FROM object o WHERE"

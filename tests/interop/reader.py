@@ -95,7 +95,9 @@ class Repository:
         return self.db.execute(sql, values).fetchone()
 
     def rows(self, table, where='1', *values):
-        """Rows of a table that has checksums, each by its columns' names."""
+        """Rows of a table that has checksums, each by its columns' names: none of one that is not there."""
+        if not self.there(table):
+            return []
         columns = SUMMED[table].split()
         sql = f'SELECT {", ".join(columns)}, checksum FROM {table} WHERE {where}'
         found = self.db.execute(sql, values).fetchall()
@@ -135,7 +137,7 @@ class Repository:
         need(found, f'backend {backend} is missing')
         spec, name = json.loads(found[0]['spec']), None
         if place != 0:
-            found = self.rows('place', 'seq=? AND backend=?', place, backend) if self.there('place') else []
+            found = self.rows('place', 'seq=? AND backend=?', place, backend)
             need(found, f'place {place} of backend {backend} is missing')
             name = found[0]['name']
         else:

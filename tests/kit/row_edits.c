@@ -10,7 +10,7 @@
 #include "../../src/base/hash.h"
 #include "../../src/store/row_sum.h"
 #include "own_rows.h"
-#include "reserved.sql.h"
+#include "reserved.h"
 #include "sample_repo.h"
 #include "seal.h"
 
@@ -520,23 +520,13 @@ static void do_edit(edit_db *e, row_edit *edit)
         delete_row(e, edit, rows);
 }
 
-/* A file may have the reserved tables. */
-static void make_reserved(const edit_db *e)
-{
-    sqlite3_stmt *st = prepare(e, "SELECT 1 FROM sqlite_schema WHERE name='delta'");
-    const int are_there = sqlite3_step(st) == SQLITE_ROW;
-    sqlite3_finalize(st);
-    if (!are_there)
-        MUST(sqlite3_exec(e->db, brc_sql_reserved, NULL, NULL, NULL) == SQLITE_OK);
-}
-
 static void connect_to(edit_db *e, const char *path)
 {
     MUST(sqlite3_open(path, &e->db) == SQLITE_OK && brc_row_sum_register(e->db) == SQLITE_OK);
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
     run_sql(e, "PRAGMA journal_mode=OFF");
     run_sql(e, "PRAGMA synchronous=OFF");
-    make_reserved(e);
+    MUST(reserved_make_all(e->db) == SQLITE_OK); /* a file may have them */
     for (unsigned i = 0; i < ROW_TABLES; i++)
         read_columns(e, i);
 }

@@ -12,6 +12,7 @@
 #include "../../src/store/row_sum.h"
 #include "folder.h"
 #include "own_rows.h"
+#include "reserved.h"
 
 /* ---- the repository -------------------------------- */
 
@@ -190,6 +191,7 @@ int64_t scenario_ask(scenario *t, const char *sql)
 {
     sqlite3 *db = file_db(t);
     sqlite3_stmt *st;
+    ck_assert_msg(reserved_stand_in(db) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s",
                   sqlite3_errmsg(db));
     ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);
@@ -204,6 +206,7 @@ static void change_file(scenario *t, const char *sql, int own)
     sqlite3 *db = file_db(t);
     if (own)
         ck_assert_msg(own_rows_for(db, sql) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    ck_assert_msg(reserved_make(db, sql) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s: %s", sql,
                   sqlite3_errmsg(db));
     sqlite3_close(db);
@@ -224,6 +227,7 @@ void scenario_rows(scenario *t, const char *sql, brc_buf *out)
     sqlite3 *db = file_db(t);
     sqlite3_stmt *st;
     out->len = 0;
+    ck_assert_msg(reserved_stand_in(db) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s",
                   sqlite3_errmsg(db));
     while (sqlite3_step(st) == SQLITE_ROW)

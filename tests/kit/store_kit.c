@@ -12,6 +12,7 @@
 #include "../../src/store/row_sum.h"
 #include "folder.h"
 #include "own_rows.h"
+#include "reserved.h"
 
 #define KIT_NOW 1
 
@@ -112,6 +113,7 @@ static void kit_change(const store_kit *k, const char *sql, int own)
     char *message = NULL;
     if (own)
         ck_assert_msg(own_rows_for(db, sql) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    ck_assert_msg(reserved_make(db, sql) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     int rc = sqlite3_exec(db, sql, NULL, NULL, &message);
     ck_assert_msg(rc == SQLITE_OK, "%s: %s", sql, message);
     sqlite3_close(db);
@@ -131,6 +133,7 @@ int64_t store_kit_ask(const store_kit *k, const char *sql)
 {
     sqlite3 *db = kit_connect(k);
     sqlite3_stmt *st = NULL;
+    ck_assert_msg(reserved_stand_in(db) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
     ck_assert_msg(rc == SQLITE_OK, "%s: %s", sql, sqlite3_errmsg(db));
     ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);

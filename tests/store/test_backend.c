@@ -365,6 +365,7 @@ START_TEST(a_damaged_row_of_a_backend_is_found)
     } bad[] = {
         { "UPDATE backend SET spec='{\"name\":\"org.example.here\"}'", "checksum", "backend 1" },
         { "DELETE FROM backend", "backend 1 is missing", "which has no row" },
+        { "DROP TABLE backend", "backend 1 is missing", "which has no row" },
         { "UPDATE backend SET spec='}{', checksum=row_sum('backend', id, '}{')", "not JSON",
           "JSON" },
         { "UPDATE backend SET spec='{\"name\":\"inline\"}',"
@@ -419,6 +420,8 @@ START_TEST(a_damaged_place_is_found)
         { "UPDATE object SET place=77 WHERE kind=1", "has no place 77", "which has no row" },
         { "UPDATE object SET stored=2000000000, encoding=7 WHERE kind=1", "", "" },
         { "DELETE FROM place", "has no place 1", "which has no row" },
+        { "DROP TABLE place", "has no place 1", "which has no row" },
+        { "DROP TABLE backend", "backend 1 is missing", "place 1 has no backend" },
         { "UPDATE place SET backend=2," SUM "2, name, size, facts)", "has no place 1", "place 1" },
         { "UPDATE place SET name='other'", "checksum", "place 1" },
         { "UPDATE place SET name='../a.chunks/x'," SUM "backend, '../a.chunks/x', size, facts)",
@@ -571,8 +574,8 @@ Suite *backend_suite(void)
     tcase_add_loop_test(tc, a_backend_that_fails_stores_nothing, 0, 4);
     tcase_add_test(tc, a_flush_that_fails_undoes_the_transaction);
     tcase_add_test(tc, a_killed_process_loses_nothing_that_was_acknowledged);
-    tcase_add_loop_test(tc, a_damaged_row_of_a_backend_is_found, 0, 7);
-    tcase_add_loop_test(tc, a_damaged_place_is_found, 0, 19);
+    tcase_add_loop_test(tc, a_damaged_row_of_a_backend_is_found, 0, 8);
+    tcase_add_loop_test(tc, a_damaged_place_is_found, 0, 21);
     tcase_add_loop_test(tc, what_a_killed_process_leaves_can_be_found_and_dropped, 0, 2);
     tcase_add_loop_test(tc, canonical_names_are_read_as_they_are_written, 0, 2);
     tcase_add_test(tc, names_of_backends_are_kept);

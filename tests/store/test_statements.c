@@ -61,6 +61,7 @@ static const struct {
     {"UPDATE draft SET parts=parts&7", "likewise"},
     {"SELECT count(path) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},
     {"SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL", "stops at the first"},
+    {"SELECT 1 FROM draft_node WHERE draft=?1 LIMIT 1", "likewise"},
     {"UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan,"
      " owner, parent, time_us, changes, parts) WHERE branch=?1", "the branch gets another name"},
     {"SELECT 1 FROM (SELECT max(seq) AS n FROM sqlite_sequence", "says why nothing can be added"},

@@ -66,6 +66,8 @@ static void change_more(void)
     text[0] = text[sizeof(text) - 2] = '"';
     OK(&t, brc_attrs_set(t.session, "/g", "long", text, &t.err));
     OK(&t, brc_key_set(t.session, "stray/c/0", "abc", 3, &t.err));
+    scenario_sql(&t, "INSERT INTO encoded SELECT id, 1, 5, 6, row_sum('encoded', id, 1, 5, 6)"
+                     " FROM object WHERE kind=1");
 }
 
 static void flips_setup(void)
