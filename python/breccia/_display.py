@@ -106,19 +106,17 @@ def picture(array: Array) -> str:
 
 def html_of(thing: Any) -> str:
     """An array, a group or a repository in a notebook."""
-    inner = (repository_tables(thing) if hasattr(thing, "branches")
-             else f"<pre>{html.escape(tree(thing))}</pre>" if hasattr(thing, "create_array")
-             else _table(array_rows(thing)) + picture(thing))
+    inner = repository_tables(thing) if hasattr(thing, "branches") else f"<pre>{html.escape(tree(thing))}</pre>" if (
+        hasattr(thing, "create_array")) else _table(array_rows(thing)) + picture(thing)
     return f"<div><b>breccia.{type(thing).__name__}</b>{inner}</div>"
 
 
 def repository_tables(repository: Repository) -> str:
     """Branches, tags, sizes, and the last commits of the current branch."""
     info, branches = repository.info(), repository.branches()
-    rows = [("file", repository.path), ("branches", ", ".join(branches)),
-            ("tags", ", ".join(repository.tags()) or "none"), ("commits", str(info.commits)),
-            ("chunks", str(info.chunks)),
-            ("bytes", f"{bytes_of(info.file_bytes)} in the file, {bytes_of(info.logical_bytes)} decoded")]
+    sizes = f"{bytes_of(info.file_bytes)} in the file, {bytes_of(info.logical_bytes)} decoded"
+    rows = [("file", repository.path), ("branches", ", ".join(branches)), ("commits", str(info.commits)),
+            ("tags", ", ".join(repository.tags()) or "none"), ("chunks", str(info.chunks)), ("bytes", sizes)]
     log = [(c.id[:8], f"{c.time:%Y-%m-%d %H:%M} {c.author}: {c.message.partition(chr(10))[0]}")
            for c in (repository.log(limit=10) if branches.get(repository.head) else [])]
     return _table(rows) + _table(log)

@@ -124,8 +124,7 @@ def write(native: Handle, path: str, sel: Selection, form: Form, source: AnyArra
     """Writes elements of the array's type, in the shape of the selection."""
     if 0 not in sel.shape:
         full, (at, keep) = sel.full(source), at_of(sel)
-        packed = full if form.item else np.frombuffer(_dtypes.pack(full, form.name), np.uint8)
-        buffer, memory = memory_of(packed)
+        buffer, memory = memory_of(full if form.item else np.frombuffer(_dtypes.pack(full, form.name), np.uint8))
         native.call(lib.brc_array_put, native.array(path), at, buffer)
 
 

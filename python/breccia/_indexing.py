@@ -135,9 +135,7 @@ def points(key: Any, shape: tuple[int, ...]) -> Selection:
     except ValueError:
         raise IndexError("the index arrays do not go together: their shapes are "
                          + " ".join(str(f.shape) for f in found)) from None
-    if not found:
-        return by_axis((), shape)
-    return Selection([f.reshape(-1) for f in together], together[0].shape, None)
+    return by_axis((), shape) if not found else Selection([f.reshape(-1) for f in together], together[0].shape, None)
 
 
 def blocks(key: Any, shape: tuple[int, ...], grid: tuple[int, ...]) -> Selection:
@@ -159,8 +157,7 @@ def plain(key: Any, shape: tuple[int, ...]) -> Selection:
     if flat and len(fancy) < 2:
         return by_axis(key, shape)
     if len(items) == 1 or len(items) == len(shape) and all(
-            np.asarray(item).dtype != bool if is_fancy(item) else hasattr(item, "__index__")
-            for item in items):
+            np.asarray(item).dtype != bool if is_fancy(item) else hasattr(item, "__index__") for item in items):
         return points(given, shape)
     if flat and len(fancy) == len(shape):
         return by_axis(key, shape)

@@ -127,6 +127,19 @@ class Handle:
         self.call_out(function, out, *args)
         return out[0]
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is changed in the block, or nothing if it fails."""
+        self.call(lib.brc_begin, self.repo)
+        done = 0
+        try:
+            yield
+            done = lib.BRC_END_KEEP
+        finally:
+            self.call(lib.brc_end, self.repo, done)
+            if not done:
+                self.forget()
+
     def take_buf(self, function: Callable[..., int], *args: Any) -> bytes:
         """The bytes that function(out, *args, err) appends to a buffer."""
         out = sized("brc_buf")

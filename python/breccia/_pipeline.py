@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,10 @@ ELSEWHERE = Aside, NotFoundError, UnsupportedError, InvalidError  # not known he
 # ---- the array ----
 
 
+def native_order(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if dtype.kind == "T" else dtype.newbyteorder("=")
+
+
 class Target:
     """The array that zarr means, and where the chunks are in its grid."""
 
@@ -50,8 +55,8 @@ class Target:
         self.form = Form.of(native, self.path)
         info = lib.brc_array_describe(native.array(self.path))
         asked = spec.dtype if isinstance(spec.dtype, np.dtype) else spec.dtype.to_native_dtype()
-        outer = tuple((info.shard or info.chunk)[0:ndim])
-        if (not self.form.item or self.form.dtype != asked.newbyteorder("=") or outer != tuple(spec.shape)
+        outer, self.chunk = tuple((info.shard or info.chunk)[0:ndim]), tuple(info.chunk[0:ndim])
+        if (self.form.dtype != native_order(asked) or outer != tuple(spec.shape)
                 or not info.flags & flag or not info.flags & lib.BRC_ARRAY_REGULAR
                 or any(other is not spec and other.shape != spec.shape for _, other, *_ in batch)):
             raise Aside
@@ -99,8 +104,7 @@ def in_order(parts: Sequence[Any], goes: Sequence[Any], length: int | None) -> A
     return ordered
 
 
-def selection_of(batch: Sequence[Any], target: Target, shape: tuple[int, ...] | None,
-                 drop: tuple[int, ...]) -> Selection:
+def selected(batch: Sequence[Any], target: Target, shape: tuple[int, ...] | None, drop: tuple[int, ...]) -> Selection:
     """What zarr selects: points, or a product of the axes' parts. `shape`: of the caller's array; None: one
     value is for all."""
     _, spec, items, *_ = batch[0]
@@ -141,65 +145,66 @@ def selection_of(batch: Sequence[Any], target: Target, shape: tuple[int, ...] | 
 def read_now(native: Handle, batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> Any:
     target = Target(native, batch, lib.BRC_ARRAY_READABLE, HAS_STATUS)
     whole = out.as_ndarray_like()
-    if out.dtype.newbyteorder("=") != target.form.dtype:
-        raise Aside  # a field
+    if not target.form.item or native_order(out.dtype) != target.form.dtype:
+        raise Aside  # a field; of strings, zarr's own is faster
     plain = type(whole) in (np.ndarray, np.memmap)
-    selection = selection_of(batch, target, tuple(out.shape), drop)
+    selection = selected(batch, target, tuple(out.shape), drop)
     found = _elements.read(native, target.path, selection, target.form, whole if plain else None, False)
     if found is None:
         raise Aside  # it has become another array
     if not plain:
-        nd_buffer = batch[0][1].prototype.nd_buffer
-        out[(slice(None),) * len(out.shape)] = nd_buffer.from_numpy_array(found)
+        out[(slice(None),) * len(out.shape)] = batch[0][1].prototype.nd_buffer.from_numpy_array(found)
     return tuple({"status": "present" if one else "missing"} for one in target.there) if HAS_STATUS else None
 
 
 def write_now(native: Handle, batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
     target = Target(native, batch, lib.BRC_ARRAY_WRITABLE)
-    memory = value.as_numpy_array()
-    if memory.dtype.newbyteorder("=") != target.form.dtype:
+    memory, form = value.as_numpy_array(), target.form
+    # Strings: zarr's own is faster, but a part of a chunk it writes over what others wrote meanwhile.
+    if batch[0][1].config.write_empty_chunks or (
+            native_order(memory.dtype) != form.dtype if form.item else all(whole for *_, whole in batch)):
         raise Aside
-    memory = np.asarray(memory, target.form.dtype)
-    selection = selection_of(batch, target, memory.shape if memory.ndim else None, drop)
-    if any(is_doubtful(memory, target.fill, spec, to, whole) for _, spec, _, to, whole in batch):
-        raise Aside
-    _elements.write(native, target.path, selection, target.form, np.broadcast_to(memory, selection.shape))
+    memory = np.asarray(memory, form.dtype)
+    selection = selected(batch, target, memory.shape if memory.ndim else None, drop)
+    doubtful = [at for (_, spec, _, to, _), at in zip(batch, target.places) if is_doubtful(memory, target, spec, to)]
+    with native.transaction() if doubtful else nullcontext():
+        _elements.write(native, target.path, selection, form, np.broadcast_to(memory, selection.shape))
+        for at in doubtful:
+            settle(native, target, batch[0][1], at)
 
 
-def is_doubtful(memory: AnyArray, bits: bytes, spec: Any, out: Any, complete: bool) -> bool:
+def is_doubtful(memory: AnyArray, target: Target, spec: Any, out: Any) -> bool:
     """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are
     others than those of the array's: zarr compares numbers, so that all NaNs are one, and zeros may be."""
     fill, dtype = spec.fill_value, memory.dtype
-    if (dtype.kind not in "fc" and dtype.names is None
-            or dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER)):
+    if dtype.kind not in "fc" and not dtype.names or dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
         return False
     part = memory[out] if memory.ndim else memory
     one, first = np.asarray(fill, dtype)[()], next(iter(part.flat), None)
-    if not (first == one or (first != first and one != one)) or (
-            not spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill)):
-        return False
-    return not complete or part.tobytes() != bits * part.size
+    return bool(first == one or first != first and one != one) and part.tobytes() != target.fill * part.size and (
+        bool(spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill)))
 
 
-async def read(batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> tuple[bool, Any]:
-    """Whether it was done here, and what there is to say of each chunk."""
+def settle(native: Handle, target: Target, spec: Any, place: tuple[int, ...]) -> None:
+    """Gives a chunk (each in a shard) that zarr takes for fill value the bits of that."""
+    axes = [(at * n, min(n, length - at * n), 1) for at, n, length in zip(place, spec.shape, target.form.shape)]
+    selection = Selection(axes, tuple(n for _, n, _ in axes), (...,))
+    found = _elements.read(native, target.path, selection, target.form, None, True)
+    for first in np.ndindex(*(-(-n // chunk) for n, chunk in zip(found.shape, target.chunk))):
+        part = found[(*(slice(i * n, (i + 1) * n) for i, n in zip(first, target.chunk)), ...)]
+        if spec.prototype.nd_buffer.from_numpy_array(part).all_equal(spec.fill_value):
+            part[...] = np.frombuffer(target.fill, part.dtype)[0]
+    _elements.write(native, target.path, selection, target.form, found)
+
+
+async def read(batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> Any:
+    """What there is to say of each chunk."""
     store, spec = batch[0][0].store, batch[0][1]
     small = len(batch) * math.prod(spec.shape) * out.dtype.itemsize <= INLINE
-    try:
-        return True, await (store._peek if small else store._run)(read_now, batch, out, drop)
-    except ELSEWHERE:
-        return False, None
+    return await (store._peek if small else store._run)(read_now, batch, out, drop)
 
 
-async def write(batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> bool:
-    """Whether it was done here."""
-    if batch[0][1].config.write_empty_chunks:
-        return False
+async def write(batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
     store = batch[0][0].store
-    await store._ensure_open()
     store._check_writable()
-    try:
-        await store._run(write_now, batch, value, drop)
-        return True
-    except ELSEWHERE:
-        return False
+    await store._run(write_now, batch, value, drop)

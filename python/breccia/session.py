@@ -146,10 +146,10 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             given = compressors if many else [compressors] * (compressors is not None)
             compressors = [{"name": c} if isinstance(c, str) else c for c in given]
         fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
-        spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill,
-                       chunk=_chunks(chunks, extents), shard=shards, codecs_json=codecs, compressors_json=compressors,
-                       dimension_names=dimension_names, attrs_json=attributes or None,
-                       chunk_key_encoding=chunk_key_encoding, backend_json=backend)
+        spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill, shard=shards,
+                       chunk=_chunks(chunks, extents), codecs_json=codecs, compressors_json=compressors,
+                       backend_json=backend, dimension_names=dimension_names, attrs_json=attributes or None,
+                       chunk_key_encoding=chunk_key_encoding)
         with self.session.transaction() if overwrite or data is not None else nullcontext():
             if overwrite and path in self:
                 del self[path]
@@ -293,15 +293,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     def transaction(self) -> Iterator[None]:
         """What this thread changes in the block is one transaction: all of it, or nothing if the block fails.
         Other writers wait meanwhile. What zarr does is done by another thread: MisuseError."""
-        with self._sessions.pin() as native:
-            native.call(lib.brc_begin, native.repo)
-            done = False
-            try:
-                yield
-                done = True
-            finally:
-                native.call(lib.brc_end, native.repo, lib.BRC_END_KEEP if done else 0)
-                self._sessions.era += not done
+        with self._sessions.pin() as native, native.transaction():
+            yield
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:

@@ -40,9 +40,8 @@ in_worker = torch.utils.data.get_worker_info  # what it says of this worker; Non
 class _Set:
     """What both kinds have in common."""
 
-    def __init__(self, source: Any, arrays: Names, *, rev: str = "main", group: str = "",
-                 rows: slice | None = None, transform: Callable[[Any], Any] | None = None,
-                 pin_memory: bool = False, threads: int = 0) -> None:
+    def __init__(self, source: Any, arrays: Names, *, rev: str = "main", group: str = "", rows: slice | None = None,
+                 transform: Callable[[Any], Any] | None = None, pin_memory: bool = False, threads: int = 0) -> None:
         path = source.path if isinstance(source, Repository) else source
         self._path, self._threads = os.path.abspath(os.fspath(path)), threads
         self._names, self.transform, self.pin_memory = arrays, transform, pin_memory
@@ -169,11 +168,11 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
 
     _packs = False  # a loader copies what its workers send
 
-    def __init__(self, source: Any, arrays: Names, *, batch_size: int | None = None, rev: str = "main",
-                 group: str = "", rows: slice | None = None, transform: Callable[[Any], Any] | None = None,
-                 shuffle: bool = True, seed: int = 0, window: int | None = None, lanes: int | None = None,
-                 drop_last: bool = False, rank: int | None = None, world_size: int | None = None,
-                 pin_memory: bool = False, threads: int = 0) -> None:
+    def __init__(self, source: Any, arrays: Names, *, batch_size: int | None = None, rev: str = "main", group: str = "",
+                 rows: slice | None = None, transform: Callable[[Any], Any] | None = None, shuffle: bool = True,
+                 seed: int = 0, window: int | None = None, lanes: int | None = None, drop_last: bool = False,
+                 rank: int | None = None, world_size: int | None = None, pin_memory: bool = False,
+                 threads: int = 0) -> None:
         super().__init__(source, arrays, rev=rev, group=group, rows=rows, transform=transform,
                          pin_memory=pin_memory, threads=threads)
         dist = torch.distributed

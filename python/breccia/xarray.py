@@ -49,9 +49,8 @@ class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
 
     description = "breccia files (.brc): versioned Zarr arrays in one file"
     supports_groups = True
-    open_dataset_parameters = ("filename_or_obj", "group", "rev", "drop_variables", "mask_and_scale",
-                               "decode_times", "concat_characters", "decode_coords", "use_cftime",
-                               "decode_timedelta")
+    open_dataset_parameters = ("filename_or_obj", "group", "rev", "drop_variables", "mask_and_scale", "decode_times",
+                               "concat_characters", "decode_coords", "use_cftime", "decode_timedelta")
     open_dataset = _opener("open_dataset")
     open_datatree = _opener("open_datatree")
     open_groups_as_dict = _opener("open_groups_as_dict")

@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
 from typing import Any, TypeVar
@@ -119,9 +120,9 @@ class Store(ZarrStore):
     def _begin(self) -> None:
         """Of the store nothing is open. All this has no copy in other stores."""
         self._is_open = False
-        self._sessions = self._session._sessions if self._session is not None else Sessions(
-            Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only),
-            partial(opened, self.rev, self._read_only, self._fixed))
+        made = Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only), partial(
+            opened, self.rev, self._read_only, self._fixed)
+        self._sessions = Sessions(*made) if self._session is None else self._session._sessions
         self._places: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()  # by loop
         self._changes: dict[int, tuple[threading.Lock, deque[Any]]] = {}
 
@@ -369,21 +370,25 @@ class CodecPipeline(BatchedCodecPipeline):
     """Reads and writes a selection of an array in a `Store` as one batch of the library.
 
     `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library
-    does not know (format 2, strings of any length, codecs of others), `array.write_empty_chunks`, and every
-    other store are left to zarr's own pipeline.
+    does not know (format 2, codecs of others), whole chunks of strings of any length, `array.write_empty_chunks`
+    and every other store are left to zarr's own pipeline. That reads, changes and writes a chunk of which a part
+    is written: two who do so at once lose elements.
     """
 
     async def read(self, batch_info: Any, out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
         """Fills `out`. From zarr 3.2 on, says of each chunk whether it was there."""
-        batch, done = list(batch_info), False
+        batch = list(batch_info)
         if self._is_ours(batch):
-            done, statuses = await _pipeline.read(batch, out, drop_axes)
-        return statuses if done else await super().read(batch, out, drop_axes)
+            with suppress(*_pipeline.ELSEWHERE):
+                return await _pipeline.read(batch, out, drop_axes)
+        return await super().read(batch, out, drop_axes)
 
     async def write(self, batch_info: Any, value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
         batch = list(batch_info)
-        if not self._is_ours(batch) or not await _pipeline.write(batch, value, drop_axes):
-            await super().write(batch, value, drop_axes)
+        if self._is_ours(batch):
+            with suppress(*_pipeline.ELSEWHERE):
+                return await _pipeline.write(batch, value, drop_axes)
+        await super().write(batch, value, drop_axes)
 
     def _is_ours(self, batch: Sequence[Any]) -> bool:
         """Whether it is of our Store and no wrapper, which wants to see every key."""

@@ -103,6 +103,9 @@ def test_loose_keys_are_kept_and_refused_by_name(store):
         assert any(key in str(refused.value) for key in keys(store))
         sync(store.delete(left))
     assert keys(store) == []
+    zarr.open_group(store, mode="a", zarr_format=2)
+    with pytest.raises(breccia.ConflictError, match="write Zarr format 3"):
+        commit(store)
 
 
 def test_chunks_outlive_their_document(store):

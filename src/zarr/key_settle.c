@@ -189,12 +189,25 @@ static int name_others(brc_buf *out, const key_names *names, brc_error *err)
     return brc_buf_terminate(out, err);
 }
 
+/* Whether a key is a document of Zarr format 2. */
+static int is_of_format_2(const char *key)
+{
+    static const char *const names[] = {".zgroup", ".zarray", ".zattrs", ".zmetadata"};
+    const char *slash = strrchr(key, '/');
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(slash != NULL ? slash + 1 : key, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
 /* Why it is still loose: it is tried once more. */
 static int refuse_keys(brc_session *s, const key_names *names, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
     const char *key = ((char **)names->keys)[0];
     brc_buf others = BRC_BUF_INIT;
+    const char *remedy = is_of_format_2(key) ? "write Zarr format 3 (2 can be imported)"
+                                             : "set what is missing, or delete it";
     size_t len;
     int rc = settle_one(s, key, brc_document_key(key, &len), &why);
     if (rc < 0) {
@@ -205,9 +218,9 @@ static int refuse_keys(brc_session *s, const key_names *names, brc_error *err)
     rc = name_others(&others, names, err);
     if (rc == BRC_OK)
         rc = brc_fail(err, BRC_ECONFLICT,
-                      "the key '%.100s'%s is no node or chunk, and no commit can have it: set what "
-                      "is missing, or delete it (%.160s)",
-                      key, (const char *)others.data, why.message);
+                      "the key '%.100s'%s is no node or chunk, and no commit can have it: %s "
+                      "(%.160s)",
+                      key, (const char *)others.data, remedy, why.message);
     brc_buf_dispose(&others);
     return rc;
 }

@@ -75,6 +75,18 @@ static void refused(scenario *t, const char *key)
     ck_assert_msg(strstr(t->err.message, name) != NULL, "%s", t->err.message);
 }
 
+START_TEST(a_document_of_format_2_is_told_as_such)
+{
+    static const char *const keys[] = { ".zgroup", "a/.zarray", "a/.zattrs", ".zmetadata", "a/.z" };
+    scenario t;
+    scenario_start(&t);
+    set_text(&t, keys[_i], "{\"zarr_format\":2}");
+    refused(&t, keys[_i]);
+    ck_assert_int_eq(strstr(t.err.message, "write Zarr format 3") != NULL, _i < 4);
+    scenario_stop(&t);
+}
+END_TEST
+
 /* ---- any order -------------------------------- */
 
 START_TEST(keys_come_in_any_order)
@@ -664,6 +676,7 @@ Suite *key_set_suite(void)
     Suite *suite = suite_create("key_set");
     TCase *tc = tcase_create("key_set");
     tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, a_document_of_format_2_is_told_as_such, 0, 5);
     tcase_add_loop_test(tc, keys_come_in_any_order, 0, 20);
     tcase_add_test(tc, what_is_no_chunk_yet_is_kept_and_refused_by_name);
     tcase_add_test(tc, P8_set_where_there_is_none);
