@@ -33,9 +33,14 @@ static int is_there(sqlite3 *db, const char *name, int len)
     return there;
 }
 
+/* A temporary one does not give numbers: sqlite_sequence would be another than the file's. */
 static int make(sqlite3 *db, const char *how, const char *text, int len)
 {
+    static const char numbers[] = "AUTOINCREMENT";
     char *sql = sqlite3_mprintf("%s %.*s", how, len, text);
+    char *at = sql != NULL && strstr(how, "TEMP") != NULL ? strstr(sql, numbers) : NULL;
+    if (at != NULL)
+        memset(at, ' ', sizeof(numbers) - 1);
     int rc = sql != NULL ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(sql);
     return rc;
