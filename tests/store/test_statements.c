@@ -180,7 +180,7 @@ END_TEST
 START_TEST(a_handle_keeps_as_many_as_it_meets)
 {
     enum { MANY = 1000 };
-    static char sql[MANY][16];
+    static char sql[MANY][24];
     sqlite3_stmt *first, *st;
     int64_t number;
     for (int round = 0; round < 2; round++)
