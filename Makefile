@@ -79,7 +79,7 @@ CLI_OBJS   := $(call objects,cli/*.c cli/cmd/*.c)
 KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
 KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c tests/kit/backend_kit.c)
 FUZZ_MAIN  := $(call objects,tests/fuzz/main.c)
-FUZZ_KIT   := $(call objects,tests/kit/row_edits.c tests/kit/own_rows.c tests/kit/battery.c tests/kit/sample_repo.c)
+FUZZ_KIT   := $(call objects,tests/kit/row_edits.c tests/kit/own_rows.c tests/kit/reserved.c tests/kit/battery.c tests/kit/sample_repo.c)
 FUZZ_OBJS  := $(filter-out $(FUZZ_MAIN),$(call objects,tests/fuzz/*.c))
 TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/*/test_*.c tests/kit/*.c tests/main.c)) \
               $(FUZZ_OBJS) $(CONVERT_OBJS)
