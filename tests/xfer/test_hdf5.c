@@ -376,6 +376,7 @@ START_TEST(opaque_bytes_and_bits)
     hdf5_check_member(&kit, "/f", "hdf5", "{\"class\":\"bitfield\",\"must_understand\":false}");
     hdf5_check_bytes(&kit, "/f", bits, sizeof(bits));
     hdf5_check_member(&kit, "/t", "data_type", TIME("datetime64", "s", "1"));
+    hdf5_check_member(&kit, "/t", "fill_value", "0"); /* what was not written is that in HDF5 */
     hdf5_check_bytes(&kit, "/t", swapped, sizeof(swapped));
     hdf5_export_ok(&kit, "/", "y.h5");
     file = H5(H5Fopen(exchange_path(&kit, "y.h5"), H5F_ACC_RDONLY, H5P_DEFAULT));

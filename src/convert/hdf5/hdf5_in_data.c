@@ -223,6 +223,8 @@ static int read_fill(dataset_in *d, brc_error *err)
         return dataset_failed(d, "its fill value cannot be read", err);
     d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED;
     d->array.lacks_fill = dataset_lacks_fill(d, status);
+    if (d->dtype->klass == BRC_CLASS_TIME)
+        d->array.fill = "0"; /* as HDF5 has it; a new array's is NaT */
     if (status != H5D_FILL_VALUE_USER_DEFINED)
         return BRC_OK;
     BRC_TRY(brc_new((void **)&element, size, err));
