@@ -215,7 +215,8 @@ const struct cli_command cli_command_create = {
     .usage = "FILE PATH --shape N,N,... --dtype TYPE [--chunks N,N,...] [OPTIONS]\n"
              "FILE PATH --metadata @zarr.json",
     .details = "Missing parent groups are made. Until something is written, only the array's\n"
-               "metadata is stored; elements that were never written read as the fill value.",
+               "metadata is stored; elements that were never written read as the fill value:\n"
+               "0 where none is given, of dates and times NaT.",
     .examples = "breccia create mnist.brc /train --shape 60000,28,28 --dtype uint8 "
                 "--chunks 1000,28,28\n"
                 "breccia create climate.brc /t2m --shape 0,241,480 --dtype float32 --fill NaN "

@@ -125,8 +125,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         axes, a tuple in which -1 is the whole axis, or False for one chunk. `shards`: the shape of what other
         tools see as one value, a multiple of the chunks. `compressors`: "auto", None, "zstd", {"name": ...,
         "configuration": ...}, or a list; `codecs`: the whole list of zarr.json in place of that. `backend`:
-        where chunks go. ExistsError if something is there, unless `overwrite`; ValueError for what Zarr does
-        not allow.
+        where chunks go. `fill_value` None: zero, no text, of dates and times NaT. ExistsError if something is
+        there, unless `overwrite`; ValueError for what Zarr does not allow.
         """
         if data is not None:
             data = np.asarray(data)

@@ -132,14 +132,24 @@ static const struct {
       "\xfe\xff\1\0\xc0\xff", 6, "{\"a\":-2,\"b\":\"0xffc00001\"}" },
 };
 
+static void fill_in_document_is(scenario *t, const char *path, const char *json)
+{
+    brc_buf text = BRC_BUF_INIT;
+    char expected[128];
+    OK(t, brc_node_json(&text, t->session, path, &t->err));
+    snprintf(expected, sizeof(expected), "\"fill_value\":%s,", json);
+    ck_assert_msg(strstr((const char *)text.data, expected) != NULL, "%s in %s", expected,
+                  (const char *)text.data);
+    brc_buf_dispose(&text);
+}
+
 START_TEST(a_fill_value_is_taken_to_the_bit)
 {
     scenario t;
     brc_array *a;
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
-    brc_buf text = BRC_BUF_INIT, read = BRC_BUF_INIT;
+    brc_buf read = BRC_BUF_INIT;
     const uint64_t shape[1] = { 1 };
-    char expected[128];
     scenario_start(&t);
     spec.ndim = 1;
     spec.shape = shape;
@@ -150,11 +160,7 @@ START_TEST(a_fill_value_is_taken_to_the_bit)
     OK(&t, brc_array_read_elements(a, NULL, &read, &t.err));
     ck_assert_uint_eq(read.len, elements[_i].len);
     ck_assert_mem_eq(read.data, elements[_i].element, read.len);
-    OK(&t, brc_node_json(&text, t.session, "/a", &t.err));
-    snprintf(expected, sizeof(expected), "\"fill_value\":%s,", elements[_i].json);
-    ck_assert_msg(strstr((const char *)text.data, expected) != NULL, "%s in %s", expected,
-                  (const char *)text.data);
-    brc_buf_dispose(&text);
+    fill_in_document_is(&t, "/a", elements[_i].json);
     brc_buf_dispose(&read);
     brc_array_free(a);
     scenario_stop(&t);
@@ -181,19 +187,13 @@ START_TEST(without_a_fill_value_it_is_the_type_s)
     scenario t;
     brc_array *a;
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
-    brc_buf text = BRC_BUF_INIT;
     const uint64_t shape[1] = { 1 };
-    char expected[64];
     scenario_start(&t);
     spec.ndim = 1;
     spec.shape = shape;
     spec.dtype = defaults[_i].dtype;
     OK(&t, brc_array_create(&a, t.session, "/n", &spec, &t.err));
-    OK(&t, brc_node_json(&text, t.session, "/n", &t.err));
-    snprintf(expected, sizeof(expected), "\"fill_value\":%s,", defaults[_i].json);
-    ck_assert_msg(strstr((const char *)text.data, expected) != NULL, "%s in %s", expected,
-                  (const char *)text.data);
-    brc_buf_dispose(&text);
+    fill_in_document_is(&t, "/n", defaults[_i].json);
     brc_array_free(a);
     scenario_stop(&t);
 }
