@@ -14,12 +14,31 @@ int brc_store_writable(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+/* Somebody may have copied another repository over the file: what is written under the secret of
+ * the first one would be damage there. */
+static int still_same_repository(brc_store *store, brc_error *err)
+{
+    brc_buf secret = BRC_BUF_INIT;
+    int rc = brc_meta_get(store, "secret", &secret, err);
+    if (rc == BRC_OK && (secret.len != sizeof(store->secret) ||
+                         memcmp(secret.data, store->secret, secret.len) != 0))
+        rc = brc_fail(err, BRC_ESTALE,
+                      "%s is another repository than the one that was opened: open it again",
+                      store->path);
+    brc_buf_dispose(&secret);
+    return rc;
+}
+
 int brc_begin_immediate(brc_store *store, brc_error *err)
 {
     brc_end_leftover(store);
     brc_wait_turn(store);
     BRC_TRY(brc_journal_enter(store, err));
-    return brc_exec(store, "BEGIN IMMEDIATE", err);
+    BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
+    int rc = still_same_repository(store, err);
+    if (rc < 0)
+        brc_end_leftover(store);
+    return rc;
 }
 
 int brc_store_begin(brc_store *store, brc_error *err)
