@@ -6,7 +6,6 @@ gives it back: of a file from `Handles`; of one view of it from `Sessions`, with
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -45,13 +44,10 @@ def sized(kind: str, **members: Any) -> Any:
 
 
 def failure(rc: int, err: Any) -> _errors.Error:
-    """The exception for a negative result and what the library wrote about it. Options of the command that
-    arguments have the names of are named as these."""
-    words = re.sub(r"(?<= )--(wait|discard|rewrite|mainline|exclude)\b", r"\1=", string(err.message))
-    words = words.replace("no --no-recover", "no read_only=").replace("exist: 'breccia init'", "exist: create=True")
-    said = _errors.BY_CODE.get(rc, _errors.Error)(words or string(lib.brc_strerror(rc)))
-    said.detail = err.detail
-    return said
+    """The exception for a negative result and what the library wrote about it."""
+    made = _errors.BY_CODE.get(rc, _errors.Error)(_errors.said(string(err.message)) or string(lib.brc_strerror(rc)))
+    made.detail = err.detail
+    return made
 
 
 def _made(function: Callable[..., int], kind: str, *args: Any) -> Any:
