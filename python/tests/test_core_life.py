@@ -325,6 +325,9 @@ def test_bisect(grid):
     assert grid.bisect().state == "none"
     with pytest.raises(ValueError):
         grid.bisect("maybe")
+    for word in "start", "reset", None:
+        with pytest.raises(ValueError, match="no place here"):
+            grid.bisect(word, "main")
 
 
 def test_expire_gc_du_fsck(grid):

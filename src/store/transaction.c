@@ -14,9 +14,15 @@ int brc_store_writable(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
-/* Somebody may have copied another repository over the file: what is written under the secret of
- * the first one would be damage there. */
-static int still_same_repository(brc_store *store, brc_error *err)
+int brc_begin_immediate(brc_store *store, brc_error *err)
+{
+    brc_end_leftover(store);
+    brc_wait_turn(store);
+    BRC_TRY(brc_journal_enter(store, err));
+    return brc_exec(store, "BEGIN IMMEDIATE", err);
+}
+
+int brc_store_check_same(brc_store *store, brc_error *err)
 {
     brc_buf secret = BRC_BUF_INIT;
     int rc = brc_meta_get(store, "secret", &secret, err);
@@ -26,18 +32,6 @@ static int still_same_repository(brc_store *store, brc_error *err)
                       "%s is another repository than the one that was opened: open it again",
                       store->path);
     brc_buf_dispose(&secret);
-    return rc;
-}
-
-int brc_begin_immediate(brc_store *store, brc_error *err)
-{
-    brc_end_leftover(store);
-    brc_wait_turn(store);
-    BRC_TRY(brc_journal_enter(store, err));
-    BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
-    int rc = still_same_repository(store, err);
-    if (rc < 0)
-        brc_end_leftover(store);
     return rc;
 }
 
@@ -54,6 +48,11 @@ int brc_store_begin(brc_store *store, brc_error *err)
         if (store->read_depth > 0)
             return brc_fail(err, BRC_EMISUSE, "a write cannot begin inside a read");
         BRC_TRY(brc_begin_immediate(store, err));
+        int rc = brc_store_check_same(store, err);
+        if (rc < 0) {
+            brc_end_leftover(store);
+            return rc;
+        }
         store->undo = 0;
     } else if (sqlite3_get_autocommit(store->db)) {
         /* SQLite undid it when a step failed; what follows must not be committed alone. */
