@@ -449,7 +449,7 @@ def parameter(given):
         return f"{name[:-1]}: str{' = ' * bool(flag)}{flag}", name[:-1], f"self._at({name[:-1]})"
     if name[-1] in "/!":
         kind = "str | os.PathLike[str]" if name[-1] == "/" else "str | None = None"
-        return f"{name[:-1]}: {kind}", name[:-1], f"{'os.fspath' if name[-1] == '/' else 'self._oid'}({name[:-1]})"
+        return f"{name[:-1]}: {kind}", name[:-1], f"{'os.fsencode' if name[-1] == '/' else 'self._oid'}({name[:-1]})"
     if flag.startswith('"'):
         return f"{name}: str = {flag}", name, name
     if flag[:1] == "!":

@@ -21,11 +21,11 @@ T = TypeVar("T")
 KEPT = 8  # so many handles of a file stay open while nobody works on them
 
 
-def text(value: str | None) -> Any:
+def text(value: str | bytes | None) -> Any:
     """A string for C: NULL for None. A NUL within it would cut it short."""
     if value is None:
         return ffi.NULL
-    raw = str.encode(value, "utf-8")
+    raw = value if isinstance(value, bytes) else str.encode(value, "utf-8")
     if b"\0" in raw:
         raise _errors.InvalidError(f"{value!r} has a NUL character, which no name or text may have")
     return ffi.new("char[]", raw)
@@ -203,14 +203,14 @@ class Handles:
                             registry=shared("registry"))
             libexec = options.libexec = text(LIBEXEC)
             if self.wait is not None:
-                options.wait_ms = max(1, int(self.wait * 1000)) if self.wait > 0 else -1
+                options.wait_ms = max(1, int(min(self.wait, 2e6) * 1000)) if self.wait > 0 else -1
             try:
-                made = _made(lib.brc_open, "breccia", os.fsencode(self.path), options)
+                made = _made(lib.brc_open, "breccia", text(os.fsencode(self.path)), options)
             except _errors.ExistsError:  # somebody else was first
                 if not os.path.exists(self.path):
                     raise  # no: something is in its way
                 options.flags &= ~lib.BRC_OPEN_CREATE
-                made = _made(lib.brc_open, "breccia", os.fsencode(self.path), options)
+                made = _made(lib.brc_open, "breccia", text(os.fsencode(self.path)), options)
             self.flags, self._root = options.flags, Handle(made, self.home)
             return self._root
 

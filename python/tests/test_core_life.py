@@ -802,3 +802,23 @@ def test_an_id_is_no_name(grid):
             make(first, second)
     grid.branch("0" * 32)  # as long as one
     assert grid.view(first)["x"][0, 0] == 0 and grid.resolve("0" * 32) == second
+
+
+def test_names_of_files_and_waits_that_c_lacks(repo, tmp_path):
+    with pytest.raises(ValueError, match="NUL"):
+        breccia.open(tmp_path / "cut\0short.brc", create=True)
+    assert not (tmp_path / "cut").exists()
+    for wait in 1e9, float("inf"):
+        assert breccia.open(repo.path, wait=wait).branches() == {"main": ""}
+
+
+def test_files_whose_names_are_no_text(grid, tmp_path):
+    import os
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.npy")
+    np.save(name, np.arange(3))
+    grid.import_(name, "/from")
+    grid.export(os.fsdecode(os.fsencode(tmp_path) + b"/\xfe.npy"), "/from")
+    assert np.load(os.fsdecode(os.fsencode(tmp_path) + b"/\xfe.npy")).tolist() == [0, 1, 2]
+    assert grid.commit().message == "Import \\udcff.npy as /from"
+    grid.import_(os.fsencode(name))
+    assert [k for k in grid.view() if k not in ("x", "from")] == ["-"]  # what UTF-8 has no place for
