@@ -76,8 +76,10 @@ def options(kind: str, **members: Any) -> Any:
         if value is None or isinstance(value, str):
             value = text(value)
         elif isinstance(value, datetime.datetime):
-            value = (value.astimezone(EPOCH.tzinfo) - EPOCH) // datetime.timedelta(microseconds=1)
+            value = (value.astimezone(EPOCH.tzinfo) - EPOCH) // datetime.timedelta(microseconds=1) or 1  # 0: now
         elif hasattr(value, "__len__") and not isinstance(value, ffi.CData):
+            if name == "paths" and not len(value):  # not everywhere
+                raise _errors.InvalidError("paths is empty: None settles everything")
             if "n" + name in types:
                 setattr(made, "n" + name, len(value))
             keep.append([text(v) if v is None or isinstance(v, str) else int(v) for v in value])
@@ -154,8 +156,7 @@ class Caller:
         found: Any = made
         if found.result == "conflict" and not free:
             places = "1 place is" if len(found.conflicts) == 1 else f"{len(found.conflicts)} places are"
-            error = _errors.ConflictError(f"{places} in conflict: merge with ours=, theirs= or keep=True to "
-                                          "settle them")
+            error = _errors.ConflictError(f"{places} in conflict: settle with ours=, theirs= or merge_settle()")
             error.conflicts = found.conflicts
             raise error
         return made

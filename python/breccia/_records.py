@@ -9,8 +9,7 @@ from ._breccia import lib
 from ._calls import printable
 from ._made import records as made
 from ._made.records import *
-from ._made.records import KINDS as KINDS
-from ._made.records import oid as oid
+from ._made.records import KINDS as KINDS, oid as oid
 
 
 class Commit(made.BaseCommit):

@@ -323,7 +323,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         how = options("brc_xfer_opts", chunk=chunks, codecs_json=codecs, exclude=exclude, placed=placed,
                       flags=flags("XFER", into=into))
         try:
-            self._call(lib.brc_import, text(os.fspath(source)), text(path), how, progress=progress)
+            self._call(lib.brc_import, text(os.fsencode(source)), text(path), how, progress=progress)
             return bytes(ffi.buffer(placed.data, placed.len)).decode() if placed.len else path or "/"
         finally:
             lib.brc_buf_dispose(placed)
