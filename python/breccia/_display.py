@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._calls import printable
+from ._native import printable
 
 if TYPE_CHECKING:
     from .array import Array

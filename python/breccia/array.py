@@ -12,11 +12,11 @@ import numpy as np
 from . import _dtypes, _indexing
 from ._attributes import Attributes
 from ._breccia import ffi, lib
-from ._calls import Progress, items, printable, records
+from ._calls import Progress, items, records
 from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
 from ._made.calls import ArrayCalls
-from ._native import string, text
+from ._native import printable, string, text
 
 if TYPE_CHECKING:
     from .session import Session
@@ -201,14 +201,14 @@ class Array(ArrayCalls):
         known = self.dtype.names or ()
         for name in [found[0]] if isinstance(found[0], str) else found[0]:
             if name not in known or len(found) > 1:
-                raise IndexError(f"{self.path} has no " + (f"field {name!r}" if known else "fields"))
+                raise IndexError(f"{printable(self.path)} has no " + (f"field {name!r}" if known else "fields"))
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
     def resize(self, *shape: Any) -> None:
         """Another shape. What is cut off is lost: growing again shows the fill value."""
         new = _indexing.extents(shape[0] if len(shape) == 1 else shape)
         if len(new) != self.ndim:
-            raise ValueError(f"{self.path} has {self.ndim} dimensions: the new shape has {len(new)}")
+            raise ValueError(f"{printable(self.path)} has {self.ndim} dimensions: the new shape has {len(new)}")
         self._call(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
         self._now()
 
@@ -300,7 +300,7 @@ class Array(ArrayCalls):
 
     def __repr__(self) -> str:
         shape = "×".join(map(str, self._form.shape)) or "scalar"
-        return f"<breccia.Array {printable(self.path)} {shape} {self._form.name}>"
+        return printable(f"<breccia.Array {self.path} {shape} {self._form.name}>")
 
 
 class Accessor:

@@ -15,7 +15,7 @@ from ._attributes import Attributes
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, items, options, records, to_json
 from ._made.calls import GroupCalls, SessionCalls
-from ._native import Handle, Sessions, sized, text
+from ._native import Handle, Sessions, printable, sized, text
 from .array import Array
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         try:
             return Array(self.session, at)
         except _errors.NotFoundError:
-            raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}") from None
+            raise _errors.NotFoundError(printable(f"there is no node {at} in {self.session.rev}")) from None
         except _errors.InvalidError:
             if self._kind(path) != lib.BRC_GROUP:
                 raise

@@ -711,6 +711,12 @@ def test_display(repo):
     (change,) = repo.diff("HEAD~1", "HEAD")
     said = repr([view[change.path], change, *repo.log(limit=1), breccia.Conflict(change.path, "chunk", "c/0")])
     assert "\\x1b[31m" in said and said.isprintable()
+    bell = repo.draft("main")[change.path]
+    for wrong in (lambda: bell.resize(1, 2), lambda: bell["field"], lambda: repo.view("main")["\x1b[31m"],
+                  lambda: breccia._dtypes.to_numpy("\x1b[31m")):
+        with pytest.raises((ValueError, LookupError, breccia.UnsupportedError), match=r"\\x1b") as error:
+            wrong()
+        assert str(error.value).isprintable()
     assert set(view._ipython_key_completions_()) == set(view)
     pages = [repo._repr_html_(), view._repr_html_()] + [a._repr_html_() for a in view.walk()]
     for page in pages:
