@@ -102,8 +102,7 @@ class Caller:
         return html_of(self)
 
     def _at(self, path: str) -> str:
-        names = str.strip(path, "/")
-        return self.path.rstrip("/") + "/" + names if names else self.path
+        return f"{self.path.rstrip('/')}/{names}" if (names := str.strip(path, "/")) else self.path
 
     def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
         with self._working(progress) as handle:

@@ -52,7 +52,8 @@ def sized(kind: str, **members: Any) -> Any:
 def failure(rc: int, err: Any) -> _errors.Error:
     """The exception for a negative result and what the library wrote about it. Options of the command that
     arguments have the names of are named as these."""
-    words = re.sub(r"(?<= )--(wait|discard|rewrite|mainline|exclude)\b", r"\1=", string(err.message))
+    words = re.sub(r"(?<= )(-D|--(wait|discard|rewrite|mainline|exclude))\b", lambda found: (found[2] or "force") + "=",
+                   string(err.message))
     words = words.replace("no --no-recover", "no read_only=").replace("exist: 'breccia init'", "exist: create=True")
     said = _errors.BY_CODE.get(rc, _errors.Error)(words or string(lib.brc_strerror(rc)))
     said.detail = err.detail

@@ -158,6 +158,11 @@ def test_messages_name_arguments(grid):
     other = breccia.open(grid.path, wait=0)
     with grid.session("side") as s, s.transaction(), pytest.raises(breccia.BusyError, match="wait longer with wait="):
         other.tag("v1")
+    grid.branch("third", "side")
+    grid.draft("third")["x"][3] = 3
+    with pytest.raises(breccia.MisuseError, match="changes: force= deletes it all the same"):
+        grid.delete_branch("third")
+    grid.delete_branch("third", force=True)
     with pytest.raises(breccia.NotFoundError, match="'a--wait'"):  # a name of the user's
         grid.view("a--wait")
 
