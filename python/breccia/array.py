@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _dtypes, _indexing
-from ._attributes import Attributes
+from ._attributes import Node
 from ._breccia import ffi, lib
 from ._calls import Progress, items, records
 from ._elements import Form, as_type, at_of, fresh, read, write
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Select = Callable[[Any, tuple[int, ...]], Selection]
 
 
-class Array(ArrayCalls):
+class Array(Node, ArrayCalls):
     """One array of a session. Indexing reads and writes the file; what comes back is NumPy's and yours.
 
     `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among
@@ -90,10 +90,6 @@ class Array(ArrayCalls):
         return self.size * self.dtype.itemsize
 
     @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
     def fill_value(self) -> Any:
         """What elements are that were never written, as NumPy's scalar, to the bit."""
         dtype, item = self.dtype, self._form.item
@@ -111,11 +107,6 @@ class Array(ArrayCalls):
     def dimension_names(self) -> tuple[str | None, ...] | None:
         found = self.metadata.get("dimension_names")
         return None if found is None else tuple(found)
-
-    @property
-    def attrs(self) -> Attributes:
-        """The attributes, as a mapping that can be changed."""
-        return Attributes(self.session, self.path)
 
     def _stat(self) -> tuple[int, int]:
         out = ffi.new("uint64_t[2]")
@@ -293,10 +284,8 @@ class Array(ArrayCalls):
     @property
     def blocks(self) -> Accessor:
         """Chunks by their numbers; of a sharded array, shards."""
-        return Accessor(self, partial(_indexing.blocks, grid=self.shards or self.chunks))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Array, (self.session, self.path)
+        config = self.metadata["chunk_grid"]["configuration"]
+        return Accessor(self, partial(_indexing.blocks, grid=config.get("chunk_shapes", config.get("chunk_shape"))))
 
     def __repr__(self) -> str:
         shape = "×".join(map(str, self._form.shape)) or "scalar"
