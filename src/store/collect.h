@@ -26,6 +26,8 @@ BRC_MUST_USE int brc_gc_puts_stand(brc_store *store, int64_t since, int *stand, 
  * that it reaches. */
 BRC_MUST_USE int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_gc_keep_stored(brc_store *store, int kind, const brc_oid *id, brc_error *err);
+/* Within a transaction or a read: BRC_ESTALE if this commit was collected. */
+BRC_MUST_USE int brc_gc_commit_is_there(brc_store *store, const brc_oid *id, brc_error *err);
 /* Something is about to name this commit: it must be there, and is kept. BRC_ESTALE: it was collected. */
 BRC_MUST_USE int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err);
 

@@ -83,21 +83,25 @@ int brc_gc_keep_stored(brc_store *store, int kind, const brc_oid *id, brc_error 
     return enter_kept(store, id, kind == BRC_KIND_COMMIT, err);
 }
 
-int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err)
+int brc_gc_commit_is_there(brc_store *store, const brc_oid *id, brc_error *err)
 {
-    int there;
     char hex[65];
-    sqlite3_stmt *st;
-    BRC_TRY(brc_schema_has(store, "gc_kept", &there, err));
-    if (!there) /* nothing was ever collected */
+    brc_object o = {.id = *id}, *commit = &o;
+    BRC_TRY(brc_objects_find(store, &commit, 1, err));
+    if (o.found && o.kind == BRC_KIND_COMMIT)
         return BRC_OK;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM object WHERE id=?1 AND kind=4", &st, err));
-    brc_bind_id(store, st, 1, id);
-    BRC_TRY(brc_ask_any(store, st, &there, err));
-    if (there)
-        return enter_kept(store, id, 1, err);
     return brc_fail(err, BRC_ESTALE,
                     "%s: commit %s was collected meanwhile, because nothing that is kept had it: "
                     "choose a version that is still there",
                     store->path, brc_oid_format(hex, id));
+}
+
+int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_schema_has(store, "gc_kept", &there, err));
+    if (!there) /* nothing was ever collected */
+        return BRC_OK;
+    BRC_TRY(brc_gc_commit_is_there(store, id, err));
+    return enter_kept(store, id, 1, err);
 }

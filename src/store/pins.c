@@ -67,27 +67,12 @@ static int pin_lock(brc_store *store, const brc_oid *id, brc_error *err)
     return 1;
 }
 
-static int pinned_is_there(brc_store *store, const brc_oid *id, brc_error *err)
-{
-    int there;
-    char hex[65];
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM object WHERE id=?1 AND kind=4", &st, err));
-    brc_bind_id(store, st, 1, id);
-    BRC_TRY(brc_ask_any(store, st, &there, err));
-    return there ? BRC_OK
-                 : brc_fail(err, BRC_ESTALE,
-                            "%s: commit %s was collected meanwhile, because nothing that is kept "
-                            "had it: choose a version that is still there",
-                            store->path, brc_oid_format(hex, id));
-}
-
 static int look_with_lock(brc_store *store, const brc_oid *id, int *busy, brc_error *err)
 {
     int rc = brc_store_begin(store, err);
     *busy = rc == BRC_EBUSY;
     BRC_TRY(rc);
-    rc = pinned_is_there(store, id, err);
+    rc = brc_gc_commit_is_there(store, id, err);
     int end = brc_store_end(store, 0, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
@@ -95,7 +80,7 @@ static int look_with_lock(brc_store *store, const brc_oid *id, int *busy, brc_er
 static int look_to_read(brc_store *store, const brc_oid *id, int64_t *run, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(store, err));
-    int rc = pinned_is_there(store, id, err);
+    int rc = brc_gc_commit_is_there(store, id, err);
     if (rc == BRC_OK)
         rc = brc_gc_running(store, run, err);
     brc_store_end_read(store);

@@ -246,9 +246,9 @@ int brc_schema_check(brc_store *store, brc_error *err)
                         "%s has format %lld, and this breccia reads format %d: use a newer one",
                         store->path, (long long)format, BRC_FORMAT);
     brc_schema_forget(store);
-    BRC_TRY(schema_version(store, &store->reserved.version, err));
     BRC_TRY(brc_stmt(store, "SELECT name, sql, type FROM sqlite_schema", &rows, err));
     int rc = schema_compare(store, rows, err);
     sqlite3_reset(rows);
-    return rc;
+    /* A statement from before the schema was read would be prepared again. */
+    return rc < 0 ? rc : schema_version(store, &store->reserved.version, err);
 }
