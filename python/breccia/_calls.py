@@ -29,11 +29,6 @@ else:
     records = Later()
 
 
-def printable(text: str) -> str:
-    """A name for a terminal: what could steer it is shown as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def to_json(value: Any) -> str:
     """JSON of a value, also of NumPy's scalars and arrays. NaN has no JSON: ValueError."""
     return json.dumps(value, allow_nan=False, ensure_ascii=False, default=_plain)
@@ -109,8 +104,7 @@ class Caller:
         return html_of(self)
 
     def _at(self, path: str) -> str:
-        names = str.strip(path, "/")
-        return self.path.rstrip("/") + "/" + names if names else self.path
+        return f"{self.path.rstrip('/')}/{names}" if (names := str.strip(path, "/")) else self.path
 
     def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
         with self._working(progress) as handle:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._calls import printable
 from ._errors import Error
+from ._native import printable
 
 if TYPE_CHECKING:
     from .array import Array

@@ -36,6 +36,11 @@ def string(value: Any) -> str:
     return ffi.string(value).decode("utf-8", "replace") if value else ""
 
 
+def printable(text: str) -> str:
+    """A name for a terminal: what could steer it is shown as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def sized(kind: str, **members: Any) -> Any:
     """A structure of the library's that says how long it is."""
     made = ffi.new(kind + " *", members)

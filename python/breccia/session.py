@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from . import _dtypes, _errors, _indexing
-from ._attributes import Attributes
+from ._attributes import Node
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, items, options, records, to_json
 from ._made.calls import GroupCalls, SessionCalls
-from ._native import Handle, Sessions, sized, text
+from ._native import Handle, Sessions, printable, sized, text
 from .array import Array
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MODES = {"shared": lib.BRC_SESSION_WRITE, "view": lib.BRC_SESSION_VIEW, "at": li
          "ended": lib.BRC_SESSION_AT}
 
 
-class Group(GroupCalls, MutableMapping[str, Any]):
+class Group(Node, GroupCalls, MutableMapping[str, Any]):
     """A group: a mapping of paths below it to arrays and groups. Iteration lists its children's names."""
 
     def __init__(self, session: Session | None, path: str) -> None:
@@ -39,15 +39,6 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         """The session that it is of; of a session itself."""
         return cast(Session, self) if self._of is None else self._of
 
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
-    def attrs(self) -> Attributes:
-        """The attributes, as a mapping that can be changed."""
-        return Attributes(self.session, self.path)
-
     def _call(self, function: Any, *args: Any, progress: Progress = None) -> None:
         """For what may change arrays that are open: they are opened again."""
         super()._call(function, *args, progress=progress)
@@ -58,7 +49,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         try:
             return Array(self.session, at)
         except _errors.NotFoundError:
-            raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}") from None
+            raise _errors.NotFoundError(printable(f"there is no node {at} in {self.session.rev}")) from None
         except _errors.InvalidError:
             if self._kind(path) != lib.BRC_GROUP:
                 raise
@@ -172,9 +163,6 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def __hash__(self) -> int:
         return hash((id(self.session), self.path))
-
-    def __reduce__(self) -> Any:
-        return Group, (self.session, self.path)
 
     def __repr__(self) -> str:
         return self.tree()

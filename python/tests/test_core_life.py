@@ -158,6 +158,11 @@ def test_messages_name_arguments(grid):
     other = breccia.open(grid.path, wait=0)
     with grid.session("side") as s, s.transaction(), pytest.raises(breccia.BusyError, match="wait longer with wait="):
         other.tag("v1")
+    grid.branch("third", "side")
+    grid.draft("third")["x"][3] = 3
+    with pytest.raises(breccia.MisuseError, match="changes: force= deletes it all the same"):
+        grid.delete_branch("third")
+    grid.delete_branch("third", force=True)
     with pytest.raises(breccia.NotFoundError, match="'a--wait'"):  # a name of the user's
         grid.view("a--wait")
 
@@ -714,6 +719,12 @@ def test_display(repo):
     (change,) = repo.diff("HEAD~1", "HEAD")
     said = repr([view[change.path], change, *repo.log(limit=1), breccia.Conflict(change.path, "chunk", "c/0")])
     assert "\\x1b[31m" in said and said.isprintable()
+    bell = repo.draft("main")[change.path]
+    for wrong in (lambda: bell.resize(1, 2), lambda: bell["field"], lambda: repo.view("main")["\x1b[31m"],
+                  lambda: breccia._dtypes.to_numpy("\x1b[31m")):
+        with pytest.raises((ValueError, LookupError, breccia.UnsupportedError), match=r"\\x1b") as error:
+            wrong()
+        assert str(error.value).isprintable()
     assert set(view._ipython_key_completions_()) == set(view)
     pages = [repo._repr_html_(), view._repr_html_()] + [a._repr_html_() for a in view.walk()]
     for page in pages:

@@ -200,9 +200,24 @@ static int is_of_format_2(const char *key)
     return 0;
 }
 
+/* A document that is refused is why its chunks are: it is named first. */
+static void document_first(const key_names *names)
+{
+    char **keys = names->keys;
+    size_t len;
+    for (size_t i = 0; i < names->n; i++)
+        if (brc_document_key(keys[i], &len)) {
+            char *key = keys[i];
+            memmove(keys + 1, keys, i * sizeof(*keys));
+            keys[0] = key;
+            return;
+        }
+}
+
 /* Why it is still loose: it is tried once more. */
 static int refuse_keys(brc_session *s, const key_names *names, brc_error *err)
 {
+    document_first(names);
     brc_error why = BRC_ERROR_INIT;
     const char *key = ((char **)names->keys)[0];
     brc_buf others = BRC_BUF_INIT;
