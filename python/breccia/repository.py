@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ._attributes import Config
 from ._breccia import ffi, lib
-from ._calls import Paths, Progress, flags, options, printable, records, word
+from ._calls import Paths, Progress, flags, options, records, word
 from ._errors import InvalidError, NotFoundError, ReadOnlyError
 from ._made.calls import RepositoryCalls
-from ._native import Handles, string
+from ._native import Handles, printable, string
 from .session import Session
 
 if TYPE_CHECKING:

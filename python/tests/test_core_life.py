@@ -160,7 +160,7 @@ def test_messages_name_arguments(grid):
         other.tag("v1")
     grid.branch("third", "side")
     grid.draft("third")["x"][3] = 3
-    with pytest.raises(breccia.MisuseError, match="changes: force= deletes it all the same"):
+    with pytest.raises(breccia.MisuseError, match="changes: force=True deletes it all the same"):
         grid.delete_branch("third")
     grid.delete_branch("third", force=True)
     with pytest.raises(breccia.NotFoundError, match="'a--wait'"):  # a name of the user's
