@@ -259,7 +259,7 @@ WORDS = {
     r"(?<= )--(wait|discard|rewrite|mainline|exclude)\\b": r"\\1=",
     r"(?<= )-D\\b": "force=True",
     r"no --no-recover": "no read_only=",
-    r"exist: 'breccia init'": "exist: create=True",
+    r"'breccia init'": "create=True",
     r"'breccia [a-z-]+ --continue'": "merge_continue()",
     r"'breccia [a-z-]+ --abort'|(?<= )--abort\\b": "merge_abort()",
 }

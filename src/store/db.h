@@ -22,7 +22,7 @@
 #define BRC_OBJECT_MAX ((uint64_t)64 << 20) /* the largest document, node or commit */
 #define BRC_META_JOURNAL "journal"
 
-#define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: 'breccia init' makes one"
+#define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: name one, or make one beside it with 'breccia init'"
 
 /* SQLite's page cache, as a rule and while many small objects are added. */
 #define BRC_PAGE_CACHE "PRAGMA cache_size=-4096"
