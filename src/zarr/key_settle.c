@@ -200,7 +200,7 @@ static int is_of_format_2(const char *key)
     return 0;
 }
 
-/* The key, or the document of an array above it that is still loose too: that is why the chunk is. */
+/* The key, or the document of an array above it that is loose too: that is why the chunk is. */
 static const char *cause_of(const key_names *names, const char *key)
 {
     const char *cause = key;

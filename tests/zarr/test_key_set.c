@@ -87,23 +87,6 @@ START_TEST(a_document_of_format_2_is_told_as_such)
 }
 END_TEST
 
-/* A chunk has no array because of what is wrong with that one's document: this is what helps. */
-START_TEST(a_chunk_is_refused_for_what_is_wrong_with_its_array)
-{
-    scenario t;
-    scenario_start(&t);
-    set_text(&t, "g/zarr.json", GROUP);
-    set_text(&t, "g/__a/zarr.json", ARRAY("4", "4", "uint8", BYTES));
-    set(&t, "g/__a/c/0", "1234", 4);
-    refused(&t, "g/__a/c/0");
-    ck_assert_msg(strstr(t.err.message, "begins with '__', which Zarr reserves") != NULL, "%s", t.err.message);
-    OK(&t, brc_key_delete_prefix(t.session, "g/__a/zarr", &t.err));
-    refused(&t, "g/__a/c/0");
-    ck_assert_ptr_nonnull(strstr(t.err.message, "no array has a chunk of this key"));
-    scenario_stop(&t);
-}
-END_TEST
-
 /* ---- any order -------------------------------- */
 
 START_TEST(keys_come_in_any_order)
@@ -694,7 +677,6 @@ Suite *key_set_suite(void)
     TCase *tc = tcase_create("key_set");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_document_of_format_2_is_told_as_such, 0, 5);
-    tcase_add_test(tc, a_chunk_is_refused_for_what_is_wrong_with_its_array);
     tcase_add_loop_test(tc, keys_come_in_any_order, 0, 20);
     tcase_add_test(tc, what_is_no_chunk_yet_is_kept_and_refused_by_name);
     tcase_add_test(tc, P8_set_where_there_is_none);
