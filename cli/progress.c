@@ -7,6 +7,7 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,12 +89,23 @@ int cli_progress_line(struct cli_progress *progress, char *out, size_t cap, cons
     return 1;
 }
 
+/* One that is wider than the terminal would go on in the next, and never be wiped. */
+static size_t room_for_line(size_t most)
+{
+    struct winsize window;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) < 0 || window.ws_col < 2)
+        return most;
+    return window.ws_col < most ? window.ws_col : most;
+}
+
 static void draw(struct cli *cli)
 {
     char line[160];
 
     if (!cli->progress.enabled ||
-        !cli_progress_line(&cli->progress, line, sizeof(line), cli->command->name, now_ms()))
+        !cli_progress_line(&cli->progress, line, room_for_line(sizeof(line)), cli->command->name,
+                           now_ms()))
         return;
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);

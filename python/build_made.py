@@ -251,7 +251,26 @@ conflicts() -> [Conflict] = brc_session_conflicts
 HEAD = '''"""{what} Made from the C headers by build_made.py."""
 '''
 
-ERROR = '''
+ERROR = '''import re
+from typing import Any
+
+# What the library's sentences call as the command does, and what it is here.
+WORDS = {
+    r"(?<= )--(wait|discard|rewrite|mainline|exclude)\\b": r"\\1=",
+    r"(?<= )-D\\b": "force=True",
+    r"no --no-recover": "no read_only=",
+    r"exist: 'breccia init'": "exist: create=True",
+    r"'breccia [a-z-]+ --continue'": "merge_continue()",
+    r"'breccia [a-z-]+ --abort'|(?<= )--abort\\b": "merge_abort()",
+}
+
+
+def said(message: str) -> str:
+    """A sentence of the library, with Python's names for what the command calls otherwise."""
+    for command, python in WORDS.items():
+        message = re.sub(command, python, message)
+    return message
+
 
 class Error(Exception):
     """A call of the library failed. The text names the thing and the remedy."""
@@ -286,7 +305,12 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def time_of(microseconds: int) -> datetime.datetime:
-    return EPOCH + datetime.timedelta(microseconds=microseconds)
+    """What a file says may be no year of Python's: the nearest time that is."""
+    least, most = (t.replace(tzinfo=UTC) for t in (datetime.datetime.min, datetime.datetime.max))
+    try:
+        return min(max(EPOCH + datetime.timedelta(microseconds=microseconds), least), most)
+    except OverflowError:
+        return most if microseconds > 0 else least
 
 
 def oid(value: Any) -> str:
@@ -307,7 +331,7 @@ def errors():
     header = (build_ffi.SOURCE / "src" / "breccia_types.h").read_text()
     codes = re.findall(r"\bBRC_(E[A-Z]+) = (-\d+),?(?: +/\* (.*?) *\*/)?", header)
     assert {name for name, _, _ in codes} == set(ERRORS), "each code of breccia_types.h needs a class in ERRORS"
-    text = HEAD.format(what="An exception for each code of the library.") + "from typing import Any\n" + ERROR
+    text = HEAD.format(what="An exception for each code of the library.") + ERROR
     for name, value, said in codes:
         own, _, other = ERRORS[name].partition(" ")
         text += f"\n\nclass {own}(Error{', ' + other if other else ''}):\n"
@@ -425,7 +449,7 @@ def parameter(given):
         return f"{name[:-1]}: str{' = ' * bool(flag)}{flag}", name[:-1], f"self._at({name[:-1]})"
     if name[-1] in "/!":
         kind = "str | os.PathLike[str]" if name[-1] == "/" else "str | None = None"
-        return f"{name[:-1]}: {kind}", name[:-1], f"{'os.fspath' if name[-1] == '/' else 'self._oid'}({name[:-1]})"
+        return f"{name[:-1]}: {kind}", name[:-1], f"{'os.fsencode' if name[-1] == '/' else 'self._oid'}({name[:-1]})"
     if flag.startswith('"'):
         return f"{name}: str = {flag}", name, name
     if flag[:1] == "!":

@@ -270,9 +270,9 @@ BRC_API BRC_MUST_USE int brc_revert(brc_pick_result *out, brc_iter **conflicts, 
 BRC_API BRC_MUST_USE int brc_rebase(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *onto,
                                     const brc_pick_opts *opts, brc_error *err);
 /* Finds the commit that brought a change, by looking at few of those between a good and a bad version. `what`: BRC_BISECT_*;
- * `rev`: the version of which it is said (NULL: the one that was to be looked at, or HEAD). What is known stays in the
- * file till BRC_BISECT_RESET; nothing else changes, and a collection keeps these commits. BRC_EMISUSE where there is no bisection, or
- * what is said contradicts what is known; BRC_ESTALE if another process was first. */
+ * `rev`: the version that is said to be good, bad or skipped (NULL: the one that was to be looked at, or HEAD), else NULL. What is
+ * known stays in the file till BRC_BISECT_RESET; nothing else changes, and a collection keeps these commits. BRC_EMISUSE where there
+ * is no bisection, or what is said contradicts what is known; BRC_ESTALE if another process was first. */
 BRC_API BRC_MUST_USE int brc_bisect(brc_bisect_result *out, breccia *repo, int what, const char *rev, brc_error *err);
 /* The current branch's open merge, cherry-pick, revert or rebase; out->draft 0: none. *conflicts (NULL: nobody asks) lists
  * all of it, also what is settled. A conflict is settled by hand as soon as its place is not what the merge left there: the member

@@ -79,6 +79,22 @@ class Attributes(Stored):
             self.update(attributes)
 
 
+class Node:
+    """What arrays and groups have in common: each has a path in a session."""
+
+    @property
+    def name(self: Any) -> str:
+        return str(self.path.rpartition("/")[2])
+
+    @property
+    def attrs(self: Any) -> Attributes:
+        """The attributes, as a mapping that can be changed."""
+        return Attributes(self.session, self.path)
+
+    def __reduce__(self: Any) -> tuple[Any, ...]:
+        return type(self), (self.session, self.path)
+
+
 class Config(Stored):
     """Settings by name. Deleting one sets its default."""
 

@@ -29,11 +29,6 @@ else:
     records = Later()
 
 
-def printable(text: str) -> str:
-    """A name for a terminal: what could steer it is shown as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def to_json(value: Any) -> str:
     """JSON of a value, also of NumPy's scalars and arrays. NaN has no JSON: ValueError."""
     return json.dumps(value, allow_nan=False, ensure_ascii=False, default=_plain)
@@ -76,8 +71,10 @@ def options(kind: str, **members: Any) -> Any:
         if value is None or isinstance(value, str):
             value = text(value)
         elif isinstance(value, datetime.datetime):
-            value = (value.astimezone(EPOCH.tzinfo) - EPOCH) // datetime.timedelta(microseconds=1)
+            value = (value.astimezone(EPOCH.tzinfo) - EPOCH) // datetime.timedelta(microseconds=1) or 1  # 0: now
         elif hasattr(value, "__len__") and not isinstance(value, ffi.CData):
+            if name == "paths" and not len(value):  # not everywhere
+                raise _errors.InvalidError("paths is empty: None settles everything")
             if "n" + name in types:
                 setattr(made, "n" + name, len(value))
             keep.append([text(v) if v is None or isinstance(v, str) else int(v) for v in value])
@@ -107,8 +104,7 @@ class Caller:
         return html_of(self)
 
     def _at(self, path: str) -> str:
-        names = str.strip(path, "/")
-        return self.path.rstrip("/") + "/" + names if names else self.path
+        return f"{self.path.rstrip('/')}/{names}" if (names := str.strip(path, "/")) else self.path
 
     def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
         with self._working(progress) as handle:
@@ -154,8 +150,7 @@ class Caller:
         found: Any = made
         if found.result == "conflict" and not free:
             places = "1 place is" if len(found.conflicts) == 1 else f"{len(found.conflicts)} places are"
-            error = _errors.ConflictError(f"{places} in conflict: merge with ours=, theirs= or keep=True to "
-                                          "settle them")
+            error = _errors.ConflictError(f"{places} in conflict: settle with ours=, theirs= or merge_settle()")
             error.conflicts = found.conflicts
             raise error
         return made

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._calls import printable
+from ._errors import Error
+from ._native import printable
 
 if TYPE_CHECKING:
     from .array import Array
@@ -31,7 +32,10 @@ def bytes_of(n: float) -> str:
 
 def tree(group: Group) -> str:
     """The groups and arrays under a group, in lines."""
-    nodes, top = list(group.walk(limit=MOST_NODES + 2)), group.path.rstrip("/").count("/") + 1
+    try:
+        nodes, top = list(group.walk(limit=MOST_NODES + 2)), group.path.rstrip("/").count("/") + 1
+    except Error as error:  # what is damaged or gone prints all the same
+        return printable(f"{group.path} ({group.session.rev}): {error}")
     lines = ["..."] * (len(nodes) > MOST_NODES)
     open_at: set[int] = set()  # depths at which another node follows further down
     for node in reversed(nodes[:MOST_NODES]):
@@ -106,8 +110,11 @@ def picture(array: Array) -> str:
 
 def html_of(thing: Any) -> str:
     """An array, a group or a repository in a notebook."""
-    inner = repository_tables(thing) if hasattr(thing, "branches") else f"<pre>{html.escape(tree(thing))}</pre>" if (
-        hasattr(thing, "create_array")) else _table(array_rows(thing)) + picture(thing)
+    try:
+        inner = repository_tables(thing) if hasattr(thing, "branches") else _table(array_rows(thing)) + picture(
+            thing) if hasattr(thing, "data_type") else f"<pre>{html.escape(tree(thing))}</pre>"
+    except Error as error:
+        inner = f"<pre>{html.escape(f'{thing!r}: {error}')}</pre>"
     return f"<div><b>breccia.{type(thing).__name__}</b>{inner}</div>"
 
 

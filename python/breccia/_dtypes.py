@@ -34,7 +34,7 @@ def to_numpy(name: str) -> np.dtype[Any]:
         found: np.dtype[Any] = np.dtype(_found(str(given), config or {}))
         return found
     except (KeyError, TypeError, ValueError):
-        raise _errors.UnsupportedError(f"the data type {name} is not known here: its array can be listed, "
+        raise _errors.UnsupportedError(f"the data type {name!r} is not known here: its array can be listed, "
                                        "copied and versioned, but its elements cannot be read") from None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from . import _dtypes, _errors
 from ._breccia import ffi, lib
 from ._indexing import AnyArray, Selection
-from ._native import Handle, sized, string, text
+from ._native import Handle, printable, sized, string, text
 
 
 class Form(NamedTuple):
@@ -42,7 +42,7 @@ class Form(NamedTuple):
         """The elements' type. UnsupportedError if they cannot be read here."""
         if self.dtype is None:
             _dtypes.to_numpy(self.name)
-            raise _errors.UnsupportedError(f"{path}: elements of {self.name} cannot be read here")
+            raise _errors.UnsupportedError(printable(f"{path}: elements of {self.name} cannot be read here"))
         return self.dtype
 
 

@@ -4,5 +4,4 @@ Where Python has a habit, the class is also what Python's users catch: a node th
 a wrong argument a ValueError, a file that cannot be read an OSError.
 """
 from ._made.errors import *
-from ._made.errors import BY_CODE as BY_CODE
-from ._made.errors import __all__ as __all__
+from ._made.errors import BY_CODE as BY_CODE, __all__ as __all__, said as said

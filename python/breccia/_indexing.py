@@ -138,14 +138,23 @@ def points(key: Any, shape: tuple[int, ...]) -> Selection:
     return by_axis((), shape) if not found else Selection([f.reshape(-1) for f in together], together[0].shape, None)
 
 
-def blocks(key: Any, shape: tuple[int, ...], grid: tuple[int, ...]) -> Selection:
-    """Chunks, all of one shape, by their numbers."""
-    sel = by_axis(key, tuple(-(-n // length) for n, length in zip(shape, grid)))
+def begins(lengths: Any, extent: int) -> Any:
+    """Where the chunks of an axis begin, and the last ends. `lengths`: of all, or of each, as zarr.json has it."""
+    if isinstance(lengths, int):
+        return range(0, extent + lengths, lengths)
+    runs = [one if isinstance(one, list) else (one, 1) for one in lengths]
+    found = np.append(0, np.cumsum(np.repeat(*np.transpose(runs))))
+    return found[:np.searchsorted(found, extent) + 1]
+
+
+def blocks(key: Any, shape: tuple[int, ...], grid: Sequence[Any]) -> Selection:
+    """Chunks by their numbers. `grid`: of each axis how long they are."""
+    at = [begins(lengths, extent) for lengths, extent in zip(grid, shape)]
+    sel = by_axis(key, tuple(len(axis) - 1 for axis in at))
     if any(type(axis) is not tuple or axis[2] != 1 for axis in sel.axes) or any(
             item not in (None, FORWARDS, ...) for item in sel.back or ()):
         raise IndexError("blocks are integers and slices without a step")
-    return by_axis(tuple(slice(first * length, (first + n) * length)
-                         for (first, n, _), length in zip(sel.axes, grid)), shape)
+    return by_axis(tuple(slice(axis[first], axis[first + n]) for (first, n, _), axis in zip(sel.axes, at)), shape)
 
 
 def plain(key: Any, shape: tuple[int, ...]) -> Selection:

@@ -6,7 +6,6 @@ gives it back: of a file from `Handles`; of one view of it from `Sessions`, with
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -22,11 +21,11 @@ T = TypeVar("T")
 KEPT = 8  # so many handles of a file stay open while nobody works on them
 
 
-def text(value: str | None) -> Any:
+def text(value: str | bytes | None) -> Any:
     """A string for C: NULL for None. A NUL within it would cut it short."""
     if value is None:
         return ffi.NULL
-    raw = str.encode(value, "utf-8")
+    raw = value if isinstance(value, bytes) else str.encode(value, "utf-8")
     if b"\0" in raw:
         raise _errors.InvalidError(f"{value!r} has a NUL character, which no name or text may have")
     return ffi.new("char[]", raw)
@@ -37,6 +36,11 @@ def string(value: Any) -> str:
     return ffi.string(value).decode("utf-8", "replace") if value else ""
 
 
+def printable(text: str) -> str:
+    """A name for a terminal: what could steer it is shown as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def sized(kind: str, **members: Any) -> Any:
     """A structure of the library's that says how long it is."""
     made = ffi.new(kind + " *", members)
@@ -45,13 +49,10 @@ def sized(kind: str, **members: Any) -> Any:
 
 
 def failure(rc: int, err: Any) -> _errors.Error:
-    """The exception for a negative result and what the library wrote about it. Options of the command that
-    arguments have the names of are named as these."""
-    words = re.sub(r"(?<= )--(wait|discard|rewrite|mainline|exclude)\b", r"\1=", string(err.message))
-    words = words.replace("no --no-recover", "no read_only=").replace("exist: 'breccia init'", "exist: create=True")
-    said = _errors.BY_CODE.get(rc, _errors.Error)(words or string(lib.brc_strerror(rc)))
-    said.detail = err.detail
-    return said
+    """The exception for a negative result and what the library wrote about it."""
+    made = _errors.BY_CODE.get(rc, _errors.Error)(_errors.said(string(err.message)) or string(lib.brc_strerror(rc)))
+    made.detail = err.detail
+    return made
 
 
 def _made(function: Callable[..., int], kind: str, *args: Any) -> Any:
@@ -207,14 +208,14 @@ class Handles:
                             registry=shared("registry"))
             libexec = options.libexec = text(LIBEXEC)
             if self.wait is not None:
-                options.wait_ms = max(1, int(self.wait * 1000)) if self.wait > 0 else -1
+                options.wait_ms = max(1, int(min(self.wait, 2e6) * 1000)) if self.wait > 0 else -1
             try:
-                made = _made(lib.brc_open, "breccia", os.fsencode(self.path), options)
+                made = _made(lib.brc_open, "breccia", text(os.fsencode(self.path)), options)
             except _errors.ExistsError:  # somebody else was first
                 if not os.path.exists(self.path):
                     raise  # no: something is in its way
                 options.flags &= ~lib.BRC_OPEN_CREATE
-                made = _made(lib.brc_open, "breccia", os.fsencode(self.path), options)
+                made = _made(lib.brc_open, "breccia", text(os.fsencode(self.path)), options)
             self.flags, self._root = options.flags, Handle(made, self.home)
             return self._root
 

@@ -6,11 +6,10 @@ import math
 from typing import Any, Self
 
 from ._breccia import lib
-from ._calls import printable
+from ._native import printable
 from ._made import records as made
 from ._made.records import *
-from ._made.records import KINDS as KINDS
-from ._made.records import oid as oid
+from ._made.records import KINDS as KINDS, oid as oid
 
 
 class Commit(made.BaseCommit):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _dtypes, _indexing
-from ._attributes import Attributes
+from ._attributes import Node
 from ._breccia import ffi, lib
-from ._calls import Progress, items, printable, records
+from ._calls import Progress, items, records
 from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
 from ._made.calls import ArrayCalls
-from ._native import string, text
+from ._native import printable, string, text
 
 if TYPE_CHECKING:
     from .session import Session
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Select = Callable[[Any, tuple[int, ...]], Selection]
 
 
-class Array(ArrayCalls):
+class Array(Node, ArrayCalls):
     """One array of a session. Indexing reads and writes the file; what comes back is NumPy's and yours.
 
     `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among
@@ -93,10 +93,6 @@ class Array(ArrayCalls):
         return self.size * self.dtype.itemsize
 
     @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
     def fill_value(self) -> Any:
         """What elements are that were never written, as NumPy's scalar, to the bit."""
         dtype, item = self.dtype, self._form.item
@@ -114,11 +110,6 @@ class Array(ArrayCalls):
     def dimension_names(self) -> tuple[str | None, ...] | None:
         found = self.metadata.get("dimension_names")
         return None if found is None else tuple(found)
-
-    @property
-    def attrs(self) -> Attributes:
-        """The attributes, as a mapping that can be changed."""
-        return Attributes(self.session, self.path)
 
     def _stat(self) -> tuple[int, int]:
         out = ffi.new("uint64_t[2]")
@@ -204,14 +195,14 @@ class Array(ArrayCalls):
         known = self.dtype.names or ()
         for name in [found[0]] if isinstance(found[0], str) else found[0]:
             if name not in known or len(found) > 1:
-                raise IndexError(f"{self.path} has no " + (f"field {name!r}" if known else "fields"))
+                raise IndexError(f"{printable(self.path)} has no " + (f"field {name!r}" if known else "fields"))
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
     def resize(self, *shape: Any) -> None:
         """Another shape. What is cut off is lost: growing again shows the fill value."""
         new = _indexing.extents(shape[0] if len(shape) == 1 else shape)
         if len(new) != self.ndim:
-            raise ValueError(f"{self.path} has {self.ndim} dimensions: the new shape has {len(new)}")
+            raise ValueError(f"{printable(self.path)} has {self.ndim} dimensions: the new shape has {len(new)}")
         self._call(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
         self._now()
 
@@ -296,14 +287,12 @@ class Array(ArrayCalls):
     @property
     def blocks(self) -> Accessor:
         """Chunks by their numbers; of a sharded array, shards."""
-        return Accessor(self, partial(_indexing.blocks, grid=self.shards or self.chunks))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Array, (self.session, self.path)
+        config = self.metadata["chunk_grid"]["configuration"]
+        return Accessor(self, partial(_indexing.blocks, grid=config.get("chunk_shapes", config.get("chunk_shape"))))
 
     def __repr__(self) -> str:
         shape = "×".join(map(str, self._form.shape)) or "scalar"
-        return f"<breccia.Array {printable(self.path)} {shape} {self._form.name}>"
+        return printable(f"<breccia.Array {self.path} {shape} {self._form.name}>")
 
 
 class Accessor:

@@ -11,7 +11,7 @@ from ._breccia import ffi, lib
 from ._calls import Paths, Progress, flags, options, records, word
 from ._errors import InvalidError, NotFoundError, ReadOnlyError
 from ._made.calls import RepositoryCalls
-from ._native import Handles, string
+from ._native import Handles, printable, string
 from .session import Session
 
 if TYPE_CHECKING:
@@ -165,13 +165,10 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
                 message: str | None = None, author: str | None = None, **options: Any) -> str:
         """Imports a file or folder as a commit: Session.import_() on a session of its own. The commit's
         id."""
-        made = self.session(branch)
-        try:
+        with self.session(branch) as made:
             placed = made.import_(source, path, **options)
-            return made.commit(message or f"Import {os.path.basename(os.fspath(source))} as {placed}", author)
-        except BaseException:
-            made.discard()
-            raise
+            about = f"Import {printable(os.path.basename(os.fsdecode(source)))} as {placed}"
+            return made.commit(message or about, author)
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, rev: str | None = None, **options: Any) -> None:
         """Writes a node of a version as a file or folder: Session.export()."""

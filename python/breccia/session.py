@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from . import _dtypes, _errors, _indexing
-from ._attributes import Attributes
+from ._attributes import Node
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, items, options, records, to_json
 from ._made.calls import GroupCalls, SessionCalls
-from ._native import Handle, Sessions, sized, text
+from ._native import Handle, Sessions, printable, sized, text
 from .array import Array
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MODES = {"shared": lib.BRC_SESSION_WRITE, "view": lib.BRC_SESSION_VIEW, "at": li
          "ended": lib.BRC_SESSION_AT}
 
 
-class Group(GroupCalls, MutableMapping[str, Any]):
+class Group(Node, GroupCalls, MutableMapping[str, Any]):
     """A group: a mapping of paths below it to arrays and groups. Iteration lists its children's names."""
 
     def __init__(self, session: Session | None, path: str) -> None:
@@ -39,15 +39,6 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         """The session that it is of; of a session itself."""
         return cast(Session, self) if self._of is None else self._of
 
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
-    def attrs(self) -> Attributes:
-        """The attributes, as a mapping that can be changed."""
-        return Attributes(self.session, self.path)
-
     def _call(self, function: Any, *args: Any, progress: Progress = None) -> None:
         """For what may change arrays that are open: they are opened again."""
         super()._call(function, *args, progress=progress)
@@ -56,7 +47,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     def __getitem__(self, path: str) -> Any:
         at, kind = self._at(path), self._kind(path)
         if not kind:
-            raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}")
+            raise _errors.NotFoundError(printable(f"there is no node {at} in {self.session.rev}"))
         return Group(self.session, at) if kind == lib.BRC_GROUP else Array(self.session, at)
 
     def __setitem__(self, path: str, value: Any) -> None:
@@ -167,9 +158,6 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def __hash__(self) -> int:
         return hash((id(self.session), self.path))
-
-    def __reduce__(self) -> Any:
-        return Group, (self.session, self.path)
 
     def __repr__(self) -> str:
         return self.tree()
@@ -320,7 +308,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         how = options("brc_xfer_opts", chunk=chunks, codecs_json=codecs, exclude=exclude, placed=placed,
                       flags=flags("XFER", into=into))
         try:
-            self._call(lib.brc_import, text(os.fspath(source)), text(path), how, progress=progress)
+            self._call(lib.brc_import, text(os.fsencode(source)), text(path), how, progress=progress)
             return bytes(ffi.buffer(placed.data, placed.len)).decode() if placed.len else path or "/"
         finally:
             lib.brc_buf_dispose(placed)

@@ -1,4 +1,6 @@
 """Selections of every kind, read and written, against NumPy."""
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -224,6 +226,37 @@ def test_blocks(pairs, draft):
     changed = oracle.copy()
     changed[0:2, 6:] = 0
     np.testing.assert_array_equal(sharded[...], changed)
+
+
+def test_blocks_of_several_lengths(draft, tmp_path):
+    """As zarr.json writes them: of each axis one length, or a list of lengths and [length, how many]."""
+    oracle = filled((10, 7))
+    draft.create_array("like", data=oracle, chunks=(10, 7))
+    draft.export(tmp_path / "like.zarr", "like")
+    where = tmp_path / "like.zarr" / "zarr.json"
+    document = json.loads(where.read_text())
+    document["chunk_grid"] = {"name": "rectilinear", "configuration": {
+        "kind": "inline", "chunk_shapes": [[[3, 2], 1, 5, 5], 4]}}  # the last begins where the array ends no more
+    (tmp_path / "like.zarr" / "c" / "0" / "0").unlink()
+    where.write_text(json.dumps(document))
+    draft.import_(tmp_path / "like.zarr", "uneven")
+    array = draft["uneven"]
+    array[...] = oracle
+    assert array.cdata_shape == (4, 2)
+    rows = slice(0, 3), slice(3, 6), slice(6, 7), slice(7, 10)
+    for i, row in enumerate(rows):
+        for j, column in enumerate([slice(0, 4), slice(4, 7)]):
+            np.testing.assert_array_equal(array.blocks[i, j], oracle[row, column])
+            np.testing.assert_array_equal(array.blocks[i - 4, j:], oracle[row, column.start:])
+    np.testing.assert_array_equal(array.blocks[1:3], oracle[3:7])
+    np.testing.assert_array_equal(array.blocks[2:2], oracle[7:7])
+    array.blocks[2, 1] = oracle[6:7, 4:] = 0
+    np.testing.assert_array_equal(array[...], oracle)
+    with pytest.raises(IndexError):
+        array.blocks[4]
+    array.resize(0, 7)
+    with pytest.raises(IndexError):
+        array.blocks[0]
 
 
 @pytest.mark.parametrize("key", [

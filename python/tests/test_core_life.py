@@ -158,6 +158,11 @@ def test_messages_name_arguments(grid):
     other = breccia.open(grid.path, wait=0)
     with grid.session("side") as s, s.transaction(), pytest.raises(breccia.BusyError, match="wait longer with wait="):
         other.tag("v1")
+    grid.branch("third", "side")
+    grid.draft("third")["x"][3] = 3
+    with pytest.raises(breccia.MisuseError, match="changes: force=True deletes it all the same"):
+        grid.delete_branch("third")
+    grid.delete_branch("third", force=True)
     with pytest.raises(breccia.NotFoundError, match="'a--wait'"):  # a name of the user's
         grid.view("a--wait")
 
@@ -325,6 +330,9 @@ def test_bisect(grid):
     assert grid.bisect().state == "none"
     with pytest.raises(ValueError):
         grid.bisect("maybe")
+    for word in "start", "reset", None:
+        with pytest.raises(ValueError, match="no place here"):
+            grid.bisect(word, "main")
 
 
 def test_expire_gc_du_fsck(grid):
@@ -711,6 +719,12 @@ def test_display(repo):
     (change,) = repo.diff("HEAD~1", "HEAD")
     said = repr([view[change.path], change, *repo.log(limit=1), breccia.Conflict(change.path, "chunk", "c/0")])
     assert "\\x1b[31m" in said and said.isprintable()
+    bell = repo.draft("main")[change.path]
+    for wrong in (lambda: bell.resize(1, 2), lambda: bell["field"], lambda: repo.view("main")["\x1b[31m"],
+                  lambda: breccia._dtypes.to_numpy("\x1b[31m")):
+        with pytest.raises((ValueError, LookupError, breccia.UnsupportedError), match=r"\\x1b") as error:
+            wrong()
+        assert str(error.value).isprintable()
     assert set(view._ipython_key_completions_()) == set(view)
     pages = [repo._repr_html_(), view._repr_html_()] + [a._repr_html_() for a in view.walk()]
     for page in pages:
@@ -727,3 +741,95 @@ def test_display(repo):
     assert pixels[0, 0] == 0 and pixels[-1, -1] == 255
     line = view["line"]._repr_html_()
     assert "<svg" in line and "nan" not in line and "inf" not in line.lower().replace("info", "")
+
+
+def test_no_paths_are_not_all(grid):
+    diverged(grid, 1, 2)
+    with pytest.raises(ValueError, match="paths is empty"):
+        grid.merge("trial", theirs=True, paths=[])
+    grid.merge("trial", keep=True)
+    with pytest.raises(ValueError, match="paths is empty"):
+        grid.merge_settle("theirs", [])
+    assert len(grid.merge_state().open) == 1 and grid.view("main")["x"][0, 0] == 1
+
+
+def test_messages_name_what_python_has(grid):
+    diverged(grid, 1, 2)
+    with pytest.raises(breccia.MisuseError, match="force=True"):
+        grid.delete_branch("trial")
+    grid.merge("trial", keep=True)
+    for call in grid.merge_continue, lambda: grid.draft().commit("no"):
+        with pytest.raises(breccia.ConflictError, match=r"merge_(settle|continue)\(\)") as caught:
+            call()
+        assert "--" not in str(caught.value)
+
+
+def test_times_at_the_ends(grid):
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    for i, (given, told) in enumerate([(epoch, epoch + datetime.timedelta(microseconds=1)),  # 0 means now
+                                       (2**62, datetime.datetime.max), (-2**62, datetime.datetime.min)], 1):
+        s = grid.session()
+        s["x"][0, 0] = i
+        s.commit("m", time=given)
+        assert grid.log()[0].time == told.replace(tzinfo=datetime.timezone.utc)
+    assert "9999" in repr(grid.log()[1]) and len(grid.log()) == 4
+
+
+def test_what_is_gone_or_damaged_prints(grid):
+    import sqlite3
+    grid.branch("gone")
+    view, group = grid.view("gone"), grid.draft("gone").create_group("g")
+    grid.delete_branch("gone", force=True)
+    for thing in view, group:
+        assert "no branch 'gone'" in repr(thing) and "no branch &#x27;gone" in thing._repr_html_()
+    with grid.session(message="image") as s:
+        s["image"] = np.random.default_rng(0).random((20, 20))
+    grid.close()
+    with sqlite3.connect(grid.path) as db:
+        db.execute("UPDATE blob SET data = zeroblob(length(data)) WHERE length(data) > 2000")
+    db.close()
+    image = grid.view("main")["image"]
+    assert "20×20" in image._repr_html_() and "is damaged" in image._repr_html_()
+
+
+def test_an_import_that_fails_leaves_no_draft(grid, tmp_path):
+    np.save(tmp_path / "big.npy", np.arange(10**6))
+    kept = []
+
+    def stop(phase, done, total):
+        raise KeyboardInterrupt
+    try:
+        grid.import_(tmp_path / "big.npy", progress=stop)
+    except KeyboardInterrupt as error:
+        kept.append(error)  # its traceback has what the call had, as sys.last_traceback does
+    assert kept and grid.drafts() == [] and len(grid.log()) == 1
+
+
+def test_an_id_is_no_name(grid):
+    write(grid, "main", 0, 1)
+    first, second = (c.id for c in reversed(grid.log()))
+    for make in grid.branch, grid.tag:
+        with pytest.raises(ValueError, match="id of a commit"):
+            make(first, second)
+    grid.branch("0" * 32)  # as long as one
+    assert grid.view(first)["x"][0, 0] == 0 and grid.resolve("0" * 32) == second
+
+
+def test_names_of_files_and_waits_that_c_lacks(repo, tmp_path):
+    with pytest.raises(ValueError, match="NUL"):
+        breccia.open(tmp_path / "cut\0short.brc", create=True)
+    assert not (tmp_path / "cut").exists()
+    for wait in 1e9, float("inf"):
+        assert breccia.open(repo.path, wait=wait).branches() == {"main": ""}
+
+
+def test_files_whose_names_are_no_text(grid, tmp_path):
+    import os
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.npy")
+    np.save(name, np.arange(3))
+    grid.import_(name, "/from")
+    grid.export(os.fsdecode(os.fsencode(tmp_path) + b"/\xfe.npy"), "/from")
+    assert np.load(os.fsdecode(os.fsencode(tmp_path) + b"/\xfe.npy")).tolist() == [0, 1, 2]
+    assert grid.commit().message == "Import \\udcff.npy as /from"
+    grid.import_(os.fsencode(name))
+    assert [k for k in grid.view() if k not in ("x", "from")] == ["-"]  # what UTF-8 has no place for

@@ -255,6 +255,10 @@ int brc_bisect(brc_bisect_result *out, breccia *repo, int what, const char *rev,
     bisect_call c = {.repo = repo, .store = repo->store};
     if (what < BRC_BISECT_LOOK || what > BRC_BISECT_RESET)
         return brc_fail(err, BRC_EINVAL, "brc_bisect() cannot do %d", what);
+    if (rev != NULL && what != BRC_BISECT_GOOD && what != BRC_BISECT_BAD && what != BRC_BISECT_SKIP)
+        return brc_fail(err, BRC_EINVAL, "a version is said to be good, bad or skipped: it has no "
+                                         "place here ('%.80s')",
+                        rev);
     if (brc_store_in_write(repo->store))
         return brc_fail(err, BRC_EMISUSE, "a bisection cannot be a part of a transaction");
     int rc = bisect_once(&c, what, rev, err);

@@ -94,7 +94,9 @@ static int draft_sides(void *ctx, brc_error *err)
         BRC_TRY(draft_began(s, c, err));
     }
     BRC_TRY(brc_session_fold(s, &how, &c->b, err));
-    BRC_TRY(brc_session_moves(&c->moves, s, c->has_a, &c->commit_a, &c->a, &c->b, err));
+    BRC_TRY(d->a != NULL
+                ? brc_session_moves_across(&c->moves, s, &c->commit_a, &c->a, &c->b, err)
+                : brc_session_moves(&c->moves, s, c->has_a, &c->commit_a, &c->a, &c->b, err));
     return brc_move_set_without_made(&c->moves, err);
 }
 
@@ -117,7 +119,7 @@ static int version_sides(compared *c, brc_store *store, const char *a, const cha
     if (rc < 0 || !c->has_a)
         return rc;
     BRC_TRY(brc_commit_root(store, &c->commit_a, &c->a, err));
-    BRC_TRY(brc_move_set_between(&c->moves, &known, store, 1, &c->commit_a, &id, err));
+    BRC_TRY(brc_move_set_across(&c->moves, &known, store, &c->commit_a, &id, err));
     BRC_TRY(brc_move_set_reduce(&c->moves, store, &c->a, &c->b, err));
     return brc_move_set_without_made(&c->moves, err);
 }

@@ -98,7 +98,13 @@ static int ref_must_be_free(brc_store *store, const char *space, const char *nam
                             brc_error *err)
 {
     int there;
+    brc_oid id;
     BRC_TRY(brc_ref_name_check(name, err));
+    BRC_TRY(brc_rev_is_id(store, name, &there, &id, err));
+    if (there)
+        return brc_fail(err, BRC_EINVAL,
+                        "'%s' cannot be the name of a branch or tag: it is the id of a commit",
+                        name);
     BRC_TRY(ref_is_there(store, full, &there, err));
     return there ? brc_fail(err, BRC_EEXISTS, "there is a %s '%s' already",
                             strcmp(space, "tags") == 0 ? "tag" : "branch", name)

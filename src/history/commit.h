@@ -38,6 +38,8 @@ BRC_MUST_USE int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *r
 
 /* "main", "v1", "1a2b3c", "HEAD~2", "main@{2026-11-20T12:00:00Z}". */
 BRC_MUST_USE int brc_rev_resolve(brc_store *store, const char *rev, brc_oid *out, brc_error *err);
+/* Whether a name is the whole id of a commit here: it means that one, whatever refs are called. */
+BRC_MUST_USE int brc_rev_is_id(brc_store *store, const char *name, int *is, brc_oid *out, brc_error *err);
 /* Splits "A..B" in two; one that is left out is HEAD. *is_range is 0 if it is not a range. */
 BRC_MUST_USE int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_error *err);
 /* "2026-11-20", "2026-11-20T12:00[:00[.123456]][Z|+01:00]", "@seconds". */

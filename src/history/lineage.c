@@ -183,6 +183,14 @@ int brc_move_set_between(brc_move_set *out, int *known, brc_store *store, int ha
     return rc;
 }
 
+int brc_move_set_across(brc_move_set *out, int *known, brc_store *store, const brc_oid *from,
+                        const brc_oid *to, brc_error *err)
+{
+    const lineage like = {.store = store, .looks = 1, .depth = -1};
+    BRC_TRY(brc_move_set_between(out, known, store, 1, from, to, err));
+    return *known ? BRC_OK : across(out, known, &like, from, to, err);
+}
+
 int brc_move_set_along(brc_move_set *out, int *known, brc_store *store, const brc_oid *older,
                        const brc_oid *newer, brc_error *err)
 {

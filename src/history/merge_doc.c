@@ -13,6 +13,18 @@ int brc_json_is_unknown(const brc_json *value)
            brc_json_member(value, BRC_UNKNOWN_MEMBER) != NULL;
 }
 
+int brc_json_has_unknown(const brc_json *value)
+{
+    if (brc_json_kind(value) != BRC_JSON_OBJECT)
+        return 0;
+    if (brc_json_is_unknown(value))
+        return 1;
+    for (const brc_json *v = brc_json_first(value); v != NULL; v = brc_json_next(v))
+        if (brc_json_has_unknown(v))
+            return 1;
+    return 0;
+}
+
 int brc_json_new_unknown(brc_json **out, brc_error *err)
 {
     static const char text[] = "{\"" BRC_UNKNOWN_MEMBER "\":null}";

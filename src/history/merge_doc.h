@@ -17,6 +17,8 @@
 /* A value that is not known: unequal to any other. What a merge of merge bases could not settle. */
 #define BRC_UNKNOWN_MEMBER "breccia:unknown"
 int brc_json_is_unknown(const brc_json *value);
+/* Or a member is, however deep: what is merged by member may be known in part. */
+int brc_json_has_unknown(const brc_json *value);
 BRC_MUST_USE int brc_json_new_unknown(brc_json **out, brc_error *err);
 
 /* Both sides changed the member at `pointer` (RFC 6901), each in its own way; NULL: it is not there.

@@ -58,7 +58,11 @@ BRC_MUST_USE int brc_move_set_reduce(brc_move_set *set, brc_store *store, const 
  * number of commits. */
 BRC_MUST_USE int brc_move_set_between(brc_move_set *out, int *known, brc_store *store, int has_older, const brc_oid *older,
                                       const brc_oid *newer, brc_error *err);
-/* The same for a merge: it looks too at what each commit has made where `older` had a node that an earlier
+/* From any commit to any other: as the record says if that follows, else back to what both come from and on from there.
+ * *known 0: they come from nothing, or from several. */
+BRC_MUST_USE int brc_move_set_across(brc_move_set *out, int *known, brc_store *store, const brc_oid *from,
+                                     const brc_oid *to, brc_error *err);
+/* As brc_move_set_between() for a merge: it looks too at what each commit has made where `older` had a node that an earlier
  * one removed (made_again.h). */
 BRC_MUST_USE int brc_move_set_along(brc_move_set *out, int *known, brc_store *store, const brc_oid *older,
                                     const brc_oid *newer, brc_error *err);

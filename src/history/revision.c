@@ -9,6 +9,7 @@
 #include "commit.h"
 
 #define MIN_PREFIX 4
+#define HEX_DIGITS "0123456789abcdefABCDEF"
 
 int brc_ref_name_check(const char *name, brc_error *err)
 {
@@ -193,7 +194,7 @@ static int rev_prefix(brc_store *store, const char *name, brc_oid *out, brc_erro
 {
     brc_oid found[2];
     size_t n = 0, len = strlen(name);
-    if (len >= MIN_PREFIX && strspn(name, "0123456789abcdefABCDEF") == len)
+    if (len >= MIN_PREFIX && strspn(name, HEX_DIGITS) == len)
         BRC_TRY(brc_objects_by_prefix(store, BRC_KIND_COMMIT, name, found, &n, err));
     if (n == 0)
         return rev_unknown(store, name, err);
@@ -204,9 +205,24 @@ static int rev_prefix(brc_store *store, const char *name, brc_oid *out, brc_erro
     return BRC_OK;
 }
 
+int brc_rev_is_id(brc_store *store, const char *name, int *is, brc_oid *out, brc_error *err)
+{
+    brc_oid found[2];
+    size_t n = 0, len = strlen(name);
+    if (len == 2 * brc_store_id_len(store) && strspn(name, HEX_DIGITS) == len)
+        BRC_TRY(brc_objects_by_prefix(store, BRC_KIND_COMMIT, name, found, &n, err));
+    *is = n == 1;
+    if (*is)
+        *out = found[0];
+    return BRC_OK;
+}
+
 static int rev_base(brc_store *store, const char *name, brc_oid *out, brc_error *err)
 {
     int found;
+    BRC_TRY(brc_rev_is_id(store, name, &found, out, err));
+    if (found)
+        return BRC_OK;
     if (strcmp(name, "HEAD") == 0 || strcmp(name, "@") == 0)
         BRC_TRY(brc_head_get(store, &name, err));
     BRC_TRY(rev_ref(store, "heads", name, &found, out, err));

@@ -59,7 +59,9 @@ uint64_t brc_store_bulk_batches(const brc_store *store)
 /* Between two batches its process may drop the draft: rows that came after would be nobody's. */
 static int check_goes_on(brc_store *store, brc_error *err)
 {
-    int rc = store->bulk.draft != 0 ? brc_draft_check_there(store, store->bulk.draft, err) : BRC_OK;
+    int rc = brc_store_check_same(store, err);
+    if (rc == BRC_OK && store->bulk.draft != 0)
+        rc = brc_draft_check_there(store, store->bulk.draft, err);
     if (rc < 0) {
         store->bulk.failed = 1;
         store->bulk.is_open = 0;

@@ -225,6 +225,9 @@ void brc_wait_committed(brc_store *store);
 BRC_MUST_USE int brc_store_commit(brc_store *store, brc_error *err);
 /* transaction.c: begins one that writes, when it is our turn. */
 BRC_MUST_USE int brc_begin_immediate(brc_store *store, brc_error *err);
+/* In a transaction: BRC_ESTALE if somebody has copied another repository over the file. What is written under
+ * the secret of the first one would be damage there. */
+BRC_MUST_USE int brc_store_check_same(brc_store *store, brc_error *err);
 
 /* Before a statement that writes (NULL: something that will write): in a bulk write a transaction is
  * begun again. */

@@ -85,10 +85,13 @@ int brc_gc_keep_stored(brc_store *store, int kind, const brc_oid *id, brc_error 
 
 int brc_gc_commit_is_there(brc_store *store, const brc_oid *id, brc_error *err)
 {
+    int there;
     char hex[65];
-    brc_object o = {.id = *id}, *commit = &o;
-    BRC_TRY(brc_objects_find(store, &commit, 1, err));
-    if (o.found && o.kind == BRC_KIND_COMMIT)
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM object WHERE id=?1 AND kind=4", &st, err));
+    brc_bind_id(store, st, 1, id);
+    BRC_TRY(brc_ask_any(store, st, &there, err));
+    if (there)
         return BRC_OK;
     return brc_fail(err, BRC_ESTALE,
                     "%s: commit %s was collected meanwhile, because nothing that is kept had it: "

@@ -22,6 +22,19 @@ int brc_begin_immediate(brc_store *store, brc_error *err)
     return brc_exec(store, "BEGIN IMMEDIATE", err);
 }
 
+int brc_store_check_same(brc_store *store, brc_error *err)
+{
+    brc_buf secret = BRC_BUF_INIT;
+    int rc = brc_meta_get(store, "secret", &secret, err);
+    if (rc == BRC_OK && (secret.len != sizeof(store->secret) ||
+                         memcmp(secret.data, store->secret, secret.len) != 0))
+        rc = brc_fail(err, BRC_ESTALE,
+                      "%s is another repository than the one that was opened: open it again",
+                      store->path);
+    brc_buf_dispose(&secret);
+    return rc;
+}
+
 int brc_store_begin(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_store_check_process(store, err));
@@ -35,6 +48,11 @@ int brc_store_begin(brc_store *store, brc_error *err)
         if (store->read_depth > 0)
             return brc_fail(err, BRC_EMISUSE, "a write cannot begin inside a read");
         BRC_TRY(brc_begin_immediate(store, err));
+        int rc = brc_store_check_same(store, err);
+        if (rc < 0) {
+            brc_end_leftover(store);
+            return rc;
+        }
         store->undo = 0;
     } else if (sqlite3_get_autocommit(store->db)) {
         /* SQLite undid it when a step failed; what follows must not be committed alone. */

@@ -200,32 +200,31 @@ static int is_of_format_2(const char *key)
     return 0;
 }
 
-/* The key, or the document of an array above it that is loose too: that is why the chunk is. */
-static const char *cause_of(const key_names *names, const char *key)
+/* A document that is refused is why its chunks are: it is named first. */
+static void document_first(const key_names *names)
 {
-    const char *cause = key;
-    size_t len, longest = 0;
-    for (size_t i = 0; i < names->n; i++) {
-        const char *other = ((char **)names->keys)[i];
-        if (brc_document_key(other, &len) && len > longest && strncmp(key, other, len) == 0 &&
-            key[len] == '/') {
-            longest = len;
-            cause = other;
+    char **keys = names->keys;
+    size_t len;
+    for (size_t i = 0; i < names->n; i++)
+        if (brc_document_key(keys[i], &len)) {
+            char *key = keys[i];
+            memmove(keys + 1, keys, i * sizeof(*keys));
+            keys[0] = key;
+            return;
         }
-    }
-    return cause;
 }
 
 /* Why it is still loose: it is tried once more. */
 static int refuse_keys(brc_session *s, const key_names *names, brc_error *err)
 {
+    document_first(names);
     brc_error why = BRC_ERROR_INIT;
-    const char *key = ((char **)names->keys)[0], *cause = cause_of(names, key);
+    const char *key = ((char **)names->keys)[0];
     brc_buf others = BRC_BUF_INIT;
     const char *remedy = is_of_format_2(key) ? "write Zarr format 3 (2 can be imported)"
                                              : "set what is missing, or delete it";
     size_t len;
-    int rc = settle_one(s, cause, brc_document_key(cause, &len), &why);
+    int rc = settle_one(s, key, brc_document_key(key, &len), &why);
     if (rc < 0) {
         if (err != NULL)
             *err = why;

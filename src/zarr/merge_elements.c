@@ -74,7 +74,7 @@ static int base_form_known(const brc_member_merge *m, const brc_node_docs *docs)
     if (m->place->base.kind == 0 || brc_json_is_unknown(base))
         return 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (brc_json_is_unknown(brc_json_member(base, names[i])))
+        if (brc_json_has_unknown(brc_json_member(base, names[i])))
             return 0;
     return 1;
 }

@@ -156,20 +156,44 @@ static int moves_to_base(brc_move_set *out, brc_session *s, int has, const brc_o
                              : BRC_OK;
 }
 
-int brc_session_moves(brc_move_set *out, brc_session *s, int has, const brc_oid *commit,
-                      const brc_oid *snapshot, const brc_oid *root, brc_error *err)
+/* `before`: those to the base. */
+static int join_since_base(brc_move_set *out, brc_session *s, const brc_move_set *before,
+                           const brc_oid *snapshot, const brc_oid *root, brc_error *err)
 {
-    brc_move_set before = {0}, since = {0};
+    brc_move_set since = {0};
     int rc;
-    memset(out, 0, sizeof(*out));
     BRC_GO(moves_since_base(&since, s, err));
-    BRC_GO(moves_to_base(&before, s, has, commit, err));
-    BRC_GO(brc_move_set_join(out, &before, &since, err));
+    BRC_GO(brc_move_set_join(out, before, &since, err));
     rc = brc_move_set_reduce(out, s->repo->store, snapshot, root, err);
 done:
-    brc_move_set_dispose(&before);
     brc_move_set_dispose(&since);
     if (rc < 0)
         brc_move_set_dispose(out);
+    return rc;
+}
+
+int brc_session_moves(brc_move_set *out, brc_session *s, int has, const brc_oid *commit,
+                      const brc_oid *snapshot, const brc_oid *root, brc_error *err)
+{
+    brc_move_set before;
+    memset(out, 0, sizeof(*out));
+    int rc = moves_to_base(&before, s, has, commit, err);
+    if (rc == BRC_OK)
+        rc = join_since_base(out, s, &before, snapshot, root, err);
+    brc_move_set_dispose(&before);
+    return rc;
+}
+
+int brc_session_moves_across(brc_move_set *out, brc_session *s, const brc_oid *commit,
+                             const brc_oid *snapshot, const brc_oid *root, brc_error *err)
+{
+    brc_move_set before = {0};
+    int known, rc = BRC_OK;
+    memset(out, 0, sizeof(*out));
+    if (s->draft.has_base)
+        rc = brc_move_set_across(&before, &known, s->repo->store, commit, &s->draft.base, err);
+    if (rc == BRC_OK)
+        rc = join_since_base(out, s, &before, snapshot, root, err);
+    brc_move_set_dispose(&before);
     return rc;
 }

@@ -27,5 +27,8 @@ BRC_MUST_USE int brc_note_restored(brc_session *s, const char *path, brc_error *
  * the commit's. What the draft's base itself moved since that commit counts too. */
 BRC_MUST_USE int brc_session_moves(brc_move_set *out, brc_session *s, int has, const brc_oid *commit,
                                    const brc_oid *snapshot, const brc_oid *root, brc_error *err);
+/* The same from any commit, also one that the base does not follow: over what both come from. */
+BRC_MUST_USE int brc_session_moves_across(brc_move_set *out, brc_session *s, const brc_oid *commit,
+                                          const brc_oid *snapshot, const brc_oid *root, brc_error *err);
 
 #endif

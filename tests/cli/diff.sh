@@ -88,3 +88,29 @@ q write r.brc "/has grown" --value 9
 q create r.brc /grown --shape 2 --dtype int16
 t status r.brc
 t diff r.brc --elements
+
+echo '# moves between versions of which neither follows the other, and backwards'
+q init moved.brc
+q create moved.brc /a --shape 10 --dtype int32 --chunks 5
+q write moved.brc /a --value 3
+commit moved.brc base 10
+q branch moved.brc side
+q branch moved.brc again
+q mv moved.brc /a /z
+q write moved.brc /z '[0]' --value 9
+commit moved.brc moved 11
+t diff moved.brc HEAD HEAD~1
+q switch moved.brc side
+q write moved.brc /a '[9]' --value 7
+commit moved.brc edited 12
+t diff moved.brc main side --elements
+t diff moved.brc side main
+t diff moved.brc main
+q mv moved.brc /a /q
+t diff moved.brc main
+q switch moved.brc again --discard
+q rm moved.brc /a
+commit moved.brc removed 13
+q create moved.brc /a --shape 4 --dtype int8
+commit moved.brc 'made again' 14
+t diff moved.brc main again

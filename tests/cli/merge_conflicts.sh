@@ -95,3 +95,24 @@ t merge r.brc --continue --date @17 --author 'Ada <ada@example.org>'
 t read r.brc /a
 t status r.brc
 t fsck r.brc
+
+echo '# criss-cross, where the two merge bases have an array in chunks of different shape'
+q init cross.brc
+q create cross.brc /keep --shape 1 --dtype int8
+commit cross.brc base 10
+q branch cross.brc side
+q create cross.brc /n --shape 12 --dtype int32 --chunks 4
+q write cross.brc /n --value 1
+commit cross.brc 'in fours' 11
+q switch cross.brc side
+q create cross.brc /n --shape 12 --dtype int32 --chunks 7
+q write cross.brc /n --value 2
+commit cross.brc 'in sevens' 12
+q tag cross.brc sevens
+t merge cross.brc main --ours -m 'sevens stay' --author 'Ada <ada@example.org>' --date 2026-11-20T13:00:00Z
+q switch cross.brc main
+t merge cross.brc sevens --ours -m 'fours stay' --author 'Ada <ada@example.org>' --date 2026-11-20T14:00:00Z
+t merge cross.brc side --dry-run
+t merge cross.brc side --theirs --author 'Ada <ada@example.org>' --date 2026-11-20T15:00:00Z
+t read cross.brc /n
+t fsck cross.brc

@@ -42,6 +42,12 @@ t tag r.brc -d v2.0
 t tag r.brc -m 'without a name'
 t log r.brc --oneline --at v1
 
+echo '# an id is no name'
+id=$(breccia log r.brc -n 1 --json | sed 's/.*"id":"\([0-9a-f]*\)".*/\1/')
+t branch r.brc "$id" HEAD~1
+t tag r.brc "$id" HEAD~1
+t tag r.brc --rename v1 "$id"
+
 echo '# switch'
 t switch r.brc side
 t status r.brc

@@ -282,6 +282,26 @@ START_TEST(revisions_name_commits)
 }
 END_TEST
 
+/* Whoever has looked a name up once means that commit from then on. */
+START_TEST(a_whole_id_is_that_commit_whatever_refs_are_called)
+{
+    char id[65], full[80], before[80];
+    make_history();
+    brc_oid_format(id, &c1);
+    id[32] = '\0';
+    snprintf(full, sizeof(full), "heads/%s", id);
+    begin();
+    OK(brc_ref_put(kit.store, full, &c3, NULL, "branch", 0, NULL, 6000000, &kit.err));
+    OK(brc_ref_put(kit.store, "heads/00112233445566778899aabbccddeeff", &s2, NULL, "branch", 0,
+                   NULL, 6000000, &kit.err));
+    end();
+    resolves(id, &c1);
+    snprintf(before, sizeof(before), "%s~", id);
+    resolves(before, &c0);
+    resolves("00112233445566778899aabbccddeeff", &s2); /* as long as an id, and none */
+}
+END_TEST
+
 START_TEST(revisions_that_name_nothing_say_why)
 {
     static const struct {
@@ -621,6 +641,7 @@ Suite *history_suite(void)
     tcase_add_test(tc, text_that_is_no_commit_s_is_damage);
     tcase_add_test(tc, too_many_parents_are_damage);
     tcase_add_test(tc, revisions_name_commits);
+    tcase_add_test(tc, a_whole_id_is_that_commit_whatever_refs_are_called);
     tcase_add_test(tc, revisions_that_name_nothing_say_why);
     tcase_add_test(tc, a_prefix_of_several_ids_is_ambiguous);
     tcase_add_test(tc, times_are_read);

@@ -271,6 +271,27 @@ START_TEST(two_files_have_two_secrets)
 }
 END_TEST
 
+/* `cp other.brc FILE` while FILE is open: what its secret is used for would be damage there. */
+START_TEST(a_repository_that_was_copied_over_it_is_not_written)
+{
+    brc_buf other = store_kit_bytes(&kit);
+    ck_assert_int_eq(unlink(kit.file), 0);
+    KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    FILE *f = fopen(kit.file, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(other.data, 1, other.len, f), other.len);
+    ck_assert_int_eq(fclose(f), 0);
+    KIT_FAILS(&kit, BRC_ESTALE, "another repository", brc_store_begin(kit.store, &kit.err));
+    KIT_OK(&kit, brc_store_begin_read(kit.store, &kit.err));
+    brc_store_end_read(kit.store);
+    ck_assert(store_kit_same(kit.file, &other));
+    store_kit_reopen(&kit);
+    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
+    KIT_OK(&kit, brc_store_end(kit.store, 1, &kit.err));
+    brc_buf_dispose(&other);
+}
+END_TEST
+
 START_TEST(what_sqlite_s_own_upkeep_does_is_no_change)
 {
     store_kit_sql(&kit, "VACUUM; REINDEX; PRAGMA incremental_vacuum");
@@ -630,6 +651,7 @@ Suite *store_open_suite(void)
     suite_add_tcase(s, strange);
     tcase_add_checked_fixture(made, made_setup, open_teardown);
     tcase_add_test(made, what_sqlite_s_own_upkeep_does_is_no_change);
+    tcase_add_test(made, a_repository_that_was_copied_over_it_is_not_written);
     tcase_add_test(made, too_many_open_files_are_named);
     tcase_add_test(made, a_file_may_have_reserved_tables);
     tcase_add_loop_test(made, what_was_planted_is_refused, 0, 19);

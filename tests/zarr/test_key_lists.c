@@ -8,28 +8,6 @@
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
 
-/* A chunk has no array because of what is wrong with that one's document: this is what helps. */
-START_TEST(a_chunk_is_refused_for_what_is_wrong_with_its_array)
-{
-    static const char *const said[] = {"begins with '__', which Zarr reserves",
-                                       "no array has a chunk of this key"};
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    scenario t;
-    brc_oid id;
-    opts.message = "refused";
-    scenario_start(&t);
-    OK(&t, brc_key_set(t.session, "g/__a/zarr.json", "{}", 2, &t.err));
-    OK(&t, brc_key_set(t.session, "g/__a/c/0", "1234", 4, &t.err));
-    for (int i = 0; i < 2; i++) {
-        FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
-        ck_assert_msg(strstr(t.err.message, "the key 'g/__a/c/0'") != NULL &&
-                          strstr(t.err.message, said[i]) != NULL, "%s", t.err.message);
-        OK(&t, brc_key_delete(t.session, "g/__a/zarr.json", &t.err));
-    }
-    scenario_stop(&t);
-}
-END_TEST
-
 Suite *key_lists_suite(void);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
@@ -375,13 +353,37 @@ START_TEST(keys_that_are_none_yet_are_listed)
     brc_iter_free(it);
     opts.message = "all";
     FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+    /* the document first, and what is wrong with it: that is why its chunks are none */
     ck_assert_ptr_nonnull(
-        strstr(t.err.message, "'a/c/0' (and 'b', 'b/c', 'bad/zarr.json' and 3 others)"));
+        strstr(t.err.message, "'bad/zarr.json' (and 'a/c/0', 'b', 'b/c' and 3 others)"));
+    ck_assert_msg(strstr(t.err.message, "JSON") != NULL, "%s", t.err.message);
     OK(&t, brc_session_open(&other, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
     OK(&t, brc_keys_loose(&it, other, &t.err));
     ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 0);
     brc_iter_free(it);
     brc_session_free(other);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* A chunk has no array because of what is wrong with that one's document: this is what helps. */
+START_TEST(a_chunk_is_refused_for_what_is_wrong_with_its_array)
+{
+    static const char *const said[] = {"begins with '__', which Zarr reserves",
+                                       "no array has a chunk of this key"};
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    scenario t;
+    brc_oid id;
+    opts.message = "refused";
+    scenario_start(&t);
+    OK(&t, brc_key_set(t.session, "g/__a/zarr.json", "{}", 2, &t.err));
+    OK(&t, brc_key_set(t.session, "g/__a/c/0", "1234", 4, &t.err));
+    for (int i = 0; i < 2; i++) {
+        FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+        ck_assert_msg(strstr(t.err.message, "'g/__a/c/0'") != NULL &&
+                          strstr(t.err.message, said[i]) != NULL, "%s", t.err.message);
+        OK(&t, brc_key_delete(t.session, "g/__a/zarr.json", &t.err));
+    }
     scenario_stop(&t);
 }
 END_TEST
