@@ -175,7 +175,7 @@ class Store(ZarrStore):
         with self._sessions.at_work() as native:
             native.call_out(lib.brc_session_stat, info)
         self._shown = shown = records.SessionInfo.of(info)
-        self._fixed[:] = [shown.commit] if shown.mode == lib.BRC_SESSION_AT else []
+        self._fixed[:] = [shown.commit] * getattr(self._session, "fixed", shown.mode == lib.BRC_SESSION_AT)
 
     def _ensure(self) -> Sessions:
         """Opens the store where it is not open. MisuseError where another thread's block is to wait for the caller."""
