@@ -83,8 +83,8 @@ Damage brc_damage: id, kind, missing=DAMAGE_MISSING, used_by, message
     A fault that was found, and who uses what is damaged.
 Info brc_stats: commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes
     Of the whole file; sizes in bytes.
-SessionInfo brc_session_info: draft, changes
-    What a session has that is uncommitted: its number (0: there is none), and a count that grows.
+SessionInfo brc_session_info: mode, commit, draft, changes
+    What a session shows: a commit, and what is uncommitted: its number (0: there is none), and a count that grows.
 Node brc_node: path, kind=|group|array
     A node of a list.
 FsckReport: checked: int, damage: tuple[Damage; ...]

@@ -47,7 +47,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"an attribute cannot be {type(value).__name__}: use what JSON has")
 
 
-def flags(prefix: str, **named: bool) -> int:
+def flags(prefix: str, **named: bool | None) -> int:
     """BRC_PREFIX_NAME of each name that is true, together."""
     return sum(getattr(lib, f"BRC_{prefix}_{name.upper()}") for name, on in named.items() if on)
 

@@ -33,8 +33,7 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
                  target_options: Any = None, **options: Any) -> None:
         super().__init__(rev=rev, fo=fo, **options)
         # fsspec takes it for the path of a file in the current folder.
-        self._within = fo and fo.removeprefix(os.getcwd() + "/").strip("/")
-        self._rev = rev
+        self._rev, self._within = rev, fo and fo.removeprefix(os.getcwd() + "/").strip("/")
         self._views: dict[str, tuple[Session, os.stat_result]] = {}  # and files, by FILE::REV or FILE
 
     def _at(self, path: str) -> tuple[Session, str]:
@@ -43,13 +42,14 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
             file, _, key = split(path)
             path = f"{file}::{self._within}/{key}"
         path = os.path.join(os.getcwd(), path).rstrip("/")
-        top = next((top for top in self._views if (path + "/").startswith(top + "/")), None)
-        if top is None or not _is_now(*self._views[top]):
-            file, rev, key = split(path, None if "::" in path else self._rev)
-            top = path[:len(path) - len(key)].rstrip("/")
-            found = os.stat(file)
-            self._views[top] = Repository(file, read_only=True).view(rev), found
-        return self._views[top][0], path[len(top) + 1:]
+        for top, (view, found) in self._views.items():
+            if (path + "/").startswith(top + "/") and _is_now(view, found):
+                return view, path[len(top) + 1:]
+        file, rev, key = split(path, None if "::" in path else self._rev)
+        top, found = path[:len(path) - len(key)].rstrip("/"), os.stat(file)
+        view = Repository(file, read_only=True).view(rev)
+        self._views = {**dict([*self._views.items()][-31:]), top: (view, found)}  # others may walk the old one
+        return view, path[len(top) + 1:]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
         """Name, size in bytes (None of a directory), type and, of a file, the tag of its bytes."""

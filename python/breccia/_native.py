@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from . import _errors
@@ -274,7 +274,7 @@ _owner: ContextVar[int] = ContextVar("breccia's block", default=0)
 class Sessions(Handles):
     """The native sessions of one view, each on a handle of its own."""
 
-    def __init__(self, handles: Handles, opener: Callable[[Handle], Any]) -> None:
+    def __init__(self, handles: Handles, opener: partial[Any]) -> None:
         self._of, self.opener, self.progress = handles, opener, handles.progress
         self.era = 0  # grows where the arrays that are open may be out of date
         self._pinned: dict[int, Handle] = {}  # by thread: in a transaction all its calls are on one session

@@ -38,14 +38,17 @@ class Array(Node, ArrayCalls):
     def __init__(self, session: Session, path: str) -> None:
         self.session, self.path = session, path
         self._pool, self._fixed = session._pool, session.fixed  # of a commit, which nobody changes
-        with self._pool.at_work() as native:
-            self._form = Form.of(native, path)
+        self._known: Form | None = None
 
     def _now(self) -> Form:
-        if not self._fixed:
+        if self._known is None or not self._fixed:
             with self._pool.at_work() as native:
-                self._form = Form.of(native, self.path, self._form)
-        return self._form
+                self._known = Form.of(native, self.path, self._known)
+        return self._known
+
+    @property
+    def _form(self) -> Form:
+        return self._known or self._now()
 
     def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
         with self._working(progress) as native:

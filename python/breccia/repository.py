@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     """The file at `path`, open. Every method may be called from any thread, and in a child of fork().
 
+    `create`: makes the file where there is none; None: nothing is opened before it is used, as of a copy of pickle's.
     `wait`: seconds that a call waits for other processes (None: 30). `memory`: bytes of chunks that a call
     has in flight at most (0: 256 MiB). `threads`: of the pool that codecs run on (0: one per core).
     `progress`: True (tqdm, if it is there) or a function(phase, done, total), which long calls tell how far
     they are. `readback`: whether a chunk that was encoded is decoded again and compared before it is stored.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool = False, read_only: bool = False,
+    def __init__(self, path: str | os.PathLike[str], *, create: bool | None = False, read_only: bool = False,
                  wait: float | None = None, memory: int = 0, threads: int = 0,
                  progress: Progress = None, readback: bool = True) -> None:
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path), no_readback=not readback)
@@ -35,7 +36,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
         self._options: dict[str, Any] = dict(read_only=read_only, wait=wait, memory=memory, threads=threads,
                                              readback=readback)
-        self.handles.give(self.handles.take())
+        if create is not None:
+            self.handles.give(self.handles.take())
 
     def close(self) -> None:
         """Closes the file. A later call opens it again."""
@@ -45,7 +47,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         self.close()
 
     def __reduce__(self) -> Any:
-        return partial(Repository, self.path, **self._options), ()
+        return partial(Repository, self.path, create=None, **self._options), ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Repository) and (self.path, self._options) == (other.path, other._options)

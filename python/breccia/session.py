@@ -45,15 +45,10 @@ class Group(Node, GroupCalls, MutableMapping[str, Any]):
         self._pool.era += 1
 
     def __getitem__(self, path: str) -> Any:
-        at = self._at(path)
-        try:
-            return Array(self.session, at)
-        except _errors.NotFoundError:
-            raise _errors.NotFoundError(printable(f"there is no node {at} in {self.session.rev}")) from None
-        except _errors.InvalidError:
-            if self._kind(path) != lib.BRC_GROUP:
-                raise
-            return Group(self.session, at)
+        at, kind = self._at(path), self._kind(path)
+        if not kind:
+            raise _errors.NotFoundError(printable(f"there is no node {at} in {self.session.rev}"))
+        return Group(self.session, at) if kind == lib.BRC_GROUP else Array(self.session, at)
 
     def __setitem__(self, path: str, value: Any) -> None:
         """Writes an array; one that is not there, or of another shape or type, is made anew."""
@@ -176,9 +171,10 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     (a commit). As a context manager a private or shared one commits at the end (nothing is no error), and
     discards its changes on an exception; a child only discards.
 
-    All pickle, with their arrays, groups and stores. In any process or thread of this machine, a copy of a
-    private one is on the same draft: what one writes, commits or discards, the others see. The draft belongs
-    to its first process; others that end, or are killed, take nothing with them.
+    All pickle, with their arrays, groups and stores; a copy opens the file when it is used. In any process or
+    thread of this machine, a copy of a private one is on the same draft: what one writes, commits or discards,
+    the others see. The draft belongs to its first process; others that end, or are killed, take nothing with
+    them.
     """
 
     def __init__(self, repository: Repository, kind: str, rev: str, about: tuple[Any, Any, Any] = (None,) * 3,
@@ -188,13 +184,14 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         self.repository, self.kind, self.rev, self._about = repository, kind, rev, about
         self.read_only = kind in ("view", "at") or repository.read_only
         self.fixed = kind == "at"
-        if kind == "private" and not key:
+        is_copy, key = bool(key), key or rev
+        if kind == "private" and not is_copy:
             with repository.handles.at_work() as handle:  # who changes something first begins it
                 key = handle.take_buf(lib.brc_session_name, handle.repo, text(rev)).decode()
         self._key, self.commit_id = key, key if self.fixed else None
-        self._opener = partial(_open, kind, key or rev)
+        self._opener = partial(_open, kind, key)
         self._sessions = self._pool = Sessions(repository.handles, self._opener)
-        if kind in MODES:
+        if kind in MODES and not is_copy:
             self._sessions.give(self._sessions.take())
         super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
 
@@ -229,7 +226,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     def discard(self) -> None:
         """Drops every uncommitted change of this session. One that has ended has none."""
-        if self._sessions.opener is self._opener:
+        if self._sessions.opener.args[0] != "ended":
             super().discard()
 
     def status(self) -> records.Status:
@@ -333,7 +330,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
                     super().discard()
         if self.kind == "private":  # what goes on in other threads shall not write where nobody looks
             with suppress(_errors.NotFoundError):  # a branch without a commit
-                self._sessions.opener = partial(_open, "ended", self.repository.resolve(self.rev))
+                self.__setstate__((("ended", self.repository.resolve(self.rev)), None))
         self.close()
 
     def __enter__(self) -> Session:
@@ -348,7 +345,13 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         return self._key
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Session, (self.repository, self.kind, self.rev, self._about, self._key)
+        """What it shows is part of it, as of a store: dask and others take those of one pickle for the same."""
+        shown = None if self.kind in ("at", "child") else self._info()
+        given = self.repository, self.kind, self.rev, self._about, self._key
+        return Session, given, (self._sessions.opener.args, shown)
+
+    def __setstate__(self, state: tuple[Any, Any]) -> None:
+        self._sessions.opener = partial(_open, *state[0])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Session) and (self.repository, self.kind, self.rev, self._key) == (

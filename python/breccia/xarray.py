@@ -28,10 +28,10 @@ def _opener(name: str) -> Any:
                **options: Any) -> Any:
         import zarr
 
-        store, group, own = _store(filename_or_obj, group, rev)
+        store, at, own = _store(filename_or_obj, group, rev)
         with _setting[0], zarr.config.set({"codec_pipeline.path": "breccia.zarr.CodecPipeline"}):
             opened = getattr(ZarrBackendEntrypoint(), name)
-            made = opened(store, group=group or None, mode="r", consolidated=False, zarr_format=3, **options)
+            made = opened(store, group=at or None, **{"mode": "r", "consolidated": False, "zarr_format": 3} | options)
         for one in (made.values() if isinstance(made, dict) else [made]) if own else []:
             one.set_close(partial(_close, one._close, store))
         return made
@@ -60,12 +60,9 @@ class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
         try:
             if type(filename_or_obj).__module__.startswith("breccia."):
                 return True
-            name = os.fspath(filename_or_obj)
-            if not isinstance(name, str) or name.startswith(SCHEME) or name.lower().endswith(".brc"):
-                return isinstance(name, str)
-            if os.path.isfile(name):
-                Repository(name, read_only=True).close()
-            return os.path.isfile(name)
+            name = "" + os.fspath(filename_or_obj)  # no bytes
+            return name.startswith(SCHEME) or name.lower().endswith(".brc") or (
+                os.path.isfile(name) and Repository(name, read_only=True).read_only)
         except Exception:
             return False
 
@@ -87,7 +84,7 @@ def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | 
         if rev is not None:
             raise ValueError("a session or a store shows what it was opened for: rev is for files")
         return ready, group, False
-    path, inner = os.fspath(getattr(source, "path", source)), ""
+    path, inner = os.path.expanduser(getattr(source, "path", source)), ""
     if path.startswith(SCHEME):
         path, rev, inner = split(path, rev)
     return Store(path, rev or "main", read_only=True), f"{inner}/{(group or '').strip('/')}".strip("/"), True

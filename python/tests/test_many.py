@@ -175,6 +175,75 @@ def test_a_killed_worker_loses_nothing(repo, s):
     assert repo.fsck().damage == ()
 
 
+def total(array):
+    return int(array[...].sum())
+
+
+def test_a_pool_outlives_what_it_cannot_open(repo, s, tmp_path):
+    """Where unpickling fails, a worker ends, and who waits for it waits for ever."""
+    s["x"][0] = 1
+    child = s.fork()
+    gone = repo.view("main")["x"], s["x"], repo.view(repo.resolve("main"))["x"], child["x"], repo.draft("main")["x"]
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map_async(total, gone).get(timeout=60) == [0, 1, 0, 1, 0]
+        os.rename(repo.path, tmp_path / "other.brc")
+        for array in gone:
+            with pytest.raises(breccia.NotFoundError, match="does not exist"):
+                pool.apply_async(total, [array]).get(timeout=60)
+        os.rename(tmp_path / "other.brc", repo.path)
+        with repo.session("main", message="without") as other:
+            del other["x"]
+        s.join(child)
+        for array, error in (gone[0], breccia.NotFoundError), (gone[3], breccia.StaleError):
+            with pytest.raises(error):
+                pool.apply_async(total, [array]).get(timeout=60)
+        assert pool.apply_async(total, [gone[2]]).get(timeout=60) == 0
+
+
+def test_a_graph_that_is_computed_too_late(repo):
+    da, zarr = pytest.importorskip("dask.array"), pytest.importorskip("zarr")
+    with repo.session("main", message="frame") as s:
+        target = zarr.create_array(s.store, name="x", shape=(40,), chunks=(8,), dtype="i4")
+        late = da.store(da.ones(40, chunks=8, dtype="i4"), target, compute=False, lock=False)
+    for again in late, pickle.loads(pickle.dumps(late)):
+        with pytest.raises(breccia.ReadOnlyError, match="has ended"):
+            again.compute(scheduler="threads")
+    with s:  # goes on, and so does the store
+        late.compute(scheduler="threads")
+    assert repo.view("main")["x"][...].tolist() == [1] * 40 and not repo.drafts()
+
+
+def test_pickles_differ_where_what_is_shown_does(repo, s):
+    """dask and joblib take for the same what has the same pickle."""
+    pytest.importorskip("zarr")
+    seen = set()
+
+    def now(new):
+        made = [repo.view("main"), repo.draft("main"), s]
+        made = [pickle.dumps(x) for x in [*made, *(m["x"] for m in made), made[0].store, s.store]]
+        assert len(seen) + new == len(seen | set(made))
+        seen.update(made)
+    now(8)
+    now(0)
+    s["x"][0] = 1
+    now(3)
+    s["x"][0] = 2
+    now(3)
+    repo.draft("main")["x"][0] = 2
+    now(5)
+    s.commit("once")
+    now(3)
+    repo.draft("main").discard()
+    now(5)
+    assert pickle.dumps(repo.view("main~1")["x"]) not in seen
+    da = pytest.importorskip("dask.array")
+    name = da.from_array(repo.view("main")["x"]).name
+    assert da.from_array(repo.view("main")["x"]).name == name
+    with repo.session("main", message="twice") as other:
+        other["x"][0] = 7
+    assert da.from_array(repo.view("main")["x"]).name != name
+
+
 def test_status_of_a_private_session(repo, s):
     assert s.status() == (s.rev, True, (), None, False) and s.diff() == []
     fill(s, 0, 3, 1)
@@ -213,8 +282,12 @@ def test_a_session_that_ended_writes_no_more(repo, s):
         ended.set()
         with pytest.raises(breccia.ReadOnlyError, match="has ended"):
             task.result()
+    again = pickle.loads(pickle.dumps(s))  # a graph of dask that is computed too late
+    assert again == s and again["x"][0] == 0 and again.status().clean
+    again.discard()
     for write in (lambda: array.__setitem__(0, 1), lambda: s.create_group("g"), lambda: s.attrs.update(a=1), s.fork,
-                  lambda: s.commit("late", allow_empty=True)):
+                  lambda: s.commit("late", allow_empty=True), lambda: again["x"].__setitem__(0, 1),
+                  lambda: pickle.loads(pickle.dumps(again["x"])).__setitem__(0, 1)):
         with pytest.raises(breccia.ReadOnlyError, match="has ended"):
             write()
     s.discard()

@@ -5,6 +5,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -66,6 +67,16 @@ def test_what_was_written_comes_back(path):
     with opened(path, rev="v1", mask_and_scale=False, decode_times=False, drop_variables="n") as raw:
         assert raw.t.dtype == np.int16 and raw.t[2, 3, 4] == -9999 and "n" not in raw
         assert np.issubdtype(raw.time.dtype, np.integer)
+
+
+def test_options_are_those_of_open_zarr(path, monkeypatch):
+    for options in {"consolidated": False}, {"zarr_format": 3}, {"use_zarr_fill_value_as_mask": True}:
+        with opened(path, rev="v1", **options) as got:
+            assert got.n == 7
+    with pytest.raises(ValueError, match="[Cc]onsolidated"):
+        opened(path, consolidated=True)
+    monkeypatch.setenv("HOME", os.path.dirname(path))
+    assert opened("~/data.brc", rev="v1").n == xr.open_dataset(pathlib.Path("~/data.brc"), engine=Backend, rev="v1").n
 
 
 def test_a_branch_shows_what_is_not_committed_and_a_version_does_not(path):
@@ -353,6 +364,18 @@ def test_files_are_those_of_now(path, fs):
         assert not fs.exists(names[2]) and fs.ls(f"{path}::main/", detail=False) == []
         repo.draft("main")["new"] = [1]  # a branch without a commit
         assert fs.exists(names[2]) and zarr.open_array(f"breccia://{path}::main/new", mode="r")[0] == 1
+
+
+def test_only_some_files_stay_open(path, fs):
+    """fsspec keeps a file system as long as the process lives."""
+    for i in range(40):
+        os.link(path, f"{path}.{i}.brc")
+        assert fs.exists(f"{path}.{i}.brc::v1/zarr.json")
+    open_files = {os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")
+                  if os.path.exists(f"/proc/self/fd/{fd}")}
+    assert 20 < len([f for f in open_files if f.startswith(path)]) <= 32
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda i: fs.exists(f"{path}.{i % 40}.brc::main/zarr.json"), range(400)))
 
 
 def test_zarr_reads_through_fsspec(path, fs, monkeypatch):

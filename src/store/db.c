@@ -70,6 +70,10 @@ static void fail_readonly(const char *path, int sqlite_rc, brc_error *err)
                  "%s holds what an interrupted writer left half done, and you may not write to it "
                  "to undo that: open it as somebody who may, or look at it as it stands with "
                  "--no-recover", path);
+    else if (sqlite_rc == SQLITE_READONLY_DBMOVED)
+        brc_fail(err, BRC_EREADONLY,
+                 "%s was moved, or another file took its place, after it was opened: open it again "
+                 "where it is now", path);
     else
         brc_fail(err, BRC_EREADONLY, "%s cannot be written: %s", path, sqlite3_errstr(sqlite_rc));
 }

@@ -73,12 +73,11 @@ int brc_key_node_path(brc_buf *out, const char *key, size_t len, brc_error *err)
     BRC_GO(brc_buf_append(out, key, len, err));
     BRC_GO(brc_buf_terminate(out, err));
     rc = brc_path_normal(&normal, (const char *)out->data, &why);
-    if (rc == BRC_OK)
-        rc = strcmp((const char *)normal.data, (const char *)out->data) == 0;
-    else if (rc == BRC_EINVAL || rc == BRC_ELIMIT)
-        rc = 0;
-    else if (err != NULL)
+    if (rc == BRC_OK && strcmp((const char *)normal.data, (const char *)out->data) != 0)
+        rc = brc_fail(&why, BRC_EINVAL, "no node can have this path");
+    if (rc < 0 && err != NULL)
         brc_error_copy(err, &why);
+    rc = rc == BRC_OK ? 1 : rc == BRC_EINVAL || rc == BRC_ELIMIT ? 0 : rc;
 done:
     brc_buf_dispose(&normal);
     return rc;

@@ -42,7 +42,7 @@ BRC_MUST_USE int brc_key_rows_any(brc_session *s, int *any, brc_error *err);
 BRC_MUST_USE int brc_key_root_is_written(brc_session *s, const brc_entry *root, int *is, brc_error *err);
 /* BRC_EINVAL if no directory could have a file of this name. */
 BRC_MUST_USE int brc_key_check(const char *key, brc_error *err);
-/* "a/b" as the path "/a/b": 1, or 0 if no node can have it. */
+/* "a/b" as the path "/a/b": 1, or 0 if no node can have it, and in *err why not. */
 BRC_MUST_USE int brc_key_node_path(brc_buf *out, const char *key, size_t len, brc_error *err);
 
 #endif

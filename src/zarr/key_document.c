@@ -297,8 +297,6 @@ int brc_key_place_document(brc_session *s, const char *key, brc_span data, brc_e
     if (!brc_document_key(key, &len))
         return 0;
     BRC_GO(brc_key_node_path(&path, key, len, err));
-    if (rc == 0)
-        brc_fail(err, BRC_EINVAL, "no node can have this path");
     if (rc > 0)
         rc = place_node(s, (const char *)path.data, data, err);
     if (rc > 0) {

@@ -584,6 +584,20 @@ START_TEST(names_with_signs_of_a_uri_are_names)
 }
 END_TEST
 
+START_TEST(a_file_that_was_moved_is_not_written)
+{
+    char moved[128];
+    snprintf(moved, sizeof(moved), "%s.moved", kit.file);
+    store_kit_open(&kit);
+    ck_assert_int_eq(rename(kit.file, moved), 0);
+    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
+    KIT_FAILS(&kit, BRC_EREADONLY, "was moved, or another file took its place",
+              brc_ref_delete(kit.store, "heads/side", 0, &kit.err));
+    KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
+    ck_assert_int_eq(rename(moved, kit.file), 0);
+}
+END_TEST
+
 /* A journal that a crash left behind: half of a transaction must not be read. */
 START_TEST(an_unfinished_transaction_is_never_read)
 {
@@ -650,6 +664,7 @@ Suite *store_open_suite(void)
     tcase_add_test(made, f22_functions_in_a_schema_are_not_trusted);
     tcase_add_test(made, a_file_opened_to_read_cannot_be_changed);
     tcase_add_loop_test(made, names_with_signs_of_a_uri_are_names, 0, 6);
+    tcase_add_test(made, a_file_that_was_moved_is_not_written);
     tcase_add_loop_test(made, an_unfinished_transaction_is_never_read, 0, 2);
     suite_add_tcase(s, made);
     return s;

@@ -366,6 +366,28 @@ START_TEST(keys_that_are_none_yet_are_listed)
 }
 END_TEST
 
+/* A chunk has no array because of what is wrong with that one's document: this is what helps. */
+START_TEST(a_chunk_is_refused_for_what_is_wrong_with_its_array)
+{
+    static const char *const said[] = {"begins with '__', which Zarr reserves",
+                                       "no array has a chunk of this key"};
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    scenario t;
+    brc_oid id;
+    opts.message = "refused";
+    scenario_start(&t);
+    OK(&t, brc_key_set(t.session, "g/__a/zarr.json", "{}", 2, &t.err));
+    OK(&t, brc_key_set(t.session, "g/__a/c/0", "1234", 4, &t.err));
+    for (int i = 0; i < 2; i++) {
+        FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+        ck_assert_msg(strstr(t.err.message, "'g/__a/c/0'") != NULL &&
+                          strstr(t.err.message, said[i]) != NULL, "%s", t.err.message);
+        OK(&t, brc_key_delete(t.session, "g/__a/zarr.json", &t.err));
+    }
+    scenario_stop(&t);
+}
+END_TEST
+
 Suite *key_lists_suite(void)
 {
     Suite *suite = suite_create("key_lists");
@@ -376,6 +398,7 @@ Suite *key_lists_suite(void)
     tcase_add_test(tc, what_another_handle_does_shows);
     tcase_add_test(tc, keys_of_many_arrays);
     tcase_add_test(tc, keys_that_are_none_yet_are_listed);
+    tcase_add_test(tc, a_chunk_is_refused_for_what_is_wrong_with_its_array);
     suite_add_tcase(suite, tc);
     return suite;
 }
