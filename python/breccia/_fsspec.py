@@ -46,8 +46,7 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
             if (path + "/").startswith(top + "/") and _is_now(view, found):
                 return view, path[len(top) + 1:]
         file, rev, key = split(path, None if "::" in path else self._rev)
-        top, found = path[:len(path) - len(key)].rstrip("/"), os.stat(file)
-        view = Repository(file, read_only=True).view(rev)
+        top, found, view = path.removesuffix(key).rstrip("/"), os.stat(file), Repository(file, read_only=True).view(rev)
         self._views = {**dict([*self._views.items()][-31:]), top: (view, found)}  # others may walk the old one
         return view, path[len(top) + 1:]
 

@@ -45,10 +45,15 @@ class Group(Node, GroupCalls, MutableMapping[str, Any]):
         self._pool.era += 1
 
     def __getitem__(self, path: str) -> Any:
-        at, kind = self._at(path), self._kind(path)
+        made = Array(self.session, self._at(path))
+        try:  # it seldom is anything else, and to ask first takes as long as to open it
+            made._now()
+            return made
+        except (_errors.NotFoundError, _errors.InvalidError):
+            kind = self._kind(path)
         if not kind:
-            raise _errors.NotFoundError(printable(f"there is no node {at} in {self.session.rev}"))
-        return Group(self.session, at) if kind == lib.BRC_GROUP else Array(self.session, at)
+            raise _errors.NotFoundError(printable(f"there is no node {made.path} in {self.session.rev}"))
+        return Group(self.session, made.path) if kind == lib.BRC_GROUP else made
 
     def __setitem__(self, path: str, value: Any) -> None:
         """Writes an array; one that is not there, or of another shape or type, is made anew."""
@@ -182,15 +187,13 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """`about`: message, author and metadata of the commit at the end. `key`: of a private one the token,
         of one at a commit its id."""
         self.repository, self.kind, self.rev, self._about = repository, kind, rev, about
-        self.read_only = kind in ("view", "at") or repository.read_only
-        self.fixed = kind == "at"
+        self.read_only, self.fixed = kind in ("view", "at") or repository.read_only, kind == "at"
         is_copy, key = bool(key), key or rev
         if kind == "private" and not is_copy:
             with repository.handles.at_work() as handle:  # who changes something first begins it
                 key = handle.take_buf(lib.brc_session_name, handle.repo, text(rev)).decode()
         self._key, self.commit_id = key, key if self.fixed else None
-        self._opener = partial(_open, kind, key)
-        self._sessions = self._pool = Sessions(repository.handles, self._opener)
+        self._sessions = self._pool = Sessions(repository.handles, partial(_open, kind, key))
         if kind in MODES and not is_copy:
             self._sessions.give(self._sessions.take())
         super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
@@ -334,7 +337,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         self.close()
 
     def __enter__(self) -> Session:
-        self._sessions.opener = self._opener
+        self._sessions.opener = partial(_open, self.kind, self._key)
         self.close()
         return self
 
@@ -346,9 +349,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What it shows is part of it, as of a store: dask and others take those of one pickle for the same."""
-        shown = None if self.kind in ("at", "child") else self._info()
         given = self.repository, self.kind, self.rev, self._about, self._key
-        return Session, given, (self._sessions.opener.args, shown)
+        return Session, given, (self._sessions.opener.args, None if self.kind in ("at", "child") else self._info())
 
     def __setstate__(self, state: tuple[Any, Any]) -> None:
         self._sessions.opener = partial(_open, *state[0])
