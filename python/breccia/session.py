@@ -333,7 +333,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
                     super().discard()
         if self.kind == "private":  # what goes on in other threads shall not write where nobody looks
             with suppress(_errors.NotFoundError):  # a branch without a commit
-                self.__setstate__((("ended", self.repository.resolve(self.rev)), None))
+                self._sessions.opener = partial(_open, "ended", self.repository.resolve(self.rev))
         self.close()
 
     def __enter__(self) -> Session:

@@ -30,9 +30,8 @@ from zarr.registry import register_pipeline
 
 from . import _keys, _pipeline
 from ._breccia import ffi, lib
-from ._calls import records
 from ._errors import Error, InvalidError
-from ._native import Handle, Handles, Sessions, sized, text
+from ._native import Handle, Handles, Sessions, sized, string, text
 from .repository import Repository
 from .session import Session
 
@@ -174,8 +173,9 @@ class Store(ZarrStore):
         info = sized("brc_session_info")
         with self._sessions.at_work() as native:
             native.call_out(lib.brc_session_stat, info)
-        self._shown = shown = records.SessionInfo.of(info)
-        self._fixed[:] = [shown.commit] * getattr(self._session, "fixed", shown.mode == lib.BRC_SESSION_AT)
+        commit = string(lib.brc_oid_format(ffi.new("char[65]"), ffi.addressof(info, "commit")))
+        self._fixed[:] = [commit] if getattr(self._session, "fixed", info.mode == lib.BRC_SESSION_AT) else []
+        self._shown = commit, info.draft, info.changes
 
     def _ensure(self) -> Sessions:
         """Opens the store where it is not open. MisuseError where another thread's block is to wait for the caller."""

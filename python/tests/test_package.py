@@ -129,6 +129,19 @@ def test_import_is_light() -> None:
     assert [m for m in loaded if m in heavy or m.split(".")[0] in heavy] == []
 
 
+def test_a_first_element_makes_no_records(tmp_path: pathlib.Path) -> None:
+    """They take milliseconds, and only what tells of versions needs them."""
+    pytest.importorskip("zarr")
+    assert run(f"""
+        import sys, breccia, breccia.zarr, zarr
+        path = {str(tmp_path / "first.brc")!r}
+        made = zarr.create_array(breccia.zarr.Store(path, create=True), name="x", shape=(3,), dtype="i4")
+        made[0] = 7
+        with breccia.open(path) as repo:
+            print(made[0], repo.draft("main")["x"][0], "breccia._records" in sys.modules)
+    """).split() == ["7", "7", "False"]
+
+
 DECOY = """
 #define TAKEN(name) int name(void) { return 1; }
 TAKEN(sqlite3_initialize) TAKEN(sqlite3_open_v2) TAKEN(sqlite3_prepare_v2) TAKEN(sqlite3_prepare_v3)

@@ -1,6 +1,7 @@
 /* What a progress function is told: one total that stays, a count that never falls and
  * reaches it; that it can stop the call; and the line that the command makes of it. */
 #include <check.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -434,6 +435,30 @@ START_TEST(f16_line_keeps_what_it_was_told)
 }
 END_TEST
 
+/* A wider one would go on in the next line, and never be wiped. */
+START_TEST(f16_line_is_cut_to_the_terminal)
+{
+    static const char drawn[] = "\rexport: 10.0 MiB of 40.0 MiB \033[K";
+    const struct winsize narrow = { .ws_row = 24, .ws_col = 30 };
+    struct cli cli = { .command = &cli_command_export, .progress = line_from(0) };
+    char found[256];
+    int master, terminal, before = dup(STDERR_FILENO);
+    ck_assert_int_ge(before, 0);
+    ck_assert_int_eq(openpty(&master, &terminal, NULL, NULL, &narrow), 0);
+    ck_assert_int_eq(dup2(terminal, STDERR_FILENO), STDERR_FILENO);
+    int rc = cli_progress_step(&cli, "x", 10 * MIB, 40 * MIB);
+    ck_assert_int_eq(dup2(before, STDERR_FILENO), STDERR_FILENO);
+    ck_assert_int_eq(rc, 0);
+    ssize_t n = read(master, found, sizeof(found) - 1);
+    ck_assert_int_gt(n, 0);
+    found[n] = '\0';
+    ck_assert_str_eq(found, drawn);
+    close(before);
+    close(master);
+    close(terminal);
+}
+END_TEST
+
 Suite *progress_suite(void)
 {
     Suite *s = suite_create("progress");
@@ -454,6 +479,7 @@ Suite *progress_suite(void)
     tcase_add_test(tc, f16_when_the_line_is_drawn);
     tcase_add_test(tc, f16_line_counts_what_is_read);
     tcase_add_test(tc, f16_line_keeps_what_it_was_told);
+    tcase_add_test(tc, f16_line_is_cut_to_the_terminal);
     suite_add_tcase(s, tc);
     return s;
 }
