@@ -443,7 +443,8 @@ enum {
     BRC_DRAFT_CHILD = 16 /* of a session: brc_session_fork()                  */
 };
 
-/* One node that differs between two versions.  Storage alone (codecs, backend): BRC_CHANGE_STORAGE, no value differs. */
+/* One node that differs between two versions.  Storage alone (codecs, backend, padding of
+ * chunks beyond the array's end, which is never compared): BRC_CHANGE_STORAGE, no value differs. */
 typedef struct brc_change {
     const char *path;
     const char *from;            /* where it was, for BRC_MOVED; else NULL    */

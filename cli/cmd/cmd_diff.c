@@ -227,9 +227,9 @@ const struct cli_command cli_command_diff = {
     .details = "Compares A with B. Without B, A is compared with the uncommitted state;\n"
                "without A too, HEAD is. A..B means A B, and there a missing A or B is HEAD.\n"
                "PATH limits the comparison to that node and all under it.\n"
-               "A node with the same values that is stored differently (codecs, backend) is\n"
-               "listed as 'storage only'; --exit-code does not count it. --quiet lists\n"
-               "nothing.",
+               "A node with the same values that is stored differently (codecs, backend, padding\n"
+               "of chunks beyond the array's end) is listed as 'storage only'; --exit-code does\n"
+               "not count it. --quiet lists nothing.",
     .examples = "breccia diff climate.brc\n"
                 "breccia diff climate.brc v1.0 main --stat -- /t2m\n"
                 "breccia diff climate.brc main~1 main --elements --exit-code",

@@ -8,9 +8,9 @@
 #include "../history/tree_diff.h"
 #include "../zarr/bulk_write.h"
 #include "../zarr/element_diff.h"
-#include "../zarr/fill_chunks.h"
 #include "../zarr/fold.h"
 #include "../zarr/node_moves.h"
+#include "../zarr/same_chunks.h"
 #include "../zarr/steady_read.h"
 
 /* An element diff whose boxes are only as long as they need to be: there may be many. */
@@ -181,7 +181,7 @@ static int compare_both(change_list *list, const diff_request *q, const compared
     BRC_TRY(check_diff_path(store, &c->a, &c->b, q->path, err));
     BRC_TRY(brc_tree_diff_run(&list->diff, store, &c->a, &c->b, q->path, &c->moves, err));
     for (size_t i = 0; i < list->diff.n; i++)
-        BRC_TRY(brc_fill_chunks_discount(&list->diff.changes[i], q->repo, err));
+        BRC_TRY(brc_same_chunks_discount(&list->diff.changes[i], q->repo, err));
     return q->flags & BRC_DIFF_ELEMENTS ? element_diffs(list, q->repo, err) : BRC_OK;
 }
 

@@ -27,6 +27,44 @@ int brc_diff_meets(const brc_diff_sides *sides, const brc_grid *grid, const uint
     return 1;
 }
 
+int brc_diff_both_hold(brc_diff_sides *sides)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    int holds = 1;
+    for (int i = 0; i < a->ndim; i++) {
+        sides->shape[i] = a->shape[i] < b->shape[i] ? a->shape[i] : b->shape[i];
+        holds &= sides->shape[i] > 0;
+    }
+    return holds;
+}
+
+/* The shapes of chunks too, not only where they begin: equal bytes in chunks of other
+ * shapes are other elements. */
+static int axis_is_same(const brc_grid *a, const brc_grid *b, int axis, uint64_t extent)
+{
+    const uint64_t n = brc_grid_find(a, axis, extent - 1) + 1;
+    if (a->starts[axis] == NULL && b->starts[axis] == NULL)
+        return a->chunk[axis] == b->chunk[axis];
+    if (n != brc_grid_find(b, axis, extent - 1) + 1)
+        return 0;
+    for (uint64_t i = 1; i <= n; i++) {
+        uint64_t x = a->starts[axis] != NULL ? a->starts[axis][i] : i * a->chunk[axis];
+        uint64_t y = b->starts[axis] != NULL ? b->starts[axis][i] : i * b->chunk[axis];
+        if (x != y)
+            return 0;
+    }
+    return 1;
+}
+
+int brc_diff_cut_same(const brc_diff_sides *sides)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    for (int i = 0; i < a->ndim; i++)
+        if (!axis_is_same(&a->grid, &b->grid, i, sides->shape[i]))
+            return 0;
+    return 1;
+}
+
 /* ---- elements of variable length -------------------------------- */
 
 static int element_of(brc_element_cursor *cursor, brc_span fill, brc_span *out, brc_error *err)
@@ -70,6 +108,24 @@ int brc_compare_packed(brc_tally *tally, const uint64_t *corner, const uint64_t 
     } while (brc_index_next(ndim, at, shape));
     if (brc_elements_end(&left, err) < 0 || brc_elements_end(&right, err) < 0)
         return brc_fail(err, BRC_ECORRUPT, "its elements are damaged; run 'breccia fsck'");
+    return BRC_OK;
+}
+
+/* ---- elements of any length -------------------------------- */
+
+int brc_diff_box(brc_tally *tally, const brc_diff_sides *sides, const uint64_t *corner,
+                 const uint64_t *shape, const uint64_t *count, const brc_span *x,
+                 const brc_span *y, brc_error *err)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    const brc_span fills[2] = {{a->fill.data, a->fill.len}, {b->fill.data, b->fill.len}};
+    int64_t strides[BRC_MAX_NDIM];
+    if (brc_meta_is_variable(a))
+        return brc_compare_packed(tally, corner, shape, count, x, y, fills, err);
+    brc_strides_packed(a->ndim, shape, a->type->item_size, strides);
+    const brc_place left = {x != NULL ? x->data : fills[0].data, x != NULL ? strides : NULL};
+    const brc_place right = {y != NULL ? y->data : fills[1].data, y != NULL ? strides : NULL};
+    brc_compare_box(tally, a->type, corner, count, &left, &right);
     return BRC_OK;
 }
 

@@ -13,8 +13,10 @@ typedef struct brc_diff_sides {
     brc_tally *tally;
 } brc_diff_sides;
 
-/* Chunks are cut the same within what both hold: they are compared pair by pair. */
-BRC_MUST_USE int brc_diff_chunk_pairs(brc_diff_sides *sides, brc_error *err);
+/* Sets `shape` by the sides' own; 0: it is empty. */
+int brc_diff_both_hold(brc_diff_sides *sides);
+/* Whether chunks are cut the same within what both hold: then they are compared pair by pair (chunk_pairs.h). */
+int brc_diff_cut_same(const brc_diff_sides *sides);
 /* They are not: both sides are read slab by slab, where either has a chunk. */
 BRC_MUST_USE int brc_diff_slabs(brc_diff_sides *sides, brc_error *err);
 
@@ -24,6 +26,11 @@ BRC_MUST_USE int brc_diff_slabs(brc_diff_sides *sides, brc_error *err);
 BRC_MUST_USE int brc_compare_packed(brc_tally *tally, const uint64_t *corner, const uint64_t *shape,
                                     const uint64_t *count, const brc_span *x, const brc_span *y,
                                     const brc_span fills[2], brc_error *err);
+
+/* Compares the first `count` elements along each axis of one chunk of both sides, whose type may be of either
+ * kind; otherwise as brc_compare_packed(). */
+BRC_MUST_USE int brc_diff_box(brc_tally *tally, const brc_diff_sides *sides, const uint64_t *corner, const uint64_t *shape,
+                              const uint64_t *count, const brc_span *x, const brc_span *y, brc_error *err);
 
 /*
  * Where the fill values differ, all elements differ that neither side has a chunk of.

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "diff_sides.h"
+#include "chunk_pairs.h"
 
 /* ---- what came and went -------------------------------- */
 
@@ -66,44 +66,76 @@ static const char *why_not(const brc_meta *a, const brc_meta *b)
     return NULL;
 }
 
-/* The shapes of chunks too, not only where they begin: equal bytes in chunks of other
- * shapes are other elements. */
-static int axis_is_same(const brc_grid *a, const brc_grid *b, int axis, uint64_t extent)
+/* ---- pair by pair -------------------------------- */
+
+typedef struct pair_diff {
+    brc_diff_sides *sides;
+    brc_unvisited rest;
+    brc_pairs *pairs;
+} pair_diff;
+
+static int compare_pair(const brc_diff_sides *sides, brc_chunk_pair *p, const brc_span *x,
+                        const brc_span *y, brc_error *err)
 {
-    const uint64_t n = brc_grid_find(a, axis, extent - 1) + 1;
-    if (a->starts[axis] == NULL && b->starts[axis] == NULL)
-        return a->chunk[axis] == b->chunk[axis];
-    if (n != brc_grid_find(b, axis, extent - 1) + 1)
-        return 0;
-    for (uint64_t i = 1; i <= n; i++) {
-        uint64_t x = a->starts[axis] != NULL ? a->starts[axis][i] : i * a->chunk[axis];
-        uint64_t y = b->starts[axis] != NULL ? b->starts[axis][i] : i * b->chunk[axis];
-        if (x != y)
-            return 0;
-    }
-    return 1;
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    brc_diff_overlap(sides, &sides->side[0].meta.grid, p->index, corner, shape, count);
+    return brc_diff_box(&p->tally, sides, corner, shape, count, x, y, err);
 }
 
-static int same_chunks(const brc_diff_sides *sides)
+static void pair_compared(void *ctx, const brc_chunk_pair *p)
 {
-    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
-    for (int i = 0; i < a->ndim; i++)
-        if (!axis_is_same(&a->grid, &b->grid, i, sides->shape[i]))
-            return 0;
-    return 1;
+    const pair_diff *d = ctx;
+    brc_tally_merge(d->sides->tally, &p->tally);
+}
+
+static int pair_note(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+{
+    pair_diff *d = ctx;
+    const brc_grid *grid = &d->sides->side[0].meta.grid;
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    brc_chunk_pair p;
+    BRC_TRY(brc_pair_read(&p, d->sides, key, a, b, err));
+    if (!brc_diff_meets(d->sides, grid, p.index))
+        return BRC_OK;
+    if (d->sides->fills_differ)
+        brc_unvisited_pass(&d->rest, p.index,
+                           brc_diff_overlap(d->sides, grid, p.index, corner, shape, count));
+    if (p.there[0] && p.there[1] && brc_oid_cmp(&p.object[0].id, &p.object[1].id) == 0)
+        return BRC_OK;
+    return brc_pairs_add(d->pairs, &p, err);
+}
+
+static int pairs_walk(pair_diff *d, brc_error *err)
+{
+    brc_store *store = brc_array_store(&d->sides->side[0]);
+    const brc_oid *a = &d->sides->side[0].entry.map, *b = &d->sides->side[1].entry.map;
+    if (!d->sides->fills_differ) {
+        BRC_TRY(brc_map_diff(store, a, b, pair_note, d, err));
+        return brc_pairs_end(d->pairs, err);
+    }
+    brc_unvisited_start(&d->rest, d->sides, &d->sides->side[0].meta.grid);
+    BRC_TRY(brc_map_both(store, a, b, pair_note, d, err));
+    brc_unvisited_end(&d->rest, d->sides);
+    return brc_pairs_end(d->pairs, err);
+}
+
+static int diff_pairs(brc_diff_sides *sides, brc_error *err)
+{
+    pair_diff d = {.sides = sides};
+    const brc_pair_ops ops = {&d, compare_pair, pair_compared};
+    BRC_TRY(brc_pairs_new(&d.pairs, sides, &ops, err));
+    int rc = pairs_walk(&d, err);
+    brc_pairs_free(d.pairs);
+    return rc;
 }
 
 static int compare_sides(brc_element_diff *out, brc_diff_sides *sides, brc_error *err)
 {
     const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
-    int empty = 0;
     out->why = why_not(a, b);
     if (out->why != NULL)
         return BRC_OK;
-    for (int i = 0; i < a->ndim; i++) {
-        sides->shape[i] = a->shape[i] < b->shape[i] ? a->shape[i] : b->shape[i];
-        empty |= sides->shape[i] == 0;
-    }
+    const int empty = !brc_diff_both_hold(sides);
     out->known = 1;
     out->added = elements_beyond(a->ndim, b->shape, sides->shape);
     out->removed = elements_beyond(a->ndim, a->shape, sides->shape);
@@ -113,7 +145,7 @@ static int compare_sides(brc_element_diff *out, brc_diff_sides *sides, brc_error
         a->fill.len != b->fill.len || memcmp(a->fill.data, b->fill.data, a->fill.len) != 0;
     if (empty)
         return BRC_OK;
-    return same_chunks(sides) ? brc_diff_chunk_pairs(sides, err) : brc_diff_slabs(sides, err);
+    return brc_diff_cut_same(sides) ? diff_pairs(sides, err) : brc_diff_slabs(sides, err);
 }
 
 int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_change *change,

@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "merge_array.h"
 #include "merge_concat.h"
+#include "same_chunks.h"
 
 /* Storage options are one value. */
 static int merge_storage(const brc_merge_how *how, const brc_merge_place *place,
@@ -80,13 +81,31 @@ done:
     return rc;
 }
 
+/* In their elements; padding is never compared. */
+static int chunks_same(const brc_merge_how *how, const brc_entry *a, const brc_entry *b, int *same,
+                       brc_error *err)
+{
+    char path[] = "an array";
+    brc_node_change c = {.path = path, .a = *a, .b = *b};
+    *same = a->kind != BRC_ARRAY || brc_oid_cmp(&a->map, &b->map) == 0;
+    if (*same || how->is_virtual || b->kind != BRC_ARRAY)
+        return BRC_OK;
+    int rc = brc_node_diff(&c, how->repo->store, err);
+    if (rc == BRC_OK)
+        rc = brc_same_chunks_discount(&c, how->repo, err);
+    *same = c.chunks_added + c.chunks_removed + c.chunks_changed == 0;
+    c.path = NULL;
+    brc_node_change_dispose(&c);
+    return rc;
+}
+
 static int node_same(void *ctx, const brc_entry *a, const brc_entry *b, int *same, brc_error *err)
 {
     const brc_merge_how *how = ctx;
     brc_json *x = NULL, *y = NULL;
     int rc;
-    *same = 0;
-    if (a->kind == BRC_ARRAY && brc_oid_cmp(&a->map, &b->map) != 0)
+    BRC_TRY(chunks_same(how, a, b, same, err));
+    if (!*same)
         return BRC_OK;
     *same = brc_oid_cmp(&a->doc, &b->doc) == 0;
     if (*same || a->kind != BRC_ARRAY || how->is_virtual)
