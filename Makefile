@@ -97,7 +97,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model soak mutants mutants-compile kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop lint objects \
         python-parts python-setup python-test wheel bench-python \
         install uninstall clean FORCE
 
@@ -298,6 +298,9 @@ bits: $(OUT)/tests/run ## flips every bit of the rows that no id covers
 
 model: $(OUT)/tests/run ## four processes at work on one file, against a model: STEPS of all of them (10000), SEED
 	@CK_RUN_SUITE=many BRECCIA_STEPS='$(or $(STEPS),10000)' BRECCIA_SEED='$(or $(SEED),1)' $(OUT)/tests/run
+
+commits: $(OUT)/tests/run ## sixteen processes commit to one chunk: COMMITS of each (100)
+	@CK_RUN_CASE=crowd BRECCIA_COMMITS='$(or $(COMMITS),100)' $(OUT)/tests/run committers
 
 soak: $(OUT)/tests/run ## random histories against an oracle: STEPS of them (1000000), SEED
 	@CK_RUN_SUITE=history_model BRECCIA_STEPS='$(or $(STEPS),1000000)' BRECCIA_SEED='$(or $(SEED),1)' $(OUT)/tests/run

@@ -242,8 +242,8 @@ BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, const brc_change **out, brc
 /* Merges `rev` into the current branch: up to date, a fast-forward, or a commit with two parents, which
  * has what either side changed since they parted, node by node, member by member, chunk by chunk and
  * element by element. *conflicts (NULL: nobody asks) lists what cannot be decided: the branch is as it was then.
- * BRC_ECONFLICT if the branch has uncommitted changes or an open merge; BRC_ESTALE if it has moved meanwhile.
- * Not between brc_begin() and brc_end().
+ * BRC_ECONFLICT if the branch has uncommitted changes or an open merge. Where the branch has moved meanwhile it is merged
+ * anew; BRC_EBUSY if others were first each time until the time to wait was over. Not between brc_begin() and brc_end().
  *
  * With BRC_MERGE_KEEP a merge with conflicts stays open, as a draft: what is in conflict is there as the branch
  * has it, everything else is merged. Until it is committed or dropped, sessions on the branch (BRC_SESSION_VIEW,
@@ -255,8 +255,8 @@ BRC_API BRC_MUST_USE int brc_merge(brc_merge_result *out, brc_iter **conflicts, 
  * with its message, author, time and meta. It is merged as brc_merge() does it, with that parent as the base;
  * *conflicts (NULL: nobody asks) lists what cannot be decided: then nothing has changed, or with BRC_PICK_KEEP it stays
  * open, as by BRC_MERGE_KEEP. BRC_EMISUSE for a merge without opts->mainline; BRC_ECONFLICT if the branch has
- * uncommitted changes or an open merge or the like; BRC_ESTALE if it has moved meanwhile. Not between brc_begin() and
- * brc_end(). */
+ * uncommitted changes or an open merge or the like. Where the branch moves meanwhile, and for BRC_EBUSY, see brc_merge().
+ * Not between brc_begin() and brc_end(). */
 BRC_API BRC_MUST_USE int brc_pick(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
                                   const brc_pick_opts *opts, brc_error *err);
 /* The same backwards: takes back what the commit changed. */
@@ -329,8 +329,9 @@ BRC_API BRC_MUST_USE int brc_session_stat(brc_session_info *out, brc_session *s,
  * from it.  BRC_EMISUSE if there is nothing to commit. Where the branch has moved since the changes
  * began, they are merged onto its tip by the rules of brc_merge(), with that as the one parent (*out
  * is the tip itself where it has them all); BRC_ECONFLICT where they are in conflict with what is new
- * there. With BRC_COMMIT_NO_MERGE or _AMEND, and between brc_begin() and brc_end(), it is BRC_ESTALE.
- * Either way they are kept. */
+ * there. If others commit meanwhile, they are merged again, in the order in which those who commit to the branch
+ * came, until the time to wait (brc_open_opts.wait_ms) is over: BRC_EBUSY. With BRC_COMMIT_NO_MERGE or _AMEND, and between
+ * brc_begin() and brc_end(), a branch that has moved is BRC_ESTALE. Either way they are kept. */
 BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
 /* Lists what keeps the changes from being committed onto the branch as it is now, with brc_conflicts_next():
  * nothing where there is no conflict. Ours is the branch, theirs the session. */
@@ -396,8 +397,8 @@ BRC_API BRC_MUST_USE int brc_session_fork(brc_session **child, brc_session *s, b
  * again. What cannot be decided is BRC_ECONFLICT, all are as they were, and *conflicts (NULL: nobody asks) lists it,
  * although the call fails: brc_conflict.draft is the child. `flags` are 0. BRC_EMISUSE: one is no child, or another
  * session's; `s` has a savepoint; in brc_bulk_begin() and in a transaction. For tokens errors are those of
- * brc_session_attach(); BRC_EINVAL also if one is given twice. BRC_ESTALE too where others never stopped writing. What is new on the
- * branch is the matter of the commit. */
+ * brc_session_attach(); BRC_EINVAL also if one is given twice. BRC_EBUSY where others wrote until the time to wait was over.
+ * What is new on the branch is the matter of the commit. */
 BRC_API BRC_MUST_USE int brc_session_join(brc_iter **conflicts, brc_session *s, const char *const *tokens, size_t n,
                                           uint32_t flags, brc_error *err);
 /* What the session writes between these two, and only that, is written in many short transactions:

@@ -212,7 +212,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """Makes the changes a commit on the branch, whose id it returns; the session goes on from it.
 
         Where the branch has moved, they are merged onto it: ConflictError (`.conflicts` lists what) if that
-        cannot be, StaleError with `merge` False; the changes are kept. MisuseError if there is nothing to
+        cannot be, BusyError if others were first for all of `wait`, StaleError with `merge` False; the changes
+        are kept. MisuseError if there is nothing to
         commit. `amend`: in place of the branch's last commit, whose message and the like stay if not given.
         """
         about = [b if a is None else a for a, b in zip((message, author, metadata), self._about)]

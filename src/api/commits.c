@@ -1,4 +1,5 @@
 /* Committing, and reading one commit. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -345,14 +346,56 @@ static int may_replay(const brc_session *s, const brc_commit_opts *opts)
            (opts->flags & (BRC_COMMIT_AMEND | BRC_COMMIT_NO_MERGE)) == 0;
 }
 
+/* 1: it is made; 0: others were first. */
 static int commit_merged(brc_session *s, const brc_commit_opts *opts, const char *meta,
                          brc_oid *out, brc_error *err)
 {
+    if (opts->message == NULL)
+        return brc_fail(err, BRC_EINVAL, "a commit needs a message");
     const brc_commit like = {.message = opts->message,
                              .meta_json = meta,
                              .author = opts->author != NULL ? opts->author : "unknown",
                              .time_us = opts->time_us != 0 ? opts->time_us : brc_now_us()};
     return brc_replay_commit(out, s, &like, (opts->flags & BRC_COMMIT_ALLOW_EMPTY) != 0, err);
+}
+
+typedef struct commit_call {
+    brc_session *s;
+    const brc_commit_opts *opts;
+    const char *meta;
+    brc_oid *out;
+    int is_behind; /* the branch has moved since the changes began */
+} commit_call;
+
+static int commit_in_turn(void *ctx, brc_error *err)
+{
+    commit_call *c = ctx;
+    int moved;
+    if (!c->is_behind) {
+        int rc = commit_in_tries(c->s, c->opts, c->meta, &moved, c->out, err);
+        c->is_behind = rc == BRC_ESTALE && moved && may_replay(c->s, c->opts);
+        if (!c->is_behind)
+            return rc < 0 ? rc : 1;
+    }
+    return commit_merged(c->s, c->opts, c->meta, c->out, err);
+}
+
+static int commit_is_late(const brc_session *s, brc_error *err)
+{
+    char doing[200];
+    snprintf(doing, sizeof(doing), "these changes (draft %lld) were merged onto branch '%.100s'",
+             (long long)s->draft.id, s->branch);
+    return brc_turn_is_over(s->repo->store, doing, "they are kept; commit again", err);
+}
+
+/* In a transaction it is nobody else's turn. */
+static int commit_call_now(commit_call *c, brc_error *err)
+{
+    brc_store *store = c->s->repo->store;
+    if (brc_store_in_write(store) || c->s->branch == NULL)
+        return commit_in_turn(c, err);
+    int rc = brc_in_turn(store, c->s->branch, commit_in_turn, c, err);
+    return rc == 0 ? commit_is_late(c->s, err) : rc;
 }
 
 int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *given, brc_error *err)
@@ -363,12 +406,10 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
     BRC_TRY(take_commit_opts(&opts, given, err));
     BRC_TRY(commit_meta(opts.meta_json, &meta, err));
-    int moved, rc = commit_in_tries(s, &opts, meta, &moved, out, err);
-    if (rc == BRC_ESTALE && moved && may_replay(s, &opts))
-        rc = opts.message == NULL ? brc_fail(err, BRC_EINVAL, "a commit needs a message")
-                                  : commit_merged(s, &opts, meta, out, err);
+    commit_call call = {s, &opts, meta, out, 0};
+    int rc = commit_call_now(&call, err);
     free(meta);
-    return rc;
+    return rc < 0 ? rc : BRC_OK;
 }
 
 int brc_session_commit_merge(brc_oid *out, int *moved, brc_session *s,

@@ -1,5 +1,6 @@
 #include "join.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,6 @@
 #include "../zarr/session_draft.h"
 #include "conflicts.h"
 #include "fork.h"
-
-/* So often others may be first; each time one of them has got on. */
-enum { JOIN_TRIES = 16 };
 
 static void join_dispose(brc_join *j)
 {
@@ -142,10 +140,24 @@ static int check_can_join(const brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
+typedef struct join_call {
+    brc_session *s;
+    const char *const *tokens;
+    size_t n;
+    brc_iter **conflicts;
+} join_call;
+
+static int join_in_turn(void *ctx, brc_error *err)
+{
+    const join_call *c = ctx;
+    return join_once(c->s, c->tokens, c->n, c->conflicts, err);
+}
+
 int brc_session_join(brc_iter **conflicts, brc_session *s, const char *const *tokens, size_t n,
                      uint32_t flags, brc_error *err)
 {
-    int rc = 0;
+    join_call call = {s, tokens, n, conflicts};
+    char doing[80];
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_flags_check(flags, 0, "brc_session_join()", err));
@@ -153,13 +165,11 @@ int brc_session_join(brc_iter **conflicts, brc_session *s, const char *const *to
     if (n == 0)
         return BRC_OK;
     const brc_task task = brc_task_begin(s->repo, "join", 0);
-    for (int i = 0; rc == 0 && i < JOIN_TRIES; i++)
-        rc = join_once(s, tokens, n, conflicts, err);
+    snprintf(doing, sizeof(doing), "the children of draft %lld were joined",
+             (long long)s->draft.id);
+    int rc = brc_in_turn(s->repo->store, doing, join_in_turn, &call, err);
     brc_task_end(s->repo, &task, rc);
     if (rc == 0)
-        return brc_fail(err, BRC_ESTALE,
-                        "%s: others went on writing while the children of draft %lld were joined: "
-                        "all are kept; join again",
-                        brc_store_path(s->repo->store), (long long)s->draft.id);
+        return brc_turn_is_over(s->repo->store, doing, "all are kept; join again", err);
     return rc < 0 ? rc : BRC_OK;
 }

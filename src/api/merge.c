@@ -17,7 +17,8 @@
 typedef struct merge_call {
     breccia *repo;
     brc_store *store;
-    const char *rev;
+    brc_aim *aim;
+    const char *rev; /* of it */
     brc_merge_opts opts;
     char *branch, *full, *message;
     int has_tip;
@@ -28,7 +29,7 @@ typedef struct merge_call {
     brc_concat_list concat;
     brc_merge_result result;
     int64_t collected;    /* the last collection that had begun before */
-    int again;
+    int again;            /* one has begun since, or the branch has moved */
     int in_bulk, admitted; /* chunks are merged in a bulk write that ends with the merge */
 } merge_call;
 
@@ -68,11 +69,9 @@ static int merge_message(merge_call *c, brc_error *err)
 
 static int read_sides(merge_call *c, brc_error *err)
 {
-    const char *head;
-    BRC_TRY(brc_rev_resolve(c->store, c->rev, &c->other, err));
-    BRC_TRY(brc_head_get(c->store, &head, err));
-    BRC_TRY(brc_dup(&c->branch, head, err));
-    BRC_TRY(brc_ref_full(&c->full, "heads", head, err));
+    BRC_TRY(brc_aim_resolve(c->aim, c->store, &c->other, err));
+    BRC_TRY(brc_dup(&c->branch, c->aim->branch, err));
+    BRC_TRY(brc_ref_full(&c->full, "heads", c->branch, err));
     BRC_TRY(brc_ref_get(c->store, c->full, &c->has_tip, &c->tip, err));
     return brc_draft_shared(c->store, c->branch, &c->draft, err);
 }
@@ -125,7 +124,8 @@ static int check_unmoved(merge_call *c, brc_error *err)
     int has;
     brc_oid tip;
     BRC_TRY(brc_ref_get(c->store, c->full, &has, &tip, err));
-    if (has != c->has_tip || (has && brc_oid_cmp(&tip, &c->tip) != 0))
+    c->again = has != c->has_tip || (has && brc_oid_cmp(&tip, &c->tip) != 0);
+    if (c->again)
         return brc_fail(err, BRC_ESTALE,
                         "%s: branch '%s' has moved while it was merged: nothing was changed; "
                         "merge again",
@@ -332,22 +332,34 @@ done:
     return rc;
 }
 
+typedef struct merge_args {
+    brc_aim aim;
+    brc_merge_result *out;
+    brc_iter **conflicts;
+    breccia *repo;
+    const brc_merge_opts *given;
+} merge_args;
+
+static int merge_in_turn(void *ctx, brc_error *err)
+{
+    merge_args *m = ctx;
+    merge_call c = {.repo = m->repo, .store = m->repo->store, .aim = &m->aim, .rev = m->aim.rev,
+                    .run = BRC_MERGE_RUN_INIT, .opts = BRC_MERGE_OPTS_INIT};
+    c.run.how.repo = m->repo;
+    int rc = merge_once(&c, m->out, m->conflicts, m->given, err);
+    const int again = rc < 0 && c.again;
+    merge_call_dispose(&c);
+    return again ? 0 : rc < 0 ? rc : 1;
+}
+
 int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
               const brc_merge_opts *given, brc_error *err)
 {
-    enum { TRIES = 4 };
-    int rc = BRC_OK, again = 1;
+    merge_args m = {{.rev = rev}, out, conflicts, repo, given};
     if (conflicts != NULL)
         *conflicts = NULL;
     if (brc_store_in_write(repo->store))
         return brc_fail(err, BRC_EMISUSE, "a merge cannot be a part of a transaction");
-    for (int i = 0; i < TRIES && again; i++) {
-        merge_call c = {.repo = repo, .store = repo->store, .rev = rev,
-                        .run = BRC_MERGE_RUN_INIT, .opts = BRC_MERGE_OPTS_INIT};
-        c.run.how.repo = repo;
-        rc = merge_once(&c, out, conflicts, given, err);
-        again = rc < 0 && c.again;
-        merge_call_dispose(&c);
-    }
-    return rc;
+    return brc_sequence_in_turn(&m.aim, repo, "a version was merged into the branch",
+                                merge_in_turn, err);
 }

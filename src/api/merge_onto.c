@@ -5,6 +5,7 @@
  * is open again, over the new tip: theirs is what was settled, as a commit that the new draft's
  * plan names.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,7 +165,7 @@ static int onto_steps(onto_tip *o, brc_error *err)
     return 1;
 }
 
-static int onto_once(onto_tip *o, brc_error *err)
+static int onto_work(onto_tip *o, brc_error *err)
 {
     BRC_TRY(brc_replay_work(&o->r, err));
     BRC_TRY(brc_merge_tree_ahead(o->r.run.tree, err));
@@ -176,24 +177,32 @@ static int onto_once(onto_tip *o, brc_error *err)
     return rc < 0 ? rc : done;
 }
 
+static int onto_in_turn(void *ctx, brc_error *err)
+{
+    onto_tip *o = ctx;
+    memset(o->out, 0, sizeof(*o->out));
+    brc_replay_start(&o->r, o->s);
+    int rc = onto_work(o, err);
+    brc_replay_end(&o->r);
+    return rc;
+}
+
+static int onto_is_late(const onto_tip *o, brc_error *err)
+{
+    char doing[160], remedy[80];
+    const char *open = brc_open_merge_command(o->merge);
+    snprintf(doing, sizeof(doing), "the %s was merged onto branch '%.100s'", open, o->s->branch);
+    snprintf(remedy, sizeof(remedy), "it is open as it was; call 'breccia %s --continue' again",
+             open);
+    return brc_turn_is_over(o->store, doing, remedy, err);
+}
+
 int brc_open_merge_onto_tip(brc_onto_tip *out, brc_session *s, const brc_open_merge *merge,
                             const brc_commit *like, brc_error *err)
 {
     onto_tip o = {.s = s, .store = s->repo->store, .merge = merge, .like = like, .out = out};
-    const char *open = brc_open_merge_command(merge);
-    const brc_task task = brc_task_begin(s->repo, open, 0);
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < BRC_REPLAY_TRIES; i++) {
-        memset(out, 0, sizeof(*out));
-        brc_replay_start(&o.r, s);
-        rc = onto_once(&o, err);
-        brc_replay_end(&o.r);
-    }
+    const brc_task task = brc_task_begin(s->repo, brc_open_merge_command(merge), 0);
+    int rc = brc_in_turn(o.store, s->branch, onto_in_turn, &o, err);
     brc_task_end(s->repo, &task, rc);
-    if (rc == 0)
-        return brc_fail(err, BRC_ESTALE,
-                        "%s: branch '%s' moved again and again while the %s was merged onto it: "
-                        "it is open as it was; call 'breccia %s --continue' again",
-                        brc_store_path(o.store), s->branch, open, open);
-    return rc < 0 ? rc : BRC_OK;
+    return rc == 0 ? onto_is_late(&o, err) : rc < 0 ? rc : BRC_OK;
 }

@@ -13,6 +13,7 @@
 
 typedef struct pick_call {
     breccia *repo;
+    brc_aim *aim;
     const char *rev;
     int is_back;
     brc_pick_opts opts;
@@ -155,7 +156,7 @@ static int read_picked(pick_call *c, brc_error *err)
 {
     brc_oid id;
     BRC_TRY(brc_store_begin_read(c->repo->store, err));
-    int rc = brc_rev_resolve(c->repo->store, c->rev, &id, err);
+    int rc = brc_aim_resolve(c->aim, c->repo->store, &id, err);
     if (rc == BRC_OK)
         rc = brc_commit_read(&c->commit, c->repo, &id, err);
     if (rc == BRC_OK)
@@ -253,34 +254,49 @@ static int pick_once(pick_call *c, brc_pick_result *out, brc_iter **conflicts,
     return brc_pick_answer(out, conflicts, &c->q, &c->result, &c->commit->id, err);
 }
 
-static int pick_in_tries(brc_pick_result *out, brc_iter **conflicts, breccia *repo,
-                         const char *rev, int is_back, const brc_pick_opts *given, brc_error *err)
+typedef struct pick_args {
+    brc_aim aim;
+    brc_pick_result *out;
+    brc_iter **conflicts;
+    breccia *repo;
+    int is_back;
+    const brc_pick_opts *given;
+} pick_args;
+
+static int pick_in_turn(void *ctx, brc_error *err)
 {
-    enum { TRIES = 4 };
-    int rc = BRC_OK, again = 1;
+    pick_args *p = ctx;
+    pick_call c = {.repo = p->repo, .aim = &p->aim, .rev = p->aim.rev, .is_back = p->is_back};
+    c.q.repo = p->repo;
+    c.q.on = p->aim.branch;
+    c.q.op = p->is_back ? "revert" : "pick";
+    c.q.doing = p->is_back ? "something is reverted on it" : "something is picked onto it";
+    int rc = pick_once(&c, p->out, p->conflicts, p->given, err);
+    const int again = rc < 0 && c.q.again;
+    pick_call_dispose(&c);
+    return again ? 0 : rc < 0 ? rc : 1;
+}
+
+static int pick_or_revert(brc_pick_result *out, brc_iter **conflicts, breccia *repo,
+                          const char *rev, int is_back, const brc_pick_opts *given, brc_error *err)
+{
+    pick_args p = {{.rev = rev}, out, conflicts, repo, is_back, given};
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_sequence_can_start(repo, is_back ? "a revert" : "a cherry-pick", err));
-    for (int i = 0; i < TRIES && again; i++) {
-        pick_call c = {.repo = repo, .rev = rev, .is_back = is_back};
-        c.q.repo = repo;
-        c.q.op = is_back ? "revert" : "pick";
-        c.q.doing = is_back ? "something is reverted on it" : "something is picked onto it";
-        rc = pick_once(&c, out, conflicts, given, err);
-        again = rc < 0 && c.q.again;
-        pick_call_dispose(&c);
-    }
-    return rc;
+    return brc_sequence_in_turn(&p.aim, repo, is_back ? "a commit was reverted on the branch"
+                                                      : "a commit was picked onto the branch",
+                                pick_in_turn, err);
 }
 
 int brc_pick(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
              const brc_pick_opts *opts, brc_error *err)
 {
-    return pick_in_tries(out, conflicts, repo, rev, 0, opts, err);
+    return pick_or_revert(out, conflicts, repo, rev, 0, opts, err);
 }
 
 int brc_revert(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
                const brc_pick_opts *opts, brc_error *err)
 {
-    return pick_in_tries(out, conflicts, repo, rev, 1, opts, err);
+    return pick_or_revert(out, conflicts, repo, rev, 1, opts, err);
 }

@@ -24,7 +24,7 @@ static int read_target(brc_rebasing *r, brc_error *err)
     brc_store *store = r->repo->store;
     brc_commit *there;
     BRC_TRY(brc_store_begin_read(store, err));
-    int rc = brc_rev_resolve(store, r->onto, &r->target, err);
+    int rc = brc_aim_resolve(r->aim, store, &r->target, err);
     if (rc == BRC_OK)
         rc = brc_commit_read(&there, r->repo, &r->target, err);
     if (rc == BRC_OK)
@@ -66,22 +66,34 @@ static int rebase_once(rebase_call *c, brc_pick_result *out, brc_iter **conflict
     return brc_pick_answer(out, conflicts, &r->q, &r->result, &r->result.at, err);
 }
 
+typedef struct rebase_args {
+    brc_aim aim;
+    brc_pick_result *out;
+    brc_iter **conflicts;
+    breccia *repo;
+    const brc_pick_opts *given;
+} rebase_args;
+
+static int rebase_in_turn(void *ctx, brc_error *err)
+{
+    rebase_args *a = ctx;
+    rebase_call c = {.all = {.repo = a->repo, .aim = &a->aim, .onto = a->aim.rev}};
+    c.all.q.repo = a->repo;
+    c.all.q.on = a->aim.branch;
+    c.all.q.op = "rebase";
+    c.all.q.doing = "it is rebased";
+    int rc = rebase_once(&c, a->out, a->conflicts, a->given, err);
+    const int again = rc < 0 && c.all.q.again;
+    rebase_call_dispose(&c);
+    return again ? 0 : rc < 0 ? rc : 1;
+}
+
 int brc_rebase(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *onto,
                const brc_pick_opts *opts, brc_error *err)
 {
-    enum { TRIES = 4 };
-    int rc = BRC_OK, again = 1;
+    rebase_args a = {{.rev = onto}, out, conflicts, repo, opts};
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_sequence_can_start(repo, "a rebase", err));
-    for (int i = 0; i < TRIES && again; i++) {
-        rebase_call c = {.all = {.repo = repo, .onto = onto}};
-        c.all.q.repo = repo;
-        c.all.q.op = "rebase";
-        c.all.q.doing = "it is rebased";
-        rc = rebase_once(&c, out, conflicts, opts, err);
-        again = rc < 0 && c.all.q.again;
-        rebase_call_dispose(&c);
-    }
-    return rc;
+    return brc_sequence_in_turn(&a.aim, repo, "the branch was rebased", rebase_in_turn, err);
 }

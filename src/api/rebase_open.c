@@ -240,6 +240,11 @@ static int continue_once(open_rebase *o, int skips, brc_pick_result *out, brc_it
 {
     brc_rebasing *r = &o->all;
     BRC_TRY(brc_look_at_open(&o->s, &o->merge, r->repo, BRC_SESSION_WRITE, err));
+    if (strcmp(o->s->branch, r->q.on) != 0)
+        return brc_fail(err, BRC_ESTALE,
+                        "%s: the current branch is '%s' now, and not '%s': nothing was changed; "
+                        "call again",
+                        brc_store_path(r->repo->store), o->s->branch, r->q.on);
     BRC_TRY(must_be_rebase(o, err));
     BRC_TRY(read_rest(o, err));
     if (!skips && brc_open_merge_left(&o->merge) > 0)
@@ -248,23 +253,36 @@ static int continue_once(open_rebase *o, int skips, brc_pick_result *out, brc_it
     return brc_pick_answer(out, conflicts, &r->q, &r->result, &r->result.at, err);
 }
 
+typedef struct continue_args {
+    brc_aim aim;
+    brc_pick_result *out;
+    brc_iter **conflicts;
+    breccia *repo;
+    int skips;
+} continue_args;
+
+static int continue_in_turn(void *ctx, brc_error *err)
+{
+    const continue_args *a = ctx;
+    open_rebase o = {.all = {.repo = a->repo, .may_keep = 1}};
+    o.all.q.repo = a->repo;
+    o.all.q.on = a->aim.branch;
+    o.all.q.op = "rebase";
+    o.all.q.doing = "it is rebased";
+    int rc = continue_once(&o, a->skips, a->out, a->conflicts, err);
+    const int again = rc < 0 && o.all.q.again;
+    open_rebase_dispose(&o);
+    return again ? 0 : rc < 0 ? rc : 1;
+}
+
 int brc_rebase_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, uint32_t flags,
                         brc_error *err)
 {
-    enum { TRIES = 4 };
-    int rc = BRC_OK, again = 1;
+    continue_args a = {.out = out, .conflicts = conflicts, .repo = repo};
+    a.skips = (flags & BRC_REBASE_SKIP) != 0;
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_flags_check(flags, BRC_REBASE_SKIP, "brc_rebase_continue()", err));
     BRC_TRY(brc_can_end_open(repo, err));
-    for (int i = 0; i < TRIES && again; i++) {
-        open_rebase o = {.all = {.repo = repo, .may_keep = 1}};
-        o.all.q.repo = repo;
-        o.all.q.op = "rebase";
-        o.all.q.doing = "it is rebased";
-        rc = continue_once(&o, (flags & BRC_REBASE_SKIP) != 0, out, conflicts, err);
-        again = rc < 0 && o.all.q.again;
-        open_rebase_dispose(&o);
-    }
-    return rc;
+    return brc_sequence_in_turn(&a.aim, repo, "the branch was rebased", continue_in_turn, err);
 }

@@ -23,6 +23,7 @@
 
 typedef struct brc_rebasing {
     breccia *repo;
+    brc_aim *aim;     /* onto which; NULL: it goes on, and `target` says that */
     const char *onto; /* as it was called                                    */
     brc_oid target;   /* ... the commit                                      */
     int may_keep;     /* with a conflict it stays open                       */

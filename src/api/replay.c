@@ -169,23 +169,14 @@ static int replay_once(brc_replay *r, const brc_commit *like, int may_be_empty, 
     return finish_replay(r, like, may_be_empty, out, err);
 }
 
-/* Work is lost where others are first; each time one of them has got on. */
 int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int may_be_empty,
                       brc_error *err)
 {
     brc_replay r;
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < BRC_REPLAY_TRIES; i++) {
-        brc_replay_start(&r, s);
-        rc = replay_once(&r, like, may_be_empty, out, err);
-        brc_replay_end(&r);
-    }
-    if (rc == 0)
-        return brc_fail(err, BRC_ESTALE,
-                        "%s: branch '%s' moved again and again while these changes (draft %lld) "
-                        "were merged onto it: they are kept; commit again",
-                        brc_store_path(s->repo->store), s->branch, (long long)s->draft.id);
-    return rc < 0 ? rc : BRC_OK;
+    brc_replay_start(&r, s);
+    int rc = replay_once(&r, like, may_be_empty, out, err);
+    brc_replay_end(&r);
+    return rc;
 }
 
 /* ---- a draft that is adopted -------------------------------- */
@@ -284,20 +275,27 @@ static int adopt_merged_once(brc_replay *r, int *apt, brc_error *err)
     return rc < 0 ? rc : done;
 }
 
-int brc_replay_adopt(int *done, breccia *repo, const char *branch, int64_t draft, brc_error *err)
+enum { LEFT_AS_IT_IS = 2 };
+
+static int adopt_merged(void *ctx, brc_error *err)
 {
     brc_replay r;
+    int apt = 1;
+    brc_replay_start(&r, ctx);
+    int rc = adopt_merged_once(&r, &apt, err);
+    brc_replay_end(&r);
+    return rc != 0 || apt ? rc : LEFT_AS_IT_IS;
+}
+
+/* Where the time to wait is over, it is left as it is too. */
+int brc_replay_adopt(int *done, breccia *repo, const char *branch, int64_t draft, brc_error *err)
+{
     brc_session *s;
-    int rc = 0, apt = 1;
     *done = 0;
     BRC_TRY(brc_session_of_draft(&s, repo, branch, draft, err));
-    for (int i = 0; rc == 0 && apt && i < BRC_REPLAY_TRIES; i++) {
-        brc_replay_start(&r, s);
-        rc = adopt_merged_once(&r, &apt, err);
-        brc_replay_end(&r);
-    }
+    int rc = brc_in_turn(repo->store, branch, adopt_merged, s, err);
     brc_session_free(s);
-    *done = rc > 0;
+    *done = rc == 1;
     return rc < 0 ? rc : BRC_OK;
 }
 

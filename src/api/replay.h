@@ -2,7 +2,7 @@
  * A commit that lost the race: the branch has moved since the changes of a session began. They
  * are merged onto the new tip, by the rules of a merge, and become a commit with that as its one
  * parent. Everything is computed without the lock; the last, short transaction looks whether tip
- * and draft are still what they were, or it is done again.
+ * and draft are still what they were, or it is done again, when it is this one's turn (brc_in_turn()).
  */
 #ifndef BRC_API_REPLAY_H
 #define BRC_API_REPLAY_H
@@ -10,9 +10,9 @@
 #include "../zarr/fold.h"
 #include "../zarr/merge_run.h"
 
-/* The commit's text is what `like` says, but for parents and root. BRC_ECONFLICT where the changes are
- * in conflict with what is new: they are kept. *out: the commit, or the tip where it has all of them
- * already. Not within a transaction. */
+/* The commit's text is what `like` says, but for parents and root. 1: it is made; 0: others were first, and it
+ * is to be tried again (brc_in_turn()). BRC_ECONFLICT where the changes are in conflict with what is new: they
+ * are kept. *out: the commit, or the tip where it has all of them already. Not within a transaction. */
 BRC_MUST_USE int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int may_be_empty, brc_error *err);
 
 /* The steps of it, for changes that become something else than such a commit (merge_onto.c):
@@ -23,7 +23,6 @@ BRC_MUST_USE int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commi
  *      brc_session_begin() ... brc_replay_is_current(&r): 1 ... brc_session_end()
  *      brc_replay_end(&r)
  */
-#define BRC_REPLAY_TRIES 16 /* so often others may be first */
 typedef struct brc_replay {
     brc_session *s;
     brc_store *store;

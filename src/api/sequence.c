@@ -22,11 +22,9 @@ void brc_sequence_dispose(brc_sequence *q)
 
 static int read_branch(brc_sequence *q, brc_error *err)
 {
-    const char *head;
     BRC_TRY(brc_gc_last(q->store, &q->collected, err));
-    BRC_TRY(brc_head_get(q->store, &head, err));
-    BRC_TRY(brc_dup(&q->branch, head, err));
-    BRC_TRY(brc_ref_full(&q->full, "heads", head, err));
+    BRC_TRY(brc_dup(&q->branch, q->on, err));
+    BRC_TRY(brc_ref_full(&q->full, "heads", q->on, err));
     BRC_TRY(brc_ref_get(q->store, q->full, &q->has_tip, &q->tip, err));
     return brc_draft_shared(q->store, q->branch, &q->draft, err);
 }
@@ -56,6 +54,41 @@ int brc_sequence_go_to(brc_sequence *q, const brc_oid *commit, brc_error *err)
     q->has_now = 1;
     q->now = *commit;
     return brc_commit_root(q->store, commit, &q->root, err);
+}
+
+static int head_now(brc_store *store, char **out, brc_error *err)
+{
+    const char *head;
+    *out = NULL;
+    BRC_TRY(brc_store_begin_read(store, err));
+    int rc = brc_head_get(store, &head, err);
+    if (rc == BRC_OK)
+        rc = brc_dup(out, head, err);
+    brc_store_end_read(store);
+    return rc;
+}
+
+int brc_aim_resolve(brc_aim *aim, brc_store *store, brc_oid *out, brc_error *err)
+{
+    if (!aim->is_known)
+        BRC_TRY(brc_rev_resolve(store, aim->rev, &aim->id, err));
+    aim->is_known = 1;
+    *out = aim->id;
+    return BRC_OK;
+}
+
+int brc_sequence_in_turn(brc_aim *aim, breccia *repo, const char *doing,
+                         int (*once)(void *aim, brc_error *err), brc_error *err)
+{
+    char *branch;
+    BRC_TRY(head_now(repo->store, &branch, err));
+    aim->branch = branch;
+    int rc = brc_in_turn(repo->store, branch, once, aim, err);
+    aim->branch = NULL;
+    free(branch);
+    if (rc == 0)
+        return brc_turn_is_over(repo->store, doing, "nothing was changed; call again", err);
+    return rc < 0 ? rc : BRC_OK;
 }
 
 int brc_sequence_can_start(breccia *repo, const char *what, brc_error *err)
@@ -202,7 +235,8 @@ static int check_still_there(brc_sequence *q, brc_error *err)
     int has;
     brc_oid tip;
     BRC_TRY(brc_ref_get(q->store, q->full, &has, &tip, err));
-    if (has != q->has_tip || (has && brc_oid_cmp(&tip, &q->tip) != 0))
+    q->again = has != q->has_tip || (has && brc_oid_cmp(&tip, &q->tip) != 0);
+    if (q->again)
         return brc_fail(err, BRC_ESTALE,
                         "%s: branch '%s' has moved before %s: nothing was changed; call again",
                         brc_store_path(q->store), q->branch, q->doing);

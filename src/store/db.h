@@ -116,9 +116,11 @@ struct brc_store {
         int is_read; /* in this transaction */
         int64_t run;
     } gc;
+    struct { /* a description of its own, for locks that SQLite does not know: brc_beside_lock() */
+        brc_file_lock lock;
+        int is_open; /* or it was tried */
+    } beside;
     struct { /* versions that are open: see pins.c */
-        brc_file_lock lock; /* a description of its own, which has the locks */
-        int is_open;        /* or it was tried                               */
         brc_pin *items;
         size_t n, cap;
     } pins;
@@ -161,6 +163,7 @@ struct brc_store {
     uint64_t max_nodes;
     int64_t wait_since, crowded_at, committed_at; /* on the monotonic clock, in ns */
     uint64_t jitter;
+    int64_t stuck_turn; /* the byte of somebody who was waited for too long: see in_turn.c */
     atomic_int interrupted;
 
     brc_cache cache;
@@ -217,6 +220,8 @@ void brc_store_rollback(brc_store *store);
 /* SQLite's busy handler: a random pause of a few milliseconds at most, until the
  * store's time for waiting is over. */
 int brc_db_busy(void *store, int tries);
+/* Sleeps for a random time up to `most`. */
+void brc_pause_at_random(brc_store *store, int64_t most_ns);
 /* Before a transaction and behind its commit: gives others that were met a moment to ask. */
 void brc_wait_turn(brc_store *store);
 void brc_wait_committed(brc_store *store);
@@ -318,5 +323,7 @@ void brc_schema_forget(brc_store *store);
 
 /* pins.c: before the connection is closed. */
 void brc_pins_close(brc_store *store);
+/* pins.c: the descriptor for such locks; -1: there are none here. */
+int brc_beside_lock(brc_store *store);
 
 #endif

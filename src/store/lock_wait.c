@@ -33,6 +33,11 @@ static void pause_ns(int64_t ns)
     nanosleep(&(struct timespec){ns / 1000000000, ns % 1000000000}, NULL);
 }
 
+void brc_pause_at_random(brc_store *store, int64_t most_ns)
+{
+    pause_ns(random_pause_ns(store, most_ns));
+}
+
 /* Whoever has just committed is the first to ask again and would get the lock each
  * time. If others were met recently, they are given a moment to ask. */
 void brc_wait_turn(brc_store *store)

@@ -41,6 +41,15 @@ static brc_pin *pin_find(brc_store *store, int64_t at)
     return NULL;
 }
 
+int brc_beside_lock(brc_store *store)
+{
+    if (!store->beside.is_open) {
+        store->beside.is_open = 1;
+        brc_vfs_second_lock(store->vfs, &store->beside.lock);
+    }
+    return store->beside.lock.fd;
+}
+
 /* 1: it is taken; 0: there are no such locks here, and a version lasts as long as something else
  * keeps it. */
 static int pin_lock(brc_store *store, const brc_oid *id, brc_error *err)
@@ -52,16 +61,13 @@ static int pin_lock(brc_store *store, const brc_oid *id, brc_error *err)
         pin->n++;
         return 1;
     }
-    if (!store->pins.is_open) {
-        store->pins.is_open = 1;
-        brc_vfs_second_lock(store->vfs, &store->pins.lock);
-    }
-    if (store->pins.lock.fd < 0)
+    if (brc_beside_lock(store) < 0)
         return 0;
     int rc = brc_grow_array(&items, &store->pins.cap, store->pins.n + 1, sizeof(brc_pin), err);
     store->pins.items = items;
     BRC_TRY(rc);
-    if (brc_bytes_lock(store->pins.lock.fd, F_RDLCK, (off_t)at, 1, SQLITE_IOERR_LOCK) != SQLITE_OK)
+    if (brc_bytes_lock(store->beside.lock.fd, F_RDLCK, (off_t)at, 1, SQLITE_IOERR_LOCK) !=
+        SQLITE_OK)
         return 0;
     store->pins.items[store->pins.n++] = (brc_pin){at, 1};
     return 1;
@@ -115,16 +121,16 @@ void brc_pin_let_go(brc_store *store, const brc_oid *id)
     brc_pin *pin = pin_find(store, pin_byte(id));
     if (pin == NULL || --pin->n > 0 || brc_store_is_forked(store))
         return;
-    (void)!brc_bytes_lock(store->pins.lock.fd, F_UNLCK, (off_t)pin->at, 1, SQLITE_IOERR_UNLOCK);
+    (void)!brc_bytes_lock(store->beside.lock.fd, F_UNLCK, (off_t)pin->at, 1, SQLITE_IOERR_UNLOCK);
     *pin = store->pins.items[--store->pins.n];
 }
 
 void brc_pins_close(brc_store *store)
 {
-    if (store->pins.is_open && brc_store_is_forked(store))
-        brc_file_lock_leave(&store->pins.lock);
-    else if (store->pins.is_open)
-        brc_file_lock_close(&store->pins.lock);
+    if (store->beside.is_open && brc_store_is_forked(store))
+        brc_file_lock_leave(&store->beside.lock);
+    else if (store->beside.is_open)
+        brc_file_lock_close(&store->beside.lock);
     free(store->pins.items);
 }
 

@@ -1,7 +1,8 @@
 /*
  * Eight processes that commit private drafts to one branch at once, 2,000 commits in all, half of
  * them to the same array: each commit is an ancestor of the tip, or its conflict was reported. The
- * same while collections run all the time and processes are killed at random.
+ * same while collections run all the time and processes are killed at random. And sixteen that
+ * commit their own elements of one chunk: `make commits COMMITS=100` takes more of each.
  */
 #include <check.h>
 #include <signal.h>
@@ -131,18 +132,14 @@ static void put(process *w, const char *path, uint64_t i, int32_t value)
     brc_array_free(a);
 }
 
-/* More lost races in a row than one call tries are no failure. */
+/* However many races in a row are lost: one call is enough. */
 static int commit(process *w, brc_oid *id)
 {
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     char message[16];
-    int rc;
     snprintf(message, sizeof(message), "%d", w->number);
     opts.message = message;
-    do
-        rc = brc_session_commit(id, w->session, &opts, &w->err);
-    while (rc == BRC_ESTALE);
-    return rc;
+    return brc_session_commit(id, w->session, &opts, &w->err);
 }
 
 /* The one before it may have been killed as it committed: did it? Also between any two lines of
@@ -382,6 +379,76 @@ START_TEST(who_loses_a_race_for_an_element_is_told)
 }
 END_TEST
 
+/* ---- one chunk -------------------------------- */
+
+enum { CROWD = 16 };
+
+static void open_crowded(process *w)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.wait_ms = 600000; /* of a machine that has other work, too */
+    DO(w, brc_open(&w->repo, t.file, &opts, &w->err));
+    DO(w, brc_session_open(&w->session, w->repo, "main", BRC_SESSION_PRIVATE, &w->err));
+}
+
+/* Each commit is of one element that nobody else writes. */
+static pid_t start_crowded(int number, int each)
+{
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid > 0)
+        return pid;
+    process w = { .number = number, .err = BRC_ERROR_INIT };
+    open_crowded(&w);
+    for (int i = 0; i < each; i++) {
+        const int at = number * each + i;
+        brc_oid id;
+        put(&w, "/crowded", (uint64_t)at, FIRST_VALUE + at);
+        DO(&w, commit(&w, &id));
+    }
+    close_file(&w);
+    _exit(0);
+}
+
+static uint64_t commits_of_main(void)
+{
+    const brc_commit *one;
+    brc_iter *it;
+    uint64_t n = 0;
+    OK(&t, brc_log(&it, t.repo, "main", NULL, &t.err));
+    while (brc_log_next(it, &one, &t.err) == 1)
+        n++;
+    brc_iter_free(it);
+    return n;
+}
+
+static void check_crowded(int each)
+{
+    scenario_open(&t, NULL, 0);
+    ck_assert_uint_eq(commits_of_main(), (uint64_t)(2 + CROWD * each));
+    for (int i = 0; i < CROWD * each; i++)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/crowded", (uint64_t)i), FIRST_VALUE + i);
+    scenario_whole(&t);
+}
+
+START_TEST(sixteen_processes_commit_to_one_chunk)
+{
+    const char *given = getenv("BRECCIA_COMMITS");
+    const int each = given != NULL ? (int)strtol(given, NULL, 10) : 6;
+    pid_t pids[CROWD];
+    ck_assert_int_gt(each, 0);
+    scenario_open(&t, NULL, 0);
+    scenario_numbers(&t, "/crowded", (uint64_t)(CROWD * each), (uint64_t)(CROWD * each), 0);
+    scenario_commit(&t, "crowded");
+    scenario_close(&t);
+    for (int p = 0; p < CROWD; p++)
+        pids[p] = start_crowded(p, each);
+    for (int p = 0; p < CROWD; p++)
+        wait_for(pids[p]);
+    check_crowded(each);
+}
+END_TEST
+
 Suite *committers_suite(void)
 {
     Suite *s = suite_create("committers");
@@ -392,5 +459,10 @@ Suite *committers_suite(void)
     tcase_add_test(tc, nor_where_collections_run_and_processes_are_killed);
     tcase_add_test(tc, who_loses_a_race_for_an_element_is_told);
     suite_add_tcase(s, tc);
+    TCase *crowd = tcase_create("crowd");
+    tcase_set_timeout(crowd, 0);
+    tcase_add_checked_fixture(crowd, committers_setup, committers_teardown);
+    tcase_add_test(crowd, sixteen_processes_commit_to_one_chunk);
+    suite_add_tcase(s, crowd);
     return s;
 }

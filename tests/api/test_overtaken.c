@@ -1,0 +1,272 @@
+/*
+ * Whatever moves a branch is made without the lock, and is made again where somebody was first:
+ * until it is through, or the time to wait is over. Here somebody who does not wait is first each
+ * time that a chunk is decoded: he commits another element of the chunk that is merged.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "../kit/hooked_kit.h"
+
+Suite *overtaken_suite(void);
+
+enum { LENGTH = 4096, CHUNK = 4096, TIMES = 120 }; /* a merge decodes three versions of a chunk */
+
+static hooked_kit k;
+static brc_session *mine;
+static int made, most;
+
+static void set_one(scenario *t, brc_session *s, uint64_t i, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(t, brc_array_open(&a, s, "/a", &t->err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = i;
+    sel.count[0] = 1;
+    OK(t, brc_array_write(a, &sel, &value, sizeof(value), &t->err));
+    brc_array_free(a);
+}
+
+static int commit_of(brc_session *s, const char *message, brc_error *err)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = message;
+    return brc_session_commit(&id, s, &opts, err);
+}
+
+static void overtaken_setup(void)
+{
+    hooked_start(&k, LENGTH, CHUNK);
+    OK(&k.first, brc_array_fill(k.array, NULL, &(int32_t){7}, &k.first.err));
+    scenario_commit(&k.first, "first");
+    OK(&k.first, brc_session_open(&mine, k.first.repo, "main", BRC_SESSION_PRIVATE, &k.first.err));
+    made = 0;
+    most = TIMES;
+}
+
+static void overtaken_teardown(void)
+{
+    hook_decode(NULL, NULL, 0);
+    brc_session_free(mine);
+    scenario_whole(&k.first);
+    hooked_stop(&k);
+}
+
+static int is_locked(void)
+{
+    const int rc = brc_begin(k.second.repo, NULL);
+    if (rc == BRC_OK)
+        (void)!brc_end(k.second.repo, 0, NULL);
+    return rc != BRC_OK;
+}
+
+/* The branch moves. */
+static void overtake(void *ctx)
+{
+    brc_session *s;
+    (void)ctx;
+    if (made >= most || is_locked())
+        return;
+    OK(&k.second, brc_session_open(&s, k.second.repo, "main", BRC_SESSION_PRIVATE, &k.second.err));
+    set_one(&k.second, s, 1, 1000 + ++made);
+    OK(&k.second, commit_of(s, "theirs", &k.second.err));
+    brc_session_free(s);
+}
+
+static void check_both(brc_session *s)
+{
+    ck_assert_int_eq(made, most);
+    ck_assert_int_eq(scenario_number(&k.first, s, "/a", 0), 100);
+    ck_assert_int_eq(scenario_number(&k.first, s, "/a", 1), 1000 + most);
+}
+
+/* Both have changed the chunk since `mine` began. */
+static void begin_behind(void)
+{
+    set_one(&k.first, mine, 0, 100);
+    scenario_set_number(&k.first, "/a", 1, 1000);
+    scenario_commit(&k.first, "theirs");
+}
+
+START_TEST(a_commit_gets_on_however_often_others_are_first)
+{
+    begin_behind();
+    hook_decode(overtake, NULL, 100000);
+    OK(&k.first, commit_of(mine, "mine", &k.first.err));
+    check_both(k.first.session);
+}
+END_TEST
+
+START_TEST(until_the_time_to_wait_is_over)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    breccia *hasty;
+    brc_session *s;
+    opts.registry = k.parts.reg;
+    opts.wait_ms = 60;
+    most = 1000000;
+    OK(&k.first, brc_open(&hasty, k.first.file, &opts, &k.first.err));
+    OK(&k.first, brc_session_open(&s, hasty, "main", BRC_SESSION_PRIVATE, &k.first.err));
+    set_one(&k.first, s, 0, 100);
+    scenario_set_number(&k.first, "/a", 1, 1000);
+    scenario_commit(&k.first, "theirs");
+    hook_decode(overtake, NULL, 1000000);
+    FAILS(&k.first, BRC_EBUSY, commit_of(s, "mine", &k.first.err));
+    ck_assert_ptr_nonnull(strstr(k.first.err.message, "others were first each time, for 0.06 s"));
+    ck_assert_ptr_nonnull(strstr(k.first.err.message, "they are kept; commit again"));
+    most = made;
+    OK(&k.first, commit_of(s, "mine", &k.first.err));
+    check_both(k.first.session);
+    brc_session_free(s);
+    brc_free(hasty);
+}
+END_TEST
+
+/* ---- what else moves a branch -------------------------------- */
+
+/* The branch `side` has element 0, and main goes on with element 1. */
+static void make_side(void)
+{
+    scenario *t = &k.first;
+    OK(t, brc_branch_create(t->repo, "side", "main", &t->err));
+    OK(t, brc_switch(t->repo, "side", 0, &t->err));
+    brc_session *s;
+    OK(t, brc_session_open(&s, t->repo, "side", BRC_SESSION_WRITE, &t->err));
+    set_one(t, s, 0, 100);
+    OK(t, commit_of(s, "side", &t->err));
+    brc_session_free(s);
+    OK(t, brc_switch(t->repo, "main", 0, &t->err));
+    set_one(t, t->session, 1, 1000);
+    scenario_commit(t, "main");
+    hook_decode(overtake, NULL, 100000);
+}
+
+START_TEST(so_does_a_merge)
+{
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    make_side();
+    OK(&k.first, brc_merge(&r, NULL, k.first.repo, "side", NULL, &k.first.err));
+    ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+    check_both(k.first.session);
+}
+END_TEST
+
+START_TEST(so_does_a_cherry_pick)
+{
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    make_side();
+    OK(&k.first, brc_pick(&r, NULL, k.first.repo, "side", NULL, &k.first.err));
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
+    check_both(k.first.session);
+}
+END_TEST
+
+/* main~1 is another commit each time; what is meant is the one that it was. */
+START_TEST(so_does_a_revert)
+{
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    set_one(&k.first, k.first.session, 0, 50);
+    set_one(&k.first, k.first.session, 0, 100);
+    scenario_commit(&k.first, "100");
+    set_one(&k.first, k.first.session, 0, 50);
+    scenario_commit(&k.first, "50");
+    set_one(&k.first, k.first.session, 1, 1000);
+    scenario_commit(&k.first, "theirs");
+    hook_decode(overtake, NULL, 100000);
+    OK(&k.first, brc_revert(&r, NULL, k.first.repo, "main~1", NULL, &k.first.err));
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
+    check_both(k.first.session);
+}
+END_TEST
+
+/* What others commit to the branch that is rebased is rebased, too. */
+START_TEST(so_does_a_rebase)
+{
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    most = 20;
+    make_side();
+    OK(&k.first, brc_rebase(&r, NULL, k.first.repo, "side", NULL, &k.first.err));
+    ck_assert_uint_eq(r.made, (uint64_t)(1 + most));
+    check_both(k.first.session);
+}
+END_TEST
+
+/* Somebody switches, too. */
+static void switch_and_overtake(void *ctx)
+{
+    const int before = made;
+    overtake(ctx);
+    if (before == 0 && made == 1)
+        OK(&k.second, brc_switch(k.second.repo, "side", 0, &k.second.err));
+}
+
+START_TEST(on_the_branch_on_which_it_began)
+{
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_session *s;
+    make_side();
+    hook_decode(switch_and_overtake, NULL, 100000);
+    OK(&k.first, brc_merge(&r, NULL, k.first.repo, "side", NULL, &k.first.err));
+    OK(&k.first, brc_session_open(&s, k.first.repo, "main", BRC_SESSION_VIEW, &k.first.err));
+    check_both(s);
+    brc_session_free(s);
+    OK(&k.first, brc_session_open(&s, k.first.repo, "side", BRC_SESSION_VIEW, &k.first.err));
+    ck_assert_int_eq(scenario_number(&k.first, s, "/a", 1), 7);
+    brc_session_free(s);
+}
+END_TEST
+
+/* ---- children -------------------------------- */
+
+/* Others write into the parent while its child is joined. */
+static void write_into_parent(void *ctx)
+{
+    brc_session *s;
+    if (made >= most || is_locked())
+        return;
+    OK(&k.second, brc_session_attach(&s, k.second.repo, ctx, &k.second.err));
+    set_one(&k.second, s, 1, 1000 + ++made);
+    brc_session_free(s);
+}
+
+START_TEST(so_does_a_join)
+{
+    brc_session *child;
+    brc_buf of_child = BRC_BUF_INIT, of_mine = BRC_BUF_INIT;
+    scenario *t = &k.first;
+    OK(t, brc_session_fork(&child, mine, &t->err));
+    OK(t, brc_session_token(&of_child, child, &t->err));
+    OK(t, brc_session_token(&of_mine, mine, &t->err));
+    set_one(t, child, 0, 100);
+    set_one(t, mine, 1, 999);
+    hook_decode(write_into_parent, of_mine.data, 100000);
+    const char *tokens[] = {(const char *)of_child.data};
+    OK(t, brc_session_join(NULL, mine, tokens, 1, 0, &t->err));
+    check_both(mine);
+    OK(t, commit_of(mine, "mine", &t->err));
+    check_both(t->session);
+    brc_session_free(child);
+    brc_buf_dispose(&of_child);
+    brc_buf_dispose(&of_mine);
+}
+END_TEST
+
+Suite *overtaken_suite(void)
+{
+    Suite *s = suite_create("overtaken");
+    TCase *tc = tcase_create("overtaken");
+    tcase_add_checked_fixture(tc, overtaken_setup, overtaken_teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_commit_gets_on_however_often_others_are_first);
+    tcase_add_test(tc, until_the_time_to_wait_is_over);
+    tcase_add_test(tc, so_does_a_merge);
+    tcase_add_test(tc, so_does_a_cherry_pick);
+    tcase_add_test(tc, so_does_a_revert);
+    tcase_add_test(tc, so_does_a_rebase);
+    tcase_add_test(tc, on_the_branch_on_which_it_began);
+    tcase_add_test(tc, so_does_a_join);
+    suite_add_tcase(s, tc);
+    return s;
+}
