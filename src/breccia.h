@@ -589,9 +589,10 @@ BRC_API BRC_MUST_USE int brc_key_stat(brc_key_info *out, brc_session *s, const c
  * chunk yet (a chunk before its array, one that does not decode, any other name) are kept as they
  * are and become what they are as soon as a document says so; brc_session_commit() refuses what is
  * left, and names it (BRC_ECONFLICT).
- * As in a directory, a document with a smaller shape leaves what chunks and shards hold beyond the edge, and a
- * chunk that is all fill value is there once it was set. An array's new codecs do not change what
- * its chunks hold. Chunks to which a new document gives another form or another key keep their bytes.
+ * A document with a smaller shape cuts chunks and shards as brc_array_resize() does. As in a directory, what is
+ * set beyond the edge stays, and a chunk that is all fill value is there once it was set. An array's new codecs do
+ * not change what its chunks hold. Chunks to which a new document gives another form or another key keep their
+ * bytes.
  * Each call is one transaction: between brc_begin() and brc_end(), and in brc_key_set_many(), many
  * are one. */
 BRC_API BRC_MUST_USE int brc_key_set(brc_session *s, const char *key, const void *data, size_t len, brc_error *err);

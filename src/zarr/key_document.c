@@ -1,9 +1,9 @@
 /*
  * A client sets a document: it makes a node or changes one, as it would in a directory. There,
  * bytes stay where they are whatever a document says; so chunks that the new document gives other
- * keys, or another form, become loose keys with the values that they had, and those beyond a
- * smaller shape too. Chunks whose keys and form are the same stay chunks, also under other codecs:
- * their values stay, and their bytes are transcoded.
+ * keys, or another form, become loose keys with the values that they had. Chunks whose keys and form
+ * are the same stay chunks, also under other codecs: their values stay, and their bytes are
+ * transcoded. What a smaller shape cuts off is gone, as after brc_array_resize().
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,36 +65,75 @@ static int keeps_chunks(const brc_array *a, const brc_json *was, const new_docum
     return memcmp(m->grid.chunk, n->grid.chunk, (size_t)m->ndim * sizeof(m->grid.chunk[0])) == 0;
 }
 
-static int has_smaller_grid(const brc_meta *m, const brc_meta *n)
+/* What both shapes have; 0: the new one has all that was there. */
+static int cuts_array(const brc_meta *m, const brc_meta *n, uint64_t *keep)
 {
-    for (int i = 0; i < m->ndim; i++)
-        if (n->outer.count[i] < m->outer.count[i])
-            return 1;
-    return 0;
+    int cuts = 0;
+    for (int i = 0; i < m->ndim; i++) {
+        cuts |= n->shape[i] < m->shape[i];
+        keep[i] = n->shape[i] < m->shape[i] ? n->shape[i] : m->shape[i];
+    }
+    return cuts;
+}
+
+/* How the chunks of an array meet a new document. */
+typedef struct chunks_then {
+    int same; /* they stay chunks */
+    int cuts; /* ... as far as the new shape goes: */
+    uint64_t keep[BRC_MAX_NDIM];
+} chunks_then;
+
+/* Within a change of the array, or a read. */
+static int look_at_document(brc_array *a, const new_document *doc, chunks_then *out, brc_error *err)
+{
+    brc_json *was;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_entry_doc(brc_array_store(a), &a->entry, &was, err));
+    out->same = doc->kind == BRC_ARRAY && keeps_chunks(a, was, doc);
+    out->cuts = out->same && cuts_array(&a->meta, &doc->meta, out->keep);
+    brc_json_free(was);
+    return BRC_OK;
 }
 
 /* The chunks that the new document does not have become loose keys. Afterwards the array has a row
  * of the draft, and *map is its chunk map. */
+static int loosen_in_change(brc_array *a, const new_document *doc, brc_oid *map, brc_error *err)
+{
+    chunks_then then;
+    BRC_TRY(look_at_document(a, doc, &then, err));
+    if (!then.same) {
+        BRC_TRY(brc_loose_chunks(a, err));
+        return brc_draft_row_clear(brc_array_store(a), a->row, a->path, err);
+    }
+    if (then.cuts) /* of an opaque array, which has not been resized */
+        BRC_TRY(brc_drop_chunks_beyond(a, &doc->meta, err));
+    *map = a->entry.map;
+    return BRC_OK;
+}
+
+/* What a smaller shape cuts off goes. Chunks that cannot be decoded here keep what they hold. */
+static int cut_array_to(brc_array *a, const new_document *doc, brc_error *err)
+{
+    chunks_then then;
+    BRC_TRY(brc_array_begin_read(a, err));
+    int rc = look_at_document(a, doc, &then, err);
+    brc_array_end_read(a);
+    if (rc < 0 || !then.cuts || a->meta.opaque)
+        return rc;
+    return brc_array_resize(a, then.keep, err);
+}
+
 static int loosen_chunks(brc_session *s, const char *path, const new_document *doc, brc_oid *map,
-                     brc_error *err)
+                         brc_error *err)
 {
     brc_array *a;
-    brc_json *was = NULL;
-    int rc;
     memset(map, 0, sizeof(*map));
     BRC_TRY(brc_array_open(&a, s, path, err));
-    BRC_GO(brc_array_begin(a, err));
-    rc = brc_entry_doc(brc_array_store(a), &a->entry, &was, err);
-    const int same = rc == BRC_OK && doc->kind == BRC_ARRAY && keeps_chunks(a, was, doc);
-    if (rc == BRC_OK && (!same || has_smaller_grid(&a->meta, &doc->meta)))
-        rc = brc_loose_chunks(a, same ? &doc->meta : NULL, err);
-    if (rc == BRC_OK && same)
-        *map = a->entry.map;
-    else if (rc == BRC_OK)
-        rc = brc_draft_row_clear(brc_array_store(a), a->row, path, err);
-    rc = brc_array_end(a, rc, err);
-done:
-    brc_json_free(was);
+    int rc = cut_array_to(a, doc, err);
+    if (rc == BRC_OK)
+        rc = brc_array_begin(a, err);
+    if (rc == BRC_OK)
+        rc = brc_array_end(a, loosen_in_change(a, doc, map, err), err);
     brc_array_free(a);
     return rc;
 }
@@ -304,6 +343,35 @@ int brc_key_place_document(brc_session *s, const char *key, brc_span data, brc_e
         rc = gone < 0 ? gone : 1;
     }
 done:
+    brc_buf_dispose(&path);
+    return rc;
+}
+
+int brc_key_cut_ahead(brc_session *s, const char *key, brc_span data, brc_error *err)
+{
+    brc_buf path = BRC_BUF_INIT;
+    brc_array *a = NULL;
+    new_document doc = {0};
+    size_t len;
+    int kind = 0, rc = BRC_OK;
+    if (!brc_document_key(key, &len) || brc_store_in_write(s->repo->store))
+        return BRC_OK;
+    BRC_GO(brc_key_node_path(&path, key, len, err));
+    if (rc > 0)
+        BRC_GO(brc_node_kind(&kind, s, (const char *)path.data, err));
+    rc = BRC_OK;
+    if (kind != BRC_ARRAY)
+        goto done;
+    rc = parse_new_document(&doc, s, data, NULL);
+    if (rc < 0 || doc.kind != BRC_ARRAY) {
+        rc = rc < 0 && !is_no_document(rc) ? brc_fail(err, rc, "%s cannot be read", key) : BRC_OK;
+        goto done;
+    }
+    BRC_GO(brc_array_open(&a, s, (const char *)path.data, err));
+    rc = cut_array_to(a, &doc, err);
+done:
+    brc_array_free(a);
+    new_document_dispose(&doc);
     brc_buf_dispose(&path);
     return rc;
 }

@@ -18,14 +18,6 @@ int brc_loose_put(brc_session *s, const char *key, brc_span data, brc_error *err
     return brc_draft_key_put(s->repo->store, s->draft.id, key, &id, err);
 }
 
-static int is_beyond(const brc_array *a, const brc_meta *meta, const uint64_t *outer)
-{
-    for (int i = 0; meta != NULL && i < a->meta.ndim; i++)
-        if (outer[i] >= meta->outer.count[i])
-            return 1;
-    return meta == NULL;
-}
-
 static int loosen_one(brc_array *a, const uint64_t *outer, brc_buf *key, brc_buf *value,
                       brc_error *err)
 {
@@ -45,7 +37,7 @@ done:
     return rc;
 }
 
-int brc_loose_chunks(brc_array *a, const brc_meta *meta, brc_error *err)
+int brc_loose_chunks(brc_array *a, brc_error *err)
 {
     brc_outer_cursor c;
     brc_buf key = BRC_BUF_INIT, value = BRC_BUF_INIT;
@@ -53,8 +45,7 @@ int brc_loose_chunks(brc_array *a, const brc_meta *meta, brc_error *err)
     brc_oid id;
     int rc = brc_outer_cursor_start(&c, a, NULL, err);
     while (rc >= 0 && (rc = brc_outer_cursor_next(&c, outer, &id, err)) > 0) {
-        if (is_beyond(a, meta, outer))
-            rc = loosen_one(a, outer, &key, &value, err);
+        rc = loosen_one(a, outer, &key, &value, err);
         if (rc >= 0)
             rc = 1;
     }
@@ -62,4 +53,25 @@ int brc_loose_chunks(brc_array *a, const brc_meta *meta, brc_error *err)
     brc_buf_dispose(&key);
     brc_buf_dispose(&value);
     return rc;
+}
+
+static int is_beyond(const brc_meta *meta, const uint64_t *outer)
+{
+    for (int i = 0; i < meta->ndim; i++)
+        if (outer[i] >= meta->outer.count[i])
+            return 1;
+    return 0;
+}
+
+int brc_drop_chunks_beyond(brc_array *a, const brc_meta *meta, brc_error *err)
+{
+    brc_outer_cursor c;
+    uint64_t outer[BRC_MAX_NDIM] = {0};
+    brc_oid id;
+    int rc = brc_outer_cursor_start(&c, a, NULL, err);
+    while (rc >= 0 && (rc = brc_outer_cursor_next(&c, outer, &id, err)) > 0)
+        if (is_beyond(meta, outer) && (rc = brc_put_drop(a, outer, err)) < 0)
+            break;
+    brc_outer_cursor_end(&c);
+    return rc < 0 ? rc : BRC_OK;
 }

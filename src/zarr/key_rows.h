@@ -8,9 +8,14 @@
 
 /* Within a change of the session. The key holds these bytes, whatever node or chunk it names. */
 BRC_MUST_USE int brc_loose_put(brc_session *s, const char *key, brc_span data, brc_error *err);
-/* Every chunk and shard of the array, or those outside of `meta`'s shape (NULL: all), become loose keys
- * with the values that they have now. Within a change. */
-BRC_MUST_USE int brc_loose_chunks(brc_array *a, const brc_meta *meta, brc_error *err);
+/* Every chunk and shard of the array becomes a loose key with the values that it has now. Within a change. */
+BRC_MUST_USE int brc_loose_chunks(brc_array *a, brc_error *err);
+/* Removes every chunk and shard that lies outside of `meta`'s shape. Within a change. */
+BRC_MUST_USE int brc_drop_chunks_beyond(brc_array *a, const brc_meta *meta, brc_error *err);
+
+/* Where these bytes are a document of the array that is there, with a smaller shape: what it cuts off goes, before
+ * the document is set, and nobody waits while chunks are cleared. Within a transaction it does nothing. */
+BRC_MUST_USE int brc_key_cut_ahead(brc_session *s, const char *key, brc_span data, brc_error *err);
 
 /* Makes a node of the bytes at "PATH/zarr.json", or changes the node there: 1; 0 with the reason in
  * `err` where they can be none now. Within a change of the session. */

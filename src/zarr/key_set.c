@@ -125,6 +125,8 @@ int brc_key_set_many(brc_session *s, const char *const *keys, const void *const 
         return BRC_OK;
     BRC_TRY(check_can_set(s, err));
     BRC_TRY(check_values(keys, lens, n, err));
+    if (n == 1 && data[0] != NULL)
+        BRC_TRY(brc_key_cut_ahead(s, keys[0], (brc_span){data[0], lens[0]}, err));
     BRC_TRY(brc_new_array(&puts, n, sizeof(brc_put), err));
     for (size_t i = 0; i < n; i++)
         if (data[i] != NULL)

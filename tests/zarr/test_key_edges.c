@@ -1,5 +1,5 @@
-/* What shards hold beyond the array's edge: a smaller shape set by key leaves it, a smaller one of
- * brc_array_resize() clears it. */
+/* What chunks and shards hold beyond the array's edge: a smaller shape clears it, whether it is set by key or by
+ * brc_array_resize(); what a client sets there stays. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,40 +60,102 @@ static void line_start(scenario *t)
     brc_array_free(a);
 }
 
-START_TEST(inner_chunks_beyond_the_edge_stay)
+static void line_of(scenario *t, brc_session *s, const char *path, const uint16_t *want, uint64_t n)
 {
-    scenario t;
-    brc_key_info before = BRC_KEY_INFO_INIT, after = BRC_KEY_INFO_INIT;
-    brc_buf was = BRC_BUF_INIT, is = BRC_BUF_INIT;
-    brc_iter *changes;
-    const brc_change *change;
-    line_start(&t);
-    scenario_commit(&t, "ten");
-    OK(&t, brc_key_get_range(&was, t.session, "a/c/0", NULL, &before, &t.err));
-    set_shape(&t, "3", LINE_SHARD);
-    for (int i = 0; i < 3; i++) { /* uncommitted, committed, and opened again */
-        OK(&t, brc_key_get_range(&is, t.session, "a/c/0", NULL, &after, &t.err));
-        ck_assert_uint_eq(is.len, was.len);
-        ck_assert_mem_eq(is.data, was.data, was.len);
-        ck_assert_str_eq(after.etag, before.etag);
-        line_is(&t, line, 3);
-        scenario_whole(&t);
-        if (i == 0)
-            scenario_commit(&t, "three");
-        else
-            scenario_reopen(&t);
+    brc_array *a;
+    uint16_t got[64];
+    OK(t, brc_array_open(&a, s, path, &t->err));
+    ck_assert_uint_eq(brc_array_describe(a)->shape[0], n);
+    OK(t, brc_array_read(a, NULL, got, n * sizeof(*got), &t->err));
+    ck_assert_mem_eq(got, want, n * sizeof(*got));
+    brc_array_free(a);
+}
+
+/* Arrays, a copy of every key in a file of its own, and an export that is imported. */
+static void all_readers_see(scenario *t, const uint16_t *want, uint64_t n)
+{
+    static int exports;
+    brc_buf value = BRC_BUF_INIT;
+    char dest[160], source[200];
+    scenario copy;
+    brc_iter *it;
+    brc_session *s;
+    const char *key;
+    line_of(t, t->session, "/a", want, n);
+    scenario_start(&copy);
+    OK(t, brc_keys_prefix(&it, t->session, "", &t->err));
+    while (brc_keys_next(it, &key, &t->err) > 0) {
+        value.len = 0;
+        OK(t, brc_key_get(&value, t->session, key, &t->err));
+        OK(&copy, brc_key_set(copy.session, key, value.data, value.len, &copy.err));
     }
-    OK(&t, brc_diff(&changes, t.repo, "main~1", "main", NULL, &t.err));
-    ck_assert_int_eq(brc_diff_next(changes, &change, &t.err), 1);
-    ck_assert_str_eq(change->path, "/a");
-    ck_assert_uint_eq(change->chunks_added + change->chunks_removed + change->chunks_changed, 0);
-    ck_assert_int_eq(brc_diff_next(changes, &change, &t.err), 0);
-    brc_iter_free(changes);
-    set_shape(&t, "10", LINE_SHARD);
-    line_is(&t, line, 10);
-    brc_buf_dispose(&was);
-    brc_buf_dispose(&is);
-    scenario_stop(&t);
+    brc_iter_free(it);
+    line_of(&copy, copy.session, "/a", want, n);
+    scenario_commit(&copy, "every key is a node or a chunk");
+    scenario_stop(&copy);
+    snprintf(dest, sizeof(dest), "%s/%d.zarr", t->dir, exports++);
+    snprintf(source, sizeof(source), "%s/a", dest);
+    OK(t, brc_export(t->session, "/", dest, NULL, &t->err));
+    OK(t, brc_session_open(&s, t->repo, NULL, BRC_SESSION_PRIVATE, &t->err));
+    OK(t, brc_import(s, source, "/b", NULL, &t->err));
+    line_of(t, s, "/b", want, n);
+    OK(t, brc_session_discard(s, &t->err));
+    brc_session_free(s);
+    brc_buf_dispose(&value);
+}
+
+static const struct {
+    const char *chunk, *codecs;
+    int per; /* elements of a key */
+} forms[] = {{LINE_SHARD, 12}, {"4", BYTES "," ZSTD, 4}, {"4", BYTES, 4}};
+enum { FORMS = 3, CUTS = 3, WAYS = 3, COMMITS = 8 };
+
+/* As zarr-python does it, outer keys first; the document alone; in a transaction. */
+static void shrink_by_key(scenario *t, int form, int way, uint64_t from, uint64_t to)
+{
+    char shape[24], key[24];
+    const uint64_t per = (uint64_t)forms[form].per;
+    snprintf(shape, sizeof(shape), "%d", (int)to);
+    for (uint64_t i = (to + per - 1) / per; way == 0 && i * per < from; i++) {
+        snprintf(key, sizeof(key), "a/c/%d", (int)i);
+        OK(t, brc_key_delete(t->session, key, &t->err));
+    }
+    if (way == 2)
+        OK(t, brc_begin(t->repo, &t->err));
+    set_shape(t, shape, forms[form].chunk, forms[form].codecs);
+    if (way == 2)
+        OK(t, brc_end(t->repo, BRC_END_KEEP, &t->err));
+}
+
+START_TEST(what_a_smaller_shape_by_key_cuts_never_comes_back)
+{
+    static const uint64_t cuts[CUTS] = {3, 6, 0};
+    const int form = _i % FORMS, way = _i / FORMS % WAYS, commits = _i / FORMS / WAYS;
+    for (int cut = 0; cut < CUTS; cut++) {
+        uint16_t want[12] = {0};
+        scenario t;
+        memcpy(want, line, cuts[cut] * sizeof(*want));
+        scenario_start(&t);
+        set_shape(&t, "10", forms[form].chunk, forms[form].codecs);
+        brc_array *a;
+        OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+        OK(&t, brc_array_write(a, NULL, line, sizeof(line), &t.err));
+        brc_array_free(a);
+        if (commits & 1)
+            scenario_commit(&t, "ten");
+        shrink_by_key(&t, form, way, 10, cuts[cut]);
+        all_readers_see(&t, want, cuts[cut]);
+        if (commits & 2)
+            scenario_commit(&t, "cut");
+        set_shape(&t, "12", forms[form].chunk, forms[form].codecs);
+        all_readers_see(&t, want, 12);
+        if (commits & 4)
+            scenario_commit(&t, "grown");
+        scenario_reopen(&t);
+        all_readers_see(&t, want, 12);
+        scenario_whole(&t);
+        scenario_stop(&t);
+    }
 }
 END_TEST
 
@@ -179,8 +241,14 @@ typedef struct edge_model {
 static void model_by_key(edge_model *m)
 {
     char shape[32];
+    uint64_t was[2];
+    memcpy(was, m->shape, sizeof(was));
     for (int i = 0; i < 2; i++) /* the shards stay: only what is in them is cut */
         m->shape[i] = SHARD_EDGE + 1 + scenario_below(&m->seed, EDGE - SHARD_EDGE);
+    for (uint64_t i = 0; i < was[0]; i++)
+        for (uint64_t j = 0; j < was[1]; j++)
+            if (i >= m->shape[0] || j >= m->shape[1])
+                m->held[i][j] = 0;
     snprintf(shape, sizeof(shape), "%d,%d", (int)m->shape[0], (int)m->shape[1]);
     set_shape(&m->t, shape, "12,12", m->codecs);
 }
@@ -286,7 +354,8 @@ Suite *key_edges_suite(void)
 {
     Suite *suite = suite_create("key_edges");
     TCase *tc = tcase_create("key_edges");
-    tcase_add_test(tc, inner_chunks_beyond_the_edge_stay);
+    tcase_add_loop_test(tc, what_a_smaller_shape_by_key_cuts_never_comes_back, 0,
+                        FORMS * WAYS * COMMITS);
     tcase_add_loop_test(tc, what_was_cut_by_key_is_gone_after_a_resize, 0, 8);
     tcase_add_test(tc, a_shard_that_is_set_keeps_all_of_it);
     tcase_add_loop_test(tc, shapes_against_a_model, 0, 9);

@@ -77,11 +77,12 @@ static void file_delete(model_dir *m, const char *key)
 #define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define BIG "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}"
 
-/* No two of them have the same keys and elements, and other codecs. */
+/* No two of them have the same keys and elements, and other codecs, or another shape: a smaller one
+ * cuts chunks, which no directory does (suite key_edges). */
 static const char *const arrays[] = {
     HEAD GRID("[6]", "[4]") DEFAULT_KEYS "\"data_type\":\"uint8\",\"codecs\":[" BYTES "]}",
-    HEAD GRID("[3]", "[4]") DEFAULT_KEYS "\"data_type\":\"uint8\",\"codecs\":[" BYTES "]}",
-    HEAD GRID("[23]", "[4]") DEFAULT_KEYS "\"data_type\":\"uint8\",\"codecs\":[" BYTES "]}",
+    HEAD GRID("[3]", "[4]") DEFAULT_KEYS "\"data_type\":\"int8\",\"codecs\":[" BYTES "]}",
+    HEAD GRID("[23]", "[4]") DEFAULT_KEYS "\"data_type\":\"float8_e5m2\",\"codecs\":[" BYTES "]}",
     HEAD GRID("[6]", "[2]") DEFAULT_KEYS "\"data_type\":\"uint16\",\"codecs\":[" BIG "]}",
     HEAD GRID("[3,3]", "[2,2]") DEFAULT_KEYS "\"data_type\":\"uint8\",\"codecs\":[" BYTES "]}",
     HEAD GRID("[4]", "[4]") "\"chunk_key_encoding\":{\"name\":\"v2\"},\"data_type\":\"uint8\","

@@ -188,17 +188,34 @@ END_TEST
 
 /* ---- padding -------------------------------- */
 
-/* What /a holds beyond its shape: a smaller one set through its document keeps that. */
-static void cut_by_document(merge_kit *k, int shape)
+/* A smaller shape for /a by its document; its chunks are set again, and so hold what is beyond it. */
+static void cut_by_document(merge_kit *k, const char *shape, const char *chunk)
 {
-    char doc[600];
+    enum { KEYS = 8 };
+    char doc[600], *keys[KEYS];
+    brc_buf bytes[KEYS] = { BRC_BUF_INIT };
+    brc_iter *it;
+    const char *key;
+    size_t n = 0;
+    OK(&k->t, brc_keys_prefix(&it, k->t.session, "a/c/", &k->t.err));
+    while (brc_keys_next(it, &key, &k->t.err) > 0) {
+        ck_assert_uint_lt(n, KEYS);
+        OK(&k->t, brc_key_get(&bytes[n], k->t.session, key, &k->t.err));
+        keys[n++] = strdup(key);
+    }
+    brc_iter_free(it);
     int len = snprintf(doc, sizeof(doc),
-                       "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d],"
+                       "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%s],"
                        "\"data_type\":\"int32\",\"chunk_grid\":{\"name\":\"regular\","
-                       "\"configuration\":{\"chunk_shape\":[4]}},\"chunk_key_encoding\":{\"name\":"
+                       "\"configuration\":{\"chunk_shape\":[%s]}},\"chunk_key_encoding\":{\"name\":"
                        "\"default\"},\"fill_value\":0,\"codecs\":[" BYTES "]}",
-                       shape);
+                       shape, chunk);
     OK(&k->t, brc_key_set(k->t.session, "a/zarr.json", doc, (size_t)len, &k->t.err));
+    for (size_t i = 0; i < n; i++) {
+        OK(&k->t, brc_key_set(k->t.session, keys[i], bytes[i].data, bytes[i].len, &k->t.err));
+        brc_buf_dispose(&bytes[i]);
+        free(keys[i]);
+    }
 }
 
 START_TEST(padding_is_nobodys)
@@ -208,11 +225,11 @@ START_TEST(padding_is_nobodys)
     merge_kit_start(&k, &numbers);
     version_of(&k.v[BRC_SIDE_BASE], "111111111122");
     merge_kit_store(&k, BRC_SIDE_BASE);
-    cut_by_document(&k, 10);
+    cut_by_document(&k, "10", "4");
     merge_kit_keep(&k, BRC_SIDE_BASE); /* 10, and 22 beyond that */
     version_of(&k.v[BRC_SIDE_THEIRS], "111111111333");
     merge_kit_store(&k, BRC_SIDE_THEIRS);
-    cut_by_document(&k, 10);
+    cut_by_document(&k, "10", "4");
     merge_kit_keep(&k, BRC_SIDE_THEIRS); /* writes at 9, and has 33 beyond its shape */
     version_of(&k.v[BRC_SIDE_OURS], "211111111100");
     merge_kit_store(&k, BRC_SIDE_OURS); /* grows to 12 */
@@ -239,14 +256,9 @@ START_TEST(a_new_corner_is_fill)
         memcpy(k.v[s].shape, (uint64_t[]){ 4, 4 }, 16);
         memset(k.v[s].values, 1, 16);
         merge_kit_store(&k, s);
-        char doc[600];
-        int len = snprintf(doc, sizeof(doc),
-                           "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d,%d],"
-                           "\"data_type\":\"int32\",\"chunk_grid\":{\"name\":\"regular\","
-                           "\"configuration\":{\"chunk_shape\":[4,4]}},\"chunk_key_encoding\":{"
-                           "\"name\":\"default\"},\"fill_value\":0,\"codecs\":[" BYTES "]}",
-                           (int)shapes[s][0], (int)shapes[s][1]);
-        OK(&k.t, brc_key_set(k.t.session, "a/zarr.json", doc, (size_t)len, &k.t.err));
+        char shape[24];
+        snprintf(shape, sizeof(shape), "%d,%d", (int)shapes[s][0], (int)shapes[s][1]);
+        cut_by_document(&k, shape, "4,4");
         merge_kit_keep(&k, s);
     }
     want = k.v[BRC_SIDE_OURS];
