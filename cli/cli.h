@@ -44,6 +44,7 @@ struct cli {
     brc_iter *iter;
     int changes; /* the repository is open for changes                        */
     int done;    /* the work is done and durable                              */
+    int moved;   /* the branch has, since the uncommitted changes began: cli_find_moved() */
     int usage;   /* the error is a usage error                                */
     brc_error err;
     struct cli_out out;
@@ -59,8 +60,18 @@ int cli_open(struct cli *cli, uint32_t flags);
 /* The folder of converters of this very command, or NULL: libexec.c. */
 const char *cli_libexec(struct cli *cli);
 /* Opens FILE to read, with a session of --at, or of the current branch and its
- * uncommitted changes. */
+ * uncommitted changes. Where the branch has moved since these began, a note on standard error says so. */
 int cli_open_view(struct cli *cli);
+/* The same without the note. */
+int cli_open_silently(struct cli *cli);
+/* Sets cli->moved and *branch, the current branch: whether it has moved since the uncommitted changes began that the
+ * session shows; without a session, that it has. */
+int cli_find_moved(struct cli *cli, const char **branch);
+/* The sentence that says so. */
+const char *cli_moved_words(struct cli *cli, const char *branch);
+/* The shared draft of a branch that has moved since the draft's changes began; 0: there is none. An open merge does not
+ * count. */
+int cli_stale_draft(struct cli *cli, const char *branch, int64_t *id);
 /* Opens FILE to write, with a session on the current branch. */
 int cli_open_edit(struct cli *cli);
 /* Opens an array of the session into cli->array. */

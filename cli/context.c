@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,13 +75,63 @@ int cli_open(struct cli *cli, uint32_t flags)
     return rc;
 }
 
-int cli_open_view(struct cli *cli)
+int cli_open_silently(struct cli *cli)
 {
     const char *at = cli_value(cli, "at");
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     return brc_session_open(&cli->session, cli->repo, at, at ? BRC_SESSION_AT : BRC_SESSION_VIEW,
                             &cli->err);
+}
+
+int cli_stale_draft(struct cli *cli, const char *branch, int64_t *id)
+{
+    const uint32_t flags = BRC_DRAFT_OWNED | BRC_DRAFT_MERGING | BRC_DRAFT_STALE;
+    brc_iter *it;
+    const brc_draft *draft;
+    int rc;
+
+    *id = 0;
+    CLI_TRY(brc_drafts(&it, cli->repo, &cli->err));
+    while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0)
+        if ((draft->flags & flags) == BRC_DRAFT_STALE && strcmp(draft->branch, branch) == 0)
+            *id = draft->id;
+    brc_iter_free(it);
+    return rc;
+}
+
+int cli_find_moved(struct cli *cli, const char **branch)
+{
+    brc_session_info info = BRC_SESSION_INFO_INIT;
+    int64_t draft = 0;
+
+    if (cli->session)
+        CLI_TRY(brc_session_stat(&info, cli->session, &cli->err));
+    CLI_TRY(cli_branch(cli, branch));
+    if (!cli->session || (info.mode == BRC_SESSION_VIEW && info.draft != 0))
+        CLI_TRY(cli_stale_draft(cli, *branch, &draft));
+    cli->moved = draft != 0;
+    return BRC_OK;
+}
+
+const char *cli_moved_words(struct cli *cli, const char *branch)
+{
+    branch = cli_escaped(cli, branch);
+    return cli_text(cli, "%s has moved since its uncommitted changes began, and what is new there "
+                         "is not shown: '--at %s' shows it, 'breccia commit' merges the changes "
+                         "onto it",
+                    branch, branch);
+}
+
+int cli_open_view(struct cli *cli)
+{
+    const char *branch;
+
+    CLI_TRY(cli_open_silently(cli));
+    CLI_TRY(cli_find_moved(cli, &branch));
+    if (cli->moved && !cli->quiet)
+        fprintf(stderr, "breccia: note: %s\n", cli_moved_words(cli, branch));
+    return BRC_OK;
 }
 
 int cli_open_edit(struct cli *cli)

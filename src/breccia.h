@@ -312,14 +312,16 @@ BRC_API void brc_iter_free(brc_iter *it);
 
 /* ---- sessions and the hierarchy ------------------------------------------ */
 
-/* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch; with BRC_SESSION_ANY_REV a tag, a commit's
- * id or the like is opened as by BRC_SESSION_AT, as brc_session_stat() says. What BRC_SESSION_AT shows stays
- * readable as long as the session or an array of it is there, also if others reset and delete what named it,
- * expire it and collect garbage; on systems without locks of open file descriptions (Linux has them) as long as
- * a branch, a tag or the window of the operation log has it. BRC_ESTALE: it was collected just now. The changes of a
- * private session stay in the file when it is freed, and when its process dies: brc_drafts(). Until its
- * first change, and after a commit, a private session shows the branch as it is now, and its changes begin
- * there. With changes it goes along when the branch is renamed. */
+/* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch; with BRC_SESSION_ANY_REV a tag, a
+ * commit's id or the like is opened as by BRC_SESSION_AT, as brc_session_stat() says. BRC_SESSION_VIEW and
+ * BRC_SESSION_WRITE show the uncommitted changes that the branch's users share, over the commit that they began at;
+ * where the branch has moved since (BRC_DRAFT_STALE), what is new there is not shown. With BRC_SESSION_COMMITS it is
+ * the branch's newest commit, always. What BRC_SESSION_AT shows stays readable as long as the session or an array of
+ * it is there, also if others reset and delete what named it, expire it and collect garbage; on systems without locks
+ * of open file descriptions (Linux has them) as long as a branch, a tag or the window of the operation log has it.
+ * BRC_ESTALE: it was collected just now. The changes of a private session stay in the file when it is freed, and when
+ * its process dies: brc_drafts(). Until its first change, and after a commit, a private session shows the branch as it
+ * is now, and its changes begin there. With changes it goes along when the branch is renamed. */
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
 /* What it shows now. Of two sessions on one file for which this is the same, in any process and at any time, so is all

@@ -140,7 +140,9 @@ enum {                   /* brc_session_open(): what the session sees         */
     /* A branch as it is now, to change: nobody else sees these changes before they are
      * committed, and this session sees nobody else's. */
     BRC_SESSION_PRIVATE = 3,
-    BRC_SESSION_ANY_REV = 16 /* added to BRC_SESSION_VIEW or BRC_SESSION_WRITE: any revision */
+    BRC_SESSION_ANY_REV = 16, /* added to BRC_SESSION_VIEW or BRC_SESSION_WRITE: any revision */
+    BRC_SESSION_COMMITS = 32 /* added to BRC_SESSION_VIEW: the branch's commits as they come, without
+                              * its uncommitted changes                       */
 };
 typedef struct brc_session_info {
     size_t size;

@@ -98,19 +98,15 @@ static int put_open_merge(struct cli *cli)
 }
 
 /* What was uncommitted when the branch moved. */
-static int put_moved_since(struct cli *cli, const char *branch)
+static int put_moved_since(struct cli *cli)
 {
-    int64_t draft;
+    const char *branch;
 
-    CLI_TRY(cli_stale_draft(cli, branch, &draft));
-    if (draft == 0)
-        return BRC_OK;
-    if (cli->json)
+    CLI_TRY(cli_find_moved(cli, &branch));
+    if (cli->moved && cli->json)
         cli_json_member_bool(cli, "stale", 1);
-    else
-        cli_printf(cli, "%s has moved since these changes began, and what is new there is not "
-                        "shown: 'breccia commit' merges them onto it\n",
-                   cli_escaped(cli, branch));
+    else if (cli->moved)
+        cli_printf(cli, "%s\n", cli_moved_words(cli, branch));
     return BRC_OK;
 }
 
@@ -130,7 +126,7 @@ static int put_status(struct cli *cli, const char *branch, int clean, int unborn
         cli_puts(cli, unborn ? "\nNo commits yet\n" : "\n");
     }
     CLI_TRY(put_open_merge(cli));
-    CLI_TRY(put_moved_since(cli, branch));
+    CLI_TRY(put_moved_since(cli));
     CLI_TRY(cli_put_changes(cli, &changes));
     CLI_TRY(put_loose_keys(cli));
     if (cli->json)
@@ -146,7 +142,7 @@ static int run_status(struct cli *cli)
     const char *branch;
     int clean;
 
-    CLI_TRY(cli_open_view(cli));
+    CLI_TRY(cli_open_silently(cli));
     CLI_TRY(brc_session_clean(&clean, cli->session, &cli->err));
     CLI_TRY(cli_branch(cli, &branch));
     CLI_TRY(cli_refs_read(cli, &refs));

@@ -95,13 +95,28 @@ static void print_repo_text(struct cli *cli, const struct repo_facts *facts)
                           cli_count(cli, stats->chunk_refs, "chunk")));
 }
 
+/* The branch has moved since the uncommitted changes began. */
+static void print_moved(struct cli *cli, const char *branch)
+{
+    if (cli->moved)
+        cli_printf(cli, "%s\n", cli_moved_words(cli, branch));
+}
+
+static void json_moved(struct cli *cli)
+{
+    if (cli->moved)
+        cli_json_member_bool(cli, "stale", 1);
+}
+
 static int info_repo(struct cli *cli)
 {
     struct repo_facts facts = { .stats = BRC_STATS_INIT };
 
     CLI_TRY(gather_repo_facts(cli, &facts));
+    CLI_TRY(cli_find_moved(cli, &facts.branch));
     if (!cli->json) {
         print_repo_text(cli, &facts);
+        print_moved(cli, facts.branch);
         return BRC_OK;
     }
     cli_json_open(cli, '{');
@@ -117,6 +132,7 @@ static int info_repo(struct cli *cli)
     cli_json_member_uint(cli, "stored_bytes", facts.stats.stored_bytes);
     cli_json_member_uint(cli, "logical_bytes", facts.stats.logical_bytes);
     cli_json_member_uint(cli, "chunk_refs", facts.stats.chunk_refs);
+    json_moved(cli);
     cli_json_close(cli, '{');
     return BRC_OK;
 }
@@ -202,20 +218,25 @@ static void print_node_json(struct cli *cli, const struct node_facts *facts)
     } else {
         cli_json_member(cli, "backend", "inline");
     }
+    json_moved(cli);
     cli_json_close(cli, '{');
 }
 
 static int info_node(struct cli *cli, const char *path)
 {
     struct node_facts facts = { path, 0, BRC_BUF_INIT, 0, 0, 0 };
+    const char *branch;
     int rc;
 
+    CLI_TRY(cli_find_moved(cli, &branch));
     CLI_TRY(cli_node_kind(cli, path, &facts.kind));
     rc = gather_node_facts(cli, &facts);
-    if (rc >= 0 && cli->json)
+    if (rc >= 0 && cli->json) {
         print_node_json(cli, &facts);
-    else if (rc >= 0)
+    } else if (rc >= 0) {
         print_node_text(cli, &facts);
+        print_moved(cli, branch);
+    }
     brc_buf_dispose(&facts.json);
     return rc;
 }
@@ -227,7 +248,7 @@ static int run_info(struct cli *cli)
     if (!path && cli_has(cli, "at"))
         return cli_usage(cli, "--at needs PATH: without it, info is about all versions");
     if (path) {
-        CLI_TRY(cli_open_view(cli));
+        CLI_TRY(cli_open_silently(cli));
         return info_node(cli, cli_path(cli, path));
     }
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));

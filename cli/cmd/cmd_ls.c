@@ -73,6 +73,8 @@ static int list_node_json(struct cli *cli, const brc_node *node)
         CLI_TRY(cli_open_array(cli, node->path));
         CLI_TRY(list_array_json(cli));
     }
+    if (cli->moved)
+        cli_json_member_bool(cli, "stale", 1);
     cli_json_close(cli, '{');
     return BRC_OK;
 }

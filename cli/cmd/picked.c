@@ -80,22 +80,6 @@ int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths)
     return BRC_OK;
 }
 
-int cli_stale_draft(struct cli *cli, const char *branch, int64_t *id)
-{
-    const uint32_t flags = BRC_DRAFT_OWNED | BRC_DRAFT_MERGING | BRC_DRAFT_STALE;
-    brc_iter *it;
-    const brc_draft *draft;
-    int rc;
-
-    *id = 0;
-    CLI_TRY(brc_drafts(&it, cli->repo, &cli->err));
-    while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0)
-        if ((draft->flags & flags) == BRC_DRAFT_STALE && strcmp(draft->branch, branch) == 0)
-            *id = draft->id;
-    brc_iter_free(it);
-    return rc;
-}
-
 /* ---- results --------------------------------------------------------------- */
 
 int cli_sides(struct cli *cli, struct cli_sides *out)

@@ -31,9 +31,6 @@ void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, co
 /* --abort, and --ours or --theirs with the PATHs behind --. */
 int cli_abort_open(struct cli *cli);
 int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths);
-/* The shared draft of a branch that has moved since the draft's changes began; 0: there is none. An open merge does not
- * count. */
-int cli_stale_draft(struct cli *cli, const char *branch, int64_t *id);
 /* The conflicts of cli->iter, in JSON as a member of the object that is open. */
 int cli_put_conflicts(struct cli *cli);
 /* The result as JSON, and the conflicts of cli->iter as either; with the numbers of commits or without. */

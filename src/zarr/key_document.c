@@ -1,8 +1,8 @@
 /*
  * A client sets a document: it makes a node or changes one, as it would in a directory. There,
  * bytes stay where they are whatever a document says; so chunks that the new document gives other
- * keys, or another form, become loose keys with the values that they had. Chunks whose keys and form
- * are the same stay chunks, also under other codecs: their values stay, and their bytes are
+ * keys, or another form, become loose keys with the values that they had. Chunks whose keys and
+ * form are the same stay chunks, also under other codecs: their values stay, and their bytes are
  * transcoded. What a smaller shape cuts off is gone, as after brc_array_resize().
  */
 #include <stdlib.h>
@@ -84,7 +84,7 @@ typedef struct chunks_then {
 } chunks_then;
 
 /* Within a change of the array, or a read. */
-static int look_at_document(brc_array *a, const new_document *doc, chunks_then *out, brc_error *err)
+static int meet_document(brc_array *a, const new_document *doc, chunks_then *out, brc_error *err)
 {
     brc_json *was;
     memset(out, 0, sizeof(*out));
@@ -100,7 +100,7 @@ static int look_at_document(brc_array *a, const new_document *doc, chunks_then *
 static int loosen_in_change(brc_array *a, const new_document *doc, brc_oid *map, brc_error *err)
 {
     chunks_then then;
-    BRC_TRY(look_at_document(a, doc, &then, err));
+    BRC_TRY(meet_document(a, doc, &then, err));
     if (!then.same) {
         BRC_TRY(brc_loose_chunks(a, err));
         return brc_draft_row_clear(brc_array_store(a), a->row, a->path, err);
@@ -116,7 +116,7 @@ static int cut_array_to(brc_array *a, const new_document *doc, brc_error *err)
 {
     chunks_then then;
     BRC_TRY(brc_array_begin_read(a, err));
-    int rc = look_at_document(a, doc, &then, err);
+    int rc = meet_document(a, doc, &then, err);
     brc_array_end_read(a);
     if (rc < 0 || !then.cuts || a->meta.opaque)
         return rc;

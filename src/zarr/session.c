@@ -107,6 +107,8 @@ static int draft_root(brc_session *s, brc_error *err)
 
 static int sync_shared(brc_session *s, brc_error *err)
 {
+    if (s->shows_commits)
+        return read_tip(s, &s->draft, &s->base, err);
     BRC_TRY(brc_draft_shared(s->repo->store, s->branch, &s->draft, err));
     return s->draft.id != 0 ? draft_root(s, err) : read_tip(s, &s->draft, &s->base, err);
 }
@@ -352,15 +354,18 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
 {
     brc_session *s = NULL;
     int rc;
-    const int any = mode == (BRC_SESSION_VIEW | BRC_SESSION_ANY_REV) ||
-                    mode == (BRC_SESSION_WRITE | BRC_SESSION_ANY_REV);
+    const int any = (mode & BRC_SESSION_ANY_REV) != 0, commits = (mode & BRC_SESSION_COMMITS) != 0;
+    const int given = mode;
     *out = NULL;
-    if (!any && (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE))
-        return brc_fail(err, BRC_EINVAL, "there is no session mode %d", mode);
-    mode &= ~BRC_SESSION_ANY_REV;
+    mode &= ~(BRC_SESSION_ANY_REV | BRC_SESSION_COMMITS);
+    if (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE ||
+        (any && mode != BRC_SESSION_VIEW && mode != BRC_SESSION_WRITE) ||
+        (commits && mode != BRC_SESSION_VIEW))
+        return brc_fail(err, BRC_EINVAL, "there is no session mode %d", given);
     if (mode >= BRC_SESSION_WRITE)
         BRC_TRY(brc_store_writable(repo->store, err));
     BRC_GO(new_session(&s, repo, mode, NULL, err));
+    s->shows_commits = commits;
     BRC_GO(brc_store_begin_read(repo->store, err));
     rc = mode == BRC_SESSION_AT ? open_version(s, rev, err) : open_branch(s, rev, any, err);
     brc_store_end_read(repo->store);

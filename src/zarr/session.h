@@ -14,6 +14,7 @@ struct brc_session {
     size_t refs; /* the handle, and its arrays */
     breccia *repo;
     int mode;
+    int shows_commits; /* BRC_SESSION_COMMITS                                    */
     char *branch;      /* NULL for BRC_SESSION_AT                                */
     brc_oid pinned;    /* the commit that stays as long as this is open; zero: none */
     brc_draft_head draft;   /* its uncommitted changes; draft.id 0: none yet. Its base is what

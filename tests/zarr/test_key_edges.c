@@ -1,5 +1,5 @@
-/* What chunks and shards hold beyond the array's edge: a smaller shape clears it, whether it is set by key or by
- * brc_array_resize(); what a client sets there stays. */
+/* What chunks and shards hold beyond the array's edge: a smaller shape clears it, whether it is set
+ * by key or by brc_array_resize(); what a client sets there stays. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +156,76 @@ START_TEST(what_a_smaller_shape_by_key_cuts_never_comes_back)
         scenario_whole(&t);
         scenario_stop(&t);
     }
+}
+END_TEST
+
+static void set_line(scenario *t, const char *key, const uint16_t *values)
+{
+    OK(t, brc_key_set(t->session, key, values, 4 * sizeof(*values), &t->err));
+}
+
+static void line_key_is(scenario *t, const char *key, const uint16_t *values)
+{
+    brc_buf out = BRC_BUF_INIT;
+    int is;
+    OK(t, brc_key_exists(&is, t->session, key, &t->err));
+    ck_assert_int_eq(is, values != NULL);
+    if (values != NULL) {
+        OK(t, brc_key_get(&out, t->session, key, &t->err));
+        ck_assert_uint_eq(out.len, 4 * sizeof(*values));
+        ck_assert_mem_eq(out.data, values, out.len);
+    }
+    brc_buf_dispose(&out);
+}
+
+/* A chunk may come before the document that has room for it; until then no commit can have it. */
+START_TEST(a_larger_shape_by_key_takes_what_was_set_for_it)
+{
+    static const uint16_t later[12] = {1, 2, 3, 4, 5, 6, 7, 8, 19, 20}, cut[4] = {5};
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    scenario t;
+    scenario_start(&t);
+    opts.message = "early";
+    set_shape(&t, "10", "4", BYTES);
+    set_line(&t, "a/c/0", line);
+    set_line(&t, "a/c/1", line + 4);
+    set_line(&t, "a/c/2", later + 8);
+    if (_i)
+        scenario_commit(&t, "ten");
+    set_shape(&t, "5", "4", BYTES);
+    line_key_is(&t, "a/c/1", cut);
+    line_key_is(&t, "a/c/2", NULL);
+    scenario_commit(&t, "five");
+    set_line(&t, "a/c/1", line + 4);
+    set_line(&t, "a/c/2", later + 8);
+    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "'a/c/2'"));
+    set_shape(&t, "10", "4", BYTES);
+    line_is(&t, later, 10);
+    scenario_commit(&t, "ten");
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Its chunks cannot be decoded here: those outside go, the others stay as they are. */
+START_TEST(a_smaller_shape_of_an_unknown_codec_drops_whole_chunks)
+{
+    const char *codecs = BYTES ",{\"name\":\"nobody.has.it\"}";
+    scenario t;
+    scenario_start(&t);
+    set_shape(&t, "10", "4", codecs);
+    set_line(&t, "a/c/1", line + 4);
+    set_line(&t, "a/c/2", line);
+    set_shape(&t, "5", "4", codecs);
+    line_key_is(&t, "a/c/1", line + 4);
+    line_key_is(&t, "a/c/2", NULL);
+    scenario_commit(&t, "five");
+    set_shape(&t, "10", "4", codecs);
+    line_key_is(&t, "a/c/2", NULL);
+    scenario_whole(&t);
+    scenario_stop(&t);
 }
 END_TEST
 
@@ -356,6 +426,8 @@ Suite *key_edges_suite(void)
     TCase *tc = tcase_create("key_edges");
     tcase_add_loop_test(tc, what_a_smaller_shape_by_key_cuts_never_comes_back, 0,
                         FORMS * WAYS * COMMITS);
+    tcase_add_loop_test(tc, a_larger_shape_by_key_takes_what_was_set_for_it, 0, 2);
+    tcase_add_test(tc, a_smaller_shape_of_an_unknown_codec_drops_whole_chunks);
     tcase_add_loop_test(tc, what_was_cut_by_key_is_gone_after_a_resize, 0, 8);
     tcase_add_test(tc, a_shard_that_is_set_keeps_all_of_it);
     tcase_add_loop_test(tc, shapes_against_a_model, 0, 9);

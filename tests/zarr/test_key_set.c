@@ -415,58 +415,6 @@ START_TEST(a_document_that_is_deleted_leaves_what_is_below)
 }
 END_TEST
 
-/* What a client sets stays, though: the chunk of a shape that is yet to come too. */
-START_TEST(a_smaller_shape_cuts_chunks_and_a_larger_one_takes_what_was_set)
-{
-    static const uint8_t all[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 },
-                         cut[10] = { 1, 2, 3, 4, 5, 0, 0, 0, 0, 0 },
-                         set_again[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 11, 12 };
-    scenario t;
-    scenario_start(&t);
-    set_text(&t, "a/zarr.json", ARRAY("10", "4", "uint8", BYTES));
-    set(&t, "a/c/0", "\1\2\3\4", 4);
-    set(&t, "a/c/1", "\5\6\7\10", 4);
-    set(&t, "a/c/2", "\11\12\0\0", 4);
-    elements_are(&t, "/a", all, 10);
-    if (_i)
-        OK(&t, commit(&t));
-    set_text(&t, "a/zarr.json", ARRAY("5", "4", "uint8", BYTES));
-    is_bytes(&t, t.session, "a/c/1", "\5\0\0\0", 4);
-    is_none(&t, "a/c/2");
-    set_text(&t, "a/zarr.json", ARRAY("10", "4", "uint8", BYTES));
-    elements_are(&t, "/a", cut, 10);
-    set_text(&t, "a/zarr.json", ARRAY("5", "4", "uint8", BYTES));
-    OK(&t, commit(&t));
-    set(&t, "a/c/1", "\5\6\7\10", 4);
-    set(&t, "a/c/2", "\13\14\0\0", 4); /* outside of the grid: it is loose */
-    refused(&t, "a/c/2");
-    set_text(&t, "a/zarr.json", ARRAY("10", "4", "uint8", BYTES));
-    elements_are(&t, "/a", set_again, 10);
-    OK(&t, commit(&t));
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
-END_TEST
-
-/* Its chunks cannot be decoded here: those outside go, the others stay as they are. */
-START_TEST(a_smaller_shape_of_an_unknown_codec_drops_whole_chunks)
-{
-    scenario t;
-    scenario_start(&t);
-    set_text(&t, "a/zarr.json", ARRAY("10", "4", "uint8", BYTES ",{\"name\":\"nobody.has.it\"}"));
-    set(&t, "a/c/1", "\5\6\7\10", 4);
-    set(&t, "a/c/2", "\11\12\0\0", 4);
-    set_text(&t, "a/zarr.json", ARRAY("5", "4", "uint8", BYTES ",{\"name\":\"nobody.has.it\"}"));
-    is_bytes(&t, t.session, "a/c/1", "\5\6\7\10", 4);
-    is_none(&t, "a/c/2");
-    OK(&t, commit(&t));
-    set_text(&t, "a/zarr.json", ARRAY("10", "4", "uint8", BYTES ",{\"name\":\"nobody.has.it\"}"));
-    is_none(&t, "a/c/2");
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
-END_TEST
-
 START_TEST(other_codecs_keep_values_and_another_form_keeps_bytes)
 {
     scenario t;
@@ -701,8 +649,6 @@ Suite *key_set_suite(void)
     tcase_add_test(tc, hostile_bytes);
     tcase_add_test(tc, elements_under_other_bytes_are_not_read_or_written);
     tcase_add_loop_test(tc, a_document_that_is_deleted_leaves_what_is_below, 0, 2);
-    tcase_add_loop_test(tc, a_smaller_shape_cuts_chunks_and_a_larger_one_takes_what_was_set, 0, 2);
-    tcase_add_test(tc, a_smaller_shape_of_an_unknown_codec_drops_whole_chunks);
     tcase_add_test(tc, other_codecs_keep_values_and_another_form_keeps_bytes);
     tcase_add_test(tc, a_chunk_of_nothing_but_fill_value_is_there);
     tcase_add_test(tc, P8_a_shard_is_taken_apart);

@@ -188,7 +188,7 @@ END_TEST
 
 /* ---- padding -------------------------------- */
 
-/* A smaller shape for /a by its document; its chunks are set again, and so hold what is beyond it. */
+/* A smaller shape for /a by its document; its chunks are set again with what is beyond it. */
 static void cut_by_document(merge_kit *k, const char *shape, const char *chunk)
 {
     enum { KEYS = 8 };
@@ -207,8 +207,9 @@ static void cut_by_document(merge_kit *k, const char *shape, const char *chunk)
     int len = snprintf(doc, sizeof(doc),
                        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%s],"
                        "\"data_type\":\"int32\",\"chunk_grid\":{\"name\":\"regular\","
-                       "\"configuration\":{\"chunk_shape\":[%s]}},\"chunk_key_encoding\":{\"name\":"
-                       "\"default\"},\"fill_value\":0,\"codecs\":[" BYTES "]}",
+                       "\"configuration\":{\"chunk_shape\":[%s]}},"
+                       "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,"
+                       "\"codecs\":[" BYTES "]}",
                        shape, chunk);
     OK(&k->t, brc_key_set(k->t.session, "a/zarr.json", doc, (size_t)len, &k->t.err));
     for (size_t i = 0; i < n; i++) {

@@ -107,12 +107,61 @@ START_TEST(any_revision_can_be_opened)
 }
 END_TEST
 
+/* A view of commits has what is committed, however it came about and whatever is uncommitted. */
+START_TEST(a_view_of_commits_shows_no_draft_and_follows_the_branch)
+{
+    scenario t;
+    brc_session *view, *working, *own;
+    brc_session_info info = BRC_SESSION_INFO_INIT;
+    const int mode = BRC_SESSION_VIEW | BRC_SESSION_COMMITS | (_i ? BRC_SESSION_ANY_REV : 0);
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 10, 4, 0);
+    scenario_commit(&t, "one");
+    OK(&t, brc_session_open(&view, t.repo, "main", mode, &t.err));
+    OK(&t, brc_session_open(&working, t.repo, "main", BRC_SESSION_VIEW, &t.err));
+    scenario_set_number(&t, "/a", 0, 7);
+    ck_assert_int_eq(scenario_number(&t, view, "/a", 0), 0);
+    ck_assert_int_eq(scenario_number(&t, working, "/a", 0), 7);
+    OK(&t, brc_session_open(&own, t.repo, "main", BRC_SESSION_PRIVATE, &t.err));
+    brc_array *a;
+    OK(&t, brc_array_open(&a, own, "/a", &t.err));
+    const int32_t nine = 9;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(&t, brc_sel_parse(&sel, a, "[5]", &t.err));
+    OK(&t, brc_array_write(a, &sel, &nine, sizeof(nine), &t.err));
+    brc_array_free(a);
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = "beneath the draft";
+    OK(&t, brc_session_commit(&id, own, &opts, &t.err));
+    brc_session_free(own);
+    ck_assert_int_eq(scenario_number(&t, view, "/a", 5), 9);
+    ck_assert_int_eq(scenario_number(&t, view, "/a", 0), 0);
+    ck_assert_int_eq(scenario_number(&t, working, "/a", 5), 5); /* hidden by the draft */
+    OK(&t, brc_session_stat(&info, view, &t.err));
+    ck_assert_int_eq((int)info.draft, 0);
+    ck_assert_mem_eq(&info.commit, &id, sizeof(id));
+    scenario_commit(&t, "merged");
+    ck_assert_int_eq(scenario_number(&t, view, "/a", 0), 7);
+    ck_assert_int_eq(scenario_number(&t, view, "/a", 5), 9);
+    FAILS(&t, BRC_EREADONLY, brc_key_set(view, "k", "", 0, &t.err));
+    brc_session_free(view);
+    brc_session_free(working);
+    FAILS(&t, BRC_EINVAL, brc_session_open(&view, t.repo, "main",
+                                           BRC_SESSION_WRITE | BRC_SESSION_COMMITS, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_session_open(&view, t.repo, "main",
+                                           BRC_SESSION_PRIVATE | BRC_SESSION_ANY_REV, &t.err));
+    scenario_stop(&t);
+}
+END_TEST
+
 Suite *session_stat_suite(void)
 {
     Suite *suite = suite_create("session_stat");
     TCase *tc = tcase_create("session_stat");
     tcase_add_test(tc, a_session_says_what_it_shows);
     tcase_add_test(tc, any_revision_can_be_opened);
+    tcase_add_loop_test(tc, a_view_of_commits_shows_no_draft_and_follows_the_branch, 0, 2);
     suite_add_tcase(suite, tc);
     return suite;
 }
