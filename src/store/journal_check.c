@@ -5,9 +5,10 @@
  * Page 1 holds a counter that every transaction raises by one, so nearly every journal
  * holds page 1 as it was. SQLite writes page 1 once, when the transaction ends. So the
  * first sector of the file is either what the journal has of it, to the byte, or holds
- * the next counter. Any other counter belongs to another state. If page 1 is not in
- * the journal, the file's page 1 was not touched, and its number of pages must be the
- * one in the journal.
+ * the next counter. Any other counter belongs to another state. SQLite saves page 1 with the
+ * first page that a transaction adds or gives back, and at its end in any case: a journal without
+ * page 1 is of a transaction that wrote pages over and was stopped before. No counter says to
+ * which state of the file such a journal belongs, so it counts only where it changes nothing.
  */
 #include "journal_check.h"
 
@@ -31,6 +32,9 @@ typedef struct journal_walk {
     uint32_t sector, page, pages; /* the header's sizes, and how many pages the file had before */
     uint8_t *record;
     int verdict;
+    sqlite3_file *file;
+    uint8_t *page_now;
+    int changes;   /* a record is not what the file has there     */
     int has_first; /* page 1 is among the records; it began with: */
     uint8_t first[FILE_HEADER_LEN];
 } journal_walk;
@@ -76,6 +80,18 @@ static int checksum_is_right(const journal_walk *w, uint32_t nonce)
     return sum == big_endian(data + w->page);
 }
 
+/* Needed only as long as page 1 was not met. */
+static int compare_page(journal_walk *w, uint32_t number)
+{
+    if (w->has_first || w->changes)
+        return SQLITE_OK;
+    int rc = read_bytes(w->file, w->page_now, w->page, (sqlite3_int64)(number - 1) * w->page);
+    if (rc != SQLITE_OK && rc != SQLITE_IOERR_SHORT_READ)
+        return rc;
+    w->changes = rc != SQLITE_OK || memcmp(w->page_now, w->record + 4, w->page) != 0;
+    return SQLITE_OK;
+}
+
 static int read_one_record(journal_walk *w, uint32_t nonce)
 {
     uint32_t lock_page = LOCK_BYTE / w->page + 1;
@@ -94,8 +110,10 @@ static int read_one_record(journal_walk *w, uint32_t nonce)
     } else if (number == 1 && !w->has_first) {
         w->has_first = 1;
         memcpy(w->first, w->record + 4, sizeof(w->first));
+    } else {
+        rc = compare_page(w, number);
     }
-    return SQLITE_OK;
+    return rc;
 }
 
 static int read_records(journal_walk *w, const uint8_t *header)
@@ -130,7 +148,8 @@ static int read_first_header(journal_walk *w, uint8_t *header)
         return SQLITE_OK;
     }
     w->record = malloc((size_t)w->page + 8);
-    return w->record != NULL ? SQLITE_OK : SQLITE_NOMEM;
+    w->page_now = malloc(w->page);
+    return w->record != NULL && w->page_now != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int walk_journal(journal_walk *w)
@@ -179,7 +198,7 @@ int brc_journal_check(sqlite3_file *file, sqlite3_file *journal, int *verdict)
 {
     uint8_t now[FILE_HEADER_LEN] = {0};
     sqlite3_int64 file_size = 0;
-    journal_walk w = {.journal = journal};
+    journal_walk w = {.journal = journal, .file = file};
     int rc = brc_journal_check_end(journal, verdict);
     if (rc != SQLITE_OK || *verdict != BRC_JOURNAL_OWN)
         return rc;
@@ -192,8 +211,11 @@ int brc_journal_check(sqlite3_file *file, sqlite3_file *journal, int *verdict)
             w.verdict = BRC_JOURNAL_OF_NEW_FILE;
         else if (rc == SQLITE_OK && !is_same_state(&w, now, file_size))
             w.verdict = BRC_JOURNAL_OTHER_STATE;
+        else if (rc == SQLITE_OK && !w.has_first && w.changes)
+            w.verdict = BRC_JOURNAL_UNPROVEN;
     }
     free(w.record);
+    free(w.page_now);
     *verdict = w.verdict;
     return rc;
 }

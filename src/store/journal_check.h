@@ -17,6 +17,7 @@ enum {
     BRC_JOURNAL_NONE,      /* these bytes are not a rollback journal                    */
     BRC_JOURNAL_DAMAGED,   /* it is truncated, or a checksum is wrong                */
     BRC_JOURNAL_OTHER_STATE, /* it was written over another state of the file        */
+    BRC_JOURNAL_UNPROVEN,    /* it lacks page 1, whose counter says which state it is of */
     BRC_JOURNAL_OF_NEW_FILE /* the file was empty before the transaction             */
 };
 
