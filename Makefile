@@ -141,7 +141,7 @@ $(OBJ)/src/xfer/foreign/libexec_default.o: $(LIBEXEC)
 
 # The SQL of src/store, for a test of its plans; check.c looks at every row.
 STATEMENTS := build/gen/sql_statements.h
-$(STATEMENTS): $(filter-out src/store/check.c,$(wildcard src/store/*.c)) tests/kit/statements.awk Makefile
+$(STATEMENTS): $(filter-out src/store/check.c src/store/copy_tables.c,$(wildcard src/store/*.c)) tests/kit/statements.awk Makefile
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	@awk -f tests/kit/statements.awk $(filter %.c,$^) >$@

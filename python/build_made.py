@@ -73,6 +73,9 @@ Expired brc_expired: id, time, kept=KEPT|tip|tag|in use|last|daily|weekly|monthl
     A commit that was looked at: `kept` says why it stays; empty: it expires.
 ExpireReport brc_expire_report: kept, expired, bytes, commits[Expired]
     How many commits stay and go. `bytes`: of a dry run, what would be free.
+BackupReport brc_backup_report: bytes_copied, objects_copied, objects_checked, file_bytes,
+        incremental=BACKUP_INCREMENTAL
+    What a backup copied, and how many objects were read back from it. `incremental`: it was an older backup.
 GcReport brc_gc_report: objects_removed, bytes_freed, file_bytes
     What went, and the file's length afterwards.
 Held brc_du_item: path?, id, bytes, alone
@@ -209,6 +212,8 @@ expire(*, keep_last: int=0, keep_daily: int=0, keep_weekly: int=0, keep_monthly:
         dry_run=EXPIRE_DRY_RUN, progress) -> ExpireReport = brc_expire
     Thins history: of each branch the newest `keep_last` commits stay, and the newest of so many days,
     weeks and months. gc() frees what has expired.
+backup(dest/, *, progress) -> BackupReport = brc_backup
+    Copies the file while others write it; an older backup of the file gets what it lacks.
 gc(*, dry_run=GC_DRY_RUN, expunge=GC_EXPUNGE, keep?, progress) -> GcReport = brc_gc
     Removes what nothing needs any more. `keep`: how long operations can be undone, this time ("7d", "0").
     `expunge`: what went leaves no trace in the file.

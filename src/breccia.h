@@ -116,6 +116,15 @@ BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
  * the disk; with 1 MiB of room it gets to its end. An error of a backend comes when all else is done: the next call
  * tries to drop there what this one could not. */
 BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_report *out, brc_error *err);
+/* Copies the repository's file to `dest` while others read and write it: one state of everything in it, uncommitted
+ * changes too. `dest` is made; or it is an older backup of the same repository, which gets what it lacks. Where the call fails,
+ * is interrupted or killed, an older backup stays what it was; a new one cannot be opened, and the next call goes on
+ * with it. Writers are kept waiting for moments only, and at the end as long as comparing the two indexes takes (about a second for a
+ * million objects). What is new is read back from the copy and decoded. Chunks that lie outside of the file
+ * (setting "backend") are not copied. *out may be NULL. Not within a transaction. BRC_EEXISTS: `dest` is something else, or was
+ * changed since it was made. BRC_ECORRUPT: the copy was made, and objects in it are damaged, as a rule because they
+ * are in the repository. */
+BRC_API BRC_MUST_USE int brc_backup(brc_backup_report *out, breccia *repo, const char *dest, brc_error *err);
 /* Thins history: of what branches and tags reach, those commits stay that branches, tags, uncommitted changes
  * or pins name, and those that a rule of *opts keeps. Rules count along the first parents of each branch, each by
  * itself; one that is not used up at the end keeps the oldest commit too. A commit that stays keeps its id;

@@ -197,6 +197,19 @@ typedef struct brc_gc_report {
 } brc_gc_report;
 #define BRC_GC_REPORT_INIT { sizeof(brc_gc_report), 0, 0, 0 }
 
+/* Of a copy that brc_backup() made. */
+typedef struct brc_backup_report {
+    size_t size;
+    uint64_t bytes_copied;    /* stored bytes that the copy lacked                 */
+    uint64_t objects_copied;  /* objects that are new in it, or lie elsewhere now  */
+    uint64_t objects_checked; /* of these, read back and decoded                   */
+    uint64_t file_bytes;      /* the copy's length                                 */
+    uint32_t flags;           /* BRC_BACKUP_*                                      */
+    uint32_t reserved;        /* 0                                                 */
+} brc_backup_report;
+#define BRC_BACKUP_REPORT_INIT { sizeof(brc_backup_report), 0, 0, 0, 0, 0, 0 }
+enum { BRC_BACKUP_INCREMENTAL = 1 }; /* the file was an older backup           */
+
 /* Of thinning history: how many of each branch's commits stay, in UTC. At least one is not 0. */
 typedef struct brc_expire_opts {
     size_t size;

@@ -833,3 +833,21 @@ def test_files_whose_names_are_no_text(grid, tmp_path):
     assert grid.commit().message == "Import \\udcff.npy as /from"
     grid.import_(os.fsencode(name))
     assert [k for k in grid.view() if k not in ("x", "from")] == ["-"]  # what UTF-8 has no place for
+
+
+def test_a_backup_is_made_and_brought_up_to_date(tmp_path, repo):
+    with repo.session(message="one") as s:
+        s["a"] = np.arange(100, dtype="i4")
+    dest = tmp_path / "backup.brc"
+    first = repo.backup(dest)
+    assert not first.incremental and first.objects_checked == first.objects_copied > 0
+    with repo.session(message="two") as s:
+        s["a"][3] = 77
+    second = repo.backup(dest)
+    assert second.incremental and 0 < second.bytes_copied < first.bytes_copied
+    with breccia.open(dest, read_only=True) as copy:
+        assert [c.message for c in copy.log()] == ["two", "one"] and copy.view("main")["a"][3] == 77
+    with breccia.open(dest) as copy, copy.session(message="elsewhere") as s:
+        s["a"][3] = 78
+    with pytest.raises(breccia.ExistsError, match="changed since"):
+        repo.backup(dest)

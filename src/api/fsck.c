@@ -103,7 +103,7 @@ static int run_steps(breccia *repo, int no_decode, fsck_report *report, brc_faul
     BRC_TRY(end_step(rc, faults, &found, err));
     rc = check_lines(repo, brc_store_check_rows, report, &found);
     BRC_TRY(end_step(rc, faults, &found, err));
-    rc = brc_check_objects(repo, no_decode, faults, checked, &found);
+    rc = brc_check_objects(repo, 0, no_decode, faults, checked, &found);
     BRC_TRY(end_step(rc, faults, &found, err));
     rc = brc_check_history(repo, no_decode, faults, &found);
     return end_step(rc, faults, &found, err);

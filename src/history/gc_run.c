@@ -583,11 +583,19 @@ static int collect_run(gc_run *g, brc_error *err)
     BRC_TRY(rc);
     g->sweep.run = g->row.run;
     rc = sweep_all(g, err);
-    if (rc == BRC_OK)
-        WITH_ROOM(g, rc, brc_gc_end(g->store, &g->row, &why));
-    else
+    if (rc < 0) {
         gc_stop(g);
-    return rc == BRC_OK ? tidy_up(g, err) : rc;
+        return rc;
+    }
+    /* Its row is there until the file has been cut: the row says why a killed collection left a
+     * tail (open.c). */
+    const int tidied = tidy_up(g, err);
+    if (tidied == BRC_EINTERRUPT) {
+        gc_stop(g);
+        return tidied;
+    }
+    WITH_ROOM(g, rc, brc_gc_end(g->store, &g->row, &why));
+    return tidied < 0 ? tidied : rc;
 }
 
 static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int counts, brc_error *err)

@@ -53,10 +53,10 @@ static void fail_damaged(brc_store *store, const char *what, brc_error *err)
                  "copy", store->path, (unsigned long long)is, (unsigned long long)should_be);
     else if (!store->is_open)
         brc_fail(err, BRC_ECORRUPT,
-                 "%s is damaged (%s) and cannot be opened: restore it from a copy", store->path,
+                 "%s is damaged (%s) and cannot be opened: restore it from a backup", store->path,
                  what);
     else if (store->is_checked)
-        brc_fail(err, BRC_ECORRUPT, "%s is damaged (%s): restore it from a copy", store->path,
+        brc_fail(err, BRC_ECORRUPT, "%s is damaged (%s): restore it from a backup", store->path,
                  what);
     else
         brc_fail(err, BRC_ECORRUPT, "%s is damaged (%s): run 'breccia fsck %s'", store->path, what,

@@ -21,6 +21,8 @@
 #define BRC_PAGE_SIZE 16384
 #define BRC_OBJECT_MAX ((uint64_t)64 << 20) /* the largest document, node or commit */
 #define BRC_META_JOURNAL "journal"
+/* In meta 'must-understand' of a backup whose first run has not ended. */
+#define BRC_FEATURE_UNFINISHED "unfinished-backup"
 
 #define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: name one, or make one beside it with 'breccia init'"
 
@@ -156,6 +158,7 @@ struct brc_store {
     int large_page_cache;
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */
     int is_open, is_checked; /* what to do about damage depends on it */
+    int opens_unfinished; /* see file_copy.h */
     int asks_wal;  /* the file's setting, when it was last read */
     int verifies_all; /* another: readers compare what they decode with its id */
     int log_pages; /* of the log after the last commit */

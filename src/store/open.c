@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "file_copy.h"
 #include "file_lock.h"
 #include "fork_guard.h"
 
@@ -47,12 +48,13 @@ static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_er
     BRC_TRY(begin_making(store, err));
     int rc = brc_schema_create(store, err);
     const char *name = brc_hash_name(store->hash);
+    const char *needs = store->opens_unfinished ? BRC_FEATURE_UNFINISHED : "";
     if (rc == BRC_OK)
         rc = brc_meta_put(store, "hash", name, strlen(name), 1, err);
     if (rc == BRC_OK)
         rc = brc_meta_put(store, "secret", store->secret, sizeof(store->secret), 0, err);
     if (rc == BRC_OK)
-        rc = brc_meta_put(store, "must-understand", "", 0, 1, err);
+        rc = brc_meta_put(store, "must-understand", needs, strlen(needs), 1, err);
     if (rc == BRC_OK)
         rc = brc_meta_put(store, "may-ignore", "", 0, 1, err);
     if (rc == BRC_OK)
@@ -61,6 +63,44 @@ static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_er
         rc = brc_ref_put(store, "heads/main", NULL, NULL, "branch", 0, NULL, now_us, err);
     int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
+}
+
+static int check_features(const brc_store *store, const brc_buf *needed, brc_error *err)
+{
+    if (needed->len == 0)
+        return BRC_OK;
+    if (strcmp((const char *)needed->data, BRC_FEATURE_UNFINISHED) != 0)
+        return brc_fail(err, BRC_EFORMAT,
+                        "%s needs features that this breccia lacks (%s): use a newer one",
+                        store->path, (const char *)needed->data);
+    if (store->opens_unfinished)
+        return BRC_OK;
+    return brc_fail(err, BRC_EFORMAT,
+                    "%s is a backup that was not finished: run the same 'breccia backup' again, "
+                    "which goes on where the last one stopped", store->path);
+}
+
+/* A writer's new pages lie at the end of the file, and its header says last of all how many there
+ * are. Without a journal that undoes a writer, only a collection of garbage leaves more, and then
+ * its row is there too: else somebody copied the file, from its head to its end, while it was
+ * written. */
+static int check_tail(brc_store *store, brc_error *err)
+{
+    int collects = 0;
+    sqlite3_stmt *st;
+    if ((brc_vfs_how(store->vfs) & BRC_VFS_NO_JOURNAL) || !brc_vfs_has_tail(store->vfs))
+        return BRC_OK;
+    BRC_TRY(brc_schema_has(store, "gc", &collects, err));
+    if (collects) {
+        BRC_TRY(brc_stmt(store, "SELECT 1 FROM gc WHERE run>0 LIMIT 1", &st, err));
+        BRC_TRY(brc_ask_any(store, st, &collects, err));
+    }
+    if (collects)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT,
+                    "%s is a copy that was made while the file was written: parts of it are older "
+                    "than others; copy it with 'breccia backup', or look at this one as it stands "
+                    "with --no-recover", store->path);
 }
 
 static int load_settings(brc_store *store, brc_error *err)
@@ -73,12 +113,7 @@ static int load_settings(brc_store *store, brc_error *err)
     store->id_len = brc_hash_len(store->hash);
     value.len = 0;
     BRC_GO(brc_meta_get(store, "must-understand", &value, err));
-    if (value.len > 0) {
-        rc = brc_fail(err, BRC_EFORMAT,
-                      "%s needs features that this breccia lacks (%s): use a newer one",
-                      store->path, (const char *)value.data);
-        goto done;
-    }
+    BRC_GO(check_features(store, &value, err));
     value.len = 0;
     BRC_GO(brc_meta_get(store, "secret", &value, err));
     if (value.len != sizeof(store->secret)) {
@@ -87,6 +122,7 @@ static int load_settings(brc_store *store, brc_error *err)
         goto done;
     }
     memcpy(store->secret, value.data, sizeof(store->secret));
+    BRC_GO(check_tail(store, err));
     BRC_GO(brc_verify_get(store, &store->verifies_all, err));
     BRC_GO(brc_journal_load(store, err));
     rc = brc_vfs_wish_seen(store->vfs, store->asks_wal, err);
@@ -219,6 +255,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     store->inline_backend =
         (brc_store_backend){.impl = &brc_inline_backend, .state = store, .store = store};
     store->process = getpid();
+    store->opens_unfinished = (opts->flags & BRC_OPEN_UNFINISHED) != 0;
     store->readonly = (opts->flags & (BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER)) != 0;
     store->wait_ms = opts->wait_ms == 0 ? DEFAULT_WAIT_MS : opts->wait_ms < 0 ? 0 : opts->wait_ms;
     store->max_nodes = opts->max_nodes == 0 ? DEFAULT_MAX_NODES : opts->max_nodes;

@@ -565,6 +565,20 @@ uint64_t brc_vfs_journalled(const brc_vfs *vfs)
     return vfs->journalled;
 }
 
+int brc_vfs_counter(const brc_vfs *v, uint32_t *out, brc_error *err)
+{
+    uint8_t at[4] = {0};
+    sqlite3_file *real = v->main != NULL ? v->main->real : NULL;
+    *out = 0;
+    if (v->log != NULL)
+        return brc_fail(err, BRC_EBUSY,
+                        "%s is in use by another process: close it there, and try again", v->shown);
+    if (real == NULL || real->pMethods->xRead(real, at, sizeof(at), 24) != SQLITE_OK)
+        return brc_fail(err, BRC_EIO, "cannot read the header of %s", v->shown);
+    *out = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+    return BRC_OK;
+}
+
 static int file_lengths(const brc_vfs *v, uint64_t *is, uint64_t *should_be)
 {
     uint8_t header[100];
@@ -573,6 +587,8 @@ static int file_lengths(const brc_vfs *v, uint64_t *is, uint64_t *should_be)
     if (real == NULL || real->pMethods->xFileSize(real, &size) != SQLITE_OK ||
         real->pMethods->xRead(real, header, sizeof(header), 0) != SQLITE_OK || v->log != NULL)
         return 0; /* what a log holds need not be in the file yet */
+    if (memcmp(header + 24, header + 92, 4) != 0)
+        return 0; /* an old SQLite wrote it last, which does not say how many pages there are */
     uint64_t page = (uint64_t)header[16] << 8 | header[17];
     uint64_t pages = (uint64_t)header[28] << 24 | (uint64_t)header[29] << 16 |
                      (uint64_t)header[30] << 8 | header[31];

@@ -96,6 +96,8 @@ uint64_t brc_vfs_unread(const brc_vfs *vfs);
 /* Bytes written to journals since the beginning: about those of the pages of the file that
  * transactions have changed. */
 uint64_t brc_vfs_journalled(const brc_vfs *vfs);
+/* The counter in the file's header, which each transaction raises by one, but for those of WAL mode. Fails in WAL mode. */
+BRC_MUST_USE int brc_vfs_counter(const brc_vfs *vfs, uint32_t *out, brc_error *err);
 /* Is the file shorter than its header says? Only while a connection is open. */
 int brc_vfs_is_cut_short(const brc_vfs *vfs, uint64_t *is, uint64_t *should_be);
 /* 1 if there is more in it than it says: whoever gave pages back was killed before the file was cut. */

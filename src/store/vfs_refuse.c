@@ -50,8 +50,8 @@ int brc_vfs_refuse_journal(brc_vfs *v, int verdict)
                               "%s%s does not hold the file's first page, so nothing proves that it "
                               "belongs to the file as it is; it was neither played back nor "
                               "deleted: if a program that is not breccia was killed while it "
-                              "wrote, open the file with sqlite3, which plays the journal back; otherwise "
-                              "move the journal away", v->shown, BRC_VFS_JOURNAL);
+                              "wrote, open the file with sqlite3, which plays the journal back; "
+                              "otherwise move the journal away", v->shown, BRC_VFS_JOURNAL);
     default:
         return brc_vfs_refuse(v, BRC_EFORMAT,
                               "%s is not a repository yet: the 'breccia init' that began it was "

@@ -12,6 +12,7 @@
 
 typedef struct object_checker {
     breccia *repo;
+    int64_t behind;
     int no_decode;
     brc_faults *faults;
     brc_oid after;  /* the last row that was listed */
@@ -99,14 +100,16 @@ static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, 
     BRC_TRY(brc_objects_page(c->repo->store, &c->after, c->rows, cap < PAGE ? cap : PAGE, &rows,
                              err));
     for (size_t i = 0; i < rows; i++) {
+        c->after = c->rows[i].id;
+        if (c->behind > 0 && (c->rows[i].backend != 0 || c->rows[i].place <= c->behind))
+            continue;
+        c->checked++;
         if (c->rows[i].found && is_reachable(c, &c->rows[i]))
             items[(*n)++].object = c->rows[i];
         else if (!c->rows[i].found)
             BRC_TRY(brc_faults_add(c->faults, &c->rows[i].id, c->rows[i].kind, 0,
                                    "its row in the index contradicts itself", NULL, err));
-        c->after = c->rows[i].id;
     }
-    c->checked += rows;
     return rows > 0 ? BRC_READ_MORE : BRC_OK;
 }
 
@@ -167,8 +170,8 @@ static int checker_failed(void *ctx, const brc_read_item *item, int rc, const br
                           NULL, err);
 }
 
-int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t *checked,
-                      brc_error *err)
+int brc_check_objects(breccia *repo, int64_t after, int no_decode, brc_faults *faults,
+                      uint64_t *checked, brc_error *err)
 {
     void *p;
     brc_stats stats = BRC_STATS_INIT;
@@ -177,6 +180,7 @@ int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t
     BRC_TRY(brc_new(&p, sizeof(object_checker), err));
     object_checker *c = p;
     c->repo = repo;
+    c->behind = after;
     c->no_decode = no_decode;
     c->faults = faults;
     brc_read_ops ops = {.ctx = c,

@@ -41,8 +41,9 @@ BRC_MUST_USE int brc_fault_used_by(brc_fault *fault, const char *text, brc_error
 
 /* ---- objects by themselves (check_objects.c) -------------------------------- */
 
-/* Every object. no_decode: chunks are checked by their checksum alone. */
-BRC_MUST_USE int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t *checked, brc_error *err);
+/* Every object, or with `after` above 0 those whose bytes lie in the file behind that row of stored bytes.
+ * no_decode: chunks are checked by their checksum alone. */
+BRC_MUST_USE int brc_check_objects(breccia *repo, int64_t after, int no_decode, brc_faults *faults, uint64_t *checked, brc_error *err);
 
 /* ---- what still stands (standing.c) -------------------------------- */
 

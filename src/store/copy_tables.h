@@ -1,0 +1,25 @@
+/* Making one table of a file what it is in another: both are walked by key, and rows that differ go over. */
+#ifndef BRC_STORE_COPY_TABLES_H
+#define BRC_STORE_COPY_TABLES_H
+
+#include "db.h"
+
+typedef struct brc_table {
+    const char *name, *list, *put, *drop, *has; /* statements; `list` is in the order of the key */
+    int nkeys;       /* columns of the key, which come first                                  */
+    int is_reserved; /* a file may lack it                                                    */
+} brc_table;
+
+extern const brc_table brc_table_object, brc_table_hole;
+/* Every table but blob, the index of objects before holes; NULL behind the last. */
+extern const brc_table *const brc_backup_tables[];
+
+/* Told of each row that differs, before it does no longer: as it is to be (NULL: it goes) and was (NULL: it is new). */
+typedef int (*brc_differs_fn)(void *ctx, sqlite3_stmt *from, sqlite3_stmt *to, brc_error *err);
+/* Within a read of `from` and a write of `to`. `differs` may be NULL. */
+BRC_MUST_USE int brc_table_sync(brc_store *to, brc_store *from, const brc_table *table, brc_differs_fn differs, void *ctx,
+                                brc_error *err);
+/* Puts one row, as a `list` of the table gives it. */
+BRC_MUST_USE int brc_table_put(brc_store *to, const brc_table *table, sqlite3_stmt *row, brc_error *err);
+
+#endif
