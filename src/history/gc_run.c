@@ -551,6 +551,8 @@ static int give_back_pages(gc_run *g, brc_error *err)
 /* On a full disk pages are given back first: that may be the room that it takes. */
 static int tidy_up(gc_run *g, brc_error *err)
 {
+    if (g->job->expunge)
+        BRC_TRY(brc_oplog_expunge(g->store, g->job->window.since_us, g->job->window.least, err));
     int rc = close_holes(g, err);
     if (rc == BRC_ENOSPACE) {
         BRC_TRY(give_back_pages(g, err));

@@ -198,6 +198,9 @@ BRC_MUST_USE int brc_tail_cut(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err);
 /* The file's length. */
 BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err);
+/* Of the operation log's rows from before `since_us`, but the newest `least`: operations on refs that are not there any
+ * more go, and the messages that deleted tags had. The log's last row stays, and says nothing of them then. */
+BRC_MUST_USE int brc_oplog_expunge(brc_store *store, int64_t since_us, int64_t least, brc_error *err);
 /* After all free pages have gone: nothing is left of what was ever removed, neither in the file nor in its
  * log. */
 BRC_MUST_USE int brc_expunge(brc_store *store, brc_error *err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect.h"
 #include "db.h"
 
 /* The first row of the transaction that is open, 0 where it has none yet. */
@@ -194,4 +195,94 @@ int brc_oplog_last_of(brc_store *store, const char *name, int64_t operation, brc
     sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
     sqlite3_bind_int64(st, 2, operation);
     return oplog_rows(store, st, 0, out, n, err);
+}
+
+/* ---- leaving no trace -------------------------------- */
+
+typedef struct log_trace {
+    brc_store *store;
+    int64_t since_us, last; /* rows of before, and up to that number, are of no more use */
+    int64_t newest;         /* the row that stays, for its number                        */
+    int64_t at, first, end; /* how far it has come; the operation there, and its end     */
+} log_trace;
+
+/* All rows of the operation, but the newest of the log: that one becomes one that changes
+ * nothing. */
+static int drop_operation(const log_trace *t, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(t->store,
+                     "DELETE FROM oplog WHERE seq BETWEEN ?1 AND ?2 AND seq<>?3"
+                     " AND coalesce(first, seq)=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, t->first);
+    sqlite3_bind_int64(st, 2, t->end);
+    sqlite3_bind_int64(st, 3, t->newest);
+    BRC_TRY(brc_run(t->store, st, err));
+    if (t->end != t->newest)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(t->store,
+                     "UPDATE oplog SET op='reset', name=r.name, old=r.target, new=r.target,"
+                     " first=NULL, undoes=NULL, restores=NULL, draft=NULL,"
+                     " checksum=row_sum('oplog', seq, time_us, 'reset', r.name, r.target,"
+                     " r.target, NULL, NULL, NULL, NULL) FROM ref r WHERE oplog.seq=?1"
+                     " AND r.name='heads/' || (SELECT value FROM meta WHERE key='head')",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, t->newest);
+    return brc_run(t->store, st, err);
+}
+
+static int drop_message(const log_trace *t, int64_t seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(t->store, "DELETE FROM meta WHERE key='config.undo.message.' || ?1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, seq);
+    return brc_run(t->store, st, err);
+}
+
+static int trace_row(log_trace *t, const brc_oplog_row *row, brc_error *err)
+{
+    int any = 1;
+    sqlite3_stmt *st;
+    if (row->first != t->first) {
+        t->first = row->first;
+        t->end = row->seq;
+    }
+    t->at = row->seq;
+    if (row->seq > t->last || row->time_us >= t->since_us)
+        return BRC_OK;
+    BRC_TRY(drop_message(t, row->seq, err));
+    BRC_TRY(brc_stmt(t->store, "SELECT 1 FROM ref WHERE name=?1", &st, err));
+    sqlite3_bind_text(st, 1, row->name, -1, SQLITE_STATIC);
+    BRC_TRY(brc_ask_any(t->store, st, &any, err));
+    return any ? BRC_OK : drop_operation(t, err);
+}
+
+static int trace_page(log_trace *t, size_t *n, brc_error *err)
+{
+    brc_oplog_row *rows;
+    BRC_TRY(brc_oplog_page(t->store, t->at, 256, &rows, n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < *n && rc == BRC_OK; i++)
+        rc = trace_row(t, &rows[i], err);
+    brc_oplog_rows_free(rows, *n);
+    return rc;
+}
+
+int brc_oplog_expunge(brc_store *store, int64_t since_us, int64_t least, brc_error *err)
+{
+    size_t n = 1;
+    sqlite3_stmt *st;
+    log_trace t = {.store = store, .since_us = since_us};
+    BRC_TRY(brc_stmt(store, "SELECT max(seq) FROM oplog", &st, err));
+    BRC_TRY(brc_ask_number(store, st, &t.newest, err));
+    t.last = t.newest - least;
+    while (n > 0) {
+        BRC_TRY(brc_store_begin(store, err));
+        int rc = trace_page(&t, &n, err);
+        int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        BRC_TRY(rc < 0 ? rc : end);
+    }
+    return BRC_OK;
 }

@@ -1,0 +1,301 @@
+/* Leaving no trace: whatever was deleted, and wherever in the file its text or data stood. */
+#include <check.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../kit/scenario.h"
+#include "../kit/store_kit.h"
+#include "derived.sql.h"
+#include "durable.sql.h"
+#include "reserved.sql.h"
+
+Suite *expunge_suite(void);
+
+static scenario t;
+static const char marker[] = "NOBODY-IS-TO-FIND-THIS";
+#define MARKED(before, after) before "NOBODY-IS-TO-FIND-THIS" after
+
+static void expunge_setup(void)
+{
+    scenario_start(&t);
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_numbers(&t, "/a", 64, 4, 0);
+    scenario_numbers(&t, "/b", 64, 4, 0);
+    scenario_commit(&t, "one");
+}
+
+static void expunge_teardown(void)
+{
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+static int holds_marker(void)
+{
+    static const char *const endings[] = {"", "-journal", "-wal", "-shm"};
+    int found = 0;
+    for (int i = 0; i < 4; i++) {
+        char name[128];
+        snprintf(name, sizeof(name), "%s%s", t.file, endings[i]);
+        if (access(name, F_OK) != 0)
+            continue;
+        brc_buf all = store_kit_read(name);
+        found |= all.len > 0 && memmem(all.data, all.len, marker, strlen(marker)) != NULL;
+        brc_buf_dispose(&all);
+    }
+    return found;
+}
+
+/* ---- where text and data can stand -------------------------------- */
+
+static void attribute(brc_session *s)
+{
+    OK(&t, brc_attrs_set(s, "/a", "note", MARKED("\"", "\""), &t.err));
+}
+
+static void commit_with_marks(brc_session *s)
+{
+    brc_oid id;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = MARKED("message ", "");
+    opts.author = MARKED("", " <m@example.org>");
+    opts.meta_json = MARKED("{\"k\":\"", "\"}");
+    OK(&t, brc_session_commit(&id, s, &opts, &t.err));
+}
+
+/* A branch with everything that a commit can hold, which goes. */
+static void in_commits(void)
+{
+    brc_session *s;
+    brc_array *a;
+    const uint64_t shape = 64;
+    uint8_t data[64] = {0};
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    memcpy(data, marker, sizeof(marker));
+    spec.ndim = 1;
+    spec.shape = &shape;
+    spec.dtype = "uint8";
+    OK(&t, brc_branch_create(t.repo, MARKED("b-", ""), NULL, &t.err));
+    OK(&t, brc_session_open(&s, t.repo, MARKED("b-", ""), BRC_SESSION_WRITE, &t.err));
+    attribute(s);
+    OK(&t, brc_array_create(&a, s, MARKED("/n-", ""), &spec, &t.err));
+    OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
+    brc_array_free(a);
+    OK(&t, brc_node_move(s, "/b", MARKED("/moved-", ""), &t.err));
+    commit_with_marks(s);
+    brc_session_free(s);
+    OK(&t, brc_branch_delete(t.repo, MARKED("b-", ""), BRC_DELETE_FORCE, &t.err));
+}
+
+/* A tag and its message, renamed before it goes. */
+static void in_tags(void)
+{
+    OK(&t, brc_tag_create(t.repo, MARKED("t-", ""), NULL, MARKED("of a tag ", ""), &t.err));
+    OK(&t, brc_tag_rename(t.repo, MARKED("t-", ""), MARKED("u-", ""), &t.err));
+    OK(&t, brc_tag_delete(t.repo, MARKED("u-", ""), BRC_DELETE_FORCE, &t.err));
+}
+
+/* Uncommitted changes of every kind, which are dropped. */
+static void in_drafts(void)
+{
+    brc_array *a;
+    const uint64_t shape = 64;
+    uint8_t data[64] = {0};
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    memcpy(data, marker, sizeof(marker));
+    spec.ndim = 1;
+    spec.shape = &shape;
+    spec.dtype = "uint8";
+    attribute(t.session);
+    OK(&t, brc_array_create(&a, t.session, MARKED("/n-", ""), &spec, &t.err));
+    OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
+    brc_array_free(a);
+    OK(&t, brc_node_move(t.session, "/b", MARKED("/moved-", ""), &t.err));
+    OK(&t, brc_key_set(t.session, MARKED("loose/", ""), marker, sizeof(marker), &t.err));
+    OK(&t, brc_session_discard(t.session, &t.err));
+}
+
+/* An open merge with conflicts of attributes, which is given up. */
+static void in_conflicts(void)
+{
+    brc_session *s;
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result merged = BRC_MERGE_RESULT_INIT;
+    opts.flags = BRC_MERGE_KEEP;
+    opts.message = MARKED("message of a merge ", "");
+    OK(&t, brc_branch_create(t.repo, MARKED("c-", ""), NULL, &t.err));
+    OK(&t, brc_session_open(&s, t.repo, MARKED("c-", ""), BRC_SESSION_WRITE, &t.err));
+    attribute(s);
+    commit_with_marks(s);
+    brc_session_free(s);
+    OK(&t, brc_attrs_set(t.session, "/a", "note", "\"ours\"", &t.err));
+    scenario_commit(&t, "ours");
+    OK(&t, brc_merge(&merged, NULL, t.repo, MARKED("c-", ""), &opts, &t.err));
+    ck_assert_int_eq(merged.result, BRC_MERGE_CONFLICT);
+    OK(&t, brc_merge_abort(t.repo, &t.err));
+    OK(&t, brc_branch_delete(t.repo, MARKED("c-", ""), BRC_DELETE_FORCE, &t.err));
+}
+
+static void (*const places[])(void) = {in_commits, in_tags, in_drafts, in_conflicts};
+
+START_TEST(after_expunge_no_byte_of_what_was_deleted_is_there)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    opts.flags = BRC_GC_EXPUNGE;
+    opts.keep = "0";
+    OK(&t, brc_config_set(t.repo, "journal", _i % 2 ? "wal" : "rollback", &t.err));
+    places[_i / 2]();
+    ck_assert(holds_marker());
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    scenario_close(&t);
+    ck_assert(!holds_marker());
+    scenario_open(&t, NULL, 0);
+    for (uint64_t i = 0; i < 64; i++)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", i), (int32_t)i);
+}
+END_TEST
+
+/* ---- the log of operations -------------------------------- */
+
+/* What is kept says what it said, and can be undone. */
+START_TEST(the_log_of_refs_that_are_there_stays)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT;
+    opts.flags = BRC_GC_EXPUNGE;
+    in_tags();
+    scenario_set_number(&t, "/a", 1, 7);
+    scenario_commit(&t, "two");
+    scenario_rows(&t, "SELECT * FROM oplog WHERE name='heads/main' ORDER BY seq", &before);
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    scenario_rows(&t, "SELECT * FROM oplog ORDER BY seq", &after);
+    ck_assert_str_eq((char *)before.data, (char *)after.data);
+    brc_buf_dispose(&before);
+    brc_buf_dispose(&after);
+}
+END_TEST
+
+/* Within the window nothing goes: there undo brings back the tag with its message. */
+START_TEST(what_undo_needs_stays)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    int64_t undone;
+    opts.flags = BRC_GC_EXPUNGE;
+    opts.keep = "30d";
+    in_tags();
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    ck_assert(holds_marker());
+    OK(&t, brc_undo(&undone, t.repo, 0, 0, &t.err));
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM ref WHERE name LIKE 'tags/u-%'"
+                                           " AND message LIKE 'of a tag %'"), 1);
+}
+END_TEST
+
+/* ---- the schema -------------------------------- */
+
+/* Every column that can hold text or bytes, and which of the places above puts something into it
+ * that goes, or why nothing that was deleted can stand there. A new column belongs in this list. */
+static const struct {
+    const char *column, *why;
+} columns[] = {
+    {"meta.key", "in_tags: config.undo.message.N"},
+    {"meta.value", "in_tags"},
+    {"object.id", "a hash"},
+    {"blob.data", "in_commits"},
+    {"encoding.spec", "codecs and types of arrays, which stay"},
+    {"ref.name", "in_tags"},
+    {"ref.target", "a hash"},
+    {"ref.message", "in_tags"},
+    {"oplog.op", "one of our words"},
+    {"oplog.name", "in_tags, in_commits"},
+    {"oplog.old", "a hash"},
+    {"oplog.new", "a hash"},
+    {"draft.branch", "in_commits"},
+    {"draft.base", "a hash"},
+    {"draft.tip", "a hash"},
+    {"draft.other", "a hash"},
+    {"draft.plan", "in_conflicts"},
+    {"draft.owner", "a process"},
+    {"draft_node.path", "in_drafts"},
+    {"draft_node.entry", "hashes"},
+    {"draft_chunk.key", "coordinates"},
+    {"draft_chunk.id", "a hash"},
+    {"draft_doc.id", "a hash"},
+    {"draft_doc.data", "in_drafts"},
+    {"commit_info.id", "a hash"},
+    {"commit_info.author", "in_commits"},
+    {"commit_info.message", "in_commits"},
+    {"commit_info.parents", "hashes"},
+    {"node_total.id", "a hash"},
+    {"delta.id", "a hash"},
+    {"delta.base", "a hash"},
+    {"backend.spec", "settings of backends, which stay"},
+    {"place.name", "suite gc_backends"},
+    {"place.facts", "suite gc_backends"},
+    {"boundary.id", "a hash"},
+    {"boundary.parents", "hashes"},
+    {"boundary.moves", "goes with its commit: suite expire"},
+    {"draft_key.key", "in_drafts"},
+    {"draft_key.id", "a hash"},
+    {"draft_move.path", "in_drafts"},
+    {"draft_move.source", "in_drafts"},
+    {"conflict.path", "in_conflicts"},
+    {"conflict.member", "in_conflicts"},
+    {"conflict.key", "coordinates"},
+    {"conflict.base", "in_conflicts"},
+    {"conflict.ours", "in_conflicts"},
+    {"conflict.theirs", "in_conflicts"},
+    {"pin.target", "a hash"},
+    {"pin.owner", "a process"},
+    {"gc.owner", "a process"},
+    {"gc.position", "a hash"},
+    {"gc_kept.id", "a hash"},
+    {"encoded.id", "a hash"},
+};
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+
+START_TEST(every_column_of_the_schema_is_in_the_list)
+{
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    size_t met = 0;
+    ck_assert_int_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, brc_sql_durable, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, brc_sql_derived, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, brc_sql_reserved, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(
+                         db, "SELECT m.name || '.' || c.name FROM sqlite_schema m,"
+                             " pragma_table_info(m.name) c WHERE m.type='table'"
+                             " AND m.name NOT LIKE 'sqlite_%' AND c.type<>'INTEGER'",
+                         -1, &st, NULL), SQLITE_OK);
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        const char *column = (const char *)sqlite3_column_text(st, 0);
+        size_t i = 0;
+        while (i < COLUMNS && strcmp(columns[i].column, column) != 0)
+            i++;
+        ck_assert_msg(i < COLUMNS, "%s is not in the list: what is left of it?", column);
+        met++;
+    }
+    ck_assert_uint_eq(met, COLUMNS);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+}
+END_TEST
+
+Suite *expunge_suite(void)
+{
+    Suite *s = suite_create("expunge");
+    TCase *tc = tcase_create("expunge");
+    tcase_add_checked_fixture(tc, expunge_setup, expunge_teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, after_expunge_no_byte_of_what_was_deleted_is_there, 0,
+                        2 * (int)(sizeof(places) / sizeof(places[0])));
+    tcase_add_test(tc, the_log_of_refs_that_are_there_stays);
+    tcase_add_test(tc, what_undo_needs_stays);
+    tcase_add_test(tc, every_column_of_the_schema_is_in_the_list);
+    suite_add_tcase(s, tc);
+    return s;
+}
