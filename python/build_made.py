@@ -56,9 +56,10 @@ PickResult brc_pick_result: result=PICK|nothing|fast-forward|committed|uncommitt
 BaseOpenState brc_open_state: op, rev, other, at, draft, conflicts[Conflict], made, skipped, left
     A merge, cherry-pick, revert or rebase that is neither done nor dropped.
 Draft brc_draft: id, branch, owner=OWNER|unknown|alive|dead?DRAFT_OWNED, pid=owner_pid, time, nodes,
-        stale=DRAFT_STALE, op?, rewriting=array?, parent
+        stale=DRAFT_STALE, op?, rewriting=array?, parent, orphan=DRAFT_ORPHAN
     Uncommitted changes. `owner`: "alive", "dead", "unknown", or None for what a branch's sessions share.
-    `parent`: of a child of Session.fork() the draft whose it is, else 0.
+    `parent`: of a child of Session.fork() the draft whose it is, else 0; `orphan`: that is gone, and what the
+    child holds is left of it: adopt() takes it.
 Operation brc_op: id, operation, time, what, name, is_tag=OP_TAG, before=from, after=to, undoes, restores,
         draft
     One change of a branch or tag. Those of one call have one `operation`.

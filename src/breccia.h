@@ -333,6 +333,11 @@ BRC_API void brc_iter_free(brc_iter *it);
  * is now, and its changes begin there. With changes it goes along when the branch is renamed. */
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
+/* The work of a private session is done: where nothing is uncommitted in it, its draft goes, and so does each child that changed
+ * nothing and was not joined (BRC_ESTALE from then on). What holds changes stays in the file. brc_session_free() does so, too, if
+ * it need not wait, where nobody was given a number, a token or a name of the session and what was written was taken back.
+ * The session can be used further. BRC_EMISUSE for other sessions. */
+BRC_API BRC_MUST_USE int brc_session_finish(brc_session *s, brc_error *err);
 /* What it shows now. Of two sessions on one file for which this is the same, in any process and at any time, so is all
  * that they show. */
 BRC_API BRC_MUST_USE int brc_session_stat(brc_session_info *out, brc_session *s, brc_error *err);
@@ -396,7 +401,8 @@ BRC_API BRC_MUST_USE int brc_session_attach(brc_session **out, breccia *repo, co
  * the same process, whoever calls this. From then on neither sees what the other writes, nor what is new on the branch.
  * Other processes work in it with brc_session_token(); brc_session_join() brings back what they wrote. A child is
  * no commit by itself: brc_session_commit() is BRC_EMISUSE, brc_session_discard() makes it what it was when it began,
- * and brc_draft_drop() drops it, in the process that owns it. It may have children itself, and is a dead draft like others
+ * and brc_draft_drop() drops it, in the process that owns it. It may have children itself. Where it is not joined it ends with
+ * its parent (brc_session_finish()), or, if it holds changes, stays (BRC_DRAFT_ORPHAN), and is a dead draft like others
  * when that process has ended. What is uncommitted in `s` is folded as by a commit, and no chunk is copied; the next
  * child costs a row unless more is written in between. Where `s` has savepoints it is folded each time. BRC_EMISUSE
  * where `s` is not private, in brc_bulk_begin() and in a transaction. */

@@ -455,7 +455,8 @@ enum {
     BRC_DRAFT_STALE = 2, /* the branch has moved since: its commit merges it */
     BRC_DRAFT_MERGING = 4, /* an open merge or the like: brc_merge_state()    */
     BRC_DRAFT_REWRITING = 8, /* of an array, not at its end: it can only be dropped */
-    BRC_DRAFT_CHILD = 16 /* of a session: brc_session_fork()                  */
+    BRC_DRAFT_CHILD = 16, /* of a session: brc_session_fork()                 */
+    BRC_DRAFT_ORPHAN = 32 /* ... whose draft is gone: it can be adopted, not joined */
 };
 
 /* One node that differs between two versions.  Storage alone (codecs, backend, padding of

@@ -41,8 +41,10 @@ static void put_draft_json(struct cli *cli, const brc_draft *draft)
     }
     if (draft->flags & BRC_DRAFT_REWRITING)
         cli_json_member(cli, "rewrite", draft->array);
-    if (draft->flags & BRC_DRAFT_CHILD)
+    if (draft->flags & BRC_DRAFT_CHILD) {
         cli_json_member_int(cli, "parent", draft->parent);
+        cli_json_member_bool(cli, "orphan", (draft->flags & BRC_DRAFT_ORPHAN));
+    }
     cli_json_member_bool(cli, "stale", (draft->flags & BRC_DRAFT_STALE));
     cli_json_member(cli, "time", cli_format_time(time, draft->time_us));
     cli_json_member_int(cli, "nodes", (int64_t)draft->nodes);
@@ -74,7 +76,10 @@ static void put_draft_text(struct cli *cli, const brc_draft *draft)
     if (draft->flags & BRC_DRAFT_REWRITING)
         cli_printf(cli, ", an unfinished rewrite of %s", cli_escaped(cli, draft->array));
     if (draft->flags & BRC_DRAFT_CHILD)
-        cli_printf(cli, ", a child of %" PRId64, draft->parent);
+        cli_printf(cli, draft->flags & BRC_DRAFT_ORPHAN
+                            ? ", left of a child of %" PRId64 ", which has ended"
+                            : ", a child of %" PRId64,
+                   draft->parent);
     if (draft->flags & BRC_DRAFT_MERGING)
         cli_printf(cli, ", an open %s", draft->op);
     else if (!(draft->flags & BRC_DRAFT_OWNED))

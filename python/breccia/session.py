@@ -328,11 +328,9 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             self.discard()
         elif not self.read_only and self.kind != "child" and not self.clean():
             self.commit()
-        elif self.kind == "private" and self._info().draft:  # without a difference: it would stay in the file
-            with self.transaction():
-                if self.clean():
-                    super().discard()
         if self.kind == "private":  # what goes on in other threads shall not write where nobody looks
+            with suppress(_errors.BusyError, _errors.ReadOnlyError):  # children that nobody joined end, too
+                self._call(lib.brc_session_finish)
             with suppress(_errors.NotFoundError):  # a branch without a commit
                 self._sessions.opener = partial(_open, "ended", self.repository.resolve(self.rev))
         self.close()

@@ -129,9 +129,9 @@ def test_a_block_that_changes_nothing_leaves_nothing(grid):
         raise LookupError
     assert grid.drafts() == []
     with grid.session("main") as s:
-        kept = s.fork()  # its parent stays with it
+        kept = s.fork()  # what it holds stays
         kept["x"][0] = 2
-    assert [d.parent for d in grid.drafts()] == [0, grid.drafts()[0].id]
+    assert [(d.nodes, d.orphan) for d in grid.drafts()] == [(1, True)]
 
 
 def test_a_process_drops_what_a_conflict_has_kept(grid):

@@ -372,3 +372,42 @@ def test_dask_with_children(repo, s, scheduler):
         s.join(dask.compute(*[dask.delayed(rows)(s.fork(), i) for i in range(4)]))
     np.testing.assert_array_equal(repo.view("main")["t"][:, 0], np.repeat(np.arange(1, 5), 10))
     assert len(repo.log()) == 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_children_that_nobody_joins_end_with_the_block(repo, s, fails):
+    """What they hold stays, and says whose it was; what holds nothing is gone, and nothing of the parent is left."""
+    left = []
+    try:
+        with repo.session("main") as parent:
+            left += [parent.fork() for _ in range(3)]
+            fill(left[1], 0, 4, 9)
+            fill(parent, 20, 24, 8)
+            assert [(bool(d.parent), d.orphan) for d in repo.drafts()] == [(False, False)] + [(True, False)] * 3
+            if fails:
+                raise ZeroDivisionError
+            parent.commit("parent")
+    except ZeroDivisionError:
+        pass
+    (draft,) = repo.drafts()
+    assert draft.orphan and draft.parent and draft.nodes and draft.owner == "alive"
+    for child in left[::2]:
+        with pytest.raises(breccia.StaleError):
+            child["x"][0] = 1
+    repo.drop(draft.id)
+    assert not repo.drafts() and repo.view("main")["x"][20] == (0 if fails else 8)
+
+
+def commit_often(path, number, times):
+    repo = breccia.open(path)
+    for i in range(times):
+        with repo.session("main", message=f"{number} {i}") as s:
+            s["x"][number * times + i] = number + 1
+
+
+def test_commits_of_many_processes_leave_no_drafts(repo, s):
+    """However they race."""
+    with ProcessPoolExecutor(6, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(commit_often, [repo.path] * 6, range(6), [4] * 6))
+    assert repo.view("main")["x"][:24].tolist() == [n + 1 for n in range(6) for _ in range(4)]
+    assert not repo.drafts() and len(repo.log()) == 25

@@ -12,17 +12,33 @@ static int is_nobodys(const brc_draft_row *row)
     return row->draft.kind == BRC_DRAFT_PRIVATE && row->owner[0] == '\0';
 }
 
+/* What somebody may have left uncommitted: not what a process that has ended left empty. */
+static int is_left_work(brc_store *store, const brc_draft_row *row, int *is, brc_error *err)
+{
+    int unused;
+    *is = row->draft.kind == BRC_DRAFT_PRIVATE && !is_nobodys(row);
+    if (!*is || brc_process_state(row->owner) != BRC_PROCESS_DEAD)
+        return BRC_OK;
+    BRC_TRY(brc_draft_is_unused(store, &row->draft, &unused, err));
+    *is = !unused;
+    return BRC_OK;
+}
+
 int brc_branch_no_private(brc_store *store, const char *branch, int *none, brc_error *err)
 {
     brc_draft_row *rows;
     size_t n;
     BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    int rc = BRC_OK;
     *none = 1;
-    for (size_t i = 0; i < n; i++)
-        *none &= rows[i].draft.kind != BRC_DRAFT_PRIVATE || is_nobodys(&rows[i]) ||
-                 strcmp(rows[i].branch, branch) != 0;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        int is = 0;
+        if (strcmp(rows[i].branch, branch) == 0)
+            rc = is_left_work(store, &rows[i], &is, err);
+        *none &= !is;
+    }
     brc_draft_rows_free(rows, n);
-    return BRC_OK;
+    return rc;
 }
 
 /* What its process writes next would belong to nothing. */

@@ -88,7 +88,7 @@ static int discard_steps(brc_session *s, brc_error *err)
         return brc_draft_delete(store, s->draft.id, err);
     if (s->draft.is_child)
         return brc_fork_go_back(s, err);
-    return brc_draft_advance(store, s->draft.id, s->draft.has_tip ? &s->draft.tip : NULL, err);
+    return brc_session_rest(s, s->draft.has_tip ? &s->draft.tip : NULL, err);
 }
 
 int brc_session_discard(brc_session *s, brc_error *err)
@@ -98,6 +98,41 @@ int brc_session_discard(brc_session *s, brc_error *err)
     int rc = discard_steps(s, err);
     s->is_read = 0;
     return brc_session_end(s, rc, err);
+}
+
+/* Within a transaction. What says nothing but what the branch has goes, too. */
+static int finish_session(brc_session *s, int clean, const brc_draft_head *looked_at,
+                          brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_draft_head left;
+    BRC_TRY(brc_session_follow(s, err));
+    const int64_t draft = s->draft.id;
+    if (clean && brc_draft_unchanged(&s->draft, looked_at))
+        BRC_TRY(brc_draft_advance(store, draft, s->draft.has_tip ? &s->draft.tip : NULL, err));
+    BRC_TRY(brc_draft_end(store, draft, err));
+    BRC_TRY(brc_draft_get(store, draft, &left, err));
+    s->is_resting |= left.id == 0;
+    s->is_read = 0;
+    return BRC_OK;
+}
+
+int brc_session_finish(brc_session *s, brc_error *err)
+{
+    int clean;
+    BRC_TRY(brc_session_can_change(s, err));
+    if (s->mode != BRC_SESSION_PRIVATE || s->draft.is_child)
+        return brc_fail(err, BRC_EMISUSE, "only a private session that is no other's child is "
+                                          "finished");
+    BRC_TRY(brc_bulk_check_none(s, "the session cannot be finished", err));
+    BRC_TRY(brc_session_clean(&clean, s, err));
+    const brc_draft_head looked_at = s->draft;
+    if (looked_at.id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_store_begin(s->repo->store, err));
+    int rc = finish_session(s, clean, &looked_at, err);
+    s->repo->changes++;
+    return brc_end_with(s->repo, rc, err);
 }
 
 /* ---- committing -------------------------------- */
@@ -246,7 +281,7 @@ static int end_draft(brc_session *s, const brc_oid *commit, brc_error *err)
     brc_store *store = s->repo->store;
     s->is_read = 0;
     if (s->mode == BRC_SESSION_PRIVATE)
-        return brc_draft_advance(store, s->draft.id, commit, err);
+        return brc_session_rest(s, commit, err);
     return s->draft.kind == BRC_DRAFT_MERGE ? brc_draft_delete(store, s->draft.id, err)
                                             : brc_draft_rest(store, s->draft.id, err);
 }

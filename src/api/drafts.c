@@ -81,7 +81,11 @@ static int describe_child(draft_list *list, const brc_draft_row *row, brc_error 
     list->now.flags |= BRC_DRAFT_CHILD;
     list->now.parent = child.parent;
     brc_draft_child_dispose(&child);
-    return is < 0 ? is : BRC_OK;
+    BRC_TRY(is < 0 ? is : BRC_OK);
+    brc_draft_head parent;
+    BRC_TRY(brc_draft_get(list->repo->store, list->now.parent, &parent, err));
+    list->now.flags |= parent.id == 0 || parent.kind != BRC_DRAFT_PRIVATE ? BRC_DRAFT_ORPHAN : 0;
+    return BRC_OK;
 }
 
 static int describe_private(draft_list *list, const brc_draft_row *row, brc_error *err)

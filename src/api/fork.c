@@ -14,33 +14,11 @@
 
 /* ---- what a parent shows, as a commit -------------------------------- */
 
-/* Whether a child is there that began from one of the draft's commits. */
-static int has_children(brc_session *s, int *has, brc_error *err)
-{
-    brc_draft_row *rows;
-    brc_draft_child child;
-    size_t n;
-    BRC_TRY(brc_draft_list(s->repo->store, &rows, &n, err));
-    int rc = BRC_OK;
-    *has = 0;
-    for (size_t i = 0; i < n && rc >= 0 && !*has; i++) {
-        if (!rows[i].draft.is_child)
-            continue;
-        rc = brc_draft_child_read(s->repo->store, rows[i].draft.id, &child, err);
-        if (rc <= 0)
-            continue;
-        *has = child.parent == s->draft.id;
-        brc_draft_child_dispose(&child);
-    }
-    brc_draft_rows_free(rows, n);
-    return rc < 0 ? rc : BRC_OK;
-}
-
 int brc_fork_since(brc_session *s, int *has, brc_oid *since, brc_error *err)
 {
     brc_draft_child child = {0};
     int any;
-    BRC_TRY(has_children(s, &any, err));
+    BRC_TRY(brc_draft_has_children(s->repo->store, s->draft.id, &any, err));
     *has = any ? s->draft.has_base : s->draft.has_tip;
     *since = any ? s->draft.base : s->draft.tip;
     if (any || !s->draft.is_child)
@@ -220,11 +198,9 @@ static int open_child(brc_session **child, brc_session *s, int64_t id, brc_error
 
 int brc_session_fork(brc_session **child, brc_session *s, brc_error *err)
 {
-    int64_t id, ignored;
+    int64_t id;
     *child = NULL;
     BRC_TRY(check_can_fork(s, err));
-    if (!s->is_named) /* children know it by its number; a named one goes after the last of them */
-        BRC_TRY(brc_session_draft(&ignored, s, err));
     BRC_TRY(fork_in_tries(s, &id, err));
     int rc = open_child(child, s, id, err);
     if (rc < 0) /* nobody knows of it */

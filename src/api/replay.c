@@ -92,7 +92,7 @@ static int put_replayed(brc_replay *r, const brc_commit *like, int may_be_empty,
         *out = commit.id;
     }
     rc = r->s->mode == BRC_SESSION_PRIVATE
-             ? brc_draft_advance(r->store, r->s->draft.id, out, err)
+             ? brc_session_rest(r->s, out, err)
              : brc_draft_rest(r->store, r->s->draft.id, err);
     r->s->is_read = 0;
 done:

@@ -137,7 +137,7 @@ int brc_expire_named(brc_roots *out, brc_store *store, brc_error *err)
 {
     base_sets b = {.store = store, .out = out};
     brc_log_range range = {INT64_MAX, 0, 0};
-    BRC_TRY(brc_roots_named(store, &range, 0, out, err));
+    BRC_TRY(brc_roots_named(store, &range, BRC_NOT_DEAD_UNUSED, out, err));
     const size_t n = out->n;
     int rc = BRC_OK;
     for (size_t i = 0, to; i < n && rc == BRC_OK; i = to) {

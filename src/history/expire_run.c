@@ -155,11 +155,20 @@ static int settle_rest(brc_expire_plan *plan, const brc_expire_step *step, brc_e
     return rc;
 }
 
+static int drop_unused_drafts(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_store_begin(store, err));
+    int rc = brc_drafts_drop_unused(store, err);
+    int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
 int brc_expire_run(brc_expire_plan *plan, brc_store *store, const brc_expire_rules *rules,
                    const brc_expire_step *step, brc_error *err)
 {
     int done = 0;
     memset(plan, 0, sizeof(*plan));
+    BRC_TRY(drop_unused_drafts(store, err));
     for (int i = 0; !done; i++) {
         brc_expire_plan_dispose(plan);
         BRC_TRY(thin(plan, store, rules, step, i >= TRIES, &done, err));

@@ -116,7 +116,7 @@ static void bulk_reach(brc_store *store)
 static int bulk_is_untouched(const brc_store *store)
 {
     return sqlite3_total_changes(store->db) == store->bulk.rows_before &&
-           store->late_drafts[0].id == 0;
+           store->late_drafts.n == 0;
 }
 
 /* Only the lock goes. It is no batch, and what others left to be swept is left to who writes. */

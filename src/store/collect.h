@@ -96,7 +96,8 @@ typedef struct brc_log_range {
     int64_t since_us, least, after;
 } brc_log_range;
 /* What has a name: refs, pins, commits of drafts, and what the log names. not_dead: without drafts that
- * processes left which are gone. */
+ * processes left which are gone, or BRC_NOT_DEAD_UNUSED: without those of them in which nothing is changed. */
+enum { BRC_NOT_DEAD = 1, BRC_NOT_DEAD_UNUSED };
 BRC_MUST_USE int brc_roots_named(brc_store *store, brc_log_range *range, int not_dead, brc_roots *out, brc_error *err);
 typedef struct brc_root_draft {
     int64_t id, changes;

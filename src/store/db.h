@@ -89,6 +89,11 @@ typedef struct brc_pin {
     unsigned n; /* readers                 */
 } brc_pin;
 
+typedef struct brc_late_draft {
+    int64_t id;
+    int which; /* BRC_LATE_* */
+} brc_late_draft;
+
 struct brc_store {
     sqlite3 *db;
     brc_vfs *vfs; /* with which it was opened */
@@ -150,10 +155,10 @@ struct brc_store {
         int64_t first;
         int64_t undoes, restores; /* 0: they take nothing back                   */
     } operation;
-    struct {
-        int64_t id; /* 0: no more */
-        int which;  /* BRC_LATE_* */
-    } late_drafts[16]; /* to be dropped, when the lock is to be had */
+    struct { /* to be dropped, when the lock is to be had */
+        brc_late_draft *items;
+        size_t n, cap;
+    } late_drafts;
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */
@@ -166,7 +171,8 @@ struct brc_store {
     uint64_t max_nodes;
     int64_t wait_since, crowded_at, committed_at; /* on the monotonic clock, in ns */
     uint64_t jitter;
-    int64_t stuck_turn; /* the byte of somebody who was waited for too long: see in_turn.c */
+    int64_t stuck_turn; /* the byte of somebody who was waited for too long, and how often: see in_turn.c */
+    int stuck_times;
     atomic_int interrupted;
 
     brc_cache cache;
@@ -258,11 +264,12 @@ BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, 
 
 /* draft_drop.c: some rows of drafts that were dropped. */
 BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
-/* draft_drop.c: those that brc_draft_drop_empty() is to drop. */
+/* draft_end.c: those that draft_late.c has noted. */
 BRC_MUST_USE int brc_draft_drop_left(brc_store *store, brc_error *err);
 
-/* Of drafts that are dropped late: whatever is in it, only if nothing is, only if it is a savepoint. */
-enum { BRC_LATE_ANY, BRC_LATE_EMPTY, BRC_LATE_SAVE };
+/* Of drafts that are dropped late: whatever is in it, only if nothing is and it has no children, likewise with
+ * children in which nothing is, only if it is a savepoint. */
+enum { BRC_LATE_ANY, BRC_LATE_EMPTY, BRC_LATE_END, BRC_LATE_SAVE };
 /* draft.c: draft.parts says where a draft may have rows: most have none in these tables, and then no
  * page of them is read. In SQL: the draft ?1 if it has them, else NULL, which no row has. */
 enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4, BRC_PART_SAVES = 8 };

@@ -440,37 +440,6 @@ int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *e
     return rc;
 }
 
-static void note_late(brc_store *store, int64_t draft, int which)
-{
-    enum { MOST = sizeof(store->late_drafts) / sizeof(store->late_drafts[0]) };
-    int n = 0;
-    while (n < MOST && store->late_drafts[n].id != 0)
-        n++;
-    if (n == MOST) /* it can be dropped when its process has ended */
-        return;
-    store->late_drafts[n].id = draft;
-    store->late_drafts[n].which = which;
-}
-
-void brc_draft_drop_late(brc_store *store, int64_t draft)
-{
-    note_late(store, draft, BRC_LATE_ANY);
-}
-
-void brc_draft_drop_empty(brc_store *store, int64_t draft)
-{
-    note_late(store, draft, BRC_LATE_EMPTY);
-    if (brc_store_try_begin(store))
-        (void)!brc_store_end(store, 1, NULL);
-}
-
-void brc_draft_save_drop(brc_store *store, int64_t save)
-{
-    note_late(store, save, BRC_LATE_SAVE);
-    if (brc_store_try_begin(store))
-        (void)!brc_store_end(store, 1, NULL);
-}
-
 int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err)
 {
     sqlite3_stmt *st;

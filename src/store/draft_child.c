@@ -83,11 +83,22 @@ int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err)
     return brc_ask_any(store, st, was, err);
 }
 
+/* Of a child: its base is the commit that it was forked at. */
+static int is_at_fork(brc_store *store, int64_t draft, int *is, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft WHERE id=?1 AND base IS other", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    return brc_ask_any(store, st, is, err);
+}
+
 int brc_draft_is_unused(brc_store *store, const brc_draft_head *draft, int *is, brc_error *err)
 {
     *is = 1;
     if (draft->id != 0)
         BRC_TRY(brc_draft_is_empty(store, draft->id, is, err));
+    if (*is && draft->is_child)
+        return is_at_fork(store, draft->id, is, err);
     *is = *is && brc_draft_follows(draft, draft->has_base, &draft->base);
     return BRC_OK;
 }

@@ -171,40 +171,6 @@ int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
                     draft, 0, NULL, err);
 }
 
-#define HAS_NO_CHILD                                                   \
-    " AND base IS tip AND NOT EXISTS (SELECT 1 FROM draft c WHERE"     \
-    " c.state=1 AND replace(substr(c.plan, 1, 9+length(?1)), '}', ',')" \
-    "='{\"fork\":'||?1||',')"
-
-static const char *find_late(int which, int has_keys)
-{
-    if (which == BRC_LATE_EMPTY && has_keys)
-        return "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
-               " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
-               " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ")" HAS_NO_CHILD;
-    if (which == BRC_LATE_EMPTY)
-        return "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
-               " (SELECT 1 FROM draft_node WHERE draft=?1)" HAS_NO_CHILD;
-    return which == BRC_LATE_SAVE
-               ? "SELECT id FROM draft WHERE id=?1 AND parent IS NOT NULL AND state=1"
-               : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1";
-}
-
-int brc_draft_drop_left(brc_store *store, brc_error *err)
-{
-    enum { MOST = sizeof(store->late_drafts) / sizeof(store->late_drafts[0]) };
-    int has_keys;
-    int64_t found;
-    for (int i = 0; i < MOST && store->late_drafts[i].id != 0; i++) {
-        BRC_TRY(brc_schema_has(store, "draft_key", &has_keys, err));
-        const char *which = find_late(store->late_drafts[i].which, has_keys);
-        BRC_TRY(drop_find(store, which, store->late_drafts[i].id, 0, &found, err));
-        if (found != 0)
-            BRC_TRY(brc_draft_delete(store, found, err));
-    }
-    return BRC_OK;
-}
-
 int brc_draft_dropped(brc_store *store, int64_t draft, int64_t *out, brc_error *err)
 {
     BRC_TRY(drop_find(store, "SELECT id FROM draft WHERE state=2 AND id<>?1 LIMIT 1", draft, 0, out,

@@ -207,9 +207,24 @@ static int draft_ids(brc_store *store, sqlite3_stmt *st, brc_roots *out, brc_err
     return BRC_OK;
 }
 
+/* Of one that the statement has read. */
+static int draft_counts(brc_store *store, sqlite3_stmt *st, int not_dead, int *counts,
+                        brc_error *err)
+{
+    brc_draft_head head;
+    int unused;
+    *counts = !not_dead || !is_left_by_dead(st, 5, 6);
+    if (*counts || not_dead != BRC_NOT_DEAD_UNUSED)
+        return BRC_OK;
+    BRC_TRY(brc_draft_get(store, sqlite3_column_int64(st, 7), &head, err));
+    BRC_TRY(brc_draft_is_unused(store, &head, &unused, err));
+    *counts = !unused;
+    return BRC_OK;
+}
+
 static int named_drafts(brc_store *store, int not_dead, brc_roots *out, brc_error *err)
 {
-    int rc;
+    int rc, counts = 0;
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
                      "SELECT " DRAFT_WHOLE ", base, tip, other, plan, kind, owner, id FROM draft"
@@ -217,7 +232,9 @@ static int named_drafts(brc_store *store, int not_dead, brc_roots *out, brc_erro
                      &st, err));
     while ((rc = brc_step(store, st, err)) > 0) {
         rc = brc_row_check(store, st, 0, "a draft", err);
-        if (rc == BRC_OK && !(not_dead && is_left_by_dead(st, 5, 6)))
+        if (rc == BRC_OK)
+            rc = draft_counts(store, st, not_dead, &counts, err);
+        if (rc == BRC_OK && counts)
             rc = draft_ids(store, st, out, err);
         if (rc < 0)
             break;

@@ -5,8 +5,8 @@
  *
  * Who waits is a lock on a byte far behind the file's end, whose place is the time at which its
  * owner came; so whoever has none before his is the first. A lock needs no write, and goes with its
- * process. It keeps nobody out: where the system has no such locks, and of somebody who does not
- * get on (he may be stopped), nobody waits for long.
+ * process. It keeps nobody out: where the system has no such locks, and for somebody who does not
+ * get on (he may be stopped), nobody waits for long, and half as long each time.
  *
  *   2^61, and 2^51 bytes for each of 1,024 things that are waited for: pins.c has 2^62
  */
@@ -32,13 +32,13 @@ typedef struct in_turn {
     int64_t until;   /* on the monotonic clock, in ns                 */
     int64_t met;     /* who is the first, and since when              */
     int64_t met_at;
+    int64_t passed;  /* who was waited for too long; 0: nobody        */
 } in_turn;
 
 /* Whoever is before `before`, the first of them; 0: nobody is. *is_next: only he is. */
 static int64_t turn_first(const in_turn *t, int64_t before, int *is_next)
 {
-    const int64_t stuck = t->store->stuck_turn;
-    const int64_t from = stuck >= t->slot && stuck < before ? stuck + 1 : t->slot;
+    const int64_t from = t->passed >= t->slot ? t->passed + 1 : t->slot;
     int64_t first = 0, at, len, end = before;
     *is_next = 1;
     while (end > from && brc_vfs_find_lock(t->store->vfs, from, end - from, &at, &len)) {
@@ -64,6 +64,21 @@ static void turn_leave(in_turn *t)
                               SQLITE_IOERR_UNLOCK);
 }
 
+/* How long he is waited for: not as long again if it was in vain before. */
+static int64_t patience_for(const brc_store *store, int64_t first)
+{
+    const int64_t ns = store->wait_ms * INT64_C(1000000) / PATIENCE;
+    return first == store->stuck_turn ? ns >> store->stuck_times : ns;
+}
+
+static void pass_over(in_turn *t, int64_t first)
+{
+    brc_store *store = t->store;
+    store->stuck_times = first == store->stuck_turn ? store->stuck_times + (store->stuck_times < 40)
+                                                    : 1;
+    store->stuck_turn = t->passed = first;
+}
+
 /* Whether there is somebody for whom one should wait. */
 static int turn_must_wait(in_turn *t, int *is_next)
 {
@@ -74,8 +89,8 @@ static int turn_must_wait(in_turn *t, int *is_next)
         t->met = first;
         t->met_at = now;
     }
-    if (now - t->met_at >= t->store->wait_ms * INT64_C(1000000) / PATIENCE)
-        t->store->stuck_turn = first; /* now the next one is */
+    if (now - t->met_at >= patience_for(t->store, first))
+        pass_over(t, first); /* it is the next one's turn now */
     return now < t->until;
 }
 

@@ -296,7 +296,7 @@ void brc_store_close(brc_store *store)
     if (!brc_store_is_forked(store)) {
         if (store->write_depth > 0)
             brc_store_rollback(store);
-        if (store->late_drafts[0].id != 0 && brc_store_try_begin(store))
+        if (store->late_drafts.n > 0 && brc_store_try_begin(store))
             (void)!brc_store_end(store, 1, NULL);
         brc_backends_close(store);
         brc_journal_close(store);
@@ -310,6 +310,7 @@ void brc_store_close(brc_store *store)
     brc_buf_dispose(&store->row.bytes);
     free(store->statements); /* of a child */
     free(store->left.rows);
+    free(store->late_drafts.items);
     free(store->head);
     free(store->path);
     free(store);

@@ -451,7 +451,8 @@ BRC_MUST_USE int brc_draft_advance(brc_store *store, int64_t draft, const brc_oi
 /* Its rows of nodes, chunks and moves go, and it is laid over this commit, which has what they said: what it
  * shows stays, and so do its keys and what its commit is to follow. It has no savepoints. */
 BRC_MUST_USE int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *base, brc_error *err);
-/* Whether nothing is changed in it, and its base is the commit that its own is to follow. Also of none (id 0). */
+/* Whether nothing is changed in it, and its base is the commit that its own is to follow; of a child, that at which it was
+ * forked. Also of none (id 0). */
 BRC_MUST_USE int brc_draft_is_unused(brc_store *store, const brc_draft_head *draft, int *is, brc_error *err);
 /* Whether a draft has, or had, this number. */
 BRC_MUST_USE int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err);
@@ -474,9 +475,16 @@ BRC_MUST_USE int brc_draft_is_small(brc_store *store, int64_t draft, size_t most
 BRC_MUST_USE int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *err);
 /* Its branch's name now, which the caller frees. */
 BRC_MUST_USE int brc_draft_branch(brc_store *store, int64_t draft, char **branch, brc_error *err);
-/* Drops it where it is private, nothing is changed in it and it has no children. It does not wait for a lock that another
- * holds: then the next transaction of this handle drops it. */
-void brc_draft_drop_empty(brc_store *store, int64_t draft);
+/* Drops it where it is private, nothing is changed in it and it has no children, or with_children as brc_draft_end() does. It
+ * does not wait for a lock that another holds: then the next transaction of this handle drops it. */
+void brc_draft_drop_empty(brc_store *store, int64_t draft, int with_children);
+/* The same, without children, at the end of this transaction. */
+void brc_draft_drop_at_end(brc_store *store, int64_t draft);
+BRC_MUST_USE int brc_draft_has_children(brc_store *store, int64_t draft, int *has, brc_error *err);
+/* Within a transaction. What a draft was to be is over: it goes if nothing is changed in it, and so does each of its children.
+ * And of processes that have ended: all private ones in which nothing is changed. */
+BRC_MUST_USE int brc_draft_end(brc_store *store, int64_t draft, brc_error *err);
+BRC_MUST_USE int brc_drafts_drop_unused(brc_store *store, brc_error *err);
 /* The next transaction of this handle drops a private draft, whatever is in it. */
 void brc_draft_drop_late(brc_store *store, int64_t draft);
 /* The drafts of a branch that gets another name. */

@@ -135,7 +135,7 @@ int brc_store_commit(brc_store *store, brc_error *err)
         return rc;
     }
     brc_row_forget(store);
-    memset(store->late_drafts, 0, sizeof(store->late_drafts));
+    store->late_drafts.n = 0;
     store->writes++;
     brc_wait_committed(store);
     brc_page_cache_reset(store);

@@ -492,14 +492,17 @@ static int take_over(brc_session *onto, const brc_draft_head *draft, brc_error *
     return BRC_OK;
 }
 
-/* Others may know the number of a private one, which stays then. After a soft reset changes have no
- * row. */
+/* Others may know the number of a private one, as its children do, and it stays then. After a soft
+ * reset changes have no row. */
 static int has_own(brc_session *onto, int *has, brc_error *err)
 {
-    int empty = 1;
-    if (onto->draft.id != 0)
+    int empty = 1, parent = 0;
+    if (onto->draft.id != 0) {
         BRC_TRY(brc_draft_is_empty(onto->repo->store, onto->draft.id, &empty, err));
+        BRC_TRY(brc_draft_has_children(onto->repo->store, onto->draft.id, &parent, err));
+    }
     *has = !empty || onto->draft.saves || onto->is_handed_out;
+    *has |= parent;
     *has |= !brc_draft_follows(&onto->draft, onto->draft.has_base, &onto->draft.base);
     return BRC_OK;
 }

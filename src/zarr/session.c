@@ -21,8 +21,8 @@ brc_session *brc_session_ref(brc_session *s)
 /* Of no use to anybody: it goes as soon as the lock is to be had. */
 static void drop_empty(brc_session *s)
 {
-    if (s->owner != NULL && s->draft.id != 0 && !s->is_handed_out)
-        brc_draft_drop_empty(s->repo->store, s->draft.id);
+    if (s->owner != NULL && s->draft.id != 0 && !s->is_handed_out && !s->is_elsewhere)
+        brc_draft_drop_empty(s->repo->store, s->draft.id, !s->is_named);
 }
 
 void brc_session_unref(brc_session *s)
@@ -153,11 +153,23 @@ static int find_private(brc_session *s, brc_draft_head *found, brc_error *err)
     return BRC_OK;
 }
 
-/* Another session of that name has dropped the row: there was nothing in it. */
+/* The row went with the last commit, or another session of that name has dropped it: there was
+ * nothing in it. */
 static int is_begun_anew(const brc_session *s, const brc_draft_head *found)
 {
+    if (found->id == 0 && s->is_resting)
+        return 1;
     return s->is_named && found->id == 0 && s->bulk == NULL && !s->draft.saves &&
            !s->draft.is_child && brc_process_state(s->owner) != BRC_PROCESS_DEAD;
+}
+
+int brc_session_rest(brc_session *s, const brc_oid *commit, brc_error *err)
+{
+    BRC_TRY(brc_draft_advance(s->repo->store, s->draft.id, commit, err));
+    s->is_resting = !s->is_handed_out;
+    if (s->is_resting)
+        brc_draft_drop_at_end(s->repo->store, s->draft.id);
+    return BRC_OK;
 }
 
 /* Where the row is gone, either the transaction that made it was undone, or somebody has taken
@@ -391,26 +403,6 @@ int brc_session_stat(brc_session_info *out, brc_session *s, brc_error *err)
 
 /* ---- transactions -------------------------------- */
 
-/* Of processes that have ended: private drafts without a change. */
-static int drop_left_empty(brc_store *store, brc_error *err)
-{
-    brc_draft_row *rows;
-    size_t n;
-    int unused;
-    BRC_TRY(brc_draft_list(store, &rows, &n, err));
-    int rc = BRC_OK;
-    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
-        if (rows[i].draft.kind != BRC_DRAFT_PRIVATE ||
-            brc_process_state(rows[i].owner) != BRC_PROCESS_DEAD)
-            continue;
-        rc = brc_draft_is_unused(store, &rows[i].draft, &unused, err);
-        if (rc == BRC_OK && unused)
-            rc = brc_draft_delete(store, rows[i].draft.id, err);
-    }
-    brc_draft_rows_free(rows, n);
-    return rc;
-}
-
 static int start_draft(brc_session *s, brc_error *err)
 {
     brc_draft_row row = {.draft = s->draft, .branch = s->branch, .owner = s->owner};
@@ -418,8 +410,10 @@ static int start_draft(brc_session *s, brc_error *err)
     if (s->is_named && brc_process_state(s->owner) == BRC_PROCESS_DEAD)
         return brc_fail(err, BRC_ESTALE,
                         "the process that began this session has ended: open another session");
-    if (s->mode == BRC_SESSION_PRIVATE)
-        BRC_TRY(drop_left_empty(s->repo->store, err));
+    if (s->mode == BRC_SESSION_PRIVATE && !s->has_swept)
+        BRC_TRY(brc_drafts_drop_unused(s->repo->store, err));
+    s->has_swept = 1;
+    s->is_resting = 0;
     row.draft.kind = s->mode == BRC_SESSION_PRIVATE ? BRC_DRAFT_PRIVATE : BRC_DRAFT_SHARED;
     row.draft.time_us = brc_now_us();
     BRC_TRY(brc_draft_start(s->repo->store, &row, &id, err));
@@ -453,6 +447,7 @@ static int touch_draft(brc_session *s, brc_error *err)
 {
     brc_draft_head found;
     brc_store *store = s->repo->store;
+    s->is_resting = 0;
     if (s->mode == BRC_SESSION_PRIVATE) {
         BRC_TRY(brc_draft_get(store, s->draft.id, &found, err));
         if (!brc_draft_same_version(&found, &s->draft))

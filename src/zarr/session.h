@@ -26,6 +26,9 @@ struct brc_session {
     int is_named;       /* others may begin its draft, or drop it where it is empty: it is found
                          * by its owner                                             */
     int is_handed_out;  /* others may work on the draft: it stays, even if it is empty */
+    int is_elsewhere;   /* a named one of another process: it does not end the draft */
+    int is_resting;     /* nothing was changed since its draft was emptied: that may be gone */
+    int has_swept;      /* what dead processes left empty                          */
     int is_new;         /* its row may go with the transaction that made it        */
     uint64_t made_at;   /* brc_store_undone() when the row was made                */
     struct brc_bulk_write *bulk; /* in progress: its draft lies over `draft`; or NULL  */
@@ -42,6 +45,9 @@ struct brc_session {
 brc_session *brc_session_ref(brc_session *s);
 void brc_session_unref(brc_session *s);
 
+/* Nothing is uncommitted any more, and it lies over this commit (NULL: none): its draft goes at the end of the transaction,
+ * where nobody else knows its number. Of a private session, within a change. */
+BRC_MUST_USE int brc_session_rest(brc_session *s, const brc_oid *commit, brc_error *err);
 /* Somebody else has its changes now: it goes on from the branch as it is. */
 BRC_MUST_USE int brc_session_detach(brc_session *s, brc_error *err);
 /* The private session that a name means: brc_session_name(). */

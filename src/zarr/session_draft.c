@@ -278,7 +278,7 @@ static int attach_by_name(brc_session **out, breccia *repo, const char *name, br
     if (rc == BRC_OK)
         rc = brc_session_by_name(out, repo, branch, owner, err);
     if (rc == BRC_OK)
-        (*out)->is_handed_out = !is_own;
+        (*out)->is_elsewhere = !is_own;
     free(branch);
     return rc;
 }

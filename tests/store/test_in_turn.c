@@ -208,13 +208,14 @@ static int other_goes_on(void *ctx, brc_error *err)
     return 1;
 }
 
-/* He is waited for once, and not until the time is over. */
+/* He is waited for, but not until the time is over, and half as long each time. */
 START_TEST(nobody_waits_for_long_for_one_who_does_not_get_on)
 {
     beside b = {.about = "main", .times = 3};
     open_to_wait(&b.repo, 1600);
     ck_assert_int_eq(brc_in_turn(t.repo->store, "main", other_goes_on, &b, &t.err), 1);
     ck_assert_int_ne(b.repo->store->stuck_turn, 0);
+    ck_assert_int_eq(b.repo->store->stuck_times, 3);
     brc_free(b.repo);
 }
 END_TEST

@@ -70,8 +70,6 @@ static const struct {
     {"INSERT OR IGNORE INTO draft_chunk(node, key, id, checksum) SELECT", "some chunks of a row"},
     {"SELECT node FROM draft_node WHERE draft=?1 LIMIT 1", "a dropped draft goes in steps"},
     {"DELETE FROM draft_node WHERE draft=0 AND node<?1", "one row is nobody's, or two"},
-    {"SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS",
-     "stops at the first"},
     {"SELECT id FROM draft WHERE state=2 AND id<>?1 LIMIT 1", "a dropped draft goes in steps"},
     {"UPDATE draft_node SET draft=?2, path=NULL, checksum=", "a dropped draft goes in steps"},
     {"SELECT count(*) FROM (SELECT 1 FROM draft_chunk", "a dropped draft goes in steps"},
