@@ -82,9 +82,9 @@ static int follow_outside(gc_run *g, brc_error *err)
 static int shrink_steps(gc_run *g, brc_error *err)
 {
     int64_t busy;
-    if (g->sweep.most_bytes <= BRC_SWEEP_LEAST && g->is_least)
+    if (g->sweep.most_bytes <= BRC_SWEEP_SMALLEST && g->is_least)
         return BRC_ENOSPACE;
-    g->is_least = g->sweep.most_bytes <= BRC_SWEEP_LEAST;
+    g->is_least = g->sweep.most_bytes <= BRC_SWEEP_SMALLEST;
     if (!g->is_least)
         g->sweep.most_bytes /= 2;
     int rc = brc_log_fold(g->store, &busy, err);
@@ -532,8 +532,8 @@ static int sweep_all(gc_run *g, brc_error *err)
 static int pages_at_once(const gc_run *g)
 {
     const size_t each = (size_t)128 << 10;
-    return g->sweep.most_bytes < BRC_SWEEP_BYTES ? (int)(g->sweep.most_bytes / each)
-                                                 : BRC_VACUUM_PAGES;
+    const size_t pages = g->sweep.most_bytes / each;
+    return g->sweep.most_bytes >= BRC_SWEEP_BYTES ? BRC_VACUUM_PAGES : pages > 0 ? (int)pages : 1;
 }
 
 static int give_back_pages(gc_run *g, brc_error *err)
@@ -637,7 +637,9 @@ int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err)
     BRC_GO(gc_run_new(&g, job, store, 0, err));
     g->owner = (const char *)owner.data;
     brc_gc_enter(g->owner);
+    brc_log_fold_early(store, 1);
     rc = collect_run(g, err);
+    brc_log_fold_early(store, 0);
     brc_gc_exit(g->owner);
     if (rc == BRC_ENOSPACE)
         rc = say_no_space(g, err);

@@ -125,7 +125,10 @@ typedef struct brc_sweep {
     size_t most_bytes;       /* of the journal, after which a step ends   */
 } brc_sweep;
 #define BRC_SWEEP_BYTES ((size_t)8 << 20)
+/* With so much room a collection gets to its end. Where there is less than it takes, steps become smaller than that
+ * by far, because no step knows beforehand what its end writes. */
 #define BRC_SWEEP_LEAST ((size_t)1 << 20)
+#define BRC_SWEEP_SMALLEST (BRC_SWEEP_LEAST >> 5)
 /* Every commit that has a derived row, those without a child among them first. */
 BRC_MUST_USE int brc_sweep_commits(brc_store *store, brc_oid **out, size_t *n, brc_error *err);
 /* Within a transaction: removes objects, in their order, but for those that are kept. *done: so many of
@@ -197,6 +200,9 @@ BRC_MUST_USE int brc_vacuum_step(brc_store *store, int pages, int64_t *left, brc
 BRC_MUST_USE int brc_tail_cut(brc_store *store, brc_error *err);
 /* In WAL mode: the log goes into the file, and is empty then. *busy: it is not, somebody reads. */
 BRC_MUST_USE int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err);
+/* From now on each commit goes into the file as soon as it is made, as far as readers let it: the file grows while there is
+ * room, and not when the log has taken all of it, which could not be folded in then. */
+void brc_log_fold_early(brc_store *store, int is_early);
 /* The file's length. */
 BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err);
 /* Of the operation log's rows from before `since_us`, but the newest `least`: operations on refs that are not there any

@@ -177,6 +177,11 @@ int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err)
 
 /* ---- traces -------------------------------- */
 
+void brc_log_fold_early(brc_store *store, int is_early)
+{
+    store->folds_early = is_early;
+}
+
 int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -167,6 +167,7 @@ struct brc_store {
     int asks_wal;  /* the file's setting, when it was last read */
     int verifies_all; /* another: readers compare what they decode with its id */
     int log_pages; /* of the log after the last commit */
+    int folds_early; /* each commit goes into the file at once: brc_log_fold_early() */
     int wait_ms;
     uint64_t max_nodes;
     int64_t wait_since, crowded_at, committed_at; /* on the monotonic clock, in ns */

@@ -157,7 +157,7 @@ int brc_journal_enter(brc_store *store, brc_error *err)
 void brc_journal_tend(brc_store *store)
 {
     const struct timespec pause = {0, 1000000};
-    if (!brc_vfs_in_wal(store->vfs) || store->log_pages < LOG_LONG)
+    if (!brc_vfs_in_wal(store->vfs) || store->log_pages < (store->folds_early ? 1 : LOG_LONG))
         return;
     int tries = store->log_pages < LOG_TOO_LONG ? 1 : 20, rc = SQLITE_BUSY;
     while (tries-- > 0 && rc == SQLITE_BUSY) {

@@ -271,7 +271,7 @@ END_TEST
 static const int64_t rooms[] = {
     0, 16 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 8 << 20,
 };
-enum { ROOMS = sizeof(rooms) / sizeof(rooms[0]), ENOUGH = 1 << 20 };
+enum { ROOMS = sizeof(rooms) / sizeof(rooms[0]), HALF = 1 << 19 };
 
 static void collect_in_room(int64_t room)
 {
@@ -285,7 +285,7 @@ static void collect_in_room(int64_t room)
         ck_assert_ptr_nonnull(strstr(work.err.message, " 1048576 bytes"));
         ck_assert_ptr_nonnull(strstr(work.err.message, work.file));
     }
-    ck_assert_msg(rc == BRC_OK || room < ENOUGH, "with %lld bytes: %s", (long long)room,
+    ck_assert_msg(rc == BRC_OK || room < HALF, "with %lld bytes: %s", (long long)room,
                   work.err.message);
     values_are_there();
     disk.has_room = 0;
@@ -298,6 +298,17 @@ START_TEST(on_a_full_disk_it_gets_on_or_says_what_it_needs)
     faults_begin(300, _i);
     for (int i = 0; i < ROOMS; i++)
         collect_in_room(rooms[i]);
+    faults_end();
+}
+END_TEST
+
+/* docs/CLI.md promises it for twice as much, which is enough however the pages of the file happen
+ * to lie, and whatever has come into a log before there was no more room. */
+START_TEST(with_half_of_what_it_says_it_gets_to_its_end)
+{
+    faults_begin(300, _i % 2);
+    collect_in_room(HALF);
+    collect_in_room(2 * HALF);
     faults_end();
 }
 END_TEST
@@ -395,5 +406,9 @@ Suite *gc_faults_suite(void)
     tcase_add_test(c, the_disk_may_fill_at_any_moment);
     tcase_add_test(c, memory_does_not_grow_with_the_number_of_objects);
     suite_add_tcase(s, c);
+    TCase *room = tcase_create("room");
+    tcase_set_timeout(room, 300);
+    tcase_add_loop_test(room, with_half_of_what_it_says_it_gets_to_its_end, 0, 4);
+    suite_add_tcase(s, room);
     return s;
 }
