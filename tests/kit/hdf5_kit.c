@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../src/base/json.h"
+#include "../../src/zarr/array.h"
 
 int64_t hdf5_checked(int64_t result, const char *call)
 {
@@ -148,5 +149,44 @@ void hdf5_check_elements(exchange_kit *kit, const char *path, const void *expect
     ck_assert_msg(seen.len == len && memcmp(seen.data, expected, len) == 0, "%s: other elements",
                   path);
     brc_buf_dispose(&seen);
+    brc_array_free(a);
+}
+
+void hdf5_check_values(exchange_kit *kit, const char *path, const char *json)
+{
+    brc_buf seen = BRC_BUF_INIT, text = BRC_BUF_INIT;
+    brc_array *a;
+    brc_sel all = BRC_SEL_INIT;
+    int rc = brc_array_open(&a, kit->session, path, &kit->err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
+    const brc_dtype *type = a->meta.type;
+    uint64_t n = brc_shape_count(a->meta.ndim, a->meta.shape);
+    brc_sel_all(&all, a);
+    if (type->item_size > 0) {
+        rc = brc_buf_reserve(&seen, (size_t)n * type->item_size, &kit->err);
+        seen.len = (size_t)n * type->item_size;
+        if (rc == BRC_OK)
+            rc = brc_array_read(a, &all, seen.data, seen.len, &kit->err);
+        brc_dtype_native(type, seen.data, seen.len);
+    } else {
+        rc = brc_array_read_elements(a, &all, &seen, &kit->err);
+    }
+    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
+    ck_assert_int_eq(brc_buf_byte(&text, '[', &kit->err), BRC_OK);
+    const uint8_t *at = seen.data;
+    for (uint64_t i = 0; i < n; i++) {
+        size_t len = type->item_size > 0 ? type->item_size : 4 + (size_t)brc_get_u32le(at);
+        if (i > 0)
+            ck_assert_int_eq(brc_buf_byte(&text, ',', &kit->err), BRC_OK);
+        rc = type->ops->print(type, at, len, BRC_PRINT_FILL, &text, &kit->err);
+        ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
+        at += len;
+    }
+    ck_assert_int_eq(brc_buf_byte(&text, ']', &kit->err), BRC_OK);
+    ck_assert_int_eq(brc_buf_terminate(&text, &kit->err), BRC_OK);
+    ck_assert_msg(strcmp((char *)text.data, json) == 0, "%s: %s instead of %s", path,
+                  (char *)text.data, json);
+    brc_buf_dispose(&seen);
+    brc_buf_dispose(&text);
     brc_array_free(a);
 }

@@ -37,6 +37,8 @@ const char *hdf5_member(exchange_kit *kit, const char *path, const char *name);
 void hdf5_check_member(exchange_kit *kit, const char *path, const char *name, const char *json);
 void hdf5_check_attribute(exchange_kit *kit, const char *path, const char *name, const char *json);
 void hdf5_check_bytes(exchange_kit *kit, const char *path, const void *expected, size_t len);
+/* Elements of any type, as fill values print, one after the other in a list. */
+void hdf5_check_values(exchange_kit *kit, const char *path, const char *json);
 /* Elements of variable length: u32le and bytes. */
 void hdf5_check_elements(exchange_kit *kit, const char *path, const void *expected, size_t len);
 

@@ -156,41 +156,123 @@ done:
 
 /* ---- groups -------------------------------- */
 
-/* A group's note is an attribute. */
-static int note_types(brc_hdf5_attrs *attrs, const char *label, brc_error *err)
+/* A committed data type: its tree, or null where it cannot be made again; its attributes. */
+static int describe_named(brc_json **out, const brc_hdf5_in *in, hid_t type, const char *path,
+                          const char *label, brc_error *err)
 {
-    brc_json *note, *types = attrs->types;
-    if (!types)
+    brc_error why = BRC_ERROR_INIT;
+    brc_hdf5_attrs attrs = { 0 };
+    brc_hdf5_tree tree;
+    brc_json *json = NULL, *note = brc_json_new_object();
+    int rc = note ? brc_hdf5_tree_read(&tree, in->reg, type, 0, label, &why) : BRC_ENOMEM;
+    if (rc == BRC_OK) {
+        rc = brc_hdf5_tree_json(&json, &tree, &why);
+        brc_hdf5_tree_close(&tree);
+    }
+    if (rc == BRC_ENOMEM) {
+        rc = brc_nomem(err);
+        goto done;
+    }
+    BRC_GO(brc_json_set(note, "type", json ? json : brc_json_new_null(), err));
+    json = NULL;
+    BRC_GO(brc_hdf5_attrs_read(&attrs, in, type, 0, label, err));
+    if (brc_json_count(attrs.values) > 0) {
+        BRC_GO(brc_json_set(note, "values", attrs.values, err));
+        attrs.values = NULL;
+    }
+    rc = brc_hdf5_note_attrs(note, &attrs, path, err);
+done:
+    brc_hdf5_attrs_free(&attrs);
+    brc_json_free(json);
+    if (rc < 0) {
+        brc_json_free(note);
+        note = NULL;
+    }
+    *out = note;
+    return rc;
+}
+
+/* The committed data types that are linked in the group: *out is NULL without one. */
+static int note_named(brc_json **out, const brc_hdf5_in *in, hid_t group, const char *above,
+                      brc_error *err)
+{
+    brc_json *types = NULL, *type = NULL;
+    int rc = BRC_OK;
+    size_t n;
+    char *const *names = brc_hdf5_named_in(&in->paths, group, &n);
+    for (size_t i = 0; i < n; i++) {
+        char *label;
+        hid_t object = brc_utf8_valid(names[i], strlen(names[i]))
+                           ? H5Oopen(group, names[i], in->links)
+                           : BRC_HDF5_NONE;
+        if (object < 0)
+            continue;
+        rc = brc_node_join(&label, above, names[i], err);
+        if (rc == BRC_OK) { /* of which the file's name is no part */
+            const char *path = label + strlen(in->file) + strlen(": ");
+            rc = describe_named(&type, in, object, path, label, err);
+            free(label);
+        }
+        brc_hdf5_close(object);
+        BRC_GO(rc);
+        if (!types && !(types = brc_json_new_object())) {
+            brc_json_free(type);
+            rc = brc_nomem(err);
+            goto done;
+        }
+        BRC_GO(brc_json_set(types, names[i], type, err));
+    }
+done:
+    if (rc < 0)
+        brc_json_free(types);
+    else
+        *out = types;
+    return rc;
+}
+
+/* A group's note, if anything is in it, is an attribute. The note is consumed. */
+static int set_group_note(brc_hdf5_attrs *attrs, brc_json *note, const char *label, brc_error *err)
+{
+    if (brc_json_count(note) == 0) {
+        brc_json_free(note);
         return BRC_OK;
-    if (brc_json_member(attrs->values, BRC_HDF5_GROUP_NOTE))
-        return brc_fail(err, BRC_EINVAL,
-                        "%s has an attribute " BRC_HDF5_GROUP_NOTE ", a name that is reserved for "
-                        "what only HDF5 says: rename it",
-                        label);
-    note = brc_json_new_object();
-    if (!note)
-        return brc_nomem(err);
-    attrs->types = NULL;
-    int rc = brc_json_set(note, "attributes", types, err);
-    if (rc == BRC_OK)
+    }
+    if (!brc_json_member(attrs->values, BRC_HDF5_GROUP_NOTE))
         return brc_json_set(attrs->values, BRC_HDF5_GROUP_NOTE, note, err);
     brc_json_free(note);
-    return rc;
+    return brc_fail(err, BRC_EINVAL,
+                    "%s has an attribute " BRC_HDF5_GROUP_NOTE ", a name that is reserved for "
+                    "what only HDF5 says: rename it",
+                    label);
 }
 
 static int make_hdf5_group(const brc_hdf5_in *in, hid_t group, const char *path, const char *label,
                            brc_error *err)
 {
     brc_hdf5_attrs attrs;
+    brc_json *types = NULL, *note = NULL;
     char *text = NULL;
     int rc;
 
     BRC_TRY(brc_hdf5_attrs_read(&attrs, in, group, 0, label, err));
-    BRC_GO(note_types(&attrs, label, err));
+    BRC_GO(note_named(&types, in, group, label, err));
+    note = brc_json_new_object();
+    rc = note ? brc_hdf5_note_attrs(note, &attrs, path, err) : brc_nomem(err);
+    BRC_GO(rc);
+    if (types) {
+        brc_json *given = types;
+        types = NULL;
+        BRC_GO(brc_json_set(note, "types", given, err));
+    }
+    brc_json *given = note;
+    note = NULL;
+    BRC_GO(set_group_note(&attrs, given, label, err));
     BRC_GO(brc_hdf5_attrs_text(&text, &attrs, err));
     BRC_GO(brc_convert_group(in->convert, path, text, err));
 done:
     free(text);
+    brc_json_free(types);
+    brc_json_free(note);
     brc_hdf5_attrs_free(&attrs);
     return rc;
 }
@@ -250,9 +332,7 @@ static int import_object(group_walk *w, hid_t object, const char *path, const ch
     case H5O_TYPE_DATASET:
         return brc_hdf5_dataset_import(w->in, object, path, label, err);
     case H5O_TYPE_NAMED_DATATYPE:
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s is a named data type, which Zarr has no place for: remove its name",
-                        label);
+        return BRC_OK; /* noted in its group, and by what has it */
     default:
         return brc_fail(err, BRC_EUNSUPPORTED, "%s is neither a group nor a dataset", label);
     }
@@ -301,6 +381,7 @@ static void close_import(void *state)
     if (in->id >= 0)
         (void)H5Fclose(in->id);
     brc_hdf5_close(in->links);
+    brc_hdf5_paths_free(&in->paths);
     free(in);
 }
 
@@ -316,5 +397,7 @@ int brc_hdf5_in_open(void **state, brc_convert *c, const char *file, brc_error *
     in->id = in->links = BRC_HDF5_NONE;
     BRC_TRY(brc_hdf5_start(err));
     BRC_TRY(brc_hdf5_open_file(&in->id, &in->links, file, err));
-    return is_netcdf(in) ? brc_convert_is_netcdf(c, err) : BRC_OK;
+    if (is_netcdf(in))
+        return brc_convert_is_netcdf(c, err);
+    return brc_hdf5_paths_read(&in->paths, in->id, in->links, file, err);
 }

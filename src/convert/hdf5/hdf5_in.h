@@ -3,7 +3,8 @@
 #define BRC_CONVERT_HDF5_IN_H
 
 #include "../lib/hdf5_pass.h"
-#include "hdf5_type.h"
+#include "hdf5_paths.h"
+#include "hdf5_tree.h"
 
 typedef struct brc_hdf5_in {
     brc_hdf5_file head;
@@ -12,6 +13,7 @@ typedef struct brc_hdf5_in {
     const char *file; /* its name  */
     hid_t id;         /* the file  */
     hid_t links;      /* how its objects are opened: see brc_hdf5_open_file() */
+    brc_hdf5_paths paths;
 } brc_hdf5_in;
 
 /* ---- the driver: hdf5_in.c -------------------------------- */
@@ -25,11 +27,15 @@ typedef struct brc_hdf5_attrs {
     brc_json *values; /* an object                                            */
     brc_json *types;  /* name: data type, for the note; NULL: none            */
     brc_json *zarr;   /* BRC_HDF5_ZARR's object; NULL: none                   */
+    int has_paths;    /* in values or types: paths of the file                */
     int is_scale;     /* a dimension scale                                    */
 } brc_hdf5_attrs;
 /* Of a dataset (is_array) without those that make up dimension scales. */
 BRC_MUST_USE int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in, hid_t object, int is_array,
                                      const char *label, brc_error *err);
+/* What an object's note says of its attributes: their types, and where the object was, if a path is in
+ * them. attrs->types is taken over. */
+BRC_MUST_USE int brc_hdf5_note_attrs(brc_json *note, brc_hdf5_attrs *attrs, const char *path, brc_error *err);
 void brc_hdf5_attrs_free(brc_hdf5_attrs *attrs);
 /* The value of one attribute; NULL if there is none. */
 BRC_MUST_USE int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, const char *name,
@@ -37,16 +43,30 @@ BRC_MUST_USE int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_
 /* The values as JSON text; NULL if there are none. */
 BRC_MUST_USE int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err);
 
+/* ---- values: hdf5_in_value.c -------------------------------- */
+
+/* One element in memory as JSON text, appended: what an array of a leaf's type prints as a fill
+ * value, texts as texts, a compound as an object, a list or array as a list. A leaf's memory is made
+ * canonical. */
+BRC_MUST_USE int brc_hdf5_value_print(const brc_hdf5_in *in, const brc_hdf5_tree *tree, void *element, brc_buf *out,
+                                      const char *label, brc_error *err);
+#define BRC_HDF5_VALUE_BYTES ((size_t)64 << 20)
+/* Whether it is text of a fixed length. */
+int brc_hdf5_is_fixed_text(const brc_dtype *type);
+/* The path of a committed data type, or NULL. */
+const char *brc_hdf5_committed(const brc_hdf5_in *in, hid_t type);
+
 /* ---- elements: hdf5_in_elements.c -------------------------------- */
 
 /* n elements in memory made canonical (little-endian, see brc_hdf5_part): for types of a fixed size. */
 BRC_MUST_USE int brc_hdf5_canonical(const brc_hdf5_type *type, const brc_dtype *dtype, uint8_t *data, uint64_t n,
                                     const char *label, brc_error *err);
 /* An element of variable length, as the library has it in memory, appended with its length. */
-BRC_MUST_USE int brc_hdf5_memory_span(const brc_hdf5_type *type, const void *element, brc_buf *out, const char *label,
-                                      brc_error *err);
-/* n such elements of a dataset, those that are selected in `space`, appended. `memory`: n in a row. */
-BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
+BRC_MUST_USE int brc_hdf5_memory_span(const brc_hdf5_in *in, const brc_hdf5_type *type, const void *element,
+                                      brc_buf *out, const char *label, brc_error *err);
+/* n such elements of a dataset, those that are selected in `space`, appended, all items of each.
+ * `memory`: n in a row. */
+BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
                                 brc_buf *out, const char *label, brc_error *err);
 
 /* ---- datasets: hdf5_in_data.c, hdf5_in_storage.c -------------------------------- */

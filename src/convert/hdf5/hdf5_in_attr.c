@@ -19,14 +19,12 @@ typedef struct attr_reader {
     const brc_hdf5_in *in;
     const char *label;
     hid_t id, space;
-    brc_hdf5_type type;
-    brc_dtype *dtype;
+    brc_hdf5_tree tree;
+    const char *committed; /* the path of its type, or NULL */
     int ndim, is_null;
-    uint64_t shape[2 * BRC_MAX_NDIM]; /* the type's own axes behind */
-    uint64_t n;                       /* elements                   */
-    size_t step;                      /* bytes of an item in data   */
-    uint8_t *data;
-    uint8_t *at; /* the next item to print     */
+    uint64_t shape[BRC_MAX_NDIM];
+    uint64_t n;         /* elements                      */
+    uint8_t *data, *at; /* the next to print             */
     brc_buf text;
 } attr_reader;
 
@@ -34,15 +32,6 @@ static int attr_failed(const attr_reader *r, brc_error *err)
 {
     return brc_hdf5_fail(err, BRC_EINVAL, "%s: the attribute cannot be read",
                          r->label);
-}
-
-static int open_dtype(brc_dtype **out, const brc_registry *reg, const char *dtype, brc_error *err)
-{
-    brc_json *json;
-    BRC_TRY(brc_hdf5_dtype_json(&json, dtype, err));
-    int rc = brc_dtype_open(out, reg, json, err);
-    brc_json_free(json);
-    return rc;
 }
 
 /* ---- reading -------------------------------- */
@@ -62,10 +51,8 @@ static int read_extent(attr_reader *r, brc_error *err)
     for (int i = 0; i < ndim; i++)
         r->shape[i] = dims[i];
     r->n = brc_shape_count(ndim, r->shape);
-    for (int i = 0; i < r->type.ndim; i++)
-        r->shape[r->ndim++] = r->type.shape[i];
     uint64_t bytes;
-    if (r->n > ATTR_MAX_VALUES || !brc_mul_u64(r->n, r->type.size, &bytes) ||
+    if (r->n > ATTR_MAX_VALUES || !brc_mul_u64(r->n, r->tree.size, &bytes) ||
         bytes > ATTR_MAX_BYTES)
         return brc_fail(err, BRC_ELIMIT, "%s: the attribute has more than %d values, or %d MiB",
                         r->label, ATTR_MAX_VALUES, (int)(ATTR_MAX_BYTES >> 20));
@@ -80,30 +67,25 @@ static int open_attribute(attr_reader *r, brc_error *err)
         brc_hdf5_close(type);
         return attr_failed(r, err);
     }
-    int rc = brc_hdf5_type_read(&r->type, r->in->reg, type, 0, r->label, err);
+    int rc = brc_hdf5_tree_read(&r->tree, r->in->reg, type, 0, r->label, err);
+    r->committed = brc_hdf5_committed(r->in, type);
     brc_hdf5_close(type);
     BRC_TRY(rc);
-    BRC_TRY(open_dtype(&r->dtype, r->in->reg, r->type.dtype, err));
     BRC_TRY(read_extent(r, err));
     if (r->n == 0)
         return BRC_OK;
-    int fixed = r->type.kind == BRC_HDF5_FIXED;
-    r->step = fixed ? r->type.item : r->type.size;
-    BRC_TRY(brc_new_array((void **)&r->data, r->n, r->type.size, err));
-    if (H5Aread(r->id, r->type.memory, r->data) < 0)
+    BRC_TRY(brc_new_array((void **)&r->data, r->n, r->tree.size, err));
+    if (H5Aread(r->id, r->tree.memory, r->data) < 0)
         return attr_failed(r, err);
-    if (fixed)
-        return brc_hdf5_canonical(&r->type, r->dtype, r->data, r->n, r->label, err);
     return BRC_OK;
 }
 
 static void close_attribute(attr_reader *r)
 {
-    if (r->data && r->type.kind != BRC_HDF5_FIXED)
-        (void)H5Dvlen_reclaim(r->type.memory, r->space, H5P_DEFAULT, r->data);
+    if (r->data)
+        (void)H5Dvlen_reclaim(r->tree.memory, r->space, H5P_DEFAULT, r->data);
     free(r->data);
-    brc_dtype_free(r->dtype);
-    brc_hdf5_type_close(&r->type);
+    brc_hdf5_tree_close(&r->tree);
     brc_hdf5_close(r->space);
     brc_hdf5_close(r->id);
     brc_buf_dispose(&r->text);
@@ -111,48 +93,13 @@ static void close_attribute(attr_reader *r)
 
 /* ---- printing -------------------------------- */
 
-static int print_text(attr_reader *r, const char *text, size_t len, brc_error *err)
-{
-    brc_json *json = brc_attr_text(text, len);
-    if (!json)
-        return brc_nomem(err);
-    int rc = brc_json_write(&r->text, json, err);
-    brc_json_free(json);
-    return rc;
-}
-
-static int is_fixed_text(const brc_dtype *type)
-{
-    return type->klass == BRC_CLASS_BYTES && type->item_size > 0;
-}
-
-static int print_item(attr_reader *r, brc_error *err)
-{
-    const uint8_t *item = r->at;
-    brc_buf element = BRC_BUF_INIT;
-    int rc;
-
-    r->at += r->step;
-    if (r->type.kind == BRC_HDF5_STRING) {
-        const char *text = *(char *const *)(const void *)item;
-        return print_text(r, text ? text : "", text ? strlen(text) : 0, err);
-    }
-    if (is_fixed_text(r->dtype))
-        return print_text(r, (const char *)item, r->type.item, err);
-    if (r->type.kind == BRC_HDF5_FIXED)
-        return r->dtype->ops->print(r->dtype, item, r->type.item, BRC_PRINT_FILL, &r->text, err);
-    BRC_GO(brc_hdf5_memory_span(&r->type, item, &element, r->label, err));
-    BRC_GO(
-        r->dtype->ops->print(r->dtype, element.data, element.len, BRC_PRINT_FILL, &r->text, err));
-done:
-    brc_buf_dispose(&element);
-    return rc;
-}
-
 static int print_lists(attr_reader *r, int axis, brc_error *err)
 {
-    if (axis == r->ndim)
-        return print_item(r, err);
+    if (axis == r->ndim) {
+        uint8_t *element = r->at;
+        r->at += r->tree.size;
+        return brc_hdf5_value_print(r->in, &r->tree, element, &r->text, r->label, err);
+    }
     BRC_TRY(brc_buf_byte(&r->text, '[', err));
     for (uint64_t i = 0; i < r->shape[axis]; i++) {
         if (i > 0)
@@ -167,17 +114,44 @@ static int print_lists(attr_reader *r, int axis, brc_error *err)
 /* 1 if JSON by itself is written as this type again. */
 static int is_plain_attr(const attr_reader *r)
 {
-    const char *name = r->type.dtype;
-    if (r->is_null || r->type.kind == BRC_HDF5_STRING || is_fixed_text(r->dtype))
+    const brc_hdf5_type *type = &r->tree.type;
+    if (r->is_null)
+        return 1;
+    if (r->committed || r->tree.kind != BRC_HDF5_LEAF || type->kind == BRC_HDF5_OBJECT ||
+        type->kind == BRC_HDF5_REGION)
+        return 0;
+    if (type->kind == BRC_HDF5_STRING || brc_hdf5_is_fixed_text(r->tree.dtype))
         return 1;
     if (r->n == 0)
-        return strcmp(name, "float64") == 0;
-    if (strcmp(name, "float64") == 0) /* what is not finite is a string */
+        return strcmp(type->dtype, "float64") == 0;
+    if (strcmp(type->dtype, "float64") == 0) /* what is not finite is a string */
         return memchr(r->text.data, '"', r->text.len) == NULL;
-    return strcmp(name, "int64") == 0 || strcmp(name, "bool") == 0;
+    return strcmp(type->dtype, "int64") == 0 || strcmp(type->dtype, "bool") == 0;
 }
 
-/* *type: the data type to be noted, or NULL. */
+/* What the note says of the type: its tree, see hdf5_tree.h, or {"type": tree, "ndim": the
+ * attribute's axes, "committed": path}. */
+static int describe_type(const attr_reader *r, brc_json **out, brc_error *err)
+{
+    brc_json *tree;
+    BRC_TRY(brc_hdf5_tree_json(&tree, &r->tree, err));
+    if (!r->committed && r->tree.kind == BRC_HDF5_LEAF && r->tree.type.ndim == 0 &&
+        r->tree.type.kind == BRC_HDF5_FIXED) {
+        *out = tree;
+        return BRC_OK;
+    }
+    *out = brc_json_new_object();
+    if (!*out) {
+        brc_json_free(tree);
+        return brc_nomem(err);
+    }
+    BRC_TRY(brc_json_set(*out, "type", tree, err));
+    BRC_TRY(brc_json_set(*out, "ndim", brc_json_new_uint((uint64_t)r->ndim), err));
+    return r->committed ? brc_json_set(*out, "committed", brc_json_new_string(r->committed), err)
+                        : BRC_OK;
+}
+
+/* *type: the type to be noted, or NULL. */
 static int print_attribute(attr_reader *r, brc_json **value, brc_json **type, brc_error *err)
 {
     *value = *type = NULL;
@@ -188,34 +162,19 @@ static int print_attribute(attr_reader *r, brc_json **value, brc_json **type, br
     r->at = r->data;
     BRC_TRY(print_lists(r, 0, err));
     BRC_TRY(brc_json_parse(value, (const char *)r->text.data, r->text.len, err));
-    if (is_plain_attr(r) || !type)
-        return BRC_OK;
-    brc_json *data_type;
-    BRC_TRY(brc_hdf5_dtype_json(&data_type, r->type.dtype, err));
-    if (!r->type.note) {
-        *type = data_type;
-        return BRC_OK;
-    }
-    *type = brc_json_new_object();
-    if (!*type) {
-        brc_json_free(data_type);
-        return brc_nomem(err);
-    }
-    BRC_TRY(brc_json_set(*type, "data_type", data_type, err));
-    brc_json *note = r->type.note;
-    r->type.note = NULL;
-    return brc_json_set(*type, "note", note, err);
+    return is_plain_attr(r) ? BRC_OK : describe_type(r, type, err);
 }
 
+/* *has_paths (NULL: nobody asks) is set to 1 where paths of the file are in value or type. */
 static int read_value(const brc_hdf5_in *in, hid_t object, const char *name, const char *label,
-                      brc_json **value, brc_json **type, brc_error *err)
+                      brc_json **value, brc_json **type, int *has_paths, brc_error *err)
 {
     attr_reader r = { .in = in, .space = BRC_HDF5_NONE };
     brc_buf text = BRC_BUF_INIT;
     int rc;
 
     *value = *type = NULL;
-    r.type.memory = r.id = BRC_HDF5_NONE;
+    r.tree.memory = r.tree.type.memory = r.id = BRC_HDF5_NONE;
     BRC_GO(brc_buf_printf(&text, err, "%s, attribute %s", label, name));
     r.label = (const char *)text.data;
     r.id = H5Aopen(object, name, H5P_DEFAULT);
@@ -225,6 +184,8 @@ static int read_value(const brc_hdf5_in *in, hid_t object, const char *name, con
     }
     BRC_GO(open_attribute(&r, err));
     BRC_GO(print_attribute(&r, value, type, err));
+    if (has_paths && (r.committed || brc_hdf5_tree_refers(&r.tree)))
+        *has_paths = 1;
 done:
     if (rc < 0) {
         brc_json_free(*value);
@@ -244,7 +205,7 @@ int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, con
     htri_t exists = H5Aexists(object, name);
     if (exists == 0)
         return BRC_OK;
-    BRC_TRY(read_value(in, object, name, label, out, &type, err));
+    BRC_TRY(read_value(in, object, name, label, out, &type, NULL, err));
     brc_json_free(type);
     return BRC_OK;
 }
@@ -293,7 +254,7 @@ static int take_attribute(attrs_walk *w, hid_t object, const char *name, brc_err
         return BRC_OK;
     if (!brc_utf8_valid(name, strlen(name)))
         return brc_fail(err, BRC_EINVAL, "%s: the name of an attribute is not UTF-8", w->label);
-    BRC_TRY(read_value(w->in, object, name, w->label, &value, &type, err));
+    BRC_TRY(read_value(w->in, object, name, w->label, &value, &type, &w->out->has_paths, err));
     if (take_zarr(w, name, value)) {
         brc_json_free(value);
         brc_json_free(type);
@@ -393,4 +354,14 @@ int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err)
 done:
     brc_buf_dispose(&text);
     return rc;
+}
+
+int brc_hdf5_note_attrs(brc_json *note, brc_hdf5_attrs *attrs, const char *path, brc_error *err)
+{
+    if (brc_json_count(attrs->types) > 0) {
+        brc_json *types = attrs->types;
+        attrs->types = NULL;
+        BRC_TRY(brc_json_set(note, "attributes", types, err));
+    }
+    return attrs->has_paths ? brc_json_set(note, "at", brc_json_new_string(path), err) : BRC_OK;
 }

@@ -190,7 +190,7 @@ static int fill_json(dataset_in *d, uint8_t *element, brc_error *err)
             goto done;
         }
     } else {
-        BRC_GO(brc_hdf5_memory_span(&d->type, element, &span, d->label, err));
+        BRC_GO(brc_hdf5_memory_span(d->in, &d->type, element, &span, d->label, err));
         data = span.data;
         len = span.len;
     }
@@ -328,8 +328,8 @@ static int read_dataset_elements(void *ctx, const brc_sel *box, brc_buf *out, br
     hid_t memory = select_box(d, box, &n);
     if (memory < 0)
         return dataset_failed(d, "its elements cannot be read", err);
-    int rc = brc_hdf5_spans(&d->type, d->id, memory, d->ndim ? d->space : H5S_ALL, n, out, d->label,
-                            err);
+    int rc = brc_hdf5_spans(d->in, &d->type, d->id, memory, d->ndim ? d->space : H5S_ALL, n, out,
+                            d->label, err);
     brc_hdf5_close(memory);
     return rc;
 }
@@ -345,13 +345,14 @@ static int next_stored(void *ctx, brc_sel *box, brc_error *err)
 }
 
 /* Readers that do not know the note pass over it. */
-static int finish_note(dataset_in *d, brc_error *err)
+static int finish_note(dataset_in *d, const char *path, brc_error *err)
 {
-    if (brc_json_count(d->attrs.types) > 0) {
-        brc_json *types = d->attrs.types;
-        d->attrs.types = NULL;
-        BRC_TRY(brc_json_set(d->notes, "attributes", types, err));
-    }
+    const char *committed = brc_hdf5_committed(d->in, d->file_type);
+    if (committed)
+        BRC_TRY(brc_json_set(d->notes, "committed", brc_json_new_string(committed), err));
+    if (committed || d->type.kind == BRC_HDF5_OBJECT || d->type.kind == BRC_HDF5_REGION)
+        d->attrs.has_paths = 1;
+    BRC_TRY(brc_hdf5_note_attrs(d->notes, &d->attrs, path, err));
     if (brc_json_count(d->notes) == 0)
         return BRC_OK;
     brc_json *may;
@@ -385,7 +386,7 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
     for (int i = 0; i < d->ndim; i++)
         named |= d->names[i] != NULL;
     d->array.names = named ? (const char *const *)d->names : NULL;
-    BRC_TRY(finish_note(d, err));
+    BRC_TRY(finish_note(d, path, err));
     return brc_hdf5_attrs_text(&d->attrs_json, &d->attrs, err);
 }
 

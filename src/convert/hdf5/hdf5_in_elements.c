@@ -4,6 +4,7 @@
 
 #include "../../base/arena.h"
 #include "hdf5_in.h"
+#include "hdf5_reference.h"
 
 /* The most memory that elements of variable length may take at once. */
 #define VARIABLE_BYTES ((size_t)1 << 30)
@@ -73,9 +74,23 @@ static int append_checked(brc_buf *out, const brc_hdf5_type *type, brc_span byte
     return append_span(out, bytes.data, bytes.len, label, err);
 }
 
-int brc_hdf5_memory_span(const brc_hdf5_type *type, const void *element, brc_buf *out,
-                         const char *label, brc_error *err)
+static int append_reference(const brc_hdf5_in *in, const brc_hdf5_type *type, const void *element,
+                            brc_buf *out, const char *label, brc_error *err)
 {
+    static const uint8_t count[4];
+    size_t start = out->len;
+    BRC_TRY(brc_buf_append(out, count, sizeof(count), err));
+    BRC_TRY(brc_hdf5_reference_text(&in->paths, in->id, type->kind == BRC_HDF5_REGION, element, out,
+                                    label, err));
+    brc_put_u32le(out->data + start, (uint32_t)(out->len - start - 4));
+    return BRC_OK;
+}
+
+int brc_hdf5_memory_span(const brc_hdf5_in *in, const brc_hdf5_type *type, const void *element,
+                         brc_buf *out, const char *label, brc_error *err)
+{
+    if (type->kind == BRC_HDF5_OBJECT || type->kind == BRC_HDF5_REGION)
+        return append_reference(in, type, element, out, label, err);
     const char *text = type->kind == BRC_HDF5_STRING ? *(char *const *)element : NULL;
     const hvl_t *list = element;
     brc_span bytes = { (const uint8_t *)text, text ? strlen(text) : 0 };
@@ -119,8 +134,8 @@ static int spans_failed(const span_memory *memory, const char *label, brc_error 
     return brc_hdf5_fail(err, BRC_EINVAL, "%s: its elements cannot be read", label);
 }
 
-int brc_hdf5_spans(const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
-                   brc_buf *out, const char *label, brc_error *err)
+int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, hid_t dataset, hid_t memory,
+                   hid_t space, uint64_t n, brc_buf *out, const char *label, brc_error *err)
 {
     span_memory taken = { BRC_ARENA_INIT, 0, 0 };
     hid_t plist = H5Pcreate(H5P_DATASET_XFER);
@@ -134,8 +149,8 @@ int brc_hdf5_spans(const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t
         rc = spans_failed(&taken, label, err);
         goto done;
     }
-    for (uint64_t i = 0; i < n; i++)
-        BRC_GO(brc_hdf5_memory_span(type, elements + i * type->size, out, label, err));
+    for (uint64_t i = 0; i < n * (type->size / type->item); i++)
+        BRC_GO(brc_hdf5_memory_span(in, type, elements + i * type->item, out, label, err));
 done:
     brc_hdf5_close(plist);
     free(elements);

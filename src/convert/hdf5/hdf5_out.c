@@ -53,8 +53,6 @@ static int make_hdf5_group_out(const brc_hdf5_out *out, const brc_node_out *node
     }
     if (group < 0)
         rc = brc_hdf5_fail(err, BRC_EIO, "%s: the group cannot be made in HDF5", node->path);
-    else
-        rc = brc_hdf5_attrs_write(out, group, node->doc, NULL, NULL, node->path, err);
     if (*node->inner)
         brc_hdf5_close(group);
     brc_hdf5_close(plist);
@@ -77,7 +75,44 @@ static void close_export(void *state)
         free(item->inner);
     }
     free(out->items);
+    for (size_t i = 0; i < out->nzarr && out->zarr; i++)
+        brc_json_free(out->zarr[i]);
+    free(out->zarr);
     free(out);
+}
+
+/* Committed data types are there before the datasets that have them. */
+static int make_groups(brc_hdf5_out *out, brc_convert *c, brc_error *err)
+{
+    for (size_t i = 0; i < brc_convert_nodes(c); i++) {
+        const brc_node_out *node = brc_convert_node(c, i);
+        if (node->meta)
+            continue;
+        BRC_TRY(make_hdf5_group_out(out, node, err));
+        BRC_TRY(brc_hdf5_named_make(out, node, err));
+    }
+    return BRC_OK;
+}
+
+static int write_node_attrs(brc_hdf5_out *out, const brc_node_out *node, brc_error *err)
+{
+    hid_t object = H5Oopen(out->id, *node->inner ? node->inner : "/", H5P_DEFAULT);
+    if (object < 0)
+        return brc_hdf5_fail(err, BRC_EIO, "%s: it cannot be opened again", node->path);
+    brc_json *zarr = out->zarr[node->number];
+    out->zarr[node->number] = NULL;
+    int rc = brc_hdf5_attrs_write(out, object, node->inner, node->doc,
+                                  node->meta ? node->meta->type : NULL, zarr, node->path, err);
+    brc_hdf5_close(object);
+    return rc == BRC_OK && !node->meta ? brc_hdf5_named_attrs(out, node, err) : rc;
+}
+
+/* When all objects are there, as references lead to them. */
+static int write_all_attrs(brc_hdf5_out *out, brc_convert *c, brc_error *err)
+{
+    for (size_t i = 0; i < brc_convert_nodes(c); i++)
+        BRC_TRY(write_node_attrs(out, brc_convert_node(c, i), err));
+    return BRC_OK;
 }
 
 int brc_hdf5_out_create(void **state, brc_convert *c, const char *file, int classic, brc_error *err)
@@ -88,17 +123,21 @@ int brc_hdf5_out_create(void **state, brc_convert *c, const char *file, int clas
     BRC_TRY(brc_new((void **)&out, sizeof(*out), err));
     *state = out;
     out->head.close = close_export;
+    out->convert = c;
     out->reg = brc_convert_registry(c);
     out->file = file;
     out->id = out->link_names = out->attr_names = BRC_HDF5_NONE;
     BRC_TRY(brc_hdf5_start(err));
     BRC_TRY(create_file(out, err));
+    out->nzarr = brc_convert_nodes(c);
+    BRC_TRY(brc_new_array((void **)&out->zarr, out->nzarr, sizeof(*out->zarr), err));
+    BRC_TRY(make_groups(out, c, err));
     for (size_t i = 0; i < brc_convert_nodes(c); i++) {
         const brc_node_out *node = brc_convert_node(c, i);
-        BRC_TRY(node->meta ? brc_hdf5_dataset_make(out, node, err)
-                           : make_hdf5_group_out(out, node, err));
+        if (node->meta)
+            BRC_TRY(brc_hdf5_dataset_make(out, node, err));
     }
-    return BRC_OK;
+    return write_all_attrs(out, c, err);
 }
 
 int brc_hdf5_out_finish(void *state, brc_error *err)

@@ -2,7 +2,8 @@
 #ifndef BRC_CONVERT_HDF5_OUT_H
 #define BRC_CONVERT_HDF5_OUT_H
 
-#include "hdf5_type.h"
+#include "../../base/arena.h"
+#include "hdf5_tree.h"
 
 /* An array in the file, for dimension scales. */
 typedef struct brc_hdf5_item {
@@ -15,6 +16,7 @@ typedef struct brc_hdf5_item {
 
 typedef struct brc_hdf5_out {
     brc_hdf5_file head;
+    const brc_convert *convert;
     const brc_registry *reg;
     const char *file;  /* its name                                           */
     hid_t id;          /* the file                                           */
@@ -22,7 +24,34 @@ typedef struct brc_hdf5_out {
     brc_hdf5_item *items;
     size_t n, cap;
     struct brc_hdf5_dataset *dataset; /* the one that gets elements now      */
+    brc_json **zarr;   /* for each node, what BRC_HDF5_ZARR says: NULL: nothing */
+    size_t nzarr;
 } brc_hdf5_out;
+
+/* ---- values: hdf5_out_value.c -------------------------------- */
+
+/* Where values are written. */
+typedef struct brc_hdf5_writer {
+    const brc_hdf5_out *out;
+    const char *inner; /* the object's path in the file                                */
+    const char *at;    /* and in the file that it came from, with the paths in its values; NULL: "/" */
+    const char *label;
+    brc_arena *arena;  /* for what values point to                                     */
+} brc_hdf5_writer;
+
+/* Where `committed` is the path of a committed data type like *type in the file that it came from,
+ * *type becomes that of this file. */
+BRC_MUST_USE int brc_hdf5_type_committed(const brc_hdf5_writer *w, hid_t *type, const brc_json *committed,
+                                         brc_error *err);
+/* The type for a tree as in a note, likewise. */
+BRC_MUST_USE int brc_hdf5_type_noted(const brc_hdf5_writer *w, hid_t *out, const brc_json *tree,
+                                     const brc_json *committed, brc_error *err);
+/* A text as a reference: 1, or 0 if it leads to nothing in the file. "" is no reference. */
+BRC_MUST_USE int brc_hdf5_reference_put(const brc_hdf5_writer *w, int is_region, const char *text, void *reference,
+                                        brc_error *err);
+/* A value as an element in memory, which is all zeros before: 1, or 0 if it is none of the type. */
+BRC_MUST_USE int brc_hdf5_value_read(const brc_hdf5_writer *w, const brc_hdf5_tree *tree, const brc_json *value,
+                                     void *element, brc_error *err);
 
 /* ---- the driver: hdf5_out.c, hdf5_out_data.c -------------------------------- */
 
@@ -36,9 +65,12 @@ BRC_MUST_USE int brc_hdf5_out_finish(void *state, brc_error *err);
 
 /* The attributes of a group, or array of this type, with this zarr.json. `zarr`: what else BRC_HDF5_ZARR
  * shall say, an object, or NULL; it is consumed. */
-BRC_MUST_USE int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *doc,
+BRC_MUST_USE int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const char *inner, const brc_json *doc,
                                       const brc_dtype *array, brc_json *zarr, const char *label, brc_error *err);
-/* The array as a dataset without elements, noted in out->items. */
+/* The committed data types of a group's note, and, when all objects are there, their attributes. */
+BRC_MUST_USE int brc_hdf5_named_make(const brc_hdf5_out *out, const brc_node_out *group, brc_error *err);
+BRC_MUST_USE int brc_hdf5_named_attrs(const brc_hdf5_out *out, const brc_node_out *group, brc_error *err);
+/* The array as a dataset without elements and attributes, noted in out->items and out->zarr. */
 BRC_MUST_USE int brc_hdf5_dataset_make(brc_hdf5_out *out, const brc_node_out *node, brc_error *err);
 void brc_hdf5_dataset_close(struct brc_hdf5_dataset *dataset);
 /* Dimension scales for all arrays, when they are there. */

@@ -15,6 +15,7 @@ typedef struct attr_writer {
     const brc_hdf5_out *out;
     hid_t object;
     const char *label, *name;
+    const char *inner, *at; /* see brc_hdf5_writer */
     const brc_dtype *array; /* NULL: a group's */
     int ndim;               /* -1: null */
     hsize_t shape[BRC_MAX_NDIM];
@@ -140,6 +141,94 @@ done:
     brc_buf_dispose(&v.data);
     brc_buf_dispose(&json);
     return rc;
+}
+
+/* ---- a noted tree of types -------------------------------- */
+
+/* How long the lists are, as deep as the attribute has axes. */
+static int measure_lists(attr_writer *w, const brc_json *value, uint64_t ndim)
+{
+    w->ndim = 0;
+    for (uint64_t i = 0; i < ndim; i++) {
+        if (i == BRC_MAX_NDIM || brc_json_kind(value) != BRC_JSON_ARRAY)
+            return 0;
+        w->shape[w->ndim++] = brc_json_count(value);
+        value = brc_json_item(value, 0);
+    }
+    return 1;
+}
+
+typedef struct tree_values {
+    const brc_hdf5_tree *tree;
+    brc_hdf5_writer writer;
+    uint8_t *at;
+} tree_values;
+
+static int take_tree_values(const attr_writer *w, tree_values *v, int axis, const brc_json *value,
+                            brc_error *err)
+{
+    if (axis == w->ndim) {
+        uint8_t *at = v->at;
+        v->at += v->tree->size;
+        return brc_hdf5_value_read(&v->writer, v->tree, value, at, err);
+    }
+    if (brc_json_kind(value) != BRC_JSON_ARRAY || brc_json_count(value) != w->shape[axis])
+        return 0;
+    for (const brc_json *item = brc_json_first(value); item; item = brc_json_next(item)) {
+        int fits = take_tree_values(w, v, axis + 1, item, err);
+        if (fits != 1)
+            return fits;
+    }
+    return 1;
+}
+
+/* 1: it is written; 0: the value does not fit the type any more. */
+static int put_tree_values(attr_writer *w, const brc_json *value, hid_t file,
+                           const brc_hdf5_tree *tree, brc_error *err)
+{
+    brc_arena arena = BRC_ARENA_INIT;
+    tree_values v = { tree, { w->out, w->inner, w->at, w->label, &arena }, NULL };
+    uint64_t n = 1;
+    uint8_t *data;
+    int rc;
+    for (int i = 0; i < w->ndim; i++)
+        if (!brc_mul_u64(n, w->shape[i], &n))
+            return 0;
+    BRC_TRY(brc_new_array((void **)&data, n > 0 ? n : 1, tree->size, err));
+    v.at = data;
+    rc = n > brc_json_count(value) && n > UINT32_MAX ? 0 : take_tree_values(w, &v, 0, value, err);
+    if (rc == 1) {
+        rc = put_attribute(w, file, tree->memory, n > 0 ? data : NULL, err);
+        rc = rc < 0 ? rc : 1;
+    }
+    free(data);
+    brc_arena_dispose(&arena);
+    return rc;
+}
+
+/* noted: as brc_hdf5_attrs_read() describes a type. */
+static int put_as_tree(attr_writer *w, const brc_json *value, const brc_json *noted, int *done,
+                       brc_error *err)
+{
+    brc_hdf5_tree tree;
+    hid_t file = BRC_HDF5_NONE;
+    uint64_t ndim = 0;
+    if (!brc_json_uint(brc_json_member(noted, "ndim"), BRC_MAX_NDIM, &ndim) ||
+        !measure_lists(w, value, ndim))
+        return BRC_OK;
+    brc_hdf5_writer writer = { w->out, w->inner, w->at, w->label, NULL };
+    int rc = brc_hdf5_type_noted(&writer, &file, brc_json_member(noted, "type"),
+                                 brc_json_member(noted, "committed"), NULL);
+    if (rc < 0)
+        return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+    rc = brc_hdf5_tree_read(&tree, w->out->reg, file, 1, w->label, err);
+    if (rc == BRC_OK) {
+        rc = put_tree_values(w, value, file, &tree, err);
+        brc_hdf5_tree_close(&tree);
+    }
+    brc_hdf5_close(file);
+    *done = rc == 1;
+    return rc < 0 ? rc : BRC_OK;
 }
 
 /* ---- what JSON says -------------------------------- */
@@ -281,10 +370,8 @@ static int check_name(const attr_writer *w, const brc_json *value, int is_array,
 }
 
 /* The noted type of an attribute: a data type, or one with a note. */
-static void noted_type(const brc_json *notes, const char *name, const brc_json **data_type,
-                       const brc_json **note)
+static void noted_type(const brc_json *noted, const brc_json **data_type, const brc_json **note)
 {
-    const brc_json *noted = brc_json_member(brc_json_member(notes, "attributes"), name);
     *note = brc_json_member(noted, "note");
     *data_type = brc_json_member(noted, "data_type");
     if (!*data_type)
@@ -320,8 +407,11 @@ static int write_attribute(attr_writer *w, const brc_json *value, const brc_json
     }
     if (w->array && strcmp(w->name, BRC_ATTR_FILL) == 0)
         BRC_TRY(put_fill_attr(w, value, notes, &done, err));
-    noted_type(notes, w->name, &data_type, &note);
-    if (!done && data_type)
+    const brc_json *noted = brc_json_member(brc_json_member(notes, "attributes"), w->name);
+    noted_type(noted, &data_type, &note);
+    if (!done && brc_json_member(noted, "type"))
+        BRC_TRY(put_as_tree(w, value, noted, &done, err));
+    else if (!done && data_type)
         BRC_TRY(put_as_noted(w, value, data_type, note, &done, err));
     if (!done)
         BRC_TRY(put_plain(w, value, &done, err));
@@ -354,10 +444,13 @@ static int write_zarr(attr_writer *w, brc_json **zarr, brc_json **texts, brc_err
     return *zarr ? put_json(w, *zarr, err) : BRC_OK;
 }
 
-int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *doc,
-                         const brc_dtype *array, brc_json *zarr, const char *label, brc_error *err)
+int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const char *inner,
+                         const brc_json *doc, const brc_dtype *array, brc_json *zarr,
+                         const char *label, brc_error *err)
 {
-    attr_writer w = { .out = out, .object = object, .label = label, .array = array };
+    attr_writer w = {
+        .out = out, .object = object, .label = label, .array = array, .inner = inner
+    };
     const brc_json *attrs = brc_json_member(doc, "attributes");
     const brc_json *notes =
         array ? brc_json_member(doc, BRC_HDF5_NOTE) : brc_json_member(attrs, BRC_HDF5_GROUP_NOTE);
@@ -366,6 +459,8 @@ int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *
 
     if (brc_json_kind(notes) != BRC_JSON_OBJECT)
         notes = NULL;
+    if (!brc_json_text(brc_json_member(notes, "at"), &w.at))
+        w.at = NULL;
     for (const brc_json *a = brc_json_first(attrs); a; a = brc_json_next(a)) {
         w.name = brc_json_own_name(a);
         if (a == notes)

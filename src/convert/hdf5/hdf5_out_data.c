@@ -46,10 +46,21 @@ static int note_dtype(brc_hdf5_dataset *d, brc_error *err)
     return brc_json_set(d->zarr, "data_type", copy, err);
 }
 
+static brc_hdf5_writer writer_of(const brc_hdf5_dataset *d, brc_arena *arena)
+{
+    const char *at = NULL;
+    if (!brc_json_text(brc_json_member(d->notes, "at"), &at))
+        at = NULL;
+    return (brc_hdf5_writer){ d->out, d->node->inner, at, d->path, arena };
+}
+
 static int choose_type(brc_hdf5_dataset *d, brc_error *err)
 {
     BRC_TRY(
         brc_hdf5_type_make(&d->file_type, d->out->reg, d->data_type, d->notes, d->path, err));
+    brc_hdf5_writer writer = writer_of(d, NULL);
+    BRC_TRY(brc_hdf5_type_committed(&writer, &d->file_type, brc_json_member(d->notes, "committed"),
+                                    err));
     BRC_TRY(brc_hdf5_type_read(&d->type, d->out->reg, d->file_type, 1, d->path, err));
     if (d->type.ndim != 0 ||
         (d->type.kind == BRC_HDF5_FIXED && d->type.size != d->dtype->item_size))
@@ -145,8 +156,8 @@ static int set_variable_fill(const brc_hdf5_dataset *d, const uint8_t *element, 
     uint32_t len = brc_get_u32le(element);
     char *text = NULL;
     hvl_t list = { len, (void *)(uintptr_t)(element + 4) };
-    if (len == 0)
-        return BRC_OK;
+    if (len == 0 || d->type.kind == BRC_HDF5_OBJECT || d->type.kind == BRC_HDF5_REGION)
+        return BRC_OK; /* of references all are written */
     if (d->type.kind == BRC_HDF5_STRING && memchr(element + 4, 0, len))
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "%s: its fill value has U+0000, which HDF5's strings "
@@ -257,6 +268,24 @@ static int point_to_text(brc_arena *arena, char **out, const uint8_t *at, uint32
     return BRC_OK;
 }
 
+static int point_to_object(const brc_hdf5_dataset *d, void *out, const uint8_t *at, uint32_t len,
+                           brc_error *err)
+{
+    brc_hdf5_writer writer = writer_of(d, NULL);
+    char *text;
+    BRC_TRY(brc_dup_n(&text, (const char *)at, len, err));
+    int rc = strlen(text) == len
+                 ? brc_hdf5_reference_put(&writer, d->type.kind == BRC_HDF5_REGION, text, out, err)
+                 : 0;
+    if (rc == 0)
+        rc = brc_fail(err, BRC_EUNSUPPORTED,
+                      "%s: its element \"%.200s\" is a reference to what is not in this export: "
+                      "export the group that holds both, or make the element empty",
+                      d->path, text);
+    free(text);
+    return rc < 0 ? rc : BRC_OK;
+}
+
 static int write_variable_elements(const brc_hdf5_dataset *d, const brc_sel *box, const void *data,
                                    size_t len, brc_error *err)
 {
@@ -277,6 +306,8 @@ static int write_variable_elements(const brc_hdf5_dataset *d, const brc_sel *box
         }
         if (d->type.kind == BRC_HDF5_STRING)
             BRC_GO(point_to_text(&arena, (char **)elements + i, at, size, d->path, err));
+        else if (d->type.kind != BRC_HDF5_BYTES)
+            BRC_GO(point_to_object(d, (uint8_t *)elements + i * d->type.size, at, size, err));
         else
             ((hvl_t *)elements)[i] = (hvl_t){ size, (void *)(uintptr_t)at };
     }
@@ -378,9 +409,8 @@ int brc_hdf5_dataset_make(brc_hdf5_out *out, const brc_node_out *node, brc_error
     int rc;
     BRC_GO(start_dataset(&d, out, node, err));
     BRC_GO(create_dataset(d, err));
-    brc_json *zarr = d->zarr;
+    out->zarr[node->number] = d->zarr;
     d->zarr = NULL;
-    BRC_GO(brc_hdf5_attrs_write(out, d->id, d->doc, d->dtype, zarr, d->path, err));
     rc = note_axes(d, err);
 done:
     brc_hdf5_dataset_close(d);

@@ -1,5 +1,5 @@
 /* From HDF5's types to Zarr's, see hdf5_type.h. */
-#include "hdf5_type.h"
+#include "hdf5_type_part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,43 +18,24 @@ const brc_hdf5_float brc_hdf5_floats[BRC_HDF5_FLOATS] = {
     { "float64", "complex128", 8, 52, 11, 1023, 1 },
 };
 
-/* One type on its way: what it becomes. */
-typedef struct type_part {
-    hid_t file;     /* borrowed                                       */
-    hid_t memory;   /* own                                            */
-    size_t size;    /* in memory                                      */
-    size_t at;      /* in the whole element's memory                  */
-    brc_buf json;   /* its data type                                  */
-    brc_json *note; /* own; NULL: none                                */
-} type_part;
-
-typedef struct type_reader {
-    const brc_registry *reg;
-    brc_hdf5_type *out;
-    const char *label;
-    int writing, depth;
-} type_reader;
-
-static int read_part(type_reader *r, type_part *part, brc_error *err);
-
-static void close_part(type_part *part)
+void brc_hdf5_part_close(brc_hdf5_type_part *part)
 {
     brc_hdf5_close(part->memory);
     brc_buf_dispose(&part->json);
     brc_json_free(part->note);
 }
 
-static int no_zarr_type(const type_reader *r, const char *what, brc_error *err)
+static int no_zarr_type(const brc_hdf5_type_reader *r, const char *what, brc_error *err)
 {
     return brc_fail(err, BRC_EUNSUPPORTED, "%s: %s has no data type in Zarr", r->label, what);
 }
 
-static int type_failed(const type_reader *r, brc_error *err)
+int brc_hdf5_type_failed(const brc_hdf5_type_reader *r, brc_error *err)
 {
     return brc_hdf5_fail(err, BRC_EINVAL, "%s: its data type cannot be read", r->label);
 }
 
-static int set_note(type_part *part, const char *name, brc_json *value, brc_error *err)
+int brc_hdf5_part_note(brc_hdf5_type_part *part, const char *name, brc_json *value, brc_error *err)
 {
     if (!part->note)
         part->note = brc_json_new_object();
@@ -66,17 +47,18 @@ static int set_note(type_part *part, const char *name, brc_json *value, brc_erro
 }
 
 /* A copy of the file's type that the caller may change. */
-static int copy_type(const type_reader *r, type_part *part, size_t size, brc_error *err)
+int brc_hdf5_part_copy(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, size_t size,
+                       brc_error *err)
 {
     part->memory = H5Tcopy(part->file);
     part->size = size;
-    return part->memory < 0 ? type_failed(r, err) : BRC_OK;
+    return part->memory < 0 ? brc_hdf5_type_failed(r, err) : BRC_OK;
 }
 
-static int native_order(const type_reader *r, hid_t type, brc_error *err)
+static int native_order(const brc_hdf5_type_reader *r, hid_t type, brc_error *err)
 {
     H5T_order_t order = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? H5T_ORDER_BE : H5T_ORDER_LE;
-    return H5Tset_order(type, order) < 0 ? type_failed(r, err) : BRC_OK;
+    return H5Tset_order(type, order) < 0 ? brc_hdf5_type_failed(r, err) : BRC_OK;
 }
 
 /* ---- integers -------------------------------- */
@@ -112,19 +94,21 @@ static int add_part(brc_hdf5_type *out, size_t at, size_t size, unsigned bits, b
     return BRC_OK;
 }
 
-static int read_integer(const type_reader *r, type_part *part, brc_error *err)
+static int read_integer(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     size_t size = H5Tget_size(part->file), bits = H5Tget_precision(part->file);
     H5T_sign_t sign = H5Tget_sign(part->file);
     H5T_order_t order = H5Tget_order(part->file);
     part->size = whole_size(size);
     if (size == 0 || bits == 0 || sign < 0 || sign >= H5T_NSGN)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     if (part->size == 0 || (order != H5T_ORDER_LE && order != H5T_ORDER_BE))
-        return no_zarr_type(r, "an integer of more than 8 bytes, or in VAX order,", err);
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s: an integer of %zu bytes%s has no data type in Zarr", r->label, size,
+                        part->size ? " in VAX order" : "");
     part->memory = H5Tcopy(brc_hdf5_integer(part->size, sign == H5T_SGN_2));
     if (part->memory < 0)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     if (sign == H5T_SGN_2 && bits < 8 * part->size)
         BRC_TRY(add_part(r->out, part->at, part->size, (unsigned)bits, err));
     if (size > 1 || (bits != 2 && bits != 4) || H5Tget_offset(part->file) != 0)
@@ -132,22 +116,22 @@ static int read_integer(const type_reader *r, type_part *part, brc_error *err)
     return brc_buf_printf(&part->json, err, "\"%sint%zu\"", sign == H5T_SGN_2 ? "" : "u", bits);
 }
 
-static int read_bitfield(const type_reader *r, type_part *part, brc_error *err)
+static int read_bitfield(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     const hid_t native[] = { H5T_NATIVE_B8, H5T_NATIVE_B16,
                              H5T_NATIVE_B32, H5T_NATIVE_B64 };
     size_t size = H5Tget_size(part->file), i = 0;
     part->size = whole_size(size);
     if (size == 0)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     if (part->size == 0)
         return no_zarr_type(r, "a bit field of more than 8 bytes", err);
     while ((size_t)1 << i != part->size)
         i++;
     part->memory = H5Tcopy(native[i]);
     if (part->memory < 0)
-        return type_failed(r, err);
-    BRC_TRY(set_note(part, "class", brc_json_new_string("bitfield"), err));
+        return brc_hdf5_type_failed(r, err);
+    BRC_TRY(brc_hdf5_part_note(part, "class", brc_json_new_string("bitfield"), err));
     return brc_buf_printf(&part->json, err, "\"uint%zu\"", 8 * part->size);
 }
 
@@ -175,7 +159,7 @@ static const brc_hdf5_float *float_layout(hid_t type)
 }
 
 /* Only the byte order changes on reading, so that no bit of a NaN does. */
-static int read_float(const type_reader *r, type_part *part, brc_error *err)
+static int read_float(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     const brc_hdf5_float *f = float_layout(part->file);
     if (!f)
@@ -184,7 +168,7 @@ static int read_float(const type_reader *r, type_part *part, brc_error *err)
                         "Zarr: convert them to float64, say",
                         r->label, H5Tget_size(part->file),
                         H5Tget_precision(part->file));
-    BRC_TRY(copy_type(r, part, f->size, err));
+    BRC_TRY(brc_hdf5_part_copy(r, part, f->size, err));
     BRC_TRY(native_order(r, part->memory, err));
     return brc_buf_printf(&part->json, err, "\"%s\"", f->dtype);
 }
@@ -192,8 +176,8 @@ static int read_float(const type_reader *r, type_part *part, brc_error *err)
 /* ---- enums -------------------------------- */
 
 /* The i-th member's name as text, and value. */
-static int enum_member(const type_reader *r, const type_part *part, hid_t base, unsigned i,
-                       brc_json **name, brc_json **value, brc_error *err)
+static int enum_member(const brc_hdf5_type_reader *r, const brc_hdf5_type_part *part, hid_t base,
+                       unsigned i, brc_json **name, brc_json **value, brc_error *err)
 {
     union { /* the library converts in place */
         uint8_t bytes[8];
@@ -205,25 +189,25 @@ static int enum_member(const type_reader *r, const type_part *part, hid_t base, 
     if (H5Tget_size(base) > 8 || H5Tget_member_value(part->file, i, v.bytes) < 0 ||
         H5Tconvert(base, brc_hdf5_integer(8, is_signed), 1, v.bytes, NULL,
                            H5P_DEFAULT) < 0)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     char *text = H5Tget_member_name(part->file, i);
     if (!text)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     *name = brc_attr_text(text, strlen(text));
     (void)H5free_memory(text);
     *value = is_signed ? brc_attr_int(v.i) : brc_attr_uint(v.u);
     return *name && *value ? BRC_OK : brc_nomem(err);
 }
 
-static int read_members(const type_reader *r, const type_part *part, hid_t base, brc_json **out,
-                        brc_error *err)
+static int read_members(const brc_hdf5_type_reader *r, const brc_hdf5_type_part *part, hid_t base,
+                        brc_json **out, brc_error *err)
 {
     int n = H5Tget_nmembers(part->file);
     *out = brc_json_new_object();
     if (!*out)
         return brc_nomem(err);
     if (n < 0)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     for (int i = 0; i < n; i++) {
         brc_json *name, *value;
         const char *text;
@@ -248,19 +232,19 @@ static int is_bool_enum(const brc_json *members, size_t size)
            brc_json_int(brc_json_member(members, "TRUE"), 1, 1, &yes);
 }
 
-static int read_enum(type_reader *r, type_part *part, brc_error *err)
+static int read_enum(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
-    type_part base = {
+    brc_hdf5_type_part base = {
         H5Tget_super(part->file), BRC_HDF5_NONE, 0, part->at, BRC_BUF_INIT, NULL
     };
     brc_json *members = NULL;
     int rc;
 
     if (base.file < 0)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     /* the library takes one for the other when it copies values of members */
     if (H5Tget_size(base.file) != H5Tget_size(part->file)) {
-        rc = type_failed(r, err);
+        rc = brc_hdf5_type_failed(r, err);
         goto done;
     }
     BRC_GO(read_integer(r, &base, err));
@@ -269,13 +253,13 @@ static int read_enum(type_reader *r, type_part *part, brc_error *err)
         BRC_GO(add_part(r->out, part->at, 1, 0, err));
         BRC_GO(brc_buf_text(&part->json, "\"bool\"", err));
     } else {
-        BRC_GO(set_note(part, "enum", members, err));
+        BRC_GO(brc_hdf5_part_note(part, "enum", members, err));
         members = NULL;
         BRC_GO(brc_buf_append(&part->json, base.json.data, base.json.len, err));
     }
     part->size = base.size;
     if (r->writing) {
-        rc = copy_type(r, part, base.size, err);
+        rc = brc_hdf5_part_copy(r, part, base.size, err);
     } else {
         part->memory = base.memory;
         base.memory = BRC_HDF5_NONE;
@@ -283,7 +267,7 @@ static int read_enum(type_reader *r, type_part *part, brc_error *err)
 done:
     brc_json_free(members);
     brc_hdf5_close(base.file);
-    close_part(&base);
+    brc_hdf5_part_close(&base);
     return rc;
 }
 
@@ -291,16 +275,16 @@ done:
 
 /* The library ends texts at a zero byte and takes blanks off, as each file says: in
  * memory they have zeros behind. */
-static int read_string(const type_reader *r, type_part *part, brc_error *err)
+static int read_string(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     size_t size = H5Tget_size(part->file);
     if (size == 0)
-        return type_failed(r, err);
-    BRC_TRY(copy_type(r, part, size, err));
+        return brc_hdf5_type_failed(r, err);
+    BRC_TRY(brc_hdf5_part_copy(r, part, size, err));
     if (H5Tset_strpad(part->memory, H5T_STR_NULLPAD) < 0)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     if (H5Tget_cset(part->file) == H5T_CSET_UTF8)
-        BRC_TRY(set_note(part, "charset", brc_json_new_string("UTF-8"), err));
+        BRC_TRY(brc_hdf5_part_note(part, "charset", brc_json_new_string("UTF-8"), err));
     return brc_buf_printf(&part->json, err,
                           "{\"name\":\"null_terminated_bytes\",\"configuration\":"
                           "{\"length_bytes\":%zu}}",
@@ -308,8 +292,8 @@ static int read_string(const type_reader *r, type_part *part, brc_error *err)
 }
 
 /* *type: what the tag says, where it has this size. */
-static int tagged_type(const type_reader *r, const char *tag, size_t size, brc_dtype **type,
-                       int *big, brc_error *err)
+static int tagged_type(const brc_hdf5_type_reader *r, const char *tag, size_t size,
+                       brc_dtype **type, int *big, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
     int rc = BRC_OK;
@@ -326,7 +310,8 @@ static int tagged_type(const type_reader *r, const char *tag, size_t size, brc_d
     return BRC_OK;
 }
 
-static int tag_json(const type_reader *r, type_part *part, const char *tag, brc_error *err)
+static int tag_json(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, const char *tag,
+                    brc_error *err)
 {
     brc_dtype *type;
     int big;
@@ -340,18 +325,18 @@ static int tag_json(const type_reader *r, type_part *part, const char *tag, brc_
     }
     brc_dtype_free(type);
     if (*tag)
-        BRC_TRY(set_note(part, "tag", brc_attr_text(tag, strlen(tag)), err));
+        BRC_TRY(brc_hdf5_part_note(part, "tag", brc_attr_text(tag, strlen(tag)), err));
     return brc_buf_printf(&part->json, err, "\"r%zu\"", 8 * part->size);
 }
 
-static int read_opaque(const type_reader *r, type_part *part, brc_error *err)
+static int read_opaque(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     size_t size = H5Tget_size(part->file);
     char *tag = H5Tget_tag(part->file);
     int rc;
     if (size == 0 || !tag)
-        rc = type_failed(r, err);
-    else if ((rc = copy_type(r, part, size, err)) == BRC_OK)
+        rc = brc_hdf5_type_failed(r, err);
+    else if ((rc = brc_hdf5_part_copy(r, part, size, err)) == BRC_OK)
         rc = tag_json(r, part, tag, err);
     if (tag)
         (void)H5free_memory(tag);
@@ -367,7 +352,7 @@ static int is_pair(const char *first, const char *second)
 }
 
 /* 1 if the members are the parts of a complex number. */
-static int try_complex(const type_reader *r, type_part *part, char *const *names,
+static int try_complex(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, char *const *names,
                        const hid_t *types, brc_error *err)
 {
     const brc_hdf5_float *f = is_pair(names[0], names[1]) ? float_layout(types[0]) : NULL;
@@ -381,7 +366,7 @@ static int try_complex(const type_reader *r, type_part *part, char *const *names
                  H5Tinsert(part->memory, names[1], f->size, real) < 0;
     brc_hdf5_close(real);
     if (failed)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     if (strcmp(names[0], "r") != 0) {
         brc_json *parts = brc_json_new_array();
         int rc = parts ? BRC_OK : brc_nomem(err);
@@ -391,18 +376,18 @@ static int try_complex(const type_reader *r, type_part *part, char *const *names
             brc_json_free(parts);
             return rc;
         }
-        BRC_TRY(set_note(part, "parts", parts, err));
+        BRC_TRY(brc_hdf5_part_note(part, "parts", parts, err));
     }
     BRC_TRY(brc_buf_printf(&part->json, err, "\"%s\"", f->complex_dtype));
     return 1;
 }
 
-static int read_struct_member(type_reader *r, type_part *part, const char *name, type_part *field,
-                              brc_json **notes, brc_error *err)
+static int read_struct_member(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, const char *name,
+                              brc_hdf5_type_part *field, brc_json **notes, brc_error *err)
 {
     if (!brc_utf8_valid(name, strlen(name)))
         return brc_fail(err, BRC_EINVAL, "%s: the name of a field is not UTF-8", r->label);
-    int rc = read_part(r, field, err);
+    int rc = brc_hdf5_part_read(r, field, err);
     if (rc < 0) {
         brc_context(err, "the field \"%.60s\"", name);
         return rc;
@@ -425,23 +410,23 @@ static int read_struct_member(type_reader *r, type_part *part, const char *name,
 }
 
 /* Packed in the order of the members. */
-static int pack_fields(const type_reader *r, type_part *part, char *const *names,
-                       const type_part *fields, size_t n, brc_error *err)
+static int pack_fields(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, char *const *names,
+                       const brc_hdf5_type_part *fields, size_t n, brc_error *err)
 {
     part->memory = H5Tcreate(H5T_COMPOUND, part->size);
     if (part->memory < 0)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     for (size_t i = 0; i < n; i++)
         if (H5Tinsert(part->memory, names[i], fields[i].at - part->at, fields[i].memory) <
             0)
-            return type_failed(r, err);
+            return brc_hdf5_type_failed(r, err);
     return BRC_OK;
 }
 
-static int read_struct_type(type_reader *r, type_part *part, char *const *names, const hid_t *types,
-                            size_t n, brc_error *err)
+static int read_struct_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, char *const *names,
+                            const hid_t *types, size_t n, brc_error *err)
 {
-    type_part *fields = NULL;
+    brc_hdf5_type_part *fields = NULL;
     brc_json *notes = NULL;
     int rc;
 
@@ -460,25 +445,25 @@ static int read_struct_type(type_reader *r, type_part *part, char *const *names,
     if (notes) {
         brc_json *given = notes;
         notes = NULL;
-        BRC_GO(set_note(part, "fields", given, err));
+        BRC_GO(brc_hdf5_part_note(part, "fields", given, err));
     }
 done:
     for (size_t i = 0; fields && i < n; i++)
-        close_part(&fields[i]);
+        brc_hdf5_part_close(&fields[i]);
     free(fields);
     brc_json_free(notes);
     return rc;
 }
 
 /* The library reads members where they say that they are. */
-static int member_is_inside(const type_part *part, unsigned i, hid_t type)
+static int member_is_inside(const brc_hdf5_type_part *part, unsigned i, hid_t type)
 {
     size_t whole = H5Tget_size(part->file), size = H5Tget_size(type);
     size_t at = H5Tget_member_offset(part->file, i);
     return size > 0 && at <= whole && size <= whole - at;
 }
 
-static int read_compound(type_reader *r, type_part *part, brc_error *err)
+static int read_compound(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     int count = H5Tget_nmembers(part->file), rc = BRC_OK;
     size_t n = count > 0 ? (size_t)count : 0;
@@ -486,7 +471,7 @@ static int read_compound(type_reader *r, type_part *part, brc_error *err)
     hid_t *types = NULL;
 
     if (n == 0)
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     BRC_GO(brc_new_array((void **)&names, n, sizeof(*names), err));
     BRC_GO(brc_new_array((void **)&types, n, sizeof(*types), err));
     for (size_t i = 0; i < n; i++)
@@ -495,7 +480,7 @@ static int read_compound(type_reader *r, type_part *part, brc_error *err)
         names[i] = H5Tget_member_name(part->file, (unsigned)i);
         types[i] = H5Tget_member_type(part->file, (unsigned)i);
         if (!names[i] || types[i] < 0 || !member_is_inside(part, (unsigned)i, types[i])) {
-            rc = type_failed(r, err);
+            rc = brc_hdf5_type_failed(r, err);
             goto done;
         }
     }
@@ -514,9 +499,91 @@ done:
     return rc;
 }
 
+/* ---- arrays inside compounds -------------------------------- */
+
+#define MAX_FIELD_JSON ((size_t)1 << 20)
+
+typedef struct field_array {
+    hid_t item;
+    int ndim;
+    hsize_t dims[H5S_MAX_RANK];
+    brc_hdf5_type_part first; /* its first item: all others are like it */
+    size_t size;              /* of the items so far                    */
+} field_array;
+
+/* Structs of the fields "0", "1", ... for each axis. */
+static int read_field_axis(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, field_array *array,
+                           int axis, brc_error *err)
+{
+    if (axis == array->ndim) {
+        brc_hdf5_type_part item = { array->item,  BRC_HDF5_NONE, 0, part->at + array->size,
+                                    BRC_BUF_INIT, NULL };
+        int rc = brc_hdf5_part_read(r, &item, err);
+        if (rc == BRC_OK)
+            rc = brc_buf_append(&part->json, item.json.data, item.json.len, err);
+        if (rc == BRC_OK && part->json.len > MAX_FIELD_JSON)
+            rc = brc_fail(err, BRC_ELIMIT, "%s: its data type is too long", r->label);
+        array->size += item.size;
+        if (array->first.memory < 0 && rc == BRC_OK)
+            array->first = item;
+        else
+            brc_hdf5_part_close(&item);
+        return rc;
+    }
+    BRC_TRY(brc_buf_text(&part->json, "{\"name\":\"struct\",\"configuration\":{\"fields\":[", err));
+    for (hsize_t i = 0; i < array->dims[axis]; i++) {
+        BRC_TRY(brc_buf_printf(&part->json, err, "%s{\"name\":\"%llu\",\"data_type\":",
+                               i > 0 ? "," : "", (unsigned long long)i));
+        BRC_TRY(read_field_axis(r, part, array, axis + 1, err));
+        BRC_TRY(brc_buf_byte(&part->json, '}', err));
+    }
+    return brc_buf_text(&part->json, "]}}", err);
+}
+
+static int note_field_array(brc_hdf5_type_part *part, field_array *array, brc_error *err)
+{
+    brc_json *shape = brc_json_new_array(), *note = array->first.note;
+    int rc = shape ? BRC_OK : brc_nomem(err);
+    for (int i = 0; i < array->ndim && rc == BRC_OK; i++)
+        rc = brc_json_push(shape, brc_json_new_uint(array->dims[i]), err);
+    if (rc < 0) {
+        brc_json_free(shape);
+        return rc;
+    }
+    BRC_TRY(brc_hdf5_part_note(part, "array", shape, err));
+    array->first.note = NULL;
+    return note ? brc_hdf5_part_note(part, "item", note, err) : BRC_OK;
+}
+
+static int read_field_array(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
+{
+    field_array array = { .item = H5Tget_super(part->file), .first.memory = BRC_HDF5_NONE };
+    uint64_t n = 1;
+    int rc;
+    array.ndim = H5Tget_array_ndims(part->file);
+    if (array.item < 0 || array.ndim < 1 || array.ndim > H5S_MAX_RANK ||
+        H5Tget_array_dims2(part->file, array.dims) < 0) {
+        rc = brc_hdf5_type_failed(r, err);
+        goto done;
+    }
+    for (int i = 0; i < array.ndim; i++)
+        if (array.dims[i] == 0 || !brc_mul_u64(n, array.dims[i], &n) || n > BRC_HDF5_FIELD_ITEMS) {
+            rc = no_zarr_type(r, "an array of so many items inside another type", err);
+            goto done;
+        }
+    BRC_GO(read_field_axis(r, part, &array, 0, err));
+    part->size = array.size;
+    part->memory = H5Tarray_create2(array.first.memory, (unsigned)array.ndim, array.dims);
+    rc = part->memory < 0 ? brc_hdf5_type_failed(r, err) : note_field_array(part, &array, err);
+done:
+    brc_hdf5_close(array.item);
+    brc_hdf5_part_close(&array.first);
+    return rc;
+}
+
 /* ---- any type -------------------------------- */
 
-static int read_class(type_reader *r, type_part *part, brc_error *err)
+static int read_class(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     switch (H5Tget_class(part->file)) {
     case H5T_INTEGER:
@@ -536,19 +603,19 @@ static int read_class(type_reader *r, type_part *part, brc_error *err)
             return no_zarr_type(r, "a string of variable length inside another type", err);
         return read_string(r, part, err);
     case H5T_REFERENCE:
-        return no_zarr_type(r, "a reference to an object or region", err);
+        return no_zarr_type(r, "a reference inside another type", err);
     case H5T_TIME:
         return no_zarr_type(r, "HDF5's time", err);
     case H5T_VLEN:
-        return no_zarr_type(r, "a list of variable length, other than of uint8,", err);
+        return no_zarr_type(r, "a list of variable length inside another type", err);
     case H5T_ARRAY:
-        return no_zarr_type(r, "an array inside another type", err);
+        return read_field_array(r, part, err);
     default:
-        return type_failed(r, err);
+        return brc_hdf5_type_failed(r, err);
     }
 }
 
-static int read_part(type_reader *r, type_part *part, brc_error *err)
+int brc_hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     if (r->depth == TYPE_DEPTH)
         return brc_fail(err, BRC_ELIMIT, "%s: its data type is nested more than %d deep", r->label,
@@ -557,125 +624,4 @@ static int read_part(type_reader *r, type_part *part, brc_error *err)
     int rc = read_class(r, part, err);
     r->depth--;
     return rc;
-}
-
-/* Strings and lists of bytes, which exist by themselves alone. */
-static int read_list_type(type_reader *r, type_part *part, int kind, brc_error *err)
-{
-    const char *name = kind == BRC_HDF5_STRING ? "\"string\"" : "\"bytes\"";
-    r->out->kind = kind;
-    if (kind == BRC_HDF5_STRING)
-        BRC_TRY(copy_type(r, part, sizeof(char *), err));
-    else
-        part->memory = H5Tvlen_create(H5T_NATIVE_UINT8);
-    part->size = kind == BRC_HDF5_STRING ? sizeof(char *) : sizeof(hvl_t);
-    if (part->memory < 0)
-        return type_failed(r, err);
-    return brc_buf_text(&part->json, name, err);
-}
-
-static int is_byte_list(hid_t type)
-{
-    hid_t base = H5Tget_super(type);
-    int is = base >= 0 && H5Tget_class(base) == H5T_INTEGER && H5Tget_size(base) == 1 &&
-             H5Tget_sign(base) == H5T_SGN_NONE && H5Tget_precision(base) == 8;
-    brc_hdf5_close(base);
-    return is;
-}
-
-/* The element of an array type, whose axes become the dataset's last. */
-static int read_array_type(type_reader *r, type_part *part, brc_error *err)
-{
-    hsize_t dims[BRC_MAX_NDIM];
-    type_part item = { H5Tget_super(part->file), BRC_HDF5_NONE, 0, 0, BRC_BUF_INIT, NULL };
-    int ndim = H5Tget_array_ndims(part->file), rc;
-    uint64_t bytes;
-
-    if (item.file < 0 || ndim < 0 || ndim > BRC_MAX_NDIM ||
-        H5Tget_array_dims2(part->file, dims) < 0) {
-        rc = type_failed(r, err);
-        goto done;
-    }
-    BRC_GO(read_part(r, &item, err));
-    r->out->ndim = ndim;
-    for (int i = 0; i < ndim; i++)
-        r->out->shape[i] = dims[i];
-    if (!brc_shape_bytes(ndim, r->out->shape, item.size, &bytes) || bytes > UINT32_MAX) {
-        rc = brc_fail(err, BRC_ELIMIT, "%s: its elements have more than 2^32 bytes", r->label);
-        goto done;
-    }
-    r->out->item = item.size;
-    part->size = (size_t)bytes;
-    part->memory = H5Tarray_create2(item.memory, (unsigned)ndim, dims);
-    if (part->memory < 0)
-        rc = type_failed(r, err);
-    brc_buf json = part->json;
-    part->json = item.json;
-    item.json = json;
-    part->note = item.note;
-    item.note = NULL;
-done:
-    brc_hdf5_close(item.file);
-    close_part(&item);
-    return rc;
-}
-
-static int read_whole(type_reader *r, type_part *part, brc_error *err)
-{
-    H5T_class_t class = H5Tget_class(part->file);
-    if (class == H5T_STRING && H5Tis_variable_str(part->file) > 0)
-        return read_list_type(r, part, BRC_HDF5_STRING, err);
-    if (class == H5T_VLEN && is_byte_list(part->file))
-        return read_list_type(r, part, BRC_HDF5_BYTES, err);
-    if (class == H5T_ARRAY)
-        return read_array_type(r, part, err);
-    return read_part(r, part, err);
-}
-
-int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type,
-                       int writing, const char *label, brc_error *err)
-{
-    type_reader r = { reg, out, label, writing, 0 };
-    type_part part = { type, BRC_HDF5_NONE, 0, 0, BRC_BUF_INIT, NULL };
-    int rc;
-
-    memset(out, 0, sizeof(*out));
-    out->memory = BRC_HDF5_NONE;
-    BRC_GO(read_whole(&r, &part, err));
-    int quoted = part.json.data[0] == '"'; /* a name stands without quotes */
-    BRC_GO(brc_dup_n(&out->dtype, (char *)part.json.data + quoted,
-                     part.json.len - 2 * (size_t)quoted, err));
-    out->memory = part.memory;
-    out->size = part.size;
-    if (out->ndim == 0)
-        out->item = part.size;
-    out->note = part.note;
-    part.memory = BRC_HDF5_NONE;
-    part.note = NULL;
-done:
-    close_part(&part);
-    if (rc < 0)
-        brc_hdf5_type_close(out);
-    return rc;
-}
-
-void brc_hdf5_type_close(brc_hdf5_type *type)
-{
-    brc_hdf5_close(type->memory);
-    brc_json_free(type->note);
-    free(type->dtype);
-    free(type->parts);
-    memset(type, 0, sizeof(*type));
-    type->memory = BRC_HDF5_NONE;
-}
-
-int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_error *err)
-{
-    *out = NULL;
-    if (dtype[0] == '{' || dtype[0] == '"')
-        return brc_json_parse(out, dtype, strlen(dtype), err);
-    if (!brc_utf8_valid(dtype, strlen(dtype)))
-        return brc_fail(err, BRC_EINVAL, "the name of a data type is not UTF-8");
-    *out = brc_json_new_string(dtype);
-    return *out ? BRC_OK : brc_nomem(err);
 }

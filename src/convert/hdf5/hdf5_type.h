@@ -13,13 +13,16 @@
  *   compound         complex64 ... of two equal floats {r, i} or {real, imag} *, else
  *                    struct *
  *   list of bytes    bytes
- *   array            its element's, with the array's axes behind the dataset's
+ *   reference        string: see hdf5_reference.h *
+ *   array            its element's, with the array's axes behind the dataset's; inside a
+ *                    compound, for each axis a struct of the fields "0", "1", ... *
  *
  * (*) has a note: a JSON object of what Zarr's type does not say. It is kept in
  * zarr.json and used again on export:
  *
  *   enum: {name: value, ...}    class: "bitfield"    charset: "UTF-8"     tag: text
  *   parts: [name, name]         fields: {name: note, ...}
+ *   array: [n, ...], item: note    reference: "object" or "region"
  */
 #ifndef BRC_CONVERT_HDF5_TYPE_H
 #define BRC_CONVERT_HDF5_TYPE_H
@@ -31,6 +34,11 @@
 
 /* What only HDF5 says: a member of an array's zarr.json, with the type's note, and
  *   maxshape: [n or null, ...]   space: "null"   attributes: {name: data type, ...}
+ *   committed: the path of its type   at: the path that the object had in its file, where paths
+ *                                     are in its values or notes
+ * A type in "attributes" is a tree (hdf5_tree.h), or {"type": tree, "ndim": axes, "committed": path}.
+ * A group's note also has types: {name: {"type": tree or null, "values": the type's own attributes,
+ * "attributes", "at"}, ...}, the committed data types that lie in it.
  * zarr-python refuses members that it does not know in groups. There it is an attribute,
  * under a name that xarray hides. */
 #define BRC_HDF5_NOTE "hdf5"
@@ -40,7 +48,10 @@
  *   json         [names of attributes that are JSON text] */
 #define BRC_HDF5_ZARR "_zarr"
 
-enum { BRC_HDF5_FIXED = 0, BRC_HDF5_STRING, BRC_HDF5_BYTES };
+/* An array inside a compound of more items than this makes the compound one of several arrays. */
+#define BRC_HDF5_FIELD_ITEMS 4096
+
+enum { BRC_HDF5_FIXED = 0, BRC_HDF5_STRING, BRC_HDF5_BYTES, BRC_HDF5_OBJECT, BRC_HDF5_REGION };
 
 /* A byte that must be 0 or 1; or a signed integer of fewer bits than it has in memory, of
  * which HDF5 1.10 makes 2^(bits-1) where it is -2^(bits-1). */
@@ -73,6 +84,9 @@ void brc_hdf5_type_close(brc_hdf5_type *type);
  * BRC_EUNSUPPORTED if there is none. */
 BRC_MUST_USE int brc_hdf5_type_make(hid_t *out, const brc_registry *reg, const brc_json *data_type,
                                     const brc_json *note, const char *label, brc_error *err);
+
+/* Whether it is a list of uint8 of variable length. */
+int brc_hdf5_is_byte_list(hid_t type);
 
 /* A data type as brc_array_info has it, as JSON. */
 BRC_MUST_USE int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_error *err);

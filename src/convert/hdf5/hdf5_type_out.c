@@ -288,6 +288,50 @@ static int make_struct(const type_writer *w, hid_t *out, const brc_dtype *type,
 
 /* ---- any type -------------------------------- */
 
+/* What a struct of the fields "0", "1", ... holds n of; NULL if it is none. */
+static const brc_json *same_fields(const brc_json *data_type, uint64_t n)
+{
+    const brc_json *fields = brc_json_member(brc_json_member(data_type, "configuration"), "fields");
+    const brc_json *first = brc_json_member(brc_json_item(fields, 0), "data_type");
+    char name[24];
+    uint64_t i = 0;
+    if (brc_json_count(fields) != n)
+        return NULL;
+    for (const brc_json *f = brc_json_first(fields); f; f = brc_json_next(f)) {
+        snprintf(name, sizeof(name), "%llu", (unsigned long long)i++);
+        if (!brc_json_is(brc_json_member(f, "name"), name) ||
+            !brc_json_equal(brc_json_member(f, "data_type"), first))
+            return NULL;
+    }
+    return first;
+}
+
+/* An array of this shape; BRC_HDF5_NONE in *out where the struct is none. */
+static int make_field_array(const type_writer *w, hid_t *out, const brc_json *data_type,
+                            const brc_json *note, brc_error *err)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    unsigned ndim = 0;
+    hid_t item;
+    size_t size;
+    for (const brc_json *d = brc_json_first(brc_json_member(note, "array")); d;
+         d = brc_json_next(d), ndim++) {
+        uint64_t n;
+        if (ndim == H5S_MAX_RANK || !brc_json_uint(d, BRC_HDF5_FIELD_ITEMS, &n) || n == 0)
+            return BRC_OK;
+        data_type = same_fields(data_type, n);
+        if (!data_type)
+            return BRC_OK;
+        dims[ndim] = n;
+    }
+    if (ndim == 0)
+        return BRC_OK;
+    BRC_TRY(make_any(w, &item, &size, data_type, brc_json_member(note, "item"), err));
+    *out = H5Tarray_create2(item, ndim, dims);
+    brc_hdf5_close(item);
+    return finish_type(w, out, 1, err);
+}
+
 static int make_by_class(const type_writer *w, hid_t *out, const brc_dtype *type,
                          const brc_json *data_type, const brc_json *note, brc_error *err)
 {
@@ -307,12 +351,21 @@ static int make_by_class(const type_writer *w, hid_t *out, const brc_dtype *type
     case BRC_CLASS_COMPLEX:
         return is_complex ? make_complex(w, out, f, note, err) : make_float(w, out, f, err);
     case BRC_CLASS_STRUCT:
+        if (w->depth > 1)
+            BRC_TRY(make_field_array(w, out, data_type, note, err));
+        if (*out >= 0)
+            return BRC_OK;
         return make_struct(w, out, type, data_type, note, err);
     case BRC_CLASS_BYTES:
         if (type->item_size > 0)
             return make_fixed_text(w, out, type->item_size, note, err);
         return make_variable(w, out, 0, err);
     case BRC_CLASS_STRING:
+        if (is_text(note, "reference", "object") || is_text(note, "reference", "region")) {
+            *out = H5Tcopy(is_text(note, "reference", "object") ? H5T_STD_REF_OBJ
+                                                                : H5T_STD_REF_DSETREG);
+            return finish_type(w, out, 1, err);
+        }
         return make_variable(w, out, 1, err);
     default:
         return make_bytes(w, out, type, note, err);

@@ -120,6 +120,8 @@ typedef struct brc_node_out {
 /* All nodes, each before what is in it, as the stream has them. */
 size_t brc_convert_nodes(const brc_convert *c);
 const brc_node_out *brc_convert_node(const brc_convert *c, size_t i);
+/* The one with this path below the file's root, or NULL. */
+const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *inner);
 
 /* ---- a driver -------------------------------- */
 

@@ -81,9 +81,9 @@ static int node_order(const void *a, const void *b)
     return brc_path_order(((const brc_node_out *)a)->inner, ((const brc_node_out *)b)->inner);
 }
 
-static brc_node_out *find_node(const brc_convert *c, char *inner)
+const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *inner)
 {
-    brc_node_out key = { .inner = inner };
+    const brc_node_out key = { .inner = (char *)(uintptr_t)inner };
     return c->nnodes ? bsearch(&key, c->nodes, c->nnodes, sizeof(*c->nodes), node_order) : NULL;
 }
 
@@ -102,7 +102,7 @@ static int check_nodes(brc_convert *c, brc_error *err)
             return bad_stream(err, "it comes twice", node->inner);
         const char *slash = strrchr(node->inner, '/');
         BRC_TRY(brc_dup_n(&above, node->inner, slash ? (size_t)(slash - node->inner) : 0, err));
-        const brc_node_out *group = find_node(c, above);
+        const brc_node_out *group = brc_convert_node_at(c, above);
         free(above);
         if (!group || group->meta)
             return bad_stream(err, "it is in no group", node->inner);
