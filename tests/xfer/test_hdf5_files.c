@@ -88,6 +88,18 @@ static void put_long_double(hid_t file)
     const long double value = 1;
     hdf5_put(file, "d", H5T_NATIVE_LDOUBLE, 1, H5T_NATIVE_LDOUBLE, &value);
 }
+static void put_wide_integer(hid_t file)
+{
+    hid_t type = H5(H5Tcopy(H5T_STD_I64LE));
+    H5(H5Tset_size(type, 16));
+    H5(H5Tset_precision(type, 128));
+    hdf5_put(file, "d", type, 1, type, NULL);
+    H5(H5Tclose(type));
+}
+static void put_time(hid_t file)
+{
+    hdf5_put(file, "d", H5T_UNIX_D32LE, 1, H5T_UNIX_D32LE, NULL);
+}
 static void put_lists(hid_t file)
 {
     hid_t type = H5(H5Tvlen_create(H5T_NATIVE_FLOAT));
@@ -206,6 +218,8 @@ static const struct {
     { put_doubling, BRC_ELIMIT, "more than 10000 copies of groups" },
     { put_bad_name, BRC_EINVAL, "x.h5: /" },
     { put_long_double, BRC_EUNSUPPORTED, "x.h5: /d: its floats of 16 bytes" },
+    { put_wide_integer, BRC_EUNSUPPORTED, "x.h5: /d: an integer of 16 bytes has no data type" },
+    { put_time, BRC_EUNSUPPORTED, "x.h5: /d: HDF5's time has no data type" },
     { put_lists, BRC_EUNSUPPORTED, "x.h5: /d: a list of variable length" },
     { put_text_inside, BRC_EUNSUPPORTED,
       "the field \"name\": x.h5: /d: a string of variable length inside another type" },
