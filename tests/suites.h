@@ -3,6 +3,8 @@
 SUITE(error)
 SUITE(buf)
 SUITE(node_path)
+SUITE(pattern)
+SUITE(part)
 SUITE(hash)
 SUITE(dtype)
 SUITE(dtype_open)

@@ -69,12 +69,31 @@ static int change_document(brc_json *doc, brc_session *s, const char *path,
     return fresh ? complete_fresh(doc, brc_session_registry(s), err) : BRC_OK;
 }
 
+/* Chunks must be decodable as they are and encodable as they will be, which is said before there is
+ * a node. */
+static int check_recoding(const brc_json *doc, const brc_json *changed, const brc_registry *reg,
+                          brc_error *err)
+{
+    brc_meta from, to = { 0 };
+    int rc;
+    BRC_TRY(brc_meta_open(&from, reg, doc, err));
+    BRC_GO(brc_meta_must_decode(&from, err));
+    BRC_GO(brc_meta_open(&to, reg, changed, err));
+    BRC_GO(brc_meta_must_encode(&to, err));
+done:
+    brc_meta_dispose(&to);
+    brc_meta_dispose(&from);
+    return rc;
+}
+
 int brc_array_doc_changed(brc_json **out, brc_session *s, const brc_json *doc,
                           const char *path, const brc_xfer_opts *opts, int fresh, brc_error *err)
 {
     *out = NULL;
     BRC_TRY(brc_json_clone(out, doc, err));
     int rc = change_document(*out, s, path, opts, fresh, err);
+    if (rc == BRC_OK)
+        rc = check_recoding(doc, *out, brc_session_registry(s), err);
     if (rc < 0) {
         brc_json_free(*out);
         *out = NULL;

@@ -35,6 +35,7 @@ typedef struct origin {
     const brc_format *format;
     const brc_source *source;
     brc_stream *stream;
+    brc_parts *parts; /* of it that cannot be kept */
 } origin;
 
 static int is_group_there(int *is, const origin *from, brc_error *err)
@@ -122,6 +123,7 @@ static int source_bytes(uint64_t *bytes, brc_session *s, const brc_format *forma
 {
     brc_xfer_opts copy = *opts;
     copy.excluded = NULL; /* that is for the import to tell */
+    copy.flags |= BRC_XFER_SKIP_UNSUPPORTED;
     *bytes = 0;
     return format->size(bytes, s, source, &copy, err);
 }
@@ -163,8 +165,9 @@ static int take_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *
 {
     BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_xfer_opts, codecs_json), given,
                          "brc_xfer_opts", err));
-    return brc_flags_check(out->flags, BRC_XFER_CONSOLIDATED | BRC_XFER_INTO, "brc_xfer_opts",
-                           err);
+    return brc_flags_check(out->flags,
+                           BRC_XFER_CONSOLIDATED | BRC_XFER_INTO | BRC_XFER_SKIP_UNSUPPORTED,
+                           "brc_xfer_opts", err);
 }
 
 /* Which node, and all that becomes it. */
@@ -188,11 +191,33 @@ done:
     return rc;
 }
 
+/* Without what cannot be kept it is an import only if the caller wants that. */
+static int import_kept(const origin *from, int rc, brc_error *err)
+{
+    if (rc < 0 || from->parts->n == 0 || (from->opts->flags & BRC_XFER_SKIP_UNSUPPORTED))
+        return rc;
+    return brc_parts_fail(from->parts, from->name ? from->name : "the stream", err);
+}
+
 /* All or nothing. */
 static int import_origin(const origin *from, const char *path, brc_error *err)
 {
     BRC_TRY(brc_bulk_start(from->session, err));
-    return brc_bulk_end_with(from->session, import_placed(from, path, err), err);
+    int rc = import_kept(from, import_placed(from, path, err), err);
+    return brc_bulk_end_with(from->session, rc, err);
+}
+
+/* The list is for the caller whatever became of the import. */
+static int give_parts(brc_parts *parts, int rc, const brc_xfer_opts *opts, brc_error *err)
+{
+    if (opts->left_out) {
+        int given = brc_parts_write(parts, opts->left_out, err);
+        if (given == BRC_OK)
+            given = brc_buf_terminate(opts->left_out, err);
+        rc = rc < 0 || given == BRC_OK ? rc : given;
+    }
+    brc_parts_dispose(parts);
+    return rc;
 }
 
 static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *err)
@@ -216,7 +241,11 @@ static int look_at_source(brc_source *source, const brc_format **format, const b
 /* What a command writes about the source: nothing is kept if the command fails in the end. */
 static int import_with(const origin *from, const char *path, brc_error *err)
 {
-    brc_foreign what = { from->session, NULL, from->opts->with, from->name, from->opts };
+    brc_foreign what = { .session = from->session,
+                         .command = from->opts->with,
+                         .file = from->name,
+                         .opts = from->opts,
+                         .parts = from->parts };
     breccia *repo = brc_session_repo(from->session);
     brc_foreign_in *in;
     origin stream = *from;
@@ -231,29 +260,32 @@ static int import_with(const origin *from, const char *path, brc_error *err)
     brc_task task = brc_task_begin(repo, "import", 0);
     rc = brc_foreign_close(in, import_placed(&stream, path, err), err);
     brc_task_end(repo, &task, rc);
-    return brc_bulk_end_with(from->session, rc, err);
+    return brc_bulk_end_with(from->session, import_kept(from, rc, err), err);
 }
 
 int brc_import(brc_session *s, const char *name, const char *path, const brc_xfer_opts *given,
                brc_error *err)
 {
+    brc_parts parts = BRC_PARTS_INIT;
     brc_source source;
     brc_xfer_opts opts;
 
     if (!s || !name)
         return brc_fail(err, BRC_EINVAL, "a session and a source are needed");
     BRC_TRY(take_import_opts(&opts, given, err));
-    origin from = { .session = s, .opts = &opts, .name = name, .source = &source };
+    origin from = { .session = s, .opts = &opts, .name = name, .source = &source, .parts = &parts };
     if (opts.with)
-        return import_with(&from, path, err);
+        return give_parts(&parts, import_with(&from, path, err), &opts, err);
     BRC_TRY(look_at_source(&source, &from.format, s, name, err));
-    return import_origin(&from, path, err);
+    source.parts = &parts;
+    return give_parts(&parts, import_origin(&from, path, err), &opts, err);
 }
 
 int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_opts *given,
                       brc_error *err)
 {
     static const char name[] = "the stream";
+    brc_parts parts = BRC_PARTS_INIT;
     brc_stream_fd source;
     brc_xfer_opts opts;
     brc_tar_in *tar = NULL;
@@ -265,8 +297,8 @@ int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_o
     if (opts.with)
         return brc_fail(err, BRC_EINVAL, "a stream is written by a command, or comes from a "
                                          "descriptor: both are given");
-    origin from = { .session = s, .opts = &opts };
-    brc_stream_opts stream = { .xfer = &opts, .name = name };
+    origin from = { .session = s, .opts = &opts, .parts = &parts };
+    brc_stream_opts stream = { .xfer = &opts, .name = name, .parts = &parts };
     BRC_GO(brc_stream_fd_open(&tar, &source, brc_session_repo(s), fd, name, err));
     BRC_GO(brc_stream_open(&from.stream, s, tar, &stream, err));
     brc_task task = brc_task_begin(brc_session_repo(s), "import", 0);
@@ -275,7 +307,7 @@ int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_o
 done:
     brc_stream_free(from.stream);
     brc_tar_in_free(tar);
-    return rc;
+    return give_parts(&parts, rc, &opts, err);
 }
 
 int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *name, const brc_xfer_opts *given,

@@ -9,11 +9,13 @@
 #ifndef BRC_XFER_FORMATS_H
 #define BRC_XFER_FORMATS_H
 
+#include "../base/part.h"
 #include "input.h"
 
 /* What is to be imported, as far as a format shows. */
 typedef struct brc_source {
     const char *name; /* the file or directory, as the caller wrote it                  */
+    brc_parts *parts; /* of an import: gets what of it cannot be kept, and the import goes on */
     int is_dir;
     int is_gzip;      /* a gzip file: `head` is what it inflates to                     */
     size_t head_len;  /* less than BRC_INPUT_HEAD if the file is shorter; 0 of a directory */

@@ -2,7 +2,8 @@
 #ifndef BRC_XFER_XFER_H
 #define BRC_XFER_XFER_H
 
-#include "../base/error.h"
+#include "../base/json.h"
+#include "../base/part.h"
 
 /* 1 if `name` can be a node's, and a file's on export. */
 int brc_name_is_safe(const char *name, size_t len);
@@ -19,6 +20,11 @@ int brc_has_ending(const char *name, const char *ending);
 
 /* 1 if the caller wants the node of the source with this path left out; "a/b" or "/a/b". */
 int brc_is_excluded(const brc_xfer_opts *opts, const char *path, size_t len);
+/* Removes the attributes that the caller wants left out from a node's document. */
+BRC_MUST_USE int brc_attributes_pick(const brc_xfer_opts *opts, const char *path, brc_json *doc, brc_error *err);
+/* What became (rc, *err) of importing a node of the source: 1 if it cannot be kept (BRC_EUNSUPPORTED) and is
+ * in the list now; else rc. parts NULL: nobody wants to know. */
+BRC_MUST_USE int brc_part_settle(brc_parts *parts, int rc, const char *path, brc_error *err);
 /* Adds the decoded bytes of one array, with one byte for an element of variable length
  * (item 0); what exceeds 64 bits counts as nothing. */
 void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t item);

@@ -3,6 +3,7 @@
 
 #include "../base/iter.h"
 #include "../base/node_path.h"
+#include "../base/pattern.h"
 #include "../nd/shape.h"
 #include "xfer.h"
 
@@ -41,13 +42,57 @@ void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t 
         *sum = more;
 }
 
+static int note_met(const brc_xfer_opts *opts, size_t i)
+{
+    if (opts->excluded)
+        opts->excluded[i] = 1;
+    return 1;
+}
+
 int brc_is_excluded(const brc_xfer_opts *opts, const char *path, size_t len)
 {
+    int is = 0;
     for (size_t i = 0; opts && i < opts->nexclude; i++)
-        if (brc_path_is_same(path, len, opts->exclude[i])) {
-            if (opts->excluded)
-                opts->excluded[i] = 1;
-            return 1;
-        }
-    return 0;
+        if (brc_pattern_has_node(opts->exclude[i], path, len))
+            is = note_met(opts, i);
+    return is;
+}
+
+static int lacks_attribute(const brc_xfer_opts *opts, const char *path, const char *name)
+{
+    int does = 0;
+    for (size_t i = 0; i < opts->nexclude; i++)
+        if (brc_pattern_has_attribute(opts->exclude[i], path, strlen(path), name))
+            does = note_met(opts, i);
+    return does;
+}
+
+int brc_attributes_pick(const brc_xfer_opts *opts, const char *path, brc_json *doc, brc_error *err)
+{
+    const brc_json *old = brc_json_member(doc, "attributes");
+    if (!opts || opts->nexclude == 0 || brc_json_kind(old) != BRC_JSON_OBJECT)
+        return BRC_OK;
+    brc_json *kept = brc_json_new_object(), *copy;
+    int rc = kept ? BRC_OK : brc_nomem(err);
+    for (const brc_json *one = brc_json_first(old); one && rc == BRC_OK; one = brc_json_next(one)) {
+        const char *name = brc_json_own_name(one);
+        if (lacks_attribute(opts, path, name))
+            continue;
+        rc = brc_json_clone(&copy, one, err);
+        if (rc == BRC_OK)
+            rc = brc_json_add(kept, name, copy, err);
+    }
+    if (rc == BRC_OK)
+        return brc_json_set(doc, "attributes", kept, err);
+    brc_json_free(kept);
+    return rc;
+}
+
+int brc_part_settle(brc_parts *parts, int rc, const char *path, brc_error *err)
+{
+    if (rc != BRC_EUNSUPPORTED)
+        return rc;
+    if (parts)
+        BRC_TRY(brc_parts_add(parts, path, NULL, err, err));
+    return 1;
 }

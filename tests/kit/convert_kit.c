@@ -30,6 +30,11 @@ static _Noreturn void run_child(const brc_driver *driver, const char *file, int 
     _exit(brc_convert_main(3, args, driver));
 }
 
+static int is_part_line(const char *line)
+{
+    return strncmp(line, BRC_SAYS_LEFT_OUT, strlen(BRC_SAYS_LEFT_OUT)) == 0;
+}
+
 void convert_import(convert_ending *out, const brc_driver *driver, const char *file)
 {
     int ends[2], status;
@@ -44,8 +49,16 @@ void convert_import(convert_ending *out, const brc_driver *driver, const char *f
     if (child == 0)
         run_child(driver, file, ends[1]);
     close(ends[1]);
-    while ((n = read(ends[0], out->says + len, sizeof(out->says) - 1 - len)) > 0)
+    while ((n = read(ends[0], out->says + len, sizeof(out->says) - 1 - len)) > 0) {
         len += (size_t)n;
+        char *line = len > sizeof(out->says) / 2 ? memchr(out->says, '\n', len) : NULL;
+        while (line && line + 1 < out->says + len && is_part_line(out->says)) { /* words count */
+            len -= (size_t)(line + 1 - out->says);
+            memmove(out->says, line + 1, len);
+            line = memchr(out->says, '\n', len);
+        }
+        memset(out->says + len, 0, sizeof(out->says) - len);
+    }
     close(ends[0]);
     ck_assert_int_eq(wait4(child, &status, 0, &used), child);
     out->crashed = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -54,10 +67,14 @@ void convert_import(convert_ending *out, const brc_driver *driver, const char *f
     out->mib = used.ru_maxrss / 1024;
 }
 
-/* One line, and it ends as one. */
+/* One line, and it ends as one; before it, others may tell what cannot be kept. */
 static int is_sentence(const char *text)
 {
     const char *end = strchr(text, '\n');
+    while (end && is_part_line(text)) {
+        text = end + 1;
+        end = strchr(text, '\n');
+    }
     return end && end > text && end[1] == '\0';
 }
 

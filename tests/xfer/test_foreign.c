@@ -81,7 +81,10 @@ static void make_converter(const char *script)
 static int import_fake(const char *path)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
+    brc_foreign what = { .session = kit.session,
+                         .converter = "fake",
+                         .file = exchange_path(&kit, "x.h5"),
+                         .opts = &opts };
     OK(brc_begin(kit.repo, NULL));
     int rc = brc_foreign_import(&what, path, &kit.err);
     OK(brc_end(kit.repo, rc == BRC_OK ? BRC_END_KEEP : 0, NULL));
@@ -281,7 +284,9 @@ END_TEST
 START_TEST(one_that_is_not_there_is_named)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    brc_foreign what = { kit.session, "nowhere", NULL, "x.nc", &opts };
+    brc_foreign what = {
+        .session = kit.session, .converter = "nowhere", .file = "x.nc", .opts = &opts
+    };
     ck_assert_int_eq(brc_foreign_import(&what, "/x", &kit.err), BRC_EUNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(kit.err.message, "libexec/nowhere"));
     make_converter("cat good.tar");
@@ -305,12 +310,16 @@ START_TEST(what_was_left_out_is_told)
     const char *const out[] = { "a", "/none", "b/c" };
     uint8_t was[3] = { 0, 0, 0 };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
+    brc_foreign what = { .session = kit.session,
+                         .converter = "fake",
+                         .file = exchange_path(&kit, "x.h5"),
+                         .opts = &opts };
     opts.exclude = out;
     opts.nexclude = 3;
     opts.excluded = was;
     make_converter("[ \"$2 $3 $4 $5 $6 $7\" = '--exclude a --exclude /none --exclude b/c' ] ||"
-                   " exit 1\necho noise >&2; echo 'excluded /b/c' >&2; cat good.tar");
+                   " exit 1\necho noise >&2; echo 'excluded 2' >&2; echo 'excluded 17' >&2;"
+                   " echo 'excluded x' >&2; cat good.tar");
     int rc = brc_foreign_import(&what, "/x", &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     ck_assert_int_eq(was[0], 1); /* by us: it was in the stream */
@@ -319,10 +328,51 @@ START_TEST(what_was_left_out_is_told)
 }
 END_TEST
 
+#define PART(path)                                                                                 \
+    "{\"path\":\"" path "\",\"kind\":\"link\",\"message\":\"m " path "\",\"remedy\":\"r\"}"
+
+/* What it cannot keep: lines that are such count, also where it fails then. */
+START_TEST(what_cannot_be_kept_is_told)
+{
+    static const char *const ends[] = { "cat good.tar", "echo words >&2; exit 76" };
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_parts parts = BRC_PARTS_INIT;
+    brc_foreign what = { .session = kit.session,
+                         .converter = "fake",
+                         .file = exchange_path(&kit, "x.h5"),
+                         .opts = &opts,
+                         .parts = &parts };
+    brc_buf list = BRC_BUF_INIT, script = BRC_BUF_INIT;
+    opts.flags = BRC_XFER_SKIP_UNSUPPORTED;
+    OK(brc_buf_printf(&script, NULL,
+                      "[ \"$2\" = --skip-unsupported ] || exit 1\n"
+                      "cat >&2 <<'E'\nleft out " PART("/a") "\nleft out {\nleft out [1]\n"
+                      "left out {\"path\":1}\nleft out 18446744073709551615\nleft out -1\n"
+                      "left out " PART("/a@b") "\nleft out 3\nE\n%s",
+                      ends[_i]));
+    make_converter((char *)script.data);
+    int rc = brc_foreign_import(&what, "/x", &kit.err);
+    ck_assert_msg(rc == (_i ? BRC_EUNSUPPORTED : BRC_OK), "%d %s", rc, kit.err.message);
+    ck_assert_uint_eq(parts.n, 5);
+    OK(brc_parts_write(&parts, &list, NULL));
+    OK(brc_buf_append(&list, "", 1, NULL));
+    ck_assert_str_eq((char *)list.data,
+                     "[" PART("/a") "," PART("/a@b") ","
+                     "{\"path\":\"\",\"kind\":\"more\",\"message\":"
+                     "\"3 more parts, which are not listed\",\"remedy\":\"\"}]");
+    brc_buf_dispose(&list);
+    brc_buf_dispose(&script);
+    brc_parts_dispose(&parts);
+}
+END_TEST
+
 START_TEST(bytes_are_known_from_the_documents)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
+    brc_foreign what = { .session = kit.session,
+                         .converter = "fake",
+                         .file = exchange_path(&kit, "x.h5"),
+                         .opts = &opts };
     uint64_t bytes = 0;
     make_converter("cat good.tar; sleep 1000"); /* nobody waits for the rest */
     OK(brc_foreign_bytes(&bytes, &what, &kit.err));
@@ -355,7 +405,10 @@ START_TEST(an_interruption_ends_the_converter)
     make_converter("echo $$ >pid; head -c 2000 good.tar; exec sleep 1000");
     ck_assert_int_eq(pthread_create(&thread, NULL, interrupt_soon, kit.repo), 0);
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
+    brc_foreign what = { .session = kit.session,
+                         .converter = "fake",
+                         .file = exchange_path(&kit, "x.h5"),
+                         .opts = &opts };
     ck_assert_int_eq(brc_foreign_import(&what, "/x", &kit.err), BRC_EINTERRUPT);
     pthread_join(thread, NULL);
     brc_buf pid = exchange_read(exchange_path(&kit, "pid"));
@@ -457,7 +510,10 @@ static void *import_ten(void *arg)
 {
     importer *one = arg;
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    brc_foreign what = { one->session, "fake", NULL, one->file, &opts };
+    brc_foreign what = { .session = one->session,
+                         .converter = "fake",
+                         .file = one->file,
+                         .opts = &opts };
     for (int i = 0; i < 10 && one->rc == BRC_OK; i++) {
         char path[16];
         snprintf(path, sizeof(path), "/x%d", i);
@@ -509,6 +565,7 @@ Suite *foreign_suite(void)
     tcase_add_test(converters, one_that_is_not_there_is_named);
     tcase_add_test(converters, it_may_say_that_the_file_is_netcdf);
     tcase_add_test(converters, what_was_left_out_is_told);
+    tcase_add_loop_test(converters, what_cannot_be_kept_is_told, 0, 2);
     tcase_add_test(converters, bytes_are_known_from_the_documents);
     tcase_add_test(converters, an_interruption_ends_the_converter);
     tcase_add_test(commands, a_command_is_run_by_sh);

@@ -182,8 +182,8 @@ static const struct {
     { put_inflating_read, NULL, BRC_OK, "", 0 }, /* what is behind is not looked at */
     { put_links, NULL, BRC_ELIMIT, "more than 10000 copies of groups and datasets", 0 },
     { put_soft_links, NULL, BRC_ELIMIT, "more than 10000 copies of groups and datasets", 0 },
-    { put_nested, NULL, BRC_ELIMIT, "groups are nested more than 100 deep", 0 },
-    { put_attributes, NULL, BRC_ELIMIT, "attributes, and at most 50000 can be imported", 0 },
+    { put_nested, NULL, BRC_EUNSUPPORTED, "is more than 64 names deep", 0 },
+    { put_attributes, NULL, BRC_EUNSUPPORTED, "attributes, and at most 50000 can be imported", 0 },
 };
 #define N_BOMBS ((int)(sizeof(bombs) / sizeof(bombs[0])))
 

@@ -10,6 +10,7 @@
 #include "../../src/breccia_codec.h"
 #include "../../src/xfer/foreign/protocol.h"
 #include "../kit/converters.h"
+#include "../../src/breccia_json.h"
 #include "../kit/hdf5_kit.h"
 
 Suite *hdf5_files_suite(void);
@@ -210,22 +211,22 @@ static const struct {
     int code;
     const char *says;
 } refused[] = {
-    { put_soft, BRC_EINVAL, "x.h5: /l is a link to nothing in this file" },
+    { put_soft, BRC_EUNSUPPORTED, "x.h5: /l is a link to nothing in this file" },
     { put_external, BRC_EUNSUPPORTED, "x.h5: /l is a link to another file" },
-    { put_hidden, BRC_EINVAL, "x.h5: /a is a link to nothing in this file" },
+    { put_hidden, BRC_EUNSUPPORTED, "x.h5: /a is a link to nothing in this file" },
     { put_cycle, BRC_EUNSUPPORTED, "x.h5: /g/up leads back to a group around it" },
     { put_soft_cycle, BRC_EUNSUPPORTED, "x.h5: /g/self leads back to a group around it" },
     { put_doubling, BRC_ELIMIT, "more than 10000 copies of groups" },
-    { put_bad_name, BRC_EINVAL, "x.h5: /" },
+    { put_bad_name, BRC_EUNSUPPORTED, "x.h5: /" },
     { put_long_double, BRC_EUNSUPPORTED, "x.h5: /d: its floats of 16 bytes" },
     { put_wide_integer, BRC_EUNSUPPORTED, "x.h5: /d: an integer of 16 bytes has no data type" },
     { put_time, BRC_EUNSUPPORTED, "x.h5: /d: HDF5's time has no data type" },
     { put_lists, BRC_EUNSUPPORTED, "x.h5: /d: a list of variable length" },
     { put_text_inside, BRC_EUNSUPPORTED,
       "the field \"name\": x.h5: /d: a string of variable length inside another type" },
-    { put_third_truth, BRC_EINVAL,
+    { put_third_truth, BRC_EUNSUPPORTED,
       "x.h5: /d: an element of FALSE = 0 and TRUE = 1 is 2, which is neither" },
-    { put_latin, BRC_EINVAL, "x.h5: /d: a string in it is not UTF-8" },
+    { put_latin, BRC_EUNSUPPORTED, "x.h5: /d: a string in it is not UTF-8" },
     { put_virtual, BRC_EUNSUPPORTED, "x.h5: /d is a virtual dataset" },
     { put_outside, BRC_EUNSUPPORTED, "x.h5: /d has its elements in another file" },
     { put_unknown_filter, BRC_EUNSUPPORTED,
@@ -237,20 +238,62 @@ static const struct {
 };
 #define N_REFUSED ((int)(sizeof(refused) / sizeof(refused[0])))
 
+/* x.h5 with one of these in it, and a dataset that is good, is the working folder's. */
+static void make_refused(exchange_kit *kit, int i)
+{
+    const int32_t value = 7;
+    exchange_start(kit);
+    hid_t file = hdf5_new_file(kit, "x.h5", 0);
+    refused[i].put(file);
+    hdf5_put(file, "z_good", H5T_STD_I32LE, 1, H5T_NATIVE_INT32, &value);
+    H5(H5Fclose(file));
+    ck_assert_int_eq(chdir(kit->dir), 0);
+}
+
 START_TEST(refused_by_name)
 {
     exchange_kit kit;
-    exchange_start(&kit);
-    hid_t file = hdf5_new_file(&kit, "x.h5", 0);
-    refused[_i].put(file);
-    H5(H5Fclose(file));
-    ck_assert_int_eq(chdir(kit.dir), 0);
+    make_refused(&kit, _i);
     int clean = 0, rc = brc_import(kit.session, "x.h5", "/bad", NULL, &kit.err);
     ck_assert_msg(rc == refused[_i].code, "%d: %s", rc, rc < 0 ? kit.err.message : "imported");
     ck_assert_msg(strstr(kit.err.message, refused[_i].says), "\"%s\" is not in \"%s\"",
                   refused[_i].says, kit.err.message);
     ck_assert_int_eq(brc_session_clean(&clean, kit.session, NULL), BRC_OK);
     ck_assert_int_eq(clean, 1);
+    ck_assert_int_eq(chdir("/"), 0);
+    exchange_stop(&kit);
+}
+END_TEST
+
+/* What cannot be kept stays out, by itself and with its name; damage is no such part. */
+START_TEST(refused_and_skipped)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_buf left_out = BRC_BUF_INIT;
+    exchange_kit kit;
+    int clean = 0, unsupported = refused[_i].code == BRC_EUNSUPPORTED;
+
+    make_refused(&kit, _i);
+    opts.flags = BRC_XFER_SKIP_UNSUPPORTED;
+    opts.left_out = &left_out;
+    int rc = brc_import(kit.session, "x.h5", "/bad", &opts, &kit.err);
+    ck_assert_msg(rc == (unsupported ? BRC_OK : refused[_i].code), "%d: %s", rc, kit.err.message);
+    if (unsupported) {
+        hdf5_check_bytes(&kit, "/bad/z_good", &(int32_t){ 7 }, 4);
+        brc_json *list;
+        const char *message;
+        ck_assert_int_eq(brc_json_parse(&list, (char *)left_out.data, left_out.len, NULL), BRC_OK);
+        ck_assert(brc_json_text(brc_json_member(brc_json_item(list, 0), "message"), &message));
+        ck_assert_msg(strstr(message, refused[_i].says), "%s", (char *)left_out.data);
+        brc_json_free(list);
+        ck_assert_int_eq(brc_node_kind(&clean, kit.session, "/bad/d", NULL), BRC_OK);
+        ck_assert_int_eq(clean, 0);
+    } else {
+        ck_assert_str_eq((char *)left_out.data, "[]");
+        ck_assert_int_eq(brc_session_clean(&clean, kit.session, NULL), BRC_OK);
+        ck_assert_int_eq(clean, 1);
+    }
+    brc_buf_dispose(&left_out);
     ck_assert_int_eq(chdir("/"), 0);
     exchange_stop(&kit);
 }
@@ -560,6 +603,7 @@ Suite *hdf5_files_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, links_become_copies, 0, 2);
     tcase_add_loop_test(t, refused_by_name, 0, N_REFUSED);
+    tcase_add_loop_test(t, refused_and_skipped, 0, N_REFUSED);
     tcase_add_test(t, few_of_many);
     tcase_add_loop_test(t, filters, 0, 9);
     tcase_add_test(t, texts_with_a_fill_value);

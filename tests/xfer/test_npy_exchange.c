@@ -361,7 +361,10 @@ START_TEST(npz_names)
         snprintf(file, sizeof(file), "n%zu.npz", i);
         add_npy(&zip, "good.npy", 6, 0, 0);
         add_npy(&zip, names[i], 6, 0, 0);
-        import_fails(&kit, zip_file(&kit, file, &zip), BRC_EINVAL, "has an unsafe name");
+        /* such as no file can have, or no node */
+        int is_member = strcmp(names[i], ".npy") == 0 || strcmp(names[i], "a/.npy") == 0;
+        import_fails(&kit, zip_file(&kit, file, &zip), is_member ? BRC_EUNSUPPORTED : BRC_EINVAL,
+                     is_member ? "its member" : "has an unsafe name");
     }
     add_npy(&zip, "x.npy", 6, 0, 0);
     add_npy(&zip, "x.npy", 6, 0, 0);

@@ -101,13 +101,13 @@ static int meet_object(group_walk *w, haddr_t address, int *again, brc_error *er
 static int enter_group(group_walk *w, haddr_t address, const char *label, brc_error *err)
 {
     if (w->depth == GROUP_DEPTH)
-        return brc_fail(err, BRC_ELIMIT, "%s: groups are nested more than %d deep", label,
-                        GROUP_DEPTH);
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s: groups are nested more than %d deep",
+                               label, GROUP_DEPTH);
     for (int i = 0; i < w->depth; i++)
         if (w->above[i] == address)
-            return brc_fail(
-                err, BRC_EUNSUPPORTED,
-                "%s leads back to a group around it, so it has no end: remove this link", label);
+            return brc_part_refuse(
+                err, BRC_PART_LINK, "remove this link, or leave it out with --exclude",
+                "%s leads back to a group around it, so it has no end", label);
     w->above[w->depth++] = address;
     return BRC_OK;
 }
@@ -117,11 +117,44 @@ static int enter_group(group_walk *w, haddr_t address, const char *label, brc_er
 static int check_link_type(H5L_type_t type, const char *label, brc_error *err)
 {
     if (type == H5L_TYPE_EXTERNAL)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s is a link to another file: import that one, or remove the link", label);
+        return brc_part_refuse(err, BRC_PART_LINK, "import that one, or remove the link",
+                               "%s is a link to another file", label);
     if (type != H5L_TYPE_HARD && type != H5L_TYPE_SOFT)
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s is a link of a kind that is not known", label);
+        return brc_part_refuse(err, BRC_PART_LINK, NULL, "%s is a link of a kind that is not known",
+                               label);
     return BRC_OK;
+}
+
+typedef struct hdf5_link {
+    const char *path;         /* the node of its group             */
+    const char *above, *label; /* "x.h5: /a", of its group and its own */
+    const char *name;
+    H5L_type_t type;
+} hdf5_link;
+
+static int follow_link(group_walk *w, hid_t group, const hdf5_link *link, brc_error *err)
+{
+    const brc_hdf5_in *in = w->in;
+    hid_t object = BRC_HDF5_NONE;
+    char *node = NULL;
+    int rc;
+
+    BRC_GO(brc_convert_name_check(link->above, link->name, err));
+    BRC_GO(brc_node_join(&node, link->path, link->name, err));
+    BRC_GO(brc_convert_place_check(link->label, node, err));
+    BRC_GO(check_link_type(link->type, link->label, err));
+    object = H5Oopen(group, link->name, in->links);
+    if (object >= 0)
+        rc = import_object(w, object, node, link->label, err);
+    else if (link->type == H5L_TYPE_SOFT)
+        rc = brc_part_refuse(err, BRC_PART_LINK, "remove it, or leave it out with --exclude",
+                             "%s is a link to nothing in this file", link->label);
+    else
+        rc = brc_hdf5_fail(err, BRC_EINVAL, "%s cannot be opened", link->label);
+done:
+    brc_hdf5_close(object);
+    free(node);
+    return rc;
 }
 
 /* `above`: the group's label, "x.h5: /a". */
@@ -129,27 +162,15 @@ static int import_link(group_walk *w, hid_t group, const char *path, const char 
                        const char *name, H5L_type_t type, brc_error *err)
 {
     const brc_hdf5_in *in = w->in;
-    hid_t object = BRC_HDF5_NONE;
-    char *node = NULL, *label = NULL;
+    char *label = NULL;
     int rc;
 
     BRC_GO(brc_node_join(&label, above, name, err));
-    if (brc_convert_is_excluded(in->convert, label + strlen(in->file) + strlen(": ")))
+    if (brc_convert_is_excluded(in->convert, brc_convert_path(in->convert, label)))
         goto done;
-    BRC_GO(brc_convert_name_check(above, name, err));
-    BRC_GO(brc_node_join(&node, path, name, err));
-    BRC_GO(check_link_type(type, label, err));
-    object = H5Oopen(group, name, in->links);
-    if (object < 0)
-        rc = brc_hdf5_fail(err, BRC_EINVAL,
-                           type == H5L_TYPE_SOFT ? "%s is a link to nothing in this file: remove it"
-                                                 : "%s cannot be opened",
-                           label);
-    else
-        rc = import_object(w, object, node, label, err);
+    rc = follow_link(w, group, &(hdf5_link){ path, above, label, name, type }, err);
+    rc = brc_convert_settle(in->convert, rc, brc_convert_path(in->convert, label), NULL, err);
 done:
-    brc_hdf5_close(object);
-    free(node);
     free(label);
     return rc;
 }
@@ -285,6 +306,7 @@ static int take_members(group_walk *w, hid_t group, const char *path, const char
     BRC_GO(list_links(&links, group, label, err));
     for (size_t i = 0; i < links.n; i++)
         BRC_GO(import_link(w, group, path, label, links.names[i], links.types[i], err));
+    rc = BRC_OK;
 done:
     free_links(&links);
     return rc;
@@ -334,7 +356,8 @@ static int import_object(group_walk *w, hid_t object, const char *path, const ch
     case H5O_TYPE_NAMED_DATATYPE:
         return BRC_OK; /* noted in its group, and by what has it */
     default:
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s is neither a group nor a dataset", label);
+        return brc_part_refuse(err, BRC_PART_OBJECT, NULL, "%s is neither a group nor a dataset",
+                               label);
     }
 }
 

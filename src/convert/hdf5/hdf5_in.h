@@ -37,7 +37,7 @@ BRC_MUST_USE int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in,
  * them. attrs->types is taken over. */
 BRC_MUST_USE int brc_hdf5_note_attrs(brc_json *note, brc_hdf5_attrs *attrs, const char *path, brc_error *err);
 void brc_hdf5_attrs_free(brc_hdf5_attrs *attrs);
-/* The value of one attribute; NULL if there is none. */
+/* The value of one attribute; NULL if there is none, or it stays out. */
 BRC_MUST_USE int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, const char *name,
                                      const char *label, brc_error *err);
 /* The values as JSON text; NULL if there are none. */
@@ -58,6 +58,8 @@ const char *brc_hdf5_committed(const brc_hdf5_in *in, hid_t type);
 
 /* ---- elements: hdf5_in_elements.c -------------------------------- */
 
+/* Whether these two may refuse an element. */
+int brc_hdf5_is_doubtful(const brc_hdf5_type *type);
 /* n elements in memory made canonical (little-endian, see brc_hdf5_part): for types of a fixed size. */
 BRC_MUST_USE int brc_hdf5_canonical(const brc_hdf5_type *type, const brc_dtype *dtype, uint8_t *data, uint64_t n,
                                     const char *label, brc_error *err);

@@ -54,8 +54,9 @@ static int read_extent(attr_reader *r, brc_error *err)
     uint64_t bytes;
     if (r->n > ATTR_MAX_VALUES || !brc_mul_u64(r->n, r->tree.size, &bytes) ||
         bytes > ATTR_MAX_BYTES)
-        return brc_fail(err, BRC_ELIMIT, "%s: the attribute has more than %d values, or %d MiB",
-                        r->label, ATTR_MAX_VALUES, (int)(ATTR_MAX_BYTES >> 20));
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL,
+                               "%s: the attribute has more than %d values, or %d MiB", r->label,
+                               ATTR_MAX_VALUES, (int)(ATTR_MAX_BYTES >> 20));
     return BRC_OK;
 }
 
@@ -105,7 +106,8 @@ static int print_lists(attr_reader *r, int axis, brc_error *err)
         if (i > 0)
             BRC_TRY(brc_buf_byte(&r->text, ',', err));
         if (r->text.len > ATTR_MAX_BYTES)
-            return brc_fail(err, BRC_ELIMIT, "%s: the attribute is too long", r->label);
+            return brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s: the attribute is too long",
+                                   r->label);
         BRC_TRY(print_lists(r, axis + 1, err));
     }
     return brc_buf_byte(&r->text, ']', err);
@@ -200,14 +202,17 @@ done:
 int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, const char *name,
                         const char *label, brc_error *err)
 {
+    const char *path = brc_convert_path(in->convert, label);
     brc_json *type;
     *out = NULL;
     htri_t exists = H5Aexists(object, name);
-    if (exists == 0)
+    if (exists == 0 || brc_convert_lacks_attribute(in->convert, path, name))
         return BRC_OK;
-    BRC_TRY(read_value(in, object, name, label, out, &type, NULL, err));
-    brc_json_free(type);
-    return BRC_OK;
+    int rc = read_value(in, object, name, label, out, &type, NULL, err);
+    if (rc == BRC_OK)
+        brc_json_free(type);
+    rc = brc_convert_settle(in->convert, rc, path, name, err);
+    return rc < 0 ? rc : BRC_OK;
 }
 
 /* ---- all of an object -------------------------------- */
@@ -250,10 +255,9 @@ static int take_zarr(attrs_walk *w, const char *name, const brc_json *value)
 static int take_attribute(attrs_walk *w, hid_t object, const char *name, brc_error *err)
 {
     brc_json *value, *type;
-    if (is_structure(w, name))
-        return BRC_OK;
     if (!brc_utf8_valid(name, strlen(name)))
-        return brc_fail(err, BRC_EINVAL, "%s: the name of an attribute is not UTF-8", w->label);
+        return brc_part_refuse(err, BRC_PART_NAME, "rename it",
+                               "%s: the name of an attribute is not UTF-8", w->label);
     BRC_TRY(read_value(w->in, object, name, w->label, &value, &type, &w->out->has_paths, err));
     if (take_zarr(w, name, value)) {
         brc_json_free(value);
@@ -272,8 +276,12 @@ static int take_attribute(attrs_walk *w, hid_t object, const char *name, brc_err
 static herr_t each_attribute(hid_t object, const char *name, const H5A_info_t *info, void *ctx)
 {
     attrs_walk *w = ctx;
+    brc_convert *c = w->in->convert;
+    const char *path = brc_convert_path(c, w->label);
     (void)info;
-    w->rc = take_attribute(w, object, name, w->err);
+    if (is_structure(w, name) || brc_convert_lacks_attribute(c, path, name))
+        return 0;
+    w->rc = brc_convert_settle(c, take_attribute(w, object, name, w->err), path, name, w->err);
     return w->rc < 0 ? -1 : 0;
 }
 
@@ -323,7 +331,7 @@ int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in, hid_t object
     }
     herr_t walked =
         H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, each_attribute, &w);
-    rc = w.rc;
+    rc = w.rc < 0 ? w.rc : BRC_OK;
     if (rc == BRC_OK && walked < 0)
         rc = brc_hdf5_fail(err, BRC_EINVAL, "%s: its attributes cannot be read", label);
     if (rc == BRC_OK && out->zarr)

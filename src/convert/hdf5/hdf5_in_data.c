@@ -45,7 +45,8 @@ static int read_shape(dataset_in *d, brc_error *err)
     if (ndim < 0 || H5Sget_simple_extent_dims(d->space, dims, most) != ndim)
         return dataset_failed(d, "its shape cannot be read", err);
     if (ndim + d->type.ndim > BRC_MAX_NDIM)
-        return brc_fail(err, BRC_ELIMIT, "%s has more than %d axes", d->label, BRC_MAX_NDIM);
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s has more than %d axes", d->label,
+                               BRC_MAX_NDIM);
     d->ndim = ndim;
     for (int i = 0; i < ndim; i++) {
         d->array.shape[i] = dims[i];
@@ -183,10 +184,10 @@ static int fill_json(dataset_in *d, uint8_t *element, brc_error *err)
     if (d->type.kind == BRC_HDF5_FIXED) {
         BRC_GO(brc_hdf5_canonical(&d->type, d->dtype, element, 1, d->label, err));
         if (!brc_all_equal(element, d->type.size / len, len, element)) {
-            rc = brc_fail(err, BRC_EUNSUPPORTED,
-                          "%s: its fill value is an array of different values, and Zarr's is one "
-                          "value",
-                          d->label);
+            rc = brc_part_refuse(err, BRC_PART_VALUE, NULL,
+                                 "%s: its fill value is an array of different values, and Zarr's "
+                                 "is one value",
+                                 d->label);
             goto done;
         }
     } else {
@@ -421,7 +422,9 @@ static int choose_reading(dataset_in *d, brc_error *err)
 static int find_stored(dataset_in *d, brc_error *err)
 {
     int exact = d->type.kind != BRC_HDF5_FIXED && d->array.fill;
-    if (d->is_null || brc_convert_phase(d->in->convert) != BRC_CONVERT_CHUNKS)
+    d->array.doubtful = brc_hdf5_is_doubtful(&d->type);
+    if (d->is_null ||
+        (brc_convert_phase(d->in->convert) != BRC_CONVERT_CHUNKS && !d->array.doubtful))
         return BRC_OK;
     return brc_hdf5_stored_read(&d->stored, d->id, d->ndim, d->array.shape,
                                 d->chunked && d->array.chunked ? d->array.chunk : NULL, exact,

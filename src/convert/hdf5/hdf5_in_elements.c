@@ -30,11 +30,19 @@ static int mend_part(const struct brc_hdf5_part *part, uint8_t *data, uint64_t i
         if (part->bits > 0)
             extend_sign(at, part->size, part->bits);
         else if (*at > 1)
-            return brc_fail(err, BRC_EINVAL,
-                            "%s: an element of FALSE = 0 and TRUE = 1 is %d, which is neither",
-                            label, *at);
+            return brc_part_refuse(
+                err, BRC_PART_VALUE, NULL,
+                "%s: an element of FALSE = 0 and TRUE = 1 is %d, which is neither", label, *at);
     }
     return BRC_OK;
+}
+
+int brc_hdf5_is_doubtful(const brc_hdf5_type *type)
+{
+    int is = type->kind == BRC_HDF5_STRING;
+    for (size_t i = 0; i < type->nparts; i++)
+        is |= type->parts[i].bits == 0;
+    return is;
 }
 
 int brc_hdf5_canonical(const brc_hdf5_type *type, const brc_dtype *dtype, uint8_t *data, uint64_t n,
@@ -55,7 +63,8 @@ static int append_span(brc_buf *out, const void *data, size_t len, const char *l
 {
     uint8_t count[4];
     if (len > UINT32_MAX)
-        return brc_fail(err, BRC_ELIMIT, "%s: an element has more than 2^32-1 bytes", label);
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL,
+                               "%s: an element has more than 2^32-1 bytes", label);
     brc_put_u32le(count, (uint32_t)len);
     BRC_TRY(brc_buf_append(out, count, sizeof(count), err));
     return len > 0 ? brc_buf_append(out, data, len, err) : BRC_OK;
@@ -68,8 +77,8 @@ static int append_checked(brc_buf *out, const brc_hdf5_type *type, brc_span byte
     if (type->kind == BRC_HDF5_STRING) {
         bytes.len = strnlen((const char *)bytes.data, bytes.len);
         if (!brc_utf8_valid((const char *)bytes.data, bytes.len))
-            return brc_fail(err, BRC_EINVAL,
-                            "%s: a string in it is not UTF-8: convert it first", label);
+            return brc_part_refuse(err, BRC_PART_VALUE, "convert it first",
+                                   "%s: a string in it is not UTF-8", label);
     }
     return append_span(out, bytes.data, bytes.len, label, err);
 }

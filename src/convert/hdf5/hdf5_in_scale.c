@@ -137,7 +137,9 @@ done:
 
 static int read_scales(const scale_reader *r, hid_t dataset, brc_error *err)
 {
-    if (H5Aexists(dataset, "DIMENSION_LIST") == 0)
+    brc_convert *c = r->in->convert;
+    if (H5Aexists(dataset, "DIMENSION_LIST") == 0 ||
+        brc_convert_lacks_attribute(c, brc_convert_path(c, r->label), "DIMENSION_LIST"))
         return BRC_OK;
     hid_t attribute = H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
     if (attribute < 0)

@@ -15,9 +15,9 @@ int brc_hdf5_filters_check(hid_t plist, const char *label, brc_error *err)
         if (id < 0)
             return brc_hdf5_fail(err, BRC_EINVAL, "%s: its filters cannot be read", label);
         if (H5Zfilter_avail(id) <= 0)
-            return brc_fail(err, BRC_EUNSUPPORTED,
-                            "%s needs the HDF5 filter %d (%s), which is not installed here",
-                            label, (int)id, *name ? name : "without a name");
+            return brc_part_refuse(err, BRC_PART_FILTER, NULL,
+                                   "%s needs the HDF5 filter %d (%s), which is not installed here",
+                                   label, (int)id, *name ? name : "without a name");
     }
     return BRC_OK;
 }
@@ -28,15 +28,11 @@ int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_err
     if (layout < 0)
         return brc_hdf5_fail(err, BRC_EINVAL, "%s: how it is stored cannot be read", label);
     if (layout == H5D_VIRTUAL)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s is a virtual dataset, whose elements are in others: copy it with its "
-                        "elements first (h5repack)",
-                        label);
+        return brc_part_refuse(err, BRC_PART_STORAGE, "copy it with its elements first (h5repack)",
+                               "%s is a virtual dataset, whose elements are in others", label);
     if (layout == H5D_CONTIGUOUS && H5Pget_external_count(plist) != 0)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s has its elements in another file: copy it with its elements first "
-                        "(h5repack)",
-                        label);
+        return brc_part_refuse(err, BRC_PART_STORAGE, "copy it with its elements first (h5repack)",
+                               "%s has its elements in another file", label);
     *chunked = layout == H5D_CHUNKED;
     return BRC_OK;
 }

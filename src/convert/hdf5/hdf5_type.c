@@ -27,7 +27,8 @@ void brc_hdf5_part_close(brc_hdf5_type_part *part)
 
 static int no_zarr_type(const brc_hdf5_type_reader *r, const char *what, brc_error *err)
 {
-    return brc_fail(err, BRC_EUNSUPPORTED, "%s: %s has no data type in Zarr", r->label, what);
+    return brc_part_refuse(err, BRC_PART_TYPE, NULL, "%s: %s has no data type in Zarr", r->label,
+                           what);
 }
 
 int brc_hdf5_type_failed(const brc_hdf5_type_reader *r, brc_error *err)
@@ -163,11 +164,10 @@ static int read_float(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, b
 {
     const brc_hdf5_float *f = float_layout(part->file);
     if (!f)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s: its floats of %zu bytes, %zu bits of them used, have no data type in "
-                        "Zarr: convert them to float64, say",
-                        r->label, H5Tget_size(part->file),
-                        H5Tget_precision(part->file));
+        return brc_part_refuse(err, BRC_PART_TYPE, "convert them to float64, say",
+                               "%s: its floats of %zu bytes, %zu bits of them used, have no data "
+                               "type in Zarr",
+                               r->label, H5Tget_size(part->file), H5Tget_precision(part->file));
     BRC_TRY(brc_hdf5_part_copy(r, part, f->size, err));
     BRC_TRY(native_order(r, part->memory, err));
     return brc_buf_printf(&part->json, err, "\"%s\"", f->dtype);
@@ -618,8 +618,9 @@ static int read_class(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_err
 int brc_hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     if (r->depth == TYPE_DEPTH)
-        return brc_fail(err, BRC_ELIMIT, "%s: its data type is nested more than %d deep", r->label,
-                        TYPE_DEPTH);
+        return brc_part_refuse(err, BRC_PART_TYPE, NULL,
+                               "%s: its data type is nested more than %d deep", r->label,
+                               TYPE_DEPTH);
     r->depth++;
     int rc = read_class(r, part, err);
     r->depth--;

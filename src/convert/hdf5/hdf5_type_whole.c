@@ -62,7 +62,8 @@ static int read_array_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, br
     for (int i = 0; i < ndim; i++)
         r->out->shape[i] = dims[i];
     if (!brc_shape_bytes(ndim, r->out->shape, item.size, &bytes) || bytes > UINT32_MAX) {
-        rc = brc_fail(err, BRC_ELIMIT, "%s: its elements have more than 2^32 bytes", r->label);
+        rc = brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s: its elements have more than 2^32 bytes",
+                             r->label);
         goto done;
     }
     r->out->item = item.size;

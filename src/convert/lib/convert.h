@@ -4,7 +4,8 @@
  * driver that speaks with its library (src/convert/hdf5, src/convert/netcdf); what all of
  * them need is here: the command line, the sandbox, the stream, and the cutting of arrays.
  *
- *   FORMAT import [--exclude PATH]... FILE          FORMAT export [--classic] [--path PATH] FILE
+ *   FORMAT import [--exclude PATTERN]... [--skip-unsupported] FILE
+ *   FORMAT export [--classic] [--path PATH] FILE
  *
  * The exit status and the one sentence on standard error are those of
  * src/xfer/foreign/protocol.h. --path is what the node that is exported is called in its
@@ -17,6 +18,7 @@
 #define BRC_CONVERT_LIB_CONVERT_H
 
 #include "../../base/json.h"
+#include "../../base/part.h"
 #include "../../nd/shape.h"
 #include "../../xfer/tar/tar_in.h"
 #include "../../zarr/meta.h"
@@ -27,9 +29,12 @@ const brc_registry *brc_convert_registry(const brc_convert *c);
 /* The file's name, as messages have it. */
 const char *brc_convert_file(const brc_convert *c);
 
-/* A name of a file's group, variable, dataset or type as a node's, or BRC_EINVAL with
- * the label: hostile names ("..", "a/b", "", "zarr.json") are refused. */
+/* A name of a file's group, variable, dataset or type as a node's; hostile names ("..", "a/b", "",
+ * "zarr.json") are parts that cannot be kept: brc_part_refuse(). */
 BRC_MUST_USE int brc_convert_name_check(const char *label, const char *name, brc_error *err);
+
+/* Whether there can be a node "/a/b"; if not, it is such a part too. */
+BRC_MUST_USE int brc_convert_place_check(const char *label, const char *node, brc_error *err);
 
 /* ---- import -------------------------------- */
 
@@ -43,8 +48,25 @@ int brc_convert_phase(const brc_convert *c);
  * is written, so that the caller asks the other converter. */
 int brc_convert_is_netcdf(brc_convert *c, brc_error *err);
 
-/* Whether the caller wants this node of the file left out: "a/b" or "/a/b". */
-int brc_convert_is_excluded(const brc_convert *c, const char *path);
+/* "/a/b" of the label "x.h5: /a/b". */
+const char *brc_convert_path(const brc_convert *c, const char *label);
+/* Whether this node of the file stays out: "a/b" or "/a/b". The caller wants that, or the first round could
+ * not keep it. */
+int brc_convert_is_excluded(brc_convert *c, const char *path);
+/* Whether the caller wants this attribute of a node left out. */
+int brc_convert_lacks_attribute(brc_convert *c, const char *path, const char *name);
+
+/*
+ * What became (rc, *err) of a node or, where `attribute` is not NULL, of one of its attributes. Whoever cannot
+ * keep something fails with BRC_EUNSUPPORTED, best by
+ *
+ *     return brc_part_refuse(err, BRC_PART_STORAGE, "copy it with h5repack", "%s is a virtual dataset", label);
+ *
+ * and walks, and loops over attributes, hand each such failure to this function: the part is in the list
+ * then, and the result is 1: it stays out, and what comes behind it goes on. 0 where rc is BRC_OK. All other
+ * failures are of the whole file, and returned. `path` is that in the file, "/a/b".
+ */
+BRC_MUST_USE int brc_convert_settle(brc_convert *c, int rc, const char *path, const char *attribute, brc_error *err);
 
 /* A group; attrs_json NULL: it has no attributes. Groups come before what is in them, the
  * root ("/") first. Nothing happens in the second round. */
@@ -61,7 +83,8 @@ typedef struct brc_stored_in {
 
 /* What a file says of one of its arrays, and reading from it. Not owned: all of it is read
  * during brc_convert_array() and stays its caller's. What belongs to elements alone (ctx and
- * what follows it) is not looked at in the first round, except for `codecs`. */
+ * what follows it) is not looked at in the first round, except for `codecs`, and where the array
+ * is doubtful. */
 typedef struct brc_array_in {
     const char *path;  /* the node that it becomes                             */
     const char *label; /* for messages: "x.nc: /a/b"                           */
@@ -76,6 +99,8 @@ typedef struct brc_array_in {
     const char *attrs_json;       /* NULL: none                                  */
     const char *note_name;        /* a member of zarr.json that readers pass over: what */
     const brc_json *note;         /* the file says and Zarr has no word for; NULL: none */
+    int doubtful; /* an element may be such as cannot be kept, a text that is not UTF-8: where parts
+                     are skipped, all are read in the first round too                     */
     /* Chunks that pass as the file stores them: the list of codecs that says how, as JSON,
      * and then only next_chunk() is called. NULL: the elements are read. */
     const char *codecs;

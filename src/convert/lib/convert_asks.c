@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../base/node_path.h"
+#include "../../base/pattern.h"
 #include "../../xfer/foreign/protocol.h"
 #include "convert_run.h"
 
@@ -29,22 +30,92 @@ int brc_convert_is_netcdf(brc_convert *c, brc_error *err)
 
 int brc_convert_name_check(const char *label, const char *name, brc_error *err)
 {
-    int rc = brc_name_check(name, strlen(name), err);
-    if (rc < 0)
-        brc_context(err, "%s", label);
-    return rc;
+    brc_error why = BRC_ERROR_INIT;
+    if (brc_name_check(name, strlen(name), &why) == BRC_OK)
+        return BRC_OK;
+    return brc_part_refuse(err, BRC_PART_NAME, "rename it, or leave it out with --exclude",
+                           "%s: %s", label, why.message);
 }
 
-int brc_convert_is_excluded(const brc_convert *c, const char *path)
+int brc_convert_place_check(const char *label, const char *node, brc_error *err)
 {
-    path += strspn(path, "/");
+    size_t names = 0;
+    for (const char *at = node; *at; at++)
+        names += *at == '/';
+    if (names > BRC_DEPTH_MAX)
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL, "%.200s is more than %d names deep", label,
+                               BRC_DEPTH_MAX);
+    if (strlen(node) > BRC_PATH_MAX)
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL,
+                               "the path %.200s... has more than %d bytes", label, BRC_PATH_MAX);
+    return BRC_OK;
+}
+
+const char *brc_convert_path(const brc_convert *c, const char *label)
+{
+    return label + strlen(c->file) + strlen(": ");
+}
+
+/* ---- what stays out ------------------------------------------------------------------ */
+
+/* Said once, however much of the file it meets. */
+static int meet_exclude(brc_convert *c, size_t i)
+{
+    if (!c->excluded[i])
+        (void)fprintf(stderr, BRC_SAYS_EXCLUDED "%zu\n", i);
+    c->excluded[i] = 1;
+    return 1;
+}
+
+int brc_convert_is_excluded(brc_convert *c, const char *path)
+{
+    int is = c->phase == BRC_CONVERT_CHUNKS && brc_parts_have(&c->parts, path);
     for (size_t i = 0; i < c->nexclude; i++)
-        if (brc_path_is_same(path, strlen(path), c->exclude[i])) {
-            if (c->phase == BRC_CONVERT_DOCS)
-                (void)fprintf(stderr, BRC_SAYS_EXCLUDED "%s\n", path);
-            return 1;
-        }
-    return 0;
+        if (brc_pattern_has_node(c->exclude[i], path, strlen(path)))
+            is = meet_exclude(c, i);
+    return is;
+}
+
+int brc_convert_lacks_attribute(brc_convert *c, const char *path, const char *name)
+{
+    int does = 0;
+    for (size_t i = 0; i < c->nexclude; i++)
+        if (brc_pattern_has_attribute(c->exclude[i], path, strlen(path), name))
+            does = meet_exclude(c, i);
+    return does;
+}
+
+/* ---- what cannot be kept ------------------------------------------------------------- */
+
+static void say_part(const brc_convert *c, size_t listed)
+{
+    const brc_parts *parts = &c->parts;
+    if (parts->listed > listed)
+        (void)fprintf(stderr, BRC_SAYS_LEFT_OUT "%.*s\n", (int)(parts->json.len - parts->last),
+                      (const char *)parts->json.data + parts->last);
+}
+
+void brc_convert_tell_more(const brc_convert *c)
+{
+    if (c->parts.n > c->parts.listed)
+        (void)fprintf(stderr, BRC_SAYS_LEFT_OUT "%llu\n",
+                      (unsigned long long)(c->parts.n - c->parts.listed));
+}
+
+/* In the second round attributes fail as in the first, and a node whose document is written cannot
+ * be taken back: then it is too late, unless the import comes to nothing anyway. */
+int brc_convert_settle(brc_convert *c, int rc, const char *path, const char *attribute,
+                       brc_error *err)
+{
+    size_t listed = c->parts.listed;
+    int is_late = c->phase == BRC_CONVERT_CHUNKS;
+
+    if (rc != BRC_EUNSUPPORTED || (is_late && !attribute && c->skips))
+        return rc;
+    if (!is_late || !attribute)
+        BRC_TRY(brc_parts_add(&c->parts, path, attribute, err, err));
+    say_part(c, listed);
+    return 1;
 }
 
 size_t brc_convert_nodes(const brc_convert *c)

@@ -261,9 +261,9 @@ int brc_attr_check_count(uint64_t n, const char *label, brc_error *err)
 {
     if (n <= BRC_ATTR_MOST)
         return BRC_OK;
-    return brc_fail(err, BRC_ELIMIT,
-                    "%s has %llu attributes, and at most %d can be imported: make an array of them",
-                    label, (unsigned long long)n, BRC_ATTR_MOST);
+    return brc_part_refuse(err, BRC_PART_SIZE, "make an array of them",
+                           "%s has %llu attributes, and at most %d can be imported", label,
+                           (unsigned long long)n, BRC_ATTR_MOST);
 }
 
 void brc_attr_close(brc_attr *attr)

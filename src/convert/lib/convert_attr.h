@@ -3,6 +3,7 @@
 #define BRC_CONVERT_LIB_CONVERT_ATTR_H
 
 #include "../../base/json.h"
+#include "../../base/part.h"
 
 /* Of a file, to JSON. Each gives a new value, or NULL without memory, as
  * brc_json_push() and brc_json_set() take it. */
@@ -15,7 +16,7 @@ brc_json *brc_attr_float(double value);
  * up to the first zero byte. */
 brc_json *brc_attr_text(const char *text, size_t len);
 
-/* BRC_ELIMIT where an object of a file has more attributes than anybody needs: each is looked
+/* BRC_EUNSUPPORTED where an object of a file has more attributes than anybody needs: each is looked
  * up among those before it. */
 #define BRC_ATTR_MOST 50000
 BRC_MUST_USE int brc_attr_check_count(uint64_t n, const char *label, brc_error *err);

@@ -121,6 +121,7 @@ done:
 typedef struct chunk_writer {
     brc_convert *c;
     const brc_array_in *from;
+    int dry;         /* its elements are looked at, and not written */
     brc_meta meta;
     brc_form *form;
     brc_buf key;
@@ -138,6 +139,8 @@ typedef struct chunk_writer {
 static int put_stored(chunk_writer *w, const uint64_t *index, const brc_stored_in *stored,
                       brc_error *err)
 {
+    if (w->dry)
+        return BRC_OK;
     w->key.len = w->key_base;
     BRC_TRY(brc_meta_key_format(&w->meta, index, &w->key, err));
     brc_watch_step(&w->c->watch);
@@ -236,14 +239,23 @@ static int pass_elements(chunk_writer *w, brc_error *err)
     return brc_tar_put_range(w->c->out, (const char *)w->key.data, w->from->elements, err);
 }
 
+/* Where the import fails anyway, only what may still name a part is read: elements that do not pass
+ * as they are stored. */
+static int is_idle(const chunk_writer *w)
+{
+    return w->c->parts.n > 0 && !w->c->skips && w->from->codecs;
+}
+
 static int put_array_data(chunk_writer *w, brc_error *err)
 {
+    if (is_idle(w))
+        return BRC_OK;
     if (w->from->elements)
         return pass_elements(w, err);
     return w->from->codecs ? pass_stored(w, err) : convert_elements(w, err);
 }
 
-static int convert_chunks(brc_convert *c, const brc_array_in *from, const brc_json *doc,
+static int convert_chunks(brc_convert *c, const brc_array_in *from, const brc_json *doc, int dry,
                           brc_error *err)
 {
     chunk_writer *w;
@@ -251,6 +263,7 @@ static int convert_chunks(brc_convert *c, const brc_array_in *from, const brc_js
     BRC_TRY(brc_new((void **)&w, sizeof(*w), err));
     w->c = c;
     w->from = from;
+    w->dry = dry;
     BRC_GO(brc_meta_open(&w->meta, c->registry, doc, err));
     BRC_GO(brc_meta_must_encode(&w->meta, err));
     BRC_GO(brc_meta_form(&w->meta, w->meta.grid.chunk, &w->form, err));
@@ -276,8 +289,12 @@ int brc_convert_array(brc_convert *c, const brc_array_in *array, brc_error *err)
         brc_context(err, "%s", array->label);
         return rc;
     }
-    rc = c->phase == BRC_CONVERT_DOCS ? convert_document(c, array->path, doc, err)
-                                      : convert_chunks(c, array, doc, err);
+    if (c->phase == BRC_CONVERT_CHUNKS)
+        rc = convert_chunks(c, array, doc, 0, err);
+    else if (array->doubtful && c->skips)
+        rc = convert_chunks(c, array, doc, 1, err);
+    if (rc == BRC_OK && c->phase == BRC_CONVERT_DOCS)
+        rc = convert_document(c, array->path, doc, err);
     brc_json_free(doc);
     return rc;
 }
@@ -291,7 +308,10 @@ int brc_convert_import(brc_convert *c, const brc_driver *driver, brc_error *err)
     BRC_GO(driver->open(&state, c, c->file, err));
     for (c->phase = BRC_CONVERT_DOCS; c->phase <= BRC_CONVERT_CHUNKS; c->phase++)
         BRC_GO(driver->walk(state, err));
-    rc = brc_tar_finish(c->out, err);
+    if (c->parts.n > 0 && !c->skips)
+        rc = brc_parts_fail(&c->parts, c->file, err);
+    else
+        rc = brc_tar_finish(c->out, err);
 done:
     driver->close(state);
     return rc;

@@ -20,8 +20,8 @@ typedef struct program_args {
 static int wrong_arguments(const brc_driver *driver, brc_error *err)
 {
     return brc_fail(err, BRC_EINVAL,
-                    "this converts %s: call it with import [--exclude PATH]... FILE, or with "
-                    "export %s[--path PATH] FILE",
+                    "this converts %s: call it with import [--exclude PATTERN]... "
+                    "[--skip-unsupported] FILE, or with export %s[--path PATH] FILE",
                     driver->format, driver->classic ? "[--classic] " : "");
 }
 
@@ -34,10 +34,13 @@ static int read_arguments(brc_convert *c, program_args *args, int argc, char **a
     if (!args->is_export && strcmp(argv[1], "import") != 0)
         return wrong_arguments(driver, err);
     BRC_TRY(brc_new_array((void **)&c->exclude, (size_t)argc, sizeof(*c->exclude), err));
+    BRC_TRY(brc_new_array((void **)&c->excluded, (size_t)argc, 1, err));
     for (int i = 2; i < argc - 1; i++) {
         int has_value = i + 1 < argc - 1;
         if (!args->is_export && has_value && strcmp(argv[i], "--exclude") == 0)
             c->exclude[c->nexclude++] = argv[++i];
+        else if (!args->is_export && strcmp(argv[i], "--skip-unsupported") == 0)
+            c->skips = 1;
         else if (args->is_export && has_value && strcmp(argv[i], "--path") == 0)
             c->path = argv[++i];
         else if (args->is_export && driver->classic && strcmp(argv[i], "--classic") == 0)
@@ -69,6 +72,8 @@ static void close_run(brc_convert *c)
     brc_scratch_free(c->scratch);
     brc_registry_free(c->registry);
     free(c->exclude);
+    free(c->excluded);
+    brc_parts_dispose(&c->parts);
 }
 
 static int run_converter(brc_convert *c, int argc, char **argv, const brc_driver *driver,
@@ -85,10 +90,11 @@ static int run_converter(brc_convert *c, int argc, char **argv, const brc_driver
 
 int brc_convert_main(int argc, char **argv, const brc_driver *driver)
 {
-    brc_convert c = { .path = "/" };
+    brc_convert c = { .path = "/", .parts = BRC_PARTS_INIT };
     brc_error err = BRC_ERROR_INIT;
 
     int rc = run_converter(&c, argc, argv, driver, &err);
+    brc_convert_tell_more(&c);
     close_run(&c);
     if (rc < 0 && c.is_netcdf)
         return BRC_STATUS_IS_NETCDF;

@@ -15,6 +15,9 @@ struct brc_convert {
     int phase;                 /* of an import                                   */
     const char **exclude;
     size_t nexclude;
+    unsigned char *excluded;   /* which of them were met                         */
+    int skips;                 /* --skip-unsupported                             */
+    brc_parts parts;           /* that cannot be kept                            */
     brc_tar_out *out;
     brc_tar_in *in;
     brc_node_out *nodes;       /* of an export, in the order of a walk           */
@@ -26,6 +29,8 @@ struct brc_convert {
 /* The driver's file as a stream on out. */
 BRC_MUST_USE int brc_convert_import(brc_convert *c, const brc_driver *driver, brc_error *err);
 /* The stream from in as the driver's file. */
+/* Says on standard error what of them was not listed there. */
+void brc_convert_tell_more(const brc_convert *c);
 BRC_MUST_USE int brc_convert_export(brc_convert *c, const brc_driver *driver, int classic, brc_error *err);
 void brc_convert_nodes_free(brc_convert *c);
 

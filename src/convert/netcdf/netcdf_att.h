@@ -35,6 +35,7 @@
 #ifndef BRC_CONVERT_NETCDF_ATT_H
 #define BRC_CONVERT_NETCDF_ATT_H
 
+#include "../lib/convert.h"
 #include "netcdf_lib.h"
 
 /* What attributes with a meaning for a variable's values go by. */
@@ -83,6 +84,7 @@ BRC_MUST_USE int brc_netcdf_note_values(brc_netcdf_values *out, int *has, const 
 /* Every attribute of a variable or group (var NC_GLOBAL): attrs gets those that Zarr has,
  * an object, and the note what is noted. */
 typedef struct brc_netcdf_atts_in {
+    brc_convert *convert;
     int group, var;
     nc_type var_type; /* as the file has it */
     const char *label;

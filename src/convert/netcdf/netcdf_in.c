@@ -108,7 +108,9 @@ done:
 
 static int make_netcdf_group(const group_in *g, brc_error *err)
 {
-    brc_netcdf_atts_in atts = { .group = g->id, .var = NC_GLOBAL, .label = g->label };
+    brc_netcdf_atts_in atts = {
+        .convert = g->in->convert, .group = g->id, .var = NC_GLOBAL, .label = g->label
+    };
     brc_buf text = BRC_BUF_INIT;
     int rc;
 
@@ -150,11 +152,28 @@ static int child_open(child_in *out, const group_in *g, const char *name, brc_er
     out->excluded = brc_convert_is_excluded(g->in->convert, out->path);
     if (out->excluded)
         goto done;
-    BRC_GO(brc_convert_name_check(g->label, name, err));
+    rc = brc_convert_name_check(g->label, name, err);
+    if (rc == BRC_OK)
+        rc = brc_convert_place_check(out->path, out->path, err);
+    rc = brc_convert_settle(g->in->convert, rc, out->path, NULL, err);
+    out->excluded = rc == 1;
+    if (rc != BRC_OK)
+        goto done;
     BRC_GO(brc_node_join(&out->label, g->label, name, err));
 done:
     if (rc < 0)
         child_free(out);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* What the first round has seen of a variable that stays out does not count in the second. */
+static int bring_var(const group_in *g, int var, const child_in *child, brc_error *err)
+{
+    size_t seen = g->in->nvars;
+    int rc = brc_netcdf_import_var(g->in, g->id, var, child->label, child->path, err);
+    rc = brc_convert_settle(g->in->convert, rc, child->path, NULL, err);
+    if (rc == 1 && brc_convert_phase(g->in->convert) == BRC_CONVERT_DOCS)
+        g->in->nvars = seen;
     return rc;
 }
 
@@ -163,18 +182,18 @@ static int import_vars(const group_in *g, brc_error *err)
     char name[BRC_NETCDF_NAME_MAX];
     int *ids, n;
     int rc = list_ids(&ids, &n, g, nc_inq_varids, err);
-    for (int i = 0; i < n && rc == BRC_OK; i++) {
+    for (int i = 0; i < n && rc >= 0; i++) {
         child_in child;
         int status = nc_inq_varname(g->id, ids[i], name);
         rc = status ? bad_group(g, status, err) : child_open(&child, g, name, err);
         if (rc < 0)
             break;
         if (!child.excluded)
-            rc = brc_netcdf_import_var(g->in, g->id, ids[i], child.label, child.path, err);
+            rc = bring_var(g, ids[i], &child, err);
         child_free(&child);
     }
     free(ids);
-    return rc;
+    return rc < 0 ? rc : BRC_OK;
 }
 
 static int import_groups(const group_in *g, brc_error *err)
@@ -182,7 +201,7 @@ static int import_groups(const group_in *g, brc_error *err)
     char name[BRC_NETCDF_NAME_MAX];
     int *ids, n;
     int rc = list_ids(&ids, &n, g, nc_inq_grps, err);
-    for (int i = 0; i < n && rc == BRC_OK; i++) {
+    for (int i = 0; i < n && rc >= 0; i++) {
         child_in child;
         int status = nc_inq_grpname(ids[i], name);
         rc = status ? bad_group(g, status, err) : child_open(&child, g, name, err);
@@ -190,17 +209,19 @@ static int import_groups(const group_in *g, brc_error *err)
             break;
         group_in below = { g->in, ids[i], g->depth + 1, child.path, child.label };
         if (!child.excluded)
-            rc = import_netcdf_group(&below, err);
+            rc = brc_convert_settle(g->in->convert, import_netcdf_group(&below, err), child.path,
+                                    NULL, err);
         child_free(&child);
     }
     free(ids);
-    return rc;
+    return rc < 0 ? rc : BRC_OK;
 }
 
 static int import_netcdf_group(const group_in *g, brc_error *err)
 {
     if (g->depth > MAX_GROUP_DEPTH)
-        return brc_fail(err, BRC_ELIMIT, "%s: its groups are nested too deep", g->label);
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s: its groups are nested too deep",
+                               g->label);
     if (brc_convert_phase(g->in->convert) == BRC_CONVERT_DOCS)
         BRC_TRY(make_netcdf_group(g, err));
     BRC_TRY(import_vars(g, err));

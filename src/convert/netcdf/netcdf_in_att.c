@@ -40,8 +40,9 @@ static int inquire_att(att_type *out, int group, int var, const char *name,
     if (status)
         return cannot_read(status, name, label, err);
     if (out->size == 0 || out->n > MAX_ATT_BYTES / out->size)
-        return brc_fail(err, BRC_ELIMIT, "%s: the attribute %s is longer than %lu bytes", label,
-                        name, (unsigned long)MAX_ATT_BYTES);
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL,
+                               "%s: the attribute %s is longer than %lu bytes", label, name,
+                               (unsigned long)MAX_ATT_BYTES);
     return BRC_OK;
 }
 
@@ -231,6 +232,16 @@ static int take_user_att(brc_netcdf_atts_in *in, const char *name, const att_typ
     return rc < 0 ? rc : brc_json_add(in->attrs, name, value, err);
 }
 
+static int take_any_att(brc_netcdf_atts_in *in, const char *name, brc_error *err)
+{
+    att_type is = { 0 };
+    if (!brc_utf8_valid(name, strlen(name)))
+        return brc_part_refuse(err, BRC_PART_NAME, "rename it",
+                               "%s: an attribute's name is not UTF-8", in->label);
+    BRC_TRY(inquire_att(&is, in->group, in->var, name, in->label, err));
+    return is.is_user ? take_user_att(in, name, &is, err) : take_att(in, name, &is, err);
+}
+
 int brc_netcdf_read_atts(brc_netcdf_atts_in *in, brc_error *err)
 {
     char name[BRC_NETCDF_NAME_MAX];
@@ -244,16 +255,17 @@ int brc_netcdf_read_atts(brc_netcdf_atts_in *in, brc_error *err)
     in->attrs = brc_json_new_object();
     if (!in->attrs)
         return brc_nomem(err);
+    const char *path = brc_convert_path(in->convert, in->label);
     for (int i = 0; i < n; i++) {
-        att_type is = { 0 };
         status = nc_inq_attname(in->group, in->var, i, name);
         if (status)
             return brc_netcdf_fail(status, BRC_EINVAL, "cannot read the attributes of",
                                    in->label, err);
-        if (!brc_utf8_valid(name, strlen(name)))
-            return brc_fail(err, BRC_EINVAL, "%s: an attribute's name is not UTF-8", in->label);
-        BRC_TRY(inquire_att(&is, in->group, in->var, name, in->label, err));
-        BRC_TRY(is.is_user ? take_user_att(in, name, &is, err) : take_att(in, name, &is, err));
+        if (brc_convert_lacks_attribute(in->convert, path, name))
+            continue;
+        int rc = brc_convert_settle(in->convert, take_any_att(in, name, err), path, name, err);
+        if (rc < 0)
+            return rc;
     }
     return BRC_OK;
 }

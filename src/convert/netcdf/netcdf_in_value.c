@@ -166,7 +166,8 @@ static int values_json(brc_json **out, const user_value *v, nc_type type, int li
     user_type is;
     *out = NULL;
     if (depth > MAX_DEPTH)
-        return brc_fail(err, BRC_ELIMIT, "%s: its types are nested too deep", v->label);
+        return brc_part_refuse(err, BRC_PART_TYPE, NULL, "%s: its types are nested too deep",
+                               v->label);
     BRC_TRY(inquire_type(v, type, &is, err));
     if (is.kind == 0 && (n == 1 || !list || type == NC_CHAR))
         return plain_json(out, type, n, at, err);

@@ -85,10 +85,9 @@ static int append_string(const var_in *v, brc_buf *out, const char *text, brc_er
 {
     size_t len = text ? strlen(text) : 0;
     if (len > 0 && !brc_utf8_valid(text, len))
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s: it has text that is not UTF-8, which Zarr's strings are: leave it "
-                        "out with --exclude",
-                        v->label);
+        return brc_part_refuse(err, BRC_PART_VALUE, NULL,
+                               "%s: it has text that is not UTF-8, which Zarr's strings are",
+                               v->label);
     return append_element(v, out, text, len, err);
 }
 
@@ -233,10 +232,9 @@ static int read_dims(var_in *v, brc_error *err)
     if (status)
         return failed(v, status, "cannot read", err);
     if (ndim < 0 || ndim > BRC_MAX_NDIM)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s has %d dimensions, but an array has at most %d: leave "
-                        "it out with --exclude",
-                        v->label, ndim, BRC_MAX_NDIM);
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL,
+                               "%s has %d dimensions, but an array has at most %d", v->label, ndim,
+                               BRC_MAX_NDIM);
     v->array.ndim = ndim;
     status = nc_inq_vardimid(v->group, v->var, ids);
     for (int k = 0; k < ndim && !status; k++) {
@@ -398,6 +396,7 @@ static int read_attrs(var_in *v, brc_netcdf_in *in, brc_error *err)
         .group = v->group,
         .var = v->var,
         .var_type = v->type.id,
+        .convert = in->convert,
         .label = v->label,
         .of = { .type = v->type.number, .is_var = 1, .is_complex = v->type.is_complex }
     };
@@ -490,6 +489,7 @@ static int describe_elements(var_in *v, brc_error *err)
 {
     BRC_TRY(read_type(v, err));
     v->array.dtype = (const char *)v->type.dtype.data;
+    v->array.doubtful = v->type.how == BRC_NETCDF_STRINGS;
     v->array.ctx = v;
     v->array.read = read_var_box;
     v->array.read_elements = read_var_elements;

@@ -36,9 +36,8 @@ static int cannot_read_type(const type_in *in, int status, brc_error *err)
 
 static int no_such_type(const type_in *in, const char *what, brc_error *err)
 {
-    return brc_fail(err, BRC_EUNSUPPORTED,
-                    "%s: Zarr has no data type for %s: leave it out with --exclude", in->label,
-                    what);
+    return brc_part_refuse(err, BRC_PART_TYPE, NULL, "%s: Zarr has no data type for %s", in->label,
+                           what);
 }
 
 static const char *plain_name(nc_type type)
@@ -219,7 +218,8 @@ static int append_type(const type_in *in, type_at *at, brc_buf *json, brc_error 
     int kind = 0;
 
     if (at->depth > MAX_TYPE_DEPTH || json->len > MAX_TYPE_JSON)
-        return brc_fail(err, BRC_ELIMIT, "%s: its type is too deep or too long", in->label);
+        return brc_part_refuse(err, BRC_PART_TYPE, NULL, "%s: its type is too deep or too long",
+                               in->label);
     if (brc_netcdf_atomic_size(at->type) > 0)
         return append_plain(in, at, json, err);
     int status =

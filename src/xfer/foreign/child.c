@@ -15,10 +15,11 @@
 #include "../../base/buf.h"
 #include "../../base/clock.h"
 #include "../../base/fd.h"
+#include "../../base/part.h"
 
 #define LOWEST_FD 10 /* of ours: the child's are 0 to 3, and a program may have closed these */
 #define STREAM_PIPE (1 << 20)
-#define SAID_MOST ((size_t)64 << 10)
+#define SAID_MOST (BRC_PARTS_BYTES + ((size_t)64 << 10)) /* a converter's list, and a little more */
 #define LOOK_MS 100 /* between two looks for an interruption */
 #define SOON_MS 5   /* before a wait counts as long           */
 #define GRACE_MS 1000 /* for sh to kill what it runs, and reap it */

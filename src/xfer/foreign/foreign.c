@@ -150,19 +150,21 @@ static int read_stream(void *ctx, uint8_t *to, size_t cap, size_t *n, brc_error 
     return BRC_OK;
 }
 
-/* import [--exclude PATH]... FILE, and of a command FILE alone. */
+/* import [--exclude PATTERN]... [--skip-unsupported] FILE, and of a command FILE alone. */
 static int start_import(brc_foreign_in *in, brc_error *err)
 {
     const brc_foreign *what = &in->what;
     const char **args;
     size_t n = 0;
-    BRC_TRY(brc_new_array((void **)&args, 3 + 2 * what->opts->nexclude, sizeof(*args), err));
+    BRC_TRY(brc_new_array((void **)&args, 4 + 2 * what->opts->nexclude, sizeof(*args), err));
     if (what->converter) {
         args[n++] = "import";
         for (size_t i = 0; i < what->opts->nexclude; i++) {
             args[n++] = "--exclude";
             args[n++] = what->opts->exclude[i];
         }
+        if (what->opts->flags & BRC_XFER_SKIP_UNSUPPORTED)
+            args[n++] = "--skip-unsupported";
     }
     args[n] = what->file;
     int rc = brc_foreign_start(&in->run, what, args, 0, err);
@@ -175,6 +177,7 @@ static int open_import(brc_foreign_in *in, brc_error *err)
     brc_tar_source source = { in, read_stream };
     in->opts = (brc_stream_opts){ .xfer = in->what.opts,
                                   .file = in->what.converter ? in->what.file : NULL,
+                                  .parts = in->what.parts,
                                   .name = in->what.file };
     BRC_TRY(start_import(in, err));
     BRC_TRY(brc_tar_in_open(&in->tar, &source, in->what.file, err));
@@ -211,17 +214,41 @@ void brc_foreign_free(brc_foreign_in *in)
     free(in);
 }
 
-/* A converter says "excluded PATH" of what it left out, a line each. */
-static void note_excluded(const brc_foreign_in *in)
+/* What stands behind the word on the line; NULL: it does not begin with that. */
+static const char *behind(const char *line, const char *word)
 {
-    static const char word[] = BRC_SAYS_EXCLUDED;
+    size_t len = strlen(word);
+    return strncmp(line, word, len) == 0 ? line + len : NULL;
+}
+
+static int note_line(const brc_foreign_in *in, const char *line, size_t len, brc_error *err)
+{
+    const brc_xfer_opts *opts = in->what.opts;
+    const char *excluded = behind(line, BRC_SAYS_EXCLUDED), *part = behind(line, BRC_SAYS_LEFT_OUT);
+    char *end;
+    if (excluded && *excluded >= '0' && *excluded <= '9') {
+        unsigned long long i = strtoull(excluded, &end, 10);
+        if (*end == '\n' && i < opts->nexclude && opts->excluded)
+            opts->excluded[i] = 1;
+    } else if (part && in->what.parts && *part == '{') {
+        return brc_parts_add_json(in->what.parts, part, len - (size_t)(part - line), err);
+    } else if (part && in->what.parts && *part >= '0' && *part <= '9') {
+        brc_parts_add_more(in->what.parts, strtoull(part, &end, 10));
+    }
+    return BRC_OK;
+}
+
+/* What a converter says of the file, beside its last words: see protocol.h. */
+static int note_lines(const brc_foreign_in *in, brc_error *err)
+{
     const char *line = brc_child_said(in->run.child);
     while (in->what.converter && *line) {
-        size_t len = strcspn(line, "\n"), skip = sizeof(word) - 1;
-        if (len > skip && strncmp(line, word, skip) == 0)
-            (void)brc_is_excluded(in->what.opts, line + skip, len - skip);
+        size_t len = strcspn(line, "\n");
+        if (line[len] == '\n')
+            BRC_TRY(note_line(in, line, len, err));
         line += len + (line[len] == '\n');
     }
+    return BRC_OK;
 }
 
 /* If the program or its stream has ended, its exit status counts: what it says is better
@@ -237,12 +264,12 @@ static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
         return rc;
     if (ended == BRC_OK && status == BRC_STATUS_IS_NETCDF && in->what.converter)
         return BRC_STATUS_IS_NETCDF;
+    if (ended == BRC_OK)
+        ended = note_lines(in, &own);
     if (ended == BRC_OK && status != 0)
         ended = brc_foreign_ended(&in->run, &in->what, status, &own);
     if (ended < 0 && err)
         brc_error_copy(err, &own);
-    if (ended == BRC_OK)
-        note_excluded(in);
     return ended < 0 ? ended : rc;
 }
 

@@ -19,6 +19,7 @@ typedef struct brc_foreign {
     const char *command;       /* ... this one                                       */
     const char *file;          /* the source, or what is to be written               */
     const brc_xfer_opts *opts;
+    brc_parts *parts;          /* gets what of the file cannot be kept; NULL: nobody wants to know */
 } brc_foreign;
 
 /* An import that has begun: the program runs, and its stream can be looked at. */

@@ -1,7 +1,14 @@
 /*
  * What a converter (src/convert) tells the program that started it: its exit status, and
- * on standard error one sentence, which is the error's message. An import that
- * ends well says there "excluded PATH", a line for each node of the file that was left out.
+ * on standard error one sentence, which is the error's message. Before it an import says
+ * there, a line each:
+ *
+ *   excluded N         the option --exclude with this number, from 0, has met something
+ *   left out OBJECT    a part of the file that it cannot keep, as brc_parts_write() has it
+ *   left out N         and so many more, which it does not list
+ *
+ * With --skip-unsupported it goes on without these parts and ends well. Without, it ends with the
+ * status of BRC_EUNSUPPORTED when it knows them all.
  */
 #ifndef BRC_XFER_FOREIGN_PROTOCOL_H
 #define BRC_XFER_FOREIGN_PROTOCOL_H
@@ -15,8 +22,8 @@ enum {
     BRC_STATUS_ERROR = 64      /* and as much more as the code is below 0: 65 is BRC_EINVAL */
 };
 
-/* How a line of an import begins: the path of a node that was left out, as it was asked for. */
 #define BRC_SAYS_EXCLUDED "excluded "
+#define BRC_SAYS_LEFT_OUT "left out "
 
 /* In the stream of an import, beside an array's chunks ("a/elements") and in place of them: all
  * elements in C order, as the codec `bytes` has them, by reference (BRC_TAR_RANGE) into the file. */

@@ -31,7 +31,11 @@ static int probe_hdf5(int *is, const brc_source *source, brc_error *err)
 static int import_hdf5(brc_session *s, const brc_source *source, const char *path,
                        const brc_xfer_opts *opts, brc_error *err)
 {
-    brc_foreign what = { .session = s, .converter = "hdf5", .file = source->name, .opts = opts };
+    brc_foreign what = { .session = s,
+                         .converter = "hdf5",
+                         .file = source->name,
+                         .opts = opts,
+                         .parts = source->parts };
     int rc = brc_foreign_import(&what, path, err);
     return rc == 1 ? brc_format_netcdf.import(s, source, path, opts, err) : rc;
 }

@@ -18,7 +18,11 @@ static int probe_netcdf(int *is, const brc_source *source, brc_error *err)
 static int import_netcdf(brc_session *s, const brc_source *source, const char *path,
                          const brc_xfer_opts *opts, brc_error *err)
 {
-    brc_foreign what = { .session = s, .converter = "netcdf", .file = source->name, .opts = opts };
+    brc_foreign what = { .session = s,
+                         .converter = "netcdf",
+                         .file = source->name,
+                         .opts = opts,
+                         .parts = source->parts };
     return brc_foreign_import(&what, path, err);
 }
 

@@ -74,6 +74,7 @@ typedef struct npz_import {
     const brc_xfer_opts *opts;
     zip_t *archive;
     brc_zip_dir dir;
+    brc_parts *parts; /* gets members that cannot be kept */
 } npz_import;
 
 static int is_npy_name(const char *name)
@@ -90,13 +91,14 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
 
     *node = NULL;
     if (!is_npy_name(name))
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s: its member %s is not a .npy file", job->file,
-                        name);
+        return brc_part_refuse(err, BRC_PART_OBJECT, NULL, "%s: its member %s is not a .npy file",
+                               job->file, name);
     BRC_TRY(brc_dup_n(&part, name, strlen(name) - 4, err));
     int rc =
         brc_path_is_safe(part)
             ? brc_node_join(node, job->path, part, err)
-            : brc_fail(err, BRC_EINVAL, "%s: its member %s has an unsafe name", job->file, name);
+            : brc_part_refuse(err, BRC_PART_NAME, NULL, "%s: its member %s has an unsafe name",
+                              job->file, name);
     free(part);
     BRC_TRY(rc);
     rc = brc_node_kind(&kind, job->session, *node, err);
@@ -118,16 +120,14 @@ static int member_is_excluded(const npz_import *job, const char *name, size_t le
            brc_is_excluded(job->opts, name, brc_without_ending(name, len, ".npy"));
 }
 
-static int import_member(const npz_import *job, const brc_zip_entry *entry, brc_error *err)
+static int import_member(const npz_import *job, const brc_zip_entry *entry, const char *name,
+                         brc_error *err)
 {
     brc_elements e = { 0 };
     brc_input *in = NULL;
-    char *name, *node = NULL;
-
-    if (entry->is_dir || member_is_excluded(job, entry->name, entry->name_len))
-        return BRC_OK; /* groups follow from the members' names */
-    BRC_TRY(brc_dup_n(&name, entry->name, entry->name_len, err));
+    char *node = NULL;
     int rc;
+
     BRC_GO(member_node(&node, job, name, err));
     BRC_GO(open_member(&in, job->archive, entry, job->file, err));
     BRC_GO(brc_npy_open(&e, in, brc_session_registry(job->session), err));
@@ -136,6 +136,19 @@ done:
     brc_elements_free(&e);
     brc_input_free(in);
     free(node);
+    return rc;
+}
+
+static int take_member_of(const npz_import *job, const brc_zip_entry *entry, brc_error *err)
+{
+    char *name;
+
+    if (entry->is_dir || member_is_excluded(job, entry->name, entry->name_len))
+        return BRC_OK; /* groups follow from the members' names */
+    BRC_TRY(brc_dup_n(&name, entry->name, entry->name_len, err));
+    int rc = import_member(job, entry, name, err);
+    name[brc_without_ending(name, entry->name_len, ".npy")] = '\0';
+    rc = brc_part_settle(job->parts, rc, name, err);
     free(name);
     return rc;
 }
@@ -161,17 +174,21 @@ done:
 int brc_npz_import(brc_session *s, const brc_source *source, const char *path,
                    const brc_xfer_opts *opts, brc_error *err)
 {
-    npz_import job = { .session = s, .file = source->name, .path = path, .opts = opts };
+    npz_import job = { .session = s,
+                       .file = source->name,
+                       .path = path,
+                       .opts = opts,
+                       .parts = source->parts };
     int rc;
 
     BRC_TRY(brc_zip_open(&job.archive, &job.dir, job.file, err));
     BRC_GO(make_group(&job, err));
     for (size_t i = 0; i < job.dir.n; i++)
-        BRC_GO(import_member(&job, &job.dir.entries[i], err));
+        BRC_GO(take_member_of(&job, &job.dir.entries[i], err));
 done:
     zip_discard(job.archive);
     brc_zip_dir_dispose(&job.dir);
-    return rc;
+    return rc < 0 ? rc : BRC_OK;
 }
 
 /* What the archive says of its members' lengths. */

@@ -103,6 +103,13 @@ static int member_fails(const brc_stream *w, const char *what, brc_error *err)
     return brc_fail(err, BRC_EINVAL, "the member '%.300s' %s", w->member.name, what);
 }
 
+static int named(const brc_stream *w, int rc, brc_error *err)
+{
+    if (rc < 0 && !w->tar_failed)
+        brc_context(err, "%s", w->opts.name);
+    return rc;
+}
+
 /* Where the next member's bytes lie, which is taken with it. */
 static int take_range(brc_stream *w, brc_stream_range *range, brc_error *err)
 {
@@ -116,13 +123,29 @@ static int take_range(brc_stream *w, brc_stream_range *range, brc_error *err)
     return rc;
 }
 
-/* Whether the member belongs to an excluded node, or to one under it. */
-static int stays_out(const brc_stream *w)
+/* Whether the node is excluded, or cannot be kept. */
+static int node_stays_out(const brc_stream *w, const char *name, size_t len)
 {
-    const char *name = w->member.name, *slash = name;
+    const brc_parts *parts = w->opts.parts;
+    char path[BRC_PATH_MAX + 1];
+    if (brc_is_excluded(w->opts.xfer, name, len))
+        return 1;
+    if (!parts || parts->known.n == 0 || len > BRC_PATH_MAX)
+        return 0;
+    memcpy(path, name, len);
+    path[len] = '\0';
+    return brc_parts_have(parts, path);
+}
+
+/* Whether a member belongs to a node that stays out, or to one under it. */
+static int stays_out(const brc_stream *w, const char *name)
+{
+    const char *slash = name;
     int out = 0;
-    while (w->opts.xfer->nexclude > 0 && !out && (slash = strchr(slash, '/')) != NULL)
-        out = brc_is_excluded(w->opts.xfer, name, (size_t)(slash++ - name));
+    if (w->opts.xfer->nexclude == 0 && (!w->opts.parts || w->opts.parts->known.n == 0))
+        return 0;
+    while (!out && (slash = strchr(slash, '/')) != NULL)
+        out = node_stays_out(w, name, (size_t)(slash++ - name));
     return out;
 }
 
@@ -136,7 +159,7 @@ static int peek_member(brc_stream *w, brc_error *err)
         if (rc < 0)
             return rc;
         w->ended = rc == 0;
-        w->has_member = rc > 0 && !stays_out(w);
+        w->has_member = rc > 0 && !stays_out(w, w->member.name);
     }
     return w->has_member;
 }
@@ -259,6 +282,8 @@ static int make_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
     int kind, rc;
 
     BRC_GO(parse_document(&json, &kind, doc, err));
+    if (!w->opts.file) /* a converter has left them out */
+        BRC_GO(brc_attributes_pick(w->opts.xfer, doc->inner, json, err));
     BRC_GO(node_path_of(&path, w, doc->inner, err));
     rc = kind == BRC_ARRAY ? make_array(w, path, doc->inner, json, err)
                            : brc_group_create_doc(w->session, path, json, err);
@@ -274,6 +299,18 @@ done:
     return rc;
 }
 
+/* It may be under one that cannot be kept, or be such. */
+static int bring_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
+{
+    for (const char *slash = strchr(doc->inner, '/'); slash; slash = strchr(slash + 1, '/'))
+        if (node_stays_out(w, doc->inner, (size_t)(slash - doc->inner)))
+            return BRC_OK;
+    int rc = make_node(w, doc, err);
+    if (rc == BRC_EUNSUPPORTED && *doc->inner)
+        rc = brc_part_settle(w->opts.parts, named(w, rc, err), doc->inner, err);
+    return rc < 0 ? rc : BRC_OK;
+}
+
 /* Makes nodes of the documents that wait, parents first. The root's is among the first,
  * so that nothing lands in a node that was there before. */
 static int make_nodes(brc_stream *w, brc_error *err)
@@ -284,7 +321,7 @@ static int make_nodes(brc_stream *w, brc_error *err)
         return brc_fail(err, BRC_EINVAL, "it has no zarr.json of its root before its chunks");
     for (size_t i = 0; i < w->docs.n; i++) {
         BRC_TRY(brc_task_step(w->repo, 0, err));
-        BRC_TRY(make_node(w, &docs[i], err));
+        BRC_TRY(bring_node(w, &docs[i], err));
     }
     brc_stream_docs_dispose(&w->docs);
     w->has_nodes = 1;
@@ -496,13 +533,6 @@ static int take_chunks(brc_stream *w, brc_error *err)
 }
 
 /* ---- the functions ------------------------------------------------------------------- */
-
-static int named(const brc_stream *w, int rc, brc_error *err)
-{
-    if (rc < 0 && !w->tar_failed)
-        brc_context(err, "%s", w->opts.name);
-    return rc;
-}
 
 static int import_stream(brc_stream *w, brc_error *err)
 {

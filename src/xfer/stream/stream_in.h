@@ -9,6 +9,7 @@
 #ifndef BRC_XFER_STREAM_IN_H
 #define BRC_XFER_STREAM_IN_H
 
+#include "../../base/part.h"
 #include "../tar/tar_in.h"
 
 typedef struct brc_stream_opts {
@@ -17,6 +18,7 @@ typedef struct brc_stream_opts {
      * get those of new ones; members may say that their bytes lie in this file. NULL: neither. */
     const char *file;
     const char *name; /* for messages: what the stream is, or the file that it tells of */
+    brc_parts *parts; /* gets what cannot be kept; NULL: nobody wants to know          */
 } brc_stream_opts;
 
 typedef struct brc_stream brc_stream;

@@ -28,6 +28,7 @@
 typedef struct zarr_walk {
     brc_session *session;
     const brc_xfer_opts *opts;
+    brc_parts *parts; /* gets what cannot be kept; NULL: nobody wants to know */
     brc_tree_in *tree;
     const char *dir;  /* where the walk is ... */
     const char *path; /* ... and what node that is */
@@ -211,11 +212,27 @@ done:
 
 static int import_node(const zarr_walk *at, brc_error *err);
 
+/* Whether the walk may go there: `kind` is the entry's. */
+static int check_child(const zarr_walk *at, int kind, brc_error *err)
+{
+    char *label;
+    int rc = BRC_OK;
+    BRC_TRY(brc_tree_in_label(&label, at->tree, at->dir, err));
+    if (kind == BRC_ENTRY_LINK_TO_DIR)
+        rc = brc_part_refuse(err, BRC_PART_LINK, "put the directory itself there",
+                             "%s is a symbolic link to a directory, which is not followed", label);
+    else if (at->depth > ZARR_DEPTH_MAX)
+        rc = brc_fail(err, BRC_ELIMIT, "%s is more than %d directories deep", label,
+                      ZARR_DEPTH_MAX);
+    free(label);
+    return rc;
+}
+
 static int visit_child(void *ctx, const char *name, brc_error *err)
 {
     const zarr_walk *above = ctx;
     zarr_walk at = *above;
-    char *dir = NULL, *path = NULL, *label = NULL;
+    char *dir = NULL, *path = NULL;
     int kind, rc;
 
     BRC_GO(brc_store_check_interrupt(brc_session_repo(above->session)->store, err));
@@ -225,27 +242,18 @@ static int visit_child(void *ctx, const char *name, brc_error *err)
     BRC_GO(above->tree->kind(above->tree, dir, &kind, err));
     if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)
         goto done;
-    BRC_GO(brc_tree_in_label(&label, above->tree, dir, err));
-    if (kind == BRC_ENTRY_LINK_TO_DIR) {
-        rc = brc_fail(err, BRC_EINVAL, "%s is a symbolic link to a directory: it is not followed",
-                      label);
-        goto done;
-    }
-    if (above->depth == ZARR_DEPTH_MAX) {
-        rc = brc_fail(err, BRC_ELIMIT, "%s is more than %d directories deep", label,
-                      ZARR_DEPTH_MAX);
-        goto done;
-    }
     BRC_GO(brc_node_join(&path, above->path, name, err));
     at.dir = dir;
     at.path = path;
     at.depth++;
-    BRC_GO(import_node(&at, err));
+    rc = check_child(&at, kind, err);
+    if (rc == BRC_OK)
+        rc = import_node(&at, err);
+    rc = brc_part_settle(at.parts, rc, dir, err);
 done:
-    free(label);
     free(path);
     free(dir);
-    return rc;
+    return rc < 0 ? rc : BRC_OK;
 }
 
 static int import_group(const zarr_walk *at, zarr_node *node, brc_error *err)
@@ -265,6 +273,8 @@ static int import_node(const zarr_walk *at, brc_error *err)
     int rc;
 
     BRC_GO(read_node(&node, at, err));
+    if (node.doc)
+        BRC_GO(brc_attributes_pick(at->opts, at->dir, node.doc, err));
     if (node.kind == BRC_ARRAY) {
         rc = at->bytes ? brc_add_doc_bytes(at->bytes, brc_session_registry(at->session), node.doc,
                                            err)
@@ -292,7 +302,7 @@ static int walk_source(brc_session *s, const brc_source *source, const char *pat
 {
     brc_tree_in *tree;
     BRC_TRY(open_tree(&tree, s, source, err));
-    zarr_walk top = { s, opts, tree, "", path, 0, bytes };
+    zarr_walk top = { s, opts, source->parts, tree, "", path, 0, bytes };
     int rc = import_node(&top, err);
     brc_tree_in_free(tree);
     return rc;
@@ -319,7 +329,7 @@ int brc_zarr_is_group(int *is_group, brc_session *s, const brc_source *source, b
 
     *is_group = 0;
     int rc = open_tree(&tree, s, source, &why);
-    zarr_walk top = { s, NULL, tree, "", "/", 0, NULL };
+    zarr_walk top = { .session = s, .tree = tree, .dir = "", .path = "/" };
     if (rc == BRC_OK)
         rc = read_node(&node, &top, &why);
     *is_group = rc == BRC_OK && node.kind != BRC_ARRAY;

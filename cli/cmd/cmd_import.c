@@ -1,9 +1,11 @@
 /*
- * cmd_exchange.c - import and export.
+ * cmd_import.c - import.
  */
 #include "../cli.h"
 #include "commands.h"
 #include "compress.h"
+
+#include "../../src/breccia_json.h"
 
 #include <string.h>
 #include <strings.h>
@@ -14,7 +16,9 @@ static const struct cli_option import_options[] = {
     { "chunks", 0, 1, "N,N,...", "store every array in chunks of this shape" },
     { "codecs", 0, 1, "JSON", "encode chunks with this Zarr v3 codec list" },
     { "compress", 0, 1, CLI_COMPRESS_VALUE, "a short form of --codecs" },
-    { "exclude", 0, 1, "PATH", "leave out this node of SOURCE and all under it; repeatable" },
+    { "exclude", 0, 1, "PATTERN",
+      "leave out these nodes of SOURCE with all under them, or PATH@ATTRIBUTE; repeatable" },
+    { "skip-unsupported", 0, 0, NULL, "leave out what cannot be kept, and list it" },
     { "with", 0, 1, "CMD", "import the tar stream that CMD, run by sh, writes of SOURCE (\"$1\")" },
     CLI_OPTIONS_END
 };
@@ -25,6 +29,7 @@ struct sources {
     const char **names;
     const char **placed; /* where each came to be, once it is known */
     const char *path;    /* NULL: none was given                    */
+    brc_json **left_out; /* of each, what could not be kept         */
 };
 
 static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
@@ -36,14 +41,16 @@ static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
     opts->excluded = cli_alloc(cli, opts->nexclude + 1, 1);
 }
 
-/* If a node to be left out does not exist, its name is mistyped. */
+/* If a node or an attribute to be left out does not exist, its name is mistyped. A pattern may be
+ * for other files too. */
 static int check_excluded(struct cli *cli, const brc_xfer_opts *opts, const struct sources *from)
 {
     for (size_t i = 0; i < opts->nexclude; i++)
-        if (!opts->excluded[i])
-            return cli_fail(cli, BRC_ENOTFOUND, "option --exclude: %s a node %s",
+        if (!opts->excluded[i] && !strpbrk(opts->exclude[i], "*?["))
+            return cli_fail(cli, BRC_ENOTFOUND, "option --exclude: %s %s %s",
                             from->n == 1 ? cli_text(cli, "%s does not have", from->names[0])
                                          : "none of the sources has",
+                            strchr(opts->exclude[i], '@') ? "an attribute" : "a node",
                             opts->exclude[i]);
     return BRC_OK;
 }
@@ -96,6 +103,7 @@ static int find_sources(struct cli *cli, struct sources *from)
     from->path = is_path ? cli_path(cli, last) : NULL;
     from->names = cli_alloc(cli, from->n, sizeof(*from->names));
     from->placed = cli_alloc(cli, from->n, sizeof(*from->placed));
+    from->left_out = cli_alloc(cli, from->n, sizeof(*from->left_out));
     for (size_t i = 0; i < from->n; i++) {
         from->names[i] = cli_operand(cli, i + 1);
         if (from->n > 1 && strcmp(from->names[i], "-") == 0)
@@ -129,9 +137,10 @@ static int is_stream(const struct sources *from, const brc_xfer_opts *opts)
 
 static int import_one(struct cli *cli, struct sources *from, size_t i, brc_xfer_opts *opts)
 {
-    brc_buf placed = BRC_BUF_INIT;
+    brc_buf placed = BRC_BUF_INIT, left_out = BRC_BUF_INIT;
 
     opts->placed = &placed;
+    opts->left_out = &left_out;
     if (from->n > 1)
         opts->flags |= BRC_XFER_INTO;
     int rc = is_stream(from, opts)
@@ -139,7 +148,71 @@ static int import_one(struct cli *cli, struct sources *from, size_t i, brc_xfer_
                  : brc_import(cli->session, from->names[i], from->path, opts, &cli->err);
     from->placed[i] = cli_text(cli, "%s", placed.len ? (const char *)placed.data : "");
     brc_buf_dispose(&placed);
+    if (left_out.len > 0 && brc_json_parse(&from->left_out[i], (const char *)left_out.data,
+                                           left_out.len, rc < 0 ? NULL : &cli->err) < 0)
+        rc = rc < 0 ? rc : cli->err.code;
+    brc_buf_dispose(&left_out);
     return rc < 0 ? import_failed(cli, from, i, rc) : rc;
+}
+
+/* ---- what cannot be kept ------------------------------------------------------ */
+
+static const char *text_of(const brc_json *part, const char *member)
+{
+    const char *text;
+    return brc_json_text(brc_json_member(part, member), &text) ? text : "";
+}
+
+static size_t count_left_out(const struct sources *from)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < from->n; i++)
+        n += brc_json_count(from->left_out[i]);
+    return n;
+}
+
+/* A line each, on standard error. A single one that made the import fail is the error itself. */
+static void list_left_out(struct cli *cli, const struct sources *from, int rc)
+{
+    cli_progress_end(cli);
+    for (size_t i = 0; i < from->n && (rc >= 0 || count_left_out(from) > 1); i++)
+        for (const brc_json *part = brc_json_first(from->left_out[i]); part;
+             part = brc_json_next(part))
+            fprintf(stderr, "breccia: %s: %s\n", rc < 0 ? "cannot be kept" : "left out",
+                    cli_escaped(cli, text_of(part, "message")));
+}
+
+/* Several sources are one import: the error is of all parts that they have. */
+static int none_imported(struct cli *cli, const struct sources *from, int rc)
+{
+    size_t n = count_left_out(from);
+    for (size_t i = 0; rc == BRC_EUNSUPPORTED && n > 1 && from->n > 1 && i < from->n; i++)
+        if (brc_json_count(from->left_out[i]) > 0)
+            return cli_fail(cli, rc,
+                            "the sources have %zu parts that cannot be kept (--skip-unsupported "
+                            "brings everything else), the first: %s",
+                            n, text_of(brc_json_item(from->left_out[i], 0), "message"));
+    return rc;
+}
+
+/* The next source is tried where this one has such parts, so that all are named. */
+static int is_named_only(const struct sources *from, size_t i, int rc)
+{
+    return rc == BRC_OK || (rc == BRC_EUNSUPPORTED && brc_json_count(from->left_out[i]) > 0);
+}
+
+static void write_left_out(struct cli *cli, const brc_json *parts)
+{
+    static const char *const members[] = { "path", "kind", "message", "remedy" };
+    cli_json_key(cli, "left_out");
+    cli_json_open(cli, '[');
+    for (const brc_json *part = brc_json_first(parts); part; part = brc_json_next(part)) {
+        cli_json_open(cli, '{');
+        for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++)
+            cli_json_member(cli, members[k], text_of(part, members[k]));
+        cli_json_close(cli, '{');
+    }
+    cli_json_close(cli, '[');
 }
 
 static void tell_imported(struct cli *cli, const struct sources *from)
@@ -155,6 +228,7 @@ static void tell_imported(struct cli *cli, const struct sources *from)
         cli_json_open(cli, '{');
         cli_json_member(cli, "path", from->placed[i]);
         cli_json_member(cli, "source", from->names[i]);
+        write_left_out(cli, from->left_out[i]);
         cli_json_close(cli, '{');
     }
     if (from->n > 1)
@@ -180,11 +254,16 @@ static int import_all(struct cli *cli, struct sources *from, brc_xfer_opts *opts
 
     if (several)
         brc_progress_begin(cli->repo, cli->command->name, bytes_of_all(cli, from, opts));
-    for (size_t i = 0; rc == BRC_OK && i < from->n; i++)
-        rc = import_one(cli, from, i, opts);
+    for (size_t i = 0; i < from->n; i++) {
+        int one = import_one(cli, from, i, opts);
+        if (one < 0 && (rc == BRC_OK || !is_named_only(from, i, one)))
+            rc = one;
+        if (!is_named_only(from, i, one))
+            break;
+    }
     if (several)
         brc_progress_end(cli->repo, rc);
-    return rc;
+    return none_imported(cli, from, rc);
 }
 
 /* All or nothing, as one import is by itself. */
@@ -201,6 +280,12 @@ static int import_or_not(struct cli *cli, struct sources *from, brc_xfer_opts *o
     return cli_end_bulk(cli, rc);
 }
 
+static void free_left_out(const struct sources *from)
+{
+    for (size_t i = 0; from->left_out && i < from->n; i++)
+        brc_json_free(from->left_out[i]);
+}
+
 static int run_import(struct cli *cli)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -213,12 +298,17 @@ static int run_import(struct cli *cli)
     }
     opts.with = cli_value(cli, "with");
     CLI_TRY(cli_codecs_option(cli, NULL, &opts.codecs_json));
+    if (cli_has(cli, "skip-unsupported"))
+        opts.flags |= BRC_XFER_SKIP_UNSUPPORTED;
     CLI_TRY(find_sources(cli, &from));
     CLI_TRY(cli_open_edit(cli));
     take_excluded(cli, &opts);
-    CLI_TRY(import_or_not(cli, &from, &opts));
-    tell_imported(cli, &from);
-    return BRC_OK;
+    int rc = import_or_not(cli, &from, &opts);
+    list_left_out(cli, &from, rc);
+    if (rc >= 0)
+        tell_imported(cli, &from);
+    free_left_out(&from);
+    return rc;
 }
 
 const struct cli_command cli_command_import = {
@@ -234,14 +324,16 @@ const struct cli_command cli_command_import = {
                "named after it, in the group PATH or in the root. The last argument is PATH\n"
                "if it begins with /, or if there is no such file and it does not end like\n"
                "one. From NetCDF and HDF5 come groups, attributes, chunks, fill values and\n"
-               "names of dimensions; packed data stays packed. A data set that Zarr cannot\n"
-               "describe makes the import fail; --exclude leaves it out.\n"
+               "names of dimensions; packed data stays packed. Where parts of SOURCE cannot\n"
+               "be kept, such as data sets that Zarr cannot describe, all of them are named\n"
+               "and nothing is imported; --skip-unsupported brings everything else. In PATTERN\n"
+               "'*' and '?' stand for characters of a name, '**' for any number of names.\n"
                "SOURCE - is a Zarr v3 hierarchy as a tar stream on standard input; --with\n"
                "imports what a command writes so (docs/STREAM.md). The command has all the\n"
                "rights that you have.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5\n"
-                "breccia import climate.brc run.nc /run --exclude /debug\n"
+                "breccia import climate.brc run.nc /run --exclude /debug --exclude '**@history'\n"
                 "breccia import mnist.brc train.npy test.npy /\n"
                 "breccia import climate.brc t2m.npy /t2m --chunks 24,241,480 "
                 "--compress blosc:zstd:5\n"
@@ -252,69 +344,4 @@ const struct cli_command cli_command_import = {
     .max_operands = SIZE_MAX,
     .flags = CLI_POOL,
     .run = run_import,
-};
-
-/* ---- export ------------------------------------------------------------------- */
-
-static const struct cli_option export_options[] = {
-    { "at", 0, 1, "REV", "export this version instead of the current branch" },
-    { "format", 0, 1, "FORMAT", "zarr3, zarr2, zip, npy, npz, netcdf, netcdf3, hdf5" },
-    { "consolidated", 0, 0, NULL, "Zarr: copy all metadata into the top document" },
-    CLI_OPTIONS_END
-};
-
-/* DEST '-': the stream has standard output for itself. */
-static int export_to_output(struct cli *cli, const char *path, const brc_xfer_opts *opts)
-{
-    if (cli->json)
-        return cli_usage(cli, "--json would write into the stream that DEST '-' asks for");
-    if (isatty(STDOUT_FILENO))
-        return cli_usage(cli, "DEST '-' is a tar stream, and standard output is a terminal: send "
-                              "it to a pipe or a file");
-    CLI_TRY(brc_export_stream(cli->session, path, STDOUT_FILENO, opts, &cli->err));
-    cli_done(cli);
-    return BRC_OK;
-}
-
-static int run_export(struct cli *cli)
-{
-    int has_path = cli->args.noperands == 3;
-    const char *path = cli_path(cli, has_path ? cli_operand(cli, 1) : "/");
-    const char *dest = cli_operand(cli, has_path ? 2 : 1);
-    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-
-    opts.format = cli_value(cli, "format");
-    if (cli_has(cli, "consolidated"))
-        opts.flags |= BRC_XFER_CONSOLIDATED;
-    CLI_TRY(cli_open_view(cli));
-    if (strcmp(dest, "-") == 0)
-        return export_to_output(cli, path, &opts);
-    CLI_TRY(brc_export(cli->session, path, dest, &opts, &cli->err));
-    cli_done(cli);
-    cli_say(cli, "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
-    cli_json_answer(cli, "path", path, "dest", dest, NULL);
-    return BRC_OK;
-}
-
-const struct cli_command cli_command_export = {
-    .name = "export",
-    .group = "Making and filling",
-    .summary = "write a node as a Zarr directory or a .zip, .npy, .npz, .nc or .h5 file",
-    .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated]",
-    .details = "PATH is the root if it is left out. DEST must not exist. Without --format,\n"
-               "its ending gives the format: .zarr, or none as in 'v1.2', is a Zarr v3\n"
-               "directory, .zip the same in an archive; an unknown ending is an error. With\n"
-               "zarr2, DEST may end in .zip too. What Zarr v2, NetCDF (.nc, .nc4) or HDF5\n"
-               "(.h5, .hdf5) cannot describe is an error. netcdf3 is the classic format.\n"
-               "DEST - is a tar stream of Zarr v3 on standard output.",
-    .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
-                "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
-                "breccia export climate.brc /era5 era5.nc\n"
-                "breccia export mnist.brc /train/images images.npy\n"
-                "breccia export climate.brc /era5 - | ssh host breccia import climate.brc - /era5",
-    .options = export_options,
-    .min_operands = 2,
-    .max_operands = 3,
-    .flags = CLI_POOL,
-    .run = run_export,
 };

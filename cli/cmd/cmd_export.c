@@ -1,0 +1,71 @@
+/*
+ * cmd_export.c - export.
+ */
+#include "../cli.h"
+#include "commands.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct cli_option export_options[] = {
+    { "at", 0, 1, "REV", "export this version instead of the current branch" },
+    { "format", 0, 1, "FORMAT", "zarr3, zarr2, zip, npy, npz, netcdf, netcdf3, hdf5" },
+    { "consolidated", 0, 0, NULL, "Zarr: copy all metadata into the top document" },
+    CLI_OPTIONS_END
+};
+
+/* DEST '-': the stream has standard output for itself. */
+static int export_to_output(struct cli *cli, const char *path, const brc_xfer_opts *opts)
+{
+    if (cli->json)
+        return cli_usage(cli, "--json would write into the stream that DEST '-' asks for");
+    if (isatty(STDOUT_FILENO))
+        return cli_usage(cli, "DEST '-' is a tar stream, and standard output is a terminal: send "
+                              "it to a pipe or a file");
+    CLI_TRY(brc_export_stream(cli->session, path, STDOUT_FILENO, opts, &cli->err));
+    cli_done(cli);
+    return BRC_OK;
+}
+
+static int run_export(struct cli *cli)
+{
+    int has_path = cli->args.noperands == 3;
+    const char *path = cli_path(cli, has_path ? cli_operand(cli, 1) : "/");
+    const char *dest = cli_operand(cli, has_path ? 2 : 1);
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+
+    opts.format = cli_value(cli, "format");
+    if (cli_has(cli, "consolidated"))
+        opts.flags |= BRC_XFER_CONSOLIDATED;
+    CLI_TRY(cli_open_view(cli));
+    if (strcmp(dest, "-") == 0)
+        return export_to_output(cli, path, &opts);
+    CLI_TRY(brc_export(cli->session, path, dest, &opts, &cli->err));
+    cli_done(cli);
+    cli_say(cli, "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
+    cli_json_answer(cli, "path", path, "dest", dest, NULL);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_export = {
+    .name = "export",
+    .group = "Making and filling",
+    .summary = "write a node as a Zarr directory or a .zip, .npy, .npz, .nc or .h5 file",
+    .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated]",
+    .details = "PATH is the root if it is left out. DEST must not exist. Without --format,\n"
+               "its ending gives the format: .zarr, or none as in 'v1.2', is a Zarr v3\n"
+               "directory, .zip the same in an archive; an unknown ending is an error. With\n"
+               "zarr2, DEST may end in .zip too. What Zarr v2, NetCDF (.nc, .nc4) or HDF5\n"
+               "(.h5, .hdf5) cannot describe is an error. netcdf3 is the classic format.\n"
+               "DEST - is a tar stream of Zarr v3 on standard output.",
+    .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
+                "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
+                "breccia export climate.brc /era5 era5.nc\n"
+                "breccia export mnist.brc /train/images images.npy\n"
+                "breccia export climate.brc /era5 - | ssh host breccia import climate.brc - /era5",
+    .options = export_options,
+    .min_operands = 2,
+    .max_operands = 3,
+    .flags = CLI_POOL,
+    .run = run_export,
+};

@@ -1,0 +1,19 @@
+/*
+ * Patterns of nodes' paths, and of attributes ("PATH@NAME"), as import's --exclude has them.
+ *
+ * A pattern that is a path names that node. Otherwise '*' stands for any characters within a
+ * name, '?' for one, [a-z] and [!a-z] for one of these or none of them, and a name that is
+ * '**' for any number of names, also none. Slashes at the start and the end do not count. '@'
+ * divides a path from the name of an attribute, in which '*' stands for '/' too.
+ */
+#ifndef BRC_BASE_PATTERN_H
+#define BRC_BASE_PATTERN_H
+
+#include <stddef.h>
+
+/* 1 if the pattern has the node "a/b" or "/a/b". The root does not count as a node here. */
+int brc_pattern_has_node(const char *pattern, const char *path, size_t len);
+/* 1 if it has the attribute of the node, which may be the root: "", "/". */
+int brc_pattern_has_attribute(const char *pattern, const char *path, size_t len, const char *name);
+
+#endif
