@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/node_path.h"
+#include "budget.h"
 #include "closure.h"
 #include "usage.h"
 
@@ -22,6 +24,7 @@ typedef struct held_root {
 /* A node that has not been looked at. */
 typedef struct usage_due {
     char *path;
+    size_t depth; /* names in it */
     brc_entry entry;
 } usage_due;
 
@@ -35,7 +38,8 @@ typedef struct arrays_run {
     size_t n, cap;
     void *due;
     size_t ndue, due_cap;
-    const char *path; /* of the group that is being looked at */
+    const usage_due *group; /* that is being looked at */
+    brc_budget budget;
 } arrays_run;
 
 static usage_node *usage_node_at(const arrays_run *a, size_t i)
@@ -87,15 +91,18 @@ static int usage_child_due(void *ctx, brc_span key, brc_span before, brc_span no
     if (now.data == NULL)
         return BRC_OK;
     BRC_TRY(brc_child_decode(&entry, key, now, brc_store_id_len(a->store), err));
-    const int root = strcmp(a->path, "/") == 0 || *a->path == '\0';
-    int rc = brc_buf_printf(&path, err, "%s/%.*s", root ? "" : a->path, (int)(key.len - 1),
-                            (const char *)key.data);
+    const size_t depth = a->group->depth + 1;
+    int rc = brc_buf_printf(&path, err, "%s/%.*s", depth > 1 ? a->group->path : "",
+                            (int)(key.len - 1), (const char *)key.data);
+    if (rc == BRC_OK)
+        rc = brc_path_is_stored((const char *)path.data, path.len, depth, err);
     usage_due *due = NULL;
     if (rc == BRC_OK)
         rc = brc_grow_array(&a->due, &a->due_cap, a->ndue + 1, sizeof(usage_due), err);
     if (rc == BRC_OK) {
         due = (usage_due *)a->due + a->ndue;
         due->entry = entry;
+        due->depth = depth;
         rc = brc_buf_take_text(&path, &due->path, err);
     }
     if (rc == BRC_OK)
@@ -105,12 +112,14 @@ static int usage_child_due(void *ctx, brc_span key, brc_span before, brc_span no
 }
 
 /* A group's children are looked at where they are not what they were in the version before. */
-static int look_at_usage(arrays_run *a, const char *path, const brc_entry *entry, brc_error *err)
+static int look_at_usage(arrays_run *a, const usage_due *due, brc_error *err)
 {
     brc_oid name;
     size_t at;
+    const brc_entry *entry = &due->entry;
     BRC_TRY(brc_store_check_interrupt(a->store, err));
-    BRC_TRY(usage_node_of(a, path, &name, &at, err));
+    BRC_TRY(brc_budget_take(&a->budget, err));
+    BRC_TRY(usage_node_of(a, due->path, &name, &at, err));
     usage_node *node = usage_node_at(a, at);
     if (entry->kind == BRC_ARRAY) {
         BRC_TRY(array_root(a, node, &name, &entry->doc, 0, err));
@@ -119,20 +128,21 @@ static int look_at_usage(arrays_run *a, const char *path, const brc_entry *entry
     }
     const brc_oid before = node->map;
     node->map = entry->map;
-    a->path = path;
+    a->group = due;
     return brc_map_diff(a->store, &before, &entry->map, usage_child_due, a, err);
 }
 
 static int look_at_version(arrays_run *a, const brc_oid *root, brc_error *err)
 {
-    brc_entry entry;
+    char top_path[] = "/";
+    usage_due top = {.path = top_path};
     if (brc_oid_is_zero(root))
         return BRC_OK;
-    BRC_TRY(brc_snapshot_find(a->store, root, "/", &entry, err));
-    int rc = look_at_usage(a, "/", &entry, err);
+    BRC_TRY(brc_snapshot_find(a->store, root, "/", &top.entry, err));
+    int rc = look_at_usage(a, &top, err);
     while (a->ndue > 0 && rc == BRC_OK) {
         const usage_due due = ((const usage_due *)a->due)[--a->ndue];
-        rc = look_at_usage(a, due.path, &due.entry, err);
+        rc = look_at_usage(a, &due, err);
         free(due.path);
     }
     brc_store_breathe(a->store);
@@ -183,7 +193,7 @@ static int usage_path_order(const void *x, const void *y)
 int brc_usage_arrays(brc_usage *out, brc_store *store, const brc_expire_plan *plan, brc_error *err)
 {
     arrays_run a = {.store = store, .out = out, .index = BRC_ID_TABLE_INIT(sizeof(size_t)),
-                    .roots = BRC_ID_TABLE_INIT(0)};
+                    .roots = BRC_ID_TABLE_INIT(0), .budget = brc_budget_of(store)};
     int rc = BRC_OK;
     brc_held_init(&a.held, store);
     for (size_t i = 0; i < plan->kept + plan->expired && rc == BRC_OK; i++)

@@ -76,6 +76,14 @@ static void look_at_exports(const attack *a, brc_session *s)
     }
 }
 
+/* It lists arrays by path, as they are in every version. */
+static void look_at_usage(const attack *a, breccia *repo)
+{
+    brc_error err = BRC_ERROR_INIT;
+    brc_du_report report = BRC_DU_REPORT_INIT;
+    EXPECT(ended(a, brc_du(&report, NULL, repo, &err), &err), 30);
+}
+
 static void look_at_whole(const attack *a, breccia *repo)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -173,6 +181,7 @@ static void look(void *ctx)
     look_at_exports(a, s);
     brc_session_free(s);
     look_at_whole(a, repo);
+    look_at_usage(a, repo);
     look_at_differences(a, repo);
     change_beside(a, repo);
     brc_free(repo);
