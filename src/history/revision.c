@@ -231,6 +231,26 @@ static int rev_base(brc_store *store, const char *name, brc_oid *out, brc_error 
     return found ? BRC_OK : rev_prefix(store, name, out, err);
 }
 
+/* The operation log names commits longer than they are kept. One that the branch has now must be
+ * there: that it is not is damage, which whoever reads it says. */
+static int must_be_kept(brc_store *store, const char *full, const brc_oid *id, const char *time,
+                        brc_error *err)
+{
+    brc_object object = {.id = *id}, *one = &object;
+    brc_oid now;
+    char hex[65];
+    int has = 0;
+    BRC_TRY(brc_objects_find(store, &one, 1, err));
+    if (object.found)
+        return BRC_OK;
+    if (brc_ref_get(store, full, &has, &now, NULL) == BRC_OK && has && brc_oid_cmp(&now, id) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_ENOTFOUND,
+                    "%s: commit %.8s, where '%.120s' was at %.40s, is no longer kept (expired, or "
+                    "without a name, and collected): 'breccia log' lists the commits that are",
+                    brc_store_path(store), brc_oid_format(hex, id), full + strlen("heads/"), time);
+}
+
 /* BRANCH@{TIME}, the part before "@{" being `len` bytes. */
 static int rev_at_time(brc_store *store, const char *name, const char *time, brc_oid *out,
                        brc_error *err)
@@ -242,6 +262,8 @@ static int rev_at_time(brc_store *store, const char *name, const char *time, brc
     BRC_TRY(brc_time_parse(&us, time, err));
     BRC_TRY(brc_ref_full(&full, "heads", name, err));
     int rc = brc_ref_at(store, full, us, out, err);
+    if (rc == BRC_OK)
+        rc = must_be_kept(store, full, out, time, err);
     free(full);
     return rc;
 }

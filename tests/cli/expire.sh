@@ -55,3 +55,24 @@ q gc m.brc
 q merge m.brc --theirs
 q merge m.brc --continue
 t read m.brc /a
+echo '# what the log still names and gc has removed is no damage'
+q init kept.brc
+q create kept.brc /a --shape 4 --dtype int32
+for hour in 10 11 12 13; do
+    q write kept.brc /a --value $hour
+    commit kept.brc "at $hour" $hour
+    sleep 0.01
+    breccia oplog kept.brc --json | grep -o '"time":"[^"]*"' | head -n 1 | cut -d '"' -f 4 >"time.$hour"
+done
+then=$(cat time.11)
+q expire kept.brc --keep-last 1
+q gc kept.brc --keep 0
+for command in "read kept.brc /a --at main@{$then}" "log kept.brc --at main@{$then}" "diff kept.brc main@{$then}" \
+    "show kept.brc main@{$then}" "blame kept.brc /a --at main@{$then}" "restore kept.brc /a --from main@{$then}" \
+    "log kept.brc --at main@{$then}~1" "branch kept.brc old main@{$then}" "ls kept.brc --at main@{$then}"; do
+    echo "\$ breccia ${command%%@*}"
+    breccia $command 2>&1 | sed "s/$then/TIME/"
+    breccia $command >/dev/null 2>&1
+    show_status $?
+done
+breccia fsck kept.brc | sed 's/^[0-9]* //'
