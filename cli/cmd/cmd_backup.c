@@ -89,6 +89,7 @@ static int run_backup(struct cli *cli)
     if (strcmp(dest, "-") == 0)
         return backup_to_output(cli);
     CLI_TRY(brc_backup(&report, cli->repo, dest, &cli->err));
+    cli_done(cli);
     put_backup(cli, &report, dest);
     return BRC_OK;
 }

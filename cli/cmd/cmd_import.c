@@ -7,6 +7,7 @@
 
 #include "../../src/breccia_json.h"
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -286,8 +287,19 @@ static void free_left_out(const struct sources *from)
         brc_json_free(from->left_out[i]);
 }
 
+/* A file that is not there is made, and goes again where nothing is imported. */
+static int open_or_make(struct cli *cli, int *made)
+{
+    const char *file = cli_operand(cli, 0);
+
+    *made = file[0] && !cli_has(cli, "no-recover") && access(file, F_OK) != 0 && errno == ENOENT;
+    CLI_TRY(cli_open(cli, *made ? BRC_OPEN_CREATE : 0));
+    return brc_session_open(&cli->session, cli->repo, NULL, BRC_SESSION_WRITE, &cli->err);
+}
+
 static int run_import(struct cli *cli)
 {
+    int made;
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     uint64_t chunk[BRC_MAX_NDIM];
     struct sources from = { 0 };
@@ -301,10 +313,14 @@ static int run_import(struct cli *cli)
     if (cli_has(cli, "skip-unsupported"))
         opts.flags |= BRC_XFER_SKIP_UNSUPPORTED;
     CLI_TRY(find_sources(cli, &from));
-    CLI_TRY(cli_open_edit(cli));
+    CLI_TRY(open_or_make(cli, &made));
     take_excluded(cli, &opts);
     int rc = import_or_not(cli, &from, &opts);
     list_left_out(cli, &from, rc);
+    if (rc < 0 && made)
+        unlink(cli->file);
+    else if (made)
+        cli_say(cli, "made %s, on branch main", cli_escaped(cli, cli->file));
     if (rc >= 0)
         tell_imported(cli, &from);
     free_left_out(&from);
@@ -317,8 +333,9 @@ const struct cli_command cli_command_import = {
     .summary = "bring in a Zarr directory or .zip, or a .npy, .npz, IDX, NetCDF or HDF5 file",
     .usage = "FILE SOURCE... [PATH] [OPTIONS]",
     .details = "SOURCE is imported with its hierarchy, attributes and chunks, completely or\n"
-               "not at all. Chunks of Zarr v3 and v2 are copied byte for byte unless an\n"
-               "option asks for something else; a v2 array becomes an equivalent v3 array.\n"
+               "not at all. FILE is made where it is not there. Chunks of Zarr v3 and v2 are\n"
+               "copied byte for byte unless an option asks for something else; a v2 array\n"
+               "becomes an equivalent v3 array.\n"
                "Without PATH the node is named after SOURCE; a group becomes the root if that\n"
                "is empty. Several sources are imported together or not at all, each as a node\n"
                "named after it, in the group PATH or in the root. The last argument is PATH\n"

@@ -50,6 +50,7 @@ export      | export r.brc /a new.npy                | import z.brc new.npy /z
 undo        | undo r.brc                             | tag r.brc
 drafts      | drafts r.brc --drop DRAFT              | drafts r.brc
 config      | config r.brc journal wal               | config r.brc
+backup      | backup r.brc new                       | ls new
 expire      | expire r.brc --keep-last 1             | log r.brc
 gc          | gc r.brc                               | fsck r.brc
 read-o      | read r.brc /a -o new.npy --json        | import z.brc new.npy /z

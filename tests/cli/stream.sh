@@ -57,3 +57,12 @@ t export a.brc /none -
 t export a.brc - --with cat
 breccia export a.brc - >/dev/full
 show_status $?
+echo '# a file that is not there is made, and goes again where nothing comes'
+breccia export c.brc - | breccia import made.brc -
+show_status $?
+t ls made.brc
+echo junk | breccia import unmade.brc - 2>&1
+t import unmade.brc nowhere.npy /a
+t import unmade.brc a.tar /a --no-recover
+ls | grep unmade
+t import . nowhere.npy
