@@ -2,6 +2,7 @@
  * leave something behind: each needs a process of its own, also where CK_FORK=no. */
 SUITE(error)
 SUITE(buf)
+SUITE(name_escape)
 SUITE(node_path)
 SUITE(pattern)
 SUITE(part)

@@ -5,6 +5,14 @@
 
 #include "utf8.h"
 
+int brc_name_is_dots(const char *name, size_t len)
+{
+    size_t dots = 0;
+    while (dots < len && name[dots] == '.')
+        dots++;
+    return dots == len;
+}
+
 int brc_name_check(const char *name, size_t len, brc_error *err)
 {
     if (len == 0)
@@ -16,7 +24,7 @@ int brc_name_check(const char *name, size_t len, brc_error *err)
         return brc_fail(err, BRC_EINVAL, "a node's name is not valid UTF-8");
     if (memchr(name, '/', len) != NULL)
         return brc_fail(err, BRC_EINVAL, "the node name '%.*s' contains '/'", (int)len, name);
-    if (strspn(name, ".") >= len)
+    if (brc_name_is_dots(name, len))
         return brc_fail(err, BRC_EINVAL, "the node name '%.*s' consists of dots only", (int)len,
                         name);
     if (len >= 2 && memcmp(name, "__", 2) == 0)

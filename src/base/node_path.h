@@ -14,9 +14,11 @@
  * Names: not empty, no '/', not only dots, no "__" at the start, not "zarr.json", at
  * most BRC_NAME_MAX bytes of UTF-8 without NUL. */
 BRC_MUST_USE int brc_name_check(const char *name, size_t len, brc_error *err);
-/* The same for a name that was read: BRC_ECORRUPT if it is not allowed. */
+/* 1 if there are only dots among these bytes. */
+int brc_name_is_dots(const char *name, size_t len);
+/* brc_name_check() of a name that was read: BRC_ECORRUPT if it is not allowed. */
 BRC_MUST_USE int brc_name_is_stored(const char *name, size_t len, brc_error *err);
-/* And for a path that was read and has this many names in it: BRC_ECORRUPT past the limits. */
+/* The same for a path that was read and has this many names in it: BRC_ECORRUPT past the limits. */
 BRC_MUST_USE int brc_path_is_stored(const char *path, size_t len, size_t depth, brc_error *err);
 /* A whole path that was read: BRC_ECORRUPT if it is not in the form of brc_path_normal(). */
 BRC_MUST_USE int brc_path_is_normal(const char *path, brc_error *err);

@@ -72,7 +72,7 @@ int brc_zip_entry_open(zip_file_t **out, zip_t *archive, const brc_zip_entry *e,
 {
     const char *name = zip_get_name(archive, e->number, ZIP_FL_ENC_RAW);
     *out = NULL;
-    if (!name || strlen(name) != e->name_len || memcmp(name, e->name, e->name_len) != 0)
+    if (!name || strlen(name) != e->own_len || memcmp(name, e->own, e->own_len) != 0)
         return brc_fail(err, BRC_EINVAL, "%s: its archive can be read in two ways", label);
     *out = zip_fopen_index(archive, e->number, 0);
     return *out ? BRC_OK : brc_zip_fail_read(err, zip_get_error(archive), "cannot open", label);

@@ -161,7 +161,8 @@ static int read_record(brc_zip_entry *e, brc_reader *r)
     const uint8_t *extra = brc_read_bytes(r, extra_len);
     if (!name || !extra || !brc_read_bytes(r, get_u16le(p + 32)) || e->name_len == 0)
         return 0;
-    e->name = (const char *)name;
+    e->name = e->own = (const char *)name;
+    e->own_len = e->name_len;
     e->is_dir = name[e->name_len - 1] == '/';
     return read_extra64(e, extra, extra_len);
 }
@@ -203,6 +204,7 @@ void brc_zip_dir_dispose(brc_zip_dir *dir)
 {
     free(dir->entries);
     brc_buf_dispose(&dir->records);
+    brc_arena_dispose(&dir->names);
     memset(dir, 0, sizeof(*dir));
 }
 
@@ -220,33 +222,10 @@ static int bad_entry(brc_error *err, const char *file, const brc_zip_entry *e, c
     return brc_fail(err, BRC_EINVAL, "%s: its entry '%s' %s", file, shown, what);
 }
 
-/* Parts that are neither empty nor "." nor "..", of characters that a file's name
- * may have everywhere. */
-static int is_safe_name(const brc_zip_entry *e)
-{
-    const char *name = e->name;
-    size_t len = e->name_len - (size_t)e->is_dir, start = 0;
-
-    if (!brc_utf8_valid(name, len))
-        return 0;
-    for (size_t i = 0; i <= len; i++) {
-        unsigned char c = i < len ? (unsigned char)name[i] : '/';
-        if (c < 0x20 || c == 0x7F || c == '\\')
-            return 0;
-        if (c != '/')
-            continue;
-        size_t n = i - start;
-        if (n == 0 || (n <= 2 && memcmp(name + start, "..", n) == 0))
-            return 0;
-        start = i + 1;
-    }
-    return 1;
-}
-
 static int check_alone(const brc_zip_entry *e, const char *file, brc_error *err)
 {
-    if (!is_safe_name(e))
-        return bad_entry(err, file, e, "has an unsafe name");
+    if (memchr(e->name, 0, e->name_len) != NULL)
+        return bad_entry(err, file, e, "has a name with a byte 0 in it");
     if (e->is_dir && e->size > 0)
         return bad_entry(err, file, e, "is a folder with content");
     if (e->method == 0 && !e->is_encrypted && e->size != e->packed)
@@ -297,20 +276,23 @@ static int compare_entries(const void *a, const void *b)
     return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Sorted, "a", "a" and "a", "a/b" stand side by side. Of one name the last stays:
- * zarr-python, and Python's zipfile under it, write a file again by adding an entry,
- * and take the last one in the directory. */
-static int check_neighbours(brc_zip_dir *dir, const char *file, brc_error *err)
+/* "a", "a" and "a", "a/b" stand side by side. */
+static int check_neighbours(brc_zip_dir *dir, const char *file, brc_zip_replaced_fn replaced,
+                            void *ctx, brc_error *err)
 {
     size_t n = 0;
+
     for (size_t i = 0; i < dir->n; i++) {
         const brc_zip_entry *e = n > 0 ? &dir->entries[n - 1] : NULL, *next = &dir->entries[i];
         int begins = e != NULL && next->name_len >= e->name_len &&
                      memcmp(e->name, next->name, e->name_len) == 0;
         if (begins && next->name_len > e->name_len && next->name[e->name_len] == '/')
             return bad_entry(err, file, e, "is a file and a folder");
-        if (begins && next->name_len == e->name_len)
+        if (begins && next->name_len == e->name_len) {
+            if (replaced)
+                BRC_TRY(replaced(ctx, e, next, err));
             n--;
+        }
         dir->entries[n++] = *next;
     }
     dir->n = n;
@@ -324,14 +306,57 @@ int brc_zip_dir_check(brc_zip_dir *dir, const char *file, brc_error *err)
     return check_overlaps(dir, file, err);
 }
 
-int brc_zip_dir_sort(brc_zip_dir *dir, const char *file, brc_error *err)
+/* The length of "a/b" for "./a//b": `to` has room for it, and may be NULL. */
+static size_t plain_path(char *to, const char *name, size_t len)
 {
     size_t n = 0;
-    for (size_t i = 0; i < dir->n; i++)
-        if (!dir->entries[i].is_dir)
+
+    while (len > 0) {
+        const char *slash = memchr(name, '/', len);
+        size_t part = slash ? (size_t)(slash - name) : len, next = part + (slash != NULL);
+        if (part > 1 || (part == 1 && name[0] != '.')) {
+            if (n > 0 && to)
+                to[n] = '/';
+            n += n > 0;
+            if (to)
+                memcpy(to + n, name, part);
+            n += part;
+        }
+        name += next;
+        len -= next;
+    }
+    return n;
+}
+
+static int give_plain_path(brc_zip_dir *dir, brc_zip_entry *e, brc_error *err)
+{
+    size_t n = plain_path(NULL, e->name, e->name_len);
+
+    if (n == e->name_len)
+        return BRC_OK;
+    char *to = brc_arena_take(&dir->names, n + 1);
+    if (!to)
+        return brc_nomem(err);
+    (void)plain_path(to, e->name, e->name_len);
+    e->name = to;
+    e->name_len = (uint16_t)n;
+    return BRC_OK;
+}
+
+int brc_zip_dir_sort(brc_zip_dir *dir, const char *file, brc_zip_replaced_fn replaced, void *ctx,
+                     brc_error *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < dir->n; i++) {
+        if (dir->entries[i].is_dir)
+            continue;
+        BRC_TRY(give_plain_path(dir, &dir->entries[i], err));
+        if (dir->entries[i].name_len > 0)
             dir->entries[n++] = dir->entries[i];
+    }
     dir->n = n;
     if (n > 1)
         qsort(dir->entries, n, sizeof(*dir->entries), compare_entries);
-    return check_neighbours(dir, file, err);
+    return check_neighbours(dir, file, replaced, ctx, err);
 }

@@ -14,13 +14,16 @@
 #ifndef BRC_XFER_ZIP_DIR_H
 #define BRC_XFER_ZIP_DIR_H
 
+#include "../base/arena.h"
 #include "../base/buf.h"
 
 #define BRC_ZIP_MAX_ENTRIES ((uint64_t)1 << 22)
 
 typedef struct brc_zip_entry {
-    const char *name; /* not terminated                                       */
+    const char *name; /* not terminated, without a byte 0                     */
     uint16_t name_len;
+    const char *own; /* its name in the archive, where sorting gave it a plainer one */
+    uint16_t own_len;
     uint16_t method; /* 0: stored, 8: deflated                               */
     uint8_t is_dir, is_link, is_encrypted;
     uint32_t number; /* its place in the directory, which is libzip's         */
@@ -31,7 +34,8 @@ typedef struct brc_zip_dir {
     brc_zip_entry *entries;
     size_t n;
     uint64_t start;  /* of the central directory in the file */
-    brc_buf records; /* the directory: names point into it   */
+    brc_buf records; /* the directory: names point into it ... */
+    brc_arena names; /* ... or here                            */
 } brc_zip_dir;
 
 /* By the first bytes. */
@@ -39,12 +43,16 @@ int brc_is_zip(const uint8_t *head, size_t n);
 /* Reads the directory; entries are in its order. */
 BRC_MUST_USE int brc_zip_dir_read(brc_zip_dir *out, int fd, uint64_t file_size, const char *file,
                                   brc_error *err);
-/* Refuses names that are unsafe and entries that overlap; entries are then in the order in
- * which they lie. */
+/* Refuses entries that overlap; entries are then in the order in which they lie. Names can be
+ * anything but a byte 0: nobody may use them as names of files. */
 BRC_MUST_USE int brc_zip_dir_check(brc_zip_dir *dir, const char *file, brc_error *err);
-/* Sorts: by name, with '/' before all other characters, without the entries of folders, and
- * of several with one name the last alone. A file that is also a folder is refused. */
-BRC_MUST_USE int brc_zip_dir_sort(brc_zip_dir *dir, const char *file, brc_error *err);
+/* Sorts: by name, with '/' before all other characters, and without the entries of folders. Names are
+ * paths: parts that are empty or "." say nothing, and go. Of several entries with one name the last
+ * stays, in the order of the directory, and `replaced` (NULL: nobody asks) is told of each of the
+ * others; the pointers are valid during the call. A file that is also a folder is refused. */
+typedef int (*brc_zip_replaced_fn)(void *ctx, const brc_zip_entry *old, const brc_zip_entry *by, brc_error *err);
+BRC_MUST_USE int brc_zip_dir_sort(brc_zip_dir *dir, const char *file, brc_zip_replaced_fn replaced, void *ctx,
+                                  brc_error *err);
 void brc_zip_dir_dispose(brc_zip_dir *dir);
 
 /* The order of the sorted entries. */

@@ -26,7 +26,7 @@ void fuzz_zip(const uint8_t *data, size_t len)
     FUZZ_TRUE(rc == BRC_OK || rc == BRC_EINVAL || rc == BRC_ELIMIT || rc == BRC_EUNSUPPORTED, &err);
     if (rc == BRC_OK) {
         if (brc_zip_dir_check(&dir, file, &err) == BRC_OK &&
-            brc_zip_dir_sort(&dir, file, &err) == BRC_OK)
+            brc_zip_dir_sort(&dir, file, NULL, NULL, &err) == BRC_OK)
             check_order(&dir);
         brc_zip_dir_dispose(&dir);
     }

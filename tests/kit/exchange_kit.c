@@ -11,6 +11,7 @@
 
 #include "../../src/base/file.h"
 #include "../../src/base/json.h"
+#include "../../src/base/utf8.h"
 #include "converters.h"
 #include "folder.h"
 
@@ -200,7 +201,7 @@ static void put_zip_fields(brc_buf *out, const char *name, int deflated, uint32_
                            size_t packed, uint32_t claimed)
 {
     put_le(out, 20, 2);
-    put_le(out, 0x800, 2); /* names are UTF-8 */
+    put_le(out, brc_utf8_valid(name, strlen(name)) ? 0x800 : 0, 2); /* the name is UTF-8 */
     put_le(out, deflated ? 8 : 0, 2);
     put_le(out, 0, 2);
     put_le(out, 0x21, 2);

@@ -77,10 +77,6 @@ static void put_doubling(hid_t file)
     }
     H5(H5Gclose(at));
 }
-static void put_bad_name(hid_t file)
-{
-    H5(H5Gclose(H5(H5Gcreate2(file, "..", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))));
-}
 
 /* ---- what is refused -------------------------------- */
 
@@ -217,7 +213,6 @@ static const struct {
     { put_cycle, BRC_EUNSUPPORTED, "x.h5: /g/up leads back to a group around it" },
     { put_soft_cycle, BRC_EUNSUPPORTED, "x.h5: /g/self leads back to a group around it" },
     { put_doubling, BRC_ELIMIT, "more than 10000 copies of groups" },
-    { put_bad_name, BRC_EUNSUPPORTED, "x.h5: /" },
     { put_long_double, BRC_EUNSUPPORTED, "x.h5: /d: its floats of 16 bytes" },
     { put_wide_integer, BRC_EUNSUPPORTED, "x.h5: /d: an integer of 16 bytes has no data type" },
     { put_time, BRC_EUNSUPPORTED, "x.h5: /d: HDF5's time has no data type" },
@@ -261,6 +256,46 @@ START_TEST(refused_by_name)
     ck_assert_int_eq(brc_session_clean(&clean, kit.session, NULL), BRC_OK);
     ck_assert_int_eq(clean, 1);
     ck_assert_int_eq(chdir("/"), 0);
+    exchange_stop(&kit);
+}
+END_TEST
+
+/* Names that HDF5 allows and Zarr does not, and the nodes that they become; an export has them
+ * again. */
+START_TEST(names_that_zarr_does_not_allow)
+{
+    static const char *const names[][2] = {
+        { "__x", "/f/%5F_x" },          { "..", "/f/%2E." },
+        { "...", "/f/%2E.." },          { "zarr.json", "/f/%7Aarr.json" },
+        { "a\tb", "/f/a%09b" },         { "a%09b", "/f/a%2509b" },
+        { "%5F_x", "/f/%255F_x" },      { "__g/__d", "/f/%5F_g/%5F_d" },
+    };
+    enum { N_NAMES = sizeof(names) / sizeof(names[0]) };
+    exchange_kit kit;
+
+    exchange_start(&kit);
+    hid_t file = hdf5_new_file(&kit, "x.h5", 0);
+    hid_t group = H5(H5Gcreate2(file, "__g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    for (int32_t i = 0; i < N_NAMES; i++)
+        hdf5_put(file, names[i][0], H5T_STD_I32LE, 1, H5T_NATIVE_INT32, &i);
+    H5(H5Gclose(group));
+    H5(H5Fclose(file));
+    for (int round = 0; round < 2; round++) {
+        const char *source = exchange_path(&kit, round ? "back.h5" : "x.h5");
+        int rc = brc_import(kit.session, source, "/f", NULL, &kit.err);
+        ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+        for (int32_t i = 0; i < N_NAMES; i++)
+            hdf5_check_bytes(&kit, names[i][1], &i, 4);
+        if (round == 0) {
+            const char *back = exchange_path(&kit, "back.h5");
+            ck_assert_int_eq(brc_export(kit.session, "/f", back, NULL, &kit.err), BRC_OK);
+            file = H5(H5Fopen(back, H5F_ACC_RDONLY, H5P_DEFAULT));
+            for (int i = 0; i < N_NAMES; i++)
+                ck_assert_int_gt(H5Lexists(file, names[i][0], H5P_DEFAULT), 0);
+            H5(H5Fclose(file));
+        }
+        ck_assert_int_eq(brc_node_remove(kit.session, "/f", &kit.err), BRC_OK);
+    }
     exchange_stop(&kit);
 }
 END_TEST
@@ -604,6 +639,7 @@ Suite *hdf5_files_suite(void)
     tcase_add_loop_test(t, links_become_copies, 0, 2);
     tcase_add_loop_test(t, refused_by_name, 0, N_REFUSED);
     tcase_add_loop_test(t, refused_and_skipped, 0, N_REFUSED);
+    tcase_add_test(t, names_that_zarr_does_not_allow);
     tcase_add_test(t, few_of_many);
     tcase_add_loop_test(t, filters, 0, 9);
     tcase_add_test(t, texts_with_a_fill_value);

@@ -495,8 +495,6 @@ START_TEST(bad_documents_and_chunks_are_refused)
         { "b/zarr.json", "[]", "b/zarr.json" },
         { "b/zarr.json", "{\"zarr_format\":2}", "b/zarr.json" },
         { "b/zarr.json", "{\"zarr_format\":3,\"node_type\":\"array\"}", "b/zarr.json" },
-        { "__b/zarr.json", GROUP, "__b/zarr.json" },
-        { "b/.../zarr.json", GROUP, "..." },
         { "a/c/0/1", "short", "chunk (0,1)" },
         { "a/c/0/1", "too long", "chunk (0,1)" },
     };

@@ -13,6 +13,7 @@ static void close_hdf5(void *state)
 }
 
 const brc_driver brc_hdf5_driver = {
+    .names = BRC_NAMES_HDF5,
     .format = "HDF5",
     .open = brc_hdf5_in_open,
     .walk = brc_hdf5_in_walk,

@@ -126,8 +126,8 @@ static int check_link_type(H5L_type_t type, const char *label, brc_error *err)
 }
 
 typedef struct hdf5_link {
-    const char *path;         /* the node of its group             */
-    const char *above, *label; /* "x.h5: /a", of its group and its own */
+    const char *path;  /* the node of its group */
+    const char *label; /* "x.h5: /a"            */
     const char *name;
     H5L_type_t type;
 } hdf5_link;
@@ -139,8 +139,7 @@ static int follow_link(group_walk *w, hid_t group, const hdf5_link *link, brc_er
     char *node = NULL;
     int rc;
 
-    BRC_GO(brc_convert_name_check(link->above, link->name, err));
-    BRC_GO(brc_node_join(&node, link->path, link->name, err));
+    BRC_GO(brc_convert_node_path(&node, in->convert, link->path, link->name, err));
     BRC_GO(brc_convert_place_check(link->label, node, err));
     BRC_GO(check_link_type(link->type, link->label, err));
     object = H5Oopen(group, link->name, in->links);
@@ -168,7 +167,7 @@ static int import_link(group_walk *w, hid_t group, const char *path, const char 
     BRC_GO(brc_node_join(&label, above, name, err));
     if (brc_convert_is_excluded(in->convert, brc_convert_path(in->convert, label)))
         goto done;
-    rc = follow_link(w, group, &(hdf5_link){ path, above, label, name, type }, err);
+    rc = follow_link(w, group, &(hdf5_link){ path, label, name, type }, err);
     rc = brc_convert_settle(in->convert, rc, brc_convert_path(in->convert, label), NULL, err);
 done:
     free(label);

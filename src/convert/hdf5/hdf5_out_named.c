@@ -39,12 +39,13 @@ static int named_path(char **out, const brc_hdf5_out *file, const brc_node_out *
     *out = NULL;
     if (!*name || strchr(name, '/') || strcmp(name, ".") == 0)
         return BRC_OK;
-    BRC_TRY(*group->inner ? brc_node_join(out, group->inner, name, err) : brc_dup(out, name, err));
-    if (brc_convert_node_at(file->convert, *out)) {
-        free(*out);
-        *out = NULL;
-    }
-    return BRC_OK;
+    char *key;
+    BRC_TRY(brc_convert_node_path(&key, file->convert, group->key, name, err));
+    int is_node = brc_convert_node_at(file->convert, key + (*key == '/')) != NULL;
+    free(key);
+    if (is_node)
+        return BRC_OK;
+    return *group->inner ? brc_node_join(out, group->inner, name, err) : brc_dup(out, name, err);
 }
 
 int brc_hdf5_named_make(const brc_hdf5_out *out, const brc_node_out *group, brc_error *err)

@@ -18,6 +18,7 @@
 #define BRC_CONVERT_LIB_CONVERT_H
 
 #include "../../base/json.h"
+#include "../../base/name_escape.h"
 #include "../../base/part.h"
 #include "../../nd/shape.h"
 #include "../../xfer/tar/tar_in.h"
@@ -29,9 +30,9 @@ const brc_registry *brc_convert_registry(const brc_convert *c);
 /* The file's name, as messages have it. */
 const char *brc_convert_file(const brc_convert *c);
 
-/* A name of a file's group, variable, dataset or type as a node's; hostile names ("..", "a/b", "",
- * "zarr.json") are parts that cannot be kept: brc_part_refuse(). */
-BRC_MUST_USE int brc_convert_name_check(const char *label, const char *name, brc_error *err);
+/* The node in the group `path` that a file's group, variable or dataset of this name becomes; a name
+ * that no node may have ("..", "a/b", "__x") is escaped. The caller frees it. */
+BRC_MUST_USE int brc_convert_node_path(char **out, const brc_convert *c, const char *path, const char *name, brc_error *err);
 
 /* Whether there can be a node "/a/b"; if not, it is such a part too. */
 BRC_MUST_USE int brc_convert_place_check(const char *label, const char *node, brc_error *err);
@@ -131,7 +132,9 @@ BRC_MUST_USE int brc_convert_array(brc_convert *c, const brc_array_in *array, br
 /* A node of the stream. */
 typedef struct brc_node_out {
     char *path;         /* its name in messages: "/data/a/b", where --path is "/data"     */
-    char *inner;        /* below the file's root: "a/b"; "" for that itself              */
+    char *inner;        /* below the file's root, by names that the format can have: "a/b"; "" for
+                           that itself                                                   */
+    char *key;          /* the same as the stream has it                                 */
     brc_json *doc;
     brc_meta *meta;     /* of an array: shape, type, fill value, grid; NULL: a group. It is
                            readable, or the export has failed before the driver sees it.
@@ -145,8 +148,8 @@ typedef struct brc_node_out {
 /* All nodes, each before what is in it, as the stream has them. */
 size_t brc_convert_nodes(const brc_convert *c);
 const brc_node_out *brc_convert_node(const brc_convert *c, size_t i);
-/* The one with this path below the file's root, or NULL. */
-const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *inner);
+/* The one with this path in the stream, or NULL. */
+const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *key);
 
 /* ---- a driver -------------------------------- */
 
@@ -154,6 +157,7 @@ const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *inner)
  * these have failed (with NULL if they set nothing). */
 typedef struct brc_driver {
     const char *format; /* for messages: "HDF5" */
+    int names;          /* BRC_NAMES_* (src/base/name_escape.h) */
     int classic;        /* takes --classic      */
 
     /* Import: opens the file, then walks twice. */

@@ -28,13 +28,18 @@ int brc_convert_is_netcdf(brc_convert *c, brc_error *err)
     return brc_fail(err, BRC_EUNSUPPORTED, "%s was written as NetCDF-4", c->file);
 }
 
-int brc_convert_name_check(const char *label, const char *name, brc_error *err)
+int brc_convert_node_path(char **out, const brc_convert *c, const char *path, const char *name,
+                          brc_error *err)
 {
-    brc_error why = BRC_ERROR_INIT;
-    if (brc_name_check(name, strlen(name), &why) == BRC_OK)
-        return BRC_OK;
-    return brc_part_refuse(err, BRC_PART_NAME, "rename it, or leave it out with --exclude",
-                           "%s: %s", label, why.message);
+    brc_buf own = BRC_BUF_INIT;
+    int rc;
+    *out = NULL;
+    BRC_GO(brc_name_escape(&own, name, strlen(name), c->names, err));
+    BRC_GO(brc_buf_terminate(&own, err));
+    rc = brc_node_join(out, path, (const char *)own.data, err);
+done:
+    brc_buf_dispose(&own);
+    return rc;
 }
 
 int brc_convert_place_check(const char *label, const char *node, brc_error *err)

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "../../base/node_path.h"
-#include "../../base/node_path.h"
 #include "../../codec/chain.h"
 #include "../../xfer/foreign/protocol.h"
 #include "convert_run.h"
@@ -19,15 +18,16 @@ static int bad_stream(brc_error *err, const char *what, const char *member)
 
 static int take_node(brc_convert *c, const char *inner, size_t len, brc_json *doc, brc_error *err)
 {
-    char *text = NULL, *path = NULL;
+    char *key = NULL, *text = NULL, *path = NULL;
     brc_meta *meta = NULL;
     int rc, kind;
 
     BRC_GO(brc_grow_array((void **)&c->nodes, &c->nodes_cap, c->nnodes + 1, sizeof(*c->nodes),
                           err));
     BRC_GO(brc_meta_kind(doc, &kind, err));
-    BRC_GO(brc_dup_n(&text, inner, len, err));
-    BRC_GO(len > 0 ? brc_node_join(&path, c->path, text, err) : brc_dup(&path, c->path, err));
+    BRC_GO(brc_dup_n(&key, inner, len, err));
+    BRC_GO(brc_path_unescape(&text, key, c->names, err));
+    BRC_GO(len > 0 ? brc_node_join(&path, c->path, key, err) : brc_dup(&path, c->path, err));
     if (kind == BRC_ARRAY) {
         BRC_GO(brc_new((void **)&meta, sizeof(*meta), err));
         rc = brc_meta_open(meta, c->registry, doc, err);
@@ -41,6 +41,7 @@ static int take_node(brc_convert *c, const char *inner, size_t len, brc_json *do
     c->nodes[c->nnodes++] = (brc_node_out){
         .path = path,
         .inner = text,
+        .key = key,
         .doc = doc,
         .meta = meta,
         .codecs = brc_json_member(brc_json_member(doc, BRC_EXPORT_NOTE), "codecs"),
@@ -52,6 +53,7 @@ done:
     free(meta);
     free(path);
     free(text);
+    free(key);
     return rc;
 }
 
@@ -78,19 +80,19 @@ done:
 
 static int node_order(const void *a, const void *b)
 {
-    return brc_path_order(((const brc_node_out *)a)->inner, ((const brc_node_out *)b)->inner);
+    return brc_path_order(((const brc_node_out *)a)->key, ((const brc_node_out *)b)->key);
 }
 
-const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *inner)
+const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *key)
 {
-    const brc_node_out key = { .inner = (char *)(uintptr_t)inner };
-    return c->nnodes ? bsearch(&key, c->nodes, c->nnodes, sizeof(*c->nodes), node_order) : NULL;
+    const brc_node_out like = { .key = (char *)(uintptr_t)key };
+    return c->nnodes ? bsearch(&like, c->nodes, c->nnodes, sizeof(*c->nodes), node_order) : NULL;
 }
 
 /* Each but the first lies in a group that is there, and none comes twice. */
 static int check_nodes(brc_convert *c, brc_error *err)
 {
-    if (c->nnodes == 0 || c->nodes[0].inner[0] != '\0')
+    if (c->nnodes == 0 || c->nodes[0].key[0] != '\0')
         return bad_stream(err, "the stream must begin with it", "zarr.json");
     for (size_t i = 0; i < c->nnodes; i++) {
         brc_node_out *node = &c->nodes[i];
@@ -98,14 +100,14 @@ static int check_nodes(brc_convert *c, brc_error *err)
         node->number = i;
         if (i == 0)
             continue;
-        if (strcmp(node->inner, c->nodes[i - 1].inner) == 0)
-            return bad_stream(err, "it comes twice", node->inner);
-        const char *slash = strrchr(node->inner, '/');
-        BRC_TRY(brc_dup_n(&above, node->inner, slash ? (size_t)(slash - node->inner) : 0, err));
+        if (strcmp(node->key, c->nodes[i - 1].key) == 0)
+            return bad_stream(err, "it comes twice", node->key);
+        const char *slash = strrchr(node->key, '/');
+        BRC_TRY(brc_dup_n(&above, node->key, slash ? (size_t)(slash - node->key) : 0, err));
         const brc_node_out *group = brc_convert_node_at(c, above);
         free(above);
         if (!group || group->meta)
-            return bad_stream(err, "it is in no group", node->inner);
+            return bad_stream(err, "it is in no group", node->key);
     }
     return BRC_OK;
 }
@@ -118,7 +120,8 @@ static int name_single(brc_convert *c, brc_error *err)
     const char *slash = strrchr(c->path, '/');
     free(c->nodes[0].inner);
     c->nodes[0].inner = NULL;
-    return brc_dup(&c->nodes[0].inner, slash && slash[1] ? slash + 1 : "data", err);
+    return brc_path_unescape(&c->nodes[0].inner, slash && slash[1] ? slash + 1 : "data", c->names,
+                             err);
 }
 
 /* All documents; *member is the first that is none. *more: there is one. */
@@ -144,6 +147,7 @@ void brc_convert_nodes_free(brc_convert *c)
         free(node->meta);
         brc_json_free(node->doc);
         free(node->inner);
+        free(node->key);
         free(node->path);
     }
     free(c->nodes);
@@ -168,7 +172,7 @@ static int is_next_chunk(const chunk_reader *r, uint64_t *index, brc_error *err)
 {
     const char *key = r->member.name;
     int inside;
-    if (!r->more || strncmp(key, r->node->inner, r->key_base) != 0)
+    if (!r->more || strncmp(key, r->node->key, r->key_base) != 0)
         return 0;
     if (r->key_base > 0 && key[r->key_base] != '/')
         return 0;
@@ -333,7 +337,7 @@ static int give_node(chunk_reader *r, const brc_node_out *node, brc_error *err)
     int all = 0, ours, has_elements = brc_shape_count(meta->ndim, meta->shape) > 0;
 
     r->node = node;
-    r->key_base = r->c->nnodes == 1 ? 0 : strlen(node->inner); /* the root's keys have no path */
+    r->key_base = r->c->nnodes == 1 ? 0 : strlen(node->key); /* the root's keys have no path */
     BRC_TRY(r->driver->begin(r->state, node, &all, err));
     if (all && has_elements)
         BRC_TRY(start_gaps(r, err));

@@ -90,7 +90,7 @@ static int run_converter(brc_convert *c, int argc, char **argv, const brc_driver
 
 int brc_convert_main(int argc, char **argv, const brc_driver *driver)
 {
-    brc_convert c = { .path = "/", .parts = BRC_PARTS_INIT };
+    brc_convert c = { .path = "/", .names = driver->names, .parts = BRC_PARTS_INIT };
     brc_error err = BRC_ERROR_INIT;
 
     int rc = run_converter(&c, argc, argv, driver, &err);

@@ -13,6 +13,7 @@ struct brc_convert {
     brc_registry *registry;
     brc_scratch *scratch;
     int phase;                 /* of an import                                   */
+    int names;                 /* of the file's format: BRC_NAMES_*              */
     const char **exclude;
     size_t nexclude;
     unsigned char *excluded;   /* which of them were met                         */

@@ -12,6 +12,7 @@ static void close_netcdf(void *state)
 }
 
 const brc_driver brc_netcdf_driver = {
+    .names = BRC_NAMES_NETCDF,
     .format = "NetCDF",
     .classic = 1,
     .open = brc_netcdf_open,

@@ -143,23 +143,26 @@ static void child_free(child_in *child)
     free(child->label);
 }
 
+/* By its path in the file, where names are not escaped. */
+static int settle_child(const group_in *g, const child_in *child, int rc, brc_error *err)
+{
+    brc_convert *c = g->in->convert;
+    return brc_convert_settle(c, rc, brc_convert_path(c, child->label), NULL, err);
+}
+
 static int child_open(child_in *out, const group_in *g, const char *name, brc_error *err)
 {
     int rc;
 
     memset(out, 0, sizeof(*out));
-    BRC_GO(brc_node_join(&out->path, g->path, name, err));
-    out->excluded = brc_convert_is_excluded(g->in->convert, out->path);
+    brc_convert *c = g->in->convert;
+    BRC_GO(brc_node_join(&out->label, g->label, name, err));
+    BRC_GO(brc_convert_node_path(&out->path, c, g->path, name, err));
+    out->excluded = brc_convert_is_excluded(c, brc_convert_path(c, out->label));
     if (out->excluded)
         goto done;
-    rc = brc_convert_name_check(g->label, name, err);
-    if (rc == BRC_OK)
-        rc = brc_convert_place_check(out->path, out->path, err);
-    rc = brc_convert_settle(g->in->convert, rc, out->path, NULL, err);
+    rc = settle_child(g, out, brc_convert_place_check(out->label, out->path, err), err);
     out->excluded = rc == 1;
-    if (rc != BRC_OK)
-        goto done;
-    BRC_GO(brc_node_join(&out->label, g->label, name, err));
 done:
     if (rc < 0)
         child_free(out);
@@ -171,7 +174,7 @@ static int bring_var(const group_in *g, int var, const child_in *child, brc_erro
 {
     size_t seen = g->in->nvars;
     int rc = brc_netcdf_import_var(g->in, g->id, var, child->label, child->path, err);
-    rc = brc_convert_settle(g->in->convert, rc, child->path, NULL, err);
+    rc = settle_child(g, child, rc, err);
     if (rc == 1 && brc_convert_phase(g->in->convert) == BRC_CONVERT_DOCS)
         g->in->nvars = seen;
     return rc;
@@ -209,8 +212,7 @@ static int import_groups(const group_in *g, brc_error *err)
             break;
         group_in below = { g->in, ids[i], g->depth + 1, child.path, child.label };
         if (!child.excluded)
-            rc = brc_convert_settle(g->in->convert, import_netcdf_group(&below, err), child.path,
-                                    NULL, err);
+            rc = settle_child(g, &child, import_netcdf_group(&below, err), err);
         child_free(&child);
     }
     free(ids);

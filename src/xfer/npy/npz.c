@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/node_path.h"
 #include "../../base/alloc.h"
+#include "../../base/name_escape.h"
+#include "../../base/node_path.h"
 #include "../../zarr/transfer.h"
 #include "../xfer.h"
 #include "../zip_archive.h"
@@ -94,11 +95,8 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
         return brc_part_refuse(err, BRC_PART_OBJECT, NULL, "%s: its member %s is not a .npy file",
                                job->file, name);
     BRC_TRY(brc_dup_n(&part, name, strlen(name) - 4, err));
-    int rc =
-        brc_path_is_safe(part)
-            ? brc_node_join(node, job->path, part, err)
-            : brc_part_refuse(err, BRC_PART_NAME, NULL, "%s: its member %s has an unsafe name",
-                              job->file, name);
+    int rc = *part ? brc_path_escape(node, job->path, part, BRC_NAMES_KEYS, err)
+                   : brc_node_join(node, job->path, "%", err); /* the empty name, escaped */
     free(part);
     BRC_TRY(rc);
     rc = brc_node_kind(&kind, job->session, *node, err);

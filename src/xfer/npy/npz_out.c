@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
+#include "../../base/name_escape.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../xfer.h"
@@ -115,11 +116,11 @@ static int add_member(npz_out *job, const char *path, const char *inner, brc_err
 {
     member_out *m = NULL;
     brc_buf name = BRC_BUF_INIT;
+    char *key = NULL;
     int rc;
 
-    if (!brc_path_is_safe(inner))
-        return brc_fail(err, BRC_EINVAL, "%s: a name in it cannot be a file's", path);
-    BRC_GO(brc_buf_printf(&name, err, "%s.npy", inner));
+    BRC_GO(brc_path_unescape(&key, inner, BRC_NAMES_KEYS, err));
+    BRC_GO(brc_buf_printf(&name, err, "%s.npy", key));
     BRC_GO(brc_buf_terminate(&name, err));
     BRC_GO(brc_new((void **)&m, sizeof(*m), err));
     m->job = job;
@@ -134,6 +135,7 @@ done:
     if (m)
         free(m->path);
     free(m);
+    free(key);
     brc_buf_dispose(&name);
     return rc;
 }

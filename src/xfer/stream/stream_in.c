@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/node_path.h"
 #include "../../base/alloc.h"
 #include "../../base/hash.h"
 #include "../../base/id_table.h"
+#include "../../base/name_escape.h"
+#include "../../base/node_path.h"
 #include "../../nd/shape.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/repo.h"
@@ -216,10 +217,13 @@ static int parse_document(brc_json **out, int *kind, const brc_stream_doc *doc, 
     return rc;
 }
 
-/* The node that a path in the stream becomes. */
+/* The node that a path in the stream becomes; converters have escaped names already. */
 static int node_path_of(char **out, const brc_stream *w, const char *inner, brc_error *err)
 {
-    return *inner ? brc_node_join(out, w->path, inner, err) : brc_dup(out, w->path, err);
+    if (*inner == '\0')
+        return brc_dup(out, w->path, err);
+    return w->opts.file ? brc_node_join(out, w->path, inner, err)
+                        : brc_path_escape(out, w->path, inner, BRC_NAMES_FILES, err);
 }
 
 static brc_oid node_id(const char *inner, size_t len)

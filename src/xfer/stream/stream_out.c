@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "../../base/name_escape.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/transfer.h"
 #include "../foreign/protocol.h"
@@ -17,14 +18,22 @@ typedef struct stream_writer {
     size_t base;      /* ... so many bytes of the node's path */
 } stream_writer;
 
-/* "a/b/" for the node at "a/b", and nothing for the first. */
+/* "a/b/" for the node at "a/b", and nothing for the first. Converters take escapes back themselves,
+ * as their formats can have other names than a tar stream. */
 static int begin_key(stream_writer *w, const char *inner, brc_error *err)
 {
+    char *place = NULL;
+    int rc = BRC_OK;
+
     w->key.len = 0;
+    if (*inner && !w->transport)
+        BRC_GO(brc_path_unescape(&place, inner, BRC_NAMES_FILES, err));
     if (*inner)
-        BRC_TRY(brc_buf_printf(&w->key, err, "%s/", inner));
+        BRC_GO(brc_buf_printf(&w->key, err, "%s/", place ? place : inner));
     w->base = w->key.len;
-    return BRC_OK;
+done:
+    free(place);
+    return rc;
 }
 
 /* ---- documents ----------------------------------------------------------------------- */

@@ -59,7 +59,7 @@ BRC_MUST_USE int brc_tar_read(brc_tar_in *in, uint64_t limit, brc_buf *out, brc_
 int brc_tar_range_bytes(const brc_tar_range *range, uint64_t *bytes);
 
 /* 1 if a member may have this name: relative, without ".", ".." and empty parts, valid
- * UTF-8 without control characters, not too long. */
+ * UTF-8, not too long. */
 int brc_tar_name_ok(const char *name);
 
 #endif

@@ -8,12 +8,8 @@
 
 static int part_is_ok(const char *part, size_t len)
 {
-    if (len == 0 || (len == 1 && part[0] == '.') || (len == 2 && part[0] == '.' && part[1] == '.'))
-        return 0;
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)part[i] < 0x20 || part[i] == 0x7F)
-            return 0;
-    return 1;
+    return len > 0 && !(len == 1 && part[0] == '.') &&
+           !(len == 2 && part[0] == '.' && part[1] == '.');
 }
 
 int brc_tar_name_ok(const char *name)

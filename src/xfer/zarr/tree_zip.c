@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../base/alloc.h"
+#include "../../base/json.h"
 #include "../input.h"
 #include "../zip_archive.h"
 #include "../zip_dir.h"
@@ -256,6 +257,70 @@ static int choose_root(zip_tree *t, const char *file, brc_error *err)
                     file);
 }
 
+/* ---- entries with one name -------------------------------- */
+
+/* What the document says of its node, without what writers change afterwards. NULL: it is not
+ * JSON. */
+static int node_itself(brc_json **out, zip_tree *t, const brc_zip_entry *e, const char *label,
+                       brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+
+    *out = NULL;
+    BRC_GO(read_entry(t, e, label, BRC_JSON_MAX_BYTES, &text, err));
+    rc = brc_json_parse_lenient(out, (const char *)text.data, text.len, NULL);
+    rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+    if (*out) {
+        brc_json_remove(*out, "attributes");
+        brc_json_remove(*out, "consolidated_metadata");
+    }
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static const char *base_name(const brc_zip_entry *e, size_t *len)
+{
+    size_t at = e->name_len;
+    while (at > 0 && e->name[at - 1] != '/')
+        at--;
+    *len = e->name_len - at;
+    return e->name + at;
+}
+
+/* zarr-python, and Python's zipfile under it, write a file again by adding an entry, and take the
+ * last one in the directory: chunks, and documents of which the attributes changed. Where two
+ * documents make two things of a node, readers differ in what it is. */
+static int check_twice(void *ctx, const brc_zip_entry *old, const brc_zip_entry *by,
+                          brc_error *err)
+{
+    zip_tree *t = ctx;
+    brc_json *before = NULL, *after = NULL;
+    char *label;
+    size_t len;
+    const char *base = base_name(old, &len);
+    int rc;
+
+    if (!is_document(base, len) || (len == 10 && memcmp(base, ".zmetadata", len) == 0))
+        return BRC_OK;
+    BRC_TRY(brc_dup_n(&label, old->name, old->name_len, err));
+    BRC_GO(node_itself(&before, t, old, label, err));
+    BRC_GO(node_itself(&after, t, by, label, err));
+    if (!before || !after || !brc_json_equal(before, after))
+        rc = brc_fail(err, BRC_EINVAL,
+                      "%s comes twice, and the node has two documents that differ: unpack the "
+                      "archive, and import the folder",
+                      label);
+done:
+    if (rc < 0)
+        brc_context(err, "%s", t->tree.name);
+    free(label);
+    brc_json_free(before);
+    brc_json_free(after);
+    return rc;
+}
+
 static void zip_tree_close(brc_tree_in *tree)
 {
     zip_tree *t = (zip_tree *)tree;
@@ -279,14 +344,16 @@ int brc_tree_zip_open(brc_tree_in **out, const char *file, brc_error *err)
     t->tree.each = zip_each;
     t->tree.read = zip_read;
     t->tree.close = zip_tree_close;
+    BRC_GO(brc_dup(&t->tree.name, file, err));
     BRC_GO(brc_zip_open(&t->archive, &t->dir, file, err));
-    BRC_GO(brc_zip_dir_sort(&t->dir, file, err));
+    BRC_GO(brc_zip_dir_sort(&t->dir, file, check_twice, t, err));
     BRC_GO(choose_root(t, file, err));
     BRC_GO(brc_buf_text(&name, file, err));
     if (t->root_len > 0) {
         BRC_GO(brc_buf_printf(&name, err, ": %.*s", (int)t->root_len - 1, t->root));
         t->tree.between = "/";
     }
+    free(t->tree.name);
     BRC_GO(brc_buf_take_text(&name, &t->tree.name, err));
     *out = &t->tree;
 done:

@@ -13,6 +13,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/file.h"
+#include "../../base/name_escape.h"
 #include "../../nd/shape.h"
 #include "../../zarr/transfer.h"
 #include "../xfer.h"
@@ -211,24 +212,25 @@ static int write_node(void *ctx, const char *path, const char *inner, int kind, 
 {
     zarr_out *out = ctx;
     brc_json *doc = NULL;
+    char *place = NULL; /* by its name in the file it was imported from */
     int rc;
 
     if (*inner == 0 && out->opts->consolidated && kind != BRC_GROUP)
         return brc_fail(err, BRC_EINVAL,
                         "%s is an array: only groups have consolidated metadata", path);
-    if (*inner && !brc_path_is_safe(inner))
-        return brc_fail(err, BRC_EINVAL, "%s: a name in it cannot be a directory's", path);
+    BRC_GO(brc_path_unescape(&place, inner, BRC_NAMES_FILES, err));
     BRC_GO(brc_node_doc(&doc, out->session, path, err));
-    BRC_GO(out->tree->folder(out->tree, inner, err));
-    rc = out->opts->version == 2 ? put_documents2(out, path, inner, doc, kind, err)
-                                 : put_documents3(out, inner, doc, err);
+    BRC_GO(out->tree->folder(out->tree, place, err));
+    rc = out->opts->version == 2 ? put_documents2(out, path, place, doc, kind, err)
+                                 : put_documents3(out, place, doc, err);
     if (rc < 0) {
         brc_context(err, "%s", path);
         goto done;
     }
     if (kind == BRC_ARRAY)
-        BRC_GO(write_array_chunks(out, path, inner, err));
+        BRC_GO(write_array_chunks(out, path, place, err));
 done:
+    free(place);
     brc_json_free(doc);
     return rc;
 }

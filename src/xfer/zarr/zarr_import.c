@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/node_path.h"
 #include "../../base/alloc.h"
+#include "../../base/name_escape.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
@@ -65,7 +65,7 @@ static int read_file(brc_json **out, char **label, const zarr_walk *at, const ch
     BRC_GO(brc_tree_path(&path, at->dir, name, err));
     BRC_GO(brc_tree_in_label(label, at->tree, path, err));
     BRC_GO(at->tree->kind(at->tree, path, &kind, err));
-    if (kind == BRC_ENTRY_NONE)
+    if (kind == BRC_ENTRY_NONE || kind == BRC_ENTRY_DIR) /* a folder is a node of that name */
         goto done;
     BRC_GO(at->tree->read(at->tree, path, BRC_JSON_MAX_BYTES, &text, err));
     rc = lenient ? brc_json_parse_lenient(out, (const char *)text.data, text.len, err)
@@ -242,7 +242,7 @@ static int visit_child(void *ctx, const char *name, brc_error *err)
     BRC_GO(above->tree->kind(above->tree, dir, &kind, err));
     if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)
         goto done;
-    BRC_GO(brc_node_join(&path, above->path, name, err));
+    BRC_GO(brc_path_escape(&path, above->path, name, BRC_NAMES_FILES, err));
     at.dir = dir;
     at.path = path;
     at.depth++;
