@@ -465,7 +465,7 @@ def test_an_array_that_others_changed(path):
     ours, own = pair(path, shape=(20,), chunks=(4,), dtype="i4")
     for array in ours, own:
         array[...] = np.arange(20)
-        zarr.open_array(array.store_path.store, path="a/x").resize((10,))
+        zarr.open_array(array.store_path.store, path="a/x").resize((12,))  # between chunks: a directory cuts none
     np.testing.assert_array_equal(ours[...], own[...])
     for array in ours, own:
         array[4:20] = 5
