@@ -68,12 +68,13 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
 
     def draft(self, branch: str | None = None, *, message: str | None = None, author: str | None = None,
               metadata: dict[str, Any] | None = None) -> Session:
-        """The changes of a branch that all its users share: what one writes the others see at once."""
-        return Session(self, "shared", branch or self.head, (message, author, metadata))
+        """The changes of a branch that all its users share, over the commit at which they began: what one writes
+        the others see at once. Of a repository that is open for reading only they can be read."""
+        return Session(self, "draft" if self.read_only else "shared", branch or self.head, (message, author, metadata))
 
     def view(self, rev: str | None = None) -> Session:
-        """What a version has, to read: a commit or a tag as it is; a branch with its shared uncommitted
-        changes."""
+        """What a version has, to read: a commit or a tag as it is; a branch as its newest commit is, whenever it
+        is read. What is uncommitted is in draft() and in the sessions that made it."""
         rev = rev or self.head
         if rev != "HEAD":
             with suppress(NotFoundError, InvalidError):  # it is no branch
@@ -81,8 +82,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         return Session(self, "at", rev, key=self.resolve(rev))
 
     def store(self, rev: str = "main", *, mode: str = "r") -> Store:
-        """A store for zarr-python and what builds on it: mode "r" reads any version, "r+" writes a branch's
-        shared draft."""
+        """A store for zarr-python and what builds on it: mode "r" reads any version, as view() does, "r+" shows and
+        writes a branch's shared draft, as draft() does."""
         from .zarr import Store
         if mode not in ("r", "r+", "a"):
             raise ValueError(f'mode is "r" or "r+", not {mode!r}')

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .repository import Repository
     from .zarr import Store
 
-MODES = {"shared": lib.BRC_SESSION_WRITE, "view": lib.BRC_SESSION_VIEW, "at": lib.BRC_SESSION_AT,
-         "ended": lib.BRC_SESSION_AT}
+MODES = {"shared": lib.BRC_SESSION_WRITE, "draft": lib.BRC_SESSION_VIEW,
+         "view": lib.BRC_SESSION_VIEW | lib.BRC_SESSION_COMMITS, "at": lib.BRC_SESSION_AT, "ended": lib.BRC_SESSION_AT}
 
 
 class Group(Node, GroupCalls, MutableMapping[str, Any]):
@@ -172,9 +172,9 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root
     group too.
 
-    `kind`: "private", "child" (a private one that fork() made), "shared", "view" (a branch, to read) or "at"
-    (a commit). As a context manager a private or shared one commits at the end (nothing is no error), and
-    discards its changes on an exception; a child only discards.
+    `kind`: "private", "child" (a private one that fork() made), "shared", "draft" (the same, to read), "view" (a
+    branch's commits, to read) or "at" (one commit). As a context manager a private or shared one commits at the
+    end (nothing is no error), and discards its changes on an exception; a child only discards.
 
     All pickle, with their arrays, groups and stores; a copy opens the file when it is used. In any process or
     thread of this machine, a copy of a private one is on the same draft: what one writes, commits or discards,
@@ -187,7 +187,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """`about`: message, author and metadata of the commit at the end. `key`: of a private one the token,
         of one at a commit its id."""
         self.repository, self.kind, self.rev, self._about = repository, kind, rev, about
-        self.read_only, self.fixed = kind in ("view", "at") or repository.read_only, kind == "at"
+        self.read_only, self.fixed = kind in ("draft", "view", "at") or repository.read_only, kind == "at"
         is_copy, key = bool(key), key or rev
         if kind == "private" and not is_copy:
             with repository.handles.at_work() as handle:  # who changes something first begins it
@@ -235,9 +235,9 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     def status(self) -> records.Status:
         """Whether there are uncommitted changes, and which."""
-        if self.kind in ("shared", "view") and self.rev == self.repository.head:
+        if self.kind in ("shared", "draft") and self.rev == self.repository.head:
             return self.repository.status()
-        clean, moved = self.fixed or self.clean(), self.kind in ("shared", "view") and self.repository._moved(self.rev)
+        clean, moved = self.fixed or self.clean(), self.kind in ("shared", "draft") and self.repository._moved(self.rev)
         return records.Status(self.rev, clean and not moved, () if clean else tuple(self.diff()), None, moved)
 
     # ---- many processes ----

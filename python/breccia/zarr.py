@@ -37,7 +37,7 @@ from .session import Session
 
 __all__ = ["CodecPipeline", "Store"]
 T = TypeVar("T")
-KEPT = "path", "rev", "_read_only", "_create", "_fixed", "_shown", "_session"  # of a store in its copies
+KEPT = "path", "rev", "_read_only", "_draft", "_create", "_fixed", "_shown", "_session"  # of a store in its copies
 DOCUMENTS = "zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"
 AT_ONCE = min(8, 2 * (os.cpu_count() or 1))  # calls, and so native sessions, of one store
 RANGES = {type(None): lib.BRC_RANGE_ALL, RangeByteRequest: lib.BRC_RANGE_BETWEEN,
@@ -82,10 +82,10 @@ def folder(prefix: str) -> str:
     return prefix.strip("/") + "/" if prefix.strip("/") else ""
 
 
-def opened(rev: str, read_only: bool, fixed: list[str], handle: Handle) -> Any:
+def opened(rev: str, read_only: bool, draft: bool, fixed: list[str], handle: Handle) -> Any:
     """A native session on a revision, or on the commit that it has been once."""
     out, mode = ffi.new("brc_session **"), lib.BRC_SESSION_VIEW if read_only else lib.BRC_SESSION_WRITE
-    mode = lib.BRC_SESSION_AT if fixed else mode | lib.BRC_SESSION_ANY_REV
+    mode = lib.BRC_SESSION_AT if fixed else mode | lib.BRC_SESSION_ANY_REV | (0 if draft else lib.BRC_SESSION_COMMITS)
     handle.call(lib.brc_session_open, out, handle.repo, text(fixed[0] if fixed else rev), mode)
     return out[0]
 
@@ -94,8 +94,9 @@ class Store(ZarrStore):
     """One version of a breccia file as a Zarr store.
 
     path: the file. rev: a branch, which is shown with the uncommitted changes that its users share, and can
-    be changed unless `read_only`; or a tag, a commit's id or another revision, which is read-only from when
-    the store is opened, and stays that commit. create: makes the file where there is none.
+    be changed; with `read_only` it is shown as its newest commit is, or with `draft` too as a store that can be changed
+    shows it. Or a tag, a commit's id or another revision, which is read-only from when the store is opened, and
+    stays that commit. create: makes the file where there is none.
 
     Nothing is opened before the first use. A store may be used by several threads, and in a child of fork(),
     which opens the file again. Stores of equal arguments are equal. A store pickles by its arguments and what
@@ -109,9 +110,9 @@ class Store(ZarrStore):
     supports_partial_writes: Any = False
 
     def __init__(self, path: str | os.PathLike[str], rev: str = "main", *, read_only: bool = False,
-                 create: bool = False) -> None:
+                 draft: bool = False, create: bool = False) -> None:
         super().__init__(read_only=read_only)
-        self.path, self.rev, self._create = os.path.abspath(os.fspath(path)), rev, create
+        self.path, self.rev, self._create, self._draft = os.path.abspath(path), rev, create, draft or not read_only
         self._fixed: list[str] = []  # the commit that it shows for ever; none: a branch
         self._shown: Any = None  # what it showed when somebody asked last
         self._session: Session | None = None
@@ -121,7 +122,7 @@ class Store(ZarrStore):
         """Of the store nothing is open. All this has no copy in other stores."""
         self._is_open = False
         made = Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only), partial(
-            opened, self.rev, self._read_only, self._fixed)
+            opened, self.rev, self._read_only, self._draft, self._fixed)
         self._sessions = Sessions(*made) if self._session is None else self._session._sessions
         self._places: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()  # by loop
         self._changes: dict[int, tuple[threading.Lock, deque[Any]]] = {}
@@ -140,12 +141,12 @@ class Store(ZarrStore):
         return self._read_only or bool(self._fixed)
 
     def __repr__(self) -> str:
-        more = ", read_only=True" if self.read_only else ""
+        more = (", read_only=True" + ", draft=True" * self._draft * (not self._fixed)) if self.read_only else ""
         return f"breccia.zarr.Store({self.path!r}, {self.rev!r}{more})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Store) and (self.path, self.rev, self._read_only, self._session) == (
-            other.path, other.rev, other._read_only, other._session)
+        same = "path", "rev", "_read_only", "_draft", "_session"
+        return isinstance(other, Store) and all(getattr(self, name) == getattr(other, name) for name in same)
 
     def __hash__(self) -> int:
         return hash((self.path, self.rev, self._read_only))
@@ -161,11 +162,11 @@ class Store(ZarrStore):
         self._begin()
 
     def with_read_only(self, read_only: bool = False) -> Store:
-        """The same, not opened: to be read, or to be changed where it shows a branch."""
+        """The same, not opened: to be read, as it is shown here, or to be changed where it shows a branch."""
         if self._fixed and not read_only:
             raise ValueError(f"{self.rev!r} is a commit, which cannot be changed: open a branch")
         made = copy.copy(self)
-        made._read_only = read_only
+        made._read_only, made._draft = read_only, self._draft or not read_only
         made._begin()
         return made
 

@@ -69,12 +69,30 @@ def test_context_managers(grid):
     assert s.clean() and s["x"][0, 0] == 0
 
 
+def test_a_view_shows_commits_and_a_draft_what_is_uncommitted(grid):
+    """Also what others commit beneath the draft, which the draft hides."""
+    view, default, draft = grid.view("main"), grid.view(), grid.draft("main")
+    draft["x"][1] = 3
+    draft["d"] = [1]
+    assert view["x"][1, 0] == default["x"][1, 0] == 0 and "d" not in view and draft["x"][1, 0] == 3
+    write(grid, "main", 2, 5)
+    assert view["x"][2, 0] == default["x"][2, 0] == 5 and view["x"][1, 0] == 0 and draft["x"][2, 0] == 0
+    assert grid.status().moved and draft.status().moved and not view.status().moved and view.status().clean
+    with breccia.open(grid.path, read_only=True) as other:
+        read = other.draft("main")
+        assert read["x"][1, 0] == 3 and other.view("main")["x"][2, 0] == 5 and read.status() == draft.status()
+        with pytest.raises(breccia.ReadOnlyError):
+            read["x"][0] = 1
+    draft.commit("both")
+    assert view["x"][1, 0] == 3 and view["x"][2, 0] == draft["x"][2, 0] == 5 and "d" in view
+
+
 def test_shared_drafts_and_views(grid):
     view, first = grid.view("main"), grid.resolve("main")
     with grid.draft(message="second") as s:
         s["x"][1] = 3
         s.create_group("g", attributes={"a": 1})
-        assert view["x"][1, 0] == 3  # a branch shows what is uncommitted
+        assert view["x"][1, 0] == 0 and "g" not in view
         assert grid.view(first)["x"][1, 0] == 0
         assert {c.path for c in grid.status().changes} == {"/g", "/x"} and not grid.status().clean
         assert s.status().changes == grid.status().changes
@@ -86,7 +104,7 @@ def test_shared_drafts_and_views(grid):
     view["x"]
     s = grid.draft()
     s["x"].resize(4, 10)
-    seen = view["x"]
+    seen = grid.draft()["x"]
     s["x"].resize(20, 10)
     s["x"][15] = 8
     assert seen.shape == (20, 10) and seen[15, 0] == 8 and seen[...].shape == (20, 10) and len(seen) == 20
@@ -107,7 +125,7 @@ def test_changes_without_a_difference_hide_what_is_new(grid, branch):
     if shared.status().moved:  # that nothing differs is seen at once, or at the commit
         assert not shared.status().clean and shared.status().changes == ()
         assert grid.status().moved is (branch == "main")
-        assert grid.view(branch)["x"][1, 0] == 0
+        assert grid.view(branch)["x"][1, 0] == 5 and shared["x"][1, 0] == 0
         assert shared.commit("what there is") == grid.resolve(branch)
     assert grid.view(branch)["x"][1, 0] == 5 and shared.status().clean and not shared.status().moved
 

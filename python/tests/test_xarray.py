@@ -79,12 +79,12 @@ def test_options_are_those_of_open_zarr(path, monkeypatch):
     assert opened("~/data.brc", rev="v1").n == xr.open_dataset(pathlib.Path("~/data.brc"), engine=Backend, rev="v1").n
 
 
-def test_a_branch_shows_what_is_not_committed_and_a_version_does_not(path):
-    assert opened(path).n == 1 and opened(path, rev="main").n == 1 and opened(path, rev="v1").n == 7
+def test_a_branch_shows_its_commits_and_a_session_what_it_has(path):
+    assert opened(path).n == 7 and opened(path, rev="main").n == 7 and opened(path, rev="v1").n == 7
     assert opened(f"breccia://{path}::v1").n == 7
     assert list(opened(f"breccia://{path}::v1/deep", group="er").t.dims) == ["time", "lat"]
     repo = breccia.open(path)
-    assert opened(repo, rev="v1").n == 7
+    assert opened(repo, rev="v1").n == 7 and opened(repo.draft("main")).n == 1
     with repo.session("main") as session:
         session["n"][...] = 3
         assert opened(session).n == 3 and opened(session.store).n == 3
@@ -144,7 +144,7 @@ def test_the_entry_points(path, tmp_path):
     script = ("import sys, xarray as xr, fsspec\n"
               "assert 'breccia' in xr.backends.list_engines()\n"
               "assert xr.open_dataset(sys.argv[1], engine='breccia', rev='v1').n == 7\n"
-              "assert xr.open_dataset(sys.argv[1]).n == 1\n"
+              "assert xr.open_dataset(sys.argv[1]).n == 7\n"
               "assert fsspec.open('breccia://' + sys.argv[1] + '::v1/zarr.json').open().read(1) == b'{'\n"
               "print('good')")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), *sys.path])}
@@ -362,7 +362,9 @@ def test_files_are_those_of_now(path, fs):
         fs.cat_file(names[0])
     with breccia.open(path, create=True) as repo:
         assert not fs.exists(names[2]) and fs.ls(f"{path}::main/", detail=False) == []
-        repo.draft("main")["new"] = [1]  # a branch without a commit
+        with repo.draft("main", message="new") as draft:
+            draft["new"] = [1]
+            assert not fs.exists(names[2])  # a branch without a commit
         assert fs.exists(names[2]) and zarr.open_array(f"breccia://{path}::main/new", mode="r")[0] == 1
 
 

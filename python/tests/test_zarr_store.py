@@ -595,14 +595,17 @@ def test_absent_files_and_revisions(path):
 
 
 def test_a_branch_shows_what_others_write(store, path):
-    other = Store(path, read_only=True)
+    """Its commits where a store is for reading; where it can be changed, or draft=True, what is uncommitted."""
+    other, commits = Store(path, read_only=True, draft=True), Store(path, read_only=True)
     put(store, "zarr.json", GROUP)
     put(store, "a/zarr.json", document([4], [4]))
     put(store, "a/c/0", b"1234")
-    assert get(other, "a/c/0") == b"1234"
+    assert get(other, "a/c/0") == b"1234" and get(commits, "a/c/0") is None
     commit(store)
     put(store, "a/c/0", b"5678")
-    assert get(other, "a/c/0") == b"5678"
+    assert get(other, "a/c/0") == b"5678" == get(store.with_read_only(True), "a/c/0")
+    assert get(commits, "a/c/0") == b"1234" == get(pickle.loads(pickle.dumps(commits)), "a/c/0")
+    assert get(commits.with_read_only(False), "a/c/0") == b"5678"
     assert get(Store(path, commit_of(store)), "a/c/0") == b"1234"
 
 
@@ -630,7 +633,8 @@ def test_equality(store, path, tmp_path):
     sync(store._ensure_open())
     assert store == Store(str(path)) == Store(os.path.relpath(path)) and hash(store) == hash(Store(path))
     assert store != Store(path, "other") and store != Store(tmp_path / "b.brc") and store != LocalStore(path)
-    assert store != store.with_read_only(True) and store.with_read_only(True) == Store(path, read_only=True)
+    assert store != store.with_read_only(True) and store.with_read_only(True) == Store(path, read_only=True, draft=True)
+    assert store.with_read_only(True) != Store(path, read_only=True) == Store(path, read_only=True).with_read_only(True)
     copy = pickle.loads(pickle.dumps(store))
     assert copy == store and not copy._is_open
     put(copy, "x", b"1")
