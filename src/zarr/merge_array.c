@@ -199,7 +199,7 @@ static int merge_bases(brc_member_merge *m, brc_node_docs *docs, brc_merged_node
                        brc_error *err)
 {
     if (have_one_rank(docs))
-        return brc_merge_ids(m, out, err);
+        return brc_merge_ids(m, docs, out, err);
     brc_json_free(docs->doc[BRC_FORM_MERGED]);
     docs->doc[BRC_FORM_MERGED] = NULL;
     return brc_json_new_unknown(&docs->doc[BRC_FORM_MERGED], err);

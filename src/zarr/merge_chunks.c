@@ -38,7 +38,7 @@ static int open_sides(brc_merge_plan *p, brc_error *err)
     return open_result(p, err);
 }
 
-static void close_sides(brc_merge_plan *p)
+void brc_merge_plan_close(brc_merge_plan *p)
 {
     for (int s = 0; s <= BRC_SIDES; s++) {
         brc_meta_dispose(&p->array[s].meta);
@@ -161,12 +161,27 @@ static void settle_fill(brc_merge_plan *p)
     }
 }
 
-static int plan_sides(brc_merge_plan *p, brc_error *err)
+int brc_merge_plan_open(brc_merge_plan *p, brc_error *err)
 {
     const brc_meta *m = brc_plan_meta(p, BRC_RESULT);
     BRC_TRY(open_sides(p, err));
     settle_fill(p);
     p->is_unit = m->opaque || has_inner_shards(m->codecs);
+    return BRC_OK;
+}
+
+int brc_merge_plan_is_plain(const brc_merge_plan *p)
+{
+    for (int s = p->has_base ? BRC_SIDE_BASE : BRC_SIDE_OURS; s < BRC_SIDES; s++)
+        if (!same_form(p, s, BRC_RESULT))
+            return 0;
+    return !p->is_unit && !p->new_fill[BRC_SIDE_OURS] && !p->new_fill[BRC_SIDE_THEIRS] &&
+           same_fill(p, BRC_SIDE_OURS, BRC_SIDE_THEIRS);
+}
+
+static int plan_sides(brc_merge_plan *p, brc_error *err)
+{
+    BRC_TRY(brc_merge_plan_open(p, err));
     p->call->map = settle_whole(p);
     if (p->call->map == BRC_CHUNKS_MIXED && !p->is_unit && p->call->ops->chunk != NULL)
         BRC_TRY(brc_array_can_write(&p->array[BRC_RESULT], err));
@@ -189,7 +204,7 @@ static int merge_in_read(brc_merge_plan *p, brc_error *err)
             brc_merge_task_clear(&p->tasks[i]);
         free(tasks);
     }
-    close_sides(p);
+    brc_merge_plan_close(p);
     brc_store_end_read(p->store);
     return rc;
 }

@@ -38,7 +38,17 @@ typedef struct brc_chunk_conflict {
                                   to list                                                    */
 } brc_chunk_conflict;
 
-enum { BRC_BASE_KNOWN, BRC_BASE_UNKNOWN }; /* what unknown() returns */
+enum { BRC_BASE_KNOWN, BRC_BASE_UNKNOWN, BRC_BASE_MADE }; /* what unknown() returns */
+
+/* A chunk that bases were merged into. */
+typedef struct brc_made_chunk {
+    uint8_t *data; /* canonical bytes; NULL: fill value                              */
+    size_t len;
+    int unknown;   /* some elements are: those of the mask, or, where it is empty, all */
+    brc_buf mask;  /* nd/merge_box.h                                                 */
+} brc_made_chunk;
+#define BRC_MADE_CHUNK_INIT { NULL, 0, 0, BRC_BUF_INIT }
+void brc_made_chunk_dispose(brc_made_chunk *made);
 
 typedef struct brc_merge_chunks_ops {
     void *ctx;
@@ -53,8 +63,11 @@ typedef struct brc_merge_chunks_ops {
     int (*conflict)(void *ctx, const brc_chunk_conflict *conflict, brc_error *err);
     /* Whether the bases do not agree on a chunk: BRC_BASE_UNKNOWN, and in *mask (borrowed until the
      * next call) which of its elements; empty: all. It is then unequal to both sides; where ours and
-     * theirs are the same they merge. NULL: the base is known. */
+     * theirs are the same they merge. BRC_BASE_MADE: make() says. NULL: the base is known. */
     int (*unknown)(void *ctx, brc_span key, brc_span *mask, brc_error *err);
+    /* The base's chunk, where unknown() gave BRC_BASE_MADE and ids do not settle it. On the caller's thread, within a
+     * read that may be paused. */
+    int (*make)(void *ctx, brc_span key, brc_made_chunk *out, brc_error *err);
 } brc_merge_chunks_ops;
 
 /* What the result's chunk map is. */

@@ -114,9 +114,8 @@ static int side_table(const brc_merge_task *t, int side, uint64_t n, brc_merge_i
     return BRC_OK;
 }
 
-static void describe_box(const merge_work *w, brc_merge_task *t)
+static void describe_box(const brc_merge_plan *p, brc_merge_task *t)
 {
-    const brc_merge_plan *p = w->p;
     brc_box_merge *m = &t->box;
     const brc_buf found = m->found;
     *m = (brc_box_merge){.ndim = brc_plan_meta(p, BRC_RESULT)->ndim,
@@ -162,9 +161,8 @@ static int settle_new_fill(const brc_merge_plan *p, brc_merge_task *t, brc_error
     return BRC_OK;
 }
 
-static int merge_box_of(const merge_work *w, brc_merge_task *t, brc_error *err)
+static int merge_box_of(const brc_merge_plan *p, brc_merge_task *t, brc_error *err)
 {
-    const brc_merge_plan *p = w->p;
     brc_box_merge *m = &t->box;
     if (t->how == BRC_TASK_LOST) {
         BRC_TRY(brc_box_merge_changed(m, t->by, 1, err));
@@ -206,7 +204,7 @@ static int settles_without_store(const brc_merge_plan *p, brc_merge_task *t)
 }
 
 /* The result's bytes are made in `own`. */
-static int merge_fixed(const merge_work *w, brc_merge_task *t, brc_buf *own, brc_error *err)
+static int merge_fixed(const brc_merge_plan *p, brc_merge_task *t, brc_buf *own, brc_error *err)
 {
     const uint64_t n = brc_shape_count(t->box.ndim, t->chunk);
     const size_t unit = t->box.item;
@@ -216,14 +214,14 @@ static int merge_fixed(const merge_work *w, brc_merge_task *t, brc_buf *own, brc
             return brc_fail(err, BRC_ELIMIT, "it is too large for memory");
         own->len = 0;
         BRC_TRY(brc_buf_reserve(own, (size_t)bytes, err));
-        brc_fill_run(own->data, n, unit, w->p->spans[BRC_RESULT].data);
+        brc_fill_run(own->data, n, unit, p->spans[BRC_RESULT].data);
         t->box.out = own->data;
         own->len = (size_t)bytes;
     }
-    return merge_box_of(w, t, err);
+    return merge_box_of(p, t, err);
 }
 
-static int merge_variable(const merge_work *w, brc_merge_task *t, brc_buf *own, brc_error *err)
+static int merge_variable(const brc_merge_plan *p, brc_merge_task *t, brc_buf *own, brc_error *err)
 {
     const uint64_t n = brc_shape_count(t->box.ndim, t->chunk);
     void *tables[BRC_SIDES] = {NULL}, *out = NULL;
@@ -233,9 +231,9 @@ static int merge_variable(const merge_work *w, brc_merge_task *t, brc_buf *own, 
     for (int s = 0; s < BRC_SIDES; s++)
         BRC_GO(side_table(t, s, n, &t->box.in[s], &tables[s], err));
     BRC_GO(brc_new_array(&out, (size_t)n, sizeof(brc_span), err));
-    brc_fill_run(out, n, sizeof(brc_span), (const uint8_t *)&w->p->spans[BRC_RESULT]);
+    brc_fill_run(out, n, sizeof(brc_span), (const uint8_t *)&p->spans[BRC_RESULT]);
     t->box.out = out;
-    BRC_GO(merge_box_of(w, t, err));
+    BRC_GO(merge_box_of(p, t, err));
     own->len = 0;
     own->limit = BRC_MAX_CHUNK_BYTES;
     if (t->how != BRC_TASK_LOST)
@@ -248,12 +246,17 @@ done:
     return rc;
 }
 
+int brc_merge_task_run(const brc_merge_plan *p, brc_merge_task *t, brc_buf *own, brc_error *err)
+{
+    describe_box(p, t);
+    return t->box.is_spans ? merge_variable(p, t, own, err) : merge_fixed(p, t, own, err);
+}
+
 /* 1: nothing has to be stored. */
 static int merge_task(const merge_work *w, brc_merge_task *t, brc_buf *own, brc_error *err)
 {
-    describe_box(w, t);
-    int rc = t->box.is_spans ? merge_variable(w, t, own, err) : merge_fixed(w, t, own, err);
-    return rc < 0 ? rc : settles_without_store(w->p, t);
+    BRC_TRY(brc_merge_task_run(w->p, t, own, err));
+    return settles_without_store(w->p, t);
 }
 
 static int merge_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
@@ -395,7 +398,7 @@ static size_t plan_round(merge_work *w)
         size_t bytes = 0;
         for (int s = 0; s < BRC_SIDES; s++)
             if (t->object[s].found && t->object[s].size <= BRC_MAX_CHUNK_BYTES)
-                bytes += (size_t)t->object[s].size;
+                bytes += (size_t)t->object[s].size * (t->is_made ? 2u : 1u);
         if (w->to > w->from && held + bytes > most)
             break;
         held += bytes;
@@ -403,11 +406,42 @@ static size_t plan_round(merge_work *w)
     return held;
 }
 
+void brc_made_chunk_dispose(brc_made_chunk *made)
+{
+    free(made->data);
+    brc_buf_dispose(&made->mask);
+    *made = (brc_made_chunk)BRC_MADE_CHUNK_INIT;
+}
+
+/* What bases are merged into is known as soon as it is asked for. */
+static int make_base(const merge_work *w, brc_merge_task *t, brc_error *err)
+{
+    const brc_merge_chunks_ops *ops = w->p->call->ops;
+    brc_made_chunk made = BRC_MADE_CHUNK_INIT;
+    BRC_TRY(brc_pipe_check(&w->p->call->repo->pipe, err));
+    int rc = ops->make(ops->ctx, (brc_span){t->key, t->key_len}, &made, err);
+    if (rc < 0) {
+        brc_made_chunk_dispose(&made);
+        name_task(w->p, t, err);
+        return rc;
+    }
+    t->unknown = made.unknown;
+    brc_buf_dispose(&t->mask);
+    t->mask = made.mask;
+    free(t->data[BRC_SIDE_BASE]);
+    t->data[BRC_SIDE_BASE] = made.data;
+    t->len[BRC_SIDE_BASE] = made.len;
+    return BRC_OK;
+}
+
 static int run_round(merge_work *w, brc_error *err)
 {
     brc_merge_plan *p = w->p;
     const size_t held = plan_round(w);
     BRC_TRY(read_round(w, err));
+    for (size_t i = w->from; i < w->to; i++)
+        if (w->tasks[i]->is_made)
+            BRC_TRY(make_base(w, w->tasks[i], err));
     BRC_TRY(p->call->ops->chunk != NULL ? write_round(w, held, err) : try_round(w, err));
     for (size_t i = w->from; i < w->to; i++) {
         brc_merge_task *t = w->tasks[i];
@@ -420,6 +454,13 @@ static int run_round(merge_work *w, brc_error *err)
     }
     w->from = w->to;
     return BRC_OK;
+}
+
+int brc_merge_task_read(brc_merge_plan *p, brc_merge_task *t, brc_error *err)
+{
+    merge_work w = {.p = p, .tasks = {t}, .n = 1, .to = 1};
+    BRC_TRY(find_objects(&w, err));
+    return read_round(&w, err);
 }
 
 int brc_merge_decode(brc_merge_plan *p, brc_error *err)

@@ -42,20 +42,32 @@ static int take_conflict(void *ctx, const brc_chunk_conflict *conflict, brc_erro
                          conflict->theirs != NULL ? conflict->theirs : &none, e->id_len, err);
 }
 
-/* Chunks of a merged base in which the bases do not agree: all of each. */
-static int is_unknown_chunk(void *ctx, brc_span key, brc_span *mask, brc_error *err)
+static int id_in_base(const element_merge *e, brc_span key, brc_oid *id, brc_error *err)
 {
-    const element_merge *e = ctx;
     brc_span value;
-    brc_oid id;
     int found;
-    *mask = (brc_span){NULL, 0};
+    memset(id, 0, sizeof(*id));
     BRC_TRY(brc_map_get(e->m->how->repo->store, &e->m->place->base.map, key.data, key.len, &found,
                         &value, err));
-    if (!found)
-        return BRC_BASE_KNOWN;
-    BRC_TRY(brc_chunk_id_of(value, e->id_len, &id, err));
-    return brc_id_table_find(&e->m->how->chunks, &id) != NULL ? BRC_BASE_UNKNOWN : BRC_BASE_KNOWN;
+    return found ? brc_chunk_id_of(value, e->id_len, id, err) : BRC_OK;
+}
+
+/* Chunks that bases are merged into. */
+static int is_made_chunk(void *ctx, brc_span key, brc_span *mask, brc_error *err)
+{
+    const element_merge *e = ctx;
+    brc_oid id;
+    *mask = (brc_span){NULL, 0};
+    BRC_TRY(id_in_base(e, key, &id, err));
+    return brc_base_chunk_is(&e->m->how->made, &id) ? BRC_BASE_MADE : BRC_BASE_KNOWN;
+}
+
+static int make_chunk(void *ctx, brc_span key, brc_made_chunk *out, brc_error *err)
+{
+    const element_merge *e = ctx;
+    brc_oid id;
+    BRC_TRY(id_in_base(e, key, &id, err));
+    return brc_base_chunk_make(&e->m->how->made, &id, out, err);
 }
 
 static int by_chunk_key(const void *a, const void *b)
@@ -91,8 +103,10 @@ int brc_merge_elements(brc_member_merge *m, const brc_node_docs *docs, brc_merge
                          .side = {m->place->base, m->place->ours, m->place->theirs},
                          .merged = docs->doc[BRC_FORM_MERGED], .storage = out->storage,
                          .favour = m->favour, .ops = &ops};
-    if (how->chunks.n > 0)
-        ops.unknown = is_unknown_chunk;
+    if (how->made.n > 0) {
+        ops.unknown = is_made_chunk;
+        ops.make = make_chunk;
+    }
     if (!base_form_known(m, docs))
         memset(&c.side[BRC_SIDE_BASE], 0, sizeof(c.side[BRC_SIDE_BASE]));
     BRC_TRY(brc_merge_chunks(&c, err));

@@ -60,35 +60,53 @@ static int ids_of_ours(changed_ids *c, const brc_oid *map, brc_error *err)
     return rc;
 }
 
-/* An id that no chunk has, for what nobody knows. */
-static int id_unknown(brc_merge_how *how, const changed_id *item, brc_oid *out, brc_error *err)
+typedef struct id_merge {
+    brc_member_merge *m;
+    const brc_node_docs *docs;
+    brc_merged_node *out;
+    const brc_base_form *form;
+    int has_form, has_base;
+} id_merge;
+
+static int form_of_merge(id_merge *w, brc_error *err)
 {
-    void *ignored;
-    const brc_oid both[] = {item->ours, item->theirs};
-    *out = brc_hash_object(brc_store_hash(how->repo->store), BRC_KIND_COMMIT, both, sizeof(both));
-    return brc_id_table_add(&how->chunks, out, &ignored, err);
+    const brc_merge_how *how = w->m->how;
+    const brc_merge_place *p = w->m->place;
+    brc_entry side[BRC_SIDES] = {p->base, p->ours, p->theirs};
+    if (!w->has_base)
+        side[BRC_SIDE_BASE].kind = 0;
+    w->has_form = 1;
+    BRC_TRY(brc_store_begin_read(how->repo->store, err));
+    int rc = brc_base_form_new(&w->form, &w->m->how->made, how->repo, p->path, side,
+                               w->docs->doc[BRC_FORM_MERGED], err);
+    brc_store_end_read(how->repo->store);
+    return rc;
 }
 
-static int id_merge(brc_member_merge *m, const changed_id *item, brc_merged_node *out,
-                    brc_error *err)
+static int merge_changed_id(id_merge *w, const changed_id *item, brc_error *err)
 {
     const brc_span key = {item->key, item->key_len};
-    const size_t id_len = brc_store_id_len(m->how->repo->store);
-    const int has_base = m->place->base.kind != 0;
+    brc_store *store = w->m->how->repo->store;
+    const brc_oid of[BRC_SIDES] = {item->base, item->ours, item->theirs};
     brc_oid id = item->theirs;
     if (brc_oid_cmp(&item->ours, &item->theirs) == 0)
         return BRC_OK;
-    if (has_base && brc_oid_cmp(&item->ours, &item->base) == 0)
-        return brc_merged_chunk(out, key, &id, id_len, err);
-    BRC_TRY(id_unknown(m->how, item, &id, err));
-    return brc_merged_chunk(out, key, &id, id_len, err);
+    if (!w->has_base || brc_oid_cmp(&item->ours, &item->base) != 0) {
+        if (!w->has_form)
+            BRC_TRY(form_of_merge(w, err));
+        BRC_TRY(brc_base_chunk_new(&w->m->how->made, w->form, store, key, of, &id, err));
+    }
+    return brc_merged_chunk(w->out, key, &id, brc_store_id_len(store), err);
 }
 
-int brc_merge_ids(brc_member_merge *m, brc_merged_node *out, brc_error *err)
+int brc_merge_ids(brc_member_merge *m, const brc_node_docs *docs, brc_merged_node *out,
+                  brc_error *err)
 {
     brc_store *store = m->how->repo->store;
     const brc_merge_place *p = m->place;
     changed_ids c = {.store = store, .keys = BRC_ARENA_INIT};
+    id_merge w = {.m = m, .docs = docs, .out = out,
+                  .has_base = p->base.kind != 0 && !brc_json_is_unknown(docs->doc[BRC_FORM_BASE])};
     int rc;
     out->map = p->ours.map;
     BRC_GO(brc_store_begin_read(store, err));
@@ -97,7 +115,7 @@ int brc_merge_ids(brc_member_merge *m, brc_merged_node *out, brc_error *err)
         rc = ids_of_ours(&c, &p->ours.map, err);
     brc_store_end_read(store);
     for (size_t i = 0; i < c.n && rc == BRC_OK; i++)
-        rc = id_merge(m, &((changed_id *)c.items)[i], out, err);
+        rc = merge_changed_id(&w, &((changed_id *)c.items)[i], err);
 done:
     free(c.items);
     brc_arena_dispose(&c.keys);

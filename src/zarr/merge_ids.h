@@ -4,7 +4,7 @@
 
 #include "merge_member.h"
 
-/* A chunk that both sides changed is unknown. */
-BRC_MUST_USE int brc_merge_ids(brc_member_merge *m, brc_merged_node *out, brc_error *err);
+/* A chunk that both sides changed is merged when somebody asks for it: base_chunks.h. */
+BRC_MUST_USE int brc_merge_ids(brc_member_merge *m, const brc_node_docs *docs, brc_merged_node *out, brc_error *err);
 
 #endif

@@ -36,7 +36,7 @@ static void extent_of_side(const brc_meta *m, brc_merge_task *t, int side)
     }
 }
 
-static void place_task(const brc_merge_plan *p, brc_merge_task *t)
+void brc_merge_task_place(const brc_merge_plan *p, brc_merge_task *t)
 {
     const brc_grid *grid = &brc_plan_meta(p, p->losing != 0 ? p->losing : BRC_RESULT)->grid;
     brc_grid_chunk(grid, t->index, t->corner, t->chunk);
@@ -165,7 +165,7 @@ static void decide_chunk(const brc_merge_plan *p, brc_merge_task *t)
             emit_id(t, NULL);
         return;
     }
-    place_task(p, t);
+    brc_merge_task_place(p, t);
     const int ours = covers(p, t, BRC_SIDE_OURS), theirs = covers(p, t, BRC_SIDE_THEIRS);
     for (int s = 0; s < BRC_SIDES; s++)
         if (covers(p, t, s) == COVERS_NONE)
@@ -185,7 +185,7 @@ static void decide_lost(const brc_merge_plan *p, brc_merge_task *t)
     int beyond = 0;
     if (!brc_grid_has(&m->grid, t->index))
         return;
-    place_task(p, t);
+    brc_merge_task_place(p, t);
     for (int i = 0; i < m->ndim; i++)
         beyond |= t->extent[p->losing][i] > t->extent[BRC_RESULT][i];
     if (covers(p, t, BRC_SIDE_BASE) == COVERS_NONE)
@@ -244,7 +244,8 @@ static int ask_unknown(const brc_merge_plan *p, brc_merge_task *t, brc_error *er
     int rc = ops->unknown(ops->ctx, (brc_span){t->key, t->key_len}, &mask, err);
     if (rc <= 0)
         return rc;
-    t->unknown = 1;
+    t->unknown = 1; /* as far as ids go */
+    t->is_made = rc == BRC_BASE_MADE;
     if (mask.len == 0) /* there need not be such a chunk */
         memset(&t->id[BRC_SIDE_BASE], 0, sizeof(brc_oid));
     return mask.len > 0 ? brc_buf_append(&t->mask, mask.data, mask.len, err) : BRC_OK;
@@ -293,7 +294,7 @@ static int is_corner(const brc_merge_plan *p, brc_merge_task *t)
     if (brc_oid_cmp(&t->id[BRC_SIDE_OURS], &t->id[BRC_SIDE_THEIRS]) != 0 ||
         !brc_grid_has(&brc_plan_meta(p, BRC_RESULT)->grid, t->index))
         return 0;
-    place_task(p, t);
+    brc_merge_task_place(p, t);
     return reaches_past(p, t, BRC_SIDE_OURS) && reaches_past(p, t, BRC_SIDE_THEIRS);
 }
 

@@ -6,9 +6,8 @@
 #ifndef BRC_ZARR_MERGE_NODE_H
 #define BRC_ZARR_MERGE_NODE_H
 
-#include "../base/id_table.h"
 #include "../history/merge_tree.h"
-#include "repo.h"
+#include "base_chunks.h"
 
 typedef struct brc_merge_how {
     breccia *repo;
@@ -19,12 +18,12 @@ typedef struct brc_merge_how {
     /* Arrays that are taken whole as ours has them where forms and chunks do not go together, whoever is favoured. */
     const char *const *whole;
     size_t nwhole;
-    /* Bases are merged: what cannot be settled is unknown, and no chunk is decoded. */
+    /* Bases are merged: what cannot be settled is unknown, and no chunk is decoded as yet. */
     int is_virtual;
     int is_trial;              /* only conflicts are asked for: nothing is stored       */
     struct brc_concat_list *concat; /* what both sides append is joined (merge_concat.h); NULL: it is not */
     brc_entry unknown;         /* a node that is                                        */
-    brc_id_table chunks;       /* chunks that are                                       */
+    brc_base_chunks made;      /* chunks that bases are merged into                     */
 } brc_merge_how;
 
 /* What merge_tree.h needs; `how` is borrowed. */

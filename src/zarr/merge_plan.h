@@ -33,6 +33,7 @@ typedef struct brc_merge_task {
     brc_oid result;                 /* zero: absent                                            */
     int conflict;                   /* BRC_CHUNK_*, 0: none                                    */
     int unknown;
+    int is_made;                    /* the base is what make() gives                           */
     brc_buf mask;                   /* of the base                                             */
     brc_object object[BRC_SIDES];
     uint8_t *data[BRC_SIDES];       /* decoded; NULL: fill value                               */
@@ -60,12 +61,23 @@ static inline const brc_meta *brc_plan_meta(const brc_merge_plan *p, int side)
     return &p->array[side].meta;
 }
 
+/* merge_chunks.c: opens the sides and the result that p->call, p->store and p->view name; close in any case. */
+BRC_MUST_USE int brc_merge_plan_open(brc_merge_plan *p, brc_error *err);
+void brc_merge_plan_close(brc_merge_plan *p);
+/* Whether chunks of all sides can be merged with each other by element: one form, and no new fill value. */
+int brc_merge_plan_is_plain(const brc_merge_plan *p);
+
 /* merge_keys.c: within a read of the store. */
 BRC_MUST_USE int brc_merge_keys(brc_merge_plan *p, brc_error *err);
 void brc_merge_task_clear(brc_merge_task *t);
+/* Its place and extents, by its index. */
+void brc_merge_task_place(const brc_merge_plan *p, brc_merge_task *t);
 
 /* merge_decode.c: the tasks that ask for it, and then their conflicts. */
 BRC_MUST_USE int brc_merge_decode(brc_merge_plan *p, brc_error *err);
+/* One task: its chunks that have ids are decoded; what its data are merged into goes to `own`, what conflicts to t->box. */
+BRC_MUST_USE int brc_merge_task_read(brc_merge_plan *p, brc_merge_task *t, brc_error *err);
+BRC_MUST_USE int brc_merge_task_run(const brc_merge_plan *p, brc_merge_task *t, brc_buf *own, brc_error *err);
 /* Calls chunk() for those that need nothing else, and conflict() for those that have one. */
 BRC_MUST_USE int brc_merge_tell(brc_merge_plan *p, size_t from, size_t to, brc_error *err);
 

@@ -11,7 +11,7 @@ void brc_merge_run_dispose(brc_merge_run *run)
     run->tree = NULL;
     brc_move_set_dispose(&run->ours_moves);
     brc_move_set_dispose(&run->theirs_moves);
-    brc_id_table_dispose(&run->how.chunks);
+    brc_base_chunks_dispose(&run->how.made);
     if (run->has_scratch)
         brc_store_scratch_end(run->how.repo->store);
     run->has_scratch = 0;

@@ -28,7 +28,7 @@ typedef struct brc_merge_run {
     brc_merge_ops ops;
     int has_scratch; /* its base is in memory alone, till it is disposed of */
 } brc_merge_run;
-#define BRC_MERGE_RUN_INIT { .how = { .chunks = BRC_ID_TABLE_INIT(1) } }
+#define BRC_MERGE_RUN_INIT { .how = { .made = BRC_BASE_CHUNKS_INIT } }
 
 /* The snapshots of two commits, their base, and what has moved since. bases->n 0: they have nothing in
  * common; several: they are merged. */
