@@ -288,7 +288,7 @@ enum { BRC_PAST_EXPIRED = 1 }; /* parents have expired: `parents` are the neares
 
 typedef struct brc_commit_opts {
     size_t size;
-    const char *message;
+    const char *message;   /* not blank; NULL: of an amended commit its own   */
     const char *author;    /* NULL: "unknown"                                 */
     const char *meta_json; /* an object, or NULL                              */
     int64_t time_us;       /* 0: now                                          */

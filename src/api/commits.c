@@ -141,6 +141,7 @@ static int take_commit_opts(brc_commit_opts *out, const brc_commit_opts *given, 
 {
     BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_commit_opts, author), given,
                          "brc_commit_opts", err));
+    BRC_TRY(brc_message_check(out->message, err));
     return brc_flags_check(out->flags, BRC_COMMIT_AMEND | BRC_COMMIT_ALLOW_EMPTY |
                                BRC_COMMIT_NO_MERGE,
                            "brc_commit_opts", err);

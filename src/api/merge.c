@@ -283,6 +283,7 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
     const uint32_t sides = BRC_MERGE_OURS | BRC_MERGE_THEIRS;
     BRC_TRY(brc_sized_in(&c->opts, sizeof(c->opts), offsetof(brc_merge_opts, reserved), given,
                          "brc_merge_opts", err));
+    BRC_TRY(brc_message_check(c->opts.message, err));
     const uint32_t known = BRC_MERGE_NO_FF | BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT | BRC_MERGE_KEEP |
                            sides;
     BRC_TRY(brc_flags_check(c->opts.flags, known, "brc_merge_opts", err));

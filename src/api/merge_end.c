@@ -108,6 +108,7 @@ int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *rep
         *conflicts = NULL;
     BRC_GO(brc_sized_in(&opts, sizeof(opts), offsetof(brc_merge_opts, reserved), given,
                         "brc_merge_opts", err));
+    BRC_GO(brc_message_check(opts.message, err));
     BRC_GO(open_end_begin(&e, 1, err));
     BRC_GO(end_merge(&e, &own, conflicts, &opts, err));
     rc = brc_sized_out(out, &own, sizeof(own), offsetof(brc_merge_result, conflicts),

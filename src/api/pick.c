@@ -39,6 +39,7 @@ int brc_pick_opts_take(brc_pick_opts *own, const brc_pick_opts *given, uint32_t 
     const uint32_t sides = BRC_PICK_OURS | BRC_PICK_THEIRS;
     BRC_TRY(brc_sized_in(own, sizeof(*own), offsetof(brc_pick_opts, mainline), given,
                          "brc_pick_opts", err));
+    BRC_TRY(brc_message_check(own->message, err));
     BRC_TRY(brc_flags_check(own->flags, flags | sides, "brc_pick_opts", err));
     if ((own->flags & sides) == sides)
         return brc_fail(err, BRC_EINVAL, "a conflict cannot be settled for both sides");

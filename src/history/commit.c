@@ -28,6 +28,13 @@ static int commit_check(const brc_commit *c, brc_error *err)
     return BRC_OK;
 }
 
+int brc_message_check(const char *message, brc_error *err)
+{
+    if (message != NULL && message[strspn(message, " \t\r\n")] == '\0')
+        return brc_fail(err, BRC_EINVAL, "the message of a commit must not be blank");
+    return BRC_OK;
+}
+
 static int commit_write(brc_buf *out, const brc_commit *c, const brc_move_set *moves,
                         brc_error *err)
 {

@@ -21,6 +21,8 @@
 
 #define BRC_MAX_PARENTS 16
 
+/* BRC_EINVAL for a message of white space alone, or of nothing; NULL is none that somebody gave. */
+BRC_MUST_USE int brc_message_check(const char *message, brc_error *err);
 /* Writes the commit and its derived row, and sets commit->id. `moves`: since the first parent,
  * sealed; NULL: none. */
 BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, const brc_move_set *moves, brc_error *err);

@@ -280,12 +280,46 @@ START_TEST(c9_what_is_picked_is_not_collected_meanwhile)
 }
 END_TEST
 
+/* Every call that makes a commit; NULL is no message, and each has one of its own then. */
+START_TEST(c11_no_commit_has_a_blank_message)
+{
+    static const char *const blank[] = {"", " ", "\t\r\n "};
+    brc_oid id, tip;
+    scenario_be_on(&t, "side");
+    scenario_set_number(&t, "/a", 1, 50);
+    scenario_commit(&t, "two");
+    scenario_be_on(&t, "main");
+    scenario_set_number(&t, "/a", 2, 60);
+    OK(&t, brc_resolve(&tip, t.repo, "HEAD", &t.err));
+    for (size_t i = 0; i < sizeof(blank) / sizeof(*blank); i++) {
+        brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+        brc_merge_opts merge = BRC_MERGE_OPTS_INIT;
+        brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+        brc_merge_result merged = BRC_MERGE_RESULT_INIT;
+        brc_pick_result picked = BRC_PICK_RESULT_INIT;
+        commit.message = merge.message = opts.message = blank[i];
+        FAILS(&t, BRC_EINVAL, brc_session_commit(&id, t.session, &commit, &t.err));
+        commit.flags = BRC_COMMIT_AMEND;
+        FAILS(&t, BRC_EINVAL, brc_session_commit(&id, t.session, &commit, &t.err));
+        FAILS(&t, BRC_EINVAL, brc_merge(&merged, NULL, t.repo, "side", &merge, &t.err));
+        FAILS(&t, BRC_EINVAL, brc_merge_continue(&merged, NULL, t.repo, &merge, &t.err));
+        FAILS(&t, BRC_EINVAL, brc_pick(&picked, NULL, t.repo, "side", &opts, &t.err));
+        FAILS(&t, BRC_EINVAL, brc_revert(&picked, NULL, t.repo, "HEAD", &opts, &t.err));
+        FAILS(&t, BRC_EINVAL, brc_pick_continue(&picked, NULL, t.repo, &opts, &t.err));
+    }
+    OK(&t, brc_resolve(&id, t.repo, "HEAD", &t.err));
+    ck_assert_int_eq(memcmp(&id, &tip, sizeof(id)), 0);
+    scenario_commit(&t, "three");
+}
+END_TEST
+
 Suite *pick_suite(void)
 {
     Suite *s = suite_create("pick");
     TCase *c = tcase_create("pick");
     tcase_add_checked_fixture(c, pick_setup, pick_teardown);
     tcase_add_test(c, c10_a_change_of_another_array_at_the_path_is_not_picked);
+    tcase_add_test(c, c11_no_commit_has_a_blank_message);
     tcase_add_test(c, c1_a_picked_change_goes_where_the_node_is);
     tcase_add_test(c, c2_a_reverted_move_takes_later_changes_along);
     tcase_add_test(c, c3_a_revert_of_a_revert_is_the_original);
