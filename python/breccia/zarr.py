@@ -367,12 +367,19 @@ class Store(ZarrStore):
         raise NotImplementedError("no part of a value can be set: write to the array")
 
 
+def is_zarrs(codec: Any) -> bool:
+    """Whether a codec is of the classes of zarr or numcodecs, and what is in its shards too."""
+    inner = (*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ()))
+    return type(codec).__module__.partition(".")[0] in ("zarr", "numcodecs") and all(map(is_zarrs, inner))
+
+
 class CodecPipeline(BatchedCodecPipeline):
     """Reads and writes a selection of an array in a `Store` as one batch of the library.
 
     `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library
-    does not know (format 2, codecs of others), whole chunks of strings of any length, `array.write_empty_chunks`
-    and every other store are left to zarr's own pipeline. That reads, changes and writes a chunk of which a part
+    does not know (format 2, codecs of others), arrays with a codec for which zarr's registry has another class than
+    zarr's, whole chunks of strings of any length, `array.write_empty_chunks` and every other store are left to zarr's
+    own pipeline. That reads, changes and writes a chunk of which a part
     is written: two who do so at once lose elements.
     """
 
@@ -392,8 +399,8 @@ class CodecPipeline(BatchedCodecPipeline):
         await super().write(batch, value, drop_axes)
 
     def _is_ours(self, batch: Sequence[Any]) -> bool:
-        """Whether it is of our Store and no wrapper, which wants to see every key."""
-        return bool(batch) and type(getattr(batch[0][0], "store", None)) is Store
+        """Whether it is of our Store and no wrapper, which wants to see every key, and no codec is of somebody else."""
+        return bool(batch) and type(getattr(batch[0][0], "store", None)) is Store and all(map(is_zarrs, self))
 
 
 register_pipeline(CodecPipeline)

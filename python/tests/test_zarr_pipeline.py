@@ -559,3 +559,39 @@ def test_cancelling_stops_the_library(path, monkeypatch):
     assert len(began) < 10
     assert (ours[...] == 1).all()  # the handles work again
     assert len({sync(store.getsize("a/x/zarr.json")) for _ in range(20)}) == 1
+
+
+@pytest.mark.parametrize("shards", [None, (8,)])
+def test_it_steps_aside_for_another_implementation_of_a_codec(path, calls, shards):
+    """As where somebody has a faster zstd, or one that counts: it is theirs that reads and writes, in shards too."""
+    from zarr.codecs import ZstdCodec
+    from zarr.registry import register_codec
+
+    used = []
+
+    class Counting(ZstdCodec):
+        async def _decode_single(self, data, spec):
+            used.append("decode")
+            return await super()._decode_single(data, spec)
+
+        async def _encode_single(self, data, spec):
+            used.append("encode")
+            return await super()._encode_single(data, spec)
+
+    spec = dict(shape=(8,), chunks=(4,), shards=shards, dtype="i4", compressors=ZstdCodec(), overwrite=True)
+    name = f"{Counting.__module__}.{Counting.__qualname__}"
+    register_codec("zstd", Counting)
+    with zarr.config.set({"codec_pipeline.path": OURS, "codecs.zstd": name}):
+        store = Store(path, create=True)
+        theirs = zarr.create_array(store, name="theirs", **{**spec, "compressors": Counting()})
+        theirs[:] = np.arange(8)
+        opened = zarr.open_array(store, path="theirs", mode="r+")
+        assert opened[:].tolist() == list(range(8)) and opened[2:5].tolist() == [2, 3, 4]
+        opened[1:3] = 7
+        assert calls == [] and {*used} == {"encode", "decode"}
+    used.clear()  # the setting names zarr's own from here on
+    with zarr.config.set({"codec_pipeline.path": OURS}):
+        ours = zarr.open_array(store, path="theirs", mode="r+")
+        assert ours[:].tolist() == [0, 7, 7, 3, 4, 5, 6, 7]
+        ours[0] = 9
+    assert calls == ["read_now", "write_now"] and used == []
