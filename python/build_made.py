@@ -102,6 +102,7 @@ Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOp
 
 # By class: methods, the function of each, and what it does.
 #   name, name?           text; "?": None is the default. In a function's order, or members of its options
+#   name~                 who it is: text; None: whoever runs this, as of the command
 #   name@, name@="/"      a path from the group
 #   name/, name!          a file's name; a version, whose id is passed on
 #   name: type=default    a value of another type
@@ -111,10 +112,47 @@ Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOp
 #   name?=PREFIX|word|... the enumerator of a word; None: of the first
 #   limit, progress, time how many are listed; who is told how far it is; of a commit
 # `-> [Record]` is listed, `-> Record` written; else a number, as Python's type. Conflicts in a result are an exception,
-# unless `keep` or `dry_run` is set. `name: type = member` is a property that an array's description says, and
+# unless `keep` is set. `:=` stands before what is no more than an expression, of a method or a property.
+# `name: type = member` is a property that an array's description says, and
 # `, function` sets.
 CALLS = '''
 Array:
+name: str := str(self.path.rpartition("/")[2])
+    The last part of its path.
+attrs: Attributes := Attributes(self.session, self.path)
+    The attributes, as a mapping that can be changed.
+__reduce__() -> tuple[Any, ...] := (type(self), (self.session, self.path))
+    In another process it is opened when it is used.
+__repr__() -> str := printable(f"<breccia.Array {self.path} {'×'.join(map(str, self._form.shape)) or 'scalar'}
+        {self._form.name}>")
+    Its shape and type.
+__float__() -> float := float(np.asarray(self).item())
+    Of one element.
+__int__() -> int := int(np.asarray(self).item())
+    Of one element.
+__dlpack_device__() -> tuple[int, int] := (1, 0)
+    The processor's memory.
+shape: tuple[int, ...] := self._now().shape
+    How long each axis is.
+dtype: np.dtype[Any] := self._form.check(self.path)
+    NumPy's type of the elements. Raises UnsupportedError where there is none.
+data_type: str := self._form.name
+    Zarr's name of the type, or its JSON object.
+ndim: int := len(self._form.shape)
+    How many axes there are.
+size: int := math.prod(self.shape)
+    How many elements there are.
+nbytes: int := self.size * self.dtype.itemsize
+    Bytes of the elements in memory; of variable length, of NumPy's array of them.
+metadata: dict[str, Any] := json.loads(self.session._buf(lib.brc_node_json, text(self.path)))
+    The array's zarr.json.
+dimension_names: tuple[str | None, ...] | None := None if (n := self.metadata.get("dimension_names")) is None
+        else tuple(n)
+    The names of the axes; None: they have none.
+nchunks_initialized: int := self._stat()[0]
+    How many chunks are stored: those of fill values alone are not.
+nbytes_stored: int := self._stat()[1]
+    How many bytes the chunks take in the file.
 chunks: tuple[int, ...] = chunk
     The shape of the chunks: of a sharded array of those within the shards, of an irregular grid of the
     largest.
@@ -134,6 +172,39 @@ _set_backend(value{}?) = brc_array_set_backend
     Sets `backend`.
 
 Repository:
+__reduce__() -> Any := (partial(self.__class__, self.path, create=None, **self._options), ())
+    In another process it is opened when it is used.
+__eq__(other: object) -> bool := isinstance(other, RepositoryCalls) and self._same() == other._same()
+    Of the same file, with the same options.
+__hash__() -> int := hash(self.path)
+    As equal ones have.
+_same() -> Any := (self.path, self._options)
+    What equal ones have in common.
+__repr__() -> str := f"<breccia.Repository {self.path}>"
+    The file.
+_moved(branch) -> bool := any(d.stale and d.owner is d.op is None and d.branch == branch for d in self.drafts())
+    Whether it has commits since its shared changes began.
+merge_state() -> records.OpenState | None := (s if (s := self._report(records.OpenState,
+        lib.brc_merge_state)).draft else None)
+    The merge, cherry-pick, revert or rebase that is open on the current branch.
+_side(side) -> int := word("MERGE", "side", side, "ours", "theirs")
+    For whom something is settled.
+merge_settle(side, paths*) -> int := self._out("uint64_t", lib.brc_merge_settle, self._side(side), (o :=
+        options("brc_merge_opts", paths=paths)).paths, o.npaths)[0]
+    Settles what is open for "ours" or "theirs", at and under `paths` or everywhere. How many conflicts.
+config: Config := Config(self)
+    The repository's settings: "journal", "window", "codecs", "verify", "backend".
+head: str := string(self._out("const char *", lib.brc_head)[0])
+    The name of the current branch.
+branches() -> dict[str, str] := {ref.name: ref.id for ref in self.refs() if not ref.is_tag}
+    Their commits by their names; "" for a branch without one.
+tags() -> dict[str, str] := {ref.name: ref.id for ref in self.refs() if ref.is_tag}
+    The commits of tags by their names.
+commit(rev="HEAD") -> records.Commit := self.log(self.resolve(rev), limit=1)[0]
+    The commit of a version.
+show(rev="HEAD", *, elements: bool=False) -> records.Shown := records.Shown(self.commit(rev),
+        tuple(self.diff(None, rev, elements=elements)))
+    A commit and what it changed.
 refs() -> [Ref] = brc_refs
     Branches, then tags, by name.
 branch(name, rev?) = brc_branch_create
@@ -166,7 +237,7 @@ drop(draft: int) = brc_draft_drop
     Drops uncommitted changes. BusyError where they are another process's, which is running. A private session
     of this one goes on without them, as after discard(); its children are StaleError from then on.
 merge(rev, *, ours=MERGE_OURS, theirs=MERGE_THEIRS, paths*, concat=MERGE_CONCAT, fast_forward=!MERGE_NO_FF,
-        dry_run=MERGE_DRY_RUN, keep=MERGE_KEEP, message?, author?, time, progress) -> MergeResult =
+        dry_run=MERGE_DRY_RUN, keep=MERGE_KEEP, message?, author~, time, progress) -> MergeResult =
         brc_merge
     Merges a version into the current branch, element by element.
 
@@ -180,12 +251,12 @@ cherry_pick(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, 
     Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from 1)
     from which its change is told. `no_commit`: the change is uncommitted. Conflicts are as in merge().
 revert(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT,
-        mainline: int=0, message?, author?, time, progress) -> PickResult = brc_revert
+        mainline: int=0, message?, author~, time, progress) -> PickResult = brc_revert
     Takes back what a commit changed, by a new commit. Options are those of cherry_pick().
 rebase(onto, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, progress) -> PickResult =
         brc_rebase
     Moves the current branch to `onto` with its own commits done again there.
-_merge_continue(message?, author?) -> MergeResult = brc_merge_continue
+_merge_continue(message?, author~) -> MergeResult = brc_merge_continue
     Ends a merge.
 _pick_continue(message?, author?) -> PickResult = brc_pick_continue
     Ends a cherry-pick or revert.
@@ -224,6 +295,22 @@ info() -> Info = brc_stat
     How many commits, objects and chunks there are, and their bytes.
 
 Group:
+__eq__(other: object) -> bool := isinstance(other, GroupCalls) and self._same() == other._same()
+    Of one place.
+__hash__() -> int := hash(self._same())
+    As equal ones have.
+_same() -> Any := (self.session, self.path)
+    What equal ones have in common.
+name: str := str(self.path.rpartition("/")[2])
+    The last part of its path.
+attrs: Attributes := Attributes(self.session, self.path)
+    The attributes, as a mapping that can be changed.
+__reduce__() -> tuple[Any, ...] := (type(self), (self.session, self.path))
+    In another process it is opened when it is used.
+__len__() -> int := len(self._nodes())
+    How many nodes are in it.
+__contains__(path: object) -> bool := isinstance(path, str) and self._kind(path) != 0
+    Whether there is a node at a path.
 __delitem__(path@) = brc_node_remove
     Deletes a node and all under it.
 _kind(path@) -> int = brc_node_kind
@@ -238,6 +325,12 @@ restore(path@="/", rev?) = brc_node_restore
     Makes a node and all under it what they were at a version (None: the branch's tip).
 
 Session:
+__eq__(other: object) -> bool := isinstance(other, SessionCalls) and self._same() == other._same()
+    Of one place.
+__hash__() -> int := hash(self._same())
+    As equal ones have.
+_same() -> Any := (self.repository, self.kind, self.rev, self._key)
+    What equal ones have in common.
 export(dest/, path="/", *, format?, consolidated=XFER_CONSOLIDATED, progress) = brc_export
     Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or
     `format`.
@@ -265,6 +358,8 @@ WORDS = {
     r"(?<= )--(wait|discard|rewrite|mainline|exclude)\\b": r"\\1=",
     r"(?<= )-D\\b": "force=True",
     r"no --no-recover": "no read_only=",
+    r"a commit needs a message$": "a commit needs a message, as in commit(message) or session(branch, message=...); "
+                                  "the changes are kept",
     r"'breccia init'": "create=True",
     r"'breccia [a-z-]+ --continue'": "merge_continue()",
     r"'breccia [a-z-]+ --abort'|(?<= )--abort\\b": "merge_abort()",
@@ -288,15 +383,96 @@ class Error(Exception):
         return str(self.args[0]) if self.args else type(self).__name__
 '''
 
+WRONG_TYPE = '''
+
+class WrongTypeError(InvalidError, TypeError):
+    """An InvalidError: an argument is of no type that the call takes."""
+'''
+
 CALL = '''from __future__ import annotations
 
 import datetime
+import functools
+import json
+import math
 import os
+import pwd
+import re
+import types
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
+from .._attributes import Attributes, Config
 from .._breccia import lib
-from .._calls import Caller, Paths, Progress, json_of, options, records, word
-from .._native import text
+from .._calls import Caller, Paths, Progress, json_of, options, records
+from .._errors import InvalidError, WrongTypeError
+from .._native import printable, string, text
+
+def word(prefix: str, name: str, given: str | None, *words: str) -> int:
+    """BRC_PREFIX_WORD of one of the words that an argument may be; None: of the first."""
+    if given is not None and given not in words:
+        raise InvalidError(f"{name} must be {', '.join(map(repr, words))}, not {given!r}")
+    return int(getattr(lib, f"BRC_{prefix}_{(given or words[0]).upper()}"))
+
+
+def author_of(given: str | None) -> str:
+    """Who makes a commit, as the command has it: the author that is given, or BRECCIA_AUTHOR, or the user here."""
+    if given is None and not (given := os.environ.get("BRECCIA_AUTHOR")):
+        try:
+            user = pwd.getpwuid(os.geteuid()).pw_name
+        except KeyError:
+            user = os.environ.get("USER") or "unknown"
+        given = f"{user} <{user}@{os.uname().nodename}>"
+    return given
+
+
+# By the word of an annotation: what the argument may be. What is not here may be anything.
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "str": lambda v: isinstance(v, str), "int": lambda v: hasattr(v, "__index__"), "None": lambda v: v is None,
+    "bool": lambda v: isinstance(v, (bool, np.bool_)) or type(v) is int and v in (0, 1),
+    "float": lambda v: hasattr(v, "__float__") and not hasattr(v, "__len__"),
+    "datetime.datetime": lambda v: isinstance(v, datetime.datetime), "dict[str, Any]": lambda v: hasattr(v, "items"),
+    "os.PathLike[str]": lambda v: isinstance(v, (bytes, os.PathLike)), "Sequence[int]": lambda v: hasattr(v, "__len__"),
+    "Sequence[str]": lambda v: not isinstance(v, str) and hasattr(v, "__len__") and all(isinstance(n, str) for n in v),
+    "Sequence[str | None]": lambda v: not isinstance(v, str) and hasattr(v, "__len__"),
+    "Callable": callable,
+}
+ALIASES = {"Paths": "str | Sequence[str] | None", "Progress": "bool | Callable | None"}
+
+
+def checked(function: Any, words: dict[str, list[str]]) -> Any:
+    """The function, which names the argument that is of no type that it takes, or no number that C has."""
+    code = getattr(function, "__wrapped__", function).__code__
+    names = code.co_varnames[:code.co_argcount]
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        given = (*zip(names, args), *named.items())
+        for name, value in given:
+            if name in words and not any(KINDS[word](value) for word in words[name]):
+                raise WrongTypeError(f"{name} must be {' or '.join(words[name])}, not {value!r}")
+        try:
+            return function(*args, **named)
+        except OverflowError:
+            said = ", ".join(f"{n}={v}" for n, v in given if "int" in words.get(n, ()) and not 0 <= v < 1 << 31)
+            raise InvalidError(f"{said or function.__name__}: a number is negative or too large") from None
+
+    return call
+
+
+class Checked:
+    """Arguments of public methods are what their annotations say."""
+
+    def __init_subclass__(cls) -> None:
+        for name, made in [*vars(cls).items()]:
+            if isinstance(made, types.FunctionType) and (name[0] != "_" or name == "__init__"):
+                kinds = {n: re.split(r" \\| (?![^[]*\\])", str(ALIASES.get(w, w)))
+                         for n, w in made.__annotations__.items() if n != "return"}
+                words = {n: w for n, w in kinds.items() if KINDS.keys() >= {*w}}
+                setattr(cls, name, checked(made, words) if words else made)
 '''
 
 CONVERTERS = '''import datetime
@@ -344,7 +520,9 @@ def errors():
         text += f'    """BRC_{name}{": " + said if said else ""}."""\n\n    code = {value}\n'
         if name == "ECONFLICT":
             text += "    conflicts: tuple[Any, ...] = ()  # what has to be decided, where that is known\n"
-    listed = ", ".join(f'"{name}"' for name in ["Error", *(c.partition(" ")[0] for c in ERRORS.values())])
+    text += WRONG_TYPE
+    names = ["Error", "WrongTypeError", *(c.partition(" ")[0] for c in ERRORS.values())]
+    listed = ", ".join(f'"{name}"' for name in names)
     return text + ("\n\nBY_CODE: dict[int, type[Error]] = {c.code: c for c in Error.__subclasses__()}\n"
                    f"__all__ = [{listed}]\n")
 
@@ -446,11 +624,13 @@ def parameter(given):
     if ":" in given:
         name, _, kind = given.partition(": ")
         return f"{name}: {kind.replace('=', ' = ')}", name, name
+    if given[-1] == "~":
+        return f"{given[:-1]}: str | None = None", given[:-1], f"author_of({given[:-1]})"
     name, _, flag = given.partition("=")
     if "|" in flag:
         prefix, *words = flag.split("|")
         listed = ", ".join(f'"{w}"' for w in words)
-        return f"{name[:-1]}: str | None = None", name[:-1], f'word("{prefix}", {name[:-1]}, {listed})'
+        return f"{name[:-1]}: str | None = None", name[:-1], f'word("{prefix}", "{name[:-1]}", {name[:-1]}, {listed})'
     if name[-1] == "@":
         return f"{name[:-1]}: str{' = ' * bool(flag)}{flag}", name[:-1], f"self._at({name[:-1]})"
     if name[-1] in "/!":
@@ -489,6 +669,15 @@ def passed(declared, function, own, parameters):
     return written, arguments, kinds[-2].endswith("*out")
 
 
+def expression(head, said):
+    """The method or property of a row of CALLS that says it all."""
+    head, _, value = head.partition(" := ")
+    name, given, kind = re.fullmatch(r"(\w+)(?:\((.*)\) ->|:) (.*)", head).groups()
+    listed = ", ".join(["self: Any", *(parameter(p)[0] for p in (given or "").split(", ") if p)])
+    return (f"\n    @property" * (given is None) + f"\n    def {name}({listed}) -> {kind}:\n        {said}\n"
+            f"        made: {kind} = {value}\n        return made\n")
+
+
 def call(declared, own, head, said):
     """The method of a row of CALLS."""
     name, given, result, function = re.fullmatch(r"(\w+)\((.*)\)(?: -> (\S+))? = (\w+)", head).groups()
@@ -504,8 +693,8 @@ def call(declared, own, head, said):
         kind = f"records.{result}"
         body = f"return self._report({kind}, lib.{function}{more}{', last=True' if last else ''})"
         if "Result" in result:
-            free = " or ".join(p for p in ("keep", "dry_run") if p + "=" in given)
-            body = f"return self._settled({body.removeprefix('return ')}{', ' * bool(free)}{free})"
+            free = ", keep" * ("keep=" in given)
+            body = f"return self._settled({body.removeprefix('return ')}{free})"
     elif result == "oid":
         kind, body = "str", f"return records.oid(self._out(\"{written}\", lib.{function}{more})[0])"
     elif result:
@@ -517,7 +706,7 @@ def call(declared, own, head, said):
 def described(head, said):
     """The property of a row of CALLS."""
     name, kind, member, change = re.fullmatch(r"(\w+): (.*) = (\w+)(?:, (\w+))?", head).groups()
-    text = (f"\n    @property\n    def {name}(self) -> {kind}:\n        {said}\n"
+    text = (f"\n    @property\n    def {name}(self: Any) -> {kind}:\n        {said}\n"
             f"        found: {kind} = self._told(\"{member}\")\n        return found\n")
     if change:
         text += f"\n    @{name}.setter\n    def {name}(self, value: Any) -> None:\n        self.{change}(value)\n"
@@ -530,10 +719,11 @@ def calls():
     for head, said in rows(CALLS):
         if head.endswith(":"):
             own = head[:-1]
-            text += f'\n\nclass {own}Calls(Caller):\n    """Of {own}."""\n'
+            text += f'\n\nclass {own}Calls(Checked, Caller):\n    """Of {own}."""\n'
         else:
             said = said.replace("\n    ", "\n        ")
-            text += call(declared, own, head, said) if re.match(r"\w+\(", head) else described(head, said)
+            text += (expression(head, said) if ":=" in head else
+                     call(declared, own, head, said) if re.match(r"\w+\(", head) else described(head, said))
     return text
 
 

@@ -15,36 +15,29 @@ if TYPE_CHECKING:
 
 
 class Stored(MutableMapping[str, Any]):
-    """Values by name. A subclass reads all of them, and sets one (None: deletes it)."""
+    """Values by name. A subclass reads all of them, by asdict(), and sets one, by _put() (None: deletes it)."""
 
-    def asdict(self) -> dict[str, Any]:
-        """All of them, read once."""
-        raise NotImplementedError
-
-    def _put(self, name: str, value: str | None) -> None:
-        raise NotImplementedError
-
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self: Any, name: str) -> Any:
         return self.asdict()[name]
 
-    def __delitem__(self, name: str) -> None:
+    def __delitem__(self: Any, name: str) -> None:
         self[name]
         self._put(name, None)
 
-    def clear(self) -> None:
+    def clear(self) -> None:  # settings are still there then
         for name in self:
             del self[name]
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self: Any) -> Iterator[str]:
         return iter(self.asdict())
 
-    def __len__(self) -> int:
+    def __len__(self: Any) -> int:
         return len(self.asdict())
 
-    def __eq__(self, other: object) -> bool:
-        return self.asdict() == (other.asdict() if isinstance(other, Stored) else other)
+    def __eq__(self: Any, other: object) -> bool:
+        return bool(self.asdict() == getattr(other, "asdict", lambda: other)())
 
-    def __repr__(self) -> str:
+    def __repr__(self: Any) -> str:
         return repr(self.asdict())
 
 
@@ -77,22 +70,6 @@ class Attributes(Stored):
             for name in set(self) - set(attributes):
                 del self[name]
             self.update(attributes)
-
-
-class Node:
-    """What arrays and groups have in common: each has a path in a session."""
-
-    @property
-    def name(self: Any) -> str:
-        return str(self.path.rpartition("/")[2])
-
-    @property
-    def attrs(self: Any) -> Attributes:
-        """The attributes, as a mapping that can be changed."""
-        return Attributes(self.session, self.path)
-
-    def __reduce__(self: Any) -> tuple[Any, ...]:
-        return type(self), (self.session, self.path)
 
 
 class Config(Stored):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import datetime
 import importlib
 import json
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, cast
@@ -44,7 +45,7 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if hasattr(value, "items"):
         return dict(value)
-    raise TypeError(f"an attribute cannot be {type(value).__name__}: use what JSON has")
+    raise _errors.WrongTypeError(f"an attribute cannot be {type(value).__name__}: use what JSON has")
 
 
 def flags(prefix: str, **named: bool | None) -> int:
@@ -52,36 +53,33 @@ def flags(prefix: str, **named: bool | None) -> int:
     return sum(getattr(lib, f"BRC_{prefix}_{name.upper()}") for name, on in named.items() if on)
 
 
-def word(prefix: str, given: str | None, *words: str) -> int:
-    """BRC_PREFIX_WORD of one of these words; None: of the first."""
-    if given is not None and given not in words:
-        raise ValueError(f"it is {', '.join(map(repr, words))}, not {given!r}")
-    return int(getattr(lib, f"BRC_{prefix}_{(given or words[0]).upper()}"))
-
-
-def options(kind: str, **members: Any) -> Any:
+def options(struct: str, **members: Any) -> Any:
     """A structure of the library's, which keeps what Python's values become in it: text; JSON of any value
     for `..._json`; a time; an array of a sequence (or of one text), its length in `n...`. None stays 0."""
-    types, made, keep = {name: member.type for name, member in ffi.typeof(kind).fields}, sized(kind), []
+    types, made, keep = {name: member.type for name, member in ffi.typeof(struct).fields}, sized(struct), []
     for name, value in members.items():
         if name.endswith("_json") and value is not None:
             value = json_of(value)
         if isinstance(value, str) and "n" + name in types:
             value = [value]
-        if value is None or isinstance(value, str):
-            value = text(value)
-        elif isinstance(value, datetime.datetime):
-            value = (value.astimezone(EPOCH.tzinfo) - EPOCH) // datetime.timedelta(microseconds=1) or 1  # 0: now
-        elif hasattr(value, "__len__") and not isinstance(value, ffi.CData):
-            if name == "paths" and not len(value):  # not everywhere
-                raise _errors.InvalidError("paths is empty: None settles everything")
-            if "n" + name in types:
-                setattr(made, "n" + name, len(value))
-            keep.append([text(v) if v is None or isinstance(v, str) else int(v) for v in value])
-            value = ffi.new(ffi.getctype(types[name].item, "[]"), keep[-1] or 1)
-        keep.append(value)
-        if value != ffi.NULL:
-            setattr(made, name, value)
+        try:
+            if value is None or isinstance(value, str):
+                value = text(value)
+            elif isinstance(value, datetime.datetime):
+                value = (value.astimezone(EPOCH.tzinfo) - EPOCH) // datetime.timedelta(microseconds=1) or 1  # 0: now
+            elif hasattr(value, "__len__") and not isinstance(value, ffi.CData):
+                if name == "paths" and not len(value):  # not everywhere
+                    raise _errors.InvalidError("paths is empty: None settles everything")
+                if "n" + name in types:
+                    setattr(made, "n" + name, len(value))
+                keep.append([text(v) if v is None or isinstance(v, str) else operator.index(v) for v in value])
+                value = ffi.new(ffi.getctype(types[name].item, "[]"), keep[-1] or 1)
+            keep.append(value)
+            if value != ffi.NULL:
+                setattr(made, name, value)
+        except (TypeError, OverflowError) as error:
+            kind = _errors.WrongTypeError if isinstance(error, TypeError) else _errors.InvalidError
+            raise kind(f"{name.removesuffix('_us')} cannot be {members[name]!r}") from None
     return ffi.gc(made, lambda _: keep.clear())
 
 
@@ -95,16 +93,14 @@ class Caller:
         """A handle for a block, on which `progress` is told, or who is told of all calls."""
         return self._pool.at_work(self._pool.progress if progress is None else progress)
 
-    def _told(self, name: str) -> Any:
-        """Of an array: a member of the library's description."""
-        raise NotImplementedError
-
     def _repr_html_(self) -> str:
         from ._display import html_of
         return html_of(self)
 
     def _at(self, path: str) -> str:
-        return f"{self.path.rstrip('/')}/{names}" if (names := str.strip(path, "/")) else self.path
+        if not isinstance(path, str):
+            raise _errors.WrongTypeError(f"a path must be str, not {path!r}")
+        return f"{self.path.rstrip('/')}/{names}" if (names := path.strip("/")) else self.path
 
     def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
         with self._working(progress) as handle:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _errors
+from ._casting import fit
 
 _PLAIN = {np.dtype(code).name for code in "?bhiqBHIQefdFD"}
 _SMALL = {"bfloat16", "int2", "int4", "uint2", "uint4", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz",
@@ -34,8 +35,7 @@ def to_numpy(name: str) -> np.dtype[Any]:
         found: np.dtype[Any] = np.dtype(_found(str(given), config or {}))
         return found
     except (KeyError, TypeError, ValueError):
-        raise _errors.UnsupportedError(f"the data type {name!r} is not known here: its array can be listed, "
-                                       "copied and versioned, but its elements cannot be read") from None
+        raise _errors.UnsupportedError(f"the data type {name!r} is not known here: elements cannot be read") from None
 
 
 def _found(name: str, config: dict[str, Any]) -> Any:
@@ -75,12 +75,18 @@ def to_zarr(dtype: Any) -> str:
     Zarr. That has no byte order: elements are stored as the codecs say, and read in the machine's."""
     if isinstance(dtype, dict):
         return json.dumps(dtype)
-    if dtype in (str, bytes):
-        return "string" if dtype is str else "bytes"
     if isinstance(dtype, str) and (dtype in _SMALL | _VARIABLE or dtype.startswith(("{", "complex_"))
                                    or dtype[:1] == "r" and dtype[1:].isdigit()):
         return dtype
-    made = np.dtype(dtype)
+    try:
+        made = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError):
+        import difflib
+        known = sorted({*_PLAIN, *_SMALL, *_VARIABLE, "datetime64[ns]", "timedelta64[ns]"})
+        near = " or ".join(map(repr, difflib.get_close_matches(str(dtype).lower(), known, 2, 0.7)))
+        raise _errors.WrongTypeError(f"{dtype!r} is not a data type" + f"; did you mean {near}?" * bool(near)) from None
+    if made.kind in "US" and not made.itemsize:
+        return "string" if made.kind == "U" else "bytes"
     config: dict[str, Any] = {}
     if made.kind == "T" or made.name in _PLAIN | _SMALL:
         return "string" if made.kind == "T" else str(made.name)
@@ -95,7 +101,7 @@ def to_zarr(dtype: Any) -> str:
         config["unit"], config["scale_factor"] = np.datetime_data(made)
     elif made.kind in "US" or made.subdtype is None and made.type is np.void:
         name = next(name for name, (kind, _) in _OF_LENGTH.items() if kind == made.kind)
-        config["length_bytes"] = made.itemsize or _OF_LENGTH[name][1]
+        config["length_bytes"] = made.itemsize
     else:
         raise _errors.UnsupportedError(f"NumPy's {made} has no data type in Zarr: convert it first")
     return json.dumps({"name": name, "configuration": config})
@@ -120,8 +126,9 @@ def fits(data: np.ndarray[Any, Any], name: str) -> bool:
 
 def element(value: Any, name: str) -> bytes:
     """One element of a type as the library takes it, to the bit."""
-    made = np.zeros((), to_numpy(name))
-    made[()] = str(value) if name == "string" else value
+    made = fit(value, to_numpy(name), "fill")
+    if made.ndim:
+        raise _errors.InvalidError(f"a fill value is one element, and {value!r:.80} are {made.size}")
     return pack(made, name) if made.dtype.kind in "OT" else made.tobytes()
 
 
@@ -144,7 +151,7 @@ def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
     kinds = str if is_text else (bytes, bytearray, memoryview)
     for value in values.ravel().tolist():
         if not isinstance(value, kinds) and not (optional and value is None):
-            raise TypeError(f"an element of {name} cannot be {value!r}")
+            raise _errors.WrongTypeError(f"an element of {name} cannot be {value!r}")
         raw = value.encode() if isinstance(value, str) else bytes(value or b"")
         raw = b"\1" * (optional and value is not None) + raw
         parts += [len(raw).to_bytes(4, "little"), raw]

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _dtypes, _errors
 from ._breccia import ffi, lib
+from ._casting import fit
 from ._indexing import AnyArray, Selection
 from ._native import Handle, printable, sized, string, text
 
@@ -88,9 +89,9 @@ def read(native: Handle, path: str, sel: Selection, form: Form, out: AnyArray | 
     """An array of what is selected, `out` where that is given; None: the array has another form by now."""
     dtype = form.check(path)
     if out is not None and (not isinstance(out, np.ndarray) or out.shape != sel.shape):
-        raise ValueError(f"out must be an array of NumPy's of shape {sel.shape}, not {np.shape(out)}")
+        raise _errors.InvalidError(f"out must be an array of NumPy's of shape {sel.shape}, not {np.shape(out)}")
     if out is not None and not out.flags.writeable:
-        raise ValueError("out is read-only")
+        raise _errors.InvalidError("out is read-only")
     target = out
     if out is None or not form.item or out.dtype != dtype or not (
             out.flags.c_contiguous or sel.back is not None and 0 not in out.strides):
@@ -128,17 +129,12 @@ def write(native: Handle, path: str, sel: Selection, form: Form, source: AnyArra
         native.call(lib.brc_array_put, native.array(path), at, buffer)
 
 
-def as_type(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:
+def as_type(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any], casting: str) -> AnyArray:
     """A value as a type, broadcast to a shape, without a copy where none is needed."""
-    if dtype.kind == "O" and isinstance(value, (bytearray, memoryview)):
-        value = bytes(value)
-    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
-        made = np.asarray(value).astype(dtype, copy=False)
-    else:
-        made = np.array(value, dtype)
+    made = fit(value, dtype, casting)
     while made.ndim > len(shape) and made.shape[0] == 1:
         made = made[0]
     try:
         return np.broadcast_to(made, shape)
     except ValueError:
-        raise ValueError(f"a value of shape {made.shape} does not fit a selection of {shape}") from None
+        raise _errors.InvalidError(f"a value of shape {made.shape} does not fit a selection of {shape}") from None

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._errors import InvalidError, WrongTypeError
+
 AnyArray = np.ndarray[Any, Any]
 OTHERS = {type(None), type(...)}  # in an index what is of no axis
 FORWARDS, BACKWARDS = slice(None), slice(None, None, -1)
@@ -48,8 +50,7 @@ def integer(item: Any, length: int, axis: int) -> int:
     try:
         value = operator.index(item)
     except TypeError:
-        raise IndexError(f"{item!r} is no index: use an integer, a slice, '...', None, or an array of "
-                         "integers or booleans") from None
+        raise IndexError(f"{item!r} is no index: use an integer, a slice, '...', None, or an array") from None
     if not -length <= value < length:
         raise IndexError(f"index {value} is out of bounds for axis {axis} with size {length}")
     return value + length if value < 0 else value
@@ -57,9 +58,12 @@ def integer(item: Any, length: int, axis: int) -> int:
 
 def extents(shape: Any) -> tuple[int, ...]:
     """A shape: a length, or one for each axis."""
-    made = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
-    if min(made, default=0) < 0:
-        raise ValueError(f"a shape cannot be {made}: no length is negative")
+    try:
+        made = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
+    except TypeError:
+        raise WrongTypeError(f"a shape has integers, and cannot be {shape!r}") from None
+    if made and not 0 <= min(made) <= max(made) < 1 << 63:
+        raise InvalidError(f"a shape cannot be {made}: no length is negative, or 2**63 and more")
     return made
 
 
@@ -124,8 +128,7 @@ def points(key: Any, shape: tuple[int, ...]) -> Selection:
             raise IndexError(f"the mask has shape {mask.shape}: it must have the array's shape {shape}")
         return Selection(np.nonzero(mask), (int(np.count_nonzero(mask)),), None)
     if len(items) != len(shape):
-        raise IndexError(f"points need an index or an index array for each of the {len(shape)} dimensions, "
-                         "or a mask of the array's shape")
+        raise IndexError(f"points need an index for each of the {len(shape)} axes, or a mask of the array's shape")
     if any(isinstance(item, slice) or item is None or item is Ellipsis for item in items):
         raise IndexError("points take integers and index arrays: use .oindex for slices")
     found = [index_array(item, n, axis) if is_fancy(item) else np.asarray(integer(item, n, axis))
@@ -133,8 +136,7 @@ def points(key: Any, shape: tuple[int, ...]) -> Selection:
     try:
         together = np.broadcast_arrays(*found)
     except ValueError:
-        raise IndexError("the index arrays do not go together: their shapes are "
-                         + " ".join(str(f.shape) for f in found)) from None
+        raise IndexError(f"index arrays of shapes {' '.join(str(f.shape) for f in found)} do not go together") from None
     return by_axis((), shape) if not found else Selection([f.reshape(-1) for f in together], together[0].shape, None)
 
 
@@ -170,5 +172,4 @@ def plain(key: Any, shape: tuple[int, ...]) -> Selection:
         return points(given, shape)
     if flat and len(fancy) == len(shape):
         return by_axis(key, shape)
-    raise IndexError("several index arrays and slices do not go together: use .oindex for each axis by "
-                     "itself, or .vindex for points")
+    raise IndexError("index arrays and slices do not go together: use .oindex for each axis, or .vindex for points")

@@ -25,7 +25,9 @@ def text(value: str | bytes | None) -> Any:
     """A string for C: NULL for None. A NUL within it would cut it short."""
     if value is None:
         return ffi.NULL
-    raw = value if isinstance(value, bytes) else str.encode(value, "utf-8")
+    if not isinstance(value, (str, bytes)):
+        raise _errors.WrongTypeError(f"{value!r} is not text")
+    raw = value if isinstance(value, bytes) else value.encode()
     if b"\0" in raw:
         raise _errors.InvalidError(f"{value!r} has a NUL character, which no name or text may have")
     return ffi.new("char[]", raw)
@@ -153,8 +155,9 @@ class Handle:
     def items(self, made: Any, step: Callable[..., int], kind: str, convert: Callable[[Any], T],
               limit: int | None = None) -> list[T]:
         """What an iterator lists, each converted; it is freed. `made` is what its maker wrote to."""
-        out = ffi.new(f"const {kind} **")
-        found: list[T] = []
+        out, found = ffi.new(f"const {kind} **"), list[T]()
+        if limit is not None and limit < 0:
+            raise OverflowError
         try:
             while made[0] and (limit is None or len(found) < limit) and self.call(step, made[0], out):
                 found.append(convert(out[0]))
@@ -308,8 +311,7 @@ class Sessions(Handles):
         """That of the transaction or savepoint that this thread is in. MisuseError in a thread that works for it."""
         own = self._pinned.get(threading.get_ident())
         if own is None and _owner.get() in self._pinned:
-            raise _errors.MisuseError("other threads, and so zarr, take no part in a transaction or savepoint: write "
-                                      "arrays of the session itself there, or a child of fork() and join() it")
+            raise _errors.MisuseError("other threads, and so zarr, take no part in a transaction or savepoint: fork()")
         return own
 
     def take(self) -> Handle:

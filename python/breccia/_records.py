@@ -29,11 +29,13 @@ class Change(made.BaseChange):
     def __repr__(self) -> str:
         parts = [f"{self.what} {self.kind} {self.path}"] + [f"from {self.moved_from}"] * bool(self.moved_from)
         chunks = {"added": self.chunks_added, "removed": self.chunks_removed, "changed": self.chunks_changed}
-        parts += [f"{n} chunks {what}" for what, n in chunks.items() if n]
+        parts += [f"{n} chunk{'s' * (n != 1)} {what}" for what, n in chunks.items() if n]
         parts += [", ".join(self.metadata)] if self.metadata else []
         if self.elements is not None and not self.elements.why:
-            n, most = self.elements.changed, self.elements.max_abs
-            parts += [f"{n} elements changed" + (f" by up to {most:g}" if n and not math.isnan(most) else "")]
+            counts = [(getattr(self.elements, what), what) for what in ("added", "removed", "changed")]
+            said = ", ".join(f"{n} element{'s' * (n != 1)} {what}" for n, what in counts if n) or "no element changed"
+            most = self.elements.max_abs if counts[2][0] else math.nan
+            parts += [said + (f" by up to {most:g}" if most == most else "")]
         return printable(f"<Change {'; '.join(parts)}>")
 
 

@@ -2,17 +2,16 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _dtypes, _indexing
-from ._attributes import Node
+from . import _dtypes, _errors, _indexing
 from ._breccia import ffi, lib
 from ._calls import Progress, items, records
+from ._casting import fit
 from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
 from ._made.calls import ArrayCalls
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 Select = Callable[[Any, tuple[int, ...]], Selection]
 
 
-class Array(Node, ArrayCalls):
+class Array(ArrayCalls):
     """One array of a session. Indexing reads and writes the file; what comes back is NumPy's and yours.
 
     `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among
@@ -66,33 +65,6 @@ class Array(Node, ArrayCalls):
     # ---- what it is ----
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self._now().shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of the elements. Raises UnsupportedError where there is none."""
-        return self._form.check(self.path)
-
-    @property
-    def data_type(self) -> str:
-        """Zarr's name of the type, or its JSON object."""
-        return self._form.name
-
-    @property
-    def ndim(self) -> int:
-        return len(self._form.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the elements in memory; of variable length, of NumPy's array of them."""
-        return self.size * self.dtype.itemsize
-
-    @property
     def fill_value(self) -> Any:
         """What elements are that were never written, as NumPy's scalar, to the bit."""
         dtype, item = self.dtype, self._form.item
@@ -101,31 +73,11 @@ class Array(Node, ArrayCalls):
             raw = bytes(ffi.buffer(fill, item or 4 + int.from_bytes(ffi.buffer(fill, 4), "little")))
         return (np.frombuffer(raw, dtype) if item else _dtypes.unpack(raw, 1, self._form.name))[0]
 
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """The array's zarr.json."""
-        return dict(json.loads(self.session._buf(lib.brc_node_json, text(self.path))))
-
-    @property
-    def dimension_names(self) -> tuple[str | None, ...] | None:
-        found = self.metadata.get("dimension_names")
-        return None if found is None else tuple(found)
-
     def _stat(self) -> tuple[int, int]:
         out = ffi.new("uint64_t[2]")
         with self._working() as native:
             native.call(lib.brc_array_stat, out, out + 1, native.array(self.path))
         return out[0], out[1]
-
-    @property
-    def nchunks_initialized(self) -> int:
-        """How many chunks are stored: those of fill values alone are not."""
-        return self._stat()[0]
-
-    @property
-    def nbytes_stored(self) -> int:
-        """How many bytes the chunks take in the file."""
-        return self._stat()[1]
 
     @property
     def info(self) -> str:
@@ -153,10 +105,10 @@ class Array(Node, ArrayCalls):
                 return found if out is not None or sel.shape else found[()]
             self._now()
 
-    def _set(self, select: Select, key: Any, value: Any) -> None:
+    def _set(self, select: Select, key: Any, value: Any, casting: str = "same_kind") -> None:
         form = self._now()
         sel = select(key, form.shape)
-        source = as_type(value, sel.shape, form.check(self.path))
+        source = as_type(value, sel.shape, form.check(self.path), casting)
         with self._pool.at_work() as native:
             write(native, self.path, sel, form, source)
 
@@ -178,13 +130,21 @@ class Array(Node, ArrayCalls):
         out[...] = found
         return out
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def set(self, key: Any, value: Any, *, casting: str = "same_kind") -> None:
+        """`a[key] = value`, which casts by NumPy's rule "same_kind", or by another of NumPy's: "unsafe" is any cast.
+
+        Numbers of Python's own, and lists of them, go into every type of their kind, integers into floats too. Where an
+        element would become another number, time or text it is an InvalidError, unless `casting` is "unsafe": floats
+        alone are rounded. So is a masked element: fill it first.
+        """
         names, key = self._names_in(key)
         if names is not None:
             whole = np.asarray(self.get(key))
-            whole[names] = value
+            whole[names] = fit(value, whole[names].dtype, casting)
             value = whole
-        self._set(_indexing.plain, key, value)
+        self._set(_indexing.plain, key, value, casting)
+
+    __setitem__ = set
 
     def _names_in(self, key: Any) -> tuple[Any, Any]:
         """The fields in an index, "a" or ["a", "b"], and what is left of it."""
@@ -202,20 +162,20 @@ class Array(Node, ArrayCalls):
         """Another shape. What is cut off is lost: growing again shows the fill value."""
         new = _indexing.extents(shape[0] if len(shape) == 1 else shape)
         if len(new) != self.ndim:
-            raise ValueError(f"{printable(self.path)} has {self.ndim} dimensions: the new shape has {len(new)}")
+            raise _errors.InvalidError(f"{printable(self.path)} has {self.ndim} dimensions, and {new} has {len(new)}")
         self._call(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
         self._now()
 
-    def append(self, data: Any, axis: int = 0) -> tuple[int, ...]:
+    def append(self, data: Any, axis: int = 0, *, casting: str = "same_kind") -> tuple[int, ...]:
         """Grows the array along an axis by `data`, whose other axes are as the array's: both or neither. The
-        new shape."""
+        new shape. `casting` is as of set()."""
         form = self._now()
         axis = _indexing.integer(axis, self.ndim, 0)
-        given = np.asarray(data, None if form.item or isinstance(data, np.ndarray) else form.dtype)
+        given = fit(data, form.check(self.path), casting)
         want = form.shape[:axis] + given.shape[axis:axis + 1] + form.shape[axis + 1:]
         if given.shape != want or not want:
-            raise ValueError(f"data of shape {given.shape} does not go behind {form.shape} along axis {axis}")
-        flat = as_type(given, want, form.check(self.path)).ravel()
+            raise _errors.InvalidError(f"shape {given.shape} does not go behind {form.shape} along axis {axis}")
+        flat = given.ravel()
         raw = flat.view(np.uint8) if form.item else _dtypes.pack(flat, form.name)
         self._call(lib.brc_array_append, axis, want[axis], ffi.from_buffer(raw), len(raw))
         return self.shape
@@ -251,9 +211,6 @@ class Array(Node, ArrayCalls):
         options.pop("copy", None)
         return self.__array__().__dlpack__(**options)
 
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an array without dimensions")
@@ -267,12 +224,6 @@ class Array(Node, ArrayCalls):
         if self.size != 1:
             raise ValueError(f"an array of {self.size} elements is neither true nor false")
         return bool(np.asarray(self).item())
-
-    def __float__(self) -> float:
-        return float(np.asarray(self).item())
-
-    def __int__(self) -> int:
-        return int(np.asarray(self).item())
 
     @property
     def oindex(self) -> Accessor:
@@ -290,10 +241,6 @@ class Array(Node, ArrayCalls):
         config = self.metadata["chunk_grid"]["configuration"]
         return Accessor(self, partial(_indexing.blocks, grid=config.get("chunk_shapes", config.get("chunk_shape"))))
 
-    def __repr__(self) -> str:
-        shape = "×".join(map(str, self._form.shape)) or "scalar"
-        return printable(f"<breccia.Array {self.path} {shape} {self._form.name}>")
-
 
 class Accessor:
     """`a.oindex`, `a.vindex` and `a.blocks`: what is in the brackets is read in that way."""
@@ -306,5 +253,8 @@ class Accessor:
 
     __getitem__ = get
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.array._set(self.select, key, value)
+    def set(self, key: Any, value: Any, *, casting: str = "same_kind") -> None:
+        """As of the array."""
+        self.array._set(self.select, key, value, casting)
+
+    __setitem__ = set

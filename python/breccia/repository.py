@@ -3,15 +3,13 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ._attributes import Config
 from ._breccia import ffi, lib
-from ._calls import Paths, Progress, flags, options, records, word
+from ._calls import Progress, flags, records
 from ._errors import InvalidError, NotFoundError, ReadOnlyError
 from ._made.calls import RepositoryCalls
-from ._native import Handles, printable, string
+from ._native import Handles, printable
 from .session import Session
 
 if TYPE_CHECKING:
@@ -46,15 +44,6 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self) -> Any:
-        return partial(Repository, self.path, create=None, **self._options), ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Repository) and (self.path, self._options) == (other.path, other._options)
-
-    def __hash__(self) -> int:
-        return hash(self.path)
-
     # ---- views ----
 
     def session(self, branch: str | None = None, *, message: str | None = None, author: str | None = None,
@@ -86,55 +75,19 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         writes a branch's shared draft, as draft() does."""
         from .zarr import Store
         if mode not in ("r", "r+", "a"):
-            raise ValueError(f'mode is "r" or "r+", not {mode!r}')
+            raise InvalidError(f'mode is "r" or "r+", not {mode!r}')
         if self.read_only and mode != "r":
             raise ReadOnlyError(f"{self.path} is open for reading only")
         return Store(self.path, rev, read_only=mode == "r")
 
-    # ---- branches and tags ----
-
-    @property
-    def head(self) -> str:
-        """The name of the current branch."""
-        return string(self._out("const char *", lib.brc_head)[0])
-
-    def branches(self) -> dict[str, str]:
-        """Their commits by their names; "" for a branch without one."""
-        return {ref.name: ref.id for ref in self.refs() if not ref.is_tag}
-
-    def tags(self) -> dict[str, str]:
-        return {ref.name: ref.id for ref in self.refs() if ref.is_tag}
-
     # ---- history ----
-
-    def commit(self, rev: str = "HEAD") -> records.Commit:
-        """The commit of a version."""
-        return self.log(self.resolve(rev), limit=1)[0]
-
-    def show(self, rev: str = "HEAD", *, elements: bool = False) -> records.Shown:
-        """A commit and what it changed."""
-        return records.Shown(self.commit(rev), tuple(self.diff(None, rev, elements=elements)))
 
     def status(self) -> records.Status:
         """The current branch's uncommitted changes, and the merge or the like that is open."""
         changes, state, moved = tuple(self.diff()), self.merge_state(), self._moved(branch := self.head)
         return records.Status(branch, not (changes or state or moved), changes, state, moved)
 
-    def _moved(self, branch: str) -> bool:
-        return any(d.stale and d.owner is None and d.op is None and d.branch == branch for d in self.drafts())
-
     # ---- merging ----
-
-    def merge_state(self) -> records.OpenState | None:
-        """The merge, cherry-pick, revert or rebase that is open on the current branch."""
-        state = self._report(records.OpenState, lib.brc_merge_state)
-        return state if state.draft else None
-
-    def merge_settle(self, side: str, paths: Paths = None) -> int:
-        """Settles what is open for "ours" or "theirs", at and under `paths` or everywhere. How many
-        conflicts."""
-        at = options("brc_merge_opts", paths=paths, flags=word("MERGE", side, "ours", "theirs"))
-        return int(self._out("uint64_t", lib.brc_merge_settle, at.flags, at.paths, at.npaths)[0])
 
     def merge_continue(self, *, message: str | None = None, author: str | None = None,
                        skip: bool = False) -> records.MergeResult | records.PickResult:
@@ -155,11 +108,6 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         self._call(lib.brc_fsck, flags("FSCK", no_decode=not decode), lib.py_damage, me, checked, progress=progress)
         return records.FsckReport(int(checked[0]), tuple(found))
 
-    @property
-    def config(self) -> Config:
-        """The repository's settings: "journal", "window", "codecs", "verify", "backend"."""
-        return Config(self)
-
     # ---- exchange ----
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, branch: str | None = None,
@@ -174,9 +122,6 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, rev: str | None = None, **options: Any) -> None:
         """Writes a node of a version as a file or folder: Session.export()."""
         self.view(rev).export(dest, path, **options)
-
-    def __repr__(self) -> str:
-        return f"<breccia.Repository {self.path}>"
 
 
 @ffi.def_extern(name="py_damage", error=1)

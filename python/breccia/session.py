@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from . import _dtypes, _errors, _indexing
-from ._attributes import Node
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, items, options, records, to_json
-from ._made.calls import GroupCalls, SessionCalls
+from ._casting import array_of
+from ._made.calls import GroupCalls, SessionCalls, author_of
 from ._native import Handle, Sessions, printable, sized, text
 from .array import Array
 
@@ -26,7 +26,7 @@ MODES = {"shared": lib.BRC_SESSION_WRITE, "draft": lib.BRC_SESSION_VIEW,
          "view": lib.BRC_SESSION_VIEW | lib.BRC_SESSION_COMMITS, "at": lib.BRC_SESSION_AT, "ended": lib.BRC_SESSION_AT}
 
 
-class Group(Node, GroupCalls, MutableMapping[str, Any]):
+class Group(GroupCalls, MutableMapping[str, Any]):
     """A group: a mapping of paths below it to arrays and groups. Iteration lists its children's names."""
 
     def __init__(self, session: Session | None, path: str) -> None:
@@ -58,10 +58,10 @@ class Group(Node, GroupCalls, MutableMapping[str, Any]):
     def __setitem__(self, path: str, value: Any) -> None:
         """Writes an array; one that is not there, or of another shape or type, is made anew."""
         if isinstance(value, Group):
-            raise TypeError("a group is copied by copy()")
-        data = np.asarray(value)
+            raise _errors.WrongTypeError("a group is copied by copy()")
+        data = array_of(value)
         if data.dtype.kind == "U" and not isinstance(value, (np.ndarray, Array)):
-            data = data.astype(_dtypes.STRING)
+            data = np.array(value, _dtypes.STRING)
         at = self._at(path)
         there = Array(self.session, at) if self._kind(path) == lib.BRC_ARRAY else None
         if there is not None and there.shape == data.shape and _dtypes.fits(data, there.data_type):
@@ -71,14 +71,8 @@ class Group(Node, GroupCalls, MutableMapping[str, Any]):
             attributes = None if there is None else there.attrs.asdict()
             self.create_array(path, data=data, attributes=attributes, overwrite=True)
 
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and self._kind(path) != 0
-
     def __iter__(self) -> Iterator[str]:
         return iter([node.path.rpartition("/")[2] for node in self._nodes()])
-
-    def __len__(self) -> int:
-        return len(self._nodes())
 
     _ipython_key_completions_ = MutableMapping.keys  # for the TAB key, in brackets
 
@@ -101,34 +95,35 @@ class Group(Node, GroupCalls, MutableMapping[str, Any]):
             if overwrite and path in self:
                 del self[path]
             made = Group(self.session, self._at(path))
-            about = to_json(attributes) if attributes else None
-            self._call(lib.brc_group_create, text(made.path), text(about))
+            self._call(lib.brc_group_create, text(made.path), text(to_json(attributes) if attributes else None))
         return made
 
     def create_array(self, path: str, *, shape: int | Sequence[int] | None = None, dtype: Any = None,
                      chunks: Any = "auto", shards: Sequence[int] | None = None, fill_value: Any = None,
                      compressors: Any = "auto", codecs: Any = None, dimension_names: Sequence[str | None] | None = None,
                      attributes: dict[str, Any] | None = None, chunk_key_encoding: str | None = None,
-                     data: Any = None, backend: Any = None, overwrite: bool = False) -> Array:
+                     data: Any = None, backend: Any = None, overwrite: bool = False,
+                     casting: str = "same_kind") -> Array:
         """Makes an array, and the groups above it that are missing.
 
         `shape` and `dtype`, or `data`, which is written. `chunks`: "auto" (about 1 MiB), a length for all
         axes, a tuple in which -1 is the whole axis, or False for one chunk. `shards`: the shape of what other
         tools see as one value, a multiple of the chunks. `compressors`: "auto", None, "zstd", {"name": ...,
         "configuration": ...}, or a list; `codecs`: the whole list of zarr.json in place of that. `backend`:
-        where chunks go. `fill_value` None: zero, no text, of dates and times NaT. ExistsError if something is
-        there, unless `overwrite`; ValueError for what Zarr does not allow.
+        where chunks go. `fill_value` None: zero, no text, of dates and times NaT; another one has to be an element of
+        the type: floats are rounded, and 1.0 is an integer too. `casting`: of data, as of Array.set(). ExistsError if
+        something is there, unless `overwrite`; ValueError for what Zarr does not allow.
         """
-        if data is not None:
-            data = np.asarray(data)
-            shape = data.shape if shape is None else shape
-            dtype = _dtypes.type_of_data(data) if dtype is None else dtype
+        if data is not None and (shape is None or dtype is None):
+            made = array_of(data)
+            shape = made.shape if shape is None else shape
+            dtype = _dtypes.type_of_data(made) if dtype is None else dtype
         if shape is None or dtype is None:
-            raise ValueError("an array needs a shape and a dtype, or data")
+            raise _errors.InvalidError("an array needs a shape and a dtype, or data")
         extents = _indexing.extents(shape)
         for what, each in ("shards", shards), ("dimension_names", dimension_names):
             if each is not None and len(each) != len(extents):
-                raise ValueError(f"{what} {tuple(each)} for {len(extents)} dimensions")
+                raise _errors.InvalidError(f"{what} {tuple(each)} for {len(extents)} dimensions")
         name, at = _dtypes.to_zarr(dtype), self._at(path)
         if codecs is not None or isinstance(compressors, str) and compressors == "auto":
             compressors = None
@@ -145,24 +140,18 @@ class Group(Node, GroupCalls, MutableMapping[str, Any]):
             if overwrite and path in self:
                 del self[path]
             with self._pool.at_work() as native:
-                made = native.made(lib.brc_array_create, "brc_array", text(at), spec)
+                opened = native.made(lib.brc_array_create, "brc_array", text(at), spec)
                 native.forget(at)
-                native.arrays[at] = made
-            made = Array(self.session, at)
-            if data is not None and data.size:
-                made[...] = data
-        return made
+                native.arrays[at] = opened
+            array = Array(self.session, at)
+            if data is not None and 0 not in extents:
+                array.set(..., data, casting=casting)
+        return array
 
     def tree(self) -> str:
         """The groups and arrays under this one, in lines."""
         from ._display import tree
         return tree(self)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Group) and (self.session, self.path) == (other.session, other.path)
-
-    def __hash__(self) -> int:
-        return hash((id(self.session), self.path))
 
     def __repr__(self) -> str:
         return self.tree()
@@ -211,13 +200,17 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
                amend: bool = False, allow_empty: bool = False, merge: bool = True) -> str:
         """Makes the changes a commit on the branch, whose id it returns; the session goes on from it.
 
-        Where the branch has moved, they are merged onto it: ConflictError (`.conflicts` lists what) if that
+        `message`, `author` and `metadata` are those of session() where they are not given. A commit needs a message, as
+        the command's does: InvalidError for none and for a blank one. Without an author it is BRECCIA_AUTHOR, or the
+        user's name and the host's.
+
+        Where the branch has moved, the changes are merged onto it: ConflictError (`.conflicts` lists what) if that
         cannot be, BusyError if others were first for all of `wait`, StaleError with `merge` False; the changes
         are kept. MisuseError if there is nothing to
         commit. `amend`: in place of the branch's last commit, whose message and the like stay if not given.
         """
-        about = [b if a is None else a for a, b in zip((message, author, metadata), self._about)]
-        how = options("brc_commit_opts", message=about[0] if amend else about[0] or "", author=about[1],
+        about: list[Any] = [b if a is None else a for a, b in zip((message, author, metadata), self._about)]
+        how = options("brc_commit_opts", message=about[0], author=about[1] if amend else author_of(about[1]),
                       meta_json=about[2] or None, time_us=time,
                       flags=flags("COMMIT", amend=amend, allow_empty=allow_empty, no_merge=not merge))
         try:
@@ -354,13 +347,6 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     def __setstate__(self, state: tuple[Any, Any]) -> None:
         self._sessions.opener = partial(_open, *state[0])
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Session) and (self.repository, self.kind, self.rev, self._key) == (
-            other.repository, other.kind, other.rev, other._key)
-
-    def __hash__(self) -> int:
-        return hash((self.repository, self.kind, self.rev, self._key))
-
 
 def _open(kind: str, key: str, handle: Handle) -> Any:
     """A native session: of a branch or a commit, or, in whatever process, of a draft by its token."""
@@ -375,9 +361,8 @@ def _chunks(chunks: Any, shape: tuple[int, ...]) -> list[int] | None:
     if chunks is None or chunks is True or isinstance(chunks, str) and chunks == "auto":
         return None
     given = -1 if chunks is False else chunks
-    lengths = [given] * len(shape) if isinstance(given, (int, np.integer)) else list(given)
-    made = [max(n, 1) if c == -1 else int(c) for c, n in zip(lengths, shape)]
+    lengths = list(given) if np.iterable(given) else [given] * len(shape)
+    made = [max(n, 1) if c == -1 else int(c) if isinstance(c, (int, np.integer)) else 0 for c, n in zip(lengths, shape)]
     if len(lengths) != len(shape) or min(made, default=1) < 1:
-        raise ValueError(f'chunks are "auto", a length (-1: the whole axis), {len(shape)} of them, or False, '
-                         f"not {chunks!r}")
+        raise _errors.InvalidError(f'chunks are "auto", False, a length or {len(shape)} of them, not {chunks!r}')
     return made

@@ -51,8 +51,7 @@ class _Set:
         self.version = Repository(self._path, threads=1).resolve(rev)
         for a in self._arrays():
             if a.data_type not in TYPES or not hasattr(torch, a.data_type):
-                raise TypeError(f"{a.path} has elements of type {a.data_type}, which no tensor can hold: "
-                                "leave it out, or store numbers")
+                raise TypeError(f"{a.path} has elements of type {a.data_type}, which no tensor can hold: leave it out")
         lengths = [a.shape[0] if a.ndim else "no axis" for a in self._arrays()]
         if len(set(lengths)) != 1 or "no axis" in lengths:
             said = ", ".join(f"{path} has {n}" for path, n in zip(self._paths, lengths))
@@ -231,8 +230,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         order."""
         for name, own in self.state_dict().items():
             if state.get(name) != own and name not in ("epoch", "batch"):
-                raise ValueError(f"the state was taken with {name} {state.get(name)}, and here it is {own}: "
-                                 "make it with the same arguments and the version as rev")
+                raise ValueError(f"the state was taken with {name} {state.get(name)}, and here it is {own}")
         batch, rest = divmod(int(state["batch"]), self.world_size)
         if rest:
             raise ValueError(f"{state['batch']} batches do not divide among {self.world_size} ranks")

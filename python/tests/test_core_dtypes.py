@@ -162,11 +162,6 @@ def test_a_time_that_was_never_written_is_none(session, dtype):
     assert np.isnat(array.fill_value) and np.isnat(array[...]).tolist() == [True, False, True]
 
 
-def test_fill_value_out_of_range(session):
-    with pytest.raises(OverflowError):
-        session.create_array("a", shape=3, dtype="i1", fill_value=300)
-
-
 def test_optional(session):
     inner = {"name": "zarrs.optional", "configuration": {"name": "int32", "configuration": {}}}
     try:

@@ -143,7 +143,7 @@ def test_what_zarr_cuts_never_comes_back(store, path, shards, commits):
             [6, 7, 8, 9, 10] if step == "ten" else [0] * (length - 5))
         if step in commits:
             commit(store)
-    with breccia.open(store.path) as repo, repo.draft("main") as s:
+    with breccia.open(store.path) as repo, repo.draft("main", message="b") as s:
         assert s["a"][...].tolist() == [1, 2, 3, 4, 5, 0, 0, 0, 0, 0]
         s.export(path.parent / "out.zarr")
         assert zarr.open_array(path.parent / "out.zarr" / "a", mode="r")[...].tolist() == [1, 2, 3, 4, 5, 0, 0, 0, 0, 0]
