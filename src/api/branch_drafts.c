@@ -12,7 +12,7 @@ static int is_nobodys(const brc_draft_row *row)
     return row->draft.kind == BRC_DRAFT_PRIVATE && row->owner[0] == '\0';
 }
 
-/* What somebody may have left uncommitted: not what a process that has ended left empty. */
+/* Is the draft a private one whose process lives, or that holds changes of a dead process? */
 static int is_left_work(brc_store *store, const brc_draft_row *row, int *is, brc_error *err)
 {
     int unused;

@@ -56,7 +56,7 @@ typedef struct brc_sequence {
     int again;
 } brc_sequence;
 
-/* What a call means stays what it was when the call began, however often others are first. */
+/* The branch and the version of a call, resolved once: a retry works on the same ones. */
 typedef struct brc_aim {
     const char *branch; /* the current one; brc_sequence_in_turn() sets it */
     const char *rev;    /* as the caller named it, and brc_aim_resolve() finds it once */

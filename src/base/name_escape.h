@@ -18,7 +18,7 @@
 
 #include "buf.h"
 
-/* What the names of a format can be; all are UTF-8 without '/'. */
+/* The kinds of names that formats allow. Every name is UTF-8 without '/'. */
 enum {
     BRC_NAMES_KEYS,  /* anything: .npz                                                   */
     BRC_NAMES_FILES, /* a Zarr hierarchy's: not "", ".", "..", nor "zarr.json"            */

@@ -44,7 +44,7 @@ static int print_item(const brc_hdf5_in *in, const brc_hdf5_tree *leaf, const ui
     return leaf->dtype->ops->print(leaf->dtype, item, leaf->type.item, BRC_PRINT_FILL, out, err);
 }
 
-/* What is printed one after the other: `each` elements of the tree, or items of a leaf (NULL). */
+/* Values to print in order: elements of the type `each`, or, if that is NULL, items of a leaf. */
 typedef struct value_box {
     const brc_hdf5_in *in;
     const brc_hdf5_tree *tree, *each;

@@ -31,7 +31,7 @@ typedef struct brc_hdf5_tree {
     size_t at;                   /* a field's place in its compound's memory   */
 } brc_hdf5_tree;
 
-/* What a type of a file is; `writing` as for brc_hdf5_type_read(). */
+/* Reads a type of a file into a tree; `writing` as for brc_hdf5_type_read(). */
 BRC_MUST_USE int brc_hdf5_tree_read(brc_hdf5_tree *out, const brc_registry *reg, hid_t type, int writing,
                                     const char *label, brc_error *err);
 /* Whether there are references in it. */

@@ -288,7 +288,8 @@ static int make_struct(const type_writer *w, hid_t *out, const brc_dtype *type,
 
 /* ---- any type -------------------------------- */
 
-/* What a struct of the fields "0", "1", ... holds n of; NULL if it is none. */
+/* The type of the items where a struct of fields "0", "1", ... stands for an array of n; else
+ * NULL. */
 static const brc_json *same_fields(const brc_json *data_type, uint64_t n)
 {
     const brc_json *fields = brc_json_member(brc_json_member(data_type, "configuration"), "fields");
