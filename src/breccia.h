@@ -119,8 +119,8 @@ BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_r
 /* Copies the repository's file to `dest` while others read and write it: one state of everything in it, uncommitted
  * changes too. `dest` is made; or it is an older backup of the same repository, which gets what it lacks. Where the call fails,
  * is interrupted or killed, an older backup stays what it was; a new one cannot be opened, and the next call goes on
- * with it. Writers are kept waiting for moments only, and at the end as long as comparing the two indexes takes (about a second for a
- * million objects). What is new is read back from the copy and decoded. Chunks that lie outside of the file
+ * with it. Writers are kept waiting for moments only, and at the end as long as comparing the two indexes takes. What is new is
+ * read back from the copy and decoded. Chunks that lie outside of the file
  * (setting "backend") are not copied. *out may be NULL. Not within a transaction. BRC_EEXISTS: `dest` is something else, or was
  * changed since it was made. BRC_ECORRUPT: the copy was made, and objects in it are damaged, as a rule because they
  * are in the repository. */
