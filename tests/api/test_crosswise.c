@@ -103,9 +103,9 @@ static void fold_oracle(const crosswise *x, const int *set, int n, int32_t *out)
 
 /* ---- the file -------------------------------- */
 
-static void branch_name(char out[8], int branch)
+static void branch_name(char out[16], int branch)
 {
-    snprintf(out, 8, "b%d", branch);
+    snprintf(out, 16, "b%d", branch);
 }
 
 static void store_values(crosswise *x, const int32_t *values)
@@ -167,7 +167,7 @@ static int add_commit(crosswise *x, const brc_oid *id, int first, int second, co
 
 static void go_to_branch(crosswise *x, int branch)
 {
-    char name[8];
+    char name[16];
     branch_name(name, branch);
     brc_session_free(x->t.session);
     x->t.session = NULL;
@@ -266,7 +266,7 @@ static void cross_merge(crosswise *x, int branch, int other, int theirs)
 
 static void cross_start(crosswise *x)
 {
-    char name[8];
+    char name[16];
     const int32_t zeros[LEN] = {0};
     const uint64_t shape = LEN, chunk = CHUNK;
     scenario_start(&x->t);
