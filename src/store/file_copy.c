@@ -215,7 +215,7 @@ static int copy_blob(brc_backup_run *b, sqlite3_stmt *row, brc_error *err)
 /* Rows behind b->last, up to `most` bytes. Within a read of the source and a write of the copy. */
 static int copy_blobs(brc_backup_run *b, int64_t most, int *more, uint64_t *bytes, brc_error *err)
 {
-    int rc;
+    int rc = BRC_OK;
     sqlite3_stmt *rows;
     *more = 0;
     BRC_TRY(brc_stmt(b->from, "SELECT seq, data FROM blob WHERE seq>?1 ORDER BY seq", &rows, err));
@@ -238,7 +238,7 @@ static int copy_blobs(brc_backup_run *b, int64_t most, int *more, uint64_t *byte
 /* The bytes of these rows are there: what changes until the end, the last step finds. */
 static int copy_slice(brc_backup_run *b, int *n, brc_error *err)
 {
-    int rc;
+    int rc = BRC_OK;
     sqlite3_stmt *rows;
     *n = 0;
     BRC_TRY(brc_stmt(b->from, "SELECT * FROM object WHERE id>?1 ORDER BY id", &rows, err));
