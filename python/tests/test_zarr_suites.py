@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("zarr")
 import zarr
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from hierarchy import Hierarchy
+from hypothesis.stateful import run_state_machine_as_test
 from zarr.core.buffer import cpu
-from zarr.testing.stateful import ZarrHierarchyStateMachine, ZarrStoreStateMachine
+from zarr.testing.stateful import ZarrStoreStateMachine
 from zarr.testing.store import StoreTests
 
 from breccia import _keys
@@ -58,25 +58,6 @@ class TestStore(StoreTests[Store, cpu.Buffer]):
         assert store.supports_listing
 
 
-class Hierarchy(ZarrHierarchyStateMachine):
-    """A chunk that a smaller shape cuts in the middle keeps nothing of what was cut (docs/PYTHON.md), where zarr's own
-    stores show it again: so the model is cleared, too."""
-
-    @precondition(lambda self: bool(self.all_arrays))
-    @rule(data=st.data())
-    def resize_array(self, data):
-        before = {path: zarr.open_array(path=path, store=self.model).shape for path in self.all_arrays}
-        super().resize_array(data)
-        for path, was in before.items():
-            array = zarr.open_array(path=path, store=self.model)
-            now = array.shape
-            if any(new < old for new, old in zip(now, was)):
-                array.resize(tuple(max(sizes) for sizes in zip(now, was)))
-                for axis, new in enumerate(now):
-                    array[(slice(None),) * axis + (slice(new, None),)] = array.fill_value
-                array.resize(now)
-
-
 def run_machine(machine, path):
     def made():
         return machine(Store(path, create=True))
@@ -96,5 +77,4 @@ def test_hierarchy_machine(tmp_path, pipeline, monkeypatch):
     # zarr sorts index arrays: of elements that are written twice the last one stays, as with us, if it does so stably.
     monkeypatch.setattr(np, "argsort", functools.partial(np.argsort, kind="stable"))
     with zarr.config.set({"codec_pipeline.path": pipeline}):
-        resizes = hasattr(ZarrHierarchyStateMachine, "resize_array")  # the oldest zarr's does not
-        run_machine(Hierarchy if resizes else ZarrHierarchyStateMachine, tmp_path / "hierarchy.brc")
+        run_machine(Hierarchy, tmp_path / "hierarchy.brc")
