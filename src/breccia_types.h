@@ -607,16 +607,16 @@ typedef struct brc_xfer_opts {
                           ("/a/b"), and attributes ("/a/b@units"). In patterns '*' and '?' stand for characters
                           of a name, [a-z] and [!a-z] for one of them, '**' for any number of names */
     size_t nexclude;
-    uint8_t *excluded; /* import: nexclude bytes, or NULL; 1 for each item of `exclude`
-                          that the source has                                 */
+    uint8_t *excluded; /* import: nexclude bytes, or NULL; 1 for each item of `exclude` that the source has */
     const char *with;  /* import: a command that sh runs with the source as "$1"; what it
                           writes is imported as by brc_import_stream(). It has all the
                           rights of this process                              */
     brc_buf *left_out; /* import: receives a JSON array of what the source has that cannot be kept, also after a
                           failure because of that: {"path", "kind", "message", "remedy"}, the path with "@NAME"
                           behind it for an attribute. After 1,000 a last item of the kind "more" has the rest */
+    const char *hdf5_plugins; /* import: folders of HDF5's filters, "A:B"; NULL: those in HDF5_PLUGIN_PATH */
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_XFER_CONSOLIDATED = 1, /* export: copy all metadata into the top document */
     BRC_XFER_INTO = 2, /* import: `path` is a group, and the source becomes a node in it, named after the source */

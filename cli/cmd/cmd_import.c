@@ -19,6 +19,8 @@ static const struct cli_option import_options[] = {
     { "compress", 0, 1, CLI_COMPRESS_VALUE, "a short form of --codecs" },
     { "exclude", 0, 1, "PATTERN",
       "leave out these nodes of SOURCE with all under them, or PATH@ATTRIBUTE; repeatable" },
+    { "hdf5-plugins", 0, 1, "FOLDERS",
+      "load HDF5's filters from these folders ('A:B'), not from those in HDF5_PLUGIN_PATH" },
     { "skip-unsupported", 0, 0, NULL, "leave out what cannot be kept, and list it" },
     { "with", 0, 1, "CMD", "import the tar stream that CMD, run by sh, writes of SOURCE (\"$1\")" },
     CLI_OPTIONS_END
@@ -309,6 +311,7 @@ static int run_import(struct cli *cli)
         opts.chunk = chunk;
     }
     opts.with = cli_value(cli, "with");
+    opts.hdf5_plugins = cli_value(cli, "hdf5-plugins");
     CLI_TRY(cli_codecs_option(cli, NULL, &opts.codecs_json));
     if (cli_has(cli, "skip-unsupported"))
         opts.flags |= BRC_XFER_SKIP_UNSUPPORTED;

@@ -298,12 +298,13 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, into: bool = False,
                 chunks: Sequence[int] | None = None, codecs: Any = None, exclude: Sequence[str] = (),
-                progress: Progress = None) -> str:
+                hdf5_plugins: str | None = None, progress: Progress = None) -> str:
         """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path`
-        (None: named after it; `into`: a group that it comes into), all or nothing. The node's path."""
+        (None: named after it; `into`: a group that it comes into), all or nothing. The node's path.
+        `hdf5_plugins`: the folders of HDF5's filters, "A:B"; None: those in HDF5_PLUGIN_PATH."""
         placed = sized("brc_buf")
         how = options("brc_xfer_opts", chunk=chunks, codecs_json=codecs, exclude=exclude, placed=placed,
-                      flags=flags("XFER", into=into))
+                      hdf5_plugins=hdf5_plugins, flags=flags("XFER", into=into))
         try:
             self._call(lib.brc_import, text(os.fsencode(source)), text(path), how, progress=progress)
             return bytes(ffi.buffer(placed.data, placed.len)).decode() if placed.len else path or "/"

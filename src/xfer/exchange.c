@@ -360,10 +360,11 @@ static uint64_t bytes_to_export(brc_session *s, const char *path)
 
 static int check_export_opts(const brc_xfer_opts *opts, brc_error *err)
 {
-    if (opts->chunk || opts->codecs_json || opts->nexclude || opts->with)
+    if (opts->chunk || opts->codecs_json || opts->nexclude || opts->with ||
+        opts->hdf5_plugins)
         return brc_fail(err, BRC_EINVAL,
-                        "chunks, codecs, commands and excluded nodes are options of import: an "
-                        "export has the array's own chunks and codecs");
+                        "chunks, codecs, commands, filters and excluded nodes are options of "
+                        "import: an export has the array's own chunks and codecs");
     return BRC_OK;
 }
 

@@ -17,7 +17,7 @@ BEGIN {
     home["zstd.h"] = home["blosc.h"] = home["lz4.h"] = home["lzma.h"] = home["bzlib.h"] = "codecs/"
     home["spawn.h"] = "src/xfer/foreign/ cli/cmd/cmd_bisect.c"
     home["seccomp.h"] = "src/convert/lib/"
-    home["dlfcn.h"] = "src/codec/plugin_file.c"
+    home["dlfcn.h"] = "src/codec/plugin_file.c src/convert/lib/hdf5_plugins.c"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }

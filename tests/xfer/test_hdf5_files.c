@@ -225,7 +225,7 @@ static const struct {
     { put_virtual, BRC_EUNSUPPORTED, "x.h5: /d is a virtual dataset" },
     { put_outside, BRC_EUNSUPPORTED, "x.h5: /d has its elements in another file" },
     { put_unknown_filter, BRC_EUNSUPPORTED,
-      "x.h5: /d needs the HDF5 filter 400 (squeeze), which is not installed here" },
+      "x.h5: /d needs the HDF5 filter 400 (squeeze), which is not built in and not in " },
     { put_different_fill, BRC_EUNSUPPORTED,
       "x.h5: /d: its fill value is an array of different values" },
     { put_short_chunk, BRC_EINVAL, "x.h5: /bad/d chunk (0)" },

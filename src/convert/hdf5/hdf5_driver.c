@@ -1,6 +1,7 @@
 /* HDF5 as a driver of src/convert/lib. */
 #include "hdf5_driver.h"
 
+#include "../lib/hdf5_plugins.h"
 #include "hdf5_in.h"
 #include "hdf5_out.h"
 
@@ -15,6 +16,7 @@ static void close_hdf5(void *state)
 const brc_driver brc_hdf5_driver = {
     .names = BRC_NAMES_HDF5,
     .format = "HDF5",
+    .prepare = brc_hdf5_plugins_load,
     .open = brc_hdf5_in_open,
     .walk = brc_hdf5_in_walk,
     .create = brc_hdf5_out_create,

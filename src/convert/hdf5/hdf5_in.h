@@ -79,7 +79,8 @@ BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, c
  * elements are in other places. */
 BRC_MUST_USE int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err);
 /* Whether the library has all filters of the dataset. */
-BRC_MUST_USE int brc_hdf5_filters_check(hid_t plist, const char *label, brc_error *err);
+BRC_MUST_USE int brc_hdf5_filters_check(const brc_convert *c, hid_t plist, const char *label,
+                                        brc_error *err);
 
 /* ---- names of axes: hdf5_in_scale.c -------------------------------- */
 

@@ -412,7 +412,7 @@ static int choose_reading(dataset_in *d, brc_error *err)
         d->type.nparts == 0)
         BRC_TRY(brc_hdf5_pass_open(&d->pass, &layout, err));
     if (!d->pass)
-        return brc_hdf5_filters_check(d->plist, d->label, err);
+        return brc_hdf5_filters_check(d->in->convert, d->plist, d->label, err);
     brc_hdf5_pass_describe(d->pass, &d->array);
     return BRC_OK;
 }

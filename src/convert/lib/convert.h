@@ -4,7 +4,7 @@
  * driver that speaks with its library (src/convert/hdf5, src/convert/netcdf); what all of
  * them need is here: the command line, the sandbox, the stream, and the cutting of arrays.
  *
- *   FORMAT import [--exclude PATTERN]... [--skip-unsupported] FILE
+ *   FORMAT import [--exclude PATTERN]... [--skip-unsupported] [--hdf5-plugins FOLDERS] FILE
  *   FORMAT export [--classic] [--path PATH] FILE
  *
  * The exit status and the one sentence on standard error are those of
@@ -29,6 +29,8 @@ typedef struct brc_convert brc_convert; /* one run */
 const brc_registry *brc_convert_registry(const brc_convert *c);
 /* The file's name, as messages have it. */
 const char *brc_convert_file(const brc_convert *c);
+/* The folders of HDF5's filters, with ":" between them. */
+const char *brc_convert_plugins(const brc_convert *c);
 
 /* The node in the group `path` that a file's group, variable or dataset of this name becomes; a name
  * that no node may have ("..", "a/b", "__x") is escaped. The caller frees it. */
@@ -153,12 +155,16 @@ const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *key);
 
 /* ---- a driver -------------------------------- */
 
-/* State is made by open() or create() and given back to close(), which is also called where
+/* prepare() is what must happen before the sandbox closes: loading libraries.
+ *
+ * State is made by open() or create() and given back to close(), which is also called where
  * these have failed (with NULL if they set nothing). */
 typedef struct brc_driver {
     const char *format; /* for messages: "HDF5" */
     int names;          /* BRC_NAMES_* (src/base/name_escape.h) */
     int classic;        /* takes --classic      */
+
+    int (*prepare)(const char *plugins, brc_error *err);
 
     /* Import: opens the file, then walks twice. */
     int (*open)(void **state, brc_convert *c, const char *file, brc_error *err);

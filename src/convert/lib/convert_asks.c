@@ -17,6 +17,11 @@ const char *brc_convert_file(const brc_convert *c)
     return c->file;
 }
 
+const char *brc_convert_plugins(const brc_convert *c)
+{
+    return c->plugins;
+}
+
 int brc_convert_phase(const brc_convert *c)
 {
     return c->phase;

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../xfer/foreign/protocol.h"
@@ -10,9 +12,11 @@
 #include "sandbox.h"
 
 #define STREAM_NAME "the stream" /* for messages */
+#define PLUGIN_FOLDER "/usr/local/hdf5/lib/plugin" /* where libhdf5 looks by itself */
 
 typedef struct program_args {
     int is_export, classic;
+    int ended; /* as of waitpid(): how the process in the sandbox did */
 } program_args;
 
 /* ---- arguments -------------------------------- */
@@ -21,7 +25,8 @@ static int wrong_arguments(const brc_driver *driver, brc_error *err)
 {
     return brc_fail(err, BRC_EINVAL,
                     "this converts %s: call it with import [--exclude PATTERN]... "
-                    "[--skip-unsupported] FILE, or with export %s[--path PATH] FILE",
+                    "[--skip-unsupported] [--hdf5-plugins FOLDERS] FILE, or with "
+                    "export %s[--path PATH] FILE",
                     driver->format, driver->classic ? "[--classic] " : "");
 }
 
@@ -41,6 +46,8 @@ static int read_arguments(brc_convert *c, program_args *args, int argc, char **a
             c->exclude[c->nexclude++] = argv[++i];
         else if (!args->is_export && strcmp(argv[i], "--skip-unsupported") == 0)
             c->skips = 1;
+        else if (!args->is_export && has_value && strcmp(argv[i], "--hdf5-plugins") == 0)
+            c->plugins = argv[++i];
         else if (args->is_export && has_value && strcmp(argv[i], "--path") == 0)
             c->path = argv[++i];
         else if (args->is_export && driver->classic && strcmp(argv[i], "--classic") == 0)
@@ -76,16 +83,33 @@ static void close_run(brc_convert *c)
     brc_parts_dispose(&c->parts);
 }
 
-static int run_converter(brc_convert *c, int argc, char **argv, const brc_driver *driver,
+/* 1 in the process that only opened files for the other one. */
+static int run_converter(brc_convert *c, program_args *args, const brc_driver *driver,
                          brc_error *err)
 {
-    program_args args = { 0, 0 };
-    BRC_TRY(read_arguments(c, &args, argc, argv, driver, err));
-    BRC_TRY(open_run(c, &args, err));
+    BRC_TRY(brc_door_init(&c->door, c->file, args->is_export, err));
+    if (brc_sandbox_has_door()) {
+        int rc = brc_door_keep(&c->door, &args->ended, err);
+        if (rc != 0)
+            return rc;
+    }
+    BRC_TRY(open_run(c, args, err));
+    BRC_TRY(driver->prepare(c->plugins, err));
     BRC_TRY(brc_watch_start(&c->watch, c->file, BRC_WATCH_SECONDS, err));
-    BRC_TRY(brc_sandbox_enter(c->file, args.is_export, err));
-    return args.is_export ? brc_convert_export(c, driver, args.classic, err)
-                          : brc_convert_import(c, driver, err);
+    BRC_TRY(brc_sandbox_enter(c->file, args->is_export, err));
+    return args->is_export ? brc_convert_export(c, driver, args->classic, err)
+                           : brc_convert_import(c, driver, err);
+}
+
+/* As the other process did, by the same signal too. */
+static int end_as(int ended)
+{
+    if (!WIFSIGNALED(ended))
+        return WEXITSTATUS(ended);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+    (void)signal(WTERMSIG(ended), SIG_DFL);
+    (void)kill(getpid(), WTERMSIG(ended));
+    return 128 + WTERMSIG(ended);
 }
 
 int brc_convert_main(int argc, char **argv, const brc_driver *driver)
@@ -93,9 +117,17 @@ int brc_convert_main(int argc, char **argv, const brc_driver *driver)
     brc_convert c = { .path = "/", .names = driver->names, .parts = BRC_PARTS_INIT };
     brc_error err = BRC_ERROR_INIT;
 
-    int rc = run_converter(&c, argc, argv, driver, &err);
+    program_args args = { 0 };
+    c.plugins = getenv("HDF5_PLUGIN_PATH");
+    if (!c.plugins || !*c.plugins)
+        c.plugins = PLUGIN_FOLDER;
+    int rc = read_arguments(&c, &args, argc, argv, driver, &err);
+    if (rc == BRC_OK)
+        rc = run_converter(&c, &args, driver, &err);
     brc_convert_tell_more(&c);
     close_run(&c);
+    if (rc == 1)
+        return end_as(args.ended);
     if (rc < 0 && c.is_netcdf)
         return BRC_STATUS_IS_NETCDF;
     if (rc < 0) {

@@ -5,11 +5,13 @@
 #include "../../xfer/tar/tar_in.h"
 #include "../../xfer/tar/tar_out.h"
 #include "convert.h"
+#include "door.h"
 #include "watch.h"
 
 struct brc_convert {
     const char *file;
     const char *path;          /* --path, or "/"                                 */
+    const char *plugins;       /* folders of HDF5's filters                      */
     brc_registry *registry;
     brc_scratch *scratch;
     int phase;                 /* of an import                                   */
@@ -24,6 +26,7 @@ struct brc_convert {
     brc_node_out *nodes;       /* of an export, in the order of a walk           */
     size_t nnodes, nodes_cap;
     brc_watch watch;
+    brc_door door;             /* what may be opened beside the file             */
     int is_netcdf;             /* see brc_convert_is_netcdf()                    */
 };
 

@@ -10,7 +10,7 @@
 /* A file's chunk may have 2 GiB, and a library holds it decoded, and what it converts it to. */
 #define MEMORY_MOST ((rlim_t)8 << 30)
 #define MEMORY_LEAST ((rlim_t)1 << 30)
-#define OPEN_FILES 64
+#define OPEN_FILES 512
 
 /* Sanitizers take the whole address space, and look at themselves from a second process, which
  * reads /proc: with them there are limits alone. */
@@ -57,8 +57,19 @@ static int writes_to_file(void)
            (fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode));
 }
 
+int brc_sandbox_has_door(void)
+{
+#ifdef __linux__
+    return !SANITIZED && brc_sandbox_can_trap() && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0 &&
+           prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+#else
+    return 0;
+#endif
+}
+
 int brc_sandbox_enter(const char *file, int writing, brc_error *err)
 {
+    int door = brc_sandbox_has_door();
     BRC_TRY(set_limit(RLIMIT_CORE, 0, err));
     BRC_TRY(set_limit(RLIMIT_NOFILE, OPEN_FILES, err));
     if (!SANITIZED)
@@ -67,6 +78,6 @@ int brc_sandbox_enter(const char *file, int writing, brc_error *err)
         BRC_TRY(set_limit(RLIMIT_FSIZE, 0, err));
     if (SANITIZED || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return BRC_OK; /* then there is neither of the two */
-    BRC_TRY(brc_sandbox_paths(file, writing, err));
-    return brc_sandbox_calls(writing, err);
+    BRC_TRY(brc_sandbox_paths(file, writing, door, err));
+    return brc_sandbox_calls(writing, door, err);
 }

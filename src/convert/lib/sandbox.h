@@ -3,24 +3,32 @@
  * that a stranger made:
  *
  *   limits     memory, open files, no core; an import writes no file
- *   Landlock   an import reads the one file; an export reads and writes in that file's folder
- *   seccomp    no network, no program, no process, no signal to others, no tracing; an import
- *              opens files for reading alone
+ *   seccomp    no network, no program, no process, no signal to others, no tracing, no memory that
+ *              becomes code, no question about a path (stat, access, readlink, getcwd); files come
+ *              through the door (door.h) alone: an import gets its own and those beneath its
+ *              folder, an export the one that it makes
+ *   Landlock   no file at all by itself; without a door an import reads the one file, and an
+ *              export reads and writes in that file's folder
  *
  * Landlock and seccomp are Linux's. A kernel or build without one of them is no error: then
- * the others hold. Where HDF5 has a folder of filters, that and the system's libraries may be
- * read too.
+ * the others hold. The door needs seccomp and a machine whose registers this build knows
+ * (x86-64 and 64-bit ARM); on others an import opens files for reading alone.
  */
 #ifndef BRC_CONVERT_LIB_SANDBOX_H
 #define BRC_CONVERT_LIB_SANDBOX_H
 
 #include "../../base/error.h"
 
+/* Whether files come through a door here: then brc_door_keep() goes before. */
+int brc_sandbox_has_door(void);
+
 /* For the rest of the process, which has one thread. `file`: the one to read, or to make. */
 BRC_MUST_USE int brc_sandbox_enter(const char *file, int writing, brc_error *err);
 
 /* The parts, for sandbox.c alone. */
-BRC_MUST_USE int brc_sandbox_paths(const char *file, int writing, brc_error *err);
-BRC_MUST_USE int brc_sandbox_calls(int writing, brc_error *err);
+BRC_MUST_USE int brc_sandbox_paths(const char *file, int writing, int has_door, brc_error *err);
+BRC_MUST_USE int brc_sandbox_calls(int writing, int has_door, brc_error *err);
+int brc_sandbox_can_trap(void); /* this build knows the registers */
+BRC_MUST_USE int brc_sandbox_trap(brc_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * The system calls that a converter may make, by libseccomp: what reading and writing open
- * files, memory and the clock take. Everything else fails with EPERM.
+ * files, memory and the clock take. Everything else fails with EPERM; those that open a file are
+ * answered by the door (sandbox_trap.c).
  */
 #include "sandbox.h"
 
@@ -12,9 +13,9 @@
 
 #ifndef HAS_SECCOMP
 
-int brc_sandbox_calls(int writing, brc_error *err)
+int brc_sandbox_calls(int writing, int has_door, brc_error *err)
 {
-    (void)writing, (void)err;
+    (void)writing, (void)has_door, (void)err;
     return BRC_OK;
 }
 
@@ -23,6 +24,7 @@ int brc_sandbox_calls(int writing, brc_error *err)
 #include <errno.h>
 #include <fcntl.h>
 #include <seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -31,12 +33,11 @@ static const char *const calls[] = {
     "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "lseek",
     "_llseek", "close", "fstat", "fstat64", "fcntl", "fcntl64", "flock", "fsync", "fdatasync",
     "ftruncate", "ftruncate64", "fallocate", "fadvise64", "fstatfs", "fstatfs64", "dup", "poll",
-    "ppoll", "splice", "vmsplice", "tee", "getdents64", "ioctl",
-    /* what there is */
-    "stat", "lstat", "stat64", "lstat64", "newfstatat", "fstatat64", "statx", "access",
-    "faccessat", "faccessat2", "readlink", "readlinkat", "getcwd", "statfs", "statfs64",
+    "ppoll", "splice", "vmsplice", "tee", "ioctl",
+    /* the door, the only socket that there is */
+    "sendmsg", "recvmsg",
     /* memory */
-    "brk", "mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise",
+    "brk", "munmap", "mremap", "madvise",
     /* itself */
     "exit", "exit_group", "futex", "futex_time64", "getpid", "gettid", "getppid", "getuid",
     "geteuid", "getgid", "getegid", "getrlimit", "ugetrlimit", "getrusage", "getrandom",
@@ -56,19 +57,62 @@ static int allow_call(scmp_filter_ctx filter, const char *name)
     return seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
 }
 
-/* `flags`: the argument that has them. */
-static int allow_opening(scmp_filter_ctx filter, const char *name, unsigned flags, int writing)
+/* Where none of these bits is in the argument. */
+static int allow_without(scmp_filter_ctx filter, const char *name, unsigned argument, uint64_t bits)
 {
     int number = seccomp_syscall_resolve_name(name);
     if (number == __NR_SCMP_ERROR || number < 0)
         return 0;
-    if (writing)
-        return seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
     return seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
-                            (struct scmp_arg_cmp){ .arg = flags,
+                            (struct scmp_arg_cmp){ .arg = argument,
                                                    .op = SCMP_CMP_MASKED_EQ,
-                                                   .datum_a = O_ACCMODE | O_CREAT | O_TRUNC,
-                                                   .datum_b = O_RDONLY });
+                                                   .datum_a = bits,
+                                                   .datum_b = 0 });
+}
+
+/* Memory that is not code. A machine with mmap2 passes the arguments of its mmap in memory. */
+static int allow_memory(scmp_filter_ctx filter)
+{
+    const char *map = seccomp_syscall_resolve_name("mmap2") < 0 ? "mmap" : "mmap2";
+    int rc = allow_without(filter, map, 2, PROT_EXEC);
+    return rc == 0 ? allow_without(filter, "mprotect", 2, PROT_EXEC) : rc;
+}
+
+/* Calls that the door answers, or refuses, in this process. */
+static int trap_calls(scmp_filter_ctx filter)
+{
+    static const char *const names[] = { "open", "openat", "newfstatat" };
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+        int number = seccomp_syscall_resolve_name(names[i]);
+        if (number != __NR_SCMP_ERROR && number >= 0)
+            rc = seccomp_rule_add(filter, SCMP_ACT_TRAP, number, 0);
+    }
+    return rc;
+}
+
+/* Without the door. What the C library calls for fstat() asks about a descriptor: the flag is
+ * all that can be seen of it. */
+static int allow_files(scmp_filter_ctx filter, int writing)
+{
+    static const struct {
+        const char *name;
+        unsigned flags;
+    } asks[] = { { "newfstatat", 3 }, { "fstatat64", 3 }, { "statx", 2 } };
+    uint64_t never = O_PATH | (writing ? 0 : O_ACCMODE | O_CREAT | O_TRUNC);
+    int rc = allow_without(filter, "openat", 2, never);
+    if (rc == 0)
+        rc = allow_without(filter, "open", 1, never);
+    for (size_t i = 0; rc == 0 && i < sizeof(asks) / sizeof(asks[0]); i++) {
+        int number = seccomp_syscall_resolve_name(asks[i].name);
+        if (number != __NR_SCMP_ERROR && number >= 0)
+            rc = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
+                                  (struct scmp_arg_cmp){ .arg = asks[i].flags,
+                                                         .op = SCMP_CMP_MASKED_EQ,
+                                                         .datum_a = AT_EMPTY_PATH,
+                                                         .datum_b = AT_EMPTY_PATH });
+    }
+    return rc;
 }
 
 /* What abort() does, to nobody else, and limits that are asked for. */
@@ -84,26 +128,28 @@ static int allow_own(scmp_filter_ctx filter)
     return rc;
 }
 
-static int add_rules(scmp_filter_ctx filter, int writing)
+static int add_rules(scmp_filter_ctx filter, int writing, int has_door)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof(calls) / sizeof(calls[0]); i++)
         rc = allow_call(filter, calls[i]);
     if (rc == 0)
-        rc = allow_opening(filter, "openat", 2, writing);
+        rc = allow_memory(filter);
     if (rc == 0)
-        rc = allow_opening(filter, "open", 1, writing);
+        rc = has_door ? trap_calls(filter) : allow_files(filter, writing);
     return rc == 0 ? allow_own(filter) : rc;
 }
 
-int brc_sandbox_calls(int writing, brc_error *err)
+int brc_sandbox_calls(int writing, int has_door, brc_error *err)
 {
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
         return BRC_OK; /* the kernel has none */
+    if (has_door)
+        BRC_TRY(brc_sandbox_trap(err));
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     if (!filter)
         return brc_nomem(err);
-    int rc = add_rules(filter, writing);
+    int rc = add_rules(filter, writing, has_door);
     if (rc == 0)
         rc = seccomp_load(filter);
     seccomp_release(filter);
