@@ -1,8 +1,10 @@
 /* The words that name commits: refs, ids and their prefixes, ~, ^, @{time}. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "../base/alloc.h"
@@ -190,14 +192,54 @@ static int rev_ref(brc_store *store, const char *space, const char *name, int *f
     return has ? BRC_OK : rev_unborn(name, err);
 }
 
+/* What a version was that expired, or had no name any more, and was collected. `where`: more about
+ * it, or "". */
+static int rev_gone(brc_store *store, const brc_oid *id, const char *where, brc_error *err)
+{
+    char hex[65];
+    return brc_fail(err, BRC_ENOTFOUND,
+                    "%s: commit %.8s%s is no longer kept (expired, or without a name, and "
+                    "collected): 'breccia log' lists the commits that are",
+                    brc_store_path(store), brc_oid_format(hex, id), where);
+}
+
+typedef struct named_once {
+    const char *prefix;
+    size_t len;
+    int found;
+    brc_oid id; /* the last of these */
+} named_once;
+
+static int note_prefixed(void *ctx, const brc_oid *id, brc_error *err)
+{
+    char hex[65];
+    named_once *named = ctx;
+    (void)err;
+    if (strncasecmp(brc_oid_format(hex, id), named->prefix, named->len) != 0)
+        return BRC_OK;
+    named->found = 1;
+    named->id = *id;
+    return BRC_OK;
+}
+
+/* No commit that is there begins so: perhaps one that the operation log names. */
+static int rev_missing(brc_store *store, const char *name, size_t digits, brc_error *err)
+{
+    named_once named = {.prefix = name, .len = digits};
+    if (digits > 0)
+        BRC_TRY(brc_store_each_id(store, BRC_IDS_IN_OPLOG, note_prefixed, &named, err));
+    return named.found ? rev_gone(store, &named.id, "", err) : rev_unknown(store, name, err);
+}
+
 static int rev_prefix(brc_store *store, const char *name, brc_oid *out, brc_error *err)
 {
     brc_oid found[2];
     size_t n = 0, len = strlen(name);
-    if (len >= MIN_PREFIX && strspn(name, HEX_DIGITS) == len)
+    const int is_hex = len >= MIN_PREFIX && strspn(name, HEX_DIGITS) == len;
+    if (is_hex)
         BRC_TRY(brc_objects_by_prefix(store, BRC_KIND_COMMIT, name, found, &n, err));
     if (n == 0)
-        return rev_unknown(store, name, err);
+        return rev_missing(store, name, is_hex ? len : 0, err);
     if (n > 1)
         return brc_fail(err, BRC_EAMBIGUOUS,
                         "'%s' matches several commit ids: give more digits", name);
@@ -238,17 +280,15 @@ static int must_be_kept(brc_store *store, const char *full, const brc_oid *id, c
 {
     brc_object object = {.id = *id}, *one = &object;
     brc_oid now;
-    char hex[65];
+    char where[200];
     int has = 0;
     BRC_TRY(brc_objects_find(store, &one, 1, err));
     if (object.found)
         return BRC_OK;
     if (brc_ref_get(store, full, &has, &now, NULL) == BRC_OK && has && brc_oid_cmp(&now, id) == 0)
         return BRC_OK;
-    return brc_fail(err, BRC_ENOTFOUND,
-                    "%s: commit %.8s, where '%.120s' was at %.40s, is no longer kept (expired, or "
-                    "without a name, and collected): 'breccia log' lists the commits that are",
-                    brc_store_path(store), brc_oid_format(hex, id), full + strlen("heads/"), time);
+    snprintf(where, sizeof(where), ", where '%.120s' was at %.40s,", full + strlen("heads/"), time);
+    return rev_gone(store, id, where, err);
 }
 
 /* BRANCH@{TIME}, the part before "@{" being `len` bytes. */
@@ -281,8 +321,8 @@ static int rev_parent(brc_store *store, brc_oid *at, unsigned long which, const 
     else
         rc = brc_fail(err, BRC_ENOTFOUND,
                       c->flags & BRC_PAST_EXPIRED
-                          ? "'%.120s' goes back to commits that have expired; 'log' lists those "
-                            "that are kept"
+                          ? "'%.120s' is no longer kept (expired): 'breccia log' lists the commits "
+                            "that are"
                           : "'%.120s' goes back beyond the first commit",
                       rev);
     brc_commit_free(c);

@@ -258,6 +258,26 @@ START_TEST(nor_does_it_keep_a_branch)
 }
 END_TEST
 
+/* Nothing is in it yet, but its number is known, and others may open it. */
+START_TEST(expire_leaves_empty_drafts_of_the_living)
+{
+    brc_oid id;
+    int64_t number;
+    brc_session *again, *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
+    opts.keep_last = 1;
+    OK(&t, brc_session_draft(&number, mine, &t.err));
+    OK(&t, brc_expire(NULL, NULL, t.repo, &opts, &t.err));
+    OK(&t, brc_draft_open(&again, t.repo, number, &t.err));
+    set_number(again, "/a", 1, 31);
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 31);
+    brc_session_free(again);
+    OK(&t, commit_of(mine, "mine", &id));
+    brc_session_free(mine);
+    OK(&t, brc_draft_drop(t.repo, number, &t.err));
+}
+END_TEST
+
 Suite *drafts_empty_suite(void)
 {
     Suite *s = suite_create("drafts_empty");
@@ -269,6 +289,7 @@ Suite *drafts_empty_suite(void)
     tcase_add_test(tc, an_empty_draft_of_a_dead_process_keeps_no_version);
     tcase_add_test(tc, but_one_with_changes_does);
     tcase_add_test(tc, nor_does_it_keep_a_branch);
+    tcase_add_test(tc, expire_leaves_empty_drafts_of_the_living);
     suite_add_tcase(s, tc);
     return s;
 }

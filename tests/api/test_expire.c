@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../kit/scenario.h"
+#include "../kit/commits.h"
 
 Suite *expire_suite(void);
 
@@ -39,37 +39,10 @@ static void expire_teardown(void)
     scenario_stop(&t);
 }
 
-/* Days since 1970 of a date: its commits are made on them. */
-static int64_t day(int64_t y, int64_t m, int64_t d)
+/* Of new values of /a's first element. */
+static int32_t commit_line(const char *names)
 {
-    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-    const int leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
-    int64_t days = 0;
-    for (int64_t i = 1970; i < y; i++)
-        days += (i % 4 == 0 && i % 100 != 0) || i % 400 == 0 ? 366 : 365;
-    return days + before[m - 1] + (leap && m > 2) + d - 1;
-}
-
-static int32_t value = 1000;
-
-/* A commit of a new value of /a's first element. */
-static brc_oid commit_at(const char *message, int64_t days, int hour)
-{
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    scenario_set_number(&t, "/a", 0, value++);
-    opts.message = message;
-    opts.author = message;
-    opts.time_us = (days * 24 + hour) * INT64_C(3600000000);
-    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
-    return id;
-}
-
-static void commit_line(const char *names)
-{
-    const int64_t first = day(2026, 3, 2);
-    for (int i = 0; names[i] != '\0'; i++)
-        commit_at((char[]){names[i], '\0'}, first + i, 12);
+    return commits_line(&t, names);
 }
 
 static brc_expire_report expire(uint32_t flags, uint32_t last, uint32_t daily, uint32_t weekly,
@@ -101,32 +74,6 @@ static const char *log_of(const char *rev)
     return text;
 }
 
-/* The kept ones of a dry run. */
-static const char *would_keep(uint32_t last, uint32_t daily, uint32_t weekly, uint32_t monthly)
-{
-    static char text[400];
-    brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
-    brc_iter *it;
-    const brc_expired *one;
-    opts.flags = BRC_EXPIRE_DRY_RUN;
-    opts.keep_last = last;
-    opts.keep_daily = daily;
-    opts.keep_weekly = weekly;
-    opts.keep_monthly = monthly;
-    text[0] = '\0';
-    OK(&t, brc_expire(NULL, &it, t.repo, &opts, &t.err));
-    while (brc_expire_next(it, &one, &t.err) > 0) {
-        brc_commit *c;
-        OK(&t, brc_commit_read(&c, t.repo, &one->id, &t.err));
-        if (one->reasons != 0)
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", text[0] ? " " : "",
-                     c->message);
-        brc_commit_free(c);
-    }
-    brc_iter_free(it);
-    return text;
-}
-
 static uint64_t collect(void)
 {
     brc_gc_report report = BRC_GC_REPORT_INIT;
@@ -148,77 +95,21 @@ static int is_there(const brc_oid *id)
     return rc == BRC_OK;
 }
 
-/* ---- rules -------------------------------- */
-
-START_TEST(the_newest_of_each_day_stays)
-{
-    for (int d = 1; d <= 4; d++)
-        for (int h = 0; h < 24; h += 8)
-            commit_at((char[]){(char)('a' + d), (char)('0' + h / 8), '\0'}, day(2026, 3, d), h);
-    ck_assert_str_eq(would_keep(3, 0, 0, 0), "e2 e1 e0");
-    ck_assert_str_eq(would_keep(0, 2, 0, 0), "e2 d2");
-    ck_assert_str_eq(would_keep(2, 2, 0, 0), "e2 e1 d2"); /* each by itself */
-    ck_assert_str_eq(would_keep(0, 4, 0, 0), "e2 d2 c2 b2");
-    ck_assert_str_eq(would_keep(0, 5, 0, 0), "e2 d2 c2 b2 b0"); /* not used up: the oldest */
-    ck_assert_str_eq(would_keep(0, 0, 0, 1), "e2");
-}
-END_TEST
-
-/* 2020 has 53 weeks: the last one goes to January 3rd. */
-START_TEST(weeks_begin_on_monday_whatever_the_year)
-{
-    commit_at("a", day(2020, 12, 27), 23); /* Sunday */
-    commit_at("b", day(2020, 12, 28), 0);
-    commit_at("c", day(2020, 12, 31), 23);
-    commit_at("d", day(2021, 1, 1), 0);
-    commit_at("e", day(2021, 1, 3), 23);
-    commit_at("f", day(2021, 1, 4), 0);
-    ck_assert_str_eq(would_keep(0, 0, 2, 0), "f e");
-    ck_assert_str_eq(would_keep(0, 0, 3, 0), "f e a");
-    ck_assert_str_eq(would_keep(0, 0, 0, 2), "f c");
-}
-END_TEST
-
-START_TEST(months_are_those_of_the_calendar)
-{
-    commit_at("a", day(2024, 1, 31), 23);
-    commit_at("b", day(2024, 2, 1), 0);
-    commit_at("c", day(2024, 2, 29), 23);
-    commit_at("d", day(2024, 3, 1), 0);
-    commit_at("e", day(2025, 3, 1), 0);
-    commit_at("f", day(1969, 12, 31), 23); /* before 1970, too */
-    commit_at("g", day(1970, 1, 1), 0);
-    ck_assert_str_eq(would_keep(0, 0, 0, 5), "g f e d c");
-    ck_assert_str_eq(would_keep(0, 2, 0, 0), "g f");
-}
-END_TEST
-
-/* Which commit is newer says the graph. */
-START_TEST(a_clock_that_jumped_lets_nothing_newer_expire)
-{
-    commit_at("a", day(2026, 3, 1), 1);
-    commit_at("b", day(2026, 3, 1), 2);
-    commit_at("c", day(2040, 1, 1), 0);
-    commit_at("d", day(2026, 3, 1), 0); /* earlier than a and b */
-    commit_at("e", day(2026, 3, 2), 0);
-    ck_assert_str_eq(would_keep(2, 0, 0, 0), "e d");
-    ck_assert_str_eq(would_keep(0, 3, 0, 0), "e d c");
-}
-END_TEST
+/* ---- what stays -------------------------------- */
 
 START_TEST(branches_tags_and_drafts_stay)
 {
     commit_line("abcdefg");
     OK(&t, brc_tag_create(t.repo, "v1", "HEAD~3", NULL, &t.err));
     OK(&t, brc_branch_create(t.repo, "side", "HEAD~4", &t.err));
-    ck_assert_str_eq(would_keep(1, 0, 0, 0), "g d c");
+    ck_assert_str_eq(commits_kept(&t, 1, 0, 0, 0), "g d c");
     brc_session *s, *main = t.session;
     OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
     t.session = s;
     scenario_set_number(&t, "/a", 5, 5);
     t.session = main;
     commit_line("hij");
-    ck_assert_str_eq(would_keep(1, 0, 0, 0), "j g d c"); /* the draft lies over g */
+    ck_assert_str_eq(commits_kept(&t, 1, 0, 0, 0), "j g d c"); /* the draft lies over g */
     expire(0, 1, 0, 0, 0);
     ck_assert_str_eq(log_of("main"), "j! g! d c!");
     ck_assert_str_eq(log_of("v1"), "d c!");
@@ -412,11 +303,11 @@ START_TEST(merges_find_a_base_that_stays)
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
     commit_line("ab");
     OK(&t, brc_tag_create(t.repo, "b", NULL, NULL, &t.err));
-    commit_line("c");
+    const int32_t value = commit_line("c");
     OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
     OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     t.session = s;
-    scenario_set_number(&t, "/a", 0, value - 1);
+    scenario_set_number(&t, "/a", 0, value);
     for (int i = 0; i < 3; i++) {
         scenario_set_number(&t, "/a", 8, 70 + i);
         scenario_commit(&t, "s");
@@ -532,6 +423,128 @@ START_TEST(a_tag_that_comes_meanwhile_counts)
 }
 END_TEST
 
+/* What somebody does at each pause, as long as nothing is thinned yet. */
+static int pauses;
+
+static void commit_meanwhile(void)
+{
+    breccia *other;
+    if (pauses == 20 ||
+        (scenario_ask(&t, "SELECT count(*) FROM sqlite_schema WHERE name='boundary'") > 0 &&
+         scenario_ask(&t, "SELECT count(*) FROM boundary") > 0))
+        return;
+    pauses++;
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *own = t.repo;
+    brc_session *session = t.session;
+    t.repo = other;
+    OK(&t, brc_session_open(&t.session, other, NULL, BRC_SESSION_WRITE, &t.err));
+    commit_line((char[]){(char)('A' + pauses - 1), '\0'});
+    brc_session_free(t.session);
+    t.repo = own;
+    t.session = session;
+    brc_free(other);
+}
+
+START_TEST(a_commit_that_comes_meanwhile_counts)
+{
+    commit_line("abcde");
+    pauses = 19;
+    act = commit_meanwhile;
+    expire(0, 1, 0, 0, 0);
+    ck_assert_int_eq(pauses, 20);
+    ck_assert_str_eq(log_of(NULL), "T!"); /* not "T e!" */
+}
+END_TEST
+
+static void commit_at_each_pause(void)
+{
+    commit_meanwhile();
+    act = commit_at_each_pause;
+}
+
+/* It makes its plan with the lock in the end. */
+START_TEST(commits_at_every_pause_do_not_stop_it)
+{
+    commit_line("abcde");
+    pauses = 0;
+    act = commit_at_each_pause;
+    expire(0, 1, 0, 0, 0);
+    ck_assert_int_gt(pauses, 1);
+    ck_assert_int_lt(pauses, 20);
+    const char newest[] = {(char)('A' + pauses - 1), '!', '\0'};
+    ck_assert_str_eq(log_of(NULL), newest);
+}
+END_TEST
+
+static brc_session *meanwhile;
+static breccia *other_repo;
+
+/* An uncommitted change of what was there three commits ago: no ref moves for it in the end. */
+static void change_an_old_version(void)
+{
+    brc_array *a;
+    brc_oid tip;
+    char hex[65];
+    const int32_t one = 77;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(&t, brc_open(&other_repo, t.file, NULL, &t.err));
+    OK(&t, brc_resolve(&tip, other_repo, "HEAD", &t.err));
+    OK(&t, brc_reset(other_repo, "HEAD~3", 0, NULL, &t.err));
+    OK(&t, brc_session_open(&meanwhile, other_repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    OK(&t, brc_array_open(&a, meanwhile, "/a", &t.err));
+    brc_sel_all(&sel, a);
+    sel.count[0] = 1;
+    OK(&t, brc_array_write(a, &sel, &one, sizeof(one), &t.err));
+    brc_array_free(a);
+    OK(&t, brc_reset(other_repo, brc_oid_format(hex, &tip), 0, NULL, &t.err));
+}
+
+START_TEST(a_change_of_an_old_version_that_begins_meanwhile_counts)
+{
+    commit_line("abcdefg");
+    act = change_an_old_version;
+    expire(0, 1, 0, 0, 0);
+    ck_assert_str_eq(log_of(NULL), "g! d!");
+    collect_all();
+    ck_assert_int_eq(scenario_number(&t, meanwhile, "/a", 0), 77);
+    ck_assert_int_eq(scenario_number(&t, meanwhile, "/a", 15), 15);
+    brc_session_free(meanwhile);
+    brc_free(other_repo);
+}
+END_TEST
+
+/* Of a merge's two parents one stays, and each ancestor that stays is named once. */
+START_TEST(of_two_parents_the_one_that_stays_stands_for_itself)
+{
+    brc_session *main = t.session, *s;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    commit_line("ab");
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
+    t.session = s;
+    scenario_set_number(&t, "/a", 8, 70);
+    scenario_commit(&t, "s");
+    t.session = main;
+    scenario_set_number(&t, "/a", 12, 8);
+    scenario_commit(&t, "m");
+    OK(&t, brc_tag_create(t.repo, _i == 0 ? "kept" : "b", _i == 0 ? "side" : "HEAD~1", NULL,
+                          &t.err));
+    OK(&t, brc_merge(&result, NULL, t.repo, "side", NULL, &t.err));
+    brc_session_free(s);
+    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    expire(0, 1, 0, 0, 0);
+    brc_commit *c;
+    brc_oid id;
+    OK(&t, brc_resolve(&id, t.repo, "HEAD", &t.err));
+    OK(&t, brc_commit_read(&c, t.repo, &id, &t.err));
+    ck_assert_uint_eq(c->nparents, 1); /* the tag's: of the other side nothing else stays */
+    OK(&t, brc_resolve(&id, t.repo, _i == 0 ? "kept" : "b", &t.err));
+    ck_assert_mem_eq(&c->parents[0], &id, sizeof(id));
+    brc_commit_free(c);
+}
+END_TEST
+
 /* Nothing but the file itself says what has expired: another handle sees it. */
 START_TEST(other_handles_see_it)
 {
@@ -562,10 +575,6 @@ Suite *expire_suite(void)
     TCase *tc = tcase_create("expire");
     tcase_add_checked_fixture(tc, expire_setup, expire_teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, the_newest_of_each_day_stays);
-    tcase_add_test(tc, weeks_begin_on_monday_whatever_the_year);
-    tcase_add_test(tc, months_are_those_of_the_calendar);
-    tcase_add_test(tc, a_clock_that_jumped_lets_nothing_newer_expire);
     tcase_add_test(tc, branches_tags_and_drafts_stay);
     tcase_add_test(tc, a_rule_is_asked_for_and_a_dry_run_changes_nothing);
     tcase_add_test(tc, commits_that_stay_keep_their_ids_and_the_others_go);
@@ -578,6 +587,10 @@ Suite *expire_suite(void)
     tcase_add_test(tc, amending_takes_what_stands_for_the_parents);
     tcase_add_test(tc, a_parent_that_has_not_expired_is_missed);
     tcase_add_test(tc, a_tag_that_comes_meanwhile_counts);
+    tcase_add_test(tc, a_commit_that_comes_meanwhile_counts);
+    tcase_add_test(tc, commits_at_every_pause_do_not_stop_it);
+    tcase_add_test(tc, a_change_of_an_old_version_that_begins_meanwhile_counts);
+    tcase_add_loop_test(tc, of_two_parents_the_one_that_stays_stands_for_itself, 0, 2);
     tcase_add_test(tc, other_handles_see_it);
     suite_add_tcase(suite, tc);
     return suite;

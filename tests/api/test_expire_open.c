@@ -121,6 +121,8 @@ START_TEST(a_merge_with_several_bases_keeps_what_is_below_them)
 {
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_commit *c;
+    const brc_oid parted = scenario_id(t, "main~3"), first = scenario_id(t, "main~4");
     opts.flags = BRC_MERGE_OURS;
     OK(t, brc_tag_create(t->repo, "x", "main", NULL, &t->err));
     OK(t, brc_merge(&r, NULL, t->repo, "side", &opts, &t->err));
@@ -133,6 +135,9 @@ START_TEST(a_merge_with_several_bases_keeps_what_is_below_them)
     set_and_commit("/a", 0, 51);
     open_merge("side");
     ck_assert_uint_gt(expire_and_collect(), 0);
+    OK(t, brc_commit_read(&c, t->repo, &parted, &t->err)); /* below both bases */
+    brc_commit_free(c);
+    FAILS(t, BRC_ENOTFOUND, brc_commit_read(&c, t->repo, &first, &t->err));
     settle_for(BRC_MERGE_THEIRS);
     OK(t, brc_merge_continue(&r, NULL, t->repo, NULL, &t->err));
     check_number("/a", 0, 61);

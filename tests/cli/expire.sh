@@ -62,6 +62,7 @@ for hour in 10 11 12 13; do
     q write kept.brc /a --value $hour
     commit kept.brc "at $hour" $hour
     sleep 0.01
+    breccia log kept.brc --json | grep -o '"id":"[^"]*"' | head -n 1 | cut -d '"' -f 4 >"id.$hour"
     breccia oplog kept.brc --json | grep -o '"time":"[^"]*"' | head -n 1 | cut -d '"' -f 4 >"time.$hour"
 done
 then=$(cat time.11)
@@ -75,4 +76,17 @@ for command in "read kept.brc /a --at main@{$then}" "log kept.brc --at main@{$th
     breccia $command >/dev/null 2>&1
     show_status $?
 done
+echo '# nor is what is named by its id, or as the ancestor of another'
+gone=$(cat id.11)
+short=$(echo "$gone" | cut -c 1-12)
+last=$(cat id.13)
+for command in "read kept.brc /a --at $gone" "log kept.brc --at $gone" "diff kept.brc $short" "show kept.brc $short" \
+    "read kept.brc /a --at $gone~1" "diff kept.brc $last~2" "log kept.brc --at HEAD~1" "diff kept.brc HEAD^2" \
+    "tag kept.brc old $gone" "blame kept.brc /a --at main~3"; do
+    echo "\$ breccia $command" | sed "s/$gone/GONE/; s/$short/SHORT/; s/$last/LAST/"
+    breccia $command 2>&1 | sed "s/$gone/GONE/; s/$short/SHORT/; s/$last/LAST/"
+    breccia $command >/dev/null 2>&1
+    show_status $?
+done
+t read kept.brc /a --at 0123456789ab
 breccia fsck kept.brc | sed 's/^[0-9]* //'

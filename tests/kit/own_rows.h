@@ -11,4 +11,12 @@ int own_rows(sqlite3 *db);
 /* The same where the statement is about such rows at all. */
 int own_rows_for(sqlite3 *db, const char *sql);
 
+/* A statement for scenario_sql(): the second half of each such row becomes a hole. */
+#define OWN_ROWS_HALVED                                                                        \
+    "DELETE FROM hole; UPDATE blob SET data=CAST(data || zeroblob(length(data)) AS BLOB)"       \
+    " WHERE seq IN (SELECT place FROM object WHERE backend=0 AND stored>0);"                   \
+    "INSERT INTO hole(seq, bytes, checksum) SELECT seq, length(data)/2, 0 FROM blob"           \
+    " WHERE seq IN (SELECT place FROM object WHERE backend=0 AND stored>0);"                   \
+    "UPDATE hole SET checksum=row_sum('hole', seq, bytes)"
+
 #endif

@@ -12,6 +12,7 @@
 
 #include "../../src/codec/registry.h"
 #include "../kit/dirs_kit.h"
+#include "../kit/own_rows.h"
 #include "../kit/plugin_kit.h"
 
 Suite *gc_backends_suite(void);
@@ -116,6 +117,27 @@ START_TEST(a_pack_stays_as_long_as_something_lies_in_it)
 }
 END_TEST
 
+/* Packs have numbers of their own, which are those of rows in the file, too. */
+START_TEST(rows_of_the_file_are_closed_whatever_lies_elsewhere)
+{
+    brc_array *a = dirs_new(&d, "/a", IN("packs", "a.chunks"));
+    for (uint64_t i = 0; i < CHUNKS; i++)
+        dirs_put_chunk(&d, a, i, 100 + (int32_t)i);
+    scenario_numbers(&d.t, "/here", 64, 1, 5000);
+    scenario_commit(&d.t, "both");
+    scenario_sql(&d.t, OWN_ROWS_HALVED);
+    ck_assert_int_gt(scenario_ask(&d.t, "SELECT count(*) FROM object WHERE backend<>0 AND place IN"
+                                        " (SELECT seq FROM hole)"), 0);
+    OK(&d.t, collect_all());
+    ck_assert_int_eq((int)scenario_ask(&d.t, "SELECT count(*) FROM hole"), 0);
+    for (uint64_t i = 0; i < CHUNKS; i++)
+        ck_assert_int_eq(dirs_get_chunk(&d, a, i), 100 + (int32_t)i);
+    for (uint64_t i = 0; i < 64; i++)
+        ck_assert_int_eq(scenario_number(&d.t, d.t.session, "/here", i), 5000 + (int32_t)i);
+    brc_array_free(a);
+}
+END_TEST
+
 static const char *const stubborn[] = {IN("stubborn", "a.chunks"), IN("stubbornpack", "a.chunks")};
 
 START_TEST(what_a_backend_cannot_drop_stays_noted)
@@ -205,6 +227,7 @@ Suite *gc_backends_suite(void)
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, what_nothing_names_goes_there_too, 0, KINDS);
     tcase_add_test(c, a_pack_stays_as_long_as_something_lies_in_it);
+    tcase_add_test(c, rows_of_the_file_are_closed_whatever_lies_elsewhere);
     tcase_add_loop_test(c, what_a_backend_cannot_drop_stays_noted, 0, 2);
     tcase_add_loop_test(c, what_is_written_again_meanwhile_is_not_dropped, 0, 2);
     tcase_add_test(c, killed_while_it_drops_it_is_gone_on_with);
