@@ -562,8 +562,10 @@ static int tidy_up(gc_run *g, brc_error *err)
     BRC_TRY(give_back_pages(g, err));
     WITH_ROOM(g, rc, brc_tail_cut(g->store, &why));
     BRC_TRY(rc);
-    if (g->job->expunge)
+    if (g->job->expunge) {
+        BRC_TRY(brc_encodings_expunge(g->store, err));
         BRC_TRY(brc_expunge(g->store, err));
+    }
     return g->left.code < 0 ? say_left(g, err) : BRC_OK;
 }
 

@@ -208,6 +208,9 @@ BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error
 /* Of the operation log's rows from before `since_us`, but the newest `least`: operations on refs that are not there any
  * more go, and the messages that deleted tags had. The log's last row stays, and says nothing of them then. */
 BRC_MUST_USE int brc_oplog_expunge(brc_store *store, int64_t since_us, int64_t least, brc_error *err);
+/* The specifications of encodings that no object has: types and codecs of arrays that were removed. BRC_EBUSY:
+ * others write, and they are still there. */
+BRC_MUST_USE int brc_encodings_expunge(brc_store *store, brc_error *err);
 /* After all free pages have gone: nothing is left of what was ever removed, neither in the file nor in its
  * log. */
 BRC_MUST_USE int brc_expunge(brc_store *store, brc_error *err);

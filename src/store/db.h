@@ -148,6 +148,7 @@ struct brc_store {
     int read_held;       /* and is not paused                                */
     brc_bulk bulk;
     int undo;            /* an inner transaction asked for it */
+    uint64_t begun;      /* transactions in SQLite that write         */
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t undone;     /* those that were rolled back */
     struct { /* rows of the operation log that are written now: see oplog.c */
@@ -243,6 +244,10 @@ BRC_MUST_USE int brc_begin_immediate(brc_store *store, brc_error *err);
 /* In a transaction: BRC_ESTALE if somebody has copied another repository over the file. What is written under
  * the secret of the first one would be damage there. */
 BRC_MUST_USE int brc_store_check_same(brc_store *store, brc_error *err);
+
+/* The encoding of documents that are compressed. */
+#define BRC_DOCUMENT_SPEC \
+    "{\"codecs\":[{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]}"
 
 /* Before a statement that writes (NULL: something that will write): in a bulk write a transaction is
  * begun again. */

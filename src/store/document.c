@@ -10,9 +10,6 @@
 /* Smaller ones share rows as they are, and are read more often than they are stored. */
 #define COMPRESSED_LEAST 1024
 
-static const char document_spec[] =
-    "{\"codecs\":[{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]}";
-
 static int document_chain(brc_store *store, int64_t encoding, const brc_chain **out, brc_error *err)
 {
     BRC_TRY(brc_encoding_chain(store, encoding, out, err));
@@ -30,7 +27,7 @@ int brc_document_encode(brc_store *store, brc_span text, brc_buf *out, int64_t *
     *encoding = 0;
     if (text.len < COMPRESSED_LEAST)
         return BRC_OK;
-    BRC_TRY(brc_encoding_intern(store, document_spec, encoding, err));
+    BRC_TRY(brc_encoding_intern(store, BRC_DOCUMENT_SPEC, encoding, err));
     BRC_TRY(document_chain(store, *encoding, &chain, err));
     BRC_TRY(brc_chain_encode(chain, store->document_scratch, text, out, err));
     if (out->len > text.len - text.len / 100 * 3)

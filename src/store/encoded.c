@@ -29,6 +29,13 @@ int brc_encoded_get(brc_store *store, const brc_oid *id, int64_t encoding, int *
     return BRC_OK;
 }
 
+int brc_encoded_drop(brc_store *store, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_schema_has(store, "encoded", &there, err));
+    return there ? brc_exec(store, "DELETE FROM encoded", err) : BRC_OK;
+}
+
 int brc_encoded_put(brc_store *store, const brc_oid *id, int64_t encoding, uint64_t length,
                     uint64_t digest, brc_error *err)
 {

@@ -22,10 +22,33 @@ int brc_encoding_find(brc_store *store, const char *spec, int64_t *id, brc_error
     return brc_encoding_cache_add(&store->encodings, *id, spec, &slot, err);
 }
 
-int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err)
+/* gc --expunge of another handle takes rows that nothing has: what is in memory may be of one. */
+static int row_is_there(brc_store *store, const char *spec, int *is_there, brc_error *err)
 {
     sqlite3_stmt *st;
+    brc_encoding_slot *slot = brc_encoding_cache_by_spec(&store->encodings, spec);
+    *is_there = slot != NULL && slot->seen == store->begun;
+    if (slot == NULL || *is_there)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM encoding WHERE id=?1 AND spec=?2", &st, err));
+    sqlite3_bind_int64(st, 1, slot->id);
+    sqlite3_bind_text(st, 2, spec, -1, SQLITE_STATIC);
+    BRC_TRY(*is_there = brc_step(store, st, err));
+    sqlite3_reset(st);
+    if (*is_there)
+        slot->seen = store->begun;
+    else
+        brc_encoding_cache_clear(&store->encodings);
+    return BRC_OK;
+}
+
+int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err)
+{
+    int is_there;
+    sqlite3_stmt *st;
     brc_encoding_slot *slot;
+    BRC_TRY(brc_bulk_resume(store, NULL, err));
+    BRC_TRY(row_is_there(store, spec, &is_there, err));
     BRC_TRY(brc_encoding_find(store, spec, id, err));
     if (*id >= 0)
         return BRC_OK;

@@ -10,6 +10,7 @@
 
 typedef struct brc_encoding_slot {
     int64_t id;
+    uint64_t seen; /* the transaction that last found its row (brc_store.begun); 0: none did */
     char *spec;
     uint64_t digest;
     brc_chain *chain; /* NULL: not opened yet */

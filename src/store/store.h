@@ -349,6 +349,8 @@ BRC_MUST_USE int brc_node_totals_drop(brc_store *store, brc_error *err);
  * checksum would be if they were stored. */
 BRC_MUST_USE int brc_encoded_get(brc_store *store, const brc_oid *id, int64_t encoding, int *found, uint64_t *length,
                                  uint64_t *digest, brc_error *err);
+/* All of them: they are learned again. */
+BRC_MUST_USE int brc_encoded_drop(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_encoded_put(brc_store *store, const brc_oid *id, int64_t encoding, uint64_t length, uint64_t digest,
                                  brc_error *err);
 

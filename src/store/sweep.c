@@ -186,9 +186,7 @@ int brc_derived_drop(brc_store *store, brc_error *err)
     int there;
     BRC_TRY(brc_node_totals_drop(store, err));
     BRC_TRY(brc_exec(store, "DELETE FROM commit_info", err));
-    BRC_TRY(brc_schema_has(store, "encoded", &there, err));
-    if (there)
-        BRC_TRY(brc_exec(store, "DELETE FROM encoded", err));
+    BRC_TRY(brc_encoded_drop(store, err));
     BRC_TRY(brc_schema_has(store, "boundary", &there, err));
     return there ? brc_exec(store,
                             "DELETE FROM boundary WHERE NOT EXISTS (SELECT 1 FROM object o WHERE"

@@ -19,6 +19,7 @@ int brc_begin_immediate(brc_store *store, brc_error *err)
     brc_end_leftover(store);
     brc_wait_turn(store);
     BRC_TRY(brc_journal_enter(store, err));
+    store->begun++;
     return brc_exec(store, "BEGIN IMMEDIATE", err);
 }
 

@@ -139,7 +139,29 @@ static void in_conflicts(void)
     OK(&t, brc_branch_delete(t.repo, MARKED("c-", ""), BRC_DELETE_FORCE, &t.err));
 }
 
-static void (*const places[])(void) = {in_commits, in_tags, in_drafts, in_conflicts};
+/* An array of records with this field, whose chunks compress: their encoding names the field. */
+static brc_array *array_of_records(const char *path, const char *field)
+{
+    char dtype[256];
+    uint32_t elements[1024];
+    const uint64_t shape = 1024;
+    snprintf(dtype, sizeof(dtype),
+             "{\"name\":\"struct\",\"configuration\":{\"fields\":[{\"name\":\"%s\","
+             "\"data_type\":\"uint32\"}]}}", field);
+    brc_array *a = scenario_array(&t, path, dtype, 1, &shape, NULL, NULL, NULL);
+    for (uint32_t i = 0; i < 1024; i++)
+        elements[i] = i / 256 + (uint8_t)field[0];
+    OK(&t, brc_array_write(a, NULL, elements, sizeof(elements), &t.err));
+    return a;
+}
+
+static void in_types(void)
+{
+    brc_array_free(array_of_records("/n", marker));
+    OK(&t, brc_session_discard(t.session, &t.err));
+}
+
+static void (*const places[])(void) = {in_commits, in_tags, in_drafts, in_conflicts, in_types};
 
 START_TEST(after_expunge_no_byte_of_what_was_deleted_is_there)
 {
@@ -155,6 +177,90 @@ START_TEST(after_expunge_no_byte_of_what_was_deleted_is_there)
     scenario_open(&t, NULL, 0);
     for (uint64_t i = 0; i < 64; i++)
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", i), (int32_t)i);
+}
+END_TEST
+
+/* ---- encodings ---- */
+
+static void expunge(breccia *repo)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    opts.flags = BRC_GC_EXPUNGE;
+    opts.keep = "0";
+    OK(&t, brc_gc(repo, &opts, NULL, &t.err));
+}
+
+static int64_t encodings_with(const char *text)
+{
+    char sql[128];
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM encoding WHERE spec LIKE '%%%s%%'", text);
+    return scenario_ask(&t, sql);
+}
+
+static void check_records(const char *path, const char *field)
+{
+    brc_array *a;
+    uint32_t seen[1024];
+    OK(&t, brc_array_open(&a, t.session, path, &t.err));
+    OK(&t, brc_array_read(a, NULL, seen, sizeof(seen), &t.err));
+    for (uint32_t i = 0; i < 1024; i++)
+        ck_assert_uint_eq(seen[i], i / 256 + (uint8_t)field[0]);
+    brc_array_free(a);
+}
+
+/* What a handle knows of an encoding is not true any more once another one has expunged it:
+ * neither does it write chunks under that number, nor does it take another encoding for it. */
+START_TEST(encodings_that_went_are_not_used_by_handles_that_knew_them)
+{
+    breccia *other;
+    brc_array_free(array_of_records("/first", "f"));
+    OK(&t, brc_session_discard(t.session, &t.err));
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    expunge(other);
+    ck_assert_int_eq(encodings_with("\"f\""), 0);
+    if (_i) { /* of another type, whose encoding is new */
+        breccia *mine = t.repo;
+        brc_session *session = t.session;
+        t.repo = other;
+        OK(&t, brc_session_open(&t.session, other, NULL, BRC_SESSION_WRITE, &t.err));
+        brc_array_free(array_of_records("/second", "g"));
+        scenario_commit(&t, "second");
+        brc_session_free(t.session);
+        t.repo = mine;
+        t.session = session;
+        check_records("/second", "g");
+    }
+    brc_array_free(array_of_records("/first", "f"));
+    scenario_commit(&t, "first");
+    check_records("/first", "f");
+    brc_free(other);
+    scenario_whole(&t);
+    scenario_reopen(&t);
+    check_records("/first", "f");
+}
+END_TEST
+
+/* Those of arrays that are there stay; the next number is new, though the largest one went. */
+START_TEST(numbers_of_encodings_are_not_given_again)
+{
+    brc_array_free(array_of_records("/kept", "kept"));
+    scenario_commit(&t, "kept");
+    brc_array_free(array_of_records("/gone", "gone"));
+    OK(&t, brc_session_discard(t.session, &t.err));
+    const int64_t last = scenario_ask(&t, "SELECT max(id) FROM encoding");
+    for (int i = 0; i < 2; i++) {
+        expunge(t.repo);
+        ck_assert_int_eq(scenario_ask(&t, "SELECT max(id) FROM encoding"), last);
+        ck_assert_int_eq(encodings_with("gone"), 0);
+        ck_assert_int_eq(encodings_with("kept"), 1);
+    }
+    brc_array_free(array_of_records("/next", "next"));
+    scenario_commit(&t, "next");
+    ck_assert_int_eq(encodings_with("next"), 1);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT max(id) FROM encoding"), last + 1);
+    expunge(t.repo);
+    check_records("/kept", "kept");
+    check_records("/next", "next");
 }
 END_TEST
 
@@ -205,7 +311,7 @@ static const struct {
     {"meta.value", "in_tags"},
     {"object.id", "a hash"},
     {"blob.data", "in_commits"},
-    {"encoding.spec", "codecs and types of arrays, which stay"},
+    {"encoding.spec", "in_types"},
     {"ref.name", "in_tags"},
     {"ref.target", "a hash"},
     {"ref.message", "in_tags"},
@@ -293,6 +399,8 @@ Suite *expunge_suite(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, after_expunge_no_byte_of_what_was_deleted_is_there, 0,
                         2 * (int)(sizeof(places) / sizeof(places[0])));
+    tcase_add_loop_test(tc, encodings_that_went_are_not_used_by_handles_that_knew_them, 0, 2);
+    tcase_add_test(tc, numbers_of_encodings_are_not_given_again);
     tcase_add_test(tc, the_log_of_refs_that_are_there_stays);
     tcase_add_test(tc, what_undo_needs_stays);
     tcase_add_test(tc, every_column_of_the_schema_is_in_the_list);
