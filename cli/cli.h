@@ -6,7 +6,7 @@
  * a command opens through `cli` is released by cli_close().
  *
  * Each file uses only those before it in this order: signals, memory, fail; escape,
- * text, calendar; output, json_out, progress, out_file; similar, options,
+ * text, calendar; output, json_out, progress, warn, out_file; similar, options,
  * values, globals; context; command, help; the commands in cmd/ and their table; main.
  */
 #ifndef BRECCIA_CLI_CLI_H
@@ -26,6 +26,7 @@
 #include "signals.h"
 #include "text.h"
 #include "values.h"
+#include "warn.h"
 
 struct cli {
     const struct cli_command *const *commands; /* all, ended by NULL          */

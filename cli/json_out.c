@@ -106,7 +106,10 @@ static void json_put_string(struct cli *cli, const char *text)
         size_t n = cli_utf8_length(text);
         unsigned char c = (unsigned char)*text;
 
-        if (n == 0) {
+        if (n == 0 && strncmp(text, "\xc0\x80", 2) == 0) {
+            cli_puts(cli, "\\u0000"); /* in the name of an attribute, see breccia_json.h */
+            n = 2;
+        } else if (n == 0) {
             cli_puts(cli, "\xef\xbf\xbd"); /* U+FFFD for invalid UTF-8 */
             n = 1;
         } else if (c == '"' || c == '\\') {

@@ -163,38 +163,39 @@ static int read_text_file(struct cli *cli, const char *name, size_t limit, char 
 
 /* NULL if the text is one JSON value, else why not. What is too long or too deep is the library's
  * to refuse. */
-static const char *why_not_json(struct cli *cli, const char *text)
+static const char *why_not_json(struct cli *cli, const char *text, cli_json_reader read)
 {
     static const char prefix[] = "JSON: ";
     brc_error err = BRC_ERROR_INIT;
     brc_json *value;
-    int rc = brc_json_parse(&value, text, strlen(text), &err);
+    int rc = read(&value, text, strlen(text), &err);
     size_t skip = strncmp(err.message, prefix, sizeof(prefix) - 1) == 0 ? sizeof(prefix) - 1 : 0;
 
     brc_json_free(value);
     return rc == BRC_EINVAL ? cli_text(cli, "%s", err.message + skip) : NULL;
 }
 
-int cli_json_text_argument(struct cli *cli, const char *what, const char *text, const char **out)
+int cli_json_text_argument(struct cli *cli, const char *what, const char *text,
+                           cli_json_reader read, const char **out)
 {
     char *loaded = NULL;
     const char *why;
 
     if (text[0] == '@') {
         CLI_TRY(read_text_file(cli, text + 1, JSON_FILE_LIMIT, &loaded));
-        if ((why = why_not_json(cli, loaded)))
+        if ((why = why_not_json(cli, loaded, read)))
             return cli_fail(cli, BRC_EINVAL, "%s: %s is not valid JSON: %s", what, text + 1, why);
         *out = loaded;
         return BRC_OK;
     }
-    if ((why = why_not_json(cli, text)))
+    if ((why = why_not_json(cli, text, read)))
         return cli_usage(cli, "%s: '%s' is not valid JSON: %s", what, text, why);
     *out = text;
     return BRC_OK;
 }
 
-int cli_key_json(struct cli *cli, const char *what, const char *text, const char **key,
-                 const char **json)
+int cli_key_json(struct cli *cli, const char *what, const char *text, cli_json_reader read,
+                 const char **key, const char **json)
 {
     size_t len = strcspn(text, "=");
     const char *value = text + len + 1;
@@ -202,8 +203,9 @@ int cli_key_json(struct cli *cli, const char *what, const char *text, const char
     if (len == 0 || text[len] != '=')
         return cli_usage(cli, "%s'%s' is not KEY=JSON", what, text);
     *key = cli_text(cli, "%.*s", (int)len, text);
-    if (value[0] != '@' && value[0] != '{' && value[0] != '[' && why_not_json(cli, value))
+    if (value[0] != '@' && value[0] != '{' && value[0] != '[' &&
+        why_not_json(cli, value, read))
         return cli_usage(cli, "%s%s: '%s' is not valid JSON; a string needs quotes: %s='\"%s\"'",
                          what, *key, value, *key, value);
-    return cli_json_text_argument(cli, cli_text(cli, "%s%s", what, *key), value, json);
+    return cli_json_text_argument(cli, cli_text(cli, "%s%s", what, *key), value, read, json);
 }

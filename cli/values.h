@@ -7,6 +7,7 @@
 #ifndef BRECCIA_CLI_VALUES_H
 #define BRECCIA_CLI_VALUES_H
 
+#include "../src/breccia_json.h"
 #include "../src/breccia.h"
 
 #include <stddef.h>
@@ -26,11 +27,14 @@ int cli_dims_option(struct cli *cli, const char *name, uint64_t dims[BRC_MAX_NDI
 int cli_choice_option(struct cli *cli, const char *name, const char *choices, const char **out);
 /* ISO 8601 or @SECONDS, in microseconds. */
 int cli_time_option(struct cli *cli, const char *name, int64_t *out);
+/* brc_json_parse(), or brc_json_parse_nan() where attributes are given. */
+typedef int (*cli_json_reader)(brc_json **out, const char *text, size_t len, brc_error *err);
 /* A JSON text, or @FILE to read it from. `what` names it in messages. */
-int cli_json_text_argument(struct cli *cli, const char *what, const char *text, const char **out);
+int cli_json_text_argument(struct cli *cli, const char *what, const char *text,
+                           cli_json_reader read, const char **out);
 /* Splits KEY=JSON. `what` comes before the key in messages: "attribute ". */
-int cli_key_json(struct cli *cli, const char *what, const char *text, const char **key,
-                 const char **json);
+int cli_key_json(struct cli *cli, const char *what, const char *text, cli_json_reader read,
+                 const char **key, const char **json);
 
 /* "a/b/" as "/a/b". */
 const char *cli_path(struct cli *cli, const char *operand);

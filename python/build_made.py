@@ -331,9 +331,6 @@ __hash__() -> int := hash(self._same())
     As equal ones have.
 _same() -> Any := (self.repository, self.kind, self.rev, self._key)
     What equal ones have in common.
-export(dest/, path="/", *, format?, consolidated=XFER_CONSOLIDATED, progress) = brc_export
-    Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or
-    `format`.
 _info() -> SessionInfo = brc_session_stat
     Whether it has uncommitted changes, also such without a difference.
 clean() -> bool = brc_session_clean
@@ -357,6 +354,7 @@ from typing import Any
 WORDS = {
     r"(?<= )--(wait|discard|rewrite|mainline|exclude)\\b": r"\\1=",
     r"(?<= )-D\\b": "force=True",
+    r"(?<= )--nan-tokens\\b": "nan_tokens=True",
     r"no --no-recover": "no read_only=",
     r"a commit needs a message$": "a commit needs a message, as in commit(message) or session(branch, message=...); "
                                   "the changes are kept",

@@ -580,8 +580,7 @@ enum { BRC_BLAME_BEFORE = 1 << 1 }; /* or a commit before it that has expired: `
 typedef struct brc_key_range {
     size_t size;
     int kind;            /* BRC_RANGE_*                                       */
-    uint64_t start, end; /* BETWEEN: the first byte and the one behind the last;
-                            FROM: the first; LAST: how many at the end        */
+    uint64_t start, end; /* BETWEEN: the first byte and the one behind the last; FROM: the first; LAST: how many at the end */
 } brc_key_range;
 #define BRC_KEY_RANGE_INIT { sizeof(brc_key_range), 0, 0, 0 }
 enum { BRC_RANGE_ALL = 0, BRC_RANGE_BETWEEN = 1, BRC_RANGE_FROM = 2, BRC_RANGE_LAST = 3 };
@@ -589,8 +588,7 @@ enum { BRC_RANGE_ALL = 0, BRC_RANGE_BETWEEN = 1, BRC_RANGE_FROM = 2, BRC_RANGE_L
 typedef struct brc_key_info {
     size_t size;
     uint64_t length; /* bytes                                                 */
-    char etag[40];   /* a text that is another where the bytes are others; of a chunk or
-                        a shard it says which chunks, and how they lie        */
+    char etag[40];   /* is another where the bytes are others; of a chunk or a shard: of which chunks, and how they lie */
 } brc_key_info;
 #define BRC_KEY_INFO_INIT { sizeof(brc_key_info), 0, "" }
 
@@ -601,26 +599,27 @@ typedef struct brc_xfer_opts {
     uint32_t flags;          /* BRC_XFER_*                                    */
     const char *codecs_json; /* import: re-encode with these; NULL: as it is  */
     const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
-    brc_buf *placed;         /* import: receives the path of the imported node, also
-                                after a failure if it is known by then        */
+    brc_buf *placed; /* import: receives the path of the imported node, also after a failure if it is known */
     const char *const *exclude; /* import: nodes to leave out, with all under them, by their paths in the source
                           ("/a/b"), and attributes ("/a/b@units"). In patterns '*' and '?' stand for characters
                           of a name, [a-z] and [!a-z] for one of them, '**' for any number of names */
     size_t nexclude;
     uint8_t *excluded; /* import: nexclude bytes, or NULL; 1 for each item of `exclude` that the source has */
-    const char *with;  /* import: a command that sh runs with the source as "$1"; what it
-                          writes is imported as by brc_import_stream(). It has all the
-                          rights of this process                              */
+    const char *with;  /* import: a command that sh runs with the source as "$1"; what it writes is imported as by
+                          brc_import_stream(). It has all the rights of this process */
     brc_buf *left_out; /* import: receives a JSON array of what the source has that cannot be kept, also after a
                           failure because of that: {"path", "kind", "message", "remedy"}, the path with "@NAME"
                           behind it for an attribute. After 1,000 a last item of the kind "more" has the rest */
     const char *hdf5_plugins; /* import: folders of HDF5's filters, "A:B"; NULL: those in HDF5_PLUGIN_PATH */
+    brc_buf *warnings; /* export: receives a line, with '\n' at its end, for each thing to know of the result */
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_XFER_CONSOLIDATED = 1, /* export: copy all metadata into the top document */
     BRC_XFER_INTO = 2, /* import: `path` is a group, and the source becomes a node in it, named after the source */
-    BRC_XFER_SKIP_UNSUPPORTED = 4 /* import: what cannot be kept stays out; else nothing is imported then */
+    BRC_XFER_SKIP_UNSUPPORTED = 4, /* import: what cannot be kept stays out; else nothing is imported then */
+    BRC_XFER_NAN_TOKENS = 8 /* export of Zarr: NaN and infinities in attributes are the words that zarr-python reads,
+                               and no strict reader of JSON; else marked texts (docs/CLI.md, "export") */
 };
 
 /* One finding of brc_fsck(). */

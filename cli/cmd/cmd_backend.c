@@ -17,7 +17,7 @@ int cli_backend_argument(struct cli *cli, const char *what, const char *text, co
 {
     *out = text;
     return strchr("@{[\"", text[strspn(text, " \t\r\n")]) != NULL
-               ? cli_json_text_argument(cli, what, text, out)
+               ? cli_json_text_argument(cli, what, text, brc_json_parse, out)
                : BRC_OK;
 }
 

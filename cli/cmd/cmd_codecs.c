@@ -139,7 +139,7 @@ static int run_codecs(struct cli *cli)
     }
     if (cli_has(cli, "at"))
         return cli_usage(cli, "--at is only for printing: a committed version cannot be changed");
-    CLI_TRY(cli_json_text_argument(cli, "the codec list", json, &json));
+    CLI_TRY(cli_json_text_argument(cli, "the codec list", json, brc_json_parse, &json));
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(cli_open_array(cli, path));
     CLI_TRY(brc_array_set_codecs(cli->array, json, cli_has(cli, "rewrite"), &cli->err));

@@ -38,7 +38,7 @@ static int meta_option(struct cli *cli, const char **out)
     for (size_t i = 0; (text = cli_nth_value(cli, "meta", i)) != NULL; i++) {
         const char *key, *json;
 
-        CLI_TRY(cli_key_json(cli, "option --meta: ", text, &key, &json));
+        CLI_TRY(cli_key_json(cli, "option --meta: ", text, brc_json_parse, &key, &json));
         if (!meta_set_later(cli, i, key))
             object = cli_text(cli, "%s%s%s:%s", object, object[0] ? "," : "",
                               cli_json_quoted(cli, key), json);

@@ -11,6 +11,8 @@ static const struct cli_option export_options[] = {
     { "at", 0, 1, "REV", "export this version instead of the current branch" },
     { "format", 0, 1, "FORMAT", "zarr3, zarr2, zip, npy, npz, netcdf, netcdf3, hdf5" },
     { "consolidated", 0, 0, NULL, "Zarr: copy all metadata into the top document" },
+    { "nan-tokens", 0, 0, NULL,
+      "Zarr: attributes may be NaN and Infinity, as zarr-python has them" },
     CLI_OPTIONS_END
 };
 
@@ -27,37 +29,54 @@ static int export_to_output(struct cli *cli, const char *path, const brc_xfer_op
     return BRC_OK;
 }
 
-static int run_export(struct cli *cli)
+static int export_to_file(struct cli *cli, const char *path, const char *dest,
+                          const brc_xfer_opts *opts)
 {
-    int has_path = cli->args.noperands == 3;
-    const char *path = cli_path(cli, has_path ? cli_operand(cli, 1) : "/");
-    const char *dest = cli_operand(cli, has_path ? 2 : 1);
-    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-
-    opts.format = cli_value(cli, "format");
-    if (cli_has(cli, "consolidated"))
-        opts.flags |= BRC_XFER_CONSOLIDATED;
-    CLI_TRY(cli_open_view(cli));
-    if (strcmp(dest, "-") == 0)
-        return export_to_output(cli, path, &opts);
-    CLI_TRY(brc_export(cli->session, path, dest, &opts, &cli->err));
+    CLI_TRY(brc_export(cli->session, path, dest, opts, &cli->err));
     cli_done(cli);
     cli_say(cli, "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
     cli_json_answer(cli, "path", path, "dest", dest, NULL);
     return BRC_OK;
 }
 
+static int run_export(struct cli *cli)
+{
+    int has_path = cli->args.noperands == 3;
+    const char *path = cli_path(cli, has_path ? cli_operand(cli, 1) : "/");
+    const char *dest = cli_operand(cli, has_path ? 2 : 1);
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_buf warnings = BRC_BUF_INIT;
+    int rc;
+
+    opts.format = cli_value(cli, "format");
+    opts.warnings = &warnings;
+    if (cli_has(cli, "consolidated"))
+        opts.flags |= BRC_XFER_CONSOLIDATED;
+    if (cli_has(cli, "nan-tokens"))
+        opts.flags |= BRC_XFER_NAN_TOKENS;
+    CLI_TRY(cli_open_view(cli));
+    rc = strcmp(dest, "-") == 0 ? export_to_output(cli, path, &opts)
+                                : export_to_file(cli, path, dest, &opts);
+    if (rc == BRC_OK)
+        cli_warn(cli, &warnings);
+    brc_buf_dispose(&warnings);
+    return rc;
+}
+
 const struct cli_command cli_command_export = {
     .name = "export",
     .group = "Making and filling",
     .summary = "write a node as a Zarr directory or a .zip, .npy, .npz, .nc or .h5 file",
-    .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated]",
+    .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated] [--nan-tokens]",
     .details = "PATH is the root if it is left out. DEST must not exist. Without --format,\n"
                "its ending gives the format: .zarr, or none as in 'v1.2', is a Zarr v3\n"
                "directory, .zip the same in an archive; an unknown ending is an error. With\n"
                "zarr2, DEST may end in .zip too. What Zarr v2, NetCDF (.nc, .nc4) or HDF5\n"
                "(.h5, .hdf5) cannot describe is an error. netcdf3 is the classic format.\n"
-               "DEST - is a tar stream of Zarr v3 on standard output.",
+               "DEST - is a tar stream of Zarr v3 on standard output. Attributes that are\n"
+               "NaN or infinite, for which JSON has no text, are written to Zarr as marked\n"
+               "texts that every reader of JSON takes and import makes numbers of again;\n"
+               "--nan-tokens writes what zarr-python and xarray read as numbers.",
     .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
                 "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
                 "breccia export climate.brc /era5 era5.nc\n"

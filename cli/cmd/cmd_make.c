@@ -45,7 +45,8 @@ static int attrs_option(struct cli *cli, const char **out)
     const char *text = cli_value(cli, "attrs");
 
     *out = NULL;
-    return text ? cli_json_text_argument(cli, "option --attrs", text, out) : BRC_OK;
+    return text ? cli_json_text_argument(cli, "option --attrs", text, brc_json_parse_nan, out)
+                : BRC_OK;
 }
 
 static int run_group(struct cli *cli)
@@ -158,7 +159,8 @@ static int fill_spec(struct cli *cli, brc_array_spec *spec, uint64_t dims[3][BRC
     spec->shape = dims[0];
     spec->dtype = cli_value(cli, "dtype");
     if (spec->dtype[0] == '@' || spec->dtype[0] == '{')
-        CLI_TRY(cli_json_text_argument(cli, "option --dtype", spec->dtype, &spec->dtype));
+        CLI_TRY(cli_json_text_argument(cli, "option --dtype", spec->dtype, brc_json_parse,
+                                       &spec->dtype));
     CLI_TRY(shape_option(cli, "chunks", spec->ndim, dims[1], &spec->chunk));
     CLI_TRY(shape_option(cli, "shards", spec->ndim, dims[2], &spec->shard));
     spec->fill = cli_value(cli, "fill");
@@ -198,7 +200,7 @@ static int run_create(struct cli *cli)
     if (cli_has(cli, "metadata")) {
         CLI_TRY(check_metadata_stands_alone(cli));
         CLI_TRY(cli_json_text_argument(cli, "option --metadata", cli_value(cli, "metadata"),
-                                       &spec.metadata_json));
+                                       brc_json_parse_nan, &spec.metadata_json));
     } else {
         CLI_TRY(fill_spec(cli, &spec, dims));
     }

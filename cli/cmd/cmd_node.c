@@ -154,8 +154,8 @@ static int run_attrs(struct cli *cli)
     if (cli_has(cli, "at"))
         return cli_usage(cli, "--at is only for reading: a committed version cannot be changed");
     for (size_t i = 0; i < n; i++)
-        CLI_TRY(cli_key_json(cli, "attribute ", cli_operand(cli, i + 2), &settings[i].key,
-                             &settings[i].json));
+        CLI_TRY(cli_key_json(cli, "attribute ", cli_operand(cli, i + 2), brc_json_parse_nan,
+                             &settings[i].key, &settings[i].json));
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_begin(cli->repo, &cli->err));
     CLI_TRY(cli_end(cli, apply_settings(cli, path, settings, n)));
@@ -171,7 +171,9 @@ const struct cli_command cli_command_attrs = {
     .usage = "FILE PATH [--at REV]\n"
              "FILE PATH KEY [--at REV]\n"
              "FILE PATH KEY=JSON ... [--unset KEY ...]",
-    .details = "Attributes are printed as JSON. All changes of a call are made, or none.",
+    .details = "Attributes are printed as JSON; numbers for which JSON has no text are NaN,\n"
+               "Infinity and -Infinity, which can be set too. All changes of a call are made,\n"
+               "or none.",
     .examples = "breccia attrs climate.brc /t2m\n"
                 "breccia attrs climate.brc /t2m units='\"K\"' valid_range='[180, 340]' "
                 "--unset comment",

@@ -122,7 +122,7 @@ int cli_codecs_option(struct cli *cli, const char *dtype, const char **out)
     if (codecs && rest)
         return cli_usage(cli, "give --codecs or --compress, not both");
     if (codecs)
-        return cli_json_text_argument(cli, "option --codecs", codecs, out);
+        return cli_json_text_argument(cli, "option --codecs", codecs, brc_json_parse, out);
     if (!rest)
         return BRC_OK;
     name = next_colon_part(cli, &rest);

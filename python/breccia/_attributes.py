@@ -42,7 +42,7 @@ class Stored(MutableMapping[str, Any]):
 
 
 class Attributes(Stored):
-    """Names and values that JSON has: None, booleans, numbers (integers of any size), text, lists, dicts.
+    """Names and values that JSON has: None, booleans, numbers (integers of any size, also NaN), text, lists, dicts.
     Values are copies: change one, then set it again."""
 
     def __init__(self, session: Session, path: str) -> None:
@@ -54,7 +54,8 @@ class Attributes(Stored):
 
     def _put(self, name: str, value: str | None) -> None:
         with self._session._working() as native:
-            native.call(lib.brc_attrs_set, native.session, text(self._path), text(name), text(value))
+            key = text(name.encode().replace(b"\0", b"\xc0\x80"))  # C's form of NUL in a name, see breccia_json.h
+            native.call(lib.brc_attrs_set, native.session, text(self._path), key, text(value))
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._put(name, to_json(value))

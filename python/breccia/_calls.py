@@ -31,8 +31,8 @@ else:
 
 
 def to_json(value: Any) -> str:
-    """JSON of a value, also of NumPy's scalars and arrays. NaN has no JSON: ValueError."""
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, default=_plain)
+    """JSON of a value, also of NumPy's scalars and arrays. NaN and infinities are words, as attributes may have."""
+    return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
 def json_of(value: Any) -> str:
@@ -106,9 +106,9 @@ class Caller:
         with self._working(progress) as handle:
             handle.call(function, handle.own, *args)
 
-    def _buf(self, function: Callable[..., int], *args: Any) -> bytes:
+    def _buf(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> bytes:
         """What function(buffer, self, *args, err) appends."""
-        with self._working() as handle:
+        with self._working(progress) as handle:
             return handle.take_buf(function, handle.own, *args)
 
     def _oid(self, rev: str | None) -> Any:

@@ -34,8 +34,8 @@ def text(value: str | bytes | None) -> Any:
 
 
 def string(value: Any) -> str:
-    """C's text as a string; "" for NULL."""
-    return ffi.string(value).decode("utf-8", "replace") if value else ""
+    """C's text as a string, also the name of an attribute; "" for NULL."""
+    return ffi.string(value).replace(b"\xc0\x80", b"\0").decode("utf-8", "replace") if value else ""
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import warnings
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -310,6 +311,17 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             return bytes(ffi.buffer(placed.data, placed.len)).decode() if placed.len else path or "/"
         finally:
             lib.brc_buf_dispose(placed)
+
+    def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,
+               consolidated: bool = False, nan_tokens: bool = False, progress: Progress = None) -> None:
+        """Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or `format`.
+        Attributes that are NaN or infinite, for which JSON has no text, are marked texts in Zarr, and a warning names
+        the nodes; `nan_tokens`: they are what zarr-python and xarray read as numbers."""
+        how = options("brc_xfer_opts", format=format,
+                      flags=flags("XFER", consolidated=consolidated, nan_tokens=nan_tokens))
+        told = self._buf(lib.py_export, text(path), text(os.fsencode(dest)), how, progress=progress)
+        for line in told.decode().splitlines():
+            warnings.warn(_errors.said(line), stacklevel=2)
 
     # ---- its life ----
 

@@ -30,7 +30,7 @@ from zarr.registry import register_pipeline
 
 from . import _keys, _pipeline
 from ._breccia import ffi, lib
-from ._errors import Error, InvalidError
+from ._errors import Error
 from ._native import Handle, Handles, Sessions, sized, string, text
 from .repository import Repository
 from .session import Session
@@ -61,20 +61,11 @@ def get(native: Handle, wanted: Sequence[tuple[str, Any, Any]], needed: bool = F
             for value, (_, kind, _) in zip(found, wanted)]
 
 
-def data_of(key: str, value: Any) -> Any:
-    """The value's own memory, as the library reads it. zarr writes NaN into metadata, which no commit can have."""
+def data_of(value: Any) -> Any:
+    """The value's own memory, as the library reads it."""
     if not isinstance(value, Buffer):
         raise TypeError(f"`value` must be a Buffer instance. Got an instance of {type(value)} instead.")
-    data, words = np.ascontiguousarray(value.as_numpy_array()), list[str]()
-    if key.endswith("zarr.json"):
-        try:
-            json.loads(data.tobytes(), parse_constant=words.append)
-        except ValueError:  # a commit would say what is wrong with it
-            words.clear()
-    if words:
-        raise InvalidError(f"{key}: JSON has no {words[0]}: leave out the attribute (xarray's missing_value becomes "
-                           "one), or make it a text")
-    return data
+    return np.ascontiguousarray(value.as_numpy_array())
 
 
 def folder(prefix: str) -> str:
@@ -322,7 +313,7 @@ class Store(ZarrStore):
 
     async def set(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        await self._changed(key, data_of(key, value))
+        await self._changed(key, data_of(value))
 
     async def delete(self, key: str) -> None:
         self._check_writable()
@@ -342,7 +333,7 @@ class Store(ZarrStore):
 
     def set_sync(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        self._change_now(key, data_of(key, value))
+        self._change_now(key, data_of(value))
 
     def delete_sync(self, key: str) -> None:
         self._check_writable()
@@ -351,13 +342,13 @@ class Store(ZarrStore):
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        data = ffi.from_buffer(data_of(key, value))
+        data = ffi.from_buffer(data_of(value))
         await self._run(Handle.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), data, len(data))
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         """All or none."""
         self._check_writable()
-        await self._run(_keys.write, [(key, data_of(key, value)) for key, value in values])
+        await self._run(_keys.write, [(key, data_of(value)) for key, value in values])
 
     async def delete_dir(self, prefix: str) -> None:
         self._check_writable()

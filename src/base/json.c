@@ -42,12 +42,12 @@ static char mark_of(const brc_json *value)
 
 /* ---- parsing ---------------------------------------------------------------- */
 
-static int parse_json(brc_json **out, const char *text, size_t len, int lenient, brc_error *err)
+static int parse_json(brc_json **out, const char *text, size_t len, int nan, brc_error *err)
 {
     brc_buf marked = BRC_BUF_INIT;
     int rc = BRC_OK;
     *out = NULL;
-    BRC_GO(brc_json_lex(&marked, text, len, lenient, err));
+    BRC_GO(brc_json_lex(&marked, text, len, nan, err));
     BRC_GO(brc_buf_terminate(&marked, err));
     *out = (brc_json *)cJSON_ParseWithLength((const char *)marked.data, marked.len + 1);
     /* What the strict pass lets through is valid, so only memory can be missing. */
@@ -60,12 +60,17 @@ done:
 
 int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err)
 {
-    return parse_json(out, text, len, 0, err);
+    return parse_json(out, text, len, BRC_JSON_NAN_NOWHERE, err);
 }
 
-int brc_json_parse_lenient(brc_json **out, const char *text, size_t len, brc_error *err)
+int brc_json_parse_nan(brc_json **out, const char *text, size_t len, brc_error *err)
 {
-    return parse_json(out, text, len, 1, err);
+    return parse_json(out, text, len, BRC_JSON_NAN_ANYWHERE, err);
+}
+
+int brc_json_parse_document(brc_json **out, const char *text, size_t len, brc_error *err)
+{
+    return parse_json(out, text, len, BRC_JSON_NAN_IN_ATTRIBUTES, err);
 }
 
 void brc_json_free(brc_json *value)
@@ -116,6 +121,14 @@ const brc_json *brc_json_next(const brc_json *item)
 const char *brc_json_own_name(const brc_json *member)
 {
     return member ? node_of(member)->string : NULL;
+}
+
+int brc_json_name_is_valid(const char *name)
+{
+    for (const char *nul; (nul = strstr(name, BRC_JSON_NUL)); name = nul + strlen(BRC_JSON_NUL))
+        if (!brc_utf8_valid(name, (size_t)(nul - name)))
+            return 0;
+    return brc_utf8_valid(name, strlen(name));
 }
 
 const brc_json *brc_json_member(const brc_json *object, const char *name)
@@ -187,6 +200,13 @@ const char *brc_json_escaped(const brc_json *value)
     return marked_text(value, BRC_JSON_MARK_RAW);
 }
 
+int brc_json_is_nan(const brc_json *value)
+{
+    const char *literal = brc_json_literal(value);
+    literal += *literal == '-';
+    return *literal == 'N' || *literal == 'I';
+}
+
 /* 1 if the value is an integer literal whose size without the sign fits into 64 bits. */
 static int integer_literal(const brc_json *value, int *negative, uint64_t *magnitude)
 {
@@ -241,9 +261,9 @@ int brc_json_double(const brc_json *value, double *out)
         return 0;
     double number = strtod_l(node_of(value)->valuestring + 2, NULL, c);
     freelocale(c);
-    if (!isfinite(number))
+    if (!isfinite(number) && !brc_json_is_nan(value))
         return 0;
-    *out = number;
+    *out = isnan(number) ? NAN : number; /* the bits of it do not depend on the C library */
     return 1;
 }
 
@@ -303,12 +323,22 @@ brc_json *brc_json_new_string(const char *text)
     return out;
 }
 
+brc_json *brc_json_new_number(const char *literal)
+{
+    brc_buf marked = BRC_BUF_INIT;
+    brc_json *out = NULL;
+    int rc = brc_buf_printf(&marked, NULL, "%c%c%s", BRC_JSON_MARK, BRC_JSON_MARK_NUMBER, literal);
+    if (rc == BRC_OK && brc_buf_terminate(&marked, NULL) == BRC_OK)
+        out = (brc_json *)cJSON_CreateString((const char *)marked.data);
+    brc_buf_dispose(&marked);
+    return out;
+}
+
 brc_json *brc_json_new_uint(uint64_t value)
 {
     char text[32];
-    snprintf(text, sizeof(text), "%c%c%llu", BRC_JSON_MARK, BRC_JSON_MARK_NUMBER,
-             (unsigned long long)value);
-    return (brc_json *)cJSON_CreateString(text);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    return brc_json_new_number(text);
 }
 
 /* Puts `value` where `old` is. */
@@ -383,6 +413,34 @@ void brc_json_remove(brc_json *object, const char *name)
 {
     if (node_type(object) == cJSON_Object)
         cJSON_DeleteItemFromObjectCaseSensitive(own_node(object), name);
+}
+
+int brc_json_replace(brc_json *place, brc_json *value, brc_error *err)
+{
+    if (!place || !value) {
+        brc_json_free(value);
+        return brc_nomem(err);
+    }
+    cJSON *to = own_node(place), *from = own_node(value);
+    cJSON_Delete(to->child);
+    cJSON_free(to->valuestring);
+    to->type = from->type;
+    to->child = from->child;
+    to->valuestring = from->valuestring;
+    from->child = NULL;
+    from->valuestring = NULL;
+    cJSON_Delete(from);
+    return BRC_OK;
+}
+
+void brc_json_nan_to_text(brc_json *value)
+{
+    for (cJSON *item = value ? own_node(value)->child : NULL; item; item = item->next)
+        brc_json_nan_to_text((brc_json *)item);
+    if (!brc_json_is_nan(value))
+        return;
+    char *text = own_node(value)->valuestring;
+    memmove(text, text + 2, strlen(text) - 1);
 }
 
 /* ---- members by name ------------------------------------------------------------ */

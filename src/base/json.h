@@ -2,12 +2,12 @@
  * JSON documents over cJSON.
  *
  * cJSON keeps numbers as doubles and accepts what JSON does not. A strict pass over
- * the text comes first: UTF-8, no duplicate members, no NaN, limits on depth, size and
- * count of values; it hands numbers to cJSON as marked strings, so that their literals
- * survive. Writing removes the marks again.
+ * the text comes first: UTF-8, no duplicate members, NaN only where it is asked for, limits on
+ * depth, size and count of values; it hands numbers to cJSON as marked strings, so that their
+ * literals survive. Writing removes the marks again.
  *
  * A string with U+0000 is kept and written back, but brc_json_text() does not return
- * it, because it returns C strings. A member's name with U+0000 is refused.
+ * it, because it returns C strings. In a member's name U+0000 is BRC_JSON_NUL.
  */
 #ifndef BRC_BASE_JSON_H
 #define BRC_BASE_JSON_H
@@ -16,10 +16,12 @@
 #include "json_lex.h"
 #include "utf8.h"
 
-/* brc_json_parse(), but NaN, Infinity and -Infinity are read as the strings of these names,
- * as writers of Zarr v2 leave them. */
-BRC_MUST_USE int brc_json_parse_lenient(brc_json **out, const char *text, size_t len, brc_error *err);
+/* brc_json_parse() of a node's document, in whose attributes NaN, Infinity and -Infinity are
+ * numbers, also in the copies of documents in "consolidated_metadata". */
+BRC_MUST_USE int brc_json_parse_document(brc_json **out, const char *text, size_t len, brc_error *err);
 BRC_MUST_USE int brc_json_clone(brc_json **out, const brc_json *value, brc_error *err);
+/* 1 if the text can be the name of a member: UTF-8, with U+0000 as BRC_JSON_NUL. */
+int brc_json_name_is_valid(const char *name);
 /* The escaped text of a string that contains U+0000; "" for all other values. */
 const char *brc_json_escaped(const brc_json *value);
 
@@ -30,6 +32,8 @@ brc_json *brc_json_new_array(void);
 brc_json *brc_json_new_string(const char *text); /* valid UTF-8 */
 brc_json *brc_json_new_uint(uint64_t value);
 brc_json *brc_json_new_null(void);
+/* A number that is written so: a JSON number, or NaN, Infinity or -Infinity. */
+brc_json *brc_json_new_number(const char *literal);
 /* Replaces the member in its place, or adds it at the end. Goes through all members. */
 BRC_MUST_USE int brc_json_set(brc_json *object, const char *name, brc_json *value, brc_error *err);
 /* The same for a name that the object does not have, which is not checked: where an object gets its
@@ -37,6 +41,10 @@ BRC_MUST_USE int brc_json_set(brc_json *object, const char *name, brc_json *valu
 BRC_MUST_USE int brc_json_add(brc_json *object, const char *name, brc_json *value, brc_error *err);
 BRC_MUST_USE int brc_json_push(brc_json *array, brc_json *value, brc_error *err);
 void brc_json_remove(brc_json *object, const char *name);
+/* Puts another value in the place of one within a document; its name stays. `value` is consumed. */
+BRC_MUST_USE int brc_json_replace(brc_json *place, brc_json *value, brc_error *err);
+/* Makes of every NaN, Infinity and -Infinity in the value the text of that name. */
+void brc_json_nan_to_text(brc_json *value);
 /* Equal values: members in any order, numbers by their literals. */
 int brc_json_equal(const brc_json *a, const brc_json *b);
 /* An object's members by name, for many look-ups: brc_json_member() goes through all of

@@ -18,10 +18,12 @@ int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err)
         return BRC_OK;
     for (size_t i = 0; i < len; i++) {
         uint8_t c = (uint8_t)text[i];
-        if (c >= 0x20 && c != '"' && c != '\\')
+        int is_nul = i + 1 < len && memcmp(text + i, BRC_JSON_NUL, 2) == 0;
+        if (c >= 0x20 && c != '"' && c != '\\' && !is_nul)
             continue;
         BRC_TRY(brc_buf_append(out, text + start, i - start, err));
-        BRC_TRY(escape_control(out, c, err));
+        BRC_TRY(escape_control(out, is_nul ? 0 : c, err));
+        i += (size_t)is_nul;
         start = i + 1;
     }
     return brc_buf_append(out, text + start, len - start, err);

@@ -30,7 +30,9 @@ typedef struct json_lexer {
     size_t nnames, cap;
     size_t values;
     int depth;
-    int lenient;
+    int nan;           /* BRC_JSON_NAN_...                                          */
+    int attributes;    /* the depth of the attributes that this is within; 0: none  */
+    int consolidated;  /* within the copies of documents that a group's, or .zmetadata, has */
     brc_error *err;
 } json_lexer;
 
@@ -144,6 +146,13 @@ static int lex_escape(json_lexer *lx, uint32_t *cp)
     return brc_json_escape(lx->out, (const char *)bytes, n, lx->err);
 }
 
+/* U+0000 in a member's name, for names are C strings. */
+static int lex_nul_in_name(json_lexer *lx)
+{
+    lx->out->len -= strlen("\\u0000");
+    return brc_buf_text(lx->out, BRC_JSON_NUL, lx->err);
+}
+
 /* Bytes up to the next quote or backslash, which are copied as they are. */
 static int lex_plain_run(json_lexer *lx)
 {
@@ -195,6 +204,8 @@ static int lex_string(json_lexer *lx, lexed_name *name)
         uint32_t cp;
         BRC_TRY(lex_escape(lx, &cp));
         has_nul |= cp == 0;
+        if (cp == 0 && name)
+            BRC_TRY(lex_nul_in_name(lx));
         starts_with_mark |= first && cp == (uint32_t)BRC_JSON_MARK;
         first = 0;
     }
@@ -202,8 +213,6 @@ static int lex_string(json_lexer *lx, lexed_name *name)
         return bad_json(lx, at, "a string without an end");
     lx->at++;
     if (name) {
-        if (has_nul)
-            return bad_json(lx, at, "a member name with \\u0000, which is not supported,");
         *name = (lexed_name){ NULL, start, lx->out->len - start, at };
     } else if (has_nul) {
         BRC_TRY(mark_string(lx, start, BRC_JSON_MARK_RAW));
@@ -224,11 +233,26 @@ static int lex_digits(json_lexer *lx)
     return BRC_OK;
 }
 
+static int emit_number(json_lexer *lx, const uint8_t *literal, size_t len)
+{
+    BRC_TRY(emit_json(lx, "\"\\u0001n"));
+    BRC_TRY(brc_buf_append(lx->out, literal, len, lx->err));
+    return emit_json(lx, "\"");
+}
+
+/* Whether NaN and the infinities are numbers here. */
+static int takes_nan(const json_lexer *lx)
+{
+    return lx->nan == BRC_JSON_NAN_ANYWHERE ||
+           (lx->nan == BRC_JSON_NAN_IN_ATTRIBUTES && lx->attributes > 0);
+}
+
 /* What begins at `start`. */
 static int lex_word(json_lexer *lx, size_t start)
 {
     static const char *const words[] = { "true", "false", "null" };
-    static const char *const lenient[] = { "NaN", "Infinity", "-Infinity" };
+    static const char *const numbers[] = { "NaN", "Infinity", "-Infinity" };
+    int is_number = 0;
     while ((peek_json(lx) >= 'a' && peek_json(lx) <= 'z') ||
            (peek_json(lx) >= 'A' && peek_json(lx) <= 'Z'))
         lx->at++;
@@ -236,10 +260,15 @@ static int lex_word(json_lexer *lx, size_t start)
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (len == strlen(words[i]) && memcmp(lx->text + start, words[i], len) == 0)
             return emit_json(lx, words[i]);
-    for (size_t i = 0; lx->lenient && i < sizeof(lenient) / sizeof(lenient[0]); i++)
-        if (len == strlen(lenient[i]) && memcmp(lx->text + start, lenient[i], len) == 0)
-            return brc_json_quote(lx->out, lenient[i], len, lx->err);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        is_number |= len == strlen(numbers[i]) && memcmp(lx->text + start, numbers[i], len) == 0;
+    if (is_number && takes_nan(lx))
+        return emit_number(lx, lx->text + start, len);
     lx->at = start;
+    if (is_number && lx->nan == BRC_JSON_NAN_IN_ATTRIBUTES)
+        return brc_fail(lx->err, BRC_EINVAL,
+                        "JSON: %.*s at byte %zu, which only attributes may have", (int)len,
+                        (const char *)lx->text + start, start);
     if (len == 0)
         return bad_json_byte(lx, "a value");
     return brc_fail(lx->err, BRC_EINVAL, "JSON: \"%.*s\" at byte %zu is not a value",
@@ -251,7 +280,7 @@ static int lex_number(json_lexer *lx)
     size_t start = lx->at;
     if (peek_json(lx) == '-')
         lx->at++;
-    if (lx->lenient && peek_json(lx) == 'I')
+    if (lx->nan != BRC_JSON_NAN_NOWHERE && peek_json(lx) == 'I')
         return lex_word(lx, start);
     size_t first = lx->at;
     BRC_TRY(lex_digits(lx));
@@ -267,9 +296,7 @@ static int lex_number(json_lexer *lx)
             lx->at++;
         BRC_TRY(lex_digits(lx));
     }
-    BRC_TRY(emit_json(lx, "\"\\u0001n"));
-    BRC_TRY(brc_buf_append(lx->out, lx->text + start, lx->at - start, lx->err));
-    return emit_json(lx, "\"");
+    return emit_number(lx, lx->text + start, lx->at - start);
 }
 
 /* ---- objects and arrays ------------------------------------------------------ */
@@ -304,6 +331,29 @@ static int check_duplicates(json_lexer *lx, size_t first)
     return BRC_OK;
 }
 
+static int is_named(const json_lexer *lx, const lexed_name *name, const char *text)
+{
+    return name->len == strlen(text) && memcmp(lx->out->data + name->start, text, name->len) == 0;
+}
+
+/* The value of a member of the object that is open: of a document, or of the copies of documents
+ * in one (consolidated_metadata/metadata/PATH), it may be the attributes. */
+static int lex_member_value(json_lexer *lx, const lexed_name *name)
+{
+    const int is_own = lx->depth == 1, is_copy = lx->depth == 4 && lx->consolidated;
+    const int begins =
+        lx->attributes == 0 && (is_own || is_copy) && is_named(lx, name, "attributes");
+    if (is_own && lx->nan != BRC_JSON_NAN_NOWHERE)
+        lx->consolidated = is_named(lx, name, "consolidated_metadata") ||
+                           (lx->nan == BRC_JSON_NAN_ANYWHERE && is_named(lx, name, "metadata"));
+    if (begins)
+        lx->attributes = lx->depth;
+    BRC_TRY(lex_value(lx));
+    if (begins)
+        lx->attributes = 0;
+    return BRC_OK;
+}
+
 static int lex_member(json_lexer *lx)
 {
     if (peek_json(lx) != '"')
@@ -312,23 +362,24 @@ static int lex_member(json_lexer *lx)
     BRC_TRY(brc_grow_array(&grown, &lx->cap, lx->nnames + 1, sizeof(*lx->names), lx->err));
     lx->names = grown;
     BRC_TRY(lex_string(lx, &lx->names[lx->nnames]));
-    lx->nnames++;
+    const lexed_name name = lx->names[lx->nnames++];
     skip_json_space(lx);
     if (peek_json(lx) != ':')
         return bad_json_byte(lx, "':'");
     lx->at++;
     BRC_TRY(emit_json(lx, ":"));
     skip_json_space(lx);
-    return lex_value(lx);
+    return lex_member_value(lx, &name);
 }
 
 /* At the bracket or brace; `close` is the one that ends it. */
 static int lex_container(json_lexer *lx, char close)
 {
     size_t first = lx->nnames;
-    if (++lx->depth > BRC_JSON_MAX_DEPTH)
-        return brc_fail(lx->err, BRC_ELIMIT, "JSON: more than %d levels deep at byte %zu",
-                        BRC_JSON_MAX_DEPTH, lx->at);
+    const int most = BRC_JSON_MAX_DEPTH + (lx->consolidated ? BRC_JSON_COPY_DEPTH : 0);
+    if (++lx->depth > most)
+        return brc_fail(lx->err, BRC_ELIMIT, "JSON: more than %d levels deep at byte %zu", most,
+                        lx->at);
     BRC_TRY(brc_buf_byte(lx->out, lx->text[lx->at++], lx->err));
     skip_json_space(lx);
     if (peek_json(lx) != close) {
@@ -367,9 +418,11 @@ static int lex_value(json_lexer *lx)
     return lex_word(lx, lx->at);
 }
 
-int brc_json_lex(brc_buf *out, const char *text, size_t len, int lenient, brc_error *err)
+int brc_json_lex(brc_buf *out, const char *text, size_t len, int nan, brc_error *err)
 {
-    json_lexer lx = { (const uint8_t *)text, 0, len, out, NULL, 0, 0, 0, 0, lenient, err };
+    json_lexer lx = {
+        .text = (const uint8_t *)text, .len = len, .out = out, .nan = nan, .err = err
+    };
     int rc = BRC_OK;
     if (len > BRC_JSON_MAX_BYTES)
         return brc_fail(err, BRC_ELIMIT, "JSON: %zu bytes are more than the limit of %zu", len,

@@ -149,7 +149,7 @@ int brc_entry_doc(brc_store *store, const brc_entry *entry, brc_json **out, brc_
     brc_span text;
     *out = NULL;
     BRC_TRY(brc_entry_text(store, entry, &text, err));
-    int rc = brc_json_parse(out, (const char *)text.data, text.len, err);
+    int rc = brc_json_parse_document(out, (const char *)text.data, text.len, err);
     if (rc == BRC_EINVAL && err != NULL) /* it was checked when it was stored */
         brc_error_recode(err, BRC_ECORRUPT);
     return rc == BRC_EINVAL ? BRC_ECORRUPT : rc;

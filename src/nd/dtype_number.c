@@ -222,8 +222,8 @@ static int float_part_parse(const brc_dtype *type, size_t size, const brc_json *
     char label[BRC_VALUE_LABEL];
     brc_decimal decimal;
     int overflow = 0;
-    const char *text;
-    if (brc_json_text(json, &text)) {
+    const char *text = brc_json_literal(json);
+    if (brc_json_is_nan(json) || brc_json_text(json, &text)) {
         if (float_word_bits(text, size, bits) || brc_float_hex_bits(text, size, bits))
             return BRC_OK;
         if (strncmp(text, "0x", 2) == 0)

@@ -262,8 +262,8 @@ static int small_part_parse(const brc_dtype *type, const brc_json *json, unsigne
     char label[BRC_VALUE_LABEL];
     brc_decimal decimal;
     uint64_t hex = 0;
-    const char *text;
-    if (brc_json_text(json, &text)) {
+    const char *text = brc_json_literal(json);
+    if (brc_json_is_nan(json) || brc_json_text(json, &text)) {
         if (small_from_word(f, text, bits))
             return BRC_OK;
         if (brc_float_hex_bits(text, size, &hex) && hex >> f->bits == 0) {

@@ -166,7 +166,8 @@ static int take_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *
     BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_xfer_opts, codecs_json), given,
                          "brc_xfer_opts", err));
     return brc_flags_check(out->flags,
-                           BRC_XFER_CONSOLIDATED | BRC_XFER_INTO | BRC_XFER_SKIP_UNSUPPORTED,
+                           BRC_XFER_CONSOLIDATED | BRC_XFER_INTO | BRC_XFER_SKIP_UNSUPPORTED |
+                               BRC_XFER_NAN_TOKENS,
                            "brc_xfer_opts", err);
 }
 
@@ -379,6 +380,9 @@ static int export_checked(brc_session *s, const char *path, const char *dest,
     if ((opts->flags & BRC_XFER_CONSOLIDATED) && !format->consolidates)
         return brc_fail(err, BRC_EINVAL, "only Zarr has consolidated metadata: %s is not Zarr",
                         dest);
+    if ((opts->flags & BRC_XFER_NAN_TOKENS) && !format->consolidates)
+        return brc_fail(err, BRC_EINVAL,
+                        "only documents of Zarr can have NaN as a word: %s is not Zarr", dest);
     BRC_TRY(given_path(&node, path ? path : "/", err));
     breccia *repo = brc_session_repo(s);
     brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
@@ -406,14 +410,17 @@ int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfe
     return rc;
 }
 
-static int export_stream(brc_session *s, const char *node, int fd, brc_error *err)
+static int export_stream(brc_session *s, const char *node, int fd, const brc_xfer_opts *opts,
+                         brc_error *err)
 {
+    const brc_stream_out_opts out = { .nan_tokens = (opts->flags & BRC_XFER_NAN_TOKENS) != 0,
+                                      .warnings = opts->warnings };
     breccia *repo = brc_session_repo(s);
     brc_stream_fd sink;
     brc_tar_out *tar;
     BRC_TRY(brc_stream_fd_create(&tar, &sink, repo, fd, "the stream", err));
     brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
-    int rc = brc_stream_export(s, node, tar, 0, err);
+    int rc = brc_stream_export(s, node, tar, &out, err);
     brc_task_end(repo, &task, rc);
     brc_tar_out_free(tar);
     return rc;
@@ -434,7 +441,7 @@ int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_o
                         "a stream is always Zarr v3 without consolidated metadata: export other "
                         "formats to files");
     BRC_TRY(given_path(&node, path ? path : "/", err));
-    int rc = export_stream(s, node, fd, err);
+    int rc = export_stream(s, node, fd, &opts, err);
     free(node);
     return rc;
 }

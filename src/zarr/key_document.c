@@ -31,7 +31,8 @@ static int parse_new_document(new_document *doc, brc_session *s, brc_span data, 
 {
     int kind;
     memset(doc, 0, sizeof(*doc));
-    BRC_TRY(brc_json_parse(&doc->json, data.len > 0 ? (const char *)data.data : "", data.len, err));
+    const char *text = data.len > 0 ? (const char *)data.data : "";
+    BRC_TRY(brc_json_parse_document(&doc->json, text, data.len, err));
     BRC_TRY(brc_meta_kind(doc->json, &kind, err));
     if (kind == BRC_GROUP)
         BRC_TRY(brc_meta_check_group(doc->json, err));
@@ -325,6 +326,33 @@ static int place_node(brc_session *s, const char *path, brc_span data, brc_error
     if (rc > 0)
         rc = put_node(s, path, &doc, err);
     new_document_dispose(&doc);
+    return rc;
+}
+
+/* Whether the bytes are meant to be a node's document, so that nothing set later can make them one
+ * if they are not. */
+static int means_document(brc_span data)
+{
+    static const char *const members[] = { "\"zarr_format\"", "\"node_type\"" };
+    size_t at = 0;
+    while (at < data.len && strchr(" \t\r\n", data.data[at]) != NULL && data.data[at] != 0)
+        at++;
+    int means = at < data.len && data.data[at] == '{';
+    for (size_t i = 0; means && i < sizeof(members) / sizeof(members[0]); i++)
+        means = memmem(data.data, data.len, members[i], strlen(members[i])) != NULL;
+    return means;
+}
+
+int brc_key_check_document(brc_session *s, const char *key, brc_span data, brc_error *err)
+{
+    new_document doc;
+    size_t len;
+    if (!brc_document_key(key, &len) || !means_document(data))
+        return BRC_OK;
+    int rc = parse_new_document(&doc, s, data, err);
+    new_document_dispose(&doc);
+    if (rc < 0)
+        brc_context(err, "%.300s", key);
     return rc;
 }
 

@@ -20,6 +20,8 @@ BRC_MUST_USE int brc_key_cut_ahead(brc_session *s, const char *key, brc_span dat
 /* Makes a node of the bytes at "PATH/zarr.json", or changes the node there: 1; 0 with the reason in
  * `err` where they can be none now. Within a change of the session. */
 BRC_MUST_USE int brc_key_place_document(brc_session *s, const char *key, brc_span data, brc_error *err);
+/* Refuses bytes that are meant to be a document and can never be one. */
+BRC_MUST_USE int brc_key_check_document(brc_session *s, const char *key, brc_span data, brc_error *err);
 /* Whether neither a node nor a chunk is in a node; within a transaction. */
 BRC_MUST_USE int brc_key_node_is_empty(brc_session *s, const char *path, const brc_entry *entry, int64_t row, int *is,
                                        brc_error *err);

@@ -89,6 +89,7 @@ static int set_key(brc_session *s, const char *key, brc_span data, brc_put *put,
     }
     if (rc > 0)
         return is_document ? settle_below(s, key, err) : BRC_OK;
+    BRC_TRY(brc_key_check_document(s, key, data, err));
     BRC_TRY(brc_loose_put(s, key, data, err));
     return is_document ? BRC_OK : drop_chunk_under(s, key, err);
 }

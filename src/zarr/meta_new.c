@@ -43,10 +43,9 @@ static brc_json *new_named(const char *name, const char *member, brc_json *value
     return object;
 }
 
-static int set_parsed(brc_json *doc, const char *member, const char *json, brc_error *err)
+/* `value` is what parsing gave, with `rc`. */
+static int set_value(brc_json *doc, const char *member, brc_json *value, int rc, brc_error *err)
 {
-    brc_json *value;
-    int rc = brc_json_parse(&value, json, strlen(json), err);
     if (rc < 0) {
         brc_context(err, "%s", member);
         return rc;
@@ -54,11 +53,20 @@ static int set_parsed(brc_json *doc, const char *member, const char *json, brc_e
     return brc_json_set(doc, member, value, err);
 }
 
+static int set_parsed(brc_json *doc, const char *member, const char *json, brc_error *err)
+{
+    brc_json *value;
+    int rc = brc_json_parse(&value, json, strlen(json), err);
+    return set_value(doc, member, value, rc, err);
+}
+
 static int set_attributes(brc_json *doc, const char *json, brc_error *err)
 {
+    brc_json *value;
     if (json == NULL)
         return BRC_OK;
-    BRC_TRY(set_parsed(doc, "attributes", json, err));
+    int rc = brc_json_parse_nan(&value, json, strlen(json), err);
+    BRC_TRY(set_value(doc, "attributes", value, rc, err));
     if (brc_json_kind(brc_json_member(doc, "attributes")) != BRC_JSON_OBJECT)
         return brc_fail(err, BRC_EINVAL, "attributes must be a JSON object");
     return BRC_OK;
@@ -355,7 +363,7 @@ int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_
     BRC_TRY(brc_sized_in(spec, sizeof(full), offsetof(brc_array_spec, chunk), given,
                          "brc_array_spec", err));
     if (spec->metadata_json != NULL)
-        return brc_json_parse(out, spec->metadata_json, strlen(spec->metadata_json), err);
+        return brc_json_parse_document(out, spec->metadata_json, strlen(spec->metadata_json), err);
     if (spec->ndim < 0 || spec->ndim > BRC_MAX_NDIM || (spec->ndim > 0 && spec->shape == NULL))
         return brc_fail(err, BRC_EINVAL, "an array has 0 to %d dimensions", BRC_MAX_NDIM);
     BRC_GO(brc_meta_dtype_json(&dtype_json, spec->dtype, err));

@@ -366,10 +366,10 @@ int brc_attrs_set(brc_session *s, const char *path, const char *key, const char 
                   brc_error *err)
 {
     brc_json *value = NULL;
-    if (!brc_utf8_valid(key, strlen(key)))
+    if (!brc_json_name_is_valid(key))
         return brc_fail(err, BRC_EINVAL, "an attribute's name must be valid UTF-8");
     if (json != NULL) {
-        int rc = brc_json_parse(&value, json, strlen(json), err);
+        int rc = brc_json_parse_nan(&value, json, strlen(json), err);
         if (rc < 0) {
             brc_context(err, "attribute '%.80s'", key);
             return rc;

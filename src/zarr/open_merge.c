@@ -139,7 +139,7 @@ static int member_is_other(brc_store *store, const brc_entry *now, const brc_cla
     int rc;
     BRC_GO(brc_entry_doc(store, now, &doc, err));
     if (clash->ours.data != NULL)
-        BRC_GO(brc_json_parse(&ours, (const char *)clash->ours.data, clash->ours.len, err));
+        BRC_GO(brc_json_parse_nan(&ours, (const char *)clash->ours.data, clash->ours.len, err));
     BRC_GO(member_of(doc, clash->member, &value, err));
     *is_other = !brc_json_same(value, ours);
 done:

@@ -311,7 +311,10 @@ static const struct {
     { "{\"a\":1,\"b\":2,\"a\":3}", 0, "duplicate member \"a\" at byte 13" },
     { "{\"a\":1,\"\\u0061\":3}", 0, "duplicate member \"a\" at byte 7" },
     { "{\"x\":[{\"k\":1},{\"k\":{\"\":0,\"\":0}}]}", 0, "duplicate member \"\"" },
-    { "{\"a\\u0000\":1}", 0, "member name with \\u0000" },
+    { "{\"a\\u0000\":1,\"a\\u0000\":2}", 0, "duplicate member" },
+    { "{\"a\xC0\x80\":1}", 0, "invalid UTF-8" },
+    { "[NaN]", 0, "\"NaN\" at byte 1 is not a value" },
+    { "{\"attributes\":{\"a\":-Infinity}}", 0, "'I' at byte 20 where a digit is expected" },
 };
 
 START_TEST(X7_bad_documents_are_refused)

@@ -23,7 +23,7 @@ keep r.brc
 t attrs r.brc /a units=K
 t attrs r.brc /a x=1 units=K
 t attrs r.brc /a x=1 --unset no_such_key
-t attrs r.brc /a x=NaN
+t attrs r.brc /a x=nan
 t attrs r.brc /a =1
 t attrs r.brc /a units x=1
 t attrs r.brc /a units more
@@ -39,3 +39,12 @@ q attrs r.brc /a units='"F"'
 t attrs r.brc /a units
 t attrs r.brc /a units --at main
 t attrs r.brc /a units='"X"' --at main
+echo '# numbers for which JSON has no text, and texts that look like them'
+t attrs r.brc /a missing_value=NaN range='[-Infinity, Infinity]' word='"NaN"' nested='{"a": [NaN]}'
+t attrs r.brc /a missing_value
+t attrs r.brc /a range --json
+t attrs r.brc /a
+t create r.brc /nan --shape 2 --dtype float32 --attrs '{"missing_value": NaN}'
+t attrs r.brc /nan
+t commit r.brc -m 'not for messages' --meta x=NaN
+t create r.brc /bad --metadata '{"zarr_format":3,"node_type":"group","x":{"must_understand":false,"a":NaN}}'

@@ -19,7 +19,7 @@ static void check_again(const brc_json *value, const brc_buf *text)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *again;
-    int rc = brc_json_parse(&again, (const char *)text->data, text->len, &err);
+    int rc = brc_json_parse_nan(&again, (const char *)text->data, text->len, &err);
     FUZZ_TRUE(rc == BRC_OK, &err);
     FUZZ_TRUE(brc_json_equal(value, again), NULL);
     brc_json_free(again);
@@ -50,9 +50,23 @@ void fuzz_json(const uint8_t *data, size_t len)
     if (strict == BRC_OK)
         check_value(value);
     brc_json_free(value);
-    int lenient = brc_json_parse_lenient(&value, (const char *)data, len, &err);
-    FUZZ_TRUE(lenient == BRC_OK || strict != BRC_OK, &err);
-    if (lenient == BRC_OK)
+    int document = brc_json_parse_document(&value, (const char *)data, len, &err);
+    FUZZ_TRUE(document == BRC_OK || strict != BRC_OK, &err);
+    if (document == BRC_OK)
         check_value(value);
+    brc_json_free(value);
+    int nan = brc_json_parse_nan(&value, (const char *)data, len, &err);
+    FUZZ_TRUE(nan == BRC_OK || document != BRC_OK, &err);
+    if (nan == BRC_OK)
+        check_value(value);
+    brc_json_nan_to_text(value);
+    if (nan == BRC_OK) {
+        brc_buf text = written(value, 0);
+        brc_json *again;
+        FUZZ_TRUE(brc_json_parse(&again, (const char *)text.data, text.len, &err) == BRC_OK, &err);
+        FUZZ_TRUE(brc_json_equal(value, again), NULL);
+        brc_json_free(again);
+        brc_buf_dispose(&text);
+    }
     brc_json_free(value);
 }

@@ -40,7 +40,7 @@ void fuzz_zarr2(const uint8_t *data, size_t len)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *json;
-    if (brc_json_parse_lenient(&json, (const char *)data, len, &err) < 0)
+    if (brc_json_parse_nan(&json, (const char *)data, len, &err) < 0)
         return;
     check_array(json);
     check_group(json);

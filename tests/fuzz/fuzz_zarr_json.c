@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../../src/xfer/nan_mark.h"
 #include "../../src/zarr/meta.h"
 
 /* What a fill value prints as reads back to the same bits. */
@@ -38,19 +39,45 @@ static int open_document(const brc_json *doc, brc_error *err)
     return BRC_OK;
 }
 
+/* As it leaves it is strict JSON, and it comes back as the same; a mark of a stranger's is no
+ * danger. */
+static void check_marks(const brc_json *doc, int version)
+{
+    brc_error err = BRC_ERROR_INIT;
+    brc_nan_out out = { .version = version };
+    brc_buf text = BRC_BUF_INIT;
+    brc_json *copy, *came;
+    FUZZ_TRUE(brc_json_clone(&copy, doc, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_nan_mark(&out, copy, "/n", &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_json_write(&text, copy, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_json_parse(&came, (const char *)text.data, text.len, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_nan_restore(came, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_json_equal(doc, came), NULL);
+    FUZZ_TRUE(brc_nan_restore(came, &err) == BRC_OK, &err);
+    brc_json_free(copy);
+    brc_json_free(came);
+    brc_buf_dispose(&text);
+    brc_nan_out_dispose(&out);
+}
+
 void fuzz_zarr_json(const uint8_t *data, size_t len)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *doc, *again;
     brc_buf text = BRC_BUF_INIT;
 
-    if (brc_json_parse(&doc, (const char *)data, len, &err) < 0)
+    if (brc_json_parse_document(&doc, (const char *)data, len, &err) < 0)
         return;
     int rc = open_document(doc, &err);
     FUZZ_TRUE(rc != BRC_EINTERNAL && rc != BRC_ENOMEM, &err);
     FUZZ_TRUE(brc_json_write(&text, doc, &err) == BRC_OK, &err);
-    FUZZ_TRUE(brc_json_parse(&again, (const char *)text.data, text.len, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_json_parse_document(&again, (const char *)text.data, text.len, &err) == BRC_OK,
+              &err);
     FUZZ_TRUE(brc_json_equal(doc, again), NULL);
+    if (rc == BRC_OK) {
+        check_marks(doc, 2);
+        check_marks(doc, 3);
+    }
     FUZZ_TRUE(open_document(again, &err) == rc, &err);
     brc_json_free(doc);
     brc_json_free(again);

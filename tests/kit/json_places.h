@@ -10,7 +10,7 @@ typedef struct json_place {
     size_t len;
     const char *pointer; /* where it was changed: "/codecs/0/name"                     */
     int has_nul;         /* the place is a string with U+0000 now ...                  */
-    int is_name;         /* ... or a member's name, and so the text is no JSON to read */
+    int is_name;         /* ... or a member's name                                     */
 } json_place;
 
 typedef void (*json_place_fn)(void *ctx, const json_place *place);

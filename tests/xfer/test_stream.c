@@ -362,7 +362,8 @@ START_TEST(transport_is_decoded)
     int rc, chunks = 0;
     make_array("/s", "int16", NULL, "default", 1);
     OK(brc_tar_out_open(&out, &sink, "it", &kit.err));
-    rc = brc_stream_export(kit.session, "/s", out, 1, &kit.err);
+    rc = brc_stream_export(kit.session, "/s", out, &(brc_stream_out_opts){ .transport = 1 },
+                           &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     brc_tar_out_free(out);
     tar_kit_bytes rest = { stream.data, stream.len, 0 };

@@ -36,7 +36,7 @@ static const char *type_of_value(const brc_json *types, const brc_json *value)
         return brc_json_text(noted, &text) ? text : NULL;
     if (brc_json_kind(value) != BRC_JSON_NUMBER)
         return NULL;
-    return strpbrk(brc_json_literal(value), ".eE") ? "float64" : "int64";
+    return brc_json_is_nan(value) || strpbrk(brc_json_literal(value), ".eE") ? "float64" : "int64";
 }
 
 /* *out: the value as xarray has it; NULL if it is left as it is. */

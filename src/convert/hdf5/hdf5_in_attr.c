@@ -2,14 +2,17 @@
  * Attributes of HDF5 as JSON.
  *
  * A value is what the elements of an array with this type print as a fill value, in
- * lists as deep as it has axes; texts are texts, and an attribute without a value is
- * null. Where JSON alone would be written as another type (int64, float64, bool and
- * text are what it is written as), the data type is noted.
+ * lists as deep as it has axes, but NaN and the infinities of floats and complex numbers
+ * are numbers; texts are texts, and an attribute without a value is null. Where JSON alone
+ * would be written as another type (int64, float64, bool and text are what it is written
+ * as), the data type is noted, and where a NaN has other bits than it would have again, the
+ * elements too.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../codec/registry.h"
+#include "../../nd/bytes_json.h"
 #include "hdf5_in.h"
 
 #define ATTR_MAX_VALUES 1000000
@@ -25,6 +28,7 @@ typedef struct attr_reader {
     uint64_t shape[BRC_MAX_NDIM];
     uint64_t n;         /* elements                      */
     uint8_t *data, *at; /* the next to print             */
+    int odd;            /* a NaN has bits of its own     */
     brc_buf text;
 } attr_reader;
 
@@ -126,9 +130,35 @@ static int is_plain_attr(const attr_reader *r)
         return 1;
     if (r->n == 0)
         return strcmp(type->dtype, "float64") == 0;
-    if (strcmp(type->dtype, "float64") == 0) /* what is not finite is a string */
-        return memchr(r->text.data, '"', r->text.len) == NULL;
+    if (strcmp(type->dtype, "float64") == 0)
+        return !r->odd;
     return strcmp(type->dtype, "int64") == 0 || strcmp(type->dtype, "bool") == 0;
+}
+
+/* Floats print what JSON has no number for as texts: names, and the bits of odd NaNs. */
+static int words_to_numbers(attr_reader *r, brc_json *value, brc_error *err)
+{
+    static const char *const words[] = { "NaN", "Infinity", "-Infinity" };
+    for (const brc_json *v = brc_json_first(value); v; v = brc_json_next(v))
+        BRC_TRY(words_to_numbers(r, (brc_json *)(uintptr_t)v, err)); /* the value is ours */
+    if (brc_json_kind(value) != BRC_JSON_STRING)
+        return BRC_OK;
+    const int which = brc_json_choice(value, words, 3);
+    r->odd |= which < 0;
+    return brc_json_replace(value, brc_json_new_number(words[which < 0 ? 0 : which]), err);
+}
+
+/* The elements of an attribute with odd NaNs. */
+static int note_elements(const attr_reader *r, brc_json *type, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_base64_write(&text, r->data, (size_t)r->n * r->tree.size, err));
+    BRC_GO(brc_buf_terminate(&text, err));
+    rc = brc_json_set(type, "base64", brc_json_new_string((const char *)text.data), err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
 }
 
 /* What the note says of the type: its tree, see hdf5_tree.h, or {"type": tree, "ndim": the
@@ -137,8 +167,9 @@ static int describe_type(const attr_reader *r, brc_json **out, brc_error *err)
 {
     brc_json *tree;
     BRC_TRY(brc_hdf5_tree_json(&tree, &r->tree, err));
-    if (!r->committed && r->tree.kind == BRC_HDF5_LEAF && r->tree.type.ndim == 0 &&
-        r->tree.type.kind == BRC_HDF5_FIXED) {
+    const int is_simple = !r->committed && r->tree.kind == BRC_HDF5_LEAF &&
+                          r->tree.type.ndim == 0 && r->tree.type.kind == BRC_HDF5_FIXED;
+    if (is_simple && (!r->odd || brc_json_member(tree, "data_type"))) {
         *out = tree;
         return BRC_OK;
     }
@@ -147,7 +178,9 @@ static int describe_type(const attr_reader *r, brc_json **out, brc_error *err)
         brc_json_free(tree);
         return brc_nomem(err);
     }
-    BRC_TRY(brc_json_set(*out, "type", tree, err));
+    BRC_TRY(brc_json_set(*out, is_simple ? "data_type" : "type", tree, err));
+    if (is_simple)
+        return BRC_OK;
     BRC_TRY(brc_json_set(*out, "ndim", brc_json_new_uint((uint64_t)r->ndim), err));
     return r->committed ? brc_json_set(*out, "committed", brc_json_new_string(r->committed), err)
                         : BRC_OK;
@@ -164,7 +197,13 @@ static int print_attribute(attr_reader *r, brc_json **value, brc_json **type, br
     r->at = r->data;
     BRC_TRY(print_lists(r, 0, err));
     BRC_TRY(brc_json_parse(value, (const char *)r->text.data, r->text.len, err));
-    return is_plain_attr(r) ? BRC_OK : describe_type(r, type, err);
+    if (r->tree.kind == BRC_HDF5_LEAF && r->tree.type.kind == BRC_HDF5_FIXED &&
+        (r->tree.dtype->klass == BRC_CLASS_FLOAT || r->tree.dtype->klass == BRC_CLASS_COMPLEX))
+        BRC_TRY(words_to_numbers(r, *value, err));
+    if (is_plain_attr(r))
+        return BRC_OK;
+    BRC_TRY(describe_type(r, type, err));
+    return r->odd ? note_elements(r, *type, err) : BRC_OK;
 }
 
 /* *has_paths (NULL: nobody asks) is set to 1 where paths of the file are in value or type. */
@@ -294,7 +333,7 @@ static int parse_texts(brc_hdf5_attrs *attrs, brc_error *err)
         brc_json *value;
         if (!brc_json_text(n, &name) ||
             !brc_json_text(brc_json_member(attrs->values, name), &text) ||
-            brc_json_parse(&value, text, strlen(text), NULL) < 0)
+            brc_json_parse_nan(&value, text, strlen(text), NULL) < 0)
             continue;
         BRC_TRY(brc_json_set(attrs->values, name, value, err));
     }

@@ -5,10 +5,12 @@
  * they are, null a null dataspace. What is left (objects, mixed lists, texts with
  * U+0000) is JSON text, and named in BRC_HDF5_ZARR, so that it is read back as such.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../codec/registry.h"
+#include "../../nd/bytes_json.h"
 #include "hdf5_out.h"
 
 typedef struct attr_writer {
@@ -105,10 +107,28 @@ typedef struct typed_values {
     int nomem;
 } typed_values;
 
-/* Complex numbers and raw bytes are lists themselves, so each is tried as a value first. */
+static int is_number_type(const brc_dtype *type)
+{
+    return type->klass == BRC_CLASS_FLOAT || type->klass == BRC_CLASS_COMPLEX;
+}
+
+static int has_text(const brc_json *value)
+{
+    for (const brc_json *v = brc_json_first(value); v; v = brc_json_next(v))
+        if (has_text(v))
+            return 1;
+    return brc_json_kind(value) == BRC_JSON_STRING;
+}
+
+/* Complex numbers and raw bytes are lists themselves, so each is tried as a value first. A text
+ * is none of the numbers, whatever fill values may be written as. */
 static int take_typed(void *ctx, const brc_json *value)
 {
     typed_values *v = ctx;
+    if (is_number_type(v->type) && brc_json_kind(value) == BRC_JSON_STRING)
+        return -1;
+    if (v->type->klass == BRC_CLASS_COMPLEX && brc_json_count(value) == 2 && has_text(value))
+        return -1;
     int rc = v->type->ops->parse(v->type, value, &v->data, NULL);
     v->nomem |= rc == BRC_ENOMEM;
     if (rc == BRC_OK)
@@ -116,8 +136,43 @@ static int take_typed(void *ctx, const brc_json *value)
     return brc_json_kind(value) == BRC_JSON_ARRAY ? 0 : -1;
 }
 
+/* One float, or a part of a complex number; small ones are floats alone. */
+static int is_nan_at(const brc_dtype *type, const uint8_t *at)
+{
+    double value;
+    float narrow;
+    if (type->klass == BRC_CLASS_FLOAT)
+        return isnan(type->ops->number(type, at));
+    memcpy(&value, at, type->item_size == 16 ? sizeof(value) : sizeof(narrow));
+    memcpy(&narrow, at, sizeof(narrow));
+    return type->item_size == 16 ? isnan(value) : isnan(narrow);
+}
+
+/* Takes the elements that were noted where the values are still what they print as: their NaNs
+ * have bits that no text has. `data` is in native memory. */
+static int take_noted_bits(const brc_dtype *type, const brc_json *noted, uint8_t *data, size_t len,
+                           brc_error *err)
+{
+    const size_t size = type->item_size / (type->klass == BRC_CLASS_COMPLEX ? 2 : 1);
+    brc_buf bytes = BRC_BUF_INIT;
+    const char *text;
+    if (!is_number_type(type) || !brc_json_text(brc_json_member(noted, "base64"), &text))
+        return BRC_OK;
+    int rc = brc_base64_read(&bytes, text, NULL);
+    int same = rc == BRC_OK && bytes.len == len && len > 0;
+    if (same)
+        brc_dtype_native(type, bytes.data, bytes.len);
+    for (size_t at = 0; same && at < len; at += size)
+        same = memcmp(bytes.data + at, data + at, size) == 0 ||
+               (is_nan_at(type, bytes.data + at) && is_nan_at(type, data + at));
+    if (same)
+        memcpy(data, bytes.data, len);
+    brc_buf_dispose(&bytes);
+    return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+}
+
 static int put_as_noted(attr_writer *w, const brc_json *value, const brc_json *data_type,
-                        const brc_json *note, int *done, brc_error *err)
+                        const brc_json *noted, int *done, brc_error *err)
 {
     typed_values v = { 0 };
     brc_dtype *type = NULL;
@@ -132,9 +187,10 @@ static int put_as_noted(attr_writer *w, const brc_json *value, const brc_json *d
         goto done;
     }
     brc_dtype_native(type, v.data.data, v.data.len);
+    BRC_GO(take_noted_bits(type, noted, v.data.data, v.data.len, err));
     BRC_GO(brc_json_write(&json, data_type, err));
     BRC_GO(brc_buf_terminate(&json, err));
-    BRC_GO(put_typed(w, (char *)json.data, note, v.data.data, err));
+    BRC_GO(put_typed(w, (char *)json.data, brc_json_member(noted, "note"), v.data.data, err));
     *done = 1;
 done:
     brc_dtype_free(type);
@@ -183,7 +239,7 @@ static int take_tree_values(const attr_writer *w, tree_values *v, int axis, cons
 }
 
 /* 1: it is written; 0: the value does not fit the type any more. */
-static int put_tree_values(attr_writer *w, const brc_json *value, hid_t file,
+static int put_tree_values(attr_writer *w, const brc_json *value, const brc_json *noted, hid_t file,
                            const brc_hdf5_tree *tree, brc_error *err)
 {
     brc_arena arena = BRC_ARENA_INIT;
@@ -191,12 +247,19 @@ static int put_tree_values(attr_writer *w, const brc_json *value, hid_t file,
     uint64_t n = 1;
     uint8_t *data;
     int rc;
+    const int is_leaf = tree->kind == BRC_HDF5_LEAF && tree->type.kind == BRC_HDF5_FIXED;
+    if (is_leaf && is_number_type(tree->dtype) && has_text(value))
+        return 0;
     for (int i = 0; i < w->ndim; i++)
         if (!brc_mul_u64(n, w->shape[i], &n))
             return 0;
     BRC_TRY(brc_new_array((void **)&data, n > 0 ? n : 1, tree->size, err));
     v.at = data;
     rc = n > brc_json_count(value) && n > UINT32_MAX ? 0 : take_tree_values(w, &v, 0, value, err);
+    if (rc == 1 && is_leaf && !tree->type.swap) {
+        int bits = take_noted_bits(tree->dtype, noted, data, (size_t)n * tree->size, err);
+        rc = bits < 0 ? bits : rc;
+    }
     if (rc == 1) {
         rc = put_attribute(w, file, tree->memory, n > 0 ? data : NULL, err);
         rc = rc < 0 ? rc : 1;
@@ -223,7 +286,7 @@ static int put_as_tree(attr_writer *w, const brc_json *value, const brc_json *no
         return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
     rc = brc_hdf5_tree_read(&tree, w->out->reg, file, 1, w->label, err);
     if (rc == BRC_OK) {
-        rc = put_tree_values(w, value, file, &tree, err);
+        rc = put_tree_values(w, value, noted, file, &tree, err);
         brc_hdf5_tree_close(&tree);
     }
     brc_hdf5_close(file);
@@ -268,7 +331,7 @@ static int put_values(const attr_writer *w, const brc_attr *attr, brc_error *err
 typedef struct flat_list {
     brc_json *list;
     int rc;
-    int fraction; /* a number with point or exponent                           */
+    int fraction; /* a number with point or exponent, NaN or an infinity       */
     int past_53;  /* an integer that float64 may not hold ...                  */
     int past_64;  /* ... and one that no integer of HDF5 holds                 */
 } flat_list;
@@ -280,7 +343,7 @@ static void look_at_number(flat_list *flat, const brc_json *value)
     uint64_t u;
     if (brc_json_kind(value) != BRC_JSON_NUMBER)
         return;
-    if (strpbrk(brc_json_literal(value), ".eE"))
+    if (brc_json_is_nan(value) || strpbrk(brc_json_literal(value), ".eE"))
         flat->fraction = 1;
     else if (!brc_json_int(value, INT64_MIN, INT64_MAX, &i) &&
              !brc_json_uint(value, UINT64_MAX, &u))
@@ -361,6 +424,11 @@ static int check_name(const attr_writer *w, const brc_json *value, int is_array,
         taken |= strcmp(w->name, structure[i]) == 0;
     if (is_array && strcmp(w->name, "CLASS") == 0)
         taken |= brc_json_is(value, "DIMENSION_SCALE");
+    if (strstr(w->name, BRC_JSON_NUL))
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s: the name of an attribute contains U+0000, which HDF5 has not: "
+                        "rename or remove the attribute",
+                        w->label);
     if (taken)
         return brc_fail(
             err, BRC_EINVAL,
@@ -369,13 +437,11 @@ static int check_name(const attr_writer *w, const brc_json *value, int is_array,
     return BRC_OK;
 }
 
-/* The noted type of an attribute: a data type, or one with a note. */
-static void noted_type(const brc_json *noted, const brc_json **data_type, const brc_json **note)
+/* What is noted of an attribute: a data type, or an object with one, and a note or elements. */
+static const brc_json *noted_type(const brc_json *noted)
 {
-    *note = brc_json_member(noted, "note");
-    *data_type = brc_json_member(noted, "data_type");
-    if (!*data_type)
-        *data_type = noted;
+    const brc_json *data_type = brc_json_member(noted, "data_type");
+    return data_type ? data_type : noted;
 }
 
 /* *done: it is one that has a form of its own in Zarr. */
@@ -395,7 +461,7 @@ static int put_fill_attr(attr_writer *w, const brc_json *value, const brc_json *
 static int write_attribute(attr_writer *w, const brc_json *value, const brc_json *notes,
                            int *as_text, brc_error *err)
 {
-    const brc_json *data_type, *note;
+    const brc_json *noted = brc_json_member(brc_json_member(notes, "attributes"), w->name);
     int done = 0;
     *as_text = 0;
     if (brc_json_kind(value) == BRC_JSON_NULL) {
@@ -407,12 +473,10 @@ static int write_attribute(attr_writer *w, const brc_json *value, const brc_json
     }
     if (w->array && strcmp(w->name, BRC_ATTR_FILL) == 0)
         BRC_TRY(put_fill_attr(w, value, notes, &done, err));
-    const brc_json *noted = brc_json_member(brc_json_member(notes, "attributes"), w->name);
-    noted_type(noted, &data_type, &note);
     if (!done && brc_json_member(noted, "type"))
         BRC_TRY(put_as_tree(w, value, noted, &done, err));
-    else if (!done && data_type)
-        BRC_TRY(put_as_noted(w, value, data_type, note, &done, err));
+    else if (!done && noted)
+        BRC_TRY(put_as_noted(w, value, noted_type(noted), noted, &done, err));
     if (!done)
         BRC_TRY(put_plain(w, value, &done, err));
     if (done)

@@ -4,7 +4,6 @@
  * A list is of one kind: of texts, of booleans or of numbers. Numbers are integers
  * where all of them are, else doubles. Everything else is kept as JSON text.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,14 +39,10 @@ brc_json *brc_attr_float(double value)
     uint64_t bits;
     uint8_t element[8];
 
-    if (isnan(value))
-        return brc_json_new_string("NaN");
-    if (isinf(value))
-        return brc_json_new_string(value < 0 ? "-Infinity" : "Infinity");
     memcpy(&bits, &value, sizeof(bits));
     brc_put_u64le(element, bits);
     brc_float_text(text, element, sizeof(element));
-    return literal(text);
+    return brc_json_new_number(text);
 }
 
 /* Each byte is the code point: one or two bytes of UTF-8. */
@@ -113,21 +108,6 @@ int brc_attr_fill_value(const brc_json *value, double *out)
     }
     brc_buf_dispose(&bytes);
     return found;
-}
-
-int brc_attr_number(const brc_json *value, double *out)
-{
-    if (brc_json_kind(value) == BRC_JSON_NUMBER)
-        return brc_json_double(value, out);
-    if (brc_json_is(value, "NaN"))
-        *out = NAN;
-    else if (brc_json_is(value, "Infinity"))
-        *out = INFINITY;
-    else if (brc_json_is(value, "-Infinity"))
-        *out = -INFINITY;
-    else
-        return 0;
-    return 1;
 }
 
 /* ---- from JSON -------------------------------- */

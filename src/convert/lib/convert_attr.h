@@ -9,8 +9,7 @@
  * brc_json_push() and brc_json_set() take it. */
 brc_json *brc_attr_int(int64_t value);
 brc_json *brc_attr_uint(uint64_t value);
-/* The shortest decimal that reads back as this double; the strings "NaN", "Infinity" and
- * "-Infinity" for the rest. */
+/* The shortest decimal that reads back as this double, or NaN, Infinity, -Infinity: a number. */
 brc_json *brc_attr_float(double value);
 /* Bytes that should be text: as they are where they are UTF-8, otherwise read as Latin-1,
  * up to the first zero byte. */
@@ -27,8 +26,6 @@ BRC_MUST_USE int brc_attr_check_count(uint64_t n, const char *label, brc_error *
 int brc_attr_fill_is_packed(const char *dtype); /* of "float32" and its like; NULL: no */
 brc_json *brc_attr_fill(double value);
 int brc_attr_fill_value(const brc_json *value, double *out);
-/* A number, or one of the texts for NaN and the infinities: 1. */
-int brc_attr_number(const brc_json *value, double *out);
 
 /* Of JSON, to a file. What a file's attributes cannot hold (an object, null, a list of
  * mixed or nested values) is BRC_ATTR_JSON: its JSON text. */
@@ -40,7 +37,8 @@ typedef struct brc_attr {
     char **texts;    /* TEXT, JSON: UTF-8 without U+0000                        */
     int64_t *ints;   /* INT, BOOL (0 or 1)                                      */
     uint64_t *uints; /* UINT                                                    */
-    double *floats;  /* FLOAT: a number with a fraction or exponent, or an integer past 64 bits  */
+    double *floats;  /* FLOAT: a number with a fraction or exponent, NaN or an infinity, or an
+                        integer past 64 bits                                  */
 } brc_attr;
 BRC_MUST_USE int brc_attr_open(brc_attr *out, const brc_json *value, brc_error *err);
 void brc_attr_close(brc_attr *attr);

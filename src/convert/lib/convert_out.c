@@ -64,7 +64,7 @@ static int take_document(brc_convert *c, const brc_tar_member *member, size_t le
     int rc;
     BRC_GO(brc_buf_append(&name, member->name, len, err));
     BRC_GO(brc_tar_read(c->in, BRC_JSON_MAX_BYTES, &text, err));
-    rc = brc_json_parse(&doc, (const char *)text.data, text.len, err);
+    rc = brc_json_parse_document(&doc, (const char *)text.data, text.len, err);
     if (rc < 0) {
         brc_context(err, "%s: %.300s", EXPORT_STREAM, member->name);
         goto done;

@@ -7,7 +7,7 @@
  *   char               a text; NUL bytes in it are left out, what is no UTF-8 is Latin-1
  *   string             a text, or a list of texts
  *   integers, floats   a number, or a list where there is not just one; NaN and the
- *                      infinities are the texts "NaN", "Infinity", "-Infinity"
+ *                      infinities among them
  *   int                from integers, int64 or uint64 where they do not fit
  *   double             from other numbers
  *   char               from a text, and, as JSON, from what NetCDF does not have

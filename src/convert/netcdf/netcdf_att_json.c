@@ -150,27 +150,12 @@ static int missing_json(brc_json **out, nc_type of, const brc_netcdf_values *val
     return *out ? BRC_OK : brc_nomem(err);
 }
 
-/* NaN stands for no integer. xarray drops it, but takes the text "NaN" for a value. */
-static int marks_no_integer(const brc_netcdf_of *of, const brc_netcdf_values *values)
-{
-    if (!of->is_var || of->type == NC_NAT || of->type == NC_CHAR || of->type == NC_STRING ||
-        floating_type(of->type) || !floating_type(values->type))
-        return 0;
-    for (size_t i = 0; i < values->n; i++)
-        if (!isnan(double_at(values->type, (const uint8_t *)values->data +
-                                               i * brc_netcdf_atomic_size(values->type))))
-            return 0;
-    return 1;
-}
-
 int brc_netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *name,
                         const brc_netcdf_values *values, brc_error *err)
 {
     *out = NULL;
     if (of->is_var && strcmp(name, BRC_NETCDF_FILL) == 0)
         return missing_json(out, of->type, values, err);
-    if (strcmp(name, "missing_value") == 0 && marks_no_integer(of, values))
-        return BRC_OK;
     if (values->type == NC_CHAR)
         return text_json(out, values->data, values->n, err);
     return values->n == 1 ? item_json(out, values, 0, err) : list_json(out, values, err);

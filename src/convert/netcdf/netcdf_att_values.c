@@ -9,60 +9,13 @@
 
 /* ---- numbers ------------------------------------ */
 
-/* "NaN" and the infinities, which JSON has as texts. */
-static int special_of(const brc_json *value, double *out)
-{
-    return brc_json_kind(value) == BRC_JSON_STRING && brc_attr_number(value, out);
-}
-
-static const brc_json *first_of(const brc_json *value)
-{
-    return brc_json_kind(value) == BRC_JSON_ARRAY ? brc_json_first(value) : value;
-}
-
-static const brc_json *after(const brc_json *value, const brc_json *item)
-{
-    return brc_json_kind(value) == BRC_JSON_ARRAY ? brc_json_next(item) : NULL;
-}
-
-/* Whether these are numbers that are doubles: NaN and the like among them, and nothing
- * but them and numbers. A text alone is such only where that is `expected`. */
-static int is_special_list(const brc_json *value, int expected)
-{
-    int numbers = 0, specials = 0;
-    double special;
-    for (const brc_json *v = first_of(value); v; v = after(value, v)) {
-        if (brc_json_kind(v) == BRC_JSON_NUMBER)
-            numbers++;
-        else if (special_of(v, &special))
-            specials++;
-        else
-            return 0;
-    }
-    return specials > 0 && (expected || numbers > 0);
-}
-
-static int take_specials(brc_attr *out, const brc_json *value, brc_error *err)
-{
-    size_t i = 0;
-    memset(out, 0, sizeof(*out));
-    out->kind = BRC_ATTR_FLOAT;
-    out->list = brc_json_kind(value) == BRC_JSON_ARRAY;
-    out->n = out->list ? brc_json_count(value) : 1;
-    BRC_TRY(brc_new_array((void **)&out->floats, out->n, sizeof(*out->floats), err));
-    for (const brc_json *v = first_of(value); v; v = after(value, v), i++)
-        if (!special_of(v, &out->floats[i]))
-            brc_json_double(v, &out->floats[i]);
-    return BRC_OK;
-}
-
 static int float_type(nc_type type)
 {
     return type == NC_FLOAT || type == NC_DOUBLE;
 }
 
 static int open_value(brc_attr *out, const brc_netcdf_of *of, const char *name,
-                      const brc_json *value, int floats, brc_error *err)
+                      const brc_json *value, brc_error *err)
 {
     double packed;
     if (of->is_var && float_type(of->type) && strcmp(name, BRC_NETCDF_FILL) == 0 &&
@@ -74,8 +27,7 @@ static int open_value(brc_attr *out, const brc_netcdf_of *of, const char *name,
         out->floats[0] = packed;
         return BRC_OK;
     }
-    return is_special_list(value, floats) ? take_specials(out, value, err)
-                                          : brc_attr_open(out, value, err);
+    return brc_attr_open(out, value, err);
 }
 
 /* ---- one number as a type ------------------------- */
@@ -275,8 +227,7 @@ int brc_netcdf_att_values(brc_netcdf_values *out, const brc_netcdf_of *of, const
         out->type = wanted;
         return brc_new(&out->data, 1, err);
     }
-    int floats = float_type(wanted) || (wanted == NC_NAT && float_type(own));
-    BRC_TRY(open_value(&attr, of, name, value, floats, err));
+    BRC_TRY(open_value(&attr, of, name, value, err));
     if (of->is_classic && attr.kind == BRC_ATTR_TEXT && attr.list) {
         brc_attr_close(&attr);
         return take_json_text(out, value, err);

@@ -99,6 +99,10 @@ static int each_att(brc_netcdf_atts_out *out, const brc_json *doc, brc_error *er
     out->own_fill = out->has_fill = 0;
     for (const brc_json *v = brc_json_first(attrs); v; v = brc_json_next(v)) {
         const char *name = brc_json_own_name(v);
+        if (strstr(name, BRC_JSON_NUL))
+            return brc_fail(err, BRC_EUNSUPPORTED,
+                            "the name of an attribute contains U+0000, which NetCDF has not: "
+                            "rename or remove the attribute");
         if (!is_ours(name))
             BRC_TRY(put_one(out, name, brc_json_member(notes, name), v, err));
     }

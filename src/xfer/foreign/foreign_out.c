@@ -37,7 +37,8 @@ static int feed_stream(foreign_out *out, const brc_foreign *what, const char *pa
     brc_tar_sink sink = { out, feed_child };
     brc_tar_out *tar;
     BRC_TRY(brc_tar_out_open(&tar, &sink, what->file, err));
-    int rc = brc_stream_export(what->session, path, tar, 1, err);
+    const brc_stream_out_opts opts = { .transport = 1 };
+    int rc = brc_stream_export(what->session, path, tar, &opts, err);
     brc_tar_out_free(tar);
     return rc;
 }

@@ -15,6 +15,7 @@
 #include "../../zarr/transfer.h"
 #include "../array_doc.h"
 #include "../foreign/protocol.h"
+#include "../nan_mark.h"
 #include "../xfer.h"
 #include "stream_docs.h"
 #include "stream_file.h"
@@ -204,12 +205,15 @@ done:
     return rc;
 }
 
-static int parse_document(brc_json **out, int *kind, const brc_stream_doc *doc, brc_error *err)
+static int parse_document(brc_json **out, int *kind, const brc_stream *w,
+                          const brc_stream_doc *doc, brc_error *err)
 {
-    BRC_TRY(brc_json_parse(out, doc->text, doc->len, err));
+    BRC_TRY(brc_json_parse_document(out, doc->text, doc->len, err));
     /* a copy of other documents, which may be out of date */
     brc_json_remove(*out, "consolidated_metadata");
-    int rc = brc_meta_kind(*out, kind, err);
+    int rc = w->opts.file ? BRC_OK : brc_nan_restore(*out, err); /* a converter marks nothing */
+    if (rc == BRC_OK)
+        rc = brc_meta_kind(*out, kind, err);
     if (rc < 0) {
         brc_json_free(*out);
         *out = NULL;
@@ -285,7 +289,7 @@ static int make_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
     char *path = NULL;
     int kind, rc;
 
-    BRC_GO(parse_document(&json, &kind, doc, err));
+    BRC_GO(parse_document(&json, &kind, w, doc, err));
     if (!w->opts.file) /* a converter has left them out */
         BRC_GO(brc_attributes_pick(w->opts.xfer, doc->inner, json, err));
     BRC_GO(node_path_of(&path, w, doc->inner, err));
@@ -562,7 +566,7 @@ static int count_document(brc_stream *w, size_t inner_len, uint64_t *bytes, brc_
     brc_json *json;
     int kind;
     BRC_TRY(read_document(w, inner_len, err));
-    int rc = parse_document(&json, &kind, w->docs.items, err);
+    int rc = parse_document(&json, &kind, w, w->docs.items, err);
     if (rc == BRC_OK && kind == BRC_ARRAY)
         rc = brc_add_doc_bytes(bytes, brc_session_registry(w->session), json, err);
     brc_json_free(json);
@@ -590,7 +594,7 @@ int brc_stream_is_group(int *is, brc_stream *stream, brc_error *err)
     if (rc > 0 && brc_document_key(stream->member.name, &len) && len == 0) {
         rc = read_document(stream, 0, err);
         if (rc == BRC_OK)
-            rc = parse_document(&json, &kind, stream->docs.items, err);
+            rc = parse_document(&json, &kind, stream, stream->docs.items, err);
         *is = rc == BRC_OK && kind == BRC_GROUP;
         brc_json_free(json);
     }

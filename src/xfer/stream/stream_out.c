@@ -7,12 +7,14 @@
 #include "../../zarr/meta.h"
 #include "../../zarr/transfer.h"
 #include "../foreign/protocol.h"
+#include "../nan_mark.h"
 #include "../xfer.h"
 
 typedef struct stream_writer {
     brc_session *session;
     brc_tar_out *tar;
     int transport;
+    brc_nan_out nan;
     brc_array *array; /* whose chunks are written            */
     brc_buf key;      /* of a member, which begins with ...  */
     size_t base;      /* ... so many bytes of the node's path */
@@ -90,6 +92,8 @@ static int write_document(void *ctx, const char *path, const char *inner, int ki
     int rc;
 
     BRC_GO(brc_node_doc(&doc, w->session, path, err));
+    if (!w->transport)
+        BRC_GO(brc_nan_mark(&w->nan, doc, path, err));
     if (w->transport && kind == BRC_ARRAY)
         BRC_GO(plain_document(&plain, w, doc, err));
     BRC_GO(begin_key(w, inner, err));
@@ -130,15 +134,18 @@ static int write_chunks(void *ctx, const char *path, const char *inner, int kind
     return rc;
 }
 
-int brc_stream_export(brc_session *s, const char *path, brc_tar_out *tar, int transport,
-                      brc_error *err)
+int brc_stream_export(brc_session *s, const char *path, brc_tar_out *tar,
+                      const brc_stream_out_opts *opts, brc_error *err)
 {
-    stream_writer w = { .session = s, .tar = tar, .transport = transport };
+    stream_writer w = { .session = s, .tar = tar, .transport = opts->transport,
+                        .nan = { .tokens = opts->nan_tokens, .version = 3 } };
     int rc;
     BRC_GO(brc_nodes_each(s, path, write_document, &w, err));
     BRC_GO(brc_nodes_each(s, path, write_chunks, &w, err));
-    rc = brc_tar_finish(tar, err);
+    BRC_GO(brc_tar_finish(tar, err));
+    rc = brc_nan_warn(&w.nan, opts->warnings, err);
 done:
+    brc_nan_out_dispose(&w.nan);
     brc_buf_dispose(&w.key);
     return rc;
 }

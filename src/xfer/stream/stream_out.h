@@ -7,10 +7,15 @@
 
 #include "../tar/tar_out.h"
 
-/* `transport`: chunks are decoded, as brc_array_open_plain() has them, and each array's
- * document says in BRC_EXPORT_NOTE what its codecs are here; else they are as the arrays'
- * codecs have them, stored bytes as they are. */
-BRC_MUST_USE int brc_stream_export(brc_session *s, const char *path, brc_tar_out *tar, int transport,
-                                   brc_error *err);
+typedef struct brc_stream_out_opts {
+    /* To a converter: chunks are decoded, as brc_array_open_plain() has them, each array's
+     * document says in BRC_EXPORT_NOTE what its codecs are here, and attributes are what they are;
+     * else chunks are as the arrays' codecs have them, stored bytes as they are. */
+    int transport;
+    int nan_tokens;    /* see BRC_XFER_NAN_TOKENS */
+    brc_buf *warnings; /* see brc_xfer_opts       */
+} brc_stream_out_opts;
+BRC_MUST_USE int brc_stream_export(brc_session *s, const char *path, brc_tar_out *tar,
+                                   const brc_stream_out_opts *opts, brc_error *err);
 
 #endif

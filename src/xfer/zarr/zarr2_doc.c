@@ -64,7 +64,7 @@ int brc_zarr2_group_read(brc_json **out, const brc_json *zgroup, const brc_json 
     BRC_GO(brc_buf_text(&text, "{\"zarr_format\":3,\"node_type\":\"group\"", err));
     BRC_GO(put_attributes(&text, zattrs, NULL, err));
     BRC_GO(brc_buf_byte(&text, '}', err));
-    BRC_GO(brc_json_parse(out, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse_document(out, (const char *)text.data, text.len, err));
 done:
     brc_buf_dispose(&text);
     return rc;
@@ -176,7 +176,7 @@ static int array_from(brc_json **out, const brc_json *zarray, const brc_json *za
 
     *out = NULL;
     BRC_GO(put_array(&text, zarray, zattrs, separator, reg, err));
-    BRC_GO(brc_json_parse(out, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse_document(out, (const char *)text.data, text.len, err));
 done:
     brc_buf_dispose(&text);
     return rc;
@@ -242,8 +242,8 @@ static int note_whole(brc_json *doc, const brc_json *zarray, const brc_registry 
     return rc;
 }
 
-int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
-                         char separator, const brc_registry *reg, brc_error *err)
+static int read_array(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
+                      char separator, const brc_registry *reg, brc_error *err)
 {
     int lacks_fill = brc_json_kind(brc_json_member(zarray, "fill_value")) == BRC_JSON_NULL;
     BRC_TRY(array_from(out, zarray, zattrs, separator, reg, err));
@@ -258,6 +258,20 @@ int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json 
         brc_json_free(*out);
         *out = NULL;
     }
+    return rc;
+}
+
+/* Writers of v2 leave NaN and the infinities as words in the fill value, where v3 and other
+ * writers of v2 have texts. */
+int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
+                         char separator, const brc_registry *reg, brc_error *err)
+{
+    brc_json *clean;
+    *out = NULL;
+    BRC_TRY(brc_json_clone(&clean, zarray, err));
+    brc_json_nan_to_text(clean);
+    int rc = read_array(out, clean, zattrs, separator, reg, err);
+    brc_json_free(clean);
     return rc;
 }
 

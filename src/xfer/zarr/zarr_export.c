@@ -16,6 +16,7 @@
 #include "../../base/name_escape.h"
 #include "../../nd/shape.h"
 #include "../../zarr/transfer.h"
+#include "../nan_mark.h"
 #include "../xfer.h"
 #include "tree_out.h"
 #include "zarr2.h"
@@ -30,6 +31,7 @@ typedef struct zarr_out {
     char separator;    /* ... and of its keys, in version 2              */
     brc_buf key;
     brc_buf all; /* consolidated: what is between the braces        */
+    brc_nan_out nan;
 } zarr_out;
 
 /* ---- documents -------------------------------- */
@@ -135,6 +137,7 @@ static int finish_documents(zarr_out *out, const char *path, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     brc_json *doc = NULL, *whole = NULL;
+    brc_nan_out root = { .tokens = out->nan.tokens, .version = out->nan.version };
     int rc;
 
     if (!out->opts->consolidated)
@@ -144,6 +147,7 @@ static int finish_documents(zarr_out *out, const char *path, brc_error *err)
     } else {
         BRC_GO(brc_node_doc(&doc, out->session, path, err));
         brc_json_remove(doc, "consolidated_metadata");
+        BRC_GO(brc_nan_mark(&root, doc, path, err)); /* write_node() has counted it */
         BRC_GO(brc_json_write(&text, doc, err));
         text.len--; /* the brace at the end */
         BRC_GO(brc_buf_text(&text,
@@ -153,9 +157,10 @@ static int finish_documents(zarr_out *out, const char *path, brc_error *err)
     }
     BRC_GO(brc_buf_append(&text, out->all.data, out->all.len, err));
     BRC_GO(brc_buf_text(&text, out->opts->version == 2 ? "}}" : "}}}", err));
-    BRC_GO(brc_json_parse(&whole, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse_nan(&whole, (const char *)text.data, text.len, err));
     BRC_GO(put_document(out, "", out->opts->version == 2 ? ".zmetadata" : "zarr.json", whole, err));
 done:
+    brc_nan_out_dispose(&root);
     brc_json_free(whole);
     brc_json_free(doc);
     brc_buf_dispose(&text);
@@ -220,6 +225,7 @@ static int write_node(void *ctx, const char *path, const char *inner, int kind, 
                         "%s is an array: only groups have consolidated metadata", path);
     BRC_GO(brc_path_unescape(&place, inner, BRC_NAMES_FILES, err));
     BRC_GO(brc_node_doc(&doc, out->session, path, err));
+    BRC_GO(brc_nan_mark(&out->nan, doc, path, err));
     BRC_GO(out->tree->folder(out->tree, place, err));
     rc = out->opts->version == 2 ? put_documents2(out, path, place, doc, kind, err)
                                  : put_documents3(out, place, doc, err);
@@ -238,7 +244,8 @@ done:
 int brc_zarr_export(brc_session *s, const char *path, const char *dest,
                     const brc_zarr_out_opts *opts, brc_error *err)
 {
-    zarr_out out = { .session = s, .opts = opts };
+    zarr_out out = { .session = s, .opts = opts,
+                     .nan = { .tokens = opts->nan_tokens, .version = opts->version } };
     int rc;
 
     BRC_GO(opts->zip ? brc_tree_out_zip(&out.tree, s, dest, err)
@@ -246,7 +253,9 @@ int brc_zarr_export(brc_session *s, const char *path, const char *dest,
     BRC_GO(brc_nodes_each(s, path, write_node, &out, err));
     BRC_GO(finish_documents(&out, path, err));
     BRC_GO(out.tree->finish(out.tree, err));
+    rc = brc_nan_warn(&out.nan, opts->warnings, err);
 done:
+    brc_nan_out_dispose(&out.nan);
     brc_buf_dispose(&out.key);
     brc_buf_dispose(&out.all);
     brc_tree_out_free(out.tree);

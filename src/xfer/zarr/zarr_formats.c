@@ -31,7 +31,8 @@ static int export_hierarchy(brc_session *s, const char *path, const char *dest, 
                             int zip, const brc_xfer_opts *opts, brc_error *err)
 {
     brc_zarr_out_opts out = { version, zip || brc_has_ending(dest, ".zip"),
-                              (opts->flags & BRC_XFER_CONSOLIDATED) != 0 };
+                              (opts->flags & BRC_XFER_CONSOLIDATED) != 0,
+                              (opts->flags & BRC_XFER_NAN_TOKENS) != 0, opts->warnings };
     return brc_zarr_export(s, path, dest, &out, err);
 }
 

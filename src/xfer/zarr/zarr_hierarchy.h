@@ -16,6 +16,8 @@ typedef struct brc_zarr_out_opts {
     int version;      /* 2 or 3                                    */
     int zip;          /* 1: an archive                             */
     int consolidated; /* 1: with a copy of all documents in one    */
+    int nan_tokens;   /* 1: see BRC_XFER_NAN_TOKENS                */
+    brc_buf *warnings; /* see brc_xfer_opts                        */
 } brc_zarr_out_opts;
 BRC_MUST_USE int brc_zarr_export(brc_session *s, const char *path, const char *dest,
                                  const brc_zarr_out_opts *opts, brc_error *err);

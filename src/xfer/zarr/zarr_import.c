@@ -18,6 +18,7 @@
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "../array_doc.h"
+#include "../nan_mark.h"
 #include "../xfer.h"
 #include "zarr2.h"
 #include "zarr_dir.h"
@@ -52,10 +53,12 @@ static void dispose_node(zarr_node *node)
 
 /* ---- documents ---------------------------------------------------------------------- */
 
-/* *out NULL if the folder has no such file. *label: its name, for messages. v2
- * documents may have bare NaN. */
+/* How a document is read: brc_json_parse_document(), or brc_json_parse_nan() for those of v2. */
+typedef int (*parse_fn)(brc_json **out, const char *text, size_t len, brc_error *err);
+
+/* *out NULL if the folder has no such file. *label: its name, for messages. */
 static int read_file(brc_json **out, char **label, const zarr_walk *at, const char *name,
-                     int lenient, brc_error *err)
+                     parse_fn parse, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     char *path = NULL;
@@ -68,8 +71,7 @@ static int read_file(brc_json **out, char **label, const zarr_walk *at, const ch
     if (kind == BRC_ENTRY_NONE || kind == BRC_ENTRY_DIR) /* a folder is a node of that name */
         goto done;
     BRC_GO(at->tree->read(at->tree, path, BRC_JSON_MAX_BYTES, &text, err));
-    rc = lenient ? brc_json_parse_lenient(out, (const char *)text.data, text.len, err)
-                 : brc_json_parse(out, (const char *)text.data, text.len, err);
+    rc = parse(out, (const char *)text.data, text.len, err);
     if (rc < 0)
         brc_context(err, "%s", *label);
 done:
@@ -140,17 +142,17 @@ static int read_node2(zarr_node *node, const zarr_walk *at, brc_error *err)
     char *label = NULL, separator;
     int rc;
 
-    BRC_GO(read_file(&own, &node->file, at, ".zarray", 1, err));
+    BRC_GO(read_file(&own, &node->file, at, ".zarray", brc_json_parse_nan, err));
     node->kind = own ? BRC_ARRAY : 0;
     if (!own) {
         free(node->file);
         node->file = NULL;
-        BRC_GO(read_file(&own, &node->file, at, ".zgroup", 1, err));
+        BRC_GO(read_file(&own, &node->file, at, ".zgroup", brc_json_parse_nan, err));
         node->kind = own ? BRC_GROUP : 0;
     }
     if (!own)
         goto done;
-    BRC_GO(read_file(&zattrs, &label, at, ".zattrs", 1, err));
+    BRC_GO(read_file(&zattrs, &label, at, ".zattrs", brc_json_parse_nan, err));
     if (node->kind == BRC_GROUP) {
         rc = brc_zarr2_group_read(&node->doc, own, zattrs, err);
     } else {
@@ -170,7 +172,7 @@ done:
 static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
 {
     memset(node, 0, sizeof(*node));
-    int rc = read_file(&node->doc, &node->file, at, "zarr.json", 0, err);
+    int rc = read_file(&node->doc, &node->file, at, "zarr.json", brc_json_parse_document, err);
     if (rc == BRC_OK && node->doc) {
         rc = classify_node(node, err);
     } else if (rc == BRC_OK) {
@@ -178,6 +180,8 @@ static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
         node->file = NULL;
         rc = read_node2(node, at, err);
     }
+    if (rc == BRC_OK && node->doc)
+        rc = brc_nan_restore(node->doc, err);
     if (rc < 0)
         dispose_node(node);
     return rc;
