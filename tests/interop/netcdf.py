@@ -13,6 +13,7 @@ the command makes of it. BRECCIA_TEST_DATA: a folder whose .nc files go the firs
 """
 import argparse
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -267,9 +268,7 @@ def plain(value):
         return [plain(v) for v in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return {'nan': 'NaN', 'inf': 'Infinity', '-inf': '-Infinity'}[str(value)]
-    return value
+    return ('number', str(value)) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def xarray_groups(path, engine):
@@ -321,6 +320,34 @@ def compare_xarray(original, other, engine):
                   {k: plain(x) for k, x in other_attrs.items()})
 
 
+def documents(path, **how):
+    """The documents of a Zarr hierarchy by name; `how`: of json.loads()."""
+    found = {}
+    for folder, _, files in os.walk(path):
+        for name in files:
+            if name in ('zarr.json', '.zarray', '.zgroup', '.zattrs'):
+                file = os.path.join(folder, name)
+                with open(file, encoding='utf-8') as f:
+                    found[os.path.relpath(file, path)] = json.loads(f.read(), **how)
+    return found
+
+
+def no_word(word):
+    raise Differs(f'{word} in a document that any reader of JSON should read')
+
+
+def strict_and_back(command, folder, repo, tokens, version):
+    """Without --nan-tokens documents are JSON, and an import of them has what it was made from."""
+    strict, other, again = (os.path.join(folder, n + version) for n in ('strict', 'other', 'again'))
+    run(command, 'export', repo, strict, '--format', version)
+    documents(strict, parse_constant=no_word)
+    run(command, 'init', other)
+    run(command, 'import', other, strict)
+    run(command, 'export', other, again, '--format', version, '--nan-tokens')
+    check(f'documents of {version} that were JSON',
+          *(documents(p, parse_constant=lambda word: ('number', word)) for p in (tokens, again)))
+
+
 # ---- the two ways ---------------------------------------------------------------------------
 
 
@@ -331,12 +358,14 @@ def through(command, folder, original, classic):
     run(command, 'init', repo)
     run(command, 'import', repo, original)
     run(command, 'export', repo, back, '--format', 'netcdf3' if classic else 'netcdf')
-    run(command, 'export', repo, store)
-    run(command, 'export', repo, older, '--format', 'zarr2')
+    run(command, 'export', repo, store, '--nan-tokens')
+    run(command, 'export', repo, older, '--format', 'zarr2', '--nan-tokens')
     compare_files(original, back, True)
     compare_xarray(original, back, 'netcdf4')
     compare_xarray(original, store, 'zarr')
     compare_xarray(original, older, 'zarr')
+    strict_and_back(command, folder, repo, store, 'zarr3')
+    strict_and_back(command, folder, repo, older, 'zarr2')
     if classic:  # and as NetCDF-4, which says no less
         run(command, 'export', repo, back + '4', '--format', 'netcdf')
         compare_files(original, back + '4', False)
