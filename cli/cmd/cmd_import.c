@@ -354,7 +354,7 @@ const struct cli_command cli_command_import = {
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5\n"
                 "breccia import climate.brc run.nc /run --exclude /debug --exclude '**@history'\n"
-                "breccia import mnist.brc train.npy test.npy /\n"
+                "breccia import mnist.brc train.npy test.npy /raw\n"
                 "breccia import climate.brc t2m.npy /t2m --chunks 24,241,480 "
                 "--compress blosc:zstd:5\n"
                 "breccia export old.brc - | breccia import new.brc -\n"
