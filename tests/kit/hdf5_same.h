@@ -2,9 +2,16 @@
 #ifndef BRC_TESTS_HDF5_SAME_H
 #define BRC_TESTS_HDF5_SAME_H
 
+#include <hdf5.h>
+
 /* All that `expected` has, hard links followed, is in `seen`, and nothing else: groups, committed data
  * types, datasets and attributes with their types (also whether and as what those are committed),
- * shapes and elements, references by the paths and the selections that they lead to. */
+ * shapes and elements, of lists and compounds also chunks and whether there is a fill value, references by
+ * the paths and the selections that they lead to. */
 void hdf5_same_files(const char *expected, const char *seen);
+/* A file that put() fills is imported, looked at, and exported; and exported with all around it, imported
+ * and exported again. Both files are the same as the first. `checks`: a path and its elements, or a path,
+ * "@" and an attribute, and its value; NULL at the end. */
+void hdf5_in_and_out_again(void (*put)(hid_t file), const char *const *checks);
 
 #endif

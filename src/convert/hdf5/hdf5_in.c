@@ -250,22 +250,6 @@ done:
     return rc;
 }
 
-/* A group's note, if anything is in it, is an attribute. The note is consumed. */
-static int set_group_note(brc_hdf5_attrs *attrs, brc_json *note, const char *label, brc_error *err)
-{
-    if (brc_json_count(note) == 0) {
-        brc_json_free(note);
-        return BRC_OK;
-    }
-    if (!brc_json_member(attrs->values, BRC_HDF5_GROUP_NOTE))
-        return brc_json_set(attrs->values, BRC_HDF5_GROUP_NOTE, note, err);
-    brc_json_free(note);
-    return brc_fail(err, BRC_EINVAL,
-                    "%s has an attribute " BRC_HDF5_GROUP_NOTE ", a name that is reserved for "
-                    "what only HDF5 says: rename it",
-                    label);
-}
-
 static int make_hdf5_group(const brc_hdf5_in *in, hid_t group, const char *path, const char *label,
                            brc_error *err)
 {
@@ -286,7 +270,7 @@ static int make_hdf5_group(const brc_hdf5_in *in, hid_t group, const char *path,
     }
     brc_json *given = note;
     note = NULL;
-    BRC_GO(set_group_note(&attrs, given, label, err));
+    BRC_GO(brc_hdf5_note_group(&attrs, given, label, err));
     BRC_GO(brc_hdf5_attrs_text(&text, &attrs, err));
     BRC_GO(brc_convert_group(in->convert, path, text, err));
 done:

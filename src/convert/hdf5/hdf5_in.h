@@ -2,6 +2,7 @@
 #ifndef BRC_CONVERT_HDF5_IN_H
 #define BRC_CONVERT_HDF5_IN_H
 
+#include "../../base/arena.h"
 #include "../lib/hdf5_pass.h"
 #include "hdf5_paths.h"
 #include "hdf5_tree.h"
@@ -36,6 +37,8 @@ BRC_MUST_USE int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in,
 /* What an object's note says of its attributes: their types, and where the object was, if a path is in
  * them. attrs->types is taken over. */
 BRC_MUST_USE int brc_hdf5_note_attrs(brc_json *note, brc_hdf5_attrs *attrs, const char *path, brc_error *err);
+/* A group's note as one of its attributes, if anything is in it. The note is consumed. */
+BRC_MUST_USE int brc_hdf5_note_group(brc_hdf5_attrs *attrs, brc_json *note, const char *label, brc_error *err);
 void brc_hdf5_attrs_free(brc_hdf5_attrs *attrs);
 /* The value of one attribute; NULL if there is none, or it stays out. */
 BRC_MUST_USE int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, const char *name,
@@ -66,6 +69,16 @@ BRC_MUST_USE int brc_hdf5_canonical(const brc_hdf5_type *type, const brc_dtype *
 /* An element of variable length, as the library has it in memory, appended with its length. */
 BRC_MUST_USE int brc_hdf5_memory_span(const brc_hdf5_in *in, const brc_hdf5_type *type, const void *element,
                                       brc_buf *out, const char *label, brc_error *err);
+/* What the library takes for lists and texts, released at once with the arena. A few bytes of a file may be
+ * the text of every element. */
+typedef struct brc_hdf5_memory {
+    brc_arena arena;
+    size_t taken, most;
+    int is_full;
+} brc_hdf5_memory;
+/* H5Dread() of elements that point to such: 1; 0 where all that was taken would be more than taken->most bytes. */
+BRC_MUST_USE int brc_hdf5_read_lists(brc_hdf5_memory *taken, hid_t dataset, hid_t type, hid_t memory, hid_t space,
+                                     void *elements, const char *label, brc_error *err);
 /* n such elements of a dataset, those that are selected in `space`, appended, all items of each.
  * `memory`: n in a row. */
 BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
@@ -80,6 +93,10 @@ BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, c
 BRC_MUST_USE int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err);
 /* Whether the library has all filters of the dataset. */
 BRC_MUST_USE int brc_hdf5_filters_check(const brc_convert *c, hid_t plist, const char *label,
+                                        brc_error *err);
+
+/* A dataset whose type is not one of Zarr's (brc_hdf5_is_one_type()) as a group: hdf5_ragged_in.c. */
+BRC_MUST_USE int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                                         brc_error *err);
 
 /* ---- names of axes: hdf5_in_scale.c -------------------------------- */

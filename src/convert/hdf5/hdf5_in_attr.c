@@ -412,3 +412,18 @@ int brc_hdf5_note_attrs(brc_json *note, brc_hdf5_attrs *attrs, const char *path,
     }
     return attrs->has_paths ? brc_json_set(note, "at", brc_json_new_string(path), err) : BRC_OK;
 }
+
+int brc_hdf5_note_group(brc_hdf5_attrs *attrs, brc_json *note, const char *label, brc_error *err)
+{
+    if (brc_json_count(note) == 0) {
+        brc_json_free(note);
+        return BRC_OK;
+    }
+    if (!brc_json_member(attrs->values, BRC_HDF5_GROUP_NOTE))
+        return brc_json_set(attrs->values, BRC_HDF5_GROUP_NOTE, note, err);
+    brc_json_free(note);
+    return brc_fail(err, BRC_EINVAL,
+                    "%s has an attribute " BRC_HDF5_GROUP_NOTE ", a name that is reserved for "
+                    "what only HDF5 says: rename it",
+                    label);
+}

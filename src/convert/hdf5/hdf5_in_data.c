@@ -245,31 +245,11 @@ static int read_fill(dataset_in *d, brc_error *err)
 
 /* ---- elements -------------------------------- */
 
-/* Selects the box in the dataset's space; its axes beyond those are within an element. */
-static hid_t select_box(const dataset_in *d, const brc_sel *box, uint64_t *n)
-{
-    hsize_t start[H5S_MAX_RANK], count[H5S_MAX_RANK];
-    *n = brc_shape_count(d->ndim, box->count);
-    for (int i = 0; i < d->ndim; i++) {
-        start[i] = box->start[i];
-        count[i] = box->count[i];
-    }
-    if (d->ndim == 0)
-        return H5Screate(H5S_SCALAR);
-    hid_t memory = H5Screate_simple(d->ndim, count, NULL);
-    if (memory >= 0 &&
-        H5Sselect_hyperslab(d->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0)
-        return memory;
-    brc_hdf5_close(memory);
-    return BRC_HDF5_NONE;
-}
-
 /* Whole elements of the box. */
 static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, void *dst,
                          brc_error *err)
 {
-    uint64_t n;
-    hid_t memory = select_box(d, box, &n);
+    hid_t memory = brc_hdf5_select(d->space, d->ndim, box);
     int rc = BRC_OK;
     if (memory < 0 ||
         H5Dread(d->id, type, memory, d->ndim ? d->space : H5S_ALL, H5P_DEFAULT, dst) < 0)
@@ -325,8 +305,8 @@ static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, br
 static int read_dataset_elements(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err)
 {
     dataset_in *d = ctx;
-    uint64_t n;
-    hid_t memory = select_box(d, box, &n);
+    uint64_t n = brc_shape_count(d->ndim, box->count);
+    hid_t memory = brc_hdf5_select(d->space, d->ndim, box);
     if (memory < 0)
         return dataset_failed(d, "its elements cannot be read", err);
     int rc = brc_hdf5_spans(d->in, &d->type, d->id, memory, d->ndim ? d->space : H5S_ALL, n, out,
@@ -494,6 +474,11 @@ int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *pa
                             const char *label, brc_error *err)
 {
     dataset_in *d = NULL;
+    hid_t type = H5Dget_type(dataset);
+    int is_ragged = type >= 0 && !brc_hdf5_is_one_type(type);
+    brc_hdf5_close(type);
+    if (is_ragged)
+        return brc_hdf5_ragged_import(in, dataset, path, label, err);
     int rc = open_dataset(&d, in, dataset, label, err);
     if (rc == BRC_OK)
         rc = take_dataset(d, path, err);

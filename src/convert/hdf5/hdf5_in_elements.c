@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/arena.h"
 #include "hdf5_in.h"
 #include "hdf5_reference.h"
 
@@ -112,18 +111,10 @@ int brc_hdf5_memory_span(const brc_hdf5_in *in, const brc_hdf5_type *type, const
 
 /* ---- elements of variable length in memory -------------------------------- */
 
-/* What the library takes for them, released at once. A few bytes of a file may be the text of
- * every element. */
-typedef struct span_memory {
-    brc_arena arena;
-    size_t taken;
-    int is_full;
-} span_memory;
-
 static void *take_memory(size_t size, void *ctx)
 {
-    span_memory *memory = ctx;
-    memory->is_full |= size > VARIABLE_BYTES - memory->taken;
+    brc_hdf5_memory *memory = ctx;
+    memory->is_full |= size > memory->most - memory->taken;
     if (memory->is_full)
         return NULL;
     memory->taken += size;
@@ -135,33 +126,39 @@ static void give_memory_back(void *at, void *ctx)
     (void)at, (void)ctx; /* with all of it */
 }
 
-static int spans_failed(const span_memory *memory, const char *label, brc_error *err)
+int brc_hdf5_read_lists(brc_hdf5_memory *taken, hid_t dataset, hid_t type, hid_t memory,
+                        hid_t space, void *elements, const char *label, brc_error *err)
 {
-    if (memory->is_full)
-        return brc_fail(err, BRC_ELIMIT, "%s: the elements of a few chunks have more than %zu MiB",
-                        label, VARIABLE_BYTES >> 20);
-    return brc_hdf5_fail(err, BRC_EINVAL, "%s: its elements cannot be read", label);
+    hid_t plist = H5Pcreate(H5P_DATASET_XFER);
+    int rc = 1;
+    if (plist < 0 ||
+        H5Pset_vlen_mem_manager(plist, take_memory, taken, give_memory_back, taken) < 0 ||
+        H5Dread(dataset, type, memory, space, plist, elements) < 0)
+        rc = taken->is_full
+                 ? 0
+                 : brc_hdf5_fail(err, BRC_EINVAL, "%s: its elements cannot be read", label);
+    brc_hdf5_close(plist);
+    return rc;
 }
 
 int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, hid_t dataset, hid_t memory,
                    hid_t space, uint64_t n, brc_buf *out, const char *label, brc_error *err)
 {
-    span_memory taken = { BRC_ARENA_INIT, 0, 0 };
-    hid_t plist = H5Pcreate(H5P_DATASET_XFER);
+    brc_hdf5_memory taken = { BRC_ARENA_INIT, 0, VARIABLE_BYTES, 0 };
     uint8_t *elements = NULL;
     int rc;
 
     BRC_GO(brc_new_array((void **)&elements, n, type->size, err));
-    if (plist < 0 ||
-        H5Pset_vlen_mem_manager(plist, take_memory, &taken, give_memory_back, &taken) < 0 ||
-        H5Dread(dataset, type->memory, memory, space, plist, elements) < 0) {
-        rc = spans_failed(&taken, label, err);
+    BRC_GO(brc_hdf5_read_lists(&taken, dataset, type->memory, memory, space, elements, label, err));
+    if (rc == 0) {
+        rc = brc_fail(err, BRC_ELIMIT, "%s: the elements of a few chunks have more than %zu MiB",
+                      label, VARIABLE_BYTES >> 20);
         goto done;
     }
+    rc = BRC_OK;
     for (uint64_t i = 0; i < n * (type->size / type->item); i++)
         BRC_GO(brc_hdf5_memory_span(in, type, elements + i * type->item, out, label, err));
 done:
-    brc_hdf5_close(plist);
     free(elements);
     brc_arena_dispose(&taken.arena);
     return rc;

@@ -63,6 +63,7 @@ static void close_export(void *state)
 {
     brc_hdf5_out *out = state;
     brc_hdf5_dataset_close(out->dataset);
+    brc_hdf5_ragged_close(out);
     if (out->id >= 0)
         (void)H5Fclose(out->id);
     brc_hdf5_close(out->link_names);
@@ -86,7 +87,7 @@ static int make_groups(brc_hdf5_out *out, brc_convert *c, brc_error *err)
 {
     for (size_t i = 0; i < brc_convert_nodes(c); i++) {
         const brc_node_out *node = brc_convert_node(c, i);
-        if (node->meta)
+        if (node->meta || (i > 0 && brc_hdf5_ragged_of_node(out, node)))
             continue;
         BRC_TRY(make_hdf5_group_out(out, node, err));
         BRC_TRY(brc_hdf5_named_make(out, node, err));
@@ -94,17 +95,34 @@ static int make_groups(brc_hdf5_out *out, brc_convert *c, brc_error *err)
     return BRC_OK;
 }
 
+static int make_datasets(brc_hdf5_out *out, const brc_convert *c, brc_error *err)
+{
+    for (size_t i = 0; i < brc_convert_nodes(c); i++) {
+        const brc_node_out *node = brc_convert_node(c, i);
+        struct brc_hdf5_ragged *ragged = brc_hdf5_ragged_of_node(out, node);
+        if (ragged && brc_hdf5_ragged_is_group(ragged, node))
+            BRC_TRY(brc_hdf5_ragged_make(out, ragged, err));
+        else if (!ragged && node->meta)
+            BRC_TRY(brc_hdf5_dataset_make(out, node, err));
+    }
+    return BRC_OK;
+}
+
 static int write_node_attrs(brc_hdf5_out *out, const brc_node_out *node, brc_error *err)
 {
-    hid_t object = H5Oopen(out->id, *node->inner ? node->inner : "/", H5P_DEFAULT);
+    const struct brc_hdf5_ragged *ragged = brc_hdf5_ragged_of_node(out, node);
+    const char *inner = ragged ? brc_hdf5_ragged_inner(ragged) : node->inner;
+    if (ragged && !brc_hdf5_ragged_is_group(ragged, node))
+        return BRC_OK;
+    hid_t object = H5Oopen(out->id, *inner ? inner : "/", H5P_DEFAULT);
     if (object < 0)
         return brc_hdf5_fail(err, BRC_EIO, "%s: it cannot be opened again", node->path);
     brc_json *zarr = out->zarr[node->number];
     out->zarr[node->number] = NULL;
-    int rc = brc_hdf5_attrs_write(out, object, node->inner, node->doc,
+    int rc = brc_hdf5_attrs_write(out, object, inner, node->doc,
                                   node->meta ? node->meta->type : NULL, zarr, node->path, err);
     brc_hdf5_close(object);
-    return rc == BRC_OK && !node->meta ? brc_hdf5_named_attrs(out, node, err) : rc;
+    return rc == BRC_OK && !node->meta && !ragged ? brc_hdf5_named_attrs(out, node, err) : rc;
 }
 
 /* When all objects are there, as references lead to them. */
@@ -131,12 +149,9 @@ int brc_hdf5_out_create(void **state, brc_convert *c, const char *file, int clas
     BRC_TRY(create_file(out, err));
     out->nzarr = brc_convert_nodes(c);
     BRC_TRY(brc_new_array((void **)&out->zarr, out->nzarr, sizeof(*out->zarr), err));
+    BRC_TRY(brc_hdf5_ragged_find(out, err));
     BRC_TRY(make_groups(out, c, err));
-    for (size_t i = 0; i < brc_convert_nodes(c); i++) {
-        const brc_node_out *node = brc_convert_node(c, i);
-        if (node->meta)
-            BRC_TRY(brc_hdf5_dataset_make(out, node, err));
-    }
+    BRC_TRY(make_datasets(out, c, err));
     return write_all_attrs(out, c, err);
 }
 

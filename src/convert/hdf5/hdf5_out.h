@@ -16,7 +16,7 @@ typedef struct brc_hdf5_item {
 
 typedef struct brc_hdf5_out {
     brc_hdf5_file head;
-    const brc_convert *convert;
+    brc_convert *convert;
     const brc_registry *reg;
     const char *file;  /* its name                                           */
     hid_t id;          /* the file                                           */
@@ -24,6 +24,10 @@ typedef struct brc_hdf5_out {
     brc_hdf5_item *items;
     size_t n, cap;
     struct brc_hdf5_dataset *dataset; /* the one that gets elements now      */
+    struct brc_hdf5_ragged *ragged; /* groups that are datasets, in the order of nodes */
+    size_t nragged, ragged_cap;
+    const brc_node_out *array;      /* the one that comes now                */
+    struct brc_hdf5_ragged *filled; /* the one that it belongs to, or NULL   */
     brc_json **zarr;   /* for each node, what BRC_HDF5_ZARR says: NULL: nothing */
     size_t nzarr;
 } brc_hdf5_out;
@@ -73,6 +77,30 @@ BRC_MUST_USE int brc_hdf5_named_attrs(const brc_hdf5_out *out, const brc_node_ou
 /* The array as a dataset without elements and attributes, noted in out->items and out->zarr. */
 BRC_MUST_USE int brc_hdf5_dataset_make(brc_hdf5_out *out, const brc_node_out *node, brc_error *err);
 void brc_hdf5_dataset_close(struct brc_hdf5_dataset *dataset);
+/* An array in out->items, with the names of its axes (JSON; NULL: none). */
+BRC_MUST_USE int brc_hdf5_item_add(brc_hdf5_out *out, const char *inner, int ndim, const uint64_t *shape, const brc_json *names,
+                                   int scales, brc_error *err);
+
+/* ---- groups that are datasets: hdf5_ragged_out.c -------------------------------- */
+
+/* Finds them among the nodes. */
+BRC_MUST_USE int brc_hdf5_ragged_find(brc_hdf5_out *out, brc_error *err);
+/* The one that the node belongs to, as its group or a node in it; NULL: none. */
+struct brc_hdf5_ragged *brc_hdf5_ragged_of_node(const brc_hdf5_out *out, const brc_node_out *node);
+/* 1 if the node is its group. */
+int brc_hdf5_ragged_is_group(const struct brc_hdf5_ragged *ragged, const brc_node_out *node);
+/* Its path in the file. */
+const char *brc_hdf5_ragged_inner(const struct brc_hdf5_ragged *ragged);
+/* The dataset without elements and attributes, noted in out->items. */
+BRC_MUST_USE int brc_hdf5_ragged_make(brc_hdf5_out *out, struct brc_hdf5_ragged *ragged, brc_error *err);
+BRC_MUST_USE int brc_hdf5_ragged_put(struct brc_hdf5_ragged *ragged, const brc_node_out *array, const brc_sel *box, const void *data,
+                                     size_t len, brc_error *err);
+/* After an array's elements: with its last array's the dataset is written. */
+BRC_MUST_USE int brc_hdf5_ragged_end(struct brc_hdf5_ragged *ragged, const brc_node_out *array, brc_error *err);
+void brc_hdf5_ragged_close(brc_hdf5_out *out);
+
+/* ---- the rest -------------------------------- */
+
 /* Dimension scales for all arrays, when they are there. */
 BRC_MUST_USE int brc_hdf5_scales_write(const brc_hdf5_out *out, brc_error *err);
 

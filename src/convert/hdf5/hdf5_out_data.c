@@ -333,26 +333,10 @@ static const brc_json *names_of(const brc_hdf5_dataset *d)
 
 static int note_axes(const brc_hdf5_dataset *d, brc_error *err)
 {
-    brc_hdf5_out *out = d->out;
-    const brc_json *attrs = brc_json_member(d->doc, "attributes"), *names = names_of(d);
-    BRC_TRY(brc_grow_array((void **)&out->items, &out->cap, out->n + 1, sizeof(*out->items), err));
-    brc_hdf5_item *item = &out->items[out->n];
-    memset(item, 0, sizeof(*item));
-    BRC_TRY(brc_dup(&item->inner, d->node->inner, err));
-    out->n++; /* freed with the rest from now on */
-    item->ndim = d->meta->ndim;
-    memcpy(item->shape, d->meta->shape, (size_t)item->ndim * sizeof(*item->shape));
-    item->scales =
-        !d->is_null && !brc_json_member(attrs, "CLASS") && !brc_json_member(attrs, "NAME");
-    if (!names || d->is_null)
-        return BRC_OK;
-    BRC_TRY(brc_new_array((void **)&item->names, (size_t)item->ndim, sizeof(*item->names), err));
-    const brc_json *name = brc_json_first(names);
-    const char *text;
-    for (int i = 0; name; i++, name = brc_json_next(name))
-        if (brc_json_text(name, &text))
-            BRC_TRY(brc_dup(&item->names[i], text, err));
-    return BRC_OK;
+    const brc_json *attrs = brc_json_member(d->doc, "attributes");
+    int scales = !d->is_null && !brc_json_member(attrs, "CLASS") && !brc_json_member(attrs, "NAME");
+    return brc_hdf5_item_add(d->out, d->node->inner, d->meta->ndim, d->meta->shape,
+                             d->is_null ? NULL : names_of(d), scales, err);
 }
 
 /* ---- the dataset -------------------------------- */
@@ -422,6 +406,11 @@ done:
 int brc_hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_error *err)
 {
     brc_hdf5_out *out = state;
+    out->filled = brc_hdf5_ragged_of_node(out, array);
+    out->array = array;
+    *all = 1;
+    if (out->filled)
+        return BRC_OK;
     BRC_TRY(start_dataset(&out->dataset, out, array, err));
     brc_hdf5_dataset *d = out->dataset;
     BRC_TRY(choose_type(d, err));
@@ -434,7 +423,10 @@ int brc_hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_err
 
 int brc_hdf5_out_put(void *state, const brc_sel *box, const void *data, size_t len, brc_error *err)
 {
-    const brc_hdf5_dataset *d = ((brc_hdf5_out *)state)->dataset;
+    const brc_hdf5_out *out = state;
+    const brc_hdf5_dataset *d = out->dataset;
+    if (out->filled)
+        return brc_hdf5_ragged_put(out->filled, out->array, box, data, len, err);
     return d->type.kind == BRC_HDF5_FIXED ? write_fixed_elements(d, box, data, len, err)
                                           : write_variable_elements(d, box, data, len, err);
 }
@@ -443,6 +435,8 @@ int brc_hdf5_out_end(void *state, brc_error *err)
 {
     brc_hdf5_out *out = state;
     brc_hdf5_dataset *d = out->dataset;
+    if (out->filled)
+        return brc_hdf5_ragged_end(out->filled, out->array, err);
     hid_t id = d->id;
     d->id = BRC_HDF5_NONE;
     int rc = H5Dclose(id) < 0 ? not_written(d, "its elements cannot be written", err) : BRC_OK;

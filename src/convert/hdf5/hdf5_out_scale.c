@@ -11,6 +11,28 @@
 
 #include <hdf5_hl.h> /* behind hdf5.h, as hdf5_lib.h asks for it */
 
+int brc_hdf5_item_add(brc_hdf5_out *out, const char *inner, int ndim, const uint64_t *shape,
+                      const brc_json *names, int scales, brc_error *err)
+{
+    BRC_TRY(brc_grow_array((void **)&out->items, &out->cap, out->n + 1, sizeof(*out->items), err));
+    brc_hdf5_item *item = &out->items[out->n];
+    memset(item, 0, sizeof(*item));
+    BRC_TRY(brc_dup(&item->inner, inner, err));
+    out->n++; /* freed with the rest from now on */
+    item->ndim = ndim;
+    memcpy(item->shape, shape, (size_t)ndim * sizeof(*item->shape));
+    item->scales = scales;
+    if (!names)
+        return BRC_OK;
+    BRC_TRY(brc_new_array((void **)&item->names, (size_t)ndim, sizeof(*item->names), err));
+    const brc_json *name = brc_json_first(names);
+    const char *text;
+    for (int i = 0; name && i < ndim; i++, name = brc_json_next(name))
+        if (brc_json_text(name, &text))
+            BRC_TRY(brc_dup(&item->names[i], text, err));
+    return BRC_OK;
+}
+
 static int compare_items(const void *a, const void *b)
 {
     return strcmp(((const brc_hdf5_item *)a)->inner, ((const brc_hdf5_item *)b)->inner);

@@ -7,6 +7,7 @@
 #include "../../codec/registry.h"
 
 #define TREE_DEPTH 12
+#define MOST_COMPOUND ((uint64_t)1 << 28) /* bytes that a note can ask for */
 
 typedef struct tree_reader {
     const brc_registry *reg;
@@ -70,7 +71,7 @@ static int is_part_type(hid_t type, int depth)
 }
 
 /* By itself: an array's axes become the dataset's, so it may be large. */
-static int is_leaf_type(hid_t type)
+int brc_hdf5_is_one_type(hid_t type)
 {
     switch (H5Tget_class(type)) {
     case H5T_STRING:
@@ -129,6 +130,7 @@ static int read_tree_field(tree_reader *r, brc_hdf5_tree *out, hid_t compound, u
         goto done;
     }
     rc = read_tree(r, out, type, err);
+    out->file_at = at;
     if (rc == BRC_OK)
         rc = brc_dup(&out->name, name, err);
     if (rc < 0)
@@ -210,7 +212,8 @@ static int read_tree(tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_error *
         return brc_fail(err, BRC_ELIMIT, "%s: its data type is nested more than %d deep", r->label,
                         TREE_DEPTH);
     r->depth++;
-    if (is_leaf_type(type))
+    out->file_size = H5Tget_size(type);
+    if (brc_hdf5_is_one_type(type))
         rc = read_tree_leaf(r, out, type, err);
     else if (H5Tget_class(type) == H5T_COMPOUND)
         rc = read_tree_fields(r, out, type, err);
@@ -285,24 +288,36 @@ static int leaf_json(brc_json **out, const brc_hdf5_tree *tree, brc_error *err)
     return brc_json_set(*out, "note", note, err);
 }
 
+/* `end`: where the field before it ends. */
+static int field_json(brc_json **out, const brc_hdf5_tree *tree, size_t end, brc_error *err)
+{
+    brc_json *type;
+    BRC_TRY(new_with(out, "name", brc_json_new_string(tree->name), err));
+    int rc = brc_hdf5_tree_json(&type, tree, err);
+    if (rc == BRC_OK)
+        rc = brc_json_set(*out, "type", type, err);
+    if (rc == BRC_OK && tree->file_at != end)
+        rc = brc_json_set(*out, "at", brc_json_new_uint(tree->file_at), err);
+    if (rc < 0)
+        brc_json_free(*out);
+    return rc;
+}
+
 static int fields_json(brc_json **out, const brc_hdf5_tree *tree, brc_error *err)
 {
-    brc_json *fields = brc_json_new_array(), *field, *type;
+    brc_json *fields = brc_json_new_array(), *field;
+    size_t end = 0;
     if (!fields)
         return brc_nomem(err);
     BRC_TRY(new_with(out, "fields", fields, err));
     for (size_t i = 0; i < tree->n; i++) {
-        BRC_TRY(new_with(&field, "name", brc_json_new_string(tree->items[i].name), err));
-        int rc = brc_hdf5_tree_json(&type, &tree->items[i], err);
-        if (rc == BRC_OK)
-            rc = brc_json_set(field, "type", type, err);
-        if (rc < 0) {
-            brc_json_free(field);
-            return rc;
-        }
+        BRC_TRY(field_json(&field, &tree->items[i], end, err));
         BRC_TRY(brc_json_push(fields, field, err));
+        end = tree->items[i].file_at + tree->items[i].file_size;
     }
-    return BRC_OK;
+    return tree->file_size != end
+               ? brc_json_set(*out, "size", brc_json_new_uint(tree->file_size), err)
+               : BRC_OK;
 }
 
 /* {"array": shape, "of": type}; `type` is consumed. */
@@ -369,9 +384,18 @@ static int cannot_make(const char *label, brc_error *err)
     return brc_hdf5_fail(err, BRC_EINVAL, "%s: its data type cannot be made in HDF5", label);
 }
 
-static int make_compound(hid_t *out, const brc_registry *reg, const brc_json *fields, int depth,
+/* A noted place or size, where it is not before `least`; else that. */
+static size_t noted_place(const brc_json *json, const char *name, size_t least)
+{
+    uint64_t n;
+    return brc_json_uint(brc_json_member(json, name), MOST_COMPOUND, &n) && n > least ? (size_t)n
+                                                                                      : least;
+}
+
+static int make_compound(hid_t *out, const brc_registry *reg, const brc_json *json, int depth,
                          const char *label, brc_error *err)
 {
+    const brc_json *fields = brc_json_member(json, "fields");
     size_t at = 0;
     *out = H5Tcreate(H5T_COMPOUND, 1);
     for (const brc_json *f = brc_json_first(fields); f; f = brc_json_next(f)) {
@@ -381,13 +405,15 @@ static int make_compound(hid_t *out, const brc_registry *reg, const brc_json *fi
             return cannot_make(label, err);
         BRC_TRY(make_tree(&field, reg, brc_json_member(f, "type"), depth, label, err));
         size_t size = H5Tget_size(field);
+        at = noted_place(f, "at", at);
         int ok = H5Tset_size(*out, at + size) >= 0 && H5Tinsert(*out, name, at, field) >= 0;
         brc_hdf5_close(field);
         if (!ok)
             return cannot_make(label, err);
         at += size;
     }
-    return BRC_OK;
+    size_t size = noted_place(json, "size", at);
+    return size > at && H5Tset_size(*out, size) < 0 ? cannot_make(label, err) : BRC_OK;
 }
 
 static int make_tree_array(hid_t *out, const brc_registry *reg, const brc_json *json, int depth,
@@ -412,14 +438,14 @@ static int make_tree_array(hid_t *out, const brc_registry *reg, const brc_json *
 static int make_any_tree(hid_t *out, const brc_registry *reg, const brc_json *json, int depth,
                          const char *label, brc_error *err)
 {
-    const brc_json *fields = brc_json_member(json, "fields"), *list = brc_json_member(json, "list");
+    const brc_json *list = brc_json_member(json, "list");
     const brc_json *data_type = brc_json_member(json, "data_type");
     hid_t item;
     if (depth > TREE_DEPTH)
         return brc_fail(err, BRC_ELIMIT, "%s: its data type is nested more than %d deep", label,
                         TREE_DEPTH);
-    if (fields)
-        return make_compound(out, reg, fields, depth, label, err);
+    if (brc_json_member(json, "fields"))
+        return make_compound(out, reg, json, depth, label, err);
     if (brc_json_member(json, "array"))
         return make_tree_array(out, reg, json, depth, label, err);
     if (!list)

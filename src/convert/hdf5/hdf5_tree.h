@@ -6,7 +6,9 @@
  * As JSON, in the notes:
  *
  *   DATA TYPE, or {"data_type": DATA TYPE, "note": NOTE}       a leaf, NOTE as in hdf5_type.h
- *   {"fields": [{"name": TEXT, "type": TREE}, ...]}            a compound
+ *   {"fields": [{"name": TEXT, "type": TREE, "at": n}, ...], "size": n}   a compound; "at" is a field's
+ *                                                              place and "size" that of all, where there
+ *                                                              is room between or behind the fields
  *   {"list": TREE}                                             a list of variable length
  *   {"array": [n, ...], "of": TREE}                            an array
  */
@@ -29,8 +31,11 @@ typedef struct brc_hdf5_tree {
     hid_t memory;                /* what elements are read and written as      */
     size_t size;                 /* of one in memory                           */
     size_t at;                   /* a field's place in its compound's memory   */
+    size_t file_size, file_at;   /* both as the type that was read has them    */
 } brc_hdf5_tree;
 
+/* Whether the type is a leaf by itself. */
+int brc_hdf5_is_one_type(hid_t type);
 /* Reads a type of a file into a tree; `writing` as for brc_hdf5_type_read(). */
 BRC_MUST_USE int brc_hdf5_tree_read(brc_hdf5_tree *out, const brc_registry *reg, hid_t type, int writing,
                                     const char *label, brc_error *err);

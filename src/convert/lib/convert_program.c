@@ -66,6 +66,8 @@ static int open_run(brc_convert *c, const program_args *args, brc_error *err)
 {
     BRC_TRY(brc_registry_new(&c->registry, err));
     BRC_TRY(brc_scratch_new(&c->scratch, err));
+    if (args->is_export && brc_spool_open(&c->spool, c->file, NULL) < 0)
+        c->spool.fd = -1; /* who needs it says so */
     if (args->is_export)
         return brc_tar_in_open_fd(&c->in, STDIN_FILENO, STREAM_NAME, err);
     return brc_tar_out_open_fd(&c->out, STDOUT_FILENO, STREAM_NAME, err);
@@ -75,6 +77,7 @@ static void close_run(brc_convert *c)
 {
     brc_convert_nodes_free(c);
     brc_tar_in_free(c->in);
+    brc_spool_close(&c->spool);
     brc_tar_out_free(c->out);
     brc_scratch_free(c->scratch);
     brc_registry_free(c->registry);
@@ -114,7 +117,8 @@ static int end_as(int ended)
 
 int brc_convert_main(int argc, char **argv, const brc_driver *driver)
 {
-    brc_convert c = { .path = "/", .names = driver->names, .parts = BRC_PARTS_INIT };
+    brc_convert c = { .path = "/", .names = driver->names, .parts = BRC_PARTS_INIT,
+                      .spool = BRC_SPOOL_INIT };
     brc_error err = BRC_ERROR_INIT;
 
     program_args args = { 0 };

@@ -6,6 +6,7 @@
 #include "../../xfer/tar/tar_out.h"
 #include "convert.h"
 #include "door.h"
+#include "spool.h"
 #include "watch.h"
 
 struct brc_convert {
@@ -25,6 +26,7 @@ struct brc_convert {
     brc_tar_in *in;
     brc_node_out *nodes;       /* of an export, in the order of a walk           */
     size_t nnodes, nodes_cap;
+    brc_spool spool;           /* of an export; not open where none can be made  */
     brc_watch watch;
     brc_door door;             /* what may be opened beside the file             */
     int is_netcdf;             /* see brc_convert_is_netcdf()                    */

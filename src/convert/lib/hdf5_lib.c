@@ -80,6 +80,22 @@ int brc_hdf5_open_file(hid_t *file, hid_t *links, const char *path,
     return rc;
 }
 
+hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box)
+{
+    hsize_t start[H5S_MAX_RANK], count[H5S_MAX_RANK];
+    for (int i = 0; i < ndim; i++) {
+        start[i] = box->start[i];
+        count[i] = box->count[i];
+    }
+    if (ndim == 0)
+        return H5Screate(H5S_SCALAR);
+    hid_t memory = H5Screate_simple(ndim, count, NULL);
+    if (memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0)
+        return memory;
+    brc_hdf5_close(memory);
+    return BRC_HDF5_NONE;
+}
+
 int brc_hdf5_label(char **out, const char *file, const char *path, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;

@@ -30,6 +30,9 @@ int brc_hdf5_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(
 /* A file to read, which does not lead to others: *links is the property list with which its
  * objects are opened. Both are ids to close. */
 BRC_MUST_USE int brc_hdf5_open_file(hid_t *file, hid_t *links, const char *path, brc_error *err);
+/* Selects the box in a dataset's space of ndim axes; those beyond are within an element. The space of as many
+ * elements in memory, to close, or BRC_HDF5_NONE. */
+hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box);
 /* What the library calls the node: what follows the file's name. */
 BRC_MUST_USE int brc_hdf5_label(char **out, const char *file, const char *path, brc_error *err);
 

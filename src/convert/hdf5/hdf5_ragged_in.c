@@ -1,0 +1,484 @@
+/* Datasets of lists, and of compounds with texts, lists or references, as groups: hdf5_ragged.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hdf5_in.h"
+#include "hdf5_ragged.h"
+
+/* So many elements may not be stored: each of them has an offset. */
+#define MOST_GAPS ((uint64_t)1 << 26)
+
+typedef struct ragged_set {
+    const brc_hdf5_in *in;
+    const char *label;
+    hid_t id, space, plist, file_type;
+    hid_t memory; /* what is selected of the type                   */
+    brc_hdf5_tree tree;
+    brc_ragged type;
+    brc_hdf5_attrs attrs;
+    brc_json *note; /* the member BRC_HDF5_RAGGED                     */
+    char *names[BRC_MAX_NDIM];
+    char *attrs_json;
+    uint64_t most[BRC_MAX_NDIM];
+    int is_null;
+    uint8_t *fill; /* the fill value in memory; NULL: none was set   */
+    brc_hdf5_memory taken;
+    brc_ragged_in ragged;
+} ragged_set;
+
+static int ragged_failed(const ragged_set *d, const char *what, brc_error *err)
+{
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: %s", d->label, what);
+}
+
+/* ---- shape -------------------------------- */
+
+static int read_ragged_shape(ragged_set *d, brc_error *err)
+{
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    int ndim = H5Sget_simple_extent_ndims(d->space);
+    d->is_null = H5Sget_simple_extent_type(d->space) == H5S_NULL;
+    if (d->is_null) { /* no elements, and no axes either */
+        d->ragged.ndim = 1;
+        return BRC_OK;
+    }
+    if (ndim < 0 || H5Sget_simple_extent_dims(d->space, dims, most) != ndim)
+        return ragged_failed(d, "its shape cannot be read", err);
+    if (ndim > BRC_MAX_NDIM)
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s has more than %d axes", d->label,
+                               BRC_MAX_NDIM);
+    d->ragged.ndim = ndim;
+    for (int i = 0; i < ndim; i++) {
+        d->ragged.shape[i] = dims[i];
+        d->most[i] = most[i] == H5S_UNLIMITED ? UINT64_MAX : most[i];
+    }
+    return BRC_OK;
+}
+
+static int read_ragged_chunks(ragged_set *d, brc_error *err)
+{
+    hsize_t chunk[H5S_MAX_RANK];
+    int chunked, ndim = d->ragged.ndim;
+    BRC_TRY(brc_hdf5_storage_check(&chunked, d->plist, d->label, err));
+    BRC_TRY(brc_hdf5_filters_check(d->in->convert, d->plist, d->label, err));
+    if (!chunked || d->is_null)
+        return BRC_OK;
+    if (H5Pget_chunk(d->plist, ndim, chunk) != ndim)
+        return ragged_failed(d, "its chunk shape cannot be read", err);
+    for (int i = 0; i < ndim; i++) {
+        if (chunk[i] == 0)
+            return ragged_failed(d, "its chunk shape cannot be read", err);
+        d->ragged.chunk[i] = chunk[i];
+    }
+    d->ragged.chunked = 1;
+    return BRC_OK;
+}
+
+/* A small file can say that it has any number of elements. */
+static int check_gaps(const ragged_set *d, brc_error *err)
+{
+    brc_hdf5_stored stored;
+    uint64_t n = brc_shape_count(d->ragged.ndim, d->ragged.shape);
+    if (n <= MOST_GAPS)
+        return BRC_OK;
+    BRC_TRY(brc_hdf5_stored_read(&stored, d->id, d->ragged.ndim, d->ragged.shape,
+                                 d->ragged.chunked ? d->ragged.chunk : NULL, 0, d->label, err));
+    int all = stored.all;
+    brc_hdf5_stored_free(&stored);
+    if (all)
+        return BRC_OK;
+    return brc_part_refuse(err, BRC_PART_SIZE, "make it smaller",
+                           "%s has %llu lists or texts, and few of them are stored", d->label,
+                           (unsigned long long)n);
+}
+
+/* ---- the note -------------------------------- */
+
+/* A member of the note: UINT64_MAX in a list is null. */
+static int note_numbers(const ragged_set *d, const char *name, const uint64_t *n, brc_error *err)
+{
+    brc_json *list = brc_json_new_array();
+    int rc = list ? BRC_OK : brc_nomem(err);
+    for (int i = 0; i < d->ragged.ndim && rc == BRC_OK; i++)
+        rc = brc_json_push(list, n[i] == UINT64_MAX ? brc_json_new_null() : brc_json_new_uint(n[i]),
+                           err);
+    if (rc == BRC_OK)
+        return brc_json_set(d->note, name, list, err);
+    brc_json_free(list);
+    return rc;
+}
+
+static int note_names(ragged_set *d, brc_error *err)
+{
+    int named = 0;
+    for (int i = 0; i < d->ragged.ndim; i++)
+        named |= d->names[i] != NULL;
+    if (!named)
+        return BRC_OK;
+    d->ragged.names = (const char *const *)d->names;
+    brc_json *list = brc_json_new_array();
+    int rc = list ? BRC_OK : brc_nomem(err);
+    for (int i = 0; i < d->ragged.ndim && rc == BRC_OK; i++)
+        rc = brc_json_push(
+            list, d->names[i] ? brc_json_new_string(d->names[i]) : brc_json_new_null(), err);
+    if (rc == BRC_OK)
+        return brc_json_set(d->note, "names", list, err);
+    brc_json_free(list);
+    return rc;
+}
+
+static int print_ragged_fill(ragged_set *d, uint8_t *element, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    brc_json *fill;
+    int rc;
+    BRC_GO(brc_hdf5_value_print(d->in, &d->tree, element, &text, d->label, err));
+    BRC_GO(brc_json_parse(&fill, (const char *)text.data, text.len, err));
+    rc = brc_json_set(d->note, "fill", fill, err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* Whether a list in the value has items, which all elements that have the value would share. */
+static int has_items(const brc_ragged *type, const uint8_t *element)
+{
+    brc_ragged_list list;
+    int has = 0;
+    if (type->kind == BRC_RAGGED_LIST) {
+        memcpy(&list, element, sizeof(list));
+        return list.p && list.len > 0;
+    }
+    if (type->kind == BRC_RAGGED_COMPOUND)
+        for (size_t i = 0; i < type->n; i++)
+            has |= has_items(&type->items[i], element + type->items[i].at);
+    for (uint64_t i = type->kind == BRC_RAGGED_ARRAY ? brc_ragged_count(type) : 0; i > 0; i--)
+        has |= has_items(type->items, element + (i - 1) * type->items->size);
+    return has;
+}
+
+static int check_fill(const ragged_set *d, brc_error *err)
+{
+    brc_hdf5_stored stored;
+    if (!has_items(&d->type, d->fill))
+        return BRC_OK;
+    BRC_TRY(brc_hdf5_stored_read(&stored, d->id, d->ragged.ndim, d->ragged.shape,
+                                 d->ragged.chunked ? d->ragged.chunk : NULL, 1, d->label, err));
+    int all = stored.all;
+    brc_hdf5_stored_free(&stored);
+    return all ? BRC_OK
+               : brc_part_refuse(
+                     err, BRC_PART_VALUE, "write these elements",
+                     "%s has elements that are not stored, and its fill value is or has "
+                     "a list that is not empty",
+                     d->label);
+}
+
+static int note_fill_value(ragged_set *d, brc_error *err)
+{
+    H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+    if (H5Pfill_value_defined(d->plist, &status) < 0)
+        return ragged_failed(d, "its fill value cannot be read", err);
+    if (status != H5D_FILL_VALUE_USER_DEFINED)
+        return BRC_OK;
+    BRC_TRY(brc_new((void **)&d->fill, d->tree.size, err));
+    if (H5Pget_fill_value(d->plist, d->tree.memory, d->fill) < 0)
+        return ragged_failed(d, "its fill value cannot be read", err);
+    BRC_TRY(check_fill(d, err));
+    uint8_t *copy; /* which printing makes canonical */
+    BRC_TRY(brc_new((void **)&copy, d->tree.size, err));
+    memcpy(copy, d->fill, d->tree.size);
+    int rc = print_ragged_fill(d, copy, err);
+    free(copy);
+    return rc;
+}
+
+static int note_storage(ragged_set *d, brc_error *err)
+{
+    brc_json *type;
+    BRC_TRY(brc_hdf5_tree_json(&type, &d->tree, err));
+    BRC_TRY(brc_json_set(d->note, "type", type, err));
+    const char *committed = brc_hdf5_committed(d->in, d->file_type);
+    if (committed)
+        BRC_TRY(brc_json_set(d->note, "committed", brc_json_new_string(committed), err));
+    d->attrs.has_paths |= committed != NULL || brc_hdf5_tree_refers(&d->tree);
+    if (d->is_null)
+        return brc_json_set(d->note, "space", brc_json_new_string("null"), err);
+    BRC_TRY(note_numbers(d, "shape", d->ragged.shape, err));
+    if (d->ragged.chunked)
+        BRC_TRY(note_numbers(d, "chunk", d->ragged.chunk, err));
+    if (memcmp(d->most, d->ragged.shape, sizeof(d->most)) != 0)
+        BRC_TRY(note_numbers(d, "maxshape", d->most, err));
+    return note_fill_value(d, err);
+}
+
+/* The group's attributes, with the note in them. */
+static int finish_ragged_note(ragged_set *d, const char *path, brc_error *err)
+{
+    brc_json *note = brc_json_new_object(), *given;
+    int rc = note ? brc_hdf5_note_attrs(note, &d->attrs, path, err) : brc_nomem(err);
+    BRC_GO(rc);
+    given = d->note;
+    d->note = NULL;
+    BRC_GO(brc_json_set(note, BRC_HDF5_RAGGED, given, err));
+    given = note;
+    note = NULL;
+    BRC_GO(brc_hdf5_note_group(&d->attrs, given, d->label, err));
+    rc = brc_hdf5_attrs_text(&d->attrs_json, &d->attrs, err);
+done:
+    brc_json_free(note);
+    return rc;
+}
+
+/* ---- elements -------------------------------- */
+
+/* A type in memory with one of its fields, in the place that it has among all. */
+static hid_t compound_of(const brc_ragged *type, const brc_ragged *field, hid_t inner)
+{
+    hid_t out = H5Tcreate(H5T_COMPOUND, type->size);
+    if (out >= 0 && H5Tinsert(out, field->name, field->at, inner) >= 0)
+        return out;
+    brc_hdf5_close(out);
+    return BRC_HDF5_NONE;
+}
+
+static hid_t array_of(const brc_ragged *type, hid_t inner)
+{
+    hsize_t dims[BRC_MAX_NDIM];
+    for (int i = 0; i < type->ndim; i++)
+        dims[i] = type->shape[i];
+    return H5Tarray_create2(inner, (unsigned)type->ndim, dims);
+}
+
+/* What is read of lists of which only the lengths are wanted. */
+static hid_t select_least(const brc_ragged *type)
+{
+    const brc_ragged *field = type->items;
+    if (type->kind == BRC_RAGGED_LEAF)
+        return H5Tcopy(((const brc_hdf5_tree *)type->own)->memory);
+    for (size_t i = 0; i < type->n; i++)
+        if (type->items[i].kind == BRC_RAGGED_LEAF && type->items[i].type->item_size > 0) {
+            field = &type->items[i];
+            break;
+        }
+    hid_t inner = select_least(field);
+    hid_t out = inner < 0                        ? BRC_HDF5_NONE
+                : type->kind == BRC_RAGGED_LIST  ? H5Tvlen_create(inner)
+                : type->kind == BRC_RAGGED_ARRAY ? array_of(type, inner)
+                                                 : compound_of(type, field, inner);
+    brc_hdf5_close(inner);
+    return out;
+}
+
+/* The memory of the type with these steps alone, all in the places that they have in the whole. */
+static hid_t select_steps(const brc_ragged_steps *steps, size_t step)
+{
+    const brc_ragged *type = steps->at[step];
+    if (step + 1 == steps->n)
+        return select_least(type);
+    hid_t inner = select_steps(steps, step + 1);
+    hid_t out = inner < 0                        ? BRC_HDF5_NONE
+                : type->kind == BRC_RAGGED_LIST  ? H5Tvlen_create(inner)
+                : type->kind == BRC_RAGGED_ARRAY ? array_of(type, inner)
+                                                 : compound_of(type, steps->at[step + 1], inner);
+    brc_hdf5_close(inner);
+    return out;
+}
+
+static int select_column(void *ctx, const brc_ragged_steps *steps, brc_error *err)
+{
+    ragged_set *d = ctx;
+    brc_hdf5_close(d->memory);
+    d->memory = select_steps(steps, 0);
+    return d->memory < 0 ? ragged_failed(d, "its data type cannot be read", err) : BRC_OK;
+}
+
+/* Stored elements: the part of a box into its place among all of the box. */
+static int read_part(ragged_set *d, const brc_sel *box, const brc_sel *part, void *elements,
+                     brc_error *err)
+{
+    hsize_t start[H5S_MAX_RANK], count[H5S_MAX_RANK], whole[H5S_MAX_RANK];
+    int ndim = d->ragged.ndim, rc;
+    hid_t piece = brc_hdf5_select(d->space, ndim, part), memory = BRC_HDF5_NONE;
+    for (int i = 0; i < ndim; i++) {
+        start[i] = part->start[i] - box->start[i];
+        count[i] = part->count[i];
+        whole[i] = box->count[i];
+    }
+    if (piece >= 0)
+        memory = ndim == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(ndim, whole, NULL);
+    if (memory < 0 ||
+        (ndim > 0 && H5Sselect_hyperslab(memory, H5S_SELECT_SET, start, NULL, count, NULL) < 0))
+        rc = ragged_failed(d, "its elements cannot be read", err);
+    else
+        rc = brc_hdf5_read_lists(&d->taken, d->id, d->memory, memory, ndim ? d->space : H5S_ALL,
+                                 elements, d->label, err);
+    brc_hdf5_close(memory);
+    brc_hdf5_close(piece);
+    return rc;
+}
+
+/* The fill value to a part of a box. */
+static void fill_part(const ragged_set *d, const brc_sel *box, const brc_sel *part,
+                      uint8_t *elements)
+{
+    int64_t strides[BRC_MAX_NDIM];
+    brc_strides_packed(box->ndim, box->count, d->tree.size, strides);
+    for (int i = 0; i < box->ndim; i++)
+        elements += (int64_t)(part->start[i] - box->start[i]) * strides[i];
+    brc_fill_box(box->ndim, part->count, d->tree.size, elements, strides, d->fill);
+}
+
+static int is_stored_part(const ragged_set *d, const brc_sel *part, brc_error *err)
+{
+    hsize_t corner[H5S_MAX_RANK];
+    brc_hdf5_chunk chunk;
+    if (!d->ragged.chunked)
+        return H5Dget_storage_size(d->id) > 0;
+    for (int i = 0; i < d->ragged.ndim; i++)
+        corner[i] = part->start[i] / d->ragged.chunk[i] * d->ragged.chunk[i];
+    BRC_TRY(brc_hdf5_chunk_find(&chunk, d->id, corner, d->label, err));
+    return chunk.bytes > 0;
+}
+
+/* Chunk by chunk: what is not stored the library cannot read where the fill value has texts. */
+static int read_with_fill(ragged_set *d, const brc_sel *box, uint8_t *elements, brc_error *err)
+{
+    uint64_t index[BRC_MAX_NDIM] = { 0 }, grid[BRC_MAX_NDIM];
+    int ndim = box->ndim;
+    for (int i = 0; i < ndim; i++) {
+        uint64_t size = d->ragged.chunked ? d->ragged.chunk[i] : UINT64_MAX;
+        grid[i] = (box->start[i] + box->count[i] - 1) / size - box->start[i] / size + 1;
+    }
+    do {
+        brc_sel part = *box;
+        for (int i = 0; i < ndim && d->ragged.chunked; i++) {
+            uint64_t size = d->ragged.chunk[i], end = box->start[i] + box->count[i];
+            uint64_t first = (box->start[i] / size + index[i]) * size;
+            uint64_t last = end - first > size ? first + size : end;
+            part.start[i] = first > box->start[i] ? first : box->start[i];
+            part.count[i] = last - part.start[i];
+        }
+        int stored = is_stored_part(d, &part, err);
+        BRC_TRY(stored);
+        int rc = stored ? read_part(d, box, &part, elements, err) : 1;
+        if (rc != 1)
+            return rc;
+        if (!stored)
+            fill_part(d, box, &part, elements);
+    } while (brc_index_next(ndim, index, grid));
+    return 1;
+}
+
+static int read_elements_of(void *ctx, const brc_sel *box, void *elements, size_t most,
+                            brc_error *err)
+{
+    ragged_set *d = ctx;
+    brc_arena_dispose(&d->taken.arena);
+    d->taken = (brc_hdf5_memory){ BRC_ARENA_INIT, 0, most, 0 };
+    return d->fill ? read_with_fill(d, box, elements, err) : read_part(d, box, box, elements, err);
+}
+
+static void release_elements(void *ctx)
+{
+    brc_arena_dispose(&((ragged_set *)ctx)->taken.arena);
+}
+
+static int append_items(void *ctx, const brc_ragged *leaf, void *element, brc_buf *out,
+                        brc_error *err)
+{
+    const ragged_set *d = ctx;
+    const brc_hdf5_tree *tree = leaf->own;
+    const brc_hdf5_type *type = &tree->type;
+    uint8_t *item = element;
+    if (type->kind == BRC_HDF5_FIXED) {
+        BRC_TRY(brc_hdf5_canonical(type, tree->dtype, item, 1, d->label, err));
+        brc_dtype_native(tree->dtype, item, type->size);
+        return type->size > 0 ? brc_buf_append(out, item, type->size, err) : BRC_OK;
+    }
+    for (size_t n = type->size / type->item; n > 0; n--, item += type->item)
+        BRC_TRY(brc_hdf5_memory_span(d->in, type, item, out, d->label, err));
+    return BRC_OK;
+}
+
+/* ---- the dataset -------------------------------- */
+
+static int describe_ragged(ragged_set *d, const char *path, brc_error *err)
+{
+    d->note = brc_json_new_object();
+    if (!d->note)
+        return brc_nomem(err);
+    d->file_type = H5Dget_type(d->id);
+    d->space = H5Dget_space(d->id);
+    d->plist = H5Dget_create_plist(d->id);
+    if (d->file_type < 0 || d->space < 0 || d->plist < 0)
+        return ragged_failed(d, "it cannot be read", err);
+    BRC_TRY(brc_hdf5_tree_read(&d->tree, d->in->reg, d->file_type, 0, d->label, err));
+    BRC_TRY(brc_hdf5_ragged_of(&d->type, &d->tree, err));
+    BRC_TRY(read_ragged_shape(d, err));
+    BRC_TRY(read_ragged_chunks(d, err));
+    BRC_TRY(check_gaps(d, err));
+    BRC_TRY(brc_hdf5_attrs_read(&d->attrs, d->in, d->id, 1, d->label, err));
+    BRC_TRY(note_storage(d, err));
+    BRC_TRY(brc_hdf5_names_read(d->names, d->in, d->id, d->is_null ? 0 : d->ragged.ndim,
+                                d->attrs.is_scale, path, d->label, err));
+    BRC_TRY(note_names(d, err));
+    return finish_ragged_note(d, path, err);
+}
+
+static int take_ragged(ragged_set *d, const char *path, brc_error *err)
+{
+    BRC_TRY(describe_ragged(d, path, err));
+    d->ragged.path = path;
+    d->ragged.label = d->label;
+    d->ragged.attrs_json = d->attrs_json;
+    d->ragged.note_name = BRC_HDF5_NOTE;
+    d->ragged.type = &d->type;
+    d->ragged.ctx = d;
+    d->ragged.select = select_column;
+    d->ragged.read = read_elements_of;
+    d->ragged.release = release_elements;
+    d->ragged.append = append_items;
+    return brc_convert_ragged(d->in->convert, &d->ragged, err);
+}
+
+static void free_fill(ragged_set *d)
+{
+    hid_t scalar = d->fill ? H5Screate(H5S_SCALAR) : BRC_HDF5_NONE;
+    if (scalar >= 0)
+        (void)H5Dvlen_reclaim(d->tree.memory, scalar, H5P_DEFAULT, d->fill);
+    brc_hdf5_close(scalar);
+    free(d->fill);
+}
+
+static void close_ragged(ragged_set *d)
+{
+    free_fill(d);
+    const hid_t ids[] = { d->id, d->space, d->plist, d->file_type, d->memory };
+    for (size_t i = 1; i < sizeof(ids) / sizeof(ids[0]); i++)
+        brc_hdf5_close(ids[i]);
+    brc_arena_dispose(&d->taken.arena);
+    brc_ragged_free(&d->type, 0);
+    brc_hdf5_tree_close(&d->tree);
+    brc_hdf5_attrs_free(&d->attrs);
+    brc_json_free(d->note);
+    for (int i = 0; i < BRC_MAX_NDIM; i++)
+        free(d->names[i]);
+    free(d->attrs_json);
+    free(d);
+}
+
+int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, const char *path,
+                           const char *label, brc_error *err)
+{
+    ragged_set *d;
+    BRC_TRY(brc_new((void **)&d, sizeof(*d), err));
+    d->in = in;
+    d->label = label;
+    d->id = dataset;
+    d->space = d->plist = d->file_type = d->memory = BRC_HDF5_NONE;
+    d->tree.memory = d->tree.type.memory = BRC_HDF5_NONE;
+    int rc = take_ragged(d, path, err);
+    close_ragged(d);
+    return rc;
+}
