@@ -5,18 +5,6 @@
 #include "pick.h"
 #include "rebase_steps.h"
 
-typedef struct rebase_call {
-    brc_rebasing all;
-    brc_pick_opts opts;
-    char **paths;
-} rebase_call;
-
-static void rebase_call_dispose(rebase_call *c)
-{
-    brc_rebasing_dispose(&c->all);
-    brc_paths_free(c->paths, c->opts.npaths);
-}
-
 /* ---- which commits -------------------------------- */
 
 static int read_target(brc_rebasing *r, brc_error *err)
@@ -50,50 +38,37 @@ static int rebase_work(brc_rebasing *r, brc_error *err)
     return rc;
 }
 
-static int rebase_once(rebase_call *c, brc_pick_result *out, brc_iter **conflicts,
-                       const brc_pick_opts *given, brc_error *err)
+static int rebase_with(brc_rebasing *r, const brc_pick_opts *opts, char **paths,
+                       const brc_rebase_turn *turn, brc_error *err)
 {
-    brc_rebasing *r = &c->all;
-    BRC_TRY(brc_pick_opts_take(&c->opts, given, BRC_PICK_KEEP, err));
-    if (c->opts.message != NULL || c->opts.author != NULL || c->opts.time_us != 0 ||
-        c->opts.mainline != 0)
-        return brc_fail(err, BRC_EINVAL, "a rebase keeps message, author and time of each commit, "
-                                         "and leaves merges out");
-    BRC_TRY(brc_paths_normal(&c->paths, c->opts.paths, c->opts.npaths, err));
-    brc_pick_opts_apply(&r->q, &c->opts, c->paths);
-    r->may_keep = (c->opts.flags & BRC_PICK_KEEP) != 0;
+    brc_pick_opts_apply(&r->q, opts, paths);
+    r->may_keep = (opts->flags & BRC_PICK_KEEP) != 0;
     BRC_TRY(rebase_work(r, err));
-    return brc_pick_answer(out, conflicts, &r->q, &r->result, &r->result.at, err);
+    return brc_pick_answer(turn->out, turn->conflicts, &r->q, &r->result, &r->result.at, err);
 }
 
-typedef struct rebase_args {
-    brc_aim aim;
-    brc_pick_result *out;
-    brc_iter **conflicts;
-    breccia *repo;
-    const brc_pick_opts *given;
-} rebase_args;
-
-static int rebase_in_turn(void *ctx, brc_error *err)
+static int rebase_once(brc_rebase_turn *turn, brc_rebasing *r, brc_error *err)
 {
-    rebase_args *a = ctx;
-    rebase_call c = {.all = {.repo = a->repo, .aim = &a->aim, .onto = a->aim.rev}};
-    c.all.q.repo = a->repo;
-    c.all.q.on = a->aim.branch;
-    c.all.q.op = "rebase";
-    c.all.q.doing = "it is rebased";
-    int rc = rebase_once(&c, a->out, a->conflicts, a->given, err);
-    const int again = rc < 0 && c.all.q.again;
-    rebase_call_dispose(&c);
-    return again ? 0 : rc < 0 ? rc : 1;
+    brc_pick_opts opts;
+    char **paths;
+    r->aim = &turn->aim;
+    r->onto = turn->aim.rev;
+    BRC_TRY(brc_pick_opts_take(&opts, turn->given, BRC_PICK_KEEP, err));
+    if (opts.message != NULL || opts.author != NULL || opts.time_us != 0 || opts.mainline != 0)
+        return brc_fail(err, BRC_EINVAL, "a rebase keeps message, author and time of each commit, "
+                                         "and leaves merges out");
+    BRC_TRY(brc_paths_normal(&paths, opts.paths, opts.npaths, err));
+    int rc = rebase_with(r, &opts, paths, turn, err);
+    brc_paths_free(paths, opts.npaths);
+    return rc;
 }
 
 int brc_rebase(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *onto,
                const brc_pick_opts *opts, brc_error *err)
 {
-    rebase_args a = {{.rev = onto}, out, conflicts, repo, opts};
+    brc_rebase_turn turn = {{.rev = onto}, out, conflicts, repo, rebase_once, opts, 0};
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_sequence_can_start(repo, "a rebase", err));
-    return brc_sequence_in_turn(&a.aim, repo, "the branch was rebased", rebase_in_turn, err);
+    return brc_rebasing_in_turn(&turn, err);
 }

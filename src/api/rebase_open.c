@@ -21,12 +21,11 @@ typedef struct open_rebase {
     void *paths;          /* const char *[]: where a side is favoured, of its plan */
     brc_commit *at;       /* the commit that was in conflict                       */
     brc_folded folded;
-    brc_rebasing all;
+    brc_rebasing *all;
 } open_rebase;
 
 static void open_rebase_dispose(open_rebase *o)
 {
-    brc_rebasing_dispose(&o->all);
     brc_folded_dispose(&o->folded);
     brc_commit_free(o->at);
     free(o->paths);
@@ -53,7 +52,7 @@ static int sides_of_plan(open_rebase *o, brc_error *err)
 {
     static const char *const sides[] = {"ours", "theirs"};
     const brc_json *list = brc_json_member(o->merge.plan, "paths");
-    brc_sequence *q = &o->all.q;
+    brc_sequence *q = &o->all->q;
     const int side = brc_json_choice(brc_json_member(o->merge.plan, "side"), sides, 2);
     if (side < 0)
         return BRC_OK;
@@ -74,20 +73,20 @@ static int sides_of_plan(open_rebase *o, brc_error *err)
 static int plan_commits(open_rebase *o, const brc_oid *at, const brc_oid *todo, size_t n,
                         brc_error *err)
 {
-    brc_store *store = o->all.repo->store;
+    brc_store *store = o->all->repo->store;
     brc_commit *commit;
     BRC_TRY(brc_commit_get(&o->at, store, at, err));
     for (size_t i = 0; i < n; i++) {
         BRC_TRY(brc_commit_get(&commit, store, &todo[i], err));
-        BRC_TRY(brc_rebasing_add(&o->all, commit, err));
+        BRC_TRY(brc_rebasing_add(o->all, commit, err));
     }
     return BRC_OK;
 }
 
 static int read_rest(open_rebase *o, brc_error *err)
 {
-    brc_store *store = o->all.repo->store;
-    brc_rebasing *r = &o->all;
+    brc_store *store = o->all->repo->store;
+    brc_rebasing *r = o->all;
     void *todo;
     size_t n;
     brc_oid at;
@@ -115,7 +114,7 @@ static int read_rest(open_rebase *o, brc_error *err)
 static int check_folded(open_rebase *o, brc_move_set *moves, brc_error *err)
 {
     brc_session *s = o->s;
-    brc_sequence *q = &o->all.q;
+    brc_sequence *q = &o->all->q;
     brc_open_merge now;
     BRC_TRY(brc_keys_ready(s, err));
     BRC_TRY(brc_open_merge_read(&now, s, err));
@@ -134,7 +133,7 @@ static int check_folded(open_rebase *o, brc_move_set *moves, brc_error *err)
 /* The draft as a commit, over what was made before; nothing names it yet. */
 static int commit_settled(open_rebase *o, brc_error *err)
 {
-    brc_rebasing *r = &o->all;
+    brc_rebasing *r = o->all;
     brc_move_set moves = {0};
     int result;
     do
@@ -167,7 +166,7 @@ static int left_its_line(const open_rebase *o, brc_error *err)
 static int add_newer(open_rebase *o, brc_error *err)
 {
     const brc_draft_head *draft = &o->merge.draft;
-    brc_sequence *q = &o->all.q;
+    brc_sequence *q = &o->all->q;
     brc_reach *reach;
     if (brc_draft_follows(draft, q->has_tip, &q->tip))
         return BRC_OK;
@@ -180,12 +179,12 @@ static int add_newer(open_rebase *o, brc_error *err)
     brc_reach_free(reach);
     if (rc <= 0)
         return rc < 0 ? rc : left_its_line(o, err);
-    return brc_rebasing_add_line(&o->all, &q->tip, &draft->tip, err);
+    return brc_rebasing_add_line(o->all, &q->tip, &draft->tip, err);
 }
 
 static int catch_up(open_rebase *o, brc_error *err)
 {
-    brc_store *store = o->all.repo->store;
+    brc_store *store = o->all->repo->store;
     BRC_TRY(brc_store_begin_read(store, err));
     int rc = add_newer(o, err);
     brc_store_end_read(store);
@@ -205,7 +204,7 @@ static int must_be_rebase(const open_rebase *o, brc_error *err)
 
 static int go_on(open_rebase *o, int skips, brc_error *err)
 {
-    brc_rebasing *r = &o->all;
+    brc_rebasing *r = o->all;
     BRC_TRY(brc_sequence_resume(&r->q, o->s->branch, &o->merge.draft, err));
     BRC_TRY(catch_up(o, err));
     const brc_task task = brc_task_begin(r->repo, "rebase", 0);
@@ -223,11 +222,11 @@ static int go_on(open_rebase *o, int skips, brc_error *err)
 /* Nothing has changed. */
 static int still_open(open_rebase *o, brc_pick_result *out, brc_iter **conflicts, brc_error *err)
 {
-    brc_pick_result *result = &o->all.result;
+    brc_pick_result *result = &o->all->result;
     result->result = BRC_PICK_CONFLICT;
     result->draft = o->merge.draft.id;
     result->at = o->at->id;
-    result->left = o->all.n;
+    result->left = o->all->n;
     result->conflicts = brc_open_merge_left(&o->merge);
     BRC_TRY(brc_sized_out(out, result, sizeof(*result), offsetof(brc_pick_result, conflicts),
                           "brc_pick_result", err));
@@ -235,10 +234,9 @@ static int still_open(open_rebase *o, brc_pick_result *out, brc_iter **conflicts
                              : BRC_OK;
 }
 
-static int continue_once(open_rebase *o, int skips, brc_pick_result *out, brc_iter **conflicts,
-                         brc_error *err)
+static int continue_open(open_rebase *o, const brc_rebase_turn *turn, brc_error *err)
 {
-    brc_rebasing *r = &o->all;
+    brc_rebasing *r = o->all;
     BRC_TRY(brc_look_at_open(&o->s, &o->merge, r->repo, BRC_SESSION_WRITE, err));
     if (strcmp(o->s->branch, r->q.on) != 0)
         return brc_fail(err, BRC_ESTALE,
@@ -247,42 +245,30 @@ static int continue_once(open_rebase *o, int skips, brc_pick_result *out, brc_it
                         brc_store_path(r->repo->store), o->s->branch, r->q.on);
     BRC_TRY(must_be_rebase(o, err));
     BRC_TRY(read_rest(o, err));
-    if (!skips && brc_open_merge_left(&o->merge) > 0)
-        return still_open(o, out, conflicts, err);
-    BRC_TRY(go_on(o, skips, err));
-    return brc_pick_answer(out, conflicts, &r->q, &r->result, &r->result.at, err);
+    if (!turn->skips && brc_open_merge_left(&o->merge) > 0)
+        return still_open(o, turn->out, turn->conflicts, err);
+    BRC_TRY(go_on(o, turn->skips, err));
+    return brc_pick_answer(turn->out, turn->conflicts, &r->q, &r->result, &r->result.at, err);
 }
 
-typedef struct continue_args {
-    brc_aim aim;
-    brc_pick_result *out;
-    brc_iter **conflicts;
-    breccia *repo;
-    int skips;
-} continue_args;
-
-static int continue_in_turn(void *ctx, brc_error *err)
+static int continue_once(brc_rebase_turn *turn, brc_rebasing *r, brc_error *err)
 {
-    const continue_args *a = ctx;
-    open_rebase o = {.all = {.repo = a->repo, .may_keep = 1}};
-    o.all.q.repo = a->repo;
-    o.all.q.on = a->aim.branch;
-    o.all.q.op = "rebase";
-    o.all.q.doing = "it is rebased";
-    int rc = continue_once(&o, a->skips, a->out, a->conflicts, err);
-    const int again = rc < 0 && o.all.q.again;
+    open_rebase o = {.all = r};
+    r->may_keep = 1;
+    int rc = continue_open(&o, turn, err);
     open_rebase_dispose(&o);
-    return again ? 0 : rc < 0 ? rc : 1;
+    return rc;
 }
 
 int brc_rebase_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, uint32_t flags,
                         brc_error *err)
 {
-    continue_args a = {.out = out, .conflicts = conflicts, .repo = repo};
-    a.skips = (flags & BRC_REBASE_SKIP) != 0;
+    brc_rebase_turn turn = {.out = out, .conflicts = conflicts, .repo = repo,
+                            .once = continue_once};
+    turn.skips = (flags & BRC_REBASE_SKIP) != 0;
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_flags_check(flags, BRC_REBASE_SKIP, "brc_rebase_continue()", err));
     BRC_TRY(brc_can_end_open(repo, err));
-    return brc_sequence_in_turn(&a.aim, repo, "the branch was rebased", continue_in_turn, err);
+    return brc_rebasing_in_turn(&turn, err);
 }

@@ -15,7 +15,7 @@ static brc_commit *rebased(const brc_rebasing *r, size_t i)
     return ((brc_commit **)r->todo)[i];
 }
 
-void brc_rebasing_dispose(brc_rebasing *r)
+static void rebasing_dispose(brc_rebasing *r)
 {
     for (size_t i = 0; i < r->n; i++)
         brc_commit_free(rebased(r, i));
@@ -209,4 +209,23 @@ int brc_rebasing_run(brc_rebasing *r, brc_error *err)
     else if (r->n == 0 && !r->q.is_open)
         r->result.result = BRC_PICK_FAST_FORWARD;
     return BRC_OK;
+}
+
+static int rebase_turn(void *ctx, brc_error *err)
+{
+    brc_rebase_turn *turn = ctx;
+    brc_rebasing r = {.repo = turn->repo};
+    r.q.repo = turn->repo;
+    r.q.on = turn->aim.branch;
+    r.q.op = "rebase";
+    r.q.doing = "it is rebased";
+    int rc = turn->once(turn, &r, err);
+    const int again = rc < 0 && r.q.again;
+    rebasing_dispose(&r);
+    return again ? 0 : rc < 0 ? rc : 1;
+}
+
+int brc_rebasing_in_turn(brc_rebase_turn *turn, brc_error *err)
+{
+    return brc_sequence_in_turn(&turn->aim, turn->repo, "the branch was rebased", rebase_turn, err);
 }

@@ -1,11 +1,10 @@
 /*
  * A rebase from the first of its commits to the last, or to one in conflict.
  *
- *      brc_rebasing r = { .repo = repo, ... };    and r.q, as for any sequence
+ *      brc_rebasing_in_turn(&turn)                turn.once() gets a rebasing for each try, and does:
  *      brc_sequence_start(&r.q), or _resume()     r.q.now is the commit on which the first one comes
  *      brc_rebasing_add(&r, commit)               for each that is to be done, the oldest first
  *      brc_rebasing_run(&r)                       r.result
- *      brc_rebasing_dispose(&r)
  *
  * Where it may stay open, the plan of its draft (open_merge.h) has, beside what a cherry-pick's has:
  *
@@ -34,11 +33,22 @@ typedef struct brc_rebasing {
     size_t n, cap;
 } brc_rebasing;
 
+/* A call that rebases: each try has a rebasing of its own. once() gets this, with the branch in `aim`. */
+typedef struct brc_rebase_turn {
+    brc_aim aim;
+    brc_pick_result *out;
+    brc_iter **conflicts;
+    breccia *repo;
+    int (*once)(struct brc_rebase_turn *turn, brc_rebasing *r, brc_error *err);
+    const brc_pick_opts *given; /* of a rebase that begins                    */
+    int skips;                  /* of one that goes on                        */
+} brc_rebase_turn;
+BRC_MUST_USE int brc_rebasing_in_turn(brc_rebase_turn *turn, brc_error *err);
+
 /* The commit belongs to it from now on, also after a failure. */
 BRC_MUST_USE int brc_rebasing_add(brc_rebasing *r, brc_commit *commit, brc_error *err);
 /* All that `tip` has and neither `past` nor the target has, but merges, the oldest first. In a read. */
 BRC_MUST_USE int brc_rebasing_add_line(brc_rebasing *r, const brc_oid *tip, const brc_oid *past, brc_error *err);
 BRC_MUST_USE int brc_rebasing_run(brc_rebasing *r, brc_error *err);
-void brc_rebasing_dispose(brc_rebasing *r);
 
 #endif

@@ -111,8 +111,8 @@ static int row_compare(sqlite3_stmt *a, sqlite3_stmt *b, int n)
     return order;
 }
 
-static int bind_row(brc_store *store, const char *sql, sqlite3_stmt *row, int n, sqlite3_stmt **out,
-                    brc_error *err)
+int brc_row_bind(brc_store *store, const char *sql, sqlite3_stmt *row, int n, sqlite3_stmt **out,
+                 brc_error *err)
 {
     BRC_TRY(brc_stmt(store, sql, out, err));
     for (int i = 0; i < n; i++)
@@ -126,7 +126,7 @@ static int bind_row(brc_store *store, const char *sql, sqlite3_stmt *row, int n,
 static int run_with(brc_store *to, const char *sql, sqlite3_stmt *row, int n, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(bind_row(to, sql, row, n, &st, err));
+    BRC_TRY(brc_row_bind(to, sql, row, n, &st, err));
     return brc_run(to, st, err);
 }
 
@@ -162,7 +162,7 @@ static int drop_absent(const table_walk *w, brc_error *err)
     int any = 0;
     sqlite3_stmt *st;
     if (w->source != NULL) {
-        BRC_TRY(bind_row(w->from, w->table->has, w->copy, w->table->nkeys, &st, err));
+        BRC_TRY(brc_row_bind(w->from, w->table->has, w->copy, w->table->nkeys, &st, err));
         BRC_TRY(brc_ask_any(w->from, st, &any, err));
     }
     return any ? BRC_OK : mend_row(w, NULL, w->copy, err);

@@ -19,6 +19,8 @@ typedef int (*brc_differs_fn)(void *ctx, sqlite3_stmt *from, sqlite3_stmt *to, b
 /* Within a read of `from` and a write of `to`. `differs` may be NULL. */
 BRC_MUST_USE int brc_table_sync(brc_store *to, brc_store *from, const brc_table *table, brc_differs_fn differs, void *ctx,
                                 brc_error *err);
+/* The statement, with the first n columns of a row as its parameters. */
+BRC_MUST_USE int brc_row_bind(brc_store *store, const char *sql, sqlite3_stmt *row, int n, sqlite3_stmt **out, brc_error *err);
 /* Puts one row, as a `list` of the table gives it. */
 BRC_MUST_USE int brc_table_put(brc_store *to, const brc_table *table, sqlite3_stmt *row, brc_error *err);
 

@@ -184,6 +184,29 @@ done:
     return draft_rows_end(&rows, rc, out, n);
 }
 
+int brc_draft_has_more_under(brc_store *store, int64_t draft, const char *path, uint64_t most,
+                             int *has, brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
+    int rc;
+    *has = 0;
+    BRC_GO(brc_draft_range(path, &low, &high, err));
+    BRC_GO(brc_stmt(store,
+                    "SELECT 1 FROM draft_node WHERE draft=?1 AND path>=?2 AND path<?3"
+                    " LIMIT 1 OFFSET ?4",
+                    &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, (const char *)low.data, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 3, (const char *)high.data, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 4, most < INT64_MAX ? (int64_t)most : INT64_MAX);
+    rc = brc_ask_any(store, st, has, err);
+done:
+    brc_buf_dispose(&low);
+    brc_buf_dispose(&high);
+    return rc;
+}
+
 /* Between two pages a path is bound again as it was read: it must be text. */
 static int page_path(brc_store *store, sqlite3_stmt *st, const char **out, brc_error *err)
 {

@@ -94,10 +94,7 @@ static int has_such(brc_store *store, const char *sql, sqlite3_stmt *keys, int n
                    brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, sql, &st, err));
-    for (int i = 0; i < n; i++)
-        if (sqlite3_bind_value(st, i + 1, sqlite3_column_value(keys, i)) != SQLITE_OK)
-            return brc_nomem(err);
+    BRC_TRY(brc_row_bind(store, sql, keys, n, &st, err));
     return brc_ask_any(store, st, any, err);
 }
 
@@ -171,10 +168,8 @@ int brc_backup_resume(brc_backup_run *b, brc_error *err)
 static int put_blob(brc_backup_run *b, sqlite3_stmt *row, brc_error *err)
 {
     sqlite3_stmt *put;
-    BRC_TRY(brc_stmt(b->to, "INSERT OR REPLACE INTO blob(seq, data) VALUES (?1, ?2)", &put, err));
-    if (sqlite3_bind_value(put, 1, sqlite3_column_value(row, 0)) != SQLITE_OK ||
-        sqlite3_bind_value(put, 2, sqlite3_column_value(row, 1)) != SQLITE_OK)
-        return brc_nomem(err);
+    BRC_TRY(brc_row_bind(b->to, "INSERT OR REPLACE INTO blob(seq, data) VALUES (?1, ?2)", row, 2,
+                         &put, err));
     b->bytes += (uint64_t)sqlite3_column_bytes(row, 1);
     return brc_run(b->to, put, err);
 }

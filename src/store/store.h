@@ -506,6 +506,9 @@ BRC_MUST_USE int brc_draft_node_get(brc_store *store, int64_t draft, const char 
 /* Rows of `path` (if `self`) and of what is under it, by path. */
 BRC_MUST_USE int brc_draft_node_list(brc_store *store, int64_t draft, const char *path,
                                      int self, brc_draft_node **out, size_t *n, brc_error *err);
+/* Whether more than `most` rows are under `path`. */
+BRC_MUST_USE int brc_draft_has_more_under(brc_store *store, int64_t draft, const char *path, uint64_t most, int *has,
+                                          brc_error *err);
 /* All rows of a draft by path, page by page: at most `most` behind the last are added. */
 typedef struct brc_draft_rows {
     void *nodes; /* brc_draft_node[] */

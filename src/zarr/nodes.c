@@ -5,6 +5,7 @@
 #include "../base/alloc.h"
 #include "../base/iter.h"
 #include "../base/sized.h"
+#include "../history/budget.h"
 #include "bulk_write.h"
 #include "copy_ahead.h"
 #include "meta.h"
@@ -414,6 +415,16 @@ static int end_copies(brc_session *s, brc_copies *copies, brc_error *err)
                : brc_draft_delete(s->repo->store, copies->draft, err);
 }
 
+/* Copies of copies have twice as many rows each time: like every walk this ends at the limit. */
+static int check_rows_under(brc_session *s, const char *path, brc_error *err)
+{
+    int more;
+    brc_budget budget = brc_budget_of(s->repo->store);
+    BRC_TRY(brc_draft_has_more_under(s->repo->store, s->draft.id, path, budget.max, &more, err));
+    budget.used = more ? budget.max : 0;
+    return brc_budget_take(&budget, err);
+}
+
 static int transfer_node(brc_session *s, const char *from, const void *arg, brc_error *err)
 {
     const node_transfer *t = arg;
@@ -434,6 +445,7 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
     BRC_TRY(brc_session_find(s, t->to, &there, &ignored, err));
     if (there.kind != 0)
         return brc_fail(err, BRC_EEXISTS, "there is a node %s already", t->to);
+    BRC_TRY(check_rows_under(s, from, err));
     BRC_TRY(brc_session_parents(s, t->to, err));
     BRC_TRY(copy ? brc_note_new(s, t->to, err) : brc_note_moved(s, from, t->to, err));
     BRC_TRY(forget_keys(s, t->to, err));

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../kit/scenario.h"
+#include "../kit/drafts_kit.h"
 
 Suite *drafts_suite(void);
 
@@ -26,73 +26,6 @@ static void drafts_teardown(void)
     scenario_stop(&t);
 }
 
-static brc_session *session_of(breccia *repo, const char *rev, int mode)
-{
-    brc_session *s;
-    OK(&t, brc_session_open(&s, repo, rev, mode, &t.err));
-    return s;
-}
-
-static void set_number(brc_session *s, const char *path, uint64_t i, int32_t value)
-{
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_array_open(&a, s, path, &t.err));
-    brc_sel_all(&sel, a);
-    sel.start[0] = i;
-    sel.count[0] = 1;
-    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
-    brc_array_free(a);
-}
-
-static int commit_of(brc_session *s, const char *message, brc_oid *id)
-{
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = message;
-    return brc_session_commit(id, s, &opts, &t.err);
-}
-
-static int is_clean(brc_session *s)
-{
-    int clean;
-    OK(&t, brc_session_clean(&clean, s, &t.err));
-    return clean;
-}
-
-/* "3 private alive 2 nodes; " of each. */
-static const char *drafts_are(breccia *repo)
-{
-    static const char *const owners[] = { "unknown", "alive", "dead" };
-    static char text[400];
-    brc_iter *it;
-    const brc_draft *draft;
-    int rc;
-    text[0] = '\0';
-    OK(&t, brc_drafts(&it, repo, &t.err));
-    while ((rc = brc_drafts_next(it, &draft, &t.err)) > 0) {
-        size_t at = strlen(text);
-        snprintf(text + at, sizeof(text) - at, "%s %s%s%s %d; ", draft->branch,
-                 draft->flags & BRC_DRAFT_OWNED ? owners[draft->owner] : "shared",
-                 draft->flags & BRC_DRAFT_STALE ? " stale" : "",
-                 draft->owner_pid == getpid() ? " ours" : "", (int)draft->nodes);
-    }
-    ck_assert_msg(rc == 0, "%s", t.err.message);
-    brc_iter_free(it);
-    return text;
-}
-
-static int64_t last_draft(breccia *repo)
-{
-    brc_iter *it;
-    const brc_draft *draft;
-    int64_t id = 0;
-    OK(&t, brc_drafts(&it, repo, &t.err));
-    while (brc_drafts_next(it, &draft, &t.err) > 0)
-        id = draft->id;
-    brc_iter_free(it);
-    return id;
-}
-
 /* ---- two at work ------------------------------------------------------------------ */
 
 START_TEST(a_private_change_is_not_in_another_s_commit)
@@ -100,32 +33,32 @@ START_TEST(a_private_change_is_not_in_another_s_commit)
     breccia *other;
     brc_oid id;
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
-    brc_session *theirs = session_of(other, NULL, BRC_SESSION_WRITE);
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *theirs = drafts_session(&t, other, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_group_create(mine, "/mine", NULL, &t.err));
-    set_number(mine, "/a", 0, 70);
+    drafts_set(&t, mine, "/a", 0, 70);
     OK(&t, brc_group_create(theirs, "/theirs", NULL, &t.err));
-    ck_assert_str_eq(drafts_are(other), "main shared 1; main alive ours 2; ");
+    ck_assert_str_eq(drafts_list(&t, other), "main shared 1; main alive ours 2; ");
     int kind;
     OK(&t, brc_node_kind(&kind, theirs, "/mine", &t.err));
     ck_assert_int_eq(kind, 0);
     OK(&t, brc_node_kind(&kind, mine, "/theirs", &t.err));
     ck_assert_int_eq(kind, 0);
-    OK(&t, commit_of(theirs, "theirs", &id));
-    brc_session *at = session_of(other, "main", BRC_SESSION_AT);
+    OK(&t, drafts_commit(&t, theirs, "theirs", &id));
+    brc_session *at = drafts_session(&t, other, "main", BRC_SESSION_AT);
     OK(&t, brc_node_kind(&kind, at, "/mine", &t.err));
     ck_assert_int_eq(kind, 0);
     ck_assert_int_eq(scenario_number(&t, at, "/a", 0), 0);
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
-    ck_assert_int_eq(is_clean(mine), 0);
+    ck_assert_int_eq(drafts_clean(&t, mine), 0);
     /* what is new there is not undone */
     brc_commit_opts alone = BRC_COMMIT_OPTS_INIT;
     alone.message = "mine";
     alone.flags = BRC_COMMIT_NO_MERGE;
     FAILS(&t, BRC_ESTALE, brc_session_commit(&id, mine, &alone, &t.err));
-    ck_assert_str_eq(drafts_are(other), "main alive stale ours 2; ");
+    ck_assert_str_eq(drafts_list(&t, other), "main alive stale ours 2; ");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
-    OK(&t, commit_of(mine, "mine, merged", &id));
+    OK(&t, drafts_commit(&t, mine, "mine, merged", &id));
     OK(&t, brc_node_kind(&kind, mine, "/theirs", &t.err));
     ck_assert_int_eq(kind, BRC_GROUP);
     brc_session_free(at);
@@ -140,13 +73,13 @@ START_TEST(two_shared_sessions_have_one_draft)
     breccia *other;
     brc_oid id;
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    brc_session *second = session_of(other, NULL, BRC_SESSION_WRITE);
+    brc_session *second = drafts_session(&t, other, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_group_create(t.session, "/one", NULL, &t.err));
     OK(&t, brc_group_create(second, "/two", NULL, &t.err));
-    ck_assert_str_eq(drafts_are(other), "main shared 2; ");
-    OK(&t, commit_of(second, "both", &id));
-    ck_assert_int_eq(is_clean(t.session), 1);
-    FAILS(&t, BRC_EMISUSE, commit_of(t.session, "none", &id));
+    ck_assert_str_eq(drafts_list(&t, other), "main shared 2; ");
+    OK(&t, drafts_commit(&t, second, "both", &id));
+    ck_assert_int_eq(drafts_clean(&t, t.session), 1);
+    FAILS(&t, BRC_EMISUSE, drafts_commit(&t, t.session, "none", &id));
     brc_session_free(second);
     brc_free(other);
 }
@@ -155,17 +88,17 @@ END_TEST
 START_TEST(a_shared_draft_does_not_undo_a_private_commit)
 {
     brc_oid id;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
-    set_number(t.session, "/a", 1, 11);
-    set_number(mine, "/a", 0, 70);
-    OK(&t, commit_of(mine, "mine", &id));
-    ck_assert_str_eq(drafts_are(t.repo), "main shared stale 1; ");
-    OK(&t, commit_of(t.session, "shared", &id));
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    drafts_set(&t, t.session, "/a", 1, 11);
+    drafts_set(&t, mine, "/a", 0, 70);
+    OK(&t, drafts_commit(&t, mine, "mine", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main shared stale 1; ");
+    OK(&t, drafts_commit(&t, t.session, "shared", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 11);
     brc_session_free(mine);
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
 END_TEST
 
@@ -175,24 +108,24 @@ START_TEST(a_private_session_goes_on_from_its_commits)
 {
     brc_oid one, two;
     brc_commit *commit;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
-    ck_assert_int_eq(is_clean(mine), 1);
-    ck_assert_str_eq(drafts_are(t.repo), ""); /* nothing is written before a change */
-    FAILS(&t, BRC_EMISUSE, commit_of(mine, "none", &one));
-    set_number(mine, "/a", 0, 70);
-    OK(&t, commit_of(mine, "one", &one));
-    ck_assert_int_eq(is_clean(mine), 1);
-    set_number(mine, "/a", 5, 75);
-    OK(&t, commit_of(mine, "two", &two));
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    ck_assert_int_eq(drafts_clean(&t, mine), 1);
+    ck_assert_str_eq(drafts_list(&t, t.repo), ""); /* nothing is written before a change */
+    FAILS(&t, BRC_EMISUSE, drafts_commit(&t, mine, "none", &one));
+    drafts_set(&t, mine, "/a", 0, 70);
+    OK(&t, drafts_commit(&t, mine, "one", &one));
+    ck_assert_int_eq(drafts_clean(&t, mine), 1);
+    drafts_set(&t, mine, "/a", 5, 75);
+    OK(&t, drafts_commit(&t, mine, "two", &two));
     OK(&t, brc_commit_read(&commit, t.repo, &two, &t.err));
     ck_assert_mem_eq(&commit->parents[0], &one, sizeof(one));
     brc_commit_free(commit);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 75);
-    set_number(mine, "/a", 5, 76);
+    drafts_set(&t, mine, "/a", 5, 76);
     OK(&t, brc_session_discard(mine, &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 5), 75);
-    ck_assert_int_eq(is_clean(mine), 1);
+    ck_assert_int_eq(drafts_clean(&t, mine), 1);
     brc_session_free(mine);
 }
 END_TEST
@@ -200,24 +133,24 @@ END_TEST
 START_TEST(what_is_undone_was_never_there)
 {
     brc_oid id;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     OK(&t, brc_begin(t.repo, &t.err));
-    set_number(mine, "/a", 0, 70);
+    drafts_set(&t, mine, "/a", 0, 70);
     OK(&t, brc_end(t.repo, 0, &t.err)); /* the transaction that made the draft */
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 0);
-    ck_assert_str_eq(drafts_are(t.repo), "");
-    set_number(mine, "/a", 0, 71);
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
+    drafts_set(&t, mine, "/a", 0, 71);
     OK(&t, brc_begin(t.repo, &t.err));
-    OK(&t, commit_of(mine, "undone", &id));
-    set_number(mine, "/a", 0, 72);
+    OK(&t, drafts_commit(&t, mine, "undone", &id));
+    drafts_set(&t, mine, "/a", 0, 72);
     OK(&t, brc_end(t.repo, 0, &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 71);
-    ck_assert_int_eq(is_clean(mine), 0);
+    ck_assert_int_eq(drafts_clean(&t, mine), 0);
     OK(&t, brc_begin(t.repo, &t.err));
     OK(&t, brc_session_discard(mine, &t.err));
     OK(&t, brc_end(t.repo, 0, &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 71);
-    OK(&t, commit_of(mine, "kept", &id));
+    OK(&t, drafts_commit(&t, mine, "kept", &id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 71);
     brc_session_free(mine);
 }
@@ -228,17 +161,17 @@ START_TEST(a_session_whose_draft_was_taken_says_so)
     breccia *other;
     int64_t id;
     brc_oid commit;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
-    set_number(mine, "/a", 0, 70);
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    drafts_set(&t, mine, "/a", 0, 70);
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    id = last_draft(other);
+    id = drafts_last(&t, other);
     FAILS(&t, BRC_EBUSY, brc_draft_adopt(other, id, &t.err)); /* its process is this one */
     brc_free(other);
     scenario_sql(&t, "UPDATE draft SET owner='{\"pid\":1}'; UPDATE draft SET checksum=row_sum("
                      "'draft', id, kind, state, branch, base, tip, other, plan, owner, parent,"
                      " time_us, changes, parts)");
     OK(&t, brc_draft_drop(t.repo, id, &t.err)); /* of an unknown owner: whoever asks is right */
-    FAILS(&t, BRC_ESTALE, commit_of(mine, "lost", &commit));
+    FAILS(&t, BRC_ESTALE, drafts_commit(&t, mine, "lost", &commit));
     brc_session_free(mine);
 }
 END_TEST
@@ -248,81 +181,48 @@ START_TEST(a_process_drops_its_own)
 {
     breccia *other;
     brc_oid commit;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
-    set_number(mine, "/a", 0, 70);
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    drafts_set(&t, mine, "/a", 0, 70);
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    OK(&t, brc_draft_drop(other, last_draft(other), &t.err));
-    ck_assert_str_eq(drafts_are(other), "");
+    OK(&t, brc_draft_drop(other, drafts_last(&t, other), &t.err));
+    ck_assert_str_eq(drafts_list(&t, other), "");
     brc_free(other);
-    FAILS(&t, BRC_ESTALE, commit_of(mine, "lost", &commit));
+    FAILS(&t, BRC_ESTALE, drafts_commit(&t, mine, "lost", &commit));
     brc_session_free(mine);
-    mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
-    set_number(mine, "/a", 0, 71);
-    OK(&t, commit_of(mine, "kept", &commit));
+    mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    drafts_set(&t, mine, "/a", 0, 71);
+    OK(&t, drafts_commit(&t, mine, "kept", &commit));
     brc_session_free(mine);
 }
 END_TEST
 
 /* ---- processes that end ------------------------------------------------------------- */
 
-/* A child with a private change, which ends without a word. */
-static void leave_a_draft(int value)
-{
-    fflush(NULL);
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        breccia *repo;
-        brc_session *s;
-        if (brc_open(&repo, t.file, NULL, &t.err) < 0 ||
-            brc_session_open(&s, repo, NULL, BRC_SESSION_PRIVATE, &t.err) < 0)
-            _exit(1);
-        set_number(s, "/a", 0, value);
-        _exit(0);
-    }
-    int status;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
-}
-
 START_TEST(what_a_dead_process_left_is_adopted_or_dropped)
 {
     brc_oid id;
     scenario_close(&t);
-    leave_a_draft(70);
-    leave_a_draft(71);
+    drafts_leave(&t, 70);
+    drafts_leave(&t, 71);
     scenario_open(&t, NULL, 0);
-    ck_assert_str_eq(drafts_are(t.repo), "main dead 1; main dead 1; ");
-    ck_assert_int_eq(is_clean(t.session), 1);
-    int64_t second = last_draft(t.repo);
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main dead 1; main dead 1; ");
+    ck_assert_int_eq(drafts_clean(&t, t.session), 1);
+    int64_t second = drafts_last(&t, t.repo);
     FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, second + 1, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_draft_drop(t.repo, 0, &t.err));
     OK(&t, brc_draft_adopt(t.repo, second, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 71);
     FAILS(&t, BRC_EINVAL, brc_draft_adopt(t.repo, second, &t.err));
     FAILS(&t, BRC_ECONFLICT, brc_draft_adopt(t.repo, second - 1, &t.err));
-    OK(&t, commit_of(t.session, "adopted", &id));
-    ck_assert_str_eq(drafts_are(t.repo), "main dead stale 1; ");
+    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main dead stale 1; ");
     OK(&t, brc_draft_drop(t.repo, second - 1, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "");
-    leave_a_draft(72);
-    ck_assert_int_gt(last_draft(t.repo), second); /* no number is used again */
-    OK(&t, brc_draft_drop(t.repo, last_draft(t.repo), &t.err));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
+    drafts_leave(&t, 72);
+    ck_assert_int_gt(drafts_last(&t, t.repo), second); /* no number is used again */
+    OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
 END_TEST
-
-/* What a dead process left, and then a commit of others. */
-static int64_t leave_one_behind(int value, uint64_t where)
-{
-    brc_oid id;
-    scenario_close(&t);
-    leave_a_draft(value);
-    scenario_open(&t, NULL, 0);
-    set_number(t.session, "/a", where, 99);
-    OK(&t, commit_of(t.session, "theirs", &id));
-    ck_assert_str_eq(drafts_are(t.repo), "main dead stale 1; ");
-    return last_draft(t.repo);
-}
 
 static brc_oid tip_of_main(void)
 {
@@ -340,17 +240,17 @@ static void begins_with(int32_t a, int32_t b, int32_t c)
 
 START_TEST(a_draft_that_is_adopted_lies_over_what_is_new)
 {
-    const int64_t left = leave_one_behind(70, 1);
+    const int64_t left = drafts_leave_behind(&t, 70, 1);
     brc_oid id, tip = tip_of_main();
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "main shared 0; "); /* no row was copied */
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main shared 0; "); /* no row was copied */
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
     scenario_whole(&t);
-    set_number(t.session, "/a", 2, 42);
+    drafts_set(&t, t.session, "/a", 2, 42);
     OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
-    OK(&t, commit_of(t.session, "adopted", &id));
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
     brc_commit *commit;
     OK(&t, brc_commit_read(&commit, t.repo, &id, &t.err));
     ck_assert_uint_eq(commit->nparents, 1);
@@ -362,20 +262,20 @@ END_TEST
 
 START_TEST(a_draft_in_conflict_is_adopted_as_it_is)
 {
-    const int64_t left = leave_one_behind(70, 0);
+    const int64_t left = drafts_leave_behind(&t, 70, 0);
     brc_oid id, before = tip_of_main();
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "main shared stale 1; ");
-    ck_assert_int_eq(is_clean(t.session), 0);
-    FAILS(&t, BRC_ECONFLICT, commit_of(t.session, "adopted", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main shared stale 1; ");
+    ck_assert_int_eq(drafts_clean(&t, t.session), 0);
+    FAILS(&t, BRC_ECONFLICT, drafts_commit(&t, t.session, "adopted", &id));
     id = tip_of_main();
     ck_assert_mem_eq(&id, &before, sizeof(id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     scenario_whole(&t);
-    set_number(t.session, "/a", 0, 99);
-    set_number(t.session, "/a", 3, 33);
-    OK(&t, commit_of(t.session, "adopted", &id));
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    drafts_set(&t, t.session, "/a", 0, 99);
+    drafts_set(&t, t.session, "/a", 3, 33);
+    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 99);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 33);
 }
@@ -383,22 +283,22 @@ END_TEST
 
 START_TEST(what_the_branch_has_already_is_adopted_as_nothing)
 {
-    const int64_t left = leave_one_behind(99, 0);
+    const int64_t left = drafts_leave_behind(&t, 99, 0);
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
 END_TEST
 
 /* In a transaction nothing can be merged: the commit does it later. */
 START_TEST(a_draft_that_is_adopted_in_a_transaction_is_merged_by_its_commit)
 {
-    const int64_t left = leave_one_behind(70, 1);
+    const int64_t left = drafts_leave_behind(&t, 70, 1);
     brc_oid id;
     OK(&t, brc_begin(t.repo, &t.err));
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "main shared stale 1; ");
-    OK(&t, commit_of(t.session, "adopted", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main shared stale 1; ");
+    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
 }
@@ -408,18 +308,18 @@ END_TEST
  * they have no row. */
 START_TEST(changes_of_the_branch_are_committed_before_a_draft_is_adopted)
 {
-    const int64_t left = leave_one_behind(70, 1);
+    const int64_t left = drafts_leave_behind(&t, 70, 1);
     brc_oid id;
     OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
     FAILS(&t, BRC_ESTALE, brc_draft_adopt(t.repo, left, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
-    OK(&t, commit_of(t.session, "again", &id));
-    set_number(t.session, "/a", 2, 42);
+    OK(&t, drafts_commit(&t, t.session, "again", &id));
+    drafts_set(&t, t.session, "/a", 2, 42);
     FAILS(&t, BRC_ESTALE, brc_draft_adopt(t.repo, left, &t.err));
-    OK(&t, commit_of(t.session, "more", &id));
+    OK(&t, drafts_commit(&t, t.session, "more", &id));
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
     begins_with(70, 99, 42);
-    OK(&t, commit_of(t.session, "adopted", &id));
+    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
 }
 END_TEST
 
@@ -438,15 +338,15 @@ START_TEST(owners_that_cannot_be_known_are_unknown)
     };
     char sql[400];
     scenario_close(&t);
-    leave_a_draft(70);
+    drafts_leave(&t, 70);
     snprintf(sql, sizeof(sql),
              "UPDATE draft SET owner=%s; UPDATE draft SET checksum=row_sum('draft', id, kind,"
              " state, branch, base, tip, other, plan, owner, parent, time_us, changes, parts)",
              rows[_i].change);
     scenario_sql(&t, sql);
     scenario_open(&t, NULL, 0);
-    ck_assert_str_eq(drafts_are(t.repo), rows[_i].is);
-    OK(&t, brc_draft_drop(t.repo, last_draft(t.repo), &t.err));
+    ck_assert_str_eq(drafts_list(&t, t.repo), rows[_i].is);
+    OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
 END_TEST
 
@@ -456,17 +356,17 @@ START_TEST(a_branch_with_a_private_draft_is_not_deleted_unasked)
 {
     brc_oid id;
     OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    brc_session *mine = session_of(t.repo, "side", BRC_SESSION_PRIVATE);
-    set_number(mine, "/a", 0, 70);
+    brc_session *mine = drafts_session(&t, t.repo, "side", BRC_SESSION_PRIVATE);
+    drafts_set(&t, mine, "/a", 0, 70);
     OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "other alive ours 1; ");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "other alive ours 1; ");
     FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "other", 0, &t.err));
     FAILS(&t, BRC_EBUSY, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "other alive ours 1; ");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "other alive ours 1; ");
     OK(&t, brc_session_discard(mine, &t.err)); /* it has nothing that could be lost */
     OK(&t, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "");
-    FAILS(&t, BRC_ENOTFOUND, commit_of(mine, "gone", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
+    FAILS(&t, BRC_ENOTFOUND, drafts_commit(&t, mine, "gone", &id));
     brc_session_free(mine);
 }
 END_TEST
@@ -475,16 +375,16 @@ END_TEST
 START_TEST(a_branch_that_goes_leaves_what_the_dead_wrote)
 {
     scenario_close(&t);
-    leave_a_draft(70);
+    drafts_leave(&t, 70);
     scenario_open(&t, NULL, 0);
     OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
     OK(&t, brc_branch_delete(t.repo, "main", BRC_DELETE_FORCE, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "main unknown stale 1; ");
-    FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, last_draft(t.repo), &t.err));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main unknown stale 1; ");
+    FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, drafts_last(&t, t.repo), &t.err));
     OK(&t, brc_branch_create(t.repo, "main", "side", &t.err));
-    OK(&t, brc_draft_adopt(t.repo, last_draft(t.repo), &t.err));
-    brc_session *s = session_of(t.repo, "main", BRC_SESSION_WRITE);
+    OK(&t, brc_draft_adopt(t.repo, drafts_last(&t, t.repo), &t.err));
+    brc_session *s = drafts_session(&t, t.repo, "main", BRC_SESSION_WRITE);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 0), 70);
     brc_session_free(s);
 }
@@ -501,7 +401,7 @@ START_TEST(a_branch_that_is_written_in_bulk_stays)
     brc_sel sel = BRC_SEL_INIT;
     OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    s = session_of(t.repo, "side", BRC_SESSION_WRITE);
+    s = drafts_session(&t, t.repo, "side", BRC_SESSION_WRITE);
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     spec.dtype = "int32";
     spec.ndim = 1;
@@ -536,12 +436,12 @@ START_TEST(after_a_reset_the_draft_follows_the_new_tip)
 {
     brc_oid id;
     brc_commit *commit;
-    set_number(t.session, "/a", 0, 1);
+    drafts_set(&t, t.session, "/a", 0, 1);
     scenario_commit(&t, "second");
-    set_number(t.session, "/a", 1, 2);
+    drafts_set(&t, t.session, "/a", 1, 2);
     OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "main shared 1; ");
-    OK(&t, commit_of(t.session, "both changes", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main shared 1; ");
+    OK(&t, drafts_commit(&t, t.session, "both changes", &id));
     OK(&t, brc_commit_read(&commit, t.repo, &id, &t.err));
     ck_assert_str_eq(commit->message, "both changes");
     brc_commit_free(commit);
@@ -555,25 +455,25 @@ END_TEST
 START_TEST(a_clean_private_session_follows_its_branch)
 {
     brc_oid id;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
-    set_number(t.session, "/a", 0, 50);
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    drafts_set(&t, t.session, "/a", 0, 50);
     scenario_commit(&t, "moves the branch");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 50);
-    set_number(mine, "/a", 1, 60);
-    OK(&t, commit_of(mine, "begins at what it saw", &id));
-    set_number(t.session, "/a", 2, 70); /* now it has a draft, without a change */
+    drafts_set(&t, mine, "/a", 1, 60);
+    OK(&t, drafts_commit(&t, mine, "begins at what it saw", &id));
+    drafts_set(&t, t.session, "/a", 2, 70); /* now it has a draft, without a change */
     scenario_commit(&t, "moves it again");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 2), 70);
-    ck_assert_int_eq(is_clean(mine), 1);
-    set_number(mine, "/a", 3, 80);
-    OK(&t, commit_of(mine, "begins there too", &id));
+    ck_assert_int_eq(drafts_clean(&t, mine), 1);
+    drafts_set(&t, mine, "/a", 3, 80);
+    OK(&t, drafts_commit(&t, mine, "begins there too", &id));
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", (uint64_t)i), 50 + 10 * i);
-    set_number(mine, "/a", 0, 90);
-    set_number(t.session, "/a", 0, 91);
+    drafts_set(&t, mine, "/a", 0, 90);
+    drafts_set(&t, t.session, "/a", 0, 91);
     scenario_commit(&t, "meanwhile");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 60);
-    FAILS(&t, BRC_ECONFLICT, commit_of(mine, "has changes: it stays where it began", &id));
+    FAILS(&t, BRC_ECONFLICT, drafts_commit(&t, mine, "has changes: it stays where it began", &id));
     brc_session_free(mine);
 }
 END_TEST
@@ -581,12 +481,12 @@ END_TEST
 /* A draft that was written into, and has nothing in it. */
 static brc_session *emptied(breccia *repo)
 {
-    brc_session *s = session_of(repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *s = drafts_session(&t, repo, NULL, BRC_SESSION_PRIVATE);
     OK(&t, brc_savepoint(s, "one", &t.err));
-    set_number(s, "/a", 0, 1);
+    drafts_set(&t, s, "/a", 0, 1);
     OK(&t, brc_savepoint_rollback(s, "one", &t.err));
     OK(&t, brc_savepoint_release(s, "one", &t.err));
-    ck_assert_str_eq(drafts_are(repo), "main alive ours 0; ");
+    ck_assert_str_eq(drafts_list(&t, repo), "main alive ours 0; ");
     return s;
 }
 
@@ -599,28 +499,28 @@ START_TEST(no_empty_draft_stays)
     OK(&t, brc_begin(other, &t.err));
     brc_session_free(mine);
     OK(&t, brc_end(other, 0, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "main alive ours 0; ");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main alive ours 0; ");
     scenario_set_number(&t, "/a", 0, 2);
     scenario_commit(&t, "two");
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
     mine = emptied(other);
     OK(&t, brc_begin(t.repo, &t.err));
     brc_session_free(mine);
     OK(&t, brc_end(t.repo, 0, &t.err));
     brc_free(other); /* the last chance */
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
 END_TEST
 
 START_TEST(an_empty_draft_of_a_dead_process_goes_with_the_next)
 {
     scenario_close(&t);
-    leave_a_draft(70);
+    drafts_leave(&t, 70);
     scenario_sql(&t, "DELETE FROM draft_chunk; DELETE FROM draft_node");
-    leave_a_draft(71);
+    drafts_leave(&t, 71);
     scenario_open(&t, NULL, 0);
-    ck_assert_str_eq(drafts_are(t.repo), "main dead 1; ");
-    OK(&t, brc_draft_drop(t.repo, last_draft(t.repo), &t.err));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main dead 1; ");
+    OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
 END_TEST
 
@@ -629,12 +529,12 @@ START_TEST(a_private_draft_goes_along_when_its_branch_is_renamed)
     brc_oid id;
     breccia *other;
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
-    set_number(mine, "/a", 0, 1);
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    drafts_set(&t, mine, "/a", 0, 1);
     OK(&t, brc_branch_rename(other, "main", "trunk", &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 1);
-    set_number(mine, "/a", 1, 2);
-    OK(&t, commit_of(mine, "on trunk", &id));
+    drafts_set(&t, mine, "/a", 1, 2);
+    OK(&t, drafts_commit(&t, mine, "on trunk", &id));
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='commit'"
                                       " AND name='heads/trunk'"), 1);
     brc_session_free(mine);

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../kit/scenario.h"
+#include "../kit/drafts_kit.h"
 
 Suite *drafts_empty_suite(void);
 
@@ -26,126 +26,26 @@ static void drafts_empty_teardown(void)
     scenario_stop(&t);
 }
 
-static brc_session *session_of(breccia *repo, const char *rev, int mode)
-{
-    brc_session *s;
-    OK(&t, brc_session_open(&s, repo, rev, mode, &t.err));
-    return s;
-}
-
-static void set_number(brc_session *s, const char *path, uint64_t i, int32_t value)
-{
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_array_open(&a, s, path, &t.err));
-    brc_sel_all(&sel, a);
-    sel.start[0] = i;
-    sel.count[0] = 1;
-    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
-    brc_array_free(a);
-}
-
-static int commit_of(brc_session *s, const char *message, brc_oid *id)
-{
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = message;
-    return brc_session_commit(id, s, &opts, &t.err);
-}
-
-static int is_clean(brc_session *s)
-{
-    int clean;
-    OK(&t, brc_session_clean(&clean, s, &t.err));
-    return clean;
-}
-
-/* "3 private alive 2 nodes; " of each. */
-static const char *drafts_are(breccia *repo)
-{
-    static const char *const owners[] = { "unknown", "alive", "dead" };
-    static char text[400];
-    brc_iter *it;
-    const brc_draft *draft;
-    int rc;
-    text[0] = '\0';
-    OK(&t, brc_drafts(&it, repo, &t.err));
-    while ((rc = brc_drafts_next(it, &draft, &t.err)) > 0) {
-        size_t at = strlen(text);
-        snprintf(text + at, sizeof(text) - at, "%s %s%s%s %d; ", draft->branch,
-                 draft->flags & BRC_DRAFT_OWNED ? owners[draft->owner] : "shared",
-                 draft->flags & BRC_DRAFT_STALE ? " stale" : "",
-                 draft->owner_pid == getpid() ? " ours" : "", (int)draft->nodes);
-    }
-    ck_assert_msg(rc == 0, "%s", t.err.message);
-    brc_iter_free(it);
-    return text;
-}
-
-static int64_t last_draft(breccia *repo)
-{
-    brc_iter *it;
-    const brc_draft *draft;
-    int64_t id = 0;
-    OK(&t, brc_drafts(&it, repo, &t.err));
-    while (brc_drafts_next(it, &draft, &t.err) > 0)
-        id = draft->id;
-    brc_iter_free(it);
-    return id;
-}
-
-/* A child with a private change, which ends without a word. */
-static void leave_a_draft(int value)
-{
-    fflush(NULL);
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        breccia *repo;
-        brc_session *s;
-        if (brc_open(&repo, t.file, NULL, &t.err) < 0 ||
-            brc_session_open(&s, repo, NULL, BRC_SESSION_PRIVATE, &t.err) < 0)
-            _exit(1);
-        set_number(s, "/a", 0, value);
-        _exit(0);
-    }
-    int status;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
-}
-
-/* What a dead process left, and then a commit of others. */
-static int64_t leave_one_behind(int value, uint64_t where)
-{
-    brc_oid id;
-    scenario_close(&t);
-    leave_a_draft(value);
-    scenario_open(&t, NULL, 0);
-    set_number(t.session, "/a", where, 99);
-    OK(&t, commit_of(t.session, "theirs", &id));
-    ck_assert_str_eq(drafts_are(t.repo), "main dead stale 1; ");
-    return last_draft(t.repo);
-}
-
 /* ---- drafts that end with the commit -------------------------------- */
 
 /* In the transaction of the commit itself: so there is no race that could leave it behind. */
 START_TEST(a_draft_goes_with_what_was_in_it)
 {
     brc_oid id;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     for (int i = 0; i < 3; i++) { /* a commit, one that is merged onto the tip, and none */
-        set_number(mine, "/a", 0, 10 + i);
+        drafts_set(&t, mine, "/a", 0, 10 + i);
         if (i == 1) {
-            set_number(t.session, "/a", 3, 99);
+            drafts_set(&t, t.session, "/a", 3, 99);
             scenario_commit(&t, "theirs");
         }
         ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2"), 1);
         if (i < 2)
-            OK(&t, commit_of(mine, "mine", &id));
+            OK(&t, drafts_commit(&t, mine, "mine", &id));
         else
             OK(&t, brc_session_discard(mine, &t.err));
         ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2"), 0);
-        ck_assert_int_eq(is_clean(mine), 1);
+        ck_assert_int_eq(drafts_clean(&t, mine), 1);
         ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), i < 2 ? 10 + i : 11);
     }
     brc_session_free(mine);
@@ -156,25 +56,25 @@ END_TEST
 START_TEST(or_with_the_transaction_of_which_the_commit_is_a_part)
 {
     brc_oid id;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     for (int keep = 0; keep < 2; keep++) {
         const uint32_t how = keep ? BRC_END_KEEP : 0;
-        set_number(mine, "/a", 0, 20);
+        drafts_set(&t, mine, "/a", 0, 20);
         OK(&t, brc_begin(t.repo, &t.err));
-        OK(&t, commit_of(mine, "mine", &id));
-        ck_assert_int_eq(is_clean(mine), 1);
+        OK(&t, drafts_commit(&t, mine, "mine", &id));
+        ck_assert_int_eq(drafts_clean(&t, mine), 1);
         OK(&t, brc_end(t.repo, how, &t.err));
-        ck_assert_str_eq(drafts_are(t.repo), keep ? "" : "main alive ours 1; ");
+        ck_assert_str_eq(drafts_list(&t, t.repo), keep ? "" : "main alive ours 1; ");
         ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 20);
-        ck_assert_int_eq(is_clean(mine), keep);
+        ck_assert_int_eq(drafts_clean(&t, mine), keep);
     }
     OK(&t, brc_begin(t.repo, &t.err)); /* what comes behind the commit stays */
-    set_number(mine, "/a", 1, 21);
-    OK(&t, commit_of(mine, "one", &id));
-    set_number(mine, "/a", 1, 22);
+    drafts_set(&t, mine, "/a", 1, 21);
+    OK(&t, drafts_commit(&t, mine, "one", &id));
+    drafts_set(&t, mine, "/a", 1, 22);
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "main alive ours 1; ");
-    OK(&t, commit_of(mine, "two", &id));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main alive ours 1; ");
+    OK(&t, drafts_commit(&t, mine, "two", &id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 22);
     brc_session_free(mine);
 }
@@ -185,15 +85,15 @@ START_TEST(but_not_one_that_others_may_work_in)
 {
     brc_oid id;
     int64_t number;
-    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE), *again;
+    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE), *again;
     OK(&t, brc_session_draft(&number, mine, &t.err));
-    set_number(mine, "/a", 0, 30);
-    OK(&t, commit_of(mine, "mine", &id));
+    drafts_set(&t, mine, "/a", 0, 30);
+    OK(&t, drafts_commit(&t, mine, "mine", &id));
     OK(&t, brc_draft_open(&again, t.repo, number, &t.err));
-    set_number(again, "/a", 1, 31);
+    drafts_set(&t, again, "/a", 1, 31);
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 31);
     brc_session_free(again);
-    OK(&t, commit_of(mine, "theirs", &id));
+    OK(&t, drafts_commit(&t, mine, "theirs", &id));
     brc_session_free(mine);
     OK(&t, brc_draft_drop(t.repo, number, &t.err));
 }
@@ -205,10 +105,10 @@ END_TEST
 static void leave_an_empty_draft(void)
 {
     scenario_close(&t);
-    leave_a_draft(70);
+    drafts_leave(&t, 70);
     scenario_sql(&t, "DELETE FROM draft_chunk; DELETE FROM draft_node");
     scenario_open(&t, NULL, 0);
-    ck_assert_str_eq(drafts_are(t.repo), "main dead 0; ");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main dead 0; ");
 }
 
 START_TEST(an_empty_draft_of_a_dead_process_keeps_no_version)
@@ -217,18 +117,18 @@ START_TEST(an_empty_draft_of_a_dead_process_keeps_no_version)
     brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
     leave_an_empty_draft();
     for (int i = 0; i < 3; i++) {
-        set_number(t.session, "/a", 0, 40 + i);
+        drafts_set(&t, t.session, "/a", 0, 40 + i);
         scenario_commit(&t, "one more");
     }
     opts.keep_last = 1;
     opts.flags = BRC_EXPIRE_DRY_RUN;
     OK(&t, brc_expire(&report, NULL, t.repo, &opts, &t.err));
     ck_assert_uint_eq(report.kept, 1);
-    ck_assert_str_eq(drafts_are(t.repo), "main dead stale 0; ");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main dead stale 0; ");
     opts.flags = 0;
     OK(&t, brc_expire(&report, NULL, t.repo, &opts, &t.err));
     ck_assert_uint_eq(report.kept, 1);
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
 END_TEST
 
@@ -237,14 +137,14 @@ START_TEST(but_one_with_changes_does)
 {
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
-    leave_one_behind(70, 0);
-    set_number(t.session, "/a", 0, 41);
+    drafts_leave_behind(&t, 70, 0);
+    drafts_set(&t, t.session, "/a", 0, 41);
     scenario_commit(&t, "one more");
     opts.keep_last = 1;
     OK(&t, brc_expire(&report, NULL, t.repo, &opts, &t.err));
     ck_assert_uint_eq(report.kept, 2);
-    ck_assert_str_eq(drafts_are(t.repo), "main dead stale 1; ");
-    OK(&t, brc_draft_drop(t.repo, last_draft(t.repo), &t.err));
+    ck_assert_str_eq(drafts_list(&t, t.repo), "main dead stale 1; ");
+    OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
 END_TEST
 
@@ -254,7 +154,7 @@ START_TEST(nor_does_it_keep_a_branch)
     leave_an_empty_draft();
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
     OK(&t, brc_branch_delete(t.repo, "main", 0, &t.err));
-    ck_assert_str_eq(drafts_are(t.repo), "");
+    ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
 END_TEST
 
@@ -263,16 +163,16 @@ START_TEST(expire_leaves_empty_drafts_of_the_living)
 {
     brc_oid id;
     int64_t number;
-    brc_session *again, *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *again, *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     opts.keep_last = 1;
     OK(&t, brc_session_draft(&number, mine, &t.err));
     OK(&t, brc_expire(NULL, NULL, t.repo, &opts, &t.err));
     OK(&t, brc_draft_open(&again, t.repo, number, &t.err));
-    set_number(again, "/a", 1, 31);
+    drafts_set(&t, again, "/a", 1, 31);
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 31);
     brc_session_free(again);
-    OK(&t, commit_of(mine, "mine", &id));
+    OK(&t, drafts_commit(&t, mine, "mine", &id));
     brc_session_free(mine);
     OK(&t, brc_draft_drop(t.repo, number, &t.err));
 }

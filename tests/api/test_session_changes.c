@@ -216,6 +216,52 @@ START_TEST(what_cannot_be_reset_is_refused)
 }
 END_TEST
 
+/* Each group has two copies of the one before it: 2^levels uncommitted nodes, if that can be done.
+ * *rows: how many there are in the end; the result is the level. */
+static int pile_up(int levels, int64_t *rows, int *code)
+{
+    char from[20], to[24];
+    *code = BRC_OK;
+    OK(&t, brc_group_create(t.session, "/g0", NULL, &t.err));
+    int level = 1;
+    for (; level <= levels && *code == BRC_OK; level++) {
+        snprintf(from, sizeof(from), "/g%d", level - 1);
+        snprintf(to, sizeof(to), "/g%d", level);
+        OK(&t, brc_group_create(t.session, to, NULL, &t.err));
+        for (int i = 0; i < 2 && *code == BRC_OK; i++) {
+            snprintf(to, sizeof(to), "/g%d/%c", level, 'a' + i);
+            *code = brc_node_copy(t.session, from, to, &t.err);
+        }
+    }
+    *rows = scenario_ask(&t, "SELECT count(*) FROM draft_node");
+    return level - 1;
+}
+
+/* n levels and 4n: the limit of nodes ends both at the same one, and bounds what is there then. */
+START_TEST(copies_of_copies_end_at_the_limit_of_nodes)
+{
+    enum { MOST = 500, N = 12 };
+    int64_t rows[2];
+    int level[2], code;
+    for (int i = 0; i < 2; i++) {
+        brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+        opts.max_nodes = MOST;
+        scenario_close(&t);
+        scenario_open(&t, &opts, 0);
+        level[i] = pile_up(i == 0 ? N : 4 * N, &rows[i], &code);
+        ck_assert_int_eq(code, BRC_ELIMIT);
+        ck_assert_ptr_nonnull(strstr(t.err.message, "--max-nodes"));
+        FAILS(&t, BRC_ELIMIT, brc_node_move(t.session, "/g8", "/moved", &t.err));
+        OK(&t, brc_node_move(t.session, "/g3", "/moved", &t.err));
+        OK(&t, brc_session_discard(t.session, &t.err));
+    }
+    ck_assert_int_eq(level[0], level[1]);
+    ck_assert_int_eq((int)rows[0], (int)rows[1]);
+    ck_assert_int_lt((int)rows[0], 8 * MOST);
+    ck_assert_int_gt(level[0], 8);
+}
+END_TEST
+
 Suite *session_changes_suite(void)
 {
     Suite *s = suite_create("session_changes");
@@ -228,6 +274,7 @@ Suite *session_changes_suite(void)
     tcase_add_loop_test(tc, a_private_session_resets_its_branch, 0, 2);
     tcase_add_loop_test(tc, an_undone_reset_leaves_a_private_session_as_it_was, 0, 2);
     tcase_add_test(tc, what_cannot_be_reset_is_refused);
+    tcase_add_test(tc, copies_of_copies_end_at_the_limit_of_nodes);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -7,7 +7,7 @@
 #include "../../src/store/db.h"
 #include "../../src/zarr/adopt.h"
 #include "../../src/zarr/repo.h"
-#include "../kit/scenario.h"
+#include "../kit/drafts_kit.h"
 #include "../kit/step_count.h"
 
 Suite *adopt_suite(void);
@@ -30,18 +30,6 @@ static void adopt_teardown(void)
     scenario_stop(&t);
 }
 
-static void put(brc_session *s, const char *path, uint64_t i, int32_t value)
-{
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_array_open(&a, s, path, &t.err));
-    brc_sel_all(&sel, a);
-    sel.start[0] = i;
-    sel.count[0] = 1;
-    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
-    brc_array_free(a);
-}
-
 /* "put /a 3 70; attr /a unit "m"; rm /g; mv /a /c; cp /a /c; group /h; new /n; size /a 4; " */
 static void apply(brc_session *s, const char *steps)
 {
@@ -50,7 +38,7 @@ static void apply(brc_session *s, const char *steps)
     int value, len;
     for (const char *at = steps; *at != '\0'; at += strcspn(at, ";") + 2) {
         if (sscanf(at, "put %31s %u %d", one, &i, &value) == 3)
-            put(s, one, i, value);
+            drafts_set(&t, s, one, i, value);
         else if (sscanf(at, "attr %31s %31[a-z] %n", one, two, &len) == 2) {
             char json[32];
             snprintf(json, sizeof(json), "%.*s", (int)strcspn(at + len, ";"), at + len);
@@ -208,9 +196,7 @@ static const struct adopt_case {
 
 static brc_session *private_session(void)
 {
-    brc_session *s;
-    OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    return s;
+    return drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
 }
 
 /* A private draft against the branch's shared one, whichever was made first. */
@@ -327,7 +313,7 @@ START_TEST(drafts_over_two_commits_are_kept)
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 2);
-    put(mine, "/a", 1, 73); /* it is still its own */
+    drafts_set(&t, mine, "/a", 1, 73); /* it is still its own */
     brc_session_free(mine);
 }
 END_TEST
@@ -344,8 +330,8 @@ START_TEST(stacks_are_read_whole)
         brc_session *mine = private_session();
         const uint64_t i = (uint64_t)(round % 4) * 2; /* each chunk once between two commits */
         const int32_t v = scenario_below(&random, 2) == 0 ? 0 : round + 10;
-        put(mine, "/a", i, v);
-        put(mine, "/a", i + 1, v);
+        drafts_set(&t, mine, "/a", i, v);
+        drafts_set(&t, mine, "/a", i + 1, v);
         want[i] = want[i + 1] = v;
         OK(&t, brc_session_hand_over(mine, t.session, &t.err));
         brc_session_free(mine);
@@ -462,7 +448,7 @@ START_TEST(no_key_is_set_in_a_bulk_write)
     FAILS(&t, BRC_EMISUSE, brc_key_delete(t.session, "x", &t.err));
     FAILS(&t, BRC_EMISUSE, brc_key_delete_prefix(t.session, "", &t.err));
     keys_are(t.session, (const set_key[2]){{"x", "1"}, {"y", NULL}});
-    put(t.session, "/a", 0, 9);
+    drafts_set(&t, t.session, "/a", 0, 9);
     OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
     keys_are(t.session, (const set_key[2]){{"x", "1"}, {"y", NULL}});
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_key WHERE draft=0"), 0);
@@ -580,7 +566,7 @@ static int adopt_behind_a_look(brc_session *mine, brc_session *other, int64_t me
 {
     brc_adopt_look look;
     OK(&t, brc_adopt_look_ahead(t.session, mine->draft.id, &look, &t.err));
-    put(other, "/long", (uint64_t)meanwhile, -7);
+    drafts_set(&t, other, "/long", (uint64_t)meanwhile, -7);
     OK(&t, brc_store_begin(t.repo->store, &t.err));
     OK(&t, brc_session_begin_read(mine, &t.err)); /* its draft as it is now */
     brc_session_end_read(mine);
@@ -596,7 +582,7 @@ static void two_long_drafts(brc_session *mine, uint64_t first)
     put_many(t.session, 0, LONG / 2);
     put_many(mine, first, LONG / 2);
     if (first < LONG / 2)
-        put(mine, "/long", first, -7);
+        drafts_set(&t, mine, "/long", first, -7);
 }
 
 /* Whether two large drafts meet is no long statement, and is known before the transaction. */

@@ -34,8 +34,8 @@ typedef struct brc_hdf5_attrs {
 /* Of a dataset (is_array) without those that make up dimension scales. */
 BRC_MUST_USE int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in, hid_t object, int is_array,
                                      const char *label, brc_error *err);
-/* What an object's note says of its attributes: their types, and where the object was, if a path is in
- * them. attrs->types is taken over. */
+/* Adds to an object's note the types of its attributes and, if a path is in them, the path of the object.
+ * attrs->types is taken over. */
 BRC_MUST_USE int brc_hdf5_note_attrs(brc_json *note, brc_hdf5_attrs *attrs, const char *path, brc_error *err);
 /* A group's note as one of its attributes, if anything is in it. The note is consumed. */
 BRC_MUST_USE int brc_hdf5_note_group(brc_hdf5_attrs *attrs, brc_json *note, const char *label, brc_error *err);

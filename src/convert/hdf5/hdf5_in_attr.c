@@ -161,7 +161,7 @@ done:
     return rc;
 }
 
-/* What the note says of the type: its tree, see hdf5_tree.h, or {"type": tree, "ndim": the
+/* The type as it stands in the note: its tree (hdf5_tree.h), or {"type": tree, "ndim": the
  * attribute's axes, "committed": path}. */
 static int describe_type(const attr_reader *r, brc_json **out, brc_error *err)
 {

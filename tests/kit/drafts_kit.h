@@ -1,0 +1,23 @@
+/* What tests of drafts do with a scenario that has an int32 array /a. */
+#ifndef BRC_TESTS_DRAFTS_KIT_H
+#define BRC_TESTS_DRAFTS_KIT_H
+
+#include "scenario.h"
+
+brc_session *drafts_session(scenario *t, breccia *repo, const char *rev, int mode);
+/* One element, of any session. */
+void drafts_set(scenario *t, brc_session *s, const char *path, uint64_t i, int32_t value);
+/* The call's result. */
+int drafts_commit(scenario *t, brc_session *s, const char *message, brc_oid *id);
+int drafts_clean(scenario *t, brc_session *s);
+
+/* "main private alive 2; " of each: its branch, whose it is, the nodes in it. Overwritten by the next call. */
+const char *drafts_list(scenario *t, breccia *repo);
+/* The last one's number. */
+int64_t drafts_last(scenario *t, breccia *repo);
+/* A child with a private change of /a's first element, which ends without a word. The file must be closed here. */
+void drafts_leave(scenario *t, int32_t value);
+/* What a dead process left, and then a commit of others; its number. */
+int64_t drafts_leave_behind(scenario *t, int32_t value, uint64_t where);
+
+#endif
