@@ -406,33 +406,34 @@ END_TEST
 
 START_TEST(refused_on_import)
 {
-    const char *latin = "K\xf8", *const out[] = { "/g/", "lists", "/latin" };
+    const char *latin = "K\xf8", *const out[] = { "/g/", "large", "/latin" };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     exchange_kit kit;
-    int nc, g, dim, dims[33], var, vlen;
+    int nc, g, dim, dims[33], var, large, items = 5000;
 
     exchange_start(&kit);
     const char *source = exchange_path(&kit, "no.nc");
     NC(nc_create(source, NC_NETCDF4, &nc));
     NC(nc_def_dim(nc, "x", 1, &dim));
     NC(nc_def_grp(nc, "g", &g));
-    NC(nc_def_vlen(nc, "numbers", NC_INT, &vlen));
-    NC(nc_def_var(g, "lists", vlen, 1, &dim, &var));
+    NC(nc_def_compound(nc, (size_t)items, "numbers", &large));
+    NC(nc_insert_array_compound(nc, large, "n", 0, NC_BYTE, 1, &items));
+    NC(nc_def_var(g, "large", large, 1, &dim, &var));
     NC(nc_def_var(nc, "good", NC_INT, 1, &dim, &var));
     NC(nc_close(nc));
-    netcdf_import_says(&kit, source, BRC_EUNSUPPORTED, "no.nc: /g/lists");
+    netcdf_import_says(&kit, source, BRC_EUNSUPPORTED, "no.nc: /g/large");
     netcdf_import_says(&kit, source, BRC_EUNSUPPORTED, "--exclude");
     NC(nc_open(source, NC_WRITE, &nc));
     NC(nc_redef(nc));
-    NC(nc_inq_typeid(nc, "numbers", &vlen));
-    NC(nc_def_var(nc, "lists", vlen, 1, &dim, &var));
+    NC(nc_inq_typeid(nc, "numbers", &large));
+    NC(nc_def_var(nc, "large", large, 1, &dim, &var));
     NC(nc_def_var(nc, "latin", NC_STRING, 1, &dim, &var));
     NC(nc_put_var_string(nc, var, &latin));
     NC(nc_close(nc));
     opts.exclude = out;
     for (opts.nexclude = 0; opts.nexclude < 3; opts.nexclude++) {
         ck_assert_int_eq(brc_import(kit.session, source, "/in", &opts, &kit.err), BRC_EUNSUPPORTED);
-        ck_assert_ptr_nonnull(strstr(kit.err.message, opts.nexclude == 2 ? "/latin" : "lists"));
+        ck_assert_ptr_nonnull(strstr(kit.err.message, opts.nexclude == 2 ? "/latin" : "large"));
     }
     int rc = brc_import(kit.session, source, "/in", &opts, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);

@@ -92,6 +92,8 @@ typedef struct brc_ragged_in {
     int chunked;              /* as the file has it                                      */
     uint64_t chunk[BRC_MAX_NDIM];
     const char *const *names; /* of the axes; see brc_array_in                           */
+    size_t weight;            /* bytes that an element counts for at least, where read() cannot bound
+                                 what it takes; 0: those of its type                     */
     void *ctx;
     /* From now on only these steps are read. */
     int (*select)(void *ctx, const brc_ragged_steps *steps, brc_error *err);

@@ -109,13 +109,20 @@ static int take_next(ragged_column *col, brc_error *err)
 
 /* ---- a pass -------------------------------- */
 
+static void start_runs(ragged_column *col, const brc_sel *box)
+{
+    const brc_ragged_in *in = col->in;
+    size_t size = in->type->size > in->weight ? in->type->size : in->weight;
+    brc_ragged_runs_start(&col->runs, box, in->chunked ? in->chunk : NULL, size);
+}
+
 static int start_pass(ragged_column *col, brc_error *err)
 {
     static const uint8_t zero[8];
     const brc_ragged_in *in = col->in;
     brc_sel all = BRC_SEL_INIT;
     brc_sel_of_shape(&all, in->ndim, in->shape);
-    brc_ragged_runs_start(&col->runs, &all, in->chunked ? in->chunk : NULL, in->type->size);
+    start_runs(col, &all);
     col->queue.len = col->at = 0;
     col->total = 0;
     col->given = 0;
@@ -196,8 +203,7 @@ static int queue_box(ragged_column *col, const brc_sel *box, brc_error *err)
         own.step[i] = 1;
     }
     col->queue.len = col->at = 0;
-    brc_ragged_runs_start(&col->runs, &own, col->in->chunked ? col->in->chunk : NULL,
-                          col->in->type->size);
+    start_runs(col, &own);
     while ((more = take_next(col, err)) > 0)
         if (col->queue.len > BRC_RAGGED_ELEMENT)
             return brc_fail(err, BRC_ELIMIT, "%s: the elements of a chunk have more than %zu MiB",

@@ -100,6 +100,8 @@ BRC_MUST_USE int brc_netcdf_read_att(brc_netcdf_values *out, int group,
  * library allocated in it, also on failure. */
 BRC_MUST_USE int brc_netcdf_user_json(brc_json **out, int group, nc_type type,
                                       size_t n, uint8_t *data, const char *label, brc_error *err);
+/* Releases what the library allocated in such values. */
+void brc_netcdf_drop(int group, nc_type type, size_t n, uint8_t *data);
 
 /* Calls put() with every attribute that a node has by its document, but for Zarr's own
  * name for dimensions. Values of type NC_NAT are a complex number's two doubles. */

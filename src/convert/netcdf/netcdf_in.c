@@ -10,7 +10,7 @@
 
 #include "../../base/node_path.h"
 #include "../../base/alloc.h"
-#include "netcdf_in.h"
+#include "netcdf_ragged.h"
 
 #define MAX_GROUP_DEPTH 64
 
@@ -173,7 +173,11 @@ done:
 static int bring_var(const group_in *g, int var, const child_in *child, brc_error *err)
 {
     size_t seen = g->in->nvars;
-    int rc = brc_netcdf_import_var(g->in, g->id, var, child->label, child->path, err);
+    int rc = brc_netcdf_is_ragged(g->id, var, child->label, err);
+    if (rc == 1)
+        rc = brc_netcdf_import_ragged(g->in, g->id, var, child->label, child->path, err);
+    else if (rc == 0)
+        rc = brc_netcdf_import_var(g->in, g->id, var, child->label, child->path, err);
     rc = settle_child(g, child, rc, err);
     if (rc == 1 && brc_convert_phase(g->in->convert) == BRC_CONVERT_DOCS)
         g->in->nvars = seen;

@@ -91,6 +91,12 @@ static void drop_values(const user_value *v, nc_type type, size_t n, uint8_t *at
     }
 }
 
+void brc_netcdf_drop(int group, nc_type type, size_t n, uint8_t *data)
+{
+    user_value v = { group, "" };
+    drop_values(&v, type, n, data, 0);
+}
+
 /* ---- to JSON -------------------------------------- */
 
 static int values_json(brc_json **out, const user_value *v, nc_type type, int list, size_t n,

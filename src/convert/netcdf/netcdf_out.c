@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
-#include "netcdf_out.h"
+#include "netcdf_ragged.h"
 
 /* ---- the nodes ---------------------------------------------- */
 
@@ -57,12 +57,23 @@ static int group_holding(const brc_netcdf_out *out, int from, const char *inner)
 /* The group that it is in is the last one or above that. */
 static int plan_node(brc_netcdf_out *out, const brc_node_out *node, brc_error *err)
 {
+    int is_ragged = brc_netcdf_has_ragged(node);
+    if (brc_netcdf_ragged_of(out, node))
+        return BRC_OK; /* in the group of one */
+    if (is_ragged)
+        BRC_TRY(brc_netcdf_add_ragged(out, node, err));
+    if (node->number == 0 && is_ragged) {
+        BRC_TRY(add_group(out, NULL, -1, err));
+        BRC_TRY(add_var(out, node, 0, err));
+        brc_netcdf_var_at(out, 0)->name = brc_netcdf_ragged_name(brc_netcdf_ragged_of(out, node));
+        return BRC_OK;
+    }
     if (node->number == 0) { /* the root group, or the one array of a file */
         BRC_TRY(add_group(out, node->meta ? NULL : node, -1, err));
         return node->meta ? add_var(out, node, 0, err) : BRC_OK;
     }
     int group = group_holding(out, (int)out->ngroups - 1, node->inner);
-    if (node->meta)
+    if (node->meta || is_ragged)
         return add_var(out, node, group, err);
     if (out->classic)
         return brc_fail(err, BRC_EUNSUPPORTED,
@@ -115,8 +126,11 @@ static int make_plan(brc_netcdf_out *out, brc_error *err)
     for (size_t i = 0; i < brc_convert_nodes(out->convert); i++)
         BRC_GO(plan_node(out, brc_convert_node(out->convert, i), err));
     BRC_GO(brc_new_array((void **)&axes, out->nvars + 1, sizeof(*axes), err));
-    for (size_t i = 0; i < out->nvars; i++)
-        BRC_GO(brc_netcdf_plan_var(out, brc_netcdf_var_at(out, i), &axes[i], err));
+    for (size_t i = 0; i < out->nvars; i++) {
+        brc_netcdf_var *v = brc_netcdf_var_at(out, i);
+        BRC_GO(v->node->meta ? brc_netcdf_plan_var(out, v, &axes[i], err)
+                             : brc_netcdf_plan_ragged(out, v, &axes[i], err));
+    }
     for (size_t i = 0; i < out->ngroups; i++)
         BRC_GO(put_group_atts(out, brc_netcdf_group_at(out, (int)i), -1, err));
     BRC_GO(brc_netcdf_plan_dims(out, axes, err));
@@ -136,6 +150,7 @@ static void free_plan(brc_netcdf_out *out)
     free(out->vars);
     free(out->dims);
     brc_netcdf_types_free(&out->types);
+    brc_netcdf_free_ragged(out);
 }
 
 /* ---- the file ------------------------------------------------- */
@@ -169,6 +184,12 @@ static int define_dims(brc_netcdf_out *out, brc_error *err)
     return BRC_OK;
 }
 
+static int define_any(brc_netcdf_out *out, brc_netcdf_var *var, brc_error *err)
+{
+    return var->node->meta ? brc_netcdf_define_var(out, var, err)
+                           : brc_netcdf_define_ragged(out, var, err);
+}
+
 static int define_all(brc_netcdf_out *out, brc_error *err)
 {
     int before;
@@ -180,7 +201,7 @@ static int define_all(brc_netcdf_out *out, brc_error *err)
         BRC_TRY(put_group_atts(out, g, g->id, err));
     }
     for (size_t i = 0; i < out->nvars; i++)
-        BRC_TRY(brc_netcdf_define_var(out, brc_netcdf_var_at(out, i), err));
+        BRC_TRY(define_any(out, brc_netcdf_var_at(out, i), err));
     if (out->classic) /* every element is written: none is filled in before */
         (void)nc_set_fill(out->file, NC_NOFILL, &before);
     int status = nc_enddef(out->file);

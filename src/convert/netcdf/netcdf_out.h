@@ -28,7 +28,7 @@ typedef struct brc_netcdf_group {
 } brc_netcdf_group;
 
 typedef struct brc_netcdf_var {
-    const brc_node_out *node;
+    const brc_node_out *node; /* its array, or the group that it is               */
     const char *name;
     int group, ndim;  /* with the dimension of characters                         */
     uint64_t shape[BRC_MAX_NDIM + 1];
@@ -57,6 +57,10 @@ typedef struct brc_netcdf_out {
     size_t ngroups, groups_cap;
     void *vars;     /* brc_netcdf_var[]                                           */
     size_t nvars, vars_cap;
+    struct brc_netcdf_ragged *ragged; /* groups that are variables, in the order of nodes */
+    size_t nragged, ragged_cap;
+    const brc_node_out *array;        /* the one that comes now                   */
+    struct brc_netcdf_ragged *filled; /* the variable that it belongs to, or NULL */
 } brc_netcdf_out;
 
 static inline brc_netcdf_dim *brc_netcdf_dim_at(const brc_netcdf_out *out, int i)

@@ -4,7 +4,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/utf8.h"
-#include "netcdf_out.h"
+#include "netcdf_ragged.h"
 
 static int put_vara(const brc_netcdf_out *out, const brc_sel *box, const void *data, brc_error *err)
 {
@@ -156,6 +156,8 @@ done:
 int brc_netcdf_put(void *state, const brc_sel *box, const void *data, size_t len, brc_error *err)
 {
     const brc_netcdf_out *out = state;
+    if (out->filled)
+        return brc_netcdf_put_ragged(out->filled, out->array, box, data, len, err);
     switch (out->data.type.how) {
     case BRC_NETCDF_STRINGS:
         return put_strings(out, box, data, len, err);
@@ -214,6 +216,11 @@ int brc_netcdf_begin(void *state, const brc_node_out *array, int *all, brc_error
     brc_netcdf_out *out = state;
     int gaps;
 
+    out->array = array;
+    out->filled = brc_netcdf_ragged_of(out, array);
+    *all = 1;
+    if (out->filled)
+        return BRC_OK;
     out->data.var = find_var(out, array);
     if (!out->data.var)
         return brc_fail(err, BRC_EINTERNAL, "%s was not planned", array->path);
@@ -227,7 +234,8 @@ int brc_netcdf_begin(void *state, const brc_node_out *array, int *all, brc_error
 int brc_netcdf_end(void *state, brc_error *err)
 {
     brc_netcdf_out *out = state;
-    (void)err;
+    if (out->filled)
+        return brc_netcdf_end_ragged(out->filled, out->array, err);
     brc_netcdf_type_free(&out->data.type);
     out->data.var = NULL;
     return BRC_OK;

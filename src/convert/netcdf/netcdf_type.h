@@ -11,7 +11,8 @@
  *                    that is another array a struct of the fields "0", "1", "2" ...
  *   vlen of bytes    bytes
  *
- * Other vlens, and texts within a compound, have no type in Zarr. The other way:
+ * Variables of other vlens, and of compounds with texts or vlens in them, are groups of
+ * arrays (netcdf_ragged.h). The other way:
  *
  *   bool                        byte, with the attribute dtype "bool" (as xarray has it)
  *   numpy.datetime64            int64 with CF's units and calendar
@@ -85,6 +86,17 @@ void brc_netcdf_types_free(brc_netcdf_types *types);
  * outlive it. */
 BRC_MUST_USE int brc_netcdf_type_out(brc_netcdf_type *out, brc_netcdf_types *types, const brc_dtype *from,
                                      int classic, brc_error *err);
+/* A list of variable length, and a compound, which `key` stands for, under a name like this one. */
+BRC_MUST_USE int brc_netcdf_define_list(nc_type *id, brc_netcdf_types *types, const char *key, const char *name, nc_type base,
+                                        brc_error *err);
+typedef struct brc_netcdf_field {
+    const char *name;
+    size_t offset;
+    nc_type type;
+    int ndims, sizes[BRC_MAX_NDIM];
+} brc_netcdf_field;
+BRC_MUST_USE int brc_netcdf_define_compound(nc_type *id, brc_netcdf_types *types, const char *key, const char *name, size_t size,
+                                            const brc_netcdf_field *fields, size_t n, brc_error *err);
 /* n packed elements as numbers of the wider type. */
 void brc_netcdf_widen(const brc_netcdf_type *type, uint8_t *file, const uint8_t *here, size_t n);
 

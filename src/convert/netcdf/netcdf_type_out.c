@@ -232,27 +232,54 @@ static int open_fields(brc_netcdf_type *out, out_compound *c, const type_out *jo
     return BRC_OK;
 }
 
-static int define_compound(brc_netcdf_type *out, brc_netcdf_types *types, const out_compound *c,
-                           const char *key, const char *base, brc_error *err)
+int brc_netcdf_define_compound(nc_type *id, brc_netcdf_types *types, const char *key,
+                               const char *base, size_t size, const brc_netcdf_field *fields,
+                               size_t n, brc_error *err)
 {
     char name[NC_MAX_NAME + 1];
     const made_type *made = find_made(types, key);
 
-    out->id = made ? made->id : NC_FIRSTUSERTYPEID;
+    *id = made ? made->id : NC_FIRSTUSERTYPEID;
     if (made || types->root < 0)
         return BRC_OK;
     free_name(name, types, base);
-    int status = nc_def_compound(types->root, c->size, name, &out->id);
-    for (size_t i = 0; i < c->n && !status; i++) {
-        const out_field *f = &c->fields[i];
-        status = f->ndims ? nc_insert_array_compound(types->root, out->id, f->name,
-                                                                 f->offset, f->type.id, f->ndims,
-                                                                 f->sizes)
-                          : nc_insert_compound(types->root, out->id, f->name, f->offset,
-                                                           f->type.id);
+    int status = nc_def_compound(types->root, size, name, id);
+    for (size_t i = 0; i < n && !status; i++) {
+        const brc_netcdf_field *f = &fields[i];
+        status = f->ndims ? nc_insert_array_compound(types->root, *id, f->name, f->offset, f->type,
+                                                     f->ndims, f->sizes)
+                          : nc_insert_compound(types->root, *id, f->name, f->offset, f->type);
     }
-    return status ? cannot_define(status, name, err)
-                  : remember(types, key, name, out->id, err);
+    return status ? cannot_define(status, name, err) : remember(types, key, name, *id, err);
+}
+
+int brc_netcdf_define_list(nc_type *id, brc_netcdf_types *types, const char *key, const char *base,
+                           nc_type of, brc_error *err)
+{
+    char name[NC_MAX_NAME + 1];
+    const made_type *made = find_made(types, key);
+
+    *id = made ? made->id : NC_FIRSTUSERTYPEID;
+    if (made || types->root < 0)
+        return BRC_OK;
+    free_name(name, types, base);
+    int status = nc_def_vlen(types->root, name, of, id);
+    return status ? cannot_define(status, name, err) : remember(types, key, name, *id, err);
+}
+
+static int define_compound(brc_netcdf_type *out, brc_netcdf_types *types, const out_compound *c,
+                           const char *key, const char *base, brc_error *err)
+{
+    brc_netcdf_field *fields;
+    BRC_TRY(brc_new_array((void **)&fields, c->n, sizeof(*fields), err));
+    for (size_t i = 0; i < c->n; i++) {
+        const out_field *f = &c->fields[i];
+        fields[i] = (brc_netcdf_field){ f->name, f->offset, f->type.id, f->ndims, { 0 } };
+        memcpy(fields[i].sizes, f->sizes, sizeof(f->sizes));
+    }
+    int rc = brc_netcdf_define_compound(&out->id, types, key, base, c->size, fields, c->n, err);
+    free(fields);
+    return rc;
 }
 
 static int struct_out(brc_netcdf_type *out, const type_out *job, const brc_dtype *from,

@@ -1,0 +1,59 @@
+/*
+ * Variables of vlen types, and of compounds with texts or lists in them, as groups: see
+ * ../lib/ragged.h. The group has the variable's attributes. Its note (BRC_NETCDF_GROUP_NOTE) is that of
+ * a variable and a group, and
+ *
+ *   "variable": { "type": TREE, "shape": [n, ...], "chunk": [n, ...], "names": [text or null, ...] }
+ *
+ * names: of the dimensions. A TREE is
+ *
+ *   {"data_type": DATA TYPE}                                      what is one data type of Zarr's
+ *   {"list": TREE, "name": TEXT}                                  a vlen type
+ *   {"fields": [{"name": TEXT, "type": TREE}, ...], "name": TEXT} a compound
+ *   {"array": [n, ...], "of": TREE}                               a field that is an array
+ */
+#ifndef BRC_CONVERT_NETCDF_RAGGED_H
+#define BRC_CONVERT_NETCDF_RAGGED_H
+
+#include "../lib/ragged.h"
+#include "netcdf_in.h"
+#include "netcdf_out.h"
+
+#define BRC_NETCDF_RAGGED "variable" /* the member of the note */
+
+/* What a leaf's `own` is. */
+typedef struct brc_netcdf_leaf {
+    brc_netcdf_type type;
+    brc_dtype *dtype;
+    char *text; /* the data type as in a brc_array_spec */
+} brc_netcdf_leaf;
+/* The leaf of a type; the data type's text is copied. type->how: how its items lie in memory. */
+BRC_MUST_USE int brc_netcdf_ragged_leaf(brc_ragged *out, const brc_registry *reg, const char *dtype, brc_netcdf_leaf **leaf,
+                                        brc_error *err);
+/* Its leaves and names too. */
+void brc_netcdf_ragged_free(brc_ragged *type);
+
+/* 1 if the variable's type is none of Zarr's, below 0 on failure. */
+int brc_netcdf_is_ragged(int group, int var, const char *label, brc_error *err);
+BRC_MUST_USE int brc_netcdf_import_ragged(brc_netcdf_in *in, int group, int var, const char *label, const char *path,
+                                          brc_error *err);
+
+/* ---- export -------------------------------- */
+
+/* Whether the group stands for a variable, by its note. */
+int brc_netcdf_has_ragged(const brc_node_out *node);
+/* The variable of a group; it is kept in out->ragged. */
+BRC_MUST_USE int brc_netcdf_add_ragged(brc_netcdf_out *out, const brc_node_out *group, brc_error *err);
+/* The one that a node belongs to, as its group or in it; NULL: none. */
+struct brc_netcdf_ragged *brc_netcdf_ragged_of(const brc_netcdf_out *out, const brc_node_out *node);
+/* The variable's name where its group has none, being all that is exported. */
+const char *brc_netcdf_ragged_name(const struct brc_netcdf_ragged *ragged);
+BRC_MUST_USE int brc_netcdf_plan_ragged(brc_netcdf_out *out, brc_netcdf_var *var, brc_netcdf_axes *axes, brc_error *err);
+BRC_MUST_USE int brc_netcdf_define_ragged(brc_netcdf_out *out, brc_netcdf_var *var, brc_error *err);
+BRC_MUST_USE int brc_netcdf_put_ragged(struct brc_netcdf_ragged *ragged, const brc_node_out *array, const brc_sel *box,
+                                       const void *data, size_t len, brc_error *err);
+/* After an array's elements: with its last array's the variable is written. */
+BRC_MUST_USE int brc_netcdf_end_ragged(struct brc_netcdf_ragged *ragged, const brc_node_out *array, brc_error *err);
+void brc_netcdf_free_ragged(brc_netcdf_out *out);
+
+#endif
