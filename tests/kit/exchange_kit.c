@@ -198,18 +198,26 @@ void exchange_gzip(brc_buf *out, const void *data, size_t len)
 
 /* What a local header and the directory's have in common: from "version needed". */
 static void put_zip_fields(brc_buf *out, const char *name, int deflated, uint32_t crc,
-                           size_t packed, uint32_t claimed)
+                           size_t packed, uint32_t claimed, int is_wide)
 {
-    put_le(out, 20, 2);
+    put_le(out, is_wide ? 45 : 20, 2);
     put_le(out, brc_utf8_valid(name, strlen(name)) ? 0x800 : 0, 2); /* the name is UTF-8 */
     put_le(out, deflated ? 8 : 0, 2);
     put_le(out, 0, 2);
     put_le(out, 0x21, 2);
     put_le(out, crc, 4);
-    put_le(out, packed, 4);
-    put_le(out, claimed, 4);
+    put_le(out, is_wide ? UINT32_MAX : packed, 4);
+    put_le(out, is_wide ? UINT32_MAX : claimed, 4);
     put_le(out, strlen(name), 2);
-    put_le(out, 0, 2);
+    put_le(out, is_wide ? 20 : 0, 2);
+}
+
+static void put_wide_sizes(brc_buf *out, size_t packed, uint32_t claimed)
+{
+    put_le(out, 1, 2);
+    put_le(out, 16, 2);
+    put_le(out, claimed, 8);
+    put_le(out, packed, 8);
 }
 
 void exchange_zip_add(exchange_zip *zip, const char *name, const void *data, size_t len,
@@ -224,12 +232,14 @@ void exchange_zip_add(exchange_zip *zip, const char *name, const void *data, siz
     else
         put(&packed, data, len);
     put(&zip->bytes, "PK\3\4", 4);
-    put_zip_fields(&zip->bytes, name, deflated, crc, packed.len, claimed);
+    put_zip_fields(&zip->bytes, name, deflated, crc, packed.len, claimed, zip->is_wide);
     put(&zip->bytes, name, strlen(name));
+    if (zip->is_wide)
+        put_wide_sizes(&zip->bytes, packed.len, claimed);
     put(&zip->bytes, packed.data, packed.len);
     put(&zip->directory, "PK\1\2", 4);
     put_le(&zip->directory, 20, 2);
-    put_zip_fields(&zip->directory, name, deflated, crc, packed.len, claimed);
+    put_zip_fields(&zip->directory, name, deflated, crc, packed.len, claimed, 0);
     put_le(&zip->directory, 0, 10); /* no comment, first disk, no attributes */
     put_le(&zip->directory, offset, 4);
     put(&zip->directory, name, strlen(name));

@@ -42,6 +42,7 @@ void exchange_gzip(brc_buf *out, const void *data, size_t len);
 typedef struct exchange_zip {
     brc_buf bytes, directory;
     unsigned n;
+    int is_wide; /* headers of members have sizes of 64 bits, as NumPy writes them */
 } exchange_zip;
 /* claimed: the inflated size that the archive tells. */
 void exchange_zip_add(exchange_zip *zip, const char *name, const void *data, size_t len,
