@@ -32,7 +32,6 @@ int py_same(const brc_array *a, const py_form *form);
 int py_take(breccia *repo, brc_array *a, const brc_at *at, const brc_buffer *dst, const py_form *form, brc_error *err);
 int py_take_box(breccia *repo, brc_array *a, int ndim, const uint64_t *box, void *data, size_t len,
                 const py_form *form, brc_error *err);
-int py_export(brc_buf *told, brc_session *s, const char *path, const char *dest, brc_xfer_opts *opts, brc_error *err);
 extern "Python" int py_put(void *self, void *data, size_t len);
 extern "Python" int py_damage(void *self, const brc_damage *damage);
 """
@@ -45,14 +44,6 @@ SHIM = r"""
 #include <time.h>
 #include <unistd.h>
 #include "breccia.h"
-
-/* brc_export(), and its warnings. */
-static int py_export(brc_buf *told, brc_session *s, const char *path, const char *dest, brc_xfer_opts *opts,
-                     brc_error *err)
-{
-    opts->warnings = told;
-    return brc_export(s, path, dest, opts, err);
-}
 
 typedef struct py_progress { int64_t next_us; void *self; } py_progress;
 static int py_progress_call(void *self, const char *phase, uint64_t done, uint64_t total);

@@ -611,7 +611,7 @@ typedef struct brc_xfer_opts {
                           failure because of that: {"path", "kind", "message", "remedy"}, the path with "@NAME"
                           behind it for an attribute. After 1,000 a last item of the kind "more" has the rest */
     const char *hdf5_plugins; /* import: folders of HDF5's filters, "A:B"; NULL: those in HDF5_PLUGIN_PATH */
-    brc_buf *warnings; /* export: receives a line, with '\n' at its end, for each thing to know of the result */
+    brc_buf *warnings; /* receives a line, with '\n' at its end, for each thing to know of the result */
 } brc_xfer_opts;
 #define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {

@@ -302,6 +302,7 @@ static int open_or_make(struct cli *cli, int *made)
 static int run_import(struct cli *cli)
 {
     int made;
+    brc_buf warnings = BRC_BUF_INIT;
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     uint64_t chunk[BRC_MAX_NDIM];
     struct sources from = { 0 };
@@ -318,14 +319,18 @@ static int run_import(struct cli *cli)
     CLI_TRY(find_sources(cli, &from));
     CLI_TRY(open_or_make(cli, &made));
     take_excluded(cli, &opts);
+    opts.warnings = &warnings;
     int rc = import_or_not(cli, &from, &opts);
     list_left_out(cli, &from, rc);
     if (rc < 0 && made)
         unlink(cli->file);
     else if (made)
         cli_say(cli, "made %s, on branch main", cli_escaped(cli, cli->file));
-    if (rc >= 0)
+    if (rc >= 0) {
+        cli_warn(cli, &warnings);
         tell_imported(cli, &from);
+    }
+    brc_buf_dispose(&warnings);
     free_left_out(&from);
     return rc;
 }

@@ -106,9 +106,9 @@ class Caller:
         with self._working(progress) as handle:
             handle.call(function, handle.own, *args)
 
-    def _buf(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> bytes:
+    def _buf(self, function: Callable[..., int], *args: Any) -> bytes:
         """What function(buffer, self, *args, err) appends."""
-        with self._working(progress) as handle:
+        with self._working() as handle:
             return handle.take_buf(function, handle.own, *args)
 
     def _oid(self, rev: str | None) -> Any:

@@ -297,31 +297,34 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     # ---- exchange ----
 
+    def _exchange(self, function: Any, one: Any, other: Any, progress: Progress, **how: Any) -> str:
+        """Where the node was placed; the warnings are warnings of the caller's."""
+        placed, told = (ffi.gc(sized("brc_buf"), lib.brc_buf_dispose) for _ in range(2))
+        self._call(function, *(text(os.fsencode(name) if name else None) for name in (one, other)),
+                   options("brc_xfer_opts", placed=placed, warnings=told, **how), progress=progress)
+        node, lines = (bytes(ffi.buffer(b.data, b.len)).decode() if b.len else "" for b in (placed, told))
+        for line in lines.splitlines():
+            warnings.warn(_errors.said(line), stacklevel=4)
+        return node
+
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, into: bool = False,
                 chunks: Sequence[int] | None = None, codecs: Any = None, exclude: Sequence[str] = (),
                 hdf5_plugins: str | None = None, progress: Progress = None) -> str:
         """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path`
-        (None: named after it; `into`: a group that it comes into), all or nothing. The node's path.
+        (None: named after it; `into`: a group that it comes into), all or nothing. The node's path. What there is to
+        know of it, such as documents that differ from the consolidated metadata, is a warning.
         `hdf5_plugins`: the folders of HDF5's filters, "A:B"; None: those in HDF5_PLUGIN_PATH."""
-        placed = sized("brc_buf")
-        how = options("brc_xfer_opts", chunk=chunks, codecs_json=codecs, exclude=exclude, placed=placed,
-                      hdf5_plugins=hdf5_plugins, flags=flags("XFER", into=into))
-        try:
-            self._call(lib.brc_import, text(os.fsencode(source)), text(path), how, progress=progress)
-            return bytes(ffi.buffer(placed.data, placed.len)).decode() if placed.len else path or "/"
-        finally:
-            lib.brc_buf_dispose(placed)
+        done = self._exchange(lib.brc_import, source, path, progress, chunk=chunks, codecs_json=codecs, exclude=exclude,
+                              hdf5_plugins=hdf5_plugins, flags=flags("XFER", into=into))
+        return done or path or "/"
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,
                consolidated: bool = False, nan_tokens: bool = False, progress: Progress = None) -> None:
         """Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or `format`.
         Attributes that are NaN or infinite, for which JSON has no text, are marked texts in Zarr, and a warning names
         the nodes; `nan_tokens`: they are what zarr-python and xarray read as numbers."""
-        how = options("brc_xfer_opts", format=format,
-                      flags=flags("XFER", consolidated=consolidated, nan_tokens=nan_tokens))
-        told = self._buf(lib.py_export, text(path), text(os.fsencode(dest)), how, progress=progress)
-        for line in told.decode().splitlines():
-            warnings.warn(_errors.said(line), stacklevel=2)
+        self._exchange(lib.brc_export, path, dest, progress, format=format,
+                       flags=flags("XFER", consolidated=consolidated, nan_tokens=nan_tokens))
 
     # ---- its life ----
 

@@ -2,6 +2,7 @@
 what comes back, or is refused where it is set."""
 import json
 import math
+import shutil
 import warnings
 
 import hypothesis
@@ -39,7 +40,8 @@ def strict(text):
 
 
 def documents(folder):
-    return [file for file in folder.rglob("*") if file.name in ("zarr.json", ".zattrs", ".zarray", ".zmetadata")]
+    names = ("zarr.json", ".zattrs", ".zarray", ".zgroup", ".zmetadata")
+    return [file for file in folder.rglob("*") if file.name in names]
 
 
 def with_odd(repo):
@@ -198,3 +200,60 @@ def test_any_attributes_come_back_or_are_refused_where_they_are_set(tmp_path_fac
         with repo.session("main", message="back") as s:
             s.import_(folder / "out", "/back")
         assert same(repo.view("main")["back"].attrs.asdict(), given)
+
+
+# ---- consolidated metadata --------------------------------
+
+def sources(path, version):
+    """A hierarchy of zarr's with consolidated metadata, and a copy without the documents of its nodes."""
+    whole, bare = path / "whole", path / "bare"
+    group = zarr.create_group(whole, zarr_format=version, attributes={"root": 1})
+    group.create_group("g", attributes={"missing": math.nan, "n": 2})
+    for name in "a", "g/b":
+        array = group.create_array(name, shape=(4,), chunks=(2,), dtype="i4", attributes={"in": name})
+        array[:] = np.arange(4)
+    group.create_array("g/never_written", shape=(3,), dtype="f8", fill_value=math.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        zarr.consolidate_metadata(whole)
+    shutil.copytree(whole, bare)
+    for file in documents(bare):
+        if file.name != ".zmetadata" and file != bare / "zarr.json":
+            file.unlink()
+    shutil.rmtree(bare / "g" / "never_written")
+    return whole, bare
+
+
+@WRITES_WORDS
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_i24_1_documents_may_be_consolidated_alone(repo, tmp_path, version, zipped):
+    whole, bare = sources(tmp_path, version)
+    if zipped:
+        bare = shutil.make_archive(str(tmp_path / "bare"), "zip", bare)
+    with repo.session("main", message="in") as s, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        s.import_(whole, "whole")
+        s.import_(bare, "bare")
+    view = repo.view("main")
+    for name in "", "g", "a", "g/b", "g/never_written":
+        one, other = (view[f"{root}/{name}".rstrip("/")] for root in ("whole", "bare"))
+        assert same(one.attrs.asdict(), other.attrs.asdict())
+        if isinstance(one, breccia.Array):
+            np.testing.assert_array_equal(one[...], other[...])
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_i24_1_documents_win_and_a_warning_says_so(repo, tmp_path, version):
+    whole, bare = sources(tmp_path, version)
+    zarr.open_group(whole, mode="r+", use_consolidated=False)["a"].attrs["in"] = "changed"
+    with repo.session("main", message="in") as s:
+        with pytest.warns(UserWarning, match=r"differ from the consolidated metadata.*\(1 in all\): a$") as told:
+            s.import_(whole, "whole")
+        assert told[0].filename == __file__
+        (bare / ("zarr.json" if version == 3 else ".zmetadata")).write_text(
+            '{"zarr_format": 3, "node_type": "group"}' if version == 3 else '{"metadata": {}}')
+        with pytest.raises(breccia.InvalidError, match="no document of an array"):
+            s.import_(bare, "bare")
+        assert "bare" not in s
+    assert repo.view("main")["whole/a"].attrs["in"] == "changed"

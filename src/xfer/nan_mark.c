@@ -6,8 +6,6 @@
 
 #include "../nd/bytes_json.h"
 
-#define NAMES_MOST 5 /* nodes that the warning names */
-
 /* Every value below the attributes that is neither a list nor an object. */
 typedef struct places {
     brc_buf pointer;
@@ -149,13 +147,6 @@ done:
     return rc;
 }
 
-static int note_marked(brc_nan_out *out, const char *path, brc_error *err)
-{
-    if (out->marked++ < NAMES_MOST)
-        return brc_buf_printf(&out->names, err, "%s%s", out->names.len > 0 ? ", " : "", path);
-    return BRC_OK;
-}
-
 int brc_nan_mark(brc_nan_out *out, brc_json *doc, const char *path, brc_error *err)
 {
     brc_json *attrs = (brc_json *)(uintptr_t)brc_json_member(doc, "attributes");
@@ -168,7 +159,7 @@ int brc_nan_mark(brc_nan_out *out, brc_json *doc, const char *path, brc_error *e
         rc = each_place(attrs, &m, mark_place, err);
     const int any = rc == BRC_OK && brc_json_first(m.numbers) != NULL;
     if (any)
-        rc = note_marked(out, path, err);
+        rc = brc_first_names_add(&out->nodes, path, err);
     if (rc < 0 || (!any && !brc_json_member(attrs, BRC_NUMBERS_MARK))) {
         brc_json_free(m.numbers);
         return rc;
@@ -178,11 +169,9 @@ int brc_nan_mark(brc_nan_out *out, brc_json *doc, const char *path, brc_error *e
 
 int brc_nan_warn(const brc_nan_out *out, brc_buf *warnings, brc_error *err)
 {
-    if (out->marked == 0 || !warnings)
+    if (out->nodes.n == 0 || !warnings)
         return BRC_OK;
-    BRC_TRY(brc_buf_append(warnings, out->names.data, out->names.len, err));
-    if (out->marked > NAMES_MOST)
-        BRC_TRY(brc_buf_printf(warnings, err, " and %zu other nodes", out->marked - NAMES_MOST));
+    BRC_TRY(brc_first_names_write(&out->nodes, warnings, err));
     BRC_TRY(brc_buf_text(warnings,
                          ": attributes that are NaN or infinite are written as marked texts, "
                          "because JSON has no such numbers; an import makes numbers of them again, "
@@ -194,7 +183,7 @@ int brc_nan_warn(const brc_nan_out *out, brc_buf *warnings, brc_error *err)
 
 void brc_nan_out_dispose(brc_nan_out *out)
 {
-    brc_buf_dispose(&out->names);
+    brc_first_names_dispose(&out->nodes);
 }
 
 /* ---- in -------------------------------- */

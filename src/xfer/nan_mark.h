@@ -20,6 +20,7 @@
 #define BRC_XFER_NAN_MARK_H
 
 #include "../base/json.h"
+#include "first_names.h"
 
 #define BRC_NUMBERS_MARK "_breccia_numbers"
 
@@ -27,8 +28,7 @@
 typedef struct brc_nan_out {
     int tokens;    /* 1: documents keep NaN, Infinity and -Infinity, as zarr-python writes them */
     int version;   /* of Zarr: 2 or 3                                          */
-    size_t marked; /* nodes whose attributes had such numbers                  */
-    brc_buf names; /* the first of them, for a message                         */
+    brc_first_names nodes; /* whose attributes had such numbers                 */
 } brc_nan_out;
 
 /* Makes the attributes of a node's document (of Zarr v3, also where v2 is written) ready to leave. */

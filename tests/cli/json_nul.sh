@@ -59,7 +59,7 @@ zarray ', "dtype": "<i2", "filters": [{"id": "delta", "dtype": "<i2\u0000"}], "c
 zarray ', "dtype": "<i2", "filters": null, "compressor": {"id": "\u0000"}'
 zarray ', "dtype": "<i2", "filters": null, "compressor": {"id": "blosc", "cname": "lz4\u0000"}'
 zarray ', "dtype": "<i2", "filters": null, "compressor": null, "dimension_separator": "/\u0000"'
-echo '# and kept with a copy of all documents, which is not read'
+echo '# and kept beside a copy of documents that is none'
 echo '{"zarr_consolidated_format": 1, "metadata": {".zarray": "\u0000"}}' >v2/.zmetadata
 echo '{"_ARRAY_DIMENSIONS": ["x\u0000"], "note": "\u0000"}' >v2/.zattrs
 zarray ', "dtype": "<i2", "filters": null, "compressor": null, "mine": "\u0000"'

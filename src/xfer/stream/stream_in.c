@@ -14,11 +14,13 @@
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "../array_doc.h"
+#include "../consolidated.h"
 #include "../foreign/protocol.h"
 #include "../nan_mark.h"
 #include "../xfer.h"
 #include "stream_docs.h"
 #include "stream_file.h"
+#include "stream_sources.h"
 
 #define STORED_MOST ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
 /* A table of this many places remembers the chunks that came, 64 adjacent ones in each.
@@ -38,11 +40,11 @@ struct brc_stream {
     brc_stream_file file; /* that members refer to                            */
     brc_stream_docs docs; /* that have come, and are no nodes yet             */
     int has_nodes;        /* documents have become nodes: others do at once   */
+    brc_consolidated *copies; /* what groups that came have of documents under them */
+    brc_import_notes notes;
     uint64_t bytes;       /* of the arrays                                    */
     brc_buf text;         /* of a document                                    */
-    brc_arena sources;    /* documents of arrays whose chunks are recoded ... */
-    size_t source_bytes;
-    brc_id_table by_node; /* ... as brc_span, by the hash of their paths      */
+    brc_stream_sources sources; /* documents of arrays whose chunks are recoded */
     brc_id_table seen;    /* chunks that have come: see SEEN_MOST             */
     /* the array whose chunks come */
     brc_array *array;
@@ -67,7 +69,7 @@ int brc_stream_open(brc_stream **out, brc_session *s, brc_tar_in *tar, const brc
     stream->recodes = opts->file || opts->xfer->chunk || opts->xfer->codecs_json;
     stream->seen = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(uint64_t));
     stream->seen.max = SEEN_MOST;
-    stream->by_node = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(brc_span));
+    brc_stream_sources_init(&stream->sources);
     *out = stream;
     return BRC_OK;
 }
@@ -90,8 +92,10 @@ void brc_stream_free(brc_stream *stream)
         return;
     leave_array(stream);
     brc_stream_docs_dispose(&stream->docs);
-    brc_arena_dispose(&stream->sources);
-    brc_id_table_dispose(&stream->by_node);
+    while (stream->copies)
+        brc_consolidated_pop(&stream->copies);
+    brc_import_notes_dispose(&stream->notes);
+    brc_stream_sources_dispose(&stream->sources);
     brc_id_table_dispose(&stream->seen);
     brc_buf_dispose(&stream->text);
     brc_stream_file_close(&stream->file);
@@ -151,6 +155,12 @@ static int stays_out(const brc_stream *w, const char *name)
     return out;
 }
 
+/* The same for the node itself. */
+static int stays_out_whole(const brc_stream *w, const char *inner)
+{
+    return stays_out(w, inner) || node_stays_out(w, inner, strlen(inner));
+}
+
 /* 1 if there is a next member, which stays the next one until it is taken. */
 static int peek_member(brc_stream *w, brc_error *err)
 {
@@ -205,15 +215,20 @@ done:
     return rc;
 }
 
+/* *kind of the node whose document this is, which becomes what it is here. */
+static int take_parsed(brc_json *doc, int *kind, const brc_stream *w, brc_error *err)
+{
+    brc_json_remove(doc, "consolidated_metadata");
+    if (!w->opts.file) /* a converter marks nothing */
+        BRC_TRY(brc_nan_restore(doc, err));
+    return brc_meta_kind(doc, kind, err);
+}
+
 static int parse_document(brc_json **out, int *kind, const brc_stream *w,
                           const brc_stream_doc *doc, brc_error *err)
 {
     BRC_TRY(brc_json_parse_document(out, doc->text, doc->len, err));
-    /* a copy of other documents, which may be out of date */
-    brc_json_remove(*out, "consolidated_metadata");
-    int rc = w->opts.file ? BRC_OK : brc_nan_restore(*out, err); /* a converter marks nothing */
-    if (rc == BRC_OK)
-        rc = brc_meta_kind(*out, kind, err);
+    int rc = take_parsed(*out, kind, w, err);
     if (rc < 0) {
         brc_json_free(*out);
         *out = NULL;
@@ -230,38 +245,6 @@ static int node_path_of(char **out, const brc_stream *w, const char *inner, brc_
                         : brc_path_escape(out, w->path, inner, BRC_NAMES_FILES, err);
 }
 
-static brc_oid node_id(const char *inner, size_t len)
-{
-    return brc_hash_object(BRC_HASH_XXH128, BRC_KIND_DOCUMENT, inner, len);
-}
-
-/* What is needed to decode its chunks; attributes are not. */
-static int keep_source(brc_stream *w, const char *inner, const brc_json *doc, brc_error *err)
-{
-    brc_oid id = node_id(inner, strlen(inner));
-    brc_json *copy;
-    brc_buf text = BRC_BUF_INIT;
-    void *place;
-    uint8_t *kept;
-    int rc;
-    BRC_TRY(brc_json_clone(&copy, doc, err));
-    brc_json_remove(copy, "attributes");
-    BRC_GO(brc_json_write(&text, copy, err));
-    BRC_GO(brc_arena_copy(&w->sources, text.data, text.len, &kept, err));
-    BRC_GO(brc_id_table_add(&w->by_node, &id, &place, err));
-    *(brc_span *)place = (brc_span){ kept, text.len };
-    w->source_bytes += text.len + 4 * sizeof(brc_oid);
-    if (w->source_bytes > w->repo->pipe.memory)
-        rc = brc_fail(err, BRC_ELIMIT,
-                      "the documents of its arrays need more than %zu MiB of memory to re-encode "
-                      "them: import it in parts",
-                      w->repo->pipe.memory >> 20);
-done:
-    brc_json_free(copy);
-    brc_buf_dispose(&text);
-    return rc;
-}
-
 static int make_array(brc_stream *w, const char *path, const char *inner, const brc_json *doc,
                       brc_error *err)
 {
@@ -276,33 +259,143 @@ static int make_array(brc_stream *w, const char *path, const char *inner, const 
     const brc_array_info *info = brc_array_describe(a);
     brc_add_array_bytes(&w->bytes, info->ndim, info->shape, info->item_size);
     if (w->recodes)
-        BRC_GO(keep_source(w, inner, doc, err));
+        BRC_GO(brc_stream_sources_keep(&w->sources, inner, doc, w->repo->pipe.memory, err));
 done:
     brc_array_free(a);
     brc_json_free(changed);
     return rc;
 }
 
-static int make_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
+/* `json`: what came, or a copy. */
+static int make_node(brc_stream *w, const char *inner, brc_json *json, brc_error *err)
 {
-    brc_json *json = NULL;
     char *path = NULL;
     int kind, rc;
 
-    BRC_GO(parse_document(&json, &kind, w, doc, err));
+    BRC_GO(take_parsed(json, &kind, w, err));
     if (!w->opts.file) /* a converter has left them out */
-        BRC_GO(brc_attributes_pick(w->opts.xfer, doc->inner, json, err));
-    BRC_GO(node_path_of(&path, w, doc->inner, err));
-    rc = kind == BRC_ARRAY ? make_array(w, path, doc->inner, json, err)
+        BRC_GO(brc_attributes_pick(w->opts.xfer, inner, json, err));
+    BRC_GO(node_path_of(&path, w, inner, err));
+    rc = kind == BRC_ARRAY ? make_array(w, path, inner, json, err)
                            : brc_group_create_doc(w->session, path, json, err);
-    if (rc == BRC_EEXISTS && *doc->inner)
+    if (rc == BRC_EEXISTS && *inner)
         rc = brc_fail(err, BRC_EEXISTS,
                       "it comes twice, or after the nodes in its group: a group's document comes "
                       "first");
 done:
-    if (rc < 0)
-        brc_context(err, "%s%szarr.json", doc->inner, *doc->inner ? "/" : "");
     free(path);
+    return rc;
+}
+
+static int document_fails(const char *inner, int rc, brc_error *err)
+{
+    if (rc < 0)
+        brc_context(err, "%s%szarr.json", inner, *inner ? "/" : "");
+    return rc;
+}
+
+/* ---- copies of documents in the consolidated metadata of groups --------------------- */
+
+/* Keeps what the group has of documents under it, which may not come. */
+static int keep_copies(brc_stream *w, const char *inner, const brc_json *doc, brc_error *err)
+{
+    const brc_json *member = brc_json_member(doc, "consolidated_metadata");
+    brc_json *value;
+    if (w->opts.file || !member)
+        return BRC_OK;
+    BRC_TRY(brc_json_clone(&value, member, err));
+    return brc_consolidated_push(&w->copies, value, 3, inner, &w->notes, err);
+}
+
+/* The node's document has come. */
+static int meet_copy(brc_stream *w, const char *inner, const brc_json *doc, brc_error *err)
+{
+    brc_copied_node *copy = brc_consolidated_find(w->copies, inner);
+    int differs = 0;
+    if (!copy)
+        return BRC_OK;
+    copy->used = 1;
+    BRC_TRY(brc_copy_differs(&differs, doc, copy->v3, err));
+    return differs ? brc_first_names_add(&w->notes.differ, *inner ? inner : "/", err) : BRC_OK;
+}
+
+static int make_copied(brc_stream *w, brc_copied_node *copy, brc_error *err)
+{
+    brc_json *json;
+    copy->used = 1;
+    BRC_TRY(brc_json_clone(&json, copy->v3, err));
+    int rc = document_fails(copy->path, make_node(w, copy->path, json, err), err);
+    brc_json_free(json);
+    if (rc == BRC_EUNSUPPORTED)
+        rc = brc_part_settle(w->opts.parts, named(w, rc, err), copy->path, err);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+static int is_array_there(int *is, const brc_stream *w, const char *inner, brc_error *err)
+{
+    char *path;
+    int kind;
+    BRC_TRY(node_path_of(&path, w, inner, err));
+    int rc = brc_node_kind(&kind, w->session, path, err);
+    *is = rc == BRC_OK && kind == BRC_ARRAY;
+    free(path);
+    return rc;
+}
+
+/* Makes the nodes on the way to the first `len` bytes of the name, and the one there, that are
+ * copies alone: down to an array, or to what the caller leaves out. */
+static int make_copies_to(brc_stream *w, const char *name, size_t len, brc_error *err)
+{
+    int ends = w->copies == NULL;
+    for (size_t i = 1; !ends && i <= len; i++) {
+        char *inner;
+        if (i < len && name[i] != '/')
+            continue;
+        if (node_stays_out(w, name, i))
+            return BRC_OK;
+        BRC_TRY(brc_dup_n(&inner, name, i, err));
+        brc_copied_node *copy = brc_consolidated_find(w->copies, inner);
+        int rc = copy && copy->v3 && !copy->used ? make_copied(w, copy, err) : BRC_OK;
+        if (rc == BRC_OK && i < len)
+            rc = is_array_there(&ends, w, inner, err);
+        free(inner);
+        if (rc < 0)
+            return rc;
+    }
+    return BRC_OK;
+}
+
+/* Those for which no document came. */
+static int make_other_copies(brc_stream *w, brc_error *err)
+{
+    for (brc_consolidated *c = w->copies; c; c = c->outer) {
+        for (size_t i = 0; i < c->n; i++) {
+            brc_copied_node *node = (brc_copied_node *)c->nodes + i;
+            if (node->used || node != brc_consolidated_find(w->copies, node->path))
+                continue;
+            BRC_TRY(brc_task_step(w->repo, 0, err));
+            BRC_TRY(make_copies_to(w, node->path, strlen(node->path), err));
+            if (!node->used && !stays_out_whole(w, node->path))
+                BRC_TRY(brc_first_names_add(&w->notes.passed, node->path, err));
+        }
+    }
+    return BRC_OK;
+}
+
+/* ---- nodes -------------------------------------------------------------------------- */
+
+static int make_documented(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
+{
+    const char *above = strrchr(doc->inner, '/');
+    brc_json *json;
+    int rc;
+    if (above)
+        BRC_TRY(make_copies_to(w, doc->inner, (size_t)(above - doc->inner), err));
+    BRC_TRY(brc_json_parse_document(&json, doc->text, doc->len, err));
+    BRC_GO(meet_copy(w, doc->inner, json, err));
+    BRC_GO(keep_copies(w, doc->inner, json, err));
+    rc = make_node(w, doc->inner, json, err);
+done:
     brc_json_free(json);
     return rc;
 }
@@ -313,7 +406,7 @@ static int bring_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
     for (const char *slash = strchr(doc->inner, '/'); slash; slash = strchr(slash + 1, '/'))
         if (node_stays_out(w, doc->inner, (size_t)(slash - doc->inner)))
             return BRC_OK;
-    int rc = make_node(w, doc, err);
+    int rc = document_fails(doc->inner, make_documented(w, doc, err), err);
     if (rc == BRC_EUNSUPPORTED && *doc->inner)
         rc = brc_part_settle(w->opts.parts, named(w, rc, err), doc->inner, err);
     return rc < 0 ? rc : BRC_OK;
@@ -366,17 +459,14 @@ static int is_in_array(const brc_stream *w)
 
 static int open_source_doc(brc_stream *w, brc_error *err)
 {
-    const brc_span *doc = brc_id_table_find(&w->by_node, &w->inner_id);
-    if (!doc)
-        return brc_fail(err, BRC_EINTERNAL, "the document of %s is lost", w->inner);
-    BRC_TRY(brc_json_parse(&w->source, (const char *)doc->data, doc->len, err));
+    BRC_TRY(brc_stream_sources_find(&w->source, &w->sources, w->inner, err));
     return brc_meta_open(&w->meta, brc_session_registry(w->session), w->source, err);
 }
 
 static int enter_array(brc_stream *w, const char *path, size_t inner_len, brc_error *err)
 {
     w->inner_len = inner_len;
-    w->inner_id = node_id(w->member.name, inner_len);
+    w->inner_id = brc_stream_node_id(w->member.name, inner_len);
     BRC_TRY(brc_dup_n(&w->inner, w->member.name, inner_len, err));
     BRC_TRY(brc_array_open(&w->array, w->session, path, err));
     return w->recodes ? open_source_doc(w, err) : BRC_OK;
@@ -421,6 +511,7 @@ static int find_array(brc_stream *w, brc_error *err)
     if (is_in_array(w))
         return BRC_OK;
     leave_array(w);
+    BRC_TRY(make_copies_to(w, name, strlen(name), err));
     BRC_TRY(try_array(w, 0, &kind, err));
     while (kind == BRC_GROUP) {
         at += strcspn(at, "/");
@@ -551,6 +642,10 @@ static int import_stream(brc_stream *w, brc_error *err)
     do
         rc = w->has_member ? take_chunks(w, err) : BRC_OK;
     while (rc >= 0 && (rc = take_documents(w, err)) > 0);
+    if (rc == BRC_OK)
+        rc = make_other_copies(w, err);
+    if (rc == BRC_OK)
+        rc = brc_import_notes_write(&w->notes, w->opts.name, w->opts.xfer->warnings, err);
     brc_task_end(w->repo, &task, rc);
     return rc;
 }

@@ -2,11 +2,10 @@
  * Importing a Zarr hierarchy, v3 or v2, from a directory or a zip archive: groups,
  * arrays and, without re-encoding, their chunks as they are.
  *
- * Documents of v3 are handed on whole; only "consolidated_metadata", a copy of other
- * documents that may be out of date, is dropped, and .zmetadata is not read for the
- * same reason. Documents of v2 are translated (zarr2.h). Where a folder has both,
- * v3 counts. Folders without any may have nodes further down: the groups between
- * them are made.
+ * Documents of v3 are handed on whole, without "consolidated_metadata". Documents of v2
+ * are translated (zarr2.h). Where a folder has both, v3 counts. What has no document is
+ * what the consolidated metadata of the groups around it says, be there a folder of it or
+ * not. Folders without any may have nodes further down: the groups between them are made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +13,12 @@
 
 #include "../../base/alloc.h"
 #include "../../base/name_escape.h"
+#include "../../base/node_path.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "../array_doc.h"
+#include "../consolidated.h"
 #include "../nan_mark.h"
 #include "../xfer.h"
 #include "zarr2.h"
@@ -33,9 +34,20 @@ typedef struct zarr_walk {
     brc_tree_in *tree;
     const char *dir;  /* where the walk is ... */
     const char *path; /* ... and what node that is */
+    int is_folder;    /* 0: there is none, only a copy of its document */
     int depth;
     uint64_t *bytes; /* only those of the arrays are counted; NULL: they are imported */
+    brc_consolidated **copies; /* of the groups above, and of this one */
+    struct import_sum *sum;
 } zarr_walk;
+
+/* What became of the whole source. */
+typedef struct import_sum {
+    brc_import_notes notes;
+    uint64_t nodes; /* that were brought, without a group that is the source itself */
+    int has_root;   /* the source itself has a document                              */
+    int excluded;   /* something is left out because the caller said so              */
+} import_sum;
 
 /* A node's document, as v3 has it. */
 typedef struct zarr_node {
@@ -65,8 +77,12 @@ static int read_file(brc_json **out, char **label, const zarr_walk *at, const ch
     int kind, rc;
 
     *out = NULL;
+    free(*label);
+    *label = NULL;
     BRC_GO(brc_tree_path(&path, at->dir, name, err));
     BRC_GO(brc_tree_in_label(label, at->tree, path, err));
+    if (!at->is_folder)
+        goto done;
     BRC_GO(at->tree->kind(at->tree, path, &kind, err));
     if (kind == BRC_ENTRY_NONE || kind == BRC_ENTRY_DIR) /* a folder is a node of that name */
         goto done;
@@ -127,7 +143,8 @@ static int find_separator(char *out, const zarr_walk *at, const brc_json *zarray
 {
     key_probe probe = { at, brc_json_count(brc_json_member(zarray, "shape")), 0, 0 };
     *out = '.';
-    if (at->bytes || brc_json_member(zarray, "dimension_separator") || probe.ndim < 2)
+    if (at->bytes || !at->is_folder || brc_json_member(zarray, "dimension_separator") ||
+        probe.ndim < 2)
         return BRC_OK;
     BRC_TRY(at->tree->each(at->tree, at->dir, probe_name, &probe, err));
     if (!probe.dots && probe.folders)
@@ -135,51 +152,160 @@ static int find_separator(char *out, const zarr_walk *at, const brc_json *zarray
     return BRC_OK;
 }
 
-/* .zarray or .zgroup, with .zattrs. */
-static int read_node2(zarr_node *node, const zarr_walk *at, brc_error *err)
+/* The copy where there is no document: 1 if it is taken. */
+static int take_copy(brc_json **doc, const brc_json *copy, int *differs, brc_error *err)
 {
-    brc_json *own = NULL, *zattrs = NULL;
-    char *label = NULL, separator;
+    if (*doc || !copy)
+        return brc_copy_differs(differs, *doc, copy, err);
+    BRC_TRY(brc_json_clone(doc, copy, err));
+    return 1;
+}
+
+/* Documents of v2. */
+typedef struct documents2 {
+    brc_json *own, *zattrs; /* .zarray or .zgroup */
+    int kind;
+} documents2;
+
+static void dispose_documents2(documents2 *docs)
+{
+    brc_json_free(docs->own);
+    brc_json_free(docs->zattrs);
+}
+
+static int read_own2(documents2 *docs, zarr_node *node, const zarr_walk *at, brc_error *err)
+{
+    BRC_TRY(read_file(&docs->own, &node->file, at, ".zarray", brc_json_parse_nan, err));
+    docs->kind = docs->own ? BRC_ARRAY : 0;
+    if (docs->own)
+        return BRC_OK;
+    BRC_TRY(read_file(&docs->own, &node->file, at, ".zgroup", brc_json_parse_nan, err));
+    docs->kind = docs->own ? BRC_GROUP : 0;
+    return BRC_OK;
+}
+
+/* What messages call a document that is only a copy. */
+static int name_copy(zarr_node *node, const zarr_walk *at, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    char *label = NULL;
     int rc;
 
-    BRC_GO(read_file(&own, &node->file, at, ".zarray", brc_json_parse_nan, err));
-    node->kind = own ? BRC_ARRAY : 0;
-    if (!own) {
-        free(node->file);
-        node->file = NULL;
-        BRC_GO(read_file(&own, &node->file, at, ".zgroup", brc_json_parse_nan, err));
-        node->kind = own ? BRC_GROUP : 0;
-    }
+    free(node->file);
+    node->file = NULL;
+    BRC_GO(brc_tree_in_label(&label, at->tree, at->dir, err));
+    BRC_GO(brc_buf_printf(&text, err, "%s in the consolidated metadata", label));
+    rc = brc_buf_take_text(&text, &node->file, err);
+done:
+    free(label);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static int copy_own2(documents2 *docs, zarr_node *node, const zarr_walk *at,
+                     const brc_copied_node *copy, brc_error *err)
+{
+    const brc_json *own = copy->zarray ? copy->zarray : copy->zgroup;
     if (!own)
-        goto done;
-    BRC_GO(read_file(&zattrs, &label, at, ".zattrs", brc_json_parse_nan, err));
-    if (node->kind == BRC_GROUP) {
-        rc = brc_zarr2_group_read(&node->doc, own, zattrs, err);
+        return BRC_OK;
+    docs->kind = copy->zarray ? BRC_ARRAY : BRC_GROUP;
+    BRC_TRY(name_copy(node, at, err));
+    return brc_json_clone(&docs->own, own, err);
+}
+
+static int translate2(zarr_node *node, const zarr_walk *at, const documents2 *docs, brc_error *err)
+{
+    char separator;
+    int rc;
+    if (docs->kind == BRC_GROUP) {
+        rc = brc_zarr2_group_read(&node->doc, docs->own, docs->zattrs, err);
     } else {
-        BRC_GO(find_separator(&separator, at, own, err));
-        rc = brc_zarr2_array_read(&node->doc, own, zattrs, separator,
+        BRC_TRY(find_separator(&separator, at, docs->own, err));
+        rc = brc_zarr2_array_read(&node->doc, docs->own, docs->zattrs, separator,
                                   brc_session_registry(at->session), err);
     }
     if (rc < 0)
         brc_context(err, "%s", node->file);
-done:
-    free(label);
-    brc_json_free(zattrs);
-    brc_json_free(own);
+    node->kind = docs->kind;
     return rc;
 }
 
+/* Of v2, with .zattrs. */
+static int read_node2(zarr_node *node, const zarr_walk *at, const brc_copied_node *copy,
+                      int *differs, brc_error *err)
+{
+    const brc_copied_node none = { 0 }, *known = copy ? copy : &none;
+    documents2 docs = { 0 };
+    char *label = NULL;
+    int rc;
+
+    BRC_GO(read_own2(&docs, node, at, err));
+    if (!docs.own && known->v3)
+        goto done;
+    if (docs.own)
+        BRC_GO(brc_copy_differs(differs, docs.own,
+                                docs.kind == BRC_ARRAY ? known->zarray : known->zgroup, err));
+    else
+        BRC_GO(copy_own2(&docs, node, at, known, err));
+    if (!docs.own)
+        goto done;
+    BRC_GO(read_file(&docs.zattrs, &label, at, ".zattrs", brc_json_parse_nan, err));
+    BRC_GO(take_copy(&docs.zattrs, known->zattrs, differs, err));
+    rc = translate2(node, at, &docs, err);
+done:
+    free(label);
+    dispose_documents2(&docs);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* What the node's group has in its document, or beside it, of all nodes under it. */
+static int read_copies_of(const zarr_node *node, const zarr_walk *at, brc_error *err)
+{
+    const brc_json *member = brc_json_member(node->doc, "consolidated_metadata");
+    brc_json *value = NULL;
+    char *label = NULL;
+    int rc = BRC_OK;
+
+    if (member)
+        rc = brc_json_clone(&value, member, err);
+    else if (!node->doc)
+        rc = read_file(&value, &label, at, ".zmetadata", brc_json_parse_nan, err);
+    if (rc == BRC_EINVAL) /* the documents may all be there */
+        rc = brc_first_names_add(&at->sum->notes.unread, label, err);
+    free(label);
+    if (rc < 0 || !value)
+        return rc;
+    return brc_consolidated_push(at->copies, value, member ? 3 : 2, at->dir, &at->sum->notes, err);
+}
+
+static int find_node_document(zarr_node *node, const zarr_walk *at, brc_error *err)
+{
+    int differs = 0, found;
+
+    BRC_TRY(read_file(&node->doc, &node->file, at, "zarr.json", brc_json_parse_document, err));
+    BRC_TRY(read_copies_of(node, at, err));
+    const brc_copied_node *copy = brc_consolidated_find(*at->copies, at->dir);
+    const int has_own = node->doc != NULL;
+    if (!has_own)
+        BRC_TRY(read_node2(node, at, copy, &differs, err));
+    if (has_own || !node->doc) {
+        found = take_copy(&node->doc, copy ? copy->v3 : NULL, &differs, err);
+        if (found < 0)
+            return found;
+        if (found > 0)
+            BRC_TRY(name_copy(node, at, err));
+        if (node->doc)
+            BRC_TRY(classify_node(node, err));
+    }
+    return differs ? brc_first_names_add(&at->sum->notes.differ, *at->dir ? at->dir : "/", err)
+                   : BRC_OK;
+}
+
+/* The copies that a group has stay in at->copies. */
 static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
 {
     memset(node, 0, sizeof(*node));
-    int rc = read_file(&node->doc, &node->file, at, "zarr.json", brc_json_parse_document, err);
-    if (rc == BRC_OK && node->doc) {
-        rc = classify_node(node, err);
-    } else if (rc == BRC_OK) {
-        free(node->file);
-        node->file = NULL;
-        rc = read_node2(node, at, err);
-    }
+    int rc = find_node_document(node, at, err);
     if (rc == BRC_OK && node->doc)
         rc = brc_nan_restore(node->doc, err);
     if (rc < 0)
@@ -188,6 +314,17 @@ static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
 }
 
 /* ---- arrays ------------------------------------------------------------------------- */
+
+/* Of a node in an array. */
+static int pass_copy_over(void *ctx, const char *name, brc_error *err)
+{
+    const zarr_walk *at = ctx;
+    char *path;
+    BRC_TRY(brc_tree_path(&path, at->dir, name, err));
+    int rc = brc_first_names_add(&at->sum->notes.passed, path, err);
+    free(path);
+    return rc;
+}
 
 static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *err)
 {
@@ -205,7 +342,10 @@ static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *e
             brc_context(err, "%s", node->file);
         goto done;
     }
-    rc = brc_zarr_take_chunks(a, recode ? node->doc : NULL, at->tree, at->dir, err);
+    if (at->is_folder)
+        BRC_GO(brc_zarr_take_chunks(a, recode ? node->doc : NULL, at->tree, at->dir, err));
+    at->sum->nodes++;
+    rc = brc_consolidated_each(*at->copies, at->dir, pass_copy_over, (void *)(uintptr_t)at, err);
 done:
     brc_array_free(a);
     brc_json_free(changed);
@@ -232,20 +372,36 @@ static int check_child(const zarr_walk *at, int kind, brc_error *err)
     return rc;
 }
 
-static int visit_child(void *ctx, const char *name, brc_error *err)
+/* "0.0", "c", "c.0.0"; the folders of "c/0/0" are gone through like others. */
+static int is_like_chunk(const char *name)
 {
-    const zarr_walk *above = ctx;
+    size_t skip = name[0] == 'c' && (name[1] == '.' || name[1] == '\0');
+    return *name && name[skip + strspn(name + skip, "0123456789.")] == '\0' &&
+           !brc_name_is_dots(name, strlen(name));
+}
+
+/* `as_copy`: where there may be a copy of the node's document alone. */
+static int visit_node(const zarr_walk *above, const char *name, int as_copy, brc_error *err)
+{
     zarr_walk at = *above;
     char *dir = NULL, *path = NULL;
     int kind, rc;
 
     BRC_GO(brc_store_check_interrupt(brc_session_repo(above->session)->store, err));
     BRC_GO(brc_tree_path(&dir, above->dir, name, err));
-    if (brc_is_excluded(above->opts, dir, strlen(dir)))
+    if (brc_is_excluded(above->opts, dir, strlen(dir))) {
+        above->sum->excluded = 1;
         goto done;
+    }
     BRC_GO(above->tree->kind(above->tree, dir, &kind, err));
-    if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)
+    at.is_folder = kind == BRC_ENTRY_DIR || kind == BRC_ENTRY_LINK_TO_DIR;
+    if (!at.is_folder && !as_copy) {
+        if (is_like_chunk(name))
+            rc = brc_first_names_add(&above->sum->notes.chunks, dir, err);
         goto done;
+    }
+    if (at.is_folder && as_copy)
+        goto done; /* it has been visited */
     BRC_GO(brc_path_escape(&path, above->path, name, BRC_NAMES_FILES, err));
     at.dir = dir;
     at.path = path;
@@ -260,6 +416,24 @@ done:
     return rc < 0 ? rc : BRC_OK;
 }
 
+static int visit_child(void *ctx, const char *name, brc_error *err)
+{
+    return visit_node(ctx, name, 0, err);
+}
+
+static int visit_copy(void *ctx, const char *name, brc_error *err)
+{
+    return visit_node(ctx, name, 1, err);
+}
+
+static int visit_children(const zarr_walk *at, brc_error *err)
+{
+    void *ctx = (void *)(uintptr_t)at;
+    if (at->is_folder)
+        BRC_TRY(at->tree->each(at->tree, at->dir, visit_child, ctx, err));
+    return brc_consolidated_each(*at->copies, at->dir, visit_copy, ctx, err);
+}
+
 static int import_group(const zarr_walk *at, zarr_node *node, brc_error *err)
 {
     int rc = brc_meta_check_group(node->doc, err);
@@ -268,15 +442,20 @@ static int import_group(const zarr_walk *at, zarr_node *node, brc_error *err)
         rc = brc_group_create_doc(at->session, at->path, node->doc, err);
     if (rc < 0 && rc != BRC_EEXISTS)
         brc_context(err, "%s", node->file);
+    if (rc == BRC_OK)
+        at->sum->nodes += at->depth > 0;
     return rc;
 }
 
 static int import_node(const zarr_walk *at, brc_error *err)
 {
-    zarr_node node;
+    brc_consolidated *outer = *at->copies;
+    zarr_node node = { 0 };
     int rc;
 
     BRC_GO(read_node(&node, at, err));
+    if (at->depth == 0)
+        at->sum->has_root = node.doc != NULL;
     if (node.doc)
         BRC_GO(brc_attributes_pick(at->opts, at->dir, node.doc, err));
     if (node.kind == BRC_ARRAY) {
@@ -288,9 +467,11 @@ static int import_node(const zarr_walk *at, brc_error *err)
     if (node.kind == BRC_GROUP && !at->bytes)
         BRC_GO(import_group(at, &node, err));
     dispose_node(&node); /* not kept while going down */
-    BRC_GO(at->tree->each(at->tree, at->dir, visit_child, (void *)(uintptr_t)at, err));
+    rc = visit_children(at, err);
 done:
     dispose_node(&node);
+    while (*at->copies != outer)
+        brc_consolidated_pop(at->copies);
     return rc;
 }
 
@@ -301,13 +482,34 @@ static int open_tree(brc_tree_in **out, const brc_session *s, const brc_source *
                           : brc_tree_zip_open(out, source->name, err);
 }
 
+/* An import that brings nothing is none, though the source be read without a fault. */
+static int check_brought(const import_sum *sum, const char *name, brc_error *err)
+{
+    if (sum->nodes > 0 || sum->excluded || (sum->has_root && sum->notes.chunks.n == 0))
+        return BRC_OK;
+    if (sum->notes.chunks.n == 0)
+        return brc_fail(err, BRC_EINVAL, "%s: it has no group and no array", name);
+    return brc_fail(err, BRC_EINVAL,
+                    "%s: it has chunks (%.*s%s), but no document of an array: nothing is imported",
+                    name, (int)sum->notes.chunks.text.len,
+                    (const char *)sum->notes.chunks.text.data,
+                    sum->notes.chunks.n > 5 ? " ..." : "");
+}
+
 static int walk_source(brc_session *s, const brc_source *source, const char *path,
                        const brc_xfer_opts *opts, uint64_t *bytes, brc_error *err)
 {
     brc_tree_in *tree;
+    brc_consolidated *copies = NULL;
+    import_sum sum = { 0 };
     BRC_TRY(open_tree(&tree, s, source, err));
-    zarr_walk top = { s, opts, source->parts, tree, "", path, 0, bytes };
+    zarr_walk top = { s, opts, source->parts, tree, "", path, 1, 0, bytes, &copies, &sum };
     int rc = import_node(&top, err);
+    if (rc == BRC_OK && !bytes)
+        rc = check_brought(&sum, source->name, err);
+    if (rc == BRC_OK && !bytes)
+        rc = brc_import_notes_write(&sum.notes, source->name, opts->warnings, err);
+    brc_import_notes_dispose(&sum.notes);
     brc_tree_in_free(tree);
     return rc;
 }
@@ -329,15 +531,20 @@ int brc_zarr_is_group(int *is_group, brc_session *s, const brc_source *source, b
 {
     brc_error why = BRC_ERROR_INIT;
     brc_tree_in *tree = NULL;
+    brc_consolidated *copies = NULL;
+    import_sum sum = { 0 };
     zarr_node node = { 0 };
 
     *is_group = 0;
     int rc = open_tree(&tree, s, source, &why);
-    zarr_walk top = { .session = s, .tree = tree, .dir = "", .path = "/" };
+    zarr_walk top = { .session = s, .tree = tree, .dir = "", .path = "/", .is_folder = 1,
+                      .copies = &copies, .sum = &sum };
     if (rc == BRC_OK)
         rc = read_node(&node, &top, &why);
     *is_group = rc == BRC_OK && node.kind != BRC_ARRAY;
     dispose_node(&node);
+    brc_consolidated_pop(&copies);
+    brc_import_notes_dispose(&sum.notes);
     brc_tree_in_free(tree);
     return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
 }

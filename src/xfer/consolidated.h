@@ -1,0 +1,63 @@
+/*
+ * Consolidated metadata: the copies of documents that a group has of all nodes under it.
+ *
+ * In Zarr v2 they are in ".zmetadata", by the names of files ("a/.zarray"); in v3 in the member
+ * "consolidated_metadata" of the group's document, by the paths of nodes. Some sources have documents
+ * of their nodes nowhere else. A copy may be out of date: where both are there, the document counts.
+ *
+ * Groups within groups have such copies, too: a `brc_consolidated` knows the one of the group around
+ * it, and the inner one counts. Names in them are hostile: one that leads out of the source, or that
+ * no file can have, is passed over and counted.
+ */
+#ifndef BRC_XFER_CONSOLIDATED_H
+#define BRC_XFER_CONSOLIDATED_H
+
+#include "../base/arena.h"
+#include "../base/json.h"
+#include "first_names.h"
+
+/* What the copies say of one node. */
+typedef struct brc_copied_node {
+    const char *path; /* in the source: "a/b"; "" is its root */
+    const brc_json *v3, *zarray, *zgroup, *zattrs; /* NULL: there is none */
+    int used; /* the caller's to set */
+} brc_copied_node;
+
+typedef struct brc_consolidated brc_consolidated;
+struct brc_consolidated {
+    brc_consolidated *outer; /* of a group around this; NULL: none has any */
+    void *nodes;             /* brc_copied_node[], by brc_path_order()     */
+    size_t n, cap, total;    /* total: copies in this and those around it  */
+    brc_json *value;
+    brc_arena arena;
+};
+
+/* What an import has to say of its source in the end. */
+typedef struct brc_import_notes {
+    brc_first_names differ; /* nodes whose documents are others than the copies       */
+    brc_first_names passed; /* copies of nodes that cannot be there                    */
+    brc_first_names unread; /* files of copies that are not JSON                       */
+    brc_first_names chunks; /* that belong to no array                                 */
+} brc_import_notes;
+
+/* Puts the copies of the group `path` in front of *chain. `value`: a ".zmetadata", or the member of a
+ * document of v3 if `version` is 3; it is consumed. What is not of that form has no copies. BRC_ELIMIT
+ * if groups within groups have too many. */
+BRC_MUST_USE int brc_consolidated_push(brc_consolidated **chain, brc_json *value, int version, const char *path,
+                                       brc_import_notes *notes, brc_error *err);
+/* Frees the first of the chain, which its outer one takes the place of. */
+void brc_consolidated_pop(brc_consolidated **chain);
+/* NULL if there is no copy of the node. */
+brc_copied_node *brc_consolidated_find(const brc_consolidated *chain, const char *path);
+/* Each name in the folder `dir` that leads to a copy. */
+BRC_MUST_USE int brc_consolidated_each(const brc_consolidated *chain, const char *dir,
+                                       int (*each)(void *ctx, const char *name, brc_error *err), void *ctx,
+                                       brc_error *err);
+/* *differs becomes 1 if both are there and the copy differs; else it stays. */
+BRC_MUST_USE int brc_copy_differs(int *differs, const brc_json *doc, const brc_json *copy, brc_error *err);
+/* A line for each thing to know. `source`: its name. `warnings` may be NULL. */
+BRC_MUST_USE int brc_import_notes_write(const brc_import_notes *notes, const char *source, brc_buf *warnings,
+                                        brc_error *err);
+void brc_import_notes_dispose(brc_import_notes *notes);
+
+#endif
