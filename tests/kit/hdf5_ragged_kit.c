@@ -81,6 +81,22 @@ void hdf5_put_growing_lists(hid_t file)
     H5(H5Tclose(list));
 }
 
+/* So many datasets that what is known of them moves. */
+void hdf5_put_many_lists(hid_t file)
+{
+    hid_t list = hdf5_int_lists(), type = hdf5_person_type();
+    for (int i = 0; i < 60; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "d%02d", i);
+        if (i % 2)
+            hdf5_put(file, name, list, 4, list, hdf5_lists);
+        else
+            hdf5_put(file, name, type, 4, type, hdf5_people);
+    }
+    H5(H5Tclose(type));
+    H5(H5Tclose(list));
+}
+
 void hdf5_put_nested_lists(hid_t file)
 {
     static const hvl_t rows[] = { { 2, (void *)(uintptr_t)hdf5_lists },

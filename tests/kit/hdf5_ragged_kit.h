@@ -26,6 +26,7 @@ void hdf5_put_scalar_list(hid_t file);
 void hdf5_put_matrix_of_lists(hid_t file);
 void hdf5_put_empty_lists(hid_t file);
 void hdf5_put_growing_lists(hid_t file);
+void hdf5_put_many_lists(hid_t file);
 void hdf5_put_nested_lists(hid_t file);
 void hdf5_put_lists_of_texts(hid_t file);
 void hdf5_put_lists_of_compounds(hid_t file);

@@ -22,6 +22,7 @@ static const struct {
       { "/none/offsets", "[0]", "/none/values", "[]", "/empty/offsets", "[0,0,0,0]",
         "/empty/values", "[]", "/fresh/offsets", "[0,0,0,0]", "/null/offsets", "[0]" } },
     { hdf5_put_growing_lists, { "/l/offsets", "[0,3,3,4,6]", "/l/values", "[1,-2,3,5,6,7]" } },
+    { hdf5_put_many_lists, { "/d59/values", "[1,-2,3,5,6,7]", "/d58/n", "[1,2,3,4]" } },
     { hdf5_put_nested_lists,
       { "/n/offsets", "[0,2,2,4]", "/n/values/offsets", "[0,3,3,4,6]", "/n/values/values",
         "[1,-2,3,5,6,7]" } },

@@ -54,6 +54,20 @@ typedef struct point {
     double x;
 } point;
 
+/* So many variables that what is known of them moves. */
+static void put_many(int nc)
+{
+    int list, dim, var;
+    NC(nc_def_vlen(nc, "row_t", NC_INT, &list));
+    NC(nc_def_dim(nc, "x", 4, &dim));
+    for (int i = 0; i < 60; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "v%02d", i);
+        NC(nc_def_var(nc, name, list, 1, &dim, &var));
+        NC(nc_put_var(nc, var, lists));
+    }
+}
+
 static void put_points(int nc)
 {
     static const point points[] = { { 1, 0.5 }, { 2, 1.5 }, { 3, -2 } };
@@ -111,6 +125,7 @@ static const struct {
     { put_people,
       { "/p/flag", "[1,2,3]", "/p/name", "[\"h\xc3\xa9\",\"\",\"xyz\"]", "/p/list/offsets",
         "[0,2,2,5]", "/p/list/values", "[1,-2,6,7,8]", "/p/x", "[0.5,1.0,2.0,3.0,4.0,5.0]" } },
+    { put_many, { "/v59/values", "[1,-2,3,5,6,7]" } },
 };
 #define N_RAGGED ((int)(sizeof(ragged) / sizeof(ragged[0])))
 

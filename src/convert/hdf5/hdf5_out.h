@@ -24,7 +24,7 @@ typedef struct brc_hdf5_out {
     brc_hdf5_item *items;
     size_t n, cap;
     struct brc_hdf5_dataset *dataset; /* the one that gets elements now      */
-    struct brc_hdf5_ragged *ragged; /* groups that are datasets, in the order of nodes */
+    struct brc_hdf5_ragged **ragged; /* groups that are datasets, in the order of nodes */
     size_t nragged, ragged_cap;
     const brc_node_out *array;      /* the one that comes now                */
     struct brc_hdf5_ragged *filled; /* the one that it belongs to, or NULL   */

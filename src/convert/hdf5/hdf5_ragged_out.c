@@ -115,7 +115,9 @@ static int open_ragged(brc_hdf5_out *out, const brc_node_out *group, const brc_j
 {
     BRC_TRY(brc_grow_array((void **)&out->ragged, &out->ragged_cap, out->nragged + 1,
                            sizeof(*out->ragged), err));
-    brc_hdf5_ragged *d = &out->ragged[out->nragged++];
+    brc_hdf5_ragged *d;
+    BRC_TRY(brc_new((void **)&d, sizeof(*d), err)); /* what is made of it points to it */
+    out->ragged[out->nragged++] = d;
     *d = (brc_hdf5_ragged){ .out = out, .group = group, .note = note };
     d->file_type = d->plist = d->space = d->id = BRC_HDF5_NONE;
     d->tree.memory = d->tree.type.memory = BRC_HDF5_NONE;
@@ -134,7 +136,7 @@ int brc_hdf5_ragged_find(brc_hdf5_out *out, brc_error *err)
         if (!note)
             continue;
         BRC_TRY(open_ragged(out, node, note, err));
-        i += brc_ragged_out_nodes(out->ragged[out->nragged - 1].arrays);
+        i += brc_ragged_out_nodes(out->ragged[out->nragged - 1]->arrays);
     }
     return BRC_OK;
 }
@@ -142,7 +144,7 @@ int brc_hdf5_ragged_find(brc_hdf5_out *out, brc_error *err)
 static int compare_ragged(const void *key, const void *item)
 {
     size_t number = *(const size_t *)key;
-    const brc_hdf5_ragged *d = item;
+    const brc_hdf5_ragged *d = *(brc_hdf5_ragged *const *)item;
     if (number < d->group->number)
         return -1;
     return number > d->group->number + brc_ragged_out_nodes(d->arrays);
@@ -150,9 +152,10 @@ static int compare_ragged(const void *key, const void *item)
 
 brc_hdf5_ragged *brc_hdf5_ragged_of_node(const brc_hdf5_out *out, const brc_node_out *node)
 {
-    return out->nragged == 0 ? NULL
-                             : bsearch(&node->number, out->ragged, out->nragged,
-                                       sizeof(*out->ragged), compare_ragged);
+    brc_hdf5_ragged **found = out->nragged == 0 ? NULL
+                                                : bsearch(&node->number, out->ragged, out->nragged,
+                                                          sizeof(*out->ragged), compare_ragged);
+    return found ? *found : NULL;
 }
 
 int brc_hdf5_ragged_is_group(const brc_hdf5_ragged *ragged, const brc_node_out *node)
@@ -168,7 +171,7 @@ const char *brc_hdf5_ragged_inner(const brc_hdf5_ragged *ragged)
 void brc_hdf5_ragged_close(brc_hdf5_out *out)
 {
     for (size_t i = 0; i < out->nragged; i++) {
-        brc_hdf5_ragged *d = &out->ragged[i];
+        brc_hdf5_ragged *d = out->ragged[i];
         brc_ragged_out_free(d->arrays);
         brc_ragged_free(&d->type, 0);
         brc_hdf5_tree_close(&d->tree);
@@ -177,6 +180,7 @@ void brc_hdf5_ragged_close(brc_hdf5_out *out)
         brc_hdf5_close(d->plist);
         brc_hdf5_close(d->file_type);
         free(d->inner);
+        free(d);
     }
     free(out->ragged);
 }

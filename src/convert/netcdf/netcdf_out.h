@@ -57,7 +57,7 @@ typedef struct brc_netcdf_out {
     size_t ngroups, groups_cap;
     void *vars;     /* brc_netcdf_var[]                                           */
     size_t nvars, vars_cap;
-    struct brc_netcdf_ragged *ragged; /* groups that are variables, in the order of nodes */
+    struct brc_netcdf_ragged **ragged; /* groups that are variables, in the order of nodes */
     size_t nragged, ragged_cap;
     const brc_node_out *array;        /* the one that comes now                   */
     struct brc_netcdf_ragged *filled; /* the variable that it belongs to, or NULL */

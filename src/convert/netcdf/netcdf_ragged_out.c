@@ -251,7 +251,9 @@ int brc_netcdf_add_ragged(brc_netcdf_out *out, const brc_node_out *group, brc_er
     size_t align;
     BRC_TRY(brc_grow_array((void **)&out->ragged, &out->ragged_cap, out->nragged + 1,
                            sizeof(*out->ragged), err));
-    brc_netcdf_ragged *d = &out->ragged[out->nragged++];
+    brc_netcdf_ragged *d;
+    BRC_TRY(brc_new((void **)&d, sizeof(*d), err)); /* what is made of it points to it */
+    out->ragged[out->nragged++] = d;
     *d = (brc_netcdf_ragged){ .group = group, .note = noted_variable(group) };
     const char *slash = strrchr(group->path, '/');
     if (!*group->inner)
@@ -283,7 +285,7 @@ int brc_netcdf_add_ragged(brc_netcdf_out *out, const brc_node_out *group, brc_er
 static int compare_numbers(const void *key, const void *item)
 {
     size_t number = *(const size_t *)key;
-    const brc_netcdf_ragged *d = item;
+    const brc_netcdf_ragged *d = *(brc_netcdf_ragged *const *)item;
     if (number < d->group->number)
         return -1;
     return number > d->group->number + brc_ragged_out_nodes(d->arrays);
@@ -291,9 +293,11 @@ static int compare_numbers(const void *key, const void *item)
 
 brc_netcdf_ragged *brc_netcdf_ragged_of(const brc_netcdf_out *out, const brc_node_out *node)
 {
-    return out->nragged == 0 ? NULL
-                             : bsearch(&node->number, out->ragged, out->nragged,
-                                       sizeof(*out->ragged), compare_numbers);
+    brc_netcdf_ragged **found = out->nragged == 0
+                                    ? NULL
+                                    : bsearch(&node->number, out->ragged, out->nragged,
+                                              sizeof(*out->ragged), compare_numbers);
+    return found ? *found : NULL;
 }
 
 const char *brc_netcdf_ragged_name(const brc_netcdf_ragged *ragged)
@@ -304,9 +308,11 @@ const char *brc_netcdf_ragged_name(const brc_netcdf_ragged *ragged)
 void brc_netcdf_free_ragged(brc_netcdf_out *out)
 {
     for (size_t i = 0; i < out->nragged; i++) {
-        brc_ragged_out_free(out->ragged[i].arrays);
-        brc_netcdf_ragged_free(&out->ragged[i].type);
-        free(out->ragged[i].name);
+        brc_netcdf_ragged *d = out->ragged[i];
+        brc_ragged_out_free(d->arrays);
+        brc_netcdf_ragged_free(&d->type);
+        free(d->name);
+        free(d);
     }
     free(out->ragged);
 }
