@@ -592,6 +592,11 @@ typedef struct brc_key_info {
 } brc_key_info;
 #define BRC_KEY_INFO_INIT { sizeof(brc_key_info), 0, "" }
 
+typedef struct brc_rename {
+    const char *from; /* a node's path below the imported one: "/a/b"         */
+    const char *to;   /* its new name, in the same group: "c"                 */
+} brc_rename;
+
 typedef struct brc_xfer_opts {
     size_t size;
     const uint64_t *chunk; /* import: re-chunk to this; NULL: as it is        */
@@ -612,8 +617,11 @@ typedef struct brc_xfer_opts {
                           behind it for an attribute. After 1,000 a last item of the kind "more" has the rest */
     const char *hdf5_plugins; /* import: folders of HDF5's filters, "A:B"; NULL: those in HDF5_PLUGIN_PATH */
     brc_buf *warnings; /* receives a line, with '\n' at its end, for each thing to know of the result */
+    const brc_rename *rename; /* import: nodes that get another name; what lies under them goes along */
+    size_t nrename;
+    uint8_t *renamed; /* import: nrename bytes, or NULL; 1 for each item of `rename` that the source has */
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_XFER_CONSOLIDATED = 1, /* export: copy all metadata into the top document */
     BRC_XFER_INTO = 2, /* import: `path` is a group, and the source becomes a node in it, named after the source */

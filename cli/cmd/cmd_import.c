@@ -21,6 +21,7 @@ static const struct cli_option import_options[] = {
       "leave out these nodes of SOURCE with all under them, or PATH@ATTRIBUTE; repeatable" },
     { "hdf5-plugins", 0, 1, "FOLDERS",
       "load HDF5's filters from these folders ('A:B'), not from those in HDF5_PLUGIN_PATH" },
+    { "rename", 0, 1, "OLD=NEW", "give the node OLD of SOURCE the name NEW; repeatable" },
     { "skip-unsupported", 0, 0, NULL, "leave out what cannot be kept, and list it" },
     { "with", 0, 1, "CMD", "import the tar stream that CMD, run by sh, writes of SOURCE (\"$1\")" },
     CLI_OPTIONS_END
@@ -55,6 +56,32 @@ static int check_excluded(struct cli *cli, const brc_xfer_opts *opts, const stru
                                          : "none of the sources has",
                             strchr(opts->exclude[i], '@') ? "an attribute" : "a node",
                             opts->exclude[i]);
+    return BRC_OK;
+}
+
+/* OLD=NEW, where OLD may have a '=' too, and NEW has none. */
+static int take_renamed(struct cli *cli, brc_xfer_opts *opts)
+{
+    brc_rename *names = cli_alloc(cli, cli->args.ngiven, sizeof(*names));
+    for (const char *one; (one = cli_nth_value(cli, "rename", opts->nrename)) != NULL;) {
+        const char *equals = strrchr(one, '=');
+        if (!equals)
+            return cli_usage(cli, "option --rename: OLD=NEW is expected, not '%s'", one);
+        names[opts->nrename].from = cli_text(cli, "%.*s", (int)(equals - one), one);
+        names[opts->nrename++].to = equals + 1;
+    }
+    opts->rename = names;
+    opts->renamed = cli_alloc(cli, opts->nrename + 1, 1);
+    return BRC_OK;
+}
+
+static int check_renamed(struct cli *cli, const brc_xfer_opts *opts, const struct sources *from)
+{
+    for (size_t i = 0; i < opts->nrename; i++)
+        if (!opts->renamed[i])
+            return cli_fail(cli, BRC_ENOTFOUND, "option --rename: nothing that is imported from %s "
+                                                "has the path %s",
+                            from->n == 1 ? from->names[0] : "the sources", opts->rename[i].from);
     return BRC_OK;
 }
 
@@ -274,12 +301,14 @@ static int import_or_not(struct cli *cli, struct sources *from, brc_xfer_opts *o
 {
     int rc;
 
-    if (from->n == 1 && opts->nexclude == 0)
+    if (from->n == 1 && opts->nexclude == 0 && opts->nrename == 0)
         return import_all(cli, from, opts);
     CLI_TRY(brc_bulk_begin(cli->session, &cli->err));
     rc = import_all(cli, from, opts);
     if (rc == BRC_OK)
         rc = check_excluded(cli, opts, from);
+    if (rc == BRC_OK)
+        rc = check_renamed(cli, opts, from);
     return cli_end_bulk(cli, rc);
 }
 
@@ -316,6 +345,7 @@ static int run_import(struct cli *cli)
     CLI_TRY(cli_codecs_option(cli, NULL, &opts.codecs_json));
     if (cli_has(cli, "skip-unsupported"))
         opts.flags |= BRC_XFER_SKIP_UNSUPPORTED;
+    CLI_TRY(take_renamed(cli, &opts));
     CLI_TRY(find_sources(cli, &from));
     CLI_TRY(open_or_make(cli, &made));
     take_excluded(cli, &opts);
@@ -352,13 +382,16 @@ const struct cli_command cli_command_import = {
                "names of dimensions; packed data stays packed. Where parts of SOURCE cannot\n"
                "be kept, such as data sets that Zarr cannot describe, all of them are named\n"
                "and nothing is imported; --skip-unsupported brings everything else. In PATTERN\n"
-               "'*' and '?' stand for characters of a name, '**' for any number of names.\n"
+               "'*' and '?' stand for characters of a name, '**' for any number of names. OLD\n"
+               "is the path that a node of SOURCE has below the imported one; NEW is a name,\n"
+               "since the node stays in its group, and what lies under it goes along.\n"
                "SOURCE - is a Zarr v3 hierarchy as a tar stream on standard input; --with\n"
                "imports what a command writes so (docs/STREAM.md). The command has all the\n"
                "rights that you have.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5\n"
                 "breccia import climate.brc run.nc /run --exclude /debug --exclude '**@history'\n"
+                "breccia import climate.brc run.nc /july --rename /t=temperature\n"
                 "breccia import mnist.brc train.npy test.npy /raw\n"
                 "breccia import climate.brc t2m.npy /t2m --chunks 24,241,480 "
                 "--compress blosc:zstd:5\n"

@@ -195,6 +195,8 @@ done:
 /* Without what cannot be kept it is an import only if the caller wants that. */
 static int import_kept(const origin *from, int rc, brc_error *err)
 {
+    if (rc == BRC_EEXISTS && from->opts->nrename > 0)
+        brc_context(err, "with the new names");
     if (rc < 0 || from->parts->n == 0 || (from->opts->flags & BRC_XFER_SKIP_UNSUPPORTED))
         return rc;
     return brc_parts_fail(from->parts, from->name ? from->name : "the stream", err);
@@ -221,13 +223,37 @@ static int give_parts(brc_parts *parts, int rc, const brc_xfer_opts *opts, brc_e
     return rc;
 }
 
+static int check_names(const brc_xfer_opts *opts, brc_error *err)
+{
+    for (size_t i = 0; i < opts->nrename; i++) {
+        const char *from = opts->rename[i].from, *to = opts->rename[i].to;
+        if (!from || brc_path_given_is(from, "", 0))
+            return brc_fail(err, BRC_EINVAL,
+                            "a node to be renamed is named by its path below the imported one, "
+                            "which gets its own name by the path that it is imported to");
+        if (!to || strchr(to, '/') || !brc_name_is_safe(to, strlen(to)))
+            return brc_fail(err, BRC_EINVAL,
+                            "the new name of %s is '%s', which is not a name: a node stays in its "
+                            "group when it is renamed",
+                            from, to ? to : "");
+        const char *path = from + (from[0] == '/');
+        size_t len = strlen(path);
+        while (path[len - 1] == '/')
+            len--;
+        for (size_t k = 0; k < i; k++)
+            if (brc_path_given_is(opts->rename[k].from, path, len))
+                return brc_fail(err, BRC_EINVAL, "%s is renamed twice: give it one new name", from);
+    }
+    return BRC_OK;
+}
+
 static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *err)
 {
     BRC_TRY(take_opts(out, given, err));
     if (out->format || (out->flags & BRC_XFER_CONSOLIDATED))
         return brc_fail(err, BRC_EINVAL,
                         "a format is for export: a source's is known by its content");
-    return BRC_OK;
+    return check_names(out, err);
 }
 
 /* Which format. The repository's own file is not looked at. */
@@ -361,11 +387,11 @@ static uint64_t bytes_to_export(brc_session *s, const char *path)
 
 static int check_export_opts(const brc_xfer_opts *opts, brc_error *err)
 {
-    if (opts->chunk || opts->codecs_json || opts->nexclude || opts->with ||
-        opts->hdf5_plugins)
+    if (opts->chunk || opts->codecs_json || opts->nexclude || opts->nrename ||
+        opts->with || opts->hdf5_plugins)
         return brc_fail(err, BRC_EINVAL,
-                        "chunks, codecs, commands, filters and excluded nodes are options of "
-                        "import: an export has the array's own chunks and codecs");
+                        "chunks, codecs, commands, filters, names and excluded nodes are options "
+                        "of import: an export has the array's own chunks and codecs");
     return BRC_OK;
 }
 

@@ -20,6 +20,11 @@ int brc_has_ending(const char *name, const char *ending);
 
 /* 1 if the caller wants the node of the source with this path left out; "a/b" or "/a/b". */
 int brc_is_excluded(const brc_xfer_opts *opts, const char *path, size_t len);
+/* Whether a path that a user gave, "a/b", "/a/b" or "a/b/", is this one, "a/b" of `len` bytes. */
+int brc_path_given_is(const char *given, const char *path, size_t len);
+/* The path of a node below `above` ("/" or "/x") with the names that the caller wants for it and for the groups
+ * above it. *path is replaced. */
+BRC_MUST_USE int brc_path_rename(char **path, const char *above, const brc_xfer_opts *opts, brc_error *err);
 /* Removes the attributes that the caller wants left out from a node's document. */
 BRC_MUST_USE int brc_attributes_pick(const brc_xfer_opts *opts, const char *path, brc_json *doc, brc_error *err);
 /* What became (rc, *err) of importing a node of the source: 1 if it cannot be kept (BRC_EUNSUPPORTED) and is

@@ -1,4 +1,5 @@
 /* The nodes under a path, those of a source that stay out, and how many bytes arrays are. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../base/iter.h"
@@ -56,6 +57,52 @@ int brc_is_excluded(const brc_xfer_opts *opts, const char *path, size_t len)
         if (brc_pattern_has_node(opts->exclude[i], path, len))
             is = note_met(opts, i);
     return is;
+}
+
+int brc_path_given_is(const char *given, const char *path, size_t len)
+{
+    given += *given == '/';
+    size_t n = strlen(given);
+    while (n > 0 && given[n - 1] == '/')
+        n--;
+    return n == len && memcmp(given, path, len) == 0;
+}
+
+/* The new name of the node at the first `len` bytes of a path below the imported node, or NULL. */
+static const char *new_name(const brc_xfer_opts *opts, const char *inner, size_t len)
+{
+    for (size_t i = 0; i < opts->nrename; i++)
+        if (brc_path_given_is(opts->rename[i].from, inner, len)) {
+            if (opts->renamed)
+                opts->renamed[i] = 1;
+            return opts->rename[i].to;
+        }
+    return NULL;
+}
+
+int brc_path_rename(char **path, const char *above, const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_buf out = BRC_BUF_INIT;
+    const char *inner = *path + strlen(above), *part = inner += *inner == '/';
+    int rc = BRC_OK;
+    if (!opts || opts->nrename == 0 || *inner == '\0')
+        return BRC_OK;
+    BRC_GO(brc_buf_append(&out, *path, (size_t)(inner - *path), err));
+    while (*part != '\0') {
+        const char *end = strchrnul(part, '/');
+        const char *name = new_name(opts, inner, (size_t)(end - inner));
+        BRC_GO(name ? brc_buf_text(&out, name, err)
+                    : brc_buf_append(&out, part, (size_t)(end - part), err));
+        if (*end == '/')
+            BRC_GO(brc_buf_byte(&out, '/', err));
+        part = end + (*end == '/');
+    }
+    free(*path);
+    *path = NULL;
+    BRC_GO(brc_buf_take_text(&out, path, err));
+done:
+    brc_buf_dispose(&out);
+    return rc;
 }
 
 static int lacks_attribute(const brc_xfer_opts *opts, const char *path, const char *name)

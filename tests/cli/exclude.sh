@@ -22,5 +22,9 @@ t import c.brc a.zarr /
 t import c.brc a.zarr / --exclude h
 t ls c.brc -r
 
+echo '# a group of a .npz, which has its members alone'
+t import d.brc a.npz / --exclude g
+t ls d.brc -r
+
 echo '# only on import'
 t export c.brc c.zarr --exclude h

@@ -98,8 +98,10 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
     int rc = *part ? brc_path_escape(node, job->path, part, BRC_NAMES_KEYS, err)
                    : brc_node_join(node, job->path, "%", err); /* the empty name, escaped */
     free(part);
-    BRC_TRY(rc);
-    rc = brc_node_kind(&kind, job->session, *node, err);
+    if (rc == BRC_OK)
+        rc = brc_path_rename(node, job->path, job->opts, err);
+    if (rc == BRC_OK)
+        rc = brc_node_kind(&kind, job->session, *node, err);
     if (rc == BRC_OK && kind != 0)
         rc =
             brc_fail(err, BRC_EINVAL, "%s: there are two members named %s, or a group of that name",
@@ -111,9 +113,15 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
     return rc;
 }
 
-/* By the name of the array, "a", or of the file, "a.npy". */
+/* By the name of the array, "a", or of the file, "a.npy", or by that of a group that it is in. */
 static int member_is_excluded(const npz_import *job, const char *name, size_t len)
 {
+    const char *slash = name;
+    while ((slash = memchr(slash, '/', len - (size_t)(slash - name))) != NULL) {
+        if (slash > name && brc_is_excluded(job->opts, name, (size_t)(slash - name)))
+            return 1;
+        slash++;
+    }
     return brc_is_excluded(job->opts, name, len) ||
            brc_is_excluded(job->opts, name, brc_without_ending(name, len, ".npy"));
 }

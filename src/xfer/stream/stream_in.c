@@ -241,8 +241,9 @@ static int node_path_of(char **out, const brc_stream *w, const char *inner, brc_
 {
     if (*inner == '\0')
         return brc_dup(out, w->path, err);
-    return w->opts.file ? brc_node_join(out, w->path, inner, err)
-                        : brc_path_escape(out, w->path, inner, BRC_NAMES_FILES, err);
+    BRC_TRY(w->opts.file ? brc_node_join(out, w->path, inner, err)
+                         : brc_path_escape(out, w->path, inner, BRC_NAMES_FILES, err));
+    return brc_path_rename(out, w->path, w->opts.xfer, err);
 }
 
 static int make_array(brc_stream *w, const char *path, const char *inner, const brc_json *doc,
@@ -278,7 +279,7 @@ static int make_node(brc_stream *w, const char *inner, brc_json *json, brc_error
     BRC_GO(node_path_of(&path, w, inner, err));
     rc = kind == BRC_ARRAY ? make_array(w, path, inner, json, err)
                            : brc_group_create_doc(w->session, path, json, err);
-    if (rc == BRC_EEXISTS && *inner)
+    if (rc == BRC_EEXISTS && *inner && w->opts.xfer->nrename == 0)
         rc = brc_fail(err, BRC_EEXISTS,
                       "it comes twice, or after the nodes in its group: a group's document comes "
                       "first");

@@ -33,7 +33,8 @@ typedef struct zarr_walk {
     brc_parts *parts; /* gets what cannot be kept; NULL: nobody wants to know */
     brc_tree_in *tree;
     const char *dir;  /* where the walk is ... */
-    const char *path; /* ... and what node that is */
+    const char *path; /* ... and what node that is, before it is renamed */
+    const char *top;  /* the imported node */
     int is_folder;    /* 0: there is none, only a copy of its document */
     int depth;
     uint64_t *bytes; /* only those of the arrays are counted; NULL: they are imported */
@@ -447,6 +448,21 @@ static int import_group(const zarr_walk *at, zarr_node *node, brc_error *err)
     return rc;
 }
 
+/* Makes the node under the name that the caller wants for it. */
+static int make_node_of(const zarr_walk *at, zarr_node *node, brc_error *err)
+{
+    char *path;
+    zarr_walk renamed = *at;
+    BRC_TRY(brc_dup(&path, at->path, err));
+    int rc = brc_path_rename(&path, at->top, at->opts, err);
+    renamed.path = path;
+    if (rc == BRC_OK)
+        rc = node->kind == BRC_ARRAY ? import_array(&renamed, node, err)
+                                     : import_group(&renamed, node, err);
+    free(path);
+    return rc;
+}
+
 static int import_node(const zarr_walk *at, brc_error *err)
 {
     brc_consolidated *outer = *at->copies;
@@ -461,11 +477,11 @@ static int import_node(const zarr_walk *at, brc_error *err)
     if (node.kind == BRC_ARRAY) {
         rc = at->bytes ? brc_add_doc_bytes(at->bytes, brc_session_registry(at->session), node.doc,
                                            err)
-                       : import_array(at, &node, err);
+                       : make_node_of(at, &node, err);
         goto done;
     }
     if (node.kind == BRC_GROUP && !at->bytes)
-        BRC_GO(import_group(at, &node, err));
+        BRC_GO(make_node_of(at, &node, err));
     dispose_node(&node); /* not kept while going down */
     rc = visit_children(at, err);
 done:
@@ -503,7 +519,7 @@ static int walk_source(brc_session *s, const brc_source *source, const char *pat
     brc_consolidated *copies = NULL;
     import_sum sum = { 0 };
     BRC_TRY(open_tree(&tree, s, source, err));
-    zarr_walk top = { s, opts, source->parts, tree, "", path, 1, 0, bytes, &copies, &sum };
+    zarr_walk top = { s, opts, source->parts, tree, "", path, path, 1, 0, bytes, &copies, &sum };
     int rc = import_node(&top, err);
     if (rc == BRC_OK && !bytes)
         rc = check_brought(&sum, source->name, err);
