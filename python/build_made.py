@@ -172,13 +172,13 @@ _set_backend(value{}?) = brc_array_set_backend
     Sets `backend`.
 
 Repository:
-__reduce__() -> Any := (partial(self.__class__, self.path, create=None, **self._options), ())
+__reduce__() -> Any := (partial(self.__class__, self.path, create=None, **self._given), ())
     In another process it is opened when it is used.
 __eq__(other: object) -> bool := isinstance(other, RepositoryCalls) and self._same() == other._same()
     Of the same file, with the same options.
 __hash__() -> int := hash(self.path)
     As equal ones have.
-_same() -> Any := (self.path, self._options)
+_same() -> Any := (self.path, self._given)
     What equal ones have in common.
 __repr__() -> str := f"<breccia.Repository {self.path}>"
     The file.
@@ -354,6 +354,7 @@ from typing import Any
 WORDS = {
     r"(?<= )--(wait|discard|rewrite|mainline|exclude)\\b": r"\\1=",
     r"(?<= )-D\\b": "force=True",
+    r"(?<=[ (])--skip-unsupported\\b": "skip_unsupported=True",
     r"(?<= )--nan-tokens\\b": "nan_tokens=True",
     r"no --no-recover": "no read_only=",
     r"a commit needs a message$": "a commit needs a message, as in commit(message) or session(branch, message=...); "

@@ -619,7 +619,8 @@ typedef struct brc_xfer_opts {
     brc_buf *warnings; /* receives a line, with '\n' at its end, for each thing to know of the result */
     const brc_rename *rename; /* import: nodes that get another name; what lies under them goes along */
     size_t nrename;
-    uint8_t *renamed; /* import: nrename bytes, or NULL; 1 for each item of `rename` that the source has */
+    uint8_t *renamed; /* import: nrename bytes; 1 for each item of `rename` that the source has. NULL: it must have all
+                         of them, else BRC_ENOTFOUND */
 } brc_xfer_opts;
 #define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {

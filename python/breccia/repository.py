@@ -32,8 +32,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path), no_readback=not readback)
         self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
-        self._options: dict[str, Any] = dict(read_only=read_only, wait=wait, memory=memory, threads=threads,
-                                             readback=readback)
+        self._given = dict[str, Any](read_only=read_only, wait=wait, memory=memory, threads=threads, readback=readback)
         if create is not None:
             self.handles.give(self.handles.take())
 
@@ -93,8 +92,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
                        skip: bool = False) -> records.MergeResult | records.PickResult:
         """Ends what is open: the merge, pick or revert becomes a commit, a rebase goes on (`skip`: without
         the commit that is in conflict). ConflictError while something is open."""
-        state = self.merge_state()
-        op = state.op if state else "merge"
+        op = state.op if (state := self.merge_state()) else "merge"
         if op == "rebase":
             return self._rebase_continue(skip)
         return (self._merge_continue if op == "merge" else self._pick_continue)(message, author)
@@ -111,13 +109,14 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     # ---- exchange ----
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, branch: str | None = None,
-                message: str | None = None, author: str | None = None, **options: Any) -> str:
+                message: str | None = None, author: str | None = None, **options: Any) -> Any:
         """Imports a file or folder as a commit: Session.import_() on a session of its own. The commit's
-        id."""
+        id, or with `skip_unsupported` what was left out."""
         with self.session(branch) as made:
-            placed = made.import_(source, path, **options)
-            about = f"Import {printable(os.path.basename(os.fsdecode(source)))} as {placed}"
-            return made.commit(message or about, author)
+            found = made.import_(source, path, **options)
+            about = f"Import {printable(os.path.basename(os.fsdecode(source)))}"
+            commit = made.commit(message or (f"{about} as {found}" if isinstance(found, str) else about), author)
+            return commit if isinstance(found, str) else found
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, rev: str | None = None, **options: Any) -> None:
         """Writes a node of a version as a file or folder: Session.export()."""

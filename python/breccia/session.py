@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -129,8 +130,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         if codecs is not None or isinstance(compressors, str) and compressors == "auto":
             compressors = None
         else:
-            many = isinstance(compressors, (list, tuple))
-            given = compressors if many else [compressors] * (compressors is not None)
+            given = compressors if isinstance(compressors, (list, tuple)) else [compressors] * (compressors is not None)
             compressors = [{"name": c} if isinstance(c, str) else c for c in given]
         fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
         spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill, shard=shards,
@@ -154,8 +154,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         from ._display import tree
         return tree(self)
 
-    def __repr__(self) -> str:
-        return self.tree()
+    __repr__ = tree
 
 
 class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
@@ -243,11 +242,9 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         session is shared.
         """
         with self._working() as native:
-            child = native.made(lib.brc_session_fork, "brc_session")
-            try:
-                token = native.take_buf(lib.brc_session_token, child).decode()
-            finally:
-                lib.brc_session_free(child)
+            child = ffi.gc(native.made(lib.brc_session_fork, "brc_session"), lib.brc_session_free)
+            token = native.take_buf(lib.brc_session_token, child).decode()
+            ffi.release(child)
         return Session(self.repository, "child", self.rev, self._about, token)
 
     def join(self, *children: Session | Iterable[Session]) -> None:
@@ -297,26 +294,33 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     # ---- exchange ----
 
-    def _exchange(self, function: Any, one: Any, other: Any, progress: Progress, **how: Any) -> str:
-        """Where the node was placed; the warnings are warnings of the caller's."""
-        placed, told = (ffi.gc(sized("brc_buf"), lib.brc_buf_dispose) for _ in range(2))
+    def _exchange(self, function: Any, one: Any, other: Any, progress: Progress, **how: Any) -> list[str]:
+        """Where the node was placed, and what was left out; the warnings are warnings of the caller's."""
+        placed, left, told = (ffi.gc(sized("brc_buf"), lib.brc_buf_dispose) for _ in range(3))
         self._call(function, *(text(os.fsencode(name) if name else None) for name in (one, other)),
-                   options("brc_xfer_opts", placed=placed, warnings=told, **how), progress=progress)
-        node, lines = (bytes(ffi.buffer(b.data, b.len)).decode() if b.len else "" for b in (placed, told))
+                   options("brc_xfer_opts", placed=placed, left_out=left, warnings=told, **how), progress=progress)
+        *found, lines = (bytes(ffi.buffer(b.data, b.len)).decode() if b.len else "" for b in (placed, left, told))
         for line in lines.splitlines():
             warnings.warn(_errors.said(line), stacklevel=4)
-        return node
+        return found
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, into: bool = False,
                 chunks: Sequence[int] | None = None, codecs: Any = None, exclude: Sequence[str] = (),
-                hdf5_plugins: str | None = None, progress: Progress = None) -> str:
+                rename: Mapping[str, str] | None = None, skip_unsupported: bool = False,
+                hdf5_plugins: str | None = None, progress: Progress = None) -> Any:
         """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path`
         (None: named after it; `into`: a group that it comes into), all or nothing. The node's path. What there is to
         know of it, such as documents that differ from the consolidated metadata, is a warning.
-        `hdf5_plugins`: the folders of HDF5's filters, "A:B"; None: those in HDF5_PLUGIN_PATH."""
-        done = self._exchange(lib.brc_import, source, path, progress, chunk=chunks, codecs_json=codecs, exclude=exclude,
-                              hdf5_plugins=hdf5_plugins, flags=flags("XFER", into=into))
-        return done or path or "/"
+        `exclude`: patterns of nodes, "/a/b", and attributes, "/a@b", to leave out; `rename`: new names of nodes.
+        `skip_unsupported`: what cannot be kept is left out, and listed in place of the path: dicts of "path",
+        "kind", "message" and "remedy". `hdf5_plugins`: the folders of HDF5's filters, "A:B"; None: those in
+        HDF5_PLUGIN_PATH."""
+        names = [(text(old), text(new)) for old, new in (rename or {}).items()]
+        node, left = self._exchange(lib.brc_import, source, path, progress, chunk=chunks, codecs_json=codecs,
+                                    exclude=exclude, rename=ffi.new("brc_rename[]", names or 1), nrename=len(names),
+                                    hdf5_plugins=hdf5_plugins,
+                                    flags=flags("XFER", into=into, skip_unsupported=skip_unsupported))
+        return json.loads(left) if skip_unsupported else node or path or "/"
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,
                consolidated: bool = False, nan_tokens: bool = False, progress: Progress = None) -> None:

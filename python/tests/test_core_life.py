@@ -5,6 +5,7 @@ import pathlib
 import pickle
 import sys
 import types
+import zipfile
 
 import numpy as np
 import pytest
@@ -810,6 +811,26 @@ def test_what_is_gone_or_damaged_prints(grid):
     db.close()
     image = grid.view("main")["image"]
     assert "20×20" in image._repr_html_() and "is damaged" in image._repr_html_()
+
+
+def test_what_an_import_cannot_keep_is_listed(repo, tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(3), y=np.array([1]))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("notes.txt", "n")
+    with pytest.raises(breccia.UnsupportedError, match="skip_unsupported=True"):
+        repo.import_(tmp_path / "a.npz", "/a")
+    left = repo.import_(tmp_path / "a.npz", "/a", skip_unsupported=True, rename={"/x": "y", "y": "x"})
+    assert [(part["path"], "notes.txt" in part["message"]) for part in left] == [("/notes.txt", True)]
+    assert all(part.keys() == {"path", "kind", "message", "remedy"} for part in left)
+    view = repo.view()
+    assert view["a/y"][...].tolist() == [0, 1, 2] and view["a/x"][...].tolist() == [1]
+    with repo.session() as s:
+        with pytest.raises(breccia.NotFoundError, match="/nowhere"):
+            s.import_(tmp_path / "a.npz", "/b", skip_unsupported=True, rename={"/nowhere": "z"})
+        assert "b" not in s
+        np.save(tmp_path / "c.npy", np.arange(2))
+        assert s.import_(tmp_path / "c.npy", skip_unsupported=True) == []
+        s.discard()
 
 
 def test_an_import_that_fails_leaves_no_draft(grid, tmp_path):

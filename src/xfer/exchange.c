@@ -36,6 +36,7 @@ typedef struct origin {
     const brc_source *source;
     brc_stream *stream;
     brc_parts *parts; /* of it that cannot be kept */
+    int must_meet;    /* every node to be renamed must be there */
 } origin;
 
 static int is_group_there(int *is, const origin *from, brc_error *err)
@@ -197,6 +198,10 @@ static int import_kept(const origin *from, int rc, brc_error *err)
 {
     if (rc == BRC_EEXISTS && from->opts->nrename > 0)
         brc_context(err, "with the new names");
+    for (size_t i = 0; rc >= 0 && from->must_meet && i < from->opts->nrename; i++)
+        if (!from->opts->renamed[i])
+            rc = brc_fail(err, BRC_ENOTFOUND, "nothing that is imported has the path %s",
+                          from->opts->rename[i].from);
     if (rc < 0 || from->parts->n == 0 || (from->opts->flags & BRC_XFER_SKIP_UNSUPPORTED))
         return rc;
     return brc_parts_fail(from->parts, from->name ? from->name : "the stream", err);
@@ -210,9 +215,25 @@ static int import_origin(const origin *from, const char *path, brc_error *err)
     return brc_bulk_end_with(from->session, rc, err);
 }
 
-/* The list is for the caller whatever became of the import. */
-static int give_parts(brc_parts *parts, int rc, const brc_xfer_opts *opts, brc_error *err)
+/* Where the caller does not ask which nodes were met, all must be. */
+static int must_meet_names(origin *from, brc_xfer_opts *opts, brc_error *err)
 {
+    void *met;
+    if (opts->nrename == 0 || opts->renamed)
+        return BRC_OK;
+    BRC_TRY(brc_new(&met, opts->nrename, err));
+    opts->renamed = met;
+    from->must_meet = 1;
+    return BRC_OK;
+}
+
+/* The list is for the caller whatever became of the import. */
+static int give_parts(const origin *from, int rc, brc_error *err)
+{
+    const brc_xfer_opts *opts = from->opts;
+    brc_parts *parts = from->parts;
+    if (from->must_meet)
+        free(opts->renamed);
     if (opts->left_out) {
         int given = brc_parts_write(parts, opts->left_out, err);
         if (given == BRC_OK)
@@ -301,11 +322,14 @@ int brc_import(brc_session *s, const char *name, const char *path, const brc_xfe
         return brc_fail(err, BRC_EINVAL, "a session and a source are needed");
     BRC_TRY(take_import_opts(&opts, given, err));
     origin from = { .session = s, .opts = &opts, .name = name, .source = &source, .parts = &parts };
+    BRC_TRY(must_meet_names(&from, &opts, err));
     if (opts.with)
-        return give_parts(&parts, import_with(&from, path, err), &opts, err);
-    BRC_TRY(look_at_source(&source, &from.format, s, name, err));
+        return give_parts(&from, import_with(&from, path, err), err);
+    int rc = look_at_source(&source, &from.format, s, name, err);
+    if (rc < 0)
+        return give_parts(&from, rc, err);
     source.parts = &parts;
-    return give_parts(&parts, import_origin(&from, path, err), &opts, err);
+    return give_parts(&from, import_origin(&from, path, err), err);
 }
 
 int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_opts *given,
@@ -326,6 +350,7 @@ int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_o
                                          "descriptor: both are given");
     origin from = { .session = s, .opts = &opts, .parts = &parts };
     brc_stream_opts stream = { .xfer = &opts, .name = name, .parts = &parts };
+    BRC_TRY(must_meet_names(&from, &opts, err));
     BRC_GO(brc_stream_fd_open(&tar, &source, brc_session_repo(s), fd, name, err));
     BRC_GO(brc_stream_open(&from.stream, s, tar, &stream, err));
     brc_task task = brc_task_begin(brc_session_repo(s), "import", 0);
@@ -334,7 +359,7 @@ int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_o
 done:
     brc_stream_free(from.stream);
     brc_tar_in_free(tar);
-    return give_parts(&parts, rc, &opts, err);
+    return give_parts(&from, rc, err);
 }
 
 int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *name, const brc_xfer_opts *given,
