@@ -47,9 +47,11 @@ CONVERT_PACKAGES := netcdf hdf5
 # Asked for at the first use and then kept: `make setup` may have to install
 # pkg-config before. Headers of other people's libraries are system headers.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
-    pkg-config --cflags $(PACKAGES) $(CONVERT_PACKAGES))))$(PKG_CFLAGS)
+    pkg-config --cflags $(PACKAGES) $(CONVERT_PACKAGES); \
+    pkg-config --cflags liblzf 2>/dev/null)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
 SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
+LZF_LIBS = $(eval LZF_LIBS := $$(shell pkg-config --libs liblzf 2>/dev/null))$(LZF_LIBS)
 CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
 
 COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
@@ -190,10 +192,10 @@ $(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
 .PRECIOUS: $(OBJ)/convert_%
 CONVERT_LIBS_hdf5 = $(eval CONVERT_LIBS_hdf5 := $$(shell pkg-config --libs hdf5) -lhdf5_hl)$(CONVERT_LIBS_hdf5)
 CONVERT_LIBS_netcdf = $(eval CONVERT_LIBS_netcdf := $$(shell pkg-config --libs netcdf hdf5))$(CONVERT_LIBS_netcdf)
-CONVERT_LIBS = $(CONVERT_LIBS_hdf5) $(CONVERT_LIBS_netcdf) $(SANDBOX_LIBS)
+CONVERT_LIBS = $(CONVERT_LIBS_hdf5) $(CONVERT_LIBS_netcdf) $(SANDBOX_LIBS) $(LZF_LIBS)
 $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $^ $(CONVERT_LIBS_$*) $(SANDBOX_LIBS) $(LIBS)
+	$(Q)$(LINK) -o $@ $^ $(CONVERT_LIBS_$*) $(SANDBOX_LIBS) $(LZF_LIBS) $(LIBS)
 
 # With the command's parts, so that tests can see them.
 $(OBJ)/run: $(TEST_OBJS) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(OBJ)/libbreccia.a

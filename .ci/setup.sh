@@ -10,7 +10,7 @@
 #   setup.sh GROUP --say   installs nothing: names what is missing, and fails
 #
 # One line of the table is one thing to look for and the Debian package that has
-# it. Debian and its relatives install through apt, as root or with sudo; any
+# it; without an optional one the build lacks a feature. Debian and its relatives install through apt, as root or with sudo; any
 # other system is told what to install. A stamp of an earlier full look makes the
 # next one cost a few milliseconds.
 set -u
@@ -39,6 +39,7 @@ table='
 --lib   pkg        netcdf       libnetcdf-dev
 --lib   pkg        hdf5         libhdf5-dev
 --lib   pkg        libseccomp   libseccomp-dev
+--lib   optional   liblzf       liblzf-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++
@@ -64,7 +65,7 @@ present() {
     case $1 in
     command) command -v "$2" ;;
     header) echo "#include <$2>" | "${CC:-cc}" -E - ;;
-    pkg) pkg-config --exists "$2" ;;
+    pkg | optional) pkg-config --exists "$2" ;;
     python) python3 -c "import $2" ;;
     pyheader) test -f "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/$2" ;;
     fuzzer) echo 'int LLVMFuzzerTestOneInput(const char *, long);
@@ -88,6 +89,7 @@ missing() {
         [ -n "$in" ] && wanted "$in" || continue
         [ "$name" = gcc ] && command -v "${CC:-cc}" >/dev/null 2>&1 && continue
         present "$kind" "$name" && continue
+        [ "$kind" = optional ] && [ -n "${passed_over:-}" ] && continue
         [ "$package" = libclang-rt ] && package=$(clang_runtime)
         echo "$package"
     done | sort -u | tr '\n' ' '
@@ -100,6 +102,8 @@ if [ -n "$(find "$stamp" -newer "$0" 2>/dev/null)" ] &&
     exit 0
 fi
 
+command -v apt-get >/dev/null 2>&1 || passed_over=1
+[ "$say" = --say ] && passed_over=1
 packages=$(missing)
 if [ -n "$packages" ]; then
     if [ "$say" = --say ]; then
@@ -128,6 +132,7 @@ if [ -n "$packages" ]; then
             echo "setup: apt could not install $packages" >&2
             exit 1
         }
+    passed_over=1
     packages=$(missing)
     if [ -n "$packages" ]; then
         echo "setup: installed, and still not usable: $packages" >&2

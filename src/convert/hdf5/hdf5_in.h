@@ -3,6 +3,7 @@
 #define BRC_CONVERT_HDF5_IN_H
 
 #include "../../base/arena.h"
+#include "../lib/hdf5_filters.h"
 #include "../lib/hdf5_pass.h"
 #include "hdf5_paths.h"
 #include "hdf5_tree.h"
@@ -91,9 +92,6 @@ BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, c
 /* How the dataset with this list of properties is stored; *chunked. BRC_EUNSUPPORTED if its
  * elements are in other places. */
 BRC_MUST_USE int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err);
-/* Whether the library has all filters of the dataset. */
-BRC_MUST_USE int brc_hdf5_filters_check(const brc_convert *c, hid_t plist, const char *label,
-                                        brc_error *err);
 
 /* A dataset whose type is not one of Zarr's (brc_hdf5_is_one_type()) as a group: hdf5_ragged_in.c. */
 BRC_MUST_USE int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,

@@ -333,6 +333,7 @@ static int finish_note(dataset_in *d, const char *path, brc_error *err)
         BRC_TRY(brc_json_set(d->notes, "committed", brc_json_new_string(committed), err));
     if (committed || d->type.kind == BRC_HDF5_OBJECT || d->type.kind == BRC_HDF5_REGION)
         d->attrs.has_paths = 1;
+    BRC_TRY(brc_hdf5_filters_note(d->notes, d->plist, err));
     BRC_TRY(brc_hdf5_note_attrs(d->notes, &d->attrs, path, err));
     if (brc_json_count(d->notes) == 0)
         return BRC_OK;
@@ -392,7 +393,7 @@ static int choose_reading(dataset_in *d, brc_error *err)
         d->type.nparts == 0)
         BRC_TRY(brc_hdf5_pass_open(&d->pass, &layout, err));
     if (!d->pass)
-        return brc_hdf5_filters_check(d->in->convert, d->plist, d->label, err);
+        return brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err);
     brc_hdf5_pass_describe(d->pass, &d->array);
     return BRC_OK;
 }

@@ -60,7 +60,7 @@ static int read_ragged_chunks(ragged_set *d, brc_error *err)
     hsize_t chunk[H5S_MAX_RANK];
     int chunked, ndim = d->ragged.ndim;
     BRC_TRY(brc_hdf5_storage_check(&chunked, d->plist, d->label, err));
-    BRC_TRY(brc_hdf5_filters_check(d->in->convert, d->plist, d->label, err));
+    BRC_TRY(brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err));
     if (!chunked || d->is_null)
         return BRC_OK;
     if (H5Pget_chunk(d->plist, ndim, chunk) != ndim)
@@ -209,6 +209,7 @@ static int note_storage(ragged_set *d, brc_error *err)
         BRC_TRY(note_numbers(d, "chunk", d->ragged.chunk, err));
     if (memcmp(d->most, d->ragged.shape, sizeof(d->most)) != 0)
         BRC_TRY(note_numbers(d, "maxshape", d->most, err));
+    BRC_TRY(brc_hdf5_filters_note(d->note, d->plist, err));
     return note_fill_value(d, err);
 }
 

@@ -36,6 +36,7 @@
  *   maxshape: [n or null, ...]   space: "null"   attributes: {name: data type, ...}
  *   committed: the path of its type   at: the path that the object had in its file, where paths
  *                                     are in its values or notes
+ *   filters: [{"number": N, "name": "LZF"}, ...], those of its chunks that are no part of HDF5
  * A type in "attributes" is a tree (hdf5_tree.h), or {"type": tree, "ndim": axes, "committed": path}.
  * A group's note also has types: {name: {"type": tree or null, "values": the type's own attributes,
  * "attributes", "at"}, ...}, the committed data types that lie in it.

@@ -19,7 +19,7 @@ const char *brc_convert_file(const brc_convert *c)
 
 const char *brc_convert_plugins(const brc_convert *c)
 {
-    return c->plugins;
+    return c->plugins ? c->plugins : "";
 }
 
 int brc_convert_phase(const brc_convert *c)

@@ -9,6 +9,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/file.h"
+#include "hdf5_lzf.h"
 
 typedef H5PL_type_t plugin_type_function(void);
 typedef const void *plugin_info_function(void);
@@ -66,6 +67,7 @@ int brc_hdf5_plugins_load(const char *folders, brc_error *err)
     BRC_TRY(brc_hdf5_start(err));
     if (H5PLset_loading_state(0) < 0)
         return brc_fail(err, BRC_EUNSUPPORTED, "the HDF5 library cannot be started");
+    BRC_TRY(brc_hdf5_lzf_register(err));
     BRC_TRY(brc_dup(&own, folders, err));
     for (char *at = strtok_r(own, ":", &next); at && rc == BRC_OK; at = strtok_r(NULL, ":", &next))
         rc = load_folder(at, err);

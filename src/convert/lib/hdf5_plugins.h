@@ -7,8 +7,8 @@
 
 #include "hdf5_lib.h"
 
-/* Folders, with ":" between them. What in them is no filter, or cannot be loaded, is passed over: a
- * dataset that needs it says so. */
+/* The built-in ones, and those in the folders, which have ":" between them. What in these is no filter, or
+ * cannot be loaded, is passed over: a dataset that needs it says so. */
 BRC_MUST_USE int brc_hdf5_plugins_load(const char *folders, brc_error *err);
 
 #endif
