@@ -257,3 +257,27 @@ def test_i24_1_documents_win_and_a_warning_says_so(repo, tmp_path, version):
             s.import_(bare, "bare")
         assert "bare" not in s
     assert repo.view("main")["whole/a"].attrs["in"] == "changed"
+
+
+# ---- notes for the way back --------------------------------
+
+def test_i24_14_what_xarray_appends_to_stays_netcdf(repo, tmp_path):
+    netCDF4 = pytest.importorskip("netCDF4")
+    with netCDF4.Dataset(tmp_path / "in.nc", "w") as file:
+        file.createDimension("time", None)
+        file.createDimension("x", 3)
+        file.createDimension("unused", 7)
+        file.title = "before"
+        file.createVariable("t", "f4", ("time", "x"))[:] = np.arange(6).reshape(2, 3)
+        file.createVariable("time", "i4", ("time",))[:] = [0, 1]
+    with repo.session("main", message="in") as s:
+        s.import_(tmp_path / "in.nc", "/")
+    more = xr.Dataset({"t": (("time", "x"), np.full((1, 3), 9, "f4")), "time": ("time", np.array([2], "i4"))},
+                      attrs={"title": "after"})
+    with repo.session("main", message="append") as s:
+        more.to_zarr(s.store, append_dim="time", consolidated=False)
+    repo.export(tmp_path / "out.nc")
+    with netCDF4.Dataset(tmp_path / "out.nc") as file:
+        assert file.dimensions["time"].isunlimited() and len(file.dimensions["time"]) == 3
+        assert len(file.dimensions["unused"]) == 7 and file.title == "after"
+        np.testing.assert_array_equal(file["t"][:], [[0, 1, 2], [3, 4, 5], [9, 9, 9]])

@@ -3,12 +3,14 @@
  * bytes stay where they are whatever a document says; so chunks that the new document gives other
  * keys, or another form, become loose keys with the values that they had. Chunks whose keys and
  * form are the same stay chunks, also under other codecs: their values stay, and their bytes are
- * transcoded. What a smaller shape cuts off is gone, as after brc_array_resize().
+ * transcoded. What a smaller shape cuts off is gone, as after brc_array_resize(). A group keeps the
+ * notes of way_back.h, which are no client's.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/way_back.h"
 #include "chunk_cursor.h"
 #include "key_rows.h"
 #include "node_moves.h"
@@ -283,6 +285,31 @@ done:
     return rc < 0 ? rc : 1;
 }
 
+static int keep_note(const brc_json *was, const char *name, brc_json *doc, brc_error *err)
+{
+    const brc_json *note = brc_json_member(brc_json_member(was, "attributes"), name);
+    const brc_json *attrs = brc_json_member(doc, "attributes");
+    brc_json *copy;
+    if (brc_json_kind(note) != BRC_JSON_OBJECT || brc_json_member(attrs, name))
+        return BRC_OK;
+    if (brc_json_kind(attrs) != BRC_JSON_OBJECT)
+        BRC_TRY(brc_json_set(doc, "attributes", brc_json_new_object(), err));
+    BRC_TRY(brc_json_clone(&copy, note, err));
+    attrs = brc_json_member(doc, "attributes");
+    return brc_json_add((brc_json *)(uintptr_t)attrs, name, copy, err); /* the document is ours */
+}
+
+static int keep_way_back(brc_store *store, const brc_entry *group, brc_json *doc, brc_error *err)
+{
+    brc_json *was;
+    BRC_TRY(brc_entry_doc(store, group, &was, err));
+    int rc = keep_note(was, BRC_NETCDF_GROUP_NOTE, doc, err);
+    if (rc == BRC_OK)
+        rc = keep_note(was, BRC_HDF5_GROUP_NOTE, doc, err);
+    brc_json_free(was);
+    return rc;
+}
+
 /* 1, or 0 with the reason where a group with children would become an array. */
 static int put_node(brc_session *s, const char *path, const new_document *doc, brc_error *err)
 {
@@ -302,6 +329,8 @@ static int put_node(brc_session *s, const char *path, const new_document *doc, b
     }
     if (was == BRC_ARRAY)
         BRC_TRY(loosen_chunks(s, path, doc, &entry.map, err));
+    if (was == BRC_GROUP && doc->kind == BRC_GROUP)
+        BRC_TRY(keep_way_back(store, &entry, doc->json, err));
     if (was != doc->kind) {
         BRC_TRY(brc_note_removed(s, path, err));
         BRC_TRY(brc_draft_node_clear(store, s->draft.id, path, err));

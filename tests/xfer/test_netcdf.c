@@ -316,6 +316,63 @@ START_TEST(dimensions_stay_in_their_groups)
 }
 END_TEST
 
+static void check_group_dims(exchange_kit *kit, const char *path, const char *to)
+{
+    int nc, g;
+    NC(nc_open(netcdf_export_ok(kit, path, to, NULL), NC_NOWRITE, &nc));
+    NC(nc_inq_grp_full_ncid(nc, "/g", &g));
+    check_dim(nc, "time", 2, 1);
+    check_dim(nc, "unused", 7, 0);
+    check_dim(g, "unused", 7, 0);
+    NC(nc_close(nc));
+}
+
+/* A client of Zarr writes the documents of both groups anew, with attributes of its own alone. */
+static void rewrite_groups(exchange_kit *kit, const char *attributes)
+{
+    static const char *const keys[] = { "zarr.json", "g/zarr.json" };
+    char doc[256];
+    snprintf(doc, sizeof(doc), "{\"zarr_format\":3,\"node_type\":\"group\"%s}", attributes);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(brc_key_set(kit->session, keys[i], doc, strlen(doc), &kit->err), BRC_OK);
+}
+
+START_TEST(i24_14_notes_outlive_new_attributes)
+{
+    static const char *const attributes[] = { "", ",\"attributes\":null", ",\"attributes\":{}",
+                                              ",\"attributes\":{\"title\":\"new\"}" };
+    exchange_kit kit;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    int nc;
+    opts.message = "changed";
+    exchange_start(&kit);
+    const char *source = exchange_path(&kit, "groups.nc");
+    write_groups(source);
+    netcdf_import_ok(&kit, source, "/");
+    rewrite_groups(&kit, attributes[_i]); /* in the draft that has it */
+    check_group_dims(&kit, "/", "draft.nc");
+    ck_assert_int_eq(brc_session_commit(&id, kit.session, &opts, &kit.err), BRC_OK);
+    rewrite_groups(&kit, ",\"attributes\":{\"title\":\"newer\"}"); /* in one on a commit */
+    ck_assert_str_eq(netcdf_attribute(&kit, "/g", "title"), "\"newer\"");
+    check_group_dims(&kit, "/", "commit.nc");
+    /* by way of Zarr */
+    const char *zarr = exchange_path(&kit, "z");
+    ck_assert_int_eq(brc_export(kit.session, "/", zarr, NULL, &kit.err), BRC_OK);
+    ck_assert_int_eq(brc_import(kit.session, zarr, "/z", NULL, &kit.err), BRC_OK);
+    check_group_dims(&kit, "/z", "zarr.nc");
+    /* by name, and with the group, they go */
+    ck_assert_int_eq(brc_attrs_set(kit.session, "/z", "_nc_note", NULL, &kit.err), BRC_OK);
+    NC(nc_open(netcdf_export_ok(&kit, "/z", "none.nc", NULL), NC_NOWRITE, &nc));
+    ck_assert_int_ne(nc_inq_dimid(nc, "unused", &(int){ 0 }), NC_NOERR);
+    NC(nc_close(nc));
+    ck_assert_int_eq(brc_node_remove(kit.session, "/g", &kit.err), BRC_OK);
+    rewrite_groups(&kit, "");
+    ck_assert_str_eq(netcdf_attribute(&kit, "/g", "_nc_note"), "");
+    exchange_stop(&kit);
+}
+END_TEST
+
 static void check_dim_names(int nc, const char *var, const char *first, const char *second)
 {
     char name[NC_MAX_NAME + 1];
@@ -462,6 +519,7 @@ Suite *netcdf_suite(void)
     tcase_add_loop_test(rules, attributes_keep_their_types, 0, 2);
     tcase_add_test(rules, fill_values);
     tcase_add_test(rules, dimensions_stay_in_their_groups);
+    tcase_add_loop_test(rules, i24_14_notes_outlive_new_attributes, 0, 4);
     tcase_add_test(rules, dimensions_of_arrays);
     tcase_add_test(rules, refused_on_export);
     tcase_add_test(rules, refused_on_import);

@@ -28,6 +28,7 @@
 #define BRC_CONVERT_HDF5_TYPE_H
 
 #include "../../base/json.h"
+#include "../../base/way_back.h"
 #include "../../nd/dtype.h"
 #include "../lib/convert_attr.h"
 #include "../lib/hdf5_lib.h"
@@ -43,7 +44,6 @@
  * zarr-python refuses members that it does not know in groups. There it is an attribute,
  * under a name that xarray hides. */
 #define BRC_HDF5_NOTE "hdf5"
-#define BRC_HDF5_GROUP_NOTE "_nc_hdf5"
 /* The attribute of an object in a file with what only Zarr says, as JSON text:
  *   data_type    where HDF5's would be read as another
  *   json         [names of attributes that are JSON text] */

@@ -35,6 +35,7 @@
 #ifndef BRC_CONVERT_NETCDF_ATT_H
 #define BRC_CONVERT_NETCDF_ATT_H
 
+#include "../../base/way_back.h"
 #include "../lib/convert.h"
 #include "netcdf_lib.h"
 
@@ -67,7 +68,6 @@ BRC_MUST_USE int brc_netcdf_att_values(brc_netcdf_values *out, const brc_netcdf_
 /* ---- notes ------------------------------------- */
 
 #define BRC_NETCDF_NOTE "netcdf"
-#define BRC_NETCDF_GROUP_NOTE "_nc_note"
 /* Adds what is known of an attribute: entry is consumed. *note NULL: it is made. */
 BRC_MUST_USE int brc_netcdf_note_att(brc_json **note, const char *name, brc_json *entry, brc_error *err);
 /* Of a group: that it has a dimension. */
