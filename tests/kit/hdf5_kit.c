@@ -190,3 +190,17 @@ void hdf5_check_values(exchange_kit *kit, const char *path, const char *json)
     brc_buf_dispose(&text);
     brc_array_free(a);
 }
+
+void hdf5_check_all(exchange_kit *kit, const char *root, const char *const *checks)
+{
+    for (; checks[0]; checks += 2) {
+        char path[256];
+        const char *attribute = strchr(checks[0], '@');
+        int len = attribute ? (int)(attribute - checks[0]) : (int)strlen(checks[0]);
+        snprintf(path, sizeof(path), "%s%.*s", root, len > 1 ? len : 0, checks[0]);
+        if (attribute)
+            hdf5_check_attribute(kit, path, attribute + 1, checks[1]);
+        else
+            hdf5_check_values(kit, path, checks[1]);
+    }
+}

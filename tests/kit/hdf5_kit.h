@@ -39,6 +39,8 @@ void hdf5_check_attribute(exchange_kit *kit, const char *path, const char *name,
 void hdf5_check_bytes(exchange_kit *kit, const char *path, const void *expected, size_t len);
 /* Elements of any type, as fill values print, one after the other in a list. */
 void hdf5_check_values(exchange_kit *kit, const char *path, const char *json);
+/* Pairs of a path below `root` and its elements, or of a path, "@" and an attribute, and its value; NULL behind the last. */
+void hdf5_check_all(exchange_kit *kit, const char *root, const char *const *checks);
 /* Elements of variable length: u32le and bytes. */
 void hdf5_check_elements(exchange_kit *kit, const char *path, const void *expected, size_t len);
 

@@ -296,20 +296,6 @@ void hdf5_same_files(const char *expected, const char *seen)
 
 /* ---- there and back -------------------------------- */
 
-static void check_all(exchange_kit *kit, const char *root, const char *const *checks)
-{
-    for (; checks[0]; checks += 2) {
-        char path[256];
-        const char *attribute = strchr(checks[0], '@');
-        int len = attribute ? (int)(attribute - checks[0]) : (int)strlen(checks[0]);
-        snprintf(path, sizeof(path), "%s%.*s", root, len > 1 ? len : 0, checks[0]);
-        if (attribute)
-            hdf5_check_attribute(kit, path, attribute + 1, checks[1]);
-        else
-            hdf5_check_values(kit, path, checks[1]);
-    }
-}
-
 void hdf5_in_and_out_again(void (*put)(hid_t file), const char *const *checks)
 {
     exchange_kit kit;
@@ -318,7 +304,7 @@ void hdf5_in_and_out_again(void (*put)(hid_t file), const char *const *checks)
     put(file);
     H5(H5Fclose(file));
     hdf5_import_ok(&kit, "x.h5", "/in");
-    check_all(&kit, "/in", checks);
+    hdf5_check_all(&kit, "/in", checks);
     hdf5_export_ok(&kit, "/in", "y.h5");
     hdf5_same_files(exchange_path(&kit, "x.h5"), exchange_path(&kit, "y.h5"));
     /* from another place, and once more */
@@ -326,5 +312,11 @@ void hdf5_in_and_out_again(void (*put)(hid_t file), const char *const *checks)
     hdf5_import_ok(&kit, "z.h5", "/again");
     hdf5_export_ok(&kit, "/again/in", "w.h5");
     hdf5_same_files(exchange_path(&kit, "x.h5"), exchange_path(&kit, "w.h5"));
+    /* and through Zarr */
+    hdf5_export_ok(&kit, "/in", "t.zarr");
+    hdf5_import_ok(&kit, "t.zarr", "/three");
+    hdf5_check_all(&kit, "/three", checks);
+    hdf5_export_ok(&kit, "/three", "v.h5");
+    hdf5_same_files(exchange_path(&kit, "x.h5"), exchange_path(&kit, "v.h5"));
     exchange_stop(&kit);
 }

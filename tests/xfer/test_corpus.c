@@ -56,22 +56,6 @@ static void import_as(exchange_kit *kit, const corpus_entry *e, const char *sour
     ck_assert_msg(rc == BRC_OK, "%s: %s", e->cause, kit->err.message);
 }
 
-/* What the maker wrote is under `root`. */
-static void check_all(exchange_kit *kit, const corpus_entry *e, const char *root)
-{
-    char path[256];
-    ck_assert_ptr_nonnull(e->checks[0]);
-    for (const char *const *at = e->checks; at[0] != NULL; at += 2) {
-        const char *attribute = strchr(at[0], '@');
-        const int len = attribute != NULL ? (int)(attribute - at[0]) : (int)strlen(at[0]);
-        snprintf(path, sizeof(path), "%s%.*s", root, len, at[0]);
-        if (attribute != NULL)
-            hdf5_check_attribute(kit, path, attribute + 1, at[1]);
-        else
-            hdf5_check_values(kit, path, at[1]);
-    }
-}
-
 static void check_note(exchange_kit *kit, const corpus_entry *e, const char *root)
 {
     char path[256];
@@ -98,7 +82,7 @@ static void out_and_in(exchange_kit *kit, const corpus_entry *e, const char *fro
     int rc = brc_export(kit->session, from, exchange_path(kit, name), &opts, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s, to %s: %s", e->cause, name, kit->err.message);
     import_as(kit, e, exchange_path(kit, name), to);
-    check_all(kit, e, to);
+    hdf5_check_all(kit, to, e->checks);
     check_note(kit, e, to);
 }
 
@@ -125,7 +109,8 @@ START_TEST(in_compared_out_and_in_again)
     exchange_start(&kit);
     make(&kit, e);
     import_as(&kit, e, exchange_path(&kit, e->file), "/in");
-    check_all(&kit, e, "/in");
+    ck_assert_ptr_nonnull(e->checks[0]);
+    hdf5_check_all(&kit, "/in", e->checks);
     check_note(&kit, e, "/in");
     to_its_own(&kit, e, "/in", "same", "/same");
     out_and_in(&kit, e, "/in", "three.zarr", "zarr3", "/three");
