@@ -455,6 +455,65 @@ START_TEST(a_file_that_was_restored_from_its_backup_goes_on_with_it)
 }
 END_TEST
 
+static void collect_all(void)
+{
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
+}
+
+/* Rows that had gone when the backup was made hold other objects, where the file was put back to an
+ * earlier state since. Its log no longer tells that. */
+START_TEST(rows_that_are_used_again_are_brought)
+{
+    scenario_close(&t);
+    brc_buf before = store_kit_read(t.file);
+    scenario_open(&t, NULL, 0);
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    brc_session *main = t.session;
+    OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
+    write_noise("/b", 3, 7);
+    scenario_commit(&t, "garbage soon");
+    brc_session_free(t.session);
+    t.session = main;
+    write_noise("/d", 3, 8);
+    scenario_commit(&t, "kept");
+    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    collect_all();
+    backup();
+    copy_is_equal();
+    scenario_close(&t);
+    store_kit_put(t.file, &before);
+    brc_buf_dispose(&before);
+    scenario_open(&t, NULL, 0);
+    write_noise("/c", 2, 9);
+    scenario_commit(&t, "another line");
+    for (int i = 0; i < 10; i++) {
+        OK(&t, brc_tag_create(t.repo, "x", NULL, NULL, &t.err));
+        OK(&t, brc_tag_delete(t.repo, "x", BRC_DELETE_FORCE, &t.err));
+    }
+    scenario_sql(&t, "DELETE FROM oplog WHERE seq<(SELECT max(seq) FROM oplog)");
+    ck_assert_uint_eq(backup().flags, BRC_BACKUP_INCREMENTAL);
+    copy_is_equal();
+}
+END_TEST
+
+/* What a bulk write put ahead, and never came to: a row that is one hole. */
+START_TEST(rows_without_objects_go_from_the_copy_too)
+{
+    scenario_sql_shared(&t, "INSERT INTO blob(seq, data) SELECT max(seq)+1, zeroblob(70000) FROM"
+                            " blob; INSERT INTO hole(seq, bytes, checksum) SELECT max(seq), 70000,"
+                            " row_sum('hole', max(seq), 70000) FROM blob");
+    write_noise("/b", 2, 7);
+    scenario_commit(&t, "behind it");
+    backup();
+    copy_is_equal();
+    collect_all();
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM hole WHERE bytes=70000"), 0);
+    backup();
+    copy_is_equal();
+}
+END_TEST
+
 START_TEST(damage_in_the_file_is_told)
 {
     write_noise("/noise", 2, 9);
@@ -510,6 +569,8 @@ Suite *backup_suite(void)
     tcase_add_loop_test(tc, a_backup_that_was_changed_is_left_alone, 0, 2);
     tcase_add_test(tc, versions_that_only_the_backup_has_are_kept);
     tcase_add_test(tc, a_file_that_was_restored_from_its_backup_goes_on_with_it);
+    tcase_add_test(tc, rows_that_are_used_again_are_brought);
+    tcase_add_test(tc, rows_without_objects_go_from_the_copy_too);
     tcase_add_test(tc, damage_in_the_file_is_told);
     tcase_add_test(tc, a_copy_made_in_mid_write_says_so_when_it_is_opened);
     suite_add_tcase(s, tc);

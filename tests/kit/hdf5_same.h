@@ -9,9 +9,9 @@
  * shapes and elements, of lists and compounds also chunks and whether there is a fill value, references by
  * the paths and the selections that they lead to. */
 void hdf5_same_files(const char *expected, const char *seen);
-/* A file that put() fills is imported, looked at, and exported; and exported with all around it, imported
- * and exported again. Both files are the same as the first. `checks`: a path and its elements, or a path,
- * "@" and an attribute, and its value; NULL at the end. */
+/* A file that put() fills is imported, looked at, and exported; exported with all around it, imported and
+ * exported again; and exported to Zarr, imported, looked at and exported. All three files are the same as the
+ * first. `checks`: as in hdf5_check_all(). */
 void hdf5_in_and_out_again(void (*put)(hid_t file), const char *const *checks);
 
 #endif
