@@ -216,7 +216,7 @@ static const struct {
     { lose_list, "it has no group p/list" },
     { change_type, "the data type of /in/p/n is not the int32 that it was" },
     { change_offsets, "/in/p/list/offsets is not a list of int64" },
-    { add_node, "1 nodes in it have no place there" },
+    { add_node, "/in/p/list/more has no place there" },
     { add_attribute, "/in/p/n has attributes, which are lost there" },
     { lie_about_shape, "\"shape\" of its attribute _nc_hdf5 is not what an import makes" },
     { lie_about_type, "\"type\" of its attribute _nc_hdf5 is not what an import makes" },

@@ -215,7 +215,7 @@ static const struct {
       "\"type\" of its attribute" },
     { TYPE("{\"list\":{\"data_type\":\"int32\"}}"), "it has no array p/offsets" },
     { TYPE("{\"fields\":[{\"name\":\"flag\",\"type\":{\"data_type\":\"int8\"}}]}"),
-      "6 nodes in it have no place there" },
+      "/in/p/code has no place there" },
 };
 #define N_LIES ((int)(sizeof(lies) / sizeof(lies[0])))
 

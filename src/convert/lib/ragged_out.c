@@ -289,6 +289,20 @@ static size_t count_nodes(const brc_convert *c, const brc_node_out *group)
     return n;
 }
 
+/* One that is none of the type's. */
+static const char *stray_node(const brc_ragged_out *out)
+{
+    for (size_t i = 1; i <= out->nodes; i++) {
+        const brc_node_out *node = &out->c->nodes[out->group->number + i];
+        int known = !node->meta;
+        for (size_t k = 0; k < out->n && !known; k++)
+            known = out->arrays[k].node == node;
+        if (!known)
+            return node->path;
+    }
+    return "a group in it";
+}
+
 int brc_ragged_out_open(brc_ragged_out **out, brc_convert *c, const brc_node_out *group,
                         brc_ragged *type, const char *note, int ndim, uint64_t *shape,
                         brc_error *err)
@@ -305,7 +319,7 @@ int brc_ragged_out_open(brc_ragged_out **out, brc_convert *c, const brc_node_out
     memcpy(e.shape, shape, (size_t)ndim * sizeof(*shape));
     BRC_GO(match_all(&w, type, group->key, err));
     if (o->met != o->nodes) {
-        rc = does_not_fit(o, err, "%zu nodes in it have no place there", o->nodes - o->met);
+        rc = does_not_fit(o, err, "%s has no place there", stray_node(o));
         goto done;
     }
     memcpy(shape, e.shape, (size_t)ndim * sizeof(*shape));
