@@ -58,6 +58,40 @@ static void put_marked(hid_t file)
     H5(H5Dclose(set));
 }
 
+static void put_marked_type(hid_t file, hid_t type)
+{
+    void *data = calloc(MARKED, H5Tget_size(type));
+    ck_assert_ptr_nonnull(data);
+    hdf5_put(file, "d", type, MARKED, type, data);
+    free(data);
+    H5(H5Tclose(type));
+}
+
+static hid_t text_type(void)
+{
+    hid_t text = H5(H5Tcopy(H5T_C_S1));
+    H5(H5Tset_size(text, H5T_VARIABLE));
+    return text;
+}
+
+static void put_marked_texts(hid_t file)
+{
+    put_marked_type(file, text_type());
+}
+
+static void put_marked_lists(hid_t file)
+{
+    put_marked_type(file, H5(H5Tvlen_create(H5T_NATIVE_INT)));
+}
+
+static void put_marked_rows(hid_t file)
+{
+    hid_t text = text_type(), row = H5(H5Tcreate(H5T_COMPOUND, sizeof(char *)));
+    H5(H5Tinsert(row, "text", 0, text));
+    H5(H5Tclose(text));
+    put_marked_type(file, row);
+}
+
 static void put_marked_attribute(hid_t file)
 {
     static const hsize_t shape[] = { MARKED };
@@ -82,6 +116,14 @@ static void patch_numbers(brc_buf *bytes, uint64_t to)
 static void patch_2_60(brc_buf *bytes)
 {
     patch_numbers(bytes, (uint64_t)1 << 60);
+}
+static void patch_one_more(brc_buf *bytes)
+{
+    patch_numbers(bytes, MARKED + 1);
+}
+static void patch_three_times(brc_buf *bytes)
+{
+    patch_numbers(bytes, 3 * MARKED);
 }
 static void patch_gib(brc_buf *bytes)
 {
@@ -177,6 +219,9 @@ static const struct {
     { put_nothing_of_much, NULL, BRC_OK, "", 0 },
     { put_one_chunk_of_much, NULL, BRC_OK, "", 0 },
     { put_marked, patch_2_60, BRC_EINVAL, "x.h5: /d", 1 },
+    { put_marked_texts, patch_one_more, BRC_EINVAL, "fewer than its shape needs", 1 },
+    { put_marked_lists, patch_one_more, BRC_EINVAL, "fewer than its shape needs", 1 },
+    { put_marked_rows, patch_three_times, BRC_EINVAL, "fewer than its shape needs", 1 },
     { put_marked_attribute, patch_gib, BRC_EINVAL, "x.h5", 1 },
     { put_inflating_passed, NULL, BRC_EINVAL, "x.h5: /bad/d chunk (0)", 0 },
     { put_inflating_read, NULL, BRC_OK, "", 0 }, /* what is behind is not looked at */

@@ -92,6 +92,9 @@ BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, c
 /* How the dataset with this list of properties is stored; *chunked. BRC_EUNSUPPORTED if its
  * elements are in other places. */
 BRC_MUST_USE int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err);
+/* Of a dataset that is not in chunks: what is stored of it must be as many bytes as its shape needs. */
+BRC_MUST_USE int brc_hdf5_size_check(hid_t dataset, hid_t type, int ndim, const uint64_t *shape, const char *label,
+                                     brc_error *err);
 
 /* A dataset whose type is not one of Zarr's (brc_hdf5_is_one_type()) as a group: hdf5_ragged_in.c. */
 BRC_MUST_USE int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,

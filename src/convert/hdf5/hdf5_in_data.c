@@ -61,14 +61,9 @@ static int read_shape(dataset_in *d, brc_error *err)
 /* Elements that are not in chunks must all be there: the library does not look. */
 static int check_size(const dataset_in *d, brc_error *err)
 {
-    uint64_t size = H5Tget_size(d->file_type), bytes;
-    uint64_t stored = d->chunked || d->is_null ? 0 : H5Dget_storage_size(d->id);
-    if (d->type.kind == BRC_HDF5_FIXED && stored > 0 &&
-        (!brc_shape_bytes(d->ndim, d->array.shape, size, &bytes) || bytes > stored))
-        return brc_fail(err, BRC_EINVAL,
-                        "%s: its elements have %llu bytes, fewer than its shape needs", d->label,
-                        (unsigned long long)stored);
-    return BRC_OK;
+    return d->chunked || d->is_null ? BRC_OK
+                                    : brc_hdf5_size_check(d->id, d->file_type, d->ndim,
+                                                          d->array.shape, d->label, err);
 }
 
 /* Chunks that are too large for us are replaced by our own choice. */

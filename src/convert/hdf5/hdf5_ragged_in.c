@@ -61,6 +61,8 @@ static int read_ragged_chunks(ragged_set *d, brc_error *err)
     int chunked, ndim = d->ragged.ndim;
     BRC_TRY(brc_hdf5_storage_check(&chunked, d->plist, d->label, err));
     BRC_TRY(brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err));
+    if (!chunked && !d->is_null)
+        BRC_TRY(brc_hdf5_size_check(d->id, d->file_type, ndim, d->ragged.shape, d->label, err));
     if (!chunked || d->is_null)
         return BRC_OK;
     if (H5Pget_chunk(d->plist, ndim, chunk) != ndim)
