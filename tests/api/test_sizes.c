@@ -30,7 +30,7 @@ static const struct {
     NO_TAIL(brc_buffer, owner),        NO_TAIL(brc_io, at),
     NO_TAIL(brc_at, step),
     NO_TAIL(brc_key_range, end),       NO_TAIL(brc_key_info, etag),
-    NO_TAIL(brc_xfer_opts, left_out),      NO_TAIL(brc_box, count),
+    NO_TAIL(brc_xfer_opts, renamed),     NO_TAIL(brc_box, count),
     NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
     NO_TAIL(brc_dtype_ops, scan),      NO_TAIL(brc_dtype_spec, owner),
     NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, decode_part),
