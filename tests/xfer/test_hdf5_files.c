@@ -132,6 +132,30 @@ static void put_latin(hid_t file)
     hdf5_put(file, "d", type, 1, type, &text);
     H5(H5Tclose(type));
 }
+/* A reference to an object that no link leads to; only the elements tell. The object is not
+ * deleted, for its place would be another's then. */
+static void put_dangling_as(hid_t file, H5R_type_t kind, hid_t type)
+{
+    const int32_t value = 7;
+    hdset_reg_ref_t reference;
+    hid_t space = H5(H5Screate_simple(1, &one, NULL));
+    hdf5_put(file, "gone", H5T_STD_I32LE, 1, H5T_NATIVE_INT32, &value);
+    hid_t object = H5(H5Oopen(file, "gone", H5P_DEFAULT));
+    H5(H5Rcreate(&reference, file, "gone", kind, space));
+    hdf5_put(file, "d", type, 1, type, &reference);
+    H5(H5Oincr_refcount(object));
+    H5(H5Ldelete(file, "gone", H5P_DEFAULT));
+    H5(H5Oclose(object));
+    H5(H5Sclose(space));
+}
+static void put_dangling(hid_t file)
+{
+    put_dangling_as(file, H5R_OBJECT, H5T_STD_REF_OBJ);
+}
+static void put_dangling_region(hid_t file)
+{
+    put_dangling_as(file, H5R_DATASET_REGION, H5T_STD_REF_DSETREG);
+}
 static void put_virtual(hid_t file)
 {
     hid_t plist = H5(H5Pcreate(H5P_DATASET_CREATE)), space = H5(H5Screate_simple(1, &one, NULL));
@@ -222,6 +246,10 @@ static const struct {
     { put_third_truth, BRC_EUNSUPPORTED,
       "x.h5: /d: an element of FALSE = 0 and TRUE = 1 is 2, which is neither" },
     { put_latin, BRC_EUNSUPPORTED, "x.h5: /d: a string in it is not UTF-8" },
+    { put_dangling, BRC_EUNSUPPORTED,
+      "x.h5: /d: a reference in it leads to an object that no path" },
+    { put_dangling_region, BRC_EUNSUPPORTED,
+      "x.h5: /d: a reference in it leads to an object that no path" },
     { put_virtual, BRC_EUNSUPPORTED, "x.h5: /d is a virtual dataset" },
     { put_outside, BRC_EUNSUPPORTED, "x.h5: /d has its elements in another file" },
     { put_unknown_filter, BRC_EUNSUPPORTED,

@@ -38,7 +38,8 @@ static int mend_part(const struct brc_hdf5_part *part, uint8_t *data, uint64_t i
 
 int brc_hdf5_is_doubtful(const brc_hdf5_type *type)
 {
-    int is = type->kind == BRC_HDF5_STRING;
+    int is = type->kind == BRC_HDF5_STRING || type->kind == BRC_HDF5_OBJECT ||
+             type->kind == BRC_HDF5_REGION; /* which may lead nowhere */
     for (size_t i = 0; i < type->nparts; i++)
         is |= type->parts[i].bits == 0;
     return is;
