@@ -61,7 +61,7 @@ static void put_many(int nc)
     NC(nc_def_vlen(nc, "row_t", NC_INT, &list));
     NC(nc_def_dim(nc, "x", 4, &dim));
     for (int i = 0; i < 60; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "v%02d", i);
         NC(nc_def_var(nc, name, list, 1, &dim, &var));
         NC(nc_put_var(nc, var, lists));
