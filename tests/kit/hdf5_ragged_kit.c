@@ -86,7 +86,7 @@ void hdf5_put_many_lists(hid_t file)
 {
     hid_t list = hdf5_int_lists(), type = hdf5_person_type();
     for (int i = 0; i < 60; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "d%02d", i);
         if (i % 2)
             hdf5_put(file, name, list, 4, list, hdf5_lists);
