@@ -152,6 +152,20 @@ static void put_v3_tokens(exchange_kit *kit, const char *name)
     PUT(kit, name, files);
 }
 
+/* The root's document has those of all others, and these are not there themselves. */
+static void put_v3_consolidated(exchange_kit *kit, const char *name)
+{
+    static const zarr_file files[] = {
+        {"zarr.json",
+         "{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{\"title\":\"all\"},"
+         "\"consolidated_metadata\":{\"kind\":\"inline\",\"must_understand\":false,\"metadata\":{"
+         "\"g\":" GROUP3("{\"n\":1}") ",\"g/a\":" ARRAY3("[2]", "[2]", "\"uint8\"", "0",
+                                                         "{\"name\":\"bytes\"}") "}}}", 0},
+        {"g/a/c/0", "\5\6", 2},
+    };
+    PUT(kit, name, files);
+}
+
 /* ---- v2 -------------------------------- */
 
 #define ARRAY2(shape, chunks, dtype, fill, order, compressor)                                      \
@@ -239,6 +253,18 @@ static void put_v2_records(exchange_kit *kit, const char *name)
     PUT(kit, name, files);
 }
 
+static void put_v2_consolidated(exchange_kit *kit, const char *name)
+{
+    static const zarr_file files[] = {
+        {".zmetadata",
+         "{\"zarr_consolidated_format\":1,\"metadata\":{\".zgroup\":" GROUP2
+         ",\".zattrs\":{\"title\":\"all\"},\"g/.zgroup\":" GROUP2 ",\"g/.zattrs\":{\"n\":1},"
+         "\"g/a/.zarray\":" ARRAY2("[2]", "[2]", "\"|u1\"", "0", "C", "null") "}}", 0},
+        {"g/a/0", "\5\6", 2},
+    };
+    PUT(kit, name, files);
+}
+
 static void put_v2_names(exchange_kit *kit, const char *name)
 {
     static const zarr_file files[] = {
@@ -254,6 +280,8 @@ static void put_v2_names(exchange_kit *kit, const char *name)
     {"@title", "\"h\xc3\xa9\"", "/g@n", "[1,2.5,null]", "/g/a", "[1,-2,-1]"}
 #define V2_CHECKS                                                                                  \
     {"@title", "\"old\"", "/g/a", "[1,2,7]", "/g/a@unit", "\"m\"", "/big", "[1,-2]"}
+
+#define ALL_CHECKS {"/g/a", "[5,6]", "@title", "\"all\"", "/g@n", "1"}
 
 static const corpus_entry entries[] = {
     {.cause = "Zarr v3: groups, attributes, a chunk that is not there", .file = "x.zarr",
@@ -275,6 +303,14 @@ static const corpus_entry entries[] = {
     {.cause = "Zarr v3: attributes that are not finite", .file = "x.zarr", .other = put_v3_tokens,
      .checks = {"/a", "[3]", "@missing", "NaN", "@range", "[-Infinity,1.5]", "@in",
                 "{\"to\":Infinity}"}},
+    {.cause = "Zarr v3: documents in the root's alone", .file = "x.zarr",
+     .other = put_v3_consolidated, .checks = ALL_CHECKS},
+    {.cause = "Zarr v3: an archive with documents in the root's alone", .file = "x.zip",
+     .other = put_v3_consolidated, .checks = ALL_CHECKS},
+    {.cause = "Zarr v2: documents in .zmetadata alone", .file = "x.zarr", .format = "zarr2",
+     .other = put_v2_consolidated, .checks = ALL_CHECKS},
+    {.cause = "Zarr v2: an archive with documents in .zmetadata alone", .file = "x.zip",
+     .other = put_v2_consolidated, .checks = ALL_CHECKS},
     {.cause = "Zarr v2: groups, attributes, byte orders", .file = "x.zarr", .format = "zarr2",
      .other = put_v2, .checks = V2_CHECKS},
     {.cause = "Zarr v2: the same as an archive", .file = "x.zip", .other = put_v2,
