@@ -356,6 +356,7 @@ WORDS = {
     r"(?<= )-D\\b": "force=True",
     r"(?<=[ (])--skip-unsupported\\b": "skip_unsupported=True",
     r"(?<= )--nan-tokens\\b": "nan_tokens=True",
+    r"(?<= )--unequal-dimensions\\b": "unequal_dimensions=True",
     r"no --no-recover": "no read_only=",
     r"a commit needs a message$": "a commit needs a message, as in commit(message) or session(branch, message=...); "
                                   "the changes are kept",

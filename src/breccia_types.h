@@ -627,6 +627,7 @@ enum {
     BRC_XFER_CONSOLIDATED = 1, /* export: copy all metadata into the top document */
     BRC_XFER_INTO = 2, /* import: `path` is a group, and the source becomes a node in it, named after the source */
     BRC_XFER_SKIP_UNSUPPORTED = 4, /* import: what cannot be kept stays out; else nothing is imported then */
+    BRC_XFER_UNEQUAL_DIMENSIONS = 16, /* export of Zarr, NetCDF: else one name for two lengths is BRC_EINVAL (CLI.md) */
     BRC_XFER_NAN_TOKENS = 8 /* export of Zarr: NaN and infinities in attributes are the words that zarr-python reads,
                                and no strict reader of JSON; else marked texts (docs/CLI.md, "export") */
 };

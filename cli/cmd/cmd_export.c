@@ -13,6 +13,8 @@ static const struct cli_option export_options[] = {
     { "consolidated", 0, 0, NULL, "Zarr: copy all metadata into the top document" },
     { "nan-tokens", 0, 0, NULL,
       "Zarr: attributes may be NaN and Infinity, as zarr-python has them" },
+    { "unequal-dimensions", 0, 0, NULL,
+      "Zarr, NetCDF: dimensions of one name may have different lengths" },
     CLI_OPTIONS_END
 };
 
@@ -54,6 +56,8 @@ static int run_export(struct cli *cli)
         opts.flags |= BRC_XFER_CONSOLIDATED;
     if (cli_has(cli, "nan-tokens"))
         opts.flags |= BRC_XFER_NAN_TOKENS;
+    if (cli_has(cli, "unequal-dimensions"))
+        opts.flags |= BRC_XFER_UNEQUAL_DIMENSIONS;
     CLI_TRY(cli_open_view(cli));
     rc = strcmp(dest, "-") == 0 ? export_to_output(cli, path, &opts)
                                 : export_to_file(cli, path, dest, &opts);
@@ -67,7 +71,7 @@ const struct cli_command cli_command_export = {
     .name = "export",
     .group = "Making and filling",
     .summary = "write a node as a Zarr directory or a .zip, .npy, .npz, .nc or .h5 file",
-    .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated] [--nan-tokens]",
+    .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [OPTIONS]",
     .details = "PATH is the root if it is left out. DEST must not exist. Without --format,\n"
                "its ending gives the format: .zarr, or none as in 'v1.2', is a Zarr v3\n"
                "directory, .zip the same in an archive; an unknown ending is an error. With\n"
@@ -76,7 +80,9 @@ const struct cli_command cli_command_export = {
                "DEST - is a tar stream of Zarr v3 on standard output. Attributes that are\n"
                "NaN or infinite, for which JSON has no text, are written to Zarr as marked\n"
                "texts that every reader of JSON takes and import makes numbers of again;\n"
-               "--nan-tokens writes what zarr-python and xarray read as numbers.",
+               "--nan-tokens writes what zarr-python and xarray read as numbers. Where arrays\n"
+               "of a data set have one dimension with two lengths, nothing is written as\n"
+               "Zarr or NetCDF without --unequal-dimensions.",
     .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
                 "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
                 "breccia export climate.brc /era5 era5.nc\n"

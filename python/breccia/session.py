@@ -64,8 +64,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         data = array_of(value)
         if data.dtype.kind == "U" and not isinstance(value, (np.ndarray, Array)):
             data = np.array(value, _dtypes.STRING)
-        at = self._at(path)
-        there = Array(self.session, at) if self._kind(path) == lib.BRC_ARRAY else None
+        there = Array(self.session, self._at(path)) if self._kind(path) == lib.BRC_ARRAY else None
         if there is not None and there.shape == data.shape and _dtypes.fits(data, there.data_type):
             there[...] = data
             return
@@ -323,12 +322,14 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         return json.loads(left) if skip_unsupported else node or path or "/"
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,
-               consolidated: bool = False, nan_tokens: bool = False, progress: Progress = None) -> None:
+               consolidated: bool = False, nan_tokens: bool = False, unequal_dimensions: bool = False,
+               progress: Progress = None) -> None:
         """Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or `format`.
         Attributes that are NaN or infinite, for which JSON has no text, are marked texts in Zarr, and a warning names
-        the nodes; `nan_tokens`: they are what zarr-python and xarray read as numbers."""
-        self._exchange(lib.brc_export, path, dest, progress, format=format,
-                       flags=flags("XFER", consolidated=consolidated, nan_tokens=nan_tokens))
+        the nodes; `nan_tokens`: they are what zarr-python and xarray read as numbers. Zarr and NetCDF are refused where
+        arrays of a data set have one dimension with two lengths, but for `unequal_dimensions`."""
+        self._exchange(lib.brc_export, path, dest, progress, format=format, flags=flags(
+            "XFER", consolidated=consolidated, nan_tokens=nan_tokens, unequal_dimensions=unequal_dimensions))
 
     # ---- its life ----
 

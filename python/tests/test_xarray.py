@@ -135,6 +135,30 @@ def test_it_says_what_it_can_open(path, tmp_path):
         assert can(no) is False, no
 
 
+@pytest.mark.parametrize("form", ["zarr3", "zarr2", "netcdf"])
+def test_what_xarray_cannot_open_is_not_exported(tmp_path, form):
+    """A data set of which one variable was appended to."""
+    out = tmp_path / ("d.nc" if form == "netcdf" else "d.zarr")
+    zarr_form = {"zarr3": 3, "zarr2": 2}.get(form)
+    with breccia.open(tmp_path / "r.brc", create=True) as repo:
+        with repo.session("main", message="grown alone") as s:
+            for name, length in ("month", 12), ("rain", 13):
+                s.create_array(name, shape=length, dtype="i4", dimension_names=["month"])[...] = np.arange(length)
+        with pytest.raises(breccia.Error, match=r"12 in /month .* 13 in /rain.* unequal_dimensions=True"):
+            repo.export(out, format=form)
+        assert not out.exists()
+        if zarr_form:
+            repo.export(out, format=form, unequal_dimensions=True)
+            with pytest.raises(ValueError, match="month"):
+                xr.open_zarr(out, consolidated=False, zarr_format=zarr_form)
+            out = tmp_path / "whole.zarr"
+        with repo.session("main", message="both") as s:
+            s["month"].resize((13,))
+        repo.export(out, format=form)
+    with xr.open_zarr(out, consolidated=False, zarr_format=zarr_form) if zarr_form else xr.open_dataset(out) as got:
+        assert dict(got.sizes) == {"month": 13}
+
+
 def test_the_entry_points(path, tmp_path):
     """As an installed package has them."""
     info = tmp_path / "site" / "breccia_test-0.dist-info"

@@ -168,7 +168,7 @@ static int take_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *
                          "brc_xfer_opts", err));
     return brc_flags_check(out->flags,
                            BRC_XFER_CONSOLIDATED | BRC_XFER_INTO | BRC_XFER_SKIP_UNSUPPORTED |
-                               BRC_XFER_NAN_TOKENS,
+                               BRC_XFER_NAN_TOKENS | BRC_XFER_UNEQUAL_DIMENSIONS,
                            "brc_xfer_opts", err);
 }
 
@@ -437,7 +437,11 @@ static int export_checked(brc_session *s, const char *path, const char *dest,
     BRC_TRY(given_path(&node, path ? path : "/", err));
     breccia *repo = brc_session_repo(s);
     brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
-    int rc = format->export(s, node, dest, opts, err);
+    int rc = BRC_OK;
+    if (format->dimensions && !(opts->flags & BRC_XFER_UNEQUAL_DIMENSIONS))
+        rc = brc_dimensions_check(s, node, format->dimensions, err);
+    if (rc == BRC_OK)
+        rc = format->export(s, node, dest, opts, err);
     brc_task_end(repo, &task, rc);
     free(node);
     return rc;

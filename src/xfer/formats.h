@@ -10,6 +10,7 @@
 #define BRC_XFER_FORMATS_H
 
 #include "../base/part.h"
+#include "dimensions.h"
 #include "input.h"
 
 /* What is to be imported, as far as a format shows. */
@@ -29,6 +30,7 @@ typedef struct brc_format {
                                    this format, and nodes are named without them            */
     int is_directory;           /* exports to names without an ending are in this format    */
     int consolidates;           /* knows BRC_XFER_CONSOLIDATED                              */
+    brc_dimensions_rule dimensions; /* what holds for the names of dimensions in an export  */
     int tells_progress;         /* its import knows the total by itself, when it has begun  */
     /* The length of a name without what else the format puts at its end; NULL: nothing else. */
     size_t (*stem)(const char *name, size_t len);

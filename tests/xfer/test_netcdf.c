@@ -391,6 +391,7 @@ START_TEST(dimensions_of_arrays)
     static const uint64_t shape[2] = { 2, 3 }, other[2] = { 4, 3 }, square[2] = { 3, 3 };
     static const uint64_t empty[2] = { 0, 3 };
     static const char *const xy[2] = { "x", "y" }, *const gy[2] = { "group", "y" };
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     exchange_kit kit;
     int nc, sub;
 
@@ -407,7 +408,11 @@ START_TEST(dimensions_of_arrays)
     ck_assert_int_eq(
         brc_attrs_set(kit.session, "/v2/a", "_ARRAY_DIMENSIONS", "[\"lat\",\"lon\"]", &kit.err),
         BRC_OK);
-    NC(nc_open(netcdf_export_ok(&kit, "/", "out.nc", NULL), NC_NOWRITE, &nc));
+    opts.flags = BRC_XFER_UNEQUAL_DIMENSIONS;
+    const char *out = exchange_path(&kit, "out.nc");
+    int rc = brc_export(kit.session, "/", out, &opts, &kit.err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    NC(nc_open(out, NC_NOWRITE, &nc));
     check_dim_names(nc, "a", "x", "y");
     check_dim_names(nc, "b", "x_2", "y");
     check_dim_names(nc, "c", "phony_dim_0", "phony_dim_1");

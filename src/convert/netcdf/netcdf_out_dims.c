@@ -3,7 +3,8 @@
  * in NetCDF a group has dimensions, which the variables in it and below share.
  *
  * Axes of one name and one length share a dimension. It is in the nearest group that
- * holds all of its variables, except where
+ * holds all of its variables, or, where others there or below have another length under that name,
+ * each group has its own; except where
  *
  *   - the import noted a group that has it: there, unlimited if it was so
  *   - a group has an array of the dimension's own name along it, a coordinate: there
@@ -167,14 +168,33 @@ static int is_among_dims(const brc_netcdf_var *v, int ndim, int dim)
     return 0;
 }
 
+/* Whether a variable in the group or below has an axis of this name and another length: a dimension
+ * of the group would be in that one's way. */
+static int differs_within(const brc_netcdf_out *out, const brc_netcdf_axes *axes, int group,
+                          const char *name, uint64_t length)
+{
+    for (size_t i = 0; i < out->nvars; i++) {
+        const brc_netcdf_var *v = brc_netcdf_var_at(out, i);
+        for (int k = 0; k < v->ndim; k++)
+            if (axes[i].names[k] && v->shape[k] != length && strcmp(axes[i].names[k], name) == 0 &&
+                is_group_within(out, v->group, group))
+                return 1;
+    }
+    return 0;
+}
+
 /* One of those whose place is not given, of this name and length; each axis of an array
  * without a name has its own. */
-static int shared_dim(const brc_netcdf_out *out, const brc_netcdf_var *v, int axis,
-                      const char *name, int hidden_by)
+static int shared_dim(const brc_netcdf_out *out, const brc_netcdf_axes *axes,
+                      const brc_netcdf_var *v, int axis, const char *name, int hidden_by)
 {
+    const uint64_t length = v->shape[axis];
     for (size_t i = 0; i < out->ndims; i++) {
         const brc_netcdf_dim *d = brc_netcdf_dim_at(out, (int)i);
-        if (d->fixed_place || d->length != v->shape[axis] || d->hidden_by != hidden_by)
+        if (d->fixed_place || d->length != length || d->hidden_by != hidden_by)
+            continue;
+        if (name && is_called(d, name) && d->group != v->group &&
+            differs_within(out, axes, common_group(out, d->group, v->group), name, length))
             continue;
         if (name ? is_called(d, name) : !d->name && !is_among_dims(v, axis, (int)i))
             return (int)i;
@@ -182,13 +202,15 @@ static int shared_dim(const brc_netcdf_out *out, const brc_netcdf_var *v, int ax
     return -1;
 }
 
-static int bind_axis(brc_netcdf_out *out, brc_netcdf_var *v, int axis, const char *name,
+static int bind_axis(brc_netcdf_out *out, const brc_netcdf_axes *axes, size_t i, int axis,
                      brc_error *err)
 {
+    brc_netcdf_var *v = brc_netcdf_var_at(out, i);
+    const char *name = axes[i].names[axis];
     int dim = name ? visible_dim(out, v->group, name, v->shape[axis]) : -1;
     if (dim < 0) {
         int hidden_by = name ? nearest_dim(out, v->group, name) : -1;
-        dim = shared_dim(out, v, axis, name, hidden_by);
+        dim = shared_dim(out, axes, v, axis, name, hidden_by);
         if (dim < 0)
             BRC_TRY(add_dim(&dim, out, name, v->shape[axis], v->group, err));
         brc_netcdf_dim *d = brc_netcdf_dim_at(out, dim);
@@ -305,11 +327,9 @@ int brc_netcdf_plan_dims(brc_netcdf_out *out, const brc_netcdf_axes *axes, brc_e
         regrow_dim(out, axes, (int)i);
     for (size_t i = 0; i < out->nvars; i++)
         BRC_TRY(add_coordinate(out, axes, i, err));
-    for (size_t i = 0; i < out->nvars; i++) {
-        brc_netcdf_var *v = brc_netcdf_var_at(out, i);
-        for (int k = 0; k < v->ndim; k++)
-            BRC_TRY(bind_axis(out, v, k, axes[i].names[k], err));
-    }
+    for (size_t i = 0; i < out->nvars; i++)
+        for (int k = 0; k < brc_netcdf_var_at(out, i)->ndim; k++)
+            BRC_TRY(bind_axis(out, axes, i, k, err));
     for (size_t i = 0; i < out->ndims; i++) {
         brc_netcdf_dim *d = brc_netcdf_dim_at(out, (int)i);
         if (!d->fixed_place)

@@ -70,10 +70,12 @@ const brc_format brc_format_netcdf = {
     .import = import_netcdf,
     .size = size_netcdf,
     .tells_progress = 1,
+    .dimensions = BRC_DIMENSIONS_NETCDF,
     .export = export_netcdf4,
 };
 
 const brc_format brc_format_netcdf3 = {
     .name = "netcdf3",
+    .dimensions = BRC_DIMENSIONS_NETCDF,
     .export = export_netcdf3,
 };

@@ -64,6 +64,7 @@ const brc_format brc_format_zarr3 = {
     .endings = zarr_endings,
     .is_directory = 1,
     .consolidates = 1,
+    .dimensions = BRC_DIMENSIONS_ZARR,
     .probe = probe_directory,
     .is_group = brc_zarr_is_group,
     .import = brc_zarr_import,
@@ -74,6 +75,7 @@ const brc_format brc_format_zarr3 = {
 const brc_format brc_format_zarr2 = {
     .name = "zarr2",
     .consolidates = 1,
+    .dimensions = BRC_DIMENSIONS_ZARR,
     .export = export_zarr2,
 };
 
@@ -82,6 +84,7 @@ const brc_format brc_format_zarr_zip = {
     .source_text = ".zip",
     .endings = zip_endings,
     .consolidates = 1,
+    .dimensions = BRC_DIMENSIONS_ZARR,
     .probe = probe_zip,
     .is_group = brc_zarr_is_group,
     .import = brc_zarr_import,
