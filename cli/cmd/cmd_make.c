@@ -4,6 +4,7 @@
 #include "../cli.h"
 #include "backend_value.h"
 #include "commands.h"
+#include "dtype_name.h"
 #include "compress.h"
 
 #include <string.h>
@@ -79,7 +80,7 @@ const struct cli_command cli_command_group = {
 
 static const struct cli_option create_options[] = {
     { "shape", 0, 1, "N,N,...", "extent of each dimension; '' for a single value" },
-    { "dtype", 0, 1, "TYPE", "data type: float32, int16, ..., or a JSON object" },
+    { "dtype", 0, 1, "TYPE", "data type: float32, int16, ..., NumPy's f8, U5, ..., or JSON" },
     { "chunks", 0, 1, "N,N,...", "chunk shape; else chunks have about 1 MiB" },
     { "shards", 0, 1, "N,N,...", "shape of shards, which hold many chunks each" },
     { "fill", 0, 1, "VALUE", "value of unwritten elements: 0, 1.5, NaN, 0x7fc00001, JSON" },
@@ -157,10 +158,7 @@ static int fill_spec(struct cli *cli, brc_array_spec *spec, uint64_t dims[3][BRC
         return cli_usage(cli, "create needs --shape and --dtype, or --metadata");
     CLI_TRY(cli_dims_option(cli, "shape", dims[0], &spec->ndim));
     spec->shape = dims[0];
-    spec->dtype = cli_value(cli, "dtype");
-    if (spec->dtype[0] == '@' || spec->dtype[0] == '{')
-        CLI_TRY(cli_json_text_argument(cli, "option --dtype", spec->dtype, brc_json_parse,
-                                       &spec->dtype));
+    CLI_TRY(cli_dtype_option(cli, &spec->dtype));
     CLI_TRY(shape_option(cli, "chunks", spec->ndim, dims[1], &spec->chunk));
     CLI_TRY(shape_option(cli, "shards", spec->ndim, dims[2], &spec->shard));
     spec->fill = cli_value(cli, "fill");

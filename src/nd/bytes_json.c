@@ -108,7 +108,7 @@ int brc_bytes_print(brc_buf *out, const uint8_t *data, size_t len, brc_error *er
     for (size_t i = 0; i < len; i++) {
         if (data[i] == '\\')
             BRC_TRY(brc_buf_text(out, "\\\\", err));
-        else if (data[i] >= 0x20 && data[i] < 0x7f)
+        else if (data[i] >= 0x20 && data[i] < 0x7f && (i > 0 || !strchr("\"[", data[i])))
             BRC_TRY(brc_buf_byte(out, data[i], err));
         else
             BRC_TRY(brc_buf_printf(out, err, "\\x%02x", data[i]));

@@ -16,7 +16,7 @@ BRC_MUST_USE int brc_base64_read(brc_buf *out, const char *text, brc_error *err)
 BRC_MUST_USE int brc_base64_write(brc_buf *out, const uint8_t *data, size_t len, brc_error *err);
 
 /* Bytes for people: printable ASCII as it is, but "\\" for a backslash, and "\x00"
- * for the rest. */
+ * for the rest. So is a quote or '[' at the beginning, where JSON begins with them. */
 BRC_MUST_USE int brc_bytes_print(brc_buf *out, const uint8_t *data, size_t len, brc_error *err);
 /* Reads that back: a backslash that does not begin an escape stands for itself, and so do
  * characters outside ASCII. */

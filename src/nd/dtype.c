@@ -7,6 +7,7 @@
 #include "dtype_ops.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A plug-in built against an older header has a shorter table. */
@@ -45,8 +46,18 @@ static int scan_text(const brc_dtype *type, brc_json **value, const char *text, 
 int brc_dtype_parse_text(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err)
 {
     brc_json *value = NULL;
-    BRC_TRY(text_as_json(&value, text, err));
-    int rc = scan_text(type, &value, text, out, err);
+    char *bare = NULL;
+    int rc;
+    if (type->klass == BRC_CLASS_TIME)
+        BRC_GO(brc_printed_unquote(&bare, text, err));
+    if (bare != NULL)
+        text = bare;
+    BRC_GO(text_as_json(&value, text, err));
+    if (value == NULL)
+        BRC_GO(brc_printed_json(&value, type->klass, text, err));
+    rc = scan_text(type, &value, text, out, err);
+done:
+    free(bare);
     brc_json_free(value);
     return rc;
 }

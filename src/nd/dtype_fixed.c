@@ -207,6 +207,21 @@ static int padded_scan(const brc_dtype *type, const char *text, const brc_json *
     return rc < 0 ? rc : 1;
 }
 
+/* Text of as many bytes, once escapes are read; what is shorter, base64 say, is for parse. */
+int brc_exact_bytes_scan(const brc_dtype *type, const char *text, const brc_json *json,
+                         brc_buf *out, brc_error *err)
+{
+    int kind = brc_json_kind(json);
+    size_t start = out->len;
+    if (kind == BRC_JSON_STRING || kind == BRC_JSON_ARRAY)
+        return 0;
+    int rc = brc_bytes_scan(out, text, err);
+    if (rc == BRC_OK && out->len - start == type->item_size)
+        return 1;
+    out->len = start;
+    return rc;
+}
+
 /* ---- the table and opening -------------------------------- */
 
 static const brc_dtype_ops utf32_ops = { .size = sizeof(brc_dtype_ops),
@@ -219,7 +234,8 @@ static const brc_dtype_ops padded_ops = { .size = sizeof(brc_dtype_ops),
                                           .scan = padded_scan };
 static const brc_dtype_ops exact_ops = { .size = sizeof(brc_dtype_ops),
                                          .parse = exact_parse,
-                                         .print = fixed_bytes_print };
+                                         .print = fixed_bytes_print,
+                                         .scan = brc_exact_bytes_scan };
 
 struct fixed_kind {
     const char *name;

@@ -27,6 +27,10 @@ void brc_raw_close(void *ctx, brc_dtype *type);
 #define BRC_TEXT_TYPES 4
 extern const brc_dtype brc_text_types[BRC_TEXT_TYPES];
 
+/* An ops.scan of types whose elements are all their bytes: "\\x00a" as they are printed. */
+int brc_exact_bytes_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
+                         brc_error *err);
+
 /* Types of a fixed length: dtype_fixed.c; ctx is the type's own name, here and below. */
 int brc_fixed_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                    brc_error *err);
@@ -63,6 +67,11 @@ int brc_float_hex_bits(const char *text, size_t size, uint64_t *bits);
 /* "(1+2j)", and "2j" where the real part is +0, as NumPy's scalars print. */
 BRC_MUST_USE int brc_complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], int real_is_zero,
                                   brc_error *err);
+/* Text as `read` prints it and JSON does not have it: *out is the value in JSON for "True", "nan", "-inf",
+ * "(1+2j)" of a type of this class, and NULL for all else (printed.c). */
+BRC_MUST_USE int brc_printed_json(brc_json **out, int klass, const char *text, brc_error *err);
+/* *out: what is in the quotes, single or double, around the whole text; NULL if there are none. */
+BRC_MUST_USE int brc_printed_unquote(char **out, const char *text, brc_error *err);
 /* A JSON value in an error's sentence: short text as it is, else its beginning. */
 #define BRC_VALUE_LABEL 64
 const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value);

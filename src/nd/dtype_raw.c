@@ -33,7 +33,8 @@ static int raw_print(const brc_dtype *type, const uint8_t *element, size_t len, 
 
 static const brc_dtype_ops raw_ops = { .size = sizeof(brc_dtype_ops),
                                        .parse = raw_parse,
-                                       .print = raw_print };
+                                       .print = raw_print,
+                                       .scan = brc_exact_bytes_scan };
 
 int brc_raw_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                  brc_error *err)

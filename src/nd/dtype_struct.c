@@ -220,6 +220,8 @@ done:
 static int struct_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
 static int struct_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
                         brc_buf *out, brc_error *err);
+static int struct_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
+                       brc_error *err);
 static void struct_swap(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
 static void struct_normalize(const brc_dtype *type, uint8_t *data, size_t n);
 
@@ -238,6 +240,7 @@ int brc_struct_open(void *ctx, brc_dtype *out, const char *name, const brc_json 
     state->ops = (brc_dtype_ops){ .size = sizeof(brc_dtype_ops),
                                   .parse = struct_parse,
                                   .print = struct_print,
+                                  .scan = struct_scan,
                                   .swap = state->swaps ? struct_swap : NULL,
                                   .normalize = state->normalizes ? struct_normalize : NULL };
     *out = (brc_dtype){ .size = sizeof(brc_dtype),
@@ -381,6 +384,70 @@ static int struct_print(const brc_dtype *type, const uint8_t *element, size_t le
     BRC_TRY(brc_buf_byte(out, '"', err));
     BRC_TRY(brc_base64_write(out, element, len, err));
     return brc_buf_byte(out, '"', err);
+}
+
+/* ---- reading what is printed ---------------------------------------------------------- */
+
+/* The length of a field's text at the beginning of `text`. Records and complex numbers have
+ * brackets of their own; of texts nobody knows where one ends that has a comma in it. */
+static size_t field_text_length(const struct struct_field *field, const char *text, int is_last)
+{
+    const int klass = field->type->klass;
+    const int nests = klass == BRC_CLASS_STRUCT || klass == BRC_CLASS_COMPLEX;
+    size_t len = 0, depth = 0;
+    if (nests && text[0] == '(')
+        do {
+            depth += text[len] == '(';
+            depth -= text[len] == ')';
+        } while (text[len++] != '\0' && depth > 0 && text[len] != '\0');
+    const char *end = is_last ? strchr(text + len, '\0') : strstr(text + len, ", ");
+    return end ? (size_t)(end - text) : strlen(text);
+}
+
+static int scan_field(const struct struct_field *field, const char *text, size_t len, brc_buf *out,
+                      brc_error *err)
+{
+    char *copy;
+    BRC_TRY(brc_dup_n(&copy, text, len, err));
+    int rc = brc_dtype_parse_text(field->type, copy, out, err);
+    free(copy);
+    if (rc < 0)
+        brc_context(err, "the field \"%.60s\"", field->name);
+    return rc;
+}
+
+/* "(1, 2.5)" */
+static int struct_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
+                       brc_error *err)
+{
+    const struct struct_state *state = struct_of(type);
+    size_t start = out->len, all = strlen(text);
+    int rc = BRC_OK;
+    if (json != NULL || all < 2 || text[0] != '(' || text[all - 1] != ')')
+        return 0;
+    const char *p = text + 1, *end = text + all - 1;
+    end -= state->n == 1 && end[-1] == ',';
+    for (size_t i = 0; rc == BRC_OK && i < state->n; i++) {
+        size_t len = field_text_length(&state->fields[i], p, i + 1 == state->n);
+        if (len > (size_t)(end - p))
+            len = (size_t)(end - p);
+        const char *comma = strstr(p, ", ");
+        const int is_short = i + 1 < state->n && end - p < (ptrdiff_t)len + 2;
+        const int is_long = i + 1 == state->n && state->n > 1 && comma != NULL && comma < p + len &&
+                            state->fields[i].type->klass != BRC_CLASS_STRUCT;
+        if (is_short || is_long)
+            rc = brc_fail(err, BRC_EINVAL,
+                          "%.60s does not have %zu fields with a comma and a blank between "
+                          "them: write the value as a JSON object with each field",
+                          text, state->n);
+        else
+            rc = scan_field(&state->fields[i], p, len, out, err);
+        if (rc == BRC_OK && i + 1 < state->n)
+            p += len + 2;
+    }
+    if (rc < 0)
+        out->len = start;
+    return rc < 0 ? rc : 1;
 }
 
 /* ---- byte order --------------------------------------------------------------------- */

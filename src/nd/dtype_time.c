@@ -14,6 +14,7 @@
  * Counts times scale_factor go past 64 bits, hence 128. The calendar is the
  * proleptic Gregorian one; days are counted in years that begin on 1 March.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -307,7 +308,9 @@ static int count_from_civil(wide_int *out, const struct civil_time *t, enum time
     default: break;
     }
     int64_t per_second = units_per_second(unit);
-    *out = seconds * per_second + t->fraction / (ATTOS / per_second);
+    if (__builtin_mul_overflow(seconds, (wide_int)per_second, out))
+        *out = (wide_int)1 << 126; /* no count of 64 bits, by any scale */
+    *out += t->fraction / (ATTOS / per_second);
     return t->fraction % (ATTOS / per_second) == 0;
 }
 
@@ -404,10 +407,13 @@ static int read_civil(struct civil_time *out, const char *text)
     int more = 1;
     memset(out, 0, sizeof(*out));
     out->month = out->day = 1;
-    /* NumPy's "-001" has three; twelve are below 2^127 in 10^-18 s */
-    if (year_digits < (text[0] == '-' ? 3 : 4) || year_digits > 12)
+    /* NumPy's "-001" has three; more than 19 are past 2^63 */
+    if (year_digits < (text[0] == '-' ? 3 : 4) || year_digits > 19)
         return 0;
+    errno = 0;
     int64_t year = strtoll(p, NULL, 10);
+    if (errno != 0)
+        return 0;
     out->year = text[0] == '-' ? -year : year;
     p += year_digits;
     if (!take_part(&p, '-', &out->month, &more) || !take_part(&p, '-', &out->day, &more) ||
@@ -429,9 +435,11 @@ static int datetime_scan(const brc_dtype *type, const char *text, const brc_json
 {
     struct civil_time t;
     wide_int count, rest = 0;
-    if (brc_json_kind(json) == BRC_JSON_NUMBER || !read_civil(&t, text))
-        return 0;
     const struct time_state *state = time_of(type);
+    /* a number is a count, but for years, which are printed as one */
+    if ((brc_json_kind(json) == BRC_JSON_NUMBER && state->unit != UNIT_YEAR) ||
+        !read_civil(&t, text))
+        return 0;
     if (state->unit == UNIT_GENERIC)
         return brc_fail(err, BRC_EINVAL, "%s is a date, but the type's unit is generic: an "
                         "integer is needed", text);
