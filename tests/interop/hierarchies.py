@@ -131,7 +131,7 @@ def containers(tree):
 
 def export(run, repo, out, ending, options):
     if ending:
-        run('export', repo, '/t', out, *options)
+        run('export', repo, '/t', out, '--unequal-dimensions', *options)
         return
     with tarfile.open(fileobj=io.BytesIO(run('export', repo, '/t', '-', *options)), mode='r|') as tar:
         tar.extractall(out)

@@ -247,7 +247,7 @@ def peer_reads(peer, root, case):
 def to_peers(command, readers, cases, work, results):
     repo, cases = fill_ours(command, cases, work, results)
     root = os.path.join(work, 'ours')
-    run(command, 'export', repo, '/p', root)
+    run(command, 'export', repo, '/p', root, '--unequal-dimensions')
     for case in cases:
         final(case)
     for peer in readers:
@@ -301,7 +301,7 @@ def batch_v2(command, cases, work, results):
             taken.append(case)
     root = os.path.join(work, 'ours-v2')
     try:
-        run(command, 'export', repo, '/p', root, '--format', 'zarr2')
+        run(command, 'export', repo, '/p', root, '--format', 'zarr2', '--unequal-dimensions')
     except Refused as why:
         return results.note('breccia -> v2', taken[0], short(why, taken[0]))
     for peer in version2.PEERS:
