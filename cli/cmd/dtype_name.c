@@ -141,7 +141,7 @@ int cli_dtype_option(struct cli *cli, const char **dtype)
     size_t n = 0;
 
     *dtype = text;
-    if (text[0] == '@' || text[0] == '{')
+    if (text[0] == '@' || text[0] == '{' || text[0] == '"')
         return cli_json_text_argument(cli, "option --dtype", text, brc_json_parse, dtype);
     CLI_TRY(registry_names(cli, names, &n));
     if (is_name_among(text, names, n) ||

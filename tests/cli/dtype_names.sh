@@ -9,6 +9,7 @@ done
 for name in int23 flaot32 unit8 Float64 datetime64 m8 U S0 'datetime64[parsec]' '>>i4' datetime46 strnig; do
     t create r.brc /near --shape 1 --dtype "$name"
 done
+t create r.brc /quoted --shape 1 --dtype '"float8_e4m3b11fnuz"'
 t create r.brc /near --shape 1 --dtype int23 --json
 # What read prints of an element, write takes, with equal bits.
 back() { # TYPE VALUE...
