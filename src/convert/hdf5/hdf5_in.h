@@ -70,8 +70,8 @@ BRC_MUST_USE int brc_hdf5_canonical(const brc_hdf5_type *type, const brc_dtype *
 /* An element of variable length, as the library has it in memory, appended with its length. */
 BRC_MUST_USE int brc_hdf5_memory_span(const brc_hdf5_in *in, const brc_hdf5_type *type, const void *element,
                                       brc_buf *out, const char *label, brc_error *err);
-/* What the library takes for lists and texts, released at once with the arena. A few bytes of a file may be
- * the text of every element. */
+/* Memory that libhdf5 allocates for lists and texts; the arena releases all of it at once. A few bytes of a
+ * file may be the text of every element. */
 typedef struct brc_hdf5_memory {
     brc_arena arena;
     size_t taken, most;

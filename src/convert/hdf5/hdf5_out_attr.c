@@ -437,7 +437,7 @@ static int check_name(const attr_writer *w, const brc_json *value, int is_array,
     return BRC_OK;
 }
 
-/* What is noted of an attribute: a data type, or an object with one, and a note or elements. */
+/* An attribute's note is a data type, or an object with a data type and a note or elements. */
 static const brc_json *noted_type(const brc_json *noted)
 {
     const brc_json *data_type = brc_json_member(noted, "data_type");

@@ -253,7 +253,7 @@ static hid_t array_of(const brc_ragged *type, hid_t inner)
     return H5Tarray_create2(inner, (unsigned)type->ndim, dims);
 }
 
-/* What is read of lists of which only the lengths are wanted. */
+/* The type in memory that reads the least where only the lengths of lists are wanted. */
 static hid_t select_least(const brc_ragged *type)
 {
     const brc_ragged *field = type->items;

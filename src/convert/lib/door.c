@@ -72,7 +72,7 @@ int brc_door_init(brc_door *door, const char *file, int writing, brc_error *err)
     return BRC_OK;
 }
 
-/* What of the path is beneath the folder; NULL: nothing. */
+/* The part of the path beneath the folder; NULL: the path is not beneath it. */
 static const char *beneath(const brc_door *door, const char *path)
 {
     const char *const folders[] = { door->folder, door->real };

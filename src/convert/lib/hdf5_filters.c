@@ -32,7 +32,7 @@ static int refuse_filter(const brc_convert *c, H5Z_filter_t id, const char *said
 
 static int64_t stored_size(hid_t type, int64_t reference);
 
-/* What the fields of a compound have more in the file than in memory. */
+/* By how many bytes a compound's fields are longer in the file than in memory. */
 static int64_t more_in_fields(hid_t type, int64_t reference)
 {
     int64_t more = 0;
@@ -93,7 +93,7 @@ static int has_variable_items(hid_t dataset)
     return is;
 }
 
-/* What it decodes to must be a chunk: see BRC_HDF5_LZF_BYTES. */
+/* The filter must decode to the bytes of one chunk: see BRC_HDF5_LZF_BYTES. */
 static int check_lzf(hid_t plist, hid_t dataset, const unsigned *values, size_t n,
                      const char *label, brc_error *err)
 {

@@ -1,4 +1,4 @@
-/* What import and export of ragged elements share, see ragged.h. */
+/* Ragged elements, for import and export: see ragged.h. */
 #include "ragged.h"
 
 #include <stdlib.h>

@@ -67,7 +67,7 @@ typedef struct brc_ragged_runs {
     brc_cut cuts[BRC_RAGGED_LEVELS];
     size_t n; /* of them */
 } brc_ragged_runs;
-/* Those of a box of elements of `size` bytes; chunk NULL: none. */
+/* Starts the runs of a box whose elements have `size` bytes; chunk NULL: the array is not in chunks. */
 void brc_ragged_runs_start(brc_ragged_runs *runs, const brc_sel *box, const uint64_t *chunk, size_t size);
 /* 1 and the next one, which is valid until the next call, with what it may take; 0 at the end. */
 int brc_ragged_runs_next(brc_ragged_runs *runs, const brc_cut **run, size_t *most);
