@@ -288,7 +288,7 @@ flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports dama
 	    BRECCIA_PARTS='$(or $(JOBS),1)' BRECCIA_KIND='$(KIND)' \
 	    $(if $(FORK),BRECCIA_FORK=1); \
 	seq 0 $$((BRECCIA_PARTS - 1)) | \
-	    xargs -P "$$BRECCIA_PARTS" -I PART env BRECCIA_PART=PART $(OUT)/tests/run damage
+	    xargs -P "$$BRECCIA_PARTS" -I @ env BRECCIA_PART=@ $(OUT)/tests/run damage
 
 kills: $(OUT)/tests/run ## kills a process at every write, sync and deletion of the calls that change a file
 	@CK_RUN_SUITE=killed BRECCIA_KILLS=all $(OUT)/tests/run

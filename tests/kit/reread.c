@@ -88,9 +88,57 @@ static hid_t memory_type(hid_t stored, char dtype[16])
     return native;
 }
 
+/* Lists as the import has them: where each begins, and then the numbers of all. */
+static void add_lists(reread *r, const char *path, const char *dtype, size_t size,
+                      const hvl_t *lists, size_t n)
+{
+    char below[300];
+    brc_buf offsets = { 0 }, values = { 0 };
+    uint64_t total = 0;
+    int rc = BRC_OK;
+    for (size_t i = 0; rc == BRC_OK && i <= n; i++) {
+        uint8_t offset[8];
+        brc_put_u64le(offset, total);
+        rc = brc_buf_append(&offsets, offset, sizeof(offset), NULL);
+        if (rc == BRC_OK && i < n && lists[i].len > 0) {
+            total += lists[i].len;
+            rc = total > REREAD_BYTES / size
+                     ? BRC_ELIMIT
+                     : brc_buf_append(&values, lists[i].p, lists[i].len * size, NULL);
+        }
+    }
+    if (rc == BRC_OK && snprintf(below, sizeof(below), "%s/offsets", path) < 300)
+        add_row(r, below, "int64", offsets.data, offsets.len);
+    if (rc == BRC_OK && snprintf(below, sizeof(below), "%s/values", path) < 300)
+        add_row(r, below, dtype, values.data ? (const void *)values.data : "", values.len);
+    brc_buf_dispose(&offsets);
+    brc_buf_dispose(&values);
+}
+
+static void read_lists(reread *r, const char *path, hid_t set, hid_t stored, hid_t space)
+{
+    char dtype[16];
+    const hssize_t n = H5Sget_simple_extent_npoints(space);
+    const hid_t base = H5Tget_super(stored), number = memory_type(base, dtype);
+    if (number >= 0 && n >= 0 && n < REREAD_BYTES / 16 && strcmp(dtype, "string") != 0) {
+        const hid_t memory = H5Tvlen_create(number);
+        hvl_t *lists = calloc((size_t)n + 1, sizeof(*lists));
+        if (lists && H5Dread(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, lists) >= 0)
+            add_lists(r, path, dtype, H5Tget_size(number), lists, (size_t)n);
+        free(lists); /* the lists themselves end with the child */
+        H5Tclose(memory);
+    }
+    H5Tclose(number);
+    H5Tclose(base);
+}
+
 static void read_dataset(reread *r, const char *path, hid_t set, hid_t stored, hid_t space)
 {
     char dtype[16];
+    if (H5Tget_class(stored) == H5T_VLEN) {
+        read_lists(r, path, set, stored, space);
+        return;
+    }
     const hssize_t n = H5Sget_simple_extent_npoints(space);
     const hid_t memory = memory_type(stored, dtype);
     if (memory < 0)

@@ -13,7 +13,8 @@ typedef struct reread_array {
     uint64_t len, sum; /* the bytes as brc_array_read_elements() gives them, and their XXH3 */
 } reread_array;
 
-/* Arrays of numbers and of texts of variable length; others, and larger ones, are left out. */
+/* Arrays of numbers, of texts of variable length and of lists of numbers; others, and larger ones,
+ * are left out. */
 typedef struct reread {
     int status; /* the caller's: of what the child did before, -1: it did not get to its end */
     uint32_t n;
