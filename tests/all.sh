@@ -37,9 +37,9 @@ list() {
     esac
 }
 
-# Runs one job, keeps its output, and shows what went wrong, or that it ended. The counts of
-# "100%: Checks: 12, Failures: 0, Errors: 0" and "1 passed, 0 failed" go to NAME.count; a
-# failing status without a failed test counts as one.
+# Runs one job, keeps its output, and shows what went wrong, or that it ended and how many seconds
+# of processor time it took. The counts of "100%: Checks: 12, Failures: 0, Errors: 0" and "1 passed,
+# 0 failed" go to NAME.count; a failing status without a failed test counts as one.
 cat >"$work/job" <<'JOB'
 kind=$1 name=$2 out=$work/$1-$2
 if [ "$kind" = suite ]; then
@@ -55,6 +55,10 @@ else
     set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$out.log" | tail -n 1)
 fi
 [ $# -eq 2 ] || set -- 0 0
+times >"$out.times" # of the children: user and system, "1m2.50s 0m0.25s"
+seconds=$(awk 'NR == 2 {
+    for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] }
+    printf "%.1f", sum }' "$out.times")
 [ "$status" -eq 0 ] || [ "$2" -gt 0 ] || set -- "$1" 1
 echo "$1 $2" >"$out.count"
 if [ "$2" -gt 0 ]; then
@@ -63,7 +67,7 @@ if [ "$2" -gt 0 ]; then
     { grep -E ':[FE]:|FAILED|ERROR: |runtime error' "$out.log" || tail -n 5 "$out.log"; } |
         head -n 10 | sed 's/^/    /' >>"$out.failed"
 else
-    echo "$kind $name: $1 passed$(grep -o 'skipped: .*' "$out.log" | sed 's/^/, /')"
+    echo "$kind $name: $1 passed, $seconds s$(grep -o 'skipped: .*' "$out.log" | sed 's/^/, /')"
 fi >"$out.said"
 cat "$out.said"
 JOB
