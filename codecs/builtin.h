@@ -24,6 +24,7 @@ BRC_MUST_USE int brc_codec_optional_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_packbits_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_packbools_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_reshape_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_codec_reversed_bytes_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_scale_offset_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_sharding_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_shuffle_register(brc_registry *reg, brc_error *err);

@@ -22,6 +22,7 @@ static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_packbits_register,
     brc_codec_packbools_register,
     brc_codec_reshape_register,
+    brc_codec_reversed_bytes_register,
     brc_codec_scale_offset_register,
     brc_codec_sharding_register,
     brc_codec_shuffle_register,

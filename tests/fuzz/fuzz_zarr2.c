@@ -7,10 +7,11 @@
 static void check_array(const brc_json *zarray)
 {
     brc_error err = BRC_ERROR_INIT;
-    brc_json *doc, *back, *attrs;
+    brc_json *doc, *source, *back, *attrs;
     brc_meta meta;
-    if (brc_zarr2_array_read(&doc, zarray, NULL, '.', fuzz_registry(), &err) < 0)
+    if (brc_zarr2_array_import(&doc, &source, zarray, NULL, '.', fuzz_registry(), &err) < 0)
         return;
+    brc_json_free(source);
     int rc = brc_meta_open(&meta, fuzz_registry(), doc, &err);
     FUZZ_TRUE(rc != BRC_EINTERNAL && rc != BRC_ENOMEM, &err);
     if (rc == BRC_OK) {

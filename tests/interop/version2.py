@@ -21,9 +21,9 @@ def dtype_text(rng, kind):
     """The type's name in v2, and whether its bytes are swapped."""
     if kind.variable:
         return '|O'
-    if kind.kind == 'struct':
-        order = pick(rng, '<<>')
-        return [[name, order + kind.dtype[name].str[1:] if kind.dtype[name].itemsize > 1
+    if kind.kind == 'struct':  # of one order, or of one for each field
+        orders = pick(rng, ['<', '>', '<>'])
+        return [[name, pick(rng, orders) + kind.dtype[name].str[1:] if kind.dtype[name].itemsize > 1
                  else kind.dtype[name].str] for name in kind.dtype.names]
     text = kind.dtype.str
     big = kind.wide and rng.integers(3) == 0

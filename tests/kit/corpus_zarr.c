@@ -253,6 +253,34 @@ static void put_v2_records(exchange_kit *kit, const char *name)
     PUT(kit, name, files);
 }
 
+/* n little-endian, x big-endian; p is a record with an array in it; all fields big-endian. */
+static void put_v2_mixed_records(exchange_kit *kit, const char *name)
+{
+    brc_buf packed = BRC_BUF_INIT;
+    exchange_gzip(&packed,
+                  "\1\1\0\0\1\1\1" "\2\2\0\0\2\1\2" "\3\3\0\0\3\1\3" "\4\4\0\0\4\1\4", 28);
+    const zarr_file files[] = {
+        {".zgroup", GROUP2, 0},
+        {"r/.zarray",
+         ARRAY2("[3]", "[2]", "[[\"n\",\"<i2\"],[\"x\",\">f4\"]]", "\"AQA/gAAA\"", "C", "null"), 0},
+        {"r/0", "\1\0\x3f\0\0\0\xfe\xff\xbf\0\0\0", 12},
+        {"f/.zarray",
+         ARRAY2("[2,2]", "[2,2]",
+                "[[\"b\",\"|u1\"],[\"p\",[[\"s\",\"<u2\"],[\"t\",\">u2\",[2]]]]]", "null", "F",
+                "{\"id\":\"gzip\",\"level\":1}"), 0},
+        {"f/0.0", packed.data, packed.len},
+        {"z/.zarray",
+         ARRAY2("[1]", "[1]", "[[\"c\",\">c8\"],[\"u\",\">U1\"],[\"m\",\"<M8[D]\"]]", "null", "C",
+                "null"), 0},
+        {"z/0", "\x3f\xc0\0\0\xc0\0\0\0\0\0\0\x41\3\0\0\0\0\0\0\0", 20},
+        {"big/.zarray",
+         ARRAY2("[2]", "[1]", "[[\"n\",\">i2\"],[\"x\",\">f4\"]]", "\"AAE/gAAA\"", "C", "null"), 0},
+        {"big/0", "\0\2\x3f\0\0\0", 6},
+    };
+    PUT(kit, name, files);
+    brc_buf_dispose(&packed);
+}
+
 static void put_v2_consolidated(exchange_kit *kit, const char *name)
 {
     static const zarr_file files[] = {
@@ -282,6 +310,14 @@ static void put_v2_names(exchange_kit *kit, const char *name)
     {"@title", "\"old\"", "/g/a", "[1,2,7]", "/g/a@unit", "\"m\"", "/big", "[1,-2]"}
 
 #define ALL_CHECKS {"/g/a", "[5,6]", "@title", "\"all\"", "/g@n", "1"}
+
+#define RECORD_F(n, more) \
+    "{\"b\":" n ",\"p\":{\"s\":" n ",\"t\":{\"0\":" n ",\"1\":" more "}}}"
+#define MIXED_CHECKS \
+    {"/r", "[{\"n\":1,\"x\":0.5},{\"n\":-2,\"x\":-0.5},{\"n\":1,\"x\":1.0}]", "/f", \
+     "[" RECORD_F("1", "257") "," RECORD_F("3", "259") "," RECORD_F("2", "258") "," \
+     RECORD_F("4", "260") "]", "/z", "[{\"c\":[1.5,-2.0],\"u\":\"A\",\"m\":3}]", "/big", \
+     "[{\"n\":2,\"x\":0.5},{\"n\":1,\"x\":1.0}]"}
 
 static const corpus_entry entries[] = {
     {.cause = "Zarr v3: groups, attributes, a chunk that is not there", .file = "x.zarr",
@@ -328,6 +364,10 @@ static const corpus_entry entries[] = {
                 "[[1.5,\"NaN\"]]"}},
     {.cause = "Zarr v2: records", .file = "x.zarr", .format = "zarr2", .other = put_v2_records,
      .checks = {"/r", "[{\"n\":1,\"x\":0.5},{\"n\":-2,\"x\":-0.5}]"}},
+    {.cause = "Zarr v2: records of fields in different byte order", .file = "x.zarr",
+     .format = "zarr2", .other = put_v2_mixed_records, .checks = MIXED_CHECKS},
+    {.cause = "Zarr v2: an archive of such records", .file = "x.zip",
+     .other = put_v2_mixed_records, .checks = MIXED_CHECKS},
     {.cause = "Zarr v2: names that v3 does not allow", .file = "x.zarr", .format = "zarr2",
      .other = put_v2_names, .checks = {"/%5F_private/a b", "[1]", "/50%", "[2]"}},
 };

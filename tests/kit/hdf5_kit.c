@@ -160,6 +160,7 @@ void hdf5_check_values(exchange_kit *kit, const char *path, const char *json)
     int rc = brc_array_open(&a, kit->session, path, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     const brc_dtype *type = a->meta.type;
+    ck_assert_msg(type != NULL, "%s: its data type is not known: it cannot be read", path);
     uint64_t n = brc_shape_count(a->meta.ndim, a->meta.shape);
     brc_sel_all(&all, a);
     if (type->item_size > 0) {

@@ -62,6 +62,12 @@ BRC_MUST_USE int brc_zarr2_codecs_write(brc_buf *out, char *order, const brc_jso
 BRC_MUST_USE int brc_zarr2_array_read(brc_json **out, const brc_json *zarray,
                                       const brc_json *zattrs, char separator,
                                       const brc_registry *reg, brc_error *err);
+/* The same for an import. Structures whose fields differ in byte order get them all little-endian:
+ * *source is then a document that says what the chunks are now, for brc_array_put_recoded(); else
+ * NULL. What cannot be decoded so is kept as it is. */
+BRC_MUST_USE int brc_zarr2_array_import(brc_json **out, brc_json **source, const brc_json *zarray,
+                                        const brc_json *zattrs, char separator,
+                                        const brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_zarr2_group_read(brc_json **out, const brc_json *zgroup,
                                       const brc_json *zattrs, brc_error *err);
 /* The .zarray and .zattrs (NULL: none are needed) for an array of v3;

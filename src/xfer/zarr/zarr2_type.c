@@ -8,7 +8,8 @@
  *
  * Fields that are objects, or that differ in byte order, and objects that are neither
  * strings nor bytes have no type in v3. Such a type is named by what
- * NumPy calls it, "numpy.dtype": its array can be kept, but not read.
+ * NumPy calls it, "numpy.dtype": its array can be kept, but not read. An import gives
+ * fields one byte order before (zarr2_order.c).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -54,12 +54,14 @@ typedef struct import_sum {
 typedef struct zarr_node {
     int kind;      /* BRC_GROUP, BRC_ARRAY; 0: there is none  */
     brc_json *doc; /* NULL: there is none                     */
+    brc_json *source; /* what the chunks are as they come; NULL: as `doc` says */
     char *file;    /* what it was read from, for messages     */
 } zarr_node;
 
 static void dispose_node(zarr_node *node)
 {
     brc_json_free(node->doc);
+    brc_json_free(node->source);
     free(node->file);
     memset(node, 0, sizeof(*node));
 }
@@ -222,8 +224,8 @@ static int translate2(zarr_node *node, const zarr_walk *at, const documents2 *do
         rc = brc_zarr2_group_read(&node->doc, docs->own, docs->zattrs, err);
     } else {
         BRC_TRY(find_separator(&separator, at, docs->own, err));
-        rc = brc_zarr2_array_read(&node->doc, docs->own, docs->zattrs, separator,
-                                  brc_session_registry(at->session), err);
+        rc = brc_zarr2_array_import(&node->doc, &node->source, docs->own, docs->zattrs, separator,
+                                    brc_session_registry(at->session), err);
     }
     if (rc < 0)
         brc_context(err, "%s", node->file);
@@ -329,22 +331,23 @@ static int pass_copy_over(void *ctx, const char *name, brc_error *err)
 
 static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *err)
 {
-    int recode = at->opts && (at->opts->chunk || at->opts->codecs_json);
+    const int change = at->opts && (at->opts->chunk || at->opts->codecs_json);
+    const brc_json *source = node->source ? node->source : change ? node->doc : NULL;
     brc_json *changed = NULL;
     brc_array *a = NULL;
     int rc;
 
-    if (recode)
+    if (change)
         BRC_GO(brc_array_doc_changed(&changed, at->session, node->doc,
                                      at->path, at->opts, 0, err));
-    rc = brc_array_create_doc(&a, at->session, at->path, recode ? changed : node->doc, err);
+    rc = brc_array_create_doc(&a, at->session, at->path, change ? changed : node->doc, err);
     if (rc < 0) {
         if (rc != BRC_EEXISTS)
             brc_context(err, "%s", node->file);
         goto done;
     }
     if (at->is_folder)
-        BRC_GO(brc_zarr_take_chunks(a, recode ? node->doc : NULL, at->tree, at->dir, err));
+        BRC_GO(brc_zarr_take_chunks(a, source, at->tree, at->dir, err));
     at->sum->nodes++;
     rc = brc_consolidated_each(*at->copies, at->dir, pass_copy_over, (void *)(uintptr_t)at, err);
 done:
