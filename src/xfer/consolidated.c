@@ -141,6 +141,21 @@ static void join_parts(brc_consolidated *c)
     c->n = n;
 }
 
+int brc_consolidated_unread(brc_import_notes *notes, const char *path, brc_error *err)
+{
+    return brc_first_names_add(&notes->unread, *path ? path : "/", err);
+}
+
+/* null is how zarr-python says that there are none. */
+static int note_other_form(const brc_json *value, const char *path, brc_import_notes *notes,
+                      brc_error *err)
+{
+    if (brc_json_kind(value) == BRC_JSON_NULL ||
+        brc_json_kind(brc_json_member(value, "metadata")) == BRC_JSON_OBJECT)
+        return BRC_OK;
+    return brc_consolidated_unread(notes, path, err);
+}
+
 int brc_consolidated_push(brc_consolidated **chain, brc_json *value, int version, const char *path,
                           brc_import_notes *notes, brc_error *err)
 {
@@ -154,7 +169,9 @@ int brc_consolidated_push(brc_consolidated **chain, brc_json *value, int version
     c->outer = *chain;
     *chain = c;
     const copies_reader r = { c, version, path, notes };
-    rc = read_copies(&r, brc_json_member(value, "metadata"), "", err);
+    rc = note_other_form(value, path, notes, err);
+    if (rc == BRC_OK)
+        rc = read_copies(&r, brc_json_member(value, "metadata"), "", err);
     c->total = c->n + (c->outer ? c->outer->total : 0);
     if (rc == BRC_OK && c->outer && c->total > COPIES_MOST)
         rc = brc_fail(err, BRC_ELIMIT,
@@ -325,7 +342,7 @@ int brc_import_notes_write(const brc_import_notes *notes, const char *source, br
                        "left out",
                        warnings, err));
     BRC_TRY(write_note(&notes->unread, source,
-                       "consolidated metadata that is not valid JSON is left out", warnings, err));
+                       "consolidated metadata that is not valid is left out", warnings, err));
     BRC_TRY(write_note(&notes->chunks, source, "chunks that belong to no array are left out",
                        warnings, err));
     return brc_buf_terminate(warnings, err);

@@ -36,15 +36,17 @@ struct brc_consolidated {
 typedef struct brc_import_notes {
     brc_first_names differ; /* nodes whose documents are others than the copies       */
     brc_first_names passed; /* copies of nodes that cannot be there                    */
-    brc_first_names unread; /* files of copies that are not JSON                       */
+    brc_first_names unread; /* groups whose copies are not JSON, or not of the form    */
     brc_first_names chunks; /* that belong to no array                                 */
 } brc_import_notes;
 
 /* Puts the copies of the group `path` in front of *chain. `value`: a ".zmetadata", or the member of a
- * document of v3 if `version` is 3; it is consumed. What is not of that form has no copies. BRC_ELIMIT
+ * document of v3 if `version` is 3; it is consumed. What is not of that form has no copies, which is noted. BRC_ELIMIT
  * if groups within groups have too many. */
 BRC_MUST_USE int brc_consolidated_push(brc_consolidated **chain, brc_json *value, int version, const char *path,
                                        brc_import_notes *notes, brc_error *err);
+/* Notes that the copies of the group `path` cannot be read. */
+BRC_MUST_USE int brc_consolidated_unread(brc_import_notes *notes, const char *path, brc_error *err);
 /* Frees the first of the chain, which its outer one takes the place of. */
 void brc_consolidated_pop(brc_consolidated **chain);
 /* NULL if there is no copy of the node. */

@@ -440,12 +440,45 @@ START_TEST(i24_1_copies_that_are_no_json)
         { ".zgroup", GROUP2 }, { ".zmetadata", "{\"metadata\":" }, { "a/.zarray", ARRAY2 },
         { "a/0", "ab" },       { NULL, NULL },
     };
-    static const char *const line[] = { "that is not valid JSON is left out (1 in all)", NULL };
+    static const char *const line[] = { "that is not valid is left out (1 in all): /", NULL };
     begin();
     comes_in(_i, files, NULL);
     warns(line);
     has("/x/a", "ab\7\7");
     end();
+}
+END_TEST
+
+#define WITH(copies) GROUP3(",\"consolidated_metadata\":" copies)
+
+/* A group has no copies then, and comes in by its document. */
+START_TEST(i24_1_copies_that_are_none_are_a_warning)
+{
+    static const struct {
+        const char *root, *words;
+    } bad[] = {
+        { WITH("5"), "consolidated metadata that is not valid is left out (1 in all): /" },
+        { WITH("[]"), "that is not valid is left out (1 in all): /" },
+        { WITH("{}"), "that is not valid is left out (1 in all): /" },
+        { WITH("{\"metadata\":[1]}"), "that is not valid is left out (1 in all): /" },
+        { WITH("{\"metadata\":{\"a\":5}}"), "no possible node are left out (1 in all): a" },
+        { WITH("{\"metadata\":{\"a\":{}}}"), "no possible node are left out (1 in all): a" },
+        { WITH("{\"metadata\":{\"a\":{\"node_type\":7}}}"), "left out (1 in all): a" },
+        { WITH("null"), NULL },
+        { WITH("{\"kind\":\"other\",\"metadata\":{}}"), NULL },
+    };
+    for (int way = DIRECTORY; way <= STREAM; way++) {
+        const source_file files[] = {
+            { "zarr.json", bad[_i].root }, { "a/zarr.json", ARRAY3("{}") }, { "a/c/0", "ab" },
+            { NULL, NULL },
+        };
+        const char *const line[] = { bad[_i].words, NULL };
+        begin();
+        comes_in(way, files, NULL);
+        warns(line);
+        has("/x/a", "ab\7\7");
+        end();
+    }
 }
 END_TEST
 
@@ -485,6 +518,7 @@ Suite *consolidated_suite(void)
     tcase_add_loop_test(t, an_empty_group_comes_in, DIRECTORY, STREAM + 1);
     tcase_add_loop_test(t, i24_1_hostile_names_are_passed_over, 0, 2);
     tcase_add_loop_test(t, i24_1_copies_that_are_no_json, DIRECTORY, ZIP + 1);
+    tcase_add_loop_test(t, i24_1_copies_that_are_none_are_a_warning, 0, 9);
     tcase_add_test(t, i24_1_a_copy_makes_nothing_of_a_link);
     suite_add_tcase(s, t);
     return s;

@@ -274,7 +274,7 @@ static int read_copies_of(const zarr_node *node, const zarr_walk *at, brc_error 
     else if (!node->doc)
         rc = read_file(&value, &label, at, ".zmetadata", brc_json_parse_nan, err);
     if (rc == BRC_EINVAL) /* the documents may all be there */
-        rc = brc_first_names_add(&at->sum->notes.unread, label, err);
+        rc = brc_consolidated_unread(&at->sum->notes, at->dir, err);
     free(label);
     if (rc < 0 || !value)
         return rc;
@@ -440,10 +440,8 @@ static int visit_children(const zarr_walk *at, brc_error *err)
 
 static int import_group(const zarr_walk *at, zarr_node *node, brc_error *err)
 {
-    int rc = brc_meta_check_group(node->doc, err);
     brc_json_remove(node->doc, "consolidated_metadata");
-    if (rc == BRC_OK)
-        rc = brc_group_create_doc(at->session, at->path, node->doc, err);
+    int rc = brc_group_create_doc(at->session, at->path, node->doc, err);
     if (rc < 0 && rc != BRC_EEXISTS)
         brc_context(err, "%s", node->file);
     if (rc == BRC_OK)
