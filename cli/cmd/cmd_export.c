@@ -37,7 +37,13 @@ static int export_to_file(struct cli *cli, const char *path, const char *dest,
     CLI_TRY(brc_export(cli->session, path, dest, opts, &cli->err));
     cli_done(cli);
     cli_say(cli, "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
-    cli_json_answer(cli, "path", path, "dest", dest, NULL);
+    if (!cli->json)
+        return BRC_OK;
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "path", path);
+    cli_json_member(cli, "dest", dest);
+    cli_warnings_json(cli, opts->warnings, 0, opts->warnings->len);
+    cli_json_close(cli, '{');
     return BRC_OK;
 }
 

@@ -34,6 +34,7 @@ struct sources {
     const char **placed; /* where each came to be, once it is known */
     const char *path;    /* NULL: none was given                    */
     brc_json **left_out; /* of each, what could not be kept         */
+    size_t *warned;      /* of each, where its warnings end         */
 };
 
 static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
@@ -134,6 +135,7 @@ static int find_sources(struct cli *cli, struct sources *from)
     from->names = cli_alloc(cli, from->n, sizeof(*from->names));
     from->placed = cli_alloc(cli, from->n, sizeof(*from->placed));
     from->left_out = cli_alloc(cli, from->n, sizeof(*from->left_out));
+    from->warned = cli_alloc(cli, from->n, sizeof(*from->warned));
     for (size_t i = 0; i < from->n; i++) {
         from->names[i] = cli_operand(cli, i + 1);
         if (from->n > 1 && strcmp(from->names[i], "-") == 0)
@@ -176,6 +178,7 @@ static int import_one(struct cli *cli, struct sources *from, size_t i, brc_xfer_
     int rc = is_stream(from, opts)
                  ? brc_import_stream(cli->session, STDIN_FILENO, from->path, opts, &cli->err)
                  : brc_import(cli->session, from->names[i], from->path, opts, &cli->err);
+    from->warned[i] = opts->warnings->len;
     from->placed[i] = cli_text(cli, "%s", placed.len ? (const char *)placed.data : "");
     brc_buf_dispose(&placed);
     if (left_out.len > 0 && brc_json_parse(&from->left_out[i], (const char *)left_out.data,
@@ -245,7 +248,7 @@ static void write_left_out(struct cli *cli, const brc_json *parts)
     cli_json_close(cli, '[');
 }
 
-static void tell_imported(struct cli *cli, const struct sources *from)
+static void tell_imported(struct cli *cli, const struct sources *from, const brc_buf *warnings)
 {
     for (size_t i = 0; i < from->n; i++)
         cli_say(cli, "imported %s as %s", cli_escaped(cli, from->names[i]),
@@ -259,6 +262,7 @@ static void tell_imported(struct cli *cli, const struct sources *from)
         cli_json_member(cli, "path", from->placed[i]);
         cli_json_member(cli, "source", from->names[i]);
         write_left_out(cli, from->left_out[i]);
+        cli_warnings_json(cli, warnings, i > 0 ? from->warned[i - 1] : 0, from->warned[i]);
         cli_json_close(cli, '{');
     }
     if (from->n > 1)
@@ -358,7 +362,7 @@ static int run_import(struct cli *cli)
         cli_say(cli, "made %s, on branch main", cli_escaped(cli, cli->file));
     if (rc >= 0) {
         cli_warn(cli, &warnings);
-        tell_imported(cli, &from);
+        tell_imported(cli, &from, &warnings);
     }
     brc_buf_dispose(&warnings);
     free_left_out(&from);

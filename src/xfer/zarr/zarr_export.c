@@ -16,6 +16,7 @@
 #include "../../base/name_escape.h"
 #include "../../nd/shape.h"
 #include "../../zarr/transfer.h"
+#include "../first_names.h"
 #include "../nan_mark.h"
 #include "../xfer.h"
 #include "tree_out.h"
@@ -32,6 +33,7 @@ typedef struct zarr_out {
     brc_buf key;
     brc_buf all; /* consolidated: what is between the braces        */
     brc_nan_out nan;
+    brc_first_names structs; /* whose type not all readers of the consolidated metadata know */
 } zarr_out;
 
 /* ---- documents -------------------------------- */
@@ -212,6 +214,29 @@ static int write_array_chunks(zarr_out *out, const char *path, const char *inner
 
 /* ---- nodes -------------------------------- */
 
+/* A reader that does not know a type in the consolidated metadata fails for the whole group. */
+static int note_struct(zarr_out *out, const char *path, const brc_json *doc, brc_error *err)
+{
+    const brc_json *name = brc_json_member(brc_json_member(doc, "data_type"), "name");
+    return out->opts->consolidated && out->opts->version == 3 && brc_json_is(name, "struct")
+               ? brc_first_names_add(&out->structs, path, err)
+               : BRC_OK;
+}
+
+static int warn_of_structs(const zarr_out *out, brc_error *err)
+{
+    brc_buf *warnings = out->opts->warnings;
+    if (out->structs.n == 0 || !warnings)
+        return BRC_OK;
+    BRC_TRY(brc_first_names_write(&out->structs, warnings, err));
+    BRC_TRY(brc_buf_text(warnings,
+                         ": zarr-python before 3.2.0 does not know the data type struct and cannot "
+                         "open a group whose consolidated metadata has it; for these versions, "
+                         "export without --consolidated, or with --format zarr2\n",
+                         err));
+    return brc_buf_terminate(warnings, err);
+}
+
 /* brc_nodes_each() */
 static int write_node(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
 {
@@ -226,6 +251,7 @@ static int write_node(void *ctx, const char *path, const char *inner, int kind, 
     BRC_GO(brc_path_unescape(&place, inner, BRC_NAMES_FILES, err));
     BRC_GO(brc_node_doc(&doc, out->session, path, err));
     BRC_GO(brc_nan_mark(&out->nan, doc, path, err));
+    BRC_GO(note_struct(out, path, doc, err));
     BRC_GO(out->tree->folder(out->tree, place, err));
     rc = out->opts->version == 2 ? put_documents2(out, path, place, doc, kind, err)
                                  : put_documents3(out, place, doc, err);
@@ -253,9 +279,11 @@ int brc_zarr_export(brc_session *s, const char *path, const char *dest,
     BRC_GO(brc_nodes_each(s, path, write_node, &out, err));
     BRC_GO(finish_documents(&out, path, err));
     BRC_GO(out.tree->finish(out.tree, err));
-    rc = brc_nan_warn(&out.nan, opts->warnings, err);
+    BRC_GO(brc_nan_warn(&out.nan, opts->warnings, err));
+    rc = warn_of_structs(&out, err);
 done:
     brc_nan_out_dispose(&out.nan);
+    brc_first_names_dispose(&out.structs);
     brc_buf_dispose(&out.key);
     brc_buf_dispose(&out.all);
     brc_tree_out_free(out.tree);
