@@ -558,10 +558,15 @@ BRC_API void brc_sel_all(brc_sel *out, const brc_array *a);
 BRC_API uint64_t brc_sel_count(const brc_sel *sel);
 
 /* Appends one element of the array's data type, read from text as people write it
- * ("1.5", "NaN", "true", "[1, 2]"). */
+ * ("1.5", "NaN", "true", "[1, 2]"), or in any of the forms of brc_element_format(). */
 BRC_API BRC_MUST_USE int brc_element_parse(brc_buf *out, const brc_array *a, const char *text, brc_error *err);
-/* Appends one element as JSON (`json` 1) or as people read it. */
-BRC_API BRC_MUST_USE int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int json, brc_error *err);
+enum {
+    BRC_ELEMENT_TEXT = 0,  /* as people read it: a text is that text */
+    BRC_ELEMENT_JSON = 1,
+    BRC_ELEMENT_QUOTED = 2 /* the same as TEXT, but strings and bytes in quotes and with escapes, as Python writes them */
+};
+/* Appends one element in a form: BRC_ELEMENT_*. */
+BRC_API BRC_MUST_USE int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int form, brc_error *err);
 /* Saves the selected elements as a .npy file. */
 BRC_API BRC_MUST_USE int brc_array_save_npy(brc_array *a, const brc_sel *sel, const char *file, brc_error *err);
 /* Passes the same bytes to `put`, piece by piece; a result other than 0 stops with

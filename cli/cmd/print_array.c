@@ -74,6 +74,33 @@ static void next_in_box(const brc_sel *box, const size_t strides[BRC_MAX_NDIM],
     }
 }
 
+/* Whether `write --value` makes the element of this text. */
+static int is_read_back(struct cli *cli, const char *text, const uint8_t *element, size_t len)
+{
+    brc_buf again = BRC_BUF_INIT;
+    int rc = brc_element_parse(&again, cli->array, text, NULL);
+    int is = rc == BRC_OK && again.len == len && memcmp(again.data, element, len) == 0;
+
+    brc_buf_dispose(&again);
+    return is;
+}
+
+/* A single text is shown as it is, unless it then reads as another one. */
+static int format_element(struct printed *p, const uint8_t *element, size_t len, brc_buf *text,
+                          const char **out)
+{
+    struct cli *cli = p->cli;
+    int form = p->ndim > 0 ? BRC_ELEMENT_QUOTED : BRC_ELEMENT_TEXT;
+
+    for (;; form = BRC_ELEMENT_QUOTED) {
+        text->len = 0;
+        CLI_TRY(brc_element_format(text, cli->array, element, form, &cli->err));
+        *out = cli_escaped_bytes(cli, (const char *)text->data, text->len);
+        if (form == BRC_ELEMENT_QUOTED || is_read_back(cli, *out, element, len))
+            return BRC_OK;
+    }
+}
+
 static int format_corner(struct printed *p, const brc_sel *box, size_t number,
                          const size_t strides[BRC_MAX_NDIM], const brc_buf *data)
 {
@@ -85,13 +112,12 @@ static int format_corner(struct printed *p, const brc_sel *box, size_t number,
     int rc = BRC_OK;
 
     for (uint64_t n = brc_sel_count(box); rc >= 0 && n > 0; n--) {
-        text.len = 0;
-        rc = brc_element_format(&text, cli->array, at, 0, &cli->err);
-        if (rc >= 0)
-            p->texts[number] = cli_escaped_bytes(cli, (const char *)text.data, text.len);
+        size_t len = cli_element_len(info, at);
+
+        rc = format_element(p, at, len, &text, &p->texts[number]);
         if (rc >= 0 && n % CHECKED_EVERY == 0)
             rc = cli_out_check(cli);
-        at += cli_element_len(info, at);
+        at += len;
         next_in_box(box, strides, index, &number);
     }
     brc_buf_dispose(&text);
@@ -124,56 +150,10 @@ static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t 
     return rc;
 }
 
-/* ---- quotes -------------------------------- */
-
-static int starts_with(const char *text, const char *start)
+static int is_quoted(const char *text)
 {
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-/* What comes before the opening quote of an element; NULL: it is not quoted. */
-static const char *quote_prefix(const char *dtype)
-{
-    static const char *const texts[] = { "string", "fixed_length_utf32" };
-    static const char *const bytes[] = { "bytes", "variable_length_bytes",
-                                         "null_terminated_bytes" };
-    const char *name = starts_with(dtype, "{\"name\":\"") ? dtype + 9 : dtype;
-
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if (starts_with(name, texts[i]))
-            return "";
-    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
-        if (starts_with(name, bytes[i]))
-            return "b";
-    return NULL;
-}
-
-/* As Python writes it: in single quotes, unless the text has single but no double ones. */
-static const char *quote_text(struct cli *cli, const char *prefix, const char *text)
-{
-    char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
-    char *out = cli_alloc(cli, strlen(prefix) + 2 * strlen(text) + 3, 1), *to = out;
-
-    while (*prefix)
-        *to++ = *prefix++;
-    *to++ = quote;
-    for (; *text; text++) {
-        if (*text == quote)
-            *to++ = '\\';
-        *to++ = *text;
-    }
-    *to = quote;
-    return out;
-}
-
-/* A single element is printed as it is. */
-static void quote_texts(struct printed *p, size_t n, const char *dtype)
-{
-    const char *prefix = p->ndim > 0 ? quote_prefix(dtype) : NULL;
-
-    p->ragged = prefix != NULL;
-    for (size_t i = 0; prefix && i < n; i++)
-        p->texts[i] = quote_text(p->cli, prefix, p->texts[i]);
+    text += text[0] == 'b';
+    return *text == '\'' || *text == '"';
 }
 
 /* ---- widths -------------------------------- */
@@ -311,9 +291,9 @@ int cli_print_array(struct cli *cli, const brc_sel *sel)
             return cli_fail(cli, BRC_ELIMIT,
                             "%s has too many dimensions to be shown as text: use --format json",
                             info->path);
-    CLI_TRY(format_corners(&p, sel, count, cut, (size_t)n));
     keep_shown_axes(&p, sel, count, cut);
-    quote_texts(&p, (size_t)n, info->dtype);
+    CLI_TRY(format_corners(&p, sel, count, cut, (size_t)n));
+    p.ragged = p.ndim > 0 && is_quoted(p.texts[0]);
     measure_texts(&p, (size_t)n, info->dtype);
     if (p.ndim == 0)
         put_element(&p);

@@ -14,11 +14,14 @@ int brc_element_parse(brc_buf *out, const brc_array *a, const char *text, brc_er
     return BRC_OK;
 }
 
-int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int json,
+int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int form,
                        brc_error *err)
 {
     const brc_dtype *type = a->meta.type;
     BRC_TRY(brc_meta_must_decode(&a->meta, err));
     size_t len = type->item_size > 0 ? type->item_size : 4 + (size_t)brc_get_u32le(element);
-    return type->ops->print(type, element, len, json ? BRC_PRINT_JSON : BRC_PRINT_TEXT, out, err);
+    if (form == BRC_ELEMENT_QUOTED)
+        return brc_dtype_print_quoted(type, element, len, out, err);
+    return type->ops->print(type, element, len,
+                            form == BRC_ELEMENT_JSON ? BRC_PRINT_JSON : BRC_PRINT_TEXT, out, err);
 }

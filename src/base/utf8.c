@@ -24,6 +24,14 @@ size_t brc_utf8_step(const uint8_t *at, size_t left)
     return n;
 }
 
+uint32_t brc_utf8_code(const uint8_t *at, size_t len)
+{
+    uint32_t code = len < 2 ? at[0] : at[0] & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | (at[i] & 0x3f);
+    return code;
+}
+
 int brc_utf8_valid_bytes(const uint8_t *at, size_t len)
 {
     while (len > 0) {

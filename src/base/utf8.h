@@ -7,6 +7,8 @@
 
 /* The length of the sequence at `at`, 0 if it is not valid or goes past `left`. */
 size_t brc_utf8_step(const uint8_t *at, size_t left);
+/* The code of the valid character of `len` bytes. */
+uint32_t brc_utf8_code(const uint8_t *at, size_t len);
 /* 1 if the bytes are valid UTF-8. */
 int brc_utf8_valid_bytes(const uint8_t *at, size_t len);
 /* 1 if they are, without NUL. */

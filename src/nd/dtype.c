@@ -43,7 +43,24 @@ static int scan_text(const brc_dtype *type, brc_json **value, const char *text, 
     return type->ops->parse(type, *value, out, err);
 }
 
-int brc_dtype_parse_text(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err)
+/* A text in quotes: a string becomes a JSON string, which may hold U+0000. */
+static int scan_quoted(const brc_dtype *type, const brc_buf *bare, brc_buf *out, brc_error *err)
+{
+    brc_json *value = NULL;
+    brc_buf json = BRC_BUF_INIT;
+    int rc;
+    if (type->klass == BRC_CLASS_STRING) {
+        BRC_GO(brc_json_quote(&json, (const char *)bare->data, bare->len, err));
+        BRC_GO(brc_json_parse(&value, (const char *)json.data, json.len, err));
+    }
+    rc = scan_text(type, &value, (const char *)bare->data, out, err);
+done:
+    brc_buf_dispose(&json);
+    brc_json_free(value);
+    return rc;
+}
+
+static int scan_bare(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err)
 {
     brc_json *value = NULL;
     char *bare = NULL;
@@ -59,6 +76,22 @@ int brc_dtype_parse_text(const brc_dtype *type, const char *text, brc_buf *out, 
 done:
     free(bare);
     brc_json_free(value);
+    return rc;
+}
+
+/* What is JSON in double quotes is read as JSON: the escapes are the same but for \x and \U. */
+int brc_dtype_parse_text(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err)
+{
+    brc_buf bare = BRC_BUF_INIT;
+    brc_json *json = NULL;
+    int rc, is_quoted = 0;
+    BRC_GO(text_as_json(&json, text, err));
+    if (json == NULL)
+        BRC_GO(brc_printed_unescape(&bare, &is_quoted, type->klass, text, err));
+    rc = is_quoted ? scan_quoted(type, &bare, out, err) : scan_bare(type, text, out, err);
+done:
+    brc_json_free(json);
+    brc_buf_dispose(&bare);
     return rc;
 }
 

@@ -16,6 +16,9 @@ BRC_MUST_USE int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registr
 /* Appends the type's default element: all bits zero unless the type says else. */
 BRC_MUST_USE int brc_dtype_default(const brc_dtype *type, brc_buf *out, brc_error *err);
 
+/* Appends the element as BRC_ELEMENT_QUOTED has it. */
+BRC_MUST_USE int brc_dtype_print_quoted(const brc_dtype *type, const uint8_t *element, size_t len, brc_buf *out, brc_error *err);
+
 /* Shortest decimal that reads back as the same value in the type; "NaN",
  * "Infinity", "-Infinity" for the rest. `size` is 2, 4 or 8. Integral values get
  * ".0"; large and small ones an exponent. out holds BRC_FLOAT_TEXT bytes. */

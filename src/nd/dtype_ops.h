@@ -72,6 +72,11 @@ BRC_MUST_USE int brc_complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], in
 BRC_MUST_USE int brc_printed_json(brc_json **out, int klass, const char *text, brc_error *err);
 /* *out: what is in the quotes, single or double, around the whole text; NULL if there are none. */
 BRC_MUST_USE int brc_printed_unquote(char **out, const char *text, brc_error *err);
+/* The length of the text in quotes, single or double, that `text` begins with, b'...' too; 0: there is none. */
+size_t brc_printed_quotes(const char *text);
+/* *is 1: the whole text is one in quotes as brc_dtype_print_quoted() writes it of this class. Then it is appended
+ * without quotes and escapes, but for those of bytes, and ends with a NUL behind out->len. */
+BRC_MUST_USE int brc_printed_unescape(brc_buf *out, int *is, int klass, const char *text, brc_error *err);
 /* A JSON value in an error's sentence: short text as it is, else its beginning. */
 #define BRC_VALUE_LABEL 64
 const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value);

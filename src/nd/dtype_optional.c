@@ -209,7 +209,10 @@ static int print_there(const brc_dtype *type, const brc_buf *inner, int how, brc
                        brc_error *err)
 {
     size_t start = out->len;
-    BRC_TRY(type->inner->ops->print(type->inner, inner->data, inner->len, how, out, err));
+    if (how == BRC_PRINT_TEXT) /* quotes tell the text "null" from what is missing */
+        BRC_TRY(brc_dtype_print_quoted(type->inner, inner->data, inner->len, out, err));
+    else
+        BRC_TRY(type->inner->ops->print(type->inner, inner->data, inner->len, how, out, err));
     if (how != BRC_PRINT_FILL && !is_ambiguous(out, start))
         return BRC_OK;
     BRC_TRY(brc_buf_reserve(out, 2, err));

@@ -352,8 +352,8 @@ static int struct_print_tuple(const struct struct_state *state, const uint8_t *e
     for (size_t i = 0; i < state->n; i++) {
         const struct struct_field *field = &state->fields[i];
         BRC_TRY(brc_buf_text(out, i == 0 ? "(" : ", ", err));
-        BRC_TRY(field->type->ops->print(field->type, element + field->offset,
-                                        field->type->item_size, BRC_PRINT_TEXT, out, err));
+        BRC_TRY(brc_dtype_print_quoted(field->type, element + field->offset,
+                                       field->type->item_size, out, err));
     }
     return brc_buf_text(out, state->n == 1 ? ",)" : ")", err);
 }
@@ -388,8 +388,17 @@ static int struct_print(const brc_dtype *type, const uint8_t *element, size_t le
 
 /* ---- reading what is printed ---------------------------------------------------------- */
 
-/* The length of a field's text at the beginning of `text`. Records and complex numbers have
- * brackets of their own; of texts nobody knows where one ends that has a comma in it. */
+/* Whether a comma in the field's text separates nothing: records and complex numbers have brackets
+ * of their own, and texts quotes. Of a text without quotes nobody knows where it ends. */
+static int is_enclosed(const struct struct_field *field, const char *text)
+{
+    const int klass = field->type->klass;
+    return klass == BRC_CLASS_STRUCT ||
+           ((klass == BRC_CLASS_STRING || klass == BRC_CLASS_BYTES) &&
+            brc_printed_quotes(text) > 0);
+}
+
+/* The length of a field's text at the beginning of `text`. */
 static size_t field_text_length(const struct struct_field *field, const char *text, int is_last)
 {
     const int klass = field->type->klass;
@@ -400,6 +409,8 @@ static size_t field_text_length(const struct struct_field *field, const char *te
             depth += text[len] == '(';
             depth -= text[len] == ')';
         } while (text[len++] != '\0' && depth > 0 && text[len] != '\0');
+    if (!nests && is_enclosed(field, text))
+        len = brc_printed_quotes(text);
     const char *end = is_last ? strchr(text + len, '\0') : strstr(text + len, ", ");
     return end ? (size_t)(end - text) : strlen(text);
 }
@@ -434,7 +445,7 @@ static int struct_scan(const brc_dtype *type, const char *text, const brc_json *
         const char *comma = strstr(p, ", ");
         const int is_short = i + 1 < state->n && end - p < (ptrdiff_t)len + 2;
         const int is_long = i + 1 == state->n && state->n > 1 && comma != NULL && comma < p + len &&
-                            state->fields[i].type->klass != BRC_CLASS_STRUCT;
+                            !is_enclosed(&state->fields[i], p);
         if (is_short || is_long)
             rc = brc_fail(err, BRC_EINVAL,
                           "%.60s does not have %zu fields with a comma and a blank between "

@@ -17,17 +17,24 @@ back() { # TYPE VALUE...
     shift
     q create r.brc /back --shape $# --dtype "$type"
     q create r.brc /again --shape $# --dtype "$type"
+    q create r.brc /listed --shape $# --dtype "$type"
     i=0
     for value; do
         q write r.brc /back "[$i]" --value "$value"
         q write r.brc /again "[$i]" --value "$(breccia read r.brc /back "[$i]")"
+        listed=$(breccia read r.brc /back "[$i:$((i + 1))]")
+        listed=${listed#\[}
+        q write r.brc /listed "[$i]" --value "${listed%]}"
         i=$((i + 1))
     done
     breccia read r.brc /back --format raw >back.raw
     breccia read r.brc /again --format raw >again.raw
+    breccia read r.brc /listed --format raw >listed.raw
+    cmp back.raw listed.raw
     cmp back.raw again.raw && printf '%s: ' "$type" && breccia read r.brc /again
     q rm r.brc /back
     q rm r.brc /again
+    q rm r.brc /listed
 }
 back bool true False
 back int8 -128 5
@@ -46,12 +53,15 @@ back S4 'ab' '\x00\xff' '"aGk="' '\x22x' '\x5b1]'
 back U4 'ab' '"a b"' 12 true
 back V3 '\x01\x02\x03' 'AQID' '[1, 2, 3]' '\x5b1]'
 back r16 '\x01\x02' '[255, 0]'
-back string 'ab' '12' 'a, b'
-back bytes '\x00a\\b' 'true'
+back string 'ab' '12' 'a, b' '' "'abc'" '"\"q\""' '"it'"'"'s \"x\""' '"a\nb\t\u0000\u001b"' 'a\nb' '"\\"' '"\u2028\u202ex"' '{"a":1}' "b'x'"
+back bytes '\x00a\\b' 'true' "b'it\\'s'" '"JyI="' "b'\\x62\\x27x\\x27'" ''
+back U8 "'abc'" '"\u0007"' '"\"\\"' "''"
+back S8 "b'a'" "b'\\x27'" '"YidhJw=="'
+back '{"name":"zarrs.optional","configuration":{"name":"string","configuration":{}}}' null "'null'" 'x' '["y"]'
 back '{"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int16"},{"name":"z","data_type":"complex64"},{"name":"in","data_type":{"name":"struct","configuration":{"fields":[{"name":"t","data_type":{"name":"numpy.datetime64","configuration":{"unit":"s","scale_factor":1}}},{"name":"b","data_type":"bool"}]}}}]}}' \
     '(1, (1+2j), (2020-01-01T00:00:00, True))' '{"a":-1,"z":[0,"NaN"],"in":{"t":"NaT","b":false}}'
 back '{"name":"struct","configuration":{"fields":[{"name":"one","data_type":{"name":"fixed_length_utf32","configuration":{"length_bytes":16}}}]}}' \
-    '(abc,)' '(a, b,)' '{"one":"()"}'
+    '(abc,)' '(a, b,)' '{"one":"()"}' "('a, b',)" '{"one":"'"'"', "}' '{"one":"\n"}'
 q create r.brc /two --shape 1 --dtype '{"name":"struct","configuration":{"fields":[{"name":"p","data_type":{"name":"fixed_length_utf32","configuration":{"length_bytes":16}}},{"name":"q","data_type":{"name":"fixed_length_utf32","configuration":{"length_bytes":16}}}]}}'
 t write r.brc /two --value '(a, b)'
 t read r.brc /two

@@ -32,13 +32,13 @@ START_TEST(fill_values_are_null_or_a_list_of_one)
     kit_check(MAYBE_I16, "[-2]", "01feff", NULL, "-2", "-2");
     kit_check(MAYBE(NAME("float32")), "[\"0x7f800001\"]", "010100807f", NULL, "\"NaN\"", "nan");
     kit_check(MAYBE_TEXT, "null", "00000000", NULL, NULL, "null");
-    kit_check(MAYBE_TEXT, "[\"\"]", "0100000001", NULL, "\"\"", "");
-    kit_check(MAYBE_TEXT, "[\"null\"]", "05000000016e756c6c", NULL, "\"null\"", "[null]");
+    kit_check(MAYBE_TEXT, "[\"\"]", "0100000001", NULL, "\"\"", "''");
+    kit_check(MAYBE_TEXT, "[\"null\"]", "05000000016e756c6c", NULL, "\"null\"", "'null'");
     kit_check(MAYBE(MAYBE_I16), "null", "00000000", NULL, NULL, "null");
     kit_check(MAYBE(MAYBE_I16), "[null]", "01000000", NULL, NULL, "[null]");
     kit_check(MAYBE(MAYBE_I16), "[[5]]", "01010500", NULL, "5", "5");
     kit_check(MAYBE(MAYBE_TEXT), "[null]", "0100000001", NULL, NULL, "[null]");
-    kit_check(MAYBE(MAYBE_TEXT), "[[\"a\"]]", "03000000010161", NULL, "\"a\"", "a");
+    kit_check(MAYBE(MAYBE_TEXT), "[[\"a\"]]", "03000000010161", NULL, "\"a\"", "'a'");
     kit_check(MAYBE(NAME("complex64")), "[[1.0,2.0]]", "010000803f00000040", NULL, NULL, "(1+2j)");
     kit_refuses(MAYBE_I16, "5", "null, or a list of one");
     kit_refuses(MAYBE_I16, "[]", "null, or a list of one");

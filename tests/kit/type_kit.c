@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../src/base/json.h"
+#include "../../src/nd/dtype.h"
 #include "codec_kit.h"
 
 enum { TYPE_KIT_ROUNDS = 4000, TYPE_KIT_TEXT = 24 };
@@ -59,15 +60,19 @@ static int type_print(struct type_case *c, brc_span element, int how, brc_error 
     return c->type->ops->print(c->type, element.data, element.len, how, &c->text, err);
 }
 
-/* What people see is what they can type, but for the bits of a NaN and for texts with U+0000. */
+/* What people see is what they can type, but for the bits of a NaN. */
 static int type_check_text(struct type_case *c, brc_span element)
 {
     brc_error err = BRC_ERROR_INIT;
 
+    c->text.len = 0;
     if (type_print(c, element, BRC_PRINT_TEXT, &err) < 0)
         return type_fail(c, element, "it does not print as text: %s", err.message);
+    c->text.len = 0;
+    if (brc_dtype_print_quoted(c->type, element.data, element.len, &c->text, &err) < 0)
+        return type_fail(c, element, "it does not print in quotes: %s", err.message);
     if (memchr(c->text.data, 0, c->text.len) != NULL)
-        return 0;
+        return type_fail(c, element, "a NUL is printed as it is");
     c->again.len = 0;
     if (brc_buf_terminate(&c->text, &err) < 0)
         return type_fail(c, element, "no memory for the test itself");

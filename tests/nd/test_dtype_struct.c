@@ -29,7 +29,7 @@ START_TEST(T50_records_have_every_field)
               "{\"a\":1,\"b\":2,\"c\":1.5}", NULL, "(1, 2, 1.5)");
     kit_check(NESTED, "{\"p\":{\"x\":1.0,\"y\":\"0x7f800001\"},\"n\":-1}", "0000803f0100807fffff",
               NULL, "{\"p\":{\"x\":1.0,\"y\":\"NaN\"},\"n\":-1}", "((1.0, nan), -1)");
-    kit_check(STRUCT(FIELD("t", TEXT8)), "{\"t\":\"a\"}", "6100000000000000", NULL, NULL, "(a,)");
+    kit_check(STRUCT(FIELD("t", TEXT8)), "{\"t\":\"a\"}", "6100000000000000", NULL, NULL, "('a',)");
     kit_check(STRUCT(FIELD("a\\\"b", "\"bool\"")), "{\"a\\\"b\":true}", "01", NULL, NULL,
               "(True,)");
     kit_refuses(MIXED, "{\"a\":1}", "lacks the field \"b\"");
