@@ -5,7 +5,7 @@
  * Links are paths to objects, and an object may have several: hard links, and soft
  * links by name. Zarr has none, so each path becomes a copy (equal chunks are stored
  * once). A link to a group that holds it has no end, and a soft link to nothing no
- * content: both are refused, and so are links to other files.
+ * content: both are refused. A link to another file becomes a copy as well, of what it leads to.
  */
 #include "hdf5_in.h"
 
@@ -27,10 +27,16 @@ typedef struct link_list {
     brc_error *err;
 } link_list;
 
+/* An object of any file that is open. */
+typedef struct object_place {
+    unsigned long file;
+    haddr_t address;
+} object_place;
+
 typedef struct group_walk {
-    const brc_hdf5_in *in;
+    const brc_hdf5_in *in;           /* the file of what is gone through, see go_there() */
     int depth;
-    haddr_t above[GROUP_DEPTH]; /* the groups around                             */
+    object_place above[GROUP_DEPTH]; /* the groups around                        */
     void *met;                  /* objects met so far: of tsearch()              */
     int in_copy;                /* at or below a group that was met before       */
     size_t copies;
@@ -79,36 +85,40 @@ static int list_links(link_list *list, hid_t group, const char *label,
 
 /* ---- objects that are met again -------------------------------- */
 
-static int address_order(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-    return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+    const object_place *x = a, *y = b;
+    return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
+                              : (x->address > y->address) - (x->address < y->address);
 }
 
-static void keep_address(void *key)
+/* *again: it was met before. */
+static int meet_object(group_walk *w, object_place place, int *again, brc_error *err)
 {
-    (void)key; /* the key is the address itself */
-}
-
-/* *again: it was met before. The address of the first object in a file may be 0. */
-static int meet_object(group_walk *w, haddr_t address, int *again, brc_error *err)
-{
-    void *key = (void *)(uintptr_t)(address + 1);
-    *again = tfind(key, &w->met, address_order) != NULL;
-    return tsearch(key, &w->met, address_order) ? BRC_OK : brc_nomem(err);
+    object_place *key;
+    *again = tfind(&place, &w->met, by_place) != NULL;
+    if (*again)
+        return BRC_OK;
+    BRC_TRY(brc_new((void **)&key, sizeof(*key), err));
+    *key = place;
+    if (tsearch(key, &w->met, by_place))
+        return BRC_OK;
+    free(key);
+    return brc_nomem(err);
 }
 
 /* The group becomes one of those around what is in it. */
-static int enter_group(group_walk *w, haddr_t address, const char *label, brc_error *err)
+static int enter_group(group_walk *w, object_place place, const char *label, brc_error *err)
 {
     if (w->depth == GROUP_DEPTH)
         return brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s: groups are nested more than %d deep",
                                label, GROUP_DEPTH);
     for (int i = 0; i < w->depth; i++)
-        if (w->above[i] == address)
+        if (by_place(&w->above[i], &place) == 0)
             return brc_part_refuse(
                 err, BRC_PART_LINK, "remove this link, or leave it out with --exclude",
                 "%s leads back to a group around it, so it has no end", label);
-    w->above[w->depth++] = address;
+    w->above[w->depth++] = place;
     return BRC_OK;
 }
 
@@ -116,10 +126,7 @@ static int enter_group(group_walk *w, haddr_t address, const char *label, brc_er
 
 static int check_link_type(H5L_type_t type, const char *label, brc_error *err)
 {
-    if (type == H5L_TYPE_EXTERNAL)
-        return brc_part_refuse(err, BRC_PART_LINK, "import that one, or remove the link",
-                               "%s is a link to another file", label);
-    if (type != H5L_TYPE_HARD && type != H5L_TYPE_SOFT)
+    if (type != H5L_TYPE_HARD && type != H5L_TYPE_SOFT && type != H5L_TYPE_EXTERNAL)
         return brc_part_refuse(err, BRC_PART_LINK, NULL, "%s is a link of a kind that is not known",
                                label);
     return BRC_OK;
@@ -132,9 +139,50 @@ typedef struct hdf5_link {
     H5L_type_t type;
 } hdf5_link;
 
+/* Datasets are opened as such, or the library passes over what the lists say of them alone. */
+static int open_link(const brc_hdf5_in *in, hid_t group, const hdf5_link *link, hid_t *out,
+                     brc_error *err)
+{
+    brc_hdf5_forget_link(in->elsewhere);
+    *out = H5Oopen(group, link->name, in->links);
+    if (H5Iget_type(*out) == H5I_DATASET) {
+        hid_t how = brc_hdf5_has_raw_files(*out) ? in->raw : in->links;
+        brc_hdf5_close(*out);
+        *out = H5Dopen2(group, link->name, how);
+    }
+    if (*out >= 0)
+        return BRC_OK;
+    return link->type == H5L_TYPE_HARD
+               ? brc_hdf5_fail(err, BRC_EINVAL, "%s cannot be opened", link->label)
+               : brc_hdf5_link_refuse(in->elsewhere, link->label, err);
+}
+
+/* The same import, where it goes on with an object of perhaps another file; `label`: of the link to
+ * the object. *there is valid as long as the label. */
+static int go_there(brc_hdf5_in *there, const brc_hdf5_in *in, hid_t object, const char *label,
+                    brc_error *err)
+{
+    const brc_hdf5_other *other;
+    H5O_info_t info;
+    if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0)
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: it cannot be read", label);
+    *there = info.fileno == in->number ? *in : *in->first;
+    if (info.fileno == there->number)
+        return BRC_OK;
+    BRC_TRY(brc_hdf5_other_find(&other, in->elsewhere, object, info.fileno, in->links, label, err));
+    const char *from = brc_hdf5_path_of_object(&other->paths, object);
+    there->id = other->id;
+    there->number = other->number;
+    there->paths = other->paths;
+    there->paths.from = from ? from : "?"; /* which no path begins with */
+    there->paths.to = brc_convert_path(in->convert, label);
+    return BRC_OK;
+}
+
 static int follow_link(group_walk *w, hid_t group, const hdf5_link *link, brc_error *err)
 {
     const brc_hdf5_in *in = w->in;
+    brc_hdf5_in there;
     hid_t object = BRC_HDF5_NONE;
     char *node = NULL;
     int rc;
@@ -142,14 +190,11 @@ static int follow_link(group_walk *w, hid_t group, const hdf5_link *link, brc_er
     BRC_GO(brc_convert_node_path(&node, in->convert, link->path, link->name, err));
     BRC_GO(brc_convert_place_check(link->label, node, err));
     BRC_GO(check_link_type(link->type, link->label, err));
-    object = H5Oopen(group, link->name, in->links);
-    if (object >= 0)
-        rc = import_object(w, object, node, link->label, err);
-    else if (link->type == H5L_TYPE_SOFT)
-        rc = brc_part_refuse(err, BRC_PART_LINK, "remove it, or leave it out with --exclude",
-                             "%s is a link to nothing in this file", link->label);
-    else
-        rc = brc_hdf5_fail(err, BRC_EINVAL, "%s cannot be opened", link->label);
+    BRC_GO(open_link(in, group, link, &object, err));
+    BRC_GO(go_there(&there, in, object, link->label, err));
+    w->in = &there;
+    rc = import_object(w, object, node, link->label, err);
+    w->in = in;
 done:
     brc_hdf5_close(object);
     free(node);
@@ -295,11 +340,11 @@ done:
     return rc;
 }
 
-static int take_group(group_walk *w, hid_t group, haddr_t address, int again, const char *path,
+static int take_group(group_walk *w, hid_t group, object_place place, int again, const char *path,
                       const char *label, brc_error *err)
 {
     int in_copy = w->in_copy;
-    BRC_TRY(enter_group(w, address, label, err));
+    BRC_TRY(enter_group(w, place, label, err));
     w->in_copy |= again;
     int rc = brc_convert_phase(w->in->convert) == BRC_CONVERT_DOCS
                  ? make_hdf5_group(w->in, group, path, label, err)
@@ -328,12 +373,13 @@ static int import_object(group_walk *w, hid_t object, const char *path, const ch
     int again = 0;
     if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0)
         return brc_hdf5_fail(err, BRC_EINVAL, "%s: it cannot be read", label);
-    BRC_TRY(meet_object(w, info.addr, &again, err));
+    object_place place = { info.fileno, info.addr };
+    BRC_TRY(meet_object(w, place, &again, err));
     if (again || w->in_copy)
         BRC_TRY(count_copy(w, label, err));
     switch (info.type) {
     case H5O_TYPE_GROUP:
-        return take_group(w, object, info.addr, again, path, label, err);
+        return take_group(w, object, place, again, path, label, err);
     case H5O_TYPE_DATASET:
         return brc_hdf5_dataset_import(w->in, object, path, label, err);
     case H5O_TYPE_NAMED_DATATYPE:
@@ -356,7 +402,7 @@ int brc_hdf5_in_walk(void *state, brc_error *err)
     int rc = root < 0 ? brc_hdf5_fail(err, BRC_EINVAL, "%s cannot be opened", label)
                       : import_object(&w, root, "/", label, err);
     brc_hdf5_close(root);
-    tdestroy(w.met, keep_address);
+    tdestroy(w.met, free);
     free(label);
     return rc;
 }
@@ -384,9 +430,11 @@ static int is_netcdf(brc_hdf5_in *in)
 static void close_import(void *state)
 {
     brc_hdf5_in *in = state;
-    if (in->id >= 0)
-        (void)H5Fclose(in->id);
+    brc_hdf5_elsewhere_free(in->elsewhere);
+    free(in->elsewhere);
+    brc_hdf5_close(in->id);
     brc_hdf5_close(in->links);
+    brc_hdf5_close(in->raw);
     brc_hdf5_paths_free(&in->paths);
     free(in);
 }
@@ -400,9 +448,15 @@ int brc_hdf5_in_open(void **state, brc_convert *c, const char *file, brc_error *
     in->convert = c;
     in->reg = brc_convert_registry(c);
     in->file = file;
-    in->id = in->links = BRC_HDF5_NONE;
+    in->id = in->links = in->raw = BRC_HDF5_NONE;
+    in->first = in;
     BRC_TRY(brc_hdf5_start(err));
-    BRC_TRY(brc_hdf5_open_file(&in->id, &in->links, file, err));
+    BRC_TRY(brc_new((void **)&in->elsewhere, sizeof(*in->elsewhere), err));
+    in->elsewhere->convert = c;
+    BRC_TRY(brc_hdf5_file_open(&in->id, &in->links, &in->raw, in->elsewhere, file, err));
+    H5O_info_t root;
+    if (H5Oget_info2(in->id, &root, H5O_INFO_BASIC) >= 0)
+        in->number = root.fileno;
     if (is_netcdf(in))
         return brc_convert_is_netcdf(c, err);
     return brc_hdf5_paths_read(&in->paths, in->id, in->links, file, err);

@@ -5,7 +5,7 @@
 #include "../../base/arena.h"
 #include "../lib/hdf5_filters.h"
 #include "../lib/hdf5_pass.h"
-#include "hdf5_paths.h"
+#include "hdf5_elsewhere.h"
 #include "hdf5_tree.h"
 
 typedef struct brc_hdf5_in {
@@ -14,8 +14,12 @@ typedef struct brc_hdf5_in {
     const brc_registry *reg;
     const char *file; /* its name  */
     hid_t id;         /* the file  */
-    hid_t links;      /* how its objects are opened: see brc_hdf5_open_file() */
+    hid_t links;      /* how its objects are opened: see brc_hdf5_file_open() */
+    hid_t raw;        /* ... and those with raw files                          */
+    unsigned long number; /* the library's, of this file */
     brc_hdf5_paths paths;
+    brc_hdf5_elsewhere *elsewhere; /* of both: other files   */
+    const struct brc_hdf5_in *first; /* the file that is imported, of another one that it leads to too */
 } brc_hdf5_in;
 
 /* ---- the driver: hdf5_in.c -------------------------------- */
@@ -85,13 +89,26 @@ BRC_MUST_USE int brc_hdf5_read_lists(brc_hdf5_memory *taken, hid_t dataset, hid_
 BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
                                 brc_buf *out, const char *label, brc_error *err);
 
-/* ---- datasets: hdf5_in_data.c, hdf5_in_storage.c -------------------------------- */
+/* ---- datasets: hdf5_in_data.c, hdf5_in_storage.c, hdf5_sources.c -------------------------------- */
 
 BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                                          brc_error *err);
-/* How the dataset with this list of properties is stored; *chunked. BRC_EUNSUPPORTED if its
- * elements are in other places. */
+/* Whether its elements are in raw files. */
+int brc_hdf5_has_raw_files(hid_t dataset);
+/* How the dataset with this list of properties is stored; *chunked. */
 BRC_MUST_USE int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err);
+/*
+ * The files and datasets that a dataset's elements are in, where these are others than its own: the sources of a
+ * virtual dataset and theirs, and raw files. All of them are looked at, and held open, for the library reads what
+ * is not there as fill values. BRC_EUNSUPPORTED if one is not there, or may not be read, or is another than it
+ * should be. *out: NULL where the elements are in the dataset itself. To be closed.
+ */
+typedef struct brc_hdf5_sources brc_hdf5_sources;
+BRC_MUST_USE int brc_hdf5_sources_open(brc_hdf5_sources **out, const brc_hdf5_in *in, hid_t dataset, const char *label,
+                                       brc_error *err);
+/* After reading: whether they are still there. */
+BRC_MUST_USE int brc_hdf5_sources_stay(const brc_hdf5_sources *sources, brc_error *err);
+void brc_hdf5_sources_close(brc_hdf5_sources *sources);
 /* Of a dataset that is not in chunks: what is stored of it must be as many bytes as its shape needs. */
 BRC_MUST_USE int brc_hdf5_size_check(hid_t dataset, hid_t type, int ndim, const uint64_t *shape, const char *label,
                                      brc_error *err);

@@ -382,6 +382,7 @@ static int choose_reading(dataset_in *d, brc_error *err)
                                .array_ndim = d->array.ndim,
                                .shape = d->array.shape,
                                .chunk = d->chunked ? d->array.chunk : NULL,
+                               .elsewhere = d->in->paths.from != NULL,
                                .has_gaps = 1,
                                .label = d->label };
     if (d->array.chunked == d->chunked && !d->is_null && d->type.kind == BRC_HDF5_FIXED &&
@@ -466,8 +467,9 @@ static void close_dataset(dataset_in *d)
     free(d);
 }
 
-int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path,
-                            const char *label, brc_error *err)
+/* Of one of Zarr's types, or ragged. */
+static int import_any(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
+                      brc_error *err)
 {
     dataset_in *d = NULL;
     hid_t type = H5Dget_type(dataset);
@@ -479,5 +481,18 @@ int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *pa
     if (rc == BRC_OK)
         rc = take_dataset(d, path, err);
     close_dataset(d);
+    return rc;
+}
+
+int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path,
+                            const char *label, brc_error *err)
+{
+    brc_hdf5_sources *sources;
+    int rc = brc_hdf5_sources_open(&sources, in, dataset, label, err);
+    if (rc == BRC_OK)
+        rc = import_any(in, dataset, path, label, err);
+    if (rc == BRC_OK)
+        rc = brc_hdf5_sources_stay(sources, err);
+    brc_hdf5_sources_close(sources);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* How a dataset is stored, and what of that cannot be read. */
+/* How a dataset is stored, and whether all of it is there. */
 #include "hdf5_in.h"
 
 int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err)
@@ -6,12 +6,6 @@ int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_err
     H5D_layout_t layout = H5Pget_layout(plist);
     if (layout < 0)
         return brc_hdf5_fail(err, BRC_EINVAL, "%s: how it is stored cannot be read", label);
-    if (layout == H5D_VIRTUAL)
-        return brc_part_refuse(err, BRC_PART_STORAGE, "copy it with its elements first (h5repack)",
-                               "%s is a virtual dataset, whose elements are in others", label);
-    if (layout == H5D_CONTIGUOUS && H5Pget_external_count(plist) != 0)
-        return brc_part_refuse(err, BRC_PART_STORAGE, "copy it with its elements first (h5repack)",
-                               "%s has its elements in another file", label);
     *chunked = layout == H5D_CHUNKED;
     return BRC_OK;
 }
@@ -33,6 +27,8 @@ static int has_long_addresses(hid_t dataset)
 int brc_hdf5_size_check(hid_t dataset, hid_t type, int ndim, const uint64_t *shape,
                         const char *label, brc_error *err)
 {
+    if (brc_hdf5_is_virtual(dataset)) /* that of its sources counts */
+        return BRC_OK;
     uint64_t bytes, stored = H5Dget_storage_size(dataset);
     int is_one = H5Tget_class(type) == H5T_VLEN || H5Tis_variable_str(type) > 0;
     int varies = H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tdetect_class(type, H5T_STRING) > 0;

@@ -123,5 +123,6 @@ int brc_hdf5_value_print(const brc_hdf5_in *in, const brc_hdf5_tree *tree, void 
 
 const char *brc_hdf5_committed(const brc_hdf5_in *in, hid_t type)
 {
-    return H5Tcommitted(type) > 0 ? brc_hdf5_path_of_object(&in->paths, type) : NULL;
+    return H5Tcommitted(type) > 0 && !in->paths.from ? brc_hdf5_path_of_object(&in->paths, type)
+                                                     : NULL;
 }

@@ -168,10 +168,27 @@ static const struct brc_hdf5_path *find_object(const brc_hdf5_paths *paths, hid_
     return H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0 ? NULL : find_path(paths, info.addr);
 }
 
-const char *brc_hdf5_path_of(const brc_hdf5_paths *paths, haddr_t address)
+/* What follows `from` in the path, if that is the same or around it; NULL: it is not. */
+static const char *part_beneath(const char *path, const char *from)
+{
+    size_t len = strcmp(from, "/") == 0 ? 0 : strlen(from);
+    if (strncmp(path, from, len) != 0 || (path[len] && path[len] != '/'))
+        return NULL;
+    return strcmp(path, "/") == 0 ? "" : path + len;
+}
+
+int brc_hdf5_path_put(const brc_hdf5_paths *paths, haddr_t address, brc_buf *out, brc_error *err)
 {
     const struct brc_hdf5_path *found = find_path(paths, address);
-    return found ? found->path : NULL;
+    const char *rest = found ? found->path : NULL;
+    if (found && paths->from)
+        rest = part_beneath(found->path, paths->from);
+    if (!rest)
+        return 0;
+    if (paths->from)
+        BRC_TRY(brc_buf_text(out, paths->to, err));
+    BRC_TRY(brc_buf_text(out, rest, err));
+    return 1;
 }
 
 const char *brc_hdf5_path_of_object(const brc_hdf5_paths *paths, hid_t object)

@@ -102,12 +102,18 @@ static int append_selection(hid_t space, brc_buf *out, const char *label, brc_er
 static int append_path(const brc_hdf5_paths *paths, haddr_t address, brc_buf *out,
                        const char *label, brc_error *err)
 {
-    const char *path = brc_hdf5_path_of(paths, address);
-    if (path)
-        return brc_buf_text(out, path, err);
-    return brc_fail(err, BRC_EUNSUPPORTED,
-                    "%s: a reference in it leads to an object that no path of the file leads to",
-                    label);
+    int rc = brc_hdf5_path_put(paths, address, out, err);
+    if (rc != 0)
+        return rc < 0 ? rc : BRC_OK;
+    return paths->from
+               ? brc_part_refuse(err, BRC_PART_VALUE, "link to a group around both",
+                                 "%s: a reference in it leads to an object of another file that "
+                                 "the link to that file does not bring in",
+                                 label)
+               : brc_fail(
+                     err, BRC_EUNSUPPORTED,
+                     "%s: a reference in it leads to an object that no path of the file leads to",
+                     label);
 }
 
 static int append_region(const brc_hdf5_paths *paths, hid_t file, const void *reference,

@@ -39,6 +39,12 @@ BRC_MUST_USE int brc_convert_node_path(char **out, const brc_convert *c, const c
 /* Whether there can be a node "/a/b"; if not, it is such a part too. */
 BRC_MUST_USE int brc_convert_place_check(const char *label, const char *node, brc_error *err);
 
+/* The file's path from the root, so that names in it can be taken from its folder; the file's name where
+ * that is not known. The caller frees it. */
+BRC_MUST_USE int brc_convert_real_path(char **out, const brc_convert *c, brc_error *err);
+/* Whether this file may be read, and its size: 0, or -errno; -EACCES where the rule of door.h forbids it. */
+int brc_convert_reach(const brc_convert *c, const char *path, uint64_t *size);
+
 /* ---- import -------------------------------- */
 
 /* A driver's walk() goes through its file twice. In the first round every document is

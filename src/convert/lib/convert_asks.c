@@ -1,6 +1,10 @@
 /* What a driver asks of the run that it is in. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../base/node_path.h"
 #include "../../base/pattern.h"
@@ -20,6 +24,32 @@ const char *brc_convert_file(const brc_convert *c)
 const char *brc_convert_plugins(const brc_convert *c)
 {
     return c->plugins ? c->plugins : "";
+}
+
+int brc_convert_real_path(char **out, const brc_convert *c, brc_error *err)
+{
+    brc_buf path = BRC_BUF_INIT;
+    int rc;
+    if (!*c->door.real)
+        return brc_dup(out, c->file, err);
+    BRC_GO(brc_buf_text(&path, c->door.real, err));
+    BRC_GO(brc_buf_text(&path, c->door.file + strlen(c->door.folder), err));
+    rc = brc_buf_take_text(&path, out, err);
+done:
+    brc_buf_dispose(&path);
+    return rc;
+}
+
+int brc_convert_reach(const brc_convert *c, const char *path, uint64_t *size)
+{
+    struct stat st;
+    int fd = c->has_door ? brc_door_ask(path, O_RDONLY) : brc_door_open(&c->door, path);
+    if (fd < 0)
+        return fd;
+    int code = fstat(fd, &st) < 0 ? -errno : 0;
+    *size = code == 0 ? (uint64_t)st.st_size : 0;
+    close(fd);
+    return code;
 }
 
 int brc_convert_phase(const brc_convert *c)

@@ -91,7 +91,8 @@ static int run_converter(brc_convert *c, program_args *args, const brc_driver *d
                          brc_error *err)
 {
     BRC_TRY(brc_door_init(&c->door, c->file, args->is_export, err));
-    if (brc_sandbox_has_door()) {
+    c->has_door = brc_sandbox_has_door();
+    if (c->has_door) {
         int rc = brc_door_keep(&c->door, &args->ended, err);
         if (rc != 0)
             return rc;

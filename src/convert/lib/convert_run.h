@@ -29,6 +29,7 @@ struct brc_convert {
     brc_spool spool;           /* of an export; not open where none can be made  */
     brc_watch watch;
     brc_door door;             /* what may be opened beside the file             */
+    int has_door;              /* a process outside opens it                     */
     int is_netcdf;             /* see brc_convert_is_netcdf()                    */
 };
 

@@ -127,6 +127,14 @@ static int open_beneath(const char *folder, const char *rest)
     return -EACCES;
 }
 
+/* By the name that it was given, or by that from the root. */
+static int is_the_file(const brc_door *door, const char *plain)
+{
+    size_t folder = strlen(door->folder), real = strlen(door->real);
+    return strcmp(plain, door->file) == 0 || (real > 0 && strncmp(plain, door->real, real) == 0 &&
+                                              strcmp(plain + real, door->file + folder) == 0);
+}
+
 /* A new descriptor, or -errno. `flags` as of open(2). */
 static int open_for(const brc_door *door, const char *path, int flags)
 {
@@ -138,12 +146,17 @@ static int open_for(const brc_door *door, const char *path, int flags)
         return -EPERM;
     if (!door->writing && (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != O_RDONLY)
         return -EPERM;
-    if (strcmp(plain, door->file) == 0) {
+    if (is_the_file(door, plain)) {
         int fd = open(door->file, (flags & kept) | O_CLOEXEC, 0666);
         return fd < 0 ? -errno : fd;
     }
     const char *rest = door->writing ? NULL : beneath(door, plain);
     return rest ? open_beneath(door->folder, rest) : -EACCES;
+}
+
+int brc_door_open(const brc_door *door, const char *path)
+{
+    return open_for(door, path, O_RDONLY);
 }
 
 /* ---- requests -------------------------------- */

@@ -33,5 +33,7 @@ BRC_MUST_USE int brc_door_init(brc_door *door, const char *file, int writing, br
 BRC_MUST_USE int brc_door_keep(const brc_door *door, int *status, brc_error *err);
 /* From within, also from a signal's handler: a new descriptor, or -errno. */
 int brc_door_ask(const char *path, int flags);
+/* The same rule in a process that has no door: a new descriptor to read from, or -errno. */
+int brc_door_open(const brc_door *door, const char *path);
 
 #endif

@@ -77,6 +77,14 @@ static int ask_for_chunks(const chunk_search *s, uint64_t n, brc_error *err)
     return BRC_OK;
 }
 
+int brc_hdf5_is_virtual(hid_t dataset)
+{
+    hid_t plist = H5Dget_create_plist(dataset);
+    int is = plist >= 0 && H5Pget_layout(plist) == H5D_VIRTUAL;
+    brc_hdf5_close(plist);
+    return is;
+}
+
 int brc_hdf5_chunk_find(brc_hdf5_chunk *out, hid_t dataset, const hsize_t *corner,
                         const char *label, brc_error *err)
 {
@@ -130,7 +138,8 @@ int brc_hdf5_stored_read(brc_hdf5_stored *out, hid_t dataset, int ndim, const ui
     if (brc_shape_count(ndim, shape) == 0)
         return BRC_OK;
     if (!chunk) {
-        out->all = out->complete = H5Dget_storage_size(dataset) > 0;
+        out->all = out->complete =
+            brc_hdf5_is_virtual(dataset) || H5Dget_storage_size(dataset) > 0;
         return BRC_OK;
     }
     s.space = H5Dget_space(dataset);

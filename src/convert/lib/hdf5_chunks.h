@@ -12,6 +12,8 @@ typedef struct brc_hdf5_stored {
 } brc_hdf5_stored;
 void brc_hdf5_stored_free(brc_hdf5_stored *stored);
 /* chunk NULL: the dataset has none. exact: out->all only where every chunk is stored. */
+/* Whether its elements are those of other datasets, of which the library knows no size. */
+int brc_hdf5_is_virtual(hid_t dataset);
 BRC_MUST_USE int brc_hdf5_stored_read(brc_hdf5_stored *out, hid_t dataset, int ndim, const uint64_t *shape,
                                       const uint64_t *chunk, int exact, const char *label, brc_error *err);
 /* The next of those that are listed, cut at the array's edge: 1; 0 at the end. The axes behind

@@ -1,4 +1,4 @@
-/* Errors, ids and files of libhdf5, see hdf5_lib.h. */
+/* Errors and ids of libhdf5, see hdf5_lib.h. */
 #include "hdf5_lib.h"
 
 #include <stdio.h>
@@ -6,8 +6,18 @@
 
 #include "../../base/buf.h"
 
+/* Where other files are looked for: not where the environment says, but beside the file. */
+static void forget_prefixes(void)
+{
+    static const char *const names[] = { "HDF5_EXT_PREFIX", "HDF5_EXTFILE_PREFIX",
+                                         "HDF5_VDS_PREFIX" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        (void)unsetenv(names[i]);
+}
+
 int brc_hdf5_start(brc_error *err)
 {
+    forget_prefixes();
     if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0)
         return brc_fail(err, BRC_EUNSUPPORTED, "the HDF5 library cannot be started");
     return BRC_OK;
@@ -46,39 +56,7 @@ int brc_hdf5_fail(brc_error *err, int code, const char *format, ...)
     return brc_fail(err, code, "%s", text);
 }
 
-/* ---- files -------------------------------- */
-
-/* No link leads out of the file. */
-static herr_t refuse_external(const char *parent_file, const char *parent_group,
-                              const char *child_file, const char *child_object,
-                              unsigned *access_flags, hid_t access, void *ctx)
-{
-    (void)parent_file, (void)parent_group, (void)child_file, (void)child_object;
-    (void)access_flags, (void)access, (void)ctx;
-    return -1;
-}
-
-int brc_hdf5_open_file(hid_t *file, hid_t *links, const char *path,
-                       brc_error *err)
-{
-    int rc = BRC_OK;
-    *file = *links = BRC_HDF5_NONE;
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    *links = H5Pcreate(H5P_LINK_ACCESS);
-    if (access < 0 || *links < 0 || H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ||
-        H5Pset_elink_cb(*links, refuse_external, NULL) < 0)
-        rc = brc_hdf5_fail(err, BRC_ENOMEM, "%s: cannot prepare to open it", path);
-    else
-        *file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    if (rc == BRC_OK && *file < 0)
-        rc = brc_hdf5_fail(err, BRC_EINVAL, "%s cannot be opened as HDF5", path);
-    brc_hdf5_close(access);
-    if (rc < 0) {
-        brc_hdf5_close(*links);
-        *links = BRC_HDF5_NONE;
-    }
-    return rc;
-}
+/* ---- parts of a dataset, and names -------------------------------- */
 
 hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box)
 {

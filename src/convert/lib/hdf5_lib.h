@@ -1,6 +1,6 @@
 /*
  * What converters share in their use of libhdf5: errors with its reason,
- * ids of any kind closed, a file that does not lead to others.
+ * ids of any kind closed.
  *
  * The interface of 1.10 is asked for, which newer versions of the library keep.
  */
@@ -27,9 +27,6 @@ void brc_hdf5_close(hid_t id);
 /* Directly after a call that failed: the sentence, and the library's reason in brackets. */
 int brc_hdf5_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
 
-/* A file to read, which does not lead to others: *links is the property list with which its
- * objects are opened. Both are ids to close. */
-BRC_MUST_USE int brc_hdf5_open_file(hid_t *file, hid_t *links, const char *path, brc_error *err);
 /* Selects the box in a dataset's space of ndim axes; those beyond are within an element. The space of as many
  * elements in memory, to close, or BRC_HDF5_NONE. */
 hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box);

@@ -212,6 +212,7 @@ int brc_hdf5_pass_open(brc_hdf5_pass **out, const brc_hdf5_layout *layout, brc_e
         goto done;
     BRC_GO(brc_buf_terminate(&first, err));
     BRC_GO(brc_hdf5_base(&pass->base, &pass->refers, layout->dataset, err));
+    pass->refers &= !layout->elsewhere;
     if (layout->chunk)
         BRC_GO(look_at_chunks(pass, &can, err));
     else

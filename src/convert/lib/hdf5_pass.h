@@ -19,6 +19,7 @@ typedef struct brc_hdf5_layout {
     const brc_dtype *dtype;
     int ndim, array_ndim;    /* of the dataset, and with the axes of an array type  */
     const uint64_t *shape, *chunk; /* chunk NULL: it is not in chunks               */
+    int elsewhere;           /* it is in another file than the one that is imported */
     int has_gaps;            /* chunks that are not stored are fill value; 0: none may be missing */
     const char *label;
 } brc_hdf5_layout;

@@ -10,7 +10,7 @@
 /* A file's chunk may have 2 GiB, and a library holds it decoded, and what it converts it to. */
 #define MEMORY_MOST ((rlim_t)8 << 30)
 #define MEMORY_LEAST ((rlim_t)1 << 30)
-#define OPEN_FILES 512
+#define OPEN_FILES 1500
 
 /* Sanitizers take the whole address space, and look at themselves from a second process, which
  * reads /proc: with them there are limits alone. */
@@ -37,6 +37,20 @@ static int set_limit(__rlimit_resource_t resource, rlim_t most, brc_error *err)
         limit.rlim_max = most;
     return setrlimit(resource, &limit) < 0 ? brc_fail_os(err, errno, "cannot limit", "this process")
                                            : BRC_OK;
+}
+
+/* As many as there may be. */
+static int set_open_files(brc_error *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return brc_fail_os(err, errno, "cannot limit", "this process");
+    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > OPEN_FILES)
+        limit.rlim_max = OPEN_FILES;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) < 0
+               ? brc_fail_os(err, errno, "cannot limit", "this process")
+               : BRC_OK;
 }
 
 /* As much as the machine has, within the two. */
@@ -71,7 +85,7 @@ int brc_sandbox_enter(const char *file, int writing, brc_error *err)
 {
     int door = brc_sandbox_has_door();
     BRC_TRY(set_limit(RLIMIT_CORE, 0, err));
-    BRC_TRY(set_limit(RLIMIT_NOFILE, OPEN_FILES, err));
+    BRC_TRY(set_open_files(err));
     if (!SANITIZED)
         BRC_TRY(set_limit(RLIMIT_AS, memory_limit(), err));
     if (!writing && !writes_to_file())
