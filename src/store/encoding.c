@@ -38,7 +38,7 @@ static int row_is_there(brc_store *store, const char *spec, int *is_there, brc_e
     if (*is_there)
         slot->seen = store->begun;
     else
-        brc_encoding_cache_clear(&store->encodings);
+        slot->id = 0;
     return BRC_OK;
 }
 

@@ -15,42 +15,54 @@ static void slot_close(brc_encoding_slot *slot)
     slot->type = NULL;
 }
 
-void brc_encoding_cache_clear(brc_encoding_cache *cache)
+void brc_encoding_cache_forget(brc_encoding_cache *cache)
+{
+    for (size_t i = 0; i < cache->n; i++)
+        cache->slots[i].id = 0;
+}
+
+void brc_encoding_cache_dispose(brc_encoding_cache *cache)
 {
     for (size_t i = 0; i < cache->n; i++) {
         slot_close(&cache->slots[i]);
         free(cache->slots[i].spec);
     }
-    cache->n = 0;
-}
-
-void brc_encoding_cache_dispose(brc_encoding_cache *cache)
-{
-    brc_encoding_cache_clear(cache);
     free(cache->slots);
     *cache = (brc_encoding_cache){ NULL, 0, 0 };
 }
 
 brc_encoding_slot *brc_encoding_cache_by_id(const brc_encoding_cache *cache, int64_t id)
 {
-    for (size_t i = 0; i < cache->n; i++)
+    for (size_t i = 0; i < cache->n && id != 0; i++)
         if (cache->slots[i].id == id)
+            return &cache->slots[i];
+    return NULL;
+}
+
+static brc_encoding_slot *slot_with_spec(const brc_encoding_cache *cache, const char *spec,
+                                         int is_known)
+{
+    for (size_t i = 0; i < cache->n; i++)
+        if ((cache->slots[i].id != 0) == is_known && strcmp(cache->slots[i].spec, spec) == 0)
             return &cache->slots[i];
     return NULL;
 }
 
 brc_encoding_slot *brc_encoding_cache_by_spec(const brc_encoding_cache *cache, const char *spec)
 {
-    for (size_t i = 0; i < cache->n; i++)
-        if (strcmp(cache->slots[i].spec, spec) == 0)
-            return &cache->slots[i];
-    return NULL;
+    return slot_with_spec(cache, spec, 1);
 }
 
 int brc_encoding_cache_add(brc_encoding_cache *cache, int64_t id, const char *spec,
                            brc_encoding_slot **out, brc_error *err)
 {
     void *grown = cache->slots;
+    *out = slot_with_spec(cache, spec, 0);
+    if (*out != NULL) {
+        (*out)->id = id;
+        (*out)->seen = 0;
+        return BRC_OK;
+    }
     int rc = brc_grow_array(&grown, &cache->cap, cache->n + 1, sizeof(brc_encoding_slot), err);
     cache->slots = grown;
     if (rc < 0)

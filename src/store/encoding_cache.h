@@ -1,7 +1,8 @@
 /*
  * Encodings in memory: their numbers in the file, their specifications, and the chains
  * that were opened for them. A slot stays valid until the next one is added; its
- * specification and its chain until all are forgotten.
+ * specification and its chain as long as the cache, because jobs on the pool decode with
+ * them while the caller's thread may find out that a number is no longer true.
  */
 #ifndef BRC_STORE_ENCODING_CACHE_H
 #define BRC_STORE_ENCODING_CACHE_H
@@ -9,7 +10,7 @@
 #include "../codec/chain.h"
 
 typedef struct brc_encoding_slot {
-    int64_t id;
+    int64_t id;    /* 0: it is forgotten */
     uint64_t seen; /* the transaction that last found its row (brc_store.begun); 0: none did */
     char *spec;
     uint64_t digest;
@@ -23,11 +24,13 @@ typedef struct brc_encoding_cache {
     size_t n, cap;
 } brc_encoding_cache;
 
-void brc_encoding_cache_clear(brc_encoding_cache *cache);
+/* Forgets the numbers: nothing is found until it is added again. */
+void brc_encoding_cache_forget(brc_encoding_cache *cache);
 void brc_encoding_cache_dispose(brc_encoding_cache *cache);
 /* NULL if it is not there. */
 brc_encoding_slot *brc_encoding_cache_by_id(const brc_encoding_cache *cache, int64_t id);
 brc_encoding_slot *brc_encoding_cache_by_spec(const brc_encoding_cache *cache, const char *spec);
+/* `id` > 0. Takes up a slot that was forgotten. */
 BRC_MUST_USE int brc_encoding_cache_add(brc_encoding_cache *cache, int64_t id, const char *spec,
                                         brc_encoding_slot **out, brc_error *err);
 /* The slot's chain, opened the first time; NULL if the specification is that of opaque

@@ -60,7 +60,7 @@ static int remove_unused(brc_store *store, const used_encodings *used, brc_error
     for (int64_t id = 1; id <= used->last; id++)
         if (!used->is_used[id] && id != documents)
             BRC_TRY(remove_spec(store, id, id == used->last, err));
-    brc_encoding_cache_clear(&store->encodings);
+    brc_encoding_cache_forget(&store->encodings);
     return brc_encoded_drop(store, err);
 }
 

@@ -85,7 +85,7 @@ void brc_store_rollback(brc_store *store)
     brc_row_forget(store);
     brc_backends_forget(store);
     brc_cache_clear(&store->cache);
-    brc_encoding_cache_clear(&store->encodings);
+    brc_encoding_cache_forget(&store->encodings);
     brc_page_cache_reset(store);
     brc_schema_forget(store);
     store->write_depth = 0;

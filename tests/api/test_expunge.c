@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/store/db.h"
+#include "../../src/zarr/repo.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 #include "derived.sql.h"
@@ -240,6 +242,59 @@ START_TEST(encodings_that_went_are_not_used_by_handles_that_knew_them)
 }
 END_TEST
 
+/* The number of the encoding that has this text, in memory; *spec is its whole text. */
+static int64_t known_encoding(const brc_store *store, const char *text, const char **spec)
+{
+    for (size_t i = 0; i < store->encodings.n; i++)
+        if (strstr(store->encodings.slots[i].spec, text)) {
+            *spec = store->encodings.slots[i].spec;
+            return store->encodings.slots[i].id;
+        }
+    ck_abort_msg("no encoding of %s", text);
+}
+
+/* While the caller's thread finds that a row has gone, or a transaction is rolled back, jobs
+ * decode with the chains of other encodings, and with that of this one. */
+START_TEST(chains_in_use_outlive_what_is_known_of_their_numbers)
+{
+    breccia *other;
+    const char *kept, *gone;
+    const brc_chain *chains[2], *again;
+    int64_t id;
+    brc_array_free(array_of_records("/kept", "kept"));
+    scenario_commit(&t, "kept");
+    brc_array_free(array_of_records("/gone", "gone"));
+    brc_store *store = t.repo->store;
+    const int64_t kept_id = known_encoding(store, "kept", &kept);
+    const int64_t gone_id = known_encoding(store, "gone", &gone);
+    OK(&t, brc_encoding_chain(store, kept_id, &chains[0], &t.err));
+    OK(&t, brc_encoding_chain(store, gone_id, &chains[1], &t.err));
+    OK(&t, brc_session_discard(t.session, &t.err));
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    expunge(other);
+    brc_free(other);
+    OK(&t, brc_store_begin(store, &t.err));
+    OK(&t, brc_encoding_intern(store, gone, &id, &t.err));
+    ck_assert_int_gt(id, gone_id);
+    for (int i = 0; i < 2; i++) { /* before and after a roll-back */
+        ck_assert_uint_eq(brc_chain_decoded_len(chains[0]), 4096);
+        ck_assert_uint_eq(brc_chain_decoded_len(chains[1]), 4096);
+        OK(&t, brc_encoding_chain(store, kept_id, &again, &t.err));
+        ck_assert_ptr_eq(again, chains[0]);
+        if (i == 0)
+            OK(&t, brc_store_end(store, 0, &t.err));
+    }
+    ck_assert_int_eq(encodings_with("gone"), 0); /* the row went with the transaction ... */
+    OK(&t, brc_store_begin(store, &t.err));
+    OK(&t, brc_encoding_intern(store, gone, &id, &t.err)); /* ... and comes again */
+    OK(&t, brc_encoding_chain(store, id, &again, &t.err));
+    ck_assert_ptr_eq(again, chains[1]);
+    OK(&t, brc_store_end(store, 1, &t.err));
+    ck_assert_int_eq(encodings_with("gone"), 1);
+    scenario_whole(&t);
+}
+END_TEST
+
 /* Those of arrays that are there stay; the next number is new, though the largest one went. */
 START_TEST(numbers_of_encodings_are_not_given_again)
 {
@@ -400,6 +455,7 @@ Suite *expunge_suite(void)
     tcase_add_loop_test(tc, after_expunge_no_byte_of_what_was_deleted_is_there, 0,
                         2 * (int)(sizeof(places) / sizeof(places[0])));
     tcase_add_loop_test(tc, encodings_that_went_are_not_used_by_handles_that_knew_them, 0, 2);
+    tcase_add_test(tc, chains_in_use_outlive_what_is_known_of_their_numbers);
     tcase_add_test(tc, numbers_of_encodings_are_not_given_again);
     tcase_add_test(tc, the_log_of_refs_that_are_there_stays);
     tcase_add_test(tc, what_undo_needs_stays);

@@ -40,7 +40,7 @@ START_TEST(each_is_found_by_number_and_by_text)
     ck_assert_int_eq(brc_encoding_cache_by_spec(&cache, known)->id, 5);
     ck_assert_ptr_null(brc_encoding_cache_by_id(&cache, 3));
     ck_assert_ptr_null(brc_encoding_cache_by_spec(&cache, "{}"));
-    brc_encoding_cache_clear(&cache);
+    brc_encoding_cache_forget(&cache);
     ck_assert_ptr_null(brc_encoding_cache_by_id(&cache, 2));
     ck_assert_ptr_null(brc_encoding_cache_by_spec(&cache, known));
 }
@@ -57,6 +57,26 @@ START_TEST(a_chain_is_opened_once)
     ck_assert_int_eq(
         brc_encoding_slot_chain(add(2, "{\"opaque\":true}"), registry, &chain, NULL), BRC_OK);
     ck_assert_ptr_null(chain);
+}
+END_TEST
+
+/* Jobs may decode with a chain while its number is forgotten; with a new number it is the same. */
+START_TEST(what_is_forgotten_stays_for_those_who_use_it)
+{
+    const brc_chain *chain, *again;
+    const char *spec = add(1, known)->spec;
+    ck_assert_int_eq(brc_encoding_slot_chain(brc_encoding_cache_by_id(&cache, 1), registry, &chain,
+                                             NULL), BRC_OK);
+    brc_encoding_cache_forget(&cache);
+    ck_assert_ptr_null(brc_encoding_cache_by_id(&cache, 0));
+    ck_assert_uint_eq(brc_chain_decoded_len(chain), 4);
+    ck_assert_str_eq(spec, known);
+    brc_encoding_slot *slot = add(7, known);
+    ck_assert_int_eq(slot->id, 7);
+    ck_assert_uint_eq(slot->seen, 0);
+    ck_assert_int_eq(brc_encoding_slot_chain(slot, registry, &again, NULL), BRC_OK);
+    ck_assert_ptr_eq(again, chain);
+    ck_assert_uint_eq(cache.n, 1);
 }
 END_TEST
 
@@ -91,6 +111,7 @@ Suite *encoding_cache_suite(void)
     tcase_add_checked_fixture(tc, encoding_cache_setup, encoding_cache_teardown);
     tcase_add_test(tc, each_is_found_by_number_and_by_text);
     tcase_add_test(tc, a_chain_is_opened_once);
+    tcase_add_test(tc, what_is_forgotten_stays_for_those_who_use_it);
     tcase_add_test(tc, what_could_not_be_opened_leaves_nothing_behind);
     tcase_add_test(tc, what_means_nothing_is_damage);
     suite_add_tcase(s, tc);
