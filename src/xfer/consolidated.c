@@ -348,6 +348,22 @@ int brc_import_notes_write(const brc_import_notes *notes, const char *source, br
     return brc_buf_terminate(warnings, err);
 }
 
+int brc_is_like_chunk(const char *name, size_t len)
+{
+    size_t at = len > 0 && name[0] == 'c' && (len == 1 || name[1] == '.');
+    while (at < len && (name[at] == '.' || (name[at] >= '0' && name[at] <= '9')))
+        at++;
+    return len > 0 && at == len && !brc_name_is_dots(name, len);
+}
+
+int brc_import_notes_barren(const brc_import_notes *notes, brc_error *err)
+{
+    return brc_fail(err, BRC_EINVAL,
+                    "it has chunks (%.*s%s), but no document of an array: nothing is imported",
+                    (int)notes->chunks.text.len, (const char *)notes->chunks.text.data,
+                    notes->chunks.n > 5 ? " ..." : "");
+}
+
 void brc_import_notes_dispose(brc_import_notes *notes)
 {
     brc_first_names_dispose(&notes->differ);

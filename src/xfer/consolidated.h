@@ -60,6 +60,10 @@ BRC_MUST_USE int brc_copy_differs(int *differs, const brc_json *doc, const brc_j
 /* A line for each thing to know. `source`: its name. `warnings` may be NULL. */
 BRC_MUST_USE int brc_import_notes_write(const brc_import_notes *notes, const char *source, brc_buf *warnings,
                                         brc_error *err);
+/* Whether a name could be a chunk's, or the last part of one's: "0.0", "c", "c.0.0". */
+int brc_is_like_chunk(const char *name, size_t len);
+/* Fails: the source has chunks that belong to no array, and nothing else. */
+BRC_MUST_USE int brc_import_notes_barren(const brc_import_notes *notes, brc_error *err);
 void brc_import_notes_dispose(brc_import_notes *notes);
 
 #endif

@@ -431,9 +431,10 @@ START_TEST(what_belongs_nowhere_is_refused)
     static const struct {
         const char *member, *words;
     } bad[] = {
-        { "b/c/0/0", "'b/c/0/0' is neither a document nor a chunk" },
-        { "g/c/0/0", "is neither a document nor a chunk" },
-        { "g/nothing/c/0/0", "is neither a document nor a chunk" },
+        { "b/c/0/x", "'b/c/0/x' is neither a document nor a chunk" },
+        { "g/c/0.x", "is neither a document nor a chunk" },
+        { "g/nothing/c/0/-1", "is neither a document nor a chunk" },
+        { "g/..", "'g/..'" },
         { "README", "is neither a document nor a chunk" },
         { "a/c/2/0", "lies outside the grid" },
         { "a/c/0/18446744073709551615", "lies outside the grid" },
@@ -483,6 +484,51 @@ START_TEST(chunks_come_behind_their_documents)
     tar_kit_file(&tar, "a/zarr.json", ARRAY);
     tar_kit_end(&tar);
     import_fails(NULL, BRC_EINVAL, "comes before its chunks");
+}
+END_TEST
+
+/* Wherever the array may be whose chunk a member is, its document comes too late then. */
+START_TEST(chunks_that_were_left_out_are_of_no_later_array)
+{
+    static const struct {
+        const char *chunk, *document;
+        int rc;
+    } late[] = {
+        { "a/c/0/0", "a/zarr.json", BRC_EINVAL },   { "a/c", "a/zarr.json", BRC_EINVAL },
+        { "a/0.0", "a/zarr.json", BRC_EINVAL },     { "a/0/c/0/0", "a/0/zarr.json", BRC_EINVAL },
+        { "a/0/0/0", "a/0/zarr.json", BRC_EINVAL }, { "g/a/c.0.0", "g/a/zarr.json", BRC_EINVAL },
+        { "a/b/c/0", "a/zarr.json", BRC_OK }, /* "b/c/0" is not a key */
+        { "a/c/0/0", "ab/zarr.json", BRC_OK },
+    };
+    char path[20];
+    for (size_t i = 0; i < sizeof(late) / sizeof(late[0]); i++) {
+        tar_kit_file(&tar, "zarr.json", GROUP);
+        tar_kit_file(&tar, late[i].chunk, "qwerty");
+        tar_kit_file(&tar, late[i].document, ARRAY);
+        tar_kit_end(&tar);
+        if (late[i].rc < 0) {
+            import_fails("/x", late[i].rc, "it comes behind chunks of its array");
+            continue;
+        }
+        snprintf(path, sizeof(path), "/late%zu", i);
+        import_ok(path, NULL);
+    }
+}
+END_TEST
+
+START_TEST(a_stream_that_is_cut_behind_such_chunks_is_damage)
+{
+    size_t whole;
+    good_members();
+    tar_kit_file(&tar, "old/c/0/0", "qwerty");
+    whole = tar.len;
+    for (size_t len = whole; len + 1024 > whole; len -= 128) {
+        tar.len = 0;
+        good_members();
+        tar_kit_file(&tar, "old/c/0/0", "qwerty");
+        tar.len = len;
+        import_fails(NULL, BRC_EINVAL, "");
+    }
 }
 END_TEST
 
@@ -582,6 +628,8 @@ Suite *stream_suite(void)
     tcase_add_test(hostile, what_contradicts_itself_is_refused);
     tcase_add_test(hostile, what_belongs_nowhere_is_refused);
     tcase_add_test(hostile, chunks_come_behind_their_documents);
+    tcase_add_test(hostile, chunks_that_were_left_out_are_of_no_later_array);
+    tcase_add_test(hostile, a_stream_that_is_cut_behind_such_chunks_is_damage);
     tcase_add_test(hostile, members_refer_to_nothing);
     tcase_add_test(hostile, bad_documents_and_chunks_are_refused);
     tcase_add_test(hostile, documents_are_bounded);

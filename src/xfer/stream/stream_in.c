@@ -26,6 +26,8 @@
 /* A table of this many places remembers the chunks that came, 64 adjacent ones in each.
  * When it is full it forgets, and a chunk that comes again replaces the first. */
 #define SEEN_MOST ((size_t)1 << 20)
+/* So many places of arrays whose chunks were left out are known; then one more is an error. */
+#define LEFT_MOST ((size_t)1 << 20)
 
 struct brc_stream {
     brc_session *session;
@@ -37,6 +39,7 @@ struct brc_stream {
     const char *path;     /* the node that its root becomes                   */
     brc_tar_member member; /* the next one                                    */
     int has_member, ended;
+    int excluded;         /* some did not become the next one: they stay out  */
     brc_stream_file file; /* that members refer to                            */
     brc_stream_docs docs; /* that have come, and are no nodes yet             */
     int has_nodes;        /* documents have become nodes: others do at once   */
@@ -46,6 +49,8 @@ struct brc_stream {
     brc_buf text;         /* of a document                                    */
     brc_stream_sources sources; /* documents of arrays whose chunks are recoded */
     brc_id_table seen;    /* chunks that have come: see SEEN_MOST             */
+    brc_id_table left;    /* where an array could be that has a chunk which was left out */
+    uint64_t nodes;       /* that were made, without the root                 */
     /* the array whose chunks come */
     brc_array *array;
     char *inner;          /* its path in the stream */
@@ -69,6 +74,7 @@ int brc_stream_open(brc_stream **out, brc_session *s, brc_tar_in *tar, const brc
     stream->recodes = opts->file || opts->xfer->chunk || opts->xfer->codecs_json;
     stream->seen = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(uint64_t));
     stream->seen.max = SEEN_MOST;
+    stream->left = (brc_id_table)BRC_ID_TABLE_INIT(1);
     brc_stream_sources_init(&stream->sources);
     *out = stream;
     return BRC_OK;
@@ -97,6 +103,7 @@ void brc_stream_free(brc_stream *stream)
     brc_import_notes_dispose(&stream->notes);
     brc_stream_sources_dispose(&stream->sources);
     brc_id_table_dispose(&stream->seen);
+    brc_id_table_dispose(&stream->left);
     brc_buf_dispose(&stream->text);
     brc_stream_file_close(&stream->file);
     free(stream);
@@ -172,6 +179,7 @@ static int peek_member(brc_stream *w, brc_error *err)
             return rc;
         w->ended = rc == 0;
         w->has_member = rc > 0 && !stays_out(w, w->member.name);
+        w->excluded |= rc > 0 && !w->has_member;
     }
     return w->has_member;
 }
@@ -267,6 +275,17 @@ done:
     return rc;
 }
 
+/* An array's document comes before its chunks: none of them may have been left out. */
+static int comes_in_time(const brc_stream *w, const char *inner, brc_error *err)
+{
+    const brc_oid id = brc_stream_node_id(inner, strlen(inner));
+    return brc_id_table_find(&w->left, &id)
+               ? brc_fail(err, BRC_EINVAL,
+                          "it comes behind chunks of its array: an array's zarr.json comes before "
+                          "its chunks")
+               : BRC_OK;
+}
+
 /* `json`: what came, or a copy. */
 static int make_node(brc_stream *w, const char *inner, brc_json *json, brc_error *err)
 {
@@ -276,9 +295,12 @@ static int make_node(brc_stream *w, const char *inner, brc_json *json, brc_error
     BRC_GO(take_parsed(json, &kind, w, err));
     if (!w->opts.file) /* a converter has left them out */
         BRC_GO(brc_attributes_pick(w->opts.xfer, inner, json, err));
+    if (kind == BRC_ARRAY)
+        BRC_GO(comes_in_time(w, inner, err));
     BRC_GO(node_path_of(&path, w, inner, err));
     rc = kind == BRC_ARRAY ? make_array(w, path, inner, json, err)
                            : brc_group_create_doc(w->session, path, json, err);
+    w->nodes += rc == BRC_OK && *inner;
     if (rc == BRC_EEXISTS && *inner && w->opts.xfer->nrename == 0)
         rc = brc_fail(err, BRC_EEXISTS,
                       "it comes twice, or after the nodes in its group: a group's document comes "
@@ -503,7 +525,40 @@ static int no_such_array(const brc_stream *w, brc_error *err)
                         err);
 }
 
-/* The array that the member belongs to: its path is the longest that is not a group's. */
+/* Leaves a chunk out that belongs to no array, and notes where an array could be whose chunk it is:
+ * all that follows is like the parts of a chunk's key. */
+static int leave_chunk_out(brc_stream *w, brc_error *err)
+{
+    const char *name = w->member.name;
+    size_t len = strlen(name);
+    void *unused;
+    BRC_TRY(brc_first_names_add(&w->notes.chunks, name, err));
+    while (len > 0) {
+        size_t part = len;
+        while (part > 0 && name[part - 1] != '/')
+            part--;
+        if (!brc_is_like_chunk(name + part, len - part))
+            break;
+        len = part > 0 ? part - 1 : 0;
+        const brc_oid id = brc_stream_node_id(name, len);
+        BRC_TRY(brc_id_table_add(&w->left, &id, &unused, err));
+    }
+    w->has_member = 0;
+    return BRC_OK;
+}
+
+/* One that can be left out, as a directory's are: no converter writes any, and what is to be known
+ * of them stays small. */
+static int can_leave_out(const brc_stream *w)
+{
+    const char *base = strrchr(w->member.name, '/');
+    base = base ? base + 1 : w->member.name;
+    return !w->opts.file && !w->member.refers && w->left.n < LEFT_MOST &&
+           brc_is_like_chunk(base, strlen(base));
+}
+
+/* The array that the member belongs to: its path is the longest that is not a group's. w->array
+ * stays NULL if there is none, and the member was left out. */
 static int find_array(brc_stream *w, brc_error *err)
 {
     const char *name = w->member.name, *at = name;
@@ -521,7 +576,9 @@ static int find_array(brc_stream *w, brc_error *err)
         BRC_TRY(try_array(w, (size_t)(at - name), &kind, err));
         at++;
     }
-    return w->array ? BRC_OK : no_such_array(w, err);
+    if (w->array)
+        return BRC_OK;
+    return can_leave_out(w) ? leave_chunk_out(w, err) : no_such_array(w, err);
 }
 
 /* ---- chunks -------------------------------------------------------------------------- */
@@ -625,6 +682,8 @@ static int take_chunks(brc_stream *w, brc_error *err)
 {
     brc_chunk_source source = { w, next_of_array };
     BRC_TRY(find_array(w, err));
+    if (!w->array)
+        return BRC_OK;
     if (are_elements(w))
         return take_elements(w, err);
     BRC_TRY(w->recodes ? brc_array_put_recoded(w->array, w->source, &source, err)
@@ -645,6 +704,8 @@ static int import_stream(brc_stream *w, brc_error *err)
     while (rc >= 0 && (rc = take_documents(w, err)) > 0);
     if (rc == BRC_OK)
         rc = make_other_copies(w, err);
+    if (rc == BRC_OK && w->nodes == 0 && w->notes.chunks.n > 0 && !w->excluded)
+        rc = brc_import_notes_barren(&w->notes, err);
     if (rc == BRC_OK)
         rc = brc_import_notes_write(&w->notes, w->opts.name, w->opts.xfer->warnings, err);
     brc_task_end(w->repo, &task, rc);

@@ -376,14 +376,6 @@ static int check_child(const zarr_walk *at, int kind, brc_error *err)
     return rc;
 }
 
-/* "0.0", "c", "c.0.0"; the folders of "c/0/0" are gone through like others. */
-static int is_like_chunk(const char *name)
-{
-    size_t skip = name[0] == 'c' && (name[1] == '.' || name[1] == '\0');
-    return *name && name[skip + strspn(name + skip, "0123456789.")] == '\0' &&
-           !brc_name_is_dots(name, strlen(name));
-}
-
 /* `as_copy`: where there may be a copy of the node's document alone. */
 static int visit_node(const zarr_walk *above, const char *name, int as_copy, brc_error *err)
 {
@@ -400,7 +392,7 @@ static int visit_node(const zarr_walk *above, const char *name, int as_copy, brc
     BRC_GO(above->tree->kind(above->tree, dir, &kind, err));
     at.is_folder = kind == BRC_ENTRY_DIR || kind == BRC_ENTRY_LINK_TO_DIR;
     if (!at.is_folder && !as_copy) {
-        if (is_like_chunk(name))
+        if (brc_is_like_chunk(name, strlen(name)))
             rc = brc_first_names_add(&above->sum->notes.chunks, dir, err);
         goto done;
     }
@@ -506,11 +498,9 @@ static int check_brought(const import_sum *sum, const char *name, brc_error *err
         return BRC_OK;
     if (sum->notes.chunks.n == 0)
         return brc_fail(err, BRC_EINVAL, "%s: it has no group and no array", name);
-    return brc_fail(err, BRC_EINVAL,
-                    "%s: it has chunks (%.*s%s), but no document of an array: nothing is imported",
-                    name, (int)sum->notes.chunks.text.len,
-                    (const char *)sum->notes.chunks.text.data,
-                    sum->notes.chunks.n > 5 ? " ..." : "");
+    int rc = brc_import_notes_barren(&sum->notes, err);
+    brc_context(err, "%s", name);
+    return rc;
 }
 
 static int walk_source(brc_session *s, const brc_source *source, const char *path,
