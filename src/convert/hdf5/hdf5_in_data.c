@@ -96,17 +96,7 @@ static int note_largest(dataset_in *d, brc_error *err)
                 !(d->most[i] > d->array.shape[i] && d->most[i] == d->array.chunk[i]);
     if (!said)
         return BRC_OK;
-    brc_json *list = brc_json_new_array();
-    int rc = list ? BRC_OK : brc_nomem(err);
-    for (int i = 0; i < d->ndim && rc == BRC_OK; i++)
-        rc = brc_json_push(
-            list, d->most[i] == UINT64_MAX ? brc_json_new_null() : brc_json_new_uint(d->most[i]),
-            err);
-    if (rc < 0) {
-        brc_json_free(list);
-        return rc;
-    }
-    return brc_json_set(d->notes, "maxshape", list, err);
+    return brc_note_numbers(d->notes, "maxshape", d->most, d->ndim, err);
 }
 
 /* ---- type -------------------------------- */

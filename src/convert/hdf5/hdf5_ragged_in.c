@@ -96,20 +96,6 @@ static int check_gaps(const ragged_set *d, brc_error *err)
 
 /* ---- the note -------------------------------- */
 
-/* A member of the note: UINT64_MAX in a list is null. */
-static int note_numbers(const ragged_set *d, const char *name, const uint64_t *n, brc_error *err)
-{
-    brc_json *list = brc_json_new_array();
-    int rc = list ? BRC_OK : brc_nomem(err);
-    for (int i = 0; i < d->ragged.ndim && rc == BRC_OK; i++)
-        rc = brc_json_push(list, n[i] == UINT64_MAX ? brc_json_new_null() : brc_json_new_uint(n[i]),
-                           err);
-    if (rc == BRC_OK)
-        return brc_json_set(d->note, name, list, err);
-    brc_json_free(list);
-    return rc;
-}
-
 static int note_names(ragged_set *d, brc_error *err)
 {
     int named = 0;
@@ -118,15 +104,7 @@ static int note_names(ragged_set *d, brc_error *err)
     if (!named)
         return BRC_OK;
     d->ragged.names = (const char *const *)d->names;
-    brc_json *list = brc_json_new_array();
-    int rc = list ? BRC_OK : brc_nomem(err);
-    for (int i = 0; i < d->ragged.ndim && rc == BRC_OK; i++)
-        rc = brc_json_push(
-            list, d->names[i] ? brc_json_new_string(d->names[i]) : brc_json_new_null(), err);
-    if (rc == BRC_OK)
-        return brc_json_set(d->note, "names", list, err);
-    brc_json_free(list);
-    return rc;
+    return brc_note_texts(d->note, "names", d->names, d->ragged.ndim, err);
 }
 
 static int print_ragged_fill(ragged_set *d, uint8_t *element, brc_error *err)
@@ -206,11 +184,11 @@ static int note_storage(ragged_set *d, brc_error *err)
     d->attrs.has_paths |= committed != NULL || brc_hdf5_tree_refers(&d->tree);
     if (d->is_null)
         return brc_json_set(d->note, "space", brc_json_new_string("null"), err);
-    BRC_TRY(note_numbers(d, "shape", d->ragged.shape, err));
+    BRC_TRY(brc_note_numbers(d->note, "shape", d->ragged.shape, d->ragged.ndim, err));
     if (d->ragged.chunked)
-        BRC_TRY(note_numbers(d, "chunk", d->ragged.chunk, err));
+        BRC_TRY(brc_note_numbers(d->note, "chunk", d->ragged.chunk, d->ragged.ndim, err));
     if (memcmp(d->most, d->ragged.shape, sizeof(d->most)) != 0)
-        BRC_TRY(note_numbers(d, "maxshape", d->most, err));
+        BRC_TRY(brc_note_numbers(d->note, "maxshape", d->most, d->ragged.ndim, err));
     BRC_TRY(brc_hdf5_filters_note(d->note, d->plist, err));
     return note_fill_value(d, err);
 }

@@ -256,3 +256,33 @@ void brc_attr_close(brc_attr *attr)
     free(attr->floats);
     memset(attr, 0, sizeof(*attr));
 }
+
+/* ---- notes -------------------------------- */
+
+int brc_note_numbers(brc_json *note, const char *member, const uint64_t *numbers, int n,
+                     brc_error *err)
+{
+    brc_json *list = brc_json_new_array();
+    int rc = list ? BRC_OK : brc_nomem(err);
+    for (int i = 0; i < n && rc == BRC_OK; i++)
+        rc = brc_json_push(
+            list, numbers[i] == UINT64_MAX ? brc_json_new_null() : brc_json_new_uint(numbers[i]),
+            err);
+    if (rc == BRC_OK)
+        return brc_json_set(note, member, list, err);
+    brc_json_free(list);
+    return rc;
+}
+
+int brc_note_texts(brc_json *note, const char *member, char *const *texts, int n, brc_error *err)
+{
+    brc_json *list = brc_json_new_array();
+    int rc = list ? BRC_OK : brc_nomem(err);
+    for (int i = 0; i < n && rc == BRC_OK; i++)
+        rc = brc_json_push(list, texts[i] ? brc_json_new_string(texts[i]) : brc_json_new_null(),
+                           err);
+    if (rc == BRC_OK)
+        return brc_json_set(note, member, list, err);
+    brc_json_free(list);
+    return rc;
+}

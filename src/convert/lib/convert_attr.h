@@ -15,6 +15,10 @@ brc_json *brc_attr_float(double value);
  * up to the first zero byte. */
 brc_json *brc_attr_text(const char *text, size_t len);
 
+/* Members of a note that are lists: of n numbers, UINT64_MAX as null, and of n texts, NULL as null. */
+BRC_MUST_USE int brc_note_numbers(brc_json *note, const char *member, const uint64_t *numbers, int n, brc_error *err);
+BRC_MUST_USE int brc_note_texts(brc_json *note, const char *member, char *const *texts, int n, brc_error *err);
+
 /* BRC_EUNSUPPORTED where an object of a file has more attributes than anybody needs: each is looked
  * up among those before it. */
 #define BRC_ATTR_MOST 50000

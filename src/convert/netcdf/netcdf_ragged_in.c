@@ -327,22 +327,6 @@ static int read_ragged_storage(ragged_var *v, brc_error *err)
     return BRC_OK;
 }
 
-static int note_list(ragged_var *v, const char *member, const uint64_t *n, brc_error *err)
-{
-    brc_json *list = brc_json_new_array();
-    int rc = list ? BRC_OK : brc_nomem(err);
-    for (int i = 0; i < v->ragged.ndim && rc == BRC_OK; i++)
-        rc = brc_json_push(list,
-                           n             ? brc_json_new_uint(n[i])
-                           : v->names[i] ? brc_json_new_string(v->names[i])
-                                         : brc_json_new_null(),
-                           err);
-    if (rc == BRC_OK)
-        return brc_json_set(v->own, member, list, err);
-    brc_json_free(list);
-    return rc;
-}
-
 static int note_ragged_var(ragged_var *v, brc_error *err)
 {
     brc_json *given = v->tree;
@@ -351,10 +335,10 @@ static int note_ragged_var(ragged_var *v, brc_error *err)
         return brc_nomem(err);
     v->tree = NULL;
     BRC_TRY(brc_json_set(v->own, "type", given, err));
-    BRC_TRY(note_list(v, "shape", v->ragged.shape, err));
-    BRC_TRY(note_list(v, "names", NULL, err));
+    BRC_TRY(brc_note_numbers(v->own, "shape", v->ragged.shape, v->ragged.ndim, err));
+    BRC_TRY(brc_note_texts(v->own, "names", v->names, v->ragged.ndim, err));
     if (v->ragged.chunked)
-        BRC_TRY(note_list(v, "chunk", v->ragged.chunk, err));
+        BRC_TRY(brc_note_numbers(v->own, "chunk", v->ragged.chunk, v->ragged.ndim, err));
     if (!v->note && !(v->note = brc_json_new_object()))
         return brc_nomem(err);
     given = v->own;

@@ -82,11 +82,24 @@ static int remember(brc_netcdf_types *types, const char *key, const char *name, 
     return brc_dup(&made->name, name, err);
 }
 
-static int cannot_define(int status, const char *name,
-                         brc_error *err)
+/* 1 if the type of this key is to be defined, under this name; 0 with its id if it is there, or no
+ * file is written. */
+static int begin_type(nc_type *id, char *name, const brc_netcdf_types *types, const char *key,
+                      const char *base)
 {
-    return brc_netcdf_fail(status, BRC_EUNSUPPORTED, "NetCDF has no type like", name,
-                           err);
+    const made_type *made = find_made(types, key);
+    *id = made ? made->id : NC_FIRSTUSERTYPEID;
+    if (made || types->root < 0)
+        return 0;
+    free_name(name, types, base);
+    return 1;
+}
+
+static int end_type(brc_netcdf_types *types, const char *key, const char *name, nc_type id,
+                    int status, brc_error *err)
+{
+    return status ? brc_netcdf_fail(status, BRC_EUNSUPPORTED, "NetCDF has no type like", name, err)
+                  : remember(types, key, name, id, err);
 }
 
 /* Opaque bytes, and lists of bytes: no fields. */
@@ -94,20 +107,12 @@ static int define_simple(brc_netcdf_type *out, brc_netcdf_types *types, const ch
                          brc_error *err)
 {
     char name[NC_MAX_NAME + 1];
-    const made_type *made = find_made(types, base);
-    int status;
-
-    out->id = made ? made->id : NC_FIRSTUSERTYPEID;
-    if (made || types->root < 0)
-        return BRC_OK;
-    free_name(name, types, base);
     if (out->how == BRC_NETCDF_LISTS)
-        status = nc_def_vlen(types->root, name, NC_UBYTE, &out->id);
-    else
-        status = nc_def_opaque(types->root, out->here_size, name, &out->id);
-    if (status)
-        return cannot_define(status, name, err);
-    return remember(types, base, name, out->id, err);
+        return brc_netcdf_define_list(&out->id, types, base, base, NC_UBYTE, err);
+    if (!begin_type(&out->id, name, types, base, base))
+        return BRC_OK;
+    int status = nc_def_opaque(types->root, out->here_size, name, &out->id);
+    return end_type(types, base, name, out->id, status, err);
 }
 
 /* ---- compounds ---------------------------------------------- */
@@ -237,12 +242,8 @@ int brc_netcdf_define_compound(nc_type *id, brc_netcdf_types *types, const char 
                                size_t n, brc_error *err)
 {
     char name[NC_MAX_NAME + 1];
-    const made_type *made = find_made(types, key);
-
-    *id = made ? made->id : NC_FIRSTUSERTYPEID;
-    if (made || types->root < 0)
+    if (!begin_type(id, name, types, key, base))
         return BRC_OK;
-    free_name(name, types, base);
     int status = nc_def_compound(types->root, size, name, id);
     for (size_t i = 0; i < n && !status; i++) {
         const brc_netcdf_field *f = &fields[i];
@@ -250,21 +251,17 @@ int brc_netcdf_define_compound(nc_type *id, brc_netcdf_types *types, const char 
                                                      f->ndims, f->sizes)
                           : nc_insert_compound(types->root, *id, f->name, f->offset, f->type);
     }
-    return status ? cannot_define(status, name, err) : remember(types, key, name, *id, err);
+    return end_type(types, key, name, *id, status, err);
 }
 
 int brc_netcdf_define_list(nc_type *id, brc_netcdf_types *types, const char *key, const char *base,
                            nc_type of, brc_error *err)
 {
     char name[NC_MAX_NAME + 1];
-    const made_type *made = find_made(types, key);
-
-    *id = made ? made->id : NC_FIRSTUSERTYPEID;
-    if (made || types->root < 0)
+    if (!begin_type(id, name, types, key, base))
         return BRC_OK;
-    free_name(name, types, base);
     int status = nc_def_vlen(types->root, name, of, id);
-    return status ? cannot_define(status, name, err) : remember(types, key, name, *id, err);
+    return end_type(types, key, name, *id, status, err);
 }
 
 static int define_compound(brc_netcdf_type *out, brc_netcdf_types *types, const out_compound *c,
