@@ -1,5 +1,7 @@
 """Data types, fill values and attributes, to the bit."""
+import base64
 import json
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -243,3 +245,34 @@ def test_attributes(session):
     session["g"].attrs["on"] = "group"
     session.attrs["on"] = "root"
     assert session["g"].attrs["on"] == "group" and session.attrs.asdict() == {"on": "root"}
+
+
+# ---- structures in other files --------------------------------
+
+def test_i24_10_structs_of_both_byte_orders_are_read(repo, tmp_path):
+    """As zarr-python 2 writes them: the fill value too is in the order of the fields."""
+    dtype = np.dtype([("n", "<i2"), ("x", ">f8"), ("p", [("s", ">u4"), ("u", ">U2")]), ("b", "?")])
+    data = np.array([(i, i / 4, (i << 20, "ä€"), i % 2) for i in range(6)], dtype)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/0").write_bytes(data[:4].tobytes())
+    (tmp_path / "a/.zarray").write_text(json.dumps({
+        "zarr_format": 2, "shape": [6], "chunks": [4], "order": "C", "filters": None, "compressor": None,
+        "dtype": dtype.descr, "fill_value": base64.b64encode(data[5:].tobytes()).decode()}))
+    with repo.session("main", message="in") as s:
+        s.import_(tmp_path / "a", "a")
+    data[4] = data[5]
+    read = repo.view("main")["a"][...]
+    assert read.dtype.newbyteorder("<") == dtype.newbyteorder("<")
+    assert (read == data).all()
+
+
+def test_i24_10_consolidated_structs_are_a_warning(repo, tmp_path):
+    with repo.session("main", message="in") as s:
+        s.create_array("t", shape=(2,), dtype=[("n", "<i2"), ("x", "<f4")])
+        with pytest.warns(UserWarning, match=r"^/t: zarr-python before 3\.2\.0 .* without --consolidated") as told:
+            s.export(tmp_path / "all.zarr", consolidated=True)
+        assert len(told) == 1 and told[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            s.export(tmp_path / "plain.zarr")
+            s.export(tmp_path / "two.zarr", format="zarr2", consolidated=True)
