@@ -6,8 +6,9 @@
 Random datasets of h5py are imported, read with the command, and exported; what h5py
 reads of the export must be what it reads of its own file: values, type, fill value,
 chunks, largest shape, attributes, labels and scales. And random arrays are exported,
-read by h5py, and imported again: the same values and the same zarr.json. Exit 1:
-something differed.
+read by h5py, and imported again: the same values and the same zarr.json. Virtual datasets
+and external links of h5py, to up to four files each, are imported with the values that their
+sources have. Exit 1: something differed.
 """
 import argparse
 import json
@@ -382,6 +383,66 @@ def from_h5py(command, folder, seed, count):
         yield '/', compare_attributes(a, b), ''
 
 
+# ---- elements in other files ---------------------------------------------------------------------
+
+
+def slices(rng, length, n):
+    """A slice of n of so many, with a step where there is room."""
+    step = int(rng.integers(1, length // n + 1))
+    first = int(rng.integers(0, length - (n - 1) * step))
+    return slice(first, first + (n - 1) * step + 1, step)
+
+
+def write_virtual(rng, group, name, folder):
+    """A virtual dataset of up to four sources, some of which are virtual, or beneath a folder."""
+    dtype = np.dtype(pick(rng, ['<i2', '>i4', '<f8', '>f4', '|u1', '<c16']))
+    shape = tuple(int(n) for n in rng.integers(2, 13, 2))
+    layout = h5py.VirtualLayout(shape, dtype)
+    expected = np.full(shape, 7, dtype)
+    for i in range(int(rng.integers(1, 5))):
+        path = pick(rng, ['', 'below/']) + f'{name}-{i}.h5'
+        given = tuple(int(n) for n in rng.integers(2, 13, 2))
+        taken = tuple(int(rng.integers(1, min(a, b) + 1)) for a, b in zip(shape, given))
+        with h5py.File(os.path.join(folder, path), 'w') as file:
+            values = rng.integers(0, 100, given).astype(dtype)
+            options = {'chunks': (2, 2), 'compression': 'gzip'} if rng.random() < 0.5 else {}
+            file.create_dataset('x', data=values, **options)
+            if rng.random() < 0.3:
+                inner = h5py.VirtualLayout(given, dtype)
+                inner[...] = h5py.VirtualSource('.', 'x', given)
+                file.create_virtual_dataset('y', inner, fillvalue=1)
+            names = list(file)
+        source = h5py.VirtualSource(path, pick(rng, names), given)
+        into = tuple(slices(rng, a, n) for a, n in zip(shape, taken))
+        out_of = tuple(slices(rng, a, n) for a, n in zip(given, taken))
+        layout[into] = source[out_of]
+        expected[into] = values[out_of]
+        group[f'{name}-{i}'] = h5py.ExternalLink(path, 'x')
+    group.create_virtual_dataset(name, layout, fillvalue=7)
+    return expected
+
+
+def from_sources(command, folder, seed, count):
+    """What differs of virtual datasets and external links.
+
+    h5py reads the links. Of virtual datasets it does not say what they should have: where
+    sources overlap, the library leaves elements that no source has as they were in memory.
+    """
+    rng = np.random.default_rng([seed, 3])
+    source, repo = (os.path.join(folder, name) for name in ('v.h5', 'v.brc'))
+    os.makedirs(os.path.join(folder, 'below'), exist_ok=True)
+    with h5py.File(source, 'w') as file:
+        expected = {name: write_virtual(rng, file, name, folder)
+                    for name in (f'v{i}' for i in range(max(1, count // 10)))}
+    run(command, 'init', repo)
+    run(command, 'import', repo, source, '/')
+    with h5py.File(source) as file:
+        for name in file:
+            values = expected[name] if name in expected else elements_of(file[name])
+            same_bytes = run(command, 'read', repo, name, '--format', 'raw') == canonical(values)
+            yield name, None if same_bytes else 'values', f'{file[name].dtype} {file[name].shape}'
+
+
 # ---- arrays of the command ----------------------------------------------------------------------
 
 
@@ -487,7 +548,8 @@ def main():
     os.makedirs(folder, exist_ok=True)
     command = os.path.abspath(args.command)
     failed = compared = 0
-    for way, function in (('from h5py', from_h5py), ('from breccia', from_command)):
+    for way, function in (('from h5py', from_h5py), ('from sources', from_sources),
+                          ('from breccia', from_command)):
         for name, wrong, what in function(command, folder, args.seed, args.count):
             compared += 1
             if wrong:

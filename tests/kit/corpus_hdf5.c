@@ -310,6 +310,28 @@ static void put_soft_links(hid_t file)
     H5(H5Lcreate_soft("/a", file, "soft", H5P_DEFAULT, H5P_DEFAULT));
 }
 
+/* Three files: "a" of the second is in the first, by a link and in a virtual dataset; the third
+ * is raw. */
+static void make_of_three(exchange_kit *kit, const char *name)
+{
+    static const hsize_t two = 2;
+    hid_t other = hdf5_new_file(kit, "other.h5", 1), file = hdf5_new_file(kit, name, 0);
+    hid_t space = H5(H5Screate_simple(1, &two, NULL)), plist = H5(H5Pcreate(H5P_DATASET_CREATE));
+    hdf5_put(other, "a", H5T_STD_I32LE, 2, H5T_NATIVE_INT32, counted);
+    H5(H5Fclose(other));
+    H5(H5Lcreate_external("other.h5", "/", file, "link", H5P_DEFAULT, H5P_DEFAULT));
+    H5(H5Pset_virtual(plist, space, "other.h5", "a", space));
+    H5(H5Dclose(hdf5_new_dataset(file, "virtual", H5T_STD_I32LE, 1, &two, plist, 0, NULL)));
+    H5(H5Pclose(plist));
+    plist = H5(H5Pcreate(H5P_DATASET_CREATE));
+    exchange_text(kit, "other.raw", "--abcd");
+    H5(H5Pset_external(plist, "other.raw", 2, 4));
+    H5(H5Dclose(hdf5_new_dataset(file, "raw", H5T_STD_U16BE, 1, &two, plist, 0, NULL)));
+    H5(H5Pclose(plist));
+    H5(H5Sclose(space));
+    H5(H5Fclose(file));
+}
+
 static void put_names(hid_t file)
 {
     hid_t group = group_in(file, "__categories");
@@ -445,6 +467,9 @@ static const corpus_entry entries[] = {
      .checks = {"/g/a", "[1,-2]", "/again", "[1,-2]"}},
     {.cause = "HDF5: soft links", .file = "x.h5", .hdf5 = put_soft_links,
      .checks = {"/a", "[1,-2]", "/soft", "[1,-2]"}},
+    {.cause = "HDF5: an external link, a virtual dataset and raw files", .file = "x.h5",
+     .other = make_of_three,
+     .checks = {"/link/a", "[1,-2]", "/virtual", "[1,-2]", "/raw", "[24930,25444]"}},
     {.cause = "HDF5: names that Zarr does not allow", .file = "x.h5", .hdf5 = put_names,
      .checks = {"/%5F_categories/a b", "[1]", "/%5F_categories/tab%09here", "[-2]",
                 "/%5F_categories/%2E..", "[3]", "/%5F_categories/50%", "[4]",

@@ -128,6 +128,21 @@ static void of_texts(exchange_kit *kit, hid_t file)
     put_virtual(file, "d", type, 2, (const char *const[]){ "a.h5", "a.h5" }, "x");
     H5(H5Tclose(type));
 }
+/* The last one counts. That both together have eight elements says nothing of the rest. */
+static void of_sources_that_overlap(exchange_kit *kit, hid_t file)
+{
+    const int32_t fill = -9;
+    hid_t plist = H5(H5Pcreate(H5P_DATASET_CREATE)), space = H5(H5Screate_simple(1, &eight, NULL));
+    put_four(kit, "a.h5", low);
+    put_four(kit, "b.h5", high);
+    H5(H5Pset_fill_value(plist, H5T_NATIVE_INT32, &fill));
+    map(plist, space, 0, 4, "a.h5", "x");
+    map(plist, space, 0, 4, "b.h5", "x");
+    H5(H5Dclose(
+        H5(H5Dcreate2(file, "d", H5T_STD_I32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT))));
+    H5(H5Sclose(space));
+    H5(H5Pclose(plist));
+}
 /* A series: one block of two of each, as many as there are. */
 static void put_series(hid_t file, const char *sources, const char *name, hsize_t first,
                        hsize_t block)
@@ -343,6 +358,7 @@ static const struct {
     { of_chunks_with_filters, { "/d", "[" LOW "," FILLS "]" } },
     { of_texts,
       { "/d", "[\"\",\"h\xc3\xa9llo\",\"b\",\"cc\",\"\",\"h\xc3\xa9llo\",\"b\",\"cc\"]" } },
+    { of_sources_that_overlap, { "/d", "[" HIGH "," FILLS "]" } },
     { a_series_of_files, { "/d", "[" LOW "," HIGH "," LOW "]" } },
     { a_series_of_datasets, { "/d", "[" LOW "," HIGH "]" } },
     { a_source_that_grows, { "/d", "[" LOW "]" } },

@@ -16,7 +16,7 @@ typedef struct dataset_in {
     brc_hdf5_stored stored;
     brc_hdf5_pass *pass; /* NULL: elements are read                          */
     int ndim;                /* of the dataset itself; the type's axes follow            */
-    int chunked, undefined_fill, is_null;
+    int chunked, undefined_fill, is_null, is_virtual;
     uint64_t most[BRC_MAX_NDIM]; /* the largest shape; UINT64_MAX: any              */
     char *names[BRC_MAX_NDIM];
     brc_buf fill;          /* JSON                                                     */
@@ -230,13 +230,30 @@ static int read_fill(dataset_in *d, brc_error *err)
 
 /* ---- elements -------------------------------- */
 
+/* Of a virtual dataset, what no source has: the library counts the elements that sources have, and
+ * leaves gaps as they were where sources overlap. */
+static int fill_first(const dataset_in *d, hid_t type, hid_t memory, void *dst, brc_error *err)
+{
+    uint8_t *element = NULL;
+    BRC_TRY(brc_new((void **)&element, d->type.size, err));
+    if (H5Pget_fill_value(d->plist, type, element) < 0)
+        memset(element, 0, d->type.size);
+    herr_t status = H5Dfill(element, type, dst, type, memory);
+    free(element);
+    return status < 0 ? dataset_failed(d, "its elements cannot be read", err) : BRC_OK;
+}
+
 /* Whole elements of the box. */
 static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, void *dst,
                          brc_error *err)
 {
     hid_t memory = brc_hdf5_select(d->space, d->ndim, box);
     int rc = BRC_OK;
-    if (memory < 0 ||
+    if (memory < 0)
+        return dataset_failed(d, "its elements cannot be read", err);
+    if (d->is_virtual)
+        rc = fill_first(d, type, memory, dst, err);
+    if (rc == BRC_OK &&
         H5Dread(d->id, type, memory, d->ndim ? d->space : H5S_ALL, H5P_DEFAULT, dst) < 0)
         rc = dataset_failed(d, "its elements cannot be read", err);
     brc_hdf5_close(memory);
@@ -334,6 +351,7 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
 {
     int named = 0;
     BRC_TRY(brc_hdf5_storage_check(&d->chunked, d->plist, d->label, err));
+    d->is_virtual = brc_hdf5_is_virtual(d->id);
     BRC_TRY(brc_hdf5_attrs_read(&d->attrs, d->in, d->id, 1, d->label, err));
     d->notes = brc_json_new_object();
     if (!d->notes)
