@@ -13,20 +13,12 @@
 #define BRECCIA_CLI_CLI_H
 
 #include "../src/breccia.h"
-#include "calendar.h"
-#include "command.h"
-#include "escape.h"
 #include "fail.h"
-#include "json_out.h"
 #include "../src/breccia_json.h"
-#include "memory.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
-#include "signals.h"
-#include "text.h"
 #include "values.h"
-#include "warn.h"
 
 struct cli {
     const struct cli_command *const *commands; /* all, ended by NULL          */

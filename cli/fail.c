@@ -1,12 +1,167 @@
 /*
- * fail.c - fills in the error of a run.
+ * fail.c - memory that lasts as long as the run. If there is none left, the process
+ * ends: that undoes an open transaction, so nothing is half done.
  */
-#include "cli.h"
+#include "fail.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* ==== memory ================================ */
+
+struct cli_block {
+    struct cli_block *next;
+    max_align_t memory[];
+};
+
+static void out_of_memory(void)
+{
+    static const char message[] = "breccia: error: out of memory\n";
+
+    if (write(STDERR_FILENO, message, sizeof(message) - 1) < 0)
+        _exit(1);
+    _exit(1);
+}
+
+void *cli_alloc(struct cli *cli, size_t n, size_t size)
+{
+    struct cli_block *block;
+
+    if (size && n > (SIZE_MAX - sizeof(*block)) / size)
+        out_of_memory();
+    block = calloc(1, sizeof(*block) + n * size);
+    if (!block)
+        out_of_memory();
+    block->next = cli->blocks;
+    cli->blocks = block;
+    return block->memory;
+}
+
+char *cli_text(struct cli *cli, const char *format, ...)
+{
+    va_list args;
+    int len;
+    char *text;
+
+    va_start(args, format);
+    len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    text = cli_alloc(cli, len < 0 ? 1 : (size_t)len + 1, 1);
+    va_start(args, format);
+    if (len > 0)
+        vsnprintf(text, (size_t)len + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+void *cli_regrow(void *memory, size_t n, size_t size)
+{
+    void *grown;
+
+    if (size && n > SIZE_MAX / size)
+        out_of_memory();
+    grown = realloc(memory, n > 0 && size > 0 ? n * size : 1);
+    if (!grown)
+        out_of_memory();
+    return grown;
+}
+
+void *cli_grow(void *list, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return list;
+    *cap = n < 16 ? 16 : 2 * n;
+    return cli_regrow(list, *cap, size);
+}
+
+void cli_memory_release(struct cli *cli)
+{
+    struct cli_block *block = cli->blocks;
+
+    cli->blocks = NULL;
+    while (block) {
+        struct cli_block *next = block->next;
+
+        free(block);
+        block = next;
+    }
+}
+
+/* ==== signals ================================ */
+
+/*
+ * fail.c - SIGINT and SIGTERM stop what the repository does, and the command with it.
+ */
+
+/* A signal handler can only reach globals. */
+static volatile sig_atomic_t caught_signal;
+static volatile sig_atomic_t signals_held;
+static breccia *volatile signal_target;
+
+static void stop_on_signal(int number)
+{
+    caught_signal = number;
+    if (signal_target)
+        brc_interrupt(signal_target);
+    else if (!signals_held)
+        _exit(128 + number);
+}
+
+int cli_signal(void)
+{
+    return caught_signal;
+}
+
+void cli_signal_target(breccia *repo)
+{
+    signal_target = repo;
+    signals_held = 0;
+    if (caught_signal && repo)
+        brc_interrupt(repo);
+}
+
+void cli_signal_hold(void)
+{
+    signals_held = 1;
+    signal_target = NULL;
+}
+
+/* A shell starts background jobs with SIGINT ignored, and so it stays. */
+static void handle_unless_ignored(int number, const struct sigaction *action)
+{
+    struct sigaction now;
+
+    if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+        sigaction(number, action, NULL);
+}
+
+void cli_signal_install(void)
+{
+    struct sigaction action;
+
+    memset(&action, 0, sizeof(action));
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = stop_on_signal; /* without SA_RESTART: a wait for input ends */
+    handle_unless_ignored(SIGINT, &action);
+    handle_unless_ignored(SIGTERM, &action);
+    action.sa_handler = SIG_IGN; /* a write to a closed pipe fails instead */
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL); /* and so does one beyond a file size limit */
+}
+
+/* ==== fail ================================ */
+
+/*
+ * fail.c - fills in the error of a run.
+ */
 
 int cli_fail(struct cli *cli, int code, const char *format, ...)
 {

@@ -1,10 +1,48 @@
 /*
  * fail.h - the error of a run: cli->err, which main() alone prints.
  */
-#ifndef BRECCIA_CLI_FAIL_H
-#define BRECCIA_CLI_FAIL_H
+#ifndef BRC_CLI_FAIL_H
+#define BRC_CLI_FAIL_H
+
+#include <stddef.h>
 
 #include "../src/breccia.h"
+
+/* ---- memory -------------------------------- */
+
+/*
+ * fail.h - the memory of a run.
+ */
+
+struct cli;
+struct cli_block;
+
+/* Zeroed; lasts until cli_close(). */
+void *cli_alloc(struct cli *cli, size_t n, size_t size);
+char *cli_text(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
+/* realloc(); the caller frees it. */
+void *cli_regrow(void *memory, size_t n, size_t size);
+/* Makes room for one more item in a list of `n`; *cap: how many it has room for. */
+void *cli_grow(void *list, size_t n, size_t *cap, size_t size);
+/* For cli_close(): frees what the first two returned. */
+void cli_memory_release(struct cli *cli);
+
+/* ---- signals -------------------------------- */
+
+/*
+ * fail.h - SIGINT and SIGTERM stop what the repository does, and the command with it.
+ */
+
+/* At the start, once. */
+void cli_signal_install(void);
+/* The signal that asked to stop, or 0. */
+int cli_signal(void);
+/* The repository that a signal stops; NULL: a signal ends the process at once. */
+void cli_signal_target(breccia *repo);
+/* Until the next cli_signal_target() a signal is only remembered. */
+void cli_signal_hold(void);
+
+/* ---- fail -------------------------------- */
 
 struct cli;
 

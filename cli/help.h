@@ -1,10 +1,23 @@
 /*
  * help.h - help pages, made from the tables.
  */
-#ifndef BRECCIA_CLI_HELP_H
-#define BRECCIA_CLI_HELP_H
+#ifndef BRC_CLI_HELP_H
+#define BRC_CLI_HELP_H
 
-#include "command.h"
+#include "options.h"
+
+/* ---- globals -------------------------------- */
+
+/*
+ * help.h - the options that every command takes.
+ */
+
+extern const struct cli_option cli_global_options[];
+
+/* Sets cli->json, quiet, threads ... from the options read so far. */
+int cli_globals_read(struct cli *cli);
+
+/* ---- help -------------------------------- */
 
 /* The page of one command. */
 void cli_help_command(struct cli *cli, const struct cli_command *command);

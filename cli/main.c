@@ -7,7 +7,6 @@
  */
 #include "cli.h"
 #include "cmd/commands.h"
-#include "globals.h"
 #include "help.h"
 
 #include <errno.h>

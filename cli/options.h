@@ -6,10 +6,23 @@
  * or followed by a digit or a ".", begins an operand: "-1:" is a slice and "-" is
  * standard input.
  */
-#ifndef BRECCIA_CLI_OPTIONS_H
-#define BRECCIA_CLI_OPTIONS_H
+#ifndef BRC_CLI_OPTIONS_H
+#define BRC_CLI_OPTIONS_H
 
 #include <stddef.h>
+
+/* ---- similar -------------------------------- */
+
+/*
+ * options.h - which of the known names may a mistyped word have meant?
+ */
+
+/* Those of the n `names` that resemble `word`, each after `prefix`, as "--a, --b or --c"
+ * in `out`; an empty string if none does. */
+void cli_similar(char *out, size_t cap, const char *word, const char *prefix,
+                 const char *const *names, size_t n);
+
+/* ---- options -------------------------------- */
 
 struct cli;
 
@@ -59,5 +72,36 @@ const char *cli_nth_value(const struct cli *cli, const char *name, size_t index)
 const char *cli_second_value(const struct cli *cli, const char *name);
 /* The operand number `index`; FILE is 0. NULL if there are fewer. */
 const char *cli_operand(const struct cli *cli, size_t index);
+
+/* ---- command -------------------------------- */
+
+/*
+ * options.h - what a command is: data, and the function that runs it.
+ */
+
+enum { /* cli_command.flags */
+    CLI_POOL = 1,    /* it works on --threads threads                        */
+    CLI_NO_FILE = 2, /* the first operand is not a repository                 */
+    CLI_PATH = 4     /* the second operand is the node that it works on       */
+};
+
+struct cli_command {
+    const char *name;
+    const char *group;   /* its heading in the help                           */
+    const char *summary; /* one line                                          */
+    const char *usage;   /* after "breccia NAME ", one form per line          */
+    const char *details; /* paragraphs for `help NAME`, or NULL               */
+    const char *examples; /* commands, one per line, or NULL                  */
+    const struct cli_option *options;
+    size_t min_operands, max_operands; /* FILE included                       */
+    int flags;
+    /* Returns 0, an exit status, or a BRC_E* code with cli->err filled in. */
+    int (*run)(struct cli *cli);
+};
+
+/* The command of that name in cli->commands, or NULL. */
+const struct cli_command *cli_command_find(const struct cli *cli, const char *name);
+/* The error for an unknown name, with those that resemble it. */
+int cli_command_unknown(struct cli *cli, const char *name);
 
 #endif

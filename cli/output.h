@@ -6,13 +6,56 @@
  * command has succeeded: it waits in memory, and beyond 16 MiB in a temporary file
  * without a name.
  */
-#ifndef BRECCIA_CLI_OUTPUT_H
-#define BRECCIA_CLI_OUTPUT_H
+#ifndef BRC_CLI_OUTPUT_H
+#define BRC_CLI_OUTPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #include "../src/breccia.h"
 
-#include <stddef.h>
-#include <stdio.h>
+/* ---- text -------------------------------- */
+
+/*
+ * output.h - numbers, shapes and ids as text.
+ */
+
+struct cli;
+
+enum { CLI_SIZE_CAP = 32, CLI_DOUBLE_CAP = 32 };
+
+/* "10000,28,28", as --shape takes it; lasts as long as `cli`, as do the ids. */
+const char *cli_dims_text(struct cli *cli, const uint64_t *dims, int ndim);
+const char *cli_long_id(struct cli *cli, const brc_oid *id);
+/* The first 8 digits. */
+const char *cli_short_id(struct cli *cli, const brc_oid *id);
+/* "1 chunk", "3 chunks": `what` gets its s. Lasts as long as `cli`. */
+const char *cli_count(struct cli *cli, uint64_t n, const char *what);
+/* "3.4 MiB" */
+const char *cli_format_size(char out[CLI_SIZE_CAP], uint64_t bytes);
+/* Shortest decimal that reads back as the same number. */
+const char *cli_format_double(char out[CLI_DOUBLE_CAP], double value);
+
+/* ---- escape -------------------------------- */
+
+/*
+ * output.h - makes text safe to show on a terminal.
+ */
+
+struct cli;
+
+/* The text with control characters and invalid UTF-8 written as \n, \x1b ..., so that
+ * a name from a file cannot control the terminal.  Lasts as long as `cli`. */
+const char *cli_escaped(struct cli *cli, const char *text);
+/* The same for `len` bytes, which may contain NUL. */
+const char *cli_escaped_bytes(struct cli *cli, const char *text, size_t len);
+/* 0 only if no such character and no invalid UTF-8 is in the text. */
+int cli_has_steering(const char *text, size_t len);
+/* The columns that the text takes on a terminal if each character takes one. */
+size_t cli_text_width(const char *text);
+
+/* ---- output -------------------------------- */
 
 struct cli;
 
@@ -48,5 +91,69 @@ void cli_color_end(struct cli *cli);
 
 /* The text, padded with spaces to `width` columns. */
 void cli_put_padded(struct cli *cli, const char *text, size_t width);
+
+/* ---- out file -------------------------------- */
+
+/*
+ * output.h - a file in place of standard output.
+ */
+
+/* Runs put(cli, ctx) with cli->out writing to the file `name`. A regular file appears
+ * complete or not at all: it gets its name at the end. A pipe, a device or a link is
+ * written to directly. BRC_EINVAL if it is the repository. */
+int cli_to_file(struct cli *cli, const char *name,
+                int (*put)(struct cli *cli, const void *ctx), const void *ctx);
+
+/* ---- json out -------------------------------- */
+
+/*
+ * output.h - writes one JSON document to standard output.
+ *
+ * Indented on a terminal, else on one line.  Numbers are written exactly, and strings
+ * are always valid UTF-8.
+ */
+
+struct cli;
+
+enum { CLI_JSON_DEPTH = 1100 }; /* more than any parser accepts */
+
+struct cli_json {
+    int pretty;
+    int depth;
+    int after_key;
+    unsigned char filled[CLI_JSON_DEPTH]; /* a member was written at this depth */
+    unsigned char on_line[CLI_JSON_DEPTH]; /* this container stays on one line  */
+};
+
+/* `bracket` is '{' or '['. */
+void cli_json_open(struct cli *cli, char bracket);
+/* The same, kept on one line: shapes, rows of numbers. */
+void cli_json_open_line(struct cli *cli, char bracket);
+void cli_json_close(struct cli *cli, char bracket);
+void cli_json_key(struct cli *cli, const char *key);
+void cli_json_string(struct cli *cli, const char *text);
+/* An id, or null. */
+void cli_json_id(struct cli *cli, const brc_oid *id);
+/* Shortest decimal that reads back as the same number; "NaN", "Infinity" ... */
+void cli_json_double(struct cli *cli, double value);
+/* A complete JSON text: its spacing becomes ours, its tokens stay as they are. */
+void cli_json_raw(struct cli *cli, const char *json, size_t len);
+/* The same, spacing and all: for the many values of an array. */
+void cli_json_token(struct cli *cli, const char *json, size_t len);
+/* A complete JSON text as the whole answer, with or without --json. */
+void cli_json_document(struct cli *cli, const char *json, size_t len);
+/* A data type as zarr.json has it: a name gets quotes, an object stays as it is. */
+void cli_json_dtype(struct cli *cli, const char *dtype);
+/* A key and its value. */
+void cli_json_member(struct cli *cli, const char *key, const char *text);
+void cli_json_member_uint(struct cli *cli, const char *key, uint64_t value);
+void cli_json_member_int(struct cli *cli, const char *key, int64_t value);
+void cli_json_member_bool(struct cli *cli, const char *key, int value);
+void cli_json_member_dims(struct cli *cli, const char *key, const uint64_t *dims, int ndim);
+/* With --json, an object of texts: key, text, key, text ..., NULL. */
+void cli_json_answer(struct cli *cli, ...) __attribute__((sentinel));
+
+/* `text` as a JSON string; lasts as long as `cli`. */
+const char *cli_json_quoted(struct cli *cli, const char *text);
 
 #endif

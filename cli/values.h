@@ -4,14 +4,27 @@
  * Every cli_*_option() is strict and its error is a usage error that names the
  * option.
  */
-#ifndef BRECCIA_CLI_VALUES_H
-#define BRECCIA_CLI_VALUES_H
-
-#include "../src/breccia_json.h"
-#include "../src/breccia.h"
+#ifndef BRC_CLI_VALUES_H
+#define BRC_CLI_VALUES_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "../src/breccia.h"
+#include "../src/breccia_json.h"
+
+/* ---- calendar -------------------------------- */
+
+/*
+ * values.h - times as text and back.
+ */
+
+enum { CLI_TIME_CAP = 48 };
+
+/* 2026-11-20T12:00:00.000000Z */
+const char *cli_format_time(char out[CLI_TIME_CAP], int64_t time_us);
+
+/* ---- values -------------------------------- */
 
 struct cli;
 

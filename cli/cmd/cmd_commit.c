@@ -4,7 +4,6 @@
 #include "../cli.h"
 #include "commands.h"
 #include "history.h"
-#include "picked.h"
 
 #include <string.h>
 

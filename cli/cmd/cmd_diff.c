@@ -5,7 +5,6 @@
 #include "changes.h"
 #include "commands.h"
 #include "history.h"
-#include "picked.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../calendar.h"
+#include "../values.h"
 #include "../cli.h"
 #include "commands.h"
 

@@ -3,7 +3,7 @@
  */
 #include "../cli.h"
 #include "commands.h"
-#include "compress.h"
+#include "new_array.h"
 
 #include "../../src/breccia_json.h"
 

@@ -7,7 +7,6 @@
 #include "../cli.h"
 #include "changes.h"
 #include "commands.h"
-#include "graph.h"
 #include "history.h"
 
 #include <string.h>

@@ -4,8 +4,7 @@
 #include "../cli.h"
 #include "backend_value.h"
 #include "commands.h"
-#include "dtype_name.h"
-#include "compress.h"
+#include "new_array.h"
 
 #include <string.h>
 

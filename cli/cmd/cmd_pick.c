@@ -4,7 +4,6 @@
 #include "../cli.h"
 #include "commands.h"
 #include "history.h"
-#include "picked.h"
 
 #define PICK_SIDES \
     { "ours", 0, 0, NULL, "settle conflicts for the current branch, for these PATHs or all" }, \

@@ -2,10 +2,9 @@
  * cmd_read.c - read: elements to standard output or a file.
  */
 #include "../cli.h"
-#include "../out_file.h"
+#include "../output.h"
 #include "commands.h"
 #include "print_array.h"
-#include "stream_array.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "../cli.h"
 #include "commands.h"
 #include "history.h"
-#include "picked.h"
 
 static const struct cli_option rebase_options[] = {
     { "ours", 0, 0, NULL, "settle conflicts for what is there, for these PATHs or all" },

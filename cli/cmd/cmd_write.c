@@ -3,7 +3,7 @@
  */
 #include "../cli.h"
 #include "commands.h"
-#include "stream_array.h"
+#include "print_array.h"
 
 #include <string.h>
 

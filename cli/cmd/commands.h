@@ -7,7 +7,7 @@
 #ifndef BRECCIA_CLI_COMMANDS_H
 #define BRECCIA_CLI_COMMANDS_H
 
-#include "../command.h"
+#include "../options.h"
 
 extern const struct cli_command cli_command_init, cli_command_create, cli_command_group;
 extern const struct cli_command cli_command_import, cli_command_export;

@@ -8,10 +8,10 @@
 
 #include "../base/json.h"
 #include "../base/sized.h"
-#include "../history/bisect_next.h"
+#include "../history/ancestry.h"
 #include "../history/commit.h"
 #include "../store/collect.h"
-#include "../zarr/repo.h"
+#include "../zarr/session.h"
 
 #define BISECT_SETTING "bisect"
 

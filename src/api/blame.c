@@ -1,18 +1,17 @@
 /*
  * brc_blame(): the units of a selection, chunks or elements, and how two versions of an array
- * differ in them. Which commit they come from is found in zarr/blame_sets.c.
+ * differ in them. Which commit they come from is found in zarr/element_diff.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/iter.h"
 #include "../base/sized.h"
 #include "../nd/shape.h"
-#include "../tree/chunk_key.h"
-#include "../zarr/blame_sets.h"
+#include "../tree/map.h"
+#include "../zarr/element_diff.h"
 #include "../zarr/chunk_cursor.h"
-#include "../zarr/sel_chunks.h"
+#include "../zarr/places.h"
 
 /* So many elements are told apart at a time. */
 #define MOST_ELEMENTS ((uint64_t)1 << 26)

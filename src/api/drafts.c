@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/iter.h"
+#include "../base/sized.h"
 #include "../base/process.h"
 #include "../history/commit.h"
 #include "../zarr/adopt.h"
 #include "../zarr/bulk_write.h"
 #include "../zarr/key_rows.h"
-#include "merge_draft.h"
+#include "merge_end.h"
 #include "replay.h"
 
 /* ---- listing -------------------------------- */

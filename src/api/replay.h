@@ -7,15 +7,27 @@
 #ifndef BRC_API_REPLAY_H
 #define BRC_API_REPLAY_H
 
+#include "../history/merge_list.h"
 #include "../zarr/fold.h"
-#include "../zarr/merge_run.h"
+#include "../zarr/merge_array.h"
+
+/* ---- conflicts -------------------------------- */
+
+/* Conflicts as users see them. */
+
+/* An iterator over them, which takes them out of the list (NULL: none). */
+BRC_MUST_USE int brc_conflict_list(brc_iter **out, brc_clash_list *list, brc_error *err);
+/* The same, of those that are not settled; the others are gone. */
+BRC_MUST_USE int brc_conflict_list_open(brc_iter **out, brc_clash_list *list, brc_error *err);
+
+/* ---- replay -------------------------------- */
 
 /* The commit's text is what `like` says, but for parents and root. 1: it is made; 0: others were first, and it
  * is to be tried again (brc_in_turn()). BRC_ECONFLICT where the changes are in conflict with what is new: they
  * are kept. *out: the commit, or the tip where it has all of them already. Not within a transaction. */
 BRC_MUST_USE int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int may_be_empty, brc_error *err);
 
-/* The steps of it, for changes that become something else than such a commit (merge_onto.c):
+/* The steps of it, for changes that become something else than such a commit (merge_end.c):
  *
  *      brc_replay r;
  *      brc_replay_start(&r, session)

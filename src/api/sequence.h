@@ -20,7 +20,25 @@
 #ifndef BRC_API_SEQUENCE_H
 #define BRC_API_SEQUENCE_H
 
+#include "../base/buf.h"
 #include "../zarr/open_merge.h"
+
+/* ---- open plan -------------------------------- */
+
+/* The plan of an open merge, rebase, cherry-pick or revert (open_merge.h), written: a JSON object, member by member. */
+
+/* `out` is empty before the first member. */
+BRC_MUST_USE int brc_plan_text(brc_buf *out, const char *name, const char *text, brc_error *err);
+BRC_MUST_USE int brc_plan_id(brc_buf *out, const char *name, const brc_oid *id, brc_error *err);
+BRC_MUST_USE int brc_plan_number(brc_buf *out, const char *name, int64_t number, brc_error *err);
+BRC_MUST_USE int brc_plan_true(brc_buf *out, const char *name, brc_error *err);
+/* Lists: ids, and texts. */
+BRC_MUST_USE int brc_plan_ids(brc_buf *out, const char *name, const brc_oid *ids, size_t n, brc_error *err);
+BRC_MUST_USE int brc_plan_texts(brc_buf *out, const char *name, const char *const *texts, size_t n, brc_error *err);
+/* The end: out->data is the text. */
+BRC_MUST_USE int brc_plan_end(brc_buf *out, brc_error *err);
+
+/* ---- sequence -------------------------------- */
 
 enum { BRC_STEP_DONE = 1, BRC_STEP_EMPTY, BRC_STEP_CONFLICT };
 
@@ -93,5 +111,17 @@ BRC_MUST_USE int brc_sequence_keep(brc_sequence *q, const brc_open_merge_new *wh
 /* Normal forms of paths, sorted; brc_paths_free() releases what there is, also after a failure. */
 BRC_MUST_USE int brc_paths_normal(char ***out, const char *const *paths, size_t n, brc_error *err);
 void brc_paths_free(char **paths, size_t n);
+
+/* ---- pick -------------------------------- */
+
+/* What cherry-pick, revert and rebase take and give. */
+
+/* Options as a caller gave them, checked: these flags are allowed beside those of a side. */
+BRC_MUST_USE int brc_pick_opts_take(brc_pick_opts *own, const brc_pick_opts *given, uint32_t flags, brc_error *err);
+/* `paths` in normal form; they are used as long as the sequence is. */
+void brc_pick_opts_apply(brc_sequence *q, const brc_pick_opts *opts, char *const *paths);
+/* The caller's result and list of conflicts; `at`: the commit whose change is in conflict. */
+BRC_MUST_USE int brc_pick_answer(brc_pick_result *out, brc_iter **conflicts, brc_sequence *q, brc_pick_result *result,
+                                 const brc_oid *at, brc_error *err);
 
 #endif

@@ -12,12 +12,11 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/clock.h"
-#include "../base/iter.h"
+#include "../base/process.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "../zarr/session.h"
-#include "branch_drafts.h"
+#include "refs.h"
 
 /* ---- listing -------------------------------- */
 

@@ -4,6 +4,8 @@
 
 #include "error.h"
 
+/* ---- alloc -------------------------------- */
+
 /* Each sets *out and returns BRC_OK or BRC_ENOMEM; n * size is checked. A size of
  * zero gives a pointer that may be freed. */
 BRC_MUST_USE int brc_new(void **out, size_t size, brc_error *err);               /* zeroed */
@@ -37,5 +39,20 @@ static inline int brc_to_size(uint64_t a, size_t *out)
     *out = (size_t)a;
     return (uint64_t)*out == a;
 }
+
+/* ---- arena -------------------------------- */
+
+/* Memory for one operation: pieces are taken one by one and released together. */
+
+typedef struct brc_arena {
+    struct brc_arena_block *blocks;
+    size_t left; /* bytes left in the newest block */
+} brc_arena;
+#define BRC_ARENA_INIT { 0, 0 }
+
+/* Aligned for any type, not zeroed. NULL when memory runs out. */
+void *brc_arena_take(brc_arena *arena, size_t size);
+BRC_MUST_USE int brc_arena_copy(brc_arena *arena, const void *data, size_t len, uint8_t **out, brc_error *err);
+void brc_arena_dispose(brc_arena *arena);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,10 @@
 #include <unistd.h>
 
 #include "alloc.h"
-#include "fd.h"
+#include "buf.h"
+#include "error.h"
+
+/* ==== file ================================ */
 
 #define READ_STEP ((size_t)64 << 10)
 
@@ -230,5 +234,181 @@ int brc_path_join(char **out, const char *dir, const char *name, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&path, out, err);
     brc_buf_dispose(&path);
+    return rc;
+}
+
+/* ==== fd ================================ */
+
+/* Descriptors, see file.h. */
+
+/* At most this much in one call: Linux reads and writes less than 2 GiB at a time. */
+#define FD_MOST ((size_t)1 << 30)
+
+int brc_fd_read(int fd, void *to, size_t cap, size_t *n, const char *name, brc_error *err)
+{
+    ssize_t got;
+    do
+        got = read(fd, to, cap < FD_MOST ? cap : FD_MOST);
+    while (got < 0 && errno == EINTR);
+    *n = got > 0 ? (size_t)got : 0;
+    return got < 0 ? brc_fail_os(err, errno, "cannot read", name) : BRC_OK;
+}
+
+int brc_fd_read_at(int fd, void *to, size_t len, uint64_t at, const char *name, brc_error *err)
+{
+    uint8_t *dst = to;
+    while (len > 0) {
+        ssize_t n = pread(fd, dst, len < FD_MOST ? len : FD_MOST, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return brc_fail_os(err, errno, "cannot read", name);
+        if (n == 0)
+            return brc_fail(err, BRC_EINVAL, "%s became shorter while it was read", name);
+        dst += n;
+        at += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return BRC_OK;
+}
+
+/* The signal goes to the thread that writes: it is blocked there, and consumed if this
+ * write raised it. One that was pending before belongs to somebody else. */
+ptrdiff_t brc_fd_write_some(int fd, const void *from, size_t len)
+{
+    sigset_t pipe_only, before, pending;
+    int was_pending, sig;
+
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigemptyset(&pending);
+    sigpending(&pending);
+    was_pending = sigismember(&pending, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    ssize_t n = write(fd, from, len < FD_MOST ? len : FD_MOST);
+    int errnum = errno;
+    if (n < 0 && errnum == EPIPE && !was_pending) {
+        sigpending(&pending);
+        if (sigismember(&pending, SIGPIPE))
+            sigwait(&pipe_only, &sig);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = errnum;
+    return n;
+}
+
+int brc_fd_write(int fd, const void *from, size_t len, const char *name, brc_error *err)
+{
+    const uint8_t *at = from;
+    while (len > 0) {
+        ptrdiff_t n = brc_fd_write_some(fd, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return brc_fail_os(err, errno, "cannot write", name);
+        at += n;
+        len -= (size_t)n;
+    }
+    return BRC_OK;
+}
+
+int brc_fd_write_at(int fd, const void *from, size_t len, uint64_t at, const char *name,
+                    brc_error *err)
+{
+    const uint8_t *src = from;
+    while (len > 0) {
+        ssize_t n = pwrite(fd, src, len < FD_MOST ? len : FD_MOST, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return brc_fail_os(err, errno, "cannot write", name);
+        src += n;
+        at += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return BRC_OK;
+}
+
+/* ==== own file ================================ */
+
+/*
+ * Is a file that is to be read or written the repository, or one of its journals?
+ *
+ * Nothing is opened here: POSIX drops all locks that a process has on a file when it
+ * closes any descriptor of it, and SQLite's locks are such locks.
+ */
+
+static int same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Are both names the same in one directory? Also if there is no such file: one made
+ * under this name would be found under the other. */
+static int same_place(const char *a, const char *b, brc_error *err)
+{
+    const char *names[2] = { a, b };
+    const char *base[2];
+    struct stat dirs[2];
+    for (int i = 0; i < 2; i++) {
+        const char *slash = strrchr(names[i], '/');
+        brc_buf dir = BRC_BUF_INIT;
+        base[i] = slash != NULL ? slash + 1 : names[i];
+        int rc = brc_buf_append(&dir, names[i], (size_t)(base[i] - names[i]), err);
+        if (rc == BRC_OK)
+            rc = brc_buf_text(&dir, ".", err);
+        if (rc == BRC_OK)
+            rc = brc_buf_terminate(&dir, err);
+        int known = rc == BRC_OK && stat((const char *)dir.data, &dirs[i]) == 0;
+        brc_buf_dispose(&dir);
+        BRC_TRY(rc);
+        if (!known)
+            return 0;
+    }
+    return same_file(&dirs[0], &dirs[1]) && strcmp(base[0], base[1]) == 0;
+}
+
+/* 1 if `file` is the repository's file with this ending, else 0. */
+static int is_own_file(const char *repository, const char *ending, const char *file,
+                       const struct stat *st, brc_error *err)
+{
+    brc_buf name = BRC_BUF_INIT;
+    struct stat own;
+    int rc = brc_buf_printf(&name, err, "%s%s", repository, ending);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(&name, err);
+    if (rc == BRC_OK && st != NULL && stat((const char *)name.data, &own) == 0)
+        rc = same_file(st, &own);
+    else if (rc == BRC_OK)
+        rc = same_place((const char *)name.data, file, err);
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+static int check_own_files(const char *repository, const char *file, brc_error *err)
+{
+    static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
+    struct stat st;
+    int there = stat(file, &st) == 0;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        int own = is_own_file(repository, endings[i], file, there ? &st : NULL, err);
+        if (own < 0)
+            return own;
+        if (own)
+            return brc_fail(err, BRC_EINVAL, "%s is %s: choose another file", file,
+                            i == 0 ? "the repository itself" : "the repository's own journal");
+    }
+    return BRC_OK;
+}
+
+int brc_check_file(const char *repository, const char *file, brc_error *err)
+{
+    if (repository == NULL || file == NULL)
+        return brc_fail(err, BRC_EINVAL, "a repository and a file name are needed");
+    BRC_TRY(check_own_files(repository, file, err));
+    /* SQLite's journals are beside the file that a link leads to. */
+    char *real = realpath(repository, NULL);
+    int rc = real != NULL ? check_own_files(real, file, err) : BRC_OK;
+    free(real);
     return rc;
 }

@@ -10,6 +10,8 @@
 
 #include "error.h"
 
+/* ---- hash -------------------------------- */
+
 enum { /* the kinds of objects: numbers of the file format */
     BRC_KIND_CHUNK = 1,
     BRC_KIND_DOCUMENT = 2, /* zarr.json, storage options: JSON text             */
@@ -62,5 +64,27 @@ int brc_oid_parse(brc_oid *out, const char *hex);
 
 /* Random bytes from the system, for the secret. */
 BRC_MUST_USE int brc_random(void *out, size_t len, brc_error *err);
+
+/* ---- id table -------------------------------- */
+
+/* A table of ids, each with a value of fixed size. Open addressing, with a seed that
+ * each process draws: whoever writes a file chooses its ids, but cannot make them
+ * collide here. */
+
+typedef struct brc_id_table {
+    size_t value_size;
+    size_t max;      /* past it all are forgotten; 0: no limit                 */
+    size_t n, cap;
+    void *slots;
+    uint64_t seed[2];
+} brc_id_table;
+#define BRC_ID_TABLE_INIT(size_of_value) { (size_of_value), 0, 0, 0, 0, { 0, 0 } }
+
+/* The value of an id, valid until the next is added; NULL if it is not there. The zero
+ * id is not allowed. */
+void *brc_id_table_find(const brc_id_table *table, const brc_oid *id);
+/* The same; a new id is added with a value of zeroes. */
+BRC_MUST_USE int brc_id_table_add(brc_id_table *table, const brc_oid *id, void **value, brc_error *err);
+void brc_id_table_dispose(brc_id_table *table);
 
 #endif

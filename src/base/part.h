@@ -10,7 +10,9 @@
 #define BRC_BASE_PART_H
 
 #include "buf.h"
-#include "id_table.h"
+#include "hash.h"
+
+/* ---- part -------------------------------- */
 
 typedef enum brc_part_kind {
     BRC_PART_OTHER = 0, /* BRC_EUNSUPPORTED that nobody has said more about            */
@@ -57,5 +59,17 @@ int brc_parts_fail(const brc_parts *parts, const char *source, brc_error *err);
  * an attribute's. A last item of the kind "more" says how many are not listed. */
 BRC_MUST_USE int brc_parts_write(const brc_parts *parts, brc_buf *out, brc_error *err);
 void brc_parts_dispose(brc_parts *parts);
+
+/* ---- way back -------------------------------- */
+
+/*
+ * The attributes in which imports note, of a group, what its file's format has beyond Zarr: for the way
+ * back. (Arrays have members of their zarr.json for this; zarr-python refuses such in groups.) xarray
+ * hides them. They go when somebody removes them by name, and with the group; a client of Zarr that
+ * sets all attributes anew, as xarray does where it appends, does not know them and keeps them.
+ */
+
+#define BRC_NETCDF_GROUP_NOTE "_nc_note"
+#define BRC_HDF5_GROUP_NOTE "_nc_hdf5"
 
 #endif

@@ -1,3 +1,60 @@
+#include "pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "alloc.h"
+
+/* ==== lock ================================ */
+
+struct brc_lock {
+    pthread_mutex_t mutex;
+};
+
+int brc_lock_new(brc_lock **out, brc_error *err)
+{
+    void *p;
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(brc_lock), err));
+    brc_lock *lock = p;
+    int errnum = pthread_mutex_init(&lock->mutex, NULL);
+    if (errnum != 0) {
+        free(lock);
+        return brc_fail_os(err, errnum, "cannot make", "a lock");
+    }
+    *out = lock;
+    return BRC_OK;
+}
+
+void brc_lock_free(brc_lock *lock)
+{
+    if (lock == NULL)
+        return;
+    pthread_mutex_destroy(&lock->mutex);
+    free(lock);
+}
+
+void brc_lock_enter(brc_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+}
+
+void brc_lock_leave(brc_lock *lock)
+{
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+void brc_at_fork(void (*before)(void), void (*after)(void))
+{
+    (void)!pthread_atfork(before, after, after);
+}
+
+/* ==== pool ================================ */
+
 /*
  * The pool: one queue, one mutex, threads that sleep when there is nothing to do.
  *
@@ -11,16 +68,6 @@
  *
  * Worker indexes: 0 to n-2 are the pool's threads, n-1 is the caller of a group.
  */
-#include "pool.h"
-
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "alloc.h"
 
 #define MOST_THREADS 1024
 

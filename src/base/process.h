@@ -10,7 +10,20 @@
 #ifndef BRC_BASE_PROCESS_H
 #define BRC_BASE_PROCESS_H
 
+#include <stdint.h>
+
 #include "buf.h"
+
+/* ---- clock -------------------------------- */
+
+/* The time. */
+
+/* Microseconds since 1970-01-01 UTC. */
+int64_t brc_now_us(void);
+/* Nanoseconds since some moment, for how long something takes. */
+int64_t brc_monotonic_ns(void);
+
+/* ---- process -------------------------------- */
 
 /* This process, with a new token. */
 BRC_MUST_USE int brc_process_describe(brc_buf *out, brc_error *err);

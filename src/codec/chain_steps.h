@@ -53,23 +53,10 @@ static inline const brc_step *brc_chain_active(const brc_chain *chain, int way, 
     return chain->active[way == BRC_DECODE ? chain->nactive - 1 - i : i];
 }
 
-/* Checks what the caller hands to a chain. */
-BRC_MUST_USE int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst,
-                                 brc_error *err);
 /* What is looked at when decoding: a box of elements, or bytes from `from` on. */
 typedef struct brc_wanted {
     const brc_box *box; /* NULL: bytes                                          */
     uint64_t from, to;
 } brc_wanted;
-/* wanted NULL: all. */
-BRC_MUST_USE int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
-                              const brc_wanted *wanted, brc_buf *dst, brc_error *err);
-/* Runs items 0 to n - 1 and returns the code of the first that failed, *failed its
- * index; those before it are done. `status` has room for n. */
-BRC_MUST_USE int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n,
-                                    const brc_span *src, brc_buf *const *dst, int *status, size_t *failed,
-                                    brc_error *err);
-/* Hands a codec's error on: its name before the message and in the source. */
-int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err);
 
 #endif

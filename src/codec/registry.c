@@ -1,3 +1,77 @@
+#include "registry.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/buf.h"
+#include "../base/file.h"
+#include "../base/json.h"
+
+static void registry_free_backends(brc_registry *reg);
+static void registry_take_back_backends(brc_registry *reg, size_t plugin);
+
+/* ==== plugin file ================================ */
+
+/* Without a "/" the dynamic linker would search the system's folders for the name. */
+int brc_plugin_file_check(const char *path, brc_error *err)
+{
+    if (path[0] == '\0')
+        return brc_fail(err, BRC_EINVAL, "a plug-in needs a path");
+    if (strchr(path, '/') == NULL)
+        return brc_fail(err, BRC_EINVAL,
+                        "the plug-in \"%s\" must be named by its path: \"./%s\" is the one in the "
+                        "current folder",
+                        path, path);
+    switch (brc_file_kind(path)) {
+    case 0:
+        return brc_fail(err, BRC_ENOTFOUND, "there is no plug-in %s", path);
+    case 2:
+        return BRC_OK;
+    default:
+        return brc_fail(err, BRC_EINVAL, "the plug-in %s is not a regular file", path);
+    }
+}
+
+/* dlerror() begins with the path in most cases, and ends the text in all. */
+static int plugin_cannot_load(const char *path, brc_error *err)
+{
+    const char *why = dlerror();
+    const char *remedy = "";
+    size_t len = strlen(path);
+
+    if (why == NULL)
+        why = "no reason is given";
+    if (strncmp(why, path, len) == 0 && strncmp(why + len, ": ", 2) == 0)
+        why += len + 2;
+    if (strstr(why, "undefined symbol: brc_") != NULL)
+        remedy = "; it needs a newer breccia, or a program that is linked with -rdynamic";
+    return brc_fail(err, BRC_EINVAL, "the plug-in %s cannot be loaded: %s%s", path, why, remedy);
+}
+
+int brc_plugin_file_open(void **handle, brc_plugin_entry **entry, const char *path, brc_error *err)
+{
+    *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (*handle == NULL)
+        return plugin_cannot_load(path, err);
+    void *found = dlsym(*handle, "brc_plugin_init");
+    if (found == NULL) {
+        dlclose(*handle);
+        return brc_fail(err, BRC_EINVAL,
+                        "%s is not a breccia plug-in: it has no function brc_plugin_init", path);
+    }
+    memcpy(entry, &found, sizeof(found)); /* POSIX: both are of one size */
+    return BRC_OK;
+}
+
+void brc_plugin_file_close(void *handle)
+{
+    dlclose(handle);
+}
+
+/* ==== registry ================================ */
+
 /*
  * The registry: what is in it, and the rules by which it is added to.
  *
@@ -5,13 +79,6 @@
  * Nothing is replaced or removed, and every table is copied, so that what a
  * plug-in does to its own copy later changes nothing here.
  */
-#include "registry_slots.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/alloc.h"
-#include "plugin_file.h"
 
 /* ---- looking up --------------------------------------------------------------------- */
 
@@ -328,7 +395,7 @@ void brc_registry_take_back(brc_registry *reg, size_t plugin)
     }
     reg->ncodecs = kept;
     brc_dtype_registry_take_back(&reg->dtypes, plugin);
-    brc_registry_take_back_backends(reg, plugin);
+    registry_take_back_backends(reg, plugin);
     for (size_t i = 0; i < reg->ncodecs; i++)
         registry_choose(reg, &reg->codecs[i]->entry);
 }
@@ -342,7 +409,7 @@ void brc_registry_free(brc_registry *reg)
     for (size_t i = 0; i < reg->ncodecs; i++)
         codec_slot_free(reg->codecs[i]);
     brc_dtype_registry_dispose(&reg->dtypes);
-    brc_registry_free_backends(reg);
+    registry_free_backends(reg);
     for (size_t i = 0; i < reg->naliases; i++)
         alias_dispose(&reg->aliases[i]);
     free(reg->impls);
@@ -359,4 +426,190 @@ void brc_registry_free(brc_registry *reg)
 void brc_registry_freeze(const brc_registry *reg)
 {
     atomic_store(&((brc_registry *)(uintptr_t)reg)->by.frozen, 1);
+}
+
+/* ==== registry backend ================================ */
+
+/*
+ * Backends by name, and their specifications: {"name":...,"configuration":{...}}.
+ *
+ * Invariant: equal options give equal text, in the full form that the backend itself writes; so
+ * texts are compared, and an array's storage options have one form.
+ */
+
+/* ---- adding -------------------------------- */
+
+static void backend_slot_free(brc_backend_slot *slot)
+{
+    if (slot->backend.destroy != NULL)
+        slot->backend.destroy(slot->backend.ctx);
+    free((void *)(uintptr_t)slot->backend.name);
+    brc_origin_dispose(&slot->origin);
+    free(slot);
+}
+
+static int backend_admit(const brc_registry *reg, const brc_backend *b, brc_error *err)
+{
+    BRC_TRY(brc_registrar_admit(&reg->by, "backend", b->name, err));
+    if (b->size < offsetof(brc_backend, put) || b->check == NULL || b->open == NULL ||
+        b->fetch == NULL)
+        return brc_fail(err, BRC_EINVAL,
+                        "the backend \"%s\" lacks its check, open or fetch function", b->name);
+    if (strcmp(b->name, BRC_INLINE) == 0)
+        return brc_fail(err, BRC_EEXISTS,
+                        "the backend \"%s\" is already there, from breccia itself", b->name);
+    for (size_t i = 0; i < reg->nbackends; i++)
+        if (strcmp(reg->backends[i]->backend.name, b->name) == 0)
+            return brc_fail(err, BRC_EEXISTS, "the backend \"%s\" is already there, from %s",
+                            b->name, brc_origin_words(&reg->backends[i]->origin));
+    return BRC_OK;
+}
+
+static int registry_put_backend(brc_registry *reg, const brc_backend *b, brc_error *err)
+{
+    brc_backend_slot *slot = NULL;
+    char *name = NULL;
+    int rc;
+    BRC_TRY(backend_admit(reg, b, err));
+    BRC_TRY(brc_grow_array((void **)&reg->backends, &reg->backends_cap, reg->nbackends + 1,
+                           sizeof(*reg->backends), err));
+    BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
+    BRC_GO(brc_dup(&name, b->name, err));
+    BRC_GO(brc_origin_make(&slot->origin, &reg->by, b->owner, err));
+    slot->backend = *b;
+    slot->backend.name = name;
+    slot->backend.owner = slot->origin.owner;
+    reg->backends[reg->nbackends++] = slot;
+    return BRC_OK;
+done:
+    free(name);
+    free(slot);
+    return rc;
+}
+
+int brc_registry_add_backend(brc_registry *reg, const brc_backend *backend, brc_error *err)
+{
+    brc_backend copy;
+    if (reg == NULL || backend == NULL)
+        return brc_fail(err, BRC_EINVAL, "a registry and a backend are needed");
+    brc_table_copy(&copy, sizeof(copy), backend, backend->size);
+    int rc = registry_put_backend(reg, &copy, err);
+    if (rc < 0 && copy.destroy != NULL)
+        copy.destroy(copy.ctx);
+    return rc;
+}
+
+/* Of the backends. */
+static void registry_take_back_backends(brc_registry *reg, size_t plugin)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < reg->nbackends; i++) {
+        if (reg->backends[i]->origin.plugin == plugin)
+            backend_slot_free(reg->backends[i]);
+        else
+            reg->backends[kept++] = reg->backends[i];
+    }
+    reg->nbackends = kept;
+}
+
+static void registry_free_backends(brc_registry *reg)
+{
+    for (size_t i = 0; i < reg->nbackends; i++)
+        backend_slot_free(reg->backends[i]);
+    free(reg->backends);
+}
+
+/* ---- looking up -------------------------------- */
+
+const brc_backend *brc_registry_backend(const brc_registry *reg, const char *name)
+{
+    for (size_t i = 0; i < reg->nbackends; i++)
+        if (strcmp(reg->backends[i]->backend.name, name) == 0)
+            return &reg->backends[i]->backend;
+    return NULL;
+}
+
+int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_info *out)
+{
+    if (i > reg->nbackends)
+        return 0;
+    *out = (brc_backend_info){.name = BRC_INLINE, .owner = "breccia"};
+    if (i == 0)
+        return 1;
+    const brc_backend_slot *slot = reg->backends[i - 1];
+    out->name = slot->backend.name;
+    out->flags = slot->backend.put == NULL ? BRC_BACKEND_INFO_READ_ONLY : 0;
+    out->owner = brc_origin_name(&slot->origin);
+    return 1;
+}
+
+static int backend_unknown(const brc_registry *reg, const char *name, brc_error *err)
+{
+    brc_buf names = BRC_BUF_INIT;
+    int rc = brc_buf_printf(&names, err, "%s", BRC_INLINE);
+    for (size_t i = 0; i < reg->nbackends && rc == BRC_OK; i++)
+        rc = brc_buf_printf(&names, err, ", %s", reg->backends[i]->backend.name);
+    if (rc == BRC_OK)
+        rc = brc_fail(err, BRC_EUNSUPPORTED,
+                      "the backend \"%.80s\" is not known here (what is: %s); a plug-in may add it",
+                      name, (const char *)names.data);
+    brc_buf_dispose(&names);
+    return rc;
+}
+
+/* ---- specifications -------------------------------- */
+
+int brc_backend_parse(const brc_json *json, const char **name, const brc_json **config,
+                      brc_error *err)
+{
+    static const char *const known[] = {"name", "configuration"};
+    *config = NULL;
+    if (brc_json_text(json, name) && **name != '\0')
+        return BRC_OK;
+    if (brc_json_kind(json) != BRC_JSON_OBJECT)
+        return brc_fail(err, BRC_EINVAL, "a backend is a name, or an object with \"name\" and "
+                                         "\"configuration\"");
+    BRC_TRY(brc_json_allow(json, known, 2, err));
+    if (!brc_json_text(brc_json_member(json, "name"), name) || **name == '\0')
+        return brc_fail(err, BRC_EINVAL, "a backend needs its \"name\", a string");
+    *config = brc_json_member(json, "configuration");
+    if (*config != NULL && brc_json_kind(*config) != BRC_JSON_OBJECT)
+        return brc_fail(err, BRC_EINVAL, "the \"configuration\" of the backend \"%.80s\" must be "
+                                         "an object",
+                        *name);
+    return BRC_OK;
+}
+
+static int full_config(const brc_registry *reg, const char *name, const brc_json *config,
+                       brc_buf *out, brc_error *err)
+{
+    if (strcmp(name, BRC_INLINE) == 0)
+        return config != NULL ? brc_json_allow(config, NULL, 0, err) : BRC_OK;
+    const brc_backend *b = brc_registry_backend(reg, name);
+    return b != NULL ? b->check(b->ctx, config, out, err) : backend_unknown(reg, name, err);
+}
+
+int brc_backend_full(const brc_registry *reg, const brc_json *json, brc_buf *out, brc_error *err)
+{
+    const char *name;
+    const brc_json *config;
+    brc_buf full = BRC_BUF_INIT;
+    int rc;
+    BRC_TRY(brc_backend_parse(json, &name, &config, err));
+    rc = full_config(reg, name, config, &full, err);
+    if (rc < 0) {
+        if (rc == BRC_EINVAL)
+            brc_context(err, "the backend \"%.80s\"", name);
+        goto done;
+    }
+    BRC_GO(brc_buf_text(out, "{\"name\":", err));
+    BRC_GO(brc_json_quote(out, name, strlen(name), err));
+    if (full.len > 0) {
+        BRC_GO(brc_buf_text(out, ",\"configuration\":", err));
+        BRC_GO(brc_buf_append(out, full.data, full.len, err));
+    }
+    rc = brc_buf_printf(out, err, "}");
+done:
+    brc_buf_dispose(&full);
+    return rc;
 }

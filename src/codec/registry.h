@@ -6,8 +6,25 @@
 #ifndef BRC_CODEC_REGISTRY_H
 #define BRC_CODEC_REGISTRY_H
 
+#include <stddef.h>
+
 #include "../breccia_backend.h"
+#include "../breccia_codec.h"
 #include "../nd/dtype.h"
+
+/* ---- plugin file -------------------------------- */
+
+/* The shared object that a plug-in is. */
+
+typedef int brc_plugin_entry(uint32_t abi, brc_registry *reg, brc_error *err);
+
+/* May it be loaded by this path, and is it a file? */
+BRC_MUST_USE int brc_plugin_file_check(const char *path, brc_error *err);
+/* Its code may run from here on. *entry is its brc_plugin_init(). */
+BRC_MUST_USE int brc_plugin_file_open(void **handle, brc_plugin_entry **entry, const char *path, brc_error *err);
+void brc_plugin_file_close(void *handle);
+
+/* ---- registry -------------------------------- */
 
 void brc_registry_freeze(const brc_registry *reg);
 
@@ -21,7 +38,7 @@ const brc_codec_entry *brc_registry_codec(const brc_registry *reg, const char *n
 /* The i-th implementation of all, for listing; 0 past the end. */
 int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
 
-/* ---- backends: registry_backend.c -------------------------------- */
+/* ---- backends: registry.c -------------------------------- */
 
 /* The backend that is the file itself: it is in every registry, but only the store has it. */
 #define BRC_INLINE "inline"
@@ -37,5 +54,54 @@ BRC_MUST_USE int brc_backend_parse(const brc_json *json, const char **name, cons
 /* Appends a specification in full form, as the backend writes it. BRC_EUNSUPPORTED if its name is
  * not known here, and the message says which names are; BRC_EINVAL if it is wrong. */
 BRC_MUST_USE int brc_backend_full(const brc_registry *reg, const brc_json *json, brc_buf *out, brc_error *err);
+
+/* ---- registry slots -------------------------------- */
+
+/* What a registry holds, only for the files that make up the registry. */
+
+typedef struct brc_codec_slot {
+    brc_codec_entry entry; /* its strings belong to the slot                      */
+    brc_origin origin;
+} brc_codec_slot;
+
+typedef struct brc_impl_slot {
+    brc_codec_impl impl;
+    int usable; /* what its probe said when it was added                         */
+    brc_origin origin;
+} brc_impl_slot;
+
+typedef struct brc_alias_slot {
+    char *name;
+    brc_codec_slot *codec;
+    brc_origin origin;
+} brc_alias_slot;
+
+typedef struct brc_backend_slot {
+    brc_backend backend; /* its strings belong to the slot                        */
+    brc_origin origin;
+} brc_backend_slot;
+
+/* Each slot has memory of its own: chains and stores keep pointers to slots. */
+struct brc_registry {
+    brc_dtype_registry dtypes; /* first: see dtype.h                     */
+    brc_registrar by;
+    brc_codec_slot **codecs; /* in the order in which they were added            */
+    size_t ncodecs, codecs_cap;
+    brc_alias_slot *aliases;
+    size_t naliases, aliases_cap;
+    brc_impl_slot **impls; /* by specification's name, then the highest rank first,
+                                then as they were added                            */
+    size_t nimpls, impls_cap;
+    brc_backend_slot **backends; /* in the order in which they were added         */
+    size_t nbackends, backends_cap;
+    void **plugins; /* handles of shared objects, in the order of loading        */
+    size_t nplugins, plugins_cap;
+};
+_Static_assert(offsetof(struct brc_registry, dtypes) == 0, "src/nd finds the data types there");
+
+/* An empty registry. */
+BRC_MUST_USE int brc_registry_new_empty(brc_registry **out, brc_error *err);
+/* Removes what the plug-in of this number has added. */
+void brc_registry_take_back(brc_registry *reg, size_t plugin);
 
 #endif

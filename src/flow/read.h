@@ -17,7 +17,7 @@
 #ifndef BRC_FLOW_READ_H
 #define BRC_FLOW_READ_H
 
-#include "pipe.h"
+#include "window.h"
 
 typedef struct brc_read_item {
     brc_object object; /* list() sets its id, or all of it with `found`          */

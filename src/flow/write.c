@@ -1,12 +1,719 @@
-/* The write flow: filling, storing, and the window that it goes through. */
-#include "write_run.h"
-
-#include "../store/collect.h"
+/*
+ * Small writes: read, merged, hashed and encoded without a lock, and stored in one short
+ * transaction.
+ *
+ * By then others may have changed what this rests on. So within the transaction each chunk that is
+ * changed in part must still be what it was laid over, and what was found to be stored must still
+ * be; otherwise the transaction is ended, those chunks are done again, and it is tried again. After
+ * TRIES of them the last goes on within the transaction, so that a busy neighbour cannot keep it
+ * from ever coming to an end. If nobody has changed the file since it was read, nothing is looked
+ * at.
+ */
+#include "write.h"
 
 #include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../base/alloc.h"
+#include "../store/collect.h"
+#include "write_work.h"
+
+static int write_again(brc_write_run *run, brc_write_item *item, brc_error *err);
+static void write_let_go(brc_write_run *run, brc_write_item *item);
+static int write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *items,
+                           brc_error *err);
+static int write_settle_items(brc_write_run *run, size_t n, brc_write_item *const *items,
+                              brc_error *err);
+static int write_settling(brc_write_run *run, size_t n, brc_error *err);
+static int write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at,
+                       brc_error *err);
+
+/* ==== write together ================================ */
+
+#define TRIES 4
+
+/* ---- what has changed -------------------------------- */
+
+static int id_order(const void *a, const void *b)
+{
+    return brc_oid_cmp(&((const brc_write_item *)a)->id, &((const brc_write_item *)b)->id);
+}
+
+static int check_old_id(const brc_write_run *run, brc_write_item *item, brc_error *err)
+{
+    brc_oid now;
+    if (!item->is_part)
+        return BRC_OK;
+    BRC_TRY(run->ops->now(run->ops->ctx, item, &now, err));
+    item->is_undone = brc_oid_cmp(&now, &item->was) != 0;
+    item->was = now;
+    return BRC_OK;
+}
+
+/* Whether it was found is of the transaction that stores it. */
+static int check_hits(brc_write_run *run, brc_error *err)
+{
+    const brc_settling *s = &run->settling;
+    BRC_TRY(brc_objects_find(run->store, s->asked, s->n, err));
+    for (size_t i = 0; i < s->n; i++) {
+        brc_write_item *item = s->items[i];
+        const brc_object *there = &s->objects[i];
+        item->is_undone |= there->found != item->is_known ||
+                           (there->found &&
+                            (there->size != item->len || there->guard != item->guard));
+    }
+    return BRC_OK;
+}
+
+/* What is done again may be another than the one that an equal item relies on. */
+static void undo_items(brc_write_run *run, brc_window_job *const *jobs, size_t n, int twins)
+{
+    for (size_t i = 0; i < n; i++) {
+        brc_write_job *job = (brc_write_job *)jobs[i];
+        for (size_t j = 0; j < job->n; j++) {
+            brc_write_item *item = &job->items[j];
+            if (!twins && item->is_undone)
+                write_let_go(run, item);
+            if (twins && item->is_twin && tfind(item, &run->held, id_order) == NULL)
+                item->is_undone = 1;
+        }
+    }
+}
+
+/* 1: some items are undone. In the transaction that is to store them. */
+static int find_changed(brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err)
+{
+    uint64_t version;
+    brc_settling *s = &run->settling;
+    int any = 0;
+    BRC_TRY(brc_store_version(run->store, &version, err));
+    if (version == run->version)
+        return 0;
+    run->version = version;
+    BRC_TRY(write_settling(run, n, err));
+    for (size_t i = 0; i < n; i++) {
+        brc_write_job *job = (brc_write_job *)jobs[i];
+        for (size_t j = 0; j < job->n; j++) {
+            brc_write_item *item = &job->items[j];
+            BRC_TRY(check_old_id(run, item, err));
+            if (item->is_undone || item->is_fill || item->is_twin)
+                continue;
+            s->objects[s->n] = (brc_object){.id = item->id};
+            s->asked[s->n] = &s->objects[s->n];
+            s->items[s->n++] = item;
+        }
+    }
+    BRC_TRY(check_hits(run, err));
+    undo_items(run, jobs, n, 0);
+    undo_items(run, jobs, n, 1);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < ((brc_write_job *)jobs[i])->n; j++)
+            any |= ((brc_write_job *)jobs[i])->items[j].is_undone;
+    return any;
+}
+
+/* ---- doing it again -------------------------------- */
+
+static void forget_made(brc_write_item *item)
+{
+    item->old = (brc_object){.id = item->was};
+    item->old_chain = NULL;
+    item->stored.len = item->own.len = 0;
+    item->is_fill = item->is_known = item->is_twin = item->compares = item->as_is = 0;
+}
+
+static int work_on(brc_write_run *run, int stage, size_t n, brc_write_item *const *items,
+                   brc_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        BRC_TRY(brc_write_work(run, items[i], stage, brc_pipe_caller(run->pipe), err));
+    return BRC_OK;
+}
+
+/* The same steps as in the flow. */
+static int redo_job(brc_write_run *run, brc_write_job *job, brc_error *err)
+{
+    brc_write_item *items[BRC_WRITE_ITEMS];
+    size_t n = 0;
+    for (size_t i = 0; i < job->n; i++) {
+        if (!job->items[i].is_undone)
+            continue;
+        items[n++] = &job->items[i];
+        job->items[i].is_undone = 0;
+        forget_made(&job->items[i]);
+        BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
+    }
+    if (n == 0)
+        return BRC_OK;
+    BRC_TRY(write_load_olds(run, n, items, err));
+    brc_store_pause_read(run->store);
+    BRC_TRY(work_on(run, 0, n, items, err));
+    BRC_TRY(write_settle_items(run, n, items, err));
+    brc_store_pause_read(run->store);
+    BRC_TRY(work_on(run, 1, n, items, err));
+    return brc_write_put(job, BRC_PUT_ON_WORKER, err);
+}
+
+static int redo_all(brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        BRC_TRY(redo_job(run, (brc_write_job *)jobs[i], err));
+    return BRC_OK;
+}
+
+static int redo_unlocked(brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(run->store, err));
+    int rc = redo_all(run, jobs, n, err);
+    brc_store_end_read(run->store);
+    return rc;
+}
+
+/* ---- the turn -------------------------------- */
+
+/* Begins the turn of all the jobs: what has changed since it was read is done again. 1, in the
+ * transaction; 0: the turn said BRC_WRITE_ANEW. */
+static int write_together(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
+{
+    brc_write_run *run = ctx;
+    const brc_write_turn *turn = run->ops->turn;
+    for (int tries = 0;; tries++) {
+        int rc = brc_write_put_outside(run, jobs, n, err);
+        if (rc == BRC_OK)
+            rc = turn->begin(turn->ctx, err);
+        if (rc != BRC_OK)
+            return rc < 0 ? rc : 0;
+        rc = find_changed(run, jobs, n, err);
+        if (rc > 0 && tries == TRIES)
+            rc = redo_all(run, jobs, n, err);
+        if (rc == BRC_OK)
+            rc = turn->enter(turn->ctx, err);
+        else
+            turn->undo(turn->ctx);
+        if (rc <= 0)
+            return rc < 0 ? rc : 1;
+        BRC_TRY(redo_unlocked(run, jobs, n, err));
+    }
+}
+
+/* ==== write ahead ================================ */
+
+/*
+ * Bulk writes of many small chunks: their objects' rows in the order of the index.
+ *
+ * Ids lie in no order. A short transaction with a few hundred new ids touches about a page of the
+ * index for each, and every page is written twice, to the journal and to the file. So the chunks of
+ * a batch are held in memory, and stored in two steps, each in transactions as short as ever:
+ *
+ *      their bytes, in the order of writing (a read finds neighbours together)
+ *      their rows in the index, in the order of ids: those on one page come together
+ *
+ * Between the two the bytes count as left (backend.c), so that a writer that is killed leaves
+ * nothing that is not accounted for. Rows of the draft follow when the batch is finished. Others
+ * may change the file between any two of these transactions, so everything is looked at again
+ * if they did: a row of bytes may be gone, an object there, or collected.
+ */
+
+/* Below it, a batch is as well stored in the order of writing. */
+#define AHEAD_LEAST 1024
+/* Items that are looked at again, and recorded, before others may be let in. */
+#define AHEAD_STEP 64
+/* Times that bytes which others took are put anew with rests in between. */
+#define AHEAD_TRIES 4
+
+typedef struct ahead_item {
+    brc_write_item *item;
+    brc_stored *at;
+    brc_store_backend *into;
+} ahead_item;
+
+/* Bytes that a row of stored bytes has for items that are not recorded. */
+typedef struct ahead_row {
+    int64_t seq;
+    uint64_t bytes;
+    int is_gone;
+} ahead_row;
+
+typedef struct ahead_list {
+    ahead_item *items;
+    size_t n;
+    ahead_row *rows; /* by number */
+    size_t nrows, rows_cap;
+    int64_t others; /* what others had changed when it was looked at last */
+} ahead_list;
+
+static int is_ahead(const brc_write_run *run, const brc_write_job *job, size_t i)
+{
+    const brc_write_item *item = &job->items[i];
+    const uint64_t len = item->as_is ? item->len : item->stored.len;
+    return !run->ops->replace && brc_write_is_new(item) && job->into[i] != NULL &&
+           brc_backend_is_inline(job->into[i]) && len <= (uint64_t)BRC_SMALL_MOST;
+}
+
+static size_t count_ahead(const brc_write_run *run, brc_window_job *const *jobs, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const brc_write_job *job = (const brc_write_job *)jobs[i];
+        for (size_t j = 0; j < job->n; j++)
+            count += is_ahead(run, job, j) ? 1 : 0;
+    }
+    return count;
+}
+
+/* ---- bytes -------------------------------- */
+
+static int row_note(ahead_list *list, const brc_stored *at, brc_error *err)
+{
+    void *p = list->rows;
+    ahead_row *last = list->nrows > 0 ? &list->rows[list->nrows - 1] : NULL;
+    if (last != NULL && last->seq == at->number) {
+        last->bytes += at->len;
+        return BRC_OK;
+    }
+    int rc = brc_grow_array(&p, &list->rows_cap, list->nrows + 1, sizeof(ahead_row), err);
+    list->rows = p;
+    if (rc == BRC_OK)
+        list->rows[list->nrows++] = (ahead_row){.seq = at->number, .bytes = at->len};
+    return rc;
+}
+
+static ahead_row *row_of(ahead_list *list, int64_t seq)
+{
+    size_t low = 0, high = list->nrows;
+    while (high - low > 1) {
+        const size_t mid = low + (high - low) / 2;
+        *(list->rows[mid].seq <= seq ? &low : &high) = mid;
+    }
+    return &list->rows[low];
+}
+
+/* Items' bytes, in the transaction that is open or begins. */
+static int put_some(brc_write_run *run, ahead_list *list, ahead_item *const *items, size_t n,
+                    brc_error *err)
+{
+    brc_stored *put[AHEAD_STEP];
+    for (size_t i = 0; i < n; i++) {
+        brc_write_describe(items[i]->item, items[i]->at);
+        put[i] = items[i]->at;
+    }
+    BRC_TRY(brc_store_wake(run->store, err));
+    BRC_TRY(brc_backend_put(items[0]->into, n, put, err));
+    for (size_t i = 0; i < n; i++) {
+        BRC_TRY(row_note(list, put[i], err));
+        BRC_TRY(brc_row_ahead(run->store, put[i]->number, (int64_t)put[i]->len, err));
+    }
+    return BRC_OK;
+}
+
+/* From the i-th item on: all, or those whose row is gone. */
+static int put_items(brc_write_run *run, ahead_list *list, size_t i, int all, int rests,
+                     brc_error *err)
+{
+    while (i < list->n) {
+        ahead_item *some[AHEAD_STEP];
+        size_t n = 0;
+        for (; i < list->n && n < AHEAD_STEP; i++)
+            if (all || row_of(list, list->items[i].at->number)->is_gone)
+                some[n++] = &list->items[i];
+        if (n > 0)
+            BRC_TRY(put_some(run, list, some, n, err));
+        if (rests)
+            BRC_TRY(brc_store_rest(run->store, 0, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- rows -------------------------------- */
+
+/* The rows that others took, though not all that is in them was recorded. */
+static int find_gone(brc_write_run *run, ahead_list *list, size_t *gone, brc_error *err)
+{
+    *gone = 0;
+    BRC_TRY(brc_rows_settle(run->store, err));
+    for (size_t i = 0; i < list->nrows; i++) {
+        ahead_row *row = &list->rows[i];
+        int is_there = 1;
+        if (row->bytes > 0 && !row->is_gone)
+            BRC_TRY(brc_row_is_ahead(run->store, row->seq, row->bytes, &is_there, err));
+        row->is_gone |= !is_there;
+        *gone += !is_there;
+    }
+    return BRC_OK;
+}
+
+/* Begins or goes on with a transaction. What others did since the last is met: bytes from the
+ * i-th item on are put anew if they are gone, and *again says that the ids must be looked up. The
+ * last try does not rest, so that others cannot keep it from ever coming to an end. */
+static int rows_wake(brc_write_run *run, ahead_list *list, size_t i, int *again, brc_error *err)
+{
+    for (int tries = 0;; tries++) {
+        int64_t others;
+        size_t gone;
+        BRC_TRY(brc_store_wake(run->store, err));
+        BRC_TRY(brc_store_others(run->store, &others, err));
+        if (others == list->others)
+            return BRC_OK;
+        *again = 1;
+        list->others = others;
+        BRC_TRY(find_gone(run, list, &gone, err));
+        if (gone > 0)
+            BRC_TRY(put_items(run, list, i, 0, tries < AHEAD_TRIES, err));
+    }
+}
+
+static int record_one(brc_write_run *run, ahead_list *list, const ahead_item *a, int again,
+                      brc_error *err)
+{
+    if (again)
+        BRC_TRY(write_again(run, a->item, err));
+    ahead_row *row = row_of(list, a->at->number);
+    row->bytes -= a->at->len < row->bytes ? a->at->len : row->bytes;
+    if (!brc_write_is_new(a->item)) /* its bytes stay a hole */
+        return BRC_OK;
+    BRC_TRY(write_store(run, a->item, a->at, err));
+    a->item->is_recorded = 1;
+    return brc_row_ahead(run->store, a->at->number, -(int64_t)a->at->len, err);
+}
+
+static int ahead_order(const void *a, const void *b)
+{
+    return brc_oid_cmp(&((const ahead_item *)a)->item->id, &((const ahead_item *)b)->item->id);
+}
+
+static int record_all(brc_write_run *run, ahead_list *list, brc_error *err)
+{
+    int again = 0;
+    qsort(list->items, list->n, sizeof(*list->items), ahead_order);
+    for (size_t i = 0; i < list->n; i++) {
+        if (i % AHEAD_STEP == 0) {
+            BRC_TRY(brc_store_rest(run->store, 0, err));
+            BRC_TRY(rows_wake(run, list, i, &again, err));
+        }
+        int rc = record_one(run, list, &list->items[i], again, err);
+        if (rc < 0)
+            return brc_write_named(run, list->items[i].item, rc, err);
+    }
+    return BRC_OK;
+}
+
+/* ---- both -------------------------------- */
+
+static void ahead_gather(const brc_write_run *run, brc_window_job *const *jobs, size_t n,
+                         ahead_list *list)
+{
+    for (size_t i = 0; i < n; i++) {
+        brc_write_job *job = (brc_write_job *)jobs[i];
+        for (size_t j = 0; j < job->n; j++) {
+            if (!is_ahead(run, job, j))
+                continue;
+            list->items[list->n++] = (ahead_item){&job->items[j], &job->at[j], job->into[j]};
+            job->into[j] = NULL; /* it is put here */
+        }
+    }
+}
+
+/* Within a bulk write, before the jobs of a batch are finished: the objects of their small
+ * chunks, if they are many. */
+static int write_ahead(brc_write_run *run, brc_window_job *const *jobs, size_t n,
+                       brc_error *err)
+{
+    ahead_list list = {0};
+    void *p;
+    const size_t count = brc_store_in_bulk(run->store) ? count_ahead(run, jobs, n) : 0;
+    if (count < AHEAD_LEAST)
+        return BRC_OK;
+    BRC_TRY(brc_new_array(&p, count, sizeof(ahead_item), err));
+    list.items = p;
+    list.others = ((const brc_write_job *)jobs[0])->others; /* the earliest of all */
+    ahead_gather(run, jobs, n, &list);
+    int rc = put_items(run, &list, 0, 1, 1, err);
+    if (rc == BRC_OK)
+        rc = record_all(run, &list, err);
+    free(list.items);
+    free(list.rows);
+    return rc;
+}
+
+/* Before a job is finished, in the transaction that does: which of its items were written ahead,
+ * and are not there any more. */
+static int write_still_there(brc_write_run *run, brc_write_job *job, brc_error *err)
+{
+    int64_t last;
+    BRC_TRY(brc_gc_last(run->store, &last, err));
+    if (last == run->collected)
+        return BRC_OK;
+    for (size_t i = 0; i < job->n; i++) {
+        brc_write_item *item = &job->items[i];
+        brc_object there = {.id = item->id}, *one = &there;
+        if (!item->is_recorded)
+            continue;
+        BRC_TRY(brc_objects_find(run->store, &one, 1, err));
+        if (there.found)
+            continue;
+        item->is_recorded = 0;
+        BRC_TRY(brc_backend_use(run->store, item->backend, &job->into[i], err));
+    }
+    return BRC_OK;
+}
+
+/* ==== write settle ================================ */
+
+/* Writing, on the caller's thread: what is fetched of chunks that are changed in part, what is
+ * there already, and the rows of what is not. */
+
+/* ---- chunks that are changed in part -------------------------------- */
+
+static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *err)
+{
+    const brc_object *o = &item->old;
+    if (!o->found)
+        return brc_object_missing(&o->id, err);
+    if (o->backend != 0)
+        BRC_TRY(brc_store_rest(run->store, 1, err)); /* nobody waits for a slow backend */
+    BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
+    BRC_TRY(brc_encoding_chain(run->store, o->encoding, &item->old_chain, err));
+    if (o->encoding != 0 && item->old_chain == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "it was stored by a build that could not decode it: import it again");
+    return BRC_OK;
+}
+
+static int write_place_order(const void *x, const void *y)
+{
+    const brc_write_item *a = *(brc_write_item *const *)x, *b = *(brc_write_item *const *)y;
+    return brc_object_place_order(&a->old, &b->old);
+}
+
+/* What is there of chunks that are changed in part: looked up together, and fetched in the order in
+ * which it is stored. At most BRC_WRITE_ITEMS. */
+/* Looked up together, and fetched in the order in which they are stored. */
+static int write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *items,
+                           brc_error *err)
+{
+    brc_object *asked[BRC_WRITE_ITEMS];
+    brc_write_item *olds[BRC_WRITE_ITEMS];
+    size_t nasked = 0, nolds = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (brc_oid_is_zero(&items[i]->old.id))
+            continue;
+        olds[nolds++] = items[i];
+        if (!items[i]->old.found)
+            asked[nasked++] = &items[i]->old;
+    }
+    if (nasked > 0)
+        BRC_TRY(brc_objects_find(run->store, asked, nasked, err));
+    if (nolds > 1)
+        qsort(olds, nolds, sizeof(*olds), write_place_order);
+    for (size_t i = 0; i < nolds; i++) {
+        int rc = write_load_old(run, olds[i], err);
+        if (rc < 0)
+            return brc_write_named(run, olds[i], rc, err);
+    }
+    return BRC_OK;
+}
+
+/* ---- settling: what is there already -------------------------------- */
+
+static int write_id_order(const void *a, const void *b)
+{
+    return brc_oid_cmp(&((const brc_write_item *)a)->id, &((const brc_write_item *)b)->id);
+}
+
+/* Two chunks of this call have the same hash: have they the same content? */
+static int write_twin(const brc_write_item *first, brc_write_item *item, brc_error *err)
+{
+    item->is_known = item->is_twin = 1;
+    if (first->len == item->len && first->guard == item->guard &&
+        (item->len > BRC_COMPARE_MAX || item->len == 0 ||
+         memcmp(first->data, item->data, item->len) == 0))
+        return BRC_OK;
+    return brc_fail(err, BRC_ECOLLISION,
+                    "another chunk with different content has the same hash: nothing was stored; "
+                    "such data, made to collide, needs a repository with a cryptographic hash");
+}
+
+/* Of equal contents the first is held until it is stored: item->is_held, or it is a twin. */
+/* Items that are about to be stored are held by id, until they are: of equal contents the
+ * first is stored. */
+static int write_hold(brc_write_run *run, brc_write_item *item, brc_error *err)
+{
+    brc_write_item **slot = tsearch(item, &run->held, write_id_order);
+    if (slot == NULL)
+        return brc_nomem(err);
+    item->is_held = *slot == item;
+    return item->is_held ? BRC_OK : write_twin(*slot, item, err);
+}
+
+/* Whether an item with its content is held. */
+static int write_is_held(const brc_write_run *run, const brc_write_item *item)
+{
+    return tfind(item, &run->held, write_id_order) != NULL;
+}
+
+/* It is stored, or will not be: of equal contents another may be now. */
+static void write_let_go(brc_write_run *run, brc_write_item *item)
+{
+    if (item->is_held)
+        tdelete(item, &run->held, write_id_order);
+    item->is_held = 0;
+}
+
+/* The store has the id: the content must be the same. Small ones, which can be made to have one
+ * hash and one guard, are compared byte by byte, on the pool: `old` is what is there. */
+static int write_known(brc_write_run *run, brc_write_item *item, const brc_object *there,
+                       brc_error *err)
+{
+    item->is_known = 1;
+    write_let_go(run, item);
+    if (there->size != item->len || there->guard != item->guard)
+        return brc_object_collides(run->store, &item->id, err);
+    if (item->len > BRC_COMPARE_MAX)
+        return BRC_OK;
+    if (item->chain == NULL) { /* what came is what it is */
+        brc_buf own = item->own;
+        item->own = item->stored;
+        item->stored = own;
+        item->data = item->own.data;
+    }
+    item->old = *there;
+    item->compares = 1;
+    BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
+    return brc_encoding_chain(run->store, item->old.encoding, &item->old_chain, err);
+}
+
+static int write_settle_item(brc_write_run *run, brc_write_item *item, brc_settling *s,
+                             brc_error *err)
+{
+    if (item->is_piece)
+        return run->ops->done(run->ops->ctx, item, err);
+    if (item->is_fill)
+        return BRC_OK;
+    if (run->ops->replace)
+        return brc_oid_cmp(&item->id, &item->old.id) == 0
+                   ? BRC_OK
+                   : brc_fail(err, BRC_ECORRUPT,
+                              "its content has another hash; run 'breccia fsck'");
+    BRC_TRY(write_hold(run, item, err));
+    if (!item->is_held)
+        return BRC_OK;
+    s->objects[s->n] = (brc_object){.id = item->id};
+    s->asked[s->n] = &s->objects[s->n];
+    s->items[s->n++] = item;
+    return BRC_OK;
+}
+
+/* Room to look up the items of n jobs at once: run->settling, empty. */
+/* Room to look up the items of n jobs at once. */
+static int write_settling(brc_write_run *run, size_t n, brc_error *err)
+{
+    void *p;
+    brc_settling *s = &run->settling;
+    s->n = 0;
+    if (n * BRC_WRITE_ITEMS <= s->cap)
+        return BRC_OK;
+    BRC_TRY(brc_new_array(&p, n * BRC_WRITE_ITEMS,
+                          sizeof(brc_object) + sizeof(brc_object *) + sizeof(brc_write_item *),
+                          err));
+    free(s->objects);
+    s->cap = n * BRC_WRITE_ITEMS;
+    s->objects = p;
+    s->asked = (brc_object **)(s->objects + s->cap);
+    s->items = (brc_write_item **)(s->asked + s->cap);
+    return BRC_OK;
+}
+
+/* What was not found among this call's own. */
+static int write_look_up(brc_write_run *run, brc_error *err)
+{
+    const brc_settling *s = &run->settling;
+    BRC_TRY(brc_objects_find(run->store, s->asked, s->n, err));
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->objects[i].found)
+            continue;
+        if (s->objects[i].backend != 0)
+            BRC_TRY(brc_store_rest(run->store, 1, err));
+        int rc = write_known(run, s->items[i], &s->objects[i], err);
+        if (rc < 0)
+            return brc_write_named(run, s->items[i], rc, err);
+    }
+    return BRC_OK;
+}
+
+/* The same for some items of one job. */
+static int write_settle_items(brc_write_run *run, size_t n, brc_write_item *const *items,
+                              brc_error *err)
+{
+    BRC_TRY(write_settling(run, 1, err));
+    for (size_t i = 0; i < n; i++) {
+        int rc = write_settle_item(run, items[i], &run->settling, err);
+        if (rc < 0)
+            return brc_write_named(run, items[i], rc, err);
+    }
+    return write_look_up(run, err);
+}
+
+/* Which of the jobs' items are there already: what the window settles. */
+static int write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
+{
+    brc_write_run *run = ctx;
+    int64_t others = 0;
+    BRC_TRY(write_settling(run, n, err));
+    if (brc_store_in_bulk(run->store))
+        BRC_TRY(brc_store_others(run->store, &others, err));
+    for (size_t i = 0; i < n; i++) {
+        brc_write_job *job = (brc_write_job *)jobs[i];
+        job->others = others;
+        job->base.is_over = 1;
+        for (size_t j = 0; j < job->n; j++) {
+            int rc = write_settle_item(run, &job->items[j], &run->settling, err);
+            if (rc < 0)
+                return brc_write_named(run, &job->items[j], rc, err);
+            job->base.is_over &= job->items[j].is_piece;
+        }
+    }
+    BRC_TRY(write_look_up(run, err));
+    return brc_write_let_others(run, err);
+}
+
+/* ---- what is not there -------------------------------- */
+
+/* The object's row of an item that was put at `at`. */
+static int write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at,
+                       brc_error *err)
+{
+    brc_object o = run->ops->replace ? item->old
+                                     : (brc_object){.id = item->id,
+                                                    .kind = BRC_KIND_CHUNK,
+                                                    .size = item->len,
+                                                    .guard = item->guard};
+    if (!item->as_is && item->spec != NULL)
+        BRC_TRY(brc_encoding_intern(run->store, item->spec, &o.encoding, err));
+    else
+        o.encoding = 0;
+    o.backend = item->backend;
+    o.stored = at->len;
+    o.checksum = item->checksum;
+    return run->ops->replace ? brc_object_replace(run->store, &o, at, err)
+                             : brc_object_record(run->store, &o, at, err);
+}
+
+/* In a bulk write others may have stored the same since it was looked up. */
+static int write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
+{
+    brc_object there = {.id = item->id}, *one = &there;
+    BRC_TRY(brc_objects_find(run->store, &one, 1, err));
+    if (!there.found)
+        return BRC_OK;
+    BRC_TRY(write_known(run, item, &there, err));
+    return item->compares ? brc_write_compare(run, brc_pipe_caller(run->pipe), item, err) : BRC_OK;
+}
+
+/* ==== write ================================ */
+
+/* The write flow: filling, storing, and the window that it goes through. */
 
 #define JOBS_PER_THREAD 6
 /* ... and so many where all are held until the last is encoded. */
@@ -49,7 +756,7 @@ static int write_fetch(brc_write_run *run, brc_write_job *job, brc_error *err)
     brc_write_item *items[BRC_WRITE_ITEMS];
     for (size_t i = 0; i < job->n; i++)
         items[i] = &job->items[i];
-    return brc_write_load_olds(run, job->n, items, err);
+    return write_load_olds(run, job->n, items, err);
 }
 
 static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
@@ -83,7 +790,7 @@ static int write_after_all(brc_write_run *run, brc_write_job *job, brc_write_ite
                            brc_error *err)
 {
     item->is_known = item->is_twin = 0;
-    BRC_TRY(brc_write_hold(run, item, err));
+    BRC_TRY(write_hold(run, item, err));
     if (!item->is_held) /* an equal one of this job is */
         return BRC_OK;
     BRC_TRY(brc_write_encode_anew(run, item, err));
@@ -96,7 +803,7 @@ static int write_check_known(brc_write_run *run, brc_write_job *job, brc_write_i
 {
     brc_object there = {.id = item->id}, *one = &there;
     if (item->is_piece || item->is_fill || !item->is_known || run->ops->replace ||
-        brc_write_is_held(run, item))
+        write_is_held(run, item))
         return BRC_OK;
     BRC_TRY(brc_objects_find(run->store, &one, 1, err));
     if (!there.found)
@@ -127,10 +834,10 @@ static int write_needs_row(const brc_write_item *item)
 /* Others have changed the file since the job was settled. */
 static int write_look_again(brc_write_run *run, brc_write_job *job, brc_error *err)
 {
-    BRC_TRY(brc_write_still_there(run, job, err));
+    BRC_TRY(write_still_there(run, job, err));
     for (size_t i = 0; i < job->n; i++) {
         brc_write_item *item = &job->items[i];
-        int rc = write_needs_row(item) && !run->ops->replace ? brc_write_again(run, item, err)
+        int rc = write_needs_row(item) && !run->ops->replace ? write_again(run, item, err)
                                                              : BRC_OK;
         if (rc == BRC_OK)
             rc = write_check_known(run, job, item, err);
@@ -169,10 +876,10 @@ static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
         if (item->is_piece)
             continue;
         if (write_needs_row(item))
-            BRC_TRY(brc_write_store(run, item, &job->at[i], err));
+            BRC_TRY(write_store(run, item, &job->at[i], err));
         else if (item->is_known)
             BRC_TRY(brc_gc_keep(run->store, &item->id, err));
-        brc_write_let_go(run, item);
+        write_let_go(run, item);
         if (run->ops->done != NULL)
             BRC_TRY(run->ops->done(run->ops->ctx, item, err));
     }
@@ -226,7 +933,7 @@ static int write_ready(void *ctx, brc_window_job *const *jobs, size_t n, brc_err
 {
     brc_write_run *run = ctx;
     BRC_TRY(brc_write_put_outside(run, jobs, n, err));
-    return brc_write_ahead(run, jobs, n, err);
+    return write_ahead(run, jobs, n, err);
 }
 
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
@@ -236,13 +943,13 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
     BRC_TRY(brc_gc_puts_begin(store, &run.puts_since, err));
     size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
     brc_window_ops window = {.ctx = &run, .fill = write_fill_job, .run = brc_write_run_job,
-                             .settle = brc_write_settle, .finish = write_finish_job,
+                             .settle = write_settle, .finish = write_finish_job,
                              .most = JOBS_PER_THREAD * pipe->nworkers + 1};
     if (ops->turn != NULL) {
         BRC_TRY(brc_store_version(store, &run.version, err));
         window.most = JOBS_TOGETHER;
         window.pause = write_pause;
-        window.together = brc_write_together;
+        window.together = write_together;
     } else if (brc_store_in_bulk(store)) {
         window.most = ops->replace ? window.most : JOBS_IN_BULK;
         window.batch = ops->replace ? BATCH_BYTES / 4 : BATCH_BYTES;

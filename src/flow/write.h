@@ -9,7 +9,7 @@
 #ifndef BRC_FLOW_WRITE_H
 #define BRC_FLOW_WRITE_H
 
-#include "pipe.h"
+#include "window.h"
 
 /* A job has at most this many items, and about this many bytes if it has several. */
 #define BRC_WRITE_ITEMS 64
@@ -57,7 +57,7 @@ typedef struct brc_write_item {
     uint64_t index[BRC_MAX_NDIM]; /* the caller's own: the chunk's; not cleared */
 } brc_write_item;
 
-/* The transaction of a write that is prepared outside of one: write_together.c. */
+/* The transaction of a write that is prepared outside of one: write.c. */
 typedef struct brc_write_turn {
     void *ctx;
     /* Ends what was read, and begins to write. BRC_WRITE_ANEW: what list() gave is no longer right, and

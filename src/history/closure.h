@@ -8,7 +8,7 @@
  * and the caller has them at hand.
  *
  * Commits come in the order of a stack. For other orders there are other walks (walk.c: the
- * log; reach.h: ancestors, the nearest first; tree_walk.h: paths).
+ * log; ancestry.h: ancestors, the nearest first; tree_walk.h: paths).
  *
  * The walk remembers commits and map nodes, and of each node a value that the caller chooses.
  * Entries and chunks come once for each node that they are in; their objects (documents, storage
@@ -22,10 +22,73 @@
 #ifndef BRC_HISTORY_CLOSURE_H
 #define BRC_HISTORY_CLOSURE_H
 
+#include "../tree/map.h"
 #include "commit.h"
-#include "node_walk.h"
+#include "snapshot.h"
 
-/* What a step can be beside those of node_walk.h. */
+/* ---- node children -------------------------------- */
+
+/* What a map node names: nodes under it, and of its items chunks, documents and maps. */
+
+typedef struct brc_child {
+    brc_oid id;
+    int is_node; /* a map node, under it or the root of another map */
+} brc_child;
+
+typedef struct brc_children {
+    void *items; /* brc_child[] */
+    size_t n, cap;
+    size_t id_len;
+} brc_children;
+
+void brc_children_dispose(brc_children *list);
+const brc_child *brc_child_at(const brc_children *list, size_t i);
+/* The zero id is left out. */
+BRC_MUST_USE int brc_children_add(brc_children *list, const brc_oid *id, int is_node, brc_error *err);
+/* Adds what the node names; list->id_len is set. What was added before it fails stays. */
+BRC_MUST_USE int brc_children_read(brc_children *list, brc_span node, brc_error *err);
+
+/* ---- node walk -------------------------------- */
+
+/*
+ * Walking the objects of snapshots: map nodes, the entries in them, and the chunks.
+ *
+ * tree_walk.h goes by path and meets a shared group once for each path that leads to it;
+ * this walk goes by object: the closure remembers the nodes met and skips those that it knows, so
+ * that the work grows with the objects and not with the paths or versions. Its use of the
+ * C stack does not grow with the data.
+ *
+ * A damaged node, entry or name is BRC_ECORRUPT; the next call goes on after it.
+ */
+
+enum {
+    BRC_AT_NODE = 1, /* a map node, before it is read                              */
+    BRC_AT_ENTRY,    /* a child in a group's map; the nodes of its own map follow  */
+    BRC_AT_CHUNK,    /* an item of an array's map                                  */
+    BRC_AT_LEAVE     /* the node again, after everything under it                  */
+};
+
+/* Everything is borrowed until the next step. */
+typedef struct brc_node_step {
+    int what;
+    int kind;               /* of the map: BRC_GROUP children, BRC_ARRAY chunks, 0 the snapshot's */
+    int is_root;            /* NODE, LEAVE: the map's first node                  */
+    size_t level;           /* how many nodes are above it, or above what it is in */
+    brc_oid id;             /* NODE, LEAVE                                        */
+    const brc_item *claim;  /* NODE: what the node above says of it; NULL: its map's root */
+    const brc_node_facts *facts; /* LEAVE: the same, as it was found              */
+    brc_entry entry;        /* ENTRY                                              */
+    brc_span key;           /* CHUNK                                              */
+    brc_oid chunk;          /* CHUNK                                              */
+    const char *path;       /* of the group or array                              */
+    size_t path_len, depth; /* and the names in it                                */
+} brc_node_step;
+
+typedef struct brc_node_walk brc_node_walk;
+
+/* ---- closure -------------------------------- */
+
+/* What a step of a closure can be beside those above. */
 enum {
     BRC_AT_COMMIT = BRC_AT_LEAVE + 1, /* a commit, before it is read            */
     BRC_AT_VERSION                    /* a commit that was read; its snapshot follows, then its parents */

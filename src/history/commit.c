@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../store/boundary.h"
-#include "move_text.h"
+#include "../store/ref.h"
+#include "moves.h"
 
 #define MAX_MESSAGE ((size_t)1 << 20)
 #define MAX_AUTHOR 1024

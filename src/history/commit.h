@@ -6,7 +6,7 @@
  *   root <hex>                       the snapshot; absent: the empty one
  *   parent <hex>                     once for each, in order
  *   move <from> <to>                 once for each node that is elsewhere in the first parent's
- *                                    snapshot (move_text.h), by <to>
+ *                                    snapshot (moves.h), by <to>
  *   author <text>
  *   time <microseconds since 1970 UTC, decimal>
  *   meta <a JSON object>             absent: {}
@@ -16,7 +16,7 @@
 #ifndef BRC_HISTORY_COMMIT_H
 #define BRC_HISTORY_COMMIT_H
 
-#include "move_set.h"
+#include "moves.h"
 #include "snapshot.h"
 
 #define BRC_MAX_PARENTS 16

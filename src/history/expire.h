@@ -13,7 +13,7 @@
 #ifndef BRC_HISTORY_EXPIRE_H
 #define BRC_HISTORY_EXPIRE_H
 
-#include "../base/id_table.h"
+#include "../base/hash.h"
 #include "../store/collect.h"
 #include "commit.h"
 
@@ -57,15 +57,6 @@ typedef struct brc_expire_plan {
 BRC_MUST_USE int brc_expire_plan_make(brc_expire_plan *plan, brc_store *store, const brc_expire_rules *rules, brc_error *err);
 void brc_expire_plan_dispose(brc_expire_plan *plan);
 const brc_expire_commit *brc_expire_commit_at(const brc_expire_plan *plan, size_t i);
-/* What the parents of a commit of the plan are from now on, and its moves. */
-BRC_MUST_USE int brc_expire_put(brc_expire_plan *plan, size_t i, brc_error *err);
-/* The same for one that is not of the plan, if it has a parent that expires. */
-BRC_MUST_USE int brc_expire_put_other(brc_expire_plan *plan, const brc_oid *id, brc_error *err);
-/* Within a read, or a write: what has a name, and what open merges, rebases and the like stand on without naming it:
- * the merge bases, and what the changes that are still to come are told from (expire_named.c). */
-BRC_MUST_USE int brc_expire_named(brc_roots *out, brc_store *store, brc_error *err);
-/* Within a transaction: *same 0 if a draft or pin names what the plan lets expire. */
-BRC_MUST_USE int brc_expire_same_named(const brc_expire_plan *plan, int *same, brc_error *err);
 /* Makes a plan and does it: in one short transaction what refs reach is thinned, if refs are still what they
  * were; then what was said of commits that have expired, or that only the log names. The plan is
  * disposed of by the caller. */

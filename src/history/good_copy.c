@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/id_table.h"
+#include "../base/hash.h"
 #include "../store/collect.h"
 
 /* ---- good copies -------------------------------- */

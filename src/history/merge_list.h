@@ -7,6 +7,8 @@
 
 #include "snapshot.h"
 
+/* ---- merge list -------------------------------- */
+
 /* What a conflict is about, beside pointers to members ("/shape", "/attributes/a"). */
 #define BRC_CLASH_NODE ""          /* the node itself: values are entries                */
 #define BRC_CLASH_PLACE "place"    /* where it is: values are paths                      */
@@ -43,5 +45,16 @@ BRC_MUST_USE int brc_clash_texts(brc_clash *clash, const char *base, const char 
  * where it has removed another, and the other side has removed the first and changed the second. */
 void brc_clash_list_sort(brc_clash_list *list);
 void brc_clash_list_dispose(brc_clash_list *list);
+
+/* ---- merge rows -------------------------------- */
+
+/* Conflicts as rows of an open merge (table `conflict`). */
+
+/* One of them. `in_memory`: its base is in no version (several were merged): of a node or chunk only that
+ * it is there is kept. Within a write. */
+BRC_MUST_USE int brc_clash_put(brc_store *store, int64_t draft, const brc_clash *clash, int in_memory, brc_error *err);
+BRC_MUST_USE int brc_clash_list_put(brc_store *store, int64_t draft, const brc_clash_list *list, int in_memory, brc_error *err);
+/* All of a draft are added to the list, which is empty before; `settled` is the row's state. */
+BRC_MUST_USE int brc_clash_list_read(brc_clash_list *out, brc_store *store, int64_t draft, brc_error *err);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A snapshot is the root of a map with one item, the root node, whose name is
  * empty. A group's map holds its children: the key is the child's name and a zero
- * byte, the value an entry. An array's map holds its chunks (chunk_key.h), the
+ * byte, the value an entry. An array's map holds its chunks (map.h), the
  * value is the chunk's id.
  *
  *   entry   u8 kind (1 group, 2 array), u8 parts, the document's id,
@@ -17,7 +17,6 @@
 
 #include "../base/json.h"
 #include "../base/node_path.h"
-#include "../tree/chunk_key.h"
 #include "../tree/map.h"
 
 typedef struct brc_entry {

@@ -1,3 +1,224 @@
+#include "tree_diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/node_path.h"
+#include "tree_walk.h"
+
+static int moves_find(brc_node_change *changes, size_t n, brc_error *err);
+
+/* ==== doc diff ================================ */
+
+void brc_pointers_dispose(brc_pointers *pointers)
+{
+    for (size_t i = 0; i < pointers->n; i++)
+        free(pointers->items[i]);
+    free(pointers->items);
+    memset(pointers, 0, sizeof(*pointers));
+}
+
+static int pointer_add(brc_pointers *out, const char *base, const char *name, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    void *p = out->items;
+    int rc;
+    BRC_GO(brc_grow_array(&p, &out->cap, out->n + 1, sizeof(char *), err));
+    out->items = p;
+    BRC_GO(brc_buf_text(&text, base, err));
+    BRC_GO(brc_json_pointer_step(&text, name, err));
+    BRC_GO(brc_buf_take_text(&text, &out->items[out->n], err));
+    out->n++;
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* An empty "attributes" means the same as none, and so does an empty
+ * "storage_transformers". */
+static int member_says_nothing(const brc_json *value)
+{
+    int kind = brc_json_kind(value);
+    return kind == BRC_JSON_ABSENT || kind == BRC_JSON_NULL ||
+           ((kind == BRC_JSON_OBJECT || kind == BRC_JSON_ARRAY) && brc_json_count(value) == 0);
+}
+
+/* A stranger's documents are not checked yet: an array's items have no names. */
+static int has_members(const brc_json *value)
+{
+    int kind = brc_json_kind(value);
+    return kind == BRC_JSON_OBJECT || kind == BRC_JSON_ABSENT;
+}
+
+static int members_diff(brc_pointers *out, const char *base, const brc_json *a, const brc_json *b,
+                        brc_error *err);
+
+static int member_diff(brc_pointers *out, const char *base, const char *name, const brc_json *x,
+                       const brc_json *y, brc_error *err)
+{
+    int top = *base == '\0';
+    if (brc_json_equal(x, y) || (top && member_says_nothing(x) && member_says_nothing(y)))
+        return BRC_OK;
+    if (top && strcmp(name, "attributes") == 0 && has_members(x) && has_members(y))
+        return members_diff(out, "/attributes", x, y, err);
+    return pointer_add(out, base, name, err);
+}
+
+static int members_compare(brc_pointers *out, const char *base, const brc_json *a,
+                           const brc_json *b, const brc_json_index *in_a,
+                           const brc_json_index *in_b, brc_error *err)
+{
+    for (const brc_json *v = brc_json_first(a); v != NULL; v = brc_json_next(v)) {
+        const char *name = brc_json_own_name(v);
+        BRC_TRY(member_diff(out, base, name, v, brc_json_index_find(in_b, name), err));
+    }
+    for (const brc_json *v = brc_json_first(b); v != NULL; v = brc_json_next(v)) {
+        const char *name = brc_json_own_name(v);
+        if (brc_json_index_find(in_a, name) == NULL)
+            BRC_TRY(member_diff(out, base, name, NULL, v, err));
+    }
+    return BRC_OK;
+}
+
+static int members_diff(brc_pointers *out, const char *base, const brc_json *a, const brc_json *b,
+                        brc_error *err)
+{
+    brc_json_index in_a, in_b = {NULL, 0};
+    int rc = brc_json_index_make(&in_a, a, err);
+    if (rc == BRC_OK)
+        rc = brc_json_index_make(&in_b, b, err);
+    if (rc == BRC_OK)
+        rc = members_compare(out, base, a, b, &in_a, &in_b, err);
+    brc_json_index_dispose(&in_a);
+    brc_json_index_dispose(&in_b);
+    return rc;
+}
+
+int brc_doc_diff(brc_pointers *out, const brc_json *a, const brc_json *b, brc_error *err)
+{
+    if (!has_members(a) || !has_members(b))
+        return brc_fail(err, BRC_ECORRUPT,
+                        "a node's document is damaged: it is not a JSON object; run 'breccia "
+                        "fsck'");
+    return members_diff(out, "", a, b, err);
+}
+
+/* ==== node diff ================================ */
+
+void brc_node_change_dispose(brc_node_change *c)
+{
+    for (size_t i = 0; i < c->nmetadata; i++)
+        free(c->metadata[i]);
+    free(c->metadata);
+    free(c->path);
+    free(c->from);
+}
+
+/* ---- chunks -------------------------------- */
+
+static int count_chunk_change(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+{
+    brc_node_change *c = ctx;
+    (void)key;
+    (void)err;
+    if (a.data == NULL)
+        c->chunks_added++;
+    else if (b.data == NULL)
+        c->chunks_removed++;
+    else
+        c->chunks_changed++;
+    return BRC_OK;
+}
+
+static int chunks_diff(brc_node_change *c, brc_store *store, brc_error *err)
+{
+    if (c->a.kind == BRC_ARRAY && c->b.kind == BRC_ARRAY && !c->rechunked)
+        return brc_map_diff(store, &c->a.map, &c->b.map, count_chunk_change, c, err);
+    if (c->a.kind == BRC_ARRAY)
+        BRC_TRY(brc_map_count(store, &c->a.map, &c->chunks_removed, err));
+    if (c->b.kind == BRC_ARRAY)
+        BRC_TRY(brc_map_count(store, &c->b.map, &c->chunks_added, err));
+    return BRC_OK;
+}
+
+/* ---- metadata -------------------------------- */
+
+static int docs_diff(brc_store *store, const brc_entry *a, const brc_entry *b, brc_pointers *out,
+                     brc_error *err)
+{
+    brc_json *x = NULL, *y = NULL;
+    int rc = brc_entry_doc(store, a, &x, err);
+    if (rc == BRC_OK)
+        rc = brc_entry_doc(store, b, &y, err);
+    if (rc == BRC_OK)
+        rc = brc_doc_diff(out, x, y, err);
+    brc_json_free(x);
+    brc_json_free(y);
+    return rc;
+}
+
+static int pointers_hold(const brc_pointers *pointers, const char *pointer)
+{
+    for (size_t i = 0; i < pointers->n; i++)
+        if (strcmp(pointers->items[i], pointer) == 0)
+            return 1;
+    return 0;
+}
+
+static int pointers_of(brc_pointers *out, const brc_node_change *c, brc_store *store,
+                       brc_error *err)
+{
+    if (brc_oid_cmp(&c->a.doc, &c->b.doc) != 0)
+        BRC_TRY(docs_diff(store, &c->a, &c->b, out, err));
+    if (brc_oid_cmp(&c->a.storage, &c->b.storage) == 0)
+        return BRC_OK;
+    void *p = out->items;
+    BRC_TRY(brc_grow_array(&p, &out->cap, out->n + 1, sizeof(char *), err));
+    out->items = p;
+    BRC_TRY(brc_dup(&out->items[out->n], "/storage", err));
+    out->n++;
+    return BRC_OK;
+}
+
+static int metadata_diff(brc_node_change *c, brc_store *store, brc_error *err)
+{
+    brc_pointers pointers = {0};
+    int rc = pointers_of(&pointers, c, store, err);
+    if (rc < 0) {
+        brc_pointers_dispose(&pointers);
+        return rc;
+    }
+    c->rechunked =
+        pointers_hold(&pointers, "/chunk_grid") || pointers_hold(&pointers, "/data_type");
+    c->storage_only =
+        pointers.n > 0 && pointers.n == (size_t)pointers_hold(&pointers, "/codecs") +
+                                            (size_t)pointers_hold(&pointers, "/storage");
+    c->metadata = pointers.items;
+    c->nmetadata = pointers.n;
+    return BRC_OK;
+}
+
+/* ---- both -------------------------------- */
+
+int brc_node_diff(brc_node_change *c, brc_store *store, brc_error *err)
+{
+    if (c->a.kind != 0 && c->b.kind != 0)
+        BRC_TRY(metadata_diff(c, store, err));
+    BRC_TRY(chunks_diff(c, store, err));
+    if (c->chunks_added + c->chunks_removed + c->chunks_changed > 0)
+        c->storage_only = 0;
+    return BRC_OK;
+}
+
+/* 1 if a node that is on both sides differs itself, and not only what is under it. */
+static int node_differs(const brc_node_change *c)
+{
+    return c->nmetadata > 0 || c->chunks_added + c->chunks_removed + c->chunks_changed > 0;
+}
+
+/* ==== tree diff ================================ */
+
 /*
  * Both sides are walked at once, with a list of the places that are still to be visited:
  * a deep hierarchy takes no stack. A node on one side alone is walked as if the other
@@ -8,14 +229,6 @@
  * move, and what else is there, in the newer or the older version, is a place too. So each node
  * of either side is in one place, whatever the moves say.
  */
-#include "tree_diff.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/alloc.h"
-#include "budget.h"
-#include "moves.h"
 
 /* A place where the two sides' entries differ: kind 0 if a side has no node. */
 typedef struct diff_place {
@@ -65,7 +278,7 @@ static int change_add(diff_walk *w, const diff_place *place, int what, const brc
     if (what == BRC_MOVED)
         BRC_TRY(brc_dup(&c->from, place->from, err));
     BRC_TRY(brc_node_diff(c, w->store, err));
-    if (what == BRC_CHANGED && !brc_node_differs(c)) { /* only what is under it differs */
+    if (what == BRC_CHANGED && !node_differs(c)) { /* only what is under it differs */
         brc_node_change_dispose(c);
         out->n--;
     }
@@ -322,12 +535,223 @@ int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a, co
     BRC_GO(diff_walk_run(&w, err));
     if (out->n > 1)
         qsort(out->changes, out->n, sizeof(*out->changes), change_order);
-    BRC_GO(brc_moves_find(out->changes, out->n, err));
+    BRC_GO(moves_find(out->changes, out->n, err));
     drop_told(out);
 done:
     diff_walk_dispose(&w);
     brc_move_set_dispose(&within);
     if (rc < 0)
         brc_tree_diff_dispose(out);
+    return rc;
+}
+
+/* ==== moves ================================ */
+
+/* A node that is gone and may have moved. */
+typedef struct move_source {
+    brc_node_change *change;
+    size_t next; /* in the first of those with equal entries: which of them may be left */
+} move_source;
+
+typedef struct move_list {
+    brc_node_change *changes;
+    size_t n;
+    move_source *sources; /* by entry, and equal ones by path */
+    size_t nsources;
+    brc_buf prefix;
+} move_list;
+
+static int move_entry_order(const brc_entry *a, const brc_entry *b)
+{
+    int order = (a->kind > b->kind) - (a->kind < b->kind);
+    order = order != 0 ? order : brc_oid_cmp(&a->doc, &b->doc);
+    order = order != 0 ? order : brc_oid_cmp(&a->map, &b->map);
+    return order != 0 ? order : brc_oid_cmp(&a->storage, &b->storage);
+}
+
+static int move_source_order(const void *a, const void *b)
+{
+    const brc_node_change *x = ((const move_source *)a)->change;
+    const brc_node_change *y = ((const move_source *)b)->change;
+    int order = move_entry_order(&x->a, &y->a);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+static int move_sources_sort(move_list *m, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new_array(&p, m->n, sizeof(move_source), err));
+    m->sources = p;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->changes[i].what == BRC_REMOVED)
+            m->sources[m->nsources++] = (move_source){ &m->changes[i], 0 };
+    if (m->nsources > 1)
+        qsort(m->sources, m->nsources, sizeof(move_source), move_source_order);
+    for (size_t i = 0; i < m->nsources; i++)
+        m->sources[i].next = i;
+    return BRC_OK;
+}
+
+/* The first node by path with this entry that is gone and was not reported yet; NULL: none.
+ * Nodes passed once are never looked at again. */
+static brc_node_change *move_source_of(move_list *m, const brc_entry *entry)
+{
+    size_t lo = 0, hi = m->nsources;
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (move_entry_order(&m->sources[middle].change->a, entry) < 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    if (lo == m->nsources)
+        return NULL;
+    size_t *at = &m->sources[lo].next;
+    while (*at < m->nsources && brc_entry_equal(&m->sources[*at].change->a, entry)) {
+        if (m->sources[*at].change->what == BRC_REMOVED)
+            return m->sources[*at].change;
+        ++*at;
+    }
+    return NULL;
+}
+
+/* Reports of the path cover the nodes under it that are `what`: in the order of paths they
+ * are one run, from "path/" on. */
+static int tell_under(move_list *m, const char *path, int what, brc_error *err)
+{
+    size_t lo = 0, hi = m->n;
+    m->prefix.len = 0;
+    BRC_TRY(brc_buf_printf(&m->prefix, err, "%s/", path));
+    BRC_TRY(brc_buf_terminate(&m->prefix, err));
+    const char *prefix = (const char *)m->prefix.data;
+    size_t len = strlen(prefix);
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (strcmp(m->changes[middle].path, prefix) < 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    for (; lo < m->n && strncmp(m->changes[lo].path, prefix, len) == 0; lo++)
+        if (m->changes[lo].what == what)
+            m->changes[lo].what = 0;
+    return BRC_OK;
+}
+
+static int move_to(move_list *m, brc_node_change *to, brc_node_change *from, brc_error *err)
+{
+    BRC_TRY(brc_dup(&to->from, from->path, err));
+    to->what = BRC_MOVED;
+    to->a = from->a;
+    to->chunks_added = 0;
+    from->what = 0;
+    BRC_TRY(tell_under(m, to->path, BRC_ADDED, err));
+    return tell_under(m, from->path, BRC_REMOVED, err);
+}
+
+/* The changes are in order by path, added and removed nodes with everything under
+ * them. A change that another one covers gets `what` 0. */
+static int moves_find(brc_node_change *changes, size_t n, brc_error *err)
+{
+    move_list m = { .changes = changes, .n = n };
+    int rc;
+    BRC_GO(move_sources_sort(&m, err));
+    for (size_t i = 0; i < n; i++) { /* the top of what moved is met first */
+        brc_node_change *from =
+            changes[i].what == BRC_ADDED ? move_source_of(&m, &changes[i].b) : NULL;
+        if (from != NULL)
+            BRC_GO(move_to(&m, &changes[i], from, err));
+    }
+done:
+    free(m.sources);
+    brc_buf_dispose(&m.prefix);
+    return rc;
+}
+
+/* ==== made again ================================ */
+
+/* A group of both snapshots whose children differ. */
+typedef struct made_group {
+    char *path;
+    brc_entry a, b;
+} made_group;
+
+typedef struct made_look {
+    brc_move_set *out;
+    brc_store *store;
+    const brc_oid *older;
+    const brc_move_set *moves;
+    const char *path; /* of the group whose children are compared */
+    void *due;        /* made_group[] */
+    size_t n, cap;
+} made_look;
+
+static int made_due(made_look *look, char *path, const brc_entry *a, const brc_entry *b,
+                    brc_error *err)
+{
+    int rc = brc_grow_array(&look->due, &look->cap, look->n + 1, sizeof(made_group), err);
+    if (rc < 0)
+        free(path);
+    else
+        ((made_group *)look->due)[look->n++] = (made_group){path, *a, *b};
+    return rc;
+}
+
+static int look_at_added(made_look *look, const char *path, const brc_entry *now, brc_error *err)
+{
+    brc_entry then;
+    if (brc_move_of_to(look->moves, path) != NULL || brc_move_has_made(look->moves, path))
+        return BRC_OK;
+    BRC_TRY(brc_snapshot_find(look->store, look->older, path, &then, err));
+    return then.kind == 0 || brc_entry_equal(&then, now)
+               ? BRC_OK
+               : brc_move_set_add_made(look->out, path, err);
+}
+
+static int made_child(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+{
+    made_look *look = ctx;
+    const size_t id_len = brc_store_id_len(look->store);
+    brc_entry before = {0}, after;
+    char *path;
+    if (b.data == NULL)
+        return BRC_OK;
+    BRC_TRY(brc_child_decode(&after, key, b, id_len, err));
+    if (a.data != NULL)
+        BRC_TRY(brc_child_decode(&before, key, a, id_len, err));
+    if (a.data != NULL && (before.kind != BRC_GROUP || after.kind != BRC_GROUP))
+        return BRC_OK;
+    BRC_TRY(brc_node_join(&path, look->path, (const char *)key.data, err));
+    if (a.data != NULL)
+        return made_due(look, path, &before, &after, err);
+    int rc = look_at_added(look, path, &after, err);
+    free(path);
+    return rc;
+}
+
+static int made_start(made_look *look, const brc_oid *before, const brc_oid *after, brc_error *err)
+{
+    brc_entry a, b;
+    char *path;
+    BRC_TRY(brc_snapshot_find(look->store, before, "/", &a, err));
+    BRC_TRY(brc_snapshot_find(look->store, after, "/", &b, err));
+    BRC_TRY(brc_dup(&path, "/", err));
+    return made_due(look, path, &a, &b, err);
+}
+
+int brc_made_again(brc_move_set *out, brc_store *store, const brc_oid *older, const brc_oid *before,
+                   const brc_oid *after, const brc_move_set *moves, brc_error *err)
+{
+    made_look look = {.out = out, .store = store, .older = older, .moves = moves};
+    int rc = made_start(&look, before, after, err);
+    while (rc == BRC_OK && look.n > 0) {
+        const made_group at = ((made_group *)look.due)[--look.n];
+        look.path = at.path;
+        rc = brc_map_diff(store, &at.a.map, &at.b.map, made_child, &look, err);
+        free(at.path);
+    }
+    while (look.n > 0)
+        free(((made_group *)look.due)[--look.n].path);
+    free(look.due);
     return rc;
 }

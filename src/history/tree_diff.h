@@ -6,8 +6,44 @@
 #ifndef BRC_HISTORY_TREE_DIFF_H
 #define BRC_HISTORY_TREE_DIFF_H
 
-#include "move_set.h"
-#include "node_diff.h"
+#include "../base/json.h"
+#include "moves.h"
+#include "snapshot.h"
+
+/* ---- doc diff -------------------------------- */
+
+/* The members in which two zarr.json documents differ. */
+
+/* A list of JSON pointers: attributes are compared member by member. */
+typedef struct brc_pointers {
+    char **items;
+    size_t n, cap;
+} brc_pointers;
+
+BRC_MUST_USE int brc_doc_diff(brc_pointers *out, const brc_json *a, const brc_json *b, brc_error *err);
+void brc_pointers_dispose(brc_pointers *pointers);
+
+/* ---- node diff -------------------------------- */
+
+/* What differs between two states of one node: metadata, storage, chunks. */
+
+typedef struct brc_node_change {
+    char *path, *from;
+    int what;          /* BRC_ADDED ... */
+    brc_entry a, b;    /* kind 0 if that side has no node */
+    char **metadata;   /* JSON pointers */
+    size_t nmetadata;
+    int storage_only;
+    int rechunked;     /* the chunks of the two sides cannot be compared by key */
+    uint64_t chunks_added, chunks_removed, chunks_changed;
+} brc_node_change;
+
+/* Fills in a change whose path and sides are set: for a node on both sides metadata and
+ * chunks, for a node on one side its chunks. */
+BRC_MUST_USE int brc_node_diff(brc_node_change *c, brc_store *store, brc_error *err);
+void brc_node_change_dispose(brc_node_change *c);
+
+/* ---- tree diff -------------------------------- */
 
 typedef struct brc_tree_diff {
     brc_node_change *changes; /* by path */
@@ -21,5 +57,15 @@ typedef struct brc_tree_diff {
 BRC_MUST_USE int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a,
                                    const brc_oid *b, const char *path, const brc_move_set *moves, brc_error *err);
 void brc_tree_diff_dispose(brc_tree_diff *diff);
+
+/* ---- made again -------------------------------- */
+
+/* Nodes that one commit removed and a later one made again. */
+
+/* Adds a line for each node that `after` has, `before` has not, and `older` has, at one path, unless it has
+ * come there by one of the moves from `before`, or is what it was in `older`. `older` leads to `before`, and
+ * that to `after`: snapshots. Costs what differs. `out` is not sealed then. */
+BRC_MUST_USE int brc_made_again(brc_move_set *out, brc_store *store, const brc_oid *older, const brc_oid *before,
+                                const brc_oid *after, const brc_move_set *moves, brc_error *err);
 
 #endif

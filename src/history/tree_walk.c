@@ -1,10 +1,31 @@
 #include "tree_walk.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../tree/map_cursor.h"
+#include "../tree/map.h"
+
+/* ==== budget ================================ */
+
+brc_budget brc_budget_of(const brc_store *store)
+{
+    return (brc_budget){ .max = brc_store_max_nodes(store) };
+}
+
+int brc_budget_take(brc_budget *budget, brc_error *err)
+{
+    if (budget->used == budget->max)
+        return brc_fail(err, BRC_ELIMIT,
+                        "more than %" PRIu64 " nodes to visit, which is the limit: a larger "
+                        "--max-nodes (brc_open_opts.max_nodes) raises it",
+                        budget->max);
+    budget->used++;
+    return BRC_OK;
+}
+
+/* ==== tree walk ================================ */
 
 /* A group whose children are being given. */
 typedef struct walk_level {

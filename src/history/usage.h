@@ -7,9 +7,31 @@
 #ifndef BRC_HISTORY_USAGE_H
 #define BRC_HISTORY_USAGE_H
 
+#include "../base/hash.h"
+#include "closure.h"
 #include "expire.h"
-#include "held.h"
-#include "log_window.h"
+#include "gc.h"
+
+/* ---- held -------------------------------- */
+
+/*
+ * What some roots hold: every object that they reach once, by counting references as they are. A
+ * root that is added or dropped costs what only it leads to, and no more: so what a version alone
+ * holds is what dropping it frees, and how the sum goes from one version to the next costs what
+ * changed between them.
+ *
+ * It remembers about 100 bytes for each object that it has met.
+ */
+
+typedef struct brc_held {
+    brc_store *store;
+    brc_id_table table;
+    brc_children due;      /* to be counted         */
+    brc_children children; /* of the node being read */
+    uint64_t bytes, objects; /* that are held: stored bytes, and how many */
+} brc_held;
+
+/* ---- usage -------------------------------- */
 
 typedef struct brc_usage_item {
     char *path;  /* of an array; NULL: a commit  */
@@ -33,9 +55,7 @@ void brc_usage_dispose(brc_usage *usage);
 BRC_MUST_USE int brc_usage_measure(brc_usage *out, brc_store *store, const brc_expire_plan *plan,
                                    const brc_log_window *window, int only_expired, brc_error *err);
 
-/* Of the same commits, array by array: before that (usage_arrays.c). */
+/* Of the same commits, array by array: before that (usage.c). */
 BRC_MUST_USE int brc_usage_arrays(brc_usage *out, brc_store *store, const brc_expire_plan *plan, brc_error *err);
-BRC_MUST_USE int brc_usage_add(brc_usage *out, const char *path, const brc_oid *id, uint64_t bytes, uint64_t alone,
-                               brc_error *err);
 
 #endif

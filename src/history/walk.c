@@ -1,3 +1,498 @@
+/* Moves along the first parents of a commit, and through a merge from one of its others. */
+#include "walk.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/hash.h"
+#include "ancestry.h"
+#include "commit.h"
+#include "tree_diff.h"
+
+/* ==== lineage ================================ */
+
+/* A diff of versions further apart finds moves by equal entries. */
+#define LINEAGE_MOST 1000
+
+static int is_reached(int has_older, const brc_oid *older, int has_at, const brc_oid *at)
+{
+    return has_older == has_at && (!has_older || brc_oid_cmp(older, at) == 0);
+}
+
+/* A branch that is merged again and again leads back to its earlier merges, each of which asks for
+ * the one before: so deep at most. */
+#define ACROSS_MOST 100
+
+typedef struct lineage {
+    brc_store *store;
+    int has_older;
+    const brc_oid *older;
+    int looks;          /* also for what was made again */
+    int depth;
+    int has_at;
+    brc_oid at;         /* how far back it has come */
+    brc_move_set moves; /* from there on            */
+    int known;
+} lineage;
+
+static int between(brc_move_set *out, int *known, const lineage *like, const brc_oid *older,
+                   const brc_oid *newer, brc_error *err);
+
+/* `before` comes before the moves that there are. */
+static int lay_under(lineage *l, const brc_move_set *before, brc_error *err)
+{
+    brc_move_set joined = {0};
+    if (before->n == 0)
+        return BRC_OK;
+    int rc = brc_move_set_join(&joined, before, &l->moves, err);
+    brc_move_set_dispose(rc < 0 ? &joined : &l->moves);
+    if (rc == BRC_OK)
+        l->moves = joined;
+    return rc;
+}
+
+/* From a commit to one that follows it, without what is not in both. */
+static int between_roots(brc_move_set *out, int *known, const lineage *like, const brc_oid *older,
+                         const brc_oid *newer, brc_error *err)
+{
+    brc_oid from, to;
+    BRC_TRY(between(out, known, like, older, newer, err));
+    if (!*known)
+        return BRC_OK;
+    BRC_TRY(brc_commit_root(like->store, older, &from, err));
+    BRC_TRY(brc_commit_root(like->store, newer, &to, err));
+    return brc_move_set_reduce(out, like->store, &from, &to, err);
+}
+
+/* From one parent of a merge to another: back to their base, and on from there. Not known where
+ * they have several. */
+static int across(brc_move_set *out, int *known, const lineage *like, const brc_oid *from,
+                  const brc_oid *to, brc_error *err)
+{
+    brc_commit_set one = {0}, bases = {0};
+    brc_move_set there = {0}, back = {0}, here = {0};
+    int rc;
+    *known = 0;
+    if (like->depth == ACROSS_MOST)
+        return BRC_OK;
+    BRC_GO(brc_commit_set_add(&one, to, err));
+    BRC_GO(brc_merge_bases(&bases, like->store, &one, from, err));
+    if (bases.n != 1)
+        goto done;
+    BRC_GO(between_roots(&there, known, like, &bases.ids[0], from, err));
+    if (*known)
+        BRC_GO(between_roots(&here, known, like, &bases.ids[0], to, err));
+    if (*known) {
+        BRC_GO(brc_move_set_turn(&back, &there, err));
+        rc = brc_move_set_join(out, &back, &here, err);
+    }
+done:
+    brc_move_set_dispose(&there);
+    brc_move_set_dispose(&back);
+    brc_move_set_dispose(&here);
+    brc_commit_set_dispose(&one);
+    brc_commit_set_dispose(&bases);
+    return rc;
+}
+
+/* From another parent of a merge to the merge. These moves are joined first, and then with what
+ * comes later: a node that is new to the first parent has no place there to be led through. */
+static int through_merge(lineage *l, const brc_commit *merge, const brc_oid *parent,
+                         brc_error *err)
+{
+    brc_move_set beside = {0}, whole = {0};
+    int rc;
+    BRC_GO(across(&beside, &l->known, l, parent, &merge->parents[0], err));
+    if (l->known) {
+        BRC_GO(brc_move_set_join(&whole, &beside, brc_commit_moves(merge), err));
+        rc = lay_under(l, &whole, err);
+    }
+done:
+    brc_move_set_dispose(&beside);
+    brc_move_set_dispose(&whole);
+    return rc;
+}
+
+/* Also of nodes that the commit has made where one of `older` was, which another commit removed. */
+static int lay_commit(lineage *l, const brc_commit *commit, brc_error *err)
+{
+    brc_move_set made = {0}, whole = {0};
+    brc_oid older, before;
+    int rc;
+    if (!l->looks || commit->nparents == 0 || brc_oid_cmp(&commit->parents[0], l->older) == 0)
+        return lay_under(l, brc_commit_moves(commit), err);
+    BRC_GO(brc_commit_root(l->store, l->older, &older, err));
+    BRC_GO(brc_commit_root(l->store, &commit->parents[0], &before, err));
+    BRC_GO(brc_made_again(&made, l->store, &older, &before, &commit->root, brc_commit_moves(commit),
+                          err));
+    BRC_GO(brc_move_set_seal(&made, err));
+    BRC_GO(brc_move_set_join(&whole, brc_commit_moves(commit), &made, err));
+    rc = lay_under(l, &whole, err);
+done:
+    brc_move_set_dispose(&made);
+    brc_move_set_dispose(&whole);
+    return rc;
+}
+
+/* Lays the moves of `at` under those that are there, and goes on to its first parent; or, where
+ * `older` is another one of its parents, to that. */
+static int lineage_step(lineage *l, brc_error *err)
+{
+    brc_commit *commit;
+    int rc = BRC_OK;
+    BRC_TRY(brc_commit_get(&commit, l->store, &l->at, err));
+    for (size_t i = 1; l->has_older && i < commit->nparents && rc == BRC_OK && !l->known; i++)
+        if (brc_oid_cmp(&commit->parents[i], l->older) == 0)
+            rc = through_merge(l, commit, l->older, err);
+    if (rc == BRC_OK && !l->known)
+        rc = lay_commit(l, commit, err);
+    l->has_at = commit->nparents > 0;
+    if (l->has_at)
+        l->at = commit->parents[0];
+    brc_commit_free(commit);
+    return rc;
+}
+
+static int walk_lineage(lineage *l, brc_error *err)
+{
+    int rc = BRC_OK;
+    l->known = is_reached(l->has_older, l->older, l->has_at, &l->at);
+    for (int i = 0; i < LINEAGE_MOST && l->has_at && !l->known && rc == BRC_OK; i++) {
+        rc = lineage_step(l, err);
+        l->known |= is_reached(l->has_older, l->older, l->has_at, &l->at);
+    }
+    if (rc < 0 || !l->known || !l->has_older)
+        brc_move_set_dispose(&l->moves);
+    return rc;
+}
+
+static int between(brc_move_set *out, int *known, const lineage *like, const brc_oid *older,
+                   const brc_oid *newer, brc_error *err)
+{
+    lineage l = {.store = like->store, .has_older = 1, .older = older, .looks = like->looks,
+                 .depth = like->depth + 1, .has_at = 1, .at = *newer};
+    int rc = walk_lineage(&l, err);
+    *out = l.moves;
+    *known = l.known;
+    return rc;
+}
+
+int brc_move_set_between(brc_move_set *out, int *known, brc_store *store, int has_older,
+                         const brc_oid *older, const brc_oid *newer, brc_error *err)
+{
+    lineage l = {.store = store, .has_older = has_older, .older = older, .has_at = 1,
+                 .at = *newer};
+    int rc = walk_lineage(&l, err);
+    *out = l.moves;
+    *known = l.known;
+    return rc;
+}
+
+int brc_move_set_across(brc_move_set *out, int *known, brc_store *store, const brc_oid *from,
+                        const brc_oid *to, brc_error *err)
+{
+    const lineage like = {.store = store, .looks = 1, .depth = -1};
+    BRC_TRY(brc_move_set_between(out, known, store, 1, from, to, err));
+    return *known ? BRC_OK : across(out, known, &like, from, to, err);
+}
+
+int brc_move_set_along(brc_move_set *out, int *known, brc_store *store, const brc_oid *older,
+                       const brc_oid *newer, brc_error *err)
+{
+    const lineage like = {.store = store, .looks = 1, .depth = -1};
+    return between(out, known, &like, older, newer, err);
+}
+
+/* ==== path before ================================ */
+
+static int set_path(brc_buf *out, const char *path, brc_error *err)
+{
+    out->len = 0;
+    BRC_TRY(brc_buf_text(out, path, err));
+    return brc_buf_terminate(out, err);
+}
+
+/* The one merge base of two parents: *has 0: there is none, or more. */
+static int single_base(brc_store *store, const brc_commit *commit, size_t i, brc_oid *base,
+                       int *has, brc_error *err)
+{
+    brc_commit_set bases = { 0 }, first = { 0 };
+    int rc = brc_commit_set_add(&first, &commit->parents[0], err);
+    if (rc == BRC_OK)
+        rc = brc_merge_bases(&bases, store, &first, &commit->parents[i], err);
+    *has = rc == BRC_OK && bases.n == 1;
+    if (*has)
+        *base = bases.ids[0];
+    brc_commit_set_dispose(&bases);
+    brc_commit_set_dispose(&first);
+    return rc;
+}
+
+/* From the commit to its first parent, to the base, and from there to the other parent. */
+static int follow_moves(brc_buf *out, int *has, brc_store *store, const brc_commit *commit,
+                        size_t i, const brc_oid *base, const char *path, brc_error *err)
+{
+    brc_move_set back = { 0 }, forth = { 0 };
+    brc_buf first = BRC_BUF_INIT, then = BRC_BUF_INIT;
+    int rc, known, known_too;
+    BRC_GO(brc_move_origin(&first, has, brc_commit_moves(commit), path, err));
+    if (!*has)
+        goto done;
+    BRC_GO(brc_move_set_between(&back, &known, store, 1, base, &commit->parents[0], err));
+    BRC_GO(brc_move_set_between(&forth, &known_too, store, 1, base, &commit->parents[i], err));
+    *has = known && known_too;
+    if (*has)
+        BRC_GO(brc_move_origin(&then, has, &back, (const char *)first.data, err));
+    out->len = 0;
+    if (*has)
+        rc = brc_move_target(out, &forth, (const char *)then.data, 0, err);
+done:
+    brc_move_set_dispose(&back);
+    brc_move_set_dispose(&forth);
+    brc_buf_dispose(&first);
+    brc_buf_dispose(&then);
+    return rc;
+}
+
+int brc_path_before(brc_buf *out, int *has, brc_store *store, const brc_commit *commit, size_t i,
+                    const char *path, brc_oid *root, brc_entry *entry, brc_error *err)
+{
+    const brc_move_set *moves = brc_commit_moves(commit);
+    brc_oid base;
+    *has = 1;
+    out->len = 0;
+    memset(entry, 0, sizeof(*entry));
+    BRC_TRY(brc_commit_root(store, &commit->parents[i], root, err));
+    if (i == 0 && moves->n > 0) {
+        BRC_TRY(brc_move_origin(out, has, moves, path, err));
+        return *has ? brc_snapshot_find(store, root, (const char *)out->data, entry, err) : BRC_OK;
+    }
+    BRC_TRY(set_path(out, path, err));
+    BRC_TRY(brc_snapshot_find(store, root, path, entry, err));
+    if (i == 0 || entry->kind != 0)
+        return BRC_OK;
+    BRC_TRY(single_base(store, commit, i, &base, has, err));
+    if (*has)
+        BRC_TRY(follow_moves(out, has, store, commit, i, &base, path, err));
+    if (*has)
+        return brc_snapshot_find(store, root, (const char *)out->data, entry, err);
+    *has = 1; /* nothing, at the same path */
+    return set_path(out, path, err);
+}
+
+/* ==== path log ================================ */
+
+/* A node that is looked for in a commit that was not visited yet. */
+typedef struct log_place {
+    uint32_t next; /* 1 more than the next of the same commit; 0: none */
+    char *path;
+    brc_oid root;
+    brc_entry entry; /* kind 0: the commit has nothing there */
+} log_place;
+
+struct brc_path_log {
+    brc_store *store;
+    int full, met;
+    brc_id_table first; /* of a commit's id: 1 more than its first place */
+    void *places;       /* log_place[] */
+    size_t n, cap;
+    uint32_t unused;    /* 1 more than the first of the places that are free */
+    size_t open;        /* places of commits that were not visited */
+    char *told;         /* the path that was given last */
+};
+
+/* A node in one of the parents of a commit. */
+typedef struct log_parent {
+    const char *path; /* NULL: it is another node, or the node is new */
+    brc_oid root;
+    brc_entry entry;
+} log_parent;
+
+static log_place *log_place_at(const brc_path_log *log, uint32_t i)
+{
+    return (log_place *)log->places + (i - 1);
+}
+
+void brc_path_log_free(brc_path_log *log)
+{
+    if (log == NULL)
+        return;
+    for (uint32_t i = 1; i <= log->n; i++)
+        free(log_place_at(log, i)->path);
+    free(log->places);
+    free(log->told);
+    brc_id_table_dispose(&log->first);
+    free(log);
+}
+
+/* ---- places -------------------------------- */
+
+static int new_place(brc_path_log *log, uint32_t *out, brc_error *err)
+{
+    if (log->unused != 0) {
+        *out = log->unused;
+        log->unused = log_place_at(log, *out)->next;
+        return BRC_OK;
+    }
+    if (log->n >= UINT32_MAX - 1)
+        return brc_fail(err, BRC_ELIMIT, "there are too many commits to look through");
+    BRC_TRY(brc_grow_array(&log->places, &log->cap, log->n + 1, sizeof(log_place), err));
+    *out = (uint32_t)++log->n;
+    memset(log_place_at(log, *out), 0, sizeof(log_place));
+    return BRC_OK;
+}
+
+/* Two children may lead to the same place. */
+static int add_place(brc_path_log *log, const brc_oid *commit, const char *path,
+                     const brc_oid *root, const brc_entry *entry, brc_error *err)
+{
+    void *p;
+    char *copy;
+    uint32_t i;
+    BRC_TRY(brc_id_table_add(&log->first, commit, &p, err));
+    uint32_t *first = p;
+    for (i = *first; i != 0; i = log_place_at(log, i)->next)
+        if (strcmp(log_place_at(log, i)->path, path) == 0)
+            return BRC_OK;
+    BRC_TRY(brc_dup(&copy, path, err));
+    int rc = new_place(log, &i, err);
+    if (rc < 0) {
+        free(copy);
+        return rc;
+    }
+    *log_place_at(log, i) = (log_place){ *first, copy, *root, *entry };
+    *first = i;
+    log->open++;
+    return BRC_OK;
+}
+
+static void free_place(brc_path_log *log, uint32_t i)
+{
+    log_place *place = log_place_at(log, i);
+    free(place->path);
+    place->path = NULL;
+    place->next = log->unused;
+    log->unused = i;
+    log->open--;
+}
+
+int brc_path_log_new(brc_path_log **out, brc_store *store, const brc_oid *tip, const char *path,
+                     int full, brc_error *err)
+{
+    void *p;
+    brc_oid root;
+    brc_entry entry;
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(brc_path_log), err));
+    brc_path_log *log = p;
+    log->store = store;
+    log->full = full;
+    log->first = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(uint32_t));
+    int rc = BRC_OK;
+    if (!brc_oid_is_zero(tip)) {
+        BRC_GO(brc_commit_root(store, tip, &root, err));
+        BRC_GO(brc_snapshot_find(store, &root, path, &entry, err));
+        BRC_GO(add_place(log, tip, path, &root, &entry, err));
+    }
+done:
+    if (rc < 0)
+        brc_path_log_free(log);
+    else
+        *out = log;
+    return rc;
+}
+
+/* ---- a commit -------------------------------- */
+
+/* A node that is not there now is looked for under the same path. */
+static int parent_at(brc_path_log *log, const brc_commit *commit, size_t i, const log_place *now,
+                     brc_buf *buf, log_parent *out, brc_error *err)
+{
+    int has;
+    memset(out, 0, sizeof(*out));
+    if (now->entry.kind == 0) {
+        out->path = now->path;
+        BRC_TRY(brc_commit_root(log->store, &commit->parents[i], &out->root, err));
+        return brc_snapshot_find(log->store, &out->root, now->path, &out->entry, err);
+    }
+    BRC_TRY(brc_path_before(buf, &has, log->store, commit, i, now->path, &out->root, &out->entry,
+                            err));
+    out->path = has ? (const char *)buf->data : NULL;
+    return BRC_OK;
+}
+
+/* *changed: it differs from every parent. */
+static int visit_place(brc_path_log *log, const brc_commit *commit, const log_place *now,
+                       int *changed, brc_error *err)
+{
+    brc_buf buf = BRC_BUF_INIT;
+    log_parent before;
+    int rc = BRC_OK;
+    *changed = now->entry.kind != 0 || commit->nparents > 0;
+    for (size_t i = 0; i < commit->nparents; i++) {
+        BRC_GO(parent_at(log, commit, i, now, &buf, &before, err));
+        if (before.path == NULL || strcmp(before.path, now->path) != 0 ||
+            !brc_entry_equal(&now->entry, &before.entry))
+            continue;
+        *changed = 0;
+        if (!log->full) {
+            rc = add_place(log, &commit->parents[i], before.path, &before.root, &before.entry, err);
+            goto done;
+        }
+    }
+    for (size_t i = 0; i < commit->nparents; i++) {
+        if (commit->nparents > 1) /* else it was looked at above */
+            BRC_GO(parent_at(log, commit, i, now, &buf, &before, err));
+        if (before.path != NULL)
+            BRC_GO(add_place(log, &commit->parents[i], before.path, &before.root, &before.entry,
+                             err));
+        log->met |= before.entry.kind != 0;
+    }
+done:
+    brc_buf_dispose(&buf);
+    return rc;
+}
+
+int brc_path_log_visit(brc_path_log *log, const brc_commit *commit, const char **path,
+                       brc_error *err)
+{
+    uint32_t *first = brc_id_table_find(&log->first, &commit->id), next;
+    int touched = 0, changed;
+    if (first == NULL)
+        return 0;
+    uint32_t i = *first;
+    *first = 0;
+    for (; i != 0; i = next) {
+        log_place now = *log_place_at(log, i); /* they may be moved as others are added */
+        next = now.next;
+        log->met |= now.entry.kind != 0;
+        BRC_TRY(visit_place(log, commit, &now, &changed, err));
+        if (changed && !touched) {
+            free(log->told);
+            log->told = now.path;
+            log_place_at(log, i)->path = NULL;
+        }
+        touched |= changed;
+        free_place(log, i);
+    }
+    *path = log->told;
+    return touched;
+}
+
+int brc_path_log_is_done(const brc_path_log *log)
+{
+    return log->open == 0;
+}
+
+int brc_path_log_met(const brc_path_log *log)
+{
+    return log->met;
+}
+
+/* ==== walk ================================ */
+
 /*
  * Walking history. While it is a line, commits are read one by one. At the first merge
  * the rest is loaded at once, because only then is it known how many children each
@@ -9,13 +504,6 @@
  *
  * Hidden commits are not even loaded: all ancestors of a hidden commit are hidden too.
  */
-#include <search.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/alloc.h"
-#include "commit.h"
-#include "reach.h"
 
 typedef struct walk_commit {
     brc_oid id; /* first: the tree's key */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dtype_registry.h"
+#include "dtype.h"
 
 #define NPY_RECORD_DEPTH 12
 

@@ -6,10 +6,15 @@
  * to end: a signalling NaN that passes through a floating register comes out
  * changed. Integers never pass through a double.
  */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
 #include "dtype_ops.h"
 
-#include <inttypes.h>
-#include <string.h>
+static void sub_byte_normalize(const brc_dtype *type, uint8_t *data, size_t n);
+
+/* ==== dtype number ================================ */
 
 static int append_le(brc_buf *out, uint64_t value, size_t size, brc_error *err)
 {
@@ -172,16 +177,17 @@ const brc_dtype_ops brc_sub_int_ops = { .size = sizeof(brc_dtype_ops),
                                         .parse = int_parse,
                                         .print = int_print,
                                         .number = int_number,
-                                        .normalize = brc_sub_byte_normalize };
+                                        .normalize = sub_byte_normalize };
 const brc_dtype_ops brc_sub_uint_ops = { .size = sizeof(brc_dtype_ops),
                                          .parse = uint_parse,
                                          .print = uint_print,
                                          .number = uint_number,
-                                         .normalize = brc_sub_byte_normalize };
+                                         .normalize = sub_byte_normalize };
 
 /* ---- floats ------------------------------------------------------------------ */
 
-int brc_float_hex_bits(const char *text, size_t size, uint64_t *bits)
+/* "0x" and all 2 * size digits of the bit pattern, the most significant first. */
+static int float_hex_bits(const char *text, size_t size, uint64_t *bits)
 {
     uint64_t value = 0;
     if (strncmp(text, "0x", 2) != 0 || strlen(text) != 2 + 2 * size)
@@ -224,7 +230,7 @@ static int float_part_parse(const brc_dtype *type, size_t size, const brc_json *
     int overflow = 0;
     const char *text = brc_json_literal(json);
     if (brc_json_is_nan(json) || brc_json_text(json, &text)) {
-        if (float_word_bits(text, size, bits) || brc_float_hex_bits(text, size, bits))
+        if (float_word_bits(text, size, bits) || float_hex_bits(text, size, bits))
             return BRC_OK;
         if (strncmp(text, "0x", 2) == 0)
             return brc_fail(err, BRC_EINVAL, "fill value %s for %s must be 0x and %zu hex digits",
@@ -332,7 +338,9 @@ static int complex_parse(const brc_dtype *type, const brc_json *json, brc_buf *o
     return brc_buf_append(out, element, type->item_size, err);
 }
 
-int brc_complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], int real_is_zero, brc_error *err)
+/* "(1+2j)", and "2j" where the real part is +0, as NumPy's scalars print. */
+static int complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], int real_is_zero,
+                        brc_error *err)
 {
     for (size_t i = 0; i < 2; i++) {
         size_t n = strlen(part[i]);
@@ -349,7 +357,7 @@ static int complex_print_text(const uint8_t *element, size_t size, brc_buf *out,
     char part[2][BRC_FLOAT_TEXT];
     for (size_t i = 0; i < 2; i++)
         float_numpy_text(part[i], element + i * size, size);
-    return brc_complex_text(out, part, brc_load_le(element, size) == 0, err);
+    return complex_text(out, part, brc_load_le(element, size) == 0, err);
 }
 
 static int complex_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
@@ -369,3 +377,425 @@ static int complex_print(const brc_dtype *type, const uint8_t *element, size_t l
 const brc_dtype_ops brc_complex_ops = { .size = sizeof(brc_dtype_ops),
                                         .parse = complex_parse,
                                         .print = complex_print };
+
+/* ==== dtype sub byte ================================ */
+
+/*
+ * Types of less than a byte per number, stored as one byte per number.
+ *
+ * The value lies in the low bits. Writers differ in what they put above it, so
+ * readers ignore that; canonical elements are sign-extended (signed integers) or
+ * zero-extended (all others), so that equal values have equal bits.
+ */
+
+/* bits < 8, or a complex number of two such: ops.normalize of one byte per number */
+static void sub_byte_normalize(const brc_dtype *type, uint8_t *data, size_t n)
+{
+    unsigned bits = type->bits / (unsigned)type->item_size;
+    size_t len = n * type->item_size;
+    uint8_t mask = (uint8_t)((1u << bits) - 1);
+    unsigned sign = type->klass == BRC_CLASS_INT ? 1u << (bits - 1) : 0;
+    for (size_t i = 0; i < len; i++)
+        data[i] = (uint8_t)(((data[i] & mask) ^ sign) - sign);
+}
+
+/* ==== small float ================================ */
+
+/*
+ * Floats of at most 16 bits with a format of their own, and complex numbers of two
+ * of them. The formats are those of the Zarr extension registry, which takes the
+ * names from ml_dtypes: sign, exponent, mantissa from the top of the bits used.
+ * float8_e4m3fn is not in the registry; TensorStore writes it.
+ *
+ *   IEEE   an exponent of all ones is infinity and NaN
+ *   fnuz   finite, no negative zero: its pattern is the one NaN
+ *   fn     no infinity; all patterns are finite numbers, but for e4m3fn, where all ones
+ *          below the sign are NaN
+ *   fnu    e8m0: 2^(pattern - 127), no sign, no zero; 0xff is NaN
+ *
+ * Every value, and every midpoint of two neighbours, is a float64. So decimal text
+ * is rounded here by where its nearest float64 lies among the neighbours, and by
+ * the text's own digits where that float64 is a midpoint: one rounding, half to
+ * the even pattern. A finite text beyond the largest value is refused.
+ */
+
+enum { SMALL_IEEE, SMALL_FNUZ, SMALL_FN, SMALL_FNU };
+
+struct small_format {
+    int kind;
+    unsigned bits, fraction_bits;
+    int bias;
+    unsigned nan; /* the canonical one; 0: none                                  */
+};
+
+static const struct small_format small_formats[BRC_SMALL_FLOATS] = {
+    { SMALL_IEEE, 16, 7, 127, 0x7fc0 }, /* bfloat16           */
+    { SMALL_IEEE, 8, 4, 3, 0x78 },      /* float8_e3m4        */
+    { SMALL_IEEE, 8, 3, 7, 0x7c },      /* float8_e4m3        */
+    { SMALL_FNUZ, 8, 3, 11, 0x80 },     /* float8_e4m3b11fnuz */
+    { SMALL_FNUZ, 8, 3, 8, 0x80 },      /* float8_e4m3fnuz    */
+    { SMALL_IEEE, 8, 2, 15, 0x7e },     /* float8_e5m2        */
+    { SMALL_FNUZ, 8, 2, 16, 0x80 },     /* float8_e5m2fnuz    */
+    { SMALL_FNU, 8, 0, 127, 0xff },     /* float8_e8m0fnu     */
+    { SMALL_FN, 6, 3, 1, 0 },           /* float6_e2m3fn      */
+    { SMALL_FN, 6, 2, 3, 0 },           /* float6_e3m2fn      */
+    { SMALL_FN, 4, 1, 1, 0 },           /* float4_e2m1fn      */
+    { SMALL_FN, 8, 3, 7, 0x7f },        /* float8_e4m3fn      */
+};
+
+static const struct small_format *small_format_of(const brc_dtype *type)
+{
+    return type->state;
+}
+
+/* ---- patterns ------------------------------------------------------------------- */
+
+static unsigned small_sign(const struct small_format *f)
+{
+    return f->kind == SMALL_FNU ? 0 : 1u << (f->bits - 1);
+}
+
+/* The largest finite magnitude. */
+static unsigned small_max(const struct small_format *f)
+{
+    if (f->kind == SMALL_FNU)
+        return 0xfe;
+    unsigned all = small_sign(f) - 1;
+    if (f->kind == SMALL_IEEE)
+        return all - (1u << f->fraction_bits);
+    return f->nan == all ? all - 1 : all;
+}
+
+static int small_is_nan(const struct small_format *f, unsigned bits)
+{
+    if (f->kind == SMALL_IEEE)
+        return (bits & ~small_sign(f)) > small_max(f) + 1;
+    if (f->kind == SMALL_FN)
+        return f->nan != 0 && (bits & ~small_sign(f)) == f->nan;
+    return bits == f->nan;
+}
+
+static int small_is_inf(const struct small_format *f, unsigned bits)
+{
+    return f->kind == SMALL_IEEE && (bits & ~small_sign(f)) == small_max(f) + 1;
+}
+
+/* Of a magnitude up to small_max() + 1, which is read as one more finite number. */
+static double small_value(const struct small_format *f, unsigned magnitude)
+{
+    int exponent = (int)(magnitude >> f->fraction_bits);
+    int fraction = (int)(magnitude & ((1u << f->fraction_bits) - 1));
+    if (exponent == 0 && f->kind != SMALL_FNU)
+        return ldexp(fraction, 1 - f->bias - (int)f->fraction_bits);
+    return ldexp(fraction + (1 << f->fraction_bits), exponent - f->bias - (int)f->fraction_bits);
+}
+
+static double small_to_double(const struct small_format *f, unsigned bits)
+{
+    unsigned sign = bits & small_sign(f);
+    double value = small_is_nan(f, bits)   ? NAN
+                   : small_is_inf(f, bits) ? INFINITY
+                                           : small_value(f, bits & ~small_sign(f));
+    return sign ? -value : value;
+}
+
+/* ---- decimal to pattern ------------------------------------------------------------ */
+
+/* The largest magnitude whose value is not above v; 0 if all are. */
+static unsigned small_floor(const struct small_format *f, double v)
+{
+    unsigned low = 0, high = small_max(f) + 1;
+    while (low < high) {
+        unsigned middle = low + (high - low + 1) / 2;
+        if (small_value(f, middle) <= v)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* The nearest magnitude to a decimal above zero; past small_max(): it overflows. */
+static unsigned small_round(const struct small_format *f, const brc_decimal *decimal)
+{
+    int overflow;
+    double v;
+    brc_decimal magnitude = *decimal;
+    magnitude.negative = 0;
+    uint64_t bits = brc_decimal_to_bits(&magnitude, 8, &overflow);
+    memcpy(&v, &bits, sizeof(v));
+    unsigned low = small_floor(f, v);
+    if (low > small_max(f) || v < small_value(f, low)) /* e8m0 has nothing below 2^-127 */
+        return low;
+    double middle = (small_value(f, low) + small_value(f, low + 1)) / 2;
+    int order = v < middle ? -1 : v > middle ? 1 : brc_decimal_order(&magnitude, middle);
+    return order > 0 || (order == 0 && (low & 1)) ? low + 1 : low;
+}
+
+/* 1 with the bits of a number's literal; 0 if it does not fit. */
+static int small_from_decimal(const struct small_format *f, const brc_decimal *decimal,
+                              unsigned *bits)
+{
+    unsigned magnitude = 0;
+    if (f->kind == SMALL_FNU && (decimal->ndigits == 0 || decimal->negative))
+        return 0;
+    if (decimal->ndigits > 0)
+        magnitude = small_round(f, decimal);
+    if (magnitude > small_max(f))
+        return 0;
+    int negative = decimal->negative && (magnitude > 0 || f->kind != SMALL_FNUZ);
+    *bits = negative ? magnitude | small_sign(f) : magnitude;
+    return 1;
+}
+
+/* ---- pattern to text ------------------------------------------------------------- */
+
+struct small_bits {
+    const struct small_format *format;
+    unsigned magnitude;
+};
+
+static int small_reads_back(const void *ctx, const brc_decimal *decimal)
+{
+    const struct small_bits *want = ctx;
+    return small_round(want->format, decimal) == want->magnitude;
+}
+
+/*
+ * Whole numbers are written in full where the type has a byte: 16.0 and not 20.0,
+ * though a float8_e8m0fnu reads 20.0 as 16. bfloat16 is as float16: up to where
+ * each whole number has a pattern of its own.
+ */
+static void small_magnitude_text(char *out, const struct small_format *f, unsigned magnitude)
+{
+    struct small_bits want = { f, magnitude };
+    brc_shortest shortest = {
+        .value = small_value(f, magnitude),
+        .exact = f->bits == 16 ? 256 : 9007199254740992,
+        .first = 1,
+        .last = 9,
+        .power_of_two = (magnitude & ((1u << f->fraction_bits) - 1)) == 0,
+        .reads_back = small_reads_back,
+        .ctx = &want,
+    };
+    brc_shortest_text(out, &shortest);
+}
+
+/* words: of NaN, infinity and minus infinity. */
+static void small_text(char out[BRC_FLOAT_TEXT], const struct small_format *f, unsigned bits,
+                       const char *const words[3])
+{
+    unsigned sign = bits & small_sign(f);
+    const char *word = small_is_nan(f, bits) ? words[0] : words[sign ? 2 : 1];
+    if (small_is_nan(f, bits) || small_is_inf(f, bits)) {
+        memcpy(out, word, strlen(word) + 1);
+        return;
+    }
+    if (sign)
+        *out++ = '-';
+    small_magnitude_text(out, f, bits & ~small_sign(f));
+}
+
+static int small_print_json(const struct small_format *f, unsigned bits, int how, brc_buf *out,
+                            brc_error *err)
+{
+    static const char *const words[3] = { "\"NaN\"", "\"Infinity\"", "\"-Infinity\"" };
+    char text[BRC_FLOAT_TEXT];
+    if (how == BRC_PRINT_FILL && small_is_nan(f, bits) && bits != f->nan)
+        return brc_buf_printf(out, err, "\"0x%0*x\"", (int)(f->bits + 7) / 8 * 2, bits);
+    small_text(text, f, bits, words);
+    return brc_buf_append(out, text, strlen(text), err);
+}
+
+static const char *const small_numpy_words[3] = { "nan", "inf", "-inf" };
+
+/* Bits above those of the value are ignored. */
+static unsigned small_load(const struct small_format *f, const uint8_t *element)
+{
+    return (unsigned)brc_load_le(element, (f->bits + 7) / 8) & ((1u << f->bits) - 1);
+}
+
+/* ---- JSON to pattern --------------------------------------------------------------- */
+
+static int small_from_word(const struct small_format *f, const char *text, unsigned *bits)
+{
+    int negative = text[0] == '-';
+    if (strcmp(text, "NaN") == 0 && f->nan != 0) {
+        *bits = f->nan;
+        return 1;
+    }
+    if (f->kind != SMALL_IEEE || strcmp(text + (negative || text[0] == '+'), "Infinity") != 0)
+        return 0;
+    *bits = (small_max(f) + 1) | (negative ? small_sign(f) : 0);
+    return 1;
+}
+
+static const char *small_forms(const struct small_format *f)
+{
+    if (f->kind == SMALL_IEEE)
+        return "a number, \"NaN\", \"Infinity\", \"-Infinity\"";
+    if (f->kind == SMALL_FNU)
+        return "a number above 0, \"NaN\"";
+    return f->nan != 0 ? "a number, \"NaN\"" : "a number";
+}
+
+static int small_range_error(const brc_dtype *type, const brc_json *json, brc_error *err)
+{
+    const struct small_format *f = small_format_of(type);
+    char label[BRC_VALUE_LABEL], max[BRC_FLOAT_TEXT], min[BRC_FLOAT_TEXT] = "";
+    small_magnitude_text(max, f, small_max(f));
+    if (f->kind == SMALL_FNU)
+        small_magnitude_text(min, f, 0);
+    return brc_fail(err, BRC_EINVAL, "fill value %s does not fit %s (%s%s to %s)",
+                    brc_value_label(label, json), type->name, f->kind == SMALL_FNU ? "" : "-",
+                    f->kind == SMALL_FNU ? min : max, max);
+}
+
+/* One float, or one part of a complex number. */
+static int small_part_parse(const brc_dtype *type, const brc_json *json, unsigned *bits,
+                            brc_error *err)
+{
+    const struct small_format *f = small_format_of(type);
+    size_t size = (f->bits + 7) / 8;
+    char label[BRC_VALUE_LABEL];
+    brc_decimal decimal;
+    uint64_t hex = 0;
+    const char *text = brc_json_literal(json);
+    if (brc_json_is_nan(json) || brc_json_text(json, &text)) {
+        if (small_from_word(f, text, bits))
+            return BRC_OK;
+        if (float_hex_bits(text, size, &hex) && hex >> f->bits == 0) {
+            *bits = (unsigned)hex;
+            return BRC_OK;
+        }
+    }
+    if (!brc_decimal_read(&decimal, brc_json_literal(json)))
+        return brc_fail(err, BRC_EINVAL,
+                        "fill value %s does not fit %s (%s or \"0x\" and %zu hex digits)",
+                        brc_value_label(label, json), type->name, small_forms(f), 2 * size);
+    if (small_from_decimal(f, &decimal, bits))
+        return BRC_OK;
+    return small_range_error(type, json, err);
+}
+
+/* ---- the two kinds of types --------------------------------------------------------- */
+
+static int small_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
+{
+    unsigned bits = 0;
+    uint8_t element[2];
+    BRC_TRY(small_part_parse(type, json, &bits, err));
+    brc_store_le(element, type->item_size, bits);
+    return brc_buf_append(out, element, type->item_size, err);
+}
+
+static int small_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
+                       brc_buf *out, brc_error *err)
+{
+    const struct small_format *f = small_format_of(type);
+    char text[BRC_FLOAT_TEXT];
+    BRC_TRY(brc_element_length_fits(type, len, err));
+    if (how != BRC_PRINT_TEXT)
+        return small_print_json(f, small_load(f, element), how, out, err);
+    small_text(text, f, small_load(f, element), small_numpy_words);
+    return brc_buf_append(out, text, strlen(text), err);
+}
+
+static double small_number(const brc_dtype *type, const uint8_t *element)
+{
+    const struct small_format *f = small_format_of(type);
+    return small_to_double(f, small_load(f, element));
+}
+
+static int small_complex_parse(const brc_dtype *type, const brc_json *json, brc_buf *out,
+                               brc_error *err)
+{
+    char label[BRC_VALUE_LABEL];
+    uint8_t element[4];
+    size_t size = type->item_size / 2;
+    if (brc_json_kind(json) != BRC_JSON_ARRAY || brc_json_count(json) != 2)
+        return brc_fail(err, BRC_EINVAL,
+                        "fill value %s does not fit %s (an array of 2: [real, imaginary])",
+                        brc_value_label(label, json), type->name);
+    for (size_t i = 0; i < 2; i++) {
+        unsigned bits = 0;
+        BRC_TRY(small_part_parse(type, brc_json_item(json, i), &bits, err));
+        brc_store_le(element + i * size, size, bits);
+    }
+    return brc_buf_append(out, element, type->item_size, err);
+}
+
+static int small_complex_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
+                               brc_buf *out, brc_error *err)
+{
+    const struct small_format *f = small_format_of(type);
+    char text[2][BRC_FLOAT_TEXT];
+    BRC_TRY(brc_element_length_fits(type, len, err));
+    unsigned part[2] = { small_load(f, element), small_load(f, element + len / 2) };
+    if (how == BRC_PRINT_TEXT) {
+        for (size_t i = 0; i < 2; i++)
+            small_text(text[i], f, part[i], small_numpy_words);
+        return complex_text(out, text, part[0] == 0 && f->kind != SMALL_FNU, err);
+    }
+    BRC_TRY(brc_buf_append(out, "[", 1, err));
+    BRC_TRY(small_print_json(f, part[0], how, out, err));
+    BRC_TRY(brc_buf_append(out, ",", 1, err));
+    BRC_TRY(small_print_json(f, part[1], how, out, err));
+    return brc_buf_append(out, "]", 1, err);
+}
+
+static const brc_dtype_ops small_ops = { .size = sizeof(brc_dtype_ops),
+                                         .parse = small_parse,
+                                         .print = small_print,
+                                         .number = small_number };
+static const brc_dtype_ops small_sub_ops = { .size = sizeof(brc_dtype_ops),
+                                             .parse = small_parse,
+                                             .print = small_print,
+                                             .number = small_number,
+                                             .normalize = sub_byte_normalize };
+static const brc_dtype_ops small_complex_ops = { .size = sizeof(brc_dtype_ops),
+                                                 .parse = small_complex_parse,
+                                                 .print = small_complex_print };
+static const brc_dtype_ops small_sub_complex_ops = { .size = sizeof(brc_dtype_ops),
+                                                     .parse = small_complex_parse,
+                                                     .print = small_complex_print,
+                                                     .normalize = sub_byte_normalize };
+
+#define SMALL(i, name_, bytes, bits_, ops_)                                                 \
+    {                                                                                       \
+        .size = sizeof(brc_dtype), .name = name_, .klass = BRC_CLASS_FLOAT,                 \
+        .item_size = bytes, .swap_unit = bytes, .bits = bits_, .ops = &ops_,                \
+        .state = (void *)&small_formats[i]                                                  \
+    }
+#define SMALL_COMPLEX(i, name_, bytes, bits_, ops_)                                         \
+    {                                                                                       \
+        .size = sizeof(brc_dtype), .name = name_, .klass = BRC_CLASS_COMPLEX,               \
+        .item_size = 2 * (bytes), .swap_unit = bytes, .bits = 2 * (bits_), .ops = &ops_,    \
+        .state = (void *)&small_formats[i]                                                  \
+    }
+
+const brc_dtype brc_small_floats[BRC_SMALL_TYPES] = {
+    SMALL(0, "bfloat16", 2, 16, small_ops),
+    SMALL(1, "float8_e3m4", 1, 8, small_ops),
+    SMALL(2, "float8_e4m3", 1, 8, small_ops),
+    SMALL(3, "float8_e4m3b11fnuz", 1, 8, small_ops),
+    SMALL(4, "float8_e4m3fnuz", 1, 8, small_ops),
+    SMALL(5, "float8_e5m2", 1, 8, small_ops),
+    SMALL(6, "float8_e5m2fnuz", 1, 8, small_ops),
+    SMALL(7, "float8_e8m0fnu", 1, 8, small_ops),
+    SMALL(8, "float6_e2m3fn", 1, 6, small_sub_ops),
+    SMALL(9, "float6_e3m2fn", 1, 6, small_sub_ops),
+    SMALL(10, "float4_e2m1fn", 1, 4, small_sub_ops),
+    SMALL_COMPLEX(0, "complex_bfloat16", 2, 16, small_complex_ops),
+    SMALL_COMPLEX(1, "complex_float8_e3m4", 1, 8, small_complex_ops),
+    SMALL_COMPLEX(2, "complex_float8_e4m3", 1, 8, small_complex_ops),
+    SMALL_COMPLEX(3, "complex_float8_e4m3b11fnuz", 1, 8, small_complex_ops),
+    SMALL_COMPLEX(4, "complex_float8_e4m3fnuz", 1, 8, small_complex_ops),
+    SMALL_COMPLEX(5, "complex_float8_e5m2", 1, 8, small_complex_ops),
+    SMALL_COMPLEX(6, "complex_float8_e5m2fnuz", 1, 8, small_complex_ops),
+    SMALL_COMPLEX(7, "complex_float8_e8m0fnu", 1, 8, small_complex_ops),
+    SMALL_COMPLEX(8, "complex_float6_e2m3fn", 1, 6, small_sub_complex_ops),
+    SMALL_COMPLEX(9, "complex_float6_e3m2fn", 1, 6, small_sub_complex_ops),
+    SMALL_COMPLEX(10, "complex_float4_e2m1fn", 1, 4, small_sub_complex_ops),
+    SMALL(11, "float8_e4m3fn", 1, 8, small_ops),
+};

@@ -8,16 +8,14 @@ extern const brc_dtype_ops brc_bool_ops, brc_int_ops, brc_uint_ops, brc_float_op
 extern const brc_dtype_ops brc_complex_ops;
 /* integers of less than a byte */
 extern const brc_dtype_ops brc_sub_int_ops, brc_sub_uint_ops;
-/* bits < 8, or a complex number of two such: ops.normalize of one byte per number */
-void brc_sub_byte_normalize(const brc_dtype *type, uint8_t *data, size_t n);
 
-/* bfloat16, float8, float6 and float4, and complex numbers of them: small_float.c.
+/* bfloat16, float8, float6 and float4, and complex numbers of them: dtype_number.c.
  * Rows are whole data types; the second list is of the complex ones. */
 #define BRC_SMALL_FLOATS 12
 #define BRC_SMALL_TYPES 23 /* the last float has no complex type */
 extern const brc_dtype brc_small_floats[BRC_SMALL_TYPES];
 
-/* r<bits>: dtype_raw.c */
+/* r<bits>: dtype_fixed.c */
 int brc_raw_match(void *ctx, const char *name);
 int brc_raw_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                  brc_error *err);
@@ -27,27 +25,24 @@ void brc_raw_close(void *ctx, brc_dtype *type);
 #define BRC_TEXT_TYPES 4
 extern const brc_dtype brc_text_types[BRC_TEXT_TYPES];
 
-/* An ops.scan of types whose elements are all their bytes: "\\x00a" as they are printed. */
-int brc_exact_bytes_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
-                         brc_error *err);
 
 /* Types of a fixed length: dtype_fixed.c; ctx is the type's own name, here and below. */
 int brc_fixed_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                    brc_error *err);
 void brc_fixed_close(void *ctx, brc_dtype *type);
 
-/* numpy.datetime64 and numpy.timedelta64: dtype_time.c */
+/* numpy.datetime64 and numpy.timedelta64: dtype_text.c */
 extern const brc_dtype_ops brc_datetime_ops, brc_timedelta_ops;
 int brc_time_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                   brc_error *err);
 void brc_time_close(void *ctx, brc_dtype *type);
 
-/* struct and structured: dtype_struct.c */
+/* struct and structured: dtype_fixed.c */
 int brc_struct_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                     brc_error *err);
 void brc_struct_close(void *ctx, brc_dtype *type);
 
-/* zarrs.optional: dtype_optional.c */
+/* zarrs.optional: dtype_fixed.c */
 int brc_optional_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                       brc_error *err);
 void brc_optional_close(void *ctx, brc_dtype *type);
@@ -62,21 +57,8 @@ BRC_MUST_USE int brc_text_is_utf8(const brc_dtype *type, const char *text, brc_e
 /* An integer of the type's item_size; lowest is the magnitude of the smallest. */
 BRC_MUST_USE int brc_integer_parse(const brc_dtype *type, const brc_json *json, uint64_t lowest,
                                    uint64_t highest, brc_buf *out, brc_error *err);
-/* "0x" and all 2 * size digits of the bit pattern, the most significant first. */
-int brc_float_hex_bits(const char *text, size_t size, uint64_t *bits);
-/* "(1+2j)", and "2j" where the real part is +0, as NumPy's scalars print. */
-BRC_MUST_USE int brc_complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], int real_is_zero,
-                                  brc_error *err);
-/* Text as `read` prints it and JSON does not have it: *out is the value in JSON for "True", "nan", "-inf",
- * "(1+2j)" of a type of this class, and NULL for all else (printed.c). */
-BRC_MUST_USE int brc_printed_json(brc_json **out, int klass, const char *text, brc_error *err);
-/* *out: what is in the quotes, single or double, around the whole text; NULL if there are none. */
-BRC_MUST_USE int brc_printed_unquote(char **out, const char *text, brc_error *err);
 /* The length of the text in quotes, single or double, that `text` begins with, b'...' too; 0: there is none. */
 size_t brc_printed_quotes(const char *text);
-/* *is 1: the whole text is one in quotes as brc_dtype_print_quoted() writes it of this class. Then it is appended
- * without quotes and escapes, but for those of bytes, and ends with a NUL behind out->len. */
-BRC_MUST_USE int brc_printed_unescape(brc_buf *out, int *is, int klass, const char *text, brc_error *err);
 /* A JSON value in an error's sentence: short text as it is, else its beginning. */
 #define BRC_VALUE_LABEL 64
 const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value);

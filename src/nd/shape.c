@@ -4,6 +4,13 @@
  */
 #include "shape.h"
 
+#include <inttypes.h>
+#include <string.h>
+
+#include "../base/sized.h"
+
+/* ==== shape ================================ */
+
 int brc_shape_bytes(int ndim, const uint64_t *shape, uint64_t unit, uint64_t *out)
 {
     uint64_t total = unit;
@@ -85,4 +92,426 @@ int brc_overlap_box(brc_overlap *out, const brc_sel *sel, const uint64_t *shape,
     }
     out->whole &= any;
     return any;
+}
+
+/* ==== cut ================================ */
+
+/* Cutting selections into boxes, see shape.h. */
+
+enum { CUT_FRESH, CUT_BEGUN, CUT_ENDED };
+
+/* ---- extents -------------------------------- */
+
+void brc_cut_grow(int ndim, const int *order, uint64_t *extent, const uint64_t *whole,
+                  uint64_t bytes, uint64_t budget)
+{
+    for (int k = ndim; k-- > 0;) {
+        const int i = order != NULL ? order[k] : k;
+        const uint64_t n = brc_grid_extent(whole[i], brc_at_least_one(extent[i]));
+        const uint64_t fit = brc_at_least_one(budget / brc_at_least_one(bytes));
+        if (fit < n) {
+            extent[i] *= fit;
+            return;
+        }
+        bytes = brc_mul_capped(bytes, brc_at_least_one(n));
+        extent[i] = whole[i];
+    }
+}
+
+/* Indices of the selection that lie in one chunk, about. */
+static uint64_t chunk_in_sel(const brc_sel *within, const uint64_t *chunk, int axis)
+{
+    return brc_at_least_one(chunk[axis] / brc_at_least_one(within->step[axis]));
+}
+
+static void cut_start(brc_cut *cut, const brc_sel *within, int fortran)
+{
+    const int ndim = within->ndim;
+    memset(cut, 0, sizeof(*cut));
+    cut->within = cut->sel = *within;
+    for (int k = 0; k < ndim; k++) {
+        cut->order[k] = fortran ? ndim - 1 - k : k;
+        if (within->count[k] == 0)
+            cut->state = CUT_ENDED;
+    }
+}
+
+/* Boxes of several chunks end where chunks do. */
+static void align_first(brc_cut *cut, const uint64_t *chunk)
+{
+    cut->most = cut->state == CUT_ENDED ? 0 : 1;
+    for (int i = 0; i < cut->within.ndim; i++) {
+        const uint64_t in_chunk = chunk_in_sel(&cut->within, chunk, i);
+        const uint64_t extent = cut->extent[i], count = cut->within.count[i];
+        cut->first[i] = extent;
+        if (extent >= in_chunk && extent < count && cut->within.step[i] == 1)
+            cut->first[i] -= cut->within.start[i] % in_chunk;
+        cut->most = brc_mul_capped(cut->most, extent < count ? extent : count);
+    }
+}
+
+/* Sets the extent of a cut along this axis, one index of which is `unit` bytes; 0 if the cut
+ * must be along a faster one. */
+static int cut_axis(brc_cut *cut, const uint64_t *chunk, int axis, uint64_t unit, uint64_t budget)
+{
+    const uint64_t count = cut->within.count[axis];
+    const uint64_t in_chunk = chunk_in_sel(&cut->within, chunk, axis);
+    const uint64_t row = brc_mul_capped(unit, in_chunk < count ? in_chunk : count);
+    const uint64_t chunks = brc_at_least_one(budget / brc_mul_capped(unit, in_chunk));
+    if (row <= budget)
+        cut->extent[axis] = brc_mul_capped(chunks, in_chunk);
+    else if (row / 4 < budget)
+        cut->extent[axis] = in_chunk;
+    else if (unit <= budget)
+        cut->extent[axis] = budget / unit;
+    else
+        return 0;
+    return 1;
+}
+
+void brc_cut_runs(brc_cut *out, const brc_sel *within, const uint64_t *chunk, size_t item,
+                  int fortran, uint64_t budget)
+{
+    uint64_t unit[BRC_MAX_NDIM + 1];
+    const int ndim = within->ndim;
+
+    cut_start(out, within, fortran);
+    unit[ndim] = item > 0 ? item : BRC_VARIABLE_BYTES;
+    for (int k = ndim; k-- > 0;) {
+        const int axis = out->order[k];
+        out->extent[axis] = brc_at_least_one(within->count[axis]);
+        unit[k] = brc_mul_capped(unit[k + 1], out->extent[axis]);
+    }
+    for (int k = 0; k < ndim && !cut_axis(out, chunk, out->order[k], unit[k + 1], budget); k++)
+        out->extent[out->order[k]] = 1;
+    align_first(out, chunk);
+}
+
+void brc_cut_chunks(brc_cut *out, const brc_sel *within, const uint64_t *chunk, size_t item,
+                    uint64_t budget)
+{
+    uint64_t bytes = item > 0 ? item : BRC_VARIABLE_BYTES;
+
+    cut_start(out, within, 0);
+    for (int i = 0; i < within->ndim; i++) {
+        const uint64_t in_chunk = chunk_in_sel(within, chunk, i);
+        const uint64_t count = brc_at_least_one(within->count[i]);
+        out->extent[i] = in_chunk < count ? in_chunk : count;
+        bytes = brc_mul_capped(bytes, out->extent[i]);
+    }
+    brc_cut_grow(within->ndim, NULL, out->extent, within->count, bytes, budget);
+    align_first(out, chunk);
+}
+
+/* ---- the walk -------------------------------- */
+
+/* To where the next box begins; 0 after the last. */
+static int step_on(brc_cut *cut)
+{
+    for (int k = cut->within.ndim; k-- > 0;) {
+        const int i = cut->order[k];
+        if (cut->within.count[i] - cut->at[i] > cut->sel.count[i]) {
+            cut->at[i] += cut->sel.count[i];
+            return 1;
+        }
+        cut->at[i] = 0;
+    }
+    return 0;
+}
+
+int brc_cut_next(brc_cut *cut)
+{
+    const brc_sel *w = &cut->within;
+    if (cut->state == CUT_BEGUN && !step_on(cut))
+        cut->state = CUT_ENDED;
+    if (cut->state == CUT_ENDED)
+        return 0;
+    cut->state = CUT_BEGUN;
+    cut->elements = 1;
+    for (int i = 0; i < w->ndim; i++) {
+        const uint64_t left = w->count[i] - cut->at[i];
+        const uint64_t want = cut->at[i] == 0 ? cut->first[i] : cut->extent[i];
+        cut->sel.start[i] = w->start[i] + cut->at[i] * w->step[i];
+        cut->sel.count[i] = want < left ? want : left;
+        cut->elements = brc_mul_capped(cut->elements, cut->sel.count[i]);
+    }
+    return 1;
+}
+
+void brc_cut_strides(const brc_cut *cut, size_t item, int64_t *strides)
+{
+    uint64_t stride = item;
+    for (int k = cut->sel.ndim; k-- > 0;) {
+        strides[cut->order[k]] = (int64_t)stride;
+        stride *= cut->sel.count[cut->order[k]];
+    }
+}
+
+/* ==== sel ================================ */
+
+/*
+ * Selections as Python writes them: "[0:10, :, ::2]".
+ *
+ *     text  = [ "[" ] [ item { "," item } [ "," ] ] [ "]" ]   or  "()"
+ *     item  = "..." | integer | [ integer ] ":" [ integer ] [ ":" [ integer ] ]
+ *
+ * White space may stand between any two of these. Integers have any length:
+ * those past 64 bits are clipped like every other bound of a slice.
+ */
+
+struct sel_number {
+    uint64_t size; /* clipped to UINT64_MAX */
+    int negative, given;
+};
+
+struct sel_reader {
+    const char *at, *end;
+    const uint64_t *shape;
+    int ndim;
+    brc_error *err;
+};
+
+static int is_sel_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void skip_sel_space(struct sel_reader *r)
+{
+    while (r->at < r->end && is_sel_space(*r->at))
+        r->at++;
+}
+
+/* Takes the word if it comes next. */
+static int take_sel_word(struct sel_reader *r, const char *word)
+{
+    size_t len = strlen(word);
+    skip_sel_space(r);
+    if ((size_t)(r->end - r->at) < len || memcmp(r->at, word, len) != 0)
+        return 0;
+    r->at += len;
+    return 1;
+}
+
+static int sel_at_end(struct sel_reader *r)
+{
+    skip_sel_space(r);
+    return r->at == r->end;
+}
+
+static int sel_grammar_error(const struct sel_reader *r, int axis)
+{
+    const char *stop = r->at;
+    while (stop < r->end && *stop != ',' && stop - r->at < 40)
+        stop++;
+    return brc_fail(r->err, BRC_EINVAL,
+                    "selection for axis %d: \"%.*s\" is not an integer, a slice "
+                    "(start:stop:step) or \"...\"",
+                    axis, (int)(stop - r->at), r->at);
+}
+
+/* Optional: `given` says whether there is one. A sign alone is an error. */
+static int read_sel_number(struct sel_reader *r, int axis, struct sel_number *out)
+{
+    *out = (struct sel_number){ 0, 0, 0 };
+    skip_sel_space(r);
+    const char *begin = r->at;
+    if (take_sel_word(r, "-"))
+        out->negative = 1;
+    else
+        take_sel_word(r, "+");
+    skip_sel_space(r);
+    for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
+        out->given = 1;
+        if (__builtin_mul_overflow(out->size, UINT64_C(10), &out->size) ||
+            __builtin_add_overflow(out->size, (uint64_t)(*r->at - '0'), &out->size))
+            out->size = UINT64_MAX;
+    }
+    if (out->size == 0)
+        out->negative = 0;
+    if (!out->given && r->at != begin) {
+        r->at = begin;
+        return sel_grammar_error(r, axis);
+    }
+    return BRC_OK;
+}
+
+/* A slice's bound: negative ones count from the end, what is outside is clipped. */
+static uint64_t clip_sel_bound(const struct sel_number *bound, uint64_t extent, uint64_t otherwise)
+{
+    if (!bound->given)
+        return otherwise;
+    if (bound->negative)
+        return bound->size < extent ? extent - bound->size : 0;
+    return bound->size < extent ? bound->size : extent;
+}
+
+static int read_sel_slice(struct sel_reader *r, int axis, const struct sel_number *start,
+                          brc_sel *out)
+{
+    struct sel_number stop, step = { 1, 0, 0 };
+    uint64_t extent = r->shape[axis];
+    BRC_TRY(read_sel_number(r, axis, &stop));
+    if (take_sel_word(r, ":")) {
+        BRC_TRY(read_sel_number(r, axis, &step));
+        if (step.given && (step.negative || step.size == 0))
+            return brc_fail(r->err, BRC_EINVAL,
+                            "selection for axis %d: a step must be 1 or more, not %s%" PRIu64, axis,
+                            step.negative ? "-" : "", step.size);
+        if (!step.given)
+            step.size = 1;
+    }
+    uint64_t first = clip_sel_bound(start, extent, 0), past = clip_sel_bound(&stop, extent, extent);
+    out->start[axis] = first;
+    out->step[axis] = step.size;
+    out->count[axis] = first < past ? (past - first - 1) / step.size + 1 : 0;
+    out->drop &= ~(UINT32_C(1) << axis);
+    return BRC_OK;
+}
+
+static int set_sel_index(const struct sel_reader *r, int axis, const struct sel_number *index,
+                         brc_sel *out)
+{
+    uint64_t extent = r->shape[axis];
+    int inside = index->negative ? index->size <= extent : index->size < extent;
+    if (!inside && index->size == UINT64_MAX)
+        return brc_fail(r->err, BRC_EINVAL,
+                        "index for axis %d is out of bounds: the extent is %" PRIu64, axis, extent);
+    if (!inside)
+        return brc_fail(r->err, BRC_EINVAL,
+                        "index %s%" PRIu64 " is out of bounds for axis %d with extent %" PRIu64,
+                        index->negative ? "-" : "", index->size, axis, extent);
+    out->start[axis] = index->negative ? extent - index->size : index->size;
+    out->step[axis] = 1;
+    out->count[axis] = 1;
+    out->drop |= UINT32_C(1) << axis;
+    return BRC_OK;
+}
+
+static int read_sel_item(struct sel_reader *r, int axis, brc_sel *out)
+{
+    struct sel_number number;
+    BRC_TRY(read_sel_number(r, axis, &number));
+    if (take_sel_word(r, ":"))
+        BRC_TRY(read_sel_slice(r, axis, &number, out));
+    else if (number.given)
+        BRC_TRY(set_sel_index(r, axis, &number, out));
+    else
+        return sel_grammar_error(r, axis);
+    if (!sel_at_end(r) && *r->at != ',')
+        return sel_grammar_error(r, axis);
+    return BRC_OK;
+}
+
+static void set_sel_full(brc_sel *out, int axis, const uint64_t *shape)
+{
+    out->start[axis] = 0;
+    out->step[axis] = 1;
+    out->count[axis] = shape[axis];
+    out->drop &= ~(UINT32_C(1) << axis);
+}
+
+/* Items in the text, an ellipsis and a comma at the end not counted. */
+static int count_sel_items(struct sel_reader r)
+{
+    int items = 0;
+    while (!sel_at_end(&r)) {
+        items += !take_sel_word(&r, "...");
+        while (r.at < r.end && *r.at != ',')
+            r.at++;
+        if (r.at < r.end)
+            r.at++;
+        if (items > BRC_MAX_NDIM)
+            break;
+    }
+    return items;
+}
+
+static int read_sel_items(struct sel_reader *r, brc_sel *out)
+{
+    int items = count_sel_items(*r), axis = 0, ellipses = 0;
+    if (items > r->ndim)
+        return brc_fail(r->err, BRC_EINVAL,
+                        "too many indices: the array has %d dimension%s, the selection %s%d",
+                        r->ndim, r->ndim == 1 ? "" : "s", items > BRC_MAX_NDIM ? "more than " : "",
+                        items > BRC_MAX_NDIM ? BRC_MAX_NDIM : items);
+    while (!sel_at_end(r)) {
+        if (take_sel_word(r, "...")) {
+            if (++ellipses > 1)
+                return brc_fail(r->err, BRC_EINVAL, "a selection has one \"...\" at most");
+            for (int full = r->ndim - items; full > 0; full--)
+                set_sel_full(out, axis++, r->shape);
+            if (!sel_at_end(r) && *r->at != ',')
+                return sel_grammar_error(r, axis);
+        } else {
+            BRC_TRY(read_sel_item(r, axis++, out));
+        }
+        if (!sel_at_end(r))
+            r->at++; /* the comma */
+    }
+    while (axis < r->ndim)
+        set_sel_full(out, axis++, r->shape);
+    return BRC_OK;
+}
+
+/* 1 if the text stood between this pair, which is then taken off. */
+static int strip_sel_pair(struct sel_reader *r, char open, char close)
+{
+    skip_sel_space(r);
+    while (r->end > r->at && is_sel_space(r->end[-1]))
+        r->end--;
+    if (r->end - r->at < 2 || r->at[0] != open || r->end[-1] != close)
+        return 0;
+    r->at++;
+    r->end--;
+    return 1;
+}
+
+void brc_sel_of_shape(brc_sel *out, int ndim, const uint64_t *shape)
+{
+    *out = (brc_sel)BRC_SEL_INIT;
+    out->ndim = ndim;
+    for (int i = 0; i < ndim; i++) {
+        out->count[i] = shape[i];
+        out->step[i] = 1;
+    }
+}
+
+int brc_sel_read(brc_sel *out, int ndim, const uint64_t *shape, const char *text, brc_error *err)
+{
+    struct sel_reader r = { text, text + strlen(text), shape, ndim, err };
+    *out = (brc_sel)BRC_SEL_INIT;
+    out->ndim = ndim;
+    int brackets = strip_sel_pair(&r, '[', ']');
+    if (brackets && sel_at_end(&r) && ndim > 0)
+        return brc_fail(err, BRC_EINVAL, "selection [] is empty: write [...] for the whole array");
+    if (strip_sel_pair(&r, '(', ')') && !sel_at_end(&r))
+        return brc_fail(err, BRC_EINVAL,
+                        "a selection is written in square brackets, not in parentheses");
+    return read_sel_items(&r, out);
+}
+
+int brc_sel_check(const brc_sel *sel, int ndim, const uint64_t *shape, brc_error *err)
+{
+    BRC_TRY(brc_sized_check(sel->size, sizeof(*sel), "brc_sel", err));
+    if (sel->ndim != ndim)
+        return brc_fail(err, BRC_EINVAL, "the selection has %d dimensions, the array %d", sel->ndim,
+                        ndim);
+    for (int d = 0; d < ndim; d++) {
+        if (sel->step[d] == 0)
+            return brc_fail(err, BRC_EINVAL,
+                            "selection for axis %d: a step must be 1 or more, not 0", d);
+        if ((sel->drop >> d & 1) && sel->count[d] != 1)
+            return brc_fail(err, BRC_EINVAL,
+                            "selection for axis %d: a dropped axis has 1 element, not %" PRIu64, d,
+                            sel->count[d]);
+        if (sel->count[d] == 0)
+            continue;
+        if (sel->start[d] >= shape[d] ||
+            sel->count[d] - 1 > (shape[d] - 1 - sel->start[d]) / sel->step[d])
+            return brc_fail(err, BRC_EINVAL,
+                            "selection for axis %d leaves the array: its extent is %" PRIu64, d,
+                            shape[d]);
+    }
+    return BRC_OK;
 }

@@ -1,4 +1,629 @@
 /*
+ * Places: what a backend calls a pack, somebody else's file, an object in a bucket. An object's row
+ * has a place's number and an offset, so the name is read once for all that lie there.
+ *
+ * Invariant: a committed row's name never changes, and its number is never given again. So names
+ * are kept, the last few of each backend, until a transaction is undone that may have added some. A
+ * row goes when a collection of garbage has dropped the place: who names one looks if it is there.
+ */
+#include "backend.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/json.h"
+#include "../base/utf8.h"
+#include "db.h"
+
+/* ==== place ================================ */
+
+/* ---- names that are held -------------------------------- */
+
+static size_t held_at(int64_t seq)
+{
+    return (size_t)((uint64_t)seq % BRC_PLACES_HELD);
+}
+
+static int hold_place(brc_store_backend *b, int64_t seq, const char *name, brc_error *err)
+{
+    char *own;
+    const size_t i = held_at(seq);
+    BRC_TRY(brc_dup(&own, name, err));
+    free(b->places[i].name);
+    b->places[i].name = own;
+    b->places[i].seq = seq;
+    return BRC_OK;
+}
+
+void brc_places_forget(brc_store_backend *b)
+{
+    for (size_t i = 0; i < BRC_PLACES_HELD; i++) {
+        free(b->places[i].name);
+        b->places[i].name = NULL;
+        b->places[i].seq = 0;
+    }
+}
+
+/* ---- rows -------------------------------- */
+
+static int no_such_place(const brc_store_backend *b, int64_t seq, brc_error *err)
+{
+    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: backend %lld has no place %lld",
+                    b->store->path, (long long)b->id, (long long)seq);
+}
+
+/* A place of another backend is as good as none: its names mean something else. */
+static int place_belongs(const brc_store_backend *b, int64_t seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int there;
+    BRC_TRY(brc_schema_has(b->store, "place", &there, err));
+    if (!there)
+        return no_such_place(b, seq, err);
+    BRC_TRY(brc_stmt(b->store, "SELECT 1 FROM place WHERE seq=?1 AND backend IS ?2", &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    sqlite3_bind_int64(st, 2, b->id);
+    BRC_TRY(brc_ask_any(b->store, st, &there, err));
+    return there ? BRC_OK : no_such_place(b, seq, err);
+}
+
+static int place_load(brc_store_backend *b, int64_t seq, brc_error *err)
+{
+    brc_buf name = BRC_BUF_INIT;
+    BRC_TRY(place_belongs(b, seq, err));
+    int rc = brc_row_text(b->store,
+                          "SELECT name, checksum IS row_sum('place', seq, backend, name, size,"
+                          " facts) FROM place WHERE seq=?1",
+                          seq, "place", &name, err);
+    if (rc == BRC_OK && !brc_is_place_name((const char *)name.data))
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: the name of place %lld cannot be one",
+                      b->store->path, (long long)seq);
+    if (rc == BRC_OK)
+        rc = hold_place(b, seq, (const char *)name.data, err);
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+int brc_object_place(brc_store_backend *b, const brc_object *o, const char **name, brc_error *err)
+{
+    *name = NULL;
+    if (o->backend == 0 || o->place == 0)
+        return BRC_OK;
+    if (b->places[held_at(o->place)].seq != o->place)
+        BRC_TRY(place_load(b, o->place, err));
+    *name = b->places[held_at(o->place)].name;
+    return BRC_OK;
+}
+
+static int place_insert(brc_store_backend *b, const char *name, int64_t *seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(b->store,
+                     "INSERT INTO place(seq, backend, name, checksum) SELECT n, ?1, ?2,"
+                     " row_sum('place', n, ?1, ?2, NULL, NULL) FROM (SELECT 1+max("
+                     "(SELECT coalesce(max(seq),0) FROM place),"
+                     " (SELECT coalesce(max(seq),0) FROM sqlite_sequence WHERE name='place'"
+                     " AND typeof(seq)='integer')) AS n)",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, b->id);
+    sqlite3_bind_text(st, 2, name, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(b->store, st, err));
+    *seq = sqlite3_last_insert_rowid(b->store->db);
+    return BRC_OK;
+}
+
+static int place_of_name(const brc_store_backend *b, const char *name, int64_t *seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    *seq = 0;
+    BRC_TRY(brc_stmt(b->store, "SELECT seq FROM place WHERE backend=?1 AND name=?2", &st, err));
+    sqlite3_bind_int64(st, 1, b->id);
+    sqlite3_bind_text(st, 2, name, -1, SQLITE_STATIC);
+    int rc = brc_step(b->store, st, err);
+    if (rc > 0)
+        *seq = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* The last one, if it has this name and is still there. */
+static int place_is_last(const brc_store_backend *b, const char *name, int *is, brc_error *err)
+{
+    sqlite3_stmt *st;
+    const int64_t seq = b->places[b->last_place].seq;
+    *is = 0;
+    if (seq == 0 || strcmp(b->places[b->last_place].name, name) != 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(b->store, "SELECT 1 FROM place WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    return brc_ask_any(b->store, st, is, err);
+}
+
+/* The number of a place's name, which is added if it is new. */
+static int place_intern(brc_store_backend *b, const char *name, int64_t *seq, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_bulk_resume(b->store, NULL, err)); /* nobody adds either in between */
+    *seq = b->places[b->last_place].seq;
+    BRC_TRY(place_is_last(b, name, &there, err));
+    if (there)
+        return BRC_OK;
+    BRC_TRY(brc_schema_need(b->store, "place", err));
+    BRC_TRY(place_of_name(b, name, seq, err));
+    if (*seq == 0)
+        BRC_TRY(place_insert(b, name, seq, err));
+    b->last_place = held_at(*seq);
+    return hold_place(b, *seq, name, err);
+}
+
+/* ==== stored name ================================ */
+
+/* What stored bytes are called: by their canonical name, or as an offset in a place. */
+
+/* ---- canonical names -------------------------------- */
+
+char *brc_stored_name(char out[BRC_STORED_NAME_SIZE], const brc_stored *stored)
+{
+    char hex[65];
+    snprintf(out, BRC_STORED_NAME_SIZE, "%s-%016" PRIx64, brc_oid_format(hex, &stored->id),
+             stored->sum);
+    return out;
+}
+
+/* What is read is written again: one that differs is not canonical. */
+int brc_stored_parse_name(brc_stored *stored, const char *name)
+{
+    char again[BRC_STORED_NAME_SIZE];
+    brc_stored found = {.size = sizeof(found)};
+    const char *sum = strchr(name, '-');
+    const size_t digits = strspn(name, "0123456789abcdef");
+    if (sum == NULL || name + digits != sum || digits > 2 * sizeof(found.id.bytes))
+        return 0;
+    for (size_t i = 0; i < digits; i++) {
+        const char c = name[i];
+        const int value = c <= '9' ? c - '0' : c - 'a' + 10;
+        found.id.bytes[i / 2] = (uint8_t)(found.id.bytes[i / 2] << 4 | value);
+    }
+    found.sum = strtoull(sum + 1, NULL, 16);
+    if (strcmp(brc_stored_name(again, &found), name) != 0)
+        return 0;
+    stored->id = found.id;
+    stored->sum = found.sum;
+    return 1;
+}
+
+/* ---- places -------------------------------- */
+
+int brc_is_place_name(const char *name)
+{
+    const size_t len = strnlen(name, BRC_PLACE_MAX + 1);
+    return len > 0 && len <= BRC_PLACE_MAX && brc_utf8_valid(name, len);
+}
+
+int brc_stored_put_at(brc_stored *stored, const char *place, uint64_t offset, brc_error *err)
+{
+    char *name;
+    if (place == NULL || !brc_is_place_name(place))
+        return brc_fail(err, BRC_EINVAL, "a place has a name in UTF-8 of 1 to %d bytes",
+                        BRC_PLACE_MAX);
+    if (offset > INT64_MAX || stored->len > INT64_MAX - offset)
+        return brc_fail(err, BRC_EINVAL,
+                        "the offset %" PRIu64 " in the place \"%.80s\" is too large", offset,
+                        place);
+    BRC_TRY(brc_dup(&name, place, err));
+    brc_stored_clear(stored);
+    stored->place = name;
+    stored->offset = offset;
+    return BRC_OK;
+}
+
+void brc_stored_clear(brc_stored *stored)
+{
+    free((void *)(uintptr_t)stored->place);
+    stored->place = NULL;
+    stored->offset = 0;
+}
+
+/* ==== left rows ================================ */
+
+/*
+ * Rows of stored bytes that objects have left: an object that is encoded again gets new bytes, and
+ * the old ones stay in the row that it shared. Table hole counts them, row by row. When nothing but
+ * holes is left of a row it goes, in the transaction in which the last object leaves it. So nobody
+ * has to search the index for those that are still there: objects have no index by place.
+ *
+ * A bulk write stores the bytes of small objects before the rows that name them (write.c):
+ * until then they count as left, but their row stays, even if it is all holes.
+ */
+
+#define HOLE_SUM "row_sum('hole', ?1, ?2)"
+
+static int left_note(brc_store *store, int64_t seq, uint64_t bytes, int64_t ahead, brc_error *err)
+{
+    void *p = store->left.rows;
+    const size_t n = store->left.n;
+    if (n > 0 && store->left.rows[n - 1].seq == seq) {
+        store->left.rows[n - 1].bytes += bytes;
+        store->left.rows[n - 1].ahead += ahead;
+        return BRC_OK;
+    }
+    int rc = brc_grow_array(&p, &store->left.cap, n + 1, sizeof(*store->left.rows), err);
+    store->left.rows = p;
+    if (rc == BRC_OK)
+        store->left.rows[store->left.n++] = (brc_left_row){seq, bytes, ahead};
+    return rc;
+}
+
+/* An object has so many bytes in the row no more. Before the transaction ends that
+ * is noted, and the rows that no object has now are dropped. */
+static int row_left(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err)
+{
+    return left_note(store, seq, bytes, 0, err);
+}
+
+int brc_row_ahead(brc_store *store, int64_t seq, int64_t bytes, brc_error *err)
+{
+    const uint64_t less = bytes < 0 ? 0 - (uint64_t)bytes : 0;
+    if (bytes > 0)
+        store->inserted_bytes += (uint64_t)bytes;
+    else /* counted when they were put */
+        store->inserted_bytes -= less < store->inserted_bytes ? less : store->inserted_bytes;
+    return left_note(store, seq, 0, bytes, err);
+}
+
+static int left_order(const void *a, const void *b)
+{
+    const brc_left_row *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* Sorted, each once. */
+static void left_sort(brc_store *store)
+{
+    brc_left_row *rows = store->left.rows;
+    size_t n = 0;
+    qsort(rows, store->left.n, sizeof(*rows), left_order);
+    for (size_t i = 0; i < store->left.n; i++)
+        if (n > 0 && rows[i].seq == rows[n - 1].seq) {
+            rows[n - 1].bytes += rows[i].bytes;
+            rows[n - 1].ahead += rows[i].ahead;
+        } else
+            rows[n++] = rows[i];
+    store->left.n = n;
+}
+
+/* How long the row is (0: it is not there), and how much of it was left before. */
+static int hole_get(brc_store *store, int64_t seq, uint64_t *length, uint64_t *before,
+                    brc_error *err)
+{
+    sqlite3_stmt *st;
+    *length = *before = 0;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT length(b.data), coalesce(h.bytes, 0), h.checksum IS NULL OR h.checksum"
+                     " IS row_sum('hole', h.seq, h.bytes) FROM blob b LEFT JOIN hole h"
+                     " ON h.seq=b.seq WHERE b.seq=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *length = (uint64_t)sqlite3_column_int64(st, 0);
+    *before = (uint64_t)sqlite3_column_int64(st, 1);
+    rc = brc_row_check(store, st, 2, "a row that objects have left", err);
+    sqlite3_reset(st);
+    return rc;
+}
+
+static int hole_run(brc_store *store, const char *sql, int64_t seq, uint64_t bytes, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    if (sqlite3_bind_parameter_count(st) > 1)
+        sqlite3_bind_int64(st, 2, (int64_t)bytes);
+    return brc_run(store, st, err);
+}
+
+int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE blob SET data=x'' WHERE seq=?1 AND seq=(SELECT max(seq) FROM blob)",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    BRC_TRY(brc_run(store, st, err));
+    if (sqlite3_changes(store->db) > 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    return brc_run(store, st, err);
+}
+
+int brc_row_is_ahead(brc_store *store, int64_t seq, uint64_t bytes, int *is_there, brc_error *err)
+{
+    uint64_t length, before;
+    BRC_TRY(hole_get(store, seq, &length, &before, err));
+    *is_there = before <= length && before >= bytes;
+    return BRC_OK;
+}
+
+static int hole_put(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err)
+{
+    return hole_run(store,
+                    "INSERT OR REPLACE INTO hole(seq, bytes, checksum)"
+                    " VALUES (?1, ?2, " HOLE_SUM ")",
+                    seq, bytes, err);
+}
+
+/* `holes`: what is left of it already, and has no object for other reasons. */
+static int row_goes_ahead(brc_store *store, const brc_left_row *row, uint64_t length,
+                          uint64_t holes, brc_error *err)
+{
+    const int64_t after = (int64_t)holes + row->ahead;
+    if (holes > length || after < 0 || (uint64_t)after > length)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s is damaged: blob %lld is not as long as what was put into it; run "
+                        "'breccia fsck'",
+                        store->path, (long long)row->seq);
+    if (after > 0)
+        return hole_put(store, row->seq, (uint64_t)after, err);
+    return hole_run(store, "DELETE FROM hole WHERE seq=?1", row->seq, 0, err);
+}
+
+/* More holes than bytes: objects of a damaged file lay in the same bytes. Then the row stays. */
+static int leave_row(brc_store *store, const brc_left_row *row, brc_error *err)
+{
+    uint64_t length, before;
+    BRC_TRY(hole_get(store, row->seq, &length, &before, err));
+    if (row->ahead != 0)
+        return row_goes_ahead(store, row, length, before + row->bytes, err);
+    if (length == 0 || row->bytes == 0 || before > length || row->bytes > length - before)
+        return BRC_OK;
+    if (before + row->bytes < length)
+        return hole_put(store, row->seq, before + row->bytes, err);
+    BRC_TRY(brc_blob_drop(store, row->seq, err));
+    return before == 0 ? BRC_OK
+                       : hole_run(store, "DELETE FROM hole WHERE seq=?1", row->seq, 0, err);
+}
+
+int brc_rows_leave(brc_store *store, brc_error *err)
+{
+    if (store->left.n > 0)
+        left_sort(store);
+    for (size_t i = 0; i < store->left.n; i++)
+        BRC_TRY(leave_row(store, &store->left.rows[i], err));
+    store->left.n = 0;
+    return BRC_OK;
+}
+
+/* ==== backend inline ================================ */
+
+/*
+ * The backend "inline": stored bytes in rows of table blob. A place is a row's number.
+ *
+ * SQLite fills pages row by row: a row of a few KiB wastes up to its own size. So small objects
+ * that a transaction adds share rows: `row` collects them, and is written when it is full and
+ * before the transaction ends. Its number is known from the start.
+ */
+
+/* Bytes of a row that is full: with BRC_SMALL_MOST, what a row wastes is at most 6 % of it
+ * (docs/decisions/0014-format-2.md). */
+#define ROW_FULL ((size_t)256 << 10)
+
+/* A claim beyond this is compared with the bytes that are there before memory is
+ * reserved for it; below it, the search for the blob would cost more than the memory. */
+#define CLAIM_MAX ((uint64_t)1 << 20)
+
+int brc_inline_missing(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    char hex[65];
+    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the bytes of object %s are not there",
+                    store->path, brc_oid_format(hex, id));
+}
+
+/* They may have been moved since they were looked up. */
+static int inline_moved(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    (void)brc_inline_missing(store, id, err);
+    if (err != NULL)
+        err->code = BRC_ESTALE;
+    return BRC_ESTALE;
+}
+
+/* Whether a row of so many bytes holds them. */
+static int fits_row(uint64_t offset, uint64_t len, uint64_t there)
+{
+    return offset <= there && len <= there - offset;
+}
+
+int brc_inline_check_claim(brc_store *store, const brc_object *o, brc_error *err)
+{
+    int64_t there;
+    sqlite3_stmt *st;
+    if (o->stored <= CLAIM_MAX)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT length(data) FROM blob WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, o->place);
+    BRC_TRY(brc_ask_number(store, st, &there, err));
+    return fits_row(o->offset, o->stored, (uint64_t)there)
+               ? BRC_OK
+               : brc_inline_missing(store, &o->id, err);
+}
+
+/* ---- fetching -------------------------------- */
+
+/* Opens the blob row; it stays open from one fetch to the next. */
+static int blob_reader_open(brc_store *store, const brc_stored *s, brc_error *err)
+{
+    int rc = SQLITE_ERROR;
+    if (store->reader != NULL)
+        rc = sqlite3_blob_reopen(store->reader, s->number);
+    if (rc != SQLITE_OK) {
+        brc_reader_close(store);
+        rc = sqlite3_blob_open(store->db, "main", "blob", "data", s->number, 0, &store->reader);
+    }
+    if (rc == SQLITE_OK)
+        return BRC_OK;
+    brc_reader_close(store);
+    return (rc & 0xff) == SQLITE_ERROR ? inline_moved(store, &s->id, err)
+                                       : brc_fail_db(store, rc, "read it", err);
+}
+
+static int inline_fetch_one(brc_store *store, const brc_stored *s, brc_error *err)
+{
+    if (store->row.seq != 0 && s->number == store->row.seq) { /* not written yet */
+        if (!fits_row(s->offset, s->len, store->row.bytes.len))
+            return inline_moved(store, &s->id, err);
+        if (s->len > 0)
+            memcpy(s->into, store->row.bytes.data + s->offset, (size_t)s->len);
+        return BRC_OK;
+    }
+    BRC_TRY(brc_read_resume(store, err));
+    BRC_TRY(blob_reader_open(store, s, err));
+    if (!fits_row(s->offset, s->len, (uint64_t)sqlite3_blob_bytes(store->reader)))
+        return inline_moved(store, &s->id, err);
+    int rc = sqlite3_blob_read(store->reader, s->into, (int)s->len, (int)s->offset);
+    return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, "read it", err);
+}
+
+static int inline_fetch(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    brc_store *store = state;
+    int result = BRC_OK;
+    (void)ctx;
+    for (size_t i = 0; i < n; i++) {
+        items[i]->status = inline_fetch_one(store, items[i], result == BRC_OK ? err : NULL);
+        if (result == BRC_OK)
+            result = items[i]->status;
+    }
+    /* Outside a transaction an open blob would keep the file locked. */
+    if (store->read_depth == 0 && store->write_depth == 0)
+        brc_reader_close(store);
+    return result;
+}
+
+/* ---- putting -------------------------------- */
+
+static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    if (store->last_seq == 0) {
+        BRC_TRY(brc_stmt(store, "SELECT max(seq) FROM blob", &st, err));
+        BRC_TRY(brc_ask_number(store, st, &store->last_seq, err));
+    }
+    if (store->last_seq < 0 || store->last_seq >= INT64_MAX - 1)
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its numbers of blobs are used up",
+                        store->path);
+    *seq = ++store->last_seq;
+    return BRC_OK;
+}
+
+static int blob_insert(brc_store *store, int64_t seq, const void *stored, uint64_t len,
+                       brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "INSERT INTO blob(seq, data) VALUES (?1, ?2)", &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    sqlite3_bind_blob64(st, 2, len > 0 ? stored : "", len, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+static int inline_flush(void *ctx, void *state, brc_error *err)
+{
+    brc_store *store = state;
+    (void)ctx;
+    if (store->row.seq == 0)
+        return BRC_OK;
+    BRC_TRY(blob_insert(store, store->row.seq, store->row.bytes.data, store->row.bytes.len, err));
+    store->row.seq = 0;
+    store->row.bytes.len = 0;
+    return BRC_OK;
+}
+
+void brc_row_forget(brc_store *store)
+{
+    store->row.seq = store->last_seq = 0;
+    store->totals_dropped = 0;
+    store->gc.is_read = 0;
+    store->row.bytes.len = 0;
+    store->left.n = 0;
+}
+
+int brc_rows_settle(brc_store *store, brc_error *err)
+{
+    BRC_TRY(inline_flush(NULL, store, err));
+    return brc_rows_leave(store, err);
+}
+
+static int row_add(brc_store *store, brc_stored *s, brc_error *err)
+{
+    if (store->row.bytes.len >= ROW_FULL)
+        BRC_TRY(inline_flush(NULL, store, err));
+    if (store->row.seq == 0)
+        BRC_TRY(next_seq(store, &store->row.seq, err));
+    s->number = store->row.seq;
+    s->offset = store->row.bytes.len;
+    return s->len > 0 ? brc_buf_append(&store->row.bytes, s->data, (size_t)s->len, err) : BRC_OK;
+}
+
+static int inline_put(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    brc_store *store = state;
+    (void)ctx;
+    for (size_t i = 0; i < n; i++) {
+        brc_stored *s = items[i];
+        if (s->len <= BRC_SMALL_MOST) {
+            BRC_TRY(row_add(store, s, err));
+            continue;
+        }
+        s->offset = 0;
+        BRC_TRY(next_seq(store, &s->number, err));
+        BRC_TRY(blob_insert(store, s->number, s->data, s->len, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- dropping -------------------------------- */
+
+/* Bytes that share a row stay there, unused, as long as an object has others in it: rows do not
+ * change. */
+static int inline_drop_one(brc_store *store, const brc_stored *s, brc_error *err)
+{
+    int is_there;
+    sqlite3_stmt *st;
+    if (s->len <= BRC_SMALL_MOST)
+        return row_left(store, s->number, s->len, err);
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));
+    sqlite3_bind_int64(st, 1, s->number);
+    sqlite3_bind_int64(st, 2, (int64_t)s->len);
+    BRC_TRY(brc_ask_any(store, st, &is_there, err));
+    return is_there ? brc_blob_drop(store, s->number, err) : BRC_OK;
+}
+
+static int inline_drop(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    (void)ctx;
+    for (size_t i = 0; i < n; i++)
+        BRC_TRY(items[i]->status = inline_drop_one(state, items[i], err));
+    return BRC_OK;
+}
+
+/* Its state is the store, which opens and closes it; it has no configuration. */
+const brc_backend brc_inline_backend = {
+    .size = sizeof(brc_backend),
+    .name = BRC_INLINE,
+    .fetch = inline_fetch,
+    .put = inline_put,
+    .flush = inline_flush,
+    .drop = inline_drop,
+};
+
+/* ==== backend ================================ */
+
+/*
  * The backends of a store: their numbers in the file, and the states that they work with.
  *
  * Invariant: slots stay until the store is closed, so workers may use what they were given; only
@@ -7,12 +632,6 @@
  * What was put is durable when it has been flushed since: each call of put() has a number, in each
  * slot, and a row that names something of a call beyond the last flush makes the slot dirty.
  */
-#include "backend.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/json.h"
 
 /* ---- numbers and specifications -------------------------------- */
 
@@ -300,7 +919,7 @@ int brc_backend_recorded(brc_store *store, int64_t id, const brc_stored *at, int
     BRC_TRY(brc_backend_use(store, id, &b, err));
     b->is_dirty |= (uint64_t)at->number > b->flushed;
     *place = 0;
-    return at->place != NULL ? brc_place_intern(b, at->place, place, err) : BRC_OK;
+    return at->place != NULL ? place_intern(b, at->place, place, err) : BRC_OK;
 }
 
 static int backend_flush(brc_store_backend *b, brc_error *err)

@@ -4,7 +4,7 @@
 
 #include "db.h"
 
-/* backend_inline.c: its state is the store. */
+/* backend.c: its state is the store. */
 extern const brc_backend brc_inline_backend;
 int brc_inline_missing(brc_store *store, const brc_oid *id, brc_error *err);
 /* Fails where an object of this backend claims more bytes than there are; o->place is its row. */
@@ -23,13 +23,9 @@ void brc_backends_close(brc_store *store);
 /* Calls each() with what the backend has; it must have such a function. A result above 0 is each()'s own. */
 BRC_MUST_USE int brc_backend_list(const brc_store_backend *b, int (*each)(void *to, const brc_kept *kept, brc_error *err),
                                   void *to, brc_error *err);
-/* left_places.c: whether an object's row says that these stored bytes lie there under their canonical name. */
-BRC_MUST_USE int brc_object_has_stored(brc_store *store, int64_t backend, const brc_stored *at, int *named, brc_error *err);
 
-/* stored_name.c: whether a place may have this name. */
+/* backend.c: whether a place may have this name. */
 int brc_is_place_name(const char *name);
-/* place.c: the number of a place's name, which is added if it is new. */
-BRC_MUST_USE int brc_place_intern(brc_store_backend *b, const char *name, int64_t *seq, brc_error *err);
 void brc_places_forget(brc_store_backend *b);
 
 #endif

@@ -3,8 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/alloc.h"
+#include "../base/pool.h"
+
+/* ==== cache ================================ */
 
 int brc_blob_new(brc_blob **out, const void *data, size_t len, brc_error *err)
 {
@@ -21,7 +25,7 @@ int brc_blob_new(brc_blob **out, const void *data, size_t len, brc_error *err)
     return BRC_OK;
 }
 
-brc_blob *brc_blob_ref(brc_blob *blob)
+static brc_blob *blob_ref(brc_blob *blob)
 {
     atomic_fetch_add_explicit(&blob->refs, 1, memory_order_relaxed);
     return blob;
@@ -173,7 +177,7 @@ int brc_cache_add_blob(brc_cache *cache, const brc_oid *id, int kind, brc_blob *
         e = p;
         e->id = *id;
         e->kind = kind;
-        e->blob = brc_blob_ref(blob);
+        e->blob = blob_ref(blob);
         brc_cached **bucket = &cache->buckets[cache_bucket(cache, id)];
         e->next_in_bucket = *bucket;
         *bucket = e;
@@ -195,4 +199,80 @@ int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *dat
     int rc = brc_cache_add_blob(cache, id, kind, blob, pinned, out, err);
     brc_blob_unref(blob);
     return rc;
+}
+
+/* ==== shared ================================ */
+
+#define SHARED_BYTES ((size_t)64 << 20)
+
+struct brc_shared {
+    atomic_size_t refs; /* one for each handle */
+    pid_t process;
+    brc_registry *own;
+    brc_lock *lock; /* of the cache; never held over another call of ours */
+    brc_cache cache;
+};
+
+int brc_shared_new(brc_shared **out, brc_registry *own, brc_error *err)
+{
+    void *p;
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(brc_shared), err));
+    brc_shared *shared = p;
+    int rc = brc_lock_new(&shared->lock, err);
+    if (rc < 0) {
+        free(shared);
+        return rc;
+    }
+    atomic_init(&shared->refs, 1);
+    shared->process = getpid();
+    shared->own = own;
+    brc_cache_init(&shared->cache, SHARED_BYTES);
+    *out = shared;
+    return BRC_OK;
+}
+
+brc_shared *brc_shared_ref(brc_shared *shared)
+{
+    atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);
+    return shared;
+}
+
+void brc_shared_unref(brc_shared *shared)
+{
+    /* In a child another thread of the parent may have left it half changed: it stays. */
+    if (shared == NULL || shared->process != getpid() ||
+        atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    brc_cache_dispose(&shared->cache);
+    brc_registry_free(shared->own);
+    brc_lock_free(shared->lock);
+    free(shared);
+}
+
+static int is_for_one(brc_shared *shared)
+{
+    return shared == NULL || atomic_load_explicit(&shared->refs, memory_order_relaxed) < 2;
+}
+
+int brc_shared_find(brc_shared *shared, const brc_oid *id, int kind, brc_blob **out)
+{
+    *out = NULL;
+    if (is_for_one(shared))
+        return 0;
+    brc_lock_enter(shared->lock);
+    const brc_cached *held = brc_cache_find(&shared->cache, id);
+    if (held != NULL && held->kind == kind)
+        *out = blob_ref(held->blob);
+    brc_lock_leave(shared->lock);
+    return *out != NULL;
+}
+
+void brc_shared_add(brc_shared *shared, const brc_oid *id, int kind, brc_blob *blob)
+{
+    if (is_for_one(shared))
+        return;
+    brc_lock_enter(shared->lock);
+    (void)!brc_cache_add_blob(&shared->cache, id, kind, blob, 0, NULL, NULL);
+    brc_lock_leave(shared->lock);
 }

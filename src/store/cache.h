@@ -10,6 +10,8 @@
 
 #include "../base/hash.h"
 
+/* ---- cache -------------------------------- */
+
 /* An object's bytes, which never change: several threads' caches may hold them. */
 typedef struct brc_blob {
     atomic_size_t refs;
@@ -18,7 +20,6 @@ typedef struct brc_blob {
 } brc_blob;
 
 BRC_MUST_USE int brc_blob_new(brc_blob **out, const void *data, size_t len, brc_error *err);
-brc_blob *brc_blob_ref(brc_blob *blob);
 void brc_blob_unref(brc_blob *blob);
 
 typedef struct brc_cached {
@@ -53,5 +54,28 @@ BRC_MUST_USE int brc_cache_add_blob(brc_cache *cache, const brc_oid *id, int kin
 void brc_cache_drop_pinned(brc_cache *cache);
 /* Forgets everything that is not pinned. */
 void brc_cache_clear(brc_cache *cache);
+
+/* ---- shared -------------------------------- */
+
+/*
+ * What the handles of one file share, each on a thread of its own: the registry, and small
+ * objects that were read. Objects never change and are named by their content, so one that a
+ * handle has read and checked is right for every other.
+ *
+ * Invariant: only what is in the file, committed, is here: a handle that finds an object in
+ * memory does not store it again.
+ */
+
+typedef struct brc_shared brc_shared;
+
+/* `own`: a registry that is freed with it, or NULL. One reference. */
+BRC_MUST_USE int brc_shared_new(brc_shared **out, brc_registry *own, brc_error *err);
+brc_shared *brc_shared_ref(brc_shared *shared);
+void brc_shared_unref(brc_shared *shared); /* NULL is accepted */
+/* 1 with a reference to the object's bytes. While there is one handle, nothing is kept here.
+ * shared NULL: there is nothing. */
+int brc_shared_find(brc_shared *shared, const brc_oid *id, int kind, brc_blob **out);
+/* Where memory is short it does nothing. */
+void brc_shared_add(brc_shared *shared, const brc_oid *id, int kind, brc_blob *blob);
 
 #endif

@@ -37,9 +37,6 @@ BRC_MUST_USE int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_err
  * it is gone. Where it is not possible to say so to others (docs/decisions/0029-*), nothing is done. */
 BRC_MUST_USE int brc_pin_take(brc_store *store, const brc_oid *id, brc_error *err);
 void brc_pin_let_go(brc_store *store, const brc_oid *id);
-/* Commits that readers have open. The digest is another if they are others. */
-BRC_MUST_USE int brc_pins_each(brc_store *store, int (*each)(void *ctx, const brc_oid *commit, brc_error *err), void *ctx,
-                               brc_error *err);
 BRC_MUST_USE int brc_pins_digest(brc_store *store, uint64_t *out, brc_error *err);
 /* Drops rows of table pin that processes left which are gone. */
 BRC_MUST_USE int brc_pins_sweep(brc_store *store, brc_error *err);
@@ -68,7 +65,7 @@ BRC_MUST_USE int brc_gc_leave(brc_store *store, const char *owner, const brc_gc_
 BRC_MUST_USE int brc_gc_end(brc_store *store, const brc_gc_row *row, brc_error *err);
 BRC_MUST_USE int brc_gc_is_kept(brc_store *store, int64_t run, const brc_oid *id, int *kept, brc_error *err);
 
-/* ---- roots (gc_roots.c) -------------------------------- */
+/* ---- roots (collect.c) -------------------------------- */
 
 enum {
     BRC_ROOT_COMMIT = 1, /* it must be there                                     */
@@ -117,7 +114,7 @@ BRC_MUST_USE int brc_roots_of_row(brc_store *store, int64_t node, int (*each)(vo
  * transaction. *more: call again. */
 BRC_MUST_USE int brc_drafts_sweep_step(brc_store *store, int *more, brc_error *err);
 
-/* ---- removing (sweep.c) -------------------------------- */
+/* ---- removing (removed.c) -------------------------------- */
 
 typedef struct brc_sweep {
     int64_t run;
@@ -139,10 +136,8 @@ BRC_MUST_USE int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oi
 BRC_MUST_USE int brc_object_drop(brc_store *store, const brc_oid *id, brc_error *err);
 /* Within a transaction: every derived row goes, and rows of table boundary whose commit is not there. */
 BRC_MUST_USE int brc_derived_drop(brc_store *store, brc_error *err);
-/* ---- what is left in other backends (left_places.c) -------------------------------- */
+/* ---- what is left in other backends (removed.c) -------------------------------- */
 
-/* Within a transaction: the object does not lie there any more. */
-BRC_MUST_USE int brc_left_note(brc_store *store, const brc_object *o, brc_error *err);
 typedef struct brc_left {
     int64_t seq, backend;
     int is_canonical; /* bytes under their canonical name; else a pack    */
@@ -157,7 +152,7 @@ BRC_MUST_USE int brc_left_page(brc_store *store, int64_t after, brc_left *out, s
 BRC_MUST_USE int brc_left_drop(brc_store *store, int64_t run, brc_left *left, size_t n, size_t *failed, brc_error *why,
                                brc_error *err);
 
-/* ---- what no row ever named, in other backends (strays.c) -------------------------------- */
+/* ---- what no row ever named, in other backends (removed.c) -------------------------------- */
 
 /* Of a writer that was killed, or whose transaction was undone. */
 typedef struct brc_stray {
@@ -182,7 +177,7 @@ BRC_MUST_USE int brc_strays_find(brc_store *store, int64_t backend, int64_t befo
 BRC_MUST_USE int brc_strays_drop(brc_store *store, int64_t backend, const brc_stray *strays, size_t n, size_t *failed,
                                  brc_error *why, brc_error *err);
 
-/* ---- what is left (compact.c) -------------------------------- */
+/* ---- what is left (removed.c) -------------------------------- */
 
 /* The last row of table blob that objects have left in part; 0: there is none. */
 BRC_MUST_USE int brc_holes_last(brc_store *store, int64_t *last, brc_error *err);

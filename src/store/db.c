@@ -1,16 +1,180 @@
-/*
- * The connection: its statements, and SQLite's errors in our words. Opening is in open.c,
- * transactions are in transaction.c.
- */
+/* Waiting for the lock that a transaction needs. */
 #include "db.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "../base/clock.h"
+#include "../base/buf.h"
+#include "../base/hash.h"
+#include "../base/process.h"
+
+/* ==== lock wait ================================ */
+
+/* Up to `most`, evenly: xorshift. */
+static int64_t random_pause_ns(brc_store *store, int64_t most)
+{
+    uint64_t x = store->jitter;
+    if (x == 0)
+        x = (uint64_t)brc_monotonic_ns() ^ (uint64_t)(uintptr_t)store << 20 ^ 1;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    store->jitter = x;
+    return (int64_t)(x % (uint64_t)most) + 1;
+}
+
+/* The lock goes to whoever asks while it is free, and a busy writer frees it only for
+ * moments. So all ask at random times, and those who have waited ask more often than
+ * those who have just come. During a long transaction, when it is nobody's turn, all
+ * ask less often. */
+static int64_t longest_pause_ns(int64_t waited)
+{
+    enum { US = 1000, MS = 1000 * US };
+    return waited < 20 * (int64_t)MS ? 2 * MS : waited < 3000 * (int64_t)MS ? 500 * US : 5 * MS;
+}
+
+static void pause_ns(int64_t ns)
+{
+    nanosleep(&(struct timespec){ns / 1000000000, ns % 1000000000}, NULL);
+}
+
+void brc_pause_at_random(brc_store *store, int64_t most_ns)
+{
+    pause_ns(random_pause_ns(store, most_ns));
+}
+
+/* Whoever has just committed is the first to ask again and would get the lock each
+ * time. If others were met recently, they are given a moment to ask. */
+void brc_wait_turn(brc_store *store)
+{
+    enum { LATELY = 2000000000, MOMENT = 1000000 };
+    if (store->crowded_at == 0)
+        return;
+    int64_t now = brc_monotonic_ns();
+    if (now - store->crowded_at < LATELY && now - store->committed_at < MOMENT)
+        pause_ns(MOMENT / 2 + random_pause_ns(store, MOMENT));
+}
+
+int brc_db_busy(void *ctx, int tries)
+{
+    brc_store *store = ctx;
+    int64_t now = brc_monotonic_ns(), left;
+    store->crowded_at = now;
+    if (tries == 0)
+        store->wait_since = now;
+    left = store->wait_ms * INT64_C(1000000) - (now - store->wait_since);
+    if (left <= 0 || atomic_load(&store->interrupted)) {
+        brc_vfs_recall(store->vfs);
+        return 0;
+    }
+    /* Each time: to begin again, SQLite lets go of all it locked, and of this with it. */
+    brc_vfs_announce(store->vfs);
+    int64_t pause = random_pause_ns(store, longest_pause_ns(now - store->wait_since));
+    if (pause > left)
+        pause = left;
+    pause_ns(pause);
+    return 1;
+}
+
+void brc_wait_committed(brc_store *store)
+{
+    if (store->crowded_at != 0)
+        store->committed_at = brc_monotonic_ns();
+}
+
+/* ==== row sum ================================ */
+
+/*
+ * What is summed: the table's name, then of each column
+ *
+ *   NULL     u8 0
+ *   INTEGER  u8 1, i64be
+ *   REAL     u8 2, the IEEE 754 bits as u64be
+ *   TEXT     u8 3, u64be bytes, the bytes in UTF-8
+ *   BLOB     u8 4, u64be bytes, the bytes
+ *
+ * The table's name is a TEXT. The sum is the low 32 bits of the XXH3-64, as a signed number:
+ * four bytes in the row.
+ */
+static int sum_number(brc_buf *out, int tag, uint64_t value)
+{
+    uint8_t bytes[9] = { (uint8_t)tag };
+    for (int i = 0; i < 8; i++)
+        bytes[1 + i] = (uint8_t)(value >> (56 - 8 * i));
+    return brc_buf_append(out, bytes, sizeof(bytes), NULL);
+}
+
+static int sum_bytes(brc_buf *out, int tag, const void *data, size_t len)
+{
+    int rc = sum_number(out, tag, len);
+    return rc == BRC_OK && len > 0 ? brc_buf_append(out, data, len, NULL) : rc;
+}
+
+static int sum_real(brc_buf *out, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return sum_number(out, 2, bits);
+}
+
+static int sum_value(brc_buf *out, sqlite3_value *value)
+{
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        return sum_number(out, 1, (uint64_t)sqlite3_value_int64(value));
+    case SQLITE_FLOAT:
+        return sum_real(out, sqlite3_value_double(value));
+    case SQLITE_TEXT: { /* the text first: it may have to be converted */
+        const void *text = sqlite3_value_text(value);
+        return text ? sum_bytes(out, 3, text, (size_t)sqlite3_value_bytes(value)) : BRC_ENOMEM;
+    }
+    case SQLITE_BLOB: {
+        const void *blob = sqlite3_value_blob(value);
+        return sum_bytes(out, 4, blob, (size_t)sqlite3_value_bytes(value));
+    }
+    default:
+        return brc_buf_append(out, "", 1, NULL);
+    }
+}
+
+static void row_sum(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    brc_buf *row = sqlite3_user_data(context);
+    row->len = 0;
+    for (int i = 0; i < n; i++)
+        if (sum_value(row, values[i]) < 0) {
+            sqlite3_result_error_nomem(context);
+            return;
+        }
+    sqlite3_result_int64(context, (int32_t)(uint32_t)brc_hash_bytes(row->data, row->len));
+}
+
+static void row_free(void *row)
+{
+    brc_buf_dispose(row);
+    free(row);
+}
+
+int brc_row_sum_register(sqlite3 *db)
+{
+    brc_buf *row = calloc(1, sizeof(*row));
+    if (!row)
+        return SQLITE_NOMEM;
+    return sqlite3_create_function_v2(db, "row_sum", -1,
+                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, row,
+                                      row_sum, NULL, NULL, row_free);
+}
+
+/* ==== db ================================ */
+
+/*
+ * The connection: its statements, and SQLite's errors in our words. Opening is in open.c,
+ * transactions are in transaction.c.
+ */
 
 /* ---- errors ------------------------------------------------------------------ */
 

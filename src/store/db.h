@@ -6,14 +6,23 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "file_lock.h"
 #include "../base/alloc.h"
 #include "../base/buf.h"
 #include "cache.h"
-#include "encoding_cache.h"
-#include "shared.h"
+#include "encoding.h"
+#include "file_lock.h"
 #include "store.h"
 #include "vfs.h"
+
+/* ---- row sum -------------------------------- */
+
+/* Checksums of rows that no hash covers (docs/FORMAT.md, "Row checksums"). */
+
+/* Gives a connection the function row_sum(TABLE, COLUMN...): the checksum of a row with these
+ * columns. The result is SQLite's. */
+int brc_row_sum_register(sqlite3 *db);
+
+/* ---- db -------------------------------- */
 
 #define BRC_APPLICATION_ID 0x62726331 /* "brc1" */
 #define BRC_FORMAT 2
@@ -50,13 +59,13 @@ struct brc_store_backend {
     _Atomic uint64_t puts; /* calls of put() that have returned, on any thread            */
     uint64_t flushed;      /* as many of them are durable                                 */
     int is_dirty; /* rows of this transaction name something that is not: see backend.c */
-    struct { /* by number, of the places that were used last: see place.c */
+    struct { /* by number, of the places that were used last: see backend.c */
         int64_t seq; /* 0: none */
         char *name;
     } places[BRC_PLACES_HELD];
     size_t last_place; /* of them: where something was put last */
 };
-/* A change in many transactions: see batches.c. */
+/* A change in many transactions: see turn.c. */
 typedef struct brc_bulk {
     int on;
     /* What begin and end of a change are within it; and before a statement that writes a
@@ -83,7 +92,7 @@ typedef struct brc_left_row {
     int64_t ahead; /* and so many have none yet; below 0: have one now */
 } brc_left_row;
 
-/* A version that is open: see pins.c. */
+/* A version that is open: see collect.c. */
 typedef struct brc_pin {
     int64_t at; /* the byte that is locked */
     unsigned n; /* readers                 */
@@ -115,11 +124,11 @@ struct brc_store {
         brc_store_backend **slots;
         size_t n, cap;
     } backends;
-    struct { /* that collects the small objects of a transaction: see backend_inline.c */
+    struct { /* that collects the small objects of a transaction: see backend.c */
         int64_t seq; /* its number; 0: it is not begun */
         brc_buf bytes;
     } row;
-    struct { /* of the collection of garbage: see gc_rows.c */
+    struct { /* of the collection of garbage: see collect.c */
         int is_read; /* in this transaction */
         int64_t run;
     } gc;
@@ -127,7 +136,7 @@ struct brc_store {
         brc_file_lock lock;
         int is_open; /* or it was tried */
     } beside;
-    struct { /* versions that are open: see pins.c */
+    struct { /* versions that are open: see collect.c */
         brc_pin *items;
         size_t n, cap;
     } pins;
@@ -135,7 +144,7 @@ struct brc_store {
         int64_t version; /* of the schema, when they were looked for; -1: they were not */
         uint32_t there;
     } reserved;
-    struct { /* rows of stored bytes that objects of this transaction have left: see left_rows.c */
+    struct { /* rows of stored bytes that objects of this transaction have left: see backend.c */
         brc_left_row *rows;
         size_t n, cap;
     } left;
@@ -151,7 +160,7 @@ struct brc_store {
     uint64_t begun;      /* transactions in SQLite that write         */
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t undone;     /* those that were rolled back */
-    struct { /* rows of the operation log that are written now: see oplog.c */
+    struct { /* rows of the operation log that are written now: see ref.c */
         uint64_t transaction; /* which one wrote `first`; 0: none                */
         int64_t first;
         int64_t undoes, restores; /* 0: they take nothing back                   */
@@ -173,7 +182,7 @@ struct brc_store {
     uint64_t max_nodes;
     int64_t wait_since, crowded_at, committed_at; /* on the monotonic clock, in ns */
     uint64_t jitter;
-    int64_t stuck_turn; /* the byte of somebody who was waited for too long, and how often: see in_turn.c */
+    int64_t stuck_turn; /* the byte of somebody who was waited for too long, and how often: see turn.c */
     int stuck_times;
     atomic_int interrupted;
 
@@ -181,7 +190,7 @@ struct brc_store {
     brc_shared *shared; /* what other handles read; NULL: there are none */
     int scratch;
     brc_encoding_cache encodings;
-    brc_scratch *document_scratch; /* see document.c; NULL: not used yet */
+    brc_scratch *document_scratch; /* see encoding.c; NULL: not used yet */
 };
 
 /* Turns SQLite's result into a code and a sentence: "<what> in <path>: ...". */
@@ -215,7 +224,7 @@ BRC_MUST_USE int brc_bind_copy(brc_store *store, sqlite3_stmt *stmt, int column,
 /* BRC_ECORRUPT if the column does not hold an id of the right length. */
 BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
 
-/* oplog.c: what a row's checksum must be. */
+/* ref.c: what a row's checksum must be. */
 #define BRC_OPLOG_SUM \
     "row_sum('oplog', seq, time_us, op, name, old, new, first, undoes, restores, draft)"
 
@@ -253,24 +262,21 @@ BRC_MUST_USE int brc_store_check_same(brc_store *store, brc_error *err);
  * begun again. */
 BRC_MUST_USE int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error *err);
 
-/* backend_inline.c: drops the row that collects small objects. */
+/* backend.c: drops the row that collects small objects. */
 void brc_row_forget(brc_store *store);
 
-/* left_rows.c: a row that no object has. The last one is emptied: its number is not given again. */
+/* backend.c: a row that no object has. The last one is emptied: its number is not given again. */
 BRC_MUST_USE int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err);
 
-/* left_rows.c: an object has so many bytes in the row no more. Before the transaction ends that is noted,
- * and the rows that no object has now are dropped. */
-BRC_MUST_USE int brc_row_left(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err);
 BRC_MUST_USE int brc_rows_leave(brc_store *store, brc_error *err);
 
 /* draft_node.c: the texts between which the paths under `path` are: "/a/" and "/a0", since '0' follows
  * '/'. Under the root all are. */
 BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *err);
 
-/* draft_drop.c: some rows of drafts that were dropped. */
+/* draft_stack.c: some rows of drafts that were dropped. */
 BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
-/* draft_end.c: those that draft_late.c has noted. */
+/* draft.c: those that turn.c has noted. */
 BRC_MUST_USE int brc_draft_drop_left(brc_store *store, brc_error *err);
 
 /* Of drafts that are dropped late: whatever is in it, only if nothing is and it has no children, likewise with
@@ -279,14 +285,14 @@ enum { BRC_LATE_ANY, BRC_LATE_EMPTY, BRC_LATE_END, BRC_LATE_SAVE };
 /* draft.c: draft.parts says where a draft may have rows: most have none in these tables, and then no
  * page of them is read. In SQL: the draft ?1 if it has them, else NULL, which no row has. */
 enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4, BRC_PART_SAVES = 8 };
-/* A draft that is another's child: draft_child.c. */
+/* A draft that is another's child: draft.c. */
 #define BRC_IS_CHILD "kind=2 AND owner IS NOT NULL AND substr(plan,1,8)='{\"fork\":'"
 #define BRC_IF_KEYS "(SELECT id FROM draft WHERE id=?1 AND parts&1)"
 #define BRC_IF_MOVES "(SELECT id FROM draft WHERE id=?1 AND parts&2)"
 #define BRC_IF_DOCS "(SELECT id FROM draft WHERE id=?1 AND parts&4)"
-/* draft_part.c: from now on it has this part: before its first row. */
+/* draft_chunk.c: from now on it has this part: before its first row. */
 BRC_MUST_USE int brc_draft_has_part(brc_store *store, int64_t draft, int part, brc_error *err);
-/* draft_part.c: of rows that open savepoints of their draft know as they are (draft_save.c). The newest of these, 0 if
+/* draft_chunk.c: of rows that open savepoints of their draft know as they are (draft_save.c). The newest of these, 0 if
  * there is none: a row with a lower level is not changed, but kept in it, and another takes its place. */
 BRC_MUST_USE int brc_draft_level(brc_store *store, int64_t draft, int64_t *level, brc_error *err);
 /* The newest that must get the draft's keys or moves (`part`) before they change; 0: none, or it has them. */
@@ -296,11 +302,6 @@ BRC_MUST_USE int brc_draft_keeper(brc_store *store, int64_t draft, int64_t level
 BRC_MUST_USE int brc_draft_row_level(brc_store *store, int64_t node, int64_t *draft, int64_t *level, brc_error *err);
 /* The row becomes another draft's, with its path, if it has one. */
 BRC_MUST_USE int brc_draft_row_to(brc_store *store, int64_t node, int64_t draft, brc_error *err);
-/* draft_stack.c: before a row goes. *kept 1: it stays, in a savepoint. Else it lies on no row any more that a savepoint
- * knows: these stay. */
-BRC_MUST_USE int brc_draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *err);
-/* draft_stack.c: the row lies below another from now on. */
-BRC_MUST_USE int brc_draft_row_hide(brc_store *store, int64_t node, brc_error *err);
 
 /* setting.c: the setting's bytes are appended, with a NUL behind them. find: 1, or 0 where it is not there;
  * get: BRC_ECORRUPT then. */
@@ -309,7 +310,7 @@ BRC_MUST_USE int brc_meta_find(brc_store *store, const char *key, brc_buf *out, 
 BRC_MUST_USE int brc_meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *err);
 BRC_MUST_USE int brc_meta_remove(brc_store *store, const char *key, brc_error *err);
 
-/* connect.c: `how` is of BRC_VFS_*. */
+/* schema.c: `how` is of BRC_VFS_*. */
 BRC_MUST_USE int brc_db_connect(brc_store *store, int flags, unsigned how, brc_error *err);
 /* The rest of what is set, before the first write and outside of transactions: SQLite reads the schema for it,
  * which costs a read of its own where nothing has read it yet. */
@@ -337,9 +338,9 @@ BRC_MUST_USE int brc_schema_has(brc_store *store, const char *table, int *there,
 BRC_MUST_USE int brc_schema_need(brc_store *store, const char *table, brc_error *err);
 void brc_schema_forget(brc_store *store);
 
-/* pins.c: before the connection is closed. */
+/* collect.c: before the connection is closed. */
 void brc_pins_close(brc_store *store);
-/* pins.c: the descriptor for such locks; -1: there are none here. */
+/* collect.c: the descriptor for such locks; -1: there are none here. */
 int brc_beside_lock(brc_store *store);
 
 #endif

@@ -1,13 +1,134 @@
 /*
- * Drafts: uncommitted changes, as rows over the snapshot of a commit. A branch has at most one
- * shared draft; what a draft says of nodes, chunks and moves is in draft_node.c, draft_chunk.c,
- * draft_move.c and draft_key.c.
+ * Children of a private draft: drafts that began with all that another showed, and that are to be
+ * joined with it. One is a private draft like others, of the same process. Its plan says of which
+ * draft it is the child, and `other` the commit that both lay over when it began (NULL: the empty
+ * snapshot), which no ref names; its own base may be a later one, where it has children itself.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/json.h"
+#include "../base/process.h"
 #include "collect.h"
 #include "db.h"
+
+/* ==== draft child ================================ */
+
+int brc_draft_child_start(brc_store *store, const brc_draft_row *row, const char *plan, int64_t *id,
+                          brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_draft_start(store, row, id, err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET other=base, plan=?2, checksum=row_sum('draft', id, kind,"
+                     " state, branch, base, tip, base, ?2, owner, parent, time_us, changes, parts)"
+                     " WHERE id=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, *id);
+    sqlite3_bind_text(st, 2, plan, -1, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+static int child_plan(const char *text, brc_draft_child *out, brc_error *err)
+{
+    int rc = brc_json_parse(&out->plan, text != NULL ? text : "", text != NULL ? strlen(text) : 0,
+                            err);
+    if (rc < 0)
+        return rc;
+    if (brc_json_int(brc_json_member(out->plan, "fork"), 1, INT64_MAX, &out->parent))
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT, "it does not say of which draft it is the child");
+}
+
+static int child_read(brc_store *store, sqlite3_stmt *st, brc_draft_child *out, brc_error *err)
+{
+    BRC_TRY(brc_row_check(store, st, 2, "the child of a session", err));
+    out->has_fork = sqlite3_column_type(st, 0) != SQLITE_NULL;
+    if (out->has_fork)
+        BRC_TRY(brc_column_id(store, st, 0, &out->fork, err));
+    return child_plan((const char *)sqlite3_column_text(st, 1), out, err);
+}
+
+int brc_draft_child_read(brc_store *store, int64_t draft, brc_draft_child *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_stmt(store,
+                     "SELECT other, plan, checksum IS row_sum('draft', id, kind, state, branch,"
+                     " base, tip, other, plan, owner, parent, time_us, changes, parts)"
+                     " FROM draft WHERE id=?1 AND state=1 AND " BRC_IS_CHILD,
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    rc = child_read(store, st, out, err);
+    sqlite3_reset(st);
+    if (rc < 0) {
+        brc_context(err, "draft %lld", (long long)draft);
+        brc_draft_child_dispose(out);
+        return rc;
+    }
+    return 1;
+}
+
+void brc_draft_child_dispose(brc_draft_child *child)
+{
+    brc_json_free(child->plan);
+    child->plan = NULL;
+}
+
+int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM sqlite_sequence WHERE name='draft' AND seq>=?1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, id);
+    return brc_ask_any(store, st, was, err);
+}
+
+/* Of a child: its base is the commit that it was forked at. */
+static int is_at_fork(brc_store *store, int64_t draft, int *is, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft WHERE id=?1 AND base IS other", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    return brc_ask_any(store, st, is, err);
+}
+
+int brc_draft_is_unused(brc_store *store, const brc_draft_head *draft, int *is, brc_error *err)
+{
+    *is = 1;
+    if (draft->id != 0)
+        BRC_TRY(brc_draft_is_empty(store, draft->id, is, err));
+    if (*is && draft->is_child)
+        return is_at_fork(store, draft->id, is, err);
+    *is = *is && brc_draft_follows(draft, draft->has_base, &draft->base);
+    return BRC_OK;
+}
+
+int brc_draft_is_small(brc_store *store, int64_t draft, size_t most, int *is, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int any;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT 1 FROM draft_node n LEFT JOIN draft_chunk c ON c.node=n.node"
+                     " WHERE n.draft=?1 LIMIT 1 OFFSET ?2",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_int64(st, 2, (int64_t)most);
+    BRC_TRY(brc_ask_any(store, st, &any, err));
+    *is = !any;
+    return BRC_OK;
+}
+
+/* ==== draft ================================ */
+
+/*
+ * Drafts: uncommitted changes, as rows over the snapshot of a commit. A branch has at most one
+ * shared draft; what a draft says of nodes, chunks and moves is in draft_node.c, draft_chunk.c,
+ * draft_save.c and draft_chunk.c.
+ */
 
 #define DRAFT_SUM_HEAD \
     "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us,"
@@ -450,4 +571,100 @@ int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_err
     BRC_TRY(brc_stmt(store, "UPDATE draft SET checksum=" DRAFT_SUM " WHERE branch=?1", &st, err));
     sqlite3_bind_text(st, 1, to, -1, SQLITE_STATIC);
     return brc_run(store, st, err);
+}
+
+/* ==== draft end ================================ */
+
+/*
+ * Drafts that end: those in which nothing is, with their children, and those that are dropped late,
+ * at the end of the next transaction (turn.c).
+ */
+
+static int end_find(brc_store *store, const char *sql, int64_t draft, int64_t after, int64_t *out,
+                    brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    if (sqlite3_bind_parameter_count(st) > 1)
+        sqlite3_bind_int64(st, 2, after);
+    return brc_ask_number(store, st, out, err);
+}
+
+static int drop_unused(brc_store *store, int64_t draft, brc_error *err)
+{
+    brc_draft_head head;
+    int unused;
+    BRC_TRY(brc_draft_get(store, draft, &head, err));
+    if (head.id == 0 || head.kind != BRC_DRAFT_PRIVATE)
+        return BRC_OK;
+    BRC_TRY(brc_draft_is_unused(store, &head, &unused, err));
+    return unused ? brc_draft_delete(store, draft, err) : BRC_OK;
+}
+
+/* The next child of a draft, behind `after`; 0: there is none. */
+static int next_child(brc_store *store, int64_t draft, int64_t after, int64_t *out, brc_error *err)
+{
+    return end_find(store,
+                     "SELECT id FROM draft WHERE id>?2 AND state=1 AND " BRC_IS_CHILD " AND"
+                     " replace(substr(plan, 1, 9+length(?1)), '}', ',')='{\"fork\":'||?1||','"
+                     " ORDER BY id LIMIT 1",
+                     draft, after, out, err);
+}
+
+int brc_draft_has_children(brc_store *store, int64_t draft, int *has, brc_error *err)
+{
+    int64_t child;
+    BRC_TRY(next_child(store, draft, 0, &child, err));
+    *has = child != 0;
+    return BRC_OK;
+}
+
+int brc_draft_end(brc_store *store, int64_t draft, brc_error *err)
+{
+    int64_t child = 0;
+    do {
+        BRC_TRY(next_child(store, draft, child, &child, err));
+        if (child != 0) /* its own children began later */
+            BRC_TRY(brc_draft_end(store, child, err));
+    } while (child != 0);
+    return drop_unused(store, draft, err);
+}
+
+static int drop_late(brc_store *store, const brc_late_draft *late, brc_error *err)
+{
+    int64_t found = 0;
+    if (late->which == BRC_LATE_END)
+        return brc_draft_end(store, late->id, err);
+    if (late->which == BRC_LATE_EMPTY) {
+        BRC_TRY(next_child(store, late->id, 0, &found, err));
+        return found == 0 ? drop_unused(store, late->id, err) : BRC_OK;
+    }
+    BRC_TRY(end_find(store,
+                      late->which == BRC_LATE_SAVE
+                          ? "SELECT id FROM draft WHERE id=?1 AND parent IS NOT NULL AND state=1"
+                          : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1",
+                      late->id, 0, &found, err));
+    return found != 0 ? brc_draft_delete(store, found, err) : BRC_OK;
+}
+
+int brc_draft_drop_left(brc_store *store, brc_error *err)
+{
+    for (size_t i = 0; i < store->late_drafts.n; i++)
+        BRC_TRY(drop_late(store, &store->late_drafts.items[i], err));
+    return BRC_OK;
+}
+
+int brc_drafts_drop_unused(brc_store *store, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        if (rows[i].draft.kind == BRC_DRAFT_PRIVATE &&
+            brc_process_state(rows[i].owner) == BRC_PROCESS_DEAD)
+            rc = drop_unused(store, rows[i].draft.id, err);
+    brc_draft_rows_free(rows, n);
+    return rc;
 }

@@ -1,14 +1,538 @@
+/* What a draft's row says of its other rows: which tables have some, so that a commit looks only
+ * there (schema/durable.sql, column `parts`), how often it was changed, and which of them
+ * savepoints know. Below all else of drafts, which adds such rows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "collect.h"
+#include "db.h"
+#include "encoding.h"
+
+/* ==== draft part ================================ */
+
+int brc_draft_has_part(brc_store *store, int64_t draft, int part, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET parts=parts|?2, checksum=row_sum('draft', id, kind, state,"
+                     " branch, base, tip, other, plan, owner, parent, time_us, changes, parts|?2)"
+                     " WHERE id=?1 AND parts&?2=0",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_int(st, 2, part);
+    return brc_run(store, st, err);
+}
+
+int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET changes=changes+1, checksum=row_sum('draft', id, kind,"
+                     " state, branch, base, tip, other, plan, owner, parent, time_us, changes+1,"
+                     " parts) WHERE id=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    return brc_run(store, st, err);
+}
+
+/* ---- savepoints: which rows are as one found them -------------------------------- */
+
+int brc_draft_level(brc_store *store, int64_t draft, int64_t *level, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT max(s.id) FROM draft d CROSS JOIN draft s ON s.parent=d.id AND"
+                     " s.state=1 WHERE d.id=?1 AND d.parts&8",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    return brc_ask_number(store, st, level, err);
+}
+
+int brc_draft_part_keeper(brc_store *store, int64_t draft, int part, int64_t *save, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_draft_level(store, draft, save, err));
+    if (*save == 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT id FROM draft WHERE id=?1 AND parts&?2=0", &st, err));
+    sqlite3_bind_int64(st, 1, *save);
+    sqlite3_bind_int(st, 2, part);
+    return brc_ask_number(store, st, save, err);
+}
+
+int brc_draft_keeper(brc_store *store, int64_t draft, int64_t level, int64_t *save, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT min(s.id) FROM draft d CROSS JOIN draft s ON s.parent=d.id AND"
+                     " s.state=1 AND s.id>?2 WHERE d.id=?1 AND d.parts&8",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_int64(st, 2, level);
+    return brc_ask_number(store, st, save, err);
+}
+
+int brc_draft_row_level(brc_store *store, int64_t node, int64_t *draft, int64_t *level,
+                        brc_error *err)
+{
+    sqlite3_stmt *st;
+    *draft = *level = 0;
+    BRC_TRY(brc_stmt(store, "SELECT draft, level FROM draft_node WHERE node=?1", &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *draft = sqlite3_column_int64(st, 0);
+    *level = sqlite3_column_int64(st, 1);
+    sqlite3_reset(st);
+    return BRC_OK;
+}
+
+int brc_draft_row_is_frozen(brc_store *store, int64_t node, int *is, brc_error *err)
+{
+    int64_t draft, level, save;
+    BRC_TRY(brc_draft_row_level(store, node, &draft, &level, err));
+    BRC_TRY(brc_draft_keeper(store, draft, level, &save, err));
+    *is = save != 0;
+    return BRC_OK;
+}
+
+int brc_draft_row_to(brc_store *store, int64_t node, int64_t draft, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft_node SET draft=?2, checksum=row_sum('draft_node', node, ?2,"
+                     " path, below, level, entry) WHERE node=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    sqlite3_bind_int64(st, 2, draft);
+    return brc_run(store, st, err);
+}
+
+/* ==== draft number ================================ */
+
+/*
+ * Deleting rows of draft_node. A row's number is what commits and copies of very many rows remember
+ * between their transactions: by then somebody may have dropped the draft, and another node must
+ * not have the number. SQLite gives one above the largest. So the row with the largest is not
+ * deleted but emptied: it is then of no draft (0), and goes when a later one has taken its place.
+ */
+
+static int run_on_node(brc_store *store, const char *sql, int64_t node, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    return brc_run(store, st, err);
+}
+
+int brc_draft_row_delete(brc_store *store, int64_t node, brc_error *err)
+{
+    BRC_TRY(run_on_node(store,
+                        "UPDATE draft_node SET draft=0, path=NULL, below=NULL, level=0, entry=NULL,"
+                        " checksum=row_sum('draft_node', node, 0, NULL, NULL, 0, NULL)"
+                        " WHERE node=?1 AND node=(SELECT max(node) FROM draft_node)",
+                        node, err));
+    if (sqlite3_changes(store->db) == 0)
+        return run_on_node(store, "DELETE FROM draft_node WHERE node=?1", node, err);
+    return run_on_node(store, "DELETE FROM draft_node WHERE draft=0 AND node<?1", node, err);
+}
+
+/* ==== draft doc ================================ */
+
+/*
+ * Documents of a draft. A node whose document is changed again and again keeps the last one: its
+ * row of draft_doc has the id that the node's entry names, and goes when that changes. Whoever
+ * reads a document by its id finds it here where no object has it; it becomes one with the commit
+ * (draft_node.c).
+ */
+
+/* The id of the document in a node's entry (docs/FORMAT.md, section 6); ?9 is the length of ids. */
+#define DOC_OF_ENTRY "substr(n.entry, 3, ?9)"
+
+static int draft_doc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *err)
+{
+    BRC_TRY(brc_stmt(store, sql, out, err));
+    sqlite3_bind_int64(*out, 9, (int64_t)store->id_len);
+    return BRC_OK;
+}
+
+int brc_draft_docs_any(brc_store *store, int *any, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_doc WHERE id>x'' LIMIT 1", &st, err));
+    return brc_ask_any(store, st, any, err);
+}
+
+/* ---- one node's -------------------------------- */
+
+int brc_draft_doc_has(brc_store *store, const brc_oid *id, int *found, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_doc WHERE id=?1 LIMIT 1", &st, err));
+    brc_bind_id(store, st, 1, id);
+    return brc_ask_any(store, st, found, err);
+}
+
+int brc_draft_doc_get(brc_store *store, const brc_oid *id, int *found, brc_buf *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    *found = 0;
+    BRC_TRY(brc_stmt(store, "SELECT encoding, data FROM draft_doc WHERE id=?1 LIMIT 1", &st, err));
+    brc_bind_id(store, st, 1, id);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *found = 1;
+    const int64_t encoding = sqlite3_column_int64(st, 0);
+    brc_buf stored = BRC_BUF_INIT;
+    rc = brc_buf_append(&stored, sqlite3_column_blob(st, 1), (size_t)sqlite3_column_bytes(st, 1),
+                        err);
+    sqlite3_reset(st);
+    if (rc == BRC_OK)
+        rc = brc_document_decode(store, encoding, (brc_span){stored.data, stored.len}, out, err);
+    brc_buf_dispose(&stored);
+    return rc;
+}
+
+int brc_draft_doc_drop(brc_store *store, int64_t node, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(draft_doc_stmt(store,
+                           "DELETE FROM draft_doc WHERE node=?1 AND id="
+                           "(SELECT " DOC_OF_ENTRY " FROM draft_node n JOIN draft d ON d.id=n.draft"
+                           " WHERE n.node=?1 AND d.parts&4)",
+                           &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    return brc_run(store, st, err);
+}
+
+int brc_draft_doc_drop_at(brc_store *store, int64_t draft, const char *path, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(draft_doc_stmt(store,
+                           "DELETE FROM draft_doc WHERE (id, node) IN (SELECT " DOC_OF_ENTRY
+                           ", n.node FROM draft_node n WHERE n.draft=" BRC_IF_DOCS
+                           " AND n.path=?2)",
+                           &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(draft_doc_stmt(store,
+                           "INSERT OR REPLACE INTO draft_doc(id, node, encoding, data)"
+                           " SELECT d.id, ?2, d.encoding, d.data FROM draft_node n"
+                           " JOIN draft_doc d ON d.id=" DOC_OF_ENTRY " AND d.node=n.node"
+                           " WHERE n.node=?1",
+                           &st, err));
+    sqlite3_bind_int64(st, 1, from);
+    sqlite3_bind_int64(st, 2, to);
+    BRC_TRY(brc_run(store, st, err));
+    if (sqlite3_changes(store->db) == 0)
+        return BRC_OK;
+    int64_t draft;
+    BRC_TRY(brc_stmt(store, "SELECT draft FROM draft_node WHERE node=?1", &st, err));
+    sqlite3_bind_int64(st, 1, to);
+    BRC_TRY(brc_ask_number(store, st, &draft, err));
+    return brc_draft_has_part(store, draft, BRC_PART_DOCS, err);
+}
+
+/* ---- a draft's -------------------------------- */
+
+int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *id, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_buf_terminate(path, err));
+    BRC_TRY(draft_doc_stmt(store,
+                           "SELECT d.id, n.path FROM draft_node n CROSS JOIN draft_doc d"
+                           " ON d.id=" DOC_OF_ENTRY " AND d.node=n.node"
+                           " WHERE n.draft=" BRC_IF_DOCS " AND n.path>?2 ORDER BY n.path LIMIT 1",
+                           &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    BRC_TRY(brc_bind_copy(store, st, 2, 1, (brc_span){path->data, path->len}, err));
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    const char *next = (const char *)sqlite3_column_text(st, 1);
+    rc = brc_column_id(store, st, 0, id, err);
+    if (rc == BRC_OK && (next == NULL || strcmp(next, (const char *)path->data) <= 0)) /* no end */
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: uncommitted nodes are out of order; run "
+                                         "'breccia fsck %s'", store->path, store->path);
+    path->len = 0;
+    if (rc == BRC_OK)
+        rc = brc_buf_text(path, next, err);
+    sqlite3_reset(st);
+    return rc < 0 ? rc : 1;
+}
+
+/* ==== draft key ================================ */
+
+/* Keys of a draft: bytes under a key of a Zarr store that are no node or chunk yet, and documents
+ * of nodes that have no key (docs/FORMAT.md). */
+
+#define KEY_OK "checksum IS row_sum('draft_key', draft, key, id)"
+
+static const char key_row[] = "an uncommitted key";
+
+/* A file in which there was no such key lacks the table. */
+static int has_keys(brc_store *store, int *there, brc_error *err)
+{
+    return brc_schema_has(store, "draft_key", there, err);
+}
+
+/* Before the first change of a draft's keys since its newest savepoint, that gets them all. */
+static int keys_change(brc_store *store, int64_t draft, brc_error *err)
+{
+    int64_t save;
+    BRC_TRY(brc_draft_part_keeper(store, draft, BRC_PART_KEYS, &save, err));
+    return save == 0 ? BRC_OK : brc_draft_keys_keep(store, draft, save, err);
+}
+
+int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *state, brc_oid *id,
+                      brc_error *err)
+{
+    int there;
+    sqlite3_stmt *st;
+    *state = BRC_KEY_NO_ROW;
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT id, " KEY_OK " FROM draft_key WHERE draft=" BRC_IF_KEYS
+                            " AND key=?2", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *state = sqlite3_column_type(st, 0) == SQLITE_NULL ? BRC_KEY_HIDDEN : BRC_KEY_LOOSE;
+    rc = brc_row_check(store, st, 1, key_row, err);
+    if (rc == BRC_OK && *state == BRC_KEY_LOOSE)
+        rc = brc_column_id(store, st, 0, id, err);
+    sqlite3_reset(st);
+    return rc;
+}
+
+int brc_draft_key_any(brc_store *store, int64_t draft, int *any, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(has_keys(store, any, err));
+    if (!*any)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, draft);
+    return brc_ask_any(store, st, any, err);
+}
+
+int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const brc_oid *id,
+                      brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(keys_change(store, draft, err));
+    BRC_TRY(brc_draft_has_part(store, draft, BRC_PART_KEYS, err));
+    BRC_TRY(brc_schema_need(store, "draft_key", err));
+    BRC_TRY(brc_stmt(store,
+                     "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
+                     " VALUES (?1, ?2, ?3, row_sum('draft_key', ?1, ?2, ?3))",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
+    brc_bind_id(store, st, 3, id);
+    BRC_TRY(brc_run(store, st, err));
+    return id != NULL ? brc_gc_keep(store, id, err) : BRC_OK;
+}
+
+int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_error *err)
+{
+    int there;
+    sqlite3_stmt *st;
+    BRC_TRY(keys_change(store, draft, err));
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key=?2", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+/* The first text behind all that begin with the prefix; empty: there is none. */
+static int behind_prefix(brc_buf *out, const char *prefix, brc_error *err)
+{
+    out->len = 0;
+    BRC_TRY(brc_buf_text(out, prefix, err));
+    while (out->len > 0 && out->data[out->len - 1] == 0xff)
+        out->len--;
+    if (out->len > 0)
+        out->data[out->len - 1]++;
+    return BRC_OK;
+}
+
+static int each_key_row(brc_store *store, sqlite3_stmt *st, brc_draft_key_fn each, void *ctx,
+                        brc_error *err)
+{
+    int rc;
+    while ((rc = brc_step(store, st, err)) > 0) {
+        brc_oid id;
+        const int hidden = sqlite3_column_type(st, 1) == SQLITE_NULL;
+        const char *key = (const char *)sqlite3_column_text(st, 0);
+        rc = brc_row_check(store, st, 2, key_row, err);
+        if (rc == BRC_OK && !hidden)
+            rc = brc_column_id(store, st, 1, &id, err);
+        if (rc == BRC_OK)
+            rc = each(ctx, key != NULL ? key : "", hidden ? NULL : &id, err);
+        if (rc < 0)
+            break;
+    }
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_draft_key_page(brc_store *store, int64_t draft, const char *prefix, const char *from,
+                       size_t most, brc_draft_key_fn each, void *ctx, brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_buf high = BRC_BUF_INIT;
+    int rc, there;
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return BRC_OK;
+    BRC_GO(behind_prefix(&high, prefix, err));
+    BRC_GO(brc_stmt(store,
+                    "SELECT key, id, " KEY_OK " FROM draft_key WHERE draft=" BRC_IF_KEYS
+                    " AND key>=?2 AND key>=?3 AND (?4 IS NULL OR key<?4) ORDER BY key LIMIT ?5",
+                    &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, prefix, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 3, from != NULL ? from : "", -1, SQLITE_STATIC);
+    if (high.len > 0)
+        sqlite3_bind_text(st, 4, (const char *)high.data, (int)high.len, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 5, (int64_t)most);
+    rc = each_key_row(store, st, each, ctx, err);
+done:
+    brc_buf_dispose(&high);
+    return rc;
+}
+
+/* Keys that begin with the prefix. */
+static int prefix_stmt(brc_store *store, const char *sql, int64_t draft, const char *prefix,
+                       brc_buf *high, sqlite3_stmt **st, brc_error *err)
+{
+    BRC_TRY(behind_prefix(high, prefix, err));
+    BRC_TRY(brc_stmt(store, sql, st, err));
+    sqlite3_bind_int64(*st, 1, draft);
+    sqlite3_bind_text(*st, 2, prefix, -1, SQLITE_STATIC);
+    if (high->len > 0)
+        sqlite3_bind_text(*st, 3, (const char *)high->data, (int)high->len, SQLITE_STATIC);
+    return BRC_OK;
+}
+
+static int clear_keys(brc_store *store, int64_t draft, const char *prefix, const char *sql,
+                      brc_error *err)
+{
+    int there;
+    sqlite3_stmt *st;
+    brc_buf high = BRC_BUF_INIT;
+    BRC_TRY(keys_change(store, draft, err));
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return BRC_OK;
+    int rc = prefix_stmt(store, sql, draft, prefix, &high, &st, err);
+    if (rc == BRC_OK)
+        rc = brc_run(store, st, err);
+    brc_buf_dispose(&high);
+    return rc;
+}
+
+int brc_draft_key_clear_loose(brc_store *store, int64_t draft, const char *prefix, brc_error *err)
+{
+    return clear_keys(store, draft, prefix,
+                      "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
+                      " AND (?3 IS NULL OR key<?3) AND id IS NOT NULL"
+                      " AND key NOT LIKE '%zarr.json'",
+                      err);
+}
+
+int brc_draft_key_clear(brc_store *store, int64_t draft, const char *prefix, brc_error *err)
+{
+    return clear_keys(store, draft, prefix,
+                      "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
+                      " AND (?3 IS NULL OR key<?3)",
+                      err);
+}
+
+int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_t to_draft,
+                       const char *to, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int any = 0;
+    brc_buf high = BRC_BUF_INIT;
+    BRC_TRY(brc_draft_key_any(store, draft, &any, err));
+    if (!any)
+        return BRC_OK;
+    BRC_TRY(keys_change(store, to_draft, err));
+    BRC_TRY(brc_draft_has_part(store, to_draft, BRC_PART_KEYS, err));
+    int rc = prefix_stmt(store,
+                         "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
+                         " SELECT ?5, ?4 || substr(key, length(?2)+1), id,"
+                         " row_sum('draft_key', ?5, ?4 || substr(key, length(?2)+1), id)"
+                         " FROM draft_key WHERE draft=" BRC_IF_KEYS
+                         " AND key>=?2 AND (?3 IS NULL OR key<?3)",
+                         draft, from, &high, &st, err);
+    if (rc == BRC_OK) {
+        sqlite3_bind_text(st, 4, to, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(st, 5, to_draft);
+        rc = brc_run(store, st, err);
+    }
+    brc_buf_dispose(&high);
+    return rc;
+}
+
+int brc_draft_keys_keep(brc_store *store, int64_t draft, int64_t save, brc_error *err)
+{
+    BRC_TRY(brc_draft_key_copy(store, draft, "", save, "", err));
+    BRC_TRY(brc_draft_touch(store, save, err));
+    return brc_draft_has_part(store, save, BRC_PART_KEYS, err); /* also where there are none */
+}
+
+int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, brc_buf *key, brc_error *err)
+{
+    int there;
+    sqlite3_stmt *st;
+    BRC_TRY(has_keys(store, &there, err));
+    if (!there)
+        return 0;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT x.key FROM draft_key x JOIN draft_key y ON y.draft=?2 AND y.key=x.key"
+                     " WHERE x.draft=" BRC_IF_KEYS " AND x.id IS NOT y.id"
+                     " ORDER BY x.key LIMIT 1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, a);
+    sqlite3_bind_int64(st, 2, b);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    const char *text = (const char *)sqlite3_column_text(st, 0);
+    rc = brc_buf_text(key, text != NULL ? text : "", err);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(key, err);
+    sqlite3_reset(st);
+    return rc < 0 ? rc : 1;
+}
+
+/* ==== draft chunk ================================ */
+
 /*
  * Chunks of a draft: those of an array that were written or dropped since the base. They belong to
  * the number of a row of draft_node. That row may lie on others (draft_stack.c): for each key the
  * uppermost row counts that has it, also where it says that the chunk was dropped.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/arena.h"
-#include "collect.h"
-#include "db.h"
 
 #define CHUNK_OK "checksum IS row_sum('draft_chunk', node, key, id)"
 

@@ -57,7 +57,7 @@ int brc_gc_puts_stand(brc_store *store, int64_t since, int *stand, brc_error *er
     return BRC_OK;
 }
 
-/* Commits are entered under the number with a minus: they are roots (gc_roots.c), so all that they
+/* Commits are entered under the number with a minus: they are roots (collect.c), so all that they
  * reach stays with them. */
 static int enter_kept(brc_store *store, const brc_oid *id, int is_commit, brc_error *err)
 {

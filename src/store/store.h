@@ -15,7 +15,7 @@
 #include "../codec/registry.h"
 
 typedef struct brc_store brc_store;
-typedef struct brc_shared brc_shared; /* shared.h */
+typedef struct brc_shared brc_shared; /* cache.h */
 
 /* ---- opening, transactions -------------------------------- */
 
@@ -33,7 +33,7 @@ int brc_store_hash(const brc_store *store);
 size_t brc_store_id_len(const brc_store *store);
 const uint8_t *brc_store_secret(const brc_store *store); /* BRC_SECRET_LEN bytes */
 int brc_store_readonly(const brc_store *store);
-/* Nodes of the hierarchy that one call may visit: history/budget.h counts them. */
+/* Nodes of the hierarchy that one call may visit: history/tree_walk.h counts them. */
 uint64_t brc_store_max_nodes(const brc_store *store);
 /* From any thread or signal handler. */
 void brc_store_interrupt(brc_store *store);
@@ -69,7 +69,7 @@ void brc_store_breathe(brc_store *store);
 /* While a read is held it is not paused: what is looked at must be of one state. 1 begins, 0 ends;
  * pairs nest. */
 void brc_store_hold_read(brc_store *store, int is_held);
-/* Bulk writes (batches.c). Between begin and finish or cancel, brc_store_begin() and _end() are a change
+/* Bulk writes (turn.c). Between begin and finish or cancel, brc_store_begin() and _end() are a change
  * of many transactions; only while it `admits`, the result is what it was before. */
 BRC_MUST_USE int brc_store_bulk_begin(brc_store *store, brc_error *err);
 /* Which draft its rows belong to: where that is gone, the next batch is BRC_ESTALE. */
@@ -282,7 +282,7 @@ BRC_MUST_USE int brc_ref_put(brc_store *store, const char *name, const brc_oid *
 BRC_MUST_USE int brc_ref_delete(brc_store *store, const char *name, int64_t time_us, brc_error *err);
 /* Its target at that time, from the operation log. BRC_ENOTFOUND before the first. */
 BRC_MUST_USE int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *target, brc_error *err);
-/* The operation log (oplog.c). What one transaction changes is one operation: its rows name the first.
+/* The operation log (ref.c). What one transaction changes is one operation: its rows name the first.
  * Writes a row without moving a ref. */
 BRC_MUST_USE int brc_oplog_add(brc_store *store, const char *op, const char *name,
                                const brc_oid *from, const brc_oid *to, int64_t time_us,
@@ -371,7 +371,7 @@ typedef struct brc_draft_head {
     int64_t changes; /* grows with each transaction that changes it               */
     int64_t time_us; /* when it was made                                          */
     int saves;       /* it may have savepoints that are open                      */
-    int is_child;    /* of another: it is joined with that (draft_child.c)        */
+    int is_child;    /* of another: it is joined with that (draft.c)        */
 } brc_draft_head;
 
 typedef struct brc_draft_row {
@@ -393,7 +393,7 @@ BRC_MUST_USE int brc_draft_merge_start(brc_store *store, const brc_draft_row *ro
                                        int64_t *id, brc_error *err);
 BRC_MUST_USE int brc_draft_merge_plan(brc_store *store, int64_t draft, int *has_other, brc_oid *other, char **plan,
                                       brc_error *err);
-/* Its conflicts: rows of table `conflict` (conflict_rows.c). A span without data: it is not there. */
+/* Its conflicts: rows of table `conflict` (ref.c). A span without data: it is not there. */
 typedef struct brc_conflict_row {
     const char *path, *member;
     brc_span key, base, ours, theirs;
@@ -458,7 +458,7 @@ BRC_MUST_USE int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *b
 BRC_MUST_USE int brc_draft_is_unused(brc_store *store, const brc_draft_head *draft, int *is, brc_error *err);
 /* Whether a draft has, or had, this number. */
 BRC_MUST_USE int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err);
-/* A draft that is the child of another (draft_child.c). */
+/* A draft that is the child of another (draft.c). */
 typedef struct brc_draft_child {
     int64_t parent;   /* whose: that may be gone                                   */
     int has_fork;
@@ -552,7 +552,7 @@ typedef struct brc_move {
 } brc_move;
 void brc_moves_free(brc_move *moves, size_t n);
 
-/* Moves of a draft (draft_move.c). What is read are paths in normal form, else BRC_ECORRUPT.
+/* Moves of a draft (draft_save.c). What is read are paths in normal form, else BRC_ECORRUPT.
  * *source: that of the row of exactly this path, which the caller frees; NULL: it has none. */
 BRC_MUST_USE int brc_draft_move_get(brc_store *store, int64_t draft, const char *path, char **source, brc_error *err);
 /* Rows of `path` and of what is under it, by path. */
@@ -565,7 +565,7 @@ BRC_MUST_USE int brc_draft_move_clear(brc_store *store, int64_t draft, const cha
 /* Rows at and under `from`, which is not the root, go to `to`. */
 BRC_MUST_USE int brc_draft_move_rename(brc_store *store, int64_t draft, const char *from, const char *to, brc_error *err);
 
-/* Documents of a draft (draft_doc.c): a row belongs to the node whose entry names it, and goes when
+/* Documents of a draft (draft_chunk.c): a row belongs to the node whose entry names it, and goes when
  * the node gets another document. brc_store_get() finds them too.
  *
  * The text of `id` becomes the node's, whose row has it already; no row where it is an object. */
@@ -605,10 +605,6 @@ BRC_MUST_USE int brc_draft_stack_shorten(brc_store *store, int64_t node, size_t 
 /* Puts an empty row over the node's: from now on nobody writes into that. *top is the new one, with its
  * path, entry and document. */
 BRC_MUST_USE int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64_t *top, brc_error *err);
-/* What savepoints know is below the row no longer. */
-BRC_MUST_USE int brc_draft_stack_part(brc_store *store, int64_t node, brc_error *err);
-/* Nor is anything else: the caller has it. */
-BRC_MUST_USE int brc_draft_stack_cut(brc_store *store, int64_t node, brc_error *err);
 /* Whether one row has more than so many chunks: costs reading these. */
 BRC_MUST_USE int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exceeds, brc_error *err);
 
@@ -669,9 +665,8 @@ BRC_MUST_USE int brc_draft_node_own(brc_store *store, int64_t draft, const char 
 BRC_MUST_USE int brc_draft_row_is_frozen(brc_store *store, int64_t node, int *is, brc_error *err);
 /* It gets all keys, or moves, of a draft. */
 BRC_MUST_USE int brc_draft_keys_keep(brc_store *store, int64_t draft, int64_t save, brc_error *err);
-BRC_MUST_USE int brc_draft_moves_keep(brc_store *store, int64_t draft, int64_t save, brc_error *err);
 
-/* Keys of a draft (draft_key.c). A row wins over the node or chunk that has its key. */
+/* Keys of a draft (draft_chunk.c). A row wins over the node or chunk that has its key. */
 enum {
     BRC_KEY_NO_ROW, /* what nodes and chunks say                                        */
     BRC_KEY_LOOSE,  /* bytes that are no node or chunk yet: an object                   */

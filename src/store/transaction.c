@@ -1,7 +1,7 @@
 /* Transactions. */
 #include <string.h>
 
-#include "../base/clock.h"
+#include "../base/process.h"
 #include "backend.h"
 
 int brc_store_writable(brc_store *store, brc_error *err)

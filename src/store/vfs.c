@@ -1,4 +1,530 @@
 /*
+ * SQLite has mutexes of its own: for its memory, its list of VFSs, its random numbers. A child
+ * that was forked while another thread held one would wait for it for ever, in its first call.
+ * So fork() takes them all first, in the order in which SQLite takes them, and both sides let go
+ * of them again. No file is touched, and no thread holds one of them for long.
+ *
+ * This is the one thing that the library keeps for the whole process: handlers of fork() belong
+ * to the process, and there is no other place for them.
+ */
+#include "vfs.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/pool.h"
+#include "db.h"
+#include "file_lock.h"
+#include "journal_check.h"
+#include "wal_check.h"
+
+typedef struct brc_vfs_file brc_vfs_file;
+
+struct brc_vfs {
+    sqlite3_vfs vfs; /* registered only while a connection is opened */
+    char name[40];
+    sqlite3_vfs *base;
+    char *file, *journal, *wal, *shm; /* where they lie */
+    char *shown;                      /* the user's name for the file */
+    unsigned how;
+    brc_vfs_file *main, *log; /* of the open connection */
+    uint64_t unread;          /* reads that have failed */
+    uint64_t journalled;      /* bytes that were written to its journals */
+    brc_wal_index index;      /* of the log, while it is open */
+    brc_vfs_wish_fn wish;
+    void *wish_ctx;
+    void (*watch)(void *ctx); /* is told of each read of FILE */
+    void *watch_ctx;
+    int is_wished;      /* the wish was asked and is there */
+    int is_assumed;     /* it could not be asked without the log */
+    int is_guarded;     /* RESERVED is to be had only where the counter is: */
+    uint32_t counter;
+    int is_leaving;     /* WAL mode: EXCLUSIVE stays until the header says so, too */
+    int refused; /* a brc_code and its sentence */
+    brc_error refusal;
+};
+
+struct brc_vfs_file {
+    sqlite3_file file;
+    brc_vfs *v;
+    int is_main, is_journal;
+    brc_file_lock lock; /* where it has no descriptor, the VFS below holds what it says */
+    sqlite3_file *real;
+};
+
+#define BRC_VFS_JOURNAL "-journal"
+#define BRC_VFS_WAL "-wal"
+#define BRC_VFS_SHM "-shm"
+
+/* ==== fork guard ================================ */
+
+/* Random numbers ask for the list of VFSs; memory comes last: SQLite allocates while it holds
+ * others. The thread sanitizer sees an order that is not SQLite's. */
+static const int fork_order[] = {
+    SQLITE_MUTEX_STATIC_OPEN, SQLITE_MUTEX_STATIC_PRNG, SQLITE_MUTEX_STATIC_MASTER,
+    SQLITE_MUTEX_STATIC_VFS1, SQLITE_MUTEX_STATIC_VFS2, SQLITE_MUTEX_STATIC_VFS3,
+    SQLITE_MUTEX_STATIC_LRU,  SQLITE_MUTEX_STATIC_PMEM, SQLITE_MUTEX_STATIC_MEM,
+};
+
+#define FORK_MUTEXES (sizeof(fork_order) / sizeof(fork_order[0]))
+
+static void before_fork(void)
+{
+    for (size_t i = 0; i < FORK_MUTEXES; i++)
+        sqlite3_mutex_enter(sqlite3_mutex_alloc(fork_order[i]));
+}
+
+static void after_fork(void)
+{
+    for (size_t i = FORK_MUTEXES; i-- > 0;)
+        sqlite3_mutex_leave(sqlite3_mutex_alloc(fork_order[i]));
+}
+
+void brc_fork_guard(void)
+{
+    static atomic_flag is_there = ATOMIC_FLAG_INIT;
+    if (sqlite3_initialize() == SQLITE_OK && !atomic_flag_test_and_set(&is_there))
+        brc_at_fork(before_fork, after_fork);
+}
+
+/* ==== vfs refuse ================================ */
+
+/* What the VFS refuses, and why: see vfs.h. */
+
+/* All return BRC_VFS_REFUSED. */
+static int vfs_refuse(brc_vfs *v, int code, const char *form, ...)
+{
+    char why[sizeof(v->refusal.message)];
+    va_list args;
+    va_start(args, form);
+    vsnprintf(why, sizeof(why), form, args);
+    va_end(args);
+    v->refused = brc_fail(&v->refusal, code, "%s", why);
+    return BRC_VFS_REFUSED;
+}
+
+static int refuse_left(brc_vfs *v, const char *ending, const char *why)
+{
+    int is_journal = ending[1] == 'j';
+    return vfs_refuse(v, BRC_ECORRUPT,
+                      "%s%s %s; it was neither %s nor deleted: look at the file as it stands"
+                      " with --no-recover, or move the %s away",
+                      v->shown, ending, why, is_journal ? "played back" : "read",
+                      is_journal ? "journal" : "file");
+}
+
+/* A rollback journal or log that is not FILE's. */
+static int vfs_refuse_journal(brc_vfs *v, int verdict)
+{
+    switch (verdict) {
+    case BRC_JOURNAL_NAMES_OTHER:
+        return refuse_left(v, BRC_VFS_JOURNAL,
+                                   "names another file, which playing it back would delete, so it "
+                                   "does not belong to this file");
+    case BRC_JOURNAL_NONE:
+        return refuse_left(v, BRC_VFS_JOURNAL, "is not a rollback journal");
+    case BRC_JOURNAL_DAMAGED:
+        return refuse_left(v, BRC_VFS_JOURNAL,
+                                   "is truncated or damaged, and cannot undo what an interrupted "
+                                   "writer left half done");
+    case BRC_JOURNAL_OTHER_STATE:
+        return refuse_left(v, BRC_VFS_JOURNAL,
+                                   "belongs to another state of the file (was a copy put in the "
+                                   "file's place?)");
+    case BRC_JOURNAL_UNPROVEN:
+        return vfs_refuse(v, BRC_ECORRUPT,
+                          "%s%s does not hold the file's first page, so nothing proves that it "
+                          "belongs to the file as it is; it was neither played back nor "
+                          "deleted: if a program that is not breccia was killed while it "
+                          "wrote, open the file with sqlite3, which plays the journal back; "
+                          "otherwise move the journal away", v->shown, BRC_VFS_JOURNAL);
+    default:
+        return vfs_refuse(v, BRC_EFORMAT,
+                          "%s is not a repository yet: the 'breccia init' that began it was "
+                          "interrupted (%s%s says so); look at it with --no-recover, or remove "
+                          "both and begin again", v->shown, v->shown, BRC_VFS_JOURNAL);
+    }
+}
+
+static int vfs_refuse_wal(brc_vfs *v, int verdict)
+{
+    switch (verdict) {
+    case BRC_WAL_NONE:
+        return refuse_left(v, BRC_VFS_WAL, "is not a log of SQLite's WAL mode");
+    case BRC_WAL_DAMAGED:
+        return refuse_left(v, BRC_VFS_WAL,
+                                   "is damaged, and what was committed behind the damage would be "
+                                   "lost");
+    default:
+        return refuse_left(v, BRC_VFS_WAL,
+                                   "belongs to another state of the file (was a copy put in the "
+                                   "file's place?)");
+    }
+}
+
+/* What has the name of one must be a file with that one name: through a link SQLite would write,
+ * truncate or delete something else. SQLITE_OK also where there is nothing. */
+static int vfs_check_plain(brc_vfs *v, const char *path, const char *ending)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return SQLITE_OK; /* it is gone, or opening it will say why */
+    if (!S_ISREG(st.st_mode))
+        return refuse_left(v, ending,
+                                   S_ISLNK(st.st_mode)
+                                       ? "is a symbolic link, so it is not this file's own"
+                                       : "is not a regular file");
+    if (st.st_nlink > 1)
+        return refuse_left(v, ending,
+                                   "has another name as well (a hard link), so it may be "
+                                   "something else");
+    return SQLITE_OK;
+}
+
+int brc_vfs_refusal(brc_vfs *v, brc_error *err)
+{
+    int code = v->refused;
+    if (code != BRC_OK)
+        brc_fail(err, code, "%s", v->refusal.message);
+    v->refused = BRC_OK;
+    return code;
+}
+
+/* ==== vfs wal ================================ */
+
+/*
+ * The VFS in WAL mode: see vfs.h. FILE's header says whether it is in WAL mode; whether that was
+ * asked for is a setting in FILE, which only the rollback journal ever changes: so FILE itself has
+ * it, whatever its log holds. Where it is not there, nothing is made, read or changed.
+ */
+
+enum { HEADER_LEN = 100, WRITES_AT = 18, READS_AT = 19, COUNTER_AT = 24, PAGES_AT = 28,
+       APPLICATION_AT = 68 };
+
+static brc_vfs *vfs_of_file(sqlite3_file *file)
+{
+    return ((brc_vfs_file *)(void *)file)->v;
+}
+
+static uint32_t header_number(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* ---- FILE's header -------------------------------------------------------------------- */
+
+static int header_says_wal(const uint8_t *header, int len)
+{
+    return len >= HEADER_LEN && memcmp(header, "SQLite format 3", 16) == 0 &&
+           (header[WRITES_AT] == 2 || header[READS_AT] == 2);
+}
+
+/* Only where our own locks are taken: those of the VFS below on FILE-shm are the process's. */
+static int wal_is_offered(const brc_vfs *v)
+{
+    return v->main != NULL && v->main->lock.fd >= 0;
+}
+
+static int has_bytes(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
+}
+
+/* A process that was killed while it copied the log back leaves some pages as they were before and
+ * some as they are then. FILE may be readable only with its log; what it asks for is seen then. */
+static int ask_wish(brc_vfs *v)
+{
+    int rc = v->wish(v->wish_ctx, &v->refusal);
+    v->is_assumed = (rc == BRC_ECORRUPT || rc == BRC_EFORMAT) && has_bytes(v->wal);
+    if (v->is_assumed) {
+        v->refusal = (brc_error)BRC_ERROR_INIT;
+        rc = 1;
+    }
+    return rc;
+}
+
+#define NOT_WISHED                                                                                \
+    "%s was put into SQLite's WAL mode by another program: close what has it open, and run: "     \
+    "sqlite3 %s 'PRAGMA journal_mode=DELETE'; to use WAL mode, then run: breccia config %s "      \
+    "journal wal"
+
+static int check_wish(brc_vfs *v)
+{
+    if (v->how == 0 && !wal_is_offered(v))
+        return vfs_refuse(v, BRC_EUNSUPPORTED,
+                          "%s is in SQLite's WAL mode, for which this system or VFS lacks the "
+                          "locks: open it elsewhere, and run: breccia config %s journal "
+                          "rollback", v->shown, v->shown);
+    if (v->is_leaving) /* it has been in it; and nobody, not even we, can ask now */
+        return SQLITE_OK;
+    if (!v->is_wished && v->wish != NULL) {
+        int rc = ask_wish(v);
+        if (rc < 0) {
+            v->refused = rc;
+            return BRC_VFS_REFUSED;
+        }
+        v->is_wished = rc > 0;
+    }
+    return v->is_wished ? SQLITE_OK
+                        : vfs_refuse(v, BRC_EFORMAT, NOT_WISHED, v->shown, v->shown, v->shown);
+}
+
+int brc_vfs_wish_seen(brc_vfs *v, int is_wished, brc_error *err)
+{
+    if (!v->is_assumed || is_wished) {
+        v->is_assumed = 0;
+        return BRC_OK;
+    }
+    return brc_fail(err, BRC_EFORMAT, NOT_WISHED, v->shown, v->shown, v->shown);
+}
+
+/* Where FILE is read without its log. */
+static int check_without_log(brc_vfs *v)
+{
+    if ((v->how & BRC_VFS_UNLOCKED) && has_bytes(v->wal))
+        return vfs_refuse(v, BRC_EREADONLY,
+                          "%s has a log beside it (%s%s) that belongs to it, and cannot be "
+                          "read where nothing may be written: copy both to a folder where you "
+                          "may",
+                          v->shown, v->shown, BRC_VFS_WAL);
+    if ((v->how & BRC_VFS_NO_JOURNAL) && brc_wal_index_is_live(v->shm))
+        return vfs_refuse(v, BRC_EBUSY,
+                          "%s is open elsewhere in WAL mode: --no-recover is for a file that "
+                          "nobody writes to", v->shown);
+    return SQLITE_OK;
+}
+
+/* Is FILE's header, as it is read, one that may be worked with? Changes what is read
+ * where the log does not count. */
+static int vfs_check_header(brc_vfs *v, uint8_t *header, int len)
+{
+    if (!header_says_wal(header, len))
+        return SQLITE_OK;
+    if (header_number(header + APPLICATION_AT) != BRC_APPLICATION_ID)
+        return vfs_refuse(v, BRC_EFORMAT, BRC_NOT_A_REPOSITORY, v->shown);
+    int rc = v->how & BRC_VFS_PEEK ? SQLITE_OK : check_wish(v);
+    if (rc != SQLITE_OK || v->how == 0)
+        return rc;
+    header[WRITES_AT] = header[READS_AT] = 1; /* it is read without its log */
+    /* Its copying back may have been cut off before FILE grew: the pages that are there count,
+     * also for --no-recover. */
+    if (!(v->how & BRC_VFS_UNLOCKED))
+        memset(header + PAGES_AT, 0, 4);
+    return v->how & BRC_VFS_PEEK ? SQLITE_OK : check_without_log(v);
+}
+
+static int read_own_header(brc_vfs *v, uint8_t *header)
+{
+    sqlite3_file *real = v->main->real;
+    return real->pMethods->xRead(real, header, HEADER_LEN, 0);
+}
+
+/* Does FILE say now that its log counts, and may it be read? */
+static int vfs_log_counts(brc_vfs *v, int *out)
+{
+    uint8_t header[HEADER_LEN];
+    *out = 0;
+    if (v->how != 0 || v->main == NULL)
+        return SQLITE_OK;
+    int rc = read_own_header(v, header);
+    if (rc == SQLITE_IOERR_SHORT_READ) /* a new file */
+        return SQLITE_OK;
+    if (rc == SQLITE_OK && header_says_wal(header, HEADER_LEN)) {
+        *out = 1;
+        rc = vfs_check_header(v, header, HEADER_LEN);
+    }
+    return rc;
+}
+
+/* ---- into WAL mode -------------------------------------------------------------------- */
+
+int brc_vfs_in_wal(const brc_vfs *v)
+{
+    return v->log != NULL;
+}
+
+void brc_vfs_on_wal(brc_vfs *v, brc_vfs_wish_fn wish, void *ctx)
+{
+    v->wish = wish;
+    v->wish_ctx = ctx;
+}
+
+int brc_vfs_wal_in_the_way(brc_vfs *v, brc_error *err)
+{
+    struct stat st;
+    if (!wal_is_offered(v))
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s cannot be put into WAL mode: this system or VFS lacks the locks for it",
+                        v->shown);
+    if (lstat(v->wal, &st) == 0)
+        return brc_fail(err, BRC_EEXISTS,
+                        "%s cannot be put into WAL mode: %s%s is in the way, which does not belong "
+                        "to it; move it away", v->shown, v->shown, BRC_VFS_WAL);
+    if (lstat(v->shm, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_nlink > 1))
+        return brc_fail(err, BRC_EEXISTS,
+                        "%s cannot be put into WAL mode: %s%s is in the way; move it away",
+                        v->shown, v->shown, BRC_VFS_SHM);
+    return BRC_OK;
+}
+
+int brc_vfs_guard(brc_vfs *v)
+{
+    uint8_t header[HEADER_LEN];
+    int rc = read_own_header(v, header);
+    v->counter = header_number(header + COUNTER_AT);
+    v->is_guarded = rc == SQLITE_OK;
+    return rc;
+}
+
+void brc_vfs_unguard(brc_vfs *v)
+{
+    v->is_guarded = 0;
+}
+
+/* After RESERVED was taken. */
+static int vfs_check_guard(brc_vfs *v)
+{
+    uint8_t header[HEADER_LEN];
+    if (!v->is_guarded)
+        return SQLITE_OK;
+    int rc = read_own_header(v, header);
+    if (rc == SQLITE_OK && header_number(header + COUNTER_AT) != v->counter)
+        rc = vfs_refuse(v, BRC_EBUSY, "%s has changed meanwhile: try again", v->shown);
+    return rc;
+}
+
+/* ---- the log -------------------------------------------------------------------------- */
+
+static int vfs_open_log(brc_vfs *v, const char *name, brc_vfs_file *f, int flags, int *out)
+{
+    int counts = 0;
+    int rc = vfs_log_counts(v, &counts);
+    if (rc == SQLITE_OK && !counts)
+        return SQLITE_CANTOPEN;
+    if (rc == SQLITE_OK)
+        rc = vfs_check_plain(v, v->wal, BRC_VFS_WAL);
+    if (rc == SQLITE_OK)
+        rc = v->base->xOpen(v->base, name, f->real, flags, out);
+    if (rc == SQLITE_OK)
+        v->log = f;
+    else if ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY)
+        rc = vfs_refuse(v, BRC_EIO,
+                        "%s is in WAL mode, and %s%s cannot be opened or made beside it: open "
+                        "it as somebody who may, or copy both to a folder where you may write",
+                        v->shown, v->shown, BRC_VFS_WAL);
+    return rc;
+}
+
+static int judge_log(void *ctx)
+{
+    brc_vfs *v = ctx;
+    int verdict = BRC_WAL_OWN;
+    if (v->log == NULL)
+        return SQLITE_OK;
+    int rc = brc_wal_check(v->main->real, v->log->real, &verdict);
+    return rc == SQLITE_OK && verdict != BRC_WAL_OWN ? vfs_refuse_wal(v, verdict) : rc;
+}
+
+static int open_index(brc_vfs *v)
+{
+    int rc = vfs_check_plain(v, v->shm, BRC_VFS_SHM);
+    if (rc == SQLITE_OK)
+        rc = brc_wal_index_open(&v->index, v->shm, v->main->lock.fd);
+    if (rc == SQLITE_CANTOPEN)
+        rc = vfs_refuse(v, BRC_EIO,
+                        "%s is in WAL mode, and %s%s cannot be opened or made beside it: open "
+                        "it as somebody who may, or copy %s and %s%s to a folder where you may "
+                        "write", v->shown, v->shown, BRC_VFS_SHM, v->shown, v->shown,
+                        BRC_VFS_WAL);
+    return rc;
+}
+
+/* The methods for shared memory. */
+static int vfs_shm_map(sqlite3_file *file, int region, int size, int extend,
+                       void volatile **out)
+{
+    brc_vfs *v = vfs_of_file(file);
+    int rc = SQLITE_OK;
+    *out = NULL;
+    if (v->index.fd < 0)
+        rc = open_index(v);
+    if (rc == SQLITE_OK)
+        rc = brc_wal_index_join(&v->index, judge_log, v);
+    return rc == SQLITE_OK ? brc_wal_index_map(&v->index, region, size, extend, out) : rc;
+}
+
+static int vfs_shm_lock(sqlite3_file *file, int at, int n, int flags)
+{
+    return brc_wal_index_lock(&vfs_of_file(file)->index, at, n, flags);
+}
+
+static void vfs_shm_barrier(sqlite3_file *file)
+{
+    (void)file;
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static int vfs_shm_unmap(sqlite3_file *file, int remove)
+{
+    brc_vfs *v = vfs_of_file(file);
+    if (remove && v->index.fd >= 0)
+        unlink(v->shm);
+    brc_wal_index_close(&v->index);
+    return SQLITE_OK;
+}
+
+/* ---- closing --------------------------------------------------------------------------- */
+
+/* SQLite deletes the log under EXCLUSIVE, lowers that to SHARED, and raises it again to set FILE's
+ * header. Whoever came in between would make a log of its own, which the header no longer counts:
+ * what it commits would be lost. */
+void brc_vfs_leaving(brc_vfs *v, int is_leaving)
+{
+    v->is_leaving = is_leaving;
+    if (!is_leaving && v->main != NULL && v->main->lock.fd >= 0)
+        (void)!brc_file_lock_lower(&v->main->lock, SQLITE_LOCK_SHARED);
+}
+
+/* Whether a lock of FILE that is to be lowered stays as it is. */
+static int vfs_stays_alone(const brc_vfs *v, int level)
+{
+    return v->is_leaving && level == SQLITE_LOCK_SHARED &&
+           v->main->lock.level == SQLITE_LOCK_EXCLUSIVE;
+}
+
+int brc_vfs_leave_begin(const brc_vfs *v)
+{
+    return brc_wal_index_leave(v->shm);
+}
+
+int brc_vfs_is_log_left(const brc_vfs *v)
+{
+    struct stat st;
+    return lstat(v->wal, &st) == 0 && !brc_wal_index_is_live(v->shm);
+}
+
+int brc_vfs_hold_checkpoints(const brc_vfs *v)
+{
+    return brc_wal_index_hold(v->shm);
+}
+
+void brc_vfs_release(int fd)
+{
+    brc_wal_index_left(fd);
+}
+
+/* ==== vfs ================================ */
+
+/*
  * See vfs.h. What SQLite's calls mean, according to its pager:
  *
  * - It looks for a journal whenever it takes the first lock (xAccess). A journal that is there
@@ -13,17 +539,6 @@
  * Where the VFS below would take POSIX locks, and the system has locks of open file descriptions,
  * it is never asked to lock: its locks and ours on the same bytes would shut each other out.
  */
-#include "vfs.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "journal_check.h"
-#include "vfs_parts.h"
 
 static brc_vfs_file *file_of(sqlite3_file *file)
 {
@@ -60,7 +575,7 @@ static int vfs_read(sqlite3_file *file, void *into, int len, sqlite3_int64 at)
     if (f->is_main && f->v->watch != NULL)
         f->v->watch(f->v->watch_ctx);
     if (at == 0 && f->is_main && rc == SQLITE_OK)
-        rc = brc_vfs_check_header(f->v, into, len);
+        rc = vfs_check_header(f->v, into, len);
     return rc;
 }
 
@@ -96,7 +611,7 @@ static int vfs_lock(sqlite3_file *file, int level)
     if (f->lock.fd >= 0) {
         int was = f->lock.level, raised = brc_file_lock_raise(&f->lock, level);
         if (raised == SQLITE_OK && level == SQLITE_LOCK_RESERVED)
-            raised = brc_vfs_check_guard(f->v);
+            raised = vfs_check_guard(f->v);
         if (raised == BRC_VFS_REFUSED)
             (void)!brc_file_lock_lower(&f->lock, was);
         return raised;
@@ -111,7 +626,7 @@ static int vfs_unlock(sqlite3_file *file, int level)
 {
     brc_vfs_file *f = file_of(file);
     if (f->lock.fd >= 0)
-        return brc_vfs_stays_alone(f->v, level) ? SQLITE_OK : brc_file_lock_lower(&f->lock, level);
+        return vfs_stays_alone(f->v, level) ? SQLITE_OK : brc_file_lock_lower(&f->lock, level);
     if (level < f->lock.level)
         f->lock.level = level;
     return f->real->pMethods->xUnlock(f->real, level);
@@ -163,10 +678,10 @@ static const sqlite3_io_methods vfs_methods = { .iVersion = 1, VFS_METHODS };
 
 static const sqlite3_io_methods vfs_methods_wal = {
     .iVersion = 2,
-    VFS_METHODS .xShmMap = brc_vfs_shm_map,
-    .xShmLock = brc_vfs_shm_lock,
-    .xShmBarrier = brc_vfs_shm_barrier,
-    .xShmUnmap = brc_vfs_shm_unmap,
+    VFS_METHODS .xShmMap = vfs_shm_map,
+    .xShmLock = vfs_shm_lock,
+    .xShmBarrier = vfs_shm_barrier,
+    .xShmUnmap = vfs_shm_unmap,
 };
 
 /* ---- opening ---------------------------------------------------------------------- */
@@ -179,7 +694,7 @@ static int judge_journal(brc_vfs *v, sqlite3_file *journal, int is_new)
     else
         rc = brc_journal_check(v->main->real, journal, &verdict);
     if (rc == SQLITE_OK && verdict != BRC_JOURNAL_OWN)
-        rc = brc_vfs_refuse_journal(v, verdict);
+        rc = vfs_refuse_journal(v, verdict);
     return rc;
 }
 
@@ -188,8 +703,8 @@ static int open_journal(brc_vfs *v, const char *name, brc_vfs_file *f, int flags
     int to_write = (flags & SQLITE_OPEN_READWRITE) != 0;
     int is_hot = to_write && !(flags & SQLITE_OPEN_CREATE);
     if (v->main == NULL || (is_hot && v->main->lock.level < SQLITE_LOCK_EXCLUSIVE))
-        return brc_vfs_refuse(v, BRC_EINTERNAL, "a journal was opened without a lock");
-    int rc = brc_vfs_check_plain(v, v->journal, BRC_VFS_JOURNAL);
+        return vfs_refuse(v, BRC_EINTERNAL, "a journal was opened without a lock");
+    int rc = vfs_check_plain(v, v->journal, BRC_VFS_JOURNAL);
     if (!to_write && rc == BRC_VFS_REFUSED) {
         v->refused = BRC_OK;
         return SQLITE_CANTOPEN; /* then SQLite takes it for hot and comes back with the lock */
@@ -245,9 +760,9 @@ static int open_lock(brc_vfs *v, const char *name, brc_vfs_file *f, int to_write
     rc = brc_file_lock_open(&f->lock, name, to_write);
     if (rc != SQLITE_OK || is_one_file(f, name))
         return rc;
-    return brc_vfs_refuse(v, BRC_EBUSY,
-                          "%s was replaced by another file while it was opened: open it again",
-                          v->shown);
+    return vfs_refuse(v, BRC_EBUSY,
+                      "%s was replaced by another file while it was opened: open it again",
+                      v->shown);
 }
 
 static int open_main(brc_vfs *v, const char *name, brc_vfs_file *f, int flags, int *out)
@@ -268,9 +783,9 @@ static int open_main(brc_vfs *v, const char *name, brc_vfs_file *f, int flags, i
 
 static int refuse_name(brc_vfs *v, const char *name)
 {
-    return brc_vfs_refuse(v, BRC_ECORRUPT,
-                          "%s: SQLite asked for the file %s, which does not belong to it", v->shown,
-                          name != NULL ? name : "for temporary data");
+    return vfs_refuse(v, BRC_ECORRUPT,
+                      "%s: SQLite asked for the file %s, which does not belong to it", v->shown,
+                      name != NULL ? name : "for temporary data");
 }
 
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
@@ -290,7 +805,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
         rc = open_journal(v, name, f, flags, out);
         f->is_journal = 1;
     } else if ((flags & SQLITE_OPEN_WAL) && name != NULL && strcmp(name, v->wal) == 0) {
-        rc = brc_vfs_open_log(v, name, f, flags, out);
+        rc = vfs_open_log(v, name, f, flags, out);
     } else {
         return refuse_name(v, name);
     }
@@ -312,7 +827,7 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync_folder)
     if (!is_log && strcmp(name, v->journal) != 0)
         return refuse_name(v, name);
     if (lstat(name, &st) == 0 && !S_ISREG(st.st_mode))
-        return brc_vfs_check_plain(v, name, is_log ? BRC_VFS_WAL : BRC_VFS_JOURNAL);
+        return vfs_check_plain(v, name, is_log ? BRC_VFS_WAL : BRC_VFS_JOURNAL);
     return v->base->xDelete(v->base, name, sync_folder);
 }
 
@@ -323,7 +838,7 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
     struct stat st;
     *out = 0;
     if (strcmp(name, v->wal) == 0) {
-        int rc = brc_vfs_log_counts(v, out);
+        int rc = vfs_log_counts(v, out);
         *out = *out && lstat(name, &st) == 0;
         return rc;
     }

@@ -18,6 +18,16 @@
 #include "../base/error.h"
 #include "file_lock.h"
 
+/* ---- fork guard -------------------------------- */
+
+/* Nobody forks while another thread is in the middle of SQLite. */
+
+/* From now on, and in every child: fork() waits until no thread holds one of SQLite's own mutexes.
+ * The first call counts. */
+void brc_fork_guard(void);
+
+/* ---- vfs -------------------------------- */
+
 typedef struct brc_vfs brc_vfs;
 
 /* SQLite's result for what the VFS refused; SQLite itself never returns it. */
@@ -46,7 +56,7 @@ BRC_MUST_USE int brc_vfs_connect(brc_vfs *vfs, sqlite3 **db, int flags, unsigned
 
 /* Fails with what was refused last, and forgets it; BRC_OK if nothing was. */
 int brc_vfs_refusal(brc_vfs *vfs, brc_error *err);
-/* The file in WAL mode (vfs_wal.c). SQLite may open FILE-wal and FILE-shm where the header says so and
+/* The file in WAL mode (vfs.c). SQLite may open FILE-wal and FILE-shm where the header says so and
  * `wish` agrees, which is asked once; without one the file is refused. A log that nobody has open is
  * judged first. */
 void brc_vfs_on_wal(brc_vfs *vfs, brc_vfs_wish_fn wish, void *ctx);

@@ -20,7 +20,29 @@
 #ifndef BRC_TREE_MAP_H
 #define BRC_TREE_MAP_H
 
+#include "../base/hash.h"
+#include "../breccia_codec.h"
 #include "../store/store.h"
+
+/* ---- chunk key -------------------------------- */
+
+/*
+ * A chunk as an item of an array's map: the key is its coordinates, the value its id.
+ *
+ * A coordinate is one byte with its length (0 to 8), then as many bytes, most
+ * significant first, without leading zeros. So the order of keys is the row-major
+ * order of chunks, and no key is a prefix of another.
+ */
+
+#define BRC_CHUNK_KEY_MAX (9 * BRC_MAX_NDIM)
+
+size_t brc_chunk_key_encode(uint8_t out[BRC_CHUNK_KEY_MAX], int ndim, const uint64_t *index);
+/* The rank, or -1 if the bytes are not such a key. */
+int brc_chunk_key_decode(const uint8_t *key, size_t len, uint64_t index[BRC_MAX_NDIM]);
+/* The id that the value is: `id_len` bytes, not all zero. BRC_ECORRUPT if it is not one. */
+BRC_MUST_USE int brc_chunk_id_of(brc_span value, size_t id_len, brc_oid *out, brc_error *err);
+
+/* ---- map -------------------------------- */
 
 #define BRC_NODE_MAX 128
 #define BRC_NODE_MAX_LEVEL 40
@@ -67,5 +89,108 @@ BRC_MUST_USE int brc_map_both(brc_store *store, const brc_oid *a, const brc_oid 
  * level and items that it must have, or `item` for each key. */
 typedef int (*brc_map_child_fn)(void *ctx, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_map_check_node(brc_span node, size_t id_len, brc_map_child_fn child, brc_map_each_fn item, void *ctx, brc_error *err);
+
+/* ---- node -------------------------------- */
+
+/*
+ * The bytes of a node.
+ *
+ *   leaf      u8 0, varint count, varint width, then for each item
+ *               varint shared, varint rest, `rest` bytes of the key,
+ *               [varint length, where width is 0,] the value
+ *   interior  u8 level, varint count, then for each child
+ *               varint shared, varint bits, the prefix's remaining bytes,
+ *               u8 level, varint items, varint keys, the child's id
+ *
+ * `shared` bytes are the same as in the item before, and there are no more of these.
+ * `width` is the length of every value if all are equal and not empty, else 0. A
+ * child's prefix is the bits that all its keys begin with, most significant bit first,
+ * padded with zero bits. Items are in order, and no prefix is a prefix of another.
+ * `items` are the child's own, `keys` those in its whole subtree.
+ */
+
+typedef struct brc_item {
+    struct brc_item *next;
+    const uint8_t *key; /* a child's prefix, padded                              */
+    size_t bits;        /* 8 * length for keys                                   */
+    brc_span value;     /* of a key                                              */
+    int is_child;
+    unsigned level, weight; /* of a child: its level and items                   */
+    uint64_t keys;          /* in it                                             */
+    brc_oid id;
+} brc_item;
+
+static inline size_t brc_bits_bytes(size_t bits)
+{
+    return (bits + 7) / 8;
+}
+/* How many leading bits both share. */
+size_t brc_bits_common(const uint8_t *a, size_t a_bits, const uint8_t *b, size_t b_bits);
+/* < 0, 0, > 0: before the prefix, beginning with it, after it. */
+int brc_bits_order(const uint8_t *key, size_t key_bits, const uint8_t *prefix, size_t prefix_bits);
+static inline int brc_bit(const uint8_t *key, size_t i)
+{
+    return key[i / 8] >> (7 - i % 8) & 1;
+}
+
+/* Reads items one by one; their keys lie in the reader's own memory until the
+ * next one, values and ids in the node's bytes. */
+typedef struct brc_node_reader {
+    brc_reader r;
+    size_t id_len;
+    unsigned level, count, at;
+    uint64_t width;
+    size_t bits; /* of the item before */
+    uint8_t key[BRC_KEY_MAX];
+} brc_node_reader;
+BRC_MUST_USE int brc_node_open(brc_node_reader *reader, brc_span node, size_t id_len, brc_error *err);
+/* 1 with an item, 0 at the end. */
+BRC_MUST_USE int brc_node_next(brc_node_reader *reader, brc_item *item, brc_error *err);
+
+/* What the node above says of a node, taken from the node itself. */
+typedef struct brc_node_facts {
+    unsigned level, count;
+    uint64_t keys;      /* in all, at most 2^64 - 1                              */
+    size_t bits;        /* which every key begins with                           */
+    uint8_t prefix[BRC_KEY_MAX];
+} brc_node_facts;
+/* Reads every item, with every check that the node alone allows. */
+BRC_MUST_USE int brc_node_facts_read(brc_node_facts *out, brc_span node, size_t id_len, brc_error *err);
+/* BRC_ECORRUPT if the item says anything else. */
+BRC_MUST_USE int brc_node_facts_match(const brc_node_facts *facts, const brc_item *child, brc_error *err);
+
+/* Appends the node with these `count` items. */
+BRC_MUST_USE int brc_node_write(brc_buf *out, unsigned level, unsigned count, const brc_item *first, size_t id_len, brc_error *err);
+
+/* ---- map cursor -------------------------------- */
+
+/*
+ * A place in a map: the nodes from the root down, and the current item.
+ *
+ * A child is entered only if its node is what the node above says: level, items, keys
+ * in all, and a prefix that every one of its keys begins with. The prefixes of one
+ * node are disjoint and in order. So keys come in order over the whole map, no node is
+ * met in two places, and a walk through a stranger's nodes ends. Levels fall on the
+ * way down, so there are at most BRC_NODE_MAX_LEVEL + 1 nodes above each other.
+ */
+
+typedef struct brc_map_cursor {
+    brc_store *store;
+    struct map_frame *top;
+    brc_item head; /* a key, or a child; borrowed until the next step           */
+    int at_end;
+} brc_map_cursor;
+
+/* At the first item of the root's node; a zero root: at the end. brc_map_cursor_end()
+ * releases it, also after a failure. */
+BRC_MUST_USE int brc_map_cursor_start(brc_map_cursor *c, brc_store *store, const brc_oid *root, brc_error *err);
+void brc_map_cursor_end(brc_map_cursor *c);
+/* Past the head; past a child with everything in it. */
+BRC_MUST_USE int brc_map_cursor_step(brc_map_cursor *c, brc_error *err);
+/* On to the first item that is not before the key: that key, one behind it, or a child whose keys
+ * all are. */
+BRC_MUST_USE int brc_map_cursor_seek(brc_map_cursor *c, const uint8_t *key, size_t len, brc_error *err);
+/* Down to the next key, or to the end. */
+BRC_MUST_USE int brc_map_cursor_descend(brc_map_cursor *c, brc_error *err);
 
 #endif

@@ -6,11 +6,10 @@
 #include "../base/alloc.h"
 #include "../base/node_path.h"
 #include "../zarr/bulk_write.h"
-#include "../zarr/repo.h"
+#include "../zarr/session.h"
 #include "../zarr/transfer.h"
 #include "foreign/foreign.h"
-#include "source.h"
-#include "stream/stream_fd.h"
+#include "formats.h"
 #include "stream/stream_out.h"
 #include "xfer.h"
 

@@ -2,16 +2,18 @@
  * The formats that can be imported and exported.
  *
  * A format is a folder of src/xfer with a `const brc_format` for each way to name it. The
- * rows are declared here and listed in formats.c; exchange.c and source.c know formats
+ * rows are declared here and listed in formats.c; exchange.c and formats.c know formats
  * through them alone. A format uses what formats share (xfer.h, input.h, elements.h,
- * dest.h, zip_dir.h), which never includes a format.
+ * dest.h, zip.h), which never includes a format.
  */
 #ifndef BRC_XFER_FORMATS_H
 #define BRC_XFER_FORMATS_H
 
 #include "../base/part.h"
-#include "dimensions.h"
 #include "input.h"
+#include "xfer_nodes.h"
+
+/* ---- formats -------------------------------- */
 
 /* What is to be imported, as far as a format shows. */
 typedef struct brc_source {
@@ -73,5 +75,17 @@ BRC_MUST_USE int brc_format_of_source(const brc_format **out, const brc_source *
  * says what can be written. */
 BRC_MUST_USE int brc_format_of_dest(const brc_format **out, const char *dest, const char *name,
                                     brc_error *err);
+
+/* ---- source -------------------------------- */
+
+/* What is to be imported, and what to call the node that it becomes. */
+
+/* Looks at a file's first bytes. Nothing stays open; `name` must outlive the source. */
+BRC_MUST_USE int brc_source_look(brc_source *out, const char *name, brc_error *err);
+/* A node's name from a file's: "mnist-t10k-images" from
+ * "data/mnist-t10k-images-idx3-ubyte.gz". */
+BRC_MUST_USE int brc_source_name(char **out, const char *source, brc_error *err);
+/* The same of a file in a format that only a command knows: "run" from "data/run.grib". */
+BRC_MUST_USE int brc_source_name_any(char **out, const char *source, brc_error *err);
 
 #endif

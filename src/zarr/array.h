@@ -60,10 +60,10 @@ BRC_MUST_USE int brc_array_can_write(const brc_array *a, brc_error *err);
 /* Another document, or another chunk map, for the array. */
 BRC_MUST_USE int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err);
 
-/* storage_options.c: reads its storage options, within a transaction of either kind. */
+/* meta.c: reads its storage options, within a transaction of either kind. */
 BRC_MUST_USE int brc_array_read_storage(brc_array *a, brc_error *err);
 /* The number of the backend that new chunks go to, which is added where it is new. */
-/* array_backend.c: a backend as users give it, in full form with a NUL behind it; and what a new array
+/* array_change.c: a backend as users give it, in full form with a NUL behind it; and what a new array
  * gets where none is given, by the repository's setting. */
 #define BRC_SETTING_BACKEND "backend"
 #define BRC_SETTING_CODECS "codecs"

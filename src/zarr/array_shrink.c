@@ -1,3 +1,6 @@
+/* Copies all elements of an array, or a selection's, into another array of the same type: its
+ * chunks, as they are stored, are pieces of the other's. In a selection, chunks that are the
+ * same in both are copied by id. */
 #include "array_shrink.h"
 
 #include <stdlib.h>
@@ -5,15 +8,486 @@
 
 #include "../base/alloc.h"
 #include "../flow/write.h"
-#include "../history/map_totals.h"
-#include "../tree/map_cursor.h"
-#include "array_turn.h"
+#include "../history/totals.h"
+#include "../store/collect.h"
+#include "../tree/map.h"
+#include "array_write.h"
+#include "assembly.h"
 #include "bulk_write.h"
 #include "chunk_cursor.h"
-#include "element_chunk.h"
+#include "element_span.h"
 #include "fold.h"
-#include "region_write.h"
 #include "shard.h"
+
+/* ==== array recut ================================ */
+
+/* Chunks whose objects are looked up together. */
+enum { RECUT_BATCH = 64 };
+
+typedef struct array_pieces {
+    brc_array *to, *from;
+    brc_chunk_cursor cursor; /* all stored chunks of `from` ... */
+    const brc_sel *sel;      /* ... or every chunk that meets this, stored or not */
+    brc_region was, now;     /* the selection in both                             */
+    uint64_t next;           /* chunk of `was`                                    */
+    int same_form;           /* a chunk of one is one of the other                */
+    int takes;               /* these are taken over now; else they have been     */
+    size_t n, at;
+    int ended;
+    uint64_t indexes[RECUT_BATCH][BRC_MAX_NDIM];
+    brc_object objects[RECUT_BATCH]; /* id zero: it is absent                     */
+} array_pieces;
+
+static void place_of_stored(const void *ctx, const uint64_t *element, uint64_t *at)
+{
+    const brc_grid *grid = &((const array_pieces *)ctx)->from->meta.grid;
+    for (int i = 0; i < grid->ndim; i++)
+        at[i] = brc_grid_find(grid, i, element[i]);
+}
+
+/* ---- what is taken -------------------------------- */
+
+static int has_same_form(const brc_array *to, const brc_array *from)
+{
+    const brc_meta *a = &to->meta, *b = &from->meta;
+    const size_t bytes = sizeof(uint64_t) * (size_t)a->ndim;
+    const int regular = a->grid.regular && b->grid.regular;
+    if (a->opaque || b->opaque || a->keeps_fill != b->keeps_fill || a->fill.len != b->fill.len ||
+        memcmp(a->fill.data, b->fill.data, a->fill.len) != 0)
+        return 0;
+    if (regular)
+        return memcmp(a->grid.chunk, b->grid.chunk, bytes) == 0;
+    return memcmp(a->shape, b->shape, bytes) == 0 && brc_grid_same(&a->grid, &b->grid);
+}
+
+/* Takes a chunk over where all of it is selected, on both sides: then, and where steps pass over
+ * it, 1. */
+static int take_chunk(array_pieces *p, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    brc_region_part was, now;
+    brc_region_part_at(&was, p->from, &p->was, index);
+    if (brc_shape_count(p->from->meta.ndim, was.overlap.count) == 0)
+        return 1;
+    if (!p->same_form)
+        return 0;
+    brc_region_part_at(&now, p->to, &p->now, index);
+    if (!was.overlap.whole || !now.overlap.whole)
+        return 0;
+    if (!p->takes)
+        return 1;
+    BRC_TRY(brc_array_put_chunk(p->to, index, brc_oid_is_zero(id) ? NULL : id, err));
+    const size_t item = p->to->meta.type->item_size;
+    const uint64_t elements = brc_shape_count(p->to->meta.ndim, now.overlap.count);
+    BRC_TRY(brc_task_step(p->to->session->repo, elements * (item > 0 ? item : 1), err));
+    return 1;
+}
+
+static int list_selected(array_pieces *p, brc_error *err)
+{
+    uint64_t indexes[RECUT_BATCH * BRC_MAX_NDIM];
+    brc_oid ids[RECUT_BATCH];
+    const int ndim = p->from->meta.ndim;
+    const uint64_t left = p->was.nchunks - p->next;
+    const size_t n = left < RECUT_BATCH ? (size_t)left : RECUT_BATCH;
+    for (size_t i = 0; i < n; i++)
+        brc_region_chunk(&p->was, ndim, p->next++, indexes + i * (size_t)ndim);
+    p->ended = p->next == p->was.nchunks;
+    if (n > 0)
+        BRC_TRY(brc_array_chunk_ids(p->from, n, indexes, ids, err));
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t *index = indexes + i * (size_t)ndim;
+        int taken = take_chunk(p, index, &ids[i], err);
+        if (taken < 0)
+            return taken;
+        if (taken || p->takes)
+            continue;
+        memcpy(p->indexes[p->n], index, (size_t)ndim * sizeof(*index));
+        memset(&p->objects[p->n], 0, sizeof(p->objects[0]));
+        p->objects[p->n++].id = ids[i];
+    }
+    return brc_store_check_interrupt(brc_array_store(p->from), err);
+}
+
+static int list_all_stored(array_pieces *p, brc_error *err)
+{
+    while (p->n < RECUT_BATCH && !p->ended) {
+        brc_object *o = &p->objects[p->n];
+        memset(o, 0, sizeof(*o));
+        int rc = brc_chunk_cursor_next(&p->cursor, p->indexes[p->n], &o->id, err);
+        if (rc < 0)
+            return rc;
+        p->ended = rc == 0;
+        p->n += (size_t)(rc > 0 && brc_grid_has(&p->from->meta.grid, p->indexes[p->n]));
+    }
+    return BRC_OK;
+}
+
+/* First, and without the others between them: in a bulk write nothing is decoded while the rows of
+ * a batch are not committed. */
+static int take_whole(array_pieces *p, brc_error *err)
+{
+    brc_store *store = brc_array_store(p->to);
+    if (!p->same_form)
+        return BRC_OK;
+    p->takes = 1;
+    while (!p->ended) {
+        BRC_TRY(list_selected(p, err));
+        BRC_TRY(brc_store_rest(store, 0, err));
+    }
+    p->takes = p->ended = 0;
+    p->next = 0;
+    return brc_store_rest(store, 1, err);
+}
+
+static int look_up_pieces(array_pieces *p, brc_error *err)
+{
+    brc_object *asked[RECUT_BATCH];
+    size_t n = 0;
+    p->n = p->at = 0;
+    while (p->n == 0 && !p->ended)
+        BRC_TRY(p->sel != NULL ? list_selected(p, err) : list_all_stored(p, err));
+    for (size_t i = 0; i < p->n; i++)
+        if (!brc_oid_is_zero(&p->objects[i].id))
+            asked[n++] = &p->objects[i];
+    return brc_objects_find(brc_array_store(p->from), asked, n, err);
+}
+
+/* ---- pieces -------------------------------- */
+
+/* The object that the flow is to fetch, and how it is decoded. */
+static int describe_object(const array_pieces *p, brc_piece *piece, brc_error *err)
+{
+    brc_read_item item;
+    memset(&item, 0, sizeof(item));
+    item.object = p->objects[p->at];
+    if (!item.object.found)
+        return brc_object_missing(&item.object.id, err);
+    item.len = (size_t)item.object.size;
+    BRC_TRY(brc_chunk_item(&item, p->from, p->indexes[p->at], err));
+    piece->object = item.object;
+    piece->skip = item.skip;
+    piece->chain = item.chain;
+    piece->len = item.len;
+    return BRC_OK;
+}
+
+/* A chunk of `from`, or of its selection; an absent one is one element everywhere. */
+static int next_stored_piece(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *err)
+{
+    array_pieces *p = ctx;
+    const brc_meta *m = &p->from->meta;
+    brc_region_part part;
+    if (p->at == p->n && !p->ended)
+        BRC_TRY(look_up_pieces(p, err));
+    if (p->at == p->n)
+        return 0;
+    const uint64_t *index = p->indexes[p->at];
+    const int is_absent = brc_oid_is_zero(&p->objects[p->at].id);
+    int rc = is_absent ? brc_buf_append(stored, m->fill.data, m->fill.len, err)
+                       : describe_object(p, piece, err);
+    if (rc < 0) {
+        brc_array_name_chunk(p->from, index, err);
+        return rc;
+    }
+    brc_region_part_at(&part, p->from, &p->was, index);
+    piece->elements = is_absent ? 1 : part.elements;
+    piece->offset = is_absent ? 0 : (size_t)part.in_chunk;
+    if (is_absent) {
+        piece->len = stored->len;
+        memset(part.strides, 0, sizeof(part.strides));
+    }
+    brc_sel sel = p->was.sel;
+    for (int i = 0; i < m->ndim; i++) {
+        sel.start[i] += part.overlap.in_sel[i] * sel.step[i];
+        sel.count[i] = part.overlap.count[i];
+    }
+    memcpy(piece->at, index, sizeof(piece->at));
+    p->at++;
+    BRC_TRY(brc_region_init(&piece->region, p->to, &sel, NULL, part.strides, err));
+    return 1;
+}
+
+static void name_of_stored(void *ctx, const brc_piece *piece, brc_error *err)
+{
+    const array_pieces *p = ctx;
+    brc_array_name_chunk(p->from, piece->at, err);
+}
+
+/* Within a transaction. */
+static int recut_chunks(array_pieces *p, brc_error *err)
+{
+    const brc_meta *m = &p->from->meta;
+    brc_piece_source pieces = {
+        .ctx = p,
+        .order = {.place = place_of_stored, .ctx = p, .uneven = p->sel || !m->grid.regular},
+        .next = next_stored_piece,
+        .name = name_of_stored,
+    };
+    for (int i = 0; i < m->ndim; i++) {
+        pieces.order.axis[i] = i;
+        pieces.order.per[i] = brc_grid_extent(m->grid.chunk[i], p->was.sel.step[i]);
+    }
+    BRC_TRY(take_whole(p, err));
+    if (p->sel == NULL)
+        BRC_TRY(brc_chunk_cursor_start(&p->cursor, p->from, err));
+    return brc_array_assemble(p->to, p->sel, &pieces, err);
+}
+
+int brc_array_recut(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err)
+{
+    void *memory;
+    BRC_TRY(brc_array_begin_read(from, err));
+    int rc = brc_new(&memory, sizeof(array_pieces), err);
+    if (rc == BRC_OK) {
+        array_pieces *p = memory;
+        p->to = to;
+        p->from = from;
+        p->sel = sel;
+        p->same_form = sel != NULL && has_same_form(to, from);
+        rc = brc_region_init(&p->was, from, sel, NULL, NULL, err);
+        if (rc == BRC_OK)
+            rc = brc_region_init(&p->now, to, sel, NULL, NULL, err);
+        if (rc == BRC_OK)
+            rc = recut_chunks(p, err);
+        brc_chunk_cursor_end(&p->cursor);
+        free(p);
+    }
+    brc_array_end_read(from);
+    return rc;
+}
+
+/* ==== array replace ================================ */
+
+/* Times that it is made anew where others are in its way. */
+enum { REPLACE_TRIES = 3 };
+
+/* ---- the array as it was -------------------------------- */
+
+/* Within a change of the array: from now on nobody writes into rows that have chunks. */
+static int hold_own_rows(brc_array *a, brc_draft_stack *rows, brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    const brc_draft_stack top = {.n = 1, .node = {a->row}};
+    int64_t pushed;
+    int any;
+    *rows = a->stack;
+    BRC_TRY(brc_draft_chunk_any(store, &top, &any, err));
+    if (any)
+        BRC_TRY(brc_draft_stack_push(store, a->row, a->path, &pushed, err));
+    return brc_stack_used(store, rows, err);
+}
+
+/* BRC_WRITE_ANEW: there is no room for another row, because of what savepoints know. */
+static int hold_in_write(brc_replacing *r, brc_error *err)
+{
+    brc_draft_stack rows = {.n = 0};
+    BRC_TRY(brc_array_begin(r->a, err));
+    const int is_full = r->a->stack.n == BRC_DRAFT_STACK_MOST;
+    int rc = is_full ? BRC_OK : hold_own_rows(r->a, &rows, err);
+    if (rc == BRC_OK && !is_full) {
+        r->still = rows.n > 0 ? rows.node[0] : 0;
+        rc = brc_array_freeze_held(&r->from, r->a, &rows, err);
+    }
+    rc = brc_array_end(r->a, rc, err);
+    return rc == BRC_OK && is_full ? BRC_WRITE_ANEW : rc;
+}
+
+/* In a transaction of its own, where it has uncommitted chunks. */
+static int hold_still(brc_replacing *r, brc_error *err)
+{
+    const brc_draft_stack none = {.n = 0};
+    brc_array *a = r->a;
+    r->still = 0;
+    r->from = NULL;
+    BRC_TRY(brc_gc_last(brc_array_store(a), &r->collected, err));
+    BRC_TRY(brc_array_begin_read(a, err));
+    const int has_chunks = a->row_has_chunks;
+    int rc = has_chunks ? BRC_OK : brc_array_freeze_held(&r->from, a, &none, err);
+    brc_array_end_read(a);
+    if (rc < 0 || !has_chunks)
+        return rc;
+    if (a->stack.n == BRC_DRAFT_STACK_MOST)
+        BRC_TRY(brc_stack_make_shorter(brc_array_store(a), a->row, err));
+    return hold_in_write(r, err);
+}
+
+/* Within the caller's transaction its rows stay as they are. */
+static int hold_within(brc_replacing *r, brc_error *err)
+{
+    BRC_TRY(brc_array_begin_read(r->a, err));
+    int rc = brc_array_freeze_held(&r->from, r->a, &r->a->stack, err);
+    brc_array_end_read(r->a);
+    return rc;
+}
+
+/* ---- the new node -------------------------------- */
+
+static int find_free_name(brc_session *s, brc_buf *name, brc_error *err)
+{
+    brc_entry there = {.kind = BRC_ARRAY};
+    int64_t ignored;
+    for (int i = 1; there.kind != 0; i++) {
+        name->len = 0;
+        BRC_TRY(brc_buf_printf(name, err, "/rewritten %d", i));
+        BRC_TRY(brc_session_find(s, (const char *)name->data, &there, &ignored, err));
+    }
+    return BRC_OK;
+}
+
+/* A map that was made ahead is named from here on; a collection between may have taken it. */
+static int check_map(const brc_replacing *r, brc_error *err)
+{
+    int64_t last;
+    brc_store *store = brc_array_store(r->a);
+    BRC_TRY(brc_gc_last(store, &last, err));
+    return last == r->collected ? BRC_OK
+                                : brc_fail(err, BRC_ECONFLICT,
+                                           "%s: garbage was collected meanwhile: try again",
+                                           r->a->path);
+}
+
+static int fill_new(brc_replacing *r, const char *name, const brc_json *doc, const brc_oid *map,
+                    brc_error *err)
+{
+    brc_array *to;
+    brc_entry entry = r->from->entry;
+    entry.map = *map;
+    BRC_TRY(brc_session_put_doc(r->a->session, name, &entry, doc, NULL, err));
+    BRC_TRY(brc_array_open(&to, r->a->session, name, err));
+    int rc = brc_array_begin(to, err);
+    if (rc == BRC_OK) {
+        rc = brc_store_rest(brc_array_store(to), 1, err);
+        if (rc == BRC_OK)
+            rc = r->fill(r->ctx, to, r->from, err);
+        rc = brc_array_end(to, rc, err);
+    }
+    brc_array_free(to);
+    return rc;
+}
+
+static int make_new(brc_replacing *r, const brc_json *doc, const brc_oid *map, brc_buf *name,
+                    brc_error *err)
+{
+    brc_session *s = r->a->session;
+    BRC_TRY(brc_session_begin(s, err));
+    int rc = check_map(r, err);
+    if (rc == BRC_OK)
+        rc = find_free_name(s, name, err);
+    if (rc == BRC_OK && s->bulk != NULL)
+        rc = brc_bulk_replaces(s, (const char *)name->data, r->a->path, &r->from->entry, r->still,
+                               err);
+    if (rc == BRC_OK)
+        rc = fill_new(r, (const char *)name->data, doc, map, err);
+    return brc_session_end(s, rc, err);
+}
+
+/* ---- in many transactions -------------------------------- */
+
+/* Whether the array is no longer what the new node was made from. */
+static int has_changed(const brc_replacing *r)
+{
+    int64_t still;
+    brc_array *a = r->a;
+    if (brc_array_begin_read(a, NULL) < 0)
+        return 0;
+    brc_draft_stack rows = a->stack;
+    const int rc = brc_stack_used(brc_array_store(a), &rows, NULL);
+    still = rows.n > 0 ? rows.node[0] : 0;
+    brc_array_end_read(a);
+    return rc == BRC_OK && (still != r->still || !brc_entry_equal(&a->entry, &r->from->entry));
+}
+
+static int replace_in_bulk(brc_replacing *r, const brc_json *doc, const brc_oid *map,
+                           brc_error *err)
+{
+    brc_buf name = BRC_BUF_INIT;
+    brc_session *s = r->a->session;
+    BRC_TRY(brc_bulk_start(s, err));
+    brc_bulk_drops(s);
+    int rc = brc_array_bulk_end(r->a, make_new(r, doc, map, &name, err), err);
+    brc_buf_dispose(&name);
+    const int met = rc == BRC_ECONFLICT || rc == BRC_ESTALE ||
+                    ((rc == BRC_ECORRUPT || rc == BRC_ENOTFOUND) && has_changed(r));
+    return met ? BRC_WRITE_ANEW : rc;
+}
+
+static int replace_once(brc_replacing *r, brc_error *err)
+{
+    brc_json *doc = NULL;
+    brc_oid map = {{0}};
+    int rc = hold_still(r, err);
+    if (rc != BRC_OK) {
+        brc_array_free(r->from);
+        return rc;
+    }
+    rc = r->begin(r->ctx, r->from, &doc, &map, err);
+    if (rc > 0)
+        rc = replace_in_bulk(r, doc, &map, err);
+    else if (rc < 0 && has_changed(r))
+        rc = BRC_WRITE_ANEW;
+    brc_json_free(doc);
+    brc_array_free(r->from);
+    return rc;
+}
+
+/* ---- in one -------------------------------- */
+
+/* The array's row goes, and the new node gets its path. */
+static int take_place(brc_array *a, const char *name, brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    brc_session *s = a->session;
+    BRC_TRY(brc_draft_row_drop(store, a->row, err));
+    BRC_TRY(brc_draft_node_move(store, s->draft.id, name, a->path, NULL, err));
+    s->repo->changes++;
+    s->changes = s->repo->changes; /* base and draft are still right */
+    return brc_array_sync(a, err);
+}
+
+static int replace_now(brc_replacing *r, brc_error *err)
+{
+    brc_json *doc = NULL;
+    brc_oid map = {{0}};
+    brc_buf name = BRC_BUF_INIT;
+    BRC_TRY(hold_within(r, err));
+    int rc = r->begin(r->ctx, r->from, &doc, &map, err);
+    if (rc > 0) {
+        rc = make_new(r, doc, &map, &name, err);
+        if (rc == BRC_OK)
+            rc = brc_array_sync(r->a, err);
+        if (rc == BRC_OK)
+            rc = take_place(r->a, (const char *)name.data, err);
+    }
+    brc_buf_dispose(&name);
+    brc_json_free(doc);
+    brc_array_free(r->from);
+    return rc;
+}
+
+static int replace_within(brc_replacing *r, brc_error *err)
+{
+    BRC_TRY(brc_bulk_check_none(r->a->session, "no array can be rewritten", err));
+    BRC_TRY(brc_gc_last(brc_array_store(r->a), &r->collected, err));
+    BRC_TRY(brc_array_begin(r->a, err));
+    return brc_array_end(r->a, replace_now(r, err), err);
+}
+
+int brc_array_replace(brc_replacing *r, brc_error *err)
+{
+    brc_store *store = brc_array_store(r->a);
+    BRC_TRY(brc_session_can_change(r->a->session, err));
+    if (brc_store_in_write(store) || brc_store_in_bulk(store))
+        return replace_within(r, err);
+    BRC_TRY(brc_store_writable(store, err));
+    for (int tries = 1; tries <= REPLACE_TRIES; tries++) {
+        int rc = replace_once(r, err);
+        if (rc != BRC_WRITE_ANEW)
+            return rc;
+    }
+    return replace_within(r, err);
+}
+
+/* ==== array shrink ================================ */
 
 /* ---- chunks outside -------------------------------- */
 

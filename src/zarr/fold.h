@@ -5,7 +5,7 @@
  * A draft may have millions of rows, and nobody should wait for as long as they take. So a fold is
  * done in one of three ways: within the caller's transaction, where it gives up at a limit; in short
  * reads; or in short transactions that write the new nodes before anything names them
- * (fold_ahead.c). Only in the first is what it sees one state: otherwise the caller looks whether
+ * (fold.c). Only in the first is what it sees one state: otherwise the caller looks whether
  * the draft's counter has moved meanwhile.
  */
 #ifndef BRC_ZARR_FOLD_H
@@ -57,12 +57,10 @@ BRC_MUST_USE int brc_session_fold(brc_session *s, brc_fold *how, brc_oid *out, b
 BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, const brc_draft_stack *rows, brc_oid *map,
                                  brc_error *err);
 
-/* Writes the nodes of a commit of very many rows, in short transactions (fold_ahead.c): the maps of
+/* Writes the nodes of a commit of very many rows, in short transactions (fold.c): the maps of
  * large arrays, and where `all`, of the whole draft as it is. `out` says what was made; what others
  * write meanwhile is folded over it. Never within a transaction. */
 BRC_MUST_USE int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err);
-/* 1 if there is a map of this row over this one. */
-int brc_folded_find(const brc_folded *folded, int64_t row, const brc_oid *base, brc_oid *map);
 void brc_folded_dispose(brc_folded *folded);
 
 /* Whether a stack, or a node, has rows that one transaction should leave alone. */
@@ -72,7 +70,7 @@ BRC_MUST_USE int brc_has_many_chunks(brc_store *store, const brc_draft_node *nod
  * it has no such row. A short transaction. */
 BRC_MUST_USE int brc_hold_still(brc_session *s, const char *path, brc_entry *entry, brc_draft_stack *rows, brc_error *err);
 
-/* For fold_ahead.c. */
+/* For fold.c. */
 BRC_MUST_USE int brc_fold_stack(brc_store *store, brc_fold *how, const brc_oid *base, const brc_draft_stack *rows,
                                 brc_oid *map, brc_error *err);
 BRC_MUST_USE int brc_fold_end(brc_store *store, brc_fold *how, int rc, brc_error *err);

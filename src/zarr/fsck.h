@@ -5,11 +5,11 @@
 #ifndef BRC_ZARR_FSCK_H
 #define BRC_ZARR_FSCK_H
 
-#include "../base/id_table.h"
+#include "../base/hash.h"
 #include "../history/closure.h"
-#include "repo.h"
+#include "session.h"
 
-/* ---- what was found (faults.c) -------------------------------- */
+/* ---- what was found (fsck_tree.c) -------------------------------- */
 
 typedef struct brc_fault {
     brc_oid id;
@@ -39,7 +39,7 @@ BRC_MUST_USE int brc_faults_add(brc_faults *faults, const brc_oid *id, int kind,
 BRC_MUST_USE int brc_faults_add_file(brc_faults *faults, const char *message, brc_error *err);
 BRC_MUST_USE int brc_fault_used_by(brc_fault *fault, const char *text, brc_error *err);
 
-/* ---- objects by themselves (check_objects.c) -------------------------------- */
+/* ---- objects by themselves (fsck.c) -------------------------------- */
 
 /* Every object, or with `after` above 0 those whose bytes lie in the file behind that row of stored bytes.
  * no_decode: chunks are checked by their checksum alone. */
@@ -51,7 +51,7 @@ BRC_MUST_USE int brc_check_objects(breccia *repo, int64_t after, int no_decode, 
 BRC_MUST_USE int brc_standing_tell(brc_store *store, const brc_faults *faults,
                                    int (*tell)(void *ctx, const brc_standing *one), void *ctx, brc_error *err);
 
-/* ---- uses (check_uses.c) -------------------------------- */
+/* ---- uses (fsck_tree.c) -------------------------------- */
 
 /* What everything that looks at versions gets. */
 typedef struct brc_check {
@@ -69,7 +69,7 @@ BRC_MUST_USE int brc_check_use(const brc_check *c, const brc_oid *id, int kind, 
 BRC_MUST_USE int brc_check_fault(const brc_check *c, const brc_oid *id, int kind, const char *path,
                                  const char *part, const char *message, brc_error *err);
 
-/* ---- one array (check_array.c) -------------------------------- */
+/* ---- one array (fsck_tree.c) -------------------------------- */
 
 /* What is said of the chunks of an array. */
 typedef struct brc_array_check {
@@ -81,9 +81,6 @@ typedef struct brc_array_check {
     int bad;
     brc_node_total before; /* the totals above it when its map began             */
 } brc_array_check;
-BRC_MUST_USE int brc_array_check_new(const brc_check *c, const char *path, const brc_entry *entry, int64_t row,
-                                     brc_array_check **out, int *bad, brc_error *err);
-void brc_array_check_free(brc_array_check *a);
 /* One chunk of it. */
 typedef struct brc_chunk_check {
     brc_object object;
@@ -93,13 +90,8 @@ typedef struct brc_chunk_check {
     int decodes;      /* the function's own                    */
     brc_error *fault; /* what is wrong, to be released; NULL: nothing */
 } brc_chunk_check;
-/* Reports what was found of one chunk of the array at `path`, and that the array uses it. */
-BRC_MUST_USE int brc_check_chunk_use(const brc_check *c, const char *path, const brc_chunk_check *chunk, int *bad,
-                                     brc_error *err);
-/* Are the objects right for the chunks at these indexes? Those that were looked up, together. */
-BRC_MUST_USE int brc_array_check_chunks(const brc_check *c, brc_array_check *a, brc_chunk_check *chunks, size_t n, brc_error *err);
 
-/* ---- what a version is made of (check_tree.c) -------------------------------- */
+/* ---- what a version is made of (fsck_tree.c) -------------------------------- */
 
 typedef struct brc_tree_check {
     brc_check check;
@@ -123,7 +115,7 @@ BRC_MUST_USE int brc_tree_check_snapshot(brc_tree_check *c, const brc_oid *root,
 /* Likewise one node of a draft, with what its entry names; `row`'s chunks are over its own. */
 BRC_MUST_USE int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row, brc_error *err);
 
-/* ---- from the refs down (check_history.c) -------------------------------- */
+/* ---- from the refs down (fsck.c) -------------------------------- */
 
 /* Everything that refs, the operation log and drafts reach, and every commit: adds what is
  * missing, and who uses what. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../nd/named.h"
+#include "../nd/dtype.h"
 #include "../nd/shape.h"
 
 /* A list of edges may say so in a few bytes ([1, 1000000000]): this bounds it. */

@@ -4,16 +4,16 @@
  * keys, or another form, become loose keys with the values that they had. Chunks whose keys and
  * form are the same stay chunks, also under other codecs: their values stay, and their bytes are
  * transcoded. What a smaller shape cuts off is gone, as after brc_array_resize(). A group keeps the
- * notes of way_back.h, which are no client's.
+ * notes of part.h, which are no client's.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/way_back.h"
+#include "../base/part.h"
 #include "chunk_cursor.h"
 #include "key_rows.h"
-#include "node_moves.h"
+#include "session_nodes.h"
 
 /* What the bytes are. */
 typedef struct new_document {

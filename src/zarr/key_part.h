@@ -9,6 +9,9 @@
 
 #include "../flow/read.h"
 #include "array.h"
+#include "shard.h"
+
+/* ---- key part -------------------------------- */
 
 /* How the stored bytes become those of the array's codecs. */
 enum {
@@ -48,5 +51,28 @@ void brc_key_part_measure(brc_key_part *part, brc_span bytes);
 /* In the derived table, so that the next look-up finds it. Does nothing where the file cannot be
  * written at once. */
 void brc_key_parts_remember(const brc_array *a, const brc_key_part *const *parts, size_t n);
+
+/* ---- shard chunks -------------------------------- */
+
+/*
+ * The chunks that a shard has, those that lie beyond the array's grid among them: a smaller shape that
+ * a client sets through the key view leaves these where they are, as the shards of a directory do.
+ */
+
+typedef struct brc_shard_chunk {
+    uint64_t number; /* in the shard: brc_part_number() */
+    brc_oid id;
+} brc_shard_chunk;
+
+typedef struct brc_shard_chunks {
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM]; /* the shard's places            */
+    uint64_t end[BRC_MAX_NDIM]; /* no chunk lies there or further along the axis          */
+    void *items;                /* brc_shard_chunk[], in the grid's order                 */
+    size_t n, cap;
+} brc_shard_chunks;
+
+/* Within a transaction. Of an array without shards, `outer` is a chunk and its only place. */
+BRC_MUST_USE int brc_shard_chunks_find(brc_shard_chunks *out, brc_array *a, const uint64_t *outer, brc_error *err);
+void brc_shard_chunks_dispose(brc_shard_chunks *chunks);
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef BRC_ZARR_KEY_PUT_H
 #define BRC_ZARR_KEY_PUT_H
 
-#include "key_arrays.h"
+#include "key_list.h"
 
 /* One chunk as it will be stored. */
 typedef struct brc_put_part {

@@ -3,7 +3,7 @@
 #ifndef BRC_ZARR_KEY_ROWS_H
 #define BRC_ZARR_KEY_ROWS_H
 
-#include "hidden_nodes.h"
+#include "session_nodes.h"
 #include "key_put.h"
 
 /* Within a change of the session. The key holds these bytes, whatever node or chunk it names. */
@@ -30,9 +30,6 @@ BRC_MUST_USE int brc_key_remove_empty(brc_session *s, const char *path, brc_erro
 /* Removes the groups above a path whose documents have no key, as far up as nothing else is in them.
  * Within a change. */
 BRC_MUST_USE int brc_key_prune(brc_session *s, const char *path, brc_error *err);
-/* Stores a chunk where the key is one of an array whose document has a key: 1; else 0 with the reason.
- * `put` is what was prepared for these bytes, or is empty. Within a change of the session. */
-BRC_MUST_USE int brc_key_place_chunk(brc_session *s, const char *key, brc_span data, brc_put *put, brc_error *err);
 
 /* Loose keys that begin with the prefix become nodes and chunks where they can now. Within a change. */
 BRC_MUST_USE int brc_keys_settle(brc_session *s, const char *prefix, brc_error *err);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "chunk_item.h"
-#include "merge_plan.h"
-#include "span_table.h"
+#include "chunk_cursor.h"
+#include "merge_chunks.h"
+#include "element_span.h"
 
 /* Of the budget, for what is decoded and waits to be merged; a chunk that is larger goes alone. */
 #define DECODED_PART 4

@@ -100,20 +100,11 @@ BRC_MUST_USE int brc_meta_open(brc_meta *out, const brc_registry *reg, const brc
 void brc_meta_dispose(brc_meta *meta);
 /* The form of chunks of this shape, borrowed; it is made where it is new. */
 BRC_MUST_USE int brc_meta_form(brc_meta *meta, const uint64_t *shape, brc_form **out, brc_error *err);
-/* Reads the codecs: what is stored, the shards around it, and the first form.
- * BRC_EUNSUPPORTED if this build lacks one. Part of brc_meta_open(). */
-BRC_MUST_USE int brc_meta_read_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err);
 /* BRC_EUNSUPPORTED and the reason where chunks cannot be read, or cannot be written. */
 BRC_MUST_USE int brc_meta_must_decode(const brc_meta *meta, brc_error *err);
 BRC_MUST_USE int brc_meta_must_encode(const brc_meta *meta, brc_error *err);
 /* Of an opaque array that is readable: how its bytes, as they came, are decoded. */
 BRC_MUST_USE int brc_meta_reader(brc_meta *meta, const uint64_t *shape, brc_form **out, brc_error *err);
-/* The list without codecs that this build does not know and that may be ignored, and
- * the first of these for a message: '/codecs/1: the codec "x"'. */
-BRC_MUST_USE int brc_meta_known_codecs(brc_json **known, brc_buf *first, const brc_registry *reg,
-                                       const brc_json *codecs, brc_error *err);
-/* Makes an opaque array readable where leaving such codecs out is enough. */
-BRC_MUST_USE int brc_meta_ignore_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err);
 /* Makes an array of it whose chunks cannot be decoded, for the reason given. */
 BRC_MUST_USE int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err);
 /* "c/0/1", by the chunk key encoding; terminated. */
@@ -127,8 +118,6 @@ BRC_MUST_USE int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err);
 /* A new array's document. Chunks, codecs and fill value are chosen where the
  * specification leaves them out, and written in full. */
 BRC_MUST_USE int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_spec *spec, brc_error *err);
-/* A data type as documents have it: from "float32", or the text of a JSON object. */
-BRC_MUST_USE int brc_meta_dtype_json(brc_json **out, const char *text, brc_error *err);
 /* Appends the codec list that makes bytes of elements of this type, little-endian, and does
  * nothing else. */
 BRC_MUST_USE int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);

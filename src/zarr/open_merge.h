@@ -11,20 +11,20 @@
  *      brc_store_begin() ... that nothing has changed ... brc_open_merge_start() ... brc_store_end()
  *      any session on the branch, by whatever process
  *      brc_open_merge_read()                                       what is left
- *      brc_session_commit_merge()                                  src/api/merge_draft.h
+ *      brc_session_commit_merge()                                  src/api/merge_end.h
  *
- * A cherry-pick or revert does the same with another run (change_run.h): `other` is NULL, for its commit
+ * A cherry-pick or revert does the same with another run (change.h): `other` is NULL, for its commit
  * has one parent, and the plan names the versions between which the change lies. Ids in a plan are roots
  * of collections; brc_gc_keep_commit() holds them when the row is made.
  *
  * A rebase is a row of cherry-picks. It stops at one of them: the draft lies over what was made before, a commit
- * that no ref names, and the plan says what is to come (src/api/rebase_steps.h).
+ * that no ref names, and the plan says what is to come (src/api/rebase.c).
  */
 #ifndef BRC_ZARR_OPEN_MERGE_H
 #define BRC_ZARR_OPEN_MERGE_H
 
-#include "../history/merge_rows.h"
-#include "change_run.h"
+#include "../history/merge_list.h"
+#include "change.h"
 #include "session.h"
 
 enum { BRC_SETTLED_NOT = 0, BRC_SETTLED_OURS = 1, BRC_SETTLED_THEIRS = 2, BRC_SETTLED_HAND = 3 };

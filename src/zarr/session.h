@@ -5,10 +5,59 @@
 #ifndef BRC_ZARR_SESSION_H
 #define BRC_ZARR_SESSION_H
 
+#include "../flow/window.h"
 #include "../history/commit.h"
 #include "../history/snapshot.h"
 #include "../history/tree_walk.h"
-#include "repo.h"
+#include "../store/cache.h"
+
+/* ---- repo -------------------------------- */
+
+/* What a repository's sessions and arrays share. */
+
+/* Work that may take long is a task of a number of decoded bytes (0: not known). A task in
+ * a task is that part of it: the caller hears of the outermost alone, whose total stays
+ * the same and whose count never falls. */
+typedef struct brc_task {
+    uint64_t end, limit;
+} brc_task;
+
+struct breccia {
+    size_t refs; /* the handle, and everything opened from it */
+    brc_store *store;
+    const brc_registry *registry;
+    brc_open_opts opened; /* as it was opened, for another handle; never changes */
+    char *vfs;            /* its opts.vfs */
+    brc_shared *shared;   /* with the other handles of this file */
+    brc_pipe pipe;
+    char *libexec; /* the folder of the converters; NULL: this build's own */
+    brc_progress_fn progress;
+    void *progress_ctx;
+    const char *task_phase; /* of the outermost task, as are the next two */
+    uint64_t task_done, task_total;
+    uint64_t task_limit; /* of the innermost task: its share of the work */
+    unsigned task_depth;
+    brc_task caller_task; /* of brc_progress_begin() */
+    uint64_t changes;    /* counts what this handle's sessions change */
+};
+
+breccia *brc_repo_ref(breccia *repo);
+void brc_repo_unref(breccia *repo);
+
+/* Ends what brc_begin() began: it is kept if `rc`, the result so far, is not an error.
+ * Returns `rc`, or the failure to keep it. */
+BRC_MUST_USE int brc_end_with(breccia *repo, int rc, brc_error *err);
+
+brc_task brc_task_begin(breccia *repo, const char *phase, uint64_t bytes);
+/* Sets the bytes of the outermost task, if they were not known when it began. */
+void brc_task_know(breccia *repo, uint64_t bytes);
+/* That many more bytes are done; tells the caller's progress function, and looks for
+ * interruption. */
+BRC_MUST_USE int brc_task_step(breccia *repo, uint64_t bytes, brc_error *err);
+/* rc: how it went; where well, all of it is done. */
+void brc_task_end(breccia *repo, const brc_task *task, int rc);
+
+/* ---- session -------------------------------- */
 
 struct brc_session {
     size_t refs; /* the handle, and its arrays */
@@ -36,9 +85,9 @@ struct brc_session {
     brc_oid bulk_base;           /* the snapshot that bulk's draft lies over           */
     uint64_t version, changes; /* of the store and the repository when `base` was read */
     int is_read;
-    void *keys;         /* what the Zarr store view keeps (key_arrays.c); NULL: nothing yet */
+    void *keys;         /* what the Zarr store view keeps (key_list.c); NULL: nothing yet */
     void (*keys_free)(void *keys);
-    char *saver;        /* whose savepoints are its own (savepoint.c); NULL: it has made none */
+    char *saver;        /* whose savepoints are its own (change.c); NULL: it has made none */
     void (*saves_end)(brc_session *s);
 };
 
@@ -50,9 +99,6 @@ void brc_session_unref(brc_session *s);
 BRC_MUST_USE int brc_session_rest(brc_session *s, const brc_oid *commit, brc_error *err);
 /* Somebody else has its changes now: it goes on from the branch as it is. */
 BRC_MUST_USE int brc_session_detach(brc_session *s, brc_error *err);
-/* The private session that a name means: brc_session_name(). */
-BRC_MUST_USE int brc_session_by_name(brc_session **out, breccia *repo, const char *branch, const char *owner,
-                                     brc_error *err);
 /* A draft as it is, to look at: fsck. */
 BRC_MUST_USE int brc_session_of_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft, brc_error *err);
 
@@ -91,5 +137,17 @@ BRC_MUST_USE int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_
 /* Begins a private draft of this process beside the session's own, over what `fork` lies over: for
  * rows that the session takes over when they are whole. Within a transaction. */
 BRC_MUST_USE int brc_session_begin_beside(brc_session *s, const brc_draft_head *fork, int64_t *draft, brc_error *err);
+
+/* ---- session draft -------------------------------- */
+
+/* Sessions on private drafts that are there already: by number, and by token. */
+
+/* A session that may change a private draft, whoever owns it: the caller has checked. It stays, even
+ * if it is empty. */
+BRC_MUST_USE int brc_session_take(brc_session **out, breccia *repo, const brc_draft_row *row, brc_error *err);
+/* The one of these rows that the token names. BRC_EINVAL: it is no token; BRC_ENOTFOUND, BRC_ESTALE: it names none of
+ * these, or one that was another's by then. */
+BRC_MUST_USE int brc_token_find(const brc_draft_row **out, brc_store *store, const char *token, const brc_draft_row *rows,
+                                size_t n, brc_error *err);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../history/node_children.h"
+#include "../history/closure.h"
 #include "../history/tree_walk.h"
 #include "fsck.h"
 

@@ -60,8 +60,6 @@ typedef struct brc_element_source {
     /* Caller's thread: the next `len` bytes of them. */
     int (*read)(void *ctx, uint8_t *dst, size_t len, brc_error *err);
 } brc_element_source;
-/* Appends the next element of a source whose elements are of variable length. */
-BRC_MUST_USE int brc_element_take(brc_buf *out, const brc_element_source *source, brc_error *err);
 /* Writes all elements of the selection (NULL: the whole array) as they come, within the
  * handle's budget of memory, reading while others are encoded. One transaction. */
 BRC_MUST_USE int brc_array_write_stream(brc_array *a, const brc_sel *sel, const brc_element_source *source, brc_error *err);

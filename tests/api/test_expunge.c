@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/repo.h"
+#include "../../src/zarr/session.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 #include "derived.sql.h"

@@ -10,7 +10,7 @@
 
 #include "../../src/store/db.h"
 #include "../../src/zarr/fold.h"
-#include "../../src/zarr/repo.h"
+#include "../../src/zarr/session.h"
 #include "../kit/scenario.h"
 #include "../kit/step_count.h"
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/base/fd.h"
 #include "../../src/base/file.h"
 #include "../kit/folder.h"
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/base/name_escape.h"
 #include "../../src/base/node_path.h"
 
 Suite *name_escape_suite(void);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../src/codec/chain.h"
-#include "../../src/codec/registry_slots.h"
+#include "../../src/codec/registry.h"
 #include "../kit/codec_kit.h"
 
 Suite *registry_suite(void);

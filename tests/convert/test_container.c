@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "../../src/codec/registry.h"
-#include "../../src/convert/lib/convert_attr.h"
-#include "../../src/convert/lib/convert_run.h"
+#include "../../src/convert/lib/convert_program.h"
 
 Suite *container_suite(void);
 

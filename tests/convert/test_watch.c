@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../../src/convert/lib/sandbox.h"
-#include "../../src/convert/lib/watch.h"
+#include "../../src/convert/lib/spool.h"
 #include "../../src/xfer/foreign/protocol.h"
 #include "../kit/exchange_kit.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/store/row_sum.h"
+#include "../../src/store/db.h"
 #include "../kit/hooked_kit.h"
 
 Suite *write_ahead_suite(void);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../src/convert/hdf5/hdf5_driver.h"
-#include "../../src/convert/lib/convert_run.h"
+#include "../../src/convert/lib/convert_program.h"
 #include "../../src/convert/netcdf/netcdf_driver.h"
 
 static int count_bytes(void *ctx, const uint8_t *from, size_t len, brc_error *err)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../src/xfer/npy/npy.h"
-#include "../../src/xfer/npy/npy_header.h"
 
 #define IMPORT_MAX ((uint64_t)1 << 20)
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../src/xfer/nan_mark.h"
+#include "../../src/xfer/documents.h"
 #include "../../src/zarr/meta.h"
 
 /* What a fill value prints as reads back to the same bits. */

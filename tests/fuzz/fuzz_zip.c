@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/xfer/zip_dir.h"
+#include "../../src/xfer/zip.h"
 
 static void check_order(const brc_zip_dir *dir)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/history/bisect_next.h"
+#include "../../src/history/ancestry.h"
 #include "../../src/history/commit.h"
 #include "../kit/store_kit.h"
 

@@ -2,9 +2,9 @@
 #include <check.h>
 #include <string.h>
 
-#include "../../src/base/id_table.h"
+#include "../../src/base/hash.h"
 #include "../../src/history/closure.h"
-#include "../../src/zarr/repo.h"
+#include "../../src/zarr/session.h"
 #include "../kit/scenario.h"
 
 Suite *closure_suite(void);

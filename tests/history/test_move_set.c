@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../src/history/commit.h"
-#include "../../src/history/move_text.h"
+#include "../../src/history/moves.h"
 #include "../kit/store_kit.h"
 
 Suite *move_set_suite(void);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../src/history/commit.h"
-#include "../../src/history/reach.h"
+#include "../../src/history/ancestry.h"
 #include "../kit/store_kit.h"
 
 Suite *reach_suite(void);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/history/doc_diff.h"
 #include "../../src/history/snapshot.h"
 #include "../../src/history/tree_diff.h"
 #include "../kit/store_kit.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/xfer/tar/tar_in.h"
+#include "../../src/xfer/tar/tar.h"
 
 /* "build/tests/run" has "build/libexec/breccia" */
 const char *converters_folder(void)

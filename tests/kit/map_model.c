@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/tree/chunk_key.h"
+#include "../../src/tree/map.h"
 
 /* ---- keys ---------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* Maps as plain sorted arrays, and the rule of src/tree/map.h written again, in the most
- * direct way, with the bytes of src/tree/node.h. */
+ * direct way, with the bytes of src/tree/map.h. */
 #ifndef BRC_TESTS_MAP_MODEL_H
 #define BRC_TESTS_MAP_MODEL_H
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../src/base/hash.h"
-#include "../../src/store/row_sum.h"
+#include "../../src/store/db.h"
 #include "own_rows.h"
 #include "reserved.h"
 #include "sample_repo.h"

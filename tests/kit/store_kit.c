@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
-#include "../../src/store/row_sum.h"
+#include "../../src/store/db.h"
 #include "folder.h"
 #include "own_rows.h"
 #include "reserved.h"

@@ -2,8 +2,7 @@
 #ifndef BRC_TESTS_TAR_KIT_H
 #define BRC_TESTS_TAR_KIT_H
 
-#include "../../src/xfer/tar/tar_in.h"
-#include "../../src/xfer/tar/tar_out.h"
+#include "../../src/xfer/tar/tar.h"
 
 /* A sink that appends to `buf`. */
 brc_tar_sink tar_kit_sink(brc_buf *buf);

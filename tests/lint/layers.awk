@@ -12,12 +12,12 @@ BEGIN {
     home["pthread.h"] = "src/base/"
     home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/ src/convert/"
     home["archive.h"] = home["archive_entry.h"] = "src/xfer/tar/"
-    home["zip.h"] = "src/xfer/zip_archive.h"
-    home["zlib.h"] = "codecs/ src/xfer/gzip_input.c"
+    home["zip.h"] = "src/xfer/zip.h"
+    home["zlib.h"] = "codecs/ src/xfer/input.c"
     home["zstd.h"] = home["blosc.h"] = home["lz4.h"] = home["lzma.h"] = home["bzlib.h"] = "codecs/"
     home["spawn.h"] = "src/xfer/foreign/ cli/cmd/cmd_bisect.c"
     home["seccomp.h"] = "src/convert/lib/"
-    home["dlfcn.h"] = "src/codec/plugin_file.c src/convert/lib/hdf5_plugins.c"
+    home["dlfcn.h"] = "src/codec/registry.c src/convert/lib/hdf5_lib.c"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }

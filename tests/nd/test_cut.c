@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "../../src/nd/cut.h"
+#include "../../src/nd/shape.h"
 
 Suite *cut_suite(void);
 

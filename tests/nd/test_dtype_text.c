@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../src/base/buf.h"
-#include "../../src/nd/bytes_json.h"
+#include "../../src/nd/dtype_text.h"
 #include "../kit/dtype_kit.h"
 
 Suite *dtype_text_suite(void);

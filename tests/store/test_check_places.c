@@ -2,8 +2,8 @@
 #include <check.h>
 #include <stdio.h>
 
-#include "../../src/store/check_places.h"
-#include "../../src/zarr/repo.h"
+#include "../../src/store/check.h"
+#include "../../src/zarr/session.h"
 #include "../kit/scenario.h"
 
 Suite *check_places_suite(void);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../src/store/check_steps.h"
+#include "../../src/store/check.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 

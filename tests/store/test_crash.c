@@ -13,8 +13,7 @@
 
 #include "../../src/base/hash.h"
 #include "../../src/store/db.h"
-#include "../../src/store/row_sum.h"
-#include "../../src/zarr/repo.h"
+#include "../../src/zarr/session.h"
 #include "../kit/crash_sim.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"

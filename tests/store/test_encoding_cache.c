@@ -1,7 +1,7 @@
 /* Encodings in memory: found by number and by text, opened once, forgotten together. */
 #include <check.h>
 
-#include "../../src/store/encoding_cache.h"
+#include "../../src/store/encoding.h"
 
 Suite *encoding_cache_suite(void);
 

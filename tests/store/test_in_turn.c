@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/repo.h"
+#include "../../src/zarr/session.h"
 #include "../kit/scenario.h"
 
 Suite *in_turn_suite(void);

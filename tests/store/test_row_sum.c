@@ -8,7 +8,7 @@
 
 #include "../../src/base/buf.h"
 #include "../../src/base/hash.h"
-#include "../../src/store/row_sum.h"
+#include "../../src/store/db.h"
 #include "../kit/seal.h"
 #include "../kit/store_kit.h"
 

@@ -7,7 +7,6 @@
 
 #include "../kit/store_kit.h"
 #include "../../src/store/db.h"
-#include "../../src/store/row_sum.h"
 #include "reserved.sql.h"
 #include "sql_statements.h"
 

@@ -13,7 +13,6 @@
 
 #include "../../src/base/file.h"
 #include "../../src/store/db.h"
-#include "../../src/store/row_sum.h"
 #include "../kit/file_digest.h"
 #include "../kit/journal_kit.h"
 #include "../kit/store_kit.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/tree/chunk_key.h"
+#include "../../src/tree/map.h"
 #include "../kit/store_kit.h"
 
 Suite *chunk_key_suite(void);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/tree/node.h"
+#include "../../src/tree/map.h"
 #include "../kit/map_model.h"
 
 Suite *map_suite(void);

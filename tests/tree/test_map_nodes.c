@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "../../src/store/db.h"
-#include "../../src/tree/chunk_key.h"
-#include "../../src/tree/node.h"
+#include "../../src/tree/map.h"
 #include "../kit/map_model.h"
 
 Suite *map_nodes_suite(void);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../src/base/json.h"
-#include "../../src/xfer/nan_mark.h"
+#include "../../src/xfer/documents.h"
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/xfer/source.h"
+#include "../../src/xfer/formats.h"
 #include "../kit/exchange_kit.h"
 
 Suite *formats_suite(void);

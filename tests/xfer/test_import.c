@@ -8,7 +8,7 @@
 
 #include "../../src/base/json.h"
 #include "../../src/breccia.h"
-#include "../../src/xfer/source.h"
+#include "../../src/xfer/formats.h"
 #include "../../src/xfer/xfer.h"
 #include "../kit/exchange_kit.h"
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "../../src/xfer/npy/npy.h"
-#include "../../src/xfer/npy/npy_header.h"
 #include "../kit/exchange_kit.h"
 
 Suite *npy_suite(void);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/base/fd.h"
+#include "../../src/base/file.h"
 #include "../kit/tar_kit.h"
 
 Suite *tar_suite(void);

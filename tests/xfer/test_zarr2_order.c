@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../src/base/json.h"
-#include "../../src/nd/bytes_json.h"
+#include "../../src/nd/dtype_text.h"
 #include "../kit/codec_kit.h"
 #include "../kit/exchange_kit.h"
 

@@ -6,7 +6,7 @@
 
 #include "../../src/store/db.h"
 #include "../../src/zarr/adopt.h"
-#include "../../src/zarr/repo.h"
+#include "../../src/zarr/session.h"
 #include "../kit/drafts_kit.h"
 #include "../kit/step_count.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/history/map_totals.h"
+#include "../../src/history/totals.h"
 #include "../../src/store/db.h"
 #include "../../src/zarr/array.h"
 #include "../kit/scenario.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
-#include "../../src/store/row_sum.h"
+#include "../../src/store/db.h"
 #include "../kit/own_rows.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"

@@ -6,7 +6,7 @@
 
 #include "../../src/base/buf.h"
 #include "../../src/store/db.h"
-#include "../../src/tree/chunk_key.h"
+#include "../../src/tree/map.h"
 #include "../kit/hook_codec.h"
 #include "../kit/merge_kit.h"
 #include "../kit/step_count.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../src/history/tree_diff.h"
-#include "../../src/zarr/node_moves.h"
+#include "../../src/zarr/session_nodes.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"
 

@@ -1,7 +1,7 @@
 /* HDF5 as a driver of src/convert/lib. */
 #include "hdf5_driver.h"
 
-#include "../lib/hdf5_plugins.h"
+#include "../lib/hdf5_lib.h"
 #include "hdf5_in.h"
 #include "hdf5_out.h"
 

@@ -6,10 +6,10 @@
  * first. The files that they lead to stay open, so that an object is known again by its file's
  * number and its address.
  */
-#ifndef BRC_CONVERT_HDF5_ELSEWHERE_H
-#define BRC_CONVERT_HDF5_ELSEWHERE_H
+#ifndef BRC_CONVERT_HDF5_HDF5_ELSEWHERE_H
+#define BRC_CONVERT_HDF5_HDF5_ELSEWHERE_H
 
-#include "hdf5_paths.h"
+#include "hdf5_tree.h"
 
 /* A series of sources (x-%b.h5) ends where so many and one more in a row are not there. */
 #define BRC_HDF5_SERIES_GAP 8
@@ -35,13 +35,6 @@ typedef struct brc_hdf5_elsewhere {
  * one for datasets whose elements are in raw files. All are ids to close. */
 BRC_MUST_USE int brc_hdf5_file_open(hid_t *file, hid_t *links, hid_t *raw, brc_hdf5_elsewhere *elsewhere, const char *name,
                                     brc_error *err);
-/* Another one that may be read: its id, or BRC_HDF5_NONE. */
-hid_t brc_hdf5_file_other(const char *path);
-/* The path of a file that has this name in the file `above`. The caller frees it. */
-BRC_MUST_USE int brc_hdf5_file_named(char **out, const char *above, const char *name, brc_error *err);
-/* "which is not there", or what else `code` of brc_convert_reach() says; and what to do. */
-const char *brc_hdf5_unreached(int code);
-const char *brc_hdf5_unreached_remedy(int code);
 
 void brc_hdf5_forget_link(brc_hdf5_elsewhere *elsewhere);
 /* The link `label` was followed and leads nowhere. */

@@ -1,3 +1,517 @@
+/* A dataset of HDF5 as an array. */
+#include "hdf5_in.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/node_path.h"
+#include "../../codec/registry.h"
+
+/* ==== hdf5 in data ================================ */
+
+typedef struct dataset_in {
+    const brc_hdf5_in *in;
+    const char *label;
+    hid_t id, space, plist, file_type;
+    brc_hdf5_type type;
+    brc_dtype *dtype;
+    brc_hdf5_attrs attrs;
+    brc_json *notes;
+    brc_hdf5_stored stored;
+    brc_hdf5_pass *pass; /* NULL: elements are read                          */
+    int ndim;                /* of the dataset itself; the type's axes follow            */
+    int chunked, undefined_fill, is_null, is_virtual;
+    uint64_t most[BRC_MAX_NDIM]; /* the largest shape; UINT64_MAX: any              */
+    char *names[BRC_MAX_NDIM];
+    brc_buf fill;          /* JSON                                                     */
+    char *attrs_json;
+    brc_array_in array;
+} dataset_in;
+
+static int dataset_failed(const dataset_in *d, const char *what, brc_error *err)
+{
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: %s", d->label, what);
+}
+
+/* ---- shape -------------------------------- */
+
+static int read_shape(dataset_in *d, brc_error *err)
+{
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    int ndim = H5Sget_simple_extent_ndims(d->space);
+    d->is_null = H5Sget_simple_extent_type(d->space) == H5S_NULL;
+    if (d->is_null) { /* no elements, and no axes either */
+        d->array.ndim = d->ndim = 1;
+        d->array.chunked = 1;
+        d->array.chunk[0] = 1;
+        return BRC_OK;
+    }
+    if (ndim < 0 || H5Sget_simple_extent_dims(d->space, dims, most) != ndim)
+        return dataset_failed(d, "its shape cannot be read", err);
+    if (ndim + d->type.ndim > BRC_MAX_NDIM)
+        return brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s has more than %d axes", d->label,
+                               BRC_MAX_NDIM);
+    d->ndim = ndim;
+    for (int i = 0; i < ndim; i++) {
+        d->array.shape[i] = dims[i];
+        d->most[i] = most[i] == H5S_UNLIMITED ? UINT64_MAX : most[i];
+    }
+    for (int i = 0; i < d->type.ndim; i++)
+        d->array.shape[ndim + i] = d->type.shape[i];
+    d->array.ndim = ndim + d->type.ndim;
+    return BRC_OK;
+}
+
+/* Elements that are not in chunks must all be there: the library does not look. */
+static int check_size(const dataset_in *d, brc_error *err)
+{
+    return d->chunked || d->is_null ? BRC_OK
+                                    : brc_hdf5_size_check(d->id, d->file_type, d->ndim,
+                                                          d->array.shape, d->label, err);
+}
+
+/* Chunks that are too large for us are replaced by our own choice. */
+static int read_chunk_shape(dataset_in *d, brc_error *err)
+{
+    hsize_t chunk[H5S_MAX_RANK];
+    uint64_t bytes;
+    if (!d->chunked || d->is_null)
+        return BRC_OK;
+    if (H5Pget_chunk(d->plist, d->ndim, chunk) != d->ndim)
+        return dataset_failed(d, "its chunk shape cannot be read", err);
+    for (int i = 0; i < d->ndim; i++) {
+        if (chunk[i] == 0)
+            return dataset_failed(d, "its chunk shape cannot be read", err);
+        d->array.chunk[i] = chunk[i];
+    }
+    for (int i = 0; i < d->type.ndim; i++)
+        d->array.chunk[d->ndim + i] = d->type.shape[i];
+    d->array.chunked =
+        brc_shape_bytes(d->array.ndim, d->array.chunk, d->type.item, &bytes) && bytes <= INT32_MAX;
+    return BRC_OK;
+}
+
+/* The largest shape as a note. An export makes room for whole chunks, which says nothing. */
+static int note_largest(dataset_in *d, brc_error *err)
+{
+    int said = 0;
+    for (int i = 0; i < d->ndim && !d->is_null; i++)
+        said |= d->most[i] != d->array.shape[i] &&
+                !(d->most[i] > d->array.shape[i] && d->most[i] == d->array.chunk[i]);
+    if (!said)
+        return BRC_OK;
+    return brc_note_numbers(d->notes, "maxshape", d->most, d->ndim, err);
+}
+
+/* ---- type -------------------------------- */
+
+/* Where the file's type is what an export makes of the noted data type, that is it. */
+static int use_noted_type(dataset_in *d, hid_t file_type, brc_error *err)
+{
+    const brc_json *noted = brc_json_member(d->attrs.zarr, "data_type");
+    brc_error why = BRC_ERROR_INIT;
+    brc_hdf5_type made;
+    brc_buf text = BRC_BUF_INIT;
+    hid_t type = BRC_HDF5_NONE;
+
+    if (!noted)
+        return BRC_OK;
+    int rc =
+        brc_hdf5_type_make(&type, d->in->reg, noted, d->type.note, d->label, &why);
+    if (rc == BRC_ENOMEM)
+        return brc_nomem(err);
+    if (rc < 0 || H5Tequal(type, file_type) <= 0)
+        goto done;
+    BRC_GO(brc_hdf5_type_read(&made, d->in->reg, type, 0, d->label, err));
+    brc_hdf5_type_close(&made);
+    BRC_GO(brc_json_write(&text, noted, err));
+    char *dtype = NULL;
+    int quoted = text.data[0] == '"';
+    BRC_GO(brc_dup_n(&dtype, (char *)text.data + quoted, text.len - 2 * (size_t)quoted, err));
+    free(d->type.dtype);
+    d->type.dtype = dtype;
+done:
+    brc_hdf5_close(type);
+    brc_buf_dispose(&text);
+    return rc == BRC_ENOMEM ? rc : BRC_OK;
+}
+
+static int read_dataset_type(dataset_in *d, brc_error *err)
+{
+    brc_json *json = NULL;
+    int rc;
+    d->file_type = H5Dget_type(d->id);
+    if (d->file_type < 0)
+        return dataset_failed(d, "its data type cannot be read", err);
+    BRC_GO(brc_hdf5_type_read(&d->type, d->in->reg, d->file_type, 0, d->label, err));
+    BRC_GO(use_noted_type(d, d->file_type, err));
+    BRC_GO(brc_hdf5_dtype_json(&json, d->type.dtype, err));
+    rc = brc_dtype_open(&d->dtype, d->in->reg, json, err);
+    if (rc < 0) {
+        brc_context(err, "%s", d->label);
+        goto done;
+    }
+    if (d->type.note) {
+        brc_json *note = d->type.note;
+        d->type.note = NULL;
+        brc_json_free(d->notes);
+        d->notes = note;
+    }
+done:
+    brc_json_free(json);
+    return rc;
+}
+
+/* ---- fill value -------------------------------- */
+
+static int fill_json(dataset_in *d, uint8_t *element, brc_error *err)
+{
+    brc_buf span = BRC_BUF_INIT;
+    const uint8_t *data = element;
+    size_t len = d->type.item;
+    int rc;
+    if (d->type.kind == BRC_HDF5_FIXED) {
+        BRC_GO(brc_hdf5_canonical(&d->type, d->dtype, element, 1, d->label, err));
+        if (!brc_all_equal(element, d->type.size / len, len, element)) {
+            rc = brc_part_refuse(err, BRC_PART_VALUE, NULL,
+                                 "%s: its fill value is an array of different values, and Zarr's "
+                                 "is one value",
+                                 d->label);
+            goto done;
+        }
+    } else {
+        BRC_GO(brc_hdf5_memory_span(d->in, &d->type, element, &span, d->label, err));
+        data = span.data;
+        len = span.len;
+    }
+    BRC_GO(d->dtype->ops->print(d->dtype, data, len, BRC_PRINT_FILL, &d->fill, err));
+    BRC_GO(brc_buf_terminate(&d->fill, err));
+    d->array.fill = (const char *)d->fill.data;
+done:
+    brc_buf_dispose(&span);
+    return rc;
+}
+
+/* Whether no value means "missing"; an array of Zarr's may say so itself. */
+static int dataset_lacks_fill(const dataset_in *d, H5D_fill_value_t status)
+{
+    const brc_json *noted = brc_json_member(d->attrs.zarr, "fill_value");
+    if (noted)
+        return brc_json_kind(noted) == BRC_JSON_NULL;
+    return status != H5D_FILL_VALUE_USER_DEFINED &&
+           !brc_json_member(d->attrs.values, BRC_ATTR_FILL);
+}
+
+static int read_fill(dataset_in *d, brc_error *err)
+{
+    H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+    int rc, fixed = d->type.kind == BRC_HDF5_FIXED;
+    size_t size = fixed ? d->type.size : sizeof(hvl_t);
+    uint8_t *element = NULL;
+
+    if (H5Pfill_value_defined(d->plist, &status) < 0)
+        return dataset_failed(d, "its fill value cannot be read", err);
+    d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED;
+    d->array.lacks_fill = dataset_lacks_fill(d, status);
+    if (d->dtype->klass == BRC_CLASS_TIME)
+        d->array.fill = "0"; /* as HDF5 has it; a new array's is NaT */
+    if (status != H5D_FILL_VALUE_USER_DEFINED)
+        return BRC_OK;
+    BRC_TRY(brc_new((void **)&element, size, err));
+    if (H5Pget_fill_value(d->plist, d->type.memory, element) < 0) {
+        rc = dataset_failed(d, "its fill value cannot be read", err);
+    } else {
+        rc = fill_json(d, element, err);
+    }
+    if (!fixed) {
+        hid_t scalar = H5Screate(H5S_SCALAR);
+        (void)H5Dvlen_reclaim(d->type.memory, scalar, H5P_DEFAULT, element);
+        brc_hdf5_close(scalar);
+    }
+    free(element);
+    return rc;
+}
+
+/* ---- elements -------------------------------- */
+
+/* Of a virtual dataset, what no source has: the library counts the elements that sources have, and
+ * leaves gaps as they were where sources overlap. */
+static int fill_first(const dataset_in *d, hid_t type, hid_t memory, void *dst, brc_error *err)
+{
+    uint8_t *element = NULL;
+    BRC_TRY(brc_new((void **)&element, d->type.size, err));
+    if (H5Pget_fill_value(d->plist, type, element) < 0)
+        memset(element, 0, d->type.size);
+    herr_t status = H5Dfill(element, type, dst, type, memory);
+    free(element);
+    return status < 0 ? dataset_failed(d, "its elements cannot be read", err) : BRC_OK;
+}
+
+/* Whole elements of the box. */
+static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, void *dst,
+                         brc_error *err)
+{
+    hid_t memory = brc_hdf5_select(d->space, d->ndim, box);
+    int rc = BRC_OK;
+    if (memory < 0)
+        return dataset_failed(d, "its elements cannot be read", err);
+    if (d->is_virtual)
+        rc = fill_first(d, type, memory, dst, err);
+    if (rc == BRC_OK &&
+        H5Dread(d->id, type, memory, d->ndim ? d->space : H5S_ALL, H5P_DEFAULT, dst) < 0)
+        rc = dataset_failed(d, "its elements cannot be read", err);
+    brc_hdf5_close(memory);
+    return rc;
+}
+
+/* A part of each element: of an array type whose axes the box cuts. */
+static int read_parts(dataset_in *d, const brc_sel *box, void *dst, brc_error *err)
+{
+    uint64_t whole[BRC_MAX_NDIM], n = brc_shape_count(d->ndim, box->count);
+    int64_t from[BRC_MAX_NDIM], to[BRC_MAX_NDIM], at = 0;
+    uint8_t *data;
+
+    BRC_TRY(brc_new_array((void **)&data, n, d->type.size, err));
+    for (int i = 0; i < box->ndim; i++)
+        whole[i] = i < d->ndim ? box->count[i] : d->array.shape[i];
+    brc_strides_packed(box->ndim, whole, d->type.item, from);
+    brc_strides_packed(box->ndim, box->count, d->type.item, to);
+    for (int i = d->ndim; i < box->ndim; i++)
+        at += (int64_t)box->start[i] * from[i];
+    int rc;
+    BRC_GO(read_selected(d, box, d->type.memory, data, err));
+    BRC_GO(brc_hdf5_canonical(&d->type, d->dtype, data, n, d->label, err));
+    brc_copy_box(box->ndim, box->count, d->type.item, dst, to, data + at, from);
+done:
+    free(data);
+    return rc;
+}
+
+static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, brc_error *err)
+{
+    dataset_in *d = ctx;
+    uint64_t n = brc_shape_count(d->ndim, box->count);
+    int cut = 0;
+    for (int i = d->ndim; i < box->ndim; i++)
+        cut |= box->count[i] != d->array.shape[i];
+    if (cut) {
+        BRC_TRY(read_parts(d, box, dst, err));
+    } else {
+        if (d->undefined_fill) /* the library leaves what was never written */
+            memset(dst, 0, len);
+        BRC_TRY(read_selected(d, box, d->type.memory, dst, err));
+        BRC_TRY(brc_hdf5_canonical(&d->type, d->dtype, dst, n, d->label, err));
+    }
+    brc_dtype_native(d->dtype, dst, len);
+    return BRC_OK;
+}
+
+/* ---- elements of variable length -------------------------------- */
+
+static int read_dataset_elements(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err)
+{
+    dataset_in *d = ctx;
+    uint64_t n = brc_shape_count(d->ndim, box->count);
+    hid_t memory = brc_hdf5_select(d->space, d->ndim, box);
+    if (memory < 0)
+        return dataset_failed(d, "its elements cannot be read", err);
+    int rc = brc_hdf5_spans(d->in, &d->type, d->id, memory, d->ndim ? d->space : H5S_ALL, n, out,
+                            d->label, err);
+    brc_hdf5_close(memory);
+    return rc;
+}
+
+/* ---- the array -------------------------------- */
+
+static int next_stored(void *ctx, brc_sel *box, brc_error *err)
+{
+    dataset_in *d = ctx;
+    (void)err;
+    return brc_hdf5_stored_next(&d->stored, d->ndim, d->array.ndim, d->array.shape, d->array.chunk,
+                                box);
+}
+
+/* Readers that do not know the note pass over it. */
+static int finish_note(dataset_in *d, const char *path, brc_error *err)
+{
+    const char *committed = brc_hdf5_committed(d->in, d->file_type);
+    if (committed)
+        BRC_TRY(brc_json_set(d->notes, "committed", brc_json_new_string(committed), err));
+    if (committed || d->type.kind == BRC_HDF5_OBJECT || d->type.kind == BRC_HDF5_REGION)
+        d->attrs.has_paths = 1;
+    BRC_TRY(brc_hdf5_filters_note(d->notes, d->plist, err));
+    BRC_TRY(brc_hdf5_note_attrs(d->notes, &d->attrs, path, err));
+    if (brc_json_count(d->notes) == 0)
+        return BRC_OK;
+    brc_json *may;
+    BRC_TRY(brc_json_parse(&may, "false", 5, err));
+    BRC_TRY(brc_json_set(d->notes, "must_understand", may, err));
+    d->array.note_name = BRC_HDF5_NOTE;
+    d->array.note = d->notes;
+    return BRC_OK;
+}
+
+static int describe(dataset_in *d, const char *path, brc_error *err)
+{
+    int named = 0;
+    BRC_TRY(brc_hdf5_storage_check(&d->chunked, d->plist, d->label, err));
+    d->is_virtual = brc_hdf5_is_virtual(d->id);
+    BRC_TRY(brc_hdf5_attrs_read(&d->attrs, d->in, d->id, 1, d->label, err));
+    d->notes = brc_json_new_object();
+    if (!d->notes)
+        return brc_nomem(err);
+    BRC_TRY(read_dataset_type(d, err));
+    BRC_TRY(brc_hdf5_fill_attr_in(d->attrs.values, &d->attrs.types, d->dtype, d->in->reg, err));
+    BRC_TRY(read_shape(d, err));
+    BRC_TRY(check_size(d, err));
+    BRC_TRY(read_chunk_shape(d, err));
+    BRC_TRY(note_largest(d, err));
+    if (d->is_null)
+        BRC_TRY(brc_json_set(d->notes, "space", brc_json_new_string("null"), err));
+    else
+        BRC_TRY(read_fill(d, err));
+    BRC_TRY(brc_hdf5_names_read(d->names, d->in, d->id, d->ndim, d->attrs.is_scale, path, d->label,
+                                err));
+    for (int i = 0; i < d->ndim; i++)
+        named |= d->names[i] != NULL;
+    d->array.names = named ? (const char *const *)d->names : NULL;
+    BRC_TRY(finish_note(d, path, err));
+    return brc_hdf5_attrs_text(&d->attrs_json, &d->attrs, err);
+}
+
+/* What can pass does so; of the rest the library must have the filters. */
+static int choose_reading(dataset_in *d, brc_error *err)
+{
+    brc_hdf5_layout layout = { .reg = d->in->reg,
+                               .dataset = d->id,
+                               .plist = d->plist,
+                               .file_type = d->file_type,
+                               .memory = d->type.memory,
+                               .item = d->type.item,
+                               .swap = d->type.swap,
+                               .dtype = d->dtype,
+                               .ndim = d->ndim,
+                               .array_ndim = d->array.ndim,
+                               .shape = d->array.shape,
+                               .chunk = d->chunked ? d->array.chunk : NULL,
+                               .elsewhere = d->in->paths.from != NULL,
+                               .has_gaps = 1,
+                               .label = d->label };
+    if (d->array.chunked == d->chunked && !d->is_null && d->type.kind == BRC_HDF5_FIXED &&
+        d->type.nparts == 0)
+        BRC_TRY(brc_hdf5_pass_open(&d->pass, &layout, err));
+    if (!d->pass)
+        return brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err);
+    brc_hdf5_pass_describe(d->pass, &d->array);
+    return BRC_OK;
+}
+
+/* Of a type of variable length with a fill value, only stored chunks are read: the library
+ * cannot read others. */
+static int find_stored(dataset_in *d, brc_error *err)
+{
+    int exact = d->type.kind != BRC_HDF5_FIXED && d->array.fill;
+    d->array.doubtful = brc_hdf5_is_doubtful(&d->type);
+    if (d->is_null ||
+        (brc_convert_phase(d->in->convert) != BRC_CONVERT_CHUNKS && !d->array.doubtful))
+        return BRC_OK;
+    return brc_hdf5_stored_read(&d->stored, d->id, d->ndim, d->array.shape,
+                                d->chunked && d->array.chunked ? d->array.chunk : NULL, exact,
+                                d->label, err);
+}
+
+static int next_passed(void *ctx, uint64_t *index, brc_stored_in *bytes, brc_error *err)
+{
+    dataset_in *d = ctx;
+    return brc_hdf5_pass_next(d->pass, &d->stored, index, bytes, err);
+}
+
+static int take_dataset(dataset_in *d, const char *path, brc_error *err)
+{
+    BRC_TRY(describe(d, path, err));
+    BRC_TRY(choose_reading(d, err));
+    BRC_TRY(find_stored(d, err));
+    d->array.path = path;
+    d->array.label = d->label;
+    d->array.dtype = d->type.dtype;
+    d->array.attrs_json = d->attrs_json;
+    d->array.ctx = d;
+    d->array.next_chunk = next_passed;
+    d->array.read = read_dataset;
+    d->array.read_elements = read_dataset_elements;
+    d->array.next = d->stored.all ? NULL : next_stored;
+    return brc_convert_array(d->in->convert, &d->array, err);
+}
+
+static int open_dataset(dataset_in **out, const brc_hdf5_in *in, hid_t dataset, const char *label,
+                        brc_error *err)
+{
+    dataset_in *d;
+
+    BRC_TRY(brc_new((void **)&d, sizeof(*d), err));
+    *out = d;
+    d->in = in;
+    d->label = label;
+    d->id = dataset;
+    d->type.memory = d->file_type = BRC_HDF5_NONE;
+    d->space = H5Dget_space(dataset);
+    d->plist = H5Dget_create_plist(dataset);
+    return d->space < 0 || d->plist < 0 ? dataset_failed(d, "it cannot be read", err) : BRC_OK;
+}
+
+static void close_dataset(dataset_in *d)
+{
+    if (!d)
+        return;
+    brc_hdf5_close(d->space);
+    brc_hdf5_close(d->plist);
+    brc_hdf5_close(d->file_type);
+    brc_hdf5_type_close(&d->type);
+    brc_dtype_free(d->dtype);
+    brc_hdf5_attrs_free(&d->attrs);
+    brc_json_free(d->notes);
+    brc_hdf5_pass_close(d->pass);
+    brc_hdf5_stored_free(&d->stored);
+    for (int i = 0; i < BRC_MAX_NDIM; i++)
+        free(d->names[i]);
+    brc_buf_dispose(&d->fill);
+    free(d->attrs_json);
+    free(d);
+}
+
+/* Of one of Zarr's types, or ragged. */
+static int import_any(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
+                      brc_error *err)
+{
+    dataset_in *d = NULL;
+    hid_t type = H5Dget_type(dataset);
+    int is_ragged = type >= 0 && !brc_hdf5_is_one_type(type);
+    brc_hdf5_close(type);
+    if (is_ragged)
+        return brc_hdf5_ragged_import(in, dataset, path, label, err);
+    int rc = open_dataset(&d, in, dataset, label, err);
+    if (rc == BRC_OK)
+        rc = take_dataset(d, path, err);
+    close_dataset(d);
+    return rc;
+}
+
+static int hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path,
+                               const char *label, brc_error *err)
+{
+    brc_hdf5_sources *sources;
+    int rc = brc_hdf5_sources_open(&sources, in, dataset, label, err);
+    if (rc == BRC_OK)
+        rc = import_any(in, dataset, path, label, err);
+    if (rc == BRC_OK)
+        rc = brc_hdf5_sources_stay(sources, err);
+    brc_hdf5_sources_close(sources);
+    return rc;
+}
+
+/* ==== hdf5 in ================================ */
+
 /*
  * Reading HDF5: the file's root group becomes a group, and what is linked in it its
  * children.
@@ -7,12 +521,6 @@
  * once). A link to a group that holds it has no end, and a soft link to nothing no
  * content: both are refused. A link to another file becomes a copy as well, of what it leads to.
  */
-#include "hdf5_in.h"
-
-#include <search.h>
-#include <stdlib.h>
-#include <string.h>
-#include "../../base/node_path.h"
 
 #define GROUP_DEPTH 100
 /* Groups and datasets that were met before, and what is below them: each link to a group can
@@ -381,7 +889,7 @@ static int import_object(group_walk *w, hid_t object, const char *path, const ch
     case H5O_TYPE_GROUP:
         return take_group(w, object, place, again, path, label, err);
     case H5O_TYPE_DATASET:
-        return brc_hdf5_dataset_import(w->in, object, path, label, err);
+        return hdf5_dataset_import(w->in, object, path, label, err);
     case H5O_TYPE_NAMED_DATATYPE:
         return BRC_OK; /* noted in its group, and by what has it */
     default:

@@ -1,10 +1,10 @@
 /* An HDF5 file that is being imported. */
-#ifndef BRC_CONVERT_HDF5_IN_H
-#define BRC_CONVERT_HDF5_IN_H
+#ifndef BRC_CONVERT_HDF5_HDF5_IN_H
+#define BRC_CONVERT_HDF5_HDF5_IN_H
 
-#include "../../base/arena.h"
-#include "../lib/hdf5_filters.h"
-#include "../lib/hdf5_pass.h"
+#include "../../base/alloc.h"
+#include "../lib/hdf5_chunks.h"
+#include "../lib/hdf5_lib.h"
 #include "hdf5_elsewhere.h"
 #include "hdf5_tree.h"
 
@@ -45,13 +45,10 @@ BRC_MUST_USE int brc_hdf5_note_attrs(brc_json *note, brc_hdf5_attrs *attrs, cons
 /* A group's note as one of its attributes, if anything is in it. The note is consumed. */
 BRC_MUST_USE int brc_hdf5_note_group(brc_hdf5_attrs *attrs, brc_json *note, const char *label, brc_error *err);
 void brc_hdf5_attrs_free(brc_hdf5_attrs *attrs);
-/* The value of one attribute; NULL if there is none, or it stays out. */
-BRC_MUST_USE int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, const char *name,
-                                     const char *label, brc_error *err);
 /* The values as JSON text; NULL if there are none. */
 BRC_MUST_USE int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err);
 
-/* ---- values: hdf5_in_value.c -------------------------------- */
+/* ---- values: hdf5_in_attr.c -------------------------------- */
 
 /* One element in memory as JSON text, appended: what an array of a leaf's type prints as a fill
  * value, texts as texts, a compound as an object, a list or array as a list. A leaf's memory is made
@@ -59,12 +56,10 @@ BRC_MUST_USE int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, br
 BRC_MUST_USE int brc_hdf5_value_print(const brc_hdf5_in *in, const brc_hdf5_tree *tree, void *element, brc_buf *out,
                                       const char *label, brc_error *err);
 #define BRC_HDF5_VALUE_BYTES ((size_t)64 << 20)
-/* Whether it is text of a fixed length. */
-int brc_hdf5_is_fixed_text(const brc_dtype *type);
 /* The path of a committed data type, or NULL. */
 const char *brc_hdf5_committed(const brc_hdf5_in *in, hid_t type);
 
-/* ---- elements: hdf5_in_elements.c -------------------------------- */
+/* ---- elements: hdf5_in_attr.c -------------------------------- */
 
 /* Whether these two may refuse an element. */
 int brc_hdf5_is_doubtful(const brc_hdf5_type *type);
@@ -89,10 +84,8 @@ BRC_MUST_USE int brc_hdf5_read_lists(brc_hdf5_memory *taken, hid_t dataset, hid_
 BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
                                 brc_buf *out, const char *label, brc_error *err);
 
-/* ---- datasets: hdf5_in_data.c, hdf5_in_storage.c, hdf5_sources.c -------------------------------- */
+/* ---- datasets: hdf5_in.c, hdf5_in_attr.c, hdf5_elsewhere.c -------------------------------- */
 
-BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
-                                         brc_error *err);
 /* Whether its elements are in raw files. */
 int brc_hdf5_has_raw_files(hid_t dataset);
 /* How the dataset with this list of properties is stored; *chunked. */
@@ -113,11 +106,11 @@ void brc_hdf5_sources_close(brc_hdf5_sources *sources);
 BRC_MUST_USE int brc_hdf5_size_check(hid_t dataset, hid_t type, int ndim, const uint64_t *shape, const char *label,
                                      brc_error *err);
 
-/* A dataset whose type is not one of Zarr's (brc_hdf5_is_one_type()) as a group: hdf5_ragged_in.c. */
+/* A dataset whose type is not one of Zarr's (brc_hdf5_is_one_type()) as a group: hdf5_ragged.c. */
 BRC_MUST_USE int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                                         brc_error *err);
 
-/* ---- names of axes: hdf5_in_scale.c -------------------------------- */
+/* ---- names of axes: hdf5_in_attr.c -------------------------------- */
 
 /* The names of a dataset's axes: texts to free, or NULL. */
 BRC_MUST_USE int brc_hdf5_names_read(char **names, const brc_hdf5_in *in, hid_t dataset, int ndim, int is_scale,

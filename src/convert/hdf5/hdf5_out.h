@@ -1,8 +1,8 @@
 /* An HDF5 file that is being exported. */
-#ifndef BRC_CONVERT_HDF5_OUT_H
-#define BRC_CONVERT_HDF5_OUT_H
+#ifndef BRC_CONVERT_HDF5_HDF5_OUT_H
+#define BRC_CONVERT_HDF5_HDF5_OUT_H
 
-#include "../../base/arena.h"
+#include "../../base/alloc.h"
 #include "hdf5_tree.h"
 
 /* An array in the file, for dimension scales. */
@@ -32,7 +32,7 @@ typedef struct brc_hdf5_out {
     size_t nzarr;
 } brc_hdf5_out;
 
-/* ---- values: hdf5_out_value.c -------------------------------- */
+/* ---- values: hdf5_out_attr.c -------------------------------- */
 
 /* Where values are written. */
 typedef struct brc_hdf5_writer {
@@ -47,9 +47,6 @@ typedef struct brc_hdf5_writer {
  * *type becomes that of this file. */
 BRC_MUST_USE int brc_hdf5_type_committed(const brc_hdf5_writer *w, hid_t *type, const brc_json *committed,
                                          brc_error *err);
-/* The type for a tree as in a note, likewise. */
-BRC_MUST_USE int brc_hdf5_type_noted(const brc_hdf5_writer *w, hid_t *out, const brc_json *tree,
-                                     const brc_json *committed, brc_error *err);
 /* A text as a reference: 1, or 0 if it leads to nothing in the file. "" is no reference. */
 BRC_MUST_USE int brc_hdf5_reference_put(const brc_hdf5_writer *w, int is_region, const char *text, void *reference,
                                         brc_error *err);
@@ -57,7 +54,7 @@ BRC_MUST_USE int brc_hdf5_reference_put(const brc_hdf5_writer *w, int is_region,
 BRC_MUST_USE int brc_hdf5_value_read(const brc_hdf5_writer *w, const brc_hdf5_tree *tree, const brc_json *value,
                                      void *element, brc_error *err);
 
-/* ---- the driver: hdf5_out.c, hdf5_out_data.c -------------------------------- */
+/* ---- the driver: hdf5_out.c, hdf5_out.c -------------------------------- */
 
 BRC_MUST_USE int brc_hdf5_out_create(void **state, brc_convert *c, const char *file, int classic, brc_error *err);
 BRC_MUST_USE int brc_hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_error *err);
@@ -71,17 +68,11 @@ BRC_MUST_USE int brc_hdf5_out_finish(void *state, brc_error *err);
  * shall say, an object, or NULL; it is consumed. */
 BRC_MUST_USE int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const char *inner, const brc_json *doc,
                                       const brc_dtype *array, brc_json *zarr, const char *label, brc_error *err);
-/* The committed data types of a group's note, and, when all objects are there, their attributes. */
-BRC_MUST_USE int brc_hdf5_named_make(const brc_hdf5_out *out, const brc_node_out *group, brc_error *err);
-BRC_MUST_USE int brc_hdf5_named_attrs(const brc_hdf5_out *out, const brc_node_out *group, brc_error *err);
-/* The array as a dataset without elements and attributes, noted in out->items and out->zarr. */
-BRC_MUST_USE int brc_hdf5_dataset_make(brc_hdf5_out *out, const brc_node_out *node, brc_error *err);
-void brc_hdf5_dataset_close(struct brc_hdf5_dataset *dataset);
 /* An array in out->items, with the names of its axes (JSON; NULL: none). */
 BRC_MUST_USE int brc_hdf5_item_add(brc_hdf5_out *out, const char *inner, int ndim, const uint64_t *shape, const brc_json *names,
                                    int scales, brc_error *err);
 
-/* ---- groups that are datasets: hdf5_ragged_out.c -------------------------------- */
+/* ---- groups that are datasets: hdf5_ragged.c -------------------------------- */
 
 /* Finds them among the nodes. */
 BRC_MUST_USE int brc_hdf5_ragged_find(brc_hdf5_out *out, brc_error *err);

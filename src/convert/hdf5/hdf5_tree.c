@@ -1,10 +1,471 @@
-/* Trees of types, see hdf5_tree.h. */
+/* The paths of a file's objects, see hdf5_tree.h. */
 #include "hdf5_tree.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/alloc.h"
+#include "../../base/node_path.h"
 #include "../../codec/registry.h"
+
+/* ==== hdf5 paths ================================ */
+
+#define PATHS_BYTES ((size_t)256 << 20)
+
+struct brc_hdf5_path {
+    haddr_t address;
+    char *path;
+    size_t first, n;            /* of a group: its part of paths->named               */
+    struct brc_hdf5_path *next; /* among the groups that are still to be gone through */
+};
+
+typedef struct paths_walk {
+    brc_hdf5_paths *paths;
+    hid_t links;
+    struct brc_hdf5_path *now, *last; /* the first and the last group in the queue */
+    const char *label;
+    int rc;
+    brc_error *err;
+} paths_walk;
+
+static int by_address(const void *a, const void *b)
+{
+    haddr_t x = ((const struct brc_hdf5_path *)a)->address;
+    haddr_t y = ((const struct brc_hdf5_path *)b)->address;
+    return (x > y) - (x < y);
+}
+
+static int take_bytes(paths_walk *w, size_t bytes)
+{
+    w->paths->taken += bytes;
+    if (w->paths->taken <= PATHS_BYTES)
+        return BRC_OK;
+    return brc_fail(w->err, BRC_ELIMIT,
+                    "%s: the paths of the file's objects have more than %zu MiB", w->label,
+                    PATHS_BYTES >> 20);
+}
+
+/* *added: NULL if the object has a path already. `path` is taken over. */
+static int add_path(paths_walk *w, haddr_t address, char *path, struct brc_hdf5_path **added)
+{
+    struct brc_hdf5_path key = { .address = address }, *item;
+    int rc;
+    *added = NULL;
+    if (tfind(&key, &w->paths->met, by_address)) {
+        free(path);
+        return BRC_OK;
+    }
+    rc = brc_new((void **)&item, sizeof(*item), w->err);
+    if (rc < 0) {
+        free(path);
+        return rc;
+    }
+    item->address = address;
+    item->path = path;
+    if (!tsearch(item, &w->paths->met, by_address)) {
+        free(path);
+        free(item);
+        return brc_nomem(w->err);
+    }
+    *added = item;
+    return take_bytes(w, sizeof(*item) + strlen(path));
+}
+
+static int add_named(paths_walk *w, const char *name)
+{
+    brc_hdf5_paths *paths = w->paths;
+    BRC_TRY(brc_grow_array((void **)&paths->named, &paths->named_cap, paths->nnamed + 1,
+                           sizeof(*paths->named), w->err));
+    BRC_TRY(brc_dup(&paths->named[paths->nnamed], name, w->err));
+    paths->nnamed++;
+    w->now->n++;
+    return take_bytes(w, sizeof(*paths->named) + strlen(name));
+}
+
+static int take_object(paths_walk *w, hid_t object, const char *name)
+{
+    struct brc_hdf5_path *added;
+    H5O_info_t info;
+    char *path;
+    if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0)
+        return BRC_OK;
+    if (info.type == H5O_TYPE_NAMED_DATATYPE)
+        BRC_TRY(add_named(w, name));
+    BRC_TRY(brc_node_join(&path, w->now->path, name, w->err));
+    if (strlen(path) > BRC_PATH_MAX) { /* no node has it */
+        free(path);
+        return BRC_OK;
+    }
+    BRC_TRY(add_path(w, info.addr, path, &added));
+    if (!added || info.type != H5O_TYPE_GROUP)
+        return BRC_OK;
+    w->last->next = added;
+    w->last = added;
+    return BRC_OK;
+}
+
+static herr_t take_path(hid_t group, const char *name, const H5L_info_t *info, void *ctx)
+{
+    paths_walk *w = ctx;
+    if (info->type != H5L_TYPE_HARD)
+        return 0;
+    hid_t object = H5Oopen(group, name, w->links);
+    if (object < 0)
+        return 0;
+    w->rc = take_object(w, object, name);
+    brc_hdf5_close(object);
+    return w->rc < 0 ? -1 : 0;
+}
+
+int brc_hdf5_paths_read(brc_hdf5_paths *out, hid_t file, hid_t links, const char *label,
+                        brc_error *err)
+{
+    paths_walk w = { .paths = out, .links = links, .label = label, .err = err };
+    H5O_info_t info;
+    char *path;
+    hid_t root = H5Oopen(file, "/", links);
+    if (root < 0 || H5Oget_info2(root, &info, H5O_INFO_BASIC) < 0) {
+        brc_hdf5_close(root);
+        return BRC_OK;
+    }
+    brc_hdf5_close(root);
+    BRC_TRY(brc_dup(&path, "/", err));
+    BRC_TRY(add_path(&w, info.addr, path, &w.now));
+    for (w.last = w.now; w.now && w.rc == BRC_OK; w.now = w.now->next) {
+        hid_t group = H5Oopen(file, w.now->path, links);
+        w.now->first = out->nnamed;
+        if (group >= 0)
+            (void)H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, take_path, &w);
+        brc_hdf5_close(group);
+    }
+    return w.rc;
+}
+
+static void free_path(void *item)
+{
+    struct brc_hdf5_path *path = item;
+    free(path->path);
+    free(path);
+}
+
+void brc_hdf5_paths_free(brc_hdf5_paths *paths)
+{
+    tdestroy(paths->met, free_path);
+    for (size_t i = 0; i < paths->nnamed; i++)
+        free(paths->named[i]);
+    free(paths->named);
+    memset(paths, 0, sizeof(*paths));
+}
+
+static const struct brc_hdf5_path *find_path(const brc_hdf5_paths *paths, haddr_t address)
+{
+    struct brc_hdf5_path key = { .address = address };
+    struct brc_hdf5_path *const *found = tfind(&key, &paths->met, by_address);
+    return found ? *found : NULL;
+}
+
+static const struct brc_hdf5_path *find_object(const brc_hdf5_paths *paths, hid_t object)
+{
+    H5O_info_t info;
+    return H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0 ? NULL : find_path(paths, info.addr);
+}
+
+/* What follows `from` in the path, if that is the same or around it; NULL: it is not. */
+static const char *part_beneath(const char *path, const char *from)
+{
+    size_t len = strcmp(from, "/") == 0 ? 0 : strlen(from);
+    if (strncmp(path, from, len) != 0 || (path[len] && path[len] != '/'))
+        return NULL;
+    return strcmp(path, "/") == 0 ? "" : path + len;
+}
+
+/* Appends "/a/b", the object's path in the file that is imported: 1; 0: no path leads to it
+ * there. */
+static int hdf5_path_put(const brc_hdf5_paths *paths, haddr_t address, brc_buf *out,
+                         brc_error *err)
+{
+    const struct brc_hdf5_path *found = find_path(paths, address);
+    const char *rest = found ? found->path : NULL;
+    if (found && paths->from)
+        rest = part_beneath(found->path, paths->from);
+    if (!rest)
+        return 0;
+    if (paths->from)
+        BRC_TRY(brc_buf_text(out, paths->to, err));
+    BRC_TRY(brc_buf_text(out, rest, err));
+    return 1;
+}
+
+const char *brc_hdf5_path_of_object(const brc_hdf5_paths *paths, hid_t object)
+{
+    const struct brc_hdf5_path *found = find_object(paths, object);
+    return found ? found->path : NULL;
+}
+
+char *const *brc_hdf5_named_in(const brc_hdf5_paths *paths, hid_t group, size_t *n)
+{
+    const struct brc_hdf5_path *found = find_object(paths, group);
+    *n = found ? found->n : 0;
+    return *n > 0 ? paths->named + found->first : NULL;
+}
+
+/* ==== hdf5 reference ================================ */
+
+/* References as text, and text as references: see hdf5_tree.h. */
+
+#define MOST_BLOCKS 4096 /* or points of a region */
+
+static int bad_region(const char *label, brc_error *err)
+{
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: a reference to a region in it cannot be read",
+                         label);
+}
+
+/* ---- selections as text -------------------------------- */
+
+static int append_slice(brc_buf *out, int axis, hsize_t from, hsize_t to, hsize_t step,
+                        brc_error *err)
+{
+    BRC_TRY(brc_buf_printf(out, err, "%s%llu:%llu", axis > 0 ? ", " : "[", (unsigned long long)from,
+                           (unsigned long long)to));
+    return step > 1 ? brc_buf_printf(out, err, ":%llu", (unsigned long long)step) : BRC_OK;
+}
+
+/* 1 if the selection is one box of slices. */
+static int append_regular(hid_t space, int ndim, brc_buf *out, brc_error *err)
+{
+    hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
+    if (H5Sis_regular_hyperslab(space) <= 0 ||
+        H5Sget_regular_hyperslab(space, start, stride, count, block) < 0)
+        return 0;
+    for (int i = 0; i < ndim; i++)
+        if (count[i] == 0 || (block[i] != 1 && count[i] != 1))
+            return 0;
+    for (int i = 0; i < ndim; i++) {
+        hsize_t last =
+            count[i] == 1 ? start[i] + block[i] - 1 : start[i] + (count[i] - 1) * stride[i];
+        BRC_TRY(append_slice(out, i, start[i], last + 1, count[i] == 1 ? 1 : stride[i], err));
+    }
+    BRC_TRY(brc_buf_byte(out, ']', err));
+    return 1;
+}
+
+/* Boxes, each as its first and last corner, or points. */
+static int append_corners(const hsize_t *at, size_t n, int ndim, int points, brc_buf *out,
+                          brc_error *err)
+{
+    for (size_t k = 0; k < n; k++, at += (points ? 1 : 2) * ndim) {
+        for (int i = 0; i < ndim; i++)
+            BRC_TRY(points ? brc_buf_printf(out, err, "%s%llu", i > 0 ? ", " : "[",
+                                            (unsigned long long)at[i])
+                           : append_slice(out, i, at[i], at[ndim + i] + 1, 1, err));
+        BRC_TRY(brc_buf_byte(out, ']', err));
+    }
+    return BRC_OK;
+}
+
+static int append_list(hid_t space, int ndim, int points, brc_buf *out, const char *label,
+                       brc_error *err)
+{
+    hssize_t n = points ? H5Sget_select_elem_npoints(space) : H5Sget_select_hyper_nblocks(space);
+    hsize_t *at;
+    if (n < 0 || ndim < 1)
+        return bad_region(label, err);
+    if (n > MOST_BLOCKS)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s: a reference in it is to a region of more than %d parts", label,
+                        MOST_BLOCKS);
+    BRC_TRY(brc_new_array((void **)&at, (size_t)n, 2 * (size_t)ndim * sizeof(*at), err));
+    herr_t status = points ? H5Sget_select_elem_pointlist(space, 0, (hsize_t)n, at)
+                           : H5Sget_select_hyper_blocklist(space, 0, (hsize_t)n, at);
+    int rc =
+        status < 0 ? bad_region(label, err) : append_corners(at, (size_t)n, ndim, points, out, err);
+    free(at);
+    return rc;
+}
+
+static int append_selection(hid_t space, brc_buf *out, const char *label, brc_error *err)
+{
+    int ndim = H5Sget_simple_extent_ndims(space), rc;
+    if (ndim < 0 || H5Sselect_valid(space) <= 0)
+        return bad_region(label, err);
+    switch (H5Sget_select_type(space)) {
+    case H5S_SEL_NONE:
+        return brc_buf_text(out, "[]", err);
+    case H5S_SEL_ALL:
+        return brc_buf_text(out, "[...]", err);
+    case H5S_SEL_POINTS:
+        return append_list(space, ndim, 1, out, label, err);
+    case H5S_SEL_HYPERSLABS:
+        rc = append_regular(space, ndim, out, err);
+        return rc != 0 ? (rc < 0 ? rc : BRC_OK) : append_list(space, ndim, 0, out, label, err);
+    default:
+        return bad_region(label, err);
+    }
+}
+
+/* ---- references as text -------------------------------- */
+
+static int append_path(const brc_hdf5_paths *paths, haddr_t address, brc_buf *out,
+                       const char *label, brc_error *err)
+{
+    int rc = hdf5_path_put(paths, address, out, err);
+    if (rc != 0)
+        return rc < 0 ? rc : BRC_OK;
+    return paths->from
+               ? brc_part_refuse(err, BRC_PART_VALUE, "link to a group around both",
+                                 "%s: a reference in it leads to an object of another file that "
+                                 "the link to that file does not bring in",
+                                 label)
+               : brc_fail(
+                     err, BRC_EUNSUPPORTED,
+                     "%s: a reference in it leads to an object that no path of the file leads to",
+                     label);
+}
+
+static int append_region(const brc_hdf5_paths *paths, hid_t file, const void *reference,
+                         brc_buf *out, const char *label, brc_error *err)
+{
+    H5O_info_t info;
+    hid_t object = H5Rdereference2(file, H5P_DEFAULT, H5R_DATASET_REGION, reference);
+    hid_t space = object < 0 ? BRC_HDF5_NONE : H5Rget_region(file, H5R_DATASET_REGION, reference);
+    int rc;
+    if (space < 0 || H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) {
+        rc = bad_region(label, err);
+        goto done;
+    }
+    BRC_GO(append_path(paths, info.addr, out, label, err));
+    BRC_GO(brc_buf_byte(out, '#', err));
+    rc = append_selection(space, out, label, err);
+done:
+    brc_hdf5_close(space);
+    brc_hdf5_close(object);
+    return rc;
+}
+
+int brc_hdf5_reference_text(const brc_hdf5_paths *paths, hid_t file, int is_region,
+                            const void *reference, brc_buf *out, const char *label, brc_error *err)
+{
+    static const uint8_t nothing[sizeof(hdset_reg_ref_t) + sizeof(hobj_ref_t)];
+    hobj_ref_t address;
+    if (memcmp(reference, nothing, is_region ? sizeof(hdset_reg_ref_t) : sizeof(address)) == 0)
+        return BRC_OK;
+    if (is_region)
+        return append_region(paths, file, reference, out, label, err);
+    memcpy(&address, reference, sizeof(address));
+    if (address == HADDR_UNDEF)
+        return BRC_OK;
+    return append_path(paths, address, out, label, err);
+}
+
+/* ---- text as references -------------------------------- */
+
+/* One bracket's slices or integers: 1 if it is read, and *text stands behind it. */
+typedef struct region_part {
+    hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK];
+    int ndim, points;
+} region_part;
+
+static int read_number(const char **text, hsize_t *out)
+{
+    char *end;
+    if (**text < '0' || **text > '9')
+        return 0;
+    *out = strtoull(*text, &end, 10);
+    *text = end;
+    return 1;
+}
+
+static int read_part_axis(const char **text, region_part *part)
+{
+    hsize_t to, step = 1, *start = &part->start[part->ndim];
+    if (part->ndim == H5S_MAX_RANK || !read_number(text, start))
+        return 0;
+    int is_point = **text != ':';
+    if (part->ndim > 0 && is_point != part->points)
+        return 0;
+    part->points = is_point;
+    to = *start + 1;
+    if (!is_point) {
+        ++*text;
+        if (!read_number(text, &to) || to <= *start)
+            return 0;
+        if (**text == ':' && (++*text, !read_number(text, &step) || step == 0))
+            return 0;
+    }
+    part->stride[part->ndim] = step;
+    part->count[part->ndim] = (to - *start + step - 1) / step;
+    part->ndim++;
+    return 1;
+}
+
+static int read_part_text(const char **text, region_part *part)
+{
+    part->ndim = 0;
+    if (*(*text)++ != '[')
+        return 0;
+    while (read_part_axis(text, part)) {
+        if (**text == ']') {
+            ++*text;
+            return 1;
+        }
+        if (*(*text)++ != ',')
+            return 0;
+        *text += **text == ' ';
+    }
+    return 0;
+}
+
+/* 1 if the selection is made in the space, 0 if the text is none of it. */
+static int select_region(hid_t space, const char *text)
+{
+    int ndim = H5Sget_simple_extent_ndims(space), ok = H5Sselect_none(space) >= 0;
+    region_part part;
+    if (strcmp(text, "[]") == 0)
+        return ok;
+    if (strcmp(text, "[...]") == 0)
+        return H5Sselect_all(space) >= 0;
+    for (int first = 1, points = 0; ok && *text; first = 0) {
+        ok = read_part_text(&text, &part) && part.ndim == ndim && (first || part.points == points);
+        if (!ok)
+            break;
+        points = part.points;
+        ok = points ? H5Sselect_elements(space, first ? H5S_SELECT_SET : H5S_SELECT_APPEND, 1,
+                                         part.start) >= 0
+                    : H5Sselect_hyperslab(space, first ? H5S_SELECT_SET : H5S_SELECT_OR, part.start,
+                                          part.stride, part.count, NULL) >= 0;
+    }
+    return ok && H5Sselect_valid(space) > 0;
+}
+
+static int make_region(hid_t file, const char *path, const char *text, void *reference,
+                       const char *label, brc_error *err)
+{
+    const char *selection = strrchr(text, '#');
+    hid_t set = selection ? H5Dopen2(file, path, H5P_DEFAULT) : BRC_HDF5_NONE;
+    hid_t space = set < 0 ? BRC_HDF5_NONE : H5Dget_space(set);
+    int rc = space >= 0 && select_region(space, selection + 1);
+    if (rc == 1 && H5Rcreate(reference, file, path, H5R_DATASET_REGION, space) < 0)
+        rc = brc_hdf5_fail(err, BRC_EIO, "%s: a reference to %s cannot be made", label, text);
+    brc_hdf5_close(space);
+    brc_hdf5_close(set);
+    return rc;
+}
+
+int brc_hdf5_reference_make(hid_t file, int is_region, const char *path, const char *text,
+                            void *reference, const char *label, brc_error *err)
+{
+    if (is_region)
+        return make_region(file, path, text, reference, label, err);
+    if (H5Rcreate(reference, file, path, H5R_OBJECT, BRC_HDF5_NONE) < 0)
+        return brc_hdf5_fail(err, BRC_EIO, "%s: a reference to %s cannot be made", label, text);
+    return 1;
+}
+
+/* ==== hdf5 tree ================================ */
+
+/* Trees of types, see hdf5_tree.h. */
 
 #define TREE_DEPTH 12
 #define MOST_COMPOUND ((uint64_t)1 << 28) /* bytes that a note can ask for */

@@ -12,10 +12,67 @@
  *   {"list": TREE}                                             a list of variable length
  *   {"array": [n, ...], "of": TREE}                            an array
  */
-#ifndef BRC_CONVERT_HDF5_TREE_H
-#define BRC_CONVERT_HDF5_TREE_H
+#ifndef BRC_CONVERT_HDF5_HDF5_TREE_H
+#define BRC_CONVERT_HDF5_HDF5_TREE_H
 
+#include "../../base/buf.h"
+#include "../lib/hdf5_lib.h"
 #include "hdf5_type.h"
+
+/* ---- hdf5 paths -------------------------------- */
+
+/*
+ * Which paths the objects of an HDF5 file have: what references and committed data types, which
+ * are addresses in the file, become as text.
+ *
+ * An object has the first path that hard links give it, in the order of names, the groups in a
+ * group after its other members. Objects that no hard link leads to have none.
+ */
+
+typedef struct brc_hdf5_paths {
+    void *met; /* of tsearch(): struct brc_hdf5_path */
+    char **named; /* names of links to committed data types, one group's after the other's */
+    size_t nnamed, named_cap;
+    size_t taken; /* bytes of all of it */
+    /* Of another file, of which an external link brings in the part from `from` on, as `to` in the file that is
+     * imported. NULL: that file's own paths. */
+    const char *from, *to;
+} brc_hdf5_paths;
+
+/* Goes through all groups of the file. What cannot be read is passed over: whoever needs it fails
+ * there. `links`: how objects are opened. */
+BRC_MUST_USE int brc_hdf5_paths_read(brc_hdf5_paths *out, hid_t file, hid_t links, const char *label, brc_error *err);
+void brc_hdf5_paths_free(brc_hdf5_paths *paths);
+
+/* Its path in its own file, of an open object or a committed data type; NULL: no path leads to it. */
+const char *brc_hdf5_path_of_object(const brc_hdf5_paths *paths, hid_t object);
+/* The names of the links to committed data types in an open group. */
+char *const *brc_hdf5_named_in(const brc_hdf5_paths *paths, hid_t group, size_t *n);
+
+/* ---- hdf5 reference -------------------------------- */
+
+/*
+ * References of HDF5 as text.
+ *
+ *   to an object    its path in the file: "/a/b"
+ *   to a region     its dataset's path, "#" and the selection: "/a#[0:2, 3:9:2]", Python's slices
+ *                   of one box; "/a#[0:2, 3:5][7:9, 3:5]", the union of several; "/a#[1, 2][0, 3]",
+ *                   points in this order; "/a#[...]", all of it; "/a#[]", nothing
+ *   to nothing      ""
+ */
+
+/* The text of a reference as the library has it in memory, appended. BRC_EINVAL where no path
+ * leads to the object. */
+BRC_MUST_USE int brc_hdf5_reference_text(const brc_hdf5_paths *paths, hid_t file, int is_region, const void *reference,
+                                         brc_buf *out, const char *label, brc_error *err);
+
+/* 1 and the reference that the text means, in the file, `path` being that of its object there, as
+ * `text` has it or another; 0: there is no such object or region; below 0: an error. `text` is not
+ * "". */
+BRC_MUST_USE int brc_hdf5_reference_make(hid_t file, int is_region, const char *path, const char *text, void *reference,
+                                         const char *label, brc_error *err);
+
+/* ---- hdf5 tree -------------------------------- */
 
 enum { BRC_HDF5_LEAF = 1, BRC_HDF5_COMPOUND, BRC_HDF5_LIST, BRC_HDF5_ARRAY };
 

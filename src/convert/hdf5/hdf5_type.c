@@ -1,10 +1,31 @@
 /* From HDF5's types to Zarr's, see hdf5_type.h. */
-#include "hdf5_type_part.h"
+#include "hdf5_type.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../codec/registry.h"
+
+/* One type on its way: what it becomes. */
+typedef struct brc_hdf5_type_part {
+    hid_t file;     /* borrowed                                       */
+    hid_t memory;   /* own                                            */
+    size_t size;    /* in memory                                      */
+    size_t at;      /* in the whole element's memory                  */
+    brc_buf json;   /* its data type                                  */
+    brc_json *note; /* own; NULL: none                                */
+} brc_hdf5_type_part;
+
+typedef struct brc_hdf5_type_reader {
+    const brc_registry *reg;
+    brc_hdf5_type *out;
+    const char *label;
+    int writing, depth;
+} brc_hdf5_type_reader;
+
+static int hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err);
+
+/* ==== hdf5 type ================================ */
 
 #define TYPE_DEPTH 12
 
@@ -18,7 +39,7 @@ const brc_hdf5_float brc_hdf5_floats[BRC_HDF5_FLOATS] = {
     { "float64", "complex128", 8, 52, 11, 1023, 1 },
 };
 
-void brc_hdf5_part_close(brc_hdf5_type_part *part)
+static void hdf5_part_close(brc_hdf5_type_part *part)
 {
     brc_hdf5_close(part->memory);
     brc_buf_dispose(&part->json);
@@ -31,12 +52,14 @@ static int no_zarr_type(const brc_hdf5_type_reader *r, const char *what, brc_err
                            what);
 }
 
-int brc_hdf5_type_failed(const brc_hdf5_type_reader *r, brc_error *err)
+static int hdf5_type_failed(const brc_hdf5_type_reader *r, brc_error *err)
 {
     return brc_hdf5_fail(err, BRC_EINVAL, "%s: its data type cannot be read", r->label);
 }
 
-int brc_hdf5_part_note(brc_hdf5_type_part *part, const char *name, brc_json *value, brc_error *err)
+/* A member of the note; the value is consumed. */
+static int hdf5_part_note(brc_hdf5_type_part *part, const char *name, brc_json *value,
+                          brc_error *err)
 {
     if (!part->note)
         part->note = brc_json_new_object();
@@ -48,18 +71,19 @@ int brc_hdf5_part_note(brc_hdf5_type_part *part, const char *name, brc_json *val
 }
 
 /* A copy of the file's type that the caller may change. */
-int brc_hdf5_part_copy(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, size_t size,
-                       brc_error *err)
+/* A copy of the file's type that the caller may change. */
+static int hdf5_part_copy(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, size_t size,
+                          brc_error *err)
 {
     part->memory = H5Tcopy(part->file);
     part->size = size;
-    return part->memory < 0 ? brc_hdf5_type_failed(r, err) : BRC_OK;
+    return part->memory < 0 ? hdf5_type_failed(r, err) : BRC_OK;
 }
 
 static int native_order(const brc_hdf5_type_reader *r, hid_t type, brc_error *err)
 {
     H5T_order_t order = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? H5T_ORDER_BE : H5T_ORDER_LE;
-    return H5Tset_order(type, order) < 0 ? brc_hdf5_type_failed(r, err) : BRC_OK;
+    return H5Tset_order(type, order) < 0 ? hdf5_type_failed(r, err) : BRC_OK;
 }
 
 /* ---- integers -------------------------------- */
@@ -102,14 +126,14 @@ static int read_integer(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part,
     H5T_order_t order = H5Tget_order(part->file);
     part->size = whole_size(size);
     if (size == 0 || bits == 0 || sign < 0 || sign >= H5T_NSGN)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     if (part->size == 0 || (order != H5T_ORDER_LE && order != H5T_ORDER_BE))
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "%s: an integer of %zu bytes%s has no data type in Zarr", r->label, size,
                         part->size ? " in VAX order" : "");
     part->memory = H5Tcopy(brc_hdf5_integer(part->size, sign == H5T_SGN_2));
     if (part->memory < 0)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     if (sign == H5T_SGN_2 && bits < 8 * part->size)
         BRC_TRY(add_part(r->out, part->at, part->size, (unsigned)bits, err));
     if (size > 1 || (bits != 2 && bits != 4) || H5Tget_offset(part->file) != 0)
@@ -124,15 +148,15 @@ static int read_bitfield(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part
     size_t size = H5Tget_size(part->file), i = 0;
     part->size = whole_size(size);
     if (size == 0)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     if (part->size == 0)
         return no_zarr_type(r, "a bit field of more than 8 bytes", err);
     while ((size_t)1 << i != part->size)
         i++;
     part->memory = H5Tcopy(native[i]);
     if (part->memory < 0)
-        return brc_hdf5_type_failed(r, err);
-    BRC_TRY(brc_hdf5_part_note(part, "class", brc_json_new_string("bitfield"), err));
+        return hdf5_type_failed(r, err);
+    BRC_TRY(hdf5_part_note(part, "class", brc_json_new_string("bitfield"), err));
     return brc_buf_printf(&part->json, err, "\"uint%zu\"", 8 * part->size);
 }
 
@@ -168,7 +192,7 @@ static int read_float(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, b
                                "%s: its floats of %zu bytes, %zu bits of them used, have no data "
                                "type in Zarr",
                                r->label, H5Tget_size(part->file), H5Tget_precision(part->file));
-    BRC_TRY(brc_hdf5_part_copy(r, part, f->size, err));
+    BRC_TRY(hdf5_part_copy(r, part, f->size, err));
     BRC_TRY(native_order(r, part->memory, err));
     return brc_buf_printf(&part->json, err, "\"%s\"", f->dtype);
 }
@@ -189,10 +213,10 @@ static int enum_member(const brc_hdf5_type_reader *r, const brc_hdf5_type_part *
     if (H5Tget_size(base) > 8 || H5Tget_member_value(part->file, i, v.bytes) < 0 ||
         H5Tconvert(base, brc_hdf5_integer(8, is_signed), 1, v.bytes, NULL,
                            H5P_DEFAULT) < 0)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     char *text = H5Tget_member_name(part->file, i);
     if (!text)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     *name = brc_attr_text(text, strlen(text));
     (void)H5free_memory(text);
     *value = is_signed ? brc_attr_int(v.i) : brc_attr_uint(v.u);
@@ -207,7 +231,7 @@ static int read_members(const brc_hdf5_type_reader *r, const brc_hdf5_type_part 
     if (!*out)
         return brc_nomem(err);
     if (n < 0)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     for (int i = 0; i < n; i++) {
         brc_json *name, *value;
         const char *text;
@@ -241,10 +265,10 @@ static int read_enum(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_erro
     int rc;
 
     if (base.file < 0)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     /* the library takes one for the other when it copies values of members */
     if (H5Tget_size(base.file) != H5Tget_size(part->file)) {
-        rc = brc_hdf5_type_failed(r, err);
+        rc = hdf5_type_failed(r, err);
         goto done;
     }
     BRC_GO(read_integer(r, &base, err));
@@ -253,13 +277,13 @@ static int read_enum(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_erro
         BRC_GO(add_part(r->out, part->at, 1, 0, err));
         BRC_GO(brc_buf_text(&part->json, "\"bool\"", err));
     } else {
-        BRC_GO(brc_hdf5_part_note(part, "enum", members, err));
+        BRC_GO(hdf5_part_note(part, "enum", members, err));
         members = NULL;
         BRC_GO(brc_buf_append(&part->json, base.json.data, base.json.len, err));
     }
     part->size = base.size;
     if (r->writing) {
-        rc = brc_hdf5_part_copy(r, part, base.size, err);
+        rc = hdf5_part_copy(r, part, base.size, err);
     } else {
         part->memory = base.memory;
         base.memory = BRC_HDF5_NONE;
@@ -267,7 +291,7 @@ static int read_enum(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_erro
 done:
     brc_json_free(members);
     brc_hdf5_close(base.file);
-    brc_hdf5_part_close(&base);
+    hdf5_part_close(&base);
     return rc;
 }
 
@@ -279,12 +303,12 @@ static int read_string(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, 
 {
     size_t size = H5Tget_size(part->file);
     if (size == 0)
-        return brc_hdf5_type_failed(r, err);
-    BRC_TRY(brc_hdf5_part_copy(r, part, size, err));
+        return hdf5_type_failed(r, err);
+    BRC_TRY(hdf5_part_copy(r, part, size, err));
     if (H5Tset_strpad(part->memory, H5T_STR_NULLPAD) < 0)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     if (H5Tget_cset(part->file) == H5T_CSET_UTF8)
-        BRC_TRY(brc_hdf5_part_note(part, "charset", brc_json_new_string("UTF-8"), err));
+        BRC_TRY(hdf5_part_note(part, "charset", brc_json_new_string("UTF-8"), err));
     return brc_buf_printf(&part->json, err,
                           "{\"name\":\"null_terminated_bytes\",\"configuration\":"
                           "{\"length_bytes\":%zu}}",
@@ -325,7 +349,7 @@ static int tag_json(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, con
     }
     brc_dtype_free(type);
     if (*tag)
-        BRC_TRY(brc_hdf5_part_note(part, "tag", brc_attr_text(tag, strlen(tag)), err));
+        BRC_TRY(hdf5_part_note(part, "tag", brc_attr_text(tag, strlen(tag)), err));
     return brc_buf_printf(&part->json, err, "\"r%zu\"", 8 * part->size);
 }
 
@@ -335,8 +359,8 @@ static int read_opaque(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, 
     char *tag = H5Tget_tag(part->file);
     int rc;
     if (size == 0 || !tag)
-        rc = brc_hdf5_type_failed(r, err);
-    else if ((rc = brc_hdf5_part_copy(r, part, size, err)) == BRC_OK)
+        rc = hdf5_type_failed(r, err);
+    else if ((rc = hdf5_part_copy(r, part, size, err)) == BRC_OK)
         rc = tag_json(r, part, tag, err);
     if (tag)
         (void)H5free_memory(tag);
@@ -366,7 +390,7 @@ static int try_complex(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, 
                  H5Tinsert(part->memory, names[1], f->size, real) < 0;
     brc_hdf5_close(real);
     if (failed)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     if (strcmp(names[0], "r") != 0) {
         brc_json *parts = brc_json_new_array();
         int rc = parts ? BRC_OK : brc_nomem(err);
@@ -376,7 +400,7 @@ static int try_complex(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, 
             brc_json_free(parts);
             return rc;
         }
-        BRC_TRY(brc_hdf5_part_note(part, "parts", parts, err));
+        BRC_TRY(hdf5_part_note(part, "parts", parts, err));
     }
     BRC_TRY(brc_buf_printf(&part->json, err, "\"%s\"", f->complex_dtype));
     return 1;
@@ -387,7 +411,7 @@ static int read_struct_member(brc_hdf5_type_reader *r, brc_hdf5_type_part *part,
 {
     if (!brc_utf8_valid(name, strlen(name)))
         return brc_fail(err, BRC_EINVAL, "%s: the name of a field is not UTF-8", r->label);
-    int rc = brc_hdf5_part_read(r, field, err);
+    int rc = hdf5_part_read(r, field, err);
     if (rc < 0) {
         brc_context(err, "the field \"%.60s\"", name);
         return rc;
@@ -415,11 +439,11 @@ static int pack_fields(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, 
 {
     part->memory = H5Tcreate(H5T_COMPOUND, part->size);
     if (part->memory < 0)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     for (size_t i = 0; i < n; i++)
         if (H5Tinsert(part->memory, names[i], fields[i].at - part->at, fields[i].memory) <
             0)
-            return brc_hdf5_type_failed(r, err);
+            return hdf5_type_failed(r, err);
     return BRC_OK;
 }
 
@@ -445,11 +469,11 @@ static int read_struct_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, c
     if (notes) {
         brc_json *given = notes;
         notes = NULL;
-        BRC_GO(brc_hdf5_part_note(part, "fields", given, err));
+        BRC_GO(hdf5_part_note(part, "fields", given, err));
     }
 done:
     for (size_t i = 0; fields && i < n; i++)
-        brc_hdf5_part_close(&fields[i]);
+        hdf5_part_close(&fields[i]);
     free(fields);
     brc_json_free(notes);
     return rc;
@@ -471,7 +495,7 @@ static int read_compound(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_
     hid_t *types = NULL;
 
     if (n == 0)
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     BRC_GO(brc_new_array((void **)&names, n, sizeof(*names), err));
     BRC_GO(brc_new_array((void **)&types, n, sizeof(*types), err));
     for (size_t i = 0; i < n; i++)
@@ -480,7 +504,7 @@ static int read_compound(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_
         names[i] = H5Tget_member_name(part->file, (unsigned)i);
         types[i] = H5Tget_member_type(part->file, (unsigned)i);
         if (!names[i] || types[i] < 0 || !member_is_inside(part, (unsigned)i, types[i])) {
-            rc = brc_hdf5_type_failed(r, err);
+            rc = hdf5_type_failed(r, err);
             goto done;
         }
     }
@@ -518,7 +542,7 @@ static int read_field_axis(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, fi
     if (axis == array->ndim) {
         brc_hdf5_type_part item = { array->item,  BRC_HDF5_NONE, 0, part->at + array->size,
                                     BRC_BUF_INIT, NULL };
-        int rc = brc_hdf5_part_read(r, &item, err);
+        int rc = hdf5_part_read(r, &item, err);
         if (rc == BRC_OK)
             rc = brc_buf_append(&part->json, item.json.data, item.json.len, err);
         if (rc == BRC_OK && part->json.len > MAX_FIELD_JSON)
@@ -527,7 +551,7 @@ static int read_field_axis(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, fi
         if (array->first.memory < 0 && rc == BRC_OK)
             array->first = item;
         else
-            brc_hdf5_part_close(&item);
+            hdf5_part_close(&item);
         return rc;
     }
     BRC_TRY(brc_buf_text(&part->json, "{\"name\":\"struct\",\"configuration\":{\"fields\":[", err));
@@ -550,9 +574,9 @@ static int note_field_array(brc_hdf5_type_part *part, field_array *array, brc_er
         brc_json_free(shape);
         return rc;
     }
-    BRC_TRY(brc_hdf5_part_note(part, "array", shape, err));
+    BRC_TRY(hdf5_part_note(part, "array", shape, err));
     array->first.note = NULL;
-    return note ? brc_hdf5_part_note(part, "item", note, err) : BRC_OK;
+    return note ? hdf5_part_note(part, "item", note, err) : BRC_OK;
 }
 
 static int read_field_array(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
@@ -563,7 +587,7 @@ static int read_field_array(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, b
     array.ndim = H5Tget_array_ndims(part->file);
     if (array.item < 0 || array.ndim < 1 || array.ndim > H5S_MAX_RANK ||
         H5Tget_array_dims2(part->file, array.dims) < 0) {
-        rc = brc_hdf5_type_failed(r, err);
+        rc = hdf5_type_failed(r, err);
         goto done;
     }
     for (int i = 0; i < array.ndim; i++)
@@ -574,10 +598,10 @@ static int read_field_array(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, b
     BRC_GO(read_field_axis(r, part, &array, 0, err));
     part->size = array.size;
     part->memory = H5Tarray_create2(array.first.memory, (unsigned)array.ndim, array.dims);
-    rc = part->memory < 0 ? brc_hdf5_type_failed(r, err) : note_field_array(part, &array, err);
+    rc = part->memory < 0 ? hdf5_type_failed(r, err) : note_field_array(part, &array, err);
 done:
     brc_hdf5_close(array.item);
-    brc_hdf5_part_close(&array.first);
+    hdf5_part_close(&array.first);
     return rc;
 }
 
@@ -611,11 +635,12 @@ static int read_class(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_err
     case H5T_ARRAY:
         return read_field_array(r, part, err);
     default:
-        return brc_hdf5_type_failed(r, err);
+        return hdf5_type_failed(r, err);
     }
 }
 
-int brc_hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
+/* A type of a fixed size, by itself or inside others. */
+static int hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     if (r->depth == TYPE_DEPTH)
         return brc_part_refuse(err, BRC_PART_TYPE, NULL,
@@ -625,4 +650,148 @@ int brc_hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_er
     int rc = read_class(r, part, err);
     r->depth--;
     return rc;
+}
+
+/* ==== hdf5 type whole ================================ */
+
+/* The type of a dataset or attribute that becomes one data type, see hdf5_type.h. */
+
+/* Strings and lists of bytes, which exist by themselves alone. */
+static int read_list_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, int kind,
+                          brc_error *err)
+{
+    const char *name = kind == BRC_HDF5_STRING ? "\"string\"" : "\"bytes\"";
+    r->out->kind = kind;
+    if (kind == BRC_HDF5_STRING)
+        BRC_TRY(hdf5_part_copy(r, part, sizeof(char *), err));
+    else
+        part->memory = H5Tvlen_create(H5T_NATIVE_UINT8);
+    part->size = kind == BRC_HDF5_STRING ? sizeof(char *) : sizeof(hvl_t);
+    if (part->memory < 0)
+        return hdf5_type_failed(r, err);
+    return brc_buf_text(&part->json, name, err);
+}
+
+/* References are text: see hdf5_tree.h. */
+static int read_reference(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
+{
+    int is_object = H5Tequal(part->file, H5T_STD_REF_OBJ) > 0;
+    if (!is_object && H5Tequal(part->file, H5T_STD_REF_DSETREG) <= 0)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s: its references are of a kind that HDF5 1.10 does not have", r->label);
+    r->out->kind = is_object ? BRC_HDF5_OBJECT : BRC_HDF5_REGION;
+    BRC_TRY(
+        hdf5_part_copy(r, part, is_object ? sizeof(hobj_ref_t) : sizeof(hdset_reg_ref_t), err));
+    BRC_TRY(hdf5_part_note(part, "reference",
+                           brc_json_new_string(is_object ? "object" : "region"), err));
+    return brc_buf_text(&part->json, "\"string\"", err);
+}
+
+int brc_hdf5_is_byte_list(hid_t type)
+{
+    hid_t base = H5Tget_super(type);
+    int is = base >= 0 && H5Tget_class(base) == H5T_INTEGER && H5Tget_size(base) == 1 &&
+             H5Tget_sign(base) == H5T_SGN_NONE && H5Tget_precision(base) == 8;
+    brc_hdf5_close(base);
+    return is;
+}
+
+/* The element of an array type, whose axes become the dataset's last. */
+static int read_array_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
+{
+    hsize_t dims[BRC_MAX_NDIM];
+    brc_hdf5_type_part item = { H5Tget_super(part->file), BRC_HDF5_NONE, 0, 0, BRC_BUF_INIT, NULL };
+    int ndim = H5Tget_array_ndims(part->file), rc;
+    uint64_t bytes;
+
+    if (item.file < 0 || ndim < 0 || ndim > BRC_MAX_NDIM ||
+        H5Tget_array_dims2(part->file, dims) < 0) {
+        rc = hdf5_type_failed(r, err);
+        goto done;
+    }
+    BRC_GO(hdf5_part_read(r, &item, err));
+    r->out->ndim = ndim;
+    for (int i = 0; i < ndim; i++)
+        r->out->shape[i] = dims[i];
+    if (!brc_shape_bytes(ndim, r->out->shape, item.size, &bytes) || bytes > UINT32_MAX) {
+        rc = brc_part_refuse(err, BRC_PART_SIZE, NULL, "%s: its elements have more than 2^32 bytes",
+                             r->label);
+        goto done;
+    }
+    r->out->item = item.size;
+    part->size = (size_t)bytes;
+    part->memory = H5Tarray_create2(item.memory, (unsigned)ndim, dims);
+    if (part->memory < 0)
+        rc = hdf5_type_failed(r, err);
+    brc_buf json = part->json;
+    part->json = item.json;
+    item.json = json;
+    part->note = item.note;
+    item.note = NULL;
+done:
+    brc_hdf5_close(item.file);
+    hdf5_part_close(&item);
+    return rc;
+}
+
+static int read_whole(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
+{
+    H5T_class_t class = H5Tget_class(part->file);
+    if (class == H5T_STRING && H5Tis_variable_str(part->file) > 0)
+        return read_list_type(r, part, BRC_HDF5_STRING, err);
+    if (class == H5T_VLEN && brc_hdf5_is_byte_list(part->file))
+        return read_list_type(r, part, BRC_HDF5_BYTES, err);
+    if (class == H5T_ARRAY)
+        return read_array_type(r, part, err);
+    if (class == H5T_REFERENCE)
+        return read_reference(r, part, err);
+    return hdf5_part_read(r, part, err);
+}
+
+int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type, int writing,
+                       const char *label, brc_error *err)
+{
+    brc_hdf5_type_reader r = { reg, out, label, writing, 0 };
+    brc_hdf5_type_part part = { type, BRC_HDF5_NONE, 0, 0, BRC_BUF_INIT, NULL };
+    int rc;
+
+    memset(out, 0, sizeof(*out));
+    out->memory = BRC_HDF5_NONE;
+    BRC_GO(read_whole(&r, &part, err));
+    int quoted = part.json.data[0] == '"'; /* a name stands without quotes */
+    BRC_GO(brc_dup_n(&out->dtype, (char *)part.json.data + quoted,
+                     part.json.len - 2 * (size_t)quoted, err));
+    out->memory = part.memory;
+    out->size = part.size;
+    if (out->ndim == 0)
+        out->item = part.size;
+    out->note = part.note;
+    part.memory = BRC_HDF5_NONE;
+    part.note = NULL;
+done:
+    hdf5_part_close(&part);
+    if (rc < 0)
+        brc_hdf5_type_close(out);
+    return rc;
+}
+
+void brc_hdf5_type_close(brc_hdf5_type *type)
+{
+    brc_hdf5_close(type->memory);
+    brc_json_free(type->note);
+    free(type->dtype);
+    free(type->parts);
+    memset(type, 0, sizeof(*type));
+    type->memory = BRC_HDF5_NONE;
+}
+
+int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_error *err)
+{
+    *out = NULL;
+    if (dtype[0] == '{' || dtype[0] == '"')
+        return brc_json_parse(out, dtype, strlen(dtype), err);
+    if (!brc_utf8_valid(dtype, strlen(dtype)))
+        return brc_fail(err, BRC_EINVAL, "the name of a data type is not UTF-8");
+    *out = brc_json_new_string(dtype);
+    return *out ? BRC_OK : brc_nomem(err);
 }

@@ -13,7 +13,7 @@
  *   compound         complex64 ... of two equal floats {r, i} or {real, imag} *, else
  *                    struct *
  *   list of bytes    bytes
- *   reference        string: see hdf5_reference.h *
+ *   reference        string: see hdf5_tree.h *
  *   array            its element's, with the array's axes behind the dataset's; inside a
  *                    compound, for each axis a struct of the fields "0", "1", ... *
  *
@@ -24,13 +24,13 @@
  *   parts: [name, name]         fields: {name: note, ...}
  *   array: [n, ...], item: note    reference: "object" or "region"
  */
-#ifndef BRC_CONVERT_HDF5_TYPE_H
-#define BRC_CONVERT_HDF5_TYPE_H
+#ifndef BRC_CONVERT_HDF5_HDF5_TYPE_H
+#define BRC_CONVERT_HDF5_HDF5_TYPE_H
 
 #include "../../base/json.h"
-#include "../../base/way_back.h"
+#include "../../base/part.h"
 #include "../../nd/dtype.h"
-#include "../lib/convert_attr.h"
+#include "../lib/convert_program.h"
 #include "../lib/hdf5_lib.h"
 
 /* What only HDF5 says: a member of an array's zarr.json, with the type's note, and
@@ -92,7 +92,7 @@ int brc_hdf5_is_byte_list(hid_t type);
 /* A data type as brc_array_info has it, as JSON. */
 BRC_MUST_USE int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_error *err);
 
-/* See hdf5_fill_attr.c. On import the values and types of an array's attributes are changed
+/* See hdf5_in_attr.c. On import the values and types of an array's attributes are changed
  * (*types may be NULL before); on export *value and *type, which are the
  * caller's, replace the attribute and what is noted of it: NULL if they do not. */
 BRC_MUST_USE int brc_hdf5_fill_attr_in(brc_json *values, brc_json **types, const brc_dtype *array, const brc_registry *reg,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
-#include "../../nd/named.h"
+#include "../../nd/dtype.h"
 #include "../../codec/registry.h"
 #include "hdf5_type.h"
 

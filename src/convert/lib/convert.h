@@ -18,10 +18,10 @@
 #define BRC_CONVERT_LIB_CONVERT_H
 
 #include "../../base/json.h"
-#include "../../base/name_escape.h"
+#include "../../base/node_path.h"
 #include "../../base/part.h"
 #include "../../nd/shape.h"
-#include "../../xfer/tar/tar_in.h"
+#include "../../xfer/tar/tar.h"
 #include "../../zarr/meta.h"
 
 typedef struct brc_convert brc_convert; /* one run */
@@ -167,7 +167,7 @@ const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *key);
  * these have failed (with NULL if they set nothing). */
 typedef struct brc_driver {
     const char *format; /* for messages: "HDF5" */
-    int names;          /* BRC_NAMES_* (src/base/name_escape.h) */
+    int names;          /* BRC_NAMES_* (src/base/node_path.h) */
     int classic;        /* takes --classic      */
 
     int (*prepare)(const char *plugins, brc_error *err);

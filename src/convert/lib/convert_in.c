@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "../../codec/chain.h"
-#include "../../nd/chunk_cut.h"
-#include "../../nd/cut.h"
+#include "../../nd/box.h"
+#include "../../nd/shape.h"
 #include "../../xfer/foreign/protocol.h"
-#include "convert_run.h"
+#include "convert_program.h"
 
 /* ---- members -------------------------------- */
 

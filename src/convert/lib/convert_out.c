@@ -5,7 +5,7 @@
 #include "../../base/node_path.h"
 #include "../../codec/chain.h"
 #include "../../xfer/foreign/protocol.h"
-#include "convert_run.h"
+#include "convert_program.h"
 
 #define EXPORT_STREAM "the stream of the export"
 

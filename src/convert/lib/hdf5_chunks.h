@@ -4,6 +4,8 @@
 
 #include "hdf5_lib.h"
 
+/* ---- hdf5 chunks -------------------------------- */
+
 typedef struct brc_hdf5_stored {
     int all;             /* nearly all of them: the grid is gone through       */
     int complete;        /* every one of the grid                              */
@@ -23,15 +25,45 @@ int brc_hdf5_stored_next(brc_hdf5_stored *stored, int ndim, int array_ndim, cons
 
 /* What is stored of one chunk. */
 typedef struct brc_hdf5_chunk {
-    haddr_t at;      /* as the library says: see brc_hdf5_base()          */
+    haddr_t at;      /* as the library says: see hdf5_base()          */
     hsize_t bytes;   /* 0: it is not there                               */
     unsigned mask;   /* which of its filters were left out               */
 } brc_hdf5_chunk;
 /* The chunk with this first element. */
 BRC_MUST_USE int brc_hdf5_chunk_find(brc_hdf5_chunk *out, hid_t dataset, const hsize_t *corner, const char *label,
                                      brc_error *err);
-/* What must be added to a chunk's address to have its place in the file: *known 0 where it has
- * none, for the library does not read the dataset's file by itself. */
-BRC_MUST_USE int brc_hdf5_base(uint64_t *base, int *known, hid_t dataset, brc_error *err);
+
+/* ---- hdf5 pass -------------------------------- */
+
+/*
+ * Elements that pass as the file stores them: where those in the file are those of Zarr's type,
+ * in either byte order, and each filter is a codec that Zarr has. Whoever reads the stream
+ * decodes them, on as many threads as it has, and takes what is long out of the file itself.
+ */
+
+typedef struct brc_hdf5_pass brc_hdf5_pass;
+/* A dataset of a fixed size; borrowed. */
+typedef struct brc_hdf5_layout {
+    const brc_registry *reg;
+    hid_t dataset, plist, file_type;
+    hid_t memory;            /* what is read of the type ...                        */
+    size_t item;             /* ... and its bytes, of an item of an array type      */
+    int swap;                /* ... of the other byte order, unknown to the library */
+    const brc_dtype *dtype;
+    int ndim, array_ndim;    /* of the dataset, and with the axes of an array type  */
+    const uint64_t *shape, *chunk; /* chunk NULL: it is not in chunks               */
+    int elsewhere;           /* it is in another file than the one that is imported */
+    int has_gaps;            /* chunks that are not stored are fill value; 0: none may be missing */
+    const char *label;
+} brc_hdf5_layout;
+/* *out: NULL where the elements have to be read: of a type that is another in Zarr, with a
+ * filter that Zarr has no codec for, or not in one piece. */
+BRC_MUST_USE int brc_hdf5_pass_open(brc_hdf5_pass **out, const brc_hdf5_layout *layout, brc_error *err);
+void brc_hdf5_pass_close(brc_hdf5_pass *pass);
+/* What the array says of it: its codecs, and where its elements are not in chunks their place. */
+void brc_hdf5_pass_describe(const brc_hdf5_pass *pass, brc_array_in *array);
+/* 1 and the next chunk of those in `stored`, 0 at the end; as next_chunk() of brc_array_in. */
+BRC_MUST_USE int brc_hdf5_pass_next(brc_hdf5_pass *pass, brc_hdf5_stored *stored, uint64_t *index, brc_stored_in *bytes,
+                                    brc_error *err);
 
 #endif

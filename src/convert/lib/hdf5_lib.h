@@ -7,10 +7,13 @@
 #ifndef BRC_CONVERT_LIB_HDF5_LIB_H
 #define BRC_CONVERT_LIB_HDF5_LIB_H
 
-#define H5_USE_110_API 1
 #include <hdf5.h>
 
 #include "convert.h"
+
+/* ---- hdf5 lib -------------------------------- */
+
+#define H5_USE_110_API 1
 
 #define BRC_HDF5_NONE ((hid_t)-1)
 
@@ -32,5 +35,26 @@ int brc_hdf5_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(
 hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box);
 /* What the library calls the node: what follows the file's name. */
 BRC_MUST_USE int brc_hdf5_label(char **out, const char *file, const char *path, brc_error *err);
+
+/* ---- hdf5 plugins -------------------------------- */
+
+/*
+ * Filters of HDF5 that the user has installed: libraries in folders. All of them are loaded before
+ * the sandbox closes, for in there no memory becomes code; libhdf5 looks for none by itself.
+ */
+
+/* The built-in ones, and those in the folders, which have ":" between them. What in these is no filter, or
+ * cannot be loaded, is passed over: a dataset that needs it says so. */
+BRC_MUST_USE int brc_hdf5_plugins_load(const char *folders, brc_error *err);
+
+/* ---- hdf5 filters -------------------------------- */
+
+/* The filters of a dataset: whether they are there, and what is noted of them. */
+
+/* Whether the library has all filters of the dataset, which has this list of properties; where not, BRC_EUNSUPPORTED names the first. */
+BRC_MUST_USE int brc_hdf5_filters_check(const brc_convert *c, hid_t plist, hid_t dataset, const char *label, brc_error *err);
+/* Adds those that are no part of HDF5 to a note, for an export writes others: as "filters",
+ * [{"number": N, "name": "LZF"}, ...]. */
+BRC_MUST_USE int brc_hdf5_filters_note(brc_json *note, hid_t plist, brc_error *err);
 
 #endif

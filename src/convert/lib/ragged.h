@@ -18,8 +18,8 @@
 #ifndef BRC_CONVERT_LIB_RAGGED_H
 #define BRC_CONVERT_LIB_RAGGED_H
 
-#include "../../base/arena.h"
-#include "../../nd/cut.h"
+#include "../../base/alloc.h"
+#include "../../nd/shape.h"
 #include "convert.h"
 
 #define BRC_RAGGED_OFFSETS "offsets"

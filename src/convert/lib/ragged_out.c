@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "convert_run.h"
+#include "convert_program.h"
 #include "ragged.h"
 
 typedef struct ragged_array {

@@ -25,10 +25,4 @@ int brc_sandbox_has_door(void);
 /* For the rest of the process, which has one thread. `file`: the one to read, or to make. */
 BRC_MUST_USE int brc_sandbox_enter(const char *file, int writing, brc_error *err);
 
-/* The parts, for sandbox.c alone. */
-BRC_MUST_USE int brc_sandbox_paths(const char *file, int writing, int has_door, brc_error *err);
-BRC_MUST_USE int brc_sandbox_calls(int writing, int has_door, brc_error *err);
-int brc_sandbox_can_trap(void); /* this build knows the registers */
-BRC_MUST_USE int brc_sandbox_trap(brc_error *err);
-
 #endif

@@ -32,10 +32,10 @@
  * variable has a _FillValue, which is Zarr's fill_value. An attribute that JSON or xarray
  * cannot have at all, such as NaN as the _FillValue of integers, is in the note alone.
  */
-#ifndef BRC_CONVERT_NETCDF_ATT_H
-#define BRC_CONVERT_NETCDF_ATT_H
+#ifndef BRC_CONVERT_NETCDF_NETCDF_ATT_H
+#define BRC_CONVERT_NETCDF_NETCDF_ATT_H
 
-#include "../../base/way_back.h"
+#include "../../base/part.h"
 #include "../lib/convert.h"
 #include "netcdf_lib.h"
 
@@ -60,22 +60,14 @@ void brc_netcdf_values_free(brc_netcdf_values *values);
 /* *out: NULL if Zarr's attributes cannot have it, as above. */
 BRC_MUST_USE int brc_netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *name,
                                      const brc_netcdf_values *values, brc_error *err);
-/* By the rules, or as the type `wanted` (NC_NAT: none) where the value fits it. */
-BRC_MUST_USE int brc_netcdf_att_values(brc_netcdf_values *out, const brc_netcdf_of *of,
-                                       const char *name, const brc_json *value, nc_type wanted,
-                                       brc_error *err);
 
 /* ---- notes ------------------------------------- */
 
 #define BRC_NETCDF_NOTE "netcdf"
-/* Adds what is known of an attribute: entry is consumed. *note NULL: it is made. */
-BRC_MUST_USE int brc_netcdf_note_att(brc_json **note, const char *name, brc_json *entry, brc_error *err);
 /* Of a group: that it has a dimension. */
 BRC_MUST_USE int brc_netcdf_note_dim(brc_json **note, const char *name, uint64_t length, int unlimited, brc_error *err);
 /* The note's part "attributes" or "dimensions" in a zarr.json, or NULL. */
 const brc_json *brc_netcdf_note_part(const brc_json *doc, const char *part);
-/* The bytes of an entry, if it has some that are its type's. *has 0: it has not. */
-BRC_MUST_USE int brc_netcdf_note_values(brc_netcdf_values *out, int *has, const brc_json *entry, brc_error *err);
 
 /* ---- all of a node ----------------------------- */
 
@@ -96,10 +88,6 @@ BRC_MUST_USE int brc_netcdf_read_atts(brc_netcdf_atts_in *in, brc_error *err);
  * there is none, or it is of another type. */
 BRC_MUST_USE int brc_netcdf_read_att(brc_netcdf_values *out, int group,
                                      int var, const char *name, const char *label, brc_error *err);
-/* A value of a type that the file defines: objects, lists, texts. Releases what the
- * library allocated in it, also on failure. */
-BRC_MUST_USE int brc_netcdf_user_json(brc_json **out, int group, nc_type type,
-                                      size_t n, uint8_t *data, const char *label, brc_error *err);
 /* Releases what the library allocated in such values. */
 void brc_netcdf_drop(int group, nc_type type, size_t n, uint8_t *data);
 

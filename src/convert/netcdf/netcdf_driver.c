@@ -1,7 +1,7 @@
 /* The driver as a table, see ../lib/convert.h. */
 #include "netcdf_driver.h"
 
-#include "../lib/hdf5_plugins.h"
+#include "../lib/hdf5_lib.h"
 #include "netcdf_in.h"
 #include "netcdf_out.h"
 

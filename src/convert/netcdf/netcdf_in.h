@@ -1,6 +1,6 @@
 /* Reading NetCDF: what its files share. */
-#ifndef BRC_CONVERT_NETCDF_IN_H
-#define BRC_CONVERT_NETCDF_IN_H
+#ifndef BRC_CONVERT_NETCDF_NETCDF_IN_H
+#define BRC_CONVERT_NETCDF_NETCDF_IN_H
 
 #include "netcdf_att.h"
 #include "netcdf_type.h"
@@ -26,13 +26,5 @@ typedef struct brc_netcdf_in {
 /* The driver's state, see brc_driver. */
 BRC_MUST_USE int brc_netcdf_open(void **state, brc_convert *c, const char *file, brc_error *err);
 BRC_MUST_USE int brc_netcdf_walk(void *state, brc_error *err);
-
-/* The variable becomes the array `path`. */
-BRC_MUST_USE int brc_netcdf_import_var(brc_netcdf_in *in, int group, int var, const char *label,
-                                       const char *path, brc_error *err);
-/* Of a type without texts and lists: its _FillValue, or what its unwritten elements read
- * as, as it is in the array; NULL if the file says nothing of it. */
-BRC_MUST_USE int brc_netcdf_read_fill(uint8_t **out, const brc_netcdf_in *in, int group, int var,
-                                      const brc_netcdf_type *type, const char *label, brc_error *err);
 
 #endif

@@ -5,13 +5,13 @@
  * variables over dimensions. It becomes the same hierarchy of groups and arrays; what it
  * says that Zarr has no word for is noted beside that (netcdf_note.h).
  */
-#ifndef BRC_CONVERT_NETCDF_LIB_H
-#define BRC_CONVERT_NETCDF_LIB_H
+#ifndef BRC_CONVERT_NETCDF_NETCDF_LIB_H
+#define BRC_CONVERT_NETCDF_NETCDF_LIB_H
 
 #include <netcdf.h>
 
 #include "../lib/convert.h"
-#include "../lib/convert_attr.h"
+#include "../lib/convert_program.h"
 
 /* What the states of reading and of writing begin with. */
 typedef struct brc_netcdf_run {

@@ -1,6 +1,6 @@
 /* Writing NetCDF: the plan of a file, made before anything is written. */
-#ifndef BRC_CONVERT_NETCDF_OUT_H
-#define BRC_CONVERT_NETCDF_OUT_H
+#ifndef BRC_CONVERT_NETCDF_NETCDF_OUT_H
+#define BRC_CONVERT_NETCDF_NETCDF_OUT_H
 
 #include "netcdf_att.h"
 #include "netcdf_type.h"
@@ -86,7 +86,6 @@ static inline const brc_json *brc_netcdf_group_doc(const brc_netcdf_group *group
 typedef struct brc_netcdf_axes {
     char *names[BRC_MAX_NDIM + 1];
 } brc_netcdf_axes;
-BRC_MUST_USE int brc_netcdf_plan_dims(brc_netcdf_out *out, const brc_netcdf_axes *axes, brc_error *err);
 
 /* One array. Looks at it: shape, the names of its axes, the least version of the format
  * that can say it. */

@@ -12,8 +12,8 @@
  *   {"fields": [{"name": TEXT, "type": TREE}, ...], "name": TEXT} a compound
  *   {"array": [n, ...], "of": TREE}                               a field that is an array
  */
-#ifndef BRC_CONVERT_NETCDF_RAGGED_H
-#define BRC_CONVERT_NETCDF_RAGGED_H
+#ifndef BRC_CONVERT_NETCDF_NETCDF_RAGGED_H
+#define BRC_CONVERT_NETCDF_NETCDF_RAGGED_H
 
 #include "../lib/ragged.h"
 #include "netcdf_in.h"
@@ -27,11 +27,6 @@ typedef struct brc_netcdf_leaf {
     brc_dtype *dtype;
     char *text; /* the data type as in a brc_array_spec */
 } brc_netcdf_leaf;
-/* The leaf of a type; the data type's text is copied. type->how: how its items lie in memory. */
-BRC_MUST_USE int brc_netcdf_ragged_leaf(brc_ragged *out, const brc_registry *reg, const char *dtype, brc_netcdf_leaf **leaf,
-                                        brc_error *err);
-/* Its leaves and names too. */
-void brc_netcdf_ragged_free(brc_ragged *type);
 
 /* 1 if the variable's type is none of Zarr's, below 0 on failure. */
 int brc_netcdf_is_ragged(int group, int var, const char *label, brc_error *err);

@@ -10,7 +10,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/buf.h"
-#include "../lib/hdf5_filters.h"
+#include "../lib/hdf5_lib.h"
 
 #define NOT_COORDINATE "_nc4_non_coord_"
 

@@ -6,7 +6,7 @@
 #ifndef BRC_CONVERT_NETCDF_STORED_H
 #define BRC_CONVERT_NETCDF_STORED_H
 
-#include "../lib/hdf5_pass.h"
+#include "../lib/hdf5_chunks.h"
 #include "netcdf_type.h"
 
 typedef struct brc_netcdf_stored {

@@ -25,8 +25,8 @@
  * NetCDF-4 alone has string, opaque, compound and vlen; CDF-5 and NetCDF-4 have ubyte,
  * the unsigned integers and int64.
  */
-#ifndef BRC_CONVERT_NETCDF_TYPE_H
-#define BRC_CONVERT_NETCDF_TYPE_H
+#ifndef BRC_CONVERT_NETCDF_NETCDF_TYPE_H
+#define BRC_CONVERT_NETCDF_NETCDF_TYPE_H
 
 #include "../../nd/dtype.h"
 #include "netcdf_lib.h"
@@ -65,7 +65,6 @@ BRC_MUST_USE int brc_netcdf_type_in(brc_netcdf_type *out, int group, nc_type typ
                                     const char *label, brc_error *err);
 void brc_netcdf_type_free(brc_netcdf_type *type);
 
-BRC_MUST_USE int brc_netcdf_add_move(brc_netcdf_type *type, size_t file, size_t here, size_t len, brc_error *err);
 /* n elements from the file's layout to the array's, and back. */
 void brc_netcdf_move_in(const brc_netcdf_type *type, uint8_t *here, const uint8_t *file, size_t n);
 void brc_netcdf_move_out(const brc_netcdf_type *type, uint8_t *file, const uint8_t *here, size_t n);

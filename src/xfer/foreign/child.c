@@ -13,8 +13,8 @@
 
 #include "../../base/alloc.h"
 #include "../../base/buf.h"
-#include "../../base/clock.h"
-#include "../../base/fd.h"
+#include "../../base/process.h"
+#include "../../base/file.h"
 #include "../../base/part.h"
 
 #define LOWEST_FD 10 /* of ours: the child's are 0 to 3, and a program may have closed these */

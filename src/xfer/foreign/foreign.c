@@ -1,4 +1,4 @@
-/* Running a program that writes a stream, and importing what it writes. */
+/* Running a program that reads a stream and writes a file. */
 #include "foreign.h"
 
 #include <signal.h>
@@ -8,12 +8,116 @@
 
 #include "../../base/alloc.h"
 #include "../../base/file.h"
-#include "../../zarr/repo.h"
+#include "../../zarr/session.h"
 #include "../../zarr/transfer.h"
+#include "../dest.h"
+#include "../stream/stream_out.h"
 #include "../xfer.h"
 #include "child.h"
-#include "foreign_run.h"
 #include "protocol.h"
+
+/* A program that was started, for imports and exports. */
+
+typedef struct brc_foreign_run {
+    brc_child *child;
+    char *program, *label;
+} brc_foreign_run;
+
+static int foreign_ended(const brc_foreign_run *run, const brc_foreign *what, int status,
+                         brc_error *err);
+static int foreign_start(brc_foreign_run *run, const brc_foreign *what, const char *const *args,
+                         int feeds, brc_error *err);
+static void foreign_stop(brc_foreign_run *run);
+
+/* ==== foreign out ================================ */
+
+typedef struct foreign_out {
+    brc_foreign_run run;
+    int gone; /* it does not read any more: it says why */
+} foreign_out;
+
+/* brc_tar_sink's write. */
+static int feed_child(void *ctx, const uint8_t *from, size_t len, brc_error *err)
+{
+    foreign_out *out = ctx;
+    BRC_TRY(brc_child_write(out->run.child, from, len, &out->gone, err));
+    return out->gone ? brc_fail(err, BRC_EIO, "%s ended too early", out->run.label) : BRC_OK;
+}
+
+/* export [--classic] --path PATH FILE */
+static int start_export(foreign_out *out, const brc_foreign *what, const char *path,
+                        const char *temp, int classic, brc_error *err)
+{
+    const char *args[6] = { "export" };
+    size_t n = 1;
+    if (classic)
+        args[n++] = "--classic";
+    args[n++] = "--path";
+    args[n++] = path;
+    args[n] = temp;
+    return foreign_start(&out->run, what, args, 1, err);
+}
+
+static int feed_stream(foreign_out *out, const brc_foreign *what, const char *path, brc_error *err)
+{
+    brc_tar_sink sink = { out, feed_child };
+    brc_tar_out *tar;
+    BRC_TRY(brc_tar_out_open(&tar, &sink, what->file, err));
+    const brc_stream_out_opts opts = { .transport = 1 };
+    int rc = brc_stream_export(what->session, path, tar, &opts, err);
+    brc_tar_out_free(tar);
+    return rc;
+}
+
+/* If it ended before its stream did, it knows the reason. */
+static int settle_export(foreign_out *out, const brc_foreign *what, int rc, brc_error *err)
+{
+    int status;
+    if (rc < 0 && !out->gone)
+        return rc;
+    BRC_TRY(brc_child_end(out->run.child, 0, &status, err));
+    return status != 0 ? foreign_ended(&out->run, what, status, err) : rc;
+}
+
+static int run_exporter(const brc_foreign *what, const char *path, const char *temp, int classic,
+                        brc_error *err)
+{
+    foreign_out out;
+    memset(&out, 0, sizeof(out));
+    int rc = start_export(&out, what, path, temp, classic, err);
+    if (rc == BRC_OK)
+        rc = settle_export(&out, what, feed_stream(&out, what, path, err), err);
+    foreign_stop(&out.run);
+    return rc;
+}
+
+/* The converter knows the temporary name alone, and so does its library; the caller does not. */
+static void name_asked_for(brc_error *err, const brc_dest *dest)
+{
+    size_t shown = strlen(dest->path), len = strlen(dest->temp);
+    char *at = err->message;
+    while ((at = strstr(at, dest->temp)) != NULL) {
+        at += shown;
+        memmove(at, at + len - shown, strlen(at + len - shown) + 1);
+    }
+}
+
+int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err)
+{
+    brc_dest dest;
+    BRC_TRY(brc_dest_open(&dest, what->session, what->file, 0, err));
+    int rc = run_exporter(what, path, dest.temp, classic, err);
+    if (rc < 0 && err)
+        name_asked_for(err, &dest);
+    if (rc == BRC_OK)
+        rc = brc_dest_finish(&dest, 0, err);
+    brc_dest_close(&dest);
+    return rc;
+}
+
+/* ==== foreign ================================ */
+
+/* Running a program that writes a stream, and importing what it writes. */
 
 /* Generous: a library may take minutes for one chunk of a file on a slow disk, and a
  * --with command may compute between two chunks. */
@@ -58,8 +162,9 @@ static int find_converter(brc_foreign_run *run, const brc_foreign *what, brc_err
                     what->file, run->program);
 }
 
-int brc_foreign_start(brc_foreign_run *run, const brc_foreign *what, const char *const *args,
-                      int feeds, brc_error *err)
+/* `args` is needed while it starts. */
+static int foreign_start(brc_foreign_run *run, const brc_foreign *what, const char *const *args,
+                         int feeds, brc_error *err)
 {
     brc_buf label = BRC_BUF_INIT;
     int rc = BRC_OK;
@@ -88,7 +193,8 @@ done:
     return rc;
 }
 
-void brc_foreign_stop(brc_foreign_run *run)
+/* Ends it where it runs, and forgets it. */
+static void foreign_stop(brc_foreign_run *run)
 {
     brc_child_free(run->child);
     free(run->program);
@@ -124,8 +230,9 @@ static const char *words_for_signal(int sig)
     }
 }
 
-int brc_foreign_ended(const brc_foreign_run *run, const brc_foreign *what, int status,
-                      brc_error *err)
+/* The error that its exit status, not 0, and its last words make. */
+static int foreign_ended(const brc_foreign_run *run, const brc_foreign *what, int status,
+                         brc_error *err)
 {
     const char *said = brc_child_last_line(run->child);
     const char *words = status > 128 && status < 128 + 65 ? words_for_signal(status - 128) : NULL;
@@ -172,7 +279,7 @@ static int start_import(brc_foreign_in *in, brc_error *err)
         }
     }
     args[n] = what->file;
-    int rc = brc_foreign_start(&in->run, what, args, 0, err);
+    int rc = foreign_start(&in->run, what, args, 0, err);
     free(args);
     return rc;
 }
@@ -215,7 +322,7 @@ void brc_foreign_free(brc_foreign_in *in)
         return;
     brc_stream_free(in->stream);
     brc_tar_in_free(in->tar);
-    brc_foreign_stop(&in->run);
+    foreign_stop(&in->run);
     free(in);
 }
 
@@ -272,7 +379,7 @@ static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
     if (ended == BRC_OK)
         ended = note_lines(in, &own);
     if (ended == BRC_OK && status != 0)
-        ended = brc_foreign_ended(&in->run, &in->what, status, &own);
+        ended = foreign_ended(&in->run, &in->what, status, &own);
     if (ended < 0 && err)
         brc_error_copy(err, &own);
     return ended < 0 ? ended : rc;

@@ -1,14 +1,268 @@
-/* Reading .npy files, and the two public functions for them. */
+/* Reading and writing NumPy's header, see npy.h. */
+#include "npy.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "../../base/file.h"
 #include "../../nd/shape.h"
 #include "../../zarr/bulk_write.h"
-#include "../../zarr/repo.h"
+#include "../../zarr/session.h"
 #include "../../zarr/transfer.h"
-#include "npy.h"
-#include "npy_header.h"
-#include "npy_out.h"
+#include "../dest.h"
+#include "../elements.h"
+
+/* ==== npy header ================================ */
+
+#define NPY_NESTING_MAX 64
+
+typedef struct npy_text {
+    const char *start, *at, *end;
+    brc_error *err;
+} npy_text;
+
+static int bad_literal(npy_text *t, const char *what)
+{
+    return brc_fail(t->err, BRC_EINVAL, "bad .npy header at its byte %zu: %s",
+                    (size_t)(t->at - t->start), what);
+}
+
+static void skip_blanks(npy_text *t)
+{
+    while (t->at < t->end && (*t->at == ' ' || *t->at == '\t' || *t->at == '\n' || *t->at == '\r'))
+        t->at++;
+}
+
+/* 1 and past it where the next character is `c`. */
+static int npy_take_char(npy_text *t, char c)
+{
+    skip_blanks(t);
+    if (t->at == t->end || *t->at != c)
+        return 0;
+    t->at++;
+    return 1;
+}
+
+static int npy_take_word(npy_text *t, const char *word)
+{
+    size_t n = strlen(word);
+    skip_blanks(t);
+    if ((size_t)(t->end - t->at) < n || memcmp(t->at, word, n) != 0)
+        return 0;
+    t->at += n;
+    return 1;
+}
+
+/* A string in single or double quotes; NumPy never wrote an escape in a key or a simple
+ * type. */
+static int npy_take_string(npy_text *t, const char **out, size_t *len)
+{
+    skip_blanks(t);
+    if (t->at == t->end || (*t->at != '\'' && *t->at != '"'))
+        return bad_literal(t, "a string is expected");
+    char quote = *t->at++;
+    *out = t->at;
+    while (t->at < t->end && *t->at != quote) {
+        if (*t->at == '\\' || (unsigned char)*t->at < 0x20)
+            return bad_literal(t, "a character that is not allowed in a string");
+        t->at++;
+    }
+    if (t->at == t->end)
+        return bad_literal(t, "a string has no end");
+    *len = (size_t)(t->at - *out);
+    t->at++;
+    return BRC_OK;
+}
+
+/* Past a quoted string of any content, for the descr of a structured type. */
+static int skip_quoted(npy_text *t)
+{
+    char quote = *t->at++;
+    while (t->at < t->end && *t->at != quote)
+        t->at += *t->at == '\\' && t->end - t->at > 1 ? 2 : 1;
+    if (t->at == t->end)
+        return bad_literal(t, "a string has no end");
+    t->at++;
+    return BRC_OK;
+}
+
+/* Past a list or tuple. */
+static int skip_nested(npy_text *t)
+{
+    char closing[NPY_NESTING_MAX];
+    int depth = 0;
+    do {
+        if (t->at == t->end)
+            return bad_literal(t, "a list has no end");
+        char c = *t->at;
+        if (c == '\'' || c == '"') {
+            BRC_TRY(skip_quoted(t));
+            continue;
+        }
+        if ((c == '[' || c == '(') && depth == NPY_NESTING_MAX)
+            return bad_literal(t, "lists are nested too deeply");
+        if (c == '[' || c == '(')
+            closing[depth++] = c == '[' ? ']' : ')';
+        else if ((c == ']' || c == ')') && closing[--depth] != c)
+            return bad_literal(t, "brackets do not match");
+        t->at++;
+    } while (depth > 0);
+    return BRC_OK;
+}
+
+static int parse_descr(npy_text *t, brc_npy_header *out)
+{
+    skip_blanks(t);
+    if (t->at < t->end && (*t->at == '[' || *t->at == '(')) {
+        out->structured = 1;
+        out->descr = t->at;
+        BRC_TRY(skip_nested(t));
+        out->descr_len = (size_t)(t->at - out->descr);
+        return BRC_OK;
+    }
+    return npy_take_string(t, &out->descr, &out->descr_len);
+}
+
+static int parse_order(npy_text *t, brc_npy_header *out)
+{
+    if (npy_take_word(t, "True"))
+        out->fortran = 1;
+    else if (!npy_take_word(t, "False"))
+        return bad_literal(t, "True or False is expected");
+    return BRC_OK;
+}
+
+static int take_extent(npy_text *t, uint64_t *out)
+{
+    skip_blanks(t);
+    const char *first = t->at;
+    uint64_t value = 0;
+    for (; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*t->at - '0'), &value))
+            return brc_fail(t->err, BRC_ELIMIT,
+                            "an extent in the .npy header does not fit 64 bits");
+    if (t->at == first)
+        return bad_literal(t, "a whole number is expected");
+    if (*first == '0' && t->at - first > 1)
+        return bad_literal(t, "a number begins with 0");
+    if (t->at < t->end && *t->at == 'L') /* Python 2 wrote its long integers like this */
+        t->at++;
+    *out = value;
+    return BRC_OK;
+}
+
+/* (), (3,), (3, 4), (3, 4, ); (3) is a number to Python, not a tuple. */
+static int parse_shape(npy_text *t, brc_npy_header *out)
+{
+    int comma = 1;
+    if (!npy_take_char(t, '('))
+        return bad_literal(t, "a tuple is expected");
+    while (!npy_take_char(t, ')')) {
+        if (!comma)
+            return bad_literal(t, "a comma is expected");
+        if (out->ndim == BRC_MAX_NDIM)
+            return brc_fail(t->err, BRC_ELIMIT, "the array has more than %d axes", BRC_MAX_NDIM);
+        BRC_TRY(take_extent(t, &out->shape[out->ndim]));
+        out->ndim++;
+        comma = npy_take_char(t, ',');
+    }
+    if (out->ndim == 1 && !comma)
+        return bad_literal(t, "a tuple of one needs a comma");
+    return BRC_OK;
+}
+
+static int parse_member(npy_text *t, brc_npy_header *out, unsigned *seen)
+{
+    static const char *const keys[] = { "descr", "fortran_order", "shape" };
+    static int (*const values[])(npy_text *, brc_npy_header *) = { parse_descr, parse_order,
+                                                                   parse_shape };
+    const char *key;
+    size_t len;
+
+    BRC_TRY(npy_take_string(t, &key, &len));
+    for (unsigned i = 0; i < 3; i++) {
+        if (strlen(keys[i]) != len || memcmp(keys[i], key, len) != 0)
+            continue;
+        if (*seen & 1U << i)
+            return bad_literal(t, "a key is there twice");
+        *seen |= 1U << i;
+        if (!npy_take_char(t, ':'))
+            return bad_literal(t, "a colon is expected");
+        return values[i](t, out);
+    }
+    return bad_literal(t, "a key other than descr, fortran_order and shape");
+}
+
+int brc_npy_header_parse(brc_npy_header *out, const char *text, size_t len, brc_error *err)
+{
+    npy_text t = { text, text, text + len, err };
+    unsigned seen = 0;
+    int comma = 1;
+
+    memset(out, 0, sizeof(*out));
+    if (!npy_take_char(&t, '{'))
+        return bad_literal(&t, "a dictionary is expected");
+    while (!npy_take_char(&t, '}')) {
+        if (!comma)
+            return bad_literal(&t, "a comma is expected");
+        BRC_TRY(parse_member(&t, out, &seen));
+        comma = npy_take_char(&t, ',');
+    }
+    if (seen != 7)
+        return bad_literal(&t, "descr, fortran_order or shape is missing");
+    skip_blanks(&t);
+    if (t.at != t.end)
+        return bad_literal(&t, "there is text after the dictionary");
+    return BRC_OK;
+}
+
+static int write_dictionary(brc_buf *out, const char *descr, int ndim, const uint64_t *shape,
+                            brc_error *err)
+{
+    const char *quote = descr[0] == '[' ? "" : "'"; /* a list of fields stands as it is */
+    BRC_TRY(brc_buf_text(out, "{'descr': ", err));
+    BRC_TRY(brc_buf_text(out, quote, err));
+    BRC_TRY(brc_buf_text(out, descr, err));
+    BRC_TRY(brc_buf_text(out, quote, err));
+    BRC_TRY(brc_buf_text(out, ", 'fortran_order': False, 'shape': (", err));
+    for (int i = 0; i < ndim; i++)
+        BRC_TRY(
+            brc_buf_printf(out, err, "%s%llu", i > 0 ? ", " : "", (unsigned long long)shape[i]));
+    return brc_buf_text(out, ndim == 1 ? ",), }" : "), }", err);
+}
+
+int brc_npy_header_write(brc_buf *out, const char *descr, int ndim, const uint64_t *shape,
+                         brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    uint8_t prefix[BRC_NPY_MAGIC_LEN + 6] = BRC_NPY_MAGIC;
+    size_t prefix_len = BRC_NPY_MAGIC_LEN + 4;
+    int rc;
+
+    BRC_GO(write_dictionary(&text, descr, ndim, shape, err));
+    if (prefix_len + text.len + 64 > UINT16_MAX)
+        prefix_len += 2;
+    while ((prefix_len + text.len + 1) % 64 != 0)
+        BRC_GO(brc_buf_byte(&text, ' ', err));
+    BRC_GO(brc_buf_byte(&text, '\n', err));
+    prefix[BRC_NPY_MAGIC_LEN] = prefix_len == BRC_NPY_MAGIC_LEN + 4 ? 1 : 2;
+    uint8_t length[4];
+    brc_put_u32le(length, (uint32_t)text.len);
+    memcpy(prefix + BRC_NPY_MAGIC_LEN + 2, length, prefix_len - BRC_NPY_MAGIC_LEN - 2);
+    BRC_GO(brc_buf_append(out, prefix, prefix_len, err));
+    BRC_GO(brc_buf_append(out, text.data, text.len, err));
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* ==== npy ================================ */
+
+/* Reading .npy files, and the two public functions for them. */
 
 /* *len: of the text that follows. */
 static int read_prefix(brc_input *in, uint32_t *len, brc_error *err)
@@ -229,5 +483,110 @@ int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *f
 done:
     brc_elements_free(&e);
     brc_input_free(in);
+    return rc;
+}
+
+/* ==== npy out ================================ */
+
+/* Writing .npy, see npy.h. */
+
+static int write_header(brc_npy_out *o, brc_error *err)
+{
+    uint64_t shape[BRC_MAX_NDIM], bytes;
+    int ndim = 0;
+    for (int i = 0; i < o->sel.ndim; i++)
+        if (!(o->sel.drop >> i & 1))
+            shape[ndim++] = o->sel.count[i];
+    BRC_TRY(brc_npy_header_write(&o->header, o->type->npy, ndim, shape, err));
+    if (!brc_shape_bytes(ndim, shape, o->type->item_size, &bytes) ||
+        bytes > INT64_MAX - o->header.len)
+        return brc_fail(err, BRC_ELIMIT, "the selection has more bytes than a file can hold");
+    o->size = o->header.len + bytes;
+    return BRC_OK;
+}
+
+int brc_npy_out_start(brc_npy_out *out, brc_array *a, const brc_sel *sel, const brc_registry *reg,
+                      brc_error *err)
+{
+    const brc_array_info *info = brc_array_describe(a);
+    int rc;
+
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_array_dtype_open(&out->type, reg, info, err));
+    if (!out->type->npy || out->type->item_size == 0) {
+        rc = brc_fail(err, BRC_EUNSUPPORTED, "%s: NumPy's .npy has no data type like %s",
+                      info->path, info->dtype);
+        goto done;
+    }
+    if (sel)
+        BRC_GO(brc_sel_check(sel, info->ndim, info->shape, err));
+    if (sel)
+        out->sel = *sel;
+    else
+        brc_sel_of_shape(&out->sel, info->ndim, info->shape);
+    BRC_GO(write_header(out, err));
+    rc = brc_element_runs_start(&out->runs, a, &out->sel, err);
+done:
+    if (rc < 0)
+        brc_npy_out_stop(out);
+    return rc;
+}
+
+int brc_npy_out_next(brc_npy_out *o, brc_span *piece, brc_error *err)
+{
+    if (!o->begun) {
+        o->begun = 1;
+        *piece = (brc_span){ o->header.data, o->header.len };
+        return 1;
+    }
+    int more = brc_element_runs_next(&o->runs, piece, err);
+    if (more > 0)
+        brc_dtype_native(o->type, o->runs.data, piece->len); /* back to little-endian */
+    return more;
+}
+
+void brc_npy_out_stop(brc_npy_out *o)
+{
+    brc_dtype_free(o->type);
+    brc_buf_dispose(&o->header);
+    brc_element_runs_end(&o->runs);
+    memset(o, 0, sizeof(*o));
+}
+
+static int write_pieces(brc_npy_out *o, int fd, const char *name, brc_error *err)
+{
+    brc_span piece;
+    int more;
+    while ((more = brc_npy_out_next(o, &piece, err)) > 0)
+        BRC_TRY(brc_fd_write(fd, piece.data, piece.len, name, err));
+    return more;
+}
+
+static int write_file(brc_npy_out *o, const brc_dest *dest, brc_error *err)
+{
+    const char *file = dest->in_place ? dest->path : dest->temp;
+    int fd = open(file, O_WRONLY | O_CLOEXEC | (dest->in_place ? O_TRUNC : O_CREAT | O_EXCL), 0666);
+    if (fd < 0)
+        return brc_fail_os(err, errno, "cannot make", file);
+    int rc = write_pieces(o, fd, file, err);
+    if (close(fd) < 0 && rc >= 0)
+        rc = brc_fail_os(err, errno, "cannot write", file);
+    return rc;
+}
+
+int brc_npy_save(brc_array *a, const brc_sel *sel, const char *file, int replace, brc_error *err)
+{
+    const brc_registry *reg = brc_session_registry(brc_array_session(a));
+    brc_dest dest = { 0 };
+    brc_npy_out o;
+
+    BRC_TRY(brc_npy_out_start(&o, a, sel, reg, err));
+    int rc;
+    BRC_GO(brc_dest_open(&dest, brc_array_session(a), file, replace, err));
+    BRC_GO(write_file(&o, &dest, err));
+    BRC_GO(brc_dest_finish(&dest, replace, err));
+done:
+    brc_dest_close(&dest);
+    brc_npy_out_stop(&o);
     return rc;
 }

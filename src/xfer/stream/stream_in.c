@@ -1,26 +1,161 @@
-/* From members to nodes and chunks. */
+/* Documents in one piece of memory, sorted by their nodes' paths. */
 #include "stream_in.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/alloc.h"
+#include "../../base/buf.h"
 #include "../../base/hash.h"
-#include "../../base/id_table.h"
-#include "../../base/name_escape.h"
+#include "../../base/json.h"
 #include "../../base/node_path.h"
 #include "../../nd/shape.h"
 #include "../../zarr/meta.h"
-#include "../../zarr/repo.h"
+#include "../../zarr/session.h"
 #include "../../zarr/transfer.h"
-#include "../array_doc.h"
-#include "../consolidated.h"
+#include "../documents.h"
 #include "../foreign/protocol.h"
-#include "../nan_mark.h"
 #include "../xfer.h"
-#include "stream_docs.h"
-#include "stream_file.h"
-#include "stream_sources.h"
+#include "stream_out.h"
+
+/* Documents of a stream that wait until they can all become nodes, parents first. */
+
+/* They wait until there are more bytes of them than this. */
+#define BRC_STREAM_DOCS_MOST ((size_t)32 << 20)
+
+typedef struct brc_stream_doc {
+    const char *inner; /* the node's path in the stream, "a/b"; "" is its root */
+    const char *text;
+    size_t len;
+} brc_stream_doc;
+
+typedef struct brc_stream_docs {
+    brc_arena arena;
+    void *items; /* brc_stream_doc[] */
+    size_t n, cap, bytes;
+} brc_stream_docs;
+
+/* The documents, as they came in a stream, of the arrays whose chunks are encoded anew. */
+
+typedef struct brc_stream_sources {
+    brc_arena arena;
+    size_t bytes;
+    brc_id_table by_node; /* as brc_span, by stream_node_id() */
+} brc_stream_sources;
+
+/* ==== stream docs ================================ */
+
+static int keep_text(brc_stream_docs *docs, const void *text, size_t len, const char **out,
+                     brc_error *err)
+{
+    char *to = brc_arena_take(&docs->arena, len + 1);
+    if (!to)
+        return brc_nomem(err);
+    if (len > 0)
+        memcpy(to, text, len);
+    to[len] = '\0';
+    *out = to;
+    return BRC_OK;
+}
+
+static int stream_docs_add(brc_stream_docs *docs, const char *inner, size_t inner_len,
+                           const brc_buf *text, brc_error *err)
+{
+    brc_stream_doc doc = { .len = text->len };
+    BRC_TRY(brc_grow_array(&docs->items, &docs->cap, docs->n + 1, sizeof(doc), err));
+    BRC_TRY(keep_text(docs, inner, inner_len, &doc.inner, err));
+    BRC_TRY(keep_text(docs, text->data, text->len, &doc.text, err));
+    ((brc_stream_doc *)docs->items)[docs->n++] = doc;
+    docs->bytes += sizeof(doc) + inner_len + text->len;
+    return BRC_OK;
+}
+
+static int doc_order(const void *a, const void *b)
+{
+    return brc_path_order(((const brc_stream_doc *)a)->inner, ((const brc_stream_doc *)b)->inner);
+}
+
+/* Parents first. BRC_EINVAL if a node has two. */
+static int stream_docs_sort(brc_stream_docs *docs, brc_error *err)
+{
+    const brc_stream_doc *items = docs->items;
+    if (docs->n > 1)
+        qsort(docs->items, docs->n, sizeof(*items), doc_order);
+    for (size_t i = 1; i < docs->n; i++)
+        if (strcmp(items[i - 1].inner, items[i].inner) == 0)
+            return brc_fail(err, BRC_EINVAL, "the node '%.300s' has two documents", items[i].inner);
+    return BRC_OK;
+}
+
+static void stream_docs_dispose(brc_stream_docs *docs)
+{
+    brc_arena_dispose(&docs->arena);
+    free(docs->items);
+    memset(docs, 0, sizeof(*docs));
+}
+
+/* ==== stream sources ================================ */
+
+static void stream_sources_init(brc_stream_sources *sources)
+{
+    memset(sources, 0, sizeof(*sources));
+    sources->by_node = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(brc_span));
+}
+
+static void stream_sources_dispose(brc_stream_sources *sources)
+{
+    brc_arena_dispose(&sources->arena);
+    brc_id_table_dispose(&sources->by_node);
+}
+
+/* Of the node at the first `len` bytes of the path in the stream. */
+static brc_oid stream_node_id(const char *inner, size_t len)
+{
+    return brc_hash_object(BRC_HASH_XXH128, BRC_KIND_DOCUMENT, inner, len);
+}
+
+/* Keeps what is needed to decode the array's chunks; attributes are not. BRC_ELIMIT past `most`
+ * bytes of all. */
+static int stream_sources_keep(brc_stream_sources *sources, const char *inner,
+                               const brc_json *doc, uint64_t most, brc_error *err)
+{
+    brc_oid id = stream_node_id(inner, strlen(inner));
+    brc_json *copy;
+    brc_buf text = BRC_BUF_INIT;
+    void *place;
+    uint8_t *kept;
+    int rc;
+    BRC_TRY(brc_json_clone(&copy, doc, err));
+    brc_json_remove(copy, "attributes");
+    BRC_GO(brc_json_write(&text, copy, err));
+    BRC_GO(brc_arena_copy(&sources->arena, text.data, text.len, &kept, err));
+    BRC_GO(brc_id_table_add(&sources->by_node, &id, &place, err));
+    *(brc_span *)place = (brc_span){ kept, text.len };
+    sources->bytes += text.len + 4 * sizeof(brc_oid);
+    if (sources->bytes > most)
+        rc = brc_fail(err, BRC_ELIMIT,
+                      "the documents of its arrays need more than %llu MiB of memory to re-encode "
+                      "them: import it in parts",
+                      (unsigned long long)(most >> 20));
+done:
+    brc_json_free(copy);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static int stream_sources_find(brc_json **out, const brc_stream_sources *sources,
+                               const char *inner, brc_error *err)
+{
+    const brc_oid id = stream_node_id(inner, strlen(inner));
+    const brc_span *doc = brc_id_table_find(&sources->by_node, &id);
+    if (!doc)
+        return brc_fail(err, BRC_EINTERNAL, "the document of %s is lost", inner);
+    return brc_json_parse(out, (const char *)doc->data, doc->len, err);
+}
+
+/* ==== stream in ================================ */
+
+/* From members to nodes and chunks. */
 
 #define STORED_MOST ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
 /* A table of this many places remembers the chunks that came, 64 adjacent ones in each.
@@ -75,7 +210,7 @@ int brc_stream_open(brc_stream **out, brc_session *s, brc_tar_in *tar, const brc
     stream->seen = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(uint64_t));
     stream->seen.max = SEEN_MOST;
     stream->left = (brc_id_table)BRC_ID_TABLE_INIT(1);
-    brc_stream_sources_init(&stream->sources);
+    stream_sources_init(&stream->sources);
     *out = stream;
     return BRC_OK;
 }
@@ -97,11 +232,11 @@ void brc_stream_free(brc_stream *stream)
     if (!stream)
         return;
     leave_array(stream);
-    brc_stream_docs_dispose(&stream->docs);
+    stream_docs_dispose(&stream->docs);
     while (stream->copies)
         brc_consolidated_pop(&stream->copies);
     brc_import_notes_dispose(&stream->notes);
-    brc_stream_sources_dispose(&stream->sources);
+    stream_sources_dispose(&stream->sources);
     brc_id_table_dispose(&stream->seen);
     brc_id_table_dispose(&stream->left);
     brc_buf_dispose(&stream->text);
@@ -217,7 +352,7 @@ static int read_document(brc_stream *w, size_t inner_len, brc_error *err)
     w->text.len = 0;
     BRC_GO(brc_buf_append(&inner, w->member.name, inner_len, err));
     BRC_GO(take_member(w, BRC_JSON_MAX_BYTES, &w->text, err));
-    rc = brc_stream_docs_add(&w->docs, (const char *)inner.data, inner_len, &w->text, err);
+    rc = stream_docs_add(&w->docs, (const char *)inner.data, inner_len, &w->text, err);
 done:
     brc_buf_dispose(&inner);
     return rc;
@@ -268,7 +403,7 @@ static int make_array(brc_stream *w, const char *path, const char *inner, const 
     const brc_array_info *info = brc_array_describe(a);
     brc_add_array_bytes(&w->bytes, info->ndim, info->shape, info->item_size);
     if (w->recodes)
-        BRC_GO(brc_stream_sources_keep(&w->sources, inner, doc, w->repo->pipe.memory, err));
+        BRC_GO(stream_sources_keep(&w->sources, inner, doc, w->repo->pipe.memory, err));
 done:
     brc_array_free(a);
     brc_json_free(changed);
@@ -278,7 +413,7 @@ done:
 /* An array's document comes before its chunks: none of them may have been left out. */
 static int comes_in_time(const brc_stream *w, const char *inner, brc_error *err)
 {
-    const brc_oid id = brc_stream_node_id(inner, strlen(inner));
+    const brc_oid id = stream_node_id(inner, strlen(inner));
     return brc_id_table_find(&w->left, &id)
                ? brc_fail(err, BRC_EINVAL,
                           "it comes behind chunks of its array: an array's zarr.json comes before "
@@ -439,7 +574,7 @@ static int bring_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
  * so that nothing lands in a node that was there before. */
 static int make_nodes(brc_stream *w, brc_error *err)
 {
-    BRC_TRY(brc_stream_docs_sort(&w->docs, err));
+    BRC_TRY(stream_docs_sort(&w->docs, err));
     const brc_stream_doc *docs = w->docs.items;
     if (!w->has_nodes && (w->docs.n == 0 || *docs[0].inner))
         return brc_fail(err, BRC_EINVAL, "it has no zarr.json of its root before its chunks");
@@ -447,7 +582,7 @@ static int make_nodes(brc_stream *w, brc_error *err)
         BRC_TRY(brc_task_step(w->repo, 0, err));
         BRC_TRY(bring_node(w, &docs[i], err));
     }
-    brc_stream_docs_dispose(&w->docs);
+    stream_docs_dispose(&w->docs);
     w->has_nodes = 1;
     return BRC_OK;
 }
@@ -482,14 +617,14 @@ static int is_in_array(const brc_stream *w)
 
 static int open_source_doc(brc_stream *w, brc_error *err)
 {
-    BRC_TRY(brc_stream_sources_find(&w->source, &w->sources, w->inner, err));
+    BRC_TRY(stream_sources_find(&w->source, &w->sources, w->inner, err));
     return brc_meta_open(&w->meta, brc_session_registry(w->session), w->source, err);
 }
 
 static int enter_array(brc_stream *w, const char *path, size_t inner_len, brc_error *err)
 {
     w->inner_len = inner_len;
-    w->inner_id = brc_stream_node_id(w->member.name, inner_len);
+    w->inner_id = stream_node_id(w->member.name, inner_len);
     BRC_TRY(brc_dup_n(&w->inner, w->member.name, inner_len, err));
     BRC_TRY(brc_array_open(&w->array, w->session, path, err));
     return w->recodes ? open_source_doc(w, err) : BRC_OK;
@@ -540,7 +675,7 @@ static int leave_chunk_out(brc_stream *w, brc_error *err)
         if (!brc_is_like_chunk(name + part, len - part))
             break;
         len = part > 0 ? part - 1 : 0;
-        const brc_oid id = brc_stream_node_id(name, len);
+        const brc_oid id = stream_node_id(name, len);
         BRC_TRY(brc_id_table_add(&w->left, &id, &unused, err));
     }
     w->has_member = 0;
@@ -727,7 +862,7 @@ static int count_document(brc_stream *w, size_t inner_len, uint64_t *bytes, brc_
     if (rc == BRC_OK && kind == BRC_ARRAY)
         rc = brc_add_doc_bytes(bytes, brc_session_registry(w->session), json, err);
     brc_json_free(json);
-    brc_stream_docs_dispose(&w->docs);
+    stream_docs_dispose(&w->docs);
     return rc;
 }
 

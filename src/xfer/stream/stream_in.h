@@ -6,11 +6,11 @@
  * what contradicts itself, or lies in no array's grid, is refused. Memory is bounded by
  * the repository's budget and not by the stream.
  */
-#ifndef BRC_XFER_STREAM_IN_H
-#define BRC_XFER_STREAM_IN_H
+#ifndef BRC_XFER_STREAM_STREAM_IN_H
+#define BRC_XFER_STREAM_STREAM_IN_H
 
 #include "../../base/part.h"
-#include "../tar/tar_in.h"
+#include "../tar/tar.h"
 
 typedef struct brc_stream_opts {
     const brc_xfer_opts *xfer; /* chunks and codecs, and what stays out              */

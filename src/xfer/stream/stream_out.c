@@ -1,14 +1,151 @@
-/* From nodes and chunks to members. */
+/* Waiting for a descriptor. */
 #include "stream_out.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "../../base/name_escape.h"
+#include "../../base/file.h"
+#include "../../base/node_path.h"
 #include "../../zarr/meta.h"
+#include "../../zarr/session.h"
 #include "../../zarr/transfer.h"
+#include "../documents.h"
 #include "../foreign/protocol.h"
-#include "../nan_mark.h"
 #include "../xfer.h"
+
+/* ==== stream fd ================================ */
+
+#define LOOK_MS 100 /* between two looks for an interruption */
+#define SOON_MS 5   /* what takes longer holds no lock         */
+
+static int wait_until_ready(const brc_stream_fd *stream, short events, brc_error *err)
+{
+    struct pollfd fd = { stream->fd, events, 0 };
+    int ready = 0;
+    for (int ms = SOON_MS; ready <= 0; ms = LOOK_MS) {
+        BRC_TRY(brc_task_step(stream->repo, 0, err));
+        ready = poll(&fd, 1, ms);
+        if (ready < 0 && errno != EINTR)
+            return brc_fail_os(err, errno, "waiting for", stream->name);
+        if (ready == 0)
+            BRC_TRY(brc_store_rest(stream->repo->store, 1, err));
+    }
+    return BRC_OK;
+}
+
+static int read_when_there(void *ctx, uint8_t *to, size_t cap, size_t *n, brc_error *err)
+{
+    const brc_stream_fd *source = ctx;
+    BRC_TRY(wait_until_ready(source, POLLIN, err));
+    return brc_fd_read(source->fd, to, cap, n, source->name, err);
+}
+
+int brc_stream_fd_open(brc_tar_in **out, brc_stream_fd *source, breccia *repo, int fd,
+                       const char *name, brc_error *err)
+{
+    brc_tar_source from = { source, read_when_there };
+    *source = (brc_stream_fd){ .repo = repo, .fd = fd, .name = name };
+    return brc_tar_in_open(out, &from, name, err);
+}
+
+static int write_when_room(void *ctx, const uint8_t *from, size_t len, brc_error *err)
+{
+    const brc_stream_fd *sink = ctx;
+    while (len > 0) {
+        BRC_TRY(wait_until_ready(sink, POLLOUT, err));
+        ptrdiff_t n = brc_fd_write_some(sink->fd, from, len < sink->most ? len : sink->most);
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return brc_fail_os(err, errno, "writing", sink->name);
+        from += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return BRC_OK;
+}
+
+/* A pipe that has room has it for this much: the write does not wait where nobody looks for
+ * an interruption. */
+int brc_stream_fd_create(brc_tar_out **out, brc_stream_fd *sink, breccia *repo, int fd,
+                         const char *name, brc_error *err)
+{
+    brc_tar_sink to = { sink, write_when_room };
+    struct stat st;
+    int is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    *sink = (brc_stream_fd){ repo, fd, name, is_file ? SIZE_MAX : PIPE_BUF };
+    return brc_tar_out_open(out, &to, name, err);
+}
+
+/* ==== stream file ================================ */
+
+/* Reading what a stream refers to. */
+
+/* Not to wait where somebody has put a pipe in its place. */
+static int open_source(brc_stream_file *file, brc_error *err)
+{
+    struct stat st;
+    file->fd = open(file->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file->fd < 0)
+        return brc_fail_os(err, errno, "cannot open", file->name);
+    file->is_open = 1;
+    if (fstat(file->fd, &st) < 0)
+        return brc_fail_os(err, errno, "cannot read", file->name);
+    file->size = (uint64_t)st.st_size;
+    return S_ISREG(st.st_mode)
+               ? BRC_OK
+               : brc_fail(err, BRC_EINVAL, "%s is not a regular file", file->name);
+}
+
+void brc_stream_file_close(brc_stream_file *file)
+{
+    if (file->is_open)
+        close(file->fd);
+    file->is_open = 0;
+}
+
+int brc_stream_range_open(brc_stream_range *out, brc_stream_file *file, const brc_tar_range *range,
+                          brc_error *err)
+{
+    uint64_t bytes;
+    if (!file->is_open)
+        BRC_TRY(open_source(file, err));
+    *out = (brc_stream_range){ .file = file, .range = *range };
+    if (brc_tar_range_bytes(range, &bytes) && range->at <= file->size &&
+        range->step * (range->pieces - 1) + range->len <= file->size - range->at)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL,
+                    "the file ends before these elements do: it is truncated or damaged");
+}
+
+int brc_stream_range_read(void *ctx, uint8_t *dst, size_t len, brc_error *err)
+{
+    brc_stream_range *r = ctx;
+    while (len > 0) {
+        if (r->at == r->range.len) {
+            r->at = 0;
+            r->piece++;
+        }
+        if (r->piece >= r->range.pieces)
+            return brc_fail(err, BRC_EINTERNAL, "%s: a range is read beyond its end",
+                            r->file->name);
+        uint64_t left = r->range.len - r->at;
+        size_t n = left < len ? (size_t)left : len;
+        BRC_TRY(brc_fd_read_at(r->file->fd, dst, n,
+                               r->range.at + r->piece * r->range.step + r->at, r->file->name,
+                               err));
+        r->at += n;
+        dst += n;
+        len -= n;
+    }
+    return BRC_OK;
+}
+
+/* ==== stream out ================================ */
+
+/* From nodes and chunks to members. */
 
 typedef struct stream_writer {
     brc_session *session;

@@ -2,9 +2,19 @@
 #include "tree_in.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../base/alloc.h"
 #include "../../base/file.h"
+#include "../../base/json.h"
+#include "../../zarr/session.h"
+#include "../../zarr/transfer.h"
+#include "../input.h"
+#include "../zip.h"
+
+/* ==== tree in ================================ */
 
 const char *const brc_zarr_documents[] = { "zarr.json", ".zarray", ".zgroup", ".zmetadata",
                                            NULL };
@@ -31,4 +41,479 @@ void brc_tree_in_free(brc_tree_in *tree)
 {
     if (tree)
         tree->close(tree);
+}
+
+/* ==== tree dir ================================ */
+
+/* A directory as a tree. */
+
+/* The name without slashes at its end is all that a directory needs. */
+static int dir_file(char **out, const brc_tree_in *tree, const char *path, brc_error *err)
+{
+    return *path ? brc_path_join(out, tree->name, path, err) : brc_dup(out, tree->name, err);
+}
+
+static int entry_kind(const char *file)
+{
+    struct stat st;
+    if (lstat(file, &st) < 0)
+        return BRC_ENTRY_NONE;
+    if (S_ISREG(st.st_mode))
+        return BRC_ENTRY_FILE;
+    if (S_ISDIR(st.st_mode))
+        return BRC_ENTRY_DIR;
+    if (!S_ISLNK(st.st_mode))
+        return BRC_ENTRY_OTHER;
+    return stat(file, &st) == 0 && S_ISDIR(st.st_mode) ? BRC_ENTRY_LINK_TO_DIR : BRC_ENTRY_LINK;
+}
+
+static int dir_kind(brc_tree_in *tree, const char *path, int *kind, brc_error *err)
+{
+    char *file;
+    if (*path == 0) { /* the source itself may be named through a link */
+        *kind = BRC_ENTRY_DIR;
+        return BRC_OK;
+    }
+    BRC_TRY(dir_file(&file, tree, path, err));
+    *kind = entry_kind(file);
+    free(file);
+    return BRC_OK;
+}
+
+static int check_stop(void *ctx, brc_error *err)
+{
+    const breccia *repo = ctx;
+    return repo ? brc_store_check_interrupt(repo->store, err) : BRC_OK;
+}
+
+static int dir_each(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
+                    brc_error *err)
+{
+    char *file;
+    BRC_TRY(dir_file(&file, tree, path, err));
+    const brc_dir_check check = { check_stop, tree->repo };
+    int rc = brc_dir_each_checked(file, found, ctx, &check, err);
+    free(file);
+    return rc;
+}
+
+static int dir_read(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf *out,
+                    brc_error *err)
+{
+    char *file;
+    BRC_TRY(dir_file(&file, tree, path, err));
+    int rc =
+        tree->repo ? brc_check_file(brc_store_path(tree->repo->store), file, err) : BRC_OK;
+    if (rc == BRC_OK)
+        rc = brc_regular_read(out, file, limit, err);
+    free(file);
+    return rc;
+}
+
+static void dir_close(brc_tree_in *tree)
+{
+    free(tree->name);
+    free(tree);
+}
+
+int brc_tree_dir_open(brc_tree_in **out, const brc_session *s, const char *dir, brc_error *err)
+{
+    brc_tree_in *tree;
+    size_t len = strlen(dir);
+    *out = NULL;
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    BRC_TRY(brc_new((void **)&tree, sizeof(*tree), err));
+    int rc = brc_dup_n(&tree->name, dir, len, err);
+    if (rc < 0) {
+        free(tree);
+        return rc;
+    }
+    tree->between = "/";
+    tree->repo = s ? brc_session_repo(s) : NULL;
+    tree->kind = dir_kind;
+    tree->each = dir_each;
+    tree->read = dir_read;
+    tree->close = dir_close;
+    *out = tree;
+    return BRC_OK;
+}
+
+/* ==== tree zip ================================ */
+
+/*
+ * A zip archive as a tree. The hierarchy is at the archive's top level, or in one
+ * folder below, as an archive of a folder has it.
+ *
+ * libzip inflates; the archive's directory was checked before (zip.h), and an
+ * entry gives the bytes that its record states or is refused.
+ */
+
+/* Deflate makes at most 1032 bytes of one. */
+#define DEFLATE_MOST 1032
+#define INFLATE_STEP ((size_t)1 << 20)
+
+typedef struct zip_tree {
+    brc_tree_in tree;
+    zip_t *archive;
+    brc_zip_dir dir;
+    const char *root; /* "" or "data.zarr/": points into dir */
+    size_t root_len;
+} zip_tree;
+
+/* ---- finding -------------------------------- */
+
+/* The first entry whose name is not before this one. */
+static size_t lower_bound(const brc_zip_dir *dir, const char *name, size_t len)
+{
+    size_t low = 0, high = dir->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const brc_zip_entry *e = &dir->entries[middle];
+        if (brc_zip_name_compare(e->name, e->name_len, name, len) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The name in the archive of a path in the tree, with "/" behind it for a folder. */
+static int archive_name(brc_buf *out, const zip_tree *t, const char *path, int is_dir,
+                        brc_error *err)
+{
+    out->len = 0;
+    BRC_TRY(brc_buf_append(out, t->root, t->root_len, err));
+    BRC_TRY(brc_buf_text(out, path, err));
+    if (is_dir && *path)
+        BRC_TRY(brc_buf_byte(out, '/', err));
+    return brc_buf_terminate(out, err);
+}
+
+/* NULL if there is no such file; *is_dir: whether there are files below it. */
+static int find_file(const brc_zip_entry **out, int *is_dir, const zip_tree *t, const char *path,
+                     brc_error *err)
+{
+    brc_buf name = BRC_BUF_INIT;
+    int rc;
+
+    *out = NULL;
+    BRC_GO(archive_name(&name, t, path, 0, err));
+    size_t i = lower_bound(&t->dir, (const char *)name.data, name.len);
+    *is_dir = *path == 0;
+    if (i < t->dir.n && *path) {
+        const brc_zip_entry *e = &t->dir.entries[i];
+        int begins = e->name_len >= name.len && memcmp(e->name, name.data, name.len) == 0;
+        if (begins && e->name_len == name.len)
+            *out = e;
+        *is_dir = begins && e->name_len > name.len && e->name[name.len] == '/';
+    }
+done:
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+static int zip_kind(brc_tree_in *tree, const char *path, int *kind, brc_error *err)
+{
+    const brc_zip_entry *e;
+    int is_dir;
+    BRC_TRY(find_file(&e, &is_dir, (zip_tree *)tree, path, err));
+    *kind = is_dir       ? BRC_ENTRY_DIR
+            : !e         ? BRC_ENTRY_NONE
+            : e->is_link ? BRC_ENTRY_LINK
+                         : BRC_ENTRY_FILE;
+    return BRC_OK;
+}
+
+/* The entry behind all those in the folder `name`, which ends with "/". */
+static size_t behind_folder(const brc_zip_dir *dir, brc_buf *name)
+{
+    name->data[name->len - 1] = 1; /* in the order, what follows '/' and is not in a file's name */
+    size_t i = lower_bound(dir, (const char *)name->data, name->len);
+    name->data[name->len - 1] = '/';
+    return i;
+}
+
+static int zip_each(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
+                    brc_error *err)
+{
+    const zip_tree *t = (const zip_tree *)tree;
+    brc_buf name = BRC_BUF_INIT;
+    char *child = NULL;
+    int rc;
+
+    BRC_GO(archive_name(&name, t, path, 1, err));
+    size_t base = name.len;
+    size_t i = base > 0 ? lower_bound(&t->dir, (const char *)name.data, base) : 0;
+    while (i < t->dir.n) {
+        const brc_zip_entry *e = &t->dir.entries[i];
+        if (e->name_len <= base || (base > 0 && memcmp(e->name, name.data, base) != 0))
+            break;
+        const char *slash = memchr(e->name + base, '/', e->name_len - base);
+        size_t len = slash ? (size_t)(slash - e->name) - base : e->name_len - base;
+        BRC_GO(brc_dup_n(&child, e->name + base, len, err));
+        BRC_GO(found(ctx, child, err));
+        free(child);
+        child = NULL;
+        i++;
+        if (slash) {
+            BRC_GO(brc_buf_append(&name, e->name + base, len + 1, err));
+            i = behind_folder(&t->dir, &name);
+            name.len = base;
+        }
+    }
+done:
+    free(child);
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+/* ---- reading -------------------------------- */
+
+/* What an entry states is compared with what it can hold before memory is taken. */
+static int check_archive_entry(const brc_zip_entry *e, const char *label, uint64_t limit,
+                               brc_error *err)
+{
+    if (e->is_link)
+        return brc_fail(err, BRC_EINVAL, "%s is a symbolic link: it is not followed", label);
+    if (e->is_encrypted)
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s is encrypted: unpack the archive first", label);
+    if (e->method != ZIP_CM_STORE && e->method != ZIP_CM_DEFLATE)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s is compressed with method %d of zip: stored and deflated entries can "
+                        "be read",
+                        label, e->method);
+    if (e->size > limit)
+        return brc_fail(err, BRC_ELIMIT, "%s is %llu bytes long, more than %llu", label,
+                        (unsigned long long)e->size, (unsigned long long)limit);
+    if (e->method == ZIP_CM_DEFLATE && e->size / DEFLATE_MOST > e->packed)
+        return brc_fail(err, BRC_EINVAL, "%s does not have the size that it claims: %llu bytes "
+                                         "cannot come from %llu",
+                        label, (unsigned long long)e->size, (unsigned long long)e->packed);
+    return BRC_OK;
+}
+
+/* The size bytes and no more; the end is where libzip compares the checksum. */
+static int read_exactly(zip_file_t *file, uint64_t size, brc_buf *out, const char *label,
+                        brc_error *err)
+{
+    uint64_t left = size;
+    for (;;) {
+        uint8_t beyond;
+        size_t step = left < INFLATE_STEP ? (size_t)left : INFLATE_STEP;
+        if (step > 0)
+            BRC_TRY(brc_buf_reserve(out, step, err));
+        zip_int64_t n =
+            step > 0 ? zip_fread(file, out->data + out->len, step) : zip_fread(file, &beyond, 1);
+        if (n < 0)
+            return brc_zip_fail_read(err, zip_file_get_error(file), "cannot read", label);
+        if (n == 0 && left == 0)
+            return BRC_OK;
+        if (n == 0 || left == 0)
+            return brc_fail(err, BRC_EINVAL, "%s does not have the size that it claims, %llu bytes",
+                            label, (unsigned long long)size);
+        out->len += (size_t)n;
+        left -= (uint64_t)n;
+    }
+}
+
+static int read_entry(zip_tree *t, const brc_zip_entry *e, const char *label, uint64_t limit,
+                      brc_buf *out, brc_error *err)
+{
+    BRC_TRY(check_archive_entry(e, label, limit, err));
+    zip_file_t *file;
+    BRC_TRY(brc_zip_entry_open(&file, t->archive, e, label, err));
+    int rc = read_exactly(file, e->size, out, label, err);
+    (void)zip_fclose(file);
+    return rc;
+}
+
+static int zip_read(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf *out,
+                    brc_error *err)
+{
+    zip_tree *t = (zip_tree *)tree;
+    const brc_zip_entry *e;
+    char *label = NULL;
+    int is_dir, rc;
+
+    BRC_GO(brc_tree_in_label(&label, tree, path, err));
+    BRC_GO(find_file(&e, &is_dir, t, path, err));
+    if (e)
+        rc = read_entry(t, e, label, limit, out, err);
+    else if (is_dir)
+        rc = brc_fail(err, BRC_EINVAL, "%s is not a regular file", label);
+    else
+        rc = brc_fail(err, BRC_ENOTFOUND, "cannot open %s: there is no such entry", label);
+done:
+    free(label);
+    return rc;
+}
+
+/* ---- opening -------------------------------- */
+
+static int is_document(const char *name, size_t len)
+{
+    for (const char *const *doc = brc_zarr_documents; *doc; doc++)
+        if (len == strlen(*doc) && memcmp(name, *doc, len) == 0)
+            return 1;
+    return 0;
+}
+
+/* Where the hierarchy is: the top level, or the one folder that holds a document. */
+static int choose_root(zip_tree *t, const char *file, brc_error *err)
+{
+    size_t folders = 0;
+    t->root = "";
+    t->root_len = 0;
+    for (size_t i = 0; i < t->dir.n; i++) {
+        const brc_zip_entry *e = &t->dir.entries[i];
+        const char *slash = memchr(e->name, '/', e->name_len);
+        size_t len = slash ? (size_t)(slash - e->name) + 1 : 0;
+        if (!is_document(e->name + len, e->name_len - len))
+            continue;
+        if (!slash) {
+            t->root_len = 0;
+            return BRC_OK;
+        }
+        if (folders > 0 && len == t->root_len && memcmp(t->root, e->name, len) == 0)
+            continue;
+        t->root = e->name;
+        t->root_len = len;
+        folders++;
+    }
+    if (folders == 1)
+        return BRC_OK;
+    return brc_fail(err, BRC_EUNSUPPORTED,
+                    folders > 1 ? "%s has Zarr in several folders, but not at its top level: "
+                                  "unpack it, then import one"
+                                : "%s has no Zarr at its top level or in a folder there",
+                    file);
+}
+
+/* ---- entries with one name -------------------------------- */
+
+/* What the document says of its node, without what writers change afterwards. NULL: it is not
+ * JSON. */
+static int node_itself(brc_json **out, zip_tree *t, const brc_zip_entry *e, const char *label,
+                       brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+
+    *out = NULL;
+    BRC_GO(read_entry(t, e, label, BRC_JSON_MAX_BYTES, &text, err));
+    rc = brc_json_parse_nan(out, (const char *)text.data, text.len, NULL);
+    rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+    if (*out) {
+        brc_json_remove(*out, "attributes");
+        brc_json_remove(*out, "consolidated_metadata");
+    }
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static const char *base_name(const brc_zip_entry *e, size_t *len)
+{
+    size_t at = e->name_len;
+    while (at > 0 && e->name[at - 1] != '/')
+        at--;
+    *len = e->name_len - at;
+    return e->name + at;
+}
+
+/* zarr-python, and Python's zipfile under it, write a file again by adding an entry, and take the
+ * last one in the directory: chunks, and documents of which the attributes changed. Where two
+ * documents make two things of a node, readers differ in what it is. */
+static int check_twice(void *ctx, const brc_zip_entry *old, const brc_zip_entry *by,
+                          brc_error *err)
+{
+    zip_tree *t = ctx;
+    brc_json *before = NULL, *after = NULL;
+    char *label;
+    size_t len;
+    const char *base = base_name(old, &len);
+    int rc;
+
+    if (!is_document(base, len) || (len == 10 && memcmp(base, ".zmetadata", len) == 0))
+        return BRC_OK;
+    BRC_TRY(brc_dup_n(&label, old->name, old->name_len, err));
+    BRC_GO(node_itself(&before, t, old, label, err));
+    BRC_GO(node_itself(&after, t, by, label, err));
+    if (!before || !after || !brc_json_equal(before, after))
+        rc = brc_fail(err, BRC_EINVAL,
+                      "%s comes twice, and the node has two documents that differ: unpack the "
+                      "archive, and import the folder",
+                      label);
+done:
+    if (rc < 0)
+        brc_context(err, "%s", t->tree.name);
+    free(label);
+    brc_json_free(before);
+    brc_json_free(after);
+    return rc;
+}
+
+static void zip_tree_close(brc_tree_in *tree)
+{
+    zip_tree *t = (zip_tree *)tree;
+    if (t->archive)
+        zip_discard(t->archive);
+    brc_zip_dir_dispose(&t->dir);
+    free(t->tree.name);
+    free(t);
+}
+
+int brc_tree_zip_open(brc_tree_in **out, const char *file, brc_error *err)
+{
+    zip_tree *t;
+    brc_buf name = BRC_BUF_INIT;
+    int rc;
+
+    *out = NULL;
+    BRC_TRY(brc_new((void **)&t, sizeof(*t), err));
+    t->tree.between = ": ";
+    t->tree.kind = zip_kind;
+    t->tree.each = zip_each;
+    t->tree.read = zip_read;
+    t->tree.close = zip_tree_close;
+    BRC_GO(brc_dup(&t->tree.name, file, err));
+    BRC_GO(brc_zip_open(&t->archive, &t->dir, file, err));
+    BRC_GO(brc_zip_dir_sort(&t->dir, file, check_twice, t, err));
+    BRC_GO(choose_root(t, file, err));
+    BRC_GO(brc_buf_text(&name, file, err));
+    if (t->root_len > 0) {
+        BRC_GO(brc_buf_printf(&name, err, ": %.*s", (int)t->root_len - 1, t->root));
+        t->tree.between = "/";
+    }
+    free(t->tree.name);
+    BRC_GO(brc_buf_take_text(&name, &t->tree.name, err));
+    *out = &t->tree;
+done:
+    brc_buf_dispose(&name);
+    if (rc < 0)
+        zip_tree_close(&t->tree);
+    return rc;
+}
+
+int brc_zip_holds_zarr(int *holds, const char *file, brc_error *err)
+{
+    brc_zip_dir dir = { 0 };
+    brc_error why = BRC_ERROR_INIT;
+    uint64_t size;
+    int fd;
+
+    *holds = 0;
+    BRC_TRY(brc_regular_open(&fd, &size, file, 1, err));
+    int rc = brc_zip_dir_read(&dir, fd, size, file, &why);
+    close(fd);
+    for (size_t i = 0; i < dir.n && !*holds; i++) {
+        const brc_zip_entry *e = &dir.entries[i];
+        size_t at = e->name_len;
+        while (at > 0 && e->name[at - 1] != '/')
+            at--;
+        *holds = is_document(e->name + at, e->name_len - at);
+    }
+    brc_zip_dir_dispose(&dir);
+    return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
 }

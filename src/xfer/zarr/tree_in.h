@@ -5,8 +5,8 @@
  * What a tree holds is hostile: links are not followed, and the names in a zip archive are
  * checked when it is opened.
  */
-#ifndef BRC_XFER_TREE_IN_H
-#define BRC_XFER_TREE_IN_H
+#ifndef BRC_XFER_ZARR_TREE_IN_H
+#define BRC_XFER_ZARR_TREE_IN_H
 
 #include "../../base/buf.h"
 

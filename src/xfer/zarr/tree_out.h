@@ -1,7 +1,7 @@
 /* A tree of files that is exported: a directory, or a zip archive. It is written
  * under a temporary name and gets its own when it is whole. */
-#ifndef BRC_XFER_TREE_OUT_H
-#define BRC_XFER_TREE_OUT_H
+#ifndef BRC_XFER_ZARR_TREE_OUT_H
+#define BRC_XFER_ZARR_TREE_OUT_H
 
 #include "../../base/buf.h"
 

@@ -12,8 +12,8 @@
  *
  * On the way back the .zarray counts where it still says what the v3 document says.
  */
-#ifndef BRC_XFER_ZARR2_H
-#define BRC_XFER_ZARR2_H
+#ifndef BRC_XFER_ZARR_ZARR2_H
+#define BRC_XFER_ZARR_ZARR2_H
 
 #include "../../base/json.h"
 #include "../../zarr/meta.h"
@@ -46,16 +46,6 @@ BRC_MUST_USE int brc_zarr2_fill_read(brc_buf *out, const brc_json *fill, const b
  * chunks (`gaps`) are other than zeros, which is what readers take null for. */
 BRC_MUST_USE int brc_zarr2_fill_write(brc_buf *out, const brc_json *doc, char order, int gaps,
                                       const brc_registry *reg, brc_error *err);
-
-/* Appends v3's codec list for a .zarray's order, filters and compressor, and gives
- * `type` its json where it is an object. */
-BRC_MUST_USE int brc_zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *zarray,
-                                       size_t ndim, brc_error *err);
-/* Appends the members "order", "filters" and "compressor" for the codecs of a
- * document of v3, and says in which byte order the elements are: '<' where none is
- * said. */
-BRC_MUST_USE int brc_zarr2_codecs_write(brc_buf *out, char *order, const brc_json *doc,
-                                        brc_error *err);
 
 /* A v3 document for a .zarray and its .zattrs (NULL: there are none). `separator`
  * is for where the .zarray has none. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
-#include "../../nd/bytes_json.h"
+#include "../../nd/dtype_text.h"
 #include "zarr2.h"
 
 #define RUNS_MOST ((size_t)65536) /* an array with more is kept as it is */

@@ -4,7 +4,7 @@
 
 #include "../../base/file.h"
 #include "../xfer.h"
-#include "../zip_dir.h"
+#include "../zip.h"
 #include "tree_in.h"
 #include "zarr_hierarchy.h"
 

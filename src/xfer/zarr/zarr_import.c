@@ -1,4 +1,196 @@
 /*
+ * The chunk files in one array's directory.
+ *
+ * Only names that are chunk keys within the grid count: what else lies there is
+ * passed over, directories that cannot hold keys are not entered. Chunks are given
+ * in the grid's order, so that they arrive as the chunk map is sorted.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../base/json.h"
+#include "../../base/node_path.h"
+#include "../../zarr/array.h"
+#include "../../zarr/meta.h"
+#include "../../zarr/session.h"
+#include "../../zarr/transfer.h"
+#include "../documents.h"
+#include "../xfer.h"
+#include "tree_in.h"
+#include "zarr2.h"
+#include "zarr_hierarchy.h"
+
+/* A Zarr hierarchy that is being imported. */
+
+#define BRC_CHUNK_FILE_MAX ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
+
+/* ==== zarr chunks ================================ */
+
+typedef struct chunk_files {
+    const brc_meta *meta; /* of the folder's document: what the keys are by */
+    brc_tree_in *tree;
+    const char *dir;
+    int ndim;
+    uint64_t *index; /* n times ndim */
+    size_t n, cap;
+    size_t at;   /* the next one to give */
+    brc_buf key; /* while walking: the directory's own part, "c/0" */
+} chunk_files;
+
+static size_t index_size(const chunk_files *files)
+{
+    return sizeof(uint64_t) * (size_t)(files->ndim > 0 ? files->ndim : 1);
+}
+
+static uint64_t *index_at(const chunk_files *files, size_t i)
+{
+    return files->index + i * (size_t)(files->ndim > 0 ? files->ndim : 1);
+}
+
+static int is_chunk_key(const chunk_files *files, uint64_t *index, int *inside)
+{
+    *inside = 0;
+    return brc_meta_key_parse(files->meta, (const char *)files->key.data, index, inside);
+}
+
+/* Whether files below the directory files->key can have chunk keys: asked by
+ * trying to complete it. */
+static int can_hold_keys(chunk_files *files, int *can, brc_error *err)
+{
+    uint64_t index[BRC_MAX_NDIM];
+    size_t len = files->key.len;
+    int inside, rc = BRC_OK;
+
+    *can = 0;
+    for (int i = 0; i < files->ndim && !*can && rc == BRC_OK; i++) {
+        rc = brc_buf_text(&files->key, "/0", err);
+        if (rc == BRC_OK)
+            rc = brc_buf_terminate(&files->key, err);
+        if (rc == BRC_OK)
+            *can = is_chunk_key(files, index, &inside);
+    }
+    files->key.len = len;
+    return rc;
+}
+
+static int visit_entry(void *ctx, const char *name, brc_error *err);
+
+/* An entry that is not a chunk: a directory is entered where keys may lie in it. */
+static int visit_other(chunk_files *files, brc_error *err)
+{
+    char *path = NULL, *label = NULL;
+    int can, kind, rc;
+
+    BRC_GO(brc_tree_path(&path, files->dir, (const char *)files->key.data, err));
+    BRC_GO(files->tree->kind(files->tree, path, &kind, err));
+    if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)
+        goto done;
+    BRC_GO(can_hold_keys(files, &can, err));
+    if (can && kind == BRC_ENTRY_LINK_TO_DIR) {
+        BRC_GO(brc_tree_in_label(&label, files->tree, path, err));
+        rc = brc_fail(err, BRC_EINVAL, "%s is a symbolic link: it is not followed", label);
+    } else if (can) {
+        rc = files->tree->each(files->tree, path, visit_entry, files, err);
+    }
+done:
+    free(label);
+    free(path);
+    return rc;
+}
+
+static int visit_entry(void *ctx, const char *name, brc_error *err)
+{
+    chunk_files *files = ctx;
+    size_t len = files->key.len;
+    uint64_t index[BRC_MAX_NDIM];
+    int inside, rc;
+
+    if (len > 0)
+        BRC_GO(brc_buf_byte(&files->key, '/', err));
+    BRC_GO(brc_buf_text(&files->key, name, err));
+    BRC_GO(brc_buf_terminate(&files->key, err));
+    if (!is_chunk_key(files, index, &inside)) {
+        BRC_GO(visit_other(files, err));
+    } else if (inside) {
+        size_t size = index_size(files);
+        BRC_GO(brc_grow_array((void **)&files->index, &files->cap, files->n + 1, size, err));
+        memcpy(index_at(files, files->n), index, sizeof(uint64_t) * (size_t)files->ndim);
+        files->n++;
+    }
+done:
+    files->key.len = len;
+    return rc;
+}
+
+static int compare_indices(const void *a, const void *b, void *ndim)
+{
+    return brc_index_order(*(const int *)ndim, a, b);
+}
+
+/* brc_chunk_source's next. */
+static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    chunk_files *files = ctx;
+    char *path = NULL;
+    int rc;
+
+    if (files->at == files->n)
+        return 0;
+    memcpy(index, index_at(files, files->at), sizeof(uint64_t) * (size_t)files->ndim);
+    files->key.len = 0;
+    BRC_GO(brc_meta_key_format(files->meta, index, &files->key, err));
+    BRC_GO(brc_buf_terminate(&files->key, err));
+    BRC_GO(brc_tree_path(&path, files->dir, (const char *)files->key.data, err));
+    BRC_GO(files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err));
+    files->at++;
+    rc = 1;
+done:
+    free(path);
+    return rc;
+}
+
+static int take_files(brc_array *a, const brc_json *doc, chunk_files *files, brc_error *err)
+{
+    brc_chunk_source source = { files, next_chunk };
+    BRC_TRY(files->tree->each(files->tree, files->dir, visit_entry, files, err));
+    if (files->n == 0)
+        return BRC_OK;
+    if (files->n > 1)
+        qsort_r(files->index, files->n, index_size(files), compare_indices, &files->ndim);
+    return doc ? brc_array_put_recoded(a, doc, &source, err)
+               : brc_array_put_stored(a, &source, err);
+}
+
+/* Takes over the chunks in the array's directory `dir`: byte for byte, or, where `doc` is not
+ * NULL, from its encoding and chunks into those of `a`. */
+static int zarr_take_chunks(brc_array *a, const brc_json *doc, brc_tree_in *tree,
+                            const char *dir, brc_error *err)
+{
+    brc_meta from = { 0 };
+    chunk_files files = { .meta = doc ? &from : &a->meta, .tree = tree, .dir = dir };
+    char *label = NULL;
+    int rc;
+
+    BRC_GO(brc_tree_in_label(&label, tree, dir, err));
+    rc = doc ? brc_meta_open(&from, a->meta.registry, doc, err) : BRC_OK;
+    files.ndim = files.meta->ndim;
+    if (rc == BRC_OK)
+        rc = take_files(a, doc, &files, err);
+    if (rc < 0)
+        brc_context(err, "%s", label);
+done:
+    free(label);
+    brc_buf_dispose(&files.key);
+    free(files.index);
+    brc_meta_dispose(&from);
+    return rc;
+}
+
+/* ==== zarr import ================================ */
+
+/*
  * Importing a Zarr hierarchy, v3 or v2, from a directory or a zip archive: groups,
  * arrays and, without re-encoding, their chunks as they are.
  *
@@ -7,23 +199,6 @@
  * what the consolidated metadata of the groups around it says, be there a folder of it or
  * not. Folders without any may have nodes further down: the groups between them are made.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../../base/alloc.h"
-#include "../../base/name_escape.h"
-#include "../../base/node_path.h"
-#include "../../zarr/meta.h"
-#include "../../zarr/repo.h"
-#include "../../zarr/transfer.h"
-#include "../array_doc.h"
-#include "../consolidated.h"
-#include "../nan_mark.h"
-#include "../xfer.h"
-#include "zarr2.h"
-#include "zarr_dir.h"
-#include "zarr_hierarchy.h"
 
 #define ZARR_DEPTH_MAX 256
 
@@ -347,7 +522,7 @@ static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *e
         goto done;
     }
     if (at->is_folder)
-        BRC_GO(brc_zarr_take_chunks(a, source, at->tree, at->dir, err));
+        BRC_GO(zarr_take_chunks(a, source, at->tree, at->dir, err));
     at->sum->nodes++;
     rc = brc_consolidated_each(*at->copies, at->dir, pass_copy_over, (void *)(uintptr_t)at, err);
 done:

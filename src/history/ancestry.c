@@ -1,0 +1,745 @@
+#include "ancestry.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/hash.h"
+#include "commit.h"
+
+/* ==== reach ================================ */
+
+typedef struct reached {
+    brc_oid id; /* first: the tree's key */
+    struct reached *next;
+} reached;
+
+struct brc_reach {
+    brc_store *store;
+    void *known; /* tsearch: every commit that was met */
+    reached *first, *last, *due; /* the same in the order in which they were met; from `due`
+                                    on, their parents have not been looked at */
+};
+
+int brc_reach_new(brc_reach **out, brc_store *store, brc_error *err)
+{
+    void *p;
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(brc_reach), err));
+    *out = p;
+    (*out)->store = store;
+    return BRC_OK;
+}
+
+static int reached_order(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(brc_oid));
+}
+
+void brc_reach_free(brc_reach *reach)
+{
+    if (reach == NULL)
+        return;
+    while (reach->first != NULL) {
+        reached *c = reach->first;
+        reach->first = c->next;
+        tdelete(c, &reach->known, reached_order);
+        free(c);
+    }
+    free(reach);
+}
+
+int brc_reach_from(brc_reach *reach, const brc_oid *tip, brc_error *err)
+{
+    void *p;
+    if (tfind(tip, &reach->known, reached_order) != NULL)
+        return BRC_OK;
+    BRC_TRY(brc_new(&p, sizeof(reached), err));
+    reached *c = p;
+    c->id = *tip;
+    if (tsearch(c, &reach->known, reached_order) == NULL) {
+        free(c);
+        return brc_nomem(err);
+    }
+    if (reach->last != NULL)
+        reach->last->next = c;
+    else
+        reach->first = c;
+    reach->last = c;
+    if (reach->due == NULL)
+        reach->due = c;
+    return BRC_OK;
+}
+
+/* Meets the parents of the commit that is due. */
+static int reach_step(brc_reach *reach, brc_error *err)
+{
+    brc_commit *c;
+    BRC_TRY(brc_store_check_interrupt(reach->store, err));
+    BRC_TRY(brc_commit_get(&c, reach->store, &reach->due->id, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < c->nparents && rc == BRC_OK; i++)
+        rc = brc_reach_from(reach, &c->parents[i], err);
+    brc_commit_free(c);
+    if (rc == BRC_OK)
+        reach->due = reach->due->next;
+    return rc;
+}
+
+int brc_reach_find(brc_reach *reach, const brc_oid *id, brc_error *err)
+{
+    while (tfind(id, &reach->known, reached_order) == NULL) {
+        if (reach->due == NULL)
+            return 0;
+        BRC_TRY(reach_step(reach, err));
+    }
+    return 1;
+}
+
+/* ==== merge base ================================ */
+
+void brc_commit_set_dispose(brc_commit_set *set)
+{
+    free(set->ids);
+    memset(set, 0, sizeof(*set));
+}
+
+int brc_commit_set_add(brc_commit_set *set, const brc_oid *id, brc_error *err)
+{
+    void *p = set->ids;
+    size_t at = 0;
+    while (at < set->n && brc_oid_cmp(&set->ids[at], id) < 0)
+        at++;
+    if (at < set->n && brc_oid_cmp(&set->ids[at], id) == 0)
+        return BRC_OK;
+    int rc = brc_grow_array(&p, &set->cap, set->n + 1, sizeof(*set->ids), err);
+    set->ids = p;
+    if (rc < 0)
+        return rc;
+    memmove(set->ids + at + 1, set->ids + at, (set->n - at) * sizeof(*set->ids));
+    set->ids[at] = *id;
+    set->n++;
+    return BRC_OK;
+}
+
+/* ---- the search -------------------------------- */
+
+enum { BY_SOME = 1, BY_OTHER = 2, BELOW = 4 };
+
+typedef struct base_commit {
+    brc_oid id;
+    int64_t generation;
+    unsigned paint;
+    size_t nparents, first; /* in base_search.parents: of one that was read */
+    int is_read, in_heap;
+} base_commit;
+
+typedef struct base_search {
+    brc_store *store;
+    brc_id_table index; /* size_t: where in `commits`, from 1 on */
+    void *commits;      /* base_commit[] */
+    size_t n, cap;
+    void *parents;      /* size_t[]: indexes of commits */
+    size_t nparents, parents_cap;
+    void *heap;         /* size_t[]: the highest generation first */
+    size_t nheap, heap_cap;
+    size_t open;        /* of these, that are not below a base that was found */
+} base_search;
+
+static base_commit *at_index(const base_search *s, size_t i)
+{
+    return (base_commit *)s->commits + i;
+}
+
+static int search_commit(base_search *s, const brc_oid *id, size_t *out, brc_error *err)
+{
+    void *value;
+    BRC_TRY(brc_id_table_add(&s->index, id, &value, err));
+    size_t *place = value;
+    if (*place == 0) {
+        BRC_TRY(brc_grow_array(&s->commits, &s->cap, s->n + 1, sizeof(base_commit), err));
+        base_commit *c = at_index(s, s->n);
+        memset(c, 0, sizeof(*c));
+        c->id = *id;
+        BRC_TRY(brc_commit_generation(s->store, id, &c->generation, err));
+        *place = ++s->n;
+    }
+    *out = *place - 1;
+    return BRC_OK;
+}
+
+static int parents_read(base_search *s, size_t i, brc_error *err)
+{
+    brc_commit *commit;
+    if (at_index(s, i)->is_read)
+        return BRC_OK;
+    BRC_TRY(brc_store_check_interrupt(s->store, err));
+    BRC_TRY(brc_commit_get(&commit, s->store, &at_index(s, i)->id, err));
+    int rc = brc_grow_array(&s->parents, &s->parents_cap, s->nparents + commit->nparents + 1,
+                            sizeof(size_t), err);
+    const size_t first = s->nparents;
+    for (size_t k = 0; k < commit->nparents && rc == BRC_OK; k++) {
+        size_t parent;
+        rc = search_commit(s, &commit->parents[k], &parent, err);
+        if (rc == BRC_OK)
+            ((size_t *)s->parents)[s->nparents++] = parent;
+    }
+    base_commit *c = at_index(s, i);
+    c->first = first;
+    c->nparents = commit->nparents;
+    c->is_read = rc == BRC_OK;
+    brc_commit_free(commit);
+    return rc;
+}
+
+static size_t parent_of(const base_search *s, size_t i, size_t k)
+{
+    return ((const size_t *)s->parents)[at_index(s, i)->first + k];
+}
+
+/* ---- generations -------------------------------- */
+
+typedef struct count_frame {
+    size_t commit, next;
+} count_frame;
+
+/* The rows that tell generations are derived: where they contradict the commits, all are
+ * counted. */
+static int count_from(base_search *s, size_t top, brc_error *err)
+{
+    void *frames = NULL;
+    size_t n = 1, cap = 0;
+    int rc;
+    BRC_GO(brc_grow_array(&frames, &cap, 1, sizeof(count_frame), err));
+    ((count_frame *)frames)[0] = (count_frame){top, 0};
+    while (n > 0) {
+        count_frame *f = &((count_frame *)frames)[n - 1];
+        const size_t i = f->commit;
+        BRC_GO(parents_read(s, i, err));
+        if (f->next == at_index(s, i)->nparents) {
+            int64_t most = 0;
+            for (size_t k = 0; k < at_index(s, i)->nparents; k++)
+                if (at_index(s, parent_of(s, i, k))->generation > most)
+                    most = at_index(s, parent_of(s, i, k))->generation;
+            at_index(s, i)->generation = most + 1;
+            n--;
+            continue;
+        }
+        const size_t parent = parent_of(s, i, f->next++);
+        if (at_index(s, parent)->generation < 0) { /* not yet */
+            if (n > s->n) {
+                rc = brc_fail(err, BRC_ECORRUPT,
+                              "a commit is its own ancestor; run 'breccia fsck'");
+                goto done;
+            }
+            BRC_GO(brc_grow_array(&frames, &cap, n + 1, sizeof(count_frame), err));
+            ((count_frame *)frames)[n++] = (count_frame){parent, 0};
+        }
+    }
+    rc = BRC_OK;
+done:
+    free(frames);
+    return rc;
+}
+
+static int count_generations(base_search *s, const size_t *tips, size_t n, brc_error *err)
+{
+    for (size_t i = 0; i < s->n; i++) /* read all: it grows meanwhile */
+        BRC_TRY(parents_read(s, i, err));
+    for (size_t i = 0; i < s->n; i++)
+        at_index(s, i)->generation = -1;
+    for (size_t i = 0; i < n; i++)
+        if (at_index(s, tips[i])->generation < 0)
+            BRC_TRY(count_from(s, tips[i], err));
+    return BRC_OK;
+}
+
+/* ---- the heap -------------------------------- */
+
+static int comes_before(const base_search *s, size_t a, size_t b)
+{
+    const base_commit *x = at_index(s, a), *y = at_index(s, b);
+    if (x->generation != y->generation)
+        return x->generation > y->generation;
+    return brc_oid_cmp(&x->id, &y->id) < 0;
+}
+
+static int heap_push(base_search *s, size_t i, unsigned paint, brc_error *err)
+{
+    base_commit *c = at_index(s, i);
+    const unsigned before = c->paint;
+    c->paint |= paint;
+    if (c->in_heap) {
+        s->open -= (before & BELOW) == 0 && (c->paint & BELOW) != 0;
+        return BRC_OK;
+    }
+    BRC_TRY(brc_grow_array(&s->heap, &s->heap_cap, s->nheap + 1, sizeof(size_t), err));
+    size_t *heap = s->heap, at = s->nheap++;
+    for (; at > 0 && comes_before(s, i, heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = i;
+    c->in_heap = 1;
+    s->open += (c->paint & BELOW) == 0;
+    return BRC_OK;
+}
+
+static size_t heap_pop(base_search *s)
+{
+    size_t *heap = s->heap, top = heap[0], last = heap[--s->nheap], at = 0;
+    for (size_t child; (child = 2 * at + 1) < s->nheap; at = child) {
+        child += child + 1 < s->nheap && comes_before(s, heap[child + 1], heap[child]);
+        if (!comes_before(s, heap[child], last))
+            break;
+        heap[at] = heap[child];
+    }
+    if (s->nheap > 0)
+        heap[at] = last;
+    at_index(s, top)->in_heap = 0;
+    s->open -= (at_index(s, top)->paint & BELOW) == 0;
+    return top;
+}
+
+/* ---- bases -------------------------------- */
+
+/* *wrong: a generation is not above its parents': what was found is of no use. */
+static int search_run(base_search *s, brc_commit_set *out, int *wrong, brc_error *err)
+{
+    *wrong = 0;
+    while (s->open > 0) {
+        const size_t i = heap_pop(s);
+        unsigned paint = at_index(s, i)->paint;
+        BRC_TRY(parents_read(s, i, err));
+        if ((paint & BY_SOME) && (paint & BY_OTHER) && !(paint & BELOW)) {
+            BRC_TRY(brc_commit_set_add(out, &at_index(s, i)->id, err));
+            paint |= BELOW;
+        }
+        for (size_t k = 0; k < at_index(s, i)->nparents; k++) {
+            const size_t parent = parent_of(s, i, k);
+            if (at_index(s, parent)->generation >= at_index(s, i)->generation ||
+                at_index(s, parent)->generation <= 0) {
+                *wrong = 1;
+                return BRC_OK;
+            }
+            BRC_TRY(heap_push(s, parent, paint, err));
+        }
+    }
+    return BRC_OK;
+}
+
+static int search_start(base_search *s, const size_t *tips, size_t n, brc_error *err)
+{
+    s->nheap = s->open = 0;
+    for (size_t i = 0; i < s->n; i++)
+        at_index(s, i)->paint = (unsigned)(at_index(s, i)->in_heap = 0);
+    for (size_t i = 0; i < n; i++)
+        BRC_TRY(heap_push(s, tips[i], i + 1 < n ? BY_SOME : BY_OTHER, err));
+    return BRC_OK;
+}
+
+int brc_merge_bases(brc_commit_set *out, brc_store *store, const brc_commit_set *some,
+                    const brc_oid *other, brc_error *err)
+{
+    base_search s = {.store = store, .index = BRC_ID_TABLE_INIT(sizeof(size_t))};
+    void *tips = NULL;
+    int rc, wrong = 0;
+    const size_t n = some->n + 1;
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_new_array(&tips, n, sizeof(size_t), err));
+    for (size_t i = 0; i < n; i++)
+        BRC_GO(search_commit(&s, i < some->n ? &some->ids[i] : other, (size_t *)tips + i, err));
+    BRC_GO(search_start(&s, tips, n, err));
+    BRC_GO(search_run(&s, out, &wrong, err));
+    if (wrong) {
+        brc_commit_set_dispose(out);
+        BRC_GO(count_generations(&s, tips, n, err));
+        BRC_GO(search_start(&s, tips, n, err));
+        BRC_GO(search_run(&s, out, &wrong, err));
+        if (wrong)
+            rc = brc_fail(err, BRC_ECORRUPT, "a commit is its own ancestor; run 'breccia fsck'");
+    }
+done:
+    free(tips);
+    free(s.commits);
+    free(s.parents);
+    free(s.heap);
+    brc_id_table_dispose(&s.index);
+    if (rc < 0)
+        brc_commit_set_dispose(out);
+    return rc;
+}
+
+/* ---- virtual bases -------------------------------- */
+
+/* A set of bases that is being folded: those before `at` are done. */
+typedef struct fold_frame {
+    brc_commit_set set, done, below; /* below: the bases of `done` and the next one */
+    size_t at;
+    brc_oid root;
+    int has_below;
+} fold_frame;
+
+typedef struct base_fold {
+    brc_store *store;
+    brc_virtual_merge_fn merge;
+    void *ctx;
+    brc_id_table known; /* brc_oid: the root of a set, by a hash of its ids */
+    void *frames;       /* fold_frame[] */
+    size_t n, cap;
+} base_fold;
+
+static brc_oid set_name(const base_fold *f, const brc_commit_set *set)
+{
+    return brc_hash_object(brc_store_hash(f->store), BRC_KIND_COMMIT, set->ids,
+                           set->n * sizeof(*set->ids));
+}
+
+/* Sets that need no folding, and those that were folded. */
+static int root_known(const base_fold *f, const brc_commit_set *set, int *known, brc_oid *root,
+                      brc_error *err)
+{
+    memset(root, 0, sizeof(*root));
+    *known = 1;
+    if (set->n == 0)
+        return BRC_OK;
+    if (set->n == 1)
+        return brc_commit_root(f->store, &set->ids[0], root, err);
+    const brc_oid name = set_name(f, set);
+    const brc_oid *found = brc_id_table_find(&f->known, &name);
+    *known = found != NULL;
+    if (found != NULL)
+        *root = *found;
+    return BRC_OK;
+}
+
+static void fold_frame_dispose(fold_frame *frame)
+{
+    brc_commit_set_dispose(&frame->set);
+    brc_commit_set_dispose(&frame->done);
+    brc_commit_set_dispose(&frame->below);
+}
+
+/* `set` may lie in a frame, and frames move. */
+static int frame_push(base_fold *f, const brc_commit_set *set, brc_error *err)
+{
+    const brc_commit_set commits = *set;
+    BRC_TRY(brc_grow_array(&f->frames, &f->cap, f->n + 1, sizeof(fold_frame), err));
+    fold_frame *frame = &((fold_frame *)f->frames)[f->n];
+    memset(frame, 0, sizeof(*frame));
+    f->n++;
+    for (size_t i = 0; i < commits.n; i++)
+        BRC_TRY(brc_commit_set_add(&frame->set, &commits.ids[i], err));
+    BRC_TRY(brc_commit_set_add(&frame->done, &commits.ids[0], err));
+    frame->at = 1;
+    return brc_commit_root(f->store, &commits.ids[0], &frame->root, err);
+}
+
+static int frame_end(base_fold *f, brc_error *err)
+{
+    fold_frame *frame = &((fold_frame *)f->frames)[f->n - 1];
+    const brc_oid name = set_name(f, &frame->set);
+    void *value;
+    BRC_TRY(brc_id_table_add(&f->known, &name, &value, err));
+    memcpy(value, &frame->root, sizeof(brc_oid));
+    fold_frame_dispose(frame);
+    f->n--;
+    return BRC_OK;
+}
+
+/* The next of the set is merged into what it is so far; first, perhaps, what is below them. */
+static int frame_step(base_fold *f, brc_error *err)
+{
+    fold_frame *frame = &((fold_frame *)f->frames)[f->n - 1];
+    const brc_oid next = frame->set.ids[frame->at];
+    brc_oid base, theirs;
+    int known;
+    if (!frame->has_below)
+        BRC_TRY(brc_merge_bases(&frame->below, f->store, &frame->done, &next, err));
+    frame->has_below = 1;
+    BRC_TRY(root_known(f, &frame->below, &known, &base, err));
+    if (!known)
+        return frame_push(f, &frame->below, err); /* and this again */
+    BRC_TRY(brc_commit_root(f->store, &next, &theirs, err));
+    BRC_TRY(f->merge(f->ctx, &base, &frame->root, &theirs, &frame->root, err));
+    BRC_TRY(brc_commit_set_add(&frame->done, &next, err));
+    brc_commit_set_dispose(&frame->below);
+    frame->has_below = 0;
+    frame->at++;
+    return BRC_OK;
+}
+
+int brc_merge_base_root(brc_store *store, const brc_commit_set *bases, brc_virtual_merge_fn merge,
+                        void *ctx, brc_oid *root, brc_error *err)
+{
+    base_fold f = {.store = store, .merge = merge, .ctx = ctx,
+                   .known = BRC_ID_TABLE_INIT(sizeof(brc_oid))};
+    int known, rc;
+    BRC_GO(root_known(&f, bases, &known, root, err));
+    if (!known)
+        BRC_GO(frame_push(&f, bases, err));
+    while (f.n > 0) {
+        const fold_frame *frame = &((const fold_frame *)f.frames)[f.n - 1];
+        BRC_GO(brc_store_check_interrupt(store, err));
+        BRC_GO(frame->at < frame->set.n ? frame_step(&f, err) : frame_end(&f, err));
+    }
+    rc = root_known(&f, bases, &known, root, err);
+done:
+    for (size_t i = 0; i < f.n; i++)
+        fold_frame_dispose(&((fold_frame *)f.frames)[i]);
+    free(f.frames);
+    brc_id_table_dispose(&f.known);
+    return rc;
+}
+
+/* ==== bisect next ================================ */
+
+typedef struct candidate {
+    brc_oid id;
+    size_t first, n;  /* its parents that are candidates too: in `edges` */
+    size_t at;        /* in the walk: the next of them                   */
+    uint64_t weight;  /* candidates that it reaches, itself too; 0: not counted yet */
+    size_t counted;   /* the last merge whose candidates were counted here; 0: none */
+    int is_met;
+} candidate;
+
+typedef struct bisecting {
+    brc_store *store;
+    brc_reach *good;
+    brc_id_table known; /* size_t: 1 more than the candidate's number */
+    void *list;         /* candidate[]: the bad one is the first      */
+    size_t n, cap;
+    void *edges;        /* size_t[]                                   */
+    size_t nedges, edges_cap;
+    void *stack;        /* size_t[]                                   */
+    size_t depth, stack_cap;
+} bisecting;
+
+void brc_bisection_dispose(brc_bisection *b)
+{
+    brc_commit_set_dispose(&b->good);
+    brc_commit_set_dispose(&b->skipped);
+}
+
+static void bisecting_dispose(bisecting *b)
+{
+    brc_reach_free(b->good);
+    brc_id_table_dispose(&b->known);
+    free(b->list);
+    free(b->edges);
+    free(b->stack);
+}
+
+static candidate *candidate_at(const bisecting *b, size_t i)
+{
+    return (candidate *)b->list + i;
+}
+
+static int is_in(const brc_commit_set *set, const brc_oid *id)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (brc_oid_cmp(&set->ids[i], id) == 0)
+            return 1;
+    return 0;
+}
+
+/* ---- candidates -------------------------------- */
+
+/* *number: 1 more than that of a candidate; 0: it is none. */
+static int candidate_of(bisecting *b, const brc_oid *id, size_t *number, brc_error *err)
+{
+    void *value = brc_id_table_find(&b->known, id);
+    *number = 0;
+    if (value == NULL) {
+        int is_good = brc_reach_find(b->good, id, err);
+        if (is_good != 0)
+            return is_good < 0 ? is_good : BRC_OK;
+        BRC_TRY(brc_grow_array(&b->list, &b->cap, b->n + 1, sizeof(candidate), err));
+        BRC_TRY(brc_id_table_add(&b->known, id, &value, err));
+        *candidate_at(b, b->n) = (candidate){.id = *id};
+        const size_t next = ++b->n;
+        memcpy(value, &next, sizeof(next));
+    }
+    memcpy(number, value, sizeof(*number));
+    return BRC_OK;
+}
+
+static int add_edges(bisecting *b, size_t i, const brc_commit *commit, brc_error *err)
+{
+    const size_t first = b->nedges;
+    for (size_t p = 0; p < commit->nparents; p++) {
+        size_t number;
+        BRC_TRY(candidate_of(b, &commit->parents[p], &number, err));
+        if (number == 0)
+            continue;
+        BRC_TRY(brc_grow_array(&b->edges, &b->edges_cap, b->nedges + 1, sizeof(size_t), err));
+        ((size_t *)b->edges)[b->nedges++] = number - 1;
+    }
+    candidate_at(b, i)->first = first;
+    candidate_at(b, i)->n = b->nedges - first;
+    return BRC_OK;
+}
+
+static int find_candidates(bisecting *b, const brc_bisection *what, brc_error *err)
+{
+    size_t number;
+    BRC_TRY(brc_reach_new(&b->good, b->store, err));
+    for (size_t i = 0; i < what->good.n; i++)
+        BRC_TRY(brc_reach_from(b->good, &what->good.ids[i], err));
+    BRC_TRY(candidate_of(b, &what->bad, &number, err));
+    for (size_t i = 0; i < b->n; i++) {
+        brc_commit *commit;
+        BRC_TRY(brc_store_check_interrupt(b->store, err));
+        BRC_TRY(brc_commit_get(&commit, b->store, &candidate_at(b, i)->id, err));
+        int rc = add_edges(b, i, commit, err);
+        brc_commit_free(commit);
+        BRC_TRY(rc);
+    }
+    return BRC_OK;
+}
+
+/* ---- what each is worth -------------------------------- */
+
+static int push(bisecting *b, size_t i, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&b->stack, &b->stack_cap, b->depth + 1, sizeof(size_t), err));
+    ((size_t *)b->stack)[b->depth++] = i;
+    return BRC_OK;
+}
+
+static size_t edge_to(const bisecting *b, size_t edge)
+{
+    return ((const size_t *)b->edges)[edge];
+}
+
+/* Of a merge: what its parents reach is not counted twice. The stack is used above its top. */
+static int count_reached(bisecting *b, size_t i, uint64_t *weight, brc_error *err)
+{
+    const size_t bottom = b->depth;
+    *weight = 0;
+    candidate_at(b, i)->counted = i + 1;
+    BRC_TRY(push(b, i, err));
+    while (b->depth > bottom) {
+        const candidate *c = candidate_at(b, ((size_t *)b->stack)[--b->depth]);
+        ++*weight;
+        for (size_t e = 0; e < c->n; e++) {
+            const size_t parent = edge_to(b, c->first + e);
+            if (candidate_at(b, parent)->counted == i + 1)
+                continue;
+            candidate_at(b, parent)->counted = i + 1;
+            BRC_TRY(push(b, parent, err));
+        }
+    }
+    return BRC_OK;
+}
+
+static int weigh_one(bisecting *b, size_t i, brc_error *err)
+{
+    candidate *c = candidate_at(b, i);
+    if (c->n > 1) {
+        BRC_TRY(brc_store_check_interrupt(b->store, err));
+        return count_reached(b, i, &c->weight, err);
+    }
+    c->weight = c->n == 0 ? 1 : candidate_at(b, edge_to(b, c->first))->weight + 1;
+    return BRC_OK;
+}
+
+/* Parents before their children. */
+static int weigh(bisecting *b, brc_error *err)
+{
+    candidate_at(b, 0)->is_met = 1;
+    BRC_TRY(push(b, 0, err));
+    while (b->depth > 0) {
+        const size_t i = ((size_t *)b->stack)[b->depth - 1];
+        candidate *c = candidate_at(b, i);
+        if (c->at == c->n) {
+            BRC_TRY(weigh_one(b, i, err));
+            b->depth--;
+            continue;
+        }
+        const size_t parent = edge_to(b, c->first + c->at++);
+        if (candidate_at(b, parent)->is_met)
+            continue;
+        candidate_at(b, parent)->is_met = 1;
+        BRC_TRY(push(b, parent, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- the next one -------------------------------- */
+
+static uint64_t worth(const bisecting *b, const candidate *c)
+{
+    return c->weight < b->n - c->weight ? c->weight : b->n - c->weight;
+}
+
+/* Of two that halve as well, the older one, and then the one of the smaller id. */
+static int is_better(const bisecting *b, const candidate *c, const candidate *best)
+{
+    if (worth(b, c) != worth(b, best))
+        return worth(b, c) > worth(b, best);
+    if (c->weight != best->weight)
+        return c->weight < best->weight;
+    return brc_oid_cmp(&c->id, &best->id) < 0;
+}
+
+static void choose(const bisecting *b, const brc_bisection *what, int *state, brc_oid *at)
+{
+    const candidate *best = NULL;
+    for (size_t i = 1; i < b->n; i++) {
+        const candidate *c = candidate_at(b, i);
+        if (!is_in(&what->skipped, &c->id) && (best == NULL || is_better(b, c, best)))
+            best = c;
+    }
+    *state = b->n == 1 ? BRC_BISECT_FOUND : best != NULL ? BRC_BISECT_NEXT : BRC_BISECT_OPEN;
+    *at = best != NULL ? best->id : what->bad;
+}
+
+/* A good commit that the bad one does not follow says nothing of what they have in common. *asks: 1
+ * with one of their merge bases of which nobody has said anything. */
+static int ask_for_base(const brc_bisection *what, brc_store *store, const brc_oid *good,
+                        int *asks, brc_oid *at, brc_error *err)
+{
+    brc_commit_set one = {0}, bases = {0};
+    char bad[65], hex[65];
+    int rc;
+    BRC_GO(brc_commit_set_add(&one, &what->bad, err));
+    BRC_GO(brc_merge_bases(&bases, store, &one, good, err));
+    for (size_t i = 0; i < bases.n && !*asks; i++) {
+        const brc_oid *base = &bases.ids[i];
+        if (brc_oid_cmp(base, &what->bad) == 0) {
+            rc = brc_fail(err, BRC_EMISUSE, "%.8s is bad, and comes before %.8s, which is good: a "
+                                            "commit between them mended it; look for that one",
+                          brc_oid_format(bad, &what->bad), brc_oid_format(hex, good));
+            goto done;
+        }
+        *asks = !is_in(&what->good, base) && !is_in(&what->skipped, base);
+        *at = *base;
+    }
+done:
+    brc_commit_set_dispose(&one);
+    brc_commit_set_dispose(&bases);
+    return rc;
+}
+
+int brc_bisect_next(const brc_bisection *what, brc_store *store, int *state, brc_oid *at,
+                    uint64_t *left, brc_error *err)
+{
+    bisecting b = {.store = store, .known = BRC_ID_TABLE_INIT(sizeof(size_t))};
+    int rc = BRC_OK, asks = 0;
+    brc_oid base;
+    *state = BRC_BISECT_OPEN;
+    *left = 0;
+    for (size_t i = 0; i < what->good.n && !asks; i++)
+        BRC_GO(ask_for_base(what, store, &what->good.ids[i], &asks, &base, err));
+    BRC_GO(find_candidates(&b, what, err));
+    *left = b.n;
+    BRC_GO(weigh(&b, err));
+    choose(&b, what, state, at);
+    if (asks) {
+        *state = BRC_BISECT_NEXT;
+        *at = base;
+    }
+done:
+    bisecting_dispose(&b);
+    return rc;
+}

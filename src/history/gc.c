@@ -1,0 +1,1128 @@
+#include "gc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/hash.h"
+#include "../base/process.h"
+
+/* ==== mark set ================================ */
+
+enum { LEAST_IDS = 64 };
+
+/* `bytes`: about what it may hold. */
+static void mark_set_init(brc_mark_set *set, size_t id_len, size_t bytes)
+{
+    memset(set, 0, sizeof(*set));
+    set->id_len = id_len;
+    set->most = bytes / id_len;
+    if (set->most < LEAST_IDS)
+        set->most = LEAST_IDS;
+}
+
+static void mark_set_dispose(brc_mark_set *set)
+{
+    free(set->ids);
+    set->ids = NULL;
+    set->n = set->cap = set->sorted = 0;
+}
+
+/* Empty, with the range behind `above`, as long as it can be. */
+static void mark_set_begin(brc_mark_set *set, const brc_oid *above)
+{
+    set->above = *above;
+    set->has_end = 0;
+    set->n = set->sorted = 0;
+}
+
+static int mark_compare(const brc_mark_set *set, const void *a, const void *b)
+{
+    return memcmp(a, b, set->id_len);
+}
+
+static int mark_set_covers(const brc_mark_set *set, const brc_oid *id)
+{
+    return mark_compare(set, id->bytes, set->above.bytes) > 0 &&
+           (!set->has_end || mark_compare(set, id->bytes, set->end.bytes) <= 0);
+}
+
+static int order_16(const void *a, const void *b)
+{
+    return memcmp(a, b, 16);
+}
+
+static int order_32(const void *a, const void *b)
+{
+    return memcmp(a, b, 32);
+}
+
+/* Sorted, each once. */
+static void mark_sort(brc_mark_set *set)
+{
+    size_t n = 0;
+    if (set->sorted == set->n)
+        return;
+    qsort(set->ids, set->n, set->id_len, set->id_len == 16 ? order_16 : order_32);
+    for (size_t i = 0; i < set->n; i++) {
+        const uint8_t *id = set->ids + i * set->id_len;
+        if (n == 0 || mark_compare(set, id, set->ids + (n - 1) * set->id_len) != 0)
+            memmove(set->ids + n++ * set->id_len, id, set->id_len);
+    }
+    set->n = set->sorted = n;
+}
+
+/* Where too many are left when each is there once, the upper half goes. */
+static void mark_cut(brc_mark_set *set)
+{
+    mark_sort(set);
+    if (set->n <= set->most / 4 * 3)
+        return;
+    set->n = set->sorted = set->n / 2;
+    memset(&set->end, 0, sizeof(set->end));
+    memcpy(set->end.bytes, set->ids + (set->n - 1) * set->id_len, set->id_len);
+    set->has_end = 1;
+}
+
+static int mark_set_add(brc_mark_set *set, const brc_oid *id, brc_error *err)
+{
+    if (set->n == set->most)
+        mark_cut(set);
+    if (!mark_set_covers(set, id))
+        return BRC_OK;
+    void *p = set->ids;
+    int rc = brc_grow_array(&p, &set->cap, set->n + 1, set->id_len, err);
+    set->ids = p;
+    if (rc == BRC_OK)
+        memcpy(set->ids + set->n++ * set->id_len, id->bytes, set->id_len);
+    return rc;
+}
+
+/* Of an id within the range: 1 if it was added. */
+static int mark_set_has(brc_mark_set *set, const brc_oid *id)
+{
+    size_t low = 0, high;
+    mark_sort(set);
+    high = set->n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        const int order = mark_compare(set, id->bytes, set->ids + mid * set->id_len);
+        if (order == 0)
+            return 1;
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return 0;
+}
+
+/* ==== log window ================================ */
+
+static const char setting_name[] = "window";
+
+#define HOURS_DEFAULT (INT64_C(30) * 24)
+#define HOURS_MOST (INT64_C(24) * 366 * 1000)
+#define US_PER_HOUR INT64_C(3600000000)
+
+/* The setting is a JSON number of hours. */
+static int window_hours(brc_store *store, int64_t *hours, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    char *end;
+    *hours = HOURS_DEFAULT;
+    int rc = brc_setting_find(store, setting_name, &text, err);
+    if (rc > 0) {
+        *hours = strtoll((const char *)text.data, &end, 10);
+        rc = *end == '\0' && *hours >= 0 && *hours <= HOURS_MOST
+                 ? BRC_OK
+                 : brc_fail(err, BRC_ECORRUPT,
+                            "%s is damaged: its setting 'window' is no number of hours: "
+                            "'config --unset window' makes it the default",
+                            brc_store_path(store));
+    }
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static brc_log_window window_of_hours(int64_t hours, int64_t now_us)
+{
+    return hours > 0 ? (brc_log_window){now_us - hours * US_PER_HOUR, BRC_WINDOW_LEAST}
+                     : (brc_log_window){INT64_MAX, 0};
+}
+
+int brc_window_get(brc_store *store, int64_t now_us, brc_log_window *out, brc_error *err)
+{
+    int64_t hours;
+    BRC_TRY(window_hours(store, &hours, err));
+    *out = window_of_hours(hours, now_us);
+    return BRC_OK;
+}
+
+int brc_window_text(brc_store *store, brc_buf *out, brc_error *err)
+{
+    int64_t hours;
+    BRC_TRY(window_hours(store, &hours, err));
+    if (hours == 0)
+        return brc_buf_text(out, "0", err);
+    return hours % 24 == 0 ? brc_buf_printf(out, err, "%" PRId64 "d", hours / 24)
+                           : brc_buf_printf(out, err, "%" PRId64 "h", hours);
+}
+
+static int hours_of_text(const char *text, int64_t *hours, brc_error *err)
+{
+    const size_t digits = strspn(text, "0123456789");
+    const char *unit = text + digits;
+    const int64_t each = strcmp(unit, "h") == 0                     ? 1
+                         : *unit == '\0' || strcmp(unit, "d") == 0 ? 24
+                         : strcmp(unit, "w") == 0                  ? 24 * 7
+                                                                   : 0;
+    if (digits > 0 && digits < 9 && each > 0) {
+        *hours = strtoll(text, NULL, 10) * each;
+        if (*hours <= HOURS_MOST)
+            return BRC_OK;
+    }
+    return brc_fail(err, BRC_EINVAL,
+                    "'%.40s' is no time that the log is kept for: write 30d, 12h or 2w, or 0 to "
+                    "keep nothing but what has a name",
+                    text);
+}
+
+int brc_window_of(const char *text, int64_t now_us, brc_log_window *out, brc_error *err)
+{
+    int64_t hours;
+    BRC_TRY(hours_of_text(text, &hours, err));
+    *out = window_of_hours(hours, now_us);
+    return BRC_OK;
+}
+
+int brc_window_set(brc_store *store, const char *text, brc_error *err)
+{
+    brc_buf json = BRC_BUF_INIT;
+    int64_t hours = 0;
+    if (text != NULL) {
+        BRC_TRY(hours_of_text(text, &hours, err));
+        BRC_TRY(brc_buf_printf(&json, err, "%" PRId64, hours));
+    }
+    int rc = brc_store_begin(store, err);
+    if (rc == BRC_OK) {
+        rc = brc_setting_put(store, setting_name, text != NULL ? (const char *)json.data : NULL,
+                             err);
+        int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        rc = rc < 0 ? rc : end;
+    }
+    brc_buf_dispose(&json);
+    return rc;
+}
+
+/* ==== gc mark ================================ */
+
+/* `memory`: for the marks. */
+static int gc_mark_new(brc_gc_mark *mark, brc_store *store, const brc_log_window *window,
+                       size_t memory, brc_error *err)
+{
+    memset(mark, 0, sizeof(*mark));
+    mark->store = store;
+    mark->range = (brc_log_range){window->since_us, window->least, 0};
+    mark->rows = (brc_id_table)BRC_ID_TABLE_INIT(0);
+    mark_set_init(&mark->set, brc_store_id_len(store), memory);
+    return brc_closure_new(&mark->walk, store, 0, err);
+}
+
+static void gc_mark_dispose(brc_gc_mark *mark)
+{
+    brc_closure_free(mark->walk);
+    mark_set_dispose(&mark->set);
+    brc_roots_dispose(&mark->roots);
+    brc_id_table_dispose(&mark->rows);
+    free(mark->drafts.items);
+    memset(mark, 0, sizeof(*mark));
+}
+
+static int gc_mark_has_commit(const brc_gc_mark *mark, const brc_oid *id)
+{
+    return brc_closure_met(mark->walk, id);
+}
+
+/* ---- following -------------------------------- */
+
+static int mark_id(brc_gc_mark *mark, const brc_oid *id, brc_error *err)
+{
+    return brc_oid_is_zero(id) ? BRC_OK : mark_set_add(&mark->set, id, err);
+}
+
+static int mark_entry(brc_gc_mark *mark, const brc_entry *entry, brc_error *err)
+{
+    BRC_TRY(mark_id(mark, &entry->doc, err));
+    return mark_id(mark, &entry->storage, err);
+}
+
+static int mark_step(brc_gc_mark *mark, const brc_closure_step *at, brc_error *err)
+{
+    switch (at->what) {
+    case BRC_AT_COMMIT:
+        return mark_id(mark, &at->id, err);
+    case BRC_AT_NODE:
+        return mark_id(mark, &at->node.id, err);
+    case BRC_AT_ENTRY:
+        return mark_entry(mark, &at->node.entry, err);
+    case BRC_AT_CHUNK:
+        return mark_id(mark, &at->node.chunk, err);
+    default:
+        return BRC_OK;
+    }
+}
+
+/* Nobody waits for what the caller does meanwhile. */
+static int mark_tell(const brc_gc_mark *mark, brc_error *err)
+{
+    if (mark->step == NULL || brc_store_in_write(mark->store))
+        return BRC_OK;
+    brc_store_pause_read(mark->store);
+    return mark->step(mark->ctx, err);
+}
+
+static int mark_walk(brc_gc_mark *mark, brc_error *err)
+{
+    brc_closure_step at;
+    int rc;
+    for (unsigned n = 0; (rc = brc_closure_next(mark->walk, &at, err)) > 0; n++) {
+        BRC_TRY(mark_step(mark, &at, err));
+        if (n % 256 == 0)
+            brc_store_breathe(mark->store);
+        if (n % 4096 == 4095)
+            BRC_TRY(mark_tell(mark, err));
+    }
+    if (rc == BRC_ECORRUPT)
+        brc_context(err, "nothing was collected, because what is needed is not known");
+    return rc;
+}
+
+/* A commit that only the log or a pin names may have been collected long ago. */
+static int follow_commit(brc_gc_mark *mark, const brc_root *root, brc_error *err)
+{
+    brc_object o = {.id = root->id}, *one = &o;
+    if (brc_oid_is_zero(&root->id) || brc_closure_met(mark->walk, &root->id))
+        return BRC_OK;
+    if (root->what == BRC_ROOT_PAST) {
+        BRC_TRY(brc_objects_find(mark->store, &one, 1, err));
+        if (!o.found || o.kind != BRC_KIND_COMMIT)
+            return BRC_OK;
+    }
+    BRC_TRY(brc_closure_commit(mark->walk, &root->id, err));
+    return mark_walk(mark, err);
+}
+
+static int mark_chunk(void *ctx, const brc_oid *chunk, brc_error *err)
+{
+    return mark_id(ctx, chunk, err);
+}
+
+/* The chunks of one row of a draft, once: what is put into it later is kept by whoever puts it. But
+ * the row itself may go from one draft to another. */
+static int follow_row(brc_gc_mark *mark, int64_t node, brc_error *err)
+{
+    brc_oid key;
+    memset(&key, 0xff, sizeof(key));
+    memcpy(key.bytes, &node, sizeof(node));
+    if (brc_id_table_find(&mark->rows, &key) != NULL)
+        return BRC_OK;
+    BRC_TRY(brc_id_table_add(&mark->rows, &key, NULL, err));
+    return brc_roots_of_row(mark->store, node, mark_chunk, mark, err);
+}
+
+static int follow_entry(brc_gc_mark *mark, const brc_root *root, brc_error *err)
+{
+    brc_entry entry;
+    const brc_span bytes = {root->entry, root->entry_len};
+    if (root->entry_len == 0) /* removed */
+        return BRC_OK;
+    BRC_TRY(brc_entry_decode(&entry, bytes, brc_store_id_len(mark->store), err));
+    BRC_TRY(mark_entry(mark, &entry, err));
+    if (entry.kind == 0 || brc_oid_is_zero(&entry.map))
+        return BRC_OK;
+    BRC_TRY(brc_closure_entry(mark->walk, "/", &entry, err));
+    return mark_walk(mark, err);
+}
+
+static int gc_mark_follow(brc_gc_mark *mark, brc_error *err)
+{
+    for (size_t i = 0; i < mark->roots.n; i++) {
+        const brc_root *root = &mark->roots.items[i];
+        switch (root->what) {
+        case BRC_ROOT_COMMIT:
+        case BRC_ROOT_PAST:
+            BRC_TRY(follow_commit(mark, root, err));
+            break;
+        case BRC_ROOT_OBJECT:
+            BRC_TRY(mark_id(mark, &root->id, err));
+            break;
+        case BRC_ROOT_ROW:
+            BRC_TRY(follow_row(mark, root->node, err));
+            BRC_TRY(follow_entry(mark, root, err));
+            break;
+        case BRC_ROOT_ENTRY:
+            BRC_TRY(follow_entry(mark, root, err));
+            break;
+        }
+        brc_store_breathe(mark->store);
+    }
+    mark->roots.n = 0;
+    return BRC_OK;
+}
+
+/* ---- the first time -------------------------------- */
+
+static int mark_drafts(brc_gc_mark *mark, brc_error *err)
+{
+    BRC_TRY(brc_root_drafts_list(mark->store, mark->not_dead, &mark->drafts, err));
+    for (size_t i = 0; i < mark->drafts.n; i++) {
+        if (mark->drafts.items[i].is_dropped)
+            continue;
+        BRC_TRY(brc_roots_of_draft(mark->store, mark->drafts.items[i].id, &mark->roots, err));
+        BRC_TRY(gc_mark_follow(mark, err));
+    }
+    return BRC_OK;
+}
+
+static int mark_now(brc_gc_mark *mark, brc_error *err)
+{
+    mark->others = -1; /* roots may change from here on */
+    mark->range.after = 0;
+    BRC_TRY(brc_roots_named(mark->store, &mark->range, mark->not_dead, &mark->roots, err));
+    BRC_TRY(gc_mark_follow(mark, err));
+    return mark_drafts(mark, err);
+}
+
+/* Everything, of the ids behind `above`. In short reads. BRC_ECORRUPT: something reachable is
+ * damaged, so nobody knows what hangs under it. */
+static int gc_mark_all(brc_gc_mark *mark, const brc_oid *above, brc_error *err)
+{
+    brc_closure_free(mark->walk);
+    mark->walk = NULL;
+    mark->roots.n = 0;
+    brc_id_table_dispose(&mark->rows);
+    mark_set_begin(&mark->set, above);
+    BRC_TRY(brc_closure_new(&mark->walk, mark->store, 0, err));
+    BRC_TRY(brc_store_begin_read(mark->store, err));
+    int rc = mark_now(mark, err);
+    brc_store_end_read(mark->store);
+    return rc;
+}
+
+/* ---- again -------------------------------- */
+
+/* Whether nothing was changed in it since its rows were read. */
+static int draft_is_known(const brc_root_drafts *before, const brc_root_draft *now)
+{
+    for (size_t i = 0; i < before->n; i++)
+        if (before->items[i].id == now->id)
+            return before->items[i].changes == now->changes;
+    return 0;
+}
+
+static int look_at_drafts(brc_gc_mark *mark, brc_error *err)
+{
+    brc_root_drafts now = {0};
+    int rc = brc_root_drafts_list(mark->store, mark->not_dead, &now, err);
+    for (size_t i = 0; i < now.n && rc == BRC_OK; i++)
+        if (!now.items[i].is_dropped && !draft_is_known(&mark->drafts, &now.items[i]))
+            rc = brc_roots_of_draft(mark->store, now.items[i].id, &mark->roots, err);
+    free(mark->drafts.items);
+    mark->drafts = now;
+    return rc;
+}
+
+/* Those that were followed leave the list. */
+static void drop_known(brc_gc_mark *mark)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < mark->roots.n; i++) {
+        const brc_root *root = &mark->roots.items[i];
+        if ((root->what != BRC_ROOT_COMMIT && root->what != BRC_ROOT_PAST) ||
+            !brc_closure_met(mark->walk, &root->id))
+            mark->roots.items[n++] = *root;
+    }
+    mark->roots.n = n;
+}
+
+/* In a transaction: *same 1 if the roots are those that were followed. Else they are read here
+ * and followed by gc_mark_follow(), in a transaction or outside. */
+static int gc_mark_look(brc_gc_mark *mark, int *same, brc_error *err)
+{
+    int64_t others;
+    uint64_t pins;
+    BRC_TRY(brc_store_others(mark->store, &others, err));
+    BRC_TRY(brc_pins_digest(mark->store, &pins, err));
+    *same = others == mark->others && pins == mark->pins;
+    if (*same)
+        return BRC_OK;
+    BRC_TRY(brc_roots_named(mark->store, &mark->range, mark->not_dead, &mark->roots, err));
+    drop_known(mark);
+    BRC_TRY(look_at_drafts(mark, err));
+    mark->others = others;
+    mark->pins = pins;
+    *same = mark->roots.n == 0;
+    return BRC_OK;
+}
+
+/* ==== gc run ================================ */
+
+/* Rows of the index that are looked at between two steps, and times that new roots are followed
+ * without the lock before it is done with it. */
+enum { PAGE = 1024, TRIES = 3 };
+
+typedef struct gc_run {
+    brc_gc_job *job;
+    brc_store *store;
+    const char *owner;
+    brc_gc_row row;
+    brc_gc_mark mark;
+    brc_sweep sweep;
+    brc_object page[PAGE];
+    brc_oid found[PAGE]; /* that were not marked */
+    size_t nleft;        /* that other backends could not remove */
+    brc_error left;      /* what the first of them said, or the list of one */
+    int is_least;        /* the last step was as small as can be, and there was no room for it */
+} gc_run;
+
+static int gc_tell(const gc_run *g, brc_error *err)
+{
+    BRC_TRY(brc_store_check_interrupt(g->store, err));
+    return g->job->step != NULL ? g->job->step(g->job->ctx, err) : BRC_OK;
+}
+
+/* ---- one step -------------------------------- */
+
+/* Within a transaction: whether what is to be removed is still what nothing reaches. The last try
+ * follows new roots with the lock, so that busy neighbours cannot keep it from ever going on. */
+static int roots_are_followed(gc_run *g, int is_last, int *followed, brc_error *err)
+{
+    BRC_TRY(gc_mark_look(&g->mark, followed, err));
+    if (*followed || !is_last)
+        return BRC_OK;
+    *followed = 1;
+    return gc_mark_follow(&g->mark, err);
+}
+
+/* Those that were marked meanwhile leave the list. */
+static void drop_marked(gc_run *g, brc_oid *ids, size_t *n, int commits)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (commits ? !gc_mark_has_commit(&g->mark, &ids[i])
+                    : !mark_set_has(&g->mark.set, &ids[i]))
+            ids[left++] = ids[i];
+    *n = left;
+}
+
+/* *followed 0: new roots came, and nothing was done. */
+static int step_in(gc_run *g, int is_last, brc_oid *ids, size_t *n, int commits,
+                   const brc_oid *position, size_t *done, int *followed, brc_error *err)
+{
+    *done = 0;
+    BRC_TRY(roots_are_followed(g, is_last, followed, err));
+    if (!*followed)
+        return BRC_OK;
+    drop_marked(g, ids, n, commits);
+    BRC_TRY(brc_sweep_some(&g->sweep, g->store, ids, *n, done, err));
+    const brc_oid *at = *done < *n && *done > 0 ? &ids[*done - 1] : position;
+    return brc_gc_note(g->store, g->owner, &g->row, BRC_GC_SWEEPS, commits ? NULL : at, err);
+}
+
+static int follow_outside(gc_run *g, brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(g->store, err));
+    int rc = gc_mark_follow(&g->mark, err);
+    brc_store_end_read(g->store);
+    return rc;
+}
+
+/* The disk is full: smaller steps need less of it, down to a limit; and a log can go into the file,
+ * which has free pages. */
+static int shrink_steps(gc_run *g, brc_error *err)
+{
+    int64_t busy;
+    if (g->sweep.most_bytes <= BRC_SWEEP_SMALLEST && g->is_least)
+        return BRC_ENOSPACE;
+    g->is_least = g->sweep.most_bytes <= BRC_SWEEP_SMALLEST;
+    if (!g->is_least)
+        g->sweep.most_bytes /= 2;
+    int rc = brc_log_fold(g->store, &busy, err);
+    return rc == BRC_ENOSPACE ? BRC_OK : rc;
+}
+
+/* 1: there was no room for it, and it is to be tried again; 0: *rc is what came out. */
+static int is_tried_again(gc_run *g, int *rc, brc_error *why, brc_error *err)
+{
+    if (*rc == BRC_ENOSPACE && shrink_steps(g, why) == BRC_OK)
+        return 1;
+    if (*rc < 0 && err != NULL)
+        brc_error_copy(err, why);
+    else
+        g->is_least = 0;
+    return 0;
+}
+
+/* A short transaction, as often as it takes. */
+#define WITH_ROOM(g, rc, call)                     \
+    do {                                           \
+        brc_error why = BRC_ERROR_INIT;            \
+        do                                         \
+            rc = (call);                           \
+        while (is_tried_again(g, &rc, &why, err)); \
+    } while (0)
+
+static int say_no_space(const gc_run *g, brc_error *err)
+{
+    return brc_fail(err, BRC_ENOSPACE,
+                    "%s: a step of the collection needs up to %zu bytes on its disk for the "
+                    "journal, and there are fewer: free as many and run gc again, which goes on "
+                    "here; nothing that is needed was lost",
+                    brc_store_path(g->store), (size_t)BRC_SWEEP_LEAST);
+}
+
+static int one_step(gc_run *g, int tries, brc_oid *ids, size_t *n, int commits,
+                    const brc_oid *position, size_t *done, int *followed, brc_error *err)
+{
+    const brc_sweep before = g->sweep;
+    *followed = 0;
+    BRC_TRY(brc_store_begin(g->store, err));
+    int rc = step_in(g, tries >= TRIES, ids, n, commits, position, done, followed, err);
+    int end = brc_store_end(g->store, rc == BRC_OK && *followed, rc == BRC_OK ? err : NULL);
+    rc = rc < 0 ? rc : end;
+    if (rc < 0) { /* nothing of it was done */
+        g->sweep.objects = before.objects;
+        g->sweep.bytes = before.bytes;
+        *done = 0;
+        *followed = 1;
+    }
+    return rc;
+}
+
+/* Removes the ids, in as many steps as it takes. position: where that gets to, if there is such a
+ * thing. */
+static int remove_all(gc_run *g, brc_oid *ids, size_t n, int commits, const brc_oid *position,
+                      brc_error *err)
+{
+    int tries = 0, followed;
+    do {
+        size_t done;
+        brc_error why = BRC_ERROR_INIT;
+        int rc = one_step(g, tries, ids, &n, commits, position, &done, &followed, &why);
+        if (rc == BRC_ENOSPACE)
+            rc = shrink_steps(g, &why);
+        if (rc < 0) {
+            brc_error_copy(err, &why);
+            return rc;
+        }
+        g->is_least &= n > 0 && done == 0;
+        tries = followed ? 0 : tries + 1;
+        if (!followed)
+            BRC_TRY(follow_outside(g, err));
+        ids += done;
+        n -= done;
+        BRC_TRY(gc_tell(g, err));
+    } while (n > 0 || !followed);
+    return BRC_OK;
+}
+
+/* ---- sweeping -------------------------------- */
+
+static int sweep_commits(gc_run *g, brc_error *err)
+{
+    brc_oid *ids = NULL;
+    size_t n = 0;
+    BRC_TRY(brc_store_begin_read(g->store, err));
+    int rc = brc_sweep_commits(g->store, &ids, &n, err);
+    brc_store_end_read(g->store);
+    if (rc == BRC_OK)
+        drop_marked(g, ids, &n, 1);
+    if (rc == BRC_OK)
+        rc = remove_all(g, ids, n, 1, NULL, err);
+    free(ids);
+    return rc;
+}
+
+/* The next rows of the index, and which of them were not marked. */
+static int look_at_page(gc_run *g, const brc_oid *after, size_t *n, size_t *found, brc_error *err)
+{
+    *found = 0;
+    BRC_TRY(brc_store_begin_read(g->store, err));
+    int rc = brc_objects_page(g->store, after, g->page, PAGE, n, err);
+    brc_store_end_read(g->store);
+    BRC_TRY(rc);
+    for (size_t i = 0; i < *n; i++) {
+        if (!mark_set_covers(&g->mark.set, &g->page[i].id)) {
+            *n = i;
+            break;
+        }
+        if (!mark_set_has(&g->mark.set, &g->page[i].id)) {
+            g->job->bytes += g->page[i].stored;
+            g->found[(*found)++] = g->page[i].id;
+        }
+    }
+    return BRC_OK;
+}
+
+/* Behind *at, which becomes the last id of the range; *more: there is another. */
+static int sweep_range(gc_run *g, brc_oid *at, int counts, int *more, brc_error *err)
+{
+    size_t n, found;
+    for (;;) {
+        BRC_TRY(look_at_page(g, at, &n, &found, err));
+        if (n == 0)
+            break;
+        *at = g->page[n - 1].id;
+        g->job->objects += found;
+        if (!counts && found > 0)
+            BRC_TRY(remove_all(g, g->found, found, 0, at, err));
+        BRC_TRY(gc_tell(g, err));
+    }
+    *more = g->mark.set.has_end;
+    if (*more)
+        *at = g->mark.set.end;
+    return BRC_OK;
+}
+
+static int sweep_from(gc_run *g, brc_oid at, int counts, brc_error *err)
+{
+    int more = 1, is_first = 1;
+    while (more) {
+        BRC_TRY(gc_mark_all(&g->mark, &at, err));
+        if (is_first && !counts)
+            BRC_TRY(sweep_commits(g, err));
+        is_first = 0;
+        BRC_TRY(sweep_range(g, &at, counts, &more, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- rows with holes -------------------------------- */
+
+enum { HOLES = 1024 };
+
+typedef struct gc_survivor {
+    int64_t seq;
+    brc_oid id;
+} gc_survivor;
+
+static int survivor_order(const void *a, const void *b)
+{
+    const gc_survivor *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static int is_holed(const int64_t *seqs, size_t n, int64_t seq)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (seqs[mid] == seq)
+            return 1;
+        if (seqs[mid] < seq)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return 0;
+}
+
+/* Objects have no index by place: all are looked at, for many rows together. */
+static int find_survivors(gc_run *g, const int64_t *seqs, size_t nseqs, void **out, size_t *n,
+                          brc_error *err)
+{
+    size_t got, cap = 0;
+    brc_oid at;
+    memset(&at, 0, sizeof(at));
+    do {
+        BRC_TRY(brc_store_begin_read(g->store, err));
+        int rc = brc_objects_page(g->store, &at, g->page, PAGE, &got, err);
+        brc_store_end_read(g->store);
+        BRC_TRY(rc);
+        for (size_t i = 0; i < got; i++) {
+            at = g->page[i].id;
+            if (!g->page[i].found || g->page[i].backend != 0 ||
+                !is_holed(seqs, nseqs, g->page[i].place))
+                continue;
+            BRC_TRY(brc_grow_array(out, &cap, *n + 1, sizeof(gc_survivor), err));
+            ((gc_survivor *)*out)[(*n)++] = (gc_survivor){g->page[i].place, at};
+        }
+        BRC_TRY(gc_tell(g, err));
+    } while (got > 0);
+    return BRC_OK;
+}
+
+/* Those of one row move together, in one transaction. */
+static int move_row(gc_run *g, int64_t seq, const gc_survivor *of, size_t n, brc_error *err)
+{
+    void *p;
+    int moved;
+    BRC_TRY(brc_new_array(&p, n + 1, sizeof(brc_oid), err));
+    brc_oid *ids = p;
+    for (size_t i = 0; i < n; i++)
+        ids[i] = of[i].id;
+    int rc = brc_store_begin(g->store, err);
+    if (rc == BRC_OK) {
+        rc = brc_row_compact(g->store, seq, ids, n, &moved, err);
+        int end = brc_store_end(g->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        rc = rc < 0 ? rc : end;
+    }
+    free(p);
+    return rc;
+}
+
+/* `list` has the survivors of the rows, both in order. */
+static int move_rows(gc_run *g, const int64_t *seqs, size_t nseqs, const gc_survivor *list,
+                     size_t n, brc_error *err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < nseqs; i++) {
+        const size_t from = at;
+        while (at < n && list[at].seq == seqs[i])
+            at++;
+        int rc;
+        WITH_ROOM(g, rc, move_row(g, seqs[i], list + from, at - from, &why));
+        BRC_TRY(rc);
+        BRC_TRY(gc_tell(g, err));
+    }
+    return BRC_OK;
+}
+
+/* Rows that came after this began are for the next collection: a bulk write beside it makes new
+ * ones for those that this takes. */
+static int close_holes(gc_run *g, brc_error *err)
+{
+    int64_t seqs[HOLES], at = 0, last;
+    size_t nseqs;
+    int rc = BRC_OK;
+    BRC_TRY(brc_holes_last(g->store, &last, err));
+    do {
+        void *list = NULL;
+        size_t n = 0;
+        BRC_TRY(brc_holes_page(g->store, at, last, seqs, HOLES, &nseqs, err));
+        if (nseqs == 0)
+            break;
+        at = seqs[nseqs - 1];
+        rc = find_survivors(g, seqs, nseqs, &list, &n, err);
+        if (rc == BRC_OK && n > 1)
+            qsort(list, n, sizeof(gc_survivor), survivor_order);
+        if (rc == BRC_OK)
+            rc = move_rows(g, seqs, nseqs, list, n, err);
+        free(list);
+    } while (rc == BRC_OK && nseqs == HOLES);
+    return rc;
+}
+
+/* ---- other backends -------------------------------- */
+
+enum { LEFT = 1024 };
+
+static int left_by_backend(const void *a, const void *b)
+{
+    const brc_left *x = a, *y = b;
+    if (x->backend != y->backend)
+        return x->backend < y->backend ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static int is_for_objects(const brc_left *left, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!left[i].is_canonical)
+            return 1;
+    return 0;
+}
+
+/* Which packs objects still lie in: as with holes, all are looked at. */
+static int look_at_packs(gc_run *g, brc_left *left, size_t n, brc_error *err)
+{
+    size_t got = is_for_objects(left, n) ? 1 : 0;
+    brc_oid at;
+    memset(&at, 0, sizeof(at));
+    while (got > 0) {
+        BRC_TRY(brc_store_begin_read(g->store, err));
+        int rc = brc_objects_page(g->store, &at, g->page, PAGE, &got, err);
+        brc_store_end_read(g->store);
+        BRC_TRY(rc);
+        for (size_t i = 0; i < got; i++) {
+            const brc_left key = {.seq = g->page[i].place, .backend = g->page[i].backend};
+            at = g->page[i].id;
+            if (!g->page[i].found || key.backend == 0 || key.seq == 0)
+                continue;
+            brc_left *in = bsearch(&key, left, n, sizeof(*left), left_by_backend);
+            if (in != NULL)
+                in->named = 1;
+        }
+        BRC_TRY(gc_tell(g, err));
+    }
+    return BRC_OK;
+}
+
+/* Of one backend, as many as go in one transaction. */
+static size_t left_together(const brc_left *left, size_t n)
+{
+    size_t i = 1;
+    while (i < n && i < BRC_LEFT_AT_ONCE && left[i].backend == left[0].backend)
+        i++;
+    return i;
+}
+
+static int drop_page(gc_run *g, brc_left *left, size_t n, brc_error *err)
+{
+    qsort(left, n, sizeof(*left), left_by_backend);
+    BRC_TRY(look_at_packs(g, left, n, err));
+    for (size_t i = 0; i < n;) {
+        const size_t some = left_together(left + i, n - i);
+        int rc;
+        WITH_ROOM(g, rc,
+                  brc_left_drop(g->store, g->row.run, left + i, some, &g->nleft, &g->left, &why));
+        BRC_TRY(rc);
+        i += some;
+        BRC_TRY(gc_tell(g, err));
+    }
+    return BRC_OK;
+}
+
+/* What cannot be removed now stays noted: the file's own garbage goes all the same. */
+static int drop_left(gc_run *g, brc_error *err)
+{
+    void *list;
+    int64_t after = 0;
+    size_t n = LEFT;
+    BRC_TRY(brc_new_array(&list, LEFT, sizeof(brc_left), err));
+    int rc = BRC_OK;
+    while (n == LEFT && rc == BRC_OK) {
+        rc = brc_store_begin_read(g->store, err);
+        if (rc < 0)
+            break;
+        rc = brc_left_page(g->store, after, list, LEFT, &n, err);
+        brc_store_end_read(g->store);
+        if (rc < 0 || n == 0)
+            break;
+        after = ((brc_left *)list)[n - 1].seq;
+        rc = drop_page(g, list, n, err);
+    }
+    free(list);
+    return rc;
+}
+
+/* Of one backend, a round: what was put for transactions that never were. One that lists what it
+ * says to have dropped is asked no more: *first is the digest of what the last round began with. */
+static int drop_strays_of(gc_run *g, int64_t backend, uint64_t *first, int *more, brc_error *err)
+{
+    brc_strays strays;
+    const uint64_t before = *first;
+    const size_t left = g->nleft;
+    BRC_TRY(brc_strays_find(g->store, backend, g->job->now_us, &strays, &g->left, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < strays.n && rc == BRC_OK; i += BRC_LEFT_AT_ONCE) {
+        const size_t n = strays.n - i < BRC_LEFT_AT_ONCE ? strays.n - i : BRC_LEFT_AT_ONCE;
+        WITH_ROOM(g, rc, brc_strays_drop(g->store, backend, strays.items + i, n, &g->nleft,
+                                         &g->left, &why));
+        if (rc == BRC_OK)
+            rc = gc_tell(g, err);
+    }
+    if (strays.n > 0)
+        *first = brc_hash_bytes(strays.items[0].name, strlen(strays.items[0].name));
+    *more = strays.has_more && g->nleft == left && *first != before;
+    brc_strays_dispose(&strays);
+    return rc;
+}
+
+static int drop_strays(gc_run *g, brc_error *err)
+{
+    int64_t backend = 0;
+    for (;;) {
+        uint64_t first = 0;
+        int more = 1;
+        BRC_TRY(brc_backend_after(g->store, backend, &backend, err));
+        if (backend == 0)
+            return BRC_OK;
+        while (more)
+            BRC_TRY(drop_strays_of(g, backend, &first, &more, err));
+    }
+}
+
+static int say_left(const gc_run *g, brc_error *err)
+{
+    if (err == NULL)
+        return g->left.code;
+    brc_error_copy(err, &g->left);
+    if (g->nleft == 0)
+        brc_context(err, "%s: all that is in the file was collected; what lies elsewhere could not "
+                         "be listed, and the next gc tries again",
+                    brc_store_path(g->store));
+    else
+        brc_context(err, "%s: all that is in the file was collected; %zu of what lies elsewhere "
+                         "could not be removed, and the next gc tries again",
+                    brc_store_path(g->store), g->nleft);
+    return err->code;
+}
+
+/* ---- the whole -------------------------------- */
+
+static int drop_drafts(gc_run *g, brc_error *err)
+{
+    int rc, more = 1;
+    while (more) {
+        WITH_ROOM(g, rc, brc_drafts_sweep_step(g->store, &more, &why));
+        BRC_TRY(rc);
+        BRC_TRY(gc_tell(g, err));
+    }
+    BRC_TRY(brc_store_begin(g->store, err));
+    rc = brc_pins_sweep(g->store, err);
+    int end = brc_store_end(g->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+/* What another left is gone on with, and what became garbage before that place is for the end. */
+static int sweep_all(gc_run *g, brc_error *err)
+{
+    brc_oid start;
+    memset(&start, 0, sizeof(start));
+    BRC_TRY(drop_drafts(g, err));
+    if (!brc_oid_is_zero(&g->row.position))
+        BRC_TRY(sweep_from(g, g->row.position, 0, err));
+    BRC_TRY(sweep_from(g, start, 0, err));
+    BRC_TRY(drop_left(g, err));
+    return drop_strays(g, err);
+}
+
+/* A page that moves changes three others, about, and may change more. */
+static int pages_at_once(const gc_run *g)
+{
+    const size_t each = (size_t)128 << 10;
+    const size_t pages = g->sweep.most_bytes / each;
+    return g->sweep.most_bytes >= BRC_SWEEP_BYTES ? BRC_VACUUM_PAGES : pages > 0 ? (int)pages : 1;
+}
+
+static int give_back_pages(gc_run *g, brc_error *err)
+{
+    int64_t left = 1;
+    while (left > 0) {
+        int rc;
+        WITH_ROOM(g, rc, brc_vacuum_step(g->store, pages_at_once(g), &left, &why));
+        BRC_TRY(rc);
+        BRC_TRY(gc_tell(g, err));
+    }
+    return BRC_OK;
+}
+
+/* On a full disk pages are given back first: that may be the room that it takes. */
+static int tidy_up(gc_run *g, brc_error *err)
+{
+    if (g->job->expunge)
+        BRC_TRY(brc_oplog_expunge(g->store, g->job->window.since_us, g->job->window.least, err));
+    int rc = close_holes(g, err);
+    if (rc == BRC_ENOSPACE) {
+        BRC_TRY(give_back_pages(g, err));
+        rc = close_holes(g, err);
+    }
+    BRC_TRY(rc);
+    BRC_TRY(give_back_pages(g, err));
+    WITH_ROOM(g, rc, brc_tail_cut(g->store, &why));
+    BRC_TRY(rc);
+    if (g->job->expunge) {
+        BRC_TRY(brc_encodings_expunge(g->store, err));
+        BRC_TRY(brc_expunge(g->store, err));
+    }
+    return g->left.code < 0 ? say_left(g, err) : BRC_OK;
+}
+
+/* Whoever comes next may go on; also where the caller has stopped this. */
+static void gc_stop(gc_run *g)
+{
+    const int stopped = brc_store_check_interrupt(g->store, NULL) < 0;
+    if (stopped)
+        brc_store_interrupt_clear(g->store);
+    (void)!brc_gc_leave(g->store, g->owner, &g->row, NULL);
+    if (stopped)
+        brc_store_interrupt(g->store);
+}
+
+static int collect_run(gc_run *g, brc_error *err)
+{
+    int rc;
+    WITH_ROOM(g, rc, brc_gc_begin(g->store, g->owner, g->job->now_us, &g->row, &why));
+    BRC_TRY(rc);
+    g->sweep.run = g->row.run;
+    rc = sweep_all(g, err);
+    if (rc < 0) {
+        gc_stop(g);
+        return rc;
+    }
+    /* Its row is there until the file has been cut: the row says why a killed collection left a
+     * tail (open.c). */
+    const int tidied = tidy_up(g, err);
+    if (tidied == BRC_EINTERRUPT) {
+        gc_stop(g);
+        return tidied;
+    }
+    WITH_ROOM(g, rc, brc_gc_end(g->store, &g->row, &why));
+    return tidied < 0 ? tidied : rc;
+}
+
+static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int counts, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(gc_run), err));
+    gc_run *g = p;
+    g->job = job;
+    g->store = store;
+    g->sweep.most_bytes = BRC_SWEEP_BYTES;
+    g->left = (brc_error)BRC_ERROR_INIT;
+    int rc = gc_mark_new(&g->mark, store, &job->window, job->memory, err);
+    if (rc < 0) {
+        free(g);
+        return rc;
+    }
+    g->mark.not_dead = counts;
+    g->mark.step = job->step;
+    g->mark.ctx = job->ctx;
+    *out = g;
+    return BRC_OK;
+}
+
+static void gc_run_free(gc_run *g)
+{
+    gc_mark_dispose(&g->mark);
+    free(g);
+}
+
+int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err)
+{
+    brc_buf owner = BRC_BUF_INIT;
+    gc_run *g = NULL;
+    int rc;
+    BRC_GO(brc_process_describe(&owner, err));
+    BRC_GO(brc_buf_terminate(&owner, err));
+    BRC_GO(gc_run_new(&g, job, store, 0, err));
+    g->owner = (const char *)owner.data;
+    brc_gc_enter(g->owner);
+    brc_log_fold_early(store, 1);
+    rc = collect_run(g, err);
+    brc_log_fold_early(store, 0);
+    brc_gc_exit(g->owner);
+    if (rc == BRC_ENOSPACE)
+        rc = say_no_space(g, err);
+    job->objects = g->sweep.objects;
+    job->bytes = g->sweep.bytes;
+done:
+    if (g != NULL)
+        gc_run_free(g);
+    brc_buf_dispose(&owner);
+    return rc;
+}
+
+int brc_gc_count(brc_gc_job *job, brc_store *store, brc_error *err)
+{
+    gc_run *g;
+    brc_oid start;
+    memset(&start, 0, sizeof(start));
+    BRC_TRY(gc_run_new(&g, job, store, 1, err));
+    int rc = sweep_from(g, start, 1, err);
+    gc_run_free(g);
+    return rc;
+}

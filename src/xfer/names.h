@@ -1,0 +1,17 @@
+/* How a warning names the things that it is about: the first few of them, and how many more there are. */
+#ifndef BRC_XFER_NAMES_H
+#define BRC_XFER_NAMES_H
+
+#include "../base/buf.h"
+
+typedef struct brc_first_names {
+    brc_buf text; /* of the first ones, with commas */
+    uint64_t n;   /* all                            */
+} brc_first_names;
+
+BRC_MUST_USE int brc_first_names_add(brc_first_names *names, const char *name, brc_error *err);
+/* Appends "/a, /b and 3 more". */
+BRC_MUST_USE int brc_first_names_write(const brc_first_names *names, brc_buf *out, brc_error *err);
+void brc_first_names_dispose(brc_first_names *names);
+
+#endif

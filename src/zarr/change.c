@@ -1,0 +1,395 @@
+#include "change.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/json.h"
+#include "../base/process.h"
+#include "../base/utf8.h"
+#include "../history/commit.h"
+#include "bulk_write.h"
+
+/* ==== change run ================================ */
+
+/* From a commit back to one that it follows. */
+static int moves_against(brc_move_set *out, brc_store *store, const brc_oid *from,
+                         const brc_oid *to, brc_error *err)
+{
+    brc_move_set along = {0};
+    brc_oid from_root, to_root;
+    int rc;
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_commit_root(store, from, &from_root, err));
+    BRC_GO(brc_commit_root(store, to, &to_root, err));
+    BRC_GO(brc_moves_along(&along, store, to, from, err));
+    BRC_GO(brc_move_set_turn(out, &along, err));
+    rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
+done:
+    brc_move_set_dispose(&along);
+    if (rc < 0)
+        brc_move_set_dispose(out);
+    return rc;
+}
+
+static int moves_via(brc_move_set *out, brc_store *store, const brc_oid *from, const brc_oid *via,
+                     const brc_oid *to, brc_error *err)
+{
+    brc_move_set back = {0}, along = {0};
+    brc_oid from_root, to_root;
+    int rc;
+    BRC_GO(brc_commit_root(store, from, &from_root, err));
+    BRC_GO(brc_commit_root(store, to, &to_root, err));
+    BRC_GO(moves_against(&back, store, from, via, err));
+    BRC_GO(brc_moves_along(&along, store, via, to, err));
+    BRC_GO(brc_move_set_join(out, &back, &along, err));
+    rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
+done:
+    brc_move_set_dispose(&back);
+    brc_move_set_dispose(&along);
+    if (rc < 0)
+        brc_move_set_dispose(out);
+    return rc;
+}
+
+/* From one commit to any other: back to where they parted, and then forth. None where they parted
+ * more than once. */
+static int moves_across(brc_move_set *out, brc_store *store, const brc_oid *from,
+                        const brc_oid *to, brc_error *err)
+{
+    brc_commit_set one = {0}, bases = {0};
+    int rc;
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_commit_set_add(&one, from, err));
+    BRC_GO(brc_merge_bases(&bases, store, &one, to, err));
+    if (bases.n == 1)
+        rc = moves_via(out, store, from, &bases.ids[0], to, err);
+done:
+    brc_commit_set_dispose(&one);
+    brc_commit_set_dispose(&bases);
+    return rc;
+}
+
+/* ---- carried from step to step -------------------------------- */
+
+void brc_moves_carried_dispose(brc_moves_carried *carried)
+{
+    brc_move_set_dispose(&carried->moves);
+    memset(carried, 0, sizeof(*carried));
+}
+
+/* *is 1: the commit has this one parent. */
+static int has_one_parent(brc_store *store, const brc_oid *id, const brc_oid *parent, int *is,
+                          brc_error *err)
+{
+    brc_commit *commit;
+    BRC_TRY(brc_commit_get(&commit, store, id, err));
+    *is = commit->nparents == 1 && brc_oid_cmp(&commit->parents[0], parent) == 0;
+    brc_commit_free(commit);
+    return BRC_OK;
+}
+
+/* Whether both ends are where they were, or one commit further. */
+static int is_next(const brc_moves_carried *carried, brc_store *store, const brc_oid *from,
+                   const brc_oid *to, int *is, brc_error *err)
+{
+    *is = 0;
+    if (!carried->is_known)
+        return BRC_OK;
+    *is = 1;
+    if (brc_oid_cmp(from, &carried->from) != 0)
+        BRC_TRY(has_one_parent(store, from, &carried->from, is, err));
+    if (*is && brc_oid_cmp(to, &carried->to) != 0)
+        BRC_TRY(has_one_parent(store, to, &carried->to, is, err));
+    return BRC_OK;
+}
+
+static int carry_on(brc_moves_carried *carried, brc_store *store, const brc_oid *from,
+                    const brc_oid *to, brc_error *err)
+{
+    brc_move_set back = {0}, along = {0}, half = {0}, whole = {0};
+    brc_oid from_root, to_root;
+    int rc;
+    BRC_GO(brc_commit_root(store, from, &from_root, err));
+    BRC_GO(brc_commit_root(store, to, &to_root, err));
+    BRC_GO(moves_against(&back, store, from, &carried->from, err));
+    BRC_GO(brc_moves_along(&along, store, &carried->to, to, err));
+    BRC_GO(brc_move_set_join(&half, &back, &carried->moves, err));
+    BRC_GO(brc_move_set_join(&whole, &half, &along, err));
+    BRC_GO(brc_move_set_reduce(&whole, store, &from_root, &to_root, err));
+    brc_move_set_dispose(&carried->moves);
+    carried->moves = whole;
+    memset(&whole, 0, sizeof(whole));
+done:
+    brc_move_set_dispose(&back);
+    brc_move_set_dispose(&along);
+    brc_move_set_dispose(&half);
+    brc_move_set_dispose(&whole);
+    return rc;
+}
+
+static int moves_copied(brc_move_set *out, const brc_move_set *moves, brc_error *err)
+{
+    for (size_t i = 0; i < moves->n; i++)
+        BRC_TRY(brc_move_set_add(out, moves->items[i].from, moves->items[i].to, err));
+    return brc_move_set_seal(out, err);
+}
+
+static int moves_carried(brc_move_set *out, brc_moves_carried *carried, brc_store *store,
+                         const brc_oid *from, const brc_oid *to, brc_error *err)
+{
+    int next;
+    BRC_TRY(is_next(carried, store, from, to, &next, err));
+    if (next) {
+        BRC_TRY(carry_on(carried, store, from, to, err));
+    } else {
+        brc_move_set_dispose(&carried->moves);
+        carried->is_known = 0;
+        carried->searches++;
+        BRC_TRY(moves_across(&carried->moves, store, from, to, err));
+    }
+    carried->is_known = 1;
+    carried->from = *from;
+    carried->to = *to;
+    return moves_copied(out, &carried->moves, err);
+}
+
+/* ---- the change -------------------------------- */
+
+int brc_step_change_read(brc_merge_run *run, const brc_step_change *change, const brc_oid *ours,
+                         brc_moves_carried *carried, brc_error *err)
+{
+    brc_store *store = run->how.repo->store;
+    if (ours != NULL)
+        BRC_TRY(brc_commit_root(store, ours, &run->in.ours, err));
+    if (change->has_base)
+        BRC_TRY(brc_commit_root(store, &change->base, &run->in.base, err));
+    if (change->has_theirs)
+        BRC_TRY(brc_commit_root(store, &change->theirs, &run->in.theirs, err));
+    if (change->has_base && ours != NULL)
+        BRC_TRY(carried != NULL ? moves_carried(&run->ours_moves, carried, store, &change->base,
+                                                ours, err)
+                                : moves_across(&run->ours_moves, store, &change->base, ours, err));
+    if (!change->has_base || !change->has_theirs)
+        return BRC_OK;
+    return change->is_back
+               ? moves_against(&run->theirs_moves, store, &change->base, &change->theirs, err)
+               : brc_moves_along(&run->theirs_moves, store, &change->base, &change->theirs, err);
+}
+
+/* ==== savepoint ================================ */
+
+/*
+ * Savepoints of a session. What is known of them is in the file alone (store/draft_save.c), so a
+ * transaction that is undone takes them along; the session has only the name under which it owns
+ * some. They hold no lock: each call here is one short transaction.
+ */
+
+/* So many are open in a session at most: each may add a row to the stack of a node's rows, which
+ * must stay lower than BRC_DRAFT_STACK_MOST. */
+enum { SAVEPOINTS_MOST = 16, NAME_MOST = 255 };
+
+typedef struct save_list {
+    brc_draft_save *items;
+    size_t n;
+} save_list;
+
+static void save_list_dispose(save_list *list)
+{
+    brc_draft_saves_free(list->items, list->n);
+}
+
+/* A savepoint is known by its plan, which has its name. */
+static int plan_of_name(const char *name, brc_buf *out, brc_error *err)
+{
+    const size_t len = name != NULL ? strlen(name) : 0;
+    if (len == 0 || len > NAME_MOST || !brc_utf8_valid(name, len))
+        return brc_fail(err, BRC_EINVAL, "a savepoint's name has 1 to %d bytes of UTF-8",
+                        NAME_MOST);
+    BRC_TRY(brc_buf_text(out, "{\"savepoint\":", err));
+    BRC_TRY(brc_json_quote(out, name, len, err));
+    BRC_TRY(brc_buf_text(out, "}", err));
+    return brc_buf_terminate(out, err);
+}
+
+/* ---- whose they are -------------------------------- */
+
+static void drop_own(brc_session *s)
+{
+    save_list list;
+    if (brc_draft_save_list(s->repo->store, s->draft.id, &list.items, &list.n, NULL) < 0)
+        return;
+    for (size_t i = list.n; i-- > 0;)
+        if (strcmp(list.items[i].owner, s->saver) == 0)
+            brc_draft_save_drop(s->repo->store, list.items[i].id);
+    save_list_dispose(&list);
+}
+
+/* The session is gone: also where the handle was interrupted. */
+static void end_own(brc_session *s)
+{
+    brc_store *store = s->repo->store;
+    const int stops = brc_store_check_interrupt(store, NULL) < 0;
+    brc_store_interrupt_clear(store);
+    drop_own(s);
+    if (stops)
+        brc_store_interrupt(store);
+}
+
+static int take_owner(brc_session *s, brc_error *err)
+{
+    brc_buf owner = BRC_BUF_INIT;
+    if (s->saver != NULL)
+        return BRC_OK;
+    int rc = brc_process_describe(&owner, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&owner, &s->saver, err);
+    s->saves_end = end_own;
+    brc_buf_dispose(&owner);
+    return rc;
+}
+
+/* Those of processes that have ended are over. */
+static int end_left(brc_session *s, const save_list *list, brc_error *err)
+{
+    for (size_t i = list->n; i-- > 0;)
+        if (brc_process_state(list->items[i].owner) == BRC_PROCESS_DEAD)
+            BRC_TRY(brc_draft_delete(s->repo->store, list->items[i].id, err));
+    return BRC_OK;
+}
+
+static int check_open(const brc_session *s, const save_list *list, brc_error *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const char *owner = list->items[i].owner;
+        if (strcmp(owner, s->saver) != 0 && brc_process_state(owner) != BRC_PROCESS_DEAD)
+            return brc_fail(err, BRC_EBUSY,
+                            "another session (process %lld) has a savepoint open in the "
+                            "uncommitted changes of branch '%s': wait until it is released, or "
+                            "work in a private session",
+                            (long long)brc_process_id(owner), s->branch);
+    }
+    if (list->n < SAVEPOINTS_MOST)
+        return BRC_OK;
+    return brc_fail(err, BRC_ELIMIT, "%d savepoints are open in this session: release some",
+                    SAVEPOINTS_MOST);
+}
+
+/* ---- making one -------------------------------- */
+
+/* With the lock, in the draft that the session has now. */
+static int make_savepoint(brc_session *s, const char *plan, brc_error *err)
+{
+    brc_draft_row row = {.draft = s->draft, .branch = s->branch, .owner = s->saver};
+    save_list list;
+    BRC_TRY(brc_draft_save_list(s->repo->store, s->draft.id, &list.items, &list.n, err));
+    int rc = check_open(s, &list, err);
+    if (rc == BRC_OK)
+        rc = end_left(s, &list, err);
+    save_list_dispose(&list);
+    row.draft.kind = BRC_DRAFT_PRIVATE;
+    row.draft.time_us = brc_now_us();
+    return rc < 0 ? rc : brc_draft_save_start(s->repo->store, &row, s->draft.id, plan, err);
+}
+
+int brc_savepoint(brc_session *s, const char *name, brc_error *err)
+{
+    brc_buf plan = BRC_BUF_INIT;
+    int rc;
+    BRC_TRY(brc_bulk_check_none(s, "no savepoint can be made", err));
+    BRC_GO(plan_of_name(name, &plan, err));
+    BRC_GO(brc_session_can_change(s, err));
+    BRC_GO(take_owner(s, err));
+    BRC_GO(brc_session_begin(s, err));
+    s->is_read = 0;
+    rc = brc_session_end(s, make_savepoint(s, (const char *)plan.data, err), err);
+done:
+    brc_buf_dispose(&plan);
+    return rc;
+}
+
+/* ---- ending one, and going back to it -------------------------------- */
+
+/* The session's own; *at: the innermost of the name, or of all. */
+static int find_savepoint(brc_session *s, const char *name, const char *plan, save_list *list,
+                          size_t *at, brc_error *err)
+{
+    size_t n = 0;
+    BRC_TRY(brc_draft_save_list(s->repo->store, s->draft.id, &list->items, &list->n, err));
+    for (size_t i = 0; i < list->n; i++)
+        n += s->saver != NULL && strcmp(list->items[i].owner, s->saver) == 0;
+    if (n == list->n) /* else those of a session that is gone, or of another */
+        for (*at = n; *at > 0; --*at)
+            if (plan == NULL || strcmp(list->items[*at - 1].plan, plan) == 0) {
+                --*at;
+                return BRC_OK;
+            }
+    if (name == NULL)
+        return brc_fail(err, BRC_ENOTFOUND, "this session has no savepoint: it was released, or "
+                                            "ended with a commit or a reset");
+    return brc_fail(err, BRC_ENOTFOUND,
+                    "this session has no savepoint '%.80s': it was released, or ended with a "
+                    "commit or a reset",
+                    name);
+}
+
+/* Those that were made after it. */
+static int release_inner(brc_session *s, save_list *list, size_t at, brc_error *err)
+{
+    for (size_t i = list->n; i-- > at + 1;)
+        BRC_TRY(brc_draft_save_release(s->repo->store, &list->items[i], &list->items[i - 1], err));
+    return BRC_OK;
+}
+
+static int release_steps(brc_session *s, save_list *list, size_t at, brc_error *err)
+{
+    BRC_TRY(release_inner(s, list, at, err));
+    return brc_draft_save_release(s->repo->store, &list->items[at],
+                                  at > 0 ? &list->items[at - 1] : NULL, err);
+}
+
+static int roll_back_steps(brc_session *s, save_list *list, size_t at, brc_error *err)
+{
+    if (list->items[at].is_met)
+        return brc_fail(err, BRC_ECONFLICT,
+                        "others have changed what is uncommitted on branch '%s' since the "
+                        "savepoint, so nothing was taken back: what may have to be taken back "
+                        "belongs in a private session, and what others write in a child of it",
+                        s->branch);
+    BRC_TRY(release_inner(s, list, at, err));
+    return brc_draft_save_restore(s->repo->store, s->draft.id, &list->items[at], err);
+}
+
+static int with_savepoint(brc_session *s, const char *name,
+                          int (*steps)(brc_session *s, save_list *list, size_t at, brc_error *err),
+                          brc_error *err)
+{
+    brc_buf plan = BRC_BUF_INIT;
+    save_list list = {0};
+    size_t at = 0;
+    int rc;
+    if (name != NULL)
+        BRC_GO(plan_of_name(name, &plan, err));
+    BRC_GO(brc_session_begin(s, err));
+    rc = find_savepoint(s, name, name != NULL ? (const char *)plan.data : NULL, &list, &at, err);
+    if (rc == BRC_OK)
+        rc = steps(s, &list, at, err);
+    s->is_read = 0;
+    rc = brc_session_end(s, rc, err);
+done:
+    save_list_dispose(&list);
+    brc_buf_dispose(&plan);
+    return rc;
+}
+
+int brc_savepoint_release(brc_session *s, const char *name, brc_error *err)
+{
+    BRC_TRY(brc_bulk_check_none(s, "no savepoint can be released", err));
+    return with_savepoint(s, name, release_steps, err);
+}
+
+int brc_savepoint_rollback(brc_session *s, const char *name, brc_error *err)
+{
+    BRC_TRY(brc_bulk_check_none(s, "nothing can be rolled back", err));
+    return with_savepoint(s, name, roll_back_steps, err);
+}
