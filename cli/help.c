@@ -17,21 +17,37 @@ const struct cli_option cli_global_options[] = {
     { "verbose", 'v', 0, NULL, "say more, in errors too" },
     { "no-progress", 0, 0, NULL, "show no progress line" },
     { "color", 0, 1, "auto|always|never", "colour text; auto: only on a terminal" },
-    { "threads", 0, 1, "N", "how many worker threads to use (one for each core)" },
+    { "threads", 0, 1, "N", "how many worker threads to use (0: one for each core)" },
     { "plugin", 0, 1, "FILE", "load codecs, types and backends from this shared library;"
                               " repeatable" },
-    { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30)" },
+    { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30; 0: not at all)" },
     { "max-nodes", 0, 1, "N", "visit no more groups and arrays than this (10000000)" },
     { "no-recover", 0, 0, NULL, "read FILE as it is and leave an old journal alone" },
     { "help", 'h', 0, NULL, "show this page" },
     CLI_OPTIONS_END
 };
 
+/* Seconds as digits and a point. */
+static int read_wait(struct cli *cli)
+{
+    const char *text = cli_value(cli, "wait");
+    double seconds;
+
+    if (!text)
+        return BRC_OK;
+    seconds = strtod(text, NULL);
+    if (!strpbrk(text, "0123456789") || text[strspn(text, "0123456789.")] ||
+        strchr(text, '.') != strrchr(text, '.') || !(seconds >= 0 && seconds <= 1e6))
+        return cli_usage(cli, "option --wait: '%s' is not a number of seconds from 0 to 1000000",
+                         text);
+    cli->wait_ms = seconds > 0 ? (int)(seconds * 1000) + (seconds < 0.001) : -1;
+    return BRC_OK;
+}
+
 int cli_globals_read(struct cli *cli)
 {
     const char *color = "auto";
     uint64_t threads = 0;
-    const char *wait = cli_value(cli, "wait");
 
     cli->json = cli_has(cli, "json");
     cli->quiet = cli_has(cli, "quiet");
@@ -44,16 +60,7 @@ int cli_globals_read(struct cli *cli)
     CLI_TRY(cli_uint_option(cli, "max-nodes", 1, UINT64_MAX, &cli->max_nodes));
     if (strcmp(color, "auto") != 0)
         cli->out.color = strcmp(color, "always") == 0;
-    if (wait) {
-        char *end = NULL;
-        double seconds = strtod(wait, &end);
-
-        if (!strchr("0123456789.", wait[0]) || *end || !(seconds >= 0 && seconds <= 1e6))
-            return cli_usage(cli, "option --wait: '%s' is not a number of seconds",
-                             wait);
-        cli->wait_ms = seconds > 0 ? (int)(seconds * 1000) + (seconds < 0.001) : -1;
-    }
-    return BRC_OK;
+    return read_wait(cli);
 }
 
 /* ==== help ================================ */

@@ -6,7 +6,7 @@
 #include "history.h"
 
 static const struct cli_option expire_options[] = {
-    { "keep-last", 0, 1, "N", "keep the N newest commits of each branch" },
+    { "keep-last", 0, 1, "N", "keep the N newest commits of each branch (0: no rule)" },
     { "keep-daily", 0, 1, "N", "keep the newest of each day, for N days that have one" },
     { "keep-weekly", 0, 1, "N", "the same for weeks, from Monday on" },
     { "keep-monthly", 0, 1, "N", "the same for months" },

@@ -59,9 +59,9 @@ const struct cli_command cli_command_gc = {
                "\n"
                "--expunge goes on until nothing of it is left in the file or its journals; a\n"
                "-wal may have to wait for readers. Outside of that time the log also forgets\n"
-               "operations on branches and tags that are there no more; the codecs and data\n"
-               "types that arrays had stay listed. Copies of the file, snapshots of the disk and\n"
-               "its own blocks are out of reach.",
+               "operations on branches and tags that are there no more, and the file forgets\n"
+               "the codecs and data types that no array has any more. Copies of the file,\n"
+               "snapshots of the disk and its own blocks are out of reach.",
     .examples = "breccia gc climate.brc --dry-run\nbreccia gc climate.brc --json",
     .options = gc_options,
     .min_operands = 1,

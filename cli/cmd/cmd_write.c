@@ -116,8 +116,9 @@ static int run_append(struct cli *cli)
     CLI_TRY(cli_open_array(cli, path));
     ndim = brc_array_describe(cli->array)->ndim;
     if (axis >= ndim || axis < -ndim)
-        return cli_fail(cli, BRC_EINVAL, "option --axis: %s has %d dimensions and no axis %lld",
-                        path, ndim, (long long)axis);
+        return cli_fail(cli, BRC_EINVAL,
+                        "option --axis: %s has no axis %lld; the number of its dimensions is %d",
+                        path, (long long)axis, ndim);
     CLI_TRY(brc_array_load_npy(cli->array, NULL, (int)(axis < 0 ? axis + ndim : axis), from,
                                &cli->err));
     print_shape(cli, path);
