@@ -229,7 +229,8 @@ int brc_dimensions_check(brc_session *s, const char *path, brc_dimensions_rule r
         const axis_use *use = (const axis_use *)d.uses + i;
         if (compare_scopes(&first->in, &use->in) != 0)
             first = use;
-        else if (first->length != use->length)
+        else if (first->length != use->length &&
+                 (first->array != use->array || rule != BRC_DIMENSIONS_ZARR))
             rc = refuse_lengths(first, use, err);
     }
 done:

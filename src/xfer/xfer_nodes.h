@@ -24,7 +24,7 @@ typedef enum brc_dimensions_rule {
 } brc_dimensions_rule;
 
 /* BRC_EINVAL names two arrays under the path whose dimensions of one name differ, the lengths and the
- * remedy. */
+ * remedy; for NetCDF also one array that has two of them, which is valid in Zarr. */
 BRC_MUST_USE int brc_dimensions_check(brc_session *s, const char *path, brc_dimensions_rule rule, brc_error *err);
 
 #endif

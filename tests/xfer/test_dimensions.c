@@ -98,9 +98,12 @@ START_TEST(names_in_an_attribute_count_and_one_array_twice)
     check_refused(&kit, "/old", format,
                   (const char *const[]){ "dimension x", "/old/a", "/old/b", " 12 ", " 13 ", NULL });
     netcdf_new_array(&kit, "/square", "int16", 2, twelve, month);
-    check_refused(&kit, "/square", format,
-                  (const char *const[]){ "/square has two dimensions called month", "12 and 13",
-                                         NULL });
+    if (_i < ZARRS) /* names of an array's own axes need not differ in Zarr */
+        check_exported(&kit, "/square", format);
+    else
+        check_refused(&kit, "/square", format,
+                      (const char *const[]){ "/square has two dimensions called month",
+                                             "12 and 13", NULL });
     exchange_stop(&kit);
 }
 END_TEST

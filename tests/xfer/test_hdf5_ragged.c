@@ -2,7 +2,9 @@
  * of arrays, and back. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "../../src/base/buf.h"
 #include "../kit/hdf5_ragged_kit.h"
 #include "../kit/hdf5_same.h"
 
@@ -393,6 +395,90 @@ START_TEST(hostile_lists)
 }
 END_TEST
 
+/* ---- places in the heap that are not there -------------------------------- */
+
+static void put_packed_lists(hid_t file)
+{
+    static const hsize_t shape = 5, chunk = 2;
+    static const hvl_t lists[] = { HDF5_NUMBERS(0, 3), HDF5_NUMBERS(0, 0), HDF5_NUMBERS(3, 1),
+                                   HDF5_NUMBERS(4, 2), HDF5_NUMBERS(1, 4) };
+    hid_t list = hdf5_int_lists(), plist = hdf5_chunked(1, &chunk);
+    H5(H5Pset_shuffle(plist));
+    H5(H5Pset_deflate(plist, 6));
+    H5(H5Dclose(hdf5_new_dataset(file, "l", list, 1, &shape, plist, list, lists)));
+    H5(H5Pclose(plist));
+    H5(H5Tclose(list));
+}
+
+static void put_texts(hid_t file)
+{
+    static const hsize_t shape[] = { 2, 3 }, chunk[] = { 2, 2 };
+    const char *texts[] = { "a", "bb", "", "dddd", "e", "ff" };
+    hid_t text = H5(H5Tcopy(H5T_C_S1)), plist = hdf5_chunked(2, chunk);
+    H5(H5Tset_size(text, H5T_VARIABLE));
+    H5(H5Dclose(hdf5_new_dataset(file, "t", text, 2, shape, plist, text, texts)));
+    H5(H5Pclose(plist));
+    H5(H5Tclose(text));
+}
+
+static void (*const heaped[])(hid_t file) = {
+    hdf5_put_scalar_list, put_packed_lists, put_texts, hdf5_put_nested_lists,
+    hdf5_put_matrix_of_lists, hdf5_put_people, hdf5_put_lists_of_people,
+};
+static const int least_heaped[] = { 1, 4, 5, 3, 3, 5, 6 }; /* objects of their elements */
+#define N_HEAPED ((int)(sizeof(heaped) / sizeof(heaped[0])))
+
+/* The n-th object of the file's first collection; 0: there are no more. */
+static size_t find_heap_object(const brc_buf *bytes, int n)
+{
+    const uint8_t *found = memmem(bytes->data, bytes->len, "GCOL\1", 5);
+    ck_assert_ptr_nonnull(found);
+    size_t at = (size_t)(found - bytes->data) + 16;
+    for (; bytes->data[at] != 0 && n > 0; n--)
+        at += 16 + ((size_t)brc_get_u32le(bytes->data + at + 8) + 7) / 8 * 8;
+    return bytes->data[at] != 0 ? at : 0;
+}
+
+/* Each object in turn gets another number, or is a byte shorter, or longer. */
+START_TEST(places_in_a_heap_that_are_not_there)
+{
+    static const struct {
+        size_t at;
+        uint8_t adds;
+    } damage[] = { { 0, 0x70 }, { 8, 0xff }, { 8, 1 } };
+    exchange_kit kit;
+    int refused = 0;
+    exchange_start(&kit);
+    hid_t file = hdf5_new_file(&kit, "x.h5", 0);
+    heaped[_i](file);
+    H5(H5Fclose(file));
+    hdf5_import_ok(&kit, "x.h5", "/good");
+    for (size_t how = 0; how < sizeof(damage) / sizeof(damage[0]); how++)
+        for (int n = 0;; n++) {
+            brc_buf bytes = exchange_read(exchange_path(&kit, "x.h5"));
+            const size_t at = find_heap_object(&bytes, n);
+            if (at > 0) {
+                bytes.data[at + damage[how].at] += damage[how].adds;
+                exchange_file(&kit, "bad.h5", bytes.data, bytes.len);
+            }
+            brc_buf_dispose(&bytes);
+            if (at == 0)
+                break;
+            int rc = brc_import(kit.session, exchange_path(&kit, "bad.h5"), "/bad", NULL, &kit.err);
+            ck_assert_int_eq(unlink(exchange_path(&kit, "bad.h5")), 0);
+            if (rc == BRC_OK) { /* what the library keeps there for itself, behind the elements */
+                ck_assert_int_eq(brc_node_remove(kit.session, "/bad", &kit.err), BRC_OK);
+                break;
+            }
+            ck_assert_msg(rc == BRC_EINVAL && strstr(kit.err.message, "names a place"),
+                          "damage %zu of object %d: %d, %s", how, n, rc, kit.err.message);
+            refused++;
+        }
+    ck_assert_int_ge(refused, 3 * least_heaped[_i]);
+    exchange_stop(&kit);
+}
+END_TEST
+
 /* A shape of 2^40 with nothing in it has as many offsets. */
 START_TEST(lists_that_are_not_there)
 {
@@ -423,6 +509,7 @@ Suite *hdf5_ragged_suite(void)
     tcase_add_test(t, long_lists);
     tcase_add_test(t, many_rows);
     tcase_add_loop_test(t, hostile_lists, 0, N_HOSTILE);
+    tcase_add_loop_test(t, places_in_a_heap_that_are_not_there, 0, N_HEAPED);
     tcase_add_loop_test(t, lists_that_are_not_there, 0, 2);
     suite_add_tcase(s, t);
     return s;

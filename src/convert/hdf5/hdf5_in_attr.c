@@ -5,6 +5,7 @@
 
 #include "../../codec/registry.h"
 #include "../../nd/dtype_text.h"
+#include "../lib/hdf5_heap.h"
 #include "hdf5_in.h"
 #include "hdf5_tree.h"
 #include "hdf5_type.h"
@@ -182,6 +183,7 @@ static void give_memory_back(void *at, void *ctx)
 int brc_hdf5_read_lists(brc_hdf5_memory *taken, hid_t dataset, hid_t type, hid_t memory,
                         hid_t space, void *elements, const char *label, brc_error *err)
 {
+    BRC_TRY(brc_hdf5_heap_check(dataset, space, label, err));
     hid_t plist = H5Pcreate(H5P_DATASET_XFER);
     int rc = 1;
     if (plist < 0 ||

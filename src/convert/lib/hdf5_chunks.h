@@ -25,7 +25,7 @@ int brc_hdf5_stored_next(brc_hdf5_stored *stored, int ndim, int array_ndim, cons
 
 /* What is stored of one chunk. */
 typedef struct brc_hdf5_chunk {
-    haddr_t at;      /* as the library says: see hdf5_base()          */
+    haddr_t at;      /* as the library says; a user block may be before */
     hsize_t bytes;   /* 0: it is not there                               */
     unsigned mask;   /* which of its filters were left out               */
 } brc_hdf5_chunk;

@@ -604,7 +604,7 @@ static int describe_var(var_in *v, brc_netcdf_in *in, brc_error *err)
     BRC_TRY(read_fill_value(v, err));
     BRC_TRY(find_stored_elements(v, err));
     if (in->is_netcdf4 && !v->array.codecs)
-        BRC_TRY(brc_netcdf_filters_check(in->convert, in->local, &v->array, err));
+        BRC_TRY(brc_netcdf_set_check(in->convert, in->local, &v->array, err));
     return docs ? describe_notes(v, err) : BRC_OK;
 }
 

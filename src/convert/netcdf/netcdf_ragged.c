@@ -1,6 +1,8 @@
 /* What import and export of them share, see netcdf_ragged.h. */
 #include "netcdf_ragged.h"
 
+#include "netcdf_stored.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -536,7 +538,9 @@ static int take_ragged_var(ragged_var *v, const char *path, brc_error *err)
 int brc_netcdf_import_ragged(brc_netcdf_in *in, int group, int var, const char *label,
                              const char *path, brc_error *err)
 {
+    const brc_array_in set = { .path = path, .label = label };
     ragged_var *v;
+    BRC_TRY(brc_netcdf_set_check(in->convert, in->local, &set, err));
     BRC_TRY(brc_new((void **)&v, sizeof(*v), err));
     v->in = in;
     v->group = group;

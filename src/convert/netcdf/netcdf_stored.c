@@ -10,7 +10,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/buf.h"
-#include "../lib/hdf5_lib.h"
+#include "../lib/hdf5_heap.h"
 
 #define NOT_COORDINATE "_nc4_non_coord_"
 
@@ -133,7 +133,7 @@ int brc_netcdf_stored_open(brc_netcdf_stored *out, const char *file, const brc_a
     return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
 }
 
-int brc_netcdf_filters_check(const brc_convert *c, const char *file, const brc_array_in *array,
+int brc_netcdf_set_check(const brc_convert *c, const char *file, const brc_array_in *array,
                              brc_error *err)
 {
     hid_t id = H5Fopen(file, H5F_ACC_RDONLY, H5P_DEFAULT), set = BRC_HDF5_NONE;
@@ -141,6 +141,8 @@ int brc_netcdf_filters_check(const brc_convert *c, const char *file, const brc_a
     hid_t plist = set < 0 ? BRC_HDF5_NONE : H5Dget_create_plist(set);
     if (rc == BRC_OK && plist >= 0)
         rc = brc_hdf5_filters_check(c, plist, set, array->label, err);
+    if (rc == BRC_OK && set >= 0)
+        rc = brc_hdf5_heap_check(set, H5S_ALL, array->label, err);
     brc_hdf5_close(plist);
     brc_hdf5_close(set);
     brc_hdf5_close(id);

@@ -24,9 +24,9 @@ void brc_netcdf_stored_init(brc_netcdf_stored *stored); /* nothing is found */
  * found: reading the elements will say why. */
 BRC_MUST_USE int brc_netcdf_stored_open(brc_netcdf_stored *out, const char *file, const brc_array_in *array,
                                         brc_error *err);
-/* Whether libhdf5 has the filters of that variable; where not, BRC_EUNSUPPORTED. */
-BRC_MUST_USE int brc_netcdf_filters_check(const brc_convert *c, const char *file, const brc_array_in *array,
-                                          brc_error *err);
+/* Before the variable is read: BRC_EUNSUPPORTED where libhdf5 lacks one of its filters, BRC_EINVAL where elements of
+ * variable length name what is not there. */
+BRC_MUST_USE int brc_netcdf_set_check(const brc_convert *c, const char *file, const brc_array_in *array, brc_error *err);
 /* Makes the array pass what is stored, where it can be: then its context is `stored`, and what is
  * missing is fill value. */
 BRC_MUST_USE int brc_netcdf_stored_pass(brc_netcdf_stored *stored, const brc_registry *reg, const brc_netcdf_type *type,

@@ -605,10 +605,20 @@ static int visit_children(const zarr_walk *at, brc_error *err)
     return brc_consolidated_each(*at->copies, at->dir, visit_copy, ctx, err);
 }
 
+/* Copies of documents that must be understood are more than copies. */
+static int must_understand_copies(const brc_json *doc)
+{
+    const brc_json *copies = brc_json_member(doc, "consolidated_metadata");
+    int must = 0;
+    return brc_json_bool(brc_json_member(copies, "must_understand"), &must) && must;
+}
+
 static int import_group(const zarr_walk *at, zarr_node *node, brc_error *err)
 {
+    int rc = must_understand_copies(node->doc) ? brc_meta_check_group(node->doc, err) : BRC_OK;
     brc_json_remove(node->doc, "consolidated_metadata");
-    int rc = brc_group_create_doc(at->session, at->path, node->doc, err);
+    if (rc == BRC_OK)
+        rc = brc_group_create_doc(at->session, at->path, node->doc, err);
     if (rc < 0 && rc != BRC_EEXISTS)
         brc_context(err, "%s", node->file);
     if (rc == BRC_OK)
