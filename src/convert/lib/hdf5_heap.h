@@ -12,8 +12,9 @@
 #include "hdf5_lib.h"
 
 /* Whether what the selected box of elements names is there, lists in lists too; `space` is the dataset's with
- * that box selected, or H5S_ALL. BRC_EINVAL: something is not. Virtual datasets, and those in an object's
- * header (compact ones), are not looked at: the library does not say where their elements are. */
+ * that box selected, or H5S_ALL. BRC_EINVAL: something is not. Virtual datasets, those in an object's
+ * header (compact ones), and those behind a plug-in that decodes and does not encode are not looked at: the library
+ * does not give their elements as they are stored. */
 BRC_MUST_USE int brc_hdf5_heap_check(hid_t dataset, hid_t space, const char *label, brc_error *err);
 
 #endif

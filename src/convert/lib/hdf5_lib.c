@@ -153,7 +153,9 @@ static size_t decode_lzf(unsigned flags, size_t n, const unsigned *values, size_
 /* Nothing happens where this build has no liblzf. */
 static int hdf5_lzf_register(brc_error *err)
 {
-    static const H5Z_class2_t filter = { H5Z_CLASS_T_VERS, BRC_HDF5_LZF, 0,    1,
+    /* It says that it encodes, so that a dataset can be made in which chunks are decoded
+     * (hdf5_heap.c); decode_lzf() fails where it is to encode. */
+    static const H5Z_class2_t filter = { H5Z_CLASS_T_VERS, BRC_HDF5_LZF, 1,    1,
                                          "lzf",            NULL,         NULL, decode_lzf };
     if (H5Zregister(&filter) < 0)
         return brc_fail(err, BRC_EUNSUPPORTED, "the HDF5 library cannot be started");
