@@ -17,8 +17,8 @@
  * options.h - which of the known names may a mistyped word have meant?
  */
 
-/* Those of the n `names` that resemble `word`, each after `prefix`, as "--a, --b or --c"
- * in `out`; an empty string if none does. */
+/* Writes to `out` which of the n `names` resemble `word`, each name after `prefix`, as
+ * "--a, --b or --c"; an empty string if no name does. */
 void cli_similar(char *out, size_t cap, const char *word, const char *prefix,
                  const char *const *names, size_t n);
 

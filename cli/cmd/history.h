@@ -32,7 +32,7 @@ int cli_commit_words(struct cli *cli, const char **message, const char **author,
 /* 0: the words before -- are FILE and a version. 1: it is about what is open: --continue, --skip, --abort, or --ours or
  * --theirs without a version. */
 int cli_on_open(struct cli *cli);
-/* What is open on the branch: nothing, or what this command began. */
+/* Reads the open operation of the branch; fails where another command began that operation. */
 int cli_open_state(struct cli *cli, brc_open_state *out);
 /* Says so if --continue found that the branch has moved, and it is open as another draft, over the new tip. */
 void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, const char *branch);
@@ -61,7 +61,7 @@ struct cli_graph {
     size_t n, cap;
 };
 
-/* What to print before the first line of a commit, and before its other lines. */
+/* The texts to print before the first line of a commit and before its other lines. */
 void cli_graph_enter(struct cli *cli, struct cli_graph *graph, const brc_commit *commit,
                      const char **first, const char **prefix);
 /* Moves on to its parents and prints the connecting lines. */

@@ -23,7 +23,7 @@ struct cli;
 /* --codecs or --compress as a JSON list; *out is NULL if neither is given. `dtype`
  * (NULL: not known yet) decides the serializer and blosc's typesize. */
 int cli_codecs_option(struct cli *cli, const char *dtype, const char **out);
-/* What --help says about --compress. */
+/* The text of --help about --compress. */
 #define CLI_COMPRESS_VALUE "zstd[:LEVEL]|blosc[:CNAME[:LEVEL[:SHUFFLE]]]|gzip[:LEVEL]|none"
 
 #endif

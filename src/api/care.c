@@ -1,4 +1,4 @@
-/* What is in a repository, counted: objects, commits, and the chunks of all versions. */
+/* Counts the objects, the commits and the chunks of all versions in a repository. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static int count_step(chunk_totals *c, const brc_closure_step *at, brc_stats *ou
     }
 }
 
-/* What every ref reaches; each version adds its chunks to the first sum. */
+/* Walks all that refs reach; the chunks of each version are added to the first sum. */
 static int count_history(chunk_totals *c, brc_stats *out, brc_error *err)
 {
     brc_closure_step at;
@@ -115,7 +115,7 @@ done:
 
 /* ==== usage ================================ */
 
-/* What the file's bytes are for. */
+/* Says which versions and arrays the bytes of the file belong to. */
 
 typedef struct usage_list {
     brc_usage usage;

@@ -143,8 +143,8 @@ done:
     return rc;
 }
 
-/* What rows say becomes a commit. A parent with savepoints stays over what it lay over, and so can
- * go back to them. */
+/* Makes a commit of the parent's rows. A parent with savepoints keeps its base, so that it can go
+ * back to the savepoints. */
 static int show_as_commit(brc_session *s, brc_fold *fold, int *has_base, brc_oid *base,
                           brc_error *err)
 {

@@ -188,16 +188,8 @@ static size_t file_offset(const heap_check *h, hid_t type, int member, int depth
     return offset;
 }
 
-static int check_element(heap_check *h, hid_t type, const uint8_t *at, int depth, brc_error *err);
-
 static int check_items(heap_check *h, hid_t type, const uint8_t *at, uint64_t n, int depth,
-                       brc_error *err)
-{
-    const size_t size = file_size(h, type, depth);
-    for (uint64_t i = 0; i < n; i++)
-        BRC_TRY(check_element(h, type, at + i * size, depth, err));
-    return BRC_OK;
-}
+                       brc_error *err);
 
 /* Whether elements of the type name something in a heap. */
 static int names_heap(hid_t type, int depth)
@@ -233,30 +225,48 @@ static int find_heap_object(heap_check *h, const uint8_t *at, uint64_t len, cons
     return BRC_OK;
 }
 
+/* Lists of one type: what the library says of the type is asked once. */
+typedef struct list_type {
+    hid_t base; /* BRC_HDF5_NONE of texts */
+    size_t size;
+    int names; /* the items name places in a heap too */
+} list_type;
+
 /* What lists in lists name is looked at from a copy: their collection may have to make room. */
-static int check_list(heap_check *h, hid_t type, const uint8_t *at, int depth, brc_error *err)
+static int check_list(heap_check *h, const list_type *type, const uint8_t *at, int depth,
+                      brc_error *err)
 {
-    const int is_text = H5Tget_class(type) == H5T_STRING;
-    hid_t base = is_text ? BRC_HDF5_NONE : H5Tget_super(type);
-    const uint64_t n = heap_number(at, 4), size = is_text ? 1 : file_size(h, base, depth + 1);
+    const uint64_t n = heap_number(at, 4);
     const uint8_t *data;
     void *copy = NULL;
-    int rc = BRC_OK;
     if (n == 0 || heap_number(at + 4, h->address_len) == 0)
-        goto done;
-    if (size == 0 || n > MOST_HEAP / size) {
-        rc = heap_damaged(h, err);
-        goto done;
-    }
-    BRC_GO(find_heap_object(h, at + 4, n * size, &data, err));
-    if (is_text || !names_heap(base, depth))
-        goto done;
-    BRC_GO(brc_new_big(&copy, (size_t)(n * size), err));
-    memcpy(copy, data, (size_t)(n * size));
-    rc = check_items(h, base, copy, n, depth + 1, err);
-done:
+        return BRC_OK;
+    if (type->size == 0 || n > MOST_HEAP / type->size)
+        return heap_damaged(h, err);
+    BRC_TRY(find_heap_object(h, at + 4, n * type->size, &data, err));
+    if (!type->names)
+        return BRC_OK;
+    BRC_TRY(brc_new_big(&copy, (size_t)(n * type->size), err));
+    memcpy(copy, data, (size_t)(n * type->size));
+    int rc = check_items(h, type->base, copy, n, depth + 1, err);
     free(copy);
-    brc_hdf5_close(base);
+    return rc;
+}
+
+static int check_heap_lists(heap_check *h, hid_t type, const uint8_t *at, uint64_t n, int depth,
+                            brc_error *err)
+{
+    list_type list = { .base = BRC_HDF5_NONE, .size = 1 };
+    const size_t step = file_size(h, type, depth);
+    int rc = BRC_OK;
+    if (H5Tget_class(type) == H5T_VLEN) {
+        list.base = H5Tget_super(type);
+        list.size = file_size(h, list.base, depth + 1);
+        list.names = names_heap(list.base, depth);
+    }
+    for (uint64_t i = 0; rc == BRC_OK && i < n; i++)
+        rc = check_list(h, &list, at + i * step, depth, err);
+    brc_hdf5_close(list.base);
     return rc;
 }
 
@@ -265,7 +275,7 @@ static int check_compound(heap_check *h, hid_t type, const uint8_t *at, int dept
     const int members = H5Tget_nmembers(type);
     for (int i = 0; i < members; i++) {
         hid_t member = H5Tget_member_type(type, (unsigned)i);
-        int rc = check_element(h, member, at + file_offset(h, type, i, depth), depth + 1, err);
+        int rc = check_items(h, member, at + file_offset(h, type, i, depth), 1, depth + 1, err);
         brc_hdf5_close(member);
         BRC_TRY(rc);
     }
@@ -282,11 +292,10 @@ static int check_array(heap_check *h, hid_t type, const uint8_t *at, int depth, 
     return rc;
 }
 
+/* Of a type that names a place in a heap. */
 static int check_element(heap_check *h, hid_t type, const uint8_t *at, int depth, brc_error *err)
 {
     const uint8_t *region;
-    if (depth >= DEEPEST || !names_heap(type, depth))
-        return BRC_OK; /* the types of elements are no deeper */
     switch (H5Tget_class(type)) {
     case H5T_COMPOUND:
         return check_compound(h, type, at, depth, err);
@@ -297,8 +306,22 @@ static int check_element(heap_check *h, hid_t type, const uint8_t *at, int depth
                    ? BRC_OK
                    : find_heap_object(h, at, UINT64_MAX, &region, err);
     default:
-        return check_list(h, type, at, depth, err);
+        return check_heap_lists(h, type, at, 1, depth, err);
     }
+}
+
+/* The types of elements are not as deep as the limit. */
+static int check_items(heap_check *h, hid_t type, const uint8_t *at, uint64_t n, int depth,
+                       brc_error *err)
+{
+    if (depth >= DEEPEST || !names_heap(type, depth))
+        return BRC_OK;
+    if (is_list(type))
+        return check_heap_lists(h, type, at, n, depth, err);
+    const size_t size = file_size(h, type, depth);
+    for (uint64_t i = 0; i < n; i++)
+        BRC_TRY(check_element(h, type, at + i * size, depth, err));
+    return BRC_OK;
 }
 
 /* ---- elements as they are stored -------------------------------- */
@@ -417,12 +440,13 @@ static int check_heap_chunk(heap_check *h, hid_t type, const heap_box *box, cons
         low[i] = index[i] = box->low[i] > corner[i] ? box->low[i] : corner[i];
         high[i] = box->high[i] < last ? box->high[i] : last;
     }
+    const int last = box->ndim - 1;
     do {
         uint64_t at = 0;
-        for (int i = 0; i < box->ndim; i++)
+        for (int i = 0; i <= last; i++)
             at = at * box->chunk[i] + (index[i] - corner[i]);
-        BRC_TRY(check_element(h, type, h->raw.data + at * item, 0, err));
-    } while (step_index(box->ndim, index, low, high, NULL));
+        BRC_TRY(check_items(h, type, h->raw.data + at * item, high[last] - low[last] + 1, 0, err));
+    } while (step_index(last, index, low, high, NULL));
     return BRC_OK;
 }
 
