@@ -8,6 +8,7 @@
 #include "../base/process.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
+#include "../store/change.h"
 #include "../store/collect.h"
 #include "../zarr/adopt.h"
 #include "../zarr/bulk_write.h"
@@ -46,8 +47,10 @@ typedef struct brc_join {
     brc_fork_keys keys_before, keys;
 } brc_join;
 
-static int join_merge(brc_join *j, brc_error *err);
-static int join_rows(brc_join *j, int *apt, brc_error *err);
+static int merge_children(brc_join *j, brc_error *err);
+static int merge_steps(brc_join *j, int *done, brc_error *err);
+static int look_if_apt(brc_join *j, int *apt, brc_error *err);
+static int rows_steps(brc_join *j, int *apt, brc_error *err);
 
 /* ==== fork ================================ */
 
@@ -182,33 +185,37 @@ static int fork_steps(brc_session *s, brc_fold *fold, int64_t *id, brc_error *er
     return begin_child(s, has_base, &base, id, err);
 }
 
-static int fork_once(brc_session *s, brc_fold *fold, int64_t *id, brc_error *err)
+typedef struct fork_call {
+    brc_session *s;
+    int64_t id;
+    brc_folding folding;
+} fork_call;
+
+static int fork_work(void *ctx, brc_error *err)
 {
-    int rc = brc_session_begin(s, err);
-    if (rc == BRC_OK)
-        rc = brc_session_end(s, fork_steps(s, fold, id, err), err);
-    s->is_read = 0;
-    return rc;
+    fork_call *c = ctx;
+    return brc_folding_work(&c->folding, c->s, err);
 }
 
-/* As a commit does it: what is too much for one transaction is folded ahead. */
-static int fork_in_tries(brc_session *s, int64_t *id, brc_error *err)
+static int fork_commit(void *ctx, int insists, brc_error *err)
 {
-    enum { TRIES = 4 };
-    brc_folded folded = {0};
-    brc_fold fold = {.way = BRC_FOLD_AT_ONCE, .folded = &folded};
-    int rc;
-    for (int i = 0;; i++) {
-        fold.most = i == TRIES ? 0 : BRC_FOLD_ROWS;
-        fold.rows = 0;
-        fold.is_too_much = 0;
-        rc = fork_once(s, &fold, id, err);
-        if (rc >= 0 || !fold.is_too_much)
-            break;
-        BRC_GO(brc_fold_ahead(s, i > 0, &folded, err));
-    }
-done:
-    brc_folded_dispose(&folded);
+    fork_call *c = ctx;
+    BRC_TRY(brc_session_begin(c->s, err));
+    brc_folding_begin(&c->folding, insists);
+    const int rc = fork_steps(c->s, &c->folding.fold, &c->id, err);
+    c->s->is_read = 0;
+    return brc_folding_end(&c->folding, brc_session_end(c->s, rc, err));
+}
+
+static int fork_run(brc_session *s, int64_t *id, brc_error *err)
+{
+    fork_call call = {.s = s};
+    const brc_file_change change = {.ctx = &call, .work = fork_work, .commit = fork_commit};
+    const int rc = brc_change_run(s->repo->store, &change, err);
+    brc_folding_dispose(&call.folding);
+    brc_session_changed(s, rc);
+    s->is_read = 0;
+    *id = call.id;
     return rc;
 }
 
@@ -246,7 +253,7 @@ int brc_session_fork(brc_session **child, brc_session *s, brc_error *err)
     int64_t id;
     *child = NULL;
     BRC_TRY(check_can_fork(s, err));
-    BRC_TRY(fork_in_tries(s, &id, err));
+    BRC_TRY(fork_run(s, &id, err));
     int rc = open_child(child, s, id, err);
     if (rc < 0) /* nobody knows of it */
         brc_draft_drop_late(s->repo->store, id);
@@ -386,30 +393,14 @@ done:
 
 /* ---- the call -------------------------------- */
 
-static int join_steps(brc_join *j, brc_error *err)
+static int join_again(brc_join *j, const char *const *tokens, size_t n, brc_error *err)
 {
-    int apt = 0;
-    const int rc = join_rows(j, &apt, err);
-    return rc != 0 || apt ? rc : join_merge(j, err);
-}
-
-static int join_once(brc_session *s, const char *const *tokens, size_t n, brc_iter **conflicts,
-                     brc_error *err)
-{
-    brc_join j = {.s = s, .store = s->repo->store};
-    int rc;
-    BRC_GO(brc_store_begin_read(j.store, err));
-    rc = find_children(&j, tokens, n, err);
-    brc_store_end_read(j.store);
-    if (rc < 0)
-        goto done;
-    rc = join_steps(&j, err);
-    if (rc == BRC_ECONFLICT && j.clashes.n > 0 && conflicts != NULL) {
-        const int listed = brc_conflict_list(conflicts, &j.clashes, err);
-        rc = listed < 0 ? listed : rc;
-    }
-done:
-    join_dispose(&j);
+    brc_session *s = j->s;
+    join_dispose(j);
+    *j = (brc_join){.s = s, .store = s->repo->store};
+    BRC_TRY(brc_store_begin_read(j->store, err));
+    const int rc = find_children(j, tokens, n, err);
+    brc_store_end_read(j->store);
     return rc;
 }
 
@@ -425,37 +416,77 @@ static int check_can_join(const brc_session *s, brc_error *err)
 }
 
 typedef struct join_call {
-    brc_session *s;
+    brc_join j;
     const char *const *tokens;
     size_t n;
-    brc_iter **conflicts;
+    int by_rows; /* the rows of the children become the parent's      */
+    int meet;    /* they do not: what they say of the same is merged  */
 } join_call;
 
-static int join_in_turn(void *ctx, brc_error *err)
+static int join_work(void *ctx, brc_error *err)
 {
-    const join_call *c = ctx;
-    return join_once(c->s, c->tokens, c->n, c->conflicts, err);
+    join_call *c = ctx;
+    BRC_TRY(join_again(&c->j, c->tokens, c->n, err));
+    c->by_rows = 0;
+    if (!c->meet)
+        BRC_TRY(look_if_apt(&c->j, &c->by_rows, err));
+    c->meet = 0;
+    return c->by_rows ? BRC_OK : merge_children(&c->j, err);
+}
+
+/* What cannot be told apart by rows may still be, element by element. */
+static int join_commit(void *ctx, int insists, brc_error *err)
+{
+    join_call *c = ctx;
+    brc_error why = BRC_ERROR_INIT;
+    int done = 0;
+    (void)insists;
+    BRC_TRY(brc_session_begin(c->j.s, err));
+    int rc = c->by_rows ? rows_steps(&c->j, &done, &why) : merge_steps(&c->j, &done, &why);
+    c->j.s->is_read = 0;
+    c->meet = c->by_rows && rc == BRC_ECONFLICT;
+    if (rc < 0 && !c->meet && err != NULL)
+        brc_error_copy(err, &why);
+    rc = brc_session_end(c->j.s, rc, err);
+    if (c->meet)
+        return BRC_CHANGE_WORK;
+    return rc < 0 || done ? rc : BRC_CHANGE_AGAIN;
+}
+
+static int join_run(join_call *c, brc_error *err)
+{
+    char doing[80];
+    breccia *repo = c->j.s->repo;
+    const brc_task task = brc_task_begin(repo, "join", 0);
+    snprintf(doing, sizeof(doing), "the children of draft %lld were joined",
+             (long long)c->j.s->draft.id);
+    const brc_file_change change = {.about = doing, .ctx = c, .work = join_work,
+                                    .commit = join_commit};
+    int rc = brc_change_run(repo->store, &change, err);
+    brc_session_changed(c->j.s, rc);
+    if (rc == BRC_CHANGE_AGAIN)
+        rc = brc_change_is_late(repo->store, doing, "all are kept; join again", err);
+    brc_task_end(repo, &task, rc);
+    return rc;
 }
 
 int brc_session_join(brc_iter **conflicts, brc_session *s, const char *const *tokens, size_t n,
                      uint32_t flags, brc_error *err)
 {
-    join_call call = {s, tokens, n, conflicts};
-    char doing[80];
+    join_call call = {.j = {.s = s}, .tokens = tokens, .n = n};
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_flags_check(flags, 0, "brc_session_join()", err));
     BRC_TRY(check_can_join(s, err));
     if (n == 0)
         return BRC_OK;
-    const brc_task task = brc_task_begin(s->repo, "join", 0);
-    snprintf(doing, sizeof(doing), "the children of draft %lld were joined",
-             (long long)s->draft.id);
-    int rc = brc_in_turn(s->repo->store, doing, join_in_turn, &call, err);
-    brc_task_end(s->repo, &task, rc);
-    if (rc == 0)
-        return brc_turn_is_over(s->repo->store, doing, "all are kept; join again", err);
-    return rc < 0 ? rc : BRC_OK;
+    int rc = join_run(&call, err);
+    if (rc == BRC_ECONFLICT && call.j.clashes.n > 0 && conflicts != NULL) {
+        const int listed = brc_conflict_list(conflicts, &call.j.clashes, err);
+        rc = listed < 0 ? listed : rc;
+    }
+    join_dispose(&call.j);
+    return rc;
 }
 
 /* ==== join rows ================================ */
@@ -504,6 +535,7 @@ static int give_rows(brc_join *j, brc_join_child *child, brc_error *err)
     return brc_draft_delete(j->store, id, err);
 }
 
+/* *apt 0: the rows of the children cannot become the parent's. */
 static int rows_steps(brc_join *j, int *apt, brc_error *err)
 {
     BRC_TRY(fork_check_saves(j->s, err));
@@ -520,29 +552,6 @@ static int look_if_apt(brc_join *j, int *apt, brc_error *err)
     int rc = all_are_apt(j, apt, err);
     brc_session_end_read(j->s);
     return rc;
-}
-
-/* Each: 1, it is done; 0, it has to be done again, because others have written meanwhile. Not
- * within a transaction.
- *
- * *apt 0: it cannot be done this way. */
-/* What cannot be told apart here may still be, element by element. */
-static int join_rows(brc_join *j, int *apt, brc_error *err)
-{
-    brc_error why = BRC_ERROR_INIT;
-    BRC_TRY(look_if_apt(j, apt, err));
-    if (!*apt)
-        return 0;
-    BRC_TRY(brc_session_begin(j->s, err));
-    int rc = rows_steps(j, apt, &why);
-    j->s->is_read = 0;
-    const int undone = rc == BRC_ECONFLICT;
-    if (rc < 0 && !undone && err != NULL)
-        brc_error_copy(err, &why);
-    rc = brc_session_end(j->s, rc, err);
-    if (undone)
-        *apt = 0;
-    return rc < 0 && !undone ? rc : *apt;
 }
 
 /* ==== join merge ================================ */
@@ -825,27 +834,18 @@ static int change_keys(brc_join *j, brc_error *err)
     return brc_keys_check_adopted(s, j->children[0].folded.draft, err);
 }
 
-static int join_last_steps(brc_join *j, brc_error *err)
+/* *done 0: somebody has written meanwhile. */
+static int merge_steps(brc_join *j, int *done, brc_error *err)
 {
     BRC_TRY(fork_check_saves(j->s, err));
-    const int same = is_as_merged(j, err);
-    if (same <= 0)
-        return same;
+    *done = is_as_merged(j, err);
+    if (*done <= 0)
+        return *done;
     for (size_t i = 0; i < j->n; i++)
         BRC_TRY(brc_draft_delete(j->store, j->children[i].folded.draft, err));
     if (brc_oid_cmp(&j->root, &j->folded.root) != 0)
         BRC_TRY(lay_over_joined(j, err));
-    BRC_TRY(change_keys(j, err));
-    return 1;
-}
-
-static int finish_join(brc_join *j, brc_error *err)
-{
-    BRC_TRY(brc_session_begin(j->s, err));
-    const int done = join_last_steps(j, err);
-    j->s->is_read = 0;
-    const int rc = brc_session_end(j->s, done < 0 ? done : BRC_OK, err);
-    return rc < 0 ? rc : done;
+    return change_keys(j, err);
 }
 
 static int in_conflict(const brc_join *j, brc_error *err)
@@ -860,13 +860,13 @@ static int in_conflict(const brc_join *j, brc_error *err)
 }
 
 /* BRC_ECONFLICT: j->clashes says why. */
-static int join_merge(brc_join *j, brc_error *err)
+static int merge_children(brc_join *j, brc_error *err)
 {
     const int same = fold_them(j, err);
     if (same <= 0)
-        return same;
+        return same < 0 ? same : BRC_CHANGE_AGAIN;
     for (size_t i = 0; i < j->n; i++)
         BRC_TRY(merge_child(j, &j->children[i], err));
     brc_clash_list_sort(&j->clashes);
-    return j->clashes.n > 0 ? in_conflict(j, err) : finish_join(j, err);
+    return j->clashes.n > 0 ? in_conflict(j, err) : BRC_OK;
 }

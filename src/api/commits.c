@@ -11,6 +11,7 @@
 #include "../history/walk.h"
 #include "../zarr/array_read.h"
 #include "../zarr/bulk_write.h"
+#include "../store/change.h"
 #include "../zarr/fold.h"
 #include "../zarr/key_rows.h"
 #include "../zarr/session.h"
@@ -344,60 +345,11 @@ done:
     return rc;
 }
 
-static int commit_once(brc_session *s, const brc_commit_opts *opts, const char *meta,
-                       brc_fold *fold, int *moved, brc_oid *out, brc_error *err)
-{
-    int rc = brc_session_begin(s, err);
-    *moved = 0;
-    if (rc == BRC_OK)
-        rc = brc_session_end(s, commit_steps(s, opts, meta, fold, moved, out, err), err);
-    if (rc < 0)
-        s->is_read = 0;
-    return rc;
-}
-
-/* What is too much for one transaction is folded ahead of it, and what others have added by then
- * again; after some tries, whatever there is, with the lock. */
-static int commit_in_tries(brc_session *s, const brc_commit_opts *opts, const char *meta,
-                           int *moved, brc_oid *out, brc_error *err)
-{
-    enum { TRIES = 4 };
-    brc_folded folded = {0};
-    brc_fold fold = {.way = BRC_FOLD_AT_ONCE, .folded = &folded};
-    const int is_part = brc_store_in_write(s->repo->store);
-    int rc;
-    for (int i = 0;; i++) {
-        fold.most = is_part || i == TRIES ? 0 : BRC_FOLD_ROWS;
-        fold.rows = 0;
-        fold.is_too_much = 0;
-        rc = commit_once(s, opts, meta, &fold, moved, out, err);
-        if (rc >= 0 || !fold.is_too_much)
-            break;
-        BRC_GO(brc_fold_ahead(s, i > 0, &folded, err));
-    }
-done:
-    brc_folded_dispose(&folded);
-    return rc;
-}
-
 /* Whether changes that began before the branch moved are merged onto it. */
 static int may_replay(const brc_session *s, const brc_commit_opts *opts)
 {
-    return s->draft.kind != BRC_DRAFT_MERGE && !brc_store_in_write(s->repo->store) &&
+    return s->draft.kind != BRC_DRAFT_MERGE &&
            (opts->flags & (BRC_COMMIT_AMEND | BRC_COMMIT_NO_MERGE)) == 0;
-}
-
-/* 1: it is made; 0: others were first. */
-static int commit_merged(brc_session *s, const brc_commit_opts *opts, const char *meta,
-                         brc_oid *out, brc_error *err)
-{
-    if (opts->message == NULL)
-        return brc_fail(err, BRC_EINVAL, "a commit needs a message");
-    const brc_commit like = {.message = opts->message,
-                             .meta_json = meta,
-                             .author = opts->author != NULL ? opts->author : "unknown",
-                             .time_us = opts->time_us != 0 ? opts->time_us : brc_now_us()};
-    return brc_replay_commit(out, s, &like, (opts->flags & BRC_COMMIT_ALLOW_EMPTY) != 0, err);
 }
 
 typedef struct commit_call {
@@ -405,20 +357,52 @@ typedef struct commit_call {
     const brc_commit_opts *opts;
     const char *meta;
     brc_oid *out;
-    int is_behind; /* the branch has moved since the changes began */
+    int is_part; /* of the caller's transaction */
+    brc_folding folding;
+    int moved;     /* the branch has, since the changes began */
+    int is_behind; /* and the changes are merged onto it      */
+    brc_replay replay;
 } commit_call;
 
-static int commit_in_turn(void *ctx, brc_error *err)
+static int commit_work(void *ctx, brc_error *err)
 {
     commit_call *c = ctx;
-    int moved;
-    if (!c->is_behind) {
-        int rc = commit_in_tries(c->s, c->opts, c->meta, &moved, c->out, err);
-        c->is_behind = rc == BRC_ESTALE && moved && may_replay(c->s, c->opts);
-        if (!c->is_behind)
-            return rc < 0 ? rc : 1;
-    }
-    return commit_merged(c->s, c->opts, c->meta, c->out, err);
+    if (!c->is_behind)
+        return brc_folding_work(&c->folding, c->s, err);
+    brc_replay_end(&c->replay);
+    brc_replay_start(&c->replay, c->s);
+    return brc_replay_work_commit(&c->replay, err);
+}
+
+static int commit_merged(commit_call *c, brc_error *err)
+{
+    const brc_commit_opts *opts = c->opts;
+    const brc_commit like = {.message = opts->message,
+                             .meta_json = c->meta,
+                             .author = opts->author != NULL ? opts->author : "unknown",
+                             .time_us = opts->time_us != 0 ? opts->time_us : brc_now_us()};
+    return brc_replay_commit(&c->replay, &like, (opts->flags & BRC_COMMIT_ALLOW_EMPTY) != 0, c->out,
+                             err);
+}
+
+static int commit_commit(void *ctx, int insists, brc_error *err)
+{
+    commit_call *c = ctx;
+    if (c->is_behind)
+        return commit_merged(c, err);
+    c->moved = 0;
+    BRC_TRY(brc_session_begin(c->s, err));
+    brc_folding_begin(&c->folding, insists);
+    const int rc = brc_session_end(c->s,
+                                   commit_steps(c->s, c->opts, c->meta, &c->folding.fold,
+                                                &c->moved, c->out, err),
+                                   err);
+    if (rc != BRC_ESTALE || !c->moved || c->is_part || !may_replay(c->s, c->opts))
+        return brc_folding_end(&c->folding, rc);
+    if (c->opts->message == NULL)
+        return brc_fail(err, BRC_EINVAL, "a commit needs a message");
+    c->is_behind = 1;
+    return BRC_CHANGE_WORK;
 }
 
 static int commit_is_late(const brc_session *s, brc_error *err)
@@ -426,17 +410,22 @@ static int commit_is_late(const brc_session *s, brc_error *err)
     char doing[200];
     snprintf(doing, sizeof(doing), "these changes (draft %lld) were merged onto branch '%.100s'",
              (long long)s->draft.id, s->branch);
-    return brc_turn_is_over(s->repo->store, doing, "they are kept; commit again", err);
+    return brc_change_is_late(s->repo->store, doing, "they are kept; commit again", err);
 }
 
-/* In a transaction it is nobody else's turn. */
-static int commit_call_now(commit_call *c, brc_error *err)
+static int commit_run(commit_call *c, brc_error *err)
 {
+    const brc_file_change change = {.about = c->s->branch, .ctx = c, .work = commit_work,
+                                    .commit = commit_commit};
     brc_store *store = c->s->repo->store;
-    if (brc_store_in_write(store) || c->s->branch == NULL)
-        return commit_in_turn(c, err);
-    int rc = brc_in_turn(store, c->s->branch, commit_in_turn, c, err);
-    return rc == 0 ? commit_is_late(c->s, err) : rc;
+    c->is_part = brc_store_in_write(store);
+    brc_replay_start(&c->replay, c->s);
+    const int rc = brc_change_run(store, &change, err);
+    brc_folding_dispose(&c->folding);
+    brc_replay_end(&c->replay);
+    if (!c->is_part)
+        brc_session_changed(c->s, rc);
+    return rc == BRC_CHANGE_AGAIN ? commit_is_late(c->s, err) : rc;
 }
 
 int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *given, brc_error *err)
@@ -447,10 +436,10 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
     BRC_TRY(take_commit_opts(&opts, given, err));
     BRC_TRY(commit_meta(opts.meta_json, &meta, err));
-    commit_call call = {s, &opts, meta, out, 0};
-    int rc = commit_call_now(&call, err);
+    commit_call call = {.s = s, .opts = &opts, .meta = meta, .out = out};
+    const int rc = commit_run(&call, err);
     free(meta);
-    return rc < 0 ? rc : BRC_OK;
+    return rc;
 }
 
 int brc_session_commit_merge(brc_oid *out, int *moved, brc_session *s,
@@ -461,7 +450,10 @@ int brc_session_commit_merge(brc_oid *out, int *moved, brc_session *s,
     memset(out, 0, sizeof(*out));
     BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
     opts.flags = COMMIT_IS_MERGE;
-    return commit_in_tries(s, &opts, opts.meta_json, moved, out, err);
+    commit_call call = {.s = s, .opts = &opts, .meta = opts.meta_json, .out = out};
+    const int rc = commit_run(&call, err);
+    *moved = call.moved;
+    return rc;
 }
 
 /* ==== log ================================ */

@@ -6,6 +6,7 @@
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "../nd/shape.h"
+#include "../store/change.h"
 #include "../store/collect.h"
 #include "../zarr/array.h"
 #include "../zarr/fold.h"
@@ -479,16 +480,17 @@ typedef struct merge_args {
     const brc_merge_opts *given;
 } merge_args;
 
-static int merge_in_turn(void *ctx, brc_error *err)
+static int merge_in_steps(void *ctx, int insists, brc_error *err)
 {
     merge_args *m = ctx;
+    (void)insists;
     merge_call c = {.repo = m->repo, .store = m->repo->store, .aim = &m->aim, .rev = m->aim.rev,
                     .run = BRC_MERGE_RUN_INIT, .opts = BRC_MERGE_OPTS_INIT};
     c.run.how.repo = m->repo;
     int rc = merge_once(&c, m->out, m->conflicts, m->given, err);
     const int again = rc < 0 && c.again;
     merge_call_dispose(&c);
-    return again ? 0 : rc < 0 ? rc : 1;
+    return again ? BRC_CHANGE_AGAIN : rc;
 }
 
 int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
@@ -499,6 +501,6 @@ int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const 
         *conflicts = NULL;
     if (brc_store_in_write(repo->store))
         return brc_fail(err, BRC_EMISUSE, "a merge cannot be a part of a transaction");
-    return brc_sequence_in_turn(&m.aim, repo, "a version was merged into the branch",
-                                merge_in_turn, err);
+    return brc_sequence_change(&m.aim, repo, "a version was merged into the branch",
+                               merge_in_steps, err);
 }

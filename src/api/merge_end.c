@@ -11,6 +11,7 @@
 #include "../base/sized.h"
 #include "../history/ancestry.h"
 #include "../history/commit.h"
+#include "../store/change.h"
 #include "../store/collect.h"
 #include "../tree/map.h"
 #include "../zarr/array.h"
@@ -588,39 +589,37 @@ static int check_same_merge(onto_tip *o, brc_error *err)
                     brc_store_path(o->store), open, o->s->branch, open);
 }
 
-/* 1: it is done; 0: others were first. */
 static int onto_steps(onto_tip *o, brc_error *err)
 {
     BRC_TRY(check_same_merge(o, err));
     const int same = brc_replay_is_current(&o->r, err);
     if (same <= 0)
-        return same;
+        return same < 0 ? same : BRC_CHANGE_AGAIN;
     o->s->is_read = 0;
-    BRC_TRY(brc_merge_tree_clashes(o->r.run.tree)->n > 0 ? open_again(o, err)
-                                                         : put_onto_tip(o, err));
-    return 1;
+    return brc_merge_tree_clashes(o->r.run.tree)->n > 0 ? open_again(o, err)
+                                                        : put_onto_tip(o, err);
 }
 
-static int onto_work(onto_tip *o, brc_error *err)
-{
-    BRC_TRY(brc_replay_work(&o->r, err));
-    BRC_TRY(brc_merge_tree_ahead(o->r.run.tree, err));
-    BRC_TRY(brc_session_begin(o->s, err));
-    const int done = onto_steps(o, err);
-    const int rc = brc_session_end(o->s, done < 0 ? done : BRC_OK, err);
-    if (rc < 0 || done == 0)
-        o->s->is_read = 0;
-    return rc < 0 ? rc : done;
-}
-
-static int onto_in_turn(void *ctx, brc_error *err)
+static int onto_work(void *ctx, brc_error *err)
 {
     onto_tip *o = ctx;
     memset(o->out, 0, sizeof(*o->out));
-    brc_replay_start(&o->r, o->s);
-    int rc = onto_work(o, err);
     brc_replay_end(&o->r);
-    return rc;
+    brc_replay_start(&o->r, o->s);
+    BRC_TRY(brc_replay_work(&o->r, err));
+    return brc_merge_tree_ahead(o->r.run.tree, err);
+}
+
+static int onto_commit(void *ctx, int insists, brc_error *err)
+{
+    onto_tip *o = ctx;
+    (void)insists;
+    BRC_TRY(brc_session_begin(o->s, err));
+    const int done = onto_steps(o, err);
+    const int rc = brc_session_end(o->s, done < 0 ? done : BRC_OK, err);
+    if (rc < 0 || done > 0)
+        o->s->is_read = 0;
+    return rc < 0 ? rc : done;
 }
 
 static int onto_is_late(const onto_tip *o, brc_error *err)
@@ -630,7 +629,7 @@ static int onto_is_late(const onto_tip *o, brc_error *err)
     snprintf(doing, sizeof(doing), "the %s was merged onto branch '%.100s'", open, o->s->branch);
     snprintf(remedy, sizeof(remedy), "it is open as it was; call 'breccia %s --continue' again",
              open);
-    return brc_turn_is_over(o->store, doing, remedy, err);
+    return brc_change_is_late(o->store, doing, remedy, err);
 }
 
 static int open_merge_onto_tip(brc_onto_tip *out, brc_session *s, const brc_open_merge *merge,
@@ -638,9 +637,16 @@ static int open_merge_onto_tip(brc_onto_tip *out, brc_session *s, const brc_open
 {
     onto_tip o = {.s = s, .store = s->repo->store, .merge = merge, .like = like, .out = out};
     const brc_task task = brc_task_begin(s->repo, brc_open_merge_command(merge), 0);
-    int rc = brc_in_turn(o.store, s->branch, onto_in_turn, &o, err);
+    const brc_file_change change = {.about = s->branch, .ctx = &o, .work = onto_work,
+                                    .commit = onto_commit};
+    brc_replay_start(&o.r, s);
+    int rc = brc_change_run(o.store, &change, err);
+    brc_replay_end(&o.r);
+    brc_session_changed(s, rc);
+    if (rc == BRC_CHANGE_AGAIN)
+        rc = onto_is_late(&o, err);
     brc_task_end(s->repo, &task, rc);
-    return rc == 0 ? onto_is_late(&o, err) : rc < 0 ? rc : BRC_OK;
+    return rc;
 }
 
 /* ==== merge end ================================ */

@@ -6,6 +6,7 @@
 #include "../base/sized.h"
 #include "../history/ancestry.h"
 #include "../history/commit.h"
+#include "../store/change.h"
 #include "../zarr/fold.h"
 #include "../zarr/key_rows.h"
 #include "../zarr/session_nodes.h"
@@ -16,7 +17,7 @@
 /*
  * A rebase from the first of its commits to the last, or to one in conflict.
  *
- *      rebasing_in_turn(&turn)                turn.once() gets a rebasing for each try, and does:
+ *      rebasing_change(&turn)                turn.once() gets a rebasing for each try, and does:
  *      brc_sequence_start(&r.q), or _resume()   r.q.now is the commit on which the first one comes
  *      rebasing_add(&r, commit)               for each that is to be done, the oldest first
  *      rebasing_run(&r)                       r.result
@@ -267,9 +268,10 @@ static int rebasing_run(brc_rebasing *r, brc_error *err)
     return BRC_OK;
 }
 
-static int rebase_turn(void *ctx, brc_error *err)
+static int rebase_in_steps(void *ctx, int insists, brc_error *err)
 {
     brc_rebase_turn *turn = ctx;
+    (void)insists;
     brc_rebasing r = {.repo = turn->repo};
     r.q.repo = turn->repo;
     r.q.on = turn->aim.branch;
@@ -278,12 +280,13 @@ static int rebase_turn(void *ctx, brc_error *err)
     int rc = turn->once(turn, &r, err);
     const int again = rc < 0 && r.q.again;
     rebasing_dispose(&r);
-    return again ? 0 : rc < 0 ? rc : 1;
+    return again ? BRC_CHANGE_AGAIN : rc;
 }
 
-static int rebasing_in_turn(brc_rebase_turn *turn, brc_error *err)
+static int rebasing_change(brc_rebase_turn *turn, brc_error *err)
 {
-    return brc_sequence_in_turn(&turn->aim, turn->repo, "the branch was rebased", rebase_turn, err);
+    return brc_sequence_change(&turn->aim, turn->repo, "the branch was rebased", rebase_in_steps,
+                               err);
 }
 
 /* ==== rebase open ================================ */
@@ -545,7 +548,7 @@ int brc_rebase_continue(brc_pick_result *out, brc_iter **conflicts, breccia *rep
         *conflicts = NULL;
     BRC_TRY(brc_flags_check(flags, BRC_REBASE_SKIP, "brc_rebase_continue()", err));
     BRC_TRY(brc_can_end_open(repo, err));
-    return rebasing_in_turn(&turn, err);
+    return rebasing_change(&turn, err);
 }
 
 /* ==== rebase ================================ */
@@ -617,5 +620,5 @@ int brc_rebase(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const 
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_sequence_can_start(repo, "a rebase", err));
-    return rebasing_in_turn(&turn, err);
+    return rebasing_change(&turn, err);
 }

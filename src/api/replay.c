@@ -8,6 +8,7 @@
 #include "../base/process.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
+#include "../store/change.h"
 #include "../store/collect.h"
 #include "../zarr/key_rows.h"
 #include "../zarr/session_nodes.h"
@@ -233,19 +234,6 @@ int brc_replay_is_current(const brc_replay *r, brc_error *err)
     return same > 0 ? is_uncollected(r, err) : same;
 }
 
-/* 1: it is done; 0: others were first. */
-static int finish_replay(brc_replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
-                         brc_error *err)
-{
-    BRC_TRY(brc_session_begin(r->s, err));
-    const int same = brc_replay_is_current(r, err);
-    int rc = same > 0 ? put_replayed(r, like, may_be_empty, out, err) : same;
-    rc = brc_session_end(r->s, rc, err);
-    if (rc < 0 || same == 0)
-        r->s->is_read = 0;
-    return rc < 0 ? rc : same;
-}
-
 static int none_is_left(const brc_replay *r, brc_error *err)
 {
     return brc_fail(err, BRC_EMISUSE, "nothing to commit on branch '%s': somebody else has "
@@ -263,26 +251,26 @@ int brc_replay_work(brc_replay *r, brc_error *err)
     return brc_merge_work(&r->run, err);
 }
 
-static int replay_once(brc_replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
-                       brc_error *err)
+int brc_replay_work_commit(brc_replay *r, brc_error *err)
 {
     BRC_TRY(brc_replay_work(r, err));
     if (r->draft.id == 0)
         return none_is_left(r, err);
     if (brc_merge_tree_clashes(r->run.tree)->n > 0)
         return in_the_way(r, err);
-    BRC_TRY(brc_merge_tree_ahead(r->run.tree, err));
-    return finish_replay(r, like, may_be_empty, out, err);
+    return brc_merge_tree_ahead(r->run.tree, err);
 }
 
-int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int may_be_empty,
+int brc_replay_commit(brc_replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
                       brc_error *err)
 {
-    brc_replay r;
-    brc_replay_start(&r, s);
-    int rc = replay_once(&r, like, may_be_empty, out, err);
-    brc_replay_end(&r);
-    return rc;
+    BRC_TRY(brc_session_begin(r->s, err));
+    const int same = brc_replay_is_current(r, err);
+    int rc = same > 0 ? put_replayed(r, like, may_be_empty, out, err) : same;
+    rc = brc_session_end(r->s, rc, err);
+    if (rc < 0 || same == 0)
+        r->s->is_read = 0;
+    return rc < 0 || same > 0 ? rc : BRC_CHANGE_AGAIN;
 }
 
 /* ---- a draft that is adopted -------------------------------- */
@@ -347,61 +335,52 @@ done:
     return rc;
 }
 
-/* 1: it is done; 0: others were first. */
-static int adopt_merged_steps(brc_replay *r, brc_error *err)
+/* What is left as it is: it follows the tip, or is in conflict with that. */
+static int adopt_work(void *ctx, brc_error *err)
 {
-    int same, is_free;
+    brc_replay *r = ctx;
+    brc_session *s = r->s;
+    int apt;
+    brc_replay_end(r);
+    brc_replay_start(r, s);
+    BRC_TRY(brc_session_begin_read(s, err));
+    const int rc = look_at_left(r, &apt, err);
+    brc_session_end_read(s);
+    if (rc < 0 || !apt)
+        return rc < 0 ? rc : BRC_CHANGE_OTHER;
+    BRC_TRY(brc_replay_work(r, err));
+    return brc_merge_tree_clashes(r->run.tree)->n > 0 ? BRC_CHANGE_OTHER
+                                                      : brc_merge_tree_ahead(r->run.tree, err);
+}
+
+static int adopt_commit(void *ctx, int insists, brc_error *err)
+{
+    brc_replay *r = ctx;
+    int is_free;
+    (void)insists;
     BRC_TRY(brc_session_follow(r->s, err));
     BRC_TRY(branch_is_free(r, &is_free, err));
-    same = brc_replay_is_current(r, err);
+    const int same = brc_replay_is_current(r, err);
     if (same <= 0 || !is_free)
-        return same < 0 ? same : 0;
-    BRC_TRY(lay_over_tip(r, err));
-    return 1;
-}
-
-/* The same. *apt 0: it is adopted as it is. */
-static int adopt_merged_once(brc_replay *r, int *apt, brc_error *err)
-{
-    BRC_TRY(brc_session_begin_read(r->s, err));
-    int rc = look_at_left(r, apt, err);
-    brc_session_end_read(r->s);
-    BRC_TRY(rc);
-    if (!*apt)
-        return 0;
-    BRC_TRY(brc_replay_work(r, err));
-    *apt = brc_merge_tree_clashes(r->run.tree)->n == 0;
-    if (!*apt)
-        return 0;
-    BRC_TRY(brc_merge_tree_ahead(r->run.tree, err));
-    BRC_TRY(brc_store_begin(r->store, err));
-    const int done = adopt_merged_steps(r, err);
-    r->s->repo->changes++;
-    rc = brc_end_with(r->s->repo, done < 0 ? done : BRC_OK, err);
-    return rc < 0 ? rc : done;
-}
-
-enum { LEFT_AS_IT_IS = 2 };
-
-static int adopt_merged(void *ctx, brc_error *err)
-{
-    brc_replay r;
-    int apt = 1;
-    brc_replay_start(&r, ctx);
-    int rc = adopt_merged_once(&r, &apt, err);
-    brc_replay_end(&r);
-    return rc != 0 || apt ? rc : LEFT_AS_IT_IS;
+        return same < 0 ? same : BRC_CHANGE_AGAIN;
+    return lay_over_tip(r, err);
 }
 
 /* Where the time to wait is over, it is left as it is too. */
 int brc_replay_adopt(int *done, breccia *repo, const char *branch, int64_t draft, brc_error *err)
 {
     brc_session *s;
+    brc_replay r;
+    const brc_file_change change = {.about = branch, .ctx = &r, .work = adopt_work,
+                                    .commit = adopt_commit};
     *done = 0;
     BRC_TRY(brc_session_of_draft(&s, repo, branch, draft, err));
-    int rc = brc_in_turn(repo->store, branch, adopt_merged, s, err);
+    brc_replay_start(&r, s);
+    const int rc = brc_change_run(repo->store, &change, err);
+    brc_replay_end(&r);
+    repo->changes++;
     brc_session_free(s);
-    *done = rc == 1;
+    *done = rc == BRC_OK;
     return rc < 0 ? rc : BRC_OK;
 }
 

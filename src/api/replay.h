@@ -1,8 +1,8 @@
 /*
  * A commit that lost the race: the branch has moved since the changes of a session began. They
  * are merged onto the new tip, by the rules of a merge, and become a commit with that as its one
- * parent. Everything is computed without the lock; the last, short transaction looks whether tip
- * and draft are still what they were, or it is done again, when it is this one's turn (brc_in_turn()).
+ * parent. It is a change (store/change.h): everything is computed without the lock, and the last, short
+ * transaction checks that tip and draft are still what they were.
  */
 #ifndef BRC_API_REPLAY_H
 #define BRC_API_REPLAY_H
@@ -22,17 +22,11 @@ BRC_MUST_USE int brc_conflict_list_open(brc_iter **out, brc_clash_list *list, br
 
 /* ---- replay -------------------------------- */
 
-/* The commit's text is what `like` says, but for parents and root. 1: it is made; 0: others were first, and it
- * is to be tried again (brc_in_turn()). BRC_ECONFLICT where the changes are in conflict with what is new: they
- * are kept. *out: the commit, or the tip where it has all of them already. Not within a transaction. */
-BRC_MUST_USE int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int may_be_empty, brc_error *err);
-
-/* The steps of it, for changes that become something else than such a commit (merge_end.c):
- *
+/*
  *      brc_replay r;
  *      brc_replay_start(&r, session)
- *      brc_replay_work(&r)             what is merged; r.run.tree has the conflicts
- *      brc_session_begin() ... brc_replay_is_current(&r): 1 ... brc_session_end()
+ *      brc_replay_work(&r)             in work(): what is merged; r.run.tree has the conflicts
+ *      brc_replay_is_current(&r)       in commit(), within a change of the session
  *      brc_replay_end(&r)
  */
 typedef struct brc_replay {
@@ -51,6 +45,11 @@ BRC_MUST_USE int brc_replay_work(brc_replay *r, brc_error *err);
 /* Within a change of the session: 1 if tip and draft are still what was merged, and no collection has begun since. */
 BRC_MUST_USE int brc_replay_is_current(const brc_replay *r, brc_error *err);
 void brc_replay_end(brc_replay *r);
+/* brc_replay_work() for a commit. BRC_ECONFLICT: the changes are in conflict with what is new, and are kept. */
+BRC_MUST_USE int brc_replay_work_commit(brc_replay *r, brc_error *err);
+/* Makes the commit, in commit(). Its text is what `like` says, but for parents and root. BRC_OK, or BRC_CHANGE_AGAIN.
+ * *out: the commit, or the tip where it has all of the changes already. */
+BRC_MUST_USE int brc_replay_commit(brc_replay *r, const brc_commit *like, int may_be_empty, brc_oid *out, brc_error *err);
 /* A private draft that nobody works on becomes what its branch shares, merged onto the tip in the same way, but
  * uncommitted. *done 0: it was left as it is, for it follows the tip, is in conflict with that, or would have to be
  * laid over other changes. Not within a transaction. */

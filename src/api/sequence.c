@@ -8,6 +8,7 @@
 #include "../base/sized.h"
 #include "../breccia_json.h"
 #include "../history/commit.h"
+#include "../store/change.h"
 #include "../store/collect.h"
 #include "../store/ref.h"
 #include "merge_end.h"
@@ -143,18 +144,19 @@ int brc_aim_resolve(brc_aim *aim, brc_store *store, brc_oid *out, brc_error *err
     return BRC_OK;
 }
 
-int brc_sequence_in_turn(brc_aim *aim, breccia *repo, const char *doing,
-                         int (*once)(void *aim, brc_error *err), brc_error *err)
+int brc_sequence_change(brc_aim *aim, breccia *repo, const char *doing,
+                        int (*once)(void *aim, int insists, brc_error *err), brc_error *err)
 {
     char *branch;
     BRC_TRY(head_now(repo->store, &branch, err));
+    const brc_file_change change = {.about = branch, .ctx = aim, .steps = once};
     aim->branch = branch;
-    int rc = brc_in_turn(repo->store, branch, once, aim, err);
+    const int rc = brc_change_run(repo->store, &change, err);
     aim->branch = NULL;
     free(branch);
-    if (rc == 0)
-        return brc_turn_is_over(repo->store, doing, "nothing was changed; call again", err);
-    return rc < 0 ? rc : BRC_OK;
+    return rc == BRC_CHANGE_AGAIN ? brc_change_is_late(repo->store, doing,
+                                                       "nothing was changed; call again", err)
+                                  : rc;
 }
 
 int brc_sequence_can_start(breccia *repo, const char *what, brc_error *err)
@@ -704,9 +706,10 @@ typedef struct pick_args {
     const brc_pick_opts *given;
 } pick_args;
 
-static int pick_in_turn(void *ctx, brc_error *err)
+static int pick_in_steps(void *ctx, int insists, brc_error *err)
 {
     pick_args *p = ctx;
+    (void)insists;
     pick_call c = {.repo = p->repo, .aim = &p->aim, .rev = p->aim.rev, .is_back = p->is_back};
     c.q.repo = p->repo;
     c.q.on = p->aim.branch;
@@ -715,7 +718,7 @@ static int pick_in_turn(void *ctx, brc_error *err)
     int rc = pick_once(&c, p->out, p->conflicts, p->given, err);
     const int again = rc < 0 && c.q.again;
     pick_call_dispose(&c);
-    return again ? 0 : rc < 0 ? rc : 1;
+    return again ? BRC_CHANGE_AGAIN : rc;
 }
 
 static int pick_or_revert(brc_pick_result *out, brc_iter **conflicts, breccia *repo,
@@ -725,9 +728,9 @@ static int pick_or_revert(brc_pick_result *out, brc_iter **conflicts, breccia *r
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_TRY(brc_sequence_can_start(repo, is_back ? "a revert" : "a cherry-pick", err));
-    return brc_sequence_in_turn(&p.aim, repo, is_back ? "a commit was reverted on the branch"
-                                                      : "a commit was picked onto the branch",
-                                pick_in_turn, err);
+    return brc_sequence_change(&p.aim, repo, is_back ? "a commit was reverted on the branch"
+                                                     : "a commit was picked onto the branch",
+                               pick_in_steps, err);
 }
 
 int brc_pick(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,

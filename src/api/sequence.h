@@ -11,7 +11,7 @@
  * A step is a merge: ours is what the steps before it have made, base and theirs are the versions
  * between which the change lies. A killed process leaves the branch as it was, and some objects for the
  * next collection. What was stored so far has no name: if a collection has begun meanwhile, or the branch
- * has moved, `again` is set, and all has to be done again (brc_sequence_in_turn()).
+ * has moved, `again` is set, and all has to be done again (brc_sequence_change()).
  *
  * A step in conflict may stay open (brc_sequence_keep()). What was open goes on with brc_sequence_resume() in place
  * of _start(): its draft goes in the transaction in which the branch moves, or the next step in conflict is
@@ -76,17 +76,17 @@ typedef struct brc_sequence {
 
 /* The branch and the version of a call, resolved once: a retry works on the same ones. */
 typedef struct brc_aim {
-    const char *branch; /* the current one; brc_sequence_in_turn() sets it */
+    const char *branch; /* the current one; brc_sequence_change() sets it */
     const char *rev;    /* as the caller named it, and brc_aim_resolve() finds it once */
     int is_known;
     brc_oid id;
 } brc_aim;
 /* Within a read. */
 BRC_MUST_USE int brc_aim_resolve(brc_aim *aim, brc_store *store, brc_oid *out, brc_error *err);
-/* brc_in_turn() for what moves the current branch; once() is given `aim`, and `doing` is what brc_turn_is_over() says.
- * Where the time is over nothing was changed, and it is BRC_EBUSY. */
-BRC_MUST_USE int brc_sequence_in_turn(brc_aim *aim, breccia *repo, const char *doing, int (*once)(void *aim, brc_error *err),
-                                      brc_error *err);
+/* brc_change_run() for what moves the current branch: once() is given `aim` as its ctx, and `doing` is for
+ * brc_change_is_late(). */
+BRC_MUST_USE int brc_sequence_change(brc_aim *aim, breccia *repo, const char *doing,
+                                     int (*once)(void *aim, int insists, brc_error *err), brc_error *err);
 /* BRC_EMISUSE within a transaction, BRC_EREADONLY; `what`: "a revert". */
 BRC_MUST_USE int brc_sequence_can_start(breccia *repo, const char *what, brc_error *err);
 BRC_MUST_USE int brc_sequence_start(brc_sequence *q, brc_error *err);

@@ -104,8 +104,7 @@ typedef struct window_run {
     size_t finished;
     size_t ready;    /* the batch goes up to there, if there is a ready()        */
     size_t cap;      /* jobs at a time                                            */
-    int is_together; /* all were there: they are finished now                     */
-    int off;         /* 0, or why nothing is finished                             */
+    int is_held;     /* all are through, and are held                             */
     int64_t waited;  /* how long the thread waited last, in ns                   */
     int failed;      /* the code of a failed fill, reported after what came before it */
     brc_error error; /* ... and its error                                        */
@@ -426,28 +425,22 @@ static int window_wait_next(window_run *run, brc_error *err)
     return BRC_OK;
 }
 
-/* 1: they may be finished. 0: not all are through, or nothing is to be finished (off). */
-static int window_together(window_run *run, int may_fill, brc_error *err)
+/* 1: all jobs are through and are held. A run that cannot fill another, and has more, is full. */
+static int window_hold(window_run *run, int may_fill, brc_error *err)
 {
-    const brc_window_ops *ops = run->w->ops;
     size_t n = 0;
-    if (ops->together == NULL || run->is_together)
-        return 1;
     for (size_t i = run->head; i < run->tail; i++) {
         brc_window_job *job = job_at(run, i);
         if (i >= run->mid || !window_is_done(run, job) || may_fill)
             return 0;
-        BRC_TRY(window_result(job, err));
-        run->w->settling[n++] = job;
+        if (job != NULL) {
+            BRC_TRY(window_result(job, err));
+            run->w->settling[n++] = job;
+        }
     }
-    if (run->failed < 0 && err != NULL)
-        brc_error_copy(err, &run->error);
-    BRC_TRY(run->failed);
-    int rc = run->more ? 0 : ops->together(ops->ctx, run->w->settling, n, err);
-    run->is_together = rc > 0;
-    if (rc == 0)
-        run->off = run->more ? BRC_WINDOW_FULL : BRC_WINDOW_OFF;
-    return rc;
+    run->w->held = run->w->settling;
+    run->w->nheld = n;
+    return 1;
 }
 
 /* Finishing goes before filling, because it frees memory, unless filling has begun; the thread
@@ -460,11 +453,12 @@ static int window_step(window_run *run, brc_error *err)
         if (window_is_ready(run))
             BRC_TRY(window_end_batch(run, err));
         if (run->head < run->mid && window_is_done(run, job_at(run, run->head))) {
-            int rc = window_together(run, may_fill, err);
-            if (rc < 0 || run->off)
-                return rc;
-            if (rc > 0 && window_has_batch(run, may_fill))
+            if (run->w->ops->holds)
+                run->is_held = window_hold(run, may_fill, err);
+            else if (window_has_batch(run, may_fill))
                 return window_finish_next(run, err);
+            if (run->is_held)
+                return run->is_held < 0 ? run->is_held : BRC_OK;
         } else if (run->finishing) {
             BRC_TRY(window_end_batch(run, err));
         }
@@ -496,11 +490,11 @@ static int window_start(window_run *run, brc_error *err)
 static int window_run_all(window_run *run, brc_error *err)
 {
     BRC_TRY(window_start(run, err));
-    while (!run->off && (run->more || run->head < run->tail))
+    while (!run->is_held && (run->more || run->head < run->tail))
         BRC_TRY(window_step(run, err));
     if (run->failed < 0 && err != NULL)
         brc_error_copy(err, &run->error);
-    return run->failed < 0 ? run->failed : run->off;
+    return run->failed < 0 ? run->failed : run->more ? BRC_WINDOW_FULL : BRC_OK;
 }
 
 int brc_window_run(brc_window *w, brc_pool *pool, size_t memory, const brc_window_ops *ops,
@@ -510,7 +504,7 @@ int brc_window_run(brc_window *w, brc_pool *pool, size_t memory, const brc_windo
     if (ops->most > 0 && ops->most < w->cap)
         run.cap = ops->most;
     w->ops = ops;
-    w->nfree = 0;
+    w->nheld = w->nfree = 0;
     for (size_t i = w->n; i-- > 0;) /* a run that failed left some in their places */
         w->free[w->nfree++] = w->jobs[i];
     int rc = window_run_all(&run, err);

@@ -41,10 +41,8 @@ typedef struct brc_window_job {
 /* Of fill: there will be more, but not before something that is on its way has been settled
  * or finished. */
 #define BRC_WINDOW_LATER 2
-/* Results of a run in which nothing was finished: the jobs are too many to be held together, or
- * together() has called it off. */
+/* Result of a run that was to hold its jobs: they are too many to be held together. */
 #define BRC_WINDOW_FULL 3
-#define BRC_WINDOW_OFF 4
 
 typedef struct brc_window_ops {
     void *ctx;
@@ -65,9 +63,8 @@ typedef struct brc_window_ops {
      * finished, or that waiting takes long. NULL: each is finished when it is through. */
     size_t batch;
     int (*rest)(void *ctx, int now, brc_error *err);
-    /* With all jobs, when the last is through and before the first is finished: 1, or 0 to call the
-     * run off. NULL: they need not be held together. */
-    int (*together)(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err);
+    /* Nothing is finished: the run ends when all jobs are through, and leaves them in the window's `held`. */
+    int holds;
     /* Before the jobs of a batch are finished: all of them, in order; no other is finished with
      * them. NULL: those that are through meanwhile are finished with them. */
     int (*ready)(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err);
@@ -86,13 +83,15 @@ typedef struct brc_window {
     size_t nplaces;
     void (*dispose)(brc_window_job *job); /* releases what a job holds            */
     const brc_window_ops *ops;            /* of the run                           */
+    brc_window_job *const *held; /* in order: what the last run was to hold, until the next run */
+    size_t nheld;
 } brc_window;
 
 /* dispose: NULL if a job holds nothing. */
 BRC_MUST_USE int brc_window_init(brc_window *w, size_t cap, size_t job_size,
                                  void (*dispose)(brc_window_job *job), brc_error *err);
 void brc_window_dispose(brc_window *w);
-/* Until fill says that there are no more. BRC_OK, BRC_WINDOW_FULL or BRC_WINDOW_OFF. Of several failures the result is that of the
+/* Until fill says that there are no more. Returns BRC_OK or BRC_WINDOW_FULL. Of several failures the result is that of the
  * earliest job; what is settled together fails together. pool NULL: all on the caller's thread. */
 BRC_MUST_USE int brc_window_run(brc_window *w, brc_pool *pool, size_t memory,
                                 const brc_window_ops *ops, brc_error *err);

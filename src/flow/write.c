@@ -1,14 +1,3 @@
-/*
- * Small writes: read, merged, hashed and encoded without a lock, and stored in one short
- * transaction.
- *
- * By then others may have changed what this rests on. So within the transaction each chunk that is
- * changed in part must still be what it was laid over, and what was found to be stored must still
- * be; otherwise the transaction is ended, those chunks are done again, and it is tried again. After
- * TRIES of them the last goes on within the transaction, so that a busy neighbour cannot keep it
- * from ever coming to an end. If nobody has changed the file since it was read, nothing is looked
- * at.
- */
 #include "write.h"
 
 #include <search.h>
@@ -17,6 +6,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../store/change.h"
 #include "../store/collect.h"
 #include "write_work.h"
 
@@ -29,10 +19,23 @@ static int write_settle_items(brc_write_run *run, size_t n, brc_write_item *cons
 static int write_settling(brc_write_run *run, size_t n, brc_error *err);
 static int write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at,
                        brc_error *err);
+static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err);
 
-/* ==== write together ================================ */
+/* ==== prepared ================================ */
 
-#define TRIES 4
+/*
+ * A write that is prepared without a lock: read, merged, hashed, encoded, and held in memory.
+ *
+ * Others may change the file before it is stored. So in the transaction that stores it each chunk
+ * that is changed in part must still be the one that it was laid over, and each object that was
+ * found must still be there; if not, these chunks are made again. If nobody has changed the file
+ * since it was read, nothing is looked at.
+ */
+
+struct brc_prepared {
+    brc_write_run run;
+    brc_write_ops ops;
+};
 
 /* ---- what has changed -------------------------------- */
 
@@ -163,39 +166,32 @@ static int redo_all(brc_write_run *run, brc_window_job *const *jobs, size_t n, b
     return BRC_OK;
 }
 
-static int redo_unlocked(brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err)
+/* ---- the three steps -------------------------------- */
+
+int brc_prepared_check(brc_prepared *p, int insists, brc_error *err)
 {
-    BRC_TRY(brc_store_begin_read(run->store, err));
-    int rc = redo_all(run, jobs, n, err);
-    brc_store_end_read(run->store);
-    return rc;
+    brc_write_run *run = &p->run;
+    const brc_window *w = &run->pipe->writing;
+    const int changed = find_changed(run, w->held, w->nheld, err);
+    if (changed <= 0)
+        return changed;
+    return insists ? redo_all(run, w->held, w->nheld, err) : BRC_CHANGE_AGAIN;
 }
 
-/* ---- the turn -------------------------------- */
-
-/* Begins the turn of all the jobs: what has changed since it was read is done again. 1, in the
- * transaction; 0: the turn said BRC_WRITE_ANEW. */
-static int write_together(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
+int brc_prepared_renew(brc_prepared *p, brc_error *err)
 {
-    brc_write_run *run = ctx;
-    const brc_write_turn *turn = run->ops->turn;
-    for (int tries = 0;; tries++) {
-        int rc = brc_write_put_outside(run, jobs, n, err);
-        if (rc == BRC_OK)
-            rc = turn->begin(turn->ctx, err);
-        if (rc != BRC_OK)
-            return rc < 0 ? rc : 0;
-        rc = find_changed(run, jobs, n, err);
-        if (rc > 0 && tries == TRIES)
-            rc = redo_all(run, jobs, n, err);
-        if (rc == BRC_OK)
-            rc = turn->enter(turn->ctx, err);
-        else
-            turn->undo(turn->ctx);
-        if (rc <= 0)
-            return rc < 0 ? rc : 1;
-        BRC_TRY(redo_unlocked(run, jobs, n, err));
-    }
+    brc_write_run *run = &p->run;
+    const brc_window *w = &run->pipe->writing;
+    BRC_TRY(redo_all(run, w->held, w->nheld, err));
+    return brc_write_put_outside(run, w->held, w->nheld, err);
+}
+
+int brc_prepared_store(brc_prepared *p, brc_error *err)
+{
+    const brc_window *w = &p->run.pipe->writing;
+    for (size_t i = 0; i < w->nheld; i++)
+        BRC_TRY(write_finish_job(&p->run, w->held[i], err));
+    return BRC_OK;
 }
 
 /* ==== write ahead ================================ */
@@ -776,7 +772,7 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     }
     if (run->outside)
         BRC_TRY(brc_write_let_others(run, err));
-    if (run->ops->turn == NULL) /* else the window does, behind several jobs */
+    if (!run->is_prepared) /* else the window does, behind several jobs */
         brc_store_pause_read(run->store);
     base->bytes = write_job_bytes(run, job);
     return job->n > 0;
@@ -936,35 +932,89 @@ static int write_ready(void *ctx, brc_window_job *const *jobs, size_t n, brc_err
     return write_ahead(run, jobs, n, err);
 }
 
+static int write_run_start(brc_write_run *run, brc_pipe *pipe, brc_store *store,
+                           const brc_write_ops *ops, brc_error *err)
+{
+    *run = (brc_write_run){.ops = ops, .pipe = pipe, .store = store};
+    BRC_TRY(brc_gc_last(store, &run->collected, err));
+    BRC_TRY(brc_gc_puts_begin(store, &run->puts_since, err));
+    const size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
+    run->job_items = items > BRC_WRITE_ITEMS ? BRC_WRITE_ITEMS : items < 1 ? 1 : items;
+    return brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, JOBS_IN_BULK,
+                           sizeof(brc_write_job), write_job_dispose, err);
+}
+
+static int write_run_jobs(brc_write_run *run, const brc_window_ops *window, brc_error *err)
+{
+    const size_t held = run->ops->held, all = run->pipe->memory;
+    return brc_window_run(&run->pipe->writing, run->pipe->pool, all > held ? all - held : 0, window,
+                          err);
+}
+
+static void write_run_end(brc_write_run *run)
+{
+    tdestroy(run->held, keep_item);
+    free(run->settling.objects);
+    write_trim(&run->pipe->writing);
+}
+
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
 {
-    brc_write_run run = {.ops = ops, .pipe = pipe, .store = store};
-    BRC_TRY(brc_gc_last(store, &run.collected, err));
-    BRC_TRY(brc_gc_puts_begin(store, &run.puts_since, err));
-    size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
+    brc_write_run run;
     brc_window_ops window = {.ctx = &run, .fill = write_fill_job, .run = brc_write_run_job,
                              .settle = write_settle, .finish = write_finish_job,
                              .most = JOBS_PER_THREAD * pipe->nworkers + 1};
-    if (ops->turn != NULL) {
-        BRC_TRY(brc_store_version(store, &run.version, err));
-        window.most = JOBS_TOGETHER;
-        window.pause = write_pause;
-        window.together = write_together;
-    } else if (brc_store_in_bulk(store)) {
+    BRC_TRY(write_run_start(&run, pipe, store, ops, err));
+    if (brc_store_in_bulk(store)) {
         window.most = ops->replace ? window.most : JOBS_IN_BULK;
         window.batch = ops->replace ? BATCH_BYTES / 4 : BATCH_BYTES;
         window.rest = write_rest;
         window.ready = write_ready;
     }
-    if (items > BRC_WRITE_ITEMS)
-        items = BRC_WRITE_ITEMS;
-    run.job_items = items < 1 ? 1 : items;
-    BRC_TRY(brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, JOBS_IN_BULK,
-                            sizeof(brc_write_job), write_job_dispose, err));
-    size_t memory = pipe->memory > ops->held ? pipe->memory - ops->held : 0;
-    int rc = brc_window_run(&pipe->writing, pipe->pool, memory, &window, err);
-    tdestroy(run.held, keep_item);
-    free(run.settling.objects);
-    write_trim(&pipe->writing);
-    return rc == BRC_WINDOW_FULL ? BRC_WRITE_MUCH : rc == BRC_WINDOW_OFF ? BRC_WRITE_ANEW : rc;
+    const int rc = write_run_jobs(&run, &window, err);
+    write_run_end(&run);
+    return rc;
+}
+
+/* ---- prepared -------------------------------- */
+
+static int prepare_jobs(brc_prepared *p, brc_error *err)
+{
+    brc_write_run *run = &p->run;
+    const brc_window *w = &run->pipe->writing;
+    const brc_window_ops window = {.ctx = run, .fill = write_fill_job, .run = brc_write_run_job,
+                                   .settle = write_settle, .pause = write_pause, .holds = 1,
+                                   .most = JOBS_TOGETHER};
+    run->is_prepared = 1;
+    BRC_TRY(brc_store_version(run->store, &run->version, err));
+    const int rc = write_run_jobs(run, &window, err);
+    if (rc != BRC_OK)
+        return rc == BRC_WINDOW_FULL ? BRC_CHANGE_MUCH : rc;
+    return brc_write_put_outside(run, w->held, w->nheld, err);
+}
+
+int brc_flow_prepare(brc_prepared **out, brc_pipe *pipe, brc_store *store, const brc_write_ops *ops,
+                     brc_error *err)
+{
+    void *memory;
+    *out = NULL;
+    BRC_TRY(brc_new(&memory, sizeof(brc_prepared), err));
+    brc_prepared *p = memory;
+    p->ops = *ops;
+    int rc = write_run_start(&p->run, pipe, store, &p->ops, err);
+    if (rc == BRC_OK)
+        rc = prepare_jobs(p, err);
+    if (rc == BRC_OK)
+        *out = p;
+    else
+        brc_prepared_free(p);
+    return rc;
+}
+
+void brc_prepared_free(brc_prepared *p)
+{
+    if (p == NULL)
+        return;
+    write_run_end(&p->run);
+    free(p);
 }

@@ -57,22 +57,6 @@ typedef struct brc_write_item {
     uint64_t index[BRC_MAX_NDIM]; /* the caller's own: the chunk's; not cleared */
 } brc_write_item;
 
-/* The transaction of a write that is prepared outside of one: write.c. */
-typedef struct brc_write_turn {
-    void *ctx;
-    /* Ends what was read, and begins to write. BRC_WRITE_ANEW: what list() gave is no longer right, and
-     * nothing was begun. */
-    int (*begin)(void *ctx, brc_error *err);
-    void (*undo)(void *ctx); /* ... in which nothing was written */
-    int (*enter)(void *ctx, brc_error *err); /* items are stored now */
-} brc_write_turn;
-
-/* Results of such a write of which nothing was stored. */
-enum {
-    BRC_WRITE_ANEW = 1, /* to be listed anew                                   */
-    BRC_WRITE_MUCH = 2  /* more than is held in memory to be stored together   */
-};
-
 typedef struct brc_write_ops {
     void *ctx;
     size_t len;    /* canonical bytes of a chunk, about: sizes jobs. 0: list() sizes them
@@ -89,20 +73,39 @@ typedef struct brc_write_ops {
     int (*done)(void *ctx, const brc_write_item *item, brc_error *err);
     /* Any thread: puts the chunk's name before an error. NULL: nothing. */
     void (*name)(void *ctx, const brc_write_item *item, brc_error *err);
-    /* NULL: within a write transaction, or a bulk write. Else within a read: what is listed is read in
-     * it, everything is encoded, and then stored in the turn's transaction, if what it rests on is
-     * still there. Done, or undone, the caller ends what the turn has entered. */
-    const brc_write_turn *turn;
-    /* Of a turn: the chunk's id as it is now. */
+    /* Of brc_flow_prepare(): the chunk's id as it is now. */
     int (*now)(void *ctx, const brc_write_item *item, brc_oid *id, brc_error *err);
 } brc_write_ops;
 
 /* For gather(): the content of item->old appended to `into`. */
 BRC_MUST_USE int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc_error *err);
 
-/* Within a write transaction of the store, or with a turn. Calls on one pipe do not nest, but may be
- * made while the pipe reads. */
+/* Within a write transaction of the store, or a bulk write. Calls on one pipe do not nest, but may be made
+ * while the pipe reads. */
 BRC_MUST_USE int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops,
                                 brc_error *err);
+
+/* ---- prepared -------------------------------- */
+
+/*
+ * The same for a change that is prepared without a lock (store/change.h): everything is gathered, hashed, looked
+ * up and encoded, and held in memory, for one short transaction to store. What others have changed by then is
+ * found in that transaction, and made again.
+ */
+typedef struct brc_prepared brc_prepared;
+
+/* Within a read: what is listed is read in it. *ops is copied; what it points to stays as it is until the end. At most
+ * one at a time on a pipe, on which nothing else is written until it is freed. BRC_CHANGE_MUCH: more than is held in
+ * memory. */
+BRC_MUST_USE int brc_flow_prepare(brc_prepared **out, brc_pipe *pipe, brc_store *store, const brc_write_ops *ops,
+                                  brc_error *err);
+/* Within the transaction that is to store: finds what others have changed. BRC_CHANGE_AGAIN: something, and
+ * brc_prepared_renew() makes it again; `insists`: it is made again here. */
+BRC_MUST_USE int brc_prepared_check(brc_prepared *p, int insists, brc_error *err);
+/* Within a read. */
+BRC_MUST_USE int brc_prepared_renew(brc_prepared *p, brc_error *err);
+/* In the transaction that has checked it: stores all, and calls done() for each chunk. */
+BRC_MUST_USE int brc_prepared_store(brc_prepared *p, brc_error *err);
+void brc_prepared_free(brc_prepared *p);
 
 #endif

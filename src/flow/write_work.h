@@ -1,12 +1,8 @@
 /*
- * A write flow in progress, for the files that it is made of:
+ * A write flow in progress, for the two files that it is made of:
  *
- *      write_work.c      on the pool: gathered, hashed, encoded, compared
- *      write_work.c       into the backends
- *      write.c    on the caller's thread: what is fetched, and what is there already
- *      write.c  whether what was prepared outside of a transaction can be stored
- *      write.c     objects of many small chunks, in the order of the index
- *      write.c           the flow
+ *      write_work.c   on the pool: items are gathered, hashed, encoded, compared, and put into backends
+ *      write.c        on the caller's thread: items are listed, fetched, looked up and stored
  */
 #ifndef BRC_FLOW_WRITE_WORK_H
 #define BRC_FLOW_WRITE_WORK_H
@@ -40,7 +36,8 @@ typedef struct brc_write_run {
     int outside;      /* something goes to another backend than the file */
     int64_t collected; /* the last collection of garbage, when it began */
     int64_t puts_since; /* whether what was put stands: brc_gc_puts_stand() */
-    uint64_t version; /* of the store, when what a turn will store was read or checked */
+    int is_prepared;  /* jobs are held, for brc_prepared_store()          */
+    uint64_t version; /* ... of the store, when they were read or checked */
 } brc_write_run;
 
 /* ---- write_work.c -------------------------------- */
@@ -75,11 +72,5 @@ BRC_MUST_USE int brc_write_put(brc_write_job *job, int who, brc_error *err);
 BRC_MUST_USE int brc_write_put_outside(const brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err);
 /* A backend may be asked soon, on whatever thread, and take its time: nothing is locked then. */
 BRC_MUST_USE int brc_write_let_others(const brc_write_run *run, brc_error *err);
-
-/* ---- write.c -------------------------------- */
-
-/* ---- write.c -------------------------------- */
-
-/* ---- write.c -------------------------------- */
 
 #endif

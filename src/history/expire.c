@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../store/change.h"
 #include "../store/ref.h"
 #include "ancestry.h"
 #include "moves.h"
@@ -557,8 +558,8 @@ static int expire_put_other(brc_expire_plan *plan, const brc_oid *id, brc_error 
 
 /* Doing what a plan says: see expire.h. */
 
-/* Plans that are made without the lock before one is made with it, and rows of one transaction. */
-enum { TRIES = 3, ROWS = 500 };
+/* Rows of one transaction. */
+enum { ROWS = 500 };
 
 /* ---- what refs reach -------------------------------- */
 
@@ -587,43 +588,53 @@ static int put_kept(brc_expire_plan *plan, brc_error *err)
     return BRC_OK;
 }
 
-/* Within the transaction: *done 0 if the plan is of another state. */
-static int thin_in(brc_expire_plan *plan, brc_store *store, const brc_expire_rules *rules,
-                   int64_t seen, int is_last, int *done, brc_error *err)
+typedef struct expire_call {
+    brc_expire_plan *plan;
+    brc_store *store;
+    const brc_expire_rules *rules;
+    const brc_expire_step *step;
+    int64_t seen; /* what others had changed when the plan was made */
+} expire_call;
+
+/* Makes the plan. */
+static int plan_expire(void *ctx, brc_error *err)
 {
-    int64_t others;
-    BRC_TRY(brc_store_others(store, &others, err));
-    *done = others == seen;
-    if (!*done && is_last) {
-        brc_expire_plan_dispose(plan);
-        BRC_TRY(brc_expire_plan_make(plan, store, rules, err));
-        *done = 1;
-    } else if (!*done) {
-        BRC_TRY(same_refs(plan, done, err));
-        if (*done)
-            BRC_TRY(expire_same_named(plan, done, err));
-    }
-    return *done ? put_kept(plan, err) : BRC_OK;
+    expire_call *c = ctx;
+    brc_expire_plan_dispose(c->plan);
+    BRC_TRY(brc_store_begin_read(c->store, err));
+    int rc = brc_store_others(c->store, &c->seen, err);
+    if (rc == BRC_OK)
+        rc = brc_expire_plan_make(c->plan, c->store, c->rules, err);
+    brc_store_end_read(c->store);
+    BRC_TRY(rc);
+    return c->plan->expired == 0 ? BRC_CHANGE_NONE : c->step->fn(c->step->ctx, err);
 }
 
-static int thin(brc_expire_plan *plan, brc_store *store, const brc_expire_rules *rules,
-                const brc_expire_step *step, int is_last, int *done, brc_error *err)
+/* *is 1: what the plan was made from has not changed. */
+static int is_plan_current(const expire_call *c, int *is, brc_error *err)
 {
-    int64_t seen = 0;
-    BRC_TRY(brc_store_begin_read(store, err));
-    int rc = brc_store_others(store, &seen, err);
-    if (rc == BRC_OK)
-        rc = brc_expire_plan_make(plan, store, rules, err);
-    brc_store_end_read(store);
-    BRC_TRY(rc);
-    *done = plan->expired == 0;
-    if (*done)
+    int64_t others;
+    BRC_TRY(brc_store_others(c->store, &others, err));
+    *is = others == c->seen;
+    if (*is)
         return BRC_OK;
-    BRC_TRY(step->fn(step->ctx, err));
-    BRC_TRY(brc_store_begin(store, err));
-    rc = thin_in(plan, store, rules, seen, is_last, done, err);
-    int end = brc_store_end(store, rc == BRC_OK && *done, rc == BRC_OK ? err : NULL);
-    return rc < 0 ? rc : end;
+    BRC_TRY(same_refs(c->plan, is, err));
+    return *is ? expire_same_named(c->plan, is, err) : BRC_OK;
+}
+
+/* Where it insists, the plan is made with the lock. */
+static int thin_history(void *ctx, int insists, brc_error *err)
+{
+    expire_call *c = ctx;
+    int is;
+    BRC_TRY(is_plan_current(c, &is, err));
+    if (!is && !insists)
+        return BRC_CHANGE_AGAIN;
+    if (!is) {
+        brc_expire_plan_dispose(c->plan);
+        BRC_TRY(brc_expire_plan_make(c->plan, c->store, c->rules, err));
+    }
+    return put_kept(c->plan, err);
 }
 
 /* ---- what refs do not reach any more -------------------------------- */
@@ -718,12 +729,10 @@ static int drop_unused_drafts(brc_store *store, brc_error *err)
 int brc_expire_run(brc_expire_plan *plan, brc_store *store, const brc_expire_rules *rules,
                    const brc_expire_step *step, brc_error *err)
 {
-    int done = 0;
+    expire_call call = {.plan = plan, .store = store, .rules = rules, .step = step};
+    const brc_file_change change = {.ctx = &call, .work = plan_expire, .commit = thin_history};
     memset(plan, 0, sizeof(*plan));
     BRC_TRY(drop_unused_drafts(store, err));
-    for (int i = 0; !done; i++) {
-        brc_expire_plan_dispose(plan);
-        BRC_TRY(thin(plan, store, rules, step, i >= TRIES, &done, err));
-    }
+    BRC_TRY(brc_change_run(store, &change, err));
     return plan->expired > 0 ? settle_rest(plan, step, err) : BRC_OK;
 }

@@ -7,6 +7,7 @@
 #include "../base/alloc.h"
 #include "../base/hash.h"
 #include "../base/process.h"
+#include "../store/change.h"
 
 /* ==== mark set ================================ */
 
@@ -469,9 +470,8 @@ static int gc_mark_look(brc_gc_mark *mark, int *same, brc_error *err)
 
 /* ==== gc run ================================ */
 
-/* Rows of the index that are looked at between two steps, and times that new roots are followed
- * without the lock before it is done with it. */
-enum { PAGE = 1024, TRIES = 3 };
+/* Rows of the index that are looked at between two steps. */
+enum { PAGE = 1024 };
 
 typedef struct gc_run {
     brc_gc_job *job;
@@ -495,17 +495,6 @@ static int gc_tell(const gc_run *g, brc_error *err)
 
 /* ---- one step -------------------------------- */
 
-/* Within a transaction: whether what is to be removed is still what nothing reaches. The last try
- * follows new roots with the lock, so that busy neighbours cannot keep it from ever going on. */
-static int roots_are_followed(gc_run *g, int is_last, int *followed, brc_error *err)
-{
-    BRC_TRY(gc_mark_look(&g->mark, followed, err));
-    if (*followed || !is_last)
-        return BRC_OK;
-    *followed = 1;
-    return gc_mark_follow(&g->mark, err);
-}
-
 /* Those that were marked meanwhile leave the list. */
 static void drop_marked(gc_run *g, brc_oid *ids, size_t *n, int commits)
 {
@@ -517,26 +506,47 @@ static void drop_marked(gc_run *g, brc_oid *ids, size_t *n, int commits)
     *n = left;
 }
 
-/* *followed 0: new roots came, and nothing was done. */
-static int step_in(gc_run *g, int is_last, brc_oid *ids, size_t *n, int commits,
-                   const brc_oid *position, size_t *done, int *followed, brc_error *err)
+/* Ids that are removed in one transaction, as far as they fit. */
+typedef struct gc_step {
+    gc_run *g;
+    brc_oid *ids;
+    size_t n;
+    int commits;
+    const brc_oid *position; /* where the collection gets to with the last; NULL: nowhere */
+    size_t done;             /* ids that were removed */
+    int follows;             /* new roots came: they are followed first */
+} gc_step;
+
+static int gc_step_work(void *ctx, brc_error *err)
 {
-    *done = 0;
-    BRC_TRY(roots_are_followed(g, is_last, followed, err));
-    if (!*followed)
+    gc_step *s = ctx;
+    brc_store *store = s->g->store;
+    if (!s->follows)
         return BRC_OK;
-    drop_marked(g, ids, n, commits);
-    BRC_TRY(brc_sweep_some(&g->sweep, g->store, ids, *n, done, err));
-    const brc_oid *at = *done < *n && *done > 0 ? &ids[*done - 1] : position;
-    return brc_gc_note(g->store, g->owner, &g->row, BRC_GC_SWEEPS, commits ? NULL : at, err);
+    BRC_TRY(gc_tell(s->g, err));
+    BRC_TRY(brc_store_begin_read(store, err));
+    const int rc = gc_mark_follow(&s->g->mark, err);
+    brc_store_end_read(store);
+    return rc;
 }
 
-static int follow_outside(gc_run *g, brc_error *err)
+/* What is to be removed must still be what nothing reaches. Where it insists, new roots are
+ * followed with the lock, so that busy neighbours cannot keep the collection from going on. */
+static int gc_step_commit(void *ctx, int insists, brc_error *err)
 {
-    BRC_TRY(brc_store_begin_read(g->store, err));
-    int rc = gc_mark_follow(&g->mark, err);
-    brc_store_end_read(g->store);
-    return rc;
+    gc_step *s = ctx;
+    gc_run *g = s->g;
+    int followed;
+    BRC_TRY(gc_mark_look(&g->mark, &followed, err));
+    s->follows = !followed;
+    if (!followed && !insists)
+        return BRC_CHANGE_AGAIN;
+    if (!followed)
+        BRC_TRY(gc_mark_follow(&g->mark, err));
+    drop_marked(g, s->ids, &s->n, s->commits);
+    BRC_TRY(brc_sweep_some(&g->sweep, g->store, s->ids, s->n, &s->done, err));
+    const brc_oid *at = s->done < s->n && s->done > 0 ? &s->ids[s->done - 1] : s->position;
+    return brc_gc_note(g->store, g->owner, &g->row, BRC_GC_SWEEPS, s->commits ? NULL : at, err);
 }
 
 /* The disk is full: smaller steps need less of it, down to a limit; and a log can go into the file,
@@ -583,48 +593,41 @@ static int say_no_space(const gc_run *g, brc_error *err)
                     brc_store_path(g->store), (size_t)BRC_SWEEP_LEAST);
 }
 
-static int one_step(gc_run *g, int tries, brc_oid *ids, size_t *n, int commits,
-                    const brc_oid *position, size_t *done, int *followed, brc_error *err)
+static int run_gc_step(gc_step *s, brc_error *err)
 {
+    gc_run *g = s->g;
+    const brc_file_change change = {.ctx = s, .work = gc_step_work, .commit = gc_step_commit};
     const brc_sweep before = g->sweep;
-    *followed = 0;
-    BRC_TRY(brc_store_begin(g->store, err));
-    int rc = step_in(g, tries >= TRIES, ids, n, commits, position, done, followed, err);
-    int end = brc_store_end(g->store, rc == BRC_OK && *followed, rc == BRC_OK ? err : NULL);
-    rc = rc < 0 ? rc : end;
+    s->done = 0;
+    s->follows = 0;
+    const int rc = brc_change_run(g->store, &change, err);
     if (rc < 0) { /* nothing of it was done */
         g->sweep.objects = before.objects;
         g->sweep.bytes = before.bytes;
-        *done = 0;
-        *followed = 1;
+        s->done = 0;
     }
     return rc;
 }
 
-/* Removes the ids, in as many steps as it takes. position: where that gets to, if there is such a
- * thing. */
+/* Removes the ids, in as many steps as it takes. */
 static int remove_all(gc_run *g, brc_oid *ids, size_t n, int commits, const brc_oid *position,
                       brc_error *err)
 {
-    int tries = 0, followed;
+    gc_step s = {.g = g, .ids = ids, .n = n, .commits = commits, .position = position};
     do {
-        size_t done;
         brc_error why = BRC_ERROR_INIT;
-        int rc = one_step(g, tries, ids, &n, commits, position, &done, &followed, &why);
+        int rc = run_gc_step(&s, &why);
         if (rc == BRC_ENOSPACE)
             rc = shrink_steps(g, &why);
         if (rc < 0) {
             brc_error_copy(err, &why);
             return rc;
         }
-        g->is_least &= n > 0 && done == 0;
-        tries = followed ? 0 : tries + 1;
-        if (!followed)
-            BRC_TRY(follow_outside(g, err));
-        ids += done;
-        n -= done;
+        g->is_least &= s.n > 0 && s.done == 0;
+        s.ids += s.done;
+        s.n -= s.done;
         BRC_TRY(gc_tell(g, err));
-    } while (n > 0 || !followed);
+    } while (s.n > 0);
     return BRC_OK;
 }
 

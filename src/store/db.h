@@ -65,7 +65,7 @@ struct brc_store_backend {
     } places[BRC_PLACES_HELD];
     size_t last_place; /* of them: where something was put last */
 };
-/* A change in many transactions: see turn.c. */
+/* A change in many transactions: see bulk.c. */
 typedef struct brc_bulk {
     int on;
     /* What begin and end of a change are within it; and before a statement that writes a
@@ -182,7 +182,7 @@ struct brc_store {
     uint64_t max_nodes;
     int64_t wait_since, crowded_at, committed_at; /* on the monotonic clock, in ns */
     uint64_t jitter;
-    int64_t stuck_turn; /* the byte of somebody who was waited for too long, and how often: see turn.c */
+    int64_t stuck_turn; /* the byte of somebody who was waited for too long, and how often: see change.c */
     int stuck_times;
     atomic_int interrupted;
 
@@ -276,7 +276,7 @@ BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, 
 
 /* draft_stack.c: some rows of drafts that were dropped. */
 BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
-/* draft.c: those that turn.c has noted. */
+/* draft.c: those that were to be dropped late. */
 BRC_MUST_USE int brc_draft_drop_left(brc_store *store, brc_error *err);
 
 /* Of drafts that are dropped late: whatever is in it, only if nothing is and it has no children, likewise with

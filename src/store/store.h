@@ -49,15 +49,6 @@ BRC_MUST_USE int brc_store_begin(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_store_end(brc_store *store, int keep, brc_error *err);
 /* Begins a write only if no transaction is open and the lock is free at once: 1 if it has begun. */
 int brc_store_try_begin(brc_store *store);
-/* Does what is made without the lock and can be overtaken: `once` is called until it is done, as long as others may be
- * waited for (brc_open_opts.wait_ms), and at least once. It returns 1 or more: done; 0: others were first; below 0: an error,
- * which ends it. Callers that are overtaken `about` the same thing, a branch say, go on one after the other, in the order in
- * which they came: whoever comes waits for those who wait already, but not long for one who does not get on. Returns what
- * `once` returned last, 0 where the time was over: brc_turn_is_over() says that. Not within a transaction. */
-BRC_MUST_USE int brc_in_turn(brc_store *store, const char *about, int (*once)(void *ctx, brc_error *err), void *ctx,
-                             brc_error *err);
-/* BRC_EBUSY: others were first, while something was done ("these changes were merged onto branch 'main'"); and what to do. */
-BRC_MUST_USE int brc_turn_is_over(const brc_store *store, const char *doing, const char *remedy, brc_error *err);
 BRC_MUST_USE int brc_store_begin_read(brc_store *store, brc_error *err);
 void brc_store_end_read(brc_store *store);
 /* Lets go of the lock in the middle of a read, before something that takes its time: decoding,
@@ -69,7 +60,7 @@ void brc_store_breathe(brc_store *store);
 /* While a read is held it is not paused: what is looked at must be of one state. 1 begins, 0 ends;
  * pairs nest. */
 void brc_store_hold_read(brc_store *store, int is_held);
-/* Bulk writes (turn.c). Between begin and finish or cancel, brc_store_begin() and _end() are a change
+/* Bulk writes (bulk.c). Between begin and finish or cancel, brc_store_begin() and _end() are a change
  * of many transactions; only while it `admits`, the result is what it was before. */
 BRC_MUST_USE int brc_store_bulk_begin(brc_store *store, brc_error *err);
 /* Which draft its rows belong to: where that is gone, the next batch is BRC_ESTALE. */

@@ -315,6 +315,13 @@ void brc_array_forget(brc_array *a)
     a->is_read = 0;
 }
 
+void brc_array_changed(brc_array *a, int rc)
+{
+    brc_session_changed(a->session, rc);
+    if (rc < 0)
+        brc_array_forget(a);
+}
+
 static int array_ended(brc_array *a, int rc)
 {
     if (rc < 0)

@@ -55,6 +55,8 @@ BRC_MUST_USE int brc_array_begin(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_end(brc_array *a, int rc, brc_error *err);
 /* A change of it was undone: it is described as the file has it, and looked up again. */
 void brc_array_forget(brc_array *a);
+/* After brc_change_run(), outside of every transaction; rc: what that returned. */
+void brc_array_changed(brc_array *a, int rc);
 /* An error where its chunks cannot be encoded. */
 BRC_MUST_USE int brc_array_can_write(const brc_array *a, brc_error *err);
 /* Another document, or another chunk map, for the array. */

@@ -8,6 +8,7 @@
 #include "../base/buf.h"
 #include "../base/json.h"
 #include "../flow/write.h"
+#include "../store/change.h"
 #include "array.h"
 #include "array_shrink.h"
 #include "array_write.h"
@@ -111,7 +112,7 @@ int brc_array_set_backend(brc_array *a, const char *backend_json, brc_error *err
  * Changing an array's codecs: for chunks to come, or for those that are there too.
  *
  * How an object is stored is nobody's concern: its id and its content stay. So a rewrite stores
- * chunk after chunk anew in many short transactions, as bulk writes do (store/turn.c), and the
+ * chunk after chunk anew in many short transactions, as bulk writes do (store/bulk.c), and the
  * last one sets the document. If it fails, or its process is killed, the array is as it was, and
  * some of its chunks are stored as the new codecs say: a rewrite that is begun again passes over
  * them.
@@ -527,6 +528,7 @@ typedef struct resize_call {
     const uint64_t *shape;
     uint64_t keep[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     int shrinks;
+    brc_edges *edges; /* that are prepared */
 } resize_call;
 
 /* 1: the array has another shape. */
@@ -566,7 +568,7 @@ static int resize_within(void *ctx, brc_error *err)
         return differs;
     BRC_TRY(resize_before(r, err));
     BRC_TRY(brc_store_rest(brc_array_store(r->a), 1, err));
-    BRC_TRY(brc_array_clean_edges(r->a, r->keep, r->shape, NULL, err));
+    BRC_TRY(brc_array_clean_edges(r->a, r->keep, r->shape, err));
     return set_shape(r->a, r->shape, err);
 }
 
@@ -575,20 +577,22 @@ static int resize_plan(void *ctx, brc_error *err)
     resize_call *r = ctx;
     int few, differs = resize_look(r, err);
     if (differs <= 0)
-        return differs;
+        return differs < 0 ? differs : BRC_CHANGE_NONE;
     if (!r->shrinks)
-        return brc_array_has_few_beyond(r->a, r->shape) ? 1 : BRC_WRITE_MUCH;
+        return brc_array_has_few_beyond(r->a, r->shape) ? BRC_OK : BRC_CHANGE_MUCH;
     BRC_TRY(brc_array_has_few_chunks(r->a, &few, err));
     if (!few)
-        return BRC_TURN_OTHER;
-    const uint64_t edges = brc_array_edge_chunks(r->a, r->keep, r->shape);
-    return edges <= 1 || brc_chunks_memory(r->a, edges) <= BRC_SMALL_BYTES ? 1 : BRC_TURN_OTHER;
+        return BRC_CHANGE_OTHER;
+    const uint64_t chunks = brc_array_edge_chunks(r->a, r->keep, r->shape);
+    return chunks <= 1 || brc_chunks_memory(r->a, chunks) <= BRC_SMALL_BYTES ? BRC_OK
+                                                                             : BRC_CHANGE_OTHER;
 }
 
-static int resize_edges(void *ctx, const brc_write_turn *turn, brc_error *err)
+static int resize_prepare(void *ctx, brc_prepared **out, brc_error *err)
 {
     resize_call *r = ctx;
-    return brc_array_clean_edges(r->a, r->keep, r->shape, turn, err);
+    brc_edges_free(r->edges);
+    return brc_edges_prepare(out, &r->edges, r->a, r->keep, r->shape, err);
 }
 
 static int resize_behind(void *ctx, brc_error *err)
@@ -622,18 +626,20 @@ static int cut_fill(void *ctx, brc_array *to, brc_array *from, brc_error *err)
     resize_call *r = ctx;
     (void)from;
     r->a = to;
-    BRC_TRY(brc_array_clean_edges(to, r->keep, r->shape, NULL, err));
+    BRC_TRY(brc_array_clean_edges(to, r->keep, r->shape, err));
     return set_shape(to, r->shape, err);
 }
 
 int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err)
 {
     resize_call r = {.a = a, .shape = shape};
-    brc_array_turn t = {.a = a, .ctx = &r, .plan = resize_plan, .write = resize_edges,
-                        .before = resize_before, .behind = resize_behind,
-                        .within = resize_within};
-    int rc = brc_array_take_turn(&t, err);
-    if (rc != BRC_TURN_OTHER)
+    brc_array_state state;
+    brc_array_change c = {.arrays = &a, .states = &state, .n = 1, .ctx = &r, .plan = resize_plan,
+                          .prepare = resize_prepare, .before = resize_before,
+                          .behind = resize_behind, .within = resize_within};
+    int rc = brc_array_change_run(&c, err);
+    brc_edges_free(r.edges);
+    if (rc != BRC_CHANGE_OTHER)
         return rc;
     brc_replacing cut = {.a = a, .ctx = &r, .begin = cut_begin, .fill = cut_fill};
     return brc_array_replace(&cut, err);
@@ -647,6 +653,8 @@ typedef struct append_call {
     brc_buffer buffer;
     brc_sel sel;
     brc_region_write rw; /* all that is written                           */
+    brc_region_writer writer;
+    brc_array_change change;
     uint64_t keep[BRC_MAX_NDIM], shape[BRC_MAX_NDIM]; /* before, after  */
 } append_call;
 
@@ -677,10 +685,10 @@ static int append_look(append_call *c, brc_error *err)
     return BRC_OK;
 }
 
-static int append_write(void *ctx, const brc_write_turn *turn, brc_error *err)
+static int append_prepare(void *ctx, brc_prepared **out, brc_error *err)
 {
     append_call *c = ctx;
-    return brc_regions_write(&c->rw, 1, turn, err);
+    return brc_regions_prepare(out, &c->writer, &c->rw, 1, err);
 }
 
 static int append_before(void *ctx, brc_error *err)
@@ -703,41 +711,39 @@ static int append_within(void *ctx, brc_error *err)
     BRC_TRY(append_before(c, err));
     BRC_TRY(brc_store_rest(repo->store, 1, err));
     brc_task task = brc_task_begin(repo, "write", brc_region_bytes(c->rw.a, &c->rw.r));
-    int rc = append_write(c, NULL, err);
+    int rc = brc_regions_write(&c->rw, 1, err);
     brc_task_end(repo, &task, rc);
     return rc == BRC_OK ? append_behind(c, err) : rc;
 }
 
-typedef struct append_turn {
-    append_call call;
-    brc_array_turn turn;
-} append_turn;
-
 static int append_plan(void *ctx, brc_error *err)
 {
     append_call *c = ctx;
-    append_turn *t = ctx; /* it begins with the call */
+    brc_regions_end(&c->writer);
     BRC_TRY(append_look(c, err));
-    brc_array *a = c->rw.a;
-    t->turn.bytes = brc_region_bytes(a, &c->rw.r);
-    if (!brc_array_has_few_beyond(a, c->shape))
-        return BRC_WRITE_MUCH;
-    return c->rw.r.nchunks <= 1 || brc_chunks_memory(a, c->rw.r.nchunks) <= BRC_SMALL_BYTES
-               ? 1 : BRC_WRITE_MUCH;
+    const brc_array *a = c->rw.a;
+    const uint64_t chunks = c->rw.r.nchunks;
+    c->change.bytes = brc_region_bytes(a, &c->rw.r);
+    return brc_array_has_few_beyond(a, c->shape) &&
+                   (chunks <= 1 || brc_chunks_memory(a, chunks) <= BRC_SMALL_BYTES)
+               ? BRC_OK
+               : BRC_CHANGE_MUCH;
 }
 
 int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, size_t len,
                      brc_error *err)
 {
-    append_turn t = {
-        .call = {.axis = axis, .count = count, .rw = {.a = a}},
-        .turn = {.a = a, .ctx = &t, .plan = append_plan, .write = append_write,
-                 .before = append_before, .behind = append_behind, .within = append_within,
-                 .task = "write"},
+    brc_array_state state;
+    append_call c = {
+        .axis = axis, .count = count, .rw = {.a = a},
+        .buffer = {.size = sizeof(brc_buffer), .data = (void *)(uintptr_t)data, .len = len},
+        .change = {.arrays = &a, .states = &state, .n = 1, .ctx = &c, .plan = append_plan,
+                   .prepare = append_prepare, .before = append_before, .behind = append_behind,
+                   .within = append_within, .task = "write"},
     };
-    t.call.buffer = (brc_buffer){.size = sizeof(brc_buffer),
-                                 .data = (void *)(uintptr_t)data, .len = len};
-    return brc_array_take_turn(&t.turn, err);
+    int rc = brc_array_change_run(&c.change, err);
+    brc_regions_end(&c.writer);
+    return rc;
 }
 
 /* ---- as it was -------------------------------- */
@@ -769,37 +775,38 @@ static int restore_region(brc_array *a, brc_array *then, const brc_sel *sel, brc
     return brc_array_recut(a, then, sel, err);
 }
 
-static int restore_once(brc_array *a, brc_array *then, const brc_sel *sel, int is_last,
-                        brc_error *err)
+typedef struct restore_call {
+    brc_array *a, *then;
+    const brc_sel *sel;
+} restore_call;
+
+static int restore_change(void *ctx, brc_error *err)
 {
-    BRC_TRY(brc_bulk_start(a->session, err));
-    if (!is_last)
-        brc_bulk_drops(a->session);
-    int rc = brc_array_begin(a, err);
-    if (rc == BRC_OK)
-        rc = brc_array_end(a, restore_region(a, then, sel, err), err);
-    const int ended = brc_array_bulk_end(a, rc, err);
-    return rc == BRC_OK && !is_last && (ended == BRC_ECONFLICT || ended == BRC_ESTALE)
-               ? BRC_WRITE_ANEW : ended;
+    const restore_call *c = ctx;
+    BRC_TRY(brc_array_begin(c->a, err));
+    return brc_array_end(c->a, restore_region(c->a, c->then, c->sel, err), err);
 }
 
-/* A bulk write, or a part of the caller's change. What others have changed meanwhile in the same
- * chunks is met again; at last it is a conflict. */
+/* What others have changed meanwhile in the same chunks is met again; at last it is a conflict. */
+static int restore_steps(void *ctx, int insists, brc_error *err)
+{
+    const restore_call *c = ctx;
+    return brc_array_bulk_change(c->a, insists, restore_change, ctx, err);
+}
+
 int brc_array_restore(brc_array *a, const brc_sel *sel, const char *rev, brc_error *err)
 {
-    enum { TRIES = 4 };
+    restore_call call = {.a = a, .sel = sel};
+    const brc_file_change change = {.about = a->path, .ctx = &call, .steps = restore_steps};
     brc_session *s = NULL;
-    brc_array *then = NULL;
     int rc;
     BRC_TRY(brc_session_can_change(a->session, err));
     BRC_GO(brc_session_open(&s, a->session->repo, rev != NULL ? rev : a->session->branch,
                             BRC_SESSION_AT, err));
-    BRC_GO(brc_array_open(&then, s, a->path, err));
-    rc = BRC_WRITE_ANEW;
-    for (int tries = 1; rc == BRC_WRITE_ANEW; tries++)
-        rc = restore_once(a, then, sel, tries == TRIES, err);
+    BRC_GO(brc_array_open(&call.then, s, a->path, err));
+    rc = brc_change_run(brc_array_store(a), &change, err);
 done:
-    brc_array_free(then);
+    brc_array_free(call.then);
     brc_session_free(s);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "../base/alloc.h"
 #include "../flow/write.h"
 #include "../history/totals.h"
+#include "../store/change.h"
 #include "../store/collect.h"
 #include "../tree/map.h"
 #include "array_write.h"
@@ -258,9 +259,6 @@ int brc_array_recut(brc_array *to, brc_array *from, const brc_sel *sel, brc_erro
 
 /* ==== array replace ================================ */
 
-/* Times that it is made anew where others are in its way. */
-enum { REPLACE_TRIES = 3 };
-
 /* ---- the array as it was -------------------------------- */
 
 /* Within a change of the array: from now on nobody writes into rows that have chunks. */
@@ -277,7 +275,7 @@ static int hold_own_rows(brc_array *a, brc_draft_stack *rows, brc_error *err)
     return brc_stack_used(store, rows, err);
 }
 
-/* BRC_WRITE_ANEW: there is no room for another row, because of what savepoints know. */
+/* BRC_CHANGE_AGAIN: there is no room for another row, because of what savepoints know. */
 static int hold_in_write(brc_replacing *r, brc_error *err)
 {
     brc_draft_stack rows = {.n = 0};
@@ -289,7 +287,7 @@ static int hold_in_write(brc_replacing *r, brc_error *err)
         rc = brc_array_freeze_held(&r->from, r->a, &rows, err);
     }
     rc = brc_array_end(r->a, rc, err);
-    return rc == BRC_OK && is_full ? BRC_WRITE_ANEW : rc;
+    return rc == BRC_OK && is_full ? BRC_CHANGE_AGAIN : rc;
 }
 
 /* In a transaction of its own, where it has uncommitted chunks. */
@@ -397,18 +395,29 @@ static int has_changed(const brc_replacing *r)
     return rc == BRC_OK && (still != r->still || !brc_entry_equal(&a->entry, &r->from->entry));
 }
 
+typedef struct new_node {
+    brc_replacing *r;
+    const brc_json *doc;
+    const brc_oid *map;
+} new_node;
+
+static int make_new_node(void *ctx, brc_error *err)
+{
+    const new_node *node = ctx;
+    brc_buf name = BRC_BUF_INIT;
+    int rc = make_new(node->r, node->doc, node->map, &name, err);
+    brc_buf_dispose(&name);
+    return rc;
+}
+
 static int replace_in_bulk(brc_replacing *r, const brc_json *doc, const brc_oid *map,
                            brc_error *err)
 {
-    brc_buf name = BRC_BUF_INIT;
-    brc_session *s = r->a->session;
-    BRC_TRY(brc_bulk_start(s, err));
-    brc_bulk_drops(s);
-    int rc = brc_array_bulk_end(r->a, make_new(r, doc, map, &name, err), err);
-    brc_buf_dispose(&name);
+    new_node node = {r, doc, map};
+    const int rc = brc_array_bulk_change(r->a, 0, make_new_node, &node, err);
     const int met = rc == BRC_ECONFLICT || rc == BRC_ESTALE ||
                     ((rc == BRC_ECORRUPT || rc == BRC_ENOTFOUND) && has_changed(r));
-    return met ? BRC_WRITE_ANEW : rc;
+    return met ? BRC_CHANGE_AGAIN : rc;
 }
 
 static int replace_once(brc_replacing *r, brc_error *err)
@@ -424,7 +433,7 @@ static int replace_once(brc_replacing *r, brc_error *err)
     if (rc > 0)
         rc = replace_in_bulk(r, doc, &map, err);
     else if (rc < 0 && has_changed(r))
-        rc = BRC_WRITE_ANEW;
+        rc = BRC_CHANGE_AGAIN;
     brc_json_free(doc);
     brc_array_free(r->from);
     return rc;
@@ -472,19 +481,18 @@ static int replace_within(brc_replacing *r, brc_error *err)
     return brc_array_end(r->a, replace_now(r, err), err);
 }
 
+static int replace_steps(void *ctx, int insists, brc_error *err)
+{
+    return insists ? replace_within(ctx, err) : replace_once(ctx, err);
+}
+
 int brc_array_replace(brc_replacing *r, brc_error *err)
 {
+    const brc_file_change change = {.about = r->a->path, .ctx = r, .steps = replace_steps};
     brc_store *store = brc_array_store(r->a);
     BRC_TRY(brc_session_can_change(r->a->session, err));
-    if (brc_store_in_write(store) || brc_store_in_bulk(store))
-        return replace_within(r, err);
     BRC_TRY(brc_store_writable(store, err));
-    for (int tries = 1; tries <= REPLACE_TRIES; tries++) {
-        int rc = replace_once(r, err);
-        if (rc != BRC_WRITE_ANEW)
-            return rc;
-    }
-    return replace_within(r, err);
+    return brc_change_run(store, &change, err);
 }
 
 /* ==== array shrink ================================ */
@@ -681,7 +689,7 @@ int brc_array_drop_beyond(brc_array *a, const uint64_t *shape, brc_error *err)
 /* Chunks that the array's end cuts, those that are stored, axis by axis: of a small edge each is
  * asked for, of a large one they are found among all stored chunks. One that lies in two edges
  * comes with the first. */
-typedef struct edges {
+struct brc_edges {
     brc_array *a;
     uint64_t keep[BRC_MAX_NDIM];  /* elements that stay; UINT64_MAX: this axis cuts no chunk */
     uint64_t count[BRC_MAX_NDIM]; /* box of chunks that are kept                   */
@@ -690,14 +698,14 @@ typedef struct edges {
     uint64_t next[BRC_MAX_NDIM];
     int in_box, ended;
     brc_chunk_cursor cursor;
-} edges;
+};
 
-static int is_in_edge(const edges *e, int axis, const uint64_t *index)
+static int is_in_edge(const brc_edges *e, int axis, const uint64_t *index)
 {
     return e->keep[axis] != UINT64_MAX && index[axis] == e->count[axis] - 1;
 }
 
-static uint64_t edge_chunks(const edges *e, int axis)
+static uint64_t edge_chunks(const brc_edges *e, int axis)
 {
     uint64_t chunks = 1;
     for (int i = 0; i < e->a->meta.ndim; i++)
@@ -706,7 +714,7 @@ static uint64_t edge_chunks(const edges *e, int axis)
 }
 
 /* The next axis whose edge is cut: 0 at the end. */
-static int edge_turn(edges *e, brc_error *err)
+static int edge_turn(brc_edges *e, brc_error *err)
 {
     const int ndim = e->a->meta.ndim;
     if (e->axis >= 0 && !e->in_box)
@@ -728,7 +736,7 @@ static int edge_turn(edges *e, brc_error *err)
 }
 
 /* 1 with the next chunk of this axis' edge; *id is zero where it is not known yet. */
-static int edge_step(edges *e, uint64_t *index, brc_oid *id, brc_error *err)
+static int edge_step(brc_edges *e, uint64_t *index, brc_oid *id, brc_error *err)
 {
     const int ndim = e->a->meta.ndim;
     int rc = 0;
@@ -747,7 +755,7 @@ static int edge_step(edges *e, uint64_t *index, brc_oid *id, brc_error *err)
     return 1;
 }
 
-static int was_in_edge(const edges *e, const uint64_t *index)
+static int was_in_edge(const brc_edges *e, const uint64_t *index)
 {
     int was = 0;
     for (int i = 0; i < e->axis; i++)
@@ -756,7 +764,7 @@ static int was_in_edge(const edges *e, const uint64_t *index)
 }
 
 /* The next of this axis' edge, at most cap: those that turn out to be absent are left out. */
-static int edge_find(edges *e, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
+static int edge_find(brc_edges *e, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     uint64_t indexes[BRC_WRITE_ITEMS * BRC_MAX_NDIM], index[BRC_MAX_NDIM];
     brc_oid ids[BRC_WRITE_ITEMS];
@@ -789,7 +797,7 @@ static int edge_find(edges *e, brc_write_item *items, size_t cap, size_t *n, brc
 
 static int edge_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
-    edges *e = ctx;
+    brc_edges *e = ctx;
     int rc = 1;
     *n = 0;
     BRC_TRY(brc_task_step(e->a->session->repo, 0, err));
@@ -809,7 +817,7 @@ static int edge_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, br
 
 /* ---- on the pool -------------------------------- */
 
-static int edge_gather_fixed(const edges *e, brc_write_item *item, brc_scratch *scratch,
+static int edge_gather_fixed(const brc_edges *e, brc_write_item *item, brc_scratch *scratch,
                              brc_error *err)
 {
     const brc_meta *m = &e->a->meta;
@@ -829,7 +837,7 @@ static int edge_gather_fixed(const edges *e, brc_write_item *item, brc_scratch *
 
 static int edge_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
-    const edges *e = ctx;
+    const brc_edges *e = ctx;
     const brc_meta *m = &e->a->meta;
     const brc_span fill = {m->fill.data, m->fill.len};
     void *table;
@@ -846,24 +854,24 @@ static int edge_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, br
 
 static int edge_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
-    const edges *e = ctx;
+    const brc_edges *e = ctx;
     return brc_array_put_chunk(e->a, item->index, item->is_fill ? NULL : &item->id, err);
 }
 
 static int edge_now(void *ctx, const brc_write_item *item, brc_oid *id, brc_error *err)
 {
-    const edges *e = ctx;
+    const brc_edges *e = ctx;
     return brc_array_chunk_ids(e->a, 1, item->index, id, err);
 }
 
 static void edge_name(void *ctx, const brc_write_item *item, brc_error *err)
 {
-    const edges *e = ctx;
+    const brc_edges *e = ctx;
     brc_array_name_chunk(e->a, item->index, err);
 }
 
 /* The chunks that it may have to look at; 0: no edge is cut. */
-static uint64_t plan_edges(edges *e, const uint64_t *keep, const uint64_t *shape)
+static uint64_t plan_edges(brc_edges *e, const uint64_t *keep, const uint64_t *shape)
 {
     const brc_meta *m = &e->a->meta;
     uint64_t chunks = 0;
@@ -883,36 +891,66 @@ static uint64_t plan_edges(edges *e, const uint64_t *keep, const uint64_t *shape
 
 uint64_t brc_array_edge_chunks(brc_array *a, const uint64_t *keep, const uint64_t *shape)
 {
-    edges e = {.a = a};
+    brc_edges e = {.a = a};
     return plan_edges(&e, keep, shape);
 }
 
-int brc_array_clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape,
-                          const brc_write_turn *turn, brc_error *err)
+static brc_write_ops edge_ops(brc_edges *e)
 {
-    void *p;
-    BRC_TRY(brc_new(&p, sizeof(edges), err));
-    edges *e = p;
-    e->a = a;
-    e->axis = -1;
-    brc_write_ops ops = {
+    const brc_array *a = e->a;
+    return (brc_write_ops){
         .ctx = e,
         .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
         .list = edge_list,
         .gather = edge_gather,
         .done = edge_done,
         .name = edge_name,
-        .turn = turn,
         .now = edge_now,
     };
-    const uint64_t chunks = plan_edges(e, keep, shape);
-    int rc = BRC_OK;
-    if (turn != NULL && chunks > 1 && brc_chunks_memory(a, chunks) > BRC_SMALL_BYTES)
-        rc = BRC_WRITE_MUCH;
-    else if (chunks > 0)
-        rc = brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err);
-    if (e->axis >= 0 && !e->in_box)
+}
+
+/* *chunks: as plan_edges() says. */
+static int new_edges(brc_edges **out, brc_array *a, const uint64_t *keep, const uint64_t *shape,
+                     uint64_t *chunks, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(brc_edges), err));
+    *out = p;
+    (*out)->a = a;
+    (*out)->axis = -1;
+    *chunks = plan_edges(*out, keep, shape);
+    return BRC_OK;
+}
+
+void brc_edges_free(brc_edges *e)
+{
+    if (e != NULL && e->axis >= 0 && !e->in_box)
         brc_chunk_cursor_end(&e->cursor);
-    free(p);
+    free(e);
+}
+
+int brc_array_clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape, brc_error *err)
+{
+    brc_edges *e;
+    uint64_t chunks;
+    BRC_TRY(new_edges(&e, a, keep, shape, &chunks, err));
+    const brc_write_ops ops = edge_ops(e);
+    int rc = chunks > 0 ? brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err)
+                        : BRC_OK;
+    brc_edges_free(e);
     return rc;
+}
+
+int brc_edges_prepare(brc_prepared **out, brc_edges **edges, brc_array *a, const uint64_t *keep,
+                      const uint64_t *shape, brc_error *err)
+{
+    uint64_t chunks;
+    *out = NULL;
+    BRC_TRY(new_edges(edges, a, keep, shape, &chunks, err));
+    if (chunks == 0)
+        return BRC_OK;
+    if (chunks > 1 && brc_chunks_memory(a, chunks) > BRC_SMALL_BYTES)
+        return BRC_CHANGE_MUCH;
+    const brc_write_ops ops = edge_ops(*edges);
+    return brc_flow_prepare(out, &a->session->repo->pipe, brc_array_store(a), &ops, err);
 }

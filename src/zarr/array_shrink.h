@@ -3,6 +3,7 @@
 #ifndef BRC_ZARR_ARRAY_SHRINK_H
 #define BRC_ZARR_ARRAY_SHRINK_H
 
+#include "../flow/write.h"
 #include "array.h"
 
 /* ---- array replace -------------------------------- */
@@ -50,9 +51,13 @@ BRC_MUST_USE int brc_array_has_few_chunks(brc_array *a, int *few, brc_error *err
 uint64_t brc_array_edge_chunks(brc_array *a, const uint64_t *keep, const uint64_t *shape);
 /* Within a change of the array, whose shape is to be `shape`, of which `keep` was there before. Where
  * `keep` cuts a chunk along an axis that becomes longer or shorter, everything past it in stored
- * chunks becomes the fill value: padding never comes back as data. With a turn (flow/write.h) within a read
- * instead; BRC_WRITE_MUCH: these are more than should be stored together. */
-BRC_MUST_USE int brc_array_clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape, const brc_write_turn *turn,
-                                       brc_error *err);
+ * chunks becomes the fill value: padding never comes back as data. */
+BRC_MUST_USE int brc_array_clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape, brc_error *err);
+/* The same as brc_flow_prepare(), in memory that brc_edges_free() releases after brc_prepared_free(). BRC_CHANGE_MUCH:
+ * the chunks are more than should be stored together. */
+typedef struct brc_edges brc_edges;
+BRC_MUST_USE int brc_edges_prepare(brc_prepared **out, brc_edges **edges, brc_array *a, const uint64_t *keep,
+                                   const uint64_t *shape, brc_error *err);
+void brc_edges_free(brc_edges *edges);
 
 #endif

@@ -6,157 +6,212 @@
 
 #include "../base/alloc.h"
 #include "../nd/buffer.h"
+#include "../store/change.h"
 #include "bulk_write.h"
 #include "element_span.h"
 #include "old_chunks.h"
 
-/* ==== array turn ================================ */
+/* ==== array change ================================ */
 
-/* Times that a change which is in others' way is made anew. */
-#define TURN_TRIES 3
-
-static int is_as_planned(const brc_array_turn *t)
+static breccia *repo_of(const brc_array_change *c)
 {
-    const brc_array *a = t->a;
-    return brc_oid_cmp(&a->meta_doc, &t->doc) == 0 && brc_oid_cmp(&a->storage, &t->storage) == 0 &&
-           (!a->has_keys || a->version == t->version);
+    return c->arrays[0]->session->repo;
 }
 
-static void stop_reading(brc_array_turn *t)
+/* ---- work: nothing is locked -------------------------------- */
+
+static void end_reads(const brc_array_change *c, size_t n)
 {
-    if (t->reading)
-        brc_array_end_read(t->a);
-    t->reading = 0;
+    while (n-- > 0)
+        brc_array_end_read(c->arrays[n]);
 }
 
-static int turn_begin(void *ctx, brc_error *err)
+static int begin_reads(const brc_array_change *c, brc_error *err)
 {
-    brc_array_turn *t = ctx;
-    brc_store *store = brc_array_store(t->a);
-    stop_reading(t);
-    BRC_TRY(brc_store_begin(store, err));
-    int rc = brc_array_follow(t->a, err);
-    if (rc == BRC_OK && !is_as_planned(t))
-        rc = BRC_WRITE_ANEW;
-    if (rc != BRC_OK)
-        (void)!brc_store_end(store, 0, NULL);
-    return rc;
-}
-
-static void turn_undo(void *ctx)
-{
-    const brc_array_turn *t = ctx;
-    (void)!brc_store_end(brc_array_store(t->a), 0, NULL);
-}
-
-/* The array's change is in the turn's transaction, which ends with it. */
-static int turn_enter(void *ctx, brc_error *err)
-{
-    brc_array_turn *t = ctx;
-    int rc = brc_array_begin(t->a, err);
-    if (rc < 0) {
-        turn_undo(t);
-        return rc;
+    for (size_t i = 0; i < c->n; i++) {
+        const int rc = brc_array_begin_read(c->arrays[i], err);
+        if (rc < 0) {
+            end_reads(c, i);
+            return rc;
+        }
     }
-    t->begun = 1;
-    BRC_TRY(brc_store_end(brc_array_store(t->a), 1, err));
-    return t->before != NULL ? t->before(t->ctx, err) : BRC_OK;
+    return BRC_OK;
+}
+
+static void drop_prepared(brc_array_change *c)
+{
+    brc_prepared_free(c->prepared);
+    c->prepared = NULL;
+    c->is_described = 0;
 }
 
 /* A backend that has no number yet is given one within a transaction. */
-static int is_prepared(brc_array *a, brc_error *err)
+static int note_state(brc_array *a, brc_array_state *state, brc_error *err)
 {
     int64_t backend;
     BRC_TRY(brc_array_find_backend(a, &backend, err));
-    return backend >= 0;
+    *state = (brc_array_state){a->meta_doc, a->storage, a->version};
+    return backend < 0 ? BRC_CHANGE_MUCH : BRC_OK;
 }
 
-static int plan_and_write(brc_array_turn *t, brc_task *task, brc_error *err)
+static int describe_and_prepare(brc_array_change *c, brc_error *err)
 {
-    const brc_write_turn turn = {t, turn_begin, turn_undo, turn_enter};
-    brc_array *a = t->a;
-    BRC_TRY(brc_array_begin_read(a, err));
-    t->reading = 1;
-    int rc = t->plan(t->ctx, err);
-    if (rc != 1)
+    drop_prepared(c);
+    int rc = c->plan(c->ctx, err);
+    for (size_t i = 0; i < c->n && rc == BRC_OK; i++)
+        rc = note_state(c->arrays[i], &c->states[i], err);
+    if (rc != BRC_OK)
         return rc;
-    rc = is_prepared(a, err);
-    if (rc <= 0)
-        return rc < 0 ? rc : BRC_WRITE_MUCH;
-    t->doc = a->meta_doc;
-    t->storage = a->storage;
-    t->version = a->version;
-    if (t->task != NULL)
-        *task = brc_task_begin(a->session->repo, t->task, t->bytes);
-    t->is_task = t->task != NULL;
-    rc = t->write(t->ctx, &turn, err);
-    if (rc != BRC_OK || t->begun)
-        return rc;
-    rc = turn_begin(t, err); /* there was no chunk to write */
-    return rc == BRC_OK ? turn_enter(t, err) : rc;
-}
-
-/* Whoever listens to progress may take long: not with the lock in hand. */
-static int turn_small(brc_array_turn *t, brc_error *err)
-{
-    brc_task task = {0};
-    t->reading = t->begun = t->is_task = 0;
-    int rc = plan_and_write(t, &task, err);
-    stop_reading(t);
-    if (t->begun) {
-        if (rc == BRC_OK)
-            rc = t->behind(t->ctx, err);
-        rc = brc_array_end(t->a, rc, err);
-    }
-    if (t->is_task)
-        brc_task_end(t->a->session->repo, &task, rc > 0 ? BRC_ESTALE : rc);
+    if (c->task != NULL && !c->is_task)
+        c->running = brc_task_begin(repo_of(c), c->task, c->bytes);
+    c->is_task = c->task != NULL;
+    rc = c->prepare(c->ctx, &c->prepared, err);
+    c->is_described = rc == BRC_OK;
     return rc;
 }
 
-static int turn_within(brc_array_turn *t, brc_error *err)
+static int array_work(void *ctx, brc_error *err)
 {
-    BRC_TRY(brc_array_begin(t->a, err));
-    return brc_array_end(t->a, t->within(t->ctx, err), err);
+    brc_array_change *c = ctx;
+    BRC_TRY(begin_reads(c, err));
+    const int rc = c->is_described ? brc_prepared_renew(c->prepared, err)
+                                   : describe_and_prepare(c, err);
+    end_reads(c, c->n);
+    return rc;
 }
 
-/* is_last: where it meets others' changes, that is an error, and its draft stays. */
-static int turn_bulk(brc_array_turn *t, int is_last, brc_error *err)
+/* ---- commit: in one transaction -------------------------------- */
+
+/* What loose keys say of chunks may have changed with the draft. */
+static int is_as_described(const brc_array *a, const brc_array_state *state)
 {
-    BRC_TRY(brc_bulk_start(t->a->session, err));
-    if (!is_last)
-        brc_bulk_drops(t->a->session);
-    int rc = turn_within(t, err), ended = brc_array_bulk_end(t->a, rc, err);
-    return rc == BRC_OK && !is_last && (ended == BRC_ECONFLICT || ended == BRC_ESTALE)
-               ? BRC_WRITE_ANEW
+    return brc_oid_cmp(&a->meta_doc, &state->doc) == 0 &&
+           brc_oid_cmp(&a->storage, &state->storage) == 0 &&
+           (!a->has_keys || a->version == state->version);
+}
+
+static int check_described(brc_array_change *c, brc_error *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        BRC_TRY(brc_array_follow(c->arrays[i], err));
+        if (!is_as_described(c->arrays[i], &c->states[i]))
+            c->is_described = 0;
+    }
+    return BRC_OK;
+}
+
+static int end_changes(const brc_array_change *c, size_t n, int rc, brc_error *err)
+{
+    while (n-- > 0)
+        rc = brc_array_end(c->arrays[n], rc, err);
+    return rc;
+}
+
+/* All arrays are begun before the change goes on: beginning one may bring another up to date. */
+static int with_arrays(brc_array_change *c, int (*change)(brc_array_change *c, brc_error *err),
+                       brc_error *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const int rc = brc_array_begin(c->arrays[i], err);
+        if (rc < 0)
+            return end_changes(c, i, rc, err);
+    }
+    return end_changes(c, c->n, change(c, err), err);
+}
+
+static int change_within(brc_array_change *c, brc_error *err)
+{
+    return c->within(c->ctx, err);
+}
+
+static int store_prepared(brc_array_change *c, brc_error *err)
+{
+    if (c->before != NULL)
+        BRC_TRY(c->before(c->ctx, err));
+    if (c->prepared != NULL)
+        BRC_TRY(brc_prepared_store(c->prepared, err));
+    return c->behind != NULL ? c->behind(c->ctx, err) : BRC_OK;
+}
+
+/* Where it insists, what was not prepared, or for other arrays than there are now, is done here. */
+static int array_commit(void *ctx, int insists, brc_error *err)
+{
+    brc_array_change *c = ctx;
+    if (c->is_described)
+        BRC_TRY(check_described(c, err));
+    if (!c->is_described && !insists)
+        return BRC_CHANGE_AGAIN;
+    if (!c->is_described) {
+        drop_prepared(c);
+        return with_arrays(c, change_within, err);
+    }
+    const int rc = c->prepared != NULL ? brc_prepared_check(c->prepared, insists, err) : BRC_OK;
+    return rc != BRC_OK ? rc : with_arrays(c, store_prepared, err);
+}
+
+/* ---- steps: a bulk write -------------------------------- */
+
+/* `insists`: where it meets others' changes, that is an error, and its draft stays. */
+int brc_array_bulk_change(brc_array *a, int insists, int (*change)(void *ctx, brc_error *err),
+                          void *ctx, brc_error *err)
+{
+    BRC_TRY(brc_bulk_start(a->session, err));
+    if (!insists)
+        brc_bulk_drops(a->session);
+    const int rc = change(ctx, err), ended = brc_array_bulk_end(a, rc, err);
+    return rc == BRC_OK && !insists && (ended == BRC_ECONFLICT || ended == BRC_ESTALE)
+               ? BRC_CHANGE_AGAIN
                : ended;
 }
 
-int brc_array_take_turn(brc_array_turn *t, brc_error *err)
+static int change_arrays(void *ctx, brc_error *err)
 {
-    brc_store *store = brc_array_store(t->a);
-    BRC_TRY(brc_session_can_change(t->a->session, err));
-    if (brc_store_in_write(store) || brc_store_in_bulk(store))
-        return turn_within(t, err);
-    BRC_TRY(brc_store_writable(store, err));
-    for (int tries = 1;; tries++) {
-        int rc = turn_small(t, err);
-        if (rc == BRC_WRITE_MUCH)
-            rc = turn_bulk(t, tries == TURN_TRIES && t->bytes > BRC_TURN_BYTES, err);
-        if (rc != BRC_WRITE_ANEW)
-            return rc;
-        if (tries == TURN_TRIES)
-            return turn_within(t, err);
-    }
+    return with_arrays(ctx, change_within, err);
+}
+
+static int is_one_session(const brc_array_change *c)
+{
+    int is = 1;
+    for (size_t i = 1; i < c->n; i++)
+        is &= c->arrays[i]->session == c->arrays[0]->session;
+    return is;
+}
+
+static int array_steps(void *ctx, int insists, brc_error *err)
+{
+    brc_array_change *c = ctx;
+    drop_prepared(c);
+    return !is_one_session(c) || (insists && c->bytes <= BRC_LOCKED_BYTES)
+               ? change_arrays(c, err)
+               : brc_array_bulk_change(c->arrays[0], insists, change_arrays, c, err);
+}
+
+/* ---- the change -------------------------------- */
+
+int brc_array_change_run(brc_array_change *c, brc_error *err)
+{
+    const brc_file_change change = {.about = c->arrays[0]->path, .ctx = c, .work = array_work,
+                               .commit = array_commit, .steps = array_steps};
+    brc_store *store = brc_array_store(c->arrays[0]);
+    const int is_part = brc_store_in_write(store) || brc_store_in_bulk(store);
+    for (size_t i = 0; i < c->n; i++)
+        BRC_TRY(brc_session_can_change(c->arrays[i]->session, err));
+    if (!is_part)
+        BRC_TRY(brc_store_writable(store, err));
+    int rc = brc_change_run(store, &change, err);
+    drop_prepared(c);
+    for (size_t i = 0; i < c->n && !is_part; i++)
+        brc_array_changed(c->arrays[i], rc);
+    /* Whoever listens to progress may take long: the lock is free again. */
+    if (c->is_task)
+        brc_task_end(repo_of(c), &c->running, rc > 0 ? BRC_ESTALE : rc);
+    if (rc != BRC_CHANGE_AGAIN)
+        return rc;
+    return brc_change_is_late(store, "an array was written", "nothing was changed; write again",
+                              err);
 }
 
 /* ==== region write ================================ */
-
-typedef struct region_writer {
-    brc_region_write *writes;
-    size_t n, at;
-    void *on_the_way; /* of tsearch(): items that are not done, by chunk; of several regions */
-    const brc_write_turn *turn; /* NULL: within changes of the arrays                        */
-} region_writer;
 
 /* ---- what is to be written, described -------------------------------- */
 
@@ -220,7 +275,7 @@ static int chunk_order(const void *x, const void *y)
 }
 
 /* 1: none is on its way that is of the same chunk; this one is now. */
-static int set_out(region_writer *w, brc_write_item *item, brc_error *err)
+static int set_out(brc_region_writer *w, brc_write_item *item, brc_error *err)
 {
     if (w->n == 1)
         return 1;
@@ -230,7 +285,7 @@ static int set_out(region_writer *w, brc_write_item *item, brc_error *err)
     return *slot == item;
 }
 
-static void arrive(region_writer *w, const brc_write_item *item)
+static void arrive(brc_region_writer *w, const brc_write_item *item)
 {
     if (w->n > 1)
         tdelete(item, &w->on_the_way, chunk_order);
@@ -262,7 +317,7 @@ static int find_elements(brc_region_write *rw, brc_error *err)
 }
 
 /* 1; 0 if it must wait for an earlier region's change of the chunk. */
-static int list_covered(region_writer *w, brc_region_write *rw, brc_write_item *item,
+static int list_covered(brc_region_writer *w, brc_region_write *rw, brc_write_item *item,
                         brc_old_chunks *old, brc_error *err)
 {
     brc_region_part part;
@@ -285,7 +340,7 @@ static int list_covered(region_writer *w, brc_region_write *rw, brc_write_item *
 /* A job's worth of chunks. */
 static int writer_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
-    region_writer *w = ctx;
+    brc_region_writer *w = ctx;
     brc_old_chunks old;
     size_t bytes = 0;
     int rc = 1;
@@ -404,7 +459,7 @@ int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, 
 }
 
 /* Other handles of the array, in later regions, look for its chunks too. */
-static int put_written(region_writer *w, const brc_region_write *rw, const uint64_t *index,
+static int put_written(brc_region_writer *w, const brc_region_write *rw, const uint64_t *index,
                        const brc_oid *id, brc_error *err)
 {
     const int before = rw->a->row_has_chunks;
@@ -417,7 +472,7 @@ static int put_written(region_writer *w, const brc_region_write *rw, const uint6
 
 static int writer_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
-    region_writer *w = ctx;
+    brc_region_writer *w = ctx;
     brc_region_write *rw = item->owner;
     arrive(w, item);
     BRC_TRY(put_written(w, rw, item->index, item->is_fill ? NULL : &item->id, err));
@@ -426,7 +481,7 @@ static int writer_done(void *ctx, const brc_write_item *item, brc_error *err)
         rw->table = NULL;
     }
     /* Whoever listens may take long: not with the lock in hand. */
-    return w->turn != NULL ? BRC_OK : brc_region_step(rw->a, &rw->r, &rw->told, rw->done, err);
+    return w->is_prepared ? BRC_OK : brc_region_step(rw->a, &rw->r, &rw->told, rw->done, err);
 }
 
 static int writer_now(void *ctx, const brc_write_item *item, brc_oid *id, brc_error *err)
@@ -443,92 +498,78 @@ static void writer_name(void *ctx, const brc_write_item *item, brc_error *err)
     brc_array_name_chunk(rw->a, item->index, err);
 }
 
-int brc_regions_write(brc_region_write *writes, size_t n, const brc_write_turn *turn,
-                      brc_error *err)
+static brc_write_ops writer_ops(brc_region_writer *w)
 {
-    region_writer w = {.writes = writes, .n = n, .turn = turn};
-    brc_write_ops ops = {
-        .ctx = &w,
+    return (brc_write_ops){
+        .ctx = w,
         .list = writer_list,
         .gather = writer_gather,
         .done = writer_done,
         .name = writer_name,
-        .turn = turn,
         .now = writer_now,
     };
-    breccia *repo = writes[0].a->session->repo;
+}
+
+static int any_chunks(const brc_region_write *writes, size_t n)
+{
     uint64_t chunks = 0;
     for (size_t i = 0; i < n; i++)
         chunks |= writes[i].r.nchunks;
-    if (chunks == 0)
+    return chunks != 0;
+}
+
+void brc_regions_end(brc_region_writer *w)
+{
+    tdestroy(w->on_the_way, keep_written);
+    w->on_the_way = NULL;
+    for (size_t i = 0; i < w->n; i++) {
+        free(w->writes[i].table);
+        w->writes[i].table = NULL;
+    }
+}
+
+int brc_regions_write(brc_region_write *writes, size_t n, brc_error *err)
+{
+    brc_region_writer w = {.writes = writes, .n = n};
+    const brc_write_ops ops = writer_ops(&w);
+    breccia *repo = writes[0].a->session->repo;
+    if (!any_chunks(writes, n))
         return BRC_OK;
     int rc = brc_flow_write(&repo->pipe, repo->store, &ops, err);
-    tdestroy(w.on_the_way, keep_written);
-    for (size_t i = 0; i < n; i++) {
-        free(writes[i].table);
-        writes[i].table = NULL;
-    }
+    brc_regions_end(&w);
     return rc;
+}
+
+int brc_regions_prepare(brc_prepared **out, brc_region_writer *w, brc_region_write *writes,
+                        size_t n, brc_error *err)
+{
+    breccia *repo = writes[0].a->session->repo;
+    *w = (brc_region_writer){.writes = writes, .n = n, .is_prepared = 1};
+    *out = NULL;
+    if (!any_chunks(writes, n))
+        return BRC_OK;
+    const brc_write_ops ops = writer_ops(w);
+    return brc_flow_prepare(out, &repo->pipe, repo->store, &ops, err);
 }
 
 /* ==== array write ================================ */
 
-/*
- * Writing arrays: the public functions.
- *
- * A write whose chunks fit into one batch is prepared without a lock and stored in one transaction
- * (flow/write.c). A larger one is a bulk write. Within brc_begin() and brc_end(), and
- * within a bulk write of the caller's, it is a part of that.
- */
-
-/* ---- within one transaction -------------------------------- */
+/* Writing arrays: the public functions. */
 
 typedef struct write_call {
     const brc_io *io;
     brc_region_write *writes;
+    brc_array **arrays;
     size_t n;
-    size_t begun;   /* arrays whose change has begun     */
-    size_t reading; /* ... or that are being read        */
-    brc_task task;  /* of a small write                  */
-    int is_task;
+    brc_region_writer writer;
+    brc_array_change change;
 } write_call;
-
-static brc_array *array_at(const write_call *c, size_t i)
-{
-    return brc_io_at(c->io, i)->array;
-}
-
-static int begin_arrays(write_call *c, brc_error *err)
-{
-    int rc = BRC_OK;
-    while (c->begun < c->n && rc == BRC_OK) {
-        rc = brc_array_begin(array_at(c, c->begun), err);
-        c->begun += rc == BRC_OK;
-    }
-    return rc;
-}
-
-static int end_arrays(write_call *c, int rc, brc_error *err)
-{
-    while (c->begun > 0)
-        rc = brc_array_end(array_at(c, --c->begun), rc, err);
-    return rc;
-}
 
 static void end_writes(write_call *c)
 {
+    brc_regions_end(&c->writer);
     for (size_t i = 0; i < c->n; i++)
         brc_region_end(&c->writes[i].r);
-}
-
-static int describe_all(write_call *c, brc_error *err)
-{
-    end_writes(c);
-    for (size_t i = 0; i < c->n; i++) {
-        memset(&c->writes[i], 0, sizeof(c->writes[i]));
-        BRC_TRY(brc_region_write_of(&c->writes[i], brc_io_at(c->io, i), NULL, err));
-    }
-    return BRC_OK;
 }
 
 static uint64_t bytes_of_writes(const write_call *c)
@@ -540,13 +581,15 @@ static uint64_t bytes_of_writes(const write_call *c)
     return bytes;
 }
 
-static int write_told(write_call *c, brc_error *err)
+static int describe_all(write_call *c, brc_error *err)
 {
-    breccia *repo = array_at(c, 0)->session->repo;
-    brc_task task = brc_task_begin(repo, "write", bytes_of_writes(c));
-    int rc = brc_regions_write(c->writes, c->n, NULL, err);
-    brc_task_end(repo, &task, rc);
-    return rc;
+    end_writes(c);
+    for (size_t i = 0; i < c->n; i++) {
+        memset(&c->writes[i], 0, sizeof(c->writes[i]));
+        BRC_TRY(brc_region_write_of(&c->writes[i], brc_io_at(c->io, i), NULL, err));
+    }
+    c->change.bytes = bytes_of_writes(c);
+    return BRC_OK;
 }
 
 static int is_small(const write_call *c)
@@ -561,183 +604,69 @@ static int is_small(const write_call *c)
     return chunks == 1 || sum <= BRC_SMALL_BYTES;
 }
 
-/* All arrays are begun before any is described: beginning one may bring another up to date. */
-static int write_locked(write_call *c, brc_error *err)
-{
-    int rc = begin_arrays(c, err);
-    if (rc == BRC_OK)
-        rc = describe_all(c, err);
-    if (rc == BRC_OK && !is_small(c)) /* in a bulk write others get in, while a batch is made */
-        rc = brc_store_rest(brc_array_store(array_at(c, 0)), 1, err);
-    if (rc == BRC_OK)
-        rc = write_told(c, err);
-    return end_arrays(c, rc, err);
-}
-
-/* ---- a small write: nothing is locked until it is stored -------------------------------- */
-
-/* A backend that has no number yet is given one within a transaction. */
-static int has_backend(brc_array *a, brc_error *err)
-{
-    int64_t backend;
-    BRC_TRY(brc_array_find_backend(a, &backend, err));
-    return backend >= 0;
-}
-
-static int begin_reading(write_call *c, brc_error *err)
-{
-    int rc = BRC_OK;
-    while (c->reading < c->n && rc == BRC_OK) {
-        rc = brc_array_begin_read(array_at(c, c->reading), err);
-        c->reading += rc == BRC_OK;
-    }
-    return rc;
-}
-
-static void end_reading(write_call *c)
-{
-    while (c->reading > 0)
-        brc_array_end_read(array_at(c, --c->reading));
-}
-
-/* Whether the array is the one that was described. What loose keys say of its chunks may have
- * changed with the draft. */
-static int is_as_described(const brc_region_write *rw)
-{
-    const brc_array *a = rw->a;
-    return brc_oid_cmp(&a->meta_doc, &rw->doc) == 0 &&
-           brc_oid_cmp(&a->storage, &rw->storage) == 0 &&
-           (!a->has_keys || a->version == rw->version);
-}
-
-static int begin_turn(void *ctx, brc_error *err)
+static int plan_write(void *ctx, brc_error *err)
 {
     write_call *c = ctx;
-    brc_store *store = brc_array_store(array_at(c, 0));
-    int rc = BRC_OK;
-    end_reading(c);
-    BRC_TRY(brc_store_begin(store, err));
-    for (size_t i = 0; i < c->n && rc == BRC_OK; i++) {
-        rc = brc_array_follow(array_at(c, i), err);
-        if (rc == BRC_OK && !is_as_described(&c->writes[i]))
-            rc = BRC_WRITE_ANEW;
-    }
-    if (rc != BRC_OK)
-        (void)!brc_store_end(store, 0, NULL);
-    return rc;
-}
-
-static void undo_turn(void *ctx)
-{
-    const write_call *c = ctx;
-    (void)!brc_store_end(brc_array_store(array_at(c, 0)), 0, NULL);
-}
-
-/* The arrays' own changes are in the turn's transaction, which ends with them. */
-static int enter_turn(void *ctx, brc_error *err)
-{
-    write_call *c = ctx;
-    int rc = begin_arrays(c, err);
-    if (rc == BRC_OK)
-        return brc_store_end(brc_array_store(array_at(c, 0)), 1, err);
-    undo_turn(c);
-    return rc;
-}
-
-static int read_and_write(write_call *c, brc_error *err)
-{
-    const brc_write_turn turn = {c, begin_turn, undo_turn, enter_turn};
-    for (size_t i = 0; i < c->n; i++)
-        BRC_TRY(brc_session_can_change(array_at(c, i)->session, err));
-    BRC_TRY(brc_store_writable(brc_array_store(array_at(c, 0)), err));
-    BRC_TRY(begin_reading(c, err));
     BRC_TRY(describe_all(c, err));
-    for (size_t i = 0; i < c->n; i++) {
-        brc_region_write *rw = &c->writes[i];
-        rw->doc = rw->a->meta_doc;
-        rw->storage = rw->a->storage;
-        rw->version = rw->a->version;
-        int rc = has_backend(rw->a, err);
-        if (rc <= 0)
-            return rc < 0 ? rc : BRC_WRITE_MUCH;
-    }
-    if (!is_small(c))
-        return BRC_WRITE_MUCH;
-    c->task = brc_task_begin(array_at(c, 0)->session->repo, "write", bytes_of_writes(c));
-    c->is_task = 1;
-    return brc_regions_write(c->writes, c->n, &turn, err);
+    return is_small(c) ? BRC_OK : BRC_CHANGE_MUCH;
 }
 
-/* May give BRC_WRITE_ANEW or BRC_WRITE_MUCH. */
-static int write_small(write_call *c, brc_error *err)
+static int prepare_write(void *ctx, brc_prepared **out, brc_error *err)
 {
-    int rc = read_and_write(c, err);
-    end_reading(c);
-    if (c->begun > 0)
-        rc = end_arrays(c, rc, err);
-    if (c->is_task) /* whoever listens may take long: the lock is free again */
-        brc_task_end(array_at(c, 0)->session->repo, &c->task, rc > 0 ? BRC_ESTALE : rc);
-    c->is_task = 0;
+    write_call *c = ctx;
+    return brc_regions_prepare(out, &c->writer, c->writes, c->n, err);
+}
+
+static int write_within(void *ctx, brc_error *err)
+{
+    write_call *c = ctx;
+    breccia *repo = c->arrays[0]->session->repo;
+    BRC_TRY(describe_all(c, err));
+    if (!is_small(c)) /* in a bulk write others get in, while a batch is made */
+        BRC_TRY(brc_store_rest(repo->store, 1, err));
+    brc_task task = brc_task_begin(repo, "write", c->change.bytes);
+    int rc = brc_regions_write(c->writes, c->n, err);
+    brc_task_end(repo, &task, rc);
     return rc;
 }
 
-/* ---- which of them -------------------------------- */
-
-/* Times that a write which is in others' way is made anew before it locks them out. */
-#define WRITE_TRIES 3
-
-static int is_one_session(const write_call *c)
+static int write_all(write_call *c, brc_array_state *states, brc_error *err)
 {
-    int is = 1;
-    for (size_t i = 1; i < c->n; i++)
-        is &= array_at(c, i)->session == array_at(c, 0)->session;
-    return is;
+    for (size_t i = 0; i < c->n; i++)
+        c->arrays[i] = brc_io_at(c->io, i)->array;
+    c->change = (brc_array_change){.arrays = c->arrays, .states = states, .n = c->n, .ctx = c,
+                                   .plan = plan_write, .prepare = prepare_write,
+                                   .within = write_within, .task = "write"};
+    int rc = brc_array_change_run(&c->change, err);
+    end_writes(c);
+    return rc;
 }
 
-/* is_last: where it meets others' changes, that is an error, and its draft stays. */
-static int write_bulk(write_call *c, int is_last, brc_error *err)
+/* In one block: the structures of n writes, their arrays' states, and the arrays. */
+static int write_several(write_call *c, brc_error *err)
 {
-    brc_array *a = array_at(c, 0);
-    BRC_TRY(brc_bulk_start(a->session, err));
-    if (!is_last)
-        brc_bulk_drops(a->session);
-    int rc = write_locked(c, err), ended = brc_array_bulk_end(a, rc, err);
-    return rc == BRC_OK && !is_last && (ended == BRC_ECONFLICT || ended == BRC_ESTALE)
-               ? BRC_WRITE_ANEW
-               : ended;
-}
-
-static int write_all(write_call *c, brc_error *err)
-{
-    brc_store *store = brc_array_store(array_at(c, 0));
-    if (brc_store_in_write(store) || brc_store_in_bulk(store))
-        return write_locked(c, err);
-    for (int tries = 1;; tries++) {
-        int rc = write_small(c, err);
-        if (rc == BRC_WRITE_MUCH && is_one_session(c))
-            rc = write_bulk(c, tries == WRITE_TRIES && bytes_of_writes(c) > BRC_TURN_BYTES, err);
-        if (rc <= 0)
-            return rc;
-        if (rc == BRC_WRITE_MUCH || tries == WRITE_TRIES)
-            return write_locked(c, err);
-    }
+    void *p;
+    BRC_TRY(brc_new_array(&p, c->n,
+                          sizeof(brc_region_write) + sizeof(brc_array_state) + sizeof(brc_array *),
+                          err));
+    c->writes = p;
+    brc_array_state *states = (brc_array_state *)(c->writes + c->n);
+    c->arrays = (brc_array **)(states + c->n);
+    int rc = write_all(c, states, err);
+    free(p);
+    return rc;
 }
 
 int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
 {
     brc_region_write one = {0};
-    void *p = &one;
+    brc_array_state state;
+    brc_array *array;
+    write_call c = {.io = io, .writes = &one, .arrays = &array, .n = n};
     if (n == 0)
         return BRC_OK;
     BRC_TRY(brc_io_check(io, n, err));
-    if (n > 1)
-        BRC_TRY(brc_new_array(&p, n, sizeof(brc_region_write), err));
-    write_call c = {.io = io, .writes = p, .n = n};
-    int rc = write_all(&c, err);
-    end_writes(&c);
-    if (n > 1)
-        free(p);
-    return rc;
+    return n == 1 ? write_all(&c, &state, err) : write_several(&c, err);
 }
 
 int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err)

@@ -1,50 +1,60 @@
 /*
- * A change of one array for which chunks are decoded and encoded, and its document is set: growing
- * and appending.
+ * Changes of arrays for which chunks are decoded and encoded: writing, growing and appending.
  *
- * As with a write (array_write.c), a small one is prepared without a lock and stored in one
- * transaction, if the array is still the one that was described; else it is made anew. A larger one
- * is a bulk write. After a few tries that met others' changes it locks them out. Within brc_begin()
- * and brc_end(), and within a bulk write of the caller's, it is a part of that.
+ * A small change is prepared without a lock and stored in one transaction, if the arrays still are what they were
+ * when it was described (store/change.h); else it is described again. A larger one is a bulk write
+ * (bulk_write.h). Within brc_begin() and brc_end(), and within a bulk write of the caller's, it is a part of that.
  */
 #ifndef BRC_ZARR_ARRAY_WRITE_H
 #define BRC_ZARR_ARRAY_WRITE_H
 
+#include "../flow/write.h"
 #include "array.h"
 #include "region.h"
 
-/* ---- array turn -------------------------------- */
+/* ---- array change -------------------------------- */
 
-enum { BRC_TURN_OTHER = 3 };
-
-typedef struct brc_array_turn {
-    brc_array *a;
-    void *ctx;
-    /* Within a read: what is to be done with the array as it is now. 0: nothing; 1: the functions
-     * below; BRC_WRITE_MUCH: a bulk write; BRC_TURN_OTHER: that is what the caller gets. */
-    int (*plan)(void *ctx, brc_error *err);
-    /* What flow writes; `turn` as it is for brc_flow_write(). */
-    int (*write)(void *ctx, const brc_write_turn *turn, brc_error *err);
-    /* In the transaction that stores: before the first chunk, and behind the last. */
-    int (*before)(void *ctx, brc_error *err);
-    int (*behind)(void *ctx, brc_error *err);
-    /* All of it, within a change of the array that has begun. */
-    int (*within)(void *ctx, brc_error *err);
-    const char *task; /* what progress calls it; NULL: nothing */
-    uint64_t bytes;   /* plan() sets it: for progress                              */
-    /* its own */
+/* What an array was when a change of it was described. */
+typedef struct brc_array_state {
     brc_oid doc, storage;
     uint64_t version;
-    int reading, begun, is_task;
-} brc_array_turn;
+} brc_array_state;
 
-/* Of more elements than this a bulk write that meets others' changes ends with BRC_ECONFLICT at last;
+typedef struct brc_array_change {
+    brc_array *const *arrays; /* n of one repository */
+    brc_array_state *states;  /* room for n          */
+    size_t n;
+    void *ctx;
+    /* Within a read: what is to be done with the arrays as they are now. BRC_OK: the functions below;
+     * BRC_CHANGE_NONE, _MUCH (a bulk write), or _OTHER, which the caller gets. */
+    int (*plan)(void *ctx, brc_error *err);
+    /* Within a read: the chunks, as brc_flow_prepare() has it. NULL in *out: there are none. */
+    int (*prepare)(void *ctx, brc_prepared **out, brc_error *err);
+    /* In the transaction that stores: before the first chunk, and behind the last. NULL: nothing. */
+    int (*before)(void *ctx, brc_error *err);
+    int (*behind)(void *ctx, brc_error *err);
+    /* Does everything within changes of the arrays that have begun. */
+    int (*within)(void *ctx, brc_error *err);
+    const char *task; /* what progress calls it; NULL: nothing */
+    uint64_t bytes;   /* plan() sets it: for progress          */
+    /* its own */
+    brc_prepared *prepared;
+    int is_described; /* `prepared` and `states` are of the arrays as they were last */
+    int is_task;
+    brc_task running;
+} brc_array_change;
+
+/* Of more bytes than this a bulk write that meets others' changes ends with BRC_ECONFLICT at last;
  * a smaller one locks them out. */
-#define BRC_TURN_BYTES ((uint64_t)16 << 20)
+#define BRC_LOCKED_BYTES ((uint64_t)16 << 20)
 /* What chunks take in memory, decoded and encoded, if they are stored together. One may take more. */
 #define BRC_SMALL_BYTES ((uint64_t)16 << 20)
 
-BRC_MUST_USE int brc_array_take_turn(brc_array_turn *t, brc_error *err);
+BRC_MUST_USE int brc_array_change_run(brc_array_change *c, brc_error *err);
+/* One try of a change in steps: change() is a bulk write. BRC_CHANGE_AGAIN: others' changes are in the way; with
+ * `insists` that is BRC_ECONFLICT or BRC_ESTALE, and the draft stays. */
+BRC_MUST_USE int brc_array_bulk_change(brc_array *a, int insists, int (*change)(void *ctx, brc_error *err), void *ctx,
+                                       brc_error *err);
 
 /* ---- region write -------------------------------- */
 
@@ -60,9 +70,6 @@ typedef struct brc_region_write {
     const uint8_t *src; /* elements of a fixed size, with the region's strides              */
     brc_span packed;    /* of variable length: packed, with zero strides one for all        */
     const uint64_t *keep; /* NULL, or: what chunks have past it, along any axis, is no more */
-    /* the caller's: what the array was when the region was described */
-    brc_oid doc, storage;
-    uint64_t version;
     /* its own */
     void *table;                /* of variable length: their spans, while chunks of it go through */
     uint64_t next, told, done;  /* chunks listed; bytes told to progress; chunks done        */
@@ -76,8 +83,18 @@ uint64_t brc_chunks_memory(const brc_array *a, uint64_t chunks);
 void brc_fill_past(const brc_array *a, const uint64_t *index, const uint64_t *keep, void *elements, size_t unit,
                    const void *fill);
 
-/* Arrays of one repository; what is not named above is zero. turn NULL: within changes of all of them.
- * Else within reads; the result may be BRC_WRITE_ANEW or BRC_WRITE_MUCH, where nothing was stored. */
-BRC_MUST_USE int brc_regions_write(brc_region_write *writes, size_t n, const brc_write_turn *turn, brc_error *err);
+/* Arrays of one repository; what is not named above is zero. Within changes of all of them. */
+BRC_MUST_USE int brc_regions_write(brc_region_write *writes, size_t n, brc_error *err);
+/* The same as brc_flow_prepare(). `writer` is its memory, and the writes stay where they are until it is freed. */
+typedef struct brc_region_writer {
+    brc_region_write *writes;
+    size_t n, at;
+    void *on_the_way; /* of tsearch(): items that are not done, by chunk; of several regions */
+    int is_prepared;  /* ahead of the changes of the arrays                                  */
+} brc_region_writer;
+BRC_MUST_USE int brc_regions_prepare(brc_prepared **out, brc_region_writer *writer, brc_region_write *writes, size_t n,
+                                     brc_error *err);
+/* After brc_prepared_free(). */
+void brc_regions_end(brc_region_writer *writer);
 
 #endif

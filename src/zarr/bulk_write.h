@@ -3,7 +3,7 @@
  *
  * What the session changes between begin and end goes into a draft of its own, and lies there over
  * what the session has: the session reads both, everybody else what was there before. Objects and
- * rows are stored in batches (store/turn.c); the last, short transaction adopts the draft. If that
+ * rows are stored in batches (store/bulk.c); the last, short transaction adopts the draft. If that
  * meets changes that others have made meanwhile and that cannot be told apart (adopt.h), or a chunk
  * that was written in part and is another now, it fails with BRC_ECONFLICT, and the draft stays; so it
  * does, with BRC_EBUSY, where a reader keeps it out for too long. A bulk write that fails earlier or is

@@ -17,6 +17,7 @@
 
 #include "../base/alloc.h"
 #include "../history/totals.h"
+#include "../store/change.h"
 #include "../store/collect.h"
 #include "session_nodes.h"
 
@@ -212,6 +213,30 @@ int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err)
         rc = fold_all(s, out, err);
     brc_store_walk_end(s->repo->store);
     return rc;
+}
+
+int brc_folding_work(brc_folding *f, brc_session *s, brc_error *err)
+{
+    return f->fold.is_too_much ? brc_fold_ahead(s, f->times++ > 0, &f->folded, err) : BRC_OK;
+}
+
+void brc_folding_begin(brc_folding *f, int insists)
+{
+    f->fold = (brc_fold){.way = BRC_FOLD_AT_ONCE,
+                         .most = insists ? 0 : BRC_FOLD_ROWS,
+                         .folded = &f->folded};
+}
+
+int brc_folding_end(const brc_folding *f, int rc)
+{
+    if (rc >= 0 || !f->fold.is_too_much)
+        return rc;
+    return f->times == 0 ? BRC_CHANGE_WORK : BRC_CHANGE_AGAIN;
+}
+
+void brc_folding_dispose(brc_folding *f)
+{
+    brc_folded_dispose(&f->folded);
 }
 
 /* ==== fold ================================ */

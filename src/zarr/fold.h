@@ -50,6 +50,20 @@ typedef struct brc_fold {
     int is_open;
 } brc_fold;
 
+/* A fold as a part of a change (store/change.h): what is too much for its transaction is folded ahead of it, and
+ * what others have added by then over that. */
+typedef struct brc_folding {
+    brc_fold fold;
+    brc_folded folded;
+    int times; /* that it was folded ahead */
+} brc_folding;
+/* In work(), without a lock. */
+BRC_MUST_USE int brc_folding_work(brc_folding *f, brc_session *s, brc_error *err);
+/* In commit(), before f->fold is used; and what commit() returns if the rest of it came to rc. */
+void brc_folding_begin(brc_folding *f, int insists);
+int brc_folding_end(const brc_folding *f, int rc);
+void brc_folding_dispose(brc_folding *f);
+
 /* The snapshot that a commit would have. Written where the store is not in its scratch mode. `how`
  * may be NULL: at once, without a limit. */
 BRC_MUST_USE int brc_session_fold(brc_session *s, brc_fold *how, brc_oid *out, brc_error *err);

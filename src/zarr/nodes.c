@@ -4,6 +4,7 @@
 #include "../base/alloc.h"
 #include "../base/sized.h"
 #include "../history/tree_walk.h"
+#include "../store/change.h"
 #include "bulk_write.h"
 #include "fold.h"
 #include "meta.h"
@@ -607,27 +608,49 @@ int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *e
     return rc;
 }
 
-/* Chunks that are too many for one transaction are copied ahead of it; after some tries, in it. */
-static int copy_in_tries(brc_session *s, const char *from, const char *to, brc_error *err)
+/* Chunks that are too many for one transaction are copied ahead of it. */
+typedef struct copy_call {
+    brc_session *s;
+    const char *from;
+    brc_copies copies;
+    node_transfer t;
+    int times; /* that chunks were copied ahead */
+} copy_call;
+
+static int copy_work(void *ctx, brc_error *err)
 {
-    enum { TRIES = 4, MOST = 8192 };
-    brc_copies copies = {{0}, 0};
-    const node_transfer t = {to, &copies};
+    copy_call *c = ctx;
+    if (!c->copies.rows.is_too_much)
+        return BRC_OK;
+    c->times++;
+    return copy_ahead(c->s, c->from, c->t.to, &c->copies, err);
+}
+
+static int copy_commit(void *ctx, int insists, brc_error *err)
+{
+    enum { MOST = 8192 };
+    copy_call *c = ctx;
+    brc_draft_copying *rows = &c->copies.rows;
+    rows->most = insists ? 0 : MOST;
+    rows->rows = 0;
+    rows->is_too_much = 0;
+    const int rc = change_node(c->s, c->from, transfer_node, &c->t, err);
+    return rc >= 0 || !rows->is_too_much ? rc : c->times == 0 ? BRC_CHANGE_WORK : BRC_CHANGE_AGAIN;
+}
+
+static int copy_run(brc_session *s, const char *from, const char *to, brc_error *err)
+{
+    copy_call call = {.s = s, .from = from};
+    const brc_file_change change = {.about = to, .ctx = &call, .work = copy_work,
+                                    .commit = copy_commit};
     const int is_part = brc_store_in_write(s->repo->store);
-    int rc;
-    for (int i = 0;; i++) {
-        copies.rows.most = is_part || i == TRIES ? 0 : MOST;
-        copies.rows.rows = 0;
-        copies.rows.is_too_much = 0;
-        rc = change_node(s, from, transfer_node, &t, err);
-        if (rc >= 0 || !copies.rows.is_too_much)
-            break;
-        BRC_GO(copy_ahead(s, from, to, &copies, err));
-    }
-done:
-    if (rc >= 0)
-        copies.draft = 0;
-    copies_drop(s, &copies);
+    call.t = (node_transfer){to, &call.copies};
+    const int rc = brc_change_run(s->repo->store, &change, err);
+    if (rc == BRC_OK)
+        call.copies.draft = 0;
+    copies_drop(s, &call.copies);
+    if (!is_part)
+        brc_session_changed(s, rc);
     return rc;
 }
 
@@ -637,7 +660,7 @@ int brc_node_copy(brc_session *s, const char *from, const char *to, brc_error *e
     int rc;
     BRC_GO(brc_path_normal(&at, from, err));
     BRC_GO(brc_path_normal(&normal, to, err));
-    rc = copy_in_tries(s, (const char *)at.data, (const char *)normal.data, err);
+    rc = copy_run(s, (const char *)at.data, (const char *)normal.data, err);
 done:
     brc_buf_dispose(&at);
     brc_buf_dispose(&normal);

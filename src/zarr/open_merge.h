@@ -24,7 +24,7 @@
 #define BRC_ZARR_OPEN_MERGE_H
 
 #include "../history/merge_list.h"
-#include "change.h"
+#include "step_change.h"
 #include "session.h"
 
 enum { BRC_SETTLED_NOT = 0, BRC_SETTLED_OURS = 1, BRC_SETTLED_THEIRS = 2, BRC_SETTLED_HAND = 3 };

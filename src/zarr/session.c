@@ -900,6 +900,16 @@ int brc_session_end(brc_session *s, int rc, brc_error *err)
     return rc;
 }
 
+void brc_session_changed(brc_session *s, int rc)
+{
+    if (rc < 0) {
+        s->repo->changes++;
+        s->is_read = 0;
+    } else if (rc == BRC_OK) {
+        s->is_new = 0;
+    }
+}
+
 int brc_session_begin_read(brc_session *s, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(s->repo->store, err));

@@ -107,6 +107,8 @@ BRC_MUST_USE int brc_session_can_change(const brc_session *s, brc_error *err);
 /* What every change begins and ends with: a write transaction and a draft. */
 BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);
 BRC_MUST_USE int brc_session_end(brc_session *s, int rc, brc_error *err);
+/* After brc_change_run(), outside of every transaction; rc: what that returned. */
+void brc_session_changed(brc_session *s, int rc);
 /* Brings draft and base up to date; to be called first, within a transaction of
  * either kind. */
 BRC_MUST_USE int brc_session_follow(brc_session *s, brc_error *err);

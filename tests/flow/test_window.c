@@ -30,7 +30,7 @@ typedef struct window_record {
     int pauses; /* filling holds something, until it is paused */
     size_t taken;
     int held_now, goes;
-    int together, is_off; /* how often all were there, and whether that calls the run off */
+    int left;        /* jobs that the run has left held           */
     pthread_t caller;
 } window_record;
 
@@ -121,16 +121,6 @@ static int record_finish(void *ctx, brc_window_job *base, brc_error *err)
     return record_fail(r->fail_finish, job->number, "finish", err);
 }
 
-static int record_together(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
-{
-    window_record *r = ctx;
-    (void)jobs, (void)err;
-    r->together++;
-    if (n != (size_t)r->n || r->finished > 0)
-        atomic_fetch_add(&r->wrong, 1);
-    return !r->is_off;
-}
-
 static window_record record_of(int n)
 {
     return (window_record){.n = n, .bytes = 10, .taken = 1000, .fail_fill = -1, .fail_first = -1,
@@ -138,19 +128,25 @@ static window_record record_of(int n)
 }
 
 static int run_window_of(window_record *r, unsigned threads, int stages, size_t memory,
-                         int together, brc_error *err)
+                         int holds, brc_error *err)
 {
     brc_window w;
     brc_pool *pool = NULL;
     brc_window_ops ops = {.ctx = r, .fill = record_fill, .run = record_run,
                           .settle = stages == 2 ? record_settle : NULL, .finish = record_finish,
                           .pause = r->pauses ? record_pause : NULL,
-                          .together = together ? record_together : NULL};
+                          .holds = holds};
     r->caller = pthread_self();
     if (threads > 0)
         OK(brc_pool_new(&pool, threads, NULL));
     OK(brc_window_init(&w, 9, sizeof(numbered_job), NULL, NULL));
     int rc = brc_window_run(&w, pool, memory, &ops, err);
+    r->left = (int)w.nheld;
+    for (size_t i = 0; i < w.nheld; i++) {
+        const numbered_job *job = (const numbered_job *)w.held[i];
+        if (job->number != (int)i || job->stages != stages)
+            atomic_fetch_add(&r->wrong, 1);
+    }
     brc_window_dispose(&w);
     brc_pool_free(pool);
     return rc;
@@ -317,23 +313,23 @@ START_TEST(filling_is_paused)
 }
 END_TEST
 
-/* All are there before the first is finished, or none is: they do not fit, or it is called off. */
-START_TEST(jobs_are_finished_together_or_not_at_all)
+/* All are through when the run ends, and none is finished; or they do not fit. */
+START_TEST(jobs_are_held_together_or_not_at_all)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
-        window_record r = record_of(8);
-        OK(run_window_of(&r, threads, 2, 1000, 1, NULL));
-        ck_assert_int_eq(r.together, 1);
-        ck_assert_int_eq(r.finished, 8);
-        ck_assert_int_eq(r.wrong, 0);
-        r = record_of(8);
-        r.is_off = 1;
-        ck_assert_int_eq(run_window_of(&r, threads, 2, 1000, 1, NULL), BRC_WINDOW_OFF);
-        ck_assert_int_eq(r.finished, 0);
-        r = record_of(8);
-        ck_assert_int_eq(run_window_of(&r, threads, 2, 35, 1, NULL), BRC_WINDOW_FULL);
-        ck_assert_int_eq(r.together, 0);
-        ck_assert_int_eq(r.finished, 0);
+        for (int stages = 1; stages <= 2; stages++) {
+            window_record r = record_of(8);
+            OK(run_window_of(&r, threads, stages, 1000, 1, NULL));
+            ck_assert_int_eq(r.left, 8);
+            ck_assert_int_eq(r.finished, 0);
+            ck_assert_int_eq(r.wrong, 0);
+            r = record_of(8);
+            ck_assert_int_eq(run_window_of(&r, threads, stages, 35, 1, NULL), BRC_WINDOW_FULL);
+            ck_assert_int_eq(r.finished, 0);
+            r = record_of(0);
+            OK(run_window_of(&r, threads, stages, 1000, 1, NULL));
+            ck_assert_int_eq(r.left, 0);
+        }
     }
 }
 END_TEST
@@ -351,7 +347,7 @@ Suite *window_suite(void)
     tcase_add_test(tc, jobs_that_are_over_make_room_and_are_not_finished);
     tcase_add_test(tc, the_earliest_failure_is_told);
     tcase_add_test(tc, a_failure_of_any_step_ends_the_run);
-    tcase_add_test(tc, jobs_are_finished_together_or_not_at_all);
+    tcase_add_test(tc, jobs_are_held_together_or_not_at_all);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -7,8 +7,8 @@
  *      brc_store_end_read()
  *      brc_merge_work(&run)                 merge_array.h
  */
-#ifndef BRC_ZARR_CHANGE_H
-#define BRC_ZARR_CHANGE_H
+#ifndef BRC_ZARR_STEP_CHANGE_H
+#define BRC_ZARR_STEP_CHANGE_H
 
 #include "merge_array.h"
 

@@ -1,0 +1,183 @@
+#include "change.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "../base/hash.h"
+#include "../base/process.h"
+#include "db.h"
+#include "file_lock.h"
+
+/* ---- in the order of arrival -------------------------------- */
+
+/*
+ * Whoever was overtaken waits for those who were overtaken before, so that among many each gets on.
+ *
+ * The mark of somebody who waits is a lock on one byte far behind the end of the file. The byte's
+ * place is the time at which its owner came, so the owner of the first locked byte goes first. A
+ * lock needs no write, and goes with its process. The order is a courtesy: where the system has no
+ * such locks, and behind somebody who does not get on (a stopped process), nobody waits for long,
+ * and half as long each time.
+ *
+ *   2^61, and 2^51 bytes for each of 1,024 things that are waited for: collect.c has 2^62
+ */
+
+#define TURNS_AT (INT64_C(1) << 61)
+#define SLOT_LEN (INT64_C(1) << 51)
+enum { SLOTS = 1024 };
+
+/* Nobody waits longer than this part of the time to wait for one who does not get on. */
+enum { PATIENCE = 16 };
+
+typedef struct change_turn {
+    brc_store *store;
+    int64_t slot;    /* the first byte of those who wait for the same; 0: nobody waits in order */
+    int64_t at;      /* our byte; 0: we have none                                               */
+    int64_t until;   /* the time to wait is over, on the monotonic clock, in ns                 */
+    int64_t met;     /* who is the first, and since when                                        */
+    int64_t met_at;
+    int64_t passed;  /* who was waited for too long; 0: nobody                                  */
+} change_turn;
+
+/* The first of those who come before `before`; 0: nobody does. *is_next: only this one does. */
+static int64_t turn_first(const change_turn *t, int64_t before, int *is_next)
+{
+    const int64_t from = t->passed >= t->slot ? t->passed + 1 : t->slot;
+    int64_t first = 0, at, len, end = before;
+    *is_next = 1;
+    while (end > from && brc_vfs_find_lock(t->store->vfs, from, end - from, &at, &len)) {
+        *is_next &= first == 0;
+        first = end = at;
+    }
+    return first;
+}
+
+static void turn_ask(change_turn *t)
+{
+    if (t->slot == 0 || t->at != 0)
+        return;
+    const int fd = brc_beside_lock(t->store);
+    const int64_t at = t->slot + brc_monotonic_ns() / 1000 % SLOT_LEN;
+    if (fd >= 0 &&
+        brc_bytes_lock(fd, F_RDLCK, (off_t)at, 1, SQLITE_IOERR_LOCK) == SQLITE_OK)
+        t->at = at;
+}
+
+static void turn_leave(change_turn *t)
+{
+    if (t->at != 0 && !brc_store_is_forked(t->store))
+        (void)!brc_bytes_lock(t->store->beside.lock.fd, F_UNLCK, (off_t)t->at, 1,
+                              SQLITE_IOERR_UNLOCK);
+}
+
+/* How long the first is waited for: half as long each time that it was in vain. */
+static int64_t patience_for(const brc_store *store, int64_t first)
+{
+    const int64_t ns = store->wait_ms * INT64_C(1000000) / PATIENCE;
+    return first == store->stuck_turn ? ns >> store->stuck_times : ns;
+}
+
+static void pass_over(change_turn *t, int64_t first)
+{
+    brc_store *store = t->store;
+    store->stuck_times = first == store->stuck_turn ? store->stuck_times + (store->stuck_times < 40)
+                                                    : 1;
+    store->stuck_turn = t->passed = first;
+}
+
+/* Whether somebody is before us who should be waited for. */
+static int turn_must_wait(change_turn *t, int *is_next)
+{
+    const int64_t first = turn_first(t, t->at, is_next), now = brc_monotonic_ns();
+    if (first == 0)
+        return 0;
+    if (first != t->met) {
+        t->met = first;
+        t->met_at = now;
+    }
+    if (now - t->met_at >= patience_for(t->store, first))
+        pass_over(t, first); /* now it is the turn of whoever comes next */
+    return now < t->until;
+}
+
+static int turn_wait(change_turn *t, brc_error *err)
+{
+    enum { SOON = 500000, LATER = 4000000 };
+    int is_next;
+    BRC_TRY(brc_store_check_interrupt(t->store, err));
+    while (t->at != 0 && turn_must_wait(t, &is_next)) {
+        brc_pause_at_random(t->store, is_next ? SOON : LATER);
+        BRC_TRY(brc_store_check_interrupt(t->store, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- a change -------------------------------- */
+
+/* So often others may be first before a change insists. */
+enum { PATIENT_TRIES = 4 };
+
+static int commit_file_change(brc_store *store, const brc_file_change *c, int insists,
+                              brc_error *err)
+{
+    BRC_TRY(brc_store_begin(store, err));
+    const int rc = c->commit(c->ctx, insists, err);
+    const int ended = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc != BRC_OK ? rc : ended;
+}
+
+static int try_file_change(brc_store *store, const brc_file_change *c, int insists, brc_error *err)
+{
+    int rc = c->work != NULL ? c->work(c->ctx, err) : BRC_OK;
+    if (rc == BRC_OK)
+        rc = c->commit != NULL ? commit_file_change(store, c, insists, err) : BRC_CHANGE_MUCH;
+    return rc == BRC_CHANGE_MUCH && c->steps != NULL ? c->steps(c->ctx, insists, err) : rc;
+}
+
+/* Whoever comes while others wait does not go before them. */
+static int run_in_turn(change_turn *t, const brc_file_change *c, brc_error *err)
+{
+    enum { MOMENT = 2000000 };
+    int is_next, rc = BRC_CHANGE_WORK, insists = 0;
+    if (t->slot != 0 && turn_first(t, t->slot + SLOT_LEN, &is_next) != 0)
+        turn_ask(t);
+    for (int overtaken = 0; rc == BRC_CHANGE_AGAIN || rc == BRC_CHANGE_WORK;) {
+        BRC_TRY(turn_wait(t, err));
+        rc = try_file_change(t->store, c, insists, err);
+        if (rc != BRC_CHANGE_AGAIN)
+            continue;
+        const int is_over = brc_monotonic_ns() >= t->until;
+        if (is_over && insists)
+            break;
+        insists = is_over || ++overtaken >= PATIENT_TRIES;
+        turn_ask(t);
+        brc_pause_at_random(t->store, MOMENT);
+    }
+    return rc == BRC_CHANGE_NONE ? BRC_OK : rc;
+}
+
+int brc_change_run(brc_store *store, const brc_file_change *change, brc_error *err)
+{
+    change_turn t = {.store = store};
+    if (brc_store_in_write(store) || brc_store_in_bulk(store)) {
+        const int rc = change->commit != NULL ? change->commit(change->ctx, 1, err)
+                                              : change->steps(change->ctx, 1, err);
+        return rc == BRC_CHANGE_NONE ? BRC_OK : rc;
+    }
+    if (change->about != NULL)
+        t.slot = TURNS_AT +
+                 (int64_t)(brc_hash_bytes(change->about, strlen(change->about)) % SLOTS) * SLOT_LEN;
+    t.until = brc_monotonic_ns() + store->wait_ms * INT64_C(1000000);
+    const int rc = run_in_turn(&t, change, err);
+    turn_leave(&t);
+    return rc;
+}
+
+int brc_change_is_late(const brc_store *store, const char *doing, const char *remedy,
+                       brc_error *err)
+{
+    return brc_fail(err, BRC_EBUSY,
+                    "%s: others were first each time, for %g s, while %s: %s, or wait longer with "
+                    "--wait",
+                    store->path, store->wait_ms / 1000.0, doing, remedy);
+}
