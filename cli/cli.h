@@ -6,7 +6,7 @@
  * a command opens through `cli` is released by cli_close().
  *
  * Each file uses only those before it in this order: signals, memory, fail; escape,
- * text, calendar; output, json_out, progress, warn, out_file; similar, options,
+ * text, calendar; output, json_out, out_file; record, progress, warn; similar, options,
  * values, globals; context; command, help; the commands in cmd/ and their table; main.
  */
 #ifndef BRECCIA_CLI_CLI_H
@@ -18,6 +18,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "record.h"
 #include "values.h"
 
 struct cli {

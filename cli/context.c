@@ -207,5 +207,5 @@ void cli_close(struct cli *cli)
     cli->registry = NULL;
     cli_args_dispose(&cli->args);
     cli_out_dispose(&cli->out);
-    cli_memory_release(cli);
+    cli_memory_release(cli, NULL);
 }

@@ -82,16 +82,18 @@ void *cli_grow(void *list, size_t n, size_t *cap, size_t size)
     return cli_regrow(list, *cap, size);
 }
 
-void cli_memory_release(struct cli *cli)
+struct cli_block *cli_memory_mark(const struct cli *cli)
 {
-    struct cli_block *block = cli->blocks;
+    return cli->blocks;
+}
 
-    cli->blocks = NULL;
-    while (block) {
-        struct cli_block *next = block->next;
+void cli_memory_release(struct cli *cli, struct cli_block *mark)
+{
+    while (cli->blocks != mark) {
+        struct cli_block *next = cli->blocks->next;
 
-        free(block);
-        block = next;
+        free(cli->blocks);
+        cli->blocks = next;
     }
 }
 

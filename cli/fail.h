@@ -24,8 +24,10 @@ char *cli_text(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
 void *cli_regrow(void *memory, size_t n, size_t size);
 /* Makes room for one more item in a list of `n`; *cap: how many it has room for. */
 void *cli_grow(void *list, size_t n, size_t *cap, size_t size);
-/* For cli_close(): frees what the first two returned. */
-void cli_memory_release(struct cli *cli);
+/* The newest memory of the first two. */
+struct cli_block *cli_memory_mark(const struct cli *cli);
+/* Frees what the first two returned after the mark; NULL: everything. */
+void cli_memory_release(struct cli *cli, struct cli_block *mark);
 
 /* ---- signals -------------------------------- */
 

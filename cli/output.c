@@ -175,6 +175,11 @@ const char *cli_escaped(struct cli *cli, const char *text)
     return cli_escaped_bytes(cli, text, strlen(text));
 }
 
+const char *cli_subject(struct cli *cli, const char *message)
+{
+    return cli_escaped_bytes(cli, message, strcspn(message, "\n"));
+}
+
 size_t cli_text_width(const char *text)
 {
     size_t n = 0;
@@ -490,59 +495,30 @@ void cli_json_dtype(struct cli *cli, const char *dtype)
         cli_json_string(cli, dtype);
 }
 
-static void json_put_uint(struct cli *cli, uint64_t value)
+void cli_json_uint(struct cli *cli, uint64_t value)
 {
     json_separate(cli);
     cli_printf(cli, "%llu", (unsigned long long)value);
 }
 
-void cli_json_member(struct cli *cli, const char *key, const char *text)
+void cli_json_int(struct cli *cli, int64_t value)
 {
-    cli_json_key(cli, key);
-    cli_json_string(cli, text);
-}
-
-void cli_json_member_uint(struct cli *cli, const char *key, uint64_t value)
-{
-    cli_json_key(cli, key);
-    json_put_uint(cli, value);
-}
-
-void cli_json_member_int(struct cli *cli, const char *key, int64_t value)
-{
-    cli_json_key(cli, key);
     json_separate(cli);
     cli_printf(cli, "%lld", (long long)value);
 }
 
-void cli_json_member_bool(struct cli *cli, const char *key, int value)
+void cli_json_bool(struct cli *cli, int value)
 {
-    cli_json_key(cli, key);
     json_separate(cli);
     cli_puts(cli, value ? "true" : "false");
 }
 
-void cli_json_member_dims(struct cli *cli, const char *key, const uint64_t *dims, int ndim)
+void cli_json_dims(struct cli *cli, const uint64_t *dims, int ndim)
 {
-    cli_json_key(cli, key);
     cli_json_open_line(cli, '[');
     for (int i = 0; i < ndim; i++)
-        json_put_uint(cli, dims[i]);
+        cli_json_uint(cli, dims[i]);
     cli_json_close(cli, '[');
-}
-
-void cli_json_answer(struct cli *cli, ...)
-{
-    va_list args;
-
-    if (!cli->json)
-        return;
-    va_start(args, cli);
-    cli_json_open(cli, '{');
-    for (const char *key; (key = va_arg(args, const char *)) != NULL;)
-        cli_json_member(cli, key, va_arg(args, const char *));
-    cli_json_close(cli, '{');
-    va_end(args);
 }
 
 const char *cli_json_quoted(struct cli *cli, const char *text)
@@ -713,16 +689,21 @@ void cli_printf(struct cli *cli, const char *format, ...)
     va_end(args);
 }
 
+void cli_vsay(struct cli *cli, const char *format, va_list args)
+{
+    if (cli->quiet || cli->json)
+        return;
+    put_formatted(cli, format, args);
+    cli_puts(cli, "\n");
+}
+
 void cli_say(struct cli *cli, const char *format, ...)
 {
     va_list args;
 
-    if (cli->quiet || cli->json)
-        return;
     va_start(args, format);
-    put_formatted(cli, format, args);
+    cli_vsay(cli, format, args);
     va_end(args);
-    cli_puts(cli, "\n");
 }
 
 void cli_color(struct cli *cli, enum cli_color color)

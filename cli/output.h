@@ -9,6 +9,7 @@
 #ifndef BRC_CLI_OUTPUT_H
 #define BRC_CLI_OUTPUT_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,6 +51,8 @@ struct cli;
 const char *cli_escaped(struct cli *cli, const char *text);
 /* The same for `len` bytes, which may contain NUL. */
 const char *cli_escaped_bytes(struct cli *cli, const char *text, size_t len);
+/* The same for the first line of a message. */
+const char *cli_subject(struct cli *cli, const char *message);
 /* 0 only if no such character and no invalid UTF-8 is in the text. */
 int cli_has_steering(const char *text, size_t len);
 /* The columns that the text takes on a terminal if each character takes one. */
@@ -86,6 +89,7 @@ void cli_puts(struct cli *cli, const char *text);
 void cli_printf(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
 /* One line about what was done; not with --json or --quiet. */
 void cli_say(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
+void cli_vsay(struct cli *cli, const char *format, va_list args);
 void cli_color(struct cli *cli, enum cli_color color);
 void cli_color_end(struct cli *cli);
 
@@ -134,6 +138,10 @@ void cli_json_key(struct cli *cli, const char *key);
 void cli_json_string(struct cli *cli, const char *text);
 /* An id, or null. */
 void cli_json_id(struct cli *cli, const brc_oid *id);
+void cli_json_uint(struct cli *cli, uint64_t value);
+void cli_json_int(struct cli *cli, int64_t value);
+void cli_json_bool(struct cli *cli, int value);
+void cli_json_dims(struct cli *cli, const uint64_t *dims, int ndim);
 /* Shortest decimal that reads back as the same number; "NaN", "Infinity" ... */
 void cli_json_double(struct cli *cli, double value);
 /* A complete JSON text: its spacing becomes ours, its tokens stay as they are. */
@@ -144,15 +152,6 @@ void cli_json_token(struct cli *cli, const char *json, size_t len);
 void cli_json_document(struct cli *cli, const char *json, size_t len);
 /* A data type as zarr.json has it: a name gets quotes, an object stays as it is. */
 void cli_json_dtype(struct cli *cli, const char *dtype);
-/* A key and its value. */
-void cli_json_member(struct cli *cli, const char *key, const char *text);
-void cli_json_member_uint(struct cli *cli, const char *key, uint64_t value);
-void cli_json_member_int(struct cli *cli, const char *key, int64_t value);
-void cli_json_member_bool(struct cli *cli, const char *key, int value);
-void cli_json_member_dims(struct cli *cli, const char *key, const uint64_t *dims, int ndim);
-/* With --json, an object of texts: key, text, key, text ..., NULL. */
-void cli_json_answer(struct cli *cli, ...) __attribute__((sentinel));
-
 /* `text` as a JSON string; lasts as long as `cli`. */
 const char *cli_json_quoted(struct cli *cli, const char *text);
 

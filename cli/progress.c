@@ -34,13 +34,17 @@ void cli_warn(struct cli *cli, const brc_buf *lines)
                 cli_escaped(cli, next_line(cli, lines, &from, lines->len)));
 }
 
-void cli_warnings_json(struct cli *cli, const brc_buf *lines, size_t from, size_t to)
+struct cli_texts cli_warnings(struct cli *cli, const brc_buf *lines, size_t from, size_t to)
 {
-    cli_json_key(cli, "warnings");
-    cli_json_open(cli, '[');
-    while (from < to)
-        cli_json_string(cli, next_line(cli, lines, &from, to));
-    cli_json_close(cli, '[');
+    const char **texts;
+    size_t n = 0;
+
+    for (size_t i = from; i < to; i++)
+        n += lines->data[i] == '\n' || i + 1 == to;
+    texts = cli_alloc(cli, n, sizeof(*texts));
+    for (size_t i = 0; from < to; i++)
+        texts[i] = next_line(cli, lines, &from, to);
+    return (struct cli_texts){ texts, n };
 }
 
 /* ==== progress ================================ */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../src/breccia.h"
+#include "record.h"
 
 /* ---- warn -------------------------------- */
 
@@ -19,9 +20,8 @@ struct cli;
 
 /* Lines of the library, each on standard error behind "breccia: warning: "; not with --quiet. */
 void cli_warn(struct cli *cli, const brc_buf *lines);
-/* The lines of the bytes from `from` to before `to` as the member "warnings", a list, of the object that
- * is open in the JSON answer. */
-void cli_warnings_json(struct cli *cli, const brc_buf *lines, size_t from, size_t to);
+/* The lines of the bytes from `from` to before `to`; last as long as `cli`. */
+struct cli_texts cli_warnings(struct cli *cli, const brc_buf *lines, size_t from, size_t to);
 
 /* ---- progress -------------------------------- */
 

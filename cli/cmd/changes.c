@@ -6,7 +6,6 @@
 #include "../cli.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAME_COLUMNS = 48 };
@@ -25,62 +24,15 @@ static const char *change_word(int what)
     }
 }
 
-/* ---- JSON --------------------------------------------------------------------------- */
-
-static void put_elements_json(struct cli *cli, const brc_change *change)
-{
-    cli_json_member_uint(cli, "elements_changed", change->elements_changed);
-    cli_json_member_uint(cli, "elements_added", change->elements_added);
-    cli_json_member_uint(cli, "elements_removed", change->elements_removed);
-    if (!isnan(change->max_abs)) {
-        cli_json_key(cli, "max_abs");
-        cli_json_double(cli, change->max_abs);
-    }
-    if (change->elements_changed == 0)
-        return;
-    cli_json_member_dims(cli, "first", change->first, change->ndim);
-    cli_json_member_dims(cli, "last", change->last, change->ndim);
-}
-
-static void put_change_json(struct cli *cli, const brc_change *change)
-{
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "path", change->path);
-    cli_json_member(cli, "node_type", change->kind == BRC_ARRAY ? "array" : "group");
-    cli_json_member(cli, "change", change_word(change->what));
-    if (change->what == BRC_MOVED && change->from)
-        cli_json_member(cli, "from", change->from);
-    cli_json_member_bool(cli, "storage_only", (change->flags & BRC_CHANGE_STORAGE));
-    cli_json_key(cli, "metadata");
-    cli_json_open_line(cli, '[');
-    for (size_t i = 0; i < change->nmetadata; i++)
-        cli_json_string(cli, change->metadata[i]);
-    cli_json_close(cli, '[');
-    cli_json_member_uint(cli, "chunks_added", change->chunks_added);
-    cli_json_member_uint(cli, "chunks_removed", change->chunks_removed);
-    cli_json_member_uint(cli, "chunks_changed", change->chunks_changed);
-    if ((change->flags & BRC_CHANGE_ELEMENTS))
-        put_elements_json(cli, change);
-    if (change->elements_why)
-        cli_json_member(cli, "elements_not_compared", change->elements_why);
-    cli_json_close(cli, '{');
-}
-
-/* ---- text --------------------------------------------------------------------------- */
-
-struct change_row {
-    int what;
-    const char *name, *detail;
-};
-
-struct change_rows {
-    struct change_row *rows;
-    size_t n, cap;
-    uint64_t added, removed, changed; /* chunks, of all rows */
+/* Sums of all changes. */
+struct change_sums {
+    uint64_t added, removed, changed; /* chunks */
     struct {
         uint64_t changed, added, removed;
-    } elements; /* of all rows */
+    } elements;
 };
+
+/* ---- words -------------------------------------------------------------------------- */
 
 static const char *joined(struct cli *cli, const char *text, const char *more)
 {
@@ -137,30 +89,15 @@ static const char *differing_words(struct cli *cli, const brc_change *change)
     return cli_text(cli, "%s, by at most %s", out, cli_format_double(number, change->max_abs));
 }
 
-static char *lay_text(char *at, const char *text)
-{
-    size_t len = strlen(text);
-
-    memcpy(at, text, len);
-    return at + len;
-}
-
-/* "storage only: /codecs, /storage", made in one piece however many there are. */
+/* "storage only: /codecs, /storage" */
 static const char *metadata_words(struct cli *cli, const brc_change *change)
 {
-    static const char storage[] = "storage only: ";
-    size_t len = sizeof(storage);
-    char *out, *at;
+    const struct cli_texts list = { change->metadata, change->nmetadata };
+    const char *words = cli_joined(cli, &list, ", ");
 
-    for (size_t i = 0; i < change->nmetadata; i++)
-        len += strlen(cli_escaped(cli, change->metadata[i])) + 2;
-    out = at = cli_alloc(cli, len, 1);
-    if ((change->flags & BRC_CHANGE_STORAGE))
-        at = lay_text(at, change->nmetadata ? storage : "storage only");
-    for (size_t i = 0; i < change->nmetadata; i++)
-        at = lay_text(lay_text(at, i ? ", " : ""), cli_escaped(cli, change->metadata[i]));
-    *at = '\0';
-    return out;
+    if (!(change->flags & BRC_CHANGE_STORAGE))
+        return words;
+    return cli_text(cli, "storage only%s%s", words[0] ? ": " : "", words);
 }
 
 /* "3 elements differ in [0:3], by at most 5; 100 elements added" */
@@ -206,65 +143,78 @@ static void add_up(uint64_t *sum, uint64_t more)
     *sum = more > UINT64_MAX - *sum ? UINT64_MAX : *sum + more;
 }
 
-static void keep_change_row(struct cli *cli, struct change_rows *rows, const brc_change *change,
-                            int stat)
+static void sum_up(struct change_sums *sums, const brc_change *change)
 {
-    struct change_row *row;
+    sums->added += change->chunks_added;
+    sums->removed += change->chunks_removed;
+    sums->changed += change->chunks_changed;
+    add_up(&sums->elements.changed, change->elements_changed);
+    add_up(&sums->elements.added, change->elements_added);
+    add_up(&sums->elements.removed, change->elements_removed);
+}
+
+static const char *change_name(struct cli *cli, const brc_change *change, const char *from)
+{
     const char *slash = change->kind == BRC_GROUP && strcmp(change->path, "/") != 0 ? "/" : "";
 
-    rows->rows = cli_grow(rows->rows, rows->n, &rows->cap, sizeof(*rows->rows));
-    row = &rows->rows[rows->n++];
-    row->what = change->what;
-    row->name = cli_text(cli, "%s%s", cli_escaped(cli, change->path), slash);
-    if (change->what == BRC_MOVED && change->from)
-        row->name = cli_text(cli, "%s%s -> %s", cli_escaped(cli, change->from), slash, row->name);
-    row->detail = change_detail(cli, change, stat);
-    rows->added += change->chunks_added;
-    rows->removed += change->chunks_removed;
-    rows->changed += change->chunks_changed;
-    add_up(&rows->elements.changed, change->elements_changed);
-    add_up(&rows->elements.added, change->elements_added);
-    add_up(&rows->elements.removed, change->elements_removed);
+    return from ? cli_text(cli, "%s%s -> %s%s", from, slash, change->path, slash)
+                : cli_text(cli, "%s%s", change->path, slash);
 }
 
-static void print_change_rows(struct cli *cli, const struct change_rows *rows)
+static int put_change(struct cli *cli, struct cli_list *list, const brc_change *change, int stat)
 {
     static const enum cli_color colors[] = { CLI_PLAIN, CLI_GREEN, CLI_RED, CLI_CYAN, CLI_YELLOW };
-    size_t width = 0;
+    const int known = change->what >= BRC_ADDED && change->what <= BRC_CHANGED;
+    const int elements = (change->flags & BRC_CHANGE_ELEMENTS) != 0;
+    const uint64_t *first = elements && change->elements_changed > 0 ? change->first : NULL;
+    const uint64_t *last = first ? change->last : NULL;
+    const char *from = change->what == BRC_MOVED ? change->from : NULL;
+    const char *name = cli->json ? NULL : change_name(cli, change, from);
+    const char *detail = cli->json ? NULL : change_detail(cli, change, stat);
+    const struct cli_texts metadata = { change->metadata, change->nmetadata };
 
-    for (size_t i = 0; i < rows->n; i++) {
-        size_t n = cli_text_width(rows->rows[i].name);
-
-        width = n > width && n <= NAME_COLUMNS ? n : width;
-    }
-    for (size_t i = 0; i < rows->n; i++) {
-        const struct change_row *row = &rows->rows[i];
-
-        cli_puts(cli, "  ");
-        cli_color(cli, colors[row->what >= BRC_ADDED && row->what <= BRC_CHANGED ? row->what : 0]);
-        cli_put_padded(cli, change_word(row->what), 9);
-        cli_color_end(cli);
-        cli_put_padded(cli, row->name, row->detail[0] ? width + 2 : 0);
-        cli_printf(cli, "%s\n", row->detail);
-    }
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ "path", CLI_OF(change->path) },
+                   { "node_type", CLI_WORD(change->kind == BRC_ARRAY ? "array" : "group") },
+                   { "change", CLI_OF(change_word(change->what)), .lead = "  ", .width = 9,
+                     .color = colors[known ? change->what : 0] },
+                   { NULL, CLI_OF(name), .lead = "", .width = CLI_FIT, .most = NAME_COLUMNS },
+                   { NULL, CLI_OF(detail), .lead = "  " },
+                   { "from", CLI_OF(from), .optional = 1 },
+                   { "storage_only", CLI_OF((change->flags & BRC_CHANGE_STORAGE) != 0) },
+                   { "metadata", CLI_OF(metadata) },
+                   { "chunks_added", CLI_OF(change->chunks_added) },
+                   { "chunks_removed", CLI_OF(change->chunks_removed) },
+                   { "chunks_changed", CLI_OF(change->chunks_changed) },
+                   { elements ? "elements_changed" : NULL, CLI_OF(change->elements_changed) },
+                   { elements ? "elements_added" : NULL, CLI_OF(change->elements_added) },
+                   { elements ? "elements_removed" : NULL, CLI_OF(change->elements_removed) },
+                   { elements && !isnan(change->max_abs) ? "max_abs" : NULL,
+                     CLI_OF(change->max_abs) },
+                   { "first", CLI_DIMS_OF(first, change->ndim), .optional = 1 },
+                   { "last", CLI_DIMS_OF(last, change->ndim), .optional = 1 },
+                   { "elements_not_compared", CLI_OF(change->elements_why), .optional = 1 }));
 }
 
-static void print_stat_total(struct cli *cli, const struct change_rows *rows, int elements)
+static void print_stat_total(struct cli *cli, const struct change_sums *sums, uint64_t nodes,
+                             int elements)
 {
     cli_printf(cli, "  %s, chunks: %llu added, %llu removed, %llu changed",
-               cli_count(cli, rows->n, "node"), (unsigned long long)rows->added,
-               (unsigned long long)rows->removed, (unsigned long long)rows->changed);
+               cli_count(cli, nodes, "node"), (unsigned long long)sums->added,
+               (unsigned long long)sums->removed, (unsigned long long)sums->changed);
     if (elements)
         cli_printf(cli, "; elements: %llu added, %llu removed, %llu changed",
-                   (unsigned long long)rows->elements.added,
-                   (unsigned long long)rows->elements.removed,
-                   (unsigned long long)rows->elements.changed);
+                   (unsigned long long)sums->elements.added,
+                   (unsigned long long)sums->elements.removed,
+                   (unsigned long long)sums->elements.changed);
     cli_puts(cli, "\n");
 }
 
-/* ---- both --------------------------------------------------------------------------- */
+/* ---- lists -------------------------------------------------------------------------- */
 
-static int each_change(struct cli *cli, struct cli_changes *changes, struct change_rows *rows)
+static int each_change(struct cli *cli, struct cli_changes *changes, struct cli_list *list,
+                       struct change_sums *sums)
 {
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
     const brc_change *change;
@@ -276,11 +226,8 @@ static int each_change(struct cli *cli, struct cli_changes *changes, struct chan
     while ((rc = brc_diff_next(cli->iter, &change, &cli->err)) == 1) {
         changes->nodes++;
         changes->differing += !(change->flags & BRC_CHANGE_STORAGE);
-        if (cli->json)
-            put_change_json(cli, change);
-        else
-            keep_change_row(cli, rows, change, changes->stat);
-        CLI_TRY(cli_out_check(cli));
+        sum_up(sums, change);
+        CLI_TRY(put_change(cli, list, change, changes->stat));
     }
     brc_iter_free(cli->iter);
     cli->iter = NULL;
@@ -289,25 +236,19 @@ static int each_change(struct cli *cli, struct cli_changes *changes, struct chan
 
 int cli_put_changes(struct cli *cli, struct cli_changes *changes)
 {
-    struct change_rows rows = { .rows = NULL };
-    int rc;
+    struct change_sums sums = { .added = 0 };
+    struct cli_list list;
+    int lines;
 
     changes->nodes = 0;
     changes->differing = 0;
-    if (cli->json) {
-        cli_json_key(cli, "nodes");
-        cli_json_open(cli, '[');
-    }
-    rc = each_change(cli, changes, &rows);
-    if (cli->json) {
-        cli_json_close(cli, '[');
-    } else if (rc >= 0 && rows.n > 0 && !changes->silent) {
-        if (changes->title)
-            cli_printf(cli, "%s\n", changes->title);
-        print_change_rows(cli, &rows);
-        if (changes->stat)
-            print_stat_total(cli, &rows, changes->elements);
-    }
-    free(rows.rows);
-    return rc;
+    cli_list_begin(cli, &list, "nodes", changes->silent ? CLI_SAID : 0);
+    CLI_TRY(each_change(cli, changes, &list, &sums));
+    lines = !cli->json && list.n > 0 && !changes->silent;
+    if (lines && changes->title)
+        cli_printf(cli, "%s\n", changes->title);
+    CLI_TRY(cli_list_end(cli, &list, BRC_OK));
+    if (lines && changes->stat)
+        print_stat_total(cli, &sums, list.n, changes->elements);
+    return BRC_OK;
 }

@@ -28,37 +28,23 @@ static void print_backend(struct cli *cli)
     cli_json_document(cli, backend, strlen(backend));
 }
 
-static void list_one(struct cli *cli, const brc_backend_info *info)
-{
-    const int reads = (info->flags & BRC_BACKEND_INFO_READ_ONLY) != 0;
-
-    if (!cli->json) {
-        cli_put_padded(cli, cli_escaped(cli, info->name), 30);
-        cli_put_padded(cli, reads ? "can only be read" : "", 18);
-        cli_printf(cli, "from %s\n", cli_escaped(cli, info->owner));
-        return;
-    }
-    cli_json_open_line(cli, '{');
-    cli_json_member(cli, "name", info->name);
-    cli_json_member_bool(cli, "writable", !reads);
-    cli_json_member(cli, "owner", info->owner);
-    cli_json_close(cli, '{');
-}
-
 static int list_backends(struct cli *cli)
 {
+    struct cli_list list;
     const brc_backend_info *info;
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
     CLI_TRY(brc_registry_backends(&cli->iter, cli->registry, &cli->err));
-    if (cli->json)
-        cli_json_open(cli, '[');
+    cli_list_begin(cli, &list, NULL, CLI_ON_LINE);
     while ((rc = brc_registry_backends_next(cli->iter, &info, &cli->err)) == 1)
-        list_one(cli, info);
-    if (cli->json)
-        cli_json_close(cli, '[');
-    return rc;
+        CLI_TRY(cli_list_put(
+            cli, &list,
+            CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = 30 },
+                       { "writable", CLI_OF(!(info->flags & BRC_BACKEND_INFO_READ_ONLY)),
+                         .lead = "", .none = "can only be read", .width = 18 },
+                       { "owner", CLI_OF(info->owner), .lead = "from " })));
+    return cli_list_end(cli, &list, rc);
 }
 
 static int run_backend(struct cli *cli)

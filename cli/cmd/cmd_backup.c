@@ -19,20 +19,15 @@ static void put_backup(struct cli *cli, const brc_backup_report *report, const c
 {
     const int incremental = (report->flags & BRC_BACKUP_INCREMENTAL) != 0;
 
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "dest", dest);
-        cli_json_member_bool(cli, "incremental", incremental);
-        cli_json_member_uint(cli, "bytes_copied", report->bytes_copied);
-        cli_json_member_uint(cli, "objects_copied", report->objects_copied);
-        cli_json_member_uint(cli, "objects_checked", report->objects_checked);
-        cli_json_member_uint(cli, "file_bytes", report->file_bytes);
-        cli_json_close(cli, '{');
-        return;
-    }
-    cli_say(cli, "%s %s: %s copied, %s checked", incremental ? "updated" : "made", dest,
-            cli_count(cli, report->objects_copied, "object"),
-            cli_count(cli, report->objects_checked, "object"));
+    cli_answer(cli,
+               CLI_FIELDS({ "dest", CLI_OF(dest) }, { "incremental", CLI_OF(incremental) },
+                          { "bytes_copied", CLI_OF(report->bytes_copied) },
+                          { "objects_copied", CLI_OF(report->objects_copied) },
+                          { "objects_checked", CLI_OF(report->objects_checked) },
+                          { "file_bytes", CLI_OF(report->file_bytes) }),
+               "%s %s: %s copied, %s checked", incremental ? "updated" : "made", dest,
+               cli_count(cli, report->objects_copied, "object"),
+               cli_count(cli, report->objects_checked, "object"));
 }
 
 static int put_whole_file(struct cli *cli, const char *name)

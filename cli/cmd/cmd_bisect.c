@@ -67,19 +67,14 @@ static int say_bisect(struct cli *cli, const brc_bisect_result *r)
 static int report_bisect(struct cli *cli, const brc_bisect_result *r)
 {
     static const char *const names[] = { "none", "waiting", "next", "found", "open" };
+    const int has_commit = r->state == BRC_BISECT_NEXT || r->state == BRC_BISECT_FOUND;
 
-    if (!cli->json)
-        return say_bisect(cli, r);
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "state", names[r->state]);
-    if (r->state == BRC_BISECT_NEXT || r->state == BRC_BISECT_FOUND)
-        cli_json_member(cli, "commit", cli_long_id(cli, &r->at));
-    cli_json_member_uint(cli, "left", r->left);
-    cli_json_member_uint(cli, "good", r->good);
-    cli_json_member_bool(cli, "bad", (r->flags & BRC_BISECT_HAS_BAD) != 0);
-    cli_json_member_uint(cli, "skipped", r->skipped);
-    cli_json_close(cli, '}');
-    return BRC_OK;
+    cli_put_record(cli, CLI_FIELDS({ "state", CLI_OF(names[r->state]) },
+                                   { has_commit ? "commit" : NULL, CLI_OF(r->at) },
+                                   { "left", CLI_OF(r->left) }, { "good", CLI_OF(r->good) },
+                                   { "bad", CLI_OF((r->flags & BRC_BISECT_HAS_BAD) != 0) },
+                                   { "skipped", CLI_OF(r->skipped) }));
+    return cli->json ? BRC_OK : say_bisect(cli, r);
 }
 
 /* ---- run ---------------------------------------------------------------------------- */

@@ -29,57 +29,40 @@ static const char *blamed_place(struct cli *cli, const brc_blamed *b, uint64_t s
     return cli_text(cli, "%s]", out);
 }
 
-static void put_blamed_json(struct cli *cli, const brc_blamed *b)
+static int put_blamed(struct cli *cli, struct cli_list *list, const brc_blamed *b, uint64_t step)
 {
-    const int elements = cli_has(cli, "elements");
-    char time[CLI_TIME_CAP];
+    const int elements = cli_has(cli, "elements"), before = (b->flags & BRC_BLAME_BEFORE) != 0;
+    const char *place = cli->json ? NULL : blamed_place(cli, b, step);
 
-    cli_json_open_line(cli, '{');
-    cli_json_member_dims(cli, elements ? "element" : "chunk", b->first, b->ndim);
-    if (elements)
-        cli_json_member_uint(cli, "count", b->count);
-    cli_json_key(cli, "commit");
-    cli_json_id(cli, &b->commit);
-    cli_json_member(cli, "time", cli_format_time(time, b->time_us));
-    cli_json_member(cli, "author", b->author);
-    if ((b->flags & BRC_BLAME_BEFORE))
-        cli_json_member_bool(cli, "before", 1);
-    cli_json_close(cli, '{');
-}
-
-static void put_blamed_text(struct cli *cli, const brc_blamed *b, uint64_t step)
-{
-    char time[CLI_TIME_CAP];
-
-    cli_color(cli, CLI_YELLOW);
-    cli_printf(cli, "%s%s", (b->flags & BRC_BLAME_BEFORE) ? "before " : "",
-               cli_short_id(cli, &b->commit));
-    cli_color_end(cli);
-    cli_printf(cli, "  %s  %s  %s\n", cli_format_time(time, b->time_us),
-               blamed_place(cli, b, step),
-               (b->flags & BRC_BLAME_BEFORE) ? "(expired)" : cli_escaped(cli, b->author));
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ elements ? "element" : "chunk",
+                     CLI_DIMS_OF(b->first, b->ndim) },
+                   { elements ? "count" : NULL, CLI_OF(b->count) },
+                   { NULL, CLI_OF(before), .lead = "before ", .color = CLI_YELLOW },
+                   { "commit", CLI_OF(b->commit), .lead = "", .color = CLI_YELLOW },
+                   { "time", CLI_OF(b->time_us), CLI_AS_TIME, .lead = "  " },
+                   { NULL, CLI_OF(place), .lead = "  " },
+                   { "author", CLI_OF(b->author), .lead = before ? NULL : "  " },
+                   { "before", CLI_OF(before), .optional = 1, .lead = "  (expired)" }));
 }
 
 static int put_all_blamed(struct cli *cli, uint64_t step)
 {
+    struct cli_list list;
     const brc_blamed *b;
     int rc;
 
-    while ((rc = brc_blame_next(cli->iter, &b, &cli->err)) > 0) {
-        if (cli->json)
-            put_blamed_json(cli, b);
-        else
-            put_blamed_text(cli, b, step);
-        CLI_TRY(cli_out_check(cli));
-    }
-    return rc;
+    cli_list_begin(cli, &list, NULL, CLI_ON_LINE);
+    while ((rc = brc_blame_next(cli->iter, &b, &cli->err)) > 0)
+        CLI_TRY(put_blamed(cli, &list, b, step));
+    return cli_list_end(cli, &list, rc);
 }
 
 static int run_blame(struct cli *cli)
 {
     const char *path = cli_path(cli, cli_operand(cli, 1)), *at = cli_value(cli, "at");
     brc_sel sel = BRC_SEL_INIT;
-    int rc;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     CLI_TRY(brc_session_open(&cli->session, cli->repo, at, BRC_SESSION_AT, &cli->err));
@@ -87,12 +70,7 @@ static int run_blame(struct cli *cli)
     CLI_TRY(cli_select(cli, cli_operand(cli, 2), &sel));
     CLI_TRY(brc_blame(&cli->iter, cli->array, &sel,
                       cli_has(cli, "elements") ? BRC_BLAME_ELEMENTS : 0, &cli->err));
-    if (cli->json)
-        cli_json_open(cli, '[');
-    rc = put_all_blamed(cli, sel.ndim > 0 ? sel.step[sel.ndim - 1] : 1);
-    if (cli->json)
-        cli_json_close(cli, '[');
-    return rc;
+    return put_all_blamed(cli, sel.ndim > 0 ? sel.step[sel.ndim - 1] : 1);
 }
 
 const struct cli_command cli_command_blame = {

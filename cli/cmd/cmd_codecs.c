@@ -14,101 +14,77 @@ static const struct cli_option codecs_options[] = {
     CLI_OPTIONS_END
 };
 
-/* The last column, with the owner if that is not breccia. */
-static void put_state(struct cli *cli, const char *state, const char *owner)
+static const char *state_and_owner(struct cli *cli, const char *state, const char *owner)
 {
-    const char *from = "";
-
-    if (strcmp(owner, "breccia") != 0)
-        from = cli_text(cli, "%sfrom %s", state[0] ? ", " : "", cli_escaped(cli, owner));
-    cli_printf(cli, "%s%s\n", state, from);
+    return strcmp(owner, "breccia") == 0
+               ? state
+               : cli_text(cli, "%s%sfrom %s", state, state[0] ? ", " : "", owner);
 }
 
-static void print_codec(struct cli *cli, const brc_codec_info *info)
+static int put_codec(struct cli *cli, struct cli_list *list, const brc_codec_info *info)
 {
-    if (!cli->json) {
-        cli_put_padded(cli, cli_escaped(cli, info->name), 30);
-        cli_put_padded(cli, info->kind, 16);
-        cli_put_padded(cli, cli_escaped(cli, info->implementation), 20);
-        put_state(cli, info->flags & BRC_IMPL_CHOSEN   ? "used"
-                       : info->flags & BRC_IMPL_USABLE ? ""
-                                                       : "cannot run here",
-                  info->owner);
-        return;
-    }
-    cli_json_open_line(cli, '{');
-    cli_json_member(cli, "name", info->name);
-    cli_json_member(cli, "kind", info->kind);
-    cli_json_member(cli, "implementation", info->implementation);
-    cli_json_member_int(cli, "rank", info->rank);
-    cli_json_member_bool(cli, "usable", (info->flags & BRC_IMPL_USABLE));
-    cli_json_member_bool(cli, "chosen", (info->flags & BRC_IMPL_CHOSEN));
-    cli_json_member(cli, "owner", info->owner);
-    cli_json_close(cli, '{');
+    const int usable = (info->flags & BRC_IMPL_USABLE) != 0;
+    const int chosen = (info->flags & BRC_IMPL_CHOSEN) != 0;
+    const char *state = chosen ? "used" : usable ? "" : "cannot run here";
+
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = 30 },
+                   { "kind", CLI_OF(info->kind), .lead = "", .width = 16 },
+                   { "implementation", CLI_OF(info->implementation), .lead = "", .width = 20 },
+                   { "rank", CLI_OF((int64_t)info->rank) },
+                   { "usable", CLI_OF(usable) },
+                   { "chosen", CLI_OF(chosen) },
+                   { "owner", CLI_OF(info->owner) },
+                   { NULL, CLI_OF(state_and_owner(cli, state, info->owner)), .lead = "" }));
 }
 
 static int list_codecs(struct cli *cli)
 {
+    struct cli_list list;
     const brc_codec_info *info;
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
     CLI_TRY(brc_registry_codecs(&cli->iter, cli->registry, &cli->err));
-    if (cli->json)
-        cli_json_open(cli, '[');
+    cli_list_begin(cli, &list, NULL, CLI_ON_LINE);
     while ((rc = brc_registry_codecs_next(cli->iter, &info, &cli->err)) == 1)
-        print_codec(cli, info);
-    if (cli->json)
-        cli_json_close(cli, '[');
-    return rc;
+        CLI_TRY(put_codec(cli, &list, info));
+    return cli_list_end(cli, &list, rc);
 }
 
-static void print_type_text(struct cli *cli, const brc_dtype_info *info)
+static int put_type(struct cli *cli, struct cli_list *list, const brc_dtype_info *info)
 {
-    const char *size = (info->flags & BRC_DTYPE_CONFIGURED)       ? "as configured"
+    const int configured = (info->flags & BRC_DTYPE_CONFIGURED) != 0;
+    const char *size = configured             ? "as configured"
                        : info->item_size == 0 ? "variable"
-                                              : cli_text(cli, "%llu byte%s",
-                                                         (unsigned long long)info->item_size,
-                                                         info->item_size == 1 ? "" : "s");
+                                              : cli_count(cli, info->item_size, "byte");
 
-    cli_put_padded(cli, cli_escaped(cli, info->name), 30);
-    cli_put_padded(cli, info->kind, 9);
-    cli_put_padded(cli, size, 15);
-    cli_put_padded(cli, info->npy ? cli_escaped(cli, info->npy) : "", 6);
-    put_state(cli, "", info->owner);
-}
-
-static void print_type(struct cli *cli, const brc_dtype_info *info)
-{
-    if (!cli->json) {
-        print_type_text(cli, info);
-        return;
-    }
-    cli_json_open_line(cli, '{');
-    cli_json_member(cli, "name", info->name);
-    cli_json_member(cli, "kind", info->kind);
-    cli_json_member_uint(cli, "item_size", info->item_size);
-    cli_json_member(cli, "npy", info->npy ? info->npy : "");
-    cli_json_member_bool(cli, "family", (info->flags & BRC_DTYPE_FAMILY));
-    cli_json_member_bool(cli, "configured", (info->flags & BRC_DTYPE_CONFIGURED));
-    cli_json_member(cli, "owner", info->owner);
-    cli_json_close(cli, '{');
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = 30 },
+                   { "kind", CLI_OF(info->kind), .lead = "", .none = "", .width = 9 },
+                   { "item_size", CLI_OF(info->item_size) },
+                   { NULL, CLI_OF(size), .lead = "", .width = 15 },
+                   { "npy", CLI_OF(info->npy), .lead = "", .none = "", .width = 6 },
+                   { "family", CLI_OF((info->flags & BRC_DTYPE_FAMILY) != 0) },
+                   { "configured", CLI_OF(configured) },
+                   { "owner", CLI_OF(info->owner) },
+                   { NULL, CLI_OF(state_and_owner(cli, "", info->owner)), .lead = "" }));
 }
 
 static int list_types(struct cli *cli)
 {
+    struct cli_list list;
     const brc_dtype_info *info;
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
     CLI_TRY(brc_registry_dtypes(&cli->iter, cli->registry, &cli->err));
-    if (cli->json)
-        cli_json_open(cli, '[');
+    cli_list_begin(cli, &list, NULL, CLI_ON_LINE);
     while ((rc = brc_registry_dtypes_next(cli->iter, &info, &cli->err)) == 1)
-        print_type(cli, info);
-    if (cli->json)
-        cli_json_close(cli, '[');
-    return rc;
+        CLI_TRY(put_type(cli, &list, info));
+    return cli_list_end(cli, &list, rc);
 }
 
 static void print_pipeline(struct cli *cli)

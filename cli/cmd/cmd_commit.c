@@ -102,27 +102,29 @@ static int report_in_the_way(struct cli *cli, const char *branch, int rc)
     CLI_TRY(cli_stale_draft(cli, branch, &draft));
     if (draft == 0 || brc_session_conflicts(&cli->iter, cli->session, &why) < 0)
         return rc;
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "result", "conflict");
-        cli_json_member(cli, "branch", branch);
-    }
+    cli_begin(cli, NULL, '{');
+    cli_put_members(cli, CLI_FIELDS({ "result", CLI_WORD("conflict") },
+                                    { "branch", CLI_OF(branch) }));
     CLI_TRY(cli_put_conflicts(cli));
-    if (cli->json)
-        cli_json_close(cli, '}');
+    cli_finish(cli, '{');
     cli_say(cli, "%s has moved, and these changes conflict with what is new there; nothing was "
                  "changed: 'breccia restore FILE PATH --from HEAD' takes what is there",
             cli_escaped(cli, branch));
     return CLI_EXIT_CONFLICT;
 }
 
-/* The branch may have all of the changes by now: it is where it was. */
-static int say_nothing_left(struct cli *cli, const char *branch, const brc_oid *id)
+/* `message` NULL: the branch may have all of the changes by now: it is where it was. */
+static void report_commit(struct cli *cli, const char *branch, const brc_oid *id,
+                          const char *message)
 {
-    cli_say(cli, "nothing is left to commit: %s has these changes already",
-            cli_escaped(cli, branch));
-    cli_json_answer(cli, "id", cli_long_id(cli, id), "branch", branch, NULL);
-    return BRC_OK;
+    cli_put_record(cli, CLI_FIELDS({ "id", CLI_OF(*id) }, { "branch", CLI_OF(branch) },
+                                   { "message", CLI_OF(message), .optional = 1 }));
+    if (message)
+        cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, id),
+                cli_subject(cli, message));
+    else
+        cli_say(cli, "nothing is left to commit: %s has these changes already",
+                cli_escaped(cli, branch));
 }
 
 static int run_commit(struct cli *cli)
@@ -145,12 +147,8 @@ static int run_commit(struct cli *cli)
         return report_in_the_way(cli, branch, rc);
     CLI_TRY(rc);
     cli_done(cli);
-    if (had && !amends && cli_same_id(&id, &was))
-        return say_nothing_left(cli, branch, &id);
-    cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, &id),
-            cli_subject(cli, opts.message));
-    cli_json_answer(cli, "id", cli_long_id(cli, &id), "branch", branch, "message", opts.message,
-                    NULL);
+    report_commit(cli, branch, &id,
+                  had && !amends && cli_same_id(&id, &was) ? NULL : opts.message);
     return BRC_OK;
 }
 

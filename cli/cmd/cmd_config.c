@@ -15,86 +15,56 @@ static const struct cli_option config_options[] = {
 static const char *const settings[] = { "journal", "backend", "codecs", "verify",
                                          "window", NULL };
 
-/* Settings that are JSON are members as they are. */
-static void setting_member(struct cli *cli, const char *key, const char *value)
-{
-    if (value[0] != '{' && value[0] != '[') {
-        cli_json_member(cli, key, value);
-        return;
-    }
-    cli_json_key(cli, key);
-    cli_json_raw(cli, value, strlen(value));
-}
-
-static int get_setting(struct cli *cli, const char *key, const char **value)
+/* Prints a setting: a member of the object that is open, or a line with `lead` before the value.
+ * Where `lead` is NULL, there is no line. A setting that is JSON is not a string in JSON. */
+static int put_setting(struct cli *cli, const char *key, const char *lead)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc = brc_config_get(&text, cli->repo, key, &cli->err);
 
     if (rc >= 0)
-        *value = cli_text(cli, "%s", (const char *)text.data);
+        cli_put_members(cli, CLI_FIELDS({ key, CLI_OF((const char *)text.data), CLI_AS_JSON,
+                                          .lead = lead, .none = "" }));
     brc_buf_dispose(&text);
     return rc;
 }
 
 static int show_settings(struct cli *cli)
 {
-    const char *value;
-
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
-    if (cli->json)
-        cli_json_open(cli, '{');
-    for (int i = 0; settings[i]; i++) {
-        CLI_TRY(get_setting(cli, settings[i], &value));
-        if (cli->json)
-            setting_member(cli, settings[i], value);
-        else
-            cli_printf(cli, "%s  %s\n", settings[i], value);
-    }
-    if (cli->json)
-        cli_json_close(cli, '{');
+    cli_begin(cli, NULL, '{');
+    for (int i = 0; settings[i]; i++)
+        CLI_TRY(put_setting(cli, settings[i], cli_text(cli, "%s  ", settings[i])));
+    cli_finish(cli, '{');
     return BRC_OK;
 }
 
-static int show_setting(struct cli *cli, const char *key)
+static int change_setting(struct cli *cli, const char *key, const char *value)
 {
-    const char *value;
-
-    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
-    CLI_TRY(get_setting(cli, key, &value));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        setting_member(cli, key, value);
-        cli_json_close(cli, '{');
-    } else {
-        cli_printf(cli, "%s\n", value);
-    }
-    return BRC_OK;
+    if (value && !strcmp(key, "backend"))
+        CLI_TRY(cli_backend_argument(cli, "the backend", value, &value));
+    CLI_TRY(cli_open(cli, 0));
+    return brc_config_set(cli->repo, key, value, &cli->err);
 }
 
 static int run_config(struct cli *cli)
 {
-    const char *key = cli_operand(cli, 1), *value = cli_operand(cli, 2);
+    const char *key = cli_operand(cli, 1), *value = cli_operand(cli, 2), *lead = "";
     int unset = cli_has(cli, "unset");
 
     if (unset && (!key || value))
         return cli_usage(cli, "--unset takes KEY and no VALUE");
     if (!key)
         return show_settings(cli);
-    if (!value && !unset)
-        return show_setting(cli, key);
-    if (value && !strcmp(key, "backend"))
-        CLI_TRY(cli_backend_argument(cli, "the backend", value, &value));
-    CLI_TRY(cli_open(cli, 0));
-    CLI_TRY(brc_config_set(cli->repo, key, value, &cli->err));
-    CLI_TRY(get_setting(cli, key, &value));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        setting_member(cli, key, value);
-        cli_json_close(cli, '{');
+    if (value || unset) {
+        CLI_TRY(change_setting(cli, key, value));
+        lead = cli->quiet ? NULL : cli_text(cli, "%s is ", key);
     } else {
-        cli_say(cli, "%s is %s", key, value);
+        CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     }
+    cli_begin(cli, NULL, '{');
+    CLI_TRY(put_setting(cli, key, lead));
+    cli_finish(cli, '{');
     return BRC_OK;
 }
 

@@ -6,7 +6,6 @@
 #include "commands.h"
 #include "history.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ---- status ---------------------------------------------------------------------- */
@@ -20,10 +19,7 @@ static int put_loose_keys(struct cli *cli)
     int rc;
 
     CLI_TRY(brc_keys_loose(&it, cli->session, &cli->err));
-    if (cli->json) {
-        cli_json_key(cli, "keys");
-        cli_json_open(cli, '[');
-    }
+    cli_begin(cli, "keys", '[');
     while ((rc = brc_keys_next(it, &key, &cli->err)) > 0) {
         if (cli->json)
             cli_json_string(cli, key);
@@ -32,8 +28,7 @@ static int put_loose_keys(struct cli *cli)
                        cli_escaped(cli, key));
         n++;
     }
-    if (cli->json)
-        cli_json_close(cli, '[');
+    cli_finish(cli, '[');
     brc_iter_free(it);
     return rc;
 }
@@ -46,41 +41,29 @@ static const char *doing(const brc_open_state *state)
                                                  : "Merging";
 }
 
-static const char *steps_as_text(struct cli *cli, const brc_open_state *state)
-{
-    return cli_text(cli, ", at %s, %" PRIu64 " made, %" PRIu64 " left out, %" PRIu64 " to come",
-                    cli_short_id(cli, &state->at), state->made, state->skipped, state->left);
-}
-
-static void put_steps(struct cli *cli, const brc_open_state *state)
-{
-    cli_json_member(cli, "at", cli_long_id(cli, &state->at));
-    cli_json_member_uint(cli, "commits", state->made);
-    cli_json_member_uint(cli, "skipped", state->skipped);
-    cli_json_member_uint(cli, "left", state->left);
-}
-
 /* The merge or the like that is open on the branch, and what is not settled of it. */
 static int say_open_merge(struct cli *cli, const brc_open_state *state)
 {
     const int is_rebase = strcmp(state->op, "rebase") == 0;
+    const char *op = state->op, *rev = state->rev, *lead = is_rebase ? ", " : NULL;
 
-    if (cli->json) {
-        cli_json_key(cli, "merge");
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "op", state->op);
-        cli_json_member(cli, "rev", state->rev);
-        if (is_rebase)
-            put_steps(cli, state);
-        cli_json_member_uint(cli, "open", state->open);
-    } else {
-        cli_printf(cli, "%s %s%s: %" PRIu64 " of %" PRIu64 " conflicts open\n", doing(state),
-                   cli_escaped(cli, state->rev), is_rebase ? steps_as_text(cli, state) : "",
-                   state->open, state->conflicts);
-    }
+    cli_begin(cli, "merge", '{');
+    cli_put_members(
+        cli,
+        CLI_FIELDS({ NULL, CLI_OF(doing(state)), .lead = "" }, { "op", CLI_OF(op) },
+                   { "rev", CLI_OF(rev), .lead = " " },
+                   { is_rebase ? "at" : NULL, CLI_OF(state->at), .lead = lead ? ", at " : NULL },
+                   { is_rebase ? "commits" : NULL, CLI_OF(state->made), .lead = lead,
+                     .tail = " made" },
+                   { is_rebase ? "skipped" : NULL, CLI_OF(state->skipped), .lead = lead,
+                     .tail = " left out" },
+                   { is_rebase ? "left" : NULL, CLI_OF(state->left), .lead = lead,
+                     .tail = " to come" },
+                   { "open", CLI_OF(state->open), .lead = ": " },
+                   { NULL, CLI_OF(state->conflicts), .lead = " of ",
+                     .tail = " conflicts open" }));
     CLI_TRY(cli_put_conflicts(cli));
-    if (cli->json)
-        cli_json_close(cli, '}');
+    cli_finish(cli, '{');
     return BRC_OK;
 }
 
@@ -99,13 +82,13 @@ static int put_open_merge(struct cli *cli)
 /* What was uncommitted when the branch moved. */
 static int put_moved_since(struct cli *cli)
 {
-    const char *branch;
+    const char *branch, *words = NULL;
 
     CLI_TRY(cli_find_moved(cli, &branch));
-    if (cli->moved && cli->json)
-        cli_json_member_bool(cli, "stale", 1);
-    else if (cli->moved)
-        cli_printf(cli, "%s\n", cli_moved_words(cli, branch));
+    if (cli->moved)
+        words = cli_moved_words(cli, branch);
+    cli_put_members(cli, CLI_FIELDS({ "stale", CLI_OF(cli->moved), .optional = 1 },
+                                    { NULL, CLI_OF(words), .lead = "" }));
     return BRC_OK;
 }
 
@@ -113,24 +96,17 @@ static int put_status(struct cli *cli, const char *branch, int clean, int unborn
 {
     struct cli_changes changes = { .title = "Uncommitted changes:" };
 
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "branch", branch);
-        cli_json_member_bool(cli, "clean", clean);
-    } else {
-        cli_puts(cli, "On branch ");
-        cli_color(cli, CLI_GREEN);
-        cli_puts(cli, cli_escaped(cli, branch));
-        cli_color_end(cli);
-        cli_puts(cli, unborn ? "\nNo commits yet\n" : "\n");
-    }
+    cli_begin(cli, NULL, '{');
+    cli_put_members(
+        cli, CLI_FIELDS({ "branch", CLI_OF(branch), .lead = "On branch ", .color = CLI_GREEN },
+                        { "clean", CLI_OF(clean) },
+                        { NULL, CLI_OF(unborn), .lead = "\nNo commits yet" }));
     CLI_TRY(put_open_merge(cli));
     CLI_TRY(put_moved_since(cli));
     CLI_TRY(cli_put_changes(cli, &changes));
     CLI_TRY(put_loose_keys(cli));
-    if (cli->json)
-        cli_json_close(cli, '{');
-    else if (clean)
+    cli_finish(cli, '{');
+    if (clean && !cli->json)
         cli_puts(cli, "Nothing to commit, clean\n");
     return BRC_OK;
 }
@@ -203,11 +179,9 @@ static int run_diff(struct cli *cli)
     CLI_TRY(read_versions(cli, &changes, revs - 1));
     changes.path = paths ? cli_path(cli, cli_operand(cli, revs)) : NULL;
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
-    if (cli->json)
-        cli_json_open(cli, '{');
+    cli_begin(cli, NULL, '{');
     CLI_TRY(cli_put_changes(cli, &changes));
-    if (cli->json)
-        cli_json_close(cli, '{');
+    cli_finish(cli, '{');
     return cli_has(cli, "exit-code") && changes.differing > 0;
 }
 

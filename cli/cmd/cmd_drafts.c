@@ -23,97 +23,84 @@ static const char *owner_name(const brc_draft *draft)
                                             : "unknown";
 }
 
-static void put_draft_json(struct cli *cli, const brc_draft *draft)
+static const char *whose_draft(struct cli *cli, const brc_draft *draft)
 {
-    char time[CLI_TIME_CAP];
-
-    cli_json_open(cli, '{');
-    cli_json_member_int(cli, "id", draft->id);
-    cli_json_member(cli, "branch", draft->branch);
-    if (draft->flags & BRC_DRAFT_MERGING) {
-        cli_json_member_bool(cli, "merge", 1);
-        cli_json_member(cli, "op", draft->op);
-    }
-    cli_json_member_bool(cli, "private", (draft->flags & BRC_DRAFT_OWNED));
-    if ((draft->flags & BRC_DRAFT_OWNED)) {
-        cli_json_member(cli, "process", owner_name(draft));
-        cli_json_member_int(cli, "pid", draft->owner_pid);
-    }
-    if (draft->flags & BRC_DRAFT_REWRITING)
-        cli_json_member(cli, "rewrite", draft->array);
-    if (draft->flags & BRC_DRAFT_CHILD) {
-        cli_json_member_int(cli, "parent", draft->parent);
-        cli_json_member_bool(cli, "orphan", (draft->flags & BRC_DRAFT_ORPHAN));
-    }
-    cli_json_member_bool(cli, "stale", (draft->flags & BRC_DRAFT_STALE));
-    cli_json_member(cli, "time", cli_format_time(time, draft->time_us));
-    cli_json_member_int(cli, "nodes", (int64_t)draft->nodes);
-    cli_json_close(cli, '{');
-}
-
-/* And how that ends. Nobody's draft is what is kept of a branch that went. */
-static void put_stale_text(struct cli *cli, const brc_draft *draft)
-{
-    if (draft->flags & BRC_DRAFT_STALE) {
-        cli_puts(cli, "; the branch has moved since");
-        if (draft->flags & BRC_DRAFT_MERGING)
-            cli_printf(cli, ": 'breccia %s --continue' merges it", draft->op);
-        else if (!(draft->flags & BRC_DRAFT_OWNED))
-            cli_puts(cli, ": 'breccia commit' merges them");
-        else if (draft->owner_pid != 0 && draft->owner == BRC_OWNER_DEAD &&
-                 !(draft->flags & BRC_DRAFT_REWRITING))
-            cli_puts(cli, ": --adopt merges them");
-    }
-    cli_puts(cli, "\n");
-}
-
-static void put_draft_text(struct cli *cli, const brc_draft *draft)
-{
-    char time[CLI_TIME_CAP];
-
-    cli_printf(cli, "%" PRId64 "  %s  %s  %s", draft->id, cli_escaped(cli, draft->branch),
-               cli_format_time(time, draft->time_us), cli_count(cli, draft->nodes, "node"));
-    if (draft->flags & BRC_DRAFT_REWRITING)
-        cli_printf(cli, ", an unfinished rewrite of %s", cli_escaped(cli, draft->array));
-    if (draft->flags & BRC_DRAFT_CHILD)
-        cli_printf(cli, draft->flags & BRC_DRAFT_ORPHAN
-                            ? ", left of a child of %" PRId64 ", which has ended"
-                            : ", a child of %" PRId64,
-                   draft->parent);
     if (draft->flags & BRC_DRAFT_MERGING)
-        cli_printf(cli, ", an open %s", draft->op);
-    else if (!(draft->flags & BRC_DRAFT_OWNED))
-        cli_puts(cli, ", shared");
-    else if (draft->owner_pid != 0)
-        cli_printf(cli, ", private: process %" PRId64 ", %s", draft->owner_pid, owner_name(draft));
-    else
-        cli_puts(cli, ", private: process unknown");
-    put_stale_text(cli, draft);
+        return cli_text(cli, "an open %s", draft->op);
+    if (!(draft->flags & BRC_DRAFT_OWNED))
+        return "shared";
+    return draft->owner_pid != 0
+               ? cli_text(cli, "private: process %" PRId64 ", %s", draft->owner_pid,
+                          owner_name(draft))
+               : "private: process unknown";
+}
+
+/* Nobody's draft is what is kept of a branch that went. */
+static const char *how_stale_ends(struct cli *cli, const brc_draft *draft)
+{
+    if (!(draft->flags & BRC_DRAFT_STALE))
+        return NULL;
+    if (draft->flags & BRC_DRAFT_MERGING)
+        return cli_text(cli, "'breccia %s --continue' merges it", draft->op);
+    if (!(draft->flags & BRC_DRAFT_OWNED))
+        return "'breccia commit' merges them";
+    return draft->owner_pid != 0 && draft->owner == BRC_OWNER_DEAD &&
+                   !(draft->flags & BRC_DRAFT_REWRITING)
+               ? "--adopt merges them"
+               : NULL;
+}
+
+static const char *whose_child(struct cli *cli, const brc_draft *draft)
+{
+    if (!(draft->flags & BRC_DRAFT_CHILD))
+        return NULL;
+    return cli_text(cli, draft->flags & BRC_DRAFT_ORPHAN
+                             ? "left of a child of %" PRId64 ", which has ended"
+                             : "a child of %" PRId64,
+                    draft->parent);
+}
+
+static int put_draft(struct cli *cli, struct cli_list *list, const brc_draft *draft)
+{
+    const int owned = (draft->flags & BRC_DRAFT_OWNED) != 0;
+    const int child = (draft->flags & BRC_DRAFT_CHILD) != 0;
+    const int stale = (draft->flags & BRC_DRAFT_STALE) != 0;
+
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ "id", CLI_OF(draft->id), .lead = "" },
+                   { "branch", CLI_OF(draft->branch), .lead = "  " },
+                   { "merge", CLI_OF((draft->flags & BRC_DRAFT_MERGING) != 0), .optional = 1 },
+                   { "op", CLI_OF(draft->op), .optional = 1 },
+                   { "private", CLI_OF(owned) },
+                   { owned ? "process" : NULL, CLI_OF(owner_name(draft)) },
+                   { owned ? "pid" : NULL, CLI_OF(draft->owner_pid) },
+                   { "rewrite", CLI_OF(draft->array), .optional = 1 },
+                   { child ? "parent" : NULL, CLI_OF(draft->parent) },
+                   { child ? "orphan" : NULL, CLI_OF((draft->flags & BRC_DRAFT_ORPHAN) != 0) },
+                   { "stale", CLI_OF(stale) },
+                   { "time", CLI_OF(draft->time_us), CLI_AS_TIME, .lead = "  " },
+                   { "nodes", CLI_OF(draft->nodes), .lead = "  ", .noun = "node" },
+                   { NULL, CLI_OF(draft->array), .lead = ", an unfinished rewrite of " },
+                   { NULL, CLI_OF(whose_child(cli, draft)), .lead = ", " },
+                   { NULL, CLI_OF(whose_draft(cli, draft)), .lead = ", " },
+                   { NULL, CLI_OF(stale), .lead = "; the branch has moved since" },
+                   { NULL, CLI_OF(how_stale_ends(cli, draft)), .lead = ": " }));
 }
 
 static int list_drafts(struct cli *cli)
 {
-    brc_iter *it;
+    struct cli_list list;
     const brc_draft *draft;
-    int rc, any = 0;
+    int rc;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
-    CLI_TRY(brc_drafts(&it, cli->repo, &cli->err));
-    if (cli->json)
-        cli_json_open(cli, '[');
-    while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0) {
-        any = 1;
-        if (cli->json)
-            put_draft_json(cli, draft);
-        else
-            put_draft_text(cli, draft);
-    }
-    brc_iter_free(it);
-    if (rc < 0)
-        return rc;
-    if (cli->json)
-        cli_json_close(cli, '[');
-    else if (!any)
+    CLI_TRY(brc_drafts(&cli->iter, cli->repo, &cli->err));
+    cli_list_begin(cli, &list, NULL, 0);
+    while ((rc = brc_drafts_next(cli->iter, &draft, &cli->err)) > 0)
+        CLI_TRY(put_draft(cli, &list, draft));
+    CLI_TRY(cli_list_end(cli, &list, rc));
+    if (list.n == 0)
         cli_say(cli, "nothing is uncommitted");
     return BRC_OK;
 }
@@ -161,11 +148,7 @@ static int change_draft(struct cli *cli, const char *text, int adopt)
         cli_say(cli, "dropped draft %" PRId64 "; what it stored stays in the file until it is "
                      "collected",
                 id);
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member_int(cli, adopt ? "adopted" : "dropped", id);
-        cli_json_close(cli, '{');
-    }
+    cli_put_record(cli, CLI_FIELDS({ adopt ? "adopted" : "dropped", CLI_OF(id) }));
     return BRC_OK;
 }
 

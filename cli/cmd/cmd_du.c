@@ -3,124 +3,80 @@
  */
 #include "../cli.h"
 #include "commands.h"
-#include "history.h"
 
 static const struct cli_option du_options[] = {
     CLI_OPTIONS_END
 };
 
-static void put_du_json(struct cli *cli, const brc_du_item *item)
+static int put_du_item(struct cli *cli, struct cli_list *list, const brc_du_item *item)
 {
-    cli_json_open(cli, '{');
-    if (item->path) {
-        cli_json_member(cli, "path", item->path);
-    } else {
-        cli_json_key(cli, "id");
-        cli_json_id(cli, &item->id);
-    }
-    cli_json_member_uint(cli, "bytes", item->bytes);
-    cli_json_member_uint(cli, "unique", item->alone);
-    cli_json_member_uint(cli, "shared", item->bytes - item->alone);
-    cli_json_member_uint(cli, "freed", item->alone);
-    cli_json_close(cli, '{');
-}
-
-/* A commit's line ends with its subject. */
-static int put_du_text(struct cli *cli, const brc_du_item *item)
-{
+    const uint64_t shared = item->bytes - item->alone;
+    const char *lead = item->path ? NULL : "  ", *message = NULL;
     brc_commit *commit = NULL;
 
-    cli_printf(cli, "%14llu %14llu %14llu  ", (unsigned long long)item->bytes,
-               (unsigned long long)item->alone, (unsigned long long)(item->bytes - item->alone));
-    if (item->path) {
-        cli_printf(cli, "%s\n", cli_escaped(cli, item->path));
-        return BRC_OK;
+    if (!item->path && !cli->json) {
+        CLI_TRY(brc_commit_read(&commit, cli->repo, &item->id, &cli->err));
+        message = cli_text(cli, "%s", commit->message);
+        brc_commit_free(commit);
     }
-    CLI_TRY(brc_commit_read(&commit, cli->repo, &item->id, &cli->err));
-    cli_printf(cli, "%s %s\n", cli_short_id(cli, &item->id), cli_subject(cli, commit->message));
-    brc_commit_free(commit);
-    return BRC_OK;
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ "path", CLI_OF(item->path), .optional = 1 },
+                   { item->path ? NULL : "id", CLI_OF(item->id) },
+                   { "bytes", CLI_OF(item->bytes), .lead = "", .width = -14 },
+                   { "unique", CLI_OF(item->alone), .lead = " ", .width = -14 },
+                   { "shared", CLI_OF(shared), .lead = " ", .width = -14 },
+                   { "freed", CLI_OF(item->alone) },
+                   { NULL, CLI_OF(item->path), .lead = "  " },
+                   { NULL, CLI_OF(item->id), .lead = lead },
+                   { NULL, CLI_OF(message), CLI_AS_SUBJECT, .lead = lead ? " " : NULL,
+                     .none = "" }));
 }
 
-/* Arrays come before commits: *is_commits says which list is open. */
-static int put_du_item(struct cli *cli, const brc_du_item *item, int *is_commits)
-{
-    if (!item->path && !*is_commits) {
-        *is_commits = 1;
-        if (cli->json) {
-            cli_json_close(cli, '[');
-            cli_json_key(cli, "commits");
-            cli_json_open(cli, '[');
-        }
-    }
-    if (!cli->json)
-        return put_du_text(cli, item);
-    put_du_json(cli, item);
-    return BRC_OK;
-}
-
+/* Arrays come before commits. */
 static int put_du_items(struct cli *cli)
 {
+    struct cli_list arrays, commits;
     const brc_du_item *item;
-    int is_commits = 0, rc;
+    int rc;
 
-    if (cli->json) {
-        cli_json_key(cli, "arrays");
-        cli_json_open(cli, '[');
-    } else {
+    if (!cli->json)
         cli_printf(cli, "%14s %14s %14s\n", "bytes", "unique", "shared");
-    }
-    while ((rc = brc_du_next(cli->iter, &item, &cli->err)) == 1) {
-        CLI_TRY(put_du_item(cli, item, &is_commits));
-        CLI_TRY(cli_out_check(cli));
-    }
-    if (cli->json) {
-        cli_json_close(cli, '[');
-        if (!is_commits) {
-            cli_json_key(cli, "commits");
-            cli_json_open(cli, '[');
-            cli_json_close(cli, '[');
-        }
-    }
-    return rc;
+    cli_list_begin(cli, &arrays, "arrays", 0);
+    while ((rc = brc_du_next(cli->iter, &item, &cli->err)) == 1 && item->path)
+        CLI_TRY(put_du_item(cli, &arrays, item));
+    CLI_TRY(cli_list_end(cli, &arrays, rc));
+    cli_list_begin(cli, &commits, "commits", 0);
+    for (; rc == 1; rc = brc_du_next(cli->iter, &item, &cli->err))
+        CLI_TRY(put_du_item(cli, &commits, item));
+    return cli_list_end(cli, &commits, rc);
 }
 
 static void put_du_sums(struct cli *cli, const brc_du_report *report)
 {
-    const struct {
-        const char *name, *text;
-        uint64_t bytes;
-    } sums[] = {
-        { "versions", "what branches and tags reach", report->versions },
-        { "uncommitted", "only uncommitted changes", report->uncommitted },
-        { "log", "only the operation log, for undo", report->log },
-        { "garbage", "nothing: 'gc' removes it", report->garbage },
-        { "stored_bytes", "in all", report->stored },
-    };
-
-    for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
-        if (cli->json)
-            cli_json_member_uint(cli, sums[i].name, sums[i].bytes);
-        else
-            cli_printf(cli, "%14llu  %s\n", (unsigned long long)sums[i].bytes, sums[i].text);
-    }
+    cli_put_members(
+        cli, CLI_FIELDS({ "versions", CLI_OF(report->versions), .lead = "", .width = -14,
+                          .tail = "  what branches and tags reach\n" },
+                        { "uncommitted", CLI_OF(report->uncommitted), .lead = "", .width = -14,
+                          .tail = "  only uncommitted changes\n" },
+                        { "log", CLI_OF(report->log), .lead = "", .width = -14,
+                          .tail = "  only the operation log, for undo\n" },
+                        { "garbage", CLI_OF(report->garbage), .lead = "", .width = -14,
+                          .tail = "  nothing: 'gc' removes it\n" },
+                        { "stored_bytes", CLI_OF(report->stored), .lead = "", .width = -14,
+                          .tail = "  in all" }));
 }
 
 static int run_du(struct cli *cli)
 {
     brc_du_report report = BRC_DU_REPORT_INIT;
-    int rc;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     CLI_TRY(brc_du(&report, &cli->iter, cli->repo, &cli->err));
-    if (cli->json)
-        cli_json_open(cli, '{');
-    rc = put_du_items(cli);
-    if (rc < 0)
-        return rc;
+    cli_begin(cli, NULL, '{');
+    CLI_TRY(put_du_items(cli));
     put_du_sums(cli, &report);
-    if (cli->json)
-        cli_json_close(cli, '{');
+    cli_finish(cli, '{');
     return BRC_OK;
 }
 

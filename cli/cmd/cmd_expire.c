@@ -3,7 +3,6 @@
  */
 #include "../cli.h"
 #include "commands.h"
-#include "history.h"
 
 static const struct cli_option expire_options[] = {
     { "keep-last", 0, 1, "N", "keep the N newest commits of each branch (0: no rule)" },
@@ -14,86 +13,64 @@ static const struct cli_option expire_options[] = {
     CLI_OPTIONS_END
 };
 
-static const struct {
-    uint32_t reason;
-    const char *name;
-} expire_reasons[] = {
-    { BRC_KEPT_TIP, "branch" },   { BRC_KEPT_TAG, "tag" },       { BRC_KEPT_IN_USE, "in use" },
-    { BRC_KEPT_LAST, "last" },    { BRC_KEPT_DAILY, "daily" },   { BRC_KEPT_WEEKLY, "weekly" },
-    { BRC_KEPT_MONTHLY, "monthly" },
-};
+/* In the order of BRC_KEPT_TIP and its followers. */
+static const char *const expire_reasons[] = { "branch", "tag",    "in use", "last",
+                                              "daily",  "weekly", "monthly" };
 enum { REASONS = sizeof(expire_reasons) / sizeof(expire_reasons[0]) };
 
-static void put_expired_json(struct cli *cli, const brc_expired *one)
+static int put_expiry(struct cli *cli, struct cli_list *list, const brc_expired *one)
 {
+    const char *names[REASONS], *minute;
+    struct cli_texts reasons = { names, 0 };
     char time[CLI_TIME_CAP];
 
-    cli_json_open(cli, '{');
-    cli_json_key(cli, "id");
-    cli_json_id(cli, &one->id);
-    cli_json_member(cli, "time", cli_format_time(time, one->time_us));
-    cli_json_member_bool(cli, "kept", one->reasons != 0);
-    cli_json_key(cli, "reasons");
-    cli_json_open_line(cli, '[');
+    minute = cli_text(cli, "%.16sZ", cli_format_time(time, one->time_us));
     for (size_t i = 0; i < REASONS; i++)
-        if (one->reasons & expire_reasons[i].reason)
-            cli_json_string(cli, expire_reasons[i].name);
-    cli_json_close(cli, '[');
-    cli_json_close(cli, '{');
+        if (one->reasons >> i & 1)
+            names[reasons.n++] = expire_reasons[i];
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ NULL, CLI_WORD(one->reasons ? "keep  " : "expire"), .lead = "" },
+                   { "id", CLI_OF(one->id), .lead = " " },
+                   { "time", CLI_OF(one->time_us), CLI_AS_TIME },
+                   { NULL, CLI_OF(minute), .lead = " " },
+                   { "kept", CLI_OF(one->reasons != 0) },
+                   { "reasons", CLI_OF(reasons), .lead = "  " }));
 }
 
-static void put_expired_text(struct cli *cli, const brc_expired *one)
+static void say_expired(struct cli *cli, const brc_expire_report *report, int dry)
 {
-    char time[CLI_TIME_CAP];
-    const char *before = "";
-
-    cli_format_time(time, one->time_us);
-    cli_printf(cli, "%s %s %.16sZ", one->reasons ? "keep  " : "expire", cli_short_id(cli, &one->id),
-               time);
-    for (size_t i = 0; i < REASONS; i++)
-        if (one->reasons & expire_reasons[i].reason) {
-            cli_printf(cli, "%s%s", *before ? before : "  ", expire_reasons[i].name);
-            before = ", ";
-        }
-    cli_puts(cli, "\n");
+    cli_say(cli, "%s %s, %llu %s", cli_count(cli, report->expired, "commit"),
+            dry                    ? "would expire"
+            : report->expired == 1 ? "has expired"
+                                   : "have expired",
+            (unsigned long long)report->kept,
+            dry                 ? "would stay"
+            : report->kept == 1 ? "stays"
+                                : "stay");
+    if (dry)
+        cli_say(cli, "only what would expire holds %s", cli_count(cli, report->bytes, "byte"));
 }
 
 static int put_expire(struct cli *cli, const brc_expire_report *report, int dry)
 {
+    struct cli_list list;
     const brc_expired *one;
     int rc = 0;
 
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member_uint(cli, "kept", report->kept);
-        cli_json_member_uint(cli, "expired", report->expired);
-        cli_json_member_bool(cli, "dry_run", dry);
-        if (dry)
-            cli_json_member_uint(cli, "bytes", report->bytes);
-        cli_json_key(cli, "commits");
-        cli_json_open(cli, '[');
-    }
+    cli_begin(cli, NULL, '{');
+    cli_put_members(cli, CLI_FIELDS({ "kept", CLI_OF(report->kept) },
+                                    { "expired", CLI_OF(report->expired) },
+                                    { "dry_run", CLI_OF(dry) },
+                                    { dry ? "bytes" : NULL, CLI_OF(report->bytes) }));
+    cli_list_begin(cli, &list, "commits", 0);
     while ((cli->json || dry || cli->verbose) &&
-           (rc = brc_expire_next(cli->iter, &one, &cli->err)) == 1) {
-        (cli->json ? put_expired_json : put_expired_text)(cli, one);
-        CLI_TRY(cli_out_check(cli));
-    }
-    if (cli->json) {
-        cli_json_close(cli, '[');
-        cli_json_close(cli, '{');
-    } else {
-        cli_say(cli, "%s %s, %llu %s", cli_count(cli, report->expired, "commit"),
-                dry                    ? "would expire"
-                : report->expired == 1 ? "has expired"
-                                       : "have expired",
-                (unsigned long long)report->kept,
-                dry                 ? "would stay"
-                : report->kept == 1 ? "stays"
-                                    : "stay");
-        if (dry)
-            cli_say(cli, "only what would expire holds %s", cli_count(cli, report->bytes, "byte"));
-    }
-    return rc;
+           (rc = brc_expire_next(cli->iter, &one, &cli->err)) == 1)
+        CLI_TRY(put_expiry(cli, &list, one));
+    CLI_TRY(cli_list_end(cli, &list, rc));
+    cli_finish(cli, '{');
+    say_expired(cli, report, dry);
+    return BRC_OK;
 }
 
 static int expire_rule(struct cli *cli, const char *name, uint32_t *out, int *any)

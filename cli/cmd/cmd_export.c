@@ -34,16 +34,15 @@ static int export_to_output(struct cli *cli, const char *path, const brc_xfer_op
 static int export_to_file(struct cli *cli, const char *path, const char *dest,
                           const brc_xfer_opts *opts)
 {
+    struct cli_texts warnings;
+
     CLI_TRY(brc_export(cli->session, path, dest, opts, &cli->err));
     cli_done(cli);
-    cli_say(cli, "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
-    if (!cli->json)
-        return BRC_OK;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "path", path);
-    cli_json_member(cli, "dest", dest);
-    cli_warnings_json(cli, opts->warnings, 0, opts->warnings->len);
-    cli_json_close(cli, '{');
+    warnings = cli_warnings(cli, opts->warnings, 0, opts->warnings->len);
+    cli_answer(cli,
+               CLI_FIELDS({ "path", CLI_OF(path) }, { "dest", CLI_OF(dest) },
+                          { "warnings", CLI_OF(warnings), CLI_AS_LINES }),
+               "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
     return BRC_OK;
 }
 

@@ -22,16 +22,15 @@ static const struct cli_option fsck_options[] = {
 
 struct finding {
     const char *id, *kind, *message;
-    const char **used_by;
-    size_t nused_by;
+    struct cli_texts used_by;
     int missing;
 };
 
 /* What of a branch or tag still stands. */
 struct standing {
-    const char *name, *newest;
-    const char **lost;
-    size_t nlost;
+    const char *name;
+    brc_oid newest;
+    struct cli_texts lost;
     uint64_t commits, whole;
     int is_tag, tip_stands;
 };
@@ -44,24 +43,30 @@ struct findings {
     size_t nrefs, refs_cap;
 };
 
+static struct cli_texts copied_texts(struct cli *cli, const char *const *texts, size_t n)
+{
+    const char **copies = cli_alloc(cli, n + 1, sizeof(*copies));
+
+    for (size_t i = 0; i < n; i++)
+        copies[i] = cli_text(cli, "%s", texts[i]);
+    return (struct cli_texts){ copies, n };
+}
+
 static int keep_standing(void *ctx, const brc_standing *one)
 {
     struct findings *found = ctx;
     struct cli *cli = found->cli;
-    struct standing *ref;
 
     found->refs = cli_grow(found->refs, found->nrefs, &found->refs_cap, sizeof(*found->refs));
-    ref = &found->refs[found->nrefs++];
-    ref->name = cli_text(cli, "%s", one->name);
-    ref->newest = one->whole > 0 ? cli_long_id(cli, &one->newest) : NULL;
-    ref->commits = one->commits;
-    ref->whole = one->whole;
-    ref->is_tag = (one->flags & BRC_STANDS_TAG) != 0;
-    ref->tip_stands = (one->flags & BRC_STANDS_TIP) != 0;
-    ref->nlost = one->nlost;
-    ref->lost = cli_alloc(cli, one->nlost + 1, sizeof(*ref->lost));
-    for (size_t i = 0; i < one->nlost; i++)
-        ref->lost[i] = cli_text(cli, "%s", one->lost[i]);
+    found->refs[found->nrefs++] = (struct standing){
+        .name = cli_text(cli, "%s", one->name),
+        .newest = one->newest,
+        .lost = copied_texts(cli, one->lost, one->nlost),
+        .commits = one->commits,
+        .whole = one->whole,
+        .is_tag = (one->flags & BRC_STANDS_TAG) != 0,
+        .tip_stands = (one->flags & BRC_STANDS_TIP) != 0,
+    };
     return cli_signal() ? 1 : 0;
 }
 
@@ -69,134 +74,105 @@ static int keep_finding(void *ctx, const brc_damage *damage)
 {
     struct findings *found = ctx;
     struct cli *cli = found->cli;
-    struct finding *finding;
 
     found->list = cli_grow(found->list, found->n, &found->cap, sizeof(*found->list));
-    finding = &found->list[found->n++];
-    finding->id = cli_long_id(cli, &damage->id);
-    finding->kind = cli_text(cli, "%s", damage->kind);
-    finding->message = cli_text(cli, "%s", damage->message ? damage->message : "");
-    finding->missing = (damage->flags & BRC_DAMAGE_MISSING) != 0;
-    finding->nused_by = damage->nused_by;
-    finding->used_by = cli_alloc(cli, damage->nused_by + 1, sizeof(*finding->used_by));
-    for (size_t i = 0; i < damage->nused_by; i++)
-        finding->used_by[i] = cli_text(cli, "%s", damage->used_by[i]);
+    found->list[found->n++] = (struct finding){
+        .id = cli_long_id(cli, &damage->id),
+        .kind = cli_text(cli, "%s", damage->kind),
+        .message = cli_text(cli, "%s", damage->message ? damage->message : ""),
+        .used_by = copied_texts(cli, damage->used_by, damage->nused_by),
+        .missing = (damage->flags & BRC_DAMAGE_MISSING) != 0,
+    };
     return cli_signal() ? 1 : 0;
 }
 
-static void put_findings_json(struct cli *cli, const char *key, const struct findings *found,
-                              int missing)
+static int put_finding(struct cli *cli, struct cli_list *list, const struct finding *one)
 {
-    cli_json_key(cli, key);
-    cli_json_open(cli, '[');
-    for (size_t i = 0; i < found->n; i++) {
-        const struct finding *finding = &found->list[i];
+    const char *short_id = cli_text(cli, "%.8s", one->id);
 
-        if (!finding->missing != !missing)
-            continue;
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "id", finding->id);
-        cli_json_member(cli, "kind", finding->kind);
-        cli_json_key(cli, "used_by");
-        cli_json_open(cli, '[');
-        for (size_t k = 0; k < finding->nused_by; k++)
-            cli_json_string(cli, finding->used_by[k]);
-        cli_json_close(cli, '[');
-        cli_json_member(cli, "message", finding->message);
-        cli_json_close(cli, '{');
-    }
-    cli_json_close(cli, '[');
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ NULL, CLI_WORD(one->missing ? "missing" : "damaged"), .lead = "",
+                     .color = CLI_RED },
+                   { NULL, CLI_OF(one->kind), .lead = " " },
+                   { NULL, CLI_OF(short_id), .lead = " " },
+                   { "id", CLI_OF(one->id) },
+                   { "kind", CLI_OF(one->kind) },
+                   { "used_by", CLI_OF(one->used_by), CLI_AS_LINES },
+                   { "message", CLI_OF(one->message), .lead = ": ", .none = "" },
+                   { NULL, CLI_OF(one->used_by), CLI_AS_LINES, .lead = "\n    used by " }));
 }
 
-static void put_standing_json(struct cli *cli, const struct findings *found)
+/* The damaged ones, or the missing ones; in text both, as they were found. */
+static int put_findings(struct cli *cli, const char *key, const struct findings *found, int missing)
 {
-    cli_json_key(cli, "refs");
-    cli_json_open(cli, '[');
-    for (size_t i = 0; i < found->nrefs; i++) {
-        const struct standing *ref = &found->refs[i];
+    struct cli_list list;
 
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "name", ref->name);
-        cli_json_member_bool(cli, "tag", ref->is_tag);
-        cli_json_member_bool(cli, "whole", ref->tip_stands);
-        cli_json_member_uint(cli, "commits", ref->commits);
-        cli_json_member_uint(cli, "commits_whole", ref->whole);
-        if (ref->newest)
-            cli_json_member(cli, "newest_whole", ref->newest);
-        cli_json_key(cli, "lost");
-        cli_json_open(cli, '[');
-        for (size_t k = 0; k < ref->nlost; k++)
-            cli_json_string(cli, ref->lost[k]);
-        cli_json_close(cli, '[');
-        cli_json_close(cli, '{');
-    }
-    cli_json_close(cli, '[');
+    cli_list_begin(cli, &list, key, 0);
+    for (size_t i = 0; i < found->n; i++)
+        if (cli->json ? found->list[i].missing == missing : !missing)
+            CLI_TRY(put_finding(cli, &list, &found->list[i]));
+    return cli_list_end(cli, &list, BRC_OK);
 }
 
-static void put_standing_text(struct cli *cli, const struct findings *found)
+static int put_ref_standing(struct cli *cli, struct cli_list *list, const struct standing *ref)
 {
-    for (size_t i = 0; i < found->nrefs; i++) {
-        const struct standing *ref = &found->refs[i];
+    const char *damage = ref->tip_stands    ? "its version is whole"
+                         : ref->lost.n > 0 ? "damaged in"
+                                           : "its version cannot be read";
 
-        cli_printf(cli, "%s %s: ", ref->is_tag ? "tag" : "branch", cli_escaped(cli, ref->name));
-        if (ref->tip_stands)
-            cli_puts(cli, "its version is whole");
-        else
-            cli_puts(cli, ref->nlost ? "damaged in" : "its version cannot be read");
-        for (size_t k = 0; k < ref->nlost; k++)
-            cli_printf(cli, "%s %s", k ? "," : "", cli_escaped(cli, ref->lost[k]));
-        cli_printf(cli, "; %llu of %llu commits are whole", (unsigned long long)ref->whole,
-                   (unsigned long long)ref->commits);
-        if (ref->newest && !ref->tip_stands)
-            cli_printf(cli, ", the newest is %.8s", ref->newest);
-        cli_puts(cli, "\n");
-    }
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ NULL, CLI_WORD(ref->is_tag ? "tag" : "branch"), .lead = "" },
+                   { "name", CLI_OF(ref->name), .lead = " " },
+                   { "tag", CLI_OF(ref->is_tag) },
+                   { "whole", CLI_OF(ref->tip_stands) },
+                   { NULL, CLI_OF(damage), .lead = ": " },
+                   { NULL, CLI_OF(ref->lost), .lead = " " },
+                   { NULL, CLI_OF(ref->whole), .lead = "; " },
+                   { "commits", CLI_OF(ref->commits), .lead = " of ",
+                     .tail = " commits are whole" },
+                   { "commits_whole", CLI_OF(ref->whole) },
+                   { "newest_whole", CLI_OF(ref->newest), .optional = 1,
+                     .lead = ref->tip_stands ? NULL : ", the newest is " },
+                   { "lost", CLI_OF(ref->lost), CLI_AS_LINES }));
 }
 
-static void put_findings_text(struct cli *cli, const struct findings *found)
+static int put_standing(struct cli *cli, const struct findings *found)
 {
-    for (size_t i = 0; i < found->n; i++) {
-        const struct finding *finding = &found->list[i];
+    struct cli_list list;
 
-        cli_color(cli, CLI_RED);
-        cli_puts(cli, finding->missing ? "missing" : "damaged");
-        cli_color_end(cli);
-        cli_printf(cli, " %s %.8s: %s\n", finding->kind, finding->id,
-                   cli_escaped(cli, finding->message));
-        for (size_t k = 0; k < finding->nused_by; k++)
-            cli_printf(cli, "    used by %s\n", cli_escaped(cli, finding->used_by[k]));
-    }
+    if (found->nrefs == 0)
+        return BRC_OK;
+    cli_list_begin(cli, &list, "refs", 0);
+    for (size_t i = 0; i < found->nrefs; i++)
+        CLI_TRY(put_ref_standing(cli, &list, &found->refs[i]));
+    return cli_list_end(cli, &list, BRC_OK);
 }
 
-static void put_fsck(struct cli *cli, const struct findings *found, uint64_t checked,
-                     const brc_repair_report *report)
+static int put_fsck(struct cli *cli, const struct findings *found, uint64_t checked,
+                    const brc_repair_report *report)
 {
     size_t missing = 0;
 
     for (size_t i = 0; i < found->n; i++)
         missing += found->list[i].missing != 0;
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member_bool(cli, "ok", found->n == 0);
-        cli_json_member_uint(cli, "objects_checked", checked);
-        put_findings_json(cli, "damaged", found, 0);
-        put_findings_json(cli, "missing", found, 1);
-        if (found->nrefs > 0)
-            put_standing_json(cli, found);
-        if (cli_has(cli, "repair")) {
-            cli_json_member_uint(cli, "replaced", report->replaced);
-            cli_json_member_uint(cli, "dropped", report->dropped);
-        }
-        cli_json_close(cli, '{');
-        return;
-    }
-    put_findings_text(cli, found);
-    put_standing_text(cli, found);
+    cli_begin(cli, NULL, '{');
+    cli_put_members(cli, CLI_FIELDS({ "ok", CLI_OF(found->n == 0) },
+                                    { "objects_checked", CLI_OF(checked) }));
+    CLI_TRY(put_findings(cli, "damaged", found, 0));
+    CLI_TRY(put_findings(cli, "missing", found, 1));
+    CLI_TRY(put_standing(cli, found));
+    if (cli_has(cli, "repair"))
+        cli_put_members(cli, CLI_FIELDS({ "replaced", CLI_OF(report->replaced) },
+                                        { "dropped", CLI_OF(report->dropped) }));
+    cli_finish(cli, '{');
     if (found->n == 0)
         cli_say(cli, "%s checked, all is well", cli_count(cli, checked, "object"));
     else
         cli_say(cli, "%s checked: %zu damaged, %zu missing", cli_count(cli, checked, "object"),
                 found->n - missing, missing);
+    return found->n > 0 ? DAMAGE_FOUND : 0;
 }
 
 /* ---- repairing ------------------------------------------------------------------- */
@@ -297,10 +273,9 @@ static int run_repair(struct cli *cli, brc_repair_report *report)
     close_source(&from);
     CLI_TRY(rc);
     cli_done(cli);
-    if (!cli->json)
-        cli_say(cli, "%s replaced by a good copy, %llu dropped",
-                cli_count(cli, report->replaced, "object"), (unsigned long long)report->dropped);
-    if (!cli->json && report->damaged > 0)
+    cli_say(cli, "%s replaced by a good copy, %llu dropped",
+            cli_count(cli, report->replaced, "object"), (unsigned long long)report->dropped);
+    if (report->damaged > 0)
         cli_say(cli, "what cannot be read is still there: 'fsck --repair --yes' drops it");
     return BRC_OK;
 }
@@ -317,10 +292,8 @@ static int run_fsck(struct cli *cli)
     CLI_TRY(cli_has(cli, "repair") ? run_repair(cli, &report) : cli_open(cli, BRC_OPEN_READONLY));
     rc = brc_fsck_standing(cli->repo, cli_has(cli, "no-decode") ? BRC_FSCK_NO_DECODE : 0,
                            keep_finding, keep_standing, &found, &checked, &cli->err);
-    if (rc >= 0) {
-        put_fsck(cli, &found, checked, &report);
-        rc = found.n > 0 ? DAMAGE_FOUND : 0;
-    }
+    if (rc >= 0)
+        rc = put_fsck(cli, &found, checked, &report);
     free(found.list);
     free(found.refs);
     return rc;

@@ -13,15 +13,10 @@ static const struct cli_option gc_options[] = {
 
 static void put_gc(struct cli *cli, const brc_gc_report *report, int dry)
 {
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member_uint(cli, "objects_removed", report->objects_removed);
-        cli_json_member_uint(cli, "bytes_freed", report->bytes_freed);
-        cli_json_member_uint(cli, "file_bytes", report->file_bytes);
-        cli_json_member_bool(cli, "dry_run", dry);
-        cli_json_close(cli, '{');
-        return;
-    }
+    cli_put_record(cli, CLI_FIELDS({ "objects_removed", CLI_OF(report->objects_removed) },
+                                   { "bytes_freed", CLI_OF(report->bytes_freed) },
+                                   { "file_bytes", CLI_OF(report->file_bytes) },
+                                   { "dry_run", CLI_OF(dry) }));
     if (report->objects_removed == 0)
         cli_say(cli, dry ? "nothing would be removed" : "there was nothing to remove");
     else

@@ -234,39 +234,40 @@ static int is_named_only(const struct sources *from, size_t i, int rc)
     return rc == BRC_OK || (rc == BRC_EUNSUPPORTED && brc_json_count(from->left_out[i]) > 0);
 }
 
-static void write_left_out(struct cli *cli, const brc_json *parts)
+static void put_left_out(struct cli *cli, const brc_json *part)
 {
-    static const char *const members[] = { "path", "kind", "message", "remedy" };
-    cli_json_key(cli, "left_out");
-    cli_json_open(cli, '[');
-    for (const brc_json *part = brc_json_first(parts); part; part = brc_json_next(part)) {
-        cli_json_open(cli, '{');
-        for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++)
-            cli_json_member(cli, members[k], text_of(part, members[k]));
-        cli_json_close(cli, '{');
-    }
-    cli_json_close(cli, '[');
+    cli_put_record(cli, CLI_FIELDS({ "path", CLI_OF(text_of(part, "path")) },
+                                   { "kind", CLI_OF(text_of(part, "kind")) },
+                                   { "message", CLI_OF(text_of(part, "message")) },
+                                   { "remedy", CLI_OF(text_of(part, "remedy")) }));
+}
+
+static void tell_source(struct cli *cli, const char *path, const char *source,
+                        const brc_json *left_out, struct cli_texts warnings)
+{
+    cli_say(cli, "imported %s as %s", cli_escaped(cli, source), cli_escaped(cli, path));
+    cli_begin(cli, NULL, '{');
+    cli_put_members(cli, CLI_FIELDS({ "path", CLI_OF(path) }, { "source", CLI_OF(source) }));
+    cli_begin(cli, "left_out", '[');
+    for (const brc_json *part = brc_json_first(left_out); part; part = brc_json_next(part))
+        put_left_out(cli, part);
+    cli_finish(cli, '[');
+    cli_put_members(cli, CLI_FIELDS({ "warnings", CLI_OF(warnings), CLI_AS_LINES }));
+    cli_finish(cli, '{');
 }
 
 static void tell_imported(struct cli *cli, const struct sources *from, const brc_buf *warnings)
 {
-    for (size_t i = 0; i < from->n; i++)
-        cli_say(cli, "imported %s as %s", cli_escaped(cli, from->names[i]),
-                cli_escaped(cli, from->placed[i]));
-    if (!cli->json)
-        return;
     if (from->n > 1)
-        cli_json_open(cli, '[');
+        cli_begin(cli, NULL, '[');
     for (size_t i = 0; i < from->n; i++) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "path", from->placed[i]);
-        cli_json_member(cli, "source", from->names[i]);
-        write_left_out(cli, from->left_out[i]);
-        cli_warnings_json(cli, warnings, i > 0 ? from->warned[i - 1] : 0, from->warned[i]);
-        cli_json_close(cli, '{');
+        const size_t start = i > 0 ? from->warned[i - 1] : 0;
+
+        tell_source(cli, from->placed[i], from->names[i], from->left_out[i],
+                    cli_warnings(cli, warnings, start, from->warned[i]));
     }
     if (from->n > 1)
-        cli_json_close(cli, '[');
+        cli_finish(cli, '[');
 }
 
 /* The total of several sources; a single one has its own. A source that cannot be read is

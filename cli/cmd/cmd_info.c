@@ -12,11 +12,12 @@ static const struct cli_option info_options[] = {
 };
 
 struct repo_facts {
-    const char *branch;
+    const char *branch, *journal;
     uint64_t branches, tags;
     brc_stats stats;
-    const char *journal;
 };
+
+enum { FACT_COLUMNS = 14 };
 
 static int gather_journal(struct cli *cli, const char **journal)
 {
@@ -45,67 +46,46 @@ static int gather_repo_facts(struct cli *cli, struct repo_facts *facts)
     return gather_journal(cli, &facts->journal);
 }
 
-static void put_fact(struct cli *cli, const char *name, const char *value)
-{
-    cli_color(cli, CLI_DIM);
-    cli_put_padded(cli, name, 14);
-    cli_color_end(cli);
-    cli_printf(cli, "%s\n", value);
-}
-
-static void put_count(struct cli *cli, const char *name, uint64_t count)
-{
-    put_fact(cli, name, cli_text(cli, "%llu", (unsigned long long)count));
-}
-
-static void put_bytes(struct cli *cli, const char *name, uint64_t bytes)
-{
-    char size[CLI_SIZE_CAP];
-
-    put_fact(cli, name, bytes < 1024 ? cli_text(cli, "%llu bytes", (unsigned long long)bytes)
-                                     : cli_text(cli, "%llu bytes (%s)", (unsigned long long)bytes,
-                                                cli_format_size(size, bytes)));
-}
-
-static void print_repo_text(struct cli *cli, const struct repo_facts *facts)
+static void print_repo(struct cli *cli, const struct repo_facts *facts)
 {
     const brc_stats *stats = &facts->stats;
+    const char *compression = NULL, *dedup = NULL;
 
-    put_fact(cli, "repository", cli_escaped(cli, cli->file));
-    put_fact(cli, "branch", cli_escaped(cli, facts->branch));
-    put_count(cli, "branches", facts->branches);
-    put_count(cli, "tags", facts->tags);
-    put_count(cli, "commits", stats->commits);
-    put_count(cli, "objects", stats->objects);
-    put_count(cli, "chunks", stats->chunks);
-    put_bytes(cli, "file", stats->file_bytes);
-    put_fact(cli, "journal", facts->journal);
-    if (stats->log_bytes > 0)
-        put_bytes(cli, "log", stats->log_bytes);
-    put_bytes(cli, "stored", stats->stored_bytes);
-    put_bytes(cli, "decoded", stats->logical_bytes);
     if (stats->stored_bytes > 0)
-        put_fact(cli, "compression",
-                 cli_text(cli, "%.2f times",
-                          (double)stats->logical_bytes / (double)stats->stored_bytes));
+        compression = cli_text(cli, "%.2f times",
+                               (double)stats->logical_bytes / (double)stats->stored_bytes);
     if (stats->chunks > 0 && stats->chunk_refs >= stats->chunks)
-        put_fact(cli, "dedup",
-                 cli_text(cli, "%.2f times, %s in all commits",
-                          (double)stats->chunk_refs / (double)stats->chunks,
-                          cli_count(cli, stats->chunk_refs, "chunk")));
+        dedup = cli_text(cli, "%.2f times, %s in all commits",
+                         (double)stats->chunk_refs / (double)stats->chunks,
+                         cli_count(cli, stats->chunk_refs, "chunk"));
+    cli_put_lines(
+        cli,
+        CLI_FIELDS({ NULL, CLI_OF(cli->file), .lead = "repository" },
+                   { "branch", CLI_OF(facts->branch), .lead = "branch" },
+                   { "branches", CLI_OF(facts->branches), .lead = "branches" },
+                   { "tags", CLI_OF(facts->tags), .lead = "tags" },
+                   { "commits", CLI_OF(stats->commits), .lead = "commits" },
+                   { "objects", CLI_OF(stats->objects), .lead = "objects" },
+                   { "chunks", CLI_OF(stats->chunks), .lead = "chunks" },
+                   { "file_bytes", CLI_OF(stats->file_bytes), CLI_AS_BYTES, .lead = "file" },
+                   { "journal", CLI_OF(facts->journal), .lead = "journal" },
+                   { "log_bytes", CLI_OF(stats->log_bytes), CLI_AS_BYTES,
+                     .lead = stats->log_bytes > 0 ? "log" : NULL },
+                   { "stored_bytes", CLI_OF(stats->stored_bytes), CLI_AS_BYTES, .lead = "stored" },
+                   { "logical_bytes", CLI_OF(stats->logical_bytes), CLI_AS_BYTES,
+                     .lead = "decoded" },
+                   { NULL, CLI_OF(compression), .lead = "compression" },
+                   { NULL, CLI_OF(dedup), .lead = "dedup" },
+                   { "chunk_refs", CLI_OF(stats->chunk_refs) },
+                   { "stale", CLI_OF(cli->moved), .optional = 1 }),
+        "", FACT_COLUMNS, CLI_DIM);
 }
 
 /* The branch has moved since the uncommitted changes began. */
 static void print_moved(struct cli *cli, const char *branch)
 {
-    if (cli->moved)
+    if (cli->moved && !cli->json)
         cli_printf(cli, "%s\n", cli_moved_words(cli, branch));
-}
-
-static void json_moved(struct cli *cli)
-{
-    if (cli->moved)
-        cli_json_member_bool(cli, "stale", 1);
 }
 
 static int info_repo(struct cli *cli)
@@ -114,130 +94,105 @@ static int info_repo(struct cli *cli)
 
     CLI_TRY(gather_repo_facts(cli, &facts));
     CLI_TRY(cli_find_moved(cli, &facts.branch));
-    if (!cli->json) {
-        print_repo_text(cli, &facts);
-        print_moved(cli, facts.branch);
-        return BRC_OK;
-    }
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "branch", facts.branch);
-    cli_json_member_uint(cli, "branches", facts.branches);
-    cli_json_member_uint(cli, "tags", facts.tags);
-    cli_json_member_uint(cli, "commits", facts.stats.commits);
-    cli_json_member_uint(cli, "objects", facts.stats.objects);
-    cli_json_member_uint(cli, "chunks", facts.stats.chunks);
-    cli_json_member_uint(cli, "file_bytes", facts.stats.file_bytes);
-    cli_json_member(cli, "journal", facts.journal);
-    cli_json_member_uint(cli, "log_bytes", facts.stats.log_bytes);
-    cli_json_member_uint(cli, "stored_bytes", facts.stats.stored_bytes);
-    cli_json_member_uint(cli, "logical_bytes", facts.stats.logical_bytes);
-    cli_json_member_uint(cli, "chunk_refs", facts.stats.chunk_refs);
-    json_moved(cli);
-    cli_json_close(cli, '{');
+    cli_begin(cli, NULL, '{');
+    print_repo(cli, &facts);
+    cli_finish(cli, '{');
+    print_moved(cli, facts.branch);
     return BRC_OK;
 }
 
 struct node_facts {
-    const char *path;
-    int kind;
-    brc_buf json;
+    const char *path, *json;
     uint64_t stored, total, bytes;
+    const char *dtype, *chunks, *backend, *unreadable, *unwritable; /* NULL: no line */
+    struct cli_dims shape, chunk;
+    int is_array;
 };
 
-static int gather_node_facts(struct cli *cli, struct node_facts *facts)
+static uint64_t count_grid(const brc_array_info *info)
+{
+    uint64_t total = 1;
+
+    for (int i = 0; i < info->ndim; i++)
+        if (__builtin_mul_overflow(total, info->grid[i], &total))
+            total = UINT64_MAX;
+    return total;
+}
+
+static int gather_array_facts(struct cli *cli, struct node_facts *facts)
 {
     const brc_array_info *info;
 
-    CLI_TRY(brc_node_json(&facts->json, cli->session, facts->path, &cli->err));
-    if (facts->kind != BRC_ARRAY)
-        return BRC_OK;
     CLI_TRY(cli_open_array(cli, facts->path));
     info = brc_array_describe(cli->array);
-    facts->total = 1;
-    for (int i = 0; i < info->ndim; i++)
-        if (__builtin_mul_overflow(facts->total, info->grid[i], &facts->total))
-            facts->total = UINT64_MAX;
-    return brc_array_stat(&facts->stored, &facts->bytes, cli->array, &cli->err);
+    CLI_TRY(brc_array_stat(&facts->stored, &facts->bytes, cli->array, &cli->err));
+    facts->total = count_grid(info);
+    facts->chunks = cli_text(cli, "%llu of %llu stored", (unsigned long long)facts->stored,
+                             (unsigned long long)facts->total);
+    facts->dtype = info->dtype;
+    facts->shape = (struct cli_dims){ info->shape, info->ndim };
+    facts->chunk = (struct cli_dims){ info->chunk, info->ndim };
+    if (strcmp(info->backend_json, "{\"name\":\"inline\"}") != 0)
+        facts->backend = info->backend_json;
+    if (!(info->flags & BRC_ARRAY_READABLE))
+        facts->unreadable = cli_text(cli, "no: %s", info->why);
+    else if (!(info->flags & BRC_ARRAY_WRITABLE))
+        facts->unwritable = cli_text(cli, "no: %s", info->why);
+    return BRC_OK;
 }
 
-/* Where new chunks go; NULL: the file itself. */
-static const char *other_backend(struct cli *cli, const struct node_facts *facts)
+static void print_node(struct cli *cli, const struct node_facts *facts)
 {
-    const char *json = facts->kind == BRC_ARRAY ? brc_array_describe(cli->array)->backend_json
-                                                : "{\"name\":\"inline\"}";
-
-    return strcmp(json, "{\"name\":\"inline\"}") == 0 ? NULL : json;
-}
-
-static void print_node_text(struct cli *cli, const struct node_facts *facts)
-{
-    const char *backend = other_backend(cli, facts);
-
-    put_fact(cli, "path", cli_escaped(cli, facts->path));
-    put_fact(cli, "node type", facts->kind == BRC_ARRAY ? "array" : "group");
-    if (facts->kind == BRC_ARRAY) {
-        const brc_array_info *info = brc_array_describe(cli->array);
-
-        put_fact(cli, "data type", cli_escaped(cli, info->dtype));
-        put_fact(cli, "shape",
-                 cli_text(cli, "(%s)", cli_dims_text(cli, info->shape, info->ndim)));
-        put_fact(cli, "chunk shape",
-                 cli_text(cli, "(%s)", cli_dims_text(cli, info->chunk, info->ndim)));
-        put_fact(cli, "chunks",
-                 cli_text(cli, "%llu of %llu stored", (unsigned long long)facts->stored,
-                          (unsigned long long)facts->total));
-        put_bytes(cli, "stored", facts->bytes);
-        put_fact(cli, "backend", backend ? cli_escaped(cli, backend) : "inline");
-        if (!(info->flags & BRC_ARRAY_READABLE))
-            put_fact(cli, "readable", cli_text(cli, "no: %s", cli_escaped(cli, info->why)));
-        else if (!(info->flags & BRC_ARRAY_WRITABLE))
-            put_fact(cli, "writable", cli_text(cli, "no: %s", cli_escaped(cli, info->why)));
-    }
+    cli_begin(cli, NULL, '{');
+    cli_put_lines(
+        cli,
+        CLI_FIELDS({ "path", CLI_OF(facts->path), .lead = "path" },
+                   { "node_type", CLI_WORD(facts->is_array ? "array" : "group"),
+                     .lead = "node type" },
+                   { "zarr_format", CLI_OF((int64_t)3) },
+                   { "metadata", CLI_OF(facts->json), CLI_AS_JSON },
+                   { NULL, CLI_OF(facts->dtype), .lead = "data type" },
+                   { NULL, CLI_OF(facts->shape), .lead = "shape" },
+                   { NULL, CLI_OF(facts->chunk), .lead = "chunk shape" },
+                   { NULL, CLI_OF(facts->chunks), .lead = "chunks" },
+                   { "chunks_stored", CLI_OF(facts->stored) },
+                   { "chunks_total", CLI_OF(facts->total) },
+                   { "stored_bytes", CLI_OF(facts->bytes), CLI_AS_BYTES,
+                     .lead = facts->is_array ? "stored" : NULL },
+                   { "backend", CLI_OF(facts->backend), CLI_AS_JSON,
+                     .lead = facts->is_array ? "backend" : NULL },
+                   { NULL, CLI_OF(facts->unreadable), .lead = "readable" },
+                   { NULL, CLI_OF(facts->unwritable), .lead = "writable" },
+                   { "stale", CLI_OF(cli->moved), .optional = 1 }),
+        "", FACT_COLUMNS, CLI_DIM);
+    cli_finish(cli, '{');
+    if (cli->json)
+        return;
     cli_puts(cli, "\n");
     cli->doc.pretty = 1;
-    cli_json_raw(cli, (const char *)facts->json.data, facts->json.len);
+    cli_json_raw(cli, facts->json, strlen(facts->json));
     cli_puts(cli, "\n");
-}
-
-static void print_node_json(struct cli *cli, const struct node_facts *facts)
-{
-    const char *backend = other_backend(cli, facts);
-
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "path", facts->path);
-    cli_json_member(cli, "node_type", facts->kind == BRC_ARRAY ? "array" : "group");
-    cli_json_member_uint(cli, "zarr_format", 3);
-    cli_json_key(cli, "metadata");
-    cli_json_raw(cli, (const char *)facts->json.data, facts->json.len);
-    cli_json_member_uint(cli, "chunks_stored", facts->stored);
-    cli_json_member_uint(cli, "chunks_total", facts->total);
-    cli_json_member_uint(cli, "stored_bytes", facts->bytes);
-    if (backend) {
-        cli_json_key(cli, "backend");
-        cli_json_raw(cli, backend, strlen(backend));
-    } else {
-        cli_json_member(cli, "backend", "inline");
-    }
-    json_moved(cli);
-    cli_json_close(cli, '{');
 }
 
 static int info_node(struct cli *cli, const char *path)
 {
-    struct node_facts facts = { path, 0, BRC_BUF_INIT, 0, 0, 0 };
+    struct node_facts facts = { .path = path, .backend = "inline" };
+    brc_buf json = BRC_BUF_INIT;
     const char *branch;
-    int rc;
+    int rc, kind;
 
     CLI_TRY(cli_find_moved(cli, &branch));
-    CLI_TRY(cli_node_kind(cli, path, &facts.kind));
-    rc = gather_node_facts(cli, &facts);
-    if (rc >= 0 && cli->json) {
-        print_node_json(cli, &facts);
-    } else if (rc >= 0) {
-        print_node_text(cli, &facts);
+    CLI_TRY(cli_node_kind(cli, path, &kind));
+    facts.is_array = kind == BRC_ARRAY;
+    rc = brc_node_json(&json, cli->session, path, &cli->err);
+    if (rc >= 0 && facts.is_array)
+        rc = gather_array_facts(cli, &facts);
+    if (rc >= 0) {
+        facts.json = cli_text(cli, "%.*s", (int)json.len, (const char *)json.data);
+        print_node(cli, &facts);
         print_moved(cli, branch);
     }
-    brc_buf_dispose(&facts.json);
+    brc_buf_dispose(&json);
     return rc;
 }
 

@@ -28,12 +28,12 @@ struct log_request {
     struct cli_graph *graph; /* NULL: none                                    */
 };
 
-/* Where the commit has the node, if it is not where it was asked for. */
-static const char *other_path(struct cli *cli, const struct log_request *request)
+/* Where the commit has the node; in text, if it is not where it was asked for. */
+static const char *node_path(struct cli *cli, const struct log_request *request)
 {
-    const char *path = brc_log_path(cli->iter);
+    const char *path = request->path ? brc_log_path(cli->iter) : NULL;
 
-    return path && strcmp(path, request->path) != 0 ? path : NULL;
+    return path && (cli->json || strcmp(path, request->path) != 0) ? path : NULL;
 }
 
 static void put_log_entry(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
@@ -43,11 +43,9 @@ static void put_log_entry(struct cli *cli, const brc_commit *commit, const struc
     const char *first = "", *prefix = "";
 
     if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_commit_members(cli, commit, refs);
-        if (request->path)
-            cli_json_member(cli, "path", brc_log_path(cli->iter));
-        cli_json_close(cli, '{');
+        cli_begin(cli, NULL, '{');
+        cli_put_commit(cli, commit, refs, node_path(cli, request), "", "");
+        cli_finish(cli, '{');
         return;
     }
     if (graph)
@@ -57,7 +55,7 @@ static void put_log_entry(struct cli *cli, const brc_commit *commit, const struc
     } else {
         if (index > 0 && !graph)
             cli_puts(cli, "\n");
-        cli_commit_text(cli, commit, refs, other_path(cli, request), first, prefix);
+        cli_put_commit(cli, commit, refs, node_path(cli, request), first, prefix);
         if (graph)
             cli_printf(cli, "%.*s\n", (int)strlen(prefix) - 1, prefix);
     }
@@ -175,11 +173,9 @@ static int run_log(struct cli *cli)
     CLI_TRY(cli_refs_read(cli, &refs));
     if (cli_has(cli, "graph"))
         request.graph = &graph;
-    if (cli->json)
-        cli_json_open(cli, '[');
+    cli_begin(cli, NULL, '[');
     rc = log_commits(cli, &refs, &request);
-    if (cli->json)
-        cli_json_close(cli, '[');
+    cli_finish(cli, '[');
     cli_graph_dispose(&graph);
     return rc;
 }
@@ -215,21 +211,16 @@ static const struct cli_option show_options[] = {
 static int show_commit(struct cli *cli, const brc_commit *commit)
 {
     struct cli_refs refs;
-    struct cli_changes changes = { .b = cli_long_id(cli, &commit->id),
+    struct cli_changes changes = { .title = "",
+                                   .b = cli_long_id(cli, &commit->id),
                                    .elements = cli_has(cli, "elements"),
                                    .stat = cli_has(cli, "stat") };
 
     CLI_TRY(cli_refs_read(cli, &refs));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_commit_members(cli, commit, &refs);
-    } else {
-        cli_commit_text(cli, commit, &refs, NULL, "", "");
-        changes.title = "";
-    }
+    cli_begin(cli, NULL, '{');
+    cli_put_commit(cli, commit, &refs, NULL, "", "");
     CLI_TRY(cli_put_changes(cli, &changes));
-    if (cli->json)
-        cli_json_close(cli, '{');
+    cli_finish(cli, '{');
     return BRC_OK;
 }
 

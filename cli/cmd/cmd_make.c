@@ -15,8 +15,8 @@ static int run_init(struct cli *cli)
     CLI_TRY(cli_open(cli, BRC_OPEN_CREATE));
     cli_done(cli);
     CLI_TRY(cli_branch(cli, &branch));
-    cli_say(cli, "made %s, on branch %s", cli_escaped(cli, cli->file), cli_escaped(cli, branch));
-    cli_json_answer(cli, "file", cli->file, "branch", branch, NULL);
+    cli_answer(cli, CLI_FIELDS({ "file", CLI_OF(cli->file) }, { "branch", CLI_OF(branch) }),
+               "made %s, on branch %s", cli_escaped(cli, cli->file), cli_escaped(cli, branch));
     return BRC_OK;
 }
 
@@ -56,8 +56,8 @@ static int run_group(struct cli *cli)
     CLI_TRY(attrs_option(cli, &attrs));
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_group_create(cli->session, path, attrs, &cli->err));
-    cli_say(cli, "made group %s", cli_escaped(cli, path));
-    cli_json_answer(cli, "path", path, NULL);
+    cli_answer(cli, CLI_FIELDS({ "path", CLI_OF(path) }), "made group %s",
+               cli_escaped(cli, path));
     return BRC_OK;
 }
 
@@ -173,16 +173,13 @@ static void print_created(struct cli *cli, const char *path)
 {
     const brc_array_info *info = brc_array_describe(cli->array);
 
-    cli_say(cli, "made array %s: %s, shape (%s), chunks (%s)", cli_escaped(cli, path),
-            cli_escaped(cli, info->dtype), cli_dims_text(cli, info->shape, info->ndim),
-            cli_dims_text(cli, info->chunk, info->ndim));
-    if (!cli->json)
-        return;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "path", path);
-    cli_json_member_dims(cli, "shape", info->shape, info->ndim);
-    cli_json_member_dims(cli, "chunk_shape", info->chunk, info->ndim);
-    cli_json_close(cli, '{');
+    cli_answer(cli,
+               CLI_FIELDS({ "path", CLI_OF(path) },
+                          { "shape", CLI_DIMS_OF(info->shape, info->ndim) },
+                          { "chunk_shape", CLI_DIMS_OF(info->chunk, info->ndim) }),
+               "made array %s: %s, shape (%s), chunks (%s)", cli_escaped(cli, path),
+               cli_escaped(cli, info->dtype), cli_dims_text(cli, info->shape, info->ndim),
+               cli_dims_text(cli, info->chunk, info->ndim));
 }
 
 static int run_create(struct cli *cli)

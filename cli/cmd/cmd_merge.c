@@ -19,13 +19,6 @@ static const struct cli_option merge_options[] = {
     CLI_OPTIONS_END
 };
 
-static const char *result_name(int result)
-{
-    static const char *const names[] = { "", "up-to-date", "fast-forward", "merged", "conflict" };
-
-    return names[result];
-}
-
 static int read_merge_options(struct cli *cli, brc_merge_opts *opts)
 {
     struct cli_sides sides;
@@ -64,15 +57,14 @@ static void say_merged(struct cli *cli, const brc_merge_result *r, const char *b
 static int report_merge(struct cli *cli, const brc_merge_result *r, const char *branch,
                         const char *rev)
 {
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "result", result_name(r->result));
-        if (r->result != BRC_MERGE_CONFLICT && !cli_has(cli, "dry-run"))
-            cli_json_member(cli, "commit", cli_long_id(cli, &r->commit));
-    }
+    static const char *const names[] = { "", "up-to-date", "fast-forward", "merged", "conflict" };
+    const int has_commit = r->result != BRC_MERGE_CONFLICT && !cli_has(cli, "dry-run");
+
+    cli_begin(cli, NULL, '{');
+    cli_put_members(cli, CLI_FIELDS({ "result", CLI_OF(names[r->result]) },
+                                    { has_commit ? "commit" : NULL, CLI_OF(r->commit) }));
     CLI_TRY(cli_put_conflicts(cli));
-    if (cli->json)
-        cli_json_close(cli, '}');
+    cli_finish(cli, '{');
     say_merged(cli, r, branch, rev);
     return r->result == BRC_MERGE_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
 }

@@ -14,8 +14,8 @@ static int run_rm(struct cli *cli)
 
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_node_remove(cli->session, path, &cli->err));
-    cli_say(cli, "removed %s", cli_escaped(cli, path));
-    cli_json_answer(cli, "path", path, NULL);
+    cli_answer(cli, CLI_FIELDS({ "path", CLI_OF(path) }), "removed %s",
+               cli_escaped(cli, path));
     return BRC_OK;
 }
 
@@ -34,8 +34,8 @@ const struct cli_command cli_command_rm = {
 
 static void print_from_to(struct cli *cli, const char *done, const char *from, const char *to)
 {
-    cli_say(cli, "%s %s to %s", done, cli_escaped(cli, from), cli_escaped(cli, to));
-    cli_json_answer(cli, "from", from, "to", to, NULL);
+    cli_answer(cli, CLI_FIELDS({ "from", CLI_OF(from) }, { "to", CLI_OF(to) }),
+               "%s %s to %s", done, cli_escaped(cli, from), cli_escaped(cli, to));
 }
 
 static int run_mv(struct cli *cli)
@@ -121,26 +121,21 @@ static int apply_settings(struct cli *cli, const char *path, const struct attr_s
     return BRC_OK;
 }
 
-static void print_settings(struct cli *cli, const char *path, const struct attr_setting *settings,
-                           size_t n)
+static void report_attrs(struct cli *cli, const char *path, const struct attr_setting *settings,
+                         size_t n)
 {
-    const char *key;
+    const char **set = cli_alloc(cli, n, sizeof(*set));
+    const char **unset = cli_alloc(cli, cli->args.ngiven, sizeof(*unset));
+    struct cli_texts were_set = { set, n }, were_unset = { unset, 0 };
 
-    if (!cli->json)
-        return;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "path", path);
-    cli_json_key(cli, "set");
-    cli_json_open_line(cli, '[');
     for (size_t i = 0; i < n; i++)
-        cli_json_string(cli, settings[i].key);
-    cli_json_close(cli, '[');
-    cli_json_key(cli, "unset");
-    cli_json_open_line(cli, '[');
-    for (size_t i = 0; (key = cli_nth_value(cli, "unset", i)) != NULL; i++)
-        cli_json_string(cli, key);
-    cli_json_close(cli, '[');
-    cli_json_close(cli, '{');
+        set[i] = settings[i].key;
+    for (const char *key; (key = cli_nth_value(cli, "unset", were_unset.n)) != NULL;)
+        unset[were_unset.n++] = key;
+    cli_answer(cli,
+               CLI_FIELDS({ "path", CLI_OF(path) }, { "set", CLI_OF(were_set) },
+                          { "unset", CLI_OF(were_unset) }),
+               "changed attributes of %s", cli_escaped(cli, path));
 }
 
 static int run_attrs(struct cli *cli)
@@ -159,8 +154,7 @@ static int run_attrs(struct cli *cli)
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_begin(cli->repo, &cli->err));
     CLI_TRY(cli_end(cli, apply_settings(cli, path, settings, n)));
-    cli_say(cli, "changed attributes of %s", cli_escaped(cli, path));
-    print_settings(cli, path, settings, n);
+    report_attrs(cli, path, settings, n);
     return BRC_OK;
 }
 

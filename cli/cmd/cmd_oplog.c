@@ -9,62 +9,26 @@
 #include "commands.h"
 #include "history.h"
 
-static const brc_oid *op_id(const brc_oid *id)
-{
-    static const brc_oid zero;
-
-    return cli_same_id(id, &zero) ? NULL : id;
-}
-
-static void put_op_json(struct cli *cli, const brc_op *op)
-{
-    char time[CLI_TIME_CAP];
-
-    cli_json_open(cli, '{');
-    cli_json_member_int(cli, "id", op->id);
-    cli_json_member_int(cli, "operation", op->operation);
-    cli_json_member(cli, "time", cli_format_time(time, op->time_us));
-    cli_json_member(cli, "op", op->what);
-    cli_json_member(cli, "kind", (op->flags & BRC_OP_TAG) ? "tag" : "branch");
-    cli_json_member(cli, "name", op->name);
-    cli_json_key(cli, "old");
-    cli_json_id(cli, op_id(&op->from));
-    cli_json_key(cli, "new");
-    cli_json_id(cli, op_id(&op->to));
-    if (op->undoes)
-        cli_json_member_int(cli, "undoes", op->undoes);
-    if (op->restores)
-        cli_json_member_int(cli, "restores", op->restores);
-    if (op->draft)
-        cli_json_member_int(cli, "draft", op->draft);
-    cli_json_close(cli, '{');
-}
-
-static const char *op_short(struct cli *cli, const brc_oid *id)
-{
-    return op_id(id) ? cli_short_id(cli, id) : "-";
-}
-
 /* "12  2026-11-20 12:00:00  commit  main  id1 -> id2" */
-static void put_op_text(struct cli *cli, const brc_op *op)
+static int put_op(struct cli *cli, struct cli_list *list, const brc_op *op)
 {
-    char time[CLI_TIME_CAP];
+    const int is_tag = (op->flags & BRC_OP_TAG) != 0, moves = !(op->flags & BRC_OP_SWITCH);
 
-    cli_color(cli, CLI_YELLOW);
-    cli_printf(cli, "%" PRId64, op->operation);
-    cli_color_end(cli);
-    cli_printf(cli, "  %s  ", cli_format_time(time, op->time_us));
-    cli_put_padded(cli, op->what, 8);
-    cli_printf(cli, "%s%s", (op->flags & BRC_OP_TAG) ? "tag " : "", cli_escaped(cli, op->name));
-    if (!(op->flags & BRC_OP_SWITCH))
-        cli_printf(cli, "  %s -> %s", op_short(cli, &op->from), op_short(cli, &op->to));
-    if (op->undoes)
-        cli_printf(cli, "  takes back %" PRId64, op->undoes);
-    if (op->restores)
-        cli_printf(cli, "  restores what %" PRId64 " took back", op->restores);
-    if (op->draft)
-        cli_printf(cli, "  keeps draft %" PRId64, op->draft);
-    cli_puts(cli, "\n");
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ "id", CLI_OF(op->id) },
+                   { "operation", CLI_OF(op->operation), .lead = "", .color = CLI_YELLOW },
+                   { "time", CLI_OF(op->time_us), CLI_AS_TIME, .lead = "  " },
+                   { "op", CLI_OF(op->what), .lead = "  ", .width = 8 },
+                   { "kind", CLI_WORD(is_tag ? "tag" : "branch"), .lead = is_tag ? "" : NULL,
+                     .tail = " " },
+                   { "name", CLI_OF(op->name), .lead = "" },
+                   { "old", CLI_OF(op->from), .lead = moves ? "  " : NULL, .none = "-" },
+                   { "new", CLI_OF(op->to), .lead = moves ? " -> " : NULL, .none = "-" },
+                   { "undoes", CLI_OF(op->undoes), .optional = 1, .lead = "  takes back " },
+                   { "restores", CLI_OF(op->restores), .optional = 1, .lead = "  restores what ",
+                     .tail = " took back" },
+                   { "draft", CLI_OF(op->draft), .optional = 1, .lead = "  keeps draft " }));
 }
 
 static const struct cli_option oplog_options[] = {
@@ -75,24 +39,17 @@ static const struct cli_option oplog_options[] = {
 static int run_oplog(struct cli *cli)
 {
     uint64_t limit = UINT64_MAX;
+    struct cli_list list;
     const brc_op *op;
     int rc = 0;
 
     CLI_TRY(cli_uint_option(cli, "number", 0, UINT64_MAX, &limit));
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     CLI_TRY(brc_oplog(&cli->iter, cli->repo, &cli->err));
-    if (cli->json)
-        cli_json_open(cli, '[');
-    for (uint64_t i = 0; i < limit && (rc = brc_oplog_next(cli->iter, &op, &cli->err)) > 0; i++) {
-        if (cli->json)
-            put_op_json(cli, op);
-        else
-            put_op_text(cli, op);
-        CLI_TRY(cli_out_check(cli));
-    }
-    if (cli->json)
-        cli_json_close(cli, '[');
-    return rc < 0 ? rc : BRC_OK;
+    cli_list_begin(cli, &list, NULL, 0);
+    while (list.n < limit && (rc = brc_oplog_next(cli->iter, &op, &cli->err)) > 0)
+        CLI_TRY(put_op(cli, &list, op));
+    return cli_list_end(cli, &list, rc < 0 ? rc : BRC_OK);
 }
 
 const struct cli_command cli_command_oplog = {
@@ -122,7 +79,7 @@ static const struct cli_option undo_options[] = {
 struct undone {
     int64_t operation, target;
     const char *what; /* that was taken back, or done again; NULL: not found */
-    const char *lines;
+    const char *lines; /* each after a line's end */
     const char *branches; /* "|main|side|": that moved */
 };
 
@@ -130,15 +87,16 @@ static const char *undone_line(struct cli *cli, const brc_op *op, const struct c
 {
     const int is_tag = (op->flags & BRC_OP_TAG) != 0;
     const char *kind = is_tag ? "tag" : "branch", *name = cli_escaped(cli, op->name);
-    const char *was = op_id(&op->from) ? cli_text(cli, " (was %s)", cli_short_id(cli, &op->from))
-                                       : "";
+    const char *was = "";
     int there = 0;
 
-    if (op_id(&op->to))
-        return cli_text(cli, "%s %s is at %s%s\n", kind, name, cli_short_id(cli, &op->to), was);
+    if (cli_has_id(&op->from))
+        was = cli_text(cli, " (was %s)", cli_short_id(cli, &op->from));
+    if (cli_has_id(&op->to))
+        return cli_text(cli, "\n%s %s is at %s%s", kind, name, cli_short_id(cli, &op->to), was);
     for (size_t i = 0; i < refs->n; i++)
         there |= !refs->refs[i].is_tag == !is_tag && strcmp(refs->refs[i].name, op->name) == 0;
-    return cli_text(cli, "%s %s %s%s\n", kind, name, there ? "has no commit" : "is gone", was);
+    return cli_text(cli, "\n%s %s %s%s", kind, name, there ? "has no commit" : "is gone", was);
 }
 
 static void read_undone_row(struct cli *cli, const brc_op *op, const struct cli_refs *refs,
@@ -151,7 +109,7 @@ static void read_undone_row(struct cli *cli, const brc_op *op, const struct cli_
     if (!is_switch)
         out->lines = cli_text(cli, "%s%s", undone_line(cli, op, refs), out->lines);
     else if ((*switches)++ % 2 == 0) /* the later of the two */
-        out->lines = cli_text(cli, "on branch %s\n%s", cli_escaped(cli, op->name), out->lines);
+        out->lines = cli_text(cli, "\non branch %s%s", cli_escaped(cli, op->name), out->lines);
 }
 
 /* Of a redo, the target is the undoing, which leads to what was done again. */
@@ -187,32 +145,23 @@ static const char *how_it_ends(struct cli *cli, const brc_draft *draft)
 /* Of the branches that moved: uncommitted changes that lie over another commit now. */
 static int put_stale(struct cli *cli, const struct undone *undone)
 {
+    struct cli_list list;
     const brc_draft *draft;
     int rc;
 
     CLI_TRY(brc_drafts(&cli->iter, cli->repo, &cli->err));
-    if (cli->json) {
-        cli_json_key(cli, "drafts");
-        cli_json_open(cli, '[');
-    }
-    while ((rc = brc_drafts_next(cli->iter, &draft, &cli->err)) > 0) {
-        if (!(draft->flags & BRC_DRAFT_STALE) ||
-            !strstr(undone->branches, cli_text(cli, "|%s|", draft->branch)))
-            continue;
-        if (cli->json) {
-            cli_json_open(cli, '{');
-            cli_json_member_int(cli, "id", draft->id);
-            cli_json_member(cli, "branch", draft->branch);
-            cli_json_close(cli, '{');
-        } else {
-            cli_say(cli, "draft %" PRId64 " of %s lies over another commit than the branch has "
-                         "now: it is kept, and %s",
-                    draft->id, cli_escaped(cli, draft->branch), how_it_ends(cli, draft));
-        }
-    }
-    if (cli->json)
-        cli_json_close(cli, '[');
-    return rc < 0 ? rc : BRC_OK;
+    cli_list_begin(cli, &list, "drafts", CLI_SAID);
+    while ((rc = brc_drafts_next(cli->iter, &draft, &cli->err)) > 0)
+        if (draft->flags & BRC_DRAFT_STALE &&
+            strstr(undone->branches, cli_text(cli, "|%s|", draft->branch)))
+            CLI_TRY(cli_list_put(
+                cli, &list,
+                CLI_FIELDS({ "id", CLI_OF(draft->id), .lead = "draft " },
+                           { "branch", CLI_OF(draft->branch), .lead = " of " },
+                           { NULL, CLI_OF(how_it_ends(cli, draft)),
+                             .lead = " lies over another commit than the branch has now: it is "
+                                     "kept, and " })));
+    return cli_list_end(cli, &list, rc);
 }
 
 static int report_undone(struct cli *cli, struct undone *undone)
@@ -220,23 +169,16 @@ static int report_undone(struct cli *cli, struct undone *undone)
     const char *did = cli_has(cli, "redo") ? "redone" : "undone";
 
     CLI_TRY(read_undone(cli, undone));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member_int(cli, "operation", undone->operation);
-        cli_json_key(cli, did);
-        cli_json_open(cli, '{');
-        cli_json_member_int(cli, "operation", undone->target);
-        cli_json_member(cli, "op", undone->what ? undone->what : "");
-        cli_json_close(cli, '{');
-    } else {
-        cli_say(cli, "%s: %s (operation %" PRId64 ")", did, undone->what ? undone->what : "",
-                undone->target);
-        if (!cli->quiet)
-            cli_puts(cli, undone->lines);
-    }
+    cli_begin(cli, NULL, '{');
+    cli_put_members(cli, CLI_FIELDS({ "operation", CLI_OF(undone->operation) }));
+    cli_begin(cli, did, '{');
+    cli_put_members(cli, CLI_FIELDS({ "operation", CLI_OF(undone->target) },
+                                    { "op", CLI_OF(undone->what) }));
+    cli_finish(cli, '{');
+    cli_say(cli, "%s: %s (operation %" PRId64 ")%s", did, undone->what ? undone->what : "",
+            undone->target, undone->lines);
     CLI_TRY(put_stale(cli, undone));
-    if (cli->json)
-        cli_json_close(cli, '{');
+    cli_finish(cli, '{');
     return BRC_OK;
 }
 

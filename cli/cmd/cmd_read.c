@@ -137,7 +137,8 @@ static int run_read(struct cli *cli)
     CLI_TRY(rc);
     if (what.file) {
         cli_done(cli);
-        cli_json_answer(cli, "file", what.file, "format", what.format, NULL);
+        cli_put_record(cli, CLI_FIELDS({ "file", CLI_OF(what.file) },
+                                       { "format", CLI_OF(what.format) }));
     }
     return BRC_OK;
 }

@@ -13,84 +13,35 @@ static const struct cli_option branch_options[] = {
     CLI_OPTIONS_END
 };
 
-static void put_ref_json(struct cli *cli, const struct cli_ref *ref)
+static int put_ref(struct cli *cli, struct cli_list *list, const struct cli_ref *ref)
 {
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "name", ref->name);
-    if (!ref->is_tag) {
-        cli_json_member_bool(cli, "current", ref->is_current);
-    }
-    cli_json_key(cli, "id");
-    cli_json_id(cli, ref->is_unborn ? NULL : &ref->id);
-    if (ref->is_tag)
-        cli_json_member(cli, "message", ref->message);
-    cli_json_close(cli, '{');
-}
+    const enum cli_color color = ref->is_tag       ? CLI_YELLOW
+                                 : ref->is_current ? CLI_GREEN
+                                                   : CLI_PLAIN;
 
-static void put_ref_text(struct cli *cli, const struct cli_ref *ref, size_t width)
-{
-    const char *name = cli_escaped(cli, ref->name);
-
-    if (!ref->is_tag)
-        cli_puts(cli, ref->is_current ? "* " : "  ");
-    cli_color(cli, ref->is_tag ? CLI_YELLOW : ref->is_current ? CLI_GREEN : CLI_PLAIN);
-    cli_put_padded(cli, name, width);
-    cli_color_end(cli);
-    cli_printf(cli, "  %s", ref->is_unborn ? "no commits yet" : cli_short_id(cli, &ref->id));
-    if (ref->message[0])
-        cli_printf(cli, "  %s", cli_subject(cli, ref->message));
-    cli_puts(cli, "\n");
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ NULL, CLI_OF(ref->is_current), .lead = ref->is_tag ? NULL : "* ",
+                     .none = "  " },
+                   { "name", CLI_OF(ref->name), .lead = "", .width = CLI_FIT, .color = color },
+                   { ref->is_tag ? NULL : "current", CLI_OF(ref->is_current) },
+                   { "id", CLI_OF(ref->id), .lead = "  ", .none = "no commits yet" },
+                   { ref->is_tag ? "message" : NULL, CLI_OF(ref->message), CLI_AS_SUBJECT,
+                     .lead = "  " }));
 }
 
 static int list_refs(struct cli *cli, int tags)
 {
+    struct cli_list list;
     struct cli_refs refs;
-    size_t width = 0;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     CLI_TRY(cli_refs_read(cli, &refs));
-    if (cli->json)
-        cli_json_open(cli, '[');
-    for (size_t i = 0; i < refs.n; i++) {
-        size_t n = cli_text_width(cli_escaped(cli, refs.refs[i].name));
-
-        width = !refs.refs[i].is_tag == !tags && n > width ? n : width;
-    }
-    for (size_t i = 0; i < refs.n; i++) {
-        if (!refs.refs[i].is_tag != !tags)
-            continue;
-        if (cli->json)
-            put_ref_json(cli, &refs.refs[i]);
-        else
-            put_ref_text(cli, &refs.refs[i], width);
-    }
-    if (cli->json)
-        cli_json_close(cli, '[');
-    return BRC_OK;
-}
-
-static void put_ref_members(struct cli *cli, const char *name, const brc_oid *id,
-                            const brc_oid *was)
-{
-    if (!cli->json)
-        return;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "name", name);
-    cli_json_key(cli, "id");
-    cli_json_id(cli, id);
-    if (was) {
-        cli_json_key(cli, "was");
-        cli_json_id(cli, was);
-    }
-    cli_json_close(cli, '{');
-}
-
-/* Reports where a ref is now; `id` NULL: it has no commit. */
-static void report_ref(struct cli *cli, const char *done, const char *name, const brc_oid *id)
-{
-    cli_say(cli, "%s %s%s%s", done, cli_escaped(cli, name), id ? " at " : "",
-            id ? cli_short_id(cli, id) : "");
-    put_ref_members(cli, name, id, NULL);
+    cli_list_begin(cli, &list, NULL, 0);
+    for (size_t i = 0; i < refs.n; i++)
+        if (!refs.refs[i].is_tag == !tags)
+            CLI_TRY(put_ref(cli, &list, &refs.refs[i]));
+    return cli_list_end(cli, &list, BRC_OK);
 }
 
 /* Only one of -d, -D and -m, and no other names. */
@@ -110,22 +61,25 @@ static int delete_named_ref(struct cli *cli, int is_tag, const char *name)
 {
     const char *kind = is_tag ? "tag" : "branch";
     const uint32_t flags = cli_has(cli, "force-delete") ? BRC_DELETE_FORCE : 0;
-    int has, rc;
+    const brc_oid none = { 0 };
     brc_oid was;
+    int rc;
 
     CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that it is this one that goes */
-    rc = cli_ref_find(cli, name, is_tag, &has, &was);
+    rc = cli_ref_find(cli, name, is_tag, &was);
     if (rc >= 0)
         rc = is_tag ? brc_tag_delete(cli->repo, name, flags, &cli->err)
                     : brc_branch_delete(cli->repo, name, flags, &cli->err);
     CLI_TRY(cli_end(cli, rc));
-    if (has)
-        cli_say(cli, "deleted %s %s (was %s); 'breccia %s %s %s %s' brings it back", kind,
-                cli_escaped(cli, name), cli_short_id(cli, &was), kind,
-                cli_escaped(cli, cli->file), cli_escaped(cli, name), cli_short_id(cli, &was));
-    else
-        cli_say(cli, "deleted %s %s (it had no commit)", kind, cli_escaped(cli, name));
-    put_ref_members(cli, name, NULL, has ? &was : NULL);
+    cli_answer(cli,
+               CLI_FIELDS({ "name", CLI_OF(name) }, { "id", CLI_OF(none) },
+                          { "was", CLI_OF(was), .optional = 1 }),
+               "deleted %s %s (%s", kind, cli_escaped(cli, name),
+               !cli_has_id(&was)
+                   ? "it had no commit)"
+                   : cli_text(cli, "was %s); 'breccia %s %s %s %s' brings it back",
+                              cli_short_id(cli, &was), kind, cli_escaped(cli, cli->file),
+                              cli_escaped(cli, name), cli_short_id(cli, &was)));
     return BRC_OK;
 }
 
@@ -154,8 +108,8 @@ static int run_refs(struct cli *cli, int is_tag)
 {
     const char *name = cli_operand(cli, 1), *gone = name_to_delete(cli);
     const char *from = cli_value(cli, "rename"), *kind = is_tag ? "tag" : "branch";
-    int has, rc;
     brc_oid id;
+    int rc;
 
     CLI_TRY(check_ref_operands(cli));
     if (cli_has(cli, "message") && !name)
@@ -170,10 +124,11 @@ static int run_refs(struct cli *cli, int is_tag)
     CLI_TRY(brc_begin(cli->repo, &cli->err));
     rc = from ? rename_named_ref(cli, is_tag, from, name) : make_named_ref(cli, is_tag, name);
     if (rc >= 0)
-        rc = cli_ref_find(cli, name, is_tag, &has, &id);
+        rc = cli_ref_find(cli, name, is_tag, &id);
     CLI_TRY(cli_end(cli, rc));
-    report_ref(cli, cli_text(cli, from ? "renamed %s to" : "made %s", kind), name,
-               has ? &id : NULL);
+    cli_answer(cli, CLI_FIELDS({ "name", CLI_OF(name) }, { "id", CLI_OF(id) }),
+               from ? "renamed %s to %s%s" : "made %s %s%s", kind, cli_escaped(cli, name),
+               cli_has_id(&id) ? cli_text(cli, " at %s", cli_short_id(cli, &id)) : "");
     return BRC_OK;
 }
 

@@ -36,8 +36,8 @@ static int run_switch(struct cli *cli)
                          cli_operand(cli, 2));
     CLI_TRY(cli_open(cli, 0));
     CLI_TRY(create_and_switch(cli, branch));
-    cli_say(cli, "on branch %s", cli_escaped(cli, branch));
-    cli_json_answer(cli, "branch", branch, NULL);
+    cli_answer(cli, CLI_FIELDS({ "branch", CLI_OF(branch) }), "on branch %s",
+               cli_escaped(cli, branch));
     return BRC_OK;
 }
 
@@ -76,9 +76,10 @@ static int run_restore(struct cli *cli)
     } else {
         CLI_TRY(brc_node_restore(cli->session, path, from, &cli->err));
     }
-    cli_say(cli, "restored %s%s%s from %s", cli_escaped(cli, path), slice ? " " : "",
-            slice ? cli_escaped(cli, slice) : "", cli_escaped(cli, from ? from : "HEAD"));
-    cli_json_answer(cli, "path", path, "from", from ? from : "HEAD", NULL);
+    from = from ? from : "HEAD";
+    cli_answer(cli, CLI_FIELDS({ "path", CLI_OF(path) }, { "from", CLI_OF(from) }),
+               "restored %s%s%s from %s", cli_escaped(cli, path), slice ? " " : "",
+               slice ? cli_escaped(cli, slice) : "", cli_escaped(cli, from));
     return BRC_OK;
 }
 
@@ -108,36 +109,31 @@ static void report_reset(struct cli *cli, const char *branch, const brc_oid *id,
 {
     const char *back = "";
 
-    if (was && !cli_same_id(id, was))
+    if (cli_has_id(was) && !cli_same_id(id, was))
         back = cli_text(cli, " (was %s); 'breccia reset %s %s' goes back", cli_short_id(cli, was),
                         cli_escaped(cli, cli->file), cli_short_id(cli, was));
-    cli_say(cli, "%s is at %s%s", cli_escaped(cli, branch), cli_short_id(cli, id), back);
-    if (!cli->json)
-        return;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "branch", branch);
-    cli_json_member(cli, "id", cli_long_id(cli, id));
-    if (was)
-        cli_json_member(cli, "was", cli_long_id(cli, was));
-    cli_json_close(cli, '{');
+    cli_answer(cli,
+               CLI_FIELDS({ "branch", CLI_OF(branch) }, { "id", CLI_OF(*id) },
+                          { "was", CLI_OF(*was), .optional = 1 }),
+               "%s is at %s%s", cli_escaped(cli, branch), cli_short_id(cli, id), back);
 }
 
 static int run_reset(struct cli *cli)
 {
     const char *rev = cli_operand(cli, 1), *branch;
     brc_oid id, was;
-    int has, rc;
+    int rc;
 
     CLI_TRY(cli_open(cli, 0));
     CLI_TRY(cli_branch(cli, &branch));
     CLI_TRY(brc_begin(cli->repo, &cli->err));
     rc = brc_resolve(&id, cli->repo, rev, &cli->err);
     if (rc >= 0)
-        rc = cli_ref_find(cli, branch, 0, &has, &was);
+        rc = cli_ref_find(cli, branch, 0, &was);
     if (rc >= 0)
         rc = brc_reset(cli->repo, rev, cli_has(cli, "hard") ? BRC_RESET_HARD : 0, NULL, &cli->err);
     CLI_TRY(cli_end(cli, rc));
-    report_reset(cli, branch, &id, has ? &was : NULL);
+    report_reset(cli, branch, &id, &was);
     return BRC_OK;
 }
 

@@ -47,14 +47,10 @@ static int run_write(struct cli *cli)
         CLI_TRY(cli_stream_input(cli, &sel));
     else
         CLI_TRY(brc_array_load_npy(cli->array, &sel, -1, from, &cli->err));
-    cli_say(cli, "wrote %s of %s", cli_count(cli, brc_sel_count(&sel), "element"),
-            cli_escaped(cli, path));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "path", path);
-        cli_json_member_uint(cli, "elements", brc_sel_count(&sel));
-        cli_json_close(cli, '{');
-    }
+    cli_answer(cli,
+               CLI_FIELDS({ "path", CLI_OF(path) }, { "elements", CLI_OF(brc_sel_count(&sel)) }),
+               "wrote %s of %s", cli_count(cli, brc_sel_count(&sel), "element"),
+               cli_escaped(cli, path));
     return BRC_OK;
 }
 
@@ -91,14 +87,11 @@ static void print_shape(struct cli *cli, const char *path)
 {
     const brc_array_info *info = brc_array_describe(cli->array);
 
-    cli_say(cli, "%s has shape (%s)", cli_escaped(cli, path),
-            cli_dims_text(cli, info->shape, info->ndim));
-    if (!cli->json)
-        return;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "path", path);
-    cli_json_member_dims(cli, "shape", info->shape, info->ndim);
-    cli_json_close(cli, '{');
+    cli_answer(cli,
+               CLI_FIELDS({ "path", CLI_OF(path) },
+                          { "shape", CLI_DIMS_OF(info->shape, info->ndim) }),
+               "%s has shape (%s)", cli_escaped(cli, path),
+               cli_dims_text(cli, info->shape, info->ndim));
 }
 
 static int run_append(struct cli *cli)

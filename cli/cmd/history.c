@@ -47,12 +47,8 @@ int cli_abort_open(struct cli *cli)
     CLI_TRY(cli_open_state(cli, &state));
     CLI_TRY(brc_merge_abort(cli->repo, &cli->err));
     cli_done(cli);
-    cli_say(cli, "the %s was dropped", cli->command->name);
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "result", "aborted");
-        cli_json_close(cli, '}');
-    }
+    cli_answer(cli, CLI_FIELDS({ "result", CLI_WORD("aborted") }), "the %s was dropped",
+               cli->command->name);
     return BRC_OK;
 }
 
@@ -73,14 +69,9 @@ int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths)
     CLI_TRY(brc_merge_settle(&settled, cli->repo, side, paths, npaths, &cli->err));
     cli_done(cli);
     CLI_TRY(brc_merge_state(&state, NULL, cli->repo, &cli->err));
-    cli_say(cli, "settled %" PRIu64 "; %" PRIu64 " of %" PRIu64 " still open", settled, state.open,
-            state.conflicts);
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member_uint(cli, "settled", settled);
-        cli_json_member_uint(cli, "open", state.open);
-        cli_json_close(cli, '}');
-    }
+    cli_answer(cli, CLI_FIELDS({ "settled", CLI_OF(settled) }, { "open", CLI_OF(state.open) }),
+               "settled %" PRIu64 "; %" PRIu64 " of %" PRIu64 " still open", settled, state.open,
+               state.conflicts);
     return BRC_OK;
 }
 
@@ -124,66 +115,45 @@ int cli_commit_words(struct cli *cli, const char **message, const char **author,
     return cli_time_option(cli, "date", time_us);
 }
 
-static void put_conflict(struct cli *cli, const brc_conflict *c)
+static int put_conflict(struct cli *cli, struct cli_list *list, const brc_conflict *c)
 {
-    if (!cli->json) {
-        cli_say(cli, "%s: %s %s%s%s", c->settled ? "settled" : "conflict", c->kind,
-                cli_escaped(cli, c->path), c->key ? " " : "",
-                c->key ? cli_escaped(cli, c->key) : "");
-        return;
-    }
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "path", c->path);
-    cli_json_member(cli, "kind", c->kind);
-    if (c->key)
-        cli_json_member(cli, "key", c->key);
-    if (c->settled)
-        cli_json_member_bool(cli, "settled", 1);
-    cli_json_close(cli, '}');
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ NULL, CLI_WORD(c->settled ? "settled" : "conflict"), .lead = "" },
+                   { NULL, CLI_OF(c->kind), .lead = ": " },
+                   { "path", CLI_OF(c->path), .lead = " " },
+                   { "kind", CLI_OF(c->kind) },
+                   { "key", CLI_OF(c->key), .optional = 1, .lead = " " },
+                   { "settled", CLI_OF(c->settled), .optional = 1 }));
 }
 
 int cli_put_conflicts(struct cli *cli)
 {
+    struct cli_list list;
     const brc_conflict *c;
     int rc;
 
-    if (cli->json) {
-        cli_json_key(cli, "conflicts");
-        cli_json_open(cli, '[');
-    }
+    cli_list_begin(cli, &list, "conflicts", CLI_SAID);
     while ((rc = brc_conflicts_next(cli->iter, &c, &cli->err)) > 0)
-        put_conflict(cli, c);
-    if (cli->json)
-        cli_json_close(cli, ']');
-    return rc;
-}
-
-static void put_result(struct cli *cli, const brc_pick_result *r, const char *result, int numbers)
-{
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "result", result);
-    if (r->result == BRC_PICK_CONFLICT)
-        cli_json_member(cli, "at", cli_long_id(cli, &r->at));
-    else
-        cli_json_member(cli, "commit", cli_long_id(cli, &r->commit));
-    if (numbers) {
-        cli_json_member_uint(cli, "commits", r->made);
-        cli_json_member_uint(cli, "skipped", r->skipped);
-        if (r->draft != 0)
-            cli_json_member_uint(cli, "left", r->left);
-    }
+        CLI_TRY(put_conflict(cli, &list, c));
+    return cli_list_end(cli, &list, rc);
 }
 
 int cli_print_picked(struct cli *cli, const brc_pick_result *r, const char *result, int numbers)
 {
-    int rc;
+    const int conflicts = r->result == BRC_PICK_CONFLICT;
 
-    if (cli->json)
-        put_result(cli, r, result, numbers);
-    rc = cli_put_conflicts(cli);
-    if (cli->json)
-        cli_json_close(cli, '}');
-    return rc;
+    cli_begin(cli, NULL, '{');
+    cli_put_members(
+        cli, CLI_FIELDS({ "result", CLI_OF(result) },
+                        { conflicts ? "at" : NULL, CLI_OF(r->at) },
+                        { conflicts ? NULL : "commit", CLI_OF(r->commit) },
+                        { numbers ? "commits" : NULL, CLI_OF(r->made) },
+                        { numbers ? "skipped" : NULL, CLI_OF(r->skipped) },
+                        { numbers && r->draft != 0 ? "left" : NULL, CLI_OF(r->left) }));
+    CLI_TRY(cli_put_conflicts(cli));
+    cli_finish(cli, '{');
+    return BRC_OK;
 }
 
 /* ==== graph ================================ */
@@ -337,6 +307,13 @@ int cli_same_id(const brc_oid *a, const brc_oid *b)
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
+int cli_has_id(const brc_oid *id)
+{
+    static const brc_oid zero;
+
+    return !cli_same_id(id, &zero);
+}
+
 int cli_refs_read(struct cli *cli, struct cli_refs *out)
 {
     struct cli_ref *refs = NULL;
@@ -353,7 +330,7 @@ int cli_refs_read(struct cli *cli, struct cli_refs *out)
         refs[n].is_tag = (ref->flags & BRC_REF_TAG) != 0;
         refs[n].is_current = (ref->flags & BRC_REF_CURRENT) != 0;
         refs[n].is_unborn = (ref->flags & BRC_REF_UNBORN) != 0;
-        refs[n++].id = ref->id;
+        refs[n++].id = ref->flags & BRC_REF_UNBORN ? (brc_oid){ 0 } : ref->id;
     }
     brc_iter_free(cli->iter);
     cli->iter = NULL;
@@ -365,18 +342,15 @@ int cli_refs_read(struct cli *cli, struct cli_refs *out)
     return rc;
 }
 
-int cli_ref_find(struct cli *cli, const char *name, int is_tag, int *has, brc_oid *id)
+int cli_ref_find(struct cli *cli, const char *name, int is_tag, brc_oid *id)
 {
     struct cli_refs refs;
 
-    *has = 0;
+    *id = (brc_oid){ 0 };
     CLI_TRY(cli_refs_read(cli, &refs));
-    for (size_t i = 0; i < refs.n && !*has; i++) {
-        const struct cli_ref *ref = &refs.refs[i];
-
-        *has = !ref->is_tag == !is_tag && !ref->is_unborn && strcmp(ref->name, name) == 0;
-        *id = ref->id;
-    }
+    for (size_t i = 0; i < refs.n; i++)
+        if (!refs.refs[i].is_tag == !is_tag && strcmp(refs.refs[i].name, name) == 0)
+            *id = refs.refs[i].id;
     return BRC_OK;
 }
 
@@ -388,41 +362,18 @@ int cli_refs_unborn(const struct cli_refs *refs)
     return 0;
 }
 
-/* ---- JSON --------------------------------------------------------------------------- */
+/* ---- both --------------------------------------------------------------------------- */
 
-static void put_ref_names(struct cli *cli, const char *key, const struct cli_refs *refs,
-                          const brc_oid *id, int is_tag)
+static struct cli_texts ref_names(struct cli *cli, const struct cli_refs *refs, const brc_oid *id,
+                                  int is_tag)
 {
-    cli_json_key(cli, key);
-    cli_json_open_line(cli, '[');
+    const char **names = cli_alloc(cli, refs->n, sizeof(*names));
+    size_t n = 0;
+
     for (size_t i = 0; i < refs->n; i++)
-        if (!refs->refs[i].is_tag == !is_tag && !refs->refs[i].is_unborn &&
-            cli_same_id(&refs->refs[i].id, id))
-            cli_json_string(cli, refs->refs[i].name);
-    cli_json_close(cli, '[');
-}
-
-void cli_commit_members(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs)
-{
-    char time[CLI_TIME_CAP];
-    const char *meta = commit->meta_json && commit->meta_json[0] ? commit->meta_json : "{}";
-
-    cli_json_key(cli, "id");
-    cli_json_id(cli, &commit->id);
-    cli_json_key(cli, "parents");
-    cli_json_open_line(cli, '[');
-    for (size_t i = 0; i < commit->nparents; i++)
-        cli_json_id(cli, &commit->parents[i]);
-    cli_json_close(cli, '[');
-    if (commit->flags & BRC_PAST_EXPIRED)
-        cli_json_member_bool(cli, "parents_expired", 1);
-    cli_json_member(cli, "author", commit->author);
-    cli_json_member(cli, "time", cli_format_time(time, commit->time_us));
-    cli_json_member(cli, "message", commit->message);
-    put_ref_names(cli, "branches", refs, &commit->id, 0);
-    put_ref_names(cli, "tags", refs, &commit->id, 1);
-    cli_json_key(cli, "meta");
-    cli_json_raw(cli, meta, strlen(meta));
+        if (!refs->refs[i].is_tag == !is_tag && cli_same_id(&refs->refs[i].id, id))
+            names[n++] = refs->refs[i].name;
+    return (struct cli_texts){ names, n };
 }
 
 /* ---- text --------------------------------------------------------------------------- */
@@ -435,7 +386,7 @@ static void put_decoration(struct cli *cli, const struct cli_refs *refs, const b
     for (size_t i = 0; i < refs->n; i++) {
         const struct cli_ref *ref = &refs->refs[i];
 
-        if (ref->is_unborn || !cli_same_id(&ref->id, id))
+        if (!cli_same_id(&ref->id, id))
             continue;
         cli_puts(cli, open);
         cli_color(cli, ref->is_tag ? CLI_YELLOW : CLI_GREEN);
@@ -446,11 +397,6 @@ static void put_decoration(struct cli *cli, const struct cli_refs *refs, const b
     }
     if (strcmp(open, ", ") == 0)
         cli_puts(cli, ")");
-}
-
-const char *cli_subject(struct cli *cli, const char *message)
-{
-    return cli_escaped(cli, cli_text(cli, "%.*s", (int)strcspn(message, "\n"), message));
 }
 
 void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
@@ -475,39 +421,59 @@ static void put_message_line(struct cli *cli, const char *prefix, const char *li
     cli_printf(cli, "%.*s%s%s\n", len, prefix, text[0] ? "    " : "", text);
 }
 
-void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
-                     const char *path, const char *first, const char *prefix)
+/* The first lines of a commit: its id, and the refs that name it. */
+static void put_title(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                      const char *first)
 {
-    char time[CLI_TIME_CAP];
-    const char *line = commit->message;
-
     cli_puts(cli, first);
     cli_color(cli, CLI_YELLOW);
     cli_printf(cli, "commit %s", cli_long_id(cli, &commit->id));
     cli_color_end(cli);
     put_decoration(cli, refs, &commit->id);
     cli_puts(cli, "\n");
-    if (commit->nparents > 1) {
-        cli_printf(cli, "%sMerge: ", prefix);
-        for (size_t i = 0; i < commit->nparents; i++)
-            cli_printf(cli, " %s", cli_short_id(cli, &commit->parents[i]));
-        cli_puts(cli, "\n");
-    }
-    if (commit->flags & BRC_PAST_EXPIRED)
-        cli_printf(cli, "%sPast:   commits before this one have expired\n", prefix);
-    cli_printf(cli, "%sAuthor: %s\n", prefix, cli_escaped(cli, commit->author));
-    cli_printf(cli, "%sDate:   %s\n", prefix, cli_format_time(time, commit->time_us));
-    if (commit->meta_json && strcmp(commit->meta_json, "{}") != 0 && commit->meta_json[0])
-        cli_printf(cli, "%sMeta:   %s\n", prefix, cli_escaped(cli, commit->meta_json));
-    if (path)
-        cli_printf(cli, "%sPath:   %s\n", prefix, cli_escaped(cli, path));
-    put_message_line(cli, prefix, "");
-    while (*line) {
-        size_t len = strcspn(line, "\n");
+}
 
-        put_message_line(cli, prefix, line);
-        line += len + (line[len] == '\n');
+static void put_message(struct cli *cli, const char *message, const char *prefix)
+{
+    put_message_line(cli, prefix, "");
+    while (*message) {
+        size_t len = strcspn(message, "\n");
+
+        put_message_line(cli, prefix, message);
+        message += len + (message[len] == '\n');
     }
+}
+
+void cli_put_commit(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                    const char *path, const char *first, const char *prefix)
+{
+    struct cli_block *before = cli_memory_mark(cli);
+    const int has_meta = commit->meta_json && commit->meta_json[0];
+    const char *meta = has_meta ? commit->meta_json : "{}";
+    const struct cli_ids parents = { commit->parents, commit->nparents };
+    const int expired = (commit->flags & BRC_PAST_EXPIRED) != 0;
+
+    if (!cli->json)
+        put_title(cli, commit, refs, first);
+    cli_put_lines(
+        cli,
+        CLI_FIELDS({ "id", CLI_OF(commit->id) },
+                   { "parents", CLI_OF(parents), .lead = parents.n > 1 ? "Merge:" : NULL },
+                   { "parents_expired", CLI_OF(expired), .optional = 1 },
+                   { NULL, CLI_WORD(expired ? "commits before this one have expired" : NULL),
+                     .lead = "Past:" },
+                   { "author", CLI_OF(commit->author), .lead = "Author:", .none = "" },
+                   { "time", CLI_OF(commit->time_us), CLI_AS_TIME, .lead = "Date:" },
+                   { "message", CLI_OF(commit->message) },
+                   { "branches", CLI_OF(ref_names(cli, refs, &commit->id, 0)) },
+                   { "tags", CLI_OF(ref_names(cli, refs, &commit->id, 1)) },
+                   { "meta", CLI_OF(meta), CLI_AS_JSON,
+                     .lead = strcmp(meta, "{}") != 0 ? "Meta:" : NULL },
+                   { "path", CLI_OF(path), .optional = 1, .lead = "Path:" }),
+        prefix, 8, CLI_PLAIN);
+    if (!cli->json)
+        put_message(cli, commit->message, prefix);
+    cli_memory_release(cli, before);
 }
 
 const char *cli_default_author(struct cli *cli)

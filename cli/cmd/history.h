@@ -75,7 +75,7 @@ struct cli;
 struct cli_ref {
     const char *name, *message;
     int is_tag, is_current, is_unborn;
-    brc_oid id;
+    brc_oid id; /* zero: is_unborn */
 };
 
 struct cli_refs {
@@ -85,22 +85,20 @@ struct cli_refs {
 
 /* All branches and tags; lasts as long as `cli`. */
 int cli_refs_read(struct cli *cli, struct cli_refs *refs);
-/* *has: does this branch or tag exist and have a commit? Then that is *id. */
-int cli_ref_find(struct cli *cli, const char *name, int is_tag, int *has, brc_oid *id);
+/* The commit of a branch or tag; zero if it does not exist or has none. */
+int cli_ref_find(struct cli *cli, const char *name, int is_tag, brc_oid *id);
 /* Has the current branch no commit yet? */
 int cli_refs_unborn(const struct cli_refs *refs);
 int cli_same_id(const brc_oid *a, const brc_oid *b);
+/* 0: the id is zero. */
+int cli_has_id(const brc_oid *id);
 
-/* The members of a commit, into an object that is open. */
-void cli_commit_members(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs);
-/* Each line begins with `prefix`, such as "| " of a graph, but the first one with
- * `first`. `path` is where it has the node that is asked for; NULL: no line for that. */
-void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
-                     const char *path, const char *first, const char *prefix);
+/* A commit as members of the object that is open, or as lines: each begins with `prefix`, such as "| " of
+ * a graph, but the first one with `first`. `path` is where it has the node that is asked for, or NULL. */
+void cli_put_commit(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                    const char *path, const char *first, const char *prefix);
 void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                      const char *first);
-/* The first line of a message. */
-const char *cli_subject(struct cli *cli, const char *message);
 /* "ada <ada@engine>": who commits where nobody says it. */
 const char *cli_default_author(struct cli *cli);
 

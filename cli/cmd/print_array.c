@@ -198,7 +198,8 @@ int cli_stream_json(struct cli *cli, const brc_sel *sel)
     struct seen_shape shape = shape_seen(sel);
 
     cli_json_open(cli, '{');
-    cli_json_member_dims(cli, "shape", shape.dims, shape.ndim);
+    cli_json_key(cli, "shape");
+    cli_json_dims(cli, shape.dims, shape.ndim);
     cli_json_key(cli, "data_type");
     cli_json_dtype(cli, dtype);
     cli_json_key(cli, "data");

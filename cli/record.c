@@ -1,0 +1,439 @@
+/*
+ * record.c - prints records.
+ */
+#include "record.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* ---- values ------------------------------ */
+
+static int is_empty(const struct cli_field *field)
+{
+    static const brc_oid zero;
+    const void *value = field->value;
+
+    switch (field->type) {
+    case CLI_TEXT:
+        return !*(const char *const *)value;
+    case CLI_UINT:
+        return *(const uint64_t *)value == 0;
+    case CLI_INT:
+        return *(const int64_t *)value == 0;
+    case CLI_FLAG:
+        return *(const int *)value == 0;
+    case CLI_ID:
+        return memcmp(value, &zero, sizeof(zero)) == 0;
+    case CLI_DIMS:
+        return !((const struct cli_dims *)value)->dims;
+    case CLI_TEXTS:
+        return ((const struct cli_texts *)value)->n == 0;
+    case CLI_IDS:
+        return ((const struct cli_ids *)value)->n == 0;
+    default:
+        return 0;
+    }
+}
+
+/* ---- JSON -------------------------------- */
+
+static void json_text(struct cli *cli, const struct cli_field *field, const char *text)
+{
+    if (text && field->form == CLI_AS_JSON && (text[0] == '{' || text[0] == '['))
+        cli_json_raw(cli, text, strlen(text));
+    else
+        cli_json_string(cli, text ? text : "");
+}
+
+static void json_int(struct cli *cli, const struct cli_field *field, int64_t value)
+{
+    char time[CLI_TIME_CAP];
+
+    if (field->form == CLI_AS_TIME)
+        cli_json_string(cli, cli_format_time(time, value));
+    else
+        cli_json_int(cli, value);
+}
+
+static void json_texts(struct cli *cli, const struct cli_field *field,
+                       const struct cli_texts *list)
+{
+    if (field->form == CLI_AS_LINES)
+        cli_json_open(cli, '[');
+    else
+        cli_json_open_line(cli, '[');
+    for (size_t i = 0; i < list->n; i++)
+        cli_json_string(cli, list->texts[i]);
+    cli_json_close(cli, '[');
+}
+
+static void json_ids(struct cli *cli, const struct cli_ids *list)
+{
+    cli_json_open_line(cli, '[');
+    for (size_t i = 0; i < list->n; i++)
+        cli_json_id(cli, &list->ids[i]);
+    cli_json_close(cli, '[');
+}
+
+static void json_value(struct cli *cli, const struct cli_field *field)
+{
+    const void *value = field->value;
+
+    switch (field->type) {
+    case CLI_TEXT:
+        json_text(cli, field, *(const char *const *)value);
+        break;
+    case CLI_UINT:
+        cli_json_uint(cli, *(const uint64_t *)value);
+        break;
+    case CLI_INT:
+        json_int(cli, field, *(const int64_t *)value);
+        break;
+    case CLI_REAL:
+        cli_json_double(cli, *(const double *)value);
+        break;
+    case CLI_FLAG:
+        cli_json_bool(cli, !is_empty(field));
+        break;
+    case CLI_ID:
+        cli_json_id(cli, is_empty(field) ? NULL : value);
+        break;
+    case CLI_DIMS:
+        cli_json_dims(cli, ((const struct cli_dims *)value)->dims,
+                      ((const struct cli_dims *)value)->ndim);
+        break;
+    case CLI_TEXTS:
+        json_texts(cli, field, value);
+        break;
+    case CLI_IDS:
+        json_ids(cli, value);
+        break;
+    case CLI_END:
+        break;
+    }
+}
+
+static void json_members(struct cli *cli, const struct cli_field *fields)
+{
+    for (const struct cli_field *f = fields; f->type != CLI_END; f++) {
+        if (!f->json || (f->optional && is_empty(f)))
+            continue;
+        cli_json_key(cli, f->json);
+        json_value(cli, f);
+    }
+}
+
+/* ---- text -------------------------------- */
+
+/* The value of a field as text; NULL: the text of the record leaves the field out. */
+struct cell {
+    const char *value;
+    enum cli_color color;
+};
+
+/* Makes the text in one piece, however many there are. */
+const char *cli_joined(struct cli *cli, const struct cli_texts *list, const char *between)
+{
+    const char **texts = cli_alloc(cli, list->n, sizeof(*texts));
+    size_t len = 1;
+    char *out, *at;
+
+    for (size_t i = 0; i < list->n; i++) {
+        texts[i] = cli_escaped(cli, list->texts[i]);
+        len += strlen(texts[i]) + strlen(between);
+    }
+    out = at = cli_alloc(cli, len, 1);
+    for (size_t i = 0; i < list->n; i++) {
+        if (i > 0)
+            at = stpcpy(at, between);
+        at = stpcpy(at, texts[i]);
+    }
+    return out;
+}
+
+static const char *joined_ids(struct cli *cli, const struct cli_ids *list)
+{
+    const char *out = "";
+
+    for (size_t i = 0; i < list->n; i++)
+        out = cli_text(cli, "%s%s%s", out, i > 0 ? " " : "", cli_short_id(cli, &list->ids[i]));
+    return out;
+}
+
+static const char *uint_text(struct cli *cli, const struct cli_field *field, uint64_t value)
+{
+    char size[CLI_SIZE_CAP];
+
+    if (field->noun)
+        return cli_count(cli, value, field->noun);
+    if (field->form == CLI_AS_SIZE)
+        return cli_text(cli, "%s", cli_format_size(size, value));
+    if (field->form == CLI_AS_BYTES && value < 1024)
+        return cli_text(cli, "%" PRIu64 " bytes", value);
+    if (field->form == CLI_AS_BYTES)
+        return cli_text(cli, "%" PRIu64 " bytes (%s)", value, cli_format_size(size, value));
+    return cli_text(cli, "%" PRIu64, value);
+}
+
+static const char *int_text(struct cli *cli, const struct cli_field *field, int64_t value)
+{
+    char time[CLI_TIME_CAP];
+
+    return field->form == CLI_AS_TIME ? cli_text(cli, "%s", cli_format_time(time, value))
+                                      : cli_text(cli, "%" PRId64, value);
+}
+
+static const char *value_text(struct cli *cli, const struct cli_field *field)
+{
+    const void *value = field->value;
+    const struct cli_dims *dims = value;
+    char number[CLI_DOUBLE_CAP];
+
+    switch (field->type) {
+    case CLI_TEXT:
+        return (field->form == CLI_AS_SUBJECT ? cli_subject : cli_escaped)(
+            cli, *(const char *const *)value);
+    case CLI_UINT:
+        return uint_text(cli, field, *(const uint64_t *)value);
+    case CLI_INT:
+        return int_text(cli, field, *(const int64_t *)value);
+    case CLI_REAL:
+        return cli_text(cli, "%s", cli_format_double(number, *(const double *)value));
+    case CLI_ID:
+        return cli_short_id(cli, value);
+    case CLI_DIMS:
+        return cli_text(cli, "(%s)", cli_dims_text(cli, dims->dims, dims->ndim));
+    case CLI_TEXTS:
+        return cli_joined(cli, value, field->form == CLI_AS_LINES ? field->lead : ", ");
+    case CLI_IDS:
+        return joined_ids(cli, value);
+    case CLI_FLAG:
+        return field->lead;
+    default:
+        return "";
+    }
+}
+
+static struct cell make_cell(struct cli *cli, const struct cli_field *field)
+{
+    const int number = field->type == CLI_UINT || field->type == CLI_INT;
+    const int empty = is_empty(field) ||
+                      (field->type == CLI_TEXT && !**(const char *const *)field->value);
+    struct cell cell = { NULL, field->color };
+
+    if (!field->lead)
+        return cell;
+    if (!empty || (number && !field->none && !field->optional))
+        cell.value = value_text(cli, field);
+    else
+        cell.value = field->none;
+    return cell;
+}
+
+static void put_value(struct cli *cli, const char *text, int width, enum cli_color color)
+{
+    const int columns = (int)cli_text_width(text);
+
+    if (color != CLI_PLAIN)
+        cli_color(cli, color);
+    if (width < 0)
+        cli_put_padded(cli, "", columns < -width ? (size_t)(-width - columns) : 0);
+    cli_put_padded(cli, text, width > 0 ? (size_t)width : 0);
+    if (color != CLI_PLAIN)
+        cli_color_end(cli);
+}
+
+static void put_cell(struct cli *cli, const struct cli_field *field, struct cell cell, int width)
+{
+    if (field->type != CLI_FLAG)
+        cli_puts(cli, field->lead);
+    put_value(cli, cell.value, width, cell.color);
+    if (field->tail)
+        cli_puts(cli, field->tail);
+}
+
+static void put_line_of(struct cli *cli, const struct cli_field *fields)
+{
+    struct cli_block *before = cli_memory_mark(cli);
+    int any = 0;
+
+    for (const struct cli_field *f = fields; f->type != CLI_END; f++) {
+        struct cell cell = make_cell(cli, f);
+
+        if (cell.value)
+            put_cell(cli, f, cell, f->width);
+        any |= cell.value != NULL;
+    }
+    if (any)
+        cli_puts(cli, "\n");
+    cli_memory_release(cli, before);
+}
+
+/* ---- printing ---------------------------- */
+
+void cli_begin(struct cli *cli, const char *key, char bracket)
+{
+    if (!cli->json)
+        return;
+    if (key)
+        cli_json_key(cli, key);
+    cli_json_open(cli, bracket);
+}
+
+void cli_finish(struct cli *cli, char bracket)
+{
+    if (cli->json)
+        cli_json_close(cli, bracket);
+}
+
+void cli_put_members(struct cli *cli, const struct cli_field *fields)
+{
+    (cli->json ? json_members : put_line_of)(cli, fields);
+}
+
+void cli_put_record(struct cli *cli, const struct cli_field *fields)
+{
+    cli_begin(cli, NULL, '{');
+    cli_put_members(cli, fields);
+    cli_finish(cli, '{');
+}
+
+void cli_put_lines(struct cli *cli, const struct cli_field *fields, const char *prefix, int width,
+                   enum cli_color color)
+{
+    if (cli->json) {
+        json_members(cli, fields);
+        return;
+    }
+    for (const struct cli_field *f = fields; f->type != CLI_END; f++) {
+        struct cell cell = make_cell(cli, f);
+
+        if (!cell.value)
+            continue;
+        cli_puts(cli, prefix);
+        put_value(cli, f->lead, width, color);
+        put_value(cli, cell.value, 0, cell.color);
+        cli_puts(cli, "\n");
+    }
+}
+
+void cli_answer(struct cli *cli, const struct cli_field *fields, const char *format, ...)
+{
+    va_list args;
+
+    if (cli->json) {
+        cli_put_record(cli, fields);
+        return;
+    }
+    va_start(args, format);
+    cli_vsay(cli, format, args);
+    va_end(args);
+}
+
+/* ---- lists ------------------------------- */
+
+/* A record that is printed at the end of its list: a cell for each field. */
+struct cli_row {
+    struct cli_row *next;
+    struct cell cells[];
+};
+
+static int is_fitted(const struct cli_field *field)
+{
+    return field->width == CLI_FIT || field->width == -CLI_FIT;
+}
+
+void cli_list_begin(struct cli *cli, struct cli_list *list, const char *key, int flags)
+{
+    *list = (struct cli_list){ .flags = flags };
+    list->last = &list->first;
+    cli_begin(cli, key, '[');
+}
+
+/* A column's text around its values is that of the first field there that has one. */
+static void keep_row(struct cli *cli, struct cli_list *list, const struct cli_field *fields,
+                     size_t n)
+{
+    struct cli_row *row = cli_alloc(cli, 1, sizeof(*row) + n * sizeof(*row->cells));
+
+    if (!list->columns)
+        list->columns = cli_alloc(cli, n, sizeof(*list->columns));
+    list->ncolumns = n;
+    for (size_t i = 0; i < n; i++) {
+        row->cells[i] = make_cell(cli, &fields[i]);
+        if (!list->columns[i].lead)
+            list->columns[i] = fields[i];
+    }
+    *list->last = row;
+    list->last = &row->next;
+}
+
+static void put_listed(struct cli *cli, struct cli_list *list, const struct cli_field *fields)
+{
+    size_t n = 0;
+    int fits = 0;
+
+    for (; fields[n].type != CLI_END; n++)
+        fits |= is_fitted(&fields[n]);
+    if (cli->json && list->flags & CLI_ON_LINE) {
+        cli_json_open_line(cli, '{');
+        json_members(cli, fields);
+        cli_json_close(cli, '{');
+    } else if (cli->json || !fits) {
+        cli_put_record(cli, fields);
+    } else {
+        keep_row(cli, list, fields, n);
+    }
+}
+
+int cli_list_put(struct cli *cli, struct cli_list *list, const struct cli_field *fields)
+{
+    list->n++;
+    if (cli->json || !cli->quiet || !(list->flags & CLI_SAID))
+        put_listed(cli, list, fields);
+    return cli_out_check(cli);
+}
+
+/* Gives a column the width of its widest value. */
+static void fit_column(struct cli_list *list, size_t i)
+{
+    struct cli_field *column = &list->columns[i];
+    size_t width = 0;
+
+    for (const struct cli_row *row = list->first; row; row = row->next) {
+        size_t n = row->cells[i].value ? cli_text_width(row->cells[i].value) : 0;
+
+        width = n > width && (column->most == 0 || n <= column->most) ? n : width;
+    }
+    column->width = column->width < 0 ? -(int)width : (int)width;
+}
+
+/* What ends the line is not padded. */
+static void put_row(struct cli *cli, const struct cli_list *list, const struct cli_row *row)
+{
+    size_t n = list->ncolumns;
+
+    while (n > 0 && !row->cells[n - 1].value)
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (row->cells[i].value)
+            put_cell(cli, &list->columns[i], row->cells[i],
+                     i + 1 < n || list->columns[i].width < 0 ? list->columns[i].width : 0);
+    cli_puts(cli, "\n");
+}
+
+int cli_list_end(struct cli *cli, struct cli_list *list, int rc)
+{
+    if (rc < 0)
+        return rc;
+    cli_finish(cli, '[');
+    for (size_t i = 0; i < list->ncolumns; i++)
+        if (is_fitted(&list->columns[i]))
+            fit_column(list, i);
+    for (const struct cli_row *row = list->first; row; row = row->next)
+        put_row(cli, list, row);
+    return rc;
+}
