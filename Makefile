@@ -4,8 +4,8 @@
 #   CC CFLAGS CPPFLAGS LDFLAGS   as everywhere
 #   SQLITE=DIR    compiles DIR/sqlite3.c in, instead of the system's SQLite
 #   WERROR=1      warnings are errors
-#   TEST=NAME     one suite of the C tests, or `cli`
-#   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   for `make mutants`: sample size, its seed, which files,
+#   TEST=NAMES    suites of the C tests, or `cli`; SKIP=cli leaves those of the command out
+#   MUTANTS=N, SEED=N, ONLY=TEXTS, JOBS=N   for `make mutants`: sample size, its seed, which files,
 #                 how many at once
 #   STEPS=N, SEED=N   for `make model` and `make soak`
 #   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT, FORK=1   for `make flips`
@@ -99,7 +99,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test test-long asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop lint objects \
         python-parts python-setup python-test wheel bench-python \
         install uninstall clean FORCE
 
@@ -243,8 +243,12 @@ $(OUT)/codec_kit: $(OBJ)/codec_kit FORCE; $(publish)
 
 # ---- testing ----------------------------------------------------------------
 
-test: $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## the C tests and the command line's; the last line has the total
-	@TEST='$(TEST)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
+TEST_PARTS = $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia $(CONVERTERS:%=$(OUT)/libexec/breccia/%)
+test: $(TEST_PARTS) ## the C tests and the command line's; the last line has the total
+	@TEST='$(TEST)' SKIP='$(SKIP)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
+
+test-long: $(TEST_PARTS) ## what `make test` takes a sample of: every moment, byte and input
+	@LONG=1 TEST='$(TEST)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 
 # A finding ends a process by a signal, so that one in a converter is the crash that it would be.
 # To start a sanitizer's converter takes three times as long as to fork one: thousands are forked.
@@ -282,7 +286,7 @@ fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60) or RUNS, JOBS at a
 fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
 $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
 
-# CI runs a few of these among the tests.
+# The suite damage has a few of these.
 flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports damaged files: FLIPS of each kind (20000), SEED, JOBS at once
 	@export CK_RUN_CASE=flips BRECCIA_FLIPS='$(or $(FLIPS),20000)' BRECCIA_SEED='$(or $(SEED),1)' \
 	    BRECCIA_PARTS='$(or $(JOBS),1)' BRECCIA_KIND='$(KIND)' \
@@ -291,12 +295,10 @@ flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports dama
 	    xargs -P "$$BRECCIA_PARTS" -I @ env BRECCIA_PART=@ $(OUT)/tests/run damage
 
 kills: $(OUT)/tests/run ## kills a process at every write, sync and deletion of the calls that change a file
-	@CK_RUN_SUITE=killed BRECCIA_KILLS=all $(OUT)/tests/run
-	@CK_RUN_SUITE=gc_faults BRECCIA_KILLS=all $(OUT)/tests/run
-	@CK_RUN_SUITE=merge_faults BRECCIA_KILLS=all $(OUT)/tests/run
+	@LONG=1 TEST='killed gc_faults merge_faults' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 
 bits: $(OUT)/tests/run ## flips every bit of the rows that no id covers
-	@CK_RUN_SUITE=draft_flips BRECCIA_BITS=all $(OUT)/tests/run
+	@CK_RUN_SUITE=draft_flips BRECCIA_LONG=1 $(OUT)/tests/run
 
 model: $(OUT)/tests/run ## four processes at work on one file, against a model: STEPS of all of them (10000), SEED
 	@CK_RUN_SUITE=many BRECCIA_STEPS='$(or $(STEPS),10000)' BRECCIA_SEED='$(or $(SEED),1)' $(OUT)/tests/run

@@ -1,7 +1,8 @@
 #!/bin/sh
 # all.sh RUNNER COMMAND: runs the C tests, a process a suite, and the command line's (tests/cli/run),
-# a process a script, and prints one total of both as the last line. TEST=NAME keeps one suite
-# of the C tests, TEST=cli the command line's. JOBS of them run at once: as many as there are cores
+# a process a script, and prints one total of both as the last line. TEST='NAME...' keeps these suites
+# of the C tests, TEST=cli the command line's, SKIP=cli all but those. LONG=1 runs what the suites have
+# a long form of, LONG_SUITE in suites.h, in that form. JOBS run at once: as many as there are cores
 # where it is not set. WRAP is put before both programs (valgrind, setarch).
 #
 # A test that writes without end must not take the machine, and the tests after it, with it: no file
@@ -27,13 +28,17 @@ fi
 
 # One line a job: "suite NAME" or "cli NAME".
 list() {
-    case $only in
-    '') sed -n 's/^\(FORKED_\)*SUITE(\(.*\))$/suite \2/p' "$here/suites.h" ;;
-    cli) ;;
-    *) echo "suite $only" ;;
-    esac
-    case $only in
-    '' | cli) (cd "$here/cli" && for script in *.sh; do echo "cli ${script%.sh}"; done) ;;
+    for name in $only; do
+        [ "$name" = cli ] || echo "suite $name"
+    done
+    if [ -n "${LONG:-}" ]; then
+        [ -n "$only" ] || sed -n 's/^LONG_SUITE(\(.*\))$/suite \1/p' "$here/suites.h"
+        return
+    fi
+    [ -n "$only" ] || sed -n 's/^[A-Z_]*SUITE(\(.*\))$/suite \1/p' "$here/suites.h"
+    [ "${SKIP:-}" != cli ] || return 0
+    case " $only " in
+    '  ' | *' cli '*) (cd "$here/cli" && for script in *.sh; do echo "cli ${script%.sh}"; done) ;;
     esac
 }
 
@@ -72,6 +77,9 @@ fi >"$out.said"
 cat "$out.said"
 JOB
 
+if [ -n "${LONG:-}" ]; then
+    export BRECCIA_LONG=1
+fi
 export work runner command here
 list >"$work/jobs"
 xargs -P "$jobs" -L 1 sh "$work/job" <"$work/jobs"

@@ -12,17 +12,21 @@
 
 #define SUITE(name) Suite *name##_suite(void);
 #define FORKED_SUITE SUITE
+#define LONG_SUITE SUITE
 #include "suites.h"
 #undef SUITE
 #undef FORKED_SUITE
+#undef LONG_SUITE
 
 static int is_forked(const char *suite)
 {
 #define SUITE(name)
+#define LONG_SUITE(name)
 #define FORKED_SUITE(name) if (strcmp(suite, #name) == 0) return 1;
 #include "suites.h"
 #undef SUITE
 #undef FORKED_SUITE
+#undef LONG_SUITE
     return 0;
 }
 
@@ -37,9 +41,11 @@ int main(int argc, char **argv)
     runner = srunner_create(NULL);
 #define SUITE(name) srunner_add_suite(runner, name##_suite());
 #define FORKED_SUITE SUITE
+#define LONG_SUITE SUITE
 #include "suites.h"
 #undef SUITE
 #undef FORKED_SUITE
+#undef LONG_SUITE
     if (only != NULL && is_forked(only))
         srunner_set_fork_status(runner, CK_FORK);
     srunner_run(runner, only, NULL, CK_NORMAL);

@@ -1,8 +1,9 @@
 /*
- * Eight processes that commit private drafts to one branch at once, 2,000 commits in all, half of
- * them to the same array: each commit is an ancestor of the tip, or its conflict was reported. The
- * same while collections run all the time and processes are killed at random. And sixteen that
- * commit their own elements of one chunk: `make commits COMMITS=100` takes more of each.
+ * Eight processes that commit private drafts to one branch at once, half of the commits to the same
+ * array: each commit is an ancestor of the tip, or its conflict was reported. The same while
+ * collections run all the time and processes are killed at random: 500 commits in all, and 2,000 in
+ * `make test-long`. And sixteen that commit their own elements of one chunk: `make commits
+ * COMMITS=100` takes more of each.
  */
 #include <check.h>
 #include <signal.h>
@@ -15,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../kit/sanitized.h"
+#include "../kit/effort.h"
 #include "../kit/scenario.h"
 
 Suite *committers_suite(void);
 
-enum { PROCESSES = 8, EACH = 250 / KIT_ONE_IN, MINE = 4, CONTESTED_EACH = 25, FIRST_VALUE = 1000 };
+enum { PROCESSES = 8, EACH_MOST = 250, MINE = 4, CONTESTED_EACH = 25, FIRST_VALUE = 1000 };
 
 /* What a process says of itself; it stays when the process is killed. */
 typedef struct committer {
@@ -30,7 +31,7 @@ typedef struct committer {
     atomic_int conflicts; /* that were reported                                */
     atomic_int noted;     /* of `ids`                                          */
     int32_t last[2 * MINE];
-    brc_oid ids[EACH];
+    brc_oid ids[EACH_MOST];
 } committer;
 
 typedef struct shared {
@@ -42,6 +43,11 @@ typedef struct shared {
 
 static scenario t;
 static shared *m;
+
+static int each_process(void)
+{
+    return (int)(EACH_MOST / effort_step(4, 4));
+}
 
 static void committers_setup(void)
 {
@@ -231,7 +237,7 @@ static pid_t start(int number, int contested)
         for (int i = 0; i < CONTESTED_EACH; i++)
             contest(&w, i);
     else
-        while (w.me->done < EACH)
+        while (w.me->done < each_process())
             commit_one(&w);
     close_file(&w);
     _exit(0);
@@ -305,7 +311,7 @@ static int is_known(const brc_oid *ids, size_t n, const brc_oid *id)
 /* Every commit that was told is in the history of main; gives how long that is. */
 static size_t check_history(void)
 {
-    static brc_oid ids[PROCESSES * EACH * 2];
+    static brc_oid ids[PROCESSES * EACH_MOST * 2];
     const brc_commit *commit;
     brc_iter *it;
     size_t n = 0;
@@ -353,7 +359,7 @@ START_TEST(no_commit_of_eight_processes_is_lost)
         pids[p] = start(p, 0);
     for (int p = 0; p < PROCESSES; p++)
         wait_for(pids[p]);
-    check_file((size_t)PROCESSES * EACH);
+    check_file((size_t)(PROCESSES * each_process()));
 }
 END_TEST
 
@@ -366,7 +372,7 @@ START_TEST(nor_where_collections_run_and_processes_are_killed)
     m->stop = 1;
     wait_for(collector);
     ck_assert_int_gt(m->collections, 0);
-    check_file((size_t)PROCESSES * EACH);
+    check_file((size_t)(PROCESSES * each_process()));
 }
 END_TEST
 
@@ -440,8 +446,7 @@ static void check_crowded(int each)
 
 START_TEST(sixteen_processes_commit_to_one_chunk)
 {
-    const char *given = getenv("BRECCIA_COMMITS");
-    const int each = given != NULL ? (int)strtol(given, NULL, 10) : 6;
+    const int each = (int)effort_number("BRECCIA_COMMITS", 6);
     pid_t pids[CROWD];
     ck_assert_int_gt(each, 0);
     scenario_open(&t, NULL, 0);

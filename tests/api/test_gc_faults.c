@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../kit/effort.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/sanitized.h"
 #include "../kit/scenario.h"
@@ -21,7 +21,6 @@
 
 Suite *gc_faults_suite(void);
 
-enum { EACH = 4 * KIT_ONE_IN }; /* of so many moments one; BRECCIA_KILLS: all */
 enum { BIG = 1 << 16 };
 
 static scenario base, work;
@@ -236,8 +235,7 @@ START_TEST(killed_at_any_moment_it_is_gone_on_with)
 {
     static const unsigned moments =
         FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
-    const char *all = getenv("BRECCIA_KILLS");
-    const uint64_t each = all != NULL && *all != '\0' ? 1 : EACH;
+    const uint64_t each = effort_step(8, 16);
     const uint32_t flags = _i / 2 ? BRC_GC_EXPUNGE : 0;
     uint64_t n = 1 + (uint64_t)_i % each, killed = 0;
     faults_begin(2, _i % 2);
@@ -316,9 +314,10 @@ END_TEST
 /* From some moment on nothing can be written. */
 START_TEST(the_disk_may_fill_at_any_moment)
 {
+    const uint64_t each = effort_step(8, 16);
     uint64_t n = 1;
     faults_begin(2, 0);
-    for (int hits = 1; hits > 0; n += EACH) {
+    for (int hits = 1; hits > 0; n += each) {
         copy_base();
         open_work(FAULT_VFS_NAME);
         fault_vfs_arm(&disk, FAULT_FULL, n, 1);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../kit/effort.h"
 #include "../kit/history_world.h"
-#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 
 Suite *history_model_suite(void);
@@ -17,12 +17,6 @@ Suite *history_model_suite(void);
 #define ROUND 200
 
 static hm_world totals;
-
-static uint64_t given_number(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text != NULL && text[0] != '\0' ? strtoull(text, NULL, 10) : otherwise;
-}
 
 static void print_ops(const hm_op *ops, int n)
 {
@@ -50,8 +44,8 @@ static void run_round(hm_op *ops, int n, uint64_t seed)
 
 START_TEST(random_histories_are_what_the_oracle_says)
 {
-    const uint64_t steps = given_number("BRECCIA_STEPS", 10000 / KIT_ONE_IN);
-    const uint64_t first = given_number("BRECCIA_SEED", 1);
+    const uint64_t steps = effort_number("BRECCIA_STEPS", 10000 / effort_step(4, 4));
+    const uint64_t first = effort_number("BRECCIA_SEED", 1);
     hm_op ops[ROUND];
     memset(&totals, 0, sizeof(totals));
     for (uint64_t done = 0; done < steps; done += ROUND) {

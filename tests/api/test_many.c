@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../kit/effort.h"
 #include "../kit/folder.h"
 #include "../kit/many_model.h"
 #include "../kit/scenario.h"
 
 Suite *many_suite(void);
 
-#define STEPS 1000
+#define STEPS 1000 /* in `make test`; ten times as many in the long form */
 #define ROUND 500 /* steps of all workers, then everybody ends and the file is looked at */
 
 typedef struct worker {
@@ -577,12 +578,6 @@ static void run_round(many_model *m, uint32_t round, uint32_t steps)
     ck_assert_int_eq(failed, 0);
 }
 
-static uint64_t number_of(const char *variable, uint64_t otherwise)
-{
-    const char *text = getenv(variable);
-    return text != NULL && *text != '\0' ? strtoull(text, NULL, 10) : otherwise;
-}
-
 /* Something that this many steps do not always bring; adoptions over changes are rarer still. */
 static const char *never_done(const many_model *m)
 {
@@ -596,14 +591,15 @@ static const char *never_done(const many_model *m)
 START_TEST(four_processes_with_two_threads_each)
 {
     char dir[96], file[128];
-    uint64_t steps = number_of("BRECCIA_STEPS", STEPS), seed = number_of("BRECCIA_SEED", 1);
+    const uint64_t steps = effort_number("BRECCIA_STEPS", effort_is_long() ? 10 * STEPS : STEPS);
+    const uint64_t seed = effort_number("BRECCIA_SEED", 1);
     uint64_t random = seed;
     folder_make(dir, sizeof(dir), FOLDER_FAST);
     snprintf(file, sizeof(file), "%s/many.brc", dir);
     many_model *m = many_new(file, seed);
     const int is_test = getenv("BRECCIA_STEPS") == NULL;
     for (uint32_t round = 0; round * ROUND < steps || (is_test && never_done(m)); round++) {
-        ck_assert_msg(!is_test || round < 8 * STEPS / ROUND, "nothing was %s", never_done(m));
+        ck_assert_msg(!is_test || round < 8 * steps / ROUND, "nothing was %s", never_done(m));
         run_round(m, round, ROUND / MANY_WORKERS);
         many_check(m, &random);
     }

@@ -11,14 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../kit/effort.h"
 #include "../kit/fault_vfs.h"
-#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 
 Suite *merge_faults_suite(void);
 
-enum { EACH = 3 * KIT_ONE_IN }; /* of so many moments one; BRECCIA_KILLS: all */
 enum { SEEN = 512 };
 
 static scenario base, work;
@@ -310,8 +309,7 @@ static int run_and_die(const open_act *act, uint64_t n)
 
 static uint64_t step_of(void)
 {
-    const char *all = getenv("BRECCIA_KILLS");
-    return all != NULL && *all != '\0' ? 1 : EACH;
+    return effort_step(6, 12);
 }
 
 START_TEST(killed_at_any_moment_all_or_nothing_is_there)
@@ -339,11 +337,12 @@ START_TEST(on_a_full_disk_nothing_is_half_done)
 {
     const open_act *act = &acts[_i / 2];
     char before[SEEN], after[SEEN];
-    uint64_t n = 1;
+    const uint64_t step = effort_step(3, 3);
+    uint64_t n = 1 + (uint64_t)(_i / 2) % step;
     fault_vfs_register(&disk);
     make_sides(_i % 2);
     find_ends(act, before, after);
-    for (int hits = 1; hits > 0; n++) {
+    for (int hits = 1; hits > 0; n += step) {
         copy_file(base.file, work.file);
         open_work(FAULT_VFS_NAME);
         fault_vfs_arm(&disk, FAULT_FULL, n, 1);

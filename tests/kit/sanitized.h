@@ -1,4 +1,4 @@
-/* Whether a sanitizer watches the tests, and what they do less then. */
+/* Whether a sanitizer watches the tests. What they do less then is said by effort.h. */
 #ifndef BRC_KIT_SANITIZED_H
 #define BRC_KIT_SANITIZED_H
 
@@ -13,9 +13,5 @@
 #ifndef KIT_SANITIZED
 #define KIT_SANITIZED 0
 #endif
-
-/* Of what a test may do for as long as somebody likes, it does one in so many: random inputs, moments
- * to be killed at. Each takes several times as long, and all are tried without a sanitizer. */
-enum { KIT_ONE_IN = KIT_SANITIZED ? 4 : 1 };
 
 #endif

@@ -14,8 +14,8 @@ of that tree do not apply any more and which of their suites there are not.
 run.py --compile [LIST...] runs nothing: it says of each mutant whether the file that it changes
 still compiles. COMPILE is the command; `make mutants-compile` gives the tree's.
 
-The environment: MUTANTS=N takes a sample of N, which SEED=N repeats; ONLY=TEXT those with
-this text in a file's name; JOBS=N works on N at a time (2).
+The environment: MUTANTS=N takes a sample of N, which SEED=N repeats; ONLY=TEXTS those with
+one of these texts in a file's name; JOBS=N works on N at a time (2).
 
 A list, in which a line that begins with # is a comment:
 
@@ -321,7 +321,7 @@ def baseline(copy, mutants):
 
 def choose(mutants):
     only, count = os.environ.get("ONLY", ""), os.environ.get("MUTANTS", "")
-    mutants = [m for m in mutants if only in m.path]
+    mutants = [m for m in mutants if not only or any(text in m.path for text in only.split())]
     if count:
         seed = int(os.environ.get("SEED") or random.randrange(1000000))
         print(f"mutants: a sample; again with: make mutants MUTANTS={count} SEED={seed}", flush=True)
@@ -333,7 +333,7 @@ def choose(mutants):
 
 def check(root):
     """What lint says of the lists."""
-    suites = set(re.findall(r"^(?:FORKED_)?SUITE\((\w+)\)", (root / "tests/suites.h").read_text(), re.M))
+    suites = set(re.findall(r"^(?:FORKED_|LONG_)?SUITE\((\w+)\)", (root / "tests/suites.h").read_text(), re.M))
     suites |= {"cli"} | {"cli:" + p.stem for p in root.glob("tests/cli/*.sh")}
     faults = []
     for m in [m for path in sorted(root.glob("tests/mutants/*.txt")) for m in read_list(path)]:

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../src/store/check.h"
+#include "../kit/effort.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 
@@ -220,6 +221,7 @@ START_TEST(nothing_false_is_found_beside_a_writer)
 {
     scenario t;
     const uint64_t shape = CHUNKS * PER, chunk = PER;
+    const int changes = (int)(COMMITS * 3 / 2 / effort_step(4, 4));
     int status, runs = 0;
     scenario_start(&t);
     brc_array_free(scenario_array(&t, "/a", "int32", 1, &shape, &chunk, NULL, codecs[0]));
@@ -231,7 +233,7 @@ START_TEST(nothing_false_is_found_beside_a_writer)
         brc_open_opts opts = BRC_OPEN_OPTS_INIT;
         opts.wait_ms = 60000;
         scenario_open(&t, &opts, 0);
-        for (int i = 0; i < COMMITS * 3 / 2; i++)
+        for (int i = 0; i < changes; i++)
             one_change(&t, i);
         scenario_close(&t);
         _exit(0);

@@ -15,6 +15,7 @@
 #include "../../src/store/db.h"
 #include "../../src/zarr/session.h"
 #include "../kit/crash_sim.h"
+#include "../kit/effort.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"
 #include "../kit/store_kit.h"
@@ -511,7 +512,8 @@ START_TEST(P1_acknowledged_work_survives_a_loss_of_power)
     stories[_i % STORIES]();
     ck_assert_uint_ge(nacked, 7);
     ck_assert_int_eq(logged_of(LOG_WAL) > 50, in_wal_mode);
-    nothing_is_lost(1, 4, 100);
+    const size_t step = effort_step(3, 6);
+    nothing_is_lost(step, 4, 100 / step);
 }
 END_TEST
 
@@ -520,7 +522,7 @@ START_TEST(P2_a_lying_disk_is_seen)
 {
     disk.ignores_sync = (unsigned)_i;
     small_story();
-    findings f = lose_power(3, 4, 0);
+    findings f = lose_power(3 * effort_step(2, 4), 4, 0);
     ck_assert_uint_gt(f.lost + f.damaged, 0);
     if (_i == 1 << LOG_MAIN)
         ck_assert_uint_gt(f.damaged, 0);
@@ -532,7 +534,7 @@ START_TEST(P2_a_lying_disk_is_seen_in_wal_mode)
     in_wal_mode = 1;
     disk.ignores_sync = 1 << LOG_WAL;
     small_story();
-    findings f = lose_power(3, 4, 0);
+    findings f = lose_power(3 * effort_step(2, 4), 4, 0);
     ck_assert_uint_gt(f.lost, 0);
 }
 END_TEST

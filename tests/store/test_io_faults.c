@@ -13,10 +13,10 @@
 
 #include "../../src/base/file.h"
 #include "../../src/base/hash.h"
+#include "../kit/effort.h"
 #include "../kit/fault_acts.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"
-#include "../kit/sanitized.h"
 #include "../kit/store_kit.h"
 
 Suite *io_faults_suite(void);
@@ -28,9 +28,20 @@ static char copy[128];
 
 #define OK(call) KIT_OK(&kit, call)
 
+/* What is known of the bytes of a file without a journal, whose bytes alone decide it: most runs
+ * end in one of a few. */
+typedef struct verdict {
+    brc_oid bytes;
+    int is_before, is_after, is_whole;
+} verdict;
+
+static verdict verdicts[512];
+static size_t nverdicts;
+
 static void faults_setup(void)
 {
     store_kit_folder(&kit);
+    nverdicts = 0;
     snprintf(copy, sizeof(copy), "%s/copy.brc", kit.dir);
     fault_base_make(&base, &kit, 0);
     fault_vfs_register(&faults);
@@ -118,6 +129,69 @@ static char *digest_after(int act, const char *file)
     return fault_acts[act].batches ? file_digest_seen(file) : file_digest(file);
 }
 
+static verdict *verdict_of(const char *file)
+{
+    static verdict unknown;
+    char journal[160];
+    unknown = (verdict){ .is_whole = 0 };
+    snprintf(journal, sizeof(journal), "%s-journal", file);
+    if (brc_file_kind(journal) != 0)
+        return &unknown;
+    brc_buf all = store_kit_read(file);
+    const brc_oid bytes = brc_hash_object(BRC_HASH_XXH128, BRC_KIND_CHUNK, all.data, all.len);
+    brc_buf_dispose(&all);
+    for (size_t i = 0; i < nverdicts; i++)
+        if (brc_oid_cmp(&verdicts[i].bytes, &bytes) == 0)
+            return &verdicts[i];
+    if (nverdicts == sizeof(verdicts) / sizeof(verdicts[0]))
+        return &unknown;
+    verdicts[nverdicts] = (verdict){ .bytes = bytes };
+    return &verdicts[nverdicts++];
+}
+
+/* Whether the file says what is said behind the call, where it says that or (may_be_before) what
+ * was said before: else the test fails. */
+static int says_after(int act, const char *file, int may_be_before, const char *before,
+                      const char *after, const char *where)
+{
+    verdict *v = verdict_of(file);
+    if (v->is_after || (may_be_before && v->is_before))
+        return v->is_after;
+    char *now = digest_after(act, file);
+    v->is_after = strcmp(now, after) == 0;
+    v->is_before = strcmp(now, before) == 0;
+    if (!v->is_after && !(may_be_before && v->is_before))
+        ck_abort_msg("%s: the file has %s", where,
+                     first_difference(now, may_be_before ? before : after));
+    free(now);
+    return v->is_after;
+}
+
+static void check_whole(const char *file, const char *where)
+{
+    verdict *v = verdict_of(file);
+    if (!v->is_whole && !file_is_whole(file))
+        ck_abort_msg("%s: the file is damaged", where);
+    v->is_whole = 1;
+}
+
+/* While its handle is open: it is whole, and as it was before the call, or, where only the folder
+ * could not be synced, as it is behind it. */
+static int is_done_in_spite(int act, unsigned kind, const char *before, const char *after,
+                            const char *where)
+{
+    const verdict *v = verdict_of(base.work);
+    if (v->is_before && v->is_whole)
+        return 0;
+    copy_both(base.work, copy);
+    const int is_done = says_after(act, copy, 1, before, after, where) &&
+                        strcmp(before, after) != 0;
+    if (is_done && kind != FAULT_DELETED)
+        ck_abort_msg("%s: it failed, and is done", where);
+    check_whole(copy, where);
+    return is_done;
+}
+
 /* One run with the n-th operation failing. 0 if there is no n-th. */
 static int run_with_fault(int act, const fault_case *c, uint64_t n, const char *before,
                           const char *after)
@@ -136,37 +210,21 @@ static int run_with_fault(int act, const fault_case *c, uint64_t n, const char *
         if (rc != BRC_OK)
             ck_abort_msg("%s: %s", where, err.message);
         close_work(&h);
-        if (hits > 0) {
-            char *now = digest_after(act, base.work);
-            if (strcmp(now, after) != 0)
-                ck_abort_msg("%s: all is well, and the file has %s", where,
-                             first_difference(now, after));
-            free(now);
-        }
+        if (hits > 0)
+            (void)says_after(act, base.work, 0, before, after, where);
         return hits > 0;
     }
     if (rc != c->code || err.code != rc || err.message[0] == '\0')
         ck_abort_msg("%s: %d (%s) and not %d: %s", where, rc, brc_strerror(rc), c->code,
                      err.message);
-    copy_both(base.work, copy);
-    char *now = digest_after(act, copy);
-    int is_done = c->kind == FAULT_DELETED && strcmp(now, after) == 0;
-    if (!is_done && strcmp(now, before) != 0)
-        ck_abort_msg("%s: it failed (%s), and the file has changed: %s", where, err.message,
-                     first_difference(now, before));
-    if (!file_is_whole(copy))
-        ck_abort_msg("%s: the file is damaged", where);
-    free(now);
-    if (!is_done) { /* the fault is over: the same handle can go on */
-        rc = fault_acts[act].run(&h, &err);
+    if (!is_done_in_spite(act, c->kind, before, after, where)) {
+        rc = fault_acts[act].run(&h, &err); /* the fault is over: the same handle can go on */
         if (rc != BRC_OK)
             ck_abort_msg("%s, and then again: %s", where, err.message);
     }
     close_work(&h);
-    now = digest_after(act, base.work);
-    if (strcmp(now, after) != 0)
-        ck_abort_msg("%s, and then again: the file has %s", where, first_difference(now, after));
-    free(now);
+    strncat(where, ", and then again", sizeof(where) - strlen(where) - 1);
+    (void)says_after(act, base.work, 0, before, after, where);
     return 1;
 }
 
@@ -181,9 +239,10 @@ START_TEST(a_failing_disk_gives_an_error_and_changes_nothing)
     char *after = digest_after(_i, base.work);
     ck_assert_int_eq(strcmp(before, after) != 0, fault_acts[_i].changes);
     for (size_t i = 0; i < CASES; i++) {
-        uint64_t n = 1 + i % KIT_ONE_IN;
+        const uint64_t step = effort_step(4, 4);
+        uint64_t n = 1 + (i + (size_t)_i) % step;
         while (run_with_fault(_i, &cases[i], n, before, after))
-            n += KIT_ONE_IN;
+            n += step;
         ck_assert_uint_lt(n, 2000);
     }
     free(before);

@@ -2,7 +2,8 @@
  * A process is killed at each write, sync and deletion of a call, also in the middle of a write.
  * Then the file says what it said before the call or behind it (of a bulk write: to others), and is
  * whole; the drafts that the dead have left are listed, and can be dropped or adopted; and the call
- * can be made again. `make kills` takes every moment, `make test` some.
+ * can be made again. `make kills` takes every moment, `make test`
+ * some.
  */
 #include <check.h>
 #include <signal.h>
@@ -12,14 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../kit/effort.h"
 #include "../kit/fault_acts.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"
-#include "../kit/sanitized.h"
 
 Suite *killed_suite(void);
 
-enum { EACH = 5 * KIT_ONE_IN }; /* of so many moments one */
 enum { MOST_STATES = 24 };
 
 static store_kit kits[2]; /* with a rollback journal, and in WAL mode */
@@ -251,8 +251,7 @@ static void look_at_dead(int act, uint64_t n, const char *seen_before, const cha
 START_TEST(whenever_it_is_killed)
 {
     const int act = _i / 2, wal = _i % 2;
-    const char *all = getenv("BRECCIA_KILLS");
-    const uint64_t each = all != NULL && *all != '\0' ? 1 : EACH;
+    const uint64_t each = effort_step(7, 20);
     uint64_t n = 1 + (uint64_t)_i % each, killed = 0;
     kit = &kits[wal];
     base = &bases[wal];
@@ -304,8 +303,7 @@ static void go_on_after_savepoints(uint64_t n)
 
 START_TEST(whenever_it_is_killed_with_savepoints_what_it_wrote_is_there)
 {
-    const char *all = getenv("BRECCIA_KILLS");
-    const uint64_t each = all != NULL && *all != '\0' ? 1 : 3 * EACH;
+    const uint64_t each = effort_step(21, 60);
     uint64_t n = 1, killed = 0;
     fault_handles h;
     kit = &kits[_i];

@@ -23,6 +23,7 @@
 #include "../../src/xfer/foreign/protocol.h"
 #include "../../src/xfer/stream/stream_in.h"
 #include "../kit/converters.h"
+#include "../kit/effort.h"
 #include "../kit/folder.h"
 #include "../kit/hdf5_ragged_kit.h"
 #include "../kit/netcdf_kit.h"
@@ -136,7 +137,7 @@ static const struct {
 
 typedef struct trial {
     exchange_kit kit;
-    int kind;
+    int kind, is_forked;
     brc_buf whole, bytes;
     reread *seen; /* what the library reads of the last file */
     uint64_t tried, imported, refused, crashed, endless, compared;
@@ -244,9 +245,12 @@ static int wait_for(pid_t child, int *status)
     return WIFSIGNALED(how) && WTERMSIG(how) != SIGPIPE ? WTERMSIG(how) : 0;
 }
 
-static int is_forked(void)
+/* All converters where BRECCIA_FORK says so; in `make test` seven of eight. */
+static int forks_next(const trial *t)
 {
-    return getenv("BRECCIA_FORK") != NULL;
+    if (getenv("BRECCIA_FORK") != NULL)
+        return 1;
+    return !effort_is_long() && getenv("BRECCIA_FLIPS") == NULL && t->tried % 8 > 0;
 }
 
 static void limit_child(void)
@@ -300,7 +304,7 @@ static void reread_in_child(trial *t, const char *file)
 static void compare_elements(trial *t, const char *file)
 {
     char what[64];
-    if (!is_forked())
+    if (!t->is_forked)
         reread_in_child(t, file);
     snprintf(what, sizeof(what), "%s, file %llu", kinds[t->kind].name,
              (unsigned long long)t->tried);
@@ -363,7 +367,8 @@ static int import_forked(trial *t, const brc_driver *driver, const char *file)
 
 static int import_file(trial *t, const char *file)
 {
-    if (!is_forked())
+    t->is_forked = forks_next(t);
+    if (!t->is_forked)
         return brc_import(t->kit.session, file, "/bad", NULL, &t->kit.err);
     return import_forked(t, t->kind < N_HDF5 ? &brc_hdf5_driver : &brc_netcdf_driver, file);
 }
@@ -413,7 +418,7 @@ START_TEST(cut_off)
 {
     trial t;
     start_trial(&t, _i);
-    const size_t step = kinds[_i].write == write_lists ? 64 : 8;
+    const size_t step = (kinds[_i].write == write_lists ? 64 : 8) * effort_step(4, 4);
     for (size_t len = 0; len < t.whole.len; len += step) {
         take_bytes(&t, len);
         int rc = import_bytes(&t, "cut at", len);
@@ -423,13 +428,7 @@ START_TEST(cut_off)
 }
 END_TEST
 
-#define FLIPS (150 / KIT_ONE_IN) /* of each kind, where `make flips` does not say how many */
-
-static uint64_t number_from(const char *variable, uint64_t otherwise)
-{
-    const char *text = getenv(variable);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
+#define FLIPS 40 /* of each kind, where `make flips` does not say how many; 160 in the long form */
 
 /* splitmix64: the n-th number behind a seed. */
 static uint64_t random_number(uint64_t seed, uint64_t n)
@@ -463,13 +462,14 @@ static void damage_bytes(trial *t, uint64_t i, uint64_t flips, uint64_t seed)
 START_TEST(flipped)
 {
     trial t;
-    uint64_t flips = number_from("BRECCIA_FLIPS", FLIPS), seed = number_from("BRECCIA_SEED", 1);
-    uint64_t parts = number_from("BRECCIA_PARTS", 1);
+    uint64_t flips = effort_number("BRECCIA_FLIPS", effort_is_long() ? 4 * FLIPS : FLIPS);
+    uint64_t seed = effort_number("BRECCIA_SEED", 1);
+    uint64_t parts = effort_number("BRECCIA_PARTS", 1);
     const char *kind = getenv("BRECCIA_KIND");
     if (kind && !strstr(kinds[_i].name, kind))
         return;
     start_trial(&t, _i);
-    for (uint64_t i = number_from("BRECCIA_PART", 0); i < flips; i += parts) {
+    for (uint64_t i = effort_number("BRECCIA_PART", 0); i < flips; i += parts) {
         damage_bytes(&t, i, flips, seed);
         (void)import_bytes(&t, "flip", i);
     }

@@ -9,20 +9,14 @@
 #include <unistd.h>
 
 #include "../kit/converters.h"
+#include "../kit/effort.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/folder.h"
 #include "../kit/hostile_kit.h"
-#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/tar_kit.h"
 
 Suite *stream_random_suite(void);
-
-static uint64_t number_from(const char *variable, uint64_t otherwise)
-{
-    const char *text = getenv(variable);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 /* ---- a tree ---------------------------------------------------- */
 
@@ -198,8 +192,8 @@ static void start_fast(exchange_kit *kit)
 
 START_TEST(the_same_snapshot)
 {
-    const uint64_t seed = number_from("STREAM_SEED", 1);
-    const uint64_t trees = number_from("STREAM_TREES", 40 / KIT_ONE_IN);
+    const uint64_t seed = effort_number("STREAM_SEED", 1);
+    const uint64_t trees = effort_number("STREAM_TREES", 40 / effort_step(1, 8));
     for (uint64_t i = 0; i < trees; i++) {
         uint64_t random = seed * 1000003 + i;
         exchange_kit from, to;
@@ -282,7 +276,7 @@ static void import_groups(void *ctx)
 /* Within 512 MiB of address space and a minute of processor time. */
 START_TEST(groups_without_end)
 {
-    many_groups m = { .n = number_from("STREAM_GROUPS", 20000) };
+    many_groups m = { .n = effort_number("STREAM_GROUPS", 20000 / effort_step(4, 4)) };
     exchange_kit kit;
     exchange_folder_start(&kit);
     FILE *f = fopen(exchange_path(&kit, "stream"), "w+");

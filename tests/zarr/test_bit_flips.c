@@ -13,7 +13,7 @@
 #include "../../src/base/buf.h"
 #include "../../src/base/file.h"
 #include "../../src/breccia.h"
-#include "../kit/sanitized.h"
+#include "../kit/effort.h"
 #include "../kit/scenario.h"
 
 Suite *bit_flips_suite(void);
@@ -338,7 +338,7 @@ static size_t flip_step(void)
     const char *preload = getenv("LD_PRELOAD");
     if (preload != NULL && strstr(preload, "vgpreload") != NULL)
         return 31 * 151;
-    return KIT_SANITIZED ? 31 * 7 : 31;
+    return 31 * effort_step(4, 7);
 }
 
 START_TEST(D1_no_flipped_bit_gives_wrong_data)

@@ -12,12 +12,13 @@
 
 #include "../../src/base/buf.h"
 #include "../../src/base/file.h"
+#include "../kit/effort.h"
 #include "../kit/sample_repo.h"
 #include "../kit/scenario.h"
 
 Suite *draft_flips_suite(void);
 
-enum { PAGE = 16384, EACH = 29 }; /* of so many bits one */
+enum { PAGE = 16384 };
 
 /* Their pages, and those of their indexes. */
 static const char *const tables[] = {
@@ -264,8 +265,7 @@ START_TEST(nothing_wrong_goes_unseen)
     char sql[128];
     brc_buf file = BRC_BUF_INIT;
     int unseen = 0, found = 0;
-    const char *all = getenv("BRECCIA_BITS");
-    size_t each = all != NULL && *all != '\0' ? 1 : EACH;
+    const size_t each = effort_step(29, 29);
     snprintf(sql, sizeof(sql), "SELECT rootpage FROM sqlite_schema WHERE name='%s'", tables[_i]);
     size_t from = ((size_t)scenario_ask(&t, sql) - 1) * PAGE;
     OK(&t, brc_file_read(&file, t.file, &t.err));
