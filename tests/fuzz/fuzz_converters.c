@@ -47,8 +47,9 @@ void fuzz_hdf5(const uint8_t *data, size_t len)
         convert_file(&brc_hdf5_driver, fuzz_file("in.h5", data, len));
 }
 
+/* Classic files; NetCDF-4 is HDF5. */
 void fuzz_netcdf(const uint8_t *data, size_t len)
 {
-    if (is_hdf5(data, len) || (len >= 8 && memcmp(data, "CDF", 3) == 0))
+    if (len >= 8 && memcmp(data, "CDF", 3) == 0)
         convert_file(&brc_netcdf_driver, fuzz_file("in.nc", data, len));
 }

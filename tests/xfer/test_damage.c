@@ -128,7 +128,8 @@ static const struct {
     { "NetCDF 64-bit data", "bad.nc", write_classic, NC_64BIT_DATA },
 };
 #define N_KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
-#define N_HDF5 3 /* the first ones */
+#define N_HDF5 3     /* the first ones */
+#define N_BY_HDF5 4  /* the converter of HDF5 reads those, and NetCDF-4 */
 
 /* ---- importing ------------------------------------------------- */
 
@@ -358,8 +359,6 @@ static int import_forked(trial *t, const brc_driver *driver, const char *file)
     else if (status != BRC_STATUS_GOOD && status >= 0)
         rc = brc_fail(err, BRC_EINVAL, "status %d", status);
     ck_assert_int_eq(brc_end(t->kit.repo, rc == BRC_OK ? BRC_END_KEEP : 0, NULL), BRC_OK);
-    if (status == BRC_STATUS_IS_NETCDF && driver == &brc_hdf5_driver)
-        return import_forked(t, &brc_netcdf_driver, file);
     if (rc == BRC_ECORRUPT) /* as brc_import() says it of a converter's file */
         rc = err->code = BRC_EINVAL;
     return rc;
@@ -370,7 +369,7 @@ static int import_file(trial *t, const char *file)
     t->is_forked = forks_next(t);
     if (!t->is_forked)
         return brc_import(t->kit.session, file, "/bad", NULL, &t->kit.err);
-    return import_forked(t, t->kind < N_HDF5 ? &brc_hdf5_driver : &brc_netcdf_driver, file);
+    return import_forked(t, t->kind < N_BY_HDF5 ? &brc_hdf5_driver : &brc_netcdf_driver, file);
 }
 
 /* A good import, or one error of one line; then no process is there, and nothing of the file. */

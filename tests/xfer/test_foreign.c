@@ -297,14 +297,6 @@ START_TEST(one_that_is_not_there_is_named)
 }
 END_TEST
 
-START_TEST(it_may_say_that_the_file_is_netcdf)
-{
-    make_converter("exit 63");
-    ck_assert_int_eq(import_fake("/x"), 1);
-    nothing_is_left();
-}
-END_TEST
-
 START_TEST(what_was_left_out_is_told)
 {
     const char *const out[] = { "a", "/none", "b/c" };
@@ -563,7 +555,6 @@ Suite *foreign_suite(void)
     tcase_add_test(converters, a_crash_is_one_sentence);
     tcase_add_test(converters, a_bad_stream_is_refused);
     tcase_add_test(converters, one_that_is_not_there_is_named);
-    tcase_add_test(converters, it_may_say_that_the_file_is_netcdf);
     tcase_add_test(converters, what_was_left_out_is_told);
     tcase_add_loop_test(converters, what_cannot_be_kept_is_told, 0, 2);
     tcase_add_test(converters, bytes_are_known_from_the_documents);

@@ -471,15 +471,20 @@ START_TEST(refused_on_import)
     const char *latin = "K\xf8", *const out[] = { "/g/", "large", "/latin" };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     exchange_kit kit;
-    int nc, g, dim, dims[33], var, large, items = 5000;
+    int nc, g, dim, dims[33], var, large = NC_BYTE;
 
     exchange_start(&kit);
     const char *source = exchange_path(&kit, "no.nc");
     NC(nc_create(source, NC_NETCDF4, &nc));
     NC(nc_def_dim(nc, "x", 1, &dim));
     NC(nc_def_grp(nc, "g", &g));
-    NC(nc_def_compound(nc, (size_t)items, "numbers", &large));
-    NC(nc_insert_array_compound(nc, large, "n", 0, NC_BYTE, 1, &items));
+    for (int i = 0, inner = NC_BYTE; i < 14;
+         i++, inner = large) { /* a type that is nested too deep */
+        char name[32];
+        snprintf(name, sizeof(name), "nested%d", i);
+        NC(nc_def_compound(nc, 1, name, &large));
+        NC(nc_insert_compound(nc, large, "n", 0, inner));
+    }
     NC(nc_def_var(g, "large", large, 1, &dim, &var));
     NC(nc_def_var(nc, "good", NC_INT, 1, &dim, &var));
     NC(nc_close(nc));
@@ -487,7 +492,7 @@ START_TEST(refused_on_import)
     netcdf_import_says(&kit, source, BRC_EUNSUPPORTED, "--exclude");
     NC(nc_open(source, NC_WRITE, &nc));
     NC(nc_redef(nc));
-    NC(nc_inq_typeid(nc, "numbers", &large));
+    NC(nc_inq_typeid(nc, "nested13", &large));
     NC(nc_def_var(nc, "large", large, 1, &dim, &var));
     NC(nc_def_var(nc, "latin", NC_STRING, 1, &dim, &var));
     NC(nc_put_var_string(nc, var, &latin));

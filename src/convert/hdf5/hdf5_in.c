@@ -7,6 +7,8 @@
 
 #include "../../base/node_path.h"
 #include "../../codec/registry.h"
+#include "../../nd/box.h"
+#include "hdf5_netcdf.h"
 
 /* ==== hdf5 in data ================================ */
 
@@ -21,12 +23,22 @@ typedef struct dataset_in {
     brc_hdf5_stored stored;
     brc_hdf5_pass *pass; /* NULL: elements are read                          */
     int ndim;                /* of the dataset itself; the type's axes follow            */
-    int chunked, undefined_fill, is_null, is_virtual;
+    int chunked, undefined_fill, is_null, is_virtual, is_bool;
     uint64_t most[BRC_MAX_NDIM]; /* the largest shape; UINT64_MAX: any              */
     char *names[BRC_MAX_NDIM];
     brc_buf fill;          /* JSON                                                     */
+    brc_buf span;          /* the fill value of variable length, as an element         */
     char *attrs_json;
     brc_array_in array;
+    /* Of a variable of NetCDF-4: */
+    brc_netcdf_atts_in atts;
+    uint64_t own[BRC_MAX_NDIM]; /* the dataset's shape, which may be shorter than the array's */
+    int is_short;
+    uint8_t *missing;      /* what is behind its end, as memory has an element           */
+    int odd_gaps;          /* what is not stored is not the array's fill value           */
+    int writes_gaps;       /* of variable length: chunks that are not stored come as well */
+    int is_past_first;     /* ... and this one came last                                 */
+    uint64_t index[BRC_MAX_NDIM];
 } dataset_in;
 
 static int dataset_failed(const dataset_in *d, const char *what, brc_error *err)
@@ -54,7 +66,7 @@ static int read_shape(dataset_in *d, brc_error *err)
                                BRC_MAX_NDIM);
     d->ndim = ndim;
     for (int i = 0; i < ndim; i++) {
-        d->array.shape[i] = dims[i];
+        d->array.shape[i] = d->own[i] = dims[i];
         d->most[i] = most[i] == H5S_UNLIMITED ? UINT64_MAX : most[i];
     }
     for (int i = 0; i < d->type.ndim; i++)
@@ -123,7 +135,7 @@ static int use_noted_type(dataset_in *d, hid_t file_type, brc_error *err)
         return brc_nomem(err);
     if (rc < 0 || H5Tequal(type, file_type) <= 0)
         goto done;
-    BRC_GO(brc_hdf5_type_read(&made, d->in->reg, type, 0, d->label, err));
+    BRC_GO(brc_hdf5_type_read(&made, d->in->reg, type, d->in->how, d->label, err));
     brc_hdf5_type_close(&made);
     BRC_GO(brc_json_write(&text, noted, err));
     char *dtype = NULL;
@@ -144,9 +156,9 @@ static int read_dataset_type(dataset_in *d, brc_error *err)
     d->file_type = H5Dget_type(d->id);
     if (d->file_type < 0)
         return dataset_failed(d, "its data type cannot be read", err);
-    BRC_GO(brc_hdf5_type_read(&d->type, d->in->reg, d->file_type, 0, d->label, err));
+    BRC_GO(brc_hdf5_type_read(&d->type, d->in->reg, d->file_type, d->in->how, d->label, err));
     BRC_GO(use_noted_type(d, d->file_type, err));
-    BRC_GO(brc_hdf5_dtype_json(&json, d->type.dtype, err));
+    BRC_GO(brc_convert_dtype_json(&json, d->type.dtype, err));
     rc = brc_dtype_open(&d->dtype, d->in->reg, json, err);
     if (rc < 0) {
         brc_context(err, "%s", d->label);
@@ -167,30 +179,26 @@ done:
 
 static int fill_json(dataset_in *d, uint8_t *element, brc_error *err)
 {
-    brc_buf span = BRC_BUF_INIT;
     const uint8_t *data = element;
     size_t len = d->type.item;
-    int rc;
     if (d->type.kind == BRC_HDF5_FIXED) {
-        BRC_GO(brc_hdf5_canonical(&d->type, d->dtype, element, 1, d->label, err));
-        if (!brc_all_equal(element, d->type.size / len, len, element)) {
-            rc = brc_part_refuse(err, BRC_PART_VALUE, NULL,
-                                 "%s: its fill value is an array of different values, and Zarr's "
-                                 "is one value",
-                                 d->label);
-            goto done;
-        }
+        BRC_TRY(brc_hdf5_canonical(&d->type, d->dtype, element, 1, d->label, err));
+        if (!brc_all_equal(element, d->type.size / len, len, element))
+            return brc_part_refuse(err, BRC_PART_VALUE, NULL,
+                                   "%s: its fill value is an array of different values, and Zarr's "
+                                   "is one value",
+                                   d->label);
     } else {
-        BRC_GO(brc_hdf5_memory_span(d->in, &d->type, element, &span, d->label, err));
-        data = span.data;
-        len = span.len;
+        d->span.len = 0;
+        BRC_TRY(brc_hdf5_memory_span(d->in, &d->type, element, &d->span, d->label, err));
+        data = d->span.data;
+        len = d->span.len;
     }
-    BRC_GO(d->dtype->ops->print(d->dtype, data, len, BRC_PRINT_FILL, &d->fill, err));
-    BRC_GO(brc_buf_terminate(&d->fill, err));
+    d->fill.len = 0;
+    BRC_TRY(d->dtype->ops->print(d->dtype, data, len, BRC_PRINT_FILL, &d->fill, err));
+    BRC_TRY(brc_buf_terminate(&d->fill, err));
     d->array.fill = (const char *)d->fill.data;
-done:
-    brc_buf_dispose(&span);
-    return rc;
+    return BRC_OK;
 }
 
 /* Whether no value means "missing"; an array of Zarr's may say so itself. */
@@ -206,13 +214,14 @@ static int dataset_lacks_fill(const dataset_in *d, H5D_fill_value_t status)
 static int read_fill(dataset_in *d, brc_error *err)
 {
     H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+    H5D_fill_time_t when = H5D_FILL_TIME_NEVER;
     int rc, fixed = d->type.kind == BRC_HDF5_FIXED;
     size_t size = fixed ? d->type.size : sizeof(hvl_t);
     uint8_t *element = NULL;
 
-    if (H5Pfill_value_defined(d->plist, &status) < 0)
+    if (H5Pfill_value_defined(d->plist, &status) < 0 || H5Pget_fill_time(d->plist, &when) < 0)
         return dataset_failed(d, "its fill value cannot be read", err);
-    d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED;
+    d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER;
     d->array.lacks_fill = dataset_lacks_fill(d, status);
     if (d->dtype->klass == BRC_CLASS_TIME)
         d->array.fill = "0"; /* as HDF5 has it; a new array's is NaT */
@@ -248,12 +257,28 @@ static int fill_first(const dataset_in *d, hid_t type, hid_t memory, void *dst, 
     return status < 0 ? dataset_failed(d, "its elements cannot be read", err) : BRC_OK;
 }
 
+/* The part of the box that the dataset has: 0 if there is none. */
+static int clip_to_dataset(const dataset_in *d, const brc_sel *box, brc_sel *part)
+{
+    *part = *box;
+    for (int i = 0; i < d->ndim && d->is_short; i++) {
+        if (box->start[i] >= d->own[i])
+            return 0;
+        if (part->count[i] > d->own[i] - box->start[i])
+            part->count[i] = d->own[i] - box->start[i];
+    }
+    return 1;
+}
+
 /* Whole elements of the box. */
 static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, void *dst,
                          brc_error *err)
 {
-    hid_t memory = brc_hdf5_select(d->space, d->ndim, box);
+    brc_sel part;
     int rc = BRC_OK;
+    if (!clip_to_dataset(d, box, &part))
+        return BRC_OK;
+    hid_t memory = brc_hdf5_select(d->space, d->ndim, box, &part);
     if (memory < 0)
         return dataset_failed(d, "its elements cannot be read", err);
     if (d->is_virtual)
@@ -300,6 +325,8 @@ static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, br
     } else {
         if (d->undefined_fill) /* the library leaves what was never written */
             memset(dst, 0, len);
+        if (d->is_short)
+            brc_fill_run(dst, n, d->type.size, d->missing);
         BRC_TRY(read_selected(d, box, d->type.memory, dst, err));
         BRC_TRY(brc_hdf5_canonical(&d->type, d->dtype, dst, n, d->label, err));
     }
@@ -309,16 +336,71 @@ static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, br
 
 /* ---- elements of variable length -------------------------------- */
 
-static int read_dataset_elements(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err)
+/* Elements of a part of the box, with the fill value around them. */
+static int surround(const dataset_in *d, const brc_sel *box, const brc_sel *part,
+                    const brc_buf *elements, brc_buf *out, brc_error *err)
 {
-    dataset_in *d = ctx;
+    static const uint8_t nothing[4];
+    uint64_t index[BRC_MAX_NDIM] = { 0 };
+    const uint8_t *at = elements->data;
+    if (brc_shape_count(box->ndim, box->count) == 0)
+        return BRC_OK;
+    do {
+        int has = elements->len > 0;
+        for (int i = 0; i < d->ndim; i++)
+            has &= index[i] < part->count[i];
+        size_t len = has ? 4 + (size_t)brc_get_u32le(at) : 0;
+        if (has)
+            BRC_TRY(brc_buf_append(out, at, len, err));
+        else if (d->span.len > 0)
+            BRC_TRY(brc_buf_append(out, d->span.data, d->span.len, err));
+        else
+            BRC_TRY(brc_buf_append(out, nothing, sizeof(nothing), err));
+        at = at ? at + len : NULL;
+    } while (brc_index_next(box->ndim, index, box->count));
+    return BRC_OK;
+}
+
+static int read_spans(const dataset_in *d, const brc_sel *box, brc_buf *out, brc_error *err)
+{
     uint64_t n = brc_shape_count(d->ndim, box->count);
-    hid_t memory = brc_hdf5_select(d->space, d->ndim, box);
+    hid_t memory = brc_hdf5_select(d->space, d->ndim, box, box);
     if (memory < 0)
         return dataset_failed(d, "its elements cannot be read", err);
     int rc = brc_hdf5_spans(d->in, &d->type, d->id, memory, d->ndim ? d->space : H5S_ALL, n, out,
                             d->label, err);
     brc_hdf5_close(memory);
+    return rc;
+}
+
+/* Whether the chunk that begins the box is stored; the library cannot read others where they
+ * have a fill value of variable length. */
+static int is_stored(const dataset_in *d, const brc_sel *box, brc_error *err)
+{
+    hsize_t corner[H5S_MAX_RANK];
+    brc_hdf5_chunk chunk;
+    if (!d->chunked)
+        return H5Dget_storage_size(d->id) > 0;
+    for (int i = 0; i < d->ndim; i++)
+        corner[i] = box->start[i];
+    BRC_TRY(brc_hdf5_chunk_find(&chunk, d->id, corner, d->label, err));
+    return chunk.bytes > 0;
+}
+
+static int read_dataset_elements(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err)
+{
+    const dataset_in *d = ctx;
+    brc_buf elements = BRC_BUF_INIT;
+    brc_sel part;
+    if (!d->is_short && !d->writes_gaps)
+        return read_spans(d, box, out, err);
+    int has = clip_to_dataset(d, box, &part);
+    if (has && d->writes_gaps)
+        has = is_stored(d, box, err);
+    int rc = has > 0 ? read_spans(d, &part, &elements, err) : has;
+    if (rc == BRC_OK)
+        rc = surround(d, box, &part, &elements, out, err);
+    brc_buf_dispose(&elements);
     return rc;
 }
 
@@ -330,6 +412,21 @@ static int next_stored(void *ctx, brc_sel *box, brc_error *err)
     (void)err;
     return brc_hdf5_stored_next(&d->stored, d->ndim, d->array.ndim, d->array.shape, d->array.chunk,
                                 box);
+}
+
+/* One chunk after the other, stored or not. */
+static int next_chunk_of_all(void *ctx, brc_sel *box, brc_error *err)
+{
+    dataset_in *d = ctx;
+    uint64_t grid[BRC_MAX_NDIM];
+    (void)err;
+    for (int i = 0; i < d->array.ndim; i++)
+        grid[i] = brc_grid_extent(d->array.shape[i], d->array.chunk[i]);
+    if (d->is_past_first && !brc_index_next(d->array.ndim, d->index, grid))
+        return 0;
+    d->is_past_first = 1;
+    brc_chunk_box(box, d->array.ndim, d->array.shape, d->array.chunk, d->index);
+    return 1;
 }
 
 /* Readers that do not know the note pass over it. */
@@ -352,20 +449,20 @@ static int finish_note(dataset_in *d, const char *path, brc_error *err)
     return BRC_OK;
 }
 
+static int describe_storage(dataset_in *d, brc_error *err)
+{
+    BRC_TRY(read_shape(d, err));
+    BRC_TRY(check_size(d, err));
+    return read_chunk_shape(d, err);
+}
+
 static int describe(dataset_in *d, const char *path, brc_error *err)
 {
     int named = 0;
-    BRC_TRY(brc_hdf5_storage_check(&d->chunked, d->plist, d->label, err));
-    d->is_virtual = brc_hdf5_is_virtual(d->id);
     BRC_TRY(brc_hdf5_attrs_read(&d->attrs, d->in, d->id, 1, d->label, err));
-    d->notes = brc_json_new_object();
-    if (!d->notes)
-        return brc_nomem(err);
     BRC_TRY(read_dataset_type(d, err));
     BRC_TRY(brc_hdf5_fill_attr_in(d->attrs.values, &d->attrs.types, d->dtype, d->in->reg, err));
-    BRC_TRY(read_shape(d, err));
-    BRC_TRY(check_size(d, err));
-    BRC_TRY(read_chunk_shape(d, err));
+    BRC_TRY(describe_storage(d, err));
     BRC_TRY(note_largest(d, err));
     if (d->is_null)
         BRC_TRY(brc_json_set(d->notes, "space", brc_json_new_string("null"), err));
@@ -380,8 +477,118 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
     return brc_hdf5_attrs_text(&d->attrs_json, &d->attrs, err);
 }
 
+/* ---- variables of NetCDF-4 -------------------------------- */
+
+/* Numbers and structs: what is not stored (the dataset's own fill value) and what is behind its end
+ * (the same, or the type's where that is not set) may be another than the array's fill value,
+ * which is the attribute, else the dataset's. */
+static int read_fixed_fill(dataset_in *d, const brc_hdf5_netcdf_var *var, brc_error *err)
+{
+    size_t size = d->type.size;
+    uint8_t *gap, *own, standard[8];
+    int found;
+    BRC_TRY(brc_new_array((void **)&gap, 2, size, err));
+    own = gap + size;
+    int rc = BRC_OK;
+    if (d->array.fill && H5Pget_fill_value(d->plist, d->type.memory, own) < 0)
+        rc = dataset_failed(d, "its fill value cannot be read", err);
+    if (!d->undefined_fill)
+        memcpy(gap, own, size);
+    BRC_GO(rc);
+    BRC_GO(brc_hdf5_netcdf_fill(&found, own, d->id, var, d->label, err));
+    memcpy(d->missing, own, size);
+    if (!found && !d->array.fill && brc_netcdf_default_fill(d->atts.of.type, standard) == size)
+        memcpy(d->missing, standard, size);
+    d->odd_gaps =
+        memcmp(gap, own, size) != 0 || (d->is_short && memcmp(d->missing, own, size) != 0);
+    rc = found ? fill_json(d, own, err) : BRC_OK;
+done:
+    free(gap);
+    return rc;
+}
+
+static int read_netcdf_fill(dataset_in *d, const brc_hdf5_netcdf_var *var, brc_error *err)
+{
+    size_t size = d->type.kind == BRC_HDF5_FIXED ? d->type.size : sizeof(hvl_t);
+    int found;
+    BRC_TRY(read_fill(d, err));
+    d->array.lacks_fill = brc_netcdf_lacks_fill(&d->atts);
+    BRC_TRY(brc_new((void **)&d->missing, size, err));
+    if (d->type.kind == BRC_HDF5_FIXED)
+        return read_fixed_fill(d, var, err);
+    BRC_TRY(brc_hdf5_netcdf_fill(&found, d->missing, d->id, var, d->label, err));
+    if (!found)
+        return BRC_OK;
+    int rc = fill_json(d, d->missing, err);
+    hid_t scalar = H5Screate(H5S_SCALAR);
+    (void)H5Dvlen_reclaim(d->type.memory, scalar, H5P_DEFAULT, d->missing);
+    brc_hdf5_close(scalar);
+    return rc;
+}
+
+static int read_booleans(dataset_in *d, brc_error *err)
+{
+    int are;
+    if (!brc_json_is(brc_json_member(d->atts.attrs, "dtype"), "bool") || d->is_null)
+        return BRC_OK;
+    BRC_TRY(brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err));
+    d->array.ctx = d;
+    d->array.read = read_dataset;
+    BRC_TRY(brc_netcdf_find_booleans(&are, &d->atts, &d->array, err));
+    if (!are)
+        return BRC_OK;
+    d->is_bool = 1;
+    d->array.fill = NULL;
+    d->odd_gaps = d->missing[0] != 0;
+    return BRC_OK;
+}
+
+static int describe_netcdf_variable(dataset_in *d, brc_error *err)
+{
+    BRC_TRY(read_dataset_type(d, err));
+    const brc_hdf5_netcdf_var var = { d->file_type, &d->type, d->notes, d->dtype };
+    BRC_TRY(brc_hdf5_netcdf_atts(&d->atts, d->in, d->id, &var, d->label, err));
+    BRC_TRY(describe_storage(d, err));
+    if (!d->is_null) {
+        BRC_TRY(
+            brc_hdf5_netcdf_axes(d->names, d->array.shape, d->in, d->id, d->ndim, d->label, err));
+        for (int i = 0; i < d->ndim; i++) {
+            d->is_short |= d->array.shape[i] != d->own[i];
+            if (d->names[i])
+                d->array.names = (const char *const *)d->names;
+        }
+        BRC_TRY(read_netcdf_fill(d, &var, err));
+    }
+    BRC_TRY(read_booleans(d, err));
+    BRC_TRY(brc_netcdf_note_array(&d->atts, &d->array, err));
+    return brc_netcdf_atts_text(&d->attrs_json, &d->atts, err);
+}
+
+/* An array of so many bytes nobody reads in full. */
+#define FULL_BYTES ((uint64_t)1 << 30)
+
+/* Whether what is not stored may be left out, for the array has its value as fill value. Where
+ * no value
+ * marks what is missing, Zarr v2 has no fill value, and does not say what absent chunks hold: then
+ * only such arrays have gaps as nobody would read in full, and their fill value marks. */
+static int gaps_may_stay(dataset_in *d)
+{
+    uint64_t bytes;
+    if (!d->in->netcdf || (d->stored.complete && !d->is_short) || d->is_null ||
+        brc_shape_count(d->array.ndim, d->array.shape) == 0)
+        return 1;
+    int large = !brc_shape_bytes(d->array.ndim, d->array.shape, d->type.item, &bytes) ||
+                bytes > FULL_BYTES;
+    if (d->odd_gaps || (d->array.lacks_fill && (!large || d->stored.all))) {
+        d->writes_gaps = d->type.kind != BRC_HDF5_FIXED && d->chunked == d->array.chunked;
+        return 0;
+    }
+    d->array.lacks_fill = 0;
+    return 1;
+}
+
 /* What can pass does so; of the rest the library must have the filters. */
-static int choose_reading(dataset_in *d, brc_error *err)
+static int choose_reading(dataset_in *d, int may_leave_gaps, brc_error *err)
 {
     brc_hdf5_layout layout = { .reg = d->in->reg,
                                .dataset = d->id,
@@ -399,7 +606,7 @@ static int choose_reading(dataset_in *d, brc_error *err)
                                .has_gaps = 1,
                                .label = d->label };
     if (d->array.chunked == d->chunked && !d->is_null && d->type.kind == BRC_HDF5_FIXED &&
-        d->type.nparts == 0)
+        d->type.nparts == 0 && !d->is_short && !d->is_bool && may_leave_gaps)
         BRC_TRY(brc_hdf5_pass_open(&d->pass, &layout, err));
     if (!d->pass)
         return brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err);
@@ -413,10 +620,10 @@ static int find_stored(dataset_in *d, brc_error *err)
 {
     int exact = d->type.kind != BRC_HDF5_FIXED && d->array.fill;
     d->array.doubtful = brc_hdf5_is_doubtful(&d->type);
-    if (d->is_null ||
-        (brc_convert_phase(d->in->convert) != BRC_CONVERT_CHUNKS && !d->array.doubtful))
+    if (d->is_null || (brc_convert_phase(d->in->convert) != BRC_CONVERT_CHUNKS &&
+                       !d->array.doubtful && !d->in->netcdf))
         return BRC_OK;
-    return brc_hdf5_stored_read(&d->stored, d->id, d->ndim, d->array.shape,
+    return brc_hdf5_stored_read(&d->stored, d->id, d->ndim, d->own,
                                 d->chunked && d->array.chunked ? d->array.chunk : NULL, exact,
                                 d->label, err);
 }
@@ -429,18 +636,23 @@ static int next_passed(void *ctx, uint64_t *index, brc_stored_in *bytes, brc_err
 
 static int take_dataset(dataset_in *d, const char *path, brc_error *err)
 {
-    BRC_TRY(describe(d, path, err));
-    BRC_TRY(choose_reading(d, err));
+    BRC_TRY(brc_hdf5_storage_check(&d->chunked, d->plist, d->label, err));
+    d->is_virtual = brc_hdf5_is_virtual(d->id);
+    BRC_TRY(d->in->netcdf ? describe_netcdf_variable(d, err) : describe(d, path, err));
     BRC_TRY(find_stored(d, err));
+    int may = gaps_may_stay(d);
+    BRC_TRY(choose_reading(d, may, err));
     d->array.path = path;
     d->array.label = d->label;
-    d->array.dtype = d->type.dtype;
+    d->array.dtype = d->is_bool ? "bool" : d->type.dtype;
     d->array.attrs_json = d->attrs_json;
     d->array.ctx = d;
     d->array.next_chunk = next_passed;
     d->array.read = read_dataset;
     d->array.read_elements = read_dataset_elements;
-    d->array.next = d->stored.all ? NULL : next_stored;
+    d->array.next = d->writes_gaps && d->chunked ? next_chunk_of_all
+                    : d->stored.all || !may      ? NULL
+                                                 : next_stored;
     return brc_convert_array(d->in->convert, &d->array, err);
 }
 
@@ -455,6 +667,9 @@ static int open_dataset(dataset_in **out, const brc_hdf5_in *in, hid_t dataset, 
     d->label = label;
     d->id = dataset;
     d->type.memory = d->file_type = BRC_HDF5_NONE;
+    d->notes = brc_json_new_object();
+    if (!d->notes)
+        return brc_nomem(err);
     d->space = H5Dget_space(dataset);
     d->plist = H5Dget_create_plist(dataset);
     return d->space < 0 || d->plist < 0 ? dataset_failed(d, "it cannot be read", err) : BRC_OK;
@@ -476,6 +691,10 @@ static void close_dataset(dataset_in *d)
     for (int i = 0; i < BRC_MAX_NDIM; i++)
         free(d->names[i]);
     brc_buf_dispose(&d->fill);
+    brc_buf_dispose(&d->span);
+    brc_json_free(d->atts.attrs);
+    brc_json_free(d->atts.note);
+    free(d->missing);
     free(d->attrs_json);
     free(d);
 }
@@ -486,7 +705,7 @@ static int import_any(const brc_hdf5_in *in, hid_t dataset, const char *path, co
 {
     dataset_in *d = NULL;
     hid_t type = H5Dget_type(dataset);
-    int is_ragged = type >= 0 && !brc_hdf5_is_one_type(type);
+    int is_ragged = type >= 0 && !brc_hdf5_is_one_type(type, in->how);
     brc_hdf5_close(type);
     if (is_ragged)
         return brc_hdf5_ragged_import(in, dataset, path, label, err);
@@ -643,7 +862,7 @@ static int check_link_type(H5L_type_t type, const char *label, brc_error *err)
 typedef struct hdf5_link {
     const char *path;  /* the node of its group */
     const char *label; /* "x.h5: /a"            */
-    const char *name;
+    const char *name;  /* of the link               */
     H5L_type_t type;
 } hdf5_link;
 
@@ -684,7 +903,14 @@ static int go_there(brc_hdf5_in *there, const brc_hdf5_in *in, hid_t object, con
     there->paths = other->paths;
     there->paths.from = from ? from : "?"; /* which no path begins with */
     there->paths.to = brc_convert_path(in->convert, label);
+    if (there->netcdf)
+        there->netcdf = &brc_hdf5_netcdf_elsewhere;
     return BRC_OK;
+}
+
+static const char *shown_name(const brc_hdf5_in *in, const char *link)
+{
+    return in->netcdf ? brc_hdf5_variable_name(link) : link;
 }
 
 static int follow_link(group_walk *w, hid_t group, const hdf5_link *link, brc_error *err)
@@ -695,11 +921,13 @@ static int follow_link(group_walk *w, hid_t group, const hdf5_link *link, brc_er
     char *node = NULL;
     int rc;
 
-    BRC_GO(brc_convert_node_path(&node, in->convert, link->path, link->name, err));
+    BRC_GO(brc_convert_node_path(&node, in->convert, link->path, shown_name(in, link->name), err));
     BRC_GO(brc_convert_place_check(link->label, node, err));
     BRC_GO(check_link_type(link->type, link->label, err));
     BRC_GO(open_link(in, group, link, &object, err));
     BRC_GO(go_there(&there, in, object, link->label, err));
+    if (brc_hdf5_is_dimension(&there, object))
+        goto done;
     w->in = &there;
     rc = import_object(w, object, node, link->label, err);
     w->in = in;
@@ -717,7 +945,7 @@ static int import_link(group_walk *w, hid_t group, const char *path, const char 
     char *label = NULL;
     int rc;
 
-    BRC_GO(brc_node_join(&label, above, name, err));
+    BRC_GO(brc_node_join(&label, above, shown_name(in, name), err));
     if (brc_convert_is_excluded(in->convert, brc_convert_path(in->convert, label)))
         goto done;
     rc = follow_link(w, group, &(hdf5_link){ path, label, name, type }, err);
@@ -737,7 +965,8 @@ static int describe_named(brc_json **out, const brc_hdf5_in *in, hid_t type, con
     brc_hdf5_attrs attrs = { 0 };
     brc_hdf5_tree tree;
     brc_json *json = NULL, *note = brc_json_new_object();
-    int rc = note ? brc_hdf5_tree_read(&tree, in->reg, type, 0, label, &why) : BRC_ENOMEM;
+    int rc =
+        note ? brc_hdf5_tree_read(&tree, in->reg, type, BRC_HDF5_READING, label, &why) : BRC_ENOMEM;
     if (rc == BRC_OK) {
         rc = brc_hdf5_tree_json(&json, &tree, &why);
         brc_hdf5_tree_close(&tree);
@@ -811,6 +1040,8 @@ static int make_hdf5_group(const brc_hdf5_in *in, hid_t group, const char *path,
     char *text = NULL;
     int rc;
 
+    if (in->netcdf)
+        return brc_hdf5_netcdf_group(in, group, path, label, err);
     BRC_TRY(brc_hdf5_attrs_read(&attrs, in, group, 0, label, err));
     BRC_GO(note_named(&types, in, group, label, err));
     note = brc_json_new_object();
@@ -915,29 +1146,10 @@ int brc_hdf5_in_walk(void *state, brc_error *err)
     return rc;
 }
 
-/* ---- is it NetCDF? -------------------------------- */
-
-static herr_t find_dimid(hid_t group, const char *name, const H5L_info_t *info, void *ctx)
-{
-    const brc_hdf5_in *in = ctx;
-    if (info->type != H5L_TYPE_HARD)
-        return 0;
-    hid_t object = H5Oopen(group, name, in->links);
-    int found = object >= 0 && H5Iget_type(object) == H5I_DATASET &&
-                H5Aexists(object, "_Netcdf4Dimid") > 0;
-    brc_hdf5_close(object);
-    return found;
-}
-
-static int is_netcdf(brc_hdf5_in *in)
-{
-    return H5Aexists(in->id, "_NCProperties") > 0 ||
-           H5Literate(in->id, H5_INDEX_NAME, H5_ITER_INC, NULL, find_dimid, in) > 0;
-}
-
 static void close_import(void *state)
 {
     brc_hdf5_in *in = state;
+    brc_hdf5_netcdf_free(in->netcdf);
     brc_hdf5_elsewhere_free(in->elsewhere);
     free(in->elsewhere);
     brc_hdf5_close(in->id);
@@ -965,7 +1177,6 @@ int brc_hdf5_in_open(void **state, brc_convert *c, const char *file, brc_error *
     H5O_info_t root;
     if (H5Oget_info2(in->id, &root, H5O_INFO_BASIC) >= 0)
         in->number = root.fileno;
-    if (is_netcdf(in))
-        return brc_convert_is_netcdf(c, err);
-    return brc_hdf5_paths_read(&in->paths, in->id, in->links, file, err);
+    BRC_TRY(brc_hdf5_paths_read(&in->paths, in->id, in->links, file, err));
+    return brc_hdf5_is_netcdf(in) ? brc_hdf5_netcdf_open(in, err) : BRC_OK;
 }

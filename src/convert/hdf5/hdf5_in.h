@@ -8,6 +8,8 @@
 #include "hdf5_elsewhere.h"
 #include "hdf5_tree.h"
 
+typedef struct brc_hdf5_netcdf brc_hdf5_netcdf; /* hdf5_netcdf.h */
+
 typedef struct brc_hdf5_in {
     brc_hdf5_file head;
     brc_convert *convert;
@@ -18,6 +20,8 @@ typedef struct brc_hdf5_in {
     hid_t raw;        /* ... and those with raw files                          */
     unsigned long number; /* the library's, of this file */
     brc_hdf5_paths paths;
+    int how;      /* types are read: BRC_HDF5_READING, or BRC_HDF5_NETCDF ...    */
+    const brc_hdf5_netcdf *netcdf; /* ... of a NetCDF-4 file; NULL: it is none   */
     brc_hdf5_elsewhere *elsewhere; /* of both: other files   */
     const struct brc_hdf5_in *first; /* the file that is imported, of another one that it leads to too */
 } brc_hdf5_in;
@@ -47,6 +51,11 @@ BRC_MUST_USE int brc_hdf5_note_group(brc_hdf5_attrs *attrs, brc_json *note, cons
 void brc_hdf5_attrs_free(brc_hdf5_attrs *attrs);
 /* The values as JSON text; NULL if there are none. */
 BRC_MUST_USE int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err);
+
+/* One attribute as JSON, and its type where that is noted, else NULL. *has_paths (NULL: nobody asks) is set to 1
+ * where paths of the file are in either. */
+BRC_MUST_USE int brc_hdf5_attr_read(const brc_hdf5_in *in, hid_t object, const char *name, const char *label,
+                                    brc_json **value, brc_json **type, int *has_paths, brc_error *err);
 
 /* ---- values: hdf5_in_attr.c -------------------------------- */
 
@@ -112,6 +121,13 @@ BRC_MUST_USE int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, co
 
 /* ---- names of axes: hdf5_in_attr.c -------------------------------- */
 
+/* What NetCDF-4 names scales that are not variables. */
+#define BRC_HDF5_NO_VARIABLE "This is a netCDF dimension but not a netCDF variable"
+
+/* Calls take() with a reference (hobj_ref_t) to the first dimension scale of each axis that has one. */
+typedef int brc_hdf5_scale_fn(void *ctx, hid_t dataset, const void *reference, int axis, brc_error *err);
+BRC_MUST_USE int brc_hdf5_scales_read(hid_t dataset, int ndim, brc_hdf5_scale_fn *take, void *ctx, const char *label,
+                                      brc_error *err);
 /* The names of a dataset's axes: texts to free, or NULL. */
 BRC_MUST_USE int brc_hdf5_names_read(char **names, const brc_hdf5_in *in, hid_t dataset, int ndim, int is_scale,
                                      const char *path, const char *label, brc_error *err);

@@ -478,7 +478,7 @@ static int choose_fill_type(brc_json **out, const brc_dtype *array, const brc_js
     if (noted)
         return brc_json_clone(out, noted, err);
     int fits = is_integer_type(array) || type_holds(array, json, value);
-    return brc_hdf5_dtype_json(out, fits ? array->name : "float64", err);
+    return brc_convert_dtype_json(out, fits ? array->name : "float64", err);
 }
 
 int brc_hdf5_fill_attr_out(brc_json **value, brc_json **type, const brc_json *given,
@@ -529,14 +529,13 @@ done:
  * is the axis's. A dataset of one axis that is a scale gives its own axis its name.
  */
 
-/* What NetCDF-4 names scales that are not variables. */
-#define NO_VARIABLE "This is a netCDF dimension but not a netCDF variable"
-
 typedef struct scale_reader {
     const brc_hdf5_in *in;
     const char *label;
     int ndim;
     char **names;
+    brc_hdf5_scale_fn *take; /* what is called with each scale */
+    void *ctx;
 } scale_reader;
 
 static int set_axis_name(const scale_reader *r, int axis, const char *text, brc_error *err)
@@ -582,17 +581,19 @@ static int scale_name(const scale_reader *r, hid_t scale, const char *path, int 
     BRC_TRY(hdf5_attr_value(&name, r->in, scale, "NAME", r->label, err));
     const char *text;
     if (!brc_json_text(name, &text) || !*text ||
-        strncmp(text, NO_VARIABLE, strlen(NO_VARIABLE)) == 0)
+        strncmp(text, BRC_HDF5_NO_VARIABLE, strlen(BRC_HDF5_NO_VARIABLE)) == 0)
         text = part_after_slash(path);
     int rc = brc_utf8_valid(text, strlen(text)) ? set_axis_name(r, axis, text, err) : BRC_OK;
     brc_json_free(name);
     return rc;
 }
 
-static int referred_name(const scale_reader *r, hid_t dataset, const void *reference, int axis,
-                         brc_error *err)
+static int referred_name(void *ctx, hid_t dataset, const void *reference, int axis, brc_error *err)
 {
+    const scale_reader *r = ctx;
     char path[1024] = "";
+    if (r->names[axis])
+        return BRC_OK;
     hid_t scale = H5Rdereference2(dataset, H5P_DEFAULT, H5R_OBJECT, reference);
     if (scale < 0)
         return brc_hdf5_fail(err, BRC_EINVAL,
@@ -621,12 +622,12 @@ static int check_lists(const scale_reader *r, hid_t type, hid_t space, brc_error
                            "%s: DIMENSION_LIST is not one list of references per axis", r->label);
 }
 
-/* The first scale of an axis names it. */
+/* The first scale of each axis. */
 static int take_lists(const scale_reader *r, hid_t dataset, const hvl_t *lists, brc_error *err)
 {
     for (int i = 0; i < r->ndim; i++)
-        if (!r->names[i] && lists[i].len > 0 && lists[i].p)
-            BRC_TRY(referred_name(r, dataset, lists[i].p, i, err));
+        if (lists[i].len > 0 && lists[i].p)
+            BRC_TRY(r->take(r->ctx, dataset, lists[i].p, i, err));
     return BRC_OK;
 }
 
@@ -655,16 +656,16 @@ done:
     return rc;
 }
 
-static int read_scales(const scale_reader *r, hid_t dataset, brc_error *err)
+int brc_hdf5_scales_read(hid_t dataset, int ndim, brc_hdf5_scale_fn *take, void *ctx,
+                         const char *label, brc_error *err)
 {
-    brc_convert *c = r->in->convert;
-    if (H5Aexists(dataset, "DIMENSION_LIST") == 0 ||
-        brc_convert_lacks_attribute(c, brc_convert_path(c, r->label), "DIMENSION_LIST"))
+    scale_reader r = { .label = label, .ndim = ndim, .take = take, .ctx = ctx };
+    if (H5Aexists(dataset, "DIMENSION_LIST") == 0)
         return BRC_OK;
     hid_t attribute = H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
     if (attribute < 0)
-        return brc_hdf5_fail(err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be opened", r->label);
-    int rc = read_lists(r, dataset, attribute, err);
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be opened", label);
+    int rc = read_lists(&r, dataset, attribute, err);
     brc_hdf5_close(attribute);
     return rc;
 }
@@ -672,11 +673,13 @@ static int read_scales(const scale_reader *r, hid_t dataset, brc_error *err)
 int brc_hdf5_names_read(char **names, const brc_hdf5_in *in, hid_t dataset, int ndim, int is_scale,
                         const char *path, const char *label, brc_error *err)
 {
-    scale_reader r = { in, label, ndim, names };
+    scale_reader r = { .in = in, .label = label, .ndim = ndim, .names = names };
+    brc_convert *c = in->convert;
     if (ndim == 0)
         return BRC_OK;
     BRC_TRY(read_labels(&r, dataset, err));
-    BRC_TRY(read_scales(&r, dataset, err));
+    if (!brc_convert_lacks_attribute(c, brc_convert_path(c, label), "DIMENSION_LIST"))
+        BRC_TRY(brc_hdf5_scales_read(dataset, ndim, referred_name, &r, label, err));
     if (is_scale && ndim == 1)
         BRC_TRY(scale_name(&r, dataset, path, 0, err));
     return BRC_OK;
@@ -752,7 +755,7 @@ static int open_attribute(attr_reader *r, brc_error *err)
         brc_hdf5_close(type);
         return attr_failed(r, err);
     }
-    int rc = brc_hdf5_tree_read(&r->tree, r->in->reg, type, 0, r->label, err);
+    int rc = brc_hdf5_tree_read(&r->tree, r->in->reg, type, r->in->how, r->label, err);
     r->committed = brc_hdf5_committed(r->in, type);
     brc_hdf5_close(type);
     BRC_TRY(rc);
@@ -886,9 +889,8 @@ static int print_attribute(attr_reader *r, brc_json **value, brc_json **type, br
     return r->odd ? note_elements(r, *type, err) : BRC_OK;
 }
 
-/* *has_paths (NULL: nobody asks) is set to 1 where paths of the file are in value or type. */
-static int read_value(const brc_hdf5_in *in, hid_t object, const char *name, const char *label,
-                      brc_json **value, brc_json **type, int *has_paths, brc_error *err)
+int brc_hdf5_attr_read(const brc_hdf5_in *in, hid_t object, const char *name, const char *label,
+                       brc_json **value, brc_json **type, int *has_paths, brc_error *err)
 {
     attr_reader r = { .in = in, .space = BRC_HDF5_NONE };
     brc_buf text = BRC_BUF_INIT;
@@ -928,7 +930,7 @@ static int hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object,
     htri_t exists = H5Aexists(object, name);
     if (exists == 0 || brc_convert_lacks_attribute(in->convert, path, name))
         return BRC_OK;
-    int rc = read_value(in, object, name, label, out, &type, NULL, err);
+    int rc = brc_hdf5_attr_read(in, object, name, label, out, &type, NULL, err);
     if (rc == BRC_OK)
         brc_json_free(type);
     rc = brc_convert_settle(in->convert, rc, path, name, err);
@@ -978,7 +980,8 @@ static int take_attribute(attrs_walk *w, hid_t object, const char *name, brc_err
     if (!brc_utf8_valid(name, strlen(name)))
         return brc_part_refuse(err, BRC_PART_NAME, "rename it",
                                "%s: the name of an attribute is not UTF-8", w->label);
-    BRC_TRY(read_value(w->in, object, name, w->label, &value, &type, &w->out->has_paths, err));
+    BRC_TRY(brc_hdf5_attr_read(w->in, object, name, w->label, &value, &type, &w->out->has_paths,
+                               err));
     if (take_zarr(w, name, value)) {
         brc_json_free(value);
         brc_json_free(type);

@@ -147,7 +147,7 @@ static int not_written(const brc_hdf5_dataset *d, const char *what, brc_error *e
 static int note_dtype(brc_hdf5_dataset *d, brc_error *err)
 {
     brc_json *read, *copy;
-    BRC_TRY(brc_hdf5_dtype_json(&read, d->type.dtype, err));
+    BRC_TRY(brc_convert_dtype_json(&read, d->type.dtype, err));
     int same = brc_json_equal(read, d->data_type);
     brc_json_free(read);
     if (same)
@@ -176,7 +176,8 @@ static int choose_type(brc_hdf5_dataset *d, brc_error *err)
     brc_hdf5_writer writer = writer_of(d, NULL);
     BRC_TRY(brc_hdf5_type_committed(&writer, &d->file_type, brc_json_member(d->notes, "committed"),
                                     err));
-    BRC_TRY(brc_hdf5_type_read(&d->type, d->out->reg, d->file_type, 1, d->path, err));
+    BRC_TRY(
+        brc_hdf5_type_read(&d->type, d->out->reg, d->file_type, BRC_HDF5_WRITING, d->path, err));
     if (d->type.ndim != 0 ||
         (d->type.kind == BRC_HDF5_FIXED && d->type.size != d->dtype->item_size))
         return brc_fail(err, BRC_EINTERNAL, "%s: its HDF5 type is of another size", d->path);

@@ -473,11 +473,11 @@ static int put_typed(const attr_writer *w, const char *dtype, const brc_json *no
     brc_hdf5_type type;
     brc_json *json;
 
-    BRC_TRY(brc_hdf5_dtype_json(&json, dtype, err));
+    BRC_TRY(brc_convert_dtype_json(&json, dtype, err));
     int rc = brc_hdf5_type_make(&file, w->out->reg, json, note, w->label, err);
     brc_json_free(json);
     BRC_TRY(rc);
-    rc = brc_hdf5_type_read(&type, w->out->reg, file, 1, w->label, err);
+    rc = brc_hdf5_type_read(&type, w->out->reg, file, BRC_HDF5_WRITING, w->label, err);
     if (rc == BRC_OK) {
         rc = put_attribute(w, file, type.memory, data, err);
         brc_hdf5_type_close(&type);
@@ -701,7 +701,7 @@ static int put_as_tree(attr_writer *w, const brc_json *value, const brc_json *no
                              brc_json_member(noted, "committed"), NULL);
     if (rc < 0)
         return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
-    rc = brc_hdf5_tree_read(&tree, w->out->reg, file, 1, w->label, err);
+    rc = brc_hdf5_tree_read(&tree, w->out->reg, file, BRC_HDF5_WRITING, w->label, err);
     if (rc == BRC_OK) {
         rc = put_tree_values(w, value, noted, file, &tree, err);
         brc_hdf5_tree_close(&tree);

@@ -4,6 +4,7 @@
 #include "../../codec/registry.h"
 #include "../lib/ragged.h"
 #include "hdf5_in.h"
+#include "hdf5_netcdf.h"
 #include "hdf5_out.h"
 #include "hdf5_tree.h"
 
@@ -83,7 +84,7 @@ typedef struct ragged_set {
     brc_json *note; /* the member BRC_HDF5_RAGGED                     */
     char *names[BRC_MAX_NDIM];
     char *attrs_json;
-    uint64_t most[BRC_MAX_NDIM];
+    uint64_t most[BRC_MAX_NDIM], own[BRC_MAX_NDIM]; /* own: its shape in the file */
     int is_null;
     uint8_t *fill; /* the fill value in memory; NULL: none was set   */
     brc_hdf5_memory taken;
@@ -113,7 +114,7 @@ static int read_ragged_shape(ragged_set *d, brc_error *err)
                                BRC_MAX_NDIM);
     d->ragged.ndim = ndim;
     for (int i = 0; i < ndim; i++) {
-        d->ragged.shape[i] = dims[i];
+        d->ragged.shape[i] = d->own[i] = dims[i];
         d->most[i] = most[i] == H5S_UNLIMITED ? UINT64_MAX : most[i];
     }
     return BRC_OK;
@@ -218,7 +219,7 @@ static int check_fill(const ragged_set *d, brc_error *err)
                      d->label);
 }
 
-static int note_fill_value(ragged_set *d, brc_error *err)
+static int read_ragged_fill(ragged_set *d, brc_error *err)
 {
     H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
     if (H5Pfill_value_defined(d->plist, &status) < 0)
@@ -228,8 +229,15 @@ static int note_fill_value(ragged_set *d, brc_error *err)
     BRC_TRY(brc_new((void **)&d->fill, d->tree.size, err));
     if (H5Pget_fill_value(d->plist, d->tree.memory, d->fill) < 0)
         return ragged_failed(d, "its fill value cannot be read", err);
-    BRC_TRY(check_fill(d, err));
+    return check_fill(d, err);
+}
+
+static int note_fill_value(ragged_set *d, brc_error *err)
+{
     uint8_t *copy; /* which printing makes canonical */
+    BRC_TRY(read_ragged_fill(d, err));
+    if (!d->fill)
+        return BRC_OK;
     BRC_TRY(brc_new((void **)&copy, d->tree.size, err));
     memcpy(copy, d->fill, d->tree.size);
     int rc = print_ragged_fill(d, copy, err);
@@ -342,24 +350,12 @@ static int select_column(void *ctx, const brc_ragged_steps *steps, brc_error *er
 static int read_part(ragged_set *d, const brc_sel *box, const brc_sel *part, void *elements,
                      brc_error *err)
 {
-    hsize_t start[H5S_MAX_RANK], count[H5S_MAX_RANK], whole[H5S_MAX_RANK];
-    int ndim = d->ragged.ndim, rc;
-    hid_t piece = brc_hdf5_select(d->space, ndim, part), memory = BRC_HDF5_NONE;
-    for (int i = 0; i < ndim; i++) {
-        start[i] = part->start[i] - box->start[i];
-        count[i] = part->count[i];
-        whole[i] = box->count[i];
-    }
-    if (piece >= 0)
-        memory = ndim == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(ndim, whole, NULL);
-    if (memory < 0 ||
-        (ndim > 0 && H5Sselect_hyperslab(memory, H5S_SELECT_SET, start, NULL, count, NULL) < 0))
-        rc = ragged_failed(d, "its elements cannot be read", err);
-    else
-        rc = brc_hdf5_read_lists(&d->taken, d->id, d->memory, memory, ndim ? d->space : H5S_ALL,
-                                 elements, d->label, err);
+    int ndim = d->ragged.ndim;
+    hid_t memory = brc_hdf5_select(d->space, ndim, box, part);
+    int rc = memory < 0 ? ragged_failed(d, "its elements cannot be read", err)
+                        : brc_hdf5_read_lists(&d->taken, d->id, d->memory, memory,
+                                              ndim ? d->space : H5S_ALL, elements, d->label, err);
     brc_hdf5_close(memory);
-    brc_hdf5_close(piece);
     return rc;
 }
 
@@ -387,21 +383,22 @@ static int is_stored_part(const ragged_set *d, const brc_sel *part, brc_error *e
 }
 
 /* Chunk by chunk: what is not stored the library cannot read where the fill value has texts. */
-static int read_with_fill(ragged_set *d, const brc_sel *box, uint8_t *elements, brc_error *err)
+static int read_with_fill(ragged_set *d, const brc_sel *box, const brc_sel *own, uint8_t *elements,
+                          brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM] = { 0 }, grid[BRC_MAX_NDIM];
     int ndim = box->ndim;
     for (int i = 0; i < ndim; i++) {
         uint64_t size = d->ragged.chunked ? d->ragged.chunk[i] : UINT64_MAX;
-        grid[i] = (box->start[i] + box->count[i] - 1) / size - box->start[i] / size + 1;
+        grid[i] = (own->start[i] + own->count[i] - 1) / size - own->start[i] / size + 1;
     }
     do {
-        brc_sel part = *box;
+        brc_sel part = *own;
         for (int i = 0; i < ndim && d->ragged.chunked; i++) {
-            uint64_t size = d->ragged.chunk[i], end = box->start[i] + box->count[i];
-            uint64_t first = (box->start[i] / size + index[i]) * size;
+            uint64_t size = d->ragged.chunk[i], end = own->start[i] + own->count[i];
+            uint64_t first = (own->start[i] / size + index[i]) * size;
             uint64_t last = end - first > size ? first + size : end;
-            part.start[i] = first > box->start[i] ? first : box->start[i];
+            part.start[i] = first > own->start[i] ? first : own->start[i];
             part.count[i] = last - part.start[i];
         }
         int stored = is_stored_part(d, &part, err);
@@ -421,7 +418,21 @@ static int read_elements_of(void *ctx, const brc_sel *box, void *elements, size_
     ragged_set *d = ctx;
     brc_arena_dispose(&d->taken.arena);
     d->taken = (brc_hdf5_memory){ BRC_ARENA_INIT, 0, most, 0 };
-    return d->fill ? read_with_fill(d, box, elements, err) : read_part(d, box, box, elements, err);
+    brc_sel own =
+        *box; /* what the dataset has of it; of NetCDF-4 it may be shorter than the variable */
+    int has = 1, is_short = 0;
+    for (int i = 0; i < box->ndim && has; i++) {
+        has = box->start[i] < d->own[i];
+        if (has && own.count[i] > d->own[i] - box->start[i])
+            own.count[i] = d->own[i] - box->start[i];
+        is_short |= !has || own.count[i] != box->count[i];
+    }
+    if (is_short && d->fill)
+        fill_part(d, box, box, elements);
+    if (!has)
+        return 1;
+    return d->fill ? read_with_fill(d, box, &own, elements, err)
+                   : read_part(d, box, &own, elements, err);
 }
 
 static void release_elements(void *ctx)
@@ -448,6 +459,63 @@ static int append_items(void *ctx, const brc_ragged *leaf, void *element, brc_bu
 
 /* ---- the dataset -------------------------------- */
 
+/* A fill value is one of the type, which an attribute's JSON is not made again from. */
+static int check_fill_attr(const ragged_set *d, brc_error *err)
+{
+    const brc_convert *c = d->in->convert;
+    const char *path = brc_convert_path(c, d->label);
+    if (H5Aexists(d->id, BRC_NETCDF_FILL) <= 0 ||
+        brc_convert_lacks_attribute(d->in->convert, path, BRC_NETCDF_FILL))
+        return BRC_OK;
+    return brc_part_refuse(err, BRC_PART_VALUE, "leave it out with --exclude 'NAME@_FillValue'",
+                           "%s has a _FillValue, and its elements are lists or have texts",
+                           d->label);
+}
+
+static int note_variable(ragged_set *d, brc_error *err)
+{
+    brc_json *type;
+    BRC_TRY(brc_hdf5_tree_json(&type, &d->tree, err));
+    BRC_TRY(brc_json_set(d->note, "type", type, err));
+    BRC_TRY(brc_note_numbers(d->note, "shape", d->ragged.shape, d->ragged.ndim, err));
+    BRC_TRY(brc_note_texts(d->note, "names", d->names, d->ragged.ndim, err));
+    return d->ragged.chunked
+               ? brc_note_numbers(d->note, "chunk", d->ragged.chunk, d->ragged.ndim, err)
+               : BRC_OK;
+}
+
+/* Of NetCDF-4: its note is what netcdf_ragged.h says. */
+static int describe_ragged_variable(ragged_set *d, brc_error *err)
+{
+    const brc_hdf5_netcdf_var var = { .file = d->file_type };
+    brc_netcdf_atts_in atts = { .label = d->label };
+    int rc;
+    BRC_GO(check_fill_attr(d, err));
+    BRC_GO(brc_hdf5_netcdf_atts(&atts, d->in, d->id, &var, d->label, err));
+    if (!d->is_null) {
+        BRC_GO(brc_hdf5_netcdf_axes(d->names, d->ragged.shape, d->in, d->id, d->ragged.ndim,
+                                    d->label, err));
+        BRC_GO(read_ragged_fill(d, err));
+    }
+    for (int i = 0; i < d->ragged.ndim; i++)
+        if (d->names[i])
+            d->ragged.names = (const char *const *)d->names;
+    BRC_GO(note_variable(d, err));
+    if (!atts.note && !(atts.note = brc_json_new_object())) {
+        rc = brc_nomem(err);
+        goto done;
+    }
+    brc_json *given = d->note;
+    d->note = NULL;
+    BRC_GO(brc_json_set(atts.note, BRC_NETCDF_RAGGED, given, err));
+    BRC_GO(brc_netcdf_note_group(&atts, err));
+    rc = brc_netcdf_atts_text(&d->attrs_json, &atts, err);
+done:
+    brc_json_free(atts.attrs);
+    brc_json_free(atts.note);
+    return rc;
+}
+
 static int describe_ragged(ragged_set *d, const char *path, brc_error *err)
 {
     d->note = brc_json_new_object();
@@ -458,11 +526,15 @@ static int describe_ragged(ragged_set *d, const char *path, brc_error *err)
     d->plist = H5Dget_create_plist(d->id);
     if (d->file_type < 0 || d->space < 0 || d->plist < 0)
         return ragged_failed(d, "it cannot be read", err);
-    BRC_TRY(brc_hdf5_tree_read(&d->tree, d->in->reg, d->file_type, 0, d->label, err));
+    BRC_TRY(brc_hdf5_tree_read(&d->tree, d->in->reg, d->file_type, d->in->how, d->label, err));
+    if (d->in->netcdf)
+        BRC_TRY(brc_hdf5_netcdf_name_types(d->in, &d->tree, d->file_type, err));
     BRC_TRY(hdf5_ragged_of(&d->type, &d->tree, err));
     BRC_TRY(read_ragged_shape(d, err));
     BRC_TRY(read_ragged_chunks(d, err));
     BRC_TRY(check_gaps(d, err));
+    if (d->in->netcdf)
+        return describe_ragged_variable(d, err);
     BRC_TRY(brc_hdf5_attrs_read(&d->attrs, d->in, d->id, 1, d->label, err));
     BRC_TRY(note_storage(d, err));
     BRC_TRY(brc_hdf5_names_read(d->names, d->in, d->id, d->is_null ? 0 : d->ragged.ndim,
@@ -477,7 +549,7 @@ static int take_ragged(ragged_set *d, const char *path, brc_error *err)
     d->ragged.path = path;
     d->ragged.label = d->label;
     d->ragged.attrs_json = d->attrs_json;
-    d->ragged.note_name = BRC_HDF5_NOTE;
+    d->ragged.note_name = d->in->netcdf ? BRC_NETCDF_NOTE : BRC_HDF5_NOTE;
     d->ragged.type = &d->type;
     d->ragged.ctx = d;
     d->ragged.select = select_column;
@@ -618,7 +690,7 @@ static int read_noted_type(brc_hdf5_ragged *d, brc_error *err)
     int rc = brc_hdf5_tree_make(&d->file_type, d->out->reg, brc_json_member(d->note, "type"), label,
                                 &why);
     if (rc == BRC_OK)
-        rc = brc_hdf5_tree_read(&d->tree, d->out->reg, d->file_type, 1, label, &why);
+        rc = brc_hdf5_tree_read(&d->tree, d->out->reg, d->file_type, BRC_HDF5_WRITING, label, &why);
     if (rc == BRC_ENOMEM)
         return brc_nomem(err);
     if (rc < 0 || d->tree.kind == BRC_HDF5_LEAF)
@@ -842,7 +914,7 @@ static int place_item(void *ctx, const brc_ragged *leaf, const uint8_t *item, si
 static int write_elements(void *ctx, const brc_sel *box, const void *elements, brc_error *err)
 {
     const brc_hdf5_ragged *d = ctx;
-    hid_t memory = brc_hdf5_select(d->space, d->ndim, box);
+    hid_t memory = brc_hdf5_select(d->space, d->ndim, box, box);
     int rc = BRC_OK;
     if (memory < 0 || H5Dwrite(d->id, d->tree.memory, memory, d->ndim > 0 ? d->space : H5S_ALL,
                                H5P_DEFAULT, elements) < 0)

@@ -15,15 +15,17 @@
 
 struct brc_hdf5_path {
     haddr_t address;
+    H5O_type_t type;
     char *path;
-    size_t first, n;            /* of a group: its part of paths->named               */
-    struct brc_hdf5_path *next; /* among the groups that are still to be gone through */
+    size_t first, n;            /* of a group: its part of paths->named */
+    struct brc_hdf5_path *next; /* the one that was met after it        */
 };
 
 typedef struct paths_walk {
     brc_hdf5_paths *paths;
     hid_t links;
-    struct brc_hdf5_path *now, *last; /* the first and the last group in the queue */
+    struct brc_hdf5_path *now,
+        *last; /* of those met: the group that is gone through, and the last one */
     const char *label;
     int rc;
     brc_error *err;
@@ -46,12 +48,11 @@ static int take_bytes(paths_walk *w, size_t bytes)
                     PATHS_BYTES >> 20);
 }
 
-/* *added: NULL if the object has a path already. `path` is taken over. */
-static int add_path(paths_walk *w, haddr_t address, char *path, struct brc_hdf5_path **added)
+/* Unless the object has a path already. `path` is taken over. */
+static int add_path(paths_walk *w, const H5O_info_t *info, char *path)
 {
-    struct brc_hdf5_path key = { .address = address }, *item;
+    struct brc_hdf5_path key = { .address = info->addr }, *item;
     int rc;
-    *added = NULL;
     if (tfind(&key, &w->paths->met, by_address)) {
         free(path);
         return BRC_OK;
@@ -61,14 +62,19 @@ static int add_path(paths_walk *w, haddr_t address, char *path, struct brc_hdf5_
         free(path);
         return rc;
     }
-    item->address = address;
+    item->address = info->addr;
+    item->type = info->type;
     item->path = path;
     if (!tsearch(item, &w->paths->met, by_address)) {
         free(path);
         free(item);
         return brc_nomem(w->err);
     }
-    *added = item;
+    if (w->last)
+        w->last->next = item;
+    else
+        w->paths->first = item;
+    w->last = item;
     return take_bytes(w, sizeof(*item) + strlen(path));
 }
 
@@ -85,7 +91,6 @@ static int add_named(paths_walk *w, const char *name)
 
 static int take_object(paths_walk *w, hid_t object, const char *name)
 {
-    struct brc_hdf5_path *added;
     H5O_info_t info;
     char *path;
     if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0)
@@ -97,12 +102,7 @@ static int take_object(paths_walk *w, hid_t object, const char *name)
         free(path);
         return BRC_OK;
     }
-    BRC_TRY(add_path(w, info.addr, path, &added));
-    if (!added || info.type != H5O_TYPE_GROUP)
-        return BRC_OK;
-    w->last->next = added;
-    w->last = added;
-    return BRC_OK;
+    return add_path(w, &info, path);
 }
 
 static herr_t take_path(hid_t group, const char *name, const H5L_info_t *info, void *ctx)
@@ -131,8 +131,10 @@ int brc_hdf5_paths_read(brc_hdf5_paths *out, hid_t file, hid_t links, const char
     }
     brc_hdf5_close(root);
     BRC_TRY(brc_dup(&path, "/", err));
-    BRC_TRY(add_path(&w, info.addr, path, &w.now));
-    for (w.last = w.now; w.now && w.rc == BRC_OK; w.now = w.now->next) {
+    BRC_TRY(add_path(&w, &info, path));
+    for (w.now = out->first; w.now && w.rc == BRC_OK; w.now = w.now->next) {
+        if (w.now->type != H5O_TYPE_GROUP)
+            continue;
         hid_t group = H5Oopen(file, w.now->path, links);
         w.now->first = out->nnamed;
         if (group >= 0)
@@ -140,6 +142,15 @@ int brc_hdf5_paths_read(brc_hdf5_paths *out, hid_t file, hid_t links, const char
         brc_hdf5_close(group);
     }
     return w.rc;
+}
+
+int brc_hdf5_paths_each(const brc_hdf5_paths *paths,
+                        int (*take)(void *ctx, const char *path, H5O_type_t type), void *ctx)
+{
+    int rc = BRC_OK;
+    for (const struct brc_hdf5_path *p = paths->first; p && rc == BRC_OK; p = p->next)
+        rc = take(ctx, p->path, p->type);
+    return rc;
 }
 
 static void free_path(void *item)
@@ -473,7 +484,7 @@ int brc_hdf5_reference_make(hid_t file, int is_region, const char *path, const c
 typedef struct tree_reader {
     const brc_registry *reg;
     const char *label;
-    int writing, depth;
+    int how, depth;
 } tree_reader;
 
 static int read_tree(tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_error *err);
@@ -532,14 +543,14 @@ static int is_part_type(hid_t type, int depth)
 }
 
 /* By itself: an array's axes become the dataset's, so it may be large. */
-int brc_hdf5_is_one_type(hid_t type)
+int brc_hdf5_is_one_type(hid_t type, int how)
 {
     switch (H5Tget_class(type)) {
     case H5T_STRING:
     case H5T_REFERENCE:
         return 1;
     case H5T_VLEN:
-        return brc_hdf5_is_byte_list(type);
+        return brc_hdf5_is_byte_list(type, how);
     case H5T_ARRAY: {
         hid_t base = H5Tget_super(type);
         int is = is_part_type(base, 0);
@@ -555,18 +566,15 @@ int brc_hdf5_is_one_type(hid_t type)
 
 static int read_tree_leaf(const tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_error *err)
 {
-    brc_json *json = NULL;
     out->kind = BRC_HDF5_LEAF;
-    BRC_TRY(brc_hdf5_type_read(&out->type, r->reg, type, r->writing, r->label, err));
+    BRC_TRY(brc_hdf5_type_read(&out->type, r->reg, type, r->how, r->label, err));
     out->size = out->type.size;
     out->memory = H5Tcopy(out->type.memory);
     if (out->memory < 0)
         return tree_failed(r->label, err);
-    BRC_TRY(brc_hdf5_dtype_json(&json, out->type.dtype, err));
-    int rc = brc_dtype_open(&out->dtype, r->reg, json, err);
+    int rc = brc_convert_dtype_open(&out->dtype, r->reg, out->type.dtype, err);
     if (rc < 0)
         brc_context(err, "%s", r->label);
-    brc_json_free(json);
     return rc;
 }
 
@@ -674,7 +682,7 @@ static int read_tree(tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_error *
                         TREE_DEPTH);
     r->depth++;
     out->file_size = H5Tget_size(type);
-    if (brc_hdf5_is_one_type(type))
+    if (brc_hdf5_is_one_type(type, r->how))
         rc = read_tree_leaf(r, out, type, err);
     else if (H5Tget_class(type) == H5T_COMPOUND)
         rc = read_tree_fields(r, out, type, err);
@@ -686,10 +694,10 @@ static int read_tree(tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_error *
     return rc;
 }
 
-int brc_hdf5_tree_read(brc_hdf5_tree *out, const brc_registry *reg, hid_t type, int writing,
+int brc_hdf5_tree_read(brc_hdf5_tree *out, const brc_registry *reg, hid_t type, int how,
                        const char *label, brc_error *err)
 {
-    tree_reader r = { reg, label, writing, 0 };
+    tree_reader r = { reg, label, how, 0 };
     memset(out, 0, sizeof(*out));
     out->memory = out->type.memory = BRC_HDF5_NONE;
     int rc = read_tree(&r, out, type, err);
@@ -714,6 +722,7 @@ void brc_hdf5_tree_close(brc_hdf5_tree *tree)
         brc_hdf5_tree_close(&tree->items[i]);
     free(tree->items);
     free(tree->name);
+    free(tree->type_name);
     brc_dtype_free(tree->dtype);
     brc_hdf5_type_close(&tree->type);
     brc_hdf5_close(tree->memory);
@@ -737,7 +746,7 @@ static int new_with(brc_json **out, const char *name, brc_json *value, brc_error
 static int leaf_json(brc_json **out, const brc_hdf5_tree *tree, brc_error *err)
 {
     brc_json *data_type, *note;
-    BRC_TRY(brc_hdf5_dtype_json(&data_type, tree->type.dtype, err));
+    BRC_TRY(brc_convert_dtype_json(&data_type, tree->type.dtype, err));
     if (!tree->type.note && tree->type.ndim == 0) {
         *out = data_type;
         return BRC_OK;
@@ -828,6 +837,8 @@ int brc_hdf5_tree_json(brc_json **out, const brc_hdf5_tree *tree, brc_error *err
         else
             rc = array_json(out, tree->type.ndim, tree->type.shape, type, err);
     }
+    if (rc == BRC_OK && tree->type_name)
+        rc = brc_json_set(*out, "name", brc_json_new_string(tree->type_name), err);
     if (rc < 0) {
         brc_json_free(*out);
         *out = NULL;

@@ -9,7 +9,8 @@
  *   {"fields": [{"name": TEXT, "type": TREE, "at": n}, ...], "size": n}   a compound; "at" is a field's
  *                                                              place and "size" that of all, where there
  *                                                              is room between or behind the fields
- *   {"list": TREE}                                             a list of variable length
+ *   {"list": TREE}                                             a list of variable length; of both NetCDF
+ *                                                              has the "name" of the type as well
  *   {"array": [n, ...], "of": TREE}                            an array
  */
 #ifndef BRC_CONVERT_HDF5_HDF5_TREE_H
@@ -34,6 +35,7 @@ typedef struct brc_hdf5_paths {
     char **named; /* names of links to committed data types, one group's after the other's */
     size_t nnamed, named_cap;
     size_t taken; /* bytes of all of it */
+    struct brc_hdf5_path *first;
     /* Of another file, of which an external link brings in the part from `from` on, as `to` in the file that is
      * imported. NULL: that file's own paths. */
     const char *from, *to;
@@ -46,6 +48,9 @@ void brc_hdf5_paths_free(brc_hdf5_paths *paths);
 
 /* Its path in its own file, of an open object or a committed data type; NULL: no path leads to it. */
 const char *brc_hdf5_path_of_object(const brc_hdf5_paths *paths, hid_t object);
+/* Calls take() with every object that has a path, in the order in which they have them, while that is BRC_OK. */
+BRC_MUST_USE int brc_hdf5_paths_each(const brc_hdf5_paths *paths, int (*take)(void *ctx, const char *path, H5O_type_t type),
+                                     void *ctx);
 /* The names of the links to committed data types in an open group. */
 char *const *brc_hdf5_named_in(const brc_hdf5_paths *paths, hid_t group, size_t *n);
 
@@ -79,6 +84,7 @@ enum { BRC_HDF5_LEAF = 1, BRC_HDF5_COMPOUND, BRC_HDF5_LIST, BRC_HDF5_ARRAY };
 typedef struct brc_hdf5_tree {
     int kind;
     char *name;                  /* of a compound's field; else NULL           */
+    char *type_name;             /* see brc_hdf5_netcdf_name_types(); else NULL */
     brc_hdf5_type type;          /* of a leaf ...                              */
     brc_dtype *dtype;
     struct brc_hdf5_tree *items; /* the fields; the one that a list or array is of */
@@ -92,9 +98,9 @@ typedef struct brc_hdf5_tree {
 } brc_hdf5_tree;
 
 /* Whether the type is a leaf by itself. */
-int brc_hdf5_is_one_type(hid_t type);
-/* Reads a type of a file into a tree; `writing` as for brc_hdf5_type_read(). */
-BRC_MUST_USE int brc_hdf5_tree_read(brc_hdf5_tree *out, const brc_registry *reg, hid_t type, int writing,
+int brc_hdf5_is_one_type(hid_t type, int how);
+/* Reads a type of a file into a tree; `how` as for brc_hdf5_type_read(). */
+BRC_MUST_USE int brc_hdf5_tree_read(brc_hdf5_tree *out, const brc_registry *reg, hid_t type, int how,
                                     const char *label, brc_error *err);
 /* Whether there are references in it. */
 int brc_hdf5_tree_refers(const brc_hdf5_tree *tree);

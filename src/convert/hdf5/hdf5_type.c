@@ -20,7 +20,7 @@ typedef struct brc_hdf5_type_reader {
     const brc_registry *reg;
     brc_hdf5_type *out;
     const char *label;
-    int writing, depth;
+    int how, depth;
 } brc_hdf5_type_reader;
 
 static int hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err);
@@ -70,7 +70,6 @@ static int hdf5_part_note(brc_hdf5_type_part *part, const char *name, brc_json *
     return brc_json_set(part->note, name, value, err);
 }
 
-/* A copy of the file's type that the caller may change. */
 /* A copy of the file's type that the caller may change. */
 static int hdf5_part_copy(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, size_t size,
                           brc_error *err)
@@ -273,7 +272,7 @@ static int read_enum(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_erro
     }
     BRC_GO(read_integer(r, &base, err));
     BRC_GO(read_members(r, part, base.file, &members, err));
-    if (is_bool_enum(members, base.size)) {
+    if (r->how != BRC_HDF5_NETCDF && is_bool_enum(members, base.size)) {
         BRC_GO(add_part(r->out, part->at, 1, 0, err));
         BRC_GO(brc_buf_text(&part->json, "\"bool\"", err));
     } else {
@@ -282,7 +281,7 @@ static int read_enum(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_erro
         BRC_GO(brc_buf_append(&part->json, base.json.data, base.json.len, err));
     }
     part->size = base.size;
-    if (r->writing) {
+    if (r->how == BRC_HDF5_WRITING) {
         rc = hdf5_part_copy(r, part, base.size, err);
     } else {
         part->memory = base.memory;
@@ -299,6 +298,14 @@ done:
 
 /* The library ends texts at a zero byte and takes blanks off, as each file says: in
  * memory they have zeros behind. */
+static int append_text_type(brc_hdf5_type_part *part, brc_error *err)
+{
+    return brc_buf_printf(&part->json, err,
+                          "{\"name\":\"null_terminated_bytes\",\"configuration\":"
+                          "{\"length_bytes\":%zu}}",
+                          part->size);
+}
+
 static int read_string(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     size_t size = H5Tget_size(part->file);
@@ -309,10 +316,27 @@ static int read_string(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, 
         return hdf5_type_failed(r, err);
     if (H5Tget_cset(part->file) == H5T_CSET_UTF8)
         BRC_TRY(hdf5_part_note(part, "charset", brc_json_new_string("UTF-8"), err));
-    return brc_buf_printf(&part->json, err,
-                          "{\"name\":\"null_terminated_bytes\",\"configuration\":"
-                          "{\"length_bytes\":%zu}}",
-                          size);
+    return append_text_type(part, err);
+}
+
+static int is_character_type(hid_t type)
+{
+    return H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+           H5Tget_size(type) == 1;
+}
+
+/* What NetCDF has for a text within a compound: 1; 0 if it is another array. */
+static int try_characters(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
+{
+    hid_t base = r->how == BRC_HDF5_NETCDF ? H5Tget_super(part->file) : BRC_HDF5_NONE;
+    int is = base >= 0 && is_character_type(base) && H5Tget_array_ndims(part->file) == 1 &&
+             H5Tget_size(part->file) > 0;
+    brc_hdf5_close(base);
+    if (!is)
+        return 0;
+    BRC_TRY(hdf5_part_copy(r, part, H5Tget_size(part->file), err));
+    BRC_TRY(append_text_type(part, err));
+    return 1;
 }
 
 /* *type: what the tag says, where it has this size. */
@@ -372,6 +396,7 @@ static int read_opaque(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, 
 static int is_pair(const char *first, const char *second)
 {
     return (strcmp(first, "r") == 0 && strcmp(second, "i") == 0) ||
+           (strcmp(first, "re") == 0 && strcmp(second, "im") == 0) ||
            (strcmp(first, "real") == 0 && strcmp(second, "imag") == 0);
 }
 
@@ -583,7 +608,11 @@ static int read_field_array(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, b
 {
     field_array array = { .item = H5Tget_super(part->file), .first.memory = BRC_HDF5_NONE };
     uint64_t n = 1;
-    int rc;
+    int rc = try_characters(r, part, err);
+    if (rc != 0) {
+        rc = rc < 0 ? rc : BRC_OK;
+        goto done;
+    }
     array.ndim = H5Tget_array_ndims(part->file);
     if (array.item < 0 || array.ndim < 1 || array.ndim > H5S_MAX_RANK ||
         H5Tget_array_dims2(part->file, array.dims) < 0) {
@@ -662,7 +691,7 @@ static int read_list_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, int
 {
     const char *name = kind == BRC_HDF5_STRING ? "\"string\"" : "\"bytes\"";
     r->out->kind = kind;
-    if (kind == BRC_HDF5_STRING)
+    if (kind == BRC_HDF5_STRING || r->how == BRC_HDF5_NETCDF)
         BRC_TRY(hdf5_part_copy(r, part, sizeof(char *), err));
     else
         part->memory = H5Tvlen_create(H5T_NATIVE_UINT8);
@@ -687,11 +716,13 @@ static int read_reference(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc
     return brc_buf_text(&part->json, "\"string\"", err);
 }
 
-int brc_hdf5_is_byte_list(hid_t type)
+int brc_hdf5_is_byte_list(hid_t type, int how)
 {
     hid_t base = H5Tget_super(type);
     int is = base >= 0 && H5Tget_class(base) == H5T_INTEGER && H5Tget_size(base) == 1 &&
-             H5Tget_sign(base) == H5T_SGN_NONE && H5Tget_precision(base) == 8;
+             (H5Tget_sign(base) == H5T_SGN_NONE || how == BRC_HDF5_NETCDF) &&
+             H5Tget_precision(base) == 8;
+    is |= base >= 0 && how == BRC_HDF5_NETCDF && is_character_type(base);
     brc_hdf5_close(base);
     return is;
 }
@@ -739,19 +770,21 @@ static int read_whole(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_err
     H5T_class_t class = H5Tget_class(part->file);
     if (class == H5T_STRING && H5Tis_variable_str(part->file) > 0)
         return read_list_type(r, part, BRC_HDF5_STRING, err);
-    if (class == H5T_VLEN && brc_hdf5_is_byte_list(part->file))
+    if (class == H5T_VLEN && brc_hdf5_is_byte_list(part->file, r->how))
         return read_list_type(r, part, BRC_HDF5_BYTES, err);
-    if (class == H5T_ARRAY)
-        return read_array_type(r, part, err);
+    if (class == H5T_ARRAY) {
+        int rc = try_characters(r, part, err);
+        return rc == 0 ? read_array_type(r, part, err) : rc < 0 ? rc : BRC_OK;
+    }
     if (class == H5T_REFERENCE)
         return read_reference(r, part, err);
     return hdf5_part_read(r, part, err);
 }
 
-int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type, int writing,
+int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type, int how,
                        const char *label, brc_error *err)
 {
-    brc_hdf5_type_reader r = { reg, out, label, writing, 0 };
+    brc_hdf5_type_reader r = { reg, out, label, how, 0 };
     brc_hdf5_type_part part = { type, BRC_HDF5_NONE, 0, 0, BRC_BUF_INIT, NULL };
     int rc;
 
@@ -783,15 +816,4 @@ void brc_hdf5_type_close(brc_hdf5_type *type)
     free(type->parts);
     memset(type, 0, sizeof(*type));
     type->memory = BRC_HDF5_NONE;
-}
-
-int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_error *err)
-{
-    *out = NULL;
-    if (dtype[0] == '{' || dtype[0] == '"')
-        return brc_json_parse(out, dtype, strlen(dtype), err);
-    if (!brc_utf8_valid(dtype, strlen(dtype)))
-        return brc_fail(err, BRC_EINVAL, "the name of a data type is not UTF-8");
-    *out = brc_json_new_string(dtype);
-    return *out ? BRC_OK : brc_nomem(err);
 }

@@ -10,8 +10,8 @@
  *   string, fixed    null_terminated_bytes *
  *   string           string
  *   opaque           by its tag "NUMPY:<M8[ns]" that type, else r<bits> *
- *   compound         complex64 ... of two equal floats {r, i} or {real, imag} *, else
- *                    struct *
+ *   compound         complex64 ... of two equal floats {r, i}, {re, im} or {real, imag} *,
+ *                    else struct *
  *   list of bytes    bytes
  *   reference        string: see hdf5_tree.h *
  *   array            its element's, with the array's axes behind the dataset's; inside a
@@ -75,10 +75,15 @@ typedef struct brc_hdf5_type {
     size_t nparts, parts_cap;
 } brc_hdf5_type;
 
-/* What a type of a file is. writing: enums stay enums in memory, since the library
- * reads them as integers and does not write them so. `label` begins messages. */
+/* How a type is read.
+ *   BRC_HDF5_WRITING   enums stay enums in memory, since the library reads them as integers and
+ *                      does not write them so
+ *   BRC_HDF5_NETCDF    of a NetCDF-4 file: an array of characters of one axis is a text of that length,
+ *                      every list of bytes, signed ones and characters too, is `bytes`, and no enum is bool */
+enum { BRC_HDF5_READING = 0, BRC_HDF5_WRITING, BRC_HDF5_NETCDF };
+/* What a type of a file is. `label` begins messages. */
 BRC_MUST_USE int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type,
-                                    int writing, const char *label, brc_error *err);
+                                    int how, const char *label, brc_error *err);
 void brc_hdf5_type_close(brc_hdf5_type *type);
 
 /* The file's type for a Zarr data type. note: may be NULL, and is used where it fits.
@@ -86,11 +91,8 @@ void brc_hdf5_type_close(brc_hdf5_type *type);
 BRC_MUST_USE int brc_hdf5_type_make(hid_t *out, const brc_registry *reg, const brc_json *data_type,
                                     const brc_json *note, const char *label, brc_error *err);
 
-/* Whether it is a list of uint8 of variable length. */
-int brc_hdf5_is_byte_list(hid_t type);
-
-/* A data type as brc_array_info has it, as JSON. */
-BRC_MUST_USE int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_error *err);
+/* Whether a list of variable length is `bytes`. */
+int brc_hdf5_is_byte_list(hid_t type, int how);
 
 /* See hdf5_in_attr.c. On import the values and types of an array's attributes are changed
  * (*types may be NULL before); on export *value and *type, which are the

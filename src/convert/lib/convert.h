@@ -27,6 +27,9 @@
 typedef struct brc_convert brc_convert; /* one run */
 
 const brc_registry *brc_convert_registry(const brc_convert *c);
+/* A data type as a brc_array_spec has it ("float32", or the text of a JSON object) as JSON, and opened. */
+BRC_MUST_USE int brc_convert_dtype_json(brc_json **out, const char *dtype, brc_error *err);
+BRC_MUST_USE int brc_convert_dtype_open(brc_dtype **out, const brc_registry *reg, const char *dtype, brc_error *err);
 /* The file's name, as messages have it. */
 const char *brc_convert_file(const brc_convert *c);
 /* The folders of HDF5's filters, with ":" between them. */
@@ -53,9 +56,8 @@ int brc_convert_reach(const brc_convert *c, const char *path, uint64_t *size);
 enum { BRC_CONVERT_DOCS = 1, BRC_CONVERT_CHUNKS };
 int brc_convert_phase(const brc_convert *c);
 
-/* For an HDF5 file that was written as NetCDF-4: what open() then returns, before anything
- * is written, so that the caller asks the other converter. */
-int brc_convert_is_netcdf(brc_convert *c, brc_error *err);
+/* From now on names in the file are as this format has them (BRC_NAMES_*), where that is not the driver's. */
+void brc_convert_use_names(brc_convert *c, int names);
 
 /* "/a/b" of the label "x.h5: /a/b". */
 const char *brc_convert_path(const brc_convert *c, const char *label);
@@ -161,7 +163,7 @@ const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *key);
 
 /* ---- a driver -------------------------------- */
 
-/* prepare() is what must happen before the sandbox closes: loading libraries.
+/* prepare() is what must happen before the sandbox closes: loading libraries; NULL: nothing.
  *
  * State is made by open() or create() and given back to close(), which is also called where
  * these have failed (with NULL if they set nothing). */

@@ -50,28 +50,36 @@ int brc_convert_group(brc_convert *c, const char *path, const char *attrs_json, 
 
 /* ---- an array's document -------------------------------- */
 
-static int parse_type(brc_json **out, const char *dtype, brc_error *err)
+int brc_convert_dtype_json(brc_json **out, const char *dtype, brc_error *err)
 {
+    *out = NULL;
     if (dtype[0] == '{' || dtype[0] == '"')
         return brc_json_parse(out, dtype, strlen(dtype), err);
+    if (!brc_utf8_valid(dtype, strlen(dtype)))
+        return brc_fail(err, BRC_EINVAL, "the name of a data type is not UTF-8");
     *out = brc_json_new_string(dtype);
     return *out ? BRC_OK : brc_nomem(err);
+}
+
+int brc_convert_dtype_open(brc_dtype **out, const brc_registry *reg, const char *dtype,
+                           brc_error *err)
+{
+    brc_json *json;
+    *out = NULL;
+    BRC_TRY(brc_convert_dtype_json(&json, dtype, err));
+    int rc = brc_dtype_open(out, reg, json, err);
+    brc_json_free(json);
+    return rc;
 }
 
 /* The codecs with which elements travel: their bytes, and nothing else. */
 static int transport_codecs(brc_buf *out, const brc_convert *c, const char *dtype, brc_error *err)
 {
-    brc_json *json;
-    brc_dtype *type = NULL;
-    int rc;
-    BRC_TRY(parse_type(&json, dtype, err));
-    BRC_GO(brc_dtype_open(&type, c->registry, json, err));
-    BRC_GO(brc_meta_plain_codecs(out, type, err));
-    rc = brc_buf_terminate(out, err);
-done:
+    brc_dtype *type;
+    BRC_TRY(brc_convert_dtype_open(&type, c->registry, dtype, err));
+    int rc = brc_meta_plain_codecs(out, type, err);
     brc_dtype_free(type);
-    brc_json_free(json);
-    return rc;
+    return rc < 0 ? rc : brc_buf_terminate(out, err);
 }
 
 static int add_notes(brc_json *doc, const brc_array_in *from, brc_error *err)

@@ -68,10 +68,9 @@ int brc_convert_phase(const brc_convert *c)
     return c->phase;
 }
 
-int brc_convert_is_netcdf(brc_convert *c, brc_error *err)
+void brc_convert_use_names(brc_convert *c, int names)
 {
-    c->is_netcdf = 1;
-    return brc_fail(err, BRC_EUNSUPPORTED, "%s was written as NetCDF-4", c->file);
+    c->names = names;
 }
 
 int brc_convert_node_path(char **out, const brc_convert *c, const char *path, const char *name,
@@ -554,7 +553,8 @@ static int run_converter(brc_convert *c, program_args *args, const brc_driver *d
             return rc;
     }
     BRC_TRY(open_run(c, args, err));
-    BRC_TRY(driver->prepare(c->plugins, err));
+    if (driver->prepare)
+        BRC_TRY(driver->prepare(c->plugins, err));
     BRC_TRY(brc_watch_start(&c->watch, c->file, BRC_WATCH_SECONDS, err));
     BRC_TRY(brc_sandbox_enter(c->file, args->is_export, err));
     return args->is_export ? brc_convert_export(c, driver, args->classic, err)
@@ -589,8 +589,6 @@ int brc_convert_main(int argc, char **argv, const brc_driver *driver)
     close_run(&c);
     if (rc == 1)
         return end_as(args.ended);
-    if (rc < 0 && c.is_netcdf)
-        return BRC_STATUS_IS_NETCDF;
     if (rc < 0) {
         (void)fprintf(stderr, "%s\n", err.message);
         return brc_status_of_code(rc);

@@ -32,7 +32,6 @@ struct brc_convert {
     brc_watch watch;
     brc_door door;             /* what may be opened beside the file             */
     int has_door;              /* a process outside opens it                     */
-    int is_netcdf;             /* see brc_convert_is_netcdf()                    */
 };
 
 /* The driver's file as a stream on out. */

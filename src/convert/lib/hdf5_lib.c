@@ -76,17 +76,20 @@ int brc_hdf5_fail(brc_error *err, int code, const char *format, ...)
 
 /* ---- parts of a dataset, and names -------------------------------- */
 
-hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box)
+hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box, const brc_sel *part)
 {
-    hsize_t start[H5S_MAX_RANK], count[H5S_MAX_RANK];
+    hsize_t start[H5S_MAX_RANK], at[H5S_MAX_RANK], count[H5S_MAX_RANK], whole[H5S_MAX_RANK];
     for (int i = 0; i < ndim; i++) {
-        start[i] = box->start[i];
-        count[i] = box->count[i];
+        start[i] = part->start[i];
+        at[i] = part->start[i] - box->start[i];
+        count[i] = part->count[i];
+        whole[i] = box->count[i];
     }
     if (ndim == 0)
         return H5Screate(H5S_SCALAR);
-    hid_t memory = H5Screate_simple(ndim, count, NULL);
-    if (memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0)
+    hid_t memory = H5Screate_simple(ndim, whole, NULL);
+    if (memory >= 0 && H5Sselect_hyperslab(memory, H5S_SELECT_SET, at, NULL, count, NULL) >= 0 &&
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0)
         return memory;
     brc_hdf5_close(memory);
     return BRC_HDF5_NONE;

@@ -30,9 +30,9 @@ void brc_hdf5_close(hid_t id);
 /* Directly after a call that failed: the sentence, and the library's reason in brackets. */
 int brc_hdf5_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
 
-/* Selects the box in a dataset's space of ndim axes; those beyond are within an element. The space of as many
- * elements in memory, to close, or BRC_HDF5_NONE. */
-hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box);
+/* Selects `part` of the box in a dataset's space of ndim axes; those beyond are within an element. The space of the
+ * box in memory with the same part selected, to close, or BRC_HDF5_NONE. */
+hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box, const brc_sel *part);
 /* What the library calls the node: what follows the file's name. */
 BRC_MUST_USE int brc_hdf5_label(char **out, const char *file, const char *path, brc_error *err);
 

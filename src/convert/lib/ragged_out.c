@@ -122,11 +122,7 @@ static int check_data_type(const brc_ragged_out *out, const brc_ragged *leaf,
 {
     brc_json *noted;
     const char *dtype = leaf->dtype;
-    if (dtype[0] == '{' || dtype[0] == '"') {
-        BRC_TRY(brc_json_parse(&noted, dtype, strlen(dtype), err));
-    } else if (!(noted = brc_json_new_string(dtype))) {
-        return brc_nomem(err);
-    }
+    BRC_TRY(brc_convert_dtype_json(&noted, dtype, err));
     int same = brc_json_equal(noted, brc_json_member(node->doc, "data_type"));
     brc_json_free(noted);
     return same ? BRC_OK

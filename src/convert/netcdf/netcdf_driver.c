@@ -1,7 +1,6 @@
 /* The driver as a table, see ../lib/convert.h. */
 #include "netcdf_driver.h"
 
-#include "../lib/hdf5_lib.h"
 #include "netcdf_in.h"
 #include "netcdf_out.h"
 
@@ -16,7 +15,6 @@ const brc_driver brc_netcdf_driver = {
     .names = BRC_NAMES_NETCDF,
     .format = "NetCDF",
     .classic = 1,
-    .prepare = brc_hdf5_plugins_load,
     .open = brc_netcdf_open,
     .walk = brc_netcdf_walk,
     .create = brc_netcdf_create,

@@ -1,16 +1,8 @@
-/*
- * The links of a NetCDF-4 file, which is an HDF5 file, looked through before netCDF-C
- * reads it: that library follows every link and reads whatever a data set names.
- *
- * Refused: links to other files and data sets whose bytes lie in other files, because
- * a stranger's file shall not bring in files of the reader's; groups that have two names
- * or are linked to by path, because netCDF-C walks in circles there.
- */
+
 #include "netcdf_lib.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,98 +10,6 @@
 
 #include "../../base/alloc.h"
 
-/* ==== netcdf links ================================ */
-
-typedef struct link_check {
-    const char *file;
-    int rc;
-    brc_error *err;
-} link_check;
-
-static int refuse_link(link_check *check, const char *name, const char *what)
-{
-    check->rc = brc_fail(check->err, BRC_EINVAL, "%s: /%s %s", check->file, name, what);
-    return 1; /* ends the walk */
-}
-
-static int check_data_set(link_check *check, hid_t group, const char *name)
-{
-    hid_t set = H5Dopen2(group, name, H5P_DEFAULT);
-    hid_t plist = set < 0 ? -1 : H5Dget_create_plist(set);
-    int outside = plist >= 0 &&
-                  (H5Pget_external_count(plist) != 0 || H5Pget_layout(plist) == H5D_VIRTUAL);
-    if (plist >= 0)
-        H5Pclose(plist);
-    if (set >= 0)
-        H5Dclose(set);
-    if (plist < 0)
-        return refuse_link(check, name, "is a damaged data set");
-    if (outside)
-        return refuse_link(check, name, "has its data in other files, which are never opened");
-    return 0;
-}
-
-static herr_t check_link(hid_t group, const char *name, const H5L_info_t *link, void *ctx)
-{
-    link_check *check = ctx;
-    H5O_info_t object;
-
-    if (link->type != H5L_TYPE_HARD && link->type != H5L_TYPE_SOFT)
-        return refuse_link(check, name, "is a link to another file, which is never opened");
-#if H5_VERSION_GE(1, 12, 0)
-    herr_t found = H5Oget_info_by_name(group, name, &object, H5O_INFO_BASIC, H5P_DEFAULT);
-#else
-    herr_t found = H5Oget_info_by_name(group, name, &object, H5P_DEFAULT);
-#endif
-    if (found < 0)
-        return refuse_link(check, name, "leads nowhere");
-    if (object.type == H5O_TYPE_GROUP && (link->type == H5L_TYPE_SOFT || object.rc > 1))
-        return refuse_link(check, name,
-                           "is a group with more than one name, which NetCDF does not have");
-    return object.type == H5O_TYPE_DATASET ? check_data_set(check, group, name) : 0;
-}
-
-int brc_netcdf_is_hdf5(const char *file)
-{
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* it would print, here and later */
-    return H5Fis_hdf5(file) > 0;
-}
-
-int brc_netcdf_check_links(const char *file, brc_error *err)
-{
-    link_check check = { .file = file, .err = err };
-    hid_t id = H5Fopen(file, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (id < 0)
-        return brc_fail(err, BRC_EINVAL, "%s is truncated or damaged: libhdf5 cannot open it",
-                        file);
-    herr_t walked = H5Lvisit(id, H5_INDEX_NAME, H5_ITER_NATIVE, check_link, &check);
-    if (walked < 0 && check.rc == BRC_OK)
-        check.rc = brc_fail(err, BRC_EINVAL,
-                            "%s is truncated or damaged: its groups cannot be read", file);
-    H5Fclose(id);
-    return check.rc;
-}
-
-/* ==== netcdf length ================================ */
-
-/*
- * Does a classic NetCDF file hold all that its header promises? netCDF-C reads what is missing
- * as zeros, in the header too, and does not say where in the file a variable lies: so the header
- * is read here as well, for the lengths and places in it alone, and first, since that library
- * takes memory for all that is promised before it reads on.
- *
- *   file   'C' 'D' 'F' version(1, 2 or 5), numrecs, dims, atts, vars, data
- *   list   tag(u32), count, items
- *   dim    name, length (0: the record dimension)
- *   att    name, type(u32), count, values padded to 4 bytes
- *   var    name, count of dims, their numbers, atts, type(u32), vsize, begin
- *   name   count of bytes, the bytes padded to 4
- *
- * Everything is big-endian. Counts, lengths and numbers of dims are u32, of version 5
- * u64; `begin`, where a variable's data lie in the file, is u32 in version 1 alone.
- * Variables over the record dimension lie interleaved at the end, a record of each after
- * the other. (The Unidata "NetCDF Classic Format Specification".)
- */
 
 typedef struct classic_var {
     uint64_t bytes; /* of a record, or of all */
@@ -324,7 +224,7 @@ void brc_netcdf_places_free(brc_netcdf_places *places)
 
 /* ==== netcdf lib ================================ */
 
-/* File names, errors and types of netCDF-C, see netcdf_lib.h. */
+/* File names and errors of netCDF-C, see netcdf_lib.h. */
 
 int brc_netcdf_path(char **out, const char *file, brc_error *err)
 {
@@ -352,69 +252,4 @@ int brc_netcdf_fail(int status, int code, const char *what, const char *label, b
     if (strncmp(why, "NetCDF: ", 8) == 0)
         why += 8;
     return brc_fail(err, code, "%s %s: %s", what, label, why);
-}
-
-/* ---- types -------------------------------- */
-
-static const struct {
-    nc_type type;
-    size_t size;
-    const char *name;
-} atomic_types[] = {
-    { NC_BYTE, 1, "byte" },   { NC_CHAR, 1, "char" },     { NC_SHORT, 2, "short" },
-    { NC_INT, 4, "int" },     { NC_FLOAT, 4, "float" },   { NC_DOUBLE, 8, "double" },
-    { NC_UBYTE, 1, "ubyte" }, { NC_USHORT, 2, "ushort" }, { NC_UINT, 4, "uint" },
-    { NC_INT64, 8, "int64" }, { NC_UINT64, 8, "uint64" }, { NC_STRING, sizeof(char *), "string" },
-};
-#define N_ATOMIC_TYPES (sizeof(atomic_types) / sizeof(atomic_types[0]))
-
-size_t brc_netcdf_atomic_size(nc_type type)
-{
-    for (size_t i = 0; i < N_ATOMIC_TYPES; i++)
-        if (atomic_types[i].type == type)
-            return atomic_types[i].size;
-    return 0;
-}
-
-const char *brc_netcdf_type_name(nc_type type)
-{
-    for (size_t i = 0; i < N_ATOMIC_TYPES; i++)
-        if (atomic_types[i].type == type)
-            return atomic_types[i].name;
-    return NULL;
-}
-
-nc_type brc_netcdf_type_named(const char *name)
-{
-    for (size_t i = 0; i < N_ATOMIC_TYPES; i++)
-        if (strcmp(atomic_types[i].name, name) == 0)
-            return atomic_types[i].type;
-    return NC_NAT;
-}
-
-size_t brc_netcdf_default_fill(nc_type type, uint8_t out[8])
-{
-#define FILL(constant, c_type, value)     \
-    case constant: {                      \
-        c_type fill = value;              \
-        memcpy(out, &fill, sizeof(fill)); \
-        return sizeof(fill);              \
-    }
-    memset(out, 0, 8);
-    switch (type) {
-        FILL(NC_BYTE, signed char, NC_FILL_BYTE)
-        FILL(NC_CHAR, char, NC_FILL_CHAR)
-        FILL(NC_SHORT, int16_t, NC_FILL_SHORT)
-        FILL(NC_INT, int32_t, NC_FILL_INT)
-        FILL(NC_FLOAT, float, NC_FILL_FLOAT)
-        FILL(NC_DOUBLE, double, NC_FILL_DOUBLE)
-        FILL(NC_UBYTE, uint8_t, NC_FILL_UBYTE)
-        FILL(NC_USHORT, uint16_t, NC_FILL_USHORT)
-        FILL(NC_UINT, uint32_t, NC_FILL_UINT)
-        FILL(NC_INT64, int64_t, NC_FILL_INT64)
-        FILL(NC_UINT64, uint64_t, NC_FILL_UINT64)
-    default:
-        return 0;
-    }
-#undef FILL
 }

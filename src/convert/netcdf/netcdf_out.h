@@ -2,7 +2,7 @@
 #ifndef BRC_CONVERT_NETCDF_NETCDF_OUT_H
 #define BRC_CONVERT_NETCDF_NETCDF_OUT_H
 
-#include "netcdf_att.h"
+#include "../lib/netcdf_att.h"
 #include "netcdf_type.h"
 
 /* The driver's state is a brc_netcdf_out, see brc_driver. */

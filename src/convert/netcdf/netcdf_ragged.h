@@ -5,21 +5,13 @@
  *
  *   "variable": { "type": TREE, "shape": [n, ...], "chunk": [n, ...], "names": [text or null, ...] }
  *
- * names: of the dimensions. A TREE is
- *
- *   {"data_type": DATA TYPE}                                      what is one data type of Zarr's
- *   {"list": TREE, "name": TEXT}                                  a vlen type
- *   {"fields": [{"name": TEXT, "type": TREE}, ...], "name": TEXT} a compound
- *   {"array": [n, ...], "of": TREE}                               a field that is an array
+ * names: of the dimensions. A TREE is as in ../hdf5/hdf5_tree.h; a list and a compound have the "name" of their type.
  */
 #ifndef BRC_CONVERT_NETCDF_NETCDF_RAGGED_H
 #define BRC_CONVERT_NETCDF_NETCDF_RAGGED_H
 
 #include "../lib/ragged.h"
-#include "netcdf_in.h"
 #include "netcdf_out.h"
-
-#define BRC_NETCDF_RAGGED "variable" /* the member of the note */
 
 /* What a leaf's `own` is. */
 typedef struct brc_netcdf_leaf {
@@ -27,13 +19,6 @@ typedef struct brc_netcdf_leaf {
     brc_dtype *dtype;
     char *text; /* the data type as in a brc_array_spec */
 } brc_netcdf_leaf;
-
-/* 1 if the variable's type is none of Zarr's, below 0 on failure. */
-int brc_netcdf_is_ragged(int group, int var, const char *label, brc_error *err);
-BRC_MUST_USE int brc_netcdf_import_ragged(brc_netcdf_in *in, int group, int var, const char *label, const char *path,
-                                          brc_error *err);
-
-/* ---- export -------------------------------- */
 
 /* Whether the group stands for a variable, by its note. */
 int brc_netcdf_has_ragged(const brc_node_out *node);

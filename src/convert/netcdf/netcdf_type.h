@@ -1,5 +1,6 @@
 /*
- * Data types between NetCDF and Zarr.
+ * Data types between NetCDF and Zarr. What NetCDF-4 alone has is read as HDF5 (../hdf5/hdf5_type.h),
+ * and becomes
  *
  *   byte ... uint64, float, double   int8 ... uint64, float32, float64
  *   char             null_terminated_bytes of one byte
@@ -47,28 +48,22 @@ enum {
 
 typedef struct brc_netcdf_type {
     nc_type id;             /* in the file                                      */
-    nc_type number;         /* what its values are: of an enumeration, the base; NC_NAT:
-                               neither numbers nor text                         */
+    nc_type number;         /* what its values are; NC_NAT: neither numbers nor text */
     int how;                /* BRC_NETCDF_*                                     */
-    int is_enum, is_complex;
+    int is_complex;
     size_t file_size, here_size; /* bytes of an element                         */
-    size_t align;           /* export: what its place in memory is a multiple of */
+    size_t align;           /* what its place in memory is a multiple of */
     void *moves;            /* brc_netcdf_move[]; none: all in one piece        */
     size_t nmoves, moves_cap;
-    brc_buf dtype;          /* import: as in a brc_array_spec                   */
-    size_t chars;           /* export: length of the dimension that it adds; 0: none */
-    const brc_dtype *from;  /* export: the array's; NULL if it was a field's */
+    size_t chars;           /* length of the dimension that it adds; 0: none */
+    const brc_dtype *from;  /* the array's; NULL if it was a field's */
 } brc_netcdf_type;
 
-/* The type of a variable. Errors begin with the label. */
-BRC_MUST_USE int brc_netcdf_type_in(brc_netcdf_type *out, int group, nc_type type,
-                                    const char *label, brc_error *err);
 void brc_netcdf_type_free(brc_netcdf_type *type);
 
-/* n elements from the file's layout to the array's, and back. */
-void brc_netcdf_move_in(const brc_netcdf_type *type, uint8_t *here, const uint8_t *file, size_t n);
+/* n elements from the array's layout to the file's. */
 void brc_netcdf_move_out(const brc_netcdf_type *type, uint8_t *file, const uint8_t *here, size_t n);
-/* Export: one canonical element to the file's layout; `here` has room for one of the array's. */
+/* One canonical element to the file's layout; `here` has room for one of the array's. */
 void brc_netcdf_lay_out(const brc_netcdf_type *type, uint8_t *file, const uint8_t *element, uint8_t *here);
 
 /* Types that an export has defined in its file, in the root group, each once. */

@@ -374,8 +374,6 @@ static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
     int ended = brc_child_end(in->run.child, rc < 0 ? LAST_WORDS_MS : 0, &status, &own);
     if (ended < 0 && rc < 0)
         return rc;
-    if (ended == BRC_OK && status == BRC_STATUS_IS_NETCDF && in->what.converter)
-        return BRC_STATUS_IS_NETCDF;
     if (ended == BRC_OK)
         ended = note_lines(in, &own);
     if (ended == BRC_OK && status != 0)
@@ -403,7 +401,7 @@ int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err
             brc_error_recode(err, BRC_EINVAL);
         return BRC_EINVAL;
     }
-    return rc == BRC_STATUS_IS_NETCDF ? 1 : rc;
+    return rc;
 }
 
 int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err)
@@ -415,7 +413,7 @@ int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err)
         rc = brc_foreign_close(in, rc, err);
     else
         brc_foreign_free(in);
-    return rc == BRC_STATUS_IS_NETCDF ? 1 : rc;
+    return rc;
 }
 
 int brc_foreign_is_group(int *is, brc_session *s, const brc_source *source, brc_error *err)

@@ -27,16 +27,14 @@ typedef struct brc_foreign_in brc_foreign_in;
 BRC_MUST_USE int brc_foreign_open(brc_foreign_in **out, const brc_foreign *what, brc_error *err);
 brc_stream *brc_foreign_stream(const brc_foreign_in *in);
 /* What became of reading the stream (rc, and *err below 0) and of the program together: the
- * result is what to tell. Where the program said why there is no stream, it is that.
- * BRC_STATUS_IS_NETCDF as in protocol.h. */
+ * result is what to tell. Where the program said why there is no stream, it is that. */
 BRC_MUST_USE int brc_foreign_close(brc_foreign_in *in, int rc, brc_error *err);
 /* Ends the program at once. */
 void brc_foreign_free(brc_foreign_in *in);
 
-/* Imports what the program writes as the node `path`. 1 if it says that the file was
- * written as NetCDF-4: then nothing has been imported. */
+/* Imports what the program writes as the node `path`. */
 BRC_MUST_USE int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err);
-/* The decoded bytes that it will bring; 1 as above. */
+/* The decoded bytes that it will bring. */
 BRC_MUST_USE int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err);
 
 /* Has the converter write the node `path` as what->file, which is not there yet: under a

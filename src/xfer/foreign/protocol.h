@@ -17,8 +17,6 @@
 
 enum {
     BRC_STATUS_GOOD = 0,
-    BRC_STATUS_IS_NETCDF = 63, /* of an import of HDF5: this was written as NetCDF-4. Nothing
-                                  else has been written, on neither stream              */
     BRC_STATUS_ERROR = 64      /* and as much more as the code is below 0: 65 is BRC_EINVAL */
 };
 

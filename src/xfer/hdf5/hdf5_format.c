@@ -1,4 +1,4 @@
-/* HDF5 in the table of formats. */
+/* HDF5 in the table of formats. Its converter reads NetCDF-4 files, which are HDF5, as such. */
 #include "../formats.h"
 
 #include <string.h>
@@ -27,7 +27,6 @@ static int probe_hdf5(int *is, const brc_source *source, brc_error *err)
     return BRC_OK;
 }
 
-/* Of a file that was written as NetCDF-4, the converter says so, and NetCDF's is asked. */
 static int import_hdf5(brc_session *s, const brc_source *source, const char *path,
                        const brc_xfer_opts *opts, brc_error *err)
 {
@@ -36,16 +35,14 @@ static int import_hdf5(brc_session *s, const brc_source *source, const char *pat
                          .file = source->name,
                          .opts = opts,
                          .parts = source->parts };
-    int rc = brc_foreign_import(&what, path, err);
-    return rc == 1 ? brc_format_netcdf.import(s, source, path, opts, err) : rc;
+    return brc_foreign_import(&what, path, err);
 }
 
 static int size_hdf5(uint64_t *bytes, brc_session *s, const brc_source *source,
                      const brc_xfer_opts *opts, brc_error *err)
 {
     brc_foreign what = { .session = s, .converter = "hdf5", .file = source->name, .opts = opts };
-    int rc = brc_foreign_bytes(bytes, &what, err);
-    return rc == 1 ? brc_format_netcdf.size(bytes, s, source, opts, err) : rc;
+    return brc_foreign_bytes(bytes, &what, err);
 }
 
 static int export_hdf5(brc_session *s, const char *path, const char *dest,

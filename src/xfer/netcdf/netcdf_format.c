@@ -6,7 +6,7 @@
 #include "../foreign/foreign.h"
 #include "../xfer.h"
 
-/* Of a classic file. NetCDF-4 is HDF5, whose converter tells the two apart. */
+/* Of a classic file. NetCDF-4 is HDF5, whose converter reads it. */
 static int probe_netcdf(int *is, const brc_source *source, brc_error *err)
 {
     (void)err;

@@ -1,4 +1,4 @@
-/* What NetCDF says and Zarr does not, as a member of zarr.json: see netcdf_att.h. */
+/* Types and attributes of NetCDF, see netcdf_att.h. */
 #include "netcdf_att.h"
 
 #include <math.h>
@@ -8,6 +8,92 @@
 #include "../../base/alloc.h"
 #include "../../base/json.h"
 #include "../../nd/dtype_text.h"
+#include "../../nd/shape.h"
+
+/* ---- types -------------------------------- */
+
+static const struct {
+    nc_type type;
+    size_t size;
+    const char *name, *dtype;
+} atomic_types[] = {
+    { NC_BYTE, 1, "byte", "int8" },      { NC_UBYTE, 1, "ubyte", "uint8" },
+    { NC_SHORT, 2, "short", "int16" },   { NC_USHORT, 2, "ushort", "uint16" },
+    { NC_INT, 4, "int", "int32" },       { NC_UINT, 4, "uint", "uint32" },
+    { NC_INT64, 8, "int64", "int64" },   { NC_UINT64, 8, "uint64", "uint64" },
+    { NC_FLOAT, 4, "float", "float32" }, { NC_DOUBLE, 8, "double", "float64" },
+    { NC_STRING, sizeof(char *), "string", "string" },
+    { NC_CHAR, 1, "char",
+      "{\"name\":\"null_terminated_bytes\",\"configuration\":{\"length_bytes\":1}}" },
+};
+#define N_ATOMIC_TYPES (sizeof(atomic_types) / sizeof(atomic_types[0]))
+
+size_t brc_netcdf_atomic_size(nc_type type)
+{
+    for (size_t i = 0; i < N_ATOMIC_TYPES; i++)
+        if (atomic_types[i].type == type)
+            return atomic_types[i].size;
+    return 0;
+}
+
+static const char *netcdf_type_name(nc_type type)
+{
+    for (size_t i = 0; i < N_ATOMIC_TYPES; i++)
+        if (atomic_types[i].type == type)
+            return atomic_types[i].name;
+    return NULL;
+}
+
+const char *brc_netcdf_type_dtype(nc_type type)
+{
+    for (size_t i = 0; i < N_ATOMIC_TYPES; i++)
+        if (atomic_types[i].type == type)
+            return atomic_types[i].dtype;
+    return NULL;
+}
+
+nc_type brc_netcdf_integer(size_t size, int is_unsigned)
+{
+    for (size_t i = 0; i < 8; i++)
+        if (atomic_types[i].size == size && i % 2 == (size_t)(is_unsigned != 0))
+            return atomic_types[i].type;
+    return NC_NAT;
+}
+
+static nc_type netcdf_type_named(const char *name)
+{
+    for (size_t i = 0; i < N_ATOMIC_TYPES; i++)
+        if (strcmp(atomic_types[i].name, name) == 0)
+            return atomic_types[i].type;
+    return NC_NAT;
+}
+
+size_t brc_netcdf_default_fill(nc_type type, uint8_t out[8])
+{
+#define FILL(constant, c_type, value)     \
+    case constant: {                      \
+        c_type fill = value;              \
+        memcpy(out, &fill, sizeof(fill)); \
+        return sizeof(fill);              \
+    }
+    memset(out, 0, 8);
+    switch (type) {
+        FILL(NC_BYTE, signed char, NC_FILL_BYTE)
+        FILL(NC_CHAR, char, NC_FILL_CHAR)
+        FILL(NC_SHORT, int16_t, NC_FILL_SHORT)
+        FILL(NC_INT, int32_t, NC_FILL_INT)
+        FILL(NC_FLOAT, float, NC_FILL_FLOAT)
+        FILL(NC_DOUBLE, double, NC_FILL_DOUBLE)
+        FILL(NC_UBYTE, uint8_t, NC_FILL_UBYTE)
+        FILL(NC_USHORT, uint16_t, NC_FILL_USHORT)
+        FILL(NC_UINT, uint32_t, NC_FILL_UINT)
+        FILL(NC_INT64, int64_t, NC_FILL_INT64)
+        FILL(NC_UINT64, uint64_t, NC_FILL_UINT64)
+    default:
+        return 0;
+    }
+#undef FILL
+}
 
 /* ==== netcdf note ================================ */
 
@@ -77,7 +163,7 @@ static int netcdf_note_values(brc_netcdf_values *out, int *has, const brc_json *
 
     *has = 0;
     memset(out, 0, sizeof(*out));
-    out->type = is_typed ? brc_netcdf_type_named(type) : NC_NAT;
+    out->type = is_typed ? netcdf_type_named(type) : NC_NAT;
     size_t size = out->type == NC_STRING ? 0 : brc_netcdf_atomic_size(out->type);
     if (!has_text || size == 0)
         return BRC_OK;
@@ -240,8 +326,9 @@ static int missing_json(brc_json **out, nc_type of, const brc_netcdf_values *val
     return *out ? BRC_OK : brc_nomem(err);
 }
 
-int brc_netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *name,
-                        const brc_netcdf_values *values, brc_error *err)
+/* *out: NULL if Zarr's attributes cannot have it, see netcdf_att.h. */
+static int netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *name,
+                           const brc_netcdf_values *values, brc_error *err)
 {
     *out = NULL;
     if (of->is_var && strcmp(name, BRC_NETCDF_FILL) == 0)
@@ -492,295 +579,6 @@ static int netcdf_att_values(brc_netcdf_values *out, const brc_netcdf_of *of, co
     return rc;
 }
 
-/* ==== netcdf in value ================================ */
-
-/*
- * Attributes of types that a NetCDF-4 file defines, as JSON:
- *
- *   enumeration   the integer            opaque   base64 of the bytes
- *   compound      an object              vlen     a list
- *
- * A field that is an array is a list of its elements in C order, of characters a text.
- */
-
-#define MAX_DEPTH 16
-
-typedef struct user_value {
-    int group;
-    const char *label;
-} user_value;
-
-typedef struct user_type {
-    size_t size;
-    nc_type base;
-    size_t nfields;
-    int kind; /* NC_ENUM ..., 0: a type of every file */
-} user_type;
-
-typedef struct user_field {
-    char name[BRC_NETCDF_NAME_MAX];
-    size_t offset, n; /* n: elements of an array, 1 of none */
-    nc_type type;
-    user_type is;
-} user_field;
-
-static int inquire_type(const user_value *v, nc_type type, user_type *out, brc_error *err)
-{
-    memset(out, 0, sizeof(*out));
-    out->size = brc_netcdf_atomic_size(type);
-    if (out->size > 0)
-        return BRC_OK;
-    int status = nc_inq_user_type(v->group, type, NULL, &out->size, &out->base,
-                                          &out->nfields, &out->kind);
-    return status
-               ? brc_netcdf_fail(status, BRC_EINVAL, "cannot read a type of", v->label, err)
-               : BRC_OK;
-}
-
-static int inquire_field(const user_value *v, nc_type type, int i, user_field *out, brc_error *err)
-{
-    int ndims = 0, sizes[NC_MAX_VAR_DIMS];
-    uint64_t n = 1;
-    int status = nc_inq_compound_field(v->group, type, i, out->name, &out->offset,
-                                               &out->type, &ndims, sizes);
-    if (status)
-        return brc_netcdf_fail(status, BRC_EINVAL, "cannot read a type of", v->label, err);
-    for (int k = 0; k < ndims; k++)
-        if (sizes[k] < 0 || !brc_mul_u64(n, (uint64_t)sizes[k], &n) || n > (uint64_t)1 << 31)
-            return brc_fail(err, BRC_EINVAL, "%s: the field %s has an impossible shape", v->label,
-                            out->name);
-    out->n = (size_t)n;
-    return inquire_type(v, out->type, &out->is, err);
-}
-
-/* ---- memory of the library's ---------------------- */
-
-static void drop_values(const user_value *v, nc_type type, size_t n, uint8_t *at, int depth)
-{
-    user_type is;
-    if (depth > MAX_DEPTH || inquire_type(v, type, &is, NULL) < 0)
-        return;
-    for (; n > 0; n--, at += is.size) {
-        if (type == NC_STRING) {
-            char *text;
-            memcpy(&text, at, sizeof(text));
-            free(text);
-        } else if (is.kind == NC_VLEN) {
-            nc_vlen_t list;
-            memcpy(&list, at, sizeof(list));
-            drop_values(v, is.base, list.len, list.p, depth + 1);
-            free(list.p);
-        } else if (is.kind == NC_COMPOUND) {
-            for (size_t i = 0; i < is.nfields; i++) {
-                user_field field;
-                if (inquire_field(v, type, (int)i, &field, NULL) == BRC_OK)
-                    drop_values(v, field.type, field.n, at + field.offset, depth + 1);
-            }
-        }
-    }
-}
-
-void brc_netcdf_drop(int group, nc_type type, size_t n, uint8_t *data)
-{
-    user_value v = { group, "" };
-    drop_values(&v, type, n, data, 0);
-}
-
-/* ---- to JSON -------------------------------------- */
-
-static int values_json(brc_json **out, const user_value *v, nc_type type, int list, size_t n,
-                       const uint8_t *at, int depth, brc_error *err);
-
-static int compound_json(brc_json **out, const user_value *v, nc_type type, size_t nfields,
-                         const uint8_t *at, int depth, brc_error *err)
-{
-    brc_json *object = brc_json_new_object(), *value;
-    int rc = object ? BRC_OK : brc_nomem(err);
-    for (size_t i = 0; rc == BRC_OK && i < nfields; i++) {
-        user_field field;
-        rc = inquire_field(v, type, (int)i, &field, err);
-        if (rc == BRC_OK && !brc_utf8_valid(field.name, strlen(field.name)))
-            rc = brc_fail(err, BRC_EINVAL, "%s: a field's name is not UTF-8", v->label);
-        if (rc == BRC_OK)
-            rc = values_json(&value, v, field.type, field.n != 1, field.n, at + field.offset,
-                             depth + 1, err);
-        if (rc == BRC_OK)
-            rc = brc_json_set(object, field.name, value, err);
-    }
-    if (rc < 0) {
-        brc_json_free(object);
-        return rc;
-    }
-    *out = object;
-    return BRC_OK;
-}
-
-static int opaque_json(brc_json **out, const uint8_t *at, size_t size, brc_error *err)
-{
-    brc_buf text = BRC_BUF_INIT;
-    int rc;
-    BRC_GO(brc_base64_write(&text, at, size, err));
-    BRC_GO(brc_buf_terminate(&text, err));
-    *out = brc_json_new_string((const char *)text.data);
-    rc = *out ? BRC_OK : brc_nomem(err);
-done:
-    brc_buf_dispose(&text);
-    return rc;
-}
-
-/* Numbers, characters and texts, by the rules for attributes of such types. */
-static int plain_json(brc_json **out, nc_type type, size_t n, const uint8_t *at, brc_error *err)
-{
-    static const brc_netcdf_of nothing = { 0 };
-    brc_netcdf_values values = { type, n, (void *)(uintptr_t)at, NULL };
-    if (type == NC_STRING)
-        values.texts = values.data;
-    return brc_netcdf_att_json(out, &nothing, "", &values, err);
-}
-
-static int one_json(brc_json **out, const user_value *v, nc_type type, const user_type *is,
-                    const uint8_t *at, int depth, brc_error *err)
-{
-    nc_vlen_t list;
-    switch (is->kind) {
-    case NC_ENUM:
-        return plain_json(out, is->base, 1, at, err);
-    case NC_OPAQUE:
-        return opaque_json(out, at, is->size, err);
-    case NC_COMPOUND:
-        return compound_json(out, v, type, is->nfields, at, depth, err);
-    default:
-        memcpy(&list, at, sizeof(list));
-        return values_json(out, v, is->base, 1, list.len, list.p, depth + 1, err);
-    }
-}
-
-static int values_json(brc_json **out, const user_value *v, nc_type type, int list, size_t n,
-                       const uint8_t *at, int depth, brc_error *err)
-{
-    user_type is;
-    *out = NULL;
-    if (depth > MAX_DEPTH)
-        return brc_part_refuse(err, BRC_PART_TYPE, NULL, "%s: its types are nested too deep",
-                               v->label);
-    BRC_TRY(inquire_type(v, type, &is, err));
-    if (is.kind == 0 && (n == 1 || !list || type == NC_CHAR))
-        return plain_json(out, type, n, at, err);
-    if (!list)
-        return one_json(out, v, type, &is, at, depth, err);
-    brc_json *all = brc_json_new_array(), *item;
-    int rc = all ? BRC_OK : brc_nomem(err);
-    for (size_t i = 0; rc == BRC_OK && i < n; i++, at += is.size) {
-        rc = is.kind == 0 ? plain_json(&item, type, 1, at, err)
-                          : one_json(&item, v, type, &is, at, depth, err);
-        if (rc == BRC_OK)
-            rc = brc_json_push(all, item, err);
-    }
-    if (rc < 0) {
-        brc_json_free(all);
-        return rc;
-    }
-    *out = all;
-    return BRC_OK;
-}
-
-/* A value of a type that the file defines: objects, lists, texts. Releases what the
- * library allocated in it, also on failure. */
-static int netcdf_user_json(brc_json **out, int group, nc_type type, size_t n, uint8_t *data,
-                            const char *label, brc_error *err)
-{
-    user_value v = { group, label };
-    int rc = values_json(out, &v, type, n != 1, n, data, 0, err);
-    drop_values(&v, type, n, data, 0);
-    return rc;
-}
-
-/* ==== netcdf in att ================================ */
-
-/* Attributes of a NetCDF file, read: see netcdf_att.h. */
-
-#define MAX_ATT_BYTES ((size_t)64 << 20)
-
-typedef struct att_type {
-    nc_type type; /* an enumeration's base */
-    size_t size, n;
-    int is_user; /* and no enumeration */
-} att_type;
-
-static int cannot_read(int status, const char *name, const char *label,
-                       brc_error *err)
-{
-    brc_netcdf_fail(status, BRC_EINVAL, "cannot read an attribute of", label, err);
-    brc_context(err, "%s", name);
-    return status == NC_ENOMEM ? BRC_ENOMEM : status > 0 ? BRC_EIO : BRC_EINVAL;
-}
-
-static int inquire_att(att_type *out, int group, int var, const char *name,
-                       const char *label, brc_error *err)
-{
-    nc_type base = NC_NAT;
-    int kind = 0;
-    int status = nc_inq_att(group, var, name, &out->type, &out->n);
-
-    out->size = status ? 0 : brc_netcdf_atomic_size(out->type);
-    if (!status && out->size == 0) {
-        status = nc_inq_user_type(group, out->type, NULL, &out->size, &base, NULL, &kind);
-        out->is_user = kind != NC_ENUM;
-        if (kind == NC_ENUM)
-            out->type = base;
-    }
-    if (status)
-        return cannot_read(status, name, label, err);
-    if (out->size == 0 || out->n > MAX_ATT_BYTES / out->size)
-        return brc_part_refuse(err, BRC_PART_SIZE, NULL,
-                               "%s: the attribute %s is longer than %lu bytes", label, name,
-                               (unsigned long)MAX_ATT_BYTES);
-    return BRC_OK;
-}
-
-/* Texts of the library's become ours. */
-static int take_strings(brc_netcdf_values *out, brc_error *err)
-{
-    char **theirs = out->data;
-    int rc = brc_new_array((void **)&out->texts, out->n + 1, sizeof(char *), err);
-    for (size_t i = 0; rc == BRC_OK && i < out->n; i++)
-        rc = brc_dup(&out->texts[i], theirs[i] ? theirs[i] : "", err);
-    if (out->n > 0)
-        nc_free_string(out->n, theirs);
-    for (size_t i = 0; rc == BRC_OK && i < out->n; i++)
-        theirs[i] = out->texts[i];
-    return rc;
-}
-
-static int get_att(brc_netcdf_values *out, int group, int var,
-                   const char *name, const att_type *is, const char *label, brc_error *err)
-{
-    memset(out, 0, sizeof(*out));
-    BRC_TRY(brc_new_array(&out->data, is->n + 1, is->size, err));
-    int status = is->n > 0 ? nc_get_att(group, var, name, out->data) : 0;
-    if (status) {
-        brc_netcdf_values_free(out);
-        return cannot_read(status, name, label, err);
-    }
-    out->type = is->type;
-    out->n = is->n;
-    int rc = out->type == NC_STRING ? take_strings(out, err) : BRC_OK;
-    if (rc < 0)
-        brc_netcdf_values_free(out);
-    return rc;
-}
-
-int brc_netcdf_read_att(brc_netcdf_values *out, int group, int var,
-                        const char *name, const char *label, brc_error *err)
-{
-    att_type is = { 0 };
-    memset(out, 0, sizeof(*out));
-    if (nc_inq_att(group, var, name, NULL, NULL) != NC_NOERR)
-        return BRC_OK;
-    BRC_TRY(inquire_att(&is, group, var, name, label, err));
-    return is.is_user ? BRC_OK : get_att(out, group, var, name, &is, label, err);
-}
-
 /* ---- what is noted -------------------------------- */
 
 static int same_values(const brc_netcdf_values *a, const brc_netcdf_values *b)
@@ -821,7 +619,7 @@ static int note_bytes(brc_netcdf_atts_in *in, const char *name, const brc_netcdf
     int rc = entry ? BRC_OK : brc_nomem(err);
 
     if (rc == BRC_OK)
-        rc = brc_json_set(entry, "type", brc_json_new_string(brc_netcdf_type_name(was->type)), err);
+        rc = brc_json_set(entry, "type", brc_json_new_string(netcdf_type_name(was->type)), err);
     if (rc == BRC_OK)
         rc = brc_base64_write(&text, was->data, was->n * size, err);
     if (rc == BRC_OK)
@@ -836,13 +634,6 @@ static int note_bytes(brc_netcdf_atts_in *in, const char *name, const brc_netcdf
     return netcdf_note_att(&in->note, name, entry, err);
 }
 
-static int note_own(brc_netcdf_atts_in *in, brc_error *err)
-{
-    brc_json *entry;
-    BRC_TRY(brc_json_parse(&entry, "{\"type\":\"own\"}", 14, err));
-    return netcdf_note_att(&in->note, BRC_NETCDF_FILL, entry, err);
-}
-
 static int note_if_needed(brc_netcdf_atts_in *in, const char *name, const brc_json *value,
                           const brc_netcdf_values *was, brc_error *err)
 {
@@ -854,25 +645,29 @@ static int note_if_needed(brc_netcdf_atts_in *in, const char *name, const brc_js
     if (value)
         BRC_TRY(comes_back(&does, in, name, value, was->type, was, err));
     if (does || was->type == NC_STRING)
-        return note_type(in, name, brc_netcdf_type_name(was->type), err);
+        return note_type(in, name, netcdf_type_name(was->type), err);
     return note_bytes(in, name, was, err);
 }
 
-/* ---- one, and all ---------------------------------- */
+/* ---- one of them ---------------------------------- */
 
-static int take_att(brc_netcdf_atts_in *in, const char *name, const att_type *is, brc_error *err)
+int brc_netcdf_take_own_fill(brc_netcdf_atts_in *in, brc_error *err)
 {
-    brc_netcdf_values values;
-    brc_json *value = NULL;
-    int is_fill = in->of.is_var && strcmp(name, BRC_NETCDF_FILL) == 0 && is->n == 1;
+    brc_json *entry;
+    BRC_TRY(brc_json_parse(&entry, "{\"type\":\"own\"}", 14, err));
+    return netcdf_note_att(&in->note, BRC_NETCDF_FILL, entry, err);
+}
 
-    if (is_fill && is->type == in->var_type && in->var_type == NC_CHAR)
-        return note_own(in, err);
-    BRC_TRY(get_att(&values, in->group, in->var, name, is, in->label, err));
-    int rc = brc_netcdf_att_json(&value, &in->of, name, &values, err);
+int brc_netcdf_take_att(brc_netcdf_atts_in *in, const char *name, const brc_netcdf_values *values,
+                        brc_error *err)
+{
+    brc_json *value = NULL;
+    if (in->of.is_var && strcmp(name, BRC_NETCDF_FILL) == 0 && values->n == 1 &&
+        values->type == NC_CHAR && in->of.type == NC_CHAR)
+        return brc_netcdf_take_own_fill(in, err);
+    int rc = netcdf_att_json(&value, &in->of, name, values, err);
     if (rc == BRC_OK)
-        rc = note_if_needed(in, name, value, &values, err);
-    brc_netcdf_values_free(&values);
+        rc = note_if_needed(in, name, value, values, err);
     if (rc < 0) {
         brc_json_free(value);
         return rc;
@@ -890,7 +685,7 @@ static int pair_json(brc_json **out, nc_type of, const uint8_t *data, brc_error 
 
     for (size_t i = 0; rc == BRC_OK && i < 2; i++) {
         brc_netcdf_values value = { of, 1, (void *)(uintptr_t)(data + i * size), NULL };
-        rc = brc_netcdf_att_json(&part, &number, BRC_NETCDF_FILL, &value, err);
+        rc = netcdf_att_json(&part, &number, BRC_NETCDF_FILL, &value, err);
         if (rc == BRC_OK)
             rc = brc_json_push(list, part, err);
     }
@@ -902,63 +697,95 @@ static int pair_json(brc_json **out, nc_type of, const uint8_t *data, brc_error 
     return BRC_OK;
 }
 
-static int take_user_att(brc_netcdf_atts_in *in, const char *name, const att_type *is,
-                         brc_error *err)
+int brc_netcdf_take_pair(brc_netcdf_atts_in *in, nc_type of, const uint8_t *pair, brc_error *err)
 {
-    int is_fill = in->of.is_var && strcmp(name, BRC_NETCDF_FILL) == 0 && is->n == 1 &&
-                  is->type == in->var_type;
-    brc_json *value = NULL;
-    void *data;
-
-    if (is_fill && !in->of.is_complex)
-        return note_own(in, err);
-    BRC_TRY(brc_new_array(&data, is->n + 1, is->size, err));
-    int status = is->n > 0 ? nc_get_att(in->group, in->var, name, data) : 0;
-    int rc = status ? cannot_read(status, name, in->label, err) : BRC_OK;
-    if (rc == BRC_OK && is_fill)
-        rc = pair_json(&value, is->size == 8 ? NC_FLOAT : NC_DOUBLE, data, err);
-    else if (rc == BRC_OK)
-        rc =
-            netcdf_user_json(&value, in->group, is->type, is->n, data, in->label, err);
-    free(data);
-    return rc < 0 ? rc : brc_json_add(in->attrs, name, value, err);
+    brc_json *value;
+    BRC_TRY(pair_json(&value, of, pair, err));
+    return brc_json_add(in->attrs, BRC_NETCDF_FILL, value, err);
 }
 
-static int take_any_att(brc_netcdf_atts_in *in, const char *name, brc_error *err)
+int brc_netcdf_note_group(brc_netcdf_atts_in *in, brc_error *err)
 {
-    att_type is = { 0 };
-    if (!brc_utf8_valid(name, strlen(name)))
-        return brc_part_refuse(err, BRC_PART_NAME, "rename it",
-                               "%s: an attribute's name is not UTF-8", in->label);
-    BRC_TRY(inquire_att(&is, in->group, in->var, name, in->label, err));
-    return is.is_user ? take_user_att(in, name, &is, err) : take_att(in, name, &is, err);
+    brc_json *note = in->note;
+    in->note = NULL;
+    return note ? brc_json_set(in->attrs, BRC_NETCDF_GROUP_NOTE, note, err) : BRC_OK;
 }
 
-int brc_netcdf_read_atts(brc_netcdf_atts_in *in, brc_error *err)
+int brc_netcdf_note_array(brc_netcdf_atts_in *in, brc_array_in *array, brc_error *err)
 {
-    char name[BRC_NETCDF_NAME_MAX];
-    int n = 0;
-    int status = in->var == NC_GLOBAL ? nc_inq_natts(in->group, &n)
-                                      : nc_inq_varnatts(in->group, in->var, &n);
-    if (status)
-        return brc_netcdf_fail(status, BRC_EINVAL, "cannot read the attributes of",
-                               in->label, err);
-    BRC_TRY(brc_attr_check_count((uint64_t)n, in->label, err));
-    in->attrs = brc_json_new_object();
-    if (!in->attrs)
-        return brc_nomem(err);
-    const char *path = brc_convert_path(in->convert, in->label);
-    for (int i = 0; i < n; i++) {
-        status = nc_inq_attname(in->group, in->var, i, name);
-        if (status)
-            return brc_netcdf_fail(status, BRC_EINVAL, "cannot read the attributes of",
-                                   in->label, err);
-        if (brc_convert_lacks_attribute(in->convert, path, name))
-            continue;
-        int rc = brc_convert_settle(in->convert, take_any_att(in, name, err), path, name, err);
-        if (rc < 0)
-            return rc;
+    brc_json *may;
+    if (!in->note)
+        return BRC_OK;
+    BRC_TRY(brc_json_parse(&may, "false", 5, err));
+    BRC_TRY(brc_json_set(in->note, "must_understand", may, err));
+    array->note_name = BRC_NETCDF_NOTE;
+    array->note = in->note;
+    return BRC_OK;
+}
+
+int brc_netcdf_atts_text(char **out, const brc_netcdf_atts_in *in, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = brc_json_write(&text, in->attrs, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&text, out, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+int brc_netcdf_lacks_fill(const brc_netcdf_atts_in *in)
+{
+    const brc_json *noted =
+        brc_json_member(brc_json_member(in->note, "attributes"), BRC_NETCDF_FILL);
+    return !brc_json_member(in->attrs, BRC_NETCDF_FILL) &&
+           !brc_json_is(brc_json_member(noted, "type"), "own");
+}
+
+/* ---- booleans ------------------------------------- */
+
+/* What is looked through at once. */
+#define BOX_BYTES ((uint64_t)4 << 20)
+
+static int all_booleans(int *are, const brc_array_in *array, brc_error *err)
+{
+    uint64_t chunk[BRC_MAX_NDIM];
+    size_t len, room = 0;
+    uint8_t *data = NULL;
+    brc_sel all = BRC_SEL_INIT;
+    brc_cut boxes;
+    int rc = BRC_OK;
+
+    *are = 1;
+    for (int k = 0; k < array->ndim; k++)
+        chunk[k] = array->chunked ? array->chunk[k] : 1;
+    brc_sel_of_shape(&all, array->ndim, array->shape);
+    brc_cut_chunks(&boxes, &all, chunk, 1, BOX_BYTES);
+    while (*are && brc_cut_next(&boxes)) {
+        len = (size_t)boxes.elements;
+        if (len > room) { /* the first box is the largest */
+            BRC_GO(brc_new_big((void **)&data, len, err));
+            room = len;
+        }
+        BRC_GO(array->read(array->ctx, &boxes.sel, data, len, err));
+        for (size_t i = 0; i < len && *are; i++)
+            *are = data[i] <= 1;
     }
+done:
+    free(data);
+    return rc;
+}
+
+int brc_netcdf_find_booleans(int *are, brc_netcdf_atts_in *in, const brc_array_in *array,
+                             brc_error *err)
+{
+    *are = 0;
+    if (!brc_json_is(brc_json_member(in->attrs, "dtype"), "bool") ||
+        (in->of.type != NC_BYTE && in->of.type != NC_UBYTE) ||
+        brc_json_member(in->attrs, BRC_NETCDF_FILL))
+        return BRC_OK;
+    BRC_TRY(all_booleans(are, array, err));
+    if (*are)
+        brc_json_remove(in->attrs, "dtype");
     return BRC_OK;
 }
 
@@ -985,7 +812,7 @@ static int put_noted(int *done, brc_netcdf_atts_out *out, const char *name, cons
     BRC_TRY(netcdf_note_values(&values, &has, entry, err));
     if (!has)
         return BRC_OK;
-    int rc = brc_netcdf_att_json(&was, &out->of, name, &values, err);
+    int rc = netcdf_att_json(&was, &out->of, name, &values, err);
     if (rc == BRC_OK && (was ? value && brc_json_equal(was, value) : !value)) {
         *done = 1;
         rc = out->put(out->ctx, name, &values, err);
@@ -1031,7 +858,7 @@ static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *e
     if (done)
         return BRC_OK;
     BRC_TRY(netcdf_att_values(&values, &out->of, name, value,
-                              is_typed ? brc_netcdf_type_named(type) : NC_NAT, err));
+                              is_typed ? netcdf_type_named(type) : NC_NAT, err));
     int rc = out->put(out->ctx, name, &values, err);
     brc_netcdf_values_free(&values);
     return rc;

@@ -32,12 +32,33 @@
  * variable has a _FillValue, which is Zarr's fill_value. An attribute that JSON or xarray
  * cannot have at all, such as NaN as the _FillValue of integers, is in the note alone.
  */
-#ifndef BRC_CONVERT_NETCDF_NETCDF_ATT_H
-#define BRC_CONVERT_NETCDF_NETCDF_ATT_H
+#ifndef BRC_CONVERT_LIB_NETCDF_ATT_H
+#define BRC_CONVERT_LIB_NETCDF_ATT_H
+
+#include <netcdf.h> /* for its numbers of types alone: HDF5's converter is not linked with netCDF-C */
 
 #include "../../base/part.h"
-#include "../lib/convert.h"
-#include "netcdf_lib.h"
+#include "convert.h"
+#include "convert_program.h"
+
+/* ---- types ------------------------------------- */
+
+/* Of the types that every NetCDF-4 file has: the bytes of one value, 0 for others; Zarr's data type as in a
+ * brc_array_spec, NULL for others. */
+size_t brc_netcdf_atomic_size(nc_type type);
+const char *brc_netcdf_type_dtype(nc_type type);
+/* The integer of so many bytes; NC_NAT if there is none. */
+nc_type brc_netcdf_integer(size_t size, int is_unsigned);
+/* The value that marks elements that were never written, where a variable names none;
+ * 0 bytes for types that have none. */
+size_t brc_netcdf_default_fill(nc_type type, uint8_t out[8]);
+
+/* The attribute whose value stands for elements that are missing. */
+#define BRC_NETCDF_FILL "_FillValue"
+/* Dimensions that netCDF-C makes up where a file has none, "phony_dim_0": these are not names. */
+#define BRC_NETCDF_NAMELESS "phony_dim_"
+
+/* ---- values ------------------------------------ */
 
 /* What attributes with a meaning for a variable's values go by. */
 typedef struct brc_netcdf_of {
@@ -57,13 +78,11 @@ typedef struct brc_netcdf_values {
 } brc_netcdf_values;
 void brc_netcdf_values_free(brc_netcdf_values *values);
 
-/* *out: NULL if Zarr's attributes cannot have it, as above. */
-BRC_MUST_USE int brc_netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *name,
-                                     const brc_netcdf_values *values, brc_error *err);
 
 /* ---- notes ------------------------------------- */
 
 #define BRC_NETCDF_NOTE "netcdf"
+#define BRC_NETCDF_RAGGED "variable" /* the member of a group's note that makes the group a variable: ../netcdf/netcdf_ragged.h */
 /* Of a group: that it has a dimension. */
 BRC_MUST_USE int brc_netcdf_note_dim(brc_json **note, const char *name, uint64_t length, int unlimited, brc_error *err);
 /* The note's part "attributes" or "dimensions" in a zarr.json, or NULL. */
@@ -71,25 +90,32 @@ const brc_json *brc_netcdf_note_part(const brc_json *doc, const char *part);
 
 /* ---- all of a node ----------------------------- */
 
-#define BRC_NETCDF_NAME_MAX (4 * NC_MAX_NAME) /* for names that the library gives */
-
-/* Every attribute of a variable or group (var NC_GLOBAL): attrs gets those that Zarr has,
- * an object, and the note what is noted. */
+/* The attributes of a variable or group while they are read: attrs gets those that Zarr has, an
+ * object, and the note what is noted. Both are the caller's. */
 typedef struct brc_netcdf_atts_in {
-    brc_convert *convert;
-    int group, var;
-    nc_type var_type; /* as the file has it */
     const char *label;
     brc_netcdf_of of;
     brc_json *attrs, *note;
 } brc_netcdf_atts_in;
-BRC_MUST_USE int brc_netcdf_read_atts(brc_netcdf_atts_in *in, brc_error *err);
-/* One attribute of a type that every file has; an enumeration's as integers. n 0 if
- * there is none, or it is of another type. */
-BRC_MUST_USE int brc_netcdf_read_att(brc_netcdf_values *out, int group,
-                                     int var, const char *name, const char *label, brc_error *err);
-/* Releases what the library allocated in such values. */
-void brc_netcdf_drop(int group, nc_type type, size_t n, uint8_t *data);
+/* One attribute of a type that every file has; of an enumeration, as integers. */
+BRC_MUST_USE int brc_netcdf_take_att(brc_netcdf_atts_in *in, const char *name, const brc_netcdf_values *values,
+                                     brc_error *err);
+/* The _FillValue of a complex number, two values of the type `of`, in native memory. */
+BRC_MUST_USE int brc_netcdf_take_pair(brc_netcdf_atts_in *in, nc_type of, const uint8_t *pair, brc_error *err);
+/* The variable has a _FillValue of its own type, which is Zarr's fill_value and no attribute. */
+BRC_MUST_USE int brc_netcdf_take_own_fill(brc_netcdf_atts_in *in, brc_error *err);
+/* xarray's booleans: bytes that are all 0 or 1, with the attribute dtype "bool", which goes. The array's
+ * read() gives the bytes; nothing is read where the attribute is another. */
+BRC_MUST_USE int brc_netcdf_find_booleans(int *are, brc_netcdf_atts_in *in, const brc_array_in *array, brc_error *err);
+/* Of a group, or what is one in Zarr: the note becomes an attribute. Of an array: a member of zarr.json that readers
+ * pass over. */
+BRC_MUST_USE int brc_netcdf_note_group(brc_netcdf_atts_in *in, brc_error *err);
+BRC_MUST_USE int brc_netcdf_note_array(brc_netcdf_atts_in *in, brc_array_in *array, brc_error *err);
+/* The attributes as JSON text, to free. */
+BRC_MUST_USE int brc_netcdf_atts_text(char **out, const brc_netcdf_atts_in *in, brc_error *err);
+/* Whether no value of the variable means "missing": it has no _FillValue, or one that no element can have, and
+ * that only the note keeps. */
+int brc_netcdf_lacks_fill(const brc_netcdf_atts_in *in);
 
 /* Calls put() with every attribute that a node has by its document, but for Zarr's own
  * name for dimensions. Values of type NC_NAT are a complex number's two doubles. */
