@@ -1,9 +1,9 @@
 /*
- * cli.h - one run of the command: what every command works with.
+ * cli.h - struct cli, the state of one run of the command.
  *
  * A command returns 0, a positive exit status, or a BRC_E* code with cli->err
- * filled in; main() alone prints errors and chooses the exit status.  Whatever
- * a command opens through `cli` is released by cli_close().
+ * filled in; main() alone prints errors and chooses the exit status.  cli_close()
+ * releases everything that a command opened through `cli`.
  *
  * Each file uses only those before it in this order: signals, memory, fail; escape,
  * text, calendar; output, json_out, out_file; record, progress, warn; similar, options,
@@ -30,7 +30,7 @@ struct cli {
     int wait_ms;      /* as in brc_open_opts                                  */
     uint64_t max_nodes; /* as in brc_open_opts                                */
     const char *file; /* the repository                                       */
-    brc_registry *registry; /* with the plug-ins of --plugin; NULL: there are none */
+    brc_registry *registry; /* holds the plug-ins of --plugin; NULL without any */
     brc_pool *pool;
     breccia *repo;
     brc_session *session;
@@ -38,7 +38,7 @@ struct cli {
     brc_iter *iter;
     int changes; /* the repository is open for changes                        */
     int done;    /* the work is done and durable                              */
-    int moved;   /* the branch has, since the uncommitted changes began: cli_find_moved() */
+    int moved;   /* the branch has moved since its uncommitted changes began: cli_find_moved() */
     int usage;   /* the error is a usage error                                */
     brc_error err;
     struct cli_out out;
@@ -51,38 +51,38 @@ struct cli {
 int cli_load_plugins(struct cli *cli);
 /* Opens FILE with BRC_OPEN_* flags. */
 int cli_open(struct cli *cli, uint32_t flags);
-/* The folder of converters of this very command, or NULL: libexec.c. */
+/* Returns the folder of the converters that belong to this program, or NULL. */
 const char *cli_libexec(struct cli *cli);
-/* Opens FILE to read, with a session of --at, or of the current branch and its
- * uncommitted changes. Where the branch has moved since these began, a note on standard error says so. */
+/* Opens FILE for reading, with a session on the version of --at, or on the current branch with its uncommitted
+ * changes. Prints a note on standard error if the branch has moved since the uncommitted changes began. */
 int cli_open_view(struct cli *cli);
-/* The same without the note. */
+/* Does the same without the note. */
 int cli_open_silently(struct cli *cli);
-/* Sets cli->moved and *branch, the current branch: whether it has moved since the uncommitted changes began that the
- * session shows; without a session, that it has. */
+/* Sets *branch to the current branch, and cli->moved if the branch has moved since its uncommitted changes began. With
+ * a session, cli->moved is set only if the session shows these changes. */
 int cli_find_moved(struct cli *cli, const char **branch);
-/* The sentence that says so. */
+/* Returns the sentence that tells the user that the branch has moved. */
 const char *cli_moved_words(struct cli *cli, const char *branch);
-/* The shared draft of a branch that has moved since the draft's changes began; 0: there is none. An open merge does not
- * count. */
+/* Sets *id to the shared draft of `branch` if the branch has moved since the draft began, else to 0. An open merge does
+ * not count. */
 int cli_stale_draft(struct cli *cli, const char *branch, int64_t *id);
-/* Opens FILE to write, with a session on the current branch. */
+/* Opens FILE for writing, with a session on the current branch. */
 int cli_open_edit(struct cli *cli);
 /* Opens an array of the session into cli->array. */
 int cli_open_array(struct cli *cli, const char *path);
-/* What SLICE selects from cli->array; NULL: everything. */
+/* Parses SLICE as a selection of cli->array; NULL selects everything. */
 int cli_select(struct cli *cli, const char *slice, brc_sel *out);
-/* BRC_ARRAY or BRC_GROUP; an error if the session has no such node. */
+/* Sets *kind to BRC_ARRAY or BRC_GROUP. Fails if the session has no such node. */
 int cli_node_kind(struct cli *cli, const char *path, int *kind);
-/* The current branch's name; lasts as long as `cli`. */
+/* Sets *out to the name of the current branch, which lasts as long as `cli`. */
 int cli_branch(struct cli *cli, const char **out);
-/* The work is done and durable; only the answer is left to print. An error from now on
- * says so, and a signal no longer undoes anything. */
+/* Records that the work is done and durable, and that only the answer is left to print. From now on, an error message
+ * says so, and a signal undoes nothing. */
 void cli_done(struct cli *cli);
-/* Ends the transaction of brc_begin(): kept unless `rc` is an error. Returns `rc`, or
- * the error of ending it. */
+/* Ends the transaction of brc_begin(), and keeps its changes unless `rc` is an error. Returns `rc`, or the error of
+ * the end. */
 int cli_end(struct cli *cli, int rc);
-/* The same for brc_bulk_begin(). */
+/* Does the same for brc_bulk_begin(). */
 int cli_end_bulk(struct cli *cli, int rc);
 void cli_close(struct cli *cli);
 

@@ -20,7 +20,7 @@ int cli_load_plugins(struct cli *cli)
     return BRC_OK;
 }
 
-/* "breccia log x.brc >> x.brc": the output would overwrite the repository. */
+/* Refuses "breccia log x.brc >> x.brc", which would overwrite the repository. */
 static int check_output_elsewhere(struct cli *cli)
 {
     struct stat file, output;
@@ -30,7 +30,7 @@ static int check_output_elsewhere(struct cli *cli)
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
         if (fstat(fd, &output) == 0 && output.st_dev == file.st_dev &&
             output.st_ino == file.st_ino) {
-            cli->out.hold = 1; /* so that none of it appears */
+            cli->out.hold = 1; /* so that no output appears */
             if (fd == STDERR_FILENO && !freopen("/dev/null", "w", stderr))
                 _exit(1);
             return cli_fail(cli, BRC_EINVAL,
@@ -45,7 +45,7 @@ int cli_open(struct cli *cli, uint32_t flags)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     int rc;
 
-    CLI_TRY(cli_load_plugins(cli)); /* before FILE is known: its errors are not about it */
+    CLI_TRY(cli_load_plugins(cli)); /* first: their errors do not name FILE */
     cli->file = cli_operand(cli, 0);
     if (cli->file[0] == '\0')
         return cli_usage(cli, "FILE is empty: give the name of the repository");
@@ -64,7 +64,7 @@ int cli_open(struct cli *cli, uint32_t flags)
     opts.registry = cli->registry;
     opts.libexec = cli_libexec(cli);
     cli_progress_begin(cli);
-    if (cli->progress.enabled) { /* else the work need not be measured */
+    if (cli->progress.enabled) { /* otherwise the library need not report progress */
         opts.progress = cli_progress_step;
         opts.progress_ctx = cli;
     }
@@ -195,7 +195,7 @@ void cli_close(struct cli *cli)
     brc_iter_free(cli->iter);
     brc_array_free(cli->array);
     brc_session_free(cli->session);
-    cli_signal_hold(); /* closing may still write, and frees the target */
+    cli_signal_hold(); /* closing may still write, and frees the signal's target */
     brc_free(cli->repo);
     brc_pool_free(cli->pool);
     brc_registry_free(cli->registry);

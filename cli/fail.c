@@ -1,6 +1,6 @@
 /*
- * fail.c - memory that lasts as long as the run. If there is none left, the process
- * ends: that undoes an open transaction, so nothing is half done.
+ * fail.c - the memory, the signals and the error of a run. The process ends when memory runs
+ * out, which undoes an open transaction: nothing stays half done.
  */
 #include "fail.h"
 
@@ -97,13 +97,9 @@ void cli_memory_release(struct cli *cli, struct cli_block *mark)
     }
 }
 
-/* ==== signals ================================ */
+/* ==== signals: SIGINT and SIGTERM stop the command ======= */
 
-/*
- * fail.c - SIGINT and SIGTERM stop what the repository does, and the command with it.
- */
-
-/* A signal handler can only reach globals. */
+/* A signal handler can reach only globals. */
 static volatile sig_atomic_t caught_signal;
 static volatile sig_atomic_t signals_held;
 static breccia *volatile signal_target;
@@ -136,7 +132,7 @@ void cli_signal_hold(void)
     signal_target = NULL;
 }
 
-/* A shell starts background jobs with SIGINT ignored, and so it stays. */
+/* A shell ignores SIGINT in background jobs, and the command does not change that. */
 static void handle_unless_ignored(int number, const struct sigaction *action)
 {
     struct sigaction now;
@@ -151,19 +147,15 @@ void cli_signal_install(void)
 
     memset(&action, 0, sizeof(action));
     sigemptyset(&action.sa_mask);
-    action.sa_handler = stop_on_signal; /* without SA_RESTART: a wait for input ends */
+    action.sa_handler = stop_on_signal; /* without SA_RESTART: a signal ends a wait for input */
     handle_unless_ignored(SIGINT, &action);
     handle_unless_ignored(SIGTERM, &action);
     action.sa_handler = SIG_IGN; /* a write to a closed pipe fails instead */
     sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL); /* and so does one beyond a file size limit */
+    sigaction(SIGXFSZ, &action, NULL); /* a write beyond a file size limit fails instead */
 }
 
-/* ==== fail ================================ */
-
-/*
- * fail.c - fills in the error of a run.
- */
+/* ==== the error of a run ================================= */
 
 int cli_fail(struct cli *cli, int code, const char *format, ...)
 {

@@ -1,5 +1,5 @@
 /*
- * help.c - the options that every command takes, and what they set.
+ * help.c - the options that every command takes, and the help pages.
  */
 #include "help.h"
 
@@ -27,7 +27,7 @@ const struct cli_option cli_global_options[] = {
     CLI_OPTIONS_END
 };
 
-/* Seconds as digits and a point. */
+/* Reads seconds, written as digits with or without a point. */
 static int read_wait(struct cli *cli)
 {
     const char *text = cli_value(cli, "wait");
@@ -63,11 +63,7 @@ int cli_globals_read(struct cli *cli)
     return read_wait(cli);
 }
 
-/* ==== help ================================ */
-
-/*
- * help.c - help pages, made from the tables.
- */
+/* ==== help pages, made from the tables =================== */
 
 static void print_option(struct cli *cli, const struct cli_option *option)
 {
@@ -98,7 +94,7 @@ static void print_options(struct cli *cli, const char *title, const struct cli_o
         print_option(cli, options);
 }
 
-/* Puts `prefix` before every line of `text`. */
+/* Prints `text` with `prefix` before each line. */
 static void print_lines(struct cli *cli, const char *prefix, const char *text)
 {
     while (*text) {

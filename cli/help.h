@@ -6,22 +6,18 @@
 
 #include "options.h"
 
-/* ---- globals -------------------------------- */
-
-/*
- * help.h - the options that every command takes.
- */
+/* ---- the options that every command takes --------------- */
 
 extern const struct cli_option cli_global_options[];
 
 /* Sets cli->json, quiet, threads ... from the options read so far. */
 int cli_globals_read(struct cli *cli);
 
-/* ---- help -------------------------------- */
+/* ---- help pages ----------------------------------------- */
 
-/* The page of one command. */
+/* Prints the page of one command. */
 void cli_help_command(struct cli *cli, const struct cli_command *command);
-/* The list of all in cli->commands. */
+/* Prints the list of all commands in cli->commands. */
 void cli_help_all(struct cli *cli);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * libexec.c - the converters that belong to this very command: beside it in a build tree,
- * under its prefix where that was moved as a whole.
+ * libexec.c - finds the converters that belong to this program: in a build tree, beside the
+ * program; where an installation was moved as a whole, under its new prefix.
  */
 #include "cli.h"
 

@@ -43,7 +43,7 @@ static int status_of(const struct cli *cli, int rc)
     }
 }
 
-/* "FILE: PATH: ", without what the message names itself. */
+/* Returns "FILE: PATH: " without the parts that the message already names. */
 static const char *error_place(struct cli *cli, const char *message)
 {
     const char *path = cli->command && cli->command->flags & CLI_PATH ? cli_operand(cli, 1) : NULL;
@@ -144,7 +144,7 @@ static int run_line(struct cli *cli, int argc, char **argv)
     return run_command(cli, argc - 1, argv + 1);
 }
 
-/* Shows the output that was gathered. After an error, a document that is held is dropped. */
+/* Writes the gathered output. After an error, a held document is dropped. */
 static int finish_output(struct cli *cli, int rc)
 {
     int flushed;
@@ -158,8 +158,8 @@ static int finish_output(struct cli *cli, int rc)
     return rc < 0 ? rc : flushed < 0 ? flushed : rc;
 }
 
-/* If the caller closed a standard descriptor, no file opened here may get its number. Its
- * stand-in cannot be used either: writing to standard output still fails. */
+/* Opens a stand-in for each standard descriptor that the caller closed, so that no other file
+ * gets that number. The stand-in cannot be used: writing to standard output still fails. */
 static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     if (rc < 0 && !pipe_closed)
         report_error(&cli, rc);
     cli_close(&cli);
-    if (pipe_closed) { /* nobody reads: end by SIGPIPE, as other programs do */
+    if (pipe_closed) { /* nobody reads the output: end by SIGPIPE, as other programs do */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }

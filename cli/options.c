@@ -1,5 +1,5 @@
 /*
- * options.c - which of the known names may a mistyped word have meant?
+ * options.c - options, operands and the names of commands.
  */
 #include "options.h"
 
@@ -9,13 +9,13 @@
 
 #include "cli.h"
 
-/* ==== similar ================================ */
+/* ==== names that a mistyped word may have meant ========== */
 
-/* The Levenshtein distance of two short words, in which two letters that changed places are one
- * mistake; 99 if one is long. */
+/* Returns the Levenshtein distance of two short words, counting two swapped letters as one mistake;
+ * 99 if a word is long. */
 static unsigned word_distance(const char *a, const char *b)
 {
-    unsigned rows[3][33]; /* this one, the one above, and the one above that */
+    unsigned rows[3][33]; /* the current row and the two rows above */
     size_t n = strlen(a), m = strlen(b);
 
     if (n > 32 || m > 32)
@@ -56,7 +56,7 @@ void cli_similar(char *out, size_t cap, const char *word, const char *prefix,
     const char *found[4];
     size_t nfound = 0, len = 0, letters = strlen(word);
 
-    for (size_t i = 0; i < n && nfound < 4; i++) /* one mistake is likelier than two */
+    for (size_t i = 0; i < n && nfound < 4; i++) /* one mistake is likelier than several */
         if (letters > 2 && word_distance(word, names[i]) == 1)
             found[nfound++] = names[i];
     const int one_off = nfound > 0;
@@ -69,11 +69,7 @@ void cli_similar(char *out, size_t cap, const char *word, const char *prefix,
                                 i == 0 ? "" : i + 1 == nfound ? " or " : ", ", prefix, found[i]);
 }
 
-/* ==== command ================================ */
-
-/*
- * options.c - finds a command by its name.
- */
+/* ==== commands by name =================================== */
 
 const struct cli_command *cli_command_find(const struct cli *cli, const char *name)
 {
@@ -97,11 +93,7 @@ int cli_command_unknown(struct cli *cli, const char *name)
     return cli_usage(cli, "unknown command '%s'", name);
 }
 
-/* ==== options ================================ */
-
-/*
- * options.c - the command line against tables of options.
- */
+/* ==== the command line =================================== */
 
 static const struct cli_option *option_named(const struct cli *cli, const char *name, size_t len)
 {
@@ -154,8 +146,8 @@ static void add_given(struct cli *cli, const struct cli_option *option, const ch
     given->value[1] = second;
 }
 
-/* Takes the values of `option` from the arguments after *at; `first` is one that was in
- * the same argument, or NULL. */
+/* Takes the values of `option` from the arguments after *at. `first` is a value from the
+ * same argument, or NULL. */
 static int take_values(struct cli *cli, const struct cli_option *option, const char *first,
                        int argc, char **argv, int *at)
 {
@@ -188,7 +180,7 @@ static int parse_long_option(struct cli *cli, int argc, char **argv, int *at)
     return take_values(cli, option, equals ? equals + 1 : NULL, argc, argv, at);
 }
 
-/* "-r", "-rl", "-n5", "-n 5". */
+/* Reads "-r", "-rl", "-n5" and "-n 5". */
 static int parse_short_options(struct cli *cli, int argc, char **argv, int *at)
 {
     const char *arg = argv[*at];

@@ -11,14 +11,10 @@
 
 #include <stddef.h>
 
-/* ---- similar -------------------------------- */
+/* ---- names that a mistyped word may have meant ---------- */
 
-/*
- * options.h - which of the known names may a mistyped word have meant?
- */
-
-/* Writes to `out` which of the n `names` resemble `word`, each name after `prefix`, as
- * "--a, --b or --c"; an empty string if no name does. */
+/* Writes to `out` those of the n `names` that resemble `word`, each after `prefix`, as in
+ * "--a, --b or --c". Writes an empty string if no name does. */
 void cli_similar(char *out, size_t cap, const char *word, const char *prefix,
                  const char *const *names, size_t n);
 
@@ -57,37 +53,33 @@ struct cli_args {
  * of the options that every command takes.  A mistake is a usage error. */
 int cli_args_parse(struct cli *cli, const struct cli_option *own, const struct cli_option *global,
                    int argc, char **argv);
-/* Reads the options before the command; *used: how many arguments they are. */
+/* Reads the options before the command, and sets *used to the number of their arguments. */
 int cli_args_leading(struct cli *cli, const struct cli_option *global, int argc, char **argv,
                      int *used);
 void cli_args_dispose(struct cli_args *args);
 
-/* Was the option given? */
+/* Returns whether the option was given. */
 int cli_has(const struct cli *cli, const char *name);
-/* Its (last) value, or NULL. */
+/* Returns the last value of the option, or NULL. */
 const char *cli_value(const struct cli *cli, const char *name);
-/* The value of its occurrence number `index`, or NULL. */
+/* Returns the value of occurrence number `index` of the option, or NULL. */
 const char *cli_nth_value(const struct cli *cli, const char *name, size_t index);
-/* The second value of an option that takes two. */
+/* Returns the second value of an option that takes two values. */
 const char *cli_second_value(const struct cli *cli, const char *name);
-/* The operand number `index`; FILE is 0. NULL if there are fewer. */
+/* Returns operand number `index` (FILE is 0), or NULL if there are fewer. */
 const char *cli_operand(const struct cli *cli, size_t index);
 
-/* ---- command -------------------------------- */
-
-/*
- * options.h - what a command is: data, and the function that runs it.
- */
+/* ---- what a command is: data, and the function that runs it ---- */
 
 enum { /* cli_command.flags */
-    CLI_POOL = 1,    /* it works on --threads threads                        */
+    CLI_POOL = 1,    /* the command works on --threads threads               */
     CLI_NO_FILE = 2, /* the first operand is not a repository                 */
-    CLI_PATH = 4     /* the second operand is the node that it works on       */
+    CLI_PATH = 4     /* the second operand is the node to work on             */
 };
 
 struct cli_command {
     const char *name;
-    const char *group;   /* its heading in the help                           */
+    const char *group;   /* the heading of the command in the help            */
     const char *summary; /* one line                                          */
     const char *usage;   /* after "breccia NAME ", one form per line          */
     const char *details; /* paragraphs for `help NAME`, or NULL               */
@@ -99,9 +91,9 @@ struct cli_command {
     int (*run)(struct cli *cli);
 };
 
-/* The command of that name in cli->commands, or NULL. */
+/* Returns the command of that name in cli->commands, or NULL. */
 const struct cli_command *cli_command_find(const struct cli *cli, const char *name);
-/* The error for an unknown name, with those that resemble it. */
+/* Fails with the error for an unknown name, which lists the names that resemble it. */
 int cli_command_unknown(struct cli *cli, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * output.c - numbers, shapes and ids as text.
+ * output.c - standard output as text and JSON.
  */
 #include "output.h"
 
@@ -73,13 +73,10 @@ const char *cli_format_double(char out[CLI_DOUBLE_CAP], double value)
     return out;
 }
 
-/* ==== escape ================================ */
+/* ==== text that is safe on a terminal ==================== */
 
-/*
- * output.c - makes text safe to show on a terminal.
- */
-
-/* Length of the valid UTF-8 character at `text` (1 to 4), 0 if it is invalid. */
+/* Returns the length of the valid UTF-8 character at `text` (1 to 4), or 0 if the character is
+ * invalid. */
 static size_t cli_utf8_length(const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -98,7 +95,7 @@ static size_t cli_utf8_length(const char *text)
     return n;
 }
 
-/* Does a terminal obey this character of `n` valid bytes instead of showing it? This is
+/* Returns whether a terminal obeys this character of `n` valid bytes instead of showing it. This is
  * true of C0, DEL, C1, ends of lines and the marks that change the direction of writing. */
 static int cli_steers_terminal(const char *text, size_t n)
 {
@@ -126,7 +123,7 @@ int cli_has_steering(const char *text, size_t len)
     return 0;
 }
 
-/* Writes each byte of one character as an escape; returns the length of that. */
+/* Writes each byte of one character as an escape. Returns the length of the result. */
 static size_t escape_bytes(char *out, const char *text, size_t n)
 {
     static const char hex[] = "0123456789abcdef";
@@ -189,13 +186,9 @@ size_t cli_text_width(const char *text)
     return n;
 }
 
-/* ==== out file ================================ */
+/* ==== a file in place of standard output ================= */
 
-/*
- * output.c - a file in place of standard output.
- */
-
-/* Is there a pipe, a device or a link of this name? It is written to, not replaced. */
+/* Returns whether the file is a pipe, a device or a link, which is written to and not replaced. */
 static int is_in_place(const char *name)
 {
     struct stat status;
@@ -247,11 +240,7 @@ int cli_to_file(struct cli *cli, const char *name,
     return rc;
 }
 
-/* ==== json out ================================ */
-
-/*
- * output.c - the JSON writer.
- */
+/* ==== the JSON writer ==================================== */
 
 static void json_newline(struct cli *cli)
 {
@@ -260,7 +249,7 @@ static void json_newline(struct cli *cli)
         cli_puts(cli, "  ");
 }
 
-/* Writes what separates a value or a key from the one before it. */
+/* Writes the separator between a value or a key and the previous one. */
 static void json_separate(struct cli *cli)
 {
     struct cli_json *doc = &cli->doc;
@@ -311,7 +300,7 @@ void cli_json_close(struct cli *cli, char bracket)
     cli_put(cli, &closing, 1);
 }
 
-/* A character of a string as \u and four digits: the same text, but harmless. */
+/* Writes a character of a string as \u and four digits: the same text, but harmless. */
 static void json_put_escape(struct cli *cli, const char *text, size_t n)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -322,7 +311,7 @@ static void json_put_escape(struct cli *cli, const char *text, size_t n)
     cli_printf(cli, "\\u%04x", code);
 }
 
-/* JSON text: only its strings can contain what steers a terminal. */
+/* Writes JSON text. Only its strings can contain characters that steer a terminal. */
 static void json_put_text(struct cli *cli, const char *json, size_t len)
 {
     const char *end = json + len;
@@ -409,7 +398,7 @@ void cli_json_double(struct cli *cli, double value)
         cli_puts(cli, cli_format_double(text, value));
 }
 
-/* Copies the string that begins at `at`; returns where it ends. */
+/* Copies the string that begins at `at`. Returns where the string ends. */
 static size_t raw_string(struct cli *cli, const char *json, size_t len, size_t at)
 {
     size_t end = at + 1;
@@ -421,7 +410,8 @@ static size_t raw_string(struct cli *cli, const char *json, size_t len, size_t a
     return end;
 }
 
-/* Is the list that opens at `at` short and flat, so that it is best read on one line? */
+/* Returns whether the list that opens at `at` is short and flat, so that one line is best for
+ * it. */
 static int raw_is_flat(const char *json, size_t len, size_t at)
 {
     for (size_t i = at + 1; i < len && i < at + 64; i++) {
@@ -532,11 +522,7 @@ const char *cli_json_quoted(struct cli *cli, const char *text)
     return out;
 }
 
-/* ==== output ================================ */
-
-/*
- * output.c - buffered, checked writing to standard output.
- */
+/* ==== standard output ==================================== */
 
 enum { SHOWN_AT = 1 << 16, HELD_IN_MEMORY = 1 << 24, WRITTEN_AT_ONCE = 1 << 18 };
 
@@ -577,7 +563,7 @@ static void write_bytes(struct cli_out *out, const char *bytes, size_t len)
     }
 }
 
-/* Output that is held and outgrows its buffer goes to a temporary file. */
+/* Moves held output that outgrows its buffer to a temporary file. */
 static void spill_bytes(struct cli_out *out)
 {
     errno = 0;

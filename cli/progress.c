@@ -1,5 +1,5 @@
 /*
- * progress.c - prints warnings.
+ * progress.c - warnings and the progress line.
  */
 #include "progress.h"
 
@@ -11,9 +11,9 @@
 
 #include "cli.h"
 
-/* ==== warn ================================ */
+/* ==== warnings =========================================== */
 
-/* Moves `from` behind its line, whose text is kept as long as `cli`. */
+/* Returns the line at *from, which lasts as long as `cli`, and moves *from behind it. */
 static const char *next_line(struct cli *cli, const brc_buf *lines, size_t *from, size_t to)
 {
     const char *line = (const char *)lines->data + *from;
@@ -47,13 +47,11 @@ struct cli_texts cli_warnings(struct cli *cli, const brc_buf *lines, size_t from
     return (struct cli_texts){ texts, n };
 }
 
-/* ==== progress ================================ */
+/* ==== the progress line ================================== */
 
 /*
- * progress.c - the progress line.
- *
- * It appears once a command has run for a second, is redrawn in place five times
- * a second and is wiped before anything else is printed.
+ * The line appears once a command has run for a second, is redrawn in place five times
+ * a second, and is wiped before anything else is printed.
  */
 
 enum { APPEARS_AFTER_MS = 1000, REDRAWN_EVERY_MS = 200 };
@@ -82,7 +80,7 @@ void cli_progress_total(struct cli *cli, const brc_sel *sel)
 
     if (__builtin_mul_overflow(brc_sel_count(sel), (uint64_t)(item ? item : 1), &bytes))
         bytes = 0;
-    cli->progress.total = bytes; /* until the library reports one */
+    cli->progress.total = bytes; /* until the library reports a total */
     brc_progress_begin(cli->repo, cli->command->name, bytes);
 }
 
@@ -134,7 +132,8 @@ int cli_progress_line(struct cli_progress *progress, char *out, size_t cap, cons
     return 1;
 }
 
-/* One that is wider than the terminal would go on in the next, and never be wiped. */
+/* Returns the room for a line that fits the terminal: a longer one would wrap and could not be
+ * wiped. */
 static size_t room_for_line(size_t most)
 {
     struct winsize window;

@@ -128,13 +128,13 @@ static void json_members(struct cli *cli, const struct cli_field *fields)
 
 /* ---- text -------------------------------- */
 
-/* The value of a field as text; NULL: the text of the record leaves the field out. */
+/* The value of a field as text, or NULL if the text of the record leaves the field out. */
 struct cell {
     const char *value;
     enum cli_color color;
 };
 
-/* Makes the text in one piece, however many there are. */
+/* Measures first, so that n texts take O(n). */
 const char *cli_joined(struct cli *cli, const struct cli_texts *list, const char *between)
 {
     const char **texts = cli_alloc(cli, list->n, sizeof(*texts));
@@ -353,7 +353,7 @@ void cli_list_begin(struct cli *cli, struct cli_list *list, const char *key, int
     cli_begin(cli, key, '[');
 }
 
-/* A column's text around its values is that of the first field there that has one. */
+/* A column keeps the first field that has text. */
 static void keep_row(struct cli *cli, struct cli_list *list, const struct cli_field *fields,
                      size_t n)
 {
@@ -411,7 +411,7 @@ static void fit_column(struct cli_list *list, size_t i)
     column->width = column->width < 0 ? -(int)width : (int)width;
 }
 
-/* What ends the line is not padded. */
+/* The last value of a line is not padded. */
 static void put_row(struct cli *cli, const struct cli_list *list, const struct cli_row *row)
 {
     size_t n = list->ncolumns;

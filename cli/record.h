@@ -1,9 +1,9 @@
 /*
  * record.h - one table for both outputs.
  *
- * A record is what a command says of one thing: a table of fields, made where the values are. A field has a
- * value, its name in JSON and what stands around it in text. The functions below print a
- * record as a JSON object with --json, and as a line of text otherwise:
+ * A record describes one thing, such as a commit or a branch. It is a table of fields: each has a value, the
+ * name of its JSON member, and the text before and after the value. The functions below print a record as
+ * a JSON object with --json, and as a line of text otherwise:
  *
  *     CLI_FIELDS({ "operation", CLI_OF(op->operation), .lead = "" },
  *                { "op", CLI_OF(op->what), .lead = "  ", .width = 8 })
@@ -42,7 +42,7 @@ struct cli_ids {
     size_t n;
 };
 
-/* What a value is; CLI_OF() finds it by the value's type. */
+/* The type of a value; CLI_OF() derives it from the C type. */
 enum cli_type {
     CLI_END,
     CLI_TEXT,  /* const char *; NULL: empty                                    */
@@ -56,11 +56,11 @@ enum cli_type {
     CLI_IDS    /* struct cli_ids                                               */
 };
 
-/* How a value is printed, where its type does not say enough. */
+/* How a value is printed, where the type alone does not say. */
 enum cli_form {
     CLI_AS_IT_IS,
     CLI_AS_TIME,    /* int64_t: microseconds since 1970                        */
-    CLI_AS_JSON,    /* const char *: in JSON, an object or a list is no string */
+    CLI_AS_JSON,    /* const char *: JSON has an object or a list as it is, other text as a string */
     CLI_AS_SUBJECT, /* const char *: text is the first line                    */
     CLI_AS_SIZE,    /* uint64_t: text is "3.4 MiB"                             */
     CLI_AS_BYTES,   /* uint64_t: text is "3565158 bytes (3.4 MiB)"             */
@@ -71,7 +71,7 @@ enum cli_form {
 
 enum { CLI_FIT = 10000 }; /* more than any width */
 
-/* Everything that is left out is 0 or NULL. */
+/* A member that an initializer does not name is 0 or NULL. */
 struct cli_field {
     const char *json;   /* the name of the JSON member; NULL: only in text     */
     enum cli_type type; /* CLI_OF() fills in these two                         */
@@ -102,20 +102,20 @@ struct cli_field {
 
 /* ---- printing ---------------------------- */
 
-/* Only with --json: opens an object '{' or a list '[', as the member `key` of the open one unless that
- * is NULL; and ends it. */
+/* With --json, cli_begin() opens an object '{' or a list '[', as the member `key` of the open object unless
+ * `key` is NULL, and cli_finish() closes the object or list. */
 void cli_begin(struct cli *cli, const char *key, char bracket);
 void cli_finish(struct cli *cli, char bracket);
 
-/* The record as a JSON object, or as a line if it has text. */
+/* Prints the record as a JSON object, or as a line if the record has text. */
 void cli_put_record(struct cli *cli, const struct cli_field *fields);
-/* The same, as members of the object that is open. */
+/* Prints the record as members of the open object, or as a line. */
 void cli_put_members(struct cli *cli, const struct cli_field *fields);
-/* Members of the object that is open, or a line for each field: `prefix`, the field's lead in
+/* Prints the record as members of the open object, or as a line for each field: `prefix`, the field's lead in
  * `color`, padded to `width`, and the value. */
 void cli_put_lines(struct cli *cli, const struct cli_field *fields, const char *prefix, int width,
                    enum cli_color color);
-/* The record as a JSON object, or what was done in a sentence, which --quiet leaves out. */
+/* Prints the record as a JSON object, or a sentence about what was done, which --quiet leaves out. */
 void cli_answer(struct cli *cli, const struct cli_field *fields, const char *format, ...)
     BRC_PRINTF(3, 4);
 
@@ -123,11 +123,11 @@ void cli_answer(struct cli *cli, const struct cli_field *fields, const char *for
 
 enum { /* flags of a list */
     CLI_ON_LINE = 1, /* each object of a list of JSON stays on one line */
-    CLI_SAID = 2     /* --quiet leaves the lines out                    */
+    CLI_SAID = 2     /* --quiet leaves out the lines                    */
 };
 
-/* A list whose records have columns of width CLI_FIT is printed at its end, others at once. All records of a
- * list have the same fields. */
+/* A list with a column of width CLI_FIT is printed at the end; any other list is printed record by record. All
+ * records of a list have the same fields. */
 struct cli_list {
     int flags;
     size_t n; /* records so far */
@@ -137,9 +137,10 @@ struct cli_list {
 };
 
 void cli_list_begin(struct cli *cli, struct cli_list *list, const char *key, int flags);
-/* Fails if nobody takes the output any more. */
+/* Fails if the output cannot be written any more. */
 int cli_list_put(struct cli *cli, struct cli_list *list, const struct cli_field *fields);
-/* Returns `rc`, the result of what made the records; an error leaves the list as it is. */
+/* Ends the list. Returns `rc`, the result of the loop that made the records; if that is an error, the list stays
+ * open. */
 int cli_list_end(struct cli *cli, struct cli_list *list, int rc);
 
 #endif

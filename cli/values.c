@@ -1,5 +1,5 @@
 /*
- * values.c - times as text: ISO 8601 in the proleptic Gregorian calendar.
+ * values.c - values in arguments. Times are ISO 8601 in the proleptic Gregorian calendar.
  */
 #include "values.h"
 
@@ -12,8 +12,8 @@
 
 /* ==== calendar ================================ */
 
-/* Days from 1970-01-01 to a day of the proleptic Gregorian calendar; years begin
- * in March, so that the leap day is a year's last. */
+/* Returns the days from 1970-01-01 to a day of the proleptic Gregorian calendar. Years begin
+ * in March here, so that the leap day is the last day of a year. */
 static int64_t days_from_date(int64_t year, int month, int day)
 {
     int64_t y = year - (month <= 2);
@@ -38,7 +38,7 @@ static void date_from_days(int64_t days, int64_t *year, int *month, int *day)
     *year = y + era * 400 + (*month <= 2);
 }
 
-/* Exactly `n` digits at *text. */
+/* Reads exactly `n` digits at *text. */
 static int take_digits(const char **text, int n, int *out)
 {
     *out = 0;
@@ -58,7 +58,7 @@ static int take_char(const char **text, char c)
     return 1;
 }
 
-/* ".25" in microseconds; digits beyond that are dropped. */
+/* Reads ".25" as microseconds and drops further digits. */
 static int take_fraction(const char **text, int64_t *us)
 {
     int64_t scale = 100000;
@@ -72,7 +72,7 @@ static int take_fraction(const char **text, int64_t *us)
     return 1;
 }
 
-/* "Z", "+02:00", "-0530" or nothing: the seconds to subtract. */
+/* Reads "Z", "+02:00", "-0530" or nothing as the seconds to subtract. */
 static int take_zone(const char **text, int64_t *seconds)
 {
     int sign = **text == '-' ? -1 : 1, hours, minutes;
@@ -142,8 +142,8 @@ static int parse_seconds_time(int64_t *out, const char *p)
     return *p == '\0';
 }
 
-/* ISO 8601 or @SECONDS, in microseconds since 1970; in UTC if no zone is
- * given. 0 if `text` is not a time. */
+/* Reads ISO 8601 or @SECONDS as microseconds since 1970; a time without a zone is UTC.
+ * Returns 0 if `text` is not a time. */
 static int cli_parse_time(int64_t *out, const char *text)
 {
     return text[0] == '@' ? parse_seconds_time(out, text + 1) : parse_calendar_time(out, text);
@@ -170,11 +170,7 @@ const char *cli_format_time(char out[CLI_TIME_CAP], int64_t time_us)
     return out;
 }
 
-/* ==== values ================================ */
-
-/*
- * values.c - values in arguments.
- */
+/* ==== values in arguments ================================ */
 
 enum { JSON_FILE_LIMIT = 64 << 20 };
 
@@ -293,7 +289,7 @@ const char *cli_path(struct cli *cli, const char *operand)
     return cli_text(cli, "/%.*s", (int)len, operand);
 }
 
-/* All of a file as text, at most `limit` bytes. */
+/* Reads a whole file as text of at most `limit` bytes. */
 static int read_text_file(struct cli *cli, const char *name, size_t limit, char **out)
 {
     FILE *file;
@@ -327,8 +323,8 @@ static int read_text_file(struct cli *cli, const char *name, size_t limit, char 
     return BRC_OK;
 }
 
-/* NULL if the text is one JSON value, else why not. What is too long or too deep is the library's
- * to refuse. */
+/* Returns NULL if the text is one JSON value, else the reason why it is not. The library refuses
+ * a text that is too long or too deep. */
 static const char *why_not_json(struct cli *cli, const char *text, cli_json_reader read)
 {
     static const char prefix[] = "JSON: ";

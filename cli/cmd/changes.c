@@ -39,7 +39,7 @@ static const char *joined(struct cli *cli, const char *text, const char *more)
     return text[0] ? cli_text(cli, "%s; %s", text, more) : more;
 }
 
-/* "chunks: 2 added, 1 changed" */
+/* Returns "chunks: 2 added, 1 changed". */
 static const char *chunk_words(struct cli *cli, const brc_change *change)
 {
     const struct {
@@ -57,7 +57,7 @@ static const char *chunk_words(struct cli *cli, const brc_change *change)
     return out;
 }
 
-/* The box of the differences, as a SLICE. */
+/* Returns the box around the differences, as a SLICE. */
 static const char *box_words(struct cli *cli, const brc_change *change)
 {
     const char *out = "[";
@@ -89,7 +89,7 @@ static const char *differing_words(struct cli *cli, const brc_change *change)
     return cli_text(cli, "%s, by at most %s", out, cli_format_double(number, change->max_abs));
 }
 
-/* "storage only: /codecs, /storage" */
+/* Returns "storage only: /codecs, /storage". */
 static const char *metadata_words(struct cli *cli, const brc_change *change)
 {
     const struct cli_texts list = { change->metadata, change->nmetadata };
@@ -100,7 +100,7 @@ static const char *metadata_words(struct cli *cli, const brc_change *change)
     return cli_text(cli, "storage only%s%s", words[0] ? ": " : "", words);
 }
 
-/* "3 elements differ in [0:3], by at most 5; 100 elements added" */
+/* Returns "3 elements differ in [0:3], by at most 5; 100 elements added". */
 static const char *element_words(struct cli *cli, const brc_change *change)
 {
     const struct {
@@ -137,7 +137,7 @@ static const char *change_detail(struct cli *cli, const brc_change *change, int 
     return out;
 }
 
-/* A count of elements stops at 2^64 - 1. */
+/* Adds up to 2^64 - 1, where a count of elements stops. */
 static void add_up(uint64_t *sum, uint64_t more)
 {
     *sum = more > UINT64_MAX - *sum ? UINT64_MAX : *sum + more;

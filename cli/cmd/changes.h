@@ -16,11 +16,11 @@ struct cli_changes {
     const char *path;   /* only this node and all under it, or NULL           */
     const char *title;  /* a line before the first change, or NULL             */
     int elements, stat, silent; /* silent: no text                            */
-    uint64_t nodes;     /* found: how many are listed                         */
-    uint64_t differing; /* found: those with other values or metadata         */
+    uint64_t nodes;     /* result: how many are listed                        */
+    uint64_t differing; /* result: how many have other values or metadata     */
 };
 
-/* Writes the member "nodes" or, in text, a list. */
+/* Prints the changes: the member "nodes" in JSON, a list in text. */
 int cli_put_changes(struct cli *cli, struct cli_changes *changes);
 
 #endif

@@ -51,7 +51,8 @@ static int put_whole_file(struct cli *cli, const char *name)
     return rc;
 }
 
-/* A file is not written in the order of its bytes: it is made in a folder of its own first. */
+/* Makes the copy in a folder of its own first, since SQLite does not write a file from front to
+ * back. */
 static int backup_to_output(struct cli *cli)
 {
     const char *tmp = getenv("TMPDIR");

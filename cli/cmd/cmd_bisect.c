@@ -79,7 +79,8 @@ static int report_bisect(struct cli *cli, const brc_bisect_result *r)
 
 /* ---- run ---------------------------------------------------------------------------- */
 
-/* *status: the command's exit status, or 256 and more for a signal. */
+/* Sets *status to the exit status of the command, or to 256 and the number of the signal that
+ * ended it. */
 static int wait_for_judge(struct cli *cli, pid_t pid, int *status)
 {
     int how;
@@ -91,8 +92,9 @@ static int wait_for_judge(struct cli *cli, pid_t pid, int *status)
     return BRC_OK;
 }
 
-/* One word is a line for the shell; several are a program and its arguments. What it prints on
- * standard output goes to standard error where that is a JSON document's. */
+/* Runs one word as a line for the shell, and several as a program and its arguments. With
+ * --json, the output of the program goes to standard error, since standard output is for the
+ * document. */
 static int run_judge(struct cli *cli, int *status)
 {
     const char *line[] = { "sh", "-c", NULL, NULL };
@@ -163,7 +165,7 @@ static int run_to_the_end(struct cli *cli, brc_bisect_result *r)
 
 /* ---- the command -------------------------------------------------------------------- */
 
-/* start [BAD [GOOD...]] */
+/* Runs `start [BAD [GOOD...]]`. */
 static int start_bisection(struct cli *cli, brc_bisect_result *r)
 {
     CLI_TRY(brc_bisect(r, cli->repo, BRC_BISECT_START, NULL, &cli->err));

@@ -11,7 +11,7 @@ static const struct cli_option blame_options[] = {
     CLI_OPTIONS_END
 };
 
-/* "[3, 4:9]": the last axis has `count` elements, `step` apart. */
+/* Returns "[3, 4:9]", where the last axis has `count` elements that are `step` apart. */
 static const char *blamed_place(struct cli *cli, const brc_blamed *b, uint64_t step)
 {
     const char *out = "[";

@@ -1,5 +1,5 @@
 /*
- * cmd_codecs.c - codecs: those of an array, and those of this build.
+ * cmd_codecs.c - codecs: the codecs of an array, and all codecs of this build.
  */
 #include "../cli.h"
 #include "commands.h"

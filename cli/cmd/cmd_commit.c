@@ -17,7 +17,7 @@ static const struct cli_option commit_options[] = {
     CLI_OPTIONS_END
 };
 
-/* Is `key` set again by a later --meta? */
+/* Returns whether a later --meta sets `key` again. */
 static int meta_set_later(const struct cli *cli, size_t index, const char *key)
 {
     size_t len = strlen(key);
@@ -29,7 +29,7 @@ static int meta_set_later(const struct cli *cli, size_t index, const char *key)
     return 0;
 }
 
-/* All --meta KEY=JSON as one object; *out stays as it is if there is none. */
+/* Sets *out to all --meta KEY=JSON as one object; *out stays as it is without any. */
 static int meta_option(struct cli *cli, const char **out)
 {
     const char *text, *object = "";
@@ -47,7 +47,7 @@ static int meta_option(struct cli *cli, const char **out)
     return BRC_OK;
 }
 
-/* What an amended commit keeps of the one that it replaces. */
+/* Takes the message, author and metadata that were not given from the commit that is amended. */
 static int keep_of_amended(struct cli *cli, brc_commit_opts *opts)
 {
     brc_commit *commit;
@@ -93,10 +93,11 @@ static int commit_now(struct cli *cli, brc_commit_opts *opts, const char **branc
     return brc_session_commit(id, cli->session, opts, &cli->err);
 }
 
-/* The branch has moved since the changes began, and they do not go with what is new there. */
+/* Lists the conflicts of the uncommitted changes with new commits of their branch. Returns `rc` if
+ * these are not the reason why the commit failed. */
 static int report_in_the_way(struct cli *cli, const char *branch, int rc)
 {
-    brc_error why = BRC_ERROR_INIT; /* cli->err says what was in the way of the commit */
+    brc_error why = BRC_ERROR_INIT; /* cli->err has the error of the commit */
     int64_t draft;
 
     CLI_TRY(cli_stale_draft(cli, branch, &draft));
@@ -113,7 +114,7 @@ static int report_in_the_way(struct cli *cli, const char *branch, int rc)
     return CLI_EXIT_CONFLICT;
 }
 
-/* `message` NULL: the branch may have all of the changes by now: it is where it was. */
+/* `message` is NULL if the branch has all of the changes already, so that no commit was made. */
 static void report_commit(struct cli *cli, const char *branch, const brc_oid *id,
                           const char *message)
 {
@@ -139,7 +140,7 @@ static int run_commit(struct cli *cli)
     CLI_TRY(cli_open_edit(cli));
     had = brc_resolve(&was, cli->repo, "HEAD", NULL) == BRC_OK;
     if (amends)
-        CLI_TRY(brc_begin(cli->repo, &cli->err)); /* what is amended is what was read */
+        CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that HEAD stays the commit that was read */
     rc = commit_now(cli, &opts, &branch, &id);
     if (amends)
         rc = cli_end(cli, rc);

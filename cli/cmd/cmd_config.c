@@ -15,8 +15,8 @@ static const struct cli_option config_options[] = {
 static const char *const settings[] = { "journal", "backend", "codecs", "verify",
                                          "window", NULL };
 
-/* Prints a setting: a member of the object that is open, or a line with `lead` before the value.
- * Where `lead` is NULL, there is no line. A setting that is JSON is not a string in JSON. */
+/* Prints a setting as a member of the open object, or as a line with `lead` before the value. If
+ * `lead` is NULL, the function prints no line. */
 static int put_setting(struct cli *cli, const char *key, const char *lead)
 {
     brc_buf text = BRC_BUF_INIT;

@@ -1,5 +1,5 @@
 /*
- * cmd_diff.c - status and diff: what differs.
+ * cmd_diff.c - status and diff: lists of differences.
  */
 #include "../cli.h"
 #include "changes.h"
@@ -10,7 +10,7 @@
 
 /* ---- status ---------------------------------------------------------------------- */
 
-/* Uncommitted keys of the Zarr store view that no commit can have. */
+/* Lists uncommitted keys of the Zarr store view that belong to no node or chunk. */
 static int put_loose_keys(struct cli *cli)
 {
     brc_iter *it;
@@ -41,7 +41,7 @@ static const char *doing(const brc_open_state *state)
                                                  : "Merging";
 }
 
-/* The merge or the like that is open on the branch, and what is not settled of it. */
+/* Prints the merge, cherry-pick, revert or rebase that is open on the branch, and its conflicts. */
 static int say_open_merge(struct cli *cli, const brc_open_state *state)
 {
     const int is_rebase = strcmp(state->op, "rebase") == 0;
@@ -79,7 +79,7 @@ static int put_open_merge(struct cli *cli)
     return rc;
 }
 
-/* What was uncommitted when the branch moved. */
+/* Tells whether the branch has moved since the uncommitted changes began. */
 static int put_moved_since(struct cli *cli)
 {
     const char *branch, *words = NULL;
@@ -144,7 +144,7 @@ static const struct cli_option diff_options[] = {
     CLI_OPTIONS_END
 };
 
-/* The versions before "--": A, A B or A..B. */
+/* Reads the versions before "--": A, A B or A..B. */
 static int read_versions(struct cli *cli, struct cli_changes *changes, size_t n)
 {
     const char *one = cli_operand(cli, 1), *dots = n == 1 ? strstr(one, "..") : NULL;

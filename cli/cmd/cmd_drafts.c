@@ -1,5 +1,5 @@
 /*
- * cmd_drafts.c - drafts: uncommitted changes of the whole file, and whose they are.
+ * cmd_drafts.c - drafts: the uncommitted changes of the whole file, and their owners.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static const char *whose_draft(struct cli *cli, const brc_draft *draft)
                : "private: process unknown";
 }
 
-/* Nobody's draft is what is kept of a branch that went. */
+/* Returns how a draft reaches a branch that has moved; NULL if no command merges the draft. The
+ * draft of a deleted branch has no process. */
 static const char *how_stale_ends(struct cli *cli, const brc_draft *draft)
 {
     if (!(draft->flags & BRC_DRAFT_STALE))
@@ -116,7 +117,7 @@ static int draft_number(struct cli *cli, const char *text, int64_t *out)
     return BRC_OK;
 }
 
-/* What was in conflict with what is new on its branch lies under that still. */
+/* An adopted draft that conflicts with new commits of its branch is still stale. */
 static int say_adopted(struct cli *cli, int64_t id)
 {
     brc_iter *it;

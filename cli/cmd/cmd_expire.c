@@ -13,7 +13,7 @@ static const struct cli_option expire_options[] = {
     CLI_OPTIONS_END
 };
 
-/* In the order of BRC_KEPT_TIP and its followers. */
+/* The names of BRC_KEPT_TIP and the bits after it, in order. */
 static const char *const expire_reasons[] = { "branch", "tag",    "in use", "last",
                                               "daily",  "weekly", "monthly" };
 enum { REASONS = sizeof(expire_reasons) / sizeof(expire_reasons[0]) };

@@ -18,7 +18,7 @@ static const struct cli_option export_options[] = {
     CLI_OPTIONS_END
 };
 
-/* DEST '-': the stream has standard output for itself. */
+/* Writes the stream of DEST '-', which needs standard output for itself. */
 static int export_to_output(struct cli *cli, const char *path, const brc_xfer_opts *opts)
 {
     if (cli->json)

@@ -26,7 +26,7 @@ struct finding {
     int missing;
 };
 
-/* What of a branch or tag still stands. */
+/* The part of a branch or tag that is still whole. */
 struct standing {
     const char *name;
     brc_oid newest;
@@ -103,7 +103,8 @@ static int put_finding(struct cli *cli, struct cli_list *list, const struct find
                    { NULL, CLI_OF(one->used_by), CLI_AS_LINES, .lead = "\n    used by " }));
 }
 
-/* The damaged ones, or the missing ones; in text both, as they were found. */
+/* Prints the damaged or the missing objects; text has both in the order in which they were
+ * found. */
 static int put_findings(struct cli *cli, const char *key, const struct findings *found, int missing)
 {
     struct cli_list list;
@@ -177,7 +178,7 @@ static int put_fsck(struct cli *cli, const struct findings *found, uint64_t chec
 
 /* ---- repairing ------------------------------------------------------------------- */
 
-/* Where good copies may be. A Zarr directory is imported into a file that goes again. */
+/* The source of good copies. A Zarr directory is imported into a temporary file. */
 struct repair_source {
     breccia *repo;
     char dir[256], file[272];
@@ -247,7 +248,7 @@ static int may_drop(struct cli *cli, uint64_t n)
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-/* The sum of both calls is in *report. */
+/* Replaces damaged objects, then drops the rest if the user agrees. *report has the sums. */
 static int repair_file(struct cli *cli, breccia *from, brc_repair_report *report)
 {
     brc_repair_report dropped = BRC_REPAIR_REPORT_INIT;

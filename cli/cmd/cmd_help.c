@@ -10,7 +10,7 @@ static int run_help(struct cli *cli)
     const char *name = cli_operand(cli, 0);
     const struct cli_command *command;
 
-    cli->out.hold = 0; /* a page is text, also with --json */
+    cli->out.hold = 0; /* a page is text even with --json */
     if (!name) {
         cli_help_all(cli);
         return 0;

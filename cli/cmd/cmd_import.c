@@ -27,14 +27,14 @@ static const struct cli_option import_options[] = {
     CLI_OPTIONS_END
 };
 
-/* SOURCE... [PATH] */
+/* The operands SOURCE... [PATH]. */
 struct sources {
     size_t n;
     const char **names;
-    const char **placed; /* where each came to be, once it is known */
-    const char *path;    /* NULL: none was given                    */
-    brc_json **left_out; /* of each, what could not be kept         */
-    size_t *warned;      /* of each, where its warnings end         */
+    const char **placed; /* the node of each source, once it is known */
+    const char *path;    /* NULL if PATH was not given              */
+    brc_json **left_out; /* the parts of each that cannot be kept   */
+    size_t *warned;      /* where the warnings of each end          */
 };
 
 static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
@@ -46,8 +46,8 @@ static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
     opts->excluded = cli_alloc(cli, opts->nexclude + 1, 1);
 }
 
-/* If a node or an attribute to be left out does not exist, its name is mistyped. A pattern may be
- * for other files too. */
+/* Fails if a node or an attribute to leave out does not exist, since its name is mistyped then. A
+ * pattern may match nothing: it may be meant for other files too. */
 static int check_excluded(struct cli *cli, const brc_xfer_opts *opts, const struct sources *from)
 {
     for (size_t i = 0; i < opts->nexclude; i++)
@@ -60,7 +60,7 @@ static int check_excluded(struct cli *cli, const brc_xfer_opts *opts, const stru
     return BRC_OK;
 }
 
-/* OLD=NEW, where OLD may have a '=' too, and NEW has none. */
+/* Splits each OLD=NEW at the last '='. */
 static int take_renamed(struct cli *cli, brc_xfer_opts *opts)
 {
     brc_rename *names = cli_alloc(cli, cli->args.ngiven, sizeof(*names));
@@ -86,7 +86,7 @@ static int check_renamed(struct cli *cli, const brc_xfer_opts *opts, const struc
     return BRC_OK;
 }
 
-/* By its ending, is this the name of a file that can be imported? */
+/* Returns whether the name ends like that of a file that can be imported. */
 static int has_source_ending(const char *name)
 {
     static const char *const endings[] = { ".npy", ".npz", ".zip",  ".zarr",  ".nc", ".nc4",
@@ -100,9 +100,10 @@ static int has_source_ending(const char *name)
     return 0;
 }
 
-/* SOURCE... [PATH]: is the last name PATH? It is if it begins with '/', so that scripts need
- * not care what else is on the machine, but a file of that name is an error. It is too if
- * there is no such file and it does not end like one. */
+/* Sets *is if the last of SOURCE... [PATH] is PATH. A name that begins with '/' is PATH, so that
+ * scripts need not care what else is on the machine; a file of that name is an error. Any other
+ * name is PATH if the file does not exist and the name does not end like a file that can be
+ * imported. */
 static int last_is_path(struct cli *cli, const char *last, int *is)
 {
     struct stat status;
@@ -161,7 +162,8 @@ static int import_failed(struct cli *cli, const struct sources *from, size_t i, 
     return rc;
 }
 
-/* SOURCE '-': standard input. To a command it is a name like others. */
+/* Returns whether SOURCE is '-', standard input. For the command of --with, '-' is an ordinary
+ * name. */
 static int is_stream(const struct sources *from, const brc_xfer_opts *opts)
 {
     return !opts->with && strcmp(from->names[0], "-") == 0;
@@ -204,7 +206,8 @@ static size_t count_left_out(const struct sources *from)
     return n;
 }
 
-/* A line each, on standard error. A single one that made the import fail is the error itself. */
+/* Prints a line on standard error for each part that was left out. If the import failed because
+ * of a single part, the error itself names that part. */
 static void list_left_out(struct cli *cli, const struct sources *from, int rc)
 {
     cli_progress_end(cli);
@@ -215,7 +218,7 @@ static void list_left_out(struct cli *cli, const struct sources *from, int rc)
                     cli_escaped(cli, text_of(part, "message")));
 }
 
-/* Several sources are one import: the error is of all parts that they have. */
+/* Makes one error for the parts of several sources, which are one import. */
 static int none_imported(struct cli *cli, const struct sources *from, int rc)
 {
     size_t n = count_left_out(from);
@@ -228,7 +231,7 @@ static int none_imported(struct cli *cli, const struct sources *from, int rc)
     return rc;
 }
 
-/* The next source is tried where this one has such parts, so that all are named. */
+/* Returns whether to go on with the next source, so that the parts of all sources are named. */
 static int is_named_only(const struct sources *from, size_t i, int rc)
 {
     return rc == BRC_OK || (rc == BRC_EUNSUPPORTED && brc_json_count(from->left_out[i]) > 0);
@@ -270,8 +273,8 @@ static void tell_imported(struct cli *cli, const struct sources *from, const brc
         cli_finish(cli, '[');
 }
 
-/* The total of several sources; a single one has its own. A source that cannot be read is
- * an error when its turn comes, not here. */
+/* Returns the total of several sources; the library reports that of a single one. A source that
+ * cannot be read is an error when its turn comes, not here. */
 static uint64_t bytes_of_all(struct cli *cli, const struct sources *from, const brc_xfer_opts *opts)
 {
     uint64_t sum = 0, bytes;
@@ -301,7 +304,7 @@ static int import_all(struct cli *cli, struct sources *from, brc_xfer_opts *opts
     return none_imported(cli, from, rc);
 }
 
-/* All or nothing, as one import is by itself. */
+/* Imports all sources or none. A single source without further checks needs no transaction. */
 static int import_or_not(struct cli *cli, struct sources *from, brc_xfer_opts *opts)
 {
     int rc;
@@ -323,7 +326,7 @@ static void free_left_out(const struct sources *from)
         brc_json_free(from->left_out[i]);
 }
 
-/* A file that is not there is made, and goes again where nothing is imported. */
+/* Opens FILE, or makes it and sets *made. The caller removes a new FILE if nothing is imported. */
 static int open_or_make(struct cli *cli, int *made)
 {
     const char *file = cli_operand(cli, 0);

@@ -81,7 +81,7 @@ static void print_repo(struct cli *cli, const struct repo_facts *facts)
         "", FACT_COLUMNS, CLI_DIM);
 }
 
-/* The branch has moved since the uncommitted changes began. */
+/* Tells the user if the branch has moved since the uncommitted changes began. */
 static void print_moved(struct cli *cli, const char *branch)
 {
     if (cli->moved && !cli->json)
@@ -104,7 +104,7 @@ static int info_repo(struct cli *cli)
 struct node_facts {
     const char *path, *json;
     uint64_t stored, total, bytes;
-    const char *dtype, *chunks, *backend, *unreadable, *unwritable; /* NULL: no line */
+    const char *dtype, *chunks, *backend, *unreadable, *unwritable; /* NULL leaves out the line */
     struct cli_dims shape, chunk;
     int is_array;
 };

@@ -1,8 +1,8 @@
 /*
  * cmd_log.c - log and show.
  *
- * `log FILE X`: X is a node if there is one, as in `log FILE [PATH]`; else a version or
- * a range, as in git; else a node that once existed.
+ * In `log FILE X`, X is a node if that node exists; else a version or a range, as in git;
+ * else a node that existed once.
  */
 #include "../cli.h"
 #include "changes.h"
@@ -21,14 +21,15 @@ static const struct cli_option log_options[] = {
 };
 
 struct log_request {
-    const char *rev; /* or a range; NULL: HEAD                                */
+    const char *rev; /* a version or a range; NULL is HEAD                     */
     const char *path;
-    const char *word; /* PATH, but it might have been meant as REV; or NULL   */
+    const char *word; /* a PATH that the user may have meant as REV; or NULL   */
     uint64_t limit;
-    struct cli_graph *graph; /* NULL: none                                    */
+    struct cli_graph *graph; /* NULL without --graph                          */
 };
 
-/* Where the commit has the node; in text, if it is not where it was asked for. */
+/* Returns the path of the node in this commit. For text, NULL if that is the path that was
+ * given. */
 static const char *node_path(struct cli *cli, const struct log_request *request)
 {
     const char *path = request->path ? brc_log_path(cli->iter) : NULL;
@@ -62,10 +63,11 @@ static void put_log_entry(struct cli *cli, const brc_commit *commit, const struc
     if (graph && !request->path)
         cli_graph_connect(cli, graph, commit);
     else if (graph)
-        graph->n = 0; /* commits are left out, so none are connected */
+        graph->n = 0; /* PATH leaves out commits, so no lines connect the others */
 }
 
-/* No commit has the path: perhaps it is not committed yet, or not a path at all. */
+/* Explains why no commit has the path: the node may not be committed yet, or the word is not a
+ * path. */
 static int explain_no_node(struct cli *cli, const struct log_request *request)
 {
     int kind;
@@ -107,7 +109,7 @@ static int log_commits(struct cli *cli, const struct cli_refs *refs,
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* Decides what the one word before "--" means. */
+/* Decides whether the one word before "--" is PATH or REV. */
 static int place_word(struct cli *cli, struct log_request *request, const char *word)
 {
     const char *path = cli_path(cli, word);
@@ -127,7 +129,7 @@ static int place_word(struct cli *cli, struct log_request *request, const char *
     return BRC_OK;
 }
 
-/* Removes "-5", which is -n 5, from the n operands. */
+/* Takes "-5", which means -n 5, out of the n operands. Returns how many are left. */
 static size_t take_counts(const char **words, size_t n, uint64_t *limit)
 {
     size_t kept = 0;
@@ -138,7 +140,7 @@ static size_t take_counts(const char **words, size_t n, uint64_t *limit)
     return kept;
 }
 
-/* [REV|A..B] [PATH] [-- PATH] */
+/* Reads [REV|A..B] [PATH] [-- PATH]. */
 static int read_log_operands(struct cli *cli, struct log_request *request)
 {
     const char **words = cli->args.operands + 1, **paths;

@@ -15,13 +15,13 @@ static const struct cli_option ls_options[] = {
 
 struct ls_row {
     const char *path, *name;
-    const char *dtype, *codecs, *codec_names, *size; /* NULL: none, or not asked for */
+    const char *dtype, *codecs, *codec_names, *size; /* NULL: not printed */
     struct cli_dims shape, chunk;
     uint64_t chunks, stored;
     int is_array;
 };
 
-/* The names in a codec list: "bytes zstd". */
+/* Returns the names in a codec list: "bytes zstd". */
 static const char *codec_names(struct cli *cli, const char *codecs)
 {
     brc_json *list;
@@ -103,7 +103,7 @@ static int list_nodes(struct cli *cli, const char *path, struct cli_list *list)
     int rc;
 
     CLI_TRY(cli_node_kind(cli, path, &named.kind));
-    if (named.kind == BRC_ARRAY) /* as with `ls` of a file */
+    if (named.kind == BRC_ARRAY) /* an array lists itself, as `ls` does with a file */
         return list_node(cli, node, list);
     CLI_TRY(brc_list(&cli->iter, cli->session, path,
                      cli_has(cli, "recursive") ? BRC_LIST_RECURSE : 0, &cli->err));

@@ -39,7 +39,7 @@ static const struct cli_option group_options[] = {
     CLI_OPTIONS_END
 };
 
-/* --attrs, checked; NULL if it is not given. */
+/* Sets *out to the checked value of --attrs, or to NULL without that option. */
 static int attrs_option(struct cli *cli, const char **out)
 {
     const char *text = cli_value(cli, "attrs");
@@ -106,7 +106,7 @@ static int check_metadata_stands_alone(struct cli *cli)
     return BRC_OK;
 }
 
-/* "time,,lon" as three names, the second one NULL. */
+/* Reads "time,,lon" as three names, of which the second one is NULL. */
 static int dimension_names_option(struct cli *cli, int ndim, const char *const **out)
 {
     const char *text = cli_value(cli, "dimension-names"), *p = text;
@@ -133,7 +133,8 @@ static int dimension_names_option(struct cli *cli, int ndim, const char *const *
     return BRC_OK;
 }
 
-/* A shape with as many dimensions as --shape; *out stays as it is if it is not given. */
+/* Reads a shape with as many dimensions as --shape. *out stays as it is if the option is not
+ * given. */
 static int shape_option(struct cli *cli, const char *name, int ndim, uint64_t *dims,
                         const uint64_t **out)
 {

@@ -1,5 +1,5 @@
 /*
- * cmd_oplog.c - oplog and undo: every change of a branch or tag, and going back.
+ * cmd_oplog.c - oplog and undo: every change of a branch or tag, and the way back.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "history.h"
 
-/* "12  2026-11-20 12:00:00  commit  main  id1 -> id2" */
+/* Prints "12  2026-11-20T12:00:00.000000Z  commit  main  id1 -> id2". */
 static int put_op(struct cli *cli, struct cli_list *list, const brc_op *op)
 {
     const int is_tag = (op->flags & BRC_OP_TAG) != 0, moves = !(op->flags & BRC_OP_SWITCH);
@@ -75,12 +75,12 @@ static const struct cli_option undo_options[] = {
     CLI_OPTIONS_END
 };
 
-/* What an undo changed: its rows, the newest first, and what it took back. */
+/* The changes of an undo or redo, and the operation that it took back or did again. */
 struct undone {
     int64_t operation, target;
-    const char *what; /* that was taken back, or done again; NULL: not found */
-    const char *lines; /* each after a line's end */
-    const char *branches; /* "|main|side|": that moved */
+    const char *what; /* the kind of that operation; NULL if the log does not have it */
+    const char *lines; /* one for each change, with "\n" before it */
+    const char *branches; /* the changed ones: "|main|side|" */
 };
 
 static const char *undone_line(struct cli *cli, const brc_op *op, const struct cli_refs *refs)
@@ -108,11 +108,11 @@ static void read_undone_row(struct cli *cli, const brc_op *op, const struct cli_
     out->branches = cli_text(cli, "%s|%s|", out->branches, op->name);
     if (!is_switch)
         out->lines = cli_text(cli, "%s%s", undone_line(cli, op, refs), out->lines);
-    else if ((*switches)++ % 2 == 0) /* the later of the two */
+    else if ((*switches)++ % 2 == 0) /* the later of the two entries of a switch */
         out->lines = cli_text(cli, "\non branch %s%s", cli_escaped(cli, op->name), out->lines);
 }
 
-/* Of a redo, the target is the undoing, which leads to what was done again. */
+/* The target of a redo is an undo, which in turn names the operation that was done again. */
 static int read_undone(struct cli *cli, struct undone *out)
 {
     const brc_op *op;
@@ -142,7 +142,7 @@ static const char *how_it_ends(struct cli *cli, const brc_draft *draft)
                                           : "'breccia commit' merges it onto that";
 }
 
-/* Of the branches that moved: uncommitted changes that lie over another commit now. */
+/* Lists the drafts of changed branches that lie over another commit now. */
 static int put_stale(struct cli *cli, const struct undone *undone)
 {
     struct cli_list list;

@@ -18,7 +18,7 @@ static const struct cli_option read_options[] = {
 };
 
 struct reading {
-    const char *format, *file; /* file NULL: standard output */
+    const char *format, *file; /* file is NULL for standard output */
     brc_sel sel;
 };
 
@@ -45,7 +45,8 @@ static int read_as_file(struct cli *cli, const void *ctx)
     return BRC_OK;
 }
 
-/* The ending of a file's name, ".npy"; NULL if it has none, as ".x" and "v1.2". */
+/* Returns the ending of a file's name, such as ".npy"; NULL for a name without one, such as ".x"
+ * or "v1.2". */
 static const char *name_ending(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -54,7 +55,7 @@ static const char *name_ending(const char *name)
     return dot && dot > base && isalpha((unsigned char)dot[1]) ? dot : NULL;
 }
 
-/* The format by FILE's ending; *format stays as it is if there is none. */
+/* Sets *format by the ending of FILE. *format stays as it is for a name without an ending. */
 static int format_by_name(struct cli *cli, const char *file, const char **format)
 {
     static const char *const endings[][2] = { { ".npy", "npy" },  { ".json", "json" },
@@ -112,7 +113,7 @@ static int check_selection(struct cli *cli, const struct reading *what, const ch
 static int read_to_output(struct cli *cli, const struct reading *what)
 {
     if (strcmp(what->format, "json") == 0) {
-        cli->out.hold = 1; /* a document is complete or not there */
+        cli->out.hold = 1; /* a document appears complete or not at all */
         cli->doc.pretty = cli->out.terminal;
     }
     return read_as(cli, what);
@@ -129,7 +130,7 @@ static int run_read(struct cli *cli)
     CLI_TRY(cli_open_array(cli, path));
     CLI_TRY(cli_select(cli, cli_operand(cli, 2), &what.sel));
     CLI_TRY(check_selection(cli, &what, path));
-    if (!what.file && strcmp(what.format, "text") == 0) /* shortened: little is read */
+    if (!what.file && strcmp(what.format, "text") == 0) /* little is read */
         return read_as(cli, &what);
     cli_progress_total(cli, &what.sel);
     rc = what.file ? cli_to_file(cli, what.file, read_as_file, &what) : read_to_output(cli, &what);

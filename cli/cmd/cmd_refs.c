@@ -44,7 +44,7 @@ static int list_refs(struct cli *cli, int tags)
     return cli_list_end(cli, &list, BRC_OK);
 }
 
-/* Only one of -d, -D and -m, and no other names. */
+/* Allows only one of -d, -D and -m, and no further names with them. */
 static int check_ref_operands(struct cli *cli)
 {
     int actions = cli_has(cli, "delete") + cli_has(cli, "force-delete") + cli_has(cli, "rename");
@@ -56,7 +56,7 @@ static int check_ref_operands(struct cli *cli)
     return BRC_OK;
 }
 
-/* Deletes a branch or tag, and reports what it was and how to bring it back. */
+/* Deletes a branch or tag, and reports its commit and the command that restores it. */
 static int delete_named_ref(struct cli *cli, int is_tag, const char *name)
 {
     const char *kind = is_tag ? "tag" : "branch";
@@ -65,7 +65,7 @@ static int delete_named_ref(struct cli *cli, int is_tag, const char *name)
     brc_oid was;
     int rc;
 
-    CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that it is this one that goes */
+    CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that nobody moves the ref meanwhile */
     rc = cli_ref_find(cli, name, is_tag, &was);
     if (rc >= 0)
         rc = is_tag ? brc_tag_delete(cli->repo, name, flags, &cli->err)

@@ -1,5 +1,5 @@
 /*
- * cmd_switch.c - switch, restore, reset: to another branch or version.
+ * cmd_switch.c - switch, restore, reset: change to another branch or version.
  */
 #include "../cli.h"
 #include "commands.h"

@@ -18,7 +18,7 @@ static const struct cli_option write_options[] = {
 static int write_value(struct cli *cli, const brc_sel *sel, const char *text)
 {
     brc_buf element = BRC_BUF_INIT;
-    static const char fill[] = "fill value "; /* as which the library reads it */
+    static const char fill[] = "fill value "; /* what the library's message calls an element */
     int rc = brc_element_parse(&element, cli->array, text, &cli->err);
 
     if (rc < 0 && strncmp(cli->err.message, fill, strlen(fill)) == 0)

@@ -1,8 +1,8 @@
 /*
  * commands.h - the table of commands.
  *
- * Each command is a constant structure, next to the function that runs it; the table
- * in commands.c has them in the order of the help page.
+ * Each command is a constant structure, next to the function that runs the command; the
+ * table in commands.c lists the commands in the order of the help page.
  */
 #ifndef BRECCIA_CLI_COMMANDS_H
 #define BRECCIA_CLI_COMMANDS_H

@@ -1,5 +1,5 @@
 /*
- * history.c - results of cherry-pick, revert and rebase; conflicts of these and of merge.
+ * history.c - commits, refs, and the results of merge, cherry-pick, revert and rebase.
  */
 #include "history.h"
 
@@ -11,9 +11,9 @@
 
 #include "../cli.h"
 
-/* ==== picked ================================ */
+/* ==== merge, cherry-pick, revert and rebase ============== */
 
-/* ---- what is open --------------------------------------------------------------- */
+/* ---- the open operation --------------------------------- */
 
 int cli_on_open(struct cli *cli)
 {
@@ -156,11 +156,7 @@ int cli_print_picked(struct cli *cli, const brc_pick_result *r, const char *resu
     return BRC_OK;
 }
 
-/* ==== graph ================================ */
-
-/*
- * history.c - lanes of the commit graph.
- */
+/* ==== lanes of the commit graph ========================== */
 
 static size_t lane_of(const struct cli_graph *graph, const brc_oid *id)
 {
@@ -186,7 +182,7 @@ static void remove_lane(struct cli_graph *graph, size_t at)
     graph->n--;
 }
 
-/* A blank line to draw on, with two columns for each lane. */
+/* Returns a blank line with two columns for each lane. */
 static char *blank_line(struct cli *cli, size_t lanes)
 {
     char *line = cli_alloc(cli, 2 * lanes + 2, 1);
@@ -225,7 +221,7 @@ void cli_graph_enter(struct cli *cli, struct cli_graph *graph, const brc_commit 
     *prefix = bars;
 }
 
-/* |\    a lane opens at `at`; those after it move to the right */
+/* |\    A lane opens at `at`, and the lanes after it move to the right. */
 static void draw_opening(struct cli *cli, const struct cli_graph *graph, size_t at)
 {
     char *line = blank_line(cli, graph->n);
@@ -239,8 +235,8 @@ static void draw_opening(struct cli *cli, const struct cli_graph *graph, size_t 
     put_line(cli, line);
 }
 
-/* |_|/    the lane at `from` joins that at `to`, or (to == from) just ends; those after
- * it move to the left */
+/* |_|/    The lane at `from` joins the lane at `to`, or just ends if to == from. The lanes after
+ * it move to the left. */
 static void draw_closing(struct cli *cli, const struct cli_graph *graph, size_t to, size_t from)
 {
     char *line = blank_line(cli, graph->n);
@@ -256,7 +252,7 @@ static void draw_closing(struct cli *cli, const struct cli_graph *graph, size_t 
     put_line(cli, line);
 }
 
-/* Lanes that wait for the same commit join the leftmost of them. */
+/* Joins lanes that wait for the same commit into the leftmost of them. */
 static void close_equal_lanes(struct cli *cli, struct cli_graph *graph)
 {
     for (size_t from = 1; from < graph->n; from++) {
@@ -296,11 +292,7 @@ void cli_graph_dispose(struct cli_graph *graph)
     graph->n = graph->cap = 0;
 }
 
-/* ==== history ================================ */
-
-/*
- * history.c - commits as JSON and text.
- */
+/* ==== commits as JSON and text =========================== */
 
 int cli_same_id(const brc_oid *a, const brc_oid *b)
 {
@@ -362,7 +354,7 @@ int cli_refs_unborn(const struct cli_refs *refs)
     return 0;
 }
 
-/* ---- both --------------------------------------------------------------------------- */
+/* ---- commits -------------------------------------------- */
 
 static struct cli_texts ref_names(struct cli *cli, const struct cli_refs *refs, const brc_oid *id,
                                   int is_tag)
@@ -378,7 +370,7 @@ static struct cli_texts ref_names(struct cli *cli, const struct cli_refs *refs, 
 
 /* ---- text --------------------------------------------------------------------------- */
 
-/* " (HEAD -> main, tag: v1)" */
+/* Prints " (HEAD -> main, tag: v1)". */
 static void put_decoration(struct cli *cli, const struct cli_refs *refs, const brc_oid *id)
 {
     const char *open = " (";
@@ -410,7 +402,7 @@ void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli
     cli_printf(cli, " %s\n", cli_subject(cli, commit->message));
 }
 
-/* A line without text does not end with blanks either. */
+/* Prints a line of a message. A line without text does not end with blanks. */
 static void put_message_line(struct cli *cli, const char *prefix, const char *line)
 {
     const char *text = cli_subject(cli, line);
@@ -421,7 +413,7 @@ static void put_message_line(struct cli *cli, const char *prefix, const char *li
     cli_printf(cli, "%.*s%s%s\n", len, prefix, text[0] ? "    " : "", text);
 }
 
-/* The first lines of a commit: its id, and the refs that name it. */
+/* Prints the first line of a commit: its id, and the refs that name it. */
 static void put_title(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                       const char *first)
 {

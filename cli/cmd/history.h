@@ -8,69 +8,60 @@
 
 #include "../../src/breccia.h"
 
-/* ---- picked -------------------------------- */
-
-/*
- * history.h - what cherry-pick, revert and rebase have in common, and merge with them.
- */
+/* ---- what merge, cherry-pick, revert and rebase have in common ---- */
 
 struct cli;
 
 enum { CLI_EXIT_CONFLICT = 3 };
 
-/* --ours, --theirs and the PATHs behind --. */
+/* The options --ours and --theirs, and the PATHs after --. */
 struct cli_sides {
     int ours, theirs;
     const char *const *paths;
     size_t npaths;
 };
 int cli_sides(struct cli *cli, struct cli_sides *out);
-/* The same as options of a cherry-pick, revert or rebase. */
+/* Reads the same into the options of a cherry-pick, revert or rebase. */
 int cli_pick_sides(struct cli *cli, brc_pick_opts *opts);
-/* --message, --author and --date of a commit that is to come; NULL, and no change: not given. */
+/* Reads --message, --author and --date of the commit to make. Without --message, *message is NULL, without --author,
+ * *author; without --date, *time_us stays as it is. */
 int cli_commit_words(struct cli *cli, const char **message, const char **author, int64_t *time_us);
-/* 0: the words before -- are FILE and a version. 1: it is about what is open: --continue, --skip, --abort, or --ours or
- * --theirs without a version. */
+/* Returns 0 if the operands before -- are FILE and a version, and 1 if the command is about the open operation: with
+ * --continue, --skip or --abort, or with --ours or --theirs and no version. */
 int cli_on_open(struct cli *cli);
 /* Reads the open operation of the branch; fails where another command began that operation. */
 int cli_open_state(struct cli *cli, brc_open_state *out);
-/* Says so if --continue found that the branch has moved, and it is open as another draft, over the new tip. */
+/* Tells the user if --continue found that the branch has moved, so that another draft over the new tip is open now. */
 void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, const char *branch);
-/* --abort, and --ours or --theirs with the PATHs behind --. */
+/* Run --abort, and --ours or --theirs with the PATHs after --. */
 int cli_abort_open(struct cli *cli);
 int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths);
-/* The conflicts of cli->iter, in JSON as a member of the object that is open. */
+/* Prints the conflicts of cli->iter; in JSON, as a member of the open object. */
 int cli_put_conflicts(struct cli *cli);
-/* The result as JSON, and the conflicts of cli->iter as either; with the numbers of commits or without. */
+/* Prints the result as JSON, and the conflicts of cli->iter as JSON or text. `numbers` adds the numbers of commits. */
 int cli_print_picked(struct cli *cli, const brc_pick_result *r, const char *result, int numbers);
 
-/* ---- graph -------------------------------- */
+/* ---- the lines to the left of `log --graph` ------------- */
 
 /*
- * history.h - the lines to the left of `log --graph`.
- *
  * There is one lane for each commit that is still to come. A commit takes its lane; its
  * first parent inherits it, other parents open lanes to the right, and lanes that wait
  * for the same commit become one.
  */
-
-struct cli;
 
 struct cli_graph {
     brc_oid *lanes;
     size_t n, cap;
 };
 
-/* The texts to print before the first line of a commit and before its other lines. */
+/* Sets the texts to print before the first line of a commit and before its other lines. */
 void cli_graph_enter(struct cli *cli, struct cli_graph *graph, const brc_commit *commit,
                      const char **first, const char **prefix);
-/* Moves on to its parents and prints the connecting lines. */
+/* Moves on to the parents of the commit and prints the connecting lines. */
 void cli_graph_connect(struct cli *cli, struct cli_graph *graph, const brc_commit *commit);
 void cli_graph_dispose(struct cli_graph *graph);
 
 /* ---- history -------------------------------- */
-
-struct cli;
 
 struct cli_ref {
     const char *name, *message;
@@ -83,23 +74,23 @@ struct cli_refs {
     size_t n;
 };
 
-/* All branches and tags; lasts as long as `cli`. */
+/* Reads all branches and tags, which last as long as `cli`. */
 int cli_refs_read(struct cli *cli, struct cli_refs *refs);
-/* The commit of a branch or tag; zero if it does not exist or has none. */
+/* Sets *id to the commit of a branch or tag; to zero if the ref does not exist or has no commit. */
 int cli_ref_find(struct cli *cli, const char *name, int is_tag, brc_oid *id);
-/* Has the current branch no commit yet? */
+/* Returns whether the current branch has no commit yet. */
 int cli_refs_unborn(const struct cli_refs *refs);
 int cli_same_id(const brc_oid *a, const brc_oid *b);
-/* 0: the id is zero. */
+/* Returns 0 if the id is zero. */
 int cli_has_id(const brc_oid *id);
 
-/* A commit as members of the object that is open, or as lines: each begins with `prefix`, such as "| " of
- * a graph, but the first one with `first`. `path` is where it has the node that is asked for, or NULL. */
+/* Prints a commit as members of the open object, or as lines. A line begins with `prefix`, such as "| " of a graph, but
+ * the first line begins with `first`. `path` is where the commit has the node that the user asked for, or NULL. */
 void cli_put_commit(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                     const char *path, const char *first, const char *prefix);
 void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                      const char *first);
-/* "ada <ada@engine>": who commits where nobody says it. */
+/* Returns the author of a commit where the user names none: "ada <ada@engine>". */
 const char *cli_default_author(struct cli *cli);
 
 #endif

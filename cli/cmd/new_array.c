@@ -1,8 +1,8 @@
 /*
- * new_array.c - names of data types, as Zarr and NumPy have them.
+ * new_array.c - data types and codecs of a new array.
  *
- * A name that the registry has means what it means there. Of NumPy's names an order of bytes ('<',
- * '>', '=', '|') is taken off: in Zarr codecs have it, not types.
+ * The registry's names come first. An order of bytes ('<', '>', '=', '|') before a NumPy name is
+ * dropped: in Zarr, codecs have the order of bytes, and types do not.
  */
 #include "new_array.h"
 
@@ -27,11 +27,11 @@ static const char *const numpy_names[][2] = {
     { "c16", "complex128" }, { "complex", "complex128" }, { "str", "string" },
 };
 
-/* A type whose length NumPy has behind a letter. */
+/* Types with a letter and a length in NumPy. */
 static const struct {
     char letter;
     const char *name;
-    unsigned long bytes; /* of one of so many */
+    unsigned long bytes; /* of one unit of length */
 } sized_names[] = {
     { 'S', "null_terminated_bytes", 1 },
     { 'U', "fixed_length_utf32", 4 },
@@ -53,7 +53,7 @@ static const char *numpy_name(const char *name)
     return NULL;
 }
 
-/* "S10", "U5", "V8" */
+/* Returns the Zarr type of "S10", "U5" or "V8". */
 static const char *with_length(struct cli *cli, const char *name)
 {
     size_t digits = name[0] ? strspn(name + 1, "0123456789") : 0;
@@ -68,7 +68,7 @@ static const char *with_length(struct cli *cli, const char *name)
     return NULL;
 }
 
-/* "datetime64[ns]", "m8[10us]"; the library says which units there are. */
+/* Returns the Zarr type of "datetime64[ns]" or "m8[10us]". The library checks the unit. */
 static const char *with_unit(struct cli *cli, const char *name)
 {
     size_t len = strcspn(name, "["), all = strlen(name);
@@ -90,7 +90,7 @@ static const char *with_unit(struct cli *cli, const char *name)
                     digits ? unit : "1");
 }
 
-/* The names of the registry; families are called by how their members are written. */
+/* Lists the names of the registry. The name of a family is a pattern of its members' names. */
 static int registry_names(struct cli *cli, const char *names[NAMES_MOST], size_t *n)
 {
     const brc_dtype_info *info;
@@ -160,18 +160,16 @@ int cli_dtype_option(struct cli *cli, const char **dtype)
     return BRC_OK;
 }
 
-/* ==== compress ================================ */
+/* ==== the short form of a codec list ===================== */
 
 /*
- * new_array.c - the short form of a codec list.
- *
  *   zstd[:LEVEL]                        level 1
  *   blosc[:CNAME[:LEVEL[:SHUFFLE]]]     zstd, level 1, shuffle
  *   gzip[:LEVEL]                        level 6
  *   none                                only the serializer
  */
 
-/* The bytes of an element if the name of the data type gives them, else 0. */
+/* Returns the bytes of an element if the name of the data type gives them, else 0. */
 static unsigned dtype_item_size(const char *dtype)
 {
     static const struct {
@@ -203,7 +201,7 @@ static const char *serializer_json(const char *dtype)
     return "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}";
 }
 
-/* The next part between colons, or NULL; *at moves past it. */
+/* Returns the next part between colons, or NULL, and moves *at past the part. */
 static const char *next_colon_part(struct cli *cli, const char **at)
 {
     size_t len;
@@ -226,8 +224,8 @@ static int compress_level(struct cli *cli, const char *text, int64_t fallback, i
     return BRC_OK;
 }
 
-/* As in the codecs that the library chooses. For slow levels and other codecs, c-blosc's
- * own choice is as good or better. */
+/* Returns the block size that the library chooses too. For slow levels and other codecs, c-blosc's
+ * own choice (0) is as good or better. */
 static int blosc_block(const char *cname, int64_t level)
 {
     return strcmp(cname, "zstd") == 0 && level <= 5 ? 512 << 10 : 0;

@@ -1,5 +1,5 @@
 /*
- * new_array.h - names of data types, as Zarr and NumPy have them.
+ * new_array.h - options for the data type and the codecs of a new array.
  */
 #ifndef BRC_CLI_CMD_NEW_ARRAY_H
 #define BRC_CLI_CMD_NEW_ARRAY_H
@@ -8,22 +8,16 @@
 
 struct cli;
 
-/* The value of option --dtype as the library takes it. NumPy's names become Zarr's; a name that nobody knows is
- * an error that says which were meant. Plug-ins are loaded. */
+/* Sets *dtype to the value of --dtype as the library takes it; NumPy's names become Zarr's. The error for an unknown
+ * name lists similar names. Loads the plug-ins. */
 int cli_dtype_option(struct cli *cli, const char **dtype);
 
-/* ---- compress -------------------------------- */
+/* ---- `--compress blosc:zstd:5` as a Zarr v3 codec list ---- */
 
-/*
- * new_array.h - `--compress blosc:zstd:5` as a Zarr v3 codec list.
- */
-
-struct cli;
-
-/* --codecs or --compress as a JSON list; *out is NULL if neither is given. `dtype`
- * (NULL: not known yet) decides the serializer and blosc's typesize. */
+/* Sets *out to --codecs or --compress as a JSON list, or to NULL if neither is given. `dtype` decides the serializer and
+ * blosc's typesize; NULL is a type that is not known yet. */
 int cli_codecs_option(struct cli *cli, const char *dtype, const char **out);
-/* The text of --help about --compress. */
+/* The value of --compress in the help. */
 #define CLI_COMPRESS_VALUE "zstd[:LEVEL]|blosc[:CNAME[:LEVEL[:SHUFFLE]]]|gzip[:LEVEL]|none"
 
 #endif

@@ -16,7 +16,7 @@
 
 enum { CHECKED_EVERY = 1024 };
 
-/* The shape of the result: without the axes that were indexed by an integer. */
+/* The shape of the result, without the axes that were indexed by an integer. */
 struct seen_shape {
     int ndim;
     uint64_t dims[BRC_MAX_NDIM];
@@ -31,8 +31,8 @@ struct streamed {
     brc_buf text;
 };
 
-/* The bytes of the element at `at`; one of variable length begins with a count of the
- * rest. */
+/* Returns the bytes of the element at `at`. An element of variable length begins with a count
+ * of its other bytes. */
 static size_t cli_element_len(const brc_array_info *info, const uint8_t *at)
 {
     if (info->item_size > 0)
@@ -40,7 +40,8 @@ static size_t cli_element_len(const brc_array_info *info, const uint8_t *at)
     return 4 + ((size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24);
 }
 
-/* An error about `what` if elements in memory are not canonical bytes here. */
+/* Fails with an error about `what` on a machine whose elements in memory are not canonical
+ * bytes. */
 static int cli_check_raw(struct cli *cli, const char *what)
 {
     const uint16_t probe = 1;
@@ -60,7 +61,7 @@ static struct seen_shape shape_seen(const brc_sel *sel)
     return shape;
 }
 
-/* Text takes long to make: whether it is still wanted is looked at in between. */
+/* Text takes long to make, so the function checks now and then whether the output still works. */
 static int put_text_run(void *ctx, const void *data, size_t len)
 {
     struct streamed *out = ctx;
@@ -115,7 +116,7 @@ int cli_stream_npy(struct cli *cli, const brc_sel *sel)
 
 /* ---- CSV -------------------------------- */
 
-/* Programs get the bytes as they are; a terminal must not be steered by them. */
+/* Programs get the bytes as they are; on a terminal, characters that steer it are escaped. */
 static void put_csv_field(struct cli *cli, const char *text, size_t len)
 {
     if (cli->out.terminal && cli_has_steering(text, len)) {
@@ -154,7 +155,7 @@ int cli_stream_csv(struct cli *cli, const brc_sel *sel)
 
 /* ---- JSON -------------------------------- */
 
-/* How many lists begin before element number `at`, or end before it. */
+/* Returns how many lists begin, or end, before element number `at`. */
 static int lists_at(const struct seen_shape *shape, uint64_t at)
 {
     uint64_t block = 1;
@@ -182,7 +183,7 @@ static int put_json_element(struct streamed *out, const uint8_t *element)
     return BRC_OK;
 }
 
-/* Lists without elements: [], [[], []]. */
+/* Writes lists without elements: [], [[], []]. */
 static void put_empty_lists(struct cli *cli, const struct seen_shape *shape, int axis)
 {
     cli_json_open_line(cli, '[');
@@ -211,18 +212,14 @@ int cli_stream_json(struct cli *cli, const brc_sel *sel)
     return cli_out_check(cli);
 }
 
-/* ==== stream input ================================ */
-
-/*
- * print_array.c - raw elements from standard input.
- */
+/* ==== raw elements from standard input =================== */
 
 enum { BUFFER = 64 << 10, COUNTED_BEYOND = 64 << 20 };
 
 struct input {
     struct cli *cli;
-    uint64_t want, done; /* bytes of the selection, 0 where that is not known; and of them so far */
-    char *buffer;        /* for requests that are smaller than it */
+    uint64_t want, done; /* bytes of the selection (0: not known), and bytes so far */
+    char *buffer;        /* for requests that are smaller than the buffer */
     size_t at, filled;
 };
 
@@ -245,7 +242,7 @@ static int read_input(struct cli *cli, char *data, size_t len, size_t *got)
     return BRC_OK;
 }
 
-/* The elements of variable length are asked for one at a time. */
+/* The library asks for elements of variable length one at a time, hence the buffer. */
 static int read_buffered(struct input *in, char *dst, size_t len, size_t *got)
 {
     size_t n;
@@ -273,7 +270,7 @@ static int fail_input_size(struct cli *cli, const char *at_least, uint64_t got, 
                     at_least, (unsigned long long)got, (unsigned long long)want);
 }
 
-/* The input must end here. */
+/* Fails if the input does not end here. */
 static int expect_input_end(struct input *in)
 {
     char waste[65536];
@@ -290,7 +287,7 @@ static int expect_input_end(struct input *in)
                            in->want);
 }
 
-/* A file of the wrong length is an error before any work is done. */
+/* Refuses a file of the wrong length before any work is done. */
 static int check_input_length(struct cli *cli, uint64_t want)
 {
     struct stat status;
@@ -350,11 +347,9 @@ int cli_stream_input(struct cli *cli, const brc_sel *sel)
     return rc;
 }
 
-/* ==== print array ================================ */
+/* ==== arrays as NumPy prints them ======================== */
 
 /*
- * print_array.c - prints arrays as NumPy does.
- *
  * More than THRESHOLD elements are summarised: of each axis longer than 2 * EDGE
  * only EDGE elements at both ends are read and shown, with "..." between them.
  * Floating-point numbers are aligned at their decimal point, all else to the
@@ -366,9 +361,9 @@ enum { THRESHOLD = 1000, EDGE = 3, LINE_WIDTH = 75 };
 
 struct printed {
     struct cli *cli;
-    int ndim;                    /* axes that are shown                       */
-    uint64_t count[BRC_MAX_NDIM]; /* elements along each that were read        */
-    int cut[BRC_MAX_NDIM];       /* "..." is in the middle                    */
+    int ndim;                    /* shown axes                                */
+    uint64_t count[BRC_MAX_NDIM]; /* elements that were read along each        */
+    int cut[BRC_MAX_NDIM];       /* the axis has "..." in the middle          */
     const char **texts;          /* of all elements, C order                  */
     size_t before, after;        /* widest text before the point, and after it */
     int by_point;                /* aligned at the decimal point              */
@@ -379,7 +374,7 @@ struct printed {
 
 /* ---- reading the corners -------------------------------- */
 
-/* Shape of what is read: all, or the edges of long axes. */
+/* Sets the shape to read: whole axes, or only the edges of long ones. */
 static void edge_counts(const brc_sel *sel, int summarise, uint64_t count[BRC_MAX_NDIM],
                         int cut[BRC_MAX_NDIM])
 {
@@ -389,8 +384,8 @@ static void edge_counts(const brc_sel *sel, int summarise, uint64_t count[BRC_MA
     }
 }
 
-/* Box number `corner`: bit k says which end of the k-th cut axis. `offset` is where its
- * first element is in the block of all that is shown. */
+/* Makes box number `corner`, whose bit k says which end of the k-th cut axis. *offset is where the
+ * first element of the box is in the block of all shown elements. */
 static void corner_box(const brc_sel *sel, const int cut[BRC_MAX_NDIM],
                        const size_t strides[BRC_MAX_NDIM], size_t corner, brc_sel *box,
                        size_t *offset)
@@ -409,7 +404,7 @@ static void corner_box(const brc_sel *sel, const int cut[BRC_MAX_NDIM],
     }
 }
 
-/* Steps `index` through a box, and with it the number of its element in the block. */
+/* Steps `index` through a box, and *number, the number of the element in the block, with it. */
 static void next_in_box(const brc_sel *box, const size_t strides[BRC_MAX_NDIM],
                         uint64_t index[BRC_MAX_NDIM], size_t *number)
 {
@@ -422,7 +417,7 @@ static void next_in_box(const brc_sel *box, const size_t strides[BRC_MAX_NDIM],
     }
 }
 
-/* Whether `write --value` makes the element of this text. */
+/* Returns whether `write --value` makes this element from the text. */
 static int is_read_back(struct cli *cli, const char *text, const uint8_t *element, size_t len)
 {
     brc_buf again = BRC_BUF_INIT;
@@ -433,7 +428,7 @@ static int is_read_back(struct cli *cli, const char *text, const uint8_t *elemen
     return is;
 }
 
-/* A single text is shown as it is, unless it then reads as another one. */
+/* Shows a single text without quotes, unless it would be read back as another text. */
 static int format_element(struct printed *p, const uint8_t *element, size_t len, brc_buf *text,
                           const char **out)
 {
@@ -506,7 +501,7 @@ static int is_quoted(const char *text)
 
 /* ---- widths -------------------------------- */
 
-/* The columns before the decimal point, if texts are aligned at it. */
+/* Returns the columns before the decimal point, if texts are aligned there. */
 static size_t width_before(const struct printed *p, const char *text)
 {
     return p->by_point && strchr(text, '.') ? strcspn(text, ".") : 0;
@@ -552,7 +547,7 @@ static void put_element(struct printed *p)
     p->column += p->before + p->after;
 }
 
-/* A space, or a new line if `width` more columns and the brackets do not fit. */
+/* Writes a space, or a new line if `width` more columns and the brackets do not fit. */
 static void put_separator(struct printed *p, size_t width)
 {
     if (p->column + 1 + width + (size_t)p->ndim > LINE_WIDTH) {
@@ -582,7 +577,7 @@ static void print_row(struct printed *p)
     }
 }
 
-/* Between two blocks of `axis`: one new line for each axis after it. */
+/* Writes the gap between two blocks of `axis`: one new line for each axis after it. */
 static void put_block_break(struct printed *p, int axis)
 {
     for (int i = axis; i < p->ndim - 1; i++)
@@ -610,7 +605,7 @@ static void print_axis(struct printed *p, int axis)
     p->column++;
 }
 
-/* An axis that was indexed by an integer is not shown. */
+/* Leaves out an axis that was indexed by an integer. */
 static void keep_shown_axes(struct printed *p, const brc_sel *sel,
                             const uint64_t count[BRC_MAX_NDIM], const int cut[BRC_MAX_NDIM])
 {
