@@ -117,8 +117,8 @@ int cli_find_moved(struct cli *cli, const char **branch)
 const char *cli_moved_words(struct cli *cli, const char *branch)
 {
     branch = cli_escaped(cli, branch);
-    return cli_text(cli, "%s has moved since its uncommitted changes began, and what is new there "
-                         "is not shown: '--at %s' shows it, 'breccia commit' merges the changes "
+    return cli_text(cli, "%s has moved since its uncommitted changes began, and its new version is "
+                         "not shown: '--at %s' shows it, 'breccia commit' merges the changes "
                          "onto it",
                     branch, branch);
 }

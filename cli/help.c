@@ -13,8 +13,8 @@
 
 const struct cli_option cli_global_options[] = {
     { "json", 0, 0, NULL, "print one JSON document on standard output" },
-    { "quiet", 'q', 0, NULL, "say nothing about what was done" },
-    { "verbose", 'v', 0, NULL, "say more, in errors too" },
+    { "quiet", 'q', 0, NULL, "print no line about what was done" },
+    { "verbose", 'v', 0, NULL, "print more, also in errors" },
     { "no-progress", 0, 0, NULL, "show no progress line" },
     { "color", 0, 1, "auto|always|never", "colour text; auto: only on a terminal" },
     { "threads", 0, 1, "N", "how many worker threads to use (0: one for each core)" },

@@ -137,7 +137,7 @@ static int run_line(struct cli *cli, int argc, char **argv)
         return 0;
     }
     if (argc == 0)
-        return cli_usage(cli, "no command given");
+        return cli_usage(cli, "a command is missing");
     cli->command = cli_command_find(cli, argv[0]);
     if (!cli->command)
         return cli_command_unknown(cli, argv[0]);

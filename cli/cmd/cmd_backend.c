@@ -81,10 +81,10 @@ const struct cli_command cli_command_backend = {
     .usage = "FILE PATH [--at REV]\n"
              "FILE PATH JSON\n"
              "--list",
-    .details = "JSON is a backend's name, or an object with its name and configuration; 'inline'\n"
-               "is FILE itself. Stored chunks stay where they are and stay readable; chunks\n"
-               "written from now on go to the new place. No value changes. A plug-in may add\n"
-               "backends (--plugin).",
+    .details = "JSON is the name of a backend, or an object with a name and a configuration;\n"
+               "'inline' is FILE itself. Stored chunks stay where they are and stay readable;\n"
+               "new chunks go to the new place. No value changes. A plug-in may add backends\n"
+               "(--plugin).",
     .examples = "breccia backend climate.brc /t2m\n"
                 "breccia backend climate.brc /t2m inline\n"
                 "breccia backend climate.brc /t2m '{\"name\":\"org.example.dir\","

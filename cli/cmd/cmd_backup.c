@@ -95,15 +95,16 @@ const struct cli_command cli_command_backup = {
     .group = "Keeping",
     .summary = "copy the file while others write it",
     .usage = "FILE DEST",
-    .details = "Copies one state of FILE to DEST, with uncommitted changes, while others read and\n"
-               "write FILE; what is new is read back and decoded. 'cp' does that safely only\n"
-               "while nobody writes. Where DEST is an older backup of FILE, only what it lacks\n"
-               "is copied; where that is stopped, the older backup stays, and a new one that is\n"
-               "not finished is gone on with by the same command. DEST may be opened and read\n"
-               "like any repository; once it was changed, it is nobody's backup any more.\n"
+    .details = "Copies one state of FILE to DEST, with uncommitted changes, while others read\n"
+               "and write FILE. Everything new in DEST is read back and decoded. 'cp' is a safe\n"
+               "copy only while nobody writes. Where DEST is an older backup of FILE, only the\n"
+               "new objects are copied. If the command is stopped, the older backup stays; the\n"
+               "same command continues a new backup that is not finished. DEST can be opened\n"
+               "and read like any repository; once DEST is changed, it is not a backup any\n"
+               "more.\n"
                "\n"
-               "DEST '-': standard output; the copy is made in $TMPDIR (/tmp) before. Chunks that\n"
-               "lie outside of FILE ('backend') are not copied.",
+               "With DEST '-', the backup goes to standard output; the copy is made in $TMPDIR\n"
+               "(/tmp) first. Chunks outside of FILE ('backend') are not copied.",
     .examples = "breccia backup climate.brc /media/disk/climate.brc\n"
                 "breccia backup climate.brc - | ssh host 'cat > climate.brc'",
     .options = backup_options,

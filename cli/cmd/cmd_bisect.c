@@ -54,7 +54,8 @@ static int say_bisect(struct cli *cli, const brc_bisect_result *r)
         cli_say(cli, "%s brought the change", id);
         return put_subject(cli, &r->at);
     case BRC_BISECT_OPEN:
-        cli_say(cli, "one of %llu versions brought the change: all but the bad one were skipped",
+        cli_say(cli, "one of %llu versions brought the change: all versions but the bad one were "
+                     "skipped",
                 (unsigned long long)r->left);
         return BRC_OK;
     default:
@@ -155,7 +156,7 @@ static int run_to_the_end(struct cli *cli, brc_bisect_result *r)
     CLI_TRY(brc_bisect(r, cli->repo, BRC_BISECT_LOOK, NULL, &cli->err));
     if (r->state == BRC_BISECT_NONE || r->state == BRC_BISECT_WAITING)
         return cli_fail(cli, BRC_EMISUSE,
-                        "bisect run: say first which version is good, and which is bad");
+                        "bisect run: say which version is good and which is bad first");
     while (r->state == BRC_BISECT_NEXT) {
         CLI_TRY(judge(cli, &r->at, &what));
         CLI_TRY(brc_bisect(r, cli->repo, what, cli_long_id(cli, &r->at), &cli->err));
@@ -201,7 +202,7 @@ static int run_bisect(struct cli *cli)
     if ((what == RUN) != (n > 2) && (what == RUN || what == BRC_BISECT_LOOK ||
                                      what == BRC_BISECT_RESET))
         return cli_usage(cli, what == RUN ? "bisect run needs a command"
-                                          : "bisect %s takes nothing more",
+                                          : "bisect %s takes no further argument",
                          words[what]);
     CLI_TRY(cli_open(cli, what == BRC_BISECT_LOOK ? BRC_OPEN_READONLY : 0));
     if (what == RUN)
@@ -225,13 +226,15 @@ const struct cli_command cli_command_bisect = {
     .summary = "find the commit that brought a change",
     .usage = "FILE start [BAD [GOOD...]]\nFILE good|bad|skip [REV...]\nFILE run CMD\n"
              "FILE run -- PROGRAM ARGUMENTS...\nFILE status|reset",
-    .details = "Say which version is good and which is bad; it names the one between them to look\n"
-               "at next, with '--at', till one is left. Without REV, good, bad and skip mean that\n"
-               "one. What is known stays in FILE until reset; no branch moves.\n"
+    .details = "Say which version is good and which is bad. The command then names the version\n"
+               "between them to look at next, with '--at', until one is left. Without REV,\n"
+               "good, bad and skip are about that version. The answers stay in FILE until\n"
+               "reset; no branch moves.\n"
                "\n"
-               "'run' does all of it: CMD is a line for the shell, or PROGRAM is run with its\n"
-               "ARGUMENTS; the version is in $BRECCIA_REV and the repository in $BRECCIA_FILE.\n"
-               "Status 0 says good, 125 skip, any other up to 127 bad; more, or a signal, stops.",
+               "'run' asks a program instead of you: CMD is a line for the shell, or PROGRAM is\n"
+               "run with its ARGUMENTS; the version is in $BRECCIA_REV and the repository in\n"
+               "$BRECCIA_FILE. Status 0 means good, 125 skip, and any other status up to 127\n"
+               "bad. A higher status or a signal stops the bisection.",
     .examples = "breccia bisect climate.brc start main v1\n"
                 "breccia bisect climate.brc run -- ./check.sh --strict",
     .options = bisect_options,

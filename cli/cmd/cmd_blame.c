@@ -6,8 +6,8 @@
 #include "history.h"
 
 static const struct cli_option blame_options[] = {
-    { "elements", 0, 0, NULL, "each element instead of each chunk" },
-    { "at", 0, 1, "REV", "of this version (HEAD)" },
+    { "elements", 0, 0, NULL, "list elements instead of chunks" },
+    { "at", 0, 1, "REV", "blame this version instead of HEAD" },
     CLI_OPTIONS_END
 };
 
@@ -78,9 +78,10 @@ const struct cli_command cli_command_blame = {
     .group = "Versions",
     .summary = "show which commit last changed each chunk",
     .usage = "FILE PATH [SLICE] [--elements] [--at REV]",
-    .details = "Lists the chunks that are stored, in row-major order, or with --elements runs of\n"
-               "elements along the last axis. What is uncommitted does not count. An array that\n"
-               "was moved is followed; what a merge took from one side is that side's.",
+    .details = "Lists the stored chunks in row-major order, or with --elements runs of elements\n"
+               "along the last axis. Uncommitted changes do not count. The command follows an\n"
+               "array that was moved, and names the commit of the side from which a merge took\n"
+               "an element.",
     .examples = "breccia blame climate.brc /t2m\n"
                 "breccia blame climate.brc /t2m '[0:31, 5]' --elements --at v1.0",
     .options = blame_options,

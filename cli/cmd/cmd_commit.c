@@ -93,8 +93,8 @@ static int commit_now(struct cli *cli, brc_commit_opts *opts, const char **branc
     return brc_session_commit(id, cli->session, opts, &cli->err);
 }
 
-/* Lists the conflicts of the uncommitted changes with new commits of their branch. Returns `rc` if
- * these are not the reason why the commit failed. */
+/* Lists the conflicts of the uncommitted changes with the new version of their branch. Returns
+ * `rc` if these are not the reason why the commit failed. */
 static int report_in_the_way(struct cli *cli, const char *branch, int rc)
 {
     brc_error why = BRC_ERROR_INIT; /* cli->err has the error of the commit */
@@ -108,8 +108,8 @@ static int report_in_the_way(struct cli *cli, const char *branch, int rc)
                                     { "branch", CLI_OF(branch) }));
     CLI_TRY(cli_put_conflicts(cli));
     cli_finish(cli, '{');
-    cli_say(cli, "%s has moved, and these changes conflict with what is new there; nothing was "
-                 "changed: 'breccia restore FILE PATH --from HEAD' takes what is there",
+    cli_say(cli, "%s has moved, and these changes conflict with its new version; nothing was "
+                 "changed: 'breccia restore FILE PATH --from HEAD' takes that version",
             cli_escaped(cli, branch));
     return CLI_EXIT_CONFLICT;
 }
@@ -158,11 +158,11 @@ const struct cli_command cli_command_commit = {
     .group = "Versions",
     .summary = "make the uncommitted changes a version",
     .usage = "FILE -m TEXT [OPTIONS]\nFILE --amend [-m TEXT] [OPTIONS]",
-    .details = "--amend keeps the message, author and metadata of the commit that it\n"
-               "replaces, unless they are given. Where the branch has moved since the changes\n"
-               "began, they are merged onto it as by 'merge', and become one commit there. What\n"
-               "is in conflict is listed, the status is 3, and they stay as they are: 'restore\n"
-               "FILE PATH --from HEAD' takes what the branch has, and then commit again.",
+    .details = "--amend keeps the message, author and metadata of the commit that it replaces,\n"
+               "unless they are given. If the branch has moved since the changes began, the\n"
+               "changes are merged onto the branch as by 'merge', and become one commit there.\n"
+               "Conflicts are listed, the status is 3, and the changes stay as they are:\n"
+               "'restore FILE PATH --from HEAD' takes the branch's version, then commit again.",
     .examples = "breccia commit climate.brc -m 'June'\n"
                 "breccia commit climate.brc -m 'June' --meta run='{\"seed\": 7}' "
                 "--author 'Ada <ada@example.org>'",

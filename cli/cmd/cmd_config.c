@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct cli_option config_options[] = {
-    { "unset", 0, 0, NULL, "set KEY back to its default" },
+    { "unset", 0, 0, NULL, "set KEY to its default" },
     CLI_OPTIONS_END
 };
 
@@ -73,23 +73,24 @@ const struct cli_command cli_command_config = {
     .group = "Versions",
     .summary = "show and change the settings of a repository",
     .usage = "FILE\nFILE KEY [VALUE]\nFILE KEY --unset",
-    .details = "journal  rollback: the file is one file at every moment (the default). wal: while\n"
-               "         somebody writes, changes go to FILE-wal first, so readers never wait for\n"
-               "         a commit; the last one who closes the file puts them into it, and it\n"
-               "         is one file again. FILE-wal belongs to the file: never copy FILE alone\n"
-               "         while it is there. Commits are durable either way.\n"
-               "window   how long gc keeps what the operation log names: 30d (the default),\n"
-               "         12h, 2w; and its last 1,000 entries. 0: only what has a name is kept.\n"
+    .details = "journal  rollback: the repository is one file at every moment (the default).\n"
+               "         wal: while somebody writes, changes go to FILE-wal first, so that\n"
+               "         readers never wait for a commit; the last one who closes the file\n"
+               "         moves the changes into FILE. FILE-wal belongs to FILE: never copy\n"
+               "         FILE alone while FILE-wal exists. Commits are durable either way.\n"
+               "window   how long gc keeps the objects that the operation log names: 30d (the\n"
+               "         default), 12h, 2w; gc also keeps those of the last 1,000 entries. 0:\n"
+               "         gc keeps only objects that a branch, tag or draft reaches.\n"
                "backend  where chunks of new arrays go that are made or imported without a\n"
-               "         backend: a name, or JSON, as in 'breccia backend'. inline, FILE itself,\n"
-               "         is the default. Arrays that are there keep theirs.\n"
-               "codecs   how new arrays are encoded that are made or imported without codecs: a\n"
-               "         list in JSON, as in 'breccia codecs'. One that only changes bytes fits\n"
-               "         every data type. chosen, by the data type, is the default; types that\n"
-               "         a list does not fit get that too.\n"
-               "verify   what reading checks. stored: that a chunk's stored bytes are those\n"
-               "         that were written (the default). full: also that they decode to the\n"
-               "         chunk that was written, by its id. 'fsck' always checks both.",
+               "         backend: a name, or JSON, as in 'breccia backend'. inline, FILE\n"
+               "         itself, is the default. Existing arrays keep their backend.\n"
+               "codecs   how new arrays are encoded that are made or imported without codecs:\n"
+               "         a list in JSON, as in 'breccia codecs'. A list that only changes\n"
+               "         bytes fits every data type. The default, chosen, depends on the data\n"
+               "         type; a type that the list does not fit gets the default too.\n"
+               "verify   what reading checks. stored: the stored bytes of a chunk are the\n"
+               "         bytes that were written (the default). full: the bytes also decode to\n"
+               "         the chunk that was written, by its id. 'fsck' always checks both.",
     .examples = "breccia config climate.brc journal wal\n"
                 "breccia config climate.brc backend org.example.dir --plugin ./dirstore.so\n"
                 "breccia config climate.brc codecs '[\"zstd\"]'\n"

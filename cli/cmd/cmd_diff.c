@@ -24,7 +24,7 @@ static int put_loose_keys(struct cli *cli)
         if (cli->json)
             cli_json_string(cli, key);
         else
-            cli_printf(cli, "%s  %s\n", n == 0 ? "Keys that are no node or chunk yet:\n" : "",
+            cli_printf(cli, "%s  %s\n", n == 0 ? "Keys that are not a node or chunk yet:\n" : "",
                        cli_escaped(cli, key));
         n++;
     }
@@ -193,12 +193,12 @@ const struct cli_command cli_command_diff = {
              "FILE A [-- PATH]\n"
              "FILE A B [-- PATH]\n"
              "FILE A..B [-- PATH]",
-    .details = "Compares A with B. Without B, A is compared with the uncommitted state;\n"
-               "without A too, HEAD is. A..B means A B, and there a missing A or B is HEAD.\n"
-               "PATH limits the comparison to that node and all under it.\n"
-               "A node with the same values that is stored differently (codecs, backend, padding\n"
-               "of chunks beyond the array's end) is listed as 'storage only'; --exit-code does\n"
-               "not count it. --quiet lists nothing.",
+    .details = "Compares A with B. Without B, A is compared with the uncommitted state; without\n"
+               "A too, HEAD is. A..B means A B, where a missing A or B is HEAD. PATH limits the\n"
+               "comparison to that node and all nodes under it. A node with the same values\n"
+               "that is stored differently (codecs, backend, padding of chunks beyond the\n"
+               "array's end) is listed as 'storage only'; --exit-code does not count such a\n"
+               "node. --quiet lists nothing.",
     .examples = "breccia diff climate.brc\n"
                 "breccia diff climate.brc v1.0 main --stat -- /t2m\n"
                 "breccia diff climate.brc main~1 main --elements --exit-code",

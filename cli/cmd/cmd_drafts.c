@@ -10,7 +10,7 @@
 
 static const struct cli_option drafts_options[] = {
     { "adopt", 0, 1, "ID", "make a private draft the uncommitted changes of its branch" },
-    { "drop", 0, 1, "ID", "drop these uncommitted changes" },
+    { "drop", 0, 1, "ID", "drop a draft" },
     CLI_OPTIONS_END
 };
 
@@ -42,12 +42,12 @@ static const char *how_stale_ends(struct cli *cli, const brc_draft *draft)
     if (!(draft->flags & BRC_DRAFT_STALE))
         return NULL;
     if (draft->flags & BRC_DRAFT_MERGING)
-        return cli_text(cli, "'breccia %s --continue' merges it", draft->op);
+        return cli_text(cli, "'breccia %s --continue' merges the draft", draft->op);
     if (!(draft->flags & BRC_DRAFT_OWNED))
-        return "'breccia commit' merges them";
+        return "'breccia commit' merges the draft";
     return draft->owner_pid != 0 && draft->owner == BRC_OWNER_DEAD &&
                    !(draft->flags & BRC_DRAFT_REWRITING)
-               ? "--adopt merges them"
+               ? "--adopt merges the draft"
                : NULL;
 }
 
@@ -117,7 +117,7 @@ static int draft_number(struct cli *cli, const char *text, int64_t *out)
     return BRC_OK;
 }
 
-/* An adopted draft that conflicts with new commits of its branch is still stale. */
+/* An adopted draft that conflicts with the new version of its branch is still stale. */
 static int say_adopted(struct cli *cli, int64_t id)
 {
     brc_iter *it;
@@ -128,9 +128,9 @@ static int say_adopted(struct cli *cli, int64_t id)
     while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0)
         stale |= draft->id == id && (draft->flags & BRC_DRAFT_STALE);
     brc_iter_free(it);
-    cli_say(cli, stale ? "adopted draft %" PRId64 ": it conflicts with what is new on its branch, "
-                         "and 'breccia commit' lists where"
-                       : "adopted draft %" PRId64 ": 'breccia status' shows it",
+    cli_say(cli, stale ? "adopted draft %" PRId64 ": the draft conflicts with the new version of "
+                         "its branch, and 'breccia commit' lists the conflicts"
+                       : "adopted draft %" PRId64 ": 'breccia status' shows its changes",
             id);
     return rc;
 }
@@ -146,8 +146,8 @@ static int change_draft(struct cli *cli, const char *text, int adopt)
     if (adopt)
         CLI_TRY(say_adopted(cli, id));
     else
-        cli_say(cli, "dropped draft %" PRId64 "; what it stored stays in the file until it is "
-                     "collected",
+        cli_say(cli, "dropped draft %" PRId64 "; its chunks stay in the file until 'breccia gc' "
+                     "removes them",
                 id);
     cli_put_record(cli, CLI_FIELDS({ adopt ? "adopted" : "dropped", CLI_OF(id) }));
     return BRC_OK;
@@ -169,11 +169,11 @@ const struct cli_command cli_command_drafts = {
     .group = "Versions",
     .summary = "list uncommitted changes of the whole file",
     .usage = "FILE\nFILE --adopt ID\nFILE --drop ID",
-    .details = "A branch has one draft that everybody shares; a program may have private ones\n"
-               "beside it. Those of a program that ended in the middle stay: adopt or drop them.\n"
-               "An unfinished rewrite of an array, of which nothing can be used, is dropped.\n"
-               "What is adopted is merged onto what is new on its branch; where it is in\n"
-               "conflict with that, 'commit' lists the conflicts.",
+    .details = "A branch has one draft that everybody shares; a program may have private drafts\n"
+               "beside it. The drafts of a program that ended early stay: adopt or drop them.\n"
+               "Drop an unfinished rewrite of an array, which nobody can use. An adopted draft\n"
+               "is merged onto the new version of its branch; if the two conflict,\n"
+               "'commit' lists the conflicts.",
     .examples = "breccia drafts climate.brc\nbreccia drafts climate.brc --adopt 7",
     .options = drafts_options,
     .min_operands = 1,

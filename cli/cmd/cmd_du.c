@@ -83,13 +83,13 @@ static int run_du(struct cli *cli)
 const struct cli_command cli_command_du = {
     .name = "du",
     .group = "Looking",
-    .summary = "say what the file's bytes are for",
+    .summary = "show what the bytes of the file are for",
     .usage = "FILE",
-    .details = "Bytes as they are stored, each object once: first by array, whatever version has\n"
-               "it at that path, then by commit. What an array has and no other array does, or\n"
-               "what only one commit has, is unique: so much 'gc' could remove if the array were\n"
-               "in no version, or if the commit were not. 'expire --dry-run' says the same for\n"
-               "many commits together.",
+    .details = "Counts bytes as they are stored, and each object once: first by array, over all\n"
+               "versions that have an array at that path, then by commit. Bytes that no other\n"
+               "array, or no other commit, has are unique: 'gc' could remove as many if no\n"
+               "version had the array, or if the commit were gone. 'expire --dry-run' tells the\n"
+               "same about many commits together.",
     .examples = "breccia du climate.brc\nbreccia du climate.brc --json",
     .options = du_options,
     .min_operands = 1,

@@ -6,10 +6,10 @@
 
 static const struct cli_option expire_options[] = {
     { "keep-last", 0, 1, "N", "keep the N newest commits of each branch (0: no rule)" },
-    { "keep-daily", 0, 1, "N", "keep the newest of each day, for N days that have one" },
-    { "keep-weekly", 0, 1, "N", "the same for weeks, from Monday on" },
-    { "keep-monthly", 0, 1, "N", "the same for months" },
-    { "dry-run", 0, 0, NULL, "only say what would expire" },
+    { "keep-daily", 0, 1, "N", "keep the newest commit of each day, for N days with commits" },
+    { "keep-weekly", 0, 1, "N", "do the same for weeks, which begin on Monday" },
+    { "keep-monthly", 0, 1, "N", "do the same for months" },
+    { "dry-run", 0, 0, NULL, "only list what would expire" },
     CLI_OPTIONS_END
 };
 
@@ -49,7 +49,8 @@ static void say_expired(struct cli *cli, const brc_expire_report *report, int dr
             : report->kept == 1 ? "stays"
                                 : "stay");
     if (dry)
-        cli_say(cli, "only what would expire holds %s", cli_count(cli, report->bytes, "byte"));
+        cli_say(cli, "only the commits that would expire hold %s",
+                cli_count(cli, report->bytes, "byte"));
 }
 
 static int put_expire(struct cli *cli, const brc_expire_report *report, int dry)
@@ -95,8 +96,8 @@ static int run_expire(struct cli *cli)
     CLI_TRY(expire_rule(cli, "keep-weekly", &opts.keep_weekly, &any));
     CLI_TRY(expire_rule(cli, "keep-monthly", &opts.keep_monthly, &any));
     if (!any)
-        return cli_usage(cli, "say what stays: --keep-last N, --keep-daily N, --keep-weekly N or "
-                              "--keep-monthly N");
+        return cli_usage(cli, "give a rule for the commits that stay: --keep-last N, --keep-daily "
+                              "N, --keep-weekly N or --keep-monthly N");
     opts.flags = dry ? BRC_EXPIRE_DRY_RUN : 0;
     CLI_TRY(cli_open(cli, dry ? BRC_OPEN_READONLY : 0));
     CLI_TRY(brc_expire(&report, &cli->iter, cli->repo, &opts, &cli->err));
@@ -109,16 +110,16 @@ const struct cli_command cli_command_expire = {
     .summary = "thin history",
     .usage = "FILE [--keep-last N] [--keep-daily N] [--keep-weekly N] [--keep-monthly N] "
              "[--dry-run]",
-    .details = "Branches, tags and what uncommitted changes build on always stay, and what a\n"
-               "rule keeps; all other commits expire. Rules count along the first parents of\n"
-               "each branch, each by itself, in UTC: the newest commit of a day, a week or a\n"
-               "month counts, and days without one do not. A rule that is not used up keeps\n"
-               "the oldest commit too.\n"
+    .details = "Branches, tags and the commits under uncommitted changes always stay, and so\n"
+               "does what a rule keeps; all other commits expire. Each rule counts along the\n"
+               "first parents of each branch, in UTC: the newest commit of a day, a week or a\n"
+               "month counts, and a day without commits does not. A rule that is not used up\n"
+               "keeps the oldest commit too.\n"
                "\n"
                "Commits that stay keep their ids. Where parents have expired, log, diff, blame\n"
-               "and merge go on with the nearest commit that is kept. The space is free after\n"
-               "'gc', as soon as the operation log's window has passed ('config FILE window');\n"
-               "until then an expired commit is still found by its id.",
+               "and merge go on with the nearest commit that is kept. 'gc' frees the space, as\n"
+               "soon as the window of the operation log has passed ('config FILE window');\n"
+               "until then, the id of an expired commit still finds the commit.",
     .examples = "breccia expire climate.brc --keep-last 10 --keep-daily 14 --dry-run\n"
                 "breccia expire climate.brc --keep-last 1 --keep-monthly 24",
     .options = expire_options,

@@ -22,7 +22,7 @@ static const struct cli_option export_options[] = {
 static int export_to_output(struct cli *cli, const char *path, const brc_xfer_opts *opts)
 {
     if (cli->json)
-        return cli_usage(cli, "--json would write into the stream that DEST '-' asks for");
+        return cli_usage(cli, "--json and DEST '-' exclude each other: both are standard output");
     if (isatty(STDOUT_FILENO))
         return cli_usage(cli, "DEST '-' is a tar stream, and standard output is a terminal: send "
                               "it to a pipe or a file");
@@ -77,17 +77,17 @@ const struct cli_command cli_command_export = {
     .group = "Making and filling",
     .summary = "write a node as a Zarr directory or a .zip, .npy, .npz, .nc or .h5 file",
     .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [OPTIONS]",
-    .details = "PATH is the root if it is left out. DEST must not exist. Without --format,\n"
-               "its ending gives the format: .zarr, or none as in 'v1.2', is a Zarr v3\n"
-               "directory, .zip the same in an archive; an unknown ending is an error. With\n"
-               "zarr2, DEST may end in .zip too. What Zarr v2, NetCDF (.nc, .nc4) or HDF5\n"
-               "(.h5, .hdf5) cannot describe is an error. netcdf3 is the classic format.\n"
-               "DEST - is a tar stream of Zarr v3 on standard output. Attributes that are\n"
-               "NaN or infinite, for which JSON has no text, are written to Zarr as marked\n"
-               "texts that every reader of JSON takes and import makes numbers of again;\n"
-               "--nan-tokens writes what zarr-python and xarray read as numbers. Where arrays\n"
-               "of a data set have one dimension with two lengths, nothing is written as\n"
-               "Zarr or NetCDF without --unequal-dimensions.",
+    .details = "Without PATH, the root is exported. DEST must not exist. Without --format, the\n"
+               "ending of DEST gives the format: .zarr, or no ending as in 'v1.2', is a Zarr v3\n"
+               "directory, and .zip is the same in an archive; an unknown ending is an error.\n"
+               "With zarr2, DEST may end in .zip too. Data that Zarr v2, NetCDF (.nc, .nc4) or\n"
+               "HDF5 (.h5, .hdf5) cannot describe is an error. netcdf3 is the classic format.\n"
+               "DEST - is a tar stream of Zarr v3 on standard output. JSON has no text for\n"
+               "attributes that are NaN or infinite: they are written to Zarr as marked texts,\n"
+               "which every reader of JSON takes, and which import turns into numbers again;\n"
+               "--nan-tokens writes the form that zarr-python and xarray read as numbers. If\n"
+               "one dimension has two lengths in the arrays of a data set, nothing is written\n"
+               "as Zarr or NetCDF without --unequal-dimensions.",
     .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
                 "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
                 "breccia export climate.brc /era5 era5.nc\n"

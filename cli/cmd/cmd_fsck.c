@@ -14,7 +14,7 @@ enum { DAMAGE_FOUND = 4 };
 
 static const struct cli_option fsck_options[] = {
     { "no-decode", 0, 0, NULL, "do not decode chunks, only check their stored bytes" },
-    { "repair", 0, 0, NULL, "make good what can be, and drop what cannot be read" },
+    { "repair", 0, 0, NULL, "repair objects where possible, and drop unreadable ones" },
     { "from", 0, 1, "OTHER", "with --repair: take good copies from this file or Zarr directory" },
     { "yes", 0, 0, NULL, "with --repair: drop without asking" },
     CLI_OPTIONS_END
@@ -194,7 +194,8 @@ static int import_source(struct cli *cli, struct repair_source *from, const char
     snprintf(from->dir, sizeof(from->dir), "%.200s/breccia-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(from->dir)) {
         from->dir[0] = '\0';
-        return cli_fail(cli, BRC_EIO, "no folder for copies can be made: set TMPDIR to one");
+        return cli_fail(cli, BRC_EIO, "cannot make a folder for copies: set TMPDIR to "
+                                       "a folder that can be written");
     }
     snprintf(from->file, sizeof(from->file), "%s/copies.brc", from->dir);
     opts.flags = BRC_OPEN_CREATE;
@@ -243,7 +244,7 @@ static int may_drop(struct cli *cli, uint64_t n)
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return 0;
     fprintf(stderr,
-            "%s cannot be read. Drop what is damaged, so that it can be stored again? [y/N] ",
+            "%s cannot be read. Drop the damaged objects, so that they can be stored again? [y/N] ",
             cli_count(cli, n, "object"));
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
@@ -277,7 +278,8 @@ static int run_repair(struct cli *cli, brc_repair_report *report)
     cli_say(cli, "%s replaced by a good copy, %llu dropped",
             cli_count(cli, report->replaced, "object"), (unsigned long long)report->dropped);
     if (report->damaged > 0)
-        cli_say(cli, "what cannot be read is still there: 'fsck --repair --yes' drops it");
+        cli_say(cli, "objects that cannot be read are still there: 'fsck --repair --yes' drops "
+                     "them");
     return BRC_OK;
 }
 
@@ -289,7 +291,7 @@ static int run_fsck(struct cli *cli)
     int rc;
 
     if (!cli_has(cli, "repair") && (cli_has(cli, "from") || cli_has(cli, "yes")))
-        return cli_usage(cli, "--from and --yes go with --repair");
+        return cli_usage(cli, "--from and --yes need --repair");
     CLI_TRY(cli_has(cli, "repair") ? run_repair(cli, &report) : cli_open(cli, BRC_OPEN_READONLY));
     rc = brc_fsck_standing(cli->repo, cli_has(cli, "no-decode") ? BRC_FSCK_NO_DECODE : 0,
                            keep_finding, keep_standing, &found, &checked, &cli->err);
@@ -305,16 +307,17 @@ const struct cli_command cli_command_fsck = {
     .group = "Keeping",
     .summary = "check everything that is stored",
     .usage = "FILE [--no-decode] [--repair [--from OTHER] [--yes]]",
-    .details = "Hashes every object again, decodes every chunk and follows every commit to\n"
-               "its chunks. The exit status is 4 if something is damaged or missing; then it\n"
-               "also says what of each branch and tag is lost, and what still stands.\n"
+    .details = "Hashes every object again, decodes every chunk and follows every commit to its\n"
+               "chunks. The exit status is 4 if something is damaged or missing; then the\n"
+               "command also lists what each branch and tag has lost, and what is still whole.\n"
                "\n"
-               "--repair makes derived rows anew. With --from it takes good copies of what is\n"
-               "damaged or missing from OTHER, another breccia file, or a Zarr directory or\n"
-               ".zip: what has the same content, whatever its codecs. What cannot be read\n"
-               "then, it drops, after it has asked; where nobody can answer, only with --yes.\n"
-               "Such objects are missing afterwards, and are there again as soon as the same\n"
-               "content is stored. No commit changes. What is said at the end is what is left.",
+               "--repair makes derived rows anew. With --from, it takes good copies of damaged\n"
+               "or missing objects from OTHER: another breccia file, or a Zarr directory or\n"
+               ".zip. A copy is good if its content is the same, whatever its codecs. Then\n"
+               "--repair drops the objects that still cannot be read, after it has asked; where\n"
+               "nobody can answer, only with --yes. A dropped object is missing afterwards,\n"
+               "until the same content is stored again. No commit changes. The report at the\n"
+               "end is about the repaired file.",
     .examples = "breccia fsck climate.brc\n"
                 "breccia fsck climate.brc --json\n"
                 "breccia fsck climate.brc --repair --from backup.brc",

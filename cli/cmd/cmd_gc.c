@@ -5,9 +5,9 @@
 #include "commands.h"
 
 static const struct cli_option gc_options[] = {
-    { "dry-run", 0, 0, NULL, "only count what would be removed" },
-    { "keep", 0, 1, "TIME", "keep what the operation log has named for so long: 7d, 12h, 2w, 0" },
-    { "expunge", 0, 0, NULL, "leave no trace of it in the file or its journals" },
+    { "dry-run", 0, 0, NULL, "only count the objects to remove" },
+    { "keep", 0, 1, "TIME", "keep objects that the log named in this time: 7d, 12h, 2w, 0" },
+    { "expunge", 0, 0, NULL, "leave no trace of removed objects in the file or its journals" },
     CLI_OPTIONS_END
 };
 
@@ -44,19 +44,20 @@ static int run_gc(struct cli *cli)
 const struct cli_command cli_command_gc = {
     .name = "gc",
     .group = "Keeping",
-    .summary = "remove what nothing needs any more",
+    .summary = "remove objects that nothing needs any more",
     .usage = "FILE [--keep TIME] [--dry-run] [--expunge]",
-    .details = "Removes what no branch, tag, uncommitted change or reader needs, and what undo\n"
-               "does not: the operation log keeps what it names for 30 days, and for 1,000\n"
-               "entries. --keep takes another time for this once, and 'config FILE window 7d'\n"
-               "sets it; 0: only what has a name is kept. Others may read and write meanwhile.\n"
-               "What was stopped is gone on with the next time.\n"
+    .details = "Removes objects that no branch, tag, uncommitted change, reader or undo needs:\n"
+               "the operation log keeps the objects that it names for 30 days, and for 1,000\n"
+               "entries. --keep takes another time for this call, and 'config FILE window 7d'\n"
+               "sets it; 0 keeps only objects that a branch, a tag or a draft reaches. Others\n"
+               "may read and write meanwhile. If the command is stopped, the next one\n"
+               "continues.\n"
                "\n"
-               "--expunge goes on until nothing of it is left in the file or its journals; a\n"
-               "-wal may have to wait for readers. Outside of that time the log also forgets\n"
-               "operations on branches and tags that are there no more, and the file forgets\n"
+               "--expunge leaves no trace of removed objects in the file or its journals; the\n"
+               "journal FILE-wal may have to wait for readers. Outside of the kept time, the\n"
+               "log also forgets operations on deleted branches and tags, and the file forgets\n"
                "the codecs and data types that no array has any more. Copies of the file,\n"
-               "snapshots of the disk and its own blocks are out of reach.",
+               "snapshots of the disk and the blocks of the disk are out of reach.",
     .examples = "breccia gc climate.brc --dry-run\nbreccia gc climate.brc --json",
     .options = gc_options,
     .min_operands = 1,

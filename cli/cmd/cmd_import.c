@@ -18,11 +18,11 @@ static const struct cli_option import_options[] = {
     { "codecs", 0, 1, "JSON", "encode chunks with this Zarr v3 codec list" },
     { "compress", 0, 1, CLI_COMPRESS_VALUE, "a short form of --codecs" },
     { "exclude", 0, 1, "PATTERN",
-      "leave out these nodes of SOURCE with all under them, or PATH@ATTRIBUTE; repeatable" },
+      "leave out nodes of SOURCE with all nodes under them, or PATH@ATTRIBUTE; repeatable" },
     { "hdf5-plugins", 0, 1, "FOLDERS",
       "load HDF5's filters from these folders ('A:B'), not from those in HDF5_PLUGIN_PATH" },
     { "rename", 0, 1, "OLD=NEW", "give the node OLD of SOURCE the name NEW; repeatable" },
-    { "skip-unsupported", 0, 0, NULL, "leave out what cannot be kept, and list it" },
+    { "skip-unsupported", 0, 0, NULL, "leave out parts that cannot be kept, and list them" },
     { "with", 0, 1, "CMD", "import the tar stream that CMD, run by sh, writes of SOURCE (\"$1\")" },
     CLI_OPTIONS_END
 };
@@ -140,8 +140,8 @@ static int find_sources(struct cli *cli, struct sources *from)
     for (size_t i = 0; i < from->n; i++) {
         from->names[i] = cli_operand(cli, i + 1);
         if (from->n > 1 && strcmp(from->names[i], "-") == 0)
-            return cli_usage(cli, "SOURCE '-' is imported by itself: a stream has no name to come "
-                                  "in under");
+            return cli_usage(cli, "SOURCE '-' must be the only source: a stream does not have a "
+                                  "name for its node");
     }
     return BRC_OK;
 }
@@ -226,7 +226,7 @@ static int none_imported(struct cli *cli, const struct sources *from, int rc)
         if (brc_json_count(from->left_out[i]) > 0)
             return cli_fail(cli, rc,
                             "the sources have %zu parts that cannot be kept (--skip-unsupported "
-                            "brings everything else), the first: %s",
+                            "imports everything else), the first: %s",
                             n, text_of(brc_json_item(from->left_out[i], 0), "message"));
     return rc;
 }
@@ -376,26 +376,26 @@ static int run_import(struct cli *cli)
 const struct cli_command cli_command_import = {
     .name = "import",
     .group = "Making and filling",
-    .summary = "bring in a Zarr directory or .zip, or a .npy, .npz, IDX, NetCDF or HDF5 file",
+    .summary = "import a Zarr directory or .zip, or a .npy, .npz, IDX, NetCDF or HDF5 file",
     .usage = "FILE SOURCE... [PATH] [OPTIONS]",
-    .details = "SOURCE is imported with its hierarchy, attributes and chunks, completely or\n"
-               "not at all. FILE is made where it is not there. Chunks of Zarr v3 and v2 are\n"
-               "copied byte for byte unless an option asks for something else; a v2 array\n"
-               "becomes an equivalent v3 array.\n"
-               "Without PATH the node is named after SOURCE; a group becomes the root if that\n"
-               "is empty. Several sources are imported together or not at all, each as a node\n"
-               "named after it, in the group PATH or in the root. The last argument is PATH\n"
-               "if it begins with /, or if there is no such file and it does not end like\n"
-               "one. From NetCDF and HDF5 come groups, attributes, chunks, fill values and\n"
-               "names of dimensions; packed data stays packed. Where parts of SOURCE cannot\n"
-               "be kept, such as data sets that Zarr cannot describe, all of them are named\n"
-               "and nothing is imported; --skip-unsupported brings everything else. In PATTERN\n"
+    .details = "SOURCE is imported with its hierarchy, attributes and chunks, completely or not\n"
+               "at all. FILE is made if it does not exist. Chunks of Zarr v3 and v2 are copied\n"
+               "byte for byte unless an option asks for something else; a v2 array becomes an\n"
+               "equivalent v3 array. Without PATH the node is named after SOURCE; a group\n"
+               "becomes the root if the root is empty. Several sources are imported together or\n"
+               "not at all: each becomes a node with the name of the source, in the group PATH\n"
+               "or in the root. The last argument is PATH if it begins with /, or if there is\n"
+               "no such file and its name does not end like that of a file to import. NetCDF\n"
+               "and HDF5 files are imported with groups, attributes, chunks, fill values and\n"
+               "names of dimensions; packed data stays packed. If parts of SOURCE cannot be\n"
+               "kept, such as data sets that Zarr cannot describe, all of these parts are named\n"
+               "and nothing is imported; --skip-unsupported imports everything else. In PATTERN\n"
                "'*' and '?' stand for characters of a name, '**' for any number of names. OLD\n"
-               "is the path that a node of SOURCE has below the imported one; NEW is a name,\n"
-               "since the node stays in its group, and what lies under it goes along.\n"
-               "SOURCE - is a Zarr v3 hierarchy as a tar stream on standard input; --with\n"
-               "imports what a command writes so (docs/STREAM.md). The command has all the\n"
-               "rights that you have.",
+               "is the path that a node of SOURCE has below the imported node; NEW is a name,\n"
+               "since the node stays in its group, and the nodes under it stay under it. SOURCE\n"
+               "- is a Zarr v3 hierarchy as a tar stream on standard input; --with imports the\n"
+               "stream that a command writes (docs/STREAM.md). The command has all the rights\n"
+               "that you have.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5\n"
                 "breccia import climate.brc run.nc /run --exclude /debug --exclude '**@history'\n"

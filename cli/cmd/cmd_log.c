@@ -16,7 +16,7 @@ static const struct cli_option log_options[] = {
     { "oneline", 0, 0, NULL, "one line per commit" },
     { "number", 'n', 1, "N", "show at most N commits; also written -N" },
     { "at", 0, 1, "REV", "start at this version" },
-    { "full", 0, 0, NULL, "with PATH: also what a merge gave up" },
+    { "full", 0, 0, NULL, "with PATH: list also the side that a merge did not take" },
     CLI_OPTIONS_END
 };
 
@@ -188,11 +188,11 @@ const struct cli_command cli_command_log = {
     .summary = "list commits, newest first",
     .usage = "FILE [REV|A..B] [PATH] [--graph] [--oneline] [-n N] [--at REV] [--full]",
     .details = "Starts at REV, or at HEAD, and goes back. A..B lists the commits that are\n"
-               "reachable from B but not from A; a missing A or B is HEAD. PATH limits the\n"
-               "list to commits that changed that node or something under it, and follows it\n"
-               "to the names that it had before it was moved. Where a merge took the node as\n"
-               "one side had it, only that side is listed; --full lists both. A single word\n"
-               "is PATH if there is such a node, otherwise REV; '--' before it makes it PATH.",
+               "reachable from B but not from A; a missing A or B is HEAD. PATH limits the list\n"
+               "to commits that changed that node or something under it, and follows the node\n"
+               "to the names that it had before it was moved. Where a merge took the node from\n"
+               "one side, only that side is listed; --full lists both. A single word is PATH if\n"
+               "such a node exists, otherwise REV; '--' before the word makes it PATH.",
     .examples = "breccia log climate.brc --oneline --graph\n"
                 "breccia log climate.brc v1.0..main\n"
                 "breccia log climate.brc /t2m -5 --json",
@@ -243,7 +243,7 @@ static int run_show(struct cli *cli)
 const struct cli_command cli_command_show = {
     .name = "show",
     .group = "Versions",
-    .summary = "show one commit and what it changed",
+    .summary = "show one commit and its changes",
     .usage = "FILE REV [--stat] [--elements]",
     .details = "The commit is compared with its first parent.",
     .examples = "breccia show climate.brc v1.0\nbreccia show climate.brc main~2 --json",

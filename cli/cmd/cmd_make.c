@@ -25,7 +25,7 @@ const struct cli_command cli_command_init = {
     .group = "Making and filling",
     .summary = "make a new, empty repository",
     .usage = "FILE",
-    .details = "FILE gets a root group on the branch main. It must not exist yet.",
+    .details = "FILE gets a root group on the branch main. FILE must not exist yet.",
     .examples = "breccia init climate.brc",
     .min_operands = 1,
     .max_operands = 1,
@@ -35,7 +35,7 @@ const struct cli_command cli_command_init = {
 /* ---- group -------------------------------------------------------------------- */
 
 static const struct cli_option group_options[] = {
-    { "attrs", 0, 1, "JSON", "its attributes, a JSON object" },
+    { "attrs", 0, 1, "JSON", "attributes, a JSON object" },
     CLI_OPTIONS_END
 };
 
@@ -80,15 +80,15 @@ const struct cli_command cli_command_group = {
 static const struct cli_option create_options[] = {
     { "shape", 0, 1, "N,N,...", "extent of each dimension; '' for a single value" },
     { "dtype", 0, 1, "TYPE", "data type: float32, int16, ..., NumPy's f8, U5, ..., or JSON" },
-    { "chunks", 0, 1, "N,N,...", "chunk shape; else chunks have about 1 MiB" },
+    { "chunks", 0, 1, "N,N,...", "chunk shape; without it, chunks have about 1 MiB" },
     { "shards", 0, 1, "N,N,...", "shape of shards, which hold many chunks each" },
     { "fill", 0, 1, "VALUE", "value of unwritten elements: 0, 1.5, NaN, 0x7fc00001, JSON" },
     { "codecs", 0, 1, "JSON", "a Zarr v3 codec list" },
     { "compress", 0, 1, CLI_COMPRESS_VALUE, "a short form of --codecs" },
     { "dimension-names", 0, 1, "NAME,NAME,...", "names of the dimensions; one may be empty" },
-    { "attrs", 0, 1, "JSON", "its attributes, a JSON object" },
+    { "attrs", 0, 1, "JSON", "attributes, a JSON object" },
     { "chunk-key-encoding", 0, 1, "default|v2", "how chunks are named in an exported Zarr" },
-    { "backend", 0, 1, "JSON", "where chunks are stored: a name, or JSON; 'inline', in FILE" },
+    { "backend", 0, 1, "JSON", "where chunks are stored: a name, or JSON; 'inline' is FILE" },
     { "metadata", 0, 1, "JSON", "a complete zarr.json instead of the options above" },
     CLI_OPTIONS_END
 };
@@ -211,9 +211,9 @@ const struct cli_command cli_command_create = {
     .summary = "make an array",
     .usage = "FILE PATH --shape N,N,... --dtype TYPE [--chunks N,N,...] [OPTIONS]\n"
              "FILE PATH --metadata @zarr.json",
-    .details = "Missing parent groups are made. Until something is written, only the array's\n"
-               "metadata is stored; elements that were never written read as the fill value:\n"
-               "0 where none is given, of dates and times NaT.",
+    .details = "Missing parent groups are made. Until something is written, only the metadata\n"
+               "of the array is stored. Elements that were never written read as the fill\n"
+               "value: without --fill, that is 0, or NaT for dates and times.",
     .examples = "breccia create mnist.brc /train --shape 60000,28,28 --dtype uint8 "
                 "--chunks 1000,28,28\n"
                 "breccia create climate.brc /t2m --shape 0,241,480 --dtype float32 --fill NaN "

@@ -7,12 +7,12 @@
 
 static const struct cli_option merge_options[] = {
     { "ours", 0, 0, NULL, "settle conflicts for the current branch, for these PATHs or all" },
-    { "theirs", 0, 0, NULL, "settle them for REV" },
-    { "concat", 0, 0, NULL, "what both append to an array follows each other: ours, then REV's" },
-    { "no-ff", 0, 0, NULL, "make a commit, also where the branch could just move to REV" },
-    { "dry-run", 0, 0, NULL, "say what would come of it, and change nothing" },
-    { "continue", 0, 0, NULL, "commit the open merge, when all of it is settled" },
-    { "abort", 0, 0, NULL, "drop the open merge, with what was written to settle it" },
+    { "theirs", 0, 0, NULL, "settle conflicts for REV" },
+    { "concat", 0, 0, NULL, "join what both sides append to an array: ours first, then REV's" },
+    { "no-ff", 0, 0, NULL, "make a commit even if the branch could just move to REV" },
+    { "dry-run", 0, 0, NULL, "print the result, and change nothing" },
+    { "continue", 0, 0, NULL, "commit the open merge, once all conflicts are settled" },
+    { "abort", 0, 0, NULL, "drop the open merge, with everything written to settle it" },
     { "message", 'm', 1, "TEXT", "the message of the commit" },
     { "author", 0, 1, "'NAME <MAIL>'", "the author; else $BRECCIA_AUTHOR, else user and host" },
     { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
@@ -41,8 +41,8 @@ static void say_merged(struct cli *cli, const brc_merge_result *r, const char *b
     if (r->result == BRC_MERGE_UP_TO_DATE)
         cli_say(cli, "%s is up to date with %s", cli_escaped(cli, branch), cli_escaped(cli, rev));
     else if (r->result == BRC_MERGE_CONFLICT)
-        cli_say(cli, r->draft != 0 ? "%s and %s conflict; settle this and 'breccia merge "
-                                     "--continue', or --abort"
+        cli_say(cli, r->draft != 0 ? "%s and %s conflict; settle the conflicts and 'breccia "
+                                     "merge --continue', or --abort"
                                    : "%s and %s conflict; nothing was changed",
                 cli_escaped(cli, branch), cli_escaped(cli, rev));
     else if (dry)
@@ -130,13 +130,14 @@ const struct cli_command cli_command_merge = {
     .summary = "merge another version into the current branch",
     .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...\n"
              "FILE --ours|--theirs [-- PATH...]\nFILE --continue|--abort",
-    .details = "Moves the branch to REV where that is all there is to do; else makes a commit\n"
-               "with two parents, which has what either side changed since they parted: nodes,\n"
-               "members of metadata, chunks, and within a chunk elements. What both sides\n"
-               "changed differently is a conflict: it is listed, and the status is 3. The\n"
-               "branch stays where it is, and the merge stays open on it: everything in conflict\n"
-               "is as the branch had it. Write what you want there, or settle it for one side\n"
-               "with --ours or --theirs and no REV; then --continue commits. --abort drops it.",
+    .details = "Moves the branch to REV if nothing else is to do. Otherwise the command makes a\n"
+               "commit with two parents, which has the changes of both sides since they parted:\n"
+               "nodes, members of metadata, chunks, and elements within a chunk. A part that\n"
+               "both sides changed differently is a conflict: conflicts are listed, and the\n"
+               "status is 3. The branch stays where it is, and the merge stays open on the\n"
+               "branch, with the branch's version of everything in conflict. Write the wanted\n"
+               "values, or settle the conflicts for one side with --ours or --theirs and no\n"
+               "REV; then --continue commits. --abort drops the merge.",
     .examples = "breccia merge climate.brc experiment\n"
                 "breccia merge climate.brc experiment --theirs -- /t2m\n"
                 "breccia merge climate.brc --continue",

@@ -22,9 +22,9 @@ static int run_rm(struct cli *cli)
 const struct cli_command cli_command_rm = {
     .name = "rm",
     .group = "Making and filling",
-    .summary = "remove a node and all under it",
+    .summary = "remove a node and all nodes under it",
     .usage = "FILE PATH",
-    .details = "Committed versions keep it.",
+    .details = "Committed versions keep the node.",
     .examples = "breccia rm climate.brc /scratch",
     .min_operands = 2,
     .max_operands = 2,
@@ -52,7 +52,7 @@ static int run_mv(struct cli *cli)
 const struct cli_command cli_command_mv = {
     .name = "mv",
     .group = "Making and filling",
-    .summary = "move or rename a node and all under it",
+    .summary = "move or rename a node and all nodes under it",
     .usage = "FILE FROM TO",
     .details = "No chunk is copied.",
     .examples = "breccia mv climate.brc /t2m /surface/temperature",
@@ -75,7 +75,7 @@ static int run_cp(struct cli *cli)
 const struct cli_command cli_command_cp = {
     .name = "cp",
     .group = "Making and filling",
-    .summary = "copy a node and all under it",
+    .summary = "copy a node and all nodes under it",
     .usage = "FILE FROM TO",
     .details = "No chunk is copied: both nodes share the stored chunks.",
     .examples = "breccia cp climate.brc /t2m /t2m_corrected",
@@ -165,9 +165,9 @@ const struct cli_command cli_command_attrs = {
     .usage = "FILE PATH [--at REV]\n"
              "FILE PATH KEY [--at REV]\n"
              "FILE PATH KEY=JSON ... [--unset KEY ...]",
-    .details = "Attributes are printed as JSON; numbers for which JSON has no text are NaN,\n"
-               "Infinity and -Infinity, which can be set too. All changes of a call are made,\n"
-               "or none.",
+    .details = "Attributes are printed as JSON. Numbers that JSON does not have are NaN,\n"
+               "Infinity and -Infinity, and can be set too. A call makes all of its changes or\n"
+               "none.",
     .examples = "breccia attrs climate.brc /t2m\n"
                 "breccia attrs climate.brc /t2m units='\"K\"' valid_range='[180, 340]' "
                 "--unset comment",

@@ -57,9 +57,9 @@ const struct cli_command cli_command_oplog = {
     .group = "Versions",
     .summary = "list every change of a branch or tag, newest first",
     .usage = "FILE [-n N]",
-    .details = "Each line begins with the number of its operation: what one command changed,\n"
-               "which is what 'undo' takes back. A switch has two lines: the branch before and\n"
-               "after.",
+    .details = "Each line begins with the number of its operation: the changes of one command,\n"
+               "which 'undo' takes back together. A switch has two lines: the branch before and\n"
+               "the branch after.",
     .examples = "breccia oplog climate.brc -n 10\nbreccia oplog climate.brc --json",
     .options = oplog_options,
     .min_operands = 1,
@@ -71,7 +71,7 @@ const struct cli_command cli_command_oplog = {
 
 static const struct cli_option undo_options[] = {
     { "redo", 0, 0, NULL, "take back the last undo instead" },
-    { "expect", 0, 1, "N", "fail unless it is operation N that is taken back, or restored" },
+    { "expect", 0, 1, "N", "fail unless operation N is the one to take back or restore" },
     CLI_OPTIONS_END
 };
 
@@ -137,9 +137,9 @@ static int read_undone(struct cli *cli, struct undone *out)
 static const char *how_it_ends(struct cli *cli, const brc_draft *draft)
 {
     if (draft->flags & BRC_DRAFT_MERGING)
-        return cli_text(cli, "'breccia %s --continue' merges it onto that", draft->op);
-    return draft->flags & BRC_DRAFT_OWNED ? "its commit merges it onto that"
-                                          : "'breccia commit' merges it onto that";
+        return cli_text(cli, "'breccia %s --continue' merges the draft onto the branch", draft->op);
+    return draft->flags & BRC_DRAFT_OWNED ? "its commit merges the draft onto the branch"
+                                          : "'breccia commit' merges the draft onto the branch";
 }
 
 /* Lists the drafts of changed branches that lie over another commit now. */
@@ -159,8 +159,8 @@ static int put_stale(struct cli *cli, const struct undone *undone)
                 CLI_FIELDS({ "id", CLI_OF(draft->id), .lead = "draft " },
                            { "branch", CLI_OF(draft->branch), .lead = " of " },
                            { NULL, CLI_OF(how_it_ends(cli, draft)),
-                             .lead = " lies over another commit than the branch has now: it is "
-                                     "kept, and " })));
+                             .lead = " began at another commit than the branch has now: the "
+                                     "draft is kept, and " })));
     return cli_list_end(cli, &list, rc);
 }
 
@@ -201,10 +201,10 @@ const struct cli_command cli_command_undo = {
     .summary = "take back the last change of branches and tags",
     .usage = "FILE [--redo] [--expect N]",
     .details = "Takes back the last operation of 'oplog', whatever it was: commit, reset,\n"
-               "branch -D, merge, switch ... Again, it goes one further back; --redo goes\n"
-               "forward again, until another operation comes between. If a branch or tag has\n"
-               "been moved otherwise since, nothing happens. Uncommitted changes stay as they\n"
-               "are; those that a deleted branch had come back with it.",
+               "branch -D, merge, switch ... The next undo goes one operation further back;\n"
+               "--redo goes forward again, until another operation comes between. If a branch\n"
+               "or tag has been moved since, nothing happens. Uncommitted changes stay as they\n"
+               "are; the uncommitted changes of a deleted branch come back with the branch.",
     .examples = "breccia undo climate.brc\nbreccia undo climate.brc --redo",
     .options = undo_options,
     .min_operands = 1,

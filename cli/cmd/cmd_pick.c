@@ -7,12 +7,12 @@
 
 #define PICK_SIDES \
     { "ours", 0, 0, NULL, "settle conflicts for the current branch, for these PATHs or all" }, \
-    { "theirs", 0, 0, NULL, "settle them for the change" }, \
-    { "continue", 0, 0, NULL, "commit what is open, when all of it is settled" }, \
-    { "abort", 0, 0, NULL, "drop what is open, with what was written to settle it" }
+    { "theirs", 0, 0, NULL, "settle conflicts for the change" }, \
+    { "continue", 0, 0, NULL, "commit the open change, once all conflicts are settled" }, \
+    { "abort", 0, 0, NULL, "drop the open change, with everything written to settle it" }
 #define PICK_COMMIT \
     { "no-commit", 'n', 0, NULL, "leave the change uncommitted on the branch" }, \
-    { "mainline", 0, 1, "N", "of a merge: tell its change from its N-th parent" }
+    { "mainline", 0, 1, "N", "take the change of a merge from its N-th parent" }
 
 static const struct cli_option pick_options[] = {
     PICK_COMMIT,
@@ -47,11 +47,11 @@ static void say_conflict(struct cli *cli, const brc_pick_result *r, const char *
                          const char *on)
 {
     if (r->draft == 0) /* --no-commit */
-        cli_say(cli, "%s conflicts with %s; nothing was changed: without --no-commit it can be "
-                     "settled", what, on);
+        cli_say(cli, "%s conflicts with %s; nothing was changed: leave out --no-commit to settle "
+                     "the conflicts", what, on);
     else
-        cli_say(cli, "%s conflicts with %s; settle this and 'breccia %s --continue', or --abort",
-                what, on, cli->command->name);
+        cli_say(cli, "%s conflicts with %s; settle the conflicts and 'breccia %s --continue', or "
+                     "--abort", what, on, cli->command->name);
 }
 
 static void say_picked(struct cli *cli, const brc_pick_result *r, const char *branch,
@@ -60,8 +60,8 @@ static void say_picked(struct cli *cli, const brc_pick_result *r, const char *br
     const char *on = cli_escaped(cli, branch), *what = cli_escaped(cli, rev);
 
     if (r->result == BRC_PICK_NOTHING)
-        cli_say(cli, is_back ? "%s has nothing of %s any more; no commit was made"
-                             : "%s has all of %s already; no commit was made",
+        cli_say(cli, is_back ? "%s does not have the changes of %s; no commit was made"
+                             : "%s has the changes of %s already; no commit was made",
                 on, what);
     else if (r->result == BRC_PICK_UNCOMMITTED)
         cli_say(cli, "%s: the change is uncommitted on %s", what, on);
@@ -147,14 +147,15 @@ static int run_revert(struct cli *cli)
 const struct cli_command cli_command_pick = {
     .name = "cherry-pick",
     .group = "Versions",
-    .summary = "do what a commit changed on the current branch too",
+    .summary = "make the changes of a commit on the current branch",
     .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...\n"
              "FILE --ours|--theirs [-- PATH...]\nFILE --continue|--abort",
-    .details = "Makes a commit with the message, author and time of REV, which changes what REV\n"
-               "changed; it is merged as 'breccia merge' does it. What is there already makes no\n"
-               "commit. Conflicts are listed, the status is 3, and it stays open on the branch:\n"
-               "write what you want there, or settle it for one side with --ours or --theirs and\n"
-               "no REV; then --continue commits. --abort drops it.",
+    .details = "Makes a commit with the message, author and time of REV that makes the changes\n"
+               "of REV, merged as by 'breccia merge'. If the branch has these changes already,\n"
+               "no commit is made. Conflicts are listed, the status is 3, and the cherry-pick\n"
+               "stays open on the branch: write the wanted values, or settle the conflicts for\n"
+               "one side with --ours or --theirs and no REV; then --continue commits. --abort\n"
+               "drops the cherry-pick.",
     .examples = "breccia cherry-pick climate.brc experiment~2\n"
                 "breccia cherry-pick climate.brc 1a2b3c --no-commit",
     .options = pick_options,
@@ -167,13 +168,13 @@ const struct cli_command cli_command_pick = {
 const struct cli_command cli_command_revert = {
     .name = "revert",
     .group = "Versions",
-    .summary = "take back what a commit changed",
+    .summary = "take back the changes of a commit",
     .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...\n"
              "FILE --ours|--theirs [-- PATH...]\nFILE --continue|--abort",
-    .details = "Makes a commit that takes back what REV changed, and nothing else. To bring that\n"
-               "again, revert the revert: to merge its branch once more brings nothing, for it\n"
-               "is merged. Conflicts are listed, the status is 3, and it stays open, as with\n"
-               "'breccia cherry-pick'.",
+    .details = "Makes a commit that takes back the changes of REV, and nothing else. To bring\n"
+               "these changes back, revert the revert: another merge of the branch brings\n"
+               "nothing, since it is merged already. Conflicts are listed, the status is 3, and\n"
+               "the revert stays open, as with 'breccia cherry-pick'.",
     .examples = "breccia revert climate.brc HEAD\n"
                 "breccia revert climate.brc HEAD~2 --mainline 1",
     .options = revert_options,

@@ -11,7 +11,7 @@
 #include <strings.h>
 
 static const struct cli_option read_options[] = {
-    { "format", 0, 1, "text|json|csv|npy|raw", "the format; else by FILE's ending, else text" },
+    { "format", 0, 1, "text|json|csv|npy|raw", "the format; otherwise by FILE's ending, or text" },
     { "output", 'o', 1, "FILE", "write to this file instead of standard output" },
     { "at", 0, 1, "REV", "read this version instead of the current branch" },
     CLI_OPTIONS_END
@@ -150,10 +150,10 @@ const struct cli_command cli_command_read = {
     .summary = "show or save elements",
     .usage = "FILE PATH [SLICE] [--format text|json|csv|npy|raw] [-o FILE] [--at REV]",
     .details = "SLICE is the whole array if it is left out. Text is shortened beyond 1000\n"
-               "elements, the other formats never are. json: {shape, data_type, data}; csv:\n"
-               "the last axis is a line; raw: C order, little-endian, without gaps. With -o\n"
-               "and without --format, the ending gives the format: .npy, .json, .csv, .txt,\n"
-               ".raw or .bin; none is text.",
+               "elements, the other formats never are. json: {shape, data_type, data}; csv: the\n"
+               "last axis is a line; raw: C order, little-endian, without gaps. With -o and\n"
+               "without --format, the ending of FILE gives the format: .npy, .json, .csv, .txt,\n"
+               ".raw or .bin; a name without an ending is text.",
     .examples = "breccia read climate.brc /t2m '[-1, ::10, ::10]'\n"
                 "breccia read climate.brc /t2m '[0:24]' -o day.npy --at v1.0",
     .options = read_options,

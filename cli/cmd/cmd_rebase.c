@@ -6,11 +6,11 @@
 #include "history.h"
 
 static const struct cli_option rebase_options[] = {
-    { "ours", 0, 0, NULL, "settle conflicts for what is there, for these PATHs or all" },
-    { "theirs", 0, 0, NULL, "settle them for the commits that are done again" },
-    { "continue", 0, 0, NULL, "go on with what is open, when all of it is settled" },
+    { "ours", 0, 0, NULL, "settle conflicts for ONTO, for these PATHs or all" },
+    { "theirs", 0, 0, NULL, "settle conflicts for the commits of the branch" },
+    { "continue", 0, 0, NULL, "go on with the open rebase, once all conflicts are settled" },
     { "skip", 0, 0, NULL, "go on without the commit that is in conflict" },
-    { "abort", 0, 0, NULL, "drop what is open, and all that was made" },
+    { "abort", 0, 0, NULL, "drop the open rebase, and all commits that it made" },
     CLI_OPTIONS_END
 };
 
@@ -24,8 +24,8 @@ static void say_rebased(struct cli *cli, const brc_pick_result *r, const char *b
     else if (r->result == BRC_PICK_FAST_FORWARD)
         cli_say(cli, "[%s %s] fast-forward to %s", what, cli_short_id(cli, &r->commit), on);
     else if (r->result == BRC_PICK_CONFLICT)
-        cli_say(cli, "%s of %s conflicts with %s; settle this and 'breccia rebase --continue', or "
-                     "--skip or --abort", cli_short_id(cli, &r->at), what, on);
+        cli_say(cli, "%s of %s conflicts with %s; settle the conflicts and 'breccia rebase "
+                     "--continue', or --skip or --abort", cli_short_id(cli, &r->at), what, on);
     else
         cli_say(cli, "[%s %s] rebased onto %s: %s%s%s", what, cli_short_id(cli, &r->commit), on,
                 cli_count(cli, r->made, "commit"), r->skipped > 0 ? left_out : "",
@@ -87,7 +87,7 @@ static int run_rebase(struct cli *cli)
     CLI_TRY(brc_rebase(&r, &cli->iter, cli->repo, onto, &opts, &cli->err));
     if (r.result != BRC_PICK_NOTHING)
         cli_done(cli);
-    return report_rebased(cli, &r, branch, onto, ", and left out what is there: ");
+    return report_rebased(cli, &r, branch, onto, ", already there: ");
 }
 
 const struct cli_command cli_command_rebase = {
@@ -96,13 +96,14 @@ const struct cli_command cli_command_rebase = {
     .summary = "put the current branch's own commits on another version",
     .usage = "FILE ONTO [OPTIONS]\nFILE ONTO --ours|--theirs -- PATH...\n"
              "FILE --ours|--theirs [-- PATH...]\nFILE --continue|--skip|--abort",
-    .details = "Does the commits that ONTO does not have again, on top of it, the oldest first,\n"
-               "as 'breccia cherry-pick' does. Merges are left out, and so is what ONTO has.\n"
-               "The branch moves once, at the end: 'breccia undo' takes all of it back. At a\n"
-               "commit that conflicts it stops: that is listed, the status is 3, and it stays\n"
-               "open on the branch. Write what you want there, or settle it for one side with\n"
-               "--ours or --theirs and no ONTO; then --continue goes on. --skip goes on without\n"
-               "that commit, and --abort drops it all.",
+    .details = "Makes again, on top of ONTO, the commits that ONTO does not have, the oldest\n"
+               "first, as 'breccia cherry-pick' does. Merges and changes that ONTO has already\n"
+               "are left out. The branch moves once, at the end: 'breccia undo' takes back the\n"
+               "whole rebase. At a commit that conflicts, the rebase stops: the conflicts are\n"
+               "listed, the status is 3, and the rebase stays open on the branch. Write the\n"
+               "wanted values, or settle the conflicts for one side with --ours or --theirs and\n"
+               "no ONTO; then --continue goes on. --skip goes on without that commit, and\n"
+               "--abort drops the rebase.",
     .examples = "breccia rebase climate.brc main\nbreccia rebase climate.brc --continue",
     .options = rebase_options,
     .min_operands = 1,

@@ -77,7 +77,7 @@ static int delete_named_ref(struct cli *cli, int is_tag, const char *name)
                "deleted %s %s (%s", kind, cli_escaped(cli, name),
                !cli_has_id(&was)
                    ? "it had no commit)"
-                   : cli_text(cli, "was %s); 'breccia %s %s %s %s' brings it back",
+                   : cli_text(cli, "was %s); 'breccia %s %s %s %s' restores it",
                               cli_short_id(cli, &was), kind, cli_escaped(cli, cli->file),
                               cli_escaped(cli, name), cli_short_id(cli, &was)));
     return BRC_OK;
@@ -144,8 +144,8 @@ const struct cli_command cli_command_branch = {
     .usage = "FILE\nFILE NAME [REV]\nFILE -d NAME\nFILE -D NAME\nFILE -m OLD NEW",
     .details = "A branch starts at REV, or at HEAD. -d refuses to delete a branch that has\n"
                "uncommitted changes, or commits that no other branch or tag reaches; -D does\n"
-               "not refuse. Both report the commit it was at: its commits stay in the file,\n"
-               "and can be named by id.",
+               "not refuse. Both report the last commit of the branch: the commits stay in the\n"
+               "file, and can be named by id.",
     .examples = "breccia branch climate.brc experiment v1.0\n"
                 "breccia branch climate.brc -m experiment bias-correction",
     .options = branch_options,
@@ -173,8 +173,8 @@ const struct cli_command cli_command_tag = {
     .summary = "list, make, delete or rename tags",
     .usage = "FILE\nFILE NAME [REV] [-m TEXT]\nFILE -d NAME\nFILE -D NAME\nFILE --rename OLD NEW",
     .details = "A tag names REV, or HEAD. -d refuses to delete a tag with commits that no\n"
-               "branch and no other tag reaches; -D does not refuse. Both report the commit\n"
-               "that it named.",
+               "branch and no other tag reaches; -D does not refuse. Both report the commit of\n"
+               "the tag.",
     .examples = "breccia tag climate.brc v1.0 -m 'as published'",
     .options = tag_options,
     .min_operands = 1,

@@ -88,7 +88,7 @@ const struct cli_command cli_command_restore = {
     .group = "Versions",
     .summary = "restore a node, or a part of it, as it was",
     .usage = "FILE PATH [--from REV] [--slice SLICE]",
-    .details = "The branch does not move: what is restored is an uncommitted change. A node\n"
+    .details = "The branch does not move: the restored node is an uncommitted change. A node\n"
                "that did not exist in REV is removed.",
     .examples = "breccia restore climate.brc /t2m\n"
                 "breccia restore climate.brc /t2m --from v1.0 --slice '[0:31]'",
@@ -143,8 +143,8 @@ const struct cli_command cli_command_reset = {
     .summary = "move the current branch to another version",
     .usage = "FILE REV [--hard]",
     .details = "Uncommitted changes stay, unless --hard drops them for good. The command\n"
-               "reports where the branch was: the commits stay in the file, and can be named\n"
-               "by id.",
+               "reports the previous commit of the branch: the commits stay in the file, and\n"
+               "can be named by id.",
     .examples = "breccia reset climate.brc HEAD~1\nbreccia reset climate.brc v1.0 --hard",
     .options = reset_options,
     .min_operands = 2,

@@ -9,7 +9,7 @@
 
 static const struct cli_option write_options[] = {
     { "value", 0, 1, "V", "one value for every element of SLICE" },
-    { "from", 0, 1, "FILE.npy|-", "read the elements from this file; -: raw, from standard input" },
+    { "from", 0, 1, "FILE.npy|-", "read the elements from this file; - is raw standard input" },
     CLI_OPTIONS_END
 };
 
@@ -61,8 +61,8 @@ const struct cli_command cli_command_write = {
     .usage = "FILE PATH [SLICE] --value V\n"
              "FILE PATH [SLICE] --from FILE.npy\n"
              "FILE PATH [SLICE] --from -",
-    .details = "SLICE is the whole array if it is left out. FILE.npy must have the\n"
-               "selection's shape.\n"
+    .details = "SLICE is the whole array if it is left out. FILE.npy must have the shape of the\n"
+               "selection.\n"
                "--from - reads the selected elements in C order, little-endian and without\n"
                "gaps, and takes exactly as many bytes as they have.",
     .examples = "breccia write climate.brc /t2m '[0:10, :, ::2]' --value NaN\n"

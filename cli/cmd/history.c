@@ -23,7 +23,7 @@ int cli_on_open(struct cli *cli)
     if (cli->args.before_dashes == 2 && ends == 0)
         return 0;
     if (cli->args.before_dashes != 1 || (ends == 0 && !settles))
-        return cli_usage(cli, "%s needs FILE and REV; PATHs go behind --", cli->command->name);
+        return cli_usage(cli, "%s needs FILE and REV; PATHs come after --", cli->command->name);
     if (ends + settles > 1)
         return cli_usage(cli, "give only one of --continue, --abort, --ours and --theirs");
     return 1;
@@ -35,8 +35,8 @@ int cli_open_state(struct cli *cli, brc_open_state *out)
     if (out->draft == 0 || strcmp(out->op, cli->command->name) == 0)
         return BRC_OK;
     return cli_fail(cli, BRC_EMISUSE,
-                    "%s: what is open is a %s: 'breccia %s --continue' commits it, and --abort "
-                    "drops it",
+                    "%s: the open operation is a %s: 'breccia %s --continue' commits it, and "
+                    "--abort drops it",
                     cli_operand(cli, 0), out->op, out->op);
 }
 
@@ -55,7 +55,8 @@ int cli_abort_open(struct cli *cli)
 void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, const char *branch)
 {
     if (draft != 0 && draft != was->draft)
-        cli_say(cli, "%s has moved since the %s began: --theirs is what was settled before",
+        cli_say(cli, "%s has moved since the %s began: --theirs is the version that was settled "
+                     "before",
                 cli_escaped(cli, branch), was->op);
 }
 
@@ -87,7 +88,7 @@ int cli_sides(struct cli *cli, struct cli_sides *out)
     if (cli->args.noperands == cli->args.before_dashes)
         return BRC_OK;
     if (!ours && !theirs)
-        return cli_usage(cli, "PATHs behind -- need --ours or --theirs");
+        return cli_usage(cli, "PATHs after -- need --ours or --theirs");
     out->paths = cli->args.operands + cli->args.before_dashes;
     out->npaths = cli->args.noperands - cli->args.before_dashes;
     return BRC_OK;

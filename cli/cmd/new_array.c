@@ -134,7 +134,7 @@ static int unknown_dtype(struct cli *cli, const char *text, const char *names[NA
         return cli_usage(cli, "option --dtype: the data type %s is not known; did you mean %s?",
                          cli_escaped(cli, text), similar);
     return cli_usage(cli, "option --dtype: the data type %s is not known: 'breccia codecs --list "
-                          "--types' has them all", cli_escaped(cli, text));
+                          "--types' lists all", cli_escaped(cli, text));
 }
 
 int cli_dtype_option(struct cli *cli, const char **dtype)

@@ -40,7 +40,7 @@ t branch r.brc
 echo '# the way back that was said'
 line=$(breccia branch r.brc again "alone@{$time}" && breccia branch r.brc -D again)
 echo "$line"
-eval "$(echo "$line" | sed -n "s/.*; '\(.*\)' brings it back/\1/p")"
+eval "$(echo "$line" | sed -n "s/.*; '\(.*\)' restores it/\1/p")"
 t log r.brc --oneline --at again
 q branch r.brc -D again
 
