@@ -416,37 +416,22 @@ static int read_raw_chunk(heap_check *h, hid_t dataset, hid_t plist, const heap_
     return BRC_OK;
 }
 
-/* Steps an index through low to high, from the last axis, in steps of `step` (NULL: 1). */
-static int step_index(int ndim, hsize_t *index, const hsize_t *low, const hsize_t *high,
-                      const hsize_t *step)
-{
-    for (int i = ndim - 1; i >= 0; i--) {
-        const hsize_t by = step ? step[i] : 1;
-        if (high[i] - index[i] >= by) {
-            index[i] += by;
-            return 1;
-        }
-        index[i] = low[i];
-    }
-    return 0;
-}
-
 static int check_heap_chunk(heap_check *h, hid_t type, const heap_box *box, const hsize_t *corner,
                             size_t item, brc_error *err)
 {
-    hsize_t low[H5S_MAX_RANK], high[H5S_MAX_RANK], index[H5S_MAX_RANK];
+    uint64_t low[H5S_MAX_RANK], count[H5S_MAX_RANK], index[H5S_MAX_RANK] = { 0 };
     for (int i = 0; i < box->ndim; i++) {
         const hsize_t last = corner[i] + box->chunk[i] - 1;
-        low[i] = index[i] = box->low[i] > corner[i] ? box->low[i] : corner[i];
-        high[i] = box->high[i] < last ? box->high[i] : last;
+        low[i] = box->low[i] > corner[i] ? box->low[i] : corner[i];
+        count[i] = (box->high[i] < last ? box->high[i] : last) - low[i] + 1;
     }
     const int last = box->ndim - 1;
     do {
         uint64_t at = 0;
         for (int i = 0; i <= last; i++)
-            at = at * box->chunk[i] + (index[i] - corner[i]);
-        BRC_TRY(check_items(h, type, h->raw.data + at * item, high[last] - low[last] + 1, 0, err));
-    } while (step_index(last, index, low, high, NULL));
+            at = at * box->chunk[i] + (low[i] + index[i] - corner[i]);
+        BRC_TRY(check_items(h, type, h->raw.data + at * item, count[last], 0, err));
+    } while (brc_index_next(last, index, count));
     return BRC_OK;
 }
 
@@ -461,7 +446,8 @@ static int is_partial(const heap_box *box, const hsize_t *corner)
 static int check_heap_chunks(heap_check *h, hid_t dataset, hid_t type, hid_t plist, heap_box *box,
                              brc_error *err)
 {
-    hsize_t low[H5S_MAX_RANK], corner[H5S_MAX_RANK];
+    uint64_t index[H5S_MAX_RANK] = { 0 }, count[H5S_MAX_RANK];
+    hsize_t corner[H5S_MAX_RANK];
     const size_t item = file_size(h, type, 0);
     const int filters = H5Pget_nfilters(plist);
     unsigned options = 0;
@@ -472,39 +458,42 @@ static int check_heap_chunks(heap_check *h, hid_t dataset, hid_t type, hid_t pli
     for (int i = 0; i < box->ndim; i++) {
         if (box->chunk[i] == 0 || !brc_mul_u64(len, box->chunk[i], &len))
             return heap_damaged(h, err);
-        low[i] = corner[i] = box->low[i] / box->chunk[i] * box->chunk[i];
+        count[i] = box->high[i] / box->chunk[i] - box->low[i] / box->chunk[i] + 1;
     }
     do {
+        for (int i = 0; i < box->ndim; i++)
+            corner[i] = (box->low[i] / box->chunk[i] + index[i]) * box->chunk[i];
         const int is_plain = filters == 0 || ((options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) &&
                                               is_partial(box, corner));
         BRC_TRY(read_raw_chunk(h, dataset, plist, box, corner, len, !is_plain, err));
         if (h->raw.len > 0)
             BRC_TRY(check_heap_chunk(h, type, box, corner, item, err));
-    } while (step_index(box->ndim, corner, low, box->high, box->chunk));
+    } while (brc_index_next(box->ndim, index, count));
     return BRC_OK;
 }
 
 /* Row by row; the library gives the place in the file with what is before the file's beginning. */
 static int check_rows(heap_check *h, hid_t dataset, hid_t type, const heap_box *box, brc_error *err)
 {
-    hsize_t index[H5S_MAX_RANK];
+    uint64_t index[H5S_MAX_RANK] = { 0 }, count[H5S_MAX_RANK];
     const haddr_t start = H5Dget_offset(dataset);
     const size_t item = file_size(h, type, 0);
     const int last = box->ndim - 1;
     const uint64_t n = last < 0 ? 1 : box->high[last] - box->low[last] + 1;
     if (start == HADDR_UNDEF) /* nothing is stored, or in a header */
         return BRC_OK;
-    memcpy(index, box->low, sizeof(index));
+    for (int i = 0; i <= last; i++)
+        count[i] = box->high[i] - box->low[i] + 1;
     do {
         uint64_t at = 0;
         for (int i = 0; i <= last; i++)
-            at = at * box->shape[i] + index[i];
+            at = at * box->shape[i] + box->low[i] + index[i];
         if (!brc_mul_u64(at, item, &at) || n > MOST_HEAP / item ||
             __builtin_add_overflow(at, start - h->base, &at))
             return heap_damaged(h, err);
         BRC_TRY(heap_read_at(h, at, &h->raw, n * item, err));
         BRC_TRY(check_items(h, type, h->raw.data, n, 0, err));
-    } while (last > 0 && step_index(last, index, box->low, box->high, NULL));
+    } while (last > 0 && brc_index_next(last, index, count));
     return BRC_OK;
 }
 
