@@ -158,6 +158,28 @@ START_TEST(i25_9_lists_that_are_shorter_than_their_dimension)
 }
 END_TEST
 
+/* Of types of one structure and several names netCDF-C takes the oldest. */
+START_TEST(i25_9_types_that_are_equal)
+{
+    static const char *const names[] = { "m", "z", "a" };
+    nc_vlen_t list = { 2, (void *)(uintptr_t)four };
+    exchange_kit kit;
+    int nc, type = 0, g;
+    (void)new_file(&kit, &nc);
+    for (int i = 0; i < 3; i++)
+        NC(nc_def_vlen(nc, names[i], NC_INT, &type));
+    NC(nc_put_var(nc, new_var(nc, "v", type, 0, NULL), &list));
+    NC(nc_def_grp(nc, "g", &g));
+    NC(nc_def_vlen(g, "b", NC_DOUBLE, &type));
+    NC(nc_def_vlen(g, "c", NC_DOUBLE, &type));
+    NC(nc_put_var(g, new_var(g, "v", type, 0, NULL), &(nc_vlen_t){ 0, NULL }));
+    import_here(&kit, nc);
+    ck_assert_ptr_nonnull(strstr(netcdf_attribute(&kit, "/in/v", "_nc_note"), "\"m\""));
+    ck_assert_ptr_nonnull(strstr(netcdf_attribute(&kit, "/in/g/v", "_nc_note"), "\"b\""));
+    exchange_stop(&kit);
+}
+END_TEST
+
 /* Memory that was never written is nobody's: without a fill value elements read as zeros. */
 START_TEST(i25_9_unwritten_elements_without_a_fill_value)
 {
@@ -337,6 +359,7 @@ Suite *netcdf_hdf5_suite(void)
     tcase_add_test(t, i25_9_renamed_dimensions);
     tcase_add_test(t, i25_9_variables_that_are_shorter_than_their_dimension);
     tcase_add_test(t, i25_9_lists_that_are_shorter_than_their_dimension);
+    tcase_add_test(t, i25_9_types_that_are_equal);
     tcase_add_test(t, i25_9_unwritten_elements_without_a_fill_value);
     tcase_add_test(t, i25_9_datasets_that_netcdf_does_not_write);
     tcase_add_test(t, i25_9_attributes_of_variables);

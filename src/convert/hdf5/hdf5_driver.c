@@ -5,7 +5,7 @@
 #include "hdf5_in.h"
 #include "hdf5_out.h"
 
-/* One of the two is there. */
+/* The state is that of an import or that of an export. */
 static void close_hdf5(void *state)
 {
     brc_hdf5_file *file = state;

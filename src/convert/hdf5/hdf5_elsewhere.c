@@ -198,7 +198,7 @@ static int has_elements(hid_t source, const source_part *part)
     return has;
 }
 
-/* That all of it is there, and can be read. `label`: for messages. */
+/* Checks that all of it is there and can be read. `label` is for messages. */
 static int check_stored(const brc_hdf5_sources *s, hid_t source, hid_t plist, hid_t type,
                         const char *label, brc_error *err)
 {
@@ -341,7 +341,7 @@ static int read_first(hid_t dataset, hid_t type, const hsize_t *at, void *out)
     return done;
 }
 
-/* Each read goes through all parts of the virtual dataset. */
+/* The limit on parts: each read goes through all parts of the virtual dataset. */
 static int is_sampled(const source_part *part)
 {
     return part->number + part->member < 32 || (part->number + part->member) % 251 == 0;
@@ -658,7 +658,7 @@ static int check_mappings(brc_hdf5_sources *s, const held_id *set, hid_t plist, 
     return rc;
 }
 
-/* What the elements of a dataset, which itself is there, are made of. */
+/* Finds the sources of a dataset's elements; the dataset itself is there. */
 static int look_into(brc_hdf5_sources *s, const held_id *set, brc_error *err)
 {
     hid_t plist = H5Dget_create_plist(set->id);

@@ -30,7 +30,7 @@ typedef struct dataset_in {
     brc_buf span;          /* the fill value of variable length, as an element         */
     char *attrs_json;
     brc_array_in array;
-    /* Of a variable of NetCDF-4: */
+    /* For a variable of NetCDF-4 alone: */
     brc_netcdf_atts_in atts;
     uint64_t own[BRC_MAX_NDIM]; /* the dataset's shape, which may be shorter than the array's */
     int is_short;
@@ -270,7 +270,7 @@ static int clip_to_dataset(const dataset_in *d, const brc_sel *box, brc_sel *par
     return 1;
 }
 
-/* Whole elements of the box. */
+/* Reads the whole elements of a box. */
 static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, void *dst,
                          brc_error *err)
 {
@@ -290,7 +290,7 @@ static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, vo
     return rc;
 }
 
-/* A part of each element: of an array type whose axes the box cuts. */
+/* Reads a part of each element, where the box cuts the axes of an array type. */
 static int read_parts(dataset_in *d, const brc_sel *box, void *dst, brc_error *err)
 {
     uint64_t whole[BRC_MAX_NDIM], n = brc_shape_count(d->ndim, box->count);
@@ -414,7 +414,7 @@ static int next_stored(void *ctx, brc_sel *box, brc_error *err)
                                 box);
 }
 
-/* One chunk after the other, stored or not. */
+/* Visits every chunk of the grid, stored or not. */
 static int next_chunk_of_all(void *ctx, brc_sel *box, brc_error *err)
 {
     dataset_in *d = ctx;
@@ -699,7 +699,7 @@ static void close_dataset(dataset_in *d)
     free(d);
 }
 
-/* Of one of Zarr's types, or ragged. */
+/* Imports a dataset of one of Zarr's types, or a ragged one. */
 static int import_any(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                       brc_error *err)
 {

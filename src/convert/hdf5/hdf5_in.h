@@ -40,7 +40,7 @@ typedef struct brc_hdf5_attrs {
     int has_paths;    /* in values or types: paths of the file                */
     int is_scale;     /* a dimension scale                                    */
 } brc_hdf5_attrs;
-/* Of a dataset (is_array) without those that make up dimension scales. */
+/* Reads the attributes of an object; of a dataset (is_array) without those that make up dimension scales. */
 BRC_MUST_USE int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in, hid_t object, int is_array,
                                      const char *label, brc_error *err);
 /* Adds to an object's note the types of its attributes and, if a path is in them, the path of the object.
@@ -52,7 +52,7 @@ void brc_hdf5_attrs_free(brc_hdf5_attrs *attrs);
 /* The values as JSON text; NULL if there are none. */
 BRC_MUST_USE int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err);
 
-/* One attribute as JSON, and its type where that is noted, else NULL. *has_paths (NULL: nobody asks) is set to 1
+/* Reads one attribute as JSON, and its type where that is noted, else NULL. *has_paths (NULL: nobody asks) is set to 1
  * where paths of the file are in either. */
 BRC_MUST_USE int brc_hdf5_attr_read(const brc_hdf5_in *in, hid_t object, const char *name, const char *label,
                                     brc_json **value, brc_json **type, int *has_paths, brc_error *err);
@@ -111,7 +111,7 @@ BRC_MUST_USE int brc_hdf5_sources_open(brc_hdf5_sources **out, const brc_hdf5_in
 /* After reading: whether they are still there. */
 BRC_MUST_USE int brc_hdf5_sources_stay(const brc_hdf5_sources *sources, brc_error *err);
 void brc_hdf5_sources_close(brc_hdf5_sources *sources);
-/* Of a dataset that is not in chunks: what is stored of it must be as many bytes as its shape needs. */
+/* Checks that a dataset without chunks has stored as many bytes as its shape needs. */
 BRC_MUST_USE int brc_hdf5_size_check(hid_t dataset, hid_t type, int ndim, const uint64_t *shape, const char *label,
                                      brc_error *err);
 
@@ -121,7 +121,7 @@ BRC_MUST_USE int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, co
 
 /* ---- names of axes: hdf5_in_attr.c -------------------------------- */
 
-/* What NetCDF-4 names scales that are not variables. */
+/* The NAME of a dimension scale that is not a variable in NetCDF-4 begins with this. */
 #define BRC_HDF5_NO_VARIABLE "This is a netCDF dimension but not a netCDF variable"
 
 /* Calls take() with a reference (hobj_ref_t) to the first dimension scale of each axis that has one. */

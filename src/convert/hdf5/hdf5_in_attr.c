@@ -471,7 +471,7 @@ static int type_holds(const brc_dtype *type, const brc_json *json, double value)
     return parsed && (back == value || (isnan(back) && isnan(value)));
 }
 
-/* Of the array's type, if no other is noted. */
+/* Chooses the noted type, else the array's. */
 static int choose_fill_type(brc_json **out, const brc_dtype *array, const brc_json *noted,
                             const brc_json *json, double value, brc_error *err)
 {
@@ -608,7 +608,7 @@ static int referred_name(void *ctx, hid_t dataset, const void *reference, int ax
     return rc;
 }
 
-/* One list of references for each axis. */
+/* DIMENSION_LIST must be one list of references for each axis. */
 static int check_lists(const scale_reader *r, hid_t type, hid_t space, brc_error *err)
 {
     hid_t base = H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : BRC_HDF5_NONE;

@@ -20,7 +20,8 @@ typedef struct dimension {
 
 typedef struct named_type {
     hid_t id;
-    char *name;
+    char *path;
+    int64_t age; /* in its group */
 } named_type;
 
 struct brc_hdf5_netcdf {
@@ -257,18 +258,32 @@ static int add_scale_dim(const file_walk *w, hid_t dataset, const char *path)
     return BRC_OK;
 }
 
+static int is_before(const named_type *a, const named_type *b)
+{
+    const size_t len = group_part(a->path);
+    return len == group_part(b->path) && strncmp(a->path, b->path, len) == 0 && a->age < b->age;
+}
+
+/* Those of a group in the order in which they were made. */
 static int add_type(const file_walk *w, hid_t type, const char *path)
 {
     brc_hdf5_netcdf *out = w->out;
-    const char *name = strrchr(path, '/') + 1;
-    if (!brc_utf8_valid(name, strlen(name)))
+    H5L_info_t link;
+    if (!brc_utf8_valid(path, strlen(path)) ||
+        H5Lget_info(w->in->id, path, &link, H5P_DEFAULT) < 0)
         return BRC_OK;
     BRC_TRY(brc_grow_array((void **)&out->types, &out->types_cap, out->ntypes + 1,
                            sizeof(*out->types), w->err));
-    named_type *named = &out->types[out->ntypes];
-    BRC_TRY(brc_dup(&named->name, name, w->err));
-    named->id = H5Tcopy(type);
-    out->ntypes++;
+    named_type named = { .id = H5Tcopy(type), .age = link.corder_valid ? link.corder : 0 };
+    int rc = brc_dup(&named.path, path, w->err);
+    if (rc < 0) {
+        brc_hdf5_close(named.id);
+        return rc;
+    }
+    size_t at = out->ntypes++;
+    for (; at > 0 && is_before(&named, &out->types[at - 1]); at--)
+        out->types[at] = out->types[at - 1];
+    out->types[at] = named;
     return BRC_OK;
 }
 
@@ -286,7 +301,7 @@ static int take_dim_or_type(void *ctx, const char *path, H5O_type_t type)
     return rc;
 }
 
-/* What cannot be read is passed over: whoever needs it fails there. */
+/* Passes over what cannot be read: the import of that object fails later, with a message. */
 static void use_dims(const brc_hdf5_netcdf *out, hid_t dataset, const char *path)
 {
     hsize_t now[H5S_MAX_RANK], most[H5S_MAX_RANK];
@@ -337,7 +352,7 @@ void brc_hdf5_netcdf_free(const brc_hdf5_netcdf *netcdf)
         free(netcdf->dims[i].path);
     for (size_t i = 0; netcdf && i < netcdf->ntypes; i++) {
         brc_hdf5_close(netcdf->types[i].id);
-        free(netcdf->types[i].name);
+        free(netcdf->types[i].path);
     }
     if (netcdf) {
         free(netcdf->dims);
@@ -375,7 +390,7 @@ static nc_type netcdf_type_of(hid_t type)
     return H5Tis_variable_str(type) > 0 || size > 1 ? NC_STRING : NC_CHAR;
 }
 
-/* Of a variable or attribute. */
+/* Whether two types of variables or attributes are the same for NetCDF. */
 static int same_netcdf_type(hid_t a, hid_t b)
 {
     nc_type type = netcdf_type_of(a);
@@ -393,7 +408,8 @@ typedef struct attr_in {
 
 static int netcdf_attr_failed(const attr_in *a, brc_error *err)
 {
-    return brc_hdf5_fail(err, BRC_EINVAL, "%s, attribute %s: it cannot be read", a->label, a->name);
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s, attribute %s: the attribute cannot be read",
+                         a->label, a->name);
 }
 
 static void close_attr(attr_in *a)
@@ -582,7 +598,7 @@ static herr_t each_attr(hid_t object, const char *name, const H5A_info_t *info, 
     return w->rc < 0 ? -1 : 0;
 }
 
-/* What an enumeration's values mean, as CF says it. */
+/* Adds the meanings of an enumeration's values, as CF has them. */
 static int take_meanings(brc_netcdf_atts_in *out, const brc_json *members, brc_error *err)
 {
     brc_json *values = NULL, *value;
@@ -728,11 +744,12 @@ done:
 
 /* ==== names of types ================================ */
 
+/* Of several that are equal netCDF-C takes the oldest. */
 static const char *name_of_type(const brc_hdf5_netcdf *netcdf, hid_t type)
 {
     for (size_t i = 0; i < netcdf->ntypes; i++)
         if (H5Tequal(netcdf->types[i].id, type) > 0)
-            return netcdf->types[i].name;
+            return strrchr(netcdf->types[i].path, '/') + 1;
     return NULL;
 }
 

@@ -553,7 +553,7 @@ static int take_typed(void *ctx, const brc_json *value)
     return brc_json_kind(value) == BRC_JSON_ARRAY ? 0 : -1;
 }
 
-/* One float, or a part of a complex number; small ones are floats alone. */
+/* Reads one float, or a part of a complex number; small floats have no complex type. */
 static int is_nan_at(const brc_dtype *type, const uint8_t *at)
 {
     double value;
@@ -769,7 +769,7 @@ static void look_at_number(flat_list *flat, const brc_json *value)
         flat->past_53 |= !brc_json_int(value, -most, most, &i);
 }
 
-/* All values one after the other. */
+/* Writes all values, one after the other. */
 static int take_flat(void *ctx, const brc_json *value)
 {
     flat_list *flat = ctx;
@@ -843,7 +843,7 @@ static int check_name(const attr_writer *w, const brc_json *value, int is_array,
         taken |= brc_json_is(value, "DIMENSION_SCALE");
     if (strstr(w->name, BRC_JSON_NUL))
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s: the name of an attribute contains U+0000, which HDF5 has not: "
+                        "%s: the name of an attribute contains U+0000, which HDF5 does not allow: "
                         "rename or remove the attribute",
                         w->label);
     if (taken)
@@ -911,7 +911,7 @@ static int note_text(brc_json **texts, const char *name, brc_error *err)
     return brc_json_push(*texts, brc_json_new_string(name), err);
 }
 
-/* What only Zarr says. */
+/* Writes the attribute of what only Zarr says. */
 static int write_zarr(attr_writer *w, brc_json **zarr, brc_json **texts, brc_error *err)
 {
     w->name = BRC_HDF5_ZARR;

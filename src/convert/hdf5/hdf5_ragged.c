@@ -70,7 +70,7 @@ static int hdf5_ragged_of(brc_ragged *out, const brc_hdf5_tree *tree, brc_error 
 
 /* Datasets of lists, and of compounds with texts, lists or references, as groups. */
 
-/* So many elements may not be stored: each of them has an offset. */
+/* The most elements that may be missing: each element has an offset, stored or not. */
 #define MOST_GAPS ((uint64_t)1 << 26)
 
 typedef struct ragged_set {
@@ -484,7 +484,7 @@ static int note_variable(ragged_set *d, brc_error *err)
                : BRC_OK;
 }
 
-/* Of NetCDF-4: its note is what netcdf_ragged.h says. */
+/* Describes a variable of NetCDF-4: the note is that of netcdf_ragged.h. */
 static int describe_ragged_variable(ragged_set *d, brc_error *err)
 {
     const brc_hdf5_netcdf_var var = { .file = d->file_type };

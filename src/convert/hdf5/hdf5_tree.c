@@ -182,7 +182,7 @@ static const struct brc_hdf5_path *find_object(const brc_hdf5_paths *paths, hid_
     return H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0 ? NULL : find_path(paths, info.addr);
 }
 
-/* What follows `from` in the path, if that is the same or around it; NULL: it is not. */
+/* Returns the rest of the path behind `from`; NULL if `from` is neither the path nor around it. */
 static const char *part_beneath(const char *path, const char *from)
 {
     size_t len = strcmp(from, "/") == 0 ? 0 : strlen(from);
@@ -372,7 +372,7 @@ int brc_hdf5_reference_text(const brc_hdf5_paths *paths, hid_t file, int is_regi
 
 /* ---- text as references -------------------------------- */
 
-/* One bracket's slices or integers: 1 if it is read, and *text stands behind it. */
+/* Reads the slices or integers of one bracket: 1 if they are valid, and *text stands behind it. */
 typedef struct region_part {
     hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK];
     int ndim, points;
@@ -513,7 +513,7 @@ static uint64_t count_items(hid_t type, int depth)
     return n;
 }
 
-/* 1 if it can be a part of one data type. */
+/* Whether the type can be a part of one data type. */
 static int is_part_type(hid_t type, int depth)
 {
     int is = 1;
@@ -542,7 +542,8 @@ static int is_part_type(hid_t type, int depth)
     }
 }
 
-/* By itself: an array's axes become the dataset's, so it may be large. */
+/* Whether a type by itself is one data type: an array's axes become the dataset's, so an array
+ * may be large. */
 int brc_hdf5_is_one_type(hid_t type, int how)
 {
     switch (H5Tget_class(type)) {
@@ -634,7 +635,7 @@ static int read_tree_fields(tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_
     return BRC_OK;
 }
 
-/* Of a list, or an array. */
+/* Reads the type that a list or an array is made of. */
 static int read_tree_base(tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_error *err)
 {
     BRC_TRY(brc_new_array((void **)&out->items, 1, sizeof(*out->items), err));

@@ -6,7 +6,7 @@
 
 #include "../../codec/registry.h"
 
-/* One type on its way: what it becomes. */
+/* A type while it is read: its Zarr data type, its memory and its note. */
 typedef struct brc_hdf5_type_part {
     hid_t file;     /* borrowed                                       */
     hid_t memory;   /* own                                            */
@@ -101,7 +101,7 @@ hid_t brc_hdf5_integer(size_t size, int is_signed)
     }
 }
 
-/* 1, 2, 4 or 8 bytes, or 0. */
+/* Returns the least of 1, 2, 4 and 8 that holds so many bytes, or 0. */
 static size_t whole_size(size_t size)
 {
     for (size_t n = 1; n <= 8; n *= 2)
@@ -246,7 +246,7 @@ static int read_members(const brc_hdf5_type_reader *r, const brc_hdf5_type_part 
     return BRC_OK;
 }
 
-/* As h5py writes NumPy's. */
+/* Whether the enum is a boolean as h5py writes it. */
 static int is_bool_enum(const brc_json *members, size_t size)
 {
     int64_t no, yes;
@@ -325,7 +325,7 @@ static int is_character_type(hid_t type)
            H5Tget_size(type) == 1;
 }
 
-/* What NetCDF has for a text within a compound: 1; 0 if it is another array. */
+/* Reads an array of characters, which is NetCDF's text within a compound: 1; 0 for other arrays. */
 static int try_characters(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     hid_t base = r->how == BRC_HDF5_NETCDF ? H5Tget_super(part->file) : BRC_HDF5_NONE;

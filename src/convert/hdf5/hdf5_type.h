@@ -81,7 +81,7 @@ typedef struct brc_hdf5_type {
  *   BRC_HDF5_NETCDF    of a NetCDF-4 file: an array of characters of one axis is a text of that length,
  *                      every list of bytes, signed ones and characters too, is `bytes`, and no enum is bool */
 enum { BRC_HDF5_READING = 0, BRC_HDF5_WRITING, BRC_HDF5_NETCDF };
-/* What a type of a file is. `label` begins messages. */
+/* Reads a type of a file. `label` begins messages. */
 BRC_MUST_USE int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type,
                                     int how, const char *label, brc_error *err);
 void brc_hdf5_type_close(brc_hdf5_type *type);

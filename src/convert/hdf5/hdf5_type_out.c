@@ -85,7 +85,7 @@ static int make_bool(const type_writer *w, hid_t *out, brc_error *err)
     return finish_type(w, out, ok, err);
 }
 
-/* One member into the enum; 0 if its value is not an integer of this size. */
+/* Adds one member to the enum; 0 if its value is not an integer of this size. */
 static int add_enum_member(hid_t type, hid_t base, size_t size, int is_signed,
                            const brc_json *member)
 {
@@ -246,7 +246,7 @@ static int make_bytes(const type_writer *w, hid_t *out, const brc_dtype *type, c
 
 /* ---- structs -------------------------------- */
 
-/* One field behind those that are there. */
+/* Appends one field to the compound. */
 static int add_compound_field(const type_writer *w, hid_t *out, size_t *at, const brc_json *field,
                               const brc_json *notes, int is_old, brc_error *err)
 {

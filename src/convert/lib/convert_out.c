@@ -89,7 +89,7 @@ const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *key)
     return c->nnodes ? bsearch(&like, c->nodes, c->nnodes, sizeof(*c->nodes), node_order) : NULL;
 }
 
-/* Each but the first lies in a group that is there, and none comes twice. */
+/* Every node but the first must lie in a group that has come, and no node may come twice. */
 static int check_nodes(brc_convert *c, brc_error *err)
 {
     if (c->nnodes == 0 || c->nodes[0].key[0] != '\0')
@@ -202,7 +202,7 @@ static int meet_chunk(const chunk_reader *r, const uint64_t *index, brc_error *e
     return BRC_OK;
 }
 
-/* What of a chunk lies in the array. */
+/* Clips a chunk to the array. */
 static void clip_box(const brc_meta *meta, const uint64_t *index, brc_sel *box, uint64_t *extent)
 {
     *box = (brc_sel)BRC_SEL_INIT;

@@ -1,4 +1,4 @@
-/* What a driver asks of the run that it is in. */
+/* The run of a converter: its arguments, its limits, and what drivers ask of it. */
 #include "convert_program.h"
 
 #include <errno.h>
@@ -220,7 +220,7 @@ brc_json *brc_attr_float(double value)
     return brc_json_new_number(text);
 }
 
-/* Each byte is the code point: one or two bytes of UTF-8. */
+/* Reads the bytes as Latin-1: each is a code point, one or two bytes of UTF-8. */
 static int append_latin1(brc_buf *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -287,7 +287,7 @@ int brc_attr_fill_value(const brc_json *value, double *out)
 
 /* ---- from JSON -------------------------------- */
 
-/* What one value is; BRC_ATTR_JSON: a file cannot hold it. */
+/* Returns the kind of one value; BRC_ATTR_JSON if a file cannot hold the value. */
 static int kind_of(const brc_json *value)
 {
     const char *text;
@@ -516,7 +516,7 @@ static int read_arguments(brc_convert *c, program_args *args, int argc, char **a
 
 /* ---- one run -------------------------------- */
 
-/* What is opened for the stream is opened before the sandbox closes. */
+/* Opens the stream, which must happen before the sandbox closes. */
 static int open_run(brc_convert *c, const program_args *args, brc_error *err)
 {
     BRC_TRY(brc_registry_new(&c->registry, err));

@@ -23,7 +23,7 @@ BRC_MUST_USE int brc_hdf5_stored_read(brc_hdf5_stored *out, hid_t dataset, int n
 int brc_hdf5_stored_next(brc_hdf5_stored *stored, int ndim, int array_ndim, const uint64_t *shape, const uint64_t *chunk,
                          brc_sel *box);
 
-/* What is stored of one chunk. */
+/* Where one chunk is stored. */
 typedef struct brc_hdf5_chunk {
     haddr_t at;      /* as the library says; a user block may be before */
     hsize_t bytes;   /* 0: it is not there                               */
@@ -60,7 +60,7 @@ typedef struct brc_hdf5_layout {
  * filter that Zarr has no codec for, or not in one piece. */
 BRC_MUST_USE int brc_hdf5_pass_open(brc_hdf5_pass **out, const brc_hdf5_layout *layout, brc_error *err);
 void brc_hdf5_pass_close(brc_hdf5_pass *pass);
-/* What the array says of it: its codecs, and where its elements are not in chunks their place. */
+/* Describes it in the array: the codecs, and the place of elements that are not in chunks. */
 void brc_hdf5_pass_describe(const brc_hdf5_pass *pass, brc_array_in *array);
 /* 1 and the next chunk of those in `stored`, 0 at the end; as next_chunk() of brc_array_in. */
 BRC_MUST_USE int brc_hdf5_pass_next(brc_hdf5_pass *pass, brc_hdf5_stored *stored, uint64_t *index, brc_stored_in *bytes,

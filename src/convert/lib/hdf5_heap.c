@@ -232,7 +232,7 @@ typedef struct list_type {
     int names; /* the items name places in a heap too */
 } list_type;
 
-/* What lists in lists name is looked at from a copy: their collection may have to make room. */
+/* Lists in lists are checked from a copy, for their collection may have to make room. */
 static int check_list(heap_check *h, const list_type *type, const uint8_t *at, int depth,
                       brc_error *err)
 {
@@ -292,7 +292,7 @@ static int check_array(heap_check *h, hid_t type, const uint8_t *at, int depth, 
     return rc;
 }
 
-/* Of a type that names a place in a heap. */
+/* Checks items of a type that names a place in a heap. */
 static int check_element(heap_check *h, hid_t type, const uint8_t *at, int depth, brc_error *err)
 {
     const uint8_t *region;

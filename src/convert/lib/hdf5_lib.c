@@ -118,7 +118,7 @@ done:
 
 #ifndef HAS_LZF
 
-/* Nothing happens where this build has no liblzf. */
+/* Does nothing where this build lacks liblzf. */
 static int hdf5_lzf_register(brc_error *err)
 {
     (void)err;
@@ -153,7 +153,7 @@ static size_t decode_lzf(unsigned flags, size_t n, const unsigned *values, size_
     return got;
 }
 
-/* Nothing happens where this build has no liblzf. */
+/* Does nothing where this build lacks liblzf. */
 static int hdf5_lzf_register(brc_error *err)
 {
     /* It says that it encodes, so that a dataset can be made in which chunks are decoded

@@ -1,5 +1,5 @@
 /*
- * What converters share in their use of libhdf5: errors with its reason,
+ * Helpers of all converters that use libhdf5: errors with the library's reason,
  * ids of any kind closed.
  *
  * The interface of 1.10 is asked for, which newer versions of the library keep.
@@ -25,7 +25,7 @@ typedef struct brc_hdf5_file {
 
 /* The library prints no errors from now on. */
 BRC_MUST_USE int brc_hdf5_start(brc_error *err);
-/* Of any kind of id; BRC_HDF5_NONE is allowed. */
+/* Closes an id of any kind; BRC_HDF5_NONE is allowed. */
 void brc_hdf5_close(hid_t id);
 /* Directly after a call that failed: the sentence, and the library's reason in brackets. */
 int brc_hdf5_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
@@ -33,7 +33,7 @@ int brc_hdf5_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(
 /* Selects `part` of the box in a dataset's space of ndim axes; those beyond are within an element. The space of the
  * box in memory with the same part selected, to close, or BRC_HDF5_NONE. */
 hid_t brc_hdf5_select(hid_t space, int ndim, const brc_sel *box, const brc_sel *part);
-/* What the library calls the node: what follows the file's name. */
+/* Makes the label of a node: the file's name and the node's path. */
 BRC_MUST_USE int brc_hdf5_label(char **out, const char *file, const char *path, brc_error *err);
 
 /* ---- hdf5 plugins -------------------------------- */

@@ -743,7 +743,7 @@ int brc_netcdf_lacks_fill(const brc_netcdf_atts_in *in)
 
 /* ---- booleans ------------------------------------- */
 
-/* What is looked through at once. */
+/* The bytes that are read at once. */
 #define BOX_BYTES ((uint64_t)4 << 20)
 
 static int all_booleans(int *are, const brc_array_in *array, brc_error *err)
@@ -864,7 +864,7 @@ static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *e
     return rc;
 }
 
-/* What the note alone has. */
+/* Writes an attribute that the note alone has. */
 static int put_only_noted(brc_netcdf_atts_out *out, const char *name, const brc_json *entry,
                           brc_error *err)
 {
@@ -889,9 +889,10 @@ static int each_att(brc_netcdf_atts_out *out, const brc_json *doc, brc_error *er
     for (const brc_json *v = brc_json_first(attrs); v; v = brc_json_next(v)) {
         const char *name = brc_json_own_name(v);
         if (strstr(name, BRC_JSON_NUL))
-            return brc_fail(err, BRC_EUNSUPPORTED,
-                            "the name of an attribute contains U+0000, which NetCDF has not: "
-                            "rename or remove the attribute");
+            return brc_fail(
+                err, BRC_EUNSUPPORTED,
+                "the name of an attribute contains U+0000, which NetCDF does not allow: "
+                "rename or remove the attribute");
         if (!is_ours(name))
             BRC_TRY(put_one(out, name, brc_json_member(notes, name), v, err));
     }

@@ -60,7 +60,7 @@ size_t brc_netcdf_default_fill(nc_type type, uint8_t out[8]);
 
 /* ---- values ------------------------------------ */
 
-/* What attributes with a meaning for a variable's values go by. */
+/* The context of an attribute: its variable's type, by which _FillValue, valid_range and their like are read. */
 typedef struct brc_netcdf_of {
     nc_type type;   /* the variable's; of an enumeration, what it counts in. NC_NAT: it has
                        a type of its own, or the attribute is a group's              */
@@ -83,7 +83,7 @@ void brc_netcdf_values_free(brc_netcdf_values *values);
 
 #define BRC_NETCDF_NOTE "netcdf"
 #define BRC_NETCDF_RAGGED "variable" /* the member of a group's note that makes the group a variable: ../netcdf/netcdf_ragged.h */
-/* Of a group: that it has a dimension. */
+/* Notes that a group has a dimension. */
 BRC_MUST_USE int brc_netcdf_note_dim(brc_json **note, const char *name, uint64_t length, int unlimited, brc_error *err);
 /* The note's part "attributes" or "dimensions" in a zarr.json, or NULL. */
 const brc_json *brc_netcdf_note_part(const brc_json *doc, const char *part);
@@ -97,7 +97,7 @@ typedef struct brc_netcdf_atts_in {
     brc_netcdf_of of;
     brc_json *attrs, *note;
 } brc_netcdf_atts_in;
-/* One attribute of a type that every file has; of an enumeration, as integers. */
+/* Takes one attribute of a type that every file has; an enumeration's values as integers. */
 BRC_MUST_USE int brc_netcdf_take_att(brc_netcdf_atts_in *in, const char *name, const brc_netcdf_values *values,
                                      brc_error *err);
 /* The _FillValue of a complex number, two values of the type `of`, in native memory. */

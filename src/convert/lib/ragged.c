@@ -83,7 +83,7 @@ int brc_ragged_runs_cut(brc_ragged_runs *runs)
 /* The largest of our own chunks. */
 #define CHUNK_BYTES ((uint64_t)1 << 20)
 
-/* One array in the making. */
+/* An array while it is written. */
 typedef struct ragged_column {
     brc_convert *c;
     const brc_ragged_in *in;
@@ -123,7 +123,7 @@ static int take_ragged_list(ragged_column *col, size_t step, const uint8_t *elem
     return BRC_OK;
 }
 
-/* What the column has of the element, to the queue. */
+/* Appends the column's part of the element to the queue. */
 static int take_ragged_items(ragged_column *col, size_t step, uint8_t *element, brc_error *err)
 {
     const brc_ragged *type = col->steps.at[step];
@@ -227,7 +227,7 @@ static int spans_length(const ragged_column *col, uint64_t n, size_t *len)
     return 1;
 }
 
-/* What was given leaves the queue. */
+/* Removes from the queue what was given away. */
 static void shift_queue(ragged_column *col)
 {
     if (col->at == 0 || col->at < col->queue.len / 2)
@@ -260,7 +260,7 @@ static int queue_rows(ragged_column *col, uint64_t rows, size_t fixed, size_t *l
     return BRC_OK;
 }
 
-/* All of a box of a column that has the dataset's axes. */
+/* Reads a whole box of a column that has the dataset's axes. */
 static int queue_box(ragged_column *col, const brc_sel *box, brc_error *err)
 {
     brc_sel own = BRC_SEL_INIT;

@@ -59,7 +59,7 @@ static int does_not_fit(const brc_ragged_out *out, brc_error *err, const char *f
 
 /* ---- the nodes -------------------------------- */
 
-/* What the arrays of a list, or of the whole, must have in common. */
+/* The shape that the arrays of a list, or of the whole, must have in common. */
 typedef struct ragged_extent {
     int known, ndim;
     uint64_t shape[BRC_MAX_NDIM];
@@ -285,7 +285,7 @@ static size_t count_nodes(const brc_convert *c, const brc_node_out *group)
     return n;
 }
 
-/* One that is none of the type's. */
+/* Names the first node that has no place in the type. */
 static const char *stray_node(const brc_ragged_out *out)
 {
     for (size_t i = 1; i <= out->nodes; i++) {

@@ -127,7 +127,7 @@ static int allow_files(scmp_filter_ctx filter, int writing)
     return rc;
 }
 
-/* What abort() does, to nobody else, and limits that are asked for. */
+/* Allows what abort() does to this process alone, and asking for limits. */
 static int allow_own(scmp_filter_ctx filter)
 {
     pid_t own = getpid();
@@ -220,7 +220,7 @@ static int landlock_version(void)
     return version > 0 ? (int)version : 0;
 }
 
-/* All that this version and these headers know is refused, but for what is allowed below. */
+/* Refuses every system call that this version and these headers know, except for those below. */
 static uint64_t handled_rights(int version)
 {
     uint64_t rights = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;

@@ -25,7 +25,7 @@ typedef struct brc_netcdf_in {
     unsigned char *is_bool; /* by the variable's number: what the first round has seen */
 } brc_netcdf_in;
 
-/* Each piece of a record variable is a read. */
+/* The shortest piece of a record variable that is worth a read of its own, in bytes. */
 #define PIECE_LEAST 512
 #define NAME_ROOM (4 * NC_MAX_NAME) /* for names that the library gives */
 
@@ -90,7 +90,7 @@ static int take_att(brc_netcdf_atts_in *atts, const brc_netcdf_in *in, int var, 
     return rc;
 }
 
-/* All of a variable's, or of the file's (NC_GLOBAL). */
+/* Reads all attributes of a variable, or of the file (NC_GLOBAL). */
 static int take_atts(brc_netcdf_atts_in *atts, const brc_netcdf_in *in, int var, brc_error *err)
 {
     const char *path = brc_convert_path(in->convert, atts->label);

@@ -70,7 +70,7 @@ static void skip_padded(classic_header *h, uint64_t n, size_t size)
         h->at += (bytes + 3) & ~UINT64_C(3);
 }
 
-/* Of a list: how many items follow. */
+/* Reads the head of a list and returns how many items follow. */
 static uint64_t take_list(classic_header *h)
 {
     (void)take_big_endian(h, 4);

@@ -1,5 +1,5 @@
 /*
- * What reading and writing NetCDF through netCDF-C share.
+ * Helpers that reading and writing NetCDF through netCDF-C share.
  *
  * A NetCDF file has groups (classic ones: the root alone), dimensions with names, and
  * variables over dimensions. It becomes the same hierarchy of groups and arrays; what it
@@ -10,7 +10,7 @@
 
 #include "../lib/netcdf_att.h"
 
-/* What the states of reading and of writing begin with. */
+/* The first member of the states of reading and of writing. */
 typedef struct brc_netcdf_run {
     void (*close)(void *state);
 } brc_netcdf_run;

@@ -147,7 +147,7 @@ static int used_above(const brc_netcdf_out *out, const brc_netcdf_axes *axes, in
     return 0;
 }
 
-/* A coordinate has its dimension beside it. */
+/* Adds the dimension of a coordinate to the coordinate's group. */
 static int add_coordinate(brc_netcdf_out *out, const brc_netcdf_axes *axes, size_t i,
                           brc_error *err)
 {
@@ -453,7 +453,8 @@ static int put_lists(const brc_netcdf_out *out, const brc_sel *box, const uint8_
     return rc;
 }
 
-/* Zero ends the library's texts; surrogates are not characters. */
+/* Whether the library's texts can hold the code point: zero ends them, and surrogates are not
+ * characters. */
 static int is_character(uint32_t c)
 {
     return c != 0 && c <= 0x10FFFF && (c < 0xD800 || c >= 0xE000);
@@ -512,7 +513,7 @@ int brc_netcdf_put(void *state, const brc_sel *box, const void *data, size_t len
     }
 }
 
-/* Variables are in the order of their nodes. */
+/* Finds a node's variable: variables are in the order of their nodes. */
 static const brc_netcdf_var *find_var(const brc_netcdf_out *out, const brc_node_out *node)
 {
     size_t low = 0, high = out->nvars;

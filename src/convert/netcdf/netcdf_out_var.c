@@ -10,7 +10,7 @@
 #define MAX_FILE_CHUNK (UINT64_C(1) << 30)
 /* Arrays are compressed fast by default; 4 would take twice the time, for 4 % on winds. */
 #define DEFLATE_LEVEL 1
-/* What one variable, or one record of it, may have in a file of version 2. */
+/* The most bytes of one variable, or of one record of it, in a file of version 2. */
 #define MAX_VAR_BYTES_2 (UINT64_C(0xFFFFFFFF) - 3)
 
 /* An array while it is looked at. */
@@ -47,7 +47,7 @@ static int put_odd_fill(const brc_netcdf_att_place *p, const brc_netcdf_values *
     return status ? status : nc_rename_att(p->group, p->var, other, BRC_NETCDF_FILL);
 }
 
-/* Of a complex number, as two floats or doubles. */
+/* Writes the _FillValue of a complex number, as two floats or doubles. */
 static int put_complex_fill(const brc_netcdf_att_place *p, const brc_netcdf_values *values)
 {
     double pair[2];

@@ -1,4 +1,4 @@
-/* What import and export of them share, see netcdf_ragged.h. */
+/* Groups that stand for a variable, see netcdf_ragged.h. */
 #include "netcdf_ragged.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ typedef struct tree_in {
     brc_netcdf_types *types;
 } tree_in;
 
-/* In memory as the compiler has it: *align is what its place is a multiple of. */
+/* Lays the type out as a compiler does: *align is the multiple on which it must lie. */
 static int open_noted_tree(const tree_in *in, const brc_json *tree, int depth, brc_ragged *out,
                            size_t *align, brc_error *err);
 

@@ -13,7 +13,7 @@
 #include "../lib/ragged.h"
 #include "netcdf_out.h"
 
-/* What a leaf's `own` is. */
+/* The driver's data of a leaf (`own`). */
 typedef struct brc_netcdf_leaf {
     brc_netcdf_type type;
     brc_dtype *dtype;
