@@ -4,17 +4,16 @@
  * the next collection ends where an undisturbed one does.
  */
 #include <check.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../kit/effort.h"
 #include "../kit/fault_vfs.h"
+#include "../kit/process_kit.h"
 #include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
@@ -97,16 +96,7 @@ static void make_base(scenario *t, uint64_t noise)
 
 static void copy_base(void)
 {
-    static const char *const endings[] = {"-journal", "-wal", "-shm"};
-    char name[160];
-    snprintf(work.file, sizeof(work.file), "%s/work.brc", base.dir);
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        snprintf(name, sizeof(name), "%s%s", work.file, endings[i]);
-        unlink(name);
-    }
-    brc_buf all = store_kit_read(base.file);
-    store_kit_put(work.file, &all);
-    brc_buf_dispose(&all);
+    store_kit_copy(base.file, work.file);
 }
 
 static void open_work(const char *vfs)
@@ -137,20 +127,6 @@ static void values_are_there(void)
         ck_assert_int_eq(scenario_number(&work, work.session, "/few", i), 70000 + (int32_t)i);
 }
 
-static int holds_secret(const char *ending)
-{
-    char name[160];
-    struct stat st;
-    snprintf(name, sizeof(name), "%s%s", work.file, ending);
-    if (stat(name, &st) < 0)
-        return 0;
-    brc_buf all = store_kit_read(name);
-    const int found =
-        all.len > 0 && memmem(all.data, all.len, secret, sizeof(secret)) != NULL;
-    brc_buf_dispose(&all);
-    return found;
-}
-
 /* All is there, and the next one does the rest. */
 static void is_ended_by_the_next(uint32_t flags)
 {
@@ -168,7 +144,7 @@ static void is_ended_by_the_next(uint32_t flags)
     ck_assert_int_eq((int)scenario_ask(&work, "PRAGMA freelist_count"), 0);
     (void)scenario_unused(&work);
     if (flags & BRC_GC_EXPUNGE)
-        ck_assert(!holds_secret("") && !holds_secret("-journal") && !holds_secret("-wal"));
+        ck_assert(!store_kit_holds(work.file, secret, sizeof(secret)));
     brc_buf_dispose(&now);
 }
 
@@ -177,9 +153,7 @@ static void set_journal(int wal)
     open_work(NULL);
     OK(&work, brc_config_set(work.repo, "journal", wal ? "wal" : "rollback", &work.err));
     scenario_close(&work);
-    brc_buf all = store_kit_read(work.file);
-    store_kit_put(base.file, &all);
-    brc_buf_dispose(&all);
+    store_kit_copy(work.file, base.file);
 }
 
 static void faults_begin(uint64_t noise, int wal)
@@ -188,6 +162,7 @@ static void faults_begin(uint64_t noise, int wal)
     scenario_close(&base);
     fault_vfs_register(&disk);
     work = base;
+    snprintf(work.file, sizeof(work.file), "%s/work.brc", base.dir);
     copy_base();
     set_journal(wal);
     copy_base();
@@ -207,39 +182,37 @@ static void faults_end(void)
 
 /* ---- killed -------------------------------- */
 
-/* 0: there are not so many moments. */
-static int collect_and_die(uint32_t flags, unsigned moments, uint64_t n)
+typedef struct victim {
+    uint32_t flags;
+    unsigned kinds;
+    uint64_t moment;
+} victim;
+
+static int run_victim(void *ctx)
 {
-    int status;
+    const victim *v = ctx;
+    open_work(FAULT_VFS_NAME);
+    fault_vfs_kill(&disk, v->kinds, v->moment);
+    const int rc = collect_work(v->flags);
+    scenario_close(&work);
+    return rc;
+}
+
+/* 0: there are not so many moments. */
+static int collect_and_die(uint32_t flags, unsigned kinds, uint64_t n)
+{
+    victim v = {flags, kinds, n};
     copy_base();
-    const pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        open_work(FAULT_VFS_NAME);
-        disk.kills = 1;
-        fault_vfs_arm(&disk, moments, n, 0);
-        const int rc = collect_work(flags);
-        scenario_close(&work);
-        _exit(rc != BRC_OK);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    if (WIFSIGNALED(status)) {
-        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
-        return 1;
-    }
-    ck_assert_int_eq(WEXITSTATUS(status), 0);
-    return 0;
+    return !process_survives(run_victim, &v);
 }
 
 START_TEST(killed_at_any_moment_it_is_gone_on_with)
 {
-    static const unsigned moments =
-        FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
     const uint64_t each = effort_step(8, 16);
     const uint32_t flags = _i / 2 ? BRC_GC_EXPUNGE : 0;
     uint64_t n = 1 + (uint64_t)_i % each, killed = 0;
     faults_begin(2, _i % 2);
-    for (; collect_and_die(flags, moments, n); n += each, killed++) {
+    for (; collect_and_die(flags, FAULT_CHANGES, n); n += each, killed++) {
         open_work(NULL);
         is_ended_by_the_next(flags);
         scenario_close(&work);

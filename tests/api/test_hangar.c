@@ -4,10 +4,10 @@
  * directions where a merge is asked.
  */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../../src/breccia_backend.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
 
 Suite *hangar_suite(void);
@@ -524,13 +524,6 @@ static void set_backend(const char *path)
     brc_array_free(a);
 }
 
-static int count_damage(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 /* What it has lost is an error, never the fill value, and a check does not bless it. */
 START_TEST(h09_a_backend_that_stores_nothing_is_found_out)
 {
@@ -546,7 +539,7 @@ START_TEST(h09_a_backend_that_stores_nothing_is_found_out)
     if (_i == 0) {
         OK(&t, brc_array_write(a, NULL, nines, sizeof(nines), &t.err));
         ck_assert_int_lt(brc_array_read(a, NULL, got, sizeof(got), &t.err), 0);
-        OK(&t, brc_fsck(t.repo, 0, count_damage, &faults, &checked, &t.err));
+        OK(&t, brc_fsck(t.repo, 0, fsck_counts, &faults, &checked, &t.err));
         ck_assert_int_gt(faults, 0);
     } else {
         FAILS(&t, BRC_EUNSUPPORTED, brc_array_write(a, NULL, nines, sizeof(nines), &t.err));

@@ -4,7 +4,6 @@
  */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
@@ -69,13 +68,6 @@ static int merge_with(const char *rev, uint32_t flags, char *conflict, size_t si
     ck_assert_uint_eq(n, result.conflicts);
     ck_assert_int_eq(n > 0, result.result == BRC_MERGE_CONFLICT);
     return result.result;
-}
-
-static int no_damage(void *ctx, const brc_damage *damage)
-{
-    (void)ctx;
-    ck_abort_msg("%s", damage->message);
-    return 0;
 }
 
 /* ---- rows of a table -------------------------------- */
@@ -372,8 +364,7 @@ static void check_row(const struct merge_row *row, int mirrored, uint32_t flags)
         ck_assert_msg(scenario_number(&t, t.session, row->path, row->at) == row->value, "%s",
                       row->name);
     }
-    uint64_t checked;
-    OK(&t, brc_fsck(t.repo, 0, no_damage, NULL, &checked, &t.err));
+    scenario_whole(&t);
 }
 
 START_TEST(m1_each_rule)
@@ -508,7 +499,6 @@ START_TEST(m4_what_is_merged_is_not_collected_meanwhile)
     char conflict[512];
     collector c = {NULL, 0};
     brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
-    uint64_t checked;
     edit_on("ours", a0_is_50);
     b0_is_9();
     scenario_commit(&t, "ours too");
@@ -532,7 +522,7 @@ START_TEST(m4_what_is_merged_is_not_collected_meanwhile)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 9);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 1), 10);
-    OK(&t, brc_fsck(t.repo, 0, no_damage, NULL, &checked, &t.err));
+    scenario_whole(&t);
 }
 END_TEST
 

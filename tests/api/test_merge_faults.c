@@ -4,15 +4,12 @@
  * it was done or nothing, the file is whole, and the call can be made again.
  */
 #include <check.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../kit/effort.h"
 #include "../kit/fault_vfs.h"
+#include "../kit/process_kit.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 
@@ -205,27 +202,14 @@ static void open_work(const char *vfs)
     scenario_open(&work, &opts, 0);
 }
 
-static void copy_file(const char *from, const char *to)
-{
-    static const char *const endings[] = {"-journal", "-wal", "-shm"};
-    char name[160];
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        snprintf(name, sizeof(name), "%s%s", to, endings[i]);
-        unlink(name);
-    }
-    brc_buf all = store_kit_read(from);
-    store_kit_put(to, &all);
-    brc_buf_dispose(&all);
-}
-
 static void prepare(const open_act *act)
 {
-    copy_file(base.file, work.file);
+    store_kit_copy(base.file, work.file);
     open_work(NULL);
     for (size_t i = 0; i < BEFORE && act->before[i] != NULL; i++)
         OK(&work, act->before[i]());
     scenario_close(&work);
-    copy_file(work.file, base.file);
+    store_kit_copy(work.file, base.file);
 }
 
 /* ---- what is there -------------------------------- */
@@ -282,29 +266,27 @@ static void all_or_nothing(const open_act *act, uint64_t n, const char *before, 
 
 /* ---- killed -------------------------------- */
 
+typedef struct victim {
+    const open_act *act;
+    uint64_t moment;
+} victim;
+
+static int run_victim(void *ctx)
+{
+    const victim *v = ctx;
+    open_work(FAULT_VFS_NAME);
+    fault_vfs_kill(&disk, FAULT_CHANGES, v->moment);
+    const int rc = v->act->run();
+    scenario_close(&work);
+    return rc;
+}
+
+/* 0: there are not so many moments. */
 static int run_and_die(const open_act *act, uint64_t n)
 {
-    static const unsigned moments =
-        FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
-    int status;
-    copy_file(base.file, work.file);
-    const pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        open_work(FAULT_VFS_NAME);
-        disk.kills = 1;
-        fault_vfs_arm(&disk, moments, n, 0);
-        const int rc = act->run();
-        scenario_close(&work);
-        _exit(rc != BRC_OK);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    if (WIFSIGNALED(status)) {
-        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
-        return 1;
-    }
-    ck_assert_int_eq(WEXITSTATUS(status), 0);
-    return 0;
+    victim v = {act, n};
+    store_kit_copy(base.file, work.file);
+    return !process_survives(run_victim, &v);
 }
 
 static uint64_t step_of(void)
@@ -343,7 +325,7 @@ START_TEST(on_a_full_disk_nothing_is_half_done)
     make_sides(_i % 2);
     find_ends(act, before, after);
     for (int hits = 1; hits > 0; n += step) {
-        copy_file(base.file, work.file);
+        store_kit_copy(base.file, work.file);
         open_work(FAULT_VFS_NAME);
         fault_vfs_arm(&disk, FAULT_FULL, n, 1);
         const int rc = act->run();

@@ -1,13 +1,11 @@
 /* Rebase: a branch's commits again, on another version. */
 #include <check.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../src/api/sequence.h"
 #include "../kit/fault_vfs.h"
+#include "../kit/process_kit.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 
@@ -264,43 +262,19 @@ END_TEST
 
 static fault_vfs disk;
 
-static void put_back(const brc_buf *all)
+static int run_rebase(void *ctx)
 {
-    static const char *const endings[] = {"-journal", "-wal", "-shm"};
-    char name[160];
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        snprintf(name, sizeof(name), "%s%s", t.file, endings[i]);
-        unlink(name);
-    }
-    store_kit_put(t.file, all);
-}
-
-/* 0: it came to its end. */
-static int rebase_and_die(uint64_t moment)
-{
-    int status;
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-        brc_pick_result r = BRC_PICK_RESULT_INIT;
-        breccia *repo;
-        opts.vfs = FAULT_VFS_NAME;
-        if (brc_open(&repo, t.file, &opts, NULL) < 0)
-            _exit(1);
-        disk.kills = 1;
-        fault_vfs_arm(&disk, FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_DELETE, moment, 0);
-        int rc = brc_rebase(&r, NULL, repo, "main", NULL, NULL);
-        brc_free(repo);
-        _exit(rc != BRC_OK);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    if (!WIFSIGNALED(status)) {
-        ck_assert_int_eq(WEXITSTATUS(status), 0);
-        return 0;
-    }
-    ck_assert_int_eq(WTERMSIG(status), SIGKILL);
-    return 1;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    breccia *repo;
+    opts.vfs = FAULT_VFS_NAME;
+    int rc = brc_open(&repo, t.file, &opts, NULL);
+    if (rc < 0)
+        return rc;
+    fault_vfs_kill(&disk, FAULT_CHANGES, *(const uint64_t *)ctx);
+    rc = brc_rebase(&r, NULL, repo, "main", NULL, NULL);
+    brc_free(repo);
+    return rc;
 }
 
 /* At every write: the branch is where it was, or where it was to be, and the rest can be done. */
@@ -314,8 +288,8 @@ START_TEST(r8_rebase_killed)
     brc_buf all = store_kit_read(t.file);
     fault_vfs_register(&disk);
     for (moment = 1; dead; moment++) {
-        put_back(&all);
-        dead = rebase_and_die(moment);
+        store_kit_put_alone(t.file, &all);
+        dead = !process_survives(run_rebase, &moment);
         scenario_open(&t, NULL, 0);
         scenario_whole(&t);
         if (same_id(id_of("side"), before)) {

@@ -4,6 +4,28 @@
 #include <string.h>
 
 #include "fault_vfs.h"
+#include "fsck_kit.h"
+
+void fault_open(fault_handles *h, const fault_base *base, const char *vfs, int wait_ms)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    store_kit *kit = base->kit;
+    *h = (fault_handles){ .base = base };
+    opts.vfs = vfs;
+    opts.wait_ms = wait_ms;
+    KIT_OK(kit, brc_open(&h->repo, base->work, &opts, &kit->err));
+    KIT_OK(kit, brc_session_open(&h->s, h->repo, NULL, BRC_SESSION_WRITE, &kit->err));
+    KIT_OK(kit, brc_array_open(&h->a, h->s, "/a", &kit->err));
+}
+
+void fault_close(fault_handles *h)
+{
+    brc_array_free(h->made);
+    brc_array_free(h->a);
+    brc_session_free(h->private);
+    brc_session_free(h->s);
+    brc_free(h->repo);
+}
 
 /* ---- the calls --------------------------------------------------------------- */
 
@@ -337,17 +359,10 @@ static int act_diff(fault_handles *h, brc_error *err)
     return rc;
 }
 
-static int no_damage(void *ctx, const brc_damage *damage)
-{
-    (void)ctx;
-    ck_abort_msg("a fault of the disk is told as damage: %s", damage->message);
-    return 0;
-}
-
 static int act_fsck(fault_handles *h, brc_error *err)
 {
     uint64_t checked;
-    return brc_fsck(h->repo, 0, no_damage, NULL, &checked, err);
+    return brc_fsck(h->repo, 0, fsck_finds_nothing, NULL, &checked, err);
 }
 
 /* Opening and closing, in this place. */

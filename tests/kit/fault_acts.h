@@ -30,6 +30,10 @@ struct fault_handles {
     void (*ended)(const fault_handles *h); /* a transaction of an act that has several; or NULL */
 };
 
+/* The working copy of `base`, opened through this VFS (NULL: the default); wait_ms as in brc_open_opts. */
+void fault_open(fault_handles *h, const fault_base *base, const char *vfs, int wait_ms);
+void fault_close(fault_handles *h);
+
 typedef struct fault_act {
     const char *name;
     int (*run)(fault_handles *h, brc_error *err);

@@ -51,6 +51,12 @@ void fault_vfs_arm(fault_vfs *v, unsigned kinds, uint64_t n, int for_ever)
     v->hits = 0;
 }
 
+void fault_vfs_kill(fault_vfs *v, unsigned kinds, uint64_t n)
+{
+    v->kills = 1;
+    fault_vfs_arm(v, kinds, n, 0);
+}
+
 void fault_vfs_disarm(fault_vfs *v)
 {
     v->at = 0;

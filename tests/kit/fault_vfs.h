@@ -21,7 +21,10 @@ enum { /* kinds of operations */
     FAULT_OPEN = 128,  /* of a journal                                           */
     FAULT_DELETE = 256, /* nothing is deleted                                    */
     FAULT_DELETED = 512, /* it is, but the folder could not be synced            */
-    FAULT_ACCESS = 1024
+    FAULT_ACCESS = 1024,
+    /* all that changes files */
+    FAULT_CHANGES = FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE |
+                    FAULT_DELETED
 };
 
 enum { LOG_CREATE, LOG_WRITE, LOG_TRUNCATE, LOG_SYNC, LOG_DELETE, LOG_MARK };
@@ -60,6 +63,8 @@ void fault_vfs_unregister(fault_vfs *v);
 /* The n-th operation of these kinds from now on, and where for_ever all behind it. */
 void fault_vfs_arm(fault_vfs *v, unsigned kinds, uint64_t n, int for_ever);
 void fault_vfs_disarm(fault_vfs *v);
+/* The process is killed at the n-th of them, also in the middle of a write. */
+void fault_vfs_kill(fault_vfs *v, unsigned kinds, uint64_t n);
 void fault_vfs_mark(fault_vfs *v);
 /* Writes down the logged file as it is: synced. Before it is opened. */
 void fault_vfs_log_file(fault_vfs *v);

@@ -2,8 +2,10 @@
 #include "process_kit.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int is_gone(pid_t pid)
@@ -26,4 +28,20 @@ void process_must_go(pid_t pid)
     for (int i = 0; i < 3000 && !is_gone(pid); i++)
         usleep(10000);
     ck_assert_msg(is_gone(pid), "process %d still runs", (int)pid);
+}
+
+int process_survives(int (*work)(void *ctx), void *ctx)
+{
+    int status;
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(work(ctx) != 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) {
+        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+        return 0;
+    }
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    return 1;
 }

@@ -8,4 +8,8 @@
  * its parent may never reap it. */
 void process_must_go(pid_t pid);
 
+/* A process of its own works, and ends with it. 1: the work gave BRC_OK; 0: SIGKILL ended it. All
+ * else fails the test. */
+int process_survives(int (*work)(void *ctx), void *ctx);
+
 #endif

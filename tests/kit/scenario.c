@@ -1,4 +1,5 @@
 /* See scenario.h. */
+#include "fsck_kit.h"
 #include "scenario.h"
 
 #include <check.h>
@@ -143,17 +144,10 @@ int scenario_clean(scenario *t)
     return clean;
 }
 
-static int whole_damage(void *ctx, const brc_damage *damage)
-{
-    (void)ctx;
-    ck_abort_msg("fsck: %s: %s", damage->kind, damage->message);
-    return 0;
-}
-
 void scenario_whole(scenario *t)
 {
     uint64_t checked;
-    OK(t, brc_fsck(t->repo, 0, whole_damage, NULL, &checked, &t->err));
+    OK(t, brc_fsck(t->repo, 0, fsck_finds_nothing, NULL, &checked, &t->err));
 }
 
 char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, char *out,

@@ -4,7 +4,6 @@
 #include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -167,6 +166,41 @@ int store_kit_same(const char *file, const brc_buf *want)
     int same = now.len == want->len && (now.len == 0 || memcmp(now.data, want->data, now.len) == 0);
     brc_buf_dispose(&now);
     return same;
+}
+
+static const char *const beside[] = { "-journal", "-wal", "-shm" };
+enum { BESIDE = sizeof(beside) / sizeof(beside[0]) };
+
+void store_kit_put_alone(const char *file, const brc_buf *content)
+{
+    char name[160];
+    for (size_t i = 0; i < BESIDE; i++) {
+        snprintf(name, sizeof(name), "%s%s", file, beside[i]);
+        unlink(name);
+    }
+    store_kit_put(file, content);
+}
+
+void store_kit_copy(const char *from, const char *to)
+{
+    brc_buf all = store_kit_read(from);
+    store_kit_put_alone(to, &all);
+    brc_buf_dispose(&all);
+}
+
+int store_kit_holds(const char *file, const void *bytes, size_t len)
+{
+    char name[160];
+    int found = 0;
+    for (size_t i = 0; i <= BESIDE; i++) {
+        snprintf(name, sizeof(name), "%s%s", file, i < BESIDE ? beside[i] : "");
+        if (brc_file_kind(name) == 0)
+            continue;
+        brc_buf all = store_kit_read(name);
+        found |= all.len > 0 && memmem(all.data, all.len, bytes, len) != NULL;
+        brc_buf_dispose(&all);
+    }
+    return found;
 }
 
 brc_oid store_kit_id(uint8_t seed)

@@ -58,6 +58,11 @@ brc_buf store_kit_bytes(const store_kit *k);
 brc_buf store_kit_read(const char *file);
 void store_kit_put(const char *file, const brc_buf *content);
 int store_kit_same(const char *file, const brc_buf *want);
+/* A copy of a file, or one with this content, to which no journal or log belongs. */
+void store_kit_copy(const char *from, const char *to);
+void store_kit_put_alone(const char *file, const brc_buf *content);
+/* Whether these bytes are in the file, or in what SQLite has beside it. */
+int store_kit_holds(const char *file, const void *bytes, size_t len);
 
 /* An id that nothing has: 16 bytes of it are `seed`. */
 brc_oid store_kit_id(uint8_t seed);

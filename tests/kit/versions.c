@@ -1,3 +1,4 @@
+#include "fsck_kit.h"
 #include "versions.h"
 
 #include <check.h>
@@ -42,18 +43,11 @@ int scenario_same(brc_oid a, brc_oid b)
     return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-static int count_fault(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 int scenario_faults(scenario *t)
 {
     int n = 0;
     uint64_t checked;
-    (void)!brc_fsck(t->repo, 0, count_fault, &n, &checked, &t->err);
+    (void)!brc_fsck(t->repo, 0, fsck_counts, &n, &checked, &t->err);
     return n;
 }
 

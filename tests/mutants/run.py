@@ -55,6 +55,10 @@ SYNTAX = ["-fsyntax-only", "-Werror=implicit-function-declaration", "-x", "c"]
 SLOWEST = 600  # seconds for a suite before its time is known
 
 
+# Suites that have a long form; "" is all of them.
+LONG = {""} | set(re.findall(r"^LONG_SUITE\((\w+)\)", (ROOT / "tests/suites.h").read_text(), re.M))
+
+
 class Fault(Exception):
     """What is wrong with a mutant, a list or the tree."""
 
@@ -234,15 +238,15 @@ def target_of(suite):
     return {"": "test", "cli": "build/breccia"}.get(suite.partition(":")[0], "build/tests/run")
 
 
-def command_of(suite):
+def command_of(suite, is_long):
     if suite == "":
-        return MAKE + ["test"]
+        return MAKE + ["test-long" if is_long else "test"]
     if suite.partition(":")[0] == "cli":
         return ["tests/cli/run", "build/breccia"] + suite.split(":")[1:]
     return ["build/tests/run", suite]
 
 
-def run_suite(copy, suite, limit):
+def run_suite(copy, suite, limit, is_long=False):
     """None where it passes, else how it fails, with its last lines."""
     folder = tempfile.mkdtemp(prefix="mutant-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK)
                               else None)
@@ -251,7 +255,10 @@ def run_suite(copy, suite, limit):
         "BRECCIA_TEST_DATA", str(ROOT.parent / "shared" / "data")))
     for name in ("TEST", "WRAP", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
         env.pop(name, None)
-    child = subprocess.Popen(command_of(suite), cwd=copy.root, env=env, start_new_session=True,
+    env.pop("BRECCIA_LONG", None)
+    if is_long:
+        env["BRECCIA_LONG"] = "1"
+    child = subprocess.Popen(command_of(suite, is_long), cwd=copy.root, env=env, start_new_session=True,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, errors="replace", text=True)
     RUNNING[child.pid] = folder
@@ -275,6 +282,9 @@ def try_suites(copy, mutant, limits):
     for suite in suites:
         if run_suite(copy, suite, limits[suite]) is not None:
             return suite or "make test"
+    for suite in suites:  # those that took a sample take all
+        if suite in LONG and run_suite(copy, suite, 3 * SLOWEST, True) is not None:
+            return (suite or "make test") + ", in the long form"
     raise Fault("SURVIVED: " + mutant.why)
 
 

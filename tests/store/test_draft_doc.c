@@ -1,10 +1,9 @@
 /* Documents that are changed again and again: what stays of them in the file. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../src/base/buf.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
 
 Suite *draft_doc_suite(void);
@@ -207,13 +206,6 @@ START_TEST(adopted_drafts_bring_their_documents)
 }
 END_TEST
 
-static int note_damage(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 START_TEST(damaged_documents_are_found)
 {
     static const char *const damages[] = {
@@ -238,7 +230,7 @@ START_TEST(damaged_documents_are_found)
     scenario_open(&t, NULL, 0);
     uint64_t checked;
     int found = 0;
-    OK(&t, brc_fsck(t.repo, 0, note_damage, &found, &checked, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, fsck_counts, &found, &checked, &t.err));
     ck_assert_int_gt(found, 0);
     if (_i != 3)
         ck_assert_int_eq(brc_attrs_get(&text, t.session, "/g", NULL, &t.err), BRC_ECORRUPT);

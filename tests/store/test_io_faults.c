@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../src/base/file.h"
@@ -78,23 +77,8 @@ static void copy_both(const char *from, const char *to)
 
 static void open_work(fault_handles *h)
 {
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    *h = (fault_handles){ .base = &base };
     copy_both(kit.file, base.work);
-    opts.vfs = FAULT_VFS_NAME;
-    opts.wait_ms = -1;
-    OK(brc_open(&h->repo, base.work, &opts, &kit.err));
-    OK(brc_session_open(&h->s, h->repo, NULL, BRC_SESSION_WRITE, &kit.err));
-    OK(brc_array_open(&h->a, h->s, "/a", &kit.err));
-}
-
-static void close_work(fault_handles *h)
-{
-    brc_array_free(h->made);
-    brc_array_free(h->a);
-    brc_session_free(h->private);
-    brc_session_free(h->s);
-    brc_free(h->repo);
+    fault_open(h, &base, FAULT_VFS_NAME, -1);
 }
 
 typedef struct fault_case {
@@ -209,7 +193,7 @@ static int run_with_fault(int act, const fault_case *c, uint64_t n, const char *
     if (hits == 0 || rc == BRC_OK) { /* what SQLite can do without is no error */
         if (rc != BRC_OK)
             ck_abort_msg("%s: %s", where, err.message);
-        close_work(&h);
+        fault_close(&h);
         if (hits > 0)
             (void)says_after(act, base.work, 0, before, after, where);
         return hits > 0;
@@ -222,7 +206,7 @@ static int run_with_fault(int act, const fault_case *c, uint64_t n, const char *
         if (rc != BRC_OK)
             ck_abort_msg("%s, and then again: %s", where, err.message);
     }
-    close_work(&h);
+    fault_close(&h);
     strncat(where, ", and then again", sizeof(where) - strlen(where) - 1);
     (void)says_after(act, base.work, 0, before, after, where);
     return 1;
@@ -235,7 +219,7 @@ START_TEST(a_failing_disk_gives_an_error_and_changes_nothing)
     ck_assert_uint_gt(strlen(before), 1000);
     open_work(&h);
     OK(fault_acts[_i].run(&h, &kit.err));
-    close_work(&h);
+    fault_close(&h);
     char *after = digest_after(_i, base.work);
     ck_assert_int_eq(strcmp(before, after) != 0, fault_acts[_i].changes);
     for (size_t i = 0; i < CASES; i++) {
@@ -266,7 +250,7 @@ START_TEST(a_left_journal_is_never_passed_over)
     fault_vfs_arm(&faults, FAULT_DELETE, 1, 1);
     KIT_FAILS(&kit, BRC_EIO, "", fault_act_commit(&h, &kit.err));
     copy_both(base.work, copy);
-    close_work(&h);
+    fault_close(&h);
     fault_vfs_disarm(&faults);
     for (size_t i = 0; i < 2 * sizeof(kinds) / sizeof(kinds[0]); i++) {
         for (uint64_t n = 1; faults.hits > 0 || n == 1; n++) {

@@ -6,17 +6,14 @@
  * some.
  */
 #include <check.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../kit/effort.h"
 #include "../kit/fault_acts.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"
+#include "../kit/process_kit.h"
 
 Suite *killed_suite(void);
 
@@ -65,34 +62,12 @@ static void killed_teardown(void)
 
 static void start_anew(void)
 {
-    static const char *const endings[] = { "-journal", "-wal", "-shm" };
-    char name[160];
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        snprintf(name, sizeof(name), "%s%s", base->work, endings[i]);
-        unlink(name);
-    }
-    brc_buf all = store_kit_read(kit->file);
-    store_kit_put(base->work, &all);
-    brc_buf_dispose(&all);
+    store_kit_copy(kit->file, base->work);
 }
 
 static void open_work(fault_handles *h, const char *vfs)
 {
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    *h = (fault_handles){ .base = base };
-    opts.vfs = vfs;
-    OK(brc_open(&h->repo, base->work, &opts, &kit->err));
-    OK(brc_session_open(&h->s, h->repo, NULL, BRC_SESSION_WRITE, &kit->err));
-    OK(brc_array_open(&h->a, h->s, "/a", &kit->err));
-}
-
-static void close_work(fault_handles *h)
-{
-    brc_array_free(h->made);
-    brc_array_free(h->a);
-    brc_session_free(h->private);
-    brc_session_free(h->s);
-    brc_free(h->repo);
+    fault_open(h, base, vfs, 0);
 }
 
 /* All in transactions of their own. */
@@ -107,31 +82,29 @@ static int run_savepoints(fault_handles *h, brc_error *err)
     return rc;
 }
 
-/* Runs it and dies at the n-th moment: 0 if there is none. */
+/* A call that dies at a moment. */
+typedef struct victim {
+    int (*run)(fault_handles *h, brc_error *err);
+    uint64_t moment;
+} victim;
+
+static int run_victim(void *ctx)
+{
+    const victim *v = ctx;
+    fault_handles h;
+    open_work(&h, FAULT_VFS_NAME);
+    fault_vfs_kill(&disk, FAULT_CHANGES, v->moment);
+    int rc = v->run(&h, &kit->err);
+    fault_close(&h); /* which copies a log back */
+    return rc;
+}
+
+/* 0: there are not so many moments. */
 static int run_and_die(int (*run)(fault_handles *h, brc_error *err), uint64_t n)
 {
-    static const unsigned moments =
-        FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
-    int status;
+    victim v = { run, n };
     start_anew();
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        fault_handles h;
-        open_work(&h, FAULT_VFS_NAME);
-        disk.kills = 1;
-        fault_vfs_arm(&disk, moments, n, 0);
-        int rc = run(&h, &kit->err);
-        close_work(&h); /* which copies a log back */
-        _exit(rc != BRC_OK);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    if (WIFSIGNALED(status)) {
-        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
-        return 1;
-    }
-    ck_assert_int_eq(WEXITSTATUS(status), 0);
-    return 0;
+    return !process_survives(run_victim, &v);
 }
 
 static void note_state(const fault_handles *h)
@@ -150,7 +123,7 @@ static char *run_whole(int act)
     open_work(&h, NULL);
     h.ended = note_state;
     OK(fault_acts[act].run(&h, &kit->err));
-    close_work(&h);
+    fault_close(&h);
     note_state(NULL);
     return file_digest_seen(base->work);
 }
@@ -207,7 +180,7 @@ static void do_again(int act, int is_done, const char *seen_after)
     if (!is_done) {
         open_work(&h, NULL);
         OK(fault_acts[act].run(&h, &kit->err));
-        close_work(&h);
+        fault_close(&h);
     }
     char *now = file_digest_seen(base->work);
     ck_assert_str_eq(now, seen_after);
@@ -313,7 +286,7 @@ START_TEST(whenever_it_is_killed_with_savepoints_what_it_wrote_is_there)
     open_work(&h, NULL);
     h.ended = note_seen;
     OK(run_savepoints(&h, &kit->err));
-    close_work(&h);
+    fault_close(&h);
     note_seen(NULL);
     for (; run_and_die(run_savepoints, n); n += each, killed++)
         go_on_after_savepoints(n);

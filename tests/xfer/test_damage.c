@@ -25,6 +25,7 @@
 #include "../kit/converters.h"
 #include "../kit/effort.h"
 #include "../kit/folder.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/hdf5_ragged_kit.h"
 #include "../kit/netcdf_kit.h"
 #include "../kit/reread.h"
@@ -166,17 +167,10 @@ static void open_repository(trial *t)
     exchange_open(&t->kit, exchange_path(&t->kit, "bin"));
 }
 
-static int never_found(void *ctx, const brc_damage *damage)
-{
-    (void)ctx;
-    ck_abort_msg("fsck: %s", damage->message);
-    return 0;
-}
-
 /* What fsck says after all that came in, and did not. */
 static void close_repository(trial *t)
 {
-    int rc = brc_fsck(t->kit.repo, 0, never_found, NULL, NULL, &t->kit.err);
+    int rc = brc_fsck(t->kit.repo, 0, fsck_finds_nothing, NULL, NULL, &t->kit.err);
     ck_assert_msg(rc == BRC_OK, "fsck: %d, %s", rc, t->kit.err.message);
     exchange_stop(&t->kit);
 }

@@ -14,6 +14,7 @@
 #include "../../src/base/file.h"
 #include "../../src/breccia.h"
 #include "../kit/effort.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
 
 Suite *bit_flips_suite(void);
@@ -222,13 +223,6 @@ static void make_repository(scenario *t, int uncommitted)
 
 /* ---- flipping -------------------------------- */
 
-static int count_damage(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 typedef struct flip_result {
     int opened, faults; /* faults: also where fsck itself failed */
     answers got;
@@ -244,7 +238,7 @@ static void look_at_file(const scenario *t, flip_result *r, int uncommitted)
     if (!r->opened)
         return;
     ask_everything(&r->got, repo, uncommitted);
-    if (brc_fsck(repo, 0, count_damage, &r->faults, NULL, NULL) < 0)
+    if (brc_fsck(repo, 0, fsck_counts, &r->faults, NULL, NULL) < 0)
         r->faults++;
     brc_free(repo);
 }

@@ -6,13 +6,13 @@
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../../src/base/buf.h"
 #include "../../src/base/file.h"
 #include "../kit/effort.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/sample_repo.h"
 #include "../kit/scenario.h"
 
@@ -205,13 +205,6 @@ static int answer(breccia *repo, brc_session *s, int question, brc_buf *out)
     }
 }
 
-static int count_fault(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 static void ask(answers *out)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -228,7 +221,7 @@ static void ask(answers *out)
         out->text[q].len = 0;
         out->rc[q] = answer(repo, s, q, &out->text[q]);
     }
-    if (brc_fsck(repo, 0, count_fault, &out->faults, NULL, NULL) < 0)
+    if (brc_fsck(repo, 0, fsck_counts, &out->faults, NULL, NULL) < 0)
         out->faults++;
     brc_session_free(s);
     brc_free(repo);

@@ -2,11 +2,11 @@
  * in a process with little of them: what goes wrong fails a test and not the machine. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/hostile_kit.h"
 #include "../kit/seal.h"
 
@@ -30,13 +30,6 @@ typedef struct attack {
             _exit(status);                                                               \
         }                                                                                \
     } while (0)
-
-static int count_damage(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
 
 /* What a call that walks ended with: as the attack says, and in words that tell the limit. */
 static int ended(const attack *a, int rc, const brc_error *err)
@@ -90,7 +83,7 @@ static void look_at_whole(const attack *a, breccia *repo)
     brc_stats stats = BRC_STATS_INIT;
     brc_oid id;
     int faults = 0;
-    EXPECT(brc_fsck(repo, 0, count_damage, &faults, NULL, &err) == BRC_OK, 11);
+    EXPECT(brc_fsck(repo, 0, fsck_counts, &faults, NULL, &err) == BRC_OK, 11);
     EXPECT(faults <= a->faults && (faults > 0) == (a->code == BRC_ECORRUPT), 12);
     int rc = brc_stat(repo, &stats, &err);
     /* it counts by object, and need not see what only a path shows */
@@ -298,7 +291,7 @@ static void look_at_draft(void *ctx)
     opts.message = "no";
     EXPECT(brc_open(&repo, a->file, NULL, &err) == BRC_OK, 1);
     EXPECT(ended(a, differences(repo, NULL, NULL, &n, &err), &err), 2);
-    EXPECT(brc_fsck(repo, 0, count_damage, &faults, NULL, &err) == BRC_OK && faults > 0, 3);
+    EXPECT(brc_fsck(repo, 0, fsck_counts, &faults, NULL, &err) == BRC_OK && faults > 0, 3);
     EXPECT(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &err) == BRC_OK, 4);
     look_at_list(a, s);
     look_at_exports(a, s);

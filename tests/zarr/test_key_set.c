@@ -7,6 +7,7 @@
 
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
 
 Suite *key_set_suite(void);
@@ -604,13 +605,6 @@ START_TEST(nodes_that_move_take_their_keys_along)
 }
 END_TEST
 
-static int count_damage(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 /* A row of the draft that somebody has damaged. */
 START_TEST(damaged_rows_are_told)
 {
@@ -629,7 +623,7 @@ START_TEST(damaged_rows_are_told)
         scenario_sql(&t, edits[i]);
         scenario_reopen(&t);
         uint64_t checked;
-        OK(&t, brc_fsck(t.repo, 0, count_damage, &n, &checked, &t.err));
+        OK(&t, brc_fsck(t.repo, 0, fsck_counts, &n, &checked, &t.err));
         ck_assert_msg(n > 0, "%s", edits[i]);
         brc_buf out = BRC_BUF_INIT;
         ck_assert_int_lt(brc_key_get(&out, t.session, "a/c/0", &t.err), 0);

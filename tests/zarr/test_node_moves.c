@@ -7,6 +7,7 @@
 
 #include "../../src/history/tree_diff.h"
 #include "../../src/zarr/session_nodes.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"
 
@@ -564,13 +565,6 @@ START_TEST(a_private_draft_has_moves_of_its_own)
 }
 END_TEST
 
-static int count_fault(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 static const char *const bad_rows[] = {
     "UPDATE draft_move SET source='/c'",                          /* the checksum */
     "UPDATE draft_move SET source='/none';" SEAL_DRAFT_MOVE,
@@ -599,7 +593,7 @@ START_TEST(fsck_finds_rows_of_moves_that_cannot_be)
     scenario_whole(&t);
     scenario_sql(&t, bad_rows[_i]);
     scenario_reopen(&t);
-    OK(&t, brc_fsck(t.repo, 0, count_fault, &faults, &checked, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, fsck_counts, &faults, &checked, &t.err));
     ck_assert_int_gt(faults, 0);
     scenario_stop(&t);
 }

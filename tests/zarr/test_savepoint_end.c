@@ -2,12 +2,11 @@
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../src/base/buf.h"
+#include "../kit/fsck_kit.h"
 #include "../kit/savepoint_kit.h"
 #include "../kit/versions.h"
 
@@ -347,13 +346,6 @@ START_TEST(a_collection_drops_what_dead_processes_left)
 }
 END_TEST
 
-static int count_fault(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 #define SUM_OF_NODE "checksum=row_sum('draft_node', node, draft, path, below, level, entry)"
 #define SUM_OF_DRAFT \
     "checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent," \
@@ -376,11 +368,11 @@ START_TEST(what_savepoints_cannot_be_is_a_fault)
         int faults = 0;
         sp_save(&t, "x");
         scenario_set_number(&t, "/a", 0, (int32_t)i);
-        OK(&t, brc_fsck(t.repo, 0, count_fault, &faults, &checked, &t.err));
+        OK(&t, brc_fsck(t.repo, 0, fsck_counts, &faults, &checked, &t.err));
         ck_assert_int_eq(faults, 0);
         snprintf(sql, sizeof(sql), "%s; UPDATE %s SET %s", edits[i][0], edits[i][2], edits[i][1]);
         scenario_sql(&t, sql);
-        OK(&t, brc_fsck(t.repo, 0, count_fault, &faults, &checked, &t.err));
+        OK(&t, brc_fsck(t.repo, 0, fsck_counts, &faults, &checked, &t.err));
         ck_assert_msg(faults > 0, "nothing is found after %s", sql);
         brc_session_free(t.session);
         scenario_sql(&t, "DELETE FROM draft; DELETE FROM draft_node; DELETE FROM draft_chunk;"

@@ -2,7 +2,6 @@
  * another connection commits without waiting. And what such a read sees is one state. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -173,16 +172,9 @@ static void read_diff(void)
     brc_iter_free(it);
 }
 
-static int no_fault(void *ctx, const brc_damage *damage)
-{
-    (void)ctx;
-    ck_abort_msg("%s", damage->message);
-    return 0;
-}
-
 static void read_fsck(void)
 {
-    OK(&two.reader, brc_fsck(two.reader.repo, 0, no_fault, NULL, NULL, &two.reader.err));
+    scenario_whole(&two.reader);
 }
 
 static const struct {
