@@ -4,10 +4,10 @@
  */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *algebra_suite(void);
 
@@ -142,18 +142,10 @@ static void commit_edits(int side, size_t most)
 
 /* ---- versions -------------------------------- */
 
-static void work_on(const char *branch)
-{
-    brc_session_free(t.session);
-    t.session = NULL;
-    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-}
-
 static void new_branch(const char *name, const char *at)
 {
     OK(&t, brc_branch_create(t.repo, name, at, &t.err));
-    work_on(name);
+    scenario_be_on(&t, name);
 }
 
 static int equal_roots(const char *a, const char *b)
@@ -219,10 +211,10 @@ START_TEST(a2_a_version_with_its_differences_is_the_other)
     roll(_i, 2000);
     commit_edits(ANY, 6);
     new_branch("from", NULL);
-    work_on("main");
+    scenario_be_on(&t, "main");
     for (size_t n = 1 + below(3); n > 0; n--)
         commit_edits(ANY, 6);
-    work_on("from");
+    scenario_be_on(&t, "from");
     apply_diff("from", "main");
     opts.message = "applied";
     opts.flags = BRC_COMMIT_ALLOW_EMPTY;
@@ -269,7 +261,7 @@ START_TEST(a4_a_rebase_has_what_a_merge_has)
     OK(&t, brc_rebase(&r, NULL, t.repo, "right", NULL, &t.err));
     HOLDS(r.result != BRC_PICK_CONFLICT);
     HOLDS(equal_roots("merged", "rebased"));
-    work_on("right");
+    scenario_be_on(&t, "right");
     OK(&t, brc_rebase(&r, NULL, t.repo, "left", NULL, &t.err));
     HOLDS(r.result != BRC_PICK_CONFLICT);
     HOLDS(equal_roots("merged", "right"));
@@ -346,7 +338,7 @@ START_TEST(a7_a_revert_takes_one_change_alone)
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     OK(&t, brc_pick(&r, NULL, t.repo, "both", NULL, &t.err));
     HOLDS(r.result != BRC_PICK_CONFLICT);
-    work_on("both");
+    scenario_be_on(&t, "both");
     HOLDS(revert_here("mistake") != BRC_PICK_CONFLICT);
     HOLDS(equal_roots("both", "alone"));
     scenario_whole(&t);

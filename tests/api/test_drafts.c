@@ -2,12 +2,9 @@
  * a process leaves that ends in the middle. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../kit/drafts_kit.h"
+#include "../kit/versions.h"
 
 Suite *drafts_suite(void);
 
@@ -33,10 +30,10 @@ START_TEST(a_private_change_is_not_in_another_s_commit)
     breccia *other;
     brc_oid id;
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
-    brc_session *theirs = drafts_session(&t, other, NULL, BRC_SESSION_WRITE);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *theirs = scenario_session(&t, other, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_group_create(mine, "/mine", NULL, &t.err));
-    drafts_set(&t, mine, "/a", 0, 70);
+    scenario_put(&t, mine, "/a", 0, 70);
     OK(&t, brc_group_create(theirs, "/theirs", NULL, &t.err));
     ck_assert_str_eq(drafts_list(&t, other), "main shared 1; main alive ours 2; ");
     int kind;
@@ -44,13 +41,13 @@ START_TEST(a_private_change_is_not_in_another_s_commit)
     ck_assert_int_eq(kind, 0);
     OK(&t, brc_node_kind(&kind, mine, "/theirs", &t.err));
     ck_assert_int_eq(kind, 0);
-    OK(&t, drafts_commit(&t, theirs, "theirs", &id));
-    brc_session *at = drafts_session(&t, other, "main", BRC_SESSION_AT);
+    OK(&t, scenario_commit_of(&t, theirs, "theirs", &id));
+    brc_session *at = scenario_session(&t, other, "main", BRC_SESSION_AT);
     OK(&t, brc_node_kind(&kind, at, "/mine", &t.err));
     ck_assert_int_eq(kind, 0);
     ck_assert_int_eq(scenario_number(&t, at, "/a", 0), 0);
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
-    ck_assert_int_eq(drafts_clean(&t, mine), 0);
+    ck_assert_int_eq(scenario_is_clean(&t, mine), 0);
     /* what is new there is not undone */
     brc_commit_opts alone = BRC_COMMIT_OPTS_INIT;
     alone.message = "mine";
@@ -58,7 +55,7 @@ START_TEST(a_private_change_is_not_in_another_s_commit)
     FAILS(&t, BRC_ESTALE, brc_session_commit(&id, mine, &alone, &t.err));
     ck_assert_str_eq(drafts_list(&t, other), "main alive stale ours 2; ");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
-    OK(&t, drafts_commit(&t, mine, "mine, merged", &id));
+    OK(&t, scenario_commit_of(&t, mine, "mine, merged", &id));
     OK(&t, brc_node_kind(&kind, mine, "/theirs", &t.err));
     ck_assert_int_eq(kind, BRC_GROUP);
     brc_session_free(at);
@@ -73,13 +70,13 @@ START_TEST(two_shared_sessions_have_one_draft)
     breccia *other;
     brc_oid id;
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    brc_session *second = drafts_session(&t, other, NULL, BRC_SESSION_WRITE);
+    brc_session *second = scenario_session(&t, other, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_group_create(t.session, "/one", NULL, &t.err));
     OK(&t, brc_group_create(second, "/two", NULL, &t.err));
     ck_assert_str_eq(drafts_list(&t, other), "main shared 2; ");
-    OK(&t, drafts_commit(&t, second, "both", &id));
-    ck_assert_int_eq(drafts_clean(&t, t.session), 1);
-    FAILS(&t, BRC_EMISUSE, drafts_commit(&t, t.session, "none", &id));
+    OK(&t, scenario_commit_of(&t, second, "both", &id));
+    ck_assert_int_eq(scenario_is_clean(&t, t.session), 1);
+    FAILS(&t, BRC_EMISUSE, scenario_commit_of(&t, t.session, "none", &id));
     brc_session_free(second);
     brc_free(other);
 }
@@ -88,12 +85,12 @@ END_TEST
 START_TEST(a_shared_draft_does_not_undo_a_private_commit)
 {
     brc_oid id;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
-    drafts_set(&t, t.session, "/a", 1, 11);
-    drafts_set(&t, mine, "/a", 0, 70);
-    OK(&t, drafts_commit(&t, mine, "mine", &id));
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    scenario_put(&t, t.session, "/a", 1, 11);
+    scenario_put(&t, mine, "/a", 0, 70);
+    OK(&t, scenario_commit_of(&t, mine, "mine", &id));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main shared stale 1; ");
-    OK(&t, drafts_commit(&t, t.session, "shared", &id));
+    OK(&t, scenario_commit_of(&t, t.session, "shared", &id));
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 11);
@@ -108,24 +105,24 @@ START_TEST(a_private_session_goes_on_from_its_commits)
 {
     brc_oid one, two;
     brc_commit *commit;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
-    ck_assert_int_eq(drafts_clean(&t, mine), 1);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    ck_assert_int_eq(scenario_is_clean(&t, mine), 1);
     ck_assert_str_eq(drafts_list(&t, t.repo), ""); /* nothing is written before a change */
-    FAILS(&t, BRC_EMISUSE, drafts_commit(&t, mine, "none", &one));
-    drafts_set(&t, mine, "/a", 0, 70);
-    OK(&t, drafts_commit(&t, mine, "one", &one));
-    ck_assert_int_eq(drafts_clean(&t, mine), 1);
-    drafts_set(&t, mine, "/a", 5, 75);
-    OK(&t, drafts_commit(&t, mine, "two", &two));
+    FAILS(&t, BRC_EMISUSE, scenario_commit_of(&t, mine, "none", &one));
+    scenario_put(&t, mine, "/a", 0, 70);
+    OK(&t, scenario_commit_of(&t, mine, "one", &one));
+    ck_assert_int_eq(scenario_is_clean(&t, mine), 1);
+    scenario_put(&t, mine, "/a", 5, 75);
+    OK(&t, scenario_commit_of(&t, mine, "two", &two));
     OK(&t, brc_commit_read(&commit, t.repo, &two, &t.err));
     ck_assert_mem_eq(&commit->parents[0], &one, sizeof(one));
     brc_commit_free(commit);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 75);
-    drafts_set(&t, mine, "/a", 5, 76);
+    scenario_put(&t, mine, "/a", 5, 76);
     OK(&t, brc_session_discard(mine, &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 5), 75);
-    ck_assert_int_eq(drafts_clean(&t, mine), 1);
+    ck_assert_int_eq(scenario_is_clean(&t, mine), 1);
     brc_session_free(mine);
 }
 END_TEST
@@ -133,24 +130,24 @@ END_TEST
 START_TEST(what_is_undone_was_never_there)
 {
     brc_oid id;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     OK(&t, brc_begin(t.repo, &t.err));
-    drafts_set(&t, mine, "/a", 0, 70);
+    scenario_put(&t, mine, "/a", 0, 70);
     OK(&t, brc_end(t.repo, 0, &t.err)); /* the transaction that made the draft */
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 0);
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
-    drafts_set(&t, mine, "/a", 0, 71);
+    scenario_put(&t, mine, "/a", 0, 71);
     OK(&t, brc_begin(t.repo, &t.err));
-    OK(&t, drafts_commit(&t, mine, "undone", &id));
-    drafts_set(&t, mine, "/a", 0, 72);
+    OK(&t, scenario_commit_of(&t, mine, "undone", &id));
+    scenario_put(&t, mine, "/a", 0, 72);
     OK(&t, brc_end(t.repo, 0, &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 71);
-    ck_assert_int_eq(drafts_clean(&t, mine), 0);
+    ck_assert_int_eq(scenario_is_clean(&t, mine), 0);
     OK(&t, brc_begin(t.repo, &t.err));
     OK(&t, brc_session_discard(mine, &t.err));
     OK(&t, brc_end(t.repo, 0, &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 71);
-    OK(&t, drafts_commit(&t, mine, "kept", &id));
+    OK(&t, scenario_commit_of(&t, mine, "kept", &id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 71);
     brc_session_free(mine);
 }
@@ -161,8 +158,8 @@ START_TEST(a_session_whose_draft_was_taken_says_so)
     breccia *other;
     int64_t id;
     brc_oid commit;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
-    drafts_set(&t, mine, "/a", 0, 70);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    scenario_put(&t, mine, "/a", 0, 70);
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
     id = drafts_last(&t, other);
     FAILS(&t, BRC_EBUSY, brc_draft_adopt(other, id, &t.err)); /* its process is this one */
@@ -171,7 +168,7 @@ START_TEST(a_session_whose_draft_was_taken_says_so)
                      "'draft', id, kind, state, branch, base, tip, other, plan, owner, parent,"
                      " time_us, changes, parts)");
     OK(&t, brc_draft_drop(t.repo, id, &t.err)); /* of an unknown owner: whoever asks is right */
-    FAILS(&t, BRC_ESTALE, drafts_commit(&t, mine, "lost", &commit));
+    FAILS(&t, BRC_ESTALE, scenario_commit_of(&t, mine, "lost", &commit));
     brc_session_free(mine);
 }
 END_TEST
@@ -181,17 +178,17 @@ START_TEST(a_process_drops_its_own)
 {
     breccia *other;
     brc_oid commit;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
-    drafts_set(&t, mine, "/a", 0, 70);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    scenario_put(&t, mine, "/a", 0, 70);
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
     OK(&t, brc_draft_drop(other, drafts_last(&t, other), &t.err));
     ck_assert_str_eq(drafts_list(&t, other), "");
     brc_free(other);
-    FAILS(&t, BRC_ESTALE, drafts_commit(&t, mine, "lost", &commit));
+    FAILS(&t, BRC_ESTALE, scenario_commit_of(&t, mine, "lost", &commit));
     brc_session_free(mine);
-    mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
-    drafts_set(&t, mine, "/a", 0, 71);
-    OK(&t, drafts_commit(&t, mine, "kept", &commit));
+    mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    scenario_put(&t, mine, "/a", 0, 71);
+    OK(&t, scenario_commit_of(&t, mine, "kept", &commit));
     brc_session_free(mine);
 }
 END_TEST
@@ -206,7 +203,7 @@ START_TEST(what_a_dead_process_left_is_adopted_or_dropped)
     drafts_leave(&t, 71);
     scenario_open(&t, NULL, 0);
     ck_assert_str_eq(drafts_list(&t, t.repo), "main dead 1; main dead 1; ");
-    ck_assert_int_eq(drafts_clean(&t, t.session), 1);
+    ck_assert_int_eq(scenario_is_clean(&t, t.session), 1);
     int64_t second = drafts_last(&t, t.repo);
     FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, second + 1, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_draft_drop(t.repo, 0, &t.err));
@@ -214,7 +211,7 @@ START_TEST(what_a_dead_process_left_is_adopted_or_dropped)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 71);
     FAILS(&t, BRC_EINVAL, brc_draft_adopt(t.repo, second, &t.err));
     FAILS(&t, BRC_ECONFLICT, brc_draft_adopt(t.repo, second - 1, &t.err));
-    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
+    OK(&t, scenario_commit_of(&t, t.session, "adopted", &id));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main dead stale 1; ");
     OK(&t, brc_draft_drop(t.repo, second - 1, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
@@ -223,13 +220,6 @@ START_TEST(what_a_dead_process_left_is_adopted_or_dropped)
     OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
 END_TEST
-
-static brc_oid tip_of_main(void)
-{
-    brc_oid id;
-    OK(&t, brc_resolve(&id, t.repo, "main", &t.err));
-    return id;
-}
 
 static void begins_with(int32_t a, int32_t b, int32_t c)
 {
@@ -241,15 +231,15 @@ static void begins_with(int32_t a, int32_t b, int32_t c)
 START_TEST(a_draft_that_is_adopted_lies_over_what_is_new)
 {
     const int64_t left = drafts_leave_behind(&t, 70, 1);
-    brc_oid id, tip = tip_of_main();
+    brc_oid id, tip = scenario_id(&t, "main");
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main shared 0; "); /* no row was copied */
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
     scenario_whole(&t);
-    drafts_set(&t, t.session, "/a", 2, 42);
+    scenario_put(&t, t.session, "/a", 2, 42);
     OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
-    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
+    OK(&t, scenario_commit_of(&t, t.session, "adopted", &id));
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
     brc_commit *commit;
     OK(&t, brc_commit_read(&commit, t.repo, &id, &t.err));
@@ -263,18 +253,18 @@ END_TEST
 START_TEST(a_draft_in_conflict_is_adopted_as_it_is)
 {
     const int64_t left = drafts_leave_behind(&t, 70, 0);
-    brc_oid id, before = tip_of_main();
+    brc_oid id, before = scenario_id(&t, "main");
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main shared stale 1; ");
-    ck_assert_int_eq(drafts_clean(&t, t.session), 0);
-    FAILS(&t, BRC_ECONFLICT, drafts_commit(&t, t.session, "adopted", &id));
-    id = tip_of_main();
+    ck_assert_int_eq(scenario_is_clean(&t, t.session), 0);
+    FAILS(&t, BRC_ECONFLICT, scenario_commit_of(&t, t.session, "adopted", &id));
+    id = scenario_id(&t, "main");
     ck_assert_mem_eq(&id, &before, sizeof(id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     scenario_whole(&t);
-    drafts_set(&t, t.session, "/a", 0, 99);
-    drafts_set(&t, t.session, "/a", 3, 33);
-    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
+    scenario_put(&t, t.session, "/a", 0, 99);
+    scenario_put(&t, t.session, "/a", 3, 33);
+    OK(&t, scenario_commit_of(&t, t.session, "adopted", &id));
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 99);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 33);
@@ -298,7 +288,7 @@ START_TEST(a_draft_that_is_adopted_in_a_transaction_is_merged_by_its_commit)
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main shared stale 1; ");
-    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
+    OK(&t, scenario_commit_of(&t, t.session, "adopted", &id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
 }
@@ -313,13 +303,13 @@ START_TEST(changes_of_the_branch_are_committed_before_a_draft_is_adopted)
     OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
     FAILS(&t, BRC_ESTALE, brc_draft_adopt(t.repo, left, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
-    OK(&t, drafts_commit(&t, t.session, "again", &id));
-    drafts_set(&t, t.session, "/a", 2, 42);
+    OK(&t, scenario_commit_of(&t, t.session, "again", &id));
+    scenario_put(&t, t.session, "/a", 2, 42);
     FAILS(&t, BRC_ESTALE, brc_draft_adopt(t.repo, left, &t.err));
-    OK(&t, drafts_commit(&t, t.session, "more", &id));
+    OK(&t, scenario_commit_of(&t, t.session, "more", &id));
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
     begins_with(70, 99, 42);
-    OK(&t, drafts_commit(&t, t.session, "adopted", &id));
+    OK(&t, scenario_commit_of(&t, t.session, "adopted", &id));
 }
 END_TEST
 
@@ -356,8 +346,8 @@ START_TEST(a_branch_with_a_private_draft_is_not_deleted_unasked)
 {
     brc_oid id;
     OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    brc_session *mine = drafts_session(&t, t.repo, "side", BRC_SESSION_PRIVATE);
-    drafts_set(&t, mine, "/a", 0, 70);
+    brc_session *mine = scenario_session(&t, t.repo, "side", BRC_SESSION_PRIVATE);
+    scenario_put(&t, mine, "/a", 0, 70);
     OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "other alive ours 1; ");
     FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "other", 0, &t.err));
@@ -366,7 +356,7 @@ START_TEST(a_branch_with_a_private_draft_is_not_deleted_unasked)
     OK(&t, brc_session_discard(mine, &t.err)); /* it has nothing that could be lost */
     OK(&t, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
-    FAILS(&t, BRC_ENOTFOUND, drafts_commit(&t, mine, "gone", &id));
+    FAILS(&t, BRC_ENOTFOUND, scenario_commit_of(&t, mine, "gone", &id));
     brc_session_free(mine);
 }
 END_TEST
@@ -384,7 +374,7 @@ START_TEST(a_branch_that_goes_leaves_what_the_dead_wrote)
     FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, drafts_last(&t, t.repo), &t.err));
     OK(&t, brc_branch_create(t.repo, "main", "side", &t.err));
     OK(&t, brc_draft_adopt(t.repo, drafts_last(&t, t.repo), &t.err));
-    brc_session *s = drafts_session(&t, t.repo, "main", BRC_SESSION_WRITE);
+    brc_session *s = scenario_session(&t, t.repo, "main", BRC_SESSION_WRITE);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 0), 70);
     brc_session_free(s);
 }
@@ -401,7 +391,7 @@ START_TEST(a_branch_that_is_written_in_bulk_stays)
     brc_sel sel = BRC_SEL_INIT;
     OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    s = drafts_session(&t, t.repo, "side", BRC_SESSION_WRITE);
+    s = scenario_session(&t, t.repo, "side", BRC_SESSION_WRITE);
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     spec.dtype = "int32";
     spec.ndim = 1;
@@ -436,12 +426,12 @@ START_TEST(after_a_reset_the_draft_follows_the_new_tip)
 {
     brc_oid id;
     brc_commit *commit;
-    drafts_set(&t, t.session, "/a", 0, 1);
+    scenario_put(&t, t.session, "/a", 0, 1);
     scenario_commit(&t, "second");
-    drafts_set(&t, t.session, "/a", 1, 2);
+    scenario_put(&t, t.session, "/a", 1, 2);
     OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main shared 1; ");
-    OK(&t, drafts_commit(&t, t.session, "both changes", &id));
+    OK(&t, scenario_commit_of(&t, t.session, "both changes", &id));
     OK(&t, brc_commit_read(&commit, t.repo, &id, &t.err));
     ck_assert_str_eq(commit->message, "both changes");
     brc_commit_free(commit);
@@ -455,25 +445,26 @@ END_TEST
 START_TEST(a_clean_private_session_follows_its_branch)
 {
     brc_oid id;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
-    drafts_set(&t, t.session, "/a", 0, 50);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    scenario_put(&t, t.session, "/a", 0, 50);
     scenario_commit(&t, "moves the branch");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 50);
-    drafts_set(&t, mine, "/a", 1, 60);
-    OK(&t, drafts_commit(&t, mine, "begins at what it saw", &id));
-    drafts_set(&t, t.session, "/a", 2, 70); /* now it has a draft, without a change */
+    scenario_put(&t, mine, "/a", 1, 60);
+    OK(&t, scenario_commit_of(&t, mine, "begins at what it saw", &id));
+    scenario_put(&t, t.session, "/a", 2, 70); /* now it has a draft, without a change */
     scenario_commit(&t, "moves it again");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 2), 70);
-    ck_assert_int_eq(drafts_clean(&t, mine), 1);
-    drafts_set(&t, mine, "/a", 3, 80);
-    OK(&t, drafts_commit(&t, mine, "begins there too", &id));
+    ck_assert_int_eq(scenario_is_clean(&t, mine), 1);
+    scenario_put(&t, mine, "/a", 3, 80);
+    OK(&t, scenario_commit_of(&t, mine, "begins there too", &id));
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", (uint64_t)i), 50 + 10 * i);
-    drafts_set(&t, mine, "/a", 0, 90);
-    drafts_set(&t, t.session, "/a", 0, 91);
+    scenario_put(&t, mine, "/a", 0, 90);
+    scenario_put(&t, t.session, "/a", 0, 91);
     scenario_commit(&t, "meanwhile");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 60);
-    FAILS(&t, BRC_ECONFLICT, drafts_commit(&t, mine, "has changes: it stays where it began", &id));
+    FAILS(&t, BRC_ECONFLICT,
+          scenario_commit_of(&t, mine, "has changes: it stays where it began", &id));
     brc_session_free(mine);
 }
 END_TEST
@@ -481,9 +472,9 @@ END_TEST
 /* A draft that was written into, and has nothing in it. */
 static brc_session *emptied(breccia *repo)
 {
-    brc_session *s = drafts_session(&t, repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *s = scenario_session(&t, repo, NULL, BRC_SESSION_PRIVATE);
     OK(&t, brc_savepoint(s, "one", &t.err));
-    drafts_set(&t, s, "/a", 0, 1);
+    scenario_put(&t, s, "/a", 0, 1);
     OK(&t, brc_savepoint_rollback(s, "one", &t.err));
     OK(&t, brc_savepoint_release(s, "one", &t.err));
     ck_assert_str_eq(drafts_list(&t, repo), "main alive ours 0; ");
@@ -529,12 +520,12 @@ START_TEST(a_private_draft_goes_along_when_its_branch_is_renamed)
     brc_oid id;
     breccia *other;
     OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
-    drafts_set(&t, mine, "/a", 0, 1);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    scenario_put(&t, mine, "/a", 0, 1);
     OK(&t, brc_branch_rename(other, "main", "trunk", &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 1);
-    drafts_set(&t, mine, "/a", 1, 2);
-    OK(&t, drafts_commit(&t, mine, "on trunk", &id));
+    scenario_put(&t, mine, "/a", 1, 2);
+    OK(&t, scenario_commit_of(&t, mine, "on trunk", &id));
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='commit'"
                                       " AND name='heads/trunk'"), 1);
     brc_session_free(mine);

@@ -1,11 +1,6 @@
 /* Drafts in which nothing is: they go with what was in them, and those of dead processes keep
  * nothing. */
 #include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../kit/drafts_kit.h"
 
@@ -32,20 +27,20 @@ static void drafts_empty_teardown(void)
 START_TEST(a_draft_goes_with_what_was_in_it)
 {
     brc_oid id;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     for (int i = 0; i < 3; i++) { /* a commit, one that is merged onto the tip, and none */
-        drafts_set(&t, mine, "/a", 0, 10 + i);
+        scenario_put(&t, mine, "/a", 0, 10 + i);
         if (i == 1) {
-            drafts_set(&t, t.session, "/a", 3, 99);
+            scenario_put(&t, t.session, "/a", 3, 99);
             scenario_commit(&t, "theirs");
         }
         ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2"), 1);
         if (i < 2)
-            OK(&t, drafts_commit(&t, mine, "mine", &id));
+            OK(&t, scenario_commit_of(&t, mine, "mine", &id));
         else
             OK(&t, brc_session_discard(mine, &t.err));
         ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2"), 0);
-        ck_assert_int_eq(drafts_clean(&t, mine), 1);
+        ck_assert_int_eq(scenario_is_clean(&t, mine), 1);
         ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), i < 2 ? 10 + i : 11);
     }
     brc_session_free(mine);
@@ -56,25 +51,25 @@ END_TEST
 START_TEST(or_with_the_transaction_of_which_the_commit_is_a_part)
 {
     brc_oid id;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     for (int keep = 0; keep < 2; keep++) {
         const uint32_t how = keep ? BRC_END_KEEP : 0;
-        drafts_set(&t, mine, "/a", 0, 20);
+        scenario_put(&t, mine, "/a", 0, 20);
         OK(&t, brc_begin(t.repo, &t.err));
-        OK(&t, drafts_commit(&t, mine, "mine", &id));
-        ck_assert_int_eq(drafts_clean(&t, mine), 1);
+        OK(&t, scenario_commit_of(&t, mine, "mine", &id));
+        ck_assert_int_eq(scenario_is_clean(&t, mine), 1);
         OK(&t, brc_end(t.repo, how, &t.err));
         ck_assert_str_eq(drafts_list(&t, t.repo), keep ? "" : "main alive ours 1; ");
         ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 20);
-        ck_assert_int_eq(drafts_clean(&t, mine), keep);
+        ck_assert_int_eq(scenario_is_clean(&t, mine), keep);
     }
     OK(&t, brc_begin(t.repo, &t.err)); /* what comes behind the commit stays */
-    drafts_set(&t, mine, "/a", 1, 21);
-    OK(&t, drafts_commit(&t, mine, "one", &id));
-    drafts_set(&t, mine, "/a", 1, 22);
+    scenario_put(&t, mine, "/a", 1, 21);
+    OK(&t, scenario_commit_of(&t, mine, "one", &id));
+    scenario_put(&t, mine, "/a", 1, 22);
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main alive ours 1; ");
-    OK(&t, drafts_commit(&t, mine, "two", &id));
+    OK(&t, scenario_commit_of(&t, mine, "two", &id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 22);
     brc_session_free(mine);
 }
@@ -85,15 +80,15 @@ START_TEST(but_not_one_that_others_may_work_in)
 {
     brc_oid id;
     int64_t number;
-    brc_session *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE), *again;
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE), *again;
     OK(&t, brc_session_draft(&number, mine, &t.err));
-    drafts_set(&t, mine, "/a", 0, 30);
-    OK(&t, drafts_commit(&t, mine, "mine", &id));
+    scenario_put(&t, mine, "/a", 0, 30);
+    OK(&t, scenario_commit_of(&t, mine, "mine", &id));
     OK(&t, brc_draft_open(&again, t.repo, number, &t.err));
-    drafts_set(&t, again, "/a", 1, 31);
+    scenario_put(&t, again, "/a", 1, 31);
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 31);
     brc_session_free(again);
-    OK(&t, drafts_commit(&t, mine, "theirs", &id));
+    OK(&t, scenario_commit_of(&t, mine, "theirs", &id));
     brc_session_free(mine);
     OK(&t, brc_draft_drop(t.repo, number, &t.err));
 }
@@ -117,7 +112,7 @@ START_TEST(an_empty_draft_of_a_dead_process_keeps_no_version)
     brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
     leave_an_empty_draft();
     for (int i = 0; i < 3; i++) {
-        drafts_set(&t, t.session, "/a", 0, 40 + i);
+        scenario_put(&t, t.session, "/a", 0, 40 + i);
         scenario_commit(&t, "one more");
     }
     opts.keep_last = 1;
@@ -138,7 +133,7 @@ START_TEST(but_one_with_changes_does)
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
     drafts_leave_behind(&t, 70, 0);
-    drafts_set(&t, t.session, "/a", 0, 41);
+    scenario_put(&t, t.session, "/a", 0, 41);
     scenario_commit(&t, "one more");
     opts.keep_last = 1;
     OK(&t, brc_expire(&report, NULL, t.repo, &opts, &t.err));
@@ -163,16 +158,16 @@ START_TEST(expire_leaves_empty_drafts_of_the_living)
 {
     brc_oid id;
     int64_t number;
-    brc_session *again, *mine = drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *again, *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     opts.keep_last = 1;
     OK(&t, brc_session_draft(&number, mine, &t.err));
     OK(&t, brc_expire(NULL, NULL, t.repo, &opts, &t.err));
     OK(&t, brc_draft_open(&again, t.repo, number, &t.err));
-    drafts_set(&t, again, "/a", 1, 31);
+    scenario_put(&t, again, "/a", 1, 31);
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 31);
     brc_session_free(again);
-    OK(&t, drafts_commit(&t, mine, "mine", &id));
+    OK(&t, scenario_commit_of(&t, mine, "mine", &id));
     brc_session_free(mine);
     OK(&t, brc_draft_drop(t.repo, number, &t.err));
 }

@@ -1,10 +1,10 @@
 /* Thinning history: what stays, and what log, blame, merge, undo, gc and fsck make of it. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../kit/commits.h"
+#include "../kit/versions.h"
 
 Suite *expire_suite(void);
 
@@ -74,25 +74,10 @@ static const char *log_of(const char *rev)
     return text;
 }
 
-static uint64_t collect(void)
-{
-    brc_gc_report report = BRC_GC_REPORT_INIT;
-    OK(&t, brc_gc(t.repo, NULL, &report, &t.err));
-    return report.objects_removed;
-}
-
 static uint64_t collect_all(void)
 {
     OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-    return collect();
-}
-
-static int is_there(const brc_oid *id)
-{
-    brc_commit *c;
-    const int rc = brc_commit_read(&c, t.repo, id, &t.err);
-    brc_commit_free(c);
-    return rc == BRC_OK;
+    return scenario_collect(&t, 0);
 }
 
 /* ---- what stays -------------------------------- */
@@ -150,17 +135,17 @@ START_TEST(commits_that_stay_keep_their_ids_and_the_others_go)
     OK(&t, brc_resolve(&after, t.repo, "HEAD", &t.err));
     ck_assert_mem_eq(&before, &after, sizeof(before));
     scenario_whole(&t);
-    collect();
-    ck_assert(is_there(&gone)); /* the log has it */
+    scenario_collect(&t, 0);
+    ck_assert(scenario_has_commit(&t, &gone)); /* the log has it */
     ck_assert_int_gt((int)collect_all(), 6);
-    ck_assert(!is_there(&gone));
+    ck_assert(!scenario_has_commit(&t, &gone));
     FAILS(&t, BRC_ENOTFOUND, brc_resolve(&gone, t.repo, "HEAD~2", &t.err));
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM boundary"), 1);
     commit_line("ij");
     ck_assert_str_eq(log_of(NULL), "j i h g!");
     expire(0, 1, 0, 0, 0); /* and again */
     ck_assert_str_eq(log_of(NULL), "j!");
-    collect();
+    scenario_collect(&t, 0);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM commit_info"), 1);
     OK(&t, brc_repair(NULL, t.repo, NULL, 0, &t.err)); /* derived rows know of it */
     scenario_whole(&t);
@@ -178,9 +163,9 @@ START_TEST(the_window_keeps_what_it_names_and_no_more)
     OK(&t, brc_resolve(&deep, t.repo, "HEAD~4", &t.err));
     expire(0, 1, 0, 0, 0);
     scenario_sql(&t, "DELETE FROM oplog WHERE seq<(SELECT max(seq) FROM oplog)-1");
-    collect();
-    ck_assert(is_there(&named));
-    ck_assert(!is_there(&deep));
+    scenario_collect(&t, 0);
+    ck_assert(scenario_has_commit(&t, &named));
+    ck_assert(!scenario_has_commit(&t, &deep));
     scenario_whole(&t);
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
     ck_assert_str_eq(log_of(NULL), "g!");

@@ -11,6 +11,7 @@
 #include "../kit/hook_codec.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/versions.h"
 
 Suite *gc_suite(void);
 
@@ -111,14 +112,6 @@ static brc_oid make_garbage(int32_t first)
     return id;
 }
 
-static int is_there(const brc_oid *id)
-{
-    brc_commit *commit;
-    const int rc = brc_commit_read(&commit, t.repo, id, &t.err);
-    brc_commit_free(commit);
-    return rc == BRC_OK;
-}
-
 static char *hex_of(const brc_oid *id)
 {
     static char hex[65];
@@ -145,7 +138,7 @@ START_TEST(what_nothing_reaches_goes_and_all_else_stays)
     ck_assert_int_gt(objects(), before);
     collect();
     ck_assert_int_le(objects(), before);
-    ck_assert(!is_there(&id));
+    ck_assert(!scenario_has_commit(&t, &id));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 63), 63);
     ck_assert_int_eq((int)collect(), 0);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM gc"), 0);
@@ -157,7 +150,7 @@ START_TEST(roots_are_refs_the_log_s_window_live_drafts_and_pins)
 {
     const brc_oid id = make_garbage(1000);
     collect();
-    ck_assert(is_there(&id)); /* the log has it */
+    ck_assert(scenario_has_commit(&t, &id)); /* the log has it */
     OK(&t, brc_tag_create(t.repo, "v1", hex_of(&id), NULL, &t.err));
     no_window();
     collect();
@@ -171,7 +164,7 @@ START_TEST(roots_are_refs_the_log_s_window_live_drafts_and_pins)
     OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
     OK(&t, brc_tag_delete(t.repo, "v1", BRC_DELETE_FORCE, &t.err));
     collect();
-    ck_assert(is_there(&id));
+    ck_assert(scenario_has_commit(&t, &id));
     ck_assert_int_eq(scenario_number(&t, s, "/b", 0), 1000000);
     ck_assert_int_eq(scenario_number(&t, s, "/b", 63), 1063);
     t.session = main;
@@ -185,7 +178,7 @@ START_TEST(the_window_is_also_the_last_1000_entries)
     scenario_sql(&t, "UPDATE oplog SET time_us=1; UPDATE oplog SET checksum=row_sum('oplog', seq,"
                      " time_us, op, name, old, new, first, undoes, restores, draft)");
     collect();
-    ck_assert(is_there(&id));
+    ck_assert(scenario_has_commit(&t, &id));
     for (int i = 0; i < 500; i++) { /* two entries each */
         OK(&t, brc_tag_create(t.repo, "x", NULL, NULL, &t.err));
         OK(&t, brc_tag_delete(t.repo, "x", BRC_DELETE_FORCE, &t.err));
@@ -193,7 +186,7 @@ START_TEST(the_window_is_also_the_last_1000_entries)
     scenario_sql(&t, "UPDATE oplog SET time_us=1; UPDATE oplog SET checksum=row_sum('oplog', seq,"
                      " time_us, op, name, old, new, first, undoes, restores, draft)");
     collect();
-    ck_assert(!is_there(&id));
+    ck_assert(!scenario_has_commit(&t, &id));
 }
 END_TEST
 

@@ -5,7 +5,6 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,27 +30,11 @@ static void roots_teardown(void)
     scenario_stop(&t);
 }
 
-static uint64_t collect(void)
-{
-    brc_gc_report report = BRC_GC_REPORT_INIT;
-    OK(&t, brc_gc(t.repo, NULL, &report, &t.err));
-    scenario_look_again(&t);
-    return report.objects_removed;
-}
-
 /* The log names nothing. */
 static uint64_t collect_all(void)
 {
     OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-    return collect();
-}
-
-static int is_there(const brc_oid *id)
-{
-    brc_commit *commit;
-    const int rc = brc_commit_read(&commit, t.repo, id, &t.err);
-    brc_commit_free(commit);
-    return rc == BRC_OK;
+    return scenario_collect(&t, 0);
 }
 
 /* Every element of an array of a version. */
@@ -101,10 +84,10 @@ START_TEST(where_a_branch_was_lives_as_long_as_the_log_says_so)
     delete_side();
     scenario_sql(&t, "DELETE FROM oplog WHERE seq<(SELECT max(seq) FROM oplog)");
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM oplog WHERE new IS NULL"), 1);
-    collect();
+    scenario_collect(&t, 0);
     check_version(&id, "/b", 64, 1000);
     collect_all();
-    ck_assert(!is_there(&id));
+    ck_assert(!scenario_has_commit(&t, &id));
 }
 END_TEST
 
@@ -120,7 +103,7 @@ START_TEST(a_long_log_counts_to_its_end)
                      " first, undoes, restores, draft)");
     make_side(&id, 1, 1000);
     delete_side();
-    collect();
+    scenario_collect(&t, 0);
     check_version(&id, "/b", 64, 1000);
 }
 END_TEST
@@ -132,9 +115,9 @@ START_TEST(a_log_that_names_what_is_gone_stops_nobody)
     make_side(&id, 1, 1000);
     delete_side();
     collect_all();
-    ck_assert(!is_there(&id));
+    ck_assert(!scenario_has_commit(&t, &id));
     OK(&t, brc_config_set(t.repo, "window", "90d", &t.err));
-    collect();
+    scenario_collect(&t, 0);
     check_numbers(t.session, "/a", 64, 0);
 }
 END_TEST
@@ -159,7 +142,7 @@ START_TEST(what_a_bisection_knows_lives)
     OK(&t, brc_bisect(&r, t.repo, BRC_BISECT_RESET, NULL, &t.err));
     collect_all();
     for (int i = 0; i < 6; i++)
-        ck_assert(!is_there(&ids[i]));
+        ck_assert(!scenario_has_commit(&t, &ids[i]));
 }
 END_TEST
 
@@ -216,7 +199,7 @@ START_TEST(rows_of_pins_count_as_long_as_their_process_lives)
     if (_i == 0)
         check_version(&id, "/b", 64, 1000);
     else
-        ck_assert(!is_there(&id));
+        ck_assert(!scenario_has_commit(&t, &id));
 }
 END_TEST
 
@@ -297,7 +280,7 @@ START_TEST(what_was_restored_from_a_version_that_is_gone_lives)
     OK(&t, brc_node_restore(t.session, "/b", "side", &t.err));
     delete_side();
     collect_all();
-    ck_assert(!is_there(&id));
+    ck_assert(!scenario_has_commit(&t, &id));
     check_numbers(t.session, "/b", 64, 1000);
 }
 END_TEST
@@ -359,7 +342,7 @@ START_TEST(the_sides_of_open_conflicts_live)
     brc_session_free(s);
     delete_side();
     ck_assert_int_gt((int)collect_all(), 0);
-    ck_assert(!is_there(&id));
+    ck_assert(!scenario_has_commit(&t, &id));
     ck_assert_int_eq((int)(before - chunks()), gone);
     OK(&t, brc_merge_abort(t.repo, &t.err));
     collect_all();
@@ -412,7 +395,7 @@ START_TEST(what_a_merge_joined_lives)
     OK(&t, brc_merge(&r, NULL, t.repo, "side", NULL, &t.err));
     delete_side();
     collect_all();
-    ck_assert(is_there(&ours));
+    ck_assert(scenario_has_commit(&t, &ours));
     for (int i = 0; i < 3; i++)
         check_version(&ids[i], "/b", 64, 1000);
     check_numbers(t.session, "/b", 64, 1000);

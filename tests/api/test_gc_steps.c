@@ -11,6 +11,7 @@
 
 #include "../kit/own_rows.h"
 #include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *gc_steps_suite(void);
 
@@ -46,21 +47,6 @@ static void steps_teardown(void)
 {
     scenario_whole(&t);
     scenario_stop(&t);
-}
-
-static uint64_t collect(void)
-{
-    brc_gc_report report = BRC_GC_REPORT_INIT;
-    OK(&t, brc_gc(t.repo, NULL, &report, &t.err));
-    return report.objects_removed;
-}
-
-static int is_there(const brc_oid *id)
-{
-    brc_commit *commit;
-    const int rc = brc_commit_read(&commit, t.repo, id, &t.err);
-    brc_commit_free(commit);
-    return rc == BRC_OK;
 }
 
 /* Commits on a branch that is deleted: n, and as many objects as `chunks` says in each. */
@@ -103,9 +89,9 @@ START_TEST(commits_go_before_what_they_reach)
     const int64_t left = scenario_ask(&t, "SELECT count(*) FROM object");
     ck_assert_int_gt((int)left, 1000); /* of what they reached much is there still */
     for (int i = 0; i < COMMITS; i++)
-        ck_assert(!is_there(&ids[i]));
+        ck_assert(!scenario_has_commit(&t, &ids[i]));
     scenario_whole(&t);
-    ck_assert_uint_gt(collect(), 1000);
+    ck_assert_uint_gt(scenario_collect(&t, 0), 1000);
 }
 END_TEST
 
@@ -121,7 +107,7 @@ START_TEST(garbage_made_while_it_was_stopped_goes_with_the_rest)
     between = NULL;
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM gc WHERE position NOT NULL"), 1);
     make_garbage(ids, 3, 200, 70000);
-    collect();
+    scenario_collect(&t, 0);
     ck_assert_int_le(scenario_ask(&t, "SELECT count(*) FROM object"), needed);
 }
 END_TEST
@@ -233,11 +219,11 @@ START_TEST(it_ends_though_others_commit_at_every_pause)
     make_garbage(&id, 1, 100, 10000);
     acts = 0;
     between = commit_again;
-    ck_assert_uint_gt(collect(), 100);
+    ck_assert_uint_gt(scenario_collect(&t, 0), 100);
     between = NULL;
     ck_assert_int_gt(acts, 3);
     ck_assert_int_lt(acts, RESTLESS);
-    ck_assert(!is_there(&id));
+    ck_assert(!scenario_has_commit(&t, &id));
     brc_session *s;
     OK(&t, brc_session_open(&s, t.repo, "main", BRC_SESSION_AT, &t.err));
     ck_assert_int_eq(scenario_number(&t, s, "/a", 0), 500000 + acts - 1);
@@ -255,7 +241,7 @@ START_TEST(all_rows_with_holes_are_closed)
     scenario_commit(&t, "many");
     scenario_sql(&t, OWN_ROWS_HALVED);
     ck_assert_int_gt(scenario_ask(&t, "SELECT count(*) FROM hole"), 3000);
-    collect();
+    scenario_collect(&t, 0);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
     ck_assert_int_eq(scenario_ask(&t, "SELECT sum(length(data)) FROM blob"),
                      scenario_ask(&t, "SELECT sum(stored) FROM object"));
@@ -274,13 +260,13 @@ START_TEST(a_row_with_bytes_of_nobody_stays)
                      " hole ORDER BY bytes DESC LIMIT 1);"
                      "UPDATE hole SET bytes=bytes+1, checksum=row_sum('hole', seq, bytes+1) WHERE"
                      " seq=(SELECT seq FROM hole ORDER BY bytes DESC LIMIT 1)");
-    collect();
+    scenario_collect(&t, 0);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM hole"), 1);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM object JOIN hole ON seq=place"),
                      1);
     scenario_sql_shared(&t, "UPDATE hole SET bytes=bytes+1,"
                             " checksum=row_sum('hole', seq, bytes+1)");
-    collect();
+    scenario_collect(&t, 0);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
 }
 END_TEST

@@ -9,6 +9,7 @@
 #include "../../src/breccia_backend.h"
 #include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *hangar_suite(void);
 
@@ -28,30 +29,13 @@ static void hangar_teardown(void)
     scenario_stop(&t);
 }
 
-static void go_to(const char *branch)
-{
-    brc_session_free(t.session);
-    t.session = NULL;
-    OK(&t, brc_switch(t.repo, branch, 0, &t.err));
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-}
-
 /* The current one is main again afterwards. */
 static void on_dev(void (*edit)(void))
 {
-    go_to("dev");
+    scenario_be_on(&t, "dev");
     edit();
     scenario_commit(&t, "on dev");
-    go_to("main");
-}
-
-static int merge_of(const char *rev, uint32_t flags)
-{
-    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    opts.flags = flags;
-    OK(&t, brc_merge(&r, NULL, t.repo, rev, &opts, &t.err));
-    return r.result;
+    scenario_be_on(&t, "main");
 }
 
 /* One on main, one on dev: a conflict, whichever is merged into the other. */
@@ -60,9 +44,9 @@ static void conflict_both_ways(void (*on_main)(void), void (*other)(void))
     on_dev(other);
     on_main();
     scenario_commit(&t, "on main");
-    ck_assert_int_eq(merge_of("dev", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
-    go_to("dev");
-    ck_assert_int_eq(merge_of("main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
+    ck_assert_int_eq(scenario_merge(&t, "dev", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
+    scenario_be_on(&t, "dev");
+    ck_assert_int_eq(scenario_merge(&t, "main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     scenario_whole(&t);
 }
 
@@ -165,11 +149,11 @@ START_TEST(h04_merge_bases_do_not_ask_the_clock)
     OK(&t, brc_branch_create(t.repo, "back", NULL, &t.err));
     scenario_set_number(&t, "/g/b", 0, 7);
     commit_at(3000000);
-    go_to("back");
+    scenario_be_on(&t, "back");
     scenario_set_number(&t, "/a", 0, 1);
     commit_at(2000000);
-    go_to("main");
-    ck_assert_int_eq(merge_of("back", 0), BRC_MERGE_MERGED);
+    scenario_be_on(&t, "main");
+    ck_assert_int_eq(scenario_merge(&t, "back", 0), BRC_MERGE_MERGED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 7);
 }
@@ -183,10 +167,10 @@ START_TEST(h05_a_log_has_every_parent)
     on_dev(writes);
     writes_in_group();
     scenario_commit(&t, "on main");
-    ck_assert_int_eq(merge_of("dev", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "dev", 0), BRC_MERGE_MERGED);
     on_dev(adds_to_group);
-    go_to("dev");
-    ck_assert_int_eq(merge_of("main", 0), BRC_MERGE_MERGED);
+    scenario_be_on(&t, "dev");
+    ck_assert_int_eq(scenario_merge(&t, "main", 0), BRC_MERGE_MERGED);
     ck_assert_uint_eq(count_log("dev"), 6);
     ck_assert_uint_eq(count_log("main"), 4);
     ck_assert_uint_eq(count_log("main..dev"), 2);
@@ -202,10 +186,10 @@ START_TEST(h08_what_was_merged_is_not_merged_again)
     on_dev(writes);
     writes_in_group();
     scenario_commit(&t, "on main");
-    ck_assert_int_eq(merge_of("dev", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "dev", 0), BRC_MERGE_MERGED);
     const uint64_t n = count_log("main");
-    ck_assert_int_eq(merge_of("dev", 0), BRC_MERGE_UP_TO_DATE);
-    ck_assert_int_eq(merge_of("dev", BRC_MERGE_NO_FF), BRC_MERGE_UP_TO_DATE);
+    ck_assert_int_eq(scenario_merge(&t, "dev", 0), BRC_MERGE_UP_TO_DATE);
+    ck_assert_int_eq(scenario_merge(&t, "dev", BRC_MERGE_NO_FF), BRC_MERGE_UP_TO_DATE);
     ck_assert_uint_eq(count_log("main"), n);
 }
 END_TEST
@@ -389,7 +373,8 @@ START_TEST(B34_B35_B39_codecs_of_one_side_are_taken)
         set_codecs(gzip_1);
     if (_i > 0)
         scenario_commit(&t, "on main");
-    ck_assert_int_eq(merge_of("dev", 0), _i == 0 ? BRC_MERGE_FAST_FORWARD : BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "dev", 0),
+                     _i == 0 ? BRC_MERGE_FAST_FORWARD : BRC_MERGE_MERGED);
     brc_array *a;
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "gzip"));
@@ -418,7 +403,7 @@ START_TEST(B36_two_sides_codecs_are_a_conflict_without_data)
     ck_assert_str_eq(c->kind, "storage");
     ck_assert_int_eq(brc_conflicts_next(it, &c, &t.err), 0);
     brc_iter_free(it);
-    ck_assert_int_eq(merge_of("dev", BRC_MERGE_THEIRS), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "dev", BRC_MERGE_THEIRS), BRC_MERGE_MERGED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 55);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 11);
     scenario_whole(&t);
@@ -436,7 +421,7 @@ START_TEST(B37_a_deleted_array_with_other_codecs_is_deleted)
     on_dev(_i == 0 ? encodes_only : deletes);
     (_i == 0 ? deletes : encodes_only)();
     scenario_commit(&t, "on main");
-    ck_assert_int_eq(merge_of("dev", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "dev", 0), BRC_MERGE_MERGED);
     int kind = -1;
     OK(&t, brc_node_kind(&kind, t.session, "/a", &t.err));
     ck_assert_int_eq(kind, 0);
@@ -461,8 +446,8 @@ static void makes_encoded(void)
 START_TEST(B38_the_same_new_array_stored_otherwise_is_a_conflict)
 {
     conflict_both_ways(_i == 0 ? makes : makes_encoded, _i == 0 ? makes_encoded : makes);
-    go_to("main");
-    ck_assert_int_eq(merge_of("dev", BRC_MERGE_THEIRS), BRC_MERGE_MERGED);
+    scenario_be_on(&t, "main");
+    ck_assert_int_eq(scenario_merge(&t, "dev", BRC_MERGE_THEIRS), BRC_MERGE_MERGED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/new", 5), 6);
 }
 END_TEST
@@ -567,10 +552,10 @@ START_TEST(h17_a_backend_is_opened_when_it_is_used_and_once)
         OK(&t, brc_array_open(&a, t.session, i % 2 ? "/a" : "/g/b", &t.err));
         OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
         brc_array_free(a);
-        go_to(i % 2 ? "dev" : "main");
+        scenario_be_on(&t, i % 2 ? "dev" : "main");
     }
     ck_assert_int_eq(stub_opened, 0);
-    go_to("main");
+    scenario_be_on(&t, "main");
     for (int i = 0; i < 6; i++) {
         scenario_set_number(&t, i % 2 ? "/a" : "/g/b", i < 3 ? 0 : 4, 100 + i);
         ck_assert_int_eq(stub_opened, 1);

@@ -3,7 +3,6 @@
  * at that many rows: in short reads, which see one state. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,18 +52,10 @@ static void big_array(const char *path, uint64_t n)
     brc_array_free(a);
 }
 
-static int commit_rc(const char *message)
-{
-    brc_oid id;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = message;
-    return brc_session_commit(&id, t.session, &opts, &t.err);
-}
-
 static void commit_counted(void)
 {
     step_count_start(&count, t.repo->store->db);
-    int rc = commit_rc("long");
+    int rc = scenario_commit_of(&t, t.session, "long", NULL);
     step_count_stop(&count);
     ck_assert_msg(rc == BRC_OK, "%s", t.err.message);
 }
@@ -328,7 +319,7 @@ static int commit_and_die(int gap)
         gaps_left = gap;
         count.between = die_in_gap;
         step_count_start(&count, t.repo->store->db);
-        int rc = commit_rc("killed");
+        int rc = scenario_commit_of(&t, t.session, "killed", NULL);
         step_count_stop(&count);
         _exit(rc == BRC_OK ? 0 : 1);
     }

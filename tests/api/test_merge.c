@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *merge_suite(void);
 
@@ -29,20 +30,11 @@ static void merge_teardown(void)
     scenario_stop(&t);
 }
 
-/* Opens a session on a branch, which becomes the current one. */
-static void go_to(const char *branch)
-{
-    brc_session_free(t.session);
-    t.session = NULL;
-    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-}
-
 typedef void (*edit_fn)(void);
 
 static void edit_on(const char *branch, edit_fn edit)
 {
-    go_to(branch);
+    scenario_be_on(&t, branch);
     edit();
     if (!scenario_clean(&t))
         scenario_commit(&t, branch);
@@ -348,7 +340,7 @@ static void check_row(const struct merge_row *row, int mirrored, uint32_t flags)
     char conflict[512];
     edit_on(mirrored ? "theirs" : "ours", row->ours);
     edit_on(mirrored ? "ours" : "theirs", row->theirs);
-    go_to("ours");
+    scenario_be_on(&t, "ours");
     merge_with("theirs", flags, conflict, sizeof(conflict));
     if (flags != 0 || row->path == NULL) {
         ck_assert_msg((conflict[0] != '\0') == (row->conflict[0] != '\0' && flags == 0),
@@ -393,7 +385,7 @@ static void cut_on_one_side(int writer_is_ours)
 {
     edit_on("ours", writer_is_ours ? a7_is_80 : a_is_4_long_and_0_is_50);
     edit_on("theirs", writer_is_ours ? a_is_4_long_and_0_is_50 : a7_is_80);
-    go_to("ours");
+    scenario_be_on(&t, "ours");
 }
 
 static void check_cut(int is_cut)
@@ -457,9 +449,9 @@ START_TEST(m3_merges_commute)
     edit_on("ours", row->ours);
     edit_on("theirs", row->theirs);
     OK(&t, brc_branch_create(t.repo, "mine", "ours", &t.err));
-    go_to("theirs");
+    scenario_be_on(&t, "theirs");
     merge_with("mine", 0, conflict, sizeof(conflict));
-    go_to("ours");
+    scenario_be_on(&t, "ours");
     OK(&t, brc_branch_create(t.repo, "other", "theirs~0", &t.err));
     OK(&t, brc_resolve(&id, t.repo, "theirs", &t.err));
     OK(&t, brc_commit_read(&x, t.repo, &id, &t.err));
@@ -512,7 +504,7 @@ START_TEST(m4_what_is_merged_is_not_collected_meanwhile)
     scenario_open(&t, &opts, 0);
     alone.wait_ms = 1;
     OK(&t, brc_open(&c.repo, t.file, &alone, &t.err));
-    go_to("ours");
+    scenario_be_on(&t, "ours");
     merge_with("theirs", 0, conflict, sizeof(conflict));
     brc_free(c.repo);
     c.repo = NULL;
@@ -531,10 +523,10 @@ START_TEST(m6_a_merge_may_be_the_first_to_write_a_log)
 {
     char conflict[512];
     edit_on("ours", a0_is_50);
-    go_to("theirs");
+    scenario_be_on(&t, "theirs");
     scenario_set_number(&t, "/a", 2, 60); /* another chunk */
     scenario_commit(&t, "theirs");
-    go_to("ours");
+    scenario_be_on(&t, "ours");
     OK(&t, brc_config_set(t.repo, "journal", "wal", &t.err));
     scenario_reopen(&t);
     merge_with("theirs", 0, conflict, sizeof(conflict));
@@ -568,7 +560,7 @@ START_TEST(m9_a_trial_reads_only)
     edit_on("ours", write_first);
     write_value = 6;
     edit_on("theirs", _i ? write_first : write_fifth);
-    go_to("ours");
+    scenario_be_on(&t, "ours");
     opts.flags = BRC_OPEN_READONLY;
     OK(&t, brc_open(&t.repo, t.file, &opts, &t.err));
     ck_assert_int_eq(merge_with("theirs", BRC_MERGE_DRY_RUN, conflict, sizeof(conflict)),
@@ -586,7 +578,7 @@ START_TEST(m7_what_was_merged_as_new_stays_new)
     edit_on("theirs", a_is_made_again);
     edit_on("third", a7_is_80);
     edit_on("ours", b0_is_9);
-    go_to("ours");
+    scenario_be_on(&t, "ours");
     merge_with("theirs", 0, conflict, sizeof(conflict));
     ck_assert_str_eq(conflict, "");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 108);
@@ -609,7 +601,7 @@ START_TEST(m8_what_was_chosen_as_new_stays_new)
     edit_on("theirs", a_is_made_again);
     edit_on("third", a0_is_50);
     edit_on("ours", a7_is_80);
-    go_to("ours");
+    scenario_be_on(&t, "ours");
     merge_with("theirs", BRC_MERGE_KEEP, conflict, sizeof(conflict));
     ck_assert_str_eq(conflict, "replaced /a");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 80);
@@ -650,7 +642,7 @@ START_TEST(m10_a_merge_of_an_array_is_one_transaction)
     write_value = 60;
     edit_on("ours", a_is_edited_in_both_chunks);
     edit_on("theirs", _i ? a1_is_60 : a7_is_80);
-    go_to("ours");
+    scenario_be_on(&t, "ours");
     const uint32_t before = transactions();
     ck_assert_int_eq(merge_with("theirs", 0, conflict, sizeof(conflict)), BRC_MERGE_MERGED);
     ck_assert_uint_eq(transactions() - before, 1);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *merge_concat_suite(void);
 
@@ -20,14 +21,6 @@ static void concat_teardown(void)
     scenario_stop(&t);
 }
 
-static void go_to(const char *branch)
-{
-    brc_session_free(t.session);
-    t.session = NULL;
-    OK(&t, brc_switch(t.repo, branch, 0, &t.err));
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-}
-
 static void commit_base(void)
 {
     scenario_commit(&t, "base");
@@ -38,7 +31,7 @@ static int merge_theirs(uint32_t flags, uint64_t *conflicts)
 {
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
-    go_to("main");
+    scenario_be_on(&t, "main");
     opts.flags = flags;
     OK(&t, brc_merge(&result, NULL, t.repo, "theirs", &opts, &t.err));
     *conflicts = result.conflicts;
@@ -91,7 +84,7 @@ static void make_sides(const char *ours_path, uint64_t chunk)
     if (strcmp(ours_path, "/a") != 0)
         OK(&t, brc_node_move(t.session, "/a", ours_path, &t.err));
     scenario_commit(&t, "ours");
-    go_to("theirs");
+    scenario_be_on(&t, "theirs");
     append_to("/a", 6, 20);
     scenario_set_number(&t, "/a", 2, 9);
     OK(&t, brc_attrs_set(t.session, "/a", "by", "\"them\"", &t.err));
@@ -142,7 +135,7 @@ START_TEST(c4_conflicts_elsewhere_stay)
     make_sides("/a", 2);
     scenario_set_number(&t, "/b", 0, 5);
     scenario_commit(&t, "theirs too");
-    go_to("main");
+    scenario_be_on(&t, "main");
     scenario_set_number(&t, "/b", 0, 6);
     brc_oid tip = scenario_commit(&t, "ours too"), now;
     ck_assert_int_eq(merge_theirs(BRC_MERGE_CONCAT, &conflicts), BRC_MERGE_CONFLICT);
@@ -175,7 +168,7 @@ START_TEST(c6_equal_growth_is_not_equal_data)
     commit_base();
     append_to("/a", 4, 10);
     scenario_commit(&t, "ours");
-    go_to("theirs");
+    scenario_be_on(&t, "theirs");
     append_to("/a", 4, 20);
     scenario_commit(&t, "theirs");
     must_merge();
@@ -190,7 +183,7 @@ START_TEST(c7_the_same_on_both_sides_is_there_once)
     commit_base();
     append_to("/a", 4, 10);
     scenario_commit(&t, "ours");
-    go_to("theirs");
+    scenario_be_on(&t, "theirs");
     append_to("/a", 4, 10);
     OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
     scenario_commit(&t, "theirs");
@@ -211,14 +204,14 @@ START_TEST(c8_other_shapes_conflict)
     OK(&t, brc_array_resize(a, ours, &t.err));
     brc_array_free(a);
     scenario_commit(&t, "ours");
-    go_to("theirs");
+    scenario_be_on(&t, "theirs");
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     OK(&t, brc_array_resize(a, theirs[_i], &t.err));
     brc_array_free(a);
     scenario_commit(&t, "theirs");
     /* each by its own axis; or the same, and one of them more */
     ck_assert_int_eq(merge_theirs(BRC_MERGE_CONCAT, &conflicts), BRC_MERGE_MERGED);
-    go_to("main");
+    scenario_be_on(&t, "main");
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], 3);
     ck_assert_uint_eq(brc_array_describe(a)->shape[1], 3);
@@ -251,7 +244,7 @@ START_TEST(c9_strings)
     commit_base();
     append_text(4, "[3]", "ours");
     scenario_commit(&t, "ours");
-    go_to("theirs");
+    scenario_be_on(&t, "theirs");
     append_text(5, "[4]", "their last");
     scenario_commit(&t, "theirs");
     must_merge();
@@ -366,7 +359,7 @@ START_TEST(c10_any_shape)
     copy_model(&p.their, &p.base, &fill);
     change_side(&p, &p.our, p.ours, 0, half, &random);
     scenario_commit(&t, "ours");
-    go_to("theirs");
+    scenario_be_on(&t, "theirs");
     change_side(&p, &p.their, p.theirs, half, length - half, &random);
     scenario_commit(&t, "theirs");
 

@@ -1,7 +1,6 @@
 /* Merges with conflicts, which stay open: settled by writing or by side, committed, dropped. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -250,14 +249,6 @@ START_TEST(s4_what_was_written_does_not_go_to_their_side)
 }
 END_TEST
 
-static void resize_to(uint64_t n)
-{
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    OK(&t, brc_array_resize(a, &n, &t.err));
-    brc_array_free(a);
-}
-
 /* Chunks 0 and 1 of /a are in conflict, besides k and /g/b. */
 START_TEST(s5_a_cut_does_not_settle_the_chunks_that_stay)
 {
@@ -267,9 +258,9 @@ START_TEST(s5_a_cut_does_not_settle_the_chunks_that_stay)
                 {3, 0, 4}, {2, 0, 3}, {1, 0, 3}, {0, 0, 2}, {2, 8, 3}};
     for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
         merge_side(BRC_MERGE_KEEP);
-        resize_to(cuts[i].to);
+        scenario_resize(&t, "/a", cuts[i].to);
         if (cuts[i].back != 0)
-            resize_to(cuts[i].back);
+            scenario_resize(&t, "/a", cuts[i].back);
         ck_assert_msg(open_now() == cuts[i].open, "cut %zu", i);
         OK(&t, brc_merge_abort(t.repo, &t.err));
     }
@@ -280,7 +271,7 @@ START_TEST(s6_in_an_array_that_was_cut_what_is_written_settles)
 {
     merge_side(BRC_MERGE_KEEP);
     scenario_set_number(&t, "/a", 0, 70);
-    resize_to(3);
+    scenario_resize(&t, "/a", 3);
     ck_assert_uint_eq(open_now(), 3);
     scenario_set_number(&t, "/a", 2, 70);
     ck_assert_uint_eq(open_now(), 2);
@@ -296,7 +287,7 @@ END_TEST
 START_TEST(s7_their_side_comes_into_an_array_that_was_cut)
 {
     merge_side(BRC_MERGE_KEEP);
-    resize_to(4);
+    scenario_resize(&t, "/a", 4);
     ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 4);
     ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);

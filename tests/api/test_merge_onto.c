@@ -1,7 +1,6 @@
 /* Open merges, cherry-picks and reverts whose branch has moved: what was settled is merged onto the
  * new tip. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../kit/versions.h"
@@ -120,11 +119,6 @@ static void nothing_is_open(void)
     ck_assert(scenario_clean(&t));
 }
 
-static int32_t number_of(const char *path, uint64_t i)
-{
-    return scenario_number(&t, t.session, path, i);
-}
-
 static void has_parents(const char *rev, const brc_oid *first, const brc_oid *second)
 {
     brc_commit *c;
@@ -201,9 +195,9 @@ START_TEST(n1_what_was_settled_is_merged_onto_the_new_tip)
     ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
     ck_assert(scenario_same(r.commit, scenario_id(&t, "main")));
     has_parents("main", &there, &side_tip);
-    ck_assert_int_eq(number_of("/a", 0), 70);
-    ck_assert_int_eq(number_of("/a", 6), 60);
-    ck_assert_int_eq(number_of("/b", 0), 90);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 90);
     nothing_is_open();
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='merge'"), 1);
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
@@ -223,7 +217,7 @@ START_TEST(n2_it_is_the_merge_that_was_begun_later)
     merge_settled(settle_theirs);
     scenario_in_killed_child(&t, continue_merge);
     ck_assert(scenario_same(slow, scenario_root(&t, "main")));
-    ck_assert_int_eq(number_of(_i == 0 ? "/b" : "/h/c", 0), 90);
+    ck_assert_int_eq(scenario_number(&t, t.session, _i == 0 ? "/b" : "/h/c", 0), 90);
 }
 END_TEST
 
@@ -232,8 +226,8 @@ START_TEST(n3_it_goes_where_the_node_was_moved)
     merge_settled(settle_theirs);
     scenario_elsewhere(&t, "main", move_a);
     ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
-    ck_assert_int_eq(number_of("/z", 0), 60);
-    ck_assert_int_eq(number_of("/z", 6), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/z", 0), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/z", 6), 60);
     nothing_is_open();
 }
 END_TEST
@@ -248,8 +242,8 @@ START_TEST(n4_a_branch_that_went_back_is_merged_onto_too)
     ck_assert(scenario_same(there, main_tip));
     ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
     has_parents("main", &there, &side_tip);
-    ck_assert_int_eq(number_of("/a", 0), 60);
-    ck_assert_int_eq(number_of("/b", 0), 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 1);
     nothing_is_open();
 }
 END_TEST
@@ -284,17 +278,17 @@ START_TEST(c1_what_overlaps_is_open_again_over_the_new_tip)
     ck_assert_str_eq(state.op, "merge");
     ck_assert_str_eq(state.rev, "side");
     ck_assert(scenario_same(state.other, side_tip));
-    ck_assert_int_eq(number_of("/a", 0), 80);
-    ck_assert_int_eq(number_of("/a", 6), 60);
-    ck_assert_int_eq(number_of("/h/c", 0), 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 80);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/h/c", 0), 1);
     const brc_merge_result r = merge_goes_on();
     ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
     ck_assert_int_eq(r.draft, state.draft);
     scenario_in_killed_child(&t, _i == 0 ? settle_theirs : settle_ours);
     ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
     has_parents("main", &there, &side_tip);
-    ck_assert_int_eq(number_of("/a", 0), _i == 0 ? 70 : 80);
-    ck_assert_int_eq(number_of("/a", 6), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), _i == 0 ? 70 : 80);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
     nothing_is_open();
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
     ck_assert(scenario_same(there, scenario_id(&t, "main")));
@@ -320,7 +314,7 @@ START_TEST(c2_a_removed_node_is_a_conflict_in_both_directions)
     scenario_tree(&t, t.session, "/", 1, tree, sizeof(tree));
     ck_assert_int_eq(strstr(tree, "/a*") != NULL, _i == 0);
     if (_i == 0)
-        ck_assert_int_eq(number_of("/a", 0), 70);
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
 }
 END_TEST
 
@@ -334,11 +328,11 @@ START_TEST(c3_it_may_move_again_and_again)
         scenario_in_killed_child(&t, continue_merge);
         ck_assert_uint_eq(open_now().open, 1);
         scenario_in_killed_child(&t, settle_theirs);
-        ck_assert_int_eq(number_of("/a", 0), 70);
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     }
     scenario_in_killed_child(&t, continue_merge);
     has_parents("main", &there, &side_tip);
-    ck_assert_int_eq(number_of("/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     nothing_is_open();
 }
 END_TEST
@@ -351,7 +345,7 @@ START_TEST(c4_dropped_it_leaves_what_others_did)
     OK(&t, brc_merge_abort(t.repo, &t.err));
     nothing_is_open();
     ck_assert(scenario_same(there, scenario_id(&t, "main")));
-    ck_assert_int_eq(number_of("/a", 0), 80);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 80);
     scenario_whole(&t);
 }
 END_TEST
@@ -370,7 +364,7 @@ START_TEST(c5_collections_keep_what_was_settled)
     scenario_in_killed_child(&t, settle_theirs);
     OK(&t, brc_gc(t.repo, NULL, &report, &t.err));
     ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
-    ck_assert_int_eq(number_of("/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
 }
 END_TEST
 
@@ -410,7 +404,7 @@ START_TEST(t2_a_side_that_the_tip_has_is_no_parent)
     scenario_in_killed_child(&t, settle_theirs);
     ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
     has_parents("main", &there, NULL);
-    ck_assert_int_eq(number_of("/b", 0), 90);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 90);
     nothing_is_open();
 }
 END_TEST
@@ -427,8 +421,8 @@ START_TEST(p1_a_pick_comes_onto_the_new_tip)
     ck_assert_uint_eq(r.made, 1);
     has_parents("main", &there, NULL);
     is_like_picked("main");
-    ck_assert_int_eq(number_of("/a", 0), 60);
-    ck_assert_int_eq(number_of("/b", 0), 90);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 90);
     nothing_is_open();
 }
 END_TEST
@@ -446,8 +440,8 @@ START_TEST(p2_a_pick_in_conflict_stays_the_same_pick)
     scenario_in_killed_child(&t, continue_pick);
     has_parents("main", &there, NULL);
     is_like_picked("main");
-    ck_assert_int_eq(number_of("/a", 0), 70);
-    ck_assert_int_eq(number_of("/a", 6), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
     nothing_is_open();
 }
 END_TEST
@@ -485,8 +479,8 @@ START_TEST(p4_a_revert_too)
     const brc_oid there = scenario_elsewhere(&t, "main", _i == 0 ? change_b : change_a);
     ck_assert_int_eq(pick_goes_on().result, BRC_PICK_COMMITTED);
     has_parents("main", &there, NULL);
-    ck_assert_int_eq(number_of("/a", 2), 57);
-    ck_assert_int_eq(number_of("/g/c", 0), 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 57);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/c", 0), 1);
     OK(&t, brc_reset(t.repo, "HEAD~2", BRC_RESET_HARD, NULL, &t.err));
     OK(&t, brc_revert(&r, NULL, t.repo, "HEAD~1", &opts, &t.err));
     scenario_set_number(&t, "/a", 0, 57);
@@ -496,9 +490,9 @@ START_TEST(p4_a_revert_too)
     ck_assert_str_eq(open_now().op, "revert");
     scenario_in_killed_child(&t, settle_theirs);
     ck_assert_int_eq(pick_goes_on().result, BRC_PICK_COMMITTED);
-    ck_assert_int_eq(number_of("/a", 0), 57);
-    ck_assert_int_eq(number_of("/a", 2), 57);
-    ck_assert_int_eq(number_of("/g/c", 0), 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 57);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 57);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/c", 0), 1);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='revert'"), 2);
 }
 END_TEST
@@ -527,7 +521,7 @@ START_TEST(b1_a_renamed_branch_has_it_still)
     nothing_is_open();
     if (_i == 0)
         has_parents("trunk", &main_tip, &side_tip);
-    ck_assert_int_eq(number_of("/a", 0), _i == 0 ? 60 : 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), _i == 0 ? 60 : 50);
 }
 END_TEST
 
@@ -545,14 +539,14 @@ START_TEST(b2_undo_of_its_deletion_brings_it_back)
     OK(&t, brc_switch(t.repo, "main", 0, &t.err));
     scenario_look_again(&t);
     ck_assert_int_eq(open_now().draft, draft);
-    ck_assert_int_eq(number_of("/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     if (_i == 0)
         ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
     else
         OK(&t, brc_merge_abort(t.repo, &t.err));
     nothing_is_open();
     scenario_look_again(&t);
-    ck_assert_int_eq(number_of("/a", 0), _i == 0 ? 70 : 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), _i == 0 ? 70 : 50);
 }
 END_TEST
 
@@ -637,8 +631,8 @@ START_TEST(w1_what_others_do_meanwhile_is_in_it)
     scenario_look_again(&t);
     OK(&t, brc_attrs_get(&attr, t.session, "/b", _i ? "late" : "own", &t.err));
     brc_buf_dispose(&attr);
-    ck_assert_int_eq(number_of("/a", 0), 60);
-    ck_assert_int_eq(number_of("/a", 1), 80);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 80);
     nothing_is_open();
 }
 END_TEST

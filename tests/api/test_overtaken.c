@@ -16,18 +16,6 @@ static hooked_kit k;
 static brc_session *mine;
 static int made, most;
 
-static void set_one(scenario *t, brc_session *s, uint64_t i, int32_t value)
-{
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(t, brc_array_open(&a, s, "/a", &t->err));
-    brc_sel_all(&sel, a);
-    sel.start[0] = i;
-    sel.count[0] = 1;
-    OK(t, brc_array_write(a, &sel, &value, sizeof(value), &t->err));
-    brc_array_free(a);
-}
-
 static int commit_of(brc_session *s, const char *message, brc_error *err)
 {
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
@@ -70,7 +58,7 @@ static void overtake(void *ctx)
     if (made >= most || is_locked())
         return;
     OK(&k.second, brc_session_open(&s, k.second.repo, "main", BRC_SESSION_PRIVATE, &k.second.err));
-    set_one(&k.second, s, 1, 1000 + ++made);
+    scenario_put(&k.second, s, "/a", 1, 1000 + ++made);
     OK(&k.second, commit_of(s, "theirs", &k.second.err));
     brc_session_free(s);
 }
@@ -85,7 +73,7 @@ static void check_both(brc_session *s)
 /* Both have changed the chunk since `mine` began. */
 static void begin_behind(void)
 {
-    set_one(&k.first, mine, 0, 100);
+    scenario_put(&k.first, mine, "/a", 0, 100);
     scenario_set_number(&k.first, "/a", 1, 1000);
     scenario_commit(&k.first, "theirs");
 }
@@ -109,7 +97,7 @@ START_TEST(until_the_time_to_wait_is_over)
     most = 1000000;
     OK(&k.first, brc_open(&hasty, k.first.file, &opts, &k.first.err));
     OK(&k.first, brc_session_open(&s, hasty, "main", BRC_SESSION_PRIVATE, &k.first.err));
-    set_one(&k.first, s, 0, 100);
+    scenario_put(&k.first, s, "/a", 0, 100);
     scenario_set_number(&k.first, "/a", 1, 1000);
     scenario_commit(&k.first, "theirs");
     hook_decode(overtake, NULL, 1000000);
@@ -134,11 +122,11 @@ static void make_side(void)
     OK(t, brc_switch(t->repo, "side", 0, &t->err));
     brc_session *s;
     OK(t, brc_session_open(&s, t->repo, "side", BRC_SESSION_WRITE, &t->err));
-    set_one(t, s, 0, 100);
+    scenario_put(t, s, "/a", 0, 100);
     OK(t, commit_of(s, "side", &t->err));
     brc_session_free(s);
     OK(t, brc_switch(t->repo, "main", 0, &t->err));
-    set_one(t, t->session, 1, 1000);
+    scenario_put(t, t->session, "/a", 1, 1000);
     scenario_commit(t, "main");
     hook_decode(overtake, NULL, 100000);
 }
@@ -167,12 +155,12 @@ END_TEST
 START_TEST(so_does_a_revert)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    set_one(&k.first, k.first.session, 0, 50);
-    set_one(&k.first, k.first.session, 0, 100);
+    scenario_put(&k.first, k.first.session, "/a", 0, 50);
+    scenario_put(&k.first, k.first.session, "/a", 0, 100);
     scenario_commit(&k.first, "100");
-    set_one(&k.first, k.first.session, 0, 50);
+    scenario_put(&k.first, k.first.session, "/a", 0, 50);
     scenario_commit(&k.first, "50");
-    set_one(&k.first, k.first.session, 1, 1000);
+    scenario_put(&k.first, k.first.session, "/a", 1, 1000);
     scenario_commit(&k.first, "theirs");
     hook_decode(overtake, NULL, 100000);
     OK(&k.first, brc_revert(&r, NULL, k.first.repo, "main~1", NULL, &k.first.err));
@@ -227,7 +215,7 @@ static void write_into_parent(void *ctx)
     if (made >= most || is_locked())
         return;
     OK(&k.second, brc_session_attach(&s, k.second.repo, ctx, &k.second.err));
-    set_one(&k.second, s, 1, 1000 + ++made);
+    scenario_put(&k.second, s, "/a", 1, 1000 + ++made);
     brc_session_free(s);
 }
 
@@ -239,8 +227,8 @@ START_TEST(so_does_a_join)
     OK(t, brc_session_fork(&child, mine, &t->err));
     OK(t, brc_session_token(&of_child, child, &t->err));
     OK(t, brc_session_token(&of_mine, mine, &t->err));
-    set_one(t, child, 0, 100);
-    set_one(t, mine, 1, 999);
+    scenario_put(t, child, "/a", 0, 100);
+    scenario_put(t, mine, "/a", 1, 999);
     hook_decode(write_into_parent, of_mine.data, 100000);
     const char *tokens[] = {(const char *)of_child.data};
     OK(t, brc_session_join(NULL, mine, tokens, 1, 0, &t->err));

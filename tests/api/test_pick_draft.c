@@ -1,9 +1,6 @@
 /* Cherry-picks and reverts with conflicts, which stay open: settled, committed, dropped. */
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../kit/versions.h"
 
@@ -72,12 +69,6 @@ static uint64_t left_open(const char *op)
     return state.draft == 0 ? 99 : state.open;
 }
 
-static void settle_for(uint32_t side)
-{
-    uint64_t n;
-    OK(&t, brc_merge_settle(&n, t.repo, side, NULL, 0, &t.err));
-}
-
 static brc_pick_result pick_goes_on(void)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
@@ -125,7 +116,7 @@ START_TEST(k2_the_commit_has_what_the_picked_one_has)
     OK(&t, brc_attrs_set(t.session, "/a", "k", "7", &t.err));
     scenario_look_again(&t);
     ck_assert_uint_eq(left_open("cherry-pick"), 1);
-    settle_for(BRC_MERGE_THEIRS);
+    scenario_settle(&t, BRC_MERGE_THEIRS);
     scenario_look_again(&t);
     brc_pick_result r = pick_goes_on();
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
@@ -152,7 +143,7 @@ END_TEST
 START_TEST(k3_all_for_theirs_is_the_pick_for_theirs)
 {
     pick_with("side", BRC_PICK_KEEP);
-    settle_for(BRC_MERGE_THEIRS);
+    scenario_settle(&t, BRC_MERGE_THEIRS);
     const brc_oid slow = pick_goes_on().commit;
     OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
     const brc_oid quick = pick_with("side", BRC_PICK_THEIRS).commit;
@@ -163,7 +154,7 @@ END_TEST
 START_TEST(k4_where_nothing_is_left_no_commit_is_made)
 {
     pick_with("side", BRC_PICK_KEEP);
-    settle_for(BRC_MERGE_OURS);
+    scenario_settle(&t, BRC_MERGE_OURS);
     scenario_set_number(&t, "/a", 6, 7);
     scenario_look_again(&t);
     brc_pick_result r = pick_goes_on();
@@ -211,7 +202,7 @@ START_TEST(k6_collections_keep_what_the_plan_names)
     OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
     scenario_look_again(&t);
-    settle_for(BRC_MERGE_THEIRS);
+    scenario_settle(&t, BRC_MERGE_THEIRS);
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
     scenario_look_again(&t);
     brc_pick_result r = pick_goes_on();
@@ -262,7 +253,7 @@ START_TEST(r1_a_revert_stays_open_too)
     ck_assert_uint_eq(left_open("revert"), 1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 90);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 3);
-    settle_for(BRC_MERGE_THEIRS);
+    scenario_settle(&t, BRC_MERGE_THEIRS);
     scenario_look_again(&t);
     r = pick_goes_on();
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
@@ -292,7 +283,7 @@ START_TEST(r3_a_move_is_followed_backwards)
     scenario_commit(&t, "over it");
     ck_assert_int_eq(revert_with("HEAD~1", BRC_PICK_KEEP).result, BRC_PICK_CONFLICT);
     scenario_look_again(&t);
-    settle_for(BRC_MERGE_THEIRS);
+    scenario_settle(&t, BRC_MERGE_THEIRS);
     scenario_look_again(&t);
     const brc_pick_result r = pick_goes_on();
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
@@ -327,7 +318,7 @@ START_TEST(r4_their_side_of_what_is_moved_back_is_taken)
     scenario_elsewhere(&t, "main", change_what_goes_back);
     ck_assert_int_eq(pick_goes_on().result, BRC_PICK_CONFLICT);
     scenario_look_again(&t);
-    settle_for(BRC_MERGE_THEIRS);
+    scenario_settle(&t, BRC_MERGE_THEIRS);
     ck_assert_int_eq(pick_goes_on().result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/x/c", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 57);
@@ -346,7 +337,7 @@ START_TEST(r2_message_author_and_time_can_be_given)
     opts.message = "first";
     opts.time_us = 12000000;
     OK(&t, brc_pick(&r, NULL, t.repo, "side", &opts, &t.err));
-    settle_for(BRC_MERGE_THEIRS);
+    scenario_settle(&t, BRC_MERGE_THEIRS);
     FAILS(&t, BRC_EINVAL, brc_pick_continue(&r, NULL, t.repo, &opts, &t.err));
     opts = (brc_pick_opts)BRC_PICK_OPTS_INIT;
     opts.message = "last";
@@ -380,7 +371,7 @@ START_TEST(d1_broken_plans_are_reported)
         brc_pick_result r = BRC_PICK_RESULT_INIT;
         pick_setup();
         pick_with("side", BRC_PICK_KEEP);
-        settle_for(BRC_MERGE_OURS);
+        scenario_settle(&t, BRC_MERGE_OURS);
         scenario_sql(&t, damages[i]);
         ck_assert_msg(scenario_faults(&t) > 0, "not noticed: %s", damages[i]);
         (void)!brc_merge_state(&state, NULL, t.repo, &t.err);

@@ -5,12 +5,12 @@
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *pins_suite(void);
 
@@ -24,8 +24,6 @@ static char *old_hex(const brc_oid *id)
     static char hex[65];
     return brc_oid_format(hex, id);
 }
-
-static int64_t collect_all(void);
 
 /* Two commits on a branch that nobody will have, and one on main. */
 static void pins_setup(void)
@@ -44,7 +42,7 @@ static void pins_setup(void)
     old = scenario_commit(&t, "two");
     brc_session_free(t.session);
     t.session = main;
-    collect_all(); /* what writing leaves */
+    scenario_collect(&t, BRC_GC_EXPUNGE); /* what writing leaves */
 }
 
 static void pins_teardown(void)
@@ -56,24 +54,6 @@ static void pins_teardown(void)
 static void forget_branch(void)
 {
     OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
-}
-
-static int64_t collect_all(void)
-{
-    brc_gc_opts opts = BRC_GC_OPTS_INIT;
-    brc_gc_report report = BRC_GC_REPORT_INIT;
-    opts.flags = BRC_GC_EXPUNGE;
-    OK(&t, brc_gc(t.repo, &opts, &report, &t.err));
-    return (int64_t)report.objects_removed;
-}
-
-static int64_t would_go(void)
-{
-    brc_gc_opts opts = BRC_GC_OPTS_INIT;
-    brc_gc_report report = BRC_GC_REPORT_INIT;
-    opts.flags = BRC_GC_DRY_RUN;
-    OK(&t, brc_gc(t.repo, &opts, &report, &t.err));
-    return (int64_t)report.objects_removed;
 }
 
 /* Another process's handle, or as good as that. */
@@ -107,25 +87,17 @@ static void version_is_there(scenario *r)
     all_is_there(r, r->session, "/c", 90000, 90000);
 }
 
-static int is_left(const brc_oid *id)
-{
-    brc_commit *commit;
-    const int rc = brc_commit_read(&commit, t.repo, id, &t.err);
-    brc_commit_free(commit);
-    return rc == BRC_OK;
-}
-
 START_TEST(a_version_stays_as_long_as_it_is_open)
 {
     scenario r = reader_open(_i ? BRC_OPEN_READONLY : 0, "side", BRC_SESSION_AT);
     forget_branch();
-    ck_assert_int_eq((int)would_go(), 0);
-    ck_assert_int_eq((int)collect_all(), 0);
+    ck_assert_int_eq((int)scenario_collect(&t, BRC_GC_DRY_RUN), 0);
+    ck_assert_int_eq((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     version_is_there(&r);
     scenario_whole(&t);
     scenario_close(&r);
-    ck_assert_int_gt((int)collect_all(), 2 * LONG / 4);
-    ck_assert(!is_left(&old) && !is_left(&oldest));
+    ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 2 * LONG / 4);
+    ck_assert(!scenario_has_commit(&t, &old) && !scenario_has_commit(&t, &oldest));
 }
 END_TEST
 
@@ -144,11 +116,11 @@ START_TEST(however_the_file_is_named)
     OK(&r, brc_reopen(&again, r.repo, &r.err));
     OK(&r, brc_session_open(&r.session, _i ? r.repo : again, "side", BRC_SESSION_AT, &r.err));
     forget_branch();
-    ck_assert_int_eq((int)collect_all(), 0);
+    ck_assert_int_eq((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     version_is_there(&r);
     scenario_close(&r);
     brc_free(again);
-    ck_assert_int_gt((int)collect_all(), 0);
+    ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
 }
 END_TEST
 
@@ -159,10 +131,10 @@ START_TEST(the_same_handle_may_collect)
     OK(&t, brc_session_open(&two, t.repo, "side", BRC_SESSION_AT, &t.err));
     forget_branch();
     brc_session_free(one);
-    ck_assert_int_eq((int)collect_all(), 0);
+    ck_assert_int_eq((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     all_is_there(&t, two, "/c", 90000, 90000);
     brc_session_free(two);
-    ck_assert_int_gt((int)collect_all(), 0);
+    ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
 }
 END_TEST
 
@@ -175,11 +147,11 @@ START_TEST(an_array_keeps_its_version_too)
     brc_session_free(r.session);
     brc_free(r.repo);
     forget_branch();
-    collect_all();
+    scenario_collect(&t, BRC_GC_EXPUNGE);
     OK(&r, brc_array_read(b, NULL, got, sizeof(got), &r.err));
     ck_assert_int_eq(got[LONG - 1], 50000 + LONG - 1);
     brc_array_free(b);
-    ck_assert_int_gt((int)collect_all(), 0);
+    ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
 }
 END_TEST
 
@@ -187,8 +159,8 @@ START_TEST(of_two_versions_only_the_open_one_stays)
 {
     scenario r = reader_open(0, old_hex(&oldest), BRC_SESSION_AT);
     forget_branch();
-    ck_assert_int_gt((int)collect_all(), LONG / 4);
-    ck_assert(is_left(&oldest) && !is_left(&old));
+    ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), LONG / 4);
+    ck_assert(scenario_has_commit(&t, &oldest) && !scenario_has_commit(&t, &old));
     all_is_there(&r, r.session, "/b", 50000, 50000);
     scenario_close(&r);
 }
@@ -201,11 +173,11 @@ START_TEST(changes_keep_what_they_lie_over)
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
     OK(&t, brc_reset(t.repo, "main", BRC_RESET_HARD, NULL, &t.err));
     OK(&t, brc_switch(t.repo, "main", 0, &t.err));
-    ck_assert_int_eq((int)collect_all(), 0);
+    ck_assert_int_eq((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     version_is_there(&r);
     OK(&r, brc_session_discard(r.session, &r.err));
     scenario_close(&r);
-    ck_assert_int_gt((int)collect_all(), 0);
+    ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
 }
 END_TEST
 
@@ -216,7 +188,7 @@ START_TEST(what_has_expired_stays_for_who_reads_it)
     scenario r = reader_open(0, old_hex(&oldest), BRC_SESSION_AT);
     opts.keep_last = 1;
     OK(&t, brc_expire(&report, NULL, t.repo, &opts, &t.err));
-    collect_all();
+    scenario_collect(&t, BRC_GC_EXPUNGE);
     all_is_there(&r, r.session, "/b", 50000, 50000);
     scenario_close(&r);
     scenario_whole(&t);
@@ -254,7 +226,7 @@ START_TEST(in_another_process_until_it_ends)
         read_when_told(say, hear);
     await_byte(say[0]);
     forget_branch();
-    ck_assert_int_eq((int)collect_all(), 0);
+    ck_assert_int_eq((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM sqlite_schema WHERE name='pin'"),
                      0);
     if (_i == 0)
@@ -263,7 +235,7 @@ START_TEST(in_another_process_until_it_ends)
         kill(child, SIGKILL);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(_i == 0 ? WEXITSTATUS(status) : WTERMSIG(status), _i == 0 ? 0 : SIGKILL);
-    ck_assert_int_gt((int)collect_all(), 0);
+    ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     for (int i = 0; i < 2; i++) {
         close(say[i]);
         close(hear[i]);
@@ -288,10 +260,10 @@ START_TEST(a_fork_of_the_reader_does_not_keep_it_for_ever)
         _exit(0);
     }
     forget_branch();
-    ck_assert_int_eq((int)collect_all(), 0);
+    ck_assert_int_eq((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     version_is_there(&r);
     scenario_close(&r);
-    ck_assert_int_gt((int)collect_all(), 0);
+    ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     ck_assert_int_eq((int)write(hear[1], "r", 1), 1);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     close(hear[0]);
@@ -356,7 +328,7 @@ START_TEST(opened_while_it_collects_it_is_whole_or_gone)
         meanwhile.disturbs = _i;
         if (gone == 0)
             OK(&t, brc_tag_delete(t.repo, "keep", BRC_DELETE_FORCE, &t.err));
-        collect_all();
+        scenario_collect(&t, BRC_GC_EXPUNGE);
         if (meanwhile.is_open) {
             version_is_there(&meanwhile.r);
             scenario_whole(&t);
@@ -399,7 +371,7 @@ START_TEST(a_busy_writer_keeps_no_reader_out)
     OK(&r, brc_session_open(&r.session, r.repo, "side", BRC_SESSION_AT, &r.err));
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     forget_branch();
-    collect_all();
+    scenario_collect(&t, BRC_GC_EXPUNGE);
     version_is_there(&r);
     scenario_close(&r);
 }

@@ -1,25 +1,17 @@
 /* Rebase: a branch's commits again, on another version. */
 #include <check.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "../../src/api/sequence.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/process_kit.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/versions.h"
 
 Suite *rebase_suite(void);
 
 static scenario t;
-
-static void go(const char *branch)
-{
-    brc_session_free(t.session);
-    t.session = NULL;
-    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-}
 
 /* Two commits on main, and on side, the current branch, three that change other things. */
 static void rebase_setup(void)
@@ -33,7 +25,7 @@ static void rebase_setup(void)
     scenario_commit(&t, "main 1");
     OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
     scenario_commit(&t, "main 2");
-    go("side");
+    scenario_be_on(&t, "side");
     scenario_set_number(&t, "/a", 1, 60);
     scenario_commit(&t, "side 1");
     scenario_set_number(&t, "/g/b", 1, 61);
@@ -54,30 +46,10 @@ static int rebase_onto(const char *onto, brc_pick_result *out)
     return brc_rebase(out, NULL, t.repo, onto, NULL, &t.err);
 }
 
-static brc_oid id_of(const char *rev)
-{
-    brc_oid id;
-    OK(&t, brc_resolve(&id, t.repo, rev, &t.err));
-    return id;
-}
-
-static brc_commit *commit_of(const char *rev)
-{
-    brc_commit *c;
-    const brc_oid id = id_of(rev);
-    OK(&t, brc_commit_read(&c, t.repo, &id, &t.err));
-    return c;
-}
-
-static int same_id(brc_oid a, brc_oid b)
-{
-    return memcmp(&a, &b, sizeof(a)) == 0;
-}
-
 static int same_root(const char *a, const char *b)
 {
-    brc_commit *x = commit_of(a), *y = commit_of(b);
-    const int same = same_id(x->root, y->root);
+    brc_commit *x = scenario_commit_at(&t, a), *y = scenario_commit_at(&t, b);
+    const int same = scenario_same(x->root, y->root);
     brc_commit_free(x);
     brc_commit_free(y);
     return same;
@@ -89,12 +61,12 @@ static void check_rebased(void)
     char rev[24];
     for (int i = 0; i < 4; i++) {
         snprintf(rev, sizeof(rev), "side~%d", i);
-        brc_commit *c = commit_of(rev);
+        brc_commit *c = scenario_commit_at(&t, rev);
         ck_assert_str_eq(c->message, messages[i]);
         brc_commit_free(c);
     }
-    ck_assert(same_id(id_of("side~3"), id_of("main")));
-    go("side");
+    ck_assert(scenario_same(scenario_id(&t, "side~3"), scenario_id(&t, "main")));
+    scenario_be_on(&t, "side");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/h/b", 1), 61);
@@ -107,9 +79,9 @@ START_TEST(r1_it_has_what_a_merge_has)
     brc_merge_result merged = BRC_MERGE_RESULT_INIT;
     brc_pick_result r;
     OK(&t, brc_branch_create(t.repo, "merged", "main", &t.err));
-    go("merged");
+    scenario_be_on(&t, "merged");
     OK(&t, brc_merge(&merged, NULL, t.repo, "side", NULL, &t.err));
-    go("side");
+    scenario_be_on(&t, "side");
     OK(&t, rebase_onto("main", &r));
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_uint_eq(r.made, 3);
@@ -121,13 +93,13 @@ END_TEST
 START_TEST(r2_undo_takes_all_of_it_back)
 {
     brc_pick_result r;
-    const brc_oid before = id_of("side");
+    const brc_oid before = scenario_id(&t, "side");
     OK(&t, rebase_onto("main", &r));
-    const brc_oid after = id_of("side");
+    const brc_oid after = scenario_id(&t, "side");
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
-    ck_assert(same_id(id_of("side"), before));
+    ck_assert(scenario_same(scenario_id(&t, "side"), before));
     OK(&t, brc_undo(NULL, t.repo, BRC_UNDO_REDO, 0, &t.err));
-    ck_assert(same_id(id_of("side"), after));
+    ck_assert(scenario_same(scenario_id(&t, "side"), after));
     check_rebased();
 }
 END_TEST
@@ -146,12 +118,12 @@ START_TEST(r3_a_conflict_changes_nothing)
     OK(&t, brc_rebase(&r, &it, t.repo, "main", NULL, &t.err));
     ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     ck_assert_uint_eq(r.conflicts, 1);
-    ck_assert(same_id(r.at, at));
+    ck_assert(scenario_same(r.at, at));
     ck_assert_int_eq(brc_conflicts_next(it, &c, &t.err), 1);
     ck_assert_str_eq(c->path, "/a");
     ck_assert_str_eq(c->kind, "chunk");
     brc_iter_free(it);
-    ck_assert(same_id(id_of("side"), at));
+    ck_assert(scenario_same(scenario_id(&t, "side"), at));
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog"), rows);
     scenario_whole(&t);
 }
@@ -160,13 +132,13 @@ END_TEST
 START_TEST(r4_what_is_there_is_left_out)
 {
     brc_pick_result r, picked = BRC_PICK_RESULT_INIT;
-    go("main");
+    scenario_be_on(&t, "main");
     OK(&t, brc_pick(&picked, NULL, t.repo, "side~2", NULL, &t.err));
-    go("side");
+    scenario_be_on(&t, "side");
     OK(&t, rebase_onto("main", &r));
     ck_assert_uint_eq(r.made, 2);
     ck_assert_uint_eq(r.skipped, 1);
-    ck_assert(same_id(id_of("side~2"), id_of("main")));
+    ck_assert(scenario_same(scenario_id(&t, "side~2"), scenario_id(&t, "main")));
     scenario_whole(&t);
 }
 END_TEST
@@ -175,7 +147,7 @@ START_TEST(r5_what_cannot_be_is_refused)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    const brc_oid before = id_of("side");
+    const brc_oid before = scenario_id(&t, "side");
     FAILS(&t, BRC_ENOTFOUND, rebase_onto("nowhere", &r));
     opts.flags = BRC_PICK_NO_COMMIT;
     FAILS(&t, BRC_EINVAL, brc_rebase(&r, NULL, t.repo, "main", &opts, &t.err));
@@ -184,7 +156,7 @@ START_TEST(r5_what_cannot_be_is_refused)
     FAILS(&t, BRC_EINVAL, brc_rebase(&r, NULL, t.repo, "main", &opts, &t.err));
     scenario_set_number(&t, "/a", 5, 5);
     FAILS(&t, BRC_ECONFLICT, rebase_onto("main", &r));
-    ck_assert(same_id(id_of("side"), before));
+    ck_assert(scenario_same(scenario_id(&t, "side"), before));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 5);
 }
 END_TEST
@@ -250,8 +222,8 @@ START_TEST(r7_a_branch_that_moved_meanwhile_is_rebased_as_it_is_then)
     OK(&t, rebase_onto("main", &r));
     end_with(&o);
     ck_assert_uint_eq(r.made, 2);
-    ck_assert(same_id(id_of("side~2"), id_of("main")));
-    brc_commit *tip = commit_of("side");
+    ck_assert(scenario_same(scenario_id(&t, "side~2"), scenario_id(&t, "main")));
+    brc_commit *tip = scenario_commit_at(&t, "side");
     ck_assert_str_eq(tip->message, "side 2");
     brc_commit_free(tip);
     scenario_whole(&t);
@@ -280,7 +252,7 @@ static int run_rebase(void *ctx)
 /* At every write: the branch is where it was, or where it was to be, and the rest can be done. */
 START_TEST(r8_rebase_killed)
 {
-    const brc_oid before = id_of("side");
+    const brc_oid before = scenario_id(&t, "side");
     brc_pick_result r;
     int as_it_was = 0, dead = 1;
     uint64_t moment;
@@ -292,7 +264,7 @@ START_TEST(r8_rebase_killed)
         dead = !process_survives(run_rebase, &moment);
         scenario_open(&t, NULL, 0);
         scenario_whole(&t);
-        if (same_id(id_of("side"), before)) {
+        if (scenario_same(scenario_id(&t, "side"), before)) {
             as_it_was++;
             OK(&t, rebase_onto("main", &r));
         }
@@ -311,7 +283,7 @@ END_TEST
 static void make_long(int n)
 {
     OK(&t, brc_branch_create(t.repo, "long", "main~2", &t.err));
-    go("long");
+    scenario_be_on(&t, "long");
     for (int i = 0; i < n; i++) {
         if (i == 2)
             OK(&t, brc_node_move(t.session, "/a", "/g/c", &t.err));
@@ -327,7 +299,7 @@ static void step_of(brc_sequence *q, int i, int n)
     int result;
     brc_step step = {.is_last = i + 1 == n};
     snprintf(rev, sizeof(rev), "long~%d", n - 1 - i);
-    brc_commit *c = commit_of(rev);
+    brc_commit *c = scenario_commit_at(&t, rev);
     step.like = *c;
     step.change = (brc_step_change){.has_base = 1, .base = c->parents[0], .has_theirs = 1,
                                     .theirs = c->id};
@@ -342,7 +314,7 @@ START_TEST(r9_what_moved_is_carried_along)
 {
     const int n = 6 * (_i == 0 ? 1 : 4);
     make_long(n);
-    const brc_oid main_id = id_of("main");
+    const brc_oid main_id = scenario_id(&t, "main");
     brc_sequence q = {.repo = t.repo, .on = "long", .op = "rebase", .doing = "it is rebased"};
     OK(&t, brc_sequence_start(&q, &t.err));
     OK(&t, brc_sequence_go_to(&q, &main_id, &t.err));

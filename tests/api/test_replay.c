@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
@@ -29,18 +28,6 @@ static void replay_teardown(void)
     brc_session_free(mine);
     scenario_whole(&t);
     scenario_stop(&t);
-}
-
-static void set_in(brc_session *s, uint64_t i, int32_t value)
-{
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_array_open(&a, s, "/a", &t.err));
-    brc_sel_all(&sel, a);
-    sel.start[0] = i;
-    sel.count[0] = 1;
-    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
-    brc_array_free(a);
 }
 
 static int commit_mine(uint32_t flags, brc_oid *id)
@@ -89,7 +76,7 @@ START_TEST(a_private_change_of_another_array_at_the_path_is_a_conflict)
 {
     char first[128];
     brc_oid id;
-    set_in(mine, 15, 7);
+    scenario_put(&t, mine, "/a", 15, 7);
     OK(&t, brc_node_remove(t.session, "/a", &t.err));
     scenario_numbers(&t, "/a", 16, 4, 100);
     scenario_commit(&t, "made again");
@@ -118,12 +105,11 @@ START_TEST(a_private_array_in_the_place_of_one_that_changed_is_a_conflict)
 }
 END_TEST
 
-
 START_TEST(what_does_not_overlap_is_committed)
 {
     char first[200];
     brc_oid id, theirs;
-    set_in(mine, 0, 100);
+    scenario_put(&t, mine, "/a", 0, 100);
     OK(&t, brc_group_create(mine, "/mine", NULL, &t.err));
     OK(&t, brc_attrs_set(mine, "/a", "one", "1", &t.err));
     scenario_set_number(&t, "/a", 5, 105);
@@ -141,7 +127,7 @@ START_TEST(what_does_not_overlap_is_committed)
     int clean;
     OK(&t, brc_session_clean(&clean, mine, &t.err));
     ck_assert_int_eq(clean, 1);
-    set_in(mine, 1, 101); /* it goes on from there */
+    scenario_put(&t, mine, "/a", 1, 101); /* it goes on from there */
     brc_oid next;
     OK(&t, commit_mine(0, &next));
     follows(&next, &id);
@@ -152,8 +138,8 @@ START_TEST(conflicts_keep_the_draft)
 {
     char first[200];
     brc_oid id, theirs;
-    set_in(mine, 0, 100);
-    set_in(mine, 9, 109);
+    scenario_put(&t, mine, "/a", 0, 100);
+    scenario_put(&t, mine, "/a", 9, 109);
     scenario_set_number(&t, "/a", 0, 200);
     theirs = scenario_commit(&t, "theirs");
     FAILS(&t, BRC_ECONFLICT, commit_mine(0, &id));
@@ -164,7 +150,7 @@ START_TEST(conflicts_keep_the_draft)
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 9), 109);
     OK(&t, brc_resolve(&id, t.repo, "main", &t.err));
     ck_assert_mem_eq(&id, &theirs, sizeof(id));
-    set_in(mine, 0, 200); /* settled: both say the same now */
+    scenario_put(&t, mine, "/a", 0, 200); /* settled: both say the same now */
     OK(&t, commit_mine(0, &id));
     follows(&id, &theirs);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 200);
@@ -175,7 +161,7 @@ END_TEST
 START_TEST(the_flag_gives_the_old_answer)
 {
     brc_oid id;
-    set_in(mine, 0, 100);
+    scenario_put(&t, mine, "/a", 0, 100);
     scenario_set_number(&t, "/a", 5, 105);
     scenario_commit(&t, "theirs");
     FAILS(&t, BRC_ESTALE, commit_mine(BRC_COMMIT_NO_MERGE, &id));
@@ -192,7 +178,7 @@ START_TEST(the_same_change_is_there_already)
 {
     brc_oid id, theirs;
     int clean;
-    set_in(mine, 3, 103);
+    scenario_put(&t, mine, "/a", 3, 103);
     scenario_set_number(&t, "/a", 3, 103);
     theirs = scenario_commit(&t, "theirs");
     OK(&t, commit_mine(0, &id));
@@ -205,7 +191,7 @@ END_TEST
 START_TEST(an_edit_follows_a_move)
 {
     brc_oid id, theirs;
-    set_in(mine, 3, 103);
+    scenario_put(&t, mine, "/a", 3, 103);
     OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
     OK(&t, brc_node_move(t.session, "/a", "/g/b", &t.err));
     theirs = scenario_commit(&t, "moved");
@@ -220,7 +206,7 @@ START_TEST(a_removed_array_with_changes_is_a_conflict)
 {
     char first[200];
     brc_oid id;
-    set_in(mine, 3, 103);
+    scenario_put(&t, mine, "/a", 3, 103);
     OK(&t, brc_node_remove(t.session, "/a", &t.err));
     scenario_commit(&t, "removed");
     FAILS(&t, BRC_ECONFLICT, commit_mine(0, &id));
@@ -239,8 +225,8 @@ START_TEST(shared_changes_are_merged_too)
     opts.message = "shared";
     scenario_set_number(&t, "/a", 0, 200);
     scenario_set_number(&t, "/a", 9, 209);
-    set_in(mine, 0, 100);
-    set_in(mine, 1, 101);
+    scenario_put(&t, mine, "/a", 0, 100);
+    scenario_put(&t, mine, "/a", 1, 101);
     OK(&t, commit_mine(0, &theirs));
     ck_assert_int_eq(conflicts_of(t.session, first, sizeof(first)), 1);
     ck_assert_str_eq(first, "/a chunk c/0");
@@ -295,8 +281,8 @@ START_TEST(many_in_turn)
     OK(&t, brc_session_open(&s[0], other, NULL, BRC_SESSION_PRIVATE, &t.err));
     s[1] = mine;
     for (int i = 0; i < 16; i += 4) {
-        set_in(s[0], (uint64_t)i, 300 + i);
-        set_in(s[1], (uint64_t)((i + 4) % 16), 400 + i); /* another chunk */
+        scenario_put(&t, s[0], "/a", (uint64_t)i, 300 + i);
+        scenario_put(&t, s[1], "/a", (uint64_t)((i + 4) % 16), 400 + i); /* another chunk */
         OK(&t, brc_session_commit(&id, s[0], &opts, &t.err));
         OK(&t, brc_session_commit(&id, s[1], &opts, &t.err));
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", (uint64_t)i), 300 + i);
@@ -336,8 +322,8 @@ START_TEST(what_is_merged_is_not_collected_meanwhile)
     ck_assert_int_eq(pthread_create(&c.thread, NULL, sweep_again_and_again, &c), 0);
     for (int32_t i = 0; i < ROUNDS || atomic_load(&c.runs) < 2; i++) {
         brc_oid id;
-        set_in(mine, 0, 1000 + i);
-        set_in(t.session, 1, 2000 + i); /* the same chunk */
+        scenario_put(&t, mine, "/a", 0, 1000 + i);
+        scenario_put(&t, t.session, "/a", 1, 2000 + i); /* the same chunk */
         scenario_commit(&t, "theirs");
         OK(&t, commit_mine(0, &id));
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1000 + i);

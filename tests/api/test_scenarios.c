@@ -2,7 +2,6 @@
  * Scenarios of docs/SCENARIOS.md that no other suite has from end to end; sNN is the number there.
  */
 #include <check.h>
-#include <string.h>
 
 #include "../kit/versions.h"
 
@@ -23,15 +22,6 @@ static void scenarios_setup(void)
 static void scenarios_teardown(void)
 {
     scenario_stop(&t);
-}
-
-static int merged_with(const char *rev, uint32_t flags)
-{
-    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    opts.flags = flags;
-    OK(&t, brc_merge(&r, NULL, t.repo, rev, &opts, &t.err));
-    return r.result;
 }
 
 static int reverted(const char *rev, uint32_t mainline)
@@ -58,18 +48,18 @@ START_TEST(s01_bases_that_disagree_decide_nothing)
     scenario_set_number(&t, "/a", 0, 60);
     scenario_commit(&t, "60");
     OK(&t, brc_tag_create(t.repo, "was-dev", NULL, NULL, &t.err));
-    ck_assert_int_eq(merged_with("was-main", BRC_MERGE_OURS), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "was-main", BRC_MERGE_OURS), BRC_MERGE_MERGED);
     scenario_be_on(&t, "main");
-    ck_assert_int_eq(merged_with("was-dev", BRC_MERGE_OURS), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "was-dev", BRC_MERGE_OURS), BRC_MERGE_MERGED);
     element_is(50);
-    ck_assert_int_eq(merged_with("dev", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
+    ck_assert_int_eq(scenario_merge(&t, "dev", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     scenario_be_on(&t, "dev");
     element_is(60);
-    ck_assert_int_eq(merged_with("main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
+    ck_assert_int_eq(scenario_merge(&t, "main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     /* What both have is what comes out, whatever the bases say. */
     scenario_set_number(&t, "/a", 0, 50);
     scenario_commit(&t, "50 here, too");
-    ck_assert_int_eq(merged_with("main", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "main", 0), BRC_MERGE_MERGED);
     element_is(50);
     scenario_whole(&t);
 }
@@ -82,13 +72,13 @@ START_TEST(s05_groups_that_move_into_each_other_conflict)
     scenario_be_on(&t, "dev");
     OK(&t, brc_node_move(t.session, "/q", "/p/q", &t.err));
     scenario_commit(&t, "q in p");
-    ck_assert_int_eq(merged_with("main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
-    ck_assert_int_eq(merged_with("main", BRC_MERGE_OURS), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
+    ck_assert_int_eq(scenario_merge(&t, "main", BRC_MERGE_OURS), BRC_MERGE_MERGED);
     scenario_number(&t, t.session, "/p/q/in_q", 0);
     scenario_number(&t, t.session, "/p/in_p", 0);
     scenario_be_on(&t, "main");
     OK(&t, brc_branch_create(t.repo, "dev-alone", "dev^1", &t.err));
-    ck_assert_int_eq(merged_with("dev-alone", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
+    ck_assert_int_eq(scenario_merge(&t, "dev-alone", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     scenario_whole(&t);
 }
 END_TEST
@@ -101,12 +91,12 @@ START_TEST(s16_a_merge_that_was_reverted_comes_back_by_a_second_revert)
     scenario_be_on(&t, "main");
     scenario_set_number(&t, "/a", 7, 70);
     scenario_commit(&t, "70");
-    ck_assert_int_eq(merged_with("dev", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "dev", 0), BRC_MERGE_MERGED);
     element_is(60);
     ck_assert_int_eq(reverted("HEAD", 1), BRC_PICK_COMMITTED);
     element_is(1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 70);
-    ck_assert_int_eq(merged_with("dev", 0), BRC_MERGE_UP_TO_DATE);
+    ck_assert_int_eq(scenario_merge(&t, "dev", 0), BRC_MERGE_UP_TO_DATE);
     element_is(1);
     ck_assert_int_eq(reverted("HEAD", 0), BRC_PICK_COMMITTED);
     element_is(60);
@@ -117,12 +107,6 @@ END_TEST
 
 /* ---- a branch that is merged again and again -------------------------------- */
 
-static int exists(const char *path)
-{
-    int kind;
-    return brc_node_kind(&kind, t.session, path, &t.err) == BRC_OK && kind != 0;
-}
-
 /* An element of /a, or of what it is called by now, on dev; merged into main. */
 static void change_and_merge(const char *path, int32_t value)
 {
@@ -132,7 +116,7 @@ static void change_and_merge(const char *path, int32_t value)
     scenario_be_on(&t, "main");
     scenario_set_number(&t, "/q/in_q", 0, value);
     scenario_commit(&t, "main goes on");
-    ck_assert_int_eq(merged_with("dev", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "dev", 0), BRC_MERGE_MERGED);
 }
 
 static void number_at(const char *path, int32_t value)
@@ -149,7 +133,7 @@ START_TEST(s04_edits_follow_a_move_by_each_merge_of_a_branch)
     for (int32_t i = 61; i < 66; i++) {
         change_and_merge("/a", i);
         number_at("/z", i);
-        ck_assert(!exists("/a"));
+        ck_assert(!scenario_has(&t, "/a"));
     }
     scenario_whole(&t);
 }
@@ -170,7 +154,7 @@ START_TEST(s04_moves_of_both_sides_between_merges_are_joined)
     number_at("/b", 61);
     number_at("/a", 100);
     number_at("/r/new", 7);
-    ck_assert(!exists("/p"));
+    ck_assert(!scenario_has(&t, "/p"));
     OK(&t, brc_node_move(t.session, "/b", "/c", &t.err));
     OK(&t, brc_node_move(t.session, "/a", "/d", &t.err));
     scenario_commit(&t, "main moves both");
@@ -184,7 +168,7 @@ START_TEST(s04_moves_of_both_sides_between_merges_are_joined)
     number_at("/d", 101);
     number_at("/r/new", 8);
     number_at("/r/in_p", 9);
-    ck_assert(!exists("/a") && !exists("/b") && !exists("/p"));
+    ck_assert(!scenario_has(&t, "/a") && !scenario_has(&t, "/b") && !scenario_has(&t, "/p"));
     scenario_whole(&t);
 }
 END_TEST
@@ -198,7 +182,7 @@ START_TEST(s04_merges_in_both_directions)
     scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 1, 5);
     scenario_commit(&t, "dev goes on");
-    ck_assert_int_eq(merged_with("main", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "main", 0), BRC_MERGE_MERGED);
     scenario_be_on(&t, "dev");
     number_at("/z", 60);
     OK(&t, brc_node_move(t.session, "/z", "/y", &t.err));
@@ -207,7 +191,7 @@ START_TEST(s04_merges_in_both_directions)
     scenario_set_number(&t, "/z", 0, 61);
     scenario_commit(&t, "main goes on");
     scenario_be_on(&t, "dev");
-    ck_assert_int_eq(merged_with("main", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_merge(&t, "main", 0), BRC_MERGE_MERGED);
     scenario_be_on(&t, "dev");
     number_at("/y", 61);
     ck_assert_int_eq(scenario_number(&t, t.session, "/y", 1), 5);
@@ -242,13 +226,6 @@ static int continues_merge(breccia *repo)
     return brc_merge_continue(&r, NULL, repo, NULL, NULL);
 }
 
-static uint64_t still_open(void)
-{
-    brc_open_state state = BRC_OPEN_STATE_INIT;
-    OK(&t, brc_merge_state(&state, NULL, t.repo, &t.err));
-    return state.open;
-}
-
 /* Each step is a process of its own, which is killed behind it. */
 START_TEST(s15_a_merge_that_is_settled_by_killed_processes_is_intact)
 {
@@ -263,11 +240,11 @@ START_TEST(s15_a_merge_that_is_settled_by_killed_processes_is_intact)
     scenario_commit(&t, "60");
     scenario_be_on(&t, "main");
     scenario_in_killed_child(&t, begins_merge);
-    ck_assert_uint_eq(still_open(), 2);
+    ck_assert_uint_eq(scenario_conflicts(&t), 2);
     scenario_in_killed_child(&t, settles_p_for_ours);
-    ck_assert_uint_eq(still_open(), 1);
+    ck_assert_uint_eq(scenario_conflicts(&t), 1);
     scenario_in_killed_child(&t, settles_rest_for_theirs);
-    ck_assert_uint_eq(still_open(), 0);
+    ck_assert_uint_eq(scenario_conflicts(&t), 0);
     scenario_in_killed_child(&t, continues_merge);
     element_is(60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/p/in_p", 0), 50);

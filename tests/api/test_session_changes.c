@@ -1,7 +1,6 @@
 /* Looking at, and resetting, what a session has: on any branch, shared or its own. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
@@ -34,18 +33,6 @@ static brc_session *session_on(const char *branch, int mode)
     brc_session *s;
     OK(&t, brc_session_open(&s, t.repo, branch, mode, &t.err));
     return s;
-}
-
-static void put_number(brc_session *s, uint64_t i, int32_t value)
-{
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_array_open(&a, s, "/a", &t.err));
-    brc_sel_all(&sel, a);
-    sel.start[0] = i;
-    sel.count[0] = 1;
-    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
-    brc_array_free(a);
 }
 
 /* "/a 1; /g added; ": chunks that changed, or what else became of the node. */
@@ -90,8 +77,8 @@ START_TEST(each_session_has_differences_of_its_own)
     brc_session *mine = session_on("main", BRC_SESSION_PRIVATE);
     brc_session *side = session_on("side", BRC_SESSION_WRITE);
     ck_assert_str_eq(diff_of(mine, NULL), "");
-    put_number(mine, 0, 1);
-    put_number(mine, 5, 1);
+    scenario_put(&t, mine, "/a", 0, 1);
+    scenario_put(&t, mine, "/a", 5, 1);
     OK(&t, brc_group_create(side, "/g", "{\"unit\":1}", &t.err));
     OK(&t, brc_node_move(t.session, "/later", "/now", &t.err));
     ck_assert_str_eq(diff_of(mine, NULL), "/a 2; ");
@@ -110,7 +97,7 @@ START_TEST(a_version_has_those_from_its_parent)
     brc_iter *it;
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
     brc_session *at = session_on("main", BRC_SESSION_AT);
-    put_number(t.session, 5, 1);
+    scenario_put(&t, t.session, "/a", 5, 1);
     ck_assert_str_eq(diff_of(at, NULL), "/a 1; /later added; ");
     ck_assert_str_eq(diff_of(at, "main"), "");
     opts.path = "/later";
@@ -133,21 +120,13 @@ static void main_must_be(int which)
     ck_assert_str_eq(brc_oid_format(now, &id), brc_oid_format(hex, &commits[which]));
 }
 
-static int commit_of(brc_session *s)
-{
-    brc_oid id;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = "again";
-    return brc_session_commit(&id, s, &opts, &t.err);
-}
-
 /* Not the current branch, and not its changes. */
 START_TEST(a_session_resets_its_branch)
 {
     const int hard = _i;
     brc_session *side = session_on("side", BRC_SESSION_WRITE);
-    put_number(t.session, 7, 70);
-    put_number(side, 5, 50);
+    scenario_put(&t, t.session, "/a", 7, 70);
+    scenario_put(&t, side, "/a", 5, 50);
     OK(&t, brc_session_reset(side, "main", hard ? BRC_RESET_HARD : 0, NULL, &t.err));
     ck_assert_str_eq(diff_of(t.session, NULL), "/a 1; ");
     ck_assert_str_eq(diff_of(side, NULL), hard ? "" : "/a 2; /later removed; ");
@@ -162,8 +141,8 @@ START_TEST(a_private_session_resets_its_branch)
 {
     const int hard = _i;
     brc_session *mine = session_on("main", BRC_SESSION_PRIVATE);
-    put_number(t.session, 7, 70);
-    put_number(mine, 5, 50);
+    scenario_put(&t, t.session, "/a", 7, 70);
+    scenario_put(&t, mine, "/a", 5, 50);
     FAILS(&t, BRC_ESTALE,
           brc_session_reset(mine, "side", hard ? BRC_RESET_HARD : 0, &commits[0], &t.err));
     ck_assert_str_eq(diff_of(mine, NULL), "/a 1; ");
@@ -175,9 +154,9 @@ START_TEST(a_private_session_resets_its_branch)
     ck_assert_str_eq(diff_of(mine, NULL), hard ? "" : "/a 2; /later added; ");
     scenario_whole(&t);
     if (!hard)
-        OK(&t, commit_of(mine));
+        OK(&t, scenario_commit_of(&t, mine, "again", NULL));
     else
-        FAILS(&t, BRC_EMISUSE, commit_of(mine));
+        FAILS(&t, BRC_EMISUSE, scenario_commit_of(&t, mine, "again", NULL));
     brc_session *now = session_on("main", BRC_SESSION_AT);
     ck_assert_int_eq(scenario_number(&t, now, "/a", 0), hard ? 0 : 10);
     ck_assert_int_eq(scenario_number(&t, now, "/a", 5), hard ? 5 : 50);
@@ -190,13 +169,13 @@ END_TEST
 START_TEST(an_undone_reset_leaves_a_private_session_as_it_was)
 {
     brc_session *mine = session_on("main", BRC_SESSION_PRIVATE);
-    put_number(mine, 5, 50);
+    scenario_put(&t, mine, "/a", 5, 50);
     OK(&t, brc_begin(t.repo, &t.err));
     OK(&t, brc_session_reset(mine, "side", _i ? BRC_RESET_HARD : 0, NULL, &t.err));
     OK(&t, brc_end(t.repo, 0, &t.err));
     main_must_be(1);
     ck_assert_str_eq(diff_of(mine, NULL), "/a 1; ");
-    OK(&t, commit_of(mine));
+    OK(&t, scenario_commit_of(&t, mine, "again", NULL));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 50);
     brc_session_free(mine);
 }

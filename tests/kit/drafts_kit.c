@@ -7,39 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-brc_session *drafts_session(scenario *t, breccia *repo, const char *rev, int mode)
-{
-    brc_session *s;
-    OK(t, brc_session_open(&s, repo, rev, mode, &t->err));
-    return s;
-}
-
-void drafts_set(scenario *t, brc_session *s, const char *path, uint64_t i, int32_t value)
-{
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(t, brc_array_open(&a, s, path, &t->err));
-    brc_sel_all(&sel, a);
-    sel.start[0] = i;
-    sel.count[0] = 1;
-    OK(t, brc_array_write(a, &sel, &value, sizeof(value), &t->err));
-    brc_array_free(a);
-}
-
-int drafts_commit(scenario *t, brc_session *s, const char *message, brc_oid *id)
-{
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = message;
-    return brc_session_commit(id, s, &opts, &t->err);
-}
-
-int drafts_clean(scenario *t, brc_session *s)
-{
-    int clean;
-    OK(t, brc_session_clean(&clean, s, &t->err));
-    return clean;
-}
-
 const char *drafts_list(scenario *t, breccia *repo)
 {
     static const char *const owners[] = { "unknown", "alive", "dead" };
@@ -84,7 +51,7 @@ void drafts_leave(scenario *t, int32_t value)
         if (brc_open(&repo, t->file, NULL, &t->err) < 0 ||
             brc_session_open(&s, repo, NULL, BRC_SESSION_PRIVATE, &t->err) < 0)
             _exit(1);
-        drafts_set(t, s, "/a", 0, value);
+        scenario_put(t, s, "/a", 0, value);
         _exit(0);
     }
     int status;
@@ -98,8 +65,8 @@ int64_t drafts_leave_behind(scenario *t, int32_t value, uint64_t where)
     scenario_close(t);
     drafts_leave(t, value);
     scenario_open(t, NULL, 0);
-    drafts_set(t, t->session, "/a", where, 99);
-    OK(t, drafts_commit(t, t->session, "theirs", &id));
+    scenario_put(t, t->session, "/a", where, 99);
+    OK(t, scenario_commit_of(t, t->session, "theirs", &id));
     ck_assert_str_eq(drafts_list(t, t->repo), "main dead stale 1; ");
     return drafts_last(t, t->repo);
 }

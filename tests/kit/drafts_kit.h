@@ -4,13 +4,6 @@
 
 #include "scenario.h"
 
-brc_session *drafts_session(scenario *t, breccia *repo, const char *rev, int mode);
-/* One element, of any session. */
-void drafts_set(scenario *t, brc_session *s, const char *path, uint64_t i, int32_t value);
-/* The call's result. */
-int drafts_commit(scenario *t, brc_session *s, const char *message, brc_oid *id);
-int drafts_clean(scenario *t, brc_session *s);
-
 /* "main private alive 2; " of each: its branch, whose it is, the nodes in it. Overwritten by the next call. */
 const char *drafts_list(scenario *t, breccia *repo);
 /* The last one's number. */

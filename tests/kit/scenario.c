@@ -121,27 +121,65 @@ int32_t scenario_number(scenario *t, brc_session *s, const char *path, uint64_t 
 
 void scenario_set_number(scenario *t, const char *path, uint64_t i, int32_t value)
 {
+    scenario_put(t, t->session, path, i, value);
+}
+
+void scenario_put(scenario *t, brc_session *s, const char *path, uint64_t i, int32_t value)
+{
     brc_array *a;
     brc_sel sel = one_element(i);
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    OK(t, brc_array_open(&a, s, path, &t->err));
     OK(t, brc_array_write(a, &sel, &value, sizeof(value), &t->err));
     brc_array_free(a);
 }
 
+void scenario_resize(scenario *t, const char *path, uint64_t n)
+{
+    brc_array *a;
+    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    OK(t, brc_array_resize(a, &n, &t->err));
+    brc_array_free(a);
+}
+
+int scenario_has(scenario *t, const char *path)
+{
+    int kind;
+    OK(t, brc_node_kind(&kind, t->session, path, &t->err));
+    return kind != 0;
+}
+
+brc_session *scenario_session(scenario *t, breccia *repo, const char *rev, int mode)
+{
+    brc_session *s;
+    OK(t, brc_session_open(&s, repo, rev, mode, &t->err));
+    return s;
+}
+
 brc_oid scenario_commit(scenario *t, const char *message)
 {
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_oid id;
-    opts.message = message;
-    OK(t, brc_session_commit(&id, t->session, &opts, &t->err));
+    OK(t, scenario_commit_of(t, t->session, message, &id));
     return id;
+}
+
+int scenario_commit_of(scenario *t, brc_session *s, const char *message, brc_oid *id)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid made;
+    opts.message = message;
+    return brc_session_commit(id != NULL ? id : &made, s, &opts, &t->err);
+}
+
+int scenario_is_clean(scenario *t, brc_session *s)
+{
+    int clean;
+    OK(t, brc_session_clean(&clean, s, &t->err));
+    return clean;
 }
 
 int scenario_clean(scenario *t)
 {
-    int clean;
-    OK(t, brc_session_clean(&clean, t->session, &t->err));
-    return clean;
+    return scenario_is_clean(t, t->session);
 }
 
 void scenario_whole(scenario *t)

@@ -36,8 +36,16 @@ void scenario_numbers(scenario *t, const char *path, uint64_t n, uint64_t chunk,
 /* Its i-th element, as `s` sees it. */
 int32_t scenario_number(scenario *t, brc_session *s, const char *path, uint64_t i);
 void scenario_set_number(scenario *t, const char *path, uint64_t i, int32_t value);
+/* The same in any session. */
+void scenario_put(scenario *t, brc_session *s, const char *path, uint64_t i, int32_t value);
+void scenario_resize(scenario *t, const char *path, uint64_t n);
+int scenario_has(scenario *t, const char *path);
 brc_oid scenario_commit(scenario *t, const char *message);
 int scenario_clean(scenario *t);
+/* Of any session: a new one, the commit's result (id may be NULL), whether it has no changes. */
+brc_session *scenario_session(scenario *t, breccia *repo, const char *rev, int mode);
+int scenario_commit_of(scenario *t, brc_session *s, const char *message, brc_oid *id);
+int scenario_is_clean(scenario *t, brc_session *s);
 /* No fault is found. */
 void scenario_whole(scenario *t);
 /* Nodes below a path, "/a /b/c ", in out. */

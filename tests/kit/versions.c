@@ -30,9 +30,7 @@ brc_oid scenario_id(scenario *t, const char *rev)
 
 brc_oid scenario_root(scenario *t, const char *rev)
 {
-    brc_commit *c;
-    const brc_oid id = scenario_id(t, rev);
-    OK(t, brc_commit_read(&c, t->repo, &id, &t->err));
+    brc_commit *c = scenario_commit_at(t, rev);
     const brc_oid root = c->root;
     brc_commit_free(c);
     return root;
@@ -41,6 +39,54 @@ brc_oid scenario_root(scenario *t, const char *rev)
 int scenario_same(brc_oid a, brc_oid b)
 {
     return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+brc_commit *scenario_commit_at(scenario *t, const char *rev)
+{
+    brc_commit *c;
+    const brc_oid id = scenario_id(t, rev);
+    OK(t, brc_commit_read(&c, t->repo, &id, &t->err));
+    return c;
+}
+
+int scenario_has_commit(scenario *t, const brc_oid *id)
+{
+    brc_commit *c;
+    const int rc = brc_commit_read(&c, t->repo, id, &t->err);
+    brc_commit_free(c);
+    return rc == BRC_OK;
+}
+
+uint64_t scenario_collect(scenario *t, uint32_t flags)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    opts.flags = flags;
+    OK(t, brc_gc(t->repo, &opts, &report, &t->err));
+    return report.objects_removed;
+}
+
+int scenario_merge(scenario *t, const char *rev, uint32_t flags)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    opts.flags = flags;
+    OK(t, brc_merge(&r, NULL, t->repo, rev, &opts, &t->err));
+    return r.result;
+}
+
+uint64_t scenario_conflicts(scenario *t)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    OK(t, brc_merge_state(&state, NULL, t->repo, &t->err));
+    return state.open;
+}
+
+uint64_t scenario_settle(scenario *t, uint32_t side)
+{
+    uint64_t n;
+    OK(t, brc_merge_settle(&n, t->repo, side, NULL, 0, &t->err));
+    return n;
 }
 
 int scenario_faults(scenario *t)

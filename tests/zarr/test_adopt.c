@@ -1,7 +1,6 @@
 /* A draft laid over another: what both did where it is not the same thing, else nothing. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../src/store/db.h"
@@ -38,7 +37,7 @@ static void apply(brc_session *s, const char *steps)
     int value, len;
     for (const char *at = steps; *at != '\0'; at += strcspn(at, ";") + 2) {
         if (sscanf(at, "put %31s %u %d", one, &i, &value) == 3)
-            drafts_set(&t, s, one, i, value);
+            scenario_put(&t, s, one, i, value);
         else if (sscanf(at, "attr %31s %31[a-z] %n", one, two, &len) == 2) {
             char json[32];
             snprintf(json, sizeof(json), "%.*s", (int)strcspn(at + len, ";"), at + len);
@@ -196,7 +195,7 @@ static const struct adopt_case {
 
 static brc_session *private_session(void)
 {
-    return drafts_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    return scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
 }
 
 /* A private draft against the branch's shared one, whichever was made first. */
@@ -313,7 +312,7 @@ START_TEST(drafts_over_two_commits_are_kept)
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 2);
-    drafts_set(&t, mine, "/a", 1, 73); /* it is still its own */
+    scenario_put(&t, mine, "/a", 1, 73); /* it is still its own */
     brc_session_free(mine);
 }
 END_TEST
@@ -330,8 +329,8 @@ START_TEST(stacks_are_read_whole)
         brc_session *mine = private_session();
         const uint64_t i = (uint64_t)(round % 4) * 2; /* each chunk once between two commits */
         const int32_t v = scenario_below(&random, 2) == 0 ? 0 : round + 10;
-        drafts_set(&t, mine, "/a", i, v);
-        drafts_set(&t, mine, "/a", i + 1, v);
+        scenario_put(&t, mine, "/a", i, v);
+        scenario_put(&t, mine, "/a", i + 1, v);
         want[i] = want[i + 1] = v;
         OK(&t, brc_session_hand_over(mine, t.session, &t.err));
         brc_session_free(mine);
@@ -448,7 +447,7 @@ START_TEST(no_key_is_set_in_a_bulk_write)
     FAILS(&t, BRC_EMISUSE, brc_key_delete(t.session, "x", &t.err));
     FAILS(&t, BRC_EMISUSE, brc_key_delete_prefix(t.session, "", &t.err));
     keys_are(t.session, (const set_key[2]){{"x", "1"}, {"y", NULL}});
-    drafts_set(&t, t.session, "/a", 0, 9);
+    scenario_put(&t, t.session, "/a", 0, 9);
     OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
     keys_are(t.session, (const set_key[2]){{"x", "1"}, {"y", NULL}});
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_key WHERE draft=0"), 0);
@@ -566,7 +565,7 @@ static int adopt_behind_a_look(brc_session *mine, brc_session *other, int64_t me
 {
     brc_adopt_look look;
     OK(&t, brc_adopt_look_ahead(t.session, mine->draft.id, &look, &t.err));
-    drafts_set(&t, other, "/long", (uint64_t)meanwhile, -7);
+    scenario_put(&t, other, "/long", (uint64_t)meanwhile, -7);
     OK(&t, brc_store_begin(t.repo->store, &t.err));
     OK(&t, brc_session_begin_read(mine, &t.err)); /* its draft as it is now */
     brc_session_end_read(mine);
@@ -582,7 +581,7 @@ static void two_long_drafts(brc_session *mine, uint64_t first)
     put_many(t.session, 0, LONG / 2);
     put_many(mine, first, LONG / 2);
     if (first < LONG / 2)
-        drafts_set(&t, mine, "/long", first, -7);
+        scenario_put(&t, mine, "/long", first, -7);
 }
 
 /* Whether two large drafts meet is no long statement, and is known before the transaction. */

@@ -3,8 +3,6 @@
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,18 +83,6 @@ static uint64_t chunks_of(brc_session *s)
     return chunks;
 }
 
-static void put_number(brc_session *s, uint64_t i, int32_t value)
-{
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_array_open(&a, s, "/n", &t.err));
-    brc_sel_all(&sel, a);
-    sel.start[0] = i;
-    sel.count[0] = 1;
-    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
-    brc_array_free(a);
-}
-
 static unsigned seen;
 
 static void look(uint64_t mib)
@@ -140,7 +126,7 @@ static void write_and_commit(uint64_t mib)
     brc_oid id;
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     opts.message = "theirs";
-    put_number(theirs, mib % 8, 1000 + (int32_t)mib);
+    scenario_put(&t, theirs, "/n", mib % 8, 1000 + (int32_t)mib);
     if (mib % 5 == 4)
         OK(&t, brc_session_commit(&id, theirs, &opts, &t.err));
 }
@@ -306,8 +292,9 @@ START_TEST(a_pair_of_calls_is_one_change)
     OK(&t, brc_group_create(t.session, "/u", NULL, &t.err)); /* uncommitted, below */
     OK(&t, brc_bulk_begin(t.session, &t.err));
     OK(&t, brc_group_create(t.session, "/u/g", NULL, &t.err));
-    put_number(t.session, 0, 70);
-    put_number(theirs, 7, 71); /* another chunk; and between two calls the file is not locked */
+    scenario_put(&t, t.session, "/n", 0, 70);
+    /* another chunk; and between two calls the file is not locked */
+    scenario_put(&t, theirs, "/n", 7, 71);
     OK(&t, load(&(giver){0}));
     scenario_tree(&t, t.session, "/", 1, text, sizeof(text));
     ck_assert_str_eq(text, "/ /a* /n* /u /u/g ");
@@ -319,16 +306,16 @@ START_TEST(a_pair_of_calls_is_one_change)
     ck_assert_int_eq(brc_bulk_end(t.session, BRC_END_KEEP, &t.err), BRC_EMISUSE); /* one failed */
     ck_assert_uint_eq(chunks_of(theirs), 0);
     OK(&t, brc_bulk_begin(t.session, &t.err));
-    put_number(t.session, 0, 70);
+    scenario_put(&t, t.session, "/n", 0, 70);
     OK(&t, load(&(giver){0}));
-    put_number(theirs, 6, 72);
+    scenario_put(&t, theirs, "/n", 6, 72);
     OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(scenario_number(&t, theirs, "/n", 0), 70);
     ck_assert_int_eq(scenario_number(&t, theirs, "/n", 1), 1);
     ck_assert_int_eq(scenario_number(&t, theirs, "/n", 6), 72);
     ck_assert_int_eq(scenario_number(&t, theirs, "/n", 7), 71);
     OK(&t, brc_bulk_begin(t.session, &t.err));
-    put_number(t.session, 0, 80);
+    scenario_put(&t, t.session, "/n", 0, 80);
     OK(&t, brc_bulk_end(t.session, 0, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 70);
 }
@@ -338,9 +325,9 @@ END_TEST
 START_TEST(a_chunk_changed_in_part_by_both_is_a_conflict)
 {
     OK(&t, brc_bulk_begin(t.session, &t.err));
-    put_number(t.session, 0, 70);
+    scenario_put(&t, t.session, "/n", 0, 70);
     OK(&t, load(&(giver){0}));
-    put_number(theirs, 1, 71); /* the same chunk */
+    scenario_put(&t, theirs, "/n", 1, 71); /* the same chunk */
     ck_assert_int_eq(brc_bulk_end(t.session, BRC_END_KEEP, &t.err), BRC_ECONFLICT);
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 1), 71);
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 0);
@@ -396,13 +383,13 @@ START_TEST(one_that_cannot_be_dropped_goes_with_the_next_change)
     scenario_close(&t);
     scenario_open(&t, &opts, 0);
     OK(&t, brc_bulk_begin(t.session, &t.err));
-    put_number(t.session, 0, 70);
+    scenario_put(&t, t.session, "/n", 0, 70);
     OK(&t, brc_begin(other, &t.err));
-    put_number(theirs, 7, 71);
+    scenario_put(&t, theirs, "/n", 7, 71);
     OK(&t, brc_bulk_end(t.session, 0, &t.err));
     OK(&t, brc_end(other, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(count_private(other), 1);
-    put_number(t.session, 1, 72);
+    scenario_put(&t, t.session, "/n", 1, 72);
     ck_assert_int_eq(count_private(other), 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 0);
 }

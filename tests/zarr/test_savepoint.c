@@ -1,11 +1,11 @@
 /* Savepoints of a session: what they bring back. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
 #include "../kit/savepoint_kit.h"
+#include "../kit/versions.h"
 
 Suite *savepoint_suite(void);
 
@@ -359,13 +359,6 @@ START_TEST(names_and_sessions_are_checked)
 }
 END_TEST
 
-static uint64_t conflicts_left(void)
-{
-    brc_open_state state = BRC_OPEN_STATE_INIT;
-    OK(&t, brc_merge_state(&state, NULL, t.repo, &t.err));
-    return state.open;
-}
-
 START_TEST(what_settled_a_conflict_is_taken_back)
 {
     brc_merge_result merged = BRC_MERGE_RESULT_INIT;
@@ -381,13 +374,13 @@ START_TEST(what_settled_a_conflict_is_taken_back)
     scenario_commit(&t, "theirs");
     opts.flags = BRC_MERGE_KEEP;
     OK(&t, brc_merge(&merged, NULL, t.repo, "main", &opts, &t.err));
-    ck_assert_uint_eq(conflicts_left(), 1);
+    ck_assert_uint_eq(scenario_conflicts(&t), 1);
     sp_save(&t, "x");
     OK(&t, brc_attrs_set(t.session, "/g", "k", "3", &t.err));
-    ck_assert_uint_eq(conflicts_left(), 0);
+    ck_assert_uint_eq(scenario_conflicts(&t), 0);
     scenario_whole(&t);
     sp_back(&t, "x");
-    ck_assert_uint_eq(conflicts_left(), 1);
+    ck_assert_uint_eq(scenario_conflicts(&t), 1);
     OK(&t, brc_attrs_set(t.session, "/g", "k", "4", &t.err));
     OK(&t, brc_merge_continue(&merged, NULL, t.repo, NULL, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));

@@ -2,20 +2,13 @@
  * several of them at once. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *session_suite(void);
-
-static brc_session *session_at(scenario *t, const char *rev, int mode)
-{
-    brc_session *s;
-    OK(t, brc_session_open(&s, t->repo, rev, mode, &t->err));
-    return s;
-}
 
 static void open_fails(scenario *t, int code, const char *rev, int mode)
 {
@@ -37,13 +30,6 @@ static int same_id(const brc_oid *a, const brc_oid *b)
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-static brc_oid resolve(scenario *t, const char *rev)
-{
-    brc_oid id;
-    OK(t, brc_resolve(&id, t->repo, rev, &t->err));
-    return id;
-}
-
 static int kind_at(scenario *t, brc_session *s, const char *path)
 {
     int kind;
@@ -60,9 +46,9 @@ START_TEST(modes_see_what_they_should)
     scenario_numbers(&t, "/a", 10, 4, 0);
     scenario_commit(&t, "one");
     scenario_set_number(&t, "/a", 3, 33);
-    brc_session *at = session_at(&t, "main", BRC_SESSION_AT);
-    brc_session *head = session_at(&t, NULL, BRC_SESSION_AT);
-    brc_session *view = session_at(&t, "main", BRC_SESSION_VIEW);
+    brc_session *at = scenario_session(&t, t.repo, "main", BRC_SESSION_AT);
+    brc_session *head = scenario_session(&t, t.repo, NULL, BRC_SESSION_AT);
+    brc_session *view = scenario_session(&t, t.repo, "main", BRC_SESSION_VIEW);
     ck_assert_int_eq(scenario_number(&t, at, "/a", 3), 3);
     ck_assert_int_eq(scenario_number(&t, head, "/a", 3), 3);
     ck_assert_int_eq(scenario_number(&t, view, "/a", 3), 33);
@@ -94,7 +80,7 @@ START_TEST(opening_refuses_what_is_not_there)
     scenario_numbers(&t, "/a", 4, 4, 0);
     scenario_commit(&t, "one");
     OK(&t, brc_tag_create(t.repo, "v1", NULL, "first", &t.err));
-    brc_session *s = session_at(&t, "v1", BRC_SESSION_AT);
+    brc_session *s = scenario_session(&t, t.repo, "v1", BRC_SESSION_AT);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 2), 2);
     brc_session_free(s);
     open_fails(&t, BRC_ENOTFOUND, "v1", BRC_SESSION_WRITE); /* a tag is no branch */
@@ -214,7 +200,7 @@ START_TEST(amending_replaces_the_tip)
     ck_assert(same_id(&commit->parents[0], &first));
     brc_commit_free(commit);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 8);
-    brc_oid tip = resolve(&t, "main");
+    brc_oid tip = scenario_id(&t, "main");
     ck_assert(same_id(&tip, &amended));
     OK(&t, brc_commit_read(&commit, t.repo, &second, &t.err)); /* nothing is lost */
     brc_commit_free(commit);
@@ -266,11 +252,11 @@ START_TEST(a_branch_that_moved_is_stale)
     scenario_set_number(&u, "/a", 0, 2);
     brc_oid third = scenario_commit(&u, "three");
     FAILS(&t, BRC_ESTALE, brc_reset(t.repo, "main~1", BRC_RESET_HARD, &second, &t.err));
-    brc_oid tip = resolve(&t, "main");
+    brc_oid tip = scenario_id(&t, "main");
     ck_assert(same_id(&tip, &third));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 2);
     OK(&t, brc_reset(t.repo, "main~2", BRC_RESET_HARD, &third, &t.err));
-    tip = resolve(&u, "main");
+    tip = scenario_id(&u, "main");
     ck_assert(same_id(&tip, &first));
     ck_assert_int_eq(scenario_number(&u, u.session, "/a", 0), 0);
     scenario_close(&u);
@@ -299,7 +285,7 @@ START_TEST(switching_refuses_to_lose_changes)
     OK(&t, brc_head(&head, t.repo, &t.err));
     ck_assert_str_eq(head, "dev");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0); /* main, as committed */
-    brc_session *dev = session_at(&t, NULL, BRC_SESSION_WRITE);
+    brc_session *dev = scenario_session(&t, t.repo, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_group_create(dev, "/d", NULL, &t.err));
     ck_assert_int_eq(kind_at(&t, dev, "/d"), BRC_GROUP);
     ck_assert_int_eq(kind_at(&t, t.session, "/d"), 0); /* the session stays with main */
@@ -369,7 +355,8 @@ START_TEST(branches_have_changes_of_their_own)
     scenario_numbers(&t, "/a", 10, 4, 0);
     scenario_commit(&t, "one");
     OK(&t, brc_branch_create(t.repo, "dev", NULL, &t.err));
-    brc_session *dev = session_at(&t, "dev", BRC_SESSION_WRITE), *main_session = t.session;
+    brc_session *dev = scenario_session(&t, t.repo, "dev", BRC_SESSION_WRITE);
+    brc_session *main_session = t.session;
     scenario_set_number(&t, "/a", 0, 1);
     t.session = dev;
     scenario_set_number(&t, "/a", 0, 2);
@@ -395,14 +382,14 @@ START_TEST(a_branch_may_go_away_under_a_session)
     scenario_numbers(&t, "/a", 10, 4, 0);
     scenario_commit(&t, "one");
     OK(&t, brc_branch_create(t.repo, "dev", NULL, &t.err));
-    brc_session *dev = session_at(&t, "dev", BRC_SESSION_WRITE);
+    brc_session *dev = scenario_session(&t, t.repo, "dev", BRC_SESSION_WRITE);
     OK(&t, brc_group_create(dev, "/g", NULL, &t.err));
     OK(&t, brc_branch_rename(t.repo, "dev", "next", &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_node_kind(&kind, dev, "/a", &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_group_create(dev, "/h", NULL, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_session_clean(&clean, dev, &t.err));
     brc_session_free(dev);
-    dev = session_at(&t, "next", BRC_SESSION_WRITE); /* the changes went along */
+    dev = scenario_session(&t, t.repo, "next", BRC_SESSION_WRITE); /* the changes went along */
     ck_assert_int_eq(kind_at(&t, dev, "/g"), BRC_GROUP);
     FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "next", 0, &t.err));
     OK(&t, brc_branch_delete(t.repo, "next", BRC_DELETE_FORCE, &t.err));
@@ -542,7 +529,7 @@ START_TEST(a_failed_step_undoes_the_transaction)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
     /* and the session goes on: what it changes now is there for others */
     scenario_set_number(&t, "/a", 0, 9);
-    brc_session *view = session_at(&t, NULL, BRC_SESSION_VIEW);
+    brc_session *view = scenario_session(&t, t.repo, NULL, BRC_SESSION_VIEW);
     ck_assert_int_eq(scenario_number(&t, view, "/a", 0), 9);
     brc_session_free(view);
     scenario_reopen(&t);

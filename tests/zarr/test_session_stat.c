@@ -1,19 +1,11 @@
 /* What a session says of what it shows, and sessions on any revision. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
 
 Suite *session_stat_suite(void);
-
-static brc_session *stat_session(scenario *t, const char *rev, int mode)
-{
-    brc_session *s;
-    OK(t, brc_session_open(&s, t->repo, rev, mode, &t->err));
-    return s;
-}
 
 static void stat_open_fails(scenario *t, int code, const char *rev, int mode)
 {
@@ -46,8 +38,8 @@ START_TEST(a_session_says_what_it_shows)
     before = stat_of(&t, t.session);
     ck_assert(before.has_commit && before.draft == 0 && before.changes == 0);
     ck_assert_mem_eq(&before.commit, &one, sizeof(one));
-    brc_session *view = stat_session(&t, "main", BRC_SESSION_VIEW);
-    brc_session *at = stat_session(&t, "main", BRC_SESSION_AT);
+    brc_session *view = scenario_session(&t, t.repo, "main", BRC_SESSION_VIEW);
+    brc_session *at = scenario_session(&t, t.repo, "main", BRC_SESSION_AT);
     for (int i = 0; i < 3; i++) {
         scenario_set_number(&t, "/a", 3, 30 + i);
         now = stat_of(&t, t.session);
@@ -84,13 +76,14 @@ START_TEST(any_revision_can_be_opened)
     scenario_commit(&t, "two");
     for (size_t m = 0; m < 2; m++) {
         const int mode = modes[m] | BRC_SESSION_ANY_REV;
-        brc_session *s = stat_session(&t, "main", mode), *head = stat_session(&t, NULL, mode);
+        brc_session *s = scenario_session(&t, t.repo, "main", mode);
+        brc_session *head = scenario_session(&t, t.repo, NULL, mode);
         ck_assert_int_eq(stat_of(&t, s).mode, modes[m]);
         ck_assert_int_eq(stat_of(&t, head).mode, modes[m]);
         brc_session_free(s);
         brc_session_free(head);
         for (size_t i = 0; i < 3; i++) {
-            s = stat_session(&t, fixed[i], mode);
+            s = scenario_session(&t, t.repo, fixed[i], mode);
             const brc_session_info info = stat_of(&t, s);
             ck_assert_int_eq(info.mode, BRC_SESSION_AT);
             ck_assert_mem_eq(&info.commit, &one, sizeof(one));
