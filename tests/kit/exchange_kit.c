@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "../../src/base/file.h"
@@ -287,4 +286,58 @@ const char *exchange_data(void)
     fprintf(stderr, "the folder of real data %s is missing: that part of the test is left out\n",
             dir);
     return NULL;
+}
+
+void exchange_has(exchange_kit *kit, const char *path, const void *want, size_t len)
+{
+    void *got = exchange_elements(kit->session, path, len);
+    if (len > 0)
+        ck_assert_mem_eq(got, want, len);
+    free(got);
+}
+
+int exchange_node(exchange_kit *kit, const char *path)
+{
+    int kind = -1;
+    ck_assert_int_eq(brc_node_kind(&kind, kit->session, path, &kit->err), BRC_OK);
+    return kind;
+}
+
+void exchange_must_be_clean(exchange_kit *kit)
+{
+    int clean = 0;
+    ck_assert_int_eq(brc_session_clean(&clean, kit->session, NULL), BRC_OK);
+    ck_assert_int_eq(clean, 1);
+}
+
+void exchange_import_ok(exchange_kit *kit, const char *source, const char *path,
+                        const brc_xfer_opts *opts)
+{
+    int rc = brc_import(kit->session, source, path, opts, &kit->err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
+}
+
+void exchange_export_ok(exchange_kit *kit, const char *path, const char *dest, const char *format,
+                        uint32_t flags)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    opts.format = format;
+    opts.flags |= flags;
+    int rc = brc_export(kit->session, path, dest, &opts, &kit->err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
+}
+
+void exchange_failed(exchange_kit *kit, int rc, int code, const char *says)
+{
+    ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code,
+                  rc < 0 ? kit->err.message : "it succeeded");
+    ck_assert_msg(strstr(kit->err.message, says), "\"%s\" is not in \"%s\"", says,
+                  kit->err.message);
+    exchange_must_be_clean(kit);
+}
+
+void exchange_import_fails(exchange_kit *kit, const char *source, const char *path, int code,
+                           const char *says)
+{
+    exchange_failed(kit, brc_import(kit->session, source, path, NULL, &kit->err), code, says);
 }

@@ -51,6 +51,20 @@ void exchange_zip_end(exchange_zip *zip);
 
 /* The array's elements; the caller frees. */
 void *exchange_elements(brc_session *s, const char *path, size_t len);
+/* It has these, as bytes. */
+void exchange_has(exchange_kit *kit, const char *path, const void *want, size_t len);
+int exchange_node(exchange_kit *kit, const char *path); /* BRC_GROUP, BRC_ARRAY or 0: there is none */
+void exchange_must_be_clean(exchange_kit *kit);
+
+/* The calls, which must succeed; opts may be NULL, flags are BRC_XFER_*. */
+void exchange_import_ok(exchange_kit *kit, const char *source, const char *path,
+                        const brc_xfer_opts *opts);
+void exchange_export_ok(exchange_kit *kit, const char *path, const char *dest, const char *format,
+                        uint32_t flags);
+/* An import that must fail with this code and these words, and leave nothing; its result, likewise. */
+void exchange_import_fails(exchange_kit *kit, const char *source, const char *path, int code,
+                           const char *says);
+void exchange_failed(exchange_kit *kit, int rc, int code, const char *says);
 /* A folder with real data, or NULL and a message. */
 const char *exchange_data(void);
 

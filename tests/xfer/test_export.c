@@ -1,7 +1,6 @@
 /* Exporting, and coming back: every data type through every format. */
 #include <check.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -32,27 +31,6 @@ static void create_array(exchange_kit *kit, const char *path, const char *dtype,
     rc = brc_array_write(a, NULL, data, len, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     brc_array_free(a);
-}
-
-static void export_ok(exchange_kit *kit, const char *path, const char *dest, const char *format)
-{
-    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    opts.format = format;
-    int rc = brc_export(kit->session, path, dest, &opts, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-}
-
-static void import_ok(exchange_kit *kit, const char *source, const char *path)
-{
-    int rc = brc_import(kit->session, source, path, NULL, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-}
-
-static void check_elements(exchange_kit *kit, const char *path, const void *expected, size_t len)
-{
-    void *got = exchange_elements(kit->session, path, len);
-    ck_assert_mem_eq(got, expected, len);
-    free(got);
 }
 
 static const struct {
@@ -89,16 +67,16 @@ START_TEST(D6_every_type_comes_back)
     }
     exchange_start(&kit);
     create_array(&kit, "/g/a", types[_i].name, types[_i].fill, data, len);
-    export_ok(&kit, "/g/a", exchange_path(&kit, "a.npy"), NULL);
-    export_ok(&kit, "/g", exchange_path(&kit, "g.npz"), NULL);
-    export_ok(&kit, "/g", exchange_path(&kit, "g.zarr"), NULL);
-    import_ok(&kit, exchange_path(&kit, "a.npy"), "/1");
-    import_ok(&kit, exchange_path(&kit, "g.npz"), "/2");
-    import_ok(&kit, exchange_path(&kit, "g.zarr"), "/3");
-    check_elements(&kit, "/1", data, len);
-    check_elements(&kit, "/2/a", data, len);
-    check_elements(&kit, "/3/a", data, len);
-    export_ok(&kit, "/3", exchange_path(&kit, "again"), NULL);
+    exchange_export_ok(&kit, "/g/a", exchange_path(&kit, "a.npy"), NULL, 0);
+    exchange_export_ok(&kit, "/g", exchange_path(&kit, "g.npz"), NULL, 0);
+    exchange_export_ok(&kit, "/g", exchange_path(&kit, "g.zarr"), NULL, 0);
+    exchange_import_ok(&kit, exchange_path(&kit, "a.npy"), "/1", NULL);
+    exchange_import_ok(&kit, exchange_path(&kit, "g.npz"), "/2", NULL);
+    exchange_import_ok(&kit, exchange_path(&kit, "g.zarr"), "/3", NULL);
+    exchange_has(&kit, "/1", data, len);
+    exchange_has(&kit, "/2/a", data, len);
+    exchange_has(&kit, "/3/a", data, len);
+    exchange_export_ok(&kit, "/3", exchange_path(&kit, "again"), NULL, 0);
     ck_assert_int_eq(
         exchange_same_tree(exchange_path(&kit, "g.zarr"), exchange_path(&kit, "again")), 1);
     exchange_stop(&kit);
@@ -134,7 +112,7 @@ START_TEST(directory)
     exchange_kit kit;
     exchange_start(&kit);
     make_hierarchy(&kit);
-    export_ok(&kit, "/", exchange_path(&kit, "out/"), NULL);
+    exchange_export_ok(&kit, "/", exchange_path(&kit, "out/"), NULL, 0);
     ck_assert_int_eq(brc_file_kind(exchange_path(&kit, "out/zarr.json")), 2);
     ck_assert_int_eq(brc_file_kind(exchange_path(&kit, "out/g/empty/zarr.json")), 2);
     ck_assert_int_eq(brc_file_kind(exchange_path(&kit, "out/a/c/0/0")), 2);
@@ -151,14 +129,14 @@ START_TEST(directory)
     /* into another repository, out of it, and the trees are one */
     exchange_kit other;
     exchange_start(&other);
-    import_ok(&other, exchange_path(&kit, "out"), NULL);
-    export_ok(&other, NULL, exchange_path(&other, "out"), "zarr3");
+    exchange_import_ok(&other, exchange_path(&kit, "out"), NULL, NULL);
+    exchange_export_ok(&other, NULL, exchange_path(&other, "out"), "zarr3", 0);
     ck_assert_int_eq(exchange_same_tree(exchange_path(&kit, "out"), exchange_path(&other, "out")),
                      1);
-    export_ok(&other, "g/", exchange_path(&other, "g"), NULL);
+    exchange_export_ok(&other, "g/", exchange_path(&other, "g"), NULL, 0);
     ck_assert_int_eq(exchange_same_tree(exchange_path(&kit, "out/g"), exchange_path(&other, "g")),
                      1);
-    export_ok(&other, "/scalar", exchange_path(&other, "scalar"), NULL);
+    exchange_export_ok(&other, "/scalar", exchange_path(&other, "scalar"), NULL, 0);
     ck_assert_int_eq(
         exchange_same_tree(exchange_path(&kit, "out/scalar"), exchange_path(&other, "scalar")), 1);
     exchange_stop(&other);
@@ -173,9 +151,9 @@ START_TEST(permissions)
     exchange_start(&kit);
     make_hierarchy(&kit);
     mode_t mask = umask(022);
-    export_ok(&kit, "/", exchange_path(&kit, "out"), NULL);
-    export_ok(&kit, "/", exchange_path(&kit, "out.npz"), NULL);
-    export_ok(&kit, "/a", exchange_path(&kit, "a.npy"), NULL);
+    exchange_export_ok(&kit, "/", exchange_path(&kit, "out"), NULL, 0);
+    exchange_export_ok(&kit, "/", exchange_path(&kit, "out.npz"), NULL, 0);
+    exchange_export_ok(&kit, "/a", exchange_path(&kit, "a.npy"), NULL, 0);
     umask(mask);
     ck_assert_int_eq(stat(exchange_path(&kit, "out"), &st), 0);
     ck_assert_uint_eq(st.st_mode & 0777, 0755);
@@ -192,8 +170,8 @@ START_TEST(npz_is_reproducible)
     exchange_kit kit;
     exchange_start(&kit);
     make_hierarchy(&kit);
-    export_ok(&kit, "/", exchange_path(&kit, "1.npz"), NULL);
-    export_ok(&kit, "/", exchange_path(&kit, "2.npz"), NULL);
+    exchange_export_ok(&kit, "/", exchange_path(&kit, "1.npz"), NULL, 0);
+    exchange_export_ok(&kit, "/", exchange_path(&kit, "2.npz"), NULL, 0);
     brc_buf one = exchange_read(exchange_path(&kit, "1.npz")),
             two = exchange_read(exchange_path(&kit, "2.npz"));
     ck_assert_uint_eq(one.len, two.len);
@@ -201,15 +179,15 @@ START_TEST(npz_is_reproducible)
     ck_assert_mem_eq(one.data + 10, "\0\0\41\0", 4); /* 1980-01-01 00:00, whatever the clock says */
     brc_buf_dispose(&one);
     brc_buf_dispose(&two);
-    import_ok(&kit, exchange_path(&kit, "1.npz"), NULL);
-    check_elements(&kit, "/1/a", counted, sizeof(counted));
-    check_elements(&kit, "/1/g/b", counted, sizeof(counted));
+    exchange_import_ok(&kit, exchange_path(&kit, "1.npz"), NULL, NULL);
+    exchange_has(&kit, "/1/a", counted, sizeof(counted));
+    exchange_has(&kit, "/1/g/b", counted, sizeof(counted));
     double pi = 3.14159;
-    check_elements(&kit, "/1/scalar", &pi, sizeof(pi));
+    exchange_has(&kit, "/1/scalar", &pi, sizeof(pi));
     /* one array by itself */
-    export_ok(&kit, "/g/b", exchange_path(&kit, "b.any"), "npz");
-    import_ok(&kit, exchange_path(&kit, "b.any"), "/back");
-    check_elements(&kit, "/back/b", counted, sizeof(counted));
+    exchange_export_ok(&kit, "/g/b", exchange_path(&kit, "b.any"), "npz", 0);
+    exchange_import_ok(&kit, exchange_path(&kit, "b.any"), "/back", NULL);
+    exchange_has(&kit, "/back/b", counted, sizeof(counted));
     exchange_stop(&kit);
 }
 END_TEST
@@ -356,7 +334,7 @@ START_TEST(committed_version)
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     rc = brc_export(past, "/", exchange_path(&kit, "past"), NULL, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
-    export_ok(&kit, "/", exchange_path(&kit, "now"), NULL);
+    exchange_export_ok(&kit, "/", exchange_path(&kit, "now"), NULL, 0);
     ck_assert_int_eq(brc_file_kind(exchange_path(&kit, "past/g/b/zarr.json")), 2);
     ck_assert_int_eq(brc_file_kind(exchange_path(&kit, "now/g")), 0);
     ck_assert_int_eq(brc_file_kind(exchange_path(&kit, "now/a/zarr.json")), 2);

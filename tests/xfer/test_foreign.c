@@ -93,9 +93,7 @@ static int import_fake(const char *path)
 
 static void nothing_is_left(void)
 {
-    int clean = 0;
-    OK(brc_session_clean(&clean, kit.session, NULL));
-    ck_assert_int_eq(clean, 1);
+    exchange_must_be_clean(&kit);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_int_eq(errno, ECHILD);
 }

@@ -15,12 +15,6 @@ static const char int16_file[] = "\0\0\x0B\2\0\0\0\2\0\0\0\3\0\1\xff\xfe\1\0\0\3
 #define INT16_LEN (sizeof(int16_file) - 1)
 static const int16_t int16_values[6] = { 1, -2, 256, 3, 4, 32767 };
 
-static void import_ok(exchange_kit *kit, const char *source, const char *path)
-{
-    int rc = brc_import(kit->session, source, path, NULL, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-}
-
 static void check_int16(exchange_kit *kit, const char *path)
 {
     brc_array *a;
@@ -41,11 +35,13 @@ START_TEST(plain_and_gzipped)
     exchange_kit kit;
     brc_buf packed = BRC_BUF_INIT;
     exchange_start(&kit);
-    import_ok(&kit, exchange_file(&kit, "pairs-idx2-short", int16_file, INT16_LEN), NULL);
+    exchange_import_ok(&kit, exchange_file(&kit, "pairs-idx2-short", int16_file, INT16_LEN), NULL,
+                       NULL);
     check_int16(&kit, "/pairs");
     exchange_gzip(&packed, int16_file, INT16_LEN);
     /* the content decides, not the name */
-    import_ok(&kit, exchange_file(&kit, "anything.bin", packed.data, packed.len), "/deep/er");
+    exchange_import_ok(&kit, exchange_file(&kit, "anything.bin", packed.data, packed.len),
+                       "/deep/er", NULL);
     check_int16(&kit, "/deep/er");
     brc_buf_dispose(&packed);
     exchange_stop(&kit);
@@ -74,7 +70,7 @@ START_TEST(types)
 
     exchange_start(&kit);
     memcpy(file + 8, idx_elements[_i].file, len);
-    import_ok(&kit, exchange_file(&kit, "x.idx", file, 8 + len), NULL);
+    exchange_import_ok(&kit, exchange_file(&kit, "x.idx", file, 8 + len), NULL, NULL);
     ck_assert_int_eq(brc_array_open(&a, kit.session, "/x", NULL), BRC_OK);
     ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->dtype, idx_elements[_i].dtype));
     brc_array_free(a);
@@ -162,9 +158,9 @@ START_TEST(mnist)
         return;
     exchange_start(&kit);
     snprintf(path, sizeof(path), "%s/mnist-t10k-images-idx3-ubyte.gz", dir);
-    import_ok(&kit, path, NULL);
+    exchange_import_ok(&kit, path, NULL, NULL);
     snprintf(path, sizeof(path), "%s/mnist-t10k-labels-idx1-ubyte.gz", dir);
-    import_ok(&kit, path, NULL);
+    exchange_import_ok(&kit, path, NULL, NULL);
     uint8_t *labels = exchange_elements(kit.session, "/mnist-t10k-labels", 10000);
     ck_assert_mem_eq(labels, first_labels, sizeof(first_labels));
     free(labels);

@@ -23,34 +23,6 @@ Suite *import_suite(void);
 #define DOT_KEYS "{\"name\": \"v2\", \"configuration\": {\"separator\": \".\"}}"
 #define BYTES "[{\"name\": \"bytes\"}]"
 
-static void import_ok(exchange_kit *kit, const char *source, const char *path,
-                      const brc_xfer_opts *opts)
-{
-    int rc = brc_import(kit->session, source, path, opts, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-}
-
-static int kind_of(exchange_kit *kit, const char *path)
-{
-    int kind = -1;
-    ck_assert_int_eq(brc_node_kind(&kind, kit->session, path, &kit->err), BRC_OK);
-    return kind;
-}
-
-/* The import fails, says so with the name in it, and leaves nothing. */
-static void import_fails(exchange_kit *kit, const char *source, const char *path, int code,
-                         const char *says)
-{
-    int clean = 0;
-    int rc = brc_import(kit->session, source, path, NULL, &kit->err);
-    ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code,
-                  rc < 0 ? kit->err.message : "imported");
-    ck_assert_msg(strstr(kit->err.message, says), "\"%s\" is not in \"%s\"", says,
-                  kit->err.message);
-    ck_assert_int_eq(brc_session_clean(&clean, kit->session, NULL), BRC_OK);
-    ck_assert_int_eq(clean, 1);
-}
-
 /* Rows 0 and 1 of the first two chunks along axis 1; the rest of 4 by 5 is fill. */
 static void make_array(exchange_kit *kit, const char *dir, const char *keys, int dots)
 {
@@ -65,13 +37,6 @@ static void make_array(exchange_kit *kit, const char *dir, const char *keys, int
 
 static const uint8_t array_elements[20] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
                                             9, 9, 9, 9, 9, 9, 9, 9, 9, 9 };
-
-static void check_array(exchange_kit *kit, const char *path)
-{
-    uint8_t *got = exchange_elements(kit->session, path, 20);
-    ck_assert_mem_eq(got, array_elements, 20);
-    free(got);
-}
 
 static brc_json *document(exchange_kit *kit, const char *path)
 {
@@ -97,7 +62,7 @@ START_TEST(hierarchy)
     make_array(&kit, "in/no/document/b", ARRAY_DOC(DOT_KEYS, BYTES), 1);
     exchange_text(&kit, "in/empty/place/file", "");
     exchange_text(&kit, "in/README", "not a node");
-    import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
 
     brc_json *doc = document(&kit, "/");
     ck_assert_str_eq(brc_json_literal(brc_json_member(brc_json_member(doc, "attributes"), "n")),
@@ -105,17 +70,17 @@ START_TEST(hierarchy)
     ck_assert_str_eq(brc_json_literal(brc_json_member(brc_json_member(doc, "note"), "x")), "1.50");
     ck_assert_ptr_null(brc_json_member(doc, "consolidated_metadata"));
     brc_json_free(doc);
-    check_array(&kit, "/a");
-    check_array(&kit, "/no/document/b");
-    ck_assert_int_eq(kind_of(&kit, "/no/document"), BRC_GROUP);
-    ck_assert_int_eq(kind_of(&kit, "/empty"), 0);
+    exchange_has(&kit, "/a", array_elements, 20);
+    exchange_has(&kit, "/no/document/b", array_elements, 20);
+    ck_assert_int_eq(exchange_node(&kit, "/no/document"), BRC_GROUP);
+    ck_assert_int_eq(exchange_node(&kit, "/empty"), 0);
 
     /* the root has children now: the next one gets a place of its own */
-    import_ok(&kit, exchange_path(&kit, "in/"), NULL, NULL);
-    check_array(&kit, "/in/a");
+    exchange_import_ok(&kit, exchange_path(&kit, "in/"), NULL, NULL);
+    exchange_has(&kit, "/in/a", array_elements, 20);
     /* and an array by itself is named after its directory */
-    import_ok(&kit, exchange_path(&kit, "in/a"), "x/y/", NULL);
-    check_array(&kit, "/x/y");
+    exchange_import_ok(&kit, exchange_path(&kit, "in/a"), "x/y/", NULL);
+    exchange_has(&kit, "/x/y", array_elements, 20);
     ck_assert_int_eq(brc_import(kit.session, exchange_path(&kit, "in/a"), "/x/y", NULL, &kit.err),
                      BRC_EEXISTS);
     ck_assert_int_eq(brc_import(kit.session, exchange_path(&kit, "in/a"), NULL, NULL, &kit.err),
@@ -159,7 +124,7 @@ START_TEST(stale_and_stray_files)
         snprintf(name, sizeof(name), "in/%s", strays[i]);
         exchange_text(&kit, name, "not a chunk");
     }
-    import_ok(&kit, exchange_path(&kit, "in"), "/a", NULL);
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), "/a", NULL);
     ck_assert_int_eq(brc_array_open(&a, kit.session, "/a", NULL), BRC_OK);
     ck_assert_int_eq(brc_array_stat(&chunks, &bytes, a, &kit.err), BRC_OK);
     ck_assert_uint_eq(chunks, 1);
@@ -172,7 +137,7 @@ START_TEST(stale_and_stray_files)
     exchange_text(&kit, "ranks/zarr.json", ARRAY_DOC(DEFAULT_KEYS, BYTES));
     exchange_text(&kit, "ranks/c/0", "a file where a directory is expected");
     exchange_text(&kit, "ranks/c/1/0x", "");
-    import_ok(&kit, exchange_path(&kit, "ranks"), "/b", NULL);
+    exchange_import_ok(&kit, exchange_path(&kit, "ranks"), "/b", NULL);
     exchange_text(&kit, "folder/zarr.json", ARRAY_DOC(DEFAULT_KEYS, BYTES));
     exchange_text(&kit, "folder/c/0/0/0", "a directory where a chunk is expected");
     ck_assert_int_eq(brc_import(kit.session, exchange_path(&kit, "folder"), "/d", NULL, &kit.err),
@@ -192,22 +157,23 @@ START_TEST(links)
     exchange_text(&kit, "one/zarr.json", ARRAY_DOC(DEFAULT_KEYS, BYTES));
     exchange_text(&kit, "one/c/0/x", "");
     ck_assert_int_eq(symlink("../../../secret", exchange_path(&kit, "one/c/0/0")), 0);
-    import_fails(&kit, exchange_path(&kit, "one"), NULL, BRC_EINVAL,
-                 "one/c/0/0 is a symbolic link");
+    exchange_import_fails(&kit, exchange_path(&kit, "one"), NULL, BRC_EINVAL,
+                          "one/c/0/0 is a symbolic link");
 
     exchange_text(&kit, "two/zarr.json", ARRAY_DOC(DEFAULT_KEYS, BYTES));
     ck_assert_int_eq(symlink("../one/c", exchange_path(&kit, "two/c")), 0);
-    import_fails(&kit, exchange_path(&kit, "two"), NULL, BRC_EINVAL, "two/c is a symbolic link");
+    exchange_import_fails(&kit, exchange_path(&kit, "two"), NULL, BRC_EINVAL,
+                          "two/c is a symbolic link");
 
     exchange_text(&kit, "three/zarr.json", GROUP_DOC);
     ck_assert_int_eq(symlink("../outside", exchange_path(&kit, "three/g")), 0);
-    import_fails(&kit, exchange_path(&kit, "three"), NULL, BRC_EUNSUPPORTED,
-                 "three/g is a symbolic link");
+    exchange_import_fails(&kit, exchange_path(&kit, "three"), NULL, BRC_EUNSUPPORTED,
+                          "three/g is a symbolic link");
 
     exchange_text(&kit, "four/x", "");
     ck_assert_int_eq(symlink("../outside/zarr.json", exchange_path(&kit, "four/zarr.json")), 0);
-    import_fails(&kit, exchange_path(&kit, "four"), NULL, BRC_EINVAL,
-                 "four/zarr.json is a symbolic link");
+    exchange_import_fails(&kit, exchange_path(&kit, "four"), NULL, BRC_EINVAL,
+                          "four/zarr.json is a symbolic link");
 
     /* links that nothing depends on, and the source itself being one */
     exchange_text(&kit, "five/zarr.json", ARRAY_DOC(DEFAULT_KEYS, BYTES));
@@ -215,8 +181,8 @@ START_TEST(links)
     ck_assert_int_eq(symlink("nowhere", exchange_path(&kit, "five/c")), 0);
     ck_assert_int_eq(symlink("../outside", exchange_path(&kit, "five/0")), 0);
     ck_assert_int_eq(symlink("five", exchange_path(&kit, "six")), 0);
-    import_ok(&kit, exchange_path(&kit, "six"), NULL, NULL);
-    ck_assert_int_eq(kind_of(&kit, "/six"), BRC_ARRAY);
+    exchange_import_ok(&kit, exchange_path(&kit, "six"), NULL, NULL);
+    ck_assert_int_eq(exchange_node(&kit, "/six"), BRC_ARRAY);
     exchange_stop(&kit);
 }
 END_TEST
@@ -246,8 +212,8 @@ START_TEST(broken_document)
     exchange_text(&kit, "in/z/broken/zarr.json", broken_documents[_i].doc);
     int rc = brc_import(kit.session, exchange_path(&kit, "in"), "/x", NULL, &kit.err);
     ck_assert_msg(rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED, "%d: %s", rc, kit.err.message);
-    import_fails(&kit, exchange_path(&kit, "in"), "/x", rc, "in/z/broken/zarr.json");
-    ck_assert_int_eq(kind_of(&kit, "/x"), 0);
+    exchange_import_fails(&kit, exchange_path(&kit, "in"), "/x", rc, "in/z/broken/zarr.json");
+    ck_assert_int_eq(exchange_node(&kit, "/x"), 0);
     exchange_stop(&kit);
 }
 END_TEST
@@ -266,8 +232,8 @@ START_TEST(broken_chunk)
     ck_assert_int_eq(kind, 0);
     /* the session goes on */
     ck_assert_int_eq(unlink(exchange_path(&kit, "in/a/c/1/0")), 0);
-    import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
-    check_array(&kit, "/a");
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
+    exchange_has(&kit, "/a", array_elements, 20);
     exchange_stop(&kit);
 }
 END_TEST
@@ -278,7 +244,7 @@ START_TEST(huge_chunk_file)
     exchange_start(&kit);
     make_array(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
     ck_assert_int_eq(truncate(exchange_path(&kit, "in/c/0/1"), (off_t)INT32_MAX + 1), 0);
-    import_fails(&kit, exchange_path(&kit, "in"), NULL, BRC_ELIMIT, "in/c/0/1");
+    exchange_import_fails(&kit, exchange_path(&kit, "in"), NULL, BRC_ELIMIT, "in/c/0/1");
     exchange_stop(&kit);
 }
 END_TEST
@@ -297,7 +263,7 @@ START_TEST(chunks_byte_for_byte)
                                           "\"configuration\": {\"level\": 1}}]"));
     exchange_file(&kit, "in/g/c/1/0", packed.data, packed.len);
     make_array(&kit, "in/d", ARRAY_DOC(DOT_KEYS, BYTES), 1);
-    import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
     int rc = brc_export(kit.session, "/", exchange_path(&kit, "out"), NULL, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     ck_assert_int_eq(exchange_same_tree(exchange_path(&kit, "in"), exchange_path(&kit, "out")), 1);
@@ -320,8 +286,8 @@ START_TEST(recoded)
     opts.codecs_json = _i % 2 ? "[{\"name\": \"bytes\"}, {\"name\": \"zstd\", \"configuration\": "
                                 "{\"level\": 3, \"checksum\": true}}]"
                               : NULL;
-    import_ok(&kit, exchange_path(&kit, "in"), "/a", &opts);
-    check_array(&kit, "/a");
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), "/a", &opts);
+    exchange_has(&kit, "/a", array_elements, 20);
     ck_assert_int_eq(brc_array_open(&a, kit.session, "/a", NULL), BRC_OK);
     const brc_array_info *info = brc_array_describe(a);
     ck_assert_uint_eq(info->chunk[0], chunks[_i][0]);
@@ -366,12 +332,12 @@ START_TEST(sources_refused)
 {
     exchange_kit kit;
     exchange_start(&kit);
-    import_fails(&kit, exchange_path(&kit, "nothing"), NULL, BRC_ENOTFOUND, "nothing");
-    import_fails(&kit, exchange_text(&kit, "text", "hello"), NULL, BRC_EUNSUPPORTED,
-                 "IDX, NetCDF and HDF5 files");
-    import_fails(&kit, exchange_text(&kit, "empty", ""), NULL, BRC_EUNSUPPORTED, "empty");
+    exchange_import_fails(&kit, exchange_path(&kit, "nothing"), NULL, BRC_ENOTFOUND, "nothing");
+    exchange_import_fails(&kit, exchange_text(&kit, "text", "hello"), NULL, BRC_EUNSUPPORTED,
+                          "IDX, NetCDF and HDF5 files");
+    exchange_import_fails(&kit, exchange_text(&kit, "empty", ""), NULL, BRC_EUNSUPPORTED, "empty");
     exchange_text(&kit, "dir/file", "");
-    import_fails(&kit, exchange_path(&kit, "dir"), NULL, BRC_EUNSUPPORTED, "no zarr.json");
+    exchange_import_fails(&kit, exchange_path(&kit, "dir"), NULL, BRC_EUNSUPPORTED, "no zarr.json");
     ck_assert_int_eq(brc_import(kit.session, NULL, NULL, NULL, NULL), BRC_EINVAL);
     exchange_stop(&kit);
 }

@@ -24,33 +24,6 @@ static const char *npy_file(exchange_kit *kit, const char *name, const char *dic
     return path;
 }
 
-static void import_ok(exchange_kit *kit, const char *source, const char *path,
-                      const brc_xfer_opts *opts)
-{
-    int rc = brc_import(kit->session, source, path, opts, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-}
-
-static void import_fails(exchange_kit *kit, const char *source, int code, const char *says)
-{
-    int clean = 0;
-    int rc = brc_import(kit->session, source, "/made/here", NULL, &kit->err);
-    ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code,
-                  rc < 0 ? kit->err.message : "imported");
-    ck_assert_msg(strstr(kit->err.message, says), "\"%s\" is not in \"%s\"", says,
-                  kit->err.message);
-    ck_assert_int_eq(brc_session_clean(&clean, kit->session, NULL), BRC_OK);
-    ck_assert_int_eq(clean, 1);
-}
-
-static void check_elements(exchange_kit *kit, const char *path, const void *expected, size_t len)
-{
-    void *got = exchange_elements(kit->session, path, len);
-    if (len > 0)
-        ck_assert_mem_eq(got, expected, len);
-    free(got);
-}
-
 static const uint16_t six[6] = { 1, 2, 3, 4, 5, 600 };
 
 /* ---- import of .npy -------------------------------- */
@@ -61,31 +34,31 @@ START_TEST(orders)
     static const uint8_t big[12] = { 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 2, 88 };
     exchange_kit kit;
     exchange_start(&kit);
-    import_ok(&kit,
+    exchange_import_ok(&kit,
               npy_file(&kit, "c.npy", "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }",
                        six, 12),
               NULL, NULL);
-    check_elements(&kit, "/c", six, 12);
-    import_ok(&kit,
+    exchange_has(&kit, "/c", six, 12);
+    exchange_import_ok(&kit,
               npy_file(&kit, "f.npy", "{'descr': '<u2', 'fortran_order': True, 'shape': (2, 3), }",
                        columns, 12),
               NULL, NULL);
-    check_elements(&kit, "/f", six, 12);
-    import_ok(&kit,
+    exchange_has(&kit, "/f", six, 12);
+    exchange_import_ok(&kit,
               npy_file(&kit, "b.npy", "{'descr': '>u2', 'fortran_order': False, 'shape': (2, 3), }",
                        big, 12),
               NULL, NULL);
-    check_elements(&kit, "/b", six, 12);
-    import_ok(&kit,
+    exchange_has(&kit, "/b", six, 12);
+    exchange_import_ok(&kit,
               npy_file(&kit, "zero.npy", "{'descr': '>u2', 'fortran_order': False, 'shape': (), }",
                        big + 10, 2),
               NULL, NULL);
-    check_elements(&kit, "/zero", six + 5, 2);
-    import_ok(&kit,
+    exchange_has(&kit, "/zero", six + 5, 2);
+    exchange_import_ok(&kit,
               npy_file(&kit, "none.npy",
                        "{'descr': '<u2', 'fortran_order': False, 'shape': (3, 0, 2), }", "", 0),
               NULL, NULL);
-    check_elements(&kit, "/none", "", 0);
+    exchange_has(&kit, "/none", "", 0);
     exchange_stop(&kit);
 }
 END_TEST
@@ -112,8 +85,8 @@ START_TEST(fortran_chunks)
     const char *source =
         npy_file(&kit, "x.npy", "{'descr': '<u4', 'fortran_order': True, 'shape': (4, 7, 5), }",
                  file, sizeof(file));
-    import_ok(&kit, source, "a/b", &opts);
-    check_elements(&kit, "/a/b", expected, sizeof(expected));
+    exchange_import_ok(&kit, source, "a/b", &opts);
+    exchange_has(&kit, "/a/b", expected, sizeof(expected));
     ck_assert_int_eq(brc_array_open(&a, kit.session, "/a/b", NULL), BRC_OK);
     ck_assert_mem_eq(brc_array_describe(a)->chunk, chunk, sizeof(chunk));
     brc_array_free(a);
@@ -128,18 +101,17 @@ START_TEST(npy_refused)
 {
     exchange_kit kit;
     exchange_start(&kit);
-    import_fails(&kit,
-                 npy_file(&kit, "short.npy",
+    exchange_import_fails(&kit,
+                          npy_file(&kit, "short.npy",
                           "{'descr': '<u2', 'fortran_order': False, 'shape': (7,), }", six, 12),
-                 BRC_EINVAL, "short.npy");
-    import_fails(&kit,
-                 npy_file(&kit, "long.npy",
-                          "{'descr': '<u2', 'fortran_order': False, 'shape': (5,), }", six, 12),
-                 BRC_EINVAL, "long.npy");
-    import_fails(
-        &kit,
-        npy_file(&kit, "o.npy", "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", six, 8),
-        BRC_EUNSUPPORTED, "pickles are never read");
+                          "/made/here", BRC_EINVAL, "short.npy");
+    const char *file = npy_file(&kit, "long.npy",
+                                "{'descr': '<u2', 'fortran_order': False, 'shape': (5,), }", six,
+                                12);
+    exchange_import_fails(&kit, file, "/made/here", BRC_EINVAL, "long.npy");
+    file = npy_file(&kit, "o.npy", "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", six,
+                    8);
+    exchange_import_fails(&kit, file, "/made/here", BRC_EUNSUPPORTED, "pickles are never read");
     exchange_stop(&kit);
 }
 END_TEST
@@ -159,12 +131,13 @@ START_TEST(gzip_slabs)
     exchange_npy(&plain, "{'descr': '|u1', 'fortran_order': False, 'shape': (1310720, 64), }", data,
                  len + 1);
     exchange_gzip(&packed, plain.data, plain.len);
-    import_fails(&kit, exchange_file(&kit, "long.npy.gz", packed.data, packed.len), BRC_EINVAL,
-                 "goes on");
+    exchange_import_fails(&kit, exchange_file(&kit, "long.npy.gz", packed.data, packed.len),
+                          "/made/here", BRC_EINVAL, "goes on");
     packed.len = 0;
     exchange_gzip(&packed, plain.data, plain.len - 1);
-    import_ok(&kit, exchange_file(&kit, "whole.npy.gz", packed.data, packed.len), NULL, NULL);
-    check_elements(&kit, "/whole", data, len);
+    exchange_import_ok(&kit, exchange_file(&kit, "whole.npy.gz", packed.data, packed.len), NULL,
+                       NULL);
+    exchange_has(&kit, "/whole", data, len);
     free(data);
     brc_buf_dispose(&plain);
     brc_buf_dispose(&packed);
@@ -210,7 +183,7 @@ START_TEST(load_into_selection)
         &kit, "f.npy", "{'descr': '<u2', 'fortran_order': True, 'shape': (2, 2), }", columns, 8);
     int rc = brc_array_load_npy(a, &sel, -1, f, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
-    check_elements(&kit, "/a", expected, sizeof(expected));
+    exchange_has(&kit, "/a", expected, sizeof(expected));
 
     load_fails(&kit, a, NULL, -1, f, "(2, 2), the selection (3, 4)");
     const char *i2 = npy_file(
@@ -247,13 +220,13 @@ START_TEST(load_appends)
     int rc = brc_array_load_npy(a, NULL, 0, rows, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], 3);
-    check_elements(&kit, "/a", by_row, sizeof(by_row));
+    exchange_has(&kit, "/a", by_row, sizeof(by_row));
 
     load_fails(&kit, a, NULL, 0, columns, "(3, 2), which cannot be appended to (3, 3)");
     load_fails(&kit, a, NULL, 2, columns, "no axis 2");
     ck_assert_int_eq(brc_array_load_npy(a, NULL, 1, columns, &kit.err), BRC_OK);
     ck_assert_uint_eq(brc_array_describe(a)->shape[1], 5);
-    check_elements(&kit, "/a", by_column, sizeof(by_column));
+    exchange_has(&kit, "/a", by_column, sizeof(by_column));
     brc_array_free(a);
     exchange_stop(&kit);
 }
@@ -272,7 +245,7 @@ START_TEST(failed_append_changes_nothing)
     const char *file = exchange_file(&kit, "cut.npy.gz", packed.data, packed.len);
     ck_assert_int_eq(brc_array_load_npy(a, NULL, 0, file, &kit.err), BRC_EINVAL);
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], 1);
-    check_elements(&kit, "/a", zeros, sizeof(zeros));
+    exchange_has(&kit, "/a", zeros, sizeof(zeros));
     brc_array_free(a);
     ck_assert_int_eq(brc_array_open(&a, kit.session, "/a", NULL), BRC_OK);
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], 1);
@@ -336,15 +309,15 @@ START_TEST(npz)
     add_npy(&zip, "x.npy", 6, 0, 0);
     add_npy(&zip, "deep/er/y.npy", 6, 1, 0);
     exchange_zip_add(&zip, "folder/", "", 0, 0, 0);
-    import_ok(&kit, zip_file(&kit, "both.npz", &zip), NULL, NULL);
-    check_elements(&kit, "/both/x", six, 12);
-    check_elements(&kit, "/both/deep/er/y", six, 12);
+    exchange_import_ok(&kit, zip_file(&kit, "both.npz", &zip), NULL, NULL);
+    exchange_has(&kit, "/both/x", six, 12);
+    exchange_has(&kit, "/both/deep/er/y", six, 12);
     add_npy(&zip, "z.npy", 6, 1, 0);
     ck_assert_int_eq(brc_import(kit.session, zip_file(&kit, "root.npz", &zip), "/", NULL, &kit.err),
                      BRC_EEXISTS);
     ck_assert_int_eq(brc_node_remove(kit.session, "/both", &kit.err), BRC_OK);
-    import_ok(&kit, exchange_path(&kit, "root.npz"), "/", NULL);
-    check_elements(&kit, "/z", six, 12);
+    exchange_import_ok(&kit, exchange_path(&kit, "root.npz"), "/", NULL);
+    exchange_has(&kit, "/z", six, 12);
     exchange_stop(&kit);
 }
 END_TEST
@@ -378,14 +351,14 @@ START_TEST(npz_names)
         add_npy(&zip, "good.npy", 6, 0, 0);
         add_npy(&zip, name, 6, 0, 0);
         snprintf(name, sizeof(name), "n%zu.npz", i);
-        import_ok(&kit, zip_file(&kit, name, &zip), "/n", NULL);
-        check_elements(&kit, names[i][1], six, 12);
+        exchange_import_ok(&kit, zip_file(&kit, name, &zip), "/n", NULL);
+        exchange_has(&kit, names[i][1], six, 12);
         /* the archive of the export has the same names */
         snprintf(name, sizeof(name), "out%zu.npz", i);
         const char *out = exchange_path(&kit, name);
         OK(brc_export(kit.session, "/n", out, NULL, &kit.err));
         OK(brc_node_remove(kit.session, "/n", &kit.err));
-        import_ok(&kit, out, "/n", NULL);
+        exchange_import_ok(&kit, out, "/n", NULL);
         OK(brc_node_kind(&kind, kit.session, names[i][1], &kit.err));
         ck_assert_int_eq(kind, BRC_ARRAY);
         brc_buf bytes = exchange_read(out);
@@ -399,14 +372,18 @@ START_TEST(npz_names)
     }
     add_npy(&zip, "x.npy", 6, 0, 0);
     add_npy(&zip, "x.npy", 6, 0, 0);
-    import_fails(&kit, zip_file(&kit, "twice.npz", &zip), BRC_EINVAL, "two members named x.npy");
+    exchange_import_fails(&kit, zip_file(&kit, "twice.npz", &zip), "/made/here", BRC_EINVAL,
+                          "two members named x.npy");
     add_npy(&zip, "x/y.npy", 6, 0, 0);
     add_npy(&zip, "x.npy", 6, 0, 0);
-    import_fails(&kit, zip_file(&kit, "group.npz", &zip), BRC_EINVAL, "x.npy");
+    exchange_import_fails(&kit, zip_file(&kit, "group.npz", &zip), "/made/here", BRC_EINVAL,
+                          "x.npy");
     exchange_zip_add(&zip, "readme.txt", "hello", 5, 0, 5);
-    import_fails(&kit, zip_file(&kit, "other.npz", &zip), BRC_EUNSUPPORTED, "readme.txt");
+    exchange_import_fails(&kit, zip_file(&kit, "other.npz", &zip), "/made/here", BRC_EUNSUPPORTED,
+                          "readme.txt");
     exchange_zip_add(&zip, "zarr.json", "{}", 2, 0, 2);
-    import_fails(&kit, zip_file(&kit, "store.zip", &zip), BRC_EINVAL, "zarr.json: its node_type");
+    exchange_import_fails(&kit, zip_file(&kit, "store.zip", &zip), "/made/here", BRC_EINVAL,
+                          "zarr.json: its node_type");
     exchange_stop(&kit);
 }
 END_TEST
@@ -430,7 +407,8 @@ START_TEST(npz_lies)
         /* the header and the data do not agree */
         snprintf(file, sizeof(file), "short%d.npz", deflated);
         add_npy(&zip, "x.npy", 5, deflated, 0);
-        import_fails(&kit, zip_file(&kit, file, &zip), BRC_EINVAL, "should be");
+        exchange_import_fails(&kit, zip_file(&kit, file, &zip), "/made/here", BRC_EINVAL,
+                              "should be");
         snprintf(file, sizeof(file), "hidden%d.npz", deflated);
         add_npy(&zip, "x.npy", 5, deflated, 2);
         zip_file(&kit, file, &zip);
@@ -451,10 +429,12 @@ START_TEST(X9_npz_members_that_overlap)
     add_npy(&zip, "y.npy", 6, 1, 0);
     uint8_t *first = zip.directory.data, *second = first + 46 + strlen("x.npy");
     memcpy(second + 42, first + 42, 4); /* where it lies */
-    import_fails(&kit, zip_file(&kit, "1.npz", &zip), BRC_EINVAL, "overlaps another one");
+    exchange_import_fails(&kit, zip_file(&kit, "1.npz", &zip), "/made/here", BRC_EINVAL,
+                          "overlaps another one");
     add_npy(&zip, "x.npy", 6, 0, 0);
     memcpy(zip.directory.data + 42, "\xF0\xFF\xFF\x7F", 4);
-    import_fails(&kit, zip_file(&kit, "2.npz", &zip), BRC_EINVAL, "outside the file");
+    exchange_import_fails(&kit, zip_file(&kit, "2.npz", &zip), "/made/here", BRC_EINVAL,
+                          "outside the file");
     exchange_stop(&kit);
 }
 END_TEST
@@ -482,7 +462,7 @@ START_TEST(X9_npz_with_two_directories)
     put_end_of_zip(&zip.bytes, zip.directory.data, len, (uint16_t)(len + 22));
     put_end_of_zip(&zip.bytes, zip.directory.data + len, len, 0);
     const char *file = exchange_file(&kit, "two.npz", zip.bytes.data, zip.bytes.len);
-    import_fails(&kit, file, BRC_EINVAL, "can be read in two ways");
+    exchange_import_fails(&kit, file, "/made/here", BRC_EINVAL, "can be read in two ways");
     brc_buf_dispose(&zip.bytes);
     brc_buf_dispose(&zip.directory);
     exchange_stop(&kit);
@@ -507,7 +487,7 @@ START_TEST(npz_damaged)
             imported++;
             ck_assert_int_eq(brc_node_kind(&kind, kit.session, "/d/x", &kit.err), BRC_OK);
             if (kind == BRC_ARRAY)
-                check_elements(&kit, "/d/x", six, 12);
+                exchange_has(&kit, "/d/x", six, 12);
             ck_assert_int_eq(brc_session_discard(kit.session, &kit.err), BRC_OK);
         } else {
             refused++;
@@ -538,7 +518,7 @@ START_TEST(era)
     for (int i = 0; i < 2; i++) {
         snprintf(source, sizeof(source), "%s/%s.npy", dir, names[i]);
         snprintf(path, sizeof(path), "/%s", names[i]);
-        import_ok(&kit, source, NULL, NULL);
+        exchange_import_ok(&kit, source, NULL, NULL);
         const char *out = exchange_path(&kit, i == 0 ? "0.npy" : "1.npy");
         int rc = brc_export(kit.session, path, out, NULL, &kit.err);
         ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);

@@ -1,7 +1,6 @@
 /* Importing a stream: what it makes, and what of a hostile one is refused. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,11 +61,7 @@ static void import_ok(const char *path, const brc_xfer_opts *opts)
 /* It fails with these words, and nothing is left of it. */
 static void import_fails(const char *path, int code, const char *words)
 {
-    int clean = 0, rc = import_tar(path, NULL);
-    ck_assert_msg(rc == code && strstr(kit.err.message, words), "%d: %s (not '%s')", rc,
-                  rc < 0 ? kit.err.message : "imported", words);
-    OK(brc_session_clean(&clean, kit.session, NULL));
-    ck_assert_int_eq(clean, 1);
+    exchange_failed(&kit, import_tar(path, NULL), code, words);
 }
 
 static void good_members(void)
@@ -80,20 +75,6 @@ static void good_members(void)
     tar_kit_file(&tar, "g/b/c/0/1", "qwerty");
 }
 
-static void has_elements(const char *path, const char *want)
-{
-    uint8_t *got = exchange_elements(kit.session, path, 20);
-    ck_assert_msg(memcmp(got, want, 20) == 0, "%s: %.20s", path, (char *)got);
-    free(got);
-}
-
-static int kind_at(const char *path)
-{
-    int kind = -1;
-    OK(brc_node_kind(&kind, kit.session, path, &kit.err));
-    return kind;
-}
-
 static const char a_elements[] = "\1\2\3\0\0\6\7\10\0\0\0\0\0xy\0\0\0XY";
 static const char b_elements[] = "\0\0\0qw\0\0\0rt\0\0\0\0\0\0\0\0\0";
 
@@ -104,9 +85,9 @@ START_TEST(nodes_and_chunks_come_in)
     good_members();
     tar_kit_end(&tar);
     import_ok(NULL, NULL);
-    ck_assert_int_eq(kind_at("/g"), BRC_GROUP);
-    has_elements("/a", a_elements);
-    has_elements("/g/b", b_elements);
+    ck_assert_int_eq(exchange_node(&kit, "/g"), BRC_GROUP);
+    exchange_has(&kit, "/a", a_elements, 20);
+    exchange_has(&kit, "/g/b", b_elements, 20);
 }
 END_TEST
 
@@ -124,9 +105,9 @@ START_TEST(documents_may_come_in_any_order_before_chunks)
     tar_kit_file(&tar, "late/a/c/0/1", "qwerty");
     tar_kit_end(&tar);
     import_ok("/deep/er", NULL);
-    has_elements("/deep/er/a", a_elements);
-    has_elements("/deep/er/g/b", b_elements);
-    has_elements("/deep/er/late/a", b_elements);
+    exchange_has(&kit, "/deep/er/a", a_elements, 20);
+    exchange_has(&kit, "/deep/er/g/b", b_elements, 20);
+    exchange_has(&kit, "/deep/er/late/a", b_elements, 20);
 }
 END_TEST
 
@@ -140,7 +121,7 @@ START_TEST(an_array_may_be_the_root)
     import_fails(NULL, BRC_EINVAL, "a stream has no name");
     OK(brc_buf_append(&tar, copy.data, copy.len, NULL));
     import_ok("/x", NULL);
-    has_elements("/x", b_elements);
+    exchange_has(&kit, "/x", b_elements, 20);
     brc_buf_dispose(&copy);
 }
 END_TEST
@@ -156,8 +137,8 @@ START_TEST(nodes_are_left_out)
     good_members();
     tar_kit_end(&tar);
     import_ok(NULL, &opts);
-    ck_assert_int_eq(kind_at("/g"), 0);
-    has_elements("/a", a_elements);
+    ck_assert_int_eq(exchange_node(&kit, "/g"), 0);
+    exchange_has(&kit, "/a", a_elements, 20);
     ck_assert_int_eq(was[0], 1);
     ck_assert_int_eq(was[1], 0);
 }
@@ -171,8 +152,8 @@ START_TEST(chunks_are_encoded_anew)
     good_members();
     tar_kit_end(&tar);
     import_ok(NULL, &opts);
-    has_elements("/a", a_elements);
-    has_elements("/g/b", b_elements);
+    exchange_has(&kit, "/a", a_elements, 20);
+    exchange_has(&kit, "/g/b", b_elements, 20);
     OK(brc_array_open(&a, kit.session, "/a", NULL));
     ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "crc32c"));
     brc_array_free(a);
@@ -605,7 +586,7 @@ START_TEST(what_is_there_is_safe)
     tar_kit_file(&tar, "old/a/c/0/1", "qwerty");
     tar_kit_end(&tar);
     import_fails("/", BRC_EEXISTS, "/ already exists");
-    has_elements("/old/a", a_elements);
+    exchange_has(&kit, "/old/a", a_elements, 20);
 }
 END_TEST
 

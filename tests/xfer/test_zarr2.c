@@ -363,21 +363,6 @@ END_TEST
 
 /* ---- hierarchies -------------------------------- */
 
-static void v2_import(exchange_kit *kit, const char *source, const char *path)
-{
-    int rc = brc_import(kit->session, source, path, NULL, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-}
-
-static void v2_export(exchange_kit *kit, const char *path, const char *dest, int consolidated)
-{
-    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    opts.format = "zarr2";
-    opts.flags |= consolidated ? BRC_XFER_CONSOLIDATED : 0;
-    int rc = brc_export(kit->session, path, dest, &opts, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-}
-
 static brc_json *node_document(exchange_kit *kit, const char *path)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -419,7 +404,7 @@ START_TEST(a_hierarchy_comes_in_and_goes_out)
     int kind;
     exchange_start(&kit);
     make_v2(&kit);
-    v2_import(&kit, exchange_path(&kit, "in"), NULL); /* takes the empty root over */
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL); /* takes the empty root over */
     void *got = exchange_elements(kit.session, "/g/a", sizeof(v2_values));
     ck_assert_mem_eq(got, v2_values, sizeof(v2_values));
     free(got);
@@ -436,7 +421,7 @@ START_TEST(a_hierarchy_comes_in_and_goes_out)
     check_member(doc, "attributes", "{\"missing\": NaN, \"big\": 12345678901234567890}");
     brc_json_free(doc);
 
-    v2_export(&kit, "/", exchange_path(&kit, "out"), 1);
+    exchange_export_ok(&kit, "/", exchange_path(&kit, "out"), "zarr2", BRC_XFER_CONSOLIDATED);
     static const char *const chunks[] = { "0.0", "0.1", "1.0" };
     for (int i = 0; i < 3; i++) {
         char from[40], to[40];
@@ -473,7 +458,7 @@ START_TEST(version_3_wins_over_version_2)
     make_v2(&kit);
     exchange_text(&kit, "in/g/a/zarr.json",
                   "{\"zarr_format\": 3, \"node_type\": \"group\", \"attributes\": {\"v\": 3}}");
-    v2_import(&kit, exchange_path(&kit, "in"), "/x");
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), "/x", NULL);
     int kind;
     ck_assert_int_eq(brc_node_kind(&kind, kit.session, "/x/g/a", &kit.err), BRC_OK);
     ck_assert_int_eq(kind, BRC_GROUP);
@@ -489,11 +474,11 @@ START_TEST(a_missing_separator_is_found_out)
     exchange_text(&kit, "in/.zarray",
                   ZARRAY("[2,2]", "[1,2]", "\"|u1\"", "null", "\"C\"", "null", "null"));
     exchange_file(&kit, "in/1/0", "\5\6", 2);
-    v2_import(&kit, exchange_path(&kit, "in"), "/x");
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), "/x", NULL);
     void *got = exchange_elements(kit.session, "/x", 4);
     ck_assert_mem_eq(got, "\0\0\5\6", 4);
     free(got);
-    v2_export(&kit, "/x", exchange_path(&kit, "out"), 0);
+    exchange_export_ok(&kit, "/x", exchange_path(&kit, "out"), "zarr2", 0);
     ck_assert_int_eq(exchange_exists(exchange_path(&kit, "out/1/0")), 1);
     brc_json *zarray = file_document(exchange_path(&kit, "out/.zarray"));
     check_member(zarray, "dimension_separator", "\"/\"");
@@ -514,10 +499,10 @@ START_TEST(the_note_is_used_while_it_is_true)
                   "{\"zarr_format\": 2, \"shape\": [4], \"chunks\": [2], \"dtype\": \"|u1\", "
                   "\"fill_value\": null, \"order\": \"F\", \"filters\": [], \"mine\": [1, 2]}");
     exchange_file(&kit, "in/0", "\5\6", 2);
-    v2_import(&kit, exchange_path(&kit, "in"), "/x");
+    exchange_import_ok(&kit, exchange_path(&kit, "in"), "/x", NULL);
     ck_assert_int_eq(brc_array_open(&a, kit.session, "/x", &kit.err), BRC_OK);
     ck_assert_int_eq(brc_array_resize(a, shape, &kit.err), BRC_OK);
-    v2_export(&kit, "/x", exchange_path(&kit, "1"), 0);
+    exchange_export_ok(&kit, "/x", exchange_path(&kit, "1"), "zarr2", 0);
     brc_json *zarray = file_document(exchange_path(&kit, "1/.zarray"));
     check_member(zarray, "shape", "[6]");
     check_member(zarray, "fill_value", "null");
@@ -528,7 +513,7 @@ START_TEST(the_note_is_used_while_it_is_true)
         a, "[{\"name\": \"bytes\"}, {\"name\": \"gzip\", \"configuration\": {\"level\": 1}}]", 1,
         &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
-    v2_export(&kit, "/x", exchange_path(&kit, "2"), 0);
+    exchange_export_ok(&kit, "/x", exchange_path(&kit, "2"), "zarr2", 0);
     zarray = file_document(exchange_path(&kit, "2/.zarray"));
     check_member(zarray, "compressor", "{\"id\": \"gzip\", \"level\": 1}");
     check_member(zarray, "fill_value", "null");
@@ -592,8 +577,8 @@ START_TEST(version_3_as_version_2)
         ck_assert_msg(strstr(kit.err.message, to_v2[_i].says), "%s", kit.err.message);
         ck_assert_int_eq(exchange_exists(exchange_path(&kit, "out")), 0);
     } else {
-        v2_export(&kit, "/x", exchange_path(&kit, "out.zarr.zip"), 0);
-        v2_import(&kit, exchange_path(&kit, "out.zarr.zip"), "/y");
+        exchange_export_ok(&kit, "/x", exchange_path(&kit, "out.zarr.zip"), "zarr2", 0);
+        exchange_import_ok(&kit, exchange_path(&kit, "out.zarr.zip"), "/y", NULL);
         void *got = exchange_elements(kit.session, "/y", len);
         ck_assert_mem_eq(got, data, len);
         free(got);

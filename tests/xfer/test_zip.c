@@ -55,25 +55,6 @@ static void archive_imports(exchange_kit *kit, const char *source, const char *p
     brc_buf_dispose(&where);
 }
 
-static void archive_fails(exchange_kit *kit, const char *source, int code, const char *says)
-{
-    int clean = 0;
-    int rc = brc_import(kit->session, source, "/x", NULL, &kit->err);
-    ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code,
-                  rc < 0 ? kit->err.message : "imported");
-    ck_assert_msg(strstr(kit->err.message, says), "\"%s\" is not in \"%s\"", says,
-                  kit->err.message);
-    ck_assert_int_eq(brc_session_clean(&clean, kit->session, NULL), BRC_OK);
-    ck_assert_int_eq(clean, 1);
-}
-
-static void check_bytes(exchange_kit *kit, const char *path)
-{
-    void *got = exchange_elements(kit->session, path, sizeof(expected));
-    ck_assert_mem_eq(got, expected, sizeof(expected));
-    free(got);
-}
-
 /* ---- in -------------------------------- */
 
 START_TEST(root_at_the_top)
@@ -88,7 +69,7 @@ START_TEST(root_at_the_top)
     add_text(&zip, "a/README", "a file that means nothing", _i);
     exchange_zip_add(&zip, "empty/", "", 0, 0, 0);
     archive_imports(&kit, archive_file(&kit, "x.zarr.zip", &zip), NULL, "/");
-    check_bytes(&kit, "/a");
+    exchange_has(&kit, "/a", expected, sizeof(expected));
     int kind = -1;
     ck_assert_int_eq(brc_node_kind(&kind, kit.session, "/a.b", &kit.err), BRC_OK);
     ck_assert_int_eq(kind, BRC_GROUP);
@@ -108,7 +89,7 @@ START_TEST(root_in_one_folder)
     add_chunk(&zip, "data.zarr/c/0/0", 1);
     add_text(&zip, "__MACOSX/data.zarr/._zarr.json", "x", 0);
     archive_imports(&kit, archive_file(&kit, "x.zip", &zip), NULL, "/x");
-    check_bytes(&kit, "/x");
+    exchange_has(&kit, "/x", expected, sizeof(expected));
 
     add_text(&zip, "one/zarr.json", ARRAY_DOC, 0);
     add_text(&zip, "two/zarr.json", ARRAY_DOC, 0);
@@ -146,7 +127,7 @@ START_TEST(X9_names_that_nodes_cannot_have)
     snprintf(name, sizeof(name), "%s/c/0/0", folders[_i][0]);
     add_chunk(&zip, name, 0);
     archive_imports(&kit, archive_file(&kit, "x.zip", &zip), "/", "/");
-    check_bytes(&kit, folders[_i][1]);
+    exchange_has(&kit, folders[_i][1], expected, sizeof(expected));
     exchange_stop(&kit);
 }
 END_TEST
@@ -174,7 +155,7 @@ START_TEST(the_last_entry_of_a_name_counts)
     add_text(&zip, "zarr.json", GROUP_WITH("\"consolidated_metadata\": null"), 0);
     add_text(&zip, "zarr.json", GROUP_WITH("\"attributes\": {\"n\": 2}"), 0);
     archive_imports(&kit, archive_file(&kit, "x.zip", &zip), NULL, "/");
-    check_bytes(&kit, "/a");
+    exchange_has(&kit, "/a", expected, sizeof(expected));
     brc_buf attrs = BRC_BUF_INIT;
     ck_assert_int_eq(brc_attrs_get(&attrs, kit.session, "/", NULL, &kit.err), BRC_OK);
     ck_assert_uint_eq(attrs.len, strlen("{\"n\":2}"));
@@ -208,8 +189,8 @@ START_TEST(a_node_with_two_documents_is_refused)
         add_text(&zip, "b/.zgroup", "{\"zarr_format\": 2}", 0);
         if (!first)
             add_text(&zip, two[0], two[1], 1);
-        archive_fails(&kit, archive_file(&kit, first ? "1.zip" : "2.zip", &zip), BRC_EINVAL,
-                      "two documents");
+        exchange_import_fails(&kit, archive_file(&kit, first ? "1.zip" : "2.zip", &zip), "/x",
+                              BRC_EINVAL, "two documents");
     }
     exchange_stop(&kit);
 }
@@ -224,12 +205,12 @@ START_TEST(X9_names_that_clash)
     add_text(&zip, "a", "file", 0);
     add_text(&zip, "a.b", "file", 0);
     add_text(&zip, "a/b", "file", 0);
-    archive_fails(&kit, archive_file(&kit, "2.zip", &zip), BRC_EINVAL,
-                  "'a' is a file and a folder");
+    exchange_import_fails(&kit, archive_file(&kit, "2.zip", &zip), "/x", BRC_EINVAL,
+                          "'a' is a file and a folder");
     add_text(&zip, "zarr.json", GROUP_DOC, 0);
     add_text(&zip, "a?b", "file", 0);
     record_of(&zip, 1)[46 + 1] = 0;
-    archive_fails(&kit, archive_file(&kit, "3.zip", &zip), BRC_EINVAL, "a byte 0");
+    exchange_import_fails(&kit, archive_file(&kit, "3.zip", &zip), "/x", BRC_EINVAL, "a byte 0");
     exchange_stop(&kit);
 }
 END_TEST
@@ -243,17 +224,19 @@ START_TEST(X9_entries_that_overlap)
     add_chunk(&zip, "c/0/0", 1);
     add_chunk(&zip, "c/0/1", 1);
     memcpy(record_of(&zip, 2) + 42, record_of(&zip, 1) + 42, 4); /* one body, two entries */
-    archive_fails(&kit, archive_file(&kit, "1.zip", &zip), BRC_EINVAL, "overlaps another one");
+    exchange_import_fails(&kit, archive_file(&kit, "1.zip", &zip), "/x", BRC_EINVAL,
+                          "overlaps another one");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     add_chunk(&zip, "c/0/0", 1);
     memcpy(record_of(&zip, 0) + 20, "\xF0\0\0\0", 4);
     record_of(&zip, 0)[20] = (uint8_t)(zip.bytes.len & 0xFF);
     record_of(&zip, 0)[21] = (uint8_t)(zip.bytes.len >> 8);
     record_of(&zip, 0)[10] = 8;
-    archive_fails(&kit, archive_file(&kit, "2.zip", &zip), BRC_EINVAL, "overlaps");
+    exchange_import_fails(&kit, archive_file(&kit, "2.zip", &zip), "/x", BRC_EINVAL, "overlaps");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     memcpy(record_of(&zip, 0) + 42, "\xF0\xFF\xFF\x7F", 4);
-    archive_fails(&kit, archive_file(&kit, "3.zip", &zip), BRC_EINVAL, "outside the file");
+    exchange_import_fails(&kit, archive_file(&kit, "3.zip", &zip), "/x", BRC_EINVAL,
+                          "outside the file");
     exchange_stop(&kit);
 }
 END_TEST
@@ -265,20 +248,23 @@ START_TEST(X9_lying_sizes)
     exchange_start(&kit);
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 1, 7);
-    archive_fails(&kit, archive_file(&kit, "1.zip", &zip), BRC_EINVAL,
-                  "c/0/0 does not have the size that it claims, 7 bytes");
+    exchange_import_fails(&kit, archive_file(&kit, "1.zip", &zip), "/x", BRC_EINVAL,
+                          "c/0/0 does not have the size that it claims, 7 bytes");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 1, 5);
-    archive_fails(&kit, archive_file(&kit, "2.zip", &zip), BRC_EINVAL, "the size that it claims");
+    exchange_import_fails(&kit, archive_file(&kit, "2.zip", &zip), "/x", BRC_EINVAL,
+                          "the size that it claims");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 0, 5);
-    archive_fails(&kit, archive_file(&kit, "3.zip", &zip), BRC_EINVAL, "the size that it claims");
+    exchange_import_fails(&kit, archive_file(&kit, "3.zip", &zip), "/x", BRC_EINVAL,
+                          "the size that it claims");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 1, 0x7F000000);
-    archive_fails(&kit, archive_file(&kit, "4.zip", &zip), BRC_EINVAL, "cannot come from");
+    exchange_import_fails(&kit, archive_file(&kit, "4.zip", &zip), "/x", BRC_EINVAL,
+                          "cannot come from");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 1, 0xF0000000);
-    archive_fails(&kit, archive_file(&kit, "5.zip", &zip), BRC_ELIMIT, "c/0/0");
+    exchange_import_fails(&kit, archive_file(&kit, "5.zip", &zip), "/x", BRC_ELIMIT, "c/0/0");
     exchange_stop(&kit);
 }
 END_TEST
@@ -292,19 +278,22 @@ START_TEST(X9_kinds_that_are_not_read)
     add_chunk(&zip, "c/0/0", 0);
     record_of(&zip, 1)[5] = 3; /* from Unix, and its mode says a link */
     record_of(&zip, 1)[41] = 0xA1;
-    archive_fails(&kit, archive_file(&kit, "1.zip", &zip), BRC_EINVAL, "c/0/0 is a symbolic link");
+    exchange_import_fails(&kit, archive_file(&kit, "1.zip", &zip), "/x", BRC_EINVAL,
+                          "c/0/0 is a symbolic link");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     add_chunk(&zip, "c/0/0", 1);
     record_of(&zip, 1)[8] |= 1;
-    archive_fails(&kit, archive_file(&kit, "2.zip", &zip), BRC_EUNSUPPORTED, "is encrypted");
+    exchange_import_fails(&kit, archive_file(&kit, "2.zip", &zip), "/x", BRC_EUNSUPPORTED,
+                          "is encrypted");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     add_chunk(&zip, "c/0/0", 1);
     record_of(&zip, 1)[10] = 12;
-    archive_fails(&kit, archive_file(&kit, "3.zip", &zip), BRC_EUNSUPPORTED, "method 12");
+    exchange_import_fails(&kit, archive_file(&kit, "3.zip", &zip), "/x", BRC_EUNSUPPORTED,
+                          "method 12");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     add_chunk(&zip, "c/0/0", 0);
     record_of(&zip, 1)[16] ^= 1;
-    archive_fails(&kit, archive_file(&kit, "4.zip", &zip), BRC_EINVAL, "c/0/0");
+    exchange_import_fails(&kit, archive_file(&kit, "4.zip", &zip), "/x", BRC_EINVAL, "c/0/0");
     exchange_stop(&kit);
 }
 END_TEST
@@ -452,16 +441,6 @@ END_TEST
 
 /* ---- out -------------------------------- */
 
-static void export_to(exchange_kit *kit, const char *path, const char *dest, const char *format,
-                      int consolidated)
-{
-    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    opts.format = format;
-    opts.flags |= consolidated ? BRC_XFER_CONSOLIDATED : 0;
-    int rc = brc_export(kit->session, path, dest, &opts, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-}
-
 static void make_tree(exchange_kit *kit)
 {
     exchange_text(kit, "in/zarr.json", GROUP_DOC);
@@ -493,10 +472,10 @@ START_TEST(archives_are_stored_and_equal)
     exchange_kit kit;
     exchange_start(&kit);
     make_tree(&kit);
-    export_to(&kit, "/in", exchange_path(&kit, "1.zip"), NULL, 0);
-    export_to(&kit, "/in", exchange_path(&kit, "2.zarr.ZIP"), NULL, 0);
-    export_to(&kit, "/in", exchange_path(&kit, "plain"), "zip", 0);
-    export_to(&kit, "/in", exchange_path(&kit, "dir"), "zarr3", 0);
+    exchange_export_ok(&kit, "/in", exchange_path(&kit, "1.zip"), NULL, 0);
+    exchange_export_ok(&kit, "/in", exchange_path(&kit, "2.zarr.ZIP"), NULL, 0);
+    exchange_export_ok(&kit, "/in", exchange_path(&kit, "plain"), "zip", 0);
+    exchange_export_ok(&kit, "/in", exchange_path(&kit, "dir"), "zarr3", 0);
     brc_buf one = exchange_read(exchange_path(&kit, "1.zip"));
     brc_buf two = exchange_read(exchange_path(&kit, "2.zarr.ZIP"));
     brc_buf plain = exchange_read(exchange_path(&kit, "plain"));
@@ -505,11 +484,11 @@ START_TEST(archives_are_stored_and_equal)
     ck_assert_uint_eq(one.len, plain.len);
     ck_assert_uint_eq(check_entries(&one), 4);
     archive_imports(&kit, exchange_path(&kit, "1.zip"), "/again", "/again");
-    export_to(&kit, "/again", exchange_path(&kit, "dir2"), NULL, 0);
+    exchange_export_ok(&kit, "/again", exchange_path(&kit, "dir2"), NULL, 0);
     ck_assert_int_eq(exchange_same_tree(exchange_path(&kit, "dir"), exchange_path(&kit, "dir2")),
                      1);
     ck_assert_int_eq(exchange_same_tree(exchange_path(&kit, "in"), exchange_path(&kit, "dir")), 1);
-    check_bytes(&kit, "/again/g/a");
+    exchange_has(&kit, "/again/g/a", expected, sizeof(expected));
     brc_buf_dispose(&one);
     brc_buf_dispose(&two);
     brc_buf_dispose(&plain);
@@ -560,7 +539,7 @@ START_TEST(consolidated_metadata_of_version_3)
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     exchange_start(&kit);
     make_tree(&kit);
-    export_to(&kit, "/in", exchange_path(&kit, "out"), NULL, 1);
+    exchange_export_ok(&kit, "/in", exchange_path(&kit, "out"), NULL, BRC_XFER_CONSOLIDATED);
     brc_json *root = document_at(exchange_path(&kit, "out/zarr.json"));
     const brc_json *c = brc_json_member(root, "consolidated_metadata");
     int must = 1;

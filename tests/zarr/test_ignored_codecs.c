@@ -2,7 +2,6 @@
  * read, never when they would be written; the chunks stay what they were, byte for byte. */
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../src/breccia_codec.h"
@@ -71,14 +70,6 @@ static void ig_chunk(const char *dir, unsigned n, const void *bytes, size_t len)
 static void ig_import(const char *dir)
 {
     ig_must(brc_import(ig.session, exchange_path(&ig, dir), "/", NULL, &ig.err));
-}
-
-static void ig_reads(const char *path, const void *want, size_t len)
-{
-    uint8_t *got = exchange_elements(ig.session, path, len);
-
-    ck_assert_mem_eq(got, want, len);
-    free(got);
 }
 
 static void ig_export_is(const char *as, const char *like)
@@ -158,9 +149,9 @@ START_TEST(it_is_left_out_when_chunks_are_read)
     ig_document("in", document);
     ig_chunk("in", 0, places[_i].chunk, places[_i].len);
     ig_import("in");
-    ig_reads("/a", want, sizeof(want));
+    exchange_has(&ig, "/a", want, sizeof(want));
     ig_not_written("/a", places[_i].pointer);
-    ig_reads("/a", want, sizeof(want));
+    exchange_has(&ig, "/a", want, sizeof(want));
     ig_export_is("out", "in");
     ig_all_is_well();
 }
@@ -178,7 +169,7 @@ START_TEST(chunks_of_several_lengths_are_read)
     ig_chunk("in", 1, "\2\3\4\5", 4);
     ig_chunk("in", 2, "\6", 1);
     ig_import("in");
-    ig_reads("/a", want, sizeof(want));
+    exchange_has(&ig, "/a", want, sizeof(want));
     ig_export_is("out", "in");
 }
 END_TEST
@@ -250,8 +241,8 @@ START_TEST(equal_elements_elsewhere_do_not_replace_its_bytes)
     ig_document("in", BYTES_DOC(BYTES "," NOTE("note")));
     ig_chunk("in", 0, "\1\2\3\4", 4);
     ig_must(brc_import(ig.session, exchange_path(&ig, "in/a"), "/a", NULL, &ig.err));
-    ig_reads("/a", elements, sizeof(elements));
-    ig_reads("/known", elements, sizeof(elements));
+    exchange_has(&ig, "/a", elements, sizeof(elements));
+    exchange_has(&ig, "/known", elements, sizeof(elements));
     ig_must(brc_export(ig.session, "/a", exchange_path(&ig, "out"), NULL, &ig.err));
     ck_assert_int_eq(exchange_same_tree(exchange_path(&ig, "out"), exchange_path(&ig, "in/a")), 1);
     ig_all_is_well();
@@ -264,7 +255,7 @@ START_TEST(a_chunk_that_reads_as_fill_value_is_kept)
     ig_document("in", BYTES_DOC(BYTES "," NOTE("note")));
     ig_chunk("in", 0, "\7\7\7\7", 4);
     ig_import("in");
-    ig_reads("/a", "\7\7\7\7\7\7", 6);
+    exchange_has(&ig, "/a", "\7\7\7\7\7\7", 6);
     ig_export_is("out", "in");
 }
 END_TEST
@@ -294,9 +285,9 @@ START_TEST(its_chunks_are_versioned_and_compared)
     ck_assert_int_eq(brc_diff_next(it, &change, &ig.err), 0);
     brc_iter_free(it);
     ig_commit("second");
-    ig_reads("/a", "\1\2\3\4\5\6", 6);
+    exchange_has(&ig, "/a", "\1\2\3\4\5\6", 6);
     ig_must(brc_node_restore(ig.session, "/a", "side", &ig.err));
-    ig_reads("/a", "\1\2\3\4\5\6", 6);
+    exchange_has(&ig, "/a", "\1\2\3\4\5\6", 6);
     brc_array *a = ig_open("/a");
     ig_refused(brc_array_restore(a, NULL, "side", &ig.err), BRC_EUNSUPPORTED, "/codecs/1");
     brc_array_free(a);
@@ -370,7 +361,7 @@ START_TEST(a_known_codec_is_never_left_out)
     ig_must(brc_open(&ig.repo, exchange_path(&ig, "test.brc"), &opts, &ig.err));
     ig_must(brc_session_open(&ig.session, ig.repo, NULL, BRC_SESSION_WRITE, &ig.err));
     ig_import("in");
-    ig_reads("/a", want, sizeof(want));
+    exchange_has(&ig, "/a", want, sizeof(want));
     brc_array *a = ig_open("/a");
     ck_assert_int_eq((brc_array_describe(a)->flags & BRC_ARRAY_WRITABLE) != 0, 1);
     ig_must(brc_array_write(a, NULL, want, sizeof(want), &ig.err));
