@@ -71,7 +71,7 @@ static int report_merge(struct cli *cli, const brc_merge_result *r, const char *
 
 /* ---- an open merge --------------------------------------------------------------- */
 
-static int continue_merge(struct cli *cli, const brc_merge_opts *opts, const char *branch)
+static int continue_merge(struct cli *cli, const char *branch, const void *opts)
 {
     brc_open_state state = BRC_OPEN_STATE_INIT;
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
@@ -84,22 +84,6 @@ static int continue_merge(struct cli *cli, const brc_merge_opts *opts, const cha
     return report_merge(cli, &result, branch, state.rev);
 }
 
-static int run_on_open(struct cli *cli, brc_merge_opts *opts)
-{
-    const char *branch;
-
-    if (cli_has(cli, "dry-run") || cli_has(cli, "no-ff"))
-        return cli_usage(cli, "--dry-run and --no-ff need a REV to merge");
-    CLI_TRY(cli_open(cli, 0));
-    if (!opts->author)
-        opts->author = cli_default_author(cli);
-    CLI_TRY(cli_branch(cli, &branch));
-    if (cli_has(cli, "abort"))
-        return cli_abort_open(cli);
-    return cli_has(cli, "continue") ? continue_merge(cli, opts, branch)
-                                    : cli_settle_open(cli, opts->paths, opts->npaths);
-}
-
 static int run_merge(struct cli *cli)
 {
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
@@ -109,12 +93,14 @@ static int run_merge(struct cli *cli)
 
     CLI_TRY(read_merge_options(cli, &opts));
     CLI_TRY(on_open = cli_on_open(cli));
-    if (on_open)
-        return run_on_open(cli, &opts);
-    rev = cli_operand(cli, 1);
-    CLI_TRY(cli_open(cli, 0));
     if (!opts.author)
         opts.author = cli_default_author(cli);
+    if (on_open && (cli_has(cli, "dry-run") || cli_has(cli, "no-ff")))
+        return cli_usage(cli, "--dry-run and --no-ff need a REV to merge");
+    if (on_open)
+        return cli_run_open(cli, continue_merge, &opts);
+    rev = cli_operand(cli, 1);
+    CLI_TRY(cli_open(cli, 0));
     if (!cli_has(cli, "dry-run"))
         opts.flags |= BRC_MERGE_KEEP;
     CLI_TRY(cli_branch(cli, &branch));

@@ -32,6 +32,11 @@ static const struct cli_option revert_options[] = {
     CLI_OPTIONS_END
 };
 
+static int is_revert(const struct cli *cli)
+{
+    return cli->command == &cli_command_revert;
+}
+
 static int read_pick_options(struct cli *cli, brc_pick_opts *opts)
 {
     uint64_t mainline = 0;
@@ -55,13 +60,13 @@ static void say_conflict(struct cli *cli, const brc_pick_result *r, const char *
 }
 
 static void say_picked(struct cli *cli, const brc_pick_result *r, const char *branch,
-                       const char *rev, int is_back)
+                       const char *rev)
 {
     const char *on = cli_escaped(cli, branch), *what = cli_escaped(cli, rev);
 
     if (r->result == BRC_PICK_NOTHING)
-        cli_say(cli, is_back ? "%s does not have the changes of %s; no commit was made"
-                             : "%s has the changes of %s already; no commit was made",
+        cli_say(cli, is_revert(cli) ? "%s does not have the changes of %s; no commit was made"
+                                    : "%s has the changes of %s already; no commit was made",
                 on, what);
     else if (r->result == BRC_PICK_UNCOMMITTED)
         cli_say(cli, "%s: the change is uncommitted on %s", what, on);
@@ -69,22 +74,21 @@ static void say_picked(struct cli *cli, const brc_pick_result *r, const char *br
         say_conflict(cli, r, what, on);
     else
         cli_say(cli, "[%s %s] %s %s", on, cli_short_id(cli, &r->commit),
-                is_back ? "reverted" : "picked", what);
+                is_revert(cli) ? "reverted" : "picked", what);
 }
 
 static int report_picked(struct cli *cli, const brc_pick_result *r, const char *branch,
-                         const char *rev, int is_back)
+                         const char *rev)
 {
     static const char *const names[] = { "", "nothing", "", "committed", "uncommitted",
                                          "conflict" };
 
     CLI_TRY(cli_print_picked(cli, r, names[r->result], 0));
-    say_picked(cli, r, branch, rev, is_back);
+    say_picked(cli, r, branch, rev);
     return r->result == BRC_PICK_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
 }
 
-static int continue_pick(struct cli *cli, const brc_pick_opts *opts, const char *branch,
-                         int is_back)
+static int continue_pick(struct cli *cli, const char *branch, const void *opts)
 {
     brc_open_state state = BRC_OPEN_STATE_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
@@ -94,24 +98,10 @@ static int continue_pick(struct cli *cli, const brc_pick_opts *opts, const char 
     if (r.draft != state.draft)
         cli_done(cli);
     cli_say_moved(cli, &state, r.draft, branch);
-    return report_picked(cli, &r, branch, state.rev, is_back);
+    return report_picked(cli, &r, branch, state.rev);
 }
 
-static int pick_on_open(struct cli *cli, const brc_pick_opts *opts, int is_back)
-{
-    const char *branch;
-
-    if (cli_has(cli, "no-commit") || cli_has(cli, "mainline"))
-        return cli_usage(cli, "--no-commit and --mainline need a REV");
-    CLI_TRY(cli_open(cli, 0));
-    CLI_TRY(cli_branch(cli, &branch));
-    if (cli_has(cli, "abort"))
-        return cli_abort_open(cli);
-    return cli_has(cli, "continue") ? continue_pick(cli, opts, branch, is_back)
-                                    : cli_settle_open(cli, opts->paths, opts->npaths);
-}
-
-static int run_either(struct cli *cli, int is_back)
+static int run_pick(struct cli *cli)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
@@ -120,28 +110,21 @@ static int run_either(struct cli *cli, int is_back)
 
     CLI_TRY(read_pick_options(cli, &opts));
     CLI_TRY(on_open = cli_on_open(cli));
+    if (on_open && (cli_has(cli, "no-commit") || cli_has(cli, "mainline")))
+        return cli_usage(cli, "--no-commit and --mainline need a REV");
     if (on_open)
-        return pick_on_open(cli, &opts, is_back);
+        return cli_run_open(cli, continue_pick, &opts);
     rev = cli_operand(cli, 1);
     CLI_TRY(cli_open(cli, 0));
-    if (is_back && !opts.author)
+    if (is_revert(cli) && !opts.author)
         opts.author = cli_default_author(cli);
     opts.flags |= BRC_PICK_KEEP;
     CLI_TRY(cli_branch(cli, &branch));
-    CLI_TRY((is_back ? brc_revert : brc_pick)(&r, &cli->iter, cli->repo, rev, &opts, &cli->err));
+    CLI_TRY((is_revert(cli) ? brc_revert : brc_pick)(&r, &cli->iter, cli->repo, rev, &opts,
+                                                     &cli->err));
     if (r.result == BRC_PICK_COMMITTED || r.result == BRC_PICK_UNCOMMITTED || r.draft != 0)
         cli_done(cli);
-    return report_picked(cli, &r, branch, rev, is_back);
-}
-
-static int run_pick(struct cli *cli)
-{
-    return run_either(cli, 0);
-}
-
-static int run_revert(struct cli *cli)
-{
-    return run_either(cli, 1);
+    return report_picked(cli, &r, branch, rev);
 }
 
 const struct cli_command cli_command_pick = {
@@ -181,5 +164,5 @@ const struct cli_command cli_command_revert = {
     .min_operands = 1,
     .max_operands = 10000,
     .flags = CLI_POOL,
-    .run = run_revert,
+    .run = run_pick,
 };

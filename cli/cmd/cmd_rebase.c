@@ -43,30 +43,18 @@ static int report_rebased(struct cli *cli, const brc_pick_result *r, const char 
     return r->result == BRC_PICK_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
 }
 
-static int continue_rebase(struct cli *cli, const char *branch)
+static int continue_rebase(struct cli *cli, const char *branch, const void *opts)
 {
     const uint32_t flags = cli_has(cli, "skip") ? BRC_REBASE_SKIP : 0;
     brc_open_state state = BRC_OPEN_STATE_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
 
+    (void)opts; /* none for --continue */
     CLI_TRY(cli_open_state(cli, &state));
     CLI_TRY(brc_rebase_continue(&r, &cli->iter, cli->repo, flags, &cli->err));
     if (r.draft != state.draft)
         cli_done(cli);
     return report_rebased(cli, &r, branch, state.rev, ", and left out ");
-}
-
-static int rebase_on_open(struct cli *cli, const brc_pick_opts *opts)
-{
-    const char *branch;
-
-    CLI_TRY(cli_open(cli, 0));
-    CLI_TRY(cli_branch(cli, &branch));
-    if (cli_has(cli, "abort"))
-        return cli_abort_open(cli);
-    return cli_has(cli, "continue") || cli_has(cli, "skip")
-               ? continue_rebase(cli, branch)
-               : cli_settle_open(cli, opts->paths, opts->npaths);
 }
 
 static int run_rebase(struct cli *cli)
@@ -79,7 +67,7 @@ static int run_rebase(struct cli *cli)
     CLI_TRY(cli_pick_sides(cli, &opts));
     CLI_TRY(on_open = cli_on_open(cli));
     if (on_open)
-        return rebase_on_open(cli, &opts);
+        return cli_run_open(cli, continue_rebase, NULL);
     onto = cli_operand(cli, 1);
     opts.flags |= BRC_PICK_KEEP;
     CLI_TRY(cli_open(cli, 0));

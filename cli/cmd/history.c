@@ -40,7 +40,7 @@ int cli_open_state(struct cli *cli, brc_open_state *out)
                     cli_operand(cli, 0), out->op, out->op);
 }
 
-int cli_abort_open(struct cli *cli)
+static int abort_open(struct cli *cli)
 {
     brc_open_state state = BRC_OPEN_STATE_INIT;
 
@@ -60,20 +60,34 @@ void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, co
                 cli_escaped(cli, branch), was->op);
 }
 
-int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths)
+static int settle_open(struct cli *cli)
 {
     brc_open_state state = BRC_OPEN_STATE_INIT;
+    struct cli_sides sides;
     uint64_t settled;
     const uint32_t side = cli_has(cli, "ours") ? BRC_MERGE_OURS : BRC_MERGE_THEIRS;
 
+    CLI_TRY(cli_sides(cli, &sides));
     CLI_TRY(cli_open_state(cli, &state));
-    CLI_TRY(brc_merge_settle(&settled, cli->repo, side, paths, npaths, &cli->err));
+    CLI_TRY(brc_merge_settle(&settled, cli->repo, side, sides.paths, sides.npaths, &cli->err));
     cli_done(cli);
     CLI_TRY(brc_merge_state(&state, NULL, cli->repo, &cli->err));
     cli_answer(cli, CLI_FIELDS({ "settled", CLI_OF(settled) }, { "open", CLI_OF(state.open) }),
                "settled %" PRIu64 "; %" PRIu64 " of %" PRIu64 " still open", settled, state.open,
                state.conflicts);
     return BRC_OK;
+}
+
+int cli_run_open(struct cli *cli, cli_go_on go_on, const void *opts)
+{
+    const char *branch;
+
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(cli_branch(cli, &branch));
+    if (cli_has(cli, "abort"))
+        return abort_open(cli);
+    return cli_has(cli, "continue") || cli_has(cli, "skip") ? go_on(cli, branch, opts)
+                                                            : settle_open(cli);
 }
 
 /* ---- results --------------------------------------------------------------- */

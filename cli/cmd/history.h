@@ -33,9 +33,10 @@ int cli_on_open(struct cli *cli);
 int cli_open_state(struct cli *cli, brc_open_state *out);
 /* Tells the user if --continue found that the branch has moved, so that another draft over the new tip is open now. */
 void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, const char *branch);
-/* Run --abort, and --ours or --theirs with the PATHs after --. */
-int cli_abort_open(struct cli *cli);
-int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths);
+/* Runs --abort, or --ours or --theirs with the PATHs after --, or calls `go_on` for --continue and --skip. `opts` are
+ * those of the command. */
+typedef int (*cli_go_on)(struct cli *cli, const char *branch, const void *opts);
+int cli_run_open(struct cli *cli, cli_go_on go_on, const void *opts);
 /* Prints the conflicts of cli->iter; in JSON, as a member of the open object. */
 int cli_put_conflicts(struct cli *cli);
 /* Prints the result as JSON, and the conflicts of cli->iter as JSON or text. `numbers` adds the numbers of commits. */
