@@ -587,10 +587,7 @@ static int fold_one(brc_session *s, brc_folded *folded, brc_error *err)
     BRC_TRY(take_base(s, folded, err));
     if (folded->has_root)
         return BRC_OK;
-    do
-        BRC_TRY(brc_fold_ahead(s, 1, folded, err));
-    while (!folded->has_root);
-    return BRC_OK;
+    return brc_fold_whole(s, folded, err);
 }
 
 /* Whether it is what was folded: within a read, or a change. */

@@ -229,9 +229,7 @@ static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *com
     return brc_session_moves(out, s, 1, &commit->parents[0], &snapshot, &commit->root, err);
 }
 
-/* ---- the end of an open merge -------------------------------- */
-
-enum { COMMIT_IS_MERGE = 1 << 30 }; /* beside BRC_COMMIT_* */
+/* ---- while a merge is open -------------------------------- */
 
 /* It may be called in a transaction and without one. */
 int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err)
@@ -253,44 +251,12 @@ int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err)
     return rc;
 }
 
-/* What its commit has beside that of other changes. */
-typedef struct merge_end {
-    const char *op;
-    int has_other; /* a second parent */
-} merge_end;
-
-static int take_open_merge(brc_session *s, const brc_commit_opts *opts, merge_end *out,
-                           brc_oid *second, brc_error *err)
-{
-    brc_open_merge merge;
-    const int asked = (opts->flags & COMMIT_IS_MERGE) != 0;
-    if (s->draft.kind != BRC_DRAFT_MERGE)
-        return !asked ? BRC_OK
-                      : brc_fail(err, BRC_EMISUSE, "no merge is open on branch '%s'", s->branch);
-    if (!asked)
-        return brc_merge_is_open(s->repo->store, s->branch, err);
-    BRC_TRY(brc_open_merge_read(&merge, s, err));
-    const size_t left = brc_open_merge_left(&merge);
-    const char *open = brc_open_merge_command(&merge);
-    out->op = brc_open_merge_op(&merge);
-    out->has_other = merge.has_other;
-    *second = merge.other;
-    brc_open_merge_dispose(&merge);
-    if (left == 0)
-        return BRC_OK;
-    return brc_fail(err, BRC_ECONFLICT, "%zu conflicts of the %s on branch '%s' are not settled",
-                    left, open, s->branch);
-}
-
 /* What was uncommitted is no more. */
 static int end_draft(brc_session *s, const brc_oid *commit, brc_error *err)
 {
-    brc_store *store = s->repo->store;
     s->is_read = 0;
-    if (s->mode == BRC_SESSION_PRIVATE)
-        return brc_session_rest(s, commit, err);
-    return s->draft.kind == BRC_DRAFT_MERGE ? brc_draft_delete(store, s->draft.id, err)
-                                            : brc_draft_rest(store, s->draft.id, err);
+    return s->mode == BRC_SESSION_PRIVATE ? brc_session_rest(s, commit, err)
+                                          : brc_draft_rest(s->repo->store, s->draft.id, err);
 }
 
 /* Within one transaction. */
@@ -299,43 +265,39 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
 {
     brc_store *store = s->repo->store;
     int has, rc, amend = (opts->flags & BRC_COMMIT_AMEND) != 0;
-    brc_oid parents[2], tip_root;
+    brc_oid tip, tip_root;
     brc_commit commit = {.message = opts->message, .meta_json = meta, .time_us = opts->time_us};
     brc_commit *old = NULL;
     brc_move_set moves = {0};
     char *full = NULL;
-    const brc_oid *tip = &parents[0];
-    merge_end end = {.op = amend ? "amend" : "commit"};
     BRC_GO(brc_fork_check_commit(s, err));
-    BRC_GO(brc_session_tip(s, &has, &parents[0], &tip_root, err));
-    commit.parents = parents;
+    BRC_GO(brc_session_tip(s, &has, &tip, &tip_root, err));
+    commit.parents = &tip;
     commit.nparents = has ? 1 : 0;
-    BRC_GO(take_open_merge(s, opts, &end, &parents[1], err));
-    commit.nparents += end.has_other ? 1 : 0;
-    BRC_GO(check_follows(s, has, tip, moved, err));
+    if (s->draft.kind == BRC_DRAFT_MERGE)
+        BRC_GO(brc_merge_is_open(store, s->branch, err));
+    BRC_GO(check_follows(s, has, &tip, moved, err));
     BRC_GO(check_amend(s, opts, has, err));
     BRC_GO(brc_keys_ready(s, err));
     BRC_GO(normal_root(store, &tip_root, err));
     BRC_GO(brc_session_fold(s, fold, &commit.root, err));
-    if (!amend && !(opts->flags & BRC_COMMIT_ALLOW_EMPTY) && !end.has_other &&
+    if (!amend && !(opts->flags & BRC_COMMIT_ALLOW_EMPTY) &&
         brc_oid_cmp(&commit.root, &tip_root) == 0) {
-        if (has)
-            *out = *tip;
-        rc = (opts->flags & COMMIT_IS_MERGE) ? end_draft(s, tip, err) : commit_is_empty(s, err);
+        rc = commit_is_empty(s, err);
         goto done;
     }
     commit.author = opts->author != NULL ? opts->author : "unknown";
     if (commit.time_us == 0)
         commit.time_us = brc_now_us();
     if (amend) {
-        BRC_GO(brc_commit_get(&old, store, tip, err));
+        BRC_GO(brc_commit_get(&old, store, &tip, err));
         amend_from(&commit, old, opts);
     }
     BRC_GO(commit_moves(&moves, s, &commit, err));
     BRC_GO(brc_commit_put(store, &commit, &moves, err));
     BRC_GO(brc_ref_full(&full, "heads", s->branch, err));
-    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, end.op, 1, has ? tip : NULL, brc_now_us(),
-                       err));
+    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, amend ? "amend" : "commit", 1,
+                       has ? &tip : NULL, brc_now_us(), err));
     BRC_GO(end_draft(s, &commit.id, err));
     *out = commit.id;
 done:
@@ -439,20 +401,6 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     commit_call call = {.s = s, .opts = &opts, .meta = meta, .out = out};
     const int rc = commit_run(&call, err);
     free(meta);
-    return rc;
-}
-
-int brc_session_commit_merge(brc_oid *out, int *moved, brc_session *s,
-                             const brc_commit_opts *given, brc_error *err)
-{
-    brc_commit_opts opts = *given;
-    *moved = 0;
-    memset(out, 0, sizeof(*out));
-    BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
-    opts.flags = COMMIT_IS_MERGE;
-    commit_call call = {.s = s, .opts = &opts, .meta = opts.meta_json, .out = out};
-    const int rc = commit_run(&call, err);
-    *moved = call.moved;
     return rc;
 }
 

@@ -74,9 +74,7 @@ static int take_entry(const laying_out *l, const char *path, brc_entry *out, brc
     brc_store *store = l->work->repo->store;
     brc_folded folded = {0};
     int rc;
-    do
-        BRC_GO(brc_fold_ahead(l->work, 1, &folded, err));
-    while (!folded.has_root);
+    BRC_GO(brc_fold_whole(l->work, &folded, err));
     BRC_GO(brc_store_begin_read(store, err));
     rc = brc_snapshot_find(store, &folded.root, path, out, err);
     brc_store_end_read(store);
@@ -156,39 +154,21 @@ done:
 typedef struct merge_call {
     breccia *repo;
     brc_store *store;
-    brc_aim *aim;
-    const char *rev; /* of it */
+    brc_aim *aim; /* what is merged */
     brc_merge_opts opts;
-    char *branch, *full, *message;
-    int has_tip;
-    brc_oid tip, other;
-    brc_draft_head draft; /* the branch's own; id 0: it has none. Nothing is changed in it */
+    char *message;
+    brc_oid other;
+    brc_sequence q; /* the branch, and the merge as its one step */
     brc_commit_set bases;
-    brc_merge_run run;
     brc_concat_list concat;
     brc_merge_result result;
-    int64_t collected;    /* the last collection that had begun before */
-    int again;            /* one has begun since, or the branch has moved */
-    int in_bulk, admitted; /* chunks are merged in a bulk write that ends with the merge */
 } merge_call;
-
-static void leave_bulk(merge_call *c)
-{
-    if (c->in_bulk)
-        (void)brc_store_bulk_admit(c->store, c->admitted);
-    c->in_bulk = 0;
-}
 
 static void merge_call_dispose(merge_call *c)
 {
-    if (c->in_bulk)
-        brc_store_bulk_cancel(c->store);
-    leave_bulk(c);
-    brc_merge_run_dispose(&c->run);
+    brc_sequence_dispose(&c->q);
     brc_concat_list_dispose(&c->concat);
     brc_commit_set_dispose(&c->bases);
-    free(c->branch);
-    free(c->full);
     free(c->message);
 }
 
@@ -199,54 +179,38 @@ static int merge_message(merge_call *c, brc_error *err)
     brc_buf text = BRC_BUF_INIT;
     if (c->opts.message != NULL)
         return brc_dup(&c->message, c->opts.message, err);
-    int rc = brc_buf_printf(&text, err, "Merge %s into %s", c->rev, c->branch);
+    int rc = brc_buf_printf(&text, err, "Merge %s into %s", c->aim->rev, c->q.on);
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&text, &c->message, err);
     brc_buf_dispose(&text);
     return rc;
 }
 
-static int read_sides(merge_call *c, brc_error *err)
+static void choose_how(merge_call *c, char *const *paths)
 {
-    BRC_TRY(brc_aim_resolve(c->aim, c->store, &c->other, err));
-    BRC_TRY(brc_dup(&c->branch, c->aim->branch, err));
-    BRC_TRY(brc_ref_full(&c->full, "heads", c->branch, err));
-    BRC_TRY(brc_ref_get(c->store, c->full, &c->has_tip, &c->tip, err));
-    return brc_draft_shared(c->store, c->branch, &c->draft, err);
+    brc_merge_how *how = &c->q.run.how;
+    const uint32_t flags = c->opts.flags;
+    how->repo = c->repo;
+    how->concat = flags & BRC_MERGE_CONCAT ? &c->concat : NULL;
+    how->is_trial = (flags & BRC_MERGE_DRY_RUN) != 0;
+    how->favour = flags & BRC_MERGE_OURS     ? BRC_FAVOUR_OURS
+                  : flags & BRC_MERGE_THEIRS ? BRC_FAVOUR_THEIRS
+                                             : BRC_FAVOUR_NONE;
+    how->paths = (const char *const *)paths;
+    how->npaths = c->opts.npaths;
 }
 
-/* A draft without a change in it goes with the merge. */
-static int check_nothing_uncommitted(merge_call *c, brc_error *err)
-{
-    brc_session *s;
-    int clean;
-    if (c->draft.id == 0)
-        return BRC_OK;
-    if (c->draft.kind == BRC_DRAFT_MERGE)
-        return brc_merge_is_open(c->store, c->branch, err);
-    BRC_TRY(brc_session_open(&s, c->repo, c->branch, BRC_SESSION_VIEW, err));
-    int rc = brc_session_clean(&clean, s, err);
-    c->draft = s->draft;
-    brc_session_free(s);
-    if (rc < 0 || clean)
-        return rc;
-    return brc_fail(err, BRC_ECONFLICT,
-                    "branch '%s' has uncommitted changes: commit them, or drop them, before "
-                    "something is merged into it",
-                    c->branch);
-}
-
-static int look_at_sides(merge_call *c, brc_error *err)
+static int look_at_sides(merge_call *c, char *const *paths, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(c->store, err));
-    int rc = brc_gc_last(c->store, &c->collected, err);
-    if (rc == BRC_OK)
-        rc = read_sides(c, err);
+    int rc = brc_aim_resolve(c->aim, c->store, &c->other, err);
     brc_store_end_read(c->store);
     BRC_TRY(rc);
-    BRC_TRY(check_nothing_uncommitted(c, err));
+    BRC_TRY(brc_sequence_start(&c->q, err));
+    choose_how(c, paths);
     BRC_TRY(merge_message(c, err));
-    return c->has_tip ? brc_merge_find_base(&c->run, &c->tip, &c->other, &c->bases, err) : BRC_OK;
+    return c->q.has_tip ? brc_merge_find_base(&c->q.run, &c->q.tip, &c->other, &c->bases, err)
+                        : BRC_OK;
 }
 
 static int is_base(const merge_call *c, const brc_oid *id)
@@ -254,158 +218,88 @@ static int is_base(const merge_call *c, const brc_oid *id)
     return c->bases.n == 1 && brc_oid_cmp(&c->bases.ids[0], id) == 0;
 }
 
+/* Arrays that both sides have appended to are found by merging, laid out (by bulk writes of their
+ * own), and merged once more. */
+static int merge_sides(merge_call *c, brc_error *err)
+{
+    brc_merge_run *run = &c->q.run;
+    if ((c->opts.flags & (BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT)) == 0)
+        BRC_TRY(brc_sequence_bulk_begin(&c->q, err));
+    BRC_TRY(brc_merge_work(run, err));
+    if (c->concat.n == 0)
+        return BRC_OK;
+    BRC_TRY(concat_lay_out(&c->concat, c->repo, c->q.branch, &c->q.tip, err));
+    brc_merge_tree_free(run->tree);
+    run->tree = NULL;
+    return brc_merge_work(run, err);
+}
+
 /* ---- what comes of it -------------------------------- */
-
-/* The branch must be what it was, and still have nothing uncommitted. */
-static int check_unmoved(merge_call *c, brc_error *err)
-{
-    brc_draft_head now;
-    int has;
-    brc_oid tip;
-    BRC_TRY(brc_ref_get(c->store, c->full, &has, &tip, err));
-    c->again = has != c->has_tip || (has && brc_oid_cmp(&tip, &c->tip) != 0);
-    if (c->again)
-        return brc_fail(err, BRC_ESTALE,
-                        "%s: branch '%s' has moved while it was merged: nothing was changed; "
-                        "merge again",
-                        brc_store_path(c->store), c->branch);
-    BRC_TRY(brc_draft_shared(c->store, c->branch, &now, err));
-    if (now.id != 0 && !(now.id == c->draft.id && now.changes == c->draft.changes))
-        return brc_fail(err, BRC_ECONFLICT,
-                        "branch '%s' was changed while it was merged: commit these changes, and "
-                        "merge again",
-                        c->branch);
-    return now.id != 0 ? brc_draft_delete(c->store, now.id, err) : BRC_OK;
-}
-
-static int move_branch(merge_call *c, const brc_oid *to, brc_error *err)
-{
-    BRC_TRY(brc_ref_put(c->store, c->full, to, NULL, "merge", 1, c->has_tip ? &c->tip : NULL,
-                        brc_now_us(), err));
-    c->result.commit = *to;
-    return BRC_OK;
-}
-
-static int put_merge_commit(merge_call *c, brc_error *err)
-{
-    const brc_oid parents[] = {c->tip, c->other};
-    brc_move_set moves = {0};
-    brc_commit commit = {.parents = parents, .nparents = 2, .message = c->message};
-    commit.author = c->opts.author != NULL ? c->opts.author : "unknown";
-    commit.time_us = c->opts.time_us != 0 ? c->opts.time_us : brc_now_us();
-    if (c->run.tree == NULL) { /* as it is there */
-        BRC_TRY(brc_commit_root(c->store, &c->other, &commit.root, err));
-        BRC_TRY(brc_moves_along(&moves, c->store, &c->tip, &c->other, err));
-    } else {
-        BRC_TRY(brc_merge_tree_put(c->run.tree, &commit.root, err));
-        BRC_TRY(brc_merge_tree_moves(c->run.tree, &commit.root, &moves, err));
-    }
-    int rc = brc_commit_put(c->store, &commit, &moves, err);
-    brc_move_set_dispose(&moves);
-    return rc < 0 ? rc : move_branch(c, &commit.id, err);
-}
-
-/* Chunks and nodes that were stored so far are named by nothing: a collection that has begun since
- * then may have taken them. And what is merged may have had no name either. */
-static int check_uncollected(merge_call *c, brc_error *err)
-{
-    int64_t last;
-    brc_commit *there;
-    BRC_TRY(brc_gc_last(c->store, &last, err));
-    c->again = last != c->collected;
-    if (c->again)
-        return brc_fail(err, BRC_ESTALE, "%s: garbage was collected while '%s' was merged; merge "
-                                         "again",
-                        brc_store_path(c->store), c->rev);
-    BRC_TRY(brc_commit_read(&there, c->repo, &c->other, err));
-    brc_commit_free(there);
-    return BRC_OK;
-}
 
 /* What is in conflict becomes a draft; the branch stays where it is. */
 static int open_merge(merge_call *c, brc_error *err)
 {
     brc_buf plan = BRC_BUF_INIT;
-    brc_open_merge_new what = {.branch = c->branch, .tip = &c->tip, .other = &c->other};
+    brc_open_merge_new what = {.other = &c->other};
     int rc;
     BRC_GO(brc_plan_text(&plan, "op", "merge", err));
-    BRC_GO(brc_plan_text(&plan, "rev", c->rev, err));
+    BRC_GO(brc_plan_text(&plan, "rev", c->aim->rev, err));
     BRC_GO(brc_plan_text(&plan, "message", c->message, err));
     BRC_GO(brc_plan_number(&plan, "conflicts",
-                           (int64_t)brc_merge_tree_clashes(c->run.tree)->n, err));
+                           (int64_t)brc_merge_tree_clashes(c->q.run.tree)->n, err));
     if (c->concat.n > 0)
         BRC_GO(brc_plan_true(&plan, "concat", err));
     BRC_GO(brc_plan_end(&plan, err));
     what.plan = (const char *)plan.data;
-    rc = brc_open_merge_start(&c->result.draft, &c->run, &what, err);
+    rc = brc_sequence_keep(&c->q, &what, &c->result.draft, err);
 done:
     brc_buf_dispose(&plan);
     return rc;
 }
 
-static int finish_steps(merge_call *c, brc_error *err)
+static int put_merge(merge_call *c, brc_error *err)
 {
-    BRC_TRY(check_uncollected(c, err));
-    BRC_TRY(check_unmoved(c, err));
-    if (c->result.result == BRC_MERGE_CONFLICT)
-        return open_merge(c, err);
-    return c->result.result == BRC_MERGE_FAST_FORWARD ? move_branch(c, &c->other, err)
-                                                      : put_merge_commit(c, err);
+    int made;
+    const brc_step step = {
+        .like = {.message = c->message,
+                 .author = c->opts.author != NULL ? c->opts.author : "unknown",
+                 .time_us = c->opts.time_us != 0 ? c->opts.time_us : brc_now_us()},
+        .other = &c->other,
+        .is_last = 1,
+    };
+    return brc_sequence_put(&c->q, &step, &made, err);
 }
 
-/* Where little was stored, it and what names it are one transaction. */
-static int begin_last(merge_call *c, brc_error *err)
+static int fast_forward(merge_call *c, brc_error *err)
 {
-    if (!c->in_bulk)
-        return brc_store_begin(c->store, err);
-    BRC_TRY(brc_store_bulk_finish(c->store, err));
-    leave_bulk(c);
-    return BRC_OK;
+    BRC_TRY(brc_sequence_go_to(&c->q, &c->other, err));
+    return brc_sequence_end(&c->q, err);
 }
 
 static int finish(merge_call *c, brc_error *err)
 {
-    if (c->run.tree != NULL)
-        BRC_TRY(brc_merge_tree_ahead(c->run.tree, err));
-    BRC_TRY(begin_last(c, err));
-    int rc = finish_steps(c, err);
-    c->repo->changes++;
-    int end = brc_store_end(c->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-    return rc < 0 ? rc : end;
-}
-
-/* Arrays that both sides have appended to are found by merging, laid out (by bulk writes of their
- * own), and merged once more. */
-static int merge_sides(merge_call *c, brc_error *err)
-{
-    if ((c->opts.flags & (BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT)) == 0) {
-        BRC_TRY(brc_store_bulk_begin(c->store, err));
-        c->in_bulk = 1;
-        c->admitted = brc_store_bulk_admit(c->store, 1);
-    }
-    BRC_TRY(brc_merge_work(&c->run, err));
-    if (c->concat.n == 0)
-        return BRC_OK;
-    BRC_TRY(concat_lay_out(&c->concat, c->repo, c->branch, &c->tip, err));
-    brc_merge_tree_free(c->run.tree);
-    c->run.tree = NULL;
-    return brc_merge_work(&c->run, err);
+    if (c->result.result == BRC_MERGE_CONFLICT)
+        return open_merge(c, err);
+    BRC_TRY(c->result.result == BRC_MERGE_FAST_FORWARD ? fast_forward(c, err) : put_merge(c, err));
+    c->result.commit = c->q.now;
+    return BRC_OK;
 }
 
 static int work(merge_call *c, brc_error *err)
 {
     const int may_ff = (c->opts.flags & BRC_MERGE_NO_FF) == 0;
-    if (c->has_tip && is_base(c, &c->other)) {
+    const brc_oid *tip = &c->q.tip;
+    if (c->q.has_tip && is_base(c, &c->other)) {
         c->result.result = BRC_MERGE_UP_TO_DATE;
-        c->result.commit = c->tip;
+        c->result.commit = *tip;
         return BRC_OK;
     }
     c->result.result = BRC_MERGE_MERGED;
-    if (!c->has_tip || (is_base(c, &c->tip) && may_ff)) {
+    if (!c->q.has_tip || (is_base(c, tip) && may_ff)) {
         c->result.result = BRC_MERGE_FAST_FORWARD;
-    } else if (!is_base(c, &c->tip)) {
+    } else if (!is_base(c, tip)) {
         BRC_TRY(merge_sides(c, err));
-        c->result.conflicts = brc_merge_tree_clashes(c->run.tree)->n;
+        c->result.conflicts = brc_merge_tree_clashes(c->q.run.tree)->n;
     }
     if (c->result.conflicts > 0) {
         c->result.result = BRC_MERGE_CONFLICT;
@@ -430,11 +324,6 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
         return brc_fail(err, BRC_EINVAL, "a conflict cannot be settled for both sides");
     if (c->opts.npaths > 0 && (c->opts.flags & sides) == 0)
         return brc_fail(err, BRC_EINVAL, "paths need a side for which they are settled");
-    c->run.how.concat = c->opts.flags & BRC_MERGE_CONCAT ? &c->concat : NULL;
-    c->run.how.is_trial = (c->opts.flags & BRC_MERGE_DRY_RUN) != 0;
-    c->run.how.favour = c->opts.flags & BRC_MERGE_OURS     ? BRC_FAVOUR_OURS
-                        : c->opts.flags & BRC_MERGE_THEIRS ? BRC_FAVOUR_THEIRS
-                                                           : BRC_FAVOUR_NONE;
     return BRC_OK;
 }
 
@@ -453,9 +342,7 @@ static int merge_once(merge_call *c, brc_merge_result *out, brc_iter **conflicts
     if (!stores_nothing(&c->opts))
         BRC_GO(brc_store_writable(c->store, err));
     BRC_GO(brc_paths_normal(&paths, c->opts.paths, c->opts.npaths, err));
-    c->run.how.paths = (const char *const *)paths;
-    c->run.how.npaths = c->opts.npaths;
-    BRC_GO(look_at_sides(c, err));
+    BRC_GO(look_at_sides(c, paths, err));
     const brc_task task = brc_task_begin(c->repo, "merge", 0);
     rc = work(c, err);
     brc_task_end(c->repo, &task, rc);
@@ -464,8 +351,8 @@ static int merge_once(merge_call *c, brc_merge_result *out, brc_iter **conflicts
     BRC_GO(brc_sized_out(out, &c->result, sizeof(c->result),
                          offsetof(brc_merge_result, conflicts), "brc_merge_result", err));
     if (conflicts != NULL)
-        rc = brc_conflict_list(conflicts, c->run.tree != NULL ? brc_merge_tree_clashes(c->run.tree)
-                                                              : NULL,
+        rc = brc_conflict_list(conflicts,
+                               c->q.run.tree != NULL ? brc_merge_tree_clashes(c->q.run.tree) : NULL,
                                err);
 done:
     brc_paths_free(paths, c->opts.npaths);
@@ -484,11 +371,14 @@ static int merge_in_steps(void *ctx, int insists, brc_error *err)
 {
     merge_args *m = ctx;
     (void)insists;
-    merge_call c = {.repo = m->repo, .store = m->repo->store, .aim = &m->aim, .rev = m->aim.rev,
-                    .run = BRC_MERGE_RUN_INIT, .opts = BRC_MERGE_OPTS_INIT};
-    c.run.how.repo = m->repo;
+    merge_call c = {.repo = m->repo, .store = m->repo->store, .aim = &m->aim,
+                    .opts = BRC_MERGE_OPTS_INIT};
+    c.q.repo = m->repo;
+    c.q.on = m->aim.branch;
+    c.q.op = "merge";
+    c.q.doing = "something is merged into it";
     int rc = merge_once(&c, m->out, m->conflicts, m->given, err);
-    const int again = rc < 0 && c.again;
+    const int again = rc < 0 && c.q.again;
     merge_call_dispose(&c);
     return again ? BRC_CHANGE_AGAIN : rc;
 }

@@ -15,7 +15,7 @@
 #include "../store/collect.h"
 #include "../tree/map.h"
 #include "../zarr/array.h"
-#include "../zarr/fold.h"
+#include "../zarr/key_rows.h"
 #include "../zarr/session_nodes.h"
 #include "replay.h"
 #include "sequence.h"
@@ -254,9 +254,7 @@ done:
 /* The draft as a snapshot. That may make rows of it stand still, so the merge is read again. */
 static int fold_merge(settling *t, brc_error *err)
 {
-    do
-        BRC_TRY(brc_fold_ahead(t->s, 1, &t->folded, err));
-    while (!t->folded.has_root);
+    BRC_TRY(brc_fold_whole(t->s, &t->folded, err));
     brc_open_merge_dispose(&t->merge);
     BRC_TRY(brc_session_begin_read(t->s, err));
     int rc = brc_open_merge_read(&t->merge, t->s, err);
@@ -443,340 +441,87 @@ int brc_merge_settle(uint64_t *settled, breccia *repo, uint32_t side, const char
     return rc;
 }
 
-/* ==== merge onto ================================ */
-
-/*
- * The end of an open merge, cherry-pick or revert whose branch has moved since it began. What was
- * settled is merged onto the new tip, as the changes of a private session are (replay.h): base is
- * the commit over which the draft lies. Where nothing overlaps, that is the commit. Else the merge
- * is open again, over the new tip: theirs is what was settled, as a commit that the new draft's
- * plan names.
- */
-
-typedef struct onto_tip {
-    brc_session *s;
-    brc_store *store;
-    const brc_open_merge *merge;
-    const brc_commit *like;
-    brc_onto_tip *out;
-    brc_replay r;
-} onto_tip;
-
-/* ---- the commit -------------------------------- */
-
-/* The tip may have the other side by now: then that is no parent. */
-static int needs_other(const onto_tip *o, int *needs, brc_error *err)
-{
-    brc_reach *reach;
-    *needs = o->merge->has_other;
-    if (!*needs || !o->r.has_tip)
-        return BRC_OK;
-    BRC_TRY(brc_reach_new(&reach, o->store, err));
-    int rc = brc_reach_from(reach, &o->r.tip, err);
-    if (rc == BRC_OK)
-        rc = brc_reach_find(reach, &o->merge->other, err);
-    brc_reach_free(reach);
-    *needs = rc == 0;
-    return rc < 0 ? rc : BRC_OK;
-}
-
-static int put_onto_tip(onto_tip *o, brc_error *err)
-{
-    brc_commit commit = *o->like;
-    brc_oid parents[2];
-    brc_move_set moves = {0};
-    char *full = NULL;
-    int rc, needs;
-    commit.parents = parents;
-    if (o->r.has_tip)
-        parents[commit.nparents++] = o->r.tip;
-    BRC_GO(needs_other(o, &needs, err));
-    if (needs)
-        parents[commit.nparents++] = o->merge->other;
-    BRC_GO(brc_merge_tree_put(o->r.run.tree, &commit.root, err));
-    o->out->commit = o->r.tip;
-    o->out->is_made = needs || brc_oid_cmp(&commit.root, &o->r.run.in.ours) != 0;
-    if (o->out->is_made) {
-        BRC_GO(brc_merge_tree_moves(o->r.run.tree, &commit.root, &moves, err));
-        BRC_GO(brc_commit_put(o->store, &commit, &moves, err));
-        BRC_GO(brc_ref_full(&full, "heads", o->s->branch, err));
-        BRC_GO(brc_ref_put(o->store, full, &commit.id, NULL, brc_open_merge_op(o->merge), 1,
-                           o->r.has_tip ? &o->r.tip : NULL, brc_now_us(), err));
-        o->out->commit = commit.id;
-    }
-    rc = brc_draft_delete(o->store, o->s->draft.id, err);
-done:
-    brc_move_set_dispose(&moves);
-    free(full);
-    return rc;
-}
-
-/* ---- open again -------------------------------- */
-
-/* What was settled, over the commit over which it was. */
-static int put_settled(onto_tip *o, brc_step_change *change, brc_error *err)
-{
-    const brc_draft_head *draft = &o->r.draft;
-    brc_commit commit = *o->like;
-    brc_oid parents[2];
-    commit.parents = parents;
-    if (draft->has_tip)
-        parents[commit.nparents++] = draft->tip;
-    if (o->merge->has_other)
-        parents[commit.nparents++] = o->merge->other;
-    commit.root = o->r.folded.root;
-    BRC_TRY(brc_commit_put(o->store, &commit, &o->r.run.theirs_moves, err));
-    *change = (brc_step_change){.has_base = draft->has_tip, .base = draft->tip,
-                                .has_theirs = 1, .theirs = commit.id};
-    return BRC_OK;
-}
-
-/* What the plan says of the commit that is to come stays. */
-static int plan_again(const onto_tip *o, const brc_step_change *change, brc_buf *plan,
-                      brc_error *err)
-{
-    static const char *const texts[] = {"op", "rev", "at", "message", "author"};
-    int64_t time;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if (brc_json_member(o->merge->plan, texts[i]) != NULL)
-            BRC_TRY(brc_plan_text(plan, texts[i], brc_open_merge_text(o->merge, texts[i]), err));
-    if (brc_json_int(brc_json_member(o->merge->plan, "time"), INT64_MIN, INT64_MAX, &time))
-        BRC_TRY(brc_plan_number(plan, "time", time, err));
-    if (change->has_base)
-        BRC_TRY(brc_plan_id(plan, "base", &change->base, err));
-    BRC_TRY(brc_plan_id(plan, "theirs", &change->theirs, err));
-    BRC_TRY(brc_plan_true(plan, "settled", err));
-    BRC_TRY(brc_plan_number(plan, "conflicts",
-                            (int64_t)brc_merge_tree_clashes(o->r.run.tree)->n, err));
-    return brc_plan_end(plan, err);
-}
-
-static int open_again(onto_tip *o, brc_error *err)
-{
-    brc_step_change change;
-    brc_buf plan = BRC_BUF_INIT;
-    brc_open_merge_new what = {.branch = o->s->branch, .change = &change};
-    int64_t draft;
-    int rc;
-    what.tip = o->r.has_tip ? &o->r.tip : NULL;
-    what.other = o->merge->has_other ? &o->merge->other : NULL;
-    BRC_GO(put_settled(o, &change, err));
-    BRC_GO(plan_again(o, &change, &plan, err));
-    what.plan = (const char *)plan.data;
-    BRC_GO(brc_draft_delete(o->store, o->s->draft.id, err));
-    rc = brc_open_merge_start(&draft, &o->r.run, &what, err);
-    o->out->is_open = rc == BRC_OK;
-done:
-    brc_buf_dispose(&plan);
-    return rc;
-}
-
-/* ---- the call -------------------------------- */
-
-/* It must be the same, and still be settled: others may have written meanwhile. */
-static int check_same_merge(onto_tip *o, brc_error *err)
-{
-    brc_open_merge now;
-    BRC_TRY(brc_open_merge_read(&now, o->s, err));
-    const int same = now.draft.id == o->merge->draft.id && brc_open_merge_left(&now) == 0;
-    brc_open_merge_dispose(&now);
-    if (same)
-        return BRC_OK;
-    const char *open = brc_open_merge_command(o->merge);
-    return brc_fail(err, BRC_ESTALE,
-                    "%s: the %s on branch '%s' was changed while it went on: nothing was done; "
-                    "call 'breccia %s --continue' again",
-                    brc_store_path(o->store), open, o->s->branch, open);
-}
-
-static int onto_steps(onto_tip *o, brc_error *err)
-{
-    BRC_TRY(check_same_merge(o, err));
-    const int same = brc_replay_is_current(&o->r, err);
-    if (same <= 0)
-        return same < 0 ? same : BRC_CHANGE_AGAIN;
-    o->s->is_read = 0;
-    return brc_merge_tree_clashes(o->r.run.tree)->n > 0 ? open_again(o, err)
-                                                        : put_onto_tip(o, err);
-}
-
-static int onto_work(void *ctx, brc_error *err)
-{
-    onto_tip *o = ctx;
-    memset(o->out, 0, sizeof(*o->out));
-    brc_replay_end(&o->r);
-    brc_replay_start(&o->r, o->s);
-    BRC_TRY(brc_replay_work(&o->r, err));
-    return brc_merge_tree_ahead(o->r.run.tree, err);
-}
-
-static int onto_commit(void *ctx, int insists, brc_error *err)
-{
-    onto_tip *o = ctx;
-    (void)insists;
-    BRC_TRY(brc_session_begin(o->s, err));
-    const int done = onto_steps(o, err);
-    const int rc = brc_session_end(o->s, done < 0 ? done : BRC_OK, err);
-    if (rc < 0 || done > 0)
-        o->s->is_read = 0;
-    return rc < 0 ? rc : done;
-}
-
-static int onto_is_late(const onto_tip *o, brc_error *err)
-{
-    char doing[160], remedy[80];
-    const char *open = brc_open_merge_command(o->merge);
-    snprintf(doing, sizeof(doing), "the %s was merged onto branch '%.100s'", open, o->s->branch);
-    snprintf(remedy, sizeof(remedy), "it is open as it was; call 'breccia %s --continue' again",
-             open);
-    return brc_change_is_late(o->store, doing, remedy, err);
-}
-
-static int open_merge_onto_tip(brc_onto_tip *out, brc_session *s, const brc_open_merge *merge,
-                               const brc_commit *like, brc_error *err)
-{
-    onto_tip o = {.s = s, .store = s->repo->store, .merge = merge, .like = like, .out = out};
-    const brc_task task = brc_task_begin(s->repo, brc_open_merge_command(merge), 0);
-    const brc_file_change change = {.about = s->branch, .ctx = &o, .work = onto_work,
-                                    .commit = onto_commit};
-    brc_replay_start(&o.r, s);
-    int rc = brc_change_run(o.store, &change, err);
-    brc_replay_end(&o.r);
-    brc_session_changed(s, rc);
-    if (rc == BRC_CHANGE_AGAIN)
-        rc = onto_is_late(&o, err);
-    brc_task_end(s->repo, &task, rc);
-    return rc;
-}
-
 /* ==== merge end ================================ */
 
-/* The end of an open merge, cherry-pick or revert: a commit; and of these and a rebase: nothing. */
+/*
+ * The end of an open merge, cherry-pick or revert. What was settled becomes a commit, as the last
+ * step of a sequence; where nothing is left of a cherry-pick or revert, there is no commit.
+ *
+ * Where the branch has moved since, what was settled is put as a commit that nothing names, and its
+ * change is merged onto the new tip. If that has conflicts, the merge is open again, over the new
+ * tip, and its plan names that commit.
+ */
 
 typedef struct open_end {
+    brc_aim aim; /* first: brc_sequence_change() */
     breccia *repo;
-    brc_session *s;
-    brc_open_merge merge;
-    brc_commit *like; /* whose author, time, message and meta are kept; or NULL */
+    int is_merge;
+    const char *message, *author; /* of the commit; NULL: as the plan says */
+    int64_t time_us;              /* 0: likewise                           */
+    brc_iter **conflicts;
+    /* what comes of it */
+    brc_oid commit, at;
+    int made;
+    uint64_t left;
+    int64_t draft; /* 0: nothing is open any more */
 } open_end;
 
-static void open_end_dispose(open_end *e)
+/* One try. */
+typedef struct open_ending {
+    open_end *end;
+    brc_session *s;
+    brc_open_merge merge;
+    brc_commit *like; /* of a cherry-pick: whose author, time, message and meta are kept; or NULL */
+    brc_sequence q;
+    brc_step step;
+    brc_folded folded; /* what was settled */
+    brc_move_set moves;
+} open_ending;
+
+static void open_ending_dispose(open_ending *e)
 {
+    brc_sequence_dispose(&e->q);
+    brc_folded_dispose(&e->folded);
+    brc_move_set_dispose(&e->moves);
     brc_commit_free(e->like);
     brc_open_merge_dispose(&e->merge);
     brc_session_free(e->s);
 }
 
-static int open_end_begin(open_end *e, int is_merge, brc_error *err)
+/* ---- what was settled -------------------------------- */
+
+/* In a read. */
+static int check_folded(brc_session *s, brc_sequence *q, const brc_folded *folded,
+                        brc_move_set *moves, brc_error *err)
 {
-    BRC_TRY(brc_can_end_open(e->repo, err));
-    BRC_TRY(brc_look_at_open(&e->s, &e->merge, e->repo, BRC_SESSION_WRITE, err));
-    if (e->merge.draft.id == 0)
-        return brc_none_is_open(e->s, err);
-    const char *open = brc_open_merge_command(&e->merge);
-    if ((strcmp(open, "merge") == 0) == is_merge && strcmp(open, "rebase") != 0)
-        return BRC_OK;
-    return brc_other_is_open(e->s, &e->merge, err);
+    brc_open_merge now;
+    BRC_TRY(brc_keys_ready(s, err));
+    BRC_TRY(brc_open_merge_read(&now, s, err));
+    q->again = now.draft.id != q->draft.id || now.draft.id != folded->draft ||
+               now.draft.changes != folded->changes || brc_open_merge_left(&now) > 0;
+    q->draft = now.draft;
+    brc_open_merge_dispose(&now);
+    if (q->again)
+        return brc_fail(err, BRC_ESTALE, "%s: what is open on branch '%s' was changed",
+                        brc_store_path(s->repo->store), s->branch);
+    return brc_session_moves(moves, s, q->has_now, &q->now, &q->root, &folded->root, err);
 }
 
-/* ---- its commit, or what is left -------------------------------- */
-
-/* Where the branch has moved, what was settled is merged onto it; of that conflicts may be left. */
-static int commit_onto_tip(open_end *e, const brc_commit_opts *opts, brc_oid *out, int *made,
-                           brc_error *err)
+int brc_open_fold(brc_session *s, brc_sequence *q, brc_folded *folded, brc_move_set *moves,
+                  brc_error *err)
 {
-    const brc_commit like = {.message = opts->message,
-                             .meta_json = opts->meta_json,
-                             .author = opts->author != NULL ? opts->author : "unknown",
-                             .time_us = opts->time_us != 0 ? opts->time_us : brc_now_us()};
-    brc_onto_tip end;
-    BRC_TRY(open_merge_onto_tip(&end, e->s, &e->merge, &like, err));
-    *out = end.commit;
-    *made = end.is_made;
-    if (!end.is_open)
-        return BRC_OK;
-    brc_open_merge_dispose(&e->merge);
-    BRC_TRY(brc_session_begin_read(e->s, err));
-    int rc = brc_open_merge_read(&e->merge, e->s, err);
-    brc_session_end_read(e->s);
+    BRC_TRY(brc_fold_whole(s, folded, err));
+    BRC_TRY(brc_session_begin_read(s, err));
+    const int rc = check_folded(s, q, folded, moves, err);
+    brc_session_end_read(s);
     return rc;
 }
 
-static int commit_open(open_end *e, const brc_commit_opts *opts, brc_oid *out, int *made,
-                       brc_error *err)
-{
-    int moved;
-    int rc = brc_session_commit_merge(out, &moved, e->s, opts, err);
-    if (rc == BRC_ESTALE && moved)
-        return commit_onto_tip(e, opts, out, made, err);
-    *made = brc_oid_cmp(out, &e->merge.draft.tip) != 0;
-    return rc;
-}
+/* ---- the commit -------------------------------- */
 
-/* What is not settled. */
-static int tell_left(open_end *e, brc_iter **conflicts, uint64_t *left, int64_t *draft,
-                     brc_error *err)
-{
-    *left = brc_open_merge_left(&e->merge);
-    *draft = *left > 0 ? e->merge.draft.id : 0;
-    return conflicts != NULL ? brc_conflict_list_open(conflicts, &e->merge.conflicts, err)
-                             : BRC_OK;
-}
-
-/* ---- a merge -------------------------------- */
-
-static int end_merge(open_end *e, brc_merge_result *out, brc_iter **conflicts,
-                     const brc_merge_opts *opts, brc_error *err)
-{
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    int made;
-    commit.message =
-        opts->message != NULL ? opts->message : brc_open_merge_text(&e->merge, "message");
-    commit.author = opts->author;
-    commit.time_us = opts->time_us;
-    if (brc_open_merge_left(&e->merge) == 0)
-        BRC_TRY(commit_open(e, &commit, &out->commit, &made, err));
-    BRC_TRY(tell_left(e, conflicts, &out->conflicts, &out->draft, err));
-    out->result = out->conflicts > 0 ? BRC_MERGE_CONFLICT : BRC_MERGE_MERGED;
-    return BRC_OK;
-}
-
-int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
-                       const brc_merge_opts *given, brc_error *err)
-{
-    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
-    brc_merge_result own = BRC_MERGE_RESULT_INIT;
-    open_end e = {.repo = repo};
-    int rc;
-    if (conflicts != NULL)
-        *conflicts = NULL;
-    BRC_GO(brc_sized_in(&opts, sizeof(opts), offsetof(brc_merge_opts, reserved), given,
-                        "brc_merge_opts", err));
-    BRC_GO(brc_message_check(opts.message, err));
-    BRC_GO(open_end_begin(&e, 1, err));
-    BRC_GO(end_merge(&e, &own, conflicts, &opts, err));
-    rc = brc_sized_out(out, &own, sizeof(own), offsetof(brc_merge_result, conflicts),
-                       "brc_merge_result", err);
-done:
-    open_end_dispose(&e);
-    return rc;
-}
-
-/* ---- a cherry-pick or revert -------------------------------- */
-
-static int read_like(open_end *e, const brc_oid *at, brc_error *err)
-{
-    if (strcmp(brc_open_merge_op(&e->merge), "pick") != 0)
-        return BRC_OK;
-    BRC_TRY(brc_store_begin_read(e->repo->store, err));
-    int rc = brc_commit_get(&e->like, e->repo->store, at, err);
-    brc_store_end_read(e->repo->store);
-    return rc;
-}
-
-/* What is given now; else what was given at the beginning; else that of the commit whose change it
- * is. */
-static const char *text_of_end(const open_end *e, const char *given, const char *name,
+/* What is given now; else what was given at the beginning; else what the commit says whose change
+ * it is. */
+static const char *text_of_end(const open_ending *e, const char *given, const char *name,
                                const char *kept)
 {
     if (given != NULL)
@@ -785,67 +530,248 @@ static const char *text_of_end(const open_end *e, const char *given, const char 
                                                         : kept;
 }
 
-static int commit_change(open_end *e, const brc_pick_opts *opts, brc_oid *out, int *made,
-                         brc_error *err)
+static int64_t time_of_end(const open_ending *e)
 {
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    const brc_commit *like = e->like;
-    commit.message = text_of_end(e, opts->message, "message", like != NULL ? like->message : "");
-    commit.author = text_of_end(e, opts->author, "author", like != NULL ? like->author : NULL);
-    commit.meta_json = like != NULL ? like->meta_json : NULL;
-    commit.time_us = opts->time_us;
-    if (commit.time_us == 0 &&
-        !brc_json_int(brc_json_member(e->merge.plan, "time"), INT64_MIN, INT64_MAX,
-                      &commit.time_us))
-        commit.time_us = like != NULL ? like->time_us : 0;
-    return commit_open(e, &commit, out, made, err);
+    int64_t time = e->end->time_us;
+    if (time == 0 &&
+        !brc_json_int(brc_json_member(e->merge.plan, "time"), INT64_MIN, INT64_MAX, &time))
+        time = e->like != NULL ? e->like->time_us : 0;
+    return time != 0 ? time : brc_now_us();
 }
 
-static int end_change(open_end *e, brc_pick_result *out, brc_iter **conflicts,
-                      const brc_pick_opts *opts, brc_error *err)
+static int read_like(open_ending *e, brc_error *err)
 {
-    brc_oid at;
-    int made = 0, rc = brc_open_merge_id(&e->merge, "at", &at, err);
-    if (rc == 0)
-        rc = brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld is damaged: it names no commit",
-                      (long long)e->merge.draft.id);
-    if (rc < 0)
-        return rc;
-    if (brc_open_merge_left(&e->merge) == 0) {
-        BRC_TRY(read_like(e, &at, err));
-        BRC_TRY(commit_change(e, opts, &out->commit, &made, err));
-    }
-    BRC_TRY(tell_left(e, conflicts, &out->conflicts, &out->draft, err));
-    out->made = made != 0;
-    out->result = out->made             ? BRC_PICK_COMMITTED
-                  : out->conflicts == 0 ? BRC_PICK_NOTHING
-                                        : BRC_PICK_CONFLICT;
-    if (out->conflicts > 0)
-        out->at = at;
+    if (strcmp(brc_open_merge_op(&e->merge), "pick") != 0)
+        return BRC_OK;
+    BRC_TRY(brc_store_begin_read(e->end->repo->store, err));
+    int rc = brc_commit_get(&e->like, e->end->repo->store, &e->end->at, err);
+    brc_store_end_read(e->end->repo->store);
+    return rc;
+}
+
+static int plan_end(open_ending *e, brc_error *err)
+{
+    brc_commit *like = &e->step.like;
+    BRC_TRY(read_like(e, err));
+    like->message = text_of_end(e, e->end->message, "message",
+                                e->like != NULL ? e->like->message : "");
+    like->author = text_of_end(e, e->end->author, "author",
+                               e->like != NULL ? e->like->author : "unknown");
+    like->meta_json = e->like != NULL ? e->like->meta_json : NULL;
+    like->time_us = time_of_end(e);
+    e->step.other = e->merge.has_other ? &e->merge.other : NULL;
     return BRC_OK;
 }
+
+/* ---- onto a tip that has moved -------------------------------- */
+
+/* The tip may have the other side by now: then that is no parent. */
+static int tip_has_other(const open_ending *e, int *has, brc_error *err)
+{
+    brc_reach *reach;
+    *has = 0;
+    if (e->step.other == NULL || !e->q.has_tip)
+        return BRC_OK;
+    BRC_TRY(brc_reach_new(&reach, e->q.store, err));
+    int rc = brc_reach_from(reach, &e->q.tip, err);
+    if (rc == BRC_OK)
+        rc = brc_reach_find(reach, e->step.other, err);
+    brc_reach_free(reach);
+    *has = rc > 0;
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* What the plan says of the commit that is to come stays. */
+static int plan_again(const open_ending *e, brc_buf *plan, brc_error *err)
+{
+    static const char *const texts[] = {"op", "rev", "at", "message", "author"};
+    const brc_step_change *change = &e->step.change;
+    int64_t time;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (brc_json_member(e->merge.plan, texts[i]) != NULL)
+            BRC_TRY(brc_plan_text(plan, texts[i], brc_open_merge_text(&e->merge, texts[i]), err));
+    if (brc_json_int(brc_json_member(e->merge.plan, "time"), INT64_MIN, INT64_MAX, &time))
+        BRC_TRY(brc_plan_number(plan, "time", time, err));
+    if (change->has_base)
+        BRC_TRY(brc_plan_id(plan, "base", &change->base, err));
+    BRC_TRY(brc_plan_id(plan, "theirs", &change->theirs, err));
+    BRC_TRY(brc_plan_true(plan, "settled", err));
+    BRC_TRY(brc_plan_number(plan, "conflicts", (int64_t)brc_merge_tree_clashes(e->q.run.tree)->n,
+                            err));
+    return brc_plan_end(plan, err);
+}
+
+static int open_again(open_ending *e, brc_error *err)
+{
+    brc_buf plan = BRC_BUF_INIT;
+    brc_open_merge_new what = {.change = &e->step.change};
+    what.other = e->merge.has_other ? &e->merge.other : NULL;
+    int rc = plan_again(e, &plan, err);
+    what.plan = (const char *)plan.data;
+    if (rc == BRC_OK)
+        rc = brc_sequence_keep(&e->q, &what, &e->end->draft, err);
+    brc_buf_dispose(&plan);
+    return rc;
+}
+
+static int put_onto_tip(open_ending *e, int *result, brc_error *err)
+{
+    brc_sequence *q = &e->q;
+    brc_step_change *change = &e->step.change;
+    int has;
+    *change = (brc_step_change){.has_base = q->has_now, .base = q->now, .has_theirs = 1};
+    BRC_TRY(brc_sequence_add(q, &e->step, &e->folded.root, &e->moves, result, err));
+    change->theirs = q->now;
+    BRC_TRY(brc_sequence_go_to_tip(q, err));
+    BRC_TRY(tip_has_other(e, &has, err));
+    if (has)
+        e->step.other = NULL;
+    e->step.is_last = 1;
+    BRC_TRY(brc_sequence_step(q, &e->step, result, err));
+    return *result == BRC_STEP_CONFLICT ? open_again(e, err) : BRC_OK;
+}
+
+/* ---- one try -------------------------------- */
+
+static int put_settled(open_ending *e, int *result, brc_error *err)
+{
+    brc_sequence *q = &e->q;
+    BRC_TRY(brc_sequence_resume(q, e->s->branch, &e->merge.draft, err));
+    BRC_TRY(brc_open_fold(e->s, q, &e->folded, &e->moves, err));
+    if (!brc_draft_follows(&e->merge.draft, q->has_tip, &q->tip))
+        return put_onto_tip(e, result, err);
+    e->step.is_last = 1;
+    return brc_sequence_add(q, &e->step, &e->folded.root, &e->moves, result, err);
+}
+
+static int commit_open(open_ending *e, brc_error *err)
+{
+    int result;
+    const brc_task task = brc_task_begin(e->end->repo, brc_open_merge_command(&e->merge), 0);
+    int rc = plan_end(e, err);
+    if (rc == BRC_OK)
+        rc = put_settled(e, &result, err);
+    brc_task_end(e->end->repo, &task, rc);
+    BRC_TRY(rc);
+    e->end->made = result == BRC_STEP_DONE;
+    if (result != BRC_STEP_CONFLICT) {
+        e->end->commit = e->q.now;
+        return BRC_OK;
+    }
+    brc_open_merge_dispose(&e->merge);
+    BRC_TRY(brc_session_begin_read(e->s, err));
+    rc = brc_open_merge_read(&e->merge, e->s, err);
+    brc_session_end_read(e->s);
+    return rc;
+}
+
+/* What is not settled. */
+static int tell_left(open_ending *e, brc_error *err)
+{
+    open_end *end = e->end;
+    end->left = brc_open_merge_left(&e->merge);
+    end->draft = end->left > 0 ? e->merge.draft.id : 0;
+    return end->conflicts != NULL ? brc_conflict_list_open(end->conflicts, &e->merge.conflicts, err)
+                                  : BRC_OK;
+}
+
+static int check_what_is_open(open_ending *e, brc_error *err)
+{
+    if (e->merge.draft.id == 0)
+        return brc_none_is_open(e->s, err);
+    const char *open = brc_open_merge_command(&e->merge);
+    if ((strcmp(open, "merge") == 0) != e->end->is_merge || strcmp(open, "rebase") == 0)
+        return brc_other_is_open(e->s, &e->merge, err);
+    if (e->end->is_merge)
+        return BRC_OK;
+    const int rc = brc_open_merge_id(&e->merge, "at", &e->end->at, err);
+    return rc != 0 ? (rc < 0 ? rc : BRC_OK)
+                   : brc_fail(err, BRC_ECORRUPT,
+                              "the plan of draft %lld is damaged: it names no commit",
+                              (long long)e->merge.draft.id);
+}
+
+static int try_end(open_ending *e, brc_error *err)
+{
+    BRC_TRY(brc_look_at_open(&e->s, &e->merge, e->end->repo, BRC_SESSION_WRITE, err));
+    BRC_TRY(check_what_is_open(e, err));
+    e->q.op = brc_open_merge_op(&e->merge);
+    if (brc_open_merge_left(&e->merge) == 0)
+        BRC_TRY(commit_open(e, err));
+    return tell_left(e, err);
+}
+
+static int end_in_steps(void *ctx, int insists, brc_error *err)
+{
+    open_ending e = {.end = ctx};
+    (void)insists;
+    e.q.repo = e.end->repo;
+    e.q.on = e.end->aim.branch;
+    e.q.doing = "it was ended";
+    const int rc = try_end(&e, err), again = rc < 0 && e.q.again;
+    open_ending_dispose(&e);
+    return again ? BRC_CHANGE_AGAIN : rc;
+}
+
+static int end_open(open_end *end, brc_error *err)
+{
+    if (end->conflicts != NULL)
+        *end->conflicts = NULL;
+    BRC_TRY(brc_can_end_open(end->repo, err));
+    return brc_sequence_change(&end->aim, end->repo, "what is open on the branch was ended",
+                               end_in_steps, err);
+}
+
+/* ---- a merge -------------------------------- */
+
+int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
+                       const brc_merge_opts *given, brc_error *err)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result own = BRC_MERGE_RESULT_INIT;
+    if (conflicts != NULL)
+        *conflicts = NULL;
+    BRC_TRY(brc_sized_in(&opts, sizeof(opts), offsetof(brc_merge_opts, reserved), given,
+                         "brc_merge_opts", err));
+    BRC_TRY(brc_message_check(opts.message, err));
+    open_end end = {.repo = repo, .is_merge = 1, .message = opts.message, .author = opts.author,
+                    .time_us = opts.time_us, .conflicts = conflicts};
+    BRC_TRY(end_open(&end, err));
+    own.commit = end.commit;
+    own.conflicts = end.left;
+    own.draft = end.draft;
+    own.result = end.left > 0 ? BRC_MERGE_CONFLICT : BRC_MERGE_MERGED;
+    return brc_sized_out(out, &own, sizeof(own), offsetof(brc_merge_result, conflicts),
+                         "brc_merge_result", err);
+}
+
+/* ---- a cherry-pick or revert -------------------------------- */
 
 int brc_pick_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo,
                       const brc_pick_opts *given, brc_error *err)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result own = BRC_PICK_RESULT_INIT;
-    open_end e = {.repo = repo};
-    int rc;
     if (conflicts != NULL)
         *conflicts = NULL;
-    BRC_GO(brc_pick_opts_take(&opts, given, 0, err));
-    if (opts.flags != 0 || opts.npaths != 0 || opts.mainline != 0) {
-        rc = brc_fail(err, BRC_EINVAL, "what is open goes on with message, author and time alone");
-        goto done;
-    }
-    BRC_GO(open_end_begin(&e, 0, err));
-    BRC_GO(end_change(&e, &own, conflicts, &opts, err));
-    rc = brc_sized_out(out, &own, sizeof(own), offsetof(brc_pick_result, conflicts),
-                       "brc_pick_result", err);
-done:
-    open_end_dispose(&e);
-    return rc;
+    BRC_TRY(brc_pick_opts_take(&opts, given, 0, err));
+    if (opts.flags != 0 || opts.npaths != 0 || opts.mainline != 0)
+        return brc_fail(err, BRC_EINVAL,
+                        "what is open goes on with message, author and time alone");
+    open_end end = {.repo = repo, .message = opts.message, .author = opts.author,
+                    .time_us = opts.time_us, .conflicts = conflicts};
+    BRC_TRY(end_open(&end, err));
+    own.commit = end.commit;
+    own.conflicts = end.left;
+    own.draft = end.draft;
+    own.made = end.made != 0;
+    own.result = own.made      ? BRC_PICK_COMMITTED
+                 : end.left == 0 ? BRC_PICK_NOTHING
+                                 : BRC_PICK_CONFLICT;
+    if (end.left > 0)
+        own.at = end.at;
+    return brc_sized_out(out, &own, sizeof(own), offsetof(brc_pick_result, conflicts),
+                         "brc_pick_result", err);
 }
 
 /* ---- nothing -------------------------------- */

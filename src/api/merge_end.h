@@ -1,23 +1,11 @@
-/* Open merges, cherry-picks, reverts and rebases: what is left of one (merge_end.c), and its end (merge_end.c;
- * and merge_end.c; of a rebase rebase.c). */
+/* Open merges, cherry-picks, reverts and rebases: what is left of one, settling it, and its end (of a rebase in
+ * rebase.c). */
 #ifndef BRC_API_MERGE_END_H
 #define BRC_API_MERGE_END_H
 
-#include "../zarr/open_merge.h"
+#include "../zarr/fold.h"
+#include "sequence.h"
 
-/* Commits what the session's open merge has become, with its other parent if it has one, and ends it. The operation
- * log says what the plan says ("op"). A cherry-pick or revert of which nothing is left makes no commit: *out is the
- * branch's tip then. BRC_EMISUSE: none is open; BRC_ECONFLICT: something is not settled; BRC_ESTALE, with *moved 1: the
- * branch has moved since. */
-BRC_MUST_USE int brc_session_commit_merge(brc_oid *out, int *moved, brc_session *s, const brc_commit_opts *opts,
-                                          brc_error *err);
-/* The same where the branch has moved: it is merged onto the new tip. A parent of the commit is that, and the other one
- * unless the tip has it. With conflicts there is no commit, and another draft is open, over the new tip. Of `like`
- * author, time, message and meta count. Not within a transaction. */
-typedef struct brc_onto_tip {
-    brc_oid commit;       /* the branch's; zero where it is open                     */
-    int is_made, is_open; /* a commit; the other draft                               */
-} brc_onto_tip;
 /* BRC_ECONFLICT, for what cannot be done while a merge or the like is open on the branch: the error names it. */
 int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err);
 
@@ -27,6 +15,9 @@ BRC_MUST_USE int brc_look_at_open(brc_session **s, brc_open_merge *out, breccia 
 /* BRC_EMISUSE, in words. */
 int brc_none_is_open(const brc_session *s, brc_error *err);
 int brc_other_is_open(const brc_session *s, const brc_open_merge *merge, brc_error *err);
+/* What was settled, as a snapshot that nothing names: *folded has it, and *moves what moved since q->now. After
+ * brc_sequence_resume(), outside of a transaction. q->again: others have written meanwhile. */
+BRC_MUST_USE int brc_open_fold(brc_session *s, brc_sequence *q, brc_folded *folded, brc_move_set *moves, brc_error *err);
 /* BRC_EMISUSE within a transaction, BRC_EREADONLY. */
 BRC_MUST_USE int brc_can_end_open(breccia *repo, brc_error *err);
 

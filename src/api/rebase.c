@@ -388,40 +388,15 @@ static int read_rest(open_rebase *o, brc_error *err)
 
 /* ---- what was settled -------------------------------- */
 
-/* In a read: that the snapshot is what the draft says, and that all of it is settled. */
-static int check_folded(open_rebase *o, brc_move_set *moves, brc_error *err)
-{
-    brc_session *s = o->s;
-    brc_sequence *q = &o->all->q;
-    brc_open_merge now;
-    BRC_TRY(brc_keys_ready(s, err));
-    BRC_TRY(brc_open_merge_read(&now, s, err));
-    const int same = now.draft.id == q->draft.id && now.draft.id == o->folded.draft &&
-                     now.draft.changes == o->folded.changes && brc_open_merge_left(&now) == 0;
-    q->draft = now.draft;
-    brc_open_merge_dispose(&now);
-    if (!same)
-        return brc_fail(err, BRC_ESTALE,
-                        "%s: the rebase on branch '%s' was changed while it went on: nothing was "
-                        "done; call again",
-                        brc_store_path(s->repo->store), s->branch);
-    return brc_session_moves(moves, s, 1, &q->now, &q->root, &o->folded.root, err);
-}
-
-/* The draft as a commit, over what was made before; nothing names it yet. */
+/* A commit over what was made before; nothing names it yet. */
 static int commit_settled(open_rebase *o, brc_error *err)
 {
     brc_rebasing *r = o->all;
+    const brc_step step = {.like = *o->at};
     brc_move_set moves = {0};
-    int result;
-    do
-        BRC_TRY(brc_fold_ahead(o->s, 1, &o->folded, err));
-    while (!o->folded.has_root);
-    BRC_TRY(brc_session_begin_read(o->s, err));
-    int rc = check_folded(o, &moves, err);
-    brc_session_end_read(o->s);
+    int result, rc = brc_open_fold(o->s, &r->q, &o->folded, &moves, err);
     if (rc == BRC_OK)
-        rc = brc_sequence_add(&r->q, o->at, &o->folded.root, &moves, &result, err);
+        rc = brc_sequence_add(&r->q, &step, &o->folded.root, &moves, &result, err);
     brc_move_set_dispose(&moves);
     BRC_TRY(rc);
     r->result.made += result == BRC_STEP_DONE;
@@ -475,9 +450,12 @@ static int must_be_rebase(const open_rebase *o, brc_error *err)
 {
     if (o->merge.draft.id == 0)
         return brc_none_is_open(o->s, err);
-    return strcmp(brc_open_merge_command(&o->merge), "rebase") == 0
+    if (strcmp(brc_open_merge_command(&o->merge), "rebase") != 0)
+        return brc_other_is_open(o->s, &o->merge, err);
+    return o->merge.draft.has_base
                ? BRC_OK
-               : brc_other_is_open(o->s, &o->merge, err);
+               : brc_fail(err, BRC_ECORRUPT, "the open rebase (draft %lld) lies over no commit",
+                          (long long)o->merge.draft.id);
 }
 
 static int go_on(open_rebase *o, int skips, brc_error *err)

@@ -157,9 +157,7 @@ static int read_replay(brc_replay *r, brc_error *err)
 /* The changes as a snapshot: written, because what is taken whole is taken by its id. */
 static int fold_changes(brc_replay *r, brc_error *err)
 {
-    do
-        BRC_TRY(brc_fold_ahead(r->s, 1, &r->folded, err));
-    while (!r->folded.has_root);
+    BRC_TRY(brc_fold_whole(r->s, &r->folded, err));
     BRC_TRY(brc_session_begin_read(r->s, err));
     int rc = read_replay(r, err);
     brc_session_end_read(r->s);

@@ -76,8 +76,42 @@ int brc_plan_end(brc_buf *out, brc_error *err)
 
 /* ==== sequence ================================ */
 
+static void leave_bulk(brc_sequence *q)
+{
+    if (q->in_bulk)
+        (void)brc_store_bulk_admit(q->store, q->admitted);
+    q->in_bulk = 0;
+}
+
+static void cancel_bulk(brc_sequence *q)
+{
+    if (q->in_bulk)
+        brc_store_bulk_cancel(q->store);
+    leave_bulk(q);
+}
+
+int brc_sequence_bulk_begin(brc_sequence *q, brc_error *err)
+{
+    cancel_bulk(q);
+    BRC_TRY(brc_store_bulk_begin(q->store, err));
+    q->in_bulk = 1;
+    q->admitted = brc_store_bulk_admit(q->store, 1);
+    return BRC_OK;
+}
+
+/* Where little was stored, it and what names it are one transaction. */
+static int begin_change_of(brc_sequence *q, brc_error *err)
+{
+    if (!q->in_bulk)
+        return brc_store_begin(q->store, err);
+    BRC_TRY(brc_store_bulk_finish(q->store, err));
+    leave_bulk(q);
+    return BRC_OK;
+}
+
 void brc_sequence_dispose(brc_sequence *q)
 {
+    cancel_bulk(q);
     brc_merge_run_dispose(&q->run);
     brc_moves_carried_dispose(&q->carried);
     free(q->branch);
@@ -121,6 +155,15 @@ int brc_sequence_go_to(brc_sequence *q, const brc_oid *commit, brc_error *err)
     q->has_now = 1;
     q->now = *commit;
     return brc_commit_root(q->store, commit, &q->root, err);
+}
+
+int brc_sequence_go_to_tip(brc_sequence *q, brc_error *err)
+{
+    if (q->has_tip)
+        return brc_sequence_go_to(q, &q->tip, err);
+    q->has_now = 0;
+    memset(&q->root, 0, sizeof(q->root));
+    return BRC_OK;
 }
 
 static int head_now(brc_store *store, char **out, brc_error *err)
@@ -186,10 +229,7 @@ static int read_resumed(brc_sequence *q, brc_error *err)
 {
     BRC_TRY(brc_gc_last(q->store, &q->collected, err));
     BRC_TRY(brc_ref_get(q->store, q->full, &q->has_tip, &q->tip, err));
-    if (!q->draft.has_base)
-        return brc_fail(err, BRC_ECORRUPT, "the open %s (draft %lld) lies over no commit", q->op,
-                        (long long)q->draft.id);
-    return brc_sequence_go_to(q, &q->draft.base, err);
+    return q->draft.has_base ? brc_sequence_go_to(q, &q->draft.base, err) : BRC_OK;
 }
 
 int brc_sequence_resume(brc_sequence *q, const char *branch, const brc_draft_head *draft,
@@ -224,6 +264,7 @@ static int merge_step(brc_sequence *q, const brc_step *step, brc_error *err)
                                   &q->carried, err);
     brc_store_end_read(q->store);
     BRC_TRY(rc);
+    BRC_TRY(brc_sequence_bulk_begin(q, err));
     return brc_merge_work(&q->run, err);
 }
 
@@ -238,13 +279,18 @@ static int root_now(brc_sequence *q, brc_oid *root, brc_error *err)
     return brc_snapshot_put(q->store, &top, root, err);
 }
 
-/* A commit that follows q->now, and is q->now then. */
-static int put_commit(brc_sequence *q, const brc_commit *like, const brc_oid *root,
-                      const brc_move_set *moves, brc_error *err)
+/* A commit that follows q->now, and of a merge `other`, and is q->now then. */
+static int put_commit(brc_sequence *q, const brc_commit *like, const brc_oid *other,
+                      const brc_oid *root, const brc_move_set *moves, brc_error *err)
 {
     brc_commit commit = *like;
-    commit.parents = &q->now;
-    commit.nparents = q->has_now ? 1 : 0;
+    brc_oid parents[2];
+    commit.parents = parents;
+    commit.nparents = 0;
+    if (q->has_now)
+        parents[commit.nparents++] = q->now;
+    if (other != NULL)
+        parents[commit.nparents++] = *other;
     commit.root = *root;
     BRC_TRY(brc_commit_put(q->store, &commit, moves, err));
     q->has_now = 1;
@@ -253,21 +299,47 @@ static int put_commit(brc_sequence *q, const brc_commit *like, const brc_oid *ro
     return BRC_OK;
 }
 
+/* Of a version that is merged although it follows the branch: as it is there. */
+static int take_other(brc_sequence *q, const brc_oid *other, brc_oid *root, brc_move_set *moves,
+                      brc_error *err)
+{
+    BRC_TRY(brc_commit_root(q->store, other, root, err));
+    return brc_moves_along(moves, q->store, &q->now, other, err);
+}
+
+static int take_merged(brc_sequence *q, brc_oid *root, brc_move_set *moves, brc_error *err)
+{
+    BRC_TRY(brc_merge_tree_put(q->run.tree, root, err));
+    return brc_merge_tree_moves(q->run.tree, root, moves, err);
+}
+
 static int put_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
 {
     brc_move_set moves = {0};
     brc_oid was, root;
-    BRC_TRY(root_now(q, &was, err));
-    BRC_TRY(brc_merge_tree_put(q->run.tree, &root, err));
+    int rc;
+    BRC_GO(root_now(q, &was, err));
+    BRC_GO(q->run.tree != NULL ? take_merged(q, &root, &moves, err)
+                               : take_other(q, step->other, &root, &moves, err));
     *result = BRC_STEP_EMPTY;
-    if (brc_oid_cmp(&root, &was) == 0 && !step->keep_empty)
-        return BRC_OK;
+    if (brc_oid_cmp(&root, &was) == 0 && step->other == NULL && !step->keep_empty)
+        goto done;
     *result = BRC_STEP_DONE;
-    int rc = brc_merge_tree_moves(q->run.tree, &root, &moves, err);
-    if (rc == BRC_OK)
-        rc = put_commit(q, &step->like, &root, &moves, err);
+    rc = put_commit(q, &step->like, step->other, &root, &moves, err);
+done:
     brc_move_set_dispose(&moves);
     return rc;
+}
+
+/* What is merged may have no name, and a collection may have taken it. */
+static int check_other_is_there(brc_sequence *q, const brc_oid *other, brc_error *err)
+{
+    brc_commit *there;
+    if (other == NULL)
+        return BRC_OK;
+    BRC_TRY(brc_commit_read(&there, q->repo, other, err));
+    brc_commit_free(there);
+    return BRC_OK;
 }
 
 static int check_not_collected(brc_sequence *q, brc_error *err)
@@ -288,7 +360,8 @@ static int check_still_open(brc_sequence *q, brc_error *err)
 {
     brc_draft_head now;
     BRC_TRY(brc_draft_merge(q->store, q->branch, &now, err));
-    if (now.id != q->draft.id || now.changes != q->draft.changes)
+    q->again = now.id != q->draft.id || now.changes != q->draft.changes;
+    if (q->again)
         return brc_fail(err, BRC_ESTALE,
                         "%s: the %s on branch '%s' was changed while it went on: nothing was "
                         "done; call again",
@@ -360,8 +433,17 @@ static int end_change_of(brc_sequence *q, int rc, brc_error *err)
 static int step_steps(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
 {
     BRC_TRY(check_not_collected(q, err));
+    BRC_TRY(check_other_is_there(q, step->other, err));
     BRC_TRY(put_step(q, step, result, err));
     return step->is_last ? end_steps(q, err) : BRC_OK;
+}
+
+int brc_sequence_put(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
+{
+    if (q->run.tree != NULL)
+        BRC_TRY(brc_merge_tree_ahead(q->run.tree, err));
+    BRC_TRY(begin_change_of(q, err));
+    return end_change_of(q, step_steps(q, step, result, err), err);
 }
 
 int brc_sequence_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
@@ -370,26 +452,26 @@ int brc_sequence_step(brc_sequence *q, const brc_step *step, int *result, brc_er
     *result = BRC_STEP_CONFLICT;
     if (brc_merge_tree_clashes(q->run.tree)->n > 0)
         return BRC_OK;
-    BRC_TRY(brc_merge_tree_ahead(q->run.tree, err));
-    BRC_TRY(brc_store_begin(q->store, err));
-    return end_change_of(q, step_steps(q, step, result, err), err);
+    return brc_sequence_put(q, step, result, err);
 }
 
-static int add_steps(brc_sequence *q, const brc_commit *like, const brc_oid *root,
+static int add_steps(brc_sequence *q, const brc_step *step, const brc_oid *root,
                      const brc_move_set *moves, int *result, brc_error *err)
 {
     brc_oid was;
     BRC_TRY(check_not_collected(q, err));
     BRC_TRY(root_now(q, &was, err));
-    *result = brc_oid_cmp(root, &was) == 0 ? BRC_STEP_EMPTY : BRC_STEP_DONE;
-    return *result == BRC_STEP_DONE ? put_commit(q, like, root, moves, err) : BRC_OK;
+    *result = step->other == NULL && brc_oid_cmp(root, &was) == 0 ? BRC_STEP_EMPTY : BRC_STEP_DONE;
+    if (*result == BRC_STEP_DONE)
+        BRC_TRY(put_commit(q, &step->like, step->other, root, moves, err));
+    return step->is_last ? end_steps(q, err) : BRC_OK;
 }
 
-int brc_sequence_add(brc_sequence *q, const brc_commit *like, const brc_oid *root,
+int brc_sequence_add(brc_sequence *q, const brc_step *step, const brc_oid *root,
                      const brc_move_set *moves, int *result, brc_error *err)
 {
     BRC_TRY(brc_store_begin(q->store, err));
-    return end_change_of(q, add_steps(q, like, root, moves, result, err), err);
+    return end_change_of(q, add_steps(q, step, root, moves, result, err), err);
 }
 
 int brc_sequence_end(brc_sequence *q, brc_error *err)
@@ -406,6 +488,7 @@ static int keep_steps(brc_sequence *q, const brc_open_merge_new *what, int64_t *
                       brc_error *err)
 {
     BRC_TRY(check_not_collected(q, err));
+    BRC_TRY(check_other_is_there(q, what->other, err));
     BRC_TRY(check_still_there(q, err));
     return brc_open_merge_start(draft, &q->run, what, err);
 }
@@ -418,7 +501,7 @@ int brc_sequence_keep(brc_sequence *q, const brc_open_merge_new *what, int64_t *
     own.tip = q->has_tip ? &q->tip : NULL;
     own.base = q->has_now ? &q->now : NULL;
     BRC_TRY(brc_merge_tree_ahead(q->run.tree, err));
-    BRC_TRY(brc_store_begin(q->store, err));
+    BRC_TRY(begin_change_of(q, err));
     return end_change_of(q, keep_steps(q, &own, draft, err), err);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Changes that other commits made, done again on the current branch: one of them (cherry-pick, revert)
- * or one after the other (rebase).
+ * Steps that move the current branch: a version that is merged into it, the change of a commit that is done
+ * again (cherry-pick) or taken back (revert), or several one after the other (rebase).
  *
  *      brc_sequence q = { .repo = repo, ... };
  *      brc_sequence_start(&q)            where the branch is; nothing may be uncommitted on it
@@ -45,6 +45,7 @@ enum { BRC_STEP_DONE = 1, BRC_STEP_EMPTY, BRC_STEP_CONFLICT };
 typedef struct brc_step {
     brc_step_change change;
     brc_commit like;      /* author, time, message and meta of the commit          */
+    const brc_oid *other; /* of a merge: its second parent; NULL: none             */
     int keep_empty;       /* a commit, also where it changes nothing               */
     int is_last;          /* the branch moves in its transaction                   */
 } brc_step;
@@ -69,6 +70,7 @@ typedef struct brc_sequence {
     brc_oid now, root;    /* the commit on which the next step comes, and its snapshot */
     int is_through;       /* the branch has moved                                   */
     brc_merge_run run;    /* of the last step                                       */
+    int in_bulk, admitted; /* chunks are merged in a bulk write that ends with the step */
     brc_moves_carried carried; /* for the next step                                   */
     int64_t collected;    /* the last collection that had begun before              */
     int again;
@@ -96,10 +98,16 @@ BRC_MUST_USE int brc_sequence_resume(brc_sequence *q, const char *branch, const 
 void brc_sequence_dispose(brc_sequence *q);
 /* The next step comes on this commit. */
 BRC_MUST_USE int brc_sequence_go_to(brc_sequence *q, const brc_oid *commit, brc_error *err);
-/* *result: BRC_STEP_*. After a conflict q->run.tree has them, and there is no further step. */
+/* ... on the branch's, or on none. */
+BRC_MUST_USE int brc_sequence_go_to_tip(brc_sequence *q, brc_error *err);
+/* Merging of q->run begins; until the step is put or kept, what it stores belongs to a bulk write. */
+BRC_MUST_USE int brc_sequence_bulk_begin(brc_sequence *q, brc_error *err);
+/* Puts a step that was merged without a conflict: what q->run.tree has, or without a tree what `other` has. */
+BRC_MUST_USE int brc_sequence_put(brc_sequence *q, const brc_step *step, int *result, brc_error *err);
+/* Merges a step and puts it. *result: BRC_STEP_*. After a conflict q->run.tree has them, and there is no further step. */
 BRC_MUST_USE int brc_sequence_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err);
-/* A step that was settled: this snapshot, with what moved since q->now. *result: BRC_STEP_DONE or _EMPTY. */
-BRC_MUST_USE int brc_sequence_add(brc_sequence *q, const brc_commit *like, const brc_oid *root, const brc_move_set *moves,
+/* Puts a step that was settled: this snapshot, with what moved since q->now. *result: BRC_STEP_DONE or _EMPTY. */
+BRC_MUST_USE int brc_sequence_add(brc_sequence *q, const brc_step *step, const brc_oid *root, const brc_move_set *moves,
                                   int *result, brc_error *err);
 /* Where no last step has done so: the branch goes to q->now, if that is not where it is. */
 BRC_MUST_USE int brc_sequence_end(brc_sequence *q, brc_error *err);

@@ -215,6 +215,14 @@ int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err)
     return rc;
 }
 
+int brc_fold_whole(brc_session *s, brc_folded *out, brc_error *err)
+{
+    do
+        BRC_TRY(brc_fold_ahead(s, 1, out, err));
+    while (!out->has_root);
+    return BRC_OK;
+}
+
 int brc_folding_work(brc_folding *f, brc_session *s, brc_error *err)
 {
     return f->fold.is_too_much ? brc_fold_ahead(s, f->times++ > 0, &f->folded, err) : BRC_OK;

@@ -75,6 +75,8 @@ BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, const
  * large arrays, and where `all`, of the whole draft as it is. `out` says what was made; what others
  * write meanwhile is folded over it. Never within a transaction. */
 BRC_MUST_USE int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err);
+/* The same until out->has_root: the whole draft as it was at one moment, though others write into it. */
+BRC_MUST_USE int brc_fold_whole(brc_session *s, brc_folded *out, brc_error *err);
 void brc_folded_dispose(brc_folded *folded);
 
 /* Whether a stack, or a node, has rows that one transaction should leave alone. */
