@@ -166,7 +166,7 @@ static int find_named(bisect_call *c, const char *rev, brc_error *err)
     }
     BRC_TRY(brc_rev_resolve(c->store, rev != NULL ? rev : "HEAD", &c->named, err));
     brc_commit *there;
-    BRC_TRY(brc_commit_read(&there, c->repo, &c->named, err));
+    BRC_TRY(brc_commit_need(&there, c->repo->store, &c->named, err));
     brc_commit_free(there);
     return BRC_OK;
 }
@@ -228,7 +228,7 @@ static int keep_known(bisect_call *c, brc_error *err)
                         brc_store_path(c->store));
     if (c->has_named) {
         brc_commit *there;
-        BRC_TRY(brc_commit_read(&there, c->repo, &c->named, err));
+        BRC_TRY(brc_commit_need(&there, c->repo->store, &c->named, err));
         brc_commit_free(there);
         BRC_TRY(brc_gc_keep_commit(c->store, &c->named, err));
     }

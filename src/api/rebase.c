@@ -542,7 +542,7 @@ static int read_target(brc_rebasing *r, brc_error *err)
     BRC_TRY(brc_store_begin_read(store, err));
     int rc = brc_aim_resolve(r->aim, store, &r->target, err);
     if (rc == BRC_OK)
-        rc = brc_commit_read(&there, r->repo, &r->target, err);
+        rc = brc_commit_need(&there, r->repo->store, &r->target, err);
     if (rc == BRC_OK)
         brc_commit_free(there);
     if (rc == BRC_OK && r->q.has_tip)

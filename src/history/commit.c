@@ -256,3 +256,15 @@ int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *root, brc_erro
     brc_commit_free(c);
     return BRC_OK;
 }
+
+int brc_commit_need(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err)
+{
+    brc_object o = {.id = *id}, *one = &o;
+    char hex[65];
+    *out = NULL;
+    BRC_TRY(brc_objects_find(store, &one, 1, err));
+    if (!o.found || o.kind != BRC_KIND_COMMIT)
+        return brc_fail(err, BRC_ENOTFOUND, "%s has no commit %s", brc_store_path(store),
+                        brc_oid_format(hex, id));
+    return brc_commit_get(out, store, id, err);
+}

@@ -30,6 +30,8 @@ BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, const brc_
  * come from refs and other commits. Where parents have expired (BRC_PAST_EXPIRED), `parents` are the
  * nearest ancestors that are kept, however many, and the moves are those since the first of them. */
 BRC_MUST_USE int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
+/* The same; BRC_ENOTFOUND where there is no such commit. */
+BRC_MUST_USE int brc_commit_need(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
 /* As its bytes say, whatever has expired. */
 BRC_MUST_USE int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t id_len, brc_error *err);
 /* The moves of a commit that was read by one of these, since its first parent: sealed, and its
