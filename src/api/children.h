@@ -7,7 +7,7 @@
 #ifndef BRC_API_CHILDREN_H
 #define BRC_API_CHILDREN_H
 
-#include "../zarr/fold.h"
+#include "../work/fold.h"
 
 /* A child goes back to what it was when it began. Within a change. */
 BRC_MUST_USE int brc_fork_go_back(brc_session *s, brc_error *err);

@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/sized.h"
 #include "../base/process.h"
+#include "../base/sized.h"
 #include "../history/commit.h"
-#include "../zarr/adopt.h"
-#include "../zarr/bulk_write.h"
-#include "../zarr/key_rows.h"
-#include "merge_end.h"
-#include "replay.h"
+#include "../merge/merge_end.h"
+#include "../merge/replay.h"
+#include "../work/adopt.h"
+#include "../work/bulk_write.h"
+#include "../zarr/key/key_rows.h"
 
 /* ---- listing -------------------------------- */
 

@@ -10,9 +10,9 @@
 #include "../base/sized.h"
 #include "../history/ancestry.h"
 #include "../history/commit.h"
-#include "../zarr/bulk_write.h"
-#include "../zarr/session.h"
-#include "merge_end.h"
+#include "../merge/merge_end.h"
+#include "../work/bulk_write.h"
+#include "../work/session.h"
 
 /* ==== branch drafts ================================ */
 

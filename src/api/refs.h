@@ -2,7 +2,7 @@
 #ifndef BRC_API_REFS_H
 #define BRC_API_REFS_H
 
-#include "../zarr/session.h"
+#include "../work/session.h"
 
 /* *none: 1 if there are no private drafts, but for what was kept of an earlier branch of this name. */
 BRC_MUST_USE int brc_branch_no_private(brc_store *store, const char *branch, int *none, brc_error *err);

@@ -6,10 +6,10 @@
 #include "../base/alloc.h"
 #include "../base/process.h"
 #include "../base/sized.h"
+#include "../care/gc.h"
 #include "../history/commit.h"
-#include "../history/gc.h"
-#include "../zarr/array.h"
-#include "../zarr/session.h"
+#include "../work/session.h"
+#include "../zarr/array/array.h"
 
 /* ==== repository ================================ */
 

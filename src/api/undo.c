@@ -15,7 +15,7 @@
 #include "../base/process.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
-#include "../zarr/session.h"
+#include "../work/session.h"
 #include "refs.h"
 
 /* ---- listing -------------------------------- */

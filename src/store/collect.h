@@ -1,5 +1,5 @@
 /*
- * The collection of garbage: its rows, and what it needs of SQLite. history/gc.h has the whole.
+ * The collection of garbage: its rows, and what it needs of SQLite. care/gc.h has the whole.
  *
  * A collection is a row of table gc from before its first look at what is reachable until its end.
  * While there is one, every transaction that stores an object, or relies on one that is there,

@@ -12,7 +12,7 @@
 #include "../base/buf.h"
 #include "../base/file.h"
 #include "../base/hash.h"
-#include "../zarr/session.h"
+#include "../work/session.h"
 #include "../zarr/transfer.h"
 
 static int check_free(const char *path, brc_error *err)

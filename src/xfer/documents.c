@@ -8,7 +8,8 @@
 #include "../base/alloc.h"
 #include "../base/node_path.h"
 #include "../nd/dtype_text.h"
-#include "../zarr/meta.h"
+#include "../work/session.h"
+#include "../zarr/doc/meta.h"
 #include "../zarr/transfer.h"
 #include "xfer.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../nd/shape.h"
-#include "../zarr/session.h"
+#include "../work/session.h"
 #include "../zarr/transfer.h"
 
 void brc_elements_free(brc_elements *e)

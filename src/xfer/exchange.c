@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../base/node_path.h"
-#include "../zarr/bulk_write.h"
-#include "../zarr/session.h"
+#include "../base/sized.h"
+#include "../work/bulk_write.h"
+#include "../work/session.h"
 #include "../zarr/transfer.h"
 #include "foreign/foreign.h"
 #include "formats.h"

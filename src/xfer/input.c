@@ -11,7 +11,7 @@
 
 #include "../base/alloc.h"
 #include "../base/file.h"
-#include "../zarr/session.h"
+#include "../work/session.h"
 
 static int gzip_input_open(brc_input **out, brc_input *packed, brc_error *err);
 static int is_gzip(const uint8_t *head, size_t n);

@@ -4,8 +4,6 @@
 
 #include "../base/json.h"
 
-breccia *brc_session_repo(const brc_session *s);
-const brc_registry *brc_session_registry(const brc_session *s);
 /* Appends the codecs that new arrays of this type get by the repository's setting, with a NUL behind
  * them; nothing where there are none, or they do not fit the type. `dtype`: as in brc_array_spec. */
 BRC_MUST_USE int brc_session_default_codecs(brc_buf *out, brc_session *s, const char *dtype, brc_error *err);

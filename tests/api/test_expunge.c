@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 #include "derived.sql.h"

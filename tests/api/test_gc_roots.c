@@ -10,7 +10,7 @@
 
 #include "../../src/base/process.h"
 #include "../../src/store/collect.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/versions.h"
 
 Suite *gc_roots_suite(void);

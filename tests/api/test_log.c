@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 
 Suite *log_suite(void);

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/fold.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/fold.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 #include "../kit/step_count.h"
 

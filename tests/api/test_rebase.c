@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdio.h>
 
-#include "../../src/api/sequence.h"
+#include "../../src/merge/sequence.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/process_kit.h"
 #include "../kit/scenario.h"

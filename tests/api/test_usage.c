@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../../src/history/closure.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 
 Suite *usage_suite(void);

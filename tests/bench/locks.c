@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "bench.h"
 
 enum { ITEMS = 8, SLICE = 65536, RUNNING = 16 };

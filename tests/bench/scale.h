@@ -9,7 +9,7 @@
 #ifndef BENCH_SCALE_H
 #define BENCH_SCALE_H
 
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "bench.h"
 
 #define SCALE_MOST 1.2

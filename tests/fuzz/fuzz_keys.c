@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../src/base/buf.h"
+#include "../../src/work/session.h"
 #include "../../src/zarr/transfer.h"
 
 enum { STEPS_MOST = 32 };

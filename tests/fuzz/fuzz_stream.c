@@ -4,6 +4,7 @@
 
 #include "../../src/breccia.h"
 #include "../../src/xfer/stream/stream_in.h"
+#include "../../src/work/session.h"
 #include "../../src/zarr/transfer.h"
 #include "fuzz.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../../src/codec/registry.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../../src/nd/shape.h"
 
 static int is_told(int rc)

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "../../src/xfer/zarr/zarr2.h"
-#include "../../src/zarr/meta.h"
+#include "../../src/zarr/doc/meta.h"
 
 static void check_array(const brc_json *zarray)
 {

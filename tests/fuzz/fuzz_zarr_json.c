@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../src/xfer/documents.h"
-#include "../../src/zarr/meta.h"
+#include "../../src/zarr/doc/meta.h"
 
 /* What a fill value prints as reads back to the same bits. */
 static void check_fill(const brc_meta *meta)

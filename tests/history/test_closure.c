@@ -4,7 +4,7 @@
 
 #include "../../src/base/hash.h"
 #include "../../src/history/closure.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 
 Suite *closure_suite(void);

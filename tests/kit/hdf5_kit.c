@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../src/base/json.h"
-#include "../../src/zarr/array.h"
+#include "../../src/zarr/array/array.h"
 
 int64_t hdf5_checked(int64_t result, const char *call)
 {

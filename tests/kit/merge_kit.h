@@ -2,7 +2,7 @@
 #ifndef BRC_TESTS_MERGE_KIT_H
 #define BRC_TESTS_MERGE_KIT_H
 
-#include "../../src/zarr/merge_chunks.h"
+#include "../../src/merge/merge_chunks.h"
 #include "scenario.h"
 
 /* Elements are numbers of the values that the test gives the kit. */

@@ -61,7 +61,7 @@ function is_home(places,    n, i, place)
 # The same list is in symbols.awk; protocol.h is what host and converters agree on.
 function may_convert(path)
 {
-    return path ~ /^src\/(base|nd|codec|xfer\/tar|convert\/lib)\// || path ~ /^src\/zarr\/(meta|grid)[^\/]*$/ ||
+    return path ~ /^src\/(base|nd|codec|xfer\/tar|convert\/lib)\// || path ~ /^src\/zarr\/doc\/(meta|grid)[^\/]*$/ ||
            path == "src/xfer/foreign/protocol.h" || directory(path) == directory(FILENAME)
 }
 

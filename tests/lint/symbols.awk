@@ -70,7 +70,7 @@ function folder_of(file) { sub(/[^\/]*$/, "", file); return file }
 
 function may_convert(from, to, to_room)
 {
-    return to_room ~ /^(base|nd|codec)$/ || to ~ /^src\/zarr\/(meta|grid)[^\/]*$/ ||
+    return to_room ~ /^(base|nd|codec)$/ || to ~ /^src\/zarr\/doc\/(meta|grid)[^\/]*$/ ||
            to ~ /^src\/xfer\/tar\// || to ~ /^src\/convert\/lib\// || folder_of(to) == folder_of(from)
 }
 

@@ -8,7 +8,7 @@
 
 #include "../../src/store/change.h"
 #include "../../src/store/db.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 
 Suite *change_suite(void);

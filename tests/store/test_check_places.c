@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "../../src/store/check.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 
 Suite *check_places_suite(void);

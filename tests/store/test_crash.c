@@ -13,7 +13,7 @@
 
 #include "../../src/base/hash.h"
 #include "../../src/store/db.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/crash_sim.h"
 #include "../kit/effort.h"
 #include "../kit/fault_vfs.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../src/base/buf.h"
-#include "../../src/zarr/bulk_write.h"
+#include "../../src/work/bulk_write.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 

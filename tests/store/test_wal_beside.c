@@ -13,7 +13,7 @@
 #include "../../src/base/file.h"
 #include "../../src/store/db.h"
 #include "../../src/store/file_lock.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/late_writer.h"
 #include "../kit/lock_faults.h"
 #include "../kit/peer.h"

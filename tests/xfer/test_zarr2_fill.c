@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../src/base/json.h"
-#include "../../src/zarr/meta.h"
+#include "../../src/zarr/doc/meta.h"
 #include "../kit/exchange_kit.h"
 
 Suite *zarr2_fill_suite(void);

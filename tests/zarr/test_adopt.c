@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/adopt.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/adopt.h"
+#include "../../src/work/session.h"
 #include "../kit/drafts_kit.h"
 #include "../kit/step_count.h"
 

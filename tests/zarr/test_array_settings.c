@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../src/base/hash.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/hook_codec.h"
 #include "../kit/scenario.h"
 

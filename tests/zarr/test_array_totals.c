@@ -7,7 +7,7 @@
 
 #include "../../src/history/totals.h"
 #include "../../src/store/db.h"
-#include "../../src/zarr/array.h"
+#include "../../src/zarr/array/array.h"
 #include "../kit/scenario.h"
 
 Suite *array_totals_suite(void);

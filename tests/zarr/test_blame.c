@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../src/history/commit.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 
 Suite *blame_suite(void);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/scenario.h"
 
 Suite *bulk_suite(void);

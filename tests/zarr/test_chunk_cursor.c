@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../src/base/error.h"
-#include "../../src/zarr/chunk_cursor.h"
+#include "../../src/zarr/array/chunk_cursor.h"
 #include "../kit/scenario.h"
 
 Suite *chunk_cursor_suite(void);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../../src/base/json.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../../src/zarr/transfer.h"
 #include "../kit/sanitized.h"
 #include "../kit/scenario.h"

@@ -8,7 +8,7 @@
 
 #include "../../src/codec/registry.h"
 #include "../../src/xfer/zarr/zarr2.h"
-#include "../../src/zarr/meta.h"
+#include "../../src/zarr/doc/meta.h"
 #include "../../src/zarr/transfer.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/json_places.h"

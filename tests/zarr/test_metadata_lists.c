@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../src/codec/registry.h"
-#include "../../src/zarr/meta.h"
+#include "../../src/zarr/doc/meta.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/json_places.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../src/history/tree_diff.h"
-#include "../../src/zarr/session_nodes.h"
+#include "../../src/work/session_nodes.h"
 #include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"

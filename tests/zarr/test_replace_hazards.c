@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../src/zarr/array.h"
+#include "../../src/zarr/array/array.h"
 #include "../kit/effort.h"
 #include "../kit/lock_faults.h"
 #include "../kit/replace_kit.h"

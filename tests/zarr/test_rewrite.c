@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../../src/store/db.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../kit/hooked_kit.h"
 
 Suite *rewrite_suite(void);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../codecs/lib/crc32c_sum.h"
-#include "../../src/zarr/shard.h"
+#include "../../src/zarr/stored/shard.h"
 #include "../../src/zarr/transfer.h"
 #include "../kit/exchange_kit.h"
 

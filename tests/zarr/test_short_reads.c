@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../../src/base/buf.h"
-#include "../../src/zarr/session.h"
+#include "../../src/work/session.h"
 #include "../../src/zarr/transfer.h"
 #include "../kit/hooked_kit.h"
 #include "../kit/ios.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/zarr/array.h"
+#include "../../src/zarr/array/array.h"
 #include "../../src/zarr/transfer.h"
 #include "../kit/exchange_kit.h"
 

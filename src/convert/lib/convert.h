@@ -22,7 +22,7 @@
 #include "../../base/part.h"
 #include "../../nd/shape.h"
 #include "../../xfer/tar/tar.h"
-#include "../../zarr/meta.h"
+#include "../../zarr/doc/meta.h"
 
 typedef struct brc_convert brc_convert; /* one run */
 

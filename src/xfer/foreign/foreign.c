@@ -8,7 +8,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/file.h"
-#include "../../zarr/session.h"
+#include "../../work/session.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../stream/stream_out.h"

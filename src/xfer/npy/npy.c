@@ -9,8 +9,8 @@
 
 #include "../../base/file.h"
 #include "../../nd/shape.h"
-#include "../../zarr/bulk_write.h"
-#include "../../zarr/session.h"
+#include "../../work/bulk_write.h"
+#include "../../work/session.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../elements.h"

@@ -4,7 +4,7 @@
 
 #include "../../base/buf.h"
 #include "../../codec/registry.h"
-#include "../../zarr/element_diff.h"
+#include "../../query/element_diff.h"
 #include "../elements.h"
 #include "../formats.h"
 

@@ -10,6 +10,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/node_path.h"
+#include "../../work/session.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../xfer.h"

@@ -11,8 +11,8 @@
 
 #include "../../base/file.h"
 #include "../../base/node_path.h"
-#include "../../zarr/meta.h"
-#include "../../zarr/session.h"
+#include "../../work/session.h"
+#include "../../zarr/doc/meta.h"
 #include "../../zarr/transfer.h"
 #include "../documents.h"
 #include "../foreign/protocol.h"

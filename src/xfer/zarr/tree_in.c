@@ -9,7 +9,7 @@
 #include "../../base/alloc.h"
 #include "../../base/file.h"
 #include "../../base/json.h"
-#include "../../zarr/session.h"
+#include "../../work/session.h"
 #include "../../zarr/transfer.h"
 #include "../input.h"
 #include "../zip.h"

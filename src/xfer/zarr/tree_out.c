@@ -9,7 +9,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/file.h"
-#include "../../zarr/session.h"
+#include "../../work/session.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../zip.h"

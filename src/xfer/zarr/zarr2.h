@@ -3,7 +3,7 @@
  * documents are translated.
  *
  * What of a .zarray is not in the v3 document that comes of it is kept in its member
- * BRC_ZARR2_NOTE (src/zarr/meta.h):
+ * BRC_ZARR2_NOTE (src/zarr/doc/meta.h):
  *
  *   {"must_understand": false,
  *    "fill_value": null,       the array has no fill value
@@ -16,7 +16,7 @@
 #define BRC_XFER_ZARR_ZARR2_H
 
 #include "../../base/json.h"
-#include "../../zarr/meta.h"
+#include "../../zarr/doc/meta.h"
 
 /* v2's name for a data type, taken apart. */
 typedef struct brc_zarr2_type {

@@ -1,0 +1,657 @@
+/* Every object by itself, on the pool; one at fault does not stop the others. */
+#include "fsck.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../flow/read.h"
+#include "../tree/map.h"
+#include "../work/fold.h"
+#include "../work/open_plan.h"
+#include "../work/session.h"
+
+/* ==== check objects ================================ */
+
+#define PAGE 1024
+
+typedef struct object_checker {
+    breccia *repo;
+    int64_t behind;
+    int no_decode;
+    brc_faults *faults;
+    brc_oid after;  /* the last row that was listed */
+    uint64_t checked;
+    uint64_t unreachable; /* chunks in backends that this build lacks             */
+    brc_error lacks;      /* the first of them                                    */
+    brc_object rows[PAGE];
+} object_checker;
+
+static int no_child(void *ctx, const brc_oid *id, brc_error *err)
+{
+    (void)ctx;
+    (void)id;
+    (void)err;
+    return BRC_OK;
+}
+
+static int no_item(void *ctx, brc_span key, brc_span value, brc_error *err)
+{
+    (void)ctx;
+    (void)key;
+    (void)value;
+    (void)err;
+    return BRC_OK;
+}
+
+/* What the canonical bytes of an object must be like. */
+static int check_content(const object_checker *c, const brc_object *o, const uint8_t *data,
+                         brc_error *err)
+{
+    brc_store *store = c->repo->store;
+    size_t len = (size_t)o->size;
+    brc_oid id = brc_hash_object(brc_store_hash(store), o->kind, data, len);
+    if (brc_oid_cmp(&id, &o->id) != 0)
+        return brc_fail(err, BRC_ECORRUPT, "its content does not match its id");
+    if (brc_hash_guard(brc_store_secret(store), data, len) != o->guard)
+        return brc_fail(err, BRC_ECORRUPT, "its guard does not match its content");
+    if (o->kind == BRC_KIND_NODE)
+        return brc_map_check_node((brc_span){data, len}, brc_store_id_len(store), no_child, no_item,
+                                  NULL, err);
+    if (o->kind == BRC_KIND_COMMIT) {
+        brc_commit *commit;
+        BRC_TRY(brc_commit_parse(&commit, &o->id, (brc_span){ data, len }, brc_store_id_len(store),
+                                 err));
+        brc_commit_free(commit);
+    }
+    return BRC_OK;
+}
+
+/* item->number says how much is checked. */
+enum { CHECK_STORED, CHECK_ALL };
+
+/* 1 if its bytes can be asked for. */
+static int is_reachable(object_checker *c, const brc_object *o)
+{
+    brc_error why = BRC_ERROR_INIT;
+    brc_store_backend *b;
+    if (o->backend == 0 ||
+        brc_backend_use(c->repo->store, o->backend, &b, &why) != BRC_EUNSUPPORTED)
+        return 1;
+    if (c->unreachable++ == 0)
+        c->lacks = why;
+    return 0;
+}
+
+/* One line for all of them: they are not damaged as far as anybody here knows. */
+static int report_unreachable(const object_checker *c, brc_error *err)
+{
+    brc_oid none;
+    brc_error found = BRC_ERROR_INIT;
+    if (c->unreachable == 0)
+        return BRC_OK;
+    memset(&none, 0, sizeof(none));
+    (void)brc_fail(&found, BRC_EUNSUPPORTED,
+                   "the stored bytes of %" PRIu64 " chunks were not checked: %s", c->unreachable,
+                   c->lacks.message);
+    return brc_faults_add(c->faults, &none, 0, 0, found.message, NULL, err);
+}
+
+/* The next rows of the index. Those that contradict themselves are reported at once. */
+static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    object_checker *c = ctx;
+    size_t rows;
+    BRC_TRY(brc_objects_page(c->repo->store, &c->after, c->rows, cap < PAGE ? cap : PAGE, &rows,
+                             err));
+    for (size_t i = 0; i < rows; i++) {
+        c->after = c->rows[i].id;
+        if (c->behind > 0 && (c->rows[i].backend != 0 || c->rows[i].place <= c->behind))
+            continue;
+        c->checked++;
+        if (c->rows[i].found && is_reachable(c, &c->rows[i]))
+            items[(*n)++].object = c->rows[i];
+        else if (!c->rows[i].found)
+            BRC_TRY(brc_faults_add(c->faults, &c->rows[i].id, c->rows[i].kind, 0,
+                                   "its row in the index contradicts itself", NULL, err));
+    }
+    return rows > 0 ? BRC_READ_MORE : BRC_OK;
+}
+
+static int checker_passed(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    const object_checker *c = ctx;
+    return brc_task_step(c->repo, item != NULL ? item->object.size : 0, err);
+}
+
+/* Objects of a build with more codecs than this one are checked as far as possible. */
+static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
+{
+    const object_checker *c = ctx;
+    const brc_object *o = &item->object;
+    brc_error why = BRC_ERROR_INIT;
+    BRC_TRY(brc_object_check_plain(c->repo->store, o, err));
+    item->number = CHECK_STORED;
+    if (!c->no_decode || o->kind != BRC_KIND_CHUNK) {
+        int rc = brc_encoding_chain(c->repo->store, o->encoding, &item->chain, &why);
+        if (rc < 0 && rc != BRC_EUNSUPPORTED) {
+            if (err != NULL)
+                brc_error_copy(err, &why);
+            return rc;
+        }
+        item->number = rc == BRC_OK ? CHECK_ALL : CHECK_STORED;
+    }
+    if (item->number == CHECK_STORED) {
+        item->len = (size_t)o->stored;
+        return BRC_OK;
+    }
+    uint64_t len = item->chain != NULL ? brc_chain_decoded_len(item->chain) : o->stored;
+    item->varies = len == BRC_LEN_VARIES; /* then no memory is reserved for what it claims */
+    if (len != o->size && !item->varies)
+        return brc_fail(err, BRC_ECORRUPT, "its encoding does not decode to its length");
+    return BRC_OK;
+}
+
+static int checker_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
+                         brc_error *err)
+{
+    (void)scratch;
+    if (item->number != CHECK_ALL)
+        return BRC_OK;
+    if (item->len != item->object.size)
+        return brc_fail(err, BRC_ECORRUPT, "it does not decode to the length that its row gives");
+    return check_content(ctx, &item->object, data, err);
+}
+
+static int checker_failed(void *ctx, const brc_read_item *item, int rc, const brc_error *why,
+                          brc_error *err)
+{
+    const object_checker *c = ctx;
+    if (rc == BRC_ESTALE) /* removed since it was listed: that is no fault */
+        return BRC_OK;
+    const int missing =
+        why->detail == BRC_ENOTFOUND && strcmp(why->source, BRC_BACKEND_SOURCE) == 0;
+    return brc_faults_add(c->faults, &item->object.id, item->object.kind, missing, why->message,
+                          NULL, err);
+}
+
+int brc_check_objects(breccia *repo, int64_t after, int no_decode, brc_faults *faults,
+                      uint64_t *checked, brc_error *err)
+{
+    void *p;
+    brc_stats stats = BRC_STATS_INIT;
+    *checked = 0;
+    BRC_TRY(brc_store_totals(repo->store, &stats, err));
+    BRC_TRY(brc_new(&p, sizeof(object_checker), err));
+    object_checker *c = p;
+    c->repo = repo;
+    c->behind = after;
+    c->no_decode = no_decode;
+    c->faults = faults;
+    brc_read_ops ops = {.ctx = c,
+                        .list = checker_list,
+                        .open = checker_open,
+                        .place = checker_place,
+                        .passed = checker_passed,
+                        .failed = checker_failed};
+    brc_task task = brc_task_begin(repo, "check", stats.logical_bytes);
+    int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
+    brc_task_end(repo, &task, rc);
+    if (rc == BRC_OK)
+        rc = report_unreachable(c, err);
+    *checked = c->checked;
+    free(c);
+    return rc;
+}
+
+/* ==== check history ================================ */
+
+/*
+ * From the refs down: every ref, commit, row of the operation log and uncommitted
+ * change. A reference to something missing is a fault, and each fault records who uses
+ * it.
+ */
+
+typedef struct history_check {
+    brc_tree_check tree;
+    brc_buf what; /* the version that is being checked */
+} history_check;
+
+/* ---- commits -------------------------------- */
+
+/* 1 if it is new; the zero id names none. */
+static int commit_due(history_check *h, const brc_oid *id, brc_error *err)
+{
+    return brc_oid_is_zero(id) ? 0 : brc_closure_commit(h->tree.walk, id, err);
+}
+
+static int check_commit_info(history_check *h, const brc_commit *commit, brc_error *err)
+{
+    int same;
+    BRC_TRY(brc_commit_info_check(h->tree.check.store, commit, &same, err));
+    return same ? BRC_OK
+                : brc_check_fault(&h->tree.check, &commit->id, BRC_KIND_COMMIT, "commit", "",
+                                  "its derived row (commit_info) is missing or says "
+                                  "something else",
+                                  err);
+}
+
+static int use_commit(history_check *h, const char *from, const brc_oid *id, int *bad,
+                      brc_error *err)
+{
+    char hex[65];
+    h->tree.check.what = from;
+    return brc_check_use(&h->tree.check, id, BRC_KIND_COMMIT, "commit", brc_oid_format(hex, id),
+                         bad, err);
+}
+
+/* A commit that cannot be read is a fault, and the history before it is out of reach. */
+static int step_commit(history_check *h, const char *from, const brc_oid *id, brc_error *err)
+{
+    int bad;
+    BRC_TRY(brc_task_step(h->tree.check.repo, 0, err));
+    BRC_TRY(use_commit(h, from, id, &bad, err));
+    if (bad)
+        brc_closure_skip(h->tree.walk);
+    return BRC_OK;
+}
+
+static int step_version(history_check *h, const char *from, const brc_commit *commit,
+                        brc_error *err)
+{
+    char hex[65];
+    h->what.len = 0;
+    BRC_TRY(brc_buf_printf(&h->what, err, "%s (%.8s)", from, brc_oid_format(hex, &commit->id)));
+    h->tree.check.what = (const char *)h->what.data;
+    return check_commit_info(h, commit, err);
+}
+
+/* Every commit that is due, with what it is made of. */
+static int check_commits(history_check *h, const char *from, brc_error *err)
+{
+    brc_closure_step at;
+    int rc;
+    while ((rc = brc_tree_check_next(&h->tree, &at, err)) > 0) {
+        rc = at.what == BRC_AT_COMMIT ? step_commit(h, from, &at.id, err)
+                                      : step_version(h, from, at.commit, err);
+        if (rc < 0)
+            break;
+    }
+    if (rc < 0)
+        brc_closure_drop(h->tree.walk); /* the commits that are due are still checked */
+    return rc;
+}
+
+/* ---- drafts -------------------------------- */
+
+static int ref_fault(history_check *h, const char *name, const char *message, brc_error *err)
+{
+    brc_oid none;
+    brc_fault *fault;
+    memset(&none, 0, sizeof(none));
+    BRC_TRY(brc_faults_add(h->tree.check.faults, &none, BRC_FAULT_REF, 0, message, &fault, err));
+    return brc_fault_used_by(fault, name, err);
+}
+
+/* What a command would fail with is a fault; what stops fsck itself is not. */
+static int as_fault(history_check *h, const char *name, int rc, const brc_error *found,
+                    brc_error *err)
+{
+    if (rc == BRC_OK)
+        return BRC_OK;
+    if (rc != BRC_ENOMEM && rc != BRC_EIO && rc != BRC_EINTERRUPT && rc != BRC_EBUSY)
+        return ref_fault(h, name, found->message, err);
+    if (err != NULL)
+        brc_error_copy(err, found);
+    return rc;
+}
+
+static int check_draft_row(history_check *h, const brc_draft_node *row, brc_error *err)
+{
+    brc_entry entry;
+    brc_draft_stack stack;
+    int any;
+    BRC_TRY(brc_path_is_normal(row->path, err));
+    memset(&entry, 0, sizeof(entry));
+    if (row->entry != NULL)
+        BRC_TRY(brc_entry_decode(&entry, (brc_span){ row->entry, row->entry_len },
+                                 brc_store_id_len(h->tree.check.store), err));
+    BRC_TRY(brc_draft_stack_get(h->tree.check.store, row->node, &stack, err));
+    BRC_TRY(brc_draft_chunk_any(h->tree.check.store, &stack, &any, err));
+    if (any && entry.kind != BRC_ARRAY)
+        return brc_fail(err, BRC_ECORRUPT, "%.200s has uncommitted chunks, but is not an array",
+                        row->path);
+    return entry.kind == 0
+               ? BRC_OK
+               : brc_tree_check_entry(&h->tree, row->path, &entry, row->node, err);
+}
+
+/* Each of a node that is there, of one that the base has, and no two of the same. */
+static int check_moves(brc_session *s, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_move_set set = {0};
+    brc_move *moves;
+    brc_entry now, then;
+    int64_t row;
+    size_t n;
+    BRC_TRY(brc_draft_move_list(store, s->draft.id, "/", &moves, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n; i++) {
+        BRC_GO(brc_session_find(s, moves[i].to, &now, &row, err));
+        if (now.kind != 0 && *moves[i].from == '\0')
+            continue;
+        BRC_GO(brc_snapshot_find(store, &s->base, moves[i].from, &then, err));
+        if (now.kind == 0 || then.kind == 0) {
+            rc = brc_fail(err, BRC_ECORRUPT,
+                          "the uncommitted move of %.200s is damaged: there is no such node, now "
+                          "or in the commit before",
+                          moves[i].to);
+            goto done;
+        }
+        BRC_GO(brc_move_set_add(&set, moves[i].from, moves[i].to, err));
+    }
+    rc = brc_move_set_seal(&set, err);
+done:
+    brc_moves_free(moves, n);
+    brc_move_set_dispose(&set);
+    return rc;
+}
+
+/* The rows together must make a version: as `status` and `commit` put them together. */
+static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *err)
+{
+    brc_session *s;
+    brc_oid out;
+    BRC_TRY(brc_session_of_draft(&s, h->tree.check.repo, draft->branch, draft->draft.id, err));
+    brc_store_scratch_begin(h->tree.check.store);
+    int rc = brc_session_fold(s, NULL, &out, err);
+    brc_store_scratch_end(h->tree.check.store);
+    if (rc == BRC_OK)
+        rc = check_moves(s, err);
+    brc_session_free(s);
+    return rc;
+}
+
+static int check_plan_commits(brc_store *store, const brc_open_merge *merge, const brc_oid *ids,
+                              size_t n, brc_error *err)
+{
+    brc_oid root;
+    for (size_t i = 0; i < n; i++) {
+        const int rc = brc_commit_root(store, &ids[i], &root, err);
+        if (rc < 0) {
+            brc_context(err, "the plan of draft %lld", (long long)merge->draft.id);
+            return rc;
+        }
+    }
+    return BRC_OK;
+}
+
+/* What a rebase has still to do. */
+static int check_plan_list(brc_store *store, const brc_open_merge *merge, brc_error *err)
+{
+    void *ids;
+    size_t n;
+    if (strcmp(brc_open_merge_op(merge), "rebase") != 0)
+        return BRC_OK;
+    if (brc_json_kind(brc_json_member(merge->plan, "todo")) != BRC_JSON_ARRAY)
+        return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld does not say what is to come",
+                        (long long)merge->draft.id);
+    BRC_TRY(brc_open_merge_ids(merge, "todo", &ids, &n, err));
+    const int rc = check_plan_commits(store, merge, ids, n, err);
+    free(ids);
+    return rc;
+}
+
+/* All but a merge name the commit whose change it is, and a rebase what it goes onto. */
+static int check_plan(brc_store *store, const brc_open_merge *merge, brc_error *err)
+{
+    static const char *const names[] = {"at", "onto", "base", "theirs"};
+    const int is_rebase = strcmp(brc_open_merge_op(merge), "rebase") == 0;
+    brc_oid id;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const int rc = brc_open_merge_id(merge, names[i], &id, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0 && ((i == 0 && !merge->has_other) || (i == 1 && is_rebase)))
+            return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld names no commit",
+                            (long long)merge->draft.id);
+        BRC_TRY(check_plan_commits(store, merge, &id, (size_t)rc, err));
+    }
+    return check_plan_list(store, merge, err);
+}
+
+/* Entries that conflicts of an open merge keep; their places are checked with the rows. */
+static int check_conflicts(const history_check *h, const brc_draft_head *draft, brc_error *err)
+{
+    brc_store *store = h->tree.check.store;
+    brc_open_merge merge;
+    brc_entry entry;
+    BRC_TRY(brc_open_merge_rows(&merge, store, draft, err));
+    int rc = check_plan(store, &merge, err);
+    for (size_t i = 0; i < merge.conflicts.n && rc == BRC_OK; i++) {
+        const brc_clash *clash = &merge.conflicts.items[i];
+        const brc_buf *sides[] = {&clash->base, &clash->ours, &clash->theirs};
+        for (size_t k = 0; *clash->member == '\0' && k < 3 && rc == BRC_OK; k++)
+            if (sides[k]->len > 0)
+                rc = brc_entry_decode(&entry, (brc_span){sides[k]->data, sides[k]->len},
+                                      brc_store_id_len(store), err);
+        if (rc < 0)
+            brc_context(err, "a conflict at %.200s", clash->path);
+    }
+    brc_open_merge_dispose(&merge);
+    return rc;
+}
+
+/* What savepoints know of its nodes: they are no version by themselves. */
+static int check_save(history_check *h, int64_t save, brc_error *err)
+{
+    brc_draft_node *rows;
+    size_t n;
+    brc_error found = BRC_ERROR_INIT;
+    BRC_TRY(brc_draft_node_list(h->tree.check.store, save, "/", 1, &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        const int row = check_draft_row(h, &rows[i], &found);
+        rc = as_fault(h, h->tree.check.what, row, &found, err);
+    }
+    brc_draft_nodes_free(rows, n);
+    return rc;
+}
+
+static int check_saves(history_check *h, int64_t draft, brc_error *err)
+{
+    brc_draft_save *saves;
+    size_t n;
+    brc_error found = BRC_ERROR_INIT;
+    int rc = brc_draft_save_list(h->tree.check.store, draft, &saves, &n, &found);
+    if (rc < 0)
+        return as_fault(h, h->tree.check.what, rc, &found, err);
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = check_save(h, saves[i].id, err);
+    brc_draft_saves_free(saves, n);
+    return rc;
+}
+
+static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_error *err)
+{
+    int rc, is_merge;
+    brc_oid root;
+    brc_draft_node *rows = NULL;
+    size_t n = 0;
+    brc_error found = BRC_ERROR_INIT;
+    if (draft->draft.has_base) { /* the commit itself is checked where a ref reaches it */
+        rc = brc_commit_root(h->tree.check.store, &draft->draft.base, &root, &found);
+        BRC_TRY(as_fault(h, h->tree.check.what, rc, &found, err));
+        if (rc == BRC_OK && !brc_oid_is_zero(&root))
+            BRC_TRY(brc_tree_check_snapshot(&h->tree, &root, err));
+    }
+    BRC_GO(brc_draft_node_list(h->tree.check.store, draft->draft.id, "/", 1, &rows, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        rc = check_draft_row(h, &rows[i], &found);
+        BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
+    }
+    BRC_GO(brc_draft_is_kept_merge(h->tree.check.store, draft->draft.id, &is_merge, err));
+    if (is_merge || draft->draft.kind == BRC_DRAFT_MERGE) {
+        rc = check_conflicts(h, &draft->draft, &found);
+        BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
+    }
+    BRC_GO(check_saves(h, draft->draft.id, err));
+    rc = as_fault(h, h->tree.check.what, check_fold(h, draft, &found), &found, err);
+done:
+    brc_draft_nodes_free(rows, n);
+    return rc;
+}
+
+static int check_draft(history_check *h, const brc_draft_row *draft, brc_error *err)
+{
+    brc_buf what = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(draft->draft.kind == BRC_DRAFT_SHARED
+               ? brc_buf_printf(&what, err, "%s (uncommitted)", draft->branch)
+               : brc_buf_printf(&what, err, "%s (uncommitted, draft %lld)", draft->branch,
+                                (long long)draft->draft.id));
+    h->tree.check.what = (const char *)what.data;
+    rc = check_draft_rows(h, draft, err);
+done:
+    brc_buf_dispose(&what);
+    return rc;
+}
+
+/* As it is now, in one state; others may have dropped or committed it since it was listed. */
+static int check_draft_now(history_check *h, brc_draft_row *row, brc_error *err)
+{
+    brc_store *store = h->tree.check.store;
+    brc_draft_head now;
+    brc_store_pause_read(store);
+    brc_store_hold_read(store, 1);
+    int rc = brc_draft_get(store, row->draft.id, &now, err);
+    if (rc == BRC_OK && now.id != 0) {
+        row->draft = now;
+        rc = check_draft(h, row, err);
+    }
+    brc_store_hold_read(store, 0);
+    return rc;
+}
+
+static int check_drafts(history_check *h, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    brc_error found = BRC_ERROR_INIT;
+    int rc = brc_draft_list(h->tree.check.store, &rows, &n, &found);
+    if (rc < 0)
+        return as_fault(h, "the uncommitted changes", rc, &found, err);
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = check_draft_now(h, &rows[i], err);
+    brc_draft_rows_free(rows, n);
+    return rc;
+}
+
+/* ---- refs -------------------------------- */
+
+static int check_ref(history_check *h, const brc_ref_row *row, brc_error *err)
+{
+    brc_error found = BRC_ERROR_INIT;
+    int is_branch = strncmp(row->name, "heads/", 6) == 0;
+    int is_tag = strncmp(row->name, "tags/", 5) == 0;
+    const char *slash = strchr(row->name, '/'), *name = slash != NULL ? slash + 1 : row->name;
+    if (!is_branch && !is_tag)
+        BRC_TRY(ref_fault(h, row->name, "it is neither a branch nor a tag", err));
+    else
+        BRC_TRY(as_fault(h, row->name, brc_ref_name_check(name, &found), &found, err));
+    if (!brc_utf8_valid(row->message, strlen(row->message)))
+        BRC_TRY(ref_fault(h, row->name, "its message is not valid UTF-8", err));
+    if (row->has_target) {
+        int bad, is_new = commit_due(h, &row->target, err);
+        BRC_TRY(is_new);
+        if (!is_new && brc_faults_find(h->tree.check.faults, &row->target) != NULL)
+            BRC_TRY(use_commit(h, name, &row->target, &bad, err)); /* so that it is reported, too */
+        BRC_TRY(check_commits(h, name, err));
+    }
+    return BRC_OK;
+}
+
+static int check_head(history_check *h, const brc_ref_row *rows, size_t n, brc_error *err)
+{
+    const char *head;
+    brc_error found = BRC_ERROR_INIT;
+    int rc = brc_head_get(h->tree.check.store, &head, &found);
+    if (rc < 0)
+        return as_fault(h, "HEAD", rc, &found, err);
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(rows[i].name, "heads/", 6) == 0 && strcmp(rows[i].name + 6, head) == 0)
+            return BRC_OK;
+    return ref_fault(h, head, "it is the current branch, but there is no such branch", err);
+}
+
+static int check_refs(history_check *h, brc_error *err)
+{
+    brc_ref_row *rows;
+    size_t n;
+    BRC_TRY(brc_ref_list(h->tree.check.store, "", &rows, &n, err));
+    int rc = check_head(h, rows, n, err);
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = check_ref(h, &rows[i], err);
+    brc_ref_rows_free(rows, n);
+    return rc;
+}
+
+/* ---- the whole -------------------------------- */
+
+static int due_id(void *ctx, const brc_oid *id, brc_error *err)
+{
+    int rc = commit_due(ctx, id, err);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* What the log names may have been collected, or expired: that is no damage. */
+static int due_if_there(void *ctx, const brc_oid *id, brc_error *err)
+{
+    const history_check *h = ctx;
+    brc_object o = {.id = *id}, *one = &o;
+    if (brc_oid_is_zero(id) || brc_objects_find(h->tree.check.store, &one, 1, NULL) < 0 ||
+        o.found)
+        return due_id(ctx, id, err);
+    return BRC_OK;
+}
+
+/* BRANCH@{TIME} names what no ref may reach now, and so does an id by itself. */
+static int check_others(history_check *h, brc_error *err)
+{
+    BRC_TRY(brc_store_each_id(h->tree.check.store, BRC_IDS_IN_OPLOG, due_if_there, h, err));
+    BRC_TRY(check_commits(h, "the operation log", err));
+    BRC_TRY(brc_store_each_id(h->tree.check.store, BRC_IDS_OF_COMMITS, due_id, h, err));
+    return check_commits(h, "no ref", err);
+}
+
+static int check_encoding(void *ctx, int64_t encoding, brc_error *err)
+{
+    history_check *h = ctx;
+    const brc_chain *chain;
+    brc_error found = BRC_ERROR_INIT;
+    int rc = brc_encoding_chain(h->tree.check.store, encoding, &chain, &found);
+    if (rc == BRC_ECORRUPT || rc == BRC_ELIMIT)
+        return brc_faults_add_file(h->tree.check.faults, found.message, err);
+    if (rc < 0 && rc != BRC_EUNSUPPORTED && err != NULL)
+        brc_error_copy(err, &found);
+    return rc == BRC_EUNSUPPORTED ? BRC_OK : rc;
+}
+
+int brc_check_history(breccia *repo, int no_decode, brc_faults *faults, brc_error *err)
+{
+    history_check h = { .what = BRC_BUF_INIT };
+    brc_error found = BRC_ERROR_INIT;
+    int rc;
+    BRC_GO(brc_tree_check_new(&h.tree, repo, no_decode, faults, err));
+    BRC_GO(brc_store_each_encoding(repo->store, check_encoding, &h, err));
+    rc = check_refs(&h, &found);
+    BRC_GO(as_fault(&h, "refs", rc, &found, err)); /* the list of them may be what is damaged */
+    BRC_GO(check_drafts(&h, err));
+    rc = check_others(&h, err);
+done:
+    brc_tree_check_dispose(&h.tree);
+    brc_buf_dispose(&h.what);
+    return rc;
+}

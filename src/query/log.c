@@ -1,0 +1,210 @@
+/*
+ * The log. Commits are read in batches, each in one read transaction: a transaction for
+ * each statement would cost more than the statement, and one for all of them would keep
+ * writers out while somebody reads page after page. The commits of a batch are then given
+ * one by one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/sized.h"
+#include "../history/commit.h"
+#include "../history/walk.h"
+#include "../work/session.h"
+
+/* Commits of a batch: few at first, so that the first page comes soon. */
+enum { BATCH_FIRST = 16, BATCH_MOST = 512 };
+
+typedef struct log_state {
+    breccia *repo;
+    brc_walk *walk;
+    char *path;        /* NULL: every commit */
+    brc_path_log *only; /* the same */
+    brc_commit *found[BATCH_MOST];
+    char *places[BATCH_MOST]; /* where each of them has the path's node */
+    size_t n, at;
+    size_t batch;
+    brc_commit *given;
+    char *given_place;
+    int ended;      /* 0, 1 at the end, or a failure: */
+    brc_error why;
+} log_state;
+
+static void log_dispose(void *state)
+{
+    log_state *log = state;
+    for (; log->at < log->n; log->at++) {
+        brc_commit_free(log->found[log->at]);
+        free(log->places[log->at]);
+    }
+    brc_commit_free(log->given);
+    free(log->given_place);
+    brc_path_log_free(log->only);
+    brc_walk_free(log->walk);
+    free(log->path);
+    brc_store_walk_end(log->repo->store);
+    brc_repo_unref(log->repo);
+}
+
+static int log_path(log_state *log, const char *path, brc_error *err)
+{
+    brc_buf normal = BRC_BUF_INIT;
+    int rc = brc_path_normal(&normal, path, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&normal, &log->path, err);
+    brc_buf_dispose(&normal);
+    return rc;
+}
+
+/* The tip that a log starts from: a branch without a commit has an empty log. */
+static int log_tip(breccia *repo, const char *rev, brc_oid *tip, brc_error *err)
+{
+    int has;
+    char *full;
+    memset(tip, 0, sizeof(*tip));
+    if (rev != NULL)
+        return brc_rev_resolve(repo->store, rev, tip, err);
+    BRC_TRY(brc_head_get(repo->store, &rev, err));
+    BRC_TRY(brc_ref_full(&full, "heads", rev, err));
+    int rc = brc_ref_get(repo->store, full, &has, tip, err);
+    free(full);
+    return rc;
+}
+
+/* A walk from `rev`, or through the commits of the range "A..B". */
+static int log_walk_new(log_state *log, const char *rev, int full, brc_error *err)
+{
+    brc_store *store = log->repo->store;
+    brc_oid tip, hidden;
+    int rc, is_range = 0;
+    char *from = NULL, *to = NULL;
+    if (rev != NULL)
+        BRC_TRY(brc_rev_range(rev, &is_range, &from, &to, err));
+    BRC_GO(log_tip(log->repo, is_range ? to : rev, &tip, err));
+    BRC_GO(brc_walk_new(&log->walk, store, &tip, err));
+    if (log->path != NULL)
+        BRC_GO(brc_path_log_new(&log->only, store, &tip, log->path, full, err));
+    if (is_range) {
+        BRC_GO(brc_rev_resolve(store, from, &hidden, err));
+        BRC_GO(brc_walk_hide(log->walk, &hidden, err));
+    }
+done:
+    free(from);
+    free(to);
+    return rc;
+}
+
+int brc_log(brc_iter **out, breccia *repo, const char *rev, const brc_log_opts *opts,
+            brc_error *err)
+{
+    brc_log_opts o = BRC_LOG_OPTS_INIT;
+    *out = NULL;
+    if (opts != NULL)
+        BRC_TRY(brc_sized_in(&o, sizeof(o), offsetof(brc_log_opts, reserved), opts, "brc_log_opts",
+                             err));
+    BRC_TRY(brc_flags_check(o.flags, BRC_LOG_FULL, "brc_log_opts", err));
+    int rc;
+    BRC_TRY(brc_iter_new(out, BRC_ITER_LOG, sizeof(log_state), log_dispose, err));
+    log_state *log = brc_iter_state(*out);
+    log->repo = brc_repo_ref(repo);
+    brc_store_walk_begin(repo->store);
+    log->batch = BATCH_FIRST;
+    if (o.path != NULL)
+        BRC_GO(log_path(log, o.path, err));
+    BRC_GO(brc_store_begin_read(repo->store, err));
+    rc = log_walk_new(log, rev, (o.flags & BRC_LOG_FULL) != 0, err);
+    brc_store_end_read(repo->store);
+done:
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* ---- batches -------------------------------- */
+
+/* 1 if the commit is given, with a copy of where it has the node. */
+static int log_wants(log_state *log, const brc_commit *commit, char **place, brc_error *err)
+{
+    const char *path;
+    *place = NULL;
+    if (log->only == NULL)
+        return 1;
+    int wanted = brc_path_log_visit(log->only, commit, &path, err);
+    return wanted > 0 && brc_dup(place, path, err) < 0 ? BRC_ENOMEM : wanted;
+}
+
+static int log_ends(const log_state *log)
+{
+    return log->only != NULL && brc_path_log_is_done(log->only);
+}
+
+/* Within a transaction. 1 if there is more, 0 at the end. */
+static int log_look(log_state *log, brc_error *err)
+{
+    const brc_commit *commit;
+    int rc = 1;
+    log->n = log->at = 0;
+    for (size_t i = 0; i < log->batch && rc > 0; i++) {
+        rc = log_ends(log) ? 0 : brc_walk_next(log->walk, &commit, err);
+        if (rc <= 0)
+            break;
+        int wanted = log_wants(log, commit, &log->places[log->n], err);
+        if (wanted > 0)
+            log->found[log->n++] = brc_walk_take(log->walk);
+        else if (wanted < 0)
+            rc = wanted;
+    }
+    if (rc == 0 && log->only != NULL && !brc_path_log_met(log->only))
+        return brc_fail(err, BRC_ENOTFOUND, "%s: no commit here has a node %s",
+                        brc_store_path(log->repo->store), log->path);
+    return rc;
+}
+
+/* A failure is reported after what was found before it has been given. */
+static void log_fill(log_state *log)
+{
+    int rc = brc_store_begin_read(log->repo->store, &log->why);
+    if (rc == BRC_OK) {
+        rc = log_look(log, &log->why);
+        brc_store_end_read(log->repo->store);
+    }
+    log->ended = rc > 0 ? 0 : rc == 0 ? 1 : rc;
+    log->batch = log->batch * 2 < BATCH_MOST ? log->batch * 2 : BATCH_MOST;
+}
+
+int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err)
+{
+    BRC_TRY(brc_iter_check(it, BRC_ITER_LOG, err));
+    log_state *log = brc_iter_state(it);
+    brc_commit_free(log->given);
+    free(log->given_place);
+    log->given = NULL;
+    log->given_place = NULL;
+    while (log->at == log->n && log->ended == 0)
+        log_fill(log);
+    if (log->at < log->n) {
+        BRC_TRY(brc_store_check_interrupt(log->repo->store, err));
+        log->given_place = log->places[log->at];
+        *out = log->given = log->found[log->at++];
+        return 1;
+    }
+    if (log->ended < 0 && err != NULL)
+        brc_error_copy(err, &log->why);
+    return log->ended < 0 ? log->ended : 0;
+}
+
+const char *brc_log_path(brc_iter *it)
+{
+    if (brc_iter_check(it, BRC_ITER_LOG, NULL) < 0)
+        return NULL;
+    const log_state *log = brc_iter_state(it);
+    return log->given_place;
+}
+
+int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err)
+{
+    return brc_commit_need(out, repo->store, id, err);
+}

@@ -1,0 +1,558 @@
+#include "array_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../base/sized.h"
+#include "../../nd/buffer.h"
+#include "chunk_cursor.h"
+#include "element_span.h"
+#include "region.h"
+
+/* ==== steady read ================================ */
+
+/* Reads that may be paused, before one is not. */
+enum { TRIES = 3 };
+
+typedef struct session_state {
+    brc_draft_head draft;
+    int has_tip;
+    brc_oid tip;
+} session_state;
+
+static int state_of(brc_session *s, session_state *out, brc_error *err)
+{
+    brc_oid root;
+    BRC_TRY(brc_session_follow(s, err));
+    out->draft = s->draft;
+    return brc_session_tip(s, &out->has_tip, &out->tip, &root, err);
+}
+
+static int same_state(const session_state *a, const session_state *b)
+{
+    return a->draft.id == b->draft.id && a->draft.changes == b->draft.changes &&
+           brc_draft_same_version(&a->draft, &b->draft) && a->has_tip == b->has_tip &&
+           (!a->has_tip || brc_oid_cmp(&a->tip, &b->tip) == 0);
+}
+
+static int read_once(brc_session *s, brc_steady_fn run, void *ctx, int *same, brc_error *err)
+{
+    session_state before, after;
+    brc_error found = BRC_ERROR_INIT;
+    BRC_TRY(state_of(s, &before, err));
+    int rc = run(ctx, &found);
+    BRC_TRY(state_of(s, &after, err));
+    *same = same_state(&before, &after);
+    if (rc < 0 && err != NULL)
+        brc_error_copy(err, &found);
+    return rc;
+}
+
+static int read_held(brc_session *s, brc_steady_fn run, void *ctx, int *same, brc_error *err)
+{
+    brc_store_hold_read(s->repo->store, 1);
+    int rc = read_once(s, run, ctx, same, err);
+    brc_store_hold_read(s->repo->store, 0);
+    return rc;
+}
+
+int brc_session_read_steady(brc_session *s, brc_steady_fn run, void *ctx, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    int rc = BRC_OK, same = 0;
+    for (int i = 0; i <= TRIES && !same; i++) {
+        same = 1; /* where it cannot be said, it is not tried again */
+        BRC_TRY(brc_store_begin_read(store, err));
+        rc = i < TRIES ? read_once(s, run, ctx, &same, err) : read_held(s, run, ctx, &same, err);
+        brc_store_end_read(store);
+    }
+    return rc;
+}
+
+/* ==== array read ================================ */
+
+/* Reading regions: chunks are looked up in batches, fetched in the order in which they
+ * are stored, and decoded into place by the read flow. */
+
+/* One region that is read. */
+typedef struct region_read {
+    brc_array *a;
+    brc_region r;
+    uint8_t *dst;
+    brc_span fill;  /* an absent element, as dst holds it                       */
+    void **kept;    /* chunks of variable elements, which dst points into       */
+    uint64_t next;  /* chunk of the region that has not been looked up          */
+    brc_oid *ids;   /* of all its chunks; NULL: looked up as it goes            */
+    uint64_t seen, told; /* chunks that were met, and bytes reported to progress */
+    size_t also; /* regions behind it that meet the same chunks, and get of each what is theirs
+                    as soon as it is decoded                                    */
+} region_read;
+
+/* Several, which go through the flow as one. */
+typedef struct region_reader {
+    region_read *reads;
+    size_t n, at;
+    uint64_t *indexes;      /* of the chunks that are being looked up             */
+    brc_oid *ids;
+    size_t room; /* for how many                                              */
+} region_reader;
+
+/* In this region and those that are read with it. */
+static void read_absent(region_read *rd, uint64_t number)
+{
+    brc_region_part part;
+    const uint8_t *fill = brc_meta_is_variable(&rd->a->meta) ? (const uint8_t *)&rd->fill
+                                                            : rd->fill.data;
+    for (const region_read *end = rd + rd->also; rd <= end; rd++) {
+        brc_region_part_of(&part, rd->a, &rd->r, number);
+        brc_region_fill(rd->a, &rd->r, &part, rd->dst, fill);
+        rd->seen++;
+    }
+}
+
+/* ---- what is to be read -------------------------------- */
+
+static int reader_room(region_reader *reader, size_t n, brc_error *err)
+{
+    void *p;
+    if (n <= reader->room)
+        return BRC_OK;
+    BRC_TRY(brc_new_array(&p, n, sizeof(brc_oid) + BRC_MAX_NDIM * sizeof(uint64_t), err));
+    free(reader->ids);
+    reader->ids = p;
+    reader->indexes = (uint64_t *)(reader->ids + n);
+    reader->room = n;
+    return BRC_OK;
+}
+
+/* Of `n` chunks of the region. */
+static int look_up_ids(const region_read *rd, const region_reader *reader, uint64_t first, size_t n,
+                       brc_oid *ids, brc_error *err)
+{
+    const int ndim = rd->a->meta.ndim;
+    for (size_t i = 0; i < n; i++)
+        brc_region_chunk(&rd->r, ndim, first + i, reader->indexes + i * (size_t)ndim);
+    return brc_array_chunk_ids(rd->a, n, reader->indexes, ids, err);
+}
+
+static int meets_same_chunks(const region_read *x, const region_read *y)
+{
+    const size_t len = (size_t)x->a->meta.ndim * sizeof(x->r.first[0]);
+    return x->a == y->a && !brc_meta_is_variable(&x->a->meta) && x->r.places == NULL &&
+           y->r.places == NULL &&
+           memcmp(x->r.first, y->r.first, len) == 0 && memcmp(x->r.chunks, y->r.chunks, len) == 0;
+}
+
+/* Regions that follow each other and meet the same chunks, such as rows of one chunk, are read
+ * together: each chunk is decoded once for all of them. */
+static void join_regions(region_read *reads, size_t n)
+{
+    for (size_t i = 0; i < n; i += reads[i].also + 1)
+        while (i + reads[i].also + 1 < n &&
+               meets_same_chunks(&reads[i], &reads[i + reads[i].also + 1]))
+            reads[i].also++;
+}
+
+/* Uncommitted chunks may be written between two batches: all are looked up before the first. Those
+ * of a map cannot, and what the first batch lists is looked up in this transaction anyway. */
+static int resolve_all(region_reader *reader, uint64_t chunks, brc_error *err)
+{
+    enum { AT_ONCE = 4096 };
+    void *p;
+    if (chunks <= BRC_READ_FIRST)
+        return BRC_OK;
+    for (size_t i = 0; i < reader->n; i += reader->reads[i].also + 1) {
+        region_read *rd = &reader->reads[i];
+        size_t n;
+        if (!rd->a->row_has_chunks || rd->a->is_frozen || rd->r.nchunks == 0)
+            continue;
+        if (!brc_to_size(rd->r.nchunks, &n))
+            return brc_nomem(err);
+        BRC_TRY(brc_new_array(&p, n, sizeof(brc_oid), err));
+        rd->ids = p;
+        BRC_TRY(reader_room(reader, n < AT_ONCE ? n : AT_ONCE, err));
+        for (size_t at = 0, some; at < n; at += some) {
+            some = n - at < AT_ONCE ? n - at : AT_ONCE;
+            BRC_TRY(look_up_ids(rd, reader, at, some, rd->ids + at, err));
+        }
+    }
+    return BRC_OK;
+}
+
+/* The next chunks of one region, at most cap, that are there; absent ones are filled at
+ * once. */
+static int list_region(region_reader *reader, region_read *rd, brc_read_item *items, size_t cap,
+                       size_t *n, brc_error *err)
+{
+    uint64_t first = rd->next, left = rd->r.nchunks - first;
+    size_t asked = left < cap ? (size_t)left : cap;
+    const brc_oid *ids;
+    if (rd->ids != NULL) {
+        ids = rd->ids + first;
+    } else {
+        BRC_TRY(reader_room(reader, asked, err));
+        BRC_TRY(look_up_ids(rd, reader, first, asked, reader->ids, err));
+        ids = reader->ids;
+    }
+    rd->next += asked;
+    for (size_t i = 0; i < asked; i++) {
+        if (brc_oid_is_zero(&ids[i])) {
+            read_absent(rd, first + i);
+            continue;
+        }
+        items[*n].object.id = ids[i];
+        items[*n].number = first + i;
+        items[(*n)++].owner = rd;
+    }
+    return BRC_OK;
+}
+
+static int reader_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    region_reader *reader = ctx;
+    uint64_t looked = 0;
+    while (*n < cap && looked < cap && reader->at < reader->n) {
+        region_read *rd = &reader->reads[reader->at];
+        const uint64_t first = rd->next;
+        if (first < rd->r.nchunks)
+            BRC_TRY(list_region(reader, rd, items, cap - *n, n, err));
+        looked += rd->next - first;
+        if (rd->next == rd->r.nchunks)
+            reader->at += rd->also + 1;
+    }
+    return *n == 0 && reader->at < reader->n ? BRC_READ_MORE : BRC_OK;
+}
+
+/* An item is of the region that is being listed, or of one before it. */
+static int reader_passed(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    region_reader *reader = ctx;
+    region_read *rd = item != NULL ? item->owner : &reader->reads[reader->at];
+    for (const region_read *end = rd + rd->also; rd <= end; rd++) {
+        rd->seen += item != NULL;
+        BRC_TRY(brc_region_step(rd->a, &rd->r, &rd->told, rd->seen, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- how it is read -------------------------------- */
+
+static int reader_open(void *ctx, brc_read_item *item, brc_error *err)
+{
+    (void)ctx;
+    brc_region_part part;
+    region_read *rd = item->owner;
+    brc_region_part_of(&part, rd->a, &rd->r, item->number);
+    BRC_TRY(brc_chunk_item(item, rd->a, part.index, err));
+    if (rd->r.in_one_piece && part.full && rd->also == 0)
+        item->direct = rd->dst + part.in_memory;
+    return BRC_OK;
+}
+
+/* The chunk is kept, for the spans in dst point into it. */
+static int place_variable(const region_read *rd, const brc_region_part *part, uint64_t number,
+                          brc_span data, brc_error *err)
+{
+    void *bytes, *table;
+    BRC_TRY(brc_new(&bytes, data.len, err));
+    rd->kept[number] = bytes;
+    if (data.len > 0)
+        memcpy(bytes, data.data, data.len);
+    BRC_TRY(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
+    int rc = brc_elements_find(table, part->elements, (brc_span){bytes, data.len}, err);
+    if (rc == BRC_OK)
+        brc_region_take(rd->a, &rd->r, part, rd->dst, table);
+    free(table);
+    return rc == BRC_EINVAL ? brc_fail(err, BRC_ECORRUPT, "its elements are damaged") : rc;
+}
+
+static int reader_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
+                        brc_error *err)
+{
+    (void)ctx;
+    (void)scratch;
+    const region_read *rd = item->owner;
+    brc_region_part part;
+    brc_region_part_of(&part, rd->a, &rd->r, item->number);
+    if (brc_meta_is_variable(&rd->a->meta))
+        return place_variable(rd, &part, item->number, (brc_span){data, item->len}, err);
+    brc_region_take(rd->a, &rd->r, &part, rd->dst, data);
+    for (size_t i = 1; i <= rd->also; i++) {
+        brc_region_part_of(&part, rd[i].a, &rd[i].r, item->number);
+        brc_region_take(rd[i].a, &rd[i].r, &part, rd[i].dst, data);
+    }
+    return BRC_OK;
+}
+
+/* Grows the box from..past so that it has what a region selects in a chunk; with `fresh` it is
+ * that. */
+static void grow_box(const region_read *rd, const brc_region_part *part, int fresh, uint64_t *from,
+                     uint64_t *past)
+{
+    for (int i = 0; i < rd->a->meta.ndim; i++) {
+        const uint64_t first = part->overlap.in_chunk[i];
+        const uint64_t end = first + (part->overlap.count[i] - 1) * rd->r.sel.step[i] + 1;
+        from[i] = fresh || first < from[i] ? first : from[i];
+        past[i] = fresh || end > past[i] ? end : past[i];
+    }
+}
+
+/* The smallest box around what is selected. The chunk may be stored as another array's of another
+ * shape. Steps may pass over all of it. */
+static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
+{
+    (void)ctx;
+    const region_read *rd = item->owner;
+    brc_region_part part;
+    const int ndim = rd->a->meta.ndim;
+    uint64_t past[BRC_MAX_NDIM];
+    for (size_t k = 0; k <= rd->also; k++) {
+        brc_region_part_of(&part, rd->a, &rd[k].r, item->number);
+        if (part.full || brc_shape_count(ndim, part.overlap.count) == 0 ||
+            !brc_chain_has_boxes(item->chain, ndim, part.chunk))
+            return 0;
+        grow_box(&rd[k], &part, k == 0, out->start, past);
+    }
+    for (int i = 0; i < ndim; i++)
+        out->count[i] = past[i] - out->start[i];
+    return 1;
+}
+
+static void reader_name(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    (void)ctx;
+    const region_read *rd = item->owner;
+    uint64_t index[BRC_MAX_NDIM];
+    if (rd->a->meta.opaque)
+        brc_context(err, "decoded without the codecs that are not known here");
+    brc_region_chunk(&rd->r, rd->a->meta.ndim, item->number, index);
+    brc_array_name_chunk(rd->a, index, err);
+}
+
+/* The regions were begun, and belong to one repository. */
+static int read_regions(region_read *reads, size_t n, brc_error *err)
+{
+    region_reader reader = {.reads = reads, .n = n};
+    brc_read_ops ops = {.ctx = &reader,
+                        .list = reader_list,
+                        .open = reader_open,
+                        .place = reader_place,
+                        .box = reader_box,
+                        .passed = reader_passed,
+                        .name = reader_name};
+    breccia *repo = reads[0].a->session->repo;
+    uint64_t chunks = 0, bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        reads[i].fill = (brc_span){reads[i].a->meta.fill.data, reads[i].a->meta.fill.len};
+        bytes += brc_region_bytes(reads[i].a, &reads[i].r);
+    }
+    join_regions(reads, n);
+    for (size_t i = 0; i < n; i += reads[i].also + 1)
+        chunks += reads[i].r.nchunks;
+    if (chunks == 0)
+        return BRC_OK;
+    brc_task task = brc_task_begin(repo, "read", bytes);
+    int rc = resolve_all(&reader, chunks, err);
+    if (rc == BRC_OK)
+        rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
+    brc_task_end(repo, &task, rc);
+    for (size_t i = 0; i < n; i++)
+        free(reads[i].ids);
+    free(reader.ids);
+    return rc;
+}
+
+/* Within a transaction. */
+static int read_one_region(brc_array *a, const brc_region *r, void *dst, brc_error *err)
+{
+    region_read one = {.a = a, .r = *r, .dst = dst};
+    return read_regions(&one, 1, err);
+}
+
+int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *indexes, uint8_t *const *memory,
+                          brc_error *err)
+{
+    const brc_meta *m = &a->meta;
+    uint64_t whole[BRC_MAX_NDIM];
+    void *p;
+    int rc = BRC_OK;
+    for (int i = 0; i < m->ndim; i++)
+        whole[i] = brc_grid_round_up(&m->grid, i, m->shape[i]);
+    BRC_TRY(brc_new_array(&p, n, sizeof(region_read), err));
+    region_read *reads = p;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        brc_sel sel = {.size = sizeof(brc_sel), .ndim = m->ndim};
+        brc_grid_chunk(&m->grid, indexes + i * (size_t)m->ndim, sel.start, sel.count);
+        for (int k = 0; k < m->ndim; k++)
+            sel.step[k] = 1;
+        reads[i].a = a;
+        reads[i].dst = memory[i];
+        rc = brc_region_init(&reads[i].r, a, &sel, whole, NULL, err);
+    }
+    if (rc == BRC_OK)
+        rc = read_regions(reads, n, err);
+    free(p);
+    return rc;
+}
+
+/* Elements of variable length: a table of spans first, then all in one. */
+static int read_variable(brc_array *a, const brc_region *r, brc_buf *out, brc_error *err)
+{
+    void *table = NULL, *kept = NULL;
+    size_t n;
+    int rc;
+    if (!brc_to_size(brc_sel_count(&r->sel), &n) || !brc_to_size(r->nchunks, &n))
+        return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
+    BRC_GO(brc_new_array(&table, (size_t)brc_sel_count(&r->sel), sizeof(brc_span), err));
+    BRC_GO(brc_new_array(&kept, (size_t)r->nchunks, sizeof(void *), err));
+    region_read one = {.a = a, .r = *r, .dst = table, .kept = kept};
+    BRC_GO(read_regions(&one, 1, err));
+    rc = brc_elements_pack(out, table, brc_sel_count(&r->sel), err);
+done:
+    for (uint64_t i = 0; kept != NULL && i < r->nchunks; i++)
+        free(((void **)kept)[i]);
+    free(kept);
+    free(table);
+    return rc;
+}
+
+/* ---- the public functions -------------------------------- */
+
+static int open_read(region_read *rd, const brc_io *io, brc_error *err)
+{
+    brc_array *a = io->array;
+    brc_memory memory;
+    rd->a = a;
+    BRC_TRY(brc_region_of_io(&rd->r, &memory, io, NULL, BRC_MEMORY_OUT, err));
+    rd->dst = memory.origin;
+    if (brc_meta_is_variable(&a->meta))
+        return brc_fail(err, BRC_EINVAL,
+                        "%s has elements of variable length: brc_array_read_elements() reads them",
+                        a->path);
+    int rc = brc_memory_fits(io->buffer, rd->r.axes, rd->r.sel.count, a->meta.type->item_size,
+                             BRC_MEMORY_OUT, err);
+    if (rc < 0)
+        brc_context(err, "%s", a->path);
+    return rc;
+}
+
+static int read_ios(region_read *reads, const brc_io *io, size_t n, brc_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        BRC_TRY(open_read(&reads[i], brc_io_at(io, i), err));
+    BRC_TRY(read_regions(reads, n, err));
+    for (size_t i = 0; i < n; i++) {
+        const brc_io *one = brc_io_at(io, i);
+        if (one->buffer->strides == NULL)
+            brc_dtype_native(one->array->meta.type, reads[i].dst,
+                             one->buffer->len - one->buffer->offset);
+    }
+    return BRC_OK;
+}
+
+static int read_packed(brc_array *a, const brc_region *r, brc_buf *out, brc_error *err)
+{
+    uint64_t bytes;
+    size_t len;
+    if (brc_meta_is_variable(&a->meta))
+        return read_variable(a, r, out, err);
+    if (!brc_shape_bytes(a->meta.ndim, r->sel.count, a->meta.type->item_size, &bytes) ||
+        !brc_to_size(bytes, &len))
+        return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
+    if (len == 0) /* out->data may be NULL then */
+        return BRC_OK;
+    BRC_TRY(brc_buf_reserve(out, len, err));
+    BRC_TRY(read_one_region(a, r, out->data + out->len, err));
+    out->len += len;
+    return BRC_OK;
+}
+
+int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+{
+    brc_region r;
+    BRC_TRY(brc_region_init(&r, a, sel, NULL, NULL, err));
+    return read_packed(a, &r, out, err);
+}
+
+/* at NULL: sel. */
+static int read_any_elements(brc_array *a, const brc_sel *sel, const brc_at *at, brc_buf *out,
+                         brc_error *err)
+{
+    const size_t start = out->len;
+    brc_region r = {0};
+    BRC_TRY(brc_array_begin_read(a, err));
+    int rc = at != NULL ? brc_region_init_at(&r, a, at, NULL, err)
+                        : brc_region_init(&r, a, sel, NULL, NULL, err);
+    if (rc == BRC_OK)
+        rc = read_packed(a, &r, out, err);
+    brc_region_end(&r);
+    brc_array_end_read(a);
+    if (rc == BRC_OK && out->len > start && !brc_meta_is_variable(&a->meta))
+        brc_dtype_native(a->meta.type, out->data + start, out->len - start);
+    return rc;
+}
+
+int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+{
+    return read_any_elements(a, sel, NULL, out, err);
+}
+
+int brc_array_take_elements(brc_array *a, const brc_at *at, brc_buf *out, brc_error *err)
+{
+    return read_any_elements(a, NULL, at, out, err);
+}
+
+int brc_io_check(const brc_io *io, size_t n, brc_error *err)
+{
+    brc_io own;
+    for (size_t i = 0; i < n; i++) {
+        const brc_io *one = brc_io_at(io, i);
+        if (one->size != io->size || one->size == 0)
+            return brc_fail(err, BRC_EINVAL, "the brc_io of a batch all have one size");
+        BRC_TRY(brc_sized_in(&own, sizeof(own), offsetof(brc_io, at), one, "brc_io", err));
+        if (one->array == NULL || one->buffer == NULL)
+            return brc_fail(err, BRC_EINVAL, "a brc_io needs an array and a buffer");
+        if (one->array->session->repo != io->array->session->repo)
+            return brc_fail(err, BRC_EINVAL, "one batch is of one repository");
+    }
+    return BRC_OK;
+}
+
+/* All are looked at in one transaction, so that all see one state. */
+int brc_read_batch(const brc_io *io, size_t n, brc_error *err)
+{
+    void *p = NULL;
+    region_read one = {0};
+    size_t begun = 0;
+    int rc;
+    if (n == 0)
+        return BRC_OK;
+    BRC_TRY(brc_io_check(io, n, err));
+    if (n > 1)
+        BRC_TRY(brc_new_array(&p, n, sizeof(region_read), err));
+    region_read *reads = n > 1 ? p : &one;
+    for (; begun < n; begun++)
+        BRC_GO(brc_array_begin_read(brc_io_at(io, begun)->array, err));
+    rc = read_ios(reads, io, n, err);
+done:
+    for (size_t i = 0; i < n; i++)
+        brc_region_end(&reads[i].r);
+    while (begun > 0)
+        brc_array_end_read(brc_io_at(io, --begun)->array);
+    free(p);
+    return rc;
+}
+
+int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err)
+{
+    brc_buffer buffer = {.size = sizeof(buffer), .data = dst, .len = len};
+    brc_io io = {sizeof(io), a, sel, &buffer, NULL};
+    return brc_read_batch(&io, 1, err);
+}
+
+int brc_array_take(brc_array *a, const brc_at *at, const brc_buffer *dst, brc_error *err)
+{
+    brc_io io = {sizeof(io), a, NULL, dst, at};
+    return brc_read_batch(&io, 1, err);
+}

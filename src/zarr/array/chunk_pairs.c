@@ -1,0 +1,779 @@
+#include "chunk_pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../nd/shape.h"
+#include "../../tree/map.h"
+#include "chunk_cursor.h"
+#include "element_span.h"
+
+/* ==== diff sides ================================ */
+
+uint64_t brc_diff_overlap(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index,
+                          uint64_t *corner, uint64_t *shape, uint64_t *count)
+{
+    brc_grid_chunk(grid, index, corner, shape);
+    for (int i = 0; i < grid->ndim; i++) {
+        uint64_t left = sides->shape[i] - corner[i];
+        count[i] = shape[i] < left ? shape[i] : left;
+    }
+    return brc_shape_count(grid->ndim, count);
+}
+
+int brc_diff_meets(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index)
+{
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM];
+    if (!brc_grid_has(grid, index))
+        return 0;
+    brc_grid_chunk(grid, index, corner, shape);
+    for (int i = 0; i < grid->ndim; i++)
+        if (corner[i] >= sides->shape[i])
+            return 0;
+    return 1;
+}
+
+int brc_diff_both_hold(brc_diff_sides *sides)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    int holds = 1;
+    for (int i = 0; i < a->ndim; i++) {
+        sides->shape[i] = a->shape[i] < b->shape[i] ? a->shape[i] : b->shape[i];
+        holds &= sides->shape[i] > 0;
+    }
+    return holds;
+}
+
+/* The shapes of chunks too, not only where they begin: equal bytes in chunks of other
+ * shapes are other elements. */
+static int axis_is_same(const brc_grid *a, const brc_grid *b, int axis, uint64_t extent)
+{
+    const uint64_t n = brc_grid_find(a, axis, extent - 1) + 1;
+    if (a->starts[axis] == NULL && b->starts[axis] == NULL)
+        return a->chunk[axis] == b->chunk[axis];
+    if (n != brc_grid_find(b, axis, extent - 1) + 1)
+        return 0;
+    for (uint64_t i = 1; i <= n; i++) {
+        uint64_t x = a->starts[axis] != NULL ? a->starts[axis][i] : i * a->chunk[axis];
+        uint64_t y = b->starts[axis] != NULL ? b->starts[axis][i] : i * b->chunk[axis];
+        if (x != y)
+            return 0;
+    }
+    return 1;
+}
+
+int brc_diff_cut_same(const brc_diff_sides *sides)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    for (int i = 0; i < a->ndim; i++)
+        if (!axis_is_same(&a->grid, &b->grid, i, sides->shape[i]))
+            return 0;
+    return 1;
+}
+
+/* ---- elements of variable length -------------------------------- */
+
+static int element_of(brc_element_cursor *cursor, brc_span fill, brc_span *out, brc_error *err)
+{
+    *out = fill;
+    if (cursor->packed.data == NULL)
+        return BRC_OK;
+    if (brc_element_next(cursor, out, err) < 0)
+        return brc_fail(err, BRC_ECORRUPT, "its elements are damaged; run 'breccia fsck'");
+    return BRC_OK;
+}
+
+static int is_inside(int ndim, const uint64_t *at, const uint64_t *count)
+{
+    for (int i = 0; i < ndim; i++)
+        if (at[i] >= count[i])
+            return 0;
+    return 1;
+}
+
+int brc_compare_packed(brc_tally *tally, const uint64_t *corner, const uint64_t *shape,
+                       const uint64_t *count, const brc_span *x, const brc_span *y,
+                       const brc_span fills[2], brc_error *err)
+{
+    const int ndim = tally->ndim;
+    brc_element_cursor left = {.at = 0}, right = {.at = 0};
+    uint64_t at[BRC_MAX_NDIM] = {0}, place[BRC_MAX_NDIM];
+    brc_span a, b;
+    if (x != NULL)
+        left.packed = *x;
+    if (y != NULL)
+        right.packed = *y;
+    do {
+        BRC_TRY(element_of(&left, fills[0], &a, err));
+        BRC_TRY(element_of(&right, fills[1], &b, err));
+        if ((a.len == b.len && memcmp(a.data, b.data, a.len) == 0) || !is_inside(ndim, at, count))
+            continue;
+        for (int i = 0; i < ndim; i++)
+            place[i] = corner[i] + at[i];
+        brc_tally_add(tally, 1, place, place);
+    } while (brc_index_next(ndim, at, shape));
+    if (brc_elements_end(&left, err) < 0 || brc_elements_end(&right, err) < 0)
+        return brc_fail(err, BRC_ECORRUPT, "its elements are damaged; run 'breccia fsck'");
+    return BRC_OK;
+}
+
+/* ---- elements of any length -------------------------------- */
+
+int brc_diff_box(brc_tally *tally, const brc_diff_sides *sides, const uint64_t *corner,
+                 const uint64_t *shape, const uint64_t *count, const brc_span *x,
+                 const brc_span *y, brc_error *err)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    const brc_span fills[2] = {{a->fill.data, a->fill.len}, {b->fill.data, b->fill.len}};
+    int64_t strides[BRC_MAX_NDIM];
+    if (brc_meta_is_variable(a))
+        return brc_compare_packed(tally, corner, shape, count, x, y, fills, err);
+    brc_strides_packed(a->ndim, shape, a->type->item_size, strides);
+    const brc_place left = {x != NULL ? x->data : fills[0].data, x != NULL ? strides : NULL};
+    const brc_place right = {y != NULL ? y->data : fills[1].data, y != NULL ? strides : NULL};
+    brc_compare_box(tally, a->type, corner, count, &left, &right);
+    return BRC_OK;
+}
+
+/* ---- what neither side has a chunk of -------------------------------- */
+
+void brc_unvisited_start(brc_unvisited *u, const brc_diff_sides *sides, const brc_grid *grid)
+{
+    memset(u, 0, sizeof(*u));
+    u->grid = grid;
+    for (int i = 0; i < grid->ndim; i++) {
+        u->count[i] = brc_grid_find(grid, i, sides->shape[i] - 1) + 1;
+        u->first[i] = UINT64_MAX;
+    }
+}
+
+static void rest_add(brc_unvisited *u, int axis, uint64_t first, uint64_t last)
+{
+    if (first < u->first[axis])
+        u->first[axis] = first;
+    if (last > u->last[axis])
+        u->last[axis] = last;
+}
+
+/* All boxes from `next` to `last`, in row-major order: along the axes before the first
+ * that differs both are the same, and along those after it the boxes are complete. */
+static void rest_until(brc_unvisited *u, const uint64_t *last)
+{
+    int axis = 0;
+    u->any = 1;
+    for (; axis < u->grid->ndim && u->next[axis] == last[axis]; axis++)
+        rest_add(u, axis, last[axis], last[axis]);
+    if (axis < u->grid->ndim)
+        rest_add(u, axis, u->next[axis], last[axis]);
+    for (axis++; axis < u->grid->ndim; axis++)
+        rest_add(u, axis, 0, u->count[axis] - 1);
+}
+
+static int row_major_order(int ndim, const uint64_t *x, const uint64_t *y)
+{
+    for (int i = 0; i < ndim; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index, uint64_t elements)
+{
+    const int ndim = u->grid->ndim;
+    uint64_t before[BRC_MAX_NDIM];
+    const int order = row_major_order(ndim, u->next, index);
+    if (u->at_end || order > 0) /* reported before */
+        return;
+    u->visited += elements;
+    if (order < 0) {
+        int axis = ndim - 1;
+        memcpy(before, index, (size_t)ndim * sizeof(*before));
+        for (; before[axis] == 0; axis--)
+            before[axis] = u->count[axis] - 1;
+        before[axis]--;
+        rest_until(u, before);
+    }
+    memcpy(u->next, index, (size_t)ndim * sizeof(*index));
+    u->at_end = !brc_index_next(ndim, u->next, u->count);
+}
+
+void brc_unvisited_end(brc_unvisited *u, brc_diff_sides *sides)
+{
+    const int ndim = u->grid->ndim;
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    uint64_t last[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    uint64_t elements = brc_shape_count(ndim, sides->shape);
+    for (int i = 0; i < ndim; i++)
+        last[i] = u->count[i] - 1;
+    if (!u->at_end)
+        rest_until(u, last);
+    if (!u->any)
+        return;
+    brc_diff_overlap(sides, u->grid, u->last, corner, shape, count);
+    for (int i = 0; i < ndim; i++)
+        last[i] = corner[i] + count[i] - 1;
+    brc_grid_chunk(u->grid, u->first, corner, shape);
+    if (elements < UINT64_MAX)
+        elements -= u->visited;
+    brc_tally_add(sides->tally, elements, corner, last);
+    if (!brc_meta_is_variable(a))
+        brc_tally_difference(sides->tally, a->type, a->fill.data, b->fill.data);
+}
+
+/* ==== chunk pairs ================================ */
+
+/* See chunk_pairs.h. Pairs are fetched in the order in which they are stored. */
+
+struct brc_pairs {
+    brc_diff_sides *sides;
+    const brc_pair_ops *ops;
+    brc_chunk_pair *pairs;
+    brc_chunk_pair **order; /* as they are fetched */
+    size_t n, at;           /* of the batch: how many there are, the one that is due */
+};
+
+static brc_store *pairs_store(const brc_pairs *d)
+{
+    return brc_array_store(&d->sides->side[0]);
+}
+
+/* ---- the flow -------------------------------- */
+
+static void list_side(brc_pairs *d, const brc_chunk_pair *p, int side, brc_read_item *item)
+{
+    item->object = p->object[side];
+    item->number = 2 * (uint64_t)(p - d->pairs) + (uint64_t)side;
+    item->kept = side == 0 && p->there[1];
+}
+
+static int pair_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    brc_pairs *d = ctx;
+    (void)err;
+    for (; *n + 2 <= cap && d->at < d->n; d->at++) {
+        const brc_chunk_pair *p = d->order[d->at];
+        for (int side = 0; side < 2; side++)
+            if (p->there[side])
+                list_side(d, p, side, &items[(*n)++]);
+    }
+    return BRC_OK;
+}
+
+static int pair_open(void *ctx, brc_read_item *item, brc_error *err)
+{
+    brc_pairs *d = ctx;
+    return brc_chunk_item(item, &d->sides->side[item->number % 2],
+                          d->pairs[item->number / 2].index, err);
+}
+
+static int pair_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
+                      brc_error *err)
+{
+    (void)scratch;
+    const brc_pairs *d = ctx;
+    brc_chunk_pair *p = &d->pairs[item->number / 2];
+    const brc_span mine = {data, item->len};
+    const brc_span *x = item->number % 2 == 0 ? &mine : p->there[0] ? &item->before : NULL;
+    const brc_span *y = item->number % 2 == 1 ? &mine : NULL;
+    return d->ops->compare(d->sides, p, x, y, err);
+}
+
+static int pair_passed(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    const brc_pairs *d = ctx;
+    return brc_task_step(d->sides->view.repo, item != NULL ? item->object.size : 0, err);
+}
+
+static void pair_name(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    const brc_pairs *d = ctx;
+    brc_array_name_chunk(&d->sides->side[item->number % 2], d->pairs[item->number / 2].index, err);
+}
+
+/* ---- batches -------------------------------- */
+
+static int pair_blob_order(const void *x, const void *y)
+{
+    const brc_chunk_pair *a = *(brc_chunk_pair *const *)x, *b = *(brc_chunk_pair *const *)y;
+    return brc_object_place_order(&a->object[a->there[1]], &b->object[b->there[1]]);
+}
+
+static int pairs_find(brc_pairs *d, brc_error *err)
+{
+    brc_object *objects[2 * BRC_PAIR_BATCH];
+    size_t n = 0;
+    for (size_t i = 0; i < d->n; i++)
+        for (int side = 0; side < 2; side++)
+            if (d->pairs[i].there[side])
+                objects[n++] = &d->pairs[i].object[side];
+    return brc_objects_find(pairs_store(d), objects, n, err);
+}
+
+static int pairs_run(brc_pairs *d, brc_error *err)
+{
+    const brc_read_ops ops = {.ctx = d, .ordered = 1, .list = pair_list, .open = pair_open,
+                              .place = pair_place, .passed = pair_passed,
+                              .name = pair_name};
+    if (d->n == 0)
+        return BRC_OK;
+    BRC_TRY(pairs_find(d, err));
+    for (size_t i = 0; i < d->n; i++)
+        d->order[i] = &d->pairs[i];
+    qsort(d->order, d->n, sizeof(*d->order), pair_blob_order);
+    d->at = 0;
+    BRC_TRY(brc_flow_read(&d->sides->view.repo->pipe, pairs_store(d), &ops, err));
+    for (size_t i = 0; i < d->n; i++)
+        d->ops->done(d->ops->ctx, &d->pairs[i]);
+    d->n = 0;
+    return BRC_OK;
+}
+
+int brc_pairs_new(brc_pairs **out, brc_diff_sides *sides, const brc_pair_ops *ops, brc_error *err)
+{
+    void *memory, *pairs = NULL, *order = NULL;
+    *out = NULL;
+    BRC_TRY(brc_new(&memory, sizeof(brc_pairs), err));
+    brc_pairs *d = memory;
+    d->sides = sides;
+    d->ops = ops;
+    int rc = brc_new_array(&pairs, BRC_PAIR_BATCH, sizeof(brc_chunk_pair), err);
+    if (rc == BRC_OK)
+        rc = brc_new_array(&order, BRC_PAIR_BATCH, sizeof(brc_chunk_pair *), err);
+    d->pairs = pairs;
+    d->order = order;
+    if (rc < 0)
+        brc_pairs_free(d);
+    else
+        *out = d;
+    return rc;
+}
+
+void brc_pairs_free(brc_pairs *d)
+{
+    if (d == NULL)
+        return;
+    free(d->pairs);
+    free(d->order);
+    free(d);
+}
+
+int brc_pairs_add(brc_pairs *d, const brc_chunk_pair *pair, brc_error *err)
+{
+    brc_chunk_pair *p = &d->pairs[d->n];
+    *p = *pair;
+    brc_tally_init(&p->tally, d->sides->side[0].meta.ndim, d->sides->side[0].meta.type);
+    return ++d->n == BRC_PAIR_BATCH ? pairs_run(d, err) : BRC_OK;
+}
+
+int brc_pairs_end(brc_pairs *d, brc_error *err)
+{
+    return pairs_run(d, err);
+}
+
+/* ---- what a map says -------------------------------- */
+
+static int pair_id(const brc_diff_sides *sides, brc_chunk_pair *p, int side, brc_span value,
+                   brc_error *err)
+{
+    const brc_array *array = &sides->side[side];
+    p->there[side] = value.data != NULL;
+    if (value.data == NULL)
+        return BRC_OK;
+    int rc = brc_chunk_id_of(value, brc_store_id_len(brc_array_store(array)), &p->object[side].id,
+                             err);
+    if (rc < 0)
+        brc_context(err, "%s", array->path);
+    return rc;
+}
+
+int brc_pair_read(brc_chunk_pair *p, const brc_diff_sides *sides, brc_span key, brc_span a,
+                  brc_span b, brc_error *err)
+{
+    const brc_array *array = &sides->side[0];
+    memset(p, 0, sizeof(*p));
+    if (brc_chunk_key_decode(key.data, key.len, p->index) != array->meta.ndim)
+        return brc_fail(err, BRC_ECORRUPT, "%s: a chunk's key is damaged; run 'breccia fsck'",
+                        array->path);
+    BRC_TRY(pair_id(sides, p, 0, a, err));
+    return pair_id(sides, p, 1, b, err);
+}
+
+/* ==== chunk pull ================================ */
+
+#define SHARDS_PER_THREAD 2
+/* Of the pipe's budget, for what is read ahead. */
+#define PART_OF_BUDGET 8
+
+typedef struct brc_pulled_shard {
+    brc_job job;
+    const brc_chunk_pull *pull;
+    uint64_t index[BRC_MAX_NDIM];
+    brc_buf bytes;
+    brc_shard_parts parts;
+    int rc;
+    brc_error error;
+} pulled_shard;
+
+static brc_pipe *pull_pipe(const brc_chunk_pull *p)
+{
+    return &p->a->session->repo->pipe;
+}
+
+static int pull_outer(brc_chunk_pull *p, uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    if (p->ended)
+        return 0;
+    int rc = p->source->next(p->source->ctx, index, stored, err);
+    p->ended = rc <= 0;
+    for (int i = 0; rc > 0 && i < p->m->ndim; i++) {
+        if (index[i] < p->m->outer.count[i])
+            continue;
+        rc = brc_fail(err, BRC_EINVAL, "it is outside the array");
+        brc_array_name_chunk(p->a, index, err);
+    }
+    return rc;
+}
+
+/* ---- shards -------------------------------- */
+
+static void shard_split_job(brc_job *job, unsigned worker)
+{
+    pulled_shard *s = (pulled_shard *)(void *)job; /* its first member */
+    brc_scratch *scratch;
+    const brc_span bytes = {s->bytes.data, s->bytes.len};
+    s->rc = brc_pipe_scratch(pull_pipe(s->pull), worker, &scratch, &s->error);
+    if (s->rc == BRC_OK)
+        s->rc = brc_shard_split(&s->parts, s->pull->m, scratch, s->index, bytes, &s->error);
+}
+
+static int pull_start(brc_chunk_pull *p, brc_error *err)
+{
+    void *shards;
+    const size_t n = SHARDS_PER_THREAD * (size_t)pull_pipe(p)->nworkers;
+    BRC_TRY(brc_group_new(&p->group, pull_pipe(p)->pool, err));
+    BRC_TRY(brc_new_array(&shards, n, sizeof(pulled_shard), err));
+    p->shards = shards;
+    p->nshards = n;
+    return BRC_OK;
+}
+
+/* Reads ahead as far as there is room; a failure waits for what came before it. */
+static void pull_ahead(brc_chunk_pull *p)
+{
+    const size_t most = brc_chunk_pull_held(p);
+    while (!p->ended && p->n < p->nshards && (p->n == 0 || p->held + p->largest <= most)) {
+        pulled_shard *s = &p->shards[(p->first + p->n) % p->nshards];
+        s->bytes.len = 0;
+        s->pull = p;
+        int rc = pull_outer(p, s->index, &s->bytes, &p->error);
+        if (rc <= 0) {
+            p->ended = 1;
+            p->rc = rc;
+            return;
+        }
+        p->n++;
+        p->held += s->bytes.cap;
+        p->largest = s->bytes.cap > p->largest ? s->bytes.cap : p->largest;
+        s->job.run = shard_split_job;
+        brc_group_submit(p->group, &s->job);
+    }
+}
+
+/* The first shard is through. */
+static void pull_release(brc_chunk_pull *p)
+{
+    pulled_shard *s = &p->shards[p->first];
+    p->held -= s->bytes.cap;
+    brc_pipe_trim_buf(pull_pipe(p), &s->bytes, PART_OF_BUDGET * p->nshards);
+    p->first = (p->first + 1) % p->nshards;
+    p->n--;
+    p->next_part = 0;
+}
+
+/* 1 with a part of the first shard. */
+static int pull_part(brc_chunk_pull *p, const brc_shard_part **out, brc_error *err)
+{
+    const pulled_shard *s = &p->shards[p->first];
+    if (p->next_part == 0)
+        brc_group_wait(p->group, &p->shards[p->first].job);
+    if (s->rc < 0) {
+        if (err != NULL)
+            brc_error_copy(err, &s->error);
+        brc_array_name_chunk(p->a, s->index, err);
+        return s->rc;
+    }
+    if (p->next_part == s->parts.n)
+        return 0;
+    *out = &((const brc_shard_part *)s->parts.items)[p->next_part++];
+    return 1;
+}
+
+static int pull_next_part(brc_chunk_pull *p, const brc_shard_part **out, brc_error *err)
+{
+    if (p->shards == NULL)
+        BRC_TRY(pull_start(p, err));
+    for (;;) {
+        pull_ahead(p);
+        if (p->n == 0) {
+            if (p->rc < 0 && err != NULL)
+                brc_error_copy(err, &p->error);
+            return p->rc;
+        }
+        int rc = pull_part(p, out, err);
+        if (rc != 0)
+            return rc;
+        pull_release(p);
+    }
+}
+
+/* ---- both -------------------------------- */
+
+int brc_chunk_pull_next(brc_chunk_pull *p, uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    const brc_shard_part *part = NULL;
+    if (p->m->nlevels == 0)
+        return pull_outer(p, index, stored, err);
+    do { /* what lies beyond the array says nothing */
+        int rc = pull_next_part(p, &part, err);
+        if (rc <= 0)
+            return rc;
+    } while (!brc_grid_has(&p->m->grid, part->index));
+    memcpy(index, part->index, (size_t)p->m->ndim * sizeof(*index));
+    BRC_TRY(brc_buf_append(stored, part->bytes.data, part->bytes.len, err));
+    return 1;
+}
+
+size_t brc_chunk_pull_held(const brc_chunk_pull *p)
+{
+    return p->m->nlevels > 0 ? pull_pipe(p)->memory / PART_OF_BUDGET : 0;
+}
+
+void brc_chunk_pull_dispose(brc_chunk_pull *p)
+{
+    brc_group_free(p->group);
+    for (size_t i = 0; i < p->nshards; i++) {
+        brc_buf_dispose(&p->shards[i].bytes);
+        free(p->shards[i].parts.items);
+    }
+    free(p->shards);
+}
+
+/* ==== same chunks ================================ */
+
+typedef struct same_chunks {
+    brc_diff_sides *sides;
+    brc_node_change *change;
+    brc_pairs *pairs;
+    brc_oid fill[2]; /* what absence means on either side; zero where chunks differ in shape */
+} same_chunks;
+
+/* The count of the change that a pair is in, or NULL. */
+static uint64_t *count_of(const same_chunks *c, const int there[2])
+{
+    if (there[0] && there[1])
+        return &c->change->chunks_changed;
+    if (there[0])
+        return &c->change->chunks_removed;
+    return there[1] ? &c->change->chunks_added : NULL;
+}
+
+/* ---- chunks of fill value -------------------------------- */
+
+/* The canonical bytes of a chunk in which every element is the fill value. */
+static int fill_chunk(const brc_meta *m, brc_buf *out, brc_error *err)
+{
+    const uint64_t elements = brc_shape_count(m->ndim, m->grid.chunk);
+    const size_t item = m->fill.len;
+    void *table;
+    uint64_t bytes;
+    if (!brc_meta_is_variable(m)) {
+        if (!brc_mul_u64(elements, item, &bytes) || bytes > BRC_MAX_CHUNK_BYTES)
+            return brc_fail(err, BRC_ELIMIT, "a chunk has more than 2^31-1 bytes");
+        BRC_TRY(brc_buf_reserve(out, (size_t)bytes + 1, err));
+        for (; out->len < bytes; out->len += item)
+            memcpy(out->data + out->len, m->fill.data, item);
+        return BRC_OK;
+    }
+    BRC_TRY(brc_new_array(&table, (size_t)elements, sizeof(brc_span), err));
+    for (uint64_t i = 0; i < elements; i++)
+        ((brc_span *)table)[i] = (brc_span){m->fill.data, m->fill.len};
+    int rc = brc_elements_pack(out, table, elements, err);
+    free(table);
+    return rc;
+}
+
+static int fill_id(const brc_array *a, brc_oid *id, brc_error *err)
+{
+    brc_buf chunk = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    if (a->meta.grid.regular)
+        rc = fill_chunk(&a->meta, &chunk, err);
+    if (rc == BRC_OK && chunk.len > 0)
+        *id = brc_hash_object(brc_store_hash(brc_array_store(a)), BRC_KIND_CHUNK, chunk.data,
+                              chunk.len);
+    brc_buf_dispose(&chunk);
+    return rc;
+}
+
+/* Whether the one chunk that is there is what absence means on the other side. */
+static int is_fill(const same_chunks *c, const brc_chunk_pair *p)
+{
+    const int side = p->there[1];
+    const brc_oid *fill = &c->fill[!side];
+    return p->there[0] != p->there[1] && !brc_oid_is_zero(fill) &&
+           brc_oid_cmp(&p->object[side].id, fill) == 0;
+}
+
+/* ---- chunks that the end cuts -------------------------------- */
+
+/* What a side's shape holds of a chunk; 0: nothing. */
+static uint64_t held(const brc_meta *m, const uint64_t *corner, const uint64_t *shape,
+                     uint64_t *count)
+{
+    for (int i = 0; i < m->ndim; i++) {
+        const uint64_t left = m->shape[i] > corner[i] ? m->shape[i] - corner[i] : 0;
+        count[i] = left < shape[i] ? left : shape[i];
+    }
+    return brc_shape_count(m->ndim, count);
+}
+
+static void pair_box(const brc_diff_sides *sides, const brc_chunk_pair *p, uint64_t *corner,
+                     uint64_t *shape)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    brc_grid_chunk(brc_grid_has(&a->grid, p->index) ? &a->grid : &b->grid, p->index, corner,
+                   shape);
+}
+
+/* Elements that are not fill value, of what a side holds and the other does not. */
+static int values_beyond(uint64_t *out, const brc_diff_sides *sides, int side,
+                         const uint64_t *corner, const uint64_t *shape, const uint64_t *both,
+                         const brc_span *data, brc_error *err)
+{
+    const brc_meta *m = &sides->side[side].meta;
+    uint64_t count[BRC_MAX_NDIM];
+    brc_tally all, inside;
+    *out = 0;
+    if (data == NULL || held(m, corner, shape, count) == brc_shape_count(m->ndim, both))
+        return BRC_OK;
+    brc_tally_init(&all, m->ndim, m->type);
+    brc_tally_init(&inside, m->ndim, m->type);
+    const brc_span *x = side == 0 ? data : NULL, *y = side == 1 ? data : NULL;
+    BRC_TRY(brc_diff_box(&all, sides, corner, shape, count, x, y, err));
+    if (brc_shape_count(m->ndim, both) > 0)
+        BRC_TRY(brc_diff_box(&inside, sides, corner, shape, both, x, y, err));
+    *out = all.elements - inside.elements;
+    return BRC_OK;
+}
+
+/* What a shape does not hold counts as fill value. */
+static int compare_held(const brc_diff_sides *sides, brc_chunk_pair *p, const brc_span *x,
+                        const brc_span *y, brc_error *err)
+{
+    const int ndim = sides->side[0].meta.ndim;
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], a[BRC_MAX_NDIM], both[BRC_MAX_NDIM];
+    uint64_t beyond[2];
+    pair_box(sides, p, corner, shape);
+    (void)held(&sides->side[0].meta, corner, shape, a);
+    (void)held(&sides->side[1].meta, corner, shape, both);
+    for (int i = 0; i < ndim; i++)
+        both[i] = a[i] < both[i] ? a[i] : both[i];
+    if (brc_shape_count(ndim, both) > 0)
+        BRC_TRY(brc_diff_box(&p->tally, sides, corner, shape, both, x, y, err));
+    BRC_TRY(values_beyond(&beyond[0], sides, 0, corner, shape, both, x, err));
+    BRC_TRY(values_beyond(&beyond[1], sides, 1, corner, shape, both, y, err));
+    if (beyond[0] + beyond[1] > 0)
+        brc_tally_add(&p->tally, beyond[0] + beyond[1], corner, corner);
+    return BRC_OK;
+}
+
+static void held_compared(void *ctx, const brc_chunk_pair *p)
+{
+    if (p->tally.elements == 0)
+        --*count_of(ctx, p->there);
+}
+
+static int end_cuts(const brc_diff_sides *sides, const brc_chunk_pair *p)
+{
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM];
+    pair_box(sides, p, corner, shape);
+    for (int s = 0; s < 2; s++)
+        for (int i = 0; i < sides->side[s].meta.ndim && p->there[s]; i++)
+            if (corner[i] + shape[i] > sides->side[s].meta.shape[i])
+                return 1;
+    return 0;
+}
+
+/* ---- all of them -------------------------------- */
+
+static int look_at_pair(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+{
+    same_chunks *c = ctx;
+    brc_chunk_pair p;
+    BRC_TRY(brc_store_check_interrupt(brc_array_store(&c->sides->side[0]), err));
+    BRC_TRY(brc_pair_read(&p, c->sides, key, a, b, err));
+    uint64_t *was = count_of(c, p.there);
+    for (int s = 0; s < 2; s++) /* what lies outside is nobody's */
+        p.there[s] &= brc_grid_has(&c->sides->side[s].meta.grid, p.index);
+    uint64_t *is = count_of(c, p.there);
+    --*was;
+    if (is == NULL || is_fill(c, &p))
+        return BRC_OK;
+    ++*is;
+    return end_cuts(c->sides, &p) ? brc_pairs_add(c->pairs, &p, err) : BRC_OK;
+}
+
+static int discount_chunks(same_chunks *c, brc_error *err)
+{
+    const brc_pair_ops ops = {c, compare_held, held_compared};
+    const brc_array *a = &c->sides->side[0], *b = &c->sides->side[1];
+    if (c->change->chunks_added + c->change->chunks_removed > 0) {
+        BRC_TRY(fill_id(a, &c->fill[0], err));
+        BRC_TRY(fill_id(b, &c->fill[1], err));
+    }
+    BRC_TRY(brc_pairs_new(&c->pairs, c->sides, &ops, err));
+    int rc = brc_map_diff(brc_array_store(a), &a->entry.map, &b->entry.map, look_at_pair, c, err);
+    if (rc == BRC_OK)
+        rc = brc_pairs_end(c->pairs, err);
+    brc_pairs_free(c->pairs);
+    return rc;
+}
+
+static int is_storage(const char *pointer)
+{
+    return strcmp(pointer, "/codecs") == 0 || strcmp(pointer, "/storage") == 0;
+}
+
+static int discount(brc_node_change *change, brc_diff_sides *sides, brc_error *err)
+{
+    same_chunks c = {.sides = sides, .change = change};
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    if (a->opaque || b->opaque || a->ndim != b->ndim || !brc_diff_both_hold(sides) ||
+        !brc_diff_cut_same(sides))
+        return BRC_OK;
+    BRC_TRY(discount_chunks(&c, err));
+    change->storage_only =
+        change->chunks_added + change->chunks_removed + change->chunks_changed == 0;
+    for (size_t i = 0; i < change->nmetadata; i++)
+        change->storage_only &= is_storage(change->metadata[i]);
+    return BRC_OK;
+}
+
+int brc_same_chunks_discount(brc_node_change *c, breccia *repo, brc_error *err)
+{
+    brc_diff_sides sides;
+    if (c->a.kind != BRC_ARRAY || c->b.kind != BRC_ARRAY || c->rechunked ||
+        c->chunks_added + c->chunks_removed + c->chunks_changed == 0)
+        return BRC_OK;
+    memset(&sides, 0, sizeof(sides));
+    sides.view.repo = repo;
+    int rc = brc_array_of_entry(&sides.side[0], &sides.view, c->path, &c->a, err);
+    if (rc == BRC_OK)
+        rc = brc_array_of_entry(&sides.side[1], &sides.view, c->path, &c->b, err);
+    if (rc == BRC_OK)
+        rc = discount(c, &sides, err);
+    brc_meta_dispose(&sides.side[0].meta);
+    brc_meta_dispose(&sides.side[1].meta);
+    return rc;
+}

@@ -1,0 +1,264 @@
+#include "shard.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../base/buf.h"
+
+#define ABSENT UINT64_MAX
+/* Enough for an index of 16 bytes per entry: it bounds what a shard's declared shape can
+ * make us allocate. */
+#define MAX_ENTRIES ((uint64_t)1 << 30)
+
+/* Where a level's shard begins in the grid of stored chunks, and the step from one of
+ * its entries to the next. */
+static void level_steps(const brc_meta *m, int level, uint64_t *steps)
+{
+    for (int i = 0; i < m->ndim; i++) {
+        uint64_t entry = m->levels[level].shape[i] / m->levels[level].grid[i];
+        steps[i] = entry / m->grid.chunk[i];
+    }
+}
+
+int brc_outer_box(const brc_meta *m, const uint64_t *outer, uint64_t *first, uint64_t *count,
+                  uint64_t *n, brc_error *err)
+{
+    *n = 1;
+    for (int i = 0; i < m->ndim; i++) {
+        const uint64_t ratio = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
+        /* A damaged map may name what lies outside. */
+        first[i] = brc_mul_capped(outer[i], ratio);
+        count[i] = ratio;
+        if (!brc_mul_u64(*n, count[i], n))
+            return brc_fail(err, BRC_ELIMIT, "a shard has more than 2^64 chunks");
+    }
+    return BRC_OK;
+}
+
+uint64_t brc_part_number(int ndim, const uint64_t *first, const uint64_t *count,
+                        const uint64_t *index)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < ndim; i++)
+        number = number * count[i] + (index[i] - first[i]);
+    return number;
+}
+
+void brc_part_index(int ndim, const uint64_t *first, const uint64_t *count, uint64_t number,
+                   uint64_t *index)
+{
+    for (int i = ndim - 1; i >= 0; i--) {
+        index[i] = first[i] + number % count[i];
+        number /= count[i];
+    }
+}
+
+static int shard_broken(brc_error *err, const char *why)
+{
+    return brc_fail(err, BRC_ECORRUPT, "the shard is damaged: %s", why);
+}
+
+/* ---- taking apart -------------------------------- */
+
+static int read_index(const brc_shard_level *level, brc_scratch *scratch, brc_span bytes,
+                      brc_buf *index, uint64_t *index_len, brc_error *err)
+{
+    *index_len = brc_chain_encoded_len(level->index);
+    if (*index_len == BRC_LEN_VARIES || level->entries > MAX_ENTRIES)
+        return brc_fail(err, BRC_ELIMIT, "the shard's index has no fixed length, or more than 2^30 "
+                                         "entries");
+    if (bytes.len < *index_len)
+        return shard_broken(err, "it is shorter than its index");
+    const uint8_t *at = level->at_start ? bytes.data : bytes.data + (bytes.len - *index_len);
+    int rc =
+        brc_chain_decode(level->index, scratch, (brc_span){ at, (size_t)*index_len }, index, err);
+    if (rc < 0)
+        brc_context(err, "the shard's index");
+    return rc;
+}
+
+static int entry_span(const brc_shard_level *level, brc_span bytes, uint64_t index_len,
+                      const uint8_t *entry, brc_span *out, brc_error *err)
+{
+    uint64_t offset = brc_get_u64le(entry), len = brc_get_u64le(entry + 8);
+    out->data = NULL;
+    out->len = 0;
+    if (offset == ABSENT && len == ABSENT)
+        return BRC_OK;
+    uint64_t low = level->at_start ? index_len : 0;
+    uint64_t high = level->at_start ? bytes.len : bytes.len - index_len;
+    if (offset < low || offset > high || len > high - offset)
+        return shard_broken(err, "an entry of its index points outside its chunks");
+    *out = (brc_span){bytes.data + offset, (size_t)len};
+    return BRC_OK;
+}
+
+static int split_level(brc_shard_parts *out, const brc_meta *m, int level, brc_scratch *scratch,
+                       const uint64_t *first, brc_span bytes, brc_error *err);
+
+static int split_entry(brc_shard_parts *out, const brc_meta *m, int level, brc_scratch *scratch,
+                       const uint64_t *index, brc_span part, brc_error *err)
+{
+    if (level + 1 < m->nlevels)
+        return split_level(out, m, level + 1, scratch, index, part, err);
+    BRC_TRY(brc_grow_array(&out->items, &out->cap, out->n + 1, sizeof(brc_shard_part), err));
+    brc_shard_part *p = &((brc_shard_part *)out->items)[out->n++];
+    memcpy(p->index, index, sizeof(p->index));
+    p->bytes = part;
+    return BRC_OK;
+}
+
+static int split_level(brc_shard_parts *out, const brc_meta *m, int level, brc_scratch *scratch,
+                       const uint64_t *first, brc_span bytes, brc_error *err)
+{
+    const brc_shard_level *l = &m->levels[level];
+    uint64_t steps[BRC_MAX_NDIM], at[BRC_MAX_NDIM] = {0}, index[BRC_MAX_NDIM] = {0}, index_len;
+    brc_buf table = BRC_BUF_INIT;
+    brc_span part;
+    size_t i = 0;
+    int rc;
+    level_steps(m, level, steps);
+    BRC_GO(read_index(l, scratch, bytes, &table, &index_len, err));
+    do {
+        for (int d = 0; d < m->ndim; d++)
+            index[d] = first[d] + at[d] * steps[d];
+        BRC_GO(entry_span(l, bytes, index_len, table.data + 16 * i++, &part, err));
+        if (part.data != NULL)
+            BRC_GO(split_entry(out, m, level, scratch, index, part, err));
+    } while (brc_index_next(m->ndim, at, l->grid));
+done:
+    brc_buf_dispose(&table);
+    return rc;
+}
+
+int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scratch,
+                    const uint64_t *outer, brc_span bytes, brc_error *err)
+{
+    uint64_t first[BRC_MAX_NDIM] = {0};
+    out->n = 0;
+    for (int i = 0; i < meta->ndim; i++)
+        first[i] = outer[i] * (meta->levels[0].shape[i] / meta->grid.chunk[i]);
+    return split_level(out, meta, 0, scratch, first, bytes, err);
+}
+
+/* ---- putting together -------------------------------- */
+
+typedef struct shard_builder {
+    const brc_meta *m;
+    brc_scratch *scratch;
+    const brc_shard_source *source;
+    brc_shard_layout *out;
+} shard_builder;
+
+static int layout_add(brc_shard_layout *out, const brc_shard_slot *slot, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&out->slots, &out->cap, out->n + 1, sizeof(*slot), err));
+    ((brc_shard_slot *)out->slots)[out->n++] = *slot;
+    return BRC_OK;
+}
+
+static int layout_level(const shard_builder *b, int level, const uint64_t *first, uint64_t at,
+                        uint64_t *len, brc_error *err);
+
+/* What an entry takes from `at` on: 0 bytes and *there 0 if it has none. */
+static int layout_entry(const shard_builder *b, int level, const uint64_t *index, uint64_t at,
+                        uint64_t *len, int *there, brc_error *err)
+{
+    brc_shard_slot slot = {.at = at};
+    *len = 0;
+    *there = 0;
+    for (int i = 0; i < b->m->ndim; i++)
+        if (index[i] >= b->source->end[i])
+            return BRC_OK;
+    if (level + 1 < b->m->nlevels) {
+        int rc = layout_level(b, level + 1, index, at, len, err);
+        *there = *len > 0;
+        return rc;
+    }
+    BRC_TRY(b->source->part(b->source->ctx, index, &slot.part, &slot.len, there, err));
+    *len = slot.len;
+    return *there ? layout_add(b->out, &slot, err) : BRC_OK;
+}
+
+/* The entries, one after the other from `at` on, and the table of where they are. */
+static int layout_entries(const shard_builder *b, int level, const uint64_t *first, uint64_t base,
+                          uint64_t *size, brc_buf *table, int *any, brc_error *err)
+{
+    const brc_shard_level *l = &b->m->levels[level];
+    uint64_t steps[BRC_MAX_NDIM], at[BRC_MAX_NDIM] = {0}, index[BRC_MAX_NDIM] = {0}, len;
+    const uint64_t start = *size;
+    int there;
+    level_steps(b->m, level, steps);
+    do {
+        uint8_t entry[16];
+        for (int d = 0; d < b->m->ndim; d++)
+            index[d] = first[d] + at[d] * steps[d];
+        BRC_TRY(layout_entry(b, level, index, *size, &len, &there, err));
+        brc_put_u64le(entry, there ? base + (*size - start) : ABSENT);
+        brc_put_u64le(entry + 8, there ? len : ABSENT);
+        BRC_TRY(brc_buf_append(table, entry, sizeof(entry), err));
+        if (!brc_add_u64(*size, len, size))
+            return brc_fail(err, BRC_ELIMIT, "the shard has more than 2^64 bytes");
+        *any |= there;
+    } while (brc_index_next(b->m->ndim, at, l->grid));
+    return BRC_OK;
+}
+
+static int layout_level(const shard_builder *b, int level, const uint64_t *first, uint64_t at,
+                        uint64_t *len, brc_error *err)
+{
+    const brc_shard_level *l = &b->m->levels[level];
+    brc_shard_layout *out = b->out;
+    const uint64_t index_len = brc_chain_encoded_len(l->index);
+    const uint64_t before = l->at_start ? index_len : 0;
+    brc_shard_slot own = {.at = at, .len = index_len, .is_index = 1};
+    const size_t place = out->n;
+    uint64_t end = at + before;
+    brc_buf table = {.limit = BRC_MAX_CHUNK_BYTES}, encoded = BRC_BUF_INIT;
+    int rc, any = 0;
+    *len = 0;
+    if (l->at_start)
+        BRC_GO(layout_add(out, &own, err)); /* its bytes come when the entries are known */
+    BRC_GO(layout_entries(b, level, first, before, &end, &table, &any, err));
+    if (!any) {
+        out->n = place;
+        goto done;
+    }
+    own.part = out->indexes.len;
+    BRC_GO(brc_chain_encode(l->index, b->scratch, (brc_span){table.data, table.len}, &encoded,
+                            err));
+    BRC_GO(brc_buf_append(&out->indexes, encoded.data, encoded.len, err));
+    if (l->at_start) {
+        ((brc_shard_slot *)out->slots)[place].part = own.part;
+    } else {
+        own.at = end;
+        BRC_GO(layout_add(out, &own, err));
+        end += index_len;
+    }
+    *len = end - at;
+done:
+    brc_buf_dispose(&encoded);
+    brc_buf_dispose(&table);
+    return rc;
+}
+
+int brc_shard_lay_out(brc_shard_layout *out, const brc_meta *meta, brc_scratch *scratch,
+                      const uint64_t *outer, const brc_shard_source *source, brc_error *err)
+{
+    shard_builder b = {meta, scratch, source, out};
+    uint64_t first[BRC_MAX_NDIM] = {0};
+    out->n = 0;
+    out->size = 0;
+    out->indexes.len = 0;
+    for (int i = 0; i < meta->ndim; i++)
+        first[i] = outer[i] * (meta->levels[0].shape[i] / meta->grid.chunk[i]);
+    return layout_level(&b, 0, first, 0, &out->size, err);
+}
+
+void brc_shard_layout_dispose(brc_shard_layout *layout)
+{
+    free(layout->slots);
+    brc_buf_dispose(&layout->indexes);
+    memset(layout, 0, sizeof(*layout));
+}
