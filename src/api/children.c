@@ -262,24 +262,6 @@ int brc_session_fork(brc_session **child, brc_session *s, brc_error *err)
 
 /* ---- what else can become of one -------------------------------- */
 
-int brc_fork_go_back(brc_session *s, brc_error *err)
-{
-    brc_store *store = s->repo->store;
-    brc_draft_child child;
-    brc_fork_keys keys = {0};
-    int rc = brc_draft_child_read(store, s->draft.id, &child, err);
-    if (rc <= 0)
-        return rc;
-    BRC_GO(brc_fork_keys_parse(&keys, brc_json_member(child.plan, "keys"), err));
-    BRC_GO(brc_draft_empty(store, s->draft.id, err));
-    BRC_GO(brc_draft_lay(store, s->draft.id, child.has_fork ? &child.fork : NULL, err));
-    rc = brc_fork_keys_put(&keys, store, s->draft.id, err);
-done:
-    brc_fork_keys_dispose(&keys);
-    brc_draft_child_dispose(&child);
-    return rc;
-}
-
 /* BRC_EMISUSE where a savepoint of it is open: what children wrote would not go with it. */
 static int fork_check_saves(const brc_session *s, brc_error *err)
 {

@@ -9,8 +9,6 @@
 
 #include "../work/fold.h"
 
-/* A child goes back to what it was when it began. Within a change. */
-BRC_MUST_USE int brc_fork_go_back(brc_session *s, brc_error *err);
 /* BRC_EMISUSE for a child, which is joined. */
 BRC_MUST_USE int brc_fork_check_commit(const brc_session *s, brc_error *err);
 

@@ -16,118 +16,11 @@
 #include "../work/fold.h"
 #include "../work/session.h"
 #include "../work/session_nodes.h"
-#include "../zarr/array/array_read.h"
+#include "../work/uncommitted.h"
 #include "../zarr/key/key_rows.h"
 #include "children.h"
 
 /* ==== commits ================================ */
-
-/* ---- is anything uncommitted? -------------------------------- */
-
-/* The snapshot of a branch without a commit is the empty one; this is its id. */
-static int normal_root(brc_store *store, brc_oid *root, brc_error *err)
-{
-    brc_entry entry;
-    if (!brc_oid_is_zero(root))
-        return BRC_OK;
-    BRC_TRY(brc_snapshot_find(store, root, "/", &entry, err));
-    return brc_snapshot_put(store, &entry, root, err);
-}
-
-typedef struct clean_check {
-    brc_session *s;
-    int clean;
-} clean_check;
-
-/* With what the changes follow: where the branch has moved since, it has others too. */
-static int compare_with_start(void *ctx, brc_error *err)
-{
-    clean_check *c = ctx;
-    brc_session *s = c->s;
-    brc_store *store = s->repo->store;
-    brc_fold how = {.way = BRC_FOLD_SHORT_READS};
-    brc_oid start = {{0}}, root;
-    int keys;
-    c->clean = s->draft.kind != BRC_DRAFT_MERGE;
-    if (s->draft.id == 0 || !c->clean)
-        return BRC_OK;
-    brc_store_scratch_end(store); /* of a try before */
-    brc_store_scratch_begin(store);
-    if (s->draft.has_tip)
-        BRC_TRY(brc_commit_root(store, &s->draft.tip, &start, err));
-    BRC_TRY(normal_root(store, &start, err));
-    BRC_TRY(brc_session_fold(s, &how, &root, err));
-    BRC_TRY(brc_draft_key_any(store, s->draft.id, &keys, err));
-    c->clean = !keys && brc_oid_cmp(&root, &start) == 0;
-    return BRC_OK;
-}
-
-int brc_session_clean(int *clean, brc_session *s, brc_error *err)
-{
-    clean_check c = {s, 1};
-    *clean = 1;
-    if (s->mode == BRC_SESSION_AT)
-        return BRC_OK;
-    int rc = brc_session_read_steady(s, compare_with_start, &c, err);
-    brc_store_scratch_end(s->repo->store);
-    *clean = c.clean;
-    return rc;
-}
-
-/* To what its branch has, or its parent had. */
-static int discard_steps(brc_session *s, brc_error *err)
-{
-    brc_store *store = s->repo->store;
-    if (s->mode != BRC_SESSION_PRIVATE)
-        return brc_draft_delete(store, s->draft.id, err);
-    if (s->draft.is_child)
-        return brc_fork_go_back(s, err);
-    return brc_session_rest(s, s->draft.has_tip ? &s->draft.tip : NULL, err);
-}
-
-int brc_session_discard(brc_session *s, brc_error *err)
-{
-    BRC_TRY(brc_bulk_check_none(s, "nothing can be dropped", err));
-    BRC_TRY(brc_session_begin(s, err));
-    int rc = discard_steps(s, err);
-    s->is_read = 0;
-    return brc_session_end(s, rc, err);
-}
-
-/* Within a transaction. What says nothing but what the branch has goes, too. */
-static int finish_session(brc_session *s, int clean, const brc_draft_head *looked_at,
-                          brc_error *err)
-{
-    brc_store *store = s->repo->store;
-    brc_draft_head left;
-    BRC_TRY(brc_session_follow(s, err));
-    const int64_t draft = s->draft.id;
-    if (clean && brc_draft_unchanged(&s->draft, looked_at))
-        BRC_TRY(brc_draft_advance(store, draft, s->draft.has_tip ? &s->draft.tip : NULL, err));
-    BRC_TRY(brc_draft_end(store, draft, err));
-    BRC_TRY(brc_draft_get(store, draft, &left, err));
-    s->is_resting |= left.id == 0;
-    s->is_read = 0;
-    return BRC_OK;
-}
-
-int brc_session_finish(brc_session *s, brc_error *err)
-{
-    int clean;
-    BRC_TRY(brc_session_can_change(s, err));
-    if (s->mode != BRC_SESSION_PRIVATE || s->draft.is_child)
-        return brc_fail(err, BRC_EMISUSE, "only a private session that is no other's child is "
-                                          "finished");
-    BRC_TRY(brc_bulk_check_none(s, "the session cannot be finished", err));
-    BRC_TRY(brc_session_clean(&clean, s, err));
-    const brc_draft_head looked_at = s->draft;
-    if (looked_at.id == 0)
-        return BRC_OK;
-    BRC_TRY(brc_store_begin(s->repo->store, err));
-    int rc = finish_session(s, clean, &looked_at, err);
-    s->repo->changes++;
-    return brc_end_with(s->repo, rc, err);
-}
 
 /* ---- committing -------------------------------- */
 
@@ -217,28 +110,6 @@ static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *com
     return brc_session_moves(out, s, 1, &commit->parents[0], &snapshot, &commit->root, err);
 }
 
-/* ---- while a merge is open -------------------------------- */
-
-/* It may be called in a transaction and without one. */
-int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err)
-{
-    brc_draft_head draft;
-    brc_open_merge merge = {0};
-    BRC_TRY(brc_store_begin_read(store, err));
-    int rc = brc_draft_merge(store, branch, &draft, err);
-    if (rc == BRC_OK && draft.id != 0)
-        rc = brc_open_merge_rows(&merge, store, &draft, err);
-    brc_store_end_read(store);
-    BRC_TRY(rc);
-    const char *open = brc_open_merge_command(&merge);
-    rc = brc_fail(err, BRC_ECONFLICT,
-                  "%s: a %s is open on branch '%s': 'breccia %s --continue' commits it, and "
-                  "--abort drops it",
-                  brc_store_path(store), open, branch, open);
-    brc_open_merge_dispose(&merge);
-    return rc;
-}
-
 /* What was uncommitted is no more. */
 static int end_draft(brc_session *s, const brc_oid *commit, brc_error *err)
 {
@@ -267,7 +138,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     BRC_GO(check_follows(s, has, &tip, moved, err));
     BRC_GO(check_amend(s, opts, has, err));
     BRC_GO(brc_keys_ready(s, err));
-    BRC_GO(normal_root(store, &tip_root, err));
+    BRC_GO(brc_snapshot_normal(store, &tip_root, err));
     BRC_GO(brc_session_fold(s, fold, &commit.root, err));
     if (!amend && !(opts->flags & BRC_COMMIT_ALLOW_EMPTY) &&
         brc_oid_cmp(&commit.root, &tip_root) == 0) {

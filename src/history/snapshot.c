@@ -154,3 +154,12 @@ int brc_entry_doc(brc_store *store, const brc_entry *entry, brc_json **out, brc_
         brc_error_recode(err, BRC_ECORRUPT);
     return rc == BRC_EINVAL ? BRC_ECORRUPT : rc;
 }
+
+int brc_snapshot_normal(brc_store *store, brc_oid *root, brc_error *err)
+{
+    brc_entry entry;
+    if (!brc_oid_is_zero(root))
+        return BRC_OK;
+    BRC_TRY(brc_snapshot_find(store, root, "/", &entry, err));
+    return brc_snapshot_put(store, &entry, root, err);
+}

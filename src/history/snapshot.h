@@ -44,6 +44,8 @@ BRC_MUST_USE int brc_snapshot_find(brc_store *store, const brc_oid *snapshot, co
 BRC_MUST_USE int brc_entry_find(brc_store *store, const brc_entry *from, const char *path, brc_entry *out, brc_error *err);
 /* Writes the snapshot with this root node. */
 BRC_MUST_USE int brc_snapshot_put(brc_store *store, const brc_entry *root, brc_oid *out, brc_error *err);
+/* The snapshot of a branch without a commit, zero in *root, becomes the id of the empty one. */
+BRC_MUST_USE int brc_snapshot_normal(brc_store *store, brc_oid *root, brc_error *err);
 
 /* The document's text, borrowed until the next call on the store. */
 BRC_MUST_USE int brc_entry_text(brc_store *store, const brc_entry *entry, brc_span *out, brc_error *err);

@@ -6,9 +6,6 @@
 #include "../work/fold.h"
 #include "sequence.h"
 
-/* BRC_ECONFLICT, for what cannot be done while a merge or the like is open on the branch: the error names it. */
-int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err);
-
 /* A session on the current branch, and what is open there; out->draft.id 0: nothing. Both are the caller's, also after
  * a failure. */
 BRC_MUST_USE int brc_look_at_open(brc_session **s, brc_open_merge *out, breccia *repo, int mode, brc_error *err);

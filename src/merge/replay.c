@@ -226,7 +226,7 @@ static int is_uncollected(const brc_replay *r, brc_error *err)
     return last == r->collected;
 }
 
-int brc_replay_is_current(const brc_replay *r, brc_error *err)
+static int replay_is_current(const brc_replay *r, brc_error *err)
 {
     const int same = is_unmoved(r, err);
     return same > 0 ? is_uncollected(r, err) : same;
@@ -239,7 +239,7 @@ static int none_is_left(const brc_replay *r, brc_error *err)
                     r->s->branch);
 }
 
-int brc_replay_work(brc_replay *r, brc_error *err)
+static int replay_work(brc_replay *r, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(r->store, err));
     int rc = brc_gc_last(r->store, &r->collected, err);
@@ -251,7 +251,7 @@ int brc_replay_work(brc_replay *r, brc_error *err)
 
 int brc_replay_work_commit(brc_replay *r, brc_error *err)
 {
-    BRC_TRY(brc_replay_work(r, err));
+    BRC_TRY(replay_work(r, err));
     if (r->draft.id == 0)
         return none_is_left(r, err);
     if (brc_merge_tree_clashes(r->run.tree)->n > 0)
@@ -263,7 +263,7 @@ int brc_replay_commit(brc_replay *r, const brc_commit *like, int may_be_empty, b
                       brc_error *err)
 {
     BRC_TRY(brc_session_begin(r->s, err));
-    const int same = brc_replay_is_current(r, err);
+    const int same = replay_is_current(r, err);
     int rc = same > 0 ? put_replayed(r, like, may_be_empty, out, err) : same;
     rc = brc_session_end(r->s, rc, err);
     if (rc < 0 || same == 0)
@@ -346,7 +346,7 @@ static int adopt_work(void *ctx, brc_error *err)
     brc_session_end_read(s);
     if (rc < 0 || !apt)
         return rc < 0 ? rc : BRC_CHANGE_OTHER;
-    BRC_TRY(brc_replay_work(r, err));
+    BRC_TRY(replay_work(r, err));
     return brc_merge_tree_clashes(r->run.tree)->n > 0 ? BRC_CHANGE_OTHER
                                                       : brc_merge_tree_ahead(r->run.tree, err);
 }
@@ -358,7 +358,7 @@ static int adopt_commit(void *ctx, int insists, brc_error *err)
     (void)insists;
     BRC_TRY(brc_session_follow(r->s, err));
     BRC_TRY(branch_is_free(r, &is_free, err));
-    const int same = brc_replay_is_current(r, err);
+    const int same = replay_is_current(r, err);
     if (same <= 0 || !is_free)
         return same < 0 ? same : BRC_CHANGE_AGAIN;
     return lay_over_tip(r, err);

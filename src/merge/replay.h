@@ -25,8 +25,8 @@ BRC_MUST_USE int brc_conflict_list_open(brc_iter **out, brc_clash_list *list, br
 /*
  *      brc_replay r;
  *      brc_replay_start(&r, session)
- *      brc_replay_work(&r)             in work(): what is merged; r.run.tree has the conflicts
- *      brc_replay_is_current(&r)       in commit(), within a change of the session
+ *      brc_replay_work_commit(&r)             in work(): merges
+ *      brc_replay_commit(&r, ...)             in commit(): checks, and makes the commit
  *      brc_replay_end(&r)
  */
 typedef struct brc_replay {
@@ -40,12 +40,8 @@ typedef struct brc_replay {
     brc_merge_run run;    /* in.base: what they lie over; ours: the tip; theirs: they */
 } brc_replay;
 void brc_replay_start(brc_replay *r, brc_session *s);
-/* Not within a transaction. */
-BRC_MUST_USE int brc_replay_work(brc_replay *r, brc_error *err);
-/* Within a change of the session: 1 if tip and draft are still what was merged, and no collection has begun since. */
-BRC_MUST_USE int brc_replay_is_current(const brc_replay *r, brc_error *err);
 void brc_replay_end(brc_replay *r);
-/* brc_replay_work() for a commit. BRC_ECONFLICT: the changes are in conflict with what is new, and are kept. */
+/* Merges the changes onto the tip, outside of a transaction. BRC_ECONFLICT: the changes are in conflict with what is new, and are kept. */
 BRC_MUST_USE int brc_replay_work_commit(brc_replay *r, brc_error *err);
 /* Makes the commit, in commit(). Its text is what `like` says, but for parents and root. BRC_OK, or BRC_CHANGE_AGAIN.
  * *out: the commit, or the tip where it has all of the changes already. */

@@ -268,15 +268,10 @@ static int merge_step(brc_sequence *q, const brc_step *step, brc_error *err)
     return brc_merge_work(&q->run, err);
 }
 
-/* The snapshot of a branch without a commit is the empty one. */
 static int root_now(brc_sequence *q, brc_oid *root, brc_error *err)
 {
-    brc_entry top;
     *root = q->root;
-    if (!brc_oid_is_zero(root))
-        return BRC_OK;
-    BRC_TRY(brc_snapshot_find(q->store, root, "/", &top, err));
-    return brc_snapshot_put(q->store, &top, root, err);
+    return brc_snapshot_normal(q->store, root, err);
 }
 
 /* A commit that follows q->now, and of a merge `other`, and is q->now then. */
@@ -300,7 +295,7 @@ static int put_commit(brc_sequence *q, const brc_commit *like, const brc_oid *ot
 }
 
 /* Of a version that is merged although it follows the branch: as it is there. */
-static int take_other(brc_sequence *q, const brc_oid *other, brc_oid *root, brc_move_set *moves,
+static int take_version(brc_sequence *q, const brc_oid *other, brc_oid *root, brc_move_set *moves,
                       brc_error *err)
 {
     BRC_TRY(brc_commit_root(q->store, other, root, err));
@@ -320,7 +315,7 @@ static int put_step(brc_sequence *q, const brc_step *step, int *result, brc_erro
     int rc;
     BRC_GO(root_now(q, &was, err));
     BRC_GO(q->run.tree != NULL ? take_merged(q, &root, &moves, err)
-                               : take_other(q, step->other, &root, &moves, err));
+                               : take_version(q, step->other, &root, &moves, err));
     *result = BRC_STEP_EMPTY;
     if (brc_oid_cmp(&root, &was) == 0 && step->other == NULL && !step->keep_empty)
         goto done;

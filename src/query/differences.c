@@ -11,7 +11,7 @@
 #include "../work/fold.h"
 #include "../work/session_nodes.h"
 #include "../zarr/array/array.h"
-#include "../zarr/array/array_read.h"
+#include "../work/uncommitted.h"
 #include "../zarr/array/chunk_pairs.h"
 #include "element_diff.h"
 

@@ -129,3 +129,23 @@ int brc_open_merge_rows(brc_open_merge *out, brc_store *store, const brc_draft_h
         brc_open_merge_dispose(out);
     return rc;
 }
+
+/* It may be called in a transaction and without one. */
+int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err)
+{
+    brc_draft_head draft;
+    brc_open_merge merge = {0};
+    BRC_TRY(brc_store_begin_read(store, err));
+    int rc = brc_draft_merge(store, branch, &draft, err);
+    if (rc == BRC_OK && draft.id != 0)
+        rc = brc_open_merge_rows(&merge, store, &draft, err);
+    brc_store_end_read(store);
+    BRC_TRY(rc);
+    const char *open = brc_open_merge_command(&merge);
+    rc = brc_fail(err, BRC_ECONFLICT,
+                  "%s: a %s is open on branch '%s': 'breccia %s --continue' commits it, and "
+                  "--abort drops it",
+                  brc_store_path(store), open, branch, open);
+    brc_open_merge_dispose(&merge);
+    return rc;
+}

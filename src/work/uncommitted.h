@@ -1,8 +1,9 @@
-/* Reading what a session has, in short reads, as one state of it. */
-#ifndef BRC_ZARR_ARRAY_READ_H
-#define BRC_ZARR_ARRAY_READ_H
+/* What is uncommitted in a session: read as one state, compared with what it follows, dropped. The public functions
+ * brc_session_clean(), _discard() and _finish() are here too. */
+#ifndef BRC_WORK_UNCOMMITTED_H
+#define BRC_WORK_UNCOMMITTED_H
 
-#include "../../work/session.h"
+#include "session.h"
 
 /* Calls run() within a read, which it may pause (brc_store_pause_read()). Where the session's draft or
  * its branch has changed by the end, it is called again, from the start: also where it failed, for
