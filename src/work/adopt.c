@@ -10,7 +10,7 @@
 
 /* ==== fork keys ================================ */
 
-/* More than these nobody has who knows what his keys will be; each child has them in its row. */
+/* A client that knows its keys in advance has fewer; each child keeps them in its row. */
 enum { KEYS_MOST = 4096 };
 
 void brc_fork_keys_dispose(brc_fork_keys *keys)
@@ -52,8 +52,8 @@ int brc_fork_keys_write(brc_buf *out, const brc_fork_keys *keys, brc_error *err)
     char hex[65];
     if (keys->n > KEYS_MOST)
         return brc_fail(err, BRC_ELIMIT,
-                        "%zu keys of this session are no node or chunk, and a child can begin with "
-                        "%d at most: set what is missing, or delete them",
+                        "%zu keys of this session are neither a node nor a chunk, and a child "
+                        "can begin with at most %d: set what is missing, or delete them",
                         keys->n, KEYS_MOST);
     BRC_TRY(brc_buf_text(out, "{", err));
     for (size_t i = 0; i < keys->n; i++) {
@@ -75,7 +75,8 @@ static int parse_keys(brc_fork_keys *out, const brc_json *object, brc_error *err
         const int has_id = brc_json_kind(at) != BRC_JSON_NULL;
         if (has_id && (!brc_json_text(at, &hex) || !brc_oid_parse(&id, hex)))
             return brc_fail(err, BRC_ECORRUPT,
-                            "the plan of a session's child is damaged: '%.80s' is no id", hex);
+                            "the plan of a session's child is damaged: '%.80s' is not a valid id",
+                            hex);
         BRC_TRY(take_key(out, brc_json_own_name(at), has_id ? &id : NULL, err));
     }
     return BRC_OK;
@@ -99,14 +100,14 @@ int brc_fork_keys_parse(brc_fork_keys *out, const brc_json *object, brc_error *e
 
 /* ---- in a draft -------------------------------- */
 
-/* Nothing may have named them for a while. */
+/* Fails if the bytes are gone: nothing may have named them for a while. */
 static int need_bytes(brc_store *store, const brc_fork_key *key, brc_error *err)
 {
     brc_object o = {.id = key->id}, *one = &o;
     BRC_TRY(brc_objects_find(store, &one, 1, err));
     if (o.found)
         return brc_gc_keep(store, &key->id, err);
-    return brc_fail(err, BRC_ESTALE, "what was at the key '%.200s' was collected: set it again",
+    return brc_fail(err, BRC_ESTALE, "the bytes of the key '%.200s' were collected: set it again",
                     key->key);
 }
 
@@ -126,7 +127,7 @@ int brc_fork_keys_put(const brc_fork_keys *keys, brc_store *store, int64_t draft
 
 /* ---- three ways -------------------------------- */
 
-/* Lists that are read side by side. */
+/* A list that is read side by side with others. */
 typedef struct key_walk {
     const brc_fork_keys *list;
     size_t at;
@@ -145,7 +146,7 @@ static const char *least_key(const key_walk *walks, size_t n)
     return least;
 }
 
-/* What it says of the key, behind which it goes; NULL: nothing. */
+/* Returns what the list says of the key and steps past the key; NULL: nothing. */
 static const brc_fork_key *take_from(key_walk *walk, const char *key)
 {
     const brc_fork_key *item = (const brc_fork_key *)walk->list->items + walk->at;
@@ -199,10 +200,10 @@ int brc_fork_keys_change(const brc_fork_keys *before, const brc_fork_keys *after
 /* ==== adopt ahead ================================ */
 
 /*
- * What can be done before a draft is adopted, so that the transaction need not last as long as its
- * rows are many: room is made where rows lie on each other, and it is looked whether both sides
- * have written the same chunks. Others go on meanwhile. What was seen counts only if neither draft
- * has changed by then (brc_session_adopt()).
+ * Work that is done before a draft is adopted, so that the duration of the transaction does not
+ * grow with the number of rows: makes room where stacks of rows would be too high, and checks
+ * whether both sides have written the same chunk. Others continue meanwhile. The result counts only
+ * if neither draft has changed by then (brc_session_adopt()).
  */
 
 /* ---- room for it -------------------------------- */
@@ -317,7 +318,7 @@ static int adopt_conflict(const brc_adoption *ad, const char *path, const char *
 
 static const char changed_twice[] = "it was changed differently meanwhile";
 
-/* A document without what may change while chunks do. */
+/* Returns a document without the members that may change while chunks change. */
 static int form_of(brc_store *store, const brc_entry *entry, brc_json **out, brc_error *err)
 {
     BRC_TRY(brc_entry_doc(store, entry, out, err));
@@ -326,7 +327,7 @@ static int form_of(brc_store *store, const brc_entry *entry, brc_json **out, brc
     return BRC_OK;
 }
 
-/* Whether chunks of one have no place in the other. */
+/* Tells whether chunks of one document have no place in the other. */
 static int form_differs(brc_store *store, const brc_entry *a, const brc_entry *b, int *differs,
                         brc_error *err)
 {
@@ -344,7 +345,7 @@ done:
     return rc;
 }
 
-/* Three ids: the one that changed. 0 if both did. */
+/* Merges three ids: *out is the one that changed. Returns 0 if both sides changed it. */
 static int merge_id(const brc_oid *base, const brc_oid *mine, const brc_oid *now, brc_oid *out)
 {
     int mine_same = brc_oid_cmp(mine, base) == 0, now_same = brc_oid_cmp(now, base) == 0;
@@ -379,7 +380,7 @@ typedef struct adopted_node {
     brc_entry base, mine, now, merged;
     brc_draft_stack stack; /* the draft's rows                                      */
     int64_t there;         /* the session's own row; 0: none                        */
-    brc_draft_stack under; /* and those below it                                    */
+    brc_draft_stack under; /* and the rows below it                                 */
     int has_chunks, chunks_there;
     int rows_there;        /* the session has rows of nodes under it                */
     int is_replaced;
@@ -474,7 +475,8 @@ int brc_stack_used(brc_store *store, brc_draft_stack *stack, brc_error *err)
     return BRC_OK;
 }
 
-/* What was made from it is right only if nobody has written since. */
+/* Fails if others have written to the replaced array: the node that was made from it would then be
+ * wrong. */
 static int check_replaced(brc_session *s, const brc_adoption *ad, const adopted_node *node,
                           brc_error *err)
 {
@@ -484,7 +486,8 @@ static int check_replaced(brc_session *s, const brc_adoption *ad, const adopted_
                ? BRC_OK : adopt_conflict(ad, node->path, changed_twice, err);
 }
 
-/* Chunks, and rows of nodes under a group, belong to one form of it. */
+/* Checks that the chunks, and the rows of nodes under a group, belong to a single form of the
+ * node. */
 static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node, brc_error *err)
 {
     static const char what[] = "one side has changed its form, and the other what is in it";
@@ -497,7 +500,7 @@ static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node
     BRC_TRY(form_differs(store, &node->base, &node->mine, &mine, err));
     BRC_TRY(form_differs(store, &node->base, &node->now, &now, err));
     if (ad->is_bulk && same_entry(&node->now, &node->base))
-        mine = 0; /* it can only have grown: what others have written has its place */
+        mine = 0; /* it can only have grown: chunks of others are within its shape */
     mine |= node->base.kind != 0 && is_map;
     now |= !ad->is_bulk && node->base.kind == BRC_ARRAY &&
            brc_oid_cmp(&node->now.map, &node->base.map) != 0;
@@ -508,7 +511,8 @@ static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node
     return BRC_OK;
 }
 
-/* What a bulk write writes comes after what is there; a draft does not. */
+/* Fails if both sides wrote one chunk of a draft. The chunks of a bulk write come after the
+ * session's. */
 static int check_chunks(brc_session *s, const brc_adoption *ad, const adopted_node *node,
                         brc_error *err)
 {
@@ -538,7 +542,8 @@ static int lay_over(brc_session *s, adopted_node *node, const uint8_t *entry, si
     return brc_draft_row_give(store, &node->stack, s->draft.id, entry, len, err);
 }
 
-/* The document of the row that comes out, if it is no object, goes with it; others go. */
+/* Moves the document of the resulting row along with that row if the document is not an object;
+ * others are dropped. */
 static int lay_with_document(brc_session *s, adopted_node *node, const uint8_t *entry,
                              size_t len, brc_error *err)
 {
@@ -570,7 +575,7 @@ done:
     return rc;
 }
 
-/* Whether the session has nothing at the path nor under it. */
+/* Tells whether the session has nothing at the path or under it. */
 static int is_new_here(brc_session *s, const adopted_node *node, int *is, brc_error *err)
 {
     brc_move *moves;
@@ -613,15 +618,16 @@ static int adopt_node(brc_session *s, const brc_adoption *ad, const brc_draft_no
 
 /* ---- groups that only the draft has -------------------------------- */
 
-/* Rows of the draft that have been read, of which those that are new groups lie above each other:
- * what is in one is new too, and needs no look at what the session has. */
+/* Rows of the draft that have been read, with the stack of new groups above the last one:
+ * everything within a new group is new too, and needs no comparison with the session. */
 typedef struct adopted_rows {
     brc_draft_rows read;
     const char *group[BRC_DEPTH_MAX];
     size_t depth;
 } adopted_rows;
 
-/* Groups that this path is not in are left. Whether it is right in the last. */
+/* Leaves the groups that do not contain this path. Tells whether the path is in the last of the
+ * others. */
 static int is_in_group(adopted_rows *rows, const char *path)
 {
     while (rows->depth > 0) {
@@ -640,7 +646,7 @@ static void enter_new_group(adopted_rows *rows, const brc_draft_node *row, int k
         rows->group[rows->depth++] = row->path;
 }
 
-/* In a new group: it comes as it is. */
+/* Adopts a row in a new group as it is. */
 static int adopt_new(brc_session *s, adopted_rows *rows, const brc_draft_node *row, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -666,13 +672,13 @@ static int adopt_row(brc_session *s, const brc_adoption *ad, adopted_rows *rows,
         rc = adopt_node(s, ad, row, &kind, err);
     enter_new_group(rows, row, kind);
     s->repo->changes++;
-    s->changes = s->repo->changes; /* base and draft are still right */
+    s->changes = s->repo->changes; /* base and draft are still up to date */
     return rc;
 }
 
 /* ---- moves -------------------------------- */
 
-/* That the session has not touched a node, nor what is under it. */
+/* Fails if the session has touched a node or a node under it. */
 static int check_untouched(brc_session *s, const brc_adoption *ad, const char *path,
                            brc_error *err)
 {
@@ -747,7 +753,7 @@ static int check_same_base(const brc_session *s, const brc_draft_head *draft, br
                     (long long)draft->id, s->branch);
 }
 
-/* Bytes that are no node or chunk yet. */
+/* Adopts the bytes that are neither a node nor a chunk yet. */
 static int adopt_keys(brc_session *onto, int64_t draft, brc_error *err)
 {
     brc_buf key = BRC_BUF_INIT;
@@ -755,8 +761,9 @@ static int adopt_keys(brc_session *onto, int64_t draft, brc_error *err)
     int rc = brc_draft_keys_meet(store, draft, onto->draft.id, &key, err);
     if (rc > 0)
         rc = brc_fail(err, BRC_ECONFLICT,
-                      "both sides have set the key '%.200s' differently, which is no node or chunk "
-                      "yet; draft %lld is kept: commit or drop the other changes, or drop it",
+                      "both sides have set the key '%.200s', which is not a node or chunk yet, to "
+                      "different bytes; draft %lld is kept: commit or drop the other changes, or "
+                      "drop it",
                       (const char *)key.data, (long long)draft);
     brc_buf_dispose(&key);
     return rc < 0 ? rc : brc_draft_key_copy(store, draft, "", onto->draft.id, "", err);
@@ -774,7 +781,7 @@ static int adopt_whole(brc_session *onto, const brc_draft_head *draft, const brc
     return brc_draft_delete(onto->repo->store, draft->id, err);
 }
 
-/* The session has no row of its own that counts. */
+/* Takes the draft over; the session has no row of its own with changes. */
 static int take_over(brc_session *onto, const brc_draft_head *draft, brc_error *err)
 {
     brc_store *store = onto->repo->store;
@@ -792,8 +799,8 @@ static int take_over(brc_session *onto, const brc_draft_head *draft, brc_error *
     return BRC_OK;
 }
 
-/* Others may know the number of a private one, as its children do, and it stays then. After a soft
- * reset changes have no row. */
+/* Tells whether the session has its own changes. The row of a private draft stays, because others,
+ * such as its children, may know its number. After a soft reset changes have no row. */
 static int has_own(brc_session *onto, int *has, brc_error *err)
 {
     int empty = 1, parent = 0;
@@ -811,7 +818,7 @@ int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, const brc_
                       brc_error *err)
 {
     int has;
-    BRC_TRY(brc_session_begin_read(onto, err)); /* within the write: to see what there is */
+    BRC_TRY(brc_session_begin_read(onto, err)); /* within the write: to see the session's state */
     brc_session_end_read(onto);
     if (look != NULL && (look->onto.id == 0 || !brc_draft_unchanged(&look->onto, &onto->draft) ||
                          !brc_draft_unchanged(&look->draft, draft)))

@@ -7,7 +7,7 @@
 #include "../base/json.h"
 #include "../base/sized.h"
 
-/* Notes of chunks that were changed in part take so much memory at most. */
+/* The most bytes of notes about chunks that were changed in part. */
 #define OLDS_MOST ((size_t)32 << 20)
 
 static void bulk_free(struct brc_bulk_write *bulk)
@@ -27,7 +27,7 @@ int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err)
 {
     if (s->bulk == NULL)
         return BRC_OK;
-    return brc_fail(err, BRC_EMISUSE, "%s while a bulk write of this session is not at its end",
+    return brc_fail(err, BRC_EMISUSE, "%s while a bulk write of this session is in progress",
                     what);
 }
 
@@ -54,8 +54,8 @@ static int know(struct brc_bulk_write *bulk, const char *path, const brc_entry *
     return BRC_OK;
 }
 
-/* A group that only the session's other changes have gets a row too: without them the draft must be
- * one that can be read. */
+/* Gives a row also to a group that only the session's other changes have: the draft must be
+ * readable without those changes. */
 static int meet_group(brc_session *s, const char *path, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -114,10 +114,10 @@ int brc_bulk_note_old(brc_session *s, const char *path, int64_t row, brc_span ke
     brc_oid written;
     if (bulk->too_many)
         return BRC_OK;
-    if (bulk->made != NULL && strcmp(bulk->made, path) == 0) /* nobody else has it */
+    if (bulk->made != NULL && strcmp(bulk->made, path) == 0) /* nobody else has the node */
         return BRC_OK;
     BRC_TRY(brc_draft_chunk_get(s->repo->store, &own, key.data, key.len, &state, &written, err));
-    if (state != 0) /* this bulk write's own */
+    if (state != 0) /* a chunk of this bulk write */
         return BRC_OK;
     bulk->too_many = bulk->olds.len > OLDS_MOST;
     BRC_TRY(brc_buf_varint(&bulk->olds, strlen(path), err));
@@ -135,7 +135,7 @@ static int old_conflict(const struct brc_bulk_write *bulk, const char *path, brc
                     path, (long long)bulk->draft);
 }
 
-/* The chunk as the session has it now. */
+/* Fails if the session no longer has the chunk that the note names. */
 static int check_old(brc_session *s, const char *path, brc_span key, const brc_oid *was,
                      brc_error *err)
 {
@@ -162,7 +162,7 @@ static int check_olds(brc_session *s, const struct brc_bulk_write *bulk, brc_err
     brc_reader r = brc_reader_of(bulk->olds.data, bulk->olds.len);
     if (bulk->too_many)
         return old_conflict(bulk, s->branch, err);
-    while (brc_reader_left(&r) > 0) { /* our own notes: whole */
+    while (brc_reader_left(&r) > 0) { /* written by this file, so complete */
         char path[BRC_PATH_MAX + 1];
         brc_oid was;
         brc_span key;
@@ -179,7 +179,7 @@ static int check_olds(brc_session *s, const struct brc_bulk_write *bulk, brc_err
     return BRC_OK;
 }
 
-/* The call returns to the program, which may do something else for long. */
+/* Prepares for returning to the program, which may do something else for a long time. */
 static int bulk_returns(brc_session *s, brc_error *err)
 {
     return s->bulk->returns && s->bulk->depth == 1 ? brc_store_rest(s->repo->store, 1, err)
@@ -224,7 +224,7 @@ int brc_bulk_start(brc_session *s, brc_error *err)
     s->bulk->depth = 1;
     s->bulk->fork = s->draft;
     s->bulk_base = s->base;
-    s->repo->changes++; /* arrays look for their rows again */
+    s->repo->changes++; /* makes arrays look up their rows again */
     return BRC_OK;
 }
 
@@ -244,7 +244,8 @@ static int plan_of_rewrite(const char *path, brc_buf *out, brc_error *err)
     return brc_buf_terminate(out, err);
 }
 
-/* Whoever finds the draft when its process is gone must see that it is of no use. */
+/* Marks the draft, so that a process that finds the draft after its owner has ended sees that it is
+ * useless. */
 static int mark_rewrite(brc_session *s, const char *path, brc_error *err)
 {
     brc_buf plan = BRC_BUF_INIT;
@@ -292,7 +293,7 @@ static int known_order(const void *a, const void *b)
     return strcmp(((const brc_known_node *)a)->path, ((const brc_known_node *)b)->path);
 }
 
-/* Over what the session has. */
+/* Lays the written rows over the session's. */
 static int lay_written(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
 {
     brc_adoption ad = {.draft = bulk->draft, .is_bulk = 1, .known = bulk->known,
@@ -331,8 +332,9 @@ static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_
     return rc < 0 ? rc : ended;
 }
 
-/* What was written is of no use: also where the handle was interrupted. Where it cannot be dropped
- * now, on a full disk or behind another's lock, it goes with what the handle does next. */
+/* Drops what was written, which is useless now; also after an interruption of the handle. If the
+ * draft cannot be dropped now, because the disk is full or another process holds the lock, the
+ * handle drops it with its next change. */
 static void drop_written(brc_session *s, int64_t draft)
 {
     brc_store *store = s->repo->store;
@@ -359,7 +361,7 @@ static int end_plain(brc_session *s, int rc, brc_error *err)
     return rc < 0 ? rc : ended;
 }
 
-/* The last transaction; *whole: all that comes before it is in the file. */
+/* Runs the last transaction; *whole: everything before it is in the file. */
 static int make_visible(brc_session *s, struct brc_bulk_write *bulk, int *whole, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -377,7 +379,8 @@ static int make_visible(brc_session *s, struct brc_bulk_write *bulk, int *whole,
     return rc < 0 ? rc : end;
 }
 
-/* A whole draft stays where others are in the way, if it can be adopted later. */
+/* Tells whether to keep the complete draft after a conflict or a busy lock: it can be adopted
+ * later. */
 static int is_worth_keeping(const struct brc_bulk_write *bulk, int rc)
 {
     if (rc == BRC_EBUSY)

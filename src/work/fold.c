@@ -1,14 +1,14 @@
 /*
- * Folding a draft with very many rows ahead of its commit. The nodes of the trees are objects,
- * named by their hash, so they can be written before anything refers to them: in transactions of
+ * Folds a draft with very many rows ahead of its commit. The nodes of the trees are objects, named
+ * by their hash, so they can be written before anything refers to them: in transactions of
  * BRC_FOLD_ROWS rows, between which others read and write. A commit that ends before its last
  * transaction leaves only objects that nobody needs.
  *
- * What others write into the shared draft meanwhile is not lost, and does not make the work
- * useless: an array's rows get an empty row over them first (brc_draft_stack_push()). Who writes
- * then writes there, and the rows below it say what they say until somebody drops them. So the map
- * that is made of them stays right, and the commit's last transaction has only the rows above to
- * fold.
+ * What others write into the shared draft meanwhile is not lost, and does not invalidate the work:
+ * an array's rows first get an empty row over them (brc_draft_stack_push()). All later writes go
+ * into that row, and the rows below do not change until they are dropped. The map that is made of
+ * the lower rows therefore stays valid, and the commit's last transaction only has to fold the rows
+ * above.
  */
 #include "fold.h"
 
@@ -25,7 +25,8 @@ static int folded_find(const brc_folded *folded, int64_t row, const brc_oid *bas
 
 /* ==== fold ahead ================================ */
 
-/* Rows of an array that are left to the last transaction, and nodes that are read at once. */
+/* The number of an array's rows that are left to the last transaction, and of nodes that are read
+ * at once. */
 enum { AHEAD_FEW = 1024, AHEAD_NODES = 256 };
 
 void brc_folded_dispose(brc_folded *folded)
@@ -45,7 +46,7 @@ static int folded_add(brc_folded *folded, int64_t row, const brc_oid *base, cons
 
 /* ---- one array -------------------------------- */
 
-/* The first row of a stack that has many chunks; n: none has. */
+/* Finds the first row of a stack that has many chunks; n: none has. */
 static int first_large(brc_store *store, const brc_draft_stack *stack, size_t *at, brc_error *err)
 {
     int many = 0;
@@ -63,9 +64,9 @@ static void stack_from(brc_draft_stack *stack, size_t at)
     memmove(stack->node, stack->node + at, stack->n * sizeof(*stack->node));
 }
 
-/* Of a path, within a change of the session: those of its rows that nobody writes into from now
- * on; none where the array is small. Where the stack is as high as it may be, these are the rows
- * below the first. */
+/* Finds, within a change of the session, those rows of a path that nobody writes into from now on;
+ * none if the array is small. In a stack of the greatest allowed height these are the rows below
+ * the first. */
 static int still_rows(brc_session *s, const char *path, brc_entry *entry, brc_draft_stack *rows,
                        brc_error *err)
 {
@@ -151,7 +152,7 @@ static int fold_page_of_nodes(brc_session *s, brc_draft_rows *rows, size_t from,
     return BRC_OK;
 }
 
-/* Of which draft and state, in a read of its own. */
+/* Reads which draft the session has and its state, in a read of its own. */
 static int look_at_draft(brc_session *s, brc_error *err)
 {
     BRC_TRY(brc_session_begin_read(s, err));
@@ -176,8 +177,8 @@ static int fold_arrays(brc_session *s, brc_folded *out, brc_error *err)
     return rc;
 }
 
-/* What is made counts only as long as the counter is where it was. Where it has moved by the end,
- * it is not known what went wrong, if something did. */
+/* Folds the whole draft. The result counts only if the counter has not moved. If the counter has
+ * moved by the end, an error may come from the change, and the cause is not known. */
 static int fold_all(brc_session *s, brc_folded *out, brc_error *err)
 {
     brc_fold how = {.way = BRC_FOLD_SHORT_WRITES, .folded = out};
@@ -206,7 +207,8 @@ int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err)
         out->n = 0;
     out->collected = last;
     out->has_root = 0;
-    const int changes = brc_session_can_change(s, NULL) == BRC_OK; /* else nobody writes into it */
+    const int changes = brc_session_can_change(s, NULL) == BRC_OK; /* otherwise nobody writes into
+                                                                    * it */
     brc_store_walk_begin(s->repo->store);
     int rc = changes ? fold_arrays(s, out, err) : BRC_OK;
     if (rc == BRC_OK && all)
@@ -249,17 +251,17 @@ void brc_folding_dispose(brc_folding *f)
 
 /* ==== fold ================================ */
 
-/* Chunks that are read, and looked up in the order of the index, before they are folded batch by
- * batch. */
+/* The number of chunks that are read and looked up in the order of the index before they are folded
+ * batch by batch. */
 #define FOLD_CHUNKS (8 * (size_t)BRC_FOLD_ROWS)
 
-/* Rows of nodes that are read at once, and documents that are stored at once; and what a map or a
- * document costs, counted in rows. */
+/* The number of node rows read at once and of documents stored at once; and the cost of a map or a
+ * document, counted in rows. */
 enum { FOLD_NODES = 2048, FOLD_DOCS = 256, FOLD_EACH = 16, FOLD_LOOK_UP = 1024 };
 
 /* ---- batches -------------------------------- */
 
-/* So many more of the draft's rows were read. */
+/* Counts n more rows of the draft as read. */
 static int fold_count(brc_fold *how, size_t n, brc_error *err)
 {
     how->rows += n;
@@ -269,7 +271,7 @@ static int fold_count(brc_fold *how, size_t n, brc_error *err)
     return brc_fail(err, BRC_ELIMIT, "the uncommitted changes are too many for one transaction");
 }
 
-/* Others may come in, where n rows more are too many for one batch. */
+/* Lets others use the lock if n more rows are too many for one batch. */
 static int fold_rest(brc_store *store, brc_fold *how, size_t n, brc_error *err)
 {
     BRC_TRY(brc_store_check_interrupt(store, err));
@@ -286,7 +288,7 @@ static int fold_rest(brc_store *store, brc_fold *how, size_t n, brc_error *err)
     return BRC_OK;
 }
 
-/* Before nodes are stored. */
+/* Prepares for storing nodes. */
 static int fold_write(brc_store *store, brc_fold *how, size_t n, brc_error *err)
 {
     BRC_TRY(fold_rest(store, how, n, err));
@@ -335,7 +337,8 @@ static int fold_edits(fold_batch *b, const brc_chunk_sizes *sizes, brc_error *er
     return BRC_OK;
 }
 
-/* The chunks are looked up before a transaction begins: many lie everywhere in the index. */
+/* Folds many chunks. Looks them up before a transaction begins, because they lie all over the
+ * index. */
 static int fold_many(fold_batch *b, brc_error *err)
 {
     brc_chunk_sizes sizes = BRC_CHUNK_SIZES_INIT;
@@ -390,7 +393,7 @@ static int fold_chunk(void *ctx, const uint8_t *key, size_t key_len, const brc_o
                     err);
 }
 
-/* Keys of a stack that are read at once: each of its rows gives as many. */
+/* Returns the number of keys of a stack that are read at once: each row contributes as many. */
 static size_t fold_page(const brc_draft_stack *rows)
 {
     enum { LEAST = 256 };
@@ -398,8 +401,8 @@ static size_t fold_page(const brc_draft_stack *rows)
     return n > LEAST ? n : LEAST;
 }
 
-/* The next rows behind *after, which becomes the last of them. In one read: between two, others may
- * bring a chunk from one row of the stack to another. */
+/* Reads the next rows after *after, and sets *after to the last of them. Uses one read: between two
+ * reads, others may move a chunk from one row of the stack to another. */
 static int fold_read(fold_batch *b, const brc_draft_stack *rows, brc_buf *after, int is_first,
                      size_t *n, brc_error *err)
 {
@@ -456,7 +459,7 @@ int brc_fold_chunks(brc_store *store, const brc_entry *entry, const brc_draft_st
 
 /* ---- nodes -------------------------------- */
 
-/* A subtree is one run. */
+/* Orders paths so that a subtree is one run. */
 static int fold_path_order(const void *a, const void *b)
 {
     return brc_path_order(((const brc_draft_node *)a)->path, ((const brc_draft_node *)b)->path);
@@ -466,7 +469,8 @@ typedef struct fold_nodes {
     brc_store *store;
     brc_fold *how;
     brc_draft_node *rows;
-    const brc_hidden_nodes *hidden; /* gone where nothing is in them */
+    const brc_hidden_nodes *hidden; /* a hidden node without content does not become part of the
+                                     * snapshot */
 } fold_nodes;
 
 static int fold_edit_order(const void *a, const void *b)
@@ -480,8 +484,8 @@ static int fold_edit_order(const void *a, const void *b)
 static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, brc_entry *entry,
                      brc_error *err);
 
-/* One child of a group: rows[lo..hi) are its own and those under it, and its name
- * is at rows[lo].path + depth. */
+/* Folds one child of a group: rows[lo..hi) are the child's row and the rows under it, and the
+ * child's name is at rows[lo].path + depth. */
 static int fold_child(const fold_nodes *f, const brc_entry *group, size_t depth, size_t lo,
                       size_t hi, fold_batch *b, brc_error *err)
 {
@@ -491,7 +495,8 @@ static int fold_child(const fold_nodes *f, const brc_entry *group, size_t depth,
     brc_entry entry;
     brc_buf key = BRC_BUF_INIT;
     int rc;
-    BRC_GO(brc_child_key(&key, name, len, err)); /* ends with a zero: also a C string */
+    BRC_GO(brc_child_key(&key, name, len, err)); /* ends with a zero byte, so it is also a C
+                                                  * string */
     BRC_GO(brc_entry_find(b->store, group, (const char *)key.data, &entry, err));
     BRC_GO(fold_node(f, depth + len, lo, hi, &entry, err));
     if (entry.kind == 0) {
@@ -529,7 +534,7 @@ static int fold_group(const fold_nodes *f, size_t depth, size_t lo, size_t hi, b
     return rc;
 }
 
-/* 1 if there is a map of this row over this one. */
+/* Finds a folded map of this row over this base. Returns 1 if there is one. */
 static int folded_find(const brc_folded *folded, int64_t row, const brc_oid *base, brc_oid *map)
 {
     const brc_folded_map *maps = folded->maps;
@@ -542,7 +547,7 @@ static int folded_find(const brc_folded *folded, int64_t row, const brc_oid *bas
     return 0;
 }
 
-/* Its map is made from what was folded before, as far down as that goes. */
+/* Folds an array's chunks, starting from the lowest rows that were folded before. */
 static int fold_array(const fold_nodes *f, int64_t row, brc_entry *entry, brc_error *err)
 {
     brc_draft_stack stack;
@@ -554,8 +559,8 @@ static int fold_array(const fold_nodes *f, int64_t row, brc_entry *entry, brc_er
     return brc_fold_stack(f->store, f->how, &base, &stack, &entry->map, err);
 }
 
-/* rows[lo..hi) are those at and under a node whose path has `depth` bytes; `entry`
- * is what it was without them, and what it becomes. */
+/* Folds rows[lo..hi), which are at and under a node whose path has `depth` bytes. `entry` is the
+ * node without these rows on entry, and with them on return. */
 static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, brc_entry *entry,
                      brc_error *err)
 {
@@ -582,7 +587,8 @@ static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, br
     return BRC_OK;
 }
 
-/* A row's path may be anything, and folding goes down its names. */
+/* Checks the paths of rows, which may be anything in a hostile file: folding recurses by their
+ * names. */
 static int fold_check_paths(const brc_draft_node *rows, size_t n, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -595,7 +601,7 @@ static int fold_check_paths(const brc_draft_node *rows, size_t n, brc_error *err
     return BRC_OK;
 }
 
-/* All rows of nodes, by path, in pages. */
+/* Lists all rows of nodes by path, in pages. */
 static int fold_list(brc_store *store, int64_t draft, brc_fold *how, brc_draft_rows *rows,
                      brc_error *err)
 {
@@ -611,8 +617,8 @@ static int fold_list(brc_store *store, int64_t draft, brc_fold *how, brc_draft_r
     return fold_check_paths(rows->nodes, rows->n, err);
 }
 
-/* Documents that only the draft has: those of a commit become objects; where it is only looked at
- * they stay in memory, so that the result can be read when the draft has changed. */
+/* Stores the documents that only the draft has: as objects for a commit, otherwise in memory, so
+ * that the result stays readable when the draft has changed. */
 static int fold_docs(brc_session *s, brc_fold *how, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -622,7 +628,7 @@ static int fold_docs(brc_session *s, brc_fold *how, brc_error *err)
         return BRC_OK;
     BRC_TRY(brc_draft_docs_any(store, &more, err));
     if (more)
-        BRC_TRY(brc_buf_text(&path, "!", err)); /* every path is behind it: '/' follows */
+        BRC_TRY(brc_buf_text(&path, "!", err)); /* sorts before every path: '/' follows */
     for (rc = BRC_OK; more && rc == BRC_OK;) {
         rc = fold_write(store, how, FOLD_DOCS * FOLD_EACH, err);
         if (rc == BRC_OK)
@@ -632,10 +638,10 @@ static int fold_docs(brc_session *s, brc_fold *how, brc_error *err)
     return rc;
 }
 
-/* The root's entry, with every row in it. */
+/* Folds every row into the root's entry. */
 static int fold_root(const fold_nodes *f, size_t n, brc_entry *root, brc_error *err)
 {
-    if (n > 0 && strcmp(f->rows[0].path, "/") == 0) /* so that it begins every other */
+    if (n > 0 && strcmp(f->rows[0].path, "/") == 0) /* the root's row then precedes all others */
         f->rows[0].path[0] = '\0';
     if (n > 0)
         BRC_TRY(fold_node(f, 0, 0, n, root, err));
@@ -674,8 +680,8 @@ done:
     return rc;
 }
 
-/* What was made ahead, and named by nothing since then, a collection may have removed that has
- * begun behind it. */
+/* Forgets the maps that were made ahead if a collection began after them: nothing names them, so
+ * the collection may have removed them. */
 static int forget_collected(brc_store *store, brc_folded *made, brc_error *err)
 {
     int64_t last;

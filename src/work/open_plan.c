@@ -45,14 +45,15 @@ uint64_t brc_open_merge_number(const brc_open_merge *merge, const char *name)
     return brc_json_uint(brc_json_member(merge->plan, name), UINT64_MAX, &n) ? n : 0;
 }
 
-/* 1, or BRC_ECORRUPT. */
+/* Returns 1, or BRC_ECORRUPT. */
 static int plan_id(const brc_open_merge *merge, const char *name, const brc_json *value,
                    brc_oid *out, brc_error *err)
 {
     const char *hex;
     (void)!brc_json_text(value, &hex);
     if (!brc_oid_parse(out, hex))
-        return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld is damaged: '%s' is no commit",
+        return brc_fail(err, BRC_ECORRUPT,
+                        "the plan of draft %lld is damaged: '%s' is not a valid commit id",
                         (long long)merge->draft.id, name);
     return 1;
 }
@@ -102,7 +103,7 @@ static int read_plan(brc_open_merge *merge, brc_store *store, brc_error *err)
     return rc == BRC_EINVAL || rc == BRC_ELIMIT ? BRC_ECORRUPT : rc;
 }
 
-/* A conflict that is missing would count as settled. */
+/* Fails if a conflict is missing: it would count as settled. */
 static int check_count(const brc_open_merge *merge, brc_error *err)
 {
     uint64_t n = 0;
@@ -110,8 +111,8 @@ static int check_count(const brc_open_merge *merge, brc_error *err)
         n == merge->conflicts.n)
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT,
-                    "the open merge (draft %lld) had %llu conflicts, and %zu are there: drop it "
-                    "and merge again",
+                    "the open merge (draft %lld) had %llu conflicts, and %zu are left in the "
+                    "file: drop it and merge again",
                     (long long)merge->draft.id, (unsigned long long)n, merge->conflicts.n);
 }
 

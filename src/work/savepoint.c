@@ -1,7 +1,7 @@
 /*
- * Savepoints of a session. What is known of them is in the file alone (store/draft_save.c), so a
- * transaction that is undone takes them along; the session has only the name under which it owns
- * some. They hold no lock: each call here is one short transaction.
+ * Savepoints of a session. Their whole state is in the file (store/draft_save.c), so a transaction
+ * that is undone also undoes them; the session keeps only the name under which it owns some.
+ * Savepoints hold no lock: each call here is one short transaction.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "../base/utf8.h"
 #include "bulk_write.h"
 
-/* So many are open in a session at most: each may add a row to the stack of a node's rows, which
- * must stay lower than BRC_DRAFT_STACK_MOST. */
+/* The most savepoints that a session may have open: each may add a row to the stack of a node's
+ * rows, which must stay lower than BRC_DRAFT_STACK_MOST. */
 enum { SAVEPOINTS_MOST = 16, NAME_MOST = 255 };
 
 typedef struct save_list {
@@ -25,7 +25,7 @@ static void save_list_dispose(save_list *list)
     brc_draft_saves_free(list->items, list->n);
 }
 
-/* A savepoint is known by its plan, which has its name. */
+/* Writes the plan of a savepoint, which holds its name and identifies it. */
 static int plan_of_name(const char *name, brc_buf *out, brc_error *err)
 {
     const size_t len = name != NULL ? strlen(name) : 0;
@@ -51,7 +51,7 @@ static void drop_own(brc_session *s)
     save_list_dispose(&list);
 }
 
-/* The session is gone: also where the handle was interrupted. */
+/* Drops the savepoints of a session that is freed; also after an interruption of the handle. */
 static void end_own(brc_session *s)
 {
     brc_store *store = s->repo->store;
@@ -75,7 +75,7 @@ static int take_owner(brc_session *s, brc_error *err)
     return rc;
 }
 
-/* Those of processes that have ended are over. */
+/* Drops the savepoints of processes that have ended. */
 static int end_left(brc_session *s, const save_list *list, brc_error *err)
 {
     for (size_t i = list->n; i-- > 0;)
@@ -103,7 +103,7 @@ static int check_open(const brc_session *s, const save_list *list, brc_error *er
 
 /* ---- making one -------------------------------- */
 
-/* With the lock, in the draft that the session has now. */
+/* Makes a savepoint, with the lock, in the draft that the session has now. */
 static int make_savepoint(brc_session *s, const char *plan, brc_error *err)
 {
     brc_draft_row row = {.draft = s->draft, .branch = s->branch, .owner = s->saver};
@@ -136,7 +136,7 @@ done:
 
 /* ---- ending one, and going back to it -------------------------------- */
 
-/* The session's own; *at: the innermost of the name, or of all. */
+/* Lists the session's own savepoints; *at: the innermost with this name, or of all. */
 static int find_savepoint(brc_session *s, const char *name, const char *plan, save_list *list,
                           size_t *at, brc_error *err)
 {
@@ -144,7 +144,7 @@ static int find_savepoint(brc_session *s, const char *name, const char *plan, sa
     BRC_TRY(brc_draft_save_list(s->repo->store, s->draft.id, &list->items, &list->n, err));
     for (size_t i = 0; i < list->n; i++)
         n += s->saver != NULL && strcmp(list->items[i].owner, s->saver) == 0;
-    if (n == list->n) /* else those of a session that is gone, or of another */
+    if (n == list->n) /* the others belong to another session, or to one that is gone */
         for (*at = n; *at > 0; --*at)
             if (plan == NULL || strcmp(list->items[*at - 1].plan, plan) == 0) {
                 --*at;
@@ -159,7 +159,7 @@ static int find_savepoint(brc_session *s, const char *name, const char *plan, sa
                     name);
 }
 
-/* Those that were made after it. */
+/* Releases the savepoints that were made after it. */
 static int release_inner(brc_session *s, save_list *list, size_t at, brc_error *err)
 {
     for (size_t i = list->n; i-- > at + 1;)
@@ -178,9 +178,9 @@ static int roll_back_steps(brc_session *s, save_list *list, size_t at, brc_error
 {
     if (list->items[at].is_met)
         return brc_fail(err, BRC_ECONFLICT,
-                        "others have changed what is uncommitted on branch '%s' since the "
-                        "savepoint, so nothing was taken back: what may have to be taken back "
-                        "belongs in a private session, and what others write in a child of it",
+                        "others have changed the uncommitted state of branch '%s' since the "
+                        "savepoint, so nothing was rolled back: use a private session for "
+                        "changes that may be rolled back, and children of it for other writers",
                         s->branch);
     BRC_TRY(release_inner(s, list, at, err));
     return brc_draft_save_restore(s->repo->store, s->draft.id, &list->items[at], err);

@@ -122,14 +122,14 @@ void brc_task_end(breccia *repo, const brc_task *task, int rc)
 /* ==== session draft ================================ */
 
 /*
- * Private drafts by their number, within one process, and by a token in all of a machine. A token
- * is the draft's number and the random part of its owner: who knows it has looked into the file, or
- * was told. The draft stays its owner's.
+ * Private drafts: by number within one process, and by token on the whole machine. A token consists
+ * of the draft's number and the random part of its owner: a process that knows the token has either
+ * read the file or was given the token. The draft stays its owner's.
  *
  *   draft:NUMBER:HEX
  *
- * A name comes before the draft, and has the owner whole: whoever changes something first begins
- * it. FILE is a digest of the file's secret and of what follows.
+ * A name exists before the draft and has the whole owner: the process that first changes something
+ * begins the draft. FILE is a digest of the file's secret and of the text that follows.
  *
  *   draft:0:FILE:LENGTH:BRANCH OWNER, without the space
  */
@@ -147,7 +147,7 @@ int brc_session_draft(int64_t *id, brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-/* Within one transaction, or a read. */
+/* Finds a row. Call within one transaction, or a read. */
 static int find_row_of(brc_store *store, int64_t id, brc_draft_row **rows, size_t *n,
                        const brc_draft_row **out, brc_error *err)
 {
@@ -164,14 +164,14 @@ static int check_owner(const brc_draft_row *row, int has_token, brc_error *err)
     const long long id = (long long)row->draft.id;
     if (row->draft.kind != BRC_DRAFT_PRIVATE)
         return brc_fail(err, BRC_EMISUSE,
-                        "draft %lld is what branch '%s' shares: open a session on the branch", id,
+                        "draft %lld is shared on branch '%s': open a session on the branch", id,
                         row->branch);
     if (brc_process_is_this(row->owner))
         return BRC_OK;
     const int state = brc_process_state(row->owner);
     if (state == BRC_PROCESS_DEAD)
         return brc_fail(err, BRC_EMISUSE,
-                        "draft %lld is of process %lld, which has ended: adopt it first", id,
+                        "draft %lld belongs to process %lld, which has ended: adopt it first", id,
                         (long long)brc_process_id(row->owner));
     if (has_token)
         return BRC_OK;
@@ -226,7 +226,7 @@ int brc_session_token(brc_buf *out, brc_session *s, brc_error *err)
     int rc = find_row_of(s->repo->store, id, &rows, &n, &row, err);
     const int has = rc == BRC_OK && row != NULL ? brc_process_token(secret, row->owner, err) : rc;
     if (has == 0)
-        rc = brc_fail(err, BRC_ESTALE, "draft %lld is not this session's any more",
+        rc = brc_fail(err, BRC_ESTALE, "draft %lld no longer belongs to this session",
                       (long long)id);
     rc = has < 0 ? has : rc;
     if (rc == BRC_OK)
@@ -279,7 +279,7 @@ done:
     return rc;
 }
 
-/* *branch stays NULL where it is none; `name` without its start. */
+/* Parses a name without its start. *branch stays NULL if the name is not valid. */
 static int name_parse(const char *name, char **branch, const char **owner, brc_error *err)
 {
     char secret[BRC_PROCESS_TOKEN + 1];
@@ -311,7 +311,7 @@ static int is_name(const char *token)
 
 /* ---- finding a draft by its token -------------------------------- */
 
-/* Whatever stands there: hexadecimal digits of the right number, and nothing behind them. */
+/* Parses a token of any origin: the right number of hexadecimal digits, and nothing after them. */
 static int token_parse(const char *token, int64_t *id, const char **secret, brc_error *err)
 {
     const size_t start = sizeof(token_start) - 1;
@@ -326,7 +326,7 @@ static int token_parse(const char *token, int64_t *id, const char **secret, brc_
         *secret = at + 1;
         return BRC_OK;
     }
-    return brc_fail(err, BRC_EINVAL, "this is no token of a session's draft: "
+    return brc_fail(err, BRC_EINVAL, "this is not a valid token of a session's draft: "
                                      "brc_session_token() gives one");
 }
 
@@ -350,7 +350,8 @@ int brc_token_find(const brc_draft_row **out, brc_store *store, const char *toke
     int64_t id;
     *out = NULL;
     if (is_name(token))
-        return brc_fail(err, BRC_EMISUSE, "this is the name of a session that is no other's child");
+        return brc_fail(err, BRC_EMISUSE,
+                        "this names a session that is not a child of another session");
     BRC_TRY(token_parse(token, &id, &secret, err));
     for (size_t at = 0; at < n; at++)
         if (rows[at].draft.id == id)
@@ -365,7 +366,7 @@ int brc_token_find(const brc_draft_row **out, brc_store *store, const char *toke
     if (has < 0)
         return has;
     return brc_fail(err, BRC_ESTALE,
-                    "%s: draft %lld is not the one of this token: its changes were adopted or "
+                    "%s: draft %lld does not match this token: its changes were adopted or "
                     "handed over, or the token is of another file",
                     brc_store_path(store), (long long)id);
 }
@@ -376,18 +377,18 @@ static int attach_by_name(brc_session **out, breccia *repo, const char *name, br
     const char *owner = NULL;
     int rc = name_parse(name, &branch, &owner, err);
     if (rc == BRC_OK && branch == NULL)
-        return brc_fail(err, BRC_EINVAL, "this is no name of a session: brc_session_name() gives "
-                                         "one");
+        return brc_fail(err, BRC_EINVAL, "this is not a valid name of a session: "
+                                         "brc_session_name() gives one");
     if (rc == BRC_OK)
         file_digest(file, repo->store, name + FILE_LEN);
     if (rc == BRC_OK && strncmp(name, file, FILE_LEN) != 0)
-        rc = brc_fail(err, BRC_ENOTFOUND, "%s is not the file that this session is of",
+        rc = brc_fail(err, BRC_ENOTFOUND, "%s is not the file of this session",
                       brc_store_path(repo->store));
     const int is_own = rc == BRC_OK && brc_process_is_this(owner);
     if (rc == BRC_OK && !is_own && brc_process_state(owner) == BRC_PROCESS_DEAD)
         rc = brc_fail(err, BRC_EMISUSE,
-                      "this session is of process %lld, which has ended: adopt its changes, if "
-                      "there are any",
+                      "this session belongs to process %lld, which has ended: adopt its "
+                      "changes, if there are any",
                       (long long)brc_process_id(owner));
     if (rc == BRC_OK)
         rc = session_by_name(out, repo, branch, owner, err);
@@ -425,7 +426,7 @@ brc_session *brc_session_ref(brc_session *s)
     return s;
 }
 
-/* Of no use to anybody: it goes as soon as the lock is to be had. */
+/* Drops the session's empty draft, which nobody needs, as soon as the lock is free. */
 static void drop_empty(brc_session *s)
 {
     if (s->owner != NULL && s->draft.id != 0 && !s->is_handed_out && !s->is_elsewhere)
@@ -495,7 +496,7 @@ int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, br
     return rc;
 }
 
-/* The branch as it is, without uncommitted changes. */
+/* Reads the branch as it is, without uncommitted changes. */
 static int read_tip(brc_session *s, brc_draft_head *out, brc_oid *root, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
@@ -520,7 +521,7 @@ static int sync_shared(brc_session *s, brc_error *err)
     return s->draft.id != 0 ? draft_root(s, err) : read_tip(s, &s->draft, &s->base, err);
 }
 
-/* It follows its branch when that gets another name. */
+/* Keeps following the branch if the branch was renamed. */
 static int sync_branch(brc_session *s, brc_error *err)
 {
     char *branch;
@@ -530,9 +531,9 @@ static int sync_branch(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-/* Without a change it is the branch as it is now: the changes that come begin there. What a bulk
- * write has done by now, and what a savepoint goes back to, lie over the session as it was; and a
- * child over what its parent was. */
+/* Updates a session without changes to the branch as it is now, on which its first change will
+ * build. Three things stay over the session as it was: the finished part of a bulk write, the state
+ * that a savepoint restores, and a child, which stays over the state of its parent. */
 static int sync_clean(brc_session *s, brc_error *err)
 {
     int unused;
@@ -549,7 +550,8 @@ static int sync_clean(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-/* By its number; or by its owner, where another session of that name may have begun it. */
+/* Finds the draft by its number, or by its owner if another session of that name may have begun
+ * it. */
 static int find_private(brc_session *s, brc_draft_head *found, brc_error *err)
 {
     memset(found, 0, sizeof(*found));
@@ -560,8 +562,8 @@ static int find_private(brc_session *s, brc_draft_head *found, brc_error *err)
     return BRC_OK;
 }
 
-/* The row went with the last commit, or another session of that name has dropped it: there was
- * nothing in it. */
+/* Tells whether the row is gone because the last commit or another session of that name dropped the
+ * empty draft. */
 static int is_begun_anew(const brc_session *s, const brc_draft_head *found)
 {
     if (found->id == 0 && s->is_resting)
@@ -579,8 +581,8 @@ int brc_session_rest(brc_session *s, const brc_oid *commit, brc_error *err)
     return BRC_OK;
 }
 
-/* Where the row is gone, either the transaction that made it was undone, or somebody has taken
- * it. */
+/* Handles a row that is gone: either the transaction that made the row was undone, or another
+ * session has taken the draft. */
 static int sync_private(brc_session *s, brc_error *err)
 {
     brc_draft_head found;
@@ -589,7 +591,7 @@ static int sync_private(brc_session *s, brc_error *err)
         s->draft = found;
         BRC_TRY(sync_branch(s, err));
     } else if (s->draft.id == 0) {
-        ; /* no changes */
+        ; /* the draft has no changes */
     } else if (is_begun_anew(s, &found)) {
         memset(&s->draft, 0, sizeof(s->draft));
     } else if (s->is_new && brc_store_undone(s->repo->store) != s->made_at) {
@@ -622,7 +624,7 @@ int brc_session_follow(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-/* Without anything of it read; branch NULL: none yet. */
+/* Makes a session without reading anything; branch NULL: none yet. */
 static int new_session(brc_session **out, breccia *repo, int mode, const char *branch,
                        brc_error *err)
 {
@@ -635,7 +637,7 @@ static int new_session(brc_session **out, breccia *repo, int mode, const char *b
     return branch != NULL ? brc_dup(&s->branch, branch, err) : BRC_OK;
 }
 
-/* Hands it over, or lets it go where that failed. */
+/* Returns the session to the caller, or frees it after a failure. */
 static int session_made(brc_session **out, brc_session *s, int rc)
 {
     if (rc < 0)
@@ -645,7 +647,7 @@ static int session_made(brc_session **out, brc_session *s, int rc)
     return rc;
 }
 
-/* A draft's own session, to look at. */
+/* Makes the session show a draft, to read it. */
 static int session_of_draft(brc_session *s, int64_t draft, brc_error *err)
 {
     BRC_TRY(brc_draft_get(s->repo->store, draft, &s->draft, err));
@@ -719,7 +721,7 @@ static int find_by_name(brc_session *s, brc_error *err)
     return brc_session_follow(s, err);
 }
 
-/* The private session that a name means: brc_session_name(). */
+/* Opens the private session that a name of brc_session_name() means. */
 static int session_by_name(brc_session **out, breccia *repo, const char *branch,
                            const char *owner, brc_error *err)
 {
@@ -736,7 +738,8 @@ done:
     return session_made(out, s, rc);
 }
 
-/* The commit stays as long as this is open, whatever becomes of the branches that have it. */
+/* Keeps the commit as long as the session is open, even if every branch that reaches the commit
+ * goes. */
 static int pin_version(brc_session *s, brc_error *err)
 {
     if (brc_oid_is_zero(&s->draft.base))
@@ -781,7 +784,7 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
     if (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE ||
         (any && mode != BRC_SESSION_VIEW && mode != BRC_SESSION_WRITE) ||
         (commits && mode != BRC_SESSION_VIEW))
-        return brc_fail(err, BRC_EINVAL, "there is no session mode %d", given);
+        return brc_fail(err, BRC_EINVAL, "%d is not a valid session mode", given);
     if (mode >= BRC_SESSION_WRITE)
         BRC_TRY(brc_store_writable(repo->store, err));
     BRC_GO(new_session(&s, repo, mode, NULL, err));
@@ -825,7 +828,7 @@ static int start_draft(brc_session *s, brc_error *err)
     row.draft.kind = s->mode == BRC_SESSION_PRIVATE ? BRC_DRAFT_PRIVATE : BRC_DRAFT_SHARED;
     row.draft.time_us = brc_now_us();
     BRC_TRY(brc_draft_start(s->repo->store, &row, &id, err));
-    s->draft.id = id; /* not before: it may have failed with the row's number known */
+    s->draft.id = id; /* not before: the draft may have failed after its row got a number */
     s->draft.kind = row.draft.kind;
     s->is_new = 1;
     s->made_at = brc_store_undone(s->repo->store);
@@ -850,7 +853,8 @@ static int begin_write(brc_session *s, brc_error *err)
     return rc;
 }
 
-/* Where it has no changes yet it may have followed its branch. Savepoints of others learn of it. */
+/* Marks the draft as changed. A draft without changes may have followed its branch until now.
+ * Savepoints of others learn of the change. */
 static int touch_draft(brc_session *s, brc_error *err)
 {
     brc_draft_head found;

@@ -62,7 +62,8 @@ void brc_hidden_nodes_dispose(brc_hidden_nodes *nodes)
 
 /* ---- where a node is in the base -------------------------------- */
 
-/* What the rows say of a path, or (above: 1) those above it: *has 0 where it is new. */
+/* Returns the place in the base of a path, or (above: 1) of its parents, by the rows of moves: *has
+ * is 0 if it is new. */
 static int base_path(brc_session *s, const char *path, int above, brc_buf *out, int *has,
                      brc_error *err)
 {
@@ -94,7 +95,7 @@ done:
     return rc;
 }
 
-/* The same, "" where the base has no such node. */
+/* Likewise, but "" if the base lacks the node. */
 static int base_node(brc_session *s, const char *path, int above, brc_buf *out, brc_error *err)
 {
     int has;
@@ -109,7 +110,7 @@ static int base_node(brc_session *s, const char *path, int above, brc_buf *out, 
     return brc_buf_terminate(out, err);
 }
 
-/* The node at the path is `source` in the base; "": it is new. */
+/* Notes that the node at the path is `source` in the base; "": it is new. */
 static int set_base_node(brc_session *s, const char *path, const char *source, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -127,7 +128,7 @@ static int set_base_node(brc_session *s, const char *path, const char *source, b
 
 int brc_note_new(brc_session *s, const char *path, brc_error *err)
 {
-    if (s->bulk != NULL) /* it is noted when that is adopted */
+    if (s->bulk != NULL) /* noted when the bulk write is adopted */
         return BRC_OK;
     return strcmp(path, "/") == 0 ? BRC_OK : set_base_node(s, path, "", err);
 }
@@ -156,7 +157,7 @@ static int is_at_or_under(const char *path, const char *top)
     return strncmp(path, top, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-/* What came from there is a copy from now on: of one node of the base there is one at most. */
+/* Turns a node that came from this path into a copy: each node of the base occurs at most once. */
 static int give_back(brc_session *s, const char *source, brc_error *err)
 {
     brc_move *moves;
@@ -186,7 +187,7 @@ int brc_note_restored(brc_session *s, const char *path, brc_error *err)
 
 /* ---- for diff and commit -------------------------------- */
 
-/* The draft's rows, since its base. */
+/* Returns the moves in the draft's rows, since its base. */
 static int moves_since_base(brc_move_set *out, brc_session *s, brc_error *err)
 {
     brc_move *moves;
@@ -202,7 +203,7 @@ static int moves_since_base(brc_move_set *out, brc_session *s, brc_error *err)
     return rc < 0 ? rc : brc_move_set_seal(out, err);
 }
 
-/* Of those the base made since the commit; where it does not follow that, there are none. */
+/* Returns the moves from the commit to the base; none if the base does not follow that commit. */
 static int moves_to_base(brc_move_set *out, brc_session *s, int has, const brc_oid *commit,
                          brc_error *err)
 {
@@ -213,7 +214,7 @@ static int moves_to_base(brc_move_set *out, brc_session *s, int has, const brc_o
                              : BRC_OK;
 }
 
-/* `before`: those to the base. */
+/* Joins the moves since the base to `before`, the moves up to the base. */
 static int join_since_base(brc_move_set *out, brc_session *s, const brc_move_set *before,
                            const brc_oid *snapshot, const brc_oid *root, brc_error *err)
 {
@@ -257,7 +258,8 @@ int brc_session_moves_across(brc_move_set *out, brc_session *s, const brc_oid *c
 
 /* ==== session nodes ================================ */
 
-/* The nodes that a session shows: looked up through its drafts, put into them, walked. */
+/* The nodes that a session shows: looks nodes up through its drafts, puts nodes into the drafts,
+ * walks them. */
 
 static int64_t top_draft(const brc_session *s)
 {
@@ -266,7 +268,8 @@ static int64_t top_draft(const brc_session *s)
 
 /* ---- looking nodes up -------------------------------- */
 
-/* The draft's word on one path, or that of a bulk write over it: *said 1 if it has a row. */
+/* Finds the row of one path in the draft, or in a bulk write over the draft: *said is 1 if there is
+ * one. */
 static int find_row(brc_session *s, const char *path, int *said, brc_entry *entry, int64_t *row,
                     brc_error *err)
 {
@@ -338,8 +341,8 @@ int brc_session_need(brc_session *s, const char *path, int kind, brc_entry *out,
     return BRC_OK;
 }
 
-/* A document that only the session's own draft has goes with a bulk write's row too: what becomes
- * of the one is nothing to the other. */
+/* Copies a document that only the session's own draft has to the row of a bulk write too: the two
+ * rows are independent from then on. */
 static int bring_document(brc_session *s, const char *path, const brc_entry *entry, int64_t node,
                           brc_error *err)
 {
@@ -369,13 +372,13 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
     brc_store *store = s->repo->store;
     brc_entry full;
     s->repo->changes++;
-    s->changes = s->repo->changes; /* base and draft are still right */
+    s->changes = s->repo->changes; /* base and draft are still up to date */
     if (s->bulk != NULL)
         BRC_TRY(s->bulk->meet(s, path, err));
     if (entry == NULL)
         return brc_draft_node_put(store, top_draft(s), path, NULL, 0, row, err);
     full = *entry;
-    if (brc_oid_is_zero(&full.doc)) { /* the empty snapshot's root gets a document */
+    if (brc_oid_is_zero(&full.doc)) { /* the root of the empty snapshot gets a document */
         brc_span text;
         BRC_TRY(brc_entry_text(store, entry, &text, err));
         BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &full.doc, err));
@@ -395,7 +398,7 @@ static int drop_document(brc_session *s, const char *path, brc_error *err)
     return brc_draft_doc_drop_at(s->repo->store, top_draft(s), path, err);
 }
 
-/* The document before must not stay: what was set again and again takes the place of the last. */
+/* Replaces the document. The one before must not stay: after many changes only the last is kept. */
 int brc_session_put_doc(brc_session *s, const char *path, brc_entry *entry, const brc_json *doc,
                         int64_t *row, brc_error *err)
 {
