@@ -10,11 +10,27 @@
 #include "merge_chunks.h"
 #include "merge_doc.h"
 
+/* Documents of one node on three sides, and what is done where members clash. */
+
+enum { FORM_BASE, FORM_OURS, FORM_THEIRS, FORM_MERGED, FORMS };
+
+typedef struct node_docs {
+    brc_json *doc[FORMS]; /* NULL: there is none */
+} node_docs;
+
+typedef struct member_merge {
+    brc_merge_how *how;
+    const brc_merge_place *place;
+    brc_clash_list *clashes;
+    int favour;
+    int clashed; /* some member did, settled or not */
+} member_merge;
+
 static int concat_look(brc_concat_list *list, const brc_merge_place *place,
-                       const brc_node_docs *docs, brc_error *err);
+                       const node_docs *docs, brc_error *err);
 static const brc_merge_place *concat_place(const brc_concat_list *list,
                                            const brc_merge_place *place, brc_merge_place *out);
-static int merge_array(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+static int merge_array(member_merge *m, node_docs *docs, brc_merged_node *out,
                        brc_error *err);
 static void merge_how_ops(brc_merge_ops *out, brc_merge_how *how);
 
@@ -135,12 +151,12 @@ static int merge_favour(const brc_merge_how *how, const char *path)
 
 /* ---- members -------------------------------- */
 
-/* A brc_doc_clash_fn of a brc_member_merge. */
+/* A brc_doc_clash_fn of a member_merge. */
 static int member_clash(void *ctx, const char *pointer, const brc_json *base,
                         const brc_json *ours, const brc_json *theirs, brc_json **instead,
                         brc_error *err)
 {
-    brc_member_merge *m = ctx;
+    member_merge *m = ctx;
     brc_clash *clash;
     *instead = NULL;
     m->clashed = 1;
@@ -154,24 +170,24 @@ static int member_clash(void *ctx, const char *pointer, const brc_json *base,
 
 /* ---- documents of the three -------------------------------- */
 
-static void node_docs_dispose(brc_node_docs *docs)
+static void node_docs_dispose(node_docs *docs)
 {
-    for (int i = 0; i < BRC_FORMS; i++)
+    for (int i = 0; i < FORMS; i++)
         brc_json_free(docs->doc[i]);
 }
 
-static int node_docs_read(brc_node_docs *docs, const brc_merge_how *how,
+static int node_docs_read(node_docs *docs, const brc_merge_how *how,
                           const brc_merge_place *place, brc_error *err)
 {
     const brc_entry *sides[] = {&place->base, &place->ours, &place->theirs};
     int rc = BRC_OK;
     memset(docs, 0, sizeof(*docs));
     BRC_TRY(brc_store_begin_read(how->repo->store, err));
-    for (int i = 0; i < BRC_FORMS - 1 && rc == BRC_OK; i++)
+    for (int i = 0; i < FORMS - 1 && rc == BRC_OK; i++)
         if (sides[i]->kind != 0)
             rc = brc_entry_doc(how->repo->store, sides[i], &docs->doc[i], err);
     brc_store_end_read(how->repo->store);
-    for (int i = 0; i < BRC_FORMS - 1 && rc == BRC_OK; i++)
+    for (int i = 0; i < FORMS - 1 && rc == BRC_OK; i++)
         if (docs->doc[i] != NULL && brc_json_kind(docs->doc[i]) != BRC_JSON_OBJECT)
             rc = brc_fail(err, BRC_ECORRUPT,
                           "the document of %.200s is damaged: it is not a JSON object; run "
@@ -185,16 +201,16 @@ static int node_docs_read(brc_node_docs *docs, const brc_merge_how *how,
 /* The merged document goes into `out`, if it is not that of one side. */
 /* The document goes into `out`, if it is not that of one side. */
 static int merged_doc(brc_merged_node *out, const brc_merge_place *place,
-                      const brc_node_docs *docs, brc_error *err)
+                      const node_docs *docs, brc_error *err)
 {
     out->doc = place->ours.doc;
-    if (brc_json_equal(docs->doc[BRC_FORM_MERGED], docs->doc[BRC_FORM_OURS]))
+    if (brc_json_equal(docs->doc[FORM_MERGED], docs->doc[FORM_OURS]))
         return BRC_OK;
-    if (brc_json_equal(docs->doc[BRC_FORM_MERGED], docs->doc[BRC_FORM_THEIRS])) {
+    if (brc_json_equal(docs->doc[FORM_MERGED], docs->doc[FORM_THEIRS])) {
         out->doc = place->theirs.doc;
         return BRC_OK;
     }
-    return brc_json_write(&out->text, docs->doc[BRC_FORM_MERGED], err);
+    return brc_json_write(&out->text, docs->doc[FORM_MERGED], err);
 }
 
 /* Whether two arrays cut what they store the same way, whatever the shards around it. */
@@ -251,11 +267,11 @@ static int merge_storage(const brc_merge_how *how, const brc_merge_place *place,
     return brc_clash_ids(clash, base, ours, theirs, brc_store_id_len(how->repo->store), err);
 }
 
-static int merge_group(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+static int merge_group(member_merge *m, node_docs *docs, brc_merged_node *out,
                        brc_error *err)
 {
-    BRC_TRY(brc_doc_merge(&docs->doc[BRC_FORM_MERGED], docs->doc[BRC_FORM_BASE],
-                          docs->doc[BRC_FORM_OURS], docs->doc[BRC_FORM_THEIRS], NULL,
+    BRC_TRY(brc_doc_merge(&docs->doc[FORM_MERGED], docs->doc[FORM_BASE],
+                          docs->doc[FORM_OURS], docs->doc[FORM_THEIRS], NULL,
                           member_clash, m, err));
     return merged_doc(out, m->place, docs, err);
 }
@@ -264,11 +280,11 @@ static int node_merge(void *ctx, const brc_merge_place *place, brc_merged_node *
                       brc_clash_list *clashes, brc_error *err)
 {
     brc_merge_how *how = ctx;
-    brc_node_docs docs;
+    node_docs docs;
     brc_merge_place laid_out;
     brc_concat_list *concat = how->is_virtual ? NULL : how->concat;
     place = concat_place(concat, place, &laid_out);
-    brc_member_merge m = {how, place, clashes, merge_favour(how, place->path), 0};
+    member_merge m = {how, place, clashes, merge_favour(how, place->path), 0};
     int rc;
     /* What another node has stored does not keep others out for as long as this one takes. */
     BRC_TRY(brc_store_rest(how->repo->store, 1, err));
@@ -390,20 +406,20 @@ static const brc_merge_place *concat_place(const brc_concat_list *list,
 }
 
 /* Only one axis has grown, on both sides, and what an element is has not changed. */
-static int is_appended(brc_concat *c, const brc_node_docs *docs)
+static int is_appended(brc_concat *c, const node_docs *docs)
 {
     static const char *const same[] = {"data_type", "fill_value"};
-    const brc_json *base = docs->doc[BRC_FORM_BASE];
+    const brc_json *base = docs->doc[FORM_BASE];
     uint64_t shape[3][BRC_MAX_NDIM];
     int ndim[3], grown = 0;
     for (int s = 0; s < 3; s++)
-        if (!shape_member(docs->doc[BRC_FORM_BASE + s], &ndim[s], shape[s]) ||
+        if (!shape_member(docs->doc[FORM_BASE + s], &ndim[s], shape[s]) ||
             ndim[s] != ndim[0])
             return 0;
     for (int s = 1; s < 3; s++)
         for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
             if (!brc_json_same(brc_json_member(base, same[i]),
-                               brc_json_member(docs->doc[BRC_FORM_BASE + s], same[i])))
+                               brc_json_member(docs->doc[FORM_BASE + s], same[i])))
                 return 0;
     for (int i = 0; i < ndim[0]; i++) {
         if (shape[1][i] == shape[0][i] && shape[2][i] == shape[0][i])
@@ -421,7 +437,7 @@ static int is_appended(brc_concat *c, const brc_node_docs *docs)
 
 /* 1 if both sides have appended to the array: it is listed, and is not to be merged now. */
 static int concat_look(brc_concat_list *list, const brc_merge_place *place,
-                       const brc_node_docs *docs, brc_error *err)
+                       const node_docs *docs, brc_error *err)
 {
     brc_concat c = {.side = {place->ours, place->theirs}};
     void *items = list->items;
@@ -497,8 +513,8 @@ static int ids_of_ours(changed_ids *c, const brc_oid *map, brc_error *err)
 }
 
 typedef struct id_merge {
-    brc_member_merge *m;
-    const brc_node_docs *docs;
+    member_merge *m;
+    const node_docs *docs;
     brc_merged_node *out;
     const brc_base_form *form;
     int has_form, has_base;
@@ -514,7 +530,7 @@ static int form_of_merge(id_merge *w, brc_error *err)
     w->has_form = 1;
     BRC_TRY(brc_store_begin_read(how->repo->store, err));
     int rc = brc_base_form_new(&w->form, &w->m->how->made, how->repo, p->path, side,
-                               w->docs->doc[BRC_FORM_MERGED], err);
+                               w->docs->doc[FORM_MERGED], err);
     brc_store_end_read(how->repo->store);
     return rc;
 }
@@ -536,14 +552,14 @@ static int merge_changed_id(id_merge *w, const changed_id *item, brc_error *err)
 }
 
 /* A chunk that both sides changed is merged when somebody asks for it: merge_chunks.h. */
-static int merge_ids(brc_member_merge *m, const brc_node_docs *docs, brc_merged_node *out,
+static int merge_ids(member_merge *m, const node_docs *docs, brc_merged_node *out,
                      brc_error *err)
 {
     brc_store *store = m->how->repo->store;
     const brc_merge_place *p = m->place;
     changed_ids c = {.store = store, .keys = BRC_ARENA_INIT};
     id_merge w = {.m = m, .docs = docs, .out = out,
-                  .has_base = p->base.kind != 0 && !brc_json_is_unknown(docs->doc[BRC_FORM_BASE])};
+                  .has_base = p->base.kind != 0 && !brc_json_is_unknown(docs->doc[FORM_BASE])};
     int rc;
     out->map = p->ours.map;
     BRC_GO(brc_store_begin_read(store, err));
@@ -562,7 +578,7 @@ done:
 /* ==== merge elements ================================ */
 
 typedef struct element_merge {
-    brc_member_merge *m;
+    member_merge *m;
     brc_merged_node *out;
     size_t id_len;
 } element_merge;
@@ -635,10 +651,10 @@ static int by_chunk_key(const void *a, const void *b)
 }
 
 /* A base whose form is not known cannot be compared with. */
-static int base_form_known(const brc_member_merge *m, const brc_node_docs *docs)
+static int base_form_known(const member_merge *m, const node_docs *docs)
 {
     static const char *const names[] = {"shape", "data_type", "chunk_grid", "fill_value", "codecs"};
-    const brc_json *base = docs->doc[BRC_FORM_BASE];
+    const brc_json *base = docs->doc[FORM_BASE];
     if (m->place->base.kind == 0 || brc_json_is_unknown(base))
         return 0;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -651,7 +667,7 @@ static int base_form_known(const brc_member_merge *m, const brc_node_docs *docs)
  * *lost: the side that the result must not lose, which is the one that is favoured or else ours,
  * has changed elements that the merged document's shape does not have: it is to be done again
  * with a shape that has them. Not `tells`: conflicts are not told, for they have been. */
-static int merge_elements(brc_member_merge *m, const brc_node_docs *docs, brc_merged_node *out,
+static int merge_elements(member_merge *m, const node_docs *docs, brc_merged_node *out,
                           int tells, int *lost, int *apart, brc_error *err)
 {
     const brc_merge_how *how = m->how;
@@ -661,7 +677,7 @@ static int merge_elements(brc_member_merge *m, const brc_node_docs *docs, brc_me
                                 .conflict = tells ? take_conflict : NULL};
     brc_chunk_merge c = {.repo = how->repo, .path = m->place->path,
                          .side = {m->place->base, m->place->ours, m->place->theirs},
-                         .merged = docs->doc[BRC_FORM_MERGED], .storage = out->storage,
+                         .merged = docs->doc[FORM_MERGED], .storage = out->storage,
                          .favour = m->favour, .ops = &ops};
     if (how->made.n > 0) {
         ops.unknown = is_made_chunk;
@@ -683,13 +699,13 @@ static int merge_elements(brc_member_merge *m, const brc_node_docs *docs, brc_me
 /* ---- the shape -------------------------------- */
 
 /* Axis by axis; 0: one was changed to different lengths, or the ranks differ. */
-static int shape_by_axis(const brc_node_docs *docs, int favour, int *ndim, uint64_t *out)
+static int shape_by_axis(const node_docs *docs, int favour, int *ndim, uint64_t *out)
 {
     uint64_t base[BRC_MAX_NDIM], theirs[BRC_MAX_NDIM];
     int nb, nt;
-    if (!shape_member(docs->doc[BRC_FORM_BASE], &nb, base) ||
-        !shape_member(docs->doc[BRC_FORM_OURS], ndim, out) ||
-        !shape_member(docs->doc[BRC_FORM_THEIRS], &nt, theirs) || nb != *ndim || nt != *ndim)
+    if (!shape_member(docs->doc[FORM_BASE], &nb, base) ||
+        !shape_member(docs->doc[FORM_OURS], ndim, out) ||
+        !shape_member(docs->doc[FORM_THEIRS], &nt, theirs) || nb != *ndim || nt != *ndim)
         return 0;
     for (int i = 0; i < nb; i++) {
         if (out[i] == theirs[i] || theirs[i] == base[i])
@@ -702,12 +718,12 @@ static int shape_by_axis(const brc_node_docs *docs, int favour, int *ndim, uint6
     return 1;
 }
 
-static int merge_shape(brc_member_merge *m, brc_node_docs *docs, brc_error *err)
+static int merge_shape(member_merge *m, node_docs *docs, brc_error *err)
 {
-    const brc_json *base = brc_json_member(docs->doc[BRC_FORM_BASE], "shape");
-    const brc_json *ours = brc_json_member(docs->doc[BRC_FORM_OURS], "shape");
-    const brc_json *theirs = brc_json_member(docs->doc[BRC_FORM_THEIRS], "shape");
-    brc_json *merged = docs->doc[BRC_FORM_MERGED], *instead = NULL;
+    const brc_json *base = brc_json_member(docs->doc[FORM_BASE], "shape");
+    const brc_json *ours = brc_json_member(docs->doc[FORM_OURS], "shape");
+    const brc_json *theirs = brc_json_member(docs->doc[FORM_THEIRS], "shape");
+    brc_json *merged = docs->doc[FORM_MERGED], *instead = NULL;
     uint64_t shape[BRC_MAX_NDIM];
     int ndim;
     if (brc_json_same(ours, theirs))
@@ -728,9 +744,9 @@ static const char *const form_members[] = {"shape", "data_type", "chunk_grid", "
                                            "codecs", "chunk_key_encoding", "dimension_names"};
 
 /* What is said of chunks stays as one side has it, altogether: no mixed array. */
-static int form_of_side(brc_node_docs *docs, int side, brc_error *err)
+static int form_of_side(node_docs *docs, int side, brc_error *err)
 {
-    brc_json *merged = docs->doc[BRC_FORM_MERGED], *copy;
+    brc_json *merged = docs->doc[FORM_MERGED], *copy;
     for (size_t i = 0; i < sizeof(form_members) / sizeof(form_members[0]); i++) {
         const brc_json *value = brc_json_member(docs->doc[side], form_members[i]);
         if (value == NULL) {
@@ -744,13 +760,13 @@ static int form_of_side(brc_node_docs *docs, int side, brc_error *err)
 }
 
 /* The member in which the sides' forms differ most. */
-static const char *form_pointer(const brc_node_docs *docs)
+static const char *form_pointer(const node_docs *docs)
 {
     const char *const names[] = {"data_type", "chunk_grid", "fill_value", "codecs"};
     static const char *const pointers[] = {"/data_type", "/chunk_grid", "/fill_value", "/codecs"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (!brc_json_same(brc_json_member(docs->doc[BRC_FORM_OURS], names[i]),
-                           brc_json_member(docs->doc[BRC_FORM_THEIRS], names[i])))
+        if (!brc_json_same(brc_json_member(docs->doc[FORM_OURS], names[i]),
+                           brc_json_member(docs->doc[FORM_THEIRS], names[i])))
             return pointers[i];
     return "/chunk_grid";
 }
@@ -764,14 +780,14 @@ static int is_ours_whole(const brc_merge_how *how, const char *path)
 }
 
 /* Form and chunks cannot be told apart: all of it is one side's. */
-static int array_apart(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+static int array_apart(member_merge *m, node_docs *docs, brc_merged_node *out,
                        brc_error *err)
 {
     const int is_theirs =
         m->favour == BRC_FAVOUR_THEIRS && !is_ours_whole(m->how, m->place->path);
-    const int side = is_theirs ? BRC_FORM_THEIRS : BRC_FORM_OURS;
+    const int side = is_theirs ? FORM_THEIRS : FORM_OURS;
     brc_clash *clash;
-    out->map = side == BRC_FORM_OURS ? m->place->ours.map : m->place->theirs.map;
+    out->map = side == FORM_OURS ? m->place->ours.map : m->place->theirs.map;
     BRC_TRY(form_of_side(docs, side, err));
     if (m->favour != BRC_FAVOUR_NONE)
         return BRC_OK;
@@ -782,18 +798,18 @@ static int array_apart(brc_member_merge *m, brc_node_docs *docs, brc_merged_node
         if (strcmp(m->clashes->items[i].member, pointer) == 0)
             return BRC_OK; /* it is said already */
     BRC_TRY(brc_clash_add(m->clashes, m->place->path, pointer, &clash, err));
-    return brc_clash_values(clash, brc_json_member(docs->doc[BRC_FORM_BASE], pointer + 1),
-                            brc_json_member(docs->doc[BRC_FORM_OURS], pointer + 1),
-                            brc_json_member(docs->doc[BRC_FORM_THEIRS], pointer + 1), err);
+    return brc_clash_values(clash, brc_json_member(docs->doc[FORM_BASE], pointer + 1),
+                            brc_json_member(docs->doc[FORM_OURS], pointer + 1),
+                            brc_json_member(docs->doc[FORM_THEIRS], pointer + 1), err);
 }
 
 /* Zarr's rules, over all members together. */
-static int is_whole(const brc_member_merge *m, const brc_node_docs *docs, int *whole,
+static int is_whole(const member_merge *m, const node_docs *docs, int *whole,
                     brc_error *err)
 {
     brc_meta meta;
     brc_error cause = BRC_ERROR_INIT;
-    int rc = brc_meta_open(&meta, m->how->repo->registry, docs->doc[BRC_FORM_MERGED], &cause);
+    int rc = brc_meta_open(&meta, m->how->repo->registry, docs->doc[FORM_MERGED], &cause);
     *whole = rc == BRC_OK;
     if (rc == BRC_OK)
         brc_meta_dispose(&meta);
@@ -815,22 +831,22 @@ static int same_chunk_form(const brc_json *a, const brc_json *b)
 }
 
 /* As long, along each axis, as this side has it. */
-static int shape_to_hold(brc_node_docs *docs, int side, brc_error *err)
+static int shape_to_hold(node_docs *docs, int side, brc_error *err)
 {
     uint64_t shape[BRC_MAX_NDIM], held[BRC_MAX_NDIM];
     int ndim, n;
-    if (!shape_member(docs->doc[BRC_FORM_MERGED], &ndim, shape) ||
+    if (!shape_member(docs->doc[FORM_MERGED], &ndim, shape) ||
         !shape_member(docs->doc[side], &n, held) || n != ndim)
         return BRC_OK;
     for (int i = 0; i < ndim; i++)
         if (shape[i] < held[i])
             shape[i] = held[i];
-    return brc_meta_set_shape(docs->doc[BRC_FORM_MERGED], ndim, shape, err);
+    return brc_meta_set_shape(docs->doc[FORM_MERGED], ndim, shape, err);
 }
 
 /* Who is favoured, or ours while a conflict is open, loses nothing where the other has cut the
  * array: then it is not cut. */
-static int merge_by_element(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+static int merge_by_element(member_merge *m, node_docs *docs, brc_merged_node *out,
                             int *apart, brc_error *err)
 {
     int lost, whole;
@@ -838,7 +854,7 @@ static int merge_by_element(brc_member_merge *m, brc_node_docs *docs, brc_merged
     if (!lost)
         return BRC_OK;
     out->nedits = 0;
-    BRC_TRY(shape_to_hold(docs, m->favour == BRC_FAVOUR_THEIRS ? BRC_FORM_THEIRS : BRC_FORM_OURS,
+    BRC_TRY(shape_to_hold(docs, m->favour == BRC_FAVOUR_THEIRS ? FORM_THEIRS : FORM_OURS,
                           err));
     BRC_TRY(is_whole(m, docs, &whole, err));
     *apart = !whole;
@@ -857,37 +873,37 @@ static size_t rank_of(const brc_json *doc, int *known)
 }
 
 /* Chunks of different ranks are no map together: one key may be the beginning of another. */
-static int have_one_rank(const brc_node_docs *docs)
+static int have_one_rank(const node_docs *docs)
 {
     int known, is = 1;
-    const size_t rank = rank_of(docs->doc[BRC_FORM_OURS], &is);
-    for (int side = BRC_FORM_BASE; side <= BRC_FORM_THEIRS && is; side++)
+    const size_t rank = rank_of(docs->doc[FORM_OURS], &is);
+    for (int side = FORM_BASE; side <= FORM_THEIRS && is; side++)
         is = docs->doc[side] == NULL || (rank_of(docs->doc[side], &known) == rank && known);
     return is;
 }
 
 /* Of bases. Those of different ranks agree on nothing. */
-static int merge_bases(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+static int merge_bases(member_merge *m, node_docs *docs, brc_merged_node *out,
                        brc_error *err)
 {
     if (have_one_rank(docs))
         return merge_ids(m, docs, out, err);
-    brc_json_free(docs->doc[BRC_FORM_MERGED]);
-    docs->doc[BRC_FORM_MERGED] = NULL;
-    return brc_json_new_unknown(&docs->doc[BRC_FORM_MERGED], err);
+    brc_json_free(docs->doc[FORM_MERGED]);
+    docs->doc[FORM_MERGED] = NULL;
+    return brc_json_new_unknown(&docs->doc[FORM_MERGED], err);
 }
 
-static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+static int merge_chunk_ids(member_merge *m, node_docs *docs, brc_merged_node *out,
                            brc_error *err)
 {
     const brc_merge_place *p = m->place;
     const brc_oid *base = &p->base.map, *ours = &p->ours.map, *theirs = &p->theirs.map;
-    const int has_base = p->base.kind != 0 && !brc_json_is_unknown(docs->doc[BRC_FORM_BASE]);
+    const int has_base = p->base.kind != 0 && !brc_json_is_unknown(docs->doc[FORM_BASE]);
     int apart = 0;
     const brc_json *const *doc = (const brc_json *const *)docs->doc;
-    const brc_json *merged = doc[BRC_FORM_MERGED];
-    const int like_ours = same_chunk_form(doc[BRC_FORM_OURS], merged);
-    const int like_theirs = same_chunk_form(doc[BRC_FORM_THEIRS], merged);
+    const brc_json *merged = doc[FORM_MERGED];
+    const int like_ours = same_chunk_form(doc[FORM_OURS], merged);
+    const int like_theirs = same_chunk_form(doc[FORM_THEIRS], merged);
     out->map = *ours;
     if (brc_oid_cmp(ours, theirs) == 0 && like_ours && like_theirs)
         return BRC_OK;
@@ -903,13 +919,13 @@ static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_
     return apart ? array_apart(m, docs, out, err) : BRC_OK;
 }
 
-static int merge_array(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+static int merge_array(member_merge *m, node_docs *docs, brc_merged_node *out,
                        brc_error *err)
 {
     static const char *const skip[] = {"shape", NULL};
     int whole = 1;
-    BRC_TRY(brc_doc_merge(&docs->doc[BRC_FORM_MERGED], docs->doc[BRC_FORM_BASE],
-                          docs->doc[BRC_FORM_OURS], docs->doc[BRC_FORM_THEIRS], skip,
+    BRC_TRY(brc_doc_merge(&docs->doc[FORM_MERGED], docs->doc[FORM_BASE],
+                          docs->doc[FORM_OURS], docs->doc[FORM_THEIRS], skip,
                           member_clash, m, err));
     BRC_TRY(merge_shape(m, docs, err));
     if (!m->how->is_virtual)

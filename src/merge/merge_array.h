@@ -8,7 +8,6 @@
 
 #include "../history/ancestry.h"
 #include "merge_chunks.h"
-#include "merge_doc.h"
 #include "merge_tree.h"
 
 /* ---- merge node -------------------------------- */
@@ -69,25 +68,6 @@ BRC_MUST_USE int brc_moves_along(brc_move_set *out, brc_store *store, const brc_
 /* Not within a read, and best within no transaction. */
 BRC_MUST_USE int brc_merge_work(brc_merge_run *run, brc_error *err);
 void brc_merge_run_dispose(brc_merge_run *run);
-
-/* ---- merge member -------------------------------- */
-
-/* Documents of one node on three sides, and what is done where members clash. For merge_array.c and
- * merge_array.c. */
-
-enum { BRC_FORM_BASE, BRC_FORM_OURS, BRC_FORM_THEIRS, BRC_FORM_MERGED, BRC_FORMS };
-
-typedef struct brc_node_docs {
-    brc_json *doc[BRC_FORMS]; /* NULL: there is none */
-} brc_node_docs;
-
-typedef struct brc_member_merge {
-    brc_merge_how *how;
-    const brc_merge_place *place;
-    brc_clash_list *clashes;
-    int favour;
-    int clashed; /* some member did, settled or not */
-} brc_member_merge;
 
 /* ---- merge concat -------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "merge_chunks.h"
+#include "merge_decode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "../base/alloc.h"
 #include "../zarr/array/chunk_cursor.h"
 #include "../zarr/array/element_span.h"
-#include "merge_chunks.h"
+#include "merge_decode.h"
 
 /* Of the budget, for what is decoded and waits to be merged; a chunk that is larger goes alone. */
 #define DECODED_PART 4

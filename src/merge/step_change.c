@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../history/commit.h"
+#include "../work/session.h"
 
 /* From a commit back to one that it follows. */
 static int moves_against(brc_move_set *out, brc_store *store, const brc_oid *from,

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "../../src/base/buf.h"
+#include "../../src/history/commit.h"
+#include "../../src/work/session.h"
 #include "../../src/zarr/transfer.h"
 
 void merge_kit_start(merge_kit *k, const merge_type *type)

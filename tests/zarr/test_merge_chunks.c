@@ -7,6 +7,7 @@
 #include "../../src/base/buf.h"
 #include "../../src/store/db.h"
 #include "../../src/tree/map.h"
+#include "../../src/work/session.h"
 #include "../kit/hook_codec.h"
 #include "../kit/merge_kit.h"
 #include "../kit/step_count.h"

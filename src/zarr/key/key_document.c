@@ -13,6 +13,7 @@
 #include "../../base/part.h"
 #include "../../work/session_nodes.h"
 #include "../array/chunk_cursor.h"
+#include "key_put.h"
 #include "key_rows.h"
 
 /* What the bytes are. */

@@ -3,8 +3,8 @@
 #ifndef BRC_ZARR_KEY_ROWS_H
 #define BRC_ZARR_KEY_ROWS_H
 
-#include "../../work/session_nodes.h"
-#include "key_put.h"
+#include "../../work/session.h"
+#include "../doc/meta.h"
 
 /* Within a change of the session. The key holds these bytes, whatever node or chunk it names. */
 BRC_MUST_USE int brc_loose_put(brc_session *s, const char *key, brc_span data, brc_error *err);

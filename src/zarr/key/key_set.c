@@ -7,6 +7,7 @@
 #include "../../work/session_nodes.h"
 #include "../array/chunk_cursor.h"
 #include "key_list.h"
+#include "key_put.h"
 #include "key_rows.h"
 #include "key_view.h"
 
