@@ -190,7 +190,6 @@ static const char *value_text(struct cli *cli, const struct cli_field *field)
 {
     const void *value = field->value;
     const struct cli_dims *dims = value;
-    char number[CLI_DOUBLE_CAP];
 
     switch (field->type) {
     case CLI_TEXT:
@@ -200,8 +199,6 @@ static const char *value_text(struct cli *cli, const struct cli_field *field)
         return uint_text(cli, field, *(const uint64_t *)value);
     case CLI_INT:
         return int_text(cli, field, *(const int64_t *)value);
-    case CLI_REAL:
-        return cli_text(cli, "%s", cli_format_double(number, *(const double *)value));
     case CLI_ID:
         return cli_short_id(cli, value);
     case CLI_DIMS:
@@ -348,7 +345,7 @@ static int is_fitted(const struct cli_field *field)
 
 void cli_list_begin(struct cli *cli, struct cli_list *list, const char *key, int flags)
 {
-    *list = (struct cli_list){ .flags = flags };
+    *list = (struct cli_list){ .flags = flags, .before = cli_memory_mark(cli) };
     list->last = &list->first;
     cli_begin(cli, key, '[');
 }
@@ -394,6 +391,8 @@ int cli_list_put(struct cli *cli, struct cli_list *list, const struct cli_field 
     list->n++;
     if (cli->json || !cli->quiet || !(list->flags & CLI_SAID))
         put_listed(cli, list, fields);
+    if (!list->first)
+        cli_memory_release(cli, list->before);
     return cli_out_check(cli);
 }
 

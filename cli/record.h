@@ -18,6 +18,7 @@
 #include "output.h"
 
 struct cli;
+struct cli_block;
 
 /* ---- values ------------------------------ */
 
@@ -48,7 +49,7 @@ enum cli_type {
     CLI_TEXT,  /* const char *; NULL: empty                                    */
     CLI_UINT,  /* uint64_t                                                     */
     CLI_INT,   /* int64_t                                                      */
-    CLI_REAL,  /* double                                                       */
+    CLI_REAL,  /* double; has no text                                          */
     CLI_FLAG,  /* int: true or false; has no text but the field's `lead`        */
     CLI_ID,    /* brc_oid; zero: null, empty                                   */
     CLI_DIMS,  /* struct cli_dims                                              */
@@ -134,10 +135,12 @@ struct cli_list {
     struct cli_field *columns;
     size_t ncolumns;
     struct cli_row *first, **last;
+    struct cli_block *before; /* the memory that is older than the list */
 };
 
 void cli_list_begin(struct cli *cli, struct cli_list *list, const char *key, int flags);
-/* Fails if the output cannot be written any more. */
+/* Fails if the output cannot be written any more. A record that is printed at once is forgotten: the memory that
+ * cli_alloc() and cli_text() returned since the list began is released. */
 int cli_list_put(struct cli *cli, struct cli_list *list, const struct cli_field *fields);
 /* Ends the list. Returns `rc`, the result of the loop that made the records; if that is an error, the list stays
  * open. */

@@ -15,10 +15,10 @@ static const struct cli_option ls_options[] = {
 
 struct ls_row {
     const char *path, *name;
-    const char *dtype, *codecs, *codec_names, *size; /* NULL: not printed */
+    const char *dtype, *codecs, *codec_names; /* NULL: not printed */
     struct cli_dims shape, chunk;
     uint64_t chunks, stored;
-    int is_array;
+    int is_array, is_long;
 };
 
 /* Returns the names in a codec list: "bytes zstd". */
@@ -42,7 +42,6 @@ static const char *codec_names(struct cli *cli, const char *codecs)
 static int read_array_row(struct cli *cli, struct ls_row *row)
 {
     const brc_array_info *info;
-    char size[CLI_SIZE_CAP];
 
     CLI_TRY(cli_open_array(cli, row->path));
     info = brc_array_describe(cli->array);
@@ -54,14 +53,14 @@ static int read_array_row(struct cli *cli, struct ls_row *row)
     CLI_TRY(brc_array_stat(&row->chunks, &row->stored, cli->array, &cli->err));
     row->codecs = info->codecs_json;
     row->codec_names = codec_names(cli, info->codecs_json);
-    row->size = cli_text(cli, "%s", cli_format_size(size, row->stored));
+    row->is_long = 1;
     return BRC_OK;
 }
 
 /* All columns of `ls -l` but the first are for arrays. Without -l, a line is printed at once. */
 static int put_ls_row(struct cli *cli, struct cli_list *list, const struct ls_row *row)
 {
-    const char *lead = row->size ? "  " : NULL;
+    const char *lead = row->is_long ? "  " : NULL;
     const int width = cli_has(cli, "long") ? CLI_FIT : 0;
 
     return cli_list_put(
@@ -78,8 +77,8 @@ static int put_ls_row(struct cli *cli, struct cli_list *list, const struct ls_ro
                    { "codecs", CLI_OF(row->codecs), CLI_AS_JSON, .optional = 1 },
                    { NULL, CLI_OF(row->codec_names), .lead = lead, .none = "", .width = width },
                    { lead ? "chunks" : NULL, CLI_OF(row->chunks) },
-                   { lead ? "stored_bytes" : NULL, CLI_OF(row->stored) },
-                   { NULL, CLI_OF(row->size), .lead = lead, .width = -width },
+                   { lead ? "stored_bytes" : NULL, CLI_OF(row->stored), CLI_AS_SIZE, .lead = lead,
+                     .width = -width },
                    { "stale", CLI_OF(cli->moved), .optional = 1 }));
 }
 
