@@ -93,7 +93,7 @@ BRC_MUST_USE int brc_hdf5_read_lists(brc_hdf5_memory *taken, hid_t dataset, hid_
 BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
                                 brc_buf *out, const char *label, brc_error *err);
 
-/* ---- datasets: hdf5_in.c, hdf5_in_attr.c, hdf5_elsewhere.c -------------------------------- */
+/* ---- datasets: hdf5_in_data.c, hdf5_in_attr.c, hdf5_elsewhere.c -------------------------------- */
 
 /* Whether its elements are in raw files. */
 int brc_hdf5_has_raw_files(hid_t dataset);
@@ -115,6 +115,9 @@ void brc_hdf5_sources_close(brc_hdf5_sources *sources);
 BRC_MUST_USE int brc_hdf5_size_check(hid_t dataset, hid_t type, int ndim, const uint64_t *shape, const char *label,
                                      brc_error *err);
 
+/* A dataset as an array, or as a group: hdf5_in_data.c. */
+BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
+                                         brc_error *err);
 /* A dataset whose type is not one of Zarr's (brc_hdf5_is_one_type()) as a group: hdf5_ragged.c. */
 BRC_MUST_USE int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                                         brc_error *err);
