@@ -1,4 +1,4 @@
-/* The repository handle: opening, closing, progress, and what a registry has. */
+/* The repository handle: opening, closing, progress, and the contents of a registry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static int take_open_opts(brc_open_opts *out, const brc_open_opts *given, brc_er
                            "brc_open_opts", err);
 }
 
-/* Where the caller brought no registry, the handles of the file have one of their own. */
+/* Sets the registry: the caller's, or one that the handles of the file share. */
 static int repo_registry(breccia *repo, const brc_registry *given, brc_error *err)
 {
     brc_registry *own = NULL;
@@ -49,7 +49,7 @@ static int repo_registry(breccia *repo, const brc_registry *given, brc_error *er
     return BRC_OK;
 }
 
-/* Its registry and what it shares are there already. */
+/* Opens the store; the registry and the shared state exist already. */
 static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts, brc_error *err)
 {
     const size_t memory = opts->memory == 0 ? DEFAULT_MEMORY : opts->memory;
@@ -80,7 +80,7 @@ static int repo_new(breccia **out, brc_error *err)
     return BRC_OK;
 }
 
-/* Hands the new handle out, or takes it back. */
+/* Returns the new handle, or frees it after a failure. */
 static int repo_done(breccia **out, breccia *repo, int rc)
 {
     if (rc < 0)
@@ -108,7 +108,8 @@ int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_er
     return repo_done(out, repo, rc);
 }
 
-/* Reads only what no call on `from` changes: another thread may be in the middle of one. */
+/* Opens another handle. Reads only what no call on `from` changes, because another thread may be
+ * using `from`. */
 int brc_reopen(breccia **out, const breccia *from, brc_error *err)
 {
     breccia *repo;
@@ -116,7 +117,7 @@ int brc_reopen(breccia **out, const breccia *from, brc_error *err)
     const char *file = brc_store_file(from->store);
     *out = NULL;
     BRC_TRY(brc_store_check_process(from->store, err));
-    opts.progress = NULL; /* it would be called on another thread */
+    opts.progress = NULL; /* would be called on another thread */
     BRC_TRY(repo_new(&repo, err));
     repo->shared = brc_shared_ref(from->shared);
     repo->registry = from->registry;
@@ -164,7 +165,7 @@ void brc_progress_end(breccia *repo, int rc)
 typedef struct registry_list {
     const brc_registry *reg;
     brc_registry *own;
-    brc_dtype *open; /* the memory that the last item of a list of data types points to */
+    brc_dtype *open; /* the memory that the last listed data type points to */
     size_t at;
     brc_codec_info codec; /* the items that were handed out */
     brc_dtype_info dtype;

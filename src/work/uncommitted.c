@@ -11,7 +11,7 @@
 
 /* ---- read as one state -------------------------------- */
 
-/* Reads that may be paused, before one is not. */
+/* Reads that may be paused, before one with the lock held. */
 enum { TRIES = 3 };
 
 typedef struct session_state {
@@ -61,7 +61,7 @@ int brc_session_read_steady(brc_session *s, brc_steady_fn run, void *ctx, brc_er
     brc_store *store = s->repo->store;
     int rc = BRC_OK, same = 0;
     for (int i = 0; i <= TRIES && !same; i++) {
-        same = 1; /* where it cannot be said, it is not tried again */
+        same = 1; /* not known: do not try again */
         BRC_TRY(brc_store_begin_read(store, err));
         rc = i < TRIES ? read_once(s, run, ctx, &same, err) : read_held(s, run, ctx, &same, err);
         brc_store_end_read(store);
@@ -76,7 +76,8 @@ typedef struct clean_check {
     int clean;
 } clean_check;
 
-/* With what the changes follow: where the branch has moved since, it has others too. */
+/* Compares the session with what its changes follow: a branch that has moved since then also has
+ * the changes of others. */
 static int compare_with_start(void *ctx, brc_error *err)
 {
     clean_check *c = ctx;
@@ -88,7 +89,7 @@ static int compare_with_start(void *ctx, brc_error *err)
     c->clean = s->draft.kind != BRC_DRAFT_MERGE;
     if (s->draft.id == 0 || !c->clean)
         return BRC_OK;
-    brc_store_scratch_end(store); /* of a try before */
+    brc_store_scratch_end(store); /* of an earlier try */
     brc_store_scratch_begin(store);
     if (s->draft.has_tip)
         BRC_TRY(brc_commit_root(store, &s->draft.tip, &start, err));
@@ -113,7 +114,7 @@ int brc_session_clean(int *clean, brc_session *s, brc_error *err)
 
 /* ---- dropped -------------------------------- */
 
-/* A child becomes what it was when it began. */
+/* Brings a child back to the state in which it began. */
 static int go_back_to_parent(brc_session *s, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -132,7 +133,7 @@ done:
     return rc;
 }
 
-/* To what its branch has, or its parent had. */
+/* Goes back to the state of the branch, or of the parent. */
 static int discard_steps(brc_session *s, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -152,7 +153,8 @@ int brc_session_discard(brc_session *s, brc_error *err)
     return brc_session_end(s, rc, err);
 }
 
-/* Within a transaction. What says nothing but what the branch has goes, too. */
+/* Finishes the session within a transaction. A draft that holds nothing that the branch lacks is
+ * dropped, too. */
 static int finish_session(brc_session *s, int clean, const brc_draft_head *looked_at,
                           brc_error *err)
 {

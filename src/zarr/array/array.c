@@ -43,7 +43,7 @@ static int array_read_meta(brc_array *a, brc_error *err)
     }
     if (rc < 0) {
         brc_context(err, "%s", a->path);
-        if (rc == BRC_EINVAL && err != NULL) /* it was checked when it was stored */
+        if (rc == BRC_EINVAL && err != NULL) /* the document was checked when it was stored */
             brc_error_recode(err, BRC_ECORRUPT);
         return rc == BRC_EINVAL ? BRC_ECORRUPT : rc;
     }
@@ -80,7 +80,8 @@ int brc_array_of_entry(brc_array *out, brc_session *view, char *path, const brc_
     return array_read_meta(out, err);
 }
 
-/* In a bulk write the array's rows are its own, and those of the session's draft below them. */
+/* Sets the stack of an array in a bulk write: the bulk write's row, and the rows of the session's
+ * draft below it. */
 static int lie_over_draft(brc_array *a, brc_error *err)
 {
     const brc_session *s = a->session;
@@ -99,7 +100,8 @@ static int lie_over_draft(brc_array *a, brc_error *err)
     return BRC_OK;
 }
 
-/* What is remembered stays right; what is looked up in the draft does not. */
+/* Fails if a frozen array must be read from a draft that has changed. Remembered chunks stay
+ * valid. */
 static int check_frozen(const brc_array *a, brc_error *err)
 {
     const brc_draft_head *now = &a->session->draft;
@@ -112,7 +114,7 @@ static int check_frozen(const brc_array *a, brc_error *err)
                     a->path);
 }
 
-/* What a savepoint knows of it is not written into. */
+/* Tells whether the array's row may be written: not if a savepoint needs it. */
 static int find_own(brc_array *a, brc_error *err)
 {
     int is_frozen = 0;
@@ -182,7 +184,7 @@ int brc_array_open_plain(brc_array **out, brc_session *s, const char *path, brc_
     return open_array(out, s, path, 1, err);
 }
 
-/* A quarter of the budget. */
+/* Freezes the rows that fit into a quarter of the memory budget. */
 static int freeze_rows(brc_array *a, brc_error *err)
 {
     void *p;
@@ -306,8 +308,8 @@ int brc_array_begin(brc_array *a, brc_error *err)
     return rc;
 }
 
-/* After a change that was undone the description is again what the file says (if that
- * can be read; unchanged parts stay where they are), and the next call reads it again. */
+/* Describes the array as the file has it, after a change was undone (if the file can be read;
+ * unchanged parts stay where they are). The next call reads the array again. */
 void brc_array_forget(brc_array *a)
 {
     if (brc_array_begin_read(a, NULL) == BRC_OK)
@@ -398,7 +400,7 @@ int brc_array_item(brc_array *a, const uint64_t *chunk, brc_write_item *item, br
 
 typedef struct id_lookup {
     brc_oid *ids;
-    const size_t *numbers; /* of the keys asked for */
+    const size_t *numbers; /* of the requested keys */
     size_t id_len;
 } id_lookup;
 
@@ -408,7 +410,7 @@ static int id_found(void *ctx, size_t i, brc_span value, brc_error *err)
     return brc_chunk_id_of(value, l->id_len, &l->ids[l->numbers[i]], err);
 }
 
-/* The draft's word on a chunk: *state as of brc_draft_chunk_get(). */
+/* Reads the draft's row of a chunk: *state as in brc_draft_chunk_get(). */
 static int id_of_row(brc_array *a, const uint8_t *key, size_t len, int *state, brc_oid *id,
                      brc_error *err)
 {
@@ -502,7 +504,7 @@ void brc_sel_all(brc_sel *out, const brc_array *a)
 {
     brc_sel own = BRC_SEL_INIT;
     brc_sel_of_shape(&own, a->meta.ndim, a->meta.shape);
-    /* The next call that takes it says that its size is wrong. */
+    /* the next call that takes `out` reports that its size is wrong */
     int rc = brc_sized_out(out, &own, sizeof(own), sizeof(own), "brc_sel", NULL);
     (void)rc;
 }
@@ -528,9 +530,9 @@ brc_session *brc_array_session(const brc_array *a)
 /* ==== array totals ================================ */
 
 /*
- * How many chunks an array has, and how many bytes they take: the sum of its map, and over it the
- * uncommitted rows. The map's rows of totals are derived: where they cannot be true, or lack
- * something, every chunk is looked at.
+ * Counts an array's chunks and their bytes: the sum of the map, corrected by the uncommitted rows.
+ * The map's rows of totals are derived: if they cannot be true, or are incomplete, every chunk is
+ * read.
  */
 
 enum { DRAFT_PAGE = 512 };
@@ -538,8 +540,8 @@ enum { DRAFT_PAGE = 512 };
 typedef struct array_sum {
     brc_array *a;
     brc_node_total total;
-    brc_total_rows kept; /* to be put when the read has ended */
-    uint64_t version;    /* of the store, as it was read */
+    brc_total_rows kept; /* stored when the read has ended */
+    uint64_t version;    /* of the store, when it was read */
 } array_sum;
 
 /* ---- every chunk -------------------------------- */
@@ -568,7 +570,7 @@ typedef struct draft_page {
     brc_arena arena;
     size_t n;
     brc_span keys[DRAFT_PAGE];
-    brc_object now[DRAFT_PAGE], then[DRAFT_PAGE]; /* zero ids: no chunk */
+    brc_object now[DRAFT_PAGE], then[DRAFT_PAGE]; /* zero id: no chunk */
 } draft_page;
 
 static int page_row(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
@@ -604,7 +606,7 @@ static int page_then(void *ctx, size_t i, brc_span value, brc_error *err)
                            &page->then[i].id, err);
 }
 
-/* *right 0: the map has less than the rows replace. */
+/* Sums a page. *right is 0 if the map has less than the rows replace. */
 static int page_sum(draft_page *page, int *right, brc_error *err)
 {
     brc_object *ask[2 * DRAFT_PAGE];
@@ -671,7 +673,7 @@ static int stat_draft(array_sum *sum, int *right, brc_error *err)
 
 /* ---- both -------------------------------- */
 
-/* *right 0: something is missing, or cannot be. */
+/* Sums the map. *right is 0 if totals are missing or cannot be true. */
 static int stat_map(array_sum *sum, int *right, brc_error *err)
 {
     brc_store *store = brc_array_store(sum->a);

@@ -1,5 +1,5 @@
-/* Where an array's new chunks go, given or by the repository's default: meta.c says
- * what is stored. */
+/* Changes of an array's backend, codecs, shape and past. meta.c defines the stored form of the
+ * backend. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 /* ==== array backend ================================ */
 
-/* JSON, or a bare name. */
+/* Reads a backend from JSON, or from a bare name. */
 static int backend_read_text(brc_json **out, const char *text, brc_error *err)
 {
     const char *at = text + strspn(text, " \t\r\n");
@@ -38,8 +38,8 @@ int brc_backend_of_text(const brc_registry *reg, const char *text, brc_buf *full
     return rc < 0 ? rc : brc_buf_terminate(full, err);
 }
 
-/* The backend gets its number before anything is put there: so a collection of garbage knows of it,
- * whatever becomes of who puts. */
+/* Stores the options. The backend gets its number before anything is put there, so that a
+ * collection of garbage knows of the backend whatever happens to the writing process. */
 static int storage_put(brc_store *store, const brc_buf *full, brc_oid *id, brc_error *err)
 {
     brc_buf doc = BRC_BUF_INIT;
@@ -59,7 +59,7 @@ static int storage_put(brc_store *store, const brc_buf *full, brc_oid *id, brc_e
     return rc;
 }
 
-/* What the array has is of the file, and was right when it was set. */
+/* Sets the default backend. The setting comes from the file, and was valid when it was set. */
 int brc_entry_take_default(brc_session *s, brc_entry *entry, brc_error *err)
 {
     const breccia *repo = s->repo;
@@ -109,20 +109,20 @@ int brc_array_set_backend(brc_array *a, const char *backend_json, brc_error *err
 /* ==== array codecs ================================ */
 
 /*
- * Changing an array's codecs: for chunks to come, or for those that are there too.
+ * Changes an array's codecs, for new chunks only or for existing ones too.
  *
- * How an object is stored is nobody's concern: its id and its content stay. So a rewrite stores
- * chunk after chunk anew in many short transactions, as bulk writes do (store/bulk.c), and the
- * last one sets the document. If it fails, or its process is killed, the array is as it was, and
- * some of its chunks are stored as the new codecs say: a rewrite that is begun again passes over
- * them.
+ * The way in which an object is stored does not affect its id and its content. A rewrite therefore
+ * stores chunk after chunk again in many short transactions, as bulk writes do (store/bulk.c), and
+ * the last transaction sets the document. If the rewrite fails, or its process is killed, the array
+ * is as before, with some of its chunks stored with the new codecs; the next rewrite skips those
+ * chunks.
  */
 
-/* Chunks are looked up in batches: what is remembered does not grow with the array. */
+/* Chunks are looked up in batches, so that memory does not grow with the array. */
 enum { RECODE_BATCH = 1024 };
 
-/* What others write while the chunks are gone through is gone through again, so often at most: what
- * they write after that stays as they have stored it. */
+/* The most passes over the chunks, each for what others wrote during the one before. What they
+ * write after the last pass stays as they stored it. */
 enum { RECODE_PASSES = 4 };
 
 typedef struct recode_chunk {
@@ -133,10 +133,10 @@ typedef struct recode_chunk {
 
 typedef struct recode {
     brc_array *a;
-    brc_meta to;      /* what the array is to be                                    */
+    brc_meta to;      /* the array as it will be                                    */
     brc_chunk_cursor cursor;
-    uint64_t total;   /* of all chunks, those that are stored so already among them */
-    void *on_the_way; /* of tsearch(): items that are not done, by object           */
+    uint64_t total;   /* of all chunks, also of those that are stored with these codecs already */
+    void *on_the_way; /* of tsearch(): unfinished items, by object                  */
     size_t n, at;
     recode_chunk chunks[RECODE_BATCH];
 } recode;
@@ -148,7 +148,7 @@ static int recode_count(void *ctx, const uint64_t *index, const brc_oid *id, brc
     (void)id;
     (void)err;
     r->total++;
-    brc_store_breathe(brc_array_store(r->a)); /* it is for the progress alone */
+    brc_store_breathe(brc_array_store(r->a)); /* only for progress */
     return BRC_OK;
 }
 
@@ -158,7 +158,7 @@ static int recode_order(const void *a, const void *b)
                        &((const recode_chunk *)b)->object.id);
 }
 
-/* The next chunks of the array: 0 at the end. */
+/* Reads the next chunks of the array; 0 at the end. */
 static int recode_read(recode *r, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
@@ -189,8 +189,8 @@ static int is_on_the_way(const recode *r, const brc_oid *id)
     return tfind(&item, &r->on_the_way, recode_item_order) != NULL;
 }
 
-/* Each object once, and only those that are encoded otherwise now: an object that another
- * chunk shares may have been stored anew with an earlier batch, or be about to be. */
+/* Chooses each object once, and only those with another encoding: an object that is shared with
+ * another chunk may have been stored again by an earlier batch, or be in the present one. */
 static int recode_choose(recode *r, brc_error *err)
 {
     brc_object *objects[RECODE_BATCH];
@@ -227,8 +227,8 @@ static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
         const recode_chunk *c = &r->chunks[r->at++];
         brc_write_item *item = &items[*n];
         item->chain = c->form->chain;
-        item->spec = c->encoding != 0 ? c->form->spec : NULL; /* -1: the first that is stored so
-                                                                 gives it a number */
+        item->spec = c->encoding != 0 ? c->form->spec : NULL; /* -1: the first chunk with this
+                                                               * encoding gives it a number */
         item->elements = c->form->elements;
         item->digest = c->form->digest;
         item->old = c->object;
@@ -267,7 +267,7 @@ static void recode_name(void *ctx, const brc_write_item *item, brc_error *err)
 
 static void keep_recoded(void *item)
 {
-    (void)item; /* it belongs to the flow */
+    (void)item; /* the flow owns it */
 }
 
 static int recode_listed(recode *r, brc_error *err)
@@ -295,8 +295,8 @@ static int recode_listed(recode *r, brc_error *err)
     return rc;
 }
 
-/* Stores every chunk of the array as its codecs will say. No id changes, and other
- * versions and arrays that share a chunk read the new bytes. */
+/* Stores every chunk of the array with its new codecs. Ids do not change, and other versions and
+ * arrays that share a chunk read the new bytes. */
 static int recode_chunks(brc_array *a, const brc_json *doc, brc_error *err)
 {
     void *p;
@@ -322,7 +322,7 @@ static int recode_chunks(brc_array *a, const brc_json *doc, brc_error *err)
     return rc;
 }
 
-/* 1 if a document stores chunks of another shape than the array does. */
+/* Returns 1 if a document stores chunks of another shape than the array does. */
 static int changes_chunks(const brc_array *a, const brc_json *doc, brc_error *err)
 {
     brc_meta then;
@@ -333,7 +333,7 @@ static int changes_chunks(const brc_array *a, const brc_json *doc, brc_error *er
     return differs;
 }
 
-/* The array's document with these codecs; *differs: its chunks are to have another shape. */
+/* Makes the array's document with these codecs; *differs: its chunks have another shape. */
 static int plan_codecs(const brc_array *a, const char *codecs_json, int rewrite, brc_json **doc,
                        int *differs, brc_error *err)
 {
@@ -357,7 +357,7 @@ static int shape_changed(const brc_array *a, brc_error *err)
                     "%s: others have changed its chunks' shape meanwhile: try again", a->path);
 }
 
-/* All elements are taken from the array as it was, and written anew. */
+/* Begins a rechunking: all elements are read from the array as it was, and written again. */
 static int rechunk_begin(void *ctx, brc_array *from, brc_json **doc, brc_oid *map, brc_error *err)
 {
     int differs;
@@ -379,7 +379,7 @@ static int rechunk(brc_array *a, const char *codecs_json, brc_error *err)
     return brc_array_replace(&r, err);
 }
 
-/* Within a change. */
+/* Changes the codecs within a change. */
 static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
 {
     brc_json *doc;
@@ -396,8 +396,9 @@ static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc
 
 /* ---- in batches -------------------------------- */
 
-/* All in one transaction, if it is small; else in many. It begins with the first chunk that is
- * stored anew: nobody waits while that is decoded and encoded. Then one is open, for the end. */
+/* Stores the chunks in one transaction if the array is small; otherwise in many, the first of which
+ * begins with the first chunk to store, so that nobody waits while chunks are decoded and encoded.
+ * Leaves one transaction open, for the end. */
 static int recode_in_batches(brc_array *a, const brc_json *doc, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
@@ -412,7 +413,8 @@ static int recode_in_batches(brc_array *a, const brc_json *doc, brc_error *err)
     return rc;
 }
 
-/* In the last transaction. *done 0: others have written meanwhile, and it is to be done again. */
+/* Sets the document in the last transaction. *done is 0 if others have written meanwhile: another
+ * pass is needed. */
 static int end_recode(brc_array *a, const brc_draft_head *was, const char *codecs_json, int last,
                       int *done, brc_error *err)
 {
@@ -431,7 +433,7 @@ static int end_recode(brc_array *a, const brc_draft_head *was, const char *codec
     return rc;
 }
 
-/* *differs: nothing was done. */
+/* Makes one pass. *differs: the chunks have another shape, and nothing was done. */
 static int recode_pass(brc_array *a, const char *codecs_json, int last, int *differs, int *done,
                        brc_error *err)
 {
@@ -465,7 +467,7 @@ static int rewrite_codecs(brc_array *a, const char *codecs_json, int *differs, b
     return rc;
 }
 
-/* Within a change of the caller's it is a part of that. */
+/* Changes the codecs; within the caller's change, as a part of that. */
 int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
 {
     int differs;
@@ -484,7 +486,7 @@ int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc
 
 /* ==== array change ================================ */
 
-/* Changing what an array is: its shape, its codecs, its past. */
+/* Changes of an array's shape, its codecs and its past. */
 
 /* ---- shape -------------------------------- */
 
@@ -499,7 +501,7 @@ static int set_shape(brc_array *a, const uint64_t *shape, brc_error *err)
     return rc;
 }
 
-/* What a new shape keeps, and how many chunks that is along each axis. */
+/* Computes the shape that a new shape keeps, and its number of chunks along each axis. */
 static int plan_resize(const brc_array *a, const uint64_t *shape, uint64_t *keep, uint64_t *count,
                        int *shrinks, brc_error *err)
 {
@@ -528,10 +530,10 @@ typedef struct resize_call {
     const uint64_t *shape;
     uint64_t keep[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     int shrinks;
-    brc_edges *edges; /* that are prepared */
+    brc_edges *edges; /* the prepared edges */
 } resize_call;
 
-/* 1: the array has another shape. */
+/* Looks at the array. Returns 1 if the shape differs. */
 static int resize_look(resize_call *r, brc_error *err)
 {
     if (brc_meta_must_encode(&r->a->meta, err) < 0) {
@@ -541,7 +543,7 @@ static int resize_look(resize_call *r, brc_error *err)
     return plan_resize(r->a, r->shape, r->keep, r->count, &r->shrinks, err);
 }
 
-/* Its uncommitted chunks become part of its map. */
+/* Cuts the array. Its uncommitted chunks become part of its map. */
 static int cut_array(resize_call *r, brc_error *err)
 {
     brc_array *a = r->a;
@@ -601,7 +603,8 @@ static int resize_behind(void *ctx, brc_error *err)
     return set_shape(r->a, r->shape, err);
 }
 
-/* In many transactions: of the array as it was, to an array beside it that has the map already. */
+/* Begins a cut in many transactions: the array is copied to a new node that has the new map
+ * already. */
 static int cut_begin(void *ctx, brc_array *from, brc_json **doc, brc_oid *map, brc_error *err)
 {
     resize_call *r = ctx;
@@ -652,14 +655,14 @@ typedef struct append_call {
     uint64_t count;
     brc_buffer buffer;
     brc_sel sel;
-    brc_region_write rw; /* all that is written                           */
+    brc_region_write rw; /* everything to write                           */
     brc_region_writer writer;
     brc_array_change change;
     uint64_t keep[BRC_MAX_NDIM], shape[BRC_MAX_NDIM]; /* before, after  */
 } append_call;
 
-/* Elements are written as if the array had its new shape already. What chunks of a smaller shape
- * may have kept past the end goes with that. */
+/* Describes the append. Elements are written as if the array had its new shape already; padding
+ * that chunks of a smaller shape may have kept is cleared with that. */
 static int append_look(append_call *c, brc_error *err)
 {
     brc_array *a = c->rw.a;
@@ -787,7 +790,8 @@ static int restore_change(void *ctx, brc_error *err)
     return brc_array_end(c->a, restore_region(c->a, c->then, c->sel, err), err);
 }
 
-/* What others have changed meanwhile in the same chunks is met again; at last it is a conflict. */
+/* Restores in steps. Merges again with the changes that others have made meanwhile in the same
+ * chunks; the last try fails with a conflict. */
 static int restore_steps(void *ctx, int insists, brc_error *err)
 {
     const restore_call *c = ctx;

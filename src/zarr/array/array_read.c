@@ -12,33 +12,33 @@
 
 /* ==== array read ================================ */
 
-/* Reading regions: chunks are looked up in batches, fetched in the order in which they
- * are stored, and decoded into place by the read flow. */
+/* Reads regions: chunks are looked up in batches, fetched in the order in which they are stored,
+ * and decoded into place by the read flow. */
 
-/* One region that is read. */
+/* A region to read. */
 typedef struct region_read {
     brc_array *a;
     brc_region r;
     uint8_t *dst;
-    brc_span fill;  /* an absent element, as dst holds it                       */
-    void **kept;    /* chunks of variable elements, which dst points into       */
-    uint64_t next;  /* chunk of the region that has not been looked up          */
-    brc_oid *ids;   /* of all its chunks; NULL: looked up as it goes            */
+    brc_span fill;  /* an absent element, in the form of dst                    */
+    void **kept;    /* chunks of elements of variable length, which dst points into */
+    uint64_t next;  /* the first chunk of the region that has not been looked up */
+    brc_oid *ids;   /* of all its chunks; NULL: looked up batch by batch        */
     uint64_t seen, told; /* chunks that were met, and bytes reported to progress */
-    size_t also; /* regions behind it that meet the same chunks, and get of each what is theirs
-                    as soon as it is decoded                                    */
+    size_t also; /* the number of following regions that meet the same chunks, and get their part of
+                  * each as soon as it is decoded */
 } region_read;
 
-/* Several, which go through the flow as one. */
+/* Several regions, which go through the flow together. */
 typedef struct region_reader {
     region_read *reads;
     size_t n, at;
     uint64_t *indexes;      /* of the chunks that are being looked up             */
     brc_oid *ids;
-    size_t room; /* for how many                                              */
+    size_t room; /* the number of chunks that fit                             */
 } region_reader;
 
-/* In this region and those that are read with it. */
+/* Fills an absent chunk's part in this region and in those that are read with it. */
 static void read_absent(region_read *rd, uint64_t number)
 {
     brc_region_part part;
@@ -66,7 +66,7 @@ static int reader_room(region_reader *reader, size_t n, brc_error *err)
     return BRC_OK;
 }
 
-/* Of `n` chunks of the region. */
+/* Looks up `n` chunks of the region. */
 static int look_up_ids(const region_read *rd, const region_reader *reader, uint64_t first, size_t n,
                        brc_oid *ids, brc_error *err)
 {
@@ -84,8 +84,8 @@ static int meets_same_chunks(const region_read *x, const region_read *y)
            memcmp(x->r.first, y->r.first, len) == 0 && memcmp(x->r.chunks, y->r.chunks, len) == 0;
 }
 
-/* Regions that follow each other and meet the same chunks, such as rows of one chunk, are read
- * together: each chunk is decoded once for all of them. */
+/* Joins regions that follow each other and meet the same chunks, such as rows of one chunk: each
+ * chunk is decoded once for all of them. */
 static void join_regions(region_read *reads, size_t n)
 {
     for (size_t i = 0; i < n; i += reads[i].also + 1)
@@ -94,8 +94,9 @@ static void join_regions(region_read *reads, size_t n)
             reads[i].also++;
 }
 
-/* Uncommitted chunks may be written between two batches: all are looked up before the first. Those
- * of a map cannot, and what the first batch lists is looked up in this transaction anyway. */
+/* Looks up all chunks before the first batch, because uncommitted chunks may be written between two
+ * batches. Chunks of a map cannot change, and what the first batch lists is looked up in this
+ * transaction anyway. */
 static int resolve_all(region_reader *reader, uint64_t chunks, brc_error *err)
 {
     enum { AT_ONCE = 4096 };
@@ -120,8 +121,7 @@ static int resolve_all(region_reader *reader, uint64_t chunks, brc_error *err)
     return BRC_OK;
 }
 
-/* The next chunks of one region, at most cap, that are there; absent ones are filled at
- * once. */
+/* Lists the next existing chunks of one region, at most cap; fills absent ones at once. */
 static int list_region(region_reader *reader, region_read *rd, brc_read_item *items, size_t cap,
                        size_t *n, brc_error *err)
 {
@@ -164,7 +164,7 @@ static int reader_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, b
     return *n == 0 && reader->at < reader->n ? BRC_READ_MORE : BRC_OK;
 }
 
-/* An item is of the region that is being listed, or of one before it. */
+/* Handles an item, which belongs to the region that is being listed or to an earlier one. */
 static int reader_passed(void *ctx, const brc_read_item *item, brc_error *err)
 {
     region_reader *reader = ctx;
@@ -190,7 +190,8 @@ static int reader_open(void *ctx, brc_read_item *item, brc_error *err)
     return BRC_OK;
 }
 
-/* The chunk is kept, for the spans in dst point into it. */
+/* Places a chunk of elements of variable length. Keeps the chunk: the spans in dst point into
+ * it. */
 static int place_variable(const region_read *rd, const brc_region_part *part, uint64_t number,
                           brc_span data, brc_error *err)
 {
@@ -225,8 +226,8 @@ static int reader_place(void *ctx, brc_read_item *item, const uint8_t *data, brc
     return BRC_OK;
 }
 
-/* Grows the box from..past so that it has what a region selects in a chunk; with `fresh` it is
- * that. */
+/* Grows the box from..past to include what a region selects in a chunk; with `fresh`, sets the box
+ * to that. */
 static void grow_box(const region_read *rd, const brc_region_part *part, int fresh, uint64_t *from,
                      uint64_t *past)
 {
@@ -238,8 +239,8 @@ static void grow_box(const region_read *rd, const brc_region_part *part, int fre
     }
 }
 
-/* The smallest box around what is selected. The chunk may be stored as another array's of another
- * shape. Steps may pass over all of it. */
+/* Returns the smallest box around the selected elements. The chunk may be stored as that of another
+ * array with another shape. Steps may skip the whole chunk. */
 static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
 {
     (void)ctx;
@@ -270,7 +271,7 @@ static void reader_name(void *ctx, const brc_read_item *item, brc_error *err)
     brc_array_name_chunk(rd->a, index, err);
 }
 
-/* The regions were begun, and belong to one repository. */
+/* Reads regions that were begun and belong to one repository. */
 static int read_regions(region_read *reads, size_t n, brc_error *err)
 {
     region_reader reader = {.reads = reads, .n = n};
@@ -303,7 +304,7 @@ static int read_regions(region_read *reads, size_t n, brc_error *err)
     return rc;
 }
 
-/* Within a transaction. */
+/* Reads one region within a transaction. */
 static int read_one_region(brc_array *a, const brc_region *r, void *dst, brc_error *err)
 {
     region_read one = {.a = a, .r = *r, .dst = dst};
@@ -336,7 +337,7 @@ int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *indexes, uint8
     return rc;
 }
 
-/* Elements of variable length: a table of spans first, then all in one. */
+/* Reads elements of variable length: makes a table of spans first, then packs all elements. */
 static int read_variable(brc_array *a, const brc_region *r, brc_buf *out, brc_error *err)
 {
     void *table = NULL, *kept = NULL;
@@ -415,7 +416,7 @@ int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc
     return read_packed(a, &r, out, err);
 }
 
-/* at NULL: sel. */
+/* at NULL: use sel. */
 static int read_any_elements(brc_array *a, const brc_sel *sel, const brc_at *at, brc_buf *out,
                          brc_error *err)
 {
@@ -449,17 +450,17 @@ int brc_io_check(const brc_io *io, size_t n, brc_error *err)
     for (size_t i = 0; i < n; i++) {
         const brc_io *one = brc_io_at(io, i);
         if (one->size != io->size || one->size == 0)
-            return brc_fail(err, BRC_EINVAL, "the brc_io of a batch all have one size");
+            return brc_fail(err, BRC_EINVAL, "all brc_io of a batch must have the same size");
         BRC_TRY(brc_sized_in(&own, sizeof(own), offsetof(brc_io, at), one, "brc_io", err));
         if (one->array == NULL || one->buffer == NULL)
             return brc_fail(err, BRC_EINVAL, "a brc_io needs an array and a buffer");
         if (one->array->session->repo != io->array->session->repo)
-            return brc_fail(err, BRC_EINVAL, "one batch is of one repository");
+            return brc_fail(err, BRC_EINVAL, "all arrays of a batch must belong to one repository");
     }
     return BRC_OK;
 }
 
-/* All are looked at in one transaction, so that all see one state. */
+/* Looks all arrays up in one transaction, so that they have one state. */
 int brc_read_batch(const brc_io *io, size_t n, brc_error *err)
 {
     void *p = NULL;

@@ -1,6 +1,5 @@
-/* Copies all elements of an array, or a selection's, into another array of the same type: its
- * chunks, as they are stored, are pieces of the other's. In a selection, chunks that are the
- * same in both are copied by id. */
+/* Makes arrays anew: copies elements from one array to another, puts a new array in the place of an
+ * old one, and removes what a smaller shape cuts off. */
 #include "array_shrink.h"
 
 #include <stdlib.h>
@@ -28,15 +27,16 @@ enum { RECUT_BATCH = 64 };
 typedef struct array_pieces {
     brc_array *to, *from;
     brc_chunk_cursor cursor; /* all stored chunks of `from` ... */
-    const brc_sel *sel;      /* ... or every chunk that meets this, stored or not */
+    const brc_sel *sel;      /* ... or every chunk that meets this selection, stored or not */
     brc_region was, now;     /* the selection in both                             */
-    uint64_t next;           /* chunk of `was`                                    */
-    int same_form;           /* a chunk of one is one of the other                */
-    int takes;               /* these are taken over now; else they have been     */
+    uint64_t next;           /* the next chunk of `was`                           */
+    int same_form;           /* chunks of one array are also chunks of the other  */
+    int takes;               /* whole chunks are taken over in this pass; otherwise an earlier pass
+                              * did so */
     size_t n, at;
     int ended;
     uint64_t indexes[RECUT_BATCH][BRC_MAX_NDIM];
-    brc_object objects[RECUT_BATCH]; /* id zero: it is absent                     */
+    brc_object objects[RECUT_BATCH]; /* id zero: absent                           */
 } array_pieces;
 
 static void place_of_stored(const void *ctx, const uint64_t *element, uint64_t *at)
@@ -61,8 +61,8 @@ static int has_same_form(const brc_array *to, const brc_array *from)
     return memcmp(a->shape, b->shape, bytes) == 0 && brc_grid_same(&a->grid, &b->grid);
 }
 
-/* Takes a chunk over where all of it is selected, on both sides: then, and where steps pass over
- * it, 1. */
+/* Takes a chunk over by id if it is selected as a whole on both sides. Returns 1 if the chunk needs
+ * no more work: it was taken over, or steps skip it. */
 static int take_chunk(array_pieces *p, const uint64_t *index, const brc_oid *id, brc_error *err)
 {
     brc_region_part was, now;
@@ -123,8 +123,8 @@ static int list_all_stored(array_pieces *p, brc_error *err)
     return BRC_OK;
 }
 
-/* First, and without the others between them: in a bulk write nothing is decoded while the rows of
- * a batch are not committed. */
+/* Takes whole chunks over, in a pass before all others: a bulk write decodes nothing while the rows
+ * of a batch are not committed. */
 static int take_whole(array_pieces *p, brc_error *err)
 {
     brc_store *store = brc_array_store(p->to);
@@ -155,7 +155,7 @@ static int look_up_pieces(array_pieces *p, brc_error *err)
 
 /* ---- pieces -------------------------------- */
 
-/* The object that the flow is to fetch, and how it is decoded. */
+/* Describes the object for the flow to fetch, and how it is decoded. */
 static int describe_object(const array_pieces *p, brc_piece *piece, brc_error *err)
 {
     brc_read_item item;
@@ -172,7 +172,8 @@ static int describe_object(const array_pieces *p, brc_piece *piece, brc_error *e
     return BRC_OK;
 }
 
-/* A chunk of `from`, or of its selection; an absent one is one element everywhere. */
+/* Returns the next chunk of `from`, or of its selection; an absent chunk is one element
+ * everywhere. */
 static int next_stored_piece(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *err)
 {
     array_pieces *p = ctx;
@@ -214,7 +215,7 @@ static void name_of_stored(void *ctx, const brc_piece *piece, brc_error *err)
     brc_array_name_chunk(p->from, piece->at, err);
 }
 
-/* Within a transaction. */
+/* Copies the chunks within a transaction. */
 static int recut_chunks(array_pieces *p, brc_error *err)
 {
     const brc_meta *m = &p->from->meta;
@@ -261,7 +262,8 @@ int brc_array_recut(brc_array *to, brc_array *from, const brc_sel *sel, brc_erro
 
 /* ---- the array as it was -------------------------------- */
 
-/* Within a change of the array: from now on nobody writes into rows that have chunks. */
+/* Makes sure, within a change of the array, that nobody writes into rows with chunks from now
+ * on. */
 static int hold_own_rows(brc_array *a, brc_draft_stack *rows, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
@@ -275,7 +277,7 @@ static int hold_own_rows(brc_array *a, brc_draft_stack *rows, brc_error *err)
     return brc_stack_used(store, rows, err);
 }
 
-/* BRC_CHANGE_AGAIN: there is no room for another row, because of what savepoints know. */
+/* Holds the rows within a write. BRC_CHANGE_AGAIN: savepoints leave no room for another row. */
 static int hold_in_write(brc_replacing *r, brc_error *err)
 {
     brc_draft_stack rows = {.n = 0};
@@ -290,7 +292,7 @@ static int hold_in_write(brc_replacing *r, brc_error *err)
     return rc == BRC_OK && is_full ? BRC_CHANGE_AGAIN : rc;
 }
 
-/* In a transaction of its own, where it has uncommitted chunks. */
+/* Holds the rows in a transaction of its own, if the array has uncommitted chunks. */
 static int hold_still(brc_replacing *r, brc_error *err)
 {
     const brc_draft_stack none = {.n = 0};
@@ -309,7 +311,7 @@ static int hold_still(brc_replacing *r, brc_error *err)
     return hold_in_write(r, err);
 }
 
-/* Within the caller's transaction its rows stay as they are. */
+/* Within the caller's transaction the rows stay as they are. */
 static int hold_within(brc_replacing *r, brc_error *err)
 {
     BRC_TRY(brc_array_begin_read(r->a, err));
@@ -332,7 +334,7 @@ static int find_free_name(brc_session *s, brc_buf *name, brc_error *err)
     return BRC_OK;
 }
 
-/* A map that was made ahead is named from here on; a collection between may have taken it. */
+/* Checks a map that was made ahead and is named from here on: a collection may have removed it. */
 static int check_map(const brc_replacing *r, brc_error *err)
 {
     int64_t last;
@@ -381,7 +383,7 @@ static int make_new(brc_replacing *r, const brc_json *doc, const brc_oid *map, b
 
 /* ---- in many transactions -------------------------------- */
 
-/* Whether the array is no longer what the new node was made from. */
+/* Tells whether the array is no longer the one from which the new node was made. */
 static int has_changed(const brc_replacing *r)
 {
     int64_t still;
@@ -441,7 +443,7 @@ static int replace_once(brc_replacing *r, brc_error *err)
 
 /* ---- in one -------------------------------- */
 
-/* The array's row goes, and the new node gets its path. */
+/* Removes the array's row, and gives its path to the new node. */
 static int take_place(brc_array *a, const char *name, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
@@ -449,7 +451,7 @@ static int take_place(brc_array *a, const char *name, brc_error *err)
     BRC_TRY(brc_draft_row_drop(store, a->row, err));
     BRC_TRY(brc_draft_node_move(store, s->draft.id, name, a->path, NULL, err));
     s->repo->changes++;
-    s->changes = s->repo->changes; /* base and draft are still right */
+    s->changes = s->repo->changes; /* base and draft are still up to date */
     return brc_array_sync(a, err);
 }
 
@@ -499,11 +501,12 @@ int brc_array_replace(brc_replacing *r, brc_error *err)
 
 /* ---- chunks outside -------------------------------- */
 
-/* Taken out of the map together, in one transaction: memory does not grow with the array. */
+/* The number of chunks that are removed from the map at once, in one transaction, so that memory
+ * does not grow with the array. */
 enum { DROP_BATCH = 8192 };
 
 typedef struct outside_keys {
-    brc_map_cursor cursor; /* of the map as it was */
+    brc_map_cursor cursor; /* of the old map */
     const uint64_t *grid;
     int ndim;
     size_t n;
@@ -522,7 +525,7 @@ static int is_outside(const outside_keys *o, brc_span key, brc_error *err)
     return 0;
 }
 
-/* The next of them: none at the end. */
+/* Lists the next of them; none at the end. */
 static int list_outside(brc_store *store, outside_keys *o, brc_error *err)
 {
     o->n = 0;
@@ -599,7 +602,7 @@ int brc_array_has_few_chunks(brc_array *a, int *few, brc_error *err)
 
 /* ---- chunks beyond the grid -------------------------------- */
 
-/* An edge of up to this many chunks is small; so many places are looked at in one transaction. */
+/* The most chunks of a small edge, and the most places that are looked up in one transaction. */
 #define SMALL_EDGE 65536
 #define FEW_PLACES 4096
 #define PLACES_MOST 256
@@ -629,7 +632,8 @@ static int drop_places(brc_array *a, const uint64_t *first, const uint64_t *coun
     return BRC_OK;
 }
 
-/* There are too many places to ask for each: all stored chunks from `first` on are looked at. */
+/* Drops by looking at all stored chunks from `first` on: there are too many places to look each one
+ * up. */
 static int drop_found(brc_array *a, int axis, const uint64_t *first, brc_error *err)
 {
     brc_chunk_cursor c;
@@ -644,7 +648,7 @@ static int drop_found(brc_array *a, int axis, const uint64_t *first, brc_error *
     return rc;
 }
 
-/* The places beyond the grid along one axis, of all that the shards have. */
+/* Counts the places beyond the grid along one axis, in all shards. */
 static uint64_t places_beyond(const brc_array *a, int axis, const uint64_t *shape, uint64_t *first,
                               uint64_t *count)
 {
@@ -685,15 +689,15 @@ int brc_array_drop_beyond(brc_array *a, const uint64_t *shape, brc_error *err)
 
 /* ---- the chunks of the edges -------------------------------- */
 
-/* Chunks that the array's end cuts, those that are stored, axis by axis: of a small edge each is
- * asked for, of a large one they are found among all stored chunks. One that lies in two edges
- * comes with the first. */
+/* Lists the stored chunks that the array's end cuts, axis by axis: looks up each chunk of a small
+ * edge, and searches all stored chunks for those of a large one. A chunk that lies in two edges is
+ * listed with the first. */
 struct brc_edges {
     brc_array *a;
     uint64_t keep[BRC_MAX_NDIM];  /* elements that stay; UINT64_MAX: this axis cuts no chunk */
-    uint64_t count[BRC_MAX_NDIM]; /* box of chunks that are kept                   */
-    int axis;                     /* whose edge is gone through; -1: none was      */
-    uint64_t box[BRC_MAX_NDIM];   /* that edge: along `axis` it counts one         */
+    uint64_t count[BRC_MAX_NDIM]; /* the box of chunks that are kept               */
+    int axis;                     /* the axis of the present edge; -1: none yet    */
+    uint64_t box[BRC_MAX_NDIM];   /* the present edge: one chunk along `axis`      */
     uint64_t next[BRC_MAX_NDIM];
     int in_box, ended;
     brc_chunk_cursor cursor;
@@ -712,7 +716,7 @@ static uint64_t edge_chunks(const brc_edges *e, int axis)
     return chunks;
 }
 
-/* The next axis whose edge is cut: 0 at the end. */
+/* Moves to the next axis whose edge is cut; 0 at the end. */
 static int edge_turn(brc_edges *e, brc_error *err)
 {
     const int ndim = e->a->meta.ndim;
@@ -734,7 +738,7 @@ static int edge_turn(brc_edges *e, brc_error *err)
     return 1;
 }
 
-/* 1 with the next chunk of this axis' edge; *id is zero where it is not known yet. */
+/* Returns 1 with the next chunk of this axis' edge; *id is zero if it has not been looked up. */
 static int edge_step(brc_edges *e, uint64_t *index, brc_oid *id, brc_error *err)
 {
     const int ndim = e->a->meta.ndim;
@@ -762,7 +766,7 @@ static int was_in_edge(const brc_edges *e, const uint64_t *index)
     return was;
 }
 
-/* The next of this axis' edge, at most cap: those that turn out to be absent are left out. */
+/* Finds the next chunks of this axis' edge, at most cap; leaves out absent ones. */
 static int edge_find(brc_edges *e, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     uint64_t indexes[BRC_WRITE_ITEMS * BRC_MAX_NDIM], index[BRC_MAX_NDIM];
@@ -823,7 +827,7 @@ static int edge_gather_fixed(const brc_edges *e, brc_write_item *item, brc_scrat
     BRC_TRY(brc_buf_reserve(&item->own, len, err));
     if (item->old.found)
         BRC_TRY(brc_write_old(item, scratch, &item->own, err));
-    else /* it has gone meanwhile */
+    else /* the chunk has been removed meanwhile */
         brc_fill_run(item->own.data, item->elements, unit, m->fill.data);
     if (item->old.found && item->own.len != len)
         return brc_fail(err, BRC_ECORRUPT, "its bytes have the wrong length");
@@ -868,7 +872,7 @@ static void edge_name(void *ctx, const brc_write_item *item, brc_error *err)
     brc_array_name_chunk(e->a, item->index, err);
 }
 
-/* The chunks that it may have to look at; 0: no edge is cut. */
+/* Returns the number of chunks that it may have to look at; 0: no edge is cut. */
 static uint64_t plan_edges(brc_edges *e, const uint64_t *keep, const uint64_t *shape)
 {
     const brc_meta *m = &e->a->meta;
@@ -907,7 +911,7 @@ static brc_write_ops edge_ops(brc_edges *e)
     };
 }
 
-/* *chunks: as plan_edges() says. */
+/* Makes the edges; *chunks: the result of plan_edges(). */
 static int new_edges(brc_edges **out, brc_array *a, const uint64_t *keep, const uint64_t *shape,
                      uint64_t *chunks, brc_error *err)
 {

@@ -1,4 +1,4 @@
-/* Elements that come one after the other into a selection, as files have them. */
+/* Writes elements that come as a stream, in the order of a file, into a selection. */
 #include <string.h>
 
 #include "../../nd/shape.h"
@@ -14,13 +14,14 @@ typedef struct element_stream {
     const brc_element_source *source;
     brc_region region; /* the selection                                              */
     int begun;
-    brc_cut slabs;     /* in pieces                                                  */
-    int in_chunks;     /* or a piece is a chunk, this one of the region the next     */
+    brc_cut slabs;     /* its slabs                                                  */
+    int in_chunks;     /* pieces are chunks instead of slabs; the number of the next chunk of the
+                        * region */
     uint64_t next;
 } element_stream;
 
-/* 1 if the elements of each chunk come one after the other, from its first on: along the
- * axes behind one of them a chunk is all of the array, along those before it one index. */
+/* Returns 1 if the elements of each chunk are contiguous in the stream: along all axes after some
+ * axis a chunk covers the whole array, and along all axes before it one index. */
 static int chunks_are_runs(const element_stream *s)
 {
     const brc_meta *m = &s->a->meta;
@@ -84,10 +85,10 @@ static int next_slab(element_stream *s, brc_piece *piece, brc_error *err)
     return 1;
 }
 
-/* Of the length that an element claims so much is believed at a time. */
+/* The most bytes that are allocated ahead on the word of an element's length. */
 #define BELIEVED_BYTES ((size_t)1 << 20)
 
-/* Appends the next element of a source whose elements are of variable length. */
+/* Appends the next element of a source with elements of variable length. */
 static int take_from_stream(brc_buf *out, const brc_element_source *source, brc_error *err)
 {
     uint8_t count[4];
@@ -159,26 +160,27 @@ int brc_array_write_stream(brc_array *a, const brc_sel *sel, const brc_element_s
 
 /* ==== array load ================================ */
 
-/* The elements of a selection from a program's own source, however many they are. What fits
- * into a slab is read before the file is locked; the rest comes while others are encoded. */
+/* Writes the elements of a selection from a program's own source, however many they are. Elements
+ * that fit into a slab are read before the file is locked; the rest is read while others are
+ * encoded. */
 
 typedef struct element_supply {
     brc_array *a;
     int (*get)(void *ctx, void *dst, size_t len, size_t *got);
     void *ctx;
     brc_buf ahead; /* read before the file was locked ...    */
-    size_t at;     /* ... and so far it has been handed on   */
+    size_t at;     /* ... and handed on up to here           */
     uint64_t taken, want; /* bytes from the source; want 0: not known */
 } element_supply;
 
 static int take_some(element_supply *s, void *dst, size_t len, size_t *got, brc_error *err)
 {
     *got = 0;
-    BRC_TRY(brc_store_rest(brc_array_store(s->a), 1, err)); /* it may keep us waiting */
+    BRC_TRY(brc_store_rest(brc_array_store(s->a), 1, err)); /* the source may block */
     if (s->get(s->ctx, dst, len, got) != 0)
         return brc_fail(err, BRC_EINTERRUPT, "stopped on request");
     if (*got > len)
-        return brc_fail(err, BRC_EINVAL, "%s: the source gave more bytes than were asked for",
+        return brc_fail(err, BRC_EINVAL, "%s: the source returned more bytes than requested",
                         s->a->path);
     s->taken += *got;
     return BRC_OK;
@@ -199,7 +201,7 @@ static int take_all(void *ctx, uint8_t *dst, size_t len, brc_error *err)
                     s->a->path, (unsigned long long)s->taken, (unsigned long long)s->want);
 }
 
-/* Nothing may follow the last element. */
+/* Fails if anything follows the last element. */
 static int check_source_end(element_supply *s, brc_error *err)
 {
     const uint64_t before = s->taken;
@@ -209,11 +211,11 @@ static int check_source_end(element_supply *s, brc_error *err)
     if (got == 0)
         return BRC_OK;
     return brc_fail(err, BRC_EINVAL,
-                    "%s: the source goes on behind the %llu bytes of the selection", s->a->path,
+                    "%s: the source continues after the %llu bytes of the selection", s->a->path,
                     (unsigned long long)before);
 }
 
-/* What was read ahead comes first. */
+/* Supplies bytes: first those that were read ahead. */
 static int supply_bytes(void *ctx, uint8_t *dst, size_t len, brc_error *err)
 {
     element_supply *s = ctx;

@@ -45,7 +45,7 @@ static void drop_prepared(brc_array_change *c)
     c->is_described = 0;
 }
 
-/* A backend that has no number yet is given one within a transaction. */
+/* Notes the state. A backend without a number gets one within a transaction. */
 static int note_state(brc_array *a, brc_array_state *state, brc_error *err)
 {
     int64_t backend;
@@ -82,7 +82,8 @@ static int array_work(void *ctx, brc_error *err)
 
 /* ---- commit: in one transaction -------------------------------- */
 
-/* What loose keys say of chunks may have changed with the draft. */
+/* Tells whether the array is as described. Loose keys of its chunks may have changed with the
+ * draft. */
 static int is_as_described(const brc_array *a, const brc_array_state *state)
 {
     return brc_oid_cmp(&a->meta_doc, &state->doc) == 0 &&
@@ -107,7 +108,7 @@ static int end_changes(const brc_array_change *c, size_t n, int rc, brc_error *e
     return rc;
 }
 
-/* All arrays are begun before the change goes on: beginning one may bring another up to date. */
+/* Runs a change with all arrays begun first: beginning one array may bring another up to date. */
 static int with_arrays(brc_array_change *c, int (*change)(brc_array_change *c, brc_error *err),
                        brc_error *err)
 {
@@ -133,7 +134,8 @@ static int store_prepared(brc_array_change *c, brc_error *err)
     return c->behind != NULL ? c->behind(c->ctx, err) : BRC_OK;
 }
 
-/* Where it insists, what was not prepared, or for other arrays than there are now, is done here. */
+/* Stores the change. If it insists, it also does what was not prepared, or was prepared for an
+ * earlier state of the arrays. */
 static int array_commit(void *ctx, int insists, brc_error *err)
 {
     brc_array_change *c = ctx;
@@ -151,7 +153,7 @@ static int array_commit(void *ctx, int insists, brc_error *err)
 
 /* ---- steps: a bulk write -------------------------------- */
 
-/* `insists`: where it meets others' changes, that is an error, and its draft stays. */
+/* `insists`: a conflict with changes of others is an error, and the draft stays. */
 int brc_array_bulk_change(brc_array *a, int insists, int (*change)(void *ctx, brc_error *err),
                           void *ctx, brc_error *err)
 {
@@ -202,7 +204,7 @@ int brc_array_change_run(brc_array_change *c, brc_error *err)
     drop_prepared(c);
     for (size_t i = 0; i < c->n && !is_part; i++)
         brc_array_changed(c->arrays[i], rc);
-    /* Whoever listens to progress may take long: the lock is free again. */
+    /* the progress function may take long: the lock is free again */
     if (c->is_task)
         brc_task_end(repo_of(c), &c->running, rc > 0 ? BRC_ESTALE : rc);
     if (rc != BRC_CHANGE_AGAIN)
@@ -227,7 +229,7 @@ static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memo
     return rc;
 }
 
-/* Packed elements; with zero strides (a fill) there is one. */
+/* Describes packed elements; with zero strides (a fill) there is one. */
 static int describe_variable(brc_region_write *rw, const brc_memory *m, brc_error *err)
 {
     const brc_array *a = rw->a;
@@ -263,7 +265,7 @@ uint64_t brc_chunks_memory(const brc_array *a, uint64_t chunks)
 
 /* ---- chunks that several regions meet -------------------------------- */
 
-/* Two handles of one array have one row in the draft. */
+/* Orders items by array and chunk. Two handles of one array have the same row in the draft. */
 static int chunk_order(const void *x, const void *y)
 {
     const brc_write_item *a = x, *b = y;
@@ -274,7 +276,7 @@ static int chunk_order(const void *x, const void *y)
     return brc_index_order(of_a->meta.ndim, a->index, b->index);
 }
 
-/* 1: none is on its way that is of the same chunk; this one is now. */
+/* Returns 1 if no unfinished item has the same chunk; the item then counts as unfinished. */
 static int set_out(brc_region_writer *w, brc_write_item *item, brc_error *err)
 {
     if (w->n == 1)
@@ -293,12 +295,12 @@ static void arrive(brc_region_writer *w, const brc_write_item *item)
 
 static void keep_written(void *item)
 {
-    (void)item; /* it belongs to the flow */
+    (void)item; /* the flow owns it */
 }
 
 /* ---- listed, chunk by chunk -------------------------------- */
 
-/* Before the region's first chunk. */
+/* Finds the spans of the elements, before the region's first chunk. */
 static int find_elements(brc_region_write *rw, brc_error *err)
 {
     uint64_t n = 1;
@@ -316,7 +318,7 @@ static int find_elements(brc_region_write *rw, brc_error *err)
     return rc;
 }
 
-/* 1; 0 if it must wait for an earlier region's change of the chunk. */
+/* Returns 1, or 0 if an earlier region still changes the chunk. */
 static int list_covered(brc_region_writer *w, brc_region_write *rw, brc_write_item *item,
                         brc_old_chunks *old, brc_error *err)
 {
@@ -337,7 +339,7 @@ static int list_covered(brc_region_writer *w, brc_region_write *rw, brc_write_it
     return 1;
 }
 
-/* A job's worth of chunks. */
+/* Lists as many chunks as one job takes. */
 static int writer_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     brc_region_writer *w = ctx;
@@ -413,7 +415,7 @@ static int gather_fixed(const brc_region_write *rw, const brc_region_part *part,
     }
     item->own.len = item->len;
     put_selected(rw, part, item->own.data);
-    if (normalizes) /* bits that carry no value must not make equal chunks differ */
+    if (normalizes) /* bits without a value must not make equal chunks differ */
         brc_dtype_normalize(m->type, item->own.data, (size_t)part->elements);
     item->data = item->own.data;
     return BRC_OK;
@@ -450,7 +452,7 @@ int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, 
     uint8_t key[BRC_CHUNK_KEY_MAX];
     size_t len = brc_chunk_key_encode(key, a->meta.ndim, index);
     brc_store *store = brc_array_store(a);
-    /* Without a committed map and rows below there is nothing for a row to hide. */
+    /* without a committed map and rows below, a row would hide nothing */
     if (id == NULL && brc_oid_is_zero(&a->entry.map) && a->stack.n == 1)
         return a->row_has_chunks ? brc_draft_chunk_clear(store, a->row, key, len, err) : BRC_OK;
     BRC_TRY(brc_draft_chunk_put(store, a->row, key, len, id, err));
@@ -458,7 +460,7 @@ int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, 
     return BRC_OK;
 }
 
-/* Other handles of the array, in later regions, look for its chunks too. */
+/* Records a chunk. Other handles of the array, in later regions, look up its chunks too. */
 static int put_written(brc_region_writer *w, const brc_region_write *rw, const uint64_t *index,
                        const brc_oid *id, brc_error *err)
 {
@@ -480,7 +482,7 @@ static int writer_done(void *ctx, const brc_write_item *item, brc_error *err)
         free(rw->table);
         rw->table = NULL;
     }
-    /* Whoever listens may take long: not with the lock in hand. */
+    /* the progress function may take long: do not call it with the lock held */
     return w->is_prepared ? BRC_OK : brc_region_step(rw->a, &rw->r, &rw->told, rw->done, err);
 }
 
@@ -554,7 +556,7 @@ int brc_regions_prepare(brc_prepared **out, brc_region_writer *w, brc_region_wri
 
 /* ==== array write ================================ */
 
-/* Writing arrays: the public functions. */
+/* The public functions that write arrays. */
 
 typedef struct write_call {
     const brc_io *io;
@@ -622,7 +624,7 @@ static int write_within(void *ctx, brc_error *err)
     write_call *c = ctx;
     breccia *repo = c->arrays[0]->session->repo;
     BRC_TRY(describe_all(c, err));
-    if (!is_small(c)) /* in a bulk write others get in, while a batch is made */
+    if (!is_small(c)) /* a bulk write lets others in while a batch is made */
         BRC_TRY(brc_store_rest(repo->store, 1, err));
     brc_task task = brc_task_begin(repo, "write", c->change.bytes);
     int rc = brc_regions_write(c->writes, c->n, err);
@@ -642,7 +644,7 @@ static int write_all(write_call *c, brc_array_state *states, brc_error *err)
     return rc;
 }
 
-/* In one block: the structures of n writes, their arrays' states, and the arrays. */
+/* Allocates one block for n writes, their arrays' states, and the arrays. */
 static int write_several(write_call *c, brc_error *err)
 {
     void *p;

@@ -10,7 +10,7 @@
 
 /* ==== opaque ================================ */
 
-/* Random, chosen once: no chunk begins like this by chance. */
+/* Random, chosen once: no chunk begins with these bytes by chance. */
 static const uint8_t opaque_mark[16] = {0x9e, 0x31, 0xd4, 0x0b, 0x77, 0xc5, 0x2a, 0xf8,
                                         0x13, 0x6d, 0xe0, 0x94, 0x5b, 0xa2, 0x8f, 0x46};
 
@@ -89,7 +89,7 @@ int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map,
 
 /* ---- what a Zarr store would hold -------------------------------- */
 
-/* Absent and empty are the same. */
+/* Compares two configurations; an absent one equals an empty one. */
 static int same_config(const brc_json *a, const brc_json *b)
 {
     if (brc_json_count(a) == 0 || brc_json_count(b) == 0)
@@ -110,7 +110,7 @@ static int same_codecs(const brc_json *a, const brc_json *b)
     return 1;
 }
 
-/* A type's name, or the JSON text of its object. */
+/* Compares a type's name, or the JSON text of its object. */
 static int same_type(const char *dtype, const brc_json *json)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -122,8 +122,8 @@ static int same_type(const char *dtype, const brc_json *json)
     return same;
 }
 
-/* The chunk's own shape, in the grid of what Zarr's keys name: an inner chunk of a
- * shard is none of these. */
+/* Compares with the chunk's own shape in the grid of what Zarr's keys name; an inner chunk of a
+ * shard has none there. */
 static int same_shape(const brc_meta *meta, const uint64_t *index, const brc_json *shape)
 {
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM], extent;
@@ -229,7 +229,7 @@ void brc_frozen_rows_dispose(brc_frozen_rows *rows)
     memset(rows, 0, sizeof(*rows));
 }
 
-/* In the order of the map's keys. */
+/* Compares keys in the order of the map. */
 static int chunk_key_order(brc_span a, brc_span b)
 {
     size_t min = a.len < b.len ? a.len : b.len;
@@ -269,7 +269,7 @@ static int check_object(const brc_meta *m, const brc_object *o, const brc_chain 
                     (unsigned long long)o->size, (unsigned long long)want);
 }
 
-/* Chunks that are kept as they came are decoded as far as the codecs are known. */
+/* Chooses the codecs for chunks that are kept as they came: those of the list that are known. */
 static int item_chain_opaque(brc_read_item *item, brc_store *store, brc_meta *m,
                              const uint64_t *index, const uint64_t *chunk, brc_error *err)
 {
@@ -328,11 +328,11 @@ static int cursor_keep_row(void *ctx, const uint8_t *key, size_t key_len, const 
     return BRC_OK;
 }
 
-/* The next page of rows, behind the last of this one. */
+/* Reads the next page of rows, after the last of the present one. */
 static int cursor_read_rows(brc_chunk_cursor *c, brc_error *err)
 {
     brc_arena old = c->arena;
-    /* Keys behind `from` without its last byte are from it on, but for a few. */
+    /* a superset: all keys after `from` without its last byte */
     brc_span after = c->n > 0 ? c->rows[c->n - 1].key
                      : c->from_len > 0 ? (brc_span){c->from, c->from_len - 1} : (brc_span){NULL, 0};
     c->arena = (brc_arena)BRC_ARENA_INIT;
@@ -390,7 +390,7 @@ static int cursor_index(const brc_chunk_cursor *c, brc_span key, uint64_t *index
                     c->a->path);
 }
 
-/* What comes next in the map, in the rows, or in both, where the row says what is. */
+/* Takes what comes next in the map, in the rows, or in both; a row replaces the map's chunk. */
 static int cursor_take(brc_chunk_cursor *c, const brc_chunk_row *row, uint64_t *index, brc_oid *id,
                        brc_error *err)
 {
@@ -418,7 +418,7 @@ int brc_chunk_cursor_next(brc_chunk_cursor *c, uint64_t *index, brc_oid *id, brc
         if (c->map.at_end && row == NULL)
             return 0;
         BRC_TRY(cursor_take(c, row, index, id, err));
-    } while (brc_oid_is_zero(id)); /* dropped */
+    } while (brc_oid_is_zero(id)); /* a zero id: dropped */
     if (!brc_meta_has_place(&c->a->meta, index))
         return brc_fail(err, BRC_ECORRUPT,
                         "%s: a chunk is outside the array's grid; run 'breccia fsck'", c->a->path);
@@ -427,7 +427,7 @@ int brc_chunk_cursor_next(brc_chunk_cursor *c, uint64_t *index, brc_oid *id, brc
 
 /* ==== outer cursor ================================ */
 
-/* A row of shards is made tidy when it has at least so many places. */
+/* The least number of indexes at which a row of shards is tidied. */
 #define ROW_LEAST ((size_t)1024)
 
 static int outer_ndim(const brc_outer_cursor *c)
@@ -440,7 +440,7 @@ static int has_shards(const brc_outer_cursor *c)
     return c->chunks.a->meta.nlevels > 0 && outer_ndim(c) > 0;
 }
 
-/* The shard of the next chunk. */
+/* Finds the shard of the next chunk. */
 static int outer_look(brc_outer_cursor *c, brc_error *err)
 {
     brc_oid id;
@@ -458,7 +458,7 @@ int brc_outer_cursor_start(brc_outer_cursor *c, const brc_array *a, const uint64
     memset(c, 0, sizeof(*c));
     for (int i = 0; i < m->ndim; i++)
         c->ratio[i] = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
-    c->chunks.a = a; /* has_shards() asks it */
+    c->chunks.a = a; /* has_shards() needs it */
     if (from != NULL && has_shards(c)) {
         row[0] = brc_mul_capped(from[0], c->ratio[0]);
         from = row;
@@ -474,7 +474,7 @@ void brc_outer_cursor_end(brc_outer_cursor *c)
     free(c->row);
 }
 
-/* Sorts the row; each shard is there once then. */
+/* Sorts the row, and keeps each shard once. */
 static void outer_tidy(brc_outer_cursor *c)
 {
     const size_t ndim = (size_t)outer_ndim(c);
@@ -489,8 +489,8 @@ static void outer_tidy(brc_outer_cursor *c)
     c->tidy_at = 2 * kept > ROW_LEAST ? 2 * kept : ROW_LEAST;
 }
 
-/* Chunks come in the grid's order, so those of one shard come in several runs, but all of
- * a row of shards before those of the next row. */
+/* Reads a row of shards. Chunks come in the grid's order, so the chunks of one shard come in
+ * several runs, but all of a row of shards come before those of the next row. */
 static int outer_read_row(brc_outer_cursor *c, brc_error *err)
 {
     const size_t ndim = (size_t)outer_ndim(c), bytes = ndim * sizeof(uint64_t);

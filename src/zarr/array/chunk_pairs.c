@@ -45,8 +45,8 @@ int brc_diff_both_hold(brc_diff_sides *sides)
     return holds;
 }
 
-/* The shapes of chunks too, not only where they begin: equal bytes in chunks of other
- * shapes are other elements. */
+/* Compares the shapes of chunks too, not only their corners: equal bytes in chunks of different
+ * shapes are different elements. */
 static int axis_is_same(const brc_grid *a, const brc_grid *b, int axis, uint64_t extent)
 {
     const uint64_t n = brc_grid_find(a, axis, extent - 1) + 1;
@@ -156,8 +156,8 @@ static void rest_add(brc_unvisited *u, int axis, uint64_t first, uint64_t last)
         u->last[axis] = last;
 }
 
-/* All boxes from `next` to `last`, in row-major order: along the axes before the first
- * that differs both are the same, and along those after it the boxes are complete. */
+/* Takes all boxes from `next` to `last`, in row-major order: they share the indexes of the axes
+ * before the first that differs, and are complete along the axes after it. */
 static void rest_until(brc_unvisited *u, const uint64_t *last)
 {
     int axis = 0;
@@ -183,7 +183,7 @@ void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index, uint64_t elemen
     const int ndim = u->grid->ndim;
     uint64_t before[BRC_MAX_NDIM];
     const int order = row_major_order(ndim, u->next, index);
-    if (u->at_end || order > 0) /* reported before */
+    if (u->at_end || order > 0) /* already reported */
         return;
     u->visited += elements;
     if (order < 0) {
@@ -223,14 +223,14 @@ void brc_unvisited_end(brc_unvisited *u, brc_diff_sides *sides)
 
 /* ==== chunk pairs ================================ */
 
-/* See chunk_pairs.h. Pairs are fetched in the order in which they are stored. */
+/* See chunk_pairs.h. Pairs are fetched in the order in which their objects are stored. */
 
 struct brc_pairs {
     brc_diff_sides *sides;
     const brc_pair_ops *ops;
     brc_chunk_pair *pairs;
-    brc_chunk_pair **order; /* as they are fetched */
-    size_t n, at;           /* of the batch: how many there are, the one that is due */
+    brc_chunk_pair **order; /* in the order of fetching */
+    size_t n, at;           /* the number of pairs in the batch, and the next one */
 };
 
 static brc_store *pairs_store(const brc_pairs *d)
@@ -402,7 +402,7 @@ int brc_pair_read(brc_chunk_pair *p, const brc_diff_sides *sides, brc_span key, 
 /* ==== chunk pull ================================ */
 
 #define SHARDS_PER_THREAD 2
-/* Of the pipe's budget, for what is read ahead. */
+/* The part of the pipe's budget for reading ahead. */
 #define PART_OF_BUDGET 8
 
 typedef struct brc_pulled_shard {
@@ -458,7 +458,7 @@ static int pull_start(brc_chunk_pull *p, brc_error *err)
     return BRC_OK;
 }
 
-/* Reads ahead as far as there is room; a failure waits for what came before it. */
+/* Reads ahead as far as there is room; a failure is reported after the earlier shards. */
 static void pull_ahead(brc_chunk_pull *p)
 {
     const size_t most = brc_chunk_pull_held(p);
@@ -480,7 +480,7 @@ static void pull_ahead(brc_chunk_pull *p)
     }
 }
 
-/* The first shard is through. */
+/* Releases the first shard, which is done. */
 static void pull_release(brc_chunk_pull *p)
 {
     pulled_shard *s = &p->shards[p->first];
@@ -491,7 +491,7 @@ static void pull_release(brc_chunk_pull *p)
     p->next_part = 0;
 }
 
-/* 1 with a part of the first shard. */
+/* Returns 1 with a part of the first shard. */
 static int pull_part(brc_chunk_pull *p, const brc_shard_part **out, brc_error *err)
 {
     const pulled_shard *s = &p->shards[p->first];
@@ -534,7 +534,7 @@ int brc_chunk_pull_next(brc_chunk_pull *p, uint64_t *index, brc_buf *stored, brc
     const brc_shard_part *part = NULL;
     if (p->m->nlevels == 0)
         return pull_outer(p, index, stored, err);
-    do { /* what lies beyond the array says nothing */
+    do { /* chunks beyond the array are skipped */
         int rc = pull_next_part(p, &part, err);
         if (rc <= 0)
             return rc;
@@ -565,10 +565,11 @@ typedef struct same_chunks {
     brc_diff_sides *sides;
     brc_node_change *change;
     brc_pairs *pairs;
-    brc_oid fill[2]; /* what absence means on either side; zero where chunks differ in shape */
+    brc_oid fill[2]; /* the id of an absent chunk's content on either side; zero if chunks differ in
+                      * shape */
 } same_chunks;
 
-/* The count of the change that a pair is in, or NULL. */
+/* Returns the count of the change to which a pair belongs, or NULL. */
 static uint64_t *count_of(const same_chunks *c, const int there[2])
 {
     if (there[0] && there[1])
@@ -580,7 +581,7 @@ static uint64_t *count_of(const same_chunks *c, const int there[2])
 
 /* ---- chunks of fill value -------------------------------- */
 
-/* The canonical bytes of a chunk in which every element is the fill value. */
+/* Makes the canonical bytes of a chunk in which every element is the fill value. */
 static int fill_chunk(const brc_meta *m, brc_buf *out, brc_error *err)
 {
     const uint64_t elements = brc_shape_count(m->ndim, m->grid.chunk);
@@ -616,7 +617,7 @@ static int fill_id(const brc_array *a, brc_oid *id, brc_error *err)
     return rc;
 }
 
-/* Whether the one chunk that is there is what absence means on the other side. */
+/* Tells whether the only chunk of a pair equals the absent chunk of the other side. */
 static int is_fill(const same_chunks *c, const brc_chunk_pair *p)
 {
     const int side = p->there[1];
@@ -627,7 +628,7 @@ static int is_fill(const same_chunks *c, const brc_chunk_pair *p)
 
 /* ---- chunks that the end cuts -------------------------------- */
 
-/* What a side's shape holds of a chunk; 0: nothing. */
+/* Counts the elements of a chunk within a side's shape; 0: none. */
 static uint64_t held(const brc_meta *m, const uint64_t *corner, const uint64_t *shape,
                      uint64_t *count)
 {
@@ -646,7 +647,7 @@ static void pair_box(const brc_diff_sides *sides, const brc_chunk_pair *p, uint6
                    shape);
 }
 
-/* Elements that are not fill value, of what a side holds and the other does not. */
+/* Counts elements that are not fill value, within one side's shape but outside the other's. */
 static int values_beyond(uint64_t *out, const brc_diff_sides *sides, int side,
                          const uint64_t *corner, const uint64_t *shape, const uint64_t *both,
                          const brc_span *data, brc_error *err)
@@ -667,7 +668,7 @@ static int values_beyond(uint64_t *out, const brc_diff_sides *sides, int side,
     return BRC_OK;
 }
 
-/* What a shape does not hold counts as fill value. */
+/* Compares a pair; elements outside a side's shape count as fill value. */
 static int compare_held(const brc_diff_sides *sides, brc_chunk_pair *p, const brc_span *x,
                         const brc_span *y, brc_error *err)
 {
@@ -714,7 +715,7 @@ static int look_at_pair(void *ctx, brc_span key, brc_span a, brc_span b, brc_err
     BRC_TRY(brc_store_check_interrupt(brc_array_store(&c->sides->side[0]), err));
     BRC_TRY(brc_pair_read(&p, c->sides, key, a, b, err));
     uint64_t *was = count_of(c, p.there);
-    for (int s = 0; s < 2; s++) /* what lies outside is nobody's */
+    for (int s = 0; s < 2; s++) /* elements outside do not count */
         p.there[s] &= brc_grid_has(&c->sides->side[s].meta.grid, p.index);
     uint64_t *is = count_of(c, p.there);
     --*was;

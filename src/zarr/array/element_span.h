@@ -1,5 +1,5 @@
-/* Elements of variable length: between their packed form (a little-endian uint32 of
- * the bytes, and the bytes) and spans, in a table or one after the other. */
+/* Elements of variable length: converts between their packed form (the length as a little-endian uint32, and the
+ * bytes) and spans, in a table or in sequence. */
 #ifndef BRC_ZARR_ELEMENT_SPAN_H
 #define BRC_ZARR_ELEMENT_SPAN_H
 
@@ -9,30 +9,30 @@
 
 /* ---- span table -------------------------------- */
 
-/* A place in packed elements. */
+/* A position in packed elements. */
 typedef struct brc_element_cursor {
     brc_span packed;
     size_t at;
-    uint64_t number; /* of the element that comes next */
+    uint64_t number; /* of the next element */
 } brc_element_cursor;
 
-/* The next element, count included; BRC_EINVAL if the bytes end before it does. */
+/* Returns the next element, with its length prefix; BRC_EINVAL if the bytes end within the element. */
 BRC_MUST_USE int brc_element_next(brc_element_cursor *cursor, brc_span *out, brc_error *err);
-/* BRC_EINVAL if bytes are left. */
+/* Fails with BRC_EINVAL if bytes are left. */
 BRC_MUST_USE int brc_elements_end(const brc_element_cursor *cursor, brc_error *err);
 
-/* Points table[0..n) to the elements, count included; BRC_EINVAL if the bytes do
- * not hold exactly n of them. */
+/* Points table[0..n) to the elements, with their length prefixes; BRC_EINVAL unless the bytes hold exactly n of
+ * them. */
 BRC_MUST_USE int brc_elements_find(brc_span *table, uint64_t n, brc_span packed, brc_error *err);
-/* Appends the elements one after the other. */
+/* Appends the elements in sequence. */
 BRC_MUST_USE int brc_elements_pack(brc_buf *out, const brc_span *table, uint64_t n, brc_error *err);
 
 /* ---- element chunk -------------------------------- */
 
 /* A chunk of elements of variable length that is about to be written, as a table of spans. */
 
-/* For gather(): the item's canonical bytes. Where table[0..item->elements) points nowhere
- * (data NULL) an element is what was there (item->old), or the fill value. The table is spent. */
+/* Makes the item's canonical bytes, for gather(). An element to which table[0..item->elements) does not point (data
+ * NULL) is the old element (item->old), or the fill value. The table is overwritten. */
 BRC_MUST_USE int brc_gather_elements(brc_write_item *item, brc_span *table, const brc_meta *m,
                                      brc_scratch *scratch, brc_error *err);
 

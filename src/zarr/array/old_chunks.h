@@ -1,5 +1,4 @@
-/* Chunks that are changed in part: what is there of them is looked up together, for the
- * write flow to fetch. */
+/* Looks up the old content of chunks that are changed in part, many at a time, for the write flow to fetch. */
 #ifndef BRC_ZARR_OLD_CHUNKS_H
 #define BRC_ZARR_OLD_CHUNKS_H
 
@@ -15,7 +14,7 @@ typedef struct brc_old_chunks {
     size_t n;
 } brc_old_chunks;
 
-/* Sets item->old of those that were added. */
+/* Sets item->old of the items that were added. */
 static inline int brc_old_find(brc_old_chunks *old, brc_array *a, brc_error *err)
 {
     if (old->n == 0)
@@ -30,8 +29,8 @@ static inline int brc_old_find(brc_old_chunks *old, brc_array *a, brc_error *err
     return BRC_OK;
 }
 
-/* `index`: the item's chunk. What is looked up together is in row-major order: one that comes
- * before the last starts anew. */
+/* Adds an item; `index`: its chunk. Each batch of look-ups is in row-major order: a chunk that comes before the
+ * last one starts a new batch. */
 static inline int brc_old_add(brc_old_chunks *old, brc_array *a, brc_write_item *item,
                               const uint64_t *index, brc_error *err)
 {

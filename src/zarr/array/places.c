@@ -55,8 +55,8 @@ static int key_order(const void *a, const void *b)
     return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* The first chunk along each axis, and how many from it on lie between the ends of the part: 0 if
- * all of them are more than `most`. */
+/* Finds the first chunk along each axis, and the number of chunks between the ends of the part; 0
+ * if all of them together are more than `most`. */
 static int box_of(uint64_t *first, uint64_t *count, const brc_sel *sel, const brc_sel_part *part,
                   const brc_grid *grid, uint64_t most)
 {
@@ -80,7 +80,7 @@ static int add_if_met(brc_chunk_keys *list, const brc_sel *sel, const brc_grid *
     for (int i = 0; i < sel->ndim; i++)
         index[i] = first[i] + at[i];
     brc_grid_chunk(grid, index, corner, extent);
-    if (!brc_sel_part_of(&part, sel, corner, extent)) /* its steps pass over the chunk */
+    if (!brc_sel_part_of(&part, sel, corner, extent)) /* the steps skip the chunk */
         return BRC_OK;
     return brc_chunk_keys_add(list, (brc_span){key, brc_chunk_key_encode(key, sel->ndim, index)},
                               err);
@@ -110,7 +110,7 @@ int brc_sel_chunks(brc_chunk_keys *list, int *listed, const brc_sel *sel, const 
 
 /* ---- positions -------------------------------- */
 
-/* The j-th along an axis. */
+/* Returns the j-th position along an axis. */
 static inline uint64_t position(const brc_place_axis *axis, uint64_t j)
 {
     if (axis->index == NULL)
@@ -137,7 +137,8 @@ static int check_index(const brc_place_axis *axis, int number, brc_error *err)
     return BRC_OK;
 }
 
-/* Ranges are checked as a selection of their own, in which index arrays select nothing. */
+/* Takes the axes. Ranges are checked as a selection of their own, in which index arrays select
+ * nothing. */
 static int take_axes(brc_places *p, const brc_at *at, const uint64_t *shape, brc_error *err)
 {
     brc_sel ranges = BRC_SEL_INIT;
@@ -178,7 +179,8 @@ static int place_key_order(const void *x, const void *y)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* Of few rows of chunks, as a rule: each is given its room, then all go there as they come. */
+/* Sorts by counting, for the usual case of few rows of chunks: gives room to each row, then puts
+ * the places there in order. */
 static int sort_by_counting(const place_key *keys, uint64_t n, uint64_t low, uint64_t rows,
                             uint64_t *order, brc_error *err)
 {
@@ -214,8 +216,8 @@ static int sort_keys(place_key *keys, uint64_t n, uint64_t *order, brc_error *er
     return BRC_OK;
 }
 
-/* Sorts what is ordered already by the chunks along one axis, without changing the order of
- * equals. */
+/* Sorts a list that is sorted along some axes by the chunks along one more axis; the sort is
+ * stable. */
 static int sort_along(const brc_places *p, int number, brc_place_parts *parts, brc_error *err)
 {
     const brc_place_axis *axis = &p->axis[number];
@@ -268,7 +270,7 @@ static int add_place_part(brc_place_parts *parts, size_t *cap, int axes, uint64_
     return BRC_OK;
 }
 
-/* Where a range leaves the row of chunks that its j-th is in. */
+/* Finds the place where a range leaves the row of chunks of its j-th position. */
 static uint64_t range_leaves(const brc_places *p, int number, uint64_t j)
 {
     const brc_place_axis *axis = &p->axis[number];
@@ -278,7 +280,7 @@ static uint64_t range_leaves(const brc_places *p, int number, uint64_t j)
     return many < axis->count - j ? j + many : axis->count;
 }
 
-/* `axes` of them from `first` on: of points all, else one. */
+/* Cuts the list into parts by `axes` axes from `first` on: all for points, otherwise one. */
 static int cut_parts(const brc_places *p, int first, int axes, brc_place_parts *parts,
                      brc_error *err)
 {
@@ -380,7 +382,7 @@ void brc_places_chunk(const brc_places *p, const uint64_t *piece, uint64_t *inde
                              : p->parts[d].chunk[piece[d]];
 }
 
-/* Along axis d: the list that it is ordered by, and the part of it in the chunk. */
+/* Returns the list that orders axis d, and the range of its part in the chunk. */
 static const brc_place_parts *part_along(const brc_places *p, const uint64_t *piece, int d,
                                          uint64_t *from, uint64_t *end)
 {
@@ -390,7 +392,7 @@ static const brc_place_parts *part_along(const brc_places *p, const uint64_t *pi
     return &p->parts[list];
 }
 
-/* Each index is the one behind the one before. */
+/* Tells whether each index is one more than the index before. */
 static int is_in_line(const brc_place_axis *axis, const brc_place_parts *parts, uint64_t k,
                       uint64_t end)
 {
@@ -468,7 +470,7 @@ static void copy_points(const brc_places_move *m)
     }
 }
 
-/* The last axes that are ranges are a box; `tail` is the first of them. */
+/* Copies the box of the last axes that are ranges; `tail` is the first of these axes. */
 static void copy_tail(const brc_places_move *m, int tail, int64_t in_memory, int64_t in_chunk)
 {
     const brc_places *p = m->places;

@@ -4,8 +4,8 @@
 
 #include "../../base/sized.h"
 
-/* Whole chunks are in one piece if every axis after the first one with more than one
- * element has the strides of a packed chunk. */
+/* Tells whether whole chunks are contiguous in memory: every axis after the first one with more
+ * than one element must have the strides of a packed chunk. */
 static int region_in_one_piece(const brc_array *a, const brc_region *r)
 {
     int64_t packed[BRC_MAX_NDIM];
@@ -19,7 +19,7 @@ static int region_in_one_piece(const brc_array *a, const brc_region *r)
     return 1;
 }
 
-/* A key of one of the array's chunks, whose bytes are no chunk. */
+/* Refuses the key of one of the array's chunks whose bytes are not a valid chunk. */
 static int is_no_chunk(void *ctx, const char *key, const brc_oid *id, brc_error *err)
 {
     const brc_array *a = ctx;
@@ -29,13 +29,13 @@ static int is_no_chunk(void *ctx, const char *key, const brc_oid *id, brc_error 
     if (id == NULL || !brc_meta_key_parse(&a->meta, rest, index, &inside) || !inside)
         return BRC_OK;
     return brc_fail(err, BRC_ECONFLICT,
-                    "%s: the key '%.200s' was set to bytes that are no chunk of it: set it again, "
-                    "or delete it",
+                    "%s: the key '%.200s' was set to bytes that are not a valid chunk: set it "
+                    "again, or delete it",
                     a->path, key);
 }
 
-/* Elements are neither read nor written while a client's bytes for them are no chunk: they are not
- * fill value. */
+/* Refuses to read or write elements while a client's bytes for their chunk are not a valid chunk:
+ * these elements are not fill value. */
 static int check_keys(const brc_array *a, brc_error *err)
 {
     brc_buf below = BRC_BUF_INIT;
@@ -49,8 +49,8 @@ static int check_keys(const brc_array *a, brc_error *err)
     return rc;
 }
 
-/* Steps longer than any chunk: each element is in a chunk of its own, and there may be chunks
- * between them that nothing is selected of. */
+/* Tells whether steps are longer than any chunk: each element is then in its own chunk, and the
+ * chunks between may have no selected element. */
 static int passes_over(const brc_region *r, int axis)
 {
     return r->sel.step[axis] > r->grid->chunk[axis];
@@ -106,7 +106,7 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
     return BRC_OK;
 }
 
-/* Ranges along all axes are a box. */
+/* Tells whether all axes are ranges, which form a box. */
 static int is_box(const brc_at *at, const brc_array *a, brc_sel *sel)
 {
     const int ndim = a->meta.ndim;
@@ -200,7 +200,7 @@ int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t 
     return brc_task_step(a->session->repo, more, err);
 }
 
-/* A chunk's place and shape. */
+/* Sets a chunk's index and shape. */
 static void part_begin(brc_region_part *out, const brc_array *a, const uint64_t *index)
 {
     const int ndim = a->meta.ndim;

@@ -1,4 +1,4 @@
-/* Regions: a selection of an array beside memory that holds it, taken chunk by chunk. */
+/* Regions: a selection of an array with the memory that holds it, processed chunk by chunk. */
 #ifndef BRC_ZARR_REGION_H
 #define BRC_ZARR_REGION_H
 
@@ -8,57 +8,57 @@
 
 /* A region of memory, and the part of the array that it holds. */
 typedef struct brc_region {
-    brc_sel sel;                    /* of positions: how many, step 1             */
-    brc_places *places;             /* positions in place of a box; NULL: none    */
-    int axes;                       /* that the memory has                        */
-    const uint64_t *shape;          /* its bounds: the array's, or the whole grid's */
+    brc_sel sel;                    /* for positions: how many, step 1            */
+    brc_places *places;             /* positions instead of a box; NULL: none     */
+    int axes;                       /* of the memory                              */
+    const uint64_t *shape;          /* the bounds: the array's, or the whole grid's */
     int64_t strides[BRC_MAX_NDIM];  /* of the memory, in bytes                    */
-    /* Of a box: */
+    /* For a box: */
     uint64_t first[BRC_MAX_NDIM], chunks[BRC_MAX_NDIM]; /* the box of chunks around it */
-    uint64_t met[BRC_MAX_NDIM];     /* along each axis: those that have an element of it */
-    /* Of both: */
-    uint64_t nchunks;               /* all of these                               */
+    uint64_t met[BRC_MAX_NDIM];     /* along each axis: those with an element of the region */
+    /* For both: */
+    uint64_t nchunks;               /* the number of these chunks                 */
     const brc_grid *grid;           /* the array's                                */
-    int in_one_piece;               /* a whole chunk is in one piece there        */
+    int in_one_piece;               /* a whole chunk is contiguous in memory      */
 } brc_region;
-/* A box. shape NULL: the array's; strides NULL: packed. */
+/* Initializes a box. shape NULL: the array's; strides NULL: packed. */
 BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel,
                                  const uint64_t *shape, const int64_t *strides, brc_error *err);
-/* Positions. brc_region_end() releases what they take. */
+/* Initializes positions. brc_region_end() frees their memory. */
 BRC_MUST_USE int brc_region_init_at(brc_region *r, const brc_array *a, const brc_at *at,
                                     const int64_t *strides, brc_error *err);
-/* Either, as a brc_io has it: `way` is that of brc_memory_of(). */
+/* Initializes either kind from a brc_io; `way` is that of brc_memory_of(). */
 BRC_MUST_USE int brc_region_of_io(brc_region *r, brc_memory *memory, const brc_io *io, const uint64_t *shape,
                                   int way, brc_error *err);
 void brc_region_end(brc_region *r);
-/* The index of the region's i-th chunk, of those that have an element of it. */
+/* Returns the index of the i-th chunk that has an element of the region. */
 void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index);
-/* One chunk of a region: where it is, and what of it is selected. */
+/* One chunk of a region: its index, and the selected part of it. */
 typedef struct brc_region_part {
     uint64_t index[BRC_MAX_NDIM];
     uint64_t chunk[BRC_MAX_NDIM]; /* its shape                                    */
     uint64_t elements;
-    int full;                     /* every element, also those outside the array  */
+    int full;                     /* every element is selected, also those outside the array */
     brc_overlap overlap;
     int64_t in_memory;            /* offset of the overlap in the region's memory */
-    int64_t in_chunk;             /* and in the chunk's                           */
+    int64_t in_chunk;             /* and in the chunk's memory                    */
     int64_t strides[BRC_MAX_NDIM]; /* from one selected element of the chunk to the next */
-    uint64_t piece[BRC_MAX_NDIM]; /* of positions: see places.h; `overlap` is the box around them */
+    uint64_t piece[BRC_MAX_NDIM]; /* for positions: see places.h; `overlap` is the box around them */
     uint64_t corner[BRC_MAX_NDIM];
 } brc_region_part;
-/* Bytes of its elements, those of variable length taken as one each; at least 1. */
+/* Returns the bytes of the region's elements, counting one byte for each element of variable length; at least 1. */
 uint64_t brc_region_bytes(const brc_array *a, const brc_region *r);
 /* Reports to progress that `chunks` of the region are done; *told: the bytes reported so far. */
 BRC_MUST_USE int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t chunks, brc_error *err);
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
-/* The same by its place in the grid, which is within the region's box of chunks. Of boxes alone. */
+/* Finds a part by its index in the grid, which must be within the region's box of chunks. For boxes only. */
 void brc_region_part_at(brc_region_part *out, const brc_array *a, const brc_region *r, const uint64_t *index);
-/* Copies what is selected of a chunk between its elements and the region's memory. */
+/* Copy the selected elements between a chunk and the region's memory. */
 void brc_region_take(const brc_array *a, const brc_region *r, const brc_region_part *part, uint8_t *memory,
                      const uint8_t *chunk);
 void brc_region_put(const brc_array *a, const brc_region *r, const brc_region_part *part, const uint8_t *memory,
                     uint8_t *chunk);
-/* The same element where it would be taken to. */
+/* Sets the same element everywhere that brc_region_take() would write. */
 void brc_region_fill(const brc_array *a, const brc_region *r, const brc_region_part *part, uint8_t *memory,
                      const uint8_t *element);
 

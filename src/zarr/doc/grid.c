@@ -8,7 +8,7 @@
 #include "../../nd/dtype.h"
 #include "../../nd/shape.h"
 
-/* A list of edges may say so in a few bytes ([1, 1000000000]): this bounds it. */
+/* Limits what a list of edges can demand in a few bytes ([1, 1000000000]). */
 #define MAX_EDGES ((uint64_t)1 << 24)
 
 static int grid_bad(brc_error *err, const char *pointer, const char *why)
@@ -71,7 +71,7 @@ static int read_regular(brc_grid *g, const brc_json *config, brc_error *err)
                             "/chunk_grid/configuration/chunk_shape/%d: must be an integer from 1 "
                             "to 2^63-1",
                             i);
-        /* Older writers gave a zero-length dimension chunks of 0. */
+        /* older writers gave a dimension of length zero chunks of 0 */
         if (g->chunk[i] == 0)
             g->chunk[i] = 1;
         g->count[i] = brc_grid_extent(g->shape[i], g->chunk[i]);
@@ -79,7 +79,7 @@ static int read_regular(brc_grid *g, const brc_json *config, brc_error *err)
     return BRC_OK;
 }
 
-/* One item of a list: an edge, or a pair of an edge and how often it comes. */
+/* Reads one item of a list: an edge, or a pair of an edge and its number of repeats. */
 static int read_edges(const brc_json *item, uint64_t *edge, uint64_t *times)
 {
     *times = 1;
@@ -224,7 +224,8 @@ uint64_t brc_grid_find(const brc_grid *grid, int axis, uint64_t coordinate)
     const uint64_t *starts = grid->starts[axis];
     if (starts == NULL)
         return coordinate / grid->chunk[axis];
-    uint64_t low = 0, high = grid->edges[axis]; /* starts[low] <= coordinate < starts[high] */
+    uint64_t low = 0, high = grid->edges[axis]; /* invariant: starts[low] <= coordinate <
+                                                 * starts[high] */
     while (low + 1 < high) {
         uint64_t middle = low + (high - low) / 2;
         if (starts[middle] <= coordinate)

@@ -1,4 +1,5 @@
-/* Chunk keys of an array, and lists of indexes. */
+/* Documents of arrays and groups: chunk keys, storage options, codecs, and the reading of
+ * zarr.json. */
 #include "meta.h"
 
 #include <inttypes.h>
@@ -55,7 +56,7 @@ int brc_meta_key_format(const brc_meta *m, const uint64_t *index, brc_buf *out, 
     return brc_buf_terminate(out, err);
 }
 
-/* A decimal number without sign or leading zeros. */
+/* Reads a decimal number without sign or leading zeros. */
 static const char *read_coordinate(const char *at, uint64_t *out)
 {
     uint64_t v = 0;
@@ -94,25 +95,25 @@ int brc_meta_key_parse(const brc_meta *m, const char *key, uint64_t *index, int 
 /*
  * Codecs that a reader need not understand.
  *
- * "must_understand": false lets a reader that does not know a codec leave it out, and
- * says nothing of a writer: chunks written without the codec would not be what the list
- * says. So such an array is kept as an opaque one is, byte for byte, but can be read by
- * the list without these codecs. What is left out goes from an array to an array where it
- * stands before the array->bytes codec and from bytes to bytes after it: the codecs around
- * it fit together without it, and what does not is told by the next one's checks.
+ * "must_understand": false lets a reader that does not know a codec leave it out, and says nothing
+ * about writers: chunks written without the codec would contradict the list. Such an array is
+ * therefore kept like an opaque one, byte for byte, but can be read with the list without these
+ * codecs. A codec that is left out maps arrays to arrays if it precedes the array->bytes codec, and
+ * bytes to bytes if it follows: the codecs around it fit together without it, and if they do not,
+ * the checks of the next codec report that.
  */
 
-/* What was left out, the first of them. */
+/* The first codec that was left out. */
 typedef struct left_out {
     const brc_registry *registry;
-    brc_buf pointer; /* of the list that is being read, "/codecs"                 */
-    brc_buf *first;  /* '"/codecs/1: the codec "x"'                                */
+    brc_buf pointer; /* of the list that is being read: "/codecs"                 */
+    brc_buf *first;  /* its text: '"/codecs/1: the codec "x"'                      */
 } left_out;
 
 static int known_list(left_out *out, brc_json **known, const brc_json *list, brc_error *err);
 
-/* sharding_indexed with what is known of its inner codecs. The codecs of its index are
- * left as they are: without one of them nothing says how long the index is. */
+/* Copies sharding_indexed with the known ones of its inner codecs. The codecs of its index stay as
+ * they are: without one of them the length of the index is unknown. */
 static int known_shard(left_out *out, brc_json **known, const brc_named *shard, brc_error *err)
 {
     brc_json *inner = NULL, *config = NULL, *item = brc_json_new_object();
@@ -150,7 +151,7 @@ static int note_left_out(left_out *out, const char *name, brc_error *err)
     return brc_buf_printf(out->first, err, ": the codec \"%.80s\"", name);
 }
 
-/* *known NULL: it is left out. */
+/* *known NULL: the codec is left out. */
 static int known_item(left_out *out, brc_json **known, const brc_json *item, brc_error *err)
 {
     brc_named named;
@@ -185,7 +186,7 @@ done:
     return rc;
 }
 
-/* The list without codecs that this build does not know and that may be ignored, and
+/* Copies the list without codecs that this build does not know and that may be ignored, and writes
  * the first of these for a message: '/codecs/1: the codec "x"'. */
 static int meta_known_codecs(brc_json **known, brc_buf *first, const brc_registry *reg,
                              const brc_json *codecs, brc_error *err)
@@ -202,11 +203,11 @@ static int meta_known_codecs(brc_json **known, brc_buf *first, const brc_registr
 /* ==== storage options ================================ */
 
 /*
- * Where an array's new chunks go: its storage options, a document of its entry.
+ * The storage options of an array say where its new chunks go; they are a document of its entry.
  *
  *     {"backend":{"name":...,"configuration":{...}}}
  *
- * The specification is in full form, so equal options are one document. The file itself is the
+ * The specification is in full form, so that equal options are one document. The file itself is the
  * default: an array whose chunks go there has no storage options.
  */
 
@@ -218,7 +219,7 @@ static int storage_damaged(const brc_array *a, brc_error *err)
                     a->path);
 }
 
-/* The specification as it is written there. */
+/* Appends the specification as the document has it. */
 static int storage_spec(const brc_array *a, brc_span text, brc_buf *out, brc_error *err)
 {
     const char *name;
@@ -300,12 +301,12 @@ int brc_array_find_backend(brc_array *a, int64_t *backend, brc_error *err)
 /* ==== meta codecs ================================ */
 
 /*
- * What an array's codecs mean: what is stored, the shards around it, and the
- * chains that encode it.
+ * The meaning of an array's codecs: the stored chunks, the shards around them, and the chains that
+ * encode them.
  *
- * A list of nothing but sharding_indexed stores the inner chunks, each by itself;
- * so does a shard inside a shard. With codecs before or after it, a shard has no
- * inner identity of its own, and is one chunk.
+ * A list of nothing but sharding_indexed stores the inner chunks, each by itself; a shard inside a
+ * shard is treated in the same way. With codecs before or after sharding_indexed, the inner chunks
+ * have no identity of their own, and the whole shard is one chunk.
  */
 
 static void form_free(brc_form *form)
@@ -359,7 +360,7 @@ static int spec_fill(brc_buf *spec, const brc_meta *m, const brc_form *form, brc
     return m->type->ops->print(m->type, m->fill.data, m->fill.len, BRC_PRINT_FILL, spec, err);
 }
 
-/* {"codecs":[...],"data_type":...,["fill_value":...,]"shape":[...]} */
+/* Writes {"codecs":[...],"data_type":...,["fill_value":...,]"shape":[...]}. */
 static int form_spec(const brc_meta *m, brc_form *form, brc_error *err)
 {
     brc_buf spec = BRC_BUF_INIT;
@@ -463,7 +464,7 @@ int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err)
     brc_grid_dispose(&meta->grid);
     BRC_TRY(brc_grid_copy(&meta->grid, &meta->outer, err));
     BRC_TRY(form_add(meta, &meta->forms, meta->outer.chunk, 0, &form, err));
-    /* Never taken for canonical bytes, not even by a build that knows the codecs. */
+    /* never equal to canonical bytes, even in a build that knows the codecs */
     brc_buf spec = BRC_BUF_INIT;
     int rc = brc_buf_text(&spec, BRC_OPAQUE_SPEC, err);
     if (rc == BRC_OK)
@@ -472,7 +473,7 @@ int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err)
     return rc;
 }
 
-/* Then the whole list is one chain, and a shard is one chunk. */
+/* Opens the whole list as one chain; a shard is one chunk then. */
 static int open_readers(brc_meta *m, brc_json *known, brc_error *err)
 {
     uint64_t bytes;
@@ -485,7 +486,7 @@ static int open_readers(brc_meta *m, brc_json *known, brc_error *err)
     return brc_meta_reader(m, m->outer.chunk, &form, err);
 }
 
-/* Makes an opaque array readable where leaving such codecs out is enough. */
+/* Makes an opaque array readable if leaving such codecs out is enough. */
 static int meta_ignore_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err)
 {
     brc_json *known = NULL;
@@ -496,7 +497,7 @@ static int meta_ignore_codecs(brc_meta *meta, const brc_json *codecs, brc_error 
         return BRC_OK;
     BRC_GO(meta_known_codecs(&known, &first, meta->registry, codecs, err));
     if (first.len == 0)
-        goto done; /* it is something else that this build lacks */
+        goto done; /* this build lacks something else */
     rc = open_readers(meta, known, &why);
     known = NULL;
     if (rc < 0) {
@@ -517,7 +518,7 @@ done:
 
 /* ---- shards -------------------------------- */
 
-/* The configuration where the list is nothing but one sharding_indexed; else NULL. */
+/* Returns the configuration if the list is nothing but one sharding_indexed; otherwise NULL. */
 static const brc_json *only_sharding(const brc_json *codecs)
 {
     brc_named named;
@@ -549,8 +550,8 @@ static int level_open_index(brc_meta *m, brc_shard_level *level, const brc_json 
                           m->ndim + 1, shape, m->index_type, none, err);
 }
 
-/* The whole list was opened as a chain before, so that everything in the
- * configuration is known to be right. */
+/* Reads one level. The whole list was opened as a chain before, so the configuration is known to be
+ * valid. */
 static int level_read(brc_meta *m, uint64_t *shape, const brc_json *config, brc_error *err)
 {
     brc_shard_level *level = &m->levels[m->nlevels];
@@ -574,8 +575,8 @@ static int level_read(brc_meta *m, uint64_t *shape, const brc_json *config, brc_
     return BRC_OK;
 }
 
-/* Reads the codecs: what is stored, the shards around it, and the first form.
- * BRC_EUNSUPPORTED if this build lacks one. Part of brc_meta_open(). */
+/* Reads the codecs: the stored chunks, the shards around them, and the first form. BRC_EUNSUPPORTED
+ * if this build lacks a codec. Part of brc_meta_open(). */
 static int meta_read_codecs(brc_meta *m, const brc_json *codecs, brc_error *err)
 {
     brc_chain *whole;
@@ -607,7 +608,8 @@ static int meta_read_codecs(brc_meta *m, const brc_json *codecs, brc_error *err)
 
 /* ==== meta ================================ */
 
-/* Reading zarr.json. Strict where the specification is, lenient where files exist. */
+/* Reads zarr.json: strictly where the specification is strict, leniently where existing files need
+ * it. */
 
 static int meta_bad(brc_error *err, const char *pointer, const char *why)
 {
@@ -638,7 +640,7 @@ static int meta_is_listed(const char *name, const char *const *names, size_t n)
     return 0;
 }
 
-/* "/a~1b: text", for a name that a stranger chose. */
+/* Fails with "/a~1b: text", for a name that a stranger chose. */
 static int meta_bad_member(brc_error *err, const char *before, const char *name, const char *why)
 {
     brc_buf pointer = BRC_BUF_INIT;
@@ -651,8 +653,7 @@ static int meta_bad_member(brc_error *err, const char *before, const char *name,
     return rc;
 }
 
-/* An unknown member must be an object that says that it may be ignored, or the document
- * is refused. */
+/* Refuses the document unless each unknown member is an object that says that it may be ignored. */
 static int meta_unknown_members(const brc_json *doc, const char *const *names, size_t n,
                                 brc_error *err)
 {
@@ -744,7 +745,7 @@ static int meta_shape(const brc_json *list, const char *pointer, uint64_t min, i
     return BRC_OK;
 }
 
-/* The name and configuration of an extension that must be understood. */
+/* Reads the name and configuration of an extension that must be understood. */
 static int meta_extension(const brc_json *doc, const char *member, const char *pointer,
                           brc_named *out, brc_error *err)
 {
@@ -860,7 +861,7 @@ done:
     return rc;
 }
 
-/* Type, fill value and codecs: what this build may lack. */
+/* Reads type, fill value and codecs, which this build may lack. */
 static int meta_meaning(brc_meta *m, const brc_json *doc, brc_error *err)
 {
     const brc_json *type = brc_json_member(doc, "data_type");
@@ -873,7 +874,7 @@ static int meta_meaning(brc_meta *m, const brc_json *doc, brc_error *err)
     return meta_read_codecs(m, brc_json_member(doc, "codecs"), err);
 }
 
-/* Also of an opaque array the codecs must have the form of a list. */
+/* Checks that the codecs have the form of a list, also for an opaque array. */
 static int meta_check_list(const brc_json *codecs, brc_error *err)
 {
     if (brc_json_kind(codecs) != BRC_JSON_ARRAY || brc_json_count(codecs) == 0)

@@ -1,5 +1,5 @@
-/* The codecs that new arrays get by the repository's setting where their maker names none, and what
- * stands in front of compressors. */
+/* Makes and changes documents, and chooses the codecs of new arrays: those of the repository's
+ * setting if the specification names none, and what stands in front of compressors. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@ static int meta_dtype_json(brc_json **out, const char *text, brc_error *err);
 
 /* ==== default codecs ================================ */
 
-/* Types of which one at least must fit what is to be the default. */
+/* A default must fit at least one of these types. */
 static const char *const probes[] = {"int32", "float32", "float64", "string"};
 
-/* Whether an array of this type can have these codecs: BRC_OK, or why not. */
+/* Tells whether an array of this type can have these codecs: BRC_OK, or the reason. */
 static int try_codecs(const brc_registry *reg, const char *dtype, const char *codecs,
                       brc_error *err)
 {
@@ -35,7 +35,8 @@ static int try_codecs(const brc_registry *reg, const char *dtype, const char *co
     return rc;
 }
 
-/* The list behind what turns an array of this type into bytes: for lists that only change bytes. */
+/* Appends the list after the codec that turns an array of this type into bytes: for lists that only
+ * change bytes. */
 static int behind_plain(brc_buf *out, const brc_registry *reg, const char *dtype,
                         const char *codecs, brc_error *err)
 {
@@ -60,7 +61,8 @@ done:
     return rc;
 }
 
-/* Appends the list as arrays of this type have it: as it is, or behind what makes bytes of them. */
+/* Appends the list for arrays of this type: as it is, or after the codec that turns elements into
+ * bytes. */
 static int fit_codecs(brc_buf *out, const brc_registry *reg, const char *dtype, const char *codecs,
                       brc_error *err)
 {
@@ -153,7 +155,7 @@ int brc_new_array_doc(brc_json **out, brc_session *s, const brc_array_spec *give
 
 /* ==== meta new ================================ */
 
-/* Making and changing documents. */
+/* Makes and changes documents. */
 
 #define CHUNK_TARGET ((uint64_t)1 << 20)
 
@@ -169,7 +171,7 @@ static brc_json *new_shape(int ndim, const uint64_t *shape)
     return list;
 }
 
-/* {"name": name, "configuration": {member: value}}; value is consumed. */
+/* Makes {"name": name, "configuration": {member: value}}; value is consumed. */
 static brc_json *new_named(const char *name, const char *member, brc_json *value)
 {
     brc_json *object = brc_json_new_object(), *config = brc_json_new_object();
@@ -190,7 +192,7 @@ static brc_json *new_named(const char *name, const char *member, brc_json *value
     return object;
 }
 
-/* `value` is what parsing gave, with `rc`. */
+/* Sets a member; `value` is the result of parsing, with `rc`. */
 static int set_value(brc_json *doc, const char *member, brc_json *value, int rc, brc_error *err)
 {
     if (rc < 0) {
@@ -241,18 +243,18 @@ int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err)
     return rc;
 }
 
-/* About CHUNK_TARGET bytes, whole trailing axes first: the last axes stay together
- * because that is how frames, images and rows are read. */
+/* Chooses chunks of about CHUNK_TARGET bytes, whole trailing axes first: the last axes stay
+ * together because frames, images and rows are read in that way. */
 static void choose_chunks(int ndim, const uint64_t *shape, uint64_t item, uint64_t *chunk)
 {
-    uint64_t left = CHUNK_TARGET / (item > 0 ? item : 64); /* they vary: a guess */
+    uint64_t left = CHUNK_TARGET / (item > 0 ? item : 64); /* a guess: lengths vary */
     for (int i = ndim - 1; i >= 0; i--) {
         uint64_t extent = shape[i] > 0 ? shape[i] : 1;
         if (left < 1)
             left = 1;
         if (extent <= left) {
             chunk[i] = extent;
-        } else { /* even parts, not one large and one small */
+        } else { /* even parts instead of one large and one small */
             uint64_t parts = brc_grid_extent(extent, left);
             chunk[i] = brc_grid_extent(extent, parts);
         }
@@ -260,7 +262,7 @@ static void choose_chunks(int ndim, const uint64_t *shape, uint64_t item, uint64
     }
 }
 
-/* The codec that makes bytes of elements of this type. */
+/* Appends the codec that turns elements of this type into bytes. */
 static int default_to_bytes(brc_buf *text, const brc_dtype *type, brc_error *err)
 {
     if (type->klass == BRC_CLASS_OPTIONAL) {
@@ -286,12 +288,13 @@ int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
     return brc_buf_byte(out, ']', err);
 }
 
-/* c-blosc's own choice is 32 KiB for these, with a new zstd context for each stream of
- * each: larger ones are encoded and decoded half as fast again (docs/PERFORMANCE.md). */
+/* The block size of new arrays. c-blosc chooses 32 KiB for these, with a new zstd context for each
+ * stream of each block: larger blocks are encoded and decoded half as fast again
+ * (docs/PERFORMANCE.md). */
 #define BLOSC_BLOCK ((size_t)512 << 10)
 
-/* Two bytes per element and more: byte shuffle and fast zstd, which on measured
- * data is smaller and two to three times faster than zstd alone; else zstd. */
+/* Chooses byte shuffle and fast zstd for elements of two or more bytes, which on measured data is
+ * smaller and two to three times faster than zstd alone; otherwise zstd. */
 int brc_meta_default_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
 {
     BRC_TRY(brc_buf_byte(out, '[', err));
@@ -318,7 +321,7 @@ static int set_default_codecs(brc_json *doc, const brc_dtype *type, brc_error *e
     return rc;
 }
 
-/* Puts sharding_indexed around the codecs that are there. */
+/* Puts sharding_indexed around the present codecs. */
 static int put_in_shards(brc_json *doc, int ndim, const uint64_t *chunk, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -339,7 +342,8 @@ done:
     return rc;
 }
 
-/* Appends the caller's element as it is stored: little-endian, and no bits that mean nothing. */
+/* Appends the caller's element as it is stored: little-endian, with bits that carry no value
+ * cleared. */
 static int take_element(brc_buf *out, const brc_dtype *type, const void *given, brc_error *err)
 {
     const size_t len = type->item_size > 0 ? type->item_size : 4 + (size_t)brc_get_u32le(given);
@@ -366,8 +370,9 @@ static int set_fill(brc_json *doc, const brc_dtype *type, const brc_array_spec *
     else
         BRC_GO(brc_dtype_parse_text(type, spec->fill != NULL ? spec->fill : "NaT", &element, err));
     rc = type->ops->print(type, element.data, element.len, BRC_PRINT_FILL, &text, err);
-    if (rc == BRC_ECORRUPT) /* of stored elements it would be that */
-        rc = brc_fail(err, BRC_EINVAL, "the fill value's bytes are no element of %s", type->name);
+    if (rc == BRC_ECORRUPT) /* BRC_ECORRUPT would be right for stored elements only */
+        rc = brc_fail(err, BRC_EINVAL, "the fill value's bytes are not a valid %s",
+                      type->name);
     if (rc < 0)
         goto done;
     BRC_GO(brc_buf_terminate(&text, err));
@@ -396,7 +401,7 @@ static int set_dimension_names(brc_json *doc, int ndim, const char *const *names
     return brc_json_set(doc, "dimension_names", list, err);
 }
 
-/* A data type as documents have it: from "float32", or the text of a JSON object. */
+/* Makes a data type as documents have it, from "float32" or from the text of a JSON object. */
 static int meta_dtype_json(brc_json **out, const char *text, brc_error *err)
 {
     if (text == NULL)
@@ -488,7 +493,7 @@ static int new_array_members(brc_json *doc, const brc_array_spec *spec, const br
     return set_dimension_names(doc, spec->ndim, spec->dimension_names, err);
 }
 
-/* Writes the codecs in full where they were given in short. */
+/* Writes codecs that were given in short form in full. */
 static int complete_codecs(brc_json *doc, const brc_registry *reg, brc_error *err)
 {
     brc_meta meta;
@@ -537,7 +542,7 @@ int brc_meta_set_shape(brc_json *doc, int ndim, const uint64_t *shape, brc_error
     return brc_json_set(doc, "shape", new_shape(ndim, shape), err);
 }
 
-/* The shape of the stored chunks would be another. */
+/* Refuses a change of the stored chunks' shape. */
 static int check_rechunk(const brc_json *doc, const brc_meta *meta, brc_error *err)
 {
     brc_meta then;

@@ -12,7 +12,7 @@
 #include "../transfer.h"
 #include "meta.h"
 
-/* The hierarchy: making, listing, moving and removing nodes, and attributes. */
+/* The hierarchy: makes, lists, changes and restores nodes, and their attributes. */
 
 int brc_node_change(brc_session *s, const char *path, brc_node_change_fn change, const void *arg,
                        brc_error *err)
@@ -104,12 +104,12 @@ int brc_attrs_get(brc_buf *out, brc_session *s, const char *path, const char *ke
 
 /* ---- listing -------------------------------- */
 
-/* A list is a walk that has begun: nothing is collected. */
+/* A list is a walk that has begun: nothing is collected in memory. */
 typedef struct node_list {
-    brc_session *session; /* whose store the walk reads */
+    brc_session *session; /* the session whose store the walk reads */
     brc_tree_walk *walk;
     int without_itself;
-    brc_node now; /* the one that was handed out */
+    brc_node now; /* the node that was handed out */
 } node_list;
 
 static void node_list_dispose(void *state)
@@ -163,13 +163,13 @@ int brc_list_next(brc_iter *it, const brc_node **out, brc_error *err)
 
 /* ---- making -------------------------------- */
 
-/* The root group takes another document only while it has no children. */
+/* Tells whether the root group may take another document: only while it has no children. */
 static int is_childless(brc_session *s, const brc_entry *root, int64_t row, brc_error *err)
 {
     brc_tree_walk *walk;
     brc_tree_node node;
     BRC_TRY(brc_session_walk(&walk, s, "/", root, row, 0, err));
-    int rc = brc_tree_walk_next(walk, &node, err); /* itself */
+    int rc = brc_tree_walk_next(walk, &node, err); /* the root itself */
     if (rc > 0)
         rc = brc_tree_walk_next(walk, &node, err);
     if (rc > 0)
@@ -178,14 +178,14 @@ static int is_childless(brc_session *s, const brc_entry *root, int64_t row, brc_
     return rc;
 }
 
-/* Keys below a path, or of its document, that are rows of the draft. */
+/* Makes the prefix of keys below a path, or of its document, that are rows of the draft. */
 static int node_keys(brc_buf *out, const char *path, const char *rest, brc_error *err)
 {
     out->len = 0;
     return brc_buf_printf(out, err, "%s%s%s", path + 1, path[1] != '\0' ? "/" : "", rest);
 }
 
-/* What was below a node that goes, or is replaced. */
+/* Forgets the keys below a node that is removed or replaced. */
 int brc_node_forget_keys(brc_session *s, const char *path, brc_error *err)
 {
     brc_buf keys = BRC_BUF_INIT;
@@ -222,7 +222,7 @@ static int drop_document_key(brc_session *s, const char *path, brc_error *err)
     return rc;
 }
 
-/* A node with this document at a path that is free. */
+/* Makes a node with this document at a free path. */
 static int place_doc(brc_session *s, const char *path, int kind, int by_default,
                      const brc_json *doc, brc_error *err)
 {
@@ -267,7 +267,7 @@ int brc_group_create_doc(brc_session *s, const char *path, const brc_json *doc, 
     return brc_node_change(s, path, place_group, doc, err);
 }
 
-/* backend NULL: by default. */
+/* backend NULL: the default. */
 static int create_array(brc_array **out, brc_session *s, const char *path, const brc_json *doc,
                         const char *backend, brc_error *err)
 {
@@ -310,7 +310,7 @@ int brc_array_create(brc_array **out, brc_session *s, const char *path, const br
     brc_json *doc;
     const size_t known = offsetof(brc_array_spec, backend_json) + sizeof(spec->backend_json);
     *out = NULL;
-    BRC_TRY(brc_new_array_doc(&doc, s, spec, err)); /* it checks the size */
+    BRC_TRY(brc_new_array_doc(&doc, s, spec, err)); /* checks the size */
     const char *backend = spec != NULL && spec->size >= known ? spec->backend_json : NULL;
     int rc = create_array(out, s, path, doc, backend, err);
     brc_json_free(doc);
@@ -330,7 +330,7 @@ static int set_attr_in(brc_json *doc, const attr_change *change, const char *pat
         if (change->value != NULL)
             BRC_TRY(brc_json_set(doc, "attributes", brc_json_new_object(), err));
     }
-    /* the document is ours: what we look up in it may be changed */
+    /* the document belongs to this function, so what it looks up may be changed */
     brc_json *attrs = (brc_json *)(uintptr_t)brc_json_member(doc, "attributes");
     if (change->value != NULL) {
         brc_json *copy;
@@ -340,7 +340,7 @@ static int set_attr_in(brc_json *doc, const attr_change *change, const char *pat
     if (brc_json_member(attrs, change->key) == NULL)
         return brc_fail(err, BRC_ENOTFOUND, "%s has no attribute '%.80s'", path, change->key);
     brc_json_remove(attrs, change->key);
-    if (brc_json_count(attrs) == 0) /* as before the first was set */
+    if (brc_json_count(attrs) == 0) /* as before the first attribute was set */
         brc_json_remove(doc, "attributes");
     return BRC_OK;
 }

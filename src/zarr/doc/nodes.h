@@ -1,4 +1,4 @@
-/* Changing the node at a path: what the functions that make, remove, move and copy nodes have in common. */
+/* Changes of the node at a path: the common part of the functions that make, remove, move and copy nodes. */
 #ifndef BRC_ZARR_NODES_H
 #define BRC_ZARR_NODES_H
 
@@ -6,10 +6,10 @@
 
 /* A function that changes the node at a path in normal form. */
 typedef int (*brc_node_change_fn)(brc_session *s, const char *path, const void *arg, brc_error *err);
-/* Brings the path into its normal form and calls change() within a change of the session. */
+/* Brings the path into normal form and calls change() within a change of the session. */
 BRC_MUST_USE int brc_node_change(brc_session *s, const char *path, brc_node_change_fn change, const void *arg,
                                  brc_error *err);
-/* Keys that are rows of the draft below a path: removed, and copied or moved to another path. Within a change. */
+/* Remove, copy or move the keys below a path that are rows of the draft. Within a change. */
 BRC_MUST_USE int brc_node_forget_keys(brc_session *s, const char *path, brc_error *err);
 BRC_MUST_USE int brc_node_carry_keys(brc_session *s, const char *from, const char *to, int copy, brc_error *err);
 

@@ -1,10 +1,10 @@
 /*
- * A client sets a document: it makes a node or changes one, as it would in a directory. There,
- * bytes stay where they are whatever a document says; so chunks that the new document gives other
- * keys, or another form, become loose keys with the values that they had. Chunks whose keys and
- * form are the same stay chunks, also under other codecs: their values stay, and their bytes are
- * transcoded. What a smaller shape cuts off is gone, as after brc_array_resize(). A group keeps the
- * notes of part.h, which are no client's.
+ * Sets a node's document for a client: makes a node or changes one, with the effect of a file in a
+ * directory. In a directory, bytes stay where they are whatever a document says; therefore chunks
+ * that get other keys or another form from the new document become loose keys with the values that
+ * they had. Chunks whose keys and form are the same stay chunks, also under other codecs: their
+ * values stay, and their bytes are transcoded. What a smaller shape cuts off is removed, as by
+ * brc_array_resize(). A group keeps the notes of part.h, which clients do not set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@
 #include "key_put.h"
 #include "key_rows.h"
 
-/* What the bytes are. */
+/* The document in the bytes. */
 typedef struct new_document {
     brc_json *json;
     int kind;
-    brc_meta meta; /* of an array */
+    brc_meta meta; /* for an array */
 } new_document;
 
 static void new_document_dispose(new_document *doc)
@@ -45,7 +45,7 @@ static int parse_new_document(new_document *doc, brc_session *s, brc_span data, 
     return BRC_OK;
 }
 
-/* What is wrong with the bytes, and not with the machine. */
+/* Tells whether an error is about the bytes, and not about the machine. */
 static int is_no_document(int rc)
 {
     return rc == BRC_EINVAL || rc == BRC_ECORRUPT || rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT ||
@@ -54,7 +54,7 @@ static int is_no_document(int rc)
 
 /* ---- one array in place of another -------------------------------- */
 
-/* Whether chunks have the same keys, and are of the same elements. */
+/* Tells whether chunks have the same keys and the same elements. */
 static int keeps_chunks(const brc_array *a, const brc_json *was, const new_document *doc)
 {
     static const char *const members[] = { "data_type", "chunk_grid", "chunk_key_encoding" };
@@ -69,7 +69,7 @@ static int keeps_chunks(const brc_array *a, const brc_json *was, const new_docum
     return memcmp(m->grid.chunk, n->grid.chunk, (size_t)m->ndim * sizeof(m->grid.chunk[0])) == 0;
 }
 
-/* What both shapes have; 0: the new one has all that was there. */
+/* Computes the shape that both documents have; 0: the new shape contains the old one. */
 static int cuts_array(const brc_meta *m, const brc_meta *n, uint64_t *keep)
 {
     int cuts = 0;
@@ -80,14 +80,14 @@ static int cuts_array(const brc_meta *m, const brc_meta *n, uint64_t *keep)
     return cuts;
 }
 
-/* How the chunks of an array meet a new document. */
+/* What becomes of the chunks of an array under a new document. */
 typedef struct chunks_then {
     int same; /* they stay chunks */
     int cuts; /* ... as far as the new shape goes: */
     uint64_t keep[BRC_MAX_NDIM];
 } chunks_then;
 
-/* Within a change of the array, or a read. */
+/* Finds that out, within a change of the array or a read. */
 static int meet_document(brc_array *a, const new_document *doc, chunks_then *out, brc_error *err)
 {
     brc_json *was;
@@ -99,8 +99,8 @@ static int meet_document(brc_array *a, const new_document *doc, chunks_then *out
     return BRC_OK;
 }
 
-/* The chunks that the new document does not have become loose keys. Afterwards the array has a row
- * of the draft, and *map is its chunk map. */
+/* Turns the chunks that the new document lacks into loose keys. Afterwards the array has a row of
+ * the draft, and *map is its chunk map. */
 static int loosen_in_change(brc_array *a, const new_document *doc, brc_oid *map, brc_error *err)
 {
     chunks_then then;
@@ -109,13 +109,14 @@ static int loosen_in_change(brc_array *a, const new_document *doc, brc_oid *map,
         BRC_TRY(brc_loose_chunks(a, err));
         return brc_draft_row_clear(brc_array_store(a), a->row, a->path, err);
     }
-    if (then.cuts) /* of an opaque array, which has not been resized */
+    if (then.cuts) /* for an opaque array, which has not been resized */
         BRC_TRY(brc_drop_chunks_beyond(a, &doc->meta, err));
     *map = a->entry.map;
     return BRC_OK;
 }
 
-/* What a smaller shape cuts off goes. Chunks that cannot be decoded here keep what they hold. */
+/* Removes what a smaller shape cuts off. Chunks that cannot be decoded here keep their whole
+ * content. */
 static int cut_array_to(brc_array *a, const new_document *doc, brc_error *err)
 {
     chunks_then then;
@@ -170,7 +171,7 @@ int brc_key_node_is_empty(brc_session *s, const char *path, const brc_entry *ent
         rc = has_any_chunk(s, path, &has, err);
     } else {
         BRC_TRY(brc_session_walk(&walk, s, path, entry, row, 0, err));
-        rc = brc_tree_walk_next(walk, &node, err); /* itself */
+        rc = brc_tree_walk_next(walk, &node, err); /* the node itself */
         if (rc > 0)
             rc = brc_tree_walk_next(walk, &node, err);
         has = rc > 0;
@@ -237,7 +238,8 @@ done:
     return rc;
 }
 
-/* The document of a group that nobody has written has no key, if not other bytes. */
+/* Hides the document of a group that nobody has written: it has no key unless other bytes are
+ * set. */
 static int hide_group(brc_session *s, const char *path, brc_error *err)
 {
     brc_buf key = BRC_BUF_INIT;
@@ -253,8 +255,8 @@ static int hide_group(brc_session *s, const char *path, brc_error *err)
     return rc;
 }
 
-/* Groups above the node that are missing are made, without documents of their own. 0 with the
- * reason where one is an array. */
+/* Makes missing groups above the node, without documents of their own. Returns 0 with the reason if
+ * one is an array. */
 static int make_parents(brc_session *s, const char *path, brc_error *err)
 {
     brc_buf above = BRC_BUF_INIT;
@@ -297,7 +299,8 @@ static int keep_note(const brc_json *was, const char *name, brc_json *doc, brc_e
         BRC_TRY(brc_json_set(doc, "attributes", brc_json_new_object(), err));
     BRC_TRY(brc_json_clone(&copy, note, err));
     attrs = brc_json_member(doc, "attributes");
-    return brc_json_add((brc_json *)(uintptr_t)attrs, name, copy, err); /* the document is ours */
+    return brc_json_add((brc_json *)(uintptr_t)attrs, name, copy, err); /* the document belongs to
+                                                                         * this function */
 }
 
 static int keep_way_back(brc_store *store, const brc_entry *group, brc_json *doc, brc_error *err)
@@ -311,7 +314,7 @@ static int keep_way_back(brc_store *store, const brc_entry *group, brc_json *doc
     return rc;
 }
 
-/* 1, or 0 with the reason where a group with children would become an array. */
+/* Returns 1, or 0 with the reason if a group with children would become an array. */
 static int put_node(brc_session *s, const char *path, const new_document *doc, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -359,8 +362,8 @@ static int place_node(brc_session *s, const char *path, brc_span data, brc_error
     return rc;
 }
 
-/* Whether the bytes are meant to be a node's document, so that nothing set later can make them one
- * if they are not. */
+/* Tells whether the bytes are meant to be a node's document: if they are not valid, nothing set
+ * later can make them so. */
 static int means_document(brc_span data)
 {
     static const char *const members[] = { "\"zarr_format\"", "\"node_type\"" };

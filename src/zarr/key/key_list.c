@@ -10,21 +10,21 @@
 #include "../transfer.h"
 
 /*
- * The chunk keys of one array, one after the other, as far as they begin with a text. They are
- * looked up as they are asked for: the array may be changed in the meantime, and what is written
- * behind the place that has been reached is among them.
+ * Lists the chunk keys of one array that begin with a prefix, in order. Keys are looked up on
+ * demand: the array may be changed meanwhile, and what is written after the position of the list is
+ * listed.
  */
 
 typedef struct brc_key_chunks {
-    brc_array *array;        /* NULL: it is not open                              */
-    char *prefix;            /* which keys begin with, within the array           */
+    brc_array *array;        /* NULL: not open                                    */
+    char *prefix;            /* the prefix of the keys, within the array          */
     int ndim;
-    int nfixed;              /* the prefix says these leading indexes:            */
+    int nfixed;              /* the prefix fixes these leading indexes:           */
     uint64_t fixed[BRC_MAX_NDIM];
     brc_outer_cursor cursor; /* of the array as it was then:                      */
     int has_cursor;
     uint64_t version, changes;
-    int any;                 /* a place has been reached:                         */
+    int any;                 /* a position has been reached:                      */
     uint64_t last[BRC_MAX_NDIM];
 } brc_key_chunks;
 
@@ -33,8 +33,8 @@ static int key_document_is_there(int *is, brc_session *s, const char *path, brc_
 
 /* ==== key chunks ================================ */
 
-/* The indexes that the prefix has in full: each is a number and the separator. What is no chunk key
- * is left to the comparison of texts. */
+/* Reads the indexes that the prefix has in full: each is a number and the separator. The comparison
+ * of texts handles everything that is not a chunk key. */
 static void read_fixed(brc_key_chunks *c)
 {
     const brc_meta *m = &c->array->meta;
@@ -59,8 +59,8 @@ static void read_fixed(brc_key_chunks *c)
     }
 }
 
-/* `prefix`: of keys as brc_chunk_key_format() gives them. BRC_ENOTFOUND if there is no such
- * array. */
+/* Opens the list. `prefix`: of keys in the form of brc_chunk_key_format(). BRC_ENOTFOUND if there
+ * is no such array. */
 static int key_chunks_open(brc_key_chunks *c, brc_session *s, const char *path,
                            const char *prefix, brc_error *err)
 {
@@ -91,7 +91,8 @@ static void key_chunks_close(brc_key_chunks *c)
     memset(c, 0, sizeof(*c));
 }
 
-/* A read transaction for some steps: 1, or 0 if the array is gone or is another one. */
+/* Begins a read transaction for some steps. Returns 1, or 0 if the array is gone or was
+ * replaced. */
 static int key_chunks_begin(brc_key_chunks *c, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
@@ -114,7 +115,7 @@ static void key_chunks_end(brc_key_chunks *c)
     brc_array_end_read(c->array);
 }
 
-/* After a change the cursor starts anew, where it was. */
+/* Restarts the cursor at its position after a change. */
 static int follow_array(brc_key_chunks *c, brc_error *err)
 {
     const brc_array *a = c->array;
@@ -134,13 +135,13 @@ static int follow_array(brc_key_chunks *c, brc_error *err)
     return brc_outer_cursor_start(&c->cursor, a, from, err);
 }
 
-/* 0 where it is behind all that have the prefix's indexes. */
+/* Returns 0 if the index is after all those with the prefix's indexes. */
 static int is_within(const brc_key_chunks *c, const uint64_t *index)
 {
     return brc_index_order(c->nfixed, index, c->fixed) <= 0;
 }
 
-/* 1 with the next key in `key`, 0 at the end. */
+/* Returns 1 with the next key in `key`, 0 at the end. */
 static int key_chunks_next(brc_key_chunks *c, brc_buf *key, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM] = {0};
@@ -162,25 +163,25 @@ static int key_chunks_next(brc_key_chunks *c, brc_buf *key, brc_error *err)
     return rc;
 }
 
-/* Past all keys that have the first `n` indexes of the last one. */
+/* Skips all keys that have the first `n` indexes of the last key. */
 static void key_chunks_skip(brc_key_chunks *c, int n)
 {
     if (n >= c->ndim)
         return;
     for (int i = n; i < c->ndim; i++)
         c->last[i] = UINT64_MAX;
-    /* Shards of one row are sorted in memory: within it they are passed over one by one. */
+    /* shards of one row are sorted in memory, and skipped one by one */
     if (c->array->meta.nlevels == 0 || n == 1)
         close_cursor(c);
 }
 
 /* ==== key arrays ================================ */
 
-/* Bytes of a key: those of a path, and of a chunk's indexes. */
+/* The most bytes of a key: those of a path, and of a chunk's indexes. */
 #define KEY_MOST (BRC_PATH_MAX + 1024)
 #define ARRAYS_KEPT 32
 
-/* What a session keeps for its keys. */
+/* The state that a session keeps for its keys. */
 typedef struct key_memory {
     brc_key_array *arrays[ARRAYS_KEPT];
     size_t n;
@@ -226,7 +227,8 @@ int brc_key_check(const char *key, brc_error *err)
         const size_t part = strcspn(at, "/");
         if (part == 0 || (part <= 2 && strncmp(at, "..", part) == 0))
             return brc_fail(err, BRC_EINVAL,
-                            "'%.200s' is no key: between slashes there must be a name, not '%.*s'",
+                            "'%.200s' is not a valid key: a name must stand between slashes, not "
+                            "'%.*s'",
                             key, (int)part, at);
         at = at[part] == '/' ? at + part + 1 : NULL;
     }
@@ -244,7 +246,7 @@ int brc_key_node_path(brc_buf *out, const char *key, size_t len, brc_error *err)
     BRC_GO(brc_buf_terminate(out, err));
     rc = brc_path_normal(&normal, (const char *)out->data, &why);
     if (rc == BRC_OK && strcmp((const char *)normal.data, (const char *)out->data) != 0)
-        rc = brc_fail(&why, BRC_EINVAL, "no node can have this path");
+        rc = brc_fail(&why, BRC_EINVAL, "this is not a valid path of a node");
     if (rc < 0 && err != NULL)
         brc_error_copy(err, &why);
     rc = rc == BRC_OK ? 1 : rc == BRC_EINVAL || rc == BRC_ELIMIT ? 0 : rc;
@@ -294,7 +296,7 @@ int brc_key_root_is_written(brc_session *s, const brc_entry *root, int *is, brc_
 
 /* ---- arrays -------------------------------- */
 
-/* What of a key follows an array's path and a '/'; NULL if it lies elsewhere. */
+/* Returns the part of a key after an array's path and a '/'; NULL if the key is elsewhere. */
 static const char *rest_of(const char *path, const char *key)
 {
     const size_t len = strlen(path + 1);
@@ -314,7 +316,7 @@ static void forget_array(key_memory *m, size_t i)
     m->arrays[i] = m->arrays[--m->n];
 }
 
-/* Up to date; *gone 1 if it is no array any more. */
+/* Brings the array up to date; *gone is 1 if the node is no longer an array. */
 static int sync_kept(brc_key_array *ka, int *gone, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
@@ -378,8 +380,8 @@ static int keep_array(key_memory *m, brc_session *s, const char *path, brc_key_a
     return BRC_OK;
 }
 
-/* Looks at each beginning of the key that ends before a '/', shortest first, until one names
- * an array or nothing. */
+/* Tries each part of the key that ends before a '/', shortest first, until one names an array or
+ * nothing. */
 static int array_at_key(key_memory *m, brc_session *s, const char *key, brc_key_array **out,
                       const char **rest, brc_error *err)
 {
@@ -467,19 +469,19 @@ int brc_key_find(brc_key_place *out, brc_session *s, const char *key, brc_error 
 
 /* ==== key dir ================================ */
 
-/* What a directory of keys has in it: the next part of every key below it, each once. */
+/* Lists a directory of keys: the next part of every key below it, each once. */
 
 #define NAME_BATCH 512
 
 typedef struct key_dir {
     brc_session *session;
-    char *above;           /* the directory as keys begin: "" or "a/"             */
-    brc_iter *nodes;       /* children of a group; NULL: there are no more        */
+    char *above;           /* the directory as keys begin with it: "" or "a/"     */
+    brc_iter *nodes;       /* children of a group; NULL: no more                  */
     int has_document;
-    brc_key_chunks chunks; /* of the array that it lies in                        */
-    char *array;           /* its part of `above`                                 */
+    brc_key_chunks chunks; /* of the array that contains it                       */
+    char *array;           /* the array's part of `above`                         */
     int rows;              /* the draft's rows are still to come                  */
-    char *from;            /* where they go on; NULL: at the first                */
+    char *from;            /* where the rows continue; NULL: at the first         */
     void *items;           /* char *[]: 'd' or 'f', and the name                  */
     size_t n, cap, at;
 } key_dir;
@@ -521,7 +523,7 @@ static int dir_add(key_dir *dir, const char *name, size_t len, int is_dir, brc_e
 
 /* ---- nodes and chunks -------------------------------- */
 
-/* A group whose document has no key is a directory only by what is in it. */
+/* Adds a child. A group whose document has no key is a directory only if something is in it. */
 static int add_child(key_dir *dir, const brc_node *node, brc_error *err)
 {
     int is;
@@ -551,7 +553,7 @@ static int names_of_nodes(key_dir *dir, brc_error *err)
     return BRC_OK;
 }
 
-/* How many indexes the text has: numbers, each with a separator or the end behind it. */
+/* Counts the indexes in the text: numbers, each followed by a separator or the end. */
 static int indexes_in(const char *text, size_t len)
 {
     int n = 0;
@@ -577,7 +579,7 @@ static int chunk_has_row(const key_dir *dir, const char *key, int *has, brc_erro
     return rc;
 }
 
-/* Within a transaction: the next names; 0 at the end. */
+/* Adds the next names, within a transaction; 0 at the end. */
 static int add_chunk_names(key_dir *dir, brc_error *err)
 {
     brc_buf key = BRC_BUF_INIT;
@@ -625,13 +627,13 @@ static int take_row_name(void *ctx, const char *key, const brc_oid *id, brc_erro
     const char *rest = key + strlen(next->dir->above);
     const size_t len = strcspn(rest, "/");
     brc_buf from = BRC_BUF_INIT;
-    next->found = id != NULL ? 1 : 2; /* a hidden document is no name */
+    next->found = id != NULL ? 1 : 2; /* a hidden document has no name */
     next->is_dir = rest[len] == '/';
     next->name.len = 0;
     int rc = brc_buf_append(&next->name, rest, len, err);
     if (rc == BRC_OK)
         rc = brc_buf_terminate(&next->name, err);
-    /* '0' follows '/': it goes on behind all that is further down. */
+    /* '0' follows '/': continues after everything further down */
     if (rc == BRC_OK && next->is_dir && id != NULL)
         rc = brc_buf_printf(&from, err, "%s%.*s0", next->dir->above, (int)len, rest);
     else if (rc == BRC_OK)
@@ -644,7 +646,7 @@ static int take_row_name(void *ctx, const char *key, const brc_oid *id, brc_erro
     return rc;
 }
 
-/* Whether a name has come already, with a node or with chunks. */
+/* Tells whether a name was listed before, with a node or with chunks. */
 static int has_come(const key_dir *dir, const row_name *next, int *has, brc_error *err)
 {
     brc_buf below = BRC_BUF_INIT;
@@ -699,7 +701,7 @@ done:
 
 /* ---- the list -------------------------------- */
 
-/* The array that the directory is, or lies in. */
+/* Starts the chunks of the array that the directory is, or lies in. */
 static int start_chunks(key_dir *dir, const char *path, const char *rest, brc_error *err)
 {
     const size_t len = strlen(dir->above) - strlen(rest);
@@ -782,18 +784,20 @@ int brc_keys_dir_next(brc_iter *it, const char **name, int *is_dir, brc_error *e
 
 /* ==== key list ================================ */
 
-/* So many keys are held, whatever an array has. */
+/* The most keys that are held in memory, whatever an array has. */
 #define KEY_BATCH 512
 
-/* Nodes in order, each with its chunks, and then what is no node or chunk yet. */
+/* Lists nodes in order, each with its chunks, and then the keys that are neither a node nor a chunk
+ * yet. */
 typedef struct key_list {
     brc_session *session;
     char *prefix;
-    int rows;              /* the last are asked for, too; else they have come   */
-    brc_iter *nodes;       /* NULL: there are no more                             */
-    brc_key_chunks chunks; /* of the node that was given last, if it is an array  */
+    int rows;              /* the last are wanted too; 0: they have been listed, or are not
+                            * wanted */
+    brc_iter *nodes;       /* NULL: no more                                       */
+    brc_key_chunks chunks; /* of the last node, if it is an array                 */
     char *above;           /* its path with a '/', as in a key                    */
-    char *from;            /* where the rows go on; NULL: at the first            */
+    char *from;            /* where the rows continue; NULL: at the first         */
     void *items;           /* char *[]                                            */
     size_t n, cap, at;
 } key_list;
@@ -831,7 +835,7 @@ static int key_add(key_list *list, const char *above, const char *rest, brc_erro
     return rc;
 }
 
-/* Whether the draft says something else of a key than nodes and chunks do. */
+/* Tells whether a row of the draft overrides a key of nodes and chunks. */
 static int has_row(brc_session *s, const char *above, const char *rest, int *has, brc_error *err)
 {
     brc_oid id;
@@ -870,7 +874,7 @@ done:
     return rc;
 }
 
-/* 0 where these were the last. */
+/* Returns 0 after the last keys. */
 static int keys_of_array(key_list *list, brc_error *err)
 {
     int rc = key_chunks_begin(&list->chunks, err);
@@ -907,7 +911,7 @@ static int look_at_document(int *is, brc_session *s, const char *path, brc_error
     return brc_key_root_is_written(s, &entry, is, err);
 }
 
-/* Whether a node's document has a key; within a transaction or not. */
+/* Tells whether a node's document has a key; within a transaction or not. */
 static int key_document_is_there(int *is, brc_session *s, const char *path, brc_error *err)
 {
     BRC_TRY(brc_session_begin_read(s, err));
@@ -922,7 +926,7 @@ static int begins_alike(const char *text, const char *prefix)
     return strncmp(text, prefix, a < b ? a : b) == 0;
 }
 
-/* An array whose chunks may begin with the prefix. */
+/* Opens the chunks of an array, if their keys may begin with the prefix. */
 static int open_chunks(key_list *list, const char *path, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
@@ -931,14 +935,14 @@ static int open_chunks(key_list *list, const char *path, brc_error *err)
     if (!begins_alike(list->above, list->prefix))
         return BRC_OK;
     int rc = key_chunks_open(&list->chunks, list->session, path, rest, &why);
-    if (rc == BRC_ENOTFOUND || rc == BRC_EINVAL) /* it has just gone */
+    if (rc == BRC_ENOTFOUND || rc == BRC_EINVAL) /* it has just been removed */
         return BRC_OK;
     if (rc < 0 && err != NULL)
         brc_error_copy(err, &why);
     return rc;
 }
 
-/* 1 with the next node, whose chunks come next; 0 at the end. */
+/* Returns 1 with the next node, whose chunks come next; 0 at the end. */
 static int key_of_next_node(key_list *list, brc_error *err)
 {
     const brc_node *node;
@@ -975,7 +979,7 @@ static int add_row(void *ctx, const char *key, const brc_oid *id, brc_error *err
     key_list *list = ctx;
     brc_buf from = BRC_BUF_INIT;
     int rc;
-    BRC_GO(brc_buf_printf(&from, err, "%s\x01", key)); /* nothing lies between the two */
+    BRC_GO(brc_buf_printf(&from, err, "%s\x01", key)); /* no key lies between the two */
     free(list->from);
     list->from = NULL;
     BRC_GO(brc_buf_take_text(&from, &list->from, err));
@@ -985,7 +989,8 @@ done:
     return rc;
 }
 
-/* Keeps the rows that it has seen in `from`, so that a page without keys is not the end. */
+/* Lists rows, and keeps its position in `from`, so that a page without keys is not taken for the
+ * end. */
 static int keys_of_rows(key_list *list, brc_error *err)
 {
     brc_session *s = list->session;
@@ -1007,7 +1012,7 @@ static int keys_of_rows(key_list *list, brc_error *err)
 
 /* ---- the lists -------------------------------- */
 
-/* Where the nodes of a prefix are: from its directory on, or an array that it lies in. */
+/* Starts the nodes of a prefix: those in its directory, or the array that contains it. */
 static int start_nodes(key_list *list, brc_error *err)
 {
     brc_session *s = list->session;
@@ -1086,7 +1091,7 @@ int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err)
     return rc;
 }
 
-/* Something more for the list: 1, or 0 at the end. */
+/* Adds something to the list. Returns 1, or 0 at the end. */
 static int fill_list(key_list *list, brc_error *err)
 {
     if (list->chunks.array != NULL) {

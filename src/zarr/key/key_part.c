@@ -21,7 +21,7 @@ static int open_opaque_part(brc_key_part *part, const brc_array *a, const uint64
     return BRC_OK;
 }
 
-/* How an object that was found becomes what the array's codecs say. */
+/* Finds out how an existing object becomes bytes of the array's codecs. */
 static int open_part(brc_key_part *part, brc_array *a, const uint64_t *index, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
@@ -50,8 +50,8 @@ static int open_part(brc_key_part *part, brc_array *a, const uint64_t *index, br
     return BRC_OK;
 }
 
-/* Lengths that the chain fixes, or that are those of what is stored. Where the length follows from
- * the codecs, so do the bytes: the id says which they are. */
+/* Sets lengths that the chain fixes, or that equal those of the stored bytes. If the length follows
+ * from the codecs, so do the bytes: the id identifies them. */
 static int know_part(brc_key_part *part, const brc_array *a, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
@@ -77,7 +77,7 @@ static int know_part(brc_key_part *part, const brc_array *a, brc_error *err)
         BRC_TRY(brc_encoded_get(store, &part->object.id, encoding, &part->is_known, &part->len,
                                 &part->digest, err));
     if (part->len > brc_chain_encoded_max(part->form->chain))
-        part->is_known = 0; /* no encoder gives so much */
+        part->is_known = 0; /* no encoder produces so much */
     return BRC_OK;
 }
 
@@ -139,8 +139,9 @@ int brc_key_part_fetch(const brc_array *a, const brc_key_part *part, brc_buf *st
     return BRC_OK;
 }
 
-/* Chains exist that lose more each time, "bitround" and "packbits" with a first bit say:
- * what another array's bytes gave cannot be passed off as what such a chain gives. */
+/* Refuses encoded bytes that do not decode to the same elements. Some chains lose more each time
+ * ("bitround", and "packbits" with a first bit): bytes that come from another array must not count
+ * as this chain's result. */
 static int encoded_check(const brc_chain *chain, brc_scratch *scratch, brc_span decoded,
                          brc_span encoded, brc_error *err)
 {
@@ -149,14 +150,14 @@ static int encoded_check(const brc_chain *chain, brc_scratch *scratch, brc_span 
     if (rc == BRC_OK && (again.len != decoded.len ||
                          (again.len > 0 && memcmp(again.data, decoded.data, again.len) != 0)))
         rc = brc_fail(err, BRC_EUNSUPPORTED,
-                      "it is stored in another encoding, and the array's codecs, which lose "
-                      "something each time, do not give its elements back");
+                      "it is stored in another encoding, and the array's codecs, which are "
+                      "lossy, would change its elements again");
     brc_buf_dispose(&again);
     return rc;
 }
 
-/* What a form's chain makes of canonical bytes, in `out`, which is empty; on any thread. One that
- * loses something each time is refused where it does not give them back. */
+/* Encodes canonical bytes with a form's chain into `out`, which is empty; on any thread. Refuses a
+ * chain that loses something each time if the result does not decode to the same bytes. */
 static int form_encode(const brc_form *form, brc_span canonical, brc_scratch *scratch, brc_buf *out,
                        brc_error *err)
 {
@@ -166,7 +167,7 @@ static int form_encode(const brc_form *form, brc_span canonical, brc_scratch *sc
     return encoded_check(form->chain, scratch, canonical, (brc_span){out->data, out->len}, err);
 }
 
-/* The stored bytes decoded; *canonical points to them, or into `room`. */
+/* Decodes the stored bytes; *canonical points into them, or into `room`. */
 static int part_decode(const brc_key_part *part, brc_scratch *scratch, brc_span stored,
                        brc_buf *room, brc_span *canonical, brc_error *err)
 {
@@ -300,8 +301,9 @@ void brc_key_parts_remember(const brc_array *a, const brc_key_part *const *parts
 
 /* ==== shard chunks ================================ */
 
-/* Of a shard with at most so many places each is looked up, LOOK_MOST at once. Of others the chunks
- * are found among those of their row of shards: most places may be empty. */
+/* A shard with at most SMALL_SHARD places has each place looked up, LOOK_MOST at once. For
+ * larger shards, most of whose places may be empty, the chunks are found among those of the row
+ * of shards. */
 #define SMALL_SHARD 4096
 #define LOOK_MOST 256
 
@@ -383,10 +385,9 @@ int brc_shard_chunks_find(brc_shard_chunks *out, brc_array *a, const uint64_t *o
 /* ==== stored out ================================ */
 
 /*
- * Chunks handed out as the array's codecs say that they are stored: one for a key of the
- * Zarr store view, all of them for an export. Stored bytes are passed on where they are
- * encoded so already, else transcoded on the pool. A shard is put together when its last
- * inner chunk is there.
+ * Hands out chunks as the array's codecs store them: one for a key of the Zarr store view, all for
+ * an export. Stored bytes are passed on if they have that encoding, otherwise transcoded on the
+ * pool. A shard is put together when its last inner chunk is there.
  */
 
 #define LIST_MOST 256 /* chunks that are looked up at once */
@@ -403,22 +404,22 @@ typedef struct stored_reader {
     brc_array *a;
     const brc_chunk_sink *sink;
     uint64_t chunk_bytes;   /* for progress                                        */
-    const uint64_t *only;   /* the one to hand out; NULL: all                      */
+    const uint64_t *only;   /* the only one to hand out; NULL: all                 */
     brc_outer_cursor cursor;
-    uint64_t n;             /* that have been listed, the one that is being listed included */
+    uint64_t n;             /* the number listed, with the one that is being listed */
     int in_shard, ended;    /* that one is a shard; there are no more              */
     uint64_t *outers;       /* ndim numbers each, by number % window               */
     brc_shard_chunks chunks; /* of the shard that is being listed                   */
-    size_t part;             /* the next of them                                    */
+    size_t part;             /* the next of these chunks                            */
     uint64_t end[BRC_MAX_NDIM]; /* of the shard that is being put together          */
-    uint64_t shard; /* the one that is being put together                          */
-    void *pieces; /* shard_piece[]: of it                                          */
+    uint64_t shard; /* the number of that shard                                    */
+    void *pieces; /* shard_piece[]: of that shard                                  */
     size_t npieces, pieces_cap;
     brc_buf bytes, whole;
     brc_shard_layout layout;
 } stored_reader;
 
-/* More than there are items that were looked up and are not done. */
+/* More than the number of items that were looked up and are unfinished. */
 #define OUTER_WINDOW 65536
 
 static uint64_t *outer_of(const stored_reader *r, uint64_t number)
@@ -426,7 +427,7 @@ static uint64_t *outer_of(const stored_reader *r, uint64_t number)
     return r->outers + number % OUTER_WINDOW * (uint64_t)r->a->meta.ndim;
 }
 
-/* An outer chunk's chunks of the grid: its parts, numbered in C order. */
+/* The chunks of an outer chunk in the grid: its parts, numbered in C order. */
 typedef struct outer_parts {
     uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM], n;
 } outer_parts;
@@ -461,7 +462,7 @@ static void stored_out_name(void *ctx, const brc_read_item *item, brc_error *err
 
 /* ---- what is to be read -------------------------------- */
 
-/* The next chunk or shard: 1 with its id where that is known, else the zero id. */
+/* Finds the next chunk or shard. Returns 1 with its id, or the zero id if the id is not known. */
 static int next_outer(stored_reader *r, brc_oid *id, brc_error *err)
 {
     uint64_t *outer = outer_of(r, r->n);
@@ -497,8 +498,8 @@ static int list_unsharded(stored_reader *r, brc_read_item *items, size_t cap, si
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* The next chunks of the shard that is being listed. They were looked up at once: uncommitted ones
- * may be written between two batches. */
+/* Lists the next chunks of the shard that is being listed. They were looked up together, because
+ * uncommitted chunks may be written between two batches. */
 static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t *n)
 {
     const brc_shard_chunk *chunks = r->chunks.items;
@@ -576,14 +577,14 @@ static int fill_layout(stored_reader *r, brc_error *err)
     r->whole.len = 0;
     for (size_t i = 0; i < r->layout.n; i++) {
         const brc_buf *from = slots[i].is_index ? &r->layout.indexes : &r->bytes;
-        if (slots[i].len > 0) /* a damaged shard's pieces may all be empty */
+        if (slots[i].len > 0) /* the pieces of a damaged shard may all be empty */
             BRC_TRY(brc_buf_append(&r->whole, from->data + slots[i].part, (size_t)slots[i].len,
                                    err));
     }
     return BRC_OK;
 }
 
-/* Puts together what has come of a shard, and hands it over. */
+/* Puts together the pieces of a shard, and hands the shard over. */
 static int give_shard(stored_reader *r, brc_error *err)
 {
     brc_scratch *scratch;
@@ -654,7 +655,7 @@ static int read_stored(stored_reader *r, brc_error *err)
     return rc;
 }
 
-/* Within a transaction. only NULL: all. */
+/* Hands out within a transaction. only NULL: all. */
 static int give_outers(brc_array *a, const uint64_t *only, const brc_chunk_sink *sink,
                        brc_error *err)
 {

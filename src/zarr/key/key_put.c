@@ -37,7 +37,7 @@ static int add_put_part(brc_put *put, const uint64_t *index, int ndim, brc_put_p
     return BRC_OK;
 }
 
-/* The object of these canonical bytes. */
+/* Computes the object of these canonical bytes. */
 static void name_part(brc_put_part *part, const brc_store *store, brc_span canonical)
 {
     brc_object *o = &part->object;
@@ -50,7 +50,7 @@ static void name_part(brc_put_part *part, const brc_store *store, brc_span canon
     o->checksum = brc_hash_stored(&o->id, o->digest, part->stored.data, part->stored.len);
 }
 
-/* Chunks that cannot be decoded here are what they are, behind a mark. */
+/* Prepares a chunk that cannot be decoded here: its object is a mark and the bytes. */
 static int prepare_opaque(brc_put_part *part, const brc_array *a, const brc_form *form,
                           brc_span data, brc_error *err)
 {
@@ -107,7 +107,7 @@ static int prepare_shard(brc_put *put, brc_array *a, brc_scratch *scratch, brc_s
     return rc;
 }
 
-/* What is wrong with the bytes, and not with the machine. */
+/* Tells whether an error is about the bytes, and not about the machine. */
 static int is_about_bytes(int rc)
 {
     return rc == BRC_ECORRUPT || rc == BRC_EINVAL || rc == BRC_ELIMIT || rc == BRC_EUNSUPPORTED;
@@ -146,8 +146,8 @@ static void describe_put(brc_stored *at, const brc_put_part *part)
                        .data = part->stored.len > 0 ? part->stored.data : (const uint8_t *)""};
 }
 
-/* The parts that are not stored yet, and the backend: NULL if it is the file itself, or has no
- * number yet, which is given within a transaction. Within a read. */
+/* Finds the parts that are not stored yet, and the backend: NULL if it is the file itself, or has
+ * no number yet, which it gets within a transaction. Within a read. */
 static int find_new(brc_put *put, brc_array *a, brc_put_part **fresh, size_t *n,
                     brc_store_backend **into, int64_t *number, brc_error *err)
 {
@@ -185,7 +185,8 @@ int brc_put_ahead(brc_put *put, brc_array *a, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_array_begin_read(a, err);
     if (rc == BRC_OK) {
-        put->is_ready = brc_oid_cmp(&put->doc, &a->meta_doc) == 0; /* else it is prepared anew */
+        put->is_ready = brc_oid_cmp(&put->doc, &a->meta_doc) == 0; /* otherwise it is prepared
+                                                                    * again */
         rc = put->is_ready ? find_new(put, a, fresh, &n, &into, &number, err) : BRC_OK;
         brc_array_end_read(a);
     }
@@ -215,8 +216,8 @@ int brc_put_flush(brc_store *store, const brc_put *put, brc_error *err)
 
 /* ---- storing -------------------------------- */
 
-/* What is stored under the id: the same content? Few bytes are compared, because they can be made
- * to have one hash and guard. */
+/* Checks that the content stored under the id is the same. Short contents are compared byte by
+ * byte, because an attacker can construct two with one hash and guard. */
 static int check_same(const brc_put_part *part, brc_store *store, brc_object *there,
                       brc_scratch *scratch, brc_error *err)
 {
@@ -246,7 +247,7 @@ done:
     return rc;
 }
 
-/* New bytes go where the array's new chunks go: most often they are there already. */
+/* Stores new bytes where the array's new chunks go; in most cases they are there already. */
 static int store_new(const brc_put *put, const brc_put_part *part, brc_array *a, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
@@ -287,7 +288,7 @@ static int part_number_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Chunks of the shard that are there, and not among the parts (NULL: all). */
+/* Drops the existing chunks of the shard that are not among the parts (NULL: all). */
 static int drop_others(const brc_put *put, brc_array *a, const uint64_t *outer, brc_error *err)
 {
     const size_t n = put != NULL ? put->n : 0;
@@ -349,7 +350,7 @@ int brc_put_drop(brc_array *a, const uint64_t *outer, brc_error *err)
 
 /* ==== key loose ================================ */
 
-/* Bytes that are no node or chunk yet; chunks that become such. */
+/* Bytes that are neither a node nor a chunk yet, and chunks that become such bytes. */
 
 int brc_loose_put(brc_session *s, const char *key, brc_span data, brc_error *err)
 {

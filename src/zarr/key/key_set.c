@@ -1,4 +1,5 @@
-/* Loose keys that become nodes and chunks, and what a commit refuses. */
+/* Sets and deletes keys of the Zarr store view, turns loose keys into nodes and chunks, and refuses
+ * commits with loose keys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 typedef struct key_names {
     void *keys; /* char *[] */
     size_t n, cap;
-    int hidden; /* also those without bytes */
+    int hidden; /* also keys without bytes */
 } key_names;
 
 static void key_names_dispose(key_names *names)
@@ -43,7 +44,7 @@ static int read_names(key_names *names, brc_store *store, int64_t draft, const c
     return brc_draft_key_page(store, draft, prefix, NULL, SIZE_MAX >> 1, take_name, names, err);
 }
 
-/* The array's own document has a key: no row says something else. */
+/* Tells whether the array's own document has a key: no row overrides it. */
 static int document_is_key(brc_session *s, const brc_array *a, int *is, brc_error *err)
 {
     brc_buf key = BRC_BUF_INIT;
@@ -57,9 +58,8 @@ static int document_is_key(brc_session *s, const brc_array *a, int *is, brc_erro
     return rc;
 }
 
-/* Stores a chunk where the key is one of an array whose document has a key: 1; else 0 with the
- * reason. `put` is what was prepared for these bytes, or is empty. Within a change of the
- * session. */
+/* Stores a chunk if the key belongs to an array whose document has a key. Returns 1, or 0 with the
+ * reason. `put` is prepared for these bytes, or is empty. Within a change of the session. */
 static int key_place_chunk(brc_session *s, const char *key, brc_span data, brc_put *put,
                            brc_error *err)
 {
@@ -112,7 +112,7 @@ done:
     return rc;
 }
 
-/* Documents first, groups before what is in them; then chunks. */
+/* Places documents first, groups before their contents; then chunks. */
 int brc_keys_settle(brc_session *s, const char *prefix, brc_error *err)
 {
     key_names names = {0};
@@ -183,7 +183,7 @@ done:
 
 /* ---- what a commit refuses -------------------------------- */
 
-/* " (and 'b', 'c' and 7 others)": of the names but the first. */
+/* Appends " (and 'b', 'c' and 7 others)", for all names but the first. */
 static int name_others(brc_buf *out, const key_names *names, brc_error *err)
 {
     enum { NAMED = 3 };
@@ -198,7 +198,7 @@ static int name_others(brc_buf *out, const key_names *names, brc_error *err)
     return brc_buf_terminate(out, err);
 }
 
-/* Whether a key is a document of Zarr format 2. */
+/* Tells whether a key is a document of Zarr format 2. */
 static int is_of_format_2(const char *key)
 {
     static const char *const names[] = {".zgroup", ".zarray", ".zattrs", ".zmetadata"};
@@ -209,7 +209,7 @@ static int is_of_format_2(const char *key)
     return 0;
 }
 
-/* A document that is refused is why its chunks are: it is named first. */
+/* Moves a document to the front: a refused document is the reason why its chunks are refused. */
 static void document_first(const key_names *names)
 {
     char **keys = names->keys;
@@ -223,7 +223,7 @@ static void document_first(const key_names *names)
         }
 }
 
-/* Why it is still loose: it is tried once more. */
+/* Fails with the reason why a key is still loose, by trying it once more. */
 static int refuse_keys(brc_session *s, const key_names *names, brc_error *err)
 {
     document_first(names);
@@ -242,8 +242,8 @@ static int refuse_keys(brc_session *s, const key_names *names, brc_error *err)
     rc = name_others(&others, names, err);
     if (rc == BRC_OK)
         rc = brc_fail(err, BRC_ECONFLICT,
-                      "the key '%.100s'%s is no node or chunk, and no commit can have it: %s "
-                      "(%.160s)",
+                      "the key '%.100s'%s is neither a node nor a chunk, and cannot be committed: "
+                      "%s (%.160s)",
                       key, (const char *)others.data, remedy, why.message);
     brc_buf_dispose(&others);
     return rc;
@@ -301,8 +301,8 @@ done:
 
 /* The Zarr store view: the functions that change it. */
 
-/* A bulk write has rows of its own for nodes and chunks, and none for keys: where a loose key would
- * be replaced or removed, they could not say so. */
+/* Refuses to set keys in a bulk write, whose draft has rows for nodes and chunks, but none for
+ * keys: those rows could not say that a loose key was replaced or removed. */
 static int check_can_set(const brc_session *s, brc_error *err)
 {
     if (s->mode >= BRC_SESSION_WRITE)
@@ -312,8 +312,8 @@ static int check_can_set(const brc_session *s, brc_error *err)
 
 /* ---- setting -------------------------------- */
 
-/* What the key means now, so that a chunk is decoded before anybody has to wait. Bytes that are no
- * chunk are found out again when they are placed. */
+/* Finds what the key means now, so that a chunk is decoded before anybody has to wait. Bytes that
+ * are not a valid chunk are found out again when they are placed. */
 static int prepare_key(brc_put *put, brc_session *s, const char *key, brc_span data, brc_error *err)
 {
     brc_key_array *ka;
@@ -339,7 +339,7 @@ static int prepare_key(brc_put *put, brc_session *s, const char *key, brc_span d
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* A chunk whose key now has other bytes is not there any more. */
+/* Drops the chunk of a key that now has other bytes. */
 static int drop_chunk_under(brc_session *s, const char *key, brc_error *err)
 {
     brc_key_array *ka;
@@ -353,7 +353,7 @@ static int drop_chunk_under(brc_session *s, const char *key, brc_error *err)
     return is ? brc_put_drop(&ka->array, outer, err) : BRC_OK;
 }
 
-/* What is below a document that is there now may have waited for it. */
+/* Settles keys below a document that exists now and for which they may have waited. */
 static int settle_below(brc_session *s, const char *key, brc_error *err)
 {
     brc_buf below = BRC_BUF_INIT;
@@ -366,7 +366,7 @@ static int settle_below(brc_session *s, const char *key, brc_error *err)
     return rc;
 }
 
-/* Within a change. */
+/* Sets a key within a change. */
 static int set_key(brc_session *s, const char *key, brc_span data, brc_put *put, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
@@ -402,7 +402,7 @@ static int set_all(brc_session *s, const char *const *keys, const void *const *d
     for (size_t i = 0; i < n; i++) {
         int rc = data[i] != NULL ? set_key(s, keys[i], (brc_span){data[i], lens[i]}, &puts[i], err)
                                  : brc_key_delete(s, keys[i], err);
-        s->repo->changes++; /* arrays are looked at again */
+        s->repo->changes++; /* makes arrays check again */
         if (rc < 0)
             return rc;
     }
@@ -441,7 +441,7 @@ int brc_key_set(brc_session *s, const char *key, const void *data, size_t len, b
     return brc_key_set_many(s, &key, &bytes, &len, 1, err);
 }
 
-/* Within a change. */
+/* Sets a key within a change, if it is absent. */
 static int set_if_new(int *set, brc_session *s, const char *key, const void *data, size_t len,
                       brc_error *err)
 {
@@ -458,7 +458,7 @@ int brc_key_set_new(int *set, brc_session *s, const char *key, const void *data,
     *set = 0;
     BRC_TRY(check_can_set(s, err));
     BRC_TRY(check_values(&key, &len, 1, err));
-    BRC_TRY(brc_key_exists(&is, s, key, err)); /* often it says enough, and nobody waits */
+    BRC_TRY(brc_key_exists(&is, s, key, err)); /* often this is enough, and nobody waits */
     if (is)
         return BRC_OK;
     BRC_TRY(brc_session_begin(s, err));
@@ -470,7 +470,7 @@ int brc_key_set_new(int *set, brc_session *s, const char *key, const void *data,
 
 /* ---- deleting -------------------------------- */
 
-/* The node stays as long as something is in it, and its document has no key. */
+/* Hides a document. The node stays as long as something is in it, and its document has no key. */
 static int hide_document(brc_session *s, const char *key, size_t len, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -480,7 +480,7 @@ static int hide_document(brc_session *s, const char *key, size_t len, brc_error 
     int64_t row;
     int rc, empty;
     BRC_GO(brc_key_node_path(&path, key, len, err));
-    if (rc == 0) { /* no node can be there */
+    if (rc == 0) { /* not a valid path of a node */
         rc = brc_draft_key_drop(store, s->draft.id, key, err);
         goto done;
     }
@@ -496,7 +496,7 @@ static int hide_document(brc_session *s, const char *key, size_t len, brc_error 
         rc = brc_key_prune(s, at, err);
         goto done;
     }
-    if (entry.kind == BRC_GROUP) { /* as one that nobody has written */
+    if (entry.kind == BRC_GROUP) { /* like a group that nobody has written */
         BRC_GO(brc_entry_doc(store, &group, &plain, err));
         BRC_GO(brc_session_put_doc(s, at, &entry, plain, NULL, err));
     } else {
@@ -509,7 +509,7 @@ done:
     return rc;
 }
 
-/* Within a change. */
+/* Deletes a key within a change. */
 static int delete_key(brc_session *s, const char *key, brc_error *err)
 {
     size_t len;
@@ -531,7 +531,7 @@ int brc_key_delete(brc_session *s, const char *key, brc_error *err)
     return brc_session_end(s, delete_key(s, key, err), err);
 }
 
-/* Nodes whose every key begins with the prefix go whole. */
+/* Removes whole nodes all of whose keys begin with the prefix. */
 static int remove_covered(brc_session *s, const char *prefix, brc_error *err)
 {
     brc_iter *it = NULL;
@@ -569,7 +569,7 @@ done:
     return rc;
 }
 
-/* What is left: documents and chunks, one by one. */
+/* Removes the remaining documents and chunks one by one. */
 static int delete_each(brc_session *s, const char *prefix, brc_error *err)
 {
     brc_iter *it;
@@ -586,7 +586,7 @@ static int delete_each(brc_session *s, const char *prefix, brc_error *err)
     return rc;
 }
 
-/* A directory that is a node goes whole, with its document. */
+/* Removes a directory that is a node as a whole, with its document. */
 static int remove_itself(brc_session *s, const char *prefix, brc_error *err)
 {
     const size_t len = strlen(prefix);

@@ -107,7 +107,7 @@ int brc_key_pieces_read(brc_key_pieces *pieces, brc_array *a, brc_error *err)
                          : BRC_OK;
 }
 
-/* Lengths that are new, in the derived table. Outside of the transaction. */
+/* Stores new lengths in the derived table. Outside of the transaction. */
 static int key_pieces_remember(const brc_key_pieces *pieces, const brc_array *a, brc_error *err)
 {
     void *p;
@@ -132,7 +132,7 @@ static int key_pieces_remember(const brc_key_pieces *pieces, const brc_array *a,
 #define LOOK_MOST 256     /* chunks that are looked up at once                      */
 #define MISSING_MOST 4096 /* lengths that are learned between two plans             */
 
-/* What is known of a chunk's bytes by having made them. */
+/* The properties of a chunk's bytes that were learned by making them. */
 typedef struct learned_part {
     uint64_t len, digest;
 } learned_part;
@@ -183,7 +183,7 @@ int brc_key_chunk_exists(int *exists, brc_array *a, const uint64_t *outer, brc_e
 typedef struct shard_lengths {
     const brc_shard_chunks *chunks;
     int ndim;
-    uint64_t *of; /* each chunk's */
+    uint64_t *of; /* of each chunk */
 } shard_lengths;
 
 static int chunk_number_order(const void *a, const void *b)
@@ -208,7 +208,7 @@ static int length_of_part(void *ctx, const uint64_t *index, uint64_t *part, uint
     return BRC_OK;
 }
 
-/* The tag so far, and one more chunk: its id, its length and its bytes' checksum. */
+/* Extends the tag by one more chunk: its id, its length and its bytes' checksum. */
 static void tag_part(brc_oid *tag, uint64_t number, const brc_key_part *part)
 {
     uint8_t bytes[16 + 32 + 24];
@@ -229,7 +229,7 @@ static int note_missing(brc_key_shard *shard, const brc_array *a, const brc_key_
                : BRC_OK;
 }
 
-/* Every chunk's length, the tag, and what is missing. */
+/* Computes every chunk's length and the tag, and lists the missing lengths. */
 static int measure_shard(brc_key_shard *shard, brc_array *a, const brc_shard_chunks *chunks,
                          uint64_t *lengths, brc_error *err)
 {
@@ -319,7 +319,8 @@ int brc_key_shard_settle(brc_key_shard *shard, const brc_array *a, const brc_key
     return rc;
 }
 
-/* No two objects have one id, so what is learned is right whatever happens meanwhile. */
+/* Learns lengths. No two objects have one id, so a learned length stays valid whatever happens
+ * meanwhile. */
 int brc_key_shard_learn(brc_key_shard *shard, brc_array *a, brc_error *err)
 {
     int rc = brc_key_pieces_read(&shard->missing, a, err);
@@ -335,7 +336,7 @@ int brc_key_shard_plan(brc_key_shard *shard, brc_array *a, const uint64_t *outer
         memcmp(shard->outer, outer, (size_t)a->meta.ndim * sizeof(*outer)) == 0)
         return 1;
     shard->is_planned = 0;
-    if (brc_oid_cmp(&shard->doc, &a->meta_doc) != 0) /* other codecs, perhaps */
+    if (brc_oid_cmp(&shard->doc, &a->meta_doc) != 0) /* the codecs may differ */
         brc_id_table_dispose(&shard->learned);
     shard->doc = a->meta_doc;
     BRC_TRY(plan_shard(shard, a, outer, err));
@@ -344,7 +345,7 @@ int brc_key_shard_plan(brc_key_shard *shard, brc_array *a, const uint64_t *outer
 
 /* ---- parts of it -------------------------------- */
 
-/* The first slot that ends behind `start`. */
+/* Returns the first slot that ends after `start`. */
 static size_t first_slot(const brc_shard_layout *layout, uint64_t start)
 {
     const brc_shard_slot *slots = layout->slots;
@@ -377,7 +378,7 @@ typedef struct shard_range {
     slot_batch batch;
 } shard_range;
 
-/* What the range takes of a slot: from *from to before *end, and where that goes. */
+/* Returns the range's part of a slot, from *from to before *end, and where that part goes. */
 static uint8_t *place_of_slot(const shard_range *r, const brc_shard_slot *slot, uint64_t *from,
                               uint64_t *end)
 {
@@ -386,7 +387,8 @@ static uint8_t *place_of_slot(const shard_range *r, const brc_shard_slot *slot, 
     return r->to + (slot->at + *from - r->start);
 }
 
-/* In the grid's order, in which chunks are looked up: the slots of nested shards have another. */
+/* Orders slots as the grid does, in which order chunks are looked up: the slots of nested shards
+ * have another order. */
 static int slot_part_order(const void *a, const void *b)
 {
     const brc_shard_slot *x = *(const brc_shard_slot *const *)a,
@@ -410,7 +412,7 @@ static int add_slots(shard_range *r, brc_error *err)
             return brc_fail(err, BRC_EINTERNAL, "a planned shard has lost a chunk");
     BRC_TRY(look_at_parts(r->shard, r->a, b->indexes, ids, b->n, b->parts, err));
     for (size_t i = 0; i < b->n; i++) {
-        b->parts[i].is_known = 1; /* what the plan took for its length */
+        b->parts[i].is_known = 1; /* the length that the plan assumed */
         b->parts[i].len = b->slots[i]->len;
         BRC_TRY(brc_key_pieces_add(r->pieces, r->a, &b->parts[i], b->indexes + i * ndim, &piece,
                                    err));

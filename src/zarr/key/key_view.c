@@ -1,4 +1,5 @@
-/* Where the chunks are that keys name: for clients who know arrays by their keys alone. */
+/* Reads the Zarr store view: values of keys, ranges and many keys at once, and the places of chunks
+ * for clients that know arrays only by their keys. */
 #include "key_view.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 /* ==== key places ================================ */
 
-/* Looked up in one transaction. */
+/* The number of keys that are looked up in one transaction. */
 #define PLACES_MOST 512
 
 typedef struct key_places {
@@ -44,7 +45,8 @@ static int place_key(const key_places *p, size_t i, brc_error *err)
     if (i == 0)
         BRC_TRY(brc_buf_append(p->path, a->path, strlen(a->path), err));
     if (!is_same_array(p, a))
-        return brc_fail(err, BRC_EINVAL, "the key '%.200s' is not of the array of '%.200s'",
+        return brc_fail(err, BRC_EINVAL,
+                        "the keys '%.200s' and '%.200s' belong to different arrays",
                         p->keys[i], p->keys[0]);
     memcpy(p->index + i * (size_t)p->ndim, place.outer, (size_t)p->ndim * sizeof(*p->index));
     if (p->there == NULL)
@@ -71,13 +73,13 @@ int brc_key_places(brc_buf *path, uint64_t *index, uint8_t *there, brc_session *
 
 /* ==== key value ================================ */
 
-/* What is asked of a key. `out` NULL: only `info`. */
+/* A request for a key. `out` NULL: only `info`. */
 typedef struct value_request {
     brc_session *s;
     const char *key;
     const brc_key_range *range; /* NULL: all */
     brc_buf *out;
-    brc_key_info *info;         /* NULL: not asked for */
+    brc_key_info *info;         /* NULL: not wanted */
 } value_request;
 
 static int no_such_key(const char *key, brc_error *err)
@@ -87,7 +89,7 @@ static int no_such_key(const char *key, brc_error *err)
 
 /* ---- ranges -------------------------------- */
 
-/* The part of `size` bytes that a range means. */
+/* Computes the part of `size` bytes that a range means. */
 static void range_of(const brc_key_range *range, uint64_t size, uint64_t *start, uint64_t *end)
 {
     const int kind = range != NULL ? range->kind : BRC_RANGE_ALL;
@@ -103,7 +105,7 @@ static void range_of(const brc_key_range *range, uint64_t size, uint64_t *start,
         *end = *start;
 }
 
-/* A range as callers give it. */
+/* Checks a range from a caller. */
 static int key_range_check(const brc_key_range *range, brc_error *err)
 {
     if (range == NULL)
@@ -111,10 +113,10 @@ static int key_range_check(const brc_key_range *range, brc_error *err)
     BRC_TRY(brc_sized_check(range->size, sizeof(*range), "brc_key_range", err));
     if (range->kind >= BRC_RANGE_ALL && range->kind <= BRC_RANGE_LAST)
         return BRC_OK;
-    return brc_fail(err, BRC_EINVAL, "there is no range of kind %d", range->kind);
+    return brc_fail(err, BRC_EINVAL, "%d is not a valid kind of range", range->kind);
 }
 
-/* What was put into out whole becomes the range. */
+/* Cuts `out`, which has the whole value, to the range. */
 static void key_cut(brc_buf *out, const brc_key_range *range)
 {
     uint64_t start, end;
@@ -124,8 +126,8 @@ static void key_cut(brc_buf *out, const brc_key_range *range)
     out->len = (size_t)(end - start);
 }
 
-/* A range of the planned shard will be in `out` when the pieces have been read. Within the
- * transaction. */
+/* Requests a range of the planned shard: it will be in `out` when the pieces have been read. Within
+ * the transaction. */
 static int key_shard_part(brc_buf *out, brc_key_array *ka, const brc_key_range *range,
                           size_t request, brc_key_pieces *pieces, brc_error *err)
 {
@@ -162,7 +164,7 @@ static void tell_bytes(brc_key_info *info, const brc_buf *bytes)
     tell_value(info, bytes->len, &tag);
 }
 
-/* By content, its length and the checksum of its bytes: nothing has to be read for it. */
+/* Sets the info from content id, length and checksum of the bytes: nothing has to be read. */
 static void tell_part(brc_key_info *info, const brc_key_part *part)
 {
     uint8_t bytes[48];
@@ -195,7 +197,7 @@ int brc_loose_load(brc_buf *out, brc_store *store, const brc_oid *id, brc_error 
     return BRC_OK;
 }
 
-/* The bytes of a document or of a loose key, appended; within a transaction. */
+/* Appends the bytes of a document or of a loose key; within a transaction. */
 static int key_load_plain(brc_buf *out, brc_session *s, const brc_key_place *place,
                           brc_error *err)
 {
@@ -269,7 +271,7 @@ static int give_chunk_value(const value_request *q, const brc_key_place *place, 
 
 /* ---- shards -------------------------------- */
 
-/* All of it: the pool puts it together. Ends the transaction. */
+/* Gives the whole shard: the pool puts it together. Ends the transaction. */
 static int give_whole_shard(const value_request *q, const brc_key_place *place, brc_error *err)
 {
     int there;
@@ -279,7 +281,8 @@ static int give_whole_shard(const value_request *q, const brc_key_place *place, 
     return rc < 0 || there ? rc : no_such_key(q->key, err);
 }
 
-/* Appends a part of the planned shard. Ends the transaction. 0: plan again. */
+/* Appends a part of the planned shard. Ends the transaction. Returns 0 if the shard must be planned
+ * again. */
 static int give_shard_range(const value_request *q, brc_key_array *ka, brc_error *err)
 {
     brc_array *a = &ka->array;
@@ -294,7 +297,7 @@ static int give_shard_range(const value_request *q, brc_key_array *ka, brc_error
     return rc;
 }
 
-/* 1 when it is done, 0 if it must be tried again in a new transaction. Ends this one. */
+/* Returns 1 when done, 0 if another try in a new transaction is needed. Ends the transaction. */
 static int give_planned_shard(const value_request *q, const brc_key_place *place, brc_error *err)
 {
     brc_array *a = &place->array->array;
@@ -315,10 +318,10 @@ static int give_planned_shard(const value_request *q, const brc_key_place *place
 
 /* ---- any key -------------------------------- */
 
-/* Tries before a file that changes under every one of them is given up. */
+/* The number of tries before it gives up on a file that changes during each. */
 #define TRIES_MOST 100
 
-/* 1 when it is done, 0 if it must be tried again. */
+/* Returns 1 when done, 0 if another try is needed. */
 static int give_value(const value_request *q, brc_error *err)
 {
     brc_key_place place;
@@ -365,20 +368,19 @@ static int key_value_get(brc_buf *out, brc_session *s, const char *key, const br
         if (rc != 0)
             return rc < 0 ? rc : hand_out_info(given, &info, err);
     }
-    return brc_fail(err, BRC_EBUSY, "the key '%.200s' has changed each time that it was looked at",
-                    key);
+    return brc_fail(err, BRC_EBUSY, "the key '%.200s' changed during every try to read it", key);
 }
 
 /* ==== key many ================================ */
 
 /*
- * Many keys at once. They are looked up in the order of their names, so that those of one array
- * come together; their chunks, and the chunks that ranges of shards meet, go through the pool.
- * Values that have more to them are given one after the other: whole shards, and shards whose
- * chunks' lengths must be learned, which both go through the pool themselves.
+ * Reads many keys at once. Keys are looked up in the order of their names, so that those of one
+ * array come together; their chunks, and the chunks that ranges of shards meet, go through the pool
+ * together. Whole shards, and shards with chunks whose lengths must be learned, are read one by
+ * one: each of them uses the pool itself.
  */
 
-/* Looked up in one transaction. */
+/* The most keys, and pieces, that are looked up in one transaction. */
 #define LOOK_MOST 512
 #define PIECES_MOST 4096
 
@@ -388,7 +390,7 @@ typedef struct key_request {
     brc_buf *out;
     uint8_t *found;
     int is_whole; /* a chunk that is read whole: the range is cut out of it afterwards */
-    int is_alone; /* given by itself */
+    int is_alone; /* read by itself */
 } key_request;
 
 static int request_order(const void *a, const void *b)
@@ -404,7 +406,7 @@ static int request_order(const void *a, const void *b)
 typedef struct key_batch {
     brc_session *s;
     key_request *requests;
-    size_t first, last; /* these */
+    size_t first, last; /* these requests */
     brc_key_array *ka;  /* NULL: they have no chunks */
     brc_key_pieces pieces;
 } key_batch;
@@ -461,8 +463,8 @@ static int add_request(key_batch *b, key_request *q, brc_error *err)
     return BRC_OK;
 }
 
-/* Within the transaction: as many of them as belong together. A session keeps some arrays, so no
- * key of another one is looked up before this one has been read. */
+/* Looks up as many requests as belong together, within the transaction. A session keeps only some
+ * arrays, so no key of another array is looked up before this one has been read. */
 static int look_at_requests(key_batch *b, size_t n, brc_error *err)
 {
     b->last = b->first;
@@ -480,7 +482,7 @@ static int look_at_requests(key_batch *b, size_t n, brc_error *err)
 
 /* ---- reading -------------------------------- */
 
-/* What turned out to have other lengths is done again. */
+/* Repeats the requests for which a length turned out to be different. */
 static int settle_batch(key_batch *b, brc_error *err)
 {
     if (b->ka != NULL)
@@ -537,8 +539,8 @@ static int give_all(brc_session *s, key_request *requests, size_t n, brc_error *
 
 /* ---- one state -------------------------------- */
 
-/* Nobody waits while chunks are decoded. Where somebody has changed something in between, all are
- * read again, at last in one transaction. */
+/* Reads all keys as one state, without making anybody wait while chunks are decoded. If somebody
+ * changes something meanwhile, reads all of them again, the last time in one transaction. */
 static int give_one_state(brc_session *s, key_request *requests, size_t n, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -558,7 +560,7 @@ static int give_one_state(brc_session *s, key_request *requests, size_t n, brc_e
     return rc;
 }
 
-/* Items of arrays, as long as the caller's version has them. */
+/* Return items of arrays, whose size depends on the caller's version. */
 static brc_buf *buf_at(brc_buf *out, size_t i)
 {
     return (brc_buf *)((char *)out + i * (out->size != 0 ? out->size : sizeof(*out)));
@@ -650,7 +652,7 @@ static int add_key_size(uint64_t *bytes, brc_session *s, const char *key, brc_er
     brc_error why = BRC_ERROR_INIT;
     brc_key_info info = BRC_KEY_INFO_INIT;
     int rc = brc_key_stat(&info, s, key, &why);
-    if (rc == BRC_ENOTFOUND) /* it has just gone */
+    if (rc == BRC_ENOTFOUND) /* it has just been removed */
         return BRC_OK;
     if (rc < 0 && err != NULL)
         brc_error_copy(err, &why);

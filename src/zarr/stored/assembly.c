@@ -12,22 +12,22 @@
 
 /* ==== box set ================================ */
 
-/* A box of small chunks takes about this many bytes; and if every chunk is small, all
- * boxes together hold this many: enough to fill a box while another is written. */
+/* The bytes of a box of small chunks, about; if every chunk is small, all boxes together have this
+ * many: enough to fill one box while another is written. */
 #define BOX_BYTES ((uint64_t)8 << 20)
 #define BOXES_BYTES ((uint64_t)32 << 20)
 #define MOST_BOXES 16
 
 /* ---- extents -------------------------------- */
 
-/* Indices of the selection that lie in one chunk, at most. */
+/* Returns the most indices of the selection that lie in one chunk. */
 static uint64_t most_in_chunk(const brc_box_set *set, int axis)
 {
     return brc_at_least_one(brc_grid_extent(set->a->meta.grid.chunk[axis],
                                  brc_at_least_one(set->region.sel.step[axis])));
 }
 
-/* What one step of the pieces covers along the axis is whole boxes. */
+/* Tells whether a step of the pieces along the axis covers whole boxes. */
 static int is_in_step(const brc_box_set *set, const brc_piece_order *order, int axis)
 {
     uint64_t in_chunk = most_in_chunk(set, axis);
@@ -44,16 +44,16 @@ static uint64_t extent_bytes(const brc_box_set *set)
     return bytes;
 }
 
-/* From the fastest axis on more chunks. */
+/* Adds chunks, from the fastest axis on. */
 static void grow_extent(brc_box_set *set, const brc_piece_order *order, uint64_t budget)
 {
     brc_cut_grow(set->a->meta.ndim, order->axis, set->extent, set->region.chunks,
                  extent_bytes(set), budget);
 }
 
-/* A box that is met by consecutive pieces alone is never opened again: along the axes behind
- * the first that is not cut as the pieces are it holds everything. Where that is too large
- * boxes are closed before they are complete. */
+/* Chooses the extent of boxes. A box that only consecutive pieces meet is never opened again: along
+ * the axes after the first that is not cut like the pieces, the box covers everything. If that is
+ * too large, boxes are closed before they are complete. */
 static void choose_extent(brc_box_set *set, const brc_piece_order *order, size_t memory)
 {
     const int ndim = set->a->meta.ndim;
@@ -88,7 +88,7 @@ static void choose_number(brc_box_set *set, size_t memory)
     set->most = (size_t)brc_at_least_one(fit < most ? fit : most);
 }
 
-/* sel NULL: all. */
+/* sel NULL: the whole array. */
 static int boxes_init(brc_box_set *set, brc_array *a, const brc_sel *sel,
                       const brc_piece_order *order, size_t memory, brc_error *err)
 {
@@ -97,7 +97,7 @@ static int boxes_init(brc_box_set *set, brc_array *a, const brc_sel *sel,
     set->a = a;
     set->unit = brc_array_unit(a);
     set->is_table = brc_meta_is_variable(&a->meta);
-    if (set->is_table) { /* the elements themselves take room too */
+    if (set->is_table) { /* the elements themselves take memory too */
         set->most_kept = memory / 4;
         memory /= 2;
     }
@@ -134,7 +134,7 @@ static void box_release(brc_box_of_chunks *box)
     box->data = box->chunks = NULL;
 }
 
-/* Elements are freed with the last box that points to them. */
+/* Frees elements with the last box that points to them. */
 static void box_forget(brc_box_set *set, brc_box_of_chunks *box)
 {
     for (size_t i = 0; i < box->nkept; i++) {
@@ -166,7 +166,7 @@ static void box_close(brc_box_set *set, brc_box_of_chunks *box)
     box->closed = ++set->closings;
 }
 
-/* Closes boxes whose last piece comes before this place; at NULL: all. */
+/* Closes boxes whose last piece comes before this place; at NULL: all boxes. */
 static void boxes_close(brc_box_set *set, const uint64_t *at)
 {
     for (size_t i = 0; i < set->n; i++) {
@@ -177,7 +177,7 @@ static void boxes_close(brc_box_set *set, const uint64_t *at)
     }
 }
 
-/* Of the boxes with chunks that have not been listed the one that was closed first; NULL: none. */
+/* Returns the box that was closed first among those with chunks to list; NULL: none. */
 static brc_box_of_chunks *boxes_closed(const brc_box_set *set)
 {
     brc_box_of_chunks *first = NULL;
@@ -190,7 +190,7 @@ static brc_box_of_chunks *boxes_closed(const brc_box_set *set)
     return first;
 }
 
-/* Frees a box where it is closed and nothing is on its way into it or out of it. */
+/* Frees a box if it is closed and nothing is on its way into it or out of it. */
 static void box_leave(brc_box_set *set, brc_box_of_chunks *box)
 {
     if (box->state != BRC_BOX_CLOSED || box->next < box->nchunks || box->pieces > 0 ||
@@ -202,7 +202,7 @@ static void box_leave(brc_box_set *set, brc_box_of_chunks *box)
         box_release(box);
 }
 
-/* The boxes that a region meets: from `first` on `count` along each axis. */
+/* Finds the boxes that a region meets: `count` from `first` on along each axis. */
 static void boxes_met(const brc_box_set *set, const brc_region *r, uint64_t *first,
                       uint64_t *count)
 {
@@ -224,8 +224,8 @@ static brc_box_of_chunks *box_find(const brc_box_set *set, const uint64_t *at)
     return NULL;
 }
 
-/* 0: a box is being written, and is waited for; or, if none is, the open one that was
- * least recently used was closed. 1: there is none to close. */
+/* Returns 0 if a box is being written, and is waited for, or if the least recently used open box
+ * was closed. Returns 1 if there is no box to close. */
 static int close_early(brc_box_set *set, uint64_t before)
 {
     brc_box_of_chunks *oldest = NULL;
@@ -244,15 +244,15 @@ static int close_early(brc_box_set *set, uint64_t before)
     return 0;
 }
 
-/* 1 if one more box may be in use: all that there are may be needed by one piece. */
+/* Returns 1 if one more box may be in use; a single piece may need every box. */
 static int room_for_box(brc_box_set *set)
 {
     return set->active < set->most || close_early(set, set->piece);
 }
 
-/* Of elements of variable length: 1 if a piece of about `len` bytes may be decoded while pieces
- * of about `coming` are; 0 if that must wait, until a box is free or they are decoded. A
- * single piece always may. */
+/* Returns 1 if a piece of elements of variable length of about `len` bytes may be decoded while
+ * pieces of about `coming` bytes are; 0 if it must wait until a box is free or those are decoded. A
+ * single piece is always allowed. */
 static int boxes_have_room(brc_box_set *set, size_t coming, size_t len)
 {
     size_t kept = set->kept + coming;
@@ -263,7 +263,7 @@ static int boxes_have_room(brc_box_set *set, size_t coming, size_t len)
     return 0;
 }
 
-/* Empty memory for the elements of a piece, kept for these boxes; and once it holds them. */
+/* Adds empty memory for the elements of a piece, and keeps it for these boxes. */
 static int boxes_keep(brc_box_of_chunks *const *boxes, size_t n, brc_kept_elements **out,
                       brc_error *err)
 {
@@ -285,7 +285,7 @@ static void boxes_count(brc_box_set *set, brc_kept_elements *kept)
     set->kept += kept->counted;
 }
 
-/* A free box, with memory. */
+/* Takes a free box, with memory. */
 static int box_take(brc_box_set *set, brc_box_of_chunks **out, brc_error *err)
 {
     void *p;
@@ -308,7 +308,7 @@ static int box_take(brc_box_set *set, brc_box_of_chunks **out, brc_error *err)
     return BRC_OK;
 }
 
-/* Which chunks it holds, and the last selected element of them. */
+/* Sets the chunks of the box, and finds their last selected element. */
 static void box_place(const brc_box_set *set, const brc_piece_order *order, brc_box_of_chunks *box,
                       const uint64_t *at)
 {
@@ -333,7 +333,8 @@ static void box_place(const brc_box_set *set, const brc_piece_order *order, brc_
     order->place(order->ctx, last, box->last);
 }
 
-/* Opens box `at` for the present piece: 1; 0 if that must wait until a box is free. */
+/* Opens box `at` for the present piece. Returns 1, or 0 if the piece must wait until a box is
+ * free. */
 static int boxes_open(brc_box_set *set, const brc_piece_order *order, const uint64_t *at,
                       brc_box_of_chunks **out, brc_error *err)
 {
@@ -359,7 +360,7 @@ static int boxes_open(brc_box_set *set, const brc_piece_order *order, const uint
 
 /* ---- chunks -------------------------------- */
 
-/* A chunk's number in its box by its place in the grid, and the other way round. */
+/* Convert a chunk's index in the grid to its number in its box, and back. */
 static uint64_t box_number(const brc_box_set *set, const brc_box_of_chunks *box,
                            const uint64_t *index)
 {
@@ -378,14 +379,14 @@ static void box_index(const brc_box_set *set, const brc_box_of_chunks *box, uint
     }
 }
 
-/* Where its elements are. */
+/* Returns the memory of the chunk's elements. */
 static uint8_t *box_chunk(const brc_box_set *set, const brc_box_of_chunks *box,
                           const uint64_t *index)
 {
     return box->data + (size_t)box_number(set, box, index) * set->room;
 }
 
-/* Chunks that may have been written are read again, this many at a time. */
+/* The number of chunks read at once, of those that may have been written already. */
 #define LOAD_MOST 64
 
 typedef struct chunk_load {
@@ -414,7 +415,7 @@ static int touch_chunk(const brc_box_set *set, brc_box_of_chunks *box, const uin
     brc_region_part_at(&part, set->a, &set->region, index);
     if (set->again)
         *state = BRC_CHUNK_READ;
-    if (set->is_table) { /* nothing points anywhere yet */
+    if (set->is_table) { /* the spans point nowhere yet */
         memset(data, 0, (size_t)part.elements * set->unit);
         return BRC_OK;
     }
@@ -428,8 +429,8 @@ static int touch_chunk(const brc_box_set *set, brc_box_of_chunks *box, const uin
     return BRC_OK;
 }
 
-/* The chunks of the box that the region meets get what pieces are laid over: the fill value,
- * or what was written; tables, which point nowhere. */
+/* Prepares the chunks of the box that the region meets for pieces: with the fill value or what was
+ * written; tables, with spans that point nowhere. */
 static int boxes_touch(brc_box_set *set, brc_box_of_chunks *box, const brc_region *r,
                        brc_error *err)
 {
@@ -460,18 +461,18 @@ typedef struct assembly {
     brc_box_set boxes;
     brc_arena arena;       /* pieces, and their lists of boxes                            */
     brc_piece *free_pieces;
-    brc_piece *held;       /* the next one, with its bytes: there was no room for it yet  */
+    brc_piece *held;       /* the next piece, with its bytes: there was no room for it yet */
     brc_buf held_bytes;
-    uint64_t last[BRC_MAX_NDIM]; /* place of the piece before                             */
+    uint64_t last[BRC_MAX_NDIM]; /* the place of the piece before                         */
     int any, ended;
     int in_turn;           /* pieces are not in order: later ones are laid over earlier ones */
     size_t piece_bytes;    /* of the pieces in a job                                      */
-    size_t on_the_way;     /* items that are not done                                     */
-    size_t coming, guess;  /* elements of variable length: bytes of the pieces that are not
-                              done, about, and of one                                     */
+    size_t on_the_way;     /* unfinished items                                            */
+    size_t coming, guess;  /* for elements of variable length: the approximate bytes of unfinished
+                            * pieces, and of one piece */
 } assembly;
 
-/* Small ones, but not so small that those of one box fill the window. */
+/* Chooses small pieces, but not so small that the pieces of one box fill the window. */
 static size_t choose_piece_bytes(const assembly *as)
 {
     const brc_pipe *pipe = &as->a->session->repo->pipe;
@@ -500,13 +501,13 @@ static int list_complete(assembly *as, brc_box_of_chunks *box, uint64_t number,
     box->chunks[number] = BRC_CHUNK_LISTED;
     box->writing++;
     as->on_the_way++;
-    /* Elements of a fixed size are already laid over what was there. */
+    /* elements of a fixed size already lie over the old content */
     if (as->boxes.is_table ? part.overlap.whole && !over_old : part.overlap.whole || over_old)
         return BRC_OK;
     return brc_old_add(old, as->a, item, index, err);
 }
 
-/* Boxes in the order in which they were closed; a job's worth of chunks. */
+/* Lists boxes in the order of their closing; as many chunks as one job takes. */
 static int list_closed(assembly *as, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     brc_old_chunks old = {.n = 0};
@@ -556,7 +557,7 @@ static void piece_free(assembly *as, brc_piece *piece)
     as->free_pieces = piece;
 }
 
-/* The decoded bytes of elements of variable length, if the source does not know them. */
+/* Guesses the decoded bytes of elements of variable length, if the source does not know them. */
 static size_t guess_len(const assembly *as, const brc_piece *piece)
 {
     const size_t stored = as->held_bytes.len + (size_t)piece->object.stored;
@@ -564,13 +565,13 @@ static size_t guess_len(const assembly *as, const brc_piece *piece)
     return len > stored ? len : stored;
 }
 
-/* The longest of the recent ones. */
+/* Remembers the longest of the recent pieces. */
 static void learn_len(assembly *as, size_t len)
 {
     as->guess = len > as->guess ? len : as->guess - (as->guess - len) / 8;
 }
 
-/* as->held is the next piece: 1; 0 at the end, where all boxes are closed. */
+/* Makes as->held the next piece. Returns 1; 0 at the end, with all boxes closed. */
 static int piece_pull(assembly *as, brc_error *err)
 {
     brc_piece *piece = NULL;
@@ -598,7 +599,7 @@ static int piece_pull(assembly *as, brc_error *err)
     return 1;
 }
 
-/* Room for the list of boxes that it meets. */
+/* Makes room for the list of boxes that the piece meets. */
 static int piece_boxes(assembly *as, brc_piece *piece, brc_error *err)
 {
     uint64_t n = brc_shape_count(as->a->meta.ndim, piece->count);
@@ -614,7 +615,7 @@ static int piece_boxes(assembly *as, brc_piece *piece, brc_error *err)
     return BRC_OK;
 }
 
-/* 1 if all boxes are open that it meets, 0 if it must wait. */
+/* Opens the boxes that the piece meets. Returns 1 if all are open, 0 if the piece must wait. */
 static int piece_open(assembly *as, brc_piece *piece, brc_error *err)
 {
     uint64_t at[BRC_MAX_NDIM] = {0}, box[BRC_MAX_NDIM];
@@ -637,7 +638,7 @@ static int piece_open(assembly *as, brc_piece *piece, brc_error *err)
     return 1;
 }
 
-/* Its bytes go straight into the chunk, which is then complete. */
+/* Lists a piece whose bytes go straight into the chunk, which is then complete. */
 static int list_in_place(assembly *as, brc_piece *piece, brc_write_item *item, brc_error *err)
 {
     brc_old_chunks old = {.n = 0};
@@ -695,7 +696,7 @@ static int list_pieces(assembly *as, brc_write_item *items, size_t cap, size_t *
     return BRC_OK;
 }
 
-/* Complete chunks first, because others wait for their memory. */
+/* Lists complete chunks first, because others wait for their memory. */
 static int assembly_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     assembly *as = ctx;
@@ -714,7 +715,7 @@ static int assembly_list(void *ctx, brc_write_item *items, size_t cap, size_t *n
 
 /* ---- on the pool -------------------------------- */
 
-/* Where a chunk of a piece is in the piece's boxes. */
+/* Finds the memory of a chunk of the piece, in the piece's boxes. */
 static uint8_t *chunk_of_piece(const assembly *as, const brc_piece *piece, const uint64_t *index)
 {
     const brc_box_set *set = &as->boxes;
@@ -725,7 +726,7 @@ static uint8_t *chunk_of_piece(const assembly *as, const brc_piece *piece, const
     return box_chunk(set, piece->boxes[number], index);
 }
 
-/* The elements, or their spans, to where the chunks of the piece's boxes are. */
+/* Copies the elements, or their spans, into the chunks of the piece's boxes. */
 static void lay_elements(const assembly *as, const brc_piece *piece, const uint8_t *elements)
 {
     const brc_region *r = &piece->region;
@@ -738,7 +739,7 @@ static void lay_elements(const assembly *as, const brc_piece *piece, const uint8
     }
 }
 
-/* The bytes change hands: the boxes keep them. */
+/* Takes the bytes over: the boxes keep them. */
 static int lay_spans(const assembly *as, const brc_piece *piece, brc_buf *bytes, brc_error *err)
 {
     void *table;
@@ -755,7 +756,7 @@ static int lay_spans(const assembly *as, const brc_piece *piece, brc_buf *bytes,
     return rc;
 }
 
-/* *bytes, which are the stored ones, become the decoded ones. */
+/* Turns *bytes from the stored bytes into the decoded ones. */
 static int decode_piece(const assembly *as, brc_write_item *item, brc_scratch *scratch,
                         brc_buf **bytes, brc_error *err)
 {
@@ -792,7 +793,7 @@ static int lay_down(const assembly *as, brc_write_item *item, brc_scratch *scrat
     return BRC_OK;
 }
 
-/* What is selected of the chunk, laid over what was there. */
+/* Lays the selected elements of the chunk over its old content. */
 static int gather_over(const assembly *as, brc_write_item *item, const brc_region_part *part,
                        const uint8_t *data, brc_scratch *scratch, brc_error *err)
 {
@@ -824,7 +825,7 @@ static int assembly_gather(void *ctx, brc_write_item *item, brc_scratch *scratch
         BRC_TRY(gather_over(as, item, &part, data, scratch, err));
         data = item->own.data;
     }
-    if (brc_dtype_normalizes(type)) /* bits that carry no value must not make equal chunks differ */
+    if (brc_dtype_normalizes(type)) /* bits without a value must not make equal chunks differ */
         brc_dtype_normalize(type, data, (size_t)part.elements);
     item->data = data;
     return BRC_OK;
@@ -861,7 +862,7 @@ static int assembly_done(void *ctx, const brc_write_item *item, brc_error *err)
     BRC_TRY(brc_array_put_chunk(as->a, index, item->is_fill ? NULL : &item->id, err));
     box->writing--;
     box_leave(&as->boxes, box);
-    const size_t item_size = as->boxes.is_table ? 1 : as->boxes.unit; /* as progress counts */
+    const size_t item_size = as->boxes.is_table ? 1 : as->boxes.unit; /* the unit of progress */
     return brc_task_step(as->a->session->repo,
                          brc_shape_count(as->a->meta.ndim, part.overlap.count) * item_size, err);
 }

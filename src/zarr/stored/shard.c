@@ -7,12 +7,12 @@
 #include "../../base/buf.h"
 
 #define ABSENT UINT64_MAX
-/* Enough for an index of 16 bytes per entry: it bounds what a shard's declared shape can
- * make us allocate. */
+/* Enough for an index of 16 bytes per entry: limits the memory that a shard's declared shape can
+ * make the library allocate. */
 #define MAX_ENTRIES ((uint64_t)1 << 30)
 
-/* Where a level's shard begins in the grid of stored chunks, and the step from one of
- * its entries to the next. */
+/* Finds where a level's shard begins in the grid of stored chunks, and the step from one entry to
+ * the next. */
 static void level_steps(const brc_meta *m, int level, uint64_t *steps)
 {
     for (int i = 0; i < m->ndim; i++) {
@@ -27,7 +27,7 @@ int brc_outer_box(const brc_meta *m, const uint64_t *outer, uint64_t *first, uin
     *n = 1;
     for (int i = 0; i < m->ndim; i++) {
         const uint64_t ratio = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
-        /* A damaged map may name what lies outside. */
+        /* a damaged map may name an index outside */
         first[i] = brc_mul_capped(outer[i], ratio);
         count[i] = ratio;
         if (!brc_mul_u64(*n, count[i], n))
@@ -161,7 +161,7 @@ static int layout_add(brc_shard_layout *out, const brc_shard_slot *slot, brc_err
 static int layout_level(const shard_builder *b, int level, const uint64_t *first, uint64_t at,
                         uint64_t *len, brc_error *err);
 
-/* What an entry takes from `at` on: 0 bytes and *there 0 if it has none. */
+/* Lays out one entry from `at` on: 0 bytes and *there 0 if the entry is absent. */
 static int layout_entry(const shard_builder *b, int level, const uint64_t *index, uint64_t at,
                         uint64_t *len, int *there, brc_error *err)
 {
@@ -181,7 +181,7 @@ static int layout_entry(const shard_builder *b, int level, const uint64_t *index
     return *there ? layout_add(b->out, &slot, err) : BRC_OK;
 }
 
-/* The entries, one after the other from `at` on, and the table of where they are. */
+/* Lays out the entries in sequence from `at` on, and the table of their offsets. */
 static int layout_entries(const shard_builder *b, int level, const uint64_t *first, uint64_t base,
                           uint64_t *size, brc_buf *table, int *any, brc_error *err)
 {
@@ -219,7 +219,7 @@ static int layout_level(const shard_builder *b, int level, const uint64_t *first
     int rc, any = 0;
     *len = 0;
     if (l->at_start)
-        BRC_GO(layout_add(out, &own, err)); /* its bytes come when the entries are known */
+        BRC_GO(layout_add(out, &own, err)); /* its bytes follow when the entries are known */
     BRC_GO(layout_entries(b, level, first, before, &end, &table, &any, err));
     if (!any) {
         out->n = place;

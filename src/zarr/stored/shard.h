@@ -1,29 +1,29 @@
 /*
- * Shards: taken apart into what is stored, and put together again.
+ * Shards: splits them into stored chunks, and puts them together again.
  *
- * A shard is its inner chunks, in any order, with gaps or without, and an index at
- * its start or end: an array of uint64 of shape (chunks along each axis..., 2) that
- * holds each chunk's offset from the shard's first byte, and its length; both are
- * 2^64 - 1 if it is absent. Index codecs encode the index, to a length that is
- * known. In a nested shard the inner chunk is a shard.
+ * A shard is its inner chunks, in any order, with or without gaps, and an index at its start or
+ * end: an array of uint64 of shape (chunks along each axis..., 2) that holds each chunk's offset
+ * from the shard's first byte, and its length; both are 2^64 - 1 if the chunk is absent. Index
+ * codecs encode the index to a length that is known in advance. In a nested shard the inner chunk
+ * is a shard.
  */
 #ifndef BRC_ZARR_SHARD_H
 #define BRC_ZARR_SHARD_H
 
 #include "../array/array.h"
 
-/* The places of an outer chunk, also those that lie beyond the array's grid: where they begin, and how
- * many there are along each axis and in all. BRC_ELIMIT if they cannot be counted. */
+/* Returns the box of an outer chunk's stored chunks, also of those beyond the array's grid: its first index, and
+ * the count along each axis and in all. BRC_ELIMIT if the count overflows. */
 BRC_MUST_USE int brc_outer_box(const brc_meta *meta, const uint64_t *outer, uint64_t *first, uint64_t *count, uint64_t *n,
                                brc_error *err);
-/* Chunks of such a box by their numbers in C order. */
+/* Convert between an index in such a box and its number in C order. */
 uint64_t brc_part_number(int ndim, const uint64_t *first, const uint64_t *count, const uint64_t *index);
 void brc_part_index(int ndim, const uint64_t *first, const uint64_t *count, uint64_t number, uint64_t *index);
 
 /* One stored chunk of a shard, by its index in the array's grid. */
 typedef struct brc_shard_part {
     uint64_t index[BRC_MAX_NDIM];
-    brc_span bytes; /* within the shard's */
+    brc_span bytes; /* within the shard's bytes */
 } brc_shard_part;
 
 typedef struct brc_shard_parts {
@@ -31,33 +31,33 @@ typedef struct brc_shard_parts {
     size_t n, cap;
 } brc_shard_parts;
 
-/* Lists the chunks that shard `outer` holds, also beyond the array's grid. BRC_ECORRUPT
- * if the index contradicts the bytes. */
+/* Lists the chunks that shard `outer` holds, also those beyond the array's grid. BRC_ECORRUPT if the index
+ * contradicts the bytes. */
 BRC_MUST_USE int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scratch,
                                  const uint64_t *outer, brc_span bytes, brc_error *err);
 
-/* A piece of a shard that is put together: an inner chunk, or an index. */
+/* A piece of a shard to put together: an inner chunk, or an index. */
 typedef struct brc_shard_slot {
-    uint64_t at, len; /* where it lies in the shard                               */
-    uint64_t part;    /* of a chunk: the source's number; of an index: where its bytes are in
-                         brc_shard_layout.indexes                                 */
+    uint64_t at, len; /* its offset and length in the shard                       */
+    uint64_t part;    /* for a chunk: the source's number; for an index: the offset of its bytes in
+                       * brc_shard_layout.indexes */
     int is_index;
 } brc_shard_slot;
 
-/* Where everything lies in a shard: chunks in the grid's order, without gaps. It depends on
- * nothing but the array's codecs and the chunks' lengths. */
+/* The layout of a shard: chunks in the grid's order, without gaps. It depends only on the array's codecs and the
+ * chunks' lengths. */
 typedef struct brc_shard_layout {
-    uint64_t size;   /* of the shard; 0: it has no chunks                         */
-    void *slots;     /* brc_shard_slot[], by `at`                                 */
+    uint64_t size;   /* of the shard; 0: the shard has no chunks                  */
+    void *slots;     /* brc_shard_slot[], sorted by `at`                          */
     size_t n, cap;
-    brc_buf indexes; /* their bytes, encoded                                      */
+    brc_buf indexes; /* the encoded indexes                                       */
 } brc_shard_layout;
 
-/* Says of the chunk at `index` whether it is there, how many bytes it has as the array's codecs
- * encode it, and a number for its slot. */
+/* Tells of the chunk at `index` whether it exists, its length as the array's codecs encode it, and a number for its
+ * slot. */
 typedef struct brc_shard_source {
     void *ctx;
-    const uint64_t *end; /* there are none at these indexes and further along each axis   */
+    const uint64_t *end; /* there are no chunks at these indexes or further along each axis */
     int (*part)(void *ctx, const uint64_t *index, uint64_t *part, uint64_t *len, int *there, brc_error *err);
 } brc_shard_source;
 

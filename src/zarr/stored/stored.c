@@ -1,5 +1,5 @@
-/* Stored chunks of another encoding that are taken over: where they are cut the same one by
- * one, else as pieces of the array's chunks. */
+/* Takes over stored chunks: as they are, with another encoding, or, if they are cut differently, as
+ * pieces of the array's chunks. */
 #include "stored.h"
 
 #include <stdlib.h>
@@ -22,12 +22,12 @@ typedef struct recut {
     brc_array *a;
     brc_meta *from;
     brc_chunk_pull pull;
-    uint64_t last[BRC_MAX_NDIM]; /* index of the chunk before */
+    uint64_t last[BRC_MAX_NDIM]; /* the index of the chunk before */
     int any;
 } recut;
 
-/* Pieces are chunks; their place is that of the shard where there are shards, for these come
- * one after the other. */
+/* Returns the place of a piece, which is a chunk: the place of its shard if there are shards,
+ * because the chunks of a shard come in sequence. */
 static void place_of_chunk(const void *ctx, const uint64_t *element, uint64_t *at)
 {
     const brc_grid *outer = &((const recut *)ctx)->from->outer;
@@ -130,17 +130,17 @@ int brc_array_put_recoded(brc_array *a, const brc_json *doc, const brc_chunk_sou
 
 /* ==== stored in ================================ */
 
-/* Stored chunks that are taken over on import: kept as they come, or encoded anew. */
+/* Stored chunks that are taken over on import: kept as they come, or encoded again. */
 
 typedef struct stored_writer {
     brc_array *a;
-    brc_meta *from; /* what the chunks are; NULL: what the array says, and they are kept */
+    brc_meta *from; /* describes the chunks; NULL: the array does, and the bytes are kept */
     brc_chunk_pull pull;
     uint64_t chunk_bytes;
     int ended;
 } stored_writer;
 
-/* 1 with one more item, 0 at the end. */
+/* Lists one more item. Returns 1, or 0 at the end. */
 static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
 {
     brc_meta *m = &w->a->meta;
@@ -187,7 +187,6 @@ static void stored_name(void *ctx, const brc_write_item *item, brc_error *err)
     brc_array_name_chunk(w->a, item->index, err);
 }
 
-/* Decoded bytes of a whole chunk, about, and of the whole array. */
 void brc_stored_bytes(const brc_array *a, uint64_t *chunk, uint64_t *all)
 {
     const brc_meta *m = &a->meta;
@@ -200,8 +199,7 @@ void brc_stored_bytes(const brc_array *a, uint64_t *chunk, uint64_t *all)
 
 /* ---- encoded anew, on the pool -------------------------------- */
 
-/* What of a chunk lies outside the array says nothing: it is the fill value. `unit` bytes
- * per element. */
+/* Sets the part of a chunk outside the array to the fill value. `unit` bytes per element. */
 static void pad_chunk(const stored_writer *w, const brc_write_item *item, uint8_t *data,
                       size_t unit, const uint8_t *fill)
 {
@@ -253,7 +251,7 @@ static int is_cut(const stored_writer *w, const brc_write_item *item)
     return 0;
 }
 
-/* Of elements of a fixed size, what is canonical as it came changes hands. */
+/* Decodes a chunk. Takes the bytes over if they are canonical and elements have a fixed size. */
 static int decode_stored(const stored_writer *w, brc_write_item *item, brc_scratch *scratch,
                          brc_error *err)
 {
@@ -324,7 +322,7 @@ int brc_array_put_stored(brc_array *a, const brc_chunk_source *source, brc_error
     return brc_array_end(a, put_pulled(&w, err), err);
 }
 
-/* brc_array_put_recoded() where chunks are cut as `from` says: within a change. */
+/* Does brc_array_put_recoded() for chunks that are cut as `from` says, within a change. */
 static int put_same_grid(brc_array *a, brc_meta *from, const brc_chunk_source *source,
                          brc_error *err)
 {
