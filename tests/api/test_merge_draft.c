@@ -509,6 +509,65 @@ START_TEST(p3_what_is_no_longer_settled_is_not_committed)
 }
 END_TEST
 
+typedef struct late_hand {
+    breccia *repo;
+    int at, locks; /* at which lock of ours; how many there were       */
+    int written;   /* it was not kept out, and what it wrote was kept  */
+} late_hand;
+
+/* Writes something that no conflict is about. */
+static int write_late(void *ctx)
+{
+    late_hand *o = ctx;
+    brc_session *s;
+    if (o->locks++ == o->at &&
+        brc_session_open(&s, o->repo, "main", BRC_SESSION_WRITE, NULL) == BRC_OK) {
+        o->written = brc_attrs_set(s, "/a", "late", "true", NULL) == BRC_OK;
+        brc_session_free(s);
+    }
+    return 0;
+}
+
+static int late_is_there(void)
+{
+    brc_session *s;
+    brc_buf late = BRC_BUF_INIT;
+    OK(&t, brc_session_open(&s, t.repo, "main", BRC_SESSION_WRITE, &t.err));
+    const int rc = brc_attrs_get(&late, s, "/a", "late", &t.err);
+    ck_assert(rc == BRC_OK || rc == BRC_ENOTFOUND);
+    brc_buf_dispose(&late);
+    brc_session_free(s);
+    return rc == BRC_OK;
+}
+
+/* At each lock of the call that commits it: in the commit, or uncommitted over it. */
+START_TEST(p4_what_is_written_meanwhile_is_not_lost)
+{
+    int written = 0;
+    late_hand o = {.at = 0};
+    brc_open_opts alone = BRC_OPEN_OPTS_INIT;
+    alone.wait_ms = 1;
+    OK(&t, brc_open(&o.repo, t.file, &alone, &t.err));
+    do {
+        brc_merge_result r = BRC_MERGE_RESULT_INIT;
+        settle_by_hand();
+        o.locks = o.written = 0;
+        lock_faults_set(write_late, &o);
+        OK(&t, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
+        lock_faults_set(NULL, NULL);
+        ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+        if (o.written)
+            ck_assert(late_is_there());
+        written += o.written;
+        OK(&t, brc_reset(t.repo, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
+        o.at++;
+    } while (o.locks >= o.at);
+    ck_assert_int_gt(written, 1);
+    brc_free(o.repo);
+    scenario_whole(&t);
+}
+END_TEST
+
 START_TEST(d1_broken_rows_are_reported)
 {
 #define SUMMED " checksum=row_sum('conflict', draft, path, member, key, base, ours, theirs, state)"
@@ -603,6 +662,7 @@ Suite *merge_draft_suite(void)
     tcase_add_test(tc, p1_collections_keep_what_is_open);
     tcase_add_test(tc, p2_of_processes_that_continue_one_does);
     tcase_add_test(tc, p3_what_is_no_longer_settled_is_not_committed);
+    tcase_add_test(tc, p4_what_is_written_meanwhile_is_not_lost);
     tcase_add_test(tc, a_chunk_that_is_cut_off_and_grown_again_is_settled);
     suite_add_tcase(s, tc);
     tcase_add_test(damage, d1_broken_rows_are_reported);
