@@ -1,37 +1,38 @@
 /*
  * breccia.h - versioned Zarr arrays in one SQLite file.
  *
- * These rules hold for every function here; only exceptions are documented.
+ * Every function here follows these rules unless its own comment says otherwise.
  *
- *  Results    A function that can fail returns int: BRC_OK (0) or a negative
- *             BRC_E* code.  A *_next function returns 1 with an item, 0 at the
+ *  Results    A function that can fail returns an int: BRC_OK (0) or a negative
+ *             BRC_E* code. A *_next function returns 1 with an item, 0 at the
  *             end, or a negative code.
- *  Errors     `err`, always last, may be NULL.  It is written only on failure, of
- *             it only `size` is read, and it needs no clean-up.  A call that
- *             fails changes nothing that the file shows; what a bulk write had
- *             stored stays in it until it is collected.
- *  Ownership  What arrives through `T **out` is yours: release it with
- *             T's _free function.  What is returned as `const T *` is borrowed
- *             from the object it came from; an iterator's item until its next
- *             step.  On failure *out is NULL.  Every *_free accepts NULL, in
- *             any order.
- *  Structures What you allocate begins with its `size`: start from BRC_*_INIT.
- *             Options: a zero field means "the default", and a NULL pointer
- *             "all defaults".
+ *  Errors     `err` is always the last parameter and may be NULL. The library
+ *             reads only its `size`, writes it only on failure, and the caller
+ *             does not clean it up. A call that fails changes nothing that the
+ *             file shows. Data that a failed bulk write stored stays in the file
+ *             until garbage collection removes it.
+ *  Ownership  The caller owns an object that it gets through `T **out` and
+ *             releases it with T's _free function. A returned `const T *` is
+ *             borrowed from the object that it came from; an iterator's item is
+ *             valid until the iterator's next step. On failure *out is NULL. Every
+ *             *_free accepts NULL, and objects may be freed in any order.
+ *  Structures A structure that the caller allocates begins with its `size`:
+ *             initialize it with BRC_*_INIT. In options, a zero field means "the
+ *             default", and a NULL pointer means "all defaults".
  *  Threads    A repository and everything opened from it belong to one thread
- *             at a time.  brc_reopen() gives another thread its own handle.
- *             From elsewhere only brc_reopen(), brc_interrupt() and
- *             brc_interrupt_clear() may be called; brc_interrupt() also in a
- *             signal handler.
- *  fork()     A handle works in the process that opened it.  In a child every
- *             call fails with BRC_EMISUSE, and freeing leaves the file alone.
- *             A pool works there, with threads of its own.
+ *             at a time. brc_reopen() gives another thread its own handle.
+ *             Other threads may call only brc_reopen(), brc_interrupt() and
+ *             brc_interrupt_clear(). A signal handler may call brc_interrupt().
+ *  fork()     A handle works only in the process that opened it. In a child
+ *             process every call fails with BRC_EMISUSE, and freeing the handle
+ *             does not touch the file. A pool works in a child process, with
+ *             threads of its own.
  *
- * The structures, and how those of different versions go together, are in breccia_types.h.
+ * breccia_types.h defines the structures and says how versions of them work together.
  *
- * Units: sizes are bytes, shapes and selections are elements, times are
- * microseconds since 1970-01-01 UTC.  Text is UTF-8.  Element memory is C order
- * and native byte order unless a function says otherwise.
+ * Units: sizes are in bytes, shapes and selections in elements, times in microseconds
+ * since 1970-01-01 UTC. Text is UTF-8. Element memory is in C order and native byte
+ * order unless a function says otherwise.
  */
 #ifndef BRECCIA_H
 #define BRECCIA_H
@@ -44,635 +45,760 @@ extern "C" {
 
 /* ---- library ------------------------------------------------------------- */
 
+/* Returns the version of the library, such as "0.1.0". */
 BRC_API const char *brc_version(void);
+/* Returns the version as major * 1000000 + minor * 1000 + patch. */
 BRC_API int brc_version_number(void);
-/* A few words for a code; never NULL. */
+/* Returns a few words that describe a result code. The text is static and never NULL. */
 BRC_API const char *brc_strerror(int code);
+/* Releases the bytes of `buf`, which is empty afterwards and can be used again. */
 BRC_API void brc_buf_dispose(brc_buf *buf);
-/* Writes 2 * (hash length) lower-case hex digits: 32 for xxh128. */
+/* Writes an id as 2 * (hash length) lower-case hexadecimal digits (32 for xxh128) and a NUL.
+ * Returns `out`. */
 BRC_API char *brc_oid_format(char out[65], const brc_oid *id);
 
-/* `threads` threads in all, including the caller's; 0: one per core. */
+/* Makes a pool of `threads` threads in all, the caller's included. 0 means one per core. */
 BRC_API BRC_MUST_USE int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err);
 BRC_API void brc_pool_free(brc_pool *pool);
 
-/* A registry starts with what this build contains; breccia_codec.h adds to it until
- * the first brc_open() that uses it. It must outlive the repositories that use it. */
+/* Makes a registry, which starts with what this build contains. The functions of breccia_codec.h
+ * add to it until the first brc_open() that uses it. The registry must outlive the repositories
+ * that use it. */
 BRC_API BRC_MUST_USE int brc_registry_new(brc_registry **out, brc_error *err);
 BRC_API void brc_registry_free(brc_registry *reg);
-/* Lists codecs and their implementations by name; reg NULL: this build's. */
+/* Lists codecs and their implementations by name. If `reg` is NULL, lists those of this build. */
 BRC_API BRC_MUST_USE int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_codecs_next(brc_iter *it, const brc_codec_info **out, brc_error *err);
-/* Lists backends, the file itself first. */
+/* Lists backends; the file itself comes first. */
 BRC_API BRC_MUST_USE int brc_registry_backends(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_backends_next(brc_iter *it, const brc_backend_info **out, brc_error *err);
 /* Lists data types in the order in which they were added. */
 BRC_API BRC_MUST_USE int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_dtypes_next(brc_iter *it, const brc_dtype_info **out, brc_error *err);
-/* Loads a plug-in: a shared object whose brc_plugin_init() adds to the registry
- * (breccia_codec.h). `path` must contain a "/". A plug-in runs with the rights of this
- * process: load only what you trust, and never a name taken from a repository. If
- * loading fails, everything that it had added is removed again. It stays loaded until
- * the registry is freed. BRC_EMISUSE: the registry is in use. */
+/* Loads a plug-in: a shared object whose brc_plugin_init() adds to the registry (breccia_codec.h).
+ * `path` must contain a "/". A plug-in runs with the rights of this process: load only plug-ins
+ * that you trust, and never load a name taken from a repository. If loading fails, everything that
+ * the plug-in added is removed again. The plug-in stays loaded until the registry is freed. Fails
+ * with BRC_EMISUSE if the registry is in use. */
 BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, brc_error *err);
 
 /* ---- repository ---------------------------------------------------------- */
 
+/* Opens the repository in the file `path`, or creates it with BRC_OPEN_CREATE. `opts` may be
+ * NULL. */
 BRC_API BRC_MUST_USE int brc_open(breccia **out, const char *path, const brc_open_opts *opts, brc_error *err);
-/* Another handle on the same file, for another thread, with the same options but without a
- * progress function. It shares the pool, the registry and what has been read of the history. May be
- * called from any thread while `repo` works, but not while it is freed; the handles are freed in
- * any order. BRC_ESTALE: the file was replaced by another repository. */
+/* Opens another handle on the same file, for another thread. It has the same options except that it
+ * has no progress function, and it shares the pool, the registry and the cached history. Any thread
+ * may call brc_reopen() while `repo` works, but not while `repo` is being freed. The handles may be
+ * freed in any order. Fails with BRC_ESTALE if another repository has replaced the file. */
 BRC_API BRC_MUST_USE int brc_reopen(breccia **out, const breccia *repo, brc_error *err);
-/* It closes descriptors of the file, and an open may: do neither while an SQLite connection of
- * your own on that file is in a transaction, which would lose its locks. */
+/* Closes a handle. brc_free() closes descriptors of the file, and brc_open() may do so too: call
+ * neither while an SQLite connection of your own on that file is in a transaction, because the
+ * transaction would lose its locks. */
 BRC_API void brc_free(breccia *repo);
-/* BRC_EINVAL if `file` is the repository or one of its journals, under any name or
- * link, or would become one. Call it before you open a file to write, and on systems
- * without locks of open file descriptions (Linux has them) also to read: there closing a
- * descriptor of the repository drops the locks that this process holds on it. The
- * library checks the files that it opens itself. */
+/* Fails with BRC_EINVAL if `file` is the repository or one of its journals, under any name or link,
+ * or would become one of them. Call it before you open a file to write. On systems without locks of
+ * open file descriptions (Linux has them), call it also before you open a file to read: closing a
+ * descriptor of the repository there drops the locks that this process holds on it. The library
+ * checks the files that it opens itself. */
 BRC_API BRC_MUST_USE int brc_check_file(const char *repository, const char *file, brc_error *err);
-/* Stops the running call with BRC_EINTERRUPT, and every later one, until it is cleared. */
+/* Stops the running call and every later call with BRC_EINTERRUPT until brc_interrupt_clear(). */
 BRC_API void brc_interrupt(breccia *repo);
-/* Ends an interruption: calls work again. From any thread, once the call that was to stop has
- * returned. */
+/* Ends an interruption, so that calls work again. Any thread may call it, but only after the
+ * interrupted call has returned. */
 BRC_API void brc_interrupt_clear(breccia *repo);
-/* From now on calls on this handle report to `progress` (NULL: to nobody) in place of the function
- * that it was opened with. Not from within a call of that function. */
+/* Makes later calls on this handle report to `progress` instead of the function that the handle was
+ * opened with. NULL turns reports off. A progress function must not call it. */
 BRC_API void brc_progress_set(breccia *repo, brc_progress_fn progress, void *ctx);
-/* Calls between these two report progress towards one total of `total` bytes (0: not
- * known). `phase` must live until the end. `rc` is the result of the calls. Pairs do not
- * nest. */
+/* Calls between brc_progress_begin() and brc_progress_end() report progress towards one total of
+ * `total` bytes (0: not known). `phase` must stay valid until the end. `rc` is the result of the
+ * calls. Pairs do not nest. */
 BRC_API void brc_progress_begin(breccia *repo, const char *phase, uint64_t total);
 BRC_API void brc_progress_end(breccia *repo, int rc);
+/* Counts commits, objects, chunks and bytes of the repository. */
 BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err);
-/* Removes what no branch, tag, uncommitted change, reader's pin or entry in the window of the operation
- * log (setting "window") reaches, while others read and write, in short transactions. It drops
- * drafts of processes that are gone. opts NULL: all 0. What was removed is in *out (which may be
- * NULL) also where it fails. Interrupted, killed or stopped by a full disk, it is gone on with by the
- * next call. Not within a transaction. BRC_EBUSY: another collection runs. BRC_ECORRUPT: something
- * that is needed is damaged; then nothing is removed. BRC_ENOSPACE: not even a small step fits on
- * the disk; with 1 MiB of room it gets to its end. An error of a backend comes when all else is done: the next call
- * tries to drop there what this one could not. */
+/* Collects garbage: removes every object that no branch, tag, uncommitted change, reader's pin or
+ * entry in the window of the operation log (setting "window") reaches. It works in short
+ * transactions while others read and write, and it also drops drafts of processes that have ended.
+ * If `opts` is NULL, all options are 0. *out (`out` may be NULL) says what was removed, also after
+ * a failure. If the call is interrupted, killed or stopped by a full disk, the next call continues
+ * its work. Must not be called within a transaction.
+ *
+ * Fails with BRC_EBUSY if another collection is running. Fails with BRC_ECORRUPT, and removes
+ * nothing, if something that is needed is damaged. Fails with BRC_ENOSPACE if not even a small step
+ * fits on the disk; 1 MiB of free space is enough to finish. An error of a backend is returned
+ * after everything else is done, and the next call tries again to drop the chunks that this call
+ * could not drop. */
 BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_report *out, brc_error *err);
-/* Copies the repository's file to `dest` while others read and write it: one state of everything in it, uncommitted
- * changes too. `dest` is made; or it is an older backup of the same repository, which gets what it lacks. Where the call fails,
- * is interrupted or killed, an older backup stays what it was; a new one cannot be opened, and the next call goes on
- * with it. Writers are kept waiting for moments only, and at the end as long as comparing the two indexes takes. What is new is
- * read back from the copy and decoded. Chunks that lie outside of the file
- * (setting "backend") are not copied. *out may be NULL. Not within a transaction. BRC_EEXISTS: `dest` is something else, or was
- * changed since it was made. BRC_ECORRUPT: the copy was made, and objects in it are damaged, as a rule because they
- * are in the repository. */
+/* Copies the repository's file to `dest` while others read and write it. The copy is one consistent
+ * state, uncommitted changes included. The call creates `dest`, or, if `dest` is an older backup of
+ * the same repository, adds what is missing there. If the call fails, is interrupted or is killed,
+ * an older backup stays as it was; a new backup cannot be opened, and the next call continues it.
+ * Writers wait only for moments, and at the end for as long as it takes to compare the two indexes.
+ * The call reads new objects back from the copy and decodes them. It does not copy chunks that lie
+ * outside the file (setting "backend"). `out` may be NULL. Must not be called within a transaction.
+ *
+ * Fails with BRC_EEXISTS if `dest` is something else, or was changed since it was made.
+ * BRC_ECORRUPT means that the copy was made but objects in it are damaged, usually because they are
+ * damaged in the repository. */
 BRC_API BRC_MUST_USE int brc_backup(brc_backup_report *out, breccia *repo, const char *dest, brc_error *err);
-/* Thins history: of what branches and tags reach, those commits stay that branches, tags, uncommitted changes
- * or pins name, and those that a rule of *opts keeps. Rules count along the first parents of each branch, each by
- * itself; one that is not used up at the end keeps the oldest commit too. A commit that stays keeps its id;
- * where its parents have expired, reading it says so (BRC_PAST_EXPIRED), and log, blame, merge and the like
- * go on with the nearest ancestors that are kept. What has expired stays in the file until brc_gc() finds it outside
- * of the window of the operation log; as long, brc_undo() and an id by itself find it.
- * *decided (may be NULL) lists every commit that was looked at, children first. BRC_EINVAL: no rule was given. Not
- * within a transaction. Interrupted, history is thinned as a whole or not at all. */
+/* Thins history. Of the commits that branches and tags reach, it keeps those that branches, tags,
+ * uncommitted changes or pins name, and those that a rule of *opts keeps. Each rule counts along
+ * the first parents of each branch, independently of the other rules; a rule that is not used up at
+ * the end of history also keeps the oldest commit. A commit that stays keeps its id. If its parents
+ * have expired, the commit says so (BRC_PAST_EXPIRED), and log, blame, merge and the like continue
+ * with the nearest kept ancestors. Expired commits stay in the file until brc_gc() finds them
+ * outside the window of the operation log; until then brc_undo() and their ids still reach them.
+ *
+ * *decided (`decided` may be NULL) lists every commit that the call considered, children first.
+ * Fails with BRC_EINVAL if no rule is given. Must not be called within a transaction. An
+ * interrupted call thins the history completely or not at all. */
 BRC_API BRC_MUST_USE int brc_expire(brc_expire_report *out, brc_iter **decided, breccia *repo, const brc_expire_opts *opts,
                                     brc_error *err);
 BRC_API BRC_MUST_USE int brc_expire_next(brc_iter *it, const brc_expired **out, brc_error *err);
-/* What arrays and commits that branches and tags reach hold, exactly: each object once. An array holds what it has
- * in any of these commits at its path. *items (may be NULL) lists arrays by path, then commits, children first. It
- * remembers about 200 bytes for each object. */
+/* Computes how many bytes the arrays and commits hold that branches and tags reach. It is exact and
+ * counts each object once. An array holds what any of these commits has at the array's path. *items
+ * (`items` may be NULL) lists arrays by path, then commits, children first. The call needs about
+ * 200 bytes of memory for each object. */
 BRC_API BRC_MUST_USE int brc_du(brc_du_report *out, brc_iter **items, breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_du_next(brc_iter *it, const brc_du_item **out, brc_error *err);
-/* Reads everything and reports each fault to `found`; the result is BRC_OK even if
- * there are faults.  *checked: how many objects were read. */
+/* Reads everything in the file and reports each fault to `found`. The result is BRC_OK even if
+ * there are faults. *checked is the number of objects read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
                                   void *ctx, uint64_t *checked, brc_error *err);
-/* The same, which in a damaged file also reports to `stands` (may be NULL) what of each branch and tag is lost and
- * what still stands. */
+/* Like brc_fsck(), and in a damaged file also reports to `stands` (may be NULL) which parts of each
+ * branch and tag are lost and which are intact. */
 BRC_API BRC_MUST_USE int brc_fsck_standing(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
                                            int (*stands)(void *ctx, const brc_standing *one), void *ctx,
                                            uint64_t *checked, brc_error *err);
-/* Checks everything as brc_fsck() does, and repairs what it finds: damaged and missing objects get a good copy from
- * `from`, another repository (NULL: there is none), whichever has an object of the same id there; derived rows are
- * made anew. With BRC_REPAIR_DROP damaged objects that have no copy go. No id changes, and refs and uncommitted
- * changes stay as they are. *out (may be NULL) says what was done and what is left. Not within a transaction. */
+/* Checks everything as brc_fsck() does, and repairs what it can. Damaged and missing objects are
+ * replaced by a good copy from `from`, another repository that has an object of the same id (NULL:
+ * there is no such repository). Derived rows are rebuilt. With BRC_REPAIR_DROP, damaged objects
+ * without a good copy are removed. No id changes, and refs and uncommitted changes stay as they
+ * are. *out (`out` may be NULL) counts what was repaired and what is still damaged. Must not be
+ * called within a transaction. */
 BRC_API BRC_MUST_USE int brc_repair(brc_repair_report *out, breccia *repo, breccia *from, uint32_t flags, brc_error *err);
-/* Settings of the repository. `name`: "journal", which is "rollback" (the default) or "wal"; "window" (see
- * brc_gc()); "codecs", a Zarr v3 list that new arrays get whose maker names none, behind what makes bytes of
- * their type if it only changes bytes ("chosen" by the type is the default, and what types get that it does
- * not fit); "verify", which is "stored" (the default: stored bytes are compared with their checksum) or "full"
- * (what they decode to is also compared with the chunk's id, by handles that find it when they open); and
- * "backend", which new arrays get whose maker names none, also imported ones, as
- * brc_array_set_backend() takes it ("inline" is the default). It is recorded in each of them as it
- * was then: changing it changes no array. BRC_EUNSUPPORTED: the backend is not known here.
+/* Reads and changes the repository's settings. `name` is one of these:
+ * - "journal": "rollback" (the default) or "wal".
+ * - "window": see brc_gc().
+ * - "codecs": a Zarr v3 codec list for new arrays that are made without one. A list that only
+ *   changes bytes is put behind the codec that makes bytes of the array's type. The default is
+ *   "chosen", by the type; types that the list does not fit also get that.
+ * - "verify": "stored" (the default) compares stored bytes with their checksum; "full" also
+ *   compares the decoded bytes with the chunk's id. A handle reads this setting when it is opened.
+ * - "backend": the backend of new arrays that are made without one, imported arrays included, in
+ *   the form that brc_array_set_backend() takes. The default is "inline". Each array records the
+ *   setting as it is when the array is made, so a later change of the setting changes no array.
+ *   Fails with BRC_EUNSUPPORTED if the backend is not known here.
  *
- * With "wal" the file is in SQLite's WAL mode from a write on until the last handle on it is closed:
- * readers do not wait for commits then, nor commits for readers, and FILE-wal and FILE-shm, which lie
- * beside it, belong to it. What a call has done is durable either way. Only a handle that has the file alone
- * can set "rollback": else BRC_EBUSY after the time to wait. Not between brc_begin and brc_end.
- * `value` NULL: the default. `out` is text, which brc_config_get() appends. */
+ * With "wal" the file is in SQLite's WAL mode from the first write until the last handle on it is
+ * closed. Readers then do not wait for commits, nor commits for readers, and the files FILE-wal and
+ * FILE-shm next to the repository belong to it. A call's changes are durable in either mode.
+ * Setting "rollback" needs the file to itself: it fails with BRC_EBUSY if other handles do not go
+ * away within the time to wait. Must not be called between brc_begin() and brc_end().
+ *
+ * A NULL `value` restores the default. brc_config_get() appends the value to `out` as text. */
 BRC_API BRC_MUST_USE int brc_config_get(brc_buf *out, breccia *repo, const char *name, brc_error *err);
 BRC_API BRC_MUST_USE int brc_config_set(breccia *repo, const char *name, const char *value, brc_error *err);
-/* Every call is durable when it returns.  Calls between begin and end are one
- * transaction instead, durable at the end; without BRC_END_KEEP it undoes them all.  Pairs nest.
- * From begin to end the file is locked for writing, whatever your program does in between: other
- * writers wait (brc_bulk_begin() locks it for moments only).  Readers go on with the state before,
- * and are waited for at the end.  If one stays longer than the time to wait, the end fails with
- * BRC_EBUSY and all is undone. */
+/* Starts and ends a transaction. Outside of one, every call is durable when it returns. Calls
+ * between brc_begin() and brc_end() are one transaction instead, which is durable when brc_end()
+ * returns; without BRC_END_KEEP, brc_end() undoes them all. Pairs nest.
+ *
+ * The file is locked for writing from begin to end, whatever your program does in between, and
+ * other writers wait (brc_bulk_begin() locks it only for moments). Readers continue with the state
+ * before the transaction, and the end waits for them. If a reader stays longer than the time to
+ * wait, the end fails with BRC_EBUSY and everything is undone. */
 BRC_API BRC_MUST_USE int brc_begin(breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_end(breccia *repo, uint32_t flags, brc_error *err);
 
 /* ---- history ------------------------------------------------------------- */
 
-/* `rev`: a branch, a tag, HEAD, a commit id or a unique prefix of it of 4 or more digits,
- * or BRANCH@{TIME}; ~N and ^N may follow. */
+/* Finds the commit that `rev` names: a branch, a tag, HEAD, a commit id, a unique prefix of an id
+ * with at least 4 digits, or BRANCH@{TIME}. ~N and ^N may follow. */
 BRC_API BRC_MUST_USE int brc_resolve(brc_oid *out, breccia *repo, const char *rev, brc_error *err);
-/* The current branch's name, borrowed until the next call. */
+/* Returns the current branch's name, which is borrowed until the next call. */
 BRC_API BRC_MUST_USE int brc_head(const char **branch, breccia *repo, brc_error *err);
 /* Lists branches, then tags, by name. */
 BRC_API BRC_MUST_USE int brc_refs(brc_iter **out, breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, const brc_ref **out, brc_error *err);
-/* Makes a branch or a tag at `rev` (NULL: HEAD). A tag may have a message, or NULL. */
+/* Makes a branch or a tag at `rev` (NULL: HEAD). A tag's `message` may be NULL. */
 BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err);
-/* Without BRC_DELETE_FORCE, BRC_EMISUSE if no other branch or tag reaches its commit, or if it has
- * uncommitted changes. Its commits stay in the file until they are collected, and
- * NAME@{TIME} still finds them. What was uncommitted, or open as a merge, stays as a draft of nobody, for
- * brc_undo(), and so do private changes of processes that have ended. BRC_EBUSY where one that lives has
- * some. */
+/* Deletes a branch. Without BRC_DELETE_FORCE it fails with BRC_EMISUSE if no other branch or tag
+ * reaches the branch's commit, or if the branch has uncommitted changes. The commits stay in the
+ * file until garbage collection, and NAME@{TIME} still finds them. Uncommitted changes and an open
+ * merge stay as a draft without an owner, for brc_undo(), and so do private changes of processes
+ * that have ended. Fails with BRC_EBUSY if a running process has private changes on the branch. */
 BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message, brc_error *err);
-/* As brc_branch_delete(), for a tag. */
+/* Deletes a tag, under the same rules as brc_branch_delete(). */
 BRC_API BRC_MUST_USE int brc_tag_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *err);
-/* Makes another branch the current one. BRC_ECONFLICT if the current one has
- * uncommitted changes; with BRC_SWITCH_DISCARD they are dropped. */
+/* Makes another branch the current one. Fails with BRC_ECONFLICT if the current branch has
+ * uncommitted changes; with BRC_SWITCH_DISCARD they are dropped instead. */
 BRC_API BRC_MUST_USE int brc_switch(breccia *repo, const char *branch, uint32_t flags, brc_error *err);
-/* Moves the current branch to `rev`; uncommitted changes stay, unless BRC_RESET_HARD. BRC_ESTALE
- * if the branch is not at `expect` (NULL: anywhere). */
+/* Moves the current branch to `rev`. Uncommitted changes stay unless BRC_RESET_HARD is given. Fails
+ * with BRC_ESTALE if the branch is not at `expect` (NULL: anywhere). */
 BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, uint32_t flags, const brc_oid *expect, brc_error *err);
-/* The same for the branch of a session that can be changed, and for its own changes: a private session's stay, or go, and
- * what others have not committed on the branch is left alone. `rev` is read as everywhere: HEAD is the current branch. */
+/* Like brc_reset(), for the branch of a session that can be changed and for that session's own
+ * changes. A private session keeps or drops its own changes, and uncommitted changes of others on
+ * the branch are not touched. In `rev`, HEAD is the current branch, as everywhere. */
 BRC_API BRC_MUST_USE int brc_session_reset(brc_session *s, const char *rev, uint32_t flags, const brc_oid *expect, brc_error *err);
 
-/* Lists changes of refs, the newest first. */
+/* Lists changes of refs, newest first. */
 BRC_API BRC_MUST_USE int brc_oplog(brc_iter **out, breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_oplog_next(brc_iter *it, const brc_op **out, brc_error *err);
-/* Takes back the last operation: each ref is what it was before, and so is the current branch. Again: one further
- * back. BRC_UNDO_REDO: takes back the last undoing instead, until another operation comes between. Either is an
- * operation of its own, *operation (may be NULL). Not between brc_begin() and brc_end().
- * `expect`: the operation that is to be taken back, or restored; BRC_ESTALE if it would be another. 0: any.
- * BRC_EMISUSE: there is none. BRC_ESTALE: a ref is not where the operation left it; it is named, and nothing changes.
- * Uncommitted changes stay as they are: brc_drafts() says which lie over another commit than their branch's
- * now (BRC_DRAFT_STALE), and brc_session_commit() merges them. A branch that comes back has again what was uncommitted on it; one that
- * would go with uncommitted changes is BRC_ECONFLICT. */
+/* Takes back the last operation: each ref, and the current branch, is again what it was before. The
+ * next call goes one operation further back. BRC_UNDO_REDO takes back the last undo instead; that
+ * is possible until another operation follows. An undo or redo is an operation itself; *operation
+ * (`operation` may be NULL) is its number. Must not be called between brc_begin() and brc_end().
+ *
+ * `expect` is the operation that the caller wants to take back or restore, 0 for any; the call
+ * fails with BRC_ESTALE if it would be another. Fails with BRC_EMISUSE if there is no operation to
+ * take back. Fails with BRC_ESTALE, names the ref and changes nothing if a ref is not where the
+ * operation left it.
+ *
+ * Uncommitted changes stay as they are: brc_drafts() marks those that are no longer based on their
+ * branch's commit (BRC_DRAFT_STALE), and brc_session_commit() merges them. A branch that comes back
+ * has its uncommitted changes again. Fails with BRC_ECONFLICT if the undo would remove a branch
+ * that has uncommitted changes. */
 BRC_API BRC_MUST_USE int brc_undo(int64_t *operation, breccia *repo, uint32_t flags, int64_t expect, brc_error *err);
 
 BRC_API BRC_MUST_USE int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err);
 BRC_API void brc_commit_free(brc_commit *commit);
-/* Lists commits reachable from `rev` (NULL: HEAD), newest first, parents after their
- * children; for "A..B", those reachable from B but not from A. `opts` may be NULL. With a path, those
- * that changed this node or something under it, or moved it; before it was moved it is looked for under
- * the path that it had. Where a merge has the node as one of its parents has it, the others are left
- * out, but for BRC_LOG_FULL. If the node is in none of the commits, brc_log_next() fails with
- * BRC_ENOTFOUND. */
+/* Lists the commits that are reachable from `rev` (NULL: HEAD), newest first and parents after
+ * their children. "A..B" lists the commits reachable from B but not from A. `opts` may be NULL.
+ * With a path, lists only commits that changed or moved this node or something under it; commits
+ * before a move are searched under the path that the node had then. If a merge has the node exactly
+ * as one of its parents has it, the other parents are not followed, except with BRC_LOG_FULL. If no
+ * commit has the node, brc_log_next() fails with BRC_ENOTFOUND. */
 BRC_API BRC_MUST_USE int brc_log(brc_iter **out, breccia *repo, const char *rev, const brc_log_opts *opts, brc_error *err);
 BRC_API BRC_MUST_USE int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err);
-/* Where the commit that was given last has the node, or had it before it removed it; NULL without a path.
- * Valid until the next call. */
+/* Returns the node's path in the commit that brc_log_next() returned last, or its last path before
+ * that commit removed it. Returns NULL for a log without a path. The text is valid until the next
+ * call. */
 BRC_API const char *brc_log_path(brc_iter *it);
-/* Lists nodes that differ, by path.  `b` NULL: the current branch with its uncommitted
- * changes; `a` NULL: what `b` is based on (its first parent, or the branch's tip).
- * BRC_ENOTFOUND if neither has opts->path. */
+/* Lists the nodes that differ between two versions, by path. A NULL `b` is the current branch with
+ * its uncommitted changes. A NULL `a` is what `b` is based on: its first parent, or the branch's
+ * tip. Fails with BRC_ENOTFOUND if neither version has opts->path. */
 BRC_API BRC_MUST_USE int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
                                   const brc_diff_opts *opts, brc_error *err);
-/* The same of what a session shows, also of a private one: from `a`, NULL: what it is based on, to its uncommitted changes. */
+/* Like brc_diff(), from `a` (NULL: what the session is based on) to what a session shows,
+ * uncommitted changes included. The session may be private. */
 BRC_API BRC_MUST_USE int brc_session_diff(brc_iter **out, brc_session *s, const char *a, const brc_diff_opts *opts,
                                           brc_error *err);
 BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, const brc_change **out, brc_error *err);
-/* Merges `rev` into the current branch: up to date, a fast-forward, or a commit with two parents, which
- * has what either side changed since they parted, node by node, member by member, chunk by chunk and
- * element by element. *conflicts (NULL: nobody asks) lists what cannot be decided: the branch is as it was then.
- * BRC_ECONFLICT if the branch has uncommitted changes or an open merge. Where the branch has moved meanwhile it is merged
- * anew; BRC_EBUSY if others were first each time until the time to wait was over. Not between brc_begin() and brc_end().
+/* Merges `rev` into the current branch. The result is "up to date", a fast-forward, or a commit
+ * with two parents. That commit has what either side changed since they diverged, merged node by
+ * node, metadata member by member, chunk by chunk and element by element. *conflicts (`conflicts`
+ * may be NULL) lists what cannot be decided; then the branch is unchanged. Fails with
+ * BRC_ECONFLICT if the branch has uncommitted changes or an open merge. If the branch moves
+ * meanwhile, the merge starts again; it fails with BRC_EBUSY if others were first each time until
+ * the time to wait was over. Must not be called between brc_begin() and brc_end().
  *
- * With BRC_MERGE_KEEP a merge with conflicts stays open, as a draft: what is in conflict is there as the branch
- * has it, everything else is merged. Until it is committed or dropped, sessions on the branch (BRC_SESSION_VIEW,
- * _WRITE) read and change that draft, and brc_session_commit() on the branch is BRC_ECONFLICT. A branch has
- * one open merge at most. */
+ * With BRC_MERGE_KEEP, a merge with conflicts stays open as a draft: conflicting places are as the
+ * branch has them, and everything else is merged. Until the merge is committed or dropped,
+ * sessions on the branch (BRC_SESSION_VIEW, BRC_SESSION_WRITE) read and change that draft, and
+ * brc_session_commit() on the branch fails with BRC_ECONFLICT. A branch has at most one open
+ * merge. */
 BRC_API BRC_MUST_USE int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
                                    const brc_merge_opts *opts, brc_error *err);
-/* Does what the commit `rev` changed, from its parent to it, again on the current branch, as a commit
- * with its message, author, time and meta. It is merged as brc_merge() does it, with that parent as the base;
- * *conflicts (NULL: nobody asks) lists what cannot be decided: then nothing has changed, or with BRC_PICK_KEEP it stays
- * open, as by BRC_MERGE_KEEP. BRC_EMISUSE for a merge without opts->mainline; BRC_ECONFLICT if the branch has
- * uncommitted changes or an open merge or the like. Where the branch moves meanwhile, and for BRC_EBUSY, see brc_merge().
- * Not between brc_begin() and brc_end(). */
+/* Applies the change between the commit `rev` and its parent to the current branch, as a commit
+ * with the same message, author, time and meta. It is a merge as in brc_merge(), with that parent
+ * as the base. *conflicts (`conflicts` may be NULL) lists what cannot be decided; then nothing
+ * changes, or with BRC_PICK_KEEP the cherry-pick stays open, as a merge does with BRC_MERGE_KEEP.
+ * Fails with BRC_EMISUSE if `rev` is a merge and opts->mainline is 0. Fails with BRC_ECONFLICT if
+ * the branch has uncommitted changes or an open merge, cherry-pick, revert or rebase. See
+ * brc_merge() for a branch that moves meanwhile and for BRC_EBUSY. Must not be called between
+ * brc_begin() and brc_end(). */
 BRC_API BRC_MUST_USE int brc_pick(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
                                   const brc_pick_opts *opts, brc_error *err);
-/* The same backwards: takes back what the commit changed. */
+/* Like brc_pick(), backwards: takes back what the commit changed. */
 BRC_API BRC_MUST_USE int brc_revert(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
                                     const brc_pick_opts *opts, brc_error *err);
-/* Moves the current branch to `onto` with its own commits done again there: those that `onto` does not reach, the oldest
- * first, without merges, and without those whose change is there already. Each is picked as by brc_pick(), and keeps
- * message, author, time and meta: of the options only paths, sides and BRC_PICK_KEEP count. The branch moves once, at the
- * end; a conflict (out->at) stops it, and nothing has changed. With BRC_PICK_KEEP it stays open, as by BRC_MERGE_KEEP,
- * over what was made before, which no ref names: ours is that, theirs the commit. Errors are those of brc_pick(). */
+/* Moves the current branch to `onto` and applies the branch's own commits again there, oldest
+ * first: the commits that `onto` does not reach, except merges and commits whose change is already
+ * there. Each commit is applied as by brc_pick() and keeps its message, author, time and meta; of
+ * the options only paths, sides and BRC_PICK_KEEP count. The branch moves once, at the end. A
+ * conflict (out->at) stops the rebase, and nothing changes. With BRC_PICK_KEEP the rebase stays
+ * open instead, as a merge does with BRC_MERGE_KEEP, on top of the commits made so far, which no
+ * ref names: "ours" is these commits, "theirs" is the commit in conflict. Fails as brc_pick()
+ * does. */
 BRC_API BRC_MUST_USE int brc_rebase(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *onto,
                                     const brc_pick_opts *opts, brc_error *err);
-/* Finds the commit that brought a change, by looking at few of those between a good and a bad version. `what`: BRC_BISECT_*;
- * `rev`: the version that is said to be good, bad or skipped (NULL: the one that was to be looked at, or HEAD), else NULL. What is
- * known stays in the file till BRC_BISECT_RESET; nothing else changes, and a collection keeps these commits. BRC_EMISUSE where there
- * is no bisection, or what is said contradicts what is known; BRC_ESTALE if another process was first. */
+/* Finds the commit that introduced a change by testing few of the versions between a good and a bad
+ * one. `what` is one of BRC_BISECT_*. `rev` is the version that is good, bad or skipped (NULL: the
+ * version that was to be tested, or HEAD), and NULL for every other `what`. The state of the
+ * bisection stays in the file until BRC_BISECT_RESET, and garbage collection keeps its commits;
+ * nothing else changes. Fails with BRC_EMISUSE if there is no bisection or if the new answer
+ * contradicts an earlier one, and with BRC_ESTALE if another process was first. */
 BRC_API BRC_MUST_USE int brc_bisect(brc_bisect_result *out, breccia *repo, int what, const char *rev, brc_error *err);
-/* The current branch's open merge, cherry-pick, revert or rebase; out->draft 0: none. *conflicts (NULL: nobody asks) lists
- * all of it, also what is settled. A conflict is settled by hand as soon as its place is not what the merge left there: the member
- * has another value, the chunk was written, the node or something under it was changed. */
+/* Describes the current branch's open merge, cherry-pick, revert or rebase; out->draft is 0 if
+ * there is none. *conflicts (`conflicts` may be NULL) lists all its conflicts, the settled ones
+ * included. A conflict counts as settled by hand as soon as its place differs from what the merge
+ * left there: the metadata member has another value, the chunk was written, or the node or
+ * something under it was changed. */
 BRC_API BRC_MUST_USE int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, brc_error *err);
-/* Settles what is open at and under `paths` (npaths 0: everywhere) for a side: BRC_MERGE_OURS or _THEIRS. What was
- * settled before stays so. *settled: how many. BRC_ENOTFOUND: a path is in no conflict. BRC_EMISUSE if no merge is
- * open; BRC_ESTALE if others have changed it meanwhile. Not between brc_begin() and brc_end(). */
+/* Settles the open conflicts at and under `paths` (npaths 0: all conflicts) for one side,
+ * BRC_MERGE_OURS or BRC_MERGE_THEIRS. Conflicts that were settled before keep their settlement.
+ * *settled is the number of conflicts settled. Fails with BRC_ENOTFOUND if a path is in no
+ * conflict, with BRC_EMISUSE if no merge is open, and with BRC_ESTALE if others have changed the
+ * merge meanwhile. Must not be called between brc_begin() and brc_end(). */
 BRC_API BRC_MUST_USE int brc_merge_settle(uint64_t *settled, breccia *repo, uint32_t side, const char *const *paths, size_t npaths,
                                           brc_error *err);
-/* Commits the open merge, with two parents: BRC_MERGE_MERGED. While something is open nothing changes: the result is
- * BRC_MERGE_CONFLICT, and *conflicts (NULL: nobody asks) lists what. Of `opts` message (NULL: the one with which it
- * began), author and time_us count. If the branch has moved since, what was settled is merged onto it: its tip is the first
- * parent then. With conflicts in that the result is BRC_MERGE_CONFLICT too, and another draft is open, over the tip: theirs is
- * what was settled. BRC_EMISUSE if no merge is open; BRC_ESTALE if others change it meanwhile. */
+/* Commits the open merge with two parents; the result is BRC_MERGE_MERGED. While a conflict is open
+ * nothing changes: the result is BRC_MERGE_CONFLICT, and *conflicts (`conflicts` may be NULL) lists
+ * the open conflicts. Of `opts` only the message (NULL: the one that the merge began with), author
+ * and time_us count. If the branch has moved since the merge began, the settled merge is merged
+ * onto the branch's new tip, which becomes the first parent. If that merge has conflicts, the
+ * result is BRC_MERGE_CONFLICT too, and another draft is open on the new tip, in which "theirs" is
+ * the settled merge. Fails with BRC_EMISUSE if no merge is open, and with BRC_ESTALE if others
+ * change the merge meanwhile. */
 BRC_API BRC_MUST_USE int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
                                             const brc_merge_opts *opts, brc_error *err);
-/* Ends an open cherry-pick or revert in the same way: BRC_PICK_COMMITTED, a commit with one parent and the author,
- * time, message and meta that it would have had without conflicts, but for those of `opts` that are given;
- * BRC_PICK_NOTHING, if nothing is left of the change; or BRC_PICK_CONFLICT. */
+/* Ends an open cherry-pick or revert in the same way. The result is BRC_PICK_COMMITTED for a commit
+ * with one parent and with the author, time, message and meta that it would have had without
+ * conflicts, unless `opts` gives others; BRC_PICK_NOTHING if nothing is left of the change; or
+ * BRC_PICK_CONFLICT. */
 BRC_API BRC_MUST_USE int brc_pick_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const brc_pick_opts *opts,
                                            brc_error *err);
-/* Goes on with an open rebase: what was settled becomes a commit as by brc_pick_continue(), or with BRC_REBASE_SKIP is left
- * out, settled or not, and the rest follows, with the sides that were given first. The result is that of brc_rebase(), with
- * all that was done since it began; at the next conflict it stays open as another draft, and till the end the branch stays
- * where it is. While something is open nothing changes: BRC_PICK_CONFLICT, with the same out->draft. What was committed on
- * the branch since it began comes behind the rest. BRC_EMISUSE if no rebase is open; BRC_ESTALE if the branch does not have
- * the commits any more that are rebased, or others settle meanwhile: it is kept. */
+/* Continues an open rebase: the settled change becomes a commit as by brc_pick_continue(), or with
+ * BRC_REBASE_SKIP is left out, settled or not. Then the remaining commits follow, with the sides
+ * that the rebase began with. The result is like that of brc_rebase() and counts everything since
+ * the rebase began. At the next conflict the rebase stays open as another draft; the branch stays
+ * where it is until the end. While a conflict is open nothing changes: the result is
+ * BRC_PICK_CONFLICT with the same out->draft. Commits that were made on the branch since the rebase
+ * began are applied after the others. Fails with BRC_EMISUSE if no rebase is open. Fails with
+ * BRC_ESTALE, and keeps the rebase, if the branch no longer has the commits that are rebased or if
+ * others settle conflicts meanwhile. */
 BRC_API BRC_MUST_USE int brc_rebase_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, uint32_t flags,
                                              brc_error *err);
-/* Drops the open merge, cherry-pick, revert or rebase, with what was written to settle it and what was made. BRC_EMISUSE if
- * none is open. */
+/* Drops the open merge, cherry-pick, revert or rebase, together with the changes that were written
+ * to settle it and the commits that it made. Fails with BRC_EMISUSE if none is open. */
 BRC_API BRC_MUST_USE int brc_merge_abort(breccia *repo, brc_error *err);
 /* Lists conflicts, by path. */
 BRC_API BRC_MUST_USE int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err);
+/* Releases an iterator of any kind. */
 BRC_API void brc_iter_free(brc_iter *it);
 
 /* ---- sessions and the hierarchy ------------------------------------------ */
 
-/* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch; with BRC_SESSION_ANY_REV a tag, a
- * commit's id or the like is opened as by BRC_SESSION_AT, as brc_session_stat() says. BRC_SESSION_VIEW and
- * BRC_SESSION_WRITE show the uncommitted changes that the branch's users share, over the commit that they began at;
- * where the branch has moved since (BRC_DRAFT_STALE), what is new there is not shown. With BRC_SESSION_COMMITS it is
- * the branch's newest commit, always. What BRC_SESSION_AT shows stays readable as long as the session or an array of
- * it is there, also if others reset and delete what named it, expire it and collect garbage; on systems without locks
- * of open file descriptions (Linux has them) as long as a branch, a tag or the window of the operation log has it.
- * BRC_ESTALE: it was collected just now. The changes of a private session stay in the file when it is freed, and when
- * its process dies: brc_drafts(). Until its first change, and after a commit, a private session shows the branch as it
- * is now, and its changes begin there. With changes it goes along when the branch is renamed. */
+/* Opens a session on `rev` (NULL: the current branch). `mode` is BRC_SESSION_AT or one of the modes
+ * that need a branch; with BRC_SESSION_ANY_REV, a tag, a commit id or another revision is opened as
+ * by BRC_SESSION_AT, and brc_session_stat() says so.
+ *
+ * BRC_SESSION_VIEW and BRC_SESSION_WRITE show the uncommitted changes that the branch's users
+ * share, on top of the commit where these changes began. If the branch has moved since
+ * (BRC_DRAFT_STALE), they do not show its new commits. With BRC_SESSION_COMMITS the session always
+ * shows the branch's newest commit.
+ *
+ * What a session of BRC_SESSION_AT shows stays readable as long as the session or one of its arrays
+ * exists, even if others reset, delete or expire whatever named it and collect garbage. On systems
+ * without locks of open file descriptions (Linux has them) it stays readable only as long as a
+ * branch, a tag or the window of the operation log has it. Fails with BRC_ESTALE if the version was
+ * collected just now.
+ *
+ * The changes of a private session stay in the file when the session is freed and when its process
+ * dies: see brc_drafts(). Before its first change and after a commit, a private session shows the
+ * branch as it is now, and its changes begin there. A private session that has changes follows its
+ * branch when the branch is renamed. */
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
-/* The work of a private session is done: where nothing is uncommitted in it, its draft goes, and so does each child that changed
- * nothing and was not joined (BRC_ESTALE from then on). What holds changes stays in the file. brc_session_free() does so, too, if
- * it need not wait, where nobody was given a number, a token or a name of the session and what was written was taken back.
- * The session can be used further. BRC_EMISUSE for other sessions. */
+/* Says that the work of a private session is done. If the session has no uncommitted changes, its
+ * draft is dropped, and so is each child that changed nothing and was not joined; these children
+ * then fail with BRC_ESTALE. Drafts with changes stay in the file. The session can still be used
+ * afterwards. Fails with BRC_EMISUSE for other sessions.
+ *
+ * brc_session_free() does the same, if it need not wait, for a session of which nobody got a
+ * number, a token or a name and whose changes were all taken back. */
 BRC_API BRC_MUST_USE int brc_session_finish(brc_session *s, brc_error *err);
-/* What it shows now. Of two sessions on one file for which this is the same, in any process and at any time, so is all
- * that they show. */
+/* Says what the session shows now. Two sessions on one file with equal answers show exactly the
+ * same, in any process and at any time. */
 BRC_API BRC_MUST_USE int brc_session_stat(brc_session_info *out, brc_session *s, brc_error *err);
-/* Makes the uncommitted changes a commit on the session's branch, and the session goes on
- * from it.  BRC_EMISUSE if there is nothing to commit. Where the branch has moved since the changes
- * began, they are merged onto its tip by the rules of brc_merge(), with that as the one parent (*out
- * is the tip itself where it has them all); BRC_ECONFLICT where they are in conflict with what is new
- * there. If others commit meanwhile, they are merged again, in the order in which those who commit to the branch
- * came, until the time to wait (brc_open_opts.wait_ms) is over: BRC_EBUSY. With BRC_COMMIT_NO_MERGE or _AMEND, and between
- * brc_begin() and brc_end(), a branch that has moved is BRC_ESTALE. Either way they are kept. */
+/* Commits the uncommitted changes to the session's branch; the session continues from the new
+ * commit. Fails with BRC_EMISUSE if there is nothing to commit.
+ *
+ * If the branch has moved since the changes began, they are merged onto its tip by the rules of
+ * brc_merge(), and the tip becomes the only parent. If the tip already has all the changes, *out is
+ * the tip. Fails with BRC_ECONFLICT if the changes conflict with the branch's new commits. If
+ * others commit meanwhile, the changes are merged again; committers to one branch are served in the
+ * order in which they came, until the time to wait (brc_open_opts.wait_ms) is over, and then the
+ * call fails with BRC_EBUSY. With BRC_COMMIT_NO_MERGE or BRC_COMMIT_AMEND, and between brc_begin()
+ * and brc_end(), a branch that has moved is BRC_ESTALE. A failed commit keeps the changes. */
 BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
-/* Lists what keeps the changes from being committed onto the branch as it is now, with brc_conflicts_next():
- * nothing where there is no conflict. Ours is the branch, theirs the session. */
+/* Lists the conflicts that keep the changes from being committed to the branch as it is now, for
+ * brc_conflicts_next(). The list is empty if there is no conflict. "Ours" is the branch, "theirs"
+ * the session. */
 BRC_API BRC_MUST_USE int brc_session_conflicts(brc_iter **out, brc_session *s, brc_error *err);
-/* *clean: 1 if there are no uncommitted changes. */
+/* Sets *clean to 1 if there are no uncommitted changes, else to 0. */
 BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error *err);
-/* Uncommitted changes in the whole file, the oldest first: the shared ones of branches and
- * the private ones of sessions, also of processes that are gone. */
+/* Lists the drafts of the whole file, oldest first: the shared uncommitted changes of branches and
+ * the private ones of sessions, including those of processes that have ended. */
 BRC_API BRC_MUST_USE int brc_drafts(brc_iter **out, breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_drafts_next(brc_iter *it, const brc_draft **out, brc_error *err);
-/* A private draft becomes part of what its branch shares: after a crash, say. BRC_EBUSY while the
- * process that owns it is alive. Where the branch has uncommitted changes, the draft is laid over
- * them: BRC_ECONFLICT if both changed one thing, BRC_ESTALE if they lie over two commits; then both
- * are as they were. Where it has none, and has moved since the draft began, the draft is merged onto its tip.
- * What is in conflict there is adopted as it is (BRC_DRAFT_STALE), and so it is between brc_begin() and brc_end():
- * brc_session_commit() merges it, and brc_session_conflicts() lists what is in the way. */
+/* Makes a private draft part of its branch's shared uncommitted changes, for example after a crash.
+ * Fails with BRC_EBUSY while the process that owns the draft is running.
+ *
+ * If the branch has uncommitted changes, the draft is applied on top of them. This fails with
+ * BRC_ECONFLICT if both changed the same thing, and with BRC_ESTALE if they are based on different
+ * commits; then both stay as they were. If the branch has no uncommitted changes but has moved
+ * since the draft began, the draft is merged onto its tip. A draft that conflicts with the tip is
+ * adopted as it is (BRC_DRAFT_STALE), and so is every draft between brc_begin() and brc_end();
+ * brc_session_commit() merges it later, and brc_session_conflicts() lists the conflicts. */
 BRC_API BRC_MUST_USE int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err);
-/* Drops uncommitted changes; what they stored stays in the file until it is collected.
- * BRC_EBUSY while another process that owns them is alive. A session of this one that they were of is BRC_ESTALE
- * from then on; one by a name (brc_session_name()) has no changes then, and goes on from the branch. */
+/* Drops a draft. The chunks that it stored stay in the file until garbage collection. Fails with
+ * BRC_EBUSY while another process that owns the draft is running. Sessions of this process on the
+ * draft then fail with BRC_ESTALE; a session that was opened by a name (brc_session_name()) instead
+ * loses its changes and continues from the branch. */
 BRC_API BRC_MUST_USE int brc_draft_drop(breccia *repo, int64_t id, brc_error *err);
-/* The changes of a private session become the changes of another of the same handle and branch,
- * under the rules of brc_draft_adopt(). `from` goes on from the branch as it is, without changes. No
- * chunk is copied, however many there are. */
+/* Gives the changes of one private session to another session of the same handle and branch, under
+ * the rules of brc_draft_adopt(). `from` continues from the branch as it is, without changes. The
+ * call copies no chunks, however many there are. */
 BRC_API BRC_MUST_USE int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err);
-/* The number of a private session's draft, which begins with it where there is none yet, and then
- * stays even without a change in it, until its process has ended and brc_draft_drop() takes it: for
- * brc_draft_open(). BRC_EMISUSE for other sessions. */
+/* Returns the number of a private session's draft, for brc_draft_open(). The call begins the draft
+ * if there is none yet; the draft then stays, even without a change in it, until its process has
+ * ended and brc_draft_drop() removes it. Fails with BRC_EMISUSE for other sessions. */
 BRC_API BRC_MUST_USE int brc_session_draft(int64_t *id, brc_session *s, brc_error *err);
-/* Another session on a private draft of this process, from any of its handles: each sees what the
- * others have changed. BRC_EBUSY: it belongs to another process, which is running, or may be;
- * BRC_EMISUSE: to one that has ended (brc_draft_adopt() takes it), or it is not private. */
+/* Opens another session on a private draft of this process, from any of the process's handles. Each
+ * session sees what the others change. Fails with BRC_EBUSY if the draft belongs to another process
+ * that is, or may be, running. Fails with BRC_EMISUSE if that process has ended (use
+ * brc_draft_adopt()) or if the draft is not private. */
 BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err);
-/* Appends a text that names the private session's draft, with a NUL behind it, and its secret: whoever has it, in any
- * process of this machine that has the file open, opens another session on that draft. The draft is handed out by this
- * as by brc_session_draft(), and stays its owner's: a process that attached may end, also by SIGKILL, and takes
- * nothing with it. Whoever reads the file can read the secret; it keeps a number that is wrong from being taken
- * for another draft's. BRC_EMISUSE for other sessions. */
+/* Appends a token: a text that names the private session's draft and contains its secret, with a
+ * NUL behind it. Anyone who has the token can open another session on that draft, in any process of
+ * this machine that has the file open. The call gives the draft away as brc_session_draft() does,
+ * and the draft still belongs to its owner: a process that attached to it may end, even by SIGKILL,
+ * without taking anything with it. Anyone who can read the file can read the secret, which only
+ * keeps a wrong number from being taken for another draft's. Fails with BRC_EMISUSE for other
+ * sessions. */
 BRC_API BRC_MUST_USE int brc_session_token(brc_buf *out, brc_session *s, brc_error *err);
-/* Appends a name for private sessions of this process on a branch (NULL: the current one), with a NUL behind it, which
- * brc_session_attach() takes as it takes a token. This writes nothing: whichever session of that name, in any process,
- * changes something first begins the draft. Where nothing is changed in it and it has no children, it goes with the
- * first of this process's sessions that is closed, and the others go on from the branch as it is. */
+/* Appends a name for private sessions of this process on a branch (NULL: the current one), with a
+ * NUL behind it. brc_session_attach() takes it like a token. The call writes nothing: the first
+ * session of that name that changes something, in any process, begins the draft. If nothing was
+ * changed in the draft and it has no children, it ends with the first of this process's sessions
+ * that is closed, and the other sessions continue from the branch as it is. */
 BRC_API BRC_MUST_USE int brc_session_name(brc_buf *out, breccia *repo, const char *branch, brc_error *err);
-/* Another session on the draft that the token names: what one of them writes the others see, and two that write at
- * once are as two that write what a branch shares. BRC_EINVAL: this is no token; BRC_ENOTFOUND: it is of another file;
- * BRC_ESTALE: the draft was joined, adopted, handed over or dropped; BRC_EMISUSE: its owner has ended
- * (brc_draft_adopt() takes it). */
+/* Opens another session on the draft that the token names. Each session sees what the others write,
+ * and sessions that write at the same time behave like two that write a branch's shared changes.
+ * Fails with BRC_EINVAL if the text is not a token, with BRC_ENOTFOUND if the token belongs to
+ * another file, with BRC_ESTALE if the draft was joined, adopted, handed over or dropped, and with
+ * BRC_EMISUSE if the draft's owner has ended (use brc_draft_adopt()). */
 BRC_API BRC_MUST_USE int brc_session_attach(brc_session **out, breccia *repo, const char *token, brc_error *err);
-/* A private session beside `s`, which begins with all that `s` shows, its uncommitted changes with it, and belongs to
- * the same process, whoever calls this. From then on neither sees what the other writes, nor what is new on the branch.
- * Other processes work in it with brc_session_token(); brc_session_join() brings back what they wrote. A child is
- * no commit by itself: brc_session_commit() is BRC_EMISUSE, brc_session_discard() makes it what it was when it began,
- * and brc_draft_drop() drops it, in the process that owns it. It may have children itself. Where it is not joined it ends with
- * its parent (brc_session_finish()), or, if it holds changes, stays (BRC_DRAFT_ORPHAN), and is a dead draft like others
- * when that process has ended. What is uncommitted in `s` is folded as by a commit, and no chunk is copied; the next
- * child costs a row unless more is written in between. Where `s` has savepoints it is folded each time. BRC_EMISUSE
- * where `s` is not private, in brc_bulk_begin() and in a transaction. */
+/* Opens a child of the private session `s`: another private session that begins with everything
+ * that `s` shows, uncommitted changes included. It belongs to the process that owns `s`, whoever
+ * makes the call. From then on neither session sees what the other writes, nor new commits of the
+ * branch. Other processes work in the child through brc_session_token(), and brc_session_join()
+ * brings its changes back.
+ *
+ * A child cannot be committed by itself (brc_session_commit() fails with BRC_EMISUSE).
+ * brc_session_discard() resets it to its beginning, and brc_draft_drop() drops it in the process
+ * that owns it. A child may have children. A child that is not joined ends with its parent
+ * (brc_session_finish()), or, if it has changes, stays as an orphan (BRC_DRAFT_ORPHAN), which is a
+ * dead draft like others when the process has ended.
+ *
+ * The uncommitted changes of `s` are folded as by a commit, and no chunk is copied. A further child
+ * costs one row unless something is written in between. While `s` has savepoints, every child folds
+ * again. Fails with BRC_EMISUSE if `s` is not private, within brc_bulk_begin() and in a
+ * transaction. */
 BRC_API BRC_MUST_USE int brc_session_fork(brc_session **child, brc_session *s, brc_error *err);
-/* Brings what the children of `s` with these tokens wrote into `s`: all of it, or nothing. They are merged by the
- * rules of brc_merge(), down to elements: base is what a child began with, ours is `s` with the children joined before,
- * theirs the child as it is in the file, whatever became of those that wrote it. The order of the tokens does not count, and
- * `s` may have changed since. Joined children are gone: a session on one is BRC_ESTALE from then on, and so is joining it
- * again. What cannot be decided is BRC_ECONFLICT, all are as they were, and *conflicts (NULL: nobody asks) lists it,
- * although the call fails: brc_conflict.draft is the child. `flags` are 0. BRC_EMISUSE: one is no child, or another
- * session's; `s` has a savepoint; in brc_bulk_begin() and in a transaction. For tokens errors are those of
- * brc_session_attach(); BRC_EINVAL also if one is given twice. BRC_EBUSY where others wrote until the time to wait was over.
- * What is new on the branch is the matter of the commit. */
+/* Brings the changes of those children of `s` that the tokens name into `s`: all of them, or
+ * nothing. They are merged by the rules of brc_merge(), down to elements. The base is what a child
+ * began with, "ours" is `s` with the children joined before, and "theirs" is the child as the file
+ * has it, even if its writers are gone. The order of the tokens does not matter, and `s` may have
+ * changed since the fork. Joined children no longer exist: their sessions and a second join fail
+ * with BRC_ESTALE. New commits of the branch are merged later, by the commit.
+ *
+ * If a conflict cannot be decided, the call fails with BRC_ECONFLICT, nothing changes, and
+ * *conflicts (`conflicts` may be NULL) lists the conflicts although the call fails;
+ * brc_conflict.draft is the child. `flags` must be 0. Fails with BRC_EMISUSE if a token names a
+ * draft that is not a child of `s`, if `s` has a savepoint, within brc_bulk_begin() and in a
+ * transaction. Fails like brc_session_attach() for bad tokens, and with BRC_EINVAL for a token that
+ * is given twice. Fails with BRC_EBUSY if others kept writing until the time to wait was over. */
 BRC_API BRC_MUST_USE int brc_session_join(brc_iter **conflicts, brc_session *s, const char *const *tokens, size_t n,
                                           uint32_t flags, brc_error *err);
-/* What the session writes between these two, and only that, is written in many short transactions:
- * readers and other writers get in between, and see nothing of it. It is there as a whole, and
- * durable, when brc_bulk_end() returns; without BRC_END_KEEP it is dropped. Imports, brc_array_load_stream(),
- * brc_array_load_npy() and large writes do the same by themselves. BRC_ECONFLICT if others have
- * meanwhile changed what it builds on (an array's form, a chunk that it changed in part): then it is
- * kept as a private draft (brc_drafts()). Nodes can be made, attributes set, arrays written and
- * grown; BRC_EMISUSE for what removes, moves, cuts, commits or sets keys, and for changes by another session of
- * this handle. Within brc_begin() it is a part of that transaction. Pairs nest. */
+/* Writes that the session makes between brc_bulk_begin() and brc_bulk_end(), and only those, are
+ * stored in many short transactions: readers and other writers get in between and see none of them.
+ * All writes become visible together, and durable, when brc_bulk_end() returns; without
+ * BRC_END_KEEP they are dropped. Imports, brc_array_load_stream(), brc_array_load_npy() and large
+ * writes do the same by themselves.
+ *
+ * brc_bulk_end() fails with BRC_ECONFLICT if others have meanwhile changed something that the
+ * writes are based on (an array's metadata, or a chunk that the writes changed in part); the writes
+ * are then kept as a private draft (brc_drafts()). In between, a session can make nodes, set
+ * attributes, and write and grow arrays. Calls that remove, move, shrink, commit or set keys fail
+ * with BRC_EMISUSE, and so do changes by another session of this handle. Within brc_begin() the
+ * writes are part of that transaction. Pairs nest. */
 BRC_API BRC_MUST_USE int brc_bulk_begin(brc_session *s, brc_error *err);
 BRC_API BRC_MUST_USE int brc_bulk_end(brc_session *s, uint32_t flags, brc_error *err);
-/* Savepoints: marks in a session's uncommitted changes that it can go back to. As in SQL they nest, names may
- * be used again, and the innermost of a name counts; NULL: the innermost of all. Rolling back makes everything
- * uncommitted what it was when the savepoint was made; that stays open, and those within it end. A release ends it and
- * those within it, and what was written stays. Each call is durable when it returns, makes no copy of chunks, and
- * holds no lock afterwards: what the session writes meanwhile is there for whoever sees its changes, and between
- * brc_begin() and brc_end() all this is a part of that transaction. Arrays and the key view go on as the file is then.
+/* Savepoints are marks in a session's uncommitted changes to which the session can return. As in
+ * SQL they nest, names may be used again, and the innermost savepoint of a name counts; NULL names
+ * the innermost of all. A rollback restores everything uncommitted to its state at the savepoint,
+ * which stays open, and ends the savepoints within it. A release ends the savepoint and those
+ * within it, and keeps the changes. Each call is durable when it returns, copies no chunks, and
+ * holds no lock afterwards: others who see the session's changes see its later writes too. Between
+ * brc_begin() and brc_end() all this is part of that transaction. After a rollback, arrays and the
+ * key view show the restored state.
  *
- * A savepoint ends, as if it were released, with the session and its process, and when the changes are committed,
- * discarded or handed over, or others commit, reset or drop them: BRC_ENOTFOUND from then on. While one is open a
- * private session without a change stays at the commit that it showed then. In changes that others share they
- * may go on writing; then a rollback is BRC_ECONFLICT and takes nothing back, so that nothing of theirs is lost. One
- * session at a time has savepoints there: BRC_EBUSY for the next. A session has 16 at most (BRC_ELIMIT). BRC_EMISUSE
- * within brc_bulk_begin(). */
+ * A savepoint is released when the session or its process ends, when the changes are committed,
+ * discarded or handed over, and when others commit, reset or drop the changes; using it then fails
+ * with BRC_ENOTFOUND. While a savepoint is open, a private session without changes stays at the
+ * commit that it showed when the savepoint was made.
+ *
+ * If others share the session's changes they may continue to write. A rollback then fails with
+ * BRC_ECONFLICT and takes nothing back, so that none of their writes is lost. Only one session at a
+ * time can have savepoints in shared changes: the next one gets BRC_EBUSY. A session has at most 16
+ * savepoints (BRC_ELIMIT). Fails with BRC_EMISUSE within brc_bulk_begin(). */
 BRC_API BRC_MUST_USE int brc_savepoint(brc_session *s, const char *name, brc_error *err);
 BRC_API BRC_MUST_USE int brc_savepoint_rollback(brc_session *s, const char *name, brc_error *err);
 BRC_API BRC_MUST_USE int brc_savepoint_release(brc_session *s, const char *name, brc_error *err);
-/* Drops every uncommitted change of this session. */
+/* Drops all uncommitted changes of this session. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 
-/* Lists the children of a group by name, or with BRC_LIST_RECURSE the whole tree under a node,
- * the node itself first.  Changes made while the list is read do not show in it; but
- * brc_end() without BRC_END_KEEP ends a list that began in its transaction.  Nodes are read one by
- * one: brc_list_next() fails if one is damaged, and with BRC_ELIMIT past
- * brc_open_opts.max_nodes. */
+/* Lists the children of a group by name, or with BRC_LIST_RECURSE the whole tree under a node, the
+ * node itself first. The list does not show changes that are made while it is read, but brc_end()
+ * without BRC_END_KEEP ends a list that began in its transaction. Nodes are read one by one:
+ * brc_list_next() fails if a node is damaged, and with BRC_ELIMIT past brc_open_opts.max_nodes. */
 BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_list_next(brc_iter *it, const brc_node **out, brc_error *err);
-/* *kind: BRC_GROUP or BRC_ARRAY, or 0 if there is no such node. */
+/* Sets *kind to BRC_GROUP or BRC_ARRAY, or to 0 if the node does not exist. */
 BRC_API BRC_MUST_USE int brc_node_kind(int *kind, brc_session *s, const char *path, brc_error *err);
-/* The node's zarr.json. */
+/* Appends the node's zarr.json. */
 BRC_API BRC_MUST_USE int brc_node_json(brc_buf *out, brc_session *s, const char *path, brc_error *err);
-/* The attribute at `key`, or all (NULL), as JSON. */
+/* Appends the attribute `key`, or all attributes (NULL), as JSON. */
 BRC_API BRC_MUST_USE int brc_attrs_get(brc_buf *out, brc_session *s, const char *path, const char *key, brc_error *err);
-/* Sets `key` to a JSON text, or removes it (`json` NULL). */
+/* Sets the attribute `key` to a JSON text, or removes it (`json` NULL). */
 BRC_API BRC_MUST_USE int brc_attrs_set(brc_session *s, const char *path, const char *key, const char *json, brc_error *err);
+/* Makes a group, and the groups above it that are missing. `attrs_json` may be NULL. */
 BRC_API BRC_MUST_USE int brc_group_create(brc_session *s, const char *path, const char *attrs_json, brc_error *err);
 BRC_API BRC_MUST_USE int brc_node_remove(brc_session *s, const char *path, brc_error *err);
+/* Moves or copies a node with everything under it. Neither copies chunks. */
 BRC_API BRC_MUST_USE int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_node_copy(brc_session *s, const char *from, const char *to, brc_error *err);
-/* Makes `path` and all under it what they were at `rev` (NULL: the branch's tip); a node
- * that did not exist is removed. */
+/* Restores `path` and everything under it to `rev` (NULL: the branch's tip). If the node did not
+ * exist there, it is removed. */
 BRC_API BRC_MUST_USE int brc_node_restore(brc_session *s, const char *path, const char *rev, brc_error *err);
 
 /* ---- arrays --------------------------------------------------------------- */
 
-/* Missing parent groups are made. */
+/* Makes an array, and the groups above it that are missing. */
 BRC_API BRC_MUST_USE int brc_array_create(brc_array **out, brc_session *s, const char *path, const brc_array_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error *err);
 BRC_API void brc_array_free(brc_array *a);
-/* Valid until the array is changed or freed. If a change fails, it is what it was
- * before. */
+/* Returns a description of the array, which is valid until the array is changed or freed. If a
+ * change fails, the description is the one before the change. */
 BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
-/* Brings the description up to date with what others did, as every call that reads elements does. */
+/* Brings the description up to date with changes that others made, as every call that reads
+ * elements does. */
 BRC_API BRC_MUST_USE int brc_array_refresh(brc_array *a, brc_error *err);
-/* How many chunks are stored, and how many bytes they take as stored. */
+/* Returns how many chunks are stored, and how many bytes they take as stored. */
 BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);
-/* Elements that are cut off are lost: growing again shows the fill value. All or nothing; a large array is cut in many
- * short transactions, unless between brc_begin() and brc_end(). */
+/* Changes the array's shape. Elements that are cut off are lost: if the array grows again, they
+ * have the fill value. The change is all or nothing; cutting a large array takes many short
+ * transactions, except between brc_begin() and brc_end(). */
 BRC_API BRC_MUST_USE int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err);
-/* Grows `axis` by `count` and writes packed elements there: both or neither. */
+/* Grows `axis` by `count` and writes packed elements into the new part: both, or neither. */
 BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, size_t len, brc_error *err);
-/* A Zarr v3 codec list for chunks written from now on; stored ones keep theirs,
- * unless `rewrite`. Then every chunk is stored anew in many short transactions, and the last one changes
- * the array. If it fails or is killed, the array is as it was; begun again it passes over the chunks that are
- * done, unless they get another shape. Between brc_begin() and brc_end() it is one transaction. */
+/* Sets the Zarr v3 codec list for chunks that are written from now on. Stored chunks keep their
+ * encoding, unless `rewrite` is 1: then every chunk is stored again in many short transactions, of
+ * which the last one changes the array. If a rewrite fails or is killed, the array stays as it was;
+ * the next rewrite skips the chunks that are done, unless the chunk shape changes. Between
+ * brc_begin() and brc_end() a rewrite is one transaction. */
 BRC_API BRC_MUST_USE int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err);
-/* Where chunks written from now on go; stored ones stay where they are. `backend_json` is a name, or
- * {"name":...,"configuration":{...}}, as brc_array_info.backend_json has it; what is left out gets
- * the backend's own default. NULL, or "inline": the file itself. BRC_EUNSUPPORTED: the backend is
- * not known here (breccia_backend.h); BRC_EINVAL: its configuration is wrong. */
+/* Sets the backend for chunks that are written from now on. Stored chunks stay where they are.
+ * `backend_json` is a name or {"name":...,"configuration":{...}}, like brc_array_info.backend_json;
+ * options that are left out get the backend's default. NULL or "inline" is the file itself. Fails
+ * with BRC_EUNSUPPORTED if the backend is not known here (breccia_backend.h), and with BRC_EINVAL
+ * if its configuration is wrong. */
 BRC_API BRC_MUST_USE int brc_array_set_backend(brc_array *a, const char *backend_json, brc_error *err);
-/* Packed elements, C order, native byte order; `sel` NULL: the whole array.
- * An element of variable length is its length in bytes, as a little-endian uint32, and
+/* Reads or writes the selected elements (`sel` NULL: the whole array), packed in C order and native
+ * byte order. An element of variable length is its length in bytes, as a little-endian uint32, and
  * the bytes. Write such elements in this form; read them with brc_array_read_elements(). */
 BRC_API BRC_MUST_USE int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err);
 BRC_API BRC_MUST_USE int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err);
-/* Appends the selected elements to `out`, whatever their type. */
+/* Appends the selected elements to `out`. It works for every data type. */
 BRC_API BRC_MUST_USE int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
-/* The selected elements (NULL: of the whole array) as brc_array_read_elements() appends them, run by
- * run in C order, for selections that are larger than memory. A run has at most 64 MiB, or up to four
- * times as much where that is a row of chunks; elements of variable length count as 1 KiB each.
- * `put` is called on the caller's thread, may use the library and must not keep `data`; a result
- * other than 0 stops with BRC_EINTERRUPT. What comes is the array as it was when the call began,
- * whoever changes it in the meantime, and nobody is kept from that. BRC_ESTALE: uncommitted chunks
- * changed that were more than a quarter of the memory budget can remember. */
+/* Passes the selected elements (NULL: the whole array), in the form of brc_array_read_elements(),
+ * to `put` run by run in C order, for selections that are larger than memory. A run has at most 64
+ * MiB, or up to four times as much if that is a row of chunks; elements of variable length count as
+ * 1 KiB each. `put` is called on the caller's thread and may use the library, but must not keep
+ * `data`; a result other than 0 stops the call with BRC_EINTERRUPT. The elements are those of the
+ * array when the call began, whatever others change meanwhile, and the call does not block others.
+ * Fails with BRC_ESTALE if others changed more uncommitted chunks than a quarter of the memory
+ * budget can remember. */
 BRC_API BRC_MUST_USE int brc_array_stream(brc_array *a, const brc_sel *sel,
                                           int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
-/* Writes the selected elements (NULL: of the whole array), which `get` gives in C order as
- * brc_array_write() takes them, for selections that are larger than memory. `get` writes the next
- * bytes to `dst` and their number to *got, which is less than `len` only at the end of the source; a
- * result other than 0 stops with BRC_EINTERRUPT. It is called on the caller's thread and must not use
- * the repository. The source must end with the last selected element (else BRC_EINVAL). A
- * selection of up to 64 MiB is read whole before anything is written; a larger one is written as
- * between brc_bulk_begin() and brc_bulk_end(). After a failure nothing of it is there. */
+/* Writes the selected elements (NULL: the whole array) from `get`, which gives them in C order and
+ * in the form of brc_array_write(), for selections that are larger than memory. `get` writes the
+ * next bytes to `dst` and their number to *got, which is less than `len` only at the end of the
+ * source; a result other than 0 stops the call with BRC_EINTERRUPT. `get` is called on the caller's
+ * thread and must not use the repository. The source must end with the last selected element, else
+ * the call fails with BRC_EINVAL. A selection of up to 64 MiB is read completely before anything is
+ * written; a larger one is written as between brc_bulk_begin() and brc_bulk_end(). After a failure
+ * nothing is written. */
 BRC_API BRC_MUST_USE int brc_array_load_stream(brc_array *a, const brc_sel *sel,
                                                int (*get)(void *ctx, void *dst, size_t len, size_t *got), void *ctx,
                                                brc_error *err);
-/* Writes one element everywhere in the selection. */
+/* Writes one element to every position of the selection. */
 BRC_API BRC_MUST_USE int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err);
-/* n reads, or n writes in one transaction, possibly of several arrays of one
- * repository. If writes overlap, the later one wins. Reads that follow each other and meet the same
- * chunks decode each once: list rows in their order. */
+/* Does n reads, or n writes in one transaction. They may be of several arrays of one repository. If
+ * writes overlap, the later one wins. Consecutive reads that need the same chunks decode each chunk
+ * once, so list rows in their order. */
 BRC_API BRC_MUST_USE int brc_read_batch(const brc_io *io, size_t n, brc_error *err);
 BRC_API BRC_MUST_USE int brc_write_batch(const brc_io *io, size_t n, brc_error *err);
-/* Elements by their positions (brc_at): into `dst`, or from `src` in one transaction. Each chunk is decoded, and stored,
- * once, in whatever order its elements are named. Of what is put to one place several times the last in C order stays. BRC_EINVAL
- * where a position is outside of the array. */
+/* Reads elements at given positions (brc_at) into `dst`, or writes elements from `src` to them in
+ * one transaction. Each chunk is decoded, and stored, once, in whatever order the positions come.
+ * If several elements are put to one position, the last one in C order stays. Fails with BRC_EINVAL
+ * if a position is outside the array. */
 BRC_API BRC_MUST_USE int brc_array_take(brc_array *a, const brc_at *at, const brc_buffer *dst, brc_error *err);
 BRC_API BRC_MUST_USE int brc_array_put(brc_array *a, const brc_at *at, const brc_buffer *src, brc_error *err);
-/* Appends what brc_array_take() would read, whatever the elements' type, as brc_array_read_elements() does. */
+/* Appends the elements that brc_array_take() would read, for every data type, in the form of
+ * brc_array_read_elements(). */
 BRC_API BRC_MUST_USE int brc_array_take_elements(brc_array *a, const brc_at *at, brc_buf *out, brc_error *err);
-/* Makes the region of `sel` what it was at `rev` (NULL: the branch's tip). */
+/* Restores the selected region to `rev` (NULL: the branch's tip). */
 BRC_API BRC_MUST_USE int brc_array_restore(brc_array *a, const brc_sel *sel, const char *rev, brc_error *err);
 
-/* Lists the stored chunks that the selection meets (NULL: all), in row-major order, each with the commit that
- * changed it last; with BRC_BLAME_ELEMENTS all selected elements, in runs along the last axis, up to 2^26 of
- * them. A moved array is followed where commits say that it moved. What a merge took from a parent is that parent's. The
- * array must be of a session of BRC_SESSION_AT. A chunk counts as changed when its content did, an
- * element also when the array got another fill value, or grew to hold it. */
+/* Lists the stored chunks that the selection (NULL: the whole array) touches, in row-major order,
+ * each with the commit that changed it last. With BRC_BLAME_ELEMENTS lists all selected elements,
+ * at most 2^26, in runs along the last axis. The array's moves are followed where commits record
+ * them. Anything that a merge took from a parent is attributed to that parent's history. The array
+ * must belong to a session of BRC_SESSION_AT. A chunk counts as changed when its content changed.
+ * An element counts as changed also when the array got another fill value, or grew to include the
+ * element. */
 BRC_API BRC_MUST_USE int brc_blame(brc_iter **out, brc_array *a, const brc_sel *sel, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_blame_next(brc_iter *it, const brc_blamed **out, brc_error *err);
 
-/* Reads Python's slicing for this array's shape: negative indices count from the
- * end, slices are clipped, "..." stands for the axes left out. */
+/* Reads a selection in Python's slicing syntax for this array's shape: negative indices count from
+ * the end, slices are clipped, and "..." stands for the remaining axes. */
 BRC_API BRC_MUST_USE int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error *err);
 /* Selects the whole array. */
 BRC_API void brc_sel_all(brc_sel *out, const brc_array *a);
-/* How many elements are selected. */
+/* Returns how many elements are selected. */
 BRC_API uint64_t brc_sel_count(const brc_sel *sel);
 
-/* Appends one element of the array's data type, read from text as people write it
- * ("1.5", "NaN", "true", "[1, 2]"), or in any of the forms of brc_element_format(). */
+/* Appends one element of the array's data type, read from text as people write it ("1.5", "NaN",
+ * "true", "[1, 2]") or from any form that brc_element_format() writes. */
 BRC_API BRC_MUST_USE int brc_element_parse(brc_buf *out, const brc_array *a, const char *text, brc_error *err);
 enum {
-    BRC_ELEMENT_TEXT = 0,  /* as people read it: a text is that text */
+    BRC_ELEMENT_TEXT = 0,  /* for people; a string is written as it is */
     BRC_ELEMENT_JSON = 1,
-    BRC_ELEMENT_QUOTED = 2 /* the same as TEXT, but strings and bytes in quotes and with escapes, as Python writes them */
+    BRC_ELEMENT_QUOTED = 2 /* like TEXT, but strings and bytes are quoted and escaped as in Python */
 };
-/* Appends one element in a form: BRC_ELEMENT_*. */
+/* Appends one element as text in one of the forms BRC_ELEMENT_*. */
 BRC_API BRC_MUST_USE int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int form, brc_error *err);
 /* Saves the selected elements as a .npy file. */
 BRC_API BRC_MUST_USE int brc_array_save_npy(brc_array *a, const brc_sel *sel, const char *file, brc_error *err);
-/* Passes the same bytes to `put`, piece by piece; a result other than 0 stops with
- * BRC_EINTERRUPT. */
+/* Passes the bytes of such a .npy file to `put`, piece by piece. A result of `put` other than 0
+ * stops the call with BRC_EINTERRUPT. */
 BRC_API BRC_MUST_USE int brc_array_stream_npy(brc_array *a, const brc_sel *sel,
                                               int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
-/* Writes a .npy file into the selection, whose shape it must have; with `axis` >= 0 appends
- * along that axis instead, and `sel` is not used. */
+/* Writes a .npy file into the selection, which must have the file's shape. With `axis` >= 0,
+ * appends the file along that axis instead, and ignores `sel`. */
 BRC_API BRC_MUST_USE int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *file, brc_error *err);
 
 /* ---- the Zarr store view: what a Zarr directory would hold ---------------- */
 
-/* A key is "a/zarr.json", "a/c/0/1" ...: names with '/' between them, none of them empty, "." or
- * "..", of at most 5,120 bytes in all. A chunk's value is its bytes as the array's codecs
- * encode them, whatever encoding it is stored in; a shard is put together from its chunks, in the
- * grid's order and without gaps. Calls see one state of the hierarchy. */
+/* A key is "a/zarr.json", "a/c/0/1" and the like: names joined by "/", none of them empty, "." or
+ * "..", at most 5,120 bytes in all. The value of a chunk's key is the chunk's bytes as the array's
+ * codecs encode them, whatever encoding it is stored in. A shard is assembled from its chunks, in
+ * the order of the grid and without gaps. Each call sees one state of the hierarchy. */
 
-/* The bytes at a key; BRC_ENOTFOUND if there are none. */
+/* Appends the value of a key. Fails with BRC_ENOTFOUND if the key does not exist. */
 BRC_API BRC_MUST_USE int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err);
-/* The same in part: NULL or BRC_RANGE_ALL is everything. A range that goes past the end stops there,
- * and one that begins there is empty. Of a shard only the chunks are read that the range meets.
- * `info` (may be NULL) is that of the whole value. */
+/* Appends part of a key's value. A `range` of NULL or BRC_RANGE_ALL is the whole value. A range
+ * that extends past the end stops there, and a range that begins at or past the end is empty. Of a
+ * shard, only the chunks that the range touches are read. `info` (may be NULL) describes the whole
+ * value. */
 BRC_API BRC_MUST_USE int brc_key_get_range(brc_buf *out, brc_session *s, const char *key, const brc_key_range *range,
                                            brc_key_info *info, brc_error *err);
-/* n keys (they may repeat), each with its range (`ranges` NULL: all of each), into out[0] to
- * out[n-1]. found[i]: 1, or 0 where there is no such key, which is no failure; all 0 if the call fails. */
+/* Reads n keys, which may repeat, each with its range (`ranges` NULL: the whole values), into
+ * out[0] to out[n-1]. found[i] is 1, or 0 if the key does not exist, which is not an error. If the
+ * call fails, all are 0. */
 BRC_API BRC_MUST_USE int brc_key_get_many(brc_buf *out, uint8_t *found, brc_session *s, const char *const *keys,
                                           const brc_key_range *ranges, size_t n, brc_error *err);
-/* Whether there is such a key. */
+/* Sets *exists to 1 if the key exists, else to 0. */
 BRC_API BRC_MUST_USE int brc_key_exists(int *exists, brc_session *s, const char *key, brc_error *err);
-/* Where the chunks are (of sharded arrays: the shards) that n keys of one array name: the array's path is appended to
- * `path` without a NUL, and `index` gets n * ndim numbers. there[i] (NULL: nothing): 1 where something is stored.
- * BRC_ENOTFOUND for a key that is not a chunk's, BRC_EINVAL where the array has not `ndim` dimensions or there are several. */
+/* Locates the chunks (of sharded arrays: the shards) that n keys of one array name. The array's
+ * path is appended to `path` without a NUL, and `index` gets n * ndim numbers. there[i] (`there`
+ * may be NULL) is 1 if the chunk is stored, else 0. Fails with BRC_ENOTFOUND if a key is not a
+ * chunk's, and with BRC_EINVAL if the array does not have `ndim` dimensions or the keys are of
+ * several arrays. */
 BRC_API BRC_MUST_USE int brc_key_places(brc_buf *path, uint64_t *index, uint8_t *there, brc_session *s, const char *const *keys,
                                         size_t n, int ndim, brc_error *err);
-/* How many bytes a key has, and their tag. BRC_ENOTFOUND if there are none. No chunk is read for it
- * that is stored in the array's encoding, or that was asked for before. */
+/* Returns the length and the tag of a key's value. Fails with BRC_ENOTFOUND if the key does not
+ * exist. It reads no chunk that is stored in the array's encoding or that was asked for before. */
 BRC_API BRC_MUST_USE int brc_key_stat(brc_key_info *out, brc_session *s, const char *key, brc_error *err);
 
-/* Sets a key, whatever a directory would take. "a/zarr.json" makes the node /a or changes it; a chunk
- * or a shard is decoded by the array's codecs, and its bytes are kept. Bytes that are no node or
- * chunk yet (a chunk before its array, one that does not decode, any other name) are kept as they
- * are and become what they are as soon as a document says so; brc_session_commit() refuses what is
- * left, and names it (BRC_ECONFLICT).
- * A document with a smaller shape cuts chunks and shards as brc_array_resize() does. As in a directory, what is
- * set beyond the edge stays, and a chunk that is all fill value is there once it was set. An array's new codecs do
- * not change what its chunks hold. Chunks to which a new document gives another form or another key keep their
- * bytes.
- * Each call is one transaction: between brc_begin() and brc_end(), and in brc_key_set_many(), many
- * are one. */
+/* Sets a key; it takes every key and value that a directory would take. "a/zarr.json" makes or
+ * changes the node /a. A chunk or a shard is decoded by the array's codecs, and its bytes are kept.
+ * Bytes that are not a node or chunk yet (a chunk before its array, a chunk that does not decode,
+ * any other name) are kept as they are, and become a chunk as soon as a document makes them one.
+ * brc_session_commit() refuses the keys that remain and names them (BRC_ECONFLICT).
+ *
+ * A document with a smaller shape cuts chunks and shards as brc_array_resize() does. As in a
+ * directory, data that is set beyond the array's edge stays, and a chunk of only fill values exists
+ * once it was set. New codecs of an array do not change what its chunks hold. Chunks that get
+ * another form or another key by a new document keep their bytes.
+ *
+ * Each call is one transaction. Between brc_begin() and brc_end(), and in brc_key_set_many(), many
+ * keys are set in one. */
 BRC_API BRC_MUST_USE int brc_key_set(brc_session *s, const char *key, const void *data, size_t len, brc_error *err);
-/* The same where there is no such key. *set: 1, or 0 where there is one, which stays. */
+/* Sets a key only if it does not exist. *set is 1 if the call set the key, or 0 if the key exists
+ * and stays as it is. */
 BRC_API BRC_MUST_USE int brc_key_set_new(int *set, brc_session *s, const char *key, const void *data, size_t len,
                                          brc_error *err);
-/* n keys, one after the other. All or none. A key whose data[i] is NULL is deleted. */
+/* Sets n keys in order: all of them or none. A key whose data[i] is NULL is deleted. */
 BRC_API BRC_MUST_USE int brc_key_set_many(brc_session *s, const char *const *keys, const void *const *data,
                                           const size_t *lens, size_t n, brc_error *err);
-/* Deletes a key; one that there is not is no failure. Without its document a node is still there for
- * the keys of what is in it. */
+/* Deletes a key; a key that does not exist is not an error. A node without its document still
+ * exists for the keys under it. */
 BRC_API BRC_MUST_USE int brc_key_delete(brc_session *s, const char *key, brc_error *err);
-/* Deletes every key that begins with the text: "a/" those of the directory a, "" all. */
+/* Deletes every key that begins with the text: "a/" is the contents of the directory a, "" is
+ * everything. */
 BRC_API BRC_MUST_USE int brc_key_delete_prefix(brc_session *s, const char *prefix, brc_error *err);
 
-/* Lists the keys under a node's path, in no promised order and node by node: changes made
- * in the meantime may or may not show. */
+/* Lists the keys under a node's path, node by node, in no particular order. Changes that are made
+ * meanwhile may or may not show. */
 BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err);
-/* The same for the keys that begin with a text: "" all, "a/" those in the directory a, "a" also
- * that of a file "ab". */
+/* Lists the keys that begin with a text: "" is all keys, "a/" those in the directory a, and "a"
+ * also a file "ab". Otherwise like brc_keys(). */
 BRC_API BRC_MUST_USE int brc_keys_prefix(brc_iter **out, brc_session *s, const char *prefix, brc_error *err);
-/* The same for keys of uncommitted bytes that are no node or chunk yet, which brc_session_commit() refuses
- * if they are none by then; in the order of their bytes. */
+/* Lists the keys whose uncommitted bytes are not a node or chunk yet, sorted by bytes.
+ * brc_session_commit() refuses them as long as they are not. Otherwise like brc_keys(). */
 BRC_API BRC_MUST_USE int brc_keys_loose(brc_iter **out, brc_session *s, brc_error *err);
 BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error *err);
-/* Lists what a directory of keys ("" the topmost, "a" or "a/") has in it, each name once. A directory
- * that there is not is empty. */
+/* Lists the names in a directory of keys ("" is the top, "a" and "a/" are the same), each once. A
+ * directory that does not exist is empty. */
 BRC_API BRC_MUST_USE int brc_keys_dir(brc_iter **out, brc_session *s, const char *dir, brc_error *err);
-/* *name is borrowed until the next step. *is_dir: keys begin with it and a '/'. There may be
- * a key and a directory of one name, which then come as two. */
+/* Returns the next name in *name, which is borrowed until the next step. *is_dir is 1 if keys begin
+ * with the name and a "/". A key and a directory may have the same name; they are two items. */
 BRC_API BRC_MUST_USE int brc_keys_dir_next(brc_iter *it, const char **name, int *is_dir, brc_error *err);
-/* *empty: 1 if no key is in the directory or further down. */
+/* Sets *empty to 1 if the directory has no key at any depth, else to 0. */
 BRC_API BRC_MUST_USE int brc_keys_empty(int *empty, brc_session *s, const char *dir, brc_error *err);
-/* How many bytes the keys have that begin with a text, as brc_key_stat() has them, key by key: changes made in the
- * meantime may or may not count. */
+/* Adds up the lengths of the values whose keys begin with a text, as brc_key_stat() reports them,
+ * key by key. Changes that are made meanwhile may or may not count. */
 BRC_API BRC_MUST_USE int brc_keys_size(uint64_t *bytes, brc_session *s, const char *prefix, brc_error *err);
 
 /* ---- exchange -------------------------------------------------------------- */
 
-/* Imports a Zarr directory or .zip (v3 or v2), or a .npy, .npz, IDX, NetCDF or HDF5 file,
- * as the node `path` (NULL: named after the source). All or nothing. */
+/* Imports a Zarr directory or .zip (v3 or v2), or a .npy, .npz, IDX, NetCDF or HDF5 file, as the
+ * node `path` (NULL: named after the source). All or nothing. */
 BRC_API BRC_MUST_USE int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts, brc_error *err);
-/* Imports a Zarr v3 hierarchy that comes as a tar stream (docs/STREAM.md) on the descriptor
- * `fd`, which is read to its end and stays open. path NULL: a group becomes the root if that
+/* Imports a Zarr v3 hierarchy that arrives as a tar stream (docs/STREAM.md) on the descriptor `fd`,
+ * which is read to its end and stays open. If `path` is NULL, a group becomes the root if the root
  * is empty; otherwise a path is needed. All or nothing. */
 BRC_API BRC_MUST_USE int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_opts *opts, brc_error *err);
-/* How many decoded bytes an import of the source will bring, according to its documents and
- * headers, for brc_progress_begin() around several imports. Excluded nodes do not count. 0 if
- * `opts` names a command (`with`). */
+/* Computes how many decoded bytes an import of the source will bring, from its documents and
+ * headers, for brc_progress_begin() around several imports. Excluded nodes do not count. *bytes is
+ * 0 if `opts` names a command (`with`). */
 BRC_API BRC_MUST_USE int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *source, const brc_xfer_opts *opts, brc_error *err);
-/* Writes the node `path` as a Zarr directory or .zip, .npy, .npz, NetCDF (.nc) or HDF5
- * (.h5), by dest's ending and the format ("zarr3", "zarr2", "zip", "npy", "npz",
- * "netcdf", "netcdf3", "hdf5"). An existing dest is refused. */
+/* Writes the node `path` as a Zarr directory or .zip, .npy, .npz, NetCDF (.nc) or HDF5 (.h5) file.
+ * The ending of `dest` and the format ("zarr3", "zarr2", "zip", "npy", "npz", "netcdf", "netcdf3",
+ * "hdf5") decide. Fails if `dest` exists. */
 BRC_API BRC_MUST_USE int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts, brc_error *err);
-/* Writes the node `path` (NULL: the root) to the descriptor `fd`, which stays open, as the
- * stream that brc_import_stream() reads. Chunks have the arrays' codecs. A reader that goes
- * away is BRC_EIO; there is no SIGPIPE. A stream that fails is left without its end, so that
- * no reader takes it for complete. No field of `opts` applies to a stream. */
+/* Writes the node `path` (NULL: the root) to the descriptor `fd`, which stays open, as the stream
+ * that brc_import_stream() reads. Chunks are encoded by the arrays' codecs. If the reader goes
+ * away, the call fails with BRC_EIO and raises no SIGPIPE. A stream that fails is left without its
+ * end, so that no reader takes it for complete. The fields of `opts` do not apply to a stream. */
 BRC_API BRC_MUST_USE int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_opts *opts, brc_error *err);
 
 #ifdef __cplusplus

@@ -1,22 +1,21 @@
 /*
- * breccia_codec.h - for people who add codecs and data types.
+ * breccia_codec.h - for authors of codecs and data types.
  *
- * breccia.h is for users and promises more: what is here may change with a minor
- * version. The built-in codecs (codecs/) and data types use nothing else.
+ * breccia.h is for users and promises more: declarations here may change with a minor version. The
+ * built-in codecs (codecs/) and data types use only this header.
  *
- * A codec is two things. Its specification (brc_codec_spec) says what the name
- * in zarr.json means: which configuration is valid, and what the codec does to
- * the shape, data type and length that it is given. An implementation
- * (brc_codec_impl) does the work; there may be several for one specification,
- * the usable one of the highest rank runs, and metadata never names it.
+ * A codec has two parts. Its specification (brc_codec_spec) defines the name in zarr.json: which
+ * configuration is valid, and what the codec does to the shape, data type and length of its input.
+ * An implementation (brc_codec_impl) does the work. A specification may have several
+ * implementations; the usable one of the highest rank runs, and metadata never names it.
  *
  * Three rules hold for every table of functions here.
- *  - `size` comes first and is sizeof the structure; fields are only appended.
- *    A field that is absent or zero has the meaning that its comment gives.
- *  - `ctx` is the first argument of every function. `destroy(ctx)` is called
- *    once, when the registry is freed or the registration fails.
- *  - Functions run on several threads at once with one shared `state`; only
- *    `scratch` belongs to one thread.
+ *   - `size` comes first and is sizeof the structure; fields are only appended. The comment of a
+ *     field says what it means if it is absent or zero.
+ *   - `ctx` is the first argument of every function. `destroy(ctx)` is called once, when the
+ *     registry is freed or the registration fails.
+ *   - Functions run on several threads at once with one shared `state`; only `scratch` belongs to
+ *     one thread.
  */
 #ifndef BRECCIA_CODEC_H
 #define BRECCIA_CODEC_H
@@ -34,18 +33,18 @@ typedef struct brc_span {
 
 /* ---- errors and bytes ------------------------------------------------------ */
 
-/* Writes the error (if err is not NULL) and returns `code`. The message is one sentence
- * that names the thing and the remedy, if there is one, without a full stop. */
+/* Fills in the error (if err is not NULL) and returns `code`. The message is one sentence, without
+ * a full stop, that names the thing at fault and, if there is one, the remedy. */
 BRC_API int brc_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
-/* Puts "text: " in front of the message. */
+/* Puts "text: " before the message. */
 BRC_API void brc_context(brc_error *err, const char *format, ...) BRC_PRINTF(2, 3);
 
-/* Makes room for `more` bytes after buf->len. Fails with BRC_ELIMIT past buf->limit or
- * the end of fixed memory, and with BRC_ENOMEM if memory runs out. After success
- * buf->data is not NULL, even for no bytes at all, unless it is fixed memory. */
+/* Makes room for `more` bytes after buf->len. Fails with BRC_ELIMIT past buf->limit or the end of
+ * fixed memory, and with BRC_ENOMEM if memory runs out. After success buf->data is not NULL, even
+ * if `more` is 0, unless the buffer is fixed memory. */
 BRC_API BRC_MUST_USE int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *err);
 BRC_API BRC_MUST_USE int brc_buf_append(brc_buf *buf, const void *data, size_t len, brc_error *err);
-/* Appends text, and a zero byte that len does not count: data is a C string. */
+/* Appends text and a NUL that buf->len does not count, so that buf->data is a C string. */
 BRC_API BRC_MUST_USE int brc_buf_printf(brc_buf *buf, brc_error *err, const char *format, ...) BRC_PRINTF(3, 4);
 
 /* ---- data types -------------------------------------------------------------- */
@@ -68,21 +67,22 @@ enum {
 /* Elements are in canonical form: little-endian, packed. */
 typedef struct brc_dtype_ops {
     size_t size;
-    /* appends one element read from a fill_value; BRC_EINVAL says what is wrong */
+    /* Appends one element read from a fill_value. BRC_EINVAL says what is wrong. */
     int (*parse)(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
     int (*print)(const brc_dtype *type, const uint8_t *element, size_t len, int how, brc_buf *out, brc_error *err);
-    /* an element as a double, for differences; NULL: elements are not numbers */
+    /* Returns an element as a double, for differences. NULL: elements are not numbers. */
     double (*number)(const brc_dtype *type, const uint8_t *element);
-    /* n elements to the other byte order; dst may be src. NULL: swap_unit is enough.
-     * For a type with parts of several widths, swap_unit is the element's size. */
+    /* Converts n elements to the other byte order; dst may be src. NULL: reversing units of
+     * swap_unit bytes is enough. For a type with parts of several widths, swap_unit is the
+     * element's size. */
     void (*swap)(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
-    /* n stored elements made canonical: bits that carry no value are corrected. NULL:
-     * every bit pattern is canonical. */
+    /* Makes n stored elements canonical: corrects bits that carry no value. NULL: every bit pattern
+     * is canonical. */
     void (*normalize)(const brc_dtype *type, uint8_t *data, size_t n);
-    /* For types whose elements people do not type like a fill_value. Returns 1 after it
-     * has appended the element, 0 if parse() is to read the text. `json` is the text as
-     * JSON, NULL if it is not JSON. Without this function parse() reads JSON as it is,
-     * and other text as a JSON string. */
+    /* For types whose elements people do not write like a fill_value. Returns 1 after it has
+     * appended the element, or 0 to leave the text to parse(). `json` is the text parsed as JSON,
+     * or NULL if it is not JSON. Without this function, parse() gets JSON as it is and other text
+     * as a JSON string. */
     int (*scan)(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out, brc_error *err);
 } brc_dtype_ops;
 
@@ -93,27 +93,27 @@ struct brc_dtype {
     const char *name;  /* "float32"                                             */
     int klass;         /* BRC_CLASS_*                                           */
     size_t item_size;  /* bytes per element; 0: variable length                 */
-    size_t swap_unit;  /* bytes that are reversed for the other byte order; 1: none */
-    unsigned bits;     /* that carry a value; 8 * item_size except in sub-byte types */
+    size_t swap_unit;  /* bytes to reverse for the other byte order; 1: none */
+    unsigned bits;     /* bits that carry a value: 8 * item_size except in sub-byte types */
     const char *npy;   /* NumPy's descr in little-endian, "<f4"; NULL: none     */
     const brc_dtype_ops *ops;
-    void *state;       /* the specification's own                               */
-    const brc_registry *registry; /* set before open(), for types that hold others */
-    const brc_dtype *inner; /* for BRC_CLASS_OPTIONAL: the type of the elements that are
-                               present. A stored element is a byte, 0 or 1, and one of
-                               these, zero if it is missing; with a variable length it is
-                               no bytes, or a 1 and the bytes of one of these  */
+    void *state;       /* for the specification's own use                       */
+    const brc_registry *registry; /* set before open(), for types that contain others */
+    const brc_dtype *inner; /* for BRC_CLASS_OPTIONAL: the type of the elements that are present. A stored
+                             * element is a byte, 0 or 1, and an element of this type, which is zero if it
+                             * is missing; with a variable length it is empty if it is missing, else a 1
+                             * and the bytes of an element of this type */
 };
 
 typedef struct brc_dtype_spec {
     size_t size;
     const char *name;  /* as in zarr.json: a registered name or a URI           */
     void *ctx;
-    /* 1 if `name` belongs to the family that this specification describes ("r24" to
-     * r<bits>); NULL: it describes only its own name */
+    /* Returns 1 if `name` belongs to the family that this specification describes ("r24" to
+     * r<bits>). NULL: the specification describes only its own name. */
     int (*match)(void *ctx, const char *name);
-    /* fills in `out` except registry; config may be NULL. If it leaves out->json NULL,
-     * that is made from name and config */
+    /* Fills in `out` except `registry`; config may be NULL. If it leaves out->json NULL, the
+     * library makes that from name and config. */
     int (*open)(void *ctx, brc_dtype *out, const char *name, const brc_json *config, brc_error *err);
     void (*close)(void *ctx, brc_dtype *type); /* NULL: nothing to release      */
     void (*destroy)(void *ctx);
@@ -122,28 +122,26 @@ typedef struct brc_dtype_spec {
 
 /* ---- codecs -------------------------------------------------------------------- */
 
-/* What lies between two codecs: an array in C order, or bytes. */
+/* The data between two codecs: an array in C order, or bytes. */
 typedef struct brc_proto {
     size_t size;
     int ndim;                     /* -1: bytes                                  */
     uint64_t shape[BRC_MAX_NDIM];
-    const brc_dtype *dtype;       /* of the array; for bytes, of the array that
-                                     they came from                             */
-    uint64_t len;                 /* exact length in bytes; BRC_LEN_VARIES      */
-    uint64_t max_len;             /* of any valid form; used as a limit         */
+    const brc_dtype *dtype;       /* the array's type; for bytes, the type of the array that they came from */
+    uint64_t len;                 /* exact length in bytes, or BRC_LEN_VARIES   */
+    uint64_t max_len;             /* the largest valid length, used as a limit  */
     const brc_registry *registry; /* for data types and inner chains            */
-    brc_span fill;                /* the fill value, one canonical element; a codec
-                                     that changes values or the type changes it
-                                     too; data NULL: not known                  */
-    uint32_t flags;               /* set by open() in `out`: BRC_CODEC_* that this
-                                     configuration adds to the specification's  */
+    brc_span fill;                /* the fill value, one canonical element; a codec that changes values or
+                                   * the type changes it too. data NULL: not known */
+    uint32_t flags;               /* set by open() in `out`: BRC_CODEC_* flags that this configuration adds
+                                   * to those of the specification */
     uint32_t reserved;            /* 0                                          */
 } brc_proto;
 #define BRC_LEN_VARIES UINT64_MAX
 
 enum { BRC_ARRAY_TO_ARRAY = 1, BRC_ARRAY_TO_BYTES = 2, BRC_BYTES_TO_BYTES = 3 };
 enum {
-    BRC_CODEC_LOSSY = 1,     /* decoding does not always give back what was encoded */
+    BRC_CODEC_LOSSY = 1,     /* decoding does not always return what was encoded */
     BRC_CODEC_NEEDS_FILL = 2 /* decoding needs the fill value: proto.fill          */
 };
 
@@ -153,20 +151,20 @@ typedef struct brc_codec_spec {
     int kind;                 /* BRC_ARRAY_TO_ARRAY ...                         */
     uint32_t flags;
     void *ctx;
-    /* Checks the configuration (NULL if there is none) against `in`, derives `out`
-     * (which arrives as a copy of `in`; for bytes out set ndim to -1, len and
-     * max_len), and makes the immutable state. *identity set to 1 says that for this
-     * input both directions copy the bytes unchanged. */
+    /* Checks the configuration (NULL if there is none) against `in`, derives `out`, and makes the
+     * immutable state. `out` arrives as a copy of `in`; for bytes, set its ndim to -1, its len and
+     * its max_len. Setting *identity to 1 says that for this input both directions copy the bytes
+     * unchanged. */
     int (*open)(void *ctx, void **state, const brc_json *config, const brc_proto *in, brc_proto *out,
                 int *identity, brc_error *err);
     void (*close)(void *ctx, void *state);      /* NULL: nothing to release      */
-    /* appends the configuration object in full, for new metadata; NULL: none */
+    /* Appends the full configuration object, for new metadata. NULL: there is no configuration. */
     int (*write_config)(void *ctx, const void *state, brc_buf *out, brc_error *err);
     void (*destroy)(void *ctx);
     const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
 } brc_codec_spec;
 
-/* Elements of an array: count[i] > 0 of them along axis i, from start[i] on. */
+/* A box of elements of an array: count[i] > 0 elements along axis i, beginning at start[i]. */
 typedef struct brc_box {
     size_t size;
     uint64_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
@@ -176,54 +174,55 @@ typedef struct brc_box {
 typedef struct brc_codec_impl {
     size_t size;
     const char *spec;         /* the specification's name                        */
-    const char *name;         /* its own: "libzstd"                              */
-    int rank;                 /* the usable one of the highest rank runs         */
-    int memory;               /* BRC_MEMORY_*: what src and dst point to         */
+    const char *name;         /* the implementation's own name: "libzstd"        */
+    int rank;                 /* the usable implementation of the highest rank runs */
+    int memory;               /* BRC_MEMORY_*: the memory of src and dst         */
     void *ctx;
-    int (*probe)(void *ctx);  /* 0: cannot run on this machine; NULL: always can */
-    /* one per thread, for all chains that the thread runs: a compressor's context, for
-     * instance. Take parameters from `state` at each call; the one here is that of the
-     * first call. NULL: none */
+    int (*probe)(void *ctx);  /* returns 0 if it cannot run on this machine; NULL: it always can */
+    /* Makes the context of one thread for all chains that the thread runs, such as a compressor's
+     * context. Take parameters from the `state` of each call: the state here is only that of the
+     * first call. NULL: there is no context. */
     int (*scratch_new)(void *ctx, void **scratch, const void *state, brc_error *err);
     void (*scratch_free)(void *ctx, void *scratch);
-    /* Both append to `dst`, which is empty. Call brc_buf_reserve() on it first: it may be
-     * the caller's own memory or have a limit. src and dst never overlap; src.data is not
-     * NULL, even if src is empty. src may be hostile: whatever it holds, decode must not
-     * read outside it or write past dst. */
+    /* Both append to `dst`, which is empty. Call brc_buf_reserve() on `dst` first: it may be the
+     * caller's own memory or have a limit. src and dst never overlap, and src.data is not NULL even
+     * if src is empty. src may be hostile: whatever it contains, decode must not read outside src
+     * or write past dst. */
     int (*encode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
     int (*decode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
-    /* n at once; status[i] is the i-th's code. The result and err are those of the first
-     * item that fails. NULL: one at a time. */
+    /* Process n items in one call; status[i] is the code of item i. The result and err are those of
+     * the first item that fails. NULL: items are processed one at a time. */
     int (*encode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src,
                         brc_buf *const *dst, int *status, brc_error *err);
     int (*decode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src,
                         brc_buf *const *dst, int *status, brc_error *err);
     void (*destroy)(void *ctx);
     const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
-    /* For a codec that takes an array of elements of a fixed size: like decode, for a
-     * caller that needs only the elements in `box` of that array. dst gets its whole
-     * length; the other elements may hold anything. NULL: decode is used. */
+    /* For a codec that takes an array of elements of a fixed size: like decode, for a caller that
+     * needs only the elements in `box` of that array. dst gets its full length; the other elements
+     * may have any value. NULL: decode is used. */
     int (*decode_box)(void *ctx, const void *state, void *scratch, brc_span src, const brc_box *box,
                       brc_buf *dst, brc_error *err);
-    /* For an array->array codec with decode_box: the box of the encoded array that
-     * decode_box needs for these elements; the rest of its src may be anything.
-     * NULL: it needs all of it. */
+    /* For an array->array codec with decode_box: computes the box of the encoded array that
+     * decode_box needs for these elements; the rest of its src may have any value. NULL: decode_box
+     * needs the whole array. */
     void (*source_box)(void *ctx, const void *state, const brc_box *box, brc_box *out);
     /* For a bytes->bytes codec whose decoded length is known: like decode, for a caller that needs
-     * only the bytes from `from` to before `to`. dst gets its whole length; the other bytes
-     * may hold anything, and need not be decoded. NULL: decode is used. */
+     * only the bytes from `from` up to but not including `to`. dst gets its full length; the other
+     * bytes may have any value and need not be decoded. NULL: decode is used. */
     int (*decode_part)(void *ctx, const void *state, void *scratch, brc_span src, uint64_t from, uint64_t to,
                        brc_buf *dst, brc_error *err);
 } brc_codec_impl;
 
-/* Each copies the structure and its names. BRC_EEXISTS: the name is taken, and the
- * message says by whom; core names are always taken. BRC_EMISUSE: the registry is in
- * use and can no longer change. Add a specification before its implementations. */
+/* Register a data type, a codec and an implementation. Each call copies the structure and its
+ * names. Fails with BRC_EEXISTS if the name is taken (core names always are); the message says by
+ * whom. Fails with BRC_EMISUSE if the registry is in use and can no longer change. Add a
+ * specification before its implementations. */
 BRC_API BRC_MUST_USE int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_error *err);
-/* Adds another name for a codec that was added. Such a name is read in stored arrays, but
- * never written. */
+/* Adds another name for a codec that was added. The name is read in stored arrays but never
+ * written. */
 BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *alias, const char *codec, brc_error *err);
 
 /* ---- plug-ins ------------------------------------------------------------------------
@@ -247,7 +246,8 @@ BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *a
  * with -rdynamic. If libbreccia.so itself was loaded by dlopen() without RTLD_GLOBAL
  * (by another language's module, say), link the plug-in with -lbreccia. */
 
-/* Changes when this header changes in a way that `size` cannot bridge. */
+/* The version of this interface. It changes when this header changes in a way that `size` cannot
+ * bridge. */
 #define BRC_PLUGIN_ABI 3
 #define BRC_PLUGIN_CHECK(abi, err)                                                          \
     ((abi) == BRC_PLUGIN_ABI                                                                \
@@ -262,61 +262,61 @@ BRC_API int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err);
 
 /* ---- for codecs that hold others, or change the type --------------------------------- */
 
-/* A data type as zarr.json names it: a string, or an object with name and
- * configuration. BRC_EUNSUPPORTED if the name is not known, BRC_EINVAL if the form is
- * wrong. Release with brc_dtype_free(). */
+/* Opens a data type as zarr.json names it: a string, or an object with name and configuration.
+ * Fails with BRC_EUNSUPPORTED if the name is not known, and with BRC_EINVAL if the form is wrong.
+ * Release the type with brc_dtype_free(). */
 BRC_API BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg,
                                         const brc_json *json, brc_error *err);
-/* The same for a type without configuration: "uint64". */
+/* Opens a type without configuration by its name, such as "uint64". */
 BRC_API BRC_MUST_USE int brc_dtype_open_name(brc_dtype **out, const brc_registry *reg,
                                              const char *name, brc_error *err);
 BRC_API void brc_dtype_free(brc_dtype *type);
-/* Appends one element read from text as people type it ("NaN", "1.5", "true", "[1,
- * 2]"): by the type's scan(), else as JSON if it is JSON, else as a JSON string. */
+/* Appends one element read from text as people type it ("NaN", "1.5", "true", "[1, 2]"): by the
+ * type's scan(), else as JSON if the text is JSON, else as a JSON string. */
 BRC_API BRC_MUST_USE int brc_dtype_parse_text(const brc_dtype *type, const char *text,
                                               brc_buf *out, brc_error *err);
 /* Swaps the byte order of n elements of a fixed size; dst may be src. */
 BRC_API void brc_dtype_swap(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
-/* Makes n stored elements canonical. brc_dtype_normalizes(): 1 if that can change any. */
+/* Makes n stored elements canonical. brc_dtype_normalizes() returns 1 if that can change any
+ * element. */
 BRC_API void brc_dtype_normalize(const brc_dtype *type, uint8_t *data, size_t n);
 BRC_API int brc_dtype_normalizes(const brc_dtype *type);
 
-/* A chain: a codec list bound to chunks of a shape and type, immutable and shared by
- * all threads. */
+/* A chain: a codec list bound to chunks of a shape and type. It is immutable and shared by all
+ * threads. */
 typedef struct brc_chain brc_chain;
-/* One worker's contexts and buffers, for any chain. */
+/* The contexts and buffers of one worker, for any chain. */
 typedef struct brc_scratch brc_scratch;
 
 /* Binds a Zarr v3 codec list. The error says which item is wrong ("/codecs/1") and why:
- * BRC_EUNSUPPORTED if its name is not known or it cannot run here, else BRC_EINVAL.
+ * BRC_EUNSUPPORTED if the codec's name is not known or the codec cannot run here, else BRC_EINVAL.
  * `type` must outlive the chain; `fill` is copied (data NULL: not known). */
 BRC_API BRC_MUST_USE int brc_chain_open(brc_chain **out, const brc_registry *reg,
                                         const brc_json *codecs, int ndim, const uint64_t *shape,
                                         const brc_dtype *type, brc_span fill, brc_error *err);
-/* The same list for chunks of another shape. `chain` need not outlive it. */
+/* Binds the same list for chunks of another shape. `chain` need not outlive the result. */
 BRC_API BRC_MUST_USE int brc_chain_open_like(brc_chain **out, const brc_chain *chain, int ndim,
                                              const uint64_t *shape, brc_error *err);
 BRC_API void brc_chain_free(brc_chain *chain);
-/* BRC_CODEC_*: the flags of all its codecs together. */
+/* Returns the BRC_CODEC_* flags of all its codecs together. */
 BRC_API uint32_t brc_chain_flags(const brc_chain *chain);
-BRC_API uint64_t brc_chain_decoded_len(const brc_chain *chain); /* BRC_LEN_VARIES: variable */
-BRC_API uint64_t brc_chain_encoded_len(const brc_chain *chain); /* the same, of stored bytes */
-BRC_API uint64_t brc_chain_encoded_max(const brc_chain *chain); /* no encoder gives more   */
-/* Appends the list in its full form. */
+BRC_API uint64_t brc_chain_decoded_len(const brc_chain *chain); /* BRC_LEN_VARIES: the length varies */
+BRC_API uint64_t brc_chain_encoded_len(const brc_chain *chain); /* the same for stored bytes */
+BRC_API uint64_t brc_chain_encoded_max(const brc_chain *chain); /* no encoder returns more bytes */
+/* Appends the list in full form. */
 BRC_API BRC_MUST_USE int brc_chain_write(const brc_chain *chain, brc_buf *out, brc_error *err);
 
 BRC_API BRC_MUST_USE int brc_scratch_new(brc_scratch **out, brc_error *err);
 BRC_API void brc_scratch_free(brc_scratch *scratch);
 
-/* dst is empty. Decoding gives exactly decoded_len bytes (if that is known) or fails
- * with BRC_ECORRUPT; dst may be fixed memory of that length, and the last codec then
- * writes straight into it. Elements are canonical: C order, little-endian, packed. An
- * element of variable length is its length in bytes, as a little-endian uint32, and the
- * bytes. */
+/* Decodes or encodes a chunk; dst is empty. Decoding returns exactly decoded_len bytes (if that is
+ * known) or fails with BRC_ECORRUPT. dst may be fixed memory of that length, into which the last
+ * codec then writes directly. Elements are canonical: in C order, little-endian and packed. An
+ * element of variable length is its length in bytes, as a little-endian uint32, and the bytes. */
 BRC_API BRC_MUST_USE int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch,
                                           brc_span src, brc_buf *dst, brc_error *err);
-/* The same for a caller that needs only the elements in `box` of the chunk: dst gets
- * its whole length, and only those are decoded if the codecs can do that. */
+/* Like brc_chain_decode(), for a caller that needs only the elements in `box` of the chunk. dst
+ * gets its full length; if the codecs can, only these elements are decoded. */
 BRC_API BRC_MUST_USE int brc_chain_decode_box(const brc_chain *chain, brc_scratch *scratch,
                                               brc_span src, const brc_box *box, brc_buf *dst,
                                               brc_error *err);
