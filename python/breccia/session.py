@@ -253,7 +253,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         They are merged by element, in whatever order they are given. Where two wrote different values to one
         element it is a ConflictError whose `.conflicts` say of which `child`. All are as they were then.
         Joined children are gone: StaleError from then on, also for a second join. MisuseError in a
-        transaction, with a savepoint open, and for what is no child of this session.
+        transaction, with a savepoint open, and for a session that is not a child of this one.
         """
         given = [c for some in children for c in ([some] if isinstance(some, Session) else some)]
         of = {c._token(): c for c in given}
@@ -357,7 +357,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     def _token(self) -> str:
         """What another process needs to open this session."""
         if self.kind in MODES:
-            raise _errors.MisuseError(f"{self.rev} is no child of a session: session.fork() makes one")
+            raise _errors.MisuseError(f"{self.rev} is not a child of a session: session.fork() makes one")
         return self._key
 
     def __reduce__(self) -> tuple[Any, ...]:

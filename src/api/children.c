@@ -20,30 +20,30 @@
 #include "../zarr/key/key_rows.h"
 
 /*
- * Children that are joined with their parent: what one call works with, for the two ways in which
- * the join is done. Where nobody has written since the children began and no chunk was written
- * twice, the rows of the children become the parent's. Else all are merged, without a lock.
+ * The children that one call joins with their parent, for both ways of joining. If nobody has
+ * written to the parent since the children began and no chunk was written twice, the rows of the
+ * children become rows of the parent. Otherwise the children are merged, without a lock.
  */
 
 typedef struct brc_join_child {
-    brc_session *s;         /* on its draft                                             */
+    brc_session *s;         /* a session on the child's draft                           */
     brc_draft_child known;
     brc_oid fork_root;      /* the snapshot of known.fork                               */
-    brc_folded folded;      /* what it is now, and when                                 */
-    brc_fork_keys keys_before, keys; /* that are in no snapshot                         */
+    brc_folded folded;      /* the child's folded snapshot, and of which change it is   */
+    brc_fork_keys keys_before, keys; /* keys that are in no snapshot                    */
 } brc_join_child;
 
 typedef struct brc_join {
     brc_session *s; /* the parent */
     brc_store *store;
-    brc_join_child *children; /* in the order in which they began */
+    brc_join_child *children; /* in the order in which the children began */
     size_t n, cap;
     brc_clash_list clashes;
-    /* Of the merge. */
-    int64_t collected;      /* the last collection that had begun before                */
-    brc_folded folded;      /* what the parent was                                      */
-    brc_oid root;           /* what comes out                                           */
-    brc_move_set moves;     /* from the first to the second                             */
+    /* For the merge. */
+    int64_t collected;      /* the last collection that began before the merge          */
+    brc_folded folded;      /* the parent's folded snapshot                             */
+    brc_oid root;           /* the resulting snapshot                                   */
+    brc_move_set moves;     /* the moves from folded.root to root                       */
     brc_fork_keys keys_before, keys;
 } brc_join;
 
@@ -56,8 +56,9 @@ static int rows_steps(brc_join *j, int *apt, brc_error *err);
 
 /* ---- what a parent shows, as a commit -------------------------------- */
 
-/* Within a change or a read: the commit that the next one of uncommitted changes follows, so
- * that moves can be traced from any child's to it, but no longer than there are children. */
+/* Returns the commit that the next commit of the parent's uncommitted changes follows, so that
+ * moves can be traced from any child's beginning to it. Commits are followed only as long as there
+ * are children. Must be called within a change or a read. */
 static int fork_since(brc_session *s, int *has, brc_oid *since, brc_error *err)
 {
     brc_draft_child child = {0};
@@ -87,10 +88,10 @@ static int put_shown(brc_session *s, int has, const brc_oid *since, const brc_oi
     return BRC_OK;
 }
 
-/* Within a change of the session: what its draft says becomes a commit, over which the draft
- * lies afterwards. `root` is that snapshot, and `moves` what has moved since *since (has 0:
- * nothing); fork_since() says which commit that is. No commit is made where it is the base's
- * own snapshot. */
+/* Makes a commit of the session's draft and bases the draft on that commit. `root` is the commit's
+ * snapshot, and `moves` are the moves since *since (none if has is 0), which fork_since() returned.
+ * If the snapshot is the one of the base, no commit is made. Must be called within a change of the
+ * session. */
 static int fork_lay(brc_session *s, int has, const brc_oid *since, const brc_oid *root,
                     const brc_move_set *moves, brc_error *err)
 {
@@ -122,7 +123,8 @@ static int plan_of_child(brc_session *s, brc_fork_keys *keys, brc_buf *plan, brc
     return brc_buf_terminate(plan, err);
 }
 
-/* Of the parent's process, whoever makes it, with a secret of its own. */
+/* Begins a child, with a secret of its own. It belongs to the parent's process, whoever makes the
+ * call. */
 static int begin_child(brc_session *s, int has_base, const brc_oid *base, int64_t *id,
                        brc_error *err)
 {
@@ -233,7 +235,7 @@ static int check_can_fork(const brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-/* The row is new, and known to nobody else. */
+/* Opens a session on a child's new row, which nobody else knows yet. */
 static int open_child(brc_session **child, brc_session *s, int64_t id, brc_error *err)
 {
     brc_draft_row *rows;
@@ -255,7 +257,7 @@ int brc_session_fork(brc_session **child, brc_session *s, brc_error *err)
     BRC_TRY(check_can_fork(s, err));
     BRC_TRY(fork_run(s, &id, err));
     int rc = open_child(child, s, id, err);
-    if (rc < 0) /* nobody knows of it */
+    if (rc < 0) /* nobody else knows the child */
         brc_draft_drop_late(s->repo->store, id);
     return rc;
 }
@@ -278,7 +280,7 @@ int brc_fork_check_commit(const brc_session *s, brc_error *err)
     if (!s->draft.is_child)
         return BRC_OK;
     return brc_fail(err, BRC_EMISUSE,
-                    "draft %lld is the child of another session, and no commit by itself: join it "
+                    "draft %lld is the child of another session and cannot be committed: join it "
                     "with brc_session_join(), and commit that session",
                     (long long)s->draft.id);
 }
@@ -311,7 +313,7 @@ static int check_is_ours(brc_join *j, const brc_draft_row *row, int is_child,
     const long long id = (long long)row->draft.id;
     if (!is_child)
         return brc_fail(err, BRC_EMISUSE,
-                        "draft %lld is no child of a session, and cannot be joined: commit it, or "
+                        "draft %lld is not a child of a session and cannot be joined: commit it or "
                         "hand it over",
                         id);
     if (known->parent != j->s->draft.id)
@@ -401,8 +403,8 @@ typedef struct join_call {
     brc_join j;
     const char *const *tokens;
     size_t n;
-    int by_rows; /* the rows of the children become the parent's      */
-    int meet;    /* they do not: what they say of the same is merged  */
+    int by_rows; /* the rows of the children become rows of the parent */
+    int meet;    /* the children wrote the same places, so they are merged */
 } join_call;
 
 static int join_work(void *ctx, brc_error *err)
@@ -416,7 +418,7 @@ static int join_work(void *ctx, brc_error *err)
     return c->by_rows ? BRC_OK : merge_children(&c->j, err);
 }
 
-/* What cannot be told apart by rows may still be, element by element. */
+/* Children whose rows touch the same places may still be merged, element by element. */
 static int join_commit(void *ctx, int insists, brc_error *err)
 {
     join_call *c = ctx;
@@ -474,12 +476,13 @@ int brc_session_join(brc_iter **conflicts, brc_session *s, const char *const *to
 /* ==== join rows ================================ */
 
 /*
- * Children whose rows become their parent's as they are: all began from the commit over which that
- * lies still, and what they wrote does not meet. It is one transaction, so they are small; chunks
- * are neither decoded nor copied.
+ * The way by rows: the rows of the children become rows of the parent as they are. It is possible
+ * if all children began from the commit on which the parent is still based, and what they wrote
+ * does not overlap. It takes one transaction, so the children must be small. Chunks are neither
+ * decoded nor copied.
  */
 
-/* Rows of nodes and chunks of all of them. */
+/* The most rows of nodes and chunks of all children together. */
 enum { JOIN_ROWS = 4096 };
 
 static int child_is_apt(brc_join *j, brc_join_child *child, int *apt, brc_error *err)
@@ -517,7 +520,7 @@ static int give_rows(brc_join *j, brc_join_child *child, brc_error *err)
     return brc_draft_delete(j->store, id, err);
 }
 
-/* *apt 0: the rows of the children cannot become the parent's. */
+/* Joins by rows. Sets *apt to 0 if the rows of the children cannot become rows of the parent. */
 static int rows_steps(brc_join *j, int *apt, brc_error *err)
 {
     BRC_TRY(fork_check_saves(j->s, err));
@@ -527,7 +530,7 @@ static int rows_steps(brc_join *j, int *apt, brc_error *err)
     return BRC_OK;
 }
 
-/* Before anything is written for it. */
+/* Checks whether a join by rows is possible before anything is written for it. */
 static int look_if_apt(brc_join *j, int *apt, brc_error *err)
 {
     BRC_TRY(brc_session_begin_read(j->s, err));
@@ -539,16 +542,16 @@ static int look_if_apt(brc_join *j, int *apt, brc_error *err)
 /* ==== join merge ================================ */
 
 /*
- * Children that are merged with their parent, one after the other in the order in which they
- * began: base is what the child began from, ours the parent with those before, theirs the child.
- * Everything is computed without the lock; the last, short transaction looks whether all of them
- * are still what was merged, makes a commit of the result that no ref names, and lays the parent
- * over it.
+ * The way by merging: the children are merged into the parent one after the other, in the order in
+ * which they began. The base is what the child began from, "ours" is the parent with the children
+ * merged before, "theirs" is the child. Everything is computed without the lock. The last, short
+ * transaction checks that nobody has changed what was merged, makes a commit of the result that no
+ * ref names, and bases the parent on it.
  */
 
 /* ---- what is merged -------------------------------- */
 
-/* Where no row is to be folded, it is what it lies over. */
+/* If a session has no rows to fold, takes the snapshot on which it is based. */
 static int take_base(brc_session *s, brc_folded *folded, brc_error *err)
 {
     int empty;
@@ -572,7 +575,7 @@ static int fold_one(brc_session *s, brc_folded *folded, brc_error *err)
     return brc_fold_whole(s, folded, err);
 }
 
-/* Whether it is what was folded: within a read, or a change. */
+/* Says whether the session is still as it was folded. Must be called within a read or a change. */
 static int is_folded(const brc_session *s, const brc_folded *folded)
 {
     return s->draft.id == folded->draft && s->draft.changes == folded->changes;
@@ -591,7 +594,8 @@ static int read_keys(brc_join *j, brc_error *err)
     return BRC_OK;
 }
 
-/* In one read, so that it is one state: 1; 0 where somebody has written. */
+/* Checks all sessions in one read, so that they are one state. Returns 1, or 0 if somebody has
+ * written. */
 static int look_at_all(brc_join *j, brc_error *err)
 {
     BRC_TRY(brc_session_follow(j->s, err));
@@ -667,7 +671,7 @@ static int join_keys(brc_join *j, brc_join_child *child, brc_error *err)
 
 /* ---- one child -------------------------------- */
 
-/* What has moved on both sides since the child began. Within a read. */
+/* Finds the moves on both sides since the child began. Must be called within a read. */
 static int read_moves(brc_join *j, brc_join_child *child, brc_merge_run *run, brc_error *err)
 {
     const brc_draft_child *known = &child->known;
@@ -684,7 +688,7 @@ done:
     return rc;
 }
 
-/* They are the call's from now on. */
+/* Moves the conflicts into the list of the call. */
 static int keep_clashes(brc_join *j, brc_clash_list *list, int64_t draft, brc_error *err)
 {
     void *p = j->clashes.items;
@@ -729,7 +733,8 @@ static int put_merged(brc_join *j, brc_merge_tree *tree, brc_error *err)
     return BRC_OK;
 }
 
-/* Where some of it is in conflict the rest is merged: with that the children behind it may be. */
+/* Merges one child. Its changes without conflicts are merged even if it has conflicts, so that the
+ * children after it can be merged with them. */
 static int merge_child(brc_join *j, brc_join_child *child, brc_error *err)
 {
     brc_merge_run run = BRC_MERGE_RUN_INIT;
@@ -740,7 +745,7 @@ static int merge_child(brc_join *j, brc_join_child *child, brc_error *err)
     run.in.theirs = child->folded.root;
     BRC_GO(join_keys(j, child, err));
     if (brc_oid_cmp(&child->folded.root, &child->fork_root) == 0)
-        goto done; /* it has changed nothing else */
+        goto done; /* the child has changed nothing else */
     BRC_GO(brc_store_begin_read(j->store, err));
     rc = read_moves(j, child, &run, err);
     brc_store_end_read(j->store);
@@ -757,8 +762,8 @@ done:
 
 /* ---- the end -------------------------------- */
 
-/* Within a change: 1, or 0 where somebody has written, or a collection may have taken what was
- * made. */
+/* Returns 1, or 0 if somebody has written since the merge, or if a collection may have removed the
+ * merge's objects. Must be called within a change. */
 static int is_as_merged(brc_join *j, brc_error *err)
 {
     int64_t last;
@@ -773,7 +778,7 @@ static int is_as_merged(brc_join *j, brc_error *err)
     return same && last == j->collected;
 }
 
-/* Since the commit that the next one follows, up to the result. */
+/* Finds the moves from the commit that the next commit follows up to the result. */
 static int moves_since(brc_join *j, const brc_oid *since, brc_move_set *out, brc_error *err)
 {
     brc_move_set own = {0};
@@ -802,7 +807,8 @@ done:
     return rc;
 }
 
-/* Loose keys of one child may be chunks of an array of another. */
+/* Stores the keys of the result. Loose keys of one child may be chunks of an array of another
+ * child. */
 static int change_keys(brc_join *j, brc_error *err)
 {
     brc_session *s = j->s;
@@ -813,7 +819,7 @@ static int change_keys(brc_join *j, brc_error *err)
     return brc_keys_check_adopted(s, j->children[0].folded.draft, err);
 }
 
-/* *done 0: somebody has written meanwhile. */
+/* Stores the merged children. Sets *done to 0 if somebody has written meanwhile. */
 static int merge_steps(brc_join *j, int *done, brc_error *err)
 {
     BRC_TRY(fork_check_saves(j->s, err));
@@ -838,7 +844,7 @@ static int in_conflict(const brc_join *j, brc_error *err)
                     list->items[0].path, (long long)list->items[0].draft);
 }
 
-/* BRC_ECONFLICT: j->clashes says why. */
+/* Merges all children. On BRC_ECONFLICT, j->clashes lists the conflicts. */
 static int merge_children(brc_join *j, brc_error *err)
 {
     const int same = fold_them(j, err);

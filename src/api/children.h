@@ -1,8 +1,8 @@
 /*
- * Children of private sessions. A child lies over a commit that no ref names, which has all that its
- * parent showed: the parent's uncommitted rows are folded into it, as for a commit, and the parent
- * lies over it too from then on. So the next child costs a row, and whatever either writes later is
- * told apart by what both began from.
+ * Children of private sessions. A child is based on a commit that no ref names and that has
+ * everything its parent showed: the parent's uncommitted rows are folded into that commit as for a
+ * normal commit, and the parent is based on it too from then on. So the next child costs one row,
+ * and later writes of either session are told apart by their common beginning.
  */
 #ifndef BRC_API_CHILDREN_H
 #define BRC_API_CHILDREN_H

@@ -34,7 +34,7 @@ static int take_commit_opts(brc_commit_opts *out, const brc_commit_opts *given, 
                            "brc_commit_opts", err);
 }
 
-/* meta_json, checked and without white space. */
+/* Checks meta_json and returns it without white space. */
 static int commit_meta(const char *json, char **out, brc_error *err)
 {
     brc_json *value;
@@ -58,7 +58,7 @@ static int commit_meta(const char *json, char **out, brc_error *err)
     return rc;
 }
 
-/* What an amended commit takes over from the one that it replaces. */
+/* Copies from the replaced commit what the amended commit keeps. */
 static void amend_from(brc_commit *commit, const brc_commit *old, const brc_commit_opts *opts)
 {
     commit->parents = old->parents;
@@ -86,8 +86,8 @@ static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc
     return BRC_OK;
 }
 
-/* Where the branch has moved, its newer commits would be undone by this one: the changes are merged
- * onto them (replay.h), or this is the answer. */
+/* Fails if the branch has moved, because this commit would undo the branch's newer commits: the
+ * caller then merges the changes onto them (replay.h), or returns this error. */
 static int check_follows(brc_session *s, int has, const brc_oid *tip, int *moved, brc_error *err)
 {
     *moved = !brc_draft_follows(&s->draft, has, tip);
@@ -95,12 +95,12 @@ static int check_follows(brc_session *s, int has, const brc_oid *tip, int *moved
         return BRC_OK;
     return brc_fail(err, BRC_ESTALE,
                     "%s: branch '%s' has moved since these changes began (draft %lld): they are "
-                    "kept; a plain commit, which amends nothing and is no part of a transaction, "
-                    "merges them onto what is new there",
+                    "kept; a plain commit, without amending and outside a transaction, merges them "
+                    "onto the branch's new commits",
                     brc_store_path(s->repo->store), s->branch, (long long)s->draft.id);
 }
 
-/* Since the first parent, which an amended commit has from the old one. */
+/* Finds the moves since the first parent, which an amended commit takes from the old commit. */
 static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *commit, brc_error *err)
 {
     brc_oid snapshot;
@@ -118,7 +118,7 @@ static int end_draft(brc_session *s, const brc_oid *commit, brc_error *err)
                                           : brc_draft_rest(s->repo->store, s->draft.id, err);
 }
 
-/* Within one transaction. */
+/* Commits within one transaction. */
 static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta,
                         brc_fold *fold, int *moved, brc_oid *out, brc_error *err)
 {
@@ -166,7 +166,7 @@ done:
     return rc;
 }
 
-/* Whether changes that began before the branch moved are merged onto it. */
+/* Says whether changes that began before the branch moved are merged onto it. */
 static int may_replay(const brc_session *s, const brc_commit_opts *opts)
 {
     return s->draft.kind != BRC_DRAFT_MERGE &&
@@ -178,10 +178,10 @@ typedef struct commit_call {
     const brc_commit_opts *opts;
     const char *meta;
     brc_oid *out;
-    int is_part; /* of the caller's transaction */
+    int is_part; /* the call is part of the caller's transaction */
     brc_folding folding;
-    int moved;     /* the branch has, since the changes began */
-    int is_behind; /* and the changes are merged onto it      */
+    int moved;     /* the branch has moved since the changes began */
+    int is_behind; /* the changes are merged onto the moved branch */
     brc_replay replay;
 } commit_call;
 

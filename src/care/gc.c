@@ -13,7 +13,7 @@
 
 enum { LEAST_IDS = 64 };
 
-/* `bytes`: about what it may hold. */
+/* Makes an empty set that may use about `bytes` bytes. */
 static void mark_set_init(brc_mark_set *set, size_t id_len, size_t bytes)
 {
     memset(set, 0, sizeof(*set));
@@ -30,7 +30,7 @@ static void mark_set_dispose(brc_mark_set *set)
     set->n = set->cap = set->sorted = 0;
 }
 
-/* Empty, with the range behind `above`, as long as it can be. */
+/* Empties the set. Its range begins after `above` and has no end yet. */
 static void mark_set_begin(brc_mark_set *set, const brc_oid *above)
 {
     set->above = *above;
@@ -59,7 +59,7 @@ static int order_32(const void *a, const void *b)
     return memcmp(a, b, 32);
 }
 
-/* Sorted, each once. */
+/* Sorts the ids and removes duplicates. */
 static void mark_sort(brc_mark_set *set)
 {
     size_t n = 0;
@@ -74,7 +74,8 @@ static void mark_sort(brc_mark_set *set)
     set->n = set->sorted = n;
 }
 
-/* Where too many are left when each is there once, the upper half goes. */
+/* Makes room: removes duplicates, and if too many ids remain, drops the upper half and ends the
+ * range there. */
 static void mark_cut(brc_mark_set *set)
 {
     mark_sort(set);
@@ -100,7 +101,7 @@ static int mark_set_add(brc_mark_set *set, const brc_oid *id, brc_error *err)
     return rc;
 }
 
-/* Of an id within the range: 1 if it was added. */
+/* Returns 1 if an id within the range was added. */
 static int mark_set_has(brc_mark_set *set, const brc_oid *id)
 {
     size_t low = 0, high;
@@ -127,7 +128,7 @@ static const char setting_name[] = "window";
 #define HOURS_MOST (INT64_C(24) * 366 * 1000)
 #define US_PER_HOUR INT64_C(3600000000)
 
-/* The setting is a JSON number of hours. */
+/* Reads the setting, which is a JSON number of hours. */
 static int window_hours(brc_store *store, int64_t *hours, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -139,7 +140,7 @@ static int window_hours(brc_store *store, int64_t *hours, brc_error *err)
         rc = *end == '\0' && *hours >= 0 && *hours <= HOURS_MOST
                  ? BRC_OK
                  : brc_fail(err, BRC_ECORRUPT,
-                            "%s is damaged: its setting 'window' is no number of hours: "
+                            "%s is damaged: its setting 'window' is not a number of hours: "
                             "'config --unset window' makes it the default",
                             brc_store_path(store));
     }
@@ -185,7 +186,7 @@ static int hours_of_text(const char *text, int64_t *hours, brc_error *err)
             return BRC_OK;
     }
     return brc_fail(err, BRC_EINVAL,
-                    "'%.40s' is no time that the log is kept for: write 30d, 12h or 2w, or 0 to "
+                    "the log does not reach back to '%.40s': write 30d, 12h or 2w, or 0 to "
                     "keep nothing but what has a name",
                     text);
 }
@@ -219,7 +220,7 @@ int brc_window_set(brc_store *store, const char *text, brc_error *err)
 
 /* ==== gc mark ================================ */
 
-/* `memory`: for the marks. */
+/* Prepares marking. `memory` is the number of bytes for the marks. */
 static int gc_mark_new(brc_gc_mark *mark, brc_store *store, const brc_log_window *window,
                        size_t memory, brc_error *err)
 {
@@ -275,7 +276,7 @@ static int mark_step(brc_gc_mark *mark, const brc_closure_step *at, brc_error *e
     }
 }
 
-/* Nobody waits for what the caller does meanwhile. */
+/* Calls the caller's step function between reads, so that nobody waits for it. */
 static int mark_tell(const brc_gc_mark *mark, brc_error *err)
 {
     if (mark->step == NULL || brc_store_in_write(mark->store))
@@ -300,7 +301,7 @@ static int mark_walk(brc_gc_mark *mark, brc_error *err)
     return rc;
 }
 
-/* A commit that only the log or a pin names may have been collected long ago. */
+/* Follows a commit. A commit that only the log or a pin names may have been collected long ago. */
 static int follow_commit(brc_gc_mark *mark, const brc_root *root, brc_error *err)
 {
     brc_object o = {.id = root->id}, *one = &o;
@@ -320,8 +321,8 @@ static int mark_chunk(void *ctx, const brc_oid *chunk, brc_error *err)
     return mark_id(ctx, chunk, err);
 }
 
-/* The chunks of one row of a draft, once: what is put into it later is kept by whoever puts it. But
- * the row itself may go from one draft to another. */
+/* Follows the chunks of one row of a draft, once. Chunks that are put into the row later are kept
+ * by the writer that puts them. The row itself may move from one draft to another. */
 static int follow_row(brc_gc_mark *mark, int64_t node, brc_error *err)
 {
     brc_oid key;
@@ -337,7 +338,7 @@ static int follow_entry(brc_gc_mark *mark, const brc_root *root, brc_error *err)
 {
     brc_entry entry;
     const brc_span bytes = {root->entry, root->entry_len};
-    if (root->entry_len == 0) /* removed */
+    if (root->entry_len == 0) /* the node was removed */
         return BRC_OK;
     BRC_TRY(brc_entry_decode(&entry, bytes, brc_store_id_len(mark->store), err));
     BRC_TRY(mark_entry(mark, &entry, err));
@@ -396,8 +397,9 @@ static int mark_now(brc_gc_mark *mark, brc_error *err)
     return mark_drafts(mark, err);
 }
 
-/* Everything, of the ids behind `above`. In short reads. BRC_ECORRUPT: something reachable is
- * damaged, so nobody knows what hangs under it. */
+/* Marks everything that is reachable, as far as its id is after `above`, in short reads.
+ * BRC_ECORRUPT means that something reachable is damaged, so that the objects below it are not
+ * known. */
 static int gc_mark_all(brc_gc_mark *mark, const brc_oid *above, brc_error *err)
 {
     brc_closure_free(mark->walk);
@@ -414,7 +416,7 @@ static int gc_mark_all(brc_gc_mark *mark, const brc_oid *above, brc_error *err)
 
 /* ---- again -------------------------------- */
 
-/* Whether nothing was changed in it since its rows were read. */
+/* Says whether the draft is unchanged since its rows were read. */
 static int draft_is_known(const brc_root_drafts *before, const brc_root_draft *now)
 {
     for (size_t i = 0; i < before->n; i++)
@@ -435,7 +437,7 @@ static int look_at_drafts(brc_gc_mark *mark, brc_error *err)
     return rc;
 }
 
-/* Those that were followed leave the list. */
+/* Removes from the list the roots that were followed. */
 static void drop_known(brc_gc_mark *mark)
 {
     size_t n = 0;
@@ -448,8 +450,8 @@ static void drop_known(brc_gc_mark *mark)
     mark->roots.n = n;
 }
 
-/* In a transaction: *same 1 if the roots are those that were followed. Else they are read here
- * and followed by gc_mark_follow(), in a transaction or outside. */
+/* Reads the roots again, in a transaction. Sets *same to 1 if they are those that were followed.
+ * The new roots are left for gc_mark_follow(), in this transaction or outside. */
 static int gc_mark_look(brc_gc_mark *mark, int *same, brc_error *err)
 {
     int64_t others;
@@ -470,7 +472,7 @@ static int gc_mark_look(brc_gc_mark *mark, int *same, brc_error *err)
 
 /* ==== gc run ================================ */
 
-/* Rows of the index that are looked at between two steps. */
+/* The number of index rows examined between two steps. */
 enum { PAGE = 1024 };
 
 typedef struct gc_run {
@@ -481,10 +483,10 @@ typedef struct gc_run {
     brc_gc_mark mark;
     brc_sweep sweep;
     brc_object page[PAGE];
-    brc_oid found[PAGE]; /* that were not marked */
-    size_t nleft;        /* that other backends could not remove */
-    brc_error left;      /* what the first of them said, or the list of one */
-    int is_least;        /* the last step was as small as can be, and there was no room for it */
+    brc_oid found[PAGE]; /* ids that were not marked */
+    size_t nleft;        /* the number of objects that other backends could not remove */
+    brc_error left;      /* the first error of such a removal, or of a listing */
+    int is_least;        /* the last step was the smallest possible, and there was no room for it */
 } gc_run;
 
 static int gc_tell(const gc_run *g, brc_error *err)
@@ -495,7 +497,7 @@ static int gc_tell(const gc_run *g, brc_error *err)
 
 /* ---- one step -------------------------------- */
 
-/* Those that were marked meanwhile leave the list. */
+/* Removes from the list the ids that were marked meanwhile. */
 static void drop_marked(gc_run *g, brc_oid *ids, size_t *n, int commits)
 {
     size_t left = 0;
@@ -506,15 +508,15 @@ static void drop_marked(gc_run *g, brc_oid *ids, size_t *n, int commits)
     *n = left;
 }
 
-/* Ids that are removed in one transaction, as far as they fit. */
+/* Ids to remove, as many in one transaction as fit. */
 typedef struct gc_step {
     gc_run *g;
     brc_oid *ids;
     size_t n;
     int commits;
-    const brc_oid *position; /* where the collection gets to with the last; NULL: nowhere */
-    size_t done;             /* ids that were removed */
-    int follows;             /* new roots came: they are followed first */
+    const brc_oid *position; /* where the collection stands after the last id; NULL: unchanged */
+    size_t done;             /* number of ids removed */
+    int follows;             /* new roots appeared and must be followed first */
 } gc_step;
 
 static int gc_step_work(void *ctx, brc_error *err)
@@ -530,8 +532,8 @@ static int gc_step_work(void *ctx, brc_error *err)
     return rc;
 }
 
-/* What is to be removed must still be what nothing reaches. Where it insists, new roots are
- * followed with the lock, so that busy neighbours cannot keep the collection from going on. */
+/* Removes the ids that are still unreachable. If `insists` is 1, new roots are followed while the
+ * lock is held, so that busy writers cannot stop the collection. */
 static int gc_step_commit(void *ctx, int insists, brc_error *err)
 {
     gc_step *s = ctx;
@@ -549,8 +551,8 @@ static int gc_step_commit(void *ctx, int insists, brc_error *err)
     return brc_gc_note(g->store, g->owner, &g->row, BRC_GC_SWEEPS, s->commits ? NULL : at, err);
 }
 
-/* The disk is full: smaller steps need less of it, down to a limit; and a log can go into the file,
- * which has free pages. */
+/* Makes the steps smaller on a full disk, down to a limit, because smaller steps need less space.
+ * Also folds a log into the file, which has free pages. */
 static int shrink_steps(gc_run *g, brc_error *err)
 {
     int64_t busy;
@@ -563,7 +565,8 @@ static int shrink_steps(gc_run *g, brc_error *err)
     return rc == BRC_ENOSPACE ? BRC_OK : rc;
 }
 
-/* 1: there was no room for it, and it is to be tried again; 0: *rc is what came out. */
+/* Returns 1 if there was no room for the step and it is to be tried again, or 0 if *rc is its
+ * result. */
 static int is_tried_again(gc_run *g, int *rc, brc_error *why, brc_error *err)
 {
     if (*rc == BRC_ENOSPACE && shrink_steps(g, why) == BRC_OK)
@@ -575,7 +578,7 @@ static int is_tried_again(gc_run *g, int *rc, brc_error *why, brc_error *err)
     return 0;
 }
 
-/* A short transaction, as often as it takes. */
+/* Runs a short transaction again, in smaller steps, while the disk is full. */
 #define WITH_ROOM(g, rc, call)                     \
     do {                                           \
         brc_error why = BRC_ERROR_INIT;            \
@@ -601,7 +604,7 @@ static int run_gc_step(gc_step *s, brc_error *err)
     s->done = 0;
     s->follows = 0;
     const int rc = brc_change_run(g->store, &change, err);
-    if (rc < 0) { /* nothing of it was done */
+    if (rc < 0) { /* the whole step was undone */
         g->sweep.objects = before.objects;
         g->sweep.bytes = before.bytes;
         s->done = 0;
@@ -609,7 +612,7 @@ static int run_gc_step(gc_step *s, brc_error *err)
     return rc;
 }
 
-/* Removes the ids, in as many steps as it takes. */
+/* Removes the ids, in as many steps as necessary. */
 static int remove_all(gc_run *g, brc_oid *ids, size_t n, int commits, const brc_oid *position,
                       brc_error *err)
 {
@@ -648,7 +651,7 @@ static int sweep_commits(gc_run *g, brc_error *err)
     return rc;
 }
 
-/* The next rows of the index, and which of them were not marked. */
+/* Reads the next page of the index and finds the objects that were not marked. */
 static int look_at_page(gc_run *g, const brc_oid *after, size_t *n, size_t *found, brc_error *err)
 {
     *found = 0;
@@ -669,7 +672,8 @@ static int look_at_page(gc_run *g, const brc_oid *after, size_t *n, size_t *foun
     return BRC_OK;
 }
 
-/* Behind *at, which becomes the last id of the range; *more: there is another. */
+/* Sweeps the ids after *at and sets *at to the last id of the range. Sets *more to 1 if there is
+ * another range. */
 static int sweep_range(gc_run *g, brc_oid *at, int counts, int *more, brc_error *err)
 {
     size_t n, found;
@@ -732,7 +736,8 @@ static int is_holed(const int64_t *seqs, size_t n, int64_t seq)
     return 0;
 }
 
-/* Objects have no index by place: all are looked at, for many rows together. */
+/* Finds the objects that are left in these rows. Objects have no index by place, so all objects are
+ * read, once for many rows. */
 static int find_survivors(gc_run *g, const int64_t *seqs, size_t nseqs, void **out, size_t *n,
                           brc_error *err)
 {
@@ -757,7 +762,7 @@ static int find_survivors(gc_run *g, const int64_t *seqs, size_t nseqs, void **o
     return BRC_OK;
 }
 
-/* Those of one row move together, in one transaction. */
+/* Moves the objects of one row together, in one transaction. */
 static int move_row(gc_run *g, int64_t seq, const gc_survivor *of, size_t n, brc_error *err)
 {
     void *p;
@@ -776,7 +781,7 @@ static int move_row(gc_run *g, int64_t seq, const gc_survivor *of, size_t n, brc
     return rc;
 }
 
-/* `list` has the survivors of the rows, both in order. */
+/* Compacts the rows. `list` has the objects left in them; both are sorted. */
 static int move_rows(gc_run *g, const int64_t *seqs, size_t nseqs, const gc_survivor *list,
                      size_t n, brc_error *err)
 {
@@ -793,8 +798,9 @@ static int move_rows(gc_run *g, const int64_t *seqs, size_t nseqs, const gc_surv
     return BRC_OK;
 }
 
-/* Rows that came after this began are for the next collection: a bulk write beside it makes new
- * ones for those that this takes. */
+/* Compacts the rows with holes. Rows that get holes after this began are left for the next
+ * collection: otherwise a concurrent bulk write would add rows as fast as this call compacts
+ * them. */
 static int close_holes(gc_run *g, brc_error *err)
 {
     int64_t seqs[HOLES], at = 0, last;
@@ -838,7 +844,7 @@ static int is_for_objects(const brc_left *left, size_t n)
     return 0;
 }
 
-/* Which packs objects still lie in: as with holes, all are looked at. */
+/* Finds which packs still contain objects. As for holes, all objects are read. */
 static int look_at_packs(gc_run *g, brc_left *left, size_t n, brc_error *err)
 {
     size_t got = is_for_objects(left, n) ? 1 : 0;
@@ -863,7 +869,7 @@ static int look_at_packs(gc_run *g, brc_left *left, size_t n, brc_error *err)
     return BRC_OK;
 }
 
-/* Of one backend, as many as go in one transaction. */
+/* Returns how many items belong to the same backend and fit in one transaction. */
 static size_t left_together(const brc_left *left, size_t n)
 {
     size_t i = 1;
@@ -888,7 +894,8 @@ static int drop_page(gc_run *g, brc_left *left, size_t n, brc_error *err)
     return BRC_OK;
 }
 
-/* What cannot be removed now stays noted: the file's own garbage goes all the same. */
+/* Removes garbage from other backends. Items that cannot be removed now stay noted; the file's own
+ * garbage is removed in any case. */
 static int drop_left(gc_run *g, brc_error *err)
 {
     void *list;
@@ -911,8 +918,9 @@ static int drop_left(gc_run *g, brc_error *err)
     return rc;
 }
 
-/* Of one backend, a round: what was put for transactions that never were. One that lists what it
- * says to have dropped is asked no more: *first is the digest of what the last round began with. */
+/* Runs one round for one backend, against objects that were put for transactions that were never
+ * committed. A backend that lists what it claims to have dropped is not asked again: *first is the
+ * digest of the first item of the last round. */
 static int drop_strays_of(gc_run *g, int64_t backend, uint64_t *first, int *more, brc_error *err)
 {
     brc_strays strays;
@@ -980,7 +988,8 @@ static int drop_drafts(gc_run *g, brc_error *err)
     return rc < 0 ? rc : end;
 }
 
-/* What another left is gone on with, and what became garbage before that place is for the end. */
+/* Continues from the position of an unfinished collection, then sweeps everything again for garbage
+ * before that position. */
 static int sweep_all(gc_run *g, brc_error *err)
 {
     brc_oid start;
@@ -993,7 +1002,8 @@ static int sweep_all(gc_run *g, brc_error *err)
     return drop_strays(g, err);
 }
 
-/* A page that moves changes three others, about, and may change more. */
+/* Returns how many pages to move in one transaction. Moving a page changes about three other pages,
+ * and may change more. */
 static int pages_at_once(const gc_run *g)
 {
     const size_t each = (size_t)128 << 10;
@@ -1013,7 +1023,8 @@ static int give_back_pages(gc_run *g, brc_error *err)
     return BRC_OK;
 }
 
-/* On a full disk pages are given back first: that may be the room that it takes. */
+/* Compacts rows and shortens the file. On a full disk it gives back free pages first, which may
+ * make the necessary room. */
 static int tidy_up(gc_run *g, brc_error *err)
 {
     if (g->job->expunge)
@@ -1034,7 +1045,7 @@ static int tidy_up(gc_run *g, brc_error *err)
     return g->left.code < 0 ? say_left(g, err) : BRC_OK;
 }
 
-/* Whoever comes next may go on; also where the caller has stopped this. */
+/* Lets the next collection continue, also if the caller has interrupted this one. */
 static void gc_stop(gc_run *g)
 {
     const int stopped = brc_store_check_interrupt(g->store, NULL) < 0;
@@ -1056,8 +1067,8 @@ static int collect_run(gc_run *g, brc_error *err)
         gc_stop(g);
         return rc;
     }
-    /* Its row is there until the file has been cut: the row says why a killed collection left a
-     * tail (open.c). */
+    /* The collection's row stays until the file has been cut: the row says why a killed collection
+     * left a tail (open.c). */
     const int tidied = tidy_up(g, err);
     if (tidied == BRC_EINTERRUPT) {
         gc_stop(g);

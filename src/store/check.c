@@ -672,7 +672,7 @@ static const struct {
       " FROM draft WHERE kind=3 AND state=1 GROUP BY branch HAVING count(*)>1", NULL },
     { "SELECT '' FROM sqlite_schema WHERE name='boundary'",
       "SELECT 'what stands for the expired parents of ' || quote(substr(id,1,40)) || ' is damaged,"
-      " or it is no commit' FROM boundary WHERE " BAD_ID("id")
+      " or it is not a commit' FROM boundary WHERE " BAD_ID("id")
       " OR typeof(parents)<>'blob' OR length(parents)%?1<>0 OR typeof(moves)<>'text'"
       " OR NOT EXISTS (SELECT 1 FROM object o WHERE o.id=boundary.id AND o.kind=4)"
       " OR checksum IS NOT row_sum('boundary', id, parents, moves)",
