@@ -19,7 +19,8 @@
 
 enum { COPIED_AT_A_TIME = 32 << 20 };
 
-/* `work` becomes what is wanted; `source` has theirs as it is. */
+/* The sessions in which arrays are laid out: `work` gets the result, `source` keeps theirs
+ * unchanged. */
 typedef struct laying_out {
     brc_session *work, *source;
     const brc_oid *tip;
@@ -33,7 +34,7 @@ static int set_length(brc_array *a, int axis, uint64_t length, brc_error *err)
     return brc_array_resize(a, shape, err);
 }
 
-/* The array as another version has it, in place of the session's own. */
+/* Replaces the session's array by another version of it. */
 static int put_version(brc_array *a, const brc_entry *entry, brc_error *err)
 {
     brc_json *doc = NULL;
@@ -45,7 +46,8 @@ static int put_version(brc_array *a, const brc_entry *entry, brc_error *err)
     return brc_array_end(a, rc, err);
 }
 
-/* What `from` has from `first` on goes to `to`, `by` further along the axis. */
+/* Copies the elements of `from` from index `first` of the axis on to `to`, shifted by `by` along
+ * the axis. */
 static int copy_moved(brc_array *to, brc_array *from, int axis, uint64_t first, uint64_t by,
                       brc_error *err)
 {
@@ -68,7 +70,7 @@ static int copy_moved(brc_array *to, brc_array *from, int axis, uint64_t first, 
     return BRC_OK;
 }
 
-/* The entry that a commit of the session's changes would have; the changes go. */
+/* Returns the entry that a commit of the session's changes would have, and drops the changes. */
 static int take_entry(const laying_out *l, const char *path, brc_entry *out, brc_error *err)
 {
     brc_store *store = l->work->repo->store;
@@ -106,7 +108,7 @@ static int lay_theirs_out(const laying_out *l, brc_concat *c, brc_error *err)
     BRC_GO(put_version(from, &c->side[1], err));
     BRC_GO(brc_array_open(&a, l->work, c->path, err));
     BRC_GO(put_version(a, &c->side[1], err));
-    /* what is cut off becomes fill value */
+    /* elements that are cut off become fill value */
     BRC_GO(set_length(a, c->axis, c->base, err));
     BRC_GO(set_length(a, c->axis, c->base + c->ours + c->theirs, err));
     BRC_GO(copy_moved(a, from, c->axis, c->base, c->ours, err));
@@ -125,9 +127,9 @@ static int lay_out(const laying_out *l, brc_concat *c, brc_error *err)
     return BRC_OK;
 }
 
-/* Fills in `laid_out` of every item. `tip`: the commit of the branch that the entries of ours
- * are of; BRC_ESTALE if it has moved. It works in private drafts, which it drops: what it has
- * stored is named by nothing then. Outside of any transaction. */
+/* Fills in `laid_out` of every item. `tip` is the branch's commit that ours comes from; fails with
+ * BRC_ESTALE if the branch has moved. Works in private drafts and drops them, so that nothing names
+ * the stored chunks afterwards. Must be called outside of any transaction. */
 static int concat_lay_out(brc_concat_list *list, breccia *repo, const char *branch,
                           const brc_oid *tip, brc_error *err)
 {
@@ -149,16 +151,16 @@ done:
 
 /* ==== merge ================================ */
 
-/* Merging a version into the current branch. */
+/* Merges a version into the current branch. */
 
 typedef struct merge_call {
     breccia *repo;
     brc_store *store;
-    brc_aim *aim; /* what is merged */
+    brc_aim *aim; /* the merged version */
     brc_merge_opts opts;
     char *message;
     brc_oid other;
-    brc_sequence q; /* the branch, and the merge as its one step */
+    brc_sequence q; /* the branch, with the merge as its only step */
     brc_commit_set bases;
     brc_concat_list concat;
     brc_merge_result result;
@@ -218,8 +220,8 @@ static int is_base(const merge_call *c, const brc_oid *id)
     return c->bases.n == 1 && brc_oid_cmp(&c->bases.ids[0], id) == 0;
 }
 
-/* Arrays that both sides have appended to are found by merging, laid out (by bulk writes of their
- * own), and merged once more. */
+/* Merges the two sides. A first merge finds the arrays to which both sides have appended. They are
+ * then laid out, by bulk writes of their own, and everything is merged once more. */
 static int merge_sides(merge_call *c, brc_error *err)
 {
     brc_merge_run *run = &c->q.run;
@@ -236,7 +238,7 @@ static int merge_sides(merge_call *c, brc_error *err)
 
 /* ---- what comes of it -------------------------------- */
 
-/* What is in conflict becomes a draft; the branch stays where it is. */
+/* Keeps a merge with conflicts as a draft; the branch stays where it is. */
 static int open_merge(merge_call *c, brc_error *err)
 {
     brc_buf plan = BRC_BUF_INIT;
@@ -327,7 +329,8 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
     return BRC_OK;
 }
 
-/* Arrays that are joined are stored, also to see what would come of it. */
+/* Says whether the call stores nothing. A dry run with BRC_MERGE_CONCAT does store, because it lays
+ * out the joined arrays. */
 static int stores_nothing(const brc_merge_opts *opts)
 {
     return (opts->flags & (BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT)) == BRC_MERGE_DRY_RUN;

@@ -50,7 +50,7 @@ void brc_merge_run_dispose(brc_merge_run *run)
 
 /* ---- bases -------------------------------- */
 
-/* One snapshot of two bases; into memory. */
+/* Merges the snapshots of two bases, in memory. */
 static int merge_two_bases(void *ctx, const brc_oid *base, const brc_oid *ours,
                            const brc_oid *theirs, brc_oid *out, brc_error *err)
 {
@@ -139,7 +139,7 @@ int brc_merge_work(brc_merge_run *run, brc_error *err)
 
 /* ==== merge member ================================ */
 
-/* Who is favoured at a path. */
+/* Returns the favoured side at a path. */
 static int merge_favour(const brc_merge_how *how, const char *path)
 {
     if (how->npaths == 0)
@@ -198,8 +198,7 @@ static int node_docs_read(node_docs *docs, const brc_merge_how *how,
     return rc;
 }
 
-/* The merged document goes into `out`, if it is not that of one side. */
-/* The document goes into `out`, if it is not that of one side. */
+/* Writes the merged document to `out`, unless one side has the same document. */
 static int merged_doc(brc_merged_node *out, const brc_merge_place *place,
                       const node_docs *docs, brc_error *err)
 {
@@ -213,8 +212,8 @@ static int merged_doc(brc_merged_node *out, const brc_merge_place *place,
     return brc_json_write(&out->text, docs->doc[FORM_MERGED], err);
 }
 
-/* Whether two arrays cut what they store the same way, whatever the shards around it. */
-/* Whether both cut what they store the same way, whatever the shards around it. */
+/* Checks whether two arrays divide their elements into the same chunks, whatever shards contain the
+ * chunks. */
 static int docs_same_grid(const brc_merge_how *how, const brc_json *a, const brc_json *b,
                           int *same, brc_error *err)
 {
@@ -230,7 +229,7 @@ static int docs_same_grid(const brc_merge_how *how, const brc_json *a, const brc
     return rc;
 }
 
-/* The member "shape" of an array's document; 0: it is none. */
+/* Reads the member "shape" of an array's document. Returns 0 if it is missing or invalid. */
 static int shape_member(const brc_json *doc, int *ndim, uint64_t *shape)
 {
     const brc_json *list = brc_json_member(doc, "shape");
@@ -245,7 +244,7 @@ static int shape_member(const brc_json *doc, int *ndim, uint64_t *shape)
 
 /* ==== merge node ================================ */
 
-/* Storage options are one value. */
+/* Merges the storage options, which count as one value. */
 static int merge_storage(const brc_merge_how *how, const brc_merge_place *place,
                          brc_merged_node *out, brc_clash_list *clashes, brc_error *err)
 {
@@ -286,7 +285,7 @@ static int node_merge(void *ctx, const brc_merge_place *place, brc_merged_node *
     place = concat_place(concat, place, &laid_out);
     member_merge m = {how, place, clashes, merge_favour(how, place->path), 0};
     int rc;
-    /* What another node has stored does not keep others out for as long as this one takes. */
+    /* Other writers must not wait for the chunks of an earlier node while this node is merged. */
     BRC_TRY(brc_store_rest(how->repo->store, 1, err));
     BRC_TRY(merge_storage(how, place, out, clashes, err));
     BRC_TRY(node_docs_read(&docs, how, place, err));
@@ -318,7 +317,7 @@ done:
     return rc;
 }
 
-/* In their elements; padding is never compared. */
+/* Checks whether two arrays have the same elements. Padding is never compared. */
 static int chunks_same(const brc_merge_how *how, const brc_entry *a, const brc_entry *b, int *same,
                        brc_error *err)
 {
@@ -366,7 +365,7 @@ static int node_favour(void *ctx, const char *path)
     return merge_favour(ctx, path);
 }
 
-/* What merge_tree.h needs; `how` is borrowed. */
+/* Fills in the functions that merge_tree.h needs. `how` is borrowed. */
 static void merge_how_ops(brc_merge_ops *out, brc_merge_how *how)
 {
     *out = (brc_merge_ops){.ctx = how, .node = node_merge, .same = node_same,
@@ -392,7 +391,8 @@ static const brc_concat *concat_at(const brc_concat_list *list, const char *path
     return NULL;
 }
 
-/* The place with the sides as they were laid out, in *out, or itself. */
+/* Returns the place with the laid-out sides, in *out, or `place` itself if the array is not
+ * listed. */
 static const brc_merge_place *concat_place(const brc_concat_list *list,
                                            const brc_merge_place *place, brc_merge_place *out)
 {
@@ -435,7 +435,8 @@ static int is_appended(brc_concat *c, const node_docs *docs)
     return grown;
 }
 
-/* 1 if both sides have appended to the array: it is listed, and is not to be merged now. */
+/* Returns 1 if both sides have appended to the array: it is added to the list and must not be
+ * merged now. */
 static int concat_look(brc_concat_list *list, const brc_merge_place *place,
                        const node_docs *docs, brc_error *err)
 {
@@ -444,7 +445,7 @@ static int concat_look(brc_concat_list *list, const brc_merge_place *place,
     if (place->base.kind != BRC_ARRAY || !is_appended(&c, docs) ||
         concat_at(list, place->path) != NULL)
         return 0;
-    /* both have appended the same */
+    /* both have appended the same elements */
     if (c.ours == c.theirs && brc_oid_cmp(&place->ours.map, &place->theirs.map) == 0)
         return 0;
     int rc = brc_grow_array(&items, &list->cap, list->n + 1, sizeof(c), err);
@@ -457,7 +458,7 @@ static int concat_look(brc_concat_list *list, const brc_merge_place *place,
 
 /* ==== merge ids ================================ */
 
-/* A chunk that theirs changed since the base. */
+/* A chunk that theirs has changed since the base. */
 typedef struct changed_id {
     uint8_t *key;
     size_t key_len;
@@ -590,7 +591,8 @@ static int merged_chunk_is(void *ctx, brc_span key, const brc_oid *id, brc_error
     return brc_merged_chunk(e->out, key, id != NULL ? id : &none, e->id_len, err);
 }
 
-/* A chunk of which elements are lost, and which is in conflict too, is one conflict. */
+/* Says whether the last conflict is about the same chunk: a chunk with lost elements that is also
+ * in conflict is one conflict. */
 static int is_last_clash(const brc_clash_list *list, const char *path, brc_span key)
 {
     const brc_clash *last = list->n > 0 ? &list->items[list->n - 1] : NULL;
@@ -624,7 +626,7 @@ static int id_in_base(const element_merge *e, brc_span key, brc_oid *id, brc_err
     return found ? brc_chunk_id_of(value, e->id_len, id, err) : BRC_OK;
 }
 
-/* Chunks that bases are merged into. */
+/* Looks up chunks that were merged from several bases. */
 static int is_made_chunk(void *ctx, brc_span key, brc_span *mask, brc_error *err)
 {
     const element_merge *e = ctx;
@@ -792,11 +794,11 @@ static int array_apart(member_merge *m, node_docs *docs, brc_merged_node *out,
     if (m->favour != BRC_FAVOUR_NONE)
         return BRC_OK;
     const char *pointer = form_pointer(docs);
-    /* Those of this node are the last. */
+    /* the conflicts of this node are the last ones */
     for (size_t i = m->clashes->n;
          i-- > 0 && strcmp(m->clashes->items[i].path, m->place->path) == 0;)
         if (strcmp(m->clashes->items[i].member, pointer) == 0)
-            return BRC_OK; /* it is said already */
+            return BRC_OK; /* the conflict is already in the list */
     BRC_TRY(brc_clash_add(m->clashes, m->place->path, pointer, &clash, err));
     return brc_clash_values(clash, brc_json_member(docs->doc[FORM_BASE], pointer + 1),
                             brc_json_member(docs->doc[FORM_OURS], pointer + 1),
@@ -820,7 +822,7 @@ static int is_whole(const member_merge *m, const node_docs *docs, int *whole,
     return rc;
 }
 
-/* Whether anything that chunks depend on differs between two documents. */
+/* Says whether two documents agree in everything that chunks depend on. */
 static int same_chunk_form(const brc_json *a, const brc_json *b)
 {
     static const char *const names[] = {"shape", "data_type", "chunk_grid", "fill_value"};
@@ -861,7 +863,8 @@ static int merge_by_element(member_merge *m, node_docs *docs, brc_merged_node *o
     return whole ? merge_elements(m, docs, out, 0, &lost, apart, err) : BRC_OK;
 }
 
-/* Also of a base whose bases differ in lengths; 0 with `*known` 0: nobody can tell. */
+/* Returns an array's rank, also of a base whose own bases differ in lengths. Sets *known to 0 and
+ * returns 0 if the rank cannot be determined. */
 static size_t rank_of(const brc_json *doc, int *known)
 {
     const brc_json *list = brc_json_member(doc, "shape");

@@ -23,7 +23,7 @@ struct brc_base_form {
 };
 
 typedef struct base_chunk {
-    const brc_base_form *form; /* NULL: unknown as a whole */
+    const brc_base_form *form; /* NULL: the whole chunk is unknown */
     const uint8_t *key;
     size_t key_len;
     brc_oid of[BRC_SIDES];
@@ -46,7 +46,8 @@ void brc_base_chunks_dispose(brc_base_chunks *b)
 
 /* ---- forms -------------------------------- */
 
-/* What makes no array is no fault: bases need not agree on one. */
+/* Opens the form. A form that makes no array is not an error, because bases need not agree on
+ * one. */
 static int opens_plainly(brc_base_form *form, int *plain, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
@@ -78,7 +79,7 @@ int brc_base_form_new(const brc_base_form **out, brc_base_chunks *b, breccia *re
     form->plan.view.repo = repo;
     form->plan.has_base = side[BRC_SIDE_BASE].kind == BRC_ARRAY;
     int rc = opens_plainly(form, &plain, err);
-    form->call.merged = NULL; /* it was the caller's */
+    form->call.merged = NULL; /* it belonged to the caller */
     if (rc < 0 || !plain) {
         merge_plan_close(&form->plan);
         free(form);
@@ -92,8 +93,8 @@ int brc_base_form_new(const brc_base_form **out, brc_base_chunks *b, breccia *re
 
 /* ---- ids -------------------------------- */
 
-/* No two are the same, and no chunk that is stored has one: what bases do not agree on is equal to
- * nothing. */
+/* Every id is different from all others and from the id of every stored chunk, because a chunk on
+ * which the bases disagree is equal to no other. */
 int brc_base_chunk_new(brc_base_chunks *b, const brc_base_form *form, brc_store *store,
                        brc_span key, const brc_oid of[BRC_SIDES], brc_oid *id, brc_error *err)
 {
@@ -117,7 +118,7 @@ int brc_base_chunk_new(brc_base_chunks *b, const brc_base_form *form, brc_store 
     return BRC_OK;
 }
 
-/* Its number, or 0. */
+/* Returns the chunk's number, or 0. */
 static size_t base_chunk_number(const brc_base_chunks *b, const brc_oid *id)
 {
     if (brc_oid_is_zero(id))
@@ -140,7 +141,7 @@ static const base_chunk *chunk_numbered(const brc_base_chunks *b, size_t number)
 
 typedef struct mask_runs {
     brc_reader r;
-    uint64_t from, to; /* the run that is due; from UINT64_MAX: none */
+    uint64_t from, to; /* the next run; from UINT64_MAX: none */
 } mask_runs;
 
 static void mask_run_next(mask_runs *m)
@@ -160,7 +161,7 @@ static mask_runs runs_of(brc_span mask)
     return m;
 }
 
-/* Elements that are in either: into an empty buffer. */
+/* Joins two masks into an empty buffer. */
 static int masks_join(brc_buf *out, brc_span a, brc_span b, brc_error *err)
 {
     mask_runs x = runs_of(a), y = runs_of(b);
@@ -170,7 +171,7 @@ static int masks_join(brc_buf *out, brc_span a, brc_span b, brc_error *err)
         const uint64_t from = first->from;
         uint64_t to = first->to;
         mask_run_next(first);
-        while (x.from <= to || y.from <= to) { /* what touches it */
+        while (x.from <= to || y.from <= to) { /* runs that touch it */
             mask_runs *more = x.from <= to ? &x : &y;
             to = more->to > to ? more->to : to;
             mask_run_next(more);
@@ -186,13 +187,13 @@ static int masks_join(brc_buf *out, brc_span a, brc_span b, brc_error *err)
 
 typedef struct making {
     size_t number;
-    size_t uses; /* by those that come after it */
+    size_t uses; /* how many later chunks still need it */
     brc_made_chunk made;
 } making;
 
 typedef struct chain_of {
     const brc_base_chunks *b;
-    void *items; /* making[], by number */
+    void *items; /* making[], sorted by number */
     size_t n, cap;
     brc_id_table seen;
 } chain_of;
@@ -224,7 +225,7 @@ static int chain_add(chain_of *chain, const brc_oid *id, brc_error *err)
     return BRC_OK;
 }
 
-/* All that it is merged of, those first that others are merged of. */
+/* Finds all chunks from which this chunk is merged, sources before the chunks that use them. */
 static int chain_find(chain_of *chain, const brc_oid *id, brc_error *err)
 {
     BRC_TRY(chain_add(chain, id, err));
@@ -246,8 +247,8 @@ static int chain_find(chain_of *chain, const brc_oid *id, brc_error *err)
     return BRC_OK;
 }
 
-/* A side that is such a chunk. *whole: it is unknown altogether, and so is what comes of it; of a
- * base that only means that the others must agree. */
+/* Takes a side that is itself a merged chunk. Sets *whole if the side is completely unknown, so
+ * that the result is too; a completely unknown base only means that ours and theirs must agree. */
 static int take_made(const chain_of *chain, brc_merge_task *t, int side, size_t number, int *whole,
                      brc_error *err)
 {
@@ -271,8 +272,8 @@ static int take_made(const chain_of *chain, brc_merge_task *t, int side, size_t 
     return brc_buf_append(&t->mask, made->mask.data, made->mask.len, err);
 }
 
-/* The result has all that either side holds of the chunk, and either holds something of it: what a
- * smaller shape has cut off is not told apart. */
+/* Says whether the result has everything that either side has of the chunk, and at least one side
+ * has something. Parts that a smaller shape has cut off are not distinguished. */
 static int is_held(const brc_merge_plan *p, brc_merge_task *t)
 {
     for (int i = 0; i < brc_plan_meta(p, BRC_RESULT)->ndim; i++)
@@ -303,7 +304,7 @@ static int task_of(const base_chunk *c, brc_merge_task *t, brc_error *err)
     return is_held(p, t);
 }
 
-/* Elements that were unknown in a side stay so. */
+/* Marks elements that were unknown in a side as unknown in the result. */
 static int mask_of_result(const chain_of *chain, const base_chunk *c, brc_merge_task *t,
                           brc_made_chunk *out, brc_error *err)
 {
@@ -403,13 +404,14 @@ int brc_base_chunk_make(const brc_base_chunks *b, const brc_oid *id, brc_made_ch
 /* ==== merge keys ================================ */
 
 /*
- * Which chunks a merge has to look at, and those of them that ids alone settle.
+ * Finds the chunks that a merge must examine, and settles those that ids alone settle.
  *
- * Where all shapes and fill values are the same, these are the chunks that theirs changed: ours is
- * looked up for each of them. Otherwise those that differ between ours and theirs, and the base is
- * looked up: a chunk that is the same in both is the result's, whatever it was before. There is one
- * exception: where the result has elements that neither side has, such a chunk may hold anything
- * there. Elements that the result's shape no longer has are a walk of their own.
+ * If all shapes and fill values are the same, these are the chunks that theirs changed, and ours is
+ * looked up for each of them. Otherwise they are the chunks that differ between ours and theirs,
+ * and the base is looked up: a chunk that is the same in both is in the result, whatever it was in
+ * the base. There is one exception: if the result has elements that neither side has, such a chunk
+ * may hold any values there. Elements that are no longer within the result's shape have a walk of
+ * their own.
  */
 
 enum { COVERS_NONE, COVERS_PART, COVERS_ALL };
@@ -425,7 +427,7 @@ static void merge_task_clear(brc_merge_task *t)
 
 /* ---- one chunk -------------------------------- */
 
-/* What a side holds of the chunk, from its corner. */
+/* Computes how much of the chunk a side has, from the chunk's corner. */
 static void extent_of_side(const brc_meta *m, brc_merge_task *t, int side)
 {
     for (int i = 0; i < m->ndim; i++) {
@@ -434,7 +436,7 @@ static void extent_of_side(const brc_meta *m, brc_merge_task *t, int side)
     }
 }
 
-/* Its place and extents, by its index. */
+/* Computes the chunk's corner and extents from its index. */
 static void merge_task_place(const brc_merge_plan *p, brc_merge_task *t)
 {
     const brc_grid *grid = &brc_plan_meta(p, p->losing != 0 ? p->losing : BRC_RESULT)->grid;
@@ -444,7 +446,7 @@ static void merge_task_place(const brc_merge_plan *p, brc_merge_task *t)
             extent_of_side(brc_plan_meta(p, s), t, s);
 }
 
-/* How much a side has of what the result holds of the chunk. */
+/* Returns how much of the result's part of the chunk a side has. */
 static int covers(const brc_merge_plan *p, const brc_merge_task *t, int side)
 {
     const int ndim = brc_plan_meta(p, BRC_RESULT)->ndim;
@@ -459,7 +461,7 @@ static int covers(const brc_merge_plan *p, const brc_merge_task *t, int side)
     return all ? COVERS_ALL : COVERS_PART;
 }
 
-/* Both have the same content, where both have the same extent. */
+/* Says whether two sides have the same content, provided that they have the same extent. */
 static int same_content(const brc_merge_plan *p, const brc_merge_task *t, int x, int y)
 {
     const brc_span *a = &p->spans[x], *b = &p->spans[y];
@@ -482,7 +484,7 @@ static void emit_id(brc_merge_task *t, const brc_oid *id)
     t->result = id != NULL ? *id : none;
 }
 
-/* Theirs, as it is. */
+/* Takes the chunk of theirs as it is. */
 static void take_theirs(brc_merge_task *t)
 {
     if (!brc_oid_is_zero(&t->id[BRC_SIDE_THEIRS]))
@@ -498,8 +500,8 @@ static void conflict_of_unit(const brc_merge_plan *p, brc_merge_task *t, int kin
         take_theirs(t);
 }
 
-/* The fill value was changed by one side, which does not have this chunk's elements then. 1: it is
- * settled so. */
+/* Settles a chunk whose fill value was changed by a side that does not have the chunk's elements.
+ * Returns 1 if the chunk is settled, or needs decoding for that. */
 static int meet_new_fill(const brc_merge_plan *p, brc_merge_task *t)
 {
     const int differ = brc_oid_cmp(&t->id[BRC_SIDE_OURS], &t->id[BRC_SIDE_THEIRS]) != 0;
@@ -518,7 +520,8 @@ static int meet_new_fill(const brc_merge_plan *p, brc_merge_task *t)
     return 0;
 }
 
-/* One side has changed nothing that the other has not: by ids alone. 1: it is settled so. */
+/* Settles a chunk by ids alone if one side has changed nothing that the other side has not. Returns
+ * 1 if it is settled. */
 static int meet_by_id(const brc_merge_plan *p, brc_merge_task *t, int ours, int theirs)
 {
     const int known = !t->unknown, base = covers(p, t, BRC_SIDE_BASE);
@@ -543,7 +546,8 @@ static int meet_by_id(const brc_merge_plan *p, brc_merge_task *t, int ours, int 
     return at_edge == 0 && same_content(p, t, BRC_SIDE_OURS, BRC_SIDE_THEIRS);
 }
 
-/* Of a chunk that cannot be taken apart; its edges are what its bytes say. */
+/* Settles a chunk that cannot be merged by element. Its bytes count as a whole, the edges
+ * included. */
 static void meet_as_unit(const brc_merge_plan *p, brc_merge_task *t)
 {
     const int known = !t->unknown;
@@ -577,7 +581,7 @@ static void decide_chunk(const brc_merge_plan *p, brc_merge_task *t)
         t->how = BRC_TASK_MERGE;
 }
 
-/* Has the side that loses elements changed some of them? */
+/* Decides whether the side that loses elements may have changed some of them. */
 static void decide_lost(const brc_merge_plan *p, brc_merge_task *t)
 {
     const brc_meta *m = brc_plan_meta(p, p->losing);
@@ -622,7 +626,7 @@ static int found_key(void *ctx, size_t i, brc_span value, brc_error *err)
     return note_id(f->p, &f->p->tasks[i], f->side, value, err);
 }
 
-/* The one side that the walk does not have. */
+/* Looks up the chunks in the one side that the walk does not cover. */
 static int look_up_side(brc_merge_plan *p, int side, brc_error *err)
 {
     brc_span keys[BRC_MERGE_BATCH];
@@ -643,9 +647,9 @@ static int ask_unknown(const brc_merge_plan *p, brc_merge_task *t, brc_error *er
     int rc = ops->unknown(ops->ctx, (brc_span){t->key, t->key_len}, &mask, err);
     if (rc <= 0)
         return rc;
-    t->unknown = 1; /* as far as ids go */
+    t->unknown = 1; /* as far as ids tell */
     t->is_made = rc == BRC_BASE_MADE;
-    if (mask.len == 0) /* there need not be such a chunk */
+    if (mask.len == 0) /* the base need not have such a chunk */
         memset(&t->id[BRC_SIDE_BASE], 0, sizeof(brc_oid));
     return mask.len > 0 ? brc_buf_append(&t->mask, mask.data, mask.len, err) : BRC_OK;
 }
@@ -675,11 +679,12 @@ static int run_batch(brc_merge_plan *p, int missing, brc_error *err)
 
 typedef struct key_walk {
     brc_merge_plan *p;
-    int a, b, missing; /* the sides whose maps are walked, and the third */
-    int corners;       /* only what both have alike, and may hold what neither has */
+    int a, b, missing; /* the sides whose maps are walked, and the third side */
+    int corners;       /* visit only chunks that both sides share and that may hold elements of
+                        * neither */
 } key_walk;
 
-/* Whether the result has elements of the chunk that this side has not. */
+/* Says whether the result has elements of the chunk that this side does not have. */
 static int reaches_past(const brc_merge_plan *p, const brc_merge_task *t, int side)
 {
     for (int i = 0; i < brc_plan_meta(p, BRC_RESULT)->ndim; i++)
@@ -748,7 +753,7 @@ static int walk_lost(brc_merge_plan *p, brc_error *err)
     return rc;
 }
 
-/* Within a read of the store. */
+/* Walks the maps. Must be called within a read of the store. */
 static int merge_keys(brc_merge_plan *p, brc_error *err)
 {
     int simple = p->has_base && p->call->ops->unknown == NULL && !p->new_fill[BRC_SIDE_OURS] &&
@@ -812,7 +817,7 @@ static uint64_t chunk_begin(const brc_grid *grid, int axis, uint64_t i)
     return grid->starts[axis] != NULL ? grid->starts[axis][i] : i * grid->chunk[axis];
 }
 
-/* As far as both go. */
+/* Says whether two grids cut an axis the same way, as far as both go. */
 static int axis_cut_same(const brc_grid *a, const brc_grid *b, int axis)
 {
     const uint64_t n = a->count[axis] < b->count[axis] ? a->count[axis] : b->count[axis];
@@ -824,7 +829,7 @@ static int axis_cut_same(const brc_grid *a, const brc_grid *b, int axis)
     return 1;
 }
 
-/* Whether a chunk of one could be a chunk of the other. */
+/* Says whether a chunk of one side could be a chunk of the other. */
 static int same_form(const brc_merge_plan *p, int x, int y)
 {
     const brc_meta *a = brc_plan_meta(p, x), *b = brc_plan_meta(p, y);
@@ -854,7 +859,7 @@ static int same_map(const brc_merge_plan *p, int x, int y)
     return brc_oid_cmp(&p->call->side[x].map, &p->call->side[y].map) == 0;
 }
 
-/* A shard within other codecs has no chunks of its own. */
+/* Says whether shards are inside other codecs; such shards have no chunks of their own. */
 static int has_inner_shards(const brc_json *codecs)
 {
     for (size_t i = 0; i < brc_json_count(codecs); i++) {
@@ -900,7 +905,8 @@ static int settle_whole(brc_merge_plan *p)
                : BRC_CHUNKS_MIXED;
 }
 
-/* Where both sides have the same new fill value, the base's absent chunks have it too. */
+/* Treats the base's absent chunks as having the new fill value if both sides have the same new
+ * one. */
 static void settle_fill(brc_merge_plan *p)
 {
     const int ours = p->has_base && !same_fill(p, BRC_SIDE_OURS, BRC_SIDE_BASE);
@@ -919,8 +925,8 @@ static void settle_fill(brc_merge_plan *p)
     }
 }
 
-/* Opens the sides and the result that p->call, p->store and p->view name; close
- * in any case. */
+/* Opens the sides and the result that p->call, p->store and p->view name. The caller must close the
+ * plan, even after a failure. */
 static int merge_plan_open(brc_merge_plan *p, brc_error *err)
 {
     const brc_meta *m = brc_plan_meta(p, BRC_RESULT);
@@ -930,7 +936,7 @@ static int merge_plan_open(brc_merge_plan *p, brc_error *err)
     return BRC_OK;
 }
 
-/* Whether chunks of all sides can be merged with each other by element: one form, and no new
+/* Says whether chunks of all sides can be merged by element: the sides have one form and no new
  * fill value. */
 static int merge_plan_is_plain(const brc_merge_plan *p)
 {
@@ -971,8 +977,8 @@ static int merge_in_read(brc_merge_plan *p, brc_error *err)
     return rc;
 }
 
-/* All that is stored is garbage until it is named by whoever was told of it. Where ids alone tell
- * the result, nothing is, and no transaction was begun. */
+/* Merges in a bulk write. Everything that it stores is garbage until the caller of chunk() names
+ * it. If ids alone settle everything, nothing is stored and no transaction begins. */
 static int merge_in_bulk(brc_merge_plan *p, brc_error *err)
 {
     BRC_TRY(brc_store_bulk_begin(p->store, err));

@@ -1,15 +1,15 @@
 /*
- * Merging the chunks of one array three ways: what theirs changed since the base is laid over ours.
+ * Merges the chunks of one array three ways: changes of theirs since the base are applied to ours.
  *
- * Maps are compared by their nodes, so the work grows with the difference. A chunk that one side
- * changed is taken by its id. One that both changed is decoded, at most three times, merged element
- * by element and encoded once, on the pool; nothing is locked meanwhile, and memory is bounded by
- * the repository's budget.
+ * Maps are compared node by node, so the work grows with the difference. A chunk that one side
+ * changed is taken by its id. A chunk that both sides changed is decoded (at most three versions),
+ * merged element by element and encoded once, on the pool. No lock is held meanwhile, and the
+ * repository's memory budget bounds the memory.
  *
- * What an absent chunk holds is that side's own fill value. Outside of the base's shape the base is
- * fill value; outside of ours, or theirs, that side says nothing. What lies beyond the result's
- * shape is not compared, and becomes fill value in a chunk that is merged. docs/decisions/0022 has
- * the rest.
+ * An absent chunk holds the fill value of its own side. Outside the shape of the base, the base
+ * holds fill value; outside the shape of ours or theirs, that side has no opinion. Elements beyond
+ * the result's shape are not compared, and become fill value in a merged chunk. docs/decisions/0022
+ * has the details.
  */
 #ifndef BRC_MERGE_MERGE_CHUNKS_H
 #define BRC_MERGE_MERGE_CHUNKS_H
@@ -23,107 +23,111 @@
 
 /* Kinds of conflicts. */
 enum {
-    BRC_CHUNK_ELEMENTS = 1, /* both changed elements of it, to different values              */
-    BRC_CHUNK_UNIT,         /* both changed it, and it cannot be taken apart                 */
-    BRC_CHUNK_FILL,         /* one side changed it, the other the fill value                 */
-    BRC_CHUNK_LOST          /* one side changed what the other's shape no longer has         */
+    BRC_CHUNK_ELEMENTS = 1, /* both sides changed some of its elements to different values   */
+    BRC_CHUNK_UNIT,         /* both sides changed it, and it cannot be merged by element     */
+    BRC_CHUNK_FILL,         /* one side changed the chunk, the other the fill value          */
+    BRC_CHUNK_LOST          /* one side changed elements that the other side's shape no longer has */
 };
 
-/* One a chunk. Everything is borrowed for the call. */
+/* One conflict; a chunk has at most one. Everything is borrowed for the call. */
 typedef struct brc_chunk_conflict {
     int kind;
-    brc_span key;              /* as in the chunk map                                        */
+    brc_span key;              /* the chunk's key in the chunk map                           */
     const brc_oid *base, *ours, *theirs; /* NULL: absent                                     */
-    int side;                  /* of FILL and LOST: who changed the chunk, BRC_SIDE_OURS ... */
+    int side;                  /* of FILL and LOST: the side that changed the chunk, BRC_SIDE_OURS or
+                                * _THEIRS */
     int ndim;
-    uint64_t elements;         /* how many; of UNIT and FILL all that the result has of it   */
-    const uint64_t *first, *last; /* the box around them, in the array                       */
-    brc_span mask;             /* which of the chunk's (nd/box.h); empty: all, or too many
-                                  to list                                                    */
+    uint64_t elements;         /* number of elements in conflict; of UNIT and FILL all that the result has
+                                * of the chunk */
+    const uint64_t *first, *last; /* the box around the elements, in the array               */
+    brc_span mask;             /* which elements of the chunk (nd/box.h); empty: all of them, or too many
+                                * to list */
 } brc_chunk_conflict;
 
-enum { BRC_BASE_KNOWN, BRC_BASE_UNKNOWN, BRC_BASE_MADE }; /* what unknown() returns */
+enum { BRC_BASE_KNOWN, BRC_BASE_UNKNOWN, BRC_BASE_MADE }; /* results of unknown() */
 
-/* A chunk that bases were merged into. */
+/* A chunk that was merged from several bases. */
 typedef struct brc_made_chunk {
     uint8_t *data; /* canonical bytes; NULL: fill value                              */
     size_t len;
-    int unknown;   /* some elements are: those of the mask, or, where it is empty, all */
-    brc_buf mask;  /* nd/box.h                                                 */
+    int unknown;   /* some elements are unknown: those in the mask, or all if the mask is empty */
+    brc_buf mask;  /* see nd/box.h                                             */
 } brc_made_chunk;
 #define BRC_MADE_CHUNK_INIT { NULL, 0, 0, BRC_BUF_INIT }
 void brc_made_chunk_dispose(brc_made_chunk *made);
 
 typedef struct brc_merge_chunks_ops {
     void *ctx;
-    /* A chunk of the result that is not what ours has; id NULL: it is absent. On the caller's
-     * thread, and in no order. Nothing is written here, as there may be no transaction: whoever
-     * names the chunk later looks whether a collection of garbage has begun meanwhile, which may
-     * have taken it. Where a conflict is open the chunk has its merged elements, with ours where
-     * they conflict. NULL: a trial, in which nothing is stored. */
+    /* Called for each chunk of the result that differs from ours; id NULL: the chunk is absent. It
+     * is called on the caller's thread, in no particular order. It must write nothing, because
+     * there may be no transaction. Before the chunk is named later, the caller must check that no
+     * garbage collection has begun meanwhile, which may have removed it. If a conflict is open, the
+     * chunk has its merged elements, with the elements of ours where they conflict. NULL: a trial,
+     * in which nothing is stored. */
     int (*chunk)(void *ctx, brc_span key, const brc_oid *id, brc_error *err);
-    /* Only where nothing is favoured; likewise. NULL: none are told. A chunk may have one of
-     * LOST besides. */
+    /* Called for each conflict, in the same way, but only if no side is favoured. NULL: conflicts
+     * are not reported. A chunk may have a conflict of LOST in addition. */
     int (*conflict)(void *ctx, const brc_chunk_conflict *conflict, brc_error *err);
-    /* Whether the bases do not agree on a chunk: BRC_BASE_UNKNOWN, and in *mask (borrowed until the
-     * next call) which of its elements; empty: all. It is then unequal to both sides; where ours and
-     * theirs are the same they merge. BRC_BASE_MADE: make() says. NULL: the base is known. */
+    /* Says whether the bases disagree on a chunk. BRC_BASE_UNKNOWN: they do, and *mask (borrowed
+     * until the next call) says on which elements; empty: on all. The base is then unequal to both
+     * sides, and elements that are the same in ours and theirs merge. BRC_BASE_MADE: make() returns
+     * the base. NULL: the base is known. */
     int (*unknown)(void *ctx, brc_span key, brc_span *mask, brc_error *err);
-    /* The base's chunk, where unknown() gave BRC_BASE_MADE and ids do not settle it. On the caller's thread, within a
-     * read that may be paused. */
+    /* Returns the base's chunk if unknown() returned BRC_BASE_MADE and ids do not settle the chunk.
+     * It is called on the caller's thread, within a read that may be paused. */
     int (*make)(void *ctx, brc_span key, brc_made_chunk *out, brc_error *err);
 } brc_merge_chunks_ops;
 
-/* What the result's chunk map is. */
+/* The chunk map of the result. */
 enum {
-    BRC_CHUNKS_OURS = 1, /* that of ours, as it is                                           */
-    BRC_CHUNKS_THEIRS,   /* that of theirs, as it is; chunk() was not called                 */
-    BRC_CHUNKS_MIXED,    /* that of ours, with what chunk() was called with                  */
-    BRC_CHUNKS_APART     /* none: grids or types differ, and both sides have changed chunks, or one
-                            the shape: a conflict of the node. Nothing was called            */
+    BRC_CHUNKS_OURS = 1, /* the map of ours, unchanged                                       */
+    BRC_CHUNKS_THEIRS,   /* the map of theirs, unchanged; chunk() was not called             */
+    BRC_CHUNKS_MIXED,    /* the map of ours with the changes passed to chunk()               */
+    BRC_CHUNKS_APART     /* no map: grids or types differ, and both sides changed chunks, or one side the
+                          * shape. The node is in conflict, and no function was called */
 };
 
 typedef struct brc_chunk_merge {
     /* set by the caller */
     breccia *repo;
     const char *path;        /* for errors                                                   */
-    brc_entry side[BRC_SIDES]; /* BRC_SIDE_BASE, _OURS, _THEIRS; the base's kind is 0 where there
-                                  is none: then it is unknown everywhere                     */
+    brc_entry side[BRC_SIDES]; /* BRC_SIDE_BASE, _OURS, _THEIRS; the base's kind is 0 if there is no base:
+                                * then it is unknown everywhere */
     const brc_json *merged;  /* the result's document                                        */
-    brc_oid storage;         /* ... and its storage options; zero: none                      */
-    int favour;              /* 0; BRC_SIDE_OURS or _THEIRS: conflicts are settled with its values */
+    brc_oid storage;         /* the result's storage options; zero: none                     */
+    int favour;              /* BRC_SIDE_OURS or _THEIRS: conflicts are settled with the values of that
+                              * side; 0: neither */
     const brc_merge_chunks_ops *ops;
     /* results */
     int map;                 /* BRC_CHUNKS_*                                                 */
-    const char *why;         /* of _APART: a clause                                          */
-    uint64_t conflicts;      /* chunks that have one, settled or not, those of LOST apart:   */
-    uint64_t lost[BRC_SIDES]; /* elements that ours, or theirs, changed and that the result's shape
-                                does not have, also where a side is favoured: with another shape
-                                they are not lost                                            */
-    uint64_t changed;        /* calls of chunk(), or as many as there would be               */
-    uint64_t merged_chunks;  /* those that were decoded                                      */
+    const char *why;         /* of BRC_CHUNKS_APART: a clause that says why                  */
+    uint64_t conflicts;      /* number of chunks in conflict, settled or not, without those of LOST */
+    uint64_t lost[BRC_SIDES]; /* number of elements that ours, or theirs, changed and that are outside the
+                               * result's shape, also if a side is favoured; a larger shape would keep them */
+    uint64_t changed;        /* number of calls of chunk(), or as many as a trial would make */
+    uint64_t merged_chunks;  /* number of chunks that were decoded                           */
 } brc_chunk_merge;
 
-/* Best called outside of any transaction: then it is a bulk write of its own, in short transactions,
- * and if it fails what it has stored is named by nobody. Within a bulk write it is a part of that.
- * Within a plain write it works too, and holds its lock all the time. Not within a read, unless it is
- * a trial. */
+/* Merges the chunks. It is best called outside of any transaction: then it is a bulk write of its
+ * own, in short transactions, and if it fails, nothing names what it has stored. Within a bulk
+ * write it is part of that bulk write. Within a plain write it works too, but holds the lock all
+ * the time. It must not be called within a read, unless it is a trial. */
 BRC_MUST_USE int brc_merge_chunks(brc_chunk_merge *merge, brc_error *err);
 
 /* ---- base chunks -------------------------------- */
 
 /*
- * Chunks of a merged base. Bases are merged by the ids of their chunks alone, and nothing is decoded
- * for it: a chunk that both of two bases changed gets an id of its own here, which says of what it is
- * merged. Its elements are merged where somebody asks for them, which few do; the chunks that it comes
- * from may be such chunks themselves. Elements on which bases do not agree are unknown.
+ * Chunks of a merged base. Bases are merged by the ids of their chunks alone, without decoding: a
+ * chunk that both of two bases changed gets an id of its own here, which says what it is merged
+ * from. Its elements are merged only if they are needed, which is rare. It may itself be merged
+ * from such chunks. Elements on which the bases disagree are unknown.
  */
 
 typedef struct brc_base_form brc_base_form;
 
 typedef struct brc_base_chunks {
     brc_id_table ids; /* size_t: the number of a chunk, from 1 on         */
-    void *items;      /* each after those that it is merged of            */
+    void *items;      /* each chunk comes after the chunks that it is merged from */
     size_t n, cap;
     brc_arena keys;
     brc_base_form *forms;
@@ -131,15 +135,19 @@ typedef struct brc_base_chunks {
 #define BRC_BASE_CHUNKS_INIT { .ids = BRC_ID_TABLE_INIT(sizeof(size_t)), .keys = BRC_ARENA_INIT }
 void brc_base_chunks_dispose(brc_base_chunks *b);
 
-/* How one array's chunks are merged in one merge of bases: its versions, BRC_SIDE_BASE (kind 0: there is none, and all
- * is unknown) to _THEIRS, and the merged document. *out lasts as long as `b`; NULL: not by element. Within a read. */
+/* Describes how the chunks of one array are merged in one merge of bases: its versions
+ * BRC_SIDE_BASE (kind 0: there is no base, and everything is unknown) to BRC_SIDE_THEIRS, and the
+ * merged document. *out lives as long as `b`; it is NULL if the array cannot be merged by element.
+ * Must be called within a read. */
 BRC_MUST_USE int brc_base_form_new(const brc_base_form **out, brc_base_chunks *b, breccia *repo, const char *path,
                                    const brc_entry side[BRC_SIDES], const brc_json *merged, brc_error *err);
-/* A chunk that is merged of these (zero: absent) gets an id; form NULL: it is unknown as a whole. */
+/* Gives an id to a chunk that is merged from these chunks (zero: absent). If `form` is NULL, the
+ * whole chunk is unknown. */
 BRC_MUST_USE int brc_base_chunk_new(brc_base_chunks *b, const brc_base_form *form, brc_store *store, brc_span key,
                                     const brc_oid of[BRC_SIDES], brc_oid *id, brc_error *err);
 int brc_base_chunk_is(const brc_base_chunks *b, const brc_oid *id);
-/* Its elements. At most the chunks of one chain of bases are in memory that are still needed. */
+/* Computes the elements of such a chunk. It keeps in memory only those chunks of one chain of bases
+ * that are still needed. */
 BRC_MUST_USE int brc_base_chunk_make(const brc_base_chunks *b, const brc_oid *id, brc_made_chunk *out, brc_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Chunks that ids do not settle. As many as fit into memory are read at once, decoded on the pool;
- * then they go through the write flow, whose workers merge them (gather), encode what is new, and
- * leave what turns out to be a side's own chunk alone.
+ * Chunks that ids do not settle. As many as fit into memory are read at once and decoded on the
+ * pool. Then they go through the write flow, whose workers merge them (gather), encode the new
+ * chunks, and skip chunks that turn out to be a side's own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,15 @@
 #include "../zarr/array/element_span.h"
 #include "merge_decode.h"
 
-/* Of the budget, for what is decoded and waits to be merged; a chunk that is larger goes alone. */
+/* The part of the memory budget for decoded chunks that wait to be merged. A chunk that is larger
+ * is handled alone. */
 #define DECODED_PART 4
 
 typedef struct merge_work {
     brc_merge_plan *p;
-    brc_merge_task *tasks[BRC_MERGE_BATCH]; /* those that ask for it, in order   */
-    size_t n, from, to;                     /* those of this round               */
-    size_t at;                              /* the next that is listed ...       */
+    brc_merge_task *tasks[BRC_MERGE_BATCH]; /* the tasks that need decoding, in order */
+    size_t n, from, to;                     /* number of tasks; the tasks of this round */
+    size_t at;                              /* the next task to be listed ...    */
     int side;                               /* ... and which of its objects      */
 } merge_work;
 
@@ -71,7 +72,7 @@ static int decode_open(void *ctx, brc_read_item *item, brc_error *err)
     return BRC_OK;
 }
 
-/* Elements of variable length: their length is checked before they are copied. */
+/* Decodes elements of variable length; their lengths are checked before they are copied. */
 static int decode_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
                         brc_error *err)
 {
@@ -101,7 +102,7 @@ static int read_round(merge_work *w, brc_error *err)
 
 /* ---- merging, on the pool -------------------------------- */
 
-/* A side's table of elements of variable length, which box->in points to then. */
+/* Makes the table of a side's elements of variable length, to which box->in then points. */
 static int side_table(const brc_merge_task *t, int side, uint64_t n, brc_merge_input *in,
                       void **table, brc_error *err)
 {
@@ -135,7 +136,7 @@ static void describe_box(const brc_merge_plan *p, brc_merge_task *t)
     }
 }
 
-/* All of the chunk, as a conflict. */
+/* Marks the whole chunk as in conflict. */
 static void whole_chunk(brc_merge_task *t, int ndim, const uint64_t *extent)
 {
     brc_box_merge *m = &t->box;
@@ -147,7 +148,8 @@ static void whole_chunk(brc_merge_task *t, int ndim, const uint64_t *extent)
     }
 }
 
-/* `by` has changed the chunk, unless it differs only in what is not compared. */
+/* Settles a chunk whose fill value the other side changed. Side `by` has changed the chunk, unless
+ * it differs only in parts that are not compared. */
 static int settle_new_fill(const brc_merge_plan *p, brc_merge_task *t, brc_error *err)
 {
     brc_box_merge *m = &t->box;
@@ -179,8 +181,8 @@ static int merge_box_of(const brc_merge_plan *p, brc_merge_task *t, brc_error *e
     return BRC_OK;
 }
 
-/* Whether a side's own chunk is the result: then nothing is stored. Not where it is absent and the
- * result's fill value is another. */
+/* Says whether the result is a side's own chunk, so that nothing is stored. An absent chunk does
+ * not count if the result's fill value differs. */
 static int is_side(const brc_merge_plan *p, const brc_merge_task *t, int side)
 {
     const brc_span *a = &p->spans[side], *b = &p->spans[BRC_RESULT];
@@ -203,7 +205,7 @@ static int settles_without_store(const brc_merge_plan *p, brc_merge_task *t)
     return 1;
 }
 
-/* The result's bytes are made in `own`. */
+/* Merges elements of fixed size. The result's bytes go to `own`. */
 static int merge_fixed(const brc_merge_plan *p, brc_merge_task *t, brc_buf *own, brc_error *err)
 {
     const uint64_t n = brc_shape_count(t->box.ndim, t->chunk);
@@ -252,7 +254,7 @@ int brc_merge_task_run(const brc_merge_plan *p, brc_merge_task *t, brc_buf *own,
     return t->box.is_spans ? merge_variable(p, t, own, err) : merge_fixed(p, t, own, err);
 }
 
-/* 1: nothing has to be stored. */
+/* Returns 1 if nothing needs to be stored. */
 static int merge_task(const merge_work *w, brc_merge_task *t, brc_buf *own, brc_error *err)
 {
     BRC_TRY(brc_merge_task_run(w->p, t, own, err));
@@ -335,7 +337,7 @@ static int write_round(merge_work *w, size_t held, brc_error *err)
     return rc < 0 ? rc : ended;
 }
 
-/* What the write flow finds out by itself. */
+/* Says whether the chunk would be absent, which the write flow finds out by itself. */
 static int is_absent(const brc_merge_plan *p, const brc_merge_task *t, const brc_buf *own)
 {
     const brc_span fill = brc_meta_absent_chunk(brc_plan_meta(p, BRC_RESULT));
@@ -345,7 +347,7 @@ static int is_absent(const brc_merge_plan *p, const brc_merge_task *t, const brc
            brc_all_equal(own->data, n, fill.len, fill.data);
 }
 
-/* Nothing is stored. */
+/* Merges without storing anything. */
 static int try_round(merge_work *w, brc_error *err)
 {
     brc_buf own = BRC_BUF_INIT;
@@ -387,7 +389,8 @@ static int find_objects(merge_work *w, brc_error *err)
     return BRC_OK;
 }
 
-/* How many of them go together, and what they hold decoded, with the result. */
+/* Chooses how many tasks go together, and returns how many bytes they take when decoded, with the
+ * result. */
 static size_t plan_round(merge_work *w)
 {
     const size_t most = w->p->call->repo->pipe.memory / DECODED_PART;
@@ -413,7 +416,7 @@ void brc_made_chunk_dispose(brc_made_chunk *made)
     *made = (brc_made_chunk)BRC_MADE_CHUNK_INIT;
 }
 
-/* What bases are merged into is known as soon as it is asked for. */
+/* Computes the chunk of a merged base as soon as it is needed. */
 static int make_base(const merge_work *w, brc_merge_task *t, brc_error *err)
 {
     const brc_merge_chunks_ops *ops = w->p->call->ops;

@@ -31,10 +31,10 @@ int brc_json_new_unknown(brc_json **out, brc_error *err)
     return brc_json_parse(out, text, sizeof(text) - 1, err);
 }
 
-/* A number as its digits, without zeros before and behind them, and a power of ten. */
+/* A number as its digits, without leading and trailing zeros, and a power of ten. */
 typedef struct number_parts {
     int negative;
-    const char *digits; /* a point may be among them */
+    const char *digits; /* may contain a point */
     size_t len;
     long long power;    /* of the last digit */
 } number_parts;
@@ -70,7 +70,7 @@ static void number_split(number_parts *out, const char *literal)
     }
     out->digits = literal;
     out->len = len;
-    if (len == 0) /* zero is zero */
+    if (len == 0) /* zero has no sign and no exponent */
         out->power = out->negative = 0;
 }
 
@@ -148,7 +148,8 @@ static int is_object_or_none(const brc_json *value)
     return (kind == BRC_JSON_OBJECT && !brc_json_is_unknown(value)) || kind == BRC_JSON_ABSENT;
 }
 
-/* Objects on both sides; attributes that are not there are an empty object. */
+/* Says whether a member is merged in turn: all sides are objects. Missing attributes count as an
+ * empty object. */
 static int can_descend(const char *pointer, const member_sides *s)
 {
     if (!is_object_or_none(s->base) || !is_object_or_none(s->ours) || !is_object_or_none(s->theirs))
@@ -156,7 +157,8 @@ static int can_descend(const char *pointer, const member_sides *s)
     return strcmp(pointer, "/attributes") == 0 || (s->ours != NULL && s->theirs != NULL);
 }
 
-/* Of two values that say the same: the one that was written anew, whichever side it is of. */
+/* Chooses between two values that are equal by meaning: the one that differs in text from the base,
+ * whichever side it comes from. */
 static int take_same(const member_sides *s, const brc_json **out, brc_error *err)
 {
     brc_buf ours = BRC_BUF_INIT, theirs = BRC_BUF_INIT;
@@ -182,7 +184,7 @@ done:
     return rc;
 }
 
-/* *out NULL: the result does not have the member. */
+/* Merges one value. *out is NULL if the result does not have the member. */
 static int value_merge(const doc_merge *m, const char *pointer, const member_sides *s,
                        brc_json **out, brc_error *err)
 {
@@ -252,7 +254,7 @@ typedef struct side_indexes {
     brc_json_index base, ours, theirs;
 } side_indexes;
 
-/* Names that the base does not have, each once. */
+/* Lists the names that the base does not have, each once. */
 static int names_added(const side_indexes *in, const member_sides *s, const char ***out, size_t *n,
                        brc_error *err)
 {

@@ -1,4 +1,4 @@
-/* Open merges and the like: what is left of one, and settling it for a side. */
+/* Open merges and the like: their state, and settling one for a side. */
 #include "merge_end.h"
 
 #include <stddef.h>
@@ -98,23 +98,24 @@ done:
 typedef struct settling {
     breccia *repo;
     brc_store *store;
-    int side; /* BRC_SETTLED_OURS or _THEIRS */
+    int side; /* BRC_SETTLED_OURS or BRC_SETTLED_THEIRS */
     char **paths;
     size_t npaths;
     brc_session *s;
     brc_open_merge merge;
-    char *chosen;        /* of each conflict: whether it is settled now */
-    uint64_t n;          /* how many that are   */
-    char **places;       /* where ours has them: whom to favour is asked by these paths */
+    char *chosen;        /* of each conflict: 1 if this call settles it */
+    uint64_t n;          /* number of these conflicts */
+    char **places;       /* their places in ours, because the favoured side is asked by these
+                          * paths */
     size_t nplaces;
     const char **whole;  /* arrays that are in conflict as a whole, and chosen */
     int64_t collected;
-    /* For theirs: the merge as it was, and with their side where it is chosen; what moved
-     * from ours to each. */
+    /* For theirs: the merge as it was, and the merge with their side where it is chosen, each with
+     * its moves from ours. */
     brc_oid was_root, now_root;
     brc_move_set was_moves, now_moves;
-    brc_folded folded;  /* what the draft is */
-    brc_merge_run over; /* that, over what the merge becomes */
+    brc_folded folded;  /* the folded draft */
+    brc_merge_run over; /* a merge of the draft onto the new merge */
     brc_oid ours_root;
 } settling;
 
@@ -138,7 +139,7 @@ static int is_asked_for(const settling *t, const char *path)
            brc_paths_cover((const char *const *)t->paths, t->npaths, path, NULL);
 }
 
-/* A path that was mistyped must not look as if it had been settled. */
+/* Fails for a path that is in no conflict, so that a mistyped path does not look settled. */
 static int check_asked(const settling *t, brc_error *err)
 {
     for (size_t k = 0; k < t->npaths; k++) {
@@ -170,7 +171,7 @@ static int choose_conflicts(settling *t, brc_error *err)
     return BRC_OK;
 }
 
-/* The merge again, as a snapshot that nothing names yet. */
+/* Merges again with a favoured side, into a snapshot that nothing names yet. */
 static int merge_as(settling *t, int favour, brc_oid *root, brc_move_set *moves, brc_error *err)
 {
     brc_merge_run run = BRC_MERGE_RUN_INIT;
@@ -192,8 +193,9 @@ done:
     return rc;
 }
 
-/* Conflicts are named by where the merge has them; who is favoured is asked by where ours has them.
- * What ours does not have is named as theirs has it. */
+/* Finds the places of the chosen conflicts in ours. Conflicts are named by paths in the merge, but
+ * the favoured side is asked by paths in ours. A node that ours does not have is named by its path
+ * in theirs. */
 static int find_places(settling *t, brc_error *err)
 {
     brc_buf source = BRC_BUF_INIT;
@@ -218,7 +220,7 @@ done:
     return rc;
 }
 
-/* From what the merge was, by way of ours. */
+/* Finds the moves from the old merge, by way of ours. */
 static int moves_from_was(const settling *t, const brc_move_set *then, const brc_oid *to,
                           brc_move_set *out, brc_error *err)
 {
@@ -232,7 +234,7 @@ done:
     return rc;
 }
 
-/* In a read. */
+/* Must be called within a read. */
 static int read_over(settling *t, brc_error *err)
 {
     brc_move_set moves = {0};
@@ -251,7 +253,8 @@ done:
     return rc;
 }
 
-/* The draft as a snapshot. That may make rows of it stand still, so the merge is read again. */
+/* Folds the draft into a snapshot. Folding may settle rows of the draft, so the merge is read
+ * again. */
 static int fold_merge(settling *t, brc_error *err)
 {
     BRC_TRY(brc_fold_whole(t->s, &t->folded, err));
@@ -262,8 +265,8 @@ static int fold_merge(settling *t, brc_error *err)
     return rc == BRC_OK && t->merge.draft.id == 0 ? brc_none_is_open(t->s, err) : rc;
 }
 
-/* Of an array that is in conflict as a whole, what was written to the side that goes is replaced:
- * chunks of two grids or types cannot both be there. */
+/* Finds the arrays that are in conflict as a whole. What was written to the side that is not chosen
+ * is replaced, because an array cannot have chunks of two grids or types. */
 static int find_whole(settling *t, brc_error *err)
 {
     static const char *const members[] = {"/shape", "/data_type", "/chunk_grid", "/fill_value",
@@ -279,7 +282,7 @@ static int find_whole(settling *t, brc_error *err)
     return BRC_OK;
 }
 
-/* What the merge becomes, and over it what was written since. */
+/* Merges the draft's later writes onto the new merge. */
 static int merge_over(settling *t, brc_error *err)
 {
     t->over.how.repo = t->repo;
@@ -302,7 +305,8 @@ static int merge_over(settling *t, brc_error *err)
     return brc_merge_tree_ahead(t->over.tree, err);
 }
 
-/* What was settled by hand until now can no longer be told by what is written. */
+/* Records the conflicts that were settled by hand so far, because after this call they can no
+ * longer be recognized by what was written. */
 static int note_settled(const settling *t, brc_error *err)
 {
     for (size_t i = 0; i < t->merge.conflicts.n; i++) {
@@ -315,7 +319,8 @@ static int note_settled(const settling *t, brc_error *err)
     return BRC_OK;
 }
 
-/* What a snapshot has at a chunk's place; zero: nothing. *is_array 0: there is no array. */
+/* Finds the chunk that a snapshot has at a conflict's place; zero if it is absent. Sets *is_array
+ * to 0 if there is no array. */
 static int chunk_in(brc_store *store, const brc_oid *root, const brc_clash *clash, brc_oid *out,
                     int *is_array, brc_error *err)
 {
@@ -347,8 +352,8 @@ static int put_chunk_back(brc_session *s, const brc_clash *clash, const brc_oid 
     return rc;
 }
 
-/* Sides are favoured by path: of an array, theirs comes also to chunks that were written to settle
- * them, wherever an element there is as ours had it. These chunks stay what was written. */
+/* Keeps the chunks that were written to settle conflicts. Sides are favoured by path, so theirs
+ * would also reach those chunks of an array, wherever an element is as ours had it. */
 static int keep_written_chunks(settling *t, const brc_oid *root, brc_error *err)
 {
     brc_oid was, now;
@@ -444,22 +449,22 @@ int brc_merge_settle(uint64_t *settled, breccia *repo, uint32_t side, const char
 /* ==== merge end ================================ */
 
 /*
- * The end of an open merge, cherry-pick or revert. What was settled becomes a commit, as the last
- * step of a sequence; where nothing is left of a cherry-pick or revert, there is no commit.
+ * Ends an open merge, cherry-pick or revert. The settled result becomes a commit, as the last step
+ * of a sequence. If nothing is left of a cherry-pick or revert, no commit is made.
  *
- * Where the branch has moved since, what was settled is put as a commit that nothing names, and its
- * change is merged onto the new tip. If that has conflicts, the merge is open again, over the new
- * tip, and its plan names that commit.
+ * If the branch has moved since, the settled result is put as a commit that nothing names, and its
+ * change is merged onto the new tip. If that merge has conflicts, the merge is open again on the
+ * new tip, and its plan names that commit.
  */
 
 typedef struct open_end {
-    brc_aim aim; /* first: brc_sequence_change() */
+    brc_aim aim; /* first: for brc_sequence_change() */
     breccia *repo;
     int is_merge;
-    const char *message, *author; /* of the commit; NULL: as the plan says */
-    int64_t time_us;              /* 0: likewise                           */
+    const char *message, *author; /* of the commit; NULL: as in the plan */
+    int64_t time_us;              /* 0: as in the plan                     */
     brc_iter **conflicts;
-    /* what comes of it */
+    /* The result. */
     brc_oid commit, at;
     int made;
     uint64_t left;
@@ -471,10 +476,11 @@ typedef struct open_ending {
     open_end *end;
     brc_session *s;
     brc_open_merge merge;
-    brc_commit *like; /* of a cherry-pick: whose author, time, message and meta are kept; or NULL */
+    brc_commit *like; /* of a cherry-pick: the commit whose author, time, message and meta are
+                       * kept; or NULL */
     brc_sequence q;
     brc_step step;
-    brc_folded folded; /* what was settled */
+    brc_folded folded; /* the settled result */
     brc_move_set moves;
 } open_ending;
 
@@ -490,7 +496,7 @@ static void open_ending_dispose(open_ending *e)
 
 /* ---- what was settled -------------------------------- */
 
-/* In a read. */
+/* Must be called within a read. */
 static int check_folded(brc_session *s, brc_sequence *q, const brc_folded *folded,
                         brc_move_set *moves, brc_error *err)
 {
@@ -519,8 +525,8 @@ int brc_open_fold(brc_session *s, brc_sequence *q, brc_folded *folded, brc_move_
 
 /* ---- the commit -------------------------------- */
 
-/* What is given now; else what was given at the beginning; else what the commit says whose change
- * it is. */
+/* Returns the text that is given now, else the one that was given at the beginning, else that of
+ * the commit whose change is applied. */
 static const char *text_of_end(const open_ending *e, const char *given, const char *name,
                                const char *kept)
 {
@@ -565,7 +571,7 @@ static int plan_end(open_ending *e, brc_error *err)
 
 /* ---- onto a tip that has moved -------------------------------- */
 
-/* The tip may have the other side by now: then that is no parent. */
+/* Checks whether the tip already has the other side, which then does not become a parent. */
 static int tip_has_other(const open_ending *e, int *has, brc_error *err)
 {
     brc_reach *reach;
@@ -581,7 +587,7 @@ static int tip_has_other(const open_ending *e, int *has, brc_error *err)
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* What the plan says of the commit that is to come stays. */
+/* Copies the parts of the plan that describe the future commit. */
 static int plan_again(const open_ending *e, brc_buf *plan, brc_error *err)
 {
     static const char *const texts[] = {"op", "rev", "at", "message", "author"};
@@ -665,7 +671,7 @@ static int commit_open(open_ending *e, brc_error *err)
     return rc;
 }
 
-/* What is not settled. */
+/* Lists the conflicts that are not settled. */
 static int tell_left(open_ending *e, brc_error *err)
 {
     open_end *end = e->end;

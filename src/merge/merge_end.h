@@ -1,5 +1,5 @@
-/* Open merges, cherry-picks, reverts and rebases: what is left of one, settling it, and its end (of a rebase in
- * rebase.c). */
+/* Open merges, cherry-picks, reverts and rebases: their state, settling them, and ending them (of a
+ * rebase in rebase.c). */
 #ifndef BRC_MERGE_MERGE_END_H
 #define BRC_MERGE_MERGE_END_H
 
@@ -9,13 +9,14 @@
 /* A session on the current branch, and what is open there; out->draft.id 0: nothing. Both are the caller's, also after
  * a failure. */
 BRC_MUST_USE int brc_look_at_open(brc_session **s, brc_open_merge *out, breccia *repo, int mode, brc_error *err);
-/* BRC_EMISUSE, in words. */
+/* Fail with BRC_EMISUSE: nothing is open, or something else is. */
 int brc_none_is_open(const brc_session *s, brc_error *err);
 int brc_other_is_open(const brc_session *s, const brc_open_merge *merge, brc_error *err);
-/* What was settled, as a snapshot that nothing names: *folded has it, and *moves what moved since q->now. After
- * brc_sequence_resume(), outside of a transaction. q->again: others have written meanwhile. */
+/* Folds the settled merge into a snapshot that nothing names yet: *folded has the snapshot, and
+ * *moves the moves since q->now. Must be called after brc_sequence_resume(), outside of a
+ * transaction. Sets q->again if others have written meanwhile. */
 BRC_MUST_USE int brc_open_fold(brc_session *s, brc_sequence *q, brc_folded *folded, brc_move_set *moves, brc_error *err);
-/* BRC_EMISUSE within a transaction, BRC_EREADONLY. */
+/* Fails with BRC_EMISUSE within a transaction and with BRC_EREADONLY for a read-only file. */
 BRC_MUST_USE int brc_can_end_open(breccia *repo, brc_error *err);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * All wishes are granted at once. Then each that cannot be is taken back: one whose way up does not
- * end at the root (two moves into each other), leads through a node that is gone, or is too deep;
- * and one of two that have the same place. That may be in the way of another, so it goes on until
- * all stand; each turn takes back one at least.
+ * Settles the places of nodes. At first, every op is put where theirs has it. Then ops that cannot
+ * stay there are taken back: an op from which the way up does not reach the root (two moves into
+ * each other), leads through a removed node or is too deep, and one of two nodes that have the same
+ * place. An op that is taken back may get in the way of another, so this repeats until all can
+ * stay; each turn takes back at least one op.
  */
 #include "merge_tree.h"
 
@@ -17,7 +18,7 @@
 
 /* ---- wishes -------------------------------- */
 
-/* A node of theirs that comes back: its group may be anywhere, or gone. */
+/* Finds the place of a node of theirs that comes back: its group may have moved, or be gone. */
 static int wish_of_return(brc_merge_tree *m, brc_spot *spot, int *clash, brc_error *err)
 {
     const char *above;
@@ -28,7 +29,7 @@ static int wish_of_return(brc_merge_tree *m, brc_spot *spot, int *clash, brc_err
     return *clash ? BRC_OK : brc_spot_show(m, spot->wish, spot->wish_name, err);
 }
 
-/* Theirs has moved it; perhaps ours has, too. */
+/* Finds the place of a node that theirs has moved; ours may have moved it too. */
 static int wish_of_move(brc_merge_tree *m, brc_spot *spot, int *clash, brc_error *err)
 {
     const char *above;
@@ -41,7 +42,7 @@ static int wish_of_move(brc_merge_tree *m, brc_spot *spot, int *clash, brc_error
     if (spot->wish != NULL)
         BRC_GO(brc_spot_show(m, spot->wish, spot->wish_name, err));
     if (spot->wish == spot->was && strcmp(spot->wish_name, spot->was_name) == 0) {
-        spot->is_op = 0; /* both have moved it there */
+        spot->is_op = 0; /* both sides have moved it to this place */
         goto done;
     }
     BRC_GO(brc_move_origin(&origin, &has, m->in.theirs_moves, spot->theirs, err));
@@ -53,7 +54,7 @@ done:
     return rc;
 }
 
-/* What theirs has removed or replaced stays, if a node has to stay in it. */
+/* Keeps the groups that theirs has removed or replaced if a node has to stay in them. */
 static void keep_above(brc_spot *spot)
 {
     for (; spot != NULL; spot = spot->was) {
@@ -63,7 +64,8 @@ static void keep_above(brc_spot *spot)
     }
 }
 
-/* A conflict about its place. Ours: where it is; theirs: where it should be. */
+/* Takes an op back, and notes a conflict about its place: where ours has it, and where theirs has
+ * it. */
 static int refuse(brc_merge_tree *m, brc_spot *spot, brc_error *err)
 {
     brc_clash *clash;
@@ -95,7 +97,7 @@ static int place_order(const void *a, const void *b)
     return x->name != NULL && y->name != NULL ? strcmp(x->name, y->name) : 0;
 }
 
-/* Whether its way leads to the root. */
+/* Says whether the way up leads to the root. */
 static int reaches_root(const brc_merge_tree *m, const brc_spot *spot)
 {
     for (size_t depth = 0; depth <= BRC_DEPTH_MAX; depth++, spot = spot->parent) {
@@ -110,7 +112,7 @@ static int reaches_root(const brc_merge_tree *m, const brc_spot *spot)
     return 0;
 }
 
-/* Of two at one place: the one that may be refused. */
+/* Returns the one of two nodes at one place that may be taken back. */
 static brc_spot *later_of(brc_spot *a, brc_spot *b)
 {
     if (!a->is_op || !b->is_op)
@@ -136,14 +138,14 @@ static int refuse_doubles(brc_merge_tree *m, brc_spot **all, size_t n, int *agai
             all[kept++] = all[i];
     if (kept > 1)
         qsort(all, kept, sizeof(*all), place_order);
-    brc_spot *last = kept > 0 ? all[0] : NULL; /* the one that has the place so far */
+    brc_spot *last = kept > 0 ? all[0] : NULL; /* the node that has the place so far */
     for (size_t i = 1; i < kept; i++) {
         if (place_order(&last, &all[i]) != 0) {
             last = all[i];
             continue;
         }
         brc_spot *spot = later_of(last, all[i]);
-        if (!spot->is_op) /* both are where ours has them: that cannot be */
+        if (!spot->is_op) /* ours cannot have two nodes at one place */
             return brc_fail(err, BRC_EINTERNAL, "two nodes of one side are at %.300s", spot->ours);
         last = spot == last ? all[i] : last;
         BRC_TRY(refuse(m, spot, err));
@@ -195,7 +197,7 @@ static int grant_wishes(brc_merge_tree *m, brc_error *err)
     return BRC_OK;
 }
 
-/* Puts each where it wishes to be, or notes a conflict and leaves it where ours has it. */
+/* Puts each op where theirs has it, or notes a conflict and leaves the node where ours has it. */
 static int merge_settle_places(brc_merge_tree *m, brc_error *err)
 {
     void *p;
@@ -224,7 +226,7 @@ int brc_merged_chunk(brc_merged_node *node, brc_span key, const brc_oid *id, siz
 
 /* ---- finding out -------------------------------- */
 
-/* Conflicts name nodes by where they are in the result. */
+/* Names nodes in conflict by their paths in the result. */
 static int name_clashes(brc_merge_tree *m, brc_error *err)
 {
     brc_buf path = BRC_BUF_INIT;
@@ -302,7 +304,7 @@ brc_clash_list *brc_merge_tree_clashes(brc_merge_tree *m)
 
 /* ---- writing -------------------------------- */
 
-/* Edits in one transaction: as many as a commit folds in one (work/fold.h). */
+/* The most edits in one transaction: as many as a commit folds in one (work/fold.h). */
 #define MERGE_ROWS ((size_t)8192)
 
 static int edit_map(brc_merge_tree *m, brc_oid *map, const brc_edit *edits, size_t n,
@@ -340,12 +342,12 @@ int brc_merge_tree_ahead(brc_merge_tree *m, brc_error *err)
     return BRC_OK;
 }
 
-/* Of a parent's map: entry NULL: nothing is at the name. */
+/* Adds an edit of a parent's map; entry NULL: the name is removed. */
 static int spot_edit(brc_merge_tree *m, brc_spot *parent, const char *name, const brc_entry *entry,
                      brc_error *err)
 {
     uint8_t bytes[BRC_ENTRY_MAX], *value = NULL;
-    const char *key; /* with its NUL: as a child's key is */
+    const char *key; /* includes the NUL, like a child's key */
     size_t len = 0;
     BRC_TRY(brc_grow_array(&parent->edits, &parent->cap, parent->nedits + 1, sizeof(brc_edit),
                            err));
@@ -359,7 +361,7 @@ static int spot_edit(brc_merge_tree *m, brc_spot *parent, const char *name, cons
     return BRC_OK;
 }
 
-/* By name; what is put goes before what is removed. */
+/* Sorts by name; puts come before removals. */
 static int spot_edit_order(const void *a, const void *b)
 {
     const brc_edit *x = a, *y = b;
@@ -399,7 +401,8 @@ static int write_own(brc_merge_tree *m, brc_spot *spot, brc_error *err)
     return BRC_OK;
 }
 
-/* The deepest first; 0: it is not in the result. */
+/* Returns the depth of a spot, so that the deepest are written first; 0 if it is not in the
+ * result. */
 static size_t depth_of(const brc_spot *spot)
 {
     size_t depth = 1;

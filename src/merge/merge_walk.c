@@ -21,7 +21,7 @@ int brc_merge_text(brc_merge_tree *m, const char *text, size_t len, const char *
     return BRC_OK;
 }
 
-/* "/" and "a" to "/a", of this tree's memory. */
+/* Joins "/" and "a" to "/a", in the tree's memory. */
 static int merge_join(brc_merge_tree *m, const char *path, const char *name, const char **out,
                       brc_error *err)
 {
@@ -82,7 +82,7 @@ static int spot_make(brc_merge_tree *m, brc_spot **out, brc_error *err)
     return BRC_OK;
 }
 
-/* A spot that ours has, under its parent's; path is the tree's. */
+/* Adds a spot of ours under its parent's spot; `path` belongs to the tree. */
 static int spot_add_ours(brc_merge_tree *m, brc_spot *parent, const char *path,
                          const brc_entry *entry, brc_spot **out, brc_error *err)
 {
@@ -169,7 +169,7 @@ int brc_spot_show(brc_merge_tree *m, brc_spot *parent, const char *name, brc_err
     return spot_child(m, parent, name, path, &ignored, err);
 }
 
-/* One of ours is what theirs has made there too. */
+/* Notes that a spot of ours is also the node that theirs has made there. */
 static int spot_is_theirs(brc_merge_tree *m, brc_spot *spot, const char *theirs, brc_error *err)
 {
     if (spot->theirs != NULL)
@@ -181,7 +181,7 @@ static int spot_is_theirs(brc_merge_tree *m, brc_spot *spot, const char *theirs,
     return brc_nomem(err);
 }
 
-/* A new node of theirs. */
+/* Makes a spot for a new node of theirs. */
 static int spot_new(brc_merge_tree *m, const char *theirs, brc_spot **out, brc_error *err)
 {
     BRC_TRY(spot_make(m, out, err));
@@ -213,7 +213,7 @@ int brc_merge_favours(const brc_merge_tree *m, const char *path)
     return m->ops->favour(m->ops->ctx, path);
 }
 
-/* A spot for `merged`. */
+/* Prepares a spot's `merged`. */
 static int spot_merged(brc_spot *spot, brc_error *err)
 {
     static const brc_buf empty = BRC_BUF_INIT;
@@ -229,14 +229,14 @@ static int spot_merged(brc_spot *spot, brc_error *err)
 
 /* ==== merge moves ================================ */
 
-/* Whether either side has moved this node of the base. */
+/* Says whether either side has moved this node of the base. */
 static int merge_has_moved(const brc_merge_tree *m, const char *base)
 {
     return brc_move_of_from(m->in.ours_moves, base) != NULL ||
            brc_move_of_from(m->in.theirs_moves, base) != NULL;
 }
 
-/* <0, 0 (it is under the path), >0. */
+/* Compares a path with a subtree: < 0, 0 (it is in the subtree) or > 0. */
 static int under_order(const char *at, const char *path, size_t len)
 {
     int order = strncmp(at, path, len);
@@ -245,7 +245,7 @@ static int under_order(const char *at, const char *path, size_t len)
     return (unsigned char)at[len] < '/' ? -1 : (unsigned char)at[len] > '/';
 }
 
-/* Whether a move begins (from 1) or ends under the path. */
+/* Says whether a move begins (from 1) or ends in the subtree of the path. */
 static int merge_moves_under(const brc_move_set *set, const char *path, int from)
 {
     const size_t len = path[1] != '\0' ? strlen(path) : 0;
@@ -266,7 +266,7 @@ static int merge_moves_under(const brc_move_set *set, const char *path, int from
     return 0;
 }
 
-/* Whether any move leads out of the node on either side, or into it. */
+/* Says whether on either side a move leads out of the node or into it. */
 static int merge_is_crossed(const brc_merge_tree *m, const brc_tri *at)
 {
     const brc_move_set *ours = m->in.ours_moves, *theirs = m->in.theirs_moves;
@@ -280,7 +280,7 @@ static int merge_is_crossed(const brc_merge_tree *m, const brc_tri *at)
 
 /* ---- nodes by name -------------------------------- */
 
-/* Where a node of the base is on one side: *path NULL, and kind 0: it is gone. */
+/* Finds a node of the base on one side. If it is gone, *path is NULL and its kind is 0. */
 static int merge_follow(brc_merge_tree *m, const brc_oid *side, const brc_move_set *moves,
                         const char *base, const char **path, brc_entry *entry, brc_error *err)
 {
@@ -302,7 +302,7 @@ done:
     return rc;
 }
 
-/* Of a node that the base has too. */
+/* Finds the spot of a node that the base has. */
 static int spot_by_base(brc_merge_tree *m, const char *path, int *in_base, brc_spot **out,
                         brc_error *err)
 {
@@ -327,7 +327,7 @@ done:
     return rc;
 }
 
-/* Of a node that both sides have made. */
+/* Finds the spot of a node that both sides have made. */
 static int spot_of_both(brc_merge_tree *m, const brc_spot *above, const char *name, brc_spot **out,
                         brc_error *err)
 {
@@ -346,7 +346,7 @@ int brc_merge_spot_of_theirs(brc_merge_tree *m, const char *path, brc_spot **out
     int in_base = 0;
     const char *at = path, *upto = NULL;
     *out = NULL;
-    for (;;) { /* up to the next that is known */
+    for (;;) { /* go up to a node that is known */
         *out = spot_of_theirs(m, at);
         if (*out == NULL)
             BRC_TRY(spot_by_base(m, at, &in_base, out, err));
@@ -367,9 +367,9 @@ int brc_merge_spot_of_theirs(brc_merge_tree *m, const char *path, brc_spot **out
 
 typedef struct change_look {
     brc_merge_tree *m;
-    const brc_move_set *moves; /* of the side */
+    const brc_move_set *moves; /* the moves of the side */
     const brc_tri *at;         /* b and t: the pair whose children are compared */
-    void *due;                 /* brc_tri[]: pairs */
+    void *due;                 /* brc_tri[]: pairs still to be compared */
     size_t n, cap;
     int changed;
 } change_look;
@@ -423,8 +423,8 @@ static int look_pair(change_look *look, const brc_tri *at, brc_error *err)
     return brc_map_diff(look->m->store, &at->eb.map, &at->et.map, look_child, look, err);
 }
 
-/* Whether a side (theirs 1) differs from the base at or under a node, other than in how it is
- * stored. What has moved out of it does not count. */
+/* Checks whether a side (theirs is 1) differs from the base at or under a node in anything but
+ * storage. Nodes that have moved out of it do not count. */
 static int merge_changed(brc_merge_tree *m, const brc_tri *at, int theirs, int *changed,
                          brc_error *err)
 {
@@ -446,7 +446,7 @@ static int merge_changed(brc_merge_tree *m, const brc_tri *at, int theirs, int *
 
 /* ==== merge walk ================================ */
 
-/* A conflict about a node itself; `path` in ours or theirs. */
+/* Notes a conflict about a node itself; `path` is its path in ours or theirs. */
 static int node_clash(brc_merge_tree *m, const char *path, const brc_tri *at, brc_error *err)
 {
     brc_clash *clash;
@@ -503,7 +503,7 @@ static const brc_oid *children_of(const brc_entry *entry)
     return entry->kind == BRC_GROUP ? &entry->map : &none;
 }
 
-/* What ours has at a child's place, unless it came there from elsewhere. */
+/* Finds the node of ours at a child's place, unless it was moved there. */
 static int child_of_ours(brc_merge_tree *m, const brc_tri *group, brc_tri *child, brc_error *err)
 {
     const char *path;
@@ -527,8 +527,8 @@ static void forget_base(brc_tri *at)
     memset(&at->eb, 0, sizeof(at->eb));
 }
 
-/* Theirs or ours may have removed the base's node and made another. What is equal to the base's is
- * as good as that. *due 0: there is nothing to do. */
+/* Finds out which side has removed the base's node and made another. A new node that is equal to
+ * the base's counts as the same node. Sets *due to 0 if nothing needs to be done. */
 static void look_who_made(const brc_merge_tree *m, brc_tri *at, int *due)
 {
     const int ours = at->o != NULL && brc_move_has_made(m->in.ours_moves, at->o) &&
@@ -544,8 +544,9 @@ static void look_who_made(const brc_merge_tree *m, brc_tri *at, int *due)
         at->made_by = ours ? BRC_FAVOUR_OURS : BRC_FAVOUR_THEIRS;
 }
 
-/* A child that has moved is visited by itself, and so is what is now where it was: but for what
- * theirs has made where ours has moved one away. */
+/* Adds a child to the nodes to be visited. A child that has moved is visited separately, and so is
+ * a node that moved to its old place. The exception is a node that theirs made where ours has moved
+ * the child away. */
 static int child_due(brc_merge_tree *m, const brc_tri *group, brc_spot *spot,
                      const child_sides *sides, brc_error *err)
 {
@@ -573,7 +574,7 @@ static int child_due(brc_merge_tree *m, const brc_tri *group, brc_spot *spot,
     return due ? tri_add(m, &child, err) : BRC_OK;
 }
 
-/* Those that theirs has changed since the base. */
+/* Adds the children that theirs has changed since the base. */
 static int children_due(brc_merge_tree *m, const brc_tri *group, brc_spot *spot, brc_error *err)
 {
     child_list list = {.m = m};
@@ -589,7 +590,8 @@ done:
 
 /* ---- one node -------------------------------- */
 
-/* It becomes theirs, with all under it; what has come there from elsewhere is visited by itself. */
+/* Replaces the node by that of theirs, with everything under it. Nodes that were moved into it are
+ * visited separately. */
 static int become_theirs(brc_merge_tree *m, const brc_tri *at, brc_spot *spot, brc_error *err)
 {
     brc_tri alone = {.t = at->t, .et = at->et};
@@ -614,7 +616,7 @@ static int visit_added(brc_merge_tree *m, const brc_tri *at, brc_error *err)
     return become_theirs(m, at, spot, err);
 }
 
-/* Ours does not have it any more; it comes back where theirs is favoured. */
+/* Handles a node that ours no longer has: it comes back if theirs is favoured. */
 static int gone_clash(brc_merge_tree *m, const brc_tri *at, brc_error *err)
 {
     brc_spot *spot = NULL;
@@ -636,7 +638,7 @@ static int visit_gone(brc_merge_tree *m, const brc_tri *at, brc_error *err)
     return changed ? gone_clash(m, at, err) : BRC_OK;
 }
 
-/* Theirs does not. */
+/* Handles a node that theirs no longer has. */
 static int visit_removed(brc_merge_tree *m, const brc_tri *at, brc_error *err)
 {
     int changed = at->b != NULL && brc_move_of_from(m->in.ours_moves, at->b) != NULL;
@@ -654,7 +656,7 @@ static int visit_removed(brc_merge_tree *m, const brc_tri *at, brc_error *err)
     return BRC_OK;
 }
 
-/* An array here and a group there, or another node. */
+/* Handles an array on one side and a group on the other, or a replaced node. */
 static int visit_replaced(brc_merge_tree *m, const brc_tri *at, brc_error *err)
 {
     const int by_theirs = at->made_by != BRC_FAVOUR_NONE ? at->made_by == BRC_FAVOUR_THEIRS
@@ -699,7 +701,7 @@ static int same_document(const brc_entry *a, const brc_entry *b)
            brc_oid_cmp(&a->storage, &b->storage) == 0;
 }
 
-/* One kind on both sides, and theirs has changed it. */
+/* Handles a node that has the same kind on both sides and that theirs has changed. */
 static int visit_both(brc_merge_tree *m, const brc_tri *given, brc_error *err)
 {
     brc_tri at = *given;
@@ -713,7 +715,7 @@ static int visit_both(brc_merge_tree *m, const brc_tri *given, brc_error *err)
         spot->entry = at.et;
         return BRC_OK;
     }
-    if (at.eb.kind != at.eo.kind) { /* both have replaced it */
+    if (at.eb.kind != at.eo.kind) { /* both sides have replaced the node */
         memset(&at.eb, 0, sizeof(at.eb));
         at.b = NULL;
     }
@@ -749,7 +751,7 @@ static int visit_due(brc_merge_tree *m, brc_error *err)
 
 /* ---- nodes that have moved -------------------------------- */
 
-/* Contents now; where it goes is settled when all have been seen. */
+/* Visits a moved node for its contents; its place is settled after all nodes have been visited. */
 static int visit_moved(brc_merge_tree *m, const char *from, brc_error *err)
 {
     brc_tri at = {.b = from};
@@ -774,7 +776,7 @@ static int visit_moved(brc_merge_tree *m, const char *from, brc_error *err)
     return BRC_OK;
 }
 
-/* What theirs has made where one of its nodes was. */
+/* Visits a node that theirs has made in the old place of one of its nodes. */
 static int visit_left(brc_merge_tree *m, const brc_move *move, brc_error *err)
 {
     const char *above = NULL, *path = NULL;

@@ -28,7 +28,7 @@ typedef struct hand_look {
 
 /* ---- the array -------------------------------- */
 
-/* Attributes may have been set meanwhile. */
+/* Compares the forms of two arrays. Attributes may have been set meanwhile, and do not count. */
 static int compare_forms(hand_look *l, const brc_entry *then, const brc_entry *now, brc_error *err)
 {
     static const char *const names[] = {"chunk_grid", "data_type", "shape", "fill_value", "codecs"};
@@ -47,7 +47,8 @@ done:
     return rc;
 }
 
-/* Whether a key is the same box in both; shards within are taken apart. */
+/* Says whether a key stands for the same box in both grids. Shards within codecs are compared
+ * separately. */
 static int cut_same(const brc_grid *a, const brc_grid *b)
 {
     for (int i = 0; i < a->ndim; i++)
@@ -75,7 +76,8 @@ static int find_hand_row(hand_look *l, const brc_clash *clash, int64_t row, brc_
                                &id, err);
 }
 
-/* What an array holds of the chunk's box, as it was cut then; 0: nothing. */
+/* Finds how much of the chunk's original box an array has at one moment. Returns 0 if it has
+ * nothing. */
 static int box_of_chunk(const hand_look *l, int moment, brc_sel *sel)
 {
     const brc_meta *m = &l->array[moment].meta;
@@ -96,7 +98,7 @@ static int box_of_chunk(const hand_look *l, int moment, brc_sel *sel)
     return any;
 }
 
-/* Elements of both are compared by their bits. */
+/* Compares the elements of both moments bit by bit. */
 static int elements_differ(hand_look *l, const brc_sel *sel, int *differ, brc_error *err)
 {
     brc_buf data[MOMENTS] = {BRC_BUF_INIT, BRC_BUF_INIT};
@@ -112,18 +114,18 @@ done:
     return rc;
 }
 
-/* Of a chunk with another id, or in another grid. */
+/* Examines the elements of a chunk that has another id, or that is in another grid. */
 static int look_at_elements(hand_look *l, int *is, brc_error *err)
 {
     brc_sel then, now;
     const int was_there = box_of_chunk(l, THEN, &then);
     const int is_there = box_of_chunk(l, NOW, &now);
     if (!was_there || !is_there) {
-        *is = was_there || is_there; /* it was cut off, or is part of what the array has grown by */
+        *is = was_there || is_there; /* the chunk was cut off, or the array has grown by it */
         return BRC_OK;
     }
     for (int i = 0; i < now.ndim; i++) {
-        if (now.count[i] > then.count[i]) /* only what was written changes an edge that moves out */
+        if (now.count[i] > then.count[i]) /* an edge that moves out is changed only by writes */
             *is = 1;
         if (now.count[i] > then.count[i])
             now.count[i] = then.count[i];
@@ -147,18 +149,19 @@ static int look_at_chunk(hand_look *l, const brc_clash *clash, int *is, brc_erro
         BRC_TRY(brc_array_chunk_ids(&l->array[i], 1, l->index, &l->id[i], err));
     if (same_grid && brc_oid_cmp(&l->id[THEN], &l->id[NOW]) == 0)
         return BRC_OK;
-    *is = then->opaque || now->opaque; /* no element can be told */
+    *is = then->opaque || now->opaque; /* elements cannot be compared */
     return *is ? BRC_OK : look_at_elements(l, is, err);
 }
 
 /*
- * `then`: the array as the merge left it; `now`: as the session has it, with its row of the
- * draft (0: none). Both are arrays. In a read or a change of the session.
+ * Says whether a chunk was written by hand. `then` is the array as the merge left it, and `now` the
+ * array as the session has it, with its row of the draft (0: none). Both must be arrays. Must be
+ * called within a read or a change of the session.
  *
- * As long as chunks are cut and encoded as they were then, a row of the chunk says that it was
- * written, whatever with. An array that was resized or encoded anew since has other rows too,
- * and what was written before is no longer a row: of that one, elements count that differ from
- * what the merge left. A chunk of which the new shape has nothing needs no decision.
+ * As long as chunks are divided and encoded as they were then, a row of the chunk means that the
+ * chunk was written, whatever its contents. An array that was resized or re-encoded since has other
+ * rows too, and earlier writes no longer have rows: then elements count that differ from those that
+ * the merge left. A chunk that is outside the new shape needs no decision.
  */
 static int chunk_is_hand_written(brc_session *s, const brc_clash *clash, const brc_entry *then,
                                  const brc_entry *now, int64_t row, int *is, brc_error *err)
@@ -195,7 +198,7 @@ static int put_moves(brc_store *store, int64_t draft, const brc_move_set *moves,
     return BRC_OK;
 }
 
-/* The row of "/". The empty snapshot's root gets a document. */
+/* Puts the row of "/". The root of the empty snapshot gets a document. */
 static int put_root(brc_store *store, int64_t draft, const brc_oid *root, brc_error *err)
 {
     uint8_t bytes[BRC_ENTRY_MAX];
@@ -211,7 +214,7 @@ static int put_root(brc_store *store, int64_t draft, const brc_oid *root, brc_er
     return brc_draft_node_put(store, draft, "/", bytes, len, &node, err);
 }
 
-/* What the plan names is needed from now on. */
+/* Keeps the objects that the plan names from garbage collection. */
 static int keep_named(brc_store *store, const brc_open_merge_new *what, brc_error *err)
 {
     if (what->change != NULL && what->change->has_base)
@@ -272,10 +275,10 @@ int brc_open_merge_lay(brc_session *s, const brc_oid *root, const brc_move_set *
 
 typedef struct hand_check {
     brc_session *s;
-    brc_entry root; /* what the merge left */
+    brc_entry root; /* the root's entry as the merge left it */
 } hand_check;
 
-/* The next step of a pointer, from *at, which begins with '/'. */
+/* Reads the next step of a pointer from *at, which begins with '/'. */
 static int pointer_next(brc_buf *out, const char **at, brc_error *err)
 {
     const char *p = *at + 1;
@@ -304,7 +307,7 @@ static int member_of(const brc_json *doc, const char *pointer, const brc_json **
     return rc;
 }
 
-/* A member in conflict is as ours has it until somebody sets it. */
+/* Says whether a metadata member in conflict was set: until then it is as in ours. */
 static int member_is_other(brc_store *store, const brc_entry *now, const brc_clash *clash,
                            int *is_other, brc_error *err)
 {
@@ -331,7 +334,8 @@ static int id_is_other(const brc_oid *now, const brc_buf *ours, size_t id_len)
     return brc_oid_cmp(now, &was) != 0;
 }
 
-/* A node, or what is under it, has rows: the merge made none but that of "/". */
+/* Says whether a node, or something under it, has rows: the merge itself makes only the row of
+ * "/". */
 static int node_is_written(const hand_check *h, const brc_clash *clash, int *written,
                            brc_error *err)
 {
@@ -430,7 +434,7 @@ static int run_of_sides(brc_merge_run *run, const brc_open_merge *merge, brc_err
     return rc;
 }
 
-/* Theirs is what was settled before the branch moved. */
+/* Says whether theirs is what was settled before the branch moved. */
 static int is_of_settled(const brc_open_merge *merge)
 {
     return brc_json_member(merge->plan, "settled") != NULL;

@@ -1,4 +1,4 @@
-/* One commit's change on the current branch: done again (cherry-pick), or taken back (revert). */
+/* Applies one commit's change to the current branch: again (cherry-pick), or backwards (revert). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ static int need_mainline(const pick_call *c, brc_error *err)
                     c->rev, c->commit->nparents);
 }
 
-/* The parent from which the change is told; NULL: the commit has none. */
+/* Finds the parent against which the change is taken; NULL if the commit has none. */
 static int find_parent(const pick_call *c, const brc_oid **parent, brc_error *err)
 {
     const uint32_t n = c->opts.mainline;
@@ -84,7 +84,7 @@ static int find_parent(const pick_call *c, const brc_oid **parent, brc_error *er
     return BRC_OK;
 }
 
-/* Revert "..." */
+/* Makes the message: Revert "..." */
 static int revert_message(pick_call *c, const brc_oid *parent, brc_error *err)
 {
     const char *old = c->commit->message;
@@ -111,8 +111,8 @@ static int like_of_revert(pick_call *c, const brc_oid *parent, brc_error *err)
     return BRC_OK;
 }
 
-/* Where commits before it have expired, what lies between the last one that is kept and this one is
- * not its change alone. */
+/* Fails if commits before this one have expired: the difference from the last kept ancestor is not
+ * the change of this commit alone. */
 static int knows_its_change(const pick_call *c, brc_error *err)
 {
     brc_boundary cut = {0};
@@ -170,7 +170,8 @@ static int read_picked(pick_call *c, brc_error *err)
 
 /* ---- conflicts -------------------------------- */
 
-/* What the commit takes from the one that is picked is read there again, at the end. */
+/* Writes the plan. The author, time, message and meta of the picked commit are read again at the
+ * end. */
 static int plan_open(pick_call *c, brc_buf *plan, brc_error *err)
 {
     const brc_step_change *change = &c->step.change;

@@ -18,37 +18,37 @@
  * A rebase from the first of its commits to the last, or to one in conflict.
  *
  *      rebasing_change(&turn)                turn.once() gets a rebasing for each try, and does:
- *      brc_sequence_start(&r.q), or _resume()   r.q.now is the commit on which the first one comes
- *      rebasing_add(&r, commit)               for each that is to be done, the oldest first
+ *      brc_sequence_start(&r.q), or _resume()   r.q.now is the parent of the first commit
+ *      rebasing_add(&r, commit)               for each commit to apply, oldest first
  *      rebasing_run(&r)                       r.result
  *
- * Where it may stay open, the plan of its draft (open_merge.h) has, beside what a cherry-pick's
- * has:
+ * If the rebase may stay open, the plan of its draft (open_merge.h) has these members in addition
+ * to those of a cherry-pick:
  *
  *      {"op": "rebase", "rev": TEXT, "onto": ID, "at": ID, "base": ID, "theirs": ID,
  *       "made": N, "skipped": N, "side": "ours" | "theirs", "paths": [TEXT...], "todo": [ID...]}
  *
- * `todo` are the commits behind `at`; `made` and `skipped` what came before it. The draft lies
- * over what was made, which nothing else names; its tip is the branch's commit, which stays
- * where it is till the last step. What others commit there meanwhile comes behind `todo` when
- * the rebase goes on.
+ * `todo` lists the commits after `at`; `made` and `skipped` count the commits before it. The draft
+ * is based on the last commit that was made, which nothing else names. The draft's tip is the
+ * branch's commit, which stays where it is until the last step. Commits that others make on the
+ * branch meanwhile are applied after `todo` when the rebase continues.
  */
 
 typedef struct brc_rebasing {
     breccia *repo;
-    brc_aim *aim;     /* onto which; NULL: it goes on, and `target` says that */
-    const char *onto; /* as it was called                                    */
-    brc_oid target;   /* ... the commit                                      */
-    int may_keep;     /* with a conflict it stays open                       */
+    brc_aim *aim;     /* names the target; NULL: the rebase continues, and `target` is known */
+    const char *onto; /* the target as the caller named it                   */
+    brc_oid target;   /* the target commit                                   */
+    int may_keep;     /* a rebase with a conflict stays open                 */
     brc_sequence q;
-    brc_pick_result result; /* made, skipped: what was done before it counts too */
-    /* its own */
+    brc_pick_result result; /* made, skipped: include earlier calls */
+    /* Private fields. */
     void *todo; /* brc_commit *[] */
     size_t n, cap;
 } brc_rebasing;
 
-/* A call that rebases: each try has a rebasing of its own. once() gets this, with the branch in
- * `aim`. */
+/* A call that rebases. Each try has its own rebasing. once() gets this structure, with the branch
+ * in `aim`. */
 typedef struct brc_rebase_turn {
     brc_aim aim;
     brc_pick_result *out;
@@ -56,7 +56,7 @@ typedef struct brc_rebase_turn {
     breccia *repo;
     int (*once)(struct brc_rebase_turn *turn, brc_rebasing *r, brc_error *err);
     const brc_pick_opts *given; /* of a rebase that begins                    */
-    int skips;                  /* of one that goes on                        */
+    int skips;                  /* of a rebase that continues                 */
 } brc_rebase_turn;
 
 /* ==== rebase steps ================================ */
@@ -76,7 +76,7 @@ static void rebasing_dispose(brc_rebasing *r)
     brc_sequence_dispose(&r->q);
 }
 
-/* The commit belongs to it from now on, also after a failure. */
+/* Adds a commit, which belongs to the rebasing from now on, even after a failure. */
 static int rebasing_add(brc_rebasing *r, brc_commit *commit, brc_error *err)
 {
     const int rc = brc_grow_array(&r->todo, &r->cap, r->n + 1, sizeof(brc_commit *), err);
@@ -98,7 +98,7 @@ static void turn_round(brc_rebasing *r, size_t from)
     }
 }
 
-/* What is hidden from the walk is looked for no further. */
+/* Starts the search for the target. Commits that the walk hides are not followed. */
 static int find_target(const brc_rebasing *r, const brc_oid *past, brc_reach **out, brc_error *err)
 {
     *out = NULL;
@@ -108,8 +108,8 @@ static int find_target(const brc_rebasing *r, const brc_oid *past, brc_reach **o
     return brc_reach_from(*out, &r->target, err);
 }
 
-/* All that `tip` has and neither `past` nor the target has, but merges, the oldest first. In a
- * read. */
+/* Adds all commits that `tip` reaches and neither `past` nor the target reaches, oldest first and
+ * without merges. Must be called within a read. */
 static int rebasing_add_line(brc_rebasing *r, const brc_oid *tip, const brc_oid *past,
                              brc_error *err)
 {
@@ -138,7 +138,7 @@ done:
 
 /* ---- a conflict -------------------------------- */
 
-/* Sides are for what is to come, too. */
+/* Writes the favoured side, which counts for the remaining commits too. */
 static int write_sides(const brc_sequence *q, brc_buf *plan, brc_error *err)
 {
     if (q->favour == BRC_FAVOUR_NONE)
@@ -167,7 +167,7 @@ static int plan_rebase(const brc_rebasing *r, const brc_step *step, const brc_oi
     return brc_plan_end(plan, err);
 }
 
-/* What comes behind the i-th. */
+/* Lists the commits after the i-th. */
 static int list_rest(const brc_rebasing *r, size_t i, brc_oid **out, size_t *n, brc_error *err)
 {
     void *p;
@@ -203,20 +203,21 @@ static int stop_at(brc_rebasing *r, size_t i, const brc_step *step, brc_error *e
     r->result.left = r->n - 1 - i;
     if (r->may_keep)
         return keep_rebase(r, i, step, err);
-    r->result.made = r->result.skipped = r->result.left = 0; /* it is all gone */
+    r->result.made = r->result.skipped = r->result.left = 0; /* none of these commits stays */
     return BRC_OK;
 }
 
 /* ---- doing them again -------------------------------- */
 
-/* It is on the right commit already: it stays as it is. */
+/* Says whether the commit already has the right parent, so that it stays as it is. */
 static int stays(const brc_rebasing *r, const brc_commit *commit)
 {
     return r->result.made + r->result.skipped == 0 && commit->nparents == 1 &&
            brc_oid_cmp(&commit->parents[0], &r->q.now) == 0;
 }
 
-/* A commit that never changed anything is kept; one whose change is there already is not. */
+/* Checks whether a commit is empty. A commit that was empty from the start is kept; one whose
+ * change is already there is not. */
 static int was_empty(const brc_rebasing *r, const brc_commit *commit, int *empty, brc_error *err)
 {
     brc_oid root;
@@ -291,12 +292,12 @@ static int rebasing_change(brc_rebase_turn *turn, brc_error *err)
 
 /* ==== rebase open ================================ */
 
-/* An open rebase goes on: with what was settled, or without the commit that was in conflict. */
+/* Continues an open rebase: with the settled commit, or without the commit that was in conflict. */
 
 typedef struct open_rebase {
     brc_session *s;
-    brc_open_merge merge; /* as it was when it went on                             */
-    void *paths;          /* const char *[]: where a side is favoured, of its plan */
+    brc_open_merge merge; /* as it was when the rebase continued                   */
+    void *paths;          /* const char *[]: the plan's paths where a side is favoured */
     brc_commit *at;       /* the commit that was in conflict                       */
     brc_folded folded;
     brc_rebasing *all;
@@ -325,7 +326,7 @@ static int need_id(const open_rebase *o, const char *name, brc_oid *out, brc_err
     return rc == 0 ? plan_lacks(o, name, err) : rc < 0 ? rc : BRC_OK;
 }
 
-/* With which options it began. */
+/* Reads the options that the rebase began with. */
 static int sides_of_plan(open_rebase *o, brc_error *err)
 {
     static const char *const sides[] = {"ours", "theirs"};
@@ -347,7 +348,7 @@ static int sides_of_plan(open_rebase *o, brc_error *err)
     return BRC_OK;
 }
 
-/* The commits that it names, in a read. */
+/* Reads the commits that the plan names. Must be called within a read. */
 static int plan_commits(open_rebase *o, const brc_oid *at, const brc_oid *todo, size_t n,
                         brc_error *err)
 {
@@ -388,7 +389,7 @@ static int read_rest(open_rebase *o, brc_error *err)
 
 /* ---- what was settled -------------------------------- */
 
-/* A commit over what was made before; nothing names it yet. */
+/* Makes a commit of the settled change on top of the earlier ones; nothing names it yet. */
 static int commit_settled(open_rebase *o, brc_error *err)
 {
     brc_rebasing *r = o->all;
@@ -414,8 +415,8 @@ static int left_its_line(const open_rebase *o, brc_error *err)
                     brc_store_path(o->s->repo->store), o->s->branch);
 }
 
-/* What was committed on the branch since is a part of it: it is done again behind the rest. In a
- * read. */
+/* Adds the commits that were made on the branch since the rebase began: they are applied after the
+ * rest. Must be called within a read. */
 static int add_newer(open_rebase *o, brc_error *err)
 {
     const brc_draft_head *draft = &o->merge.draft;
@@ -475,7 +476,7 @@ static int go_on(open_rebase *o, int skips, brc_error *err)
     return rc;
 }
 
-/* Nothing has changed. */
+/* Answers that a conflict is still open; nothing has changed. */
 static int still_open(open_rebase *o, brc_pick_result *out, brc_iter **conflicts, brc_error *err)
 {
     brc_pick_result *result = &o->all->result;
@@ -531,7 +532,7 @@ int brc_rebase_continue(brc_pick_result *out, brc_iter **conflicts, breccia *rep
 
 /* ==== rebase ================================ */
 
-/* A branch's own commits, done again on another version. */
+/* Starts a rebase of the branch's own commits onto another version. */
 
 /* ---- which commits -------------------------------- */
 
@@ -555,7 +556,8 @@ static int read_target(brc_rebasing *r, brc_error *err)
 
 /* ---- the call -------------------------------- */
 
-/* The target is an ancestor, and all that follows it is in one line: there is nothing to do. */
+/* Rebases. If the target is an ancestor and only one line of commits follows it, there is nothing
+ * to do. */
 static int rebase_work(brc_rebasing *r, brc_error *err)
 {
     BRC_TRY(brc_sequence_start(&r->q, err));

@@ -19,7 +19,7 @@ typedef struct conflict_iter {
     brc_clash_list list;
     size_t at;
     brc_buf key;
-    brc_conflict now; /* the one that was handed out */
+    brc_conflict now; /* the conflict that was returned last */
 } conflict_iter;
 
 static void conflict_iter_dispose(void *state)
@@ -91,7 +91,8 @@ static int conflict_key(const brc_clash *clash, brc_buf *out, const char **key, 
     return brc_buf_terminate(out, err);
 }
 
-/* Of rows the state; what has just been merged is open. */
+/* Returns how a conflict is settled, from the state in its row; a conflict of a new merge is
+ * open. */
 static int settled_as(int state)
 {
     static const int as[] = {0, BRC_MERGE_OURS, BRC_MERGE_THEIRS, 1};
@@ -136,7 +137,8 @@ void brc_replay_end(brc_replay *r)
 
 /* ---- what is merged -------------------------------- */
 
-/* In a read: what the changes began from is the base, and the branch's tip is ours. */
+/* Reads the sides: the base is the commit where the changes began, and ours is the branch's tip.
+ * Must be called within a read. */
 static int read_replay(brc_replay *r, brc_error *err)
 {
     brc_session *s = r->s;
@@ -154,7 +156,7 @@ static int read_replay(brc_replay *r, brc_error *err)
                              &r->run.in.theirs, err);
 }
 
-/* The changes as a snapshot: written, because what is taken whole is taken by its id. */
+/* Folds the changes into a snapshot. It is written, because whole nodes are taken by id. */
 static int fold_changes(brc_replay *r, brc_error *err)
 {
     BRC_TRY(brc_fold_whole(r->s, &r->folded, err));
@@ -206,7 +208,7 @@ done:
     return rc;
 }
 
-/* Within a change: whether tip and draft are still what was merged. */
+/* Says whether tip and draft are still those that were merged. Must be called within a change. */
 static int is_unmoved(const brc_replay *r, brc_error *err)
 {
     const brc_draft_head *now = &r->s->draft;
@@ -217,8 +219,8 @@ static int is_unmoved(const brc_replay *r, brc_error *err)
            now->changes == r->folded.changes;
 }
 
-/* What was stored so far is named by nothing: a collection that has begun since may have taken
- * it. */
+/* Says whether no collection has begun since: nothing names the stored objects yet, so a collection
+ * may have removed them. */
 static int is_uncollected(const brc_replay *r, brc_error *err)
 {
     int64_t last;
@@ -273,7 +275,8 @@ int brc_replay_commit(brc_replay *r, const brc_commit *like, int may_be_empty, b
 
 /* ---- a draft that is adopted -------------------------------- */
 
-/* The branch has no changes of its own that the draft would have to go with. */
+/* Says whether the branch has no changes of its own that would have to be combined with the
+ * draft. */
 static int branch_is_free(brc_replay *r, int *is, brc_error *err)
 {
     brc_draft_head own;
@@ -285,8 +288,8 @@ static int branch_is_free(brc_replay *r, int *is, brc_error *err)
     return brc_draft_is_empty(r->store, own.id, is, err);
 }
 
-/* Whether it lies under what is new on its branch. Loose keys are no part of a version: with these
- * it is adopted as it is. */
+/* Checks whether the draft is based on an older commit than its branch's. Loose keys are not part
+ * of a version: a draft with loose keys is adopted as it is. */
 static int look_at_left(brc_replay *r, int *apt, brc_error *err)
 {
     brc_session *s = r->s;
@@ -306,8 +309,8 @@ static int drop_resting(brc_replay *r, brc_error *err)
     return own.id != 0 ? brc_draft_delete(r->store, own.id, err) : BRC_OK;
 }
 
-/* What was merged is a commit that no ref names, over which the branch's draft lies; the draft
- * follows the tip, so it shows as uncommitted. No row of a chunk is copied. */
+/* Makes a commit of the merged result, which no ref names, and bases the branch's draft on it. The
+ * draft follows the tip, so the result shows as uncommitted. No chunk row is copied. */
 static int lay_over_tip(brc_replay *r, brc_error *err)
 {
     brc_commit commit = {.message = "uncommitted", .author = "unknown", .time_us = brc_now_us()};
@@ -333,7 +336,7 @@ done:
     return rc;
 }
 
-/* What is left as it is: it follows the tip, or is in conflict with that. */
+/* Merges. Leaves a draft as it is if it follows the tip or conflicts with it. */
 static int adopt_work(void *ctx, brc_error *err)
 {
     brc_replay *r = ctx;
@@ -364,7 +367,7 @@ static int adopt_commit(void *ctx, int insists, brc_error *err)
     return lay_over_tip(r, err);
 }
 
-/* Where the time to wait is over, it is left as it is too. */
+/* Also leaves the draft as it is if the time to wait is over. */
 int brc_replay_adopt(int *done, breccia *repo, const char *branch, int64_t draft, brc_error *err)
 {
     brc_session *s;

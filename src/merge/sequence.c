@@ -99,7 +99,8 @@ int brc_sequence_bulk_begin(brc_sequence *q, brc_error *err)
     return BRC_OK;
 }
 
-/* Where little was stored, it and what names it are one transaction. */
+/* Begins the transaction of a change. If little was stored, the chunks and their names go into one
+ * transaction. */
 static int begin_change_of(brc_sequence *q, brc_error *err)
 {
     if (!q->in_bulk)
@@ -130,7 +131,8 @@ static int read_branch(brc_sequence *q, brc_error *err)
     return brc_draft_shared(q->store, q->branch, &q->draft, err);
 }
 
-/* A draft without a change in it goes when the branch moves. */
+/* Fails if the branch has uncommitted changes. A draft without changes is removed when the branch
+ * moves. */
 static int check_no_changes(brc_sequence *q, brc_error *err)
 {
     brc_session *s;
@@ -274,7 +276,7 @@ static int root_now(brc_sequence *q, brc_oid *root, brc_error *err)
     return brc_snapshot_normal(q->store, root, err);
 }
 
-/* A commit that follows q->now, and of a merge `other`, and is q->now then. */
+/* Puts a commit that follows q->now and, for a merge, `other`, and sets q->now to it. */
 static int put_commit(brc_sequence *q, const brc_commit *like, const brc_oid *other,
                       const brc_oid *root, const brc_move_set *moves, brc_error *err)
 {
@@ -326,7 +328,8 @@ done:
     return rc;
 }
 
-/* What is merged may have no name, and a collection may have taken it. */
+/* Fails if the merged version is gone: it may have no name, and a collection may have removed
+ * it. */
 static int check_other_is_there(brc_sequence *q, const brc_oid *other, brc_error *err)
 {
     brc_commit *there;
@@ -350,7 +353,7 @@ static int check_not_collected(brc_sequence *q, brc_error *err)
 
 /* ---- the end -------------------------------- */
 
-/* What was open must be as it was when it went on. */
+/* Fails if the open draft has changed since the sequence continued. */
 static int check_still_open(brc_sequence *q, brc_error *err)
 {
     brc_draft_head now;
@@ -364,7 +367,7 @@ static int check_still_open(brc_sequence *q, brc_error *err)
     return brc_draft_delete(q->store, now.id, err);
 }
 
-/* The branch must be where it was, and still have nothing uncommitted. */
+/* Fails if the branch has moved, or has uncommitted changes now. */
 static int check_still_there(brc_sequence *q, brc_error *err)
 {
     brc_draft_head now;
@@ -386,8 +389,8 @@ static int check_still_there(brc_sequence *q, brc_error *err)
     return now.id != 0 ? brc_draft_delete(q->store, now.id, err) : BRC_OK;
 }
 
-/* The commit that was made is what the branch's draft lies over, and the draft follows the branch:
- * that shows what it changes as uncommitted. Nothing else will name it. */
+/* Bases the branch's draft on the commit that was made. The draft follows the branch, so the
+ * commit's changes show as uncommitted. Nothing else names the commit. */
 static int leave_uncommitted(brc_sequence *q, brc_error *err)
 {
     brc_draft_row row = {.branch = q->branch};

@@ -5,7 +5,7 @@
 #include "../history/commit.h"
 #include "../work/session.h"
 
-/* From a commit back to one that it follows. */
+/* Finds the moves from one commit back to a commit that it follows. */
 static int moves_against(brc_move_set *out, brc_store *store, const brc_oid *from,
                          const brc_oid *to, brc_error *err)
 {
@@ -45,8 +45,8 @@ done:
     return rc;
 }
 
-/* From one commit to any other: back to where they parted, and then forth. None where they parted
- * more than once. */
+/* Finds the moves from one commit to any other: back to their common ancestor and then forward.
+ * There are none if they have several common ancestors. */
 static int moves_across(brc_move_set *out, brc_store *store, const brc_oid *from,
                         const brc_oid *to, brc_error *err)
 {
@@ -71,7 +71,7 @@ void brc_moves_carried_dispose(brc_moves_carried *carried)
     memset(carried, 0, sizeof(*carried));
 }
 
-/* *is 1: the commit has this one parent. */
+/* Sets *is to 1 if the commit has exactly this one parent. */
 static int has_one_parent(brc_store *store, const brc_oid *id, const brc_oid *parent, int *is,
                           brc_error *err)
 {
@@ -82,7 +82,7 @@ static int has_one_parent(brc_store *store, const brc_oid *id, const brc_oid *pa
     return BRC_OK;
 }
 
-/* Whether both ends are where they were, or one commit further. */
+/* Says whether each end is where it was, or one commit further. */
 static int is_next(const brc_moves_carried *carried, brc_store *store, const brc_oid *from,
                    const brc_oid *to, int *is, brc_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * What another commit changed, as a merge: ours is where it is to be done, base and theirs are the
- * versions between which the change lies.
+ * The change of another commit, as a merge: ours is where the change is applied, and base and
+ * theirs are the versions between which it is.
  *
  *      brc_store_begin_read()
  *      brc_step_change_read(&run, &change, &ours)
@@ -15,21 +15,22 @@
 typedef struct brc_step_change {
     int has_base, has_theirs;
     brc_oid base, theirs; /* commits; none: the empty snapshot                     */
-    int is_back;          /* theirs comes before base: a change is taken back      */
+    int is_back;          /* theirs comes before base: the change is taken back    */
 } brc_step_change;
 
-/* Of changes that are done again one after the other: what moved from one's base to where it was done. The next one's is
- * told from it, and not by a search through all commits that were made by then. { 0 } before the first. */
+/* For a series of changes: the moves from the last change's base to where it was applied. Those of
+ * the next change are derived from them, without a search through all commits made meanwhile. Must
+ * be { 0 } before the first. */
 typedef struct brc_moves_carried {
     int is_known;
     brc_oid from, to;   /* commits                                        */
     brc_move_set moves;
-    size_t searches;    /* so often it was told from where the two parted */
+    size_t searches;    /* how often the moves were found from the common ancestor */
 } brc_moves_carried;
 void brc_moves_carried_dispose(brc_moves_carried *carried);
 
-/* Within a read: snapshots, and what moved. run->how.repo is set; ours NULL: there is no commit yet; carried NULL: it is
- * the only change. */
+/* Reads the snapshots and moves of a change. run->how.repo must be set. If `ours` is NULL, there is
+ * no commit yet; if `carried` is NULL, it is the only change. Must be called within a read. */
 BRC_MUST_USE int brc_step_change_read(brc_merge_run *run, const brc_step_change *change, const brc_oid *ours,
                                       brc_moves_carried *carried, brc_error *err);
 
