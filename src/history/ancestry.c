@@ -11,15 +11,15 @@
 /* ==== reach ================================ */
 
 typedef struct reached {
-    brc_oid id; /* first: the tree's key */
+    brc_oid id; /* must be first: it is the tree's key */
     struct reached *next;
 } reached;
 
 struct brc_reach {
     brc_store *store;
-    void *known; /* tsearch: every commit that was met */
-    reached *first, *last, *due; /* the same in the order in which they were met; from `due`
-                                    on, their parents have not been looked at */
+    void *known; /* tree of tsearch: all commits that were met */
+    reached *first, *last, *due; /* the same commits as a list, in the order in which they were
+                                  * met; those from `due` on have parents that were not visited */
 };
 
 int brc_reach_new(brc_reach **out, brc_store *store, brc_error *err)
@@ -72,7 +72,7 @@ int brc_reach_from(brc_reach *reach, const brc_oid *tip, brc_error *err)
     return BRC_OK;
 }
 
-/* Meets the parents of the commit that is due. */
+/* Visits the parents of the commit that is due. */
 static int reach_step(brc_reach *reach, brc_error *err)
 {
     brc_commit *c;
@@ -131,20 +131,20 @@ typedef struct base_commit {
     brc_oid id;
     int64_t generation;
     unsigned paint;
-    size_t nparents, first; /* in base_search.parents: of one that was read */
+    size_t nparents, first; /* of a commit that was read: indexes in base_search.parents */
     int is_read, in_heap;
 } base_commit;
 
 typedef struct base_search {
     brc_store *store;
-    brc_id_table index; /* size_t: where in `commits`, from 1 on */
+    brc_id_table index; /* size_t: index in `commits`, from 1 on */
     void *commits;      /* base_commit[] */
     size_t n, cap;
     void *parents;      /* size_t[]: indexes of commits */
     size_t nparents, parents_cap;
-    void *heap;         /* size_t[]: the highest generation first */
+    void *heap;         /* size_t[]: a heap, the highest generation first */
     size_t nheap, heap_cap;
-    size_t open;        /* of these, that are not below a base that was found */
+    size_t open;        /* number of these that are not below a base that was found */
 } base_search;
 
 static base_commit *at_index(const base_search *s, size_t i)
@@ -204,8 +204,8 @@ typedef struct count_frame {
     size_t commit, next;
 } count_frame;
 
-/* The rows that tell generations are derived: where they contradict the commits, all are
- * counted. */
+/* Computes generations from the commits. The rows that record generations are derived: if they
+ * contradict the commits, all generations are computed. */
 static int count_from(base_search *s, size_t top, brc_error *err)
 {
     void *frames = NULL;
@@ -227,7 +227,7 @@ static int count_from(base_search *s, size_t top, brc_error *err)
             continue;
         }
         const size_t parent = parent_of(s, i, f->next++);
-        if (at_index(s, parent)->generation < 0) { /* not yet */
+        if (at_index(s, parent)->generation < 0) { /* not computed yet */
             if (n > s->n) {
                 rc = brc_fail(err, BRC_ECORRUPT,
                               "a commit is its own ancestor; run 'breccia fsck'");
@@ -245,7 +245,7 @@ done:
 
 static int count_generations(base_search *s, const size_t *tips, size_t n, brc_error *err)
 {
-    for (size_t i = 0; i < s->n; i++) /* read all: it grows meanwhile */
+    for (size_t i = 0; i < s->n; i++) /* reads all commits: the list grows meanwhile */
         BRC_TRY(parents_read(s, i, err));
     for (size_t i = 0; i < s->n; i++)
         at_index(s, i)->generation = -1;
@@ -302,7 +302,8 @@ static size_t heap_pop(base_search *s)
 
 /* ---- bases -------------------------------- */
 
-/* *wrong: a generation is not above its parents': what was found is of no use. */
+/* Searches for bases. Sets *wrong if a generation is not above those of the parents: then the
+ * result cannot be used. */
 static int search_run(base_search *s, brc_commit_set *out, int *wrong, brc_error *err)
 {
     *wrong = 0;
@@ -371,9 +372,9 @@ done:
 
 /* ---- virtual bases -------------------------------- */
 
-/* A set of bases that is being folded: those before `at` are done. */
+/* A set of bases that is being folded; the ones before `at` are done. */
 typedef struct fold_frame {
-    brc_commit_set set, done, below; /* below: the bases of `done` and the next one */
+    brc_commit_set set, done, below; /* below: the bases of `done` and of the next one */
     size_t at;
     brc_oid root;
     int has_below;
@@ -383,7 +384,7 @@ typedef struct base_fold {
     brc_store *store;
     brc_virtual_merge_fn merge;
     void *ctx;
-    brc_id_table known; /* brc_oid: the root of a set, by a hash of its ids */
+    brc_id_table known; /* brc_oid: the root of a set, found by a hash of its ids */
     void *frames;       /* fold_frame[] */
     size_t n, cap;
 } base_fold;
@@ -394,7 +395,7 @@ static brc_oid set_name(const base_fold *f, const brc_commit_set *set)
                            set->n * sizeof(*set->ids));
 }
 
-/* Sets that need no folding, and those that were folded. */
+/* Returns the root of a set that needs no folding, or that was folded before. */
 static int root_known(const base_fold *f, const brc_commit_set *set, int *known, brc_oid *root,
                       brc_error *err)
 {
@@ -419,7 +420,7 @@ static void fold_frame_dispose(fold_frame *frame)
     brc_commit_set_dispose(&frame->below);
 }
 
-/* `set` may lie in a frame, and frames move. */
+/* Pushes a set. `set` may be in a frame, and pushing moves frames. */
 static int frame_push(base_fold *f, const brc_commit_set *set, brc_error *err)
 {
     const brc_commit_set commits = *set;
@@ -446,7 +447,8 @@ static int frame_end(base_fold *f, brc_error *err)
     return BRC_OK;
 }
 
-/* The next of the set is merged into what it is so far; first, perhaps, what is below them. */
+/* Merges the next commit of the set into the result so far. If the bases of the two are not folded
+ * yet, pushes them first. */
 static int frame_step(base_fold *f, brc_error *err)
 {
     fold_frame *frame = &((fold_frame *)f->frames)[f->n - 1];
@@ -458,7 +460,7 @@ static int frame_step(base_fold *f, brc_error *err)
     frame->has_below = 1;
     BRC_TRY(root_known(f, &frame->below, &known, &base, err));
     if (!known)
-        return frame_push(f, &frame->below, err); /* and this again */
+        return frame_push(f, &frame->below, err); /* then this step is repeated */
     BRC_TRY(brc_commit_root(f->store, &next, &theirs, err));
     BRC_TRY(f->merge(f->ctx, &base, &frame->root, &theirs, &frame->root, err));
     BRC_TRY(brc_commit_set_add(&frame->done, &next, err));
@@ -495,18 +497,19 @@ done:
 
 typedef struct candidate {
     brc_oid id;
-    size_t first, n;  /* its parents that are candidates too: in `edges` */
-    size_t at;        /* in the walk: the next of them                   */
-    uint64_t weight;  /* candidates that it reaches, itself too; 0: not counted yet */
-    size_t counted;   /* the last merge whose candidates were counted here; 0: none */
+    size_t first, n;  /* its parents that are candidates too, in `edges` */
+    size_t at;        /* the next of its parents in the walk             */
+    uint64_t weight;  /* number of candidates that it reaches, itself included; 0: not counted
+                       * yet */
+    size_t counted;   /* the last merge that counted it; 0: none */
     int is_met;
 } candidate;
 
 typedef struct bisecting {
     brc_store *store;
     brc_reach *good;
-    brc_id_table known; /* size_t: 1 more than the candidate's number */
-    void *list;         /* candidate[]: the bad one is the first      */
+    brc_id_table known; /* size_t: one more than the candidate's number */
+    void *list;         /* candidate[]: the bad commit is first       */
     size_t n, cap;
     void *edges;        /* size_t[]                                   */
     size_t nedges, edges_cap;
@@ -544,7 +547,8 @@ static int is_in(const brc_commit_set *set, const brc_oid *id)
 
 /* ---- candidates -------------------------------- */
 
-/* *number: 1 more than that of a candidate; 0: it is none. */
+/* Sets *number to one more than the candidate's number, or to 0 if the commit is not a
+ * candidate. */
 static int candidate_of(bisecting *b, const brc_oid *id, size_t *number, brc_error *err)
 {
     void *value = brc_id_table_find(&b->known, id);
@@ -611,7 +615,7 @@ static size_t edge_to(const bisecting *b, size_t edge)
     return ((const size_t *)b->edges)[edge];
 }
 
-/* Of a merge: what its parents reach is not counted twice. The stack is used above its top. */
+/* Counts the candidates that a merge reaches, each once. Uses the stack above its top. */
 static int count_reached(bisecting *b, size_t i, uint64_t *weight, brc_error *err)
 {
     const size_t bottom = b->depth;
@@ -643,7 +647,7 @@ static int weigh_one(bisecting *b, size_t i, brc_error *err)
     return BRC_OK;
 }
 
-/* Parents before their children. */
+/* Weighs all candidates, parents before their children. */
 static int weigh(bisecting *b, brc_error *err)
 {
     candidate_at(b, 0)->is_met = 1;
@@ -672,7 +676,8 @@ static uint64_t worth(const bisecting *b, const candidate *c)
     return c->weight < b->n - c->weight ? c->weight : b->n - c->weight;
 }
 
-/* Of two that halve as well, the older one, and then the one of the smaller id. */
+/* Says whether `c` halves the candidates better. Between two equally good ones it chooses the
+ * older, then the one with the smaller id. */
 static int is_better(const bisecting *b, const candidate *c, const candidate *best)
 {
     if (worth(b, c) != worth(b, best))
@@ -694,8 +699,9 @@ static void choose(const bisecting *b, const brc_bisection *what, int *state, br
     *at = best != NULL ? best->id : what->bad;
 }
 
-/* A good commit that the bad one does not follow says nothing of what they have in common. *asks: 1
- * with one of their merge bases of which nobody has said anything. */
+/* Asks for a merge base of the good and the bad commit if the bad commit does not follow the good
+ * one, because a good commit beside the bad one says nothing about their common past. Sets *asks to
+ * 1, and *at to a base that was neither judged nor skipped. */
 static int ask_for_base(const brc_bisection *what, brc_store *store, const brc_oid *good,
                         int *asks, brc_oid *at, brc_error *err)
 {

@@ -34,7 +34,7 @@ static int child_of_node(void *ctx, const brc_oid *id, brc_error *err)
     return brc_children_add(ctx, id, 1, err);
 }
 
-/* An id is a chunk, and anything else an entry. */
+/* Adds an item's references: an id is a chunk, and anything else is an entry. */
 static int children_of_item(void *ctx, brc_span key, brc_span value, brc_error *err)
 {
     brc_children *list = ctx;
@@ -59,12 +59,12 @@ int brc_children_read(brc_children *list, brc_span node, brc_error *err)
 
 /* ==== node walk ================================ */
 
-/* A node whose items are being visited. The bytes are a copy. */
+/* A node whose items are being visited. Its bytes are a copy. */
 typedef struct node_frame {
     struct node_frame *above;
     brc_oid id;
     int kind, is_root;
-    size_t path_len, depth; /* of the group or array whose map it is in */
+    size_t path_len, depth; /* of the group or array whose map contains the node */
     brc_node_reader reader;
     brc_node_facts facts;
     uint8_t bytes[];
@@ -75,8 +75,8 @@ struct brc_node_walk {
     node_frame *top;
     size_t level;
     brc_buf path;
-    int left; /* the top node has been left, and goes at the next step */
-    /* what comes next: a node that was reported, or one that was not */
+    int left; /* the top node has been left, and is removed at the next step */
+    /* the next node, reported or not */
     int due; /* 1: to be reported, 2: to be read */
     brc_oid due_id;
     brc_item due_claim;
@@ -102,7 +102,7 @@ static void node_walk_pop(brc_node_walk *w)
     free(f);
 }
 
-/* Leaves what it began. */
+/* Leaves the walk that has begun. */
 static void node_walk_drop(brc_node_walk *w)
 {
     while (w->top != NULL)
@@ -119,7 +119,7 @@ static void node_walk_free(brc_node_walk *w)
     free(w);
 }
 
-/* The map of a group or array, at the path in w->path. */
+/* Begins the map of the group or array at the path in w->path. */
 static void node_walk_due_map(brc_node_walk *w, const brc_oid *map, int kind, size_t depth)
 {
     w->due = !brc_oid_is_zero(map);
@@ -129,8 +129,8 @@ static void node_walk_due_map(brc_node_walk *w, const brc_oid *map, int kind, si
     w->due_depth = depth;
 }
 
-/* Begins with a snapshot, or with the map of an entry at a path; a walk begun before is
- * dropped. A zero id gives nothing. */
+/* Begins a snapshot, or the map of an entry at a path; drops a walk that was begun before. A zero
+ * id has no nodes. */
 static int node_walk_snapshot(brc_node_walk *w, const brc_oid *root, brc_error *err)
 {
     node_walk_drop(w);
@@ -154,7 +154,8 @@ static int node_walk_entry(brc_node_walk *w, const char *path, const brc_entry *
     return BRC_OK;
 }
 
-/* After NODE: the node is not read, and there is no LEAVE. After ENTRY: its map is not read. */
+/* After NODE: the node is not read, and LEAVE does not follow. After ENTRY: the entry's map is not
+ * read. */
 static void node_walk_skip(brc_node_walk *w)
 {
     w->due = 0;
@@ -188,7 +189,7 @@ static int node_walk_tell(brc_node_walk *w, brc_node_step *out)
     return 1;
 }
 
-/* Reads the node that is due and stands before its first item. */
+/* Reads the node that is due and moves before its first item. */
 static int node_walk_read(brc_node_walk *w, brc_error *err)
 {
     brc_span bytes;
@@ -294,7 +295,7 @@ static int node_walk_item(brc_node_walk *w, node_frame *f, brc_node_step *out, b
                                 : node_walk_entry_step(w, f, &item, out, err);
 }
 
-/* 1 with a step, 0 at the end. After a failure *out is the node concerned. */
+/* Returns 1 with a step, or 0 at the end. After a failure *out is the node concerned. */
 static int node_walk_next(brc_node_walk *w, brc_node_step *out, brc_error *err)
 {
     if (w->left) {
@@ -302,7 +303,7 @@ static int node_walk_next(brc_node_walk *w, brc_node_step *out, brc_error *err)
         node_walk_pop(w);
     }
     if (w->due == 2) {
-        (void)node_walk_tell(w, out); /* what a failure is about */
+        (void)node_walk_tell(w, out); /* the node that a failure concerns */
         BRC_TRY(node_walk_read(w, err));
     }
     for (;;) {
@@ -317,7 +318,7 @@ static int node_walk_next(brc_node_walk *w, brc_node_step *out, brc_error *err)
             w->left = 1;
             return 1;
         }
-        if (rc < 0) { /* the path of what failed may have moved the buffer */
+        if (rc < 0) { /* finding the path of the failed node may have moved the buffer */
             w->path.len = w->top->path_len;
             w->path.data[w->path.len] = 0;
             out->path = (const char *)w->path.data;
@@ -333,15 +334,15 @@ static int node_walk_next(brc_node_walk *w, brc_node_step *out, brc_error *err)
 struct brc_closure {
     brc_store *store;
     brc_node_walk *nodes;
-    brc_id_table commits; /* met                                                   */
-    brc_id_table known;   /* nodes that were left, in their context, with what is kept */
-    void *due;            /* brc_oid[]: commits that were met and not yet told     */
+    brc_id_table commits; /* commits that were met                                 */
+    brc_id_table known;   /* nodes that were left, in their context, with the kept values */
+    void *due;            /* brc_oid[]: commits that were met but not reported yet */
     size_t ndue, due_cap;
-    brc_commit *version;  /* whose snapshot is being walked                        */
-    brc_oid context;      /* of chunk maps                                         */
-    int after;            /* the last step, where it asks for something at the next */
-    brc_oid at;           /* the commit that it told, or the node as `known` has it */
-    uint64_t keep[];      /* the caller's, at LEAVE */
+    brc_commit *version;  /* the commit whose snapshot is being walked             */
+    brc_oid context;      /* the context of chunk maps                             */
+    int after;            /* the last step, if the next step must complete it */
+    brc_oid at;           /* the commit that the last step reported, or the node's id in `known` */
+    uint64_t keep[];      /* the caller's value at LEAVE */
 };
 
 int brc_closure_new(brc_closure **out, brc_store *store, size_t keep_size, brc_error *err)
@@ -442,7 +443,8 @@ void brc_closure_context(brc_closure *c, const brc_oid *context)
     c->context = *context;
 }
 
-/* The same bytes may be a map of one kind here and of another there: they are two nodes. */
+/* Returns the id under which a node is remembered. The same bytes may be a map of one kind here and
+ * of another there: they are two nodes. */
 static brc_oid known_as(const brc_closure *c, const brc_node_step *node)
 {
     brc_oid context;
@@ -453,7 +455,8 @@ static brc_oid known_as(const brc_closure *c, const brc_node_step *node)
     return brc_id_in_context(&node->id, &context);
 }
 
-/* What the caller left of a node is kept now, when nothing can fail in between. */
+/* Keeps the caller's value for the node that was left, at a moment when nothing can fail in
+ * between. */
 static int keep_node(brc_closure *c, brc_error *err)
 {
     void *value;
@@ -474,7 +477,7 @@ static int tell_commit(brc_closure *c, brc_closure_step *out)
 
 static int read_version(brc_closure *c, brc_closure_step *out, brc_error *err)
 {
-    out->what = BRC_AT_COMMIT; /* what a failure is about */
+    out->what = BRC_AT_COMMIT; /* the commit that a failure concerns */
     out->id = c->at;
     BRC_TRY(brc_commit_get(&c->version, c->store, &c->at, err));
     BRC_TRY(node_walk_snapshot(c->nodes, &c->version->root, err));
@@ -483,7 +486,7 @@ static int read_version(brc_closure *c, brc_closure_step *out, brc_error *err)
     return 1;
 }
 
-/* The snapshot has been walked. */
+/* Ends a version whose snapshot has been walked. */
 static int end_version(brc_closure *c, brc_error *err)
 {
     int rc = BRC_OK;

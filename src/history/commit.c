@@ -60,7 +60,8 @@ int brc_commit_put(brc_store *store, brc_commit *commit, const brc_move_set *mov
     if (rc == BRC_OK)
         rc = brc_store_put(store, BRC_KIND_COMMIT, text.data, text.len, &commit->id, err);
     if (rc == BRC_OK)
-        rc = brc_boundary_drop(store, &commit->id, err); /* its parents are here, now */
+        rc = brc_boundary_drop(store, &commit->id, err); /* the commit's parents are in the file
+                                                          * now */
     if (rc == BRC_OK)
         rc = brc_commit_info_put(store, commit, err);
     brc_buf_dispose(&text);
@@ -69,7 +70,7 @@ int brc_commit_put(brc_store *store, brc_commit *commit, const brc_move_set *mov
 
 /* ---- reading -------------------------------------------------------------------- */
 
-/* Hex digits of exactly one id. */
+/* Reads the hexadecimal digits of exactly one id. */
 static int read_oid(brc_oid *out, const char *hex, size_t len, size_t id_len, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
@@ -86,11 +87,11 @@ static int read_oid(brc_oid *out, const char *hex, size_t len, size_t id_len, br
     return BRC_OK;
 }
 
-/* The commit and what it points to, in one piece of memory but for the moves. */
+/* A commit and everything it points to, in one piece of memory except for the moves. */
 typedef struct commit_memory {
     brc_commit commit;
     brc_move_set moves;
-    brc_oid *nearest; /* where parents have expired, what stands for them */
+    brc_oid *nearest; /* if parents have expired, the commits that stand for them */
     brc_oid parents[BRC_MAX_PARENTS];
     char text[];
 } commit_memory;
@@ -108,7 +109,7 @@ static char *commit_line(char **at, const char *word)
     return rest;
 }
 
-/* It is shown to others as JSON. */
+/* Checks the meta, which is shown to others as JSON. */
 static int commit_meta_check(const char *text, brc_error *err)
 {
     brc_json *meta;
@@ -184,7 +185,7 @@ int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t 
     return BRC_OK;
 }
 
-/* The moves since the first that stands for a parent. */
+/* Reads the moves since the first commit that stands for a parent. */
 static int cut_moves_read(commit_memory *m, char *text, brc_error *err)
 {
     char *line;
@@ -193,11 +194,11 @@ static int cut_moves_read(commit_memory *m, char *text, brc_error *err)
     while ((line = commit_line(&text, "move ")) != NULL)
         BRC_TRY(brc_move_line_read(&m->moves, line, err));
     if (*text != '\0')
-        return brc_fail(err, BRC_EINVAL, "they are no moves");
+        return brc_fail(err, BRC_EINVAL, "they are not moves");
     return brc_move_set_seal(&m->moves, err);
 }
 
-/* Parents that have expired are not asked for. */
+/* Replaces expired parents by the commits that stand for them. */
 static int commit_cut(commit_memory *m, brc_store *store, brc_error *err)
 {
     brc_boundary cut;
@@ -235,7 +236,7 @@ int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_er
 
 void brc_commit_free(brc_commit *commit)
 {
-    commit_memory *m = (commit_memory *)commit; /* it is the first member */
+    commit_memory *m = (commit_memory *)commit; /* the commit is its first member */
     if (m == NULL)
         return;
     brc_move_set_dispose(&m->moves);

@@ -21,48 +21,53 @@
 
 #define BRC_MAX_PARENTS 16
 
-/* BRC_EINVAL for a message of white space alone, or of nothing; NULL is none that somebody gave. */
+/* Fails with BRC_EINVAL if the message is empty or only white space. NULL means that no message was
+ * given. */
 BRC_MUST_USE int brc_message_check(const char *message, brc_error *err);
-/* Writes the commit and its derived row, and sets commit->id. `moves`: since the first parent,
- * sealed; NULL: none. */
+/* Writes the commit and its derived row, and sets commit->id. `moves` are the moves since the first
+ * parent, sealed; NULL: none. */
 BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, const brc_move_set *moves, brc_error *err);
-/* Release with brc_commit_free(). BRC_ECORRUPT if the id does not name a commit: ids
- * come from refs and other commits. Where parents have expired (BRC_PAST_EXPIRED), `parents` are the
- * nearest ancestors that are kept, however many, and the moves are those since the first of them. */
+/* Reads a commit. Release it with brc_commit_free(). Fails with BRC_ECORRUPT if the id does not
+ * name a commit, because ids come from refs and other commits. If parents have expired
+ * (BRC_PAST_EXPIRED), `parents` are the nearest kept ancestors, however many, and the moves are
+ * those since the first of them. */
 BRC_MUST_USE int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
-/* The same; BRC_ENOTFOUND where there is no such commit. */
+/* Like brc_commit_get(), but fails with BRC_ENOTFOUND if the commit does not exist. */
 BRC_MUST_USE int brc_commit_need(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
-/* As its bytes say, whatever has expired. */
+/* Parses a commit's bytes, without regard to expired parents. */
 BRC_MUST_USE int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t id_len, brc_error *err);
-/* The moves of a commit that was read by one of these, since its first parent: sealed, and its
- * own. Only the form was checked: the nodes need not be there. */
+/* Returns the moves of a commit that one of these functions read, since its first parent. They are
+ * sealed and belong to the commit. Only their form was checked: the nodes need not exist. */
 const brc_move_set *brc_commit_moves(const brc_commit *commit);
-/* The snapshot of a commit. */
+/* Returns the snapshot of a commit. */
 BRC_MUST_USE int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *root, brc_error *err);
 
-/* "main", "v1", "1a2b3c", "HEAD~2", "main@{2026-11-20T12:00:00Z}". */
+/* Finds the commit of "main", "v1", "1a2b3c", "HEAD~2", "main@{2026-11-20T12:00:00Z}" and the
+ * like. */
 BRC_MUST_USE int brc_rev_resolve(brc_store *store, const char *rev, brc_oid *out, brc_error *err);
-/* Whether a name is the whole id of a commit here: it means that one, whatever refs are called. */
+/* Checks whether a name is the complete id of a commit here. If so, it means that commit, even if a
+ * ref has the same name. */
 BRC_MUST_USE int brc_rev_is_id(brc_store *store, const char *name, int *is, brc_oid *out, brc_error *err);
-/* Splits "A..B" in two; one that is left out is HEAD. *is_range is 0 if it is not a range. */
+/* Splits "A..B" in two; a side that is left out is HEAD. *is_range is 0 if the text is not a
+ * range. */
 BRC_MUST_USE int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_error *err);
-/* "2026-11-20", "2026-11-20T12:00[:00[.123456]][Z|+01:00]", "@seconds". */
+/* Parses a time: "2026-11-20", "2026-11-20T12:00[:00[.123456]][Z|+01:00]", "@seconds". */
 BRC_MUST_USE int brc_time_parse(int64_t *out, const char *text, brc_error *err);
-/* The rules for names of branches and tags: git's, more or less. */
+/* Checks the name of a branch or tag by rules that are close to git's. */
 BRC_MUST_USE int brc_ref_name_check(const char *name, brc_error *err);
-/* "heads/NAME" or "tags/NAME". */
+/* Makes "heads/NAME" or "tags/NAME". */
 BRC_MUST_USE int brc_ref_full(char **out, const char *space, const char *name, brc_error *err);
 
-/* Walks the commits that are reachable from `tip`: children before their parents, otherwise
- * the newest first. Only from the first merge on does it need memory for every commit. */
+/* Walks the commits that are reachable from `tip`: children before their parents, otherwise newest
+ * first. It needs memory for every commit only from the first merge on. */
 typedef struct brc_walk brc_walk;
 BRC_MUST_USE int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err);
 void brc_walk_free(brc_walk *walk);
-/* Leaves out the commits that are reachable from `tip`. May be called once, before the first step. */
+/* Hides the commits that are reachable from `tip`. May be called once, before the first step. */
 BRC_MUST_USE int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err);
-/* 1 with a commit, borrowed until the next step; 0 at the end. */
+/* Returns 1 with a commit, borrowed until the next step, or 0 at the end. */
 BRC_MUST_USE int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err);
-/* The commit that was given last now belongs to the caller, who frees it. */
+/* Gives the last commit to the caller, who must free it. */
 brc_commit *brc_walk_take(brc_walk *walk);
 
 #endif

@@ -33,7 +33,7 @@ int brc_clash_add(brc_clash_list *list, const char *path, const char *member, br
 static int clash_bytes(brc_buf *out, const void *data, size_t len, brc_error *err)
 {
     BRC_TRY(brc_buf_append(out, data, len, err));
-    return brc_buf_terminate(out, err); /* so that it has memory, and is a text where it is one */
+    return brc_buf_terminate(out, err); /* allocates memory, and makes a text a C string */
 }
 
 static int clash_entry(brc_buf *out, const brc_entry *entry, size_t id_len, brc_error *err)

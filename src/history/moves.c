@@ -8,7 +8,7 @@
 
 /* ==== move set ================================ */
 
-/* Under a path that is made anew: where it is said to come from. */
+/* The name, under a path that is made anew, from which the new node comes. */
 #define MADE_NAME "/\x01"
 
 void brc_move_set_dispose(brc_move_set *set)
@@ -36,7 +36,7 @@ int brc_move_set_add(brc_move_set *set, const char *from, const char *to, brc_er
     return rc;
 }
 
-/* Whether a name can stand under the path, and so a line be written. */
+/* Says whether a name can be under the path, so that a line can be written. */
 static int has_room(const char *path)
 {
     size_t depth = 0;
@@ -91,7 +91,7 @@ static int move_set_index(brc_move_set *set, brc_error *err)
     return BRC_OK;
 }
 
-/* Those whose `drop` is not set stay, in their order. */
+/* Keeps the moves whose `drop` is not set, in order. */
 static int move_set_keep(brc_move_set *set, const uint8_t *drop, brc_error *err)
 {
     size_t kept = 0;
@@ -107,7 +107,7 @@ static int move_set_keep(brc_move_set *set, const uint8_t *drop, brc_error *err)
     return move_set_index(set, err);
 }
 
-/* A node that has moved may have been where those that are made anew are said to come from. */
+/* Drops lines of new nodes whose path may have held a node that has moved. */
 static int drop_doubtful(brc_move_set *set, brc_error *err)
 {
     void *drop;
@@ -151,7 +151,7 @@ int brc_move_set_seal(brc_move_set *set, brc_error *err)
 
 /* ---- looking up -------------------------------- */
 
-/* The move with the first `len` bytes of the path on one side. */
+/* Finds the move with the first `len` bytes of the path on one side. */
 static const brc_move *move_find(const brc_move_set *set, const char *path, size_t len, int is_from)
 {
     size_t lo = 0, hi = set->n;
@@ -189,7 +189,8 @@ int brc_move_has_made(const brc_move_set *set, const char *path)
     return move != NULL && brc_move_is_made(move);
 }
 
-/* The one of the longest path at or above it, of which *len bytes are its own; NULL: none. */
+/* Finds the move of the longest path at or above the path, and returns that path's length in *len;
+ * NULL: none. */
 static const brc_move *move_above(const brc_move_set *set, const char *path, int is_from, int above,
                                   size_t *len)
 {
@@ -204,7 +205,7 @@ static const brc_move *move_above(const brc_move_set *set, const char *path, int
     return move;
 }
 
-/* The path with the other side in place of the longest one at or above it. */
+/* Replaces the longest path at or above the path by the other side of its move. */
 static int move_path(brc_buf *out, const brc_move_set *set, const char *path, int is_from,
                      int above, brc_error *err)
 {
@@ -256,7 +257,7 @@ done:
 
 /* ---- joining -------------------------------- */
 
-/* The move of a newer path through both sets; not one that is there already. */
+/* Adds the move of a newer path through both sets, unless it is already there. */
 static int join_path(brc_move_set *out, const brc_move_set *older, const brc_move_set *newer,
                      const char *path, brc_error *err)
 {
@@ -321,7 +322,7 @@ done:
 
 /* ---- reducing -------------------------------- */
 
-/* Whether the moves above both its sides say the same. */
+/* Says whether a move follows from the moves above both its ends. */
 static int says_nothing(const brc_move_set *set, const brc_move *move, int *nothing, brc_error *err)
 {
     int rc;
@@ -347,7 +348,8 @@ static int is_in_both(const brc_move *move, brc_store *store, const brc_oid *old
     return BRC_OK;
 }
 
-/* The node is in the newer version, and the older one has another, which would be taken for it. */
+/* Says whether a line of a new node is unnecessary. It is needed if the node is in the newer
+ * version and the older version has another node that would be taken for it. */
 static int made_says_nothing(const brc_move_set *set, const brc_move *move, brc_store *store,
                              const brc_oid *older, const brc_oid *newer, int *nothing,
                              brc_error *err)
@@ -366,8 +368,8 @@ done:
     return rc;
 }
 
-/* A move of which one end is not there says that what is at the other end is new, or that what is
- * at its own old path is. */
+/* Records new nodes for a move of which one end does not exist: the node at its newer end, and the
+ * node where its older path leads without it. */
 static int made_by_lost(const brc_move_set *set, const brc_move *move, brc_move_set *made,
                         brc_error *err)
 {
@@ -381,7 +383,7 @@ done:
     return rc;
 }
 
-/* Each once, and none of a path that has a line. */
+/* Adds each line of a new node once, unless its path has a line already. */
 static int add_all_made(brc_move_set *set, brc_move_set *made, brc_error *err)
 {
     const size_t n = set->n;
@@ -442,7 +444,7 @@ done:
 
 /* ==== move text ================================ */
 
-/* The bytes that a line cannot hold as they are. */
+/* Says whether a line cannot contain the byte as it is. */
 static int is_escaped(unsigned char byte)
 {
     return byte <= ' ' || byte == '%' || byte == 0x7f;
@@ -475,13 +477,14 @@ int brc_move_lines_write(brc_buf *out, const brc_move_set *set, brc_error *err)
     return BRC_OK;
 }
 
-/* 0 to 15 for "0" to "F", else -1. */
+/* Returns 0 to 15 for "0" to "F", else -1. */
 static int upper_hex(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* In place. There is one way to write a path: a byte is escaped if and only if it must be. */
+/* Unescapes a path in place. There is only one way to write a path: a byte is escaped if and only
+ * if it must be. */
 static int move_path_read(char *path, brc_error *err)
 {
     char *to = path;

@@ -1,4 +1,4 @@
-/* The words that name commits: refs, ids and their prefixes, ~, ^, @{time}. */
+/* Resolves the words that name commits: refs, ids and their prefixes, ~, ^, @{time}. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ int brc_ref_full(char **out, const char *space, const char *name, brc_error *err
 
 /* ---- times -------------------------------------------------------------------- */
 
-/* The number in the next `digits` digits from *at on; 0 if there are other characters. */
+/* Reads a number from the next `digits` digits of *at. Returns 0 if there are other characters. */
 static int time_digits(const char **at, int digits, int *out)
 {
     *out = 0;
@@ -64,7 +64,7 @@ static int time_digits(const char **at, int digits, int *out)
     return 1;
 }
 
-/* Days since 1970-01-01 of a date of the proleptic Gregorian calendar. */
+/* Returns the days since 1970-01-01 of a date in the proleptic Gregorian calendar. */
 static int64_t days_of(int year, int month, int day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
@@ -102,7 +102,7 @@ static int time_offset(const char **at, int64_t *us)
         return 1;
     }
     if (**at != '+' && **at != '-')
-        return **at == '\0'; /* none: UTC */
+        return **at == '\0'; /* no time zone: UTC */
     (*at)++;
     if (!time_digits(at, 2, &hour))
         return 0;
@@ -170,7 +170,7 @@ static int rev_unborn(const char *branch, brc_error *err)
                     branch);
 }
 
-/* A ref of that name: *found 1 and its commit. */
+/* Finds a ref with that name; sets *found to 1 and *out to its commit. */
 static int rev_ref(brc_store *store, const char *space, const char *name, int *found, brc_oid *out,
                    brc_error *err)
 {
@@ -192,8 +192,8 @@ static int rev_ref(brc_store *store, const char *space, const char *name, int *f
     return has ? BRC_OK : rev_unborn(name, err);
 }
 
-/* What a version was that expired, or had no name any more, and was collected. `where`: more about
- * it, or "". */
+/* Fails for a version that has expired, or that no longer had a name and was collected. `where`
+ * adds details, or is "". */
 static int rev_gone(brc_store *store, const brc_oid *id, const char *where, brc_error *err)
 {
     char hex[65];
@@ -222,7 +222,8 @@ static int note_prefixed(void *ctx, const brc_oid *id, brc_error *err)
     return BRC_OK;
 }
 
-/* No commit that is there begins so: perhaps one that the operation log names. */
+/* Fails for a prefix that no commit in the file has: perhaps the operation log names a commit with
+ * it. */
 static int rev_missing(brc_store *store, const char *name, size_t digits, brc_error *err)
 {
     named_once named = {.prefix = name, .len = digits};
@@ -273,8 +274,9 @@ static int rev_base(brc_store *store, const char *name, brc_oid *out, brc_error 
     return found ? BRC_OK : rev_prefix(store, name, out, err);
 }
 
-/* The operation log names commits longer than they are kept. One that the branch has now must be
- * there: that it is not is damage, which whoever reads it says. */
+/* Fails if a commit that the operation log names is gone. The log names commits longer than they
+ * are kept. A commit to which the branch points now must exist: if it does not, that is damage,
+ * which the reader of the commit reports. */
 static int must_be_kept(brc_store *store, const char *full, const brc_oid *id, const char *time,
                         brc_error *err)
 {
@@ -291,7 +293,7 @@ static int must_be_kept(brc_store *store, const char *full, const brc_oid *id, c
     return rev_gone(store, id, where, err);
 }
 
-/* BRANCH@{TIME}, the part before "@{" being `len` bytes. */
+/* Resolves BRANCH@{TIME}; the part before "@{" has `len` bytes. */
 static int rev_at_time(brc_store *store, const char *name, const char *time, brc_oid *out,
                        brc_error *err)
 {
@@ -329,7 +331,7 @@ static int rev_parent(brc_store *store, brc_oid *at, unsigned long which, const 
     return rc;
 }
 
-/* The steps behind the name: ~3, ^, ^2, in any number. */
+/* Follows the steps after the name: ~3, ^, ^2, in any number. */
 static int rev_steps(brc_store *store, const char *at, const char *rev, brc_oid *out,
                      brc_error *err)
 {

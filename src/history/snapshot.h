@@ -1,13 +1,12 @@
 /*
  * Snapshots: the hierarchy at one moment, as a tree of maps.
  *
- * A snapshot is the root of a map with one item, the root node, whose name is
- * empty. A group's map holds its children: the key is the child's name and a zero
- * byte, the value an entry. An array's map holds its chunks (map.h), the
- * value is the chunk's id.
+ * A snapshot is the root of a map with one item, the root node, whose name is empty. A group's map
+ * contains its children: the key is the child's name and a zero byte, and the value is an entry. An
+ * array's map contains its chunks (map.h): the value is the chunk's id.
  *
  *   entry   u8 kind (1 group, 2 array), u8 parts, the document's id,
- *           where parts & 1 the map's root, where parts & 2 the id of the
+ *           if parts & 1 the map's root, if parts & 2 the id of the
  *           storage options
  *
  * The zero id is the empty snapshot: a root group with a plain document.
@@ -20,8 +19,8 @@
 #include "../tree/map.h"
 
 typedef struct brc_entry {
-    int kind;        /* BRC_GROUP, BRC_ARRAY; 0: there is no node                 */
-    brc_oid doc;     /* zero: the plain group's document                         */
+    int kind;        /* BRC_GROUP, BRC_ARRAY; 0: the node does not exist          */
+    brc_oid doc;     /* zero: the document of a plain group                      */
     brc_oid map;     /* children or chunks; zero: none                           */
     brc_oid storage; /* zero: none                                               */
 } brc_entry;
@@ -31,23 +30,23 @@ size_t brc_entry_encode(uint8_t out[BRC_ENTRY_MAX], const brc_entry *entry, size
 BRC_MUST_USE int brc_entry_decode(brc_entry *out, brc_span bytes, size_t id_len, brc_error *err);
 int brc_entry_equal(const brc_entry *a, const brc_entry *b);
 
-/* A child as a group's map has it: the key is its name and a zero byte. BRC_ECORRUPT if
+/* Decodes a child in a group's map: the key is its name and a zero byte. Fails with BRC_ECORRUPT if
  * the name is not allowed or the entry is damaged. */
 BRC_MUST_USE int brc_child_decode(brc_entry *out, brc_span key, brc_span value, size_t id_len, brc_error *err);
 
-/* A child's key: its name and a zero byte. */
+/* Makes a child's key: its name and a zero byte. */
 BRC_MUST_USE int brc_child_key(brc_buf *out, const char *name, size_t len, brc_error *err);
 
-/* The entry at a path of a snapshot; kind 0 if there is none. */
+/* Finds the entry at a path of a snapshot; kind 0 if there is none. */
 BRC_MUST_USE int brc_snapshot_find(brc_store *store, const brc_oid *snapshot, const char *path, brc_entry *out, brc_error *err);
-/* The same from an entry downwards; `path` is relative: "a/b"; "" is the entry itself. */
+/* Finds an entry below another entry. `path` is relative, such as "a/b"; "" is the entry itself. */
 BRC_MUST_USE int brc_entry_find(brc_store *store, const brc_entry *from, const char *path, brc_entry *out, brc_error *err);
-/* Writes the snapshot with this root node. */
+/* Writes the snapshot that has this root node. */
 BRC_MUST_USE int brc_snapshot_put(brc_store *store, const brc_entry *root, brc_oid *out, brc_error *err);
 /* The snapshot of a branch without a commit, zero in *root, becomes the id of the empty one. */
 BRC_MUST_USE int brc_snapshot_normal(brc_store *store, brc_oid *root, brc_error *err);
 
-/* The document's text, borrowed until the next call on the store. */
+/* Returns the document's text, borrowed until the next call on the store. */
 BRC_MUST_USE int brc_entry_text(brc_store *store, const brc_entry *entry, brc_span *out, brc_error *err);
 BRC_MUST_USE int brc_entry_doc(brc_store *store, const brc_entry *entry, brc_json **out, brc_error *err);
 

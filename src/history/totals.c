@@ -1,4 +1,5 @@
-/* What hangs under a node of the hierarchy: every object once, however many paths lead to it. */
+/* Computes the totals of a node of the hierarchy: every object counts once, however many paths lead
+ * to it. */
 #include "totals.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static int total_keep(brc_store *store, brc_total_rows *kept, const brc_oid *id,
 
 /* ==== entry total ================================ */
 
-/* Arrays whose sums are remembered: many entries may have one map. */
+/* The most arrays whose totals are remembered, because many entries may have the same map. */
 #define ARRAYS_KNOWN ((size_t)1 << 16)
 
 typedef struct part_total {
@@ -26,7 +27,7 @@ typedef struct entry_totals {
     brc_store *store;
     brc_closure *closure;
     brc_total_rows *kept;
-    brc_id_table arrays; /* part_total: of the roots of their maps */
+    brc_id_table arrays; /* part_total: by the roots of their maps */
     void *sums;          /* part_total[]: of each node from the root down, the entry's first */
     size_t cap;
 } entry_totals;
@@ -134,14 +135,16 @@ int brc_entry_total(brc_store *store, const brc_entry *entry, brc_total_rows *ke
 
 /* ==== map totals ================================ */
 
-/* Rows that are kept in memory: 72 bytes each. */
+/* The most rows that are kept in memory, with 72 bytes each. */
 #define ROWS_MOST ((size_t)1 << 16)
 
-/* Nodes that may be opened after some edits: those on their paths and beside them. */
+/* The most nodes that may be opened after some edits: those on the edits' paths and next to
+ * them. */
 #define FOLLOW_LEAST 64
 #define FOLLOW_EACH 8
 
-/* Chunks that are looked up at once, and before a read lets go of the lock. */
+/* The number of chunks that are looked up at once, and the number after which a read lets go of the
+ * lock. */
 #define LOOK_UP 256
 #define PAUSE ((size_t)4096)
 
@@ -157,13 +160,13 @@ typedef struct chunk_size {
 typedef struct totals_run {
     brc_store *store;
     brc_total_rows *kept;
-    uint64_t left;       /* nodes that may still be opened */
-    const brc_chunk_sizes *sizes; /* of chunks that were looked up before they are met; or NULL */
+    uint64_t left;       /* number of nodes that may still be opened */
+    const brc_chunk_sizes *sizes; /* sizes of chunks that were looked up before; or NULL */
 } totals_run;
 
 /* ---- rows -------------------------------- */
 
-/* Puts a row, or adds it to `kept` (may be NULL) where none can be put now. */
+/* Puts a row, or adds it to `kept` (may be NULL) if no row can be put now. */
 static int total_keep(brc_store *store, brc_total_rows *kept, const brc_oid *id,
                       const brc_node_total *total, brc_error *err)
 {
@@ -171,7 +174,7 @@ static int total_keep(brc_store *store, brc_total_rows *kept, const brc_oid *id,
         return brc_node_total_put(store, id, total, err);
     if (kept == NULL)
         return BRC_OK;
-    if (kept->n == ROWS_MOST) /* the last is above all others */
+    if (kept->n == ROWS_MOST) /* the last row is that of the node above all others */
         kept->n--;
     BRC_TRY(brc_grow_array(&kept->rows, &kept->cap, kept->n + 1, sizeof(kept_row), err));
     ((kept_row *)kept->rows)[kept->n++] = (kept_row){ *id, *total };
@@ -203,7 +206,8 @@ void brc_total_rows_dispose(brc_total_rows *rows)
     *rows = (brc_total_rows){ 0 };
 }
 
-/* Could the row be that of this node? `claim` is what the node above says of it. */
+/* Says whether the row can be that of this node. `claim` is what the node above says about the
+ * node. */
 static int is_plausible(const brc_node_total *row, const brc_item *claim)
 {
     uint64_t most;
@@ -238,13 +242,14 @@ static int add_total(brc_node_total *sum, const brc_node_total *more, brc_error 
 
 /* ---- a node's items -------------------------------- */
 
-enum { ITEM_CHILD = 0x100, ITEM_CHUNK }; /* or BRC_GROUP, BRC_ARRAY: with the map's root as id */
+enum { ITEM_CHILD = 0x100, ITEM_CHUNK }; /* or BRC_GROUP, BRC_ARRAY, with the map's root as the
+                                          * id */
 
 typedef struct total_item {
     brc_item at;
     int what;
-    int is_same;                    /* the other version of the node has it too */
-    const struct total_item *other; /* what that has in its place */
+    int is_same;                    /* the other version of the node has the item too */
+    const struct total_item *other; /* the other version's item in its place */
 } total_item;
 
 typedef struct total_node {
@@ -281,7 +286,8 @@ static int take_item(total_node *node, const brc_item *from, size_t id_len, brc_
     return BRC_OK;
 }
 
-/* With every check of what the node above says: so no node is met in two places of a map. */
+/* Reads a node's items and checks everything that the node above says, so that no node occurs twice
+ * in a map. */
 static int read_items(total_node *node, brc_store *store, const brc_oid *id, const brc_item *claim,
                       brc_error *err)
 {
@@ -329,7 +335,7 @@ static int total_item_order(const brc_item *a, const brc_item *b)
     return brc_bit(a->key, common) ? 1 : -1;
 }
 
-/* Marks what both have. How many items only one of them has. */
+/* Marks the items that both nodes have. Returns how many items only one of them has. */
 static unsigned mark_same_items(total_node *a, total_node *b)
 {
     unsigned i = 0, j = 0, same = 0;
@@ -359,7 +365,8 @@ static int add_chunk_size(brc_node_total *sum, uint64_t size, uint64_t stored, b
     return add_total(sum, &one, err);
 }
 
-/* The chunks among the items: of all, or of those that the other version does not have. */
+/* Adds up the chunks among the items: all of them, or only those that the other version does not
+ * have. */
 static int sum_chunks(totals_run *run, const total_node *node, int all, brc_node_total *sum,
                       int *whole, brc_error *err)
 {
@@ -393,7 +400,8 @@ done:
     return rc;
 }
 
-/* A child of a group. What is under it is known by its row alone: it may be anything. */
+/* Adds a child of a group. The total under the child comes only from its row, because the child's
+ * map may be of any size. */
 static int sum_entry(totals_run *run, const total_item *item, brc_node_total *sum, int *whole,
                      brc_error *err)
 {
@@ -407,7 +415,7 @@ static int sum_entry(totals_run *run, const total_item *item, brc_node_total *su
     return add_total(sum, &under, err);
 }
 
-/* All items, or those that are new. */
+/* Adds up all items, or only new ones. */
 static int sum_items(totals_run *run, const total_node *node, int all, brc_node_total *sum,
                      int *whole, brc_error *err)
 {
@@ -429,7 +437,7 @@ static int sum_items(totals_run *run, const total_node *node, int all, brc_node_
     return BRC_OK;
 }
 
-/* What the old version has and the new one has not; *known 0 where rows are missing. */
+/* Adds up the items that only the old version has. Sets *known to 0 if rows are missing. */
 static int sum_gone(totals_run *run, const total_node *old, brc_node_total *sum, int *known,
                     brc_error *err)
 {
@@ -449,7 +457,8 @@ static int sum_gone(totals_run *run, const total_node *old, brc_node_total *sum,
     return BRC_OK;
 }
 
-/* The old node's row without what it alone has; *known 0 if that cannot be said. */
+/* Subtracts from the old node's row the items that only the old node has. Sets *known to 0 if that
+ * is not possible. */
 static int sum_same(totals_run *run, const brc_oid *before, const total_node *old,
                     brc_node_total *sum, int *known, brc_error *err)
 {
@@ -479,7 +488,8 @@ done:
     return rc;
 }
 
-/* *whole stays as it is unless something is missing. The C stack is bounded: levels fall. */
+/* Computes the total of a node. *whole stays as it is unless something is missing. The C stack is
+ * bounded, because levels decrease. */
 static int total_of(totals_run *run, const brc_oid *id, const brc_item *claim,
                     const brc_oid *before, brc_node_total *out, int *whole, brc_error *err)
 {
@@ -583,7 +593,8 @@ static int follow_edits(totals_run *run, const brc_oid *before, const brc_oid *r
     return total_of(run, root, NULL, brc_oid_is_zero(before) ? NULL : before, &total, &whole, err);
 }
 
-/* Many are looked up first: from leaf to leaf of the map their ids are at random. */
+/* Looks up the totals after edits. Many sizes are looked up first, because from leaf to leaf of the
+ * map the ids are random. */
 int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root,
                          const brc_edit *edits, size_t n, const brc_chunk_sizes *sizes,
                          brc_error *err)

@@ -35,7 +35,7 @@ done:
     return rc;
 }
 
-/* An empty "attributes" means the same as none, and so does an empty
+/* Says whether an absent member would mean the same: an empty "attributes" or
  * "storage_transformers". */
 static int member_says_nothing(const brc_json *value)
 {
@@ -44,7 +44,8 @@ static int member_says_nothing(const brc_json *value)
            ((kind == BRC_JSON_OBJECT || kind == BRC_JSON_ARRAY) && brc_json_count(value) == 0);
 }
 
-/* A stranger's documents are not checked yet: an array's items have no names. */
+/* Says whether a value has named members. Documents from strangers are not checked yet, and an
+ * array's items have no names. */
 static int has_members(const brc_json *value)
 {
     int kind = brc_json_kind(value);
@@ -211,7 +212,7 @@ int brc_node_diff(brc_node_change *c, brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
-/* 1 if a node that is on both sides differs itself, and not only what is under it. */
+/* Returns 1 if a node on both sides differs itself, not only in the nodes under it. */
 static int node_differs(const brc_node_change *c)
 {
     return c->nmetadata > 0 || c->chunks_added + c->chunks_removed + c->chunks_changed > 0;
@@ -220,21 +221,21 @@ static int node_differs(const brc_node_change *c)
 /* ==== tree diff ================================ */
 
 /*
- * Both sides are walked at once, with a list of the places that are still to be visited:
- * a deep hierarchy takes no stack. A node on one side alone is walked as if the other
- * side were empty.
+ * Both sides are walked together, with a list of the places still to be visited, so that a deep
+ * hierarchy takes no stack. A node that only one side has is walked as if the other side were
+ * empty.
  *
- * A node that is known to have moved is a place of its own, with its own path on either side; what
- * is under it is compared by name, as everywhere. The walk by name leaves out both ends of every
- * move, and what else is there, in the newer or the older version, is a place too. So each node
- * of either side is in one place, whatever the moves say.
+ * A node that is known to have moved is a separate place, with its own path on each side; nodes
+ * under it are compared by name, as everywhere. The walk by name leaves out both ends of every
+ * move; any other node that is there, in the newer or the older version, is a separate place too.
+ * So each node of either side is in exactly one place, whatever the moves say.
  */
 
-/* A place where the two sides' entries differ: kind 0 if a side has no node. */
+/* A place where the entries of the two sides differ: kind 0 if a side does not have the node. */
 typedef struct diff_place {
-    char *path;               /* in the newer version; may be NULL where that has no node */
-    char *from;               /* in the older one, likewise                               */
-    size_t depth, from_depth; /* names in them                                            */
+    char *path;               /* in the newer version; may be NULL if that does not have the node */
+    char *from;               /* in the older version, likewise                           */
+    size_t depth, from_depth; /* number of names in the paths                             */
     int moved;
     brc_entry a, b;
 } diff_place;
@@ -246,7 +247,7 @@ typedef struct diff_walk {
     const brc_move_set *moves;
     void *places; /* diff_place[]: still to be visited */
     size_t n, cap;
-    const diff_place *above; /* whose children are being listed */
+    const diff_place *above; /* the place whose children are being listed */
 } diff_walk;
 
 void brc_tree_diff_dispose(brc_tree_diff *diff)
@@ -278,7 +279,7 @@ static int change_add(diff_walk *w, const diff_place *place, int what, const brc
     if (what == BRC_MOVED)
         BRC_TRY(brc_dup(&c->from, place->from, err));
     BRC_TRY(brc_node_diff(c, w->store, err));
-    if (what == BRC_CHANGED && !node_differs(c)) { /* only what is under it differs */
+    if (what == BRC_CHANGED && !node_differs(c)) { /* only nodes under it differ */
         brc_node_change_dispose(c);
         out->n--;
     }
@@ -327,7 +328,8 @@ static int child_path(brc_buf *out, const char *path, size_t depth, brc_span nam
     return brc_buf_terminate(out, err);
 }
 
-/* Both versions have both ends of a move, so each is met on its side. */
+/* Says whether the place is an end of a move. Both versions have both ends of a move, so each end
+ * is met on its side. */
 static int is_end_of_move(const diff_walk *w, const diff_place *place)
 {
     if (w->moves == NULL)
@@ -364,7 +366,7 @@ done:
     return rc;
 }
 
-/* The children that differ; an array has none. */
+/* Lists the children that differ; an array has none. */
 static int place_children(diff_walk *w, const diff_place *place, brc_error *err)
 {
     brc_oid a, b;
@@ -423,14 +425,14 @@ static size_t names_in(const char *path)
     return n;
 }
 
-/* A path that is NULL: that side has no node. */
+/* Adds a place by its paths. A path that is NULL means that the side does not have the node. */
 static int place_find(diff_walk *w, const brc_oid *a, const char *from, const brc_oid *b,
                       const char *path, int moved, brc_error *err)
 {
     diff_place place;
     memset(&place, 0, sizeof(place));
     place.moved = moved;
-    place.path = (char *)(uintptr_t)path; /* only to be copied */
+    place.path = (char *)(uintptr_t)path; /* it is only copied */
     place.from = (char *)(uintptr_t)from;
     if (from != NULL) {
         place.from_depth = names_in(from);
@@ -443,7 +445,8 @@ static int place_find(diff_walk *w, const brc_oid *a, const char *from, const br
     return place_add(w, &place, err);
 }
 
-/* What else is where the node was: where the walk by name would have met it. */
+/* Adds the other node that is now where the moved node was, and that the walk by name would have
+ * met there. */
 static int place_left(diff_walk *w, const brc_move *move, const brc_oid *b, brc_buf *now,
                       brc_buf *back, brc_error *err)
 {
@@ -455,7 +458,7 @@ static int place_left(diff_walk *w, const brc_move *move, const brc_oid *b, brc_
     return place_find(w, NULL, NULL, b, path, 0, err);
 }
 
-/* And what was where it is. */
+/* Adds the other node that was where the moved node is now. */
 static int place_taken(diff_walk *w, const brc_move *move, const brc_oid *a, brc_buf *then,
                        brc_buf *back, brc_error *err)
 {
@@ -504,7 +507,8 @@ static void drop_told(brc_tree_diff *diff)
     diff->n = kept;
 }
 
-/* A diff of a part knows the moves within it; what came from elsewhere is new there. */
+/* Selects the moves within a subtree, for a diff of that subtree; a node that came from elsewhere
+ * is new there. */
 static int moves_within(brc_move_set *out, const brc_move_set *moves, const char *path,
                         brc_error *err)
 {
@@ -547,16 +551,16 @@ done:
 
 /* ==== moves ================================ */
 
-/* A node that is gone and may have moved. */
+/* A removed node that may have moved. */
 typedef struct move_source {
     brc_node_change *change;
-    size_t next; /* in the first of those with equal entries: which of them may be left */
+    size_t next; /* of the first one of equal entries: the next one that may be unused */
 } move_source;
 
 typedef struct move_list {
     brc_node_change *changes;
     size_t n;
-    move_source *sources; /* by entry, and equal ones by path */
+    move_source *sources; /* sorted by entry, and equal ones by path */
     size_t nsources;
     brc_buf prefix;
 } move_list;
@@ -592,8 +596,8 @@ static int move_sources_sort(move_list *m, brc_error *err)
     return BRC_OK;
 }
 
-/* The first node by path with this entry that is gone and was not reported yet; NULL: none.
- * Nodes passed once are never looked at again. */
+/* Returns the first removed node by path that has this entry and was not used yet; NULL: none.
+ * Nodes that were passed once are never examined again. */
 static brc_node_change *move_source_of(move_list *m, const brc_entry *entry)
 {
     size_t lo = 0, hi = m->nsources;
@@ -615,8 +619,8 @@ static brc_node_change *move_source_of(move_list *m, const brc_entry *entry)
     return NULL;
 }
 
-/* Reports of the path cover the nodes under it that are `what`: in the order of paths they
- * are one run, from "path/" on. */
+/* Marks the nodes under the path whose change is `what` as covered. In the order of paths they are
+ * consecutive, from "path/" on. */
 static int tell_under(move_list *m, const char *path, int what, brc_error *err)
 {
     size_t lo = 0, hi = m->n;
@@ -649,14 +653,14 @@ static int move_to(move_list *m, brc_node_change *to, brc_node_change *from, brc
     return tell_under(m, from->path, BRC_REMOVED, err);
 }
 
-/* The changes are in order by path, added and removed nodes with everything under
- * them. A change that another one covers gets `what` 0. */
+/* Finds moves among the changes, which must be sorted by path and list added and removed nodes with
+ * everything under them. A change that another one covers gets a `what` of 0. */
 static int moves_find(brc_node_change *changes, size_t n, brc_error *err)
 {
     move_list m = { .changes = changes, .n = n };
     int rc;
     BRC_GO(move_sources_sort(&m, err));
-    for (size_t i = 0; i < n; i++) { /* the top of what moved is met first */
+    for (size_t i = 0; i < n; i++) { /* the topmost moved node is met first */
         brc_node_change *from =
             changes[i].what == BRC_ADDED ? move_source_of(&m, &changes[i].b) : NULL;
         if (from != NULL)
@@ -681,7 +685,7 @@ typedef struct made_look {
     brc_store *store;
     const brc_oid *older;
     const brc_move_set *moves;
-    const char *path; /* of the group whose children are compared */
+    const char *path; /* path of the group whose children are compared */
     void *due;        /* made_group[] */
     size_t n, cap;
 } made_look;

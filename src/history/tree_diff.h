@@ -1,7 +1,6 @@
 /*
- * What differs between two snapshots, node by node. Equal subtrees are skipped
- * whole. A node that is gone in one place and new, the same in every bit, in
- * another has moved.
+ * Finds what differs between two snapshots, node by node. Equal subtrees are skipped whole. A node
+ * that is gone in one place and new in another, the same in every bit, has moved.
  */
 #ifndef BRC_HISTORY_TREE_DIFF_H
 #define BRC_HISTORY_TREE_DIFF_H
@@ -14,7 +13,7 @@
 
 /* The members in which two zarr.json documents differ. */
 
-/* A list of JSON pointers: attributes are compared member by member. */
+/* A list of JSON pointers. Attributes are compared member by member. */
 typedef struct brc_pointers {
     char **items;
     size_t n, cap;
@@ -25,12 +24,12 @@ void brc_pointers_dispose(brc_pointers *pointers);
 
 /* ---- node diff -------------------------------- */
 
-/* What differs between two states of one node: metadata, storage, chunks. */
+/* The differences between two states of one node: metadata, storage, chunks. */
 
 typedef struct brc_node_change {
     char *path, *from;
     int what;          /* BRC_ADDED ... */
-    brc_entry a, b;    /* kind 0 if that side has no node */
+    brc_entry a, b;    /* kind 0 if that side does not have the node */
     char **metadata;   /* JSON pointers */
     size_t nmetadata;
     int storage_only;
@@ -38,33 +37,34 @@ typedef struct brc_node_change {
     uint64_t chunks_added, chunks_removed, chunks_changed;
 } brc_node_change;
 
-/* Fills in a change whose path and sides are set: for a node on both sides metadata and
- * chunks, for a node on one side its chunks. */
+/* Fills in a change whose path and sides are set: metadata and chunks of a node on both sides, or
+ * the chunks of a node on one side. */
 BRC_MUST_USE int brc_node_diff(brc_node_change *c, brc_store *store, brc_error *err);
 void brc_node_change_dispose(brc_node_change *c);
 
 /* ---- tree diff -------------------------------- */
 
 typedef struct brc_tree_diff {
-    brc_node_change *changes; /* by path */
+    brc_node_change *changes; /* sorted by path */
     size_t n, cap;
 } brc_tree_diff;
 
-/* `path`: only this node and what is under it; NULL: all. `moves`: from a to b, reduced; NULL: none is
- * known. A hierarchy beyond the limits
- * of snapshot.h is BRC_ECORRUPT, and more nodes than the store allows one call to visit
- * BRC_ELIMIT. */
+/* Compares two snapshots. `path` limits the comparison to this node and everything under it; NULL:
+ * everything. `moves` are the moves from a to b, reduced; NULL: none are known. Fails with
+ * BRC_ECORRUPT for a hierarchy beyond the limits of snapshot.h, and with BRC_ELIMIT for more nodes
+ * than the store allows one call to visit. */
 BRC_MUST_USE int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a,
                                    const brc_oid *b, const char *path, const brc_move_set *moves, brc_error *err);
 void brc_tree_diff_dispose(brc_tree_diff *diff);
 
 /* ---- made again -------------------------------- */
 
-/* Nodes that one commit removed and a later one made again. */
+/* Nodes that one commit removed and a later commit made again. */
 
-/* Adds a line for each node that `after` has, `before` has not, and `older` has, at one path, unless it has
- * come there by one of the moves from `before`, or is what it was in `older`. `older` leads to `before`, and
- * that to `after`: snapshots. Costs what differs. `out` is not sealed then. */
+/* Adds a line for each path at which `after` and `older` have a node and `before` does not, unless
+ * the node of `after` came there by one of the moves from `before`, or is the same as in `older`.
+ * `older` leads to `before`, and `before` to `after`; all are snapshots. The work grows with the
+ * difference. `out` is not sealed afterwards. */
 BRC_MUST_USE int brc_made_again(brc_move_set *out, brc_store *store, const brc_oid *older, const brc_oid *before,
                                 const brc_oid *after, const brc_move_set *moves, brc_error *err);
 

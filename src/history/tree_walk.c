@@ -27,13 +27,14 @@ int brc_budget_take(brc_budget *budget, brc_error *err)
 
 /* ==== tree walk ================================ */
 
-/* A group whose children are being given. */
+/* A group whose children are being returned. */
 typedef struct walk_level {
     brc_tree_node node;
     brc_map_cursor map;
-    int map_due; /* its cursor stands at the child that was given last            */
+    int map_due; /* the cursor is at the child that was returned last             */
     size_t path_len;
-    size_t row_at, row_end; /* of the walk's rows: those under the group, not yet met */
+    size_t row_at, row_end; /* indexes in the walk's rows: the rows under the group that were not
+                             * met yet */
 } walk_level;
 
 struct brc_tree_walk {
@@ -41,9 +42,9 @@ struct brc_tree_walk {
     brc_budget budget;
     int flags;
     int begun;
-    size_t base_depth;          /* names in the path of the node that it began at */
+    size_t base_depth;          /* number of names in the path of the first node */
     brc_buf path;
-    brc_tree_node node;         /* given last                                     */
+    brc_tree_node node;         /* the node that was returned last                */
     size_t node_row_at, node_row_end;
     int enter;                  /* its children come next                         */
     brc_draft_node *rows;       /* in the order of the walk                       */
@@ -59,7 +60,8 @@ static int walk_row_order(const void *a, const void *b)
     return brc_path_order(((const brc_draft_node *)a)->path, ((const brc_draft_node *)b)->path);
 }
 
-/* Both lists are sorted; of two rows of one path the upper one counts. */
+/* Merges two lists of rows, which are sorted; of two rows with the same path the upper one
+ * counts. */
 static int walk_lay_rows(brc_tree_walk *w, brc_draft_node *upper, size_t n, brc_error *err)
 {
     void *p;
@@ -163,7 +165,7 @@ static void walk_set_path(brc_tree_walk *w)
     w->node.name = slash != NULL ? slash + 1 : w->node.path;
 }
 
-/* The path of a child of the group; `len` bytes of a stranger's. */
+/* Makes the path of a group's child; the name's `len` bytes may come from a stranger. */
 static int walk_child_path(brc_tree_walk *w, const walk_level *l, const char *name, size_t len,
                            brc_error *err)
 {
@@ -176,7 +178,7 @@ static int walk_child_path(brc_tree_walk *w, const walk_level *l, const char *na
 
 /* ---- one group's children -------------------------------- */
 
-/* What follows a node that cannot be read is out of reach. */
+/* Ends the map after a node that cannot be read, because the nodes behind it cannot be reached. */
 static void walk_end_map(walk_level *l)
 {
     brc_map_cursor_end(&l->map);
@@ -200,8 +202,8 @@ static int walk_enter(brc_tree_walk *w, brc_error *err)
     return rc;
 }
 
-/* The rows of the next child that has any: [row_at, *end), its own first where it has
- * one. 0 if there are no more. */
+/* Finds the rows [row_at, *end) of the next child that has rows; the child's own row, if it has
+ * one, is first. Returns 0 if there are no more. */
 static int walk_next_rows(const brc_tree_walk *w, const walk_level *l, const char **name,
                           size_t *len, size_t *end)
 {
@@ -211,7 +213,7 @@ static int walk_next_rows(const brc_tree_walk *w, const walk_level *l, const cha
     size_t at = l->path_len > 1 ? l->path_len + 1 : 1;
     *name = path + at;
     *len = strcspn(*name, "/");
-    size_t low = l->row_at + 1, high = l->row_end; /* the run ends in between */
+    size_t low = l->row_at + 1, high = l->row_end; /* the rows of the child end in between */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const char *other = w->rows[middle].path;
@@ -225,12 +227,12 @@ static int walk_next_rows(const brc_tree_walk *w, const walk_level *l, const cha
     return 1;
 }
 
-/* What the draft says about the child, in w->node; 0: nothing, 1: it is there. */
+/* Applies the draft's row for the child to w->node. Returns 1 if the child exists, else 0. */
 static int walk_draft_says(brc_tree_walk *w, size_t own, size_t name_end, brc_error *err)
 {
     const brc_draft_node *row = &w->rows[own];
     if (row->path[name_end] != '\0')
-        return 0; /* there are rows under it alone */
+        return 0; /* only nodes under it have rows */
     w->node.row = row->node;
     memset(&w->node.entry, 0, sizeof(w->node.entry));
     if (row->entry != NULL)
@@ -239,7 +241,7 @@ static int walk_draft_says(brc_tree_walk *w, size_t own, size_t name_end, brc_er
     return 1;
 }
 
-/* The map's next child, or none; a node that cannot be read ends the map. */
+/* Finds the map's next child, or none; a node that cannot be read ends the map. */
 static int walk_look_at_map(walk_level *l, brc_span *key, brc_error *err)
 {
     int rc = l->map_due ? brc_map_cursor_step(&l->map, err) : BRC_OK;
@@ -261,7 +263,7 @@ static int walk_take_from_map(brc_tree_walk *w, walk_level *l, brc_span key, brc
                               err);
     if (rc == BRC_OK)
         rc = walk_child_path(w, l, (const char *)key.data, key.len - 1, err);
-    l->map_due = 1; /* the cursor moves on when the child has been given */
+    l->map_due = 1; /* the cursor moves on after the child has been returned */
     return rc;
 }
 
@@ -278,7 +280,7 @@ static int walk_take_from_rows(brc_tree_walk *w, walk_level *l, const char *name
     return says < 0 ? says : BRC_OK;
 }
 
-/* The order of a row's name and of a key, which is a name and a zero byte. */
+/* Compares a row's name with a key, which is a name and a zero byte. */
 static int walk_name_order(const char *name, size_t len, brc_span key)
 {
     size_t key_len = key.len > 0 ? key.len - 1 : 0, min = len < key_len ? len : key_len;
@@ -286,8 +288,8 @@ static int walk_name_order(const char *name, size_t len, brc_span key)
     return order != 0 ? order : (len > key_len) - (len < key_len);
 }
 
-/* Takes what comes next in the map, in the rows, or in both at once, into w->node:
- * kind 0 if there is no such child. 0 at the end. */
+/* Takes the next child from the map, from the rows, or from both into w->node, with kind 0 if it
+ * does not exist. Returns 0 at the end. */
 static int walk_take_child(brc_tree_walk *w, walk_level *l, brc_error *err)
 {
     const char *name = NULL;

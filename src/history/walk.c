@@ -1,4 +1,4 @@
-/* Moves along the first parents of a commit, and through a merge from one of its others. */
+/* Follows moves along the first parents of a commit, and through a merge from another parent. */
 #include "walk.h"
 
 #include <search.h>
@@ -13,7 +13,8 @@
 
 /* ==== lineage ================================ */
 
-/* A diff of versions further apart finds moves by equal entries. */
+/* The most commits to follow. A diff of versions that are further apart finds moves by equal
+ * entries. */
 #define LINEAGE_MOST 1000
 
 static int is_reached(int has_older, const brc_oid *older, int has_at, const brc_oid *at)
@@ -21,26 +22,26 @@ static int is_reached(int has_older, const brc_oid *older, int has_at, const brc
     return has_older == has_at && (!has_older || brc_oid_cmp(older, at) == 0);
 }
 
-/* A branch that is merged again and again leads back to its earlier merges, each of which asks for
- * the one before: so deep at most. */
+/* The limit of nested merges. A branch that is merged again and again leads back to its earlier
+ * merges, each of which asks for the one before. */
 #define ACROSS_MOST 100
 
 typedef struct lineage {
     brc_store *store;
     int has_older;
     const brc_oid *older;
-    int looks;          /* also for what was made again */
+    int looks;          /* also find nodes that were made again */
     int depth;
     int has_at;
-    brc_oid at;         /* how far back it has come */
-    brc_move_set moves; /* from there on            */
+    brc_oid at;         /* the commit that it has reached */
+    brc_move_set moves; /* the moves from that commit on */
     int known;
 } lineage;
 
 static int between(brc_move_set *out, int *known, const lineage *like, const brc_oid *older,
                    const brc_oid *newer, brc_error *err);
 
-/* `before` comes before the moves that there are. */
+/* Puts the moves of `before` in front of the moves found so far. */
 static int lay_under(lineage *l, const brc_move_set *before, brc_error *err)
 {
     brc_move_set joined = {0};
@@ -53,7 +54,7 @@ static int lay_under(lineage *l, const brc_move_set *before, brc_error *err)
     return rc;
 }
 
-/* From a commit to one that follows it, without what is not in both. */
+/* Finds the moves from a commit to one that follows it, without nodes that are not in both. */
 static int between_roots(brc_move_set *out, int *known, const lineage *like, const brc_oid *older,
                          const brc_oid *newer, brc_error *err)
 {
@@ -66,8 +67,8 @@ static int between_roots(brc_move_set *out, int *known, const lineage *like, con
     return brc_move_set_reduce(out, like->store, &from, &to, err);
 }
 
-/* From one parent of a merge to another: back to their base, and on from there. Not known where
- * they have several. */
+/* Finds the moves from one parent of a merge to another: back to their base, and forward from
+ * there. They are not known if the parents have several bases. */
 static int across(brc_move_set *out, int *known, const lineage *like, const brc_oid *from,
                   const brc_oid *to, brc_error *err)
 {
@@ -97,8 +98,9 @@ done:
     return rc;
 }
 
-/* From another parent of a merge to the merge. These moves are joined first, and then with what
- * comes later: a node that is new to the first parent has no place there to be led through. */
+/* Finds the moves from another parent of a merge to the merge. These moves are joined first, and
+ * then with the later ones, because a node that is new to the first parent has no path in that
+ * parent. */
 static int through_merge(lineage *l, const brc_commit *merge, const brc_oid *parent,
                          brc_error *err)
 {
@@ -115,7 +117,8 @@ done:
     return rc;
 }
 
-/* Also of nodes that the commit has made where one of `older` was, which another commit removed. */
+/* Adds the moves of a commit, and the nodes that the commit made where `older` had a node that
+ * another commit removed. */
 static int lay_commit(lineage *l, const brc_commit *commit, brc_error *err)
 {
     brc_move_set made = {0}, whole = {0};
@@ -136,8 +139,8 @@ done:
     return rc;
 }
 
-/* Lays the moves of `at` under those that are there, and goes on to its first parent; or, where
- * `older` is another one of its parents, to that. */
+/* Puts the moves of `at` in front of the moves found so far and continues with its first parent, or
+ * with another parent if that is `older`. */
 static int lineage_step(lineage *l, brc_error *err)
 {
     brc_commit *commit;
@@ -214,7 +217,7 @@ static int set_path(brc_buf *out, const char *path, brc_error *err)
     return brc_buf_terminate(out, err);
 }
 
-/* The one merge base of two parents: *has 0: there is none, or more. */
+/* Finds the only merge base of two parents. *has is 0 if there is none, or several. */
 static int single_base(brc_store *store, const brc_commit *commit, size_t i, brc_oid *base,
                        int *has, brc_error *err)
 {
@@ -230,7 +233,8 @@ static int single_base(brc_store *store, const brc_commit *commit, size_t i, brc
     return rc;
 }
 
-/* From the commit to its first parent, to the base, and from there to the other parent. */
+/* Follows moves from the commit to its first parent, to the base, and from there to the other
+ * parent. */
 static int follow_moves(brc_buf *out, int *has, brc_store *store, const brc_commit *commit,
                         size_t i, const brc_oid *base, const char *path, brc_error *err)
 {
@@ -278,34 +282,34 @@ int brc_path_before(brc_buf *out, int *has, brc_store *store, const brc_commit *
         BRC_TRY(follow_moves(out, has, store, commit, i, &base, path, err));
     if (*has)
         return brc_snapshot_find(store, root, (const char *)out->data, entry, err);
-    *has = 1; /* nothing, at the same path */
+    *has = 1; /* there is no node at the same path */
     return set_path(out, path, err);
 }
 
 /* ==== path log ================================ */
 
-/* A node that is looked for in a commit that was not visited yet. */
+/* A node to look for in a commit that was not visited yet. */
 typedef struct log_place {
-    uint32_t next; /* 1 more than the next of the same commit; 0: none */
+    uint32_t next; /* one more than the next place of the same commit; 0: none */
     char *path;
     brc_oid root;
-    brc_entry entry; /* kind 0: the commit has nothing there */
+    brc_entry entry; /* kind 0: the commit has no node there */
 } log_place;
 
 struct brc_path_log {
     brc_store *store;
     int full, met;
-    brc_id_table first; /* of a commit's id: 1 more than its first place */
+    brc_id_table first; /* by a commit's id: one more than its first place */
     void *places;       /* log_place[] */
     size_t n, cap;
-    uint32_t unused;    /* 1 more than the first of the places that are free */
-    size_t open;        /* places of commits that were not visited */
-    char *told;         /* the path that was given last */
+    uint32_t unused;    /* one more than the first free place */
+    size_t open;        /* number of places of commits that were not visited */
+    char *told;         /* the path that was returned last */
 };
 
-/* A node in one of the parents of a commit. */
+/* The node in one of the parents of a commit. */
 typedef struct log_parent {
-    const char *path; /* NULL: it is another node, or the node is new */
+    const char *path; /* NULL: the parent has another node there, or the node is new */
     brc_oid root;
     brc_entry entry;
 } log_parent;
@@ -344,7 +348,7 @@ static int new_place(brc_path_log *log, uint32_t *out, brc_error *err)
     return BRC_OK;
 }
 
-/* Two children may lead to the same place. */
+/* Adds a place. Two children may lead to the same place. */
 static int add_place(brc_path_log *log, const brc_oid *commit, const char *path,
                      const brc_oid *root, const brc_entry *entry, brc_error *err)
 {
@@ -406,7 +410,8 @@ done:
 
 /* ---- a commit -------------------------------- */
 
-/* A node that is not there now is looked for under the same path. */
+/* Finds the node in a parent. A node that does not exist in the commit is searched under the same
+ * path. */
 static int parent_at(brc_path_log *log, const brc_commit *commit, size_t i, const log_place *now,
                      brc_buf *buf, log_parent *out, brc_error *err)
 {
@@ -423,7 +428,7 @@ static int parent_at(brc_path_log *log, const brc_commit *commit, size_t i, cons
     return BRC_OK;
 }
 
-/* *changed: it differs from every parent. */
+/* Visits a place. Sets *changed if the node differs from that of every parent. */
 static int visit_place(brc_path_log *log, const brc_commit *commit, const log_place *now,
                        int *changed, brc_error *err)
 {
@@ -443,7 +448,7 @@ static int visit_place(brc_path_log *log, const brc_commit *commit, const log_pl
         }
     }
     for (size_t i = 0; i < commit->nparents; i++) {
-        if (commit->nparents > 1) /* else it was looked at above */
+        if (commit->nparents > 1) /* with one parent, this was checked above */
             BRC_GO(parent_at(log, commit, i, now, &buf, &before, err));
         if (before.path != NULL)
             BRC_GO(add_place(log, &commit->parents[i], before.path, &before.root, &before.entry,
@@ -465,7 +470,8 @@ int brc_path_log_visit(brc_path_log *log, const brc_commit *commit, const char *
     uint32_t i = *first;
     *first = 0;
     for (; i != 0; i = next) {
-        log_place now = *log_place_at(log, i); /* they may be moved as others are added */
+        log_place now = *log_place_at(log, i); /* a copy, because places move when others are
+                                                * added */
         next = now.next;
         log->met |= now.entry.kind != 0;
         BRC_TRY(visit_place(log, commit, &now, &changed, err));
@@ -494,26 +500,25 @@ int brc_path_log_met(const brc_path_log *log)
 /* ==== walk ================================ */
 
 /*
- * Walking history. While it is a line, commits are read one by one. At the first merge
- * the rest is loaded at once, because only then is it known how many children each
- * commit has, and a commit waits for all of them: wrong clocks change the order of
- * unrelated commits only.
+ * Walks history. While history is a line, commits are read one by one. At the first merge the rest
+ * is loaded at once, because only then it is known how many children each commit has, and a commit
+ * must wait for all of them: wrong clocks change only the order of unrelated commits.
  *
- * It is a walk apart from closure.h, which goes in no order and reads no commit twice: this one
- * gives an order, one commit at a time, and while history is a line it remembers nothing.
+ * This walk is separate from closure.h, which has no order and reads no commit twice: this one
+ * returns commits in order, one at a time, and remembers nothing while history is a line.
  *
  * Hidden commits are not even loaded: all ancestors of a hidden commit are hidden too.
  */
 
 typedef struct walk_commit {
-    brc_oid id; /* first: the tree's key */
+    brc_oid id; /* must be first: it is the tree's key */
     brc_commit *commit;
-    size_t waiting; /* children that have not been given yet */
+    size_t waiting; /* number of children that were not returned yet */
     struct walk_commit *next;
 } walk_commit;
 
-/* Finds that a line goes round: it looks back to one commit, at first the first, then each time a
- * later one, twice as far. */
+/* Detects a circular line: compares with one earlier commit, at first the first commit, then each
+ * time a commit twice as far. */
 typedef struct line_guard {
     brc_oid seen;
     uint64_t steps;
@@ -522,17 +527,17 @@ typedef struct line_guard {
 struct brc_walk {
     brc_store *store;
     line_guard guard;
-    brc_commit *given;      /* the line's last one */
-    walk_commit *rest_given; /* the same of the rest */
-    brc_oid at;        /* the line's next one */
+    brc_commit *given;      /* the last commit of the line */
+    walk_commit *rest_given; /* the last commit of the rest */
+    brc_oid at;        /* the next commit of the line */
     int more;
-    void *known;       /* tsearch: every walk_commit of the rest */
-    walk_commit *all;  /* the same as a list */
-    void *ready;       /* walk_commit *[]: a heap, the newest first */
+    void *known;       /* tree of tsearch: every walk_commit of the rest */
+    walk_commit *all;  /* the same commits as a list */
+    void *ready;       /* walk_commit *[]: a heap, newest first */
     size_t nready, ready_cap;
     int has_end;
-    brc_oid end;       /* where the line ends because what follows is hidden */
-    brc_reach *hidden; /* NULL: none, or `end` says which */
+    brc_oid end;       /* where the line ends because the following commits are hidden */
+    brc_reach *hidden; /* NULL: nothing is hidden, or `end` says what */
 };
 
 int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err)
@@ -569,7 +574,8 @@ void brc_walk_free(brc_walk *walk)
     free(walk);
 }
 
-/* Of expired commits a damaged row can say what no commit can: that one comes before itself. */
+/* Fails if a line is circular. A damaged row of expired commits can claim what no commit can: that
+ * a commit comes before itself. */
 static int line_goes_on(line_guard *guard, const brc_oid *at, brc_error *err)
 {
     if (guard->steps > 0 && brc_oid_cmp(&guard->seen, at) == 0)
@@ -580,7 +586,7 @@ static int line_goes_on(line_guard *guard, const brc_oid *at, brc_error *err)
     return BRC_OK;
 }
 
-/* *meets: 1 if the line from the walk's tip reaches `id` before a merge. */
+/* Sets *meets to 1 if the line from the walk's tip reaches `id` before a merge. */
 static int line_meets(const brc_walk *walk, const brc_oid *id, int *meets, brc_error *err)
 {
     brc_oid at = walk->at;
@@ -601,7 +607,7 @@ static int line_meets(const brc_walk *walk, const brc_oid *id, int *meets, brc_e
     return BRC_OK;
 }
 
-/* Usually `tip` is on the line itself: then its past need not be known. */
+/* Usually `tip` is on the line itself, so its ancestors need not be read. */
 int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err)
 {
     if (!walk->more || brc_oid_is_zero(tip))
@@ -614,7 +620,7 @@ int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err)
     return brc_reach_from(walk->hidden, tip, err);
 }
 
-/* 1 if the commit must not be given. */
+/* Returns 1 if the commit is hidden. */
 static int walk_hides(const brc_walk *walk, const brc_oid *id, brc_error *err)
 {
     if (walk->has_end && brc_oid_cmp(id, &walk->end) == 0)
