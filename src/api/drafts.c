@@ -1,4 +1,4 @@
-/* Uncommitted changes of the whole file: whose they are, adopting and dropping them. */
+/* The uncommitted changes of the whole file: who owns them, adopting and dropping them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@ typedef struct draft_list {
     breccia *repo;
     brc_draft_row *rows;
     size_t n, at;
-    brc_draft now; /* the one that was handed out */
-    char *array;   /* of it */
+    brc_draft now; /* the item that was returned last */
+    char *array;   /* its array */
 } draft_list;
 
 static void draft_list_dispose(void *state)
@@ -52,7 +52,7 @@ static int is_stale(brc_store *store, const brc_draft_row *row, int *stale, brc_
     BRC_TRY(brc_ref_full(&full, "heads", row->branch, err));
     int rc = brc_ref_get(store, full, &has, &tip, &why);
     free(full);
-    if (rc == BRC_ENOTFOUND) { /* what was kept of a branch that went */
+    if (rc == BRC_ENOTFOUND) { /* the draft was kept from a deleted branch */
         *stale = 1;
         return BRC_OK;
     }
@@ -63,7 +63,7 @@ static int is_stale(brc_store *store, const brc_draft_row *row, int *stale, brc_
     return rc;
 }
 
-/* Damaged ones are listed too, to be dropped. */
+/* Returns the name of what is open. Damaged drafts are listed too, so that they can be dropped. */
 static const char *open_name(brc_store *store, const brc_draft_row *row)
 {
     brc_open_merge merge = {0};
@@ -73,7 +73,7 @@ static const char *open_name(brc_store *store, const brc_draft_row *row)
     return name;
 }
 
-/* It may have been joined since the list was read. */
+/* Describes a child, which may have been joined since the list was read. */
 static int describe_child(draft_list *list, const brc_draft_row *row, brc_error *err)
 {
     brc_draft_child child = {0};
@@ -127,8 +127,9 @@ int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
 
 /* ---- adopting and dropping -------------------------------- */
 
-/* *rows has it at `at`. BRC_EBUSY where its owner is at work; but that may drop its own, which a
- * conflict has kept, say, and the children of its sessions. */
+/* Finds a draft at index *at of *rows. Fails with BRC_EBUSY if its owner is running; but an owner
+ * may drop its own draft, for example one kept after a conflict, and the children of its
+ * sessions. */
 static int find_draft(brc_store *store, int64_t id, int is_drop, brc_draft_row **rows, size_t *n,
                       size_t *at, brc_error *err)
 {
@@ -149,7 +150,7 @@ static int find_draft(brc_store *store, int64_t id, int is_drop, brc_draft_row *
     return BRC_OK;
 }
 
-/* Nodes, chunks and keys. */
+/* Adopts nodes, chunks and keys. */
 static int adopt_all(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
                      brc_error *err)
 {
@@ -158,7 +159,8 @@ static int adopt_all(brc_session *onto, const brc_draft_head *draft, const brc_a
     return brc_keys_check_adopted(onto, draft->id, err);
 }
 
-/* What a rewrite left has one node more, which belongs in the array's place when it is whole. */
+/* Fails for an unfinished rewrite: its draft has an extra node, which replaces the array when it is
+ * complete. */
 static int check_is_whole(const brc_draft_row *row, brc_error *err)
 {
     char *array;
@@ -219,7 +221,8 @@ static int in_transaction(breccia *repo, int64_t id, const brc_adopt_look *look,
     return brc_end_with(repo, rc, err);
 }
 
-/* Over what is new on the branch, else as it is: room is made for it, in short transactions. */
+/* Adopts a draft on top of the branch's new commits, or makes room to adopt it as it is, in short
+ * transactions. */
 static int prepare_row(breccia *repo, const brc_draft_row *row, brc_adopt_look *look, int *done,
                        brc_error *err)
 {
@@ -239,8 +242,8 @@ static int prepare_row(breccia *repo, const brc_draft_row *row, brc_adopt_look *
     return rc;
 }
 
-/* Before the transaction. What is wrong with the draft it does not say. *done: nothing is left to
- * do. */
+/* Prepares an adoption before its transaction. It does not report faults of the draft. Sets *done
+ * if nothing is left to do. */
 static int prepare_adoption(breccia *repo, int64_t id, brc_adopt_look *look, int *done,
                             brc_error *err)
 {
@@ -257,14 +260,15 @@ static int prepare_adoption(breccia *repo, int64_t id, brc_adopt_look *look, int
     return rc;
 }
 
-/* Its conflicts are no changes of another draft. */
+/* Fails for a merge that was kept from a deleted branch, because its conflicts cannot become
+ * changes of another draft. */
 static int check_no_kept_merge(brc_store *store, int64_t id, brc_error *err)
 {
     int is;
     BRC_TRY(brc_draft_is_kept_merge(store, id, &is, err));
     return is ? brc_fail(err, BRC_EMISUSE,
-                         "draft %lld is a merge that was open on a branch that was deleted: undo "
-                         "that, and the branch has it again",
+                         "draft %lld is a merge that was open on a deleted branch: undo the "
+                         "deletion to get it back",
                          (long long)id)
               : BRC_OK;
 }
@@ -279,7 +283,7 @@ int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
     return done ? BRC_OK : in_transaction(repo, id, &look, adopt_steps, err);
 }
 
-/* From one session of a process to another; both are of one handle. */
+/* Hands changes over from one session to another; both belong to one handle. */
 static int hand_over_steps(brc_session *from, brc_session *to, const brc_adopt_look *look,
                            brc_error *err)
 {
@@ -318,7 +322,7 @@ int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err)
     int rc = hand_over_steps(from, to, &look, err);
     from->repo->changes++;
     rc = brc_end_with(from->repo, rc, err);
-    if (rc < 0) { /* they are still its own */
+    if (rc < 0) { /* the changes still belong to `from` */
         from->draft = draft;
         from->base = base;
         from->is_read = to->is_read = 0;

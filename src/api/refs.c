@@ -21,7 +21,8 @@ static int is_nobodys(const brc_draft_row *row)
     return row->draft.kind == BRC_DRAFT_PRIVATE && row->owner[0] == '\0';
 }
 
-/* Is the draft a private one whose process lives, or that holds changes of a dead process? */
+/* Checks whether the draft is private and its process runs, or whether it has changes of an ended
+ * process. */
 static int is_left_work(brc_store *store, const brc_draft_row *row, int *is, brc_error *err)
 {
     int unused;
@@ -50,7 +51,7 @@ int brc_branch_no_private(brc_store *store, const char *branch, int *none, brc_e
     return rc;
 }
 
-/* What its process writes next would belong to nothing. */
+/* Fails if the draft's process is running: its next writes would belong to no branch. */
 static int check_ended(const brc_draft_row *row, brc_error *err)
 {
     if (brc_process_state(row->owner) != BRC_PROCESS_ALIVE)
@@ -61,7 +62,8 @@ static int check_ended(const brc_draft_row *row, brc_error *err)
                     (long long)brc_process_id(row->owner), row->branch, (long long)row->draft.id);
 }
 
-/* What processes left that have ended can still be adopted, on a branch of that name. */
+/* Keeps the private changes of ended processes, which can still be adopted on a branch of that
+ * name. */
 static int leave_private(brc_store *store, const brc_draft_row *row, brc_error *err)
 {
     int unused;
@@ -79,7 +81,7 @@ static int leave_one(brc_store *store, const brc_draft_row *row, int64_t *kept, 
     if (draft->kind == BRC_DRAFT_PRIVATE)
         return leave_private(store, row, err);
     BRC_TRY(brc_draft_is_empty(store, draft->id, &empty, err));
-    if (draft->kind == BRC_DRAFT_MERGE) /* what was settled is work, too */
+    if (draft->kind == BRC_DRAFT_MERGE) /* what was settled is work too */
         empty = 0;
     if (empty && brc_draft_follows(draft, draft->has_base, &draft->base)) /* nor has its base any */
         return brc_draft_delete(store, draft->id, err);
@@ -123,7 +125,8 @@ static void message_name(char out[40], int64_t seq)
     snprintf(out, 40, "undo.message.%lld", (long long)seq);
 }
 
-/* The operation log has no room for the message of a tag that goes: a setting has, for undo. */
+/* Keeps a deleted tag's message in a setting, for undo, because the operation log has no room for
+ * it. */
 static int keep_message(brc_store *store, const char *message, brc_error *err)
 {
     char name[40];
@@ -151,7 +154,7 @@ int brc_ref_leave(brc_store *store, const char *full, brc_error *err)
     brc_ref_row *row;
     if (strncmp(full, "heads/", 6) == 0)
         BRC_TRY(branch_leave(store, full + 6, &kept, err));
-    BRC_TRY(brc_ref_list(store, full, &row, &n, err)); /* its own row is the first */
+    BRC_TRY(brc_ref_list(store, full, &row, &n, err)); /* the ref's own row is the first */
     int rc = brc_ref_delete(store, full, brc_now_us(), err);
     if (rc == BRC_OK && kept != 0)
         rc = brc_oplog_keeps(store, kept, err);
@@ -169,7 +172,7 @@ int brc_ref_message_kept(brc_buf *out, brc_store *store, int64_t seq, brc_error 
     message_name(name, seq);
     int rc = brc_setting_find(store, name, &json, err);
     if (rc > 0) {
-        /* the text has a NUL behind it */
+        /* the text is terminated by a NUL */
         rc = brc_json_parse(&value, (const char *)json.data, strlen((const char *)json.data), err);
         if (rc == BRC_OK) {
             const char *text;
@@ -184,7 +187,7 @@ int brc_ref_message_kept(brc_buf *out, brc_store *store, int64_t seq, brc_error 
 
 /* ==== refs ================================ */
 
-/* Branches, tags, the current branch. */
+/* Branches, tags and the current branch. */
 
 int brc_resolve(brc_oid *out, breccia *repo, const char *rev, brc_error *err)
 {
@@ -202,7 +205,7 @@ typedef struct ref_list {
     brc_ref_row *rows;
     size_t n, at;
     char *head;
-    brc_ref now; /* the one that was handed out */
+    brc_ref now; /* the item that was returned last */
 } ref_list;
 
 static void ref_list_dispose(void *state)
@@ -284,7 +287,7 @@ static int ref_must_be_free(brc_store *store, const char *space, const char *nam
                  : BRC_OK;
 }
 
-/* Where a new ref is to point: HEAD may be a branch without a commit. */
+/* Finds the commit of a new ref: HEAD may be a branch without a commit. */
 static int ref_start(brc_store *store, const char *rev, int *has, brc_oid *target, brc_error *err)
 {
     const char *head;
@@ -334,7 +337,7 @@ int brc_tag_create(breccia *repo, const char *name, const char *rev, const char 
     return create_ref(repo, "tags", name, rev, message, err);
 }
 
-/* *reached: 1 if a ref other than `full` leads to `target`. */
+/* Sets *reached to 1 if a ref other than `full` leads to `target`. */
 static int reached_by_others(brc_store *store, const char *full, const brc_oid *target,
                              int *reached, brc_error *err)
 {
@@ -391,7 +394,7 @@ static int check_deletable(breccia *repo, const char *space, const char *name, c
                             name);
 }
 
-/* A draft over the branch's tip, or over nothing. */
+/* Starts a draft based on the branch's tip, or on nothing. */
 static int start_shared(brc_store *store, const char *branch, const brc_oid *tip, int64_t *id,
                         brc_error *err)
 {
@@ -404,7 +407,7 @@ static int start_shared(brc_store *store, const char *branch, const brc_oid *tip
     return brc_draft_start(store, &row, id, err);
 }
 
-/* What is uncommitted on a branch. */
+/* Drops the uncommitted changes of a branch. */
 static int drop_shared(brc_store *store, const char *branch, brc_error *err)
 {
     brc_draft_head draft;
@@ -470,7 +473,7 @@ static int rename_steps(brc_store *store, const char *space, const char *from, c
     BRC_GO(brc_ref_full(&new, space, to, err));
     BRC_GO(brc_ref_get(store, old, &has, &target, err));
     BRC_GO(ref_must_be_free(store, space, to, new, err));
-    BRC_GO(brc_ref_list(store, old, &row, &n, err)); /* its own row is the first */
+    BRC_GO(brc_ref_list(store, old, &row, &n, err)); /* the ref's own row is the first */
     BRC_GO(brc_ref_put(store, new, has ? &target : NULL,
                        n > 0 && row[0].message[0] != '\0' ? row[0].message : NULL, "rename", 0,
                        NULL, brc_now_us(), err));
@@ -510,7 +513,7 @@ int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *e
 
 /* ---- the current branch -------------------------------- */
 
-/* BRC_ECONFLICT if the current branch has uncommitted changes that count. */
+/* Fails with BRC_ECONFLICT if the current branch has uncommitted changes that would be lost. */
 static int check_nothing_lost(breccia *repo, const char *branch, brc_error *err)
 {
     int clean;
@@ -566,8 +569,8 @@ int brc_switch(breccia *repo, const char *branch, uint32_t flags, brc_error *err
     return rc < 0 ? rc : end;
 }
 
-/* Of a branch: its changes go, or stay as they are: compared with the new tip, they are
- * uncommitted. */
+/* Resets the shared changes of a branch: they are dropped, or stay as they are and are then
+ * compared with the new tip. */
 static int reset_shared(brc_store *store, const char *branch, int hard, const brc_oid *tip,
                         const brc_oid *target, brc_error *err)
 {
@@ -582,7 +585,7 @@ static int reset_shared(brc_store *store, const char *branch, int hard, const br
     return target != NULL ? brc_draft_follow(store, draft.id, target, err) : BRC_OK;
 }
 
-/* Of a private session. Without a change it follows its branch anyway. */
+/* Resets a private session. A session without changes follows its branch anyway. */
 static int reset_private(brc_session *s, int hard, const brc_oid *target, brc_error *err)
 {
     int empty = 1;
@@ -596,7 +599,7 @@ static int reset_private(brc_session *s, int hard, const brc_oid *target, brc_er
                 : brc_draft_follow(s->repo->store, s->draft.id, target, err);
 }
 
-/* s NULL: the current branch. */
+/* Resets; `s` NULL: the current branch. */
 static int reset_steps(breccia *repo, brc_session *s, const char *rev, int hard,
                        const brc_oid *expect, brc_error *err)
 {
@@ -621,7 +624,7 @@ static int reset_steps(breccia *repo, brc_session *s, const char *rev, int hard,
         BRC_GO(reset_private(s, hard, to, err));
     else
         BRC_GO(reset_shared(store, branch, hard, has ? &tip : NULL, to, err));
-    /* To where it is already: nothing moves that could be undone. */
+    /* a reset to the same commit moves nothing that could be undone */
     rc = BRC_OK;
     if (to == NULL || (has && brc_oid_cmp(&tip, &target) == 0 &&
                        (expect == NULL || brc_oid_cmp(expect, &tip) == 0)))

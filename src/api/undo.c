@@ -1,13 +1,14 @@
 /*
  * The operation log, undo and redo.
  *
- * An operation is what one transaction wrote into the log. To undo takes its rows backwards, each
- * from `to` to `from`; to redo takes them forwards again. Every step compares the ref with what the
- * row says before it sets it, and the whole is one transaction: all of it happens, or nothing.
+ * An operation is what one transaction wrote into the log. Undo applies its rows backwards, each
+ * from `to` to `from`; redo applies them forwards again. Every step compares the ref with the row
+ * before it sets the ref, and all steps are one transaction: either all happen, or none.
  *
- * Which operation is next follows from the log alone. It is the last one that no undoing took
- * back, seen from the end: an undoing of X leads to what lies before X, a redoing leads to what it
- * brought back. Numbers only fall on the way, so it has an end whatever a file says.
+ * The log alone determines the next operation. It is the last operation that no undo took back,
+ * seen from the end: an undo of X leads to the operations before X, and a redo leads to the
+ * operation that it restored. Numbers only decrease on the way, so the search ends whatever a file
+ * contains.
  */
 #include <string.h>
 
@@ -26,7 +27,7 @@ typedef struct oplog_list {
     breccia *repo;
     brc_oplog_row *rows;
     size_t n, at;
-    brc_op now; /* the one that was handed out */
+    brc_op now; /* the item that was returned last */
 } oplog_list;
 
 static void oplog_list_dispose(void *state)
@@ -89,7 +90,7 @@ int brc_oplog_next(brc_iter *it, const brc_op **out_item, brc_error *err)
 
 /* ---- which operation -------------------------------- */
 
-/* What counts of a row here; first is 0 where there is none. */
+/* What matters of a row here; first is 0 if there is no row. */
 typedef struct op_mark {
     int64_t first, undoes, restores;
 } op_mark;
@@ -103,7 +104,7 @@ static int op_mark_of(op_mark *out, brc_oplog_row *rows, size_t n)
     return BRC_OK;
 }
 
-/* The last operation before that of the number `before` (0: of all). */
+/* Finds the last operation before number `before` (0: of all). */
 static int operation_before(brc_store *store, int64_t before, op_mark *out, brc_error *err)
 {
     brc_oplog_row *rows;
@@ -127,7 +128,7 @@ static int log_is_damaged(brc_store *store, brc_error *err)
                     brc_store_path(store));
 }
 
-/* *target: the operation to undo; 0: there is none. */
+/* Finds the operation to undo; *target is 0 if there is none. */
 static int find_undo(brc_store *store, int64_t *target, brc_error *err)
 {
     op_mark at, undoing;
@@ -147,7 +148,7 @@ static int find_undo(brc_store *store, int64_t *target, brc_error *err)
     return BRC_OK;
 }
 
-/* The same for redo: *undoing is the one to take back. */
+/* Finds the operation to redo; *undoing is the undo to take back. */
 static int find_redo(brc_store *store, int64_t *target, int64_t *undoing, brc_error *err)
 {
     op_mark at;
@@ -175,7 +176,7 @@ typedef struct undoing {
     size_t n;
 } undoing;
 
-/* A ref, or that there is none. */
+/* The state of a ref: where it is, or that it does not exist. */
 typedef struct ref_state {
     int found, has;
     brc_oid target;
@@ -203,7 +204,7 @@ static const char *state_words(const ref_state *s, char out[65])
     return out;
 }
 
-/* The ref must be what the operation left. */
+/* Fails if the ref is not as the operation left it. */
 static int must_be(const undoing *u, const char *name, const ref_state *wanted, brc_error *err)
 {
     ref_state now;
@@ -221,7 +222,7 @@ static int must_be(const undoing *u, const char *name, const ref_state *wanted, 
                     u->redo ? "redone" : "undone");
 }
 
-/* It may have been collected. */
+/* Fails if the commit was collected. */
 static int must_have_commit(const undoing *u, const ref_state *s, brc_error *err)
 {
     brc_object o = {.id = s->target}, *one = &o;
@@ -235,8 +236,8 @@ static int must_have_commit(const undoing *u, const ref_state *s, brc_error *err
                           brc_oid_format(hex, &s->target), brc_store_path(u->store));
 }
 
-/* The uncommitted changes of a branch that was moved. Those that lie over the commit where it is
- * now can be committed again; a draft without a change is none. */
+/* Handles the uncommitted changes of a branch that was moved. Changes based on the commit where the
+ * branch is now can be committed again; a draft without changes counts as none. */
 static int tend_draft(const undoing *u, const char *name, const ref_state *now, brc_error *err)
 {
     brc_draft_head draft;
@@ -249,7 +250,7 @@ static int tend_draft(const undoing *u, const char *name, const ref_state *now, 
     BRC_TRY(brc_draft_is_empty(u->store, draft.id, &empty, err));
     const int is_at_base = draft.has_base == now->has &&
                            (!now->has || brc_oid_cmp(&draft.base, &now->target) == 0);
-    /* else its base may have some */
+    /* otherwise its base may have changes */
     if (empty && (is_at_base || brc_draft_follows(&draft, draft.has_base, &draft.base)))
         return brc_draft_delete(u->store, draft.id, err);
     if (is_at_base && draft.kind == BRC_DRAFT_SHARED)
@@ -274,7 +275,8 @@ static int is_current(const undoing *u, const char *name, brc_error *err)
     return strncmp(name, "heads/", 6) == 0 && strcmp(name + 6, head) == 0;
 }
 
-/* What shows nothing uncommitted is none, whatever rows it has. */
+/* Fails if the branch has uncommitted changes. A draft that shows nothing uncommitted counts as
+ * none, whatever rows it has. */
 static int must_be_clean(const undoing *u, const char *branch, brc_error *err)
 {
     brc_session *s;
@@ -286,8 +288,8 @@ static int must_be_clean(const undoing *u, const char *branch, brc_error *err)
     BRC_TRY(rc);
     BRC_TRY(brc_branch_no_private(u->store, branch, &none, err));
     if (!clean || !none)
-        return brc_fail(err, BRC_ECONFLICT, "branch '%s' has uncommitted changes, and would go: "
-                                            "commit them or drop them first",
+        return brc_fail(err, BRC_ECONFLICT, "the undo would delete branch '%s', which has "
+                                            "uncommitted changes: commit them or drop them first",
                         branch);
     BRC_TRY(brc_draft_shared(u->store, branch, &draft, err));
     return draft.id != 0 ? brc_draft_delete(u->store, draft.id, err) : BRC_OK;
@@ -300,16 +302,16 @@ static int remove_ref(const undoing *u, const char *name, const ref_state *was, 
     if (current < 0)
         return current;
     if (current)
-        return brc_fail(err, BRC_EMISUSE, "'%s' is the current branch, and would go: switch to "
-                                          "another first",
+        return brc_fail(err, BRC_EMISUSE, "the undo would delete '%s', the current branch: "
+                                          "switch to another first",
                         name + 6);
     if (!u->redo && strncmp(name, "heads/", 6) == 0)
         BRC_TRY(must_be_clean(u, name + 6, err));
     return brc_ref_leave(u->store, name, err);
 }
 
-/* A ref that is not there gets its last state back. The operation's last row of it is the one with
- * which it went: its number names the message, and it keeps what was uncommitted. */
+/* Restores a ref that does not exist. The operation's last row of the ref is the one that deleted
+ * it: its number names the message, and it keeps the uncommitted changes. */
 static int bring_ref(const undoing *u, const char *name, const ref_state *to, brc_error *err)
 {
     const ref_state none = {0, 0, {{0}}};
@@ -338,7 +340,7 @@ static int rename_again(const undoing *u, const char *from, const char *to, cons
     size_t n = 0;
     int rc;
     BRC_GO(must_be(u, from, at, err));
-    BRC_GO(brc_ref_list(u->store, from, &row, &n, err)); /* its own row is the first */
+    BRC_GO(brc_ref_list(u->store, from, &row, &n, err)); /* the ref's own row is the first */
     BRC_GO(set_state(u, to, &none, at,
                      n > 0 && row[0].message[0] != '\0' ? row[0].message : NULL, err));
     BRC_GO(brc_ref_delete(u->store, from, brc_now_us(), err));
@@ -361,11 +363,11 @@ static int switch_again(const undoing *u, const char *from, const char *to, brc_
     if (strncmp(from, "heads/", 6) != 0 || strncmp(to, "heads/", 6) != 0)
         return log_is_damaged(u->store, err);
     if (strcmp(head, from + 6) != 0)
-        return brc_fail(err, BRC_ESTALE, "the current branch is '%s' by now, and not '%s'", head,
+        return brc_fail(err, BRC_ESTALE, "the current branch is now '%s', and not '%s'", head,
                         from + 6);
     BRC_TRY(ref_state_of(u->store, to, &there, err));
     if (!there.found)
-        return brc_fail(err, BRC_ESTALE, "there is no branch '%s' any more", to + 6);
+        return brc_fail(err, BRC_ESTALE, "branch '%s' no longer exists", to + 6);
     BRC_TRY(brc_oplog_switch(u->store, from, to, brc_now_us(), err));
     return brc_head_set(u->store, to + 6, err);
 }
@@ -395,7 +397,7 @@ static int step_one(const undoing *u, const brc_oplog_row *row, brc_error *err)
                      err);
 }
 
-/* Two rows that are one change. */
+/* Applies two rows that are one change. */
 static int step_two(const undoing *u, const brc_oplog_row *row, brc_error *err)
 {
     const char *first = row[0].name, *second = row[1].name;
@@ -464,7 +466,7 @@ static int undo_steps(undoing *u, int64_t expect, int64_t *operation, brc_error 
                                          "is %lld",
                         (long long)expect, u->redo ? "redone" : "undone", (long long)target);
     BRC_TRY(brc_oplog_operation(u->store, target, &u->rows, &u->n, err));
-    /* The first row of all made the branch of a new file. */
+    /* the first row of all made the branch of a new file */
     if (u->n == 0 || (target == 1 && strcmp(u->rows[0].op, "branch") == 0))
         return no_operation(u, err);
     brc_oplog_takes_back(u->store, u->redo ? 0 : target, back);

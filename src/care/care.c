@@ -19,7 +19,8 @@
 
 /* ==== totals ================================ */
 
-/* Versions share most map nodes; what is under each is counted once, and kept of the node. */
+/* Versions share most map nodes, so the number of chunks under each node is counted once and kept
+ * with the node. */
 typedef struct chunk_totals {
     brc_store *store;
     brc_closure *closure;
@@ -73,7 +74,7 @@ static int count_step(chunk_totals *c, const brc_closure_step *at, brc_stats *ou
     }
 }
 
-/* Walks all that refs reach; the chunks of each version are added to the first sum. */
+/* Walks everything that refs reach; the chunks of each version are added to the first sum. */
 static int count_history(chunk_totals *c, brc_stats *out, brc_error *err)
 {
     brc_closure_step at;
@@ -115,12 +116,12 @@ done:
 
 /* ==== fsck ================================ */
 
-/* Checking the whole file, and reporting what was found. */
+/* Checks the whole file and reports the faults. */
 
 typedef struct fsck_report {
     int (*found)(void *ctx, const brc_damage *damage);
     void *ctx;
-    int (*stands)(void *ctx, const brc_standing *one); /* NULL: nobody asks */
+    int (*stands)(void *ctx, const brc_standing *one); /* NULL: the caller does not want it */
 } fsck_report;
 
 static int tell(const fsck_report *report, const brc_damage *damage, brc_error *err)
@@ -130,13 +131,13 @@ static int tell(const fsck_report *report, const brc_damage *damage, brc_error *
     return BRC_OK;
 }
 
-/* Of lines that are found while the file is locked, so many bytes are held back until it is not. */
+/* The number of bytes of lines that are held back while the file is locked. */
 #define HELD_BYTES ((size_t)1 << 20)
 
 typedef struct held_lines {
     const fsck_report *report;
-    brc_buf text; /* each ends with a zero */
-    int rc;       /* why no further one is taken */
+    brc_buf text; /* each line ends with a NUL */
+    int rc;       /* the reason why no further line is taken */
 } held_lines;
 
 static int tell_held(held_lines *held, brc_error *err)
@@ -198,7 +199,7 @@ static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_
     return BRC_OK;
 }
 
-/* A step that damage has stopped is a finding too. */
+/* Ends a step. A step that damage has stopped is a finding too. */
 static int end_step(int rc, brc_faults *faults, const brc_error *found, brc_error *err)
 {
     if (rc == BRC_ECORRUPT)
@@ -239,7 +240,7 @@ static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, 
     brc_stats stats = BRC_STATS_INIT;
     BRC_TRY(brc_store_begin_read(repo->store, err));
     if (brc_store_totals(repo->store, &stats, NULL) < 0)
-        stats.logical_bytes = 0; /* progress has no total then */
+        stats.logical_bytes = 0; /* progress then has no total */
     brc_task task = brc_task_begin(repo, "check", stats.logical_bytes);
     int rc = run_steps(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &told, &faults, checked, err);
     brc_store_end_read(repo->store);
@@ -277,7 +278,7 @@ int brc_fsck_standing(breccia *repo, uint32_t flags,
 
 /* ==== repair ================================ */
 
-/* Repairing what fsck finds. */
+/* Repairs what fsck finds. */
 
 typedef struct lost_object {
     brc_oid id;
@@ -290,7 +291,7 @@ typedef struct lost_list {
     int failed;
 } lost_list;
 
-/* The kinds of objects, as brc_damage has them. */
+/* Returns the kind of an object from its name in brc_damage. */
 static int kind_of_text(const char *text)
 {
     static const char *const kinds[] = {"chunk", "document", "node", "commit", "loose"};
@@ -322,8 +323,8 @@ static int find_lost(breccia *repo, lost_list *list, brc_error *err)
     return list->failed ? brc_nomem(err) : rc;
 }
 
-/* Where a node or commit comes back, more may be missed that it leads to: so again, as long as
- * something was found. */
+/* Replaces lost objects. A node or commit that is restored may lead to more missing objects, so
+ * this repeats as long as something was found. */
 static int replace_lost(breccia *repo, breccia *from, lost_list *list, brc_repair_report *report,
                         brc_error *err)
 {
@@ -345,7 +346,8 @@ static int replace_lost(breccia *repo, breccia *from, lost_list *list, brc_repai
     return BRC_OK;
 }
 
-/* An object may be named because of what uses it, or what was noted of it: then it stays. */
+/* Removes objects from the list that are good now: an object may be named only because of its
+ * users, or because of an earlier finding. */
 static int still_lost(breccia *repo, lost_list *list, brc_error *err)
 {
     size_t n = 0;
@@ -412,7 +414,7 @@ int brc_repair(brc_repair_report *out, breccia *repo, breccia *from, uint32_t fl
 
 /* ==== collect ================================ */
 
-/* Collecting garbage. */
+/* Collects garbage. */
 
 static int tell_step(void *ctx, brc_error *err)
 {
@@ -447,7 +449,8 @@ static int gc_work(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_
                                         : brc_gc_collect(job, repo->store, err);
 }
 
-/* Unlike other calls it has done a part. */
+/* Names the part that was done: unlike other calls, an interrupted collection has done some of its
+ * work. */
 static int gc_stopped(const breccia *repo, const brc_gc_opts *opts, int rc, brc_error *err)
 {
     if (rc != BRC_EINTERRUPT || opts->flags & BRC_GC_DRY_RUN)
@@ -490,7 +493,7 @@ int brc_gc(breccia *repo, const brc_gc_opts *given, brc_gc_report *out, brc_erro
 
 /* ==== expire ================================ */
 
-/* Thinning history. */
+/* Thins history. */
 
 typedef struct expired_list {
     brc_expire_plan plan;
@@ -511,7 +514,7 @@ static int expire_check(breccia *repo, const brc_expire_opts *opts, brc_error *e
     if (opts->keep_last == 0 && opts->keep_daily == 0 && opts->keep_weekly == 0 &&
         opts->keep_monthly == 0)
         return brc_fail(err, BRC_EINVAL,
-                        "nothing says which commits stay: give at least one rule, as keep_last 10");
+                        "no rule says which commits stay: give at least one, such as keep_last 10");
     if (opts->flags & BRC_EXPIRE_DRY_RUN)
         return BRC_OK;
     BRC_TRY(brc_store_writable(repo->store, err));
@@ -601,9 +604,10 @@ int brc_expire_next(brc_iter *it, const brc_expired **out, brc_error *err)
 
 /* ==== backup ================================ */
 
-/* A backup: a copy of the file that others write to meanwhile, checked where it is new. */
+/* Makes a backup: a copy of the file while others write to it. New parts of the copy are
+ * checked. */
 
-/* New files are made; others are opened, also such that were not finished. */
+/* Opens the copy: makes a new file, or opens an existing one, even an unfinished one. */
 static int open_copy(brc_backup_run *b, breccia *repo, const char *dest, int *is_made,
                      brc_error *err)
 {

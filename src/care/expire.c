@@ -1,8 +1,8 @@
-/* What must not expire, beyond what the rules keep: see expire.h.
+/* Finds what must not expire besides the commits that the rules keep: see expire.h.
  *
  * An open merge is merged again when it is settled for theirs, and an open rebase has changes to
- * come. Were a merge base gone, an older one would stand for it, or none: other conflicts, and
- * moves that are not followed any more. */
+ * apply. If a merge base were gone, an older one or none would stand for it: there would be other
+ * conflicts, and moves that are no longer followed. */
 #include "expire.h"
 
 #include <stdlib.h>
@@ -16,14 +16,15 @@
 
 /* ==== expire named ================================ */
 
-/* Of what a draft names, these have merge bases of their own. What a rebase has still to do comes
- * behind them, is one line of commits, and may be long: it is looked at together. */
+/* The number of commits of a draft whose merge bases are found one by one. The commits that a
+ * rebase has still to apply come after them. These are one line of commits, which may be long, and
+ * are handled together. */
 enum { ONE_BY_ONE = 8 };
 
 typedef struct base_sets {
     brc_store *store;
     brc_roots *out;
-    void *sets; /* brc_commit_set[]: bases; those before `at` were looked under */
+    void *sets; /* brc_commit_set[]: bases; the bases of those before `at` were searched */
     size_t n, at, cap;
 } base_sets;
 
@@ -58,7 +59,8 @@ static int set_is_met(const base_sets *b, const brc_commit_set *set)
     return 0;
 }
 
-/* The bases of some commits and another; several are merged themselves, from what is below them. */
+/* Adds the merge bases of some commits and another one. If there are several bases, they are merged
+ * themselves, from their own bases. */
 static int bases_add(base_sets *b, const brc_commit_set *some, const brc_oid *other,
                      brc_error *err)
 {
@@ -93,7 +95,7 @@ static int bases_below(base_sets *b, brc_error *err)
     return rc;
 }
 
-/* A text of a plan may name what is no commit, or is gone. */
+/* Checks whether an id of a plan is a commit: it may be something else, or be gone. */
 static int is_commit(brc_store *store, const brc_oid *id, int *is, brc_error *err)
 {
     brc_object o = {.id = *id}, *one = &o;
@@ -102,7 +104,7 @@ static int is_commit(brc_store *store, const brc_oid *id, int *is, brc_error *er
     return BRC_OK;
 }
 
-/* What a commit changed is told from its parents. */
+/* Adds the parents of a commit, because its change is the difference from them. */
 static int parents_add(base_sets *b, const brc_oid *id, brc_error *err)
 {
     brc_commit *commit;
@@ -114,7 +116,7 @@ static int parents_add(base_sets *b, const brc_oid *id, brc_error *err)
     return rc;
 }
 
-/* Of one draft: roots [from, to). */
+/* Adds what one draft, with the roots [from, to), depends on. */
 static int stood_on(base_sets *b, size_t from, size_t to, brc_error *err)
 {
     brc_commit_set some = {0};
@@ -139,9 +141,9 @@ done:
     return rc;
 }
 
-/* Within a read, or a write: what has a name, and what open merges, rebases and the like stand
- * on without naming it: the merge bases, and what the changes that are still to come are told
- * from. */
+/* Lists the named commits, and those that open merges, rebases and the like depend on without
+ * naming them: merge bases, and the parents of changes that are still to be applied. Must be called
+ * within a read or a write. */
 static int expire_named(brc_roots *out, brc_store *store, brc_error *err)
 {
     base_sets b = {.store = store, .out = out};
@@ -163,7 +165,7 @@ static int expire_named(brc_roots *out, brc_store *store, brc_error *err)
 
 /* ==== expire plan ================================ */
 
-/* Which commits expire, and what stands for them: see expire.h. */
+/* Decides which commits expire, and what stands for them: see expire.h. */
 
 static brc_expire_commit *plan_at(const brc_expire_plan *plan, size_t i)
 {
@@ -256,7 +258,7 @@ static int plan_read(brc_expire_plan *plan, size_t i, brc_error *err)
     return rc;
 }
 
-/* All are read in the order in which they are met. */
+/* Reads all commits, in the order in which they are met. */
 static int plan_load(brc_expire_plan *plan, brc_error *err)
 {
     size_t at;
@@ -301,15 +303,15 @@ static int64_t day_of(int64_t time_us)
     return time_us / US_PER_DAY - (time_us % US_PER_DAY < 0);
 }
 
-/* From Monday on: 1970-01-01 was a Thursday. */
+/* Returns the week, which begins on Monday: 1970-01-01 was a Thursday. */
 static int64_t week_of(int64_t time_us)
 {
     const int64_t day = day_of(time_us) + 3;
     return day / 7 - (day % 7 < 0);
 }
 
-/* Months since the year 0, in the calendar of today; years begin in March, so that the odd day is
- * at their end. */
+/* Returns the months since the year 0 in the Gregorian calendar. Years begin in March here, so that
+ * the leap day is at their end. */
 static int64_t month_of(int64_t time_us)
 {
     const int64_t day = day_of(time_us) + 719468;
@@ -323,7 +325,7 @@ static int64_t month_of(int64_t time_us)
 typedef struct keep_rule {
     uint32_t left, reason;
     int64_t (*span)(int64_t time_us); /* NULL: each commit counts */
-    void *met;                        /* int64_t[]: spans         */
+    void *met;                        /* int64_t[]: days, weeks or months that were met */
     size_t n, cap;
 } keep_rule;
 
@@ -376,7 +378,7 @@ static size_t plan_find(const brc_expire_plan *plan, const brc_oid *id)
     return place != NULL ? *place - 1 : SIZE_MAX;
 }
 
-/* What drafts and pins name; refs are among it, and marked before. */
+/* Keeps everything that drafts and pins name. That includes refs, which were marked before. */
 static int plan_keep_named(brc_expire_plan *plan, brc_error *err)
 {
     brc_roots roots = {0};
@@ -390,7 +392,8 @@ static int plan_keep_named(brc_expire_plan *plan, brc_error *err)
     return rc;
 }
 
-/* Within a transaction: *same 0 if a draft or pin names what the plan lets expire. */
+/* Sets *same to 0 if a draft or pin names a commit that the plan lets expire. Must be called within
+ * a transaction. */
 static int expire_same_named(const brc_expire_plan *plan, int *same, brc_error *err)
 {
     brc_roots roots = {0};
@@ -436,8 +439,8 @@ static int stand_add(brc_expire_plan *plan, size_t i, size_t nearest, brc_error 
     return BRC_OK;
 }
 
-/* What the first parent moved comes before what the commit itself moved, unless something else than
- * the first parent's line stands first. */
+/* Puts the moves of an expired first parent in front of the commit's own, unless the first commit
+ * that stands is not on the first parent's line. */
 static int stand_moves(brc_expire_plan *plan, size_t i, brc_error *err)
 {
     brc_expire_commit *c = plan_at(plan, i);
@@ -467,8 +470,8 @@ static int stand_moves(brc_expire_plan *plan, size_t i, brc_error *err)
     return rc;
 }
 
-/* Those of its parents that stay stand for themselves, and for the others what stands for their
- * parents. */
+/* Finds what stands for a commit's parents: parents that stay stand for themselves, and expired
+ * parents are replaced by what stands for their parents. */
 static int plan_stand(brc_expire_plan *plan, size_t i, brc_error *err)
 {
     const size_t n = plan_at(plan, i)->n;
@@ -509,7 +512,7 @@ int brc_expire_plan_make(brc_expire_plan *plan, brc_store *store, const brc_expi
 
 /* ---- telling it -------------------------------- */
 
-/* The lines of moves between two snapshots that a reader needs. */
+/* Writes the lines of moves between two snapshots that a reader needs. */
 static int moves_text(brc_expire_plan *plan, const brc_expire_commit *c, brc_error *err)
 {
     plan->lines.len = 0;
@@ -522,7 +525,7 @@ static int moves_text(brc_expire_plan *plan, const brc_expire_commit *c, brc_err
     return brc_buf_terminate(&plan->lines, err);
 }
 
-/* What the parents of a commit of the plan are from now on, and its moves. */
+/* Records what stands for the parents of a commit of the plan, and its moves. */
 static int expire_put(brc_expire_plan *plan, size_t i, brc_error *err)
 {
     void *p;
@@ -538,8 +541,8 @@ static int expire_put(brc_expire_plan *plan, size_t i, brc_error *err)
     return rc;
 }
 
-/* The same for one that is not of the plan, if it has a parent that expires. */
-/* Refs do not reach it, so its parents may be of the plan, and it is not among theirs. */
+/* Does the same for a commit outside the plan, if one of its parents expires. Refs do not reach it:
+ * its parents may be in the plan, but it is not a parent of commits in the plan. */
 static int expire_put_other(brc_expire_plan *plan, const brc_oid *id, brc_error *err)
 {
     size_t at;
@@ -548,7 +551,7 @@ static int expire_put_other(brc_expire_plan *plan, const brc_oid *id, brc_error 
     if (plan_at(plan, at)->is_read)
         return BRC_OK;
     BRC_TRY(plan_read(plan, at, err));
-    for (size_t i = n; i < plan->n; i++) /* it, and its parents that are not of the plan, either */
+    for (size_t i = n; i < plan->n; i++) /* neither it nor its parents outside the plan expire */
         plan_at(plan, i)->reasons |= BRC_KEPT_IN_USE;
     BRC_TRY(plan_stand(plan, at, err));
     return plan_at(plan, at)->is_cut ? expire_put(plan, at, err) : BRC_OK;
@@ -556,9 +559,9 @@ static int expire_put_other(brc_expire_plan *plan, const brc_oid *id, brc_error 
 
 /* ==== expire run ================================ */
 
-/* Doing what a plan says: see expire.h. */
+/* Carries out a plan: see expire.h. */
 
-/* Rows of one transaction. */
+/* Rows in one transaction. */
 enum { ROWS = 500 };
 
 /* ---- what refs reach -------------------------------- */
@@ -593,7 +596,7 @@ typedef struct expire_call {
     brc_store *store;
     const brc_expire_rules *rules;
     const brc_expire_step *step;
-    int64_t seen; /* what others had changed when the plan was made */
+    int64_t seen; /* how much others had changed when the plan was made */
 } expire_call;
 
 /* Makes the plan. */
@@ -610,7 +613,7 @@ static int plan_expire(void *ctx, brc_error *err)
     return c->plan->expired == 0 ? BRC_CHANGE_NONE : c->step->fn(c->step->ctx, err);
 }
 
-/* *is 1: what the plan was made from has not changed. */
+/* Sets *is to 1 if nothing that the plan depends on has changed. */
 static int is_plan_current(const expire_call *c, int *is, brc_error *err)
 {
     int64_t others;
@@ -622,7 +625,7 @@ static int is_plan_current(const expire_call *c, int *is, brc_error *err)
     return *is ? expire_same_named(c->plan, is, err) : BRC_OK;
 }
 
-/* Where it insists, the plan is made with the lock. */
+/* Thins history. If `insists` is 1, the plan is made while the lock is held. */
 static int thin_history(void *ctx, int insists, brc_error *err)
 {
     expire_call *c = ctx;
@@ -647,7 +650,8 @@ static int is_there(brc_store *store, const brc_oid *id, int *there, brc_error *
     return BRC_OK;
 }
 
-/* The log may name it, and then it is kept: but not all that came before it. */
+/* Records an expired commit. The log may name it, so that it is kept, but not all of its
+ * ancestors. */
 static int put_expired(brc_expire_plan *plan, size_t *at, brc_error *err)
 {
     int there;
@@ -665,7 +669,7 @@ static int put_expired(brc_expire_plan *plan, size_t *at, brc_error *err)
 
 typedef struct other_commits {
     const brc_expire_plan *plan;
-    void *ids; /* brc_oid[]: that are not of the plan */
+    void *ids; /* brc_oid[]: commits outside the plan */
     size_t n, cap;
 } other_commits;
 

@@ -1,4 +1,4 @@
-/* Every object by itself, on the pool; one at fault does not stop the others. */
+/* Checks every object by itself, on the pool; a damaged object does not stop the others. */
 #include "fsck.h"
 
 #include <inttypes.h>
@@ -23,8 +23,8 @@ typedef struct object_checker {
     brc_faults *faults;
     brc_oid after;  /* the last row that was listed */
     uint64_t checked;
-    uint64_t unreachable; /* chunks in backends that this build lacks             */
-    brc_error lacks;      /* the first of them                                    */
+    uint64_t unreachable; /* number of chunks in backends that this build lacks   */
+    brc_error lacks;      /* the error of the first of them                       */
     brc_object rows[PAGE];
 } object_checker;
 
@@ -45,7 +45,7 @@ static int no_item(void *ctx, brc_span key, brc_span value, brc_error *err)
     return BRC_OK;
 }
 
-/* What the canonical bytes of an object must be like. */
+/* Checks the canonical bytes of an object. */
 static int check_content(const object_checker *c, const brc_object *o, const uint8_t *data,
                          brc_error *err)
 {
@@ -71,7 +71,7 @@ static int check_content(const object_checker *c, const brc_object *o, const uin
 /* item->number says how much is checked. */
 enum { CHECK_STORED, CHECK_ALL };
 
-/* 1 if its bytes can be asked for. */
+/* Returns 1 if the object's bytes can be read. */
 static int is_reachable(object_checker *c, const brc_object *o)
 {
     brc_error why = BRC_ERROR_INIT;
@@ -84,7 +84,8 @@ static int is_reachable(object_checker *c, const brc_object *o)
     return 0;
 }
 
-/* One line for all of them: they are not damaged as far as anybody here knows. */
+/* Reports all chunks in missing backends in one line: as far as this build can tell, they are not
+ * damaged. */
 static int report_unreachable(const object_checker *c, brc_error *err)
 {
     brc_oid none;
@@ -98,7 +99,7 @@ static int report_unreachable(const object_checker *c, brc_error *err)
     return brc_faults_add(c->faults, &none, 0, 0, found.message, NULL, err);
 }
 
-/* The next rows of the index. Those that contradict themselves are reported at once. */
+/* Lists the next rows of the index. Rows that contradict themselves are reported at once. */
 static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
     object_checker *c = ctx;
@@ -125,7 +126,8 @@ static int checker_passed(void *ctx, const brc_read_item *item, brc_error *err)
     return brc_task_step(c->repo, item != NULL ? item->object.size : 0, err);
 }
 
-/* Objects of a build with more codecs than this one are checked as far as possible. */
+/* Opens an object. Objects of a build with more codecs than this one are checked as far as
+ * possible. */
 static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
 {
     const object_checker *c = ctx;
@@ -147,7 +149,7 @@ static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
         return BRC_OK;
     }
     uint64_t len = item->chain != NULL ? brc_chain_decoded_len(item->chain) : o->stored;
-    item->varies = len == BRC_LEN_VARIES; /* then no memory is reserved for what it claims */
+    item->varies = len == BRC_LEN_VARIES; /* then no memory is reserved for the claimed length */
     if (len != o->size && !item->varies)
         return brc_fail(err, BRC_ECORRUPT, "its encoding does not decode to its length");
     return BRC_OK;
@@ -168,7 +170,7 @@ static int checker_failed(void *ctx, const brc_read_item *item, int rc, const br
                           brc_error *err)
 {
     const object_checker *c = ctx;
-    if (rc == BRC_ESTALE) /* removed since it was listed: that is no fault */
+    if (rc == BRC_ESTALE) /* it was removed after it was listed, which is not a fault */
         return BRC_OK;
     const int missing =
         why->detail == BRC_ENOTFOUND && strcmp(why->source, BRC_BACKEND_SOURCE) == 0;
@@ -208,9 +210,8 @@ int brc_check_objects(breccia *repo, int64_t after, int no_decode, brc_faults *f
 /* ==== check history ================================ */
 
 /*
- * From the refs down: every ref, commit, row of the operation log and uncommitted
- * change. A reference to something missing is a fault, and each fault records who uses
- * it.
+ * Checks from the refs down: every ref, commit, row of the operation log and uncommitted change. A
+ * reference to a missing object is a fault, and each fault records who uses the object.
  */
 
 typedef struct history_check {
@@ -220,7 +221,7 @@ typedef struct history_check {
 
 /* ---- commits -------------------------------- */
 
-/* 1 if it is new; the zero id names none. */
+/* Returns 1 if the commit is new; the zero id names none. */
 static int commit_due(history_check *h, const brc_oid *id, brc_error *err)
 {
     return brc_oid_is_zero(id) ? 0 : brc_closure_commit(h->tree.walk, id, err);
@@ -246,7 +247,7 @@ static int use_commit(history_check *h, const char *from, const brc_oid *id, int
                          bad, err);
 }
 
-/* A commit that cannot be read is a fault, and the history before it is out of reach. */
+/* Checks a commit. A commit that cannot be read is a fault, and its history cannot be reached. */
 static int step_commit(history_check *h, const char *from, const brc_oid *id, brc_error *err)
 {
     int bad;
@@ -267,7 +268,7 @@ static int step_version(history_check *h, const char *from, const brc_commit *co
     return check_commit_info(h, commit, err);
 }
 
-/* Every commit that is due, with what it is made of. */
+/* Checks every commit that is due, with its contents. */
 static int check_commits(history_check *h, const char *from, brc_error *err)
 {
     brc_closure_step at;
@@ -279,7 +280,7 @@ static int check_commits(history_check *h, const char *from, brc_error *err)
             break;
     }
     if (rc < 0)
-        brc_closure_drop(h->tree.walk); /* the commits that are due are still checked */
+        brc_closure_drop(h->tree.walk); /* commits that are due are still checked */
     return rc;
 }
 
@@ -294,7 +295,8 @@ static int ref_fault(history_check *h, const char *name, const char *message, br
     return brc_fault_used_by(fault, name, err);
 }
 
-/* What a command would fail with is a fault; what stops fsck itself is not. */
+/* Turns an error into a fault if a command would fail with it; an error that stops fsck itself is
+ * returned. */
 static int as_fault(history_check *h, const char *name, int rc, const brc_error *found,
                     brc_error *err)
 {
@@ -327,7 +329,8 @@ static int check_draft_row(history_check *h, const brc_draft_node *row, brc_erro
                : brc_tree_check_entry(&h->tree, row->path, &entry, row->node, err);
 }
 
-/* Each of a node that is there, of one that the base has, and no two of the same. */
+/* Checks the moves: each must be of a node that exists, from a node that the base has, and no two
+ * may have the same node. */
 static int check_moves(brc_session *s, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -359,7 +362,7 @@ done:
     return rc;
 }
 
-/* The rows together must make a version: as `status` and `commit` put them together. */
+/* Checks that the rows together make a version, as `status` and `commit` combine them. */
 static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *err)
 {
     brc_session *s;
@@ -388,7 +391,7 @@ static int check_plan_commits(brc_store *store, const brc_open_merge *merge, con
     return BRC_OK;
 }
 
-/* What a rebase has still to do. */
+/* Checks the list of commits that a rebase has still to apply. */
 static int check_plan_list(brc_store *store, const brc_open_merge *merge, brc_error *err)
 {
     void *ids;
@@ -404,7 +407,8 @@ static int check_plan_list(brc_store *store, const brc_open_merge *merge, brc_er
     return rc;
 }
 
-/* All but a merge name the commit whose change it is, and a rebase what it goes onto. */
+/* Checks a plan: everything but a merge names the commit whose change is applied, and a rebase also
+ * names its target. */
 static int check_plan(brc_store *store, const brc_open_merge *merge, brc_error *err)
 {
     static const char *const names[] = {"at", "onto", "base", "theirs"};
@@ -422,7 +426,8 @@ static int check_plan(brc_store *store, const brc_open_merge *merge, brc_error *
     return check_plan_list(store, merge, err);
 }
 
-/* Entries that conflicts of an open merge keep; their places are checked with the rows. */
+/* Checks the entries that conflicts of an open merge keep; their places are checked with the
+ * rows. */
 static int check_conflicts(const history_check *h, const brc_draft_head *draft, brc_error *err)
 {
     brc_store *store = h->tree.check.store;
@@ -444,7 +449,7 @@ static int check_conflicts(const history_check *h, const brc_draft_head *draft, 
     return rc;
 }
 
-/* What savepoints know of its nodes: they are no version by themselves. */
+/* Checks the rows of nodes that a savepoint keeps, which are not a version by themselves. */
 static int check_save(history_check *h, int64_t save, brc_error *err)
 {
     brc_draft_node *rows;
@@ -481,7 +486,7 @@ static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_er
     brc_draft_node *rows = NULL;
     size_t n = 0;
     brc_error found = BRC_ERROR_INIT;
-    if (draft->draft.has_base) { /* the commit itself is checked where a ref reaches it */
+    if (draft->draft.has_base) { /* the commit is checked where a ref reaches it */
         rc = brc_commit_root(h->tree.check.store, &draft->draft.base, &root, &found);
         BRC_TRY(as_fault(h, h->tree.check.what, rc, &found, err));
         if (rc == BRC_OK && !brc_oid_is_zero(&root))
@@ -519,7 +524,8 @@ done:
     return rc;
 }
 
-/* As it is now, in one state; others may have dropped or committed it since it was listed. */
+/* Checks a draft as it is now, in one state; others may have dropped or committed it since it was
+ * listed. */
 static int check_draft_now(history_check *h, brc_draft_row *row, brc_error *err)
 {
     brc_store *store = h->tree.check.store;
@@ -567,7 +573,7 @@ static int check_ref(history_check *h, const brc_ref_row *row, brc_error *err)
         int bad, is_new = commit_due(h, &row->target, err);
         BRC_TRY(is_new);
         if (!is_new && brc_faults_find(h->tree.check.faults, &row->target) != NULL)
-            BRC_TRY(use_commit(h, name, &row->target, &bad, err)); /* so that it is reported, too */
+            BRC_TRY(use_commit(h, name, &row->target, &bad, err)); /* so that it is reported too */
         BRC_TRY(check_commits(h, name, err));
     }
     return BRC_OK;
@@ -606,7 +612,8 @@ static int due_id(void *ctx, const brc_oid *id, brc_error *err)
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* What the log names may have been collected, or expired: that is no damage. */
+/* Adds a commit that the log names. It may have been collected or have expired, which is not
+ * damage. */
 static int due_if_there(void *ctx, const brc_oid *id, brc_error *err)
 {
     const history_check *h = ctx;
@@ -617,7 +624,7 @@ static int due_if_there(void *ctx, const brc_oid *id, brc_error *err)
     return BRC_OK;
 }
 
-/* BRANCH@{TIME} names what no ref may reach now, and so does an id by itself. */
+/* Checks commits that BRANCH@{TIME} or their own ids name, but that refs may not reach now. */
 static int check_others(history_check *h, brc_error *err)
 {
     BRC_TRY(brc_store_each_id(h->tree.check.store, BRC_IDS_IN_OPLOG, due_if_there, h, err));
@@ -647,7 +654,7 @@ int brc_check_history(breccia *repo, int no_decode, brc_faults *faults, brc_erro
     BRC_GO(brc_tree_check_new(&h.tree, repo, no_decode, faults, err));
     BRC_GO(brc_store_each_encoding(repo->store, check_encoding, &h, err));
     rc = check_refs(&h, &found);
-    BRC_GO(as_fault(&h, "refs", rc, &found, err)); /* the list of them may be what is damaged */
+    BRC_GO(as_fault(&h, "refs", rc, &found, err)); /* the list of refs itself may be damaged */
     BRC_GO(check_drafts(&h, err));
     rc = check_others(&h, err);
 done:

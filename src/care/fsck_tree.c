@@ -1,4 +1,4 @@
-/* What fsck has found, by id. */
+/* Stores the faults that fsck has found, by id. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ int brc_faults_add(brc_faults *faults, const brc_oid *id, int kind, int missing,
         if (faults->by_id.n > known)
             *(size_t *)value = faults->n;
     }
-    const char *advice = strstr(message, "; run 'breccia fsck'"); /* which this is */
+    const char *advice = strstr(message, "; run 'breccia fsck'"); /* this is fsck */
     BRC_TRY(advice != NULL ? brc_dup_n(&f->message, message, (size_t)(advice - message), err)
                            : brc_dup(&f->message, message, err));
     faults->n++;
@@ -87,10 +87,9 @@ int brc_fault_used_by(brc_fault *fault, const char *text, brc_error *err)
 
 /* ==== check uses ================================ */
 
-/* Who uses which object: whether it is there, and what is wrong with it, reported with its user. */
+/* Records who uses which object, checks that it exists, and reports its faults with its users. */
 
-/* The fault of this id, which is created if the object is missing; NULL: there is
- * none. */
+/* Finds the fault with this id, which is created if the object is missing; NULL: there is none. */
 static int fault_of(const brc_check *c, const brc_oid *id, int kind, brc_fault **out,
                     brc_error *err)
 {
@@ -152,7 +151,7 @@ static int chunk_name(brc_buf *out, int ndim, const uint64_t *index, brc_error *
     return brc_buf_terminate(out, err);
 }
 
-/* Reports what was found of one chunk of the array at `path`, and that the array uses it. */
+/* Reports the faults of one chunk of the array at `path`, and that the array uses the chunk. */
 static int check_chunk_use(const brc_check *c, const char *path, const brc_chunk_check *chunk,
                            int *bad, brc_error *err)
 {
@@ -177,8 +176,8 @@ done:
 
 /* ==== check array ================================ */
 
-/* What fsck asks of one array: that its document means something, and that chunks are what
- * reading it will ask for. */
+/* Checks one array: that its document is valid, and that its chunks are what a reader will ask
+ * for. */
 
 static void array_check_free(brc_array_check *a)
 {
@@ -191,8 +190,8 @@ static void array_check_free(brc_array_check *a)
     free(a);
 }
 
-/* Chunks of equal length are right for every array with chunks of that length; what else
- * is right for one array is so for those with the same document. */
+/* Computes the array's context. Chunks of one length are right for every array with chunks of that
+ * length; other chunks that are right for one array are right for those with the same document. */
 static int set_context(brc_array_check *a, brc_store *store, const brc_entry *entry, brc_error *err)
 {
     const brc_meta *m = a->meta;
@@ -248,7 +247,7 @@ static int array_check_new(const brc_check *c, const char *path, const brc_entry
             rc = brc_check_fault(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json",
                                  found.message, err);
         } else if (rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT) {
-            rc = BRC_OK; /* every command says so, and none says that it is damaged */
+            rc = BRC_OK; /* every command reports the document, and none calls it damaged */
         } else if (rc < 0 && err != NULL) {
             brc_error_copy(err, &found);
         }
@@ -264,7 +263,7 @@ done:
 
 /* ---- chunks -------------------------------- */
 
-/* Those that are known to be right only when they have been decoded. */
+/* Decodes the chunks that are known to be right only after decoding. */
 typedef struct chunk_decoder {
     const brc_check *c;
     brc_array_check *a;
@@ -291,7 +290,7 @@ static int decoder_open(void *ctx, brc_read_item *item, brc_error *err)
     return brc_chunk_item_of(item, d->c->store, d->a->meta, d->chunks[item->number].index, err);
 }
 
-/* Exactly as many elements as the chunk has. */
+/* Checks that there are exactly as many elements as the chunk has. */
 static int check_elements(uint64_t n, brc_span packed, brc_error *err)
 {
     brc_element_cursor cursor = { packed, 0, 0 };
@@ -319,7 +318,8 @@ static int decoder_place(void *ctx, brc_read_item *item, const uint8_t *data, br
     return check_elements(brc_shape_count(m->ndim, chunk), (brc_span){ data, item->len }, err);
 }
 
-/* What this build cannot decode is not damaged because of that, nor what was removed meanwhile. */
+/* Keeps a fault. A chunk that this build cannot decode is not damaged because of that, and neither
+ * is one that was removed meanwhile. */
 static int keep_fault(brc_chunk_check *chunk, int rc, const brc_error *found, brc_error *err)
 {
     void *p;
@@ -343,14 +343,14 @@ static int decoder_failed(void *ctx, const brc_read_item *item, int rc, const br
     return keep_fault(&d->chunks[item->number], rc, why, err);
 }
 
-/* What its row and the document say. */
+/* Checks what the chunk's row and the document say. */
 static int check_row(const brc_check *c, brc_array_check *a, brc_chunk_check *chunk, brc_error *err)
 {
     brc_read_item item;
     brc_meta *m = a->meta;
     brc_error found = BRC_ERROR_INIT;
     if (!brc_meta_has_place(m, chunk->index))
-        return BRC_OK; /* reported for the array */
+        return BRC_OK; /* it is reported for the array */
     if (m->opaque && !m->readable)
         return BRC_OK;
     memset(&item, 0, sizeof(item));
@@ -360,7 +360,8 @@ static int check_row(const brc_check *c, brc_array_check *a, brc_chunk_check *ch
     return keep_fault(chunk, rc, &found, err);
 }
 
-/* Are the objects right for the chunks at these indexes? Those that were looked up, together. */
+/* Checks whether the objects are right for the chunks at these indexes, for those that were looked
+ * up, together. */
 static int array_check_chunks(const brc_check *c, brc_array_check *a, brc_chunk_check *chunks,
                               size_t n, brc_error *err)
 {
@@ -382,30 +383,30 @@ static int array_check_chunks(const brc_check *c, brc_array_check *a, brc_chunk_
 /* ==== check tree ================================ */
 
 /*
- * What versions are made of: map nodes, entries, documents, chunks. Every object is looked
- * at once, however many paths and versions lead to it, because what is remembered of a node
- * is all that others need from it: what it is (facts), how deep the hierarchy under it
- * goes, how long the longest path in it is, which chunk index is the greatest, and what it all
- * sums up to: that is compared with the derived row of its totals, if it has one. What is bad is
- * looked at again a few times, so that its users are reported, and its totals are not compared.
+ * Checks the contents of versions: map nodes, entries, documents, chunks. Every object is checked
+ * once, however many paths and versions lead to it, because everything that its users need is
+ * remembered with the node: its facts, the depth of the hierarchy under it, the longest path in it,
+ * the greatest chunk index, and its totals, which are compared with the derived row of totals, if
+ * there is one. A bad object is checked again a few times, so that its users are reported; its
+ * totals are not compared.
  */
 
 #define LOOKS_AT_BAD 8
-/* Chunks that are remembered as right: 48 bytes each and a third more. */
+/* The number of chunks that are remembered as right: each takes 48 bytes and a third more. */
 #define CHUNKS_KNOWN ((size_t)1 << 20)
 
 typedef struct node_memo {
     uint64_t facts;
-    uint32_t extent;  /* in c->extents, from 1; 0: none            */
-    uint16_t longest; /* bytes of path under it                    */
-    uint8_t height;   /* names of a path under it                  */
-    uint8_t bad;      /* 0: all is well; else how often looked at  */
+    uint32_t extent;  /* index in c->extents, from 1; 0: none      */
+    uint16_t longest; /* bytes of the longest path under it        */
+    uint8_t height;   /* number of names of the deepest path under it */
+    uint8_t bad;      /* 0: good; else how often it was checked    */
     brc_node_total total;
 } node_memo;
 
-/* Of an array that was met. */
+/* What is remembered of an array. */
 typedef struct array_memo {
-    uint64_t looks; /* 0: all is well; else how often it was found bad */
+    uint64_t looks; /* 0: good; else how often it was found bad */
     brc_node_total total;
 } array_memo;
 
@@ -417,7 +418,7 @@ typedef struct node_level {
     brc_node_total total;
 } node_level;
 
-/* Of a chunk that is right. */
+/* The sizes of a chunk that is right. */
 typedef struct chunk_sizes {
     uint64_t size, stored;
 } chunk_sizes;
@@ -469,7 +470,7 @@ static uint64_t facts_digest(const brc_tree_check *c, unsigned level, unsigned c
     uint64_t head[3] = { (uint64_t)level << 32 | count, keys, bits }, digest;
     memcpy(bytes, head, sizeof(head));
     memcpy(bytes + sizeof(head), prefix, brc_bits_bytes(bits));
-    if (bits % 8 != 0) /* what follows the prefix in its last byte is a key's */
+    if (bits % 8 != 0) /* the bits after the prefix in its last byte belong to a key */
         bytes[sizeof(head) + bits / 8] &= (uint8_t)(0xff << (8 - bits % 8));
     brc_oid id = brc_hash_object(brc_store_hash(c->check.store), BRC_KIND_NODE, bytes,
                                  sizeof(head) + brc_bits_bytes(bits));
@@ -487,7 +488,7 @@ static const char *path_of(const brc_node_step *at)
     return at->path_len > 0 ? at->path : "/";
 }
 
-/* What cannot be counted is bad: a row could not hold it. */
+/* Adds totals. A sum that cannot be counted is bad, because a row could not hold it. */
 static void count_in(node_level *level, const brc_node_total *more)
 {
     level->bad |= !brc_node_total_add(&level->total, more);
@@ -499,7 +500,8 @@ static void count_chunk(node_level *leaf, uint64_t size, uint64_t stored)
     count_in(leaf, &one);
 }
 
-/* A row that is missing is no fault: whoever asks counts. */
+/* Compares the totals with the node's row. A missing row is not a fault, because readers then
+ * count. */
 static int check_total(brc_tree_check *c, const brc_node_step *at, const node_level *own,
                        brc_error *err)
 {
@@ -511,7 +513,7 @@ static int check_total(brc_tree_check *c, const brc_node_step *at, const node_le
     BRC_TRY(brc_node_total_get(c->check.store, &at->id, &state, &row, err));
     if (state == BRC_TOTAL_FOUND && !brc_node_total_equal(&row, &own->total)) {
         BRC_TRY(brc_store_others(c->check.store, &others, err));
-        if (others != c->others) /* chunks may have been stored anew since they were counted */
+        if (others != c->others) /* chunks may have been re-encoded since they were counted */
             row.stored = own->total.stored;
     }
     if (state == BRC_TOTAL_NONE ||
@@ -524,10 +526,11 @@ static int check_total(brc_tree_check *c, const brc_node_step *at, const node_le
 
 static size_t path_bytes(size_t len)
 {
-    return len > 1 ? len : 0; /* the root's slash is that of its children */
+    return len > 1 ? len : 0; /* the root's slash belongs to its children */
 }
 
-/* What is under a node goes up to the one above: a level higher from the root of a map. */
+/* Passes the results of a node up to the node above; from the root of a map they go one level of
+ * the hierarchy higher. */
 static void merge_up(brc_tree_check *c, const brc_node_step *at, size_t height, size_t longest,
                      const uint64_t *extent, const brc_node_total *total)
 {
@@ -587,7 +590,8 @@ static int tell_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
     return BRC_OK;
 }
 
-/* Looks up, and where needed decodes, what is not known to be right or at fault: at once. */
+/* Looks up, and if necessary decodes, the chunks of a leaf that are not yet known to be right or at
+ * fault, together. */
 static int flush_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
 {
     chunk_batch *b = c->batch;
@@ -611,7 +615,7 @@ static int flush_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
     return rc;
 }
 
-/* NULL: it can be a chunk of the array. */
+/* Returns what is wrong with the key, or NULL if it can be a chunk of the array. */
 static const char *key_fault(const brc_tree_check *c, int ndim, int has_id)
 {
     if (ndim < 0 || !has_id)
@@ -621,8 +625,8 @@ static const char *key_fault(const brc_tree_check *c, int ndim, int has_id)
     return NULL;
 }
 
-/* One item of an array's map, or one row of a draft's. `holder`: the node or document
- * that the fault is in where the item itself is wrong. */
+/* Adds one item of an array's map, or one row of a draft. `holder` is the node or document that has
+ * the fault if the item itself is wrong. */
 static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder, int holder_kind,
                      brc_span at_key, const brc_oid *id, brc_error *err)
 {
@@ -660,7 +664,7 @@ static int step_chunk(brc_tree_check *c, const brc_node_step *at, brc_error *err
 
 /* ---- nodes -------------------------------- */
 
-/* A node that is known: is it what is said of it here, and within the limits here? */
+/* Checks that a known node matches what is said of it here, and is within the limits here. */
 static int use_known(brc_tree_check *c, const brc_node_step *at, const node_memo *memo,
                      brc_error *err)
 {
@@ -690,7 +694,7 @@ static int use_known(brc_tree_check *c, const brc_node_step *at, const node_memo
     return BRC_OK;
 }
 
-/* Faults in the chunks are kept apart from earlier ones. */
+/* Begins an array, and separates faults in its chunks from earlier faults. */
 static void begin_array(brc_tree_check *c, const brc_node_step *at)
 {
     node_level *in = level_at(c, at->level);
@@ -700,7 +704,7 @@ static void begin_array(brc_tree_check *c, const brc_node_step *at)
     c->array->before = in->total;
 }
 
-/* *skipped: 1 if the node is not read. */
+/* Checks a node. Sets *skipped to 1 if the node is not read. */
 static int step_node(brc_tree_check *c, const brc_closure_step *step, int *skipped, brc_error *err)
 {
     const brc_node_step *at = &step->node;
@@ -715,7 +719,7 @@ static int step_node(brc_tree_check *c, const brc_closure_step *step, int *skipp
     BRC_TRY(brc_check_use(&c->check, &at->id, BRC_KIND_NODE, path_of(at), part_of(at), &bad, err));
     if (bad) {
         level_at(c, at->level)->bad = 1;
-        *skipped = memo == NULL; /* what is damaged in itself cannot be followed */
+        *skipped = memo == NULL; /* a node that is damaged itself cannot be followed */
     }
     if (*skipped)
         brc_closure_skip(c->walk);
@@ -755,7 +759,7 @@ static int step_leave(brc_tree_check *c, const brc_closure_step *step, brc_error
 
 /* ---- entries -------------------------------- */
 
-/* A group's document: whether it is good is remembered. */
+/* Checks a group's document, and remembers whether it is good. */
 static int check_group_doc(brc_tree_check *c, const char *path, const brc_entry *entry, int *bad,
                            brc_error *err)
 {
@@ -778,7 +782,7 @@ static int check_group_doc(brc_tree_check *c, const char *path, const brc_entry 
                            found.message, err);
 }
 
-/* Whether the array was met: then its chunks are not walked again. */
+/* Says whether the array was met before; its chunks are then not walked again. */
 static int array_is_known(brc_tree_check *c, const brc_entry *entry, brc_oid *key,
                           brc_node_total *total, int *bad)
 {
@@ -791,7 +795,7 @@ static int array_is_known(brc_tree_check *c, const brc_entry *entry, brc_oid *ke
     return memo != NULL && (memo->looks == 0 || memo->looks >= LOOKS_AT_BAD);
 }
 
-/* *total: of an array that is known. */
+/* Checks an entry. *total is set for an array that is known. */
 static int check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row,
                        int *bad, int *known, brc_node_total *total, brc_error *err)
 {
@@ -819,7 +823,8 @@ static int check_entry(brc_tree_check *c, const char *path, const brc_entry *ent
     return BRC_OK;
 }
 
-/* All under the array has been walked: are its chunks within its grid? */
+/* Ends an array after everything under it was walked: checks that its chunks are within its
+ * grid. */
 static int end_array(brc_tree_check *c, const brc_oid *map, int kind, const uint64_t *extent,
                      int *bad, brc_error *err)
 {
@@ -840,7 +845,7 @@ static int end_array(brc_tree_check *c, const brc_oid *map, int kind, const uint
 static int remember_array(brc_tree_check *c, int bad, const brc_node_total *total, brc_error *err)
 {
     void *value;
-    if (brc_oid_is_zero(&c->array->key)) /* its uncommitted chunks are checked by themselves */
+    if (brc_oid_is_zero(&c->array->key)) /* its uncommitted chunks are checked separately */
         return BRC_OK;
     BRC_TRY(brc_id_table_add(&c->arrays, &c->array->key, &value, err));
     array_memo *memo = value;
@@ -875,7 +880,8 @@ static int step_entry(brc_tree_check *c, const brc_node_step *at, brc_error *err
 
 /* ---- the walk -------------------------------- */
 
-/* A step that failed through damage: of the node, or of what the node above says. */
+/* Handles a step that failed because of damage, in the node or in what the node above says about
+ * it. */
 static int step_failed(brc_tree_check *c, const brc_node_step *at, const brc_error *found,
                        brc_error *err)
 {
@@ -886,27 +892,27 @@ static int step_failed(brc_tree_check *c, const brc_node_step *at, const brc_err
         return brc_check_fault(&c->check, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
                                found->message, err);
     if (brc_faults_find(c->check.faults, &at->id) != NULL)
-        return BRC_OK; /* told */
+        return BRC_OK; /* it was reported */
     snprintf(message, sizeof(message), "map node %.8s under it: %s", brc_oid_format(hex, &at->id),
              found->message);
     return brc_check_fault(&c->check, &in->id, BRC_KIND_NODE, path_of(at), part_of(at), message,
                            err);
 }
 
-/* The root of an array's map has been left. */
+/* Handles the end of an array's map. */
 static int after_array(brc_tree_check *c, const brc_node_step *at, brc_error *err)
 {
     node_level *in = level_at(c, at->level);
     int bad = in->bad | (c->array->bad & 1);
     BRC_TRY(end_array(c, &at->id, BRC_KIND_NODE, in->extent, &bad, err));
     in->bad |= bad | c->array->bad >> 1;
-    brc_node_total total = in->total; /* it has grown by the map's */
+    brc_node_total total = in->total; /* it includes the totals of the map */
     if (!brc_node_total_subtract(&total, &c->array->before))
         return brc_fail(err, BRC_EINTERNAL, "totals that shrink");
     return remember_array(c, bad, &total, err);
 }
 
-/* *behind: 1 if nothing more comes of the step's node. */
+/* Handles a step of the walk. Sets *behind to 1 if nothing more of the step's node follows. */
 static int tree_step(brc_tree_check *c, const brc_closure_step *at, int *behind, brc_error *err)
 {
     switch (at->what) {
@@ -922,7 +928,7 @@ static int tree_step(brc_tree_check *c, const brc_closure_step *at, int *behind,
     }
 }
 
-/* Faults in the snapshot or entry that begins are kept apart from earlier ones. */
+/* Begins a snapshot or entry, and separates its faults from earlier ones. */
 static int begin_tree(brc_tree_check *c, brc_error *err)
 {
     BRC_TRY(brc_grow_array(&c->levels, &c->levels_cap, 1, sizeof(node_level), err));
@@ -930,7 +936,7 @@ static int begin_tree(brc_tree_check *c, brc_error *err)
     return BRC_OK;
 }
 
-/* 1, or 0 at the end. */
+/* Returns 1 with a step, or 0 at the end. */
 static int check_step(brc_tree_check *c, brc_closure_step *at, brc_error *err)
 {
     brc_error found = BRC_ERROR_INIT;
@@ -987,12 +993,12 @@ static int draft_chunk(void *ctx, brc_span key, brc_span value, brc_error *err)
     const draft_array *d = ctx;
     brc_oid id;
     memset(&id, 0, sizeof(id));
-    if (value.len == brc_store_id_len(d->c->check.store)) /* else it stays no id */
+    if (value.len == brc_store_id_len(d->c->check.store)) /* else it stays without an id */
         memcpy(id.bytes, value.data, value.len);
     return add_chunk(d->c, level_at(d->c, 0), d->doc, BRC_KIND_DOCUMENT, key, &id, err);
 }
 
-/* Of a dropped chunk there is nothing but the key. */
+/* Handles a dropped chunk, of which only the key is left. */
 static int draft_row_key(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
                          brc_error *err)
 {
@@ -1004,7 +1010,7 @@ static int draft_row_key(void *ctx, const uint8_t *key, size_t key_len, const br
                                                        d->c->array->path, "map", why, err);
 }
 
-/* The chunks as the draft has them: what its rows hide is not checked. */
+/* Checks the chunks as the draft has them; chunks that its rows hide are not checked. */
 static int check_draft_chunks(brc_tree_check *c, const brc_entry *entry, int64_t row,
                               brc_error *err)
 {
@@ -1037,7 +1043,7 @@ int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *e
     brc_closure_step at;
     BRC_TRY(begin_tree(c, err));
     BRC_TRY(check_entry(c, path, entry, row, &bad, &known, &under, err));
-    if (entry->kind == BRC_ARRAY) { /* the nodes alone */
+    if (entry->kind == BRC_ARRAY) { /* only the nodes */
         open = c->array->open;
         c->array->open = 0;
     }

@@ -1,8 +1,8 @@
 /*
- * A set of ids within a limit of memory: those of a range. Where they become too many, the upper
- * end of the range comes down, and the ids beyond it are forgotten: they are for another pass.
+ * A set of ids with a memory limit, for the ids in a range. If they become too many, the upper end
+ * of the range is lowered, and the ids beyond it are forgotten and left for another pass.
  *
- * So nothing is written anywhere, however many there are, and what the set says of its range is
+ * So nothing is written anywhere, however many ids there are, and within its range the set is
  * exact.
  */
 #ifndef BRC_CARE_GC_H
@@ -18,89 +18,93 @@
 
 typedef struct brc_mark_set {
     size_t id_len;
-    size_t most;        /* ids that are held                                       */
-    brc_oid above;      /* the range begins behind this one                        */
-    int has_end;        /* and ends with `end`, else with the last there can be    */
+    size_t most;        /* the most ids that it holds                              */
+    brc_oid above;      /* the range begins after this id                          */
+    int has_end;        /* the range ends with `end`, else with the last possible id */
     brc_oid end;
     uint8_t *ids;
     size_t n, cap;
-    size_t sorted;      /* so many are in order, each once                         */
+    size_t sorted;      /* number of ids that are sorted, without duplicates       */
 } brc_mark_set;
 
 /* ---- log window -------------------------------- */
 
-/* How long what the operation log names is kept: setting "window". */
+/* How long versions that the operation log names are kept: the setting "window". */
 
-/* Entries of the log that stay in the window however old they are, so that a clock that jumps empties
- * nothing. */
+/* The number of log entries that stay in the window however old they are, so that a clock that
+ * jumps does not empty it. */
 #define BRC_WINDOW_LEAST 1000
 
-/* From which time on, and how many entries at least. Where the window is 0, only what has a name is
- * kept: then both say "none". */
+/* The beginning of the window, and the least number of entries in it. With a window of 0, only
+ * named versions are kept, and neither field selects an entry. */
 typedef struct brc_log_window {
     int64_t since_us, least;
 } brc_log_window;
 BRC_MUST_USE int brc_window_get(brc_store *store, int64_t now_us, brc_log_window *out, brc_error *err);
-/* The window that `text` says, as brc_window_set() takes it, whatever is set. */
+/* Computes the window for a text in the form of brc_window_set(), whatever the setting is. */
 BRC_MUST_USE int brc_window_of(const char *text, int64_t now_us, brc_log_window *out, brc_error *err);
-/* As text: "30d", "12h", "0". Set takes these, weeks ("2w") and a number of days; NULL: the default. */
+/* Gets the window as text, such as "30d", "12h" or "0", and sets it. Setting also takes weeks
+ * ("2w") and a number of days; NULL restores the default. */
 BRC_MUST_USE int brc_window_text(brc_store *store, brc_buf *out, brc_error *err);
 BRC_MUST_USE int brc_window_set(brc_store *store, const char *text, brc_error *err);
 
 /* ---- gc mark -------------------------------- */
 
 /*
- * Marking: what is reachable from refs, drafts, pins and the window of the operation log.
+ * Marking: finds what is reachable from refs, drafts, pins and the window of the operation log.
  *
- * Objects in a range of ids are marked; commits all, in any pass. Roots that others add
- * later are found by looking again (brc_gc_mark_again): what was marked is not walked twice.
+ * Objects within a range of ids are marked; commits are marked in every pass. Roots that others add
+ * later are found by reading the roots again, and what was marked is not walked twice.
  */
 
 typedef struct brc_gc_mark {
     brc_store *store;
-    brc_log_range range; /* of the log            */
-    int not_dead;     /* drafts that processes left which are gone are no roots */
+    brc_log_range range; /* the range of the log  */
+    int not_dead;     /* drafts that were left by ended processes are not roots */
     brc_closure *walk;
     brc_mark_set set;
     brc_root_drafts drafts; /* as they were when their rows were read */
-    brc_roots roots;        /* that were read, and not yet followed   */
-    brc_id_table rows;      /* rows of draft_node whose chunks were   */
-    int64_t others;         /* what others had written then           */
-    uint64_t pins;          /* and which versions they had open       */
-    int (*step)(void *ctx, brc_error *err); /* now and then; NULL: nothing is called */
+    brc_roots roots;        /* roots that were read, but not followed yet */
+    brc_id_table rows;      /* rows of draft_node whose chunks were followed */
+    int64_t others;         /* how much others had written then       */
+    uint64_t pins;          /* a digest of the pins then              */
+    int (*step)(void *ctx, brc_error *err); /* called now and then; NULL: nothing is called */
     void *ctx;
 } brc_gc_mark;
 
 /* ---- gc run -------------------------------- */
 
 /*
- * The collection of garbage: what nothing reaches is removed, while others read and write.
+ * Garbage collection: removes what nothing reaches, while others read and write.
  *
- *   1. A row in table gc. From here on writers enter in gc_kept what they store or meet again.
- *   2. Drafts of processes that are gone are dropped, and rows of dropped drafts deleted.
- *   3. What is reachable is marked (gc.h): all of it, or as much as memory allows, in order of
- *      the ids.
- *   4. Commits that were not marked go, each before its parents.
- *   5. Objects that were not marked go, in order of their ids, in short transactions. Each of these
- *      first looks whether there are new roots, and if so ends, has them marked and begins again.
- *   6. Where memory was not enough, 3 and 5 again, for the next range of ids.
- *   7. What these had in other backends is dropped there, and what no row ever named.
- *   8. Rows of stored bytes that are half empty are made anew; free pages go to the file system.
+ *   1. A row is put in table gc. From now on, writers enter in gc_kept the objects that they store
+ *      or find already stored.
+ *   2. Drafts of processes that have ended are dropped, and rows of dropped drafts are deleted.
+ *   3. Reachable objects are marked: all of them, or, in the order of ids, as many as memory allows.
+ *   4. Commits that were not marked are removed, each before its parents.
+ *   5. Objects that were not marked are removed, in the order of their ids, in short transactions.
+ *      Each transaction first looks for new roots; if there are any, it ends, marks from them, and
+ *      begins again.
+ *   6. If memory was not enough, steps 3 and 5 are repeated for the next range of ids.
+ *   7. The chunks that these objects had in other backends are dropped there, and so are chunks that
+ *      no row ever named.
+ *   8. Rows of stored bytes that are half empty are rewritten, and free pages are given back to the
+ *      file system.
  */
 
 typedef struct brc_gc_job {
     int64_t now_us;
     brc_log_window window;
-    size_t memory;            /* for marks                              */
+    size_t memory;            /* bytes of memory for marks              */
     int expunge;
-    int (*step)(void *ctx, brc_error *err); /* now and then, outside of transactions */
+    int (*step)(void *ctx, brc_error *err); /* called now and then, outside of transactions */
     void *ctx;
-    /* What it did, or of a dry run would do. */
+    /* The result, or the expected result of a dry run. */
     uint64_t objects, bytes;
 } brc_gc_job;
 
 BRC_MUST_USE int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err);
-/* Counts what would be removed, and changes nothing: exact while nobody writes. */
+/* Counts what would be removed, and changes nothing. It is exact while nobody writes. */
 BRC_MUST_USE int brc_gc_count(brc_gc_job *job, brc_store *store, brc_error *err);
 
 #endif

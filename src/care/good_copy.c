@@ -10,10 +10,10 @@
 /* ---- good copies -------------------------------- */
 
 typedef struct good_copy {
-    brc_object object; /* as `from` has it                  */
+    brc_object object; /* the object in `from`              */
     brc_buf stored;    /* its stored bytes                  */
-    char *spec;        /* of their encoding; NULL: none     */
-    brc_buf decoded;   /* canonical bytes, where it has one */
+    char *spec;        /* their encoding; NULL: none        */
+    brc_buf decoded;   /* canonical bytes, if it has an encoding */
 } good_copy;
 
 static int copy_decode(good_copy *c, brc_store *from, brc_error *err)
@@ -30,7 +30,7 @@ static int copy_decode(good_copy *c, brc_store *from, brc_error *err)
     return rc;
 }
 
-/* Reads it, and hashes it. */
+/* Reads the object and hashes it. */
 static int copy_read(good_copy *c, brc_store *from, int kind, brc_error *err)
 {
     brc_object *one = &c->object;
@@ -91,7 +91,7 @@ int brc_repair_copy(brc_store *store, brc_store *from, const brc_oid *id, int ki
         *copied = rc == BRC_OK;
     } else if (rc == BRC_ENOTFOUND || rc == BRC_ECORRUPT || rc == BRC_ESTALE ||
                rc == BRC_EUNSUPPORTED) {
-        rc = BRC_OK; /* it is of no use */
+        rc = BRC_OK; /* the copy is of no use */
     }
     if (rc < 0 && err != NULL)
         brc_error_copy(err, &why);
@@ -136,15 +136,15 @@ static int commit_push(void *ctx, const brc_oid *id, brc_error *err)
     return BRC_OK;
 }
 
-/* Its row, if those of its parents are there; else they come first. In a circle, which only damage
- * can make, one gets its row before its parents do. */
+/* Puts a commit's row if the rows of its parents exist; otherwise the parents come first. In a
+ * circle, which only damage can make, one commit gets its row before its parents do. */
 static int commit_row(commit_list *list, const brc_oid *id, brc_error *err)
 {
     brc_commit *commit;
     void *value;
     brc_error why = BRC_ERROR_INIT;
     BRC_TRY(brc_id_table_add(&list->done, id, &value, err));
-    uint8_t *state = value; /* 0 new, 1 waits, 2 done */
+    uint8_t *state = value; /* 0 new, 1 waiting, 2 done */
     if (*state == 2) {
         list->n--;
         return BRC_OK;
@@ -157,7 +157,7 @@ static int commit_row(commit_list *list, const brc_oid *id, brc_error *err)
         if (rc == BRC_OK)
             rc = brc_commit_info_put(list->store, commit, err);
         else
-            rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK; /* fsck has told of it */
+            rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK; /* fsck has reported it */
     }
     for (size_t i = 0; commit != NULL && !waited && i < commit->nparents && rc == BRC_OK; i++)
         if (brc_id_table_find(&list->done, &commit->parents[i]) == NULL)

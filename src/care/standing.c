@@ -1,5 +1,5 @@
-/* What of each branch and tag is lost, and what still stands: from the ids that are at fault up to
- * the commits and paths that lead to them. */
+/* Finds what each branch and tag has lost and what is intact: from the damaged ids up to the
+ * commits and paths that lead to them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +13,12 @@ enum { NODE_WHOLE = 1, NODE_LOST = 2 };
 typedef struct standing_run {
     brc_store *store;
     const brc_faults *faults;
-    brc_id_table nodes;   /* uint8_t: of map nodes        */
-    void *due;            /* brc_oid[]: nodes to look at  */
+    brc_id_table nodes;   /* uint8_t: states of map nodes */
+    void *due;            /* brc_oid[]: nodes to be visited */
     size_t ndue, due_cap;
-    brc_children children; /* of one node                */
+    brc_children children; /* children of one node       */
     brc_standing now;
-    void *paths;          /* char *[]: lost at the tip    */
+    void *paths;          /* char *[]: paths lost at the tip */
     size_t npaths, paths_cap;
 } standing_run;
 
@@ -29,7 +29,8 @@ static int is_at_fault(const standing_run *s, const brc_oid *id)
 
 /* ---- nodes -------------------------------- */
 
-/* *state 0: nodes under it come first. What cannot be read is lost. */
+/* Examines a node. Sets *state to 0 if the nodes under it must be visited first. A node that cannot
+ * be read is lost. */
 static int node_look(standing_run *s, const brc_oid *id, uint8_t *state, brc_error *err)
 {
     brc_span node;
@@ -72,7 +73,7 @@ static int due_nodes(standing_run *s, brc_error *err)
     return BRC_OK;
 }
 
-/* Whether a map has something lost in it. A node waits for those under it. */
+/* Says whether anything in a map is lost. A node waits for the nodes under it. */
 static int map_is_lost(standing_run *s, const brc_oid *root, int *lost, brc_error *err)
 {
     uint8_t state;
@@ -152,7 +153,7 @@ static int look_at_commit(standing_run *s, const brc_oid *id, int is_tip, int64_
     int lost = is_at_fault(s, id);
     s->now.commits++;
     if (brc_commit_get(&commit, s->store, id, NULL) < 0)
-        return BRC_OK; /* and what comes before it is out of reach */
+        return BRC_OK; /* and its ancestors cannot be reached */
     int rc = lost ? BRC_OK : map_is_lost(s, &commit->root, &lost, err);
     if (rc == BRC_OK && !lost) {
         s->now.whole++;
@@ -180,7 +181,7 @@ static int look_at_ref(standing_run *s, const brc_ref_row *row, brc_error *err)
     BRC_GO(brc_closure_commit(walk, &row->target, err));
     while ((rc = brc_closure_next(walk, &at, err)) > 0) {
         const brc_oid id = at.id;
-        brc_closure_skip(walk); /* its parents are told to the walk here */
+        brc_closure_skip(walk); /* its parents are added to the walk here */
         BRC_GO(look_at_commit(s, &id, is_tip, &newest, walk, err));
         is_tip = 0;
     }

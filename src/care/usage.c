@@ -13,10 +13,10 @@
 
 typedef struct held_object {
     uint64_t count, stored;
-    int is_known; /* its stored bytes */
+    int is_known; /* its stored bytes are known */
 } held_object;
 
-/* Ids that are looked up together. */
+/* The number of ids that are looked up together. */
 enum { LOOK_UP = 512 };
 
 static void held_init(brc_held *held, brc_store *store)
@@ -58,7 +58,7 @@ static int learn_some(brc_held *held, brc_object *found, size_t n, brc_error *er
     return BRC_OK;
 }
 
-/* Of the children that are new. */
+/* Looks up the stored bytes of children that are new. */
 static int learn_children(brc_held *held, brc_error *err)
 {
     void *p = NULL, *value;
@@ -95,7 +95,8 @@ static int due_children(brc_held *held, brc_error *err)
 
 /* ---- counting -------------------------------- */
 
-/* *goes_on 1: it is new or gone, and so is a reference from it to each of its children. */
+/* Counts a reference. Sets *goes_on to 1 if the object is new or gone, so that its references to
+ * its children count too. */
 static int held_count(brc_held *held, const brc_oid *id, int drops, int *goes_on, brc_error *err)
 {
     held_object *o = brc_id_table_find(&held->table, id);
@@ -131,14 +132,14 @@ static int held_run(brc_held *held, const brc_oid *id, int is_node, int drops, b
     return BRC_OK;
 }
 
-/* A map's or snapshot's root (is_node 1) or any other object, which leads nowhere. The zero id
- * is none. After a failure the sums are of no use. */
+/* Adds the root of a map or snapshot (is_node 1), or another object, which has no children. The
+ * zero id is ignored. After a failure the sums are undefined. */
 static int held_add(brc_held *held, const brc_oid *id, int is_node, brc_error *err)
 {
     return held_run(held, id, is_node, 0, err);
 }
 
-/* What was added before, once for each time. */
+/* Drops something that was added before, once for each time it was added. */
 static int held_drop(brc_held *held, const brc_oid *id, int is_node, brc_error *err)
 {
     return held_run(held, id, is_node, 1, err);
@@ -146,15 +147,15 @@ static int held_drop(brc_held *held, const brc_oid *id, int is_node, brc_error *
 
 /* ==== usage versions ================================ */
 
-/* What versions hold: see usage.h. */
+/* Computes what versions hold: see usage.h. */
 
 typedef struct usage_run {
     brc_store *store;
     const brc_expire_plan *plan;
     brc_usage *out;
     brc_held held;
-    brc_id_table met; /* commits that are not of the plan   */
-    void *due;        /* brc_oid[]: of these, to be read    */
+    brc_id_table met; /* commits outside the plan           */
+    void *due;        /* brc_oid[]: of these, commits to be read */
     size_t ndue, due_cap;
     brc_roots roots;
 } usage_run;
@@ -200,7 +201,7 @@ static size_t version_count(const usage_run *u)
     return u->plan->kept + u->plan->expired;
 }
 
-/* Each by itself: from one to the next only what is different is looked at. */
+/* Measures each version. From one version to the next only the differences are visited. */
 static int measure_each(usage_run *u, size_t first, brc_error *err)
 {
     const size_t n = version_count(u);
@@ -213,7 +214,7 @@ static int measure_each(usage_run *u, size_t first, brc_error *err)
     return n > 0 ? hold_version(u, n - 1, 1, err) : BRC_OK;
 }
 
-/* What goes where one goes and all the others stay. */
+/* Measures for each version what is freed if it goes and all others stay. */
 static int measure_alone(usage_run *u, size_t first, brc_error *err)
 {
     for (size_t i = 0; i < version_count(u); i++) {
@@ -257,7 +258,7 @@ static int other_met(usage_run *u, const brc_oid *id, int must_be, brc_error *er
     return BRC_OK;
 }
 
-/* A commit that refs do not reach, and all before it. */
+/* Holds a commit that refs do not reach, and all its ancestors. */
 static int hold_others(usage_run *u, brc_error *err)
 {
     while (u->ndue > 0) {
@@ -401,13 +402,13 @@ int brc_usage_measure(brc_usage *out, brc_store *store, const brc_expire_plan *p
 
 /* ==== usage arrays ================================ */
 
-/* What arrays hold, by path: see usage.h. */
+/* Computes what arrays hold, by path: see usage.h. */
 
-/* A node of the hierarchy as it was met in versions. */
+/* A node of the hierarchy, over all versions. */
 typedef struct usage_node {
     char *path;
     brc_oid map;  /* of a group: as it was met last            */
-    void *roots;  /* held_root[]: of an array, each once       */
+    void *roots;  /* of an array: held_root[], each root once  */
     size_t n, cap;
 } usage_node;
 
@@ -416,10 +417,10 @@ typedef struct held_root {
     int is_node;
 } held_root;
 
-/* A node that has not been looked at. */
+/* A node that was not visited yet. */
 typedef struct usage_due {
     char *path;
-    size_t depth; /* names in it */
+    size_t depth; /* number of names in the path */
     brc_entry entry;
 } usage_due;
 
@@ -427,13 +428,13 @@ typedef struct arrays_run {
     brc_store *store;
     brc_usage *out;
     brc_held held;
-    brc_id_table index; /* size_t: by a hash of the path, 1 more than its place in `nodes` */
-    brc_id_table roots; /* those of every node: the root in the path's context             */
+    brc_id_table index; /* size_t: by a hash of the path, one more than its index in `nodes` */
+    brc_id_table roots; /* the roots of every node: each root in the context of its path   */
     void *nodes;
     size_t n, cap;
     void *due;
     size_t ndue, due_cap;
-    const usage_due *group; /* that is being looked at */
+    const usage_due *group; /* the group that is being visited */
     brc_budget budget;
 } arrays_run;
 
@@ -506,7 +507,8 @@ static int usage_child_due(void *ctx, brc_span key, brc_span before, brc_span no
     return rc;
 }
 
-/* A group's children are looked at where they are not what they were in the version before. */
+/* Visits a node. A group's children are visited only if the group differs from the version
+ * before. */
 static int look_at_usage(arrays_run *a, const usage_due *due, brc_error *err)
 {
     brc_oid name;

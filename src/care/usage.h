@@ -1,8 +1,10 @@
 /*
- * What the file's bytes are for: what each version and each array holds, and what of that it holds
- * alone, so that it would be free if the version, or the array in every version, were not.
+ * Computes what the file's bytes are for: how much each version and each array holds, and how much
+ * of that it holds alone, which would be free without the version, or without the array in every
+ * version.
  *
- * Exact: every object that refs reach is counted once, by its stored bytes, whatever leads to it.
+ * The numbers are exact: every object that refs reach is counted once, by its stored bytes,
+ * whatever leads to it.
  */
 #ifndef BRC_CARE_USAGE_H
 #define BRC_CARE_USAGE_H
@@ -15,26 +17,26 @@
 /* ---- held -------------------------------- */
 
 /*
- * What some roots hold: every object that they reach once, by counting references as they are. A
- * root that is added or dropped costs what only it leads to, and no more: so what a version alone
- * holds is what dropping it frees, and how the sum goes from one version to the next costs what
- * changed between them.
+ * The objects that a set of roots holds, each counted once, by reference counts. Adding or dropping
+ * a root costs only as much as the objects that it alone reaches. So the bytes that a version holds
+ * alone are those that dropping it frees, and going from one version to the next costs only their
+ * difference.
  *
- * It remembers about 100 bytes for each object that it has met.
+ * It needs about 100 bytes of memory for each object that it has met.
  */
 
 typedef struct brc_held {
     brc_store *store;
     brc_id_table table;
-    brc_children due;      /* to be counted         */
-    brc_children children; /* of the node being read */
-    uint64_t bytes, objects; /* that are held: stored bytes, and how many */
+    brc_children due;      /* ids to be counted     */
+    brc_children children; /* children of the node that is being read */
+    uint64_t bytes, objects; /* stored bytes and number of the objects that are held */
 } brc_held;
 
 /* ---- usage -------------------------------- */
 
 typedef struct brc_usage_item {
-    char *path;  /* of an array; NULL: a commit  */
+    char *path;  /* of an array; NULL: the item is a commit */
     brc_oid id;  /* of a commit                  */
     uint64_t bytes, alone;
 } brc_usage_item;
@@ -42,20 +44,22 @@ typedef struct brc_usage_item {
 typedef struct brc_usage {
     void *items; /* brc_usage_item[]: arrays by path, then commits, children first */
     size_t n, cap;
-    uint64_t versions;    /* what branches and tags reach                       */
-    uint64_t uncommitted; /* and what only drafts, or versions in use, do       */
-    uint64_t log;         /* and what only the window of the operation log does */
-    uint64_t expired;     /* of versions: what only those hold that the plan lets expire */
-    uint64_t stored;      /* all objects                                        */
+    uint64_t versions;    /* bytes that branches and tags reach                 */
+    uint64_t uncommitted; /* bytes that only drafts and versions in use reach   */
+    uint64_t log;         /* bytes that only the window of the operation log keeps */
+    uint64_t expired;     /* of `versions`: bytes that only commits hold which the plan lets expire */
+    uint64_t stored;      /* bytes of all objects                               */
 } brc_usage;
 
 void brc_usage_dispose(brc_usage *usage);
-/* `plan` has the commits that refs reach; *out is zeroes, or has arrays. Within a read. only_expired: nothing but
- * the sums. BRC_ECORRUPT: something that is needed is damaged. */
+/* Measures. `plan` has the commits that refs reach; *out must be zeros, or have its arrays. With
+ * only_expired, only the sums are computed. Fails with BRC_ECORRUPT if something that is needed is
+ * damaged. Must be called within a read. */
 BRC_MUST_USE int brc_usage_measure(brc_usage *out, brc_store *store, const brc_expire_plan *plan,
                                    const brc_log_window *window, int only_expired, brc_error *err);
 
-/* Of the same commits, array by array: before that (usage.c). */
+/* Measures the arrays in the same commits, one by one. Must be called before
+ * brc_usage_measure(). */
 BRC_MUST_USE int brc_usage_arrays(brc_usage *out, brc_store *store, const brc_expire_plan *plan, brc_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Bisection. What is known so far is a setting of the file,
- * {"bad":ID,"good":[ID...],"skipped":[ID...]}, so it survives the process; no ref moves,
- * and nothing uncommitted is touched. A collection of garbage keeps these commits.
+ * Bisection. Its state is a setting of the file, {"bad":ID,"good":[ID...],"skipped":[ID...]}, so it
+ * survives the process. No ref moves, and uncommitted changes are not touched. Garbage collection
+ * keeps these commits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct bisect_call {
     brc_buf was; /* the setting; len 0: there is none */
     brc_buf now;
     brc_bisection known;
-    brc_oid named; /* what was said of */
+    brc_oid named; /* the version that the caller named */
     int has_named;
     brc_bisect_result result;
 } bisect_call;
@@ -37,7 +37,7 @@ static void bisect_call_dispose(bisect_call *c)
 
 static int state_is_damaged(const bisect_call *c, brc_error *err)
 {
-    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: what is known of a bisection; 'bisect "
+    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the state of its bisection; 'bisect "
                                        "reset' drops it",
                     brc_store_path(c->store));
 }
@@ -153,7 +153,7 @@ static int said_before(const bisect_call *c, const char *was, brc_error *err)
                     brc_oid_format(hex, &c->named), was);
 }
 
-/* Without a name, what was to be looked at is meant. */
+/* Finds the named version; without a name, it is the version that was to be tested. */
 static int find_named(bisect_call *c, const char *rev, brc_error *err)
 {
     c->has_named = 1;
@@ -191,7 +191,7 @@ static int learn(bisect_call *c, int what, const char *rev, brc_error *err)
     return BRC_OK;
 }
 
-/* In a read: what is known then, and what follows. */
+/* Computes the new state and the next version to test. Must be called within a read. */
 static int think(bisect_call *c, int what, const char *rev, brc_error *err)
 {
     const brc_bisect_result none = BRC_BISECT_RESULT_INIT;
@@ -205,7 +205,7 @@ static int think(bisect_call *c, int what, const char *rev, brc_error *err)
         BRC_TRY(learn(c, what, rev, err));
     c->result = none;
     if (what == BRC_BISECT_RESET || (what == BRC_BISECT_LOOK && c->was.len == 0))
-        return BRC_OK; /* none */
+        return BRC_OK; /* there is none */
     if (what != BRC_BISECT_LOOK)
         BRC_TRY(print_known(c, err));
     return look_next(c, err);
@@ -213,7 +213,7 @@ static int think(bisect_call *c, int what, const char *rev, brc_error *err)
 
 /* ---- the call -------------------------------- */
 
-/* What was known must still be so. */
+/* Fails if the state has changed meanwhile. */
 static int keep_known(bisect_call *c, brc_error *err)
 {
     brc_buf now = BRC_BUF_INIT;

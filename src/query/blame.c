@@ -1,6 +1,6 @@
 /*
  * brc_blame(): the units of a selection, chunks or elements, and how two versions of an array
- * differ in them. Which commit they come from is found in query/element_diff.c.
+ * differ in them. query/element_diff.c finds the commit that each unit comes from.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "../zarr/array/places.h"
 #include "element_diff.h"
 
-/* So many elements are told apart at a time. */
+/* The most elements that one call can trace. */
 #define MOST_ELEMENTS ((uint64_t)1 << 26)
-/* So many chunks of a selection are looked for by their keys; else all are walked. */
+/* The most chunks of a selection that are looked up by their keys; with more, all are walked. */
 enum { FEW_CHUNKS = 1024 };
 
 typedef struct blame_list {
@@ -26,7 +26,7 @@ typedef struct blame_list {
     brc_blame_result result;
     size_t at;
     uint64_t index[BRC_MAX_NDIM];
-    brc_blamed now; /* the one that was handed out */
+    brc_blamed now; /* the item that was returned last */
 } blame_list;
 
 static void blame_list_dispose(void *state)
@@ -79,7 +79,7 @@ static int keep_found(void *ctx, size_t i, brc_span value, brc_error *err)
     return brc_chunk_keys_add(&f->list->chunks, f->wanted->keys[i], err);
 }
 
-/* All that are stored are looked at. */
+/* Lists all stored chunks. */
 static int list_of_all(blame_list *list, brc_error *err)
 {
     void *p;
@@ -106,7 +106,7 @@ done:
     return rc;
 }
 
-/* Those that are stored and that the selection meets. */
+/* Lists the stored chunks that the selection touches. */
 static int blame_list_chunks(blame_list *list, brc_error *err)
 {
     brc_chunk_keys wanted = BRC_CHUNK_KEYS_INIT;
@@ -126,7 +126,7 @@ done:
 typedef struct element_sides {
     blame_list *list;
     brc_array *now, *before;
-    int comparable; /* of one type and rank */
+    int comparable; /* they have the same type and rank */
     brc_blame_unit_fn differs;
     void *arg;
 } element_sides;
@@ -137,11 +137,11 @@ static int open_place(brc_array **out, breccia *repo, const brc_blame_place *pla
     brc_session *s;
     BRC_TRY(brc_session_open(&s, repo, brc_oid_format(hex, place->commit), BRC_SESSION_AT, err));
     int rc = brc_array_open(out, s, place->path, err);
-    brc_session_free(s); /* the array keeps it */
+    brc_session_free(s); /* the array keeps the session */
     return rc;
 }
 
-/* The next element of those that were read, with its length in front where that varies. */
+/* Takes the next element that was read, including its length if that is variable. */
 static int element_take(brc_span *rest, size_t item, brc_span *out)
 {
     size_t len = item;
@@ -158,7 +158,7 @@ static int element_take(brc_span *rest, size_t item, brc_span *out)
     return 1;
 }
 
-/* One element of a part of the selection. */
+/* Compares one element of a part of the selection. */
 static int element_one(const element_sides *e, const brc_sel_part *part, const uint64_t *at,
                        const uint64_t *common, brc_span rest[2], brc_error *err)
 {
@@ -226,8 +226,8 @@ static int compare_chunk(const element_sides *e, brc_span key, brc_error *err)
     return compare_part(e, &part, err);
 }
 
-/* Where the documents are one, only chunks that differ are compared. The map is walked while
- * chunks are read, so their keys are gathered before. */
+/* The keys of chunks that differ. If both documents are equal, only these chunks are compared. The
+ * keys are collected first, because a map is not walked while chunks are read. */
 typedef struct differing {
     brc_chunk_keys wanted, keys;
 } differing;
@@ -293,8 +293,8 @@ static int blame_start(blame_list *list, brc_array *a, const brc_sel *sel, brc_e
 {
     brc_session *s = a->session;
     if (s->mode != BRC_SESSION_AT)
-        return brc_fail(err, BRC_EMISUSE, "blame is of a version: open the array in a session of "
-                                          "BRC_SESSION_AT");
+        return brc_fail(err, BRC_EMISUSE, "blame needs a committed version: open the array in a "
+                                          "session of BRC_SESSION_AT");
     list->sel = (brc_sel)BRC_SEL_INIT;
     brc_sel_all(&list->sel, a);
     if (sel != NULL)
@@ -333,7 +333,7 @@ int brc_blame(brc_iter **out, brc_array *a, const brc_sel *sel, uint32_t flags, 
     return rc;
 }
 
-/* The next elements of the last axis that are of one commit. */
+/* Takes the next elements along the last axis that come from one commit. */
 static void take_run(blame_list *list)
 {
     const brc_sel *sel = &list->sel;

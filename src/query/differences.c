@@ -40,21 +40,21 @@ int brc_element_format(brc_buf *out, const brc_array *a, const void *element, in
 
 /* ==== differences ================================ */
 
-/* What differs between two versions, or a version and the uncommitted state. */
+/* Compares two versions, or a version and the uncommitted state. */
 
-/* An element diff whose boxes are only as long as they need to be: there may be many. */
+/* An element diff whose boxes are only as long as they need to be, because there may be many. */
 typedef struct kept_elements {
     int known, ndim;
     const char *why;
     uint64_t added, removed, changed;
     double max_abs;
-    uint64_t *box; /* first, then last; NULL if no element differs */
+    uint64_t *box; /* the first corner, then the last; NULL if no element differs */
 } kept_elements;
 
 typedef struct change_list {
-    brc_change now; /* the one that was handed out */
+    brc_change now; /* the item that was returned last */
     brc_tree_diff diff;
-    kept_elements *elements; /* one for each change, if they are wanted */
+    kept_elements *elements; /* one for each change, if the caller wants them */
     size_t at;
 } change_list;
 
@@ -67,7 +67,7 @@ static void change_list_dispose(void *state)
     brc_tree_diff_dispose(&list->diff);
 }
 
-/* What is compared: snapshots, and how nodes moved from the one to the other. */
+/* The compared snapshots, and the moves from one to the other. */
 typedef struct compared {
     int has_a;
     brc_oid commit_a;
@@ -77,20 +77,21 @@ typedef struct compared {
 
 typedef struct diff_request {
     breccia *repo;
-    brc_session *s; /* NULL, and `b` too: the current branch, with what it shares */
+    brc_session *s; /* NULL, if `b` is NULL too: the current branch with its shared changes */
     const char *a, *b, *path;
     uint32_t flags;
 } diff_request;
 
-/* `b`: a version, or the current branch as it is. `a`: a version, or what b came from. */
+/* The request. `b` is a version, or the current branch as it is; `a` is a version, or what b is
+ * based on. */
 typedef struct draft_compared {
     compared *out;
     brc_session *s;
     const char *a;
 } draft_compared;
 
-/* What the changes follow: the branch's commit, or the one that it had when they began; of a rebase
- * that is open, what was made before. */
+/* Finds the commit that the changes follow: the branch's commit, or the branch's commit when the
+ * changes began, or for an open rebase the last commit that it made. */
 static int draft_began(brc_session *s, compared *c, brc_error *err)
 {
     if (s->draft.kind != BRC_DRAFT_MERGE) {
@@ -111,7 +112,7 @@ static int draft_sides(void *ctx, brc_error *err)
     brc_session *s = d->s;
     brc_store *store = s->repo->store;
     brc_fold how = {.way = BRC_FOLD_SHORT_READS};
-    brc_move_set_dispose(&c->moves); /* of a try before */
+    brc_move_set_dispose(&c->moves); /* of an earlier try */
     memset(c, 0, sizeof(*c));
     brc_store_scratch_end(store);
     brc_store_scratch_begin(store);
@@ -188,7 +189,7 @@ static int element_diffs(change_list *list, breccia *repo, brc_error *err)
     return rc;
 }
 
-/* A name that neither side has is a mistake, not a difference. */
+/* Fails for a path that neither version has, because that is a mistake and not a difference. */
 static int check_diff_path(brc_store *store, const brc_oid *root_a, const brc_oid *root_b,
                            const char *path, brc_error *err)
 {
@@ -214,7 +215,7 @@ static int compare_both(change_list *list, const diff_request *q, const compared
     return q->flags & BRC_DIFF_ELEMENTS ? element_diffs(list, q->repo, err) : BRC_OK;
 }
 
-/* The uncommitted state is folded in memory: looking changes nothing. */
+/* Compares with the uncommitted state, which is folded in memory: comparing changes nothing. */
 static int diff_draft(change_list *list, const diff_request *q, compared *c, brc_error *err)
 {
     brc_session *own = NULL;

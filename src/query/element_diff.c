@@ -14,7 +14,7 @@
 
 /* ==== element runs ================================ */
 
-/* Elements of variable length may be far longer than they are taken to be. */
+/* The budget for elements of variable length, which may be far longer than expected. */
 #define VARIABLE_BUDGET ((uint64_t)4 << 20)
 
 int brc_element_runs_start(brc_element_runs *runs, brc_array *a, const brc_sel *sel, brc_error *err)
@@ -83,21 +83,21 @@ int brc_array_stream(brc_array *a, const brc_sel *sel,
 /* ==== slab diff ================================ */
 
 /*
- * Two versions with different grids. What both hold is cut into slabs, whole chunks of
- * either side as far as the budget goes; slabs that a chunk of either side meets are
- * listed first, so that the work grows with what is stored and not with the shape. Each is
- * read from both sides and compared on the pool.
+ * Compares two versions with different grids. The part that both have is cut into slabs: whole
+ * chunks of either side, as far as the budget goes. The slabs that a chunk of either side touches
+ * are listed first, so that the work grows with the stored chunks and not with the shape. Each slab
+ * is read from both sides and compared on the pool.
  */
 
 #define LIST_LEAST 4096
-/* No chunk meets this many slabs: it would be larger than a chunk can be. */
+/* A chunk that touched so many slabs would be larger than a chunk can be. */
 #define CHUNK_SLABS ((uint64_t)1 << 24)
-#define PART_BYTES ((uint64_t)256 << 10) /* compared in one job at least */
+#define PART_BYTES ((uint64_t)256 << 10) /* the least that one job compares */
 
 typedef struct slab_differ {
     brc_diff_sides *sides;
-    brc_grid grid; /* of slabs */
-    void *numbers; /* uint64_t[]: those to be visited, in row-major order */
+    brc_grid grid; /* the grid of slabs */
+    void *numbers; /* uint64_t[]: slabs to be visited, in row-major order */
     size_t n, cap, limit;
     brc_buf data[2];
 } slab_differ;
@@ -110,8 +110,8 @@ static int slab_fits(int ndim, const uint64_t *edges, uint64_t unit, uint64_t bu
     return brc_shape_bytes(ndim, edges, unit, &bytes) && bytes <= budget;
 }
 
-/* The bytes of a slab: a quarter of the budget for each side, but no less than a chunk has,
- * which is decoded whole anyway, and would be again for each slab that it meets. */
+/* Returns the bytes of a slab: a quarter of the budget for each side, but at least one chunk, which
+ * is decoded whole anyway, and would be decoded again for each slab that it touches. */
 static uint64_t slab_budget(const brc_diff_sides *sides, uint64_t unit)
 {
     uint64_t most = sides->view.repo->pipe.memory / 4, bytes;
@@ -124,8 +124,8 @@ static uint64_t slab_budget(const brc_diff_sides *sides, uint64_t unit)
     return most;
 }
 
-/* One chunk's edges, the longer of the two sides; halved while that is too much, else
- * grown as far as the budget goes, the last axis first. */
+/* Computes the edges of a slab: those of one chunk, the longer of both sides. They are halved while
+ * that is too much, else extended as far as the budget goes, last axis first. */
 static void slab_edges(const brc_diff_sides *sides, uint64_t *edges)
 {
     const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
@@ -182,7 +182,7 @@ static int list_add(slab_differ *d, uint64_t number, brc_error *err)
     return BRC_OK;
 }
 
-/* The slabs that a chunk meets. */
+/* Lists the slabs that a chunk touches. */
 static int list_chunk(slab_differ *d, const uint64_t *corner, const uint64_t *count,
                       brc_error *err)
 {
@@ -250,7 +250,7 @@ static void slab_part_run(brc_job *job, unsigned worker)
     brc_compare_box(&p->tally, p->type, p->corner, p->count, &p->x, &p->y);
 }
 
-/* Cut along the first axis that has an extent. */
+/* Compares a slab in parts, cut along the first axis that has an extent. */
 static int compare_parts(slab_differ *d, const brc_sel *sel, const int64_t *strides, int axis,
                          uint64_t rows, uint64_t nparts, slab_part *parts, brc_error *err)
 {
@@ -271,7 +271,7 @@ static int compare_parts(slab_differ *d, const brc_sel *sel, const int64_t *stri
         p->job.run = slab_part_run;
         brc_group_submit(group, &p->job);
     }
-    brc_group_free(group); /* waits */
+    brc_group_free(group); /* waits for the jobs */
     for (uint64_t i = 0; i < nparts; i++)
         brc_tally_merge(d->sides->tally, &parts[i].tally);
     return BRC_OK;
@@ -338,15 +338,15 @@ static int compare_slabs(slab_differ *d, brc_error *err)
         brc_unvisited_pass(&rest, index,
                            brc_diff_overlap(d->sides, &d->grid, index, corner, shape, count));
         BRC_TRY(compare_slab(d, index, err));
-        BRC_TRY(brc_task_step(d->sides->view.repo, 0, err)); /* reading tells the bytes */
+        BRC_TRY(brc_task_step(d->sides->view.repo, 0, err)); /* reading reports the bytes */
     }
     if (d->sides->fills_differ)
         brc_unvisited_end(&rest, d->sides);
     return BRC_OK;
 }
 
-/* They are not: both sides are read slab by slab, where either has a chunk. */
-/* Half of the budget is for the slabs, half for the chunks on their way into them. */
+/* Compares slab by slab, for different grids: both sides are read wherever either has a chunk. Half
+ * of the budget is for the slabs, half for the chunks on their way into them. */
 static int diff_slabs(brc_diff_sides *sides, brc_error *err)
 {
     breccia *repo = sides->view.repo;
@@ -373,8 +373,8 @@ static int diff_slabs(brc_diff_sides *sides, brc_error *err)
 
 /* ---- what came and went -------------------------------- */
 
-/* Elements of a shape that lie outside what both hold: of each axis, those that are past
- * it there and not along the axes before. */
+/* Counts the elements of a shape outside the common part: for each axis, those that are outside
+ * along that axis and inside along the axes before it. */
 static uint64_t elements_beyond(int ndim, const uint64_t *shape, const uint64_t *both)
 {
     uint64_t part[BRC_MAX_NDIM], total = 0;
@@ -388,7 +388,7 @@ static uint64_t elements_beyond(int ndim, const uint64_t *shape, const uint64_t 
     return total;
 }
 
-/* All elements of an array's document; its codecs need not be known for that. */
+/* Counts all elements of an array by its document; its codecs need not be known for that. */
 static int elements_of_entry(uint64_t *out, breccia *repo, const brc_entry *entry, brc_error *err)
 {
     brc_json *doc;
@@ -541,12 +541,12 @@ int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_ch
 
 enum { NO_SET = UINT32_MAX };
 
-/* Units that are where one commit has one path, or settled. */
+/* A set of units that are at one commit and path, or settled. */
 typedef struct blame_set {
     uint32_t up;   /* itself, or the set that it was joined with */
-    uint32_t next; /* of the same commit                         */
+    uint32_t next; /* the next set of the same commit            */
     uint64_t n;
-    uint32_t settled; /* 1 more than the commit's place in the result; 0: not yet */
+    uint32_t settled; /* one more than the commit's index in the result; 0: not settled */
     char *path;
 } blame_set;
 
@@ -558,8 +558,8 @@ typedef struct blame_run {
     brc_blame_result *out;
     void *sets;
     size_t nsets, sets_cap, commits_cap;
-    uint64_t open;       /* units that are not settled                    */
-    brc_id_table places; /* of a commit's id: 1 more than its first set   */
+    uint64_t open;       /* number of units that are not settled          */
+    brc_id_table places; /* by a commit's id: one more than its first set */
 } blame_run;
 
 void brc_blame_result_dispose(brc_blame_result *r)
@@ -607,7 +607,7 @@ static void set_leave_path(blame_set *set)
     set->path = NULL;
 }
 
-/* The set is where this commit has the path; one that is there already takes it in. */
+/* Passes a set to a commit and path; a set that is already there absorbs it. */
 static int set_pass(blame_run *run, uint32_t i, const brc_oid *commit, const char *path,
                     brc_error *err)
 {
@@ -682,7 +682,7 @@ static int is_same_place(const blame_run *run, const brc_entry *a, const brc_ent
            (!run->documents || brc_oid_cmp(&a->doc, &b->doc) == 0);
 }
 
-/* Where the array was in a parent. */
+/* Finds the array's place in a parent. */
 static int place_before(blame_run *run, const brc_commit *commit, size_t i, const char *path,
                         brc_buf *from, brc_blame_place *out, brc_error *err)
 {
@@ -694,7 +694,8 @@ static int place_before(blame_run *run, const brc_commit *commit, size_t i, cons
     return BRC_OK;
 }
 
-/* The units of *set that the parent has in the same form go to it; *set are the others. */
+/* Passes to a parent the units of *set that the parent has in the same form; *set keeps the
+ * others. */
 static int ask_parent(blame_run *run, const brc_commit *commit, size_t i,
                       const brc_blame_place *now, uint32_t *set, brc_buf *from, brc_error *err)
 {
@@ -714,7 +715,8 @@ static int ask_parent(blame_run *run, const brc_commit *commit, size_t i,
     return BRC_OK;
 }
 
-/* A parent that has all of it as it is gets all, also if it is not the first. */
+/* Passes all units to a parent that has all of them in the same form, even if it is not the first
+ * parent. */
 static int ask_same_parent(blame_run *run, const brc_commit *commit, const brc_blame_place *now,
                            uint32_t set, brc_buf *from, int *passed, brc_error *err)
 {

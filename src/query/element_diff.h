@@ -1,4 +1,4 @@
-/* Elements in which two versions of an array differ. */
+/* The elements in which two versions of an array differ. */
 #ifndef BRC_QUERY_ELEMENT_DIFF_H
 #define BRC_QUERY_ELEMENT_DIFF_H
 
@@ -10,52 +10,51 @@
 
 /* ---- element runs -------------------------------- */
 
-/* A selection's elements in C order, as many at a time as fit into memory. */
+/* The elements of a selection in C order, as many at a time as fit into memory. */
 
 typedef struct brc_element_runs {
     brc_array *a;
     brc_cut cut;
     size_t item;
-    uint8_t *data;    /* of a run                        */
+    uint8_t *data;    /* the elements of a run           */
     brc_buf elements; /* the same, of variable length    */
 } brc_element_runs;
 
-/* sel NULL: the whole array, as it is now: who changes it meanwhile changes nothing of what comes.
- * brc_element_runs_end() releases it, also after a failure. */
+/* Starts. A `sel` of NULL is the whole array. The elements are those of the array as it is now,
+ * whatever others change meanwhile. brc_element_runs_end() must be called, even after a failure. */
 BRC_MUST_USE int brc_element_runs_start(brc_element_runs *runs, brc_array *a, const brc_sel *sel, brc_error *err);
-/* 1 with the next elements, in native byte order and valid until the next call; 0 at the end. No
- * lock is held between two calls. */
+/* Returns 1 with the next elements, in native byte order and valid until the next call, or 0 at the
+ * end. No lock is held between two calls. */
 BRC_MUST_USE int brc_element_runs_next(brc_element_runs *runs, brc_span *out, brc_error *err);
 void brc_element_runs_end(brc_element_runs *runs);
 
 /* ---- element diff -------------------------------- */
 
 typedef struct brc_element_diff {
-    int known;               /* the rest is known                                 */
-    const char *why;         /* where not: why the two cannot be compared, a clause;
-                                NULL: there is no array                           */
-    uint64_t added, removed; /* elements that only b's shape has, or only a's;
-                                2^64-1 stands for more too                        */
-    brc_tally tally;         /* of those that both have                           */
+    int known;               /* the other fields are known                        */
+    const char *why;         /* otherwise a clause that says why the two cannot be compared; NULL: there is
+                              * no array */
+    uint64_t added, removed; /* elements that only b's shape has, or only a's; 2^64-1 means that number or
+                              * more */
+    brc_tally tally;         /* the tally of the elements that both have          */
 } brc_element_diff;
 
-/* Compares bits, within what both shapes hold; padding never counts. An absent chunk
- * is its own version's fill value. If the node was added or removed, all its elements
- * were. Within a transaction; on the repository's pool and within its budget, except
- * that a pair of chunks, or one of chunks that are cut otherwise, is decoded whole.
- * The result does not depend on either. */
+/* Compares elements bit by bit within both shapes; padding never counts. If the node was added or
+ * removed, all its elements were. Runs on the repository's pool and within its budget, except that
+ * a pair of chunks, or one chunk of a different grid, is decoded whole; the result depends on
+ * neither. Must be called within a transaction. */
 BRC_MUST_USE int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_change *change, brc_error *err);
 
 /* ---- blame sets -------------------------------- */
 
 /*
- * Blame: which commit gave each unit of an array, a chunk or an element, what it has.
+ * Blame: finds the commit that gave each unit of an array, a chunk or an element, its value.
  *
- * It goes from a commit to its parents, with sets of units that are not settled. What a parent has
- * in the same form goes to that parent, the first that has it; what no parent has so is settled. A
- * set is one number in a forest, so that a set of a million units goes to a parent at the cost of one
- * assignment, and two that meet there are joined; what differs moves unit by unit. Maps are compared
- * by ids, so a commit costs what it changed.
+ * It goes from a commit to its parents with sets of units that are not settled. A unit that a
+ * parent has in the same form goes to the first such parent; a unit that no parent has in that form
+ * is settled. A set is one number in a forest, so passing a set of a million units to a parent
+ * costs one assignment, and two sets that meet there are joined; units that differ are moved one by
+ * one. Maps are compared by ids, so a commit costs as much as it changed.
  */
 
 /* An array at one commit. */
@@ -66,8 +65,8 @@ typedef struct brc_blame_place {
 } brc_blame_place;
 
 typedef int (*brc_blame_unit_fn)(void *ctx, size_t unit, brc_error *err);
-/* Calls `differs` for the units in which two places differ, and perhaps for others that the array does not
- * have there. */
+/* Calls `differs` for the units in which two places differ, and perhaps for others that the array
+ * does not have there. */
 typedef int (*brc_blame_diff_fn)(void *ctx, const brc_blame_place *now, const brc_blame_place *before,
                                  brc_blame_unit_fn differs, void *arg, brc_error *err);
 
@@ -75,19 +74,19 @@ typedef struct brc_blamed_by {
     brc_oid commit;
     int64_t time_us;
     char *author;
-    int before; /* or an ancestor of it, which is not there any more                       */
+    int before; /* the change came with the commit or with an ancestor that no longer exists */
 } brc_blamed_by;
 
 typedef struct brc_blame_result {
-    uint32_t *by; /* for each unit an index of `commits`                                   */
+    uint32_t *by; /* for each unit an index in `commits`                                   */
     size_t n;
     brc_blamed_by *commits;
     size_t ncommits;
 } brc_blame_result;
 void brc_blame_result_dispose(brc_blame_result *r);
 
-/* `n` units of the array at the path in the commit. Chunks: two places with one map do not differ;
- * `documents`: neither if their documents are different. */
+/* Traces `n` units of the array at the path in the commit. For chunks, two places with the same map
+ * do not differ; with `documents`, they differ if their documents do. */
 BRC_MUST_USE int brc_blame_run(brc_blame_result *out, brc_store *store, const brc_oid *commit, const char *path, size_t n,
                                int documents, brc_blame_diff_fn diff, void *ctx, brc_error *err);
 

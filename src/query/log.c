@@ -1,8 +1,8 @@
 /*
- * The log. Commits are read in batches, each in one read transaction: a transaction for
- * each statement would cost more than the statement, and one for all of them would keep
- * writers out while somebody reads page after page. The commits of a batch are then given
- * one by one.
+ * The log. Commits are read in batches, each in one read transaction: a transaction for each
+ * statement would cost more than the statement, and one transaction for all of them would keep
+ * writers out while a user reads page after page. The commits of a batch are then returned one by
+ * one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +13,21 @@
 #include "../history/walk.h"
 #include "../work/session.h"
 
-/* Commits of a batch: few at first, so that the first page comes soon. */
+/* The number of commits in a batch: few at first, so that the first page comes soon. */
 enum { BATCH_FIRST = 16, BATCH_MOST = 512 };
 
 typedef struct log_state {
     breccia *repo;
     brc_walk *walk;
     char *path;        /* NULL: every commit */
-    brc_path_log *only; /* the same */
+    brc_path_log *only; /* NULL: every commit */
     brc_commit *found[BATCH_MOST];
-    char *places[BATCH_MOST]; /* where each of them has the path's node */
+    char *places[BATCH_MOST]; /* the node's path in each of them */
     size_t n, at;
     size_t batch;
     brc_commit *given;
     char *given_place;
-    int ended;      /* 0, 1 at the end, or a failure: */
+    int ended;      /* 0; 1 at the end; or an error: */
     brc_error why;
 } log_state;
 
@@ -57,7 +57,7 @@ static int log_path(log_state *log, const char *path, brc_error *err)
     return rc;
 }
 
-/* The tip that a log starts from: a branch without a commit has an empty log. */
+/* Finds the tip that a log starts from. The log of a branch without a commit is empty. */
 static int log_tip(breccia *repo, const char *rev, brc_oid *tip, brc_error *err)
 {
     int has;
@@ -72,7 +72,7 @@ static int log_tip(breccia *repo, const char *rev, brc_oid *tip, brc_error *err)
     return rc;
 }
 
-/* A walk from `rev`, or through the commits of the range "A..B". */
+/* Starts a walk from `rev`, or through the commits of the range "A..B". */
 static int log_walk_new(log_state *log, const char *rev, int full, brc_error *err)
 {
     brc_store *store = log->repo->store;
@@ -125,7 +125,7 @@ done:
 
 /* ---- batches -------------------------------- */
 
-/* 1 if the commit is given, with a copy of where it has the node. */
+/* Returns 1 if the commit is to be returned, with a copy of the node's path in it. */
 static int log_wants(log_state *log, const brc_commit *commit, char **place, brc_error *err)
 {
     const char *path;
@@ -141,7 +141,7 @@ static int log_ends(const log_state *log)
     return log->only != NULL && brc_path_log_is_done(log->only);
 }
 
-/* Within a transaction. 1 if there is more, 0 at the end. */
+/* Reads a batch, within a transaction. Returns 1 if there is more, or 0 at the end. */
 static int log_look(log_state *log, brc_error *err)
 {
     const brc_commit *commit;
@@ -163,7 +163,7 @@ static int log_look(log_state *log, brc_error *err)
     return rc;
 }
 
-/* A failure is reported after what was found before it has been given. */
+/* Fills the batch. A failure is reported only after the commits before it have been returned. */
 static void log_fill(log_state *log)
 {
     int rc = brc_store_begin_read(log->repo->store, &log->why);

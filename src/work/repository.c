@@ -124,7 +124,7 @@ int brc_reopen(breccia **out, const breccia *from, brc_error *err)
     int rc = repo_setup(repo, file, &opts, err);
     if (rc == BRC_OK && memcmp(brc_store_secret(repo->store), brc_store_secret(from->store),
                                BRC_SECRET_LEN) != 0)
-        rc = brc_fail(err, BRC_ESTALE, "%s is another repository than the one that was opened",
+        rc = brc_fail(err, BRC_ESTALE, "%s is not the repository that was opened: it was replaced",
                       file);
     return repo_done(out, repo, rc);
 }
@@ -167,7 +167,7 @@ typedef struct registry_list {
     brc_registry *own;
     brc_dtype *open; /* the memory that the last listed data type points to */
     size_t at;
-    brc_codec_info codec; /* the items that were handed out */
+    brc_codec_info codec; /* the items that were returned last */
     brc_dtype_info dtype;
     brc_backend_info backend;
 } registry_list;

@@ -397,7 +397,7 @@ START_TEST(test_switched_without_a_word)
     scenario_sql(&t, "UPDATE meta SET value=CAST('third' AS BLOB),"
                      " checksum=row_sum('meta', key, CAST('third' AS BLOB)) WHERE key='head'");
     FAILS(&t, BRC_ESTALE, brc_undo(NULL, t.repo, 0, 0, &t.err));
-    ck_assert_ptr_nonnull(strstr(t.err.message, "'third' by now, and not 'side'"));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "is now 'third', and not 'side'"));
     scenario_sql(&t, "UPDATE meta SET value=CAST('side' AS BLOB),"
                      " checksum=row_sum('meta', key, CAST('side' AS BLOB)) WHERE key='head'");
     undo();

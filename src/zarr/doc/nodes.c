@@ -321,7 +321,7 @@ int brc_array_create(brc_array **out, brc_session *s, const char *path, const br
 
 typedef struct attr_change {
     const char *key;
-    const brc_json *value; /* NULL: remove */
+    const brc_json *value; /* NULL: remove the attribute */
 } attr_change;
 
 static int set_attr_in(brc_json *doc, const attr_change *change, const char *path, brc_error *err)
