@@ -264,7 +264,8 @@ int brc_session_fork(brc_session **child, brc_session *s, brc_error *err)
 
 /* ---- what else can become of one -------------------------------- */
 
-/* BRC_EMISUSE where a savepoint of it is open: what children wrote would not go with it. */
+/* Fails with BRC_EMISUSE if the parent has an open savepoint: a rollback to it would not take back
+ * what the children wrote. */
 static int fork_check_saves(const brc_session *s, brc_error *err)
 {
     if (!s->draft.saves)

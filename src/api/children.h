@@ -9,7 +9,7 @@
 
 #include "../work/fold.h"
 
-/* BRC_EMISUSE for a child, which is joined. */
+/* Fails with BRC_EMISUSE if the session is a child, because a child is joined and not committed. */
 BRC_MUST_USE int brc_fork_check_commit(const brc_session *s, brc_error *err);
 
 #endif

@@ -21,10 +21,10 @@
 
 typedef struct brc_copies {
     brc_draft_copying rows;
-    int64_t draft; /* that has them; 0: none was needed */
+    int64_t draft; /* the draft that has the rows; 0: none was needed */
 } brc_copies;
 
-/* The row of the copy, which gets chunks in the transactions that follow. */
+/* Makes the row of the copy, which gets its chunks in later transactions. */
 static int start_copy(brc_session *s, const char *path, const brc_entry *entry, brc_copies *copies,
                       int64_t *node, brc_error *err)
 {
@@ -59,7 +59,7 @@ done:
     return rc;
 }
 
-/* Of a stack only what lies over rows that were copied before; 0: none were. */
+/* Returns the part of a stack above rows that were copied before; 0: none were. */
 static int64_t copied_before(const brc_copies *copies, brc_draft_stack *rows)
 {
     const brc_draft_copied *made = copies->rows.made;
@@ -97,7 +97,8 @@ static int copy_large(brc_session *s, const char *from, const char *to, brc_copi
     return rc;
 }
 
-/* Outside of a transaction: the rows at and under `from`, for a copy at `to`. */
+/* Copies the rows at and under `from` ahead, for a copy at `to`. Must be called outside of a
+ * transaction. */
 static int copy_ahead(brc_session *s, const char *from, const char *to, brc_copies *copies,
                       brc_error *err)
 {
@@ -145,10 +146,10 @@ static void copies_drop(brc_session *s, brc_copies *copies)
 
 typedef struct node_transfer {
     const char *to;
-    brc_copies *copies; /* NULL: it is moved */
+    brc_copies *copies; /* NULL: the node is moved */
 } node_transfer;
 
-/* What was copied ahead was taken. */
+/* Ends copying after the rows were taken. */
 static int end_copies(brc_session *s, brc_copies *copies, brc_error *err)
 {
     return copies == NULL || copies->draft == 0
@@ -156,7 +157,8 @@ static int end_copies(brc_session *s, brc_copies *copies, brc_error *err)
                : brc_draft_delete(s->repo->store, copies->draft, err);
 }
 
-/* Copies of copies have twice as many rows each time: like every walk this ends at the limit. */
+/* Fails if there are too many rows. Copies of copies double the rows each time, so they end at the
+ * same limit as every walk. */
 static int check_rows_under(brc_session *s, const char *path, brc_error *err)
 {
     int more;
@@ -191,7 +193,7 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
     BRC_TRY(copy ? brc_note_new(s, t->to, err) : brc_note_moved(s, from, t->to, err));
     BRC_TRY(brc_node_forget_keys(s, t->to, err));
     BRC_TRY(brc_node_carry_keys(s, from, t->to, copy, err));
-    /* a row that says that `to` was removed makes place */
+    /* a row that says that `to` was removed is deleted */
     BRC_TRY(brc_draft_node_clear(store, s->draft.id, t->to, err));
     BRC_TRY(brc_draft_node_move(store, s->draft.id, from, t->to,
                                 copy ? &t->copies->rows : NULL, err));
@@ -213,13 +215,13 @@ int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *e
     return rc;
 }
 
-/* Chunks that are too many for one transaction are copied ahead of it. */
+/* A copy whose chunks are too many for one transaction, and are copied ahead. */
 typedef struct copy_call {
     brc_session *s;
     const char *from;
     brc_copies copies;
     node_transfer t;
-    int times; /* that chunks were copied ahead */
+    int times; /* how often chunks were copied ahead */
 } copy_call;
 
 static int copy_work(void *ctx, brc_error *err)

@@ -6,8 +6,8 @@
 #include "../work/fold.h"
 #include "sequence.h"
 
-/* A session on the current branch, and what is open there; out->draft.id 0: nothing. Both are the caller's, also after
- * a failure. */
+/* Opens a session on the current branch and reads what is open there; out->draft.id is 0 if nothing
+ * is. The caller owns both, also after a failure. */
 BRC_MUST_USE int brc_look_at_open(brc_session **s, brc_open_merge *out, breccia *repo, int mode, brc_error *err);
 /* Fail with BRC_EMISUSE: nothing is open, or something else is. */
 int brc_none_is_open(const brc_session *s, brc_error *err);

@@ -296,7 +296,7 @@ static int put_commit(brc_sequence *q, const brc_commit *like, const brc_oid *ot
     return BRC_OK;
 }
 
-/* Of a version that is merged although it follows the branch: as it is there. */
+/* Takes the snapshot of a version that is merged although it follows the branch. */
 static int take_version(brc_sequence *q, const brc_oid *other, brc_oid *root, brc_move_set *moves,
                       brc_error *err)
 {

@@ -34,7 +34,8 @@ BRC_MUST_USE int brc_open_merge_rows(brc_open_merge *out, brc_store *store, cons
 void brc_open_merge_dispose(brc_open_merge *merge);
 size_t brc_open_merge_left(const brc_open_merge *merge);
 
-/* BRC_ECONFLICT, for what cannot be done while a merge or the like is open on the branch: the error names it. */
+/* Fails with BRC_ECONFLICT and names the open merge, cherry-pick, revert or rebase, for actions
+ * that are not possible while it is open on the branch. */
 int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err);
 
 #endif

@@ -275,7 +275,7 @@ static int create_array(brc_array **out, brc_session *s, const char *path, const
     *out = NULL;
     BRC_TRY(brc_meta_open(&meta, s->repo->registry, doc, err));
     brc_meta_dispose(&meta);
-    BRC_TRY(brc_session_begin(s, err)); /* a node that cannot be opened is not made */
+    BRC_TRY(brc_session_begin(s, err)); /* a node that cannot be opened is not created */
     int rc = brc_node_change(s, path, backend == NULL ? place_array : place_array_inline, doc, err);
     if (rc == BRC_OK)
         rc = brc_array_open(out, s, path, err);
