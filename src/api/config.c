@@ -84,7 +84,7 @@ static int verify_set(breccia *repo, const char *value, brc_error *err)
 {
     const int full = value != NULL && strcmp(value, "full") == 0;
     if (value != NULL && !full && strcmp(value, "stored") != 0)
-        return brc_fail(err, BRC_EINVAL, "what is verified is 'stored' or 'full', not '%.80s'",
+        return brc_fail(err, BRC_EINVAL, "'verify' is 'stored' or 'full', not '%.80s'",
                         value);
     BRC_TRY(brc_store_begin(repo->store, err));
     int rc = brc_verify_set(repo->store, full, err);
