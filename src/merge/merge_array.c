@@ -15,7 +15,7 @@
 enum { FORM_BASE, FORM_OURS, FORM_THEIRS, FORM_MERGED, FORMS };
 
 typedef struct node_docs {
-    brc_json *doc[FORMS]; /* NULL: there is none */
+    brc_json *doc[FORMS]; /* NULL: this side has no document */
 } node_docs;
 
 typedef struct member_merge {
@@ -23,7 +23,7 @@ typedef struct member_merge {
     const brc_merge_place *place;
     brc_clash_list *clashes;
     int favour;
-    int clashed; /* some member did, settled or not */
+    int clashed; /* some member was in conflict, settled or not */
 } member_merge;
 
 static int concat_look(brc_concat_list *list, const brc_merge_place *place,
@@ -405,7 +405,8 @@ static const brc_merge_place *concat_place(const brc_concat_list *list,
     return out;
 }
 
-/* Only one axis has grown, on both sides, and what an element is has not changed. */
+/* Checks that both sides have appended along one axis and that nothing else about the elements has
+ * changed. */
 static int is_appended(brc_concat *c, const node_docs *docs)
 {
     static const char *const same[] = {"data_type", "fill_value"};
@@ -552,7 +553,8 @@ static int merge_changed_id(id_merge *w, const changed_id *item, brc_error *err)
     return brc_merged_chunk(w->out, key, &id, brc_store_id_len(store), err);
 }
 
-/* A chunk that both sides changed is merged when somebody asks for it: merge_chunks.h. */
+/* Merges chunks by id, for bases. A chunk that both sides changed is merged only when its elements
+ * are needed: see merge_chunks.h. */
 static int merge_ids(member_merge *m, const node_docs *docs, brc_merged_node *out,
                      brc_error *err)
 {
@@ -652,7 +654,7 @@ static int by_chunk_key(const void *a, const void *b)
     return order != 0 ? order : (x->key_len > y->key_len) - (x->key_len < y->key_len);
 }
 
-/* A base whose form is not known cannot be compared with. */
+/* Says whether the base's form is known; otherwise the sides cannot be compared with it. */
 static int base_form_known(const member_merge *m, const node_docs *docs)
 {
     static const char *const names[] = {"shape", "data_type", "chunk_grid", "fill_value", "codecs"};
@@ -665,10 +667,11 @@ static int base_form_known(const member_merge *m, const node_docs *docs)
     return 1;
 }
 
-/* *apart: the form of the one and the chunks of the other do not go together; nothing was done.
- * *lost: the side that the result must not lose, which is the one that is favoured or else ours,
- * has changed elements that the merged document's shape does not have: it is to be done again
- * with a shape that has them. Not `tells`: conflicts are not told, for they have been. */
+/* Merges the chunks of an array. Sets *apart, and does nothing, if the form of one side and the
+ * chunks of the other cannot be combined. Sets *lost if the side that must not lose elements (the
+ * favoured side, else ours) has changed elements outside the merged document's shape: the merge
+ * must then be repeated with a shape that contains them. If `tells` is 0, conflicts are not
+ * reported, because they have been before. */
 static int merge_elements(member_merge *m, const node_docs *docs, brc_merged_node *out,
                           int tells, int *lost, int *apart, brc_error *err)
 {
@@ -700,7 +703,8 @@ static int merge_elements(member_merge *m, const node_docs *docs, brc_merged_nod
 
 /* ---- the shape -------------------------------- */
 
-/* Axis by axis; 0: one was changed to different lengths, or the ranks differ. */
+/* Merges the shape axis by axis. Returns 0 if both sides changed an axis to different lengths, or
+ * if the ranks differ. */
 static int shape_by_axis(const node_docs *docs, int favour, int *ndim, uint64_t *out)
 {
     uint64_t base[BRC_MAX_NDIM], theirs[BRC_MAX_NDIM];
@@ -745,7 +749,7 @@ static int merge_shape(member_merge *m, node_docs *docs, brc_error *err)
 static const char *const form_members[] = {"shape", "data_type", "chunk_grid", "fill_value",
                                            "codecs", "chunk_key_encoding", "dimension_names"};
 
-/* What is said of chunks stays as one side has it, altogether: no mixed array. */
+/* Takes all members that describe chunks from one side, so that no array is mixed. */
 static int form_of_side(node_docs *docs, int side, brc_error *err)
 {
     brc_json *merged = docs->doc[FORM_MERGED], *copy;
@@ -761,7 +765,7 @@ static int form_of_side(node_docs *docs, int side, brc_error *err)
     return BRC_OK;
 }
 
-/* The member in which the sides' forms differ most. */
+/* Returns the member in which the forms of the two sides differ most. */
 static const char *form_pointer(const node_docs *docs)
 {
     const char *const names[] = {"data_type", "chunk_grid", "fill_value", "codecs"};
@@ -781,7 +785,7 @@ static int is_ours_whole(const brc_merge_how *how, const char *path)
     return 0;
 }
 
-/* Form and chunks cannot be told apart: all of it is one side's. */
+/* Takes the whole array from one side, because form and chunks cannot be merged separately. */
 static int array_apart(member_merge *m, node_docs *docs, brc_merged_node *out,
                        brc_error *err)
 {
@@ -805,7 +809,7 @@ static int array_apart(member_merge *m, node_docs *docs, brc_merged_node *out,
                             brc_json_member(docs->doc[FORM_THEIRS], pointer + 1), err);
 }
 
-/* Zarr's rules, over all members together. */
+/* Checks the merged document as a whole by the rules of Zarr. */
 static int is_whole(const member_merge *m, const node_docs *docs, int *whole,
                     brc_error *err)
 {
@@ -832,7 +836,7 @@ static int same_chunk_form(const brc_json *a, const brc_json *b)
     return 1;
 }
 
-/* As long, along each axis, as this side has it. */
+/* Extends the merged shape along each axis to at least the length of this side. */
 static int shape_to_hold(node_docs *docs, int side, brc_error *err)
 {
     uint64_t shape[BRC_MAX_NDIM], held[BRC_MAX_NDIM];
@@ -846,8 +850,8 @@ static int shape_to_hold(node_docs *docs, int side, brc_error *err)
     return brc_meta_set_shape(docs->doc[FORM_MERGED], ndim, shape, err);
 }
 
-/* Who is favoured, or ours while a conflict is open, loses nothing where the other has cut the
- * array: then it is not cut. */
+/* Merges an array by element. The favoured side, or ours while a conflict is open, loses no
+ * elements if the other side has shrunk the array: the array is then not shrunk. */
 static int merge_by_element(member_merge *m, node_docs *docs, brc_merged_node *out,
                             int *apart, brc_error *err)
 {
@@ -875,7 +879,8 @@ static size_t rank_of(const brc_json *doc, int *known)
     return *known ? brc_json_count(list) : 0;
 }
 
-/* Chunks of different ranks are no map together: one key may be the beginning of another. */
+/* Says whether all sides have the same rank. Chunks of different ranks cannot be in one map,
+ * because one key may be the beginning of another. */
 static int have_one_rank(const node_docs *docs)
 {
     int known, is = 1;
@@ -885,7 +890,7 @@ static int have_one_rank(const node_docs *docs)
     return is;
 }
 
-/* Of bases. Those of different ranks agree on nothing. */
+/* Merges an array of two bases. Bases of different ranks agree on nothing. */
 static int merge_bases(member_merge *m, node_docs *docs, brc_merged_node *out,
                        brc_error *err)
 {

@@ -12,14 +12,15 @@
  *      merge_decode.c    the other chunks: decoded, merged, encoded, stored
  */
 
-enum { BRC_RESULT = BRC_SIDES }; /* of `array`, behind the sides */
+enum { BRC_RESULT = BRC_SIDES }; /* the index of the result in `array`, after the sides */
 #define BRC_MERGE_BATCH 256
 
-/* What is done with a chunk that ids alone do not settle. */
+/* How a chunk is handled that ids alone do not settle. */
 enum {
     BRC_TASK_MERGE = 1,
-    BRC_TASK_FILL, /* `by` changed it and the other one the fill value: has `by` changed values? */
-    BRC_TASK_LOST  /* has `by` changed what the result does not hold?                             */
+    BRC_TASK_FILL, /* side `by` changed the chunk and the other side the fill value: has `by` changed
+                    * values? */
+    BRC_TASK_LOST  /* has side `by` changed elements that the result does not have?               */
 };
 
 typedef struct brc_merge_task {
@@ -27,16 +28,17 @@ typedef struct brc_merge_task {
     size_t key_len;
     uint64_t index[BRC_MAX_NDIM];
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-    uint64_t extent[BRC_SIDES + 1][BRC_MAX_NDIM]; /* what each holds of it, from its corner      */
-    brc_oid id[BRC_SIDES];          /* zero: absent, or outside of that side                   */
-    int was_there;                  /* ours has it, inside of its shape or not                 */
-    int how, by;                    /* BRC_TASK_*, 0: none                                     */
-    int emits;                      /* chunk() is to be called with this:                      */
+    uint64_t extent[BRC_SIDES + 1][BRC_MAX_NDIM]; /* how much of the chunk each side has, from the chunk's
+                                                   * corner */
+    brc_oid id[BRC_SIDES];          /* zero: absent, or outside that side                      */
+    int was_there;                  /* ours has the chunk, inside its shape or not             */
+    int how, by;                    /* BRC_TASK_*, 0: none; the side                           */
+    int emits;                      /* chunk() is called with `result`:                        */
     brc_oid result;                 /* zero: absent                                            */
     int conflict;                   /* BRC_CHUNK_*, 0: none                                    */
     int unknown;
-    int is_made;                    /* the base is what make() gives                           */
-    brc_buf mask;                   /* of the base                                             */
+    int is_made;                    /* make() returns the base                                 */
+    brc_buf mask;                   /* the unknown elements of the base                        */
     brc_object object[BRC_SIDES];
     uint8_t *data[BRC_SIDES];       /* decoded; NULL: fill value                               */
     size_t len[BRC_SIDES];
@@ -49,9 +51,9 @@ typedef struct brc_merge_plan {
     brc_session view;
     brc_array array[BRC_SIDES + 1];
     int has_base, is_unit;
-    int new_fill[BRC_SIDES];        /* this side alone has changed the fill value              */
-    const uint8_t *fill[BRC_SIDES]; /* what an absent chunk of each holds: one element, or,    */
-    brc_span spans[BRC_SIDES + 1];  /* of variable length, a span that points to it            */
+    int new_fill[BRC_SIDES];        /* only this side has changed the fill value               */
+    const uint8_t *fill[BRC_SIDES]; /* the content of an absent chunk of each side: one element, or, */
+    brc_span spans[BRC_SIDES + 1];  /* for variable length, a span that points to it           */
     int losing;                     /* the side whose lost elements are counted; 0: the merge itself */
     brc_merge_task *tasks;
     size_t n;
@@ -63,12 +65,13 @@ static inline const brc_meta *brc_plan_meta(const brc_merge_plan *p, int side)
     return &p->array[side].meta;
 }
 
-/* merge_decode.c: the tasks that ask for it, and then their conflicts. */
+/* Handles the tasks that need decoding, then reports their conflicts (merge_decode.c). */
 BRC_MUST_USE int brc_merge_decode(brc_merge_plan *p, brc_error *err);
-/* One task: its chunks that have ids are decoded; what its data are merged into goes to `own`, what conflicts to t->box. */
+/* Handles one task: reads and decodes its stored chunks, and merges them into `own`, with the
+ * conflicts in t->box. */
 BRC_MUST_USE int brc_merge_task_read(brc_merge_plan *p, brc_merge_task *t, brc_error *err);
 BRC_MUST_USE int brc_merge_task_run(const brc_merge_plan *p, brc_merge_task *t, brc_buf *own, brc_error *err);
-/* Calls chunk() for those that need nothing else, and conflict() for those that have one. */
+/* Calls chunk() for the tasks that are settled, and conflict() for those in conflict. */
 BRC_MUST_USE int brc_merge_tell(brc_merge_plan *p, size_t from, size_t to, brc_error *err);
 
 #endif
