@@ -131,7 +131,7 @@ int brc_open_merge_rows(brc_open_merge *out, brc_store *store, const brc_draft_h
     return rc;
 }
 
-/* It may be called in a transaction and without one. */
+/* Works in a transaction and without one. */
 int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err)
 {
     brc_draft_head draft;

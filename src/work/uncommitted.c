@@ -176,8 +176,8 @@ int brc_session_finish(brc_session *s, brc_error *err)
     int clean;
     BRC_TRY(brc_session_can_change(s, err));
     if (s->mode != BRC_SESSION_PRIVATE || s->draft.is_child)
-        return brc_fail(err, BRC_EMISUSE, "only a private session that is no other's child is "
-                                          "finished");
+        return brc_fail(err, BRC_EMISUSE, "only a private session that is not the child of "
+                                          "another can be finished");
     BRC_TRY(brc_bulk_check_none(s, "the session cannot be finished", err));
     BRC_TRY(brc_session_clean(&clean, s, err));
     const brc_draft_head looked_at = s->draft;

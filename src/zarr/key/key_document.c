@@ -80,9 +80,9 @@ static int cuts_array(const brc_meta *m, const brc_meta *n, uint64_t *keep)
     return cuts;
 }
 
-/* What becomes of the chunks of an array under a new document. */
+/* How a new document of an array changes its chunks. */
 typedef struct chunks_then {
-    int same; /* they stay chunks */
+    int same; /* all stay chunks of the array */
     int cuts; /* ... as far as the new shape goes: */
     uint64_t keep[BRC_MAX_NDIM];
 } chunks_then;
