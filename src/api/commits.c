@@ -110,7 +110,7 @@ static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *com
     return brc_session_moves(out, s, 1, &commit->parents[0], &snapshot, &commit->root, err);
 }
 
-/* What was uncommitted is no more. */
+/* Ends the uncommitted changes after their commit. */
 static int end_draft(brc_session *s, const brc_oid *commit, brc_error *err)
 {
     s->is_read = 0;

@@ -124,8 +124,7 @@ done:
     return rc;
 }
 
-/* Drops what was not taken. */
-/* Also where the handle was interrupted. */
+/* Drops the rows that were not taken, also if the handle was interrupted. */
 static void copies_drop(brc_session *s, brc_copies *copies)
 {
     brc_store *store = s->repo->store;
