@@ -1,4 +1,4 @@
-/* Temporary names and the change to the final one, see dest.h. */
+/* Temporary names and the renaming to the final one, see dest.h. */
 #include "dest.h"
 
 #include <errno.h>

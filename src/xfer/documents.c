@@ -1,4 +1,5 @@
-/* Documents with other chunks and codecs. */
+/* Documents of imports and exports: other chunks and codecs, numbers that JSON lacks, and
+ * consolidated metadata. */
 #include "documents.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ static int put_parsed(brc_json *doc, const char *member, const char *text, size_
     return brc_json_set(doc, member, value, err);
 }
 
-/* Those of a new array of this type. */
+/* Sets the codecs of a new array of this type. */
 static int put_default_codecs(brc_json *doc, brc_session *s, brc_error *err)
 {
     const brc_json *name = brc_json_member(doc, "data_type");
@@ -49,7 +50,7 @@ done:
     return rc;
 }
 
-/* In full, as a new array has them. */
+/* Completes the document, as that of a new array. */
 static int complete_fresh(brc_json *doc, const brc_registry *reg, brc_error *err)
 {
     brc_meta meta;
@@ -77,8 +78,8 @@ static int change_document(brc_json *doc, brc_session *s, const char *path,
     return fresh ? complete_fresh(doc, brc_session_registry(s), err) : BRC_OK;
 }
 
-/* Chunks must be decodable as they are and encodable as they will be, which is said before there is
- * a node. */
+/* Checks that chunks can be decoded as they are and encoded as they will be, before a node is
+ * made. */
 static int check_recoding(const brc_json *doc, const brc_json *changed, const brc_registry *reg,
                           brc_error *err)
 {
@@ -131,7 +132,7 @@ int brc_add_doc_bytes(uint64_t *sum, const brc_registry *reg, const brc_json *do
 
 /* ==== nan mark ================================ */
 
-/* Every value below the attributes that is neither a list nor an object. */
+/* A walk over every value below the attributes that is neither a list nor an object. */
 typedef struct places {
     brc_buf pointer;
     void *ctx;
@@ -170,7 +171,7 @@ static int each_place(const brc_json *attrs, void *ctx,
 
 /* ---- what stands for a number -------------------------------- */
 
-/* xarray's form of a _FillValue: base64 of a little-endian double. */
+/* Makes xarray's form of a _FillValue: base64 of a little-endian double. */
 static int packed_number(brc_buf *out, const char *literal, brc_error *err)
 {
     double value = literal[0] == 'N' ? NAN : literal[0] == '-' ? -INFINITY : INFINITY;
@@ -188,7 +189,7 @@ static int is_float_array(const brc_json *doc)
     return brc_json_choice(brc_json_member(doc, "data_type"), floats, 3) >= 0;
 }
 
-/* *out: NULL if it is the number's name. */
+/* Makes the value that stands for a number; *out is NULL if it is the number's name. */
 static int stand_in(brc_json **out, const brc_json *doc, int version, const char *pointer,
                     const char *literal, brc_error *err)
 {
@@ -210,7 +211,7 @@ static int stand_in(brc_json **out, const brc_json *doc, int version, const char
     return *out || rc < 0 ? rc : brc_nomem(err);
 }
 
-/* Whether the value is one that stand_in() gives for the number, or its name. */
+/* Tells whether the value is the one that stand_in() makes for the number, or its name. */
 static int is_stand_in(int *is, const brc_json *value, const char *pointer, const char *literal,
                        brc_error *err)
 {
@@ -250,7 +251,7 @@ static int mark_place(void *ctx, const char *pointer, brc_json *value, brc_error
     return BRC_OK;
 }
 
-/* The attribute that says what stands for what; `numbers` is consumed. */
+/* Sets the attribute that lists the numbers; `numbers` is consumed. */
 static int put_numbers_mark(brc_json *attrs, brc_json *numbers, brc_error *err)
 {
     const brc_json *there = brc_json_member(attrs, BRC_NUMBERS_MARK);
@@ -313,7 +314,7 @@ void brc_nan_out_dispose(brc_nan_out *out)
 
 /* ---- in -------------------------------- */
 
-/* *out: what the attribute says, if it is a mark. */
+/* Parses the attribute; *out is NULL unless it is a mark. */
 static int read_numbers_mark(brc_json **out, const brc_json *attribute, brc_error *err)
 {
     static const char *const members[] = { "numbers", "own" };
@@ -390,7 +391,7 @@ typedef struct copies_reader {
     brc_import_notes *notes;
 } copies_reader;
 
-/* Whether files can have these names: none that leads elsewhere. */
+/* Tells whether nodes can have these names: refuses "zarr.json" and names that lead elsewhere. */
 static int is_path_within(const char *path)
 {
     if (strstr(path, BRC_JSON_NUL))
@@ -406,7 +407,7 @@ static int is_path_within(const char *path)
     }
 }
 
-/* The node of the path's first `len` bytes, under the group. */
+/* Adds the node at the path's first `len` bytes, under the group. */
 static int add_copied(brc_copied_node **out, const copies_reader *r, const char *inner, size_t len,
                     brc_error *err)
 {
@@ -430,7 +431,7 @@ static int add_copied(brc_copied_node **out, const copies_reader *r, const char 
 static int read_copies(const copies_reader *r, const brc_json *copies, const char *above,
                        brc_error *err);
 
-/* A group's copy may have copies itself. */
+/* Reads a copy. A group's copy may contain copies itself. */
 static int read_copy3(const copies_reader *r, const char *inner, const brc_json *copy,
                       brc_error *err)
 {
@@ -487,7 +488,7 @@ static int copies_order(const void *a, const void *b)
     return brc_path_order(((const brc_copied_node *)a)->path, ((const brc_copied_node *)b)->path);
 }
 
-/* The parts of a node become one. */
+/* Joins the parts of each node. */
 static void join_parts(brc_consolidated *c)
 {
     brc_copied_node *nodes = c->nodes;
@@ -513,7 +514,7 @@ int brc_consolidated_unread(brc_import_notes *notes, const char *path, brc_error
     return brc_first_names_add(&notes->unread, *path ? path : "/", err);
 }
 
-/* null is how zarr-python says that there are none. */
+/* Notes a value of another form. zarr-python writes null if there are no copies. */
 static int note_other_form(const brc_json *value, const char *path, brc_import_notes *notes,
                       brc_error *err)
 {
@@ -566,7 +567,7 @@ void brc_consolidated_pop(brc_consolidated **chain)
 
 /* ---- looking up -------------------------------- */
 
-/* The first node that does not come before the path. */
+/* Returns the index of the first node that does not sort before the path. */
 static size_t copy_place(const brc_consolidated *c, const char *path)
 {
     size_t low = 0, high = c->n;
@@ -590,13 +591,14 @@ brc_copied_node *brc_consolidated_find(const brc_consolidated *chain, const char
     return NULL;
 }
 
-/* 1 if the node is in the folder or below. */
+/* Returns 1 if the node is in the folder or below. */
 static int is_below(const char *path, const char *dir, size_t len)
 {
     return *path && (len == 0 || (strncmp(path, dir, len) == 0 && path[len] == '/'));
 }
 
-/* Whether the first `len` bytes of `path` are the way to a copy in one of those within `end`. */
+/* Tells whether the first `len` bytes of `path` lead to a copy in an element of the chain before
+ * `end`. */
 static int is_in_inner(const brc_consolidated *chain, const brc_consolidated *end,
                        const char *path, size_t len, brc_buf *text, int *is, brc_error *err)
 {

@@ -1,4 +1,4 @@
-/* Elements from an input into an array, as they come. */
+/* Imports elements from an input into an array, in their order. */
 #include "elements.h"
 
 #include <stdlib.h>

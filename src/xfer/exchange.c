@@ -1,4 +1,4 @@
-/* brc_import() and brc_export(): which format, which node, and all or nothing. */
+/* brc_import() and brc_export(): choose the format and the node, and do all or nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,16 +26,16 @@ static int group_is_empty(int *empty, brc_session *s, const char *path, brc_erro
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* What is imported: a source in a format that is known, or a stream that has begun. */
+/* The origin of an import: a source in a known format, or a stream that has begun. */
 typedef struct origin {
     brc_session *session;
     const brc_xfer_opts *opts;
-    const char *name; /* what the node is named after; NULL: nothing */
+    const char *name; /* the node is named after it; NULL: no name */
     const brc_format *format;
     const brc_source *source;
     brc_stream *stream;
-    brc_parts *parts; /* of it that cannot be kept */
-    int must_meet;    /* every node to be renamed must be there */
+    brc_parts *parts; /* the parts that cannot be kept */
+    int must_meet;    /* every node to be renamed must exist */
 } origin;
 
 static int is_group_there(int *is, const origin *from, brc_error *err)
@@ -47,14 +47,14 @@ static int is_group_there(int *is, const origin *from, brc_error *err)
                                   : BRC_OK;
 }
 
-/* The node's name; of a command's file only the command knows the format. */
+/* Makes the node's name; only the command knows the format of its file. */
 static int name_node_of(char **out, const origin *from, brc_error *err)
 {
     return from->opts->with ? brc_source_name_any(out, from->name, err)
                             : brc_source_name(out, from->name, err);
 }
 
-/* Where it goes when no path is named. */
+/* Chooses the path of the node if the caller names none. */
 static int choose_path(char **out, const origin *from, brc_error *err)
 {
     int is_group, empty = 0;
@@ -76,7 +76,7 @@ static int choose_path(char **out, const origin *from, brc_error *err)
     return rc;
 }
 
-/* "a/b/" to "/a/b" */
+/* Turns "a/b/" into "/a/b". */
 static int given_path(char **out, const char *path, brc_error *err)
 {
     brc_buf normal = BRC_BUF_INIT;
@@ -90,7 +90,7 @@ done:
     return rc;
 }
 
-/* The place in a group that is named after the source. */
+/* Makes the path in a group that is named after the source. */
 static int place_in(char **out, const char *group, const origin *from, brc_error *err)
 {
     char *above, *name = NULL;
@@ -110,7 +110,7 @@ static int check_absent(brc_session *s, const char *path, brc_error *err)
 {
     int kind;
     if (strcmp(path, "/") == 0)
-        return BRC_OK; /* always there: empty, it can be taken over */
+        return BRC_OK; /* the root always exists; an empty one can be taken over */
     BRC_TRY(brc_node_kind(&kind, s, path, err));
     if (kind != 0)
         return brc_fail(err, BRC_EEXISTS,
@@ -122,14 +122,14 @@ static int source_bytes(uint64_t *bytes, brc_session *s, const brc_format *forma
                         const brc_source *source, const brc_xfer_opts *opts, brc_error *err)
 {
     brc_xfer_opts copy = *opts;
-    copy.excluded = NULL; /* that is for the import to tell */
+    copy.excluded = NULL; /* only the import reports these */
     copy.flags |= BRC_XFER_SKIP_UNSUPPORTED;
     *bytes = 0;
     return format->size(bytes, s, source, &copy, err);
 }
 
-/* 0 if nobody asks, or asks for the total of more than this; and where it cannot be
- * said: the import will say why. */
+/* Returns 0 if nobody asks for the size, if this import is a part of a larger task, or if the size
+ * is not known: the import reports the reason. */
 static uint64_t bytes_to_import(brc_session *s, const brc_format *format, const brc_source *source,
                                 const brc_xfer_opts *opts)
 {
@@ -171,7 +171,7 @@ static int take_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *
                            "brc_xfer_opts", err);
 }
 
-/* Which node, and all that becomes it. */
+/* Imports the source as this node. */
 static int import_placed(const origin *from, const char *path, brc_error *err)
 {
     const brc_xfer_opts *opts = from->opts;
@@ -192,7 +192,7 @@ done:
     return rc;
 }
 
-/* Without what cannot be kept it is an import only if the caller wants that. */
+/* Fails if some parts cannot be kept, unless the caller allows that. */
 static int import_kept(const origin *from, int rc, brc_error *err)
 {
     if (rc == BRC_EEXISTS && from->opts->nrename > 0)
@@ -206,7 +206,7 @@ static int import_kept(const origin *from, int rc, brc_error *err)
     return brc_parts_fail(from->parts, from->name ? from->name : "the stream", err);
 }
 
-/* All or nothing. */
+/* Imports all or nothing. */
 static int import_origin(const origin *from, const char *path, brc_error *err)
 {
     BRC_TRY(brc_bulk_start(from->session, err));
@@ -214,7 +214,7 @@ static int import_origin(const origin *from, const char *path, brc_error *err)
     return brc_bulk_end_with(from->session, rc, err);
 }
 
-/* Where the caller does not ask which nodes were met, all must be. */
+/* Requires that all names were met if the caller does not ask which were. */
 static int must_meet_names(origin *from, brc_xfer_opts *opts, brc_error *err)
 {
     void *met;
@@ -226,7 +226,7 @@ static int must_meet_names(origin *from, brc_xfer_opts *opts, brc_error *err)
     return BRC_OK;
 }
 
-/* The list is for the caller whatever became of the import. */
+/* Gives the list to the caller, whatever the result of the import. */
 static int give_parts(const origin *from, int rc, brc_error *err)
 {
     const brc_xfer_opts *opts = from->opts;
@@ -249,8 +249,8 @@ static int check_names(const brc_xfer_opts *opts, brc_error *err)
         const char *from = opts->rename[i].from, *to = opts->rename[i].to;
         if (!from || brc_path_given_is(from, "", 0))
             return brc_fail(err, BRC_EINVAL,
-                            "a node to be renamed is named by its path below the imported one, "
-                            "which gets its own name by the path that it is imported to");
+                            "name a node to rename by its path below the imported node; the "
+                            "imported node itself gets its name from the import's path");
         if (!to || strchr(to, '/') || !brc_name_is_safe(to, strlen(to)))
             return brc_fail(err, BRC_EINVAL,
                             "the new name of %s is '%s', which is not a name: a node stays in its "
@@ -276,7 +276,7 @@ static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_
     return check_names(out, err);
 }
 
-/* Which format. The repository's own file is not looked at. */
+/* Finds the format. Refuses to read the repository's own file. */
 static int look_at_source(brc_source *source, const brc_format **format, const brc_session *s,
                           const char *name, brc_error *err)
 {
@@ -285,7 +285,7 @@ static int look_at_source(brc_source *source, const brc_format **format, const b
     return brc_format_of_source(format, source, err);
 }
 
-/* What a command writes about the source: nothing is kept if the command fails in the end. */
+/* Imports a command's output about the source; keeps nothing if the command fails in the end. */
 static int import_with(const origin *from, const char *path, brc_error *err)
 {
     brc_foreign what = { .session = from->session,
@@ -373,7 +373,7 @@ int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *name, const br
     *bytes = 0;
     BRC_TRY(take_opts(&opts, given, err));
     if (opts.with)
-        return BRC_OK; /* a command is run once */
+        return BRC_OK; /* a command is run only once */
     BRC_TRY(look_at_source(&source, &format, s, name, err));
     return source_bytes(bytes, s, format, &source, &opts, err);
 }
@@ -400,7 +400,7 @@ static int add_array_bytes(void *ctx, const char *path, const char *inner, int k
     return BRC_OK;
 }
 
-/* 0 if nobody asks, or where it cannot be said: the export will say why. */
+/* Returns 0 if nobody asks for the size, or if it is not known: the export reports the reason. */
 static uint64_t bytes_to_export(brc_session *s, const char *path)
 {
     export_size sum = { s, 0 };

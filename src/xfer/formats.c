@@ -1,5 +1,5 @@
-/* A file is known by its first bytes and a directory by what is in it; names only help to
- * name the node. */
+/* Finds the format of a source: a file is known by its first bytes and a directory by its content;
+ * the source's name only helps to name the node. */
 #include "formats.h"
 
 #include <stdlib.h>
@@ -37,7 +37,8 @@ done:
 
 /* ---- the node's name -------------------------------- */
 
-/* The length without what the format puts at the end of its files' names. */
+/* Returns the length of the name without the text that the format puts at the end of its files'
+ * names. */
 static size_t stem_of(const brc_format *f, const char *name, size_t len)
 {
     for (const char *const *ending = f->endings; ending && *ending; ending++) {
@@ -60,8 +61,8 @@ static size_t base_length(const char *name, size_t len)
     return len;
 }
 
-/* Zarr reserves "__" at the front and forbids names of periods alone; control
- * characters, backslashes and invalid UTF-8 make bad names anywhere. */
+/* Makes the name valid. Zarr reserves "__" at the front and forbids names that consist of periods;
+ * control characters, backslashes and invalid UTF-8 are bad in any name. */
 static void make_node_name(char *name)
 {
     size_t len = strlen(name);
@@ -111,9 +112,9 @@ int brc_source_name_any(char **out, const char *source, brc_error *err)
 
 /* ==== formats ================================ */
 
-/* The table of formats, and looking one up in it. */
+/* The table of formats, and its look-ups. */
 
-/* Sources are asked in this order: what a .zip holds decides before .npz takes it. */
+/* Sources are asked in this order: a .zip's content is examined before .npz takes the file. */
 static const brc_format *const formats[] = {
     &brc_format_zarr3,  &brc_format_zarr2,   &brc_format_zarr_zip,
     &brc_format_npy,    &brc_format_npz,     &brc_format_idx,
@@ -129,7 +130,7 @@ const brc_format *brc_format_at(size_t i)
 
 typedef struct word_list {
     brc_buf text;
-    size_t last; /* where the comma before the last word is; 0: there is none */
+    size_t last; /* the offset of the comma before the last word; 0: there is none */
 } word_list;
 
 static int add_word(word_list *list, const char *word, brc_error *err)
@@ -141,7 +142,7 @@ static int add_word(word_list *list, const char *word, brc_error *err)
     return brc_buf_text(&list->text, word, err);
 }
 
-/* "a, b" as "a and b" */
+/* Turns "a, b" into "a and b". */
 static int end_words(brc_buf *out, const word_list *list, brc_error *err)
 {
     const char *text = (const char *)list->text.data;
@@ -204,14 +205,14 @@ int brc_format_of_source(const brc_format **out, const brc_source *source, brc_e
     BRC_GO(list_formats(&known, LIST_SOURCES, err));
     rc = brc_fail(err, BRC_EUNSUPPORTED,
                   source->is_dir ? "the directory %s has no zarr.json; %s files can be imported"
-                                 : "%s is in no known format; %s files can be imported",
+                                 : "%s is not in a known format; %s files can be imported",
                   source->name, (const char *)known.data);
 done:
     brc_buf_dispose(&known);
     return rc;
 }
 
-/* The ending of the last name in a path; NULL: none. */
+/* Returns the ending of the last name in a path; NULL: none. */
 static const char *ending_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;

@@ -1,4 +1,4 @@
-/* What all inputs have in common. */
+/* The common functions of all inputs, and the inputs of plain and gzip files. */
 #include "input.h"
 
 #include <errno.h>
@@ -84,8 +84,8 @@ int brc_input_end(brc_input *in, brc_error *err)
 /*
  * Plain files as inputs.
  *
- * A file is read with read(2) and never mapped: one that shrinks meanwhile gives an error,
- * not a signal.
+ * A file is read with read(2) and never mapped: a file that shrinks meanwhile gives an error
+ * instead of a signal.
  */
 
 int brc_regular_open(int *fd, uint64_t *size, const char *file, int follow, brc_error *err)
@@ -208,7 +208,7 @@ done:
 
 /* ==== gzip input ================================ */
 
-/* gzip (RFC 1952) with zlib: checksum and length of each member are checked. */
+/* gzip (RFC 1952) with zlib: checks the checksum and length of each member. */
 
 #define GZIP_PIECE ((size_t)64 << 10)
 
@@ -226,7 +226,7 @@ static int is_gzip(const uint8_t *head, size_t n)
     return n >= 3 && head[0] == 0x1F && head[1] == 0x8B && head[2] == 8;
 }
 
-/* More packed bytes at z; none left: z.avail_in stays 0. */
+/* Reads more packed bytes at z; z.avail_in stays 0 at the end. */
 static int refill_packed(gzip_input *g, brc_error *err)
 {
     brc_input *p = g->packed;
@@ -241,7 +241,7 @@ static int refill_packed(gzip_input *g, brc_error *err)
     return BRC_OK;
 }
 
-/* Some writers fill up the last block of a tape or a pipe with zeros. */
+/* Skips zeros, with which some writers fill up the last block of a tape or a pipe. */
 static int skip_zeros(gzip_input *g, brc_error *err)
 {
     do {
@@ -257,7 +257,7 @@ static int skip_zeros(gzip_input *g, brc_error *err)
     return BRC_OK;
 }
 
-/* At the end of a member: whether another one follows. *more 0: the end. */
+/* At the end of a member, finds out whether another one follows. *more 0: the end. */
 static int next_member(gzip_input *g, int *more, brc_error *err)
 {
     *more = 0;
@@ -319,8 +319,8 @@ static void gzip_input_close(brc_input *in)
     free(g);
 }
 
-/* What `packed` inflates to, members one after the other; it is taken over, on
- * failure too. Anything but zeros after the last member is an error. */
+/* Opens the decompressed content of `packed`, all members in sequence. Takes `packed` over, also on
+ * failure. Anything but zeros after the last member is an error. */
 static int gzip_input_open(brc_input **out, brc_input *packed, brc_error *err)
 {
     gzip_input *g;

@@ -9,7 +9,7 @@
 
 /* ==== first names ================================ */
 
-#define NAMES_MOST 5 /* that are named */
+#define NAMES_MOST 5 /* names in a list */
 
 int brc_first_names_add(brc_first_names *names, const char *name, brc_error *err)
 {
@@ -34,7 +34,7 @@ void brc_first_names_dispose(brc_first_names *names)
 
 /* ==== names ================================ */
 
-/* Names of nodes and files: which are safe, their endings, and joining them to paths. */
+/* Names of nodes and files: checks them, handles their endings, and joins them to paths. */
 
 int brc_name_is_safe(const char *name, size_t len)
 {

@@ -18,7 +18,7 @@
 /* A name in a group. */
 typedef struct scope {
     const char *name;
-    const char *group; /* "/a/b"; "" is the root, so that what is above is a shorter one */
+    const char *group; /* "/a/b"; "" is the root, so that a group above always has a shorter path */
     size_t group_len;
 } scope;
 
@@ -27,7 +27,7 @@ typedef struct axis_use {
     const char *array;
     uint64_t length;
     int is_coordinate;
-    size_t order; /* in which they were found */
+    size_t order; /* the order in which they were found */
 } axis_use;
 
 typedef struct scope_list {
@@ -56,7 +56,8 @@ static int compare_scopes(const void *a, const void *b)
     return by_group != 0 ? by_group : (x->group_len > y->group_len) - (x->group_len < y->group_len);
 }
 
-/* Of one dimension, coordinates come first, then what was found first. */
+/* Sorts the uses of one dimension: coordinates first, then in the order in which they were
+ * found. */
 static int compare_uses(const void *a, const void *b)
 {
     const axis_use *x = a, *y = b;
@@ -122,7 +123,7 @@ static int add_use(dimensions *d, const char *array, const char *name, uint64_t 
     return BRC_OK;
 }
 
-/* Names as in NetCDF's export: dimension_names, else xarray's attribute of Zarr v2. */
+/* Collects the names as NetCDF's export does: dimension_names, or xarray's attribute of Zarr v2. */
 static int look_at_array(dimensions *d, const char *path, const brc_json *doc, brc_error *err)
 {
     const brc_json *names = brc_json_member(doc, "dimension_names");
@@ -170,7 +171,7 @@ static int is_scope_in(const scope_list *sorted, const scope *one)
            bsearch(one, sorted->items, sorted->n, sizeof(scope), compare_scopes) != NULL;
 }
 
-/* The group that has the array's dimension. */
+/* Finds the group that has the array's dimension. */
 static void settle_scope(const dimensions *d, axis_use *use)
 {
     scope above = use->in;
@@ -243,7 +244,8 @@ done:
 
 /* ==== xfer nodes ================================ */
 
-/* The nodes under a path, those of a source that stay out, and how many bytes arrays are. */
+/* Visits the nodes under a path, handles a source's excluded nodes, and counts the bytes of
+ * arrays. */
 
 static int visit_nodes(brc_session *s, const char *path, brc_node_fn each, void *ctx,
                        brc_error *err)
@@ -305,7 +307,8 @@ int brc_path_given_is(const char *given, const char *path, size_t len)
     return n == len && memcmp(given, path, len) == 0;
 }
 
-/* The new name of the node at the first `len` bytes of a path below the imported node, or NULL. */
+/* Returns the new name of the node at the first `len` bytes of a path below the imported node, or
+ * NULL. */
 static const char *new_name(const brc_xfer_opts *opts, const char *inner, size_t len)
 {
     for (size_t i = 0; i < opts->nrename; i++)

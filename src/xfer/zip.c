@@ -1,4 +1,4 @@
-/* What .npz files and Zarr hierarchies in zip archives share. */
+/* The zip archives of .npz files and Zarr hierarchies. */
 #include "zip.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int brc_zip_fail_read(brc_error *err, zip_error_t *ze, const char *what, const c
 
 int brc_zip_fail_write(brc_error *err, zip_error_t *ze, const char *name)
 {
-    /* libzip sometimes says nothing where an allocation of its own failed */
+    /* libzip sometimes reports nothing when one of its own allocations failed */
     if (zip_error_code_zip(ze) == ZIP_ER_MEMORY || zip_error_code_zip(ze) == ZIP_ER_OK)
         return brc_nomem(err);
     if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
@@ -33,7 +33,7 @@ int brc_zip_fail_write(brc_error *err, zip_error_t *ze, const char *name)
     return brc_fail(err, BRC_EIO, "cannot write %s: %s", name, zip_error_strerror(ze));
 }
 
-/* libzip takes the descriptor over, or it is closed. */
+/* Opens the archive. libzip takes the descriptor over, or it is closed. */
 static int open_with_libzip(zip_t **out, int fd, const char *file, brc_error *err)
 {
     int code = 0;
@@ -129,7 +129,7 @@ zip_int64_t brc_zip_stat(void *data, zip_uint64_t len, uint64_t size)
 
 /* ==== zip dir ================================ */
 
-/* Reading and checking the directory of a zip archive, see zip.h. */
+/* Reads and checks the directory of a zip archive, see zip.h. */
 
 enum { ENTRY_SIZE = 30, RECORD_SIZE = 46, END_SIZE = 22, LOCATOR_SIZE = 20, END64_SIZE = 56 };
 
@@ -155,10 +155,10 @@ int brc_is_zip(const uint8_t *head, size_t n)
 
 typedef struct zip_end {
     uint64_t n, size, start;
-    uint64_t at; /* where what follows the directory begins */
+    uint64_t at; /* where the records after the directory begin */
 } zip_end;
 
-/* The record of 64-bit numbers, where the locator before the end names one. */
+/* Reads the record of 64-bit numbers, if the locator before the end names one. */
 static int read_end64(zip_end *end, int fd, const char *file, brc_error *err)
 {
     uint8_t locator[LOCATOR_SIZE], record[END64_SIZE];
@@ -183,7 +183,7 @@ static int read_end64(zip_end *end, int fd, const char *file, brc_error *err)
     return BRC_OK;
 }
 
-/* The last end record whose comment reaches to the end of the file. */
+/* Finds the last end record whose comment reaches to the end of the file. */
 static const uint8_t *find_end(const uint8_t *tail, size_t len)
 {
     for (size_t i = len < END_SIZE ? 0 : len - END_SIZE + 1; i-- > 0;) {
@@ -236,7 +236,7 @@ static int check_end(const zip_end *end, const char *file, brc_error *err)
 
 /* ---- the records -------------------------------- */
 
-/* The 64-bit numbers that the record has no room for, in their fixed order. */
+/* Reads the 64-bit numbers for which the record has no room, in their fixed order. */
 static int read_extra64(brc_zip_entry *e, const uint8_t *extra, size_t len)
 {
     while (len >= 4) {
@@ -263,7 +263,7 @@ static int read_extra64(brc_zip_entry *e, const uint8_t *extra, size_t len)
     return e->size != UINT32_MAX && e->packed != UINT32_MAX && e->offset != UINT32_MAX;
 }
 
-/* One record; 0 if it is damaged. */
+/* Reads one record; returns 0 if it is damaged. */
 static int read_record(brc_zip_entry *e, brc_reader *r)
 {
     enum { UNIX = 3, LINK = 0120000, KIND = 0170000 };
@@ -362,8 +362,8 @@ static int compare_offsets(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Entries that share bytes are how a small archive becomes a big one. The extra
- * field before the data is left out of account: its length is not in the directory. */
+/* Refuses entries that share bytes, with which a small archive expands to a large one. Ignores the
+ * extra field before the data, whose length is not in the directory. */
 static int check_overlaps(brc_zip_dir *dir, const char *file, brc_error *err)
 {
     if (dir->n > 1)
@@ -399,7 +399,7 @@ static int compare_entries(const void *a, const void *b)
     return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* "a", "a" and "a", "a/b" stand side by side. */
+/* Checks neighbouring entries: "a" twice, and "a" beside "a/b". */
 static int check_neighbours(brc_zip_dir *dir, const char *file, brc_zip_replaced_fn replaced,
                             void *ctx, brc_error *err)
 {
@@ -429,7 +429,7 @@ int brc_zip_dir_check(brc_zip_dir *dir, const char *file, brc_error *err)
     return check_overlaps(dir, file, err);
 }
 
-/* The length of "a/b" for "./a//b": `to` has room for it, and may be NULL. */
+/* Returns the length of "a/b" for "./a//b": `to` must have room for the path, and may be NULL. */
 static size_t plain_path(char *to, const char *name, size_t len)
 {
     size_t n = 0;

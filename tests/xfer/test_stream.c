@@ -464,7 +464,7 @@ START_TEST(chunks_come_behind_their_documents)
     tar_kit_file(&tar, "a/c/0/0", "qwerty");
     tar_kit_file(&tar, "a/zarr.json", ARRAY);
     tar_kit_end(&tar);
-    import_fails(NULL, BRC_EINVAL, "comes before its chunks");
+    import_fails(NULL, BRC_EINVAL, "must come before its chunks");
 }
 END_TEST
 
@@ -488,7 +488,7 @@ START_TEST(chunks_that_were_left_out_are_of_no_later_array)
         tar_kit_file(&tar, late[i].document, ARRAY);
         tar_kit_end(&tar);
         if (late[i].rc < 0) {
-            import_fails("/x", late[i].rc, "it comes behind chunks of its array");
+            import_fails("/x", late[i].rc, "it comes after chunks of its array");
             continue;
         }
         snprintf(path, sizeof(path), "/late%zu", i);

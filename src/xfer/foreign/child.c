@@ -1,4 +1,4 @@
-/* Starting a program, and moving bytes to or from it. */
+/* Starts a program, and moves bytes to or from it. */
 #include "child.h"
 
 #include <errno.h>
@@ -17,30 +17,30 @@
 #include "../../base/file.h"
 #include "../../base/part.h"
 
-#define LOWEST_FD 10 /* of ours: the child's are 0 to 3, and a program may have closed these */
+#define LOWEST_FD 10 /* of this process: the child's are 0 to 3, which a program may have closed */
 #define STREAM_PIPE (1 << 20)
 #define SAID_MOST (BRC_PARTS_BYTES + ((size_t)64 << 10)) /* a converter's list, and a little more */
 #define LOOK_MS 100 /* between two looks for an interruption */
 #define SOON_MS 5   /* before a wait counts as long           */
-#define GRACE_MS 1000 /* for sh to kill what it runs, and reap it */
+#define GRACE_MS 1000 /* for sh to kill the program and reap it */
 
 struct brc_child {
     brc_child_spec spec;
     pid_t pid;                    /* of sh; 0: it was reaped */
-    int stream, errors, ended_by; /* our ends; -1: closed    */
+    int stream, errors, ended_by; /* ends of the pipes in this process; -1: closed */
     brc_buf said, last, report;
-    size_t line; /* where the last line in `said` begins    */
+    size_t line; /* the offset of the last line in `said`   */
 };
 
 /*
- * sh passes the streams on, closes its own ends of them and waits. A job in the background
- * would have no standard input, so that is passed as descriptor 5. What is written to 3 is
- * the exit status, as sh has it. On SIGTERM the job is killed, and reaped by its parent.
+ * sh passes the streams on, closes its own ends of them and waits. A job in the background has no
+ * standard input, so sh passes that as descriptor 5. The text written to descriptor 3 is the exit
+ * status, as sh reports it. On SIGTERM sh kills the job and reaps it.
  */
 #define FIRST "ulimit -c 0; c=; trap 'kill -9 $c; wait $c; exit' TERM; exec 5<&0; "
 #define THEN " <&5 3>&- 5<&- & c=$!; exec <&- >&- 2>&- 5<&-; wait $c; echo $? >&3"
 #define RUN_PROGRAM FIRST "\"$0\" \"$@\"" THEN
-/* The address space: as much as the machine has memory, in KiB, where that is known. */
+/* Limits the address space to the machine's memory, in KiB, if that is known. */
 #define RUN_SHELL "ulimit -v \"$1\" 2>&-; shift; " FIRST "sh -c \"$0\" sh \"$@\"" THEN
 
 /* ---- pipes --------------------------------------------------------------------------- */
@@ -52,7 +52,8 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Closed on exec from the beginning: another thread may start a program at any moment. */
+/* Opens a pipe that is closed on exec from the beginning: another thread may start a program at any
+ * moment. */
 static int open_pipe(int fds[2], brc_error *err)
 {
     int low[2];
@@ -77,7 +78,7 @@ typedef struct child_ends {
     int stream[2], errors[2], status[2];
 } child_ends;
 
-/* Descriptors 0 to 3 of the child. */
+/* Sets descriptors 0 to 3 of the child. */
 static int describe_ends(posix_spawn_file_actions_t *actions, const child_ends *ends, int feeds)
 {
     int rc = 0;
@@ -96,7 +97,7 @@ static int describe_ends(posix_spawn_file_actions_t *actions, const child_ends *
     return rc;
 }
 
-/* No signal is blocked or ignored there, whatever the caller's program does. */
+/* Makes sure that the child blocks and ignores no signal, whatever the caller's program does. */
 static int describe_signals(posix_spawnattr_t *attr)
 {
     sigset_t none, all;
@@ -195,7 +196,7 @@ int brc_child_start(brc_child **out, const brc_child_spec *spec, brc_error *err)
         rc = brc_fail_os(err, errno, "opening", "a pipe");
 #ifdef F_SETPIPE_SZ
     if (rc == BRC_OK)
-        (void)fcntl(c->stream, F_SETPIPE_SZ, STREAM_PIPE); /* where there is room for it */
+        (void)fcntl(c->stream, F_SETPIPE_SZ, STREAM_PIPE); /* if there is room for it */
 #endif
     if (rc < 0) {
         brc_child_free(c);
@@ -215,7 +216,7 @@ static int keep_said(brc_buf *to, const uint8_t *bytes, size_t n, size_t most, b
     return brc_buf_terminate(to, err);
 }
 
-/* Keeps its first lines, and the last one. */
+/* Keeps the first lines of standard error, and the last one. */
 static int take_said(brc_child *c, const uint8_t *bytes, size_t n, brc_error *err)
 {
     BRC_TRY(keep_said(&c->said, bytes, n, SAID_MOST, err));
@@ -243,7 +244,7 @@ const char *brc_child_said(const brc_child *c)
     return c->said.data ? (const char *)c->said.data : "";
 }
 
-/* Reads what there is; at its end the descriptor is closed. */
+/* Reads the available bytes; closes the descriptor at the end. */
 static int serve_pipe(brc_child *c, int *fd, brc_error *err)
 {
     uint8_t bytes[4096];
@@ -265,8 +266,9 @@ static int64_t monotonic_ms(void)
     return brc_monotonic_ns() / 1000000;
 }
 
-/* Until the stream is ready for `events`, or, where that is 0, until sh has ended. The
- * clock runs while we wait: what we do meanwhile is not its silence. */
+/* Waits until the stream is ready for `events`, or, if that is 0, until sh has ended. The clock
+ * runs only while waiting: the time of this process' own work does not count as the program's
+ * silence. */
 static int wait_for(brc_child *c, short events, int patience_ms, brc_error *err)
 {
     int64_t since = monotonic_ms();
@@ -331,7 +333,7 @@ int brc_child_write(brc_child *c, const uint8_t *from, size_t len, int *gone, br
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-/* 1 while it can be reaped by its id, which until then nobody else gets. */
+/* Returns 1 while the child can be reaped by its id, which until then no other process gets. */
 static int is_unreaped(const brc_child *c)
 {
     siginfo_t info;
@@ -342,8 +344,8 @@ static int is_unreaped(const brc_child *c)
     return rc == 0;
 }
 
-/* First what sh waits for, which sh then reaps; then all that is left of the session's first
- * group. It may be gone, and reaped by another. */
+/* Ends the process that sh waits for, which sh then reaps; then everything left of the session's
+ * first group. The child may be gone, and reaped by another thread. */
 static void end_and_reap(brc_child *c)
 {
     struct pollfd end = { c->ended_by, POLLIN, 0 };
@@ -358,7 +360,8 @@ static void end_and_reap(brc_child *c)
     c->pid = 0;
 }
 
-/* What was written before the end, and is still in the pipe; others may hold it open. */
+/* Reads the bytes that were written before the end and are still in the pipe, which others may hold
+ * open. */
 static int drain_errors(brc_child *c, brc_error *err)
 {
     struct pollfd fd = { c->errors, POLLIN, 0 };

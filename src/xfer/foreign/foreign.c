@@ -1,4 +1,4 @@
-/* Running a program that reads a stream and writes a file. */
+/* Runs converters and commands, for imports and exports. */
 #include "foreign.h"
 
 #include <signal.h>
@@ -16,7 +16,7 @@
 #include "child.h"
 #include "protocol.h"
 
-/* A program that was started, for imports and exports. */
+/* A program that was started, for an import or an export. */
 
 typedef struct brc_foreign_run {
     brc_child *child;
@@ -33,10 +33,10 @@ static void foreign_stop(brc_foreign_run *run);
 
 typedef struct foreign_out {
     brc_foreign_run run;
-    int gone; /* it does not read any more: it says why */
+    int gone; /* it no longer reads, and reports the reason itself */
 } foreign_out;
 
-/* brc_tar_sink's write. */
+/* The write function of brc_tar_sink. */
 static int feed_child(void *ctx, const uint8_t *from, size_t len, brc_error *err)
 {
     foreign_out *out = ctx;
@@ -44,7 +44,7 @@ static int feed_child(void *ctx, const uint8_t *from, size_t len, brc_error *err
     return out->gone ? brc_fail(err, BRC_EIO, "%s ended too early", out->run.label) : BRC_OK;
 }
 
-/* export [--classic] --path PATH FILE */
+/* The arguments are: export [--classic] --path PATH FILE. */
 static int start_export(foreign_out *out, const brc_foreign *what, const char *path,
                         const char *temp, int classic, brc_error *err)
 {
@@ -69,7 +69,7 @@ static int feed_stream(foreign_out *out, const brc_foreign *what, const char *pa
     return rc;
 }
 
-/* If it ended before its stream did, it knows the reason. */
+/* If the program ended before its stream did, the program knows the reason. */
 static int settle_export(foreign_out *out, const brc_foreign *what, int rc, brc_error *err)
 {
     int status;
@@ -91,7 +91,8 @@ static int run_exporter(const brc_foreign *what, const char *path, const char *t
     return rc;
 }
 
-/* The converter knows the temporary name alone, and so does its library; the caller does not. */
+/* Replaces the temporary name in a message, which is the only name that the converter and its
+ * library know, by the caller's. */
 static void name_asked_for(brc_error *err, const brc_dest *dest)
 {
     size_t shown = strlen(dest->path), len = strlen(dest->temp);
@@ -117,14 +118,14 @@ int brc_foreign_export(const brc_foreign *what, const char *path, int classic, b
 
 /* ==== foreign ================================ */
 
-/* Running a program that writes a stream, and importing what it writes. */
+/* Runs a program that writes a stream, and imports the stream. */
 
-/* Generous: a library may take minutes for one chunk of a file on a slow disk, and a
- * --with command may compute between two chunks. */
+/* Generous: a library may take minutes for one chunk of a file on a slow disk, and a --with command
+ * may compute between two chunks. */
 #define CONVERTER_SILENCE_MS (10 * 60 * 1000)
 #define COMMAND_SILENCE_MS (60 * 60 * 1000)
 
-/* How long one whose stream was cut short may take to say why. */
+/* The time in which a program whose stream was cut short may report the reason. */
 #define LAST_WORDS_MS (5 * 1000)
 
 struct brc_foreign_in {
@@ -143,7 +144,7 @@ static int check_session(void *ctx, brc_error *err)
     return brc_task_step(ctx, 0, err);
 }
 
-/* Others may write while nothing comes. */
+/* Lets others write while no bytes come. */
 static int rest_session(void *ctx, brc_error *err)
 {
     return brc_store_rest(((breccia *)ctx)->store, 1, err);
@@ -162,7 +163,7 @@ static int find_converter(brc_foreign_run *run, const brc_foreign *what, brc_err
                     what->file, run->program);
 }
 
-/* `args` is needed while it starts. */
+/* `args` is needed only during the start. */
 static int foreign_start(brc_foreign_run *run, const brc_foreign *what, const char *const *args,
                          int feeds, brc_error *err)
 {
@@ -193,7 +194,7 @@ done:
     return rc;
 }
 
-/* Ends it where it runs, and forgets it. */
+/* Ends the program if it runs, and forgets it. */
 static void foreign_stop(brc_foreign_run *run)
 {
     brc_child_free(run->child);
@@ -230,7 +231,7 @@ static const char *words_for_signal(int sig)
     }
 }
 
-/* The error that its exit status, not 0, and its last words make. */
+/* Makes an error of the exit status, which is not 0, and of the program's last line. */
 static int foreign_ended(const brc_foreign_run *run, const brc_foreign *what, int status,
                          brc_error *err)
 {
@@ -257,8 +258,8 @@ static int read_stream(void *ctx, uint8_t *to, size_t cap, size_t *n, brc_error 
     return BRC_OK;
 }
 
-/* import [--exclude PATTERN]... [--skip-unsupported] [--hdf5-plugins FOLDERS] FILE, and of a
- * command FILE alone. */
+/* The arguments are: import [--exclude PATTERN]... [--skip-unsupported] [--hdf5-plugins FOLDERS]
+ * FILE; a command gets only FILE. */
 static int start_import(brc_foreign_in *in, brc_error *err)
 {
     const brc_foreign *what = &in->what;
@@ -326,7 +327,7 @@ void brc_foreign_free(brc_foreign_in *in)
     free(in);
 }
 
-/* What stands behind the word on the line; NULL: it does not begin with that. */
+/* Returns the text after the word on the line; NULL: the line does not begin with the word. */
 static const char *behind(const char *line, const char *word)
 {
     size_t len = strlen(word);
@@ -350,7 +351,7 @@ static int note_line(const brc_foreign_in *in, const char *line, size_t len, brc
     return BRC_OK;
 }
 
-/* What a converter says of the file, beside its last words: see protocol.h. */
+/* Reads a converter's lines about the file, before the last one: see protocol.h. */
 static int note_lines(const brc_foreign_in *in, brc_error *err)
 {
     const char *line = brc_child_said(in->run.child);
@@ -363,7 +364,7 @@ static int note_lines(const brc_foreign_in *in, brc_error *err)
     return BRC_OK;
 }
 
-/* If the program or its stream has ended, its exit status counts: what it says is better
+/* If the program or its stream has ended, the exit status counts: the program's message is better
  * than "truncated". */
 static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
 {

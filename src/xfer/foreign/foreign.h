@@ -16,35 +16,35 @@
 typedef struct brc_foreign {
     brc_session *session;
     const char *converter;     /* "hdf5"; NULL: a command of sh ...                  */
-    const char *command;       /* ... this one                                       */
-    const char *file;          /* the source, or what is to be written               */
+    const char *command;       /* ... this command                                   */
+    const char *file;          /* the source, or the destination                     */
     const brc_xfer_opts *opts;
-    brc_parts *parts;          /* gets what of the file cannot be kept; NULL: nobody wants to know */
+    brc_parts *parts;          /* receives the parts of the file that cannot be kept; NULL: not wanted */
 } brc_foreign;
 
-/* An import that has begun: the program runs, and its stream can be looked at. */
+/* An import that has begun: the program runs, and its stream can be read. */
 typedef struct brc_foreign_in brc_foreign_in;
 BRC_MUST_USE int brc_foreign_open(brc_foreign_in **out, const brc_foreign *what, brc_error *err);
 brc_stream *brc_foreign_stream(const brc_foreign_in *in);
-/* What became of reading the stream (rc, and *err below 0) and of the program together: the
- * result is what to tell. Where the program said why there is no stream, it is that. */
+/* Combines the result of reading the stream (rc, and *err below 0) with that of the program. If the program
+ * reported why there is no stream, the result is that error. */
 BRC_MUST_USE int brc_foreign_close(brc_foreign_in *in, int rc, brc_error *err);
 /* Ends the program at once. */
 void brc_foreign_free(brc_foreign_in *in);
 
-/* Imports what the program writes as the node `path`. */
+/* Imports the program's output as the node `path`. */
 BRC_MUST_USE int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err);
-/* The decoded bytes that it will bring. */
+/* Returns the decoded bytes that the import will bring. */
 BRC_MUST_USE int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err);
 
-/* Has the converter write the node `path` as what->file, which is not there yet: under a
- * temporary name beside it, that becomes its own when all is well. */
+/* Makes the converter write the node `path` to what->file, which must not exist: under a temporary name beside it,
+ * which is renamed on success. */
 BRC_MUST_USE int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err);
 
 /* For the table of formats: a converter's file is a group. */
 BRC_MUST_USE int brc_foreign_is_group(int *is, brc_session *s, const brc_source *source, brc_error *err);
 
-/* Where this build looks for converters when it is installed. */
+/* Returns the folder of converters of an installed build. */
 const char *brc_libexec_default(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where the converters are: the one object that depends on PREFIX. */
+/* The folder of the converters: the only object file that depends on PREFIX. */
 #include "foreign.h"
 #include "libexec_path.h"
 

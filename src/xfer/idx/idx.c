@@ -80,7 +80,7 @@ static int size_idx(uint64_t *bytes, brc_session *s, const brc_source *source,
     return brc_elements_file_bytes(bytes, s, source->name, brc_idx_open, err);
 }
 
-/* "-idx3-ubyte" and ".idx3-ubyte", as the MNIST files have them. */
+/* The endings "-idx3-ubyte" and ".idx3-ubyte", as the MNIST files have them. */
 static size_t idx_stem(const char *name, size_t len)
 {
     static const char *const types[] = { "-ubyte", "-byte", "-short", "-int", "-float", "-double" };

@@ -1,4 +1,4 @@
-/* Reading and writing NumPy's header, see npy.h. */
+/* Reads and writes .npy files and their header, see npy.h. */
 #include "npy.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static void skip_blanks(npy_text *t)
         t->at++;
 }
 
-/* 1 and past it where the next character is `c`. */
+/* Returns 1 and steps past the next character if it is `c`. */
 static int npy_take_char(npy_text *t, char c)
 {
     skip_blanks(t);
@@ -56,7 +56,7 @@ static int npy_take_word(npy_text *t, const char *word)
     return 1;
 }
 
-/* A string in single or double quotes; NumPy never wrote an escape in a key or a simple
+/* Takes a string in single or double quotes; NumPy never wrote an escape in a key or a simple
  * type. */
 static int npy_take_string(npy_text *t, const char **out, size_t *len)
 {
@@ -77,7 +77,7 @@ static int npy_take_string(npy_text *t, const char **out, size_t *len)
     return BRC_OK;
 }
 
-/* Past a quoted string of any content, for the descr of a structured type. */
+/* Skips a quoted string of any content, in the descr of a structured type. */
 static int skip_quoted(npy_text *t)
 {
     char quote = *t->at++;
@@ -89,7 +89,7 @@ static int skip_quoted(npy_text *t)
     return BRC_OK;
 }
 
-/* Past a list or tuple. */
+/* Skips a list or tuple. */
 static int skip_nested(npy_text *t)
 {
     char closing[NPY_NESTING_MAX];
@@ -155,7 +155,7 @@ static int take_extent(npy_text *t, uint64_t *out)
     return BRC_OK;
 }
 
-/* (), (3,), (3, 4), (3, 4, ); (3) is a number to Python, not a tuple. */
+/* Parses (), (3,), (3, 4) and (3, 4, ); (3) is a number to Python, not a tuple. */
 static int parse_shape(npy_text *t, brc_npy_header *out)
 {
     int comma = 1;
@@ -223,7 +223,7 @@ int brc_npy_header_parse(brc_npy_header *out, const char *text, size_t len, brc_
 static int write_dictionary(brc_buf *out, const char *descr, int ndim, const uint64_t *shape,
                             brc_error *err)
 {
-    const char *quote = descr[0] == '[' ? "" : "'"; /* a list of fields stands as it is */
+    const char *quote = descr[0] == '[' ? "" : "'"; /* a list of fields is written without quotes */
     BRC_TRY(brc_buf_text(out, "{'descr': ", err));
     BRC_TRY(brc_buf_text(out, quote, err));
     BRC_TRY(brc_buf_text(out, descr, err));
@@ -262,7 +262,7 @@ done:
 
 /* ==== npy ================================ */
 
-/* Reading .npy files, and the two public functions for them. */
+/* Reads .npy files, with the two public functions for them. */
 
 /* *len: of the text that follows. */
 static int read_prefix(brc_input *in, uint32_t *len, brc_error *err)
@@ -388,7 +388,7 @@ static int append_shape_text(brc_buf *out, int ndim, const uint64_t *shape, brc_
     return brc_buf_byte(out, ')', err);
 }
 
-/* "x.npy has the shape (2, 3), the selection (3, 2)" */
+/* Fails with "x.npy has the shape (2, 3), the selection (3, 2)". */
 static int wrong_shape(const brc_input *in, const brc_elements *e, const char *between, int ndim,
                        const uint64_t *shape, brc_error *err)
 {
@@ -426,8 +426,8 @@ static int load_selection(brc_array *a, const brc_sel *sel, const brc_elements *
     return brc_input_end(in, err);
 }
 
-/* Grows the array and fills in what it grew by: the same as brc_array_append(), but
- * without having all the data in memory. */
+/* Grows the array and writes the new part, like brc_array_append(), but without having all the data
+ * in memory. */
 static int load_append(brc_array *a, int axis, const brc_elements *e, brc_input *in, brc_error *err)
 {
     const brc_array_info *info = brc_array_describe(a);
@@ -488,7 +488,7 @@ done:
 
 /* ==== npy out ================================ */
 
-/* Writing .npy, see npy.h. */
+/* Writes .npy, see npy.h. */
 
 static int write_header(brc_npy_out *o, brc_error *err)
 {

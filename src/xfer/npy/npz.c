@@ -1,9 +1,9 @@
 /*
- * Reading .npz: a zip archive with one .npy file per array. "a/x.npy" becomes the
- * array a/x.
+ * Reads and writes .npz: a zip archive with one .npy file per array. "a/x.npy" becomes the array
+ * a/x.
  *
- * What a member inflates to is read as far as its .npy header says and one byte
- * further; its size in the archive's directory is only compared with it.
+ * A member is decompressed as far as its .npy header says, and one byte further; its size in the
+ * archive's directory is only compared with that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static int member_read(brc_input *in, uint8_t *dst, size_t len, size_t *got, brc
 {
     member_input *m = (member_input *)in;
     zip_int64_t n = zip_fread(m->file, dst, len);
-    if (n < 0) /* the checksum is compared at the end, so this may come after the last byte */
+    if (n < 0) /* the checksum is compared at the end, so the failure may come after the last
+                * byte */
         return brc_zip_fail_read(err, zip_file_get_error(m->file), "cannot read", in->name);
     *got = (size_t)n;
     return BRC_OK;
@@ -78,7 +79,7 @@ typedef struct npz_import {
     const brc_xfer_opts *opts;
     zip_t *archive;
     brc_zip_dir dir;
-    brc_parts *parts; /* gets members that cannot be kept */
+    brc_parts *parts; /* receives the members that cannot be kept */
 } npz_import;
 
 static int is_npy_name(const char *name)
@@ -116,7 +117,8 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
     return rc;
 }
 
-/* By the name of the array, "a", or of the file, "a.npy", or by that of a group that it is in. */
+/* Tells whether a member is excluded by the name of the array, "a", of the file, "a.npy", or of a
+ * group that contains it. */
 static int member_is_excluded(const npz_import *job, const char *name, size_t len)
 {
     const char *slash = name;
@@ -162,7 +164,7 @@ static int take_member_of(const npz_import *job, const brc_zip_entry *entry, brc
     return rc;
 }
 
-/* The group that takes the members; the root is one already. */
+/* Makes the group that takes the members; the root is one already. */
 static int make_group(const npz_import *job, brc_error *err)
 {
     brc_iter *children = NULL;
@@ -180,7 +182,7 @@ done:
     return rc;
 }
 
-/* As brc_format has them. */
+/* The import function of brc_format. */
 static int import_npz(brc_session *s, const brc_source *source, const char *path,
                       const brc_xfer_opts *opts, brc_error *err)
 {
@@ -201,7 +203,7 @@ done:
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* What the archive says of its members' lengths. */
+/* Sums the members' lengths that the archive states. */
 static int npz_bytes(uint64_t *bytes, brc_session *s, const brc_source *source,
                      const brc_xfer_opts *opts, brc_error *err)
 {
@@ -222,8 +224,8 @@ static int npz_bytes(uint64_t *bytes, brc_session *s, const brc_source *source,
 /* ==== npz out ================================ */
 
 /*
- * Writing .npz: the arrays under a node, each a stored member. libzip asks for the
- * bytes while it closes the archive, so one slab is in memory at a time.
+ * Writes .npz: the arrays under a node, each a stored member. libzip asks for the bytes while it
+ * closes the archive, so one slab is in memory at a time.
  */
 
 typedef struct npz_out npz_out;
@@ -240,7 +242,7 @@ typedef struct member_out {
 
 struct npz_out {
     brc_session *session;
-    size_t arrays; /* that were met */
+    size_t arrays; /* the number of arrays that were met */
     zip_t *archive;
     brc_error error; /* of the first member that failed; code 0: none */
 };
@@ -285,7 +287,7 @@ static zip_int64_t read_member(member_out *m, uint8_t *dst, size_t len, brc_erro
     return (zip_int64_t)done;
 }
 
-/* What libzip asks a source for. */
+/* Answers the requests of libzip to a source. */
 static zip_int64_t member_command(void *ctx, void *data, zip_uint64_t len, zip_source_cmd_t command)
 {
     member_out *m = ctx;
@@ -338,7 +340,8 @@ static int add_member(npz_out *job, const char *path, const char *inner, brc_err
     m->job = job;
     zip_error_init(&m->error);
     BRC_GO(brc_dup(&m->path, path, err));
-    BRC_GO(start_member(m, err)); /* what cannot be written is refused before anything is */
+    BRC_GO(start_member(m, err)); /* an array that cannot be written is refused before anything is
+                                   * written */
     stop_member(m);
     member_out *given = m;
     m = NULL;
@@ -352,8 +355,8 @@ done:
     return rc;
 }
 
-/* brc_nodes_each(). The member is called what follows the exported node's path, or has
- * the array's own name where it is the node itself. */
+/* brc_nodes_each(). The member is named after the array's path below the exported node, or after
+ * the array itself if that is the exported node. */
 static int add_node(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
 {
     npz_out *job = ctx;
@@ -411,7 +414,7 @@ done:
 
 /* ==== npy formats ================================ */
 
-/* NumPy's files in the table of formats: .npy and .npz. */
+/* The NumPy rows in the table of formats: .npy and .npz. */
 
 static int probe_npy(int *is, const brc_source *source, brc_error *err)
 {
@@ -452,7 +455,7 @@ static int export_npy(brc_session *s, const char *path, const char *dest, const 
     return rc;
 }
 
-/* Any zip archive: the import says if it is not made of .npy files. */
+/* Accepts any zip archive: the import reports if it does not consist of .npy files. */
 static int probe_npz(int *is, const brc_source *source, brc_error *err)
 {
     (void)err;

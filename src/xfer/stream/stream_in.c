@@ -1,4 +1,5 @@
-/* Documents in one piece of memory, sorted by their nodes' paths. */
+/* Imports a tar stream: keeps documents until they can become nodes, and takes chunks over as they
+ * come. */
 #include "stream_in.h"
 
 #include <stdlib.h>
@@ -18,9 +19,9 @@
 #include "../xfer.h"
 #include "stream_out.h"
 
-/* Documents of a stream that wait until they can all become nodes, parents first. */
+/* Documents of a stream that wait until all of them can become nodes, parents first. */
 
-/* They wait until there are more bytes of them than this. */
+/* The number of bytes at which waiting documents become nodes. */
 #define BRC_STREAM_DOCS_MOST ((size_t)32 << 20)
 
 typedef struct brc_stream_doc {
@@ -35,12 +36,12 @@ typedef struct brc_stream_docs {
     size_t n, cap, bytes;
 } brc_stream_docs;
 
-/* The documents, as they came in a stream, of the arrays whose chunks are encoded anew. */
+/* The documents, as they came in a stream, of the arrays whose chunks are encoded again. */
 
 typedef struct brc_stream_sources {
     brc_arena arena;
     size_t bytes;
-    brc_id_table by_node; /* as brc_span, by stream_node_id() */
+    brc_id_table by_node; /* of brc_span, by stream_node_id() */
 } brc_stream_sources;
 
 /* ==== stream docs ================================ */
@@ -75,7 +76,7 @@ static int doc_order(const void *a, const void *b)
     return brc_path_order(((const brc_stream_doc *)a)->inner, ((const brc_stream_doc *)b)->inner);
 }
 
-/* Parents first. BRC_EINVAL if a node has two. */
+/* Sorts parents first. BRC_EINVAL if a node has two documents. */
 static int stream_docs_sort(brc_stream_docs *docs, brc_error *err)
 {
     const brc_stream_doc *items = docs->items;
@@ -108,14 +109,14 @@ static void stream_sources_dispose(brc_stream_sources *sources)
     brc_id_table_dispose(&sources->by_node);
 }
 
-/* Of the node at the first `len` bytes of the path in the stream. */
+/* Makes the id of the node at the first `len` bytes of the path in the stream. */
 static brc_oid stream_node_id(const char *inner, size_t len)
 {
     return brc_hash_object(BRC_HASH_XXH128, BRC_KIND_DOCUMENT, inner, len);
 }
 
-/* Keeps what is needed to decode the array's chunks; attributes are not. BRC_ELIMIT past `most`
- * bytes of all. */
+/* Keeps the members that are needed to decode the array's chunks, without attributes. BRC_ELIMIT if
+ * all together exceed `most` bytes. */
 static int stream_sources_keep(brc_stream_sources *sources, const char *inner,
                                const brc_json *doc, uint64_t most, brc_error *err)
 {
@@ -155,13 +156,13 @@ static int stream_sources_find(brc_json **out, const brc_stream_sources *sources
 
 /* ==== stream in ================================ */
 
-/* From members to nodes and chunks. */
+/* Turns members into nodes and chunks. */
 
 #define STORED_MOST ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
-/* A table of this many places remembers the chunks that came, 64 adjacent ones in each.
- * When it is full it forgets, and a chunk that comes again replaces the first. */
+/* The size of the table of chunks that have come; each place has 64 adjacent chunks. When the table
+ * is full it is cleared, and a chunk that comes again then replaces the first one. */
 #define SEEN_MOST ((size_t)1 << 20)
-/* So many places of arrays whose chunks were left out are known; then one more is an error. */
+/* The most places of arrays whose chunks were left out; one more is an error. */
 #define LEFT_MOST ((size_t)1 << 20)
 
 struct brc_stream {
@@ -170,28 +171,28 @@ struct brc_stream {
     brc_tar_in *tar;
     brc_stream_opts opts;
     int recodes;          /* chunks are not taken over as they come           */
-    int tar_failed;       /* what failed has the stream's name in front       */
-    const char *path;     /* the node that its root becomes                   */
+    int tar_failed;       /* the failure has the stream's name in front       */
+    const char *path;     /* the node that the stream's root becomes          */
     brc_tar_member member; /* the next one                                    */
     int has_member, ended;
-    int excluded;         /* some did not become the next one: they stay out  */
-    brc_stream_file file; /* that members refer to                            */
-    brc_stream_docs docs; /* that have come, and are no nodes yet             */
-    int has_nodes;        /* documents have become nodes: others do at once   */
-    brc_consolidated *copies; /* what groups that came have of documents under them */
+    int excluded;         /* some members before the next one are excluded    */
+    brc_stream_file file; /* the file to which members refer                  */
+    brc_stream_docs docs; /* documents that have come and are not nodes yet   */
+    int has_nodes;        /* documents have become nodes: others do so at once */
+    brc_consolidated *copies; /* the consolidated metadata of the groups that have come */
     brc_import_notes notes;
     uint64_t bytes;       /* of the arrays                                    */
     brc_buf text;         /* of a document                                    */
     brc_stream_sources sources; /* documents of arrays whose chunks are recoded */
     brc_id_table seen;    /* chunks that have come: see SEEN_MOST             */
-    brc_id_table left;    /* where an array could be that has a chunk which was left out */
-    uint64_t nodes;       /* that were made, without the root                 */
-    /* the array whose chunks come */
+    brc_id_table left;    /* places of possible arrays with a chunk that was left out */
+    uint64_t nodes;       /* the number of nodes made, without the root       */
+    /* The array whose chunks come. */
     brc_array *array;
     char *inner;          /* its path in the stream */
     size_t inner_len;
     brc_oid inner_id;
-    brc_json *source;     /* its document there, and what that means, where it is recoded */
+    brc_json *source;     /* for a recoded array: its document there, and the meaning of that */
     brc_meta meta;
 };
 
@@ -258,7 +259,7 @@ static int named(const brc_stream *w, int rc, brc_error *err)
     return rc;
 }
 
-/* Where the next member's bytes lie, which is taken with it. */
+/* Returns the range of the next member's bytes, and takes the member. */
 static int take_range(brc_stream *w, brc_stream_range *range, brc_error *err)
 {
     w->has_member = 0;
@@ -271,7 +272,7 @@ static int take_range(brc_stream *w, brc_stream_range *range, brc_error *err)
     return rc;
 }
 
-/* Whether the node is excluded, or cannot be kept. */
+/* Tells whether the node is excluded, or cannot be kept. */
 static int node_stays_out(const brc_stream *w, const char *name, size_t len)
 {
     const brc_parts *parts = w->opts.parts;
@@ -285,7 +286,7 @@ static int node_stays_out(const brc_stream *w, const char *name, size_t len)
     return brc_parts_have(parts, path);
 }
 
-/* Whether a member belongs to a node that stays out, or to one under it. */
+/* Tells whether a member belongs to a node that stays out, or to one under it. */
 static int stays_out(const brc_stream *w, const char *name)
 {
     const char *slash = name;
@@ -297,13 +298,13 @@ static int stays_out(const brc_stream *w, const char *name)
     return out;
 }
 
-/* The same for the node itself. */
+/* Tells whether the node itself stays out. */
 static int stays_out_whole(const brc_stream *w, const char *inner)
 {
     return stays_out(w, inner) || node_stays_out(w, inner, strlen(inner));
 }
 
-/* 1 if there is a next member, which stays the next one until it is taken. */
+/* Returns 1 if there is a next member, which stays the next one until it is taken. */
 static int peek_member(brc_stream *w, brc_error *err)
 {
     while (!w->has_member && !w->ended) {
@@ -358,7 +359,8 @@ done:
     return rc;
 }
 
-/* *kind of the node whose document this is, which becomes what it is here. */
+/* Finds *kind of the node whose document this is, and changes the document to its form in the
+ * repository. */
 static int take_parsed(brc_json *doc, int *kind, const brc_stream *w, brc_error *err)
 {
     brc_json_remove(doc, "consolidated_metadata");
@@ -379,7 +381,7 @@ static int parse_document(brc_json **out, int *kind, const brc_stream *w,
     return rc;
 }
 
-/* The node that a path in the stream becomes; converters have escaped names already. */
+/* Makes the path of the node for a path in the stream; converters have escaped names already. */
 static int node_path_of(char **out, const brc_stream *w, const char *inner, brc_error *err)
 {
     if (*inner == '\0')
@@ -410,25 +412,25 @@ done:
     return rc;
 }
 
-/* An array's document comes before its chunks: none of them may have been left out. */
+/* Refuses an array's document that comes after chunks of the array were left out. */
 static int comes_in_time(const brc_stream *w, const char *inner, brc_error *err)
 {
     const brc_oid id = stream_node_id(inner, strlen(inner));
     return brc_id_table_find(&w->left, &id)
                ? brc_fail(err, BRC_EINVAL,
-                          "it comes behind chunks of its array: an array's zarr.json comes before "
-                          "its chunks")
+                          "it comes after chunks of its array: an array's zarr.json must come "
+                          "before its chunks")
                : BRC_OK;
 }
 
-/* `json`: what came, or a copy. */
+/* `json`: the document that came, or a copy. */
 static int make_node(brc_stream *w, const char *inner, brc_json *json, brc_error *err)
 {
     char *path = NULL;
     int kind, rc;
 
     BRC_GO(take_parsed(json, &kind, w, err));
-    if (!w->opts.file) /* a converter has left them out */
+    if (!w->opts.file) /* a converter has left them out already */
         BRC_GO(brc_attributes_pick(w->opts.xfer, inner, json, err));
     if (kind == BRC_ARRAY)
         BRC_GO(comes_in_time(w, inner, err));
@@ -454,7 +456,7 @@ static int document_fails(const char *inner, int rc, brc_error *err)
 
 /* ---- copies of documents in the consolidated metadata of groups --------------------- */
 
-/* Keeps what the group has of documents under it, which may not come. */
+/* Keeps the group's copies of documents under it, which may not come. */
 static int keep_copies(brc_stream *w, const char *inner, const brc_json *doc, brc_error *err)
 {
     const brc_json *member = brc_json_member(doc, "consolidated_metadata");
@@ -465,7 +467,7 @@ static int keep_copies(brc_stream *w, const char *inner, const brc_json *doc, br
     return brc_consolidated_push(&w->copies, value, 3, inner, &w->notes, err);
 }
 
-/* The node's document has come. */
+/* Compares a document that has come with its copy. */
 static int meet_copy(brc_stream *w, const char *inner, const brc_json *doc, brc_error *err)
 {
     brc_copied_node *copy = brc_consolidated_find(w->copies, inner);
@@ -500,8 +502,8 @@ static int is_array_there(int *is, const brc_stream *w, const char *inner, brc_e
     return rc;
 }
 
-/* Makes the nodes on the way to the first `len` bytes of the name, and the one there, that are
- * copies alone: down to an array, or to what the caller leaves out. */
+/* Makes the nodes on the way to the first `len` bytes of the name, and the one there, of which
+ * there are only copies: down to an array, or to an excluded node. */
 static int make_copies_to(brc_stream *w, const char *name, size_t len, brc_error *err)
 {
     int ends = w->copies == NULL;
@@ -523,7 +525,7 @@ static int make_copies_to(brc_stream *w, const char *name, size_t len, brc_error
     return BRC_OK;
 }
 
-/* Those for which no document came. */
+/* Makes the nodes for which no document came. */
 static int make_other_copies(brc_stream *w, brc_error *err)
 {
     for (brc_consolidated *c = w->copies; c; c = c->outer) {
@@ -558,7 +560,7 @@ done:
     return rc;
 }
 
-/* It may be under one that cannot be kept, or be such. */
+/* Makes the node, unless it cannot be kept or is under such a node. */
 static int bring_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
 {
     for (const char *slash = strchr(doc->inner, '/'); slash; slash = strchr(slash + 1, '/'))
@@ -570,8 +572,8 @@ static int bring_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* Makes nodes of the documents that wait, parents first. The root's is among the first,
- * so that nothing lands in a node that was there before. */
+/* Makes nodes of the waiting documents, parents first. The root's document is among the first ones,
+ * so that nothing is added to a node that existed before. */
 static int make_nodes(brc_stream *w, brc_error *err)
 {
     BRC_TRY(stream_docs_sort(&w->docs, err));
@@ -587,8 +589,8 @@ static int make_nodes(brc_stream *w, brc_error *err)
     return BRC_OK;
 }
 
-/* They wait for each other as long as there are no chunks: parents' may come behind their
- * children's. 1 if the next member is none, 0 at the end. */
+/* Collects documents up to the first chunk: a parent's may come after its children's. Returns 1 if
+ * the next member is not a document, 0 at the end. */
 static int take_documents(brc_stream *w, brc_error *err)
 {
     size_t len;
@@ -630,7 +632,7 @@ static int enter_array(brc_stream *w, const char *path, size_t inner_len, brc_er
     return w->recodes ? open_source_doc(w, err) : BRC_OK;
 }
 
-/* *kind of the node at the first `len` bytes of the member's name; an array is entered. */
+/* Finds *kind of the node at the first `len` bytes of the member's name; enters an array. */
 static int try_array(brc_stream *w, size_t len, int *kind, brc_error *err)
 {
     char *inner, *path = NULL;
@@ -660,8 +662,8 @@ static int no_such_array(const brc_stream *w, brc_error *err)
                         err);
 }
 
-/* Leaves a chunk out that belongs to no array, and notes where an array could be whose chunk it is:
- * all that follows is like the parts of a chunk's key. */
+/* Leaves out a chunk that belongs to no array, and notes the places where its array could be: all
+ * parts of the name after such a place look like parts of a chunk's key. */
 static int leave_chunk_out(brc_stream *w, brc_error *err)
 {
     const char *name = w->member.name;
@@ -682,8 +684,8 @@ static int leave_chunk_out(brc_stream *w, brc_error *err)
     return BRC_OK;
 }
 
-/* One that can be left out, as a directory's are: no converter writes any, and what is to be known
- * of them stays small. */
+/* Tells whether a chunk can be left out, as in a directory: converters do not write such chunks,
+ * and the memory for them stays small. */
 static int can_leave_out(const brc_stream *w)
 {
     const char *base = strrchr(w->member.name, '/');
@@ -692,7 +694,7 @@ static int can_leave_out(const brc_stream *w)
            brc_is_like_chunk(base, strlen(base));
 }
 
-/* The array that the member belongs to: its path is the longest that is not a group's. w->array
+/* Finds the array to which the member belongs: the longest path that is not a group's. w->array
  * stays NULL if there is none, and the member was left out. */
 static int find_array(brc_stream *w, brc_error *err)
 {
@@ -718,7 +720,7 @@ static int find_array(brc_stream *w, brc_error *err)
 
 /* ---- chunks -------------------------------------------------------------------------- */
 
-/* BRC_EINVAL if this chunk has come before. */
+/* Fails with BRC_EINVAL if this chunk has come before. */
 static int see_chunk(brc_stream *w, int ndim, const uint64_t *index, brc_error *err)
 {
     struct {
@@ -747,7 +749,8 @@ static int parse_key(const brc_stream *w, uint64_t *index, int *inside)
                       : brc_chunk_key_parse(w->array, key, index, inside);
 }
 
-/* brc_chunk_source's next: the array's, as long as they follow one another. */
+/* The next function of brc_chunk_source: returns the array's chunks as long as they come in
+ * sequence. */
 static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
 {
     brc_stream *w = ctx;
@@ -767,7 +770,7 @@ static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error 
 
 /* ---- all elements, where they lie in the file one after the other -------------------- */
 
-/* Where the array's elements travel as their bytes alone. */
+/* Tells whether the array's elements travel as plain bytes. */
 static int bytes_order(const brc_stream *w, int *big)
 {
     const brc_json *codecs = brc_json_member(w->source, "codecs");
@@ -777,7 +780,7 @@ static int bytes_order(const brc_stream *w, int *big)
            !brc_meta_is_variable(&w->meta);
 }
 
-/* Beside its chunks, and in place of them. */
+/* Tells whether the member holds all elements, instead of chunks. */
 static int are_elements(const brc_stream *w)
 {
     return w->opts.file && w->member.refers &&
@@ -800,7 +803,8 @@ static int take_elements(brc_stream *w, brc_error *err)
     return rc;
 }
 
-/* An array without an element asks for no chunk: a member that claims to be one would stay. */
+/* Takes the rest. An array without elements asks for no chunk: a member that claims to be one would
+ * stay. */
 static int take_rest(brc_stream *w, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM];

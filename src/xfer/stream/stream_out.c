@@ -1,4 +1,5 @@
-/* Waiting for a descriptor. */
+/* Writes a node as a tar stream, waits for descriptors, and reads the ranges to which a stream
+ * refers. */
 #include "stream_out.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 /* ==== stream fd ================================ */
 
 #define LOOK_MS 100 /* between two looks for an interruption */
-#define SOON_MS 5   /* what takes longer holds no lock         */
+#define SOON_MS 5   /* a longer wait holds no lock             */
 
 static int wait_until_ready(const brc_stream_fd *stream, short events, brc_error *err)
 {
@@ -67,8 +68,8 @@ static int write_when_room(void *ctx, const uint8_t *from, size_t len, brc_error
     return BRC_OK;
 }
 
-/* A pipe that has room has it for this much: the write does not wait where nobody looks for
- * an interruption. */
+/* Opens a writer. A pipe that is ready has room for this many bytes: the write does not wait where
+ * no interruption is looked for. */
 int brc_stream_fd_create(brc_tar_out **out, brc_stream_fd *sink, breccia *repo, int fd,
                          const char *name, brc_error *err)
 {
@@ -81,9 +82,9 @@ int brc_stream_fd_create(brc_tar_out **out, brc_stream_fd *sink, breccia *repo, 
 
 /* ==== stream file ================================ */
 
-/* Reading what a stream refers to. */
+/* Reads the bytes to which a stream refers. */
 
-/* Not to wait where somebody has put a pipe in its place. */
+/* Opens the file without waiting, in case that a pipe has taken its place. */
 static int open_source(brc_stream_file *file, brc_error *err)
 {
     struct stat st;
@@ -145,20 +146,20 @@ int brc_stream_range_read(void *ctx, uint8_t *dst, size_t len, brc_error *err)
 
 /* ==== stream out ================================ */
 
-/* From nodes and chunks to members. */
+/* Turns nodes and chunks into members. */
 
 typedef struct stream_writer {
     brc_session *session;
     brc_tar_out *tar;
     int transport;
     brc_nan_out nan;
-    brc_array *array; /* whose chunks are written            */
+    brc_array *array; /* the array whose chunks are written  */
     brc_buf key;      /* of a member, which begins with ...  */
-    size_t base;      /* ... so many bytes of the node's path */
+    size_t base;      /* ... this many bytes of the node's path */
 } stream_writer;
 
-/* "a/b/" for the node at "a/b", and nothing for the first. Converters take escapes back themselves,
- * as their formats can have other names than a tar stream. */
+/* Sets the key to "a/b/" for the node at "a/b", and to nothing for the first node. Converters undo
+ * escapes themselves, because their formats allow other names than a tar stream. */
 static int begin_key(stream_writer *w, const char *inner, brc_error *err)
 {
     char *place = NULL;
@@ -177,7 +178,7 @@ done:
 
 /* ---- documents ----------------------------------------------------------------------- */
 
-/* What the array's codecs are where it comes from. */
+/* Notes the codecs that the array has in the repository. */
 static int note_codecs(brc_json *plain, const brc_json *doc, brc_error *err)
 {
     brc_json *note = NULL, *codecs = NULL;
@@ -245,7 +246,7 @@ done:
 
 /* ---- chunks -------------------------------------------------------------------------- */
 
-/* brc_chunk_sink's put. */
+/* The put function of brc_chunk_sink. */
 static int write_stored(void *ctx, const uint64_t *index, brc_span stored, brc_error *err)
 {
     stream_writer *w = ctx;

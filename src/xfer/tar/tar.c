@@ -1,4 +1,4 @@
-/* Names of members, and the locale in which libarchive reads and writes them. */
+/* Reads and writes tar streams with libarchive. */
 #include "tar.h"
 
 #include <archive.h>
@@ -15,12 +15,12 @@
 #include "../../base/file.h"
 #include "../../base/utf8.h"
 
-/* What reading and writing have in common in their use of libarchive. */
+/* The common part of reading and writing with libarchive. */
 
 /*
- * libarchive turns names from and to UTF-8 by the locale of the thread that calls it. The
- * program's own may be "C": so calls that look at names are made in a locale of UTF-8, of
- * this thread alone. Where the system has none, names beyond ASCII are refused.
+ * libarchive converts names from and to UTF-8 by the locale of the calling thread, which may be
+ * "C". Calls that handle names are therefore made in a UTF-8 locale of this thread only. If the
+ * system has none, names beyond ASCII are refused.
  */
 typedef struct brc_tar_locale {
     locale_t utf8, before;
@@ -77,14 +77,14 @@ static void tar_locale_leave(brc_tar_locale *l)
 
 /* ==== tar in ================================ */
 
-/* Reading a tar stream through libarchive: its tar format alone, and no filters. */
+/* Reads a tar stream through libarchive: only its tar format, without filters. */
 
 #define BLOCK_BYTES ((size_t)256 << 10)
-/* Headers of long names and the like are at most 1 MiB each; whatever libarchive makes of
- * a header, it gets no more bytes for it than this. */
+/* Headers of long names and the like have at most 1 MiB each; libarchive gets at most this many
+ * bytes for one header. */
 #define HEADER_MOST ((uint64_t)8 << 20)
-#define PADDING_MOST ((uint64_t)4 << 20) /* zeroes after the end */
-#define RESERVE_MOST ((uint64_t)64 << 20) /* what is reserved on a size's word */
+#define PADDING_MOST ((uint64_t)4 << 20) /* zeros after the end */
+#define RESERVE_MOST ((uint64_t)64 << 20) /* reserved on the word of a stated size */
 
 struct brc_tar_in {
     brc_tar_source source;
@@ -94,10 +94,10 @@ struct brc_tar_in {
     struct archive_entry *entry;
     brc_tar_locale locale;
     brc_error error; /* of the source */
-    int rc;          /* what the last failure was: it stays */
-    int ended;       /* the source has */
+    int rc;          /* the last failure, which stays */
+    int ended;       /* the source has ended */
     int is_open, in_header, was_read;
-    uint64_t header_bytes; /* given since this header began */
+    uint64_t header_bytes; /* returned since this header began */
     uint64_t given;        /* bytes in all, `len` of them in the block */
     size_t len;
     uint8_t block[BLOCK_BYTES];
@@ -126,7 +126,7 @@ static int read_block(brc_tar_in *in)
     return BRC_OK;
 }
 
-/* libarchive's read callback. */
+/* The read callback of libarchive. */
 static la_ssize_t next_block(struct archive *a, void *ctx, const void **block)
 {
     brc_tar_in *in = ctx;
@@ -154,7 +154,7 @@ static int tar_failure(brc_tar_in *in, int code, const char *text, brc_error *er
     return in->rc;
 }
 
-/* What libarchive, or the source below it, has failed with. */
+/* Fails with the error of libarchive, or of the source below it. */
 static int damaged_tar(brc_tar_in *in, brc_error *err)
 {
     if (in->rc < 0) {
@@ -235,7 +235,8 @@ static int all_zero(const uint8_t *bytes, size_t len)
     return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
 }
 
-/* Two blocks of zeroes have been seen. Writers pad behind them, and want to be read out. */
+/* Finishes the stream after two blocks of zeros. Writers pad after them, and need their output to
+ * be read to the end. */
 static int finish_stream(brc_tar_in *in, brc_error *err)
 {
     if (in->ended)
@@ -269,7 +270,8 @@ static int refuse_member(brc_tar_in *in, const char *name, const char *why, brc_
     return in->rc;
 }
 
-/* "1 22 333": how many numbers, without signs, leading zeros or anything else; 0: not so. */
+/* Parses numbers as in "1 22 333", without signs, leading zeros or anything else; returns how many,
+ * or 0 for any other text. */
 static size_t parse_numbers(const char *text, size_t len, uint64_t *numbers, size_t most)
 {
     size_t n = 0, at = 0;
@@ -300,8 +302,8 @@ int brc_tar_range_bytes(const brc_tar_range *range, uint64_t *bytes)
            end <= INT64_MAX;
 }
 
-/* 1 where the member refers to a range, 0 where not, BRC_EINVAL where that cannot be read. Other
- * extended attributes, which file systems have, say nothing. */
+/* Returns 1 if the member refers to a range, 0 if not, BRC_EINVAL if the attribute is not valid.
+ * Ignores other extended attributes, which come from file systems. */
 static int look_at_range(brc_tar_in *in, brc_tar_range *range, brc_error *err)
 {
     const char *name;
@@ -321,7 +323,7 @@ static int look_at_range(brc_tar_in *in, brc_tar_range *range, brc_error *err)
                          "has an attribute " BRC_TAR_RANGE " that is not a range", err);
 }
 
-/* 1: a file. 0: a directory, which says nothing. */
+/* Returns 1 for a file, 0 for a directory, which is ignored. */
 static int look_at_entry(brc_tar_in *in, brc_tar_member *member, brc_error *err)
 {
     const char *name = archive_entry_pathname(in->entry);
@@ -353,7 +355,7 @@ static int look_at_entry(brc_tar_in *in, brc_tar_member *member, brc_error *err)
     return member->refers < 0 ? member->refers : 1;
 }
 
-/* ARCHIVE_OK, ARCHIVE_EOF or a failure. */
+/* Returns ARCHIVE_OK, ARCHIVE_EOF or a failure. */
 static int next_header(brc_tar_in *in)
 {
     if (!in->was_read && archive_read_data_skip(in->archive) != ARCHIVE_OK)
@@ -428,7 +430,7 @@ int brc_tar_read(brc_tar_in *in, uint64_t limit, brc_buf *out, brc_error *err)
 
 /* ==== tar out ================================ */
 
-/* Writing a tar stream through libarchive. */
+/* Writes a tar stream through libarchive. */
 
 #define OUT_BLOCK 65536 /* bytes that are written at a time */
 
@@ -440,7 +442,7 @@ struct brc_tar_out {
     struct archive_entry *entry;
     brc_tar_locale locale;
     brc_error error; /* of the sink */
-    int rc;          /* what the last failure was: it stays */
+    int rc;          /* the last failure, which stays */
 };
 
 static int write_descriptor(void *ctx, const uint8_t *from, size_t len, brc_error *err)
@@ -449,7 +451,7 @@ static int write_descriptor(void *ctx, const uint8_t *from, size_t len, brc_erro
     return brc_fd_write(out->fd, from, len, out->name, err);
 }
 
-/* libarchive's write callback. */
+/* The write callback of libarchive. */
 static la_ssize_t write_block(struct archive *a, void *ctx, const void *bytes, size_t len)
 {
     brc_tar_out *out = ctx;
@@ -522,7 +524,7 @@ int brc_tar_out_open_fd(brc_tar_out **out, int fd, const char *name, brc_error *
     return open_writer(out, &sink, fd, name, err);
 }
 
-/* One date and one owner for all: equal trees give equal streams. */
+/* Sets one date and one owner for all members: equal trees give equal streams. */
 static void describe_member(struct archive_entry *entry, const char *name, size_t len)
 {
     archive_entry_clear(entry);
@@ -598,8 +600,8 @@ void brc_tar_out_free(brc_tar_out *out)
         return;
     archive_entry_free(out->entry);
     if (out->rc == BRC_OK)
-        out->rc = BRC_EIO; /* or the end would be written */
-    if (out->archive) /* before it is freed: after a failure libarchive forgets its block else */
+        out->rc = BRC_EIO; /* otherwise the end would be written */
+    if (out->archive) /* otherwise libarchive loses its block after a failure */
         (void)archive_write_close(out->archive);
     archive_write_free(out->archive);
     tar_locale_dispose(&out->locale);

@@ -1,4 +1,4 @@
-/* What is the same for all trees. */
+/* Trees of files to import: the common part, directories and zip archives. */
 #include "tree_in.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ void brc_tree_in_free(brc_tree_in *tree)
 
 /* A directory as a tree. */
 
-/* The name without slashes at its end is all that a directory needs. */
+/* Makes a file's name: a directory needs only its own name without slashes at the end. */
 static int dir_file(char **out, const brc_tree_in *tree, const char *path, brc_error *err)
 {
     return *path ? brc_path_join(out, tree->name, path, err) : brc_dup(out, tree->name, err);
@@ -142,14 +142,14 @@ int brc_tree_dir_open(brc_tree_in **out, const brc_session *s, const char *dir, 
 /* ==== tree zip ================================ */
 
 /*
- * A zip archive as a tree. The hierarchy is at the archive's top level, or in one
- * folder below, as an archive of a folder has it.
+ * A zip archive as a tree. The hierarchy is at the archive's top level, or in one folder there, as
+ * in an archive of a folder.
  *
- * libzip inflates; the archive's directory was checked before (zip.h), and an
- * entry gives the bytes that its record states or is refused.
+ * libzip decompresses; the archive's directory was checked before (zip.h), and an entry that does
+ * not have exactly the bytes that its record states is refused.
  */
 
-/* Deflate makes at most 1032 bytes of one. */
+/* The most bytes that deflate makes of one. */
 #define DEFLATE_MOST 1032
 #define INFLATE_STEP ((size_t)1 << 20)
 
@@ -163,7 +163,7 @@ typedef struct zip_tree {
 
 /* ---- finding -------------------------------- */
 
-/* The first entry whose name is not before this one. */
+/* Returns the first entry whose name does not sort before this one. */
 static size_t lower_bound(const brc_zip_dir *dir, const char *name, size_t len)
 {
     size_t low = 0, high = dir->n;
@@ -178,7 +178,7 @@ static size_t lower_bound(const brc_zip_dir *dir, const char *name, size_t len)
     return low;
 }
 
-/* The name in the archive of a path in the tree, with "/" behind it for a folder. */
+/* Makes the name in the archive of a path in the tree, with "/" after it for a folder. */
 static int archive_name(brc_buf *out, const zip_tree *t, const char *path, int is_dir,
                         brc_error *err)
 {
@@ -190,7 +190,7 @@ static int archive_name(brc_buf *out, const zip_tree *t, const char *path, int i
     return brc_buf_terminate(out, err);
 }
 
-/* NULL if there is no such file; *is_dir: whether there are files below it. */
+/* Finds a file, or NULL; *is_dir: there are files below it. */
 static int find_file(const brc_zip_entry **out, int *is_dir, const zip_tree *t, const char *path,
                      brc_error *err)
 {
@@ -225,10 +225,10 @@ static int zip_kind(brc_tree_in *tree, const char *path, int *kind, brc_error *e
     return BRC_OK;
 }
 
-/* The entry behind all those in the folder `name`, which ends with "/". */
+/* Returns the entry after all those in the folder `name`, which ends with "/". */
 static size_t behind_folder(const brc_zip_dir *dir, brc_buf *name)
 {
-    name->data[name->len - 1] = 1; /* in the order, what follows '/' and is not in a file's name */
+    name->data[name->len - 1] = 1; /* sorts right after '/', and is not in a file's name */
     size_t i = lower_bound(dir, (const char *)name->data, name->len);
     name->data[name->len - 1] = '/';
     return i;
@@ -270,7 +270,7 @@ done:
 
 /* ---- reading -------------------------------- */
 
-/* What an entry states is compared with what it can hold before memory is taken. */
+/* Compares the stated size with what the entry can hold, before memory is allocated. */
 static int check_archive_entry(const brc_zip_entry *e, const char *label, uint64_t limit,
                                brc_error *err)
 {
@@ -293,7 +293,7 @@ static int check_archive_entry(const brc_zip_entry *e, const char *label, uint64
     return BRC_OK;
 }
 
-/* The size bytes and no more; the end is where libzip compares the checksum. */
+/* Reads exactly `size` bytes; libzip compares the checksum at the end. */
 static int read_exactly(zip_file_t *file, uint64_t size, brc_buf *out, const char *label,
                         brc_error *err)
 {
@@ -359,7 +359,7 @@ static int is_document(const char *name, size_t len)
     return 0;
 }
 
-/* Where the hierarchy is: the top level, or the one folder that holds a document. */
+/* Finds the hierarchy: the top level, or the one folder that holds a document. */
 static int choose_root(zip_tree *t, const char *file, brc_error *err)
 {
     size_t folders = 0;
@@ -392,8 +392,8 @@ static int choose_root(zip_tree *t, const char *file, brc_error *err)
 
 /* ---- entries with one name -------------------------------- */
 
-/* What the document says of its node, without what writers change afterwards. NULL: it is not
- * JSON. */
+/* Returns the part of a document that defines its node, without members that writers change later.
+ * NULL: the document is not JSON. */
 static int node_itself(brc_json **out, zip_tree *t, const brc_zip_entry *e, const char *label,
                        brc_error *err)
 {
@@ -422,9 +422,10 @@ static const char *base_name(const brc_zip_entry *e, size_t *len)
     return e->name + at;
 }
 
-/* zarr-python, and Python's zipfile under it, write a file again by adding an entry, and take the
- * last one in the directory: chunks, and documents of which the attributes changed. Where two
- * documents make two things of a node, readers differ in what it is. */
+/* Refuses two documents of one name that define different nodes. zarr-python, and Python's zipfile
+ * under it, rewrite a file by adding another entry, and read the last one in the directory: this
+ * happens to chunks, and to documents whose attributes changed. Readers differ in what a node is if
+ * its two documents disagree about it. */
 static int check_twice(void *ctx, const brc_zip_entry *old, const brc_zip_entry *by,
                           brc_error *err)
 {

@@ -1,4 +1,4 @@
-/* Writing a tree as a directory. */
+/* Writes a tree as a directory or as a zip archive. */
 #include "tree_out.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static int put_file(brc_tree_out *tree, const char *path, brc_span bytes, brc_er
         BRC_GO(brc_dir_make_parents(file, t->root_len, err));
         rc = brc_file_write(file, bytes.data, bytes.len, err);
     } else if (rc < 0) {
-        rc = brc_file_write(file, bytes.data, bytes.len, err); /* says why */
+        rc = brc_file_write(file, bytes.data, bytes.len, err); /* reports the reason */
     }
 done:
     free(file);
@@ -96,18 +96,18 @@ int brc_tree_out_dir(brc_tree_out **out, const brc_session *s, const char *dest,
 /* ==== tree out zip ================================ */
 
 /*
- * Writing a tree as a zip archive.
+ * Writes a tree as a zip archive.
  *
- * libzip takes the bytes of all entries while it closes the archive, so until then they
- * wait in a file without a name: memory does not grow with the data. Zip has no folders
- * that matter here; they follow from the entries' names.
+ * libzip takes the bytes of all entries while it closes the archive, so until then they wait in a
+ * file without a name: memory does not grow with the data. Folders need no entries in a zip
+ * archive: they follow from the entries' names.
  */
 
 typedef struct zip_tree_out {
     brc_tree_out tree;
     brc_dest place;
     zip_t *archive;
-    brc_store *store; /* it is asked whether to stop */
+    brc_store *store; /* asked whether to stop */
     int fd; /* the waiting bytes */
     uint64_t len;
 } zip_tree_out;
@@ -193,7 +193,7 @@ static int no_folder(brc_tree_out *tree, const char *path, brc_error *err)
     return BRC_OK;
 }
 
-/* Asked while libzip writes the archive. */
+/* Called while libzip writes the archive. */
 static int is_cancelled(zip_t *archive, void *store)
 {
     (void)archive;
@@ -222,7 +222,7 @@ static void close_zip(brc_tree_out *tree)
     free(t);
 }
 
-/* A file beside the archive that only this process can see. */
+/* Opens a file beside the archive that only this process can see. */
 static int open_waiting(zip_tree_out *t, brc_error *err)
 {
     brc_buf name = BRC_BUF_INIT;

@@ -1,4 +1,4 @@
-/* Whole documents: .zarray, .zgroup and .zattrs as zarr.json, and back. */
+/* Whole documents: translates .zarray, .zgroup and .zattrs to zarr.json, and back. */
 #include "zarr2.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static int check_attributes(const brc_json *zattrs, brc_error *err)
     return BRC_OK;
 }
 
-/* All attributes but `but`; NULL: all. */
+/* Puts all attributes except `but`; NULL: all. */
 static int put_attributes(brc_buf *out, const brc_json *zattrs, const char *but, brc_error *err)
 {
     int n = 0;
@@ -79,7 +79,7 @@ done:
 
 /* ---- arrays from v2 -------------------------------- */
 
-/* The chunk shape; a chunk of 0 along an axis of 0 is an old writer's and means 1. */
+/* Puts the chunk shape; old writers gave an axis of 0 a chunk of 0, which means 1. */
 static int put_chunks(brc_buf *out, const brc_json *shape, const brc_json *chunks, brc_error *err)
 {
     if (brc_json_kind(shape) != BRC_JSON_ARRAY)
@@ -119,7 +119,7 @@ static int put_keys(brc_buf *out, const brc_json *zarray, char separator, brc_er
                           separator);
 }
 
-/* Whether these are names that xarray's attribute holds: strings, one per axis. */
+/* Tells whether the value can be xarray's attribute: a list of strings, one per axis. */
 static int are_names(const brc_json *names, size_t ndim)
 {
     if (brc_json_kind(names) != BRC_JSON_ARRAY || brc_json_count(names) != ndim)
@@ -130,7 +130,7 @@ static int are_names(const brc_json *names, size_t ndim)
     return 1;
 }
 
-/* xarray's attribute becomes the names of the axes; where it does not fit, it stays. */
+/* Turns xarray's attribute into the names of the axes; an attribute that does not fit stays. */
 static int put_names_and_attributes(brc_buf *out, const brc_json *zattrs, size_t ndim,
                                     brc_error *err)
 {
@@ -142,7 +142,7 @@ static int put_names_and_attributes(brc_buf *out, const brc_json *zattrs, size_t
     return brc_json_write(out, names, err);
 }
 
-/* The document without the note. */
+/* Writes the document without the note. */
 static int put_array(brc_buf *out, const brc_json *zarray, const brc_json *zattrs, char separator,
                      const brc_registry *reg, brc_error *err)
 {
@@ -189,8 +189,8 @@ done:
     return rc;
 }
 
-/* A number as the fill value of elements that are not numbers. Readers interpret it
- * differently, so what is written is the value that was read. */
+/* Tells whether the fill value is a number although the elements are not numbers. Readers interpret
+ * such a number differently, so the value is written back as it was read. */
 static int is_open_fill(const brc_json *zarray)
 {
     const brc_json *dtype = brc_json_member(zarray, "dtype");
@@ -206,8 +206,8 @@ static int copy_fill(brc_json *to, const brc_json *from, brc_error *err)
     return brc_json_set(to, "fill_value", fill, err);
 }
 
-/* Whether what came back is the .zarray, but for the separator, which v2 need not
- * say, and an open fill value. */
+/* Tells whether the translation back equals the .zarray, except for the separator, which v2 need
+ * not state, and such a fill value. */
 static int says_the_same(int *same, const brc_json *back, const brc_json *zarray, brc_error *err)
 {
     brc_json *x = NULL, *y = NULL;
@@ -227,7 +227,7 @@ done:
     return rc;
 }
 
-/* Keeps the .zarray in the document where the way back would not give it. */
+/* Keeps the .zarray in the document if the translation back would not restore it. */
 static int note_whole(brc_json *doc, const brc_json *zarray, const brc_registry *reg,
                       brc_error *err)
 {
@@ -254,7 +254,7 @@ static int read_array(brc_json **out, const brc_json *zarray, const brc_json *za
 {
     int lacks_fill = brc_json_kind(brc_json_member(zarray, "fill_value")) == BRC_JSON_NULL;
     BRC_TRY(array_from(out, zarray, zattrs, separator, reg, err));
-    /* of a type that v3 lacks, null is the fill value itself */
+    /* for a type that v3 lacks, null is the fill value itself */
     if (brc_json_kind(brc_json_member(*out, "fill_value")) == BRC_JSON_NULL)
         lacks_fill = 0;
     int rc = lacks_fill ? brc_meta_zarr2_note(*out, "fill_value", brc_json_new_null(), err)
@@ -268,8 +268,8 @@ static int read_array(brc_json **out, const brc_json *zarray, const brc_json *za
     return rc;
 }
 
-/* Writers of v2 leave NaN and the infinities as words in the fill value, where v3 and other
- * writers of v2 have texts. */
+/* Reads an array. Writers of v2 have NaN and the infinities as words in the fill value, where v3
+ * and other writers of v2 have texts. */
 int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
                          char separator, const brc_registry *reg, brc_error *err)
 {
@@ -284,8 +284,9 @@ int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json 
 
 /* ---- to v2 -------------------------------- */
 
-/* An array of v3 without axes, which need not say that it has no names for them; xarray
- * cannot read an array of v2 that does not. One that came from v2 has v2's keys. */
+/* Tells whether this is an array of v3 without axes, which need not state that it has no names
+ * for them; xarray cannot read an array of v2 that does not. An array that came from v2 has v2's
+ * keys. */
 static int is_scalar_of_v3(const brc_json *doc)
 {
     const brc_json *shape = brc_json_member(doc, "shape");
@@ -296,7 +297,7 @@ static int is_scalar_of_v3(const brc_json *doc)
            brc_json_is(name, "default");
 }
 
-/* *out: the names of the axes as xarray wants them in an attribute; NULL: none. */
+/* Makes the names of the axes in the form of xarray's attribute; *out NULL: none. */
 static int names_to(brc_json **out, const brc_json *doc, brc_error *err)
 {
     const brc_json *names = brc_json_member(doc, "dimension_names");
@@ -311,7 +312,7 @@ static int names_to(brc_json **out, const brc_json *doc, brc_error *err)
     return *out ? BRC_OK : brc_nomem(err);
 }
 
-/* The attributes, with those names. */
+/* Makes the attributes, with those names. */
 static int attributes_to(brc_json **zattrs, const brc_json *doc, brc_error *err)
 {
     const brc_json *attributes = brc_json_member(doc, "attributes");
@@ -348,7 +349,7 @@ int brc_zarr2_group_write(brc_json **zgroup, brc_json **zattrs, const brc_json *
     return rc;
 }
 
-/* The separator of v2 that gives the keys the same order of parts. */
+/* Puts the separator of v2 that gives the keys the same order of parts. */
 static int put_key_separator(brc_buf *out, const brc_json *doc, brc_error *err)
 {
     brc_named keys;
@@ -402,7 +403,7 @@ done:
     return rc;
 }
 
-/* Gives the .zarray the document's fill value, where v2 can say it. */
+/* Gives the .zarray the document's fill value, if v2 can express it. */
 static int close_fill(brc_json *zarray, const brc_json *doc, int gaps, const brc_registry *reg,
                       brc_error *err)
 {
@@ -423,8 +424,8 @@ done:
     return rc;
 }
 
-/* The note's .zarray with the shape and separator of now, where it means what the
- * document says; else *out stays NULL. */
+/* Takes the note's .zarray with the present shape and separator if it means the same as the
+ * document; otherwise *out stays NULL. */
 static int use_note(brc_json **out, const brc_json *doc, int gaps, const brc_registry *reg,
                     brc_error *err)
 {
@@ -472,7 +473,7 @@ static int is_zarray_member(const char *name)
     return 0;
 }
 
-/* Members that neither format knows are kept. */
+/* Copies members that neither format knows. */
 static int copy_unknown(brc_json *zarray, const brc_json *doc, brc_error *err)
 {
     static const char *const known[] = {
@@ -519,11 +520,11 @@ done:
 /* ==== zarr2 codecs ================================ */
 
 /*
- * Order, filters and compressor as one codec list, and back.
+ * Translates order, filters and compressor to one codec list, and back.
  *
- * v2 applies the filters in turn and then the compressor. Which of them work on
- * elements and which on bytes, only their names say; between the two stands, in v3,
- * "bytes". A filter for objects is that codec itself.
+ * v2 applies the filters in turn and then the compressor. Only their names say which of them work
+ * on elements and which on bytes; in v3, "bytes" stands between the two kinds. A filter for objects
+ * takes the place of "bytes".
  *
  *   order F     -> transpose with the axes reversed
  *   elements    -> numcodecs.delta ...           (array to array)
@@ -560,11 +561,11 @@ static int filter_works(const char *id)
 
 typedef struct codec_reader {
     brc_buf *out;
-    const brc_json *dtype; /* the array's ...                        */
-    brc_zarr2_type *array; /* ... taken apart ...                    */
-    char order;            /* ... and of what the filters so far give */
+    const brc_json *dtype; /* the array's type ...                   */
+    brc_zarr2_type *array; /* ... its parts ...                      */
+    char order;            /* ... and the order of the output of the filters so far */
     uint64_t size;
-    int is_bytes;     /* the point is passed */
+    int is_bytes;     /* elements have become bytes */
     int is_numbers;   /* objects are numbers now */
     char pointer[32]; /* "/filters/1"        */
 } codec_reader;
@@ -588,8 +589,8 @@ static int begin_codec(codec_reader *r, const char *prefix, const char *name, br
     return rc;
 }
 
-/* The members but for the id, as the configuration; zarr-python wants it also where
- * it is empty. */
+/* Copies all members except the id as the configuration; zarr-python wants the configuration even
+ * if it is empty. */
 static int copy_configuration(codec_reader *r, const brc_json *item, brc_error *err)
 {
     int n = 0;
@@ -606,7 +607,7 @@ static int copy_configuration(codec_reader *r, const brc_json *item, brc_error *
     return brc_buf_text(r->out, "}}", err);
 }
 
-/* "bytes", where elements become bytes. */
+/* Adds "bytes", where elements become bytes. */
 static int pass_the_point(codec_reader *r, brc_error *err)
 {
     r->is_bytes = 1;
@@ -617,7 +618,7 @@ static int pass_the_point(codec_reader *r, brc_error *err)
                           r->order == '>' ? "big" : "little");
 }
 
-/* An integer of a compressor that matters only when writing, made one that v3 takes. */
+/* Returns an integer of a compressor that matters only for writing, as a value that v3 accepts. */
 static int64_t setting(const brc_json *item, const char *name, int64_t otherwise, int64_t min,
                        int64_t max)
 {
@@ -649,7 +650,7 @@ static int read_blosc(codec_reader *r, const brc_json *item, brc_error *err)
         (long long)setting(item, "blocksize", 0, 0, INT32_MAX));
 }
 
-/* Those that v3 has under another name and configuration. */
+/* Reads the codecs that v3 has under another name and configuration. */
 static int read_core(codec_reader *r, const char *id, const brc_json *item, int *is_core,
                      brc_error *err)
 {
@@ -692,7 +693,7 @@ static int read_on_bytes(codec_reader *r, const char *id, const brc_json *item, 
     return copy_configuration(r, item, err);
 }
 
-/* A member that names a data type; *type is left alone where there is none. */
+/* Reads a member that names a data type; leaves *type alone if there is none. */
 static int read_filter_type(const codec_reader *r, const brc_json *item, const char *member,
                             brc_zarr2_type *type, brc_error *err)
 {
@@ -708,8 +709,8 @@ static int read_filter_type(const codec_reader *r, const brc_json *item, const c
     return BRC_OK;
 }
 
-/* The input must be what the filter was made for, otherwise its bytes mean something
- * else; the output is the next one's input. */
+/* Reads a filter on elements. Its input must have the type that the filter was made for, otherwise
+ * its bytes mean something else; its output is the input of the next one. */
 static int read_on_elements(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
 {
     int is_astype = strcmp(id, "astype") == 0;
@@ -747,7 +748,7 @@ static int read_on_objects(codec_reader *r, const char *id, brc_error *err)
     return brc_buf_byte(r->out, '}', err);
 }
 
-/* "categorize": the texts of any array as numbers. */
+/* Reads "categorize", which turns the texts of any array into numbers. */
 static int read_on_texts(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
 {
     brc_zarr2_type out = { BRC_BUF_INIT, 'u', '|', 1 };
@@ -764,8 +765,8 @@ static int read_on_texts(codec_reader *r, const char *id, const brc_json *item, 
     return copy_configuration(r, item, err);
 }
 
-/* Objects in forms that are not read: pickle is code, the others do not give an array of
- * one type. The array is kept, because this build has no codec of that name. */
+/* Keeps an array of objects in a form that is not read: pickle is code, and the other forms do not
+ * give an array of one type. The array is kept because this build lacks a codec of that name. */
 static int read_unreadable(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
 {
     if (r->array->kind == 'O') {
@@ -823,8 +824,8 @@ static int read_order(codec_reader *r, const brc_json *order, size_t ndim, brc_e
     return BRC_OK;
 }
 
-/* Appends v3's codec list for a .zarray's order, filters and compressor, and gives
- * `type` its json where it is an object. */
+/* Appends v3's codec list for a .zarray's order, filters and compressor, and gives `type` its json
+ * if it is an object. */
 static int zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *zarray,
                              size_t ndim, brc_error *err)
 {
@@ -864,7 +865,7 @@ static int no_v2_codec(brc_error *err, size_t i, const char *name)
                     name);
 }
 
-/* A transpose at the front: *f 1 if it reverses the axes. */
+/* Writes a transpose at the front: *f is 1 if it reverses the axes. */
 static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *err)
 {
     const brc_json *order = brc_json_member(codec->config, "order");
@@ -885,7 +886,7 @@ static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *e
     return BRC_OK;
 }
 
-/* A type that does not say its order: "f4", or v3's name. */
+/* Writes a type that does not state its order: "f4", or v3's name. */
 static int write_plain_type(brc_buf *out, const brc_json *name, char order, brc_error *err)
 {
     const char *text;
@@ -912,9 +913,9 @@ static int write_config_member(brc_buf *out, const brc_json *m, char order, brc_
         return brc_json_write(out, m, err);
     if (*text != '<' && *text != '>')
         return write_plain_type(out, m, order, err);
-    size_t at = out->len + 1; /* behind the quote */
+    size_t at = out->len + 1; /* after the quote */
     BRC_TRY(brc_json_write(out, m, err));
-    out->data[at] = (uint8_t)order; /* the elements have one for all filters */
+    out->data[at] = (uint8_t)order; /* the elements have the same order for all filters */
     return BRC_OK;
 }
 
@@ -934,7 +935,7 @@ static int write_blosc(brc_buf *out, const brc_named *codec, brc_error *err)
                           (long long)setting(codec->config, "blocksize", 0, 0, INT32_MAX));
 }
 
-/* The codecs of v3 that v2 has under the same name, but not for all types. */
+/* Tells whether a codec that v2 has under the same name, but not for all types, fits this type. */
 static int fits_type(const char *codec, const char *type)
 {
     if (strcmp(codec, "bitround") == 0)
@@ -945,7 +946,7 @@ static int fits_type(const char *codec, const char *type)
     return strcmp(codec, "vlen-bytes") != 0 || strcmp(type, "string") != 0;
 }
 
-/* One codec as a filter: {"id": ..., and its configuration}. */
+/* Writes one codec as a filter: {"id": ..., and its configuration}. */
 static int write_filter(brc_buf *out, size_t i, const brc_named *codec, const char *type,
                         char order, brc_error *err)
 {
@@ -974,7 +975,7 @@ static int write_filter(brc_buf *out, size_t i, const brc_named *codec, const ch
     return brc_buf_byte(out, '}', err);
 }
 
-/* The byte order that "bytes" says, wherever it stands. */
+/* Finds the byte order in "bytes", wherever that stands. */
 static int find_order(char *order, const brc_json *codecs, brc_error *err)
 {
     brc_named codec;
@@ -988,7 +989,7 @@ static int find_order(char *order, const brc_json *codecs, brc_error *err)
     return BRC_OK;
 }
 
-/* Whether the codec works on bytes and could be v2's compressor. */
+/* Tells whether the codec works on bytes and could be v2's compressor. */
 static int is_on_bytes(const char *name)
 {
     static const char *const core[] = { "blosc", "gzip", "zstd", "crc32c" };
@@ -1001,9 +1002,8 @@ static int is_on_bytes(const char *name)
     return works == 0 || works == INTO_BYTES;
 }
 
-/* Appends the members "order", "filters" and "compressor" for the codecs of a
- * document of v3, and says in which byte order the elements are: '<' where none is
- * said. */
+/* Appends the members "order", "filters" and "compressor" for the codecs of a document of v3, and
+ * returns the byte order of the elements: '<' if none is stated. */
 static int zarr2_codecs_write(brc_buf *out, char *order, const brc_json *doc, brc_error *err)
 {
     const brc_json *codecs = brc_json_member(doc, "codecs");

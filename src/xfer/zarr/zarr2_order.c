@@ -1,7 +1,7 @@
 /*
  * Structures of Zarr v2 whose fields differ in byte order. Zarr v3 has one order for all fields of
- * an element, so such an array comes in with all of them little-endian: its .zarray is rewritten,
- * the fill value with it, and its chunks are decoded by a codec that knows which bytes are reversed
+ * an element, so such an array is imported with little-endian fields: its .zarray is rewritten,
+ * with the fill value, and its chunks are decoded by a codec that knows which bytes are reversed
  * (codecs/reversed_bytes.c), and encoded again.
  */
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define RUNS_MOST ((size_t)65536) /* an array with more is kept as it is */
 
-/* Parts of an element that are big-endian: `count` of `size` bytes each, one behind the other. */
+/* Adjacent big-endian parts of an element: `count` of `size` bytes each. */
 typedef struct big_run {
     uint64_t offset, size, count;
 } big_run;
@@ -23,7 +23,7 @@ typedef struct order_walk {
     size_t n, cap;
     uint64_t bytes; /* of the fields so far             */
     int little;     /* some of them are little-endian   */
-    int unknown;    /* some of them are of no known size */
+    int unknown;    /* some of them are of unknown size */
 } order_walk;
 
 static int add_run(order_walk *w, uint64_t offset, uint64_t size, uint64_t count, brc_error *err)
@@ -42,7 +42,7 @@ static brc_json *changeable(const brc_json *value)
     return (brc_json *)(uintptr_t)value;
 }
 
-/* ">f8" becomes "<f8". */
+/* Changes ">f8" to "<f8". */
 static int make_little(brc_json *dtype, brc_error *err)
 {
     const char *text;
@@ -74,7 +74,7 @@ static int walk_leaf(order_walk *w, brc_json *dtype, brc_error *err)
 
 static int walk_type_order(order_walk *w, brc_json *dtype, brc_error *err);
 
-/* The runs from `first` on, of the field that begins at `start`, `times` times in all. */
+/* Repeats the runs from `first` on, of the field that begins at `start`, `times` times in all. */
 static int repeat_runs(order_walk *w, size_t first, uint64_t start, uint64_t times, brc_error *err)
 {
     const uint64_t size = w->bytes - start;
@@ -96,7 +96,8 @@ static int repeat_runs(order_walk *w, size_t first, uint64_t start, uint64_t tim
     return BRC_OK;
 }
 
-/* A field's shape, an integer or a list of some, as a number of elements; 0: it is none. */
+/* Returns the number of elements of a field's shape, an integer or a list of integers; 0: it is not
+ * valid. */
 static uint64_t subarray_count(const brc_json *shape)
 {
     uint64_t total = 1, n;
@@ -148,7 +149,8 @@ static void reverse_element(const order_walk *w, uint8_t *element)
     }
 }
 
-/* One element in base64; whatever is not one is left to who reads the document. */
+/* Rewrites one element in base64; leaves a value that is not an element to the reader of the
+ * document. */
 static int rewrite_fill(const order_walk *w, brc_json *zarray, brc_error *err)
 {
     brc_buf element = BRC_BUF_INIT, base64 = BRC_BUF_INIT;
@@ -192,8 +194,8 @@ done:
     return rc;
 }
 
-/* *out: the .zarray with all fields little-endian, and *codec: what decodes elements as they are
- * stored. NULL where the fields do not differ, or cannot be taken apart. */
+/* Makes the .zarray with all fields little-endian, and in *codec the codec that decodes elements as
+ * they are stored. NULL if the fields do not differ, or cannot be separated. */
 static int unify_order(brc_json **out, brc_json **codec, const brc_json *zarray, brc_error *err)
 {
     order_walk w = { 0 };
@@ -206,7 +208,8 @@ static int unify_order(brc_json **out, brc_json **codec, const brc_json *zarray,
         return BRC_OK;
     BRC_GO(brc_json_clone(&copy, zarray, err));
     rc = walk_type_order(&w, changeable(brc_json_member(copy, "dtype")), &why);
-    if (rc < 0 || w.unknown || !w.little || w.n == 0) { /* a type that is wrong is named later */
+    if (rc < 0 || w.unknown || !w.little || w.n == 0) { /* a type that is not valid is reported
+                                                         * later */
         rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
         goto done;
     }
@@ -220,8 +223,8 @@ done:
     return rc;
 }
 
-/* "bytes" in a list of codecs, before which no filter works on elements as they are stored; NULL if
- * it is not such a list. */
+/* Returns "bytes" of a list of codecs in which no filter works on elements before it; NULL for any
+ * other list. */
 static brc_json *bytes_of_list(const brc_json *codecs)
 {
     const brc_json *item = brc_json_first(codecs);
@@ -230,7 +233,7 @@ static brc_json *bytes_of_list(const brc_json *codecs)
     return brc_json_is(brc_json_member(item, "name"), "bytes") ? changeable(item) : NULL;
 }
 
-/* The document with this codec (consumed) in place of "bytes". BRC_EUNSUPPORTED if its chunks
+/* Makes the document with this codec (consumed) in place of "bytes". BRC_EUNSUPPORTED if its chunks
  * cannot be taken over. */
 static int source_of(brc_json **out, const brc_json *doc, brc_json *codec, const brc_registry *reg,
                      brc_error *err)

@@ -1,9 +1,9 @@
 /*
- * Fill values. v2 writes numbers as v3 does, and the bytes of S, V and structures
- * in base64, structures in the byte order of their fields.
+ * Fill values and data types. v2 writes numbers as v3 does, and the bytes of S, V and structures in
+ * base64, structures in the byte order of their fields.
  *
- * Writers also gave 0 or "" to what has no such value, whole floats to integers,
- * and null, which leaves it open and is read as zero bytes.
+ * Some writers gave 0 or "" to types without such a value, whole floats to integers, and null,
+ * which leaves the value open and is read as zero bytes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 /* ==== zarr2 fill ================================ */
 
-/* 2^53: up to here a double holds every integer. */
+/* 2^53: a double holds every integer up to here. */
 #define DOUBLE_EXACT 9007199254740992.0
 
 static int bad_fill(brc_error *err, const char *what)
@@ -35,7 +35,7 @@ static int is_zero(const brc_json *fill)
 
 /* ---- from v2 -------------------------------- */
 
-/* One element's bytes as v3's fill value of the type. */
+/* Prints one element's bytes as v3's fill value of the type. */
 static int print_element(brc_buf *out, brc_buf *element, const brc_zarr2_type *type,
                          const brc_registry *reg, brc_error *err)
 {
@@ -63,7 +63,7 @@ done:
     return rc;
 }
 
-/* S, V and structures. NumPy leaves the zero bytes at the end of an S out. */
+/* Reads the fill value of S, V and structures. NumPy omits the zero bytes at the end of an S. */
 static int read_bytes_fill(brc_buf *out, const brc_json *fill, const brc_zarr2_type *type,
                            const brc_registry *reg, brc_error *err)
 {
@@ -104,7 +104,7 @@ static int read_bool_fill(brc_buf *out, const brc_json *fill, brc_error *err)
     return brc_buf_text(out, is_zero(fill) ? "false" : "true", err);
 }
 
-/* Integers and times: "0.0" is a zero too. */
+/* Reads the fill value of integers and times: "0.0" is a zero too. */
 static int read_int_fill(brc_buf *out, const brc_json *fill, int is_time, brc_error *err)
 {
     double number;
@@ -140,7 +140,7 @@ static int read_complex_fill(brc_buf *out, const brc_json *fill, brc_error *err)
     return brc_buf_text(out, ",0.0]", err);
 }
 
-/* U, and objects, which are strings or bytes here. */
+/* Reads the fill value of U, and of objects, which are strings or bytes here. */
 static int read_text_fill(brc_buf *out, const brc_json *fill, brc_error *err)
 {
     if (is_zero(fill))
@@ -187,7 +187,7 @@ static int write_base64(brc_buf *out, const uint8_t *data, size_t len, brc_error
     return brc_buf_byte(out, '"', err);
 }
 
-/* A NaN with a payload is written in hex digits by v3 alone. */
+/* Tells whether a NaN has a payload, which only v3 writes, in hex digits. */
 static int has_hex(const brc_json *fill)
 {
     const char *text;
@@ -285,10 +285,9 @@ done:
  *   [["a", "<i4", [2, 3]]]   a field that is an array: for v3 a structure of the
  *                            fields "0" and "1", each of the fields "0", "1", "2"
  *
- * Fields that are objects, or that differ in byte order, and objects that are neither
- * strings nor bytes have no type in v3. Such a type is named by what
- * NumPy calls it, "numpy.dtype": its array can be kept, but not read. An import gives
- * fields one byte order before (zarr2_order.c).
+ * Fields that are objects, or that differ in byte order, and objects that are neither strings nor
+ * bytes have no type in v3. Such a type gets the name that NumPy gives it, "numpy.dtype": its array
+ * can be kept, but not read. An import first gives fields one byte order (zarr2_order.c).
  */
 
 typedef struct plain_type {
@@ -329,7 +328,7 @@ static int is_v3_name(const char *name, const char *const *names, size_t n)
 
 /* ---- from v2 -------------------------------- */
 
-/* A decimal number without sign; *text is moved behind it. */
+/* Reads a decimal number without sign; moves *text past it. */
 static int read_decimal(const char **text, uint64_t max, uint64_t *out)
 {
     const char *at = *text;
@@ -344,7 +343,7 @@ static int read_decimal(const char **text, uint64_t max, uint64_t *out)
     return 1;
 }
 
-/* "[10us]", or nothing, behind "<M8". */
+/* Reads "[10us]", or nothing, after "<M8". */
 static int read_time(brc_zarr2_type *out, const char *unit, const char *text, brc_error *err)
 {
     uint64_t scale = 1;
@@ -377,7 +376,7 @@ static int read_time(brc_zarr2_type *out, const char *unit, const char *text, br
                           (unsigned)scale);
 }
 
-/* S, U and V: of any length, so the length is in the name or the configuration. */
+/* Reads S, U and V, which have any length, so the length is in the name or the configuration. */
 static int read_sized(brc_zarr2_type *out, const char *text, brc_error *err)
 {
     if (out->size == 0)
@@ -443,13 +442,13 @@ static int read_any_type(brc_zarr2_type *out, const brc_json *dtype, brc_error *
     }
 }
 
-/* A structure with a subarray of more elements or axes, or with a longer name in v3,
- * is kept as it is. */
+/* Limits: a structure with a subarray of more elements or axes, or with a longer name in v3, is
+ * kept as it is. */
 #define MAX_SUBARRAY      4096
 #define MAX_SUBARRAY_NDIM 8
 #define MAX_STRUCT_JSON   ((size_t)1 << 20)
 
-/* The type becomes n of itself, in a structure that calls them by their numbers. */
+/* Makes of the type a structure of n fields of that type, which are named by their numbers. */
 static int repeat_type(brc_zarr2_type *type, uint64_t n, brc_error *err)
 {
     brc_buf all = BRC_BUF_INIT;
@@ -472,8 +471,8 @@ done:
     return rc;
 }
 
-/* The third item of a field, an integer or a list of some; kind X where it is none
- * that is taken apart. */
+/* Reads the third item of a field, an integer or a list of integers; kind X if the item is not
+ * supported. */
 static int read_subarray(brc_zarr2_type *type, const brc_json *shape, brc_error *err)
 {
     int is_list = brc_json_kind(shape) == BRC_JSON_ARRAY;
@@ -494,7 +493,7 @@ static int read_subarray(brc_zarr2_type *type, const brc_json *shape, brc_error 
     return BRC_OK;
 }
 
-/* [name, dtype] or [name, dtype, shape]; appended to the structure's fields. */
+/* Reads [name, dtype] or [name, dtype, shape], and appends it to the structure's fields. */
 static int read_field(brc_zarr2_type *out, const brc_json *field, brc_error *err)
 {
     brc_zarr2_type type = { BRC_BUF_INIT, 0, '|', 0 };
@@ -515,7 +514,7 @@ static int read_field(brc_zarr2_type *out, const brc_json *field, brc_error *err
     if (type.order != '|')
         out->order = type.order;
     out->size += type.size;
-    if (out->kind == 'X') /* named as a whole, once all its fields are seen */
+    if (out->kind == 'X') /* named as a whole after all its fields */
         goto done;
     BRC_GO(brc_buf_text(&out->json, "{\"name\":", err));
     BRC_GO(brc_json_quote(&out->json, name, strlen(name), err));
@@ -616,8 +615,8 @@ static int write_time(brc_buf *out, const brc_named *type, char order, brc_error
     return brc_buf_byte(out, '"', err);
 }
 
-/* How many fields a structure has, if they are as repeat_type() makes them, all of
- * `*element`; else 0. */
+/* Returns the number of a structure's fields, all of type `*element`, if the structure was made by
+ * repeat_type(); otherwise 0. */
 static uint64_t repeats(const brc_json *data_type, const brc_json **element)
 {
     const brc_json *name = brc_json_member(data_type, "name");
@@ -640,7 +639,7 @@ static uint64_t repeats(const brc_json *data_type, const brc_json **element)
     return n;
 }
 
-/* A field's data type, and its shape where it is an array. */
+/* Writes a field's data type, and its shape if it is an array. */
 static int write_field_type(brc_buf *out, const brc_json *type, char order, brc_error *err)
 {
     brc_buf shape = BRC_BUF_INIT;
@@ -683,7 +682,7 @@ static int write_struct(brc_buf *out, const brc_named *type, char order, brc_err
     return brc_buf_byte(out, ']', err);
 }
 
-/* The bytes of null_terminated_bytes, fixed_length_utf32, raw_bytes and r<bits>. */
+/* Writes the bytes of null_terminated_bytes, fixed_length_utf32, raw_bytes and r<bits>. */
 static int write_sized(brc_buf *out, const brc_named *type, char order, brc_error *err)
 {
     const char *digits = type->name + 1;

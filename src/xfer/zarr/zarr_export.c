@@ -1,11 +1,9 @@
 /*
- * Exporting a node as a Zarr hierarchy: every group and array with its documents,
- * every stored chunk in a file of its own. Version 3 as the documents are, version 2
- * if it can say them (zarr2.h).
+ * Exports a node as a Zarr hierarchy: every group and array with its documents, every stored chunk
+ * in a file of its own. Version 3 as the documents are, version 2 if it can express them (zarr2.h).
  *
- * Consolidated metadata is a copy of all documents in one. It is collected as text
- * while the nodes are written; in version 3 the root's document ends with it, so
- * that is written last.
+ * Consolidated metadata is a copy of all documents in one. It is collected as text while the nodes
+ * are written; in version 3 the root's document ends with it, so that document is written last.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,18 +26,19 @@ typedef struct zarr_out {
     brc_session *session;
     const brc_zarr_out_opts *opts;
     brc_tree_out *tree;
-    brc_array *array;  /* the one whose chunks are being written ...     */
+    brc_array *array;  /* the array whose chunks are being written ...   */
     const char *inner; /* ... its path below the exported node, "a/b"    */
-    char separator;    /* ... and of its keys, in version 2              */
+    char separator;    /* ... and the separator of its keys, in version 2 */
     brc_buf key;
-    brc_buf all; /* consolidated: what is between the braces        */
+    brc_buf all; /* consolidated: the text between the braces       */
     brc_nan_out nan;
-    brc_first_names structs; /* whose type not all readers of the consolidated metadata know */
+    brc_first_names structs; /* arrays of a type that not all readers of consolidated metadata
+                              * know */
 } zarr_out;
 
 /* ---- documents -------------------------------- */
 
-/* "a/b/zarr.json" */
+/* Writes a document, such as "a/b/zarr.json". */
 static int put_document(zarr_out *out, const char *inner, const char *name, const brc_json *doc,
                         brc_error *err)
 {
@@ -61,7 +60,7 @@ done:
     return rc;
 }
 
-/* One member of the consolidated metadata: "a/b" or "a/b/.zarray". */
+/* Adds one member to the consolidated metadata: "a/b" or "a/b/.zarray". */
 static int consolidate(zarr_out *out, const char *inner, const char *name, const brc_json *doc,
                        brc_error *err)
 {
@@ -88,12 +87,12 @@ done:
 static int put_documents3(zarr_out *out, const char *inner, const brc_json *doc, brc_error *err)
 {
     if (out->opts->consolidated && *inner == 0)
-        return BRC_OK; /* finish_documents() */
+        return BRC_OK; /* finish_documents() writes it */
     BRC_TRY(consolidate(out, inner, "", doc, err));
     return put_document(out, inner, "zarr.json", doc, err);
 }
 
-/* *gaps: whether a chunk of the array is absent. */
+/* *gaps: a chunk of the array is absent. */
 static int find_gaps(int *gaps, const zarr_out *out, const char *path, brc_error *err)
 {
     uint64_t chunks, bytes;
@@ -135,7 +134,7 @@ done:
     return rc;
 }
 
-/* The root's document, or .zmetadata beside it. */
+/* Writes the root's document, or .zmetadata beside it. */
 static int finish_documents(zarr_out *out, const char *path, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -172,7 +171,7 @@ done:
 
 /* ---- chunks -------------------------------- */
 
-/* "0.1", "0/1", and "0" where there are no axes. */
+/* Makes a key such as "0.1" or "0/1", and "0" if there are no axes. */
 static int key_of_version2(zarr_out *out, const uint64_t *index, brc_error *err)
 {
     int ndim = brc_array_describe(out->array)->ndim;
@@ -184,7 +183,7 @@ static int key_of_version2(zarr_out *out, const uint64_t *index, brc_error *err)
     return ndim > 0 ? BRC_OK : brc_buf_byte(&out->key, '0', err);
 }
 
-/* brc_chunk_sink's put. */
+/* The put function of brc_chunk_sink. */
 static int write_chunk(void *ctx, const uint64_t *index, brc_span stored, brc_error *err)
 {
     zarr_out *out = ctx;
@@ -215,7 +214,8 @@ static int write_array_chunks(zarr_out *out, const char *path, const char *inner
 
 /* ---- nodes -------------------------------- */
 
-/* A reader that does not know a type in the consolidated metadata fails for the whole group. */
+/* Notes a type that makes some readers fail: a reader that does not know a type in the consolidated
+ * metadata fails for the whole group. */
 static int note_struct(zarr_out *out, const char *path, const brc_json *doc, brc_error *err)
 {
     const brc_json *name = brc_json_member(brc_json_member(doc, "data_type"), "name");
@@ -243,7 +243,7 @@ static int write_node(void *ctx, const char *path, const char *inner, int kind, 
 {
     zarr_out *out = ctx;
     brc_json *doc = NULL;
-    char *place = NULL; /* by its name in the file it was imported from */
+    char *place = NULL; /* by its name in the file from which it was imported */
     int rc;
 
     if (*inner == 0 && out->opts->consolidated && kind != BRC_GROUP)

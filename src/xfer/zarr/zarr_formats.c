@@ -57,7 +57,7 @@ static int export_zip(brc_session *s, const char *path, const char *dest, const 
 static const char *const zarr_endings[] = { ".zarr", NULL };
 static const char *const zip_endings[] = { ".zip", NULL };
 
-/* The source's version is in its documents: this row imports both. */
+/* The source's documents state its version: this row imports both versions. */
 const brc_format brc_format_zarr3 = {
     .name = "zarr3",
     .source_text = "Zarr directories",

@@ -1,9 +1,9 @@
 /*
- * The chunk files in one array's directory.
+ * Imports a Zarr hierarchy, and finds the chunk files in an array's directory.
  *
- * Only names that are chunk keys within the grid count: what else lies there is
- * passed over, directories that cannot hold keys are not entered. Chunks are given
- * in the grid's order, so that they arrive as the chunk map is sorted.
+ * Only names that are chunk keys within the grid count: other names are skipped, and directories
+ * that cannot contain keys are not entered. Chunks are supplied in the grid's order, in which the
+ * chunk map is sorted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +29,14 @@
 /* ==== zarr chunks ================================ */
 
 typedef struct chunk_files {
-    const brc_meta *meta; /* of the folder's document: what the keys are by */
+    const brc_meta *meta; /* of the folder's document, which determines the keys */
     brc_tree_in *tree;
     const char *dir;
     int ndim;
     uint64_t *index; /* n times ndim */
     size_t n, cap;
-    size_t at;   /* the next one to give */
-    brc_buf key; /* while walking: the directory's own part, "c/0" */
+    size_t at;   /* the next one to supply */
+    brc_buf key; /* during the walk: the directory's part of the keys, "c/0" */
 } chunk_files;
 
 static size_t index_size(const chunk_files *files)
@@ -55,8 +55,8 @@ static int is_chunk_key(const chunk_files *files, uint64_t *index, int *inside)
     return brc_meta_key_parse(files->meta, (const char *)files->key.data, index, inside);
 }
 
-/* Whether files below the directory files->key can have chunk keys: asked by
- * trying to complete it. */
+/* Tells whether files below the directory files->key can have chunk keys, by trying to complete the
+ * key. */
 static int can_hold_keys(chunk_files *files, int *can, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM];
@@ -77,7 +77,7 @@ static int can_hold_keys(chunk_files *files, int *can, brc_error *err)
 
 static int visit_entry(void *ctx, const char *name, brc_error *err);
 
-/* An entry that is not a chunk: a directory is entered where keys may lie in it. */
+/* Handles an entry that is not a chunk: enters a directory that may contain keys. */
 static int visit_other(chunk_files *files, brc_error *err)
 {
     char *path = NULL, *label = NULL;
@@ -129,7 +129,7 @@ static int compare_indices(const void *a, const void *b, void *ndim)
     return brc_index_order(*(const int *)ndim, a, b);
 }
 
-/* brc_chunk_source's next. */
+/* The next function of brc_chunk_source. */
 static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
 {
     chunk_files *files = ctx;
@@ -163,8 +163,8 @@ static int take_files(brc_array *a, const brc_json *doc, chunk_files *files, brc
                : brc_array_put_stored(a, &source, err);
 }
 
-/* Takes over the chunks in the array's directory `dir`: byte for byte, or, where `doc` is not
- * NULL, from its encoding and chunks into those of `a`. */
+/* Takes over the chunks in the array's directory `dir`: byte for byte, or, if `doc` is not NULL,
+ * from that document's encoding and chunks into those of `a`. */
 static int zarr_take_chunks(brc_array *a, const brc_json *doc, brc_tree_in *tree,
                             const char *dir, brc_error *err)
 {
@@ -191,13 +191,13 @@ done:
 /* ==== zarr import ================================ */
 
 /*
- * Importing a Zarr hierarchy, v3 or v2, from a directory or a zip archive: groups,
- * arrays and, without re-encoding, their chunks as they are.
+ * Imports a Zarr hierarchy, v3 or v2, from a directory or a zip archive: groups, arrays and,
+ * without encoding them again, their chunks as they are.
  *
- * Documents of v3 are handed on whole, without "consolidated_metadata". Documents of v2
- * are translated (zarr2.h). Where a folder has both, v3 counts. What has no document is
- * what the consolidated metadata of the groups around it says, be there a folder of it or
- * not. Folders without any may have nodes further down: the groups between them are made.
+ * Documents of v3 are passed on whole, without "consolidated_metadata". Documents of v2 are
+ * translated (zarr2.h). If a folder has both, v3 counts. A node without a document is what the
+ * consolidated metadata of the groups around it says, whether it has a folder or not. Folders
+ * without any metadata may contain nodes further down: the groups between are made.
  */
 
 #define ZARR_DEPTH_MAX 256
@@ -205,32 +205,32 @@ done:
 typedef struct zarr_walk {
     brc_session *session;
     const brc_xfer_opts *opts;
-    brc_parts *parts; /* gets what cannot be kept; NULL: nobody wants to know */
+    brc_parts *parts; /* receives the parts that cannot be kept; NULL: not wanted */
     brc_tree_in *tree;
-    const char *dir;  /* where the walk is ... */
-    const char *path; /* ... and what node that is, before it is renamed */
+    const char *dir;  /* the place of the walk ... */
+    const char *path; /* ... and its node, before renaming */
     const char *top;  /* the imported node */
-    int is_folder;    /* 0: there is none, only a copy of its document */
+    int is_folder;    /* 0: there is no folder, only a copy of its document */
     int depth;
-    uint64_t *bytes; /* only those of the arrays are counted; NULL: they are imported */
-    brc_consolidated **copies; /* of the groups above, and of this one */
+    uint64_t *bytes; /* only counts the bytes of the arrays; NULL: imports them */
+    brc_consolidated **copies; /* of this group and those above */
     struct import_sum *sum;
 } zarr_walk;
 
-/* What became of the whole source. */
+/* The result of importing the whole source. */
 typedef struct import_sum {
     brc_import_notes notes;
-    uint64_t nodes; /* that were brought, without a group that is the source itself */
+    uint64_t nodes; /* the number imported, without a group that is the source itself */
     int has_root;   /* the source itself has a document                              */
-    int excluded;   /* something is left out because the caller said so              */
+    int excluded;   /* something is left out at the caller's request                 */
 } import_sum;
 
-/* A node's document, as v3 has it. */
+/* A node's document, in the form of v3. */
 typedef struct zarr_node {
     int kind;      /* BRC_GROUP, BRC_ARRAY; 0: there is none  */
     brc_json *doc; /* NULL: there is none                     */
-    brc_json *source; /* what the chunks are as they come; NULL: as `doc` says */
-    char *file;    /* what it was read from, for messages     */
+    brc_json *source; /* describes the chunks as they come; NULL: as `doc` does */
+    char *file;    /* the file that was read, for messages    */
 } zarr_node;
 
 static void dispose_node(zarr_node *node)
@@ -243,10 +243,10 @@ static void dispose_node(zarr_node *node)
 
 /* ---- documents ---------------------------------------------------------------------- */
 
-/* How a document is read: brc_json_parse_document(), or brc_json_parse_nan() for those of v2. */
+/* The parser of a document: brc_json_parse_document(), or brc_json_parse_nan() for those of v2. */
 typedef int (*parse_fn)(brc_json **out, const char *text, size_t len, brc_error *err);
 
-/* *out NULL if the folder has no such file. *label: its name, for messages. */
+/* *out is NULL if the folder lacks such a file. *label: its name, for messages. */
 static int read_file(brc_json **out, char **label, const zarr_walk *at, const char *name,
                      parse_fn parse, brc_error *err)
 {
@@ -287,7 +287,7 @@ static int classify_node(zarr_node *node, brc_error *err)
     return BRC_OK;
 }
 
-/* What looking for the chunks of a v2 array in its folder found. */
+/* The result of looking for the chunks of a v2 array in its folder. */
 typedef struct key_probe {
     const zarr_walk *at;
     size_t ndim;
@@ -315,8 +315,8 @@ static int probe_name(void *ctx, const char *name, brc_error *err)
     return rc;
 }
 
-/* Writers left "dimension_separator" out though they wrote "0/1": where it is
- * missing, what the folder holds decides. */
+/* Finds the separator. Some writers omitted "dimension_separator" although they wrote "0/1": if it
+ * is missing, the folder's content decides. */
 static int find_separator(char *out, const zarr_walk *at, const brc_json *zarray, brc_error *err)
 {
     key_probe probe = { at, brc_json_count(brc_json_member(zarray, "shape")), 0, 0 };
@@ -330,7 +330,7 @@ static int find_separator(char *out, const zarr_walk *at, const brc_json *zarray
     return BRC_OK;
 }
 
-/* The copy where there is no document: 1 if it is taken. */
+/* Takes the copy if there is no document. Returns 1 if it is taken. */
 static int take_copy(brc_json **doc, const brc_json *copy, int *differs, brc_error *err)
 {
     if (*doc || !copy)
@@ -362,7 +362,7 @@ static int read_own2(documents2 *docs, zarr_node *node, const zarr_walk *at, brc
     return BRC_OK;
 }
 
-/* What messages call a document that is only a copy. */
+/* Makes the name, for messages, of a document that is only a copy. */
 static int name_copy(zarr_node *node, const zarr_walk *at, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -408,7 +408,7 @@ static int translate2(zarr_node *node, const zarr_walk *at, const documents2 *do
     return rc;
 }
 
-/* Of v2, with .zattrs. */
+/* Reads a node of v2, with .zattrs. */
 static int read_node2(zarr_node *node, const zarr_walk *at, const brc_copied_node *copy,
                       int *differs, brc_error *err)
 {
@@ -436,7 +436,7 @@ done:
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* What the node's group has in its document, or beside it, of all nodes under it. */
+/* Reads the copies of all nodes under a group, in its document or beside it. */
 static int read_copies_of(const zarr_node *node, const zarr_walk *at, brc_error *err)
 {
     const brc_json *member = brc_json_member(node->doc, "consolidated_metadata");
@@ -448,7 +448,7 @@ static int read_copies_of(const zarr_node *node, const zarr_walk *at, brc_error 
         rc = brc_json_clone(&value, member, err);
     else if (!node->doc)
         rc = read_file(&value, &label, at, ".zmetadata", brc_json_parse_nan, err);
-    if (rc == BRC_EINVAL) /* the documents may all be there */
+    if (rc == BRC_EINVAL) /* the documents may all exist */
         rc = brc_consolidated_unread(&at->sum->notes, at->dir, err);
     free(label);
     if (rc < 0 || !value)
@@ -479,7 +479,7 @@ static int find_node_document(zarr_node *node, const zarr_walk *at, brc_error *e
                    : BRC_OK;
 }
 
-/* The copies that a group has stay in at->copies. */
+/* Reads a node. The copies of a group stay in at->copies. */
 static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
 {
     memset(node, 0, sizeof(*node));
@@ -493,7 +493,7 @@ static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
 
 /* ---- arrays ------------------------------------------------------------------------- */
 
-/* Of a node in an array. */
+/* Skips the copy of a node in an array. */
 static int pass_copy_over(void *ctx, const char *name, brc_error *err)
 {
     const zarr_walk *at = ctx;
@@ -535,7 +535,7 @@ done:
 
 static int import_node(const zarr_walk *at, brc_error *err);
 
-/* Whether the walk may go there: `kind` is the entry's. */
+/* Tells whether the walk may go there: `kind` is the entry's. */
 static int check_child(const zarr_walk *at, int kind, brc_error *err)
 {
     char *label;
@@ -551,7 +551,7 @@ static int check_child(const zarr_walk *at, int kind, brc_error *err)
     return rc;
 }
 
-/* `as_copy`: where there may be a copy of the node's document alone. */
+/* `as_copy`: there may be only a copy of the node's document. */
 static int visit_node(const zarr_walk *above, const char *name, int as_copy, brc_error *err)
 {
     zarr_walk at = *above;
@@ -605,7 +605,7 @@ static int visit_children(const zarr_walk *at, brc_error *err)
     return brc_consolidated_each(*at->copies, at->dir, visit_copy, ctx, err);
 }
 
-/* Copies of documents that must be understood are more than copies. */
+/* Tells whether the copies in a document must be understood, and are thus more than copies. */
 static int must_understand_copies(const brc_json *doc)
 {
     const brc_json *copies = brc_json_member(doc, "consolidated_metadata");
@@ -660,7 +660,7 @@ static int import_node(const zarr_walk *at, brc_error *err)
     }
     if (node.kind == BRC_GROUP && !at->bytes)
         BRC_GO(make_node_of(at, &node, err));
-    dispose_node(&node); /* not kept while going down */
+    dispose_node(&node); /* not kept during the descent */
     rc = visit_children(at, err);
 done:
     dispose_node(&node);
@@ -676,7 +676,7 @@ static int open_tree(brc_tree_in **out, const brc_session *s, const brc_source *
                           : brc_tree_zip_open(out, source->name, err);
 }
 
-/* An import that brings nothing is none, though the source be read without a fault. */
+/* Refuses an import that brings nothing, even if the source has no fault. */
 static int check_brought(const import_sum *sum, const char *name, brc_error *err)
 {
     if (sum->nodes > 0 || sum->excluded || (sum->has_root && sum->notes.chunks.n == 0))
