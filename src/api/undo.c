@@ -123,8 +123,8 @@ static int operation_of(brc_store *store, int64_t first, op_mark *out, brc_error
 
 static int log_is_damaged(brc_store *store, brc_error *err)
 {
-    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the operation log takes back what comes "
-                                       "later; 'breccia fsck' says more",
+    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the operation log takes back a later "
+                                       "operation; 'breccia fsck' says more",
                     brc_store_path(store));
 }
 

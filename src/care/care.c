@@ -456,8 +456,8 @@ static int gc_stopped(const breccia *repo, const brc_gc_opts *opts, int rc, brc_
     if (rc != BRC_EINTERRUPT || opts->flags & BRC_GC_DRY_RUN)
         return rc;
     return brc_fail(err, rc,
-                    "stopped on request; what was removed of %s by then stays removed, and the "
-                    "next gc goes on there",
+                    "stopped on request; objects that were removed from %s stay removed, and the "
+                    "next gc continues",
                     brc_store_path(repo->store));
 }
 

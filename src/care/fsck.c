@@ -399,7 +399,7 @@ static int check_plan_list(brc_store *store, const brc_open_merge *merge, brc_er
     if (strcmp(brc_open_merge_op(merge), "rebase") != 0)
         return BRC_OK;
     if (brc_json_kind(brc_json_member(merge->plan, "todo")) != BRC_JSON_ARRAY)
-        return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld does not say what is to come",
+        return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld does not list its commits",
                         (long long)merge->draft.id);
     BRC_TRY(brc_open_merge_ids(merge, "todo", &ids, &n, err));
     const int rc = check_plan_commits(store, merge, ids, n, err);

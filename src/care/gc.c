@@ -962,11 +962,11 @@ static int say_left(const gc_run *g, brc_error *err)
         return g->left.code;
     brc_error_copy(err, &g->left);
     if (g->nleft == 0)
-        brc_context(err, "%s: all that is in the file was collected; what lies elsewhere could not "
-                         "be listed, and the next gc tries again",
+        brc_context(err, "%s: the garbage in the file was removed; other backends could not be "
+                         "listed, and the next gc tries again",
                     brc_store_path(g->store));
     else
-        brc_context(err, "%s: all that is in the file was collected; %zu of what lies elsewhere "
+        brc_context(err, "%s: the garbage in the file was removed; %zu items in other backends "
                          "could not be removed, and the next gc tries again",
                     brc_store_path(g->store), g->nleft);
     return err->code;

@@ -713,8 +713,8 @@ static int ask_for_base(const brc_bisection *what, brc_store *store, const brc_o
     for (size_t i = 0; i < bases.n && !*asks; i++) {
         const brc_oid *base = &bases.ids[i];
         if (brc_oid_cmp(base, &what->bad) == 0) {
-            rc = brc_fail(err, BRC_EMISUSE, "%.8s is bad, and comes before %.8s, which is good: a "
-                                            "commit between them mended it; look for that one",
+            rc = brc_fail(err, BRC_EMISUSE, "%.8s is bad, but comes before %.8s, which is good: a "
+                                            "commit between them fixed it; search for that commit",
                           brc_oid_format(bad, &what->bad), brc_oid_format(hex, good));
             goto done;
         }

@@ -214,7 +214,7 @@ static int commit_cut(commit_memory *m, brc_store *store, brc_error *err)
     free(cut.moves);
     if (rc < 0 && rc != BRC_ENOMEM)
         return brc_fail(err, BRC_ECORRUPT,
-                        "what is known of the expired past of commit %s is damaged; run 'breccia "
+                        "the record of the expired parents of commit %s is damaged; run 'breccia "
                         "fsck'",
                         brc_oid_format(hex, &m->commit.id));
     return rc < 0 ? brc_nomem(err) : BRC_OK;

@@ -325,7 +325,7 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
     if ((c->opts.flags & sides) == sides)
         return brc_fail(err, BRC_EINVAL, "a conflict cannot be settled for both sides");
     if (c->opts.npaths > 0 && (c->opts.flags & sides) == 0)
-        return brc_fail(err, BRC_EINVAL, "paths need a side for which they are settled");
+        return brc_fail(err, BRC_EINVAL, "paths need a side, ours or theirs");
     return BRC_OK;
 }
 

@@ -33,7 +33,7 @@ int brc_other_is_open(const brc_session *s, const brc_open_merge *merge, brc_err
 {
     const char *open = brc_open_merge_command(merge);
     return brc_fail(err, BRC_EMISUSE,
-                    "%s: what is open on branch '%s' is a %s: 'breccia %s --continue' commits it, "
+                    "%s: branch '%s' has an open %s instead: 'breccia %s --continue' commits it, "
                     "and --abort drops it",
                     brc_store_path(s->repo->store), s->branch, open, open);
 }
@@ -299,7 +299,7 @@ static int merge_over(settling *t, brc_error *err)
     const brc_clash_list *left = brc_merge_tree_clashes(t->over.tree);
     if (left->n > 0)
         return brc_fail(err, BRC_ECONFLICT,
-                        "what was written at %.300s since the merge began does not go with their "
+                        "the values written at %.300s since the merge began conflict with their "
                         "side: settle it by writing, or drop the merge and begin again",
                         left->items[0].path);
     return brc_merge_tree_ahead(t->over.tree, err);
@@ -508,7 +508,7 @@ static int check_folded(brc_session *s, brc_sequence *q, const brc_folded *folde
     q->draft = now.draft;
     brc_open_merge_dispose(&now);
     if (q->again)
-        return brc_fail(err, BRC_ESTALE, "%s: what is open on branch '%s' was changed",
+        return brc_fail(err, BRC_ESTALE, "%s: the open merge or rebase on branch '%s' was changed",
                         brc_store_path(s->repo->store), s->branch);
     return brc_session_moves(moves, s, q->has_now, &q->now, &q->root, &folded->root, err);
 }

@@ -460,8 +460,8 @@ int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_erro
 {
     if (brc_json_member(merge->plan, "concat") != NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "what both sides appended was joined in this merge, which is not done "
-                        "twice: settle by writing, or drop it and merge with --concat --theirs");
+                        "this merge joined what both sides appended, and cannot join it again: "
+                        "settle by writing, or drop the merge and use --concat --theirs");
     BRC_TRY(merge->has_other && !is_of_settled(merge) ? run_of_sides(run, merge, err)
                                                       : run_of_change(run, merge, err));
     return brc_merge_work(run, err);

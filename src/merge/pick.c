@@ -45,7 +45,7 @@ int brc_pick_opts_take(brc_pick_opts *own, const brc_pick_opts *given, uint32_t 
     if ((own->flags & sides) == sides)
         return brc_fail(err, BRC_EINVAL, "a conflict cannot be settled for both sides");
     if (own->npaths > 0 && (own->flags & sides) == 0)
-        return brc_fail(err, BRC_EINVAL, "paths need a side for which they are settled");
+        return brc_fail(err, BRC_EINVAL, "paths need a side, ours or theirs");
     return BRC_OK;
 }
 

@@ -410,8 +410,8 @@ static int commit_settled(open_rebase *o, brc_error *err)
 static int left_its_line(const open_rebase *o, brc_error *err)
 {
     return brc_fail(err, BRC_ESTALE,
-                    "%s: branch '%s' does not have the commits any more that are rebased: undo "
-                    "what moved it, or drop the rebase with 'breccia rebase --abort'",
+                    "%s: branch '%s' no longer has the commits of this rebase: undo the change "
+                    "that moved it, or drop the rebase with 'breccia rebase --abort'",
                     brc_store_path(o->s->repo->store), o->s->branch);
 }
 

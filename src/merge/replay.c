@@ -171,8 +171,8 @@ static int in_the_way(const brc_replay *r, brc_error *err)
     const brc_clash_list *list = brc_merge_tree_clashes(r->run.tree);
     return brc_fail(err, BRC_ECONFLICT,
                     "%s: branch '%s' has moved since these changes began (draft %lld), and %zu of "
-                    "them %s in conflict with what is new there, first at %.300s: they are kept; "
-                    "restore what is in conflict from '%s', and commit again",
+                    "them %s in conflict with its new commits, first at %.300s: they are kept; "
+                    "restore the parts in conflict from '%s', and commit again",
                     brc_store_path(r->store), r->s->branch, (long long)r->draft.id, list->n,
                     list->n == 1 ? "is" : "are", list->items[0].path, r->s->branch);
 }
@@ -237,7 +237,7 @@ static int replay_is_current(const brc_replay *r, brc_error *err)
 static int none_is_left(const brc_replay *r, brc_error *err)
 {
     return brc_fail(err, BRC_EMISUSE, "nothing to commit on branch '%s': somebody else has "
-                                      "committed or dropped what was uncommitted",
+                                      "committed or dropped the uncommitted changes",
                     r->s->branch);
 }
 
@@ -409,7 +409,7 @@ int brc_session_conflicts(brc_iter **out, brc_session *s, brc_error *err)
     *out = NULL;
     BRC_TRY(brc_session_can_change(s, err));
     if (brc_store_in_write(s->repo->store))
-        return brc_fail(err, BRC_EMISUSE, "conflicts are not looked for within a transaction");
+        return brc_fail(err, BRC_EMISUSE, "conflicts cannot be listed within a transaction");
     brc_replay_start(&r, s);
     int rc = list_in_the_way(&r, out, err);
     brc_replay_end(&r);

@@ -223,8 +223,8 @@ static int keep_known(bisect_call *c, brc_error *err)
     brc_buf_dispose(&now);
     BRC_TRY(rc);
     if (!same)
-        return brc_fail(err, BRC_ESTALE, "%s: another process goes on with this bisection: look "
-                                         "again",
+        return brc_fail(err, BRC_ESTALE, "%s: another process has continued this bisection: ask "
+                                         "for its status",
                         brc_store_path(c->store));
     if (c->has_named) {
         brc_commit *there;
@@ -256,8 +256,8 @@ int brc_bisect(brc_bisect_result *out, breccia *repo, int what, const char *rev,
     if (what < BRC_BISECT_LOOK || what > BRC_BISECT_RESET)
         return brc_fail(err, BRC_EINVAL, "brc_bisect() cannot do %d", what);
     if (rev != NULL && what != BRC_BISECT_GOOD && what != BRC_BISECT_BAD && what != BRC_BISECT_SKIP)
-        return brc_fail(err, BRC_EINVAL, "a version is said to be good, bad or skipped: it has no "
-                                         "place here ('%.80s')",
+        return brc_fail(err, BRC_EINVAL, "only good, bad and skip take a version, which is "
+                                         "'%.80s' here",
                         rev);
     if (brc_store_in_write(repo->store))
         return brc_fail(err, BRC_EMISUSE, "a bisection cannot be a part of a transaction");

@@ -303,8 +303,8 @@ static int blame_start(blame_list *list, brc_array *a, const brc_sel *sel, brc_e
     BRC_TRY(brc_sel_check(&list->sel, a->meta.ndim, a->meta.shape, err));
     const uint64_t n = list->elements ? brc_sel_count(&list->sel) : 0;
     if (n > MOST_ELEMENTS)
-        return brc_fail(err, BRC_ELIMIT, "%s: more than %llu elements cannot be told apart at a "
-                                         "time: select fewer, or ask for chunks",
+        return brc_fail(err, BRC_ELIMIT, "%s: more than %llu elements are too many for one "
+                                         "blame: select fewer, or ask for chunks",
                         a->path, (unsigned long long)MOST_ELEMENTS);
     BRC_TRY(brc_array_open(&list->a, s, a->path, err));
     if (!list->elements)

@@ -399,7 +399,7 @@ START_TEST(it_is_interrupted_and_gone_on_with)
     int steps = 1;
     set_between(stop_soon, &steps);
     FAILS(&t, BRC_EINTERRUPT, brc_gc(t.repo, NULL, &report, &t.err));
-    ck_assert_ptr_nonnull(strstr(t.err.message, "the next gc goes on there"));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "the next gc continues"));
     set_between(NULL, NULL);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM gc WHERE owner=''"), 1);
     scenario_whole(&t);
