@@ -559,7 +559,7 @@ static int take_attr(const atts_walk *w, hid_t object, const char *name)
     int rc = open_attr(&a, object, name, w->out->label, w->err);
     if (rc < 0)
         goto done;
-    int is_own = w->var && strcmp(name, BRC_NETCDF_FILL) == 0 && a.n == 1 && a.as == NC_NAT &&
+    int is_own = w->var && strcmp(name, BRC_ATTR_FILL) == 0 && a.n == 1 && a.as == NC_NAT &&
                  same_netcdf_type(a.type, w->var->file);
     if (is_own) {
         rc = take_own_fill(w, &a);
@@ -662,9 +662,9 @@ int brc_hdf5_netcdf_fill(int *found, void *element, hid_t dataset, const brc_hdf
 {
     attr_in a;
     *found = 0;
-    if (H5Aexists(dataset, BRC_NETCDF_FILL) <= 0)
+    if (H5Aexists(dataset, BRC_ATTR_FILL) <= 0)
         return BRC_OK;
-    int rc = open_attr(&a, dataset, BRC_NETCDF_FILL, label, err);
+    int rc = open_attr(&a, dataset, BRC_ATTR_FILL, label, err);
     *found = rc == BRC_OK && a.n == 1 && same_netcdf_type(a.type, var->file) &&
              H5Tis_variable_str(a.type) == H5Tis_variable_str(var->file);
     if (*found && H5Aread(a.id, var->type->memory, element) < 0)

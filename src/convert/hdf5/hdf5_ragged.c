@@ -464,8 +464,8 @@ static int check_fill_attr(const ragged_set *d, brc_error *err)
 {
     const brc_convert *c = d->in->convert;
     const char *path = brc_convert_path(c, d->label);
-    if (H5Aexists(d->id, BRC_NETCDF_FILL) <= 0 ||
-        brc_convert_lacks_attribute(d->in->convert, path, BRC_NETCDF_FILL))
+    if (H5Aexists(d->id, BRC_ATTR_FILL) <= 0 ||
+        brc_convert_lacks_attribute(d->in->convert, path, BRC_ATTR_FILL))
         return BRC_OK;
     return brc_part_refuse(err, BRC_PART_VALUE, "leave it out with --exclude 'NAME@_FillValue'",
                            "%s has a _FillValue, and its elements are lists or have texts",

@@ -331,7 +331,7 @@ static int netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *
                            const brc_netcdf_values *values, brc_error *err)
 {
     *out = NULL;
-    if (of->is_var && strcmp(name, BRC_NETCDF_FILL) == 0)
+    if (of->is_var && strcmp(name, BRC_ATTR_FILL) == 0)
         return missing_json(out, of->type, values, err);
     if (values->type == NC_CHAR)
         return text_json(out, values->data, values->n, err);
@@ -353,7 +353,7 @@ static int open_value(brc_attr *out, const brc_netcdf_of *of, const char *name,
                       const brc_json *value, brc_error *err)
 {
     double packed;
-    if (of->is_var && float_type(of->type) && strcmp(name, BRC_NETCDF_FILL) == 0 &&
+    if (of->is_var && float_type(of->type) && strcmp(name, BRC_ATTR_FILL) == 0 &&
         brc_attr_fill_value(value, &packed)) {
         memset(out, 0, sizeof(*out));
         out->kind = BRC_ATTR_FLOAT;
@@ -475,7 +475,7 @@ static int store_number(uint8_t *dst, nc_type type, const brc_attr *from, size_t
 /* Attributes that CF and the NetCDF User's Guide want in the variable's type. */
 static int follows_variable(const char *name)
 {
-    static const char *const names[] = { BRC_NETCDF_FILL, "missing_value", "valid_min", "valid_max",
+    static const char *const names[] = { BRC_ATTR_FILL, "missing_value", "valid_min", "valid_max",
                                          "valid_range",   "flag_values",   "flag_masks" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)
@@ -655,14 +655,14 @@ int brc_netcdf_take_own_fill(brc_netcdf_atts_in *in, brc_error *err)
 {
     brc_json *entry;
     BRC_TRY(brc_json_parse(&entry, "{\"type\":\"own\"}", 14, err));
-    return netcdf_note_att(&in->note, BRC_NETCDF_FILL, entry, err);
+    return netcdf_note_att(&in->note, BRC_ATTR_FILL, entry, err);
 }
 
 int brc_netcdf_take_att(brc_netcdf_atts_in *in, const char *name, const brc_netcdf_values *values,
                         brc_error *err)
 {
     brc_json *value = NULL;
-    if (in->of.is_var && strcmp(name, BRC_NETCDF_FILL) == 0 && values->n == 1 &&
+    if (in->of.is_var && strcmp(name, BRC_ATTR_FILL) == 0 && values->n == 1 &&
         values->type == NC_CHAR && in->of.type == NC_CHAR)
         return brc_netcdf_take_own_fill(in, err);
     int rc = netcdf_att_json(&value, &in->of, name, values, err);
@@ -685,7 +685,7 @@ static int pair_json(brc_json **out, nc_type of, const uint8_t *data, brc_error 
 
     for (size_t i = 0; rc == BRC_OK && i < 2; i++) {
         brc_netcdf_values value = { of, 1, (void *)(uintptr_t)(data + i * size), NULL };
-        rc = netcdf_att_json(&part, &number, BRC_NETCDF_FILL, &value, err);
+        rc = netcdf_att_json(&part, &number, BRC_ATTR_FILL, &value, err);
         if (rc == BRC_OK)
             rc = brc_json_push(list, part, err);
     }
@@ -701,7 +701,7 @@ int brc_netcdf_take_pair(brc_netcdf_atts_in *in, nc_type of, const uint8_t *pair
 {
     brc_json *value;
     BRC_TRY(pair_json(&value, of, pair, err));
-    return brc_json_add(in->attrs, BRC_NETCDF_FILL, value, err);
+    return brc_json_add(in->attrs, BRC_ATTR_FILL, value, err);
 }
 
 int brc_netcdf_note_group(brc_netcdf_atts_in *in, brc_error *err)
@@ -736,8 +736,8 @@ int brc_netcdf_atts_text(char **out, const brc_netcdf_atts_in *in, brc_error *er
 int brc_netcdf_lacks_fill(const brc_netcdf_atts_in *in)
 {
     const brc_json *noted =
-        brc_json_member(brc_json_member(in->note, "attributes"), BRC_NETCDF_FILL);
-    return !brc_json_member(in->attrs, BRC_NETCDF_FILL) &&
+        brc_json_member(brc_json_member(in->note, "attributes"), BRC_ATTR_FILL);
+    return !brc_json_member(in->attrs, BRC_ATTR_FILL) &&
            !brc_json_is(brc_json_member(noted, "type"), "own");
 }
 
@@ -781,7 +781,7 @@ int brc_netcdf_find_booleans(int *are, brc_netcdf_atts_in *in, const brc_array_i
     *are = 0;
     if (!brc_json_is(brc_json_member(in->attrs, "dtype"), "bool") ||
         (in->of.type != NC_BYTE && in->of.type != NC_UBYTE) ||
-        brc_json_member(in->attrs, BRC_NETCDF_FILL))
+        brc_json_member(in->attrs, BRC_ATTR_FILL))
         return BRC_OK;
     BRC_TRY(all_booleans(are, array, err));
     if (*are)
@@ -831,7 +831,7 @@ static int put_pair(int *done, brc_netcdf_atts_out *out, const brc_json *value, 
 
     *done = brc_json_kind(value) == BRC_JSON_ARRAY && brc_json_count(value) == 2;
     for (size_t i = 0; i < 2 && *done; i++) {
-        BRC_TRY(netcdf_att_values(&part, &number, BRC_NETCDF_FILL, brc_json_item(value, i),
+        BRC_TRY(netcdf_att_values(&part, &number, BRC_ATTR_FILL, brc_json_item(value, i),
                                   NC_DOUBLE, err));
         *done = part.type == NC_DOUBLE && part.n == 1;
         if (*done)
@@ -839,7 +839,7 @@ static int put_pair(int *done, brc_netcdf_atts_out *out, const brc_json *value, 
         brc_netcdf_values_free(&part);
     }
     brc_netcdf_values both = { NC_NAT, 2, pair, NULL };
-    return *done ? out->put(out->ctx, BRC_NETCDF_FILL, &both, err) : BRC_OK;
+    return *done ? out->put(out->ctx, BRC_ATTR_FILL, &both, err) : BRC_OK;
 }
 
 static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *entry,
@@ -847,7 +847,7 @@ static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *e
 {
     const char *type;
     int is_typed = brc_json_text(entry, &type);
-    int is_fill = out->of.is_var && strcmp(name, BRC_NETCDF_FILL) == 0, done = 0;
+    int is_fill = out->of.is_var && strcmp(name, BRC_ATTR_FILL) == 0, done = 0;
     brc_netcdf_values values;
 
     if (is_fill)
@@ -868,7 +868,7 @@ static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *e
 static int put_only_noted(brc_netcdf_atts_out *out, const char *name, const brc_json *entry,
                           brc_error *err)
 {
-    int is_fill = out->of.is_var && strcmp(name, BRC_NETCDF_FILL) == 0, done;
+    int is_fill = out->of.is_var && strcmp(name, BRC_ATTR_FILL) == 0, done;
 
     if (is_fill && brc_json_is(brc_json_member(entry, "type"), "own")) {
         out->own_fill = out->has_fill = 1;

@@ -53,8 +53,6 @@ nc_type brc_netcdf_integer(size_t size, int is_unsigned);
  * 0 bytes for types that have none. */
 size_t brc_netcdf_default_fill(nc_type type, uint8_t out[8]);
 
-/* The attribute whose value stands for elements that are missing. */
-#define BRC_NETCDF_FILL "_FillValue"
 /* Dimensions that netCDF-C makes up where a file has none, "phony_dim_0": these are not names. */
 #define BRC_NETCDF_NAMELESS "phony_dim_"
 

@@ -191,8 +191,8 @@ static int read_classic_fill(const var_in *v, uint8_t *out, int *found, brc_erro
     int id = v->in->id, no_fill = 0;
     nc_type is = NC_NAT;
     size_t n = 0;
-    if (nc_inq_att(id, v->var, BRC_NETCDF_FILL, &is, &n) == NC_NOERR && is == v->type && n == 1) {
-        int status = nc_get_att(id, v->var, BRC_NETCDF_FILL, out);
+    if (nc_inq_att(id, v->var, BRC_ATTR_FILL, &is, &n) == NC_NOERR && is == v->type && n == 1) {
+        int status = nc_get_att(id, v->var, BRC_ATTR_FILL, out);
         *found = 1;
         return status ? failed(v, status, "cannot read the _FillValue of", err) : BRC_OK;
     }

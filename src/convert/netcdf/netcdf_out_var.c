@@ -44,7 +44,7 @@ static int put_odd_fill(const brc_netcdf_att_place *p, const brc_netcdf_values *
 {
     static const char other[] = "_FillValue of another type";
     int status = nc_put_att(p->group, p->var, other, values->type, values->n, values->data);
-    return status ? status : nc_rename_att(p->group, p->var, other, BRC_NETCDF_FILL);
+    return status ? status : nc_rename_att(p->group, p->var, other, BRC_ATTR_FILL);
 }
 
 /* Writes the _FillValue of a complex number, as two floats or doubles. */
@@ -59,7 +59,7 @@ static int put_complex_fill(const brc_netcdf_att_place *p, const brc_netcdf_valu
     for (int i = 0; i < 2; i++)
         narrow[i] = (float)pair[i];
     return status ? status
-                  : nc_put_att(p->group, p->var, BRC_NETCDF_FILL, p->type, 1,
+                  : nc_put_att(p->group, p->var, BRC_ATTR_FILL, p->type, 1,
                                            size == sizeof(narrow) ? (void *)narrow : pair);
 }
 
@@ -74,7 +74,7 @@ int brc_netcdf_put_att(void *ctx, const char *name, const brc_netcdf_values *val
         return BRC_OK;
     if (values->type == NC_NAT)
         status = put_complex_fill(p, values);
-    else if (p->var != NC_GLOBAL && strcmp(name, BRC_NETCDF_FILL) == 0 &&
+    else if (p->var != NC_GLOBAL && strcmp(name, BRC_ATTR_FILL) == 0 &&
              (values->type != p->type || values->n != 1) && !p->out->classic)
         status = put_odd_fill(p, values);
     else
@@ -135,7 +135,7 @@ static int put_time(const var_out *v, brc_netcdf_att_place *place, int has_fill,
     snprintf(text, sizeof(text), "%s%s", units[i].word, is_date ? " since 1970-01-01" : "");
     BRC_TRY(put_text(v, place, "units", text, err));
     if (!has_fill)
-        BRC_TRY(brc_netcdf_put_att(place, BRC_NETCDF_FILL, &none, err));
+        BRC_TRY(brc_netcdf_put_att(place, BRC_ATTR_FILL, &none, err));
     if (is_date)
         return put_text(v, place, "calendar", "proleptic_gregorian", err);
     snprintf(text, sizeof(text), "timedelta64[%s]", units[i].resolution);
@@ -156,7 +156,7 @@ static int put_own_fill(const var_out *v, const brc_netcdf_att_place *place, brc
     BRC_GO(brc_new_array((void **)&file, 1, type->file_size, err));
     brc_netcdf_lay_out(type, file, fill, here);
     int status =
-        nc_put_att(place->group, place->var, BRC_NETCDF_FILL, place->type, 1, file);
+        nc_put_att(place->group, place->var, BRC_ATTR_FILL, place->type, 1, file);
     rc = status ? refused(v, status, "NetCDF cannot have the _FillValue of", err) : BRC_OK;
 done:
     free(here);
