@@ -187,7 +187,7 @@ static int hours_of_text(const char *text, int64_t *hours, brc_error *err)
     }
     return brc_fail(err, BRC_EINVAL,
                     "the log does not reach back to '%.40s': write 30d, 12h or 2w, or 0 to "
-                    "keep nothing but what has a name",
+                    "keep only versions that have a name",
                     text);
 }
 
@@ -297,7 +297,7 @@ static int mark_walk(brc_gc_mark *mark, brc_error *err)
             BRC_TRY(mark_tell(mark, err));
     }
     if (rc == BRC_ECORRUPT)
-        brc_context(err, "nothing was collected, because what is needed is not known");
+        brc_context(err, "nothing was collected, because it is unclear what is needed");
     return rc;
 }
 

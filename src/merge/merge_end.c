@@ -763,7 +763,7 @@ int brc_pick_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo,
     BRC_TRY(brc_pick_opts_take(&opts, given, 0, err));
     if (opts.flags != 0 || opts.npaths != 0 || opts.mainline != 0)
         return brc_fail(err, BRC_EINVAL,
-                        "what is open goes on with message, author and time alone");
+                        "brc_pick_continue() takes only a message, author and time");
     open_end end = {.repo = repo, .message = opts.message, .author = opts.author,
                     .time_us = opts.time_us, .conflicts = conflicts};
     BRC_TRY(end_open(&end, err));
