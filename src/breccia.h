@@ -51,7 +51,7 @@ BRC_API const char *brc_version(void);
 BRC_API int brc_version_number(void);
 /* Returns a few words that describe a result code. The text is static and never NULL. */
 BRC_API const char *brc_strerror(int code);
-/* Releases the bytes of `buf`, which is empty afterwards and can be used again. */
+/* Releases the bytes of `buf` and clears its limit and flags; the empty buffer can be used again. */
 BRC_API void brc_buf_dispose(brc_buf *buf);
 /* Writes an id as 2 * (hash length) lower-case hexadecimal digits (32 for xxh128) and a NUL.
  * Returns `out`. */
