@@ -206,7 +206,7 @@ int brc_fork_keys_change(const brc_fork_keys *before, const brc_fork_keys *after
  * if neither draft has changed by then (brc_session_adopt()).
  */
 
-/* ---- room for it -------------------------------- */
+/* ---- room for the draft's rows -------------------------------- */
 
 int brc_stack_make_shorter(brc_store *store, int64_t node, brc_error *err)
 {
@@ -259,7 +259,7 @@ done:
     return rc;
 }
 
-/* ---- whether they meet -------------------------------- */
+/* ---- chunks that both sides wrote -------------------------------- */
 
 static int meets_at(brc_session *onto, const brc_draft_node *row, int *meet, brc_error *err)
 {
@@ -306,7 +306,7 @@ done:
 
 /* ==== adopt ================================ */
 
-/* ---- what differs -------------------------------- */
+/* ---- differences between the sides -------------------------------- */
 
 static int adopt_conflict(const brc_adoption *ad, const char *path, const char *what,
                           brc_error *err)
@@ -373,7 +373,7 @@ static int merge_entries(const brc_entry *base, const brc_entry *mine, const brc
            merge_id(&base->storage, &mine->storage, &now->storage, &out->storage);
 }
 
-/* ---- one node -------------------------------- */
+/* ---- a single node -------------------------------- */
 
 typedef struct adopted_node {
     const char *path;
@@ -712,7 +712,7 @@ static int give_moves(brc_session *s, const brc_adoption *ad, const brc_move *mo
     return BRC_OK;
 }
 
-/* ---- all of it -------------------------------- */
+/* ---- all rows of a draft -------------------------------- */
 
 int brc_session_adopt_rows(brc_session *onto, const brc_adoption *ad, brc_error *err)
 {

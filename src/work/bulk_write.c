@@ -31,7 +31,7 @@ int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err)
                     what);
 }
 
-/* ---- what is written -------------------------------- */
+/* ---- the draft and its nodes -------------------------------- */
 
 static int start_bulk_draft(brc_session *s, brc_error *err)
 {
@@ -234,7 +234,7 @@ void brc_bulk_drops(brc_session *s)
         s->bulk->drops = 1;
 }
 
-/* ---- a node that takes another's place -------------------------------- */
+/* ---- a node that replaces another -------------------------------- */
 
 static int plan_of_rewrite(const char *path, brc_buf *out, brc_error *err)
 {

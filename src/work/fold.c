@@ -44,7 +44,7 @@ static int folded_add(brc_folded *folded, int64_t row, const brc_oid *base, cons
     return BRC_OK;
 }
 
-/* ---- one array -------------------------------- */
+/* ---- a single array -------------------------------- */
 
 /* Finds the first row of a stack that has many chunks; n: none has. */
 static int first_large(brc_store *store, const brc_draft_stack *stack, size_t *at, brc_error *err)
@@ -118,7 +118,7 @@ static int fold_large(brc_session *s, const char *path, brc_folded *out, brc_err
     return folded_add(out, rows.node[0], &entry.map, &map, err);
 }
 
-/* ---- all of them -------------------------------- */
+/* ---- all arrays of a draft -------------------------------- */
 
 int brc_stack_is_large(brc_store *store, const brc_draft_stack *stack, int *large, brc_error *err)
 {
@@ -207,8 +207,7 @@ int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err)
         out->n = 0;
     out->collected = last;
     out->has_root = 0;
-    const int changes = brc_session_can_change(s, NULL) == BRC_OK; /* otherwise nobody writes into
-                                                                    * it */
+    const int changes = brc_session_can_change(s, NULL) == BRC_OK; /* otherwise it has no writer */
     brc_store_walk_begin(s->repo->store);
     int rc = changes ? fold_arrays(s, out, err) : BRC_OK;
     if (rc == BRC_OK && all)
@@ -469,8 +468,7 @@ typedef struct fold_nodes {
     brc_store *store;
     brc_fold *how;
     brc_draft_node *rows;
-    const brc_hidden_nodes *hidden; /* a hidden node without content does not become part of the
-                                     * snapshot */
+    const brc_hidden_nodes *hidden; /* left out if they are empty */
 } fold_nodes;
 
 static int fold_edit_order(const void *a, const void *b)
@@ -495,8 +493,7 @@ static int fold_child(const fold_nodes *f, const brc_entry *group, size_t depth,
     brc_entry entry;
     brc_buf key = BRC_BUF_INIT;
     int rc;
-    BRC_GO(brc_child_key(&key, name, len, err)); /* ends with a zero byte, so it is also a C
-                                                  * string */
+    BRC_GO(brc_child_key(&key, name, len, err)); /* ends with a zero: a C string too */
     BRC_GO(brc_entry_find(b->store, group, (const char *)key.data, &entry, err));
     BRC_GO(fold_node(f, depth + len, lo, hi, &entry, err));
     if (entry.kind == 0) {

@@ -160,7 +160,7 @@ void brc_progress_end(breccia *repo, int rc)
     brc_task_end(repo, &repo->caller_task, rc);
 }
 
-/* ---- what a registry holds -------------------------------- */
+/* ---- the contents of a registry -------------------------------- */
 
 typedef struct registry_list {
     const brc_registry *reg;

@@ -38,7 +38,7 @@ static int plan_of_name(const char *name, brc_buf *out, brc_error *err)
     return brc_buf_terminate(out, err);
 }
 
-/* ---- whose they are -------------------------------- */
+/* ---- owners of savepoints -------------------------------- */
 
 static void drop_own(brc_session *s)
 {
@@ -101,7 +101,7 @@ static int check_open(const brc_session *s, const save_list *list, brc_error *er
                     SAVEPOINTS_MOST);
 }
 
-/* ---- making one -------------------------------- */
+/* ---- making savepoints -------------------------------- */
 
 /* Makes a savepoint, with the lock, in the draft that the session has now. */
 static int make_savepoint(brc_session *s, const char *plan, brc_error *err)
@@ -134,7 +134,7 @@ done:
     return rc;
 }
 
-/* ---- ending one, and going back to it -------------------------------- */
+/* ---- releasing savepoints, and rolling back to them -------------------------------- */
 
 /* Lists the session's own savepoints; *at: the innermost with this name, or of all. */
 static int find_savepoint(brc_session *s, const char *name, const char *plan, save_list *list,

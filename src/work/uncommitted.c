@@ -9,7 +9,7 @@
 #include "bulk_write.h"
 #include "fold.h"
 
-/* ---- read as one state -------------------------------- */
+/* ---- reading a single state -------------------------------- */
 
 /* Reads that may be paused, before one with the lock held. */
 enum { TRIES = 3 };

@@ -169,7 +169,7 @@ static int each_place(const brc_json *attrs, void *ctx,
     return rc;
 }
 
-/* ---- what stands for a number -------------------------------- */
+/* ---- values in place of numbers -------------------------------- */
 
 /* Makes xarray's form of a _FillValue: base64 of a little-endian double. */
 static int packed_number(brc_buf *out, const char *literal, brc_error *err)
@@ -667,7 +667,7 @@ int brc_consolidated_each(const brc_consolidated *chain, const char *dir,
     return rc;
 }
 
-/* ---- what there is to say -------------------------------- */
+/* ---- notes of an import -------------------------------- */
 
 int brc_copy_differs(int *differs, const brc_json *doc, const brc_json *copy, brc_error *err)
 {

@@ -75,7 +75,7 @@ static int keep_name(const char **out, dimensions *d, const char *text, brc_erro
     return BRC_OK;
 }
 
-/* ---- what is there -------------------------------- */
+/* ---- collecting names -------------------------------- */
 
 static int add_scope(scope_list *list, scope one, brc_error *err)
 {
@@ -157,7 +157,7 @@ static int look_for_names(void *ctx, const char *path, const char *inner, int ki
     return rc;
 }
 
-/* ---- whose they are -------------------------------- */
+/* ---- owners of dimensions -------------------------------- */
 
 static void sort_scopes(const scope_list *list)
 {

@@ -331,7 +331,7 @@ void brc_zip_dir_dispose(brc_zip_dir *dir)
     memset(dir, 0, sizeof(*dir));
 }
 
-/* ---- what is refused -------------------------------- */
+/* ---- refused entries -------------------------------- */
 
 static int bad_entry(brc_error *err, const char *file, const brc_zip_entry *e, const char *what)
 {

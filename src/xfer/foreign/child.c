@@ -206,7 +206,7 @@ int brc_child_start(brc_child **out, const brc_child_spec *spec, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- what it says -------------------------------------------------------------------- */
+/* ---- standard error -------------------------------------------------------------------- */
 
 static int keep_said(brc_buf *to, const uint8_t *bytes, size_t n, size_t most, brc_error *err)
 {

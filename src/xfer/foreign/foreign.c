@@ -203,7 +203,7 @@ static void foreign_stop(brc_foreign_run *run)
     memset(run, 0, sizeof(*run));
 }
 
-/* ---- how it ended -------------------------------------------------------------------- */
+/* ---- the program's end -------------------------------------------------------------------- */
 
 static const char *words_for_signal(int sig)
 {

@@ -364,7 +364,7 @@ int brc_array_stream_npy(brc_array *a, const brc_sel *sel,
     return more;
 }
 
-/* ---- loading into an array that is there --------------------------------------- */
+/* ---- loading into an existing array --------------------------------------- */
 
 static int check_type(const brc_array_info *info, const brc_elements *e, const brc_registry *reg,
                       const char *file, brc_error *err)

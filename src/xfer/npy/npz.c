@@ -31,8 +31,7 @@ static int member_read(brc_input *in, uint8_t *dst, size_t len, size_t *got, brc
 {
     member_input *m = (member_input *)in;
     zip_int64_t n = zip_fread(m->file, dst, len);
-    if (n < 0) /* the checksum is compared at the end, so the failure may come after the last
-                * byte */
+    if (n < 0) /* a wrong checksum is found after the last byte */
         return brc_zip_fail_read(err, zip_file_get_error(m->file), "cannot read", in->name);
     *got = (size_t)n;
     return BRC_OK;
@@ -340,8 +339,7 @@ static int add_member(npz_out *job, const char *path, const char *inner, brc_err
     m->job = job;
     zip_error_init(&m->error);
     BRC_GO(brc_dup(&m->path, path, err));
-    BRC_GO(start_member(m, err)); /* an array that cannot be written is refused before anything is
-                                   * written */
+    BRC_GO(start_member(m, err)); /* refuses before anything is written */
     stop_member(m);
     member_out *given = m;
     m = NULL;

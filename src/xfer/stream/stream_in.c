@@ -768,7 +768,7 @@ static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error 
     return 1;
 }
 
-/* ---- all elements, where they lie in the file one after the other -------------------- */
+/* ---- all elements, contiguous in the file -------------------- */
 
 /* Tells whether the array's elements travel as plain bytes. */
 static int bytes_order(const brc_stream *w, int *big)

@@ -119,7 +119,7 @@ typedef struct waiting_entry {
     zip_error_t error;
 } waiting_entry;
 
-/* ---- what libzip reads -------------------------------- */
+/* ---- the source for libzip -------------------------------- */
 
 static zip_int64_t read_waiting(waiting_entry *w, uint8_t *dst, uint64_t len)
 {

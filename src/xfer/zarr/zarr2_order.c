@@ -208,8 +208,7 @@ static int unify_order(brc_json **out, brc_json **codec, const brc_json *zarray,
         return BRC_OK;
     BRC_GO(brc_json_clone(&copy, zarray, err));
     rc = walk_type_order(&w, changeable(brc_json_member(copy, "dtype")), &why);
-    if (rc < 0 || w.unknown || !w.little || w.n == 0) { /* a type that is not valid is reported
-                                                         * later */
+    if (rc < 0 || w.unknown || !w.little || w.n == 0) { /* a bad type is reported later */
         rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
         goto done;
     }

@@ -671,7 +671,7 @@ static int stat_draft(array_sum *sum, int *right, brc_error *err)
     return rc;
 }
 
-/* ---- both -------------------------------- */
+/* ---- the map and the rows -------------------------------- */
 
 /* Sums the map. *right is 0 if totals are missing or cannot be true. */
 static int stat_map(array_sum *sum, int *right, brc_error *err)

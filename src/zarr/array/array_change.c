@@ -648,7 +648,7 @@ int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err)
     return brc_array_replace(&cut, err);
 }
 
-/* ---- growing by what is written there -------------------------------- */
+/* ---- appending -------------------------------- */
 
 typedef struct append_call {
     int axis;
@@ -749,7 +749,7 @@ int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, s
     return rc;
 }
 
-/* ---- as it was -------------------------------- */
+/* ---- restoring -------------------------------- */
 
 static int check_same_form(const brc_array *a, const brc_array *then, const brc_sel *sel,
                            brc_error *err)

@@ -51,7 +51,7 @@ static void read_absent(region_read *rd, uint64_t number)
     }
 }
 
-/* ---- what is to be read -------------------------------- */
+/* ---- listing chunks -------------------------------- */
 
 static int reader_room(region_reader *reader, size_t n, brc_error *err)
 {
@@ -176,7 +176,7 @@ static int reader_passed(void *ctx, const brc_read_item *item, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- how it is read -------------------------------- */
+/* ---- decoding into place -------------------------------- */
 
 static int reader_open(void *ctx, brc_read_item *item, brc_error *err)
 {

@@ -31,8 +31,7 @@ typedef struct array_pieces {
     brc_region was, now;     /* the selection in both                             */
     uint64_t next;           /* the next chunk of `was`                           */
     int same_form;           /* chunks of one array are also chunks of the other  */
-    int takes;               /* whole chunks are taken over in this pass; otherwise an earlier pass
-                              * did so */
+    int takes;               /* 1: takes whole chunks over; 0: that is done */
     size_t n, at;
     int ended;
     uint64_t indexes[RECUT_BATCH][BRC_MAX_NDIM];
@@ -46,7 +45,7 @@ static void place_of_stored(const void *ctx, const uint64_t *element, uint64_t *
         at[i] = brc_grid_find(grid, i, element[i]);
 }
 
-/* ---- what is taken -------------------------------- */
+/* ---- taking chunks over by id -------------------------------- */
 
 static int has_same_form(const brc_array *to, const brc_array *from)
 {
@@ -441,7 +440,7 @@ static int replace_once(brc_replacing *r, brc_error *err)
     return rc;
 }
 
-/* ---- in one -------------------------------- */
+/* ---- in one transaction -------------------------------- */
 
 /* Removes the array's row, and gives its path to the new node. */
 static int take_place(brc_array *a, const char *name, brc_error *err)
@@ -852,7 +851,7 @@ static int edge_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, br
     return rc;
 }
 
-/* ---- behind the flow -------------------------------- */
+/* ---- after the flow -------------------------------- */
 
 static int edge_done(void *ctx, const brc_write_item *item, brc_error *err)
 {

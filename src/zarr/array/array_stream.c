@@ -15,8 +15,7 @@ typedef struct element_stream {
     brc_region region; /* the selection                                              */
     int begun;
     brc_cut slabs;     /* its slabs                                                  */
-    int in_chunks;     /* pieces are chunks instead of slabs; the number of the next chunk of the
-                        * region */
+    int in_chunks;     /* or its chunks, and the next one's number */
     uint64_t next;
 } element_stream;
 

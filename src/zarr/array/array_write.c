@@ -215,7 +215,7 @@ int brc_array_change_run(brc_array_change *c, brc_error *err)
 
 /* ==== region write ================================ */
 
-/* ---- what is to be written, described -------------------------------- */
+/* ---- describing a write -------------------------------- */
 
 static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memory *m,
                           brc_error *err)
@@ -445,7 +445,7 @@ static int writer_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, 
                                               : gather_fixed(rw, &part, item, scratch, err);
 }
 
-/* ---- behind the flow -------------------------------- */
+/* ---- after the flow -------------------------------- */
 
 int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err)
 {

@@ -23,7 +23,7 @@ int brc_opaque_mark(brc_buf *out, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- what an array's chunks were stored as -------------------------------- */
+/* ---- the stored form of an array's chunks -------------------------------- */
 
 typedef struct any_chunk {
     size_t id_len;
@@ -87,7 +87,7 @@ int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map,
     return brc_meta_make_opaque(meta, &why, err);
 }
 
-/* ---- what a Zarr store would hold -------------------------------- */
+/* ---- the bytes of a Zarr store -------------------------------- */
 
 /* Compares two configurations; an absent one equals an empty one. */
 static int same_config(const brc_json *a, const brc_json *b)
@@ -356,7 +356,7 @@ static int cursor_look_at_rows(brc_chunk_cursor *c, const brc_chunk_row **row, b
     }
 }
 
-/* ---- both -------------------------------- */
+/* ---- map and rows together -------------------------------- */
 
 int brc_chunk_cursor_start(brc_chunk_cursor *c, const brc_array *a, brc_error *err)
 {

@@ -136,7 +136,7 @@ int brc_diff_box(brc_tally *tally, const brc_diff_sides *sides, const uint64_t *
     return BRC_OK;
 }
 
-/* ---- what neither side has a chunk of -------------------------------- */
+/* ---- elements without a chunk on either side -------------------------------- */
 
 void brc_unvisited_start(brc_unvisited *u, const brc_diff_sides *sides, const brc_grid *grid)
 {
@@ -371,7 +371,7 @@ int brc_pairs_end(brc_pairs *d, brc_error *err)
     return pairs_run(d, err);
 }
 
-/* ---- what a map says -------------------------------- */
+/* ---- entries of the maps -------------------------------- */
 
 static int pair_id(const brc_diff_sides *sides, brc_chunk_pair *p, int side, brc_span value,
                    brc_error *err)
@@ -565,8 +565,7 @@ typedef struct same_chunks {
     brc_diff_sides *sides;
     brc_node_change *change;
     brc_pairs *pairs;
-    brc_oid fill[2]; /* the id of an absent chunk's content on either side; zero if chunks differ in
-                      * shape */
+    brc_oid fill[2]; /* of an absent chunk's content; zero: shapes differ */
 } same_chunks;
 
 /* Returns the count of the change to which a pair belongs, or NULL. */
@@ -706,7 +705,7 @@ static int end_cuts(const brc_diff_sides *sides, const brc_chunk_pair *p)
     return 0;
 }
 
-/* ---- all of them -------------------------------- */
+/* ---- all pairs -------------------------------- */
 
 static int look_at_pair(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
 {

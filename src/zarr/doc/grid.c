@@ -224,8 +224,7 @@ uint64_t brc_grid_find(const brc_grid *grid, int axis, uint64_t coordinate)
     const uint64_t *starts = grid->starts[axis];
     if (starts == NULL)
         return coordinate / grid->chunk[axis];
-    uint64_t low = 0, high = grid->edges[axis]; /* invariant: starts[low] <= coordinate <
-                                                 * starts[high] */
+    uint64_t low = 0, high = grid->edges[axis]; /* starts[low] <= coordinate < starts[high] */
     while (low + 1 < high) {
         uint64_t middle = low + (high - low) / 2;
         if (starts[middle] <= coordinate)

@@ -399,7 +399,7 @@ int brc_node_remove(brc_session *s, const char *path, brc_error *err)
     return brc_node_change(s, path, remove_node, NULL, err);
 }
 
-/* ---- as it was -------------------------------- */
+/* ---- restoring -------------------------------- */
 
 static int restore_node(brc_session *s, const char *path, const void *arg, brc_error *err)
 {

@@ -52,7 +52,7 @@ static int is_no_document(int rc)
            rc == BRC_EFORMAT;
 }
 
-/* ---- one array in place of another -------------------------------- */
+/* ---- replacing an array -------------------------------- */
 
 /* Tells whether chunks have the same keys and the same elements. */
 static int keeps_chunks(const brc_array *a, const brc_json *was, const new_document *doc)
@@ -299,8 +299,8 @@ static int keep_note(const brc_json *was, const char *name, brc_json *doc, brc_e
         BRC_TRY(brc_json_set(doc, "attributes", brc_json_new_object(), err));
     BRC_TRY(brc_json_clone(&copy, note, err));
     attrs = brc_json_member(doc, "attributes");
-    return brc_json_add((brc_json *)(uintptr_t)attrs, name, copy, err); /* the document belongs to
-                                                                         * this function */
+    /* the document is the caller's to change */
+    return brc_json_add((brc_json *)(uintptr_t)attrs, name, copy, err);
 }
 
 static int keep_way_back(brc_store *store, const brc_entry *group, brc_json *doc, brc_error *err)

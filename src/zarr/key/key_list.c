@@ -792,8 +792,7 @@ int brc_keys_dir_next(brc_iter *it, const char **name, int *is_dir, brc_error *e
 typedef struct key_list {
     brc_session *session;
     char *prefix;
-    int rows;              /* the last are wanted too; 0: they have been listed, or are not
-                            * wanted */
+    int rows;              /* the draft's rows are still to be listed */
     brc_iter *nodes;       /* NULL: no more                                       */
     brc_key_chunks chunks; /* of the last node, if it is an array                 */
     char *above;           /* its path with a '/', as in a key                    */

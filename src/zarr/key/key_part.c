@@ -279,7 +279,7 @@ int brc_key_part_place(brc_read_item *item, const uint8_t *data, brc_scratch *sc
     return BRC_OK;
 }
 
-/* ---- what is remembered -------------------------------- */
+/* ---- remembered lengths -------------------------------- */
 
 void brc_key_parts_remember(const brc_array *a, const brc_key_part *const *parts, size_t n)
 {
@@ -460,7 +460,7 @@ static void stored_out_name(void *ctx, const brc_read_item *item, brc_error *err
     brc_array_name_chunk(r->a, outer_of(r, item->number), err);
 }
 
-/* ---- what is to be read -------------------------------- */
+/* ---- listing chunks to read -------------------------------- */
 
 /* Finds the next chunk or shard. Returns 1 with its id, or the zero id if the id is not known. */
 static int next_outer(stored_reader *r, brc_oid *id, brc_error *err)

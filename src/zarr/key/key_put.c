@@ -135,7 +135,7 @@ int brc_put_prepare(brc_put *put, brc_array *a, const uint64_t *outer, brc_span 
     return is_about_bytes(rc) ? 0 : rc;
 }
 
-/* ---- putting it elsewhere, before anything is locked -------------------------------- */
+/* ---- putting objects into a backend without a lock -------------------------------- */
 
 static void describe_put(brc_stored *at, const brc_put_part *part)
 {
@@ -185,8 +185,7 @@ int brc_put_ahead(brc_put *put, brc_array *a, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_array_begin_read(a, err);
     if (rc == BRC_OK) {
-        put->is_ready = brc_oid_cmp(&put->doc, &a->meta_doc) == 0; /* otherwise it is prepared
-                                                                    * again */
+        put->is_ready = brc_oid_cmp(&put->doc, &a->meta_doc) == 0; /* otherwise: prepare again */
         rc = put->is_ready ? find_new(put, a, fresh, &n, &into, &number, err) : BRC_OK;
         brc_array_end_read(a);
     }

@@ -137,7 +137,7 @@ done:
     return rc;
 }
 
-/* ---- what an adoption refuses -------------------------------- */
+/* ---- refusals of an adoption -------------------------------- */
 
 static int is_chunk_too(brc_session *s, const char *key, int *is, brc_error *err)
 {
@@ -181,7 +181,7 @@ done:
     return rc;
 }
 
-/* ---- what a commit refuses -------------------------------- */
+/* ---- refusals of a commit -------------------------------- */
 
 /* Appends " (and 'b', 'c' and 7 others)", for all names but the first. */
 static int name_others(brc_buf *out, const key_names *names, brc_error *err)

@@ -343,7 +343,7 @@ int brc_key_shard_plan(brc_key_shard *shard, brc_array *a, const uint64_t *outer
     return shard->is_planned;
 }
 
-/* ---- parts of it -------------------------------- */
+/* ---- parts of a shard -------------------------------- */
 
 /* Returns the first slot that ends after `start`. */
 static size_t first_slot(const brc_shard_layout *layout, uint64_t start)

@@ -142,7 +142,7 @@ static int key_shard_part(brc_buf *out, brc_key_array *ka, const brc_key_range *
                                 err);
 }
 
-/* ---- what is told of a value -------------------------------- */
+/* ---- the info of a value -------------------------------- */
 
 static void tell_value(brc_key_info *info, uint64_t len, const brc_oid *tag)
 {
@@ -616,7 +616,7 @@ int brc_key_stat(brc_key_info *out, brc_session *s, const char *key, brc_error *
     return key_value_get(NULL, s, key, NULL, out, err);
 }
 
-/* ---- is it there -------------------------------- */
+/* ---- existence -------------------------------- */
 
 int brc_key_exists(int *exists, brc_session *s, const char *key, brc_error *err)
 {
@@ -645,7 +645,7 @@ int brc_keys_empty(int *empty, brc_session *s, const char *dir, brc_error *err)
     return rc;
 }
 
-/* ---- how much is there -------------------------------- */
+/* ---- sizes -------------------------------- */
 
 static int add_key_size(uint64_t *bytes, brc_session *s, const char *key, brc_error *err)
 {

@@ -484,7 +484,7 @@ static size_t choose_piece_bytes(const assembly *as)
     return bytes < most ? bytes : most;
 }
 
-/* ---- chunks that are complete -------------------------------- */
+/* ---- complete chunks -------------------------------- */
 
 static int list_complete(assembly *as, brc_box_of_chunks *box, uint64_t number,
                          brc_write_item *item, brc_old_chunks *old, brc_error *err)
@@ -831,7 +831,7 @@ static int assembly_gather(void *ctx, brc_write_item *item, brc_scratch *scratch
     return BRC_OK;
 }
 
-/* ---- behind the flow -------------------------------- */
+/* ---- after the flow -------------------------------- */
 
 static int piece_done(assembly *as, brc_piece *piece)
 {
