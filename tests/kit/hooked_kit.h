@@ -32,6 +32,8 @@ typedef struct hooked_kit {
 } hooked_kit;
 
 void hooked_start(hooked_kit *k, uint64_t length, uint64_t chunk);
+/* The same on a copy of a file that has the array. */
+void hooked_start_from(hooked_kit *k, const brc_buf *content);
 void hooked_stop(hooked_kit *k);
 
 #endif

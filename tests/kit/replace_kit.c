@@ -3,14 +3,35 @@
 #include <check.h>
 #include <stdlib.h>
 
-void replace_start(hooked_kit *k)
+#include "store_kit.h"
+
+static brc_buf base;
+
+void replace_make_base(void)
 {
     static int32_t numbers[LENGTH];
-    hooked_start(k, LENGTH, CHUNK);
+    hooked_kit k;
+    hooked_start(&k, LENGTH, CHUNK);
     for (int i = 0; i < LENGTH; i++)
         numbers[i] = i;
-    scenario_commit(&k->first, "empty");
-    OK(&k->first, brc_array_write(k->array, NULL, numbers, sizeof(numbers), &k->first.err));
+    scenario_commit(&k.first, "empty");
+    OK(&k.first, brc_array_write(k.array, NULL, numbers, sizeof(numbers), &k.first.err));
+    scenario_close(&k.second);
+    brc_array_free(k.array);
+    k.array = NULL;
+    scenario_close(&k.first);
+    base = store_kit_read(k.first.file);
+    hooked_stop(&k);
+}
+
+void replace_drop_base(void)
+{
+    brc_buf_dispose(&base);
+}
+
+void replace_start(hooked_kit *k)
+{
+    hooked_start_from(k, &base);
 }
 
 void replace_begin_as(hooked_kit *k, int uncommitted)

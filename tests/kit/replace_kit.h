@@ -11,7 +11,10 @@
 /* More chunks than one transaction goes through; the new end cuts one. */
 enum { CHUNK = 64, INNER = 32, LENGTH = 9000 * CHUNK + 7, SHORT = 5000 * CHUNK + 5 };
 
-/* Its elements are 0, 1, 2 ... */
+/* The file of all tests is made once, in an unchecked fixture, and each gets a copy. The elements
+ * are 0, 1, 2 ... and uncommitted. */
+void replace_make_base(void);
+void replace_drop_base(void);
 void replace_start(hooked_kit *k);
 /* Its chunks are committed, or, uncommitted, some of them laid over others. */
 void replace_begin_as(hooked_kit *k, int uncommitted);

@@ -359,6 +359,7 @@ Suite *replace_hazards_suite(void)
     Suite *suite = suite_create("replace_hazards");
     TCase *tc = tcase_create("hazards");
     tcase_set_timeout(tc, 240);
+    tcase_add_unchecked_fixture(tc, replace_make_base, replace_drop_base);
     tcase_add_checked_fixture(tc, hazards_setup, hazards_teardown);
     tcase_add_loop_test(tc, an_interrupted_one_has_changed_nothing, 0, 4);
     tcase_add_loop_test(tc, a_killed_one_has_changed_nothing, 0, 4);
