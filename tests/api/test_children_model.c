@@ -17,7 +17,7 @@ enum { MOST = 6 }; /* children */
 enum { CHUNKS_ACROSS = (COLUMNS + CHUNK_COLUMNS - 1) / CHUNK_COLUMNS,
        CHUNKS = CHUNKS_ACROSS * ((ROWS + CHUNK_ROWS - 1) / CHUNK_ROWS) };
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 
 typedef struct grid {
     int32_t cell[CELLS];
@@ -37,17 +37,6 @@ typedef struct family {
     int n;
     uint64_t random;
 } family;
-
-static void model_setup(void)
-{
-    scenario_start(&t);
-}
-
-static void model_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
 
 /* ---- boxes -------------------------------- */
 
@@ -470,7 +459,7 @@ Suite *children_model_suite(void)
 {
     Suite *s = suite_create("children_model");
     TCase *tc = tcase_create("children_model");
-    tcase_add_checked_fixture(tc, model_setup, model_teardown);
+    tcase_add_checked_fixture(tc, t_start, t_stop);
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, joins_are_as_the_model_says, 0, 3);
     tcase_add_test(tc, a_killed_join_is_done_or_not);

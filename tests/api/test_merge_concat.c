@@ -8,18 +8,7 @@
 
 Suite *merge_concat_suite(void);
 
-static scenario t;
-
-static void concat_setup(void)
-{
-    scenario_start(&t);
-}
-
-static void concat_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
+SCENARIO_FIXTURE(t)
 
 static void commit_base(void)
 {
@@ -385,7 +374,7 @@ Suite *merge_concat_suite(void)
 {
     Suite *s = suite_create("merge_concat");
     TCase *c = tcase_create("concat");
-    tcase_add_checked_fixture(c, concat_setup, concat_teardown);
+    tcase_add_checked_fixture(c, t_start, t_stop);
     tcase_add_loop_test(c, c1_ours_comes_first, 1, 9);
     tcase_add_test(c, c2_it_is_asked_for);
     tcase_add_test(c, c3_an_array_that_ours_moved);

@@ -10,17 +10,7 @@
 
 Suite *bisect_suite(void);
 
-static store_kit kit;
-
-static void bisect_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void bisect_teardown(void)
-{
-    store_kit_stop(&kit);
-}
+STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
 
@@ -185,7 +175,7 @@ Suite *bisect_suite(void)
 {
     Suite *s = suite_create("bisect");
     TCase *c = tcase_create("bisect");
-    tcase_add_checked_fixture(c, bisect_setup, bisect_teardown);
+    tcase_add_checked_fixture(c, kit_start, kit_stop);
     tcase_add_loop_test(c, b1_it_finds_the_commit, 0, 30);
     tcase_add_loop_test(c, b2_also_where_some_are_skipped, 0, 20);
     tcase_add_test(c, b3_bad_before_good_is_refused);

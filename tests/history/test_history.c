@@ -10,17 +10,7 @@
 
 Suite *history_suite(void);
 
-static store_kit kit;
-
-static void history_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void history_teardown(void)
-{
-    store_kit_stop(&kit);
-}
+STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
 #define FAILS(code, words, call) KIT_FAILS(&kit, code, words, call)
@@ -635,7 +625,7 @@ Suite *history_suite(void)
 {
     Suite *s = suite_create("history");
     TCase *tc = tcase_create("history");
-    tcase_add_checked_fixture(tc, history_setup, history_teardown);
+    tcase_add_checked_fixture(tc, kit_start, kit_stop);
     tcase_add_loop_test(tc, a_commit_comes_back, 0, BRC_MAX_PARENTS + 1);
     tcase_add_test(tc, commits_that_cannot_be_are_refused);
     tcase_add_test(tc, text_that_is_no_commit_s_is_damage);

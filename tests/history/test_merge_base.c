@@ -10,17 +10,7 @@
 
 Suite *merge_base_suite(void);
 
-static store_kit kit;
-
-static void merge_base_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void merge_base_teardown(void)
-{
-    store_kit_stop(&kit);
-}
+STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
 
@@ -162,7 +152,7 @@ Suite *merge_base_suite(void)
 {
     Suite *s = suite_create("merge_base");
     TCase *t = tcase_create("merge_base");
-    tcase_add_checked_fixture(t, merge_base_setup, merge_base_teardown);
+    tcase_add_checked_fixture(t, kit_start, kit_stop);
     tcase_add_loop_test(t, t1_bases_follow_from_the_graph, 0, 24);
     tcase_add_test(t, t2_a_thousand_crosses_are_folded_once_each);
     suite_add_tcase(s, t);

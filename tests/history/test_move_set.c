@@ -10,20 +10,10 @@
 
 Suite *move_set_suite(void);
 
-static store_kit kit;
+STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
 #define FAILS(code, words, call) KIT_FAILS(&kit, code, words, call)
-
-static void move_set_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void move_set_teardown(void)
-{
-    store_kit_stop(&kit);
-}
 
 /* "/to</from " once for each, in any order. */
 static brc_move_set set_of(const char *text)
@@ -275,7 +265,7 @@ Suite *move_set_suite(void)
 {
     Suite *suite = suite_create("move_set");
     TCase *t = tcase_create("moves");
-    tcase_add_checked_fixture(t, move_set_setup, move_set_teardown);
+    tcase_add_checked_fixture(t, kit_start, kit_stop);
     tcase_add_test(t, a_node_of_the_name_may_move);
     tcase_add_test(t, a_node_that_was_made_again_is_new_backwards_too);
     tcase_add_test(t, a_node_that_was_made_again_is_new_wherever_it_goes);

@@ -10,17 +10,7 @@
 
 Suite *reach_suite(void);
 
-static store_kit kit;
-
-static void reach_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void reach_teardown(void)
-{
-    store_kit_stop(&kit);
-}
+STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
 
@@ -117,7 +107,7 @@ Suite *reach_suite(void)
 {
     Suite *s = suite_create("reach");
     TCase *tc = tcase_create("reach");
-    tcase_add_checked_fixture(tc, reach_setup, reach_teardown);
+    tcase_add_checked_fixture(tc, kit_start, kit_stop);
     tcase_add_loop_test(tc, f13_a_range_has_what_only_its_end_reaches, 0, 8);
     tcase_add_loop_test(tc, f10_reaching_is_what_parents_say, 0, 8);
     suite_add_tcase(s, tc);

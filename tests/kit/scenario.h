@@ -25,6 +25,19 @@ void scenario_open(scenario *t, const brc_open_opts *opts, uint32_t flags);
 void scenario_close(scenario *t);
 void scenario_reopen(scenario *t);
 void scenario_stop(scenario *t);
+/* The scenario of a file of tests, and what each begins and ends with: T_start() and T_stop(), for
+ * tcase_add_checked_fixture(). At its end the file is whole. */
+#define SCENARIO_FIXTURE(t)           \
+    static scenario t;                \
+    static void t##_start(void)       \
+    {                                 \
+        scenario_start(&t);           \
+    }                                 \
+    static void t##_stop(void)        \
+    {                                 \
+        scenario_whole(&t);           \
+        scenario_stop(&t);            \
+    }
 void scenario_fails(int rc, int code, const brc_error *err, const char *file, int line);
 
 /* A new array; chunk, fill and codecs may be NULL. */

@@ -36,6 +36,18 @@ void store_kit_folder(store_kit *k); /* no file yet                             
 void store_kit_start(store_kit *k);  /* with a new store, open                    */
 void store_kit_start_big(store_kit *k); /* the same, for much data                */
 void store_kit_stop(store_kit *k);
+/* The kit of a file of tests, and what each begins and ends with: KIT_start() and KIT_stop(), for
+ * tcase_add_checked_fixture(). */
+#define STORE_KIT_FIXTURE(kit)        \
+    static store_kit kit;             \
+    static void kit##_start(void)     \
+    {                                 \
+        store_kit_start(&kit);        \
+    }                                 \
+    static void kit##_stop(void)      \
+    {                                 \
+        store_kit_stop(&kit);         \
+    }
 void store_kit_close(store_kit *k);
 int store_kit_try(store_kit *k, uint32_t flags, int wait_ms);
 void store_kit_open(store_kit *k);

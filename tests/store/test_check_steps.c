@@ -14,19 +14,9 @@
 
 Suite *check_steps_suite(void);
 
-static store_kit kit;
+STORE_KIT_FIXTURE(kit)
 
 #define OK_KIT(call) KIT_OK(&kit, call)
-
-static void steps_start(void)
-{
-    store_kit_start(&kit);
-}
-
-static void steps_stop(void)
-{
-    store_kit_stop(&kit);
-}
 
 /* ---- ranges -------------------------------- */
 
@@ -246,7 +236,7 @@ Suite *check_steps_suite(void)
 {
     Suite *s = suite_create("check_steps");
     TCase *t = tcase_create("steps");
-    tcase_add_checked_fixture(t, steps_start, steps_stop);
+    tcase_add_checked_fixture(t, kit_start, kit_stop);
     tcase_set_timeout(t, 120);
     tcase_add_test(t, ranges_do_not_grow);
     tcase_add_test(t, every_row_is_in_a_range);

@@ -13,19 +13,9 @@ Suite *left_rows_suite(void);
 
 enum { LEN = 2000 };
 
-static store_kit kit;
+STORE_KIT_FIXTURE(kit)
 
 #define OK_KIT(call) KIT_OK(&kit, call)
-
-static void left_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void left_teardown(void)
-{
-    store_kit_stop(&kit);
-}
 
 static int64_t ask(const char *sql)
 {
@@ -223,7 +213,7 @@ Suite *left_rows_suite(void)
 {
     Suite *s = suite_create("left_rows");
     TCase *t = tcase_create("left_rows");
-    tcase_add_checked_fixture(t, left_setup, left_teardown);
+    tcase_add_checked_fixture(t, kit_start, kit_stop);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, a_row_goes_with_the_last_object);
     tcase_add_test(t, two_handles_leave_one_row);

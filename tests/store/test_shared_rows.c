@@ -14,17 +14,7 @@ Suite *shared_rows_suite(void);
 
 /* ---- how rows are filled -------------------------------- */
 
-static store_kit kit;
-
-static void rows_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void rows_teardown(void)
-{
-    store_kit_stop(&kit);
-}
+STORE_KIT_FIXTURE(kit)
 
 #define OK_KIT(call) KIT_OK(&kit, call)
 
@@ -489,7 +479,7 @@ Suite *shared_rows_suite(void)
 {
     Suite *s = suite_create("shared_rows");
     TCase *fill = tcase_create("fill"), *damage = tcase_create("damage");
-    tcase_add_checked_fixture(fill, rows_setup, rows_teardown);
+    tcase_add_checked_fixture(fill, kit_start, kit_stop);
     tcase_add_test(fill, rows_are_full_but_the_last);
     tcase_add_test(fill, large_objects_have_rows_of_their_own);
     tcase_add_loop_test(fill, pages_lose_at_most_a_tenth, 0,

@@ -13,19 +13,9 @@
 
 Suite *short_steps_suite(void);
 
-static store_kit kit;
+STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
-
-static void steps_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void steps_teardown(void)
-{
-    store_kit_stop(&kit);
-}
 
 /* ---- no spill ------------------------------------------------------------------------- */
 
@@ -255,7 +245,7 @@ Suite *short_steps_suite(void)
 {
     Suite *s = suite_create("short_steps");
     TCase *tc = tcase_create("short_steps");
-    tcase_add_checked_fixture(tc, steps_setup, steps_teardown);
+    tcase_add_checked_fixture(tc, kit_start, kit_stop);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_batch_does_not_lock_readers_out);
     tcase_add_test(tc, there_is_a_bound);

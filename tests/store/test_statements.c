@@ -12,17 +12,7 @@
 
 Suite *statements_suite(void);
 
-static store_kit kit;
-
-static void statements_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void statements_teardown(void)
-{
-    store_kit_stop(&kit);
-}
+STORE_KIT_FIXTURE(kit)
 
 #define OK_KIT(call) KIT_OK(&kit, call)
 
@@ -282,7 +272,7 @@ Suite *statements_suite(void)
 {
     Suite *suite = suite_create("statements");
     TCase *t = tcase_create("plans");
-    tcase_add_checked_fixture(t, statements_setup, statements_teardown);
+    tcase_add_checked_fixture(t, kit_start, kit_stop);
     tcase_add_test(t, f17_no_statement_of_the_store_scans_a_table);
     tcase_add_test(t, f17_a_plan_that_scans_is_seen);
     tcase_add_test(t, a_handle_keeps_as_many_as_it_meets);

@@ -12,17 +12,7 @@
 
 Suite *store_suite(void);
 
-static store_kit kit;
-
-static void store_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void store_teardown(void)
-{
-    store_kit_stop(&kit);
-}
+STORE_KIT_FIXTURE(kit)
 
 #define GET_FAILS(kind, id, code, words)                                                  \
     do {                                                                                  \
@@ -618,7 +608,7 @@ Suite *store_suite(void)
 {
     Suite *s = suite_create("store");
     TCase *tc = tcase_create("store");
-    tcase_add_checked_fixture(tc, store_setup, store_teardown);
+    tcase_add_checked_fixture(tc, kit_start, kit_stop);
     tcase_add_test(tc, what_was_put_is_got);
     tcase_add_test(tc, an_id_that_is_not_there_is_named);
     tcase_add_test(tc, many_are_found_in_any_order);

@@ -9,17 +9,7 @@
 
 Suite *store_refs_suite(void);
 
-static store_kit kit;
-
-static void refs_setup(void)
-{
-    store_kit_start(&kit);
-}
-
-static void refs_teardown(void)
-{
-    store_kit_stop(&kit);
-}
+STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
 #define ONE(row) (&(brc_draft_stack){.n = 1, .node = {row}})
@@ -554,7 +544,7 @@ Suite *store_refs_suite(void)
 {
     Suite *s = suite_create("store_refs");
     TCase *tc = tcase_create("store_refs");
-    tcase_add_checked_fixture(tc, refs_setup, refs_teardown);
+    tcase_add_checked_fixture(tc, kit_start, kit_stop);
     tcase_add_test(tc, an_encoding_is_stored_once);
     tcase_add_loop_test(tc, a_strange_encoding_is_an_error_where_it_is_used, 0, 10);
     tcase_add_test(tc, B29_equal_specifications_are_one_encoding);

@@ -21,19 +21,8 @@ typedef struct state {
     int32_t value[LONGEST];
 } state;
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 static state states[COMMITS];
-
-static void blame_setup(void)
-{
-    scenario_start(&t);
-}
-
-static void blame_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
 
 /* ---- the model -------------------------------- */
 
@@ -390,7 +379,7 @@ Suite *blame_suite(void)
 {
     Suite *suite = suite_create("blame");
     TCase *c = tcase_create("blame");
-    tcase_add_checked_fixture(c, blame_setup, blame_teardown);
+    tcase_add_checked_fixture(c, t_start, t_stop);
     tcase_set_timeout(c, 300);
     tcase_add_loop_test(c, test_random_histories, 0, 4);
     tcase_add_test(c, test_strings);

@@ -8,19 +8,8 @@
 
 Suite *log_path_suite(void);
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 static char said[8192];
-
-static void log_path_setup(void)
-{
-    scenario_start(&t);
-}
-
-static void log_path_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
 
 /* The commits that are told, the newest first: "message@path message@path". */
 static const char *told(const char *rev, const char *path, uint32_t flags)
@@ -244,7 +233,7 @@ Suite *log_path_suite(void)
 {
     Suite *s = suite_create("log_path");
     TCase *tc = tcase_create("log_path");
-    tcase_add_checked_fixture(tc, log_path_setup, log_path_teardown);
+    tcase_add_checked_fixture(tc, t_start, t_stop);
     tcase_add_test(tc, a_moved_node_is_followed_to_its_earlier_names);
     tcase_add_test(tc, a_move_of_a_group_moves_what_is_in_it);
     tcase_add_test(tc, what_is_made_where_another_was_has_its_own_past);
