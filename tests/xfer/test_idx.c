@@ -106,9 +106,9 @@ START_TEST(broken)
     memcpy(long_file, int16_file, sizeof(int16_file));
     import_fails(&kit, "long", long_file, INT16_LEN + 1, BRC_EINVAL, "should be");
     import_fails(&kit, "header", int16_file, 7, BRC_EINVAL, "too early");
-    import_fails(&kit, "type", "\0\0\x0A\1\0\0\0\0", 8, BRC_EUNSUPPORTED, "no known format");
+    import_fails(&kit, "type", "\0\0\x0A\1\0\0\0\0", 8, BRC_EUNSUPPORTED, "not in a known format");
     import_fails(&kit, "axes", "\0\0\x08\x21\0\0\0\0", 8, BRC_ELIMIT, "33 axes");
-    import_fails(&kit, "none", "\0\0\x08\0\1", 5, BRC_EUNSUPPORTED, "no known format");
+    import_fails(&kit, "none", "\0\0\x08\0\1", 5, BRC_EUNSUPPORTED, "not in a known format");
     import_fails(&kit, "overflow", "\0\0\x0E\3\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16,
                  BRC_ELIMIT, "63 bits");
     exchange_gzip(&packed, int16_file, INT16_LEN - 1);
