@@ -90,7 +90,7 @@ int brc_oplog_next(brc_iter *it, const brc_op **out_item, brc_error *err)
 
 /* ---- which operation -------------------------------- */
 
-/* What matters of a row here; first is 0 if there is no row. */
+/* The part of a row that counts here; first is 0 if there is no row. */
 typedef struct op_mark {
     int64_t first, undoes, restores;
 } op_mark;

@@ -404,7 +404,7 @@ typedef struct node_memo {
     brc_node_total total;
 } node_memo;
 
-/* What is remembered of an array. */
+/* The result for an array that was met before. */
 typedef struct array_memo {
     uint64_t looks; /* 0: good; else how often it was found bad */
     brc_node_total total;

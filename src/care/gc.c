@@ -186,7 +186,7 @@ static int hours_of_text(const char *text, int64_t *hours, brc_error *err)
             return BRC_OK;
     }
     return brc_fail(err, BRC_EINVAL,
-                    "the log does not reach back to '%.40s': write 30d, 12h or 2w, or 0 to "
+                    "'%.40s' is not a valid time to keep the log for: write 30d, 12h or 2w, or 0 to "
                     "keep only versions that have a name",
                     text);
 }

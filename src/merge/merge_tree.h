@@ -166,7 +166,7 @@ int brc_merge_favours(const brc_merge_tree *m, const char *path);
 
 /* ---- merge moves -------------------------------- */
 
-/* What the moves say about the nodes of a merge. Only for its own files. */
+/* Moves of the nodes of a merge. For merge_tree.c and merge_walk.c. */
 
 /* Finds the spot of the node at a path of theirs; NULL if the result does not have it. */
 BRC_MUST_USE int brc_merge_spot_of_theirs(brc_merge_tree *m, const char *path, brc_spot **out, brc_error *err);
