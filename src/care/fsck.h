@@ -117,10 +117,4 @@ BRC_MUST_USE int brc_tree_check_snapshot(brc_tree_check *c, const brc_oid *root,
  * chunks of `row` hide the node's own. */
 BRC_MUST_USE int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row, brc_error *err);
 
-/* ---- from the refs down (fsck.c) -------------------------------- */
-
-/* Checks everything that refs, the operation log and drafts reach, and every commit: adds missing
- * objects, and records who uses which object. */
-BRC_MUST_USE int brc_check_history(breccia *repo, int no_decode, brc_faults *faults, brc_error *err);
-
 #endif

@@ -186,8 +186,8 @@ static int hours_of_text(const char *text, int64_t *hours, brc_error *err)
             return BRC_OK;
     }
     return brc_fail(err, BRC_EINVAL,
-                    "'%.40s' is not a valid time to keep the log for: write 30d, 12h or 2w, or 0 to "
-                    "keep only versions that have a name",
+                    "'%.40s' is not a valid time to keep the log for: write 30d, 12h or 2w, or "
+                    "0 to keep only versions that have a name",
                     text);
 }
 

@@ -70,18 +70,6 @@ static int describe_and_prepare(brc_array_change *c, brc_error *err)
     return rc;
 }
 
-static int array_work(void *ctx, brc_error *err)
-{
-    brc_array_change *c = ctx;
-    BRC_TRY(begin_reads(c, err));
-    const int rc = c->is_described ? brc_prepared_renew(c->prepared, err)
-                                   : describe_and_prepare(c, err);
-    end_reads(c, c->n);
-    return rc;
-}
-
-/* ---- commit: in one transaction -------------------------------- */
-
 /* Tells whether the array is as described. Loose keys of its chunks may have changed with the
  * draft. */
 static int is_as_described(const brc_array *a, const brc_array_state *state)
@@ -91,13 +79,37 @@ static int is_as_described(const brc_array *a, const brc_array_state *state)
            (!a->has_keys || a->version == state->version);
 }
 
-static int check_described(brc_array_change *c, brc_error *err)
+static void look_at_arrays(brc_array_change *c)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        BRC_TRY(brc_array_follow(c->arrays[i], err));
+    for (size_t i = 0; i < c->n; i++)
         if (!is_as_described(c->arrays[i], &c->states[i]))
             c->is_described = 0;
-    }
+}
+
+/* Renews what was prepared if the arrays are still as described: the prepared chunks use codecs and
+ * fill values of the arrays, which an array that is another now has freed. */
+static int array_work(void *ctx, brc_error *err)
+{
+    brc_array_change *c = ctx;
+    int rc = BRC_OK;
+    BRC_TRY(begin_reads(c, err));
+    if (c->is_described)
+        look_at_arrays(c);
+    if (!c->is_described)
+        rc = describe_and_prepare(c, err);
+    else if (c->prepared != NULL)
+        rc = brc_prepared_renew(c->prepared, err);
+    end_reads(c, c->n);
+    return rc;
+}
+
+/* ---- commit: in one transaction -------------------------------- */
+
+static int check_described(brc_array_change *c, brc_error *err)
+{
+    for (size_t i = 0; i < c->n; i++)
+        BRC_TRY(brc_array_follow(c->arrays[i], err));
+    look_at_arrays(c);
     return BRC_OK;
 }
 
