@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../kit/lock_faults.h"
 #include "../kit/hooked_kit.h"
 
 Suite *partial_writes_suite(void);
@@ -311,6 +312,58 @@ START_TEST(a_busy_neighbour_cannot_keep_it_from_its_end)
 }
 END_TEST
 
+/* ---- twice -------------------------------- */
+
+/* At which lock after the chunk was changed the array gets other codecs, how many locks there were,
+ * and how often the codecs were set. */
+typedef struct twice {
+    int at, locks, is_armed, changed;
+} twice;
+
+/* It may come too late, or be kept out. */
+static int codecs_at_lock(void *ctx)
+{
+    twice *o = ctx;
+    brc_array *a;
+    if (!o->is_armed || o->locks++ != o->at)
+        return 0;
+    o->is_armed = 0; /* not at its own locks */
+    if (brc_array_open(&a, second.session, "/a", NULL) == BRC_OK) {
+        o->changed += brc_array_set_codecs(a, "[" LITTLE "]", 0, NULL) == BRC_OK;
+        brc_array_free(a);
+    }
+    o->is_armed = 1;
+    return 0;
+}
+
+static void chunk_then_codecs(void *ctx)
+{
+    int32_t last = 0;
+    same_chunk_again(&last);
+    ((twice *)ctx)->is_armed = 1;
+}
+
+/* The chunk is another, so it is made again. By then the array may have other codecs, and those of
+ * before may be freed. */
+START_TEST(an_array_that_changes_while_its_chunk_is_made_again)
+{
+    twice o = {.at = 0};
+    do {
+        open_hasty();
+        o.locks = o.is_armed = 0;
+        lock_faults_set(codecs_at_lock, &o);
+        hook_decode(chunk_then_codecs, &o, 1);
+        OK(&first, write_first("[0:128]", 5));
+        lock_faults_set(NULL, NULL);
+        ck_assert_int_ge(tries, 1);
+        check_elements("/a", 1000, 0);
+        OK(&first, brc_session_discard(first.session, &first.err));
+    } while (o.locks > o.at++);
+    ck_assert_int_gt(o.changed, 1);
+    scenario_whole(&first);
+}
+END_TEST
+
 /* ---- drafts of one's own -------------------------------- */
 
 static int64_t mine;
@@ -606,6 +659,7 @@ Suite *partial_writes_suite(void)
     tcase_add_loop_test(tc, both_parts_are_there, 0, 3);
     tcase_add_loop_test(tc, others_are_not_made_to_wait, 0, 2 * MEANWHILE);
     tcase_add_loop_test(tc, a_busy_neighbour_cannot_keep_it_from_its_end, 0, 4);
+    tcase_add_test(tc, an_array_that_changes_while_its_chunk_is_made_again);
     tcase_add_test(tc, a_draft_that_goes_meanwhile);
     tcase_add_test(tc, what_was_known_is_gone);
     tcase_add_test(tc, the_first_of_two_equal_chunks_becomes_another);
