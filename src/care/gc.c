@@ -966,9 +966,9 @@ static int say_left(const gc_run *g, brc_error *err)
                          "listed, and the next gc tries again",
                     brc_store_path(g->store));
     else
-        brc_context(err, "%s: the garbage in the file was removed; %zu items in other backends "
-                         "could not be removed, and the next gc tries again",
-                    brc_store_path(g->store), g->nleft);
+        brc_context(err, "%s: the garbage in the file was removed; other backends could not remove "
+                         "%zu item%s, and the next gc tries again",
+                    brc_store_path(g->store), g->nleft, g->nleft == 1 ? "" : "s");
     return err->code;
 }
 
