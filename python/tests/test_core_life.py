@@ -351,7 +351,7 @@ def test_bisect(grid):
     with pytest.raises(ValueError):
         grid.bisect("maybe")
     for word in "start", "reset", None:
-        with pytest.raises(ValueError, match="no place here"):
+        with pytest.raises(ValueError, match="take a version"):
             grid.bisect(word, "main")
 
 

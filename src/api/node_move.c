@@ -247,7 +247,7 @@ static int copy_commit(void *ctx, int insists, brc_error *err)
 static int copy_run(brc_session *s, const char *from, const char *to, brc_error *err)
 {
     copy_call call = {.s = s, .from = from};
-    const brc_file_change change = {.about = to, .ctx = &call, .work = copy_work,
+    const brc_file_change change = {.ctx = &call, .work = copy_work,
                                     .commit = copy_commit};
     const int is_part = brc_store_in_write(s->repo->store);
     call.t = (node_transfer){to, &call.copies};

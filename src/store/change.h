@@ -24,8 +24,9 @@ enum {
 };
 
 typedef struct brc_file_change {
-    /* What is changed, a branch or an array: whoever changes the same waits for those who were overtaken and
-     * wait already, but not long for one who does not get on. NULL: nobody waits. */
+    /* What is changed, a branch for example. A change of the same thing waits for those that were overtaken and wait
+     * already, but not for long if they do not get on. NULL: nobody waits; that suits a change that can insist, as a
+     * place in the order takes a descriptor of the file. */
     const char *about;
     void *ctx;
     /* NULL: nothing is prepared. */

@@ -801,7 +801,7 @@ static int restore_steps(void *ctx, int insists, brc_error *err)
 int brc_array_restore(brc_array *a, const brc_sel *sel, const char *rev, brc_error *err)
 {
     restore_call call = {.a = a, .sel = sel};
-    const brc_file_change change = {.about = a->path, .ctx = &call, .steps = restore_steps};
+    const brc_file_change change = {.ctx = &call, .steps = restore_steps};
     brc_session *s = NULL;
     int rc;
     BRC_TRY(brc_session_can_change(a->session, err));

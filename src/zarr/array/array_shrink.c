@@ -489,7 +489,7 @@ static int replace_steps(void *ctx, int insists, brc_error *err)
 
 int brc_array_replace(brc_replacing *r, brc_error *err)
 {
-    const brc_file_change change = {.about = r->a->path, .ctx = r, .steps = replace_steps};
+    const brc_file_change change = {.ctx = r, .steps = replace_steps};
     brc_store *store = brc_array_store(r->a);
     BRC_TRY(brc_session_can_change(r->a->session, err));
     BRC_TRY(brc_store_writable(store, err));

@@ -204,7 +204,7 @@ static int array_steps(void *ctx, int insists, brc_error *err)
 
 int brc_array_change_run(brc_array_change *c, brc_error *err)
 {
-    const brc_file_change change = {.about = c->arrays[0]->path, .ctx = c, .work = array_work,
+    const brc_file_change change = {.ctx = c, .work = array_work,
                                .commit = array_commit, .steps = array_steps};
     brc_store *store = brc_array_store(c->arrays[0]);
     const int is_part = brc_store_in_write(store) || brc_store_in_bulk(store);
