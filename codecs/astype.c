@@ -6,8 +6,8 @@
  *     quantize   round(x * scale) / scale with scale = 2^ceil(log2(10^digits)), in
  *                "dtype", stored as "astype"; ties go to the even neighbour
  *
- * Reading converts as NumPy does, and never fails. When writing, a value that the stored
- * type does not have at all is refused; a float is rounded.
+ * Decoding converts as NumPy does, and no value makes it fail. Encoding rounds floats, and
+ * refuses a value that is out of the stored type's range.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -39,7 +39,7 @@ static void astype_close(void *ctx, void *opaque)
 
 /* ---- one element -------------------------------------------------------------------- */
 
-/* Scaling by a power of two is exact, and a result without a fraction stays as it is. */
+/* Scaling by a power of two is exact, and a scaled value without a fraction needs no rounding. */
 static double astype_quantize(double value, int scale_bits)
 {
     double scaled = ldexp(value, scale_bits);
@@ -115,7 +115,7 @@ static int astype_read_config(struct astype_state *state, const brc_json *config
     return rc < 0 ? rc : brc_json_write(&state->config, config, err);
 }
 
-/* ctx: not NULL for quantize. */
+/* ctx is not NULL for "numcodecs.quantize". */
 static int astype_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
                        brc_proto *out, int *identity, brc_error *err)
 {

@@ -48,7 +48,7 @@ static int base64_encode(void *ctx, const void *state, void *scratch, brc_span s
     return BRC_OK;
 }
 
-/* The value of four letters, the last `pad` of them "=". */
+/* Decodes four letters, the last `pad` of which are "=". Returns 0 if a letter is not valid. */
 static int base64_group(const uint8_t *from, size_t pad, uint32_t *word)
 {
     *word = 0;

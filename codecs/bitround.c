@@ -1,11 +1,11 @@
 /*
- * "bitround" and "numcodecs.bitround": fewer significant bits, so that what follows
- * compresses better. Decoding changes nothing.
+ * "bitround" and "numcodecs.bitround": fewer significant bits, so that the next codecs
+ * compress better. Decoding changes nothing.
  *
- * A float keeps `keepbits` bits of its fraction, an integer that many from its highest
- * set bit on; the rest is rounded, half to even. A rounded float may grow into the
- * next exponent, as it should; an integer stays within its type. Infinities and NaNs
- * are left alone: adding to them would turn them into other numbers.
+ * A float keeps `keepbits` bits of its fraction, and an integer keeps `keepbits` bits from
+ * its highest set bit on; the other bits are rounded, half to even. Rounding may carry a
+ * float into the next exponent, as it should; an integer stays within its type. Infinities
+ * and NaNs stay as they are: adding to their bits would turn them into other numbers.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -24,7 +24,8 @@ struct bitround_state {
 
 /* ---- one number --------------------------------------------------------------------- */
 
-/* Adds half of 2^shift, or a little less where that makes it even, and clears. */
+/* Rounds `bits` to a multiple of 2^shift, half to even: adds half of 2^shift, or one less
+ * where the result would be odd, and clears the low bits. Adds no further than `most`. */
 static uint64_t bitround_cut(uint64_t bits, int shift, uint64_t most)
 {
     uint64_t low = (UINT64_C(1) << shift) - 1;
@@ -84,7 +85,7 @@ static int bitround_read_type(struct bitround_state *state, const brc_dtype *typ
     return BRC_OK;
 }
 
-/* ctx: not NULL for numcodecs, which knows only floats. */
+/* ctx is not NULL for "numcodecs.bitround", which takes only floats. */
 static int bitround_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
                          brc_proto *out, int *identity, brc_error *err)
 {
@@ -168,7 +169,7 @@ int brc_codec_bitround_register(brc_registry *reg, brc_error *err)
     };
     int rc = brc_codec_add(reg, &spec, &impl, err);
 
-    if (rc == BRC_OK) /* as zarrs called it */
+    if (rc == BRC_OK) /* its former name in zarrs */
         rc = brc_registry_add_alias(reg, "https://codec.zarrs.dev/array_to_array/bitround",
                                     "bitround", err);
     spec.name = impl.spec = "numcodecs.bitround";

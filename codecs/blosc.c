@@ -9,12 +9,12 @@
  *     flags  0x01 shuffle   0x02 stored   0x04 bitshuffle   0x08 reserved
  *            0x10 blocks are one stream   bits 5 to 7: inner codec
  *
- * c-blosc is not told how long its input is, so a frame is checked from end to end
- * before the library sees it. Only its calls without global state are used: they start
- * no threads and look at no environment variables.
+ * c-blosc takes no length of its input, so this codec checks a frame from end to end before
+ * it calls the library. It uses only calls without global state, which start no threads and
+ * read no environment variables.
  *
- * numcodecs has numbers for the shuffles, and -1 for the one that suits the items: by
- * bits if they are bytes, else by bytes. The frame says which was used.
+ * numcodecs names the shuffles by number; -1 means the shuffle that suits the items: by bits
+ * for items of one byte, else by bytes. The frame says which shuffle was used.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -35,11 +35,11 @@ static const char *const blosc_shuffles[] = { "noshuffle", "shuffle", "bitshuffl
 static const char *const blosc_cnames[] = { "blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd" };
 
 struct blosc_state {
-    const char *cname; /* one of the table                                       */
+    const char *cname; /* points into blosc_cnames                               */
     int clevel, shuffle;
     int is_numcodecs, has_typesize;
     size_t typesize, blocksize;
-    uint64_t decoded; /* exact; BRC_LEN_VARIES                                   */
+    uint64_t decoded; /* exact length, or BRC_LEN_VARIES                         */
     uint64_t max_decoded;
 };
 
@@ -61,7 +61,7 @@ static int blosc_read_cname(struct blosc_state *state, const brc_json *config, b
     return BRC_OK;
 }
 
-/* In numcodecs: its number, and 1 if there is none. */
+/* Reads "shuffle" as numcodecs writes it: a number, 1 if the member is absent. */
 static int blosc_read_shuffle_number(struct blosc_state *state, const brc_json *config,
                                      brc_error *err)
 {
@@ -89,7 +89,7 @@ static int blosc_read_shuffle(struct blosc_state *state, const brc_json *config,
     return BRC_OK;
 }
 
-/* A reader needs none of these: it finds everything in the frame. */
+/* Reads the numbers for encoding. Decoding needs none of them: the frame has its own. */
 static int blosc_read_numbers(struct blosc_state *state, const brc_json *config,
                               const brc_dtype *type, brc_error *err)
 {
@@ -155,7 +155,7 @@ static int blosc_open(void *ctx, void **out_state, const brc_json *config, const
     if (read.max_decoded > BLOSC_MAX_BUFFERSIZE)
         read.max_decoded = BLOSC_MAX_BUFFERSIZE;
     *state = read;
-    /* Some writers leave bytes after the frame: there is room for those. */
+    /* Leave room for the bytes that some writers put after the frame. */
     out->max_len = read.max_decoded + read.max_decoded / 8 + (64 << 10);
     out->len = BRC_LEN_VARIES;
     *out_state = state;
@@ -196,7 +196,7 @@ static uint32_t blosc_u32(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* The frame's inner codec by its number, and whether this library has it. */
+/* Checks that the frame's inner codec is known and that this build's c-blosc has it. */
 static int blosc_check_inner(const struct blosc_frame *frame, brc_error *err)
 {
     static const char *const formats[] = { "blosclz", "lz4", "snappy", "zlib", "zstd" };
@@ -237,7 +237,7 @@ static int blosc_read_header(struct blosc_frame *frame, brc_span src, brc_error 
     return BRC_OK;
 }
 
-/* Follows the streams of one block: c-blosc will read exactly these. */
+/* Checks that the streams of one block lie within the frame. c-blosc reads exactly these. */
 static int blosc_check_block(const struct blosc_frame *frame, uint32_t block, brc_error *err)
 {
     uint32_t last = frame->nbytes % frame->blocksize;
@@ -286,8 +286,8 @@ static int blosc_check_frame(struct blosc_frame *frame, brc_error *err)
 
 /* ---- implementation ----------------------------------------------------------------- */
 
-/* c-blosc does not check its own allocations, so as much as it is about to take (two
- * blocks and a little) is allocated first, as a trial. */
+/* c-blosc does not check its own allocations. Tries to allocate as much as c-blosc is about to
+ * allocate (two blocks and a little more), and returns 0 if that fails. */
 static int blosc_memory_is_there(uint64_t blocksize)
 {
     void *probe = malloc((size_t)(2 * blocksize + 4 * BLOSC_MAX_TYPESIZE + 64));

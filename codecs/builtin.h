@@ -1,5 +1,5 @@
-/* The codecs of this folder: each adds its specifications and implementations. What
- * several of them use is in lib/. */
+/* The codecs of this folder. Each function adds a codec's specifications and implementations
+ * to the registry. Code that several codecs share is in lib/. */
 #ifndef BRC_CODECS_BUILTIN_H
 #define BRC_CODECS_BUILTIN_H
 

@@ -1,10 +1,10 @@
 /*
  * "bytes": the elements in C order, packed, in either byte order.
  *
- * Canonical elements are little-endian, so little-endian bytes, and elements of single
- * bytes, are the canonical bytes themselves on every machine. Types of less than a
- * byte are stored as one byte for each number; bits that carry no value are corrected
- * on reading, whatever other writers put there.
+ * Canonical elements are little-endian, so encoding to little-endian, or of elements of
+ * single bytes, gives the canonical bytes themselves on every machine. Types of less than a
+ * byte are stored as one byte for each number; decoding corrects the bits that carry no
+ * value, because other writers may have set them.
  */
 #include "builtin.h"
 
@@ -13,8 +13,8 @@
 
 struct bytes_state {
     uint64_t len;
-    const brc_dtype *type; /* the chain's, which outlives it                      */
-    int big;               /* and the type has a byte order                       */
+    const brc_dtype *type; /* belongs to the chain, which outlives this state     */
+    int big;               /* big-endian, and the type has a byte order           */
     int normalizes;
 };
 
@@ -37,7 +37,7 @@ static int bytes_read_config(struct bytes_state *state, const brc_json *config,
         if (rc < 0)
             return rc;
     }
-    /* writers of this legacy type left it out and wrote little-endian */
+    /* Writers of the legacy type "structured" left "endian" out and wrote little-endian. */
     int may_lack = strcmp(type->name, "structured") == 0 || !bytes_have_order(type);
     if (endian == NULL && !may_lack)
         return brc_fail(err, BRC_EINVAL, "\"endian\" must be given for %s: \"little\" or \"big\"",
@@ -91,7 +91,7 @@ static int bytes_write_config(void *ctx, const void *state, brc_buf *out, brc_er
 
 /* ---- implementation ----------------------------------------------------------------- */
 
-/* Reversing is its own inverse. */
+/* Encodes or decodes: reversing the bytes is its own inverse. */
 static int bytes_convert(const struct bytes_state *bytes, brc_span src, brc_buf *dst,
                          brc_error *err)
 {

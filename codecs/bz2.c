@@ -9,7 +9,7 @@
 
 struct bz2_state {
     int level;
-    uint64_t decoded; /* exact; BRC_LEN_VARIES                                   */
+    uint64_t decoded; /* exact length, or BRC_LEN_VARIES                         */
 };
 
 static int bz2_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
@@ -37,7 +37,7 @@ static int bz2_write_config(void *ctx, const void *state, brc_buf *out, brc_erro
     return brc_buf_printf(out, err, "{\"level\":%d}", ((const struct bz2_state *)state)->level);
 }
 
-/* libbz2 counts in unsigned int: longer data is fed in slices. */
+/* libbz2 counts in unsigned int, so longer data is passed in slices. */
 static unsigned bz2_slice(size_t len)
 {
     return len > UINT_MAX ? UINT_MAX : (unsigned)len;
@@ -101,7 +101,7 @@ static int bz2_encode(void *ctx, const void *state, void *scratch, brc_span src,
 
 static int bz2_run_decoder(bz_stream *z, size_t goal, brc_span *src, brc_buf *dst, brc_error *err)
 {
-    char spare; /* data that do not fit are noticed here                         */
+    char spare; /* output room that only data beyond the limit reach             */
     int result = BZ_OK;
 
     while (result != BZ_STREAM_END) {

@@ -1,10 +1,11 @@
 /*
  * "cast_value": the same values in another real data type.
  *
- * In both directions an element goes through: the scalar map of that direction, first
- * match first; else its exact value, where the type has it; else rounding, and if that
- * leaves the type's range, "out_of_range". The fill value must survive both
- * directions, otherwise an array would read differently where nothing is stored.
+ * In both directions the first of these that applies converts an element: the first match
+ * in the scalar map of that direction; the exact value, where the other type has it;
+ * rounding; and "out_of_range", if the rounded value is out of the type's range. The fill
+ * value must survive both directions, otherwise an array would read differently where
+ * nothing is stored.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -31,7 +32,7 @@ struct cast_way {
 };
 
 struct cast_state {
-    brc_dtype *type; /* of what is stored                                        */
+    brc_dtype *type; /* stored type                                              */
     struct cast_way encode, decode;
     int rounding;
     uint64_t n;
@@ -203,14 +204,14 @@ static int cast_read_fill(struct cast_state *state, brc_span fill, brc_error *er
         rc = cast_one(state, &state->decode, back, state->fill, err);
     if (rc == BRC_OK && brc_number_compare(brc_numeric_load(&state->encode.from, fill.data),
                                            brc_numeric_load(&state->decode.to, back)) != 0)
-        rc = brc_fail(err, BRC_EINVAL, "it comes back as another value from %s", state->type->name);
+        rc = brc_fail(err, BRC_EINVAL, "decoding from %s gives another value", state->type->name);
     if (rc < 0)
         brc_context(err, "the fill value");
     return rc;
 }
 
-/* Every value of the one type is a value of the other, and no bits are lost on the
- * way, except those of a NaN. */
+/* Returns 1 if every value of the array's type is a value of the stored type, so that the codec
+ * loses nothing. */
 static int cast_is_exact(const struct cast_state *state)
 {
     const brc_numeric *from = &state->encode.from, *to = &state->encode.to;
@@ -292,7 +293,7 @@ static int cast_decode(void *ctx, const void *opaque, void *scratch, brc_span sr
     const struct cast_state *state = opaque;
     int rc = cast_convert(state, &state->decode, src, dst, err);
 
-    if (rc == BRC_EINVAL) { /* what is stored has no value in the array's type    */
+    if (rc == BRC_EINVAL) { /* a stored element has no value in the array's type  */
         rc = BRC_ECORRUPT;
         if (err != NULL)
             err->code = rc;

@@ -2,11 +2,11 @@
  * "numcodecs.categorize": texts as numbers, the n-th label as n.
  *
  *     labels   ["red", "green"]: red is 1, green is 2, the empty text is 0
- *     dtype    NumPy's name of the texts, "|O" or "<U5": the array's own type counts
+ *     dtype    NumPy's name of the type of texts, "|O" or "<U5": not used, the array's own
+ *              type decides
  *     astype   the type of the numbers; uint8 if it is absent
  *
- * A text that is not a label is refused when it is written: numcodecs would make it
- * empty.
+ * Encoding refuses a text that is not a label; numcodecs stores it as the empty text.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CATEGORIZE_MAX_LABELS 4096 /* each is searched for from the first on */
+#define CATEGORIZE_MAX_LABELS 4096 /* bounds the linear search for a label */
 
 struct category {
-    brc_span text; /* a canonical element: points into texts                        */
+    brc_span text; /* canonical element; points into `texts`                        */
     size_t code;
 };
 
 struct categorize_state {
     uint64_t n;
-    size_t item_size;       /* of a text; 0: they vary                               */
+    size_t item_size;       /* bytes of a text; 0 if the length varies               */
     brc_dtype *astype;
     brc_buf texts, config;
     struct category *codes; /* by number, the empty text first                       */
@@ -57,7 +57,7 @@ static int category_compare(const void *a, const void *b)
     return order != 0 ? order : (x->text.len > y->text.len) - (x->text.len < y->text.len);
 }
 
-/* One text behind the others; codes[].text.data is an offset until all are there. */
+/* Appends one text to `texts`. codes[].text.data is an offset until all texts are appended. */
 static int categorize_add(struct categorize_state *state, const brc_dtype *type,
                           const brc_json *label, brc_error *err)
 {
@@ -138,7 +138,7 @@ static int categorize_read_config(struct categorize_state *state, const brc_json
 
 /* ---- implementation ----------------------------------------------------------------- */
 
-/* The number of a text; BRC_EINVAL if it is not a label. */
+/* Finds the number of a text. Fails with BRC_EINVAL if the text is not a label. */
 static int categorize_find(const struct categorize_state *state, brc_span text, size_t *code,
                            brc_error *err)
 {

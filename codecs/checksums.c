@@ -19,17 +19,17 @@ enum { SUM_LEN = 4 };
 struct checksum_state {
     int at_end;
     uint32_t initval; /* of jenkins_lookup3                                      */
-    uint8_t *prefix;  /* of jenkins_lookup3: stands before the payload, unstored */
+    uint8_t *prefix;  /* of jenkins_lookup3: hashed before the payload, not stored */
     size_t prefix_len;
     int has_prefix;
 };
 
-/* One of the five. */
+/* One of the five checksums. */
 struct checksum_kind {
     const char *name;
     int at_end, has_location, has_prefix;
     int (*sum)(const struct checksum_state *state, brc_span data, uint32_t *out, brc_error *err);
-    /* What some writers stored by mistake; NULL: nothing is known */
+    /* The sum that some writers stored by mistake; NULL if none is known. */
     uint32_t (*other_sum)(brc_span data);
 };
 
@@ -37,7 +37,7 @@ struct checksum_kind {
 
 typedef uLong checksum_zlib_sum(uLong sum, const Bytef *data, uInt len);
 
-/* zlib counts in unsigned int: longer data is fed in slices. */
+/* zlib counts in unsigned int, so longer data is passed in slices. */
 static uint32_t checksum_run_zlib(checksum_zlib_sum *run, brc_span data)
 {
     uLong sum = run(0, NULL, 0);
@@ -78,8 +78,8 @@ static int checksum_crc32c(const struct checksum_state *state, brc_span data, ui
     return BRC_OK;
 }
 
-/* Sums over big-endian words of 16 bits, modulo 65535 with 65535 for a multiple of it
- * that is not zero; the last byte of an odd length is the high one of a word. */
+/* Adds big-endian words of 16 bits, modulo 65535. A sum that is a multiple of 65535 is 65535, and
+ * zero only if all words are zero. The last byte of an odd length is the high byte of a word. */
 static uint32_t fletcher32_sum(brc_span data)
 {
     uint64_t sum1 = 0, sum2 = 0;
@@ -109,7 +109,7 @@ static int checksum_fletcher32(const struct checksum_state *state, brc_span data
     return BRC_OK;
 }
 
-/* Older releases of zarrs left out an odd last byte. */
+/* Sums as older releases of zarrs did, which left out an odd last byte. */
 static uint32_t fletcher32_without_last(brc_span data)
 {
     return fletcher32_sum((brc_span){ data.data, data.len - data.len % 2 });
@@ -117,8 +117,8 @@ static uint32_t fletcher32_without_last(brc_span data)
 
 /* ---- lookup3 -------------------------------------------------------------------------
  *
- * Twelve bytes at a time into three words, mixed; the last one to twelve bytes get the
- * final mix. Which rotations, and of what, is all that the hash is.
+ * The hash adds twelve bytes at a time to three words and mixes the words; the last one to
+ * twelve bytes get the final mix. The rotations are those of Bob Jenkins's lookup3.c.
  */
 static uint32_t lookup3_rotate(uint32_t x, int k)
 {
@@ -196,7 +196,7 @@ static const struct checksum_kind checksum_kinds[] = {
     { "numcodecs.jenkins_lookup3", 1, 0, 1, checksum_lookup3, NULL },
 };
 
-/* The members that a kind knows. */
+/* Refuses members that a kind of checksum does not have. */
 static int checksum_allow(const struct checksum_kind *kind, const brc_json *config, brc_error *err)
 {
     static const char *const location[] = { "location" };
@@ -222,7 +222,7 @@ static int checksum_read_location(struct checksum_state *state, const brc_json *
     return BRC_OK;
 }
 
-/* Text, or a list of bytes. */
+/* Reads "prefix": text, or a list of bytes. */
 static int checksum_read_prefix(struct checksum_state *state, const brc_json *config,
                                 brc_error *err)
 {

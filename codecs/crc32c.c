@@ -4,8 +4,8 @@
  *     | payload ... | crc |      polynomial 0x1EDC6F41, bits reflected,
  *                                start and final xor 0xFFFFFFFF (RFC 3720, B.4)
  *
- * One specification, two implementations: slicing by 8 runs anywhere, the processor's
- * own instruction runs where the probe finds it. Metadata names neither.
+ * One specification has two implementations: slicing by 8 runs anywhere, and the processor's
+ * own instruction runs where the probe finds it. The metadata names neither.
  */
 #include "builtin.h"
 #include "lib/crc32c_sum.h"

@@ -2,10 +2,10 @@
  * "numcodecs.delta": the first element, then each element minus the one before it, in C
  * order. Decoding adds them up again.
  *
- * Integers wrap around in both directions, so they come back whatever they are;
- * booleans are xored. Floats come back only approximately. "astype" stores the
- * differences in another type; an integer difference that this cannot hold is refused,
- * since decoding would give something else.
+ * Integers wrap around in both directions, so every integer is restored exactly; booleans
+ * are xored. Floats are restored only approximately. "astype" stores the differences in
+ * another type; encoding refuses an integer difference that this type cannot hold, because
+ * decoding would give another value.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -17,7 +17,7 @@
 
 struct delta_state {
     brc_dtype *type, *astype;
-    brc_numeric from, to; /* of integers and floats                              */
+    brc_numeric from, to; /* set for integers and floats                         */
     int is_bool;
     uint64_t n;
     brc_buf config;
@@ -100,7 +100,7 @@ static int delta_write_config(void *ctx, const void *opaque, brc_buf *out, brc_e
 
 /* ---- implementation ----------------------------------------------------------------- */
 
-/* Integers stored in their own width: one loop for each width. */
+/* Handles integers that are stored in their own width, with one loop for each width. */
 #define DELTA_LOOPS(bits_)                                                                     \
     static void delta_encode_##bits_(uint8_t *dst, const uint8_t *src, uint64_t n)             \
     {                                                                                          \
@@ -153,7 +153,7 @@ static void delta_bools(uint8_t *dst, const uint8_t *src, uint64_t n, int decode
     }
 }
 
-/* An element as 64 bits, with its sign. */
+/* Loads an element as 64 bits, with its sign extended. */
 static uint64_t delta_load(const brc_numeric *numeric, const uint8_t *element)
 {
     uint64_t bits = brc_codec_load(element, numeric->size);

@@ -3,8 +3,8 @@
  * x / scale + offset as "dtype".
  *
  * Arithmetic is in floats of the array's own width, or in float64 for integers. Ties
- * go to the even neighbour, as in numcodecs. A value that "astype" cannot hold is
- * refused when it is written; numcodecs lets it wrap around.
+ * go to the even neighbour, as in numcodecs. Encoding refuses a value that "astype" cannot
+ * hold; numcodecs lets the value wrap around.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"

@@ -1,10 +1,10 @@
 /*
  * "gzip" and "numcodecs.gzip": RFC 1952, and "numcodecs.zlib": RFC 1950, through zlib.
  *
- * We write one member with MTIME 0 and OS 255, so that equal bytes give equal members
- * on every machine. Others write several members, empty ones too, and pad the end with
- * zeros: all are read. Old data of numcodecs may have gzip under the name of zlib and
- * the reverse, so there the header decides.
+ * Encoding writes one member with MTIME 0 and OS 255, so that equal bytes give equal members
+ * on every machine. Decoding also reads several members, empty members and zeros after the
+ * last member, which other writers produce. Old data of numcodecs may have gzip under the
+ * name of zlib and the reverse, so for these names the header decides.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -17,7 +17,7 @@
 enum { GZIP_WINDOW_BITS = 15, GZIP_HEADER = 16, GZIP_ANY_HEADER = 32, GZIP_MEMORY = 8 };
 enum { GZIP_OS_UNKNOWN = 255 };
 
-/* One of the three: zlib's "window bits" say which header there is. */
+/* One of the three codecs: zlib's "window bits" select the header. */
 struct gzip_kind {
     const char *name;
     int write_bits, read_bits;
@@ -32,13 +32,13 @@ static const struct gzip_kind gzip_kinds[] = {
 
 struct gzip_state {
     int level;
-    uint64_t decoded; /* exact; BRC_LEN_VARIES                                   */
+    uint64_t decoded; /* exact length, or BRC_LEN_VARIES                         */
 };
 
 struct gzip_scratch {
-    z_stream deflater, inflater; /* each is made when it is first needed         */
+    z_stream deflater, inflater; /* initialized at the first use                 */
     int can_deflate, can_inflate;
-    int level; /* for which the deflater was made                                */
+    int level; /* level of the deflater                                          */
 };
 
 /* ---- specification ------------------------------------------------------------------ */
@@ -65,7 +65,7 @@ static int gzip_open(void *ctx, void **out_state, const brc_json *config, const 
         return brc_fail(err, BRC_ENOMEM, "out of memory");
     state->level = (int)number;
     state->decoded = in->len;
-    /* More than zlib's bound: other encoders may cut the data into many members. */
+    /* Allow more than zlib's bound: other encoders may cut the data into many members. */
     uint64_t slack = in->max_len / 8 + ((uint64_t)64 << 10);
     out->max_len = in->max_len > UINT64_MAX - slack ? UINT64_MAX : in->max_len + slack;
     out->len = BRC_LEN_VARIES;
@@ -111,7 +111,7 @@ static void gzip_scratch_free(void *ctx, void *opaque)
     free(scratch);
 }
 
-/* zlib counts in unsigned int: longer data is fed in slices. */
+/* zlib counts in unsigned int, so longer data is passed in slices. */
 static unsigned gzip_slice(size_t len)
 {
     return len > UINT_MAX ? UINT_MAX : (unsigned)len;
@@ -175,7 +175,7 @@ static int gzip_encode(void *ctx, const void *state, void *opaque, brc_span src,
 
 static int gzip_decode_member(z_stream *z, size_t goal, brc_span *src, brc_buf *dst, brc_error *err)
 {
-    uint8_t spare; /* data that do not fit are noticed here                      */
+    uint8_t spare; /* output room that only data beyond the limit reach          */
     int result = Z_OK;
 
     while (result != Z_STREAM_END) {
@@ -250,7 +250,7 @@ static int gzip_decode(void *ctx, const void *state, void *opaque, brc_span src,
     return rc;
 }
 
-/* One member, or as much of it as is wanted. */
+/* Decodes one member, or as much of the member as is wanted. */
 static int gzip_inflate_first(z_stream *z, size_t wanted, brc_span *src, brc_buf *dst,
                               brc_error *err)
 {
@@ -276,7 +276,7 @@ static int gzip_inflate_first(z_stream *z, size_t wanted, brc_span *src, brc_buf
                                                                    : zError(result));
 }
 
-/* A member is decoded from its begin. */
+/* Decodes every member from its beginning on, up to the last byte wanted. */
 static int gzip_decode_part(void *ctx, const void *state, void *opaque, brc_span src, uint64_t from,
                             uint64_t to, brc_buf *dst, brc_error *err)
 {

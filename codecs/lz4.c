@@ -13,7 +13,7 @@ enum { LZ4_HEADER = 4, LZ4_MOST_RATIO = 255 };
 
 struct lz4_state {
     int acceleration;
-    uint64_t decoded; /* exact; BRC_LEN_VARIES                                   */
+    uint64_t decoded; /* exact length, or BRC_LEN_VARIES                         */
 };
 
 static int lz4_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,

@@ -1,5 +1,5 @@
 /*
- * "numcodecs.lzma": what liblzma writes, in one of three containers.
+ * "numcodecs.lzma": data compressed by liblzma, in one of three containers.
  *
  *     format 1  .xz: names its filters and its checksum; several streams in a row
  *     format 2  .lzma: one LZMA1 stream behind 13 bytes of header
@@ -15,9 +15,9 @@
 #include <string.h>
 
 enum { LZMA_XZ = 1, LZMA_ALONE_FILE = 2, LZMA_RAW_DATA = 3 };
-#define LZMA_MEMORY ((uint64_t)512 << 20) /* which a stranger's stream may ask for */
+#define LZMA_MEMORY ((uint64_t)512 << 20) /* most that a stored stream may ask for */
 
-/* One filter of a list; liblzma needs another structure for each kind. */
+/* One filter of a list. liblzma needs another structure for each kind of filter. */
 struct lzma_one_filter {
     lzma_vli id;
     lzma_options_lzma lzma;
@@ -29,10 +29,10 @@ struct lzma_state {
     int format;
     lzma_check check;
     uint32_t preset;
-    uint64_t decoded; /* exact; BRC_LEN_VARIES                                   */
+    uint64_t decoded; /* exact length, or BRC_LEN_VARIES                         */
     size_t nfilters;
     struct lzma_one_filter filters[LZMA_FILTERS_MAX];
-    brc_buf config; /* as it was given                                           */
+    brc_buf config; /* configuration as given, JSON                              */
 };
 
 /* ---- filters ------------------------------------------------------------------------ */
@@ -113,7 +113,7 @@ static int lzma_read_filter(struct lzma_one_filter *out, const brc_json *filter,
                : lzma_read_number(filter, "start_offset", UINT32_MAX, &out->bcj.start_offset, err);
 }
 
-/* liblzma's own list; it points into the state and is needed only while a coder is set up. */
+/* Makes liblzma's own list, which points into the state and is needed only to set up a coder. */
 static void lzma_list_filters(lzma_filter *out, const struct lzma_state *state)
 {
     for (size_t i = 0; i < state->nfilters; i++) {
@@ -220,7 +220,8 @@ static int lzma_open(void *ctx, void **out_state, const brc_json *config, const 
     return BRC_OK;
 }
 
-/* Every member has a default that all readers know, so the configuration is its own full form. */
+/* Writes the configuration as given. All readers know the defaults of absent members, so this is
+ * the full form. */
 static int lzma_write_config(void *ctx, const void *opaque, brc_buf *out, brc_error *err)
 {
     (void)ctx;
@@ -322,7 +323,7 @@ static int lzma_encode(void *ctx, const void *opaque, void *scratch, brc_span sr
 
 static int lzma_run_decoder(lzma_stream *z, size_t goal, int is_raw, brc_buf *dst, brc_error *err)
 {
-    uint8_t spare; /* data that do not fit are noticed here                      */
+    uint8_t spare; /* output room that only data beyond the limit reach          */
     lzma_ret result = LZMA_OK;
 
     while (result != LZMA_STREAM_END) {
@@ -338,7 +339,7 @@ static int lzma_run_decoder(lzma_stream *z, size_t goal, int is_raw, brc_buf *ds
                             dst->len);
         if (room > 0)
             dst->len += room - z->avail_out;
-        /* A raw stream may lack its end mark: its length is then known from outside. */
+        /* A raw stream may lack its end mark if its decoded length is known. */
         if (result == LZMA_BUF_ERROR && is_raw && z->avail_in == 0 && dst->len == goal)
             return BRC_OK;
         if (result != LZMA_OK && result != LZMA_STREAM_END)

@@ -3,13 +3,13 @@
  *
  *     | mask's length, uint64 | values' length, uint64 | mask | values |
  *
- * The mask is a chunk of bool of the same shape, through mask_codecs: which elements
- * are present. The values are those elements, one after the other, as an array of one
- * axis through data_codecs; nothing if none is present. As zarrs writes it:
- * codec.zarrs.dev, "optional".
+ * The mask is a chunk of bool of the same shape, encoded by mask_codecs, that says which
+ * elements are present. The values are the present elements, one after the other, as an
+ * array of one axis encoded by data_codecs; no bytes if no element is present. This is the
+ * layout of zarrs: codec.zarrs.dev, "optional".
  *
- * The length of the array of values follows from each chunk's mask, so its chain is
- * opened anew for each chunk in which an element is missing.
+ * The length of the array of values depends on each chunk's mask, so the codec opens a new
+ * chain for each chunk in which an element is missing.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -21,9 +21,9 @@ enum { OPTIONAL_HEADER = 16 };
 
 struct optional_codec {
     uint64_t n;             /* elements of the chunk                              */
-    size_t item;            /* bytes of one and its mark; 0: they vary            */
+    size_t item;            /* bytes of an element and its mark; 0 if they vary   */
     brc_dtype *mask_type;
-    brc_chain *mask, *data; /* data: of n values                                  */
+    brc_chain *mask, *data; /* data is opened for n values                        */
 };
 
 /* ---- specification ------------------------------------------------------------------ */
@@ -55,7 +55,8 @@ static int optional_open_mask(struct optional_codec *state, const brc_json *code
     return rc;
 }
 
-/* The fill value that zarrs uses for the values: all bits zero, and no bytes. */
+/* Opens the chain of the values with the fill value of zarrs: all bits zero, or no bytes for
+ * elements of variable length. */
 static int optional_open_data(struct optional_codec *state, const brc_json *codecs,
                               const brc_proto *in, brc_error *err)
 {
@@ -129,8 +130,8 @@ static int optional_write_config(void *ctx, const void *opaque, brc_buf *out, br
     return rc < 0 ? rc : brc_buf_printf(out, err, "}");
 }
 
-/* The values' chain for `count` of them: `fresh` must be freed; the result is `fresh`
- * or the chain for all elements. */
+/* Sets *chain to the chain for `count` values: the state's own chain if all elements are
+ * present, else *fresh, a new chain. The caller frees *fresh, which may be NULL. */
 static int optional_data_chain(const struct optional_codec *state, uint64_t count,
                                brc_chain **fresh, const brc_chain **chain, brc_error *err)
 {
@@ -202,7 +203,7 @@ static int optional_split(const struct optional_codec *state, brc_span src,
                            : optional_split_varying(state, src, scratch, count, err);
 }
 
-/* Appends the encoded `from`, and writes its length into the header. */
+/* Encodes `from`, appends the result to `dst`, and writes its length into the header. */
 static int optional_put(const brc_chain *chain, struct brc_nested_scratch *scratch,
                         const brc_buf *from, size_t header, brc_buf *dst, brc_error *err)
 {
@@ -309,7 +310,7 @@ static int optional_values(const struct optional_codec *state, struct brc_nested
     return rc;
 }
 
-/* The two parts, once the mask has told how many values there are. */
+/* Decodes the mask, counts the elements that are present, and decodes as many values. */
 static int optional_take(const struct optional_codec *state, struct brc_nested_scratch *scratch,
                          brc_span src, uint64_t *count, brc_error *err)
 {
@@ -322,7 +323,7 @@ static int optional_take(const struct optional_codec *state, struct brc_nested_s
     src = (brc_span){ src.data + OPTIONAL_HEADER, src.len - OPTIONAL_HEADER };
     if (mask_len > src.len || data_len != src.len - mask_len)
         return brc_fail(err, BRC_ECORRUPT,
-                        "%zu bytes follow, which are not a mask of %llu and values of %llu",
+                        "%zu bytes follow, but the mask has %llu and the values have %llu",
                         src.len, (unsigned long long)mask_len, (unsigned long long)data_len);
     scratch->head.len = 0;
     int rc = brc_chain_decode(state->mask, scratch->chains,

@@ -4,12 +4,13 @@
  *     stream bit j lies in byte j / 8, at bit j % 8 from the lowest; element i takes the
  *     bits [i * k, (i + 1) * k); zero bits fill the last byte
  *
- *     padding_encoding "first_byte" or "last_byte": one more byte has their number, 0 to 7;
- *     zarrs leaves it out where components are whole bytes, and such chunks are read
+ *     padding_encoding "first_byte" or "last_byte": one more byte has the number of these
+ *     zero bits, 0 to 7; zarrs leaves this byte out where components are whole bytes, and
+ *     decoding accepts such chunks
  *
- * A component has 1 bit for bool, 2, 4 or 6 for the types that are named so, and otherwise
- * eight for each byte; complex numbers have two components. Signed integers get their sign
- * back.
+ * A component has 1 bit for bool, 2, 4 or 6 bits for the types with these numbers in their
+ * names, and otherwise eight bits for each byte; complex numbers have two components.
+ * Decoding extends the sign of signed integers.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -26,8 +27,8 @@ struct packbits_state {
     size_t size; /* bytes of a component in memory                               */
     unsigned width, first, last;
     int has_first, has_last;
-    int whole;       /* all bits of every byte: the canonical bytes themselves     */
-    uint64_t packed; /* bytes, without the number of padding bits                 */
+    int whole;       /* all bits of every byte are kept: a copy of canonical bytes */
+    uint64_t packed; /* bytes, without the byte of the number of padding bits     */
 };
 
 /* ---- specification ------------------------------------------------------------------ */
@@ -138,8 +139,8 @@ static int packbits_write_config(void *ctx, const void *opaque, brc_buf *out, br
 
 /* ---- implementation ------------------------------------------------------------------
  *
- * Bits wait in a word until there are eight of them; up to 7 + 64 are waiting, so the
- * word is of two.
+ * Bits collect in a word until there are eight. Up to 7 + 64 bits may be waiting, so the
+ * word consists of two uint64.
  */
 __extension__ typedef unsigned __int128 packbits_word;
 

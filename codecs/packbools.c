@@ -12,7 +12,7 @@
 
 struct packbools_state {
     uint64_t n;
-    brc_dtype *bytes; /* uint8                                                   */
+    brc_dtype *bytes; /* data type uint8                                         */
 };
 
 static void packbools_close(void *ctx, void *opaque)

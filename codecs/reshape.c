@@ -2,9 +2,9 @@
  * "reshape": another shape for the same elements in the same order, and
  * "zarrs.squeeze": axes of extent 1 removed. Neither touches a byte.
  *
- * An item of reshape's list is an extent, -1 (what is left, once), or a list of axes of
- * the input whose extents are multiplied. Such a list promises that the output axis
- * runs along these input axes: so the products before and after must agree as well.
+ * An item of reshape's list is an extent, -1 (the remaining extent, at most once), or a list
+ * of input axes whose extents are multiplied. A list promises that the output axis runs
+ * along these input axes, so the products before and after these axes must agree too.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -13,7 +13,7 @@
 
 struct reshape_state {
     int ndim;
-    /* of each item: the extent, 0 for -1; or naxes axes from `first` on in axes[] */
+    /* for each item: the extent, 0 for -1; or naxes axes from `first` on in axes[] */
     uint64_t extent[BRC_MAX_NDIM];
     int is_list[BRC_MAX_NDIM], first[BRC_MAX_NDIM], naxes[BRC_MAX_NDIM];
     int axes[BRC_MAX_NDIM], total_axes;
@@ -89,7 +89,8 @@ static int reshape_read_config(struct reshape_state *state, const brc_json *conf
 
 /* ---- the shape ---------------------------------------------------------------------- */
 
-/* The axes of a list must be consecutive, and between the same products. */
+/* Checks that the axes of a list are consecutive, and that the products of the extents before
+ * and after these axes equal those of the items before and after the list. */
 static int reshape_check_axes(const struct reshape_state *state, const brc_proto *in,
                               const brc_proto *out, brc_error *err)
 {

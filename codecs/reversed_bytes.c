@@ -1,12 +1,13 @@
 /*
  * "breccia.reversed_bytes": the elements in C order, packed, with the bytes of some of their
- * parts in reverse. It says what "bytes" cannot: structures whose fields differ in byte order.
+ * parts reversed. This codec describes structures whose fields differ in byte order, which
+ * "bytes" cannot.
  *
- *   {"runs": [[OFFSET, SIZE, COUNT], ...]}   COUNT parts of SIZE bytes each, one behind the
- *                                            other, from OFFSET of an element on; in order
+ *   {"runs": [[OFFSET, SIZE, COUNT], ...]}   COUNT adjacent parts of SIZE bytes each, from
+ *                                            OFFSET of an element on; runs are in order
  *
- * Documents of other formats are read as if they had this codec. No export writes it, because an
- * import encodes such arrays again.
+ * Documents of other formats are read as if they had this codec. No export writes the codec,
+ * because an import encodes such arrays again.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -22,14 +23,14 @@ struct reversed_run {
 
 struct reversed_state {
     uint64_t len;
-    const brc_dtype *type; /* the chain's, which outlives it */
+    const brc_dtype *type; /* belongs to the chain, which outlives this state */
     size_t n;
     struct reversed_run runs[];
 };
 
 /* ---- specification ------------------------------------------------------------------ */
 
-/* *end: of the run before, then of this one. */
+/* Reads one run. *end is the end of the run before, and the end of this run afterwards. */
 static int reversed_read_run(struct reversed_run *run, const brc_json *item, uint64_t *end,
                              uint64_t item_size, brc_error *err)
 {
@@ -106,7 +107,7 @@ static void reversed_part(uint8_t *part, size_t size)
     }
 }
 
-/* Is its own inverse. */
+/* Encodes or decodes: reversing the bytes is its own inverse. */
 static int reversed_convert(const struct reversed_state *state, brc_span src, brc_buf *dst,
                             brc_error *err)
 {

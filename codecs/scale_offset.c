@@ -2,9 +2,9 @@
  * "scale_offset": (x - offset) * scale, and back x / scale + offset, in the arithmetic of
  * the array's own type.
  *
- * With integers nothing is rounded: a result outside the type's range, or a division
- * with a remainder, is an error. With floats every operation rounds as the type's own
- * does; only a finite value that would become infinite in storage is an error.
+ * Integers are never rounded: a result outside the type's range, or a division with a
+ * remainder, is an error. With floats every operation rounds as the type's own arithmetic
+ * does; the only error is a finite value that would be stored as infinite.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -18,8 +18,8 @@ __extension__ typedef __int128 scale_wide;
 struct scale_state {
     brc_numeric numeric;
     uint64_t n;
-    scale_wide offset, scale;         /* of integers                              */
-    double float_offset, float_scale; /* of floats                                */
+    scale_wide offset, scale;         /* for integers                             */
+    double float_offset, float_scale; /* for floats                               */
     brc_buf config, fill;
 };
 
@@ -50,9 +50,8 @@ static int scale_fits(const brc_numeric *numeric, scale_wide value)
     return value < top && value >= (numeric->is_signed ? -top : 0);
 }
 
-/* The result in `value`: 0 if it, or the value it comes from, is outside the type. A
- * product of two numbers of at most 65 bits would overflow, but the first fits by
- * then. */
+/* Replaces *value by the encoded or decoded value. Returns 0 if the result, or a value on the
+ * way, is outside the type. */
 static int scale_integer(const struct scale_state *state, int decode, scale_wide *value)
 {
     if (decode) {
@@ -113,7 +112,7 @@ static int scale_one(const struct scale_state *state, int decode, uint8_t *dst, 
 
 /* ---- specification ------------------------------------------------------------------ */
 
-/* "offset" or "scale", as fill values of the type are written. */
+/* Reads "offset" or "scale", which are written as fill values of the type. */
 static int scale_read_number(struct scale_state *state, const brc_json *config, const char *name,
                              scale_wide *integer, double *number, brc_error *err)
 {
@@ -132,7 +131,7 @@ static int scale_read_number(struct scale_state *state, const brc_json *config, 
         *number = brc_numeric_to_double(&state->numeric, element.data);
     brc_buf_dispose(&element);
     if (rc == BRC_OK && !isfinite(*number))
-        rc = brc_fail(err, BRC_EINVAL, "it must be finite");
+        rc = brc_fail(err, BRC_EINVAL, "the number must be finite");
     if (rc < 0)
         brc_context(err, "\"%s\"", name);
     return rc;

@@ -6,13 +6,13 @@
  *     L - I  index, I bytes                      I   inner chunks, any order, gaps
  *
  *     index: uint64 [grid..., 2] through index_codecs; for each inner chunk, in C order,
- *     its offset from byte 0 of the value and its length; both 2^64 - 1: it is absent,
- *     and all its elements are the fill value
+ *     its offset from byte 0 of the value and its length; both are 2^64 - 1 if the inner
+ *     chunk is absent, and all its elements are the fill value
  *
- * The index has a fixed length, otherwise nobody could find it. It is not trusted:
- * ranges may overlap and be shared, but each must be inside the value and outside the
- * index. An index is decoded only when the value is as long as it, so memory for it is
- * in proportion to the value.
+ * The index has a fixed length, otherwise a reader could not find it. Its entries are not
+ * trusted: ranges may overlap and be shared, but each range must be inside the value and
+ * outside the index. An index is decoded only if the value is at least as long as the index,
+ * so the memory for the index is in proportion to the value.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -23,17 +23,17 @@
 
 #define SHARD_MISSING UINT64_MAX
 #define SHARD_MAX_ENTRIES ((uint64_t)1 << 30)
-enum { SHARD_ENTRY = 16 }; /* bytes: an offset and a length                      */
+enum { SHARD_ENTRY = 16 }; /* bytes of an entry: an offset and a length          */
 
 struct shard_state {
     struct brc_shard_cut cut;
     int at_start;
-    size_t item; /* bytes of an element; 0: they vary                    */
+    size_t item; /* bytes of an element; 0 if they vary                  */
     brc_chain *inner, *index;
     brc_dtype *index_type;
-    uint64_t index_len; /* encoded                                              */
-    uint64_t len;       /* of the shard; BRC_LEN_VARIES                         */
-    brc_buf fill;       /* one element; data NULL: not known                    */
+    uint64_t index_len; /* bytes of the encoded index                           */
+    uint64_t len;       /* bytes of the decoded shard, or BRC_LEN_VARIES        */
+    brc_buf fill;       /* one element; data is NULL if not known               */
 };
 
 /* ---- specification -------------------------------- */
@@ -113,8 +113,8 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
         return rc;
     }
     state->index_len = brc_chain_encoded_len(state->index);
-    /* Shorter than the entries: then some bits are left out, and a short value could
-     * ask for a long index. */
+    /* Refuse an encoded index shorter than its entries: its codecs leave bits out, and a short
+     * value could then ask for the memory of a long index. */
     if (state->index_len == BRC_LEN_VARIES || state->index_len < state->cut.n * SHARD_ENTRY)
         return brc_fail(err, BRC_EINVAL,
                         "\"index_codecs\" must give every index the same length, so that it can "
@@ -122,8 +122,8 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
     return BRC_OK;
 }
 
-/* Gaps are allowed, so others may write longer values than we do: there is room to
- * rewrite each inner chunk a few times. */
+/* Returns the most bytes that a shard may have. Gaps are allowed, so other writers may produce
+ * longer values than this codec: there is room to rewrite each inner chunk a few times. */
 static uint64_t shard_max_len(const struct shard_state *state)
 {
     uint64_t inner = brc_codec_times(state->cut.n, brc_chain_encoded_max(state->inner));
@@ -206,7 +206,7 @@ static int shard_write_config(void *ctx, const void *opaque, brc_buf *out, brc_e
 
 /* ---- encoding -------------------------------- */
 
-/* One inner chunk's elements, packed. offsets: for elements of variable length. */
+/* Packs the elements of one inner chunk. `offsets` is for elements of variable length. */
 static int shard_gather(const struct shard_state *state, uint64_t number, brc_span src,
                         const uint32_t *offsets, brc_buf *out, brc_error *err)
 {
@@ -224,7 +224,7 @@ static int shard_gather(const struct shard_state *state, uint64_t number, brc_sp
     return rc;
 }
 
-/* Bit for bit, so that a zero's sign and a NaN's payload are kept. */
+/* Compares bit for bit, so that a zero's sign and a NaN's payload are kept. */
 static int shard_is_fill(const struct shard_state *state, const brc_buf *plain)
 {
     const brc_buf *fill = &state->fill;
@@ -286,7 +286,7 @@ static int shard_encode_all(const struct shard_state *state, struct brc_nested_s
         return rc;
     scratch->head.len = entries;
     if (state->at_start)
-        dst->len += index_len; /* written when it is known                         */
+        dst->len += index_len; /* the index is written after the inner chunks      */
     rc = shard_encode_chunks(state, scratch, src, offsets, dst, err);
     if (rc < 0)
         return rc;
@@ -325,7 +325,7 @@ static int shard_encode(void *ctx, const void *opaque, void *opaque_scratch, brc
 
 /* ---- decoding -------------------------------- */
 
-/* The bytes of one entry; data NULL: the inner chunk is absent. */
+/* Finds the bytes of one entry; data is NULL if the inner chunk is absent. */
 static int shard_find(const struct shard_state *state, const struct brc_nested_scratch *scratch,
                       brc_span src, uint64_t number, brc_span *out, brc_error *err)
 {
@@ -373,13 +373,13 @@ static int shard_decode_index(const struct shard_state *state, struct brc_nested
 static int shard_no_fill(uint64_t number, brc_error *err)
 {
     return brc_fail(err, BRC_EUNSUPPORTED,
-                    "inner chunk %llu is absent, and what the codecs before it make of the fill "
-                    "value "
-                    "is not known",
+                    "inner chunk %llu is absent, and the codecs before the shard give no "
+                    "fill value",
                     (unsigned long long)number);
 }
 
-/* Decodes one inner chunk into `out`, which is empty. box: of the shard; NULL: all. */
+/* Decodes one inner chunk into `out`, which is empty. box is a box of the shard, of which the
+ * inner chunk's part is decoded; NULL decodes the whole inner chunk. */
 static int shard_decode_chunk(const struct shard_state *state, struct brc_nested_scratch *scratch,
                               brc_span stored, uint64_t number, const brc_box *box, brc_buf *out,
                               brc_error *err)
@@ -399,7 +399,7 @@ static int shard_decode_chunk(const struct shard_state *state, struct brc_nested
     return rc;
 }
 
-/* n > 0 elements; what is already there is doubled. */
+/* Fills n > 0 elements: copies the fill value once, then doubles the filled part. */
 static void shard_repeat(uint8_t *to, const brc_buf *fill, uint64_t n)
 {
     size_t total = (size_t)n * fill->len;
@@ -412,7 +412,7 @@ static void shard_repeat(uint8_t *to, const brc_buf *fill, uint64_t n)
     }
 }
 
-/* One inner chunk of elements of a fixed length, to its place in `to`. */
+/* Decodes one inner chunk of elements of a fixed length to its place in `to`. */
 static int shard_place(const struct shard_state *state, struct brc_nested_scratch *scratch,
                        brc_span stored, uint64_t number, const brc_box *box, uint8_t *to,
                        brc_error *err)
@@ -487,11 +487,12 @@ static int shard_decode_box(void *ctx, const void *opaque, void *scratch, brc_sp
     return rc;
 }
 
-/* Elements of variable length cannot be put into place before those that precede them
- * are known: all are decoded one after the other, and then taken in the shard's order. */
+/* The place of an element of variable length depends on all elements before it, so all inner
+ * chunks are decoded one after the other, and their elements are then copied in the shard's
+ * order. */
 struct shard_parts {
     brc_buf bytes; /* inner chunks' elements; the fill value comes first       */
-    uint32_t *at;  /* for each element of the shard, where it begins in bytes  */
+    uint32_t *at;  /* offset in `bytes` of each element of the shard           */
 };
 
 static int shard_add_part(const struct shard_state *state, struct brc_nested_scratch *scratch,
@@ -512,8 +513,8 @@ static int shard_add_part(const struct shard_state *state, struct brc_nested_scr
         if (rc < 0)
             return rc;
     }
-    /* The output of an inner chain for elements of variable length was checked by the
-     * codec that made the elements, but not after the codecs that follow it. */
+    /* The array->bytes codec checked the elements that it made, but the codecs between it and
+     * the array may have changed them since. */
     size_t end = parts->bytes.len;
     brc_shard_walk_start(&walk, &state->cut, number);
     do {

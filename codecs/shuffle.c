@@ -38,7 +38,7 @@ static int shuffle_write_config(void *ctx, const void *state, brc_buf *out, brc_
                           (unsigned long long)((const struct shuffle_state *)state)->item);
 }
 
-/* Rows become columns; the bytes after the last whole item are copied. */
+/* Makes rows of columns, and copies the bytes after the last whole item. */
 static int shuffle_convert(brc_span src, size_t rows, size_t cols, brc_buf *dst, brc_error *err)
 {
     int rc = brc_buf_reserve(dst, src.len, err);

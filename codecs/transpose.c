@@ -3,9 +3,9 @@
  *
  *     B = encode(A):  B.shape[i] = A.shape[order[i]],  B[x] = A[y] with y[order[i]] = x[i]
  *
- * Which of order and its inverse is meant cannot be seen if they are equal, as in every
- * swap of two axes: [2, 0, 1] tells them apart. Elements of variable length are permuted
- * one by one, as items of one byte in the plans: a byte is an element's number.
+ * A swap of two axes equals its inverse, so only an order such as [2, 0, 1] shows the
+ * direction. Elements of variable length are permuted one by one: a plan treats them as
+ * items of one byte, so that an offset in bytes is an element's number.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One axis of a copy: extent, and bytes from one element to the next on both sides. */
+/* One axis of a copy: its extent, and the bytes from one element to the next on both sides. */
 struct transpose_axis {
     size_t n, dst, src;
 };
 
-/* A copy between two packed arrays: axes of extent 1 are left out, neighbours on both
- * sides are one axis, and the destination's fastest axis is the last. */
+/* A copy between two packed arrays. Axes of extent 1 are left out, axes that are adjacent on
+ * both sides are merged, and the destination's fastest axis is the last. */
 struct transpose_plan {
     int ndim;
     struct transpose_axis axis[BRC_MAX_NDIM];
@@ -29,11 +29,11 @@ struct transpose_state {
     int ndim;
     int order[BRC_MAX_NDIM];
     size_t item;     /* 1 for elements of variable length                        */
-    uint64_t len, n; /* n: elements, where they have a variable length           */
+    uint64_t len, n; /* bytes or BRC_LEN_VARIES; elements                        */
     int varies;
     struct transpose_plan encode, decode;
-    struct transpose_axis axis[BRC_MAX_NDIM]; /* the array's: dst is its own stride, src
-                                                 that in what was made of it        */
+    struct transpose_axis axis[BRC_MAX_NDIM]; /* of the decoded array: dst is its own stride,
+                                                 src the stride in the encoded array */
 };
 
 /* ---- specification ------------------------------------------------------------------ */
@@ -56,7 +56,7 @@ static int transpose_read_list(struct transpose_state *state, const brc_json *or
     return BRC_OK;
 }
 
-/* Drafts of the format had "C" for no change and "F" for all axes reversed. */
+/* Reads the letters of drafts of the format: "C" for no change, "F" for all axes reversed. */
 static int transpose_read_letter(struct transpose_state *state, const brc_json *letter,
                                  brc_error *err)
 {
@@ -88,8 +88,8 @@ static int transpose_read_config(struct transpose_state *state, const brc_json *
 
 /* ---- plans -------------------------------------------------------------------------- */
 
-/* Adds an axis after the last one, or merges both if the last one's step is a full
- * round of this one on both sides. */
+/* Adds an axis after the last one, or merges the two if one step of the last axis spans this
+ * whole axis on both sides. */
 static void transpose_plan_join(struct transpose_plan *plan, struct transpose_axis axis)
 {
     if (plan->ndim > 0) {
@@ -118,7 +118,8 @@ static void transpose_strides(size_t *stride, int ndim, const uint64_t *shape, s
     }
 }
 
-/* For arrays whose length in bytes is known to fit and not to be zero. */
+/* Makes the plans of both directions. The caller has checked that the array's length in bytes
+ * fits size_t and is not zero. */
 static void transpose_make_plans(struct transpose_state *state, const uint64_t *a_shape,
                                  const uint64_t *b_shape)
 {
@@ -188,10 +189,9 @@ static int transpose_write_config(void *ctx, const void *opaque, brc_buf *out, b
 
 /* ---- implementation: blocked copies -------------------------------------------------
  *
- * Where both sides have the same fastest axis, runs are copied. Otherwise that axis
- * of the source and that of the destination make a plane, which is copied in tiles:
- * a tile's cache lines of both sides stay in the first-level cache until each is used
- * up.
+ * Where both sides have the same fastest axis, runs are copied. Otherwise the fastest axes
+ * of the source and of the destination make a plane, which is copied in tiles: the cache
+ * lines of both sides of a tile stay in the first-level cache until they are used up.
  */
 enum { TRANSPOSE_TILE = 32 };
 
@@ -201,7 +201,7 @@ static void transpose_copy_runs(const struct transpose_axis *run, uint8_t *dst, 
     memcpy(dst, src, run->n * item);
 }
 
-/* `item` is a constant wherever this is called, so the copy is one move. */
+/* Every caller passes a constant `item`, so the compiler makes one move of the copy. */
 static inline __attribute__((always_inline)) void
 transpose_copy_tile(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols, size_t dst_step,
                     size_t src_step, size_t item)
@@ -237,7 +237,7 @@ static void transpose_copy_tile_of(uint8_t *dst, const uint8_t *src, size_t rows
     }
 }
 
-/* rows: the source's fastest axis; cols: the destination's. */
+/* Copies a plane. rows is the source's fastest axis, cols the destination's. */
 static void transpose_copy_plane(const struct transpose_axis *rows,
                                  const struct transpose_axis *cols, uint8_t *dst,
                                  const uint8_t *src, size_t item)
@@ -252,7 +252,7 @@ static void transpose_copy_plane(const struct transpose_axis *rows,
     }
 }
 
-/* Steps through the outer axes in C order; 0 after the last place. */
+/* Steps through the outer axes in C order. Returns 0 after the last place. */
 static int transpose_next(size_t *index, const struct transpose_axis *const *outer, int n,
                           size_t *dst, size_t *src)
 {
@@ -290,7 +290,7 @@ static void transpose_run_plan(const struct transpose_plan *plan, uint8_t *dst, 
     } while (transpose_next(index, outer, nouter, &dst_at, &src_at));
 }
 
-/* Elements of variable length: those of the source, in the destination's order. */
+/* Copies elements of variable length from the source in the destination's order. */
 static int transpose_gather(const struct transpose_plan *plan, const uint32_t *offsets,
                             brc_span src, brc_buf *dst, brc_error *err)
 {
@@ -361,8 +361,8 @@ static int transpose_decode(void *ctx, const void *opaque, void *scratch, brc_sp
     return transpose_convert(state, &state->decode, src, dst, err);
 }
 
-/* Both sides' fastest axes stay, however few elements are wanted: the plan depends on
- * them. *to, *from: where the box begins. */
+/* Makes the plan for a box. The plan keeps the fastest axes of both sides, even with one element,
+ * because the copy depends on them. Sets *to and *from to the bytes where the box begins. */
 static void transpose_box_plan(struct transpose_plan *plan, const struct transpose_state *state,
                                const brc_box *box, size_t *to, size_t *from)
 {

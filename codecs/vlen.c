@@ -3,9 +3,9 @@
  *
  *     | number of elements | bytes of the 1st | its bytes | bytes of the 2nd | ... |
  *
- * All numbers are uint32, little-endian, and elements stand in C order. After the first
- * number come canonical elements as they are here, so both directions check and copy.
- * "vlen-array" of strings and "zarrs.vlen_v2" are the same bytes under other names.
+ * All numbers are uint32, little-endian, and elements are in C order. The bytes after the
+ * first number are the canonical elements, so both directions check and copy. "vlen-array"
+ * of strings and "zarrs.vlen_v2" are the same bytes under other names.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -50,7 +50,8 @@ static int vlen_open(void *ctx, void **out_state, const brc_json *config, const 
 
 /* ---- UTF-8 --------------------------------------------------------------------------- */
 
-/* Bytes of the character at p, or 0: RFC 3629, without surrogates and overlong forms. */
+/* Returns the number of bytes of the character at p, or 0 if the character is not valid by
+ * RFC 3629, which excludes surrogates and overlong forms. */
 static size_t vlen_character(const uint8_t *p, size_t len)
 {
     size_t n = p[0] < 0x80   ? 1
@@ -82,7 +83,7 @@ static int vlen_is_utf8(const uint8_t *text, size_t len)
     return 1;
 }
 
-/* src is exactly n elements, and valid text where it must be. */
+/* Checks that src is exactly n elements, and that text is valid UTF-8. */
 static int vlen_check(const struct vlen_state *state, brc_span src, brc_error *err)
 {
     size_t at = 0;
@@ -115,7 +116,7 @@ static int vlen_encode(void *ctx, const void *opaque, void *scratch, brc_span sr
     if (src.len > SIZE_MAX - VLEN_HEADER)
         return brc_fail(err, BRC_ELIMIT, "the chunk is too long");
     int rc = vlen_check(state, src, err);
-    if (rc == BRC_ECORRUPT) { /* the caller's elements, not stored ones           */
+    if (rc == BRC_ECORRUPT) { /* the elements come from the caller: not corrupt   */
         rc = BRC_EINVAL;
         if (err != NULL)
             err->code = rc;

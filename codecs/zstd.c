@@ -1,10 +1,10 @@
 /*
  * "zstd" and "numcodecs.zstd": one or more frames of RFC 8878, written by libzstd.
  *
- * We write one frame with its content size. Others write frames without it, many
- * frames in a row and skippable ones: all are read. The frames alone say whether there
- * is a checksum, so the configuration plays no part in reading. numcodecs takes any
- * level, since the library clamps it.
+ * Encoding writes one frame with its content size. Decoding also reads frames without a
+ * content size, several frames in a row and skippable frames, which other writers produce.
+ * The frames say whether they have a checksum, so decoding does not use the configuration.
+ * numcodecs accepts any level, because the library clamps the level.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -15,9 +15,9 @@
 #include <zstd_errors.h>
 
 enum { ZSTD_LEVEL_MIN = -131072, ZSTD_LEVEL_MAX = 22, ZSTD_LEVEL_USUAL = 3 };
-enum { ZSTD_WINDOW_LOG_MAX = 27 }; /* 128 MiB: what a streaming reader allocates  */
+enum { ZSTD_WINDOW_LOG_MAX = 27 }; /* 128 MiB: allocated by streaming decoders    */
 #define ZSTD_FIRST_ROOM ((size_t)64 << 10)
-#define ZSTD_BLOCK ((uint64_t)128 << 10) /* decoded bytes of one, at most: RFC 8878 */
+#define ZSTD_BLOCK ((uint64_t)128 << 10) /* most decoded bytes of a block: RFC 8878 */
 
 struct zstd_kind {
     const char *name;
@@ -32,11 +32,11 @@ static const struct zstd_kind zstd_kinds[] = {
 struct zstd_state {
     int level;
     int checksum;
-    uint64_t decoded; /* exact; BRC_LEN_VARIES                                   */
+    uint64_t decoded; /* exact length, or BRC_LEN_VARIES                         */
 };
 
 struct zstd_scratch {
-    ZSTD_CCtx *cctx; /* each is made when it is first needed                     */
+    ZSTD_CCtx *cctx; /* both contexts are created at the first use               */
     ZSTD_DCtx *dctx;
 };
 
@@ -64,8 +64,8 @@ static int zstd_read_config(struct zstd_state *state, const struct zstd_kind *ki
     return BRC_OK;
 }
 
-/* Output of other encoders exceeds libzstd's bound only through skippable frames and
- * through being cut into many frames: an eighth and 64 KiB leave room for both. */
+/* Returns the most bytes that `in` bytes may encode to. Other encoders exceed libzstd's bound only
+ * by skippable frames and by many short frames: an eighth and 64 KiB leave room for both. */
 static uint64_t zstd_max_len(uint64_t in)
 {
     uint64_t slack = in / 8 + ((uint64_t)64 << 10);
@@ -103,7 +103,7 @@ static int zstd_write_config(void *ctx, const void *state, brc_buf *out, brc_err
     (void)ctx;
     const struct zstd_state *zstd = state;
 
-    /* Always both members: zarrs does not read a configuration without "checksum". */
+    /* Write both members always: zarrs does not read a configuration without "checksum". */
     return brc_buf_printf(out, err, "{\"level\":%d,\"checksum\":%s}", zstd->level,
                           zstd->checksum ? "true" : "false");
 }
@@ -168,7 +168,7 @@ static int zstd_encode(void *ctx, const void *state, void *opaque, brc_span src,
     return BRC_OK;
 }
 
-/* The length is known: straight into the destination, without a window. */
+/* Decodes a known length straight into the destination, without a window. */
 static int zstd_decode_exact(struct zstd_scratch *scratch, size_t len, brc_span src, brc_buf *dst,
                              brc_error *err)
 {
@@ -186,7 +186,7 @@ static int zstd_decode_exact(struct zstd_scratch *scratch, size_t len, brc_span 
     return BRC_OK;
 }
 
-/* Room grows with the real output, never with what a header promises. */
+/* Decodes an unknown length. Room grows with the actual output, never with a header's claim. */
 static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_buf *dst,
                                brc_error *err)
 {
@@ -194,7 +194,7 @@ static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_b
     size_t result = 1;
     int full = 0;
 
-    /* A full output buffer may hide that more is waiting inside the context. */
+    /* If the output buffer is full, more output may be waiting inside the context. */
     while (in.pos < in.size || full) {
         int rc = brc_buf_reserve(dst, ZSTD_FIRST_ROOM, NULL);
         if (rc == BRC_ELIMIT)
@@ -216,7 +216,7 @@ static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_b
     return BRC_OK;
 }
 
-/* Block after block, until what is wanted is there. */
+/* Decodes block after block, until `wanted` bytes are decoded. */
 static int zstd_decode_first(struct zstd_scratch *scratch, size_t wanted, brc_span src,
                              brc_buf *dst, brc_error *err)
 {
@@ -240,7 +240,7 @@ static int zstd_ready(struct zstd_scratch *scratch, brc_span src, brc_error *err
         return brc_fail(err, BRC_ECORRUPT, "there is no frame");
     if (scratch->dctx == NULL && (scratch->dctx = ZSTD_createDCtx()) == NULL)
         return brc_fail(err, BRC_ENOMEM, "out of memory");
-    /* What an earlier failure left behind must not leak into this chunk. */
+    /* Reset the context, so that an earlier failure does not affect this chunk. */
     size_t result = ZSTD_DCtx_reset(scratch->dctx, ZSTD_reset_session_only);
     if (!ZSTD_isError(result))
         result = ZSTD_DCtx_setParameter(scratch->dctx, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX);
@@ -261,8 +261,8 @@ static int zstd_decode(void *ctx, const void *state, void *opaque, brc_span src,
     return zstd_decode_exact(opaque, (size_t)zstd->decoded, src, dst, err);
 }
 
-/* A frame is decoded from its begin, in blocks. In steps that takes longer than in one: it pays
- * where the rest is a quarter or more, and has a block of its own. */
+/* Decodes a frame from its beginning on, block by block, up to byte `to`. Decoding in steps is
+ * slower than in one call, and pays only if it skips a quarter or more, and at least a block. */
 static int zstd_decode_part(void *ctx, const void *state, void *opaque, brc_span src, uint64_t from,
                             uint64_t to, brc_buf *dst, brc_error *err)
 {

@@ -1,4 +1,4 @@
-/* What several codecs of this folder use: states, lengths, elements of variable length. */
+/* Functions that several codecs use: states, lengths, elements of variable length. */
 #include "codec_help.h"
 
 #include <stdlib.h>

@@ -1,26 +1,27 @@
-/* What most codecs of this tree use: states, lengths, elements of variable length. */
+/* Functions that several codecs use: states, lengths, elements of variable length. */
 #ifndef BRC_CODECS_LIB_CODEC_HELP_H
 #define BRC_CODECS_LIB_CODEC_HELP_H
 
 #include "../../src/breccia_codec.h"
 
-/* A specification and its one implementation. */
+/* Adds a specification and its only implementation to the registry. */
 BRC_MUST_USE int brc_codec_add(brc_registry *reg, const brc_codec_spec *spec,
                                const brc_codec_impl *impl, brc_error *err);
-/* A state that is a copy of `from`; brc_codec_state_free() is then the close function. */
+/* Makes a state that is a copy of `from`. Its close function is brc_codec_state_free(). */
 BRC_MUST_USE int brc_codec_state_copy(void **out, const void *from, size_t size, brc_error *err);
 void brc_codec_state_free(void *ctx, void *state);
-/* How many elements the array has; BRC_ELIMIT if that is more than a chunk can have. */
+/* Counts the elements of the array. Fails with BRC_ELIMIT if a chunk cannot have so many. */
 BRC_MUST_USE int brc_codec_count(uint64_t *out, const brc_proto *proto, brc_error *err);
-/* Makes `out` an array of n elements of this type, which has a fixed length. */
+/* Makes `out` an array of n elements of `type`, which must have a fixed length. */
 BRC_MUST_USE int brc_codec_retype(brc_proto *out, uint64_t n, const brc_dtype *type, brc_error *err);
-/* BRC_ECORRUPT if the length is not the expected one. */
+/* Fails with BRC_ECORRUPT if src does not have `len` bytes. */
 BRC_MUST_USE int brc_codec_expect_len(brc_span src, uint64_t len, brc_error *err);
-/* For bytes->bytes codecs: `in` longer by at most `more`, or by exactly that. */
+/* Sets the lengths of `out`, for a bytes->bytes codec that makes `in` longer by at most `more`
+ * bytes, or if `exactly` is set, by exactly `more`. */
 void brc_codec_longer(const brc_proto *in, brc_proto *out, uint64_t more, int exactly);
 
-/* The scratch of a codec whose chunks hold chains of their own: their memory, what
- * precedes the elements (a shard's index, a mask), and elements decoded and encoded. */
+/* The scratch of a codec that runs chains of its own: the scratch of these chains, the decoded
+ * header (a shard's index, a mask), and elements before and after encoding. */
 struct brc_nested_scratch {
     brc_scratch *chains;
     brc_buf head, plain, stored;
@@ -29,13 +30,13 @@ BRC_MUST_USE int brc_codec_nested_scratch_new(void *ctx, void **out, const void 
                                               brc_error *err);
 void brc_codec_nested_scratch_free(void *ctx, void *scratch);
 
-/* Sums and products that saturate at UINT64_MAX. */
+/* Add and multiply; results saturate at UINT64_MAX. */
 uint64_t brc_codec_add_up(uint64_t a, uint64_t b);
 uint64_t brc_codec_times(uint64_t a, uint64_t b);
 
-/* Elements of variable length, each its length as a uint32 and the bytes: where each of the
- * n elements begins, and in offsets[n] the end. The caller frees the offsets. BRC_ECORRUPT
- * if src is not exactly n elements. */
+/* Finds where each of n elements of variable length begins; offsets[n] is the end. An element is
+ * its length as a uint32, then its bytes. The caller frees the offsets. Fails with BRC_ECORRUPT if
+ * src is not exactly n elements. */
 BRC_MUST_USE int brc_codec_new_index(uint32_t **offsets, uint64_t n, brc_span src, brc_error *err);
 
 static inline uint64_t brc_codec_load(const uint8_t *p, size_t size)
@@ -53,9 +54,9 @@ static inline void brc_codec_store(uint8_t *p, size_t size, uint64_t value)
         p[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* A stream of compressed bytes: at least one byte of room after dst->len, up to the
- * limit; *room is 0 if no more is allowed. `goal` is the exact length, or SIZE_MAX:
- * then room grows with the output. */
+/* Makes room for the output of a decompressor: at least one byte after dst->len, up to the
+ * limit of dst. *room is 0 at the limit. `goal` is the exact length, or SIZE_MAX, with which
+ * room grows with the output. */
 BRC_MUST_USE int brc_codec_make_room(brc_buf *dst, size_t goal, size_t *room, brc_error *err);
 
 #endif

@@ -9,8 +9,8 @@
 
 /* ---- slicing by 8 -------------------------------------------------------------------
  *
- * Table k has the CRC of each byte followed by k zero bytes. A CRC is linear, so an
- * entry is the xor of the entries of its bits, and eight constants a table are enough.
+ * Table k holds the CRC of each byte followed by k zero bytes. A CRC is linear, so an entry
+ * is the xor of the entries of its single bits, and eight constants per table are enough.
  */
 #define CRC_1(i, b0, b1, b2, b3, b4, b5, b6, b7)                                     \
     (((i)&1 ? b0 : 0u) ^ ((i)&2 ? b1 : 0u) ^ ((i)&4 ? b2 : 0u) ^ ((i)&8 ? b3 : 0u) ^ \

@@ -2,10 +2,10 @@
  * Elements as real numbers, exactly, and back with one rounding.
  *
  * Every integer of 64 bits and every float64 is sign * mantissa * 2^exponent with a
- * mantissa of 64 bits, so nothing is lost on the way in, and on the way out there is
- * one rounding, on integers: 2^53 + 1 as an int64 stays what it is. Floats of one byte
- * have 256 values at most: they are looked up in a sorted table, which the data types
- * provide by giving their values as doubles.
+ * mantissa of 64 bits, so loading an element loses nothing, and storing a number rounds
+ * once, in integer arithmetic: 2^53 + 1 as an int64 keeps its value. Floats of one byte
+ * have 256 values at most, which are looked up in a sorted table made from the data type's
+ * own doubles.
  */
 #include "number.h"
 #include "codec_help.h"
@@ -75,12 +75,12 @@ int brc_number_compare(brc_number a, brc_number b)
     return a_below ? -number_compare_magnitude(a, b) : number_compare_magnitude(a, b);
 }
 
-/* mantissa / 2^shift as an integer, rounded; shift may be any number from 0 up. */
+/* Returns mantissa / 2^shift as a rounded integer; shift may be any number from 0 up. */
 static uint64_t number_shift(uint64_t mantissa, int shift, int negative, int rounding)
 {
     uint64_t kept = shift < NUMBER_BITS ? mantissa >> shift : 0;
     uint64_t rest = shift < NUMBER_BITS ? mantissa - (kept << shift) : mantissa;
-    int half; /* how the rest compares with one half: -1, 0, 1                   */
+    int half; /* the rest compared with one half: -1, 0 or 1                     */
 
     if (rest == 0)
         return kept;
@@ -113,7 +113,8 @@ static int numeric_by_value(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Negative zero is not among the values: store looks for it separately. */
+/* Lists the values of a float of one byte in order. The list lacks negative zero, which storing
+ * handles separately. */
 static void numeric_list_values(brc_numeric *out)
 {
     unsigned bits = out->type->bits > 0 && out->type->bits < 8 ? out->type->bits : 8;
@@ -135,7 +136,7 @@ static void numeric_list_values(brc_numeric *out)
             out->values[out->nvalues++].bits = element;
         }
     }
-    /* Of several NaNs, the one with only the fraction's top bit set. */
+    /* Of several NaNs, take the one with only the fraction's top bit set. */
     if (out->has_nan && out->has_infinity)
         out->nan = out->infinity + (0x80 - out->infinity) / 2;
     qsort(out->values, out->nvalues, sizeof(out->values[0]), numeric_by_value);
@@ -231,7 +232,7 @@ brc_number brc_numeric_load(const brc_numeric *numeric, const uint8_t *element)
 
 /* ---- rounding into a type ------------------------------------------------------------ */
 
-/* A number in a type: its bits, or why it has none. */
+/* Whether a number was stored in a type, or why not. */
 enum { STORED, STORED_TOO_LARGE, STORED_NO_NAN };
 
 static int integer_pack(const brc_numeric *numeric, brc_number number, int rounding, int range,
@@ -239,7 +240,7 @@ static int integer_pack(const brc_numeric *numeric, brc_number number, int round
 {
     uint64_t top = UINT64_C(1) << (numeric->bits - 1);
     uint64_t most = numeric->is_signed ? top - 1 : top | (top - 1);
-    uint64_t least = numeric->is_signed ? top : 0; /* of a negative one: its magnitude */
+    uint64_t least = numeric->is_signed ? top : 0; /* magnitude of the lowest value */
     uint64_t magnitude = UINT64_MAX;
     int huge = 1;
 
@@ -308,8 +309,8 @@ static int ieee_pack(const brc_numeric *numeric, brc_number number, int rounding
     return rc;
 }
 
-/* Which of two neighbours the number between them goes to: 1 is the upper one.
- * `even_above`: for a tie, nearest-even takes the upper one. */
+/* Returns 1 if a number between two neighbours rounds to the upper one. `even_above` says that
+ * nearest-even takes the upper neighbour for a tie. */
 static int between_goes_up(brc_number number, double below, double above, int rounding,
                            int even_above)
 {
@@ -329,8 +330,8 @@ static int between_goes_up(brc_number number, double below, double above, int ro
     }
 }
 
-/* Past the last value: the value that would come next, if there were more exponents,
- * says whether the number still rounds to the last. */
+/* Packs a number beyond the last value. The number still rounds to the last value if it is nearer
+ * to that than to the value that would come next, were there more exponents. */
 static int table_pack_outside(const brc_numeric *numeric, brc_number number, int rounding,
                               int range, uint64_t *bits)
 {
@@ -341,7 +342,7 @@ static int table_pack_outside(const brc_numeric *numeric, brc_number number, int
     int is_odd = numeric->values[last].bits & 1, fits = 0;
 
     *bits = numeric->values[last].bits;
-    if (number.negative && edge > 0) /* a type without zero and below             */
+    if (number.negative && edge > 0) /* a type of positive values only            */
         fits = 0;
     else if (number.kind == BRC_NUMBER_FINITE && !number.negative)
         fits = brc_number_compare(number, brc_number_of_double(next)) < 0 &&
@@ -386,7 +387,8 @@ static int table_pack(const brc_numeric *numeric, brc_number number, int roundin
     return STORED;
 }
 
-/* Signs that a sorted table does not show: infinity below, and zero from below. */
+/* Packs the numbers that the sorted table lacks, infinities and negative zero, and all others by
+ * the table. */
 static int table_pack_signed(const brc_numeric *numeric, brc_number number, int rounding, int range,
                              uint64_t *bits)
 {
@@ -444,7 +446,7 @@ void brc_numeric_cast(const brc_numeric *numeric, brc_number number, uint8_t *el
     brc_codec_store(element, numeric->size, rc == STORED ? bits : 0);
 }
 
-/* Rounded, half to even. */
+/* Rounds half to even. */
 static double number_to_double(brc_number number)
 {
     static const brc_numeric float64 = {
@@ -495,8 +497,8 @@ const char *brc_number_text(char out[BRC_NUMBER_TEXT], brc_number number)
     return out;
 }
 
-/* Each operation of float64 that is rounded once more to a type of at most 25 bits of
- * precision gives what the type's own operation gives (Figueroa, 1995). */
+/* An operation of float64 whose result is rounded once more, to a type of at most 25 bits of
+ * precision, gives the result of the type's own operation (Figueroa, 1995). */
 double brc_numeric_round(const brc_numeric *numeric, double value)
 {
     uint8_t element[8];

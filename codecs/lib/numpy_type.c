@@ -5,8 +5,8 @@
  *     > big-endian       f2 f4 f8 floats    c8 c16       complex numbers
  *     | neither          M8 m8 times, "[unit]" behind them: they count in int64
  *
- * zarr-python keeps what its user wrote: the order may be missing, or it may be a name
- * that NumPy and Zarr v3 share: "f4", "float32".
+ * zarr-python keeps the text that its user gave: the byte order may be missing ("f4"), or
+ * the text may be a name that NumPy and Zarr v3 share ("float32").
  */
 #include "numpy_type.h"
 

@@ -4,12 +4,12 @@
 
 #include "../../src/breccia_codec.h"
 
-/* The member `name` of a configuration: "<f4", "|u1", or a name of Zarr's own. Byte
- * order plays no part: elements here are little-endian, and the codec that follows
- * says how they are stored. *out is NULL if the member is absent or null. */
+/* Opens the data type in member `name` of a configuration: "<f4", "|u1", or a name of Zarr.
+ * Ignores the byte order: elements are little-endian here, and the array->bytes codec says
+ * how they are stored. *out is NULL if the member is absent or null. */
 BRC_MUST_USE int brc_numpy_type_open(brc_dtype **out, const brc_registry *reg,
                                      const brc_json *config, const char *name, brc_error *err);
-/* BRC_EINVAL if its elements do not have the length of the array's. */
+/* Fails with BRC_EINVAL if elements of `type` and of `array` differ in length. */
 BRC_MUST_USE int brc_numpy_type_check(const brc_dtype *type, const brc_dtype *array,
                                       const char *name, brc_error *err);
 

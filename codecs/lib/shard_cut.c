@@ -1,4 +1,4 @@
-/* How a shard is cut into inner chunks, and the steps through it. */
+/* How a shard is cut into inner chunks, and steps through the inner chunks. */
 #include "shard_cut.h"
 
 /* ---- the elements of one inner chunk -------------------------------- */
