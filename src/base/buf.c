@@ -81,8 +81,8 @@ int brc_buf_append(brc_buf *buf, const void *data, size_t len, brc_error *err)
     return BRC_OK;
 }
 
-/* The text is made beside the buffer: vsnprintf() wants a byte more than the text
- * has, and fixed memory may not have it. */
+/* Formats the text outside of the buffer: vsnprintf() needs one byte more than the text
+ * has, and fixed memory may lack it. */
 static int append_long_text(brc_buf *buf, size_t len, const char *format, va_list args,
                             brc_error *err)
 {

@@ -4,21 +4,21 @@
 
 #include "error.h"
 
-/* A buffer in memory of `cap` bytes that belongs to somebody else. */
+/* A buffer in memory of `bytes` bytes, which the caller owns. */
 #define BRC_FIXED_BUF(memory, bytes) \
     {.size = sizeof(brc_buf), .data = (memory), .cap = (bytes), .flags = BRC_BUF_FIXED}
 
 BRC_MUST_USE int brc_buf_byte(brc_buf *buf, uint8_t byte, brc_error *err);
 BRC_MUST_USE int brc_buf_text(brc_buf *buf, const char *text, brc_error *err);
-/* LEB128: 7 bits per byte, low first, the high bit set on all but the last. */
+/* Appends a number as LEB128: 7 bits per byte, low first, the high bit set on all but the last. */
 BRC_MUST_USE int brc_buf_varint(brc_buf *buf, uint64_t value, brc_error *err);
-/* A zero byte after the content, not counted in len: data is then a C string. */
+/* Puts a zero byte after the content, not counted in len: data is then a C string. */
 BRC_MUST_USE int brc_buf_terminate(brc_buf *buf, brc_error *err);
 /* Hands the memory over as a C string and empties buf. */
 BRC_MUST_USE int brc_buf_take_text(brc_buf *buf, char **out, brc_error *err);
 
 /* A reader never passes the end: after the first short read `bad` is set, and
- * everything it gives is zero. */
+ * every result is zero. */
 typedef struct brc_reader {
     const uint8_t *at, *end;
     int bad;

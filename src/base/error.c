@@ -44,7 +44,7 @@ const char *brc_strerror(int code)
     return words[-code];
 }
 
-/* In place, which works because the text never gets longer. `cut`: the text was cut
+/* Cleans a message in place, because the text never gets longer. `cut`: the text was cut
  * somewhere, so an incomplete character at the end is dropped. */
 static void clean_message(char *text, int cut)
 {
@@ -75,7 +75,8 @@ static void format_message(char *out, size_t size, const char *format, va_list a
     clean_message(out, (size_t)n >= size);
 }
 
-/* All versions so far have the same fields. Memory that never had a size is left alone. */
+/* Checks the size of an error. All versions so far have the same fields; memory without a valid
+ * size is left alone. */
 static int can_take_error(const brc_error *err)
 {
     return err != NULL && (err->size == 0 || err->size >= sizeof(brc_error));

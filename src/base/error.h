@@ -23,12 +23,12 @@
 int brc_nomem(brc_error *err);
 /* Hands an error on to the caller, whose structure may have another size. err may be NULL. */
 void brc_error_copy(brc_error *err, const brc_error *from);
-/* Replaces the code of an error: what was the caller's mistake is the file's, say. */
+/* Replaces the code of an error: the caller's mistake becomes the file's, for example. */
 void brc_error_recode(brc_error *err, int code);
-/* Says where the error comes from and with which code, after brc_fail(). */
+/* Sets the source of an error and the code there, after brc_fail(). */
 void brc_error_source(brc_error *err, const char *source, int detail);
-/* BRC_EIO (BRC_ENOSPACE, BRC_ENOTFOUND, BRC_EEXISTS if errno says so) with
- * "<what> <path>: <strerror>" and errno in detail. */
+/* Fails with BRC_EIO (or BRC_ENOSPACE, BRC_ENOTFOUND, BRC_EEXISTS, as errno says) and the message
+ * "<what> <path>: <strerror>", with errno in detail. */
 int brc_fail_os(brc_error *err, int errnum, const char *what, const char *path);
 
 #endif

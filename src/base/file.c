@@ -1,4 +1,4 @@
-/* Files and directories: POSIX calls with our errors. */
+/* Files and directories: POSIX calls with the library's errors. */
 #include "file.h"
 
 #include <dirent.h>
@@ -22,8 +22,8 @@
 
 /* ---- reading ------------------------------------------------------------------ */
 
-/* Until the end of the file, whatever size was reported: it may be a pipe, and it may
- * be changing. */
+/* Reads to the end of the file, whatever size was reported: the file may be a pipe, or change
+ * meanwhile. */
 static int read_file_to_end(brc_buf *out, int fd, const char *path, brc_error *err)
 {
     for (;;) {
@@ -153,7 +153,7 @@ static int add_name(name_list *list, const char *name, brc_error *err)
     return BRC_OK;
 }
 
-/* n: names so far */
+/* Calls `check` after every thousand names. n: names so far. */
 static int ask_check(const brc_dir_check *check, size_t n, brc_error *err)
 {
     return check && n % 1024 == 1023 ? check->check(check->ctx, err) : BRC_OK;
@@ -191,7 +191,8 @@ int brc_dir_each_checked(const char *path,
                          const brc_dir_check *check, brc_error *err)
 {
     name_list list = { NULL, 0, 0 };
-    /* Closed before the first call: `found` may walk deeper, and descriptors are few. */
+    /* The directory is closed before the first call: `found` may walk deeper, and descriptors are
+     * few. */
     int rc = list_dir(&list, path, check, err);
     if (rc == BRC_OK && list.n > 1)
         qsort(list.names, list.n, sizeof(*list.names), compare_file_names);
@@ -241,7 +242,7 @@ int brc_path_join(char **out, const char *dir, const char *name, brc_error *err)
 
 /* Descriptors, see file.h. */
 
-/* At most this much in one call: Linux reads and writes less than 2 GiB at a time. */
+/* The most bytes of one call: Linux reads and writes less than 2 GiB at a time. */
 #define FD_MOST ((size_t)1 << 30)
 
 int brc_fd_read(int fd, void *to, size_t cap, size_t *n, const char *name, brc_error *err)
@@ -272,8 +273,8 @@ int brc_fd_read_at(int fd, void *to, size_t len, uint64_t at, const char *name, 
     return BRC_OK;
 }
 
-/* The signal goes to the thread that writes: it is blocked there, and consumed if this
- * write raised it. One that was pending before belongs to somebody else. */
+/* Writes without SIGPIPE. The signal goes to the thread that writes: it is blocked there, and
+ * consumed if this write raised it. A signal that was pending before is left alone. */
 ptrdiff_t brc_fd_write_some(int fd, const void *from, size_t len)
 {
     sigset_t pipe_only, before, pending;
@@ -332,10 +333,10 @@ int brc_fd_write_at(int fd, const void *from, size_t len, uint64_t at, const cha
 /* ==== own file ================================ */
 
 /*
- * Is a file that is to be read or written the repository, or one of its journals?
+ * Finds out whether a file to read or write is the repository itself, or one of its journals.
  *
- * Nothing is opened here: POSIX drops all locks that a process has on a file when it
- * closes any descriptor of it, and SQLite's locks are such locks.
+ * These functions open no file: POSIX drops all locks that a process has on a file when the process
+ * closes any descriptor of the file, and SQLite's locks are such locks.
  */
 
 static int same_file(const struct stat *a, const struct stat *b)
@@ -343,8 +344,8 @@ static int same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Are both names the same in one directory? Also if there is no such file: one made
- * under this name would be found under the other. */
+/* Returns whether both names are the same place in one directory, even without a file there: a file
+ * made under one name would be found under the other. */
 static int same_place(const char *a, const char *b, brc_error *err)
 {
     const char *names[2] = { a, b };
@@ -368,7 +369,7 @@ static int same_place(const char *a, const char *b, brc_error *err)
     return same_file(&dirs[0], &dirs[1]) && strcmp(base[0], base[1]) == 0;
 }
 
-/* 1 if `file` is the repository's file with this ending, else 0. */
+/* Returns 1 if `file` is the repository's file with this ending, else 0. */
 static int is_own_file(const char *repository, const char *ending, const char *file,
                        const struct stat *st, brc_error *err)
 {

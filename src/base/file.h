@@ -15,19 +15,19 @@ BRC_MUST_USE int brc_file_write(const char *path, const void *data, size_t len, 
 BRC_MUST_USE int brc_dir_make(const char *path, brc_error *err);
 /* Makes the missing directories above the file `path`, except those in its first `root` characters. */
 BRC_MUST_USE int brc_dir_make_parents(const char *path, size_t root, brc_error *err);
-/* 1: a directory, 2: a regular file, 0: nothing, 3: something else. */
+/* Returns 1 for a directory, 2 for a regular file, 3 for something else, 0 if nothing is there. */
 int brc_file_kind(const char *path);
 /* Calls `found` with each name in the directory, sorted, without "." and "..". */
 BRC_MUST_USE int brc_dir_each(const char *path, int (*found)(void *ctx, const char *name, brc_error *err), void *ctx, brc_error *err);
-/* The same, asking every thousand names whether to go on; a negative result of `check`
- * ends it and is the result. A directory may have millions. */
+/* Does the same, and calls `check` every thousand names, because a directory may have millions. A
+ * negative result of `check` ends the walk and is the result. */
 typedef struct brc_dir_check {
     int (*check)(void *ctx, brc_error *err);
     void *ctx;
 } brc_dir_check;
 BRC_MUST_USE int brc_dir_each_checked(const char *path, int (*found)(void *ctx, const char *name, brc_error *err), void *ctx,
                                       const brc_dir_check *check, brc_error *err);
-/* Removes a tree that we made: files and directories. Links are not followed. */
+/* Removes a tree of files and directories that the library made. Does not follow links. */
 void brc_tree_remove(const char *path);
 /* "<dir>/<name>" */
 BRC_MUST_USE int brc_path_join(char **out, const char *dir, const char *name, brc_error *err);
@@ -36,18 +36,18 @@ BRC_MUST_USE int brc_path_join(char **out, const char *dir, const char *name, br
 
 /* File descriptors: reads and writes that go on after a signal, and never a SIGPIPE. */
 
-/* Some bytes, at most cap; *n 0 at the end. `name`: for messages, here and below. */
+/* Reads some bytes, at most cap; *n is 0 at the end. `name`: for messages, here and below. */
 BRC_MUST_USE int brc_fd_read(int fd, void *to, size_t cap, size_t *n, const char *name, brc_error *err);
-/* All bytes. A reader that has gone away is an error, BRC_EIO with EPIPE in its
- * detail, and not a signal, whatever the process does about SIGPIPE. */
+/* Writes all bytes. A reader that has gone away gives an error (BRC_EIO with EPIPE in its
+ * detail) instead of a signal, whatever the process does about SIGPIPE. */
 BRC_MUST_USE int brc_fd_write(int fd, const void *from, size_t len, const char *name, brc_error *err);
-/* Exactly len bytes of a regular file at this offset. A file that ends before has become shorter:
- * BRC_EINVAL says so. */
+/* Reads exactly len bytes of a regular file at this offset. BRC_EINVAL if the file ends before: it has
+ * become shorter. */
 BRC_MUST_USE int brc_fd_read_at(int fd, void *to, size_t len, uint64_t at, const char *name, brc_error *err);
-/* All bytes, to this offset. */
+/* Writes all bytes to this offset. */
 BRC_MUST_USE int brc_fd_write_at(int fd, const void *from, size_t len, uint64_t at, const char *name, brc_error *err);
-/* One write(2), of some of the bytes and without a signal too; returns what write(2)
- * does. */
+/* Does one write(2) of some of the bytes, also without a signal. Returns the result of
+ * write(2). */
 ptrdiff_t brc_fd_write_some(int fd, const void *from, size_t len);
 
 #endif

@@ -129,7 +129,7 @@ int brc_random(void *out, size_t len, brc_error *err)
 
 /* ==== id table ================================ */
 
-/* A slot is an id and its value; one whose id is zero is free. */
+/* Returns the bytes of a slot: an id and its value. A slot with a zero id is free. */
 static size_t slot_size(const brc_id_table *t)
 {
     return sizeof(brc_oid) + (t->value_size + 7) / 8 * 8;
@@ -152,7 +152,7 @@ static size_t id_place(const brc_id_table *t, const brc_oid *id)
     return (size_t)h & (t->cap - 1);
 }
 
-/* The slot that holds the id, or the free one where it would be. */
+/* Returns the slot of the id, or the free slot for it. */
 static uint8_t *id_slot(const brc_id_table *t, const brc_oid *id)
 {
     size_t size = slot_size(t), at = id_place(t, id);

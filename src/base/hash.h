@@ -17,16 +17,16 @@ enum { /* the kinds of objects: numbers of the file format */
     BRC_KIND_DOCUMENT = 2, /* zarr.json, storage options: JSON text             */
     BRC_KIND_NODE = 3,     /* of a map                                          */
     BRC_KIND_COMMIT = 4,
-    BRC_KIND_LOOSE = 5     /* bytes under a key that are no node or chunk yet    */
+    BRC_KIND_LOOSE = 5     /* bytes under a key that are not a node or chunk yet */
 };
 #define BRC_KIND_MAX 5
 
-/* "brc" and the kind, as a number. */
+/* The seed of a kind: "brc" and the kind, as a number. */
 #define BRC_SEED(kind) (UINT64_C(0x6272630000000000) | (uint64_t)(kind))
 
 enum { BRC_HASH_XXH128 = 1 };
 
-/* BRC_EUNSUPPORTED names the hashes that are known. */
+/* Finds a hash by its name. The message of BRC_EUNSUPPORTED lists the known names. */
 BRC_MUST_USE int brc_hash_by_name(int *hash, const char *name, brc_error *err);
 const char *brc_hash_name(int hash);
 size_t brc_hash_len(int hash); /* bytes: 16 for xxh128 */
@@ -39,16 +39,16 @@ brc_oid brc_hash_object(int hash, int kind, const void *data, size_t len);
 #define BRC_COMPARE_MAX 4096
 
 #define BRC_SECRET_LEN 192
-/* XXH3-64 under the file's own secret: it differs where a constructed collision makes
+/* Returns XXH3-64 under the file's own secret, which differs where a constructed collision makes
  * two ids equal. */
 uint64_t brc_hash_guard(const uint8_t secret[BRC_SECRET_LEN], const void *data, size_t len);
-/* XXH3-64 of stored bytes, seeded with the first 8 bytes of the object's id, most
- * significant first, xor the digest of its encoding: another object's bytes in its
- * place do not pass, nor do these bytes under another encoding. */
+/* Returns XXH3-64 of stored bytes, seeded with the first 8 bytes of the object's id, most
+ * significant first, xor the digest of its encoding: the checksum detects another object's bytes in
+ * its place, and these bytes under another encoding. */
 uint64_t brc_hash_stored(const brc_oid *id, uint64_t encoding_digest, const void *data, size_t len);
-/* XXH3-64 as it is. */
+/* Returns XXH3-64 without a seed. */
 uint64_t brc_hash_bytes(const void *data, size_t len);
-/* XXH3-64 of an encoding's specification; that of encoding 0 is 0. */
+/* Returns XXH3-64 of an encoding's specification; the digest of encoding 0 is 0. */
 uint64_t brc_hash_encoding(const char *spec);
 
 static inline int brc_oid_is_zero(const brc_oid *id)
@@ -59,31 +59,31 @@ static inline int brc_oid_is_zero(const brc_oid *id)
     return 1;
 }
 int brc_oid_cmp(const brc_oid *a, const brc_oid *b);
-/* An id that is written whole, in lower case: 0 if it is none. */
+/* Reads an id that is written in full, in lower case. Returns 0 if the text is not one. */
 int brc_oid_parse(brc_oid *out, const char *hex);
 
-/* Random bytes from the system, for the secret. */
+/* Gets random bytes from the system, for the secret. */
 BRC_MUST_USE int brc_random(void *out, size_t len, brc_error *err);
 
 /* ---- id table -------------------------------- */
 
 /* A table of ids, each with a value of fixed size. Open addressing, with a seed that
- * each process draws: whoever writes a file chooses its ids, but cannot make them
+ * each process draws, so that the author of a hostile file, who chooses its ids, cannot make them
  * collide here. */
 
 typedef struct brc_id_table {
     size_t value_size;
-    size_t max;      /* past it all are forgotten; 0: no limit                 */
+    size_t max;      /* the table is emptied when it has more ids; 0: no limit */
     size_t n, cap;
     void *slots;
     uint64_t seed[2];
 } brc_id_table;
 #define BRC_ID_TABLE_INIT(size_of_value) { (size_of_value), 0, 0, 0, 0, { 0, 0 } }
 
-/* The value of an id, valid until the next is added; NULL if it is not there. The zero
- * id is not allowed. */
+/* Returns the value of an id, valid until the next id is added, or NULL if the table does not have it.
+ * The zero id is not allowed. */
 void *brc_id_table_find(const brc_id_table *table, const brc_oid *id);
-/* The same; a new id is added with a value of zeroes. */
+/* Finds the value of an id; adds a new id with a value of zeroes. */
 BRC_MUST_USE int brc_id_table_add(brc_id_table *table, const brc_oid *id, void **value, brc_error *err);
 void brc_id_table_dispose(brc_id_table *table);
 

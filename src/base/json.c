@@ -32,7 +32,7 @@ static int node_type(const brc_json *value)
     return value ? node_of(value)->type & 0xFF : cJSON_Invalid;
 }
 
-/* The character behind the mark; 0 if the value is not a marked string. */
+/* Returns the character after the mark; 0 if the value is not a marked string. */
 static char mark_of(const brc_json *value)
 {
     if (node_type(value) != cJSON_String)
@@ -51,7 +51,7 @@ static int parse_json(brc_json **out, const char *text, size_t len, int nan, brc
     BRC_GO(brc_json_lex(&marked, text, len, nan, err));
     BRC_GO(brc_buf_terminate(&marked, err));
     *out = (brc_json *)cJSON_ParseWithLength((const char *)marked.data, marked.len + 1);
-    /* What the strict pass lets through is valid, so only memory can be missing. */
+    /* The text passed the strict pass, so only memory can be missing. */
     if (!*out)
         rc = brc_nomem(err);
 done:
@@ -163,7 +163,7 @@ const char *brc_json_name(const brc_json *object, size_t i)
     return node_type(object) == cJSON_Object ? brc_json_own_name(brc_json_item(object, i)) : NULL;
 }
 
-/* The text after this mark; "" if the value does not have it. */
+/* Returns the text after this mark; "" if the value does not have it. */
 static const char *marked_text(const brc_json *value, char mark)
 {
     return mark_of(value) == mark ? node_of(value)->valuestring + 2 : "";
@@ -208,7 +208,7 @@ int brc_json_is_nan(const brc_json *value)
     return *literal == 'N' || *literal == 'I';
 }
 
-/* 1 if the value is an integer literal whose size without the sign fits into 64 bits. */
+/* Returns 1 if the value is an integer literal whose magnitude fits into 64 bits. */
 static int integer_literal(const brc_json *value, int *negative, uint64_t *magnitude)
 {
     if (mark_of(value) != BRC_JSON_MARK_NUMBER)
@@ -264,7 +264,7 @@ int brc_json_double(const brc_json *value, double *out)
     freelocale(c);
     if (!isfinite(number) && !brc_json_is_nan(value))
         return 0;
-    *out = isnan(number) ? NAN : number; /* the bits of it do not depend on the C library */
+    *out = isnan(number) ? NAN : number; /* the bits of NaN must not depend on the C library */
     return 1;
 }
 
@@ -489,7 +489,7 @@ void brc_json_index_dispose(brc_json_index *index)
 
 /* ---- equality ------------------------------------------------------------------- */
 
-/* Each member looked up in the other object: slow, but it needs no memory. */
+/* Compares objects by looking up each member in the other: slow, but without memory. */
 static int equal_by_lookup(const brc_json *a, const brc_json *b)
 {
     for (const brc_json *m = brc_json_first(a); m; m = brc_json_next(m))

@@ -1,9 +1,9 @@
 /*
  * JSON documents over cJSON.
  *
- * cJSON keeps numbers as doubles and accepts what JSON does not. A strict pass over
- * the text comes first: UTF-8, no duplicate members, NaN only where it is asked for, limits on
- * depth, size and count of values; it hands numbers to cJSON as marked strings, so that their
+ * cJSON keeps numbers as doubles and accepts text that JSON does not. A strict pass over
+ * the text comes first: UTF-8, no duplicate members, NaN only where the caller allows it, limits on
+ * depth, size and count of values. The pass hands numbers to cJSON as marked strings, so that their
  * literals survive. Writing removes the marks again.
  *
  * A string with U+0000 is kept and written back, but brc_json_text() does not return
@@ -19,7 +19,7 @@
 
 /* Text escaped for JSON, as little as JSON allows, so that each text has one form. */
 
-/* U+0000 in the name of a member, for names are C strings: two bytes that no UTF-8 has. */
+/* U+0000 in the name of a member, because names are C strings: two bytes that never occur in UTF-8. */
 #define BRC_JSON_NUL "\xC0\x80"
 
 /* Appends text, or a name, as it stands inside a JSON string. */
@@ -39,7 +39,7 @@ BRC_MUST_USE int brc_json_pointer_step(brc_buf *out, const char *name, brc_error
  *   01 'r' escaped      a string that contains U+0000: its text, escaped as
  *                       brc_json_quote() does, without the quotes
  * All other strings are their text. Names of members carry no marks: U+0000 in a name is the
- * two bytes C0 80, which no UTF-8 has, so that names are C strings that differ where names do.
+ * two bytes C0 80, which never occur in UTF-8, so that different names are different C strings.
  */
 
 #define BRC_JSON_MAX_BYTES ((size_t)64 << 20)
@@ -51,22 +51,22 @@ BRC_MUST_USE int brc_json_pointer_step(brc_buf *out, const char *name, brc_error
 #define BRC_JSON_MARK '\1'
 enum { BRC_JSON_MARK_NUMBER = 'n', BRC_JSON_MARK_TEXT = 't', BRC_JSON_MARK_RAW = 'r' };
 
-/* Where NaN, Infinity and -Infinity are numbers: nowhere, within the attributes of a node's
- * document, or everywhere. */
+/* The places where NaN, Infinity and -Infinity are numbers: nowhere, within the attributes of a
+ * node's document, or everywhere. */
 enum { BRC_JSON_NAN_NOWHERE = 0, BRC_JSON_NAN_IN_ATTRIBUTES, BRC_JSON_NAN_ANYWHERE };
 
-/* Checks `text` and appends the JSON that cJSON is to read. */
+/* Checks `text` and appends the JSON for cJSON to read. */
 BRC_MUST_USE int brc_json_lex(brc_buf *out, const char *text, size_t len, int nan, brc_error *err);
 
 /* ---- json -------------------------------- */
 
-/* brc_json_parse() of a node's document, in whose attributes NaN, Infinity and -Infinity are
- * numbers, also in the copies of documents in "consolidated_metadata". */
+/* Parses a node's document like brc_json_parse(), except that NaN, Infinity and -Infinity are numbers
+ * in its attributes, also in the copies of documents in "consolidated_metadata". */
 BRC_MUST_USE int brc_json_parse_document(brc_json **out, const char *text, size_t len, brc_error *err);
 BRC_MUST_USE int brc_json_clone(brc_json **out, const brc_json *value, brc_error *err);
-/* 1 if the text can be the name of a member: UTF-8, with U+0000 as BRC_JSON_NUL. */
+/* Returns 1 if the text can be the name of a member: UTF-8, with U+0000 as BRC_JSON_NUL. */
 int brc_json_name_is_valid(const char *name);
-/* The escaped text of a string that contains U+0000; "" for all other values. */
+/* Returns the escaped text of a string that contains U+0000; "" for all other values. */
 const char *brc_json_escaped(const brc_json *value);
 
 /* Building. Each `value` that is passed in is consumed, even on failure (NULL:
@@ -76,22 +76,22 @@ brc_json *brc_json_new_array(void);
 brc_json *brc_json_new_string(const char *text); /* valid UTF-8 */
 brc_json *brc_json_new_uint(uint64_t value);
 brc_json *brc_json_new_null(void);
-/* A number that is written so: a JSON number, or NaN, Infinity or -Infinity. */
+/* Makes a number with this literal: a JSON number, or NaN, Infinity or -Infinity. */
 brc_json *brc_json_new_number(const char *literal);
-/* Replaces the member in its place, or adds it at the end. Goes through all members. */
+/* Replaces the member in its place, or adds it at the end. Searches all members. */
 BRC_MUST_USE int brc_json_set(brc_json *object, const char *name, brc_json *value, brc_error *err);
-/* The same for a name that the object does not have, which is not checked: where an object gets its
- * members from a list that names each once, brc_json_set() would look through all of them for each. */
+/* Adds a member whose name the object does not have; this is not checked. For an object that gets its
+ * members from a list that names each once, brc_json_set() would search all members each time. */
 BRC_MUST_USE int brc_json_add(brc_json *object, const char *name, brc_json *value, brc_error *err);
 BRC_MUST_USE int brc_json_push(brc_json *array, brc_json *value, brc_error *err);
 void brc_json_remove(brc_json *object, const char *name);
 /* Puts another value in the place of one within a document; its name stays. `value` is consumed. */
 BRC_MUST_USE int brc_json_replace(brc_json *place, brc_json *value, brc_error *err);
-/* Makes of every NaN, Infinity and -Infinity in the value the text of that name. */
+/* Replaces every NaN, Infinity and -Infinity in the value by the string of that name. */
 void brc_json_nan_to_text(brc_json *value);
-/* Equal values: members in any order, numbers by their literals. */
+/* Returns whether two values are equal: members in any order, numbers by their literals. */
 int brc_json_equal(const brc_json *a, const brc_json *b);
-/* An object's members by name, for many look-ups: brc_json_member() goes through all of
+/* An index of an object's members by name, for many look-ups: brc_json_member() searches all of
  * them each time. Valid while the object does not change. A value that is not an object has
  * no members. */
 typedef struct brc_json_index {
@@ -99,7 +99,7 @@ typedef struct brc_json_index {
     size_t n;
 } brc_json_index;
 BRC_MUST_USE int brc_json_index_make(brc_json_index *out, const brc_json *object, brc_error *err);
-/* NULL if there is no such member. */
+/* Returns NULL if the object does not have the member. */
 const brc_json *brc_json_index_find(const brc_json_index *index, const char *name);
 void brc_json_index_dispose(brc_json_index *index);
 

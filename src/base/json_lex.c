@@ -85,7 +85,7 @@ typedef struct json_lexer {
     size_t values;
     int depth;
     int nan;           /* BRC_JSON_NAN_...                                          */
-    int attributes;    /* the depth of the attributes that this is within; 0: none  */
+    int attributes;    /* the depth of the enclosing attributes; 0: none            */
     int consolidated;  /* within the copies of documents that a group's, or .zmetadata, has */
     brc_error *err;
 } json_lexer;
@@ -160,7 +160,7 @@ static int lex_hex4(json_lexer *lx, uint32_t *out)
     return BRC_OK;
 }
 
-/* Behind "\u". */
+/* Reads the four digits after "\u". */
 static int lex_unicode_escape(json_lexer *lx, uint32_t *out)
 {
     size_t start = lx->at - 2;
@@ -179,7 +179,7 @@ static int lex_unicode_escape(json_lexer *lx, uint32_t *out)
     return BRC_OK;
 }
 
-/* At the backslash. */
+/* Reads the escape at the backslash. */
 static int lex_escape(json_lexer *lx, uint32_t *cp)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -200,14 +200,14 @@ static int lex_escape(json_lexer *lx, uint32_t *cp)
     return brc_json_escape(lx->out, (const char *)bytes, n, lx->err);
 }
 
-/* U+0000 in a member's name, for names are C strings. */
+/* Emits U+0000 in a member's name as BRC_JSON_NUL, because names are C strings. */
 static int lex_nul_in_name(json_lexer *lx)
 {
     lx->out->len -= strlen("\\u0000");
     return brc_buf_text(lx->out, BRC_JSON_NUL, lx->err);
 }
 
-/* Bytes up to the next quote or backslash, which are copied as they are. */
+/* Copies the bytes up to the next quote or backslash as they are. */
 static int lex_plain_run(json_lexer *lx)
 {
     size_t start = lx->at;
@@ -243,7 +243,7 @@ done:
     return rc;
 }
 
-/* At the quote. `name`: of a member, filled in; NULL: a value. */
+/* Reads the string at the quote. `name` gets the name of a member; NULL: the string is a value. */
 static int lex_string(json_lexer *lx, lexed_name *name)
 {
     size_t at = lx->at++;
@@ -294,14 +294,14 @@ static int emit_number(json_lexer *lx, const uint8_t *literal, size_t len)
     return emit_json(lx, "\"");
 }
 
-/* Whether NaN and the infinities are numbers here. */
+/* Returns whether NaN and the infinities are numbers here. */
 static int takes_nan(const json_lexer *lx)
 {
     return lx->nan == BRC_JSON_NAN_ANYWHERE ||
            (lx->nan == BRC_JSON_NAN_IN_ATTRIBUTES && lx->attributes > 0);
 }
 
-/* What begins at `start`. */
+/* Reads the word that begins at `start`. */
 static int lex_word(json_lexer *lx, size_t start)
 {
     static const char *const words[] = { "true", "false", "null" };
@@ -355,7 +355,7 @@ static int lex_number(json_lexer *lx)
 
 /* ---- objects and arrays ------------------------------------------------------ */
 
-/* By bytes, and equal ones by position: the second of two is the duplicate. */
+/* Orders names by bytes, and equal names by position: the second of two is the duplicate. */
 static int compare_names(const void *a, const void *b)
 {
     const lexed_name *x = a, *y = b;
@@ -365,7 +365,7 @@ static int compare_names(const void *a, const void *b)
     return order != 0 ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* The names from `first` on are those of the object that ends here. */
+/* Checks the names from `first` on, which belong to the object that ends here. */
 static int check_duplicates(json_lexer *lx, size_t first)
 {
     size_t n = lx->nnames - first;
@@ -390,8 +390,8 @@ static int is_named(const json_lexer *lx, const lexed_name *name, const char *te
     return name->len == strlen(text) && memcmp(lx->out->data + name->start, text, name->len) == 0;
 }
 
-/* The value of a member of the object that is open: of a document, or of the copies of documents
- * in one (consolidated_metadata/metadata/PATH), it may be the attributes. */
+/* Reads the value of a member of the open object. In a document, or in a copy of one
+ * (consolidated_metadata/metadata/PATH), the value may be the attributes. */
 static int lex_member_value(json_lexer *lx, const lexed_name *name)
 {
     const int is_own = lx->depth == 1, is_copy = lx->depth == 4 && lx->consolidated;
@@ -426,7 +426,7 @@ static int lex_member(json_lexer *lx)
     return lex_member_value(lx, &name);
 }
 
-/* At the bracket or brace; `close` is the one that ends it. */
+/* Reads the array or object at its opening bracket; `close` is the closing one. */
 static int lex_container(json_lexer *lx, char close)
 {
     size_t first = lx->nnames;

@@ -172,7 +172,7 @@ void brc_paths_sort(const char **paths, size_t n)
         qsort(paths, n, sizeof(*paths), paths_order);
 }
 
-/* The first `len` bytes of a path, as a path. */
+/* Returns whether the first `len` bytes of a path are one of the sorted paths. */
 static int have_start(const char *const *sorted, size_t n, const char *path, size_t len,
                       size_t *looks)
 {
@@ -227,7 +227,7 @@ static int has_control(const char *name, size_t len)
     return 0;
 }
 
-/* One that needs no escape, unless it looks like one. */
+/* Returns whether a name needs no escape, unless it looks like an escaped one. */
 static int needs_no_escape(const char *name, size_t len)
 {
     return brc_name_check(name, len, NULL) == BRC_OK && !has_control(name, len);
@@ -246,7 +246,7 @@ static int is_netcdf_name(const char *name, size_t len)
     return begins && name[len - 1] != ' ' && !has_control(name, len);
 }
 
-/* Whether the format can have this name. */
+/* Returns whether the format allows this name. */
 static int can_hold(const char *name, size_t len, int names)
 {
     if (!brc_utf8_valid(name, len) || memchr(name, '/', len) != NULL)
@@ -266,7 +266,7 @@ static int can_hold(const char *name, size_t len, int names)
 
 /* ---- the code ------------------------------------------------------------------------ */
 
-/* Whether a name is refused for how it begins, though each byte of it is allowed. */
+/* Returns whether a name is refused as a whole, though each of its bytes is allowed. */
 static int is_refused_whole(const char *name, size_t len)
 {
     return (len >= 2 && memcmp(name, "__", 2) == 0) || name_equals(name, len, "zarr.json") ||
@@ -299,7 +299,7 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Appends what is encoded so; *is 0 if nothing is. */
+/* Appends the name without one escape; *is becomes 0 if the name is not escaped. */
 static int take_code_away(brc_buf *out, const char *name, size_t len, int *is, brc_error *err)
 {
     *is = name_equals(name, len, "%");
@@ -318,8 +318,8 @@ static int take_code_away(brc_buf *out, const char *name, size_t len, int *is, b
     return BRC_OK;
 }
 
-/* *is: whether the name is what import made of another one, which is appended. Each round takes
- * one escape away: a name that looks escaped was escaped for that. */
+/* Appends the name that import escaped, and sets *is if there was one. Each round takes one escape
+ * away: a name that looked escaped was escaped for that reason. */
 static int take_escape(brc_buf *out, const char *name, size_t len, int names, int *is,
                        brc_error *err)
 {
@@ -349,7 +349,7 @@ done:
     return rc;
 }
 
-/* Cuts what stands behind `start` so that it fits: between characters, and between escapes. */
+/* Cuts the text after `start` so that it fits, between characters and between escapes. */
 static int shorten(brc_buf *out, size_t start, brc_error *err)
 {
     size_t len = out->len - start, keep = 0;

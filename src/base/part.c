@@ -2,7 +2,7 @@
  * Parts of a source that an import cannot keep.
  *
  * The kind and the length of the remedy, which is the end of the message, travel in the error's
- * source and detail: whoever stands between may put words in front, as brc_context() does.
+ * source and detail: callers in between may put words before the message, as brc_context() does.
  */
 #include "part.h"
 
@@ -43,7 +43,7 @@ int brc_part_refuse(brc_error *err, brc_part_kind kind, const char *remedy, cons
 
 /* ---- one part as JSON ---------------------------------------------------------------- */
 
-/* Names come from files: bytes that are not UTF-8 become '?'. */
+/* Appends a name from a file: bytes that are not UTF-8 become '?'. */
 static int put_clean(brc_buf *out, const char *text, brc_error *err)
 {
     const uint8_t *at = (const uint8_t *)text;
@@ -64,7 +64,7 @@ static int put_member(brc_buf *out, const char *name, const char *value, brc_err
     return brc_buf_byte(out, '"', err);
 }
 
-/* The end of the message, where it was not cut off. */
+/* Returns the remedy at the end of the message, if it was not cut off. */
 static const char *remedy_of(const brc_error *why, size_t *kind)
 {
     size_t len = strlen(why->message), remedy = (size_t)why->detail >> 8;
@@ -111,7 +111,7 @@ static brc_oid id_of(const char *path, const char *attribute)
     return brc_hash_object(BRC_HASH_XXH128, BRC_KIND_DOCUMENT, both, sizeof(both));
 }
 
-/* Counts a part, and lists it where there is room: its JSON is what stands behind `from`. */
+/* Counts a part, and lists it if there is room: its JSON is the text after `from`. */
 static void list_part(brc_parts *parts, size_t from, const char *message)
 {
     if (parts->n++ == 0)
@@ -135,7 +135,7 @@ static int append_part(brc_parts *parts, const char *path, const char *attribute
 int brc_parts_add(brc_parts *parts, const char *path, const char *attribute, const brc_error *why,
                   brc_error *err)
 {
-    brc_error cause = *why; /* it may be *err */
+    brc_error cause = *why; /* a copy, because `why` may be `err` */
     size_t from = parts->json.len;
     brc_oid id = id_of(path, attribute);
     void *value;
@@ -162,7 +162,7 @@ int brc_parts_have(const brc_parts *parts, const char *path)
     return brc_id_table_find(&parts->known, &id) != NULL;
 }
 
-/* 1 if the value is an object of four texts. */
+/* Returns 1 if the value is an object of four texts. */
 static int is_part(const brc_json *json, const char **message)
 {
     static const char *const names[] = { "path", "kind", "remedy", "message" };

@@ -12,7 +12,7 @@ typedef struct piece {
     size_t len;
 } piece;
 
-/* The bytes of the character at `at`; a byte that is not UTF-8 is one. */
+/* Returns the bytes of the first character; a byte that is not UTF-8 is a character. */
 static size_t character(piece of)
 {
     size_t step = brc_utf8_step((const uint8_t *)of.at, of.len);
@@ -44,7 +44,7 @@ static uint32_t take_code(piece *of)
     return code;
 }
 
-/* Where the set "[...]" at the front ends, behind its ']'; 0: it has none, and '[' is itself. */
+/* Returns the length of the set "[...]" at the front; 0 without a ']': '[' stands for itself. */
 static size_t class_length(piece pattern)
 {
     size_t i = 1;
@@ -57,7 +57,7 @@ static size_t class_length(piece pattern)
     return i < pattern.len ? i + 1 : 0;
 }
 
-/* `set` is what stands between the brackets. */
+/* Returns whether the set has the character. `set` is the text between the brackets. */
 static int class_has(piece set, uint32_t code)
 {
     int negated = set.len > 0 && *set.at == '!', has = 0;
@@ -74,7 +74,7 @@ static int class_has(piece set, uint32_t code)
     return has != negated;
 }
 
-/* One character of the text against one place of the pattern that is not '*'; both go on. */
+/* Matches one character of the text with a place of the pattern other than '*'; both advance. */
 static int match_one(piece *pattern, piece *text)
 {
     if (*pattern->at == '?') {
@@ -95,7 +95,7 @@ static int match_one(piece *pattern, piece *text)
     return 1;
 }
 
-/* The last '*' may take one character more each time that the rest does not match. */
+/* Matches a name. The last '*' takes one character more each time that the rest does not match. */
 static int match_name(piece pattern, piece text)
 {
     piece behind_star = { NULL, 0 }, from = text;
@@ -116,7 +116,7 @@ static int match_name(piece pattern, piece text)
     }
 }
 
-/* The first name of a path, which goes on behind the slash. */
+/* Takes the first name off a path, which goes on after the slash. */
 static piece take_step(piece *path)
 {
     const char *slash = memchr(path->at, '/', path->len);
@@ -125,7 +125,7 @@ static piece take_step(piece *path)
     return name;
 }
 
-/* The same with names for characters, and '**' for '*'. */
+/* Matches a path, with names in the place of characters and '**' in that of '*'. */
 static int match_path(piece pattern, piece path)
 {
     piece behind_stars = { NULL, 0 }, from = path;

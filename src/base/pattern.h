@@ -1,5 +1,5 @@
 /*
- * Patterns of nodes' paths, and of attributes ("PATH@NAME"), as import's --exclude has them.
+ * Patterns of nodes' paths, and of attributes ("PATH@NAME"), as in import's --exclude.
  *
  * A pattern that is a path names that node. Otherwise '*' stands for any characters within a
  * name, '?' for one, [a-z] and [!a-z] for one of these or none of them, and a name that is
@@ -11,9 +11,9 @@
 
 #include <stddef.h>
 
-/* 1 if the pattern has the node "a/b" or "/a/b". The root does not count as a node here. */
+/* Returns 1 if the pattern matches the node "a/b" or "/a/b". The root does not count as a node here. */
 int brc_pattern_has_node(const char *pattern, const char *path, size_t len);
-/* 1 if it has the attribute of the node, which may be the root: "", "/". */
+/* Returns 1 if the pattern matches the attribute of the node, which may be the root: "", "/". */
 int brc_pattern_has_attribute(const char *pattern, const char *path, size_t len, const char *name);
 
 #endif

@@ -80,7 +80,7 @@ typedef struct pool_thread {
 } pool_thread;
 
 struct brc_pool {
-    _Atomic(pid_t) process; /* whose threads they are; -N: process N starts them */
+    _Atomic(pid_t) process; /* that has the threads; -N: process N is starting them */
     pool_thread *workers; /* nthreads - 1 of them                              */
     unsigned nthreads, started;
     pthread_mutex_t mutex;
@@ -92,9 +92,9 @@ struct brc_pool {
 
 struct brc_group {
     brc_pool *pool;
-    pid_t process;       /* whose jobs they are                                 */
+    pid_t process;       /* that made the group                                 */
     int own_pool;        /* made for this group alone                           */
-    pthread_cond_t done; /* under the pool's mutex: what the caller waits for   */
+    pthread_cond_t done; /* under the pool's mutex: the caller waits for this   */
     size_t pending;      /* jobs that are not done                              */
     int asleep;          /* the caller waits for `done`                         */
     const brc_job *awaited; /* the job that it waits for; NULL: all             */
@@ -110,7 +110,7 @@ static void queue_job(brc_pool *pool, brc_job *job)
     pool->last = &job->next;
 }
 
-/* Takes the first job of `group` (NULL: of any) out of the queue; NULL: none. */
+/* Takes the first job of `group` (NULL: of any) out of the queue. Returns NULL if there is none. */
 static brc_job *take_job(brc_pool *pool, const brc_group *group)
 {
     brc_job **place = &pool->first;
@@ -126,8 +126,8 @@ static brc_job *take_job(brc_pool *pool, const brc_group *group)
     return job;
 }
 
-/* Called with the mutex held; it is released while the job runs. Once the job is done
- * and the mutex free, its memory may be gone. */
+/* Runs a job. Called with the mutex held, which is released while the job runs. Once the job is
+ * done and the mutex free, the job's memory may be gone. */
 static void run_job(brc_pool *pool, brc_job *job, unsigned worker)
 {
     brc_group *group = job->group;
@@ -229,15 +229,15 @@ int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err)
     return rc;
 }
 
-/* After fork() a child has the parent's memory, and of its threads none: locks may be held by
- * nobody, and no job is ever done. */
+/* Returns whether the pool is still the parent's. After fork() a child has the parent's memory
+ * without its threads: locks may be held forever, and jobs are never done. */
 static int is_of_parent(brc_pool *pool)
 {
     return atomic_load(&pool->process) != getpid();
 }
 
-/* Whatever the parent's threads were doing, they are not here: nothing is waited for. With fewer
- * threads than it should have a pool is slower, and works. */
+/* Rebuilds the pool in a child without waiting, because the parent's threads do not exist here. A
+ * pool with fewer threads than it should have is slower, but works. */
 static int rebuild_pool(brc_pool *pool, brc_error *err)
 {
     pool->first = NULL;
@@ -249,7 +249,8 @@ static int rebuild_pool(brc_pool *pool, brc_error *err)
     return BRC_OK;
 }
 
-/* In a child its first user starts the pool anew; others wait for that. */
+/* Makes the pool this process's own. In a child the first user restarts the pool; others wait for
+ * this. */
 static int pool_for_process(brc_pool *pool, brc_error *err)
 {
     const pid_t own = getpid();
@@ -356,8 +357,8 @@ void brc_group_submit(brc_group *group, brc_job *job)
     pthread_mutex_unlock(&pool->mutex);
 }
 
-/* Called with the mutex held: works on the group, or sleeps until `awaited` (NULL:
- * every job) may be done. */
+/* Works on the group, or sleeps until `awaited` (NULL: every job) may be done. Called with the
+ * mutex held. */
 static void work_or_sleep(brc_group *group, const brc_job *awaited)
 {
     brc_job *job = take_job(group->pool, group);

@@ -16,7 +16,7 @@
 
 /* ---- lock -------------------------------- */
 
-/* A lock between threads, and what is done around fork(). */
+/* A lock between threads, and callbacks around fork(). */
 
 typedef struct brc_lock brc_lock;
 
@@ -25,8 +25,8 @@ void brc_lock_free(brc_lock *lock); /* NULL is accepted */
 void brc_lock_enter(brc_lock *lock);
 void brc_lock_leave(brc_lock *lock);
 
-/* From now on `before` runs in front of every fork() of this process and its children, and `after`
- * behind it, in both. */
+/* Makes `before` run before every fork() of this process and its children, and `after` run after it,
+ * in both processes. */
 void brc_at_fork(void (*before)(void), void (*after)(void));
 
 /* ---- pool -------------------------------- */
@@ -34,7 +34,7 @@ void brc_at_fork(void (*before)(void), void (*after)(void));
 typedef struct brc_group brc_group;
 typedef struct brc_job brc_job;
 
-/* Embedded in the caller's own structure; it must live until it is done. */
+/* A job, embedded in the caller's own structure, which must live until the job is done. */
 struct brc_job {
     void (*run)(brc_job *job, unsigned worker); /* worker < brc_pool_threads()    */
     brc_group *group;
@@ -44,19 +44,19 @@ struct brc_job {
 
 unsigned brc_pool_threads(const brc_pool *pool); /* NULL: 1 */
 
-/* pool NULL: everything runs on the caller's thread. */
+/* Makes a group. pool NULL: everything runs on the caller's thread. */
 BRC_MUST_USE int brc_group_new(brc_group **out, brc_pool *pool, brc_error *err);
-/* Waits for the group's jobs first. */
+/* Waits for the group's jobs, then frees the group. */
 void brc_group_free(brc_group *group);
-/* Jobs of all of a pool's groups start in the order in which they are submitted. A job
- * that is done may be submitted again. */
+/* Submits a job. The jobs of all of a pool's groups start in the order in which they are submitted. A
+ * job that is done may be submitted again. */
 void brc_group_submit(brc_group *group, brc_job *job);
-/* Until this job is done, runs the group's jobs that have not started, or sleeps. */
+/* Waits until this job is done; meanwhile runs the group's jobs that have not started, or sleeps. */
 void brc_group_wait(brc_group *group, brc_job *job);
 void brc_group_wait_all(brc_group *group);
-/* 1 if the job, which was submitted, is done. Does not wait. */
+/* Returns 1 if the job, which was submitted, is done. Does not wait. */
 int brc_group_is_done(brc_group *group, const brc_job *job);
-/* A worker index that no other thread of this group has: the caller's own. */
+/* Returns the caller's own worker index, which no other thread of this group has. */
 unsigned brc_group_caller(const brc_group *group);
 
 #endif

@@ -31,11 +31,11 @@ int64_t brc_monotonic_ns(void)
 /* ==== process ================================ */
 
 typedef struct process_facts {
-    char machine[64], boot[64]; /* "" where they are not known */
-    int64_t space, pid, start;  /* 0 likewise                  */
+    char machine[64], boot[64]; /* "" if unknown */
+    int64_t space, pid, start;  /* 0 if unknown  */
 } process_facts;
 
-/* The first line of a small file; "" where it cannot be read. */
+/* Reads the first line of a small file; "" if the file cannot be read. */
 static void read_line(const char *path, char *out, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -46,8 +46,9 @@ static void read_line(const char *path, char *out, size_t size)
     out[strcspn(out, "\n")] = '\0';
 }
 
-/* proc(5), stat: the 22nd field, in ticks since the machine was booted. The second is the
- * program's name in parentheses, which may hold anything. 0: there is no such process. */
+/* Returns when a process started, in ticks since the boot, or 0 if there is no such process. This
+ * is the 22nd field of stat in proc(5); the second is the program's name in parentheses, which may
+ * contain any character. */
 static int64_t start_of(int64_t pid)
 {
     char path[64], text[1024];
@@ -61,7 +62,7 @@ static int64_t start_of(int64_t pid)
     return at != NULL ? strtoll(at, NULL, 10) : 0;
 }
 
-/* Ids of hexadecimal digits and dashes, as these files have them. */
+/* Keeps an id only if it consists of hexadecimal digits and dashes, as in these files. */
 static void keep_id(char *text)
 {
     if (text[strspn(text, "0123456789abcdef-")] != '\0')
@@ -137,7 +138,7 @@ static void take_facts(const brc_json *json, process_facts *out)
     out->start = owner_number(json, "start");
 }
 
-/* 0 where it is not such a description. */
+/* Reads a description. Returns 0 if the text is not one. */
 static int read_owner(const char *owner, process_facts *out)
 {
     brc_json *json;
@@ -175,7 +176,7 @@ int brc_process_is_this(const char *owner)
            brc_process_state(owner) == BRC_PROCESS_ALIVE;
 }
 
-/* A text from the file; what is wrong with it is one thing, and memory that runs out another. */
+/* Parses a description from the file: BRC_ECORRUPT if it is wrong, BRC_ENOMEM without memory. */
 static int parse_owner(const char *owner, brc_json **out, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;

@@ -9,7 +9,7 @@
 
 /* ==== sized ================================ */
 
-/* No version of a structure is longer; what says so was never given a size. */
+/* The most bytes of a structure in any version: a larger size is uninitialized memory. */
 #define SIZED_MAX ((size_t)1 << 16)
 
 int brc_sized_check(size_t size, size_t least, const char *name, brc_error *err)

@@ -7,17 +7,17 @@
 
 /* ---- sized -------------------------------- */
 
-/* What the caller gives: own, `known` bytes, receives it, with zero for the fields that an older
- * caller does not have. `least`: the end of the fields that every version has. `given` NULL: all
+/* Copies the caller's structure into own, which has `known` bytes, with zero for the fields that an
+ * older caller does not have. `least`: the end of the fields that every version has. `given` NULL: all
  * zero. */
 BRC_MUST_USE int brc_sized_in(void *own, size_t known, size_t least, const void *given,
                               const char *name, brc_error *err);
-/* What the caller receives: own's fields after `size`, as far as it has them. */
+/* Copies own's fields after `size` into the caller's structure, as far as that has them. */
 BRC_MUST_USE int brc_sized_out(void *given, const void *own, size_t known, size_t least,
                                const char *name, brc_error *err);
-/* BRC_EINVAL if no version of the structure can have this size. */
+/* Checks a structure's size: BRC_EINVAL if no version can have it. */
 BRC_MUST_USE int brc_sized_check(size_t size, size_t least, const char *name, brc_error *err);
-/* BRC_EINVAL if `flags` has others than those of `all`. */
+/* Checks flags: BRC_EINVAL if `flags` has others than those of `all`. */
 BRC_MUST_USE int brc_flags_check(uint32_t flags, uint32_t all, const char *name, brc_error *err);
 
 /* ---- iter -------------------------------- */
@@ -30,10 +30,10 @@ enum {
     BRC_ITER_OPLOG, BRC_ITER_BLAME, BRC_ITER_CONFLICTS, BRC_ITER_EXPIRED, BRC_ITER_DU
 };
 
-/* `dispose` releases what the state, `size` zeroed bytes, points to. */
+/* Makes an iterator with a state of `size` zeroed bytes; `dispose` releases the memory that the state points to. */
 BRC_MUST_USE int brc_iter_new(brc_iter **out, int kind, size_t size, void (*dispose)(void *state), brc_error *err);
 void *brc_iter_state(brc_iter *it);
-/* BRC_EMISUSE if the iterator is of another kind. */
+/* Checks an iterator: BRC_EMISUSE if it is of another kind. */
 BRC_MUST_USE int brc_iter_check(const brc_iter *it, int kind, brc_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Plug-ins: what they add to a registry, and what is taken back where they fail.
+ * Plug-ins: adds their entries to a registry, and takes the entries back where a plug-in fails.
  *
- * Invariant: code of a plug-in is there for as long as the registry holds a function
- * of it. So its handle is closed last, after every destroy(), and a plug-in that
- * fails half-way leaves nothing behind.
+ * Invariant: a plug-in's code stays loaded for as long as the registry holds one of its
+ * functions. So its handle is closed last, after every destroy(), and a plug-in that
+ * fails half-way leaves no entries behind.
  */
 #include "../../codecs/builtin.h"
 #include "../base/alloc.h"
@@ -11,7 +11,7 @@
 
 /* ==== plugin ================================ */
 
-/* The plug-in's own words, behind its path. */
+/* Fails with the plug-in's own message after its path. */
 static int plugin_refused(const char *path, int rc, const brc_error *why, brc_error *err)
 {
     if (rc > 0)
@@ -68,7 +68,7 @@ int brc_registry_load(brc_registry *reg, const char *path, brc_error *err)
 
 /* ==== builtin ================================ */
 
-/* A registry with what this build contains. */
+/* The registry of this build's codecs, data types and backends. */
 
 static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_astype_register,

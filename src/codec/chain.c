@@ -46,7 +46,7 @@ static int chain_check(const brc_chain *chain, int way, brc_span src, const brc_
     return BRC_OK;
 }
 
-/* What a chain without active steps does. */
+/* Copies the bytes of a chain without active steps. */
 static int copy_unchanged(const brc_chain *chain, int way, brc_span src, brc_buf *dst,
                           brc_error *err)
 {
@@ -61,8 +61,8 @@ static int copy_unchanged(const brc_chain *chain, int way, brc_span src, brc_buf
     return brc_buf_append(dst, src.data, src.len, err);
 }
 
-/* What a step decodes for `box` of the chunk. Steps that leave the bytes as they are
- * may give the array another shape all the same. */
+/* Computes the box that step `until` decodes for `box` of the chunk. Steps that leave the bytes as
+ * they are may still give the array another shape. */
 static void chain_box_of(const brc_chain *chain, const brc_step *until, const brc_box *box,
                          brc_box *out)
 {
@@ -75,7 +75,7 @@ static void chain_box_of(const brc_chain *chain, const brc_step *until, const br
     }
 }
 
-/* The bytes of the chunk from the box's first element to its last. */
+/* Finds the bytes of the chunk from the box's first element to its last. */
 static void chain_part_of(const brc_chain *chain, const brc_box *box, brc_wanted *out)
 {
     uint64_t first = 0, last = 0, all = 1;
@@ -89,7 +89,7 @@ static void chain_part_of(const brc_chain *chain, const brc_box *box, brc_wanted
     *out = (brc_wanted){ NULL, first * item, (last + 1) * item };
 }
 
-/* What a step decodes for a box of the chunk: 0 if it is all. */
+/* Finds the part that a step decodes for a box of the chunk. Returns 0 if the step decodes all. */
 static int chain_wanted(const brc_chain *chain, const brc_step *step, size_t left,
                         const brc_box *box, brc_box *part, brc_wanted *out)
 {
@@ -106,7 +106,7 @@ static int chain_wanted(const brc_chain *chain, const brc_step *step, size_t lef
     return 1;
 }
 
-/* box: what is looked at when decoding; NULL: all. */
+/* Runs the chain on one chunk. box: the elements to decode; NULL: all. */
 static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_span src,
                      const brc_box *box, brc_buf *dst, brc_error *err)
 {
@@ -151,7 +151,7 @@ int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch, brc_span src,
 
 /* ==== chain facts ================================ */
 
-/* What an open chain says of itself: lengths, flags, its codecs as JSON. */
+/* The properties of an open chain: lengths, flags, its codecs as JSON. */
 
 uint64_t brc_chain_decoded_len(const brc_chain *chain)
 {
@@ -199,8 +199,8 @@ int brc_chain_is_identity(const brc_chain *chain)
     return chain->nactive == 0;
 }
 
-/* Without an empty configuration, except for numcodecs: zarr-python does not read those
- * without the member. */
+/* Writes a step as JSON, without an empty configuration, except for numcodecs: zarr-python does not
+ * read these codecs without the member. */
 static int chain_write_step(const brc_step *step, brc_buf *out, brc_error *err)
 {
     static const char member[] = ",\"configuration\":";
@@ -233,16 +233,16 @@ int brc_chain_write(const brc_chain *chain, brc_buf *out, brc_error *err)
 /* ==== chain open ================================ */
 
 /*
- * From a codec list to a chain.
+ * Opens a chain from a list of codecs.
  *
- * Invariant: step i was opened with what step i - 1 gives, and the kinds are
+ * Invariant: step i was opened with the result of step i - 1, and the kinds are
  * array->array codecs, exactly one array->bytes codec, bytes->bytes codecs.
  */
 
 /* ---- the order of kinds ------------------------------------------------------------- */
 
 struct chain_order {
-    int kind; /* of the item before; 0: there is none                            */
+    int kind; /* of the previous item; 0: there is none                          */
     const char *last, *to_bytes;
     size_t last_at, to_bytes_at;
 };
@@ -348,7 +348,8 @@ static int chain_find_codec(const brc_codec_entry **out, const brc_json **config
     return BRC_OK;
 }
 
-/* What a specification derives has to fit its kind, or the next step would misread it. */
+/* Checks that the result that a specification derives fits its kind; otherwise the next step would
+ * misread the result. */
 static int step_check_out(const brc_codec_spec *spec, const brc_proto *out, brc_error *err)
 {
     int is_array = out->ndim >= 0 && out->ndim <= BRC_MAX_NDIM;
@@ -388,8 +389,8 @@ static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_jso
 
 /* ---- the list ----------------------------------------------------------------------- */
 
-/* Nothing but the stored bytes says how long such a chunk is, so what is too long is a
- * rule: chain.h has it. */
+/* Describes a chunk of elements of variable length. Only the stored bytes tell how long it is, so
+ * the limit is a rule: see chain.h. */
 static int chain_variable_proto(brc_proto *out, brc_error *err)
 {
     if (!brc_shape_bytes(out->ndim, out->shape, 4, &out->max_len) ||
@@ -402,8 +403,8 @@ static int chain_variable_proto(brc_proto *out, brc_error *err)
     return BRC_OK;
 }
 
-/* Decoded bytes that no chunk of such elements is refused for: all of them the fill
- * value, say, which compresses to next to nothing. */
+/* Returns the decoded bytes that every chunk of such elements may have: a chunk of fill values,
+ * say, compresses to next to nothing. */
 static uint64_t chain_variable_least(const brc_proto *proto)
 {
     uint64_t n = 1, each = 8 + (uint64_t)proto->fill.len;
@@ -445,7 +446,7 @@ static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc
     size_t n = brc_json_count(codecs);
     uint64_t least = proto->len == BRC_LEN_VARIES ? chain_variable_least(proto) : 0;
 
-    if (proto->ndim < 0) /* they are bytes already */
+    if (proto->ndim < 0) /* the chain starts from bytes */
         order.to_bytes = "bytes";
     for (size_t i = 0; i < n; i++) {
         BRC_TRY(chain_find_codec(&entries[i], &configs[i], reg, brc_json_item(codecs, i), i, err));
@@ -466,8 +467,8 @@ static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc
     return BRC_OK;
 }
 
-/* Steps that decode a box, from the array's side on, up to one that needs all of its
- * source for it. */
+/* Counts the steps that decode a box, from the array's side on, up to one that needs its whole
+ * source for this. */
 static size_t chain_count_boxed(const brc_chain *chain)
 {
     size_t n = 0;
@@ -483,8 +484,8 @@ static size_t chain_count_boxed(const brc_chain *chain)
     }
 }
 
-/* The codec that makes the chunk's own bytes, where it can decode some of them: what is between it
- * and the array leaves them as they are. */
+/* Returns the codec that gives the chunk's own bytes, if it can decode some of them alone: the
+ * steps between this codec and the array leave the bytes as they are. */
 static const brc_step *chain_find_parted(const brc_chain *chain)
 {
     const brc_step *step = chain->nactive > 0 ? chain->active[0] : NULL;
@@ -611,8 +612,8 @@ void brc_chain_free(brc_chain *chain)
 /*
  * Running one step of a chain, on one chunk or many.
  *
- * Invariant: no step is given more room than the longest valid form of what it
- * makes, so a chunk that expands without end stops there.
+ * Invariant: no step gets more room than the longest valid form of its result, so a chunk that
+ * expands without end stops there.
  */
 
 /* ---- scratch ------------------------------------------------------------------------ */
@@ -638,7 +639,7 @@ void brc_scratch_free(brc_scratch *scratch)
     free(scratch);
 }
 
-/* One context per implementation, for all chains of this worker. */
+/* Returns the implementation's context, which all chains of this worker share. */
 static int scratch_context(brc_scratch *scratch, const brc_step *step, void **out, brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
@@ -661,7 +662,7 @@ static int scratch_context(brc_scratch *scratch, const brc_step *step, void **ou
 
 /* ---- one step ----------------------------------------------------------------------- */
 
-/* Hands a codec's error on: its name before the message and in the source. */
+/* Hands a codec's error on, with the codec's name before the message and as the source. */
 static int step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err)
 {
     const char *name = step->entry->spec.name;
@@ -679,7 +680,7 @@ static int step_fail(const brc_step *step, int rc, const brc_error *cause, brc_e
     return rc;
 }
 
-/* The most bytes that src_len stored ones may decode to. */
+/* Returns the most bytes that src_len stored bytes may decode to. */
 static uint64_t step_most(const brc_step *step, size_t src_len)
 {
     uint64_t most = step->in_len != BRC_LEN_VARIES ? step->in_len : step->in_max;
@@ -694,7 +695,8 @@ static uint64_t step_most(const brc_step *step, size_t src_len)
     return most < ratio ? most : ratio;
 }
 
-/* A limit of 0 is none, so an empty result gets 1: what it gives is checked after. */
+/* Returns the limit of a step's result. A limit of 0 would mean none, so an empty result gets 1;
+ * the length is checked afterwards. */
 static size_t step_limit(const brc_step *step, size_t src_len)
 {
     uint64_t len = step_most(step, src_len);
@@ -704,7 +706,7 @@ static size_t step_limit(const brc_step *step, size_t src_len)
     return len > 0 ? (size_t)len : 1;
 }
 
-/* Sets the step's limit where it is the tighter one; 1 if it is in force. */
+/* Sets the step's limit if it is tighter than the buffer's. Returns 1 if the step's applies. */
 static int step_put_limit(const brc_step *step, int way, size_t src_len, brc_buf *dst)
 {
     size_t limit = way == BRC_DECODE ? step_limit(step, src_len) : 0;
@@ -721,7 +723,7 @@ static int step_too_long(const brc_step *step, size_t src_len, brc_error *err)
                     (unsigned long long)step_most(step, src_len));
 }
 
-/* What a codec says of the lengths in its specification holds for each result. */
+/* Checks the length of a result against the lengths in the codec's specification. */
 static int step_check_len(const brc_step *step, int way, size_t src_len, size_t len, brc_error *err)
 {
     uint64_t exact = way == BRC_DECODE ? step->in_len : step->out_len;
@@ -738,7 +740,7 @@ static int step_check_len(const brc_step *step, int way, size_t src_len, size_t 
     return BRC_OK;
 }
 
-/* A codec's result code as one of ours. */
+/* Translates a codec's result code into one of the library's. */
 static int step_judge(const brc_step *step, int way, int limited, int rc, size_t src_len,
                       const brc_buf *dst, brc_error *cause)
 {
@@ -749,7 +751,7 @@ static int step_judge(const brc_step *step, int way, int limited, int rc, size_t
     return rc < 0 ? rc : step_check_len(step, way, src_len, dst->len, cause);
 }
 
-/* wanted NULL: all. */
+/* Runs one step. wanted: the part to decode; NULL: all. */
 static int step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
                     const brc_wanted *wanted, brc_buf *dst, brc_error *err)
 {
@@ -792,7 +794,8 @@ static int step_loop(const brc_step *step, brc_scratch *scratch, int way, size_t
     return BRC_OK;
 }
 
-/* The first item that failed, and its code; a failure that names none is the first's. */
+/* Finds the first item that failed, and its code. A failure without a failed item counts as the
+ * first item's. */
 static int batch_first_failure(size_t n, const int *status, int rc, size_t *failed)
 {
     for (size_t i = 0; i < n; i++) {
@@ -854,19 +857,19 @@ static int step_run_batch(const brc_step *step, brc_scratch *scratch, int way, s
 /*
  * Running a chain on many chunks.
  *
- * Invariant: what a batch gives is what its items give one by one, and the error is
+ * Invariant: a batch gives the same results as its items one by one, and the error is
  * that of the first item that fails, whichever step it fails in. So when item f fails
  * in one step, the next steps run with the items before f: a later failure is then of
  * a smaller index and takes its place.
  */
 
 struct chain_batch {
-    size_t n;      /* items that are there                                       */
+    size_t n;      /* items that are not absent                                  */
     size_t *index; /* their places in the caller's list                          */
     brc_span *src;
-    brc_buf *rooms;   /* what lies between two steps ...                         */
-    brc_buf **between[2], **last; /* ... and last the caller's, without the absent ones */
-    size_t *limits;   /* the caller's: a step puts its own                       */
+    brc_buf *rooms;   /* memory of the buffers between two steps                 */
+    brc_buf **between[2], **last; /* the buffers; `last`: the caller's, without absent items */
+    size_t *limits;   /* of the caller's buffers: a step sets its own meanwhile  */
     int *status;
 };
 
@@ -905,7 +908,8 @@ static void batch_dispose(struct chain_batch *batch, size_t n)
     free(batch->status);
 }
 
-/* What lies between two steps has the limit of the step before last still on it. */
+/* Empties the buffers of a step's results. A buffer between two steps still has the limit of the
+ * step before last, which is removed. */
 static void batch_reset(brc_buf *const *out, size_t n, int is_last)
 {
     for (size_t k = 0; k < n; k++) {
@@ -984,7 +988,7 @@ static int chain_has_batch_form(const brc_chain *chain, int way)
     return 0;
 }
 
-/* Items before the first one that the caller handed over wrongly. */
+/* Returns how many items come before the first that the caller passed wrongly. */
 static int batch_check(const brc_chain *chain, int way, size_t n, const brc_span *src,
                        const brc_buf *dst, size_t *failed, brc_error *err)
 {

@@ -1,8 +1,8 @@
 /*
- * A chain: the codecs of one encoding, each bound to what the one before it
- * gives. Array->array codecs, exactly one array->bytes, bytes->bytes codecs.
+ * A chain: the codecs of one encoding, each bound to the result of the previous codec:
+ * array->array codecs, exactly one array->bytes codec, bytes->bytes codecs.
  * A chain is immutable and shared by all threads; scratch belongs to one worker.
- * Opening, running and writing one is in breccia_codec.h, for codecs that hold others.
+ * breccia_codec.h declares how to open, run and write a chain, for codecs that contain others.
  */
 #ifndef BRC_CODEC_CHAIN_H
 #define BRC_CODEC_CHAIN_H
@@ -12,29 +12,29 @@
 #define BRC_CHAIN_MAX 16 /* codecs in one chain */
 
 /* Chunks of elements of variable length have no length by which a bomb could be recognized:
- * a step decodes them to at most this many bytes, and to at most RATIO times what it reads.
- * LEAST bytes, and what the fill value alone takes, are always allowed. */
+ * a step decodes them to at most this many bytes, and to at most RATIO times the bytes that it
+ * reads. LEAST bytes, and the bytes of a chunk of fill values, are always allowed. */
 #define BRC_CHAIN_VARIABLE_MAX ((uint64_t)1 << 30)
 #define BRC_CHAIN_VARIABLE_RATIO 1000
 #define BRC_CHAIN_VARIABLE_LEAST ((uint64_t)64 << 20)
 
-/* A list of bytes->bytes codecs, for bytes of any length. `type` must outlive the chain and says
- * nothing: uint8. */
+/* Opens a list of bytes->bytes codecs, for bytes of any length. `type` is uint8, has no further
+ * meaning, and must outlive the chain. */
 BRC_MUST_USE int brc_chain_open_bytes(brc_chain **out, const brc_registry *reg, const brc_json *codecs,
                                       const brc_dtype *type, brc_error *err);
-int brc_chain_takes_bytes(const brc_chain *chain); /* 1 if it was opened so */
+int brc_chain_takes_bytes(const brc_chain *chain); /* 1 if brc_chain_open_bytes() opened it */
 
 int brc_chain_is_lossy(const brc_chain *chain);
 int brc_chain_is_identity(const brc_chain *chain); /* stored bytes are the canonical bytes */
-/* Its decoding needs the fill value, which then belongs to the encoding. */
+/* Returns whether decoding needs the fill value, which is then a part of the encoding. */
 int brc_chain_needs_fill(const brc_chain *chain);
 
-/* 1 if decoding a box saves work, in chunks of this shape; 0 if the chain is of
- * another shape, or decodes all anyway. */
+/* Returns 1 if decoding a box of a chunk of this shape saves work; 0 if the chain is for
+ * another shape, or decodes the whole chunk anyway. */
 int brc_chain_has_boxes(const brc_chain *chain, int ndim, const uint64_t *shape);
 
-/* n at once: codecs with batch forms get them whole, for the others it loops. An
- * item whose data is NULL is absent: no codec sees it and its dst stays empty. The
+/* Decode or encode n chunks at once: a codec with a batch form gets all of them, other codecs one
+ * by one. An item whose data is NULL is absent: codecs do not see it, and its dst stays empty. The
  * result is the code of the first item that failed, *failed its index; every dst
  * is then empty. */
 BRC_MUST_USE int brc_chain_decode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src,

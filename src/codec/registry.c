@@ -34,7 +34,7 @@ int brc_plugin_file_check(const char *path, brc_error *err)
     }
 }
 
-/* dlerror() begins with the path in most cases, and ends the text in all. */
+/* Fails with the text of dlerror(), which begins with the path in most cases. */
 static int plugin_cannot_load(const char *path, brc_error *err)
 {
     const char *why = dlerror();
@@ -73,11 +73,11 @@ void brc_plugin_file_close(void *handle)
 /* ==== registry ================================ */
 
 /*
- * The registry: what is in it, and the rules by which it is added to.
+ * The registry: its entries, and the rules for adding to it.
  *
  * Invariant: a name means one specification for as long as the registry lives.
- * Nothing is replaced or removed, and every table is copied, so that what a
- * plug-in does to its own copy later changes nothing here.
+ * Entries are not replaced or removed, and every table is copied, so that a
+ * plug-in may change its own copy later without any effect here.
  */
 
 /* ---- looking up --------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_er
     return brc_dtype_registry_add(&reg->dtypes, &reg->by, spec, err);
 }
 
-/* The strings of a slot are its own; the tables declare them const for their users. */
+/* Frees a string of a slot. The slot owns its strings; the tables declare them const for users. */
 static void registry_free_text(const char *text)
 {
     free((void *)(uintptr_t)text);
@@ -307,7 +307,8 @@ static int impl_goes_before(const brc_impl_slot *a, const brc_impl_slot *b)
     return by_spec < 0 || (by_spec == 0 && a->impl.rank > b->impl.rank);
 }
 
-/* The first usable one in the listing's order: equal ranks keep the earlier one. */
+/* Chooses the first usable implementation in the order of the list: of equal ranks the earlier
+ * one. */
 static void registry_choose(brc_registry *reg, brc_codec_entry *entry)
 {
     entry->impl = NULL;
@@ -366,7 +367,7 @@ int brc_registry_new_empty(brc_registry **out, brc_error *err)
     return BRC_OK;
 }
 
-/* Implementations go before their specifications, as they came after them. */
+/* Removes implementations before their specifications: the reverse of the order of adding. */
 void brc_registry_take_back(brc_registry *reg, size_t plugin)
 {
     size_t kept = 0;
@@ -421,8 +422,8 @@ void brc_registry_free(brc_registry *reg)
     free(reg);
 }
 
-/* Freezing is the one change that users of a const registry make: several
- * repositories may be opened at once with one registry, hence the atomic. */
+/* Freezes the registry. This is the only change that users of a const registry make; `frozen` is
+ * atomic because several repositories may be opened at once with one registry. */
 void brc_registry_freeze(const brc_registry *reg)
 {
     atomic_store(&((brc_registry *)(uintptr_t)reg)->by.frozen, 1);
@@ -499,7 +500,7 @@ int brc_registry_add_backend(brc_registry *reg, const brc_backend *backend, brc_
     return rc;
 }
 
-/* Of the backends. */
+/* Removes the backends that the plug-in has added. */
 static void registry_take_back_backends(brc_registry *reg, size_t plugin)
 {
     size_t kept = 0;

@@ -1,7 +1,7 @@
 /*
- * The registry of codecs, data types and backends, inside the library. Adding to it is in
- * breccia_codec.h and breccia_backend.h. It freezes when the first repository uses it; from then on it
- * is read by any number of threads without locks.
+ * The registry of codecs, data types and backends, inside the library; breccia_codec.h and
+ * breccia_backend.h declare how to add to it. The registry freezes when the first repository uses it;
+ * from then on any number of threads read it without locks.
  */
 #ifndef BRC_CODEC_REGISTRY_H
 #define BRC_CODEC_REGISTRY_H
@@ -14,13 +14,13 @@
 
 /* ---- plugin file -------------------------------- */
 
-/* The shared object that a plug-in is. */
+/* A plug-in is a shared object. */
 
 typedef int brc_plugin_entry(uint32_t abi, brc_registry *reg, brc_error *err);
 
-/* May it be loaded by this path, and is it a file? */
+/* Checks that the plug-in can be loaded by this path, and that the path is a file. */
 BRC_MUST_USE int brc_plugin_file_check(const char *path, brc_error *err);
-/* Its code may run from here on. *entry is its brc_plugin_init(). */
+/* Loads the plug-in, whose code may run from here on. *entry is its brc_plugin_init(). */
 BRC_MUST_USE int brc_plugin_file_open(void **handle, brc_plugin_entry **entry, const char *path, brc_error *err);
 void brc_plugin_file_close(void *handle);
 
@@ -30,12 +30,12 @@ void brc_registry_freeze(const brc_registry *reg);
 
 typedef struct brc_codec_entry {
     brc_codec_spec spec;
-    const brc_codec_impl *impl; /* the chosen one; NULL: none can run here     */
+    const brc_codec_impl *impl; /* the chosen implementation; NULL: none can run here */
 } brc_codec_entry;
-/* NULL if the name is not known. Aliases count. */
+/* Finds a codec by its name or an alias. Returns NULL if the name is not known. */
 const brc_codec_entry *brc_registry_codec(const brc_registry *reg, const char *name);
 
-/* The i-th implementation of all, for listing; 0 past the end. */
+/* Describes the i-th of all implementations, for listing. Returns 0 past the end. */
 int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
 
 /* ---- backends: registry.c -------------------------------- */
@@ -44,29 +44,29 @@ int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
 #define BRC_INLINE "inline"
 #define BRC_INLINE_SPEC "{\"name\":\"inline\"}"
 
-/* A backend that was added; NULL if the name is not known, or BRC_INLINE. */
+/* Finds a backend that was added. Returns NULL if the name is not known, or is BRC_INLINE. */
 const brc_backend *brc_registry_backend(const brc_registry *reg, const char *name);
-/* The i-th of all, for listing; 0 past the end. */
+/* Describes the i-th of all backends, for listing. Returns 0 past the end. */
 int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_info *out);
-/* What a specification names, borrowed from it; its configuration may be NULL. BRC_EINVAL if it
- * is neither a name nor {"name":...,"configuration":...}. */
+/* Reads the name and the configuration of a specification, both borrowed from it; the configuration
+ * may be NULL. BRC_EINVAL if the JSON is neither a name nor {"name":...,"configuration":...}. */
 BRC_MUST_USE int brc_backend_parse(const brc_json *json, const char **name, const brc_json **config, brc_error *err);
-/* Appends a specification in full form, as the backend writes it. BRC_EUNSUPPORTED if its name is
- * not known here, and the message says which names are; BRC_EINVAL if it is wrong. */
+/* Appends a specification in full form, as the backend writes it. BRC_EUNSUPPORTED if the name is
+ * not known here, with a message that lists the known names; BRC_EINVAL if the specification is wrong. */
 BRC_MUST_USE int brc_backend_full(const brc_registry *reg, const brc_json *json, brc_buf *out, brc_error *err);
 
 /* ---- registry slots -------------------------------- */
 
-/* What a registry holds, only for the files that make up the registry. */
+/* The entries of a registry, only for the files that make up the registry. */
 
 typedef struct brc_codec_slot {
-    brc_codec_entry entry; /* its strings belong to the slot                      */
+    brc_codec_entry entry; /* the slot owns its strings                           */
     brc_origin origin;
 } brc_codec_slot;
 
 typedef struct brc_impl_slot {
     brc_codec_impl impl;
-    int usable; /* what its probe said when it was added                         */
+    int usable; /* the probe's result when the implementation was added          */
     brc_origin origin;
 } brc_impl_slot;
 
@@ -77,7 +77,7 @@ typedef struct brc_alias_slot {
 } brc_alias_slot;
 
 typedef struct brc_backend_slot {
-    brc_backend backend; /* its strings belong to the slot                        */
+    brc_backend backend; /* the slot owns its strings                             */
     brc_origin origin;
 } brc_backend_slot;
 
@@ -89,8 +89,8 @@ struct brc_registry {
     size_t ncodecs, codecs_cap;
     brc_alias_slot *aliases;
     size_t naliases, aliases_cap;
-    brc_impl_slot **impls; /* by specification's name, then the highest rank first,
-                                then as they were added                            */
+    brc_impl_slot **impls; /* by the specification's name, then the highest rank first,
+                                then in the order in which they were added         */
     size_t nimpls, impls_cap;
     brc_backend_slot **backends; /* in the order in which they were added         */
     size_t nbackends, backends_cap;
@@ -99,9 +99,9 @@ struct brc_registry {
 };
 _Static_assert(offsetof(struct brc_registry, dtypes) == 0, "src/nd finds the data types there");
 
-/* An empty registry. */
+/* Makes an empty registry. */
 BRC_MUST_USE int brc_registry_new_empty(brc_registry **out, brc_error *err);
-/* Removes what the plug-in of this number has added. */
+/* Removes the entries that the plug-in of this number has added. */
 void brc_registry_take_back(brc_registry *reg, size_t plugin);
 
 #endif

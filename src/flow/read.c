@@ -9,29 +9,29 @@
 #define JOB_BYTES ((size_t)256 << 10)
 #define JOB_ITEMS 64
 #define JOBS_PER_THREAD 4
-/* Looked up together: more as the request goes on. */
+/* Items that are looked up together at most; the number grows as the request goes on. */
 #define LIST_MOST 4096
 
 /* Items that have been looked up and not been put into a job. */
 typedef struct brc_read_list {
     size_t cap, n, at;
-    brc_read_item *items;  /* cap of them, behind this structure                   */
-    brc_read_item **order; /* in which they are fetched                            */
+    brc_read_item *items;  /* cap items, in the memory behind this structure       */
+    brc_read_item **order; /* the items in the order of fetching                   */
     brc_object **asked;
 } read_list;
 
 typedef struct read_job {
-    brc_window_job base; /* first: jobs are found by it */
+    brc_window_job base; /* first, because the window casts to and from it */
     size_t n;
     brc_read_item items[JOB_ITEMS];
     brc_buf results[JOB_ITEMS];
     brc_stored asked[JOB_ITEMS];
-    const brc_store_backend *from[JOB_ITEMS]; /* NULL: it is fetched, or failed */
+    const brc_store_backend *from[JOB_ITEMS]; /* NULL: fetched already, or failed    */
     brc_buf stored;
-    brc_buf places;             /* their names, of what lies in some                 */
-    size_t place_at[JOB_ITEMS]; /* of the name there; SIZE_MAX: none                 */
-    brc_read_item listed[JOB_ITEMS]; /* of what lies outside of the file: before open() */
-    int misses;                 /* some are not where they were looked for           */
+    brc_buf places;             /* the names of the items' places                    */
+    size_t place_at[JOB_ITEMS]; /* offset of the name in `places`; SIZE_MAX: none    */
+    brc_read_item listed[JOB_ITEMS]; /* items outside of the file, as before open()  */
+    int misses;                 /* some items were not where their row said          */
 } read_job;
 
 typedef struct read_run {
@@ -40,12 +40,12 @@ typedef struct read_run {
     brc_store *store;
     size_t ask; /* how many list() may give next */
     int ended;  /* list() has come to the end    */
-    int verifies; /* what was decoded is compared with its id */
+    int verifies; /* decoded chunks are hashed and compared with their id */
 } read_run;
 
 /* ---- failures -------------------------------- */
 
-/* Of one object, so that others may be read all the same. */
+/* Returns whether an error concerns one object alone, so that the others can be read. */
 static int is_of_one_item(int rc)
 {
     return rc == BRC_ECORRUPT || rc == BRC_EUNSUPPORTED || rc == BRC_EINVAL || rc == BRC_ELIMIT ||
@@ -58,7 +58,8 @@ static void name_item(const read_run *run, const brc_read_item *item, brc_error 
         run->ops->name(run->ops->ctx, item, err);
 }
 
-/* Kept with the item where the flow goes on without it; else handed back. */
+/* Keeps an error with its item if the flow goes on without the item; otherwise hands the error
+ * back. */
 static int read_item_failed(const read_run *run, brc_read_item *item, int rc, brc_error *found,
                             brc_error *err)
 {
@@ -78,13 +79,13 @@ static int read_item_failed(const read_run *run, brc_read_item *item, int rc, br
 
 /* ---- fetching -------------------------------- */
 
-/* What is stored as it is goes where it belongs at once. */
+/* Returns whether an item's stored bytes are fetched straight into its destination. */
 static int read_in_place(const brc_read_item *item)
 {
     return item->chain == NULL && item->direct != NULL;
 }
 
-/* The name of the i-th item's place is that of the item before it, as a rule. */
+/* Notes the name of the i-th item's place; it is usually that of the previous item. */
 static int read_ask_place(read_job *job, size_t i, brc_store_backend *from, brc_error *err)
 {
     const char *name;
@@ -121,7 +122,7 @@ static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
     return BRC_OK;
 }
 
-/* One of several that were asked for in vain together. */
+/* Fetches alone one of several items whose fetch together failed. */
 static int read_again(const read_run *run, read_job *job, size_t i, const brc_store_backend *from,
                       brc_error *err)
 {
@@ -129,14 +130,14 @@ static int read_again(const read_run *run, read_job *job, size_t i, const brc_st
     brc_stored *one = &job->asked[i];
     int rc = brc_backend_fetch(from, 1, &one, &found);
     if (rc == BRC_ESTALE) {
-        job->items[i].rc = rc; /* looked up again by read_find_again() */
+        job->items[i].rc = rc; /* read_find_again() looks the item up again */
         job->misses = 1;
         return BRC_OK;
     }
     return rc < 0 ? read_item_failed(run, &job->items[i], rc, &found, err) : BRC_OK;
 }
 
-/* The items from the i-th on that lie in the same backend, all at once. */
+/* Fetches the items from the i-th on that lie in the same backend, all at once. */
 static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_error *err)
 {
     brc_stored *asked[JOB_ITEMS] = {NULL};
@@ -162,8 +163,8 @@ static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_err
     return BRC_OK;
 }
 
-/* What lies outside of the file, and this thread may fetch: backends say whether a worker may ask
- * them. Nobody waits for the file's lock meanwhile. */
+/* Fetches the items outside of the file that this thread may fetch: a backend says whether workers
+ * may ask it. The file is not locked meanwhile. */
 static int read_fetch(const read_run *run, read_job *job, int on_worker, brc_error *err)
 {
     for (size_t i = 0; i < job->n; i++) {
@@ -178,13 +179,13 @@ static int read_fetch(const read_run *run, read_job *job, int on_worker, brc_err
 
 /* ---- on the pool -------------------------------- */
 
-/* Memory of the worker's that it is decoded into. */
+/* Returns the bytes of a worker's memory that decoding the item takes. */
 static size_t read_decoded_len(const brc_read_item *item)
 {
     return item->chain != NULL && item->direct == NULL ? item->len : 0;
 }
 
-/* A kept item is handed to the next one, all others are placed. */
+/* Hands the data of a kept item to the next one, and has that of all others placed. */
 static int read_hand_over(const read_run *run, brc_read_item *item, const uint8_t *data,
                           brc_scratch *scratch, brc_error *err)
 {
@@ -194,8 +195,8 @@ static int read_hand_over(const read_run *run, brc_read_item *item, const uint8_
     return BRC_OK;
 }
 
-/* Asked for by the file's setting. What is not decoded as its encoding says, or in part, has no
- * id. */
+/* Compares decoded data with the object's id, if the file's setting asks for it. Data that was
+ * decoded in part, or not as its encoding says, cannot be compared. */
 static int read_verify(const read_run *run, const brc_read_item *item, brc_span data,
                        brc_error *err)
 {
@@ -277,7 +278,8 @@ static int read_decode_job(read_run *run, read_job *job, unsigned worker, brc_er
     return rc;
 }
 
-/* Where something is not there, the caller's thread goes on with the job. */
+/* Fetches and decodes a job. If an item was not found in its place, the caller's thread goes on
+ * with the job. */
 static int read_run_job(void *ctx, brc_window_job *base, int stage, unsigned worker, brc_error *err)
 {
     read_run *run = ctx;
@@ -296,7 +298,7 @@ static int read_blob_order(const void *x, const void *y)
     return brc_object_place_order(&a->object, &b->object);
 }
 
-/* The list, which is empty, has room for `cap` items. */
+/* Makes room for `cap` items in the list, which is empty. */
 static int read_list_room(brc_pipe *pipe, size_t cap, brc_error *err)
 {
     void *p;
@@ -313,7 +315,7 @@ static int read_list_room(brc_pipe *pipe, size_t cap, brc_error *err)
     return BRC_OK;
 }
 
-/* The next items, looked up and in order. */
+/* Lists the next items, looks them up and puts them into the order of fetching. */
 static int read_look_up(read_run *run, brc_error *err)
 {
     size_t nasked = 0;
@@ -366,7 +368,8 @@ static int read_fetch_now(const read_run *run, read_job *job, brc_read_item *ite
     return BRC_OK;
 }
 
-/* An item whose bytes are where it was looked up, or where its row says now. */
+/* Fetches an item from the place that was looked up, or, if it has moved, from where its row says
+ * now. */
 static int read_fetch_item(const read_run *run, read_job *job, brc_read_item *item,
                            const brc_read_item *listed, brc_error *err)
 {
@@ -385,7 +388,7 @@ static int read_fetch_item(const read_run *run, read_job *job, brc_read_item *it
     return rc;
 }
 
-/* What lies in the file is fetched at once, as it was looked up; the rest with others. */
+/* Opens an item. Fetches it at once if it lies in the file; otherwise it is fetched with others. */
 static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
 {
     const size_t i = (size_t)(item - job->items);
@@ -397,7 +400,8 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
     return read_ask(run, job, i, err);
 }
 
-/* What was not there when it was fetched with others. */
+/* Looks up again, and fetches, the items that were not in their place when they were fetched with
+ * others. */
 static int read_find_again(const read_run *run, read_job *job, brc_error *err)
 {
     job->misses = 0;
@@ -430,7 +434,7 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
 }
 
-/* 1 if the job holds something, 0 at the end. */
+/* Fills a job. Returns 1 if it has items, 0 at the end. */
 static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     read_run *run = ctx;
@@ -500,7 +504,7 @@ static void read_job_dispose(brc_window_job *base)
     brc_buf_dispose(&job->places);
 }
 
-/* Errors that items kept. */
+/* Frees the errors that items keep. */
 static void read_forget(brc_window *w)
 {
     for (size_t i = 0; i < w->n; i++) {

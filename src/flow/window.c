@@ -50,7 +50,7 @@ int brc_pipe_scratch(brc_pipe *pipe, unsigned worker, brc_scratch **out, brc_err
     return BRC_OK;
 }
 
-/* Half of the budget may stay for the next time, beside what is in flight then. */
+/* Half of the budget may stay allocated for the next call, beside the bytes in flight then. */
 void brc_pipe_trim_buf(const brc_pipe *pipe, brc_buf *buf, size_t n)
 {
     if (buf->cap > pipe->memory / 2 / n)
@@ -81,33 +81,33 @@ int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_
 
 /* ==== window ================================ */
 
-/* Places for jobs that are over, while those before them are on their way. */
+/* Places per job: jobs that are over keep theirs while the jobs before them are in progress. */
 #define PLACES_PER_JOB 4
-/* Where filling holds something, bytes that are taken in one go: at least, and at most, about. */
+/* Where filling holds a lock, the least and the most bytes, about, that are read in one go. */
 #define TAKE_LEAST ((size_t)2 << 20)
 #define TAKE_MOST ((size_t)4 << 20)
 
-/* Jobs are numbered as they are filled; job i lies in place i % nplaces. Of those in the
+/* Jobs are numbered as they are filled; job i lies in place i % nplaces. Of the jobs in the
  * window, [head, mid) are in the last stage and [mid, tail) in the first of two. */
 typedef struct window_run {
     brc_window *w;
     brc_pool *pool;
     brc_group *group; /* made for the second job; NULL: jobs run where they are submitted */
-    size_t memory, in_flight, largest; /* bytes: of all jobs, and of one so far   */
+    size_t memory, in_flight, largest; /* bytes: the budget, of all jobs, of the largest */
     size_t head, mid, tail;
     int more;        /* fill has not reached the end                             */
-    int later;       /* fill waits for something to be settled or finished       */
-    int filling;     /* and holds what pause() lets go of                        */
-    size_t taken;    /* bytes, since it began to                                 */
+    int later;       /* fill waits for a job to be settled or finished           */
+    int filling;     /* the lock that pause() releases is held                   */
+    size_t taken;    /* bytes read since filling began                           */
     size_t taken_before;
-    int finishing;   /* in the middle of a batch, of so many bytes so far        */
-    size_t finished;
-    size_t ready;    /* the batch goes up to there, if there is a ready()        */
+    int finishing;   /* in the middle of a batch                                 */
+    size_t finished; /* bytes of the batch that are finished so far              */
+    size_t ready;    /* where the batch ends, if there is a ready()              */
     size_t cap;      /* jobs at a time                                            */
-    int is_held;     /* all are through, and are held                             */
+    int is_held;     /* all jobs are done, and are held                           */
     int64_t waited;  /* how long the thread waited last, in ns                   */
-    int failed;      /* the code of a failed fill, reported after what came before it */
-    brc_error error; /* ... and its error                                        */
+    int failed;      /* code of a failed fill, reported after the jobs before it */
+    brc_error error; /* the error of `failed`                                    */
 } window_run;
 
 static brc_window_job **place_at(const window_run *run, size_t i)
@@ -166,7 +166,7 @@ static void window_pause(window_run *run)
 
 /* ---- the three steps on the caller's thread -------------------------------- */
 
-/* A job that is free, which it still is. */
+/* Returns a free job, which stays in the list of free jobs. */
 static int window_job(window_run *run, brc_window_job **out, brc_error *err)
 {
     brc_window *w = run->w;
@@ -191,7 +191,8 @@ static void window_release(window_run *run, size_t i)
     *place = NULL;
 }
 
-/* One more job, which is not submitted yet. A failure waits for what came before. */
+/* Fills one more job, which is not submitted yet. Returns 1, or 0 without one. A failure is
+ * reported after the jobs before it are finished. */
 static int window_fill(window_run *run)
 {
     brc_window_job *job = NULL;
@@ -220,8 +221,8 @@ static int window_fill(window_run *run)
     return 1;
 }
 
-/* Nothing from job `at` on will be looked at; what came before is finished first, because
- * it may have failed too. */
+/* Drops the jobs from `at` on. The jobs before are finished first, because they may have failed
+ * too. */
 static void window_cut(window_run *run, size_t at, int rc)
 {
     run->tail = at;
@@ -229,7 +230,7 @@ static void window_cut(window_run *run, size_t at, int rc)
     run->failed = rc;
 }
 
-/* What is through with the first stage, as far as it goes. */
+/* Settles the jobs that have done the first stage, up to the first that has not. */
 static void window_settle(window_run *run)
 {
     const brc_window_ops *ops = run->w->ops;
@@ -288,8 +289,8 @@ static int window_finish(window_run *run, brc_error *err)
 
 /* ---- the run -------------------------------- */
 
-/* For one as large as the largest: where that is more than the budget, when nothing else
- * is in the window. */
+/* Returns whether the window has room for a job as large as the largest so far. A job larger than
+ * the budget has room when the window is empty. */
 static int window_has_room(const window_run *run)
 {
     size_t n = run->w->n - run->w->nfree;
@@ -298,7 +299,7 @@ static int window_has_room(const window_run *run)
            (n == 0 || run->in_flight + run->largest <= run->memory);
 }
 
-/* Jobs that are filled in one go, where filling holds something. */
+/* Returns how many jobs to fill in one go at least, where filling holds a lock. */
 static size_t window_fill_least(const window_run *run)
 {
     const size_t taken = run->taken_before / (run->tail > 0 ? run->tail : 1) + 1;
@@ -307,7 +308,7 @@ static size_t window_fill_least(const window_run *run)
     if (run->largest > 0 && run->memory / run->largest < most)
         most = run->memory / run->largest;
     if (brc_pool_threads(run->pool) > 1)
-        most /= 2; /* others run what is there */
+        most /= 2; /* the other threads run the other half */
     return want < most ? want : most > 0 ? most : 1;
 }
 
@@ -325,7 +326,7 @@ static int window_may_fill(const window_run *run)
            (run->memory - run->in_flight) / (run->largest > 0 ? run->largest : 1) >= least;
 }
 
-/* A second job is worth waking threads for. */
+/* Makes the group of jobs at the second job, which is worth waking threads for. */
 static int window_wake(window_run *run, brc_error *err)
 {
     if (run->group != NULL || brc_pool_threads(run->pool) < 2)
@@ -344,7 +345,7 @@ static int window_fill_next(window_run *run, brc_error *err)
     return BRC_OK;
 }
 
-/* Whether what is through makes a batch, or nothing else can be done. */
+/* Returns whether the jobs that are done make a batch, or nothing else is left to do. */
 static int window_has_batch(const window_run *run, int may_fill)
 {
     const brc_window_ops *ops = run->w->ops;
@@ -362,7 +363,7 @@ static int window_has_batch(const window_run *run, int may_fill)
            (i == run->tail && !may_fill);
 }
 
-/* A failed job ends the batch: those before it are finished. */
+/* Ends the batch before the first job that is not done or has failed, and calls ready() with it. */
 static int window_make_ready(window_run *run, brc_error *err)
 {
     const brc_window_ops *ops = run->w->ops;
@@ -379,7 +380,7 @@ static int window_make_ready(window_run *run, brc_error *err)
     return n > 0 ? ops->ready(ops->ctx, run->w->settling, n, err) : BRC_OK;
 }
 
-/* The next job of a batch. */
+/* Finishes the next job of a batch. */
 static int window_finish_next(window_run *run, brc_error *err)
 {
     if (run->w->ops->ready != NULL && !run->finishing)
@@ -387,13 +388,13 @@ static int window_finish_next(window_run *run, brc_error *err)
     return window_finish(run, err);
 }
 
-/* Whether the batch that is being finished, if it is a certain one, is at its end. */
+/* Returns whether the batch that ready() was called with is finished. */
 static int window_is_ready(const window_run *run)
 {
     return run->w->ops->ready != NULL && run->finishing && run->head == run->ready;
 }
 
-/* The batch that was being finished is at its end. */
+/* Ends the batch that was being finished, and rests. */
 static int window_end_batch(window_run *run, brc_error *err)
 {
     const brc_window_ops *ops = run->w->ops;
@@ -405,7 +406,7 @@ static int window_end_batch(window_run *run, brc_error *err)
 
 #define LONG_WAIT_NS INT64_C(10000000)
 
-/* For the first job that is on its way. */
+/* Waits for the first job in progress. */
 static int window_wait_next(window_run *run, brc_error *err)
 {
     const brc_window_ops *ops = run->w->ops;
@@ -425,7 +426,8 @@ static int window_wait_next(window_run *run, brc_error *err)
     return BRC_OK;
 }
 
-/* 1: all jobs are through and are held. A run that cannot fill another, and has more, is full. */
+/* Holds all jobs once they are done and another cannot be filled; then returns 1, otherwise 0. If
+ * more jobs were to come, the window is full. */
 static int window_hold(window_run *run, int may_fill, brc_error *err)
 {
     size_t n = 0;
@@ -443,8 +445,8 @@ static int window_hold(window_run *run, int may_fill, brc_error *err)
     return 1;
 }
 
-/* Finishing goes before filling, because it frees memory, unless filling has begun; the thread
- * waits only where nothing else is left to do. */
+/* Does one step: finishes, settles, fills or waits. Finishing goes before filling, because it frees
+ * memory, unless filling has begun; the thread waits only if nothing else is left to do. */
 static int window_step(window_run *run, brc_error *err)
 {
     const int may_fill = window_may_fill(run);
@@ -472,7 +474,7 @@ static int window_step(window_run *run, brc_error *err)
     return run->head < run->tail ? window_wait_next(run, err) : BRC_OK;
 }
 
-/* The first job is held back until there is a second one. */
+/* Fills the first jobs and submits them: the first is held back until there is a second one. */
 static int window_start(window_run *run, brc_error *err)
 {
     run->filling = run->w->ops->pause != NULL;

@@ -26,10 +26,10 @@ static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err);
 /*
  * A write that is prepared without a lock: read, merged, hashed, encoded, and held in memory.
  *
- * Others may change the file before it is stored. So in the transaction that stores it each chunk
- * that is changed in part must still be the one that it was laid over, and each object that was
- * found must still be there; if not, these chunks are made again. If nobody has changed the file
- * since it was read, nothing is looked at.
+ * Others may change the file before the write is stored. So the transaction that stores it checks
+ * that each chunk that is changed in part still has the content that the change was based on, and
+ * that each object that was found still exists; other chunks are made again. If nobody has changed
+ * the file since it was read, the check is skipped.
  */
 
 struct brc_prepared {
@@ -55,7 +55,7 @@ static int check_old_id(const brc_write_run *run, brc_write_item *item, brc_erro
     return BRC_OK;
 }
 
-/* Whether it was found is of the transaction that stores it. */
+/* Marks the items whose object appeared, disappeared or changed since they were looked up. */
 static int check_hits(brc_write_run *run, brc_error *err)
 {
     const brc_settling *s = &run->settling;
@@ -70,7 +70,8 @@ static int check_hits(brc_write_run *run, brc_error *err)
     return BRC_OK;
 }
 
-/* What is done again may be another than the one that an equal item relies on. */
+/* Lets go of the undone items, or, with `twins`, marks the items as undone whose equal item was let
+ * go of: done again, the equal item may get another content. */
 static void undo_items(brc_write_run *run, brc_window_job *const *jobs, size_t n, int twins)
 {
     for (size_t i = 0; i < n; i++) {
@@ -85,7 +86,8 @@ static void undo_items(brc_write_run *run, brc_window_job *const *jobs, size_t n
     }
 }
 
-/* 1: some items are undone. In the transaction that is to store them. */
+/* Marks the items that others' changes have undone, in the transaction that will store. Returns 1
+ * if there are any. */
 static int find_changed(brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err)
 {
     uint64_t version;
@@ -135,7 +137,7 @@ static int work_on(brc_write_run *run, int stage, size_t n, brc_write_item *cons
     return BRC_OK;
 }
 
-/* The same steps as in the flow. */
+/* Does the undone items of a job again, in the same steps as the flow. */
 static int redo_job(brc_write_run *run, brc_write_job *job, brc_error *err)
 {
     brc_write_item *items[BRC_WRITE_ITEMS];
@@ -197,26 +199,26 @@ int brc_prepared_store(brc_prepared *p, brc_error *err)
 /* ==== write ahead ================================ */
 
 /*
- * Bulk writes of many small chunks: their objects' rows in the order of the index.
+ * Bulk writes of many small chunks: stores the rows of their objects in the order of the index.
  *
  * Ids lie in no order. A short transaction with a few hundred new ids touches about a page of the
  * index for each, and every page is written twice, to the journal and to the file. So the chunks of
  * a batch are held in memory, and stored in two steps, each in transactions as short as ever:
  *
  *      their bytes, in the order of writing (a read finds neighbours together)
- *      their rows in the index, in the order of ids: those on one page come together
+ *      their rows in the index, in the order of ids: rows on one page come together
  *
- * Between the two the bytes count as left (backend.c), so that a writer that is killed leaves
- * nothing that is not accounted for. Rows of the draft follow when the batch is finished. Others
- * may change the file between any two of these transactions, so everything is looked at again
- * if they did: a row of bytes may be gone, an object there, or collected.
+ * Between the two the bytes count as left (backend.c), so that all bytes of a writer that is killed
+ * are accounted for. Rows of the draft follow when the batch is finished. Others may change the
+ * file between any two of these transactions; if they did, everything is checked again: a row of
+ * bytes may be gone, and an object may exist meanwhile or have been collected.
  */
 
-/* Below it, a batch is as well stored in the order of writing. */
+/* Smaller batches gain nothing from sorting, and are stored in the order of writing. */
 #define AHEAD_LEAST 1024
-/* Items that are looked at again, and recorded, before others may be let in. */
+/* Items that are checked again and recorded before the lock is offered to others. */
 #define AHEAD_STEP 64
-/* Times that bytes which others took are put anew with rests in between. */
+/* Times that bytes which others have removed are put again with rests in between. */
 #define AHEAD_TRIES 4
 
 typedef struct ahead_item {
@@ -225,7 +227,7 @@ typedef struct ahead_item {
     brc_store_backend *into;
 } ahead_item;
 
-/* Bytes that a row of stored bytes has for items that are not recorded. */
+/* A row of stored bytes, and how many of its bytes belong to items that are not recorded yet. */
 typedef struct ahead_row {
     int64_t seq;
     uint64_t bytes;
@@ -235,9 +237,9 @@ typedef struct ahead_row {
 typedef struct ahead_list {
     ahead_item *items;
     size_t n;
-    ahead_row *rows; /* by number */
+    ahead_row *rows; /* sorted by seq */
     size_t nrows, rows_cap;
-    int64_t others; /* what others had changed when it was looked at last */
+    int64_t others; /* brc_store_others() at the last check */
 } ahead_list;
 
 static int is_ahead(const brc_write_run *run, const brc_write_job *job, size_t i)
@@ -286,7 +288,7 @@ static ahead_row *row_of(ahead_list *list, int64_t seq)
     return &list->rows[low];
 }
 
-/* Items' bytes, in the transaction that is open or begins. */
+/* Puts the bytes of some items, in the open transaction or a new one. */
 static int put_some(brc_write_run *run, ahead_list *list, ahead_item *const *items, size_t n,
                     brc_error *err)
 {
@@ -304,7 +306,7 @@ static int put_some(brc_write_run *run, ahead_list *list, ahead_item *const *ite
     return BRC_OK;
 }
 
-/* From the i-th item on: all, or those whose row is gone. */
+/* Puts the bytes of the items from the i-th on: of all, or of the items whose row is gone. */
 static int put_items(brc_write_run *run, ahead_list *list, size_t i, int all, int rests,
                      brc_error *err)
 {
@@ -324,7 +326,7 @@ static int put_items(brc_write_run *run, ahead_list *list, size_t i, int all, in
 
 /* ---- rows -------------------------------- */
 
-/* The rows that others took, though not all that is in them was recorded. */
+/* Finds the rows that others have removed before all bytes in them were recorded. */
 static int find_gone(brc_write_run *run, ahead_list *list, size_t *gone, brc_error *err)
 {
     *gone = 0;
@@ -340,9 +342,9 @@ static int find_gone(brc_write_run *run, ahead_list *list, size_t *gone, brc_err
     return BRC_OK;
 }
 
-/* Begins or goes on with a transaction. What others did since the last is met: bytes from the
- * i-th item on are put anew if they are gone, and *again says that the ids must be looked up. The
- * last try does not rest, so that others cannot keep it from ever coming to an end. */
+/* Begins or continues a transaction. If others have changed the file since the last check, puts
+ * the bytes from the i-th item on again where their row is gone, and sets *again: the ids must be
+ * looked up. The last try does not rest, so that others cannot delay it forever. */
 static int rows_wake(brc_write_run *run, ahead_list *list, size_t i, int *again, brc_error *err)
 {
     for (int tries = 0;; tries++) {
@@ -367,7 +369,7 @@ static int record_one(brc_write_run *run, ahead_list *list, const ahead_item *a,
         BRC_TRY(write_again(run, a->item, err));
     ahead_row *row = row_of(list, a->at->number);
     row->bytes -= a->at->len < row->bytes ? a->at->len : row->bytes;
-    if (!brc_write_is_new(a->item)) /* its bytes stay a hole */
+    if (!brc_write_is_new(a->item)) /* the bytes that were put stay unused */
         return BRC_OK;
     BRC_TRY(write_store(run, a->item, a->at, err));
     a->item->is_recorded = 1;
@@ -406,13 +408,13 @@ static void ahead_gather(const brc_write_run *run, brc_window_job *const *jobs, 
             if (!is_ahead(run, job, j))
                 continue;
             list->items[list->n++] = (ahead_item){&job->items[j], &job->at[j], job->into[j]};
-            job->into[j] = NULL; /* it is put here */
+            job->into[j] = NULL; /* write_ahead() puts it */
         }
     }
 }
 
-/* Within a bulk write, before the jobs of a batch are finished: the objects of their small
- * chunks, if they are many. */
+/* Stores the objects of the small chunks of a batch, if there are many, before its jobs are
+ * finished. Does nothing outside of a bulk write. */
 static int write_ahead(brc_write_run *run, brc_window_job *const *jobs, size_t n,
                        brc_error *err)
 {
@@ -423,7 +425,7 @@ static int write_ahead(brc_write_run *run, brc_window_job *const *jobs, size_t n
         return BRC_OK;
     BRC_TRY(brc_new_array(&p, count, sizeof(ahead_item), err));
     list.items = p;
-    list.others = ((const brc_write_job *)jobs[0])->others; /* the earliest of all */
+    list.others = ((const brc_write_job *)jobs[0])->others; /* the first job's is the earliest */
     ahead_gather(run, jobs, n, &list);
     int rc = put_items(run, &list, 0, 1, 1, err);
     if (rc == BRC_OK)
@@ -433,8 +435,8 @@ static int write_ahead(brc_write_run *run, brc_window_job *const *jobs, size_t n
     return rc;
 }
 
-/* Before a job is finished, in the transaction that does: which of its items were written ahead,
- * and are not there any more. */
+/* Finds the items that were written ahead and have been collected since, so that the job stores
+ * them again. Called in the transaction that finishes the job. */
 static int write_still_there(brc_write_run *run, brc_write_job *job, brc_error *err)
 {
     int64_t last;
@@ -457,8 +459,8 @@ static int write_still_there(brc_write_run *run, brc_write_job *job, brc_error *
 
 /* ==== write settle ================================ */
 
-/* Writing, on the caller's thread: what is fetched of chunks that are changed in part, what is
- * there already, and the rows of what is not. */
+/* Writing, on the caller's thread: fetches the chunks that are changed in part, looks up which
+ * chunks are stored already, and writes the rows of the others. */
 
 /* ---- chunks that are changed in part -------------------------------- */
 
@@ -468,7 +470,7 @@ static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *e
     if (!o->found)
         return brc_object_missing(&o->id, err);
     if (o->backend != 0)
-        BRC_TRY(brc_store_rest(run->store, 1, err)); /* nobody waits for a slow backend */
+        BRC_TRY(brc_store_rest(run->store, 1, err)); /* a slow backend works without a lock */
     BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
     BRC_TRY(brc_encoding_chain(run->store, o->encoding, &item->old_chain, err));
     if (o->encoding != 0 && item->old_chain == NULL)
@@ -483,9 +485,8 @@ static int write_place_order(const void *x, const void *y)
     return brc_object_place_order(&a->old, &b->old);
 }
 
-/* What is there of chunks that are changed in part: looked up together, and fetched in the order in
- * which it is stored. At most BRC_WRITE_ITEMS. */
-/* Looked up together, and fetched in the order in which they are stored. */
+/* Loads the old content of the chunks that are changed in part: looks the objects up together, and
+ * fetches them in the order in which they are stored. n is at most BRC_WRITE_ITEMS. */
 static int write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *items,
                            brc_error *err)
 {
@@ -518,7 +519,8 @@ static int write_id_order(const void *a, const void *b)
     return brc_oid_cmp(&((const brc_write_item *)a)->id, &((const brc_write_item *)b)->id);
 }
 
-/* Two chunks of this call have the same hash: have they the same content? */
+/* Makes an item the twin of an earlier one of this call with the same hash. BRC_ECOLLISION if their
+ * contents differ. */
 static int write_twin(const brc_write_item *first, brc_write_item *item, brc_error *err)
 {
     item->is_known = item->is_twin = 1;
@@ -531,9 +533,8 @@ static int write_twin(const brc_write_item *first, brc_write_item *item, brc_err
                     "such data, made to collide, needs a repository with a cryptographic hash");
 }
 
-/* Of equal contents the first is held until it is stored: item->is_held, or it is a twin. */
-/* Items that are about to be stored are held by id, until they are: of equal contents the
- * first is stored. */
+/* Holds an item by its id until it is stored (item->is_held). If an item with the same content is
+ * held already, makes this one its twin: of equal contents only the first is stored. */
 static int write_hold(brc_write_run *run, brc_write_item *item, brc_error *err)
 {
     brc_write_item **slot = tsearch(item, &run->held, write_id_order);
@@ -543,13 +544,13 @@ static int write_hold(brc_write_run *run, brc_write_item *item, brc_error *err)
     return item->is_held ? BRC_OK : write_twin(*slot, item, err);
 }
 
-/* Whether an item with its content is held. */
+/* Returns whether an item with the same content is held. */
 static int write_is_held(const brc_write_run *run, const brc_write_item *item)
 {
     return tfind(item, &run->held, write_id_order) != NULL;
 }
 
-/* It is stored, or will not be: of equal contents another may be now. */
+/* Lets go of an item that is stored, or will not be: then an equal one may be held. */
 static void write_let_go(brc_write_run *run, brc_write_item *item)
 {
     if (item->is_held)
@@ -557,8 +558,9 @@ static void write_let_go(brc_write_run *run, brc_write_item *item)
     item->is_held = 0;
 }
 
-/* The store has the id: the content must be the same. Small ones, which can be made to have one
- * hash and one guard, are compared byte by byte, on the pool: `old` is what is there. */
+/* Marks an item as known, whose id the store has; the content must be the same. Small contents,
+ * which can be made to have the same hash and guard, are compared byte by byte on the pool:
+ * item->old is the object to compare with. */
 static int write_known(brc_write_run *run, brc_write_item *item, const brc_object *there,
                        brc_error *err)
 {
@@ -568,7 +570,7 @@ static int write_known(brc_write_run *run, brc_write_item *item, const brc_objec
         return brc_object_collides(run->store, &item->id, err);
     if (item->len > BRC_COMPARE_MAX)
         return BRC_OK;
-    if (item->chain == NULL) { /* what came is what it is */
+    if (item->chain == NULL) { /* `stored` has the content itself: keep it in `own` */
         brc_buf own = item->own;
         item->own = item->stored;
         item->stored = own;
@@ -601,8 +603,7 @@ static int write_settle_item(brc_write_run *run, brc_write_item *item, brc_settl
     return BRC_OK;
 }
 
-/* Room to look up the items of n jobs at once: run->settling, empty. */
-/* Room to look up the items of n jobs at once. */
+/* Empties run->settling and makes room in it to look up the items of n jobs at once. */
 static int write_settling(brc_write_run *run, size_t n, brc_error *err)
 {
     void *p;
@@ -621,7 +622,7 @@ static int write_settling(brc_write_run *run, size_t n, brc_error *err)
     return BRC_OK;
 }
 
-/* What was not found among this call's own. */
+/* Looks up in the store the items that have no equal among this call's own. */
 static int write_look_up(brc_write_run *run, brc_error *err)
 {
     const brc_settling *s = &run->settling;
@@ -638,7 +639,7 @@ static int write_look_up(brc_write_run *run, brc_error *err)
     return BRC_OK;
 }
 
-/* The same for some items of one job. */
+/* Settles some items of one job. */
 static int write_settle_items(brc_write_run *run, size_t n, brc_write_item *const *items,
                               brc_error *err)
 {
@@ -651,7 +652,7 @@ static int write_settle_items(brc_write_run *run, size_t n, brc_write_item *cons
     return write_look_up(run, err);
 }
 
-/* Which of the jobs' items are there already: what the window settles. */
+/* Finds which of the jobs' items are stored already, as the window's settle(). */
 static int write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
 {
     brc_write_run *run = ctx;
@@ -676,7 +677,7 @@ static int write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_er
 
 /* ---- what is not there -------------------------------- */
 
-/* The object's row of an item that was put at `at`. */
+/* Writes the row of the object whose bytes were put at `at`. */
 static int write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at,
                        brc_error *err)
 {
@@ -696,7 +697,7 @@ static int write_store(brc_write_run *run, const brc_write_item *item, const brc
                              : brc_object_record(run->store, &o, at, err);
 }
 
-/* In a bulk write others may have stored the same since it was looked up. */
+/* Looks a new item up again: in a bulk write others may have stored the same content meanwhile. */
 static int write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
 {
     brc_object there = {.id = item->id}, *one = &there;
@@ -712,18 +713,18 @@ static int write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
 /* The write flow: filling, storing, and the window that it goes through. */
 
 #define JOBS_PER_THREAD 6
-/* ... and so many where all are held until the last is encoded. */
+/* Jobs of a prepared write, which holds all of them until the last is encoded. */
 #define JOBS_TOGETHER 64
-/* ... and in a bulk write: many of small chunks, whose rows are sorted. */
+/* Jobs of a bulk write: many jobs of small chunks, whose rows are sorted. */
 #define JOBS_IN_BULK 512
-/* In a bulk write: what jobs hold that are finished together, decoded and encoded. */
+/* Bytes, decoded and encoded, of the jobs that a bulk write finishes together. */
 #define BATCH_BYTES ((size_t)64 << 20)
 /* Buffers up to this size are kept from one call to the next. */
 #define KEPT_BYTES ((size_t)1 << 20)
 
 /* ---- filling -------------------------------- */
 
-/* Forgets what the item was before, but not its memory. */
+/* Resets an item, but keeps its memory. */
 static void write_clear(brc_write_item *item)
 {
     brc_buf stored = item->stored, own = item->own;
@@ -733,7 +734,7 @@ static void write_clear(brc_write_item *item)
     item->stored.len = item->own.len = 0;
 }
 
-/* What a job holds, as far as can be said when it is filled: each chunk is gathered and
+/* Estimates, when a job is filled, the bytes that it will hold: each chunk is gathered and
  * encoded. */
 static size_t write_job_bytes(const brc_write_run *run, const brc_write_job *job)
 {
@@ -772,7 +773,7 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     }
     if (run->outside)
         BRC_TRY(brc_write_let_others(run, err));
-    if (!run->is_prepared) /* else the window does, behind several jobs */
+    if (!run->is_prepared) /* else the window pauses after several jobs */
         brc_store_pause_read(run->store);
     base->bytes = write_job_bytes(run, job);
     return job->n > 0;
@@ -780,20 +781,21 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 
 /* ---- storing -------------------------------- */
 
-/* It was there, and was collected meanwhile: it is encoded after all. What is put elsewhere goes
- * there in this transaction. */
+/* Encodes an item after all, whose object was found and has been collected meanwhile. If the item
+ * goes to another backend than the file, it is put there within this transaction. */
 static int write_after_all(brc_write_run *run, brc_write_job *job, brc_write_item *item,
                            brc_error *err)
 {
     item->is_known = item->is_twin = 0;
     BRC_TRY(write_hold(run, item, err));
-    if (!item->is_held) /* an equal one of this job is */
+    if (!item->is_held) /* an equal item of this job is held */
         return BRC_OK;
     BRC_TRY(brc_write_encode_anew(run, item, err));
     return brc_backend_use(run->store, item->backend, &job->into[item - job->items], err);
 }
 
-/* What is known was found before this transaction, or in memory: in it, it must be there. */
+/* Checks in this transaction that the object of a known item exists: it was found before, or in
+ * memory. */
 static int write_check_known(brc_write_run *run, brc_write_job *job, brc_write_item *item,
                              brc_error *err)
 {
@@ -809,7 +811,8 @@ static int write_check_known(brc_write_run *run, brc_write_job *job, brc_write_i
     return brc_gc_keep(run->store, &item->id, err);
 }
 
-/* Before the first item of a job is stored, in the transaction that stores it. */
+/* Called before the first item of a job is stored, in the transaction that stores it. Sets *again
+ * if others have changed the file since the job was settled. */
 static int write_begin_job(brc_write_run *run, const brc_write_job *job, int *again, brc_error *err)
 {
     int64_t others;
@@ -827,7 +830,7 @@ static int write_needs_row(const brc_write_item *item)
     return brc_write_is_new(item) && !item->is_recorded;
 }
 
-/* Others have changed the file since the job was settled. */
+/* Looks up the items of a job again, after others have changed the file since it was settled. */
 static int write_look_again(brc_write_run *run, brc_write_job *job, brc_error *err)
 {
     BRC_TRY(write_still_there(run, job, err));
@@ -843,8 +846,8 @@ static int write_look_again(brc_write_run *run, brc_write_job *job, brc_error *e
     return BRC_OK;
 }
 
-/* A collection may have dropped what was put before this transaction, for no row named it then.
- * Within it, it drops nothing. */
+/* Has the bytes put again that a garbage collection may have dropped: it drops bytes that no row
+ * names, but nothing while this transaction lasts. */
 static int write_put_again(brc_write_run *run, brc_write_job *job, brc_error *err)
 {
     int stand;
@@ -894,7 +897,7 @@ static void write_job_dispose(brc_window_job *base)
     }
 }
 
-/* Large buffers go: what one call needed, the next may not. */
+/* Releases large buffers: the next call may not need them. */
 static void write_trim(brc_window *w)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -910,7 +913,7 @@ static void write_trim(brc_window *w)
 
 static void keep_item(void *item)
 {
-    (void)item; /* it belongs to its job */
+    (void)item; /* the item belongs to its job */
 }
 
 static void write_pause(void *ctx)
@@ -924,7 +927,7 @@ static int write_rest(void *ctx, int now, brc_error *err)
     return brc_store_rest(run->store, now || run->outside, err);
 }
 
-/* The jobs of a batch, before the first is finished. */
+/* Stores ahead the bytes and objects of a batch's jobs, before the first job is finished. */
 static int write_ready(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
 {
     brc_write_run *run = ctx;

@@ -1,5 +1,5 @@
-/* Writing, on the pool: canonical bytes are made and hashed; what is new is encoded, read back and
- * put where a worker may; what is there already is compared. */
+/* Writing, on the pool: makes and hashes the canonical bytes; encodes new chunks, reads them back
+ * and puts them into backends that allow workers; compares known chunks with the stored ones. */
 #include "write_work.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static int write_is_fill(const brc_write_item *item)
            brc_all_equal(item->data, item->elements, item->fill.len, item->fill.data);
 }
 
-/* Makes canonical bytes of what came, or was made, encoded. */
+/* Decodes item->stored into the canonical bytes. */
 static int write_take(brc_scratch *scratch, brc_write_item *item, brc_error *err)
 {
     if (item->chain == NULL) {
@@ -69,7 +69,8 @@ static int write_take(brc_scratch *scratch, brc_write_item *item, brc_error *err
     return BRC_OK;
 }
 
-/* What a lossy chain gives back is what the chunk is. */
+/* Makes the canonical bytes of an item, and hashes them unless they are all fill. The canonical
+ * bytes of a chunk with a lossy chain are those that the chain gives back. */
 static int write_hash(brc_write_run *run, brc_scratch *scratch, brc_write_item *item,
                       brc_error *err)
 {
@@ -91,10 +92,10 @@ static int write_hash(brc_write_run *run, brc_scratch *scratch, brc_write_item *
     return BRC_OK;
 }
 
-/* ---- second stage: what is new is encoded -------------------------------- */
+/* ---- second stage: new items are encoded -------------------------------- */
 
-/* What was just encoded is decoded again before it is stored: compressors have written
- * bytes that they could not read. */
+/* Decodes an item that was just encoded, and compares, before it is stored: compressors have
+ * written bytes that they could not read. */
 static int write_read_back(brc_write_run *run, unsigned worker, const brc_write_item *item,
                            brc_error *err)
 {
@@ -109,7 +110,6 @@ static int write_read_back(brc_write_run *run, unsigned worker, const brc_write_
                     "the codecs do not give back what they encoded; nothing was stored");
 }
 
-/* The content that is there under this id, whose stored bytes were fetched. */
 int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err)
 {
     brc_pipe_worker *w = &run->pipe->workers[worker];
@@ -121,7 +121,8 @@ int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item,
     return brc_object_collides(run->store, &item->id, err);
 }
 
-/* is_encoded: item->stored has it already. */
+/* Encodes an item and reads it back, or stores it as it is if that is hardly longer. is_encoded:
+ * item->stored has the encoded chunk already. */
 static int write_make(brc_write_run *run, unsigned worker, brc_write_item *item, int is_encoded,
                       brc_error *err)
 {
@@ -157,7 +158,7 @@ int brc_write_encode_anew(brc_write_run *run, brc_write_item *item, brc_error *e
 {
     brc_scratch *scratch;
     const unsigned worker = brc_pipe_caller(run->pipe);
-    const int compared = item->compares; /* then item->stored is what was there */
+    const int compared = item->compares; /* then item->stored has the old object's bytes */
     item->compares = 0;
     item->old = (brc_object){.id = item->was};
     BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
@@ -196,16 +197,17 @@ int brc_write_run_job(void *ctx, brc_window_job *base, int stage, unsigned worke
 /* ==== write put ================================ */
 
 /*
- * Writing: what is new goes into its backend, before the transaction whose rows name it. So nobody
- * waits for a slow backend, and what a row names is durable. Only the file itself is put into
- * within the transaction, and another backend where a program has begun it.
+ * Writing: new chunks go into their backend before the transaction whose rows name them. So others
+ * do not wait for a slow backend, and the bytes that a row names are durable. Only chunks that go
+ * into the file itself are put within the transaction, and other chunks if a program has begun the
+ * transaction.
  */
 
 void brc_write_describe(const brc_write_item *item, brc_stored *out)
 {
     brc_span stored = item->as_is ? (brc_span){item->data, item->len}
                                   : (brc_span){item->stored.data, item->stored.len};
-    brc_stored_clear(out); /* of what was put, and is done again */
+    brc_stored_clear(out); /* an item that is done again was put before */
     *out = (brc_stored){.size = sizeof(*out),
                         .id = item->id,
                         .sum = item->checksum,
@@ -213,7 +215,7 @@ void brc_write_describe(const brc_write_item *item, brc_stored *out)
                         .data = stored.len > 0 ? stored.data : (const uint8_t *)""};
 }
 
-/* The new items from the i-th on that go to the same backend, all at once. */
+/* Puts the new items from the i-th on that go to the same backend, all at once. */
 static int write_put_with(brc_write_job *job, size_t i, brc_error *err)
 {
     brc_stored *put[BRC_WRITE_ITEMS] = {NULL};
@@ -245,7 +247,7 @@ int brc_write_put(brc_write_job *job, int who, brc_error *err)
     return BRC_OK;
 }
 
-/* That costs nothing the second time. */
+/* Makes the puts of a job durable. A second flush of the same backend costs nothing. */
 static int write_flush_job(const brc_write_run *run, const brc_write_job *job, brc_error *err)
 {
     brc_store_backend *into;

@@ -10,17 +10,17 @@
 #include "write.h"
 
 typedef struct brc_write_job {
-    brc_window_job base; /* first: jobs are found by it */
+    brc_window_job base; /* first, because the window casts to and from it */
     size_t n;
-    int64_t others; /* in a bulk write: what had been changed when it was settled */
+    int64_t others; /* in a bulk write: brc_store_others() when the job was settled */
     brc_write_item items[BRC_WRITE_ITEMS];
-    brc_stored at[BRC_WRITE_ITEMS];          /* where what is new was put */
-    brc_store_backend *into[BRC_WRITE_ITEMS]; /* NULL: it was put already  */
+    brc_stored at[BRC_WRITE_ITEMS];          /* where a new item's bytes were put */
+    brc_store_backend *into[BRC_WRITE_ITEMS]; /* NULL: the item was put already    */
 } brc_write_job;
 
-/* What is looked up together. */
+/* Items that are looked up together. */
 typedef struct brc_settling {
-    brc_object *objects; /* cap of them, and behind them the two lists */
+    brc_object *objects; /* cap objects; the two lists follow in the same memory */
     brc_object **asked;
     brc_write_item **items;
     size_t n, cap;
@@ -31,27 +31,27 @@ typedef struct brc_write_run {
     brc_pipe *pipe;
     brc_store *store;
     size_t job_items;
-    void *held; /* of tsearch(): items that are about to be stored, by id */
+    void *held; /* tree of tsearch(): items that are about to be stored, by id */
     brc_settling settling;
-    int outside;      /* something goes to another backend than the file */
-    int64_t collected; /* the last collection of garbage, when it began */
-    int64_t puts_since; /* whether what was put stands: brc_gc_puts_stand() */
-    int is_prepared;  /* jobs are held, for brc_prepared_store()          */
-    uint64_t version; /* ... of the store, when they were read or checked */
+    int outside;      /* some item goes to another backend than the file  */
+    int64_t collected; /* brc_gc_last() when the run began                */
+    int64_t puts_since; /* for brc_gc_puts_stand()                        */
+    int is_prepared;  /* jobs are held for brc_prepared_store()           */
+    uint64_t version; /* of the store, when the jobs were read or checked */
 } brc_write_run;
 
 /* ---- write_work.c -------------------------------- */
 
-/* Puts the item's name before an error; rc again. */
+/* Puts the item's name before an error. Returns rc. */
 int brc_write_named(const brc_write_run *run, const brc_write_item *item, int rc, brc_error *err);
-/* A stage of one item. 0: canonical bytes, whether they are all fill, and their id; 1: what is new is
- * encoded, and decoded again, what is there is compared. */
+/* Does a stage of one item. Stage 0 makes the canonical bytes, tests whether they are all fill, and hashes them;
+ * stage 1 encodes a new item and decodes it again, or compares a known one. */
 BRC_MUST_USE int brc_write_work(brc_write_run *run, brc_write_item *item, int stage, unsigned worker, brc_error *err);
-/* The content that is there under this id, whose stored bytes were fetched. */
+/* Compares the item with the object that has the same id; item->stored has the object's stored bytes. */
 BRC_MUST_USE int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err);
-/* What was known is not there any more: its second stage, on the caller's thread. */
+/* Does the second stage of an item that was known and has been collected since, on the caller's thread. */
 BRC_MUST_USE int brc_write_encode_anew(brc_write_run *run, brc_write_item *item, brc_error *err);
-/* A stage of a job: what the window runs. */
+/* Does a stage of a job, as the window's run(). */
 BRC_MUST_USE int brc_write_run_job(void *run, brc_window_job *job, int stage, unsigned worker, brc_error *err);
 
 static inline int brc_write_is_new(const brc_write_item *item)
@@ -59,18 +59,18 @@ static inline int brc_write_is_new(const brc_write_item *item)
     return !item->is_piece && !item->is_fill && !item->is_known;
 }
 
-/* ---- write_work.c -------------------------------- */
+/* ---- write_work.c: putting into backends -------------------------------- */
 
-/* What one item puts into its backend. */
+/* Describes the bytes that an item puts into its backend. */
 void brc_write_describe(const brc_write_item *item, brc_stored *out);
-/* What is new goes into its backend, where it is not there yet; rows that name it follow. Who puts: a
- * worker, where the backend says that one may; the caller's thread outside of a transaction, all but
- * what goes into the file; or within it, the rest. */
+/* Puts the job's new items that were not put yet into their backends, before the rows that name them. A worker
+ * puts into the backends that allow workers; the caller's thread puts outside of a transaction into all backends
+ * but the file, and within the transaction the rest. */
 enum { BRC_PUT_ON_WORKER, BRC_PUT_OUTSIDE, BRC_PUT_INSIDE };
 BRC_MUST_USE int brc_write_put(brc_write_job *job, int who, brc_error *err);
-/* Outside of a transaction, which ends if one is open: all of these jobs' is put, and durable. */
+/* Puts the items of these jobs that go outside of the file, and makes them durable. An open transaction ends first. */
 BRC_MUST_USE int brc_write_put_outside(const brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err);
-/* A backend may be asked soon, on whatever thread, and take its time: nothing is locked then. */
+/* Releases the file's lock before any thread asks a backend that may be slow. */
 BRC_MUST_USE int brc_write_let_others(const brc_write_run *run, brc_error *err);
 
 #endif

@@ -22,7 +22,7 @@
 #include "dtype_ops.h"
 #include "shape.h"
 
-/* Runs of packed elements: how many differ, and the largest difference. */
+/* Comparing runs of packed elements: counts the differences and finds the largest. */
 
 typedef struct brc_run_diff {
     size_t elements;
@@ -109,7 +109,7 @@ static void plan_pick_rows(struct copy_plan *plan)
     plan->axis[plan->naxes - 2] = rows;
 }
 
-/* 0 if the box is empty. Afterwards there are two axes at least. */
+/* Makes the plan, which has two axes at least. Returns 0 if the box is empty. */
 static int plan_make(struct copy_plan *plan, int ndim, const uint64_t *shape, size_t item,
                      const int64_t *dst_strides, const int64_t *src_strides)
 {
@@ -134,7 +134,7 @@ static int plan_make(struct copy_plan *plan, int ndim, const uint64_t *shape, si
     return item > 0;
 }
 
-/* One tile of a plane. With a constant width the memcpy is a move or two. */
+/* Copies one tile of a plane. With a constant width the memcpy is a move or two. */
 static inline void move_tile(const struct copy_axis *rows, const struct copy_axis *cells,
                              uint64_t nrows, uint64_t ncells, size_t width, uint8_t *dst,
                              const uint8_t *src)
@@ -215,7 +215,7 @@ void brc_copy_box(int ndim, const uint64_t *shape, size_t item, uint8_t *dst,
 
 /* ==== fill ================================ */
 
-/* One element everywhere: writing it, and seeing whether it is there already. */
+/* Fills with one element, and tests for it. */
 
 #define FILL_BLOCK 4096   /* stays in the first cache while it is copied from         */
 #define FILL_SMALL 256    /* pieces up to this are copied as one element             */
@@ -237,7 +237,7 @@ void brc_fill_run(uint8_t *dst, uint64_t n, size_t item, const uint8_t *element)
         return;
     }
     memcpy(dst, element, item);
-    /* what is there is doubled up to a block, then the block is repeated */
+    /* the filled part is doubled up to a block, then the block is repeated */
     size_t block = item < FILL_BLOCK ? FILL_BLOCK - FILL_BLOCK % item : item;
     for (size_t done = item, step; done < len; done += step) {
         step = done < block ? done : block;
@@ -247,7 +247,8 @@ void brc_fill_run(uint8_t *dst, uint64_t n, size_t item, const uint8_t *element)
     }
 }
 
-/* The trailing axes that lie in one piece: their elements, and *outer the rest. */
+/* Returns the elements of the trailing axes that lie in one piece; *outer is the number of the
+ * others. */
 static uint64_t piece_elements(int ndim, const uint64_t *shape, size_t item, const int64_t *strides,
                                int *outer)
 {
@@ -426,7 +427,7 @@ FLOAT_RUN(run_f64, 64, double)
 
 /* ---- the rest ---------------------------------------------------------------- */
 
-/* Of numpy.datetime64 and numpy.timedelta64: not-a-time has no difference from anything. */
+/* Compares numpy.datetime64 and numpy.timedelta64: not-a-time has no difference from anything. */
 static void run_time(const brc_dtype *type, const uint8_t *x, const uint8_t *y, size_t n,
                      brc_run_diff *out)
 {
@@ -474,7 +475,7 @@ static const struct {
     {&brc_datetime_ops, 8, run_time}, {&brc_timedelta_ops, 8, run_time},
 };
 
-/* What does it for this type of fixed length. */
+/* Returns the function that compares runs of this type, which is of fixed length. */
 static brc_compare_run_fn compare_run_of(const brc_dtype *type)
 {
     for (size_t i = 0; i < sizeof(typed_runs) / sizeof(typed_runs[0]); i++)
@@ -486,10 +487,10 @@ static brc_compare_run_fn compare_run_of(const brc_dtype *type)
 /* ==== compare elements ================================ */
 
 /*
- * Comparing boxes. Pieces that lie packed on both sides are compared as bytes; only one
+ * Compares boxes. Pieces that lie packed on both sides are compared as bytes; only a piece
  * that differs is taken apart, axis by axis, down to a leaf: the last axes that lie in one
- * piece, as many as give it some length. In a leaf the typed loops count. The box of the
- * differences is found from a leaf's ends inwards, which ends soon where many differ.
+ * piece, as many as make the leaf long enough. In a leaf the typed loops count. The box of the
+ * differences is searched from a leaf's ends inwards, which ends soon where many elements differ.
  */
 
 #define LEAF_ELEMENTS 32  /* axes are joined until a leaf has so many                  */
@@ -572,14 +573,14 @@ typedef struct comparison {
     uint64_t at[BRC_MAX_NDIM];
 } comparison;
 
-/* Does element i of a run differ? */
+/* Returns whether element i of a run differs. */
 static int element_differs(const comparison *c, const uint8_t *x, const uint8_t *y, size_t i)
 {
     const uint8_t *other = c->y_strides != NULL ? y + i * c->item : c->fill;
     return memcmp(x + i * c->item, other, c->item) != 0;
 }
 
-/* The leaf is one axis: where the first and the last difference of a run are. */
+/* Extends the box by a run's first and last difference, where the leaf is one axis. */
 static void box_of_run(comparison *c, uint64_t start, const uint8_t *x, const uint8_t *y, size_t n)
 {
     const int axis = c->leaf;
@@ -606,7 +607,7 @@ static int leaf_is_covered(const comparison *c)
     return 1;
 }
 
-/* The leaf is several axes, all short. */
+/* Extends the box by a run's differences, where the leaf is several axes, all short. */
 static void box_of_short_axes(comparison *c, uint64_t start, const uint8_t *x, const uint8_t *y,
                               size_t n)
 {
@@ -668,7 +669,7 @@ static void compare_axis(comparison *c, int axis, const uint8_t *x, const uint8_
     }
 }
 
-/* Which of the last axes lie in one piece, and the leaf among them. */
+/* Finds the last axes that lie in one piece, and the leaf among them. */
 static void find_leaf(comparison *c)
 {
     uint64_t n = 1;
@@ -737,7 +738,8 @@ void brc_chunk_box(brc_sel *out, int ndim, const uint64_t *shape, const uint64_t
     }
 }
 
-/* Whether a chunk's elements lie in the box one after the other: then nothing is copied. */
+/* Returns whether a chunk's elements lie in the box one after the other, so that they need no
+ * copy. */
 static int lies_in_one_piece(const brc_sel *box, const uint64_t *chunk, const uint64_t *in_box)
 {
     int k = 0;
@@ -778,7 +780,7 @@ static int cut_fixed(brc_chunk_cutter *c, const brc_sel *box, const uint64_t *in
     return c->put(c->ctx, index, (brc_span){ c->part.data, len }, err);
 }
 
-/* Where each element of the box lies, its length included. */
+/* Finds the place of each element of the box, its length included. */
 static int find_spans(brc_chunk_cutter *c, const brc_sel *box, brc_span data, brc_error *err)
 {
     uint64_t n = brc_shape_count(box->ndim, box->count);
@@ -849,12 +851,12 @@ void brc_chunk_cutter_dispose(brc_chunk_cutter *c)
 
 /* A run of elements along the last axis, all of which lie in the same sides. */
 typedef struct merge_run {
-    uint64_t at, n;               /* the first one's number in the chunk, how many */
-    const uint8_t *src[BRC_SIDES]; /* NULL: it says nothing here                   */
+    uint64_t at, n;               /* the first element's number in the chunk, how many */
+    const uint8_t *src[BRC_SIDES]; /* NULL: the side has no elements here           */
     size_t step[BRC_SIDES];
 } merge_run;
 
-/* Where in a mask the walk is. */
+/* The place of the walk in a mask. */
 typedef struct mask_place {
     brc_reader r;
     uint64_t from, to; /* of the run of the mask that comes next, or is in progress */
@@ -885,7 +887,7 @@ static void mask_next_run(mask_place *p)
         p->from = p->to = UINT64_MAX;
 }
 
-/* Elements are asked for in order. */
+/* Returns whether the mask has the element. Calls come in the order of elements. */
 static int mask_has(mask_place *p, uint64_t at)
 {
     while (p->to <= at && p->from != UINT64_MAX)
@@ -909,7 +911,7 @@ static int write_noted_run(box_walk *w, brc_error *err)
     return BRC_OK;
 }
 
-/* One more element that conflicts: its number in the chunk, and how far it is along the row. */
+/* Adds a conflicting element: its number in the chunk, and its index along the row. */
 static int note_conflict(box_walk *w, uint64_t at, uint64_t along, brc_error *err)
 {
     brc_box_merge *m = w->m;
@@ -1039,7 +1041,7 @@ static uint64_t row_number(const brc_box_merge *m, const uint64_t *row)
     return at;
 }
 
-/* How many elements of a row lie within these extents. */
+/* Returns how many elements of a row lie within these extents. */
 static uint64_t row_extent(const brc_box_merge *m, const uint64_t *row, const uint64_t *count)
 {
     for (int i = 0; i < m->ndim - 1; i++)
@@ -1061,7 +1063,7 @@ static void point_run(merge_run *run, const brc_box_merge *m, const uint64_t *ex
     }
 }
 
-/* The elements from..to of a row: side -1 merges them, another counts what it has changed. */
+/* Merges the elements from..to of a row (side -1), or counts those that `side` has changed. */
 static int walk_row(box_walk *w, uint64_t from, uint64_t to, int side, brc_error *err)
 {
     const brc_box_merge *m = w->m;
@@ -1102,7 +1104,7 @@ static int walk_end(box_walk *w, brc_error *err)
     return BRC_OK;
 }
 
-/* The next row of a box; 0 behind the last. */
+/* Steps to the next row of a box. Returns 0 after the last. */
 static int next_row(const brc_box_merge *m, uint64_t *row, const uint64_t *count)
 {
     return m->ndim > 1 && brc_index_next(m->ndim - 1, row, count);

@@ -1,5 +1,5 @@
 /*
- * A caller's memory: is every selected element inside it?
+ * Checks that every selected element lies inside a caller's memory.
  *
  * Invariant: offsets are counted in bytes from the memory's start, as unsigned 64-bit numbers
  * that never wrap; no pointer is formed before all of them are known to lie within the memory.
@@ -29,7 +29,7 @@ int brc_memory_of(brc_memory *out, const brc_buffer *given, int way, brc_error *
     return BRC_OK;
 }
 
-/* Moves the ends of what is touched by count - 1 strides; `item` bytes follow `high`. */
+/* Extends the touched range by count - 1 strides; `item` bytes follow `high`. */
 static int stretch(uint64_t *low, uint64_t *high, uint64_t count, int64_t stride)
 {
     uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride, span;

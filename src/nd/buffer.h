@@ -4,20 +4,20 @@
 
 #include "../base/error.h"
 
-/* What a checked buffer comes to. */
+/* The memory of a checked buffer. */
 typedef struct brc_memory {
     uint8_t *origin;        /* the first element                              */
     size_t len;             /* bytes from there to the end of the memory      */
     const int64_t *strides; /* NULL: packed                                   */
 } brc_memory;
 
-enum { BRC_MEMORY_IN = 1 /* it is written from */, BRC_MEMORY_OUT = 2 /* it is read into */ };
+enum { BRC_MEMORY_IN = 1 /* the source of a write */, BRC_MEMORY_OUT = 2 /* the target of a read */ };
 
-/* BRC_EINVAL where the structure is wrong, BRC_EUNSUPPORTED where the memory is elsewhere.
- * Where elements lie is brc_memory_fits()'s question. */
+/* Checks the structure. BRC_EINVAL if it is wrong, BRC_EUNSUPPORTED if the memory is not the host's.
+ * brc_memory_fits() checks where the elements lie. */
 BRC_MUST_USE int brc_memory_of(brc_memory *out, const brc_buffer *given, int way, brc_error *err);
-/* Do `count` elements of `item` bytes lie within the memory? Packed ones must fill it. `out`:
- * each has a place of its own. */
+/* Checks that `count` elements of `item` bytes lie within the memory, which packed elements must fill.
+ * For BRC_MEMORY_OUT also that an axis of several elements does not have the stride 0. */
 BRC_MUST_USE int brc_memory_fits(const brc_buffer *given, int ndim, const uint64_t *count, size_t item, int way,
                                  brc_error *err);
 

@@ -1,5 +1,5 @@
 /*
- * What is the same for all data types.
+ * The operations that work alike for all data types.
  *
  * An element in canonical form is little-endian and packed; complex numbers are
  * real part, then imaginary part, each with its own byte order.
@@ -27,7 +27,7 @@ static int printed_unquote(char **out, const char *text, brc_error *err);
 
 /* ---- values -------------------------------- */
 
-/* JSON where the text is JSON, else NULL in *out; BRC_EINVAL is not a failure here. */
+/* Parses the text if it is JSON; otherwise *out is NULL, and BRC_EINVAL is not a failure. */
 static int text_as_json(brc_json **out, const char *text, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
@@ -37,7 +37,7 @@ static int text_as_json(brc_json **out, const char *text, brc_error *err)
     return rc == BRC_EINVAL ? BRC_OK : rc;
 }
 
-/* Appends what the type makes of it, or of the text as a JSON string. */
+/* Appends the element that the type reads from *value, or from the text as a JSON string. */
 static int scan_text(const brc_dtype *type, brc_json **value, const char *text, brc_buf *out,
                      brc_error *err)
 {
@@ -53,7 +53,7 @@ static int scan_text(const brc_dtype *type, brc_json **value, const char *text, 
     return type->ops->parse(type, *value, out, err);
 }
 
-/* A text in quotes: a string becomes a JSON string, which may hold U+0000. */
+/* Reads a text in quotes. A string becomes a JSON string, which may contain U+0000. */
 static int scan_quoted(const brc_dtype *type, const brc_buf *bare, brc_buf *out, brc_error *err)
 {
     brc_json *value = NULL;
@@ -89,7 +89,8 @@ done:
     return rc;
 }
 
-/* What is JSON in double quotes is read as JSON: the escapes are the same but for \x and \U. */
+/* Reads an element from text. JSON in double quotes is read as JSON, whose escapes are the same
+ * except for \x and \U. */
 int brc_dtype_parse_text(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err)
 {
     brc_buf bare = BRC_BUF_INIT;
@@ -235,7 +236,7 @@ int brc_registrar_admit(const brc_registrar *by, const char *what, const char *n
     return BRC_OK;
 }
 
-/* A plug-in that does not say who it is, is known by its path. */
+/* Makes the origin; a plug-in that does not give a name is known by its path. */
 int brc_origin_make(brc_origin *out, const brc_registrar *by, const char *owner, brc_error *err)
 {
     *out = (brc_origin){ by->core, by->plugin, NULL };
@@ -275,9 +276,9 @@ void brc_table_copy(void *dst, size_t dst_size, const void *src, size_t src_size
 
 /* ==== printed ================================ */
 
-/* Elements as they are printed for people, where JSON writes them otherwise: NumPy's words. */
+/* Elements printed for people in NumPy's words, where JSON differs. */
 
-/* JSON's word for what is not finite; NULL: it is none. */
+/* Returns JSON's word for a text that is not a finite number; NULL for all other texts. */
 static const char *json_word(const char *text, size_t len)
 {
     static const char *const words[][2] = {
@@ -297,7 +298,7 @@ static int put_part(brc_buf *out, const char *text, size_t len, brc_error *err)
     return brc_buf_append(out, text, len, err);
 }
 
-/* The sign between the real and the imaginary part; 0: there is no real part. */
+/* Finds the sign between the real and the imaginary part; 0: there is no real part. */
 static size_t sign_between(const char *text, size_t len)
 {
     for (size_t i = len; i-- > 1;)
@@ -306,7 +307,7 @@ static size_t sign_between(const char *text, size_t len)
     return 0;
 }
 
-/* "(1+2j)" and "2j" as [1,2] and [0,2]. */
+/* Appends "(1+2j)" and "2j" as [1,2] and [0,2]. */
 static int complex_as_json(brc_buf *out, const char *text, brc_error *err)
 {
     size_t len = strlen(text);
@@ -324,8 +325,8 @@ static int complex_as_json(brc_buf *out, const char *text, brc_error *err)
     return brc_buf_byte(out, ']', err);
 }
 
-/* Text as `read` prints it and JSON does not have it: *out is the value in JSON for "True",
- * "nan", "-inf", "(1+2j)" of a type of this class, and NULL for all else. */
+/* Reads text that `read` prints in another form than JSON: *out is the JSON value of "True",
+ * "nan", "-inf" or "(1+2j)" for a type of this class, and NULL for all other texts. */
 static int printed_json(brc_json **out, int klass, const char *text, brc_error *err)
 {
     brc_buf json = BRC_BUF_INIT;
@@ -341,7 +342,7 @@ static int printed_json(brc_json **out, int klass, const char *text, brc_error *
         BRC_GO(complex_as_json(&json, text, err));
     if (json.len > 0)
         rc = brc_json_parse(out, (const char *)json.data, json.len, &why);
-    if (rc == BRC_EINVAL) /* it is nothing that is printed: the type says what it needs */
+    if (rc == BRC_EINVAL) /* not a printed form: the type's own message is better */
         rc = BRC_OK;
     else if (rc < 0 && err != NULL)
         brc_error_copy(err, &why);
@@ -350,7 +351,8 @@ done:
     return rc;
 }
 
-/* *out: what is in the quotes, single or double, around the whole text; NULL if there are none. */
+/* Sets *out to the text inside the quotes, single or double, around the whole text, or to NULL if
+ * there are none. */
 static int printed_unquote(char **out, const char *text, brc_error *err)
 {
     size_t len = strlen(text);
@@ -362,8 +364,8 @@ static int printed_unquote(char **out, const char *text, brc_error *err)
 
 /* ---- quotes -------------------------------- */
 
-/* Characters that a terminal obeys instead of showing them: controls, ends of lines, and the marks
- * that change the direction of writing. */
+/* Returns whether a terminal obeys the character instead of showing it: controls, ends of lines,
+ * and the marks that change the direction of writing. */
 static int steers_terminal(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
@@ -384,7 +386,8 @@ static int put_character(brc_buf *out, const uint8_t *at, size_t len, char quote
     return brc_buf_append(out, at, len, err);
 }
 
-/* Python prefers single quotes, unless the text has some and no double ones. */
+/* Returns the quote that Python uses: single, unless the text has single quotes and no double
+ * ones. */
 static char quote_for(const brc_buf *text)
 {
     return text->len > 0 && memchr(text->data, '\'', text->len) != NULL &&
@@ -393,7 +396,7 @@ static char quote_for(const brc_buf *text)
                : '\'';
 }
 
-/* Bytes come with their escapes, so that only quotes need another. */
+/* Appends a text in quotes. Bytes come with their escapes, so only their quotes need one. */
 static int put_quoted(brc_buf *out, const brc_buf *text, int is_bytes, brc_error *err)
 {
     const char quote = quote_for(text);
@@ -440,13 +443,13 @@ size_t brc_printed_quotes(const char *text)
     return 0;
 }
 
-/* So many digits behind \x, \u or \U; 0: it is another escape. */
+/* Returns the number of digits after \x, \u or \U; 0 for other escapes. */
 static size_t digits_of(char c)
 {
     return c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
 }
 
-/* An escape that nobody knows stands for itself, as in Python. */
+/* Reads an escape. An unknown escape stands for itself, as in Python. */
 static int take_text_escape(brc_buf *out, const char **at, const char *end, brc_error *err)
 {
     static const char from[] = "\\'\"nrt", to[] = "\\'\"\n\r\t";
@@ -469,9 +472,9 @@ static int take_text_escape(brc_buf *out, const char **at, const char *end, brc_
     return brc_buf_append(out, utf8, brc_utf8_encode(utf8, (uint32_t)code), err);
 }
 
-/* *is 1: the whole text is one in quotes as brc_dtype_print_quoted() writes it of this class.
- * Then it is appended without quotes and escapes, but for those of bytes, and ends with a NUL
- * behind out->len. */
+/* Sets *is to 1 if the whole text is in quotes as brc_dtype_print_quoted() writes it for this
+ * class. Then appends the text without quotes and escapes, except the escapes of bytes, and puts a
+ * NUL after out->len. */
 static int printed_unescape(brc_buf *out, int *is, int klass, const char *text, brc_error *err)
 {
     const size_t len = strlen(text), prefix = klass == BRC_CLASS_BYTES;
@@ -483,7 +486,7 @@ static int printed_unescape(brc_buf *out, int *is, int klass, const char *text, 
             BRC_TRY(brc_buf_byte(out, (uint8_t)*at++, err));
         else if (klass == BRC_CLASS_STRING)
             BRC_TRY(take_text_escape(out, &at, end, err));
-        else { /* the type reads what is left of a byte's escape */
+        else { /* the type reads the rest of a byte's escape */
             const int is_quote = at[1] == '\'' || at[1] == '"';
             BRC_TRY(brc_buf_append(out, at + is_quote, (size_t)(2 - is_quote), err));
             at += 2;
@@ -493,7 +496,7 @@ static int printed_unescape(brc_buf *out, int *is, int klass, const char *text, 
 
 /* ==== dtype check ================================ */
 
-/* What data types check alike, and how they name a value in an error's sentence. */
+/* Checks that data types share, and the names of values in error messages. */
 
 int brc_dtype_no_config(const char *name, const brc_json *config, brc_error *err)
 {
@@ -525,7 +528,7 @@ int brc_text_is_utf8(const brc_dtype *type, const char *text, brc_error *err)
     return BRC_OK;
 }
 
-/* Copies as much as fits on one line, whole UTF-8 characters only, with "..." where it is cut. */
+/* Copies a text as far as it fits on one line, in whole UTF-8 characters, with "..." at a cut. */
 static void label_text(char *out, size_t room, const char *text)
 {
     size_t len = strlen(text);
@@ -551,7 +554,7 @@ const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value)
     case BRC_JSON_STRING:
         out[0] = '"';
         if (!brc_json_text(value, &text))
-            text = "\\u0000"; /* and more, which a C string cannot be */
+            text = "\\u0000"; /* stands for a text with U+0000, which is not a C string */
         label_text(out + 1, BRC_VALUE_LABEL - 2, text);
         memcpy(out + strlen(out), "\"", 2);
         return out;

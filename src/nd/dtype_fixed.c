@@ -1009,8 +1009,8 @@ void brc_optional_close(void *ctx, brc_dtype *type)
 
 /* ---- reading ------------------------------------------------------------------------ */
 
-/* What the inner type has appended becomes an element that is there: of a variable
- * length, its uint32 is moved before the mark.      */
+/* Makes the bytes that the inner type has appended an element with a value: inserts the mark, after
+ * the uint32 of a type of variable length. */
 static int optional_wrap(const brc_dtype *type, brc_buf *out, size_t start, brc_error *err)
 {
     size_t n = out->len - start, at = type->item_size > 0 ? start : start + 4;

@@ -455,7 +455,7 @@ static unsigned small_sign(const struct small_format *f)
     return f->kind == SMALL_FNU ? 0 : 1u << (f->bits - 1);
 }
 
-/* The largest finite magnitude. */
+/* Returns the largest finite magnitude. */
 static unsigned small_max(const struct small_format *f)
 {
     if (f->kind == SMALL_FNU)
@@ -480,7 +480,7 @@ static int small_is_inf(const struct small_format *f, unsigned bits)
     return f->kind == SMALL_IEEE && (bits & ~small_sign(f)) == small_max(f) + 1;
 }
 
-/* Of a magnitude up to small_max() + 1, which is read as one more finite number. */
+/* Returns the value of a magnitude up to small_max() + 1, which counts as one more finite one. */
 static double small_value(const struct small_format *f, unsigned magnitude)
 {
     int exponent = (int)(magnitude >> f->fraction_bits);
@@ -501,7 +501,7 @@ static double small_to_double(const struct small_format *f, unsigned bits)
 
 /* ---- decimal to pattern ------------------------------------------------------------ */
 
-/* The largest magnitude whose value is not above v; 0 if all are. */
+/* Returns the largest magnitude whose value is not above v; 0 if all values are. */
 static unsigned small_floor(const struct small_format *f, double v)
 {
     unsigned low = 0, high = small_max(f) + 1;
@@ -515,7 +515,7 @@ static unsigned small_floor(const struct small_format *f, double v)
     return low;
 }
 
-/* The nearest magnitude to a decimal above zero; past small_max(): it overflows. */
+/* Returns the nearest magnitude to a decimal above zero; past small_max() the decimal overflows. */
 static unsigned small_round(const struct small_format *f, const brc_decimal *decimal)
 {
     int overflow;
@@ -532,7 +532,7 @@ static unsigned small_round(const struct small_format *f, const brc_decimal *dec
     return order > 0 || (order == 0 && (low & 1)) ? low + 1 : low;
 }
 
-/* 1 with the bits of a number's literal; 0 if it does not fit. */
+/* Returns 1 with the bits of a number's literal; 0 if the number does not fit. */
 static int small_from_decimal(const struct small_format *f, const brc_decimal *decimal,
                               unsigned *bits)
 {

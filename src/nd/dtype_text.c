@@ -84,7 +84,7 @@ int brc_base64_write(brc_buf *out, const uint8_t *data, size_t len, brc_error *e
     return BRC_OK;
 }
 
-/* A JSON integer literal; 1.0 is none. */
+/* Reads a byte from a JSON integer literal; 1.0 is not one. */
 static int byte_of(const brc_json *item, uint8_t *out)
 {
     uint64_t value;
@@ -194,7 +194,7 @@ int brc_string_read(brc_buf *out, const brc_json *json, brc_error *err)
 
 /* ---- what both have in common -------------------------------- */
 
-/* Room for the count; what it counts is appended next. */
+/* Makes room for the count of the bytes that are appended next. */
 static int counted_begin(brc_buf *out, size_t *start, brc_error *err)
 {
     static const uint8_t count[4];
@@ -202,7 +202,7 @@ static int counted_begin(brc_buf *out, size_t *start, brc_error *err)
     return brc_buf_append(out, count, sizeof(count), err);
 }
 
-/* rc of what appended it; on failure nothing stays. */
+/* Writes the count. rc: the result of appending the bytes, which are removed if it is a failure. */
 static int counted_end(const brc_dtype *type, brc_buf *out, size_t start, int rc, brc_error *err)
 {
     if (rc == BRC_OK && out->len - start - 4 > UINT32_MAX)
@@ -275,7 +275,7 @@ static int bytes_print(const brc_dtype *type, const uint8_t *element, size_t len
 
 /* ---- text as people type it -------------------------------- */
 
-/* A string in quotes is JSON; anything else, 12 and true as well, is the text itself. */
+/* Reads a string: text in quotes is JSON; other text, also 12 and true, is the string itself. */
 static int string_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
                        brc_error *err)
 {
@@ -288,7 +288,7 @@ static int string_scan(const brc_dtype *type, const char *text, const brc_json *
     return 1;
 }
 
-/* So is a list of bytes. */
+/* Reads bytes: text in quotes or a list is JSON; all other text is that of brc_bytes_print(). */
 static int bytes_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
                       brc_error *err)
 {
@@ -568,7 +568,7 @@ static wide_int days_from_civil(const struct civil_time *t)
     return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
 }
 
-/* How many of a unit below a week make a day or, from a second on, a second. */
+/* Returns how many of a unit make a second; 1 for a second and for longer units. */
 static int64_t units_per_second(enum time_unit unit)
 {
     int64_t n = 1;
@@ -608,7 +608,7 @@ static void civil_from_count(struct civil_time *out, wide_int n, enum time_unit 
     out->fraction = (int64_t)rest * (ATTOS / per_second);
 }
 
-/* The count of a time, without scale; 0 if the unit is too coarse for it. */
+/* Counts a time in units, without scale. Returns 0 if the unit is too coarse for the time. */
 static int count_from_civil(wide_int *out, const struct civil_time *t, enum time_unit unit)
 {
     wide_int rest = 0, n = days_from_civil(t);
@@ -636,7 +636,7 @@ static int count_from_civil(wide_int *out, const struct civil_time *t, enum time
 
 /* ---- dates as text -------------------------------- */
 
-/* How much of "YYYY-MM-DDThh:mm:ss" the unit shows, behind the year. */
+/* Returns how much of "YYYY-MM-DDThh:mm:ss" the unit shows after the year. */
 static size_t shown_length(enum time_unit unit)
 {
     static const size_t shown[] = { 0, 3, 6, 6, 9, 12 };
@@ -672,7 +672,7 @@ static int datetime_print(const brc_dtype *type, const uint8_t *element, size_t 
     return datetime_print_text(state, count, out, err);
 }
 
-/* `digits` digits at *p, or nothing. */
+/* Reads `digits` digits at *p, or takes nothing. */
 static int take_number(const char **p, size_t digits, int *out)
 {
     int value = 0;
@@ -686,7 +686,7 @@ static int take_number(const char **p, size_t digits, int *out)
     return 1;
 }
 
-/* A mark and two digits, where the mark is there; 0 if what follows it is wrong. */
+/* Reads a mark and two digits, if the mark comes next. Returns 0 if the digits are wrong. */
 static int take_part(const char **p, char mark, int *out, int *more)
 {
     if (!*more || **p != mark) {

@@ -34,7 +34,7 @@ static void decimal_trim(brc_decimal *d)
         d->ndigits--;
 }
 
-/* "e+12" at *p; huge ones stay huge without overflowing. */
+/* Reads "e+12" at *p; huge exponents stay huge without overflowing. */
 static int read_exponent_part(const char **p, int64_t *out)
 {
     const char *s = *p + 1;
@@ -52,8 +52,8 @@ static int read_exponent_part(const char **p, int64_t *out)
     return 1;
 }
 
-/* Digits at *p, those before the first that counts left out; *leading counts
- * those, *rest the others. 0 if there is none. */
+/* Reads the digits at *p without leading zeros; *leading counts the zeros, *rest the other digits.
+ * Returns 0 if there are no digits. */
 static int read_digits(brc_decimal *out, const char **p, int64_t *leading, int64_t *rest)
 {
     const char *s = *p;
@@ -116,7 +116,7 @@ static void decimal_of_double(brc_decimal *out, double value, int precision)
         out->exponent = 0;
 }
 
-/* Magnitudes only. */
+/* Compares magnitudes, without signs. */
 static int decimal_compare(const brc_decimal *a, const brc_decimal *b)
 {
     if (a->ndigits == 0 || b->ndigits == 0)
@@ -141,7 +141,7 @@ int brc_decimal_order(const brc_decimal *decimal, double value)
 
 /* ---- decimal to bits --------------------------------------------------------- */
 
-/* Text that strtod() reads alike in every locale: "15e-1". */
+/* Writes text that strtod() reads alike in every locale: "15e-1". */
 static void decimal_plain_text(char out[BRC_DECIMAL_DIGITS + 24], const brc_decimal *d)
 {
     size_t n = d->ndigits;
@@ -248,7 +248,7 @@ static double magnitude_as_double(uint64_t bits, size_t size)
     return value;
 }
 
-/* The last digit one higher: 0.199 -> 0.2, 0.99 -> 0.1e1. */
+/* Increases the last digit by one: 0.199 -> 0.2, 0.99 -> 0.1e1. */
 static void decimal_step_up(brc_decimal *d, size_t precision)
 {
     while (d->ndigits < precision)

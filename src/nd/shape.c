@@ -51,7 +51,7 @@ void brc_strides_packed(int ndim, const uint64_t *shape, size_t item, int64_t *s
     }
 }
 
-/* How many of start, start + step, ... are below `end`. */
+/* Returns how many of start, start + step, ... are below `end`. */
 static uint64_t steps_below(uint64_t start, uint64_t step, uint64_t end)
 {
     return start < end ? (end - start - 1) / step + 1 : 0;
@@ -118,7 +118,7 @@ void brc_cut_grow(int ndim, const int *order, uint64_t *extent, const uint64_t *
     }
 }
 
-/* Indices of the selection that lie in one chunk, about. */
+/* Returns how many indices of the selection lie in one chunk, about. */
 static uint64_t chunk_in_sel(const brc_sel *within, const uint64_t *chunk, int axis)
 {
     return brc_at_least_one(chunk[axis] / brc_at_least_one(within->step[axis]));
@@ -136,7 +136,7 @@ static void cut_start(brc_cut *cut, const brc_sel *within, int fortran)
     }
 }
 
-/* Boxes of several chunks end where chunks do. */
+/* Makes boxes of several chunks end where chunks do. */
 static void align_first(brc_cut *cut, const uint64_t *chunk)
 {
     cut->most = cut->state == CUT_ENDED ? 0 : 1;
@@ -205,7 +205,7 @@ void brc_cut_chunks(brc_cut *out, const brc_sel *within, const uint64_t *chunk, 
 
 /* ---- the walk -------------------------------- */
 
-/* To where the next box begins; 0 after the last. */
+/* Moves to the start of the next box. Returns 0 after the last. */
 static int step_on(brc_cut *cut)
 {
     for (int k = cut->within.ndim; k-- > 0;) {
@@ -310,7 +310,7 @@ static int sel_grammar_error(const struct sel_reader *r, int axis)
                     axis, (int)(stop - r->at), r->at);
 }
 
-/* Optional: `given` says whether there is one. A sign alone is an error. */
+/* Reads an optional number: `given` tells whether there is one. A sign alone is an error. */
 static int read_sel_number(struct sel_reader *r, int axis, struct sel_number *out)
 {
     *out = (struct sel_number){ 0, 0, 0 };
@@ -336,7 +336,7 @@ static int read_sel_number(struct sel_reader *r, int axis, struct sel_number *ou
     return BRC_OK;
 }
 
-/* A slice's bound: negative ones count from the end, what is outside is clipped. */
+/* Returns a slice's bound: a negative one counts from the end, and one outside is clipped. */
 static uint64_t clip_sel_bound(const struct sel_number *bound, uint64_t extent, uint64_t otherwise)
 {
     if (!bound->given)
@@ -411,7 +411,7 @@ static void set_sel_full(brc_sel *out, int axis, const uint64_t *shape)
     out->drop &= ~(UINT32_C(1) << axis);
 }
 
-/* Items in the text, an ellipsis and a comma at the end not counted. */
+/* Counts the items in the text, without an ellipsis and a comma at the end. */
 static int count_sel_items(struct sel_reader r)
 {
     int items = 0;
@@ -454,7 +454,7 @@ static int read_sel_items(struct sel_reader *r, brc_sel *out)
     return BRC_OK;
 }
 
-/* 1 if the text stood between this pair, which is then taken off. */
+/* Returns 1 if the text stands between this pair, which is then taken off. */
 static int strip_sel_pair(struct sel_reader *r, char open, char close)
 {
     skip_sel_space(r);

@@ -200,7 +200,7 @@ static int node_load(brc_store *store, const brc_oid *id, const brc_item *child,
     return BRC_OK;
 }
 
-/* The length of every value if all are equal and not empty, else 0. */
+/* Returns the length of every value if all lengths are equal and not 0, else 0. */
 static size_t node_width(const brc_item *first)
 {
     size_t width = first->value.len;
@@ -248,8 +248,8 @@ int brc_node_write(brc_buf *out, unsigned level, unsigned count, const brc_item 
 
 /* ==== map cursor ================================ */
 
-/* One node's items, read in order. The bytes are a copy: whoever looks at an item may
- * call the store. */
+/* One node's items, read in order. The bytes are a copy, so that the store may be called while an
+ * item is in use. */
 typedef struct map_frame {
     struct map_frame *above;
     brc_node_reader reader;
@@ -383,7 +383,7 @@ int brc_map_get(brc_store *store, const brc_oid *root, const void *key, size_t k
     }
 }
 
-/* A child that look-ups lead to, and which look-ups these are. */
+/* A child, and the look-ups that lead to it. */
 typedef struct lookup_visit {
     brc_item child;
     size_t lo, hi;
@@ -541,10 +541,10 @@ typedef struct map_editor {
     brc_arena arena;
     void *items; /* brc_item *[]: the gathered list, in order */
     size_t nitems, items_cap;
-    brc_buf node; /* being written */
+    brc_buf node; /* the node that is being written */
 } map_editor;
 
-/* The open group of a trie vertex, or a closed node that nobody had to open. */
+/* The open group of a trie vertex, or a closed node that did not have to be opened. */
 typedef struct open_group {
     unsigned level, count;
     brc_item *first, *last; /* NULL until `closed` is opened */
@@ -559,8 +559,8 @@ static int keys_are_nested(brc_error *err)
     return brc_fail(err, BRC_ECORRUPT, "a map is damaged: a key is a prefix of another");
 }
 
-/* The gathered items are in order, and no key is a prefix of another: the trie relies on
- * it. */
+/* Appends an item to the gathered list. Checks that the items are in order and that no key is a
+ * prefix of another, because the trie relies on both. */
 static int gather_push(map_editor *e, brc_item *item, brc_error *err)
 {
     const brc_item *last = e->nitems > 0 ? ((brc_item **)e->items)[e->nitems - 1] : NULL;
@@ -618,7 +618,7 @@ static int editor_load(map_editor *e, const brc_oid *id, const brc_item *as, brc
     return rc;
 }
 
-/* New keys; removing a key that is not there does nothing. */
+/* Gathers edits whose keys are new; removing a key that the map does not have does nothing. */
 static int gather_new(map_editor *e, const brc_edit *edits, size_t n, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -636,7 +636,7 @@ static int gather_new(map_editor *e, const brc_edit *edits, size_t n, brc_error 
     return BRC_OK;
 }
 
-/* How many of the edits, from the first on, come before the item (order -1), or belong
+/* Returns how many of the edits, from the first on, come before the item (order -1), or belong
  * to it (order 0). */
 static size_t edits_while(const brc_edit *edits, size_t n, const brc_item *item, int order)
 {
@@ -711,7 +711,7 @@ static int group_close(map_editor *e, open_group *g, brc_item **out, brc_error *
     return BRC_OK;
 }
 
-/* Turns a group into one of a higher level, which has the node alone. */
+/* Closes a group and makes it one of a higher level, whose only item is the closed node. */
 static int group_lift(map_editor *e, open_group *g, unsigned level, brc_error *err)
 {
     brc_item *node;
@@ -737,7 +737,7 @@ static int group_join(map_editor *e, open_group *a, open_group *b, open_group *o
     return BRC_OK;
 }
 
-/* The open group of the trie over items[lo..hi). */
+/* Makes the open group of the trie over items[lo..hi). */
 static int group_build(map_editor *e, size_t lo, size_t hi, open_group *out, brc_error *err)
 {
     brc_item **items = e->items;
@@ -768,8 +768,8 @@ static int group_build(map_editor *e, size_t lo, size_t hi, open_group *out, brc
     return group_join(e, &a, &b, out, err);
 }
 
-/* Edits come from the file too: rows of drafts. With unsorted ones group_build() would
- * never end. */
+/* Checks that the edits are sorted. Some come from the file (rows of drafts), and with unsorted
+ * edits group_build() would never end. */
 static int check_edits(const brc_edit *edits, size_t n, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -813,23 +813,24 @@ done:
 /* ==== map diff ================================ */
 
 /*
- * What differs between two maps. Both are walked at once; a node that both have at the
+ * Finds the differences between two maps. Both are walked at once; a node that both have at the
  * same place is skipped whole, so the work grows with the difference. Prefixes are
- * nested or disjoint: of two heads, the one with the shorter prefix is taken apart,
- * until they are keys or the same node.
+ * nested or disjoint: of two heads, the walk enters the one with the shorter prefix,
+ * until both are keys or the same node.
  */
 
 typedef struct map_pair {
     brc_map_cursor a, b;
-    int all; /* what both have is reported too */
-    const brc_span *among; /* NULL: all keys */
-    size_t namong, from_a, from_b, from; /* where each side is in them, and what was reported */
+    int all; /* equal values are reported too */
+    const brc_span *among; /* the wanted keys; NULL: all keys */
+    size_t namong, from_a, from_b, from; /* places in `among`: of each side, and of the reports */
     brc_map_diff_fn each;
     void *ctx;
 } map_pair;
 
-/* Whether a wanted key begins with the prefix. Prefixes come in order, so *from, the first key
- * that is not before one, only moves on: by 1, 2, 4 ..., and back by halves. */
+/* Returns whether a wanted key begins with the prefix. Prefixes come in order, so *from, the first
+ * key that does not come before the prefix, only moves forward: by 1, 2, 4 ..., and then by a
+ * binary search. */
 static int is_wanted(const map_pair *pair, size_t *from, const uint8_t *prefix, size_t bits)
 {
     const brc_span *keys = pair->among;
@@ -850,7 +851,7 @@ static int is_wanted(const map_pair *pair, size_t *from, const uint8_t *prefix, 
     return lo < pair->namong && brc_bits_order(keys[lo].data, keys[lo].len * 8, prefix, bits) == 0;
 }
 
-/* Enters the child at the head; past it, if it leads to no wanted key. */
+/* Enters the child at the head, or moves past it if it leads to no wanted key. */
 static int enter(map_pair *pair, brc_map_cursor *s, brc_error *err)
 {
     size_t *from = s == &pair->a ? &pair->from_a : &pair->from_b;
@@ -859,7 +860,7 @@ static int enter(map_pair *pair, brc_map_cursor *s, brc_error *err)
     return map_cursor_enter(s, err);
 }
 
-/* Only one side has its head: reports it, and takes a child apart. */
+/* Handles a head that only one side has: reports a key, enters a child. */
 static int side_only(map_pair *pair, brc_map_cursor *s, brc_error *err)
 {
     brc_span none = {NULL, 0};
@@ -894,7 +895,7 @@ static int pair_step(map_pair *pair, brc_error *err)
         return side_only(pair, a->at_end ? b : a, err);
     const brc_item *x = &a->head, *y = &b->head;
     size_t common = brc_bits_common(x->key, x->bits, y->key, y->bits);
-    if (common < x->bits && common < y->bits) /* disjoint: in their order */
+    if (common < x->bits && common < y->bits) /* disjoint: the first comes first */
         return side_only(pair, brc_bit(x->key, common) ? b : a, err);
     if (!pair->all && x->is_child && y->is_child && brc_oid_cmp(&x->id, &y->id) == 0)
         return step_both(pair, err);
@@ -950,7 +951,7 @@ static int among_differs(void *ctx, brc_span key, brc_span a, brc_span b, brc_er
     map_pair *pair = &w->pair;
     (void)a;
     (void)b;
-    /* of one length: the key may only begin a wanted one */
+    /* compare the lengths too: the key may be a mere prefix of a wanted one */
     return is_wanted(pair, &pair->from, key.data, key.len * 8) &&
                    pair->among[pair->from].len == key.len
                ? w->differs(w->ctx, pair->from, err) : BRC_OK;

@@ -37,9 +37,9 @@
 #define BRC_CHUNK_KEY_MAX (9 * BRC_MAX_NDIM)
 
 size_t brc_chunk_key_encode(uint8_t out[BRC_CHUNK_KEY_MAX], int ndim, const uint64_t *index);
-/* The rank, or -1 if the bytes are not such a key. */
+/* Returns the rank, or -1 if the bytes are not a chunk's key. */
 int brc_chunk_key_decode(const uint8_t *key, size_t len, uint64_t index[BRC_MAX_NDIM]);
-/* The id that the value is: `id_len` bytes, not all zero. BRC_ECORRUPT if it is not one. */
+/* Reads the id from a chunk's value: `id_len` bytes, not all zero. BRC_ECORRUPT if the value is not an id. */
 BRC_MUST_USE int brc_chunk_id_of(brc_span value, size_t id_len, brc_oid *out, brc_error *err);
 
 /* ---- map -------------------------------- */
@@ -59,34 +59,35 @@ typedef struct brc_edit {
  * BRC_ECORRUPT if they are not in order. */
 BRC_MUST_USE int brc_map_edit(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n, brc_oid *out, brc_error *err);
 
-/* *found 0 or 1; the value is borrowed until the next call on the store. */
+/* Looks a key up. Sets *found to 0 or 1; the value is borrowed until the next call on the store. */
 BRC_MUST_USE int brc_map_get(brc_store *store, const brc_oid *root, const void *key, size_t key_len,
                              int *found, brc_span *value, brc_error *err);
 
 /* Called with the value of keys[i] if the map has it; the value is borrowed for the
  * call. */
 typedef int (*brc_map_found_fn)(void *ctx, size_t i, brc_span value, brc_error *err);
-/* n keys, sorted: nodes are read once each. */
+/* Looks up n sorted keys, reading each node once. */
 BRC_MUST_USE int brc_map_get_many(brc_store *store, const brc_oid *root, const brc_span *keys,
                                   size_t n, brc_map_found_fn found, void *ctx, brc_error *err);
 
-/* Every item, in the order of keys. */
+/* Calls `each` with every item, in the order of keys. */
 typedef int (*brc_map_each_fn)(void *ctx, brc_span key, brc_span value, brc_error *err);
 BRC_MUST_USE int brc_map_each(brc_store *store, const brc_oid *root, brc_map_each_fn each, void *ctx, brc_error *err);
 BRC_MUST_USE int brc_map_count(brc_store *store, const brc_oid *root, uint64_t *count, brc_error *err);
 
-/* Every key whose value differs, in order; a side without the key has data NULL. */
+/* Calls `differs` with every key whose values differ, in order; the value of a side without the key has data NULL. */
 typedef int (*brc_map_diff_fn)(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err);
 BRC_MUST_USE int brc_map_diff(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn differs, void *ctx, brc_error *err);
-/* Those of n sorted keys whose value differs, by their place. Nodes that lead to none of them are not read. */
+/* Calls `differs` with the index of each of n sorted keys whose values differ. Nodes that lead to none of the keys
+ * are not read. */
 typedef int (*brc_map_among_fn)(void *ctx, size_t i, brc_error *err);
 BRC_MUST_USE int brc_map_diff_among(brc_store *store, const brc_oid *a, const brc_oid *b, const brc_span *keys, size_t n,
                                     brc_map_among_fn differs, void *ctx, brc_error *err);
-/* The same for every key of either side, also where the values are equal. */
+/* Calls `each` with every key of either side, also where the values are equal. */
 BRC_MUST_USE int brc_map_both(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn each, void *ctx, brc_error *err);
 
-/* Checks the node's form and order, and calls `child` for each node under it, with the
- * level and items that it must have, or `item` for each key. */
+/* Checks the node's form and order, and calls `child` with the id of each child, or `item` with each
+ * key of a leaf. */
 typedef int (*brc_map_child_fn)(void *ctx, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_map_check_node(brc_span node, size_t id_len, brc_map_child_fn child, brc_map_each_fn item, void *ctx, brc_error *err);
 
@@ -102,7 +103,7 @@ BRC_MUST_USE int brc_map_check_node(brc_span node, size_t id_len, brc_map_child_
  *               varint shared, varint bits, the prefix's remaining bytes,
  *               u8 level, varint items, varint keys, the child's id
  *
- * `shared` bytes are the same as in the item before, and there are no more of these.
+ * `shared` counts the leading bytes that equal those of the previous item, all of them.
  * `width` is the length of every value if all are equal and not empty, else 0. A
  * child's prefix is the bits that all its keys begin with, most significant bit first,
  * padded with zero bits. Items are in order, and no prefix is a prefix of another.
@@ -116,7 +117,7 @@ typedef struct brc_item {
     brc_span value;     /* of a key                                              */
     int is_child;
     unsigned level, weight; /* of a child: its level and items                   */
-    uint64_t keys;          /* in it                                             */
+    uint64_t keys;          /* of a child: keys in its whole subtree             */
     brc_oid id;
 } brc_item;
 
@@ -124,9 +125,9 @@ static inline size_t brc_bits_bytes(size_t bits)
 {
     return (bits + 7) / 8;
 }
-/* How many leading bits both share. */
+/* Returns how many leading bits both share. */
 size_t brc_bits_common(const uint8_t *a, size_t a_bits, const uint8_t *b, size_t b_bits);
-/* < 0, 0, > 0: before the prefix, beginning with it, after it. */
+/* Returns < 0, 0 or > 0: the key comes before the prefix, begins with it, or comes after it. */
 int brc_bits_order(const uint8_t *key, size_t key_bits, const uint8_t *prefix, size_t prefix_bits);
 static inline int brc_bit(const uint8_t *key, size_t i)
 {
@@ -140,23 +141,23 @@ typedef struct brc_node_reader {
     size_t id_len;
     unsigned level, count, at;
     uint64_t width;
-    size_t bits; /* of the item before */
+    size_t bits; /* of the previous item */
     uint8_t key[BRC_KEY_MAX];
 } brc_node_reader;
 BRC_MUST_USE int brc_node_open(brc_node_reader *reader, brc_span node, size_t id_len, brc_error *err);
-/* 1 with an item, 0 at the end. */
+/* Returns 1 with an item, 0 at the end. */
 BRC_MUST_USE int brc_node_next(brc_node_reader *reader, brc_item *item, brc_error *err);
 
-/* What the node above says of a node, taken from the node itself. */
+/* The facts that a parent records of its child, taken from the child itself. */
 typedef struct brc_node_facts {
     unsigned level, count;
-    uint64_t keys;      /* in all, at most 2^64 - 1                              */
-    size_t bits;        /* which every key begins with                           */
+    uint64_t keys;      /* in the whole subtree, at most 2^64 - 1                */
+    size_t bits;        /* length of the prefix that every key begins with       */
     uint8_t prefix[BRC_KEY_MAX];
 } brc_node_facts;
 /* Reads every item, with every check that the node alone allows. */
 BRC_MUST_USE int brc_node_facts_read(brc_node_facts *out, brc_span node, size_t id_len, brc_error *err);
-/* BRC_ECORRUPT if the item says anything else. */
+/* Returns BRC_ECORRUPT if the parent's item does not match the facts. */
 BRC_MUST_USE int brc_node_facts_match(const brc_node_facts *facts, const brc_item *child, brc_error *err);
 
 /* Appends the node with these `count` items. */
@@ -167,11 +168,11 @@ BRC_MUST_USE int brc_node_write(brc_buf *out, unsigned level, unsigned count, co
 /*
  * A place in a map: the nodes from the root down, and the current item.
  *
- * A child is entered only if its node is what the node above says: level, items, keys
- * in all, and a prefix that every one of its keys begins with. The prefixes of one
- * node are disjoint and in order. So keys come in order over the whole map, no node is
- * met in two places, and a walk through a stranger's nodes ends. Levels fall on the
- * way down, so there are at most BRC_NODE_MAX_LEVEL + 1 nodes above each other.
+ * A child is entered only if its node matches what its parent records: level, items, keys
+ * in the subtree, and a prefix that every key begins with. The prefixes of one
+ * node are disjoint and in order. So keys come in order over the whole map, a node does not
+ * occur in two places, and a walk through a stranger's nodes ends. Levels fall on the
+ * way down, so a path has at most BRC_NODE_MAX_LEVEL + 1 nodes.
  */
 
 typedef struct brc_map_cursor {
@@ -181,16 +182,16 @@ typedef struct brc_map_cursor {
     int at_end;
 } brc_map_cursor;
 
-/* At the first item of the root's node; a zero root: at the end. brc_map_cursor_end()
- * releases it, also after a failure. */
+/* Starts a cursor at the first item of the root's node, or at the end if the root is zero.
+ * brc_map_cursor_end() releases the cursor, also after a failure. */
 BRC_MUST_USE int brc_map_cursor_start(brc_map_cursor *c, brc_store *store, const brc_oid *root, brc_error *err);
 void brc_map_cursor_end(brc_map_cursor *c);
-/* Past the head; past a child with everything in it. */
+/* Moves past the head; if that is a child, past its whole subtree. */
 BRC_MUST_USE int brc_map_cursor_step(brc_map_cursor *c, brc_error *err);
-/* On to the first item that is not before the key: that key, one behind it, or a child whose keys
- * all are. */
+/* Moves to the first item that does not come before the key: the key itself, a later one, or a child
+ * with later keys alone. */
 BRC_MUST_USE int brc_map_cursor_seek(brc_map_cursor *c, const uint8_t *key, size_t len, brc_error *err);
-/* Down to the next key, or to the end. */
+/* Moves down to the next key, or to the end. */
 BRC_MUST_USE int brc_map_cursor_descend(brc_map_cursor *c, brc_error *err);
 
 #endif

@@ -286,7 +286,7 @@ static int note_named(brc_json **out, const brc_hdf5_in *in, hid_t group, const 
         if (object < 0)
             continue;
         rc = brc_node_join(&label, above, names[i], err);
-        if (rc == BRC_OK) { /* of which the file's name is no part */
+        if (rc == BRC_OK) { /* the path is the label without the file's name */
             const char *path = label + strlen(in->file) + strlen(": ");
             rc = describe_named(&type, in, object, path, label, err);
             free(label);

@@ -611,7 +611,8 @@ static int finish_netcdf_variable(dataset_in *d, brc_error *err)
     return brc_netcdf_atts_text(&d->attrs_json, &d->atts, err);
 }
 
-/* What can pass does so; of the rest the library must have the filters. */
+/* Chooses how to read: chunks that can be stored as they are pass through; for others the library
+ * must have the filters. */
 static int choose_reading(dataset_in *d, brc_error *err)
 {
     brc_hdf5_layout layout = { .reg = d->in->reg,

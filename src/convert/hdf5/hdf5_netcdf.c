@@ -264,7 +264,8 @@ static int is_before(const named_type *a, const named_type *b)
     return len == group_part(b->path) && strncmp(a->path, b->path, len) == 0 && a->age < b->age;
 }
 
-/* Those of a group in the order in which they were made. */
+/* Adds a committed data type to the list, which keeps the types of a group in the order in which
+ * they were made. */
 static int add_type(const file_walk *w, hid_t type, const char *path)
 {
     brc_hdf5_netcdf *out = w->out;
@@ -365,8 +366,8 @@ void brc_hdf5_netcdf_free(const brc_hdf5_netcdf *netcdf)
 
 #define MAX_ATT_BYTES ((size_t)64 << 20)
 
-/* What netCDF has of this type, an enumeration's being its base's; NC_NAT: no type of every
- * file. */
+/* Returns the netCDF type of an HDF5 type, for an enumeration that of its base. NC_NAT: the type is
+ * not one of netCDF's built-in types. */
 static nc_type netcdf_type_of(hid_t type)
 {
     H5T_class_t class = H5Tget_class(type);
@@ -695,8 +696,8 @@ static int dims_of_group(const dimension ***out, size_t *n, const brc_hdf5_netcd
     return BRC_OK;
 }
 
-/* Those that grow, those that no variable of the group has, and, where there are groups within the
- * root, all of them: so that an export knows whose they are. */
+/* Notes the group's dimensions that grow, those that no variable of the group has, and, if the root
+ * has groups, all of them, so that an export knows to which group they belong. */
 static int note_group_dims(brc_json **note, const brc_hdf5_in *in, const char *path, brc_error *err)
 {
     const dimension **dims;

@@ -288,8 +288,9 @@ static int set_variable_fill(const brc_hdf5_dataset *d, const uint8_t *element, 
     return rc;
 }
 
-/* What the dataset itself does not say: of a type of variable length, whether the array has
- * the empty fill value or none; of others, that it has none though one is set. */
+/* Notes the facts about the fill value that the dataset cannot express: for a type of variable
+ * length, whether the array has the empty fill value or none; for others, that the array has none
+ * though the dataset has one set. */
 static int note_fill(brc_hdf5_dataset *d, int is_set, brc_error *err)
 {
     int lacks = brc_meta_lacks_fill(d->doc);

@@ -38,23 +38,25 @@ typedef struct brc_hdf5_out {
 typedef struct brc_hdf5_writer {
     const brc_hdf5_out *out;
     const char *inner; /* the object's path in the file                                */
-    const char *at;    /* and in the file that it came from, with the paths in its values; NULL: "/" */
+    const char *at;    /* its path in its original file, to which the paths in its values refer; NULL: "/" */
     const char *label;
-    brc_arena *arena;  /* for what values point to                                     */
+    brc_arena *arena;  /* for the memory that values point to                          */
 } brc_hdf5_writer;
 
-/* Where `committed` is the path of a committed data type like *type in the file that it came from,
- * *type becomes that of this file. */
+/* Replaces *type by this file's committed data type, if `committed` is the path that the same type had in
+ * the original file. */
 BRC_MUST_USE int brc_hdf5_type_committed(const brc_hdf5_writer *w, hid_t *type, const brc_json *committed,
                                          brc_error *err);
-/* A text as a reference: 1, or 0 if it leads to nothing in the file. "" is no reference. */
+/* Writes a text as a reference. Returns 1, or 0 if the file does not have its target. "" is the null
+ * reference. */
 BRC_MUST_USE int brc_hdf5_reference_put(const brc_hdf5_writer *w, int is_region, const char *text, void *reference,
                                         brc_error *err);
-/* A value as an element in memory, which is all zeros before: 1, or 0 if it is none of the type. */
+/* Writes a value as an element in memory, which must be all zeros. Returns 1, or 0 if the value is not one
+ * of the type. */
 BRC_MUST_USE int brc_hdf5_value_read(const brc_hdf5_writer *w, const brc_hdf5_tree *tree, const brc_json *value,
                                      void *element, brc_error *err);
 
-/* ---- the driver: hdf5_out.c, hdf5_out.c -------------------------------- */
+/* ---- the driver: hdf5_out.c -------------------------------- */
 
 BRC_MUST_USE int brc_hdf5_out_create(void **state, brc_convert *c, const char *file, int classic, brc_error *err);
 BRC_MUST_USE int brc_hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_error *err);

@@ -23,30 +23,30 @@
 /* ---- hdf5 paths -------------------------------- */
 
 /*
- * Which paths the objects of an HDF5 file have: what references and committed data types, which
- * are addresses in the file, become as text.
+ * The paths of the objects of an HDF5 file. References and committed data types are addresses in the
+ * file, and become these paths as text.
  *
  * An object has the first path that hard links give it, in the order of names, the groups in a
- * group after its other members. Objects that no hard link leads to have none.
+ * group after its other members. Objects without a hard link have no path.
  */
 
 typedef struct brc_hdf5_paths {
-    void *met; /* of tsearch(): struct brc_hdf5_path */
-    char **named; /* names of links to committed data types, one group's after the other's */
+    void *met; /* tree of tsearch(): struct brc_hdf5_path */
+    char **named; /* names of links to committed data types, group by group */
     size_t nnamed, named_cap;
-    size_t taken; /* bytes of all of it */
+    size_t taken; /* bytes of memory in all */
     struct brc_hdf5_path *first;
-    /* Of another file, of which an external link brings in the part from `from` on, as `to` in the file that is
-     * imported. NULL: that file's own paths. */
+    /* For the paths of another file, of which an external link brings in the part from `from` on, as `to` in the
+     * imported file. NULL: the paths are those of the imported file. */
     const char *from, *to;
 } brc_hdf5_paths;
 
-/* Goes through all groups of the file. What cannot be read is passed over: whoever needs it fails
- * there. `links`: how objects are opened. */
+/* Walks all groups of the file. Skips objects that cannot be read: a later use of the object fails.
+ * `links`: the property list to open objects with. */
 BRC_MUST_USE int brc_hdf5_paths_read(brc_hdf5_paths *out, hid_t file, hid_t links, const char *label, brc_error *err);
 void brc_hdf5_paths_free(brc_hdf5_paths *paths);
 
-/* Its path in its own file, of an open object or a committed data type; NULL: no path leads to it. */
+/* Returns the path of an open object or a committed data type in its own file, or NULL if it has none. */
 const char *brc_hdf5_path_of_object(const brc_hdf5_paths *paths, hid_t object);
 /* Calls take() with every object that has a path, in the order in which they have them, while that is BRC_OK. */
 BRC_MUST_USE int brc_hdf5_paths_each(const brc_hdf5_paths *paths, int (*take)(void *ctx, const char *path, H5O_type_t type),

@@ -33,18 +33,18 @@
 #include "../lib/convert_program.h"
 #include "../lib/hdf5_lib.h"
 
-/* What only HDF5 says: a member of an array's zarr.json, with the type's note, and
+/* The properties that only HDF5 has: a member of an array's zarr.json, with the type's note, and
  *   maxshape: [n or null, ...]   space: "null"   attributes: {name: data type, ...}
- *   committed: the path of its type   at: the path that the object had in its file, where paths
- *                                     are in its values or notes
- *   filters: [{"number": N, "name": "LZF"}, ...], those of its chunks that are no part of HDF5
+ *   committed: the path of its type   at: the path that the object had in its file, if its values
+ *                                     or notes contain paths
+ *   filters: [{"number": N, "name": "LZF"}, ...], the filters of its chunks that are not a part of HDF5
  * A type in "attributes" is a tree (hdf5_tree.h), or {"type": tree, "ndim": axes, "committed": path}.
  * A group's note also has types: {name: {"type": tree or null, "values": the type's own attributes,
  * "attributes", "at"}, ...}, the committed data types that lie in it.
- * zarr-python refuses members that it does not know in groups. There it is an attribute,
+ * zarr-python refuses unknown members in groups, so a group's note is an attribute,
  * under a name that xarray hides. */
 #define BRC_HDF5_NOTE "hdf5"
-/* The attribute of an object in a file with what only Zarr says, as JSON text:
+/* The attribute of an object in a file with the properties that only Zarr has, as JSON text:
  *   data_type    where HDF5's would be read as another
  *   json         [names of attributes that are JSON text] */
 #define BRC_HDF5_ZARR "_zarr"

@@ -56,46 +56,46 @@ int brc_convert_reach(const brc_convert *c, const char *path, uint64_t *size);
 enum { BRC_CONVERT_DOCS = 1, BRC_CONVERT_CHUNKS };
 int brc_convert_phase(const brc_convert *c);
 
-/* From now on names in the file are as this format has them (BRC_NAMES_*), where that is not the driver's. */
+/* Sets the format of the names in the file (BRC_NAMES_*) from now on, if it is not the driver's. */
 void brc_convert_use_names(brc_convert *c, int names);
 
-/* "/a/b" of the label "x.h5: /a/b". */
+/* Returns the path in a label: "/a/b" of "x.h5: /a/b". */
 const char *brc_convert_path(const brc_convert *c, const char *label);
-/* Whether this node of the file stays out: "a/b" or "/a/b". The caller wants that, or the first round could
- * not keep it. */
+/* Returns whether this node of the file, "a/b" or "/a/b", is left out: because the caller wants it, or because
+ * the first round could not keep the node. */
 int brc_convert_is_excluded(brc_convert *c, const char *path);
-/* Whether the caller wants this attribute of a node left out. */
+/* Returns whether the caller wants this attribute of a node left out. */
 int brc_convert_lacks_attribute(brc_convert *c, const char *path, const char *name);
 
 /*
- * What became (rc, *err) of a node or, where `attribute` is not NULL, of one of its attributes. Whoever cannot
- * keep something fails with BRC_EUNSUPPORTED, best by
+ * Handles the result (rc, *err) of importing a node or, if `attribute` is not NULL, one of its attributes. A
+ * function that cannot keep a part fails with BRC_EUNSUPPORTED, best by
  *
  *     return brc_part_refuse(err, BRC_PART_STORAGE, "copy it with h5repack", "%s is a virtual dataset", label);
  *
- * and walks, and loops over attributes, hand each such failure to this function: the part is in the list
- * then, and the result is 1: it stays out, and what comes behind it goes on. 0 where rc is BRC_OK. All other
- * failures are of the whole file, and returned. `path` is that in the file, "/a/b".
+ * and walks, and loops over attributes, hand each such failure to this function. It puts the part into the list
+ * and returns 1: the part is left out, and the import goes on with the next. Returns 0 if rc is BRC_OK. All
+ * other failures concern the whole file, and are returned. `path` is the path in the file, "/a/b".
  */
 BRC_MUST_USE int brc_convert_settle(brc_convert *c, int rc, const char *path, const char *attribute, brc_error *err);
 
-/* A group; attrs_json NULL: it has no attributes. Groups come before what is in them, the
- * root ("/") first. Nothing happens in the second round. */
+/* Imports a group; attrs_json NULL: it has no attributes. A group comes before its members, the
+ * root ("/") first. Does nothing in the second round. */
 BRC_MUST_USE int brc_convert_group(brc_convert *c, const char *path, const char *attrs_json, brc_error *err);
 
 /* Bytes that a file stores. A reference to them takes 1.5 KiB in the stream, and a read of its
- * own: what is shorter than this goes itself. */
+ * own, so fewer bytes than this are sent themselves. */
 #define BRC_CONVERT_REFERRED_LEAST 4096
 typedef struct brc_stored_in {
-    int refers;          /* 1: they lie in the file, there       */
+    int refers;          /* 1: the bytes are `range` of the file; 0: `bytes` */
     brc_tar_range range;
-    brc_span bytes;      /* 0: these                             */
+    brc_span bytes;
 } brc_stored_in;
 
-/* What a file says of one of its arrays, and reading from it. Not owned: all of it is read
- * during brc_convert_array() and stays its caller's. What belongs to elements alone (ctx and
- * what follows it) is not looked at in the first round, except for `codecs`, and where the array
- * is doubtful. */
+/* The description of an array of a file, and the functions to read it. The caller of
+ * brc_convert_array() owns all of it, and it is used during that call alone. The first round ignores
+ * the fields for elements (ctx and those after it), except `codecs`, and except for an array that is
+ * doubtful. */
 typedef struct brc_array_in {
     const char *path;  /* the node that it becomes                             */
     const char *label; /* for messages: "x.nc: /a/b"                           */

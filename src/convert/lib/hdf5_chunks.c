@@ -1,6 +1,6 @@
 /*
- * Which chunks of a dataset are stored. A header of a few bytes may describe more
- * elements than anybody can read; only those that the file stores are.
+ * Finds the stored chunks of a dataset. A header of a few bytes may describe more
+ * elements than can ever be read; only those that the file stores are read.
  */
 #include "hdf5_chunks.h"
 
@@ -203,8 +203,8 @@ static int library_adds_block(int *adds, brc_error *err)
     return rc;
 }
 
-/* What must be added to a chunk's address to have its place in the file: *known 0 where it has
- * none, for the library does not read the dataset's file by itself. */
+/* Finds the number to add to a chunk's address to get its place in the file. *known is 0 if chunks
+ * have no such place, because the library does not read the dataset's file by itself. */
 static int hdf5_base(uint64_t *base, int *known, hid_t dataset, brc_error *err)
 {
     hid_t file = H5Iget_file_id(dataset);

@@ -1,4 +1,4 @@
-/* Which chunks of a dataset are stored, and where. */
+/* The stored chunks of a dataset, and their places. */
 #ifndef BRC_CONVERT_LIB_HDF5_CHUNKS_H
 #define BRC_CONVERT_LIB_HDF5_CHUNKS_H
 
@@ -7,27 +7,29 @@
 /* ---- hdf5 chunks -------------------------------- */
 
 typedef struct brc_hdf5_stored {
-    int all;             /* nearly all of them: the grid is gone through       */
-    int complete;        /* every one of the grid                              */
-    uint64_t *corners;   /* else the first element of each, ndim numbers       */
+    int all;             /* nearly all chunks are stored: walk the grid        */
+    int complete;        /* every chunk of the grid is stored                  */
+    uint64_t *corners;   /* without `all`: each chunk's first element, ndim numbers */
     size_t n, at;
 } brc_hdf5_stored;
 void brc_hdf5_stored_free(brc_hdf5_stored *stored);
-/* chunk NULL: the dataset has none. exact: out->all only where every chunk is stored. */
-/* Whether its elements are those of other datasets, of which the library knows no size. */
+/* Returns whether the dataset is virtual: its elements are those of other datasets, whose size the library
+ * does not know. */
 int brc_hdf5_is_virtual(hid_t dataset);
+/* Finds the stored chunks. chunk NULL: the dataset has no chunks. exact: sets out->all only if every chunk is
+ * stored. */
 BRC_MUST_USE int brc_hdf5_stored_read(brc_hdf5_stored *out, hid_t dataset, int ndim, const uint64_t *shape,
                                       const uint64_t *chunk, int exact, const char *label, brc_error *err);
-/* The next of those that are listed, cut at the array's edge: 1; 0 at the end. The axes behind
- * the dataset's own, of an array type, are whole. */
+/* Returns 1 with the box of the next listed chunk, cut at the array's edge, or 0 at the end. The axes after
+ * the dataset's own, which are those of an array type, are whole. */
 int brc_hdf5_stored_next(brc_hdf5_stored *stored, int ndim, int array_ndim, const uint64_t *shape, const uint64_t *chunk,
                          brc_sel *box);
 
 /* Where one chunk is stored. */
 typedef struct brc_hdf5_chunk {
-    haddr_t at;      /* as the library says; a user block may be before */
-    hsize_t bytes;   /* 0: it is not there                               */
-    unsigned mask;   /* which of its filters were left out               */
+    haddr_t at;      /* from the library; a user block may come before   */
+    hsize_t bytes;   /* 0: the chunk is not stored                       */
+    unsigned mask;   /* the filters that were left out                   */
 } brc_hdf5_chunk;
 /* The chunk with this first element. */
 BRC_MUST_USE int brc_hdf5_chunk_find(brc_hdf5_chunk *out, hid_t dataset, const hsize_t *corner, const char *label,

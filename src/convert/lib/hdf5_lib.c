@@ -24,7 +24,8 @@
 
 /* ==== hdf5 lib ================================ */
 
-/* Where other files are looked for: not where the environment says, but beside the file. */
+/* Makes the library search for other files beside the file, by removing the folders in the
+ * environment. */
 static void forget_prefixes(void)
 {
     static const char *const names[] = { "HDF5_EXT_PREFIX", "HDF5_EXTFILE_PREFIX",
@@ -156,8 +157,8 @@ static size_t decode_lzf(unsigned flags, size_t n, const unsigned *values, size_
 /* Does nothing where this build lacks liblzf. */
 static int hdf5_lzf_register(brc_error *err)
 {
-    /* It says that it encodes, so that a dataset can be made in which chunks are decoded
-     * (hdf5_heap.c); decode_lzf() fails where it is to encode. */
+    /* The filter claims to encode, so that a dataset can be made in which chunks are decoded
+     * (hdf5_heap.c); decode_lzf() fails when it is asked to encode. */
     static const H5Z_class2_t filter = { H5Z_CLASS_T_VERS, BRC_HDF5_LZF, 1,    1,
                                          "lzf",            NULL,         NULL, decode_lzf };
     if (H5Zregister(&filter) < 0)

@@ -40,20 +40,22 @@ BRC_MUST_USE int brc_hdf5_label(char **out, const char *file, const char *path, 
 
 /*
  * Filters of HDF5 that the user has installed: libraries in folders. All of them are loaded before
- * the sandbox closes, for in there no memory becomes code; libhdf5 looks for none by itself.
+ * the sandbox closes, because no library can be loaded inside it; libhdf5 does not search for filters
+ * by itself.
  */
 
-/* The built-in ones, and those in the folders, which have ":" between them. What in these is no filter, or
- * cannot be loaded, is passed over: a dataset that needs it says so. */
+/* Loads the built-in filters, and those in the folders, which are separated by ":". Skips a file that is not a
+ * filter or cannot be loaded: a dataset that needs the filter fails later. */
 BRC_MUST_USE int brc_hdf5_plugins_load(const char *folders, brc_error *err);
 
 /* ---- hdf5 filters -------------------------------- */
 
-/* The filters of a dataset: whether they are there, and what is noted of them. */
+/* The filters of a dataset: checks whether the library has them, and notes them. */
 
-/* Whether the library has all filters of the dataset, which has this list of properties; where not, BRC_EUNSUPPORTED names the first. */
+/* Checks that the library has all filters of the dataset, whose properties are `plist`. BRC_EUNSUPPORTED names the first
+ * that it lacks. */
 BRC_MUST_USE int brc_hdf5_filters_check(const brc_convert *c, hid_t plist, hid_t dataset, const char *label, brc_error *err);
-/* Adds those that are no part of HDF5 to a note, for an export writes others: as "filters",
+/* Adds the filters that are not a part of HDF5 to a note, because an export writes others: as "filters",
  * [{"number": N, "name": "LZF"}, ...]. */
 BRC_MUST_USE int brc_hdf5_filters_note(brc_json *note, hid_t plist, brc_error *err);
 

@@ -1,5 +1,5 @@
 /*
- * What a converter may still do once it has opened its stream, and before it opens a file
+ * The sandbox limits a converter after it has opened its stream, and before it opens a file
  * that a stranger made:
  *
  *   limits     memory, open files, no core; an import writes no file
@@ -10,8 +10,8 @@
  *   Landlock   no file at all by itself; without a door an import reads the one file, and an
  *              export reads and writes in that file's folder
  *
- * Landlock and seccomp are Linux's. A kernel or build without one of them is no error: then
- * the others hold. The door needs seccomp and a machine whose registers this build knows
+ * Landlock and seccomp are features of Linux. If the kernel or the build lacks one of them, the
+ * others still apply. The door needs seccomp and a machine whose registers this build knows
  * (x86-64 and 64-bit ARM); on others an import opens files for reading alone.
  */
 #ifndef BRC_CONVERT_LIB_SANDBOX_H
@@ -19,10 +19,10 @@
 
 #include "../../base/error.h"
 
-/* Whether files come through a door here: then brc_door_keep() goes before. */
+/* Returns whether files come through a door on this machine: then call brc_door_keep() first. */
 int brc_sandbox_has_door(void);
 
-/* For the rest of the process, which has one thread. `file`: the one to read, or to make. */
+/* Enters the sandbox for the rest of the process, which has one thread. `file`: the one to read or to make. */
 BRC_MUST_USE int brc_sandbox_enter(const char *file, int writing, brc_error *err);
 
 #endif

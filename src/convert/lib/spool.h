@@ -1,6 +1,6 @@
 /*
- * A file without a name, for what must wait until the rest has come: its pieces are written and read in
- * any order. It lies in the folder of the file that is made, which may grow by as much.
+ * A file without a name, for data that must wait until the rest has come: its pieces are written and read in
+ * any order. It lies in the folder of the file that is made, and takes as much room there.
  */
 #ifndef BRC_CONVERT_LIB_SPOOL_H
 #define BRC_CONVERT_LIB_SPOOL_H
@@ -13,9 +13,9 @@
 /* ---- watch -------------------------------- */
 
 /*
- * What ends a converter that is stuck in a damaged file. Libraries follow offsets and links
- * that a stranger wrote, and may do so for ever, without a byte read or written: then the
- * caller sees silence, and a converter whose caller is gone would never notice.
+ * A watch ends a converter that is stuck in a damaged file. Libraries follow offsets and links
+ * that a stranger wrote, and may do so forever without reading or writing a byte: then the
+ * caller would get no answer, and a converter whose caller is gone would never notice.
  *
  * Time is the process's own time on the processor, counted from the last sign of progress, so
  * neither a slow disk nor a slow reader of the stream matters.
@@ -27,7 +27,7 @@ typedef struct brc_watch {
     timer_t timer;
     int seconds;
     int started;
-    char sentence[512]; /* what standard error is told at the end */
+    char sentence[512]; /* the message on standard error at the end */
 } brc_watch;
 
 /* The process exits with BRC_ELIMIT's status when this many seconds have passed since the
