@@ -1,10 +1,11 @@
 /*
- * Places: what a backend calls a pack, somebody else's file, an object in a bucket. An object's row
- * has a place's number and an offset, so the name is read once for all that lie there.
+ * Places: a backend's names of packs, of others' files, or of objects in a bucket. An object's row
+ * has a place's number and an offset, so the name is read once for all objects in the place.
  *
- * Invariant: a committed row's name never changes, and its number is never given again. So names
- * are kept, the last few of each backend, until a transaction is undone that may have added some. A
- * row goes when a collection of garbage has dropped the place: who names one looks if it is there.
+ * Invariant: a committed row's name never changes, and its number is never used again. So the last
+ * few names of each backend are kept until a transaction is undone that may have added some. A row
+ * is deleted when a garbage collection has dropped the place: a writer that names a place checks
+ * that it exists.
  */
 #include "backend.h"
 
@@ -55,7 +56,7 @@ static int no_such_place(const brc_store_backend *b, int64_t seq, brc_error *err
                     b->store->path, (long long)b->id, (long long)seq);
 }
 
-/* A place of another backend is as good as none: its names mean something else. */
+/* Checks that a place belongs to this backend: names of another backend mean something else. */
 static int place_belongs(const brc_store_backend *b, int64_t seq, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -129,7 +130,7 @@ static int place_of_name(const brc_store_backend *b, const char *name, int64_t *
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* The last one, if it has this name and is still there. */
+/* Stores whether the last place has this name and still exists. */
 static int place_is_last(const brc_store_backend *b, const char *name, int *is, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -142,7 +143,7 @@ static int place_is_last(const brc_store_backend *b, const char *name, int *is, 
     return brc_ask_any(b->store, st, is, err);
 }
 
-/* The number of a place's name, which is added if it is new. */
+/* Finds the number of a place's name, and adds the name if it is new. */
 static int place_intern(brc_store_backend *b, const char *name, int64_t *seq, brc_error *err)
 {
     int there;
@@ -161,7 +162,7 @@ static int place_intern(brc_store_backend *b, const char *name, int64_t *seq, br
 
 /* ==== stored name ================================ */
 
-/* What stored bytes are called: by their canonical name, or as an offset in a place. */
+/* The names of stored bytes: a canonical name, or an offset in a place. */
 
 /* ---- canonical names -------------------------------- */
 
@@ -173,7 +174,8 @@ char *brc_stored_name(char out[BRC_STORED_NAME_SIZE], const brc_stored *stored)
     return out;
 }
 
-/* What is read is written again: one that differs is not canonical. */
+/* Parses a canonical name. Formats the result again and refuses a name that differs: it is not
+ * canonical. */
 int brc_stored_parse_name(brc_stored *stored, const char *name)
 {
     char again[BRC_STORED_NAME_SIZE];
@@ -231,9 +233,9 @@ void brc_stored_clear(brc_stored *stored)
 
 /*
  * Rows of stored bytes that objects have left: an object that is encoded again gets new bytes, and
- * the old ones stay in the row that it shared. Table hole counts them, row by row. When nothing but
- * holes is left of a row it goes, in the transaction in which the last object leaves it. So nobody
- * has to search the index for those that are still there: objects have no index by place.
+ * its old bytes stay in the row that it shared. Table hole counts such bytes for each row. When a
+ * row is only holes it is deleted, in the transaction in which the last object leaves it. So nobody
+ * has to search for the row's remaining objects: objects have no index by place.
  *
  * A bulk write stores the bytes of small objects before the rows that name them (write.c):
  * until then they count as left, but their row stays, even if it is all holes.
@@ -257,8 +259,8 @@ static int left_note(brc_store *store, int64_t seq, uint64_t bytes, int64_t ahea
     return rc;
 }
 
-/* An object has so many bytes in the row no more. Before the transaction ends that
- * is noted, and the rows that no object has now are dropped. */
+/* Notes that an object has left this many bytes of the row. Before the transaction ends the
+ * notes are written, and rows that no object has any more are dropped. */
 static int row_left(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err)
 {
     return left_note(store, seq, bytes, 0, err);
@@ -280,7 +282,7 @@ static int left_order(const void *a, const void *b)
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* Sorted, each once. */
+/* Sorts the rows and joins the notes of each row. */
 static void left_sort(brc_store *store)
 {
     brc_left_row *rows = store->left.rows;
@@ -295,7 +297,8 @@ static void left_sort(brc_store *store)
     store->left.n = n;
 }
 
-/* How long the row is (0: it is not there), and how much of it was left before. */
+/* Reads the row's length (0: the row does not exist), and how many of its bytes were left
+ * before. */
 static int hole_get(brc_store *store, int64_t seq, uint64_t *length, uint64_t *before,
                     brc_error *err)
 {
@@ -373,7 +376,8 @@ static int row_goes_ahead(brc_store *store, const brc_left_row *row, uint64_t le
     return hole_run(store, "DELETE FROM hole WHERE seq=?1", row->seq, 0, err);
 }
 
-/* More holes than bytes: objects of a damaged file lay in the same bytes. Then the row stays. */
+/* Writes the notes of one row. A row with more holes than bytes stays: objects of a damaged file
+ * lay in the same bytes. */
 static int leave_row(brc_store *store, const brc_left_row *row, brc_error *err)
 {
     uint64_t length, before;
@@ -406,15 +410,15 @@ int brc_rows_leave(brc_store *store, brc_error *err)
  *
  * SQLite fills pages row by row: a row of a few KiB wastes up to its own size. So small objects
  * that a transaction adds share rows: `row` collects them, and is written when it is full and
- * before the transaction ends. Its number is known from the start.
+ * before the transaction ends. The row's number is known from the start.
  */
 
-/* Bytes of a row that is full: with BRC_SMALL_MOST, what a row wastes is at most 6 % of it
+/* The bytes of a full row: with BRC_SMALL_MOST, a row wastes at most 6 % of its size
  * (docs/decisions/0014-format-2.md). */
 #define ROW_FULL ((size_t)256 << 10)
 
-/* A claim beyond this is compared with the bytes that are there before memory is
- * reserved for it; below it, the search for the blob would cost more than the memory. */
+/* A larger claimed size is compared with the bytes that exist before memory is reserved for
+ * it; for a smaller one the search for the blob would cost more than the memory. */
 #define CLAIM_MAX ((uint64_t)1 << 20)
 
 int brc_inline_missing(brc_store *store, const brc_oid *id, brc_error *err)
@@ -424,7 +428,7 @@ int brc_inline_missing(brc_store *store, const brc_oid *id, brc_error *err)
                     store->path, brc_oid_format(hex, id));
 }
 
-/* They may have been moved since they were looked up. */
+/* Fails with BRC_ESTALE: the object's bytes may have been moved since its row was looked up. */
 static int inline_moved(brc_store *store, const brc_oid *id, brc_error *err)
 {
     (void)brc_inline_missing(store, id, err);
@@ -433,7 +437,7 @@ static int inline_moved(brc_store *store, const brc_oid *id, brc_error *err)
     return BRC_ESTALE;
 }
 
-/* Whether a row of so many bytes holds them. */
+/* Returns 1 if a row of `there` bytes holds `len` bytes at `offset`. */
 static int fits_row(uint64_t offset, uint64_t len, uint64_t there)
 {
     return offset <= there && len <= there - offset;
@@ -588,8 +592,8 @@ static int inline_put(void *ctx, void *state, size_t n, brc_stored *const *items
 
 /* ---- dropping -------------------------------- */
 
-/* Bytes that share a row stay there, unused, as long as an object has others in it: rows do not
- * change. */
+/* Drops an object's stored bytes. Bytes in a shared row stay there, unused, as long as another
+ * object lies in the row: rows do not change. */
 static int inline_drop_one(brc_store *store, const brc_stored *s, brc_error *err)
 {
     int is_there;
@@ -611,7 +615,7 @@ static int inline_drop(void *ctx, void *state, size_t n, brc_stored *const *item
     return BRC_OK;
 }
 
-/* Its state is the store, which opens and closes it; it has no configuration. */
+/* The backend's state is the store, which opens and closes it; it has no configuration. */
 const brc_backend brc_inline_backend = {
     .size = sizeof(brc_backend),
     .name = BRC_INLINE,
@@ -624,13 +628,14 @@ const brc_backend brc_inline_backend = {
 /* ==== backend ================================ */
 
 /*
- * The backends of a store: their numbers in the file, and the states that they work with.
+ * The backends of a store: their numbers in the file, and their states.
  *
- * Invariant: slots stay until the store is closed, so workers may use what they were given; only
- * the numbers, which an undone transaction may have added, are forgotten and read again.
+ * Invariant: slots stay until the store is closed, so workers may use the slots that they were
+ * given; only the numbers, which an undone transaction may have added, are forgotten and read
+ * again.
  *
- * What was put is durable when it has been flushed since: each call of put() has a number, in each
- * slot, and a row that names something of a call beyond the last flush makes the slot dirty.
+ * Bytes are durable when they were flushed after the put: each slot numbers its calls of put(), and
+ * a row that names bytes of a call after the last flush makes the slot dirty.
  */
 
 /* ---- numbers and specifications -------------------------------- */
@@ -651,7 +656,7 @@ static brc_store_backend *slot_of_spec(const brc_store *store, const char *spec)
     return NULL;
 }
 
-/* The slot of a specification has this number from now on. */
+/* Gives the slot of a specification this number. */
 static int backend_bind(brc_store *store, int64_t id, const char *spec, brc_store_backend **out,
                      brc_error *err)
 {
@@ -771,7 +776,8 @@ static int open_config(brc_store_backend *b, const brc_json *spec, brc_error *er
     return rc;
 }
 
-/* What the file says of it is checked, and completed, before the backend sees it. */
+/* Opens a backend. Checks and completes the specification in the file before the backend sees
+ * it. */
 static int backend_open(brc_store_backend *b, brc_error *err)
 {
     brc_json *spec = NULL;
@@ -850,7 +856,8 @@ static int backend_failed(const brc_store_backend *b, int rc, brc_error *err)
     return rc;
 }
 
-/* What is not there was named by a row, which may say something else by now. */
+/* Returns the error of a failed fetch: BRC_ESTALE for missing bytes, because the row that named
+ * them may have changed meanwhile. */
 static int fetch_failed(const brc_store_backend *b, int rc, brc_error *err)
 {
     if (brc_backend_is_inline(b))
@@ -938,7 +945,7 @@ int brc_backend_flush_puts(brc_store_backend *b, brc_error *err)
     return atomic_load(&b->puts) > b->flushed ? backend_flush(b, err) : BRC_OK;
 }
 
-/* The file's own comes last: until it is flushed, its transaction has written little. */
+/* Flushes the file's own backend last: until then its transaction has written little. */
 int brc_backends_flush(brc_store *store, brc_error *err)
 {
     for (size_t i = 0; i < store->backends.n; i++)

@@ -2,31 +2,32 @@
  * Bulk writes: one change of a session in many short transactions.
  *
  * Between brc_store_bulk_begin() and _finish() a change does not hold the lock from its first row
- * to its last. What is written goes into a draft that nobody else reads; so a transaction can end
- * after any row. It ends when it has many bytes or has lasted long, and begins again with the next
- * row that is written. While none is open, what is read is read as outside of a write.
+ * to its last. Its rows go into a draft that nobody else reads; so a transaction can end after any
+ * row. It ends when it has many bytes or has lasted long, and the next row that is written begins
+ * another. While none is open, reads work as outside of a write.
  *
- * How long is too long depends on others. Every batch writes some pages anew that the one before
- * wrote, and most where rows lie all over the index (write.c sorts them, but each lot of
- * chunks meets the whole index again). So a batch may be twice as long as the one before, up to a
- * limit, as long as nobody has waited for it. If somebody waits, it ends, and the next one is
- * short again.
+ * The longest duration depends on others. Every batch writes some pages again that the batch before
+ * wrote, most of all if rows lie all over the index (write.c sorts them, but each set of
+ * chunks is spread over the whole index again). So a batch may be twice as long as the one before,
+ * up to a limit, as long as nobody has waited for it. If another process waits, the batch ends, and
+ * the next one is short again.
  *
- * A bulk write that stays below one batch is one transaction with what finishes it. Else nothing
- * of a batch is acknowledged before the last one: until then `synchronous` is FULL in place of
- * EXTRA. Both sync the journal before the file is written and the file before the journal goes;
- * EXTRA syncs the folder after that too. Without it a journal may come back with the power, and
- * undoes its batch: which is no loss, because a draft that was not adopted is promised to nobody.
+ * A bulk write that stays below one batch is one transaction together with its finish. Else no
+ * batch is acknowledged before the last one: until then `synchronous` is FULL in place of EXTRA.
+ * Both sync the journal before the file is written and the file before the journal goes; EXTRA
+ * syncs the folder after that too. Without that a journal may reappear after a loss of power and
+ * undo its batch. Nothing is lost then, because a draft that was not adopted is promised to nobody.
  */
 #include "../base/process.h"
 #include "db.h"
 
-/* Bytes of stored objects in one transaction, those of the pages that it changes, and how long it
- * may last: about what readers and other writers wait. */
+/* Limits of one transaction: bytes of stored objects, bytes of changed pages, and its duration,
+ * which is about the time that readers and other writers wait. */
 #define BATCH_BYTES ((uint64_t)8 << 20)
 #define BATCH_CHANGED ((uint64_t)16 << 20)
 #define BATCH_NS INT64_C(25000000)
-/* So many times as long while nobody waits, and so many times the bytes, which are memory too. */
+/* How many times longer a transaction may last while nobody waits, and how many times more bytes it
+ * may have, which take memory too. */
 enum { REACH_AWAITED = 2, REACH_MOST = 32, REACH_BYTES_MOST = 4 };
 #define LOOK_NS INT64_C(1000000)
 #define FEW_ROWS 128 /* of objects, and of chunks that the file has already */
@@ -56,7 +57,8 @@ uint64_t brc_store_bulk_batches(const brc_store *store)
 
 /* ---- transactions -------------------------------- */
 
-/* Between two batches its process may drop the draft: rows that came after would be nobody's. */
+/* Checks that the draft still exists: its process may drop it between two batches, and later rows
+ * would belong to no draft. */
 static int check_goes_on(brc_store *store, brc_error *err)
 {
     int rc = brc_store_check_same(store, err);
@@ -100,8 +102,9 @@ static int bulk_enter(brc_store *store, brc_error *err)
     return bulk_open(store, err);
 }
 
-/* In WAL mode nobody but other writers waits, and the journal does not tell how much changes. With
- * a rollback journal a commit syncs three times, so a batch has twice the bytes. */
+/* Computes how long the next batch may be. In WAL mode only other writers wait, and the journal
+ * does not tell how much changes. With a rollback journal a commit syncs three times, so a batch
+ * has twice the bytes. */
 static void bulk_reach(brc_store *store)
 {
     if (brc_vfs_in_wal(store->vfs))
@@ -112,14 +115,16 @@ static void bulk_reach(brc_store *store)
         store->bulk.reach *= 2;
 }
 
-/* Nothing was written since it was begun: it was opened to look something up, or in vain. */
+/* Returns 1 if nothing was written since the transaction was begun: it was opened only for a
+ * look-up, or in vain. */
 static int bulk_is_untouched(const brc_store *store)
 {
     return sqlite3_total_changes(store->db) == store->bulk.rows_before &&
            store->late_drafts.n == 0;
 }
 
-/* Only the lock goes. It is no batch, and what others left to be swept is left to who writes. */
+/* Releases only the lock. The transaction was empty, so it does not count as a batch and does not
+ * sweep dropped drafts. */
 static int bulk_let_go(brc_store *store, brc_error *err)
 {
     brc_reader_close(store);
@@ -151,8 +156,8 @@ static int bulk_commit(brc_store *store, brc_error *err)
     return store->bulk.batches++ == 0 ? brc_exec(store, "PRAGMA synchronous=FULL", err) : BRC_OK;
 }
 
-/* Whether it is time to let others in. What has a few small objects in it is one transaction, also
- * on a slow machine. */
+/* Returns 1 if it is time to let others in. A few small objects are one transaction even on a slow
+ * machine. */
 static int bulk_is_due(brc_store *store)
 {
     brc_bulk *bulk = &store->bulk;

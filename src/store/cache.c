@@ -240,7 +240,8 @@ brc_shared *brc_shared_ref(brc_shared *shared)
 
 void brc_shared_unref(brc_shared *shared)
 {
-    /* In a child another thread of the parent may have left it half changed: it stays. */
+    /* In a child the cache may be half changed by another thread of the parent: it is left
+     * alone. */
     if (shared == NULL || shared->process != getpid() ||
         atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) > 1)
         return;

@@ -1,7 +1,7 @@
 /*
- * Small objects in memory, by id. The least recently used go when the bytes held exceed
- * the limit. Pinned ones stay until they are dropped together; they are kept apart, so
- * that making room never meets them, and do not count against the limit.
+ * Small objects in memory, by id. The least recently used objects are dropped when the bytes
+ * held exceed the limit. Pinned objects stay until they are dropped together; they are kept in a
+ * list of their own, so that making room never visits them, and do not count against the limit.
  */
 #ifndef BRC_STORE_CACHE_H
 #define BRC_STORE_CACHE_H
@@ -43,12 +43,12 @@ typedef struct brc_cache {
 
 void brc_cache_init(brc_cache *cache, size_t limit);
 void brc_cache_dispose(brc_cache *cache);
-/* NULL if it is not there. Valid until the next add. */
+/* Returns the cached object, valid until the next add, or NULL if it is not cached. */
 const brc_cached *brc_cache_find(brc_cache *cache, const brc_oid *id);
-/* Copies data; an entry that is already there stays as it is, pinned or not. */
+/* Adds a copy of data; an entry that exists already stays as it is, pinned or not. */
 BRC_MUST_USE int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *data,
                                size_t len, int pinned, const brc_cached **out, brc_error *err);
-/* The same with bytes that another cache may hold too. */
+/* Adds bytes that another cache may hold too, without copying them. */
 BRC_MUST_USE int brc_cache_add_blob(brc_cache *cache, const brc_oid *id, int kind, brc_blob *blob,
                                     int pinned, const brc_cached **out, brc_error *err);
 void brc_cache_drop_pinned(brc_cache *cache);
@@ -58,24 +58,24 @@ void brc_cache_clear(brc_cache *cache);
 /* ---- shared -------------------------------- */
 
 /*
- * What the handles of one file share, each on a thread of its own: the registry, and small
- * objects that were read. Objects never change and are named by their content, so one that a
- * handle has read and checked is right for every other.
+ * The registry and the cache of small objects that all handles of one file share, each on a thread
+ * of its own. Objects never change and are named by their content, so an object that one handle
+ * has read and checked is valid for all others.
  *
- * Invariant: only what is in the file, committed, is here: a handle that finds an object in
- * memory does not store it again.
+ * Invariant: only objects that are committed to the file are here, because a handle that finds an
+ * object in memory does not store it again.
  */
 
 typedef struct brc_shared brc_shared;
 
-/* `own`: a registry that is freed with it, or NULL. One reference. */
+/* Makes a shared part with one reference. `own`: a registry that is freed with it, or NULL. */
 BRC_MUST_USE int brc_shared_new(brc_shared **out, brc_registry *own, brc_error *err);
 brc_shared *brc_shared_ref(brc_shared *shared);
 void brc_shared_unref(brc_shared *shared); /* NULL is accepted */
-/* 1 with a reference to the object's bytes. While there is one handle, nothing is kept here.
- * shared NULL: there is nothing. */
+/* Returns 1 with a reference to the object's bytes, else 0, also for shared NULL. While there is only one
+ * handle, nothing is kept here. */
 int brc_shared_find(brc_shared *shared, const brc_oid *id, int kind, brc_blob **out);
-/* Where memory is short it does nothing. */
+/* Adds an object's bytes; does nothing if memory runs out. */
 void brc_shared_add(brc_shared *shared, const brc_oid *id, int kind, brc_blob *blob);
 
 #endif

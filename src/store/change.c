@@ -12,22 +12,23 @@
 /* ---- in the order of arrival -------------------------------- */
 
 /*
- * Whoever was overtaken waits for those who were overtaken before, so that among many each gets on.
+ * A change that was overtaken waits for the changes that were overtaken before, so that each of
+ * many makes progress.
  *
- * The mark of somebody who waits is a lock on one byte far behind the end of the file. The byte's
- * place is the time at which its owner came, so the owner of the first locked byte goes first. A
- * lock needs no write, and goes with its process. The order is a courtesy: where the system has no
- * such locks, and behind somebody who does not get on (a stopped process), nobody waits for long,
- * and half as long each time.
+ * A waiting change marks itself with a lock on one byte far behind the end of the file. The byte's
+ * place is the time at which the change came, so the owner of the first locked byte goes first. A
+ * lock needs no write, and ends with its process. The order is a courtesy: if the system has no
+ * such locks, nobody waits, and behind a waiter that makes no progress (a stopped process) others
+ * wait only for a short time, and half as long each time.
  *
- *   2^61, and 2^51 bytes for each of 1,024 things that are waited for: collect.c has 2^62
+ *   The bytes begin at 2^61, with 2^51 for each of 1,024 things to wait for; collect.c uses 2^62.
  */
 
 #define TURNS_AT (INT64_C(1) << 61)
 #define SLOT_LEN (INT64_C(1) << 51)
 enum { SLOTS = 1024 };
 
-/* Nobody waits longer than this part of the time to wait for one who does not get on. */
+/* A change waits at most this part of the time to wait for another that makes no progress. */
 enum { PATIENCE = 16 };
 
 typedef struct change_turn {
@@ -40,7 +41,8 @@ typedef struct change_turn {
     int64_t passed;  /* who was waited for too long; 0: nobody                                  */
 } change_turn;
 
-/* The first of those who come before `before`; 0: nobody does. *is_next: only this one does. */
+/* Finds the first waiting change before `before`; 0: there is none. *is_next: there is only this
+ * one. */
 static int64_t turn_first(const change_turn *t, int64_t before, int *is_next)
 {
     const int64_t from = t->passed >= t->slot ? t->passed + 1 : t->slot;
@@ -71,7 +73,7 @@ static void turn_leave(change_turn *t)
                               SQLITE_IOERR_UNLOCK);
 }
 
-/* How long the first is waited for: half as long each time that it was in vain. */
+/* Returns how long to wait for the first change: half as long after each wait in vain. */
 static int64_t patience_for(const brc_store *store, int64_t first)
 {
     const int64_t ns = store->wait_ms * INT64_C(1000000) / PATIENCE;
@@ -86,7 +88,7 @@ static void pass_over(change_turn *t, int64_t first)
     store->stuck_turn = t->passed = first;
 }
 
-/* Whether somebody is before us who should be waited for. */
+/* Returns 1 if this change must wait for one before it. */
 static int turn_must_wait(change_turn *t, int *is_next)
 {
     const int64_t first = turn_first(t, t->at, is_next), now = brc_monotonic_ns();
@@ -115,7 +117,7 @@ static int turn_wait(change_turn *t, brc_error *err)
 
 /* ---- a change -------------------------------- */
 
-/* So often others may be first before a change insists. */
+/* How often others may be first before a change insists. */
 enum { PATIENT_TRIES = 4 };
 
 static int commit_file_change(brc_store *store, const brc_file_change *c, int insists,
@@ -135,7 +137,8 @@ static int try_file_change(brc_store *store, const brc_file_change *c, int insis
     return rc == BRC_CHANGE_MUCH && c->steps != NULL ? c->steps(c->ctx, insists, err) : rc;
 }
 
-/* Whoever comes while others wait does not go before them. */
+/* Tries the change until it succeeds or the time to wait is over. A change that comes while others
+ * wait goes after them. */
 static int run_in_turn(change_turn *t, const brc_file_change *c, brc_error *err)
 {
     enum { MOMENT = 2000000 };

@@ -9,14 +9,15 @@
 
 /* ==== check steps ================================ */
 
-/* A statement runs so long before it gives way, and twice as long when it is begun again, up to
- * this: about what others wait for it. */
+/* How long a statement runs before it gives way, and the most: the time doubles each time it is
+ * begun again. Others wait for about that time. */
 enum { PATIENCE_NS = 2500000, PATIENCE_MOST_NS = 40000000 };
-/* How often a range is begun again before it no longer gives way: it is short. */
+/* How often a range, which is short, is begun again before it no longer gives way. */
 enum { RANGE_TRIES = 8 };
-/* Instructions of SQLite's, and reads of pages, from one look for others to the next. */
+/* The number of SQLite's instructions, and of page reads, between two checks for waiting
+ * processes. */
 enum { LOOK_STEPS = 2000, LOOK_READS = 16 };
-/* Lines that are held back until a statement is through. */
+/* The most bytes of lines that are held back until a statement ends. */
 #define LINES_MOST ((size_t)1 << 20)
 
 typedef struct check_run {
@@ -41,7 +42,7 @@ static int check_gives_way(void *ctx)
     return 1;
 }
 
-/* Within one instruction SQLite may read many pages. */
+/* Called for each page that is read, because SQLite may read many pages within one instruction. */
 static void check_page_read(void *ctx)
 {
     check_run *run = ctx;
@@ -49,7 +50,7 @@ static void check_page_read(void *ctx)
         sqlite3_interrupt(run->store->db);
 }
 
-/* In WAL mode nobody waits for readers. */
+/* Starts or ends the checks for waiting processes. In WAL mode nobody waits for readers. */
 static void check_watch(check_run *run, int gives_way)
 {
     brc_store *store = run->store;
@@ -69,8 +70,9 @@ static void check_unwatch(check_run *run)
 
 /* ---- one statement -------------------------------- */
 
-/* SQLite's check goes on where memory runs out in the middle, and tells of it as if the page were
- * damaged: "Page 18: unable to get the page. error code=7", which is SQLITE_NOMEM. */
+/* Returns 1 if a line reports a lack of memory. SQLite's check goes on when memory runs out, and
+ * reports the page as damaged: "Page 18: unable to get the page. error code=7", which is
+ * SQLITE_NOMEM. */
 static int is_out_of_memory(const char *line)
 {
     static const char words[] = "unable to get the page. error code=";
@@ -128,8 +130,8 @@ static int check_prepare(check_run *run, const char *sql, sqlite3_stmt **st, brc
     return BRC_OK;
 }
 
-/* SQLite's check goes on where the disk gives an error, too, and tells of the page, and of all that
- * it misses because of it, as if they were damaged. */
+/* Collects the statement's rows. Fails if the disk gave an error: SQLite's check goes on, and
+ * reports the page, and everything that it misses because of it, as damaged. */
 static int hold_rows(check_run *run, const char *sql, brc_error *err)
 {
     sqlite3_stmt *st = NULL;
@@ -167,7 +169,7 @@ static int find_next(check_run *run, const char *sql, brc_error *err)
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* In one read, so of one state. 1, or 0 if it gave way. */
+/* Runs the statement in one read, so on one state of the file. Returns 1, or 0 if it gave way. */
 static int check_once(check_run *run, const char *sql, const char *next, int gives_way,
                       brc_error *err)
 {
@@ -182,7 +184,7 @@ static int check_once(check_run *run, const char *sql, const char *next, int giv
     return brc_store_check_interrupt(run->store, err); /* the caller's own counts */
 }
 
-/* `insists`: the last one does not give way. */
+/* Runs the statement up to `tries` times. `insists`: the last try does not give way. */
 static int check_tries(check_run *run, const char *sql, const char *next, int tries, int insists,
                        brc_error *err)
 {
@@ -230,7 +232,7 @@ typedef struct taken {
     int64_t place, offset, end; /* the bytes of an object */
 } taken;
 
-/* Rows that one statement reads. */
+/* The number of rows that one statement reads. */
 enum { RANGE = 4096 };
 
 typedef struct places {
@@ -254,8 +256,8 @@ static int taken_order(const void *a, const void *b)
 
 /* ---- objects -------------------------------- */
 
-/* Half of the places are left for later. More objects in one place than memory holds are a fault,
- * or so rare that one statement may look at them. */
+/* Leaves half of the places for later. More objects in one place than memory holds are a fault, or
+ * so rare that one statement may check them. */
 static void leave_half(places *p)
 {
     qsort(p->list, p->n, sizeof(*p->list), taken_order);
@@ -286,7 +288,8 @@ static size_t read_object(places *p, sqlite3_stmt *st, size_t n)
     return n + 1;
 }
 
-/* To be sorted, a full list needs more time than the lock is held. */
+/* Adds objects to the list. Called while the read is paused: sorting a full list takes longer than
+ * the lock may be held. */
 static void take_objects(places *p, size_t n)
 {
     for (size_t i = 0; i < n && !p->doubtful; i++) {
@@ -297,7 +300,7 @@ static void take_objects(places *p, size_t n)
     }
 }
 
-/* A range of rows behind *last, which becomes its end. 0: there are no more. */
+/* Reads a range of rows after *last, which becomes its end. Returns 0 if there are no more. */
 static int read_objects(places *p, sqlite3_value **last, brc_error *err)
 {
     brc_store *store = p->store;
@@ -367,7 +370,7 @@ static int has_object(const places *p, size_t *at, int64_t seq)
     return *at < p->n && p->list[*at].place == seq;
 }
 
-/* The same of blobs, from *seq on; `at`: how far in the list it is. */
+/* Reads a range of blobs likewise, from *seq on; `at`: the position in the list. */
 static int read_blobs(places *p, int64_t *seq, size_t *at, brc_error *err)
 {
     brc_store *store = p->store;
@@ -431,8 +434,8 @@ int brc_check_places(brc_store *store, size_t at_once, int *doubtful, brc_error 
 
 /* ==== check ================================ */
 
-/* Checking the file below the objects: SQLite's own structures, and the form of every
- * row. A column in SQLite keeps whatever type was put into it. */
+/* Checks the file below the objects: SQLite's own structures, and the form of every
+ * row. A column in SQLite keeps a value of any type. */
 
 #define BAD_ID(column) \
     "(typeof(" column ")<>'blob' OR length(" column ")<>?1 OR " column "=zeroblob(?1))"
@@ -443,7 +446,8 @@ int brc_check_places(brc_store *store, size_t at_once, int *doubtful, brc_error 
     "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')" \
     " have rows that they say they have not' FROM draft d WHERE"
 
-/* One line for each fault; ?1 is the length of an id, ?2 BRC_SMALL_MOST. */
+/* The statements that give one line for each fault; ?1 is the length of an id, ?2
+ * BRC_SMALL_MOST. */
 static const struct {
     const char *sql, *next; /* NULL: it is not of ranges, and gives way */
 } row_checks[] = {
@@ -471,7 +475,7 @@ static const struct {
     " OR checksum IS NOT row_sum('hole', seq, bytes))",
      BRC_RANGE_NEXT("hole", "seq")},
 
-    /* A large one is dropped with its row. */
+    /* A large object is dropped with its row. */
     {"SELECT 'blob ' || b.seq || ' holds more or less than its large object' FROM object o"
     " JOIN blob b ON b.seq=o.place WHERE o." BRC_RANGE("object", "id")
     " AND o.backend=0 AND typeof(o.stored)='integer'"
@@ -512,19 +516,19 @@ static const struct {
     " OR (state=2 AND kind<>2) OR (state=3 AND (kind<>1 OR parts<>0))"
     " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 15 OR typeof(changes)<>'integer'"
     " OR (state<>2 AND 'heads/' || branch NOT IN (SELECT name FROM ref)"
-    /* It may have gone, and -D kept them. */
+    /* The branch may have been deleted with -D, which keeps its draft. */
     " AND NOT (kind=2 AND owner IS NULL AND id IN (SELECT draft FROM oplog)))"
     " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
     " OR (tip IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=tip AND o.kind=4))"
     " OR (other IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=other AND o.kind=4))"
-    /* A savepoint is of a draft that is there, and is none. */
+    /* A savepoint's parent must be a draft that exists and is not itself a savepoint. */
     " OR (parent IS NOT NULL AND state=1 AND (kind<>2 OR parent NOT IN"
     " (SELECT id FROM draft WHERE state=1 AND parent IS NULL)))"
     " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
     " base, tip, other, plan, owner, parent, time_us, changes, parts)",
      NULL},
 
-    /* What it says that it has not is not looked for. */
+    /* Readers do not look for rows of a part that the draft's `parts` lacks. */
     {SAYS_IT_HAS_NOT
     " (d.parts&4=0 AND EXISTS (SELECT 1 FROM draft_node n JOIN draft_doc c"
     " ON c.id=substr(n.entry,3,?1) AND c.node=n.node WHERE n.draft=d.id)) OR"
@@ -534,13 +538,13 @@ static const struct {
 
     {"SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"
     " ') is damaged, or belongs to no draft' FROM draft_node"
-    /* The last one may be nobody's, for its number. */
+    /* The last row may belong to no draft: it stays so that its number is not used again. */
     " WHERE (draft=0 AND (path IS NOT NULL OR below IS NOT NULL OR entry IS NOT NULL"
     " OR node IN (SELECT node FROM draft_chunk)))"
     " OR draft NOT IN (SELECT id FROM draft UNION ALL SELECT 0)"
     " OR (path IS NOT NULL AND " BAD_TEXT("path") ")"
-    /* Every one without a path lies below one that has a path, and below one alone, unless it
-     * was dropped; but rows of savepoints may lie on those of others. */
+    /* Every row without a path lies below one row that has a path, and only below that row, unless
+     * its draft was dropped; but rows of savepoints may lie on rows of others. */
     " OR (draft NOT IN (SELECT id FROM draft WHERE state=2 UNION ALL SELECT 0) AND ("
     "(path IS NULL AND node NOT IN (WITH RECURSIVE lower(node) AS (SELECT below FROM draft_node"
     " WHERE path IS NOT NULL AND below IS NOT NULL UNION SELECT d.below FROM draft_node d"
@@ -569,7 +573,7 @@ static const struct {
     " OR checksum IS NOT row_sum('draft_chunk', node, key, id))",
      BRC_ROWS2_NEXT("draft_chunk", "node", "key")},
 
-    /* What it holds, the walk through the draft says. */
+    /* The walk through the draft checks the document's text. */
     {"SELECT 'an uncommitted document of node ' || quote(substr(d.node,1,40)) || ' is damaged, or"
     " is not that of the node' FROM "
      BRC_ROWS2("draft_doc", "id", "node") " d"
@@ -585,8 +589,8 @@ static const struct {
     " FROM object o WHERE o.id=commit_info.id AND o.kind=4))",
      BRC_RANGE_NEXT("commit_info", "id")},
 
-    /* Whether they are right, the walk through the nodes says; one of a node that is gone is read
-     * by nobody. */
+    /* The walk through the nodes checks the totals themselves; nobody reads the totals of a node
+     * that is gone. */
     {"SELECT 'the totals of ' || quote(substr(id,1,40)) || ' do not belong to a map node, or are"
     " not numbers' FROM node_total WHERE " BRC_RANGE("node_total", "id")
     " AND (typeof(id)<>'blob' OR EXISTS (SELECT 1"
@@ -597,16 +601,16 @@ static const struct {
      BRC_RANGE_NEXT("node_total", "id")},
 };
 
-/* What brc_check_places() found doubtful, of one state. */
+/* Statements that check within one state of the file what brc_check_places() found doubtful. */
 static const char *const place_checks[] = {
-    /* An empty one keeps its number from being given again; the bytes of a bulk write that has not
-     * come to their objects, or was killed before, count as left. */
+    /* An empty row stays so that its number is not used again. Bytes of a bulk write that has not
+     * yet written their objects, or was killed before, count as left. */
     "SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
     " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) AND length(data)>0"
     " AND NOT EXISTS (SELECT 1 FROM hole h WHERE h.seq=blob.seq AND h.bytes=length(data))"
     " HAVING count(*)>0",
 
-    /* Each begins where another ends, or later. */
+    /* Each object begins where the one before ends, or later. */
     "SELECT 'blob ' || place || ' holds two objects in the same bytes, at ' || offset FROM"
     " (SELECT place, offset, max(offset+stored) OVER (PARTITION BY place ORDER BY offset,"
     " offset+stored ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS taken FROM object"
@@ -637,7 +641,7 @@ static const struct {
       " OR (member IN ('chunk','/storage') AND"
       " (ours IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.ours)"
       " OR theirs IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.theirs)"
-      /* Several bases were merged in memory: of that it is said that it was there, and no more. */
+      /* Several bases were merged in memory: then the row says only that a base existed. */
       " OR length(base)>0 AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.base)))"
       " OR checksum IS NOT row_sum('conflict', draft, path, member, key, base, ours, theirs,"
       " state)", NULL },
@@ -737,10 +741,10 @@ static const struct {
       BRC_ROWS2_NEXT("encoded", "id", "encoding") },
 };
 
-/* So often each is begun again: the whole file, and then a table by itself. */
+/* How often a check is begun again: of the whole file, and then of each table by itself. */
 enum { FILE_TRIES = 4, TABLE_TRIES = 16 };
 
-/* Its pages as SQLite looks at them, if the table is left alone for so long. */
+/* SQLite's check of a table's pages, if the table does not change meanwhile. */
 #define TABLE(name) { NULL, "PRAGMA integrity_check('" name "')" }
 #define RESERVED(name) { name, "PRAGMA integrity_check('" name "')" }
 static const struct {
@@ -803,8 +807,8 @@ int brc_store_check_rows(brc_store *store, int (*found)(void *ctx, const char *l
 
 enum { IDS_AT_ONCE = 256, ROWS_AT_ONCE = 4096 };
 
-/* Commits among some rows behind *last, which becomes the last of them; each() is called when the
- * statement is through. 0: there are no more rows. */
+/* Calls each() with the commits among some rows after *last, which becomes the last of these rows,
+ * when the statement has ended. Returns 0 if there are no more rows. */
 static int each_of_some(brc_store *store, sqlite3_value **last,
                         int (*each)(void *ctx, const brc_oid *id, brc_error *err), void *ctx,
                         brc_error *err)
@@ -820,7 +824,7 @@ static int each_of_some(brc_store *store, sqlite3_value **last,
     else if (sqlite3_bind_value(st, 1, *last) != SQLITE_OK)
         return brc_nomem(err);
     while ((rc = brc_step(store, st, err)) > 0) {
-        /* of a damaged id the check of rows tells */
+        /* the check of rows reports a damaged id */
         if (sqlite3_column_int(st, 1) == BRC_KIND_COMMIT &&
             brc_column_id(store, st, 0, &ids[n], NULL) >= 0)
             n++;

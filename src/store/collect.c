@@ -1,5 +1,5 @@
-/* Roots: what the rows of the file say is needed. Read from the tables alone, so that whoever fills
- * them need not know of collections. */
+/* Roots: the objects that rows of the file need. They are read from the tables only, so that the
+ * code that fills these tables need not know of collections. */
 #include "collect.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static int pins_each(brc_store *store,
 
 /* ==== gc roots ================================ */
 
-/* Chunks of a row of draft_node that are read at a time. */
+/* The number of chunks of a row of draft_node that are read at a time. */
 enum { ROW_PAGE = 2048 };
 
 void brc_roots_dispose(brc_roots *roots)
@@ -48,7 +48,8 @@ static int root_add(brc_roots *out, int what, const brc_oid *id, brc_error *err)
     return BRC_OK;
 }
 
-/* Ids in the first column, and in the second whether the row is as it was written. */
+/* Adds the ids in the statement's first column; the second says whether the row's checksum is
+ * right. */
 static int add_ids(brc_store *store, sqlite3_stmt *st, int what, const char *row, brc_roots *out,
                    brc_error *err)
 {
@@ -79,7 +80,7 @@ static int named_refs(brc_store *store, brc_roots *out, brc_error *err)
     return add_ids(store, st, BRC_ROOT_COMMIT, "a ref", out, err);
 }
 
-/* Of one row: 1 if it counts. */
+/* Adds the targets in one row of the log if the row counts. */
 static int log_row(brc_store *store, sqlite3_stmt *st, const brc_log_range *range, int64_t last,
                    brc_roots *out, brc_error *err)
 {
@@ -97,7 +98,7 @@ static int log_row(brc_store *store, sqlite3_stmt *st, const brc_log_range *rang
     return BRC_OK;
 }
 
-/* In pages: a log may be long. */
+/* Reads one page of the log, which may be long. */
 static int log_page(brc_store *store, brc_log_range *range, int64_t last, brc_roots *out, int *n,
                     brc_error *err)
 {
@@ -153,8 +154,8 @@ static int named_pins(brc_store *store, brc_roots *out, brc_error *err)
     return add_ids(store, st, BRC_ROOT_PAST, "a pin", out, err);
 }
 
-/* Commits that were stored or named since this collection began, also where nothing names them any
- * more: what they reach must not go before they do. */
+/* Adds commits that were stored or named since this collection began, even if nothing names them
+ * any more: the objects that they reach must not be removed before them. */
 static int named_kept(brc_store *store, brc_roots *out, brc_error *err)
 {
     int64_t run;
@@ -169,7 +170,7 @@ static int named_kept(brc_store *store, brc_roots *out, brc_error *err)
 
 /* ---- drafts -------------------------------- */
 
-/* Hexadecimal ids in a plan's text: commits, if they are. */
+/* Adds the hexadecimal ids in a plan's text, if they are commits. */
 static int plan_ids(brc_store *store, const char *plan, brc_roots *out, brc_error *err)
 {
     const size_t digits = 2 * store->id_len;
@@ -218,7 +219,7 @@ static int draft_ids(brc_store *store, sqlite3_stmt *st, brc_roots *out, brc_err
     return BRC_OK;
 }
 
-/* Of one that the statement has read. */
+/* Stores whether the draft that the statement has read counts. */
 static int draft_counts(brc_store *store, sqlite3_stmt *st, int not_dead, int *counts,
                         brc_error *err)
 {
@@ -254,7 +255,7 @@ static int named_drafts(brc_store *store, int not_dead, brc_roots *out, brc_erro
     return rc;
 }
 
-/* Commits that a bisection knows of: a setting, with ids as in a plan. */
+/* Adds the commits of a bisection, which is a setting with ids as in a plan. */
 static int named_bisection(brc_store *store, brc_roots *out, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -304,7 +305,8 @@ int brc_root_drafts_list(brc_store *store, int not_dead, brc_root_drafts *out, b
 
 /* ---- what a draft's rows name -------------------------------- */
 
-/* Of a row that cannot be an entry nothing can be said: then nothing is removed. */
+/* Adds an entry. Fails for a row that cannot be an entry, because its objects are unknown: then
+ * nothing is removed. */
 static int add_entry(brc_roots *out, int what, int64_t node, const void *entry, size_t len,
                      brc_error *err)
 {
@@ -395,7 +397,7 @@ int brc_roots_of_draft(brc_store *store, int64_t draft, brc_roots *out, brc_erro
     return add_ids(store, st, BRC_ROOT_OBJECT, "an uncommitted key", out, err);
 }
 
-/* The next page of a row's chunks behind the key `after`, which is moved on. */
+/* Reads the next page of a row's chunks after the key `after`, which is moved on. */
 static int row_page(brc_store *store, int64_t node, int is_first, brc_buf *after, brc_roots *out,
                     size_t *n, brc_error *err)
 {
@@ -487,14 +489,14 @@ int brc_drafts_sweep_step(brc_store *store, int *more, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_ask_any(store, st, more, err);
     *more |= id != 0;
-    /* The end of each transaction deletes some rows of those that were dropped. */
+    /* The end of each transaction deletes some rows of dropped drafts. */
     int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
 
 /* ==== gc rows ================================ */
 
-/* Rows of a collection of garbage: that it runs, what it was told to keep, and pins. */
+/* Rows of a garbage collection: its state, the objects that it must keep, and pins. */
 
 #define GC_SUM "row_sum('gc', run, owner, phase, position, time_us)"
 
@@ -523,8 +525,8 @@ static int gc_seal(brc_store *store, int64_t run, brc_error *err)
     return brc_run(store, st, err);
 }
 
-/* Collections of this process that go on, by their owners' digests. More at once than there is room
- * for are all taken for such. */
+/* Running collections of this process, by digests of their owners. If there are more than there is
+ * room for, every owner counts as running. */
 enum { AT_ONCE = 64 };
 static _Atomic uint64_t collecting[AT_ONCE];
 
@@ -566,8 +568,8 @@ static int goes_on(const char *owner)
     return n == AT_ONCE;
 }
 
-/* Nobody's (''), of a process that is certainly gone, or of this one, which could not say that it
- * has stopped. */
+/* Returns 1 if a collection may be taken over: it has no owner (''), its process has certainly
+ * ended, or it is a stopped one of this process, which could not note that. */
 static int may_take_over(brc_store *store, const char *owner, brc_error *err)
 {
     if (owner == NULL || *owner == '\0' || brc_process_state(owner) == BRC_PROCESS_DEAD ||
@@ -601,9 +603,9 @@ static int gc_find(brc_store *store, brc_gc_row *out, brc_error *err)
     return rc;
 }
 
-/* One that is gone on with gets a new number. It marks anew, so it need not keep what the last one
- * was told to; and who stored something ahead of the transaction that names it sees that it must
- * look again. */
+/* Begins a collection. A collection that is taken over gets a new number. It marks anew, so it need
+ * not keep the objects that the last one had to; and a writer that put bytes ahead of the
+ * transaction that names them sees that it must check them. */
 static int gc_begin_in(brc_store *store, const char *owner, int64_t now_us, brc_gc_row *out,
                        brc_error *err)
 {
@@ -638,7 +640,7 @@ int brc_gc_begin(brc_store *store, const char *owner, int64_t now_us, brc_gc_row
     return rc < 0 ? rc : end;
 }
 
-/* Whether it is still this owner's. */
+/* Checks that the collection still belongs to this owner. */
 static int gc_is_own(brc_store *store, const char *owner, int64_t run, brc_error *err)
 {
     int own;
@@ -697,7 +699,7 @@ static int drop_some_kept(brc_store *store, int *more, brc_error *err)
                  : BRC_OK;
 }
 
-/* Rows of gc_kept may be many: they go bit by bit, when nobody adds any. */
+/* Deletes some rows of gc_kept, which may be many, when no collection runs that adds to them. */
 static int drop_kept(brc_store *store, int *more, brc_error *err)
 {
     BRC_TRY(brc_store_begin(store, err));
@@ -730,7 +732,7 @@ int brc_gc_is_kept(brc_store *store, int64_t run, const brc_oid *id, int *kept, 
 
 /* ---- pins -------------------------------- */
 
-/* The next pin of a process that is gone; 0: there is none. */
+/* Finds the next pin of a process that has ended; 0: there is none. */
 static int dead_pin(brc_store *store, int64_t after, int64_t *id, brc_error *err)
 {
     int rc = BRC_OK;
@@ -765,17 +767,18 @@ int brc_pins_sweep(brc_store *store, brc_error *err)
 /* ==== pins ================================ */
 
 /*
- * Versions that readers have open: locks on bytes far behind the file's end, one a commit, whose
- * number is the beginning of its id. A lock needs no write, may be taken by who may only read, and
- * goes with its process. A collection of garbage asks which there are, in each transaction.
+ * Versions that readers have open: locks on bytes far behind the file's end, one for each commit,
+ * at a place that is the beginning of the commit's id. A lock needs no write, can be taken by a
+ * process that may only read, and ends with its process. A garbage collection lists these locks in
+ * each transaction.
  *
- * It cannot miss one. Its row is in the file before it asks the first time. A reader takes the
- * lock, and then reads: if there is no row, every question comes behind his lock; if there is, he
- * waits for the transaction that may have asked before, by one of his own, and looks whether the
- * commit is still there.
+ * The collection cannot miss a lock. Its row is in the file before it lists locks for the first
+ * time. A reader takes the lock, and then reads: if there is no row, every list is made after the
+ * lock was taken. If there is a row, the reader waits with a transaction of its own for the one
+ * that may have listed locks before, and checks that the commit still exists.
  */
 
-/* 2^62, and 56 bits of an id behind it: no file is so long. */
+/* 2^62, followed by 56 bits of an id: no file is so long. */
 #define PINS_AT (INT64_C(1) << 62)
 #define PINS_LEN (INT64_C(1) << 56)
 enum { ID_BYTES = 7 };
@@ -808,8 +811,8 @@ int brc_beside_lock(brc_store *store)
     return store->beside.lock.fd;
 }
 
-/* 1: it is taken; 0: there are no such locks here, and a version lasts as long as something else
- * keeps it. */
+/* Takes a commit's lock. Returns 1, or 0 if such locks do not work here: then a version lasts only
+ * as long as something else keeps it. */
 static int pin_lock(brc_store *store, const brc_oid *id, brc_error *err)
 {
     const int64_t at = pin_byte(id);
@@ -851,7 +854,9 @@ static int look_to_read(brc_store *store, const brc_oid *id, int64_t *run, brc_e
     return rc;
 }
 
-/* Whoever has had the lock for all of the time to wait is no collection, whose steps are short. */
+/* Checks that the pinned commit exists; while a collection runs, with the lock. If the lock is not
+ * free within the time to wait, checks without it: a collection's steps are short, so a process
+ * that has held the lock all that time is not a collection. */
 static int look_behind_lock(brc_store *store, const brc_oid *id, brc_error *err)
 {
     int64_t run = 0;
@@ -898,7 +903,7 @@ typedef struct pin_range {
     int64_t at, len;
 } pin_range;
 
-/* Locks of others, one by one: the system says one of a range, whichever it likes. */
+/* Calls each() with the locks of others, one by one: the system reports any one lock in a range. */
 static int each_pin(brc_store *store, int (*each)(void *ctx, int64_t at, brc_error *err), void *ctx,
                     brc_error *err)
 {
@@ -952,7 +957,7 @@ typedef struct pin_reader {
     void *ctx;
 } pin_reader;
 
-/* All commits whose ids begin so: one, but for chance. */
+/* Calls each() with all commits whose ids begin with these bytes: one, except by chance. */
 static int pinned_commits(void *ctx, int64_t at, brc_error *err)
 {
     const pin_reader *r = ctx;
@@ -978,7 +983,7 @@ static int pinned_commits(void *ctx, int64_t at, brc_error *err)
     return rc;
 }
 
-/* Commits that readers have open. The digest is another if they are others. */
+/* Calls each() with the commits that readers have open. */
 static int pins_each(brc_store *store,
                      int (*each)(void *ctx, const brc_oid *commit, brc_error *err), void *ctx,
                      brc_error *err)

@@ -1,50 +1,53 @@
 /*
- * The collection of garbage: its rows, and what it needs of SQLite. care/gc.h has the whole.
+ * Garbage collection: its rows and its statements. care/gc.h has the algorithm.
  *
- * A collection is a row of table gc from before its first look at what is reachable until its end.
- * While there is one, every transaction that stores an object, or relies on one that is there,
- * enters it in gc_kept (brc_gc_keep); the collection looks there, in its own transactions, before
- * it removes anything.
+ * A collection has a row in table gc from before its first look at reachable objects until its end.
+ * While that row exists, every transaction that stores an object, or relies on a stored one,
+ * enters the object in gc_kept (brc_gc_keep); the collection looks there, in its own transactions,
+ * before it removes an object.
  */
 #ifndef BRC_STORE_COLLECT_H
 #define BRC_STORE_COLLECT_H
 
 #include "store.h"
 
-/* ---- for whoever writes, within a transaction -------------------------------- */
+/* ---- for writers, within a transaction -------------------------------- */
 
-/* The collection that runs; 0: none does. */
+/* Finds the number of the collection that runs; 0: none runs. */
 BRC_MUST_USE int brc_gc_running(brc_store *store, int64_t *run, brc_error *err);
-/* The number of the last that has begun, ever; 0: none has. */
+/* Finds the number of the last collection that has begun, ever; 0: none has. */
 BRC_MUST_USE int brc_gc_last(brc_store *store, int64_t *run, brc_error *err);
-/* Before the first of what is put into other backends ahead of the transaction that names it; and in that
- * transaction: whether it is there, because no collection ran meanwhile, which drops what no row names. If
- * not, it is put again. */
+/* For bytes that are put into other backends ahead of the transaction that names them. brc_gc_puts_begin() is
+ * called before the first put. brc_gc_puts_stand(), in that transaction, stores whether the bytes are there
+ * still: a collection that ran meanwhile drops bytes that no row names. If *stand is 0, the caller puts them
+ * again. */
 BRC_MUST_USE int brc_gc_puts_begin(brc_store *store, int64_t *since, brc_error *err);
 BRC_MUST_USE int brc_gc_puts_stand(brc_store *store, int64_t since, int *stand, brc_error *err);
-/* An object that was stored or met again, and is no commit; and one of any kind. A commit is kept with all
- * that it reaches. */
+/* Keep an object that was stored or found again: brc_gc_keep() any but a commit, brc_gc_keep_stored() one of any
+ * kind. A commit is kept with all objects that it reaches. */
 BRC_MUST_USE int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_gc_keep_stored(brc_store *store, int kind, const brc_oid *id, brc_error *err);
-/* Within a transaction or a read: BRC_ESTALE if this commit was collected. */
+/* Within a transaction or a read: fails with BRC_ESTALE if this commit was collected. */
 BRC_MUST_USE int brc_gc_commit_is_there(brc_store *store, const brc_oid *id, brc_error *err);
-/* Something is about to name this commit: it must be there, and is kept. BRC_ESTALE: it was collected. */
+/* Keeps a commit that the caller is about to name. BRC_ESTALE: the commit was collected. */
 BRC_MUST_USE int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err);
 
 /* ---- pins: versions that a reader needs -------------------------------- */
 
-/* A reader opens a version of this commit: as long as he has it open, it and all that it reaches stay. BRC_ESTALE:
- * it is gone. Where it is not possible to say so to others (docs/decisions/0029-*), nothing is done. */
+/* Pins a commit for a reader: the commit and all that it reaches stay until brc_pin_let_go(). BRC_ESTALE: the
+ * commit is gone. Does nothing where the file system offers no way to tell other processes
+ * (docs/decisions/0029-*). */
 BRC_MUST_USE int brc_pin_take(brc_store *store, const brc_oid *id, brc_error *err);
 void brc_pin_let_go(brc_store *store, const brc_oid *id);
+/* Stores a digest of the pins of all processes: two digests differ if the pins do, except by chance. */
 BRC_MUST_USE int brc_pins_digest(brc_store *store, uint64_t *out, brc_error *err);
-/* Drops rows of table pin that processes left which are gone. */
+/* Drops rows of table pin that processes left behind when they ended. */
 BRC_MUST_USE int brc_pins_sweep(brc_store *store, brc_error *err);
 
 /* ---- the row of a collection -------------------------------- */
 
-/* While a collection of this process goes on, between these two. Else its row is one that it could not take
- * back, on a full disk. */
+/* Frame a collection of this process. A row of this owner outside of these two is left over: on a full disk the
+ * process could not take it back. */
 void brc_gc_enter(const char *owner);
 void brc_gc_exit(const char *owner);
 
@@ -52,15 +55,16 @@ enum { BRC_GC_MARKS = 1, BRC_GC_SWEEPS = 2 };
 typedef struct brc_gc_row {
     int64_t run;
     int phase;
-    brc_oid position; /* up to which it has swept; zero: nothing yet */
-    int was_begun;    /* by somebody who did not end it              */
+    brc_oid position; /* the last id that was swept; zero: none yet  */
+    int was_begun;    /* the collection goes on with another's work  */
 } brc_gc_row;
-/* Begins one, or goes on with what a process left that is gone. BRC_EBUSY: another runs. */
+/* Begins a collection, or goes on with one that a process left when it ended. BRC_EBUSY: another collection runs. */
 BRC_MUST_USE int brc_gc_begin(brc_store *store, const char *owner, int64_t now_us, brc_gc_row *out, brc_error *err);
-/* Within a transaction. BRC_ESTALE: it is not this owner's any more. position NULL: as it was. */
+/* Within a transaction: notes the collection's phase and position; position NULL: keeps it. BRC_ESTALE: the row
+ * belongs to another owner now. */
 BRC_MUST_USE int brc_gc_note(brc_store *store, const char *owner, brc_gc_row *row, int phase, const brc_oid *position,
                              brc_error *err);
-/* It stops in the middle: whoever comes next goes on. */
+/* Stops a collection in the middle: the next one goes on with it. */
 BRC_MUST_USE int brc_gc_leave(brc_store *store, const char *owner, const brc_gc_row *row, brc_error *err);
 BRC_MUST_USE int brc_gc_end(brc_store *store, const brc_gc_row *row, brc_error *err);
 BRC_MUST_USE int brc_gc_is_kept(brc_store *store, int64_t run, const brc_oid *id, int *kept, brc_error *err);
@@ -68,11 +72,11 @@ BRC_MUST_USE int brc_gc_is_kept(brc_store *store, int64_t run, const brc_oid *id
 /* ---- roots (collect.c) -------------------------------- */
 
 enum {
-    BRC_ROOT_COMMIT = 1, /* it must be there                                     */
+    BRC_ROOT_COMMIT = 1, /* a commit that must exist                             */
     BRC_ROOT_PAST,       /* a commit that may be gone                            */
-    BRC_ROOT_OBJECT,     /* nothing hangs under it                               */
-    BRC_ROOT_ENTRY,      /* of a node: `entry`                                   */
-    BRC_ROOT_ROW         /* the same, with the chunks of a row of draft_node     */
+    BRC_ROOT_OBJECT,     /* an object without references                         */
+    BRC_ROOT_ENTRY,      /* a node's entry: `entry`                              */
+    BRC_ROOT_ROW         /* a node's entry with the chunks of a draft_node row   */
 };
 typedef struct brc_root {
     int what;
@@ -87,77 +91,77 @@ typedef struct brc_roots {
     size_t n, cap;
 } brc_roots;
 void brc_roots_dispose(brc_roots *roots);
-/* Of the operation log: from since_us on, at least its last `least` rows; behind the row `after`, which is
- * moved on. */
+/* The rows of the operation log that count as roots: from since_us on, and at least the last `least` rows.
+ * Reading goes on after the row `after`, which is moved on. */
 typedef struct brc_log_range {
     int64_t since_us, least, after;
 } brc_log_range;
-/* What has a name: refs, pins, commits of drafts, and what the log names. not_dead: without drafts that
- * processes left which are gone, or BRC_NOT_DEAD_UNUSED: without those of them in which nothing is changed. */
+/* Lists the roots that have a name: refs, pins, commits of drafts, and the targets in the log. BRC_NOT_DEAD leaves
+ * out drafts of processes that have ended, BRC_NOT_DEAD_UNUSED only such drafts in which nothing is changed. */
 enum { BRC_NOT_DEAD = 1, BRC_NOT_DEAD_UNUSED };
 BRC_MUST_USE int brc_roots_named(brc_store *store, brc_log_range *range, int not_dead, brc_roots *out, brc_error *err);
 typedef struct brc_root_draft {
     int64_t id, changes;
-    int is_dropped; /* no root; not_dead: or of a process that is gone */
+    int is_dropped; /* not a root: dropped, or left out by not_dead */
 } brc_root_draft;
 typedef struct brc_root_drafts {
     brc_root_draft *items;
     size_t n, cap;
 } brc_root_drafts;
 BRC_MUST_USE int brc_root_drafts_list(brc_store *store, int not_dead, brc_root_drafts *out, brc_error *err);
-/* What the rows of a draft name but for its chunks. */
+/* Lists the objects that the rows of a draft name, except its chunks. */
 BRC_MUST_USE int brc_roots_of_draft(brc_store *store, int64_t draft, brc_roots *out, brc_error *err);
-/* The chunks of a row of draft_node, page by page; `each` may let a bare read go (brc_store_breathe()). */
+/* Calls each() with the chunks of a row of draft_node, page by page; `each` may pause a read (brc_store_breathe()). */
 BRC_MUST_USE int brc_roots_of_row(brc_store *store, int64_t node, int (*each)(void *ctx, const brc_oid *chunk, brc_error *err),
                                   void *ctx, brc_error *err);
-/* Drops what processes that are gone left uncommitted, and the rows of what was dropped: one short
- * transaction. *more: call again. */
+/* Drops drafts of processes that have ended, and rows of drafts that were dropped, in one short
+ * transaction. *more is 1 if the caller must call it again. */
 BRC_MUST_USE int brc_drafts_sweep_step(brc_store *store, int *more, brc_error *err);
 
 /* ---- removing (removed.c) -------------------------------- */
 
 typedef struct brc_sweep {
     int64_t run;
-    uint64_t objects, bytes; /* removed: how many, and their stored bytes */
-    size_t most_bytes;       /* of the journal, after which a step ends   */
+    uint64_t objects, bytes; /* number and stored bytes of removed objects */
+    size_t most_bytes;       /* bytes of journal after which a step ends  */
 } brc_sweep;
 #define BRC_SWEEP_BYTES ((size_t)8 << 20)
-/* With so much room a collection gets to its end. Where there is less than it takes, steps become smaller than that
- * by far, because no step knows beforehand what its end writes. */
+/* With this much free room a collection gets to its end. When room runs out, steps shrink down to the smallest size,
+ * far below that, because a step does not know beforehand how much its end writes. */
 #define BRC_SWEEP_LEAST ((size_t)1 << 20)
 #define BRC_SWEEP_SMALLEST (BRC_SWEEP_LEAST >> 5)
-/* Every commit that has a derived row, those without a child among them first. */
+/* Lists every commit that has a derived row, commits without a child in the list first. */
 BRC_MUST_USE int brc_sweep_commits(brc_store *store, brc_oid **out, size_t *n, brc_error *err);
-/* Within a transaction: removes objects, in their order, but for those that are kept. *done: so many of
- * them are through; the rest is for another transaction. */
+/* Within a transaction: removes objects in the given order, except kept ones. *done: the number of ids that were
+ * handled; the rest is for another transaction. */
 BRC_MUST_USE int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_t n, size_t *done, brc_error *err);
-/* Within a transaction: the object's row goes, whatever is wrong with it, and its stored bytes with it as far as
- * they are in the file. */
+/* Within a transaction: removes the object's row, even a damaged one, and its stored bytes if they lie in the
+ * file. */
 BRC_MUST_USE int brc_object_drop(brc_store *store, const brc_oid *id, brc_error *err);
-/* Within a transaction: every derived row goes, and rows of table boundary whose commit is not there. */
+/* Within a transaction: removes every derived row, and rows of table boundary whose commit does not exist. */
 BRC_MUST_USE int brc_derived_drop(brc_store *store, brc_error *err);
-/* ---- what is left in other backends (removed.c) -------------------------------- */
+/* ---- stored bytes left in other backends (removed.c) -------------------------------- */
 
 typedef struct brc_left {
     int64_t seq, backend;
     int is_canonical; /* bytes under their canonical name; else a pack    */
-    int named;        /* of a pack: an object lies in it                  */
+    int named;        /* a pack in which an object lies                   */
 } brc_left;
 #define BRC_LEFT_AT_ONCE 64
-/* What is to be dropped, if no object has it: at most `cap`, behind the number `after`. */
+/* Lists stored bytes to drop if no object has them: at most `cap`, after the number `after`. */
 BRC_MUST_USE int brc_left_page(brc_store *store, int64_t after, brc_left *out, size_t cap, size_t *n, brc_error *err);
-/* Drops what is not named, in a transaction: at most BRC_LEFT_AT_ONCE, all of one backend. Of packs, `named` says
- * what objects had when they were looked at, after the collection `run` had begun. *failed grows by how many the
- * backend could not remove; they stay noted, and *why says for the first of all what it said. */
+/* Drops stored bytes that no object names, in a transaction: at most BRC_LEFT_AT_ONCE, all of one backend. A pack's
+ * `named` is what the caller found after the collection `run` had begun. *failed grows by the number that the
+ * backend could not remove; these stay noted, and *why is the backend's error for the first. */
 BRC_MUST_USE int brc_left_drop(brc_store *store, int64_t run, brc_left *left, size_t n, size_t *failed, brc_error *why,
                                brc_error *err);
 
-/* ---- what no row ever named, in other backends (removed.c) -------------------------------- */
+/* ---- strays: bytes in other backends that no row ever named (removed.c) -------------------------------- */
 
-/* Of a writer that was killed, or whose transaction was undone. */
+/* Stored bytes of a writer that was killed, or whose transaction was undone. */
 typedef struct brc_stray {
     char *name;
-    int is_place; /* or canonical */
+    int is_place; /* 1: the name of a place; 0: a canonical name */
 } brc_stray;
 typedef struct brc_strays {
     brc_stray *items;
@@ -166,48 +170,48 @@ typedef struct brc_strays {
 } brc_strays;
 #define BRC_STRAYS_MOST 8192
 void brc_strays_dispose(brc_strays *strays);
-/* The next number of a backend behind `after`; 0: there is none. */
+/* Finds the next backend's number after `after`; 0: there is none. */
 BRC_MUST_USE int brc_backend_after(brc_store *store, int64_t after, int64_t *id, brc_error *err);
-/* Outside of a transaction: what this backend has for this file alone, and no row names, but for what was put
- * after before_us. Nothing where it cannot say, is not known here, or is not there; if it fails, *why has its
- * error. */
+/* Outside of a transaction: lists bytes that this backend holds for this file alone and that no row names, except
+ * bytes put after before_us. The list is empty if the backend cannot list its bytes, this build lacks it, or it
+ * cannot be reached; if the backend fails, *why has its error. */
 BRC_MUST_USE int brc_strays_find(brc_store *store, int64_t backend, int64_t before_us, brc_strays *out, brc_error *why,
                                  brc_error *err);
-/* Drops those that still have no name, in a transaction: at most BRC_LEFT_AT_ONCE. *failed and *why as above. */
+/* Drops strays that no row names meanwhile, in a transaction: at most BRC_LEFT_AT_ONCE. *failed and *why as above. */
 BRC_MUST_USE int brc_strays_drop(brc_store *store, int64_t backend, const brc_stray *strays, size_t n, size_t *failed,
                                  brc_error *why, brc_error *err);
 
-/* ---- what is left (removed.c) -------------------------------- */
+/* ---- holes and traces in the file (removed.c) -------------------------------- */
 
-/* The last row of table blob that objects have left in part; 0: there is none. */
+/* Finds the last row of table blob of which objects have left a part; 0: there is none. */
 BRC_MUST_USE int brc_holes_last(brc_store *store, int64_t *last, brc_error *err);
-/* Rows of table blob behind `after`, up to `last`, of which objects have left half or more: at most `cap`. */
+/* Lists rows of table blob after `after`, up to `last`, of which objects have left half or more: at most `cap`. */
 BRC_MUST_USE int brc_holes_page(brc_store *store, int64_t after, int64_t last, int64_t *out, size_t cap, size_t *n,
                                 brc_error *err);
-/* Within a transaction: these objects are all that is in the row; they go to a new one. *moved 0: they are
- * not, and nothing was done. */
+/* Within a transaction: moves these objects, which must be all that the row holds, to a new row. *moved 0: the row
+ * holds others, and nothing was done. */
 BRC_MUST_USE int brc_row_compact(brc_store *store, int64_t seq, const brc_oid *ids, size_t n, int *moved, brc_error *err);
-/* At most `pages` free pages go back to the file system, in a short transaction of its own: *left is how many
- * there still are. */
+/* Gives at most `pages` free pages back to the file system, in a short transaction of its own: *left is how many
+ * remain. */
 #define BRC_VACUUM_PAGES 128
 BRC_MUST_USE int brc_vacuum_step(brc_store *store, int pages, int64_t *left, brc_error *err);
-/* What lies behind the file's last page goes: somebody was killed before it had. */
+/* Cuts off bytes after the file's last page, which a process leaves if it is killed before it cuts them off. */
 BRC_MUST_USE int brc_tail_cut(brc_store *store, brc_error *err);
-/* In WAL mode: the log goes into the file, and is empty then. *busy: it is not, somebody reads. */
+/* In WAL mode: copies the log into the file and empties it. *busy is not 0 if a reader prevented that. */
 BRC_MUST_USE int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err);
-/* From now on each commit goes into the file as soon as it is made, as far as readers let it: the file grows while there is
- * room, and not when the log has taken all of it, which could not be folded in then. */
+/* Makes each commit go into the file as soon as it is made, as far as readers permit: so the file grows while there is
+ * room. A log that has taken all the room could not be copied into the file. */
 void brc_log_fold_early(brc_store *store, int is_early);
-/* The file's length. */
+/* Returns the file's length in bytes. */
 BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err);
-/* Of the operation log's rows from before `since_us`, but the newest `least`: operations on refs that are not there any
- * more go, and the messages that deleted tags had. The log's last row stays, and says nothing of them then. */
+/* Removes operations on refs that do not exist any more, and the messages of deleted tags, from the operation log's
+ * rows before `since_us`, except its newest `least` rows. The log's last row stays, without such data. */
 BRC_MUST_USE int brc_oplog_expunge(brc_store *store, int64_t since_us, int64_t least, brc_error *err);
-/* The specifications of encodings that no object has: types and codecs of arrays that were removed. BRC_EBUSY:
- * others write, and they are still there. */
+/* Removes the specifications of encodings that no object has: data types and codecs of arrays that were removed.
+ * BRC_EBUSY: others write, and nothing was removed. */
 BRC_MUST_USE int brc_encodings_expunge(brc_store *store, brc_error *err);
-/* After all free pages have gone: nothing is left of what was ever removed, neither in the file nor in its
- * log. */
+/* Called after all free pages were given back: copies the log into the file and empties it, so that no trace of removed
+ * data is left in either. BRC_EBUSY: another process reads. */
 BRC_MUST_USE int brc_expunge(brc_store *store, brc_error *err);
 
 #endif

@@ -23,7 +23,7 @@
 const brc_table brc_table_object = TABLE("object", "id", 1, V10, "id=?1", 0);
 const brc_table brc_table_hole = TABLE("hole", "seq", 1, V3, "seq=?1", 0);
 
-/* The row that makes a file a backup is its own. */
+/* The row that makes a file a backup is not copied. */
 static const brc_table table_meta = {
     "meta", "SELECT * FROM meta WHERE key<>'backup' ORDER BY key",
     "INSERT OR REPLACE INTO meta VALUES (" V3 ")", "DELETE FROM meta WHERE key=?1",
@@ -56,7 +56,7 @@ static const brc_table table_gc_kept =
     TABLE("gc_kept", "run, id", 2, "?1,?2", "run=?1 AND id=?2", 1);
 static const brc_table table_encoded =
     TABLE("encoded", "id, encoding", 2, V5, "id=?1 AND encoding=?2", 1);
-/* SQLite's own, of the tables with AUTOINCREMENT. */
+/* SQLite's own table with the numbers of tables with AUTOINCREMENT. */
 static const brc_table table_sequence = {
     "sqlite_sequence", "SELECT name, seq FROM sqlite_sequence ORDER BY name",
     "INSERT INTO sqlite_sequence(name, seq) VALUES (?1, ?2)",
@@ -73,7 +73,8 @@ const brc_table *const brc_backup_tables[] = {
 
 /* ---- rows -------------------------------- */
 
-/* SQLite's order of values: NULL, numbers, text, blobs. No key is a float. */
+/* Returns a type's rank in SQLite's order of values: NULL, numbers, text, blobs. No key is a
+ * float. */
 static int kind_order(int type)
 {
     return type == SQLITE_NULL ? 0 : type == SQLITE_INTEGER ? 1 : type == SQLITE_TEXT ? 2 : 3;
@@ -102,7 +103,7 @@ static int value_compare(sqlite3_stmt *a, sqlite3_stmt *b, int column)
     return (m > n) - (m < n);
 }
 
-/* The first of `n` columns that differ decides. */
+/* Compares two rows by the first of `n` columns that differs. */
 static int row_compare(sqlite3_stmt *a, sqlite3_stmt *b, int n)
 {
     int order = 0;
@@ -155,8 +156,8 @@ static int mend_row(const table_walk *w, sqlite3_stmt *source, sqlite3_stmt *cop
     return source != NULL ? brc_table_put(w->to, w->table, source, err) : BRC_OK;
 }
 
-/* SQLite does not say whether a walk meets the rows that were put behind it: one that the source
- * has too is such a row. */
+/* Deletes the copy's row unless the source has it too. SQLite does not promise that a walk leaves
+ * out rows that were put meanwhile: a row that the source has is such a row. */
 static int drop_absent(const table_walk *w, brc_error *err)
 {
     int any = 0;
@@ -198,7 +199,7 @@ static int walk_tables(table_walk *w, brc_error *err)
     return BRC_OK;
 }
 
-/* 0: neither has it, or only the copy cannot lack it: it is made where the source has it. */
+/* Stores which of the files have the table. Creates it in the copy if the source has it. */
 static int table_there(brc_store *to, brc_store *from, const brc_table *table, int *in_from,
                        int *in_to, brc_error *err)
 {

@@ -14,7 +14,7 @@
 
 /* ==== lock wait ================================ */
 
-/* Up to `most`, evenly: xorshift. */
+/* Returns a time up to `most`, evenly distributed: xorshift. */
 static int64_t random_pause_ns(brc_store *store, int64_t most)
 {
     uint64_t x = store->jitter;
@@ -27,10 +27,10 @@ static int64_t random_pause_ns(brc_store *store, int64_t most)
     return (int64_t)(x % (uint64_t)most) + 1;
 }
 
-/* The lock goes to whoever asks while it is free, and a busy writer frees it only for
- * moments. So all ask at random times, and those who have waited ask more often than
- * those who have just come. During a long transaction, when it is nobody's turn, all
- * ask less often. */
+/* Returns the longest pause before the next try. The lock goes to a connection that asks
+ * while it is free, and a busy writer frees it only for moments. So all ask at random times,
+ * and a connection that has waited asks more often than one that has just come. During a
+ * long transaction all ask less often. */
 static int64_t longest_pause_ns(int64_t waited)
 {
     enum { US = 1000, MS = 1000 * US };
@@ -47,8 +47,8 @@ void brc_pause_at_random(brc_store *store, int64_t most_ns)
     pause_ns(random_pause_ns(store, most_ns));
 }
 
-/* Whoever has just committed is the first to ask again and would get the lock each
- * time. If others were met recently, they are given a moment to ask. */
+/* A connection that has just committed asks again first and would get the lock each
+ * time. If other writers were met recently, gives them a moment to take it. */
 void brc_wait_turn(brc_store *store)
 {
     enum { LATELY = 2000000000, MOMENT = 1000000 };
@@ -71,7 +71,8 @@ int brc_db_busy(void *ctx, int tries)
         brc_vfs_recall(store->vfs);
         return 0;
     }
-    /* Each time: to begin again, SQLite lets go of all it locked, and of this with it. */
+    /* Announced each time: to begin again, SQLite releases all its locks, and this one with
+     * them. */
     brc_vfs_announce(store->vfs);
     int64_t pause = random_pause_ns(store, longest_pause_ns(now - store->wait_since));
     if (pause > left)
@@ -89,7 +90,7 @@ void brc_wait_committed(brc_store *store)
 /* ==== row sum ================================ */
 
 /*
- * What is summed: the table's name, then of each column
+ * The sum covers the table's name, then for each column
  *
  *   NULL     u8 0
  *   INTEGER  u8 1, i64be
@@ -206,8 +207,8 @@ static int db_code(int primary)
     }
 }
 
-/* What to do about damage: fsck cannot help itself, nor can it help if the file cannot
- * even be opened. */
+/* Fails with the remedy for damage: fsck, but not while fsck itself runs or if the file
+ * cannot even be opened. */
 static void fail_damaged(brc_store *store, const char *what, brc_error *err)
 {
     uint64_t is, should_be;
@@ -242,7 +243,8 @@ static void fail_readonly(const char *path, int sqlite_rc, brc_error *err)
         brc_fail(err, BRC_EREADONLY, "%s cannot be written: %s", path, sqlite3_errstr(sqlite_rc));
 }
 
-/* SQLITE_FULL is also what AUTOINCREMENT says where no number is left: only damage uses them up. */
+/* Returns 1 if a table has no number left: AUTOINCREMENT then fails with SQLITE_FULL, too. Only
+ * damage uses the numbers up. */
 static int numbers_used_up(brc_store *store)
 {
     sqlite3_stmt *st;
@@ -259,7 +261,8 @@ static int numbers_used_up(brc_store *store)
     return rc == SQLITE_ROW;
 }
 
-/* Too many open files have another remedy than a disk that fails. */
+/* Fails with SQLite's error, but tells too many open files from a failing disk: they have another
+ * remedy. */
 static void fail_other(const brc_store *store, int sqlite_rc, const char *what, brc_error *err)
 {
     const int code = db_code(sqlite_rc & 0xff), is_open = (sqlite_rc & 0xff) == SQLITE_CANTOPEN;
@@ -311,8 +314,8 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
 
 /* ---- statements ---------------------------------------------------------------- */
 
-/* A child has its parent's memory, and not its locks: whatever it did to the file, the parent
- * could lose. */
+/* A child has its parent's memory, but not its parent's locks: any change that it made to the file
+ * could destroy the parent's. */
 int brc_store_check_process(const brc_store *store, brc_error *err)
 {
     if (!brc_store_is_forked(store))
@@ -360,7 +363,7 @@ int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *e
     return brc_bulk_resume(store, stmt, err);
 }
 
-/* Every loop over rows comes through here, so each can be stopped. */
+/* Every loop over rows calls this function, so that each can be interrupted. */
 int brc_step(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
 {
     int stop = brc_store_check_interrupt(store, err);
@@ -518,9 +521,9 @@ static void store_page_cache(brc_store *store, int large)
     store->large_page_cache = large;
 }
 
-/* Large objects go through a small page cache at the disk's speed: its pages are
- * used again while they are hot. Many small ones are mostly rows of the hash index,
- * which meet its pages in no order: those are better kept in memory. */
+/* Large objects go through a small page cache at the disk's speed, because its pages are
+ * used again while they are hot. Many small objects are mostly rows of the hash index,
+ * which use the index's pages in random order: these pages are better kept in memory. */
 void brc_store_inserted(brc_store *store, uint64_t bytes)
 {
     enum { MANY = 4096, SMALL = 16384 };
@@ -531,7 +534,7 @@ void brc_store_inserted(brc_store *store, uint64_t bytes)
         store_page_cache(store, 1);
 }
 
-/* From one batch of a bulk write to the next it stays. */
+/* Makes the page cache small again, except between two batches of a bulk write. */
 void brc_page_cache_reset(brc_store *store)
 {
     store->bulk.inserted = store->bulk.on ? store->bulk.inserted + store->inserted : 0;

@@ -1,8 +1,8 @@
 /*
- * Children of a private draft: drafts that began with all that another showed, and that are to be
- * joined with it. One is a private draft like others, of the same process. Its plan says of which
- * draft it is the child, and `other` the commit that both lay over when it began (NULL: the empty
- * snapshot), which no ref names; its own base may be a later one, where it has children itself.
+ * Children of a private draft: drafts that began with the content of another draft and will be
+ * joined with it. A child is a private draft like others, of the same process. Its plan names its
+ * parent, and `other` the commit that was the base of both when the child began (NULL: the empty
+ * snapshot), which no ref names. The child's base may be a later commit if it has children itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,7 @@ int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err)
     return brc_ask_any(store, st, was, err);
 }
 
-/* Of a child: its base is the commit that it was forked at. */
+/* Stores whether a child's base is still the commit at which it was forked. */
 static int is_at_fork(brc_store *store, int64_t draft, int *is, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -126,8 +126,8 @@ int brc_draft_is_small(brc_store *store, int64_t draft, size_t most, int *is, br
 
 /*
  * Drafts: uncommitted changes, as rows over the snapshot of a commit. A branch has at most one
- * shared draft; what a draft says of nodes, chunks and moves is in draft_node.c, draft_chunk.c,
- * draft_save.c and draft_chunk.c.
+ * shared draft. The rows of a draft's nodes, chunks and moves are in draft_node.c, draft_chunk.c
+ * and draft_save.c.
  */
 
 #define DRAFT_SUM_HEAD \
@@ -158,7 +158,7 @@ static int draft_read(brc_store *store, sqlite3_stmt *st, brc_draft_head *out, b
     return draft_commit_id(store, st, 4, &out->has_tip, &out->tip, err);
 }
 
-/* out->id is 0 where there is no row. */
+/* Reads the statement's only row; out->id is 0 if there is none. */
 static int draft_read_one(brc_store *store, sqlite3_stmt *st, brc_draft_head *out, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
@@ -194,7 +194,7 @@ int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, 
     BRC_TRY(brc_draft_merge(store, branch, out, err));
     if (out->id != 0)
         return BRC_OK;
-    /* Most branches have none, and a statement that asks no more is soon made. */
+    /* Most branches have none, and this short statement is prepared quickly. */
     BRC_TRY(brc_stmt(store, "SELECT id FROM draft WHERE branch=?1 AND kind=1 AND state=1", &st,
                      err));
     sqlite3_bind_text(st, 1, branch, -1, SQLITE_STATIC);
@@ -319,13 +319,13 @@ static int draft_run(brc_store *store, const char *sql, int64_t draft, brc_error
     return brc_run(store, st, err);
 }
 
-/* The row's checksum, after its other columns. */
+/* Writes the row's checksum, after its other columns. */
 static int draft_seal(brc_store *store, int64_t draft, brc_error *err)
 {
     return draft_run(store, "UPDATE draft SET checksum=" DRAFT_SUM " WHERE id=?1", draft, err);
 }
 
-/* The branch's last one, which rests; *id is 0 where it has none. */
+/* Starts the branch's resting draft again; *id is 0 if the branch has none. */
 static int draft_wake(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -576,9 +576,9 @@ int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_err
 /* ==== draft end ================================ */
 
 /*
- * The end of drafts: a draft without rows goes, with its children. A draft that cannot be dropped
- * now, because somebody else has the lock, is noted (change.c), and goes with the end of the next
- * transaction.
+ * The end of drafts: a draft without rows is dropped with its children. A draft that cannot be
+ * dropped now, because another process has the lock, is noted (change.c) and dropped at the end of
+ * the next transaction.
  */
 
 static int end_find(brc_store *store, const char *sql, int64_t draft, int64_t after, int64_t *out,
@@ -603,7 +603,7 @@ static int drop_unused(brc_store *store, int64_t draft, brc_error *err)
     return unused ? brc_draft_delete(store, draft, err) : BRC_OK;
 }
 
-/* The next child of a draft, behind `after`; 0: there is none. */
+/* Finds the next child of a draft after `after`; 0: there is none. */
 static int next_child(brc_store *store, int64_t draft, int64_t after, int64_t *out, brc_error *err)
 {
     return end_find(store,

@@ -1,6 +1,6 @@
-/* What a draft's row says of its other rows: which tables have some, so that a commit looks only
- * there (schema/durable.sql, column `parts`), how often it was changed, and which of them
- * savepoints know. Below all else of drafts, which adds such rows. */
+/* A draft's own row, which tells which tables have rows of the draft, so that a commit looks only
+ * there (schema/durable.sql, column `parts`), how often the draft was changed, and which rows
+ * savepoints have saved. The lowest layer of drafts: all others add such rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,10 +113,11 @@ int brc_draft_row_to(brc_store *store, int64_t node, int64_t draft, brc_error *e
 /* ==== draft number ================================ */
 
 /*
- * Deleting rows of draft_node. A row's number is what commits and copies of very many rows remember
- * between their transactions: by then somebody may have dropped the draft, and another node must
- * not have the number. SQLite gives one above the largest. So the row with the largest is not
- * deleted but emptied: it is then of no draft (0), and goes when a later one has taken its place.
+ * Deleting rows of draft_node. Commits and copies of very many rows remember a row's number between
+ * their transactions: meanwhile the draft may have been dropped, and no other node must get the
+ * number. SQLite gives a new row the number after the largest. So the row with the largest number
+ * is only emptied: it then belongs to no draft (0), and is deleted when a later row has taken its
+ * place.
  */
 
 static int run_on_node(brc_store *store, const char *sql, int64_t node, brc_error *err)
@@ -142,10 +143,10 @@ int brc_draft_row_delete(brc_store *store, int64_t node, brc_error *err)
 /* ==== draft doc ================================ */
 
 /*
- * Documents of a draft. A node whose document is changed again and again keeps the last one: its
- * row of draft_doc has the id that the node's entry names, and goes when that changes. Whoever
- * reads a document by its id finds it here where no object has it; it becomes one with the commit
- * (draft_node.c).
+ * Documents of a draft. A node whose document is changed again and again keeps only the last one:
+ * its row of draft_doc has the id that the node's entry names, and is deleted when the entry
+ * changes. A reader that looks for a document by its id finds it here if it is not an object yet;
+ * the commit makes it an object (draft_node.c).
  */
 
 /* The id of the document in a node's entry (docs/FORMAT.md, section 6); ?9 is the length of ids. */
@@ -272,20 +273,21 @@ int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *
 
 /* ==== draft key ================================ */
 
-/* Keys of a draft: bytes under a key of a Zarr store that are no node or chunk yet, and documents
- * of nodes that have no key (docs/FORMAT.md). */
+/* Keys of a draft: bytes under a key of a Zarr store that do not belong to a node or chunk yet, and
+ * documents of nodes that have no key (docs/FORMAT.md). */
 
 #define KEY_OK "checksum IS row_sum('draft_key', draft, key, id)"
 
 static const char key_row[] = "an uncommitted key";
 
-/* A file in which there was no such key lacks the table. */
+/* Stores whether the file has the table: a file that never had such a key lacks it. */
 static int has_keys(brc_store *store, int *there, brc_error *err)
 {
     return brc_schema_has(store, "draft_key", there, err);
 }
 
-/* Before the first change of a draft's keys since its newest savepoint, that gets them all. */
+/* Called before a change of a draft's keys: if it is the first since the newest savepoint, copies
+ * all keys to that. */
 static int keys_change(brc_store *store, int64_t draft, brc_error *err)
 {
     int64_t save;
@@ -362,7 +364,7 @@ int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_err
     return brc_run(store, st, err);
 }
 
-/* The first text behind all that begin with the prefix; empty: there is none. */
+/* Finds the first text after all texts that begin with the prefix; empty: there is none. */
 static int behind_prefix(brc_buf *out, const char *prefix, brc_error *err)
 {
     out->len = 0;
@@ -420,7 +422,7 @@ done:
     return rc;
 }
 
-/* Keys that begin with the prefix. */
+/* Prepares a statement on the keys that begin with the prefix. */
 static int prefix_stmt(brc_store *store, const char *sql, int64_t draft, const char *prefix,
                        brc_buf *high, sqlite3_stmt **st, brc_error *err)
 {
@@ -529,14 +531,15 @@ int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, brc_buf *key, br
 /* ==== draft chunk ================================ */
 
 /*
- * Chunks of a draft: those of an array that were written or dropped since the base. They belong to
- * the number of a row of draft_node. That row may lie on others (draft_stack.c): for each key the
- * uppermost row counts that has it, also where it says that the chunk was dropped.
+ * Chunks of a draft: the chunks of an array that were written or dropped since the base. They
+ * belong to the number of a row of draft_node. That row may lie on others (draft_stack.c): a key's
+ * value is that of the uppermost row that has the key, even if the row says that the chunk was
+ * dropped.
  */
 
 #define CHUNK_OK "checksum IS row_sum('draft_chunk', node, key, id)"
 
-/* Keys of a stack that are read at a time. */
+/* The number of a stack's keys that are read at a time. */
 enum { STACK_PAGE = 1024 };
 
 static const char chunk_row[] = "an uncommitted chunk";
@@ -673,7 +676,7 @@ static int stacked_order(const void *a, const void *b)
     return order != 0 ? order : (x->level > y->level) - (x->level < y->level);
 }
 
-/* Each row gives its first `most` keys: then the first `most` of all are among them. */
+/* Reads the first `most` keys of each row, among which are the first `most` keys of the stack. */
 static int stack_page(brc_store *store, const brc_draft_stack *stack, brc_span after, size_t most,
                       stacked_page *page, brc_error *err)
 {
@@ -691,7 +694,7 @@ static int stack_page(brc_store *store, const brc_draft_stack *stack, brc_span a
     return BRC_OK;
 }
 
-/* The keys after `after` in pages of at most `most`: the first page, or all of them. */
+/* Reads the keys after `after` in pages of at most `most`: the first page, or all of them. */
 static int stack_pages(brc_store *store, const brc_draft_stack *stack, brc_span after, size_t most,
                        int all, brc_draft_chunk_fn each, void *ctx, brc_error *err)
 {
@@ -714,7 +717,7 @@ static int stack_pages(brc_store *store, const brc_draft_stack *stack, brc_span 
     return rc;
 }
 
-/* What the caller wants of a page of one row, and its last key. */
+/* Passes a page of one row on to the caller's function, and keeps its last key. */
 typedef struct row_page {
     brc_draft_chunk_fn each;
     void *ctx;
@@ -732,7 +735,7 @@ static int row_page_take(void *ctx, const uint8_t *key, size_t key_len, const br
     return page->each(page->ctx, key, key_len, id, err);
 }
 
-/* No statement reads a row's chunks to the end, however many they are. */
+/* Reads a row's chunks page by page, so that no statement runs long, however many there are. */
 static int row_pages(brc_store *store, int64_t node, brc_draft_chunk_fn each, void *ctx,
                      brc_error *err)
 {

@@ -1,4 +1,4 @@
-/* Documents that come: into a draft, and with its commit among the objects. */
+/* Stores documents: first in a draft, and as objects with its commit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static int is_object(brc_store *store, const brc_oid *id, int *found, brc_error 
     return BRC_OK;
 }
 
-/* The node's draft may have documents from now on. */
+/* Marks that the node's draft may have documents. */
 static int note_docs(brc_store *store, int64_t node, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -92,9 +92,9 @@ int brc_draft_docs_store(brc_store *store, int64_t draft, brc_buf *path, size_t 
 /* ==== draft node ================================ */
 
 /*
- * Nodes of a draft: a row of draft_node says what a path is now; a path without a row is what
- * its nearest ancestor's entry says. Chunks belong to a row's number and not to its path, so
- * that moving a node moves no chunk.
+ * Nodes of a draft: a row of draft_node has the current entry of a path; a path without a row is
+ * looked up under the entry of its nearest ancestor that has one. Chunks belong to a row's number
+ * and not to its path, so that moving a node moves no chunk.
  */
 
 #define NODE_SUM "row_sum('draft_node', node, draft, path, below, level, entry)"
@@ -108,7 +108,7 @@ void brc_draft_nodes_free(brc_draft_node *nodes, size_t n)
     free(nodes);
 }
 
-/* Columns from `at` on: node, entry, and whether the checksum is right. */
+/* Reads the columns from `at` on: node, entry, and whether the checksum is right. */
 static int draft_node_read(brc_store *store, sqlite3_stmt *st, int at, brc_draft_node *out,
                            brc_error *err)
 {
@@ -171,7 +171,7 @@ static int draft_rows_add(brc_draft_rows *rows, const char *path, brc_draft_node
     return BRC_OK;
 }
 
-/* The row of the path itself, if there is one. */
+/* Adds the row of the path itself, if there is one. */
 static int draft_rows_own(brc_store *store, int64_t draft, const char *path, brc_draft_rows *rows,
                           brc_error *err)
 {
@@ -190,7 +190,7 @@ static int draft_rows_own(brc_store *store, int64_t draft, const char *path, brc
     return BRC_OK;
 }
 
-/* Paths from `low` to before `high`: a search of the index, not a scan. */
+/* Prepares a search of the index for paths from `low` to before `high`. */
 static int draft_range_stmt(brc_store *store, int64_t draft, const brc_buf *low,
                             const brc_buf *high, sqlite3_stmt **out, brc_error *err)
 {
@@ -210,7 +210,8 @@ static const char *draft_row_path(sqlite3_stmt *st)
     return path != NULL ? path : "";
 }
 
-/* A damaged index may lead to another row, which is whole by itself. */
+/* Checks that a row is under `path`: a damaged index may lead to another row, which is valid by
+ * itself. */
 static int draft_row_is_under(const brc_store *store, const char *path, const brc_buf *low,
                               brc_error *err)
 {
@@ -223,7 +224,7 @@ static int draft_row_is_under(const brc_store *store, const char *path, const br
                     store->path);
 }
 
-/* Everything under `low` without its last slash. */
+/* Adds all rows under the path that `low` is without its last slash. */
 static int draft_rows_under(brc_store *store, int64_t draft, const brc_buf *low,
                             const brc_buf *high, brc_draft_rows *rows, brc_error *err)
 {
@@ -296,7 +297,7 @@ done:
     return rc;
 }
 
-/* Between two pages a path is bound again as it was read: it must be text. */
+/* Reads a path, which must be text: the next page binds it as it was read. */
 static int page_path(brc_store *store, sqlite3_stmt *st, const char **out, brc_error *err)
 {
     *out = draft_row_path(st);
@@ -331,7 +332,7 @@ done:
     return rc;
 }
 
-/* The children that have rows of their own. If a row is deeper, the search goes on
+/* Adds the children that have rows of their own. If a row is deeper, the search goes on
  * after the child above it: "/a/x0" follows everything under "/a/x". */
 static int draft_rows_children(brc_store *store, int64_t draft, brc_buf *low,
                                const brc_buf *high, brc_draft_rows *rows, brc_error *err)
@@ -378,7 +379,7 @@ done:
     return draft_rows_end(&rows, rc, out, n);
 }
 
-/* The row's checksum, after its other columns. */
+/* Writes the row's checksum, after its other columns. */
 static int draft_node_seal(brc_store *store, int64_t node, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -435,7 +436,7 @@ static int draft_node_rename(brc_store *store, int64_t node, const char *path, b
     return brc_run(store, st, err);
 }
 
-/* A row like another, without a path and chunks. */
+/* Adds a row like another, without a path and chunks. */
 static int draft_row_duplicate(brc_store *store, int64_t draft, int64_t from, int64_t *node,
                                brc_error *err)
 {
@@ -452,7 +453,7 @@ static int draft_row_duplicate(brc_store *store, int64_t draft, int64_t from, in
     return brc_ask_number(store, st, node, err);
 }
 
-/* Of a row's stack only what lies over a row that was copied before; *copy: that copy, or 0. */
+/* Cuts a row's stack down to the rows over one that was copied before; *copy: that copy, or 0. */
 static void take_copied(const brc_draft_copying *c, brc_draft_stack *stack, int64_t *copy)
 {
     const brc_draft_copied *made = c->made;
@@ -484,7 +485,7 @@ static int copy_chunks(brc_store *store, const brc_draft_stack *stack, int64_t i
     return rc;
 }
 
-/* Its whole stack becomes one row. */
+/* Copies a row with its whole stack to one new row. */
 static int draft_node_duplicate(brc_store *store, int64_t draft, const brc_draft_node *row,
                                 const char *path, brc_draft_copying *c, brc_error *err)
 {
@@ -502,7 +503,8 @@ static int draft_node_duplicate(brc_store *store, int64_t draft, const brc_draft
     return draft_node_rename(store, node, path, err);
 }
 
-/* The row of a path gets another, or one like it does where a savepoint knows it. */
+/* Gives the row of a path another path; if a savepoint has saved the row, a row like it gets that
+ * path. */
 static int rename_row(brc_store *store, int64_t draft, const brc_draft_node *row, const char *path,
                     brc_error *err)
 {
@@ -538,7 +540,7 @@ int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const
     return rc;
 }
 
-/* The draft gets the documents of a node that is another's. */
+/* Gives the draft the documents of a node that belongs to another draft. */
 static int give_docs(brc_store *store, int64_t node, int64_t draft, brc_error *err)
 {
     sqlite3_stmt *st;

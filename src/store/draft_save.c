@@ -1,7 +1,7 @@
 /*
- * Moves of a draft: a row of draft_move says of the node at a path where it is in the draft's base.
- * It holds for what is under the path too, down to the next row. A row whose source is empty says
- * that the base does not have the node, although its path would say so.
+ * Moves of a draft: a row of draft_move names the path that the node at a path has in the draft's
+ * base. The row also holds for the nodes under the path, down to the next row. A row whose source
+ * is empty says that the base does not have the node, although it may have a node of that path.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static int draft_moves_keep(brc_store *store, int64_t draft, int64_t save, brc_e
 
 #define MOVE_SUM "row_sum('draft_move', draft, path, source)"
 
-/* A file in which nothing was moved lacks the table. */
+/* Stores whether the file has the table: a file in which nothing was moved lacks it. */
 static int has_moves(brc_store *store, int *there, brc_error *err)
 {
     return brc_schema_has(store, "draft_move", there, err);
@@ -39,7 +39,8 @@ static int move_source_check(const char *source, brc_error *err)
                              : brc_fail(err, BRC_ECORRUPT, "the root node cannot have been moved");
 }
 
-/* Columns: path, source, and whether the checksum is right. The path is one that is asked for. */
+/* Reads the columns path, source, and whether the checksum is right. The caller has asked for the
+ * path. */
 static int move_row_source(brc_store *store, sqlite3_stmt *st, char **out, brc_error *err)
 {
     const char *source = (const char *)sqlite3_column_text(st, 1);
@@ -85,7 +86,7 @@ int brc_draft_move_get(brc_store *store, int64_t draft, const char *path, char *
     return rc;
 }
 
-/* The rows of one statement, which ends. */
+/* Reads all rows of a statement and resets it. */
 static int move_rows_read(brc_store *store, sqlite3_stmt *st, brc_move **rows, size_t *n,
                           size_t *cap, brc_error *err)
 {
@@ -137,7 +138,8 @@ done:
     return rc;
 }
 
-/* As with its keys. */
+/* Called before a change of a draft's moves: if it is the first since the newest savepoint, copies
+ * all moves to that, as keys are (draft_chunk.c). */
 static int moves_change(brc_store *store, int64_t draft, brc_error *err)
 {
     int64_t save;
@@ -237,16 +239,18 @@ static int draft_moves_keep(brc_store *store, int64_t draft, int64_t save, brc_e
 /* ==== draft save ================================ */
 
 /*
- * Savepoints of a draft. One is a private draft of its own, with the other as its parent, and holds
- * no lock. It is empty at first. What of the parent is changed for the first time since the newest
- * savepoint leaves there what it was: the row of a node, by its path (draft_stack.c), all rows of
- * keys (draft_chunk.c), all of moves. The level of a row of draft_node is the newest
- * savepoint when it was made; so rows of a lower level are as that one found them, and those of its
- * own or a higher are new. Where there was none, the savepoint has none.
+ * Savepoints of a draft. A savepoint is a private draft, with the other draft as its parent, and
+ * holds no lock. It is empty at first. When a part of the parent is changed for the first time
+ * since the newest savepoint, the savepoint gets the old state: the row of a node, by its path
+ * (draft_stack.c), all rows of keys (draft_chunk.c), or all rows of moves. The level of a row of
+ * draft_node is the newest savepoint when the row was made; so rows of a lower level are as that
+ * savepoint found them, and rows of its own or a higher level are new. If there was no row, the
+ * savepoint has none.
  *
- * The parent needs nothing of its savepoints: if one goes, what was written stays. To roll back,
- * the new rows are dropped, and those of the savepoint become the parent's again. To release, they
- * go, but for those that an outer savepoint has not got and needs. No chunk row moves either way.
+ * The parent does not depend on its savepoints: if one is dropped, the changes stay. To roll back,
+ * the new rows are dropped, and the savepoint's rows become the parent's again. To release, the
+ * savepoint's rows are dropped, except rows that an outer savepoint lacks and needs. No chunk row
+ * moves either way.
  */
 
 void brc_draft_saves_free(brc_draft_save *saves, size_t n)
@@ -319,7 +323,7 @@ int brc_draft_saves_meet(brc_store *store, int64_t draft, const char *owner, brc
 
 /* ---- rows -------------------------------- */
 
-/* Runs a statement by which rows of one draft become another's, as their level says. */
+/* Runs a statement that moves rows of one draft to another, chosen by their level. */
 static int rows_go(brc_store *store, const char *sql, int64_t from, int64_t level, int64_t to,
                    brc_error *err)
 {
@@ -331,10 +335,10 @@ static int rows_go(brc_store *store, const char *sql, int64_t from, int64_t leve
     return brc_run(store, st, err);
 }
 
-/* What is to be done with a row that lies on others. */
+/* A step for a row that lies on others. */
 typedef int (*row_step)(brc_store *store, int64_t node, int64_t draft, brc_error *err);
 
-/* All of them are found before any is changed. */
+/* Runs `step` for each row that the statement finds; finds all rows before it changes any. */
 static int each_on_others(brc_store *store, const char *sql, int64_t draft, int64_t level,
                           row_step step, int64_t to, brc_error *err)
 {
@@ -363,7 +367,7 @@ static int drop_row(brc_store *store, int64_t node, int64_t draft, brc_error *er
     return brc_draft_row_drop(store, node, err);
 }
 
-/* Rows of one draft that were made since the savepoint, which has what was there before. */
+/* Drops the rows of a draft that were made since the savepoint, which has the rows before. */
 static int drop_new(brc_store *store, int64_t draft, int64_t save, brc_error *err)
 {
     int64_t dropped;
@@ -379,7 +383,7 @@ static int drop_new(brc_store *store, int64_t draft, int64_t save, brc_error *er
                           draft, save, drop_row, 0, err);
 }
 
-/* A row of a savepoint, with what lies below it. */
+/* Gives a row of a savepoint, with the rows below it, back to the draft. */
 static int stack_back(brc_store *store, int64_t node, int64_t draft, brc_error *err)
 {
     brc_draft_stack stack;
@@ -402,7 +406,8 @@ static int give_all_back(brc_store *store, int64_t save, int64_t draft, brc_erro
                           save, save, stack_back, draft, err);
 }
 
-/* Those that were there when the outer one was made: it does not have them itself. */
+/* Moves the rows that existed when the outer savepoint was made to it: the outer savepoint has no
+ * copy of them. */
 static int hand_out(brc_store *store, int64_t save, int64_t outer, brc_error *err)
 {
     return rows_go(store,

@@ -1,8 +1,8 @@
 /*
- * Rows of nodes that may be changed. A row that others need as it is gets another over it, or in
- * its place: while a commit or a copy in batches reads it, and when an open savepoint has found it
- * (draft_save.c). Of the latter the savepoint gets a row with the path, the entry and the document;
- * chunks are not copied, they lie below both.
+ * Rows of nodes that may be changed. A row that others need unchanged gets another row over it, or
+ * in its place: while a commit or a copy in batches reads the row, and when an open savepoint has
+ * saved it (draft_save.c). The savepoint gets a row with the path, the entry and the document;
+ * chunks are not copied but lie below both rows.
  */
 #include "collect.h"
 #include "db.h"
@@ -11,7 +11,7 @@ static int draft_row_hide(brc_store *store, int64_t node, brc_error *err);
 
 /* ==== draft own ================================ */
 
-/* Rows that lie on each other, from which on they are made fewer as others come. */
+/* Heights of a stack from which on its rows are joined when others are added. */
 enum { STACK_HIGH = 14, STACK_FULL = 28 };
 
 static int own_ask(brc_store *store, const char *sql, int64_t node, int64_t number, int64_t *out,
@@ -25,7 +25,7 @@ static int own_ask(brc_store *store, const char *sql, int64_t node, int64_t numb
     return brc_ask_number(store, st, out, err);
 }
 
-/* Its checksum, after its other columns. */
+/* Writes the row's checksum, after its other columns. */
 static int own_seal(brc_store *store, int64_t node, const char *path, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -38,7 +38,7 @@ static int own_seal(brc_store *store, int64_t node, const char *path, brc_error 
     return brc_run(store, st, err);
 }
 
-/* A row without a path that lies on this one, with its entry and document. */
+/* Adds a row without a path that lies on this one and has the same entry and document. */
 static int row_over(brc_store *store, int64_t node, int64_t level, int64_t *top, brc_error *err)
 {
     BRC_TRY(own_ask(store,
@@ -49,7 +49,7 @@ static int row_over(brc_store *store, int64_t node, int64_t level, int64_t *top,
     return brc_draft_doc_copy(store, node, *top, err);
 }
 
-/* The row goes below `top`, which gets its path. */
+/* Puts the row below `top`, which gets the row's path. */
 static int put_below(brc_store *store, int64_t node, const char *path, int64_t top, brc_error *err)
 {
     BRC_TRY(brc_draft_doc_drop(store, node, err));
@@ -71,7 +71,7 @@ static int room_over(brc_store *store, int64_t node, size_t n, brc_error *err)
     return BRC_OK;
 }
 
-/* What the savepoint has of it: a row that lies on the same chunks. */
+/* Makes the savepoint's image of a row: a row that lies on the same chunks. */
 static int image_of(brc_store *store, int64_t node, const char *path, int64_t save, brc_error *err)
 {
     int64_t image;
@@ -84,7 +84,7 @@ static int image_of(brc_store *store, int64_t node, const char *path, int64_t sa
     return own_seal(store, image, path, err);
 }
 
-/* The row itself becomes the savepoint's, and one like it takes its place. */
+/* Gives the row itself to the savepoint and puts a row like it in its place. */
 static int replace_row(brc_store *store, int64_t node, const char *path, int64_t save, int64_t *top,
                        brc_error *err)
 {
@@ -149,25 +149,26 @@ int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64
 /* ==== draft stack ================================ */
 
 /*
- * Stacks of rows: a row of draft_node may lie on another, whose chunks count where it has none of
- * its own. So two sets of uncommitted chunks of one array become one without a chunk being copied:
- * when a draft is adopted, and when a bulk write ends. A row that is below another has no path and
- * belongs to the same draft; its entry does not count. A row that a savepoint knows as it is stays
- * when it leaves its stack: it is then the savepoint's (draft_save.c).
+ * Stacks of rows: a row of draft_node may lie on another, whose chunks count for keys that the
+ * upper row lacks. So two sets of uncommitted chunks of one array are joined without copying a
+ * chunk: when a draft is adopted, and when a bulk write ends. A row below another has no path and
+ * belongs to the same draft; its entry does not count. A row that a savepoint has saved stays when
+ * it leaves its stack: it then belongs to the savepoint (draft_save.c).
  */
 
 #define STACK_SUM_TAIL ", level, entry)"
 
-/* It lies on this one from now on; 0: on none. */
+/* Lays row ?1 on row ?2; 0: on none. */
 static const char lie_on[] =
     "UPDATE draft_node SET below=nullif(?2, 0),"
     " checksum=row_sum('draft_node', node, draft, path, nullif(?2, 0)" STACK_SUM_TAIL
     " WHERE node=?1";
 
-/* A row has at most this many chunks, or more. */
+/* The most chunks of a row that is compared chunk by chunk with any other: see
+ * brc_draft_stacks_meet(). */
 enum { FEW_CHUNKS = 4096 };
 
-/* Runs a statement of one or two rows' numbers. */
+/* Runs a statement with the numbers of one or two rows. */
 static int stack_run(brc_store *store, const char *sql, int64_t first, int64_t second,
                      brc_error *err)
 {
@@ -179,7 +180,7 @@ static int stack_run(brc_store *store, const char *sql, int64_t first, int64_t s
     return brc_run(store, st, err);
 }
 
-/* The row lies below another from now on. */
+/* Marks a row as one that lies below another: it loses its path. */
 static int draft_row_hide(brc_store *store, int64_t node, brc_error *err)
 {
     return stack_run(store,
@@ -189,7 +190,7 @@ static int draft_row_hide(brc_store *store, int64_t node, brc_error *err)
                      node, 0, err);
 }
 
-/* *below is 0 where the row lies on none. */
+/* Finds the row below a row; *below is 0 if there is none. */
 static int row_below(brc_store *store, int64_t node, int64_t *below, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -224,11 +225,11 @@ int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exce
 
 /* ---- laying one over another -------------------------------- */
 
-/* Chunks that one statement looks up: some ms. */
+/* The number of chunks that one statement looks up, in a few ms. */
 enum { MEET_STEP = 2048 };
 
-/* The key of the row's last chunk of so many from this one on, into `last`, and how many these
- * are. */
+/* Finds the next MEET_STEP chunks of the row from the key `from` on: the key of the last one and
+ * their number. */
 static int meet_range(brc_store *store, int64_t node, const brc_buf *from, brc_buf *last,
                       int64_t *n, brc_error *err)
 {
@@ -250,7 +251,7 @@ static int meet_range(brc_store *store, int64_t node, const brc_buf *from, brc_b
     return rc;
 }
 
-/* Each chunk of the first in this range is looked up in the second. */
+/* Looks up each chunk of the first row in this range in the second row. */
 static int ranges_meet(brc_store *store, int64_t first, int64_t second, const brc_buf *from,
                        const brc_buf *last, int *meet, brc_error *err)
 {
@@ -267,7 +268,7 @@ static int ranges_meet(brc_store *store, int64_t first, int64_t second, const br
     return brc_ask_any(store, st, meet, err);
 }
 
-/* The last chunk of a range is the first of the next. */
+/* Compares two rows range by range: the last chunk of a range is the first of the next. */
 static int rows_meet(brc_store *store, int64_t first, int64_t second, int *meet, brc_error *err)
 {
     brc_buf from = BRC_BUF_INIT, last = BRC_BUF_INIT;
@@ -288,7 +289,7 @@ done:
     return rc;
 }
 
-/* From the lowest rows up: where others make a stack shorter meanwhile, chunks go up. */
+/* Compares from the lowest rows up: chunks move up if others shorten a stack meanwhile. */
 int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_draft_stack *b,
                           int *meet, brc_error *err)
 {
@@ -304,18 +305,18 @@ int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_
     return BRC_OK;
 }
 
-/* ---- making a stack shorter --------------------------------
- * Two rows that lie on each other become one: the chunks of the lower go up, some in each step.
- * After each step the stack says what it said before. They always go up, and the upper keeps its
- * number: so what somebody has read of a row with all that is below it stays right for as long as
- * the row is in the stack. The first row is not changed. */
+/* ---- making a stack shorter -------------------------------- Two adjacent rows become one: each
+ * step moves some chunks of the lower row to the upper one and keeps the content of the stack.
+ * Chunks always move up, and the upper row keeps its number: so the chunks that a reader has found
+ * in a row and those below it stay valid for as long as the row is in the stack. The first row is
+ * not changed. */
 
-/* Chunks of one step, and of a row that is found to be small: that is looked for in each. */
+/* The chunks of one step, and the most chunks of a row that counts as small. */
 enum { MERGE_STEP = 2048, SMALL_ROW = 512 };
 
 #define SOME_OF_ROW " FROM draft_chunk WHERE node=?1 ORDER BY key LIMIT ?2"
 
-/* What is copied gets a checksum: it must have had the right one. */
+/* Checks the checksums of the next rows to copy, because the copies get new ones. */
 static int check_some(brc_store *store, int64_t node, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -334,7 +335,8 @@ static int check_some(brc_store *store, int64_t node, brc_error *err)
     return rc;
 }
 
-/* A collection may have looked at `upper` already, and not yet at `node`. */
+/* Keeps the next chunks to move, because a garbage collection may have read `upper` already, and
+ * not yet `node`. */
 static int keep_some(brc_store *store, int64_t node, brc_error *err)
 {
     int64_t run;
@@ -352,7 +354,7 @@ static int keep_some(brc_store *store, int64_t node, brc_error *err)
     return brc_run(store, st, err);
 }
 
-/* Some chunks of `node` become those of `upper`, where that does not have their keys. */
+/* Moves some chunks of `node` to `upper`, except keys that `upper` has. */
 static int move_some(brc_store *store, int64_t node, int64_t upper, int64_t *moved, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -374,7 +376,7 @@ static int move_some(brc_store *store, int64_t node, int64_t upper, int64_t *mov
     return BRC_OK;
 }
 
-/* A row without chunks leaves the stack. */
+/* Takes a row without chunks out of the stack. */
 static int take_out(brc_store *store, const brc_draft_stack *stack, size_t at, brc_error *err)
 {
     const int64_t below = at + 1 < stack->n ? stack->node[at + 1] : 0;
@@ -382,7 +384,8 @@ static int take_out(brc_store *store, const brc_draft_stack *stack, size_t at, b
     return brc_draft_row_delete(store, stack->node[at], err);
 }
 
-/* Whether a savepoint knows the row `at` and not the one above it: then they stay two. */
+/* Stores whether a savepoint has saved the row `at` but not the row above: then they are not
+ * joined. */
 static int is_parted(brc_store *store, const brc_draft_stack *stack, size_t at, int *parted,
                      brc_error *err)
 {
@@ -394,8 +397,9 @@ static int is_parted(brc_store *store, const brc_draft_stack *stack, size_t at, 
     return BRC_OK;
 }
 
-/* The lower row of the pair that is to become one: the lowest small one. Where there is none, the
- * uppermost: then each chunk goes up once, until all are in one row. 0: no two may. */
+/* Chooses the lower row of the pair to join: the lowest small row or, if there is none, the
+ * uppermost row: then each chunk moves up once, until all are in one row. 0: no two rows may be
+ * joined. */
 static int choose_lower(brc_store *store, const brc_draft_stack *stack, size_t *out, brc_error *err)
 {
     int large, parted;
@@ -428,7 +432,7 @@ int brc_draft_stack_shorten(brc_store *store, int64_t node, size_t to, int *done
     return moved < MERGE_STEP ? take_out(store, &stack, at, err) : BRC_OK;
 }
 
-/* Within the caller's transaction, which is as long as it takes. */
+/* Shortens a stack within the caller's transaction, however long that takes. */
 static int shorten_now(brc_store *store, brc_draft_stack *stack, brc_error *err)
 {
     const int64_t top = stack->node[0];
@@ -450,7 +454,7 @@ int brc_draft_stack_lay(brc_store *store, brc_draft_stack *upper, brc_draft_stac
 
 /* ---- rows that savepoints know -------------------------------- */
 
-/* From `at` on, what of a stack goes into the savepoints that know it. */
+/* Gives the rows of a stack from `at` on to the savepoints that have saved them. */
 static int keep_rows(brc_store *store, int64_t draft, const brc_draft_stack *stack, size_t at,
                      brc_error *err)
 {
@@ -466,7 +470,8 @@ static int keep_rows(brc_store *store, int64_t draft, const brc_draft_stack *sta
     return BRC_OK;
 }
 
-/* Levels do not rise from a row to those below it: one cut parts what is known from what is not. */
+/* Cuts the rows that savepoints have saved off a stack. One cut suffices, because levels do not
+ * rise from a row to the rows below it. */
 static int cut_below(brc_store *store, int64_t draft, const brc_draft_stack *stack, int64_t newest,
                      brc_error *err)
 {
@@ -483,7 +488,7 @@ static int cut_below(brc_store *store, int64_t draft, const brc_draft_stack *sta
     return keep_rows(store, draft, stack, at, err);
 }
 
-/* What savepoints know is below the row no longer. */
+/* Detaches the row from the rows below it that savepoints have saved. */
 static int draft_stack_part(brc_store *store, int64_t node, brc_error *err)
 {
     int64_t draft, level, newest;
@@ -496,8 +501,8 @@ static int draft_stack_part(brc_store *store, int64_t node, brc_error *err)
     return cut_below(store, draft, &stack, newest, err);
 }
 
-/* Before a row goes. *kept 1: it stays, in a savepoint. Else it lies on no row
- * any more that a savepoint knows: these stay. */
+/* Called before a row is deleted. *kept 1: a savepoint keeps the row. Else the row does not lie any
+ * more on rows that a savepoint has saved, which stay. */
 static int draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *err)
 {
     int64_t draft, level, newest;
@@ -517,7 +522,7 @@ static int draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *
     return keep_rows(store, draft, &stack, 1, err);
 }
 
-/* Nor is anything else: the caller has it. */
+/* Cuts everything below the row off, which the caller keeps. */
 static int draft_stack_cut(brc_store *store, int64_t node, brc_error *err)
 {
     return stack_run(store, lie_on, node, 0, err);
@@ -526,15 +531,16 @@ static int draft_stack_cut(brc_store *store, int64_t node, brc_error *err)
 /* ==== draft drop ================================ */
 
 /*
- * Dropping drafts. What a draft holds may be millions of rows, and deleting them takes longer than
- * others should wait for the lock. So a dropped draft is marked (state 2, and kind 2: it is no
- * branch's), which is all that the transaction needs, and its rows go step by step: one in each
- * transaction that writes. Small drafts are gone with the first step. Rows that leave a draft which
- * stays go to a dropped one. A shared draft that was committed rests until its branch has the next
- * (state 3), so that the row's page is the only one that small commits write for it.
+ * Dropping drafts. A draft may hold millions of rows, and deleting them takes longer than others
+ * should wait for the lock. So the transaction only marks a dropped draft (state 2, and kind 2, so
+ * that it belongs to no branch), and its rows are deleted step by step, one step in each
+ * transaction that writes. Small drafts are gone with the first step. Rows to delete from a draft
+ * that stays are given to a dropped draft. A shared draft that was committed rests until its branch
+ * gets the next one (state 3), so that the row's page is the only one that small commits write for
+ * the draft.
  */
 
-/* Rows that one transaction deletes. */
+/* The number of rows that one transaction deletes. */
 enum { STEP = 4096, NODE_COST = 8 };
 
 #define DROP_IT                                                                               \
@@ -555,7 +561,7 @@ static int drop_run(brc_store *store, const char *sql, int64_t a, int64_t b, int
     return BRC_OK;
 }
 
-/* Of a table that the file may lack. */
+/* Deletes rows of a table that the file may lack. */
 static int drop_reserved(brc_store *store, const char *table, const char *sql, int64_t draft,
                          int64_t most, int64_t *left, brc_error *err)
 {
@@ -564,7 +570,7 @@ static int drop_reserved(brc_store *store, const char *table, const char *sql, i
     return there ? drop_run(store, sql, draft, most, left, err) : BRC_OK;
 }
 
-/* The number that a statement finds; 0: none. */
+/* Reads the number that a statement finds; 0: none. */
 static int drop_find(brc_store *store, const char *sql, int64_t a, int64_t b, int64_t *out,
                      brc_error *err)
 {
@@ -598,7 +604,7 @@ static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error 
     return BRC_OK;
 }
 
-/* Of an open merge. */
+/* Deletes conflicts of an open merge. */
 static int drop_conflicts(brc_store *store, int64_t draft, int64_t *left, brc_error *err)
 {
     return drop_reserved(store, "conflict",
@@ -613,7 +619,8 @@ static int drop_moves(brc_store *store, int64_t draft, brc_error *err)
                          NULL, err);
 }
 
-/* At most *left rows, which it counts down; above 0: the draft has none now. */
+/* Deletes at most *left rows of a draft and counts *left down; if *left stays above 0, the draft
+ * has no row any more. */
 static int drop_rows(brc_store *store, int64_t draft, int64_t *left, brc_error *err)
 {
     BRC_TRY(drop_nodes(store, draft, left, err));
@@ -647,7 +654,7 @@ int brc_draft_sweep(brc_store *store, brc_error *err)
     return draft != 0 ? drop_step(store, draft, err) : BRC_OK;
 }
 
-/* Those of one draft are known to it as long as it has one. */
+/* Clears the mark for savepoints in the parent's `parts` when the parent has none any more. */
 static int end_save(brc_store *store, int64_t draft, brc_error *err)
 {
     int64_t parent;
@@ -711,7 +718,7 @@ int brc_draft_dropped(brc_store *store, int64_t draft, int64_t *out, brc_error *
     return drop_run(store, DROP_IT, *out, 0, NULL, err);
 }
 
-/* Those of nodes become a dropped draft's. */
+/* Gives the draft's rows of nodes to a dropped draft, and drops its moves. */
 static int give_nodes_away(brc_store *store, int64_t draft, brc_error *err)
 {
     int64_t to;
@@ -779,7 +786,7 @@ static int has_many(brc_store *store, const brc_draft_stack *stack, int *many, b
     return BRC_OK;
 }
 
-/* Every chunk of the stack, and the rows below the first. */
+/* Deletes every chunk of the stack, and the rows below the first. */
 static int clear_now(brc_store *store, const brc_draft_stack *stack, brc_error *err)
 {
     for (size_t i = 0; i < stack->n; i++)
@@ -790,7 +797,7 @@ static int clear_now(brc_store *store, const brc_draft_stack *stack, brc_error *
     return stack->n > 1 ? draft_stack_cut(store, stack->node[0], err) : BRC_OK;
 }
 
-/* The rows become those of a dropped draft. */
+/* Gives the rows to a dropped draft. */
 static int give_away(brc_store *store, const brc_draft_stack *stack, brc_error *err)
 {
     int64_t draft, level, to;

@@ -94,7 +94,7 @@ static int encoding_shape(const brc_json *json, int *ndim, uint64_t *shape)
     return 1;
 }
 
-/* That of documents: the codecs alone. */
+/* Opens the chain of documents, which has only codecs. */
 static int slot_open_bytes(brc_encoding_slot *slot, const brc_registry *registry,
                            const brc_json *spec, brc_error *err)
 {
@@ -146,7 +146,7 @@ int brc_encoding_slot_chain(brc_encoding_slot *slot, const brc_registry *registr
 
 /* ==== encoding ================================ */
 
-/* Encodings: the small numbers in the object index, and what they stand for. */
+/* Encodings: the small numbers in the hash index, and their specifications. */
 
 int brc_encoding_find(brc_store *store, const char *spec, int64_t *id, brc_error *err)
 {
@@ -167,7 +167,8 @@ int brc_encoding_find(brc_store *store, const char *spec, int64_t *id, brc_error
     return brc_encoding_cache_add(&store->encodings, *id, spec, &slot, err);
 }
 
-/* gc --expunge of another handle takes rows that nothing has: what is in memory may be of one. */
+/* Stores whether the encoding's row exists: gc --expunge of another handle removes rows that no
+ * object has, so a slot in memory may be out of date. */
 static int row_is_there(brc_store *store, const char *spec, int *is_there, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -259,11 +260,11 @@ int brc_encoding_chain(brc_store *store, int64_t id, const brc_chain **out, brc_
 /* ==== document ================================ */
 
 /*
- * Documents as they are stored: those that compress well are, in an encoding of bytes of any
- * length (docs/FORMAT.md, section 4).
+ * Documents as they are stored: a document that compresses well is compressed, in an encoding of
+ * bytes of any length (docs/FORMAT.md, section 4).
  */
 
-/* Smaller ones share rows as they are, and are read more often than they are stored. */
+/* Smaller documents share rows uncompressed, and are read more often than they are stored. */
 #define COMPRESSED_LEAST 1024
 
 static int document_chain(brc_store *store, int64_t encoding, const brc_chain **out, brc_error *err)

@@ -12,13 +12,15 @@
 #define BACKUP_KEY "backup"
 #define BATCH_BYTES ((int64_t)16 << 20)
 #define SLICE_ROWS 8192
-/* Nobody else writes to the copy, and its transactions may be larger than memory. */
+/* Settings for the copy: nobody else writes to it, and its transactions may be larger than
+ * memory. */
 #define SPILLS "PRAGMA cache_spill=ON; PRAGMA cache_size=-65536"
 
 /* ---- the mark -------------------------------- */
 
-/* Every transaction of SQLite raises the counter by one, outside of WAL mode: so a file that others
- * have written to since shows it. `next`: what it will be when this transaction has ended. */
+/* Writes the row of a backup. Outside of WAL mode every transaction of SQLite raises the counter by
+ * one, so the counter shows whether others have written to the file since. `next`: the counter
+ * after this transaction. */
 static int put_mark(brc_backup_run *b, int64_t last, brc_error *err)
 {
     char text[64];
@@ -56,13 +58,13 @@ static int is_unfinished(brc_backup_run *b, int *out, brc_error *err)
 
 /* ---- transactions of the copy -------------------------------- */
 
-/* In the rollback journal, whatever the copy asks for, and with nothing of what an ordinary
- * transaction also does: its rows are to be those of the source. */
+/* Begins a transaction with the rollback journal, even if the copy asks for WAL mode, and without
+ * the other work of an ordinary transaction: the copy must have just the rows of the source. */
 static int begin_copy(brc_backup_run *b, brc_error *err)
 {
     brc_end_leftover(b->to);
-    /* The setting is what it was, but its page, the first one, is in the journal before any other:
-     * without it nobody plays the journal of a killed process back. */
+    /* Leaves the setting as it is, so that its page, page 1, comes first into the journal: without
+     * page 1 nobody plays back the journal of a killed process. */
     return brc_exec(b->to, "BEGIN IMMEDIATE; PRAGMA user_version=2", err);
 }
 
@@ -98,8 +100,8 @@ static int has_such(brc_store *store, const char *sql, sqlite3_stmt *keys, int n
     return brc_ask_any(store, st, any, err);
 }
 
-/* Where the source was put back to an earlier state and went on from there, the copy has versions
- * that the source lacks. The log of operations tells, as far as it goes back. */
+/* Checks that the source has all versions of the copy: it lacks some if it was put back to an
+ * earlier state and went on from there. The operation log tells, as far as it goes back. */
 static int check_versions(brc_backup_run *b, brc_error *err)
 {
     int64_t first;
@@ -174,7 +176,7 @@ static int put_blob(brc_backup_run *b, sqlite3_stmt *row, brc_error *err)
     return brc_run(b->to, put, err);
 }
 
-/* Nobody has it yet: all of it is a hole until the index comes. */
+/* Marks a row of blob as one hole: no object has its bytes until the index is copied. */
 static int put_hole(brc_backup_run *b, int64_t seq, int64_t bytes, brc_error *err)
 {
     sqlite3_stmt *put;
@@ -188,7 +190,7 @@ static int put_hole(brc_backup_run *b, int64_t seq, int64_t bytes, brc_error *er
     return brc_run(b->to, put, err);
 }
 
-/* Whether a backup that was stopped has brought it already. */
+/* Stores whether a backup that was stopped has copied the row already. */
 static int has_blob(brc_backup_run *b, sqlite3_stmt *row, int *any, brc_error *err)
 {
     return has_such(b->to, "SELECT 1 FROM blob WHERE seq=?1 AND data=?2", row, 2, any, err);
@@ -207,7 +209,8 @@ static int copy_blob(brc_backup_run *b, sqlite3_stmt *row, brc_error *err)
     return BRC_OK;
 }
 
-/* Rows behind b->last, up to `most` bytes. Within a read of the source and a write of the copy. */
+/* Copies rows after b->last, up to `most` bytes, within a read of the source and a write of the
+ * copy. */
 static int copy_blobs(brc_backup_run *b, int64_t most, int *more, uint64_t *bytes, brc_error *err)
 {
     int rc = BRC_OK;
@@ -230,7 +233,8 @@ static int copy_blobs(brc_backup_run *b, int64_t most, int *more, uint64_t *byte
 
 /* ---- the index of a new file, ahead of the last step -------------------------------- */
 
-/* The bytes of these rows are there: what changes until the end, the last step finds. */
+/* Copies a slice of the index of objects, whose bytes were copied before. The last step finds rows
+ * that change meanwhile. */
 static int copy_slice(brc_backup_run *b, int *n, brc_error *err)
 {
     int rc = BRC_OK;
@@ -287,15 +291,15 @@ static int touch(brc_backup_run *b, int64_t seq, brc_error *err)
     return BRC_OK;
 }
 
-/* 0: the object's bytes are not in the file. */
+/* Returns the row of blob that an object is in; 0: its bytes are not in the file. */
 static int64_t place_of(sqlite3_stmt *object)
 {
     return object != NULL && sqlite3_column_int64(object, 3) == 0 ? sqlite3_column_int64(object, 4)
                                                                   : 0;
 }
 
-/* What an object has left, and what it has now where that lies among rows that the copy had
- * before. */
+/* Notes the row of blob that an object has left, and the row that it is in now if the copy had that
+ * row before. */
 static int object_differs(void *ctx, sqlite3_stmt *from, sqlite3_stmt *to, brc_error *err)
 {
     brc_backup_run *b = ctx;

@@ -1,13 +1,13 @@
 /*
- * See file_lock.h. The bytes, of SQLite's file format ("the lock-byte page"), and who locks them:
+ * See file_lock.h. The locked bytes are those of SQLite's file format ("the lock-byte page"):
  *
- *   PENDING    read: for a moment, by who comes to SHARED; write: by who waits for EXCLUSIVE
- *   RESERVED   write: the one who will write
- *   SHARED     510 bytes; read: everybody who reads; write: EXCLUSIVE
+ *   PENDING    read: for a moment on the way to SHARED; write: while waiting for EXCLUSIVE
+ *   RESERVED   write: the connection that will write
+ *   SHARED     510 bytes; read: all readers; write: EXCLUSIVE
  *
- * and one behind them that SQLite does not know:
+ * and one byte after them that SQLite does not know:
  *
- *   WAITING    read: everybody who waits for another's lock
+ *   WAITING    read: all connections that wait for another's lock
  */
 #include "file_lock.h"
 
@@ -32,7 +32,8 @@ static struct flock bytes_to_lock(int type, off_t at, off_t len)
     return (struct flock){.l_type = (short)type, .l_whence = SEEK_SET, .l_start = at, .l_len = len};
 }
 
-/* SQLITE_BUSY as SQLite has it: also where a server has no room for a lock just now. */
+/* Returns SQLITE_BUSY in the same cases as SQLite: also if a server has no room for a lock just
+ * now. */
 int brc_bytes_lock(int fd, int type, off_t at, off_t len, int failure)
 {
     struct flock range = bytes_to_lock(type, at, len);
@@ -46,7 +47,7 @@ int brc_bytes_lock(int fd, int type, off_t at, off_t len, int failure)
                ? SQLITE_BUSY : failure;
 }
 
-/* Has somebody else a lock on one of them? */
+/* Stores whether another description has a lock on one of these bytes. */
 static int bytes_is_locked(int fd, off_t at, off_t len, int *out)
 {
     struct flock range = bytes_to_lock(F_WRLCK, at, len);
@@ -88,7 +89,7 @@ int brc_bytes_lock(int fd, int type, off_t at, off_t len, int failure)
     return failure;
 }
 
-/* Has somebody else a lock on one of them? */
+/* Stores whether another description has a lock on one of these bytes. */
 static int bytes_is_locked(int fd, off_t at, off_t len, int *out)
 {
     (void)fd, (void)at, (void)len;
@@ -110,7 +111,7 @@ int brc_file_lock_offered(int *out)
 
 #endif
 
-/* Not one of the first three: what a program prints where it has closed its standard output
+/* Avoids the first three descriptors: the output of a program that has closed its standard output
  * would go into the file. */
 int brc_file_lock_open(brc_file_lock *lock, const char *path, int to_write)
 {
@@ -162,9 +163,9 @@ int brc_file_lock_raise(brc_file_lock *lock, int level)
     return rc;
 }
 
-/* Downwards SHARED first: in between nobody else may come to EXCLUSIVE. A write lock that cannot be
- * made a read lock is kept: an error would deny a commit that is done, and more than it asked for
- * does SQLite no harm. */
+/* Takes SHARED first, so that no other connection gets EXCLUSIVE in between. A write lock that
+ * cannot be made a read lock is kept: an error would deny a commit that is done, and a stronger
+ * lock than it asked for does SQLite no harm. */
 int brc_file_lock_lower(brc_file_lock *lock, int level)
 {
     if (lock->level <= level)
@@ -226,21 +227,22 @@ void brc_file_lock_leave(brc_file_lock *lock)
  *
  *   120 to 127  SQLite's slots: 0 writes, 1 checkpoints, 2 recovers, 3 to 7 read
  *   128         "dead man's switch": read: the log is open; write: the index is begun anew
- *   129         ours alone: who is about to close
+ *   129         only breccia's: a connection that is about to close
  */
 
 enum { SLOTS_AT = 120, WRITE_SLOT = 0, CHECKPOINT_SLOT = 1, ALIVE_AT = 128, LEAVING_AT = 129 };
 
 /* ---- the file ---------------------------------------------------------------------- */
 
-/* A link would have us write to something else. */
+/* Returns 1 if the descriptor is a regular file with one name: through a link another file would be
+ * written. */
 static int is_plain(int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
 }
 
-/* Not one of the first three: see brc_file_lock_open(). */
+/* Opens a file, but not as one of the first three descriptors: see brc_file_lock_open(). */
 static int open_beside(const char *path, int flags, mode_t mode)
 {
     int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode);
@@ -265,7 +267,8 @@ int brc_wal_index_open(brc_wal_index *index, const char *path, int like)
         return SQLITE_IOERR_FSTAT;
     index->fd = open_beside(path, O_RDWR | O_CREAT, st.st_mode & 0777);
     if (index->fd >= 0) {
-        /* Made by root: whoever may write to FILE may go on. A failure shows when they try. */
+        /* Made by root: gives the index FILE's owner, so that users who may write to FILE can go
+         * on. A failure shows when they try. */
         if (geteuid() == 0)
             (void)!fchown(index->fd, st.st_uid, st.st_gid);
         return SQLITE_OK;
@@ -296,7 +299,7 @@ void brc_wal_index_forget(brc_wal_index *index)
 
 /* ---- coming and going ---------------------------------------------------------------- */
 
-/* With the switch held to write, nobody else has the log open. */
+/* Begins the index anew. The switch is held to write, so no other connection has the log open. */
 static int begin_anew(brc_wal_index *index, brc_wal_judge_fn judge, void *ctx)
 {
     int rc = judge(ctx);
@@ -311,7 +314,7 @@ int brc_wal_index_join(brc_wal_index *index, brc_wal_judge_fn judge, void *ctx)
     if (index->is_joined)
         return SQLITE_OK;
     if (index->is_readonly) {
-        /* SQLite reads the log without an index then */
+        /* then SQLite reads the log without an index */
         rc = bytes_is_locked(index->fd, ALIVE_AT, 1, &is_live);
         if (rc == SQLITE_OK && !is_live)
             rc = judge(ctx);
@@ -346,7 +349,7 @@ int brc_wal_index_is_live(const char *path)
     return is_live;
 }
 
-/* Waits half a second at most: what is done under these locks takes less. */
+/* Waits at most half a second for a lock: work under these locks takes less. */
 static int wait_for_byte(int fd, int type, off_t at)
 {
     const struct timespec pause = {0, 500000};
@@ -385,8 +388,8 @@ void brc_wal_index_left(int fd)
 
 /* ---- its memory ------------------------------------------------------------------------ */
 
-/* Every page is written to once: a hole that the disk has no room for would end the process when
- * it is written to through the mapping. */
+/* Grows the file and writes to every page: a write through the mapping to a hole for which the disk
+ * has no room would end the process. */
 static int grow_file(int fd, off_t from, off_t to)
 {
     struct stat st;
@@ -452,7 +455,7 @@ static int has(int at, int n, int slot)
     return at <= slot && slot < at + n;
 }
 
-/* The writer's lock is there while SQLite has it or checkpoints. */
+/* Takes SQLite's slots. The writer's lock is held while SQLite has it or checkpoints. */
 static int take_slots(brc_wal_index *index, int at, int n)
 {
     int writer_held = index->writes || index->checkpoints;

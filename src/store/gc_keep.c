@@ -1,8 +1,8 @@
-/* What whoever writes tells a collection of garbage that runs meanwhile. */
+/* Writers tell a garbage collection that runs meanwhile which objects they store or rely on. */
 #include "collect.h"
 #include "db.h"
 
-/* ---- is there one? -------------------------------- */
+/* ---- the running collection -------------------------------- */
 
 int brc_gc_running(brc_store *store, int64_t *run, brc_error *err)
 {
@@ -34,10 +34,12 @@ int brc_gc_last(brc_store *store, int64_t *run, brc_error *err)
     return brc_ask_number(store, st, run, err);
 }
 
-/* One that runs is none that has begun since: who puts is never sure of what it drops. */
+/* The value while a collection runs: it may drop the bytes that are put, though it has not begun
+ * since. */
 enum { NEVER_STANDS = -1 };
 
-/* In this order: one that begins in between has another number. */
+/* Reads the last number first: a collection that begins before the second read has another
+ * number. */
 int brc_gc_puts_begin(brc_store *store, int64_t *since, brc_error *err)
 {
     int64_t running;
@@ -57,8 +59,8 @@ int brc_gc_puts_stand(brc_store *store, int64_t since, int *stand, brc_error *er
     return BRC_OK;
 }
 
-/* Commits are entered under the number with a minus: they are roots (collect.c), so all that they
- * reach stays with them. */
+/* Enters an object in gc_kept. Commits are entered under the negative number: they are roots
+ * (collect.c), so all objects that they reach stay too. */
 static int enter_kept(brc_store *store, const brc_oid *id, int is_commit, brc_error *err)
 {
     int64_t run;

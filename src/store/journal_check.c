@@ -1,6 +1,6 @@
 /*
- * See journal_check.h. SQLite plays back whatever has the journal's name. What can be
- * known about it:
+ * See journal_check.h. SQLite plays back any file that has the journal's name. The checks rely on
+ * these facts:
  *
  * Page 1 holds a counter that every transaction raises by one, so nearly every journal
  * holds page 1 as it was. SQLite writes page 1 once, when the transaction ends. So the
@@ -58,7 +58,7 @@ int brc_journal_check_end(sqlite3_file *journal, int *verdict)
     if (rc != SQLITE_OK || size < (sqlite3_int64)sizeof(end))
         return rc;
     rc = read_bytes(journal, end, sizeof(end), size - (sqlite3_int64)sizeof(end));
-    /* Whether the name's own checksum is right does not matter: we never write one. */
+    /* The name's own checksum does not matter: breccia never writes a name. */
     if (rc == SQLITE_OK && memcmp(end + 8, journal_mark, sizeof(journal_mark)) == 0 &&
         big_endian(end) != 0)
         *verdict = BRC_JOURNAL_NAMES_OTHER;
@@ -70,7 +70,7 @@ static int is_size(uint32_t n, uint32_t least)
     return n >= least && n <= 65536 && (n & (n - 1)) == 0;
 }
 
-/* Every 200th byte from the end, as SQLite adds them up. */
+/* Checks a record's checksum, the sum of every 200th byte from the end, as SQLite computes it. */
 static int checksum_is_right(const journal_walk *w, uint32_t nonce)
 {
     const uint8_t *data = w->record + 4;
@@ -80,7 +80,7 @@ static int checksum_is_right(const journal_walk *w, uint32_t nonce)
     return sum == big_endian(data + w->page);
 }
 
-/* Needed only as long as page 1 was not met. */
+/* Compares a record with the file's page. Needed only until page 1 is met. */
 static int compare_page(journal_walk *w, uint32_t number)
 {
     if (w->has_first || w->changes)
@@ -129,7 +129,7 @@ static int read_records(journal_walk *w, const uint8_t *header)
     return rc;
 }
 
-/* The first header says how all that follows is laid out. */
+/* Reads the first header, which gives the layout of the rest. */
 static int read_first_header(journal_walk *w, uint8_t *header)
 {
     int rc = w->journal->pMethods->xFileSize(w->journal, &w->size);
@@ -160,7 +160,7 @@ static int walk_journal(journal_walk *w)
         w->at += w->sector;
         rc = read_records(w, header);
         w->at = (w->at + w->sector - 1) / w->sector * w->sector;
-        /* What follows without the mark was not synced: nothing relies on it. */
+        /* Bytes without the mark were not synced: nothing relies on them. */
         if (rc != SQLITE_OK || w->at + w->sector > w->size)
             break;
         rc = read_bytes(w->journal, header, sizeof(header), w->at);
@@ -170,8 +170,8 @@ static int walk_journal(journal_walk *w)
     return rc;
 }
 
-/* Is this the number of pages that a file with this header has? There may be bytes
- * after a file's pages that belong to nothing; then the header's number is smaller. */
+/* Returns 1 if a file with this header has this number of pages. Bytes after a file's
+ * pages belong to nothing; then the header's number is smaller. */
 static int pages_are(const journal_walk *w, const uint8_t *header, sqlite3_int64 file_size)
 {
     uint32_t pages = big_endian(header + PAGES_AT);

@@ -1,5 +1,5 @@
 /*
- * Does a rollback journal that was left behind belong to the file as it is now?
+ * Checks whether a rollback journal that was left behind belongs to the file as it is now.
  *
  * A journal begins with a header: its mark, the number of records that were synced, a
  * random number, the file's pages before the transaction, the sector and page size, all
@@ -21,9 +21,10 @@ enum {
     BRC_JOURNAL_OF_NEW_FILE /* the file was empty before the transaction             */
 };
 
-/* Both are open, and nobody else writes to them. Returns SQLite's result; the verdict goes to *out. */
+/* Checks a journal. Both files are open, and nobody else writes to them. Returns SQLite's result and stores the verdict,
+ * BRC_JOURNAL_*. */
 int brc_journal_check(sqlite3_file *file, sqlite3_file *journal, int *verdict);
-/* The same for the end of the journal alone: OWN or NAMES_OTHER. */
+/* Checks only the end of the journal: the verdict is OWN or NAMES_OTHER. */
 int brc_journal_check_end(sqlite3_file *journal, int *verdict);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * WAL mode. A file asks for it in meta ('journal' is 'wal'); it is in it, as its header says, from
- * a write on until the last one who has the file open closes it. At rest it is one file.
+ * WAL mode. A file asks for WAL mode in meta ('journal' is 'wal'). Its header says that it is in
+ * WAL mode from a write on until the last connection closes it. At rest a repository is one file.
  *
- * The setting is written while the file is not in WAL mode, and the file is put into it only in the
- * state in which the setting was read. So whatever a log holds, FILE itself says whether it may be
- * in WAL mode.
+ * The setting is written while the file is not in WAL mode, and the file is put into WAL mode only
+ * in the state in which the setting was read. So whatever a log holds, FILE itself says whether it
+ * may be in WAL mode.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 
 #include "db.h"
 
-/* Pages of a log from which on each commit copies it back, and from which on it tries harder. */
+/* The pages of a log from which on each commit copies it into the file, and from which on it tries
+ * harder. */
 enum { LOG_LONG = 1000, LOG_TOO_LONG = 4000 };
 
 int brc_journal_get(brc_store *store, int *wal, brc_error *err)
@@ -32,8 +33,8 @@ int brc_journal_load(brc_store *store, brc_error *err)
 
 /* ---- FILE itself, without its log --------------------------------------------------------- */
 
-/* Of a page that was half copied back when a process was killed, a row may be nowhere: FILE says no
- * only where its settings are whole. */
+/* Checks that table meta is whole. If a process was killed while it copied the log into FILE, rows
+ * may be missing: a missing setting counts only if the whole table is valid. */
 static int check_settings(brc_store *at, brc_error *err)
 {
     int wrong;
@@ -71,8 +72,8 @@ static int peek(brc_store *at, const brc_store *store, brc_error *err)
     return wal ? wal : check_settings(at, err);
 }
 
-/* Called by the VFS, within a read of the store: so nobody changes the setting. Pages change where
- * somebody copies a log back: that is held off. */
+/* Called by the VFS within a read of the store, so that nobody changes the setting. Copying a log
+ * into the file changes pages, so checkpoints are held off. */
 static int asks_for_wal(void *ctx, brc_error *err)
 {
     brc_store *store = ctx;
@@ -105,7 +106,7 @@ static int note_mode(void *ctx, int n, char **values, char **names)
     return 0;
 }
 
-/* Reads the setting; what is done next is refused where the file is no longer as it is now. */
+/* Reads the setting, and guards the next write: it is refused if the file has changed since. */
 static int look_again(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_exec(store, "BEGIN", err));
@@ -118,8 +119,8 @@ static int look_again(brc_store *store, brc_error *err)
     return rc < 0 ? rc : end;
 }
 
-/* 1: it is done, or is not to be done; 0: once more. Readers are not waited for long: the
- * transaction can do without. */
+/* Tries to put the file into WAL mode. Returns 1 when that is done or must not be done, 0 to try
+ * again. Does not wait long for readers: the transaction works without WAL mode. */
 static int try_to_enter(brc_store *store, brc_error *err)
 {
     enum { SHORT_MS = 100 };
@@ -167,7 +168,7 @@ void brc_journal_tend(brc_store *store)
     }
 }
 
-/* Only who is alone can; SQLite does not wait for the others here. */
+/* Only the last connection can end WAL mode; SQLite does not wait for the others here. */
 int brc_journal_leave(brc_store *store)
 {
     brc_reader_close(store);
@@ -177,7 +178,8 @@ int brc_journal_leave(brc_store *store)
     return rc;
 }
 
-/* A reader may not change the file; where it was the last one, a connection that may does. */
+/* Opens a connection that may write to copy the log if a reader, which cannot change the file, was
+ * the last to close it. */
 static void fold_for_reader(brc_store *store)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;

@@ -1,5 +1,5 @@
-/* Derived rows of chunks that are asked for in an encoding in which they are not stored: how long
- * they are then. A row that is damaged is one that is not there. */
+/* Derived rows of chunks that are requested in an encoding in which they are not stored: their
+ * length in that encoding. A damaged row counts as missing. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ int brc_encoded_put(brc_store *store, const brc_oid *id, int64_t encoding, uint6
 
 /* ==== node total ================================ */
 
-/* Derived rows of map nodes: what hangs under each. */
+/* Derived rows of map nodes: the totals of everything under each. */
 
 int brc_node_total_add(brc_node_total *sum, const brc_node_total *more)
 {
@@ -159,8 +159,8 @@ int brc_node_totals_drop(brc_store *store, brc_error *err)
 
 /* Objects: the hash index, and small objects whole. */
 
-/* SQLite's own limit for one value: anything that claims to be larger cannot be there,
- * and must not be allocated. */
+/* SQLite's own limit for one value: a larger claimed size cannot be true, and must not be
+ * allocated. */
 #define STORED_MAX 0x7fffffff
 
 #define OBJECT_COLUMNS "kind, encoding, backend, place, offset, size, stored, checksum, guard"
@@ -179,15 +179,16 @@ static int object_column_size(brc_store *store, sqlite3_stmt *st, int column, ui
     return BRC_OK;
 }
 
-/* Outside of the file: at an offset in a place, or under the canonical name. */
+/* Returns 0 if the object lies outside of the file neither at a valid offset in a place nor under
+ * its canonical name. */
 static int is_place_outside(const brc_object *o)
 {
     return o->backend == 0 || (o->place == 0 && o->offset == 0) ||
            (o->place > 0 && o->offset <= (uint64_t)INT64_MAX - o->stored);
 }
 
-/* Reads OBJECT_COLUMNS from column `at` on. Columns keep whatever type was put into
- * them, and the low 32 bits of a wrong number could look like a kind. */
+/* Reads OBJECT_COLUMNS from column `at` on and checks their types and ranges: a column keeps
+ * any type, and the low 32 bits of a wrong number could look like a kind. */
 static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_object *o,
                            brc_error *err)
 {
@@ -298,7 +299,7 @@ done:
     return rc;
 }
 
-/* "1a2b3" as the lowest and highest ids that begin with it. */
+/* Finds the lowest and highest ids that begin with hexadecimal digits like "1a2b3". */
 static int hex_bounds(const char *hex, size_t id_len, brc_oid *low, brc_oid *high)
 {
     memset(low, 0, sizeof(*low));
@@ -348,13 +349,13 @@ static void add_to_total(uint64_t *sum, sqlite3_stmt *st, int column)
     *sum = *sum > INT64_MAX - n ? INT64_MAX : *sum + n;
 }
 
-/* In steps, so that nobody waits for all of them; *last: where the next one begins. 0: there are no
- * more rows. */
+/* Adds the totals of some rows, so that nobody waits for all of them; *last: where the next step
+ * begins. Returns 0 if there are no more rows. */
 static int add_totals(brc_store *store, sqlite3_value **last, brc_stats *out, brc_error *err)
 {
     sqlite3_stmt *st;
-    /* A row may claim any size: what SQLite cannot add up as integers is told as a float, and
-     * then at its limit. Values that are not sizes count as nothing. */
+    /* A row may claim any size: a sum that is too large for an integer is reported as the largest.
+     * Values that are not sizes count as 0. */
     BRC_TRY(brc_stmt(store,
                      "SELECT count(*), coalesce(sum(kind=1),0),"
                      " cast(total(CASE WHEN typeof(stored)='integer' AND stored>0 THEN stored END)"
@@ -503,8 +504,8 @@ static int object_collected(brc_store *store, const brc_oid *id, brc_error *err)
                     store->path, brc_oid_format(hex, id));
 }
 
-/* Of the object as it is now; `o` is what it becomes. Other backends keep what they have: copies of
- * this file may share it. */
+/* Drops the stored bytes that the object has now; `o` is the object as it will be. Other backends
+ * keep their bytes: copies of this file may share them. */
 static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -615,7 +616,7 @@ static int object_decode_document(brc_store *store, brc_buf *data, const brc_obj
     return rc;
 }
 
-/* The bytes of an object that is not a chunk. */
+/* Loads the bytes of an object that is not a chunk. */
 static int object_load_plain(brc_store *store, brc_object *o, int verify, brc_buf *out,
                              brc_error *err)
 {
@@ -644,8 +645,8 @@ int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *er
                     store->path, brc_oid_format(hex, id));
 }
 
-/* The object that is to be stored is there already: is it the same? A few bytes are
- * compared, because they can be made to have the same hash and guard. */
+/* Checks that an object that exists already is the same as the one to store. Small objects are
+ * compared byte by byte, because they can be forged to have the same hash and guard. */
 static int object_same(brc_store *store, brc_object *o, const void *data, size_t len,
                        uint64_t guard, brc_error *err)
 {
@@ -720,8 +721,8 @@ static const char *object_kind_name(int kind)
     return kind >= 1 && kind <= BRC_KIND_MAX ? names[kind] : names[0];
 }
 
-/* A document that only a draft has. It is held as what is not stored as an object is: pinned,
- * and the last one alone, unless all are to be dropped together soon. */
+/* Loads a document that only a draft has. The cache holds it like other data that is not stored as
+ * an object: pinned, and only the last one, unless all will be dropped together soon. */
 static int store_load_draft_doc(brc_store *store, const brc_oid *id, int *found,
                                 const brc_cached **out, brc_error *err)
 {

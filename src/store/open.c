@@ -1,4 +1,4 @@
-/* What the file asks for: WAL mode or the rollback journal. See journal_mode.c. */
+/* Sets the file's journal mode (see journal_mode.c), and opens and closes stores. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ uint64_t brc_store_log_bytes(const brc_store *store)
 
 /* ==== open ================================ */
 
-/* Opening: our schema or nothing; and making a new file. */
+/* Opens a file, only with breccia's schema, and creates new files. */
 
 #define NODE_CACHE_BYTES ((size_t)64 << 20)
 #define DEFAULT_WAIT_MS 30000
@@ -86,8 +86,8 @@ static int db_create_file(const char *path, brc_error *err)
     return BRC_OK;
 }
 
-/* The setting of auto_vacuum is written, and so it comes behind BEGIN: others see an empty file, or
- * one with all that belongs in it. */
+/* Begins the creation. The setting of auto_vacuum is written too, so it comes after BEGIN: others
+ * see an empty file or a complete one. */
 static int begin_making(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_exec(store, "PRAGMA page_size=16384; BEGIN; PRAGMA auto_vacuum=INCREMENTAL", err));
@@ -137,10 +137,10 @@ static int check_features(const brc_store *store, const brc_buf *needed, brc_err
                     "which goes on where the last one stopped", store->path);
 }
 
-/* A writer's new pages lie at the end of the file, and its header says last of all how many there
- * are. Without a journal that undoes a writer, only a collection of garbage leaves more, and then
- * its row is there too: else somebody copied the file, from its head to its end, while it was
- * written. */
+/* Refuses a file with bytes after its last page. A writer's new pages lie at the end of the file,
+ * and the number in the header is written last. Without a journal that undoes a writer, only a
+ * garbage collection leaves such bytes, and then its row exists: else the file was copied, from its
+ * head to its end, while it was written. */
 static int check_tail(brc_store *store, brc_error *err)
 {
     int collects = 0;
@@ -190,7 +190,8 @@ done:
     return rc;
 }
 
-/* In one read: each costs locks, and a look at the journal and the head of the file. */
+/* Loads everything in one read, because each read takes locks and checks the journal and the head
+ * of the file. */
 static int store_load(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(store, err));
@@ -199,8 +200,8 @@ static int store_load(brc_store *store, brc_error *err)
     return rc < 0 ? rc : brc_db_settle(store, err);
 }
 
-/* A writer that ended in the middle left a journal, which a reader may not play back:
- * a connection that may write does that. */
+/* Opens a connection that may write to play back the journal of a writer that ended in the middle:
+ * a reader cannot. */
 static int roll_back_left_journal(brc_store *store, int flags, brc_error *err)
 {
     flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
@@ -243,8 +244,9 @@ static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t no
     return rc;
 }
 
-/* Whoever makes a file takes SQLite's lock on it at once, and fills it when all is there. Where
- * locks are the process's, nobody looks: to close the file would drop those of another thread. */
+/* Returns 1 if another process is creating the file: it takes SQLite's lock on the file at once,
+ * and fills the file later. Does not look where locks belong to the process, because closing the
+ * file would drop those of another thread. */
 static int is_being_made(const char *path)
 {
     brc_file_lock lock;
@@ -257,7 +259,7 @@ static int is_being_made(const char *path)
     return is_locked;
 }
 
-/* An empty file may be somebody's who is about to lock it. */
+/* An empty file may belong to a process that is about to lock it. */
 static int wait_for_maker(const char *path, int wait_ms, struct stat *st)
 {
     enum { STEP_MS = 5, UNLOCKED_MS = 200 };
@@ -349,7 +351,8 @@ void brc_store_close(brc_store *store)
     if (store == NULL)
         return;
     brc_pins_close(store);
-    /* What a child closes would be the parent's: its transaction would lose its journal. */
+    /* A child must not close the parent's connection: the parent's transaction would lose its
+     * journal. */
     if (!brc_store_is_forked(store)) {
         if (store->write_depth > 0)
             brc_store_rollback(store);

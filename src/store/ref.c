@@ -11,7 +11,7 @@
 
 #define BOUNDARY_WHOLE "checksum IS row_sum('boundary', id, parents, moves)"
 
-/* So many ancestors can stand for a commit's parents. */
+/* The most ancestors that can replace a commit's parents. */
 #define NEAREST_MOST ((size_t)1 << 20)
 
 static int boundary_row(brc_store *store, sqlite3_stmt *st, brc_boundary *out, brc_error *err)
@@ -61,7 +61,7 @@ int brc_boundary_get(brc_store *store, const brc_oid *id, brc_boundary *out, brc
     return rc;
 }
 
-/* The derived row says what whoever reads the commit is told. */
+/* Writes the commit's derived row with the parents that readers of the commit get. */
 static int boundary_tell(brc_store *store, const brc_oid *id, const brc_oid *parents, size_t n,
                          brc_error *err)
 {
@@ -127,7 +127,7 @@ int brc_boundary_drop(brc_store *store, const brc_oid *id, brc_error *err)
 
 /* ==== conflict rows ================================ */
 
-/* Rows of table `conflict`: what an open merge leaves to decide. */
+/* Rows of table `conflict`: the conflicts that an open merge leaves to the user. */
 
 static void bind_span(sqlite3_stmt *st, int column, brc_span value)
 {
@@ -159,7 +159,7 @@ int brc_conflict_put(brc_store *store, int64_t draft, const brc_conflict_row *ro
     return brc_run(store, st, err);
 }
 
-/* A value that is there has data, also where it is empty. */
+/* Returns a column's value; an empty value has data too, only a missing one has none. */
 static brc_span span_of(sqlite3_stmt *st, int column)
 {
     brc_span out = {NULL, 0};
@@ -219,12 +219,13 @@ int brc_conflict_each(brc_store *store, int64_t draft, brc_conflict_fn each, voi
 /* ==== oplog ================================ */
 
 /*
- * The operation log: a row for each change of a ref, in the same transaction. What a transaction
- * changes is one operation, so its later rows name its first one. To undo is an operation of its
- * own, whose rows say what they take back; no row ever changes but the one that is being written.
+ * The operation log: a row for each change of a ref, in the same transaction. All changes of a
+ * transaction are one operation, so its later rows name its first one. An undo is an operation of
+ * its own, whose rows name the operation that they take back. A row does not change after its
+ * transaction, except that expunging may replace the newest row.
  */
 
-/* The first row of the transaction that is open, 0 where it has none yet. */
+/* Returns the first row of the open transaction, 0 if it has none yet. */
 static int64_t operation_first(const brc_store *store)
 {
     return store->operation.transaction == store->writes + store->undone + 1
@@ -333,7 +334,7 @@ static int oplog_read(brc_store *store, sqlite3_stmt *st, brc_oplog_row *out, br
     return oplog_id(store, st, 5, &out->has_new, &out->to, err);
 }
 
-/* The rows that a statement gives, while they are of the operation `first` (0: of any). */
+/* Reads the statement's rows as long as they belong to the operation `first` (0: to any). */
 static int oplog_rows(brc_store *store, sqlite3_stmt *st, int64_t first, brc_oplog_row **out,
                       size_t *n, brc_error *err)
 {
@@ -421,8 +422,8 @@ typedef struct log_trace {
     int64_t at, first, end; /* how far it has come; the operation there, and its end     */
 } log_trace;
 
-/* All rows of the operation, but the newest of the log: that one becomes one that changes
- * nothing. */
+/* Deletes all rows of the operation, except the newest of the log, which is replaced by a row that
+ * changes nothing. */
 static int drop_operation(const log_trace *t, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -543,7 +544,7 @@ static int ref_find(brc_store *store, const char *name, int *found, int *has_tar
     return rc;
 }
 
-/* "heads/main" is shown as "branch 'main'". */
+/* Returns the word for a ref in messages: "heads/main" is shown as "branch 'main'". */
 static const char *ref_kind(const char *name)
 {
     return strncmp(name, "tags/", 5) == 0 ? "tag" : "branch";
@@ -709,7 +710,7 @@ int brc_commit_generation(brc_store *store, const brc_oid *id, int64_t *out, brc
     return brc_ask_number(store, st, out, err);
 }
 
-/* One more than the largest of its parents', as far as they are here. */
+/* Computes a commit's generation: one more than the largest of its parents' that exist here. */
 static int generation_after(brc_store *store, const brc_commit *commit, int64_t *out,
                             brc_error *err)
 {

@@ -1,8 +1,8 @@
 /*
- * What removed objects left in other backends, until it is dropped there: rows of table place that
- * have facts. Of a pack that objects have left, and that others may still be in, its own row; of
- * bytes under their canonical name one that is made for them. They are written in the transaction
- * that removes the objects, so nobody who is killed, and no backend that fails, can lose them.
+ * Stored bytes that removed objects left in other backends, until they are dropped there: rows of
+ * table place that have facts. A pack that objects have left, and that others may still lie in, has
+ * its own row; bytes under their canonical name get a row. These rows are written in the
+ * transaction that removes the objects, so they survive a killed process and a backend that fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,14 +50,14 @@ static int note_name(brc_store *store, const brc_object *o, brc_error *err)
     return brc_run(store, st, err);
 }
 
-/* Within a transaction: the object does not lie there any more. */
+/* Within a transaction: notes that the object's stored bytes were left. */
 static int left_note_object(brc_store *store, const brc_object *o, brc_error *err)
 {
     BRC_TRY(brc_schema_need(store, "place", err));
     return o->place != 0 ? note_pack(store, o, err) : note_name(store, o, err);
 }
 
-/* ---- what there is -------------------------------- */
+/* ---- listing -------------------------------- */
 
 int brc_left_page(brc_store *store, int64_t after, brc_left *out, size_t cap, size_t *n,
                   brc_error *err)
@@ -101,7 +101,8 @@ static void left_batch_end(left_batch *b)
     b->n = 0;
 }
 
-/* Whoever stores something while a collection runs enters it in gc_kept; the rest was looked at. */
+/* Stores whether an object lies in the pack: one that was found before, or one that a writer has
+ * entered in gc_kept while the collection runs. */
 static int pack_is_named(const left_batch *b, const brc_left *left, int *named, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -118,10 +119,9 @@ static int pack_is_named(const left_batch *b, const brc_left *left, int *named, 
     return brc_ask_any(b->store, st, named, err);
 }
 
-/* Whether an object's row says that these stored bytes lie there under their
- * canonical name. */
-/* Whoever stores one anew while a collection runs puts it again, in the transaction that names it
- * (brc_gc_puts_stand()); so what has no name here is nobody's. */
+/* Stores whether an object's row names these stored bytes, under their canonical name. A writer
+ * that stores an object while a collection runs puts its bytes again, in the transaction that names
+ * them (brc_gc_puts_stand()); so bytes without a name here belong to nobody. */
 static int object_has_stored(brc_store *store, int64_t backend, const brc_stored *at,
                              int *named, brc_error *err)
 {
@@ -158,7 +158,7 @@ static int left_again_used(brc_store *store, const brc_left *left, brc_error *er
                              left->seq, err);
 }
 
-/* Adds it to what is to be dropped, unless an object has its name. */
+/* Adds the left bytes to the batch to drop, unless an object names them. */
 static int left_look(left_batch *b, brc_left *left, brc_error *err)
 {
     brc_buf name = BRC_BUF_INIT;
@@ -190,7 +190,7 @@ static int left_look(left_batch *b, brc_left *left, brc_error *err)
     return BRC_OK;
 }
 
-/* It stays as it is. */
+/* Counts `n` left rows that stay, and keeps the first error. */
 static void left_stays(size_t n, size_t *failed, const brc_error *said, brc_error *why)
 {
     if (*failed == 0)
@@ -236,7 +236,7 @@ int brc_left_drop(brc_store *store, int64_t run, brc_left *left, size_t n, size_
     const int used = brc_backend_use(store, left[0].backend, &backend, &said);
     if (used == BRC_OK)
         rc = left_drop_in(&b, backend, left, n, &stay, why, err);
-    else if (used != BRC_EUNSUPPORTED) /* what this build cannot remove stays */
+    else if (used != BRC_EUNSUPPORTED) /* bytes that this build cannot remove stay */
         left_stays(n, &stay, &said, why);
     left_batch_end(&b);
     int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
@@ -249,14 +249,14 @@ int brc_left_drop(brc_store *store, int64_t run, brc_left *left, size_t n, size_
 /* ==== strays ================================ */
 
 /*
- * What writers put into other backends that were killed, or whose transaction was undone, before a
- * row named it. Nothing in the file says that it is there: the backend lists what it has, and what
- * neither an object nor a row of table place names is dropped.
+ * Strays: bytes in other backends whose writer was killed, or whose transaction was undone, before
+ * a row named them. The file does not know of them: the backend lists its bytes, and bytes that
+ * neither an object nor a row of table place names are dropped.
  *
- * Two rules make that safe. Only what the backend says to be of this file alone is looked at
- * (BRC_KEPT_OWN). And who puts ahead of his transaction puts again within it, if a collection ran
- * meanwhile (brc_gc_puts_stand()): so nothing is anybody's that has no name in the transaction in
- * which it is dropped.
+ * Two rules make that safe. Only bytes that the backend holds for this file alone (BRC_KEPT_OWN)
+ * are examined. And a writer that puts ahead of its transaction puts again within it if a
+ * collection ran meanwhile (brc_gc_puts_stand()): so bytes that have no name in the transaction
+ * that drops them belong to nobody.
  */
 
 int brc_backend_after(brc_store *store, int64_t after, int64_t *id, brc_error *err)
@@ -280,7 +280,7 @@ void brc_strays_dispose(brc_strays *strays)
     memset(strays, 0, sizeof(*strays));
 }
 
-/* ---- whether it has a name -------------------------------- */
+/* ---- names -------------------------------- */
 
 static int stray_has_row(brc_store *store, int64_t backend, const char *name, int *named,
                          brc_error *err)
@@ -295,7 +295,7 @@ static int stray_has_row(brc_store *store, int64_t backend, const char *name, in
     return brc_ask_any(store, st, named, err);
 }
 
-/* Rows of table place are packs', or of what was left and is dropped as such. */
+/* Rows of table place belong to packs, or to left bytes, which are dropped as such. */
 static int stray_is_named(brc_store *store, int64_t backend, const char *name, int is_place,
                           int *named, brc_error *err)
 {
@@ -312,7 +312,7 @@ typedef struct stray_search {
     brc_store *store;
     int64_t backend, before_us;
     brc_strays *out;
-    brc_error *err; /* of the file's: the list ends */
+    brc_error *err; /* an error of the file, which ends the list */
     int rc;
 } stray_search;
 
@@ -334,7 +334,8 @@ static int stray_add(brc_strays *out, const brc_kept *kept, brc_error *err)
     return BRC_OK;
 }
 
-/* What was put since the collection began most likely is somebody's who is about to name it. */
+/* Returns 1 if bytes may be a stray. Bytes that were put after the collection began most likely
+ * belong to a writer that is about to name them. */
 static int may_be_stray(const stray_search *s, const brc_kept *kept)
 {
     brc_stored at;
@@ -344,7 +345,8 @@ static int may_be_stray(const stray_search *s, const brc_kept *kept)
                                         : brc_stored_parse_name(&at, kept->name);
 }
 
-/* Nobody waits for the backend: the file is let go of before it goes on. */
+/* Looks up one name, and releases the file before the backend goes on, so that nobody waits for the
+ * backend. */
 static int stray_look(const stray_search *s, const brc_kept *kept, brc_error *err)
 {
     int named;
@@ -427,7 +429,7 @@ int brc_strays_drop(brc_store *store, int64_t backend, const brc_stray *strays, 
 
 /* ==== compact ================================ */
 
-/* What removed objects leave: holes in rows of stored bytes, free pages, and traces in the file. */
+/* Removed objects leave holes in rows of stored bytes, free pages, and traces in the file. */
 
 /* ---- rows with holes -------------------------------- */
 
@@ -456,7 +458,7 @@ int brc_holes_page(brc_store *store, int64_t after, int64_t last, int64_t *out, 
     return rc;
 }
 
-/* What is not a hole there must be just these objects' bytes. */
+/* Stores whether the row's bytes that are not holes are just these objects' bytes. */
 static int row_is_theirs(brc_store *store, int64_t seq, brc_object *objects, size_t n, int *theirs,
                          brc_error *err)
 {
@@ -493,8 +495,8 @@ static int move_object(brc_store *store, const brc_object *o, brc_buf *bytes, br
     return brc_object_replace(store, o, &at, err);
 }
 
-/* All of it is a hole: what a bulk write put ahead of its objects and has not come to. If it goes
- * on, it looks, and puts them again. */
+/* Drops a row that is one hole: a bulk write put its bytes ahead and has not written their objects.
+ * If the bulk write goes on, it notices that and puts the bytes again. */
 static int drop_bare_row(brc_store *store, int64_t seq, int *dropped, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -565,12 +567,12 @@ int brc_vacuum_step(brc_store *store, int pages, int64_t *left, brc_error *err)
         rc = free_pages(store, left, err);
     int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     rc = rc < 0 ? rc : end;
-    if (*left >= before) /* a file without the pointers for it */
+    if (*left >= before) /* a file that lacks SQLite's pointer map */
         *left = 0;
     return rc;
 }
 
-/* SQLite cuts the file in a transaction that has given back a page. */
+/* SQLite cuts the file only in a transaction that has given back a page. */
 static int cut_tail(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_exec(store,
@@ -618,8 +620,8 @@ int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err)
     return brc_ask_number(store, st, busy, err);
 }
 
-/* Deleted cells are overwritten as they go (schema.c), and free pages have left the file: what is
- * left is the log, with the pages as they were. */
+/* Deleted cells are overwritten at once (schema.c), and free pages were given back: only the log
+ * still has the pages as they were. */
 int brc_expunge(brc_store *store, brc_error *err)
 {
     int64_t busy;
@@ -634,15 +636,16 @@ int brc_expunge(brc_store *store, brc_error *err)
 /* ==== sweep ================================ */
 
 /*
- * Removing objects: rows of the hash index and what is derived from them, and their stored bytes.
+ * Removes objects: their rows in the hash index, derived rows, and their stored bytes.
  *
- * Commits go before everything else, each before its parents. So as long as a commit is there,
- * everything that it reaches is: whoever finds one within a transaction may name it.
+ * Commits are removed before all other objects, each before its parents. So as long as a commit
+ * exists, everything that it reaches exists: a writer that finds a commit within a transaction may
+ * name it.
  */
 
-/* How long a step holds the lock, about. */
+/* About how long a step holds the lock. */
 #define STEP_NS INT64_C(25000000)
-/* Six pages: what removing an object changes at most, but for its share of others. */
+/* Six pages: the most that removing one object changes, apart from its share of common pages. */
 #define EACH_BYTES ((size_t)96 << 10)
 
 /* ---- commits -------------------------------- */
@@ -722,7 +725,7 @@ static int sweep_run(brc_store *store, const char *sql, const brc_oid *id, brc_e
     return brc_run(store, st, err);
 }
 
-/* Of a table that the file may lack. */
+/* Runs a statement on a table that the file may lack. */
 static int sweep_reserved(brc_store *store, const char *table, const char *sql, const brc_oid *id,
                           brc_error *err)
 {
@@ -743,7 +746,7 @@ static int drop_derived(brc_store *store, const brc_object *o, brc_error *err)
     return sweep_reserved(store, "boundary", "DELETE FROM boundary WHERE id=?1", &o->id, err);
 }
 
-/* The row alone is read: what it claims of its bytes need not be true. */
+/* Reads only the row: its claims about its bytes need not be true. */
 static int find_object_row(brc_store *store, brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -801,7 +804,7 @@ int brc_object_drop(brc_store *store, const brc_oid *id, brc_error *err)
     brc_object_ask(&o, &at);
     if (o.backend == 0)
         rc = brc_inline_backend.drop(NULL, store, 1, &one, &why);
-    if (rc < 0 && rc != BRC_ECORRUPT && rc != BRC_ESTALE) { /* such a row leads to nothing */
+    if (rc < 0 && rc != BRC_ECORRUPT && rc != BRC_ESTALE) { /* such a row has no stored bytes */
         if (err != NULL)
             brc_error_copy(err, &why);
         return rc;
@@ -823,7 +826,8 @@ int brc_derived_drop(brc_store *store, brc_error *err)
                  : BRC_OK;
 }
 
-/* In WAL mode nothing is written before the end. It is counted where there is little room. */
+/* Returns 1 if a step in WAL mode must end to keep the log small. Nothing is written before the
+ * step's end, so the objects are counted, but only if room is short. */
 static int fills_log(const brc_sweep *sweep, const brc_store *store, size_t n)
 {
     return sweep->most_bytes < BRC_SWEEP_BYTES && brc_vfs_in_wal(store->vfs) &&
@@ -848,15 +852,16 @@ int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_
 
 /* ==== encoding expunge ================================ */
 
-/* gc --expunge: the specifications of encodings that no object has any more. */
+/* For gc --expunge: removes the specifications of encodings that no object has any more. */
 
-#define ENCODINGS_MOST 65536 /* beyond that the numbers are no longer small, and all stay */
-/* In place of the last one, whose number must not be given again: others may have it in memory. */
+#define ENCODINGS_MOST 65536 /* with larger numbers nothing is removed */
+/* The specification that replaces the last one, whose number must not be used again: others may
+ * have it in memory. */
 #define NO_SPEC "{\"codecs\":[{\"name\":\"crc32c\"}],\"removed\":true}"
 
 typedef struct used_encodings {
     int64_t last;     /* the largest number             */
-    uint8_t *is_used; /* [0, last]: some object has it  */
+    uint8_t *is_used; /* [0, last]: 1 if an object has it */
 } used_encodings;
 
 static int find_used(brc_store *store, used_encodings *used, brc_error *err)
@@ -910,7 +915,8 @@ static int remove_unused(brc_store *store, const used_encodings *used, brc_error
     return brc_encoded_drop(store, err);
 }
 
-/* Does that in one transaction, unless the file is not as it was when `used` was found. */
+/* Removes the specifications in one transaction, unless the file has changed since `used` was
+ * found. */
 static int remove_unchanged(brc_store *store, uint64_t version, const used_encodings *used,
                             brc_error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * The connection, with the precautions that a stranger's file needs.
+ * The connection, with the precautions that a file from a stranger needs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ static void db_harden(sqlite3 *db)
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 0x7fffffff);
 }
 
-/* What counts from the first page on that is read. FAST: what is deleted is overwritten where its
- * page is written anyway, so gc can remove all traces. */
+/* Applies the settings that must hold before the first page is read. FAST: deleted bytes are
+ * overwritten if their page is written anyway, so gc can remove all traces. */
 static int db_settings(brc_store *store, brc_error *err)
 {
     return brc_exec(store,
@@ -40,7 +40,7 @@ static int db_settings(brc_store *store, brc_error *err)
 
 int brc_db_settle(brc_store *store, brc_error *err)
 {
-    /* Nodes have a cache of their own, so that of SQLite's pages can be small. EXTRA:
+    /* Nodes have a cache of their own, so SQLite's page cache can be small. EXTRA:
      * with FULL the folder is not synced when the journal is deleted, and a journal
      * that reappears after a loss of power would undo an acknowledged commit. */
     return brc_exec(store, "PRAGMA synchronous=EXTRA;" BRC_PAGE_CACHE, err);
@@ -87,8 +87,8 @@ void brc_db_disconnect(brc_store *store)
 /*
  * The schema: made from the embedded text, and compared with it on every opening.
  *
- * SQLite runs what a file's schema says (views, triggers, generated columns), so a
- * stranger's file is refused unless its schema is ours, byte for byte. SQLite keeps
+ * SQLite runs code in a file's schema (views, triggers, generated columns), so a file
+ * is refused unless its schema is breccia's, byte for byte. SQLite keeps
  * the text of a CREATE statement as it was given, without the semicolon. Reserved tables
  * may be missing, and a new file has none of them.
  */
@@ -98,8 +98,8 @@ static const struct {
     int is_made; /* with the file, which has all of it */
 } schema_texts[] = {{brc_sql_durable, 1}, {brc_sql_derived, 1}, {brc_sql_reserved, 0}};
 
-/* The next statement at or after *at: from a line that starts with CREATE to the
- * semicolon that ends a line. 0 if there is none. */
+/* Finds the next statement at or after *at: from a line that starts with CREATE to the
+ * semicolon that ends a line. Returns 0 if there is none. */
 static int schema_next(const char **at, const char **start, size_t *len)
 {
     const char *p = *at;
@@ -161,7 +161,7 @@ static size_t schema_list(schema_statement list[STATEMENTS_MAX])
     return n;
 }
 
-/* Whether the text is one that was not met yet. */
+/* Returns 1 if the text is that of a statement that was not met yet. */
 static int schema_meets(schema_statement *list, size_t n, const char *sql, size_t len)
 {
     for (size_t i = 0; i < n; i++)
@@ -191,7 +191,7 @@ static const char *const reserved_names[] = {"delta", "backend", "place", "bound
                                              "draft_move", "conflict", "pin", "gc", "gc_kept",
                                              "encoded"};
 
-/* 0: it is none of them. */
+/* Returns the bit of a reserved table; 0 for any other table. */
 static uint32_t reserved_bit(const char *name)
 {
     for (size_t i = 0; name != NULL && i < sizeof(reserved_names) / sizeof(reserved_names[0]); i++)
@@ -216,8 +216,8 @@ static int reserved_find(brc_store *store, uint32_t *there, brc_error *err)
     return rc;
 }
 
-/* Tables are made and never go: whether one is there is asked again only if the schema has changed.
- * The version is read first, so that it is never newer than what was found. */
+/* Tables are created and never dropped, so the schema is read again only if its version has
+ * changed. The version is read first, so that it is never newer than the tables found. */
 int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err)
 {
     int64_t version;
@@ -277,8 +277,8 @@ static int row_is(sqlite3_stmt *rows, int column, const char *text)
            memcmp(found, text, strlen(text)) == 0;
 }
 
-/* Indexes that constraints make have no text; they follow from their tables. So does
- * sqlite_sequence, which SQLite makes for AUTOINCREMENT. */
+/* Returns 1 for indexes of constraints, which have no text and follow from their tables, and for
+ * sqlite_sequence, which SQLite creates for AUTOINCREMENT. */
 static int follows_from_others(sqlite3_stmt *rows)
 {
     if (row_is(rows, 2, "index"))
@@ -287,7 +287,7 @@ static int follows_from_others(sqlite3_stmt *rows)
            row_is(rows, 1, "CREATE TABLE sqlite_sequence(name,seq)");
 }
 
-/* In any order: VACUUM puts indexes behind all tables. */
+/* Compares the schema's statements in any order: VACUUM puts indexes after all tables. */
 static int schema_compare(brc_store *store, sqlite3_stmt *rows, brc_error *err)
 {
     int rc;

@@ -1,4 +1,4 @@
-/* Settings of the whole file: rows of meta, and the current branch, which is one. */
+/* Settings of the whole file: rows of meta. The current branch is one of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

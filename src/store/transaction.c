@@ -56,7 +56,8 @@ int brc_store_begin(brc_store *store, brc_error *err)
         }
         store->undo = 0;
     } else if (sqlite3_get_autocommit(store->db)) {
-        /* SQLite undid it when a step failed; what follows must not be committed alone. */
+        /* SQLite undid the transaction when a step failed; later steps must not be committed
+         * alone. */
         store->undo = 1;
         return brc_fail(err, BRC_EMISUSE,
                         "an earlier step of this transaction failed, so all of it was undone");
@@ -81,7 +82,7 @@ void brc_store_rollback(brc_store *store)
     brc_reader_close(store);
     /* SQLite may have rolled back already: then this fails, which does no harm. */
     sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-    /* What the transaction added must no longer be found in memory. */
+    /* Drops everything that the transaction has added from memory. */
     brc_row_forget(store);
     brc_backends_forget(store);
     brc_cache_clear(&store->cache);
@@ -102,8 +103,8 @@ int brc_store_in_write(const brc_store *store)
     return store->write_depth > 0;
 }
 
-/* It waits for readers. Where one stays longer than that (it may be stopped) what keeps new ones
- * out meanwhile must not last: the caller rolls back. */
+/* Commits, which waits for readers and locks new ones out meanwhile. If a reader stays longer than
+ * the time to wait (it may be stopped), that must not last: the caller rolls back. */
 static int commit_waits(brc_store *store, brc_error *err)
 {
     int rc = brc_exec(store, "COMMIT", err);
@@ -116,7 +117,7 @@ static int commit_waits(brc_store *store, brc_error *err)
                     store->path, store->wait_ms / 1000.0);
 }
 
-/* The transaction's end in SQLite; undone where it cannot be kept. */
+/* Commits the transaction in SQLite, and undoes it if that fails. */
 int brc_store_commit(brc_store *store, brc_error *err)
 {
     brc_reader_close(store);

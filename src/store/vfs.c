@@ -1,11 +1,11 @@
 /*
  * SQLite has mutexes of its own: for its memory, its list of VFSs, its random numbers. A child
  * that was forked while another thread held one would wait for it for ever, in its first call.
- * So fork() takes them all first, in the order in which SQLite takes them, and both sides let go
- * of them again. No file is touched, and no thread holds one of them for long.
+ * So fork() takes all of them first, in the order in which SQLite takes them, and parent and child
+ * release them again. No file is touched, and no thread holds one of them for long.
  *
- * This is the one thing that the library keeps for the whole process: handlers of fork() belong
- * to the process, and there is no other place for them.
+ * This is the only state that the library keeps for the whole process, because handlers of fork()
+ * belong to the process.
  */
 #include "vfs.h"
 
@@ -66,8 +66,8 @@ struct brc_vfs_file {
 
 /* ==== fork guard ================================ */
 
-/* Random numbers ask for the list of VFSs; memory comes last: SQLite allocates while it holds
- * others. The thread sanitizer sees an order that is not SQLite's. */
+/* SQLite's random numbers use the list of VFSs; memory comes last, because SQLite allocates while
+ * it holds other mutexes. The thread sanitizer reports any other order. */
 static const int fork_order[] = {
     SQLITE_MUTEX_STATIC_OPEN, SQLITE_MUTEX_STATIC_PRNG, SQLITE_MUTEX_STATIC_MASTER,
     SQLITE_MUTEX_STATIC_VFS1, SQLITE_MUTEX_STATIC_VFS2, SQLITE_MUTEX_STATIC_VFS3,
@@ -97,9 +97,7 @@ void brc_fork_guard(void)
 
 /* ==== vfs refuse ================================ */
 
-/* What the VFS refuses, and why: see vfs.h. */
-
-/* All return BRC_VFS_REFUSED. */
+/* Refusals of the VFS: see vfs.h. All these functions return BRC_VFS_REFUSED. */
 static int vfs_refuse(brc_vfs *v, int code, const char *form, ...)
 {
     char why[sizeof(v->refusal.message)];
@@ -121,7 +119,7 @@ static int refuse_left(brc_vfs *v, const char *ending, const char *why)
                       is_journal ? "journal" : "file");
 }
 
-/* A rollback journal or log that is not FILE's. */
+/* Refuses a rollback journal or log that does not belong to FILE. */
 static int vfs_refuse_journal(brc_vfs *v, int verdict)
 {
     switch (verdict) {
@@ -170,8 +168,9 @@ static int vfs_refuse_wal(brc_vfs *v, int verdict)
     }
 }
 
-/* What has the name of one must be a file with that one name: through a link SQLite would write,
- * truncate or delete something else. SQLITE_OK also where there is nothing. */
+/* Refuses a journal, log or index that is not a regular file with just this name: through a link
+ * SQLite would write, truncate or delete another file. SQLITE_OK also if nothing exists under the
+ * name. */
 static int vfs_check_plain(brc_vfs *v, const char *path, const char *ending)
 {
     struct stat st;
@@ -201,9 +200,10 @@ int brc_vfs_refusal(brc_vfs *v, brc_error *err)
 /* ==== vfs wal ================================ */
 
 /*
- * The VFS in WAL mode: see vfs.h. FILE's header says whether it is in WAL mode; whether that was
- * asked for is a setting in FILE, which only the rollback journal ever changes: so FILE itself has
- * it, whatever its log holds. Where it is not there, nothing is made, read or changed.
+ * The VFS in WAL mode: see vfs.h. FILE's header says whether FILE is in WAL mode. Whether that was
+ * asked for is a setting in FILE, which only transactions with the rollback journal change: so FILE
+ * itself has the setting, whatever its log holds. Without the setting, no log or index is created,
+ * read or changed.
  */
 
 enum { HEADER_LEN = 100, WRITES_AT = 18, READS_AT = 19, COUNTER_AT = 24, PAGES_AT = 28,
@@ -227,7 +227,8 @@ static int header_says_wal(const uint8_t *header, int len)
            (header[WRITES_AT] == 2 || header[READS_AT] == 2);
 }
 
-/* Only where our own locks are taken: those of the VFS below on FILE-shm are the process's. */
+/* Returns 1 if WAL mode is possible: only with our own locks, because those of the VFS below on
+ * FILE-shm belong to the process. */
 static int wal_is_offered(const brc_vfs *v)
 {
     return v->main != NULL && v->main->lock.fd >= 0;
@@ -239,8 +240,9 @@ static int has_bytes(const char *path)
     return lstat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
 }
 
-/* A process that was killed while it copied the log back leaves some pages as they were before and
- * some as they are then. FILE may be readable only with its log; what it asks for is seen then. */
+/* Asks FILE for its setting. A process that was killed while it copied the log into FILE leaves a
+ * mixture of old and new pages: then FILE may be readable only with its log, and the setting is
+ * read later. */
 static int ask_wish(brc_vfs *v)
 {
     int rc = v->wish(v->wish_ctx, &v->refusal);
@@ -287,7 +289,7 @@ int brc_vfs_wish_seen(brc_vfs *v, int is_wished, brc_error *err)
     return brc_fail(err, BRC_EFORMAT, NOT_WISHED, v->shown, v->shown, v->shown);
 }
 
-/* Where FILE is read without its log. */
+/* Checks FILE when it is read without its log. */
 static int check_without_log(brc_vfs *v)
 {
     if ((v->how & BRC_VFS_UNLOCKED) && has_bytes(v->wal))
@@ -303,8 +305,8 @@ static int check_without_log(brc_vfs *v)
     return SQLITE_OK;
 }
 
-/* Is FILE's header, as it is read, one that may be worked with? Changes what is read
- * where the log does not count. */
+/* Checks that FILE can be used with the header that was read. Changes the header in memory
+ * if the log is not used. */
 static int vfs_check_header(brc_vfs *v, uint8_t *header, int len)
 {
     if (!header_says_wal(header, len))
@@ -315,7 +317,7 @@ static int vfs_check_header(brc_vfs *v, uint8_t *header, int len)
     if (rc != SQLITE_OK || v->how == 0)
         return rc;
     header[WRITES_AT] = header[READS_AT] = 1; /* it is read without its log */
-    /* Its copying back may have been cut off before FILE grew: the pages that are there count,
+    /* Copying the log into FILE may have ended before FILE grew: the pages that exist count,
      * also for --no-recover. */
     if (!(v->how & BRC_VFS_UNLOCKED))
         memset(header + PAGES_AT, 0, 4);
@@ -328,7 +330,8 @@ static int read_own_header(brc_vfs *v, uint8_t *header)
     return real->pMethods->xRead(real, header, HEADER_LEN, 0);
 }
 
-/* Does FILE say now that its log counts, and may it be read? */
+/* Stores whether FILE's header names WAL mode now, so that its log counts, and the log may be
+ * read. */
 static int vfs_log_counts(brc_vfs *v, int *out)
 {
     uint8_t header[HEADER_LEN];
@@ -390,7 +393,7 @@ void brc_vfs_unguard(brc_vfs *v)
     v->is_guarded = 0;
 }
 
-/* After RESERVED was taken. */
+/* Called after RESERVED was taken: refuses the write if FILE has changed since brc_vfs_guard(). */
 static int vfs_check_guard(brc_vfs *v)
 {
     uint8_t header[HEADER_LEN];
@@ -485,8 +488,8 @@ static int vfs_shm_unmap(sqlite3_file *file, int remove)
 /* ---- closing --------------------------------------------------------------------------- */
 
 /* SQLite deletes the log under EXCLUSIVE, lowers that to SHARED, and raises it again to set FILE's
- * header. Whoever came in between would make a log of its own, which the header no longer counts:
- * what it commits would be lost. */
+ * header. A connection that came in between would create a log of its own, which the header no
+ * longer names: its commits would be lost. */
 void brc_vfs_leaving(brc_vfs *v, int is_leaving)
 {
     v->is_leaving = is_leaving;
@@ -494,7 +497,7 @@ void brc_vfs_leaving(brc_vfs *v, int is_leaving)
         (void)!brc_file_lock_lower(&v->main->lock, SQLITE_LOCK_SHARED);
 }
 
-/* Whether a lock of FILE that is to be lowered stays as it is. */
+/* Returns 1 if a lock of FILE stays as it is when SQLite lowers it. */
 static int vfs_stays_alone(const brc_vfs *v, int level)
 {
     return v->is_leaving && level == SQLITE_LOCK_SHARED &&
@@ -527,17 +530,17 @@ void brc_vfs_release(int fd)
 /*
  * See vfs.h. What SQLite's calls mean, according to its pager:
  *
- * - It looks for a journal whenever it takes the first lock (xAccess). A journal that is there
+ * - It looks for a journal whenever it takes the first lock (xAccess). A journal that exists
  *   while nobody holds RESERVED is hot: SQLite takes EXCLUSIVE and opens the journal for
  *   writing, without SQLITE_OPEN_CREATE. That is the only such open, and nobody else writes
- *   to either file then: there the journal is judged. The journal of a living writer is
- *   never met there.
- * - A writer opens its own journal with SQLITE_OPEN_CREATE. One that is already there has a
- *   header that was not written to the end: it counts for nothing and is overwritten.
- * - Whatever else it opens, asks for or deletes comes from the bytes of a journal.
+ *   to either file then, so the VFS judges the journal there. It never judges the journal of a
+ *   living writer.
+ * - A writer opens its own journal with SQLITE_OPEN_CREATE. A journal that exists already has an
+ *   incomplete header: it is not used, and is overwritten.
+ * - Any other name that SQLite opens, asks for or deletes comes from the bytes of a journal.
  *
- * Where the VFS below would take POSIX locks, and the system has locks of open file descriptions,
- * it is never asked to lock: its locks and ours on the same bytes would shut each other out.
+ * If the VFS below would take POSIX locks, and the system has locks of open file descriptions,
+ * it is never asked to lock: its locks and ours on the same bytes would exclude each other.
  */
 
 static brc_vfs_file *file_of(sqlite3_file *file)
@@ -659,7 +662,7 @@ static int vfs_device(sqlite3_file *file)
     return f->is_main && (f->v->how & BRC_VFS_UNLOCKED) ? what | SQLITE_IOCAP_IMMUTABLE : what;
 }
 
-/* Version 1 has no shared memory, so no WAL; neither has mapped pages. */
+/* Version 1 has no shared memory, and so no WAL; neither version has mapped pages. */
 #define VFS_METHODS \
     .xClose = vfs_close, \
     .xRead = vfs_read, \
@@ -719,8 +722,9 @@ static int open_journal(brc_vfs *v, const char *name, brc_vfs_file *f, int flags
     return rc;
 }
 
-/* Are the locks of the VFS below POSIX locks? One between it and "unix" names itself in front, as
- * SQLite's own do, and passes the question on; what gives another answer locks in its own way. */
+/* Stores whether the VFS below takes POSIX locks: its name is "unix", or ends with it, because a
+ * VFS above "unix" puts its own name in front, as SQLite's do. A VFS with another name locks in its
+ * own way. */
 static int locks_are_posix(sqlite3_file *real, int *out)
 {
     static const char unix_vfs[] = "/unix";
@@ -737,8 +741,8 @@ static int locks_are_posix(sqlite3_file *real, int *out)
     return SQLITE_OK;
 }
 
-/* What the VFS below has opened and what we lock must be one file, and not one before and one
- * after something took its name. */
+/* Returns 1 if the file that the VFS below has opened is the file that is locked here, and not
+ * another that had the name before or took it in between. */
 static int is_one_file(const brc_vfs_file *f, const char *name)
 {
     struct stat ours, there;
@@ -831,7 +835,7 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync_folder)
     return v->base->xDelete(v->base, name, sync_folder);
 }
 
-/* Outside WAL mode a log does not belong to the file. */
+/* Tells SQLite whether a file exists. Outside of WAL mode a log does not belong to FILE. */
 static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
 {
     brc_vfs *v = guard_of(vfs);
@@ -849,7 +853,8 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
     return v->base->xAccess(v->base, name, flags, out);
 }
 
-/* It was resolved once and means the same file from then on. */
+/* Returns the name unchanged: brc_vfs_new() has resolved it, and it names the same file from then
+ * on. */
 static int vfs_full_path(sqlite3_vfs *vfs, const char *name, int len, char *out)
 {
     (void)vfs;
@@ -977,7 +982,8 @@ void brc_vfs_leave(brc_vfs *v)
     brc_wal_index_forget(&v->index);
 }
 
-/* SQLite looks for the name only while it opens; then the connection has the VFS. */
+/* Registers the VFS only while SQLite opens the connection, which then keeps a pointer to the
+ * VFS. */
 int brc_vfs_connect(brc_vfs *v, sqlite3 **db, int flags, unsigned how)
 {
     v->how = how;

@@ -1,12 +1,12 @@
 /*
- * See wal_check.h. What can be known:
+ * See wal_check.h. The checks rely on these facts:
  *
- * Each transaction is synced before the next one writes. So behind a frame that is not what its
- * checksum says there may be the rest of one transaction, which nobody was told of; where another
- * one follows that, the frame was whole once, and the log is damaged.
+ * Each transaction is synced before the next one writes. So a frame with a wrong checksum may be
+ * followed by the rest of one transaction, which was never acknowledged; if another transaction
+ * follows, the frame was whole once, and the log is damaged.
  *
- * Between a log's beginning and its end the file's pages change only to what the log has of them.
- * Page 1 has a counter, which grows by one where another connection wrote the page before. So the
+ * Between a log's beginning and its end the file's pages change only to the log's content of them.
+ * Page 1 has a counter, which grows by one if another connection wrote the page before. So the
  * file's first bytes are those of a frame, or have the counter that the first such frame follows.
  * If no transaction of the log touches page 1, none changes the number of pages.
  */
@@ -69,8 +69,8 @@ static int read_frame(wal_walk *w, sqlite3_int64 i)
     return wal_read(w, w->frame, (size_t)len, HEADER_LEN + i * len);
 }
 
-/* Is it of this log, and what its checksum says, behind the frame with w->sum? Takes the sum that
- * is written in it for the next one. */
+/* Returns 1 if the frame belongs to this log and its checksum follows w->sum, that of the frame
+ * before. Sets w->sum to the sum in the frame, for the next one. */
 static int frame_follows(wal_walk *w, int *is_of_log)
 {
     uint32_t sum[2] = {w->sum[0], w->sum[1]};
@@ -102,7 +102,8 @@ static void note_frame(wal_walk *w)
     w->has_page = w->is_page_met = 0;
 }
 
-/* Behind a frame that is not whole, which is in w->frame: does a transaction follow another? */
+/* Looks for a transaction after another one behind a frame that is not whole, which is in
+ * w->frame. */
 static int look_behind(wal_walk *w, sqlite3_int64 i, int *verdict)
 {
     int ends = word_big(w->frame + 4) != 0, is_of_log = 1, rc;
