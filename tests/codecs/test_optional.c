@@ -208,9 +208,9 @@ START_TEST(damaged_chunks_are_refused)
     codecs_expect_corrupt("\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 15, "15 bytes cannot hold two lengths");
     codecs_expect_corrupt("\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 19, "3 bytes follow");
     codecs_expect_corrupt("\377\377\377\377\377\377\377\377\5\0\0\0\0\0\0\0\0\0\0\0", 20,
-                          "not a mask of 18446744073709551615");
+                          "the mask has 18446744073709551615");
     codecs_expect_corrupt("\4\0\0\0\0\0\0\0\377\377\377\377\377\377\377\377\0\0\0\0", 20,
-                          "values of 18446744073709551615");
+                          "the values have 18446744073709551615");
     codecs_expect_corrupt("\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 19, "the mask");
     codecs_expect_corrupt("\4\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\1\1\0\0\1\2", 22, "the values");
     codecs_expect_corrupt("\4\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\1\2", 22,
