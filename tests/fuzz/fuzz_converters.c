@@ -25,7 +25,7 @@ static int is_hdf5(const uint8_t *data, size_t len)
 
 static void convert_file(const brc_driver *driver, const char *file)
 {
-    brc_convert c = { .path = "/", .file = file };
+    brc_convert c = { .path = "/", .file = file, .parts = BRC_PARTS_INIT };
     brc_error err = BRC_ERROR_INIT;
     uint64_t written = 0;
     brc_tar_sink sink = { &written, count_bytes };
@@ -36,6 +36,7 @@ static void convert_file(const brc_driver *driver, const char *file)
     int rc = brc_convert_import(&c, driver, &err);
     FUZZ_TRUE(rc != BRC_EINTERNAL && rc != BRC_EMISUSE, &err);
     FUZZ_TRUE(rc < 0 || written > 0, &err);
+    brc_parts_dispose(&c.parts);
     brc_tar_out_free(c.out);
     brc_scratch_free(c.scratch);
     brc_registry_free(c.registry);
