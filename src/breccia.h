@@ -172,8 +172,8 @@ BRC_API BRC_MUST_USE int brc_fsck_standing(breccia *repo, uint32_t flags, int (*
                                            int (*stands)(void *ctx, const brc_standing *one), void *ctx,
                                            uint64_t *checked, brc_error *err);
 /* Checks everything as brc_fsck() does, and repairs what it can. Damaged and missing objects are
- * replaced by a good copy from `from`, another repository that has an object of the same id (NULL:
- * there is no such repository). Derived rows are rebuilt. With BRC_REPAIR_DROP, damaged objects
+ * replaced by a good copy of the same id from `from`, another repository (NULL: objects are not
+ * replaced). Derived rows are rebuilt. With BRC_REPAIR_DROP, damaged objects
  * without a good copy are removed. No id changes, and refs and uncommitted changes stay as they
  * are. *out (`out` may be NULL) counts what was repaired and what is still damaged. Must not be
  * called within a transaction. */
@@ -555,7 +555,7 @@ BRC_API BRC_MUST_USE int brc_savepoint_release(brc_session *s, const char *name,
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 
 /* Lists the children of a group by name, or with BRC_LIST_RECURSE the whole tree under a node, the
- * node itself first. The list does not show changes that are made while it is read, but brc_end()
+ * node itself first. The list does not show changes that are made while it is read; brc_end()
  * without BRC_END_KEEP ends a list that began in its transaction. Nodes are read one by one:
  * brc_list_next() fails if a node is damaged, and with BRC_ELIMIT past brc_open_opts.max_nodes. */
 BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, uint32_t flags, brc_error *err);

@@ -105,7 +105,7 @@ enum {
                            * it is garbage and is dropped */
 };
 
-/* What a backend may know about the repository. It is valid until close(). */
+/* Facts about the repository that a backend may use. The structure is valid until close(). */
 typedef struct brc_backend_host {
     size_t size;
     const char *file;     /* absolute path of the repository's file; "": there is no file */

@@ -403,7 +403,7 @@ typedef struct brc_pick_result {
 #define BRC_PICK_RESULT_INIT { sizeof(brc_pick_result), 0, 0, { { 0 } }, { { 0 } }, 0, 0, 0, 0, 0 }
 enum { BRC_REBASE_SKIP = 1 }; /* leave out the commit in conflict             */
 
-/* What brc_bisect() is to do, and the state that it returns. */
+/* Actions of brc_bisect(), and the states that it returns. */
 enum {
     BRC_BISECT_LOOK = 0, /* only reads the state                              */
     BRC_BISECT_START,    /* starts again from nothing                         */
@@ -671,7 +671,7 @@ enum { BRC_DAMAGE_MISSING = 1 }; /* the object is named somewhere but is not in 
 
 enum { BRC_FSCK_NO_DECODE = 1 };
 
-/* What is intact of a branch or tag in a damaged file. */
+/* The intact part of a branch or tag in a damaged file. */
 typedef struct brc_standing {
     const char *name;
     uint32_t flags;              /* BRC_STANDS_*                              */

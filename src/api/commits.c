@@ -180,7 +180,6 @@ typedef struct commit_call {
     brc_oid *out;
     int is_part; /* the call is part of the caller's transaction */
     brc_folding folding;
-    int moved;     /* the branch has moved since the changes began */
     int is_behind; /* the changes are merged onto the moved branch */
     brc_replay replay;
 } commit_call;
@@ -188,11 +187,8 @@ typedef struct commit_call {
 static int commit_work(void *ctx, brc_error *err)
 {
     commit_call *c = ctx;
-    if (!c->is_behind)
-        return brc_folding_work(&c->folding, c->s, err);
-    brc_replay_end(&c->replay);
-    brc_replay_start(&c->replay, c->s);
-    return brc_replay_work_commit(&c->replay, err);
+    return c->is_behind ? brc_replay_work_commit(&c->replay, err)
+                        : brc_folding_work(&c->folding, c->s, err);
 }
 
 static int commit_merged(commit_call *c, brc_error *err)
@@ -209,16 +205,16 @@ static int commit_merged(commit_call *c, brc_error *err)
 static int commit_commit(void *ctx, int insists, brc_error *err)
 {
     commit_call *c = ctx;
+    int moved = 0; /* the branch has moved since the changes began */
     if (c->is_behind)
         return commit_merged(c, err);
-    c->moved = 0;
     BRC_TRY(brc_session_begin(c->s, err));
     brc_folding_begin(&c->folding, insists);
     const int rc = brc_session_end(c->s,
                                    commit_steps(c->s, c->opts, c->meta, &c->folding.fold,
-                                                &c->moved, c->out, err),
+                                                &moved, c->out, err),
                                    err);
-    if (rc != BRC_ESTALE || !c->moved || c->is_part || !may_replay(c->s, c->opts))
+    if (rc != BRC_ESTALE || !moved || c->is_part || !may_replay(c->s, c->opts))
         return brc_folding_end(&c->folding, rc);
     if (c->opts->message == NULL)
         return brc_fail(err, BRC_EINVAL, "a commit needs a message");

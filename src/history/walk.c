@@ -282,7 +282,7 @@ int brc_path_before(brc_buf *out, int *has, brc_store *store, const brc_commit *
         BRC_TRY(follow_moves(out, has, store, commit, i, &base, path, err));
     if (*has)
         return brc_snapshot_find(store, root, (const char *)out->data, entry, err);
-    *has = 1; /* there is no node at the same path */
+    *has = 1; /* the base has no node at this path */
     return set_path(out, path, err);
 }
 

@@ -188,18 +188,18 @@ static int merge_message(merge_call *c, brc_error *err)
     return rc;
 }
 
-static void choose_how(merge_call *c, char *const *paths)
+static int start_sequence(merge_call *c, char *const *paths, brc_error *err)
 {
-    brc_merge_how *how = &c->q.run.how;
     const uint32_t flags = c->opts.flags;
-    how->repo = c->repo;
-    how->concat = flags & BRC_MERGE_CONCAT ? &c->concat : NULL;
-    how->is_trial = (flags & BRC_MERGE_DRY_RUN) != 0;
-    how->favour = flags & BRC_MERGE_OURS     ? BRC_FAVOUR_OURS
+    c->q.favour = flags & BRC_MERGE_OURS     ? BRC_FAVOUR_OURS
                   : flags & BRC_MERGE_THEIRS ? BRC_FAVOUR_THEIRS
                                              : BRC_FAVOUR_NONE;
-    how->paths = (const char *const *)paths;
-    how->npaths = c->opts.npaths;
+    c->q.paths = (const char *const *)paths;
+    c->q.npaths = c->opts.npaths;
+    BRC_TRY(brc_sequence_start(&c->q, err));
+    c->q.run.how.concat = flags & BRC_MERGE_CONCAT ? &c->concat : NULL;
+    c->q.run.how.is_trial = (flags & BRC_MERGE_DRY_RUN) != 0;
+    return BRC_OK;
 }
 
 static int look_at_sides(merge_call *c, char *const *paths, brc_error *err)
@@ -208,8 +208,7 @@ static int look_at_sides(merge_call *c, char *const *paths, brc_error *err)
     int rc = brc_aim_resolve(c->aim, c->store, &c->other, err);
     brc_store_end_read(c->store);
     BRC_TRY(rc);
-    BRC_TRY(brc_sequence_start(&c->q, err));
-    choose_how(c, paths);
+    BRC_TRY(start_sequence(c, paths, err));
     BRC_TRY(merge_message(c, err));
     return c->q.has_tip ? brc_merge_find_base(&c->q.run, &c->q.tip, &c->other, &c->bases, err)
                         : BRC_OK;

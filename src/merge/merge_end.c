@@ -319,8 +319,8 @@ static int note_settled(const settling *t, brc_error *err)
     return BRC_OK;
 }
 
-/* Finds the chunk that a snapshot has at a conflict's place; zero if it is absent. Sets *is_array
- * to 0 if there is no array. */
+/* Finds the chunk that a snapshot has at a conflict's place; zero if it is absent. *is_array 0: the
+ * snapshot has no array at the path. */
 static int chunk_in(brc_store *store, const brc_oid *root, const brc_clash *clash, brc_oid *out,
                     int *is_array, brc_error *err)
 {

@@ -241,8 +241,12 @@ static int none_is_left(const brc_replay *r, brc_error *err)
                     r->s->branch);
 }
 
+/* Begins anew: others may have been first in a try before. */
 static int replay_work(brc_replay *r, brc_error *err)
 {
+    brc_session *s = r->s;
+    brc_replay_end(r);
+    brc_replay_start(r, s);
     BRC_TRY(brc_store_begin_read(r->store, err));
     int rc = brc_gc_last(r->store, &r->collected, err);
     brc_store_end_read(r->store);
@@ -340,13 +344,10 @@ done:
 static int adopt_work(void *ctx, brc_error *err)
 {
     brc_replay *r = ctx;
-    brc_session *s = r->s;
     int apt;
-    brc_replay_end(r);
-    brc_replay_start(r, s);
-    BRC_TRY(brc_session_begin_read(s, err));
+    BRC_TRY(brc_session_begin_read(r->s, err));
     const int rc = look_at_left(r, &apt, err);
-    brc_session_end_read(s);
+    brc_session_end_read(r->s);
     if (rc < 0 || !apt)
         return rc < 0 ? rc : BRC_CHANGE_OTHER;
     BRC_TRY(replay_work(r, err));

@@ -211,11 +211,21 @@ int brc_sequence_can_start(breccia *repo, const char *what, brc_error *err)
     return brc_store_writable(repo->store, err);
 }
 
-int brc_sequence_start(brc_sequence *q, brc_error *err)
+/* Makes q->run one of which nothing is read yet. */
+static void begin_run(brc_sequence *q)
 {
     const brc_merge_run none = BRC_MERGE_RUN_INIT;
-    q->store = q->repo->store;
     q->run = none;
+    q->run.how.repo = q->repo;
+    q->run.how.favour = q->favour;
+    q->run.how.paths = q->paths;
+    q->run.how.npaths = q->npaths;
+}
+
+int brc_sequence_start(brc_sequence *q, brc_error *err)
+{
+    q->store = q->repo->store;
+    begin_run(q);
     BRC_TRY(brc_store_begin_read(q->store, err));
     int rc = read_branch(q, err);
     if (rc == BRC_OK && q->has_tip)
@@ -237,9 +247,8 @@ static int read_resumed(brc_sequence *q, brc_error *err)
 int brc_sequence_resume(brc_sequence *q, const char *branch, const brc_draft_head *draft,
                         brc_error *err)
 {
-    const brc_merge_run none = BRC_MERGE_RUN_INIT;
     q->store = q->repo->store;
-    q->run = none;
+    begin_run(q);
     q->is_open = 1;
     q->draft = *draft;
     BRC_TRY(brc_dup(&q->branch, branch, err));
@@ -254,13 +263,8 @@ int brc_sequence_resume(brc_sequence *q, const char *branch, const brc_draft_hea
 
 static int merge_step(brc_sequence *q, const brc_step *step, brc_error *err)
 {
-    const brc_merge_run none = BRC_MERGE_RUN_INIT;
     brc_merge_run_dispose(&q->run);
-    q->run = none;
-    q->run.how.repo = q->repo;
-    q->run.how.favour = q->favour;
-    q->run.how.paths = q->paths;
-    q->run.how.npaths = q->npaths;
+    begin_run(q);
     BRC_TRY(brc_store_begin_read(q->store, err));
     int rc = brc_step_change_read(&q->run, &step->change, q->has_now ? &q->now : NULL,
                                   &q->carried, err);

@@ -450,19 +450,34 @@ static void settle_by_hand(void)
 typedef struct other_hand {
     breccia *repo;
     int at, locks; /* at which lock of ours; how many there were */
+    int written;   /* whether it got in                          */
 } other_hand;
 
-/* As ours has it: that is in conflict again. It may come too early or too late, or be kept out. */
-static int take_back(void *ctx)
+/* A hand that does not wait. */
+static void open_other(other_hand *o)
 {
-    other_hand *o = ctx;
+    brc_open_opts alone = BRC_OPEN_OPTS_INIT;
+    alone.wait_ms = 1;
+    *o = (other_hand){.at = 0};
+    OK(&t, brc_open(&o->repo, t.file, &alone, &t.err));
+}
+
+/* Sets an attribute at the lock. The write may come too early or too late, or be kept out. */
+static int write_at_lock(other_hand *o, const char *key, const char *json)
+{
     brc_session *s;
     if (o->locks++ == o->at &&
         brc_session_open(&s, o->repo, "main", BRC_SESSION_WRITE, NULL) == BRC_OK) {
-        (void)!brc_attrs_set(s, "/a", "k", "2", NULL);
+        o->written = brc_attrs_set(s, "/a", key, json, NULL) == BRC_OK;
         brc_session_free(s);
     }
     return 0;
+}
+
+/* Gives the attribute the value that ours has, so it is in conflict again. */
+static int take_back(void *ctx)
+{
+    return write_at_lock(ctx, "k", "2");
 }
 
 static void attribute_at_head_is(const char *value)
@@ -480,10 +495,8 @@ static void attribute_at_head_is(const char *value)
 START_TEST(p3_what_is_no_longer_settled_is_not_committed)
 {
     int refused = 0, merged = 0;
-    other_hand o = {.at = 0};
-    brc_open_opts alone = BRC_OPEN_OPTS_INIT;
-    alone.wait_ms = 1;
-    OK(&t, brc_open(&o.repo, t.file, &alone, &t.err));
+    other_hand o;
+    open_other(&o);
     do {
         brc_merge_result r = BRC_MERGE_RESULT_INIT;
         settle_by_hand();
@@ -509,23 +522,10 @@ START_TEST(p3_what_is_no_longer_settled_is_not_committed)
 }
 END_TEST
 
-typedef struct late_hand {
-    breccia *repo;
-    int at, locks; /* at which lock of ours; how many there were       */
-    int written;   /* it was not kept out, and what it wrote was kept  */
-} late_hand;
-
-/* Writes something that no conflict is about. */
+/* Writes an attribute that no conflict is about. */
 static int write_late(void *ctx)
 {
-    late_hand *o = ctx;
-    brc_session *s;
-    if (o->locks++ == o->at &&
-        brc_session_open(&s, o->repo, "main", BRC_SESSION_WRITE, NULL) == BRC_OK) {
-        o->written = brc_attrs_set(s, "/a", "late", "true", NULL) == BRC_OK;
-        brc_session_free(s);
-    }
-    return 0;
+    return write_at_lock(ctx, "late", "true");
 }
 
 static int late_is_there(void)
@@ -544,10 +544,8 @@ static int late_is_there(void)
 START_TEST(p4_what_is_written_meanwhile_is_not_lost)
 {
     int written = 0;
-    late_hand o = {.at = 0};
-    brc_open_opts alone = BRC_OPEN_OPTS_INIT;
-    alone.wait_ms = 1;
-    OK(&t, brc_open(&o.repo, t.file, &alone, &t.err));
+    other_hand o;
+    open_other(&o);
     do {
         brc_merge_result r = BRC_MERGE_RESULT_INIT;
         settle_by_hand();

@@ -51,7 +51,7 @@ void exchange_zip_end(exchange_zip *zip);
 
 /* The array's elements; the caller frees. */
 void *exchange_elements(brc_session *s, const char *path, size_t len);
-/* It has these, as bytes. */
+/* Checks that the array has exactly these bytes. */
 void exchange_has(exchange_kit *kit, const char *path, const void *want, size_t len);
 int exchange_node(exchange_kit *kit, const char *path); /* BRC_GROUP, BRC_ARRAY or 0: there is none */
 void exchange_must_be_clean(exchange_kit *kit);

@@ -59,8 +59,8 @@ static void read_fixed(brc_key_chunks *c)
     }
 }
 
-/* Opens the list. `prefix`: of keys in the form of brc_chunk_key_format(). BRC_ENOTFOUND if there
- * is no such array. */
+/* Opens the list of the array's keys that begin with `prefix`, in the form of
+ * brc_chunk_key_format(). BRC_ENOTFOUND: the path has no array. */
 static int key_chunks_open(brc_key_chunks *c, brc_session *s, const char *path,
                            const char *prefix, brc_error *err)
 {
