@@ -32,8 +32,10 @@ FLAGS_asan     := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 FLAGS_tsan     := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 FLAGS_fuzz     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
                   -fno-sanitize-recover=all
+# The command that `make static` makes: .ci/static.sh says how.
+FLAGS_static   := $(FLAGS_release) -fno-pic -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -DBRC_STATIC
 ifndef FLAGS_$(MODE)
-$(error MODE is release, asan, tsan or fuzz, not "$(MODE)")
+$(error MODE is release, asan, tsan, fuzz or static, not "$(MODE)")
 endif
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
@@ -48,17 +50,28 @@ CONVERT_PACKAGES := netcdf hdf5
 # pkg-config before. Headers of other people's libraries are system headers.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
     pkg-config --cflags $(PACKAGES) $(CONVERT_PACKAGES); \
-    pkg-config --cflags liblzf 2>/dev/null)))$(PKG_CFLAGS)
+    pkg-config --cflags liblzf 2>/dev/null; \
+    pkg-config --cflags libpng 2>/dev/null)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
 SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
 LZF_LIBS = $(eval LZF_LIBS := $$(shell pkg-config --libs liblzf 2>/dev/null))$(LZF_LIBS)
+# For the command alone.
+PNG_LIBS = $(eval PNG_LIBS := $$(shell pkg-config --libs libpng 2>/dev/null))$(PNG_LIBS)
 CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
 
 COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
           -Ibuild/gen $(if $(SQLITE),-isystem$(SQLITE)) $(PKG_CFLAGS) \
           $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(MODE)) -MMD -MP
 LINK    = $(CC) $(CFLAGS) $(FLAGS_$(MODE)) -pthread $(HARDEN) -Wl,--as-needed $(LDFLAGS)
-LIBS    = $(PKG_LIBS) $(BZ2_LIBS) -lm -ldl
+ifeq ($(MODE),static)
+# c-blosc's archive needs snappy, which is in C++.
+LINK_COMMAND = $(LINK) -static -s -Wl,--gc-sections -Lbuild/static/lib
+LIBS = -Wl,--start-group $(PKG_LIBS) $(BZ2_LIBS) -lsnappy -lstdc++ -lm -Wl,--end-group
+else
+# -rdynamic: plug-ins find the library's functions in the program that loads them.
+LINK_COMMAND = $(LINK) -rdynamic
+LIBS = $(PKG_LIBS) $(BZ2_LIBS) -lm -ldl
+endif
 
 # Objects with other flags go to another folder, so they never mix.
 quote    = '$(subst ','\'',$(1))'
@@ -101,11 +114,11 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 .DELETE_ON_ERROR:
 .PHONY: all help setup lint-setup dev-setup test test-long asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop lint objects \
         python-parts python-setup python-test wheel bench-python \
-        install uninstall clean FORCE
+        install package static uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
 
-# What the Python package is built of. SETUP there says that nothing is to be installed.
+# The files that the Python package is built of. SETUP tells its build to install nothing.
 python-parts: build/libbreccia.a build/breccia $(CONVERTERS:%=build/libexec/breccia/%)
 
 help: ## this list
@@ -182,16 +195,15 @@ $(OBJ)/libbreccia.so: $(LIB_OBJS) $(OBJ)/sources
 	$(Q)$(LINK) -shared -Wl,-soname,libbreccia.so.$(SO_MAJOR) -Wl,--no-undefined \
 	    -o $@ $(LIB_OBJS) $(LIBS)
 
-# -rdynamic: plug-ins find the library's functions in the program that loads them.
 $(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -rdynamic -o $@ $^ $(LIBS)
+	$(Q)$(LINK_COMMAND) -o $@ $^ $(PNG_LIBS) $(LIBS)
 
 # Each has the part that all of them share, and its own.
 .SECONDEXPANSION:
 .PRECIOUS: $(OBJ)/convert_%
 CONVERT_LIBS_hdf5 = $(eval CONVERT_LIBS_hdf5 := $$(shell pkg-config --libs hdf5) -lhdf5_hl)$(CONVERT_LIBS_hdf5)
-CONVERT_LIBS_netcdf = $(eval CONVERT_LIBS_netcdf := $$(shell pkg-config --libs netcdf hdf5))$(CONVERT_LIBS_netcdf)
+CONVERT_LIBS_netcdf = $(eval CONVERT_LIBS_netcdf := $$(shell pkg-config --libs netcdf))$(CONVERT_LIBS_netcdf)
 CONVERT_LIBS = $(CONVERT_LIBS_hdf5) $(CONVERT_LIBS_netcdf) $(SANDBOX_LIBS) $(LZF_LIBS)
 $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -200,7 +212,7 @@ $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ
 # With the command's parts, so that tests can see them.
 $(OBJ)/run: $(TEST_OBJS) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(CONVERT_LIBS) $(LIBS)
+	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(CONVERT_LIBS) $(PNG_LIBS) $(LIBS)
 
 $(OBJ)/codec_kit: $(KIT_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -219,9 +231,9 @@ $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(FUZZ_KIT) $(CONVERT_OBJS) $(OBJ)/libbreccia.a
+$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(FUZZ_KIT) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(CONVERT_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(LIBS)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(PNG_LIBS) $(LIBS)
 
 $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -286,8 +298,10 @@ fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60) or RUNS, JOBS at a
 fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
 $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
 
+converters: $(CONVERTERS:%=$(OUT)/libexec/breccia/%)
+
 # The suite damage has a few of these.
-flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports damaged files: FLIPS of each kind (20000), SEED, JOBS at once
+flips: $(OUT)/tests/run converters ## imports damaged files: FLIPS of each kind (20000), SEED, JOBS at once
 	@export CK_RUN_CASE=flips BRECCIA_FLIPS='$(or $(FLIPS),20000)' BRECCIA_SEED='$(or $(SEED),1)' \
 	    BRECCIA_PARTS='$(or $(JOBS),1)' BRECCIA_KIND='$(KIND)' \
 	    $(if $(FORK),BRECCIA_FORK=1); \
@@ -370,9 +384,13 @@ BIN_DIR     = $(DESTDIR)$(PREFIX)/bin
 INCLUDE_DIR = $(DESTDIR)$(PREFIX)/include
 LIB_DIR     = $(DESTDIR)$(PREFIX)/lib
 LIBEXEC_DIR = $(DESTDIR)$(PREFIX)/libexec/breccia
+MAN_DIR     = $(DESTDIR)$(PREFIX)/share/man/man1
+BASH_WORDS  = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/breccia
+ZSH_WORDS   = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_breccia
+FISH_WORDS  = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/breccia.fish
 INSTALLED   = $(BIN_DIR)/breccia $(CONVERTERS:%=$(LIBEXEC_DIR)/%) $(addprefix $(INCLUDE_DIR)/,$(notdir $(PUBLIC))) \
               $(addprefix $(LIB_DIR)/libbreccia,.a .so .so.$(SO_MAJOR) .so.$(VERSION)) \
-              $(LIB_DIR)/pkgconfig/breccia.pc
+              $(LIB_DIR)/pkgconfig/breccia.pc $(BASH_WORDS) $(ZSH_WORDS) $(FISH_WORDS)
 
 # Debian's libarchive.pc names libraries that only a static libarchive needs, and which are not
 # installed with it.
@@ -381,6 +399,13 @@ install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	install -m 755 build/breccia $(BIN_DIR)
 	for name in $(CONVERTERS); do \
 	    install -D -m 755 build/libexec/breccia/$$name $(LIBEXEC_DIR)/$$name || exit 1; done
+	install -d $(MAN_DIR) $(dir $(BASH_WORDS) $(ZSH_WORDS) $(FISH_WORDS))
+	build/breccia help --man >$(MAN_DIR)/breccia.1
+	build/breccia completion words -- '' | cut -f 1 | while read -r name; do \
+	    build/breccia help --man $$name >$(MAN_DIR)/breccia-$$name.1 || exit 1; done
+	build/breccia completion bash >$(BASH_WORDS)
+	build/breccia completion zsh >$(ZSH_WORDS)
+	build/breccia completion fish >$(FISH_WORDS)
 	install -m 644 $(PUBLIC) $(INCLUDE_DIR)
 	install -m 644 build/libbreccia.a $(LIB_DIR)
 	install -m 755 build/libbreccia.so $(LIB_DIR)/libbreccia.so.$(VERSION)
@@ -392,8 +417,14 @@ install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lbreccia' \
 	    'Libs.private: -larchive $(strip $(BZ2_LIBS)) -pthread -lm -ldl' >$(LIB_DIR)/pkgconfig/breccia.pc
 
+package: ## Debian packages of the library, its headers and the command, in build/deb
+	@sh .ci/package.sh
+
+static: ## the command alone, without converters, linked statically: build/static/breccia
+	+@CC='$(CC)' sh .ci/static.sh
+
 uninstall: ## removes what install put there
-	rm -f $(INSTALLED)
+	rm -f $(INSTALLED) $(MAN_DIR)/breccia.1 $(MAN_DIR)/breccia-*.1
 	@rmdir $(LIB_DIR)/pkgconfig $(LIBEXEC_DIR) 2>/dev/null || :
 
 clean: ## removes build/

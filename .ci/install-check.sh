@@ -68,7 +68,7 @@ $cc -std=c99 -Wall -Wextra -Werror $(flags --cflags) -o "$work/shared" "$work/us
 LD_LIBRARY_PATH=$inst/lib "$work/shared" "$work/shared.brc" || fail 'the shared library does not work'
 ldd "$work/shared" | grep -q libbreccia.so.0 || fail 'not linked with libbreccia.so.0'
 
-# What README.md and docs/demo tell users to compile.
+# Compiles the programs that README.md and docs/demo show.
 sed -n '/^```c$/,/^```$/{/^```/d;p}' README.md >"$work/readme.c"
 $cc -std=c99 -Wall -Wextra -Werror $(flags --cflags) -o "$work/readme" "$work/readme.c" $(flags --libs)
 said=$(LD_LIBRARY_PATH=$inst/lib "$work/readme" "$work/readme.brc")
@@ -84,6 +84,12 @@ if ldd "$work/static" | grep -q libbreccia; then fail 'the static program needs 
 
 "$inst/bin/breccia" info "$work/static.brc" /squares >/dev/null || fail 'the command does not work'
 
+# Pictures, where there is libpng.
+if pkg-config --exists libpng; then
+    "$inst/bin/breccia" read "$work/static.brc" /squares -o "$work/squares.png" || fail 'no PNG is written'
+    [ "$(head -c 4 "$work/squares.png" | tail -c 3)" = PNG ] || fail 'what is written is not a PNG'
+fi
+
 # Converters: where PREFIX is what it was built for, and where all of it was moved.
 strings -a "$inst/bin/breccia" 2>/dev/null | grep -q '^/opt/brc/libexec/breccia$' ||
     grep -aq '/opt/brc/libexec/breccia' "$inst/bin/breccia" || fail 'PREFIX is not where converters are looked for'
@@ -94,7 +100,7 @@ done
 "$inst/bin/breccia" export "$work/static.brc" - | "$inst/bin/breccia" import "$work/shared.brc" - /copy >/dev/null ||
     fail 'a stream does not come in'
 
-# What the shared library shows is what the public headers declare, no more.
+# The shared library exports what the public headers declare, and nothing else.
 nm -D --defined-only "$inst/lib/libbreccia.so" | awk '{ print $3 }' | sort >"$work/shown"
 sed -n 's/^BRC_API.*[ *]\(brc_[a-z0-9_]*\)(.*/\1/p' src/breccia*.h | grep -vx brc_plugin_init | sort >"$work/declared"
 diff "$work/declared" "$work/shown" >"$work/differ" || {

@@ -6,7 +6,9 @@
 #   setup.sh --lint     and what `make lint` needs
 #   setup.sh --fuzz     what `make fuzz` needs
 #   setup.sh --python   what the Python package and its tests need
-#   setup.sh --dev      all of these, and valgrind and npm: all that .ci/run needs
+#   setup.sh --package  what `make package` needs
+#   setup.sh --static   what `make static` needs, which fetches more itself
+#   setup.sh --dev      all of these, and valgrind, npm and shells: all that .ci/run needs
 #   setup.sh GROUP --say   installs nothing: names what is missing, and fails
 #
 # One line of the table is one thing to look for and the Debian package that has
@@ -40,16 +42,22 @@ table='
 --lib   pkg        hdf5         libhdf5-dev
 --lib   pkg        libseccomp   libseccomp-dev
 --lib   optional   liblzf       liblzf-dev
+--lib   optional   libpng       libpng-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++
 --fuzz  command    clang        clang
 --fuzz  fuzzer     clang        libclang-rt
+--package command  dpkg-shlibdeps dpkg-dev
+--static command   dpkg-source  dpkg-dev
+--static command   g++          g++
 --dev   command    valgrind     valgrind
 --python command   python3      python3
 --python python    ensurepip    python3-venv
 --python pyheader  Python.h     python3-dev
 --dev   command    npm          npm
+--dev   command    zsh          zsh
+--dev   command    fish         fish
 '
 
 # Sanitizers and libFuzzer are in a package with the version of clang in its name.
@@ -77,7 +85,7 @@ present() {
 wanted() {
     case $group in
     --lib) [ "$1" = --lib ] ;;
-    --build | --python) [ "$1" = --lib ] || [ "$1" = "$group" ] ;;
+    --build | --python | --package | --static) [ "$1" = --lib ] || [ "$1" = "$group" ] ;;
     --lint | --fuzz) [ "$1" = --lib ] || [ "$1" = --build ] || [ "$1" = "$group" ] ;;
     --dev) : ;;
     *) echo "setup.sh: unknown option $group" >&2; exit 2 ;;
@@ -98,7 +106,7 @@ missing() {
 # Newer than this script, and pkg-config still finds every library: nothing to do.
 if [ -n "$(find "$stamp" -newer "$0" 2>/dev/null)" ] &&
     pkg-config --exists $(echo "$table" | awk -v group="$group" '$2 == "pkg" &&
-        ($1 == "--lib" || (group != "--lib" && group != "--python")) { print $3 }') 2>/dev/null; then
+        ($1 == "--lib" || (group != "--lib" && group != "--python" && group != "--package" && group != "--static")) { print $3 }') 2>/dev/null; then
     exit 0
 fi
 

@@ -6,8 +6,9 @@
  * releases everything that a command opened through `cli`.
  *
  * Each file uses only those before it in this order: signals, memory, fail; escape,
- * text, calendar; output, json_out, out_file; record, progress, warn; similar, options,
- * values, globals; context; command, help; the commands in cmd/ and their table; main.
+ * text, calendar; pager, output, json_out, out_file; record, progress, warn; similar, options,
+ * values, csv, globals; picture, png, draw; scalar, cf_time, variable, decode, select; context; command, help; the commands in
+ * cmd/ and their table; main.
  */
 #ifndef BRECCIA_CLI_CLI_H
 #define BRECCIA_CLI_CLI_H
@@ -19,6 +20,7 @@
 #include "output.h"
 #include "progress.h"
 #include "record.h"
+#include "settings.h"
 #include "values.h"
 
 struct cli {
@@ -35,11 +37,15 @@ struct cli {
     breccia *repo;
     brc_session *session;
     brc_array *array;
+    const struct cli_decoder *decoder; /* read --decode: what the elements of `array` mean; else NULL */
     brc_iter *iter;
     int changes; /* the repository is open for changes                        */
     int done;    /* the work is done and durable                              */
     int moved;   /* the branch has moved since its uncommitted changes began: cli_find_moved() */
     int usage;   /* the error is a usage error                                */
+    int failed_status; /* the exit status of an error that has none of its own; 0: 1 */
+    brc_json *settings; /* the user's file; NULL: there is none, or it was not read yet */
+    int settings_read;
     brc_error err;
     struct cli_out out;
     struct cli_json doc;
@@ -47,6 +53,11 @@ struct cli {
     struct cli_block *blocks;
 };
 
+/* Returns whether the command, with its options, works on a repository. */
+int cli_needs_file(const struct cli *cli);
+/* Puts the FILE of -f or BRECCIA_FILE before the operands. Replaces FILE@REV by FILE and the option or operand for the
+ * version, unless a file has that very name. */
+int cli_place_file(struct cli *cli);
 /* Loads the plug-ins of --plugin into cli->registry, once. */
 int cli_load_plugins(struct cli *cli);
 /* Opens FILE with BRC_OPEN_* flags. */
@@ -58,16 +69,20 @@ const char *cli_libexec(struct cli *cli);
 int cli_open_view(struct cli *cli);
 /* Does the same without the note. */
 int cli_open_silently(struct cli *cli);
+/* Does the same, but opens FILE for writing if it can be written: the library keeps there what it has computed of what
+ * it read. */
+int cli_open_keeping(struct cli *cli);
 /* Sets *branch to the current branch, and cli->moved if the branch has moved since its uncommitted changes began. With
  * a session, cli->moved is set only if the session shows these changes. */
 int cli_find_moved(struct cli *cli, const char **branch);
 /* Returns the sentence that tells the user that the branch has moved. */
 const char *cli_moved_words(struct cli *cli, const char *branch);
-/* Sets *id to the shared draft of `branch` if the branch has moved since the draft began, else to 0. An open merge does
- * not count. */
-int cli_stale_draft(struct cli *cli, const char *branch, int64_t *id);
 /* Opens FILE for writing, with a session on the current branch. */
+int cli_open_branch(struct cli *cli);
+/* Opens FILE likewise for a command that changes what is uncommitted. */
 int cli_open_edit(struct cli *cli);
+/* Makes what the command changes in the session one operation, "rm /a", which 'undo' takes back. */
+int cli_log_edit(struct cli *cli);
 /* Opens an array of the session into cli->array. */
 int cli_open_array(struct cli *cli, const char *path);
 /* Parses SLICE as a selection of cli->array; NULL selects everything. */
@@ -76,6 +91,8 @@ int cli_select(struct cli *cli, const char *slice, brc_sel *out);
 int cli_node_kind(struct cli *cli, const char *path, int *kind);
 /* Sets *out to the name of the current branch, which lasts as long as `cli`. */
 int cli_branch(struct cli *cli, const char **out);
+/* Returns "; did you mean X?" if the message says that a node or a version is not there and names like it are, else "". */
+const char *cli_suggestion(struct cli *cli, const char *message);
 /* Records that the work is done and durable, and that only the answer is left to print. From now on, an error message
  * says so, and a signal undoes nothing. */
 void cli_done(struct cli *cli);

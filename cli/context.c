@@ -3,10 +3,107 @@
  */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "select.h"
+
+/* ---- the operand FILE -------------------------------- */
+
+int cli_needs_file(const struct cli *cli)
+{
+    int flags = cli->command->flags;
+
+    return !(flags & CLI_NO_FILE) && !(flags & CLI_LIST && cli_has(cli, "list")) &&
+           !(flags & CLI_USER && cli_has(cli, "user"));
+}
+
+static int file_exists(const char *name)
+{
+    struct stat status;
+
+    return stat(name, &status) == 0;
+}
+
+/* Returns the REV of FILE@REV: what is behind the last "@" that has the name of a file before it.
+ * Returns NULL if the whole is the name of a file, or no part is. */
+static const char *version_in(struct cli *cli, const char *file)
+{
+    if (file_exists(file))
+        return NULL;
+    for (const char *at = file + strlen(file); at > file; at--)
+        if (*at == '@' && file_exists(cli_text(cli, "%.*s", (int)(at - file), file)))
+            return at + 1;
+    return NULL;
+}
+
+static int has_option(const struct cli_command *command, const char *name)
+{
+    for (const struct cli_option *o = command->options; o && o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Splits FILE@REV. */
+static int place_version(struct cli *cli)
+{
+    const char *file = cli_operand(cli, 0), *rev = version_in(cli, file);
+
+    if (!rev)
+        return BRC_OK;
+    cli->args.operands[0] = cli_text(cli, "%.*s", (int)(rev - 1 - file), file);
+    if (rev[0] == '\0')
+        return cli_usage(cli, "a version is missing behind %s", file);
+    if (cli->command->flags & CLI_REV) {
+        cli_args_insert(cli, 1, rev);
+        return BRC_OK;
+    }
+    if (!has_option(cli->command, "at"))
+        return cli_usage(cli, "%s does not read a version: leave out @%s", cli->command->name, rev);
+    if (cli_has(cli, "at"))
+        return cli_usage(cli, "--at and %s both name a version", file);
+    cli_args_add(cli, "at", rev);
+    return BRC_OK;
+}
+
+/* Returns whether both are names of one file. */
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+/* Puts the file of BRECCIA_FILE before the operands, unless they begin with that very file: a
+ * script that names its file works under `bisect run` too. */
+static void insert_from_environment(struct cli *cli)
+{
+    const char *file = getenv("BRECCIA_FILE"), *first = cli_operand(cli, 0);
+
+    if (file && file[0] && !(first && is_same_file(first, file)))
+        cli_args_insert(cli, 0, file);
+}
+
+int cli_place_file(struct cli *cli)
+{
+    const char *file = cli_value(cli, "file");
+
+    if (!cli_needs_file(cli))
+        return BRC_OK;
+    if (file && file[0])
+        cli_args_insert(cli, 0, file);
+    else if (!file)
+        insert_from_environment(cli);
+    return cli->args.noperands > 0 ? place_version(cli) : BRC_OK;
+}
+
+/* ---- the repository -------------------------------- */
 
 int cli_load_plugins(struct cli *cli)
 {
@@ -31,6 +128,8 @@ static int check_output_elsewhere(struct cli *cli)
         if (fstat(fd, &output) == 0 && output.st_dev == file.st_dev &&
             output.st_ino == file.st_ino) {
             cli->out.hold = 1; /* so that no output appears */
+            if (fd == STDOUT_FILENO)
+                cli->out.failure = EINVAL; /* not even the document of an error */
             if (fd == STDERR_FILENO && !freopen("/dev/null", "w", stderr))
                 _exit(1);
             return cli_fail(cli, BRC_EINVAL,
@@ -40,22 +139,29 @@ static int check_output_elsewhere(struct cli *cli)
     return BRC_OK;
 }
 
-int cli_open(struct cli *cli, uint32_t flags)
+/* Does everything that precedes the opening of FILE. */
+static int prepare_open(struct cli *cli)
 {
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    int rc;
-
     CLI_TRY(cli_load_plugins(cli)); /* first: their errors do not name FILE */
     cli->file = cli_operand(cli, 0);
     if (cli->file[0] == '\0')
         return cli_usage(cli, "FILE is empty: give the name of the repository");
     CLI_TRY(check_output_elsewhere(cli));
+    if ((cli->command->flags & CLI_POOL) || cli_has(cli, "stats"))
+        CLI_TRY(brc_pool_new(&cli->pool, cli->threads, &cli->err));
+    cli_progress_begin(cli);
+    return BRC_OK;
+}
+
+static int open_given_file(struct cli *cli, uint32_t flags)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    int rc;
+
     if (cli_has(cli, "no-recover"))
         flags |= BRC_OPEN_NO_RECOVER;
     if ((flags & BRC_OPEN_CREATE) && (flags & BRC_OPEN_NO_RECOVER))
         return cli_usage(cli, "--no-recover needs a file that exists");
-    if (cli->command->flags & CLI_POOL)
-        CLI_TRY(brc_pool_new(&cli->pool, cli->threads, &cli->err));
     cli->changes = !(flags & BRC_OPEN_READONLY);
     opts.flags = flags;
     opts.wait_ms = cli->wait_ms;
@@ -63,7 +169,6 @@ int cli_open(struct cli *cli, uint32_t flags)
     opts.pool = cli->pool;
     opts.registry = cli->registry;
     opts.libexec = cli_libexec(cli);
-    cli_progress_begin(cli);
     if (cli->progress.enabled) { /* otherwise the library need not report progress */
         opts.progress = cli_progress_step;
         opts.progress_ctx = cli;
@@ -75,16 +180,42 @@ int cli_open(struct cli *cli, uint32_t flags)
     return rc;
 }
 
-int cli_open_silently(struct cli *cli)
+int cli_open(struct cli *cli, uint32_t flags)
+{
+    CLI_TRY(prepare_open(cli));
+    return open_given_file(cli, flags);
+}
+
+static int open_session(struct cli *cli)
 {
     const char *at = cli_value(cli, "at");
 
-    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     return brc_session_open(&cli->session, cli->repo, at, at ? BRC_SESSION_AT : BRC_SESSION_VIEW,
                             &cli->err);
 }
 
-int cli_stale_draft(struct cli *cli, const char *branch, int64_t *id)
+int cli_open_silently(struct cli *cli)
+{
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    return open_session(cli);
+}
+
+int cli_open_keeping(struct cli *cli)
+{
+    int rc;
+
+    CLI_TRY(prepare_open(cli));
+    rc = open_given_file(cli, 0);
+    if (rc == BRC_EREADONLY || rc == BRC_EBUSY)
+        rc = open_given_file(cli, BRC_OPEN_READONLY);
+    cli->changes = 0;
+    CLI_TRY(rc);
+    return open_session(cli);
+}
+
+/* Sets *id to the shared draft of `branch` if the branch has moved since the draft began, else to
+ * 0. An open merge does not count. */
+static int find_stale_draft(struct cli *cli, const char *branch, int64_t *id)
 {
     const uint32_t flags = BRC_DRAFT_OWNED | BRC_DRAFT_MERGING | BRC_DRAFT_STALE;
     brc_iter *it;
@@ -93,7 +224,7 @@ int cli_stale_draft(struct cli *cli, const char *branch, int64_t *id)
 
     *id = 0;
     CLI_TRY(brc_drafts(&it, cli->repo, &cli->err));
-    while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0)
+    while ((rc = brc_next(it, &draft, &cli->err)) > 0)
         if ((draft->flags & flags) == BRC_DRAFT_STALE && strcmp(draft->branch, branch) == 0)
             *id = draft->id;
     brc_iter_free(it);
@@ -109,7 +240,7 @@ int cli_find_moved(struct cli *cli, const char **branch)
         CLI_TRY(brc_session_stat(&info, cli->session, &cli->err));
     CLI_TRY(cli_branch(cli, branch));
     if (!cli->session || (info.mode == BRC_SESSION_VIEW && info.draft != 0))
-        CLI_TRY(cli_stale_draft(cli, *branch, &draft));
+        CLI_TRY(find_stale_draft(cli, *branch, &draft));
     cli->moved = draft != 0;
     return BRC_OK;
 }
@@ -129,15 +260,41 @@ int cli_open_view(struct cli *cli)
 
     CLI_TRY(cli_open_silently(cli));
     CLI_TRY(cli_find_moved(cli, &branch));
-    if (cli->moved && !cli->quiet)
-        fprintf(stderr, "breccia: note: %s\n", cli_moved_words(cli, branch));
+    if (cli->moved)
+        cli_note(cli, cli_moved_words(cli, branch));
     return BRC_OK;
+}
+
+int cli_open_branch(struct cli *cli)
+{
+    CLI_TRY(cli_open(cli, 0));
+    return brc_session_open(&cli->session, cli->repo, NULL, BRC_SESSION_WRITE, &cli->err);
+}
+
+/* The longest text of an operation that brc_session_log() takes. */
+enum { OPERATION_MOST = 200 };
+
+int cli_log_edit(struct cli *cli)
+{
+    char text[OPERATION_MOST + 1];
+    size_t len = (size_t)snprintf(text, sizeof(text), "%s", cli->command->name);
+
+    for (size_t i = 1; i < cli->args.noperands && len < sizeof(text); i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, " %s", cli_operand(cli, i));
+    if (len >= sizeof(text)) { /* no part of a character at the end */
+        for (len = OPERATION_MOST; len > 0 && ((unsigned char)text[len - 1] & 0xC0) == 0x80;)
+            len--;
+        text[len > 0 ? len - 1 : 0] = '\0';
+    }
+    if (brc_session_log(cli->session, text, NULL) == BRC_OK)
+        return BRC_OK;
+    return brc_session_log(cli->session, cli->command->name, &cli->err); /* no UTF-8 */
 }
 
 int cli_open_edit(struct cli *cli)
 {
-    CLI_TRY(cli_open(cli, 0));
-    return brc_session_open(&cli->session, cli->repo, NULL, BRC_SESSION_WRITE, &cli->err);
+    CLI_TRY(cli_open_branch(cli));
+    return cli_log_edit(cli);
 }
 
 int cli_open_array(struct cli *cli, const char *path)
@@ -148,10 +305,7 @@ int cli_open_array(struct cli *cli, const char *path)
 
 int cli_select(struct cli *cli, const char *slice, brc_sel *out)
 {
-    if (slice)
-        return brc_sel_parse(out, cli->array, slice, &cli->err);
-    brc_sel_all(out, cli->array);
-    return BRC_OK;
+    return cli_select_in(cli, cli->session, cli->array, slice, out);
 }
 
 int cli_node_kind(struct cli *cli, const char *path, int *kind)
@@ -167,6 +321,128 @@ int cli_branch(struct cli *cli, const char **out)
     CLI_TRY(brc_head(out, cli->repo, &cli->err));
     *out = cli_text(cli, "%s", *out);
     return BRC_OK;
+}
+
+/* ---- names that are there -------------------------------- */
+
+enum { NAMES_MOST = 10000 };
+
+/* Names that a mistyped one may have meant. */
+struct near {
+    const char **names;
+    size_t n, cap;
+};
+
+static void add_near(struct near *near, const char *name)
+{
+    if (near->n >= NAMES_MOST)
+        return;
+    near->names = cli_grow(near->names, near->n, &near->cap, sizeof(*near->names));
+    near->names[near->n++] = name;
+}
+
+/* Returns "; did you mean A or B?", or "". `prefix` comes before each name. */
+static const char *near_words(struct cli *cli, struct near *near, const char *word,
+                              const char *prefix)
+{
+    char similar[300];
+
+    cli_similar(similar, sizeof(similar), word, prefix, near->names, near->n);
+    free(near->names);
+    return similar[0] ? cli_text(cli, "; did you mean %s?", cli_escaped(cli, similar)) : "";
+}
+
+static const char *near_last_name(const char *path)
+{
+    return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+/* Lists the nodes of a group, or of the whole hierarchy, as paths. */
+static void list_near(struct cli *cli, struct near *near, const char *group, uint32_t flags)
+{
+    const brc_node *node;
+    brc_iter *it;
+
+    if (brc_list(&it, cli->session, group, flags, NULL) < 0)
+        return;
+    while (near->n < NAMES_MOST && brc_next(it, &node, NULL) == 1)
+        add_near(near, cli_text(cli, "%s", node->path));
+    brc_iter_free(it);
+}
+
+/* Keeps the paths that end with this name. */
+static void near_keep_named(struct near *near, const char *name)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < near->n; i++)
+        if (strcmp(near_last_name(near->names[i]), name) == 0)
+            near->names[kept++] = near->names[i];
+    near->n = kept < 3 ? kept : 3;
+}
+
+/* Suggests a sibling with a name like that of the path; else a node of that very name elsewhere. */
+static const char *near_node(struct cli *cli, const char *path)
+{
+    struct near near = { NULL, 0, 0 };
+    const char *slash = strrchr(path, '/'), *words;
+    const char *group = slash ? cli_text(cli, "%.*s", (int)(slash - path + 1), path) : "/";
+
+    list_near(cli, &near, cli_path(cli, group), 0);
+    for (size_t i = 0; i < near.n; i++)
+        near.names[i] = near_last_name(near.names[i]);
+    if ((words = near_words(cli, &near, near_last_name(path), group))[0])
+        return words;
+    near = (struct near){ NULL, 0, 0 };
+    list_near(cli, &near, "/", BRC_LIST_RECURSE);
+    near_keep_named(&near, near_last_name(path));
+    words = "";
+    for (size_t i = 0; i < near.n; i++)
+        words = cli_text(cli, "%s%s%s", words, i ? " or " : "; did you mean ",
+                         cli_escaped(cli, near.names[i]));
+    free(near.names);
+    return words[0] ? cli_text(cli, "%s?", words) : "";
+}
+
+static const char *near_ref(struct cli *cli, const char *name)
+{
+    struct near near = { NULL, 0, 0 };
+    const brc_ref *ref;
+    brc_iter *it;
+
+    if (brc_refs(&it, cli->repo, NULL) < 0)
+        return "";
+    while (brc_next(it, &ref, NULL) == 1)
+        add_near(&near, cli_text(cli, "%s", ref->name));
+    brc_iter_free(it);
+    return near_words(cli, &near, name, "");
+}
+
+/* Returns the word behind `before` in the message, up to a character of `ends`; or NULL. */
+static const char *word_behind(struct cli *cli, const char *message, const char *before,
+                               const char *ends)
+{
+    const char *at = strstr(message, before);
+
+    if (!at)
+        return NULL;
+    at += strlen(before);
+    return cli_text(cli, "%.*s", (int)strcspn(at, ends), at);
+}
+
+const char *cli_suggestion(struct cli *cli, const char *message)
+{
+    const char *word;
+
+    if (!cli->repo || cli->err.code != BRC_ENOTFOUND || cli_signal())
+        return "";
+    if ((word = word_behind(cli, message, "no branch, tag or commit '", "'~^@")) ||
+        (word = word_behind(cli, message, "has no branch '", "'")) ||
+        (word = word_behind(cli, message, "has no tag '", "'")))
+        return near_ref(cli, word);
+    if (cli->session && (word = word_behind(cli, message, "there is no node ", ",;:")))
+        return near_node(cli, word);
+    return "";
 }
 
 void cli_done(struct cli *cli)
@@ -199,6 +475,8 @@ void cli_close(struct cli *cli)
     brc_free(cli->repo);
     brc_pool_free(cli->pool);
     brc_registry_free(cli->registry);
+    brc_json_free(cli->settings);
+    cli->settings = NULL;
     cli->iter = NULL;
     cli->array = NULL;
     cli->session = NULL;

@@ -108,7 +108,7 @@ static void stop_on_signal(int number)
 {
     caught_signal = number;
     if (signal_target)
-        brc_interrupt(signal_target);
+        brc_interrupt(signal_target, 1);
     else if (!signals_held)
         _exit(128 + number);
 }
@@ -123,7 +123,7 @@ void cli_signal_target(breccia *repo)
     signal_target = repo;
     signals_held = 0;
     if (caught_signal && repo)
-        brc_interrupt(repo);
+        brc_interrupt(repo, 1);
 }
 
 void cli_signal_hold(void)

@@ -2,6 +2,7 @@
  * help.c - the options that every command takes, and the help pages.
  */
 #include "help.h"
+#include "topics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ const struct cli_option cli_global_options[] = {
     { "quiet", 'q', 0, NULL, "print no line about what was done" },
     { "verbose", 'v', 0, NULL, "print more, also in errors" },
     { "no-progress", 0, 0, NULL, "show no progress line" },
+    { "no-pager", 'P', 0, NULL, "show long output without a pager" },
     { "color", 0, 1, "auto|always|never", "colour text; auto: only on a terminal" },
     { "threads", 0, 1, "N", "how many worker threads to use (0: one for each core)" },
     { "plugin", 0, 1, "FILE", "load codecs, types and backends from this shared library;"
@@ -24,6 +26,12 @@ const struct cli_option cli_global_options[] = {
     { "max-nodes", 0, 1, "N", "visit no more groups and arrays than this (10000000)" },
     { "no-recover", 0, 0, NULL, "read FILE as it is and leave an old journal alone" },
     { "help", 'h', 0, NULL, "show this page" },
+    CLI_OPTIONS_END
+};
+
+const struct cli_option cli_leading_options[] = {
+    { "file", 'f', 1, "FILE", "the repository: the command then has no FILE argument" },
+    { "version", 'V', 0, NULL, "print the version" },
     CLI_OPTIONS_END
 };
 
@@ -44,12 +52,27 @@ static int read_wait(struct cli *cli)
     return BRC_OK;
 }
 
+/* Takes a setting as if the user had given it as an option. */
+static int setting_as_option(struct cli *cli, const char *name)
+{
+    const char *value;
+
+    if (!cli->command || cli->command->flags & CLI_USER || cli_has(cli, name))
+        return BRC_OK; /* config can mend a setting that is wrong */
+    CLI_TRY(cli_setting(cli, name, &value, NULL));
+    if (value)
+        cli_args_add(cli, name, value);
+    return BRC_OK;
+}
+
 int cli_globals_read(struct cli *cli)
 {
     const char *color = "auto";
     uint64_t threads = 0;
 
-    cli->json = cli_has(cli, "json");
+    cli->json = cli_has(cli, "json"); /* first: errors follow it too */
+    CLI_TRY(setting_as_option(cli, "color"));
+    CLI_TRY(setting_as_option(cli, "threads"));
     cli->quiet = cli_has(cli, "quiet");
     cli->verbose = cli_has(cli, "verbose");
     cli->no_progress = cli_has(cli, "no-progress");
@@ -64,6 +87,30 @@ int cli_globals_read(struct cli *cli)
 }
 
 /* ==== help pages, made from the tables =================== */
+
+enum { HELP_WIDTH = 80, HELP_COLUMN = 33 };
+
+/* Prints the first n bytes of `text`, of which the line already has `column` columns before it, in
+ * as many lines as they need; those after the first begin at `column` too. */
+static void print_wrapped(struct cli *cli, int column, const char *text, size_t n)
+{
+    const size_t most = (size_t)(HELP_WIDTH - column);
+
+    while (n > most) {
+        size_t len = most;
+
+        while (len > 0 && text[len] != ' ')
+            len--;
+        if (len == 0) /* one long word */
+            len = strcspn(text, " ");
+        if (len >= n)
+            break;
+        cli_printf(cli, "%.*s\n%*s", (int)len, text, column, "");
+        text += len + 1;
+        n -= len + 1;
+    }
+    cli_printf(cli, "%.*s\n", (int)n, text);
+}
 
 static void print_option(struct cli *cli, const struct cli_option *option)
 {
@@ -81,8 +128,8 @@ static void print_option(struct cli *cli, const struct cli_option *option)
         left[0] = '\0';
         cli_puts(cli, "  ");
     }
-    cli_put_padded(cli, left, 31);
-    cli_printf(cli, "%s\n", option->help);
+    cli_put_padded(cli, left, HELP_COLUMN - 2);
+    print_wrapped(cli, HELP_COLUMN, option->help, strlen(option->help));
 }
 
 static void print_options(struct cli *cli, const char *title, const struct cli_option *options)
@@ -105,13 +152,22 @@ static void print_lines(struct cli *cli, const char *prefix, const char *text)
     }
 }
 
+/* Prints the forms of a command's arguments, one per line of its `usage`. */
+static void print_usage(struct cli *cli, const struct cli_command *command)
+{
+    for (const char *form = command->usage; *form;) {
+        size_t len = strcspn(form, "\n");
+
+        cli_printf(cli, "  breccia %s ", command->name);
+        print_wrapped(cli, 11 + (int)strlen(command->name), form, len);
+        form += len + (form[len] == '\n');
+    }
+}
+
 void cli_help_command(struct cli *cli, const struct cli_command *command)
 {
-    char prefix[48];
-
     cli_printf(cli, "breccia %s: %s\n\nUsage:\n", command->name, command->summary);
-    snprintf(prefix, sizeof(prefix), "  breccia %s ", command->name);
-    print_lines(cli, prefix, command->usage);
+    print_usage(cli, command);
     if (command->details) {
         cli_puts(cli, "\n");
         print_lines(cli, "", command->details);
@@ -124,24 +180,130 @@ void cli_help_command(struct cli *cli, const struct cli_command *command)
     }
 }
 
+static const char about_arguments[] =
+    "FILE is the repository; where BRECCIA_FILE is set, that is the repository,\n"
+    "and there is no FILE argument. FILE@REV reads that version. PATH names a\n"
+    "node; / is the root group. SLICE is written as in Python: '[0:10, :, ::2]'.\n"
+    "REV is a branch, a tag, a commit id or its first digits, or HEAD, and ~N or\n"
+    "^N may follow; or it is BRANCH@{TIME}. JSON is JSON text, or @FILE to read it\n"
+    "from a file.\n";
+static const char about_status[] =
+    "Exit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy,\n"
+    "6 done and stored, but the answer could not be written.\n";
+static const char about_forms[] = "  breccia COMMAND FILE [ARGUMENTS] [OPTIONS]\n"
+                                  "  breccia -f FILE COMMAND [ARGUMENTS] [OPTIONS]\n"
+                                  "  breccia help [COMMAND|TOPIC]\n  breccia --version\n";
+
 void cli_help_all(struct cli *cli)
 {
     const char *group = "";
 
-    cli_puts(cli, "breccia: versioned Zarr arrays in one SQLite file\n\n"
-                  "Usage:\n  breccia COMMAND FILE [ARGUMENTS] [OPTIONS]\n"
-                  "  breccia help [COMMAND]\n  breccia --version\n");
+    cli_printf(cli, "breccia: versioned Zarr arrays in one SQLite file\n\nUsage:\n%s", about_forms);
     for (const struct cli_command *const *c = cli->commands; *c; c++) {
         if (strcmp(group, (*c)->group) != 0)
             cli_printf(cli, "\n%s:\n", (*c)->group);
         group = (*c)->group;
         cli_printf(cli, "  %-12s%s\n", (*c)->name, (*c)->summary);
     }
-    cli_puts(cli, "\nFILE is the repository. PATH names a node; / is the root group. SLICE is\n"
-                  "written as in Python: '[0:10, :, ::2]'. REV is a branch, a tag, a commit id\n"
-                  "or its first digits, or HEAD, and ~N or ^N may follow; or it is BRANCH@{TIME}.\n"
-                  "JSON is JSON text, or @FILE to read it from a file.\n");
+    cli_puts(cli, "\n'breccia help' also explains:");
+    for (const struct cli_topic *t = cli_topics(); t->name; t++)
+        cli_printf(cli, "%s %s", t == cli_topics() ? "" : ",", t->name);
+    cli_puts(cli, "\n");
+    cli_printf(cli, "\n%s", about_arguments);
+    print_options(cli, "Options before the command:", cli_leading_options);
     print_options(cli, "Options of every command:", cli_global_options);
-    cli_puts(cli, "\nExit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy,\n"
-                  "6 done and stored, but the answer could not be written.\n");
+    cli_printf(cli, "\n%s", about_status);
+}
+
+/* ==== manual pages ======================================= */
+
+/* Prints text of a page: no character of it is an instruction to the formatter. */
+static void put_roff(struct cli *cli, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if ((i == 0 || text[i - 1] == '\n') && (text[i] == '.' || text[i] == '\''))
+            cli_puts(cli, "\\&");
+        if (text[i] == '\\')
+            cli_puts(cli, "\\e");
+        else if (text[i] == '-')
+            cli_puts(cli, "\\-");
+        else
+            cli_put(cli, text + i, 1);
+    }
+}
+
+/* Prints lines as they are, under a heading. */
+static void put_man_lines(struct cli *cli, const char *heading, const char *text)
+{
+    cli_printf(cli, ".SH %s\n.nf\n", heading);
+    put_roff(cli, text, strlen(text));
+    cli_puts(cli, text[0] && text[strlen(text) - 1] == '\n' ? ".fi\n" : "\n.fi\n");
+}
+
+static void put_man_options(struct cli *cli, const char *heading, const struct cli_option *options)
+{
+    if (!options || !options->name)
+        return;
+    cli_printf(cli, ".SH \"%s\"\n", heading);
+    for (; options->name; options++) {
+        cli_puts(cli, ".TP\n");
+        if (options->letter)
+            cli_printf(cli, "\\fB\\-%c\\fR, ", options->letter);
+        cli_puts(cli, "\\fB\\-\\-");
+        put_roff(cli, options->name, strlen(options->name));
+        cli_puts(cli, "\\fR");
+        if (options->value) {
+            cli_puts(cli, " \\fI");
+            put_roff(cli, options->value, strlen(options->value));
+            cli_puts(cli, "\\fR");
+        }
+        cli_puts(cli, "\n");
+        put_roff(cli, options->help, strlen(options->help));
+        cli_puts(cli, "\n");
+    }
+}
+
+static void man_of_command(struct cli *cli, const struct cli_command *command)
+{
+    cli_printf(cli, ".TH BRECCIA\\-%s 1 \"\" \"breccia %s\" \"breccia\"\n", command->name,
+               brc_version());
+    cli_printf(cli, ".SH NAME\nbreccia\\-%s \\- ", command->name);
+    put_roff(cli, command->summary, strlen(command->summary));
+    cli_puts(cli, "\n.SH SYNOPSIS\n");
+    for (const char *form = command->usage; *form;) {
+        size_t len = strcspn(form, "\n");
+
+        cli_printf(cli, ".HP\n\\fBbreccia %s\\fR ", command->name);
+        put_roff(cli, form, len);
+        cli_puts(cli, "\n");
+        form += len + (form[len] == '\n');
+    }
+    if (command->details)
+        put_man_lines(cli, "DESCRIPTION", command->details);
+    put_man_options(cli, "OPTIONS", command->options);
+    put_man_options(cli, "OPTIONS OF EVERY COMMAND", cli_global_options);
+    if (command->examples)
+        put_man_lines(cli, "EXAMPLES", command->examples);
+    cli_puts(cli, ".SH \"SEE ALSO\"\n\\fBbreccia\\fR(1)\n");
+}
+
+void cli_help_man(struct cli *cli, const struct cli_command *command)
+{
+    if (command) {
+        man_of_command(cli, command);
+        return;
+    }
+    cli_printf(cli, ".TH BRECCIA 1 \"\" \"breccia %s\" \"breccia\"\n.SH NAME\n"
+                    "breccia \\- versioned Zarr arrays in one SQLite file\n", brc_version());
+    put_man_lines(cli, "SYNOPSIS", about_forms);
+    put_man_lines(cli, "DESCRIPTION", about_arguments);
+    cli_puts(cli, ".SH COMMANDS\n");
+    for (const struct cli_command *const *c = cli->commands; *c; c++) {
+        cli_printf(cli, ".TP\n\\fBbreccia\\-%s\\fR(1)\n", (*c)->name);
+        put_roff(cli, (*c)->summary, strlen((*c)->summary));
+        cli_puts(cli, "\n");
+    }
+    put_man_options(cli, "OPTIONS BEFORE THE COMMAND", cli_leading_options);
+    put_man_options(cli, "OPTIONS OF EVERY COMMAND", cli_global_options);
+    put_man_lines(cli, "EXIT STATUS", about_status);
 }

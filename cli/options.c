@@ -47,7 +47,7 @@ static int resembles(const char *word, size_t letters, const char *name)
     while (word[common] && word[common] == name[common])
         common++;
     return (letters > 0 && common == letters) || (common >= 3 && common + 2 >= letters) ||
-           word_distance(word, name) <= (letters > 3 ? 2u : 1u);
+           word_distance(word, name) <= (letters > 5 ? 2u : letters > 2 ? 1u : 0u);
 }
 
 void cli_similar(char *out, size_t cap, const char *word, const char *prefix,
@@ -79,11 +79,41 @@ const struct cli_command *cli_command_find(const struct cli *cli, const char *na
     return NULL;
 }
 
+/* Words of git and of file systems, and what to say here. */
+static const struct {
+    const char *word, *advice;
+} foreign_words[] = {
+    { "add", "changes need no staging: 'breccia commit' takes all of them" },
+    { "cat", "'breccia read' prints elements, 'breccia info' metadata" },
+    { "checkout", "'breccia switch' changes the branch, 'breccia restore' brings back a node" },
+    { "clean", "'breccia reset FILE HEAD --hard' drops uncommitted changes" },
+    { "clone", "'breccia backup FILE DEST' copies a repository, also while others write" },
+    { "copy", "it is 'breccia cp'" },
+    { "delete", "it is 'breccia rm' for nodes, 'breccia branch -d' for branches" },
+    { "get", "it is 'breccia read'" },
+    { "list", "it is 'breccia ls'" },
+    { "mkdir", "it is 'breccia group'" },
+    { "move", "it is 'breccia mv'" },
+    { "new", "it is 'breccia init' for a repository, 'breccia create' for an array" },
+    { "put", "it is 'breccia write'" },
+    { "reflog", "it is 'breccia oplog'" },
+    { "remove", "it is 'breccia rm'" },
+    { "rename", "it is 'breccia mv' for nodes, 'breccia branch -m' for branches" },
+    { "set", "it is 'breccia write' for elements, 'breccia attrs' for attributes" },
+    { "stash", "uncommitted changes stay with their branch: just 'breccia switch'" },
+    { "tree", "it is 'breccia ls -r'" },
+    { "verify", "it is 'breccia fsck'" },
+};
+
 int cli_command_unknown(struct cli *cli, const char *name)
 {
     const char *names[64];
     char similar[160];
     size_t n = 0;
+
+    for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]); i++)
+        if (strcmp(foreign_words[i].word, name) == 0)
+            return cli_usage(cli, "unknown command '%s': %s", name, foreign_words[i].advice);
 
     for (const struct cli_command *const *c = cli->commands; *c && n < 64; c++)
         names[n++] = (*c)->name;
@@ -131,6 +161,8 @@ static int unknown_option(struct cli *cli, const char *arg)
             if (n < sizeof(names) / sizeof(names[0]))
                 names[n++] = o->name;
     cli_similar(similar, sizeof(similar), arg + strspn(arg, "-"), "--", names, n);
+    if (strcmp(arg, "-f") == 0 || strcmp(arg, "--file") == 0)
+        return cli_usage(cli, "%s FILE stands before the command", arg);
     if (arg[1] == '-' && similar[0])
         return cli_usage(cli, "unknown option %s; did you mean %s?", arg, similar);
     return cli_usage(cli, "unknown option %s", arg);
@@ -197,6 +229,9 @@ static int parse_short_options(struct cli *cli, int argc, char **argv, int *at)
     return BRC_OK;
 }
 
+/* How many options and operands cli_args_insert() and cli_args_add() may add. */
+enum { CLI_INSERTED = 4 };
+
 static void reserve_args(struct cli *cli, int argc, char **argv)
 {
     struct cli_args *args = &cli->args;
@@ -204,9 +239,11 @@ static void reserve_args(struct cli *cli, int argc, char **argv)
 
     for (int i = 0; i < argc; i++) /* "-rl" is two options */
         more += strlen(argv[i]) + 1;
-    args->given = cli_regrow(args->given, args->ngiven + more, sizeof(*args->given));
+    args->given =
+        cli_regrow(args->given, args->ngiven + more + CLI_INSERTED, sizeof(*args->given));
     args->operands =
-        cli_regrow(args->operands, args->noperands + (size_t)argc + 1, sizeof(*args->operands));
+        cli_regrow(args->operands, args->noperands + (size_t)argc + 1 + CLI_INSERTED,
+                   sizeof(*args->operands));
 }
 
 int cli_args_parse(struct cli *cli, const struct cli_option *own, const struct cli_option *global,
@@ -237,15 +274,15 @@ int cli_args_parse(struct cli *cli, const struct cli_option *own, const struct c
     return BRC_OK;
 }
 
-int cli_args_leading(struct cli *cli, const struct cli_option *global, int argc, char **argv,
-                     int *used)
+int cli_args_leading(struct cli *cli, const struct cli_option *own,
+                     const struct cli_option *global, int argc, char **argv, int *used)
 {
     int i = 0;
 
-    cli->args.tables[0] = NULL;
+    cli->args.tables[0] = own;
     cli->args.tables[1] = global;
     reserve_args(cli, argc, argv);
-    for (; i < argc && !is_operand(argv[i]) && strcmp(argv[i], "--version") != 0; i++) {
+    for (; i < argc && !is_operand(argv[i]); i++) {
         if (argv[i][1] == '-')
             CLI_TRY(parse_long_option(cli, argc, argv, &i));
         else
@@ -253,6 +290,22 @@ int cli_args_leading(struct cli *cli, const struct cli_option *global, int argc,
     }
     *used = i;
     return BRC_OK;
+}
+
+void cli_args_insert(struct cli *cli, size_t index, const char *operand)
+{
+    struct cli_args *args = &cli->args;
+
+    memmove(args->operands + index + 1, args->operands + index,
+            (args->noperands - index) * sizeof(*args->operands));
+    args->operands[index] = operand;
+    args->noperands++;
+    args->before_dashes++;
+}
+
+void cli_args_add(struct cli *cli, const char *name, const char *value)
+{
+    add_given(cli, option_named(cli, name, strlen(name)), value, NULL);
 }
 
 void cli_args_dispose(struct cli_args *args)

@@ -53,9 +53,13 @@ struct cli_args {
  * of the options that every command takes.  A mistake is a usage error. */
 int cli_args_parse(struct cli *cli, const struct cli_option *own, const struct cli_option *global,
                    int argc, char **argv);
-/* Reads the options before the command, and sets *used to the number of their arguments. */
-int cli_args_leading(struct cli *cli, const struct cli_option *global, int argc, char **argv,
-                     int *used);
+/* Reads the options before the command, of two tables, and sets *used to the number of their arguments. */
+int cli_args_leading(struct cli *cli, const struct cli_option *own, const struct cli_option *global, int argc,
+                     char **argv, int *used);
+/* Inserts an operand as number `index`. Operands behind it move on by one. */
+void cli_args_insert(struct cli *cli, size_t index, const char *operand);
+/* Adds an option of the command's table with its value, as if the command line had it. */
+void cli_args_add(struct cli *cli, const char *name, const char *value);
 void cli_args_dispose(struct cli_args *args);
 
 /* Returns whether the option was given. */
@@ -74,7 +78,11 @@ const char *cli_operand(const struct cli *cli, size_t index);
 enum { /* cli_command.flags */
     CLI_POOL = 1,    /* the command works on --threads threads               */
     CLI_NO_FILE = 2, /* the first operand is not a repository                 */
-    CLI_PATH = 4     /* the second operand is the node to work on             */
+    CLI_PATH = 4,    /* the second operand is the node to work on             */
+    CLI_LIST = 8,    /* with --list, the command needs no repository          */
+    CLI_REV = 16,    /* the second operand is the version to read             */
+    CLI_PAGED = 64,  /* long output on a terminal goes through a pager        */
+    CLI_USER = 32    /* with --user, the command needs no repository          */
 };
 
 struct cli_command {

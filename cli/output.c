@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -223,7 +224,8 @@ int cli_to_file(struct cli *cli, const char *name,
     const char *partial = cli_text(cli, "%s.%ld.partial", name, (long)getpid());
     int fd, rc;
 
-    CLI_TRY(brc_check_file(cli->file, name, &cli->err));
+    if (cli->file)
+        CLI_TRY(brc_check_file(cli->file, name, &cli->err));
     if (is_in_place(name)) {
         fd = open(name, O_WRONLY | O_TRUNC | O_CLOEXEC);
         return fd < 0 ? cli_fail_errno(cli, errno, name)
@@ -298,6 +300,12 @@ void cli_json_close(struct cli *cli, char bracket)
     if (broken)
         json_newline(cli);
     cli_put(cli, &closing, 1);
+}
+
+void cli_json_schema(struct cli *cli)
+{
+    cli_json_key(cli, "schema");
+    cli_json_uint(cli, 1);
 }
 
 /* Writes a character of a string as \u and four digits: the same text, but harmless. */
@@ -524,7 +532,25 @@ const char *cli_json_quoted(struct cli *cli, const char *text)
 
 /* ==== standard output ==================================== */
 
-enum { SHOWN_AT = 1 << 16, HELD_IN_MEMORY = 1 << 24, WRITTEN_AT_ONCE = 1 << 18 };
+enum { SHOWN_AT = 1 << 16, HELD_IN_MEMORY = 1 << 24, WRITTEN_AT_ONCE = 1 << 18,
+       USUAL_COLUMNS = 80 };
+
+size_t cli_env_number(const char *name, size_t otherwise)
+{
+    const char *text = getenv(name);
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+    unsigned long n = digits > 0 && digits < 7 && !text[digits] ? strtoul(text, NULL, 10) : 0;
+
+    return n > 0 && n <= 100000 ? n : otherwise;
+}
+
+static size_t columns_of(int fd)
+{
+    struct winsize window;
+    int known = ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_col > 0;
+
+    return cli_env_number("COLUMNS", known ? window.ws_col : USUAL_COLUMNS);
+}
 
 void cli_out_begin(struct cli_out *out, int fd, const char *name)
 {
@@ -534,6 +560,7 @@ void cli_out_begin(struct cli_out *out, int fd, const char *name)
     out->fd = fd;
     out->name = name;
     out->terminal = isatty(fd);
+    out->columns = out->terminal ? columns_of(fd) : 0;
     out->color = out->terminal && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
 }
 
@@ -543,6 +570,17 @@ void cli_out_dispose(struct cli_out *out)
         fclose(out->spill);
     free(out->data);
     memset(out, 0, sizeof(*out));
+}
+
+void cli_out_restart(struct cli *cli)
+{
+    struct cli_out *out = &cli->out;
+
+    if (out->spill)
+        fclose(out->spill);
+    out->spill = NULL;
+    out->len = 0;
+    cli->doc = (struct cli_json){ .pretty = out->terminal };
 }
 
 static void write_bytes(struct cli_out *out, const char *bytes, size_t len)
@@ -608,6 +646,8 @@ int cli_out_flush(struct cli *cli)
 {
     struct cli_out *out = &cli->out;
 
+    if (out->pager.start && (out->len > 0 || out->spill))
+        out->pager.start(cli);
     show_spilled(out);
     write_bytes(out, out->data, out->len);
     out->len = 0;
@@ -636,6 +676,8 @@ void cli_put(struct cli *cli, const char *bytes, size_t len)
     if (out->hold) {
         spill_bytes(out);
     } else {
+        if (out->pager.start)
+            out->pager.start(cli);
         write_bytes(out, out->data, out->len);
         out->len = 0;
     }

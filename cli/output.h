@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "../src/breccia.h"
+#include "pager.h"
 
 /* ---- numbers, shapes and ids as text -------------------- */
 
@@ -56,6 +57,8 @@ struct cli_out {
     int hold;         /* nothing is shown before cli_out_flush()              */
     int color;
     int terminal;
+    size_t columns;   /* of the terminal, or of COLUMNS; 0: not a terminal    */
+    struct cli_pager pager;
     int answers; /* the work is done: a signal does not cut off the answer */
     int failure; /* errno of the first write that failed                      */
     char *data;
@@ -65,10 +68,14 @@ struct cli_out {
 
 enum cli_color { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_CYAN, CLI_DIM };
 
+/* Returns a number of the environment from 1 to 100000, or `otherwise`. */
+size_t cli_env_number(const char *name, size_t otherwise);
 void cli_out_begin(struct cli_out *out, int fd, const char *name);
 /* Writes the rest of the output. The error names `name`. */
 int cli_out_flush(struct cli *cli);
 void cli_out_dispose(struct cli_out *out);
+/* Drops what was not written yet, and begins a new document. */
+void cli_out_restart(struct cli *cli);
 /* Returns the failure so far, if any. A loop that writes much calls this function. */
 int cli_out_check(struct cli *cli);
 
@@ -114,6 +121,8 @@ void cli_json_open(struct cli *cli, char bracket);
 /* Does the same, and keeps the container on one line: for shapes and rows of numbers. */
 void cli_json_open_line(struct cli *cli, char bracket);
 void cli_json_close(struct cli *cli, char bracket);
+/* Writes the first member of a document of --json that is an object: the version of its members. */
+void cli_json_schema(struct cli *cli);
 void cli_json_key(struct cli *cli, const char *key);
 void cli_json_string(struct cli *cli, const char *text);
 /* Writes an id, or null. */

@@ -34,6 +34,14 @@ void cli_warn(struct cli *cli, const brc_buf *lines)
                 cli_escaped(cli, next_line(cli, lines, &from, lines->len)));
 }
 
+void cli_note(struct cli *cli, const char *text)
+{
+    if (cli->quiet)
+        return;
+    cli_progress_end(cli);
+    fprintf(stderr, "breccia: note: %s\n", text);
+}
+
 struct cli_texts cli_warnings(struct cli *cli, const brc_buf *lines, size_t from, size_t to)
 {
     const char **texts;

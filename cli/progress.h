@@ -16,6 +16,8 @@ struct cli;
 
 /* Prints the library's lines on standard error, each after "breccia: warning: ", unless --quiet was given. */
 void cli_warn(struct cli *cli, const brc_buf *lines);
+/* Prints a line of ours, already fit for a terminal, after "breccia: note: ", unless --quiet was given. */
+void cli_note(struct cli *cli, const char *text);
 /* Returns the lines in the bytes from `from` up to `to`, which last as long as `cli`. */
 struct cli_texts cli_warnings(struct cli *cli, const brc_buf *lines, size_t from, size_t to);
 

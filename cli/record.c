@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -243,6 +244,131 @@ static void put_value(struct cli *cli, const char *text, int width, enum cli_col
         cli_color_end(cli);
 }
 
+/* ---- lines that fit the terminal --------- */
+
+enum { CUT_LEAST = 6, WRAP_LEAST = 24, WRAP_INDENT = 6 };
+
+/* Returns the columns that a value takes with what stands around it. */
+static size_t cell_width(const struct cli_field *field, const struct cell *cell, int is_last)
+{
+    size_t width = cli_text_width(cell->value), padded = (size_t)abs(field->width);
+
+    if (padded > width && (!is_last || field->width < 0))
+        width = padded;
+    if (field->type != CLI_FLAG)
+        width += cli_text_width(field->lead);
+    return width + (field->tail ? cli_text_width(field->tail) : 0);
+}
+
+static size_t last_cell(const struct cell *cells, size_t n)
+{
+    while (n > 0 && !cells[n - 1].value)
+        n--;
+    return n;
+}
+
+/* Returns the number of cells up to the last one before the lines below the line, if it has any. */
+static size_t last_on_line(const struct cli_field *fields, const struct cell *cells, size_t n)
+{
+    while (n > 0 && (!cells[n - 1].value || fields[n - 1].form == CLI_AS_LINES))
+        n--;
+    return n;
+}
+
+static size_t line_width(const struct cli_field *fields, const struct cell *cells, size_t n)
+{
+    size_t columns = 0;
+
+    n = last_on_line(fields, cells, n);
+    for (size_t i = 0; i < n; i++)
+        if (cells[i].value && fields[i].narrow != CLI_WRAPPED)
+            columns += cell_width(&fields[i], &cells[i], i + 1 == n);
+    return columns;
+}
+
+static int can_cut(const struct cli_field *field)
+{
+    return field->narrow == CLI_CUT_END || field->narrow == CLI_CUT_START;
+}
+
+/* Returns the first bytes of `text` that take `width` columns. */
+static size_t bytes_of_columns(const char *text, size_t width)
+{
+    size_t at = 0;
+
+    for (; text[at]; at++)
+        if (((unsigned char)text[at] & 0xc0) != 0x80 && width-- == 0)
+            break;
+    return at;
+}
+
+/* Returns the text in `width` columns. */
+static const char *cut_text(struct cli *cli, const char *text, size_t width, enum cli_narrow narrow)
+{
+    size_t has = cli_text_width(text);
+
+    if (has <= width)
+        return text;
+    if (narrow == CLI_CUT_START)
+        return cli_text(cli, "...%s", text + bytes_of_columns(text, has - (width - 3)));
+    return cli_text(cli, "%.*s...", (int)bytes_of_columns(text, width - 3), text);
+}
+
+/* Cuts values of a line whose columns are not those of other lines. */
+static void fit_line(struct cli *cli, const struct cli_field *fields, struct cell *cells, size_t n)
+{
+    size_t columns = cli->out.columns, width = line_width(fields, cells, n);
+
+    for (size_t i = n; i > 0 && columns > 0 && width > columns; i--) {
+        struct cell *cell = &cells[i - 1];
+        size_t has = cell->value ? cli_text_width(cell->value) : 0, less = width - columns;
+
+        if (!can_cut(&fields[i - 1]) || has <= CUT_LEAST)
+            continue;
+        less = less < has - CUT_LEAST ? less : has - CUT_LEAST;
+        cell->value = cut_text(cli, cell->value, has - less, fields[i - 1].narrow);
+        width -= less;
+    }
+}
+
+/* Prints a value in lines of `room` columns, broken at spaces, each with `indent` spaces before it
+ * but the first. */
+static void put_wrapped(struct cli *cli, const char *text, size_t room, size_t indent)
+{
+    while (cli_text_width(text) > room) {
+        size_t most = bytes_of_columns(text, room), len = most;
+
+        while (len > 0 && text[len] != ' ')
+            len--;
+        if (len == 0) /* one long word */
+            len = most + strcspn(text + most, " ");
+        cli_put(cli, text, len);
+        text += len + (text[len] == ' ');
+        if (!*text)
+            return;
+        cli_printf(cli, "\n%*s", (int)indent, "");
+    }
+    cli_puts(cli, text);
+}
+
+/* Prints the last value of a line behind `column` columns. */
+static void put_last(struct cli *cli, const struct cli_field *field, struct cell cell,
+                     size_t column)
+{
+    size_t columns = cli->out.columns, lead = cli_text_width(field->lead);
+
+    cli_puts(cli, field->lead);
+    if (column + lead + cli_text_width(cell.value) <= columns) {
+        cli_puts(cli, cell.value);
+    } else if (column + lead + WRAP_LEAST <= columns) {
+        put_wrapped(cli, cell.value, columns - column - lead, column + lead);
+    } else {
+        cli_printf(cli, "\n%*s", WRAP_INDENT, "");
+        put_wrapped(cli, cell.value, columns > 2 * WRAP_INDENT ? columns - WRAP_INDENT : columns,
+                    WRAP_INDENT);
+    }
+}
+
 static void put_cell(struct cli *cli, const struct cli_field *field, struct cell cell, int width)
 {
     if (field->type != CLI_FLAG)
@@ -252,19 +378,44 @@ static void put_cell(struct cli *cli, const struct cli_field *field, struct cell
         cli_puts(cli, field->tail);
 }
 
+/* Prints the cells of a line. With `trims`, the last value is not padded. */
+static void put_cells(struct cli *cli, const struct cli_field *fields, const struct cell *cells,
+                      size_t n, int trims)
+{
+    size_t end = last_cell(cells, n), column = line_width(fields, cells, n);
+    size_t last = last_on_line(fields, cells, n);
+
+    for (size_t i = 0; i < end; i++) {
+        const int is_last = i + 1 == last;
+
+        if (cells[i].value && is_last && fields[i].narrow == CLI_WRAPPED && cli->out.columns > 0)
+            put_last(cli, &fields[i], cells[i], column);
+        else if (cells[i].value)
+            put_cell(cli, &fields[i], cells[i],
+                     trims && is_last && fields[i].width > 0 ? 0 : fields[i].width);
+    }
+}
+
+static size_t count_fields(const struct cli_field *fields)
+{
+    size_t n = 0;
+
+    while (fields[n].type != CLI_END)
+        n++;
+    return n;
+}
+
 static void put_line_of(struct cli *cli, const struct cli_field *fields)
 {
     struct cli_block *before = cli_memory_mark(cli);
-    int any = 0;
+    size_t n = count_fields(fields);
+    struct cell *cells = cli_alloc(cli, n, sizeof(*cells));
 
-    for (const struct cli_field *f = fields; f->type != CLI_END; f++) {
-        struct cell cell = make_cell(cli, f);
-
-        if (cell.value)
-            put_cell(cli, f, cell, f->width);
-        any |= cell.value != NULL;
-    }
-    if (any)
+    for (size_t i = 0; i < n; i++)
+        cells[i] = make_cell(cli, &fields[i]);
+    fit_line(cli, fields, cells, n);
+    put_cells(cli, fields, cells, n, 0);
+    if (last_cell(cells, n) > 0)
         cli_puts(cli, "\n");
     cli_memory_release(cli, before);
 }
@@ -278,6 +429,8 @@ void cli_begin(struct cli *cli, const char *key, char bracket)
     if (key)
         cli_json_key(cli, key);
     cli_json_open(cli, bracket);
+    if (bracket == '{' && cli->doc.depth == 1)
+        cli_json_schema(cli);
 }
 
 void cli_finish(struct cli *cli, char bracket)
@@ -370,11 +523,11 @@ static void keep_row(struct cli *cli, struct cli_list *list, const struct cli_fi
 
 static void put_listed(struct cli *cli, struct cli_list *list, const struct cli_field *fields)
 {
-    size_t n = 0;
+    size_t n = count_fields(fields);
     int fits = 0;
 
-    for (; fields[n].type != CLI_END; n++)
-        fits |= is_fitted(&fields[n]);
+    for (size_t i = 0; i < n; i++)
+        fits |= is_fitted(&fields[i]);
     if (cli->json && list->flags & CLI_ON_LINE) {
         cli_json_open_line(cli, '{');
         json_members(cli, fields);
@@ -410,18 +563,36 @@ static void fit_column(struct cli_list *list, size_t i)
     column->width = column->width < 0 ? -(int)width : (int)width;
 }
 
-/* The last value of a line is not padded. */
-static void put_row(struct cli *cli, const struct cli_list *list, const struct cli_row *row)
+/* Makes columns narrower, the last that can be cut first, until the widest line fits. */
+static void fit_list(struct cli *cli, struct cli_list *list)
 {
-    size_t n = list->ncolumns;
+    size_t widest = 0;
 
-    while (n > 0 && !row->cells[n - 1].value)
-        n--;
-    for (size_t i = 0; i < n; i++)
-        if (row->cells[i].value)
-            put_cell(cli, &list->columns[i], row->cells[i],
-                     i + 1 < n || list->columns[i].width < 0 ? list->columns[i].width : 0);
-    cli_puts(cli, "\n");
+    for (const struct cli_row *row = list->first; row; row = row->next) {
+        size_t width = line_width(list->columns, row->cells, list->ncolumns);
+
+        widest = width > widest ? width : widest;
+    }
+    for (size_t i = list->ncolumns; i > 0 && widest > cli->out.columns; i--) {
+        struct cli_field *column = &list->columns[i - 1];
+        size_t has = 0, less = widest - cli->out.columns;
+
+        for (const struct cli_row *row = list->first; row && can_cut(column); row = row->next) {
+            size_t n = row->cells[i - 1].value ? cli_text_width(row->cells[i - 1].value) : 0;
+
+            has = n > has ? n : has;
+        }
+        if (has <= CUT_LEAST)
+            continue;
+        less = less < has - CUT_LEAST ? less : has - CUT_LEAST;
+        column->width = (int)(has - less);
+        widest -= less;
+        for (struct cli_row *row = list->first; row; row = row->next)
+            if (row->cells[i - 1].value &&
+                line_width(list->columns, row->cells, list->ncolumns) > cli->out.columns)
+                row->cells[i - 1].value = cut_text(cli, row->cells[i - 1].value, has - less,
+                                                   column->narrow);
+    }
 }
 
 int cli_list_end(struct cli *cli, struct cli_list *list, int rc)
@@ -432,7 +603,11 @@ int cli_list_end(struct cli *cli, struct cli_list *list, int rc)
     for (size_t i = 0; i < list->ncolumns; i++)
         if (is_fitted(&list->columns[i]))
             fit_column(list, i);
-    for (const struct cli_row *row = list->first; row; row = row->next)
-        put_row(cli, list, row);
+    if (cli->out.columns > 0)
+        fit_list(cli, list);
+    for (const struct cli_row *row = list->first; row; row = row->next) {
+        put_cells(cli, list->columns, row->cells, list->ncolumns, 1);
+        cli_puts(cli, "\n");
+    }
     return rc;
 }

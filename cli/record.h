@@ -72,6 +72,14 @@ enum cli_form {
 
 enum { CLI_FIT = 10000 }; /* more than any width */
 
+/* The ways to change a value of a line that is wider than the terminal. Elsewhere nothing is ever left out. */
+enum cli_narrow {
+    CLI_WHOLE,     /* the value stays                                          */
+    CLI_CUT_END,   /* "..." stands for its end                                 */
+    CLI_CUT_START, /* "..." stands for its beginning: of paths                 */
+    CLI_WRAPPED    /* the last value of a line goes on below                   */
+};
+
 /* A member that an initializer does not name is 0 or NULL. */
 struct cli_field {
     const char *json;   /* the name of the JSON member; NULL: only in text     */
@@ -88,6 +96,7 @@ struct cli_field {
                            as the widest value of a list, at most `most`        */
     size_t most;
     enum cli_color color;
+    enum cli_narrow narrow; /* of several values that can be cut, the last is cut first */
 };
 
 /* The value lasts as long as the block around it. */

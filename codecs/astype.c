@@ -2,7 +2,7 @@
  * "numcodecs.astype" and "numcodecs.quantize": values in another data type; the second
  * rounds them to a number of decimal digits first.
  *
- *     astype     "decode_dtype" is the array's type, "encode_dtype" what is stored
+ *     astype     "decode_dtype" is the array's type, "encode_dtype" the stored type
  *     quantize   round(x * scale) / scale with scale = 2^ceil(log2(10^digits)), in
  *                "dtype", stored as "astype"; ties go to the even neighbour
  *
@@ -112,7 +112,7 @@ static int astype_read_config(struct astype_state *state, const brc_json *config
         rc = astype_read_digits(state, config, err);
     if (rc == BRC_OK)
         rc = brc_codec_count(&state->n, in, err);
-    return rc < 0 ? rc : brc_json_write(&state->config, config, err);
+    return rc < 0 ? rc : brc_json_write(&state->config, config, 0, err);
 }
 
 /* ctx is not NULL for "numcodecs.quantize". */

@@ -52,7 +52,7 @@ static int bytes_open(void *ctx, void **out_state, const brc_json *config, const
                       brc_proto *out, int *identity, brc_error *err)
 {
     (void)ctx;
-    struct bytes_state read = { in->len, in->dtype, 0, brc_dtype_normalizes(in->dtype) };
+    struct bytes_state read = { in->len, in->dtype, 0, brc_dtype_normalize(in->dtype, NULL, 0) };
 
     if (in->dtype->klass == BRC_CLASS_OPTIONAL)
         return brc_fail(err, BRC_EINVAL,

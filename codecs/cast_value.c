@@ -153,7 +153,7 @@ static int cast_read_types(struct cast_state *state, const brc_json *config, con
 
     if (type == NULL)
         return brc_fail(err, BRC_EINVAL, "\"data_type\" must be given");
-    rc = brc_dtype_open(&state->type, in->registry, type, err);
+    rc = brc_dtype_open(&state->type, in->registry, type, NULL, err);
     if (rc == BRC_OK)
         rc = brc_numeric_open(&state->encode.from, in->dtype, err);
     if (rc == BRC_OK)
@@ -190,7 +190,7 @@ static int cast_read_config(struct cast_state *state, const brc_json *config, co
     rc = cast_read_map(state, brc_json_member(config, "scalar_map"), err);
     if (rc == BRC_OK)
         rc = brc_codec_count(&state->n, in, err);
-    return rc < 0 ? rc : brc_json_write(&state->config, config, err);
+    return rc < 0 ? rc : brc_json_write(&state->config, config, 0, err);
 }
 
 /* ---- specification ------------------------------------------------------------------ */

@@ -124,7 +124,7 @@ static int categorize_read_config(struct categorize_state *state, const brc_json
     if (rc == BRC_OK)
         rc = brc_numpy_type_open(&state->astype, in->registry, config, "astype", err);
     if (rc == BRC_OK && state->astype == NULL)
-        rc = brc_dtype_open_name(&state->astype, in->registry, "uint8", err);
+        rc = brc_dtype_open(&state->astype, in->registry, NULL, "uint8", err);
     if (rc < 0)
         return rc;
     if (state->astype->klass != BRC_CLASS_UINT && state->astype->klass != BRC_CLASS_INT)
@@ -133,7 +133,7 @@ static int categorize_read_config(struct categorize_state *state, const brc_json
     if (bits < 8 * sizeof(size_t) && (state->ncodes - 1) >> bits != 0)
         return brc_fail(err, BRC_EINVAL, "%zu labels are more than \"astype\" can count",
                         state->ncodes - 1);
-    return brc_json_write(&state->config, config, err);
+    return brc_json_write(&state->config, config, 0, err);
 }
 
 /* ---- implementation ----------------------------------------------------------------- */

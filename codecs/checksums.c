@@ -1,10 +1,10 @@
 /*
  * The checksums of numcodecs: four bytes, little-endian, before or after the payload.
  *
- *     crc32, adler32       before it, unless "location" says "end"      zlib's
- *     crc32c               behind it, unless "location" says "start"    RFC 3720
- *     fletcher32           behind it                                    HDF5's
- *     jenkins_lookup3      behind it                                    Bob Jenkins, 2006
+ *     crc32, adler32       before, unless    "location" says "end"      zlib's
+ *     crc32c               after, unless     "location" says "start"    RFC 3720
+ *     fletcher32           after                                        HDF5's
+ *     jenkins_lookup3      after                                        Bob Jenkins, 2006
  */
 #include "builtin.h"
 #include "lib/codec_help.h"

@@ -77,7 +77,7 @@ static int delta_open(void *ctx, void **out_state, const brc_json *config, const
     if (rc == BRC_OK)
         rc = brc_codec_count(&state->n, in, err);
     if (rc == BRC_OK)
-        rc = brc_json_write(&state->config, config, err);
+        rc = brc_json_write(&state->config, config, 0, err);
     if (rc == BRC_OK)
         rc = brc_codec_retype(out, state->n, state->astype, err);
     if (rc < 0) {

@@ -91,7 +91,7 @@ static int fixed_scale_read_config(struct fixed_scale_state *state, const brc_js
     rc = fixed_scale_read_types(state, config, in, err);
     if (rc == BRC_OK)
         rc = brc_codec_count(&state->n, in, err);
-    return rc < 0 ? rc : brc_json_write(&state->config, config, err);
+    return rc < 0 ? rc : brc_json_write(&state->config, config, 0, err);
 }
 
 static int fixed_scale_open(void *ctx, void **out_state, const brc_json *config,

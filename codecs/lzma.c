@@ -210,7 +210,7 @@ static int lzma_open(void *ctx, void **out_state, const brc_json *config, const 
     state->decoded = in->len;
     int rc = lzma_read_config(state, config, err);
     if (rc == BRC_OK && config != NULL)
-        rc = brc_json_write(&state->config, config, err);
+        rc = brc_json_write(&state->config, config, 0, err);
     if (rc < 0) {
         lzma_close(ctx, state);
         return rc;

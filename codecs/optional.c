@@ -43,12 +43,12 @@ static int optional_open_mask(struct optional_codec *state, const brc_json *code
                               const brc_proto *in, brc_error *err)
 {
     static const uint8_t missing[1];
-    int rc = brc_dtype_open_name(&state->mask_type, in->registry, "bool", err);
+    int rc = brc_dtype_open(&state->mask_type, in->registry, NULL, "bool", err);
 
     if (rc == BRC_OK)
         rc = brc_chain_open(&state->mask, in->registry, codecs, in->ndim, in->shape,
                             state->mask_type, (brc_span){ missing, 1 }, err);
-    if (rc == BRC_OK && (brc_chain_flags(state->mask) & BRC_CODEC_LOSSY) != 0)
+    if (rc == BRC_OK && (brc_chain_describe(state->mask)->flags & BRC_CODEC_LOSSY) != 0)
         rc = brc_fail(err, BRC_EINVAL, "the mask must be stored without loss");
     if (rc < 0)
         brc_context(err, "\"mask_codecs\"");
@@ -107,10 +107,11 @@ static int optional_open(void *ctx, void **out_state, const brc_json *config, co
     }
     out->ndim = -1;
     out->len = BRC_LEN_VARIES;
-    out->max_len =
-        brc_codec_add_up(OPTIONAL_HEADER, brc_codec_add_up(brc_chain_encoded_max(state->mask),
-                                                           brc_chain_encoded_max(state->data)));
-    out->flags = brc_chain_flags(state->data) & BRC_CODEC_LOSSY;
+    const brc_chain_info *mask = brc_chain_describe(state->mask);
+    const brc_chain_info *data = brc_chain_describe(state->data);
+    out->max_len = brc_codec_add_up(OPTIONAL_HEADER,
+                                    brc_codec_add_up(mask->encoded_max, data->encoded_max));
+    out->flags = data->flags & BRC_CODEC_LOSSY;
     *out_state = state;
     return BRC_OK;
 }
@@ -303,7 +304,7 @@ static int optional_values(const struct optional_codec *state, struct brc_nested
                               stored.len);
     int rc = optional_data_chain(state, count, &fresh, &chain, err);
     if (rc == BRC_OK)
-        rc = brc_chain_decode(chain, scratch->chains, stored, &scratch->plain, err);
+        rc = brc_chain_decode(chain, scratch->chains, stored, NULL, &scratch->plain, err);
     brc_chain_free(fresh);
     if (rc < 0)
         brc_context(err, "the values");
@@ -327,7 +328,7 @@ static int optional_take(const struct optional_codec *state, struct brc_nested_s
                         src.len, (unsigned long long)mask_len, (unsigned long long)data_len);
     scratch->head.len = 0;
     int rc = brc_chain_decode(state->mask, scratch->chains,
-                              (brc_span){ src.data, (size_t)mask_len }, &scratch->head, err);
+                              (brc_span){ src.data, (size_t)mask_len }, NULL, &scratch->head, err);
     if (rc < 0) {
         brc_context(err, "the mask");
         return rc;

@@ -37,7 +37,7 @@ static int packbools_open(void *ctx, void **out_state, const brc_json *config, c
     if (rc == BRC_OK)
         rc = brc_codec_count(&state.n, in, err);
     if (rc == BRC_OK)
-        rc = brc_dtype_open_name(&state.bytes, in->registry, "uint8", err);
+        rc = brc_dtype_open(&state.bytes, in->registry, NULL, "uint8", err);
     if (rc < 0)
         return rc;
     rc = brc_codec_state_copy(out_state, &state, sizeof(state), err);

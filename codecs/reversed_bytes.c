@@ -79,7 +79,7 @@ static int reversed_open(void *ctx, void **out_state, const brc_json *config, co
         return rc;
     }
     out->ndim = -1;
-    *identity = n == 0 && !brc_dtype_normalizes(in->dtype);
+    *identity = n == 0 && !brc_dtype_normalize(in->dtype, NULL, 0);
     *out_state = state;
     return BRC_OK;
 }
@@ -143,7 +143,7 @@ static int reversed_decode(void *ctx, const void *opaque, void *scratch, brc_spa
     (void)scratch;
     int rc = reversed_convert(state, src, dst, err);
 
-    if (rc == BRC_OK && src.len > 0 && brc_dtype_normalizes(state->type))
+    if (rc == BRC_OK && src.len > 0 && brc_dtype_normalize(state->type, NULL, 0))
         brc_dtype_normalize(state->type, dst->data + dst->len - src.len,
                             src.len / state->type->item_size);
     return rc;

@@ -156,7 +156,7 @@ static int scale_read_config(struct scale_state *state, const brc_json *config, 
     if (rc == BRC_OK && state->float_scale == 0)
         rc = brc_fail(err, BRC_EINVAL, "\"scale\" must not be zero");
     if (rc == BRC_OK && config != NULL)
-        rc = brc_json_write(&state->config, config, err);
+        rc = brc_json_write(&state->config, config, 0, err);
     return rc;
 }
 

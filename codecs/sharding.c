@@ -104,7 +104,7 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
     for (int i = 0; i < state->cut.ndim; i++)
         shape[i] = state->cut.grid[i];
     shape[state->cut.ndim] = 2;
-    int rc = brc_dtype_open_name(&state->index_type, in->registry, "uint64", err);
+    int rc = brc_dtype_open(&state->index_type, in->registry, NULL, "uint64", err);
     if (rc == BRC_OK)
         rc = brc_chain_open(&state->index, in->registry, codecs, state->cut.ndim + 1, shape,
                             state->index_type, (brc_span){ NULL, 0 }, err);
@@ -112,7 +112,7 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
         brc_context(err, "\"index_codecs\"");
         return rc;
     }
-    state->index_len = brc_chain_encoded_len(state->index);
+    state->index_len = brc_chain_describe(state->index)->encoded_len;
     /* Refuse an encoded index shorter than its entries: its codecs leave bits out, and a short
      * value could then ask for the memory of a long index. */
     if (state->index_len == BRC_LEN_VARIES || state->index_len < state->cut.n * SHARD_ENTRY)
@@ -126,7 +126,7 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
  * longer values than this codec: there is room to rewrite each inner chunk a few times. */
 static uint64_t shard_max_len(const struct shard_state *state)
 {
-    uint64_t inner = brc_codec_times(state->cut.n, brc_chain_encoded_max(state->inner));
+    uint64_t inner = brc_codec_times(state->cut.n, brc_chain_describe(state->inner)->encoded_max);
 
     return brc_codec_add_up(brc_codec_times(inner, 4),
                             brc_codec_add_up(state->index_len, (uint64_t)1 << 20));
@@ -177,7 +177,7 @@ static int shard_open(void *ctx, void **out_state, const brc_json *config, const
     out->ndim = -1;
     out->len = BRC_LEN_VARIES;
     out->max_len = shard_max_len(state);
-    out->flags = brc_chain_flags(state->inner) & BRC_CODEC_LOSSY;
+    out->flags = brc_chain_describe(state->inner)->flags & BRC_CODEC_LOSSY;
     *out_state = state;
     return BRC_OK;
 }
@@ -364,7 +364,7 @@ static int shard_decode_index(const struct shard_state *state, struct brc_nested
     scratch->head.len = 0;
     int rc = brc_buf_reserve(&scratch->head, (size_t)state->cut.n * SHARD_ENTRY + 1, err);
     if (rc == BRC_OK)
-        rc = brc_chain_decode(state->index, scratch->chains, index, &scratch->head, err);
+        rc = brc_chain_decode(state->index, scratch->chains, index, NULL, &scratch->head, err);
     if (rc < 0)
         brc_context(err, "the index");
     return rc;
@@ -389,9 +389,9 @@ static int shard_decode_chunk(const struct shard_state *state, struct brc_nested
 
     if (box != NULL) {
         brc_shard_inner_box(&state->cut, number, box, &inner);
-        rc = brc_chain_decode_box(state->inner, scratch->chains, stored, &inner, out, err);
+        rc = brc_chain_decode(state->inner, scratch->chains, stored, &inner, out, err);
     } else {
-        rc = brc_chain_decode(state->inner, scratch->chains, stored, out, err);
+        rc = brc_chain_decode(state->inner, scratch->chains, stored, NULL, out, err);
     }
 
     if (rc < 0)

@@ -73,7 +73,7 @@ static void guarded_signal(int number, siginfo_t *info, void *context)
     struct sigaction before = guarded_before;
     __atomic_add_fetch(&guarded_running, 1, __ATOMIC_SEQ_CST);
     for (int i = 0, n = __atomic_load_n(&guarded_count, __ATOMIC_SEQ_CST); i < n; i++)
-        brc_interrupt(guarded[i]);
+        brc_interrupt(guarded[i], 1);
     guarded_hit = 1;
     __atomic_sub_fetch(&guarded_running, 1, __ATOMIC_SEQ_CST);
     if (before.sa_flags & SA_SIGINFO)
@@ -136,7 +136,7 @@ void py_leave(breccia *repo)
     while (__atomic_load_n(&guarded_running, __ATOMIC_SEQ_CST) > 0)
         ; /* the signal came to another thread: it still uses the handle */
     if (guarded_hit)
-        brc_interrupt_clear(repo);
+        brc_interrupt(repo, 0);
 }
 
 /* In a child of fork(): its only thread is its main thread, and nothing runs there. */
@@ -161,8 +161,9 @@ static int py_same(const brc_array *a, const py_form *form)
 static int py_take(breccia *repo, brc_array *a, const brc_at *at, const brc_buffer *dst, const py_form *form,
                    brc_error *err)
 {
+    brc_io io = {.size = sizeof(io), .array = a, .buffer = dst, .at = at};
     py_enter(repo);
-    int rc = brc_array_take(a, at, dst, err);
+    int rc = brc_read(&io, 1, err);
     py_leave(repo);
     return form == NULL || py_same(a, form) ? rc : 1;
 }
@@ -188,7 +189,7 @@ def declarations():
     """The headers as cffi reads them: without the preprocessor's lines, attributes and initialisers."""
     text = "".join((SOURCE / "src" / name).read_text() for name in HEADERS)
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
-    numbers = dict(re.findall(r"^#define (BRC_MAX_NDIM) (\d+)", text, flags=re.M))
+    numbers = dict(re.findall(r"^#define (BRC_[A-Z_]+) (\d+)", text, flags=re.M))
     text = re.sub(r'^extern "C" \{$', "", text, flags=re.M)
     text = re.sub(r"^#ifdef __cplusplus\n\}\n#endif", "", text, flags=re.M)
     text = re.sub(r"^#.*$", "", text, flags=re.M)

@@ -1,4 +1,4 @@
-"""What of the Python package follows from the C headers alone: breccia/_made/errors.py, records.py and calls.py.
+"""Makes what follows from the C headers alone: breccia/_made/errors.py, records.py and calls.py.
 
 An exception stands for each code, with what the header says of it. A record is a structure of the header as a
 NamedTuple: its fields' types, and how they are read, come from the structure. A call is a method that is no more than a
@@ -30,23 +30,30 @@ ERRORS = {
 #   name[Record]          what the call lists beside the structure
 #   name: type            what _records.py sets, or who makes a record without a structure
 RECORDS = '''
-BaseCommit brc_commit: id, message, author, time, parents, metadata=meta_json, expired=PAST_EXPIRED
+BaseCommit brc_commit: id, message, author, time, parents, metadata=meta_json, expired=PAST_EXPIRED, path?
     A version: who made it, when, and from what. `expired`: its parents have expired, and `parents` are
-    the nearest ancestors that are kept.
+    the nearest ancestors that are kept. `path`: of a log of one node, where that was in this version.
 Ref brc_ref: name, id, is_tag=REF_TAG, current=REF_CURRENT, message
     A branch or tag. `id` is "" for a branch without a commit.
 Elements brc_change: changed=elements_changed, added=elements_added, removed=elements_removed, max_abs,
-        first, last, why=elements_why?
-    How elements differ. `first` and `last` are corners of the box around those that changed; `why` says
-    why they could not be compared.
+        mean_abs, rms, first, last, why=elements_why?, boxes: Any=None, chunks: Any=None
+    How elements differ. `first` and `last` are corners of the box around those that changed; `boxes` are
+    pairs of corners of boxes that hold them all, and `chunks` pairs of a chunk's index and how many changed in the
+    chunk. `mean_abs` and `rms` are of the differences of those that changed. `why` says why they could not be
+    compared.
+Differing: index: tuple[int; ...], before: Any, now: Any, theirs: Any=None
+    An element in two versions; of a conflict in the base, ours and theirs.
 BaseChange brc_change: path, what=|added|removed|moved|changed, kind=|group|array, moved_from=from?, metadata,
-        storage_only=CHANGE_STORAGE, chunks_added, chunks_removed, chunks_changed, elements: Elements |
-        None=None
+        storage_only=CHANGE_STORAGE, chunks_added, chunks_removed, chunks_changed,
+        elements: Elements | None=None, values: Any=None, more: Any=None
     A node that differs between two versions. `metadata` are JSON pointers into zarr.json; `storage_only`:
-    codecs or backend, no value differs.
-BaseConflict brc_conflict: path, kind, key?, settled: str | None=None, child: Any=None
+    codecs or backend, no value differs. `values` are the first elements that
+    differ, each a Differing; `more`: there are others.
+BaseConflict brc_conflict: path, kind, key?, settled: str | None=None, child: Any=None, elements: Any=None,
+        values: Any=None
     Something that a merge cannot decide. `settled`: None while it is open, "ours", "theirs", "by hand".
-    `child`: of Session.join(), what it was given.
+    `child`: of Session.join(), what it was given. `elements`: of one of the first chunks, how many elements both
+    sides changed; `values` are the first of them, each a Differing.
 MergeResult brc_merge_result: result=MERGE|up to date|fast-forward|merged|conflict, commit,
         conflicts[Conflict], draft
     `result`: "up to date", "fast-forward", "merged" or "conflict".
@@ -70,6 +77,12 @@ Bisection brc_bisect_result: state=BISECT|none|waiting|next|found|open, at, left
 Blamed brc_blamed: first, count, commit, time, author, before=BLAME_BEFORE
     A chunk by its place in the grid, or `count` elements from `first` on, and the commit that changed it
     last; `before`: or a commit before it that has expired.
+BaseStats: of: str, count: int, nan: int, infinite: int, fill: int, min: Any, max: Any, mean: Any, std: float,
+        histogram: tuple[Any; Any], values: dict[Any; int]
+    What the elements of an array come to. `of`: "values", "magnitudes" (of complex numbers) or "lengths" (of
+    texts and bytes). NaN and not-a-time are in `nan` and perhaps in `fill`, and nowhere else; without other
+    elements, `min` and `max` are None. `histogram` is (counts, edges), as np.histogram() gives; `values` says
+    how often each value is there, of integers and booleans that lie within 256 of each other.
 Expired brc_expired: id, time, kept=KEPT|tip|tag|in use|last|daily|weekly|monthly
     A commit that was looked at: `kept` says why it stays; empty: it expires.
 ExpireReport brc_expire_report: kept, expired, bytes, commits[Expired]
@@ -77,7 +90,7 @@ ExpireReport brc_expire_report: kept, expired, bytes, commits[Expired]
 BackupReport brc_backup_report: bytes_copied, objects_copied, objects_checked, file_bytes,
         incremental=BACKUP_INCREMENTAL
     What a backup copied, and how many objects were read back from it. `incremental`: it was an older backup.
-GcReport brc_gc_report: objects_removed, bytes_freed, file_bytes
+GcReport brc_gc_report: objects_removed, bytes_freed, file_bytes, past_versions
     What went, and the file's length afterwards.
 Held brc_du_item: path?, id, bytes, alone
     What an array (`path`) or a commit (`id`) holds, and what of it nothing else does, in bytes.
@@ -172,13 +185,13 @@ _set_backend(value{}?) = brc_array_set_backend
     Sets `backend`.
 
 Repository:
-__reduce__() -> Any := (partial(self.__class__, self.path, create=None, **self._given), ())
+__reduce__() -> Any := (partial(self.__class__, self._name, create=None, **self._given), ())
     In another process it is opened when it is used.
 __eq__(other: object) -> bool := isinstance(other, RepositoryCalls) and self._same() == other._same()
     Of the same file, with the same options.
 __hash__() -> int := hash(self.path)
     As equal ones have.
-_same() -> Any := (self.path, self._given)
+_same() -> Any := (self._name, self._given)
     What equal ones have in common.
 __repr__() -> str := f"<breccia.Repository {self.path}>"
     The file.
@@ -207,28 +220,30 @@ show(rev="HEAD", *, elements: bool=False) -> records.Shown := records.Shown(self
     A commit and what it changed.
 refs() -> [Ref] = brc_refs
     Branches, then tags, by name.
-branch(name, rev?) = brc_branch_create
+branch(name, rev?) = brc_ref_create
     Makes a branch at a version (None: the current branch's).
-delete_branch(name, *, force=DELETE_FORCE) = brc_branch_delete
+delete_branch(name, *, force=DELETE_FORCE) = brc_ref_delete
     Without `force` only a branch whose commits another branch or tag has, and without uncommitted
     changes.
-rename_branch(name, to) = brc_branch_rename
+rename_branch(name, to) = brc_ref_rename
     Gives a branch another name.
-tag(name, rev?, message?) = brc_tag_create
+tag(name, rev?, message?, TAG=REF_TAG) = brc_ref_create
     Makes a tag at a version (None: the current branch's).
-delete_tag(name, *, force=DELETE_FORCE) = brc_tag_delete
+delete_tag(name, *, force=DELETE_FORCE, TAG=REF_TAG) = brc_ref_delete
     As delete_branch().
-rename_tag(name, to) = brc_tag_rename
+rename_tag(name, to, TAG=REF_TAG) = brc_ref_rename
     Gives a tag another name.
-switch(branch, *, discard=SWITCH_DISCARD) = brc_switch
+switch(branch, *, discard=SWITCH_DISCARD, carry=SWITCH_CARRY) = brc_switch
     Makes another branch the current one, for everyone who uses the file. ConflictError if the current one
     has uncommitted changes, which `discard` drops.
 log(rev?, *, path?, full=LOG_FULL, limit) -> [Commit] = brc_log
     Commits, the newest first: all that `rev` (None: the current branch) has, or "A..B". With `path` those
     that changed that node or something under it; `full`: also what a merge gave up.
-diff(a?, b?, *, path?, elements=DIFF_ELEMENTS, progress) -> [Change] = brc_diff
-    Nodes that differ. `b` None: the current branch with its uncommitted changes; `a` None: what `b` is
-    based on. With `elements` also how many elements differ, and by how much.
+_log(rev?, *, path?, sel: Any=None, limit) -> [Commit] = brc_log
+    Those that changed the selected elements.
+_diff(a?, b?, *, path?, elements=DIFF_ELEMENTS, chunks=DIFF_CHUNKS, moved=DIFF_MOVED, added=DIFF_ADDED,
+        values: int=0, atol: float=0, rtol: float=0, sel: Any=None, progress) -> [Change] = brc_diff
+    As diff(). `moved`: from where the node was; `added`: `values` of one version alone are listed, too.
 drafts() -> [Draft] = brc_drafts
     Uncommitted changes in the whole file, the oldest first.
 adopt(draft: int) = brc_draft_adopt
@@ -251,18 +266,14 @@ cherry_pick(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, 
     Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from 1)
     from which its change is told. `no_commit`: the change is uncommitted. Conflicts are as in merge().
 revert(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT,
-        mainline: int=0, message?, author~, time, progress) -> PickResult = brc_revert
+        mainline: int=0, message?, author~, time, REVERT=PICK_REVERT, progress) -> PickResult = brc_pick
     Takes back what a commit changed, by a new commit. Options are those of cherry_pick().
 rebase(onto, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, progress) -> PickResult =
         brc_rebase
     Moves the current branch to `onto` with its own commits done again there.
-_merge_continue(message?, author~) -> MergeResult = brc_merge_continue
-    Ends a merge.
-_pick_continue(message?, author?) -> PickResult = brc_pick_continue
-    Ends a cherry-pick or revert.
-_rebase_continue(skip=REBASE_SKIP) -> PickResult = brc_rebase_continue
-    Goes on with a rebase.
-merge_abort() = brc_merge_abort
+_continue(message?, author?, skip=PICK_SKIP) -> PickResult = brc_continue
+    Goes on with the merge, cherry-pick, revert or rebase that is open.
+merge_abort() = brc_abort
     Drops the merge, cherry-pick, revert or rebase that is open.
 bisect(mark?=BISECT|look|start|good|bad|skip|reset, rev?) -> Bisection = brc_bisect
     Finds the commit that brought a change: "start", then "good" and "bad" versions (None: the one that was to
@@ -276,8 +287,9 @@ reset(rev, *, hard=RESET_HARD, expect!) = brc_reset
     Moves the current branch to a version; with `hard` uncommitted changes go. StaleError if the branch is
     not at `expect`.
 undo(expect: int=0) -> int = brc_undo
-    Takes back the last operation on branches and tags; again: one further back. Its number. `expect`: the
-    operation that is to be taken back, else StaleError.
+    Takes back the last operation on branches and tags, or on what is not committed (draft_log()), whichever came
+    later; again: one further back. Its number, which is below 0 for what is not committed. `expect`: the operation
+    that is to be taken back, else StaleError.
 oplog(limit) -> [Operation] = brc_oplog
     Changes of branches and tags, the newest first.
 expire(*, keep_last: int=0, keep_daily: int=0, keep_weekly: int=0, keep_monthly: int=0,
@@ -319,7 +331,7 @@ _nodes(path@="", deep=LIST_RECURSE, limit) -> [Node] = brc_list
     What is in a group, or with `deep` the group and all under it, by path.
 move(source@, dest@) = brc_node_move
     Gives a node another path. No chunk is copied.
-copy(source@, dest@) = brc_node_copy
+copy(source@, dest@, COPY=NODE_COPY) = brc_node_move
     Copies a node and all under it. No chunk is copied: both have them.
 restore(path@="/", rev?) = brc_node_restore
     Makes a node and all under it what they were at a version (None: the branch's tip).
@@ -337,10 +349,14 @@ clean() -> bool = brc_session_clean
     Whether there are no uncommitted changes.
 discard() = brc_session_discard
     Drops every uncommitted change of this session.
-diff(a?, *, path?, elements=DIFF_ELEMENTS) -> [Change] = brc_session_diff
-    Nodes that differ from `a` (None: what the changes are based on) to what this session shows. As
-    Repository.diff().
-conflicts() -> [Conflict] = brc_session_conflicts
+_diff(a?, *, path?, elements: bool=False, chunks: bool=False, values: int=0, atol: float=0, rtol: float=0,
+        sel: Any=None) -> list[records.Change] := self._list(records.Change, lambda out, s, err:
+        lib.brc_diff(out, text(None), text(a), text(None), options("brc_diff_opts", path=path, session=s,
+        values=values, atol=atol, rtol=rtol, sel=sel,
+        flags=lib.BRC_DIFF_ELEMENTS * elements | lib.BRC_DIFF_CHUNKS * chunks), err))
+    As diff().
+conflicts() -> list[records.Conflict] := self._list(records.Conflict, lambda out, s, err: lib.brc_session_commit(
+        text(None), s, options("brc_commit_opts", conflicts=out, flags=lib.BRC_COMMIT_DRY_RUN), err))
     What keeps the changes from being committed onto the branch as it is now. Ours is the branch.
 '''
 
@@ -350,7 +366,7 @@ HEAD = '''"""{what} Made from the C headers by build_made.py."""
 ERROR = '''import re
 from typing import Any
 
-# What the library's sentences call as the command does, and what it is here.
+# Options that the library's sentences name as the command does, and their names here.
 WORDS = {
     r"(?<= )--(wait|discard|rewrite|mainline|exclude)\\b": r"\\1=",
     r"(?<= )-D\\b": "force=True",
@@ -418,9 +434,24 @@ def word(prefix: str, name: str, given: str | None, *words: str) -> int:
     return int(getattr(lib, f"BRC_{prefix}_{(given or words[0]).upper()}"))
 
 
+def own_setting(key: str) -> str | None:
+    """A text of the user's settings for all repositories, which `breccia config --user` changes."""
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    home = home if home.startswith("/") else os.path.expanduser("~/.config")
+    try:
+        with open(os.path.join(home, "breccia", "config.json"), encoding="utf-8") as file:
+            settings = json.load(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError as why:
+        raise InvalidError(f"{file.name} is not valid JSON: {why}: mend or delete the file") from None
+    return settings.get(key) if isinstance(settings, dict) and isinstance(settings.get(key), str) else None
+
+
 def author_of(given: str | None) -> str:
-    """Who makes a commit, as the command has it: the author that is given, or BRECCIA_AUTHOR, or the user here."""
-    if given is None and not (given := os.environ.get("BRECCIA_AUTHOR")):
+    """Returns the author of a commit, as the command does: the author that is given, or BRECCIA_AUTHOR, or the user's
+    setting, or the user here."""
+    if given is None and not (given := os.environ.get("BRECCIA_AUTHOR") or own_setting("author")):
         try:
             user = pwd.getpwuid(os.geteuid()).pw_name
         except KeyError:
@@ -487,7 +518,7 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def time_of(microseconds: int) -> datetime.datetime:
-    """What a file says may be no year of Python's: the nearest time that is."""
+    """Returns the time, or the nearest one that Python can hold: the file may have any year."""
     least, most = (t.replace(tzinfo=UTC) for t in (datetime.datetime.min, datetime.datetime.max))
     try:
         return min(max(EPOCH + datetime.timedelta(microseconds=microseconds), least), most)
@@ -586,7 +617,6 @@ def field(given, struct):
 
 def records():
     declared = build_ffi.declarations()
-    steps = {kind: step for step, kind in re.findall(r"\b(brc_\w+_next)\(brc_iter \*it, const (\w+) \*\*", declared)}
     text = HEAD.format(what="Structures of the library as records that cannot be changed.") + CONVERTERS
     kinds = ""
     for head, said in rows(RECORDS):
@@ -602,10 +632,9 @@ def records():
             continue
         text += f"\n    @classmethod\n    def of(cls, c: Any{more}) -> Self:\n        return cls(\n"
         text += "".join(f"            {read},\n" for _, _, read, _ in fields if read)[:-2] + ")\n"
-        step = f"lib.{steps[name]}" if name in steps else "None"
-        kinds += f'    "{own.removeprefix("Base")}": ("{name}", {step}, "{listed}"),\n'
-    return text + ("\n\n# By name: the structure, what steps to the next one, and what is listed beside it.\n"
-                   f"KINDS: dict[str, tuple[str, Any, str]] = {{\n{kinds}}}\n")
+        kinds += f'    "{own.removeprefix("Base")}": ("{name}", "{listed}"),\n'
+    return text + ("\n\n# By name: the structure, and what is listed beside it.\n"
+                   f"KINDS: dict[str, tuple[str, str]] = {{\n{kinds}}}\n")
 
 
 def parameter(given):
@@ -661,6 +690,8 @@ def passed(declared, function, own, parameters):
         elif members := re.match(r"const (\w+_opts) \*", kind):
             flags = f", flags={bits}" if bits != "0" else ""
             arguments.append(f'options("{members[1]}"{flags}' + "".join(f", {n}={v}" for n, v in rest) + ")")
+        elif own == "breccia" and kind.startswith("brc_session *") or not rest and "char *" in kind:
+            arguments.append("text(None)")  # of the repository's own branch; what this row leaves out
         elif rest and not kind.endswith("*out"):
             at = next((i for i, (name, _) in enumerate(rest) if kind.endswith("*" + name)), 0)
             name, value = rest.pop(at)

@@ -26,7 +26,7 @@ SOURCE = build_ffi.SOURCE
 PACKAGES = "libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchive".split()
 SQLITE = os.environ.get("BRECCIA_SQLITE", "")
 
-# What the library, the command and the converters are made of.
+# The files that the library, the command and the converters are made of.
 C_FILES = ("Makefile", "LICENSE", ".ci/setup.sh", "src/**/*.[ch]", "schema/*.sql", "codecs/**/*.[ch]",
            "cli/**/*.[ch]")
 

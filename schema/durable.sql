@@ -43,12 +43,20 @@ CREATE TABLE blob(                -- stored bytes, in the order of writing; neve
 );
 
 -- A bulk write of small objects stores their bytes before their rows: meanwhile a row of blob may be
--- all holes. One that was killed leaves it so, for gc.
-CREATE TABLE hole(                -- one row a row of blob that objects have left, and others have not
-  seq      INTEGER PRIMARY KEY,   -- blob.seq
-  bytes    INTEGER NOT NULL,      -- that no object has any more; if all are, both rows go
-  checksum INTEGER NOT NULL
-);
+-- all free. One that was killed leaves it so, for gc.
+CREATE TABLE removed(             -- one row a place that objects have left, or never came to
+  backend  INTEGER NOT NULL,      -- as in object
+  place    INTEGER NOT NULL,      -- as in object
+  name     TEXT NOT NULL,         -- the canonical name where place is 0; else ''
+  bytes    INTEGER NOT NULL,      -- that are free; if all of a row of blob are, both rows go
+  total    INTEGER NOT NULL,      -- bytes of the place; 0: not known
+  state    INTEGER NOT NULL,      -- 1 free: others may be in it still; 2 due: nobody is, and the
+                                  -- backend may drop it; 3 stray: nobody ever was
+  since_us INTEGER NOT NULL,      -- when the first object left
+  due_us   INTEGER NOT NULL,      -- the backend does not drop it before; 0: at once
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(backend, place, name)
+) WITHOUT ROWID;
 
 CREATE TABLE encoding(            -- how stored bytes are to be decoded
   id   INTEGER PRIMARY KEY,       -- 1, 2, ...; small, for it is in every object's row

@@ -98,8 +98,23 @@ CREATE TABLE encoded(             -- what a chunk has in an encoding in which it
   PRIMARY KEY(id, encoding)
 ) WITHOUT ROWID;
 
--- Views that every file had which was made before December 2026. Such a file has backend,
--- draft_key, draft_move and encoded, too.
+CREATE TABLE chunk_stats(         -- what the elements of a chunk come to, for statistics
+  id       BLOB NOT NULL,         -- object.id
+  form     INTEGER NOT NULL,      -- XXH3-64 of what they are taken for: data type, fill value, box
+  summary  BLOB NOT NULL,         -- least, greatest, mean, histogram, ...
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(id, form)
+) WITHOUT ROWID;
+
+-- Tables and views that files have which were made before December 2026. Most of them have backend,
+-- draft_key, draft_move and encoded, too. Whoever opens a file for writing that has the first one makes
+-- table removed from it, and from the facts in table place.
+
+CREATE TABLE hole(                -- one row a row of blob that objects have left, and others have not
+  seq      INTEGER PRIMARY KEY,   -- blob.seq
+  bytes    INTEGER NOT NULL,      -- that no object has any more; if all are, both rows go
+  checksum INTEGER NOT NULL
+);
 
 CREATE VIEW storage AS
   SELECT CASE kind WHEN 1 THEN 'chunk' WHEN 2 THEN 'document' WHEN 3 THEN 'node' WHEN 4 THEN 'commit'

@@ -65,6 +65,8 @@ typedef struct brc_stored {
                            * under the canonical name */
     uint32_t flags;       /* drop(): BRC_STORED_OWN                                   */
     uint32_t reserved;    /* 0                                                        */
+    const char *leaves;   /* put(): the place in which the object lies and which it is to leave, because the
+                           * place will be dropped: put() must choose another. NULL: any place    */
 } brc_stored;
 /* list() reported BRC_KEPT_OWN for the item. If that no longer holds, drop() keeps the item and
  * returns BRC_OK. The check and the removal must be one atomic step, even if others put bytes
@@ -113,13 +115,19 @@ typedef struct brc_backend_host {
     void *ctx;
     int (*stopped)(void *ctx); /* returns 1 if the caller has asked to stop; may be called on any thread. A
                                 * function that takes seconds calls it, and fails with BRC_EINTERRUPT */
+    const char *id;       /* 32 hexadecimal digits that name the repository: copies of the file have
+                           * the same; "": it has none                                */
 } brc_backend_host;
 enum { BRC_BACKEND_READONLY = 1 }; /* nothing will be put, flushed or dropped          */
 
 enum { /* brc_backend.flags */
     /* fetch(), put() and flush() may be called on several threads at once. Without this flag they
      * are called one at a time, on the thread that uses the repository. */
-    BRC_BACKEND_ON_WORKERS = 1
+    BRC_BACKEND_ON_WORKERS = 1,
+    /* Places are packs of many objects. If half of a pack or more belongs to no object any more, a
+     * collection of garbage puts the rest again, in other places, and then drops the pack. Without
+     * this flag a place stays as long as one object is in it. */
+    BRC_BACKEND_PACKS = 2
 };
 
 typedef struct brc_backend {
@@ -161,6 +169,9 @@ typedef struct brc_backend {
      * written in part. If each() returns anything but BRC_OK, it stops and returns that. Only
      * garbage collection calls it, to find what no row names. NULL: the backend cannot list. */
     int (*list)(void *ctx, void *state, int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to, brc_error *err);
+    /* How long, in microseconds, a collection of garbage leaves bytes where they are after it found that no row
+     * names them; drop() gets them in a later collection. 0: the same collection calls drop(). */
+    int64_t hold_us;
 } brc_backend;
 
 /* Registers a backend; copies the structure and its name. Fails with BRC_EEXISTS if the name is

@@ -248,7 +248,7 @@ BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *a
 
 /* The version of this interface. It changes when this header changes in a way that `size` cannot
  * bridge. */
-#define BRC_PLUGIN_ABI 3
+#define BRC_PLUGIN_ABI 4
 #define BRC_PLUGIN_CHECK(abi, err)                                                          \
     ((abi) == BRC_PLUGIN_ABI                                                                \
          ? BRC_OK                                                                           \
@@ -262,14 +262,12 @@ BRC_API int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err);
 
 /* ---- for codecs that hold others, or change the type --------------------------------- */
 
-/* Opens a data type as zarr.json names it: a string, or an object with name and configuration.
+/* Opens a data type as zarr.json names it (`json`): a string, or an object with name and
+ * configuration. If `json` is NULL, opens a type without configuration by its name, such as "uint64".
  * Fails with BRC_EUNSUPPORTED if the name is not known, and with BRC_EINVAL if the form is wrong.
  * Release the type with brc_dtype_free(). */
-BRC_API BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg,
-                                        const brc_json *json, brc_error *err);
-/* Opens a type without configuration by its name, such as "uint64". */
-BRC_API BRC_MUST_USE int brc_dtype_open_name(brc_dtype **out, const brc_registry *reg,
-                                             const char *name, brc_error *err);
+BRC_API BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *json,
+                                        const char *name, brc_error *err);
 BRC_API void brc_dtype_free(brc_dtype *type);
 /* Appends one element read from text as people type it ("NaN", "1.5", "true", "[1, 2]"): by the
  * type's scan(), else as JSON if the text is JSON, else as a JSON string. */
@@ -277,10 +275,9 @@ BRC_API BRC_MUST_USE int brc_dtype_parse_text(const brc_dtype *type, const char 
                                               brc_buf *out, brc_error *err);
 /* Swaps the byte order of n elements of a fixed size; dst may be src. */
 BRC_API void brc_dtype_swap(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
-/* Makes n stored elements canonical. brc_dtype_normalizes() returns 1 if that can change any
- * element. */
-BRC_API void brc_dtype_normalize(const brc_dtype *type, uint8_t *data, size_t n);
-BRC_API int brc_dtype_normalizes(const brc_dtype *type);
+/* Makes n stored elements canonical. Returns 1 if that can change any element of the type, else 0;
+ * with n == 0 the call only says so, and `data` may be NULL. */
+BRC_API int brc_dtype_normalize(const brc_dtype *type, uint8_t *data, size_t n);
 
 /* A chain: a codec list bound to chunks of a shape and type. It is immutable and shared by all
  * threads. */
@@ -298,28 +295,32 @@ BRC_API BRC_MUST_USE int brc_chain_open(brc_chain **out, const brc_registry *reg
 BRC_API BRC_MUST_USE int brc_chain_open_like(brc_chain **out, const brc_chain *chain, int ndim,
                                              const uint64_t *shape, brc_error *err);
 BRC_API void brc_chain_free(brc_chain *chain);
-/* Returns the BRC_CODEC_* flags of all its codecs together. */
-BRC_API uint32_t brc_chain_flags(const brc_chain *chain);
-BRC_API uint64_t brc_chain_decoded_len(const brc_chain *chain); /* BRC_LEN_VARIES: the length varies */
-BRC_API uint64_t brc_chain_encoded_len(const brc_chain *chain); /* the same for stored bytes */
-BRC_API uint64_t brc_chain_encoded_max(const brc_chain *chain); /* no encoder returns more bytes */
+/* A description of a chain, which belongs to the chain. */
+typedef struct brc_chain_info {
+    size_t size;
+    uint32_t flags;       /* the BRC_CODEC_* flags of all its codecs together       */
+    uint32_t reserved;    /* 0                                                      */
+    uint64_t decoded_len; /* bytes of a decoded chunk; BRC_LEN_VARIES: the length varies */
+    uint64_t encoded_len; /* the same for stored bytes                              */
+    uint64_t encoded_max; /* no encoder returns more bytes                          */
+} brc_chain_info;
+BRC_API const brc_chain_info *brc_chain_describe(const brc_chain *chain);
 /* Appends the list in full form. */
 BRC_API BRC_MUST_USE int brc_chain_write(const brc_chain *chain, brc_buf *out, brc_error *err);
 
+/* Makes the contexts and buffers of one worker, empty. Only one thread at a time may use them. */
 BRC_API BRC_MUST_USE int brc_scratch_new(brc_scratch **out, brc_error *err);
 BRC_API void brc_scratch_free(brc_scratch *scratch);
 
 /* Decodes or encodes a chunk; dst is empty. Decoding returns exactly decoded_len bytes (if that is
  * known) or fails with BRC_ECORRUPT. dst may be fixed memory of that length, into which the last
  * codec then writes directly. Elements are canonical: in C order, little-endian and packed. An
- * element of variable length is its length in bytes, as a little-endian uint32, and the bytes. */
-BRC_API BRC_MUST_USE int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch,
-                                          brc_span src, brc_buf *dst, brc_error *err);
-/* Like brc_chain_decode(), for a caller that needs only the elements in `box` of the chunk. dst
- * gets its full length; if the codecs can, only these elements are decoded. */
-BRC_API BRC_MUST_USE int brc_chain_decode_box(const brc_chain *chain, brc_scratch *scratch,
-                                              brc_span src, const brc_box *box, brc_buf *dst,
-                                              brc_error *err);
+ * element of variable length is its length in bytes, as a little-endian uint32, and the bytes.
+ *
+ * If `box` is not NULL, the caller needs only the elements in this box of the chunk: dst gets its full
+ * length, and if the codecs can, only these elements are decoded. */
+BRC_API BRC_MUST_USE int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src,
+                                          const brc_box *box, brc_buf *dst, brc_error *err);
 BRC_API BRC_MUST_USE int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch,
                                           brc_span src, brc_buf *dst, brc_error *err);
 

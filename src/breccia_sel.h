@@ -20,7 +20,7 @@ typedef struct brc_sel {
 } brc_sel;
 #define BRC_SEL_INIT { sizeof(brc_sel), 0, 0, { 0 }, { 0 }, { 0 } }
 
-/* Where the memory of a buffer is. */
+/* The device that has the memory of a buffer. */
 enum { BRC_MEMORY_HOST = 0 };
 
 /* Memory of the caller that holds elements of a fixed size. The first selected element is `offset`
@@ -54,15 +54,17 @@ typedef struct brc_at {
 #define BRC_AT_INIT { sizeof(brc_at), 0, 0, { 0 }, { 0 }, { 0 }, { 0 } }
 enum { BRC_AT_POINTS = 1 };
 
-/* One read or write of a batch. */
+/* One read or write of elements: which ones, and where they are in memory. */
 typedef struct brc_io {
     size_t size;
     brc_array *array;
     const brc_sel *sel; /* NULL: the whole array, or `at`                     */
-    const brc_buffer *buffer;
+    const brc_buffer *buffer; /* NULL: `out`                                  */
     const brc_at *at;   /* positions instead of a box; NULL: none             */
+    brc_buf *out;       /* reads of any data type: the elements are appended here in the form that
+                         * brc_array_write() takes; NULL: `buffer`            */
 } brc_io;
-#define BRC_IO_INIT { sizeof(brc_io), 0, 0, 0, 0 }
+#define BRC_IO_INIT { sizeof(brc_io), 0, 0, 0, 0, 0 }
 
 #ifdef __cplusplus
 }

@@ -141,6 +141,7 @@ enum {                   /* modes of brc_session_open(): what the session shows 
     /* A branch as it is now, writable. Nobody else sees the session's changes before they are
      * committed, and the session does not see uncommitted changes of others. */
     BRC_SESSION_PRIVATE = 3,
+    BRC_SESSION_TOKEN = 4, /* the private draft that a token, a name or a number names, writable */
     BRC_SESSION_ANY_REV = 16, /* a flag for BRC_SESSION_VIEW and BRC_SESSION_WRITE: allows any revision */
     BRC_SESSION_COMMITS = 32 /* a flag for BRC_SESSION_VIEW: shows the branch's newest commit without
                               * uncommitted changes */
@@ -157,12 +158,19 @@ typedef struct brc_session_info {
 
 /* Flags of functions. Other flags are BRC_EINVAL. */
 enum { BRC_END_KEEP = 1 };       /* brc_end(), brc_bulk_end()                 */
-enum { BRC_DELETE_FORCE = 1 };   /* brc_branch_delete(), brc_tag_delete()     */
-enum { BRC_SWITCH_DISCARD = 1 }; /* brc_switch()                              */
+enum { BRC_DELETE_FORCE = 8 };   /* brc_ref_delete(), together with BRC_REF_TAG for a tag */
+enum { BRC_SWITCH_DISCARD = 1, BRC_SWITCH_CARRY = 2 }; /* brc_switch()        */
 enum { BRC_RESET_HARD = 1 };     /* brc_reset()                               */
 enum { BRC_LIST_RECURSE = 1 };   /* brc_list()                                */
-enum { BRC_UNDO_REDO = 1 };      /* brc_undo()                                */
+enum { BRC_UNDO_REDO = 1, BRC_UNDO_DRY_RUN = 2 }; /* brc_undo()           */
 enum { BRC_BLAME_ELEMENTS = 1 }; /* brc_blame()                               */
+enum { BRC_NODE_COPY = 1 };      /* brc_node_move()                           */
+enum { BRC_STREAM_NPY = 1 };     /* brc_array_stream()                        */
+enum { BRC_KEY_NEW = 1 };        /* brc_key_set(): only if the key does not exist */
+enum { BRC_KEY_PREFIX = 1 };     /* brc_key_delete(): every key that begins so */
+enum { BRC_KEYS_DIR = 1, BRC_KEYS_LOOSE = 2 }; /* brc_keys(): one of them     */
+
+enum { BRC_SAVEPOINT_SET = 1, BRC_SAVEPOINT_ROLLBACK, BRC_SAVEPOINT_RELEASE }; /* brc_savepoint() */
 
 enum { BRC_GROUP = 1, BRC_ARRAY = 2 };                              /* values of `kind` */
 enum { BRC_ADDED = 1, BRC_REMOVED = 2, BRC_MOVED = 3, BRC_CHANGED = 4 }; /* values of `what` */
@@ -180,6 +188,50 @@ typedef struct brc_stats {
 } brc_stats;
 #define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* The part of an element that brc_array_stats() sums up, by data type. */
+enum {
+    BRC_STATS_VALUES = 1,     /* numbers, booleans and times: themselves              */
+    BRC_STATS_MAGNITUDES = 2, /* complex numbers: their absolute values               */
+    BRC_STATS_LENGTHS = 3     /* texts and bytes of variable length: their bytes     */
+};
+enum { BRC_STATS_TEXT = 48 }; /* bytes of a number as text, with a NUL              */
+
+/* Result of brc_array_stats(). */
+typedef struct brc_array_summary {
+    size_t size;
+    int of;              /* BRC_STATS_*                                       */
+    int nbins;           /* bins of the histogram; 0: there are no numbers    */
+    uint64_t count;      /* elements                                          */
+    uint64_t nan;        /* of these NaN, or not a time; they count nowhere else but in `fill` */
+    uint64_t fill;       /* with the bits of the fill value                   */
+    uint64_t infinite;   /* Infinity or -Infinity                             */
+    uint64_t nvalues;    /* the number of different values; 0: not known      */
+    double mean;         /* NaN: there is none                                */
+    double std;          /* the standard deviation: of all, not of a sample   */
+    char min[BRC_STATS_TEXT]; /* JSON, as brc_element_format() writes elements: integers and times are
+                               * exact. Empty: there is none                  */
+    char max[BRC_STATS_TEXT];
+    char mean_text[BRC_STATS_TEXT]; /* likewise; of times rounded to a time   */
+} brc_array_summary;
+#define BRC_ARRAY_SUMMARY_INIT { sizeof(brc_array_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0, "", "", "" }
+
+/* Options of brc_array_stats(). */
+typedef struct brc_array_stats_opts {
+    size_t size;
+    const struct brc_sel *sel; /* the elements that are summed up; NULL: all  */
+    const char *field;   /* of elements with fields: the one that is summed up, "x", or "position.x" where a
+                          * field has fields itself; NULL: the elements have none */
+} brc_array_stats_opts;
+#define BRC_ARRAY_STATS_OPTS_INIT { sizeof(brc_array_stats_opts), 0, 0 }
+
+/* A bin of the histogram, or a value and how often it is there. */
+typedef struct brc_stats_bin {
+    uint64_t count;
+    const char *from;    /* JSON as of brc_array_summary.min: the bin's first value, or the value */
+    const char *to;      /* the first value behind the bin; NULL: this is not a bin but a value */
+    double low, high;    /* both as numbers, rounded                          */
+} brc_stats_bin;
+
 /* Options of brc_gc(). */
 typedef struct brc_gc_opts {
     size_t size;
@@ -195,9 +247,10 @@ typedef struct brc_gc_report {
     size_t size;
     uint64_t objects_removed;
     uint64_t bytes_freed;  /* stored bytes of the removed objects             */
-    uint64_t file_bytes;   /* the file's length after the call                */
+    uint64_t file_bytes;   /* the file's length after the call; of a dry run about what it would be */
+    uint64_t past_versions; /* commits that only the operation log or readers keep: keep "0" drops those of the log */
 } brc_gc_report;
-#define BRC_GC_REPORT_INIT { sizeof(brc_gc_report), 0, 0, 0 }
+#define BRC_GC_REPORT_INIT { sizeof(brc_gc_report), 0, 0, 0, 0 }
 
 /* Result of brc_backup(). */
 typedef struct brc_backup_report {
@@ -286,6 +339,8 @@ typedef struct brc_commit {
     const char *meta_json; /* a JSON object, from brc_commit_opts.meta_json   */
     int64_t time_us;
     uint32_t flags;        /* BRC_PAST_*                                      */
+    const char *path;      /* from brc_log() with a path: the node's path in this commit, or its last path
+                            * before this commit removed it; else NULL */
 } brc_commit;
 enum { BRC_PAST_EXPIRED = 1 }; /* parents have expired: `parents` are the nearest kept ancestors */
 
@@ -297,12 +352,15 @@ typedef struct brc_commit_opts {
     int64_t time_us;       /* 0: now                                          */
     uint32_t flags;        /* BRC_COMMIT_*                                    */
     uint32_t reserved;     /* 0                                               */
+    brc_iter **conflicts;  /* receives a list of conflicts, or NULL if the commit does not fail because of
+                            * any; NULL: none is made */
 } brc_commit_opts;
-#define BRC_COMMIT_OPTS_INIT { sizeof(brc_commit_opts), 0, 0, 0, 0, 0, 0 }
+#define BRC_COMMIT_OPTS_INIT { sizeof(brc_commit_opts), 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_COMMIT_AMEND = 1,
     BRC_COMMIT_ALLOW_EMPTY = 2,
-    BRC_COMMIT_NO_MERGE = 4 /* if the branch has moved, fail with BRC_ESTALE, also in a private session */
+    BRC_COMMIT_NO_MERGE = 4, /* if the branch has moved, fail with BRC_ESTALE, also in a private session */
+    BRC_COMMIT_DRY_RUN = 8 /* only list the conflicts, of which opts.conflicts has the list */
 };
 
 typedef struct brc_merge_opts {
@@ -360,7 +418,7 @@ typedef struct brc_open_state {
 } brc_open_state;
 #define BRC_OPEN_STATE_INIT { sizeof(brc_open_state), 0, 0, 0, { { 0 } }, 0, 0, { 0 }, { 0 }, { { 0 } }, 0, 0, 0 }
 
-/* Options of brc_pick(), brc_revert() and brc_rebase(). */
+/* Options of brc_pick(), brc_rebase() and brc_continue(). */
 typedef struct brc_pick_opts {
     size_t size;
     const char *message;      /* NULL: the commit's message; for a revert, a message that names the commit */
@@ -378,7 +436,9 @@ enum {
     BRC_PICK_KEEP = 2,      /* keep it open if there are conflicts: see brc_merge_state(); not with
                              * BRC_PICK_NO_COMMIT */
     BRC_PICK_OURS = 4,      /* settle conflicts for the current branch        */
-    BRC_PICK_THEIRS = 8     /* settle conflicts for the applied change        */
+    BRC_PICK_THEIRS = 8,    /* settle conflicts for the applied change        */
+    BRC_PICK_SKIP = 16,     /* of brc_continue(): leave out the commit in conflict of a rebase */
+    BRC_PICK_REVERT = 32    /* of brc_pick(): take back what the commit changed */
 };
 
 enum {
@@ -401,7 +461,6 @@ typedef struct brc_pick_result {
     uint64_t left;        /* of a rebase that stays open: the number of commits after `at` */
 } brc_pick_result;
 #define BRC_PICK_RESULT_INIT { sizeof(brc_pick_result), 0, 0, { { 0 } }, { { 0 } }, 0, 0, 0, 0, 0 }
-enum { BRC_REBASE_SKIP = 1 }; /* leave out the commit in conflict             */
 
 /* Actions of brc_bisect(), and the states that it returns. */
 enum {
@@ -431,6 +490,15 @@ typedef struct brc_bisect_result {
 #define BRC_BISECT_RESULT_INIT { sizeof(brc_bisect_result), 0, 0, { { 0 } }, 0, 0, 0 }
 enum { BRC_BISECT_HAS_BAD = 1 }; /* a bad version is known                    */
 
+/* An element of an array in two or three versions, each as brc_read() gives it. */
+typedef struct brc_differing {
+    const uint64_t *index; /* its place                                       */
+    const void *before;    /* in the old version, or in the base of a merge; NULL here and below: that version
+                            * does not have the element                       */
+    const void *now;       /* in the new version, or in ours                  */
+    const void *theirs;    /* of a conflict; else NULL                        */
+} brc_differing;
+
 /* A conflict that a merge cannot decide. */
 typedef struct brc_conflict {
     const char *path;  /* the node                                            */
@@ -438,6 +506,10 @@ typedef struct brc_conflict {
     const char *key;   /* a JSON pointer into zarr.json, or a chunk such as "c/0/1"; NULL: none */
     int settled;       /* 0: open; BRC_MERGE_OURS, _THEIRS; 1: settled by hand */
     int64_t draft;     /* of brc_session_join(): the child's draft; else 0    */
+    uint64_t elements; /* of kind "chunk": how many elements are in conflict; 0: not known */
+    const brc_differing *values; /* the first of them                         */
+    size_t nvalues;
+    const brc_array *array; /* for brc_element_format() and brc_array_describe() of the values; NULL: none */
 } brc_conflict;
 
 typedef struct brc_node {
@@ -490,10 +562,23 @@ typedef struct brc_change {
                                                 * more */
     const char *elements_why;    /* a clause that says why the elements of an array on both sides cannot be
                                   * compared; else NULL */
+    double mean_abs, rms;        /* the mean of these differences, and the root of the mean of their squares; NaN:
+                                  * there are none */
+    const uint64_t *boxes;       /* boxes that together hold all changed elements: of each the first corner, then
+                                  * the last; one box unless that would be mostly empty */
+    size_t nboxes;
+    const uint64_t *chunks;      /* BRC_DIFF_CHUNKS: of each chunk with changed elements its index, then their
+                                  * number. Chunks that neither version stores, or that are cut differently, are
+                                  * left out */
+    size_t nchunks;
+    const brc_differing *values; /* the first changed elements in C order: brc_diff_opts.values */
+    size_t nvalues;
+    const brc_array *array;      /* for brc_element_format() and brc_array_describe() of the values; NULL: none */
 } brc_change;
 enum {
-    BRC_CHANGE_STORAGE = 1, /* only storage differs                           */
-    BRC_CHANGE_ELEMENTS = 2 /* the fields about elements are set              */
+    BRC_CHANGE_STORAGE = 1,  /* only storage differs                          */
+    BRC_CHANGE_ELEMENTS = 2, /* the fields about elements are set             */
+    BRC_CHANGE_MORE = 4      /* more elements differ than `values` has        */
 };
 
 /* One change of a ref. All changes of one call, or of the calls between brc_begin() and brc_end(),
@@ -516,23 +601,57 @@ enum {
     BRC_OP_SWITCH = 2  /* no ref moved: one of two changes, of the current branch before and after */
 };
 
+/* One operation on the uncommitted changes that the users of a branch share. */
+typedef struct brc_draft_op {
+    int64_t id;          /* grows with time                                   */
+    const char *branch;
+    const char *text;    /* what it did: "rm /a"                              */
+    int64_t time_us;
+    int64_t after;       /* the id of the last brc_op before it; 0: none      */
+    uint32_t flags;      /* BRC_DRAFT_OP_*                                    */
+} brc_draft_op;
+enum { BRC_DRAFT_OP_UNDONE = 1 }; /* it was taken back                */
+
 typedef struct brc_log_opts {
     size_t size;
     const char *path; /* list commits that changed this node or something under it; NULL: all commits */
     uint32_t flags;   /* BRC_LOG_*                                            */
     uint32_t reserved; /* 0                                                   */
+    int64_t since_us, until_us; /* list commits of these times alone, bounds included; used with the flags */
+    const char *author;  /* list commits whose author matches this POSIX extended regular expression; NULL: all */
+    const char *message; /* the same for the message                         */
+    const struct brc_sel *sel; /* with `path`: list commits in which these elements of that array differ from each
+                          * parent, or cannot be compared; NULL: all that changed the node */
 } brc_log_opts;
-#define BRC_LOG_OPTS_INIT { sizeof(brc_log_opts), 0, 0, 0 }
-enum { BRC_LOG_FULL = 1 }; /* with a path: also follow parents whose version of the node a merge gave up */
+#define BRC_LOG_OPTS_INIT { sizeof(brc_log_opts), 0, 0, 0, 0, 0, 0, 0, 0 }
+enum {
+    BRC_LOG_FULL = 1,  /* with a path: also follow parents whose version of the node a merge gave up */
+    BRC_LOG_SINCE = 2, /* use since_us                                        */
+    BRC_LOG_UNTIL = 4  /* use until_us                                        */
+};
 
 typedef struct brc_diff_opts {
     size_t size;
     const char *path; /* compare only this node and everything under it; NULL: everything */
     uint32_t flags;   /* BRC_DIFF_*                                           */
     uint32_t reserved; /* 0                                                   */
+    brc_session *session; /* compare with what this session shows, instead of `b`; NULL: none */
+    uint64_t values;  /* list at most so many changed elements of each array, the first ones. No more is read
+                       * than leads to them, and without BRC_DIFF_ELEMENTS none is listed of arrays whose chunks
+                       * are cut differently */
+    double atol, rtol; /* unless both are 0: numbers count as equal if |a - b| <= atol + rtol * |b|, and so do
+                        * two NaNs; infinities only if they are equal; structures if all their fields are */
+    const struct brc_sel *sel; /* compare only these elements of each array; NULL: all */
 } brc_diff_opts;
-#define BRC_DIFF_OPTS_INIT { sizeof(brc_diff_opts), 0, 0, 0 }
-enum { BRC_DIFF_ELEMENTS = 1 };
+#define BRC_DIFF_OPTS_INIT { sizeof(brc_diff_opts), 0, 0, 0, 0, 0, 0, 0, 0 }
+enum {
+    BRC_DIFF_ELEMENTS = 1, /* compare elements                                */
+    BRC_DIFF_CHUNKS = 2,   /* with BRC_DIFF_ELEMENTS: list the chunks that hold changed elements */
+    BRC_DIFF_CLOSE = 4,    /* use atol and rtol even if both are 0            */
+    BRC_DIFF_MOVED = 8,    /* with `path`: compare that node with where it was, also elsewhere; without this
+                            * flag a node that came from outside of `path` is new */
+    BRC_DIFF_ADDED = 16    /* `values` also lists elements that only one version has */
+};
 
 typedef struct brc_array_spec {
     size_t size;
@@ -630,7 +749,7 @@ typedef struct brc_xfer_opts {
     uint8_t *excluded; /* import: nexclude bytes, or NULL; 1 for each item of `exclude` that the source
                         * has, else 0 */
     const char *with;  /* import: a command that sh runs with the source as "$1", and whose output is
-                        * imported as by brc_import_stream(). The command has all the rights of this
+                        * imported as a stream (BRC_XFER_STREAM). The command has all the rights of this
                         * process */
     brc_buf *left_out; /* import: receives a JSON array of the parts of the source that cannot be kept,
                         * also if the import fails because of them: {"path", "kind", "message", "remedy"},
@@ -643,14 +762,20 @@ typedef struct brc_xfer_opts {
     size_t nrename;
     uint8_t *renamed; /* import: nrename bytes; 1 for each item of `rename` that the source has, else 0.
                        * NULL: the source must have all of them, else BRC_ENOTFOUND */
+    int fd;            /* the descriptor of BRC_XFER_STREAM                   */
+    uint32_t reserved; /* 0                                                   */
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_XFER_CONSOLIDATED = 1, /* export: copy all metadata into the top document */
     BRC_XFER_INTO = 2, /* import: `path` is a group, and the source becomes a node in it, named after the
                         * source */
     BRC_XFER_SKIP_UNSUPPORTED = 4, /* import: leave out what cannot be kept; without this flag such an
                                     * import fails */
+    BRC_XFER_REPLACE = 64, /* import: the source takes the place of a node that may be there, with all under
+                            * it. Chunks that both have are stored once. Fails with BRC_ECONFLICT if others
+                            * have uncommitted changes of that node, and in a transaction or bulk write */
+    BRC_XFER_STREAM = 32, /* reads or writes a tar stream on a descriptor (`fd`) */
     BRC_XFER_UNEQUAL_DIMENSIONS = 16, /* export of Zarr, NetCDF: allow one dimension name for two lengths;
                                        * without this flag that is BRC_EINVAL (docs/CLI.md) */
     BRC_XFER_NAN_TOKENS = 8 /* export of Zarr: write NaN and infinities in attributes as the words that
@@ -692,6 +817,12 @@ typedef struct brc_repair_report {
 } brc_repair_report;
 #define BRC_REPAIR_REPORT_INIT { sizeof(brc_repair_report), 0, 0, 0, 0 }
 
+/* The lists of brc_registry_list(). */
+enum {
+    BRC_LIST_CODECS = 1, /* brc_codec_info: codecs and their implementations, by name */
+    BRC_LIST_DTYPES,     /* brc_dtype_info: data types, in the order in which they were added */
+    BRC_LIST_BACKENDS    /* brc_backend_info: backends; the file itself comes first */
+};
 typedef struct brc_codec_info {
     const char *name;
     const char *kind;           /* "array->array", "array->bytes", "bytes->bytes" */

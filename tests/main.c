@@ -5,12 +5,13 @@
  *   run           everything, or the suite that CK_RUN_SUITE names
  *   run SUITE     one suite
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SUITE(name) Suite *name##_suite(void);
+#include "kit/suite.h"
+
+#define SUITE(name) extern test_suite tests_of_##name;
 #define FORKED_SUITE SUITE
 #define LONG_SUITE SUITE
 #include "suites.h"
@@ -39,13 +40,17 @@ int main(int argc, char **argv)
     /* A slow machine is not a failure; Check's own limit is four seconds. */
     setenv("CK_DEFAULT_TIMEOUT", "3600", 0);
     runner = srunner_create(NULL);
-#define SUITE(name) srunner_add_suite(runner, name##_suite());
+#define SUITE(name) srunner_add_suite(runner, suite_made(&tests_of_##name));
 #define FORKED_SUITE SUITE
 #define LONG_SUITE SUITE
 #include "suites.h"
 #undef SUITE
 #undef FORKED_SUITE
 #undef LONG_SUITE
+    if (suite_left_out() != NULL) {
+        fprintf(stderr, "tests/suites.h does not list the suite %s\n", suite_left_out());
+        return EXIT_FAILURE;
+    }
     if (only != NULL && is_forked(only))
         srunner_set_fork_status(runner, CK_FORK);
     srunner_run(runner, only, NULL, CK_NORMAL);

@@ -17,7 +17,7 @@ int cli_backend_argument(struct cli *cli, const char *what, const char *text, co
 {
     *out = text;
     return strchr("@{[\"", text[strspn(text, " \t\r\n")]) != NULL
-               ? cli_json_text_argument(cli, what, text, brc_json_parse, out)
+               ? cli_json_text_argument(cli, what, text, 0, out)
                : BRC_OK;
 }
 
@@ -35,9 +35,9 @@ static int list_backends(struct cli *cli)
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
-    CLI_TRY(brc_registry_backends(&cli->iter, cli->registry, &cli->err));
+    CLI_TRY(brc_registry_list(&cli->iter, cli->registry, BRC_LIST_BACKENDS, &cli->err));
     cli_list_begin(cli, &list, NULL, CLI_ON_LINE);
-    while ((rc = brc_registry_backends_next(cli->iter, &info, &cli->err)) == 1)
+    while ((rc = brc_next(cli->iter, &info, &cli->err)) == 1)
         CLI_TRY(cli_list_put(
             cli, &list,
             CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = 30 },
@@ -87,11 +87,10 @@ const struct cli_command cli_command_backend = {
                "(--plugin).",
     .examples = "breccia backend climate.brc /t2m\n"
                 "breccia backend climate.brc /t2m inline\n"
-                "breccia backend climate.brc /t2m '{\"name\":\"org.example.dir\","
-                "\"configuration\":{\"folder\":\"climate.chunks\"}}' --plugin ./dirstore.so",
+                "breccia backend climate.brc /t2m org.example.dir --plugin ./dirstore.so",
     .options = backend_options,
     .min_operands = 0,
     .max_operands = 3,
-    .flags = CLI_NO_FILE | CLI_PATH,
+    .flags = CLI_LIST | CLI_PATH,
     .run = run_backend,
 };

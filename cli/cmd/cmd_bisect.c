@@ -51,11 +51,10 @@ static int say_bisect(struct cli *cli, const brc_bisect_result *r)
                                                    : "which version is bad, and which is good?");
         return BRC_OK;
     case BRC_BISECT_FOUND:
-        cli_say(cli, "%s brought the change", id);
+        cli_say(cli, "first bad commit: %s", id);
         return put_subject(cli, &r->at);
     case BRC_BISECT_OPEN:
-        cli_say(cli, "one of %llu versions brought the change: all versions but the bad one were "
-                     "skipped",
+        cli_say(cli, "the first bad commit is one of %llu: all but the bad one were skipped",
                 (unsigned long long)r->left);
         return BRC_OK;
     default:

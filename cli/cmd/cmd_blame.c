@@ -43,7 +43,8 @@ static int put_blamed(struct cli *cli, struct cli_list *list, const brc_blamed *
                    { "commit", CLI_OF(b->commit), .lead = "", .color = CLI_YELLOW },
                    { "time", CLI_OF(b->time_us), CLI_AS_TIME, .lead = "  " },
                    { NULL, CLI_OF(place), .lead = "  " },
-                   { "author", CLI_OF(b->author), .lead = before ? NULL : "  " },
+                   { "author", CLI_OF(b->author), .lead = before ? NULL : "  ",
+                     .narrow = CLI_CUT_END },
                    { "before", CLI_OF(before), .optional = 1, .lead = "  (expired)" }));
 }
 
@@ -54,7 +55,7 @@ static int put_all_blamed(struct cli *cli, uint64_t step)
     int rc;
 
     cli_list_begin(cli, &list, NULL, CLI_ON_LINE);
-    while ((rc = brc_blame_next(cli->iter, &b, &cli->err)) > 0)
+    while ((rc = brc_next(cli->iter, &b, &cli->err)) > 0)
         CLI_TRY(put_blamed(cli, &list, b, step));
     return cli_list_end(cli, &list, rc);
 }
@@ -87,6 +88,6 @@ const struct cli_command cli_command_blame = {
     .options = blame_options,
     .min_operands = 2,
     .max_operands = 3,
-    .flags = CLI_POOL | CLI_PATH,
+    .flags = CLI_POOL | CLI_PATH | CLI_PAGED,
     .run = run_blame,
 };

@@ -3,10 +3,12 @@
  */
 #include "../cli.h"
 #include "commands.h"
+#include "new_array.h"
 
 #include <string.h>
 
 static const struct cli_option codecs_options[] = {
+    { "compress", 0, 1, CLI_COMPRESS_VALUE, "change the compressors alone" },
     { "rewrite", 0, 0, NULL, "re-encode the stored chunks too" },
     { "list", 0, 0, NULL, "list the codecs of this build and their implementations" },
     { "types", 0, 0, NULL, "with --list: list the data types instead" },
@@ -46,9 +48,9 @@ static int list_codecs(struct cli *cli)
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
-    CLI_TRY(brc_registry_codecs(&cli->iter, cli->registry, &cli->err));
+    CLI_TRY(brc_registry_list(&cli->iter, cli->registry, BRC_LIST_CODECS, &cli->err));
     cli_list_begin(cli, &list, NULL, CLI_ON_LINE);
-    while ((rc = brc_registry_codecs_next(cli->iter, &info, &cli->err)) == 1)
+    while ((rc = brc_next(cli->iter, &info, &cli->err)) == 1)
         CLI_TRY(put_codec(cli, &list, info));
     return cli_list_end(cli, &list, rc);
 }
@@ -80,9 +82,9 @@ static int list_types(struct cli *cli)
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
-    CLI_TRY(brc_registry_dtypes(&cli->iter, cli->registry, &cli->err));
+    CLI_TRY(brc_registry_list(&cli->iter, cli->registry, BRC_LIST_DTYPES, &cli->err));
     cli_list_begin(cli, &list, NULL, CLI_ON_LINE);
-    while ((rc = brc_registry_dtypes_next(cli->iter, &info, &cli->err)) == 1)
+    while ((rc = brc_next(cli->iter, &info, &cli->err)) == 1)
         CLI_TRY(put_type(cli, &list, info));
     return cli_list_end(cli, &list, rc);
 }
@@ -105,9 +107,11 @@ static int run_codecs(struct cli *cli)
     if (!path)
         return cli_usage(cli, "codecs needs FILE and PATH, or --list");
     path = cli_path(cli, path);
-    if (!json && cli_has(cli, "rewrite"))
+    if (json && cli_has(cli, "compress"))
+        return cli_usage(cli, "give a codec list or --compress, not both");
+    if (!json && !cli_has(cli, "compress") && cli_has(cli, "rewrite"))
         return cli_usage(cli, "--rewrite needs a new codec list");
-    if (!json) {
+    if (!json && !cli_has(cli, "compress")) {
         CLI_TRY(cli_open_view(cli));
         CLI_TRY(cli_open_array(cli, path));
         print_pipeline(cli);
@@ -115,9 +119,14 @@ static int run_codecs(struct cli *cli)
     }
     if (cli_has(cli, "at"))
         return cli_usage(cli, "--at is only for printing: a committed version cannot be changed");
-    CLI_TRY(cli_json_text_argument(cli, "the codec list", json, brc_json_parse, &json));
+    if (json)
+        CLI_TRY(cli_json_text_argument(cli, "the codec list", json, 0, &json));
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(cli_open_array(cli, path));
+    if (!json) {
+        CLI_TRY(cli_compress_option(cli, brc_array_describe(cli->array)->dtype, &json));
+        json = cli_text(cli, "[%s]", json);
+    }
     CLI_TRY(brc_array_set_codecs(cli->array, json, cli_has(cli, "rewrite"), &cli->err));
     cli_say(cli, "changed the codecs of %s", cli_escaped(cli, path));
     if (cli->json)
@@ -131,16 +140,19 @@ const struct cli_command cli_command_codecs = {
     .summary = "print or change an array's codecs",
     .usage = "FILE PATH [--at REV]\n"
              "FILE PATH JSON [--rewrite]\n"
+             "FILE PATH --compress zstd:9 [--rewrite]\n"
              "--list [--types]",
-    .details = "JSON is a Zarr v3 codec list. Stored chunks keep their encoding and stay\n"
+    .details = "JSON is a Zarr v3 codec list, or a list of compressors alone, as '[\"zstd\"]',\n"
+               "which replaces the compressors of the present list (in shards, those of the\n"
+               "inner chunks) as --compress does. Stored chunks keep their encoding and stay\n"
                "readable; chunks written from now on use the new one. No value changes.",
     .examples = "breccia codecs climate.brc /t2m\n"
-                "breccia codecs climate.brc /t2m '[{\"name\":\"bytes\",\"configuration\":"
-                "{\"endian\":\"little\"}},{\"name\":\"zstd\",\"configuration\":{\"level\":9}}]'\n"
+                "breccia codecs climate.brc /t2m --compress blosc:zstd:5 --rewrite\n"
+                "breccia codecs climate.brc /t2m '[\"zstd\"]'\n"
                 "breccia codecs --list",
     .options = codecs_options,
     .min_operands = 0,
     .max_operands = 3,
-    .flags = CLI_POOL | CLI_NO_FILE | CLI_PATH,
+    .flags = CLI_POOL | CLI_LIST | CLI_PATH,
     .run = run_codecs,
 };

@@ -9,11 +9,12 @@
 
 static const struct cli_option commit_options[] = {
     { "message", 'm', 1, "TEXT", "the message of the commit" },
-    { "author", 0, 1, "'NAME <MAIL>'", "the author; else $BRECCIA_AUTHOR, else user and host" },
+    { "author", 0, 1, "'NAME <MAIL>'", "the author; else the setting, else user and host" },
     { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
     { "meta", 0, 1, "KEY=JSON", "metadata of the commit; repeatable" },
     { "amend", 0, 0, NULL, "replace the branch's last commit" },
     { "allow-empty", 0, 0, NULL, "commit even if nothing changed" },
+    { "all", 'a', 0, NULL, "not needed: a commit always takes all changes" },
     CLI_OPTIONS_END
 };
 
@@ -37,7 +38,7 @@ static int meta_option(struct cli *cli, const char **out)
     for (size_t i = 0; (text = cli_nth_value(cli, "meta", i)) != NULL; i++) {
         const char *key, *json;
 
-        CLI_TRY(cli_key_json(cli, "option --meta: ", text, brc_json_parse, &key, &json));
+        CLI_TRY(cli_key_json(cli, "option --meta: ", text, 0, &key, &json));
         if (!meta_set_later(cli, i, key))
             object = cli_text(cli, "%s%s%s:%s", object, object[0] ? "," : "",
                               cli_json_quoted(cli, key), json);
@@ -79,7 +80,7 @@ static int read_commit_options(struct cli *cli, brc_commit_opts *opts)
         return cli_usage(cli, "option --message: the text is empty");
     if (opts->author && !opts->author[0])
         return cli_usage(cli, "option --author: the name is empty");
-    CLI_TRY(cli_time_option(cli, "date", &opts->time_us));
+    CLI_TRY(cli_date_option(cli, &opts->time_us));
     return meta_option(cli, &opts->meta_json);
 }
 
@@ -88,8 +89,9 @@ static int commit_now(struct cli *cli, brc_commit_opts *opts, const char **branc
     if (cli_has(cli, "amend"))
         CLI_TRY(keep_of_amended(cli, opts));
     if (!opts->author)
-        opts->author = cli_default_author(cli);
+        CLI_TRY(cli_default_author(cli, &opts->author));
     CLI_TRY(cli_branch(cli, branch));
+    opts->conflicts = &cli->iter;
     return brc_session_commit(id, cli->session, opts, &cli->err);
 }
 
@@ -97,11 +99,7 @@ static int commit_now(struct cli *cli, brc_commit_opts *opts, const char **branc
  * `rc` if these are not the reason why the commit failed. */
 static int report_in_the_way(struct cli *cli, const char *branch, int rc)
 {
-    brc_error why = BRC_ERROR_INIT; /* cli->err has the error of the commit */
-    int64_t draft;
-
-    CLI_TRY(cli_stale_draft(cli, branch, &draft));
-    if (draft == 0 || brc_session_conflicts(&cli->iter, cli->session, &why) < 0)
+    if (!cli->iter)
         return rc;
     cli_begin(cli, NULL, '{');
     cli_put_members(cli, CLI_FIELDS({ "result", CLI_WORD("conflict") },
@@ -137,7 +135,9 @@ static int run_commit(struct cli *cli)
     int rc, had;
 
     CLI_TRY(read_commit_options(cli, &opts));
-    CLI_TRY(cli_open_edit(cli));
+    if (cli_has(cli, "all"))
+        cli_note(cli, "-a is not needed: a commit always takes all changes");
+    CLI_TRY(cli_open_branch(cli));
     had = brc_resolve(&was, cli->repo, "HEAD", NULL) == BRC_OK;
     if (amends)
         CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that HEAD stays the commit that was read */
@@ -164,8 +164,8 @@ const struct cli_command cli_command_commit = {
                "Conflicts are listed, the status is 3, and the changes stay as they are:\n"
                "'restore FILE PATH --from HEAD' takes the branch's version, then commit again.",
     .examples = "breccia commit climate.brc -m 'June'\n"
-                "breccia commit climate.brc -m 'June' --meta run='{\"seed\": 7}' "
-                "--author 'Ada <ada@example.org>'",
+                "breccia commit climate.brc -m 'June' --author 'Ada <ada@example.org>'\n"
+                "breccia commit climate.brc -m 'June' --meta run='{\"seed\": 7}'",
     .options = commit_options,
     .min_operands = 1,
     .max_operands = 1,

@@ -9,11 +9,18 @@
 
 static const struct cli_option config_options[] = {
     { "unset", 0, 0, NULL, "set KEY to its default" },
+    { "user", 0, 0, NULL, "your settings for all repositories, instead of FILE's" },
+    { "show-origin", 0, 0, NULL, "list all settings with the place that each comes from" },
     CLI_OPTIONS_END
 };
 
 static const char *const settings[] = { "journal", "backend", "codecs", "verify",
                                          "window", NULL };
+
+const char *const *cli_config_keys(void)
+{
+    return settings;
+}
 
 /* Prints a setting as a member of the open object, or as a line with `lead` before the value. If
  * `lead` is NULL, the function prints no line. */
@@ -47,13 +54,143 @@ static int change_setting(struct cli *cli, const char *key, const char *value)
     return brc_config_set(cli->repo, key, value, &cli->err);
 }
 
+/* ---- where settings come from -------------------------------- */
+
+static void put_origin(struct cli *cli, const char *origin, const char *key, const char *value)
+{
+    cli_put_record(cli, CLI_FIELDS({ "origin", CLI_OF(origin) }, { "key", CLI_OF(key) },
+                                   { "value", CLI_OF(value), CLI_AS_JSON }));
+    cli_say(cli, "%-11s  %-8s  %s", origin, cli_escaped(cli, key), cli_escaped(cli, value));
+}
+
+static void put_of_user(struct cli *cli, const char *key, const char *value)
+{
+    put_origin(cli, "user", key, value);
+}
+
+/* Lists the settings of the environment and of the user's file. A variable hides the file's value,
+ * which is listed too. */
+static int put_of_users(struct cli *cli)
+{
+    const char *const *keys = cli_setting_keys();
+
+    for (size_t i = 0; keys[i]; i++) {
+        const char *value, *origin;
+
+        CLI_TRY(cli_setting(cli, keys[i], &value, &origin));
+        if (value && strcmp(origin, "environment") == 0)
+            put_origin(cli, origin, keys[i], value);
+    }
+    return cli_settings_each(cli, put_of_user);
+}
+
+static int put_of_repository(struct cli *cli)
+{
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    for (int i = 0; settings[i]; i++) {
+        brc_buf text = BRC_BUF_INIT;
+        int rc = brc_config_get(&text, cli->repo, settings[i], &cli->err);
+
+        if (rc >= 0)
+            put_origin(cli, "repository", settings[i], (const char *)text.data);
+        brc_buf_dispose(&text);
+        CLI_TRY(rc);
+    }
+    return BRC_OK;
+}
+
+static int show_origins(struct cli *cli)
+{
+    cli_begin(cli, NULL, '[');
+    CLI_TRY(put_of_users(cli));
+    if (cli_needs_file(cli) && cli_operand(cli, 0))
+        CLI_TRY(put_of_repository(cli));
+    cli_finish(cli, '[');
+    return BRC_OK;
+}
+
+/* ---- the user's own -------------------------------- */
+
+static int is_user_key(const char *key)
+{
+    const char *const *keys = cli_setting_keys();
+
+    if (strncmp(key, "alias.", 6) == 0 && key[6])
+        return 1;
+    while (*keys && strcmp(*keys, key) != 0)
+        keys++;
+    return *keys != NULL;
+}
+
+/* Checks a value as far as that is possible without a repository. */
+static int check_user_value(struct cli *cli, const char *key, const char *value)
+{
+    const char *rest = value + strspn(value, "0123456789");
+    int is_color = strcmp(value, "auto") == 0 || strcmp(value, "always") == 0 ||
+                   strcmp(value, "never") == 0;
+
+    if (strcmp(key, "threads") == 0 && (!value[0] || rest[0] || rest - value > 4))
+        return cli_usage(cli, "threads: '%s' is not a whole number from 0 to 1024", value);
+    if (strcmp(key, "color") == 0 && !is_color)
+        return cli_usage(cli, "color: '%s' is not one of auto|always|never", value);
+    if (strcmp(key, "codecs") == 0 && value[0] != '[')
+        return cli_usage(cli, "codecs: '%s' is not a list in JSON", value);
+    if (strncmp(key, "alias.", 6) == 0 && cli_command_find(cli, key + 6))
+        return cli_usage(cli, "'%s' is a command: give the alias another name", key + 6);
+    if (!value[0])
+        return cli_usage(cli, "%s: the value is empty; --unset removes the setting", key);
+    return value[0] == '[' || value[0] == '{' ? cli_json_text_argument(cli, key, value, 0, &value)
+                                              : BRC_OK;
+}
+
+static void put_user_line(struct cli *cli, const char *key, const char *value)
+{
+    cli_put_members(cli, CLI_FIELDS({ key, CLI_OF(value), CLI_AS_JSON,
+                                      .lead = cli_text(cli, "%s  ", key), .none = "" }));
+}
+
+static int run_user_config(struct cli *cli)
+{
+    const char *key = cli_operand(cli, 0), *value = cli_operand(cli, 1);
+    const int unset = cli_has(cli, "unset");
+
+    if (cli_operand(cli, 2))
+        return cli_usage(cli, "'%s' is one argument too many: --user has no FILE",
+                         cli_operand(cli, 2));
+    if (key && !is_user_key(key))
+        return cli_usage(cli, "'%s' is not a setting of users: these are author, backend, codecs, "
+                              "color, pager, threads and alias.NAME", key);
+    if (key && value)
+        CLI_TRY(check_user_value(cli, key, value));
+    if (value || unset)
+        CLI_TRY(cli_setting_put(cli, key, value));
+    cli_begin(cli, NULL, '{');
+    if (!key)
+        CLI_TRY(cli_settings_each(cli, put_user_line));
+    if (key && !unset) {
+        CLI_TRY(cli_setting(cli, key, &value, NULL));
+        put_user_line(cli, key, value);
+    }
+    cli_finish(cli, '{');
+    return BRC_OK;
+}
+
 static int run_config(struct cli *cli)
 {
-    const char *key = cli_operand(cli, 1), *value = cli_operand(cli, 2), *lead = "";
-    int unset = cli_has(cli, "unset");
+    const int user = cli_has(cli, "user"), unset = cli_has(cli, "unset");
+    const char *key = cli_operand(cli, user ? 0 : 1), *value = cli_operand(cli, user ? 1 : 2);
+    const char *lead = "";
 
     if (unset && (!key || value))
         return cli_usage(cli, "--unset takes KEY and no VALUE");
+    if (cli_has(cli, "show-origin") && key)
+        return cli_usage(cli, "--show-origin takes no KEY: it lists all settings");
+    if (cli_has(cli, "show-origin"))
+        return show_origins(cli);
+    if (user)
+        return run_user_config(cli);
+    if (!cli_operand(cli, 0))
+        return cli_usage(cli, "config needs FILE, the repository, or --user");
     if (!key)
         return show_settings(cli);
     if (value || unset) {
@@ -71,8 +208,9 @@ static int run_config(struct cli *cli)
 const struct cli_command cli_command_config = {
     .name = "config",
     .group = "Versions",
-    .summary = "show and change the settings of a repository",
-    .usage = "FILE\nFILE KEY [VALUE]\nFILE KEY --unset",
+    .summary = "show and change settings",
+    .usage = "FILE [KEY [VALUE]]\nFILE KEY --unset\n--user [KEY [VALUE]]\n--user KEY --unset\n"
+             "[FILE] --show-origin",
     .details = "journal  rollback: the repository is one file at every moment (the default).\n"
                "         wal: while somebody writes, changes go to FILE-wal first, so that\n"
                "         readers never wait for a commit; the last one who closes the file\n"
@@ -90,13 +228,30 @@ const struct cli_command cli_command_config = {
                "         type; a type that the list does not fit gets the default too.\n"
                "verify   what reading checks. stored: the stored bytes of a chunk are the\n"
                "         bytes that were written (the default). full: the bytes also decode to\n"
-               "         the chunk that was written, by its id. 'fsck' always checks both.",
+               "         the chunk that was written, by its id. 'fsck' always checks both.\n"
+               "\n"
+               "--user: settings in $XDG_CONFIG_HOME/breccia/config.json, or\n"
+               "~/.config/breccia/config.json, for all repositories. Options come before the\n"
+               "environment (BRECCIA_AUTHOR, BRECCIA_COLOR, BRECCIA_PAGER, BRECCIA_THREADS), and\n"
+               "that before the file.\n"
+               "author   the author of commits, 'Ada <ada@example.org>'\n"
+               "threads  how many worker threads to use\n"
+               "color    auto, always or never\n"
+               "pager    the program that shows long output on a terminal, before PAGER and\n"
+               "         less; cat: none\n"
+               "codecs, backend  what a repository begins with that you make; after that the\n"
+               "         repository's own settings count\n"
+               "alias.NAME  the command, and its first arguments, that NAME stands for",
     .examples = "breccia config climate.brc journal wal\n"
                 "breccia config climate.brc backend org.example.dir --plugin ./dirstore.so\n"
                 "breccia config climate.brc codecs '[\"zstd\"]'\n"
-                "breccia config climate.brc journal --unset",
+                "breccia config climate.brc journal --unset\n"
+                "breccia config --user author 'Ada <ada@example.org>'\n"
+                "breccia config --user alias.st status\n"
+                "breccia config climate.brc --show-origin",
     .options = config_options,
-    .min_operands = 1,
+    .min_operands = 0,
     .max_operands = 3,
+    .flags = CLI_USER,
     .run = run_config,
 };

@@ -5,6 +5,7 @@
 #include "changes.h"
 #include "commands.h"
 #include "history.h"
+#include "pictures.h"
 
 #include <string.h>
 
@@ -18,9 +19,9 @@ static int put_loose_keys(struct cli *cli)
     size_t n = 0;
     int rc;
 
-    CLI_TRY(brc_keys_loose(&it, cli->session, &cli->err));
+    CLI_TRY(brc_keys(&it, cli->session, "", BRC_KEYS_LOOSE, &cli->err));
     cli_begin(cli, "keys", '[');
-    while ((rc = brc_keys_next(it, &key, &cli->err)) > 0) {
+    while ((rc = brc_next(it, &key, &cli->err)) > 0) {
         if (cli->json)
             cli_json_string(cli, key);
         else
@@ -140,7 +141,15 @@ const struct cli_command cli_command_status = {
 static const struct cli_option diff_options[] = {
     { "stat", 0, 0, NULL, "show only counts for each node" },
     { "elements", 0, 0, NULL, "show how many elements differ, where and by how much" },
-    { "exit-code", 0, 0, NULL, "exit with status 1 if values or metadata differ" },
+    { "values", 0, 1, "N", "show N of the elements that differ, and count them all (10)" },
+    { "atol", 0, 1, "X", "numbers differ only by more than X + rtol * |new|" },
+    { "rtol", 0, 1, "X", "the same, in proportion to the new number" },
+    { "chunks", 0, 0, NULL, "list the chunks that hold elements that differ" },
+    { "exit-code", 0, 0, NULL, "exit with 1 if values or metadata differ, with 2 or more after an "
+                               "error" },
+    { "image", 0, 0, NULL, "draw old, new and difference of the array PATH" },
+    { "output", 'o', 1, "FILE", "with --image: write a PNG instead" },
+    CLI_PICTURE_OPTIONS,
     CLI_OPTIONS_END
 };
 
@@ -163,48 +172,133 @@ static int read_versions(struct cli *cli, struct cli_changes *changes, size_t n)
     return BRC_OK;
 }
 
+/* Draws the array that the operands after "--" name, or a SLICE of it. */
+static int draw_difference(struct cli *cli, const struct cli_changes *changes, size_t revs,
+                           size_t paths)
+{
+    static const char *const others[] = { "stat", "elements", "values", "atol", "rtol", "chunks",
+                                          "exit-code", "json" };
+    const char *file = cli_value(cli, "output");
+
+    if (paths < 1)
+        return cli_usage(cli, "--image needs the PATH of an array after --");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (cli_has(cli, others[i]))
+            return cli_usage(cli, "--image draws, and lists nothing: leave out --%s", others[i]);
+    if (file && cli_has(cli, "draw"))
+        return cli_usage(cli, "--draw is for the terminal, and a PNG goes to a file");
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    return cli_put_difference(cli, changes->path, cli_operand(cli, revs + 1), changes->a,
+                              changes->b, file);
+}
+
+enum { FEW_VALUES = 10 };
+
+/* Reads what is to be said of the elements. */
+static int read_element_options(struct cli *cli, struct cli_changes *changes, int slice)
+{
+    const int asked = cli_has(cli, "values");
+
+    changes->values = changes->stat || changes->silent ? 0 : FEW_VALUES;
+    CLI_TRY(cli_uint_option(cli, "values", 0, UINT64_MAX, &changes->values));
+    CLI_TRY(cli_double_option(cli, "atol", &changes->atol));
+    CLI_TRY(cli_double_option(cli, "rtol", &changes->rtol));
+    changes->close = cli_has(cli, "atol") || cli_has(cli, "rtol");
+    changes->chunks = cli_has(cli, "chunks");
+    changes->values_asked = asked && changes->values > 0;
+    changes->elements = cli_has(cli, "elements") || changes->close || changes->chunks ||
+                        changes->values_asked || slice;
+    return BRC_OK;
+}
+
+/* Reads SLICE by the shape of the new version, or of the old one if only that has the array. */
+static int read_slice(struct cli *cli, struct cli_changes *changes, const char *slice, brc_sel *sel)
+{
+    const char *const revs[] = { changes->b, changes->a ? changes->a : "HEAD" };
+    int kind = 0;
+
+    for (int i = 0; i < 2 && kind == 0; i++) {
+        brc_session_free(cli->session);
+        cli->session = NULL;
+        CLI_TRY(brc_session_open(&cli->session, cli->repo, revs[i],
+                                 revs[i] ? BRC_SESSION_AT : BRC_SESSION_VIEW, &cli->err));
+        CLI_TRY(brc_node_kind(&kind, cli->session, changes->path, &cli->err));
+    }
+    CLI_TRY(brc_array_open(&cli->array, cli->session, changes->path, &cli->err));
+    changes->sel = sel;
+    return cli_select(cli, slice, sel);
+}
+
+static int list_differences(struct cli *cli, struct cli_changes *changes, const char *slice)
+{
+    brc_sel sel = BRC_SEL_INIT;
+
+    CLI_TRY(read_element_options(cli, changes, slice != NULL));
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    if (slice)
+        CLI_TRY(read_slice(cli, changes, slice, &sel));
+    cli_begin(cli, NULL, '{');
+    CLI_TRY(cli_put_changes(cli, changes));
+    cli_finish(cli, '{');
+    return cli_has(cli, "exit-code") && changes->differing > 0;
+}
+
 static int run_diff(struct cli *cli)
 {
     size_t revs = cli->args.before_dashes, paths = cli->args.noperands - revs;
-    struct cli_changes changes = { .elements = cli_has(cli, "elements"),
-                                   .stat = cli_has(cli, "stat"),
-                                   .silent = cli->quiet };
+    struct cli_changes changes = { .stat = cli_has(cli, "stat"), .silent = cli->quiet };
 
+    if (cli_has(cli, "exit-code"))
+        cli->failed_status = 2;
     if (revs < 1)
         return cli_usage(cli, "FILE comes before --");
     if (revs > 3)
         return cli_usage(cli, "diff takes at most two versions; PATH comes after --");
-    if (paths > 1)
-        return cli_usage(cli, "diff takes only one PATH after --");
+    if (paths > 2)
+        return cli_usage(cli, "diff takes only PATH and SLICE after --");
     CLI_TRY(read_versions(cli, &changes, revs - 1));
     changes.path = paths ? cli_path(cli, cli_operand(cli, revs)) : NULL;
-    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
-    cli_begin(cli, NULL, '{');
-    CLI_TRY(cli_put_changes(cli, &changes));
-    cli_finish(cli, '{');
-    return cli_has(cli, "exit-code") && changes.differing > 0;
+    if (cli_has(cli, "image"))
+        return draw_difference(cli, &changes, revs, paths);
+    if (cli_has(cli, "output") || cli_has(cli, "cmap") || cli_has(cli, "limits") ||
+        cli_has(cli, "draw"))
+        return cli_usage(cli, "--output, --cmap, --limits and --draw need --image");
+    return list_differences(cli, &changes, paths == 2 ? cli_operand(cli, revs + 1) : NULL);
 }
 
 const struct cli_command cli_command_diff = {
     .name = "diff",
     .group = "Versions",
     .summary = "show what differs between two versions",
-    .usage = "FILE [-- PATH]\n"
-             "FILE A [-- PATH]\n"
-             "FILE A B [-- PATH]\n"
-             "FILE A..B [-- PATH]",
+    .usage = "FILE [-- PATH [SLICE]]\n"
+             "FILE A [-- PATH [SLICE]]\n"
+             "FILE A B [-- PATH [SLICE]]\n"
+             "FILE A..B [-- PATH [SLICE]]\n"
+             "FILE [A [B]] --image [-o x.png] [OPTIONS] -- PATH [SLICE]",
     .details = "Compares A with B. Without B, A is compared with the uncommitted state; without\n"
                "A too, HEAD is. A..B means A B, where a missing A or B is HEAD. PATH limits the\n"
-               "comparison to that node and all nodes under it. A node with the same values\n"
-               "that is stored differently (codecs, backend, padding of chunks beyond the\n"
-               "array's end) is listed as 'storage only'; --exit-code does not count such a\n"
-               "node. --quiet lists nothing.",
+               "comparison to that node and all nodes under it, SLICE to elements of the array\n"
+               "PATH. A node with the same values that is stored differently (codecs, backend,\n"
+               "padding of chunks beyond the array's end) is listed as 'storage only';\n"
+               "--exit-code does not count such a node. --quiet lists nothing.\n"
+               "\n"
+               "The first elements that differ are shown as '[17] 4 \xe2\x86\x92 3'; --values 0\n"
+               "leaves them out, and then no chunk is read. --elements, --values N, --atol,\n"
+               "--rtol, --chunks and SLICE count all elements that differ: bit by bit, or with\n"
+               "--atol or --rtol by NumPy's isclose(), where two NaNs are equal, and a record\n"
+               "equals another if all its fields do.\n"
+               "\n"
+               "--image draws the array PATH, or SLICE of it, in both versions with the same\n"
+               "limits, and the difference from blue over white to red; the options are those of\n"
+               "'read --image'.",
     .examples = "breccia diff climate.brc\n"
                 "breccia diff climate.brc v1.0 main --stat -- /t2m\n"
-                "breccia diff climate.brc main~1 main --elements --exit-code",
+                "breccia diff climate.brc main~1 main --elements --exit-code\n"
+                "breccia diff climate.brc main~1 main --rtol 1e-6 --values 5 -- /t2m '[-1]'\n"
+                "breccia diff climate.brc main~1 main --image -- /t2m '[-1]'",
     .options = diff_options,
     .min_operands = 1,
-    .max_operands = 4,
-    .flags = CLI_POOL,
+    .max_operands = 6,
+    .flags = CLI_POOL | CLI_REV | CLI_PAGED,
     .run = run_diff,
 };

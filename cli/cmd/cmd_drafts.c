@@ -98,11 +98,11 @@ static int list_drafts(struct cli *cli)
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     CLI_TRY(brc_drafts(&cli->iter, cli->repo, &cli->err));
     cli_list_begin(cli, &list, NULL, 0);
-    while ((rc = brc_drafts_next(cli->iter, &draft, &cli->err)) > 0)
+    while ((rc = brc_next(cli->iter, &draft, &cli->err)) > 0)
         CLI_TRY(put_draft(cli, &list, draft));
     CLI_TRY(cli_list_end(cli, &list, rc));
     if (list.n == 0)
-        cli_say(cli, "nothing is uncommitted");
+        cli_say(cli, "no drafts");
     return BRC_OK;
 }
 
@@ -125,7 +125,7 @@ static int say_adopted(struct cli *cli, int64_t id)
     int rc, stale = 0;
 
     CLI_TRY(brc_drafts(&it, cli->repo, &cli->err));
-    while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0)
+    while ((rc = brc_next(it, &draft, &cli->err)) > 0)
         stale |= draft->id == id && (draft->flags & BRC_DRAFT_STALE);
     brc_iter_free(it);
     cli_say(cli, stale ? "adopted draft %" PRId64 ": the draft conflicts with the new version of "

@@ -27,10 +27,10 @@ static int put_du_item(struct cli *cli, struct cli_list *list, const brc_du_item
                    { "unique", CLI_OF(item->alone), .lead = " ", .width = -14 },
                    { "shared", CLI_OF(shared), .lead = " ", .width = -14 },
                    { "freed", CLI_OF(item->alone) },
-                   { NULL, CLI_OF(item->path), .lead = "  " },
+                   { NULL, CLI_OF(item->path), .lead = "  ", .narrow = CLI_CUT_START },
                    { NULL, CLI_OF(item->id), .lead = lead },
                    { NULL, CLI_OF(message), CLI_AS_SUBJECT, .lead = lead ? " " : NULL,
-                     .none = "" }));
+                     .none = "", .narrow = CLI_CUT_END }));
 }
 
 /* Arrays come before commits. */
@@ -43,11 +43,11 @@ static int put_du_items(struct cli *cli)
     if (!cli->json)
         cli_printf(cli, "%14s %14s %14s\n", "bytes", "unique", "shared");
     cli_list_begin(cli, &arrays, "arrays", 0);
-    while ((rc = brc_du_next(cli->iter, &item, &cli->err)) == 1 && item->path)
+    while ((rc = brc_next(cli->iter, &item, &cli->err)) == 1 && item->path)
         CLI_TRY(put_du_item(cli, &arrays, item));
     CLI_TRY(cli_list_end(cli, &arrays, rc));
     cli_list_begin(cli, &commits, "commits", 0);
-    for (; rc == 1; rc = brc_du_next(cli->iter, &item, &cli->err))
+    for (; rc == 1; rc = brc_next(cli->iter, &item, &cli->err))
         CLI_TRY(put_du_item(cli, &commits, item));
     return cli_list_end(cli, &commits, rc);
 }
@@ -94,6 +94,6 @@ const struct cli_command cli_command_du = {
     .options = du_options,
     .min_operands = 1,
     .max_operands = 1,
-    .flags = 0,
+    .flags = CLI_PAGED,
     .run = run_du,
 };

@@ -38,7 +38,22 @@ static int put_expiry(struct cli *cli, struct cli_list *list, const brc_expired 
                    { "reasons", CLI_OF(reasons), .lead = "  " }));
 }
 
-static void say_expired(struct cli *cli, const brc_expire_report *report, int dry)
+/* Says what a collection then makes of the file. */
+static int say_space(struct cli *cli, uint64_t more)
+{
+    const brc_gc_opts opts = { sizeof(opts), BRC_GC_DRY_RUN, 0, "0" };
+    brc_gc_report after = BRC_GC_REPORT_INIT;
+    char size[CLI_SIZE_CAP];
+
+    CLI_TRY(brc_gc(cli->repo, &opts, &after, &cli->err));
+    after.file_bytes -= more < after.file_bytes ? more : after.file_bytes;
+    cli_say(cli, "'breccia gc' frees the space as soon as the operation log does not name these "
+                 "commits, and 'gc --keep 0' at once: the file %s about %s",
+            more ? "would then have" : "then has", cli_format_size(size, after.file_bytes));
+    return BRC_OK;
+}
+
+static int say_expired(struct cli *cli, const brc_expire_report *report, int dry)
 {
     cli_say(cli, "%s %s, %llu %s", cli_count(cli, report->expired, "commit"),
             dry                    ? "would expire"
@@ -51,6 +66,9 @@ static void say_expired(struct cli *cli, const brc_expire_report *report, int dr
     if (dry)
         cli_say(cli, "only the commits that would expire hold %s",
                 cli_count(cli, report->bytes, "byte"));
+    if (report->expired == 0 || cli->json || cli->quiet)
+        return BRC_OK;
+    return say_space(cli, dry ? report->bytes : 0);
 }
 
 static int put_expire(struct cli *cli, const brc_expire_report *report, int dry)
@@ -66,12 +84,11 @@ static int put_expire(struct cli *cli, const brc_expire_report *report, int dry)
                                     { dry ? "bytes" : NULL, CLI_OF(report->bytes) }));
     cli_list_begin(cli, &list, "commits", 0);
     while ((cli->json || dry || cli->verbose) &&
-           (rc = brc_expire_next(cli->iter, &one, &cli->err)) == 1)
+           (rc = brc_next(cli->iter, &one, &cli->err)) == 1)
         CLI_TRY(put_expiry(cli, &list, one));
     CLI_TRY(cli_list_end(cli, &list, rc));
     cli_finish(cli, '{');
-    say_expired(cli, report, dry);
-    return BRC_OK;
+    return say_expired(cli, report, dry);
 }
 
 static int expire_rule(struct cli *cli, const char *name, uint32_t *out, int *any)

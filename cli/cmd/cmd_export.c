@@ -3,13 +3,15 @@
  */
 #include "../cli.h"
 #include "commands.h"
+#include "table_in.h"
+#include "table_out.h"
 
 #include <string.h>
 #include <unistd.h>
 
 static const struct cli_option export_options[] = {
     { "at", 0, 1, "REV", "export this version instead of the current branch" },
-    { "format", 0, 1, "FORMAT", "zarr3, zarr2, zip, npy, npz, netcdf, netcdf3, hdf5" },
+    { "format", 0, 1, "FORMAT", "zarr3, zarr2, zip, npy, npz, csv, netcdf, netcdf3, hdf5" },
     { "consolidated", 0, 0, NULL, "Zarr: copy all metadata into the top document" },
     { "nan-tokens", 0, 0, NULL,
       "Zarr: attributes may be NaN and Infinity, as zarr-python has them" },
@@ -23,20 +25,43 @@ static int export_to_output(struct cli *cli, const char *path, const brc_xfer_op
 {
     if (cli->json)
         return cli_usage(cli, "--json and DEST '-' exclude each other: both are standard output");
+    if (opts->format && strcmp(opts->format, "csv") == 0)
+        return cli_usage(cli, "DEST '-' is a tar stream: 'breccia read --format csv' writes CSV to "
+                              "standard output");
     if (isatty(STDOUT_FILENO))
         return cli_usage(cli, "DEST '-' is a tar stream, and standard output is a terminal: send "
                               "it to a pipe or a file");
-    CLI_TRY(brc_export_stream(cli->session, path, STDOUT_FILENO, opts, &cli->err));
+    brc_xfer_opts to_stream = *opts;
+    to_stream.flags |= BRC_XFER_STREAM;
+    to_stream.fd = STDOUT_FILENO;
+    CLI_TRY(brc_export(cli->session, path, NULL, &to_stream, &cli->err));
     cli_done(cli);
     return BRC_OK;
+}
+
+/* Writes one array as CSV. */
+static int export_as_csv(struct cli *cli, const char *path, const char *dest)
+{
+    int kind;
+
+    CLI_TRY(cli_node_kind(cli, path, &kind));
+    if (kind != BRC_ARRAY)
+        return cli_fail(cli, BRC_EINVAL, "%s is a group, and a CSV file has one array: give its "
+                                         "PATH", path);
+    CLI_TRY(cli_open_array(cli, path));
+    return cli_export_csv(cli, dest);
 }
 
 static int export_to_file(struct cli *cli, const char *path, const char *dest,
                           const brc_xfer_opts *opts)
 {
+    const int is_csv = opts->format ? strcmp(opts->format, "csv") == 0 : cli_is_csv(dest);
     struct cli_texts warnings;
 
-    CLI_TRY(brc_export(cli->session, path, dest, opts, &cli->err));
+    if (is_csv)
+        CLI_TRY(export_as_csv(cli, path, dest));
+    else
+        CLI_TRY(brc_export(cli->session, path, dest, opts, &cli->err));
     cli_done(cli);
     warnings = cli_warnings(cli, opts->warnings, 0, opts->warnings->len);
     cli_answer(cli,
@@ -75,7 +100,7 @@ static int run_export(struct cli *cli)
 const struct cli_command cli_command_export = {
     .name = "export",
     .group = "Making and filling",
-    .summary = "write a node as a Zarr directory or a .zip, .npy, .npz, .nc or .h5 file",
+    .summary = "write a node as Zarr, .npy, .npz, .csv, .nc or .h5",
     .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [OPTIONS]",
     .details = "Without PATH, the root is exported. DEST must not exist. Without --format, the\n"
                "ending of DEST gives the format: .zarr, or no ending as in 'v1.2', is a Zarr v3\n"
@@ -87,12 +112,15 @@ const struct cli_command cli_command_export = {
                "which every reader of JSON takes, and which import turns into numbers again;\n"
                "--nan-tokens writes the form that zarr-python and xarray read as numbers. If\n"
                "one dimension has two lengths in the arrays of a data set, nothing is written\n"
-               "as Zarr or NetCDF without --unequal-dimensions.",
+               "as Zarr or NetCDF without --unequal-dimensions. A .csv file has one array, as\n"
+               "'read --format csv' prints it; the attribute 'columns' is the header if it has a\n"
+               "name for each column.",
     .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
                 "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
                 "breccia export climate.brc /era5 era5.nc\n"
                 "breccia export mnist.brc /train/images images.npy\n"
-                "breccia export climate.brc /era5 - | ssh host breccia import climate.brc - /era5",
+                "breccia export climate.brc /scratch scratch.csv\n"
+                "breccia export climate.brc /era5 - | ssh host breccia import era5.brc - /era5",
     .options = export_options,
     .min_operands = 2,
     .max_operands = 3,

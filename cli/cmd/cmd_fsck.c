@@ -293,8 +293,8 @@ static int run_fsck(struct cli *cli)
     if (!cli_has(cli, "repair") && (cli_has(cli, "from") || cli_has(cli, "yes")))
         return cli_usage(cli, "--from and --yes need --repair");
     CLI_TRY(cli_has(cli, "repair") ? run_repair(cli, &report) : cli_open(cli, BRC_OPEN_READONLY));
-    rc = brc_fsck_standing(cli->repo, cli_has(cli, "no-decode") ? BRC_FSCK_NO_DECODE : 0,
-                           keep_finding, keep_standing, &found, &checked, &cli->err);
+    rc = brc_fsck(cli->repo, cli_has(cli, "no-decode") ? BRC_FSCK_NO_DECODE : 0, keep_finding,
+                  keep_standing, &found, &checked, &cli->err);
     if (rc >= 0)
         rc = put_fsck(cli, &found, checked, &report);
     free(found.list);

@@ -4,6 +4,8 @@
 #include "../cli.h"
 #include "commands.h"
 
+#include <string.h>
+
 static const struct cli_option gc_options[] = {
     { "dry-run", 0, 0, NULL, "only count the objects to remove" },
     { "keep", 0, 1, "TIME", "keep objects that the log named in this time: 7d, 12h, 2w, 0" },
@@ -11,18 +13,41 @@ static const struct cli_option gc_options[] = {
     CLI_OPTIONS_END
 };
 
+/* Says why versions stay that no branch, tag or draft has. */
+static void say_past(struct cli *cli, const brc_gc_report *report, const char *keep)
+{
+    const char *versions = cli_count(cli, report->past_versions, "older version");
+    const char *stay = report->past_versions == 1 ? "stays" : "stay";
+
+    if (report->past_versions == 0)
+        return;
+    if (keep && strcmp(keep, "0") == 0)
+        cli_say(cli, "%s %s, because others read now", versions, stay);
+    else
+        cli_say(cli, "%s %s, because the operation log names %s: --keep 0 removes %s", versions,
+                stay, report->past_versions == 1 ? "it" : "them",
+                report->past_versions == 1 ? "it now" : "them now");
+}
+
 static void put_gc(struct cli *cli, const brc_gc_report *report, int dry)
 {
+    char size[CLI_SIZE_CAP];
+    const char *bytes = cli_format_size(size, report->file_bytes), *said;
+
     cli_put_record(cli, CLI_FIELDS({ "objects_removed", CLI_OF(report->objects_removed) },
                                    { "bytes_freed", CLI_OF(report->bytes_freed) },
                                    { "file_bytes", CLI_OF(report->file_bytes) },
+                                   { "past_versions", CLI_OF(report->past_versions) },
                                    { "dry_run", CLI_OF(dry) }));
+    said = cli_text(cli, "%s, %s", cli_count(cli, report->objects_removed, "object"),
+                    cli_count(cli, report->bytes_freed, "byte"));
     if (report->objects_removed == 0)
-        cli_say(cli, dry ? "nothing would be removed" : "there was nothing to remove");
+        cli_say(cli, dry ? "nothing would be removed; the file would have %s"
+                         : "there was nothing to remove; the file has %s", bytes);
     else
-        cli_say(cli, "%s %s, %s", dry ? "would remove" : "removed",
-                cli_count(cli, report->objects_removed, "object"),
-                cli_count(cli, report->bytes_freed, "byte"));
+        cli_say(cli, dry ? "would remove %s; the file would then have about %s"
+                         : "removed %s; the file has %s now", said, bytes);
+    say_past(cli, report, cli_value(cli, "keep"));
 }
 
 static int run_gc(struct cli *cli)

@@ -3,7 +3,9 @@
  */
 #include "../cli.h"
 #include "commands.h"
+#include "history.h"
 #include "new_array.h"
+#include "table_in.h"
 
 #include "../../src/breccia_json.h"
 
@@ -17,11 +19,17 @@ static const struct cli_option import_options[] = {
     { "chunks", 0, 1, "N,N,...", "store every array in chunks of this shape" },
     { "codecs", 0, 1, "JSON", "encode chunks with this Zarr v3 codec list" },
     { "compress", 0, 1, CLI_COMPRESS_VALUE, "a short form of --codecs" },
+    { "message", 'm', 1, "TEXT", "commit what was imported, with this message" },
+    { "author", 0, 1, "'NAME <MAIL>'", "with -m: the author of the commit" },
+    { "date", 0, 1, "TIME", "with -m: the time of the commit" },
     { "exclude", 0, 1, "PATTERN",
       "leave out nodes of SOURCE with all nodes under them, or PATH@ATTRIBUTE; repeatable" },
     { "hdf5-plugins", 0, 1, "FOLDERS",
       "load HDF5's filters from these folders ('A:B'), not from those in HDF5_PLUGIN_PATH" },
     { "rename", 0, 1, "OLD=NEW", "give the node OLD of SOURCE the name NEW; repeatable" },
+    { "replace", 0, 0, NULL, "put SOURCE in the place of a node that is there" },
+    { "dtype", 0, 1, "TYPE", "CSV: the data type, as in 'breccia create'" },
+    { "header", 0, 1, "yes|no", "CSV: whether the first row has names, which is found out" },
     { "skip-unsupported", 0, 0, NULL, "leave out parts that cannot be kept, and list them" },
     { "with", 0, 1, "CMD", "import the tar stream that CMD, run by sh, writes of SOURCE (\"$1\")" },
     CLI_OPTIONS_END
@@ -31,6 +39,7 @@ static const struct cli_option import_options[] = {
 struct sources {
     size_t n;
     const char **names;
+    const char **nodes;  /* the NAME of each NAME=SOURCE, or NULL   */
     const char **placed; /* the node of each source, once it is known */
     const char *path;    /* NULL if PATH was not given              */
     brc_json **left_out; /* the parts of each that cannot be kept   */
@@ -90,7 +99,8 @@ static int check_renamed(struct cli *cli, const brc_xfer_opts *opts, const struc
 static int has_source_ending(const char *name)
 {
     static const char *const endings[] = { ".npy", ".npz", ".zip",  ".zarr",  ".nc", ".nc4",
-                                           ".cdf", ".h5",  ".hdf5", "-ubyte", ".gz" };
+                                           ".cdf", ".h5",  ".hdf5", "-ubyte", ".gz",
+                                           ".csv" };
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
         size_t n = strlen(endings[i]);
@@ -123,22 +133,37 @@ static int last_is_path(struct cli *cli, const char *last, int *is)
     return BRC_OK;
 }
 
+/* Returns the SOURCE of NAME=SOURCE, and sets *name. Returns the word itself, and sets *name to
+ * NULL, if the word is a file or has no NAME. */
+static const char *split_name(struct cli *cli, const char *word, const char **name)
+{
+    const char *equals = strchr(word, '=');
+    struct stat status;
+
+    *name = NULL;
+    if (!equals || equals == word || equals[1] == '\0' || stat(word, &status) == 0)
+        return word;
+    *name = cli_text(cli, "%.*s", (int)(equals - word), word);
+    return equals + 1;
+}
+
 static int find_sources(struct cli *cli, struct sources *from)
 {
     int is_path = 0;
     size_t n = cli->args.noperands - 1;
-    const char *last = cli_operand(cli, n);
+    const char *last = cli_operand(cli, n), *name;
 
-    if (n > 1)
+    if (n > 1 && split_name(cli, last, &name) == last)
         CLI_TRY(last_is_path(cli, last, &is_path));
     from->n = n - (size_t)is_path;
     from->path = is_path ? cli_path(cli, last) : NULL;
     from->names = cli_alloc(cli, from->n, sizeof(*from->names));
+    from->nodes = cli_alloc(cli, from->n, sizeof(*from->nodes));
     from->placed = cli_alloc(cli, from->n, sizeof(*from->placed));
     from->left_out = cli_alloc(cli, from->n, sizeof(*from->left_out));
     from->warned = cli_alloc(cli, from->n, sizeof(*from->warned));
     for (size_t i = 0; i < from->n; i++) {
-        from->names[i] = cli_operand(cli, i + 1);
+        from->names[i] = split_name(cli, cli_operand(cli, i + 1), &from->nodes[i]);
         if (from->n > 1 && strcmp(from->names[i], "-") == 0)
             return cli_usage(cli, "SOURCE '-' must be the only source: a stream does not have a "
                                   "name for its node");
@@ -169,22 +194,56 @@ static int is_stream(const struct sources *from, const brc_xfer_opts *opts)
     return !opts->with && strcmp(from->names[0], "-") == 0;
 }
 
+/* Returns where the source goes, as brc_import() takes it, and sets the flags for that. */
+static const char *place_for(struct cli *cli, const struct sources *from, size_t i, uint32_t *flags)
+{
+    const char *group = from->path ? from->path : "/";
+
+    *flags &= ~(uint32_t)BRC_XFER_INTO;
+    if (from->nodes[i])
+        return cli_text(cli, "%s%s%s", group, group[1] ? "/" : "",
+                        cli_path(cli, from->nodes[i]) + 1);
+    if (from->n > 1)
+        *flags |= BRC_XFER_INTO;
+    return from->path;
+}
+
+/* Imports a CSV file as an array, which is named after the file without PATH. */
+static int import_one_csv(struct cli *cli, struct sources *from, size_t i, brc_xfer_opts *opts)
+{
+    const char *file = from->names[i], *place = place_for(cli, from, i, &opts->flags);
+    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+    const char *name = cli_text(cli, "%.*s", (int)(strlen(base) - strlen(".csv")), base);
+
+    if (!place || opts->flags & BRC_XFER_INTO)
+        place = cli_text(cli, "%s/%s", place && place[1] ? place : "", name);
+    from->warned[i] = opts->warnings->len;
+    from->placed[i] = place;
+    int rc = cli_import_csv(cli, file, place, opts);
+    return rc < 0 ? import_failed(cli, from, i, rc) : rc;
+}
+
 static int import_one(struct cli *cli, struct sources *from, size_t i, brc_xfer_opts *opts)
 {
+    if (!opts->with && cli_is_csv(from->names[i]))
+        return import_one_csv(cli, from, i, opts);
+
     brc_buf placed = BRC_BUF_INIT, left_out = BRC_BUF_INIT;
 
     opts->placed = &placed;
     opts->left_out = &left_out;
-    if (from->n > 1)
-        opts->flags |= BRC_XFER_INTO;
-    int rc = is_stream(from, opts)
-                 ? brc_import_stream(cli->session, STDIN_FILENO, from->path, opts, &cli->err)
-                 : brc_import(cli->session, from->names[i], from->path, opts, &cli->err);
+    const char *place = place_for(cli, from, i, &opts->flags), *name = from->names[i];
+    if (is_stream(from, opts)) {
+        name = NULL;
+        opts->flags |= BRC_XFER_STREAM;
+        opts->fd = STDIN_FILENO;
+    }
+    int rc = brc_import(cli->session, name, place, opts, &cli->err);
     from->warned[i] = opts->warnings->len;
     from->placed[i] = cli_text(cli, "%s", placed.len ? (const char *)placed.data : "");
     brc_buf_dispose(&placed);
     if (left_out.len > 0 && brc_json_parse(&from->left_out[i], (const char *)left_out.data,
-                                           left_out.len, rc < 0 ? NULL : &cli->err) < 0)
+                                           left_out.len, 0, rc < 0 ? NULL : &cli->err) < 0)
         rc = rc < 0 ? rc : cli->err.code;
     brc_buf_dispose(&left_out);
     return rc < 0 ? import_failed(cli, from, i, rc) : rc;
@@ -245,9 +304,12 @@ static void put_left_out(struct cli *cli, const brc_json *part)
                                    { "remedy", CLI_OF(text_of(part, "remedy")) }));
 }
 
-static void tell_source(struct cli *cli, const char *path, const char *source,
-                        const brc_json *left_out, struct cli_texts warnings)
+static void tell_source(struct cli *cli, const struct sources *from, size_t i,
+                        struct cli_texts warnings, const brc_oid *commit)
 {
+    const char *path = from->placed[i], *source = from->names[i];
+    const brc_json *left_out = from->left_out[i];
+
     cli_say(cli, "imported %s as %s", cli_escaped(cli, source), cli_escaped(cli, path));
     cli_begin(cli, NULL, '{');
     cli_put_members(cli, CLI_FIELDS({ "path", CLI_OF(path) }, { "source", CLI_OF(source) }));
@@ -255,19 +317,20 @@ static void tell_source(struct cli *cli, const char *path, const char *source,
     for (const brc_json *part = brc_json_first(left_out); part; part = brc_json_next(part))
         put_left_out(cli, part);
     cli_finish(cli, '[');
-    cli_put_members(cli, CLI_FIELDS({ "warnings", CLI_OF(warnings), CLI_AS_LINES }));
+    cli_put_members(cli, CLI_FIELDS({ "warnings", CLI_OF(warnings), CLI_AS_LINES },
+                                    { "commit", CLI_OF(*commit), .optional = 1 }));
     cli_finish(cli, '{');
 }
 
-static void tell_imported(struct cli *cli, const struct sources *from, const brc_buf *warnings)
+static void tell_imported(struct cli *cli, const struct sources *from, const brc_buf *warnings,
+                          const brc_oid *commit)
 {
     if (from->n > 1)
         cli_begin(cli, NULL, '[');
     for (size_t i = 0; i < from->n; i++) {
         const size_t start = i > 0 ? from->warned[i - 1] : 0;
 
-        tell_source(cli, from->placed[i], from->names[i], from->left_out[i],
-                    cli_warnings(cli, warnings, start, from->warned[i]));
+        tell_source(cli, from, i, cli_warnings(cli, warnings, start, from->warned[i]), commit);
     }
     if (from->n > 1)
         cli_finish(cli, '[');
@@ -304,20 +367,54 @@ static int import_all(struct cli *cli, struct sources *from, brc_xfer_opts *opts
     return none_imported(cli, from, rc);
 }
 
+static int import_and_check(struct cli *cli, struct sources *from, brc_xfer_opts *opts)
+{
+    CLI_TRY(import_all(cli, from, opts));
+    CLI_TRY(check_excluded(cli, opts, from));
+    return check_renamed(cli, opts, from);
+}
+
+/* Imports all sources over the nodes that are there, in a session that others see at its end. */
+static int import_over_all(struct cli *cli, struct sources *from, brc_xfer_opts *opts)
+{
+    brc_session *shown = cli->session, *own;
+    int rc;
+
+    CLI_TRY(brc_session_open(&own, cli->repo, NULL, BRC_SESSION_PRIVATE, &cli->err));
+    cli->session = own;
+    rc = import_and_check(cli, from, opts);
+    if (rc >= 0) {
+        rc = brc_session_hand_over(own, shown, &cli->err);
+        if (rc == BRC_ECONFLICT)
+            rc = cli_fail(cli, rc, "the import conflicts with uncommitted changes: commit or drop "
+                                   "these first");
+    }
+    if (rc < 0 && brc_session_discard(own, NULL) < 0)
+        rc = cli->err.code; /* the draft stays, and ends with this process */
+    brc_session_free(own);
+    cli->session = shown;
+    return rc;
+}
+
 /* Imports all sources or none. A single source without further checks needs no transaction. */
 static int import_or_not(struct cli *cli, struct sources *from, brc_xfer_opts *opts)
 {
-    int rc;
+    int has_csv = 0;
 
-    if (from->n == 1 && opts->nexclude == 0 && opts->nrename == 0)
+    for (size_t i = 0; i < from->n && !opts->with; i++)
+        has_csv |= cli_is_csv(from->names[i]);
+    if ((cli_has(cli, "dtype") || cli_has(cli, "header")) && !has_csv)
+        return cli_usage(cli, "--dtype and --header are for CSV, and no source ends with .csv");
+    if (from->n == 1 && opts->nexclude == 0 && opts->nrename == 0 && !has_csv)
         return import_all(cli, from, opts);
+    if (from->n == 1 && has_csv && opts->flags & BRC_XFER_REPLACE) {
+        CLI_TRY(brc_begin(cli->repo, &cli->err));
+        return cli_end(cli, import_and_check(cli, from, opts));
+    }
+    if (opts->flags & BRC_XFER_REPLACE)
+        return import_over_all(cli, from, opts);
     CLI_TRY(brc_bulk_begin(cli->session, &cli->err));
-    rc = import_all(cli, from, opts);
-    if (rc == BRC_OK)
-        rc = check_excluded(cli, opts, from);
-    if (rc == BRC_OK)
-        rc = check_renamed(cli, opts, from);
-    return cli_end_bulk(cli, rc);
+    return cli_end_bulk(cli, import_and_check(cli, from, opts));
 }
 
 static void free_left_out(const struct sources *from)
@@ -333,13 +430,93 @@ static int open_or_make(struct cli *cli, int *made)
 
     *made = file[0] && !cli_has(cli, "no-recover") && access(file, F_OK) != 0 && errno == ENOENT;
     CLI_TRY(cli_open(cli, *made ? BRC_OPEN_CREATE : 0));
-    return brc_session_open(&cli->session, cli->repo, NULL, BRC_SESSION_WRITE, &cli->err);
+    if (*made)
+        CLI_TRY(cli_settings_of_new(cli));
+    CLI_TRY(brc_session_open(&cli->session, cli->repo, NULL, BRC_SESSION_WRITE, &cli->err));
+    return cli_log_edit(cli);
+}
+
+/* ---- -m ----------------------------------------------------------------------- */
+
+/* Reads -m and the options that go with it. */
+static int take_message(struct cli *cli, brc_commit_opts *commit)
+{
+    if (!cli_has(cli, "message") && (cli_has(cli, "author") || cli_has(cli, "date")))
+        return cli_usage(cli, "--author and --date are for the commit of -m TEXT");
+    return cli_commit_words(cli, &commit->message, &commit->author, &commit->time_us);
+}
+
+/* Fails if a commit would contain more than what is imported. */
+static int check_clean(struct cli *cli)
+{
+    int clean;
+
+    CLI_TRY(brc_session_clean(&clean, cli->session, &cli->err));
+    if (!clean)
+        return cli_fail(cli, BRC_ECONFLICT,
+                        "%s has uncommitted changes, which -m would commit too: commit them first",
+                        cli->file);
+    return BRC_OK;
+}
+
+/* Commits what was imported. *id stays zero if that is what the branch has already. */
+static int commit_imported(struct cli *cli, brc_commit_opts *commit, brc_oid *id)
+{
+    int clean;
+
+    if (!commit->message)
+        return BRC_OK;
+    CLI_TRY(brc_session_clean(&clean, cli->session, &cli->err));
+    if (clean)
+        return BRC_OK;
+    if (!commit->author)
+        CLI_TRY(cli_default_author(cli, &commit->author));
+    return brc_session_commit(id, cli->session, commit, &cli->err);
+}
+
+static int say_committed(struct cli *cli, const brc_commit_opts *commit, const brc_oid *id)
+{
+    const brc_oid none = { { 0 } };
+    const char *branch;
+
+    if (!commit->message)
+        return BRC_OK;
+    CLI_TRY(cli_branch(cli, &branch));
+    if (cli_same_id(id, &none))
+        cli_say(cli, "nothing to commit: %s has all of this already", cli_escaped(cli, branch));
+    else
+        cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, id),
+                cli_subject(cli, commit->message));
+    return BRC_OK;
+}
+
+/* Imports, commits with -m, and removes a new FILE if that fails. */
+static int import_into_file(struct cli *cli, struct sources *from, brc_xfer_opts *opts,
+                            brc_commit_opts *commit, brc_oid *id)
+{
+    int made, rc = BRC_OK;
+
+    CLI_TRY(open_or_make(cli, &made));
+    if (commit->message)
+        rc = check_clean(cli);
+    if (rc == BRC_OK) {
+        rc = import_or_not(cli, from, opts);
+        list_left_out(cli, from, rc);
+    }
+    if (rc >= 0)
+        rc = commit_imported(cli, commit, id);
+    if (rc < 0 && made)
+        unlink(cli->file);
+    else if (rc >= 0 && made)
+        cli_say(cli, "made %s, on branch main", cli_escaped(cli, cli->file));
+    return rc;
 }
 
 static int run_import(struct cli *cli)
 {
-    int made;
     brc_buf warnings = BRC_BUF_INIT;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    brc_oid id = { { 0 } };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     uint64_t chunk[BRC_MAX_NDIM];
     struct sources from = { 0 };
@@ -353,20 +530,18 @@ static int run_import(struct cli *cli)
     CLI_TRY(cli_codecs_option(cli, NULL, &opts.codecs_json));
     if (cli_has(cli, "skip-unsupported"))
         opts.flags |= BRC_XFER_SKIP_UNSUPPORTED;
+    if (cli_has(cli, "replace"))
+        opts.flags |= BRC_XFER_REPLACE;
+    CLI_TRY(take_message(cli, &commit));
     CLI_TRY(take_renamed(cli, &opts));
     CLI_TRY(find_sources(cli, &from));
-    CLI_TRY(open_or_make(cli, &made));
     take_excluded(cli, &opts);
     opts.warnings = &warnings;
-    int rc = import_or_not(cli, &from, &opts);
-    list_left_out(cli, &from, rc);
-    if (rc < 0 && made)
-        unlink(cli->file);
-    else if (made)
-        cli_say(cli, "made %s, on branch main", cli_escaped(cli, cli->file));
+    int rc = import_into_file(cli, &from, &opts, &commit, &id);
     if (rc >= 0) {
         cli_warn(cli, &warnings);
-        tell_imported(cli, &from, &warnings);
+        tell_imported(cli, &from, &warnings, &id);
+        rc = say_committed(cli, &commit, &id);
     }
     brc_buf_dispose(&warnings);
     free_left_out(&from);
@@ -376,13 +551,16 @@ static int run_import(struct cli *cli)
 const struct cli_command cli_command_import = {
     .name = "import",
     .group = "Making and filling",
-    .summary = "import a Zarr directory or .zip, or a .npy, .npz, IDX, NetCDF or HDF5 file",
-    .usage = "FILE SOURCE... [PATH] [OPTIONS]",
+    .summary = "import Zarr, .npy, .npz, .csv, IDX, NetCDF or HDF5",
+    .usage = "FILE [NAME=]SOURCE... [PATH] [-m TEXT] [OPTIONS]",
     .details = "SOURCE is imported with its hierarchy, attributes and chunks, completely or not\n"
                "at all. FILE is made if it does not exist. Chunks of Zarr v3 and v2 are copied\n"
                "byte for byte unless an option asks for something else; a v2 array becomes an\n"
                "equivalent v3 array. Without PATH the node is named after SOURCE; a group\n"
-               "becomes the root if the root is empty. Several sources are imported together or\n"
+               "becomes the root if the root is empty. NAME=SOURCE makes SOURCE the node NAME,\n"
+               "in the group PATH or in the root. --replace puts SOURCE in the place of the node\n"
+               "that is there, with all under it, and stores only what differs; PATH / is the\n"
+               "root. Several sources are imported together or\n"
                "not at all: each becomes a node with the name of the source, in the group PATH\n"
                "or in the root. The last argument is PATH if it begins with /, or if there is\n"
                "no such file and its name does not end like that of a file to import. NetCDF\n"
@@ -395,14 +573,21 @@ const struct cli_command cli_command_import = {
                "since the node stays in its group, and the nodes under it stay under it. SOURCE\n"
                "- is a Zarr v3 hierarchy as a tar stream on standard input; --with imports the\n"
                "stream that a command writes (docs/STREAM.md). The command has all the rights\n"
-               "that you have.",
+               "that you have. A .csv file becomes an array of numbers, a row of fields its last\n"
+               "dimension; one column, or one row without a header, is one dimension. A first\n"
+               "row with a word in it is a header, and becomes the attribute 'columns'. Integers\n"
+               "are int64, other numbers float64, in which an empty field is NaN; for all else\n"
+               "there is --dtype, and a struct takes a column for each of its fields.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
-                "breccia import climate.brc era5.zarr /era5\n"
+                "breccia import climate.brc era5.zarr /era5 -m 'ERA5 as downloaded'\n"
+                "breccia import climate.brc era5.zarr /era5 --replace -m 'ERA5, corrected'\n"
                 "breccia import climate.brc run.nc /run --exclude /debug --exclude '**@history'\n"
                 "breccia import climate.brc run.nc /july --rename /t=temperature\n"
                 "breccia import mnist.brc train.npy test.npy /raw\n"
-                "breccia import climate.brc t2m.npy /t2m --chunks 24,241,480 "
-                "--compress blosc:zstd:5\n"
+                "breccia import digits.brc images=train.npy tests=test.npy -m raw\n"
+                "breccia import climate.brc t2m.npy /t2m --chunks 8,241,480\n"
+                "breccia import climate.brc t2m.npy /t2m_small --compress blosc:zstd:5\n"
+                "breccia import climate.brc stations.csv /stations --dtype float32\n"
                 "breccia export old.brc - | breccia import new.brc -\n"
                 "breccia import climate.brc run.grib /run --with './grib2zarr \"$1\"'",
     .options = import_options,

@@ -2,12 +2,17 @@
  * cmd_info.c - info.
  */
 #include "../cli.h"
+#include "../select.h"
+#include "array_stats.h"
 #include "commands.h"
+#include "group_info.h"
+#include "new_array.h"
 
 #include <string.h>
 
 static const struct cli_option info_options[] = {
-    { "at", 0, 1, "REV", "with PATH: read this version instead of the current branch" },
+    { "stats", 0, 0, NULL, "show what the elements come to, in place of the metadata" },
+    { "at", 0, 1, "REV", "read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
 
@@ -37,7 +42,7 @@ static int gather_repo_facts(struct cli *cli, struct repo_facts *facts)
 
     CLI_TRY(cli_branch(cli, &facts->branch));
     CLI_TRY(brc_refs(&cli->iter, cli->repo, &cli->err));
-    while ((rc = brc_refs_next(cli->iter, &ref, &cli->err)) == 1) {
+    while ((rc = brc_next(cli->iter, &ref, &cli->err)) == 1) {
         facts->branches += !(ref->flags & BRC_REF_TAG);
         facts->tags += (ref->flags & BRC_REF_TAG) != 0;
     }
@@ -107,6 +112,8 @@ struct node_facts {
     const char *dtype, *chunks, *backend, *unreadable, *unwritable; /* NULL leaves out the line */
     struct cli_dims shape, chunk;
     int is_array;
+    const char *slice;             /* of an array, with --stats; NULL: all of it */
+    struct array_stats_list stats; /* of an array, with --stats */
 };
 
 static uint64_t count_grid(const brc_array_info *info)
@@ -129,7 +136,7 @@ static int gather_array_facts(struct cli *cli, struct node_facts *facts)
     facts->total = count_grid(info);
     facts->chunks = cli_text(cli, "%llu of %llu stored", (unsigned long long)facts->stored,
                              (unsigned long long)facts->total);
-    facts->dtype = info->dtype;
+    facts->dtype = cli_dtype_words(cli, info->dtype);
     facts->shape = (struct cli_dims){ info->shape, info->ndim };
     facts->chunk = (struct cli_dims){ info->chunk, info->ndim };
     if (strcmp(info->backend_json, "{\"name\":\"inline\"}") != 0)
@@ -138,15 +145,22 @@ static int gather_array_facts(struct cli *cli, struct node_facts *facts)
         facts->unreadable = cli_text(cli, "no: %s", info->why);
     else if (!(info->flags & BRC_ARRAY_WRITABLE))
         facts->unwritable = cli_text(cli, "no: %s", info->why);
-    return BRC_OK;
+    if (!cli_has(cli, "stats"))
+        return BRC_OK;
+    brc_sel sel = BRC_SEL_INIT;
+    CLI_TRY(cli_select(cli, facts->slice, &sel));
+    return gather_array_stats(cli, &sel, &facts->stats);
 }
 
-static void print_node(struct cli *cli, const struct node_facts *facts)
+static int print_node(struct cli *cli, const struct node_facts *facts)
 {
+    const int stats = cli_has(cli, "stats");
+
     cli_begin(cli, NULL, '{');
     cli_put_lines(
         cli,
         CLI_FIELDS({ "path", CLI_OF(facts->path), .lead = "path" },
+                   { "slice", CLI_OF(facts->slice), .lead = "slice", .optional = 1 },
                    { "node_type", CLI_WORD(facts->is_array ? "array" : "group"),
                      .lead = "node type" },
                    { "zarr_format", CLI_OF((int64_t)3) },
@@ -165,33 +179,46 @@ static void print_node(struct cli *cli, const struct node_facts *facts)
                    { NULL, CLI_OF(facts->unwritable), .lead = "writable" },
                    { "stale", CLI_OF(cli->moved), .optional = 1 }),
         "", FACT_COLUMNS, CLI_DIM);
+    if (stats && facts->is_array)
+        print_array_stats(cli, &facts->stats, FACT_COLUMNS);
+    else if (stats)
+        CLI_TRY(print_group_stats(cli, facts->path));
+    else if (!facts->is_array)
+        CLI_TRY(print_group_info(cli, facts->path, facts->json));
     cli_finish(cli, '{');
-    if (cli->json)
-        return;
+    if (cli->json || stats || !facts->is_array)
+        return BRC_OK;
     cli_puts(cli, "\n");
     cli->doc.pretty = 1;
     cli_json_raw(cli, facts->json, strlen(facts->json));
     cli_puts(cli, "\n");
+    return BRC_OK;
 }
 
-static int info_node(struct cli *cli, const char *path)
+static int info_node(struct cli *cli, const char *path, const char *slice)
 {
-    struct node_facts facts = { .path = path, .backend = "inline" };
+    struct node_facts facts = { .path = path, .slice = slice, .backend = "inline" };
     brc_buf json = BRC_BUF_INIT;
     const char *branch;
     int rc, kind;
 
     CLI_TRY(cli_find_moved(cli, &branch));
+    if (!slice && cli_has(cli, "stats"))
+        CLI_TRY(cli_split_slice(cli, &facts.path, &facts.slice));
+    path = facts.path;
     CLI_TRY(cli_node_kind(cli, path, &kind));
     facts.is_array = kind == BRC_ARRAY;
+    if (facts.slice && !facts.is_array)
+        return cli_usage(cli, "SLICE is of an array, and %s is a group", path);
     rc = brc_node_json(&json, cli->session, path, &cli->err);
     if (rc >= 0 && facts.is_array)
         rc = gather_array_facts(cli, &facts);
     if (rc >= 0) {
         facts.json = cli_text(cli, "%.*s", (int)json.len, (const char *)json.data);
-        print_node(cli, &facts);
-        print_moved(cli, branch);
+        rc = print_node(cli, &facts);
     }
+    if (rc >= 0)
+        print_moved(cli, branch);
     brc_buf_dispose(&json);
     return rc;
 }
@@ -200,11 +227,13 @@ static int run_info(struct cli *cli)
 {
     const char *path = cli_operand(cli, 1);
 
-    if (!path && cli_has(cli, "at"))
-        return cli_usage(cli, "--at needs PATH: without it, info is about all versions");
+    if (!path && (cli_has(cli, "at") || cli_has(cli, "stats")))
+        path = "/"; /* a version is a root group */
+    if (cli_operand(cli, 2) && !cli_has(cli, "stats"))
+        return cli_usage(cli, "info takes a SLICE only with --stats");
     if (path) {
-        CLI_TRY(cli_open_silently(cli));
-        return info_node(cli, cli_path(cli, path));
+        CLI_TRY(cli_has(cli, "stats") ? cli_open_keeping(cli) : cli_open_silently(cli));
+        return info_node(cli, cli_path(cli, path), cli_operand(cli, 2));
     }
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     return info_repo(cli);
@@ -214,11 +243,24 @@ const struct cli_command cli_command_info = {
     .name = "info",
     .group = "Looking",
     .summary = "show what a repository or a node contains",
-    .usage = "FILE\nFILE PATH [--at REV]",
-    .details = "The metadata of a node is its zarr.json.",
-    .examples = "breccia info climate.brc\nbreccia info climate.brc /t2m --json",
+    .usage = "FILE\nFILE PATH [--at REV]\nFILE PATH [SLICE] --stats [--at REV]\n"
+             "FILE@REV [PATH [SLICE]] [--stats]",
+    .details = "Of a group, this lists the dimensions, the arrays with their types, dimensions\n"
+               "and attributes, and the groups, as 'ncdump -h' does; of an array, the metadata\n"
+               "are its zarr.json.\n"
+               "--stats shows how many elements there are, how many are NaN or have the fill\n"
+               "value, and of all but NaN the least, the greatest, mean, standard deviation and\n"
+               "a histogram; of a group, a line for each array. Elements that were never written\n"
+               "have the fill value. SLICE, which may also follow PATH at once, takes only these\n"
+               "elements. Of elements with fields, each field has lines of its own. The sums of\n"
+               "each chunk are kept in FILE if it can be written: the next time only new chunks\n"
+               "are read, and those of which SLICE takes a part.",
+    .examples = "breccia info climate.brc\nbreccia info climate.brc /t2m --json\n"
+                "breccia info climate.brc /t2m --stats --at v1.0\n"
+                "breccia info climate.brc /t2m '[0:31, 5]' --stats",
     .options = info_options,
     .min_operands = 1,
-    .max_operands = 2,
+    .max_operands = 3,
+    .flags = CLI_PAGED,
     .run = run_info,
 };

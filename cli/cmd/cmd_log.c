@@ -5,6 +5,7 @@
  * else a node that existed once.
  */
 #include "../cli.h"
+#include "../select.h"
 #include "changes.h"
 #include "commands.h"
 #include "history.h"
@@ -16,54 +17,101 @@ static const struct cli_option log_options[] = {
     { "oneline", 0, 0, NULL, "one line per commit" },
     { "number", 'n', 1, "N", "show at most N commits; also written -N" },
     { "at", 0, 1, "REV", "start at this version" },
+    { "since", 0, 1, "TIME", "list only commits from this time on" },
+    { "until", 0, 1, "TIME", "list only commits up to this time; a date counts to its end" },
+    { "author", 0, 1, "REGEX", "list only commits whose author matches" },
+    { "grep", 0, 1, "REGEX", "list only commits whose message matches" },
+    { "stat", 0, 0, NULL, "show counts of what each commit changed" },
+    { "values", 0, 0, NULL, "with PATH[SLICE]: list commits that changed these elements, with old "
+                            "and new values" },
     { "full", 0, 0, NULL, "with PATH: list also the side that a merge did not take" },
     CLI_OPTIONS_END
 };
+
+enum { FEW_IN_LOG = 10 };
 
 struct log_request {
     const char *rev; /* a version or a range; NULL is HEAD                     */
     const char *path;
     const char *word; /* a PATH that the user may have meant as REV; or NULL   */
     uint64_t limit;
+    int is_sparse; /* the log leaves out commits                              */
+    const char *slice; /* with --values: of the array `path`; "" is all of it  */
+    brc_sel sel;
     struct cli_graph *graph; /* NULL without --graph                          */
 };
 
 /* Returns the path of the node in this commit. For text, NULL if that is the path that was
  * given. */
-static const char *node_path(struct cli *cli, const struct log_request *request)
+static const char *node_path(struct cli *cli, const struct log_request *request,
+                             const brc_commit *commit)
 {
-    const char *path = request->path ? brc_log_path(cli->iter) : NULL;
+    const char *path = commit->path;
 
     return path && (cli->json || strcmp(path, request->path) != 0) ? path : NULL;
 }
 
-static void put_log_entry(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
-                          const struct log_request *request, uint64_t index)
+/* Prints under the commit what it changed: counts, or with --values the elements. */
+static int put_log_changes(struct cli *cli, const brc_commit *commit,
+                           const struct log_request *request)
 {
-    struct cli_graph *graph = request->graph;
+    const int values = request->slice != NULL;
+    struct cli_changes changes = { .title = cli_has(cli, "oneline") ? NULL : "",
+                                   .b = cli_long_id(cli, &commit->id),
+                                   .path = commit->path,
+                                   .stat = !values,
+                                   .elements = values,
+                                   .values = values ? FEW_IN_LOG : 0,
+                                   .follow = values,
+                                   .sel = values ? &request->sel : NULL };
+    brc_iter *log = cli->iter;
+    int rc;
+
+    cli->iter = NULL;
+    rc = cli_put_changes(cli, &changes);
+    brc_iter_free(cli->iter);
+    cli->iter = log;
+    return rc;
+}
+
+static void put_graph_entry(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                            const struct log_request *request)
+{
     const char *first = "", *prefix = "";
 
-    if (cli->json) {
-        cli_begin(cli, NULL, '{');
-        cli_put_commit(cli, commit, refs, node_path(cli, request), "", "");
-        cli_finish(cli, '{');
-        return;
-    }
-    if (graph)
-        cli_graph_enter(cli, graph, commit, &first, &prefix);
+    cli_graph_enter(cli, request->graph, commit, &first, &prefix);
     if (cli_has(cli, "oneline")) {
         cli_commit_line(cli, commit, refs, first);
     } else {
-        if (index > 0 && !graph)
-            cli_puts(cli, "\n");
-        cli_put_commit(cli, commit, refs, node_path(cli, request), first, prefix);
-        if (graph)
-            cli_printf(cli, "%.*s\n", (int)strlen(prefix) - 1, prefix);
+        cli_put_commit(cli, commit, refs, node_path(cli, request, commit), first, prefix);
+        cli_printf(cli, "%.*s\n", (int)strlen(prefix) - 1, prefix);
     }
-    if (graph && !request->path)
-        cli_graph_connect(cli, graph, commit);
-    else if (graph)
-        graph->n = 0; /* PATH leaves out commits, so no lines connect the others */
+    if (request->is_sparse)
+        request->graph->n = 0; /* commits are left out, so no lines connect the others */
+    else
+        cli_graph_connect(cli, request->graph, commit);
+}
+
+static int put_log_entry(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                         const struct log_request *request, uint64_t index)
+{
+    int rc = BRC_OK, oneline = cli_has(cli, "oneline") && !cli->json;
+
+    if (request->graph && !cli->json) {
+        put_graph_entry(cli, commit, refs, request);
+        return BRC_OK;
+    }
+    if (!cli->json && !oneline && index > 0)
+        cli_puts(cli, "\n");
+    cli_begin(cli, NULL, '{');
+    if (oneline)
+        cli_commit_line(cli, commit, refs, "");
+    else
+        cli_put_commit(cli, commit, refs, node_path(cli, request, commit), "", "");
+    if (cli_has(cli, "stat") || request->slice)
+        rc = put_log_changes(cli, commit, request);
+    cli_finish(cli, '{');
+    return rc;
 }
 
 /* Explains why no commit has the path: the node may not be committed yet, or the word is not a
@@ -83,12 +131,28 @@ static int explain_no_node(struct cli *cli, const struct log_request *request)
     return cli_fail(cli, BRC_ENOTFOUND, "there is no node %s in these commits", request->path);
 }
 
+/* Sets the times and patterns that commits must have. */
+static int log_filters(struct cli *cli, brc_log_opts *opts)
+{
+    const char *until = cli_value(cli, "until");
+
+    CLI_TRY(cli_time_option(cli, "since", &opts->since_us));
+    CLI_TRY(cli_time_option(cli, "until", &opts->until_us));
+    if (until && strlen(until) == strlen("2026-11-20") && until[4] == '-') /* to its last moment */
+        opts->until_us += INT64_C(86400) * 1000000 - 1;
+    if (cli_has(cli, "since"))
+        opts->flags |= BRC_LOG_SINCE;
+    if (until)
+        opts->flags |= BRC_LOG_UNTIL;
+    opts->author = cli_value(cli, "author");
+    opts->message = cli_value(cli, "grep");
+    return BRC_OK;
+}
+
 static int log_commits(struct cli *cli, const struct cli_refs *refs,
                        const struct log_request *request)
 {
-    const brc_log_opts opts = { .size = sizeof(opts),
-                                .path = request->path,
-                                .flags = cli_has(cli, "full") ? BRC_LOG_FULL : 0 };
+    brc_log_opts opts = BRC_LOG_OPTS_INIT;
     const brc_commit *commit;
     int rc = 0;
 
@@ -98,10 +162,14 @@ static int log_commits(struct cli *cli, const struct cli_refs *refs,
         cli_say(cli, "no commits yet");
         return BRC_OK;
     }
+    opts.path = request->path;
+    opts.flags = cli_has(cli, "full") ? BRC_LOG_FULL : 0;
+    opts.sel = request->slice ? &request->sel : NULL;
+    CLI_TRY(log_filters(cli, &opts));
     CLI_TRY(brc_log(&cli->iter, cli->repo, request->rev, &opts, &cli->err));
     for (uint64_t i = 0;
-         i < request->limit && (rc = brc_log_next(cli->iter, &commit, &cli->err)) == 1; i++) {
-        put_log_entry(cli, commit, refs, request, i);
+         i < request->limit && (rc = brc_next(cli->iter, &commit, &cli->err)) == 1; i++) {
+        CLI_TRY(put_log_entry(cli, commit, refs, request, i));
         CLI_TRY(cli_out_check(cli));
     }
     if (rc == BRC_ENOTFOUND && request->path)
@@ -162,6 +230,26 @@ static int read_log_operands(struct cli *cli, struct log_request *request)
     return npaths == 0 && n == 1 ? place_word(cli, request, words[0]) : BRC_OK;
 }
 
+/* Takes the SLICE off the PATH, and reads it by the newest of the versions that are listed. */
+static int read_log_slice(struct cli *cli, struct log_request *request)
+{
+    const char *dots = request->rev ? strstr(request->rev, "..") : NULL;
+    const char *rev = dots ? dots + 2 : request->rev;
+    const char *slice;
+
+    if (!request->path)
+        return cli_usage(cli, "--values needs the PATH of an array, or PATH[SLICE]");
+    brc_session_free(cli->session);
+    cli->session = NULL;
+    CLI_TRY(brc_session_open(&cli->session, cli->repo, rev && *rev ? rev : "HEAD", BRC_SESSION_AT,
+                             &cli->err));
+    CLI_TRY(cli_split_slice(cli, &request->path, &slice));
+    request->slice = slice ? slice : "";
+    CLI_TRY(brc_array_open(&cli->array, cli->session, request->path, &cli->err));
+    request->sel = (brc_sel)BRC_SEL_INIT;
+    return cli_select(cli, slice, &request->sel);
+}
+
 static int run_log(struct cli *cli)
 {
     struct cli_refs refs;
@@ -170,11 +258,19 @@ static int run_log(struct cli *cli)
     int rc;
 
     CLI_TRY(cli_uint_option(cli, "number", 0, UINT64_MAX, &request.limit));
+    if (cli_has(cli, "graph") && cli_has(cli, "stat") && !cli->json)
+        return cli_usage(cli, "--graph and --stat do not go together");
+    if (cli_has(cli, "values") && (cli_has(cli, "stat") || cli_has(cli, "graph")))
+        return cli_usage(cli, "--values goes neither with --stat nor with --graph");
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     CLI_TRY(read_log_operands(cli, &request));
     CLI_TRY(cli_refs_read(cli, &refs));
+    if (cli_has(cli, "values") && !(cli_refs_unborn(&refs) && !request.rev))
+        CLI_TRY(read_log_slice(cli, &request));
     if (cli_has(cli, "graph"))
         request.graph = &graph;
+    request.is_sparse = request.path || cli_has(cli, "since") || cli_has(cli, "until") ||
+                        cli_has(cli, "author") || cli_has(cli, "grep");
     cli_begin(cli, NULL, '[');
     rc = log_commits(cli, &refs, &request);
     cli_finish(cli, '[');
@@ -186,19 +282,30 @@ const struct cli_command cli_command_log = {
     .name = "log",
     .group = "Versions",
     .summary = "list commits, newest first",
-    .usage = "FILE [REV|A..B] [PATH] [--graph] [--oneline] [-n N] [--at REV] [--full]",
+    .usage = "FILE [REV|A..B] [PATH] [--graph] [--oneline] [-n N] [--since TIME] [--until TIME] "
+             "[--author REGEX] [--grep REGEX] [--stat] [--full]\n"
+             "FILE [REV|A..B] PATH[SLICE] --values [OPTIONS]",
     .details = "Starts at REV, or at HEAD, and goes back. A..B lists the commits that are\n"
                "reachable from B but not from A; a missing A or B is HEAD. PATH limits the list\n"
                "to commits that changed that node or something under it, and follows the node\n"
                "to the names that it had before it was moved. Where a merge took the node from\n"
                "one side, only that side is listed; --full lists both. A single word is PATH if\n"
-               "such a node exists, otherwise REV; '--' before the word makes it PATH.",
+               "such a node exists, otherwise REV; '--' before the word makes it PATH.\n"
+               "--values lists the commits that changed elements of the array PATH, or of SLICE,\n"
+               "and shows the first of them with both values: 'none' before an element was made,\n"
+               "and once it was cut off. A merge whose values are those of one of its parents is\n"
+               "left out.\n"
+               "TIME is 2026-11-20, 2026-11-20T12:00:00Z, yesterday, monday, '2 weeks ago' or\n"
+               "@SECONDS since 1970, in UTC. REGEX is a POSIX extended regular expression.",
     .examples = "breccia log climate.brc --oneline --graph\n"
                 "breccia log climate.brc v1.0..main\n"
-                "breccia log climate.brc /t2m -5 --json",
+                "breccia log climate.brc --since '2 weeks ago' --author Ada --stat\n"
+                "breccia log climate.brc /t2m -5 --json\n"
+                "breccia log climate.brc '/t2m[-1, 0, 0]' --values",
     .options = log_options,
     .min_operands = 1,
     .max_operands = 8,
+    .flags = CLI_PAGED,
     .run = run_log,
 };
 
@@ -228,12 +335,13 @@ static int show_commit(struct cli *cli, const brc_commit *commit)
 
 static int run_show(struct cli *cli)
 {
+    const char *rev = cli_operand(cli, 1);
     brc_commit *commit;
     brc_oid id;
     int rc;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
-    CLI_TRY(brc_resolve(&id, cli->repo, cli_operand(cli, 1), &cli->err));
+    CLI_TRY(brc_resolve(&id, cli->repo, rev ? rev : "HEAD", &cli->err));
     CLI_TRY(brc_commit_read(&commit, cli->repo, &id, &cli->err));
     rc = show_commit(cli, commit);
     brc_commit_free(commit);
@@ -244,12 +352,12 @@ const struct cli_command cli_command_show = {
     .name = "show",
     .group = "Versions",
     .summary = "show one commit and its changes",
-    .usage = "FILE REV [--stat] [--elements]",
-    .details = "The commit is compared with its first parent.",
+    .usage = "FILE [REV] [--stat] [--elements]",
+    .details = "REV is HEAD if it is left out. The commit is compared with its first parent.",
     .examples = "breccia show climate.brc v1.0\nbreccia show climate.brc main~2 --json",
     .options = show_options,
-    .min_operands = 2,
+    .min_operands = 1,
     .max_operands = 2,
-    .flags = CLI_POOL,
+    .flags = CLI_POOL | CLI_REV | CLI_PAGED,
     .run = run_show,
 };

@@ -2,21 +2,25 @@
  * cmd_ls.c - ls.
  */
 #include "../cli.h"
+#include "../variable.h"
 #include "commands.h"
+#include "new_array.h"
 
 #include <string.h>
 
 static const struct cli_option ls_options[] = {
     { "recursive", 'r', 0, NULL, "list the whole tree, the node itself first" },
-    { "long", 'l', 0, NULL, "show data type, shape, chunks, codecs and stored bytes" },
+    { "long", 'l', 0, NULL, "show data type, shape, dimensions, chunks, codecs, stored bytes" },
     { "at", 0, 1, "REV", "read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
 
 struct ls_row {
     const char *path, *name;
-    const char *dtype, *codecs, *codec_names; /* NULL: not printed */
+    const char *dtype, *type, *codecs, *codec_names; /* NULL: not printed */
     struct cli_dims shape, chunk;
+    const char *dims; /* NULL: no dimension has a name                        */
+    struct cli_texts names;
     uint64_t chunks, stored;
     int is_array, is_long;
 };
@@ -27,7 +31,7 @@ static const char *codec_names(struct cli *cli, const char *codecs)
     brc_json *list;
     const char *out = "", *name;
 
-    if (brc_json_parse(&list, codecs, strlen(codecs), NULL) < 0)
+    if (brc_json_parse(&list, codecs, strlen(codecs), 0, NULL) < 0)
         return out;
     for (const brc_json *item = brc_json_first(list); item; item = brc_json_next(item)) {
         const brc_json *named = brc_json_member(item, "name");
@@ -39,6 +43,23 @@ static const char *codec_names(struct cli *cli, const char *codecs)
     return out;
 }
 
+/* Copies the names of the dimensions. */
+static int name_dims(struct cli *cli, struct ls_row *row, int ndim)
+{
+    const char **names = cli_alloc(cli, (size_t)ndim + 1, sizeof(*names));
+    struct cli_variable variable;
+    int rc = cli_variable_read(cli, cli->session, row->path, &variable);
+
+    for (int i = 0; i < ndim; i++)
+        names[i] = cli_text(cli, "%s", variable.dims[i]);
+    if (rc >= 0 && variable.named) {
+        row->names = (struct cli_texts){ names, (size_t)ndim };
+        row->dims = cli_variable_dims(cli, &variable, ndim);
+    }
+    cli_variable_free(&variable);
+    return rc;
+}
+
 static int read_array_row(struct cli *cli, struct ls_row *row)
 {
     const brc_array_info *info;
@@ -46,10 +67,12 @@ static int read_array_row(struct cli *cli, struct ls_row *row)
     CLI_TRY(cli_open_array(cli, row->path));
     info = brc_array_describe(cli->array);
     row->dtype = info->dtype;
+    row->type = cli_dtype_words(cli, info->dtype);
     row->shape = (struct cli_dims){ info->shape, info->ndim };
     row->chunk = (struct cli_dims){ info->chunk, info->ndim };
     if (!cli_has(cli, "long"))
         return BRC_OK;
+    CLI_TRY(name_dims(cli, row, info->ndim));
     CLI_TRY(brc_array_stat(&row->chunks, &row->stored, cli->array, &cli->err));
     row->codecs = info->codecs_json;
     row->codec_names = codec_names(cli, info->codecs_json);
@@ -68,17 +91,22 @@ static int put_ls_row(struct cli *cli, struct cli_list *list, const struct ls_ro
         CLI_FIELDS({ "path", CLI_OF(row->path) },
                    { "node_type", CLI_WORD(row->is_array ? "array" : "group") },
                    { NULL, CLI_OF(row->name), .lead = "", .width = width,
-                     .color = row->is_array ? CLI_PLAIN : CLI_CYAN },
-                   { "data_type", CLI_OF(row->dtype), CLI_AS_JSON, .optional = 1, .lead = lead,
-                     .width = width },
+                     .color = row->is_array ? CLI_PLAIN : CLI_CYAN,
+                     .narrow = width ? CLI_CUT_START : CLI_WHOLE },
+                   { "data_type", CLI_OF(row->dtype), CLI_AS_JSON, .optional = 1 },
+                   { NULL, CLI_OF(row->type), .lead = lead, .width = width,
+                     .narrow = CLI_CUT_END },
                    { "shape", CLI_OF(row->shape), .optional = 1, .lead = lead, .width = width },
+                   { "dimension_names", CLI_OF(row->names), .optional = 1 },
                    { "chunk_shape", CLI_OF(row->chunk), .optional = 1, .lead = lead,
                      .width = width },
                    { "codecs", CLI_OF(row->codecs), CLI_AS_JSON, .optional = 1 },
-                   { NULL, CLI_OF(row->codec_names), .lead = lead, .none = "", .width = width },
+                   { NULL, CLI_OF(row->codec_names), .lead = lead, .none = "", .width = width,
+                     .narrow = CLI_CUT_END },
                    { lead ? "chunks" : NULL, CLI_OF(row->chunks) },
                    { lead ? "stored_bytes" : NULL, CLI_OF(row->stored), CLI_AS_SIZE, .lead = lead,
                      .width = -width },
+                   { NULL, CLI_OF(row->dims), .lead = lead },
                    { "stale", CLI_OF(cli->moved), .optional = 1 }));
 }
 
@@ -106,7 +134,7 @@ static int list_nodes(struct cli *cli, const char *path, struct cli_list *list)
         return list_node(cli, node, list);
     CLI_TRY(brc_list(&cli->iter, cli->session, path,
                      cli_has(cli, "recursive") ? BRC_LIST_RECURSE : 0, &cli->err));
-    while ((rc = brc_list_next(cli->iter, &node, &cli->err)) == 1)
+    while ((rc = brc_next(cli->iter, &node, &cli->err)) == 1)
         CLI_TRY(list_node(cli, node, list));
     return rc;
 }
@@ -132,5 +160,6 @@ const struct cli_command cli_command_ls = {
     .options = ls_options,
     .min_operands = 1,
     .max_operands = 2,
+    .flags = CLI_PAGED,
     .run = run_ls,
 };

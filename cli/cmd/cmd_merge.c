@@ -14,7 +14,7 @@ static const struct cli_option merge_options[] = {
     { "continue", 0, 0, NULL, "commit the open merge, once all conflicts are settled" },
     { "abort", 0, 0, NULL, "drop the open merge, with everything written to settle it" },
     { "message", 'm', 1, "TEXT", "the message of the commit" },
-    { "author", 0, 1, "'NAME <MAIL>'", "the author; else $BRECCIA_AUTHOR, else user and host" },
+    { "author", 0, 1, "'NAME <MAIL>'", "the author; else the setting, else user and host" },
     { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
     CLI_OPTIONS_END
 };
@@ -73,14 +73,21 @@ static int report_merge(struct cli *cli, const brc_merge_result *r, const char *
 
 static int continue_merge(struct cli *cli, const char *branch, const void *opts)
 {
+    const brc_merge_opts *given = opts;
+    brc_pick_opts commit = BRC_PICK_OPTS_INIT;
     brc_open_state state = BRC_OPEN_STATE_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
 
-    CLI_TRY(cli_open_state(cli, &state));
-    CLI_TRY(brc_merge_continue(&result, &cli->iter, cli->repo, opts, &cli->err));
-    if (result.draft != state.draft)
-        cli_done(cli);
-    cli_say_moved(cli, &state, result.draft, branch);
+    commit.message = given->message;
+    commit.author = given->author;
+    commit.time_us = given->time_us;
+    CLI_TRY(cli_continue(cli, &state, &r, &commit));
+    cli_say_moved(cli, &state, r.draft, branch);
+    result.result = r.result == BRC_PICK_CONFLICT ? BRC_MERGE_CONFLICT : BRC_MERGE_MERGED;
+    result.commit = r.commit;
+    result.conflicts = r.conflicts;
+    result.draft = r.draft;
     return report_merge(cli, &result, branch, state.rev);
 }
 
@@ -94,7 +101,7 @@ static int run_merge(struct cli *cli)
     CLI_TRY(read_merge_options(cli, &opts));
     CLI_TRY(on_open = cli_on_open(cli));
     if (!opts.author)
-        opts.author = cli_default_author(cli);
+        CLI_TRY(cli_default_author(cli, &opts.author));
     if (on_open && (cli_has(cli, "dry-run") || cli_has(cli, "no-ff")))
         return cli_usage(cli, "--dry-run and --no-ff need a REV to merge");
     if (on_open)

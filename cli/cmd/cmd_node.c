@@ -25,7 +25,7 @@ const struct cli_command cli_command_rm = {
     .summary = "remove a node and all nodes under it",
     .usage = "FILE PATH",
     .details = "Committed versions keep the node.",
-    .examples = "breccia rm climate.brc /scratch",
+    .examples = "breccia rm climate.brc /scratch\nbreccia rm climate.brc /era5/debug",
     .min_operands = 2,
     .max_operands = 2,
     .flags = CLI_PATH,
@@ -44,7 +44,7 @@ static int run_mv(struct cli *cli)
     const char *to = cli_path(cli, cli_operand(cli, 2));
 
     CLI_TRY(cli_open_edit(cli));
-    CLI_TRY(brc_node_move(cli->session, from, to, &cli->err));
+    CLI_TRY(brc_node_move(cli->session, from, to, 0, &cli->err));
     print_from_to(cli, "moved", from, to);
     return BRC_OK;
 }
@@ -55,7 +55,8 @@ const struct cli_command cli_command_mv = {
     .summary = "move or rename a node and all nodes under it",
     .usage = "FILE FROM TO",
     .details = "No chunk is copied.",
-    .examples = "breccia mv climate.brc /t2m /surface/temperature",
+    .examples = "breccia mv climate.brc /t2m /surface/temperature\n"
+                "breccia mv climate.brc /era5 /archive/era5",
     .min_operands = 3,
     .max_operands = 3,
     .run = run_mv,
@@ -67,7 +68,7 @@ static int run_cp(struct cli *cli)
     const char *to = cli_path(cli, cli_operand(cli, 2));
 
     CLI_TRY(cli_open_edit(cli));
-    CLI_TRY(brc_node_copy(cli->session, from, to, &cli->err));
+    CLI_TRY(brc_node_move(cli->session, from, to, BRC_NODE_COPY, &cli->err));
     print_from_to(cli, "copied", from, to);
     return BRC_OK;
 }
@@ -78,7 +79,8 @@ const struct cli_command cli_command_cp = {
     .summary = "copy a node and all nodes under it",
     .usage = "FILE FROM TO",
     .details = "No chunk is copied: both nodes share the stored chunks.",
-    .examples = "breccia cp climate.brc /t2m /t2m_corrected",
+    .examples = "breccia cp climate.brc /t2m /t2m_corrected\n"
+                "breccia cp climate.brc /era5 /trial",
     .min_operands = 3,
     .max_operands = 3,
     .run = run_cp,
@@ -149,7 +151,7 @@ static int run_attrs(struct cli *cli)
     if (cli_has(cli, "at"))
         return cli_usage(cli, "--at is only for reading: a committed version cannot be changed");
     for (size_t i = 0; i < n; i++)
-        CLI_TRY(cli_key_json(cli, "attribute ", cli_operand(cli, i + 2), brc_json_parse_nan,
+        CLI_TRY(cli_key_json(cli, "attribute ", cli_operand(cli, i + 2), BRC_JSON_NAN,
                              &settings[i].key, &settings[i].json));
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_begin(cli->repo, &cli->err));
@@ -169,8 +171,8 @@ const struct cli_command cli_command_attrs = {
                "Infinity and -Infinity, and can be set too. A call makes all of its changes or\n"
                "none.",
     .examples = "breccia attrs climate.brc /t2m\n"
-                "breccia attrs climate.brc /t2m units='\"K\"' valid_range='[180, 340]' "
-                "--unset comment",
+                "breccia attrs climate.brc /t2m units='\"K\"' valid_range='[180, 340]'\n"
+                "breccia attrs climate.brc /t2m --unset comment",
     .options = attrs_options,
     .min_operands = 2,
     .max_operands = 256,

@@ -27,7 +27,7 @@ static const struct cli_option revert_options[] = {
     PICK_COMMIT,
     PICK_SIDES,
     { "message", 'm', 1, "TEXT", "the message, in place of: Revert \"...\"" },
-    { "author", 0, 1, "'NAME <MAIL>'", "the author; else $BRECCIA_AUTHOR, else user and host" },
+    { "author", 0, 1, "'NAME <MAIL>'", "the author; else the setting, else user and host" },
     { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
     CLI_OPTIONS_END
 };
@@ -65,9 +65,8 @@ static void say_picked(struct cli *cli, const brc_pick_result *r, const char *br
     const char *on = cli_escaped(cli, branch), *what = cli_escaped(cli, rev);
 
     if (r->result == BRC_PICK_NOTHING)
-        cli_say(cli, is_revert(cli) ? "%s does not have the changes of %s; no commit was made"
-                                    : "%s has the changes of %s already; no commit was made",
-                on, what);
+        cli_say(cli, "%s is already %s %s; no commit was made", what,
+                is_revert(cli) ? "reverted on" : "on", on);
     else if (r->result == BRC_PICK_UNCOMMITTED)
         cli_say(cli, "%s: the change is uncommitted on %s", what, on);
     else if (r->result == BRC_PICK_CONFLICT)
@@ -93,10 +92,7 @@ static int continue_pick(struct cli *cli, const char *branch, const void *opts)
     brc_open_state state = BRC_OPEN_STATE_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
 
-    CLI_TRY(cli_open_state(cli, &state));
-    CLI_TRY(brc_pick_continue(&r, &cli->iter, cli->repo, opts, &cli->err));
-    if (r.draft != state.draft)
-        cli_done(cli);
+    CLI_TRY(cli_continue(cli, &state, &r, opts));
     cli_say_moved(cli, &state, r.draft, branch);
     return report_picked(cli, &r, branch, state.rev);
 }
@@ -117,11 +113,10 @@ static int run_pick(struct cli *cli)
     rev = cli_operand(cli, 1);
     CLI_TRY(cli_open(cli, 0));
     if (is_revert(cli) && !opts.author)
-        opts.author = cli_default_author(cli);
-    opts.flags |= BRC_PICK_KEEP;
+        CLI_TRY(cli_default_author(cli, &opts.author));
+    opts.flags |= BRC_PICK_KEEP | (is_revert(cli) ? BRC_PICK_REVERT : 0);
     CLI_TRY(cli_branch(cli, &branch));
-    CLI_TRY((is_revert(cli) ? brc_revert : brc_pick)(&r, &cli->iter, cli->repo, rev, &opts,
-                                                     &cli->err));
+    CLI_TRY(brc_pick(&r, &cli->iter, cli->repo, rev, &opts, &cli->err));
     if (r.result == BRC_PICK_COMMITTED || r.result == BRC_PICK_UNCOMMITTED || r.draft != 0)
         cli_done(cli);
     return report_picked(cli, &r, branch, rev);
@@ -159,7 +154,7 @@ const struct cli_command cli_command_revert = {
                "nothing, since it is merged already. Conflicts are listed, the status is 3, and\n"
                "the revert stays open, as with 'breccia cherry-pick'.",
     .examples = "breccia revert climate.brc HEAD\n"
-                "breccia revert climate.brc HEAD~2 --mainline 1",
+                "breccia revert climate.brc HEAD --mainline 1",
     .options = revert_options,
     .min_operands = 1,
     .max_operands = 10000,

@@ -45,15 +45,13 @@ static int report_rebased(struct cli *cli, const brc_pick_result *r, const char 
 
 static int continue_rebase(struct cli *cli, const char *branch, const void *opts)
 {
-    const uint32_t flags = cli_has(cli, "skip") ? BRC_REBASE_SKIP : 0;
+    brc_pick_opts skip = BRC_PICK_OPTS_INIT;
     brc_open_state state = BRC_OPEN_STATE_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
 
     (void)opts; /* none for --continue */
-    CLI_TRY(cli_open_state(cli, &state));
-    CLI_TRY(brc_rebase_continue(&r, &cli->iter, cli->repo, flags, &cli->err));
-    if (r.draft != state.draft)
-        cli_done(cli);
+    skip.flags = cli_has(cli, "skip") ? BRC_PICK_SKIP : 0;
+    CLI_TRY(cli_continue(cli, &state, &r, &skip));
     return report_rebased(cli, &r, branch, state.rev, ", and left out ");
 }
 

@@ -23,11 +23,12 @@ static int put_ref(struct cli *cli, struct cli_list *list, const struct cli_ref 
         cli, list,
         CLI_FIELDS({ NULL, CLI_OF(ref->is_current), .lead = ref->is_tag ? NULL : "* ",
                      .none = "  " },
-                   { "name", CLI_OF(ref->name), .lead = "", .width = CLI_FIT, .color = color },
+                   { "name", CLI_OF(ref->name), .lead = "", .width = CLI_FIT, .color = color,
+                     .narrow = CLI_CUT_END },
                    { ref->is_tag ? NULL : "current", CLI_OF(ref->is_current) },
                    { "id", CLI_OF(ref->id), .lead = "  ", .none = "no commits yet" },
                    { ref->is_tag ? "message" : NULL, CLI_OF(ref->message), CLI_AS_SUBJECT,
-                     .lead = "  " }));
+                     .lead = "  ", .narrow = CLI_CUT_END }));
 }
 
 static int list_refs(struct cli *cli, int tags)
@@ -68,8 +69,7 @@ static int delete_named_ref(struct cli *cli, int is_tag, const char *name)
     CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that nobody moves the ref meanwhile */
     rc = cli_ref_find(cli, name, is_tag, &was);
     if (rc >= 0)
-        rc = is_tag ? brc_tag_delete(cli->repo, name, flags, &cli->err)
-                    : brc_branch_delete(cli->repo, name, flags, &cli->err);
+        rc = brc_ref_delete(cli->repo, name, flags | (is_tag ? BRC_REF_TAG : 0), &cli->err);
     CLI_TRY(cli_end(cli, rc));
     cli_answer(cli,
                CLI_FIELDS({ "name", CLI_OF(name) }, { "id", CLI_OF(none) },
@@ -94,14 +94,12 @@ static int make_named_ref(struct cli *cli, int is_tag, const char *name)
 {
     const char *rev = cli_operand(cli, 2), *message = cli_value(cli, "message");
 
-    return is_tag ? brc_tag_create(cli->repo, name, rev, message, &cli->err)
-                  : brc_branch_create(cli->repo, name, rev, &cli->err);
+    return brc_ref_create(cli->repo, name, rev, message, is_tag ? BRC_REF_TAG : 0, &cli->err);
 }
 
 static int rename_named_ref(struct cli *cli, int is_tag, const char *from, const char *to)
 {
-    return is_tag ? brc_tag_rename(cli->repo, from, to, &cli->err)
-                  : brc_branch_rename(cli->repo, from, to, &cli->err);
+    return brc_ref_rename(cli->repo, from, to, is_tag ? BRC_REF_TAG : 0, &cli->err);
 }
 
 static int run_refs(struct cli *cli, int is_tag)
@@ -175,7 +173,8 @@ const struct cli_command cli_command_tag = {
     .details = "A tag names REV, or HEAD. -d refuses to delete a tag with commits that no\n"
                "branch and no other tag reaches; -D does not refuse. Both report the commit of\n"
                "the tag.",
-    .examples = "breccia tag climate.brc v1.0 -m 'as published'",
+    .examples = "breccia tag climate.brc v1.0 -m 'as published'\n"
+                "breccia tag climate.brc before-correction HEAD~2",
     .options = tag_options,
     .min_operands = 1,
     .max_operands = 3,

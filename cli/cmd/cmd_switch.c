@@ -15,13 +15,13 @@ static const struct cli_option switch_options[] = {
 
 static int create_and_switch(struct cli *cli, const char *branch)
 {
-    const uint32_t flags = cli_has(cli, "discard") ? BRC_SWITCH_DISCARD : 0;
+    const uint32_t flags = cli_has(cli, "discard") ? BRC_SWITCH_DISCARD : BRC_SWITCH_CARRY;
     int rc;
 
     if (!cli_has(cli, "create"))
-        return brc_switch(cli->repo, branch, flags, &cli->err);
+        return brc_switch(cli->repo, branch, flags & BRC_SWITCH_DISCARD, &cli->err);
     CLI_TRY(brc_begin(cli->repo, &cli->err));
-    rc = brc_branch_create(cli->repo, branch, cli_operand(cli, 2), &cli->err);
+    rc = brc_ref_create(cli->repo, branch, cli_operand(cli, 2), NULL, 0, &cli->err);
     if (rc >= 0)
         rc = brc_switch(cli->repo, branch, flags, &cli->err);
     return cli_end(cli, rc);
@@ -46,7 +46,8 @@ const struct cli_command cli_command_switch = {
     .group = "Versions",
     .summary = "make another branch the current one",
     .usage = "FILE BRANCH [--discard]\nFILE -c BRANCH [REV] [--discard]",
-    .details = "Fails if there are uncommitted changes, unless --discard drops them.",
+    .details = "Fails if there are uncommitted changes, unless --discard drops them. They go\n"
+               "along to a branch that -c makes at HEAD.",
     .examples = "breccia switch climate.brc main\nbreccia switch climate.brc -c experiment",
     .options = switch_options,
     .min_operands = 2,
@@ -120,7 +121,7 @@ static void report_reset(struct cli *cli, const char *branch, const brc_oid *id,
 
 static int run_reset(struct cli *cli)
 {
-    const char *rev = cli_operand(cli, 1), *branch;
+    const char *rev = cli_operand(cli, 1) ? cli_operand(cli, 1) : "HEAD", *branch;
     brc_oid id, was;
     int rc;
 
@@ -131,7 +132,8 @@ static int run_reset(struct cli *cli)
     if (rc >= 0)
         rc = cli_ref_find(cli, branch, 0, &was);
     if (rc >= 0)
-        rc = brc_reset(cli->repo, rev, cli_has(cli, "hard") ? BRC_RESET_HARD : 0, NULL, &cli->err);
+        rc = brc_reset(cli->repo, NULL, rev, cli_has(cli, "hard") ? BRC_RESET_HARD : 0, NULL,
+                       &cli->err);
     CLI_TRY(cli_end(cli, rc));
     report_reset(cli, branch, &id, &was);
     return BRC_OK;
@@ -141,13 +143,13 @@ const struct cli_command cli_command_reset = {
     .name = "reset",
     .group = "Versions",
     .summary = "move the current branch to another version",
-    .usage = "FILE REV [--hard]",
-    .details = "Uncommitted changes stay, unless --hard drops them for good. The command\n"
-               "reports the previous commit of the branch: the commits stay in the file, and\n"
-               "can be named by id.",
-    .examples = "breccia reset climate.brc HEAD~1\nbreccia reset climate.brc v1.0 --hard",
+    .usage = "FILE [REV] [--hard]",
+    .details = "REV is HEAD if it is left out. Uncommitted changes stay, unless --hard drops\n"
+               "them for good. The command reports the previous commit of the branch: the\n"
+               "commits stay in the file, and can be named by id.",
+    .examples = "breccia reset climate.brc HEAD~1\nbreccia reset climate.brc --hard",
     .options = reset_options,
-    .min_operands = 2,
+    .min_operands = 1,
     .max_operands = 2,
     .run = run_reset,
 };

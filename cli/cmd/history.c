@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../cli.h"
+#include "element_lines.h"
 
 /* ==== merge, cherry-pick, revert and rebase ============== */
 
@@ -29,7 +30,8 @@ int cli_on_open(struct cli *cli)
     return 1;
 }
 
-int cli_open_state(struct cli *cli, brc_open_state *out)
+/* Reads the open operation of the branch; fails where another command began that operation. */
+static int command_state(struct cli *cli, brc_open_state *out)
 {
     CLI_TRY(brc_merge_state(out, NULL, cli->repo, &cli->err));
     if (out->draft == 0 || strcmp(out->op, cli->command->name) == 0)
@@ -40,12 +42,22 @@ int cli_open_state(struct cli *cli, brc_open_state *out)
                     cli_operand(cli, 0), out->op, out->op);
 }
 
+int cli_continue(struct cli *cli, brc_open_state *was, brc_pick_result *out,
+                 const brc_pick_opts *opts)
+{
+    CLI_TRY(command_state(cli, was));
+    CLI_TRY(brc_continue(out, &cli->iter, cli->repo, opts, &cli->err));
+    if (out->draft != was->draft)
+        cli_done(cli);
+    return BRC_OK;
+}
+
 static int abort_open(struct cli *cli)
 {
     brc_open_state state = BRC_OPEN_STATE_INIT;
 
-    CLI_TRY(cli_open_state(cli, &state));
-    CLI_TRY(brc_merge_abort(cli->repo, &cli->err));
+    CLI_TRY(command_state(cli, &state));
+    CLI_TRY(brc_abort(cli->repo, &cli->err));
     cli_done(cli);
     cli_answer(cli, CLI_FIELDS({ "result", CLI_WORD("aborted") }), "the %s was dropped",
                cli->command->name);
@@ -68,7 +80,7 @@ static int settle_open(struct cli *cli)
     const uint32_t side = cli_has(cli, "ours") ? BRC_MERGE_OURS : BRC_MERGE_THEIRS;
 
     CLI_TRY(cli_sides(cli, &sides));
-    CLI_TRY(cli_open_state(cli, &state));
+    CLI_TRY(command_state(cli, &state));
     CLI_TRY(brc_merge_settle(&settled, cli->repo, side, sides.paths, sides.npaths, &cli->err));
     cli_done(cli);
     CLI_TRY(brc_merge_state(&state, NULL, cli->repo, &cli->err));
@@ -127,11 +139,20 @@ int cli_commit_words(struct cli *cli, const char **message, const char **author,
         return cli_usage(cli, "option --message: the text is empty");
     if (*author && (*author)[0] == '\0')
         return cli_usage(cli, "option --author: the name is empty");
-    return cli_time_option(cli, "date", time_us);
+    return cli_date_option(cli, time_us);
 }
 
 static int put_conflict(struct cli *cli, struct cli_list *list, const brc_conflict *c)
 {
+    struct cli_differing elements = { c->values, c->nvalues, c->array, 1, NULL };
+    struct cli_texts lines = { NULL, 0 };
+    const char *values = NULL;
+
+    if (c->elements > c->nvalues)
+        elements.more = cli_text(cli, "... and %" PRIu64 " more", c->elements - c->nvalues);
+    if (c->nvalues > 0)
+        CLI_TRY(cli->json ? cli_differing_json(cli, &elements, &values)
+                          : cli_differing_lines(cli, &elements, &lines));
     return cli_list_put(
         cli, list,
         CLI_FIELDS({ NULL, CLI_WORD(c->settled ? "settled" : "conflict"), .lead = "" },
@@ -139,7 +160,10 @@ static int put_conflict(struct cli *cli, struct cli_list *list, const brc_confli
                    { "path", CLI_OF(c->path), .lead = " " },
                    { "kind", CLI_OF(c->kind) },
                    { "key", CLI_OF(c->key), .optional = 1, .lead = " " },
-                   { "settled", CLI_OF(c->settled), .optional = 1 }));
+                   { NULL, CLI_OF(lines), .form = CLI_AS_LINES, .lead = "\n      " },
+                   { "settled", CLI_OF(c->settled), .optional = 1 },
+                   { "elements", CLI_OF(c->elements), .optional = 1 },
+                   { "values", CLI_OF(values), .form = CLI_AS_JSON, .optional = 1 }));
 }
 
 int cli_put_conflicts(struct cli *cli)
@@ -149,7 +173,7 @@ int cli_put_conflicts(struct cli *cli)
     int rc;
 
     cli_list_begin(cli, &list, "conflicts", CLI_SAID);
-    while ((rc = brc_conflicts_next(cli->iter, &c, &cli->err)) > 0)
+    while ((rc = brc_next(cli->iter, &c, &cli->err)) > 0)
         CLI_TRY(put_conflict(cli, &list, c));
     return cli_list_end(cli, &list, rc);
 }
@@ -330,7 +354,7 @@ int cli_refs_read(struct cli *cli, struct cli_refs *out)
 
     out->n = 0;
     CLI_TRY(brc_refs(&cli->iter, cli->repo, &cli->err));
-    while ((rc = brc_refs_next(cli->iter, &ref, &cli->err)) == 1) {
+    while ((rc = brc_next(cli->iter, &ref, &cli->err)) == 1) {
         refs = cli_grow(refs, n, &cap, sizeof(*refs));
         refs[n].name = cli_text(cli, "%s", ref->name);
         refs[n].message = cli_text(cli, "%s", ref->message ? ref->message : "");
@@ -483,18 +507,41 @@ void cli_put_commit(struct cli *cli, const brc_commit *commit, const struct cli_
     cli_memory_release(cli, before);
 }
 
-const char *cli_default_author(struct cli *cli)
+/* NULL where no name is known. A static program reads the file: the modules of another C library,
+ * which would look further, are not for it. */
+static const struct passwd *user_of_process(void)
 {
-    const char *author = getenv("BRECCIA_AUTHOR"), *user;
+#ifdef BRC_STATIC
+    static struct passwd found;
+    static char text[4096];
+    struct passwd *entry = NULL;
+    FILE *file = fopen("/etc/passwd", "re");
+
+    while (file && fgetpwent_r(file, &found, text, sizeof(text), &entry) == 0)
+        if (found.pw_uid == geteuid())
+            break;
+    if (file)
+        fclose(file);
+    return entry;
+#else
+    return getpwuid(geteuid());
+#endif
+}
+
+int cli_default_author(struct cli *cli, const char **out)
+{
     const struct passwd *entry;
+    const char *user;
     char host[256] = "localhost";
 
-    if (author && author[0])
-        return author;
-    entry = getpwuid(geteuid());
+    CLI_TRY(cli_setting(cli, "author", out, NULL));
+    if (*out)
+        return BRC_OK;
+    entry = user_of_process();
     user = entry ? entry->pw_name : getenv("USER");
     user = user && user[0] ? user : "unknown";
     if (gethostname(host, sizeof(host)) == 0)
         host[sizeof(host) - 1] = '\0';
-    return cli_text(cli, "%s <%s@%s>", user, user, host);
+    *out = cli_text(cli, "%s <%s@%s>", user, user, host);
+    return BRC_OK;
 }

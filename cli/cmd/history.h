@@ -29,8 +29,9 @@ int cli_commit_words(struct cli *cli, const char **message, const char **author,
 /* Returns 0 if the operands before -- are FILE and a version, and 1 if the command is about the open operation: with
  * --continue, --skip or --abort, or with --ours or --theirs and no version. */
 int cli_on_open(struct cli *cli);
-/* Reads the open operation of the branch; fails where another command began that operation. */
-int cli_open_state(struct cli *cli, brc_open_state *out);
+/* Goes on with the open operation of the branch; fails where another command began that operation. *was is the state
+ * before. */
+int cli_continue(struct cli *cli, brc_open_state *was, brc_pick_result *out, const brc_pick_opts *opts);
 /* Tells the user if --continue found that the branch has moved, so that another draft over the new tip is open now. */
 void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, const char *branch);
 /* Runs --abort, or --ours or --theirs with the PATHs after --, or calls `go_on` for --continue and --skip. `opts` are
@@ -91,7 +92,7 @@ void cli_put_commit(struct cli *cli, const brc_commit *commit, const struct cli_
                     const char *path, const char *first, const char *prefix);
 void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                      const char *first);
-/* Returns the author of a commit where the user names none: "ada <ada@engine>". */
-const char *cli_default_author(struct cli *cli);
+/* Sets *out to the author of a commit where the command line names none: the setting, or "ada <ada@engine>". */
+int cli_default_author(struct cli *cli, const char **out);
 
 #endif

@@ -98,8 +98,8 @@ static int registry_names(struct cli *cli, const char *names[NAMES_MOST], size_t
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
-    CLI_TRY(brc_registry_dtypes(&it, cli->registry, &cli->err));
-    while ((rc = brc_registry_dtypes_next(it, &info, &cli->err)) == 1)
+    CLI_TRY(brc_registry_list(&it, cli->registry, BRC_LIST_DTYPES, &cli->err));
+    while ((rc = brc_next(it, &info, &cli->err)) == 1)
         if (*n < NAMES_MOST)
             names[(*n)++] = cli_text(cli, "%s", info->name);
     brc_iter_free(it);
@@ -144,7 +144,7 @@ int cli_dtype_option(struct cli *cli, const char **dtype)
 
     *dtype = text;
     if (text[0] == '@' || text[0] == '{' || text[0] == '"')
-        return cli_json_text_argument(cli, "option --dtype", text, brc_json_parse, dtype);
+        return cli_json_text_argument(cli, "option --dtype", text, 0, dtype);
     CLI_TRY(registry_names(cli, names, &n));
     if (is_name_among(text, names, n) ||
         (text[0] == 'r' && text[1] && text[1 + strspn(text + 1, "0123456789")] == '\0'))
@@ -158,6 +158,76 @@ int cli_dtype_option(struct cli *cli, const char **dtype)
     else
         return unknown_dtype(cli, bare, names, n);
     return BRC_OK;
+}
+
+/* Returns "datetime64[10us]", "S5" and the like; NULL for a type without such a form. */
+static const char *sized_words(struct cli *cli, const char *name, const brc_json *configuration)
+{
+    const char *unit;
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < sizeof(sized_names) / sizeof(sized_names[0]); i++)
+        if (strcmp(name, sized_names[i].name) == 0 &&
+            brc_json_uint(brc_json_member(configuration, "length_bytes"), UINT32_MAX, &n))
+            return cli_text(cli, "%c%llu", sized_names[i].letter,
+                            (unsigned long long)n / sized_names[i].bytes);
+    for (size_t i = 0; i < sizeof(time_names) / sizeof(time_names[0]); i += 2)
+        if (strcmp(name, time_names[i][1]) == 0 &&
+            brc_json_text(brc_json_member(configuration, "unit"), &unit) &&
+            brc_json_uint(brc_json_member(configuration, "scale_factor"), UINT32_MAX, &n))
+            return cli_text(cli, "%s[%s%s]", time_names[i][0],
+                            n == 1 ? "" : cli_text(cli, "%llu", (unsigned long long)n),
+                            cli_escaped(cli, unit));
+    return NULL;
+}
+
+static const char *type_words(struct cli *cli, const brc_json *type, int depth);
+
+/* Returns "{a: int32, b: float64}". */
+static const char *struct_words(struct cli *cli, const brc_json *fields, int depth)
+{
+    const char *out = "", *name;
+
+    for (const brc_json *field = brc_json_first(fields); field; field = brc_json_next(field)) {
+        const brc_json *type = brc_json_member(field, "data_type");
+
+        if (!brc_json_text(brc_json_member(field, "name"), &name))
+            name = "";
+        out = cli_text(cli, "%s%s%s: %s", out, out[0] ? ", " : "", cli_escaped(cli, name),
+                       type_words(cli, type, depth));
+    }
+    return cli_text(cli, "{%s}", out);
+}
+
+static const char *type_words(struct cli *cli, const brc_json *type, int depth)
+{
+    const brc_json *configuration = brc_json_member(type, "configuration"), *fields;
+    const char *name = "", *words;
+
+    if (brc_json_text(type, &name) || !brc_json_text(brc_json_member(type, "name"), &name))
+        return cli_escaped(cli, name);
+    fields = brc_json_member(configuration, "fields");
+    words = sized_words(cli, name, configuration);
+    if (words)
+        return words;
+    if (fields && depth > 0)
+        return struct_words(cli, fields, depth - 1);
+    if (depth > 0 && brc_json_member(configuration, "name")) /* such as zarrs.optional */
+        return cli_text(cli, "%s[%s]", cli_escaped(cli, name),
+                        type_words(cli, configuration, depth - 1));
+    return cli_escaped(cli, name);
+}
+
+const char *cli_dtype_words(struct cli *cli, const char *dtype)
+{
+    const char *out = dtype;
+    brc_json *type;
+
+    if (dtype[0] != '{' || brc_json_parse(&type, dtype, strlen(dtype), 0, NULL) < 0)
+        return dtype;
+    out = type_words(cli, type, 4);
+    brc_json_free(type);
+    return out;
 }
 
 /* ==== the short form of a codec list ===================== */
@@ -270,29 +340,37 @@ static int level_json(struct cli *cli, const char *name, const char *rest, const
     return BRC_OK;
 }
 
-int cli_codecs_option(struct cli *cli, const char *dtype, const char **out)
+int cli_compress_option(struct cli *cli, const char *dtype, const char **out)
 {
-    const char *codecs = cli_value(cli, "codecs"), *rest = cli_value(cli, "compress");
-    const char *name, *codec = NULL;
+    const char *rest = cli_value(cli, "compress"), *name;
 
     *out = NULL;
-    if (codecs && rest)
-        return cli_usage(cli, "give --codecs or --compress, not both");
-    if (codecs)
-        return cli_json_text_argument(cli, "option --codecs", codecs, brc_json_parse, out);
     if (!rest)
         return BRC_OK;
     name = next_colon_part(cli, &rest);
     if (strcmp(name, "none") == 0 && !rest)
-        *out = cli_text(cli, "[%s]", serializer_json(dtype));
+        *out = "";
     else if (strcmp(name, "blosc") == 0)
-        CLI_TRY(blosc_json(cli, rest, dtype, &codec));
+        return blosc_json(cli, rest, dtype, out);
     else if (strcmp(name, "zstd") == 0 || strcmp(name, "gzip") == 0)
-        CLI_TRY(level_json(cli, name, rest, &codec));
+        return level_json(cli, name, rest, out);
     else
         return cli_usage(cli, "option --compress: '%s' is not one of " CLI_COMPRESS_VALUE,
                          cli_value(cli, "compress"));
+    return BRC_OK;
+}
+
+int cli_codecs_option(struct cli *cli, const char *dtype, const char **out)
+{
+    const char *codecs = cli_value(cli, "codecs"), *codec;
+
+    *out = NULL;
+    if (codecs && cli_has(cli, "compress"))
+        return cli_usage(cli, "give --codecs or --compress, not both");
+    if (codecs)
+        return cli_json_text_argument(cli, "option --codecs", codecs, 0, out);
+    CLI_TRY(cli_compress_option(cli, dtype, &codec));
     if (codec)
-        *out = cli_text(cli, "[%s,%s]", serializer_json(dtype), codec);
+        *out = cli_text(cli, codec[0] ? "[%s,%s]" : "[%s%s]", serializer_json(dtype), codec);
     return BRC_OK;
 }

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "../cli.h"
+#include "../decode.h"
+#include "../scalar.h"
 
 /* ==== stream array ================================ */
 
@@ -28,16 +30,24 @@ struct streamed {
     int (*each)(struct streamed *out, const uint8_t *element);
     struct seen_shape shape;
     uint64_t next; /* the number of the next element                          */
-    brc_buf text;
+    brc_buf text;  /* of an element                                           */
 };
 
-/* Returns the bytes of the element at `at`. An element of variable length begins with a count
- * of its other bytes. */
-static size_t cli_element_len(const brc_array_info *info, const uint8_t *at)
+/* Sets *out to the text of an element, decoded with --decode, which lasts until the next call. */
+static int decoded_text(struct cli *cli, const uint8_t *element, int form, brc_buf *text,
+                        char decoded[CLI_MOMENT_CAP], const char **out, size_t *len)
 {
-    if (info->item_size > 0)
-        return info->item_size;
-    return 4 + ((size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24);
+    if (cli->decoder) {
+        CLI_TRY(cli_decode_text(cli, cli->decoder, element, form, decoded));
+        *out = decoded;
+        *len = strlen(decoded);
+        return BRC_OK;
+    }
+    text->len = 0;
+    CLI_TRY(brc_element_format(text, cli->array, element, form, &cli->err));
+    *out = (const char *)text->data;
+    *len = text->len;
+    return BRC_OK;
 }
 
 /* Fails with an error about `what` on a machine whose elements in memory are not canonical
@@ -49,6 +59,12 @@ static int cli_check_raw(struct cli *cli, const char *what)
     if (*(const uint8_t *)&probe != 1)
         return cli_fail(cli, BRC_EUNSUPPORTED, "%s needs a little-endian machine", what);
     return BRC_OK;
+}
+
+/* Returns the data type of the elements that are shown. */
+static const char *shown_dtype(struct cli *cli)
+{
+    return cli->decoder ? cli_decoder_dtype(cli->decoder) : brc_array_describe(cli->array)->dtype;
 }
 
 static struct seen_shape shape_seen(const brc_sel *sel)
@@ -70,7 +86,6 @@ static int put_text_run(void *ctx, const void *data, size_t len)
     for (; at < end; at += cli_element_len(out->info, at)) {
         if (out->next % CHECKED_EVERY == 0)
             CLI_TRY(cli_out_check(out->cli));
-        out->text.len = 0;
         CLI_TRY(out->each(out, at));
     }
     return cli_out_check(out->cli);
@@ -83,42 +98,78 @@ static int stream_text(struct cli *cli, const brc_sel *sel,
     struct streamed out = { cli, brc_array_describe(cli->array), each, shape_seen(sel), 0,
                             BRC_BUF_INIT };
     brc_error err = BRC_ERROR_INIT;
-    int rc = brc_array_stream(cli->array, sel, put_text_run, &out, &err);
+    int rc = brc_array_stream(cli->array, sel, 0, put_text_run, &out, &err);
 
     brc_buf_dispose(&out.text);
     return cli_called(cli, rc, &err);
 }
 
-/* ---- raw -------------------------------- */
+/* ---- raw, npy -------------------------------- */
 
+/* Writes the elements of a run as they are, or decoded. */
 static int put_raw_run(void *ctx, const void *data, size_t len)
 {
-    cli_put(ctx, data, len);
-    return cli_out_check(ctx);
+    struct cli *cli = ctx;
+    const uint8_t *at = data, *end = at + len;
+    uint8_t decoded[16];
+
+    if (!cli->decoder)
+        cli_put(cli, data, len);
+    for (; cli->decoder && at < end; at += cli->decoder->item) {
+        int n = cli_decode_bytes(cli, cli->decoder, at, decoded);
+
+        if (n < 0)
+            return n;
+        cli_put(cli, (const char *)decoded, (size_t)n);
+    }
+    return cli_out_check(cli);
+}
+
+static int stream_runs(struct cli *cli, const brc_sel *sel, uint32_t flags)
+{
+    brc_error err = BRC_ERROR_INIT;
+
+    return cli_called(cli, brc_array_stream(cli->array, sel, flags, put_raw_run, cli, &err), &err);
 }
 
 int cli_stream_raw(struct cli *cli, const brc_sel *sel)
 {
-    brc_error err = BRC_ERROR_INIT;
-
     CLI_TRY(cli_check_raw(cli, "--format raw"));
-    return cli_called(cli, brc_array_stream(cli->array, sel, put_raw_run, cli, &err), &err);
+    return stream_runs(cli, sel, 0);
 }
 
-/* ---- npy -------------------------------- */
+/* Writes the header of a .npy file of decoded elements. */
+static void put_npy_header(struct cli *cli, const brc_sel *sel)
+{
+    enum { BEFORE = 10, ALIGNED = 64 };
+    struct seen_shape shape = shape_seen(sel);
+    const char *dims = cli_dims_text(cli, shape.dims, shape.ndim);
+    const char *dict = cli_text(cli, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
+                                cli_decoder_descr(cli->decoder), dims,
+                                shape.ndim == 1 ? "," : "");
+    size_t len = (strlen(dict) + 1 + BEFORE + ALIGNED - 1) / ALIGNED * ALIGNED - BEFORE;
+    const char version[] = { 1, 0, (char)(len & 255), (char)(len >> 8) };
+
+    cli_puts(cli, "\x93NUMPY");
+    cli_put(cli, version, sizeof(version));
+    cli_printf(cli, "%-*s\n", (int)len - 1, dict);
+}
 
 int cli_stream_npy(struct cli *cli, const brc_sel *sel)
 {
-    brc_error err = BRC_ERROR_INIT;
-
-    return cli_called(cli, brc_array_stream_npy(cli->array, sel, put_raw_run, cli, &err), &err);
+    if (!cli->decoder)
+        return stream_runs(cli, sel, BRC_STREAM_NPY);
+    CLI_TRY(cli_check_raw(cli, "--decode --format npy"));
+    put_npy_header(cli, sel);
+    return stream_runs(cli, sel, 0);
 }
 
 /* ---- CSV -------------------------------- */
 
-/* Programs get the bytes as they are; on a terminal, characters that steer it are escaped. */
-static void put_csv_field(struct cli *cli, const char *text, size_t len)
+void cli_put_csv_field(struct cli *cli, const char *text, size_t len)
 {
+    if (len == 0)
+        return;
     if (cli->out.terminal && cli_has_steering(text, len)) {
         text = cli_escaped_bytes(cli, text, len);
         len = strlen(text);
@@ -141,9 +192,12 @@ static int put_csv_element(struct streamed *out, const uint8_t *element)
 {
     struct cli *cli = out->cli;
     uint64_t line = out->shape.ndim ? out->shape.dims[out->shape.ndim - 1] : 1;
+    char decoded[CLI_MOMENT_CAP];
+    const char *text;
+    size_t len;
 
-    CLI_TRY(brc_element_format(&out->text, cli->array, element, 0, &cli->err));
-    put_csv_field(cli, (const char *)out->text.data, out->text.len);
+    CLI_TRY(decoded_text(cli, element, BRC_ELEMENT_TEXT, &out->text, decoded, &text, &len));
+    cli_put_csv_field(cli, text, len);
     cli_put(cli, ++out->next % line == 0 ? "\n" : ",", 1);
     return BRC_OK;
 }
@@ -173,11 +227,14 @@ static int lists_at(const struct seen_shape *shape, uint64_t at)
 static int put_json_element(struct streamed *out, const uint8_t *element)
 {
     struct cli *cli = out->cli;
+    char decoded[CLI_MOMENT_CAP];
+    const char *text;
+    size_t len;
 
     for (int lists = lists_at(&out->shape, out->next); lists > 0; lists--)
         cli_json_open_line(cli, '[');
-    CLI_TRY(brc_element_format(&out->text, cli->array, element, 1, &cli->err));
-    cli_json_token(cli, (const char *)out->text.data, out->text.len);
+    CLI_TRY(decoded_text(cli, element, BRC_ELEMENT_JSON, &out->text, decoded, &text, &len));
+    cli_json_token(cli, text, len);
     for (int lists = lists_at(&out->shape, ++out->next); lists > 0; lists--)
         cli_json_close(cli, '[');
     return BRC_OK;
@@ -195,14 +252,21 @@ static void put_empty_lists(struct cli *cli, const struct seen_shape *shape, int
 
 int cli_stream_json(struct cli *cli, const brc_sel *sel)
 {
-    const char *dtype = brc_array_describe(cli->array)->dtype;
+    const char *dtype = shown_dtype(cli);
+    const char *calendar = cli->decoder ? cli_decoder_calendar(cli->decoder) : NULL;
     struct seen_shape shape = shape_seen(sel);
 
     cli_json_open(cli, '{');
+    if (cli->json && cli->out.fd == STDOUT_FILENO)
+        cli_json_schema(cli);
     cli_json_key(cli, "shape");
     cli_json_dims(cli, shape.dims, shape.ndim);
     cli_json_key(cli, "data_type");
     cli_json_dtype(cli, dtype);
+    if (calendar) {
+        cli_json_key(cli, "calendar");
+        cli_json_string(cli, calendar);
+    }
     cli_json_key(cli, "data");
     if (brc_sel_count(sel) == 0)
         put_empty_lists(cli, &shape, 0);
@@ -347,6 +411,106 @@ int cli_stream_input(struct cli *cli, const brc_sel *sel)
     return rc;
 }
 
+/* ---- append -------------------------------- */
+
+enum { APPEND_BYTES = 16 << 20 };
+
+/* Returns the bytes of one step along the axis, or 0 if these are too many or none. */
+static uint64_t step_bytes(const brc_array_info *info, int axis)
+{
+    uint64_t bytes = info->item_size;
+
+    for (int i = 0; i < info->ndim; i++)
+        if (i != axis && __builtin_mul_overflow(bytes, info->shape[i], &bytes))
+            return 0;
+    return bytes > INT32_MAX ? 0 : bytes;
+}
+
+/* Returns how many steps to read next: up to the end of a chunk, and as many chunks as fit into
+ * APPEND_BYTES. */
+static uint64_t next_steps(const brc_array_info *info, int axis, uint64_t step)
+{
+    uint64_t chunk = info->shard ? info->shard[axis] : info->chunk[axis];
+    uint64_t rest = chunk - info->shape[axis] % chunk, most = APPEND_BYTES / step;
+
+    if (rest >= most)
+        return most > 0 ? most : 1;
+    return rest + (most - rest) / chunk * chunk;
+}
+
+struct memory {
+    const char *data;
+    size_t left;
+};
+
+static int get_from_memory(void *ctx, void *dst, size_t len, size_t *got)
+{
+    struct memory *from = ctx;
+
+    *got = len < from->left ? len : from->left;
+    memcpy(dst, from->data, *got);
+    from->data += *got;
+    from->left -= *got;
+    return BRC_OK;
+}
+
+/* Grows the axis by `count` and writes the bytes to the new elements. */
+static int append_steps(struct cli *cli, int axis, uint64_t count, const char *data, size_t len)
+{
+    const brc_array_info *info = brc_array_describe(cli->array);
+    uint64_t shape[BRC_MAX_NDIM], before = info->shape[axis];
+    struct memory from = { data, len };
+    brc_sel sel = BRC_SEL_INIT;
+
+    memcpy(shape, info->shape, (size_t)info->ndim * sizeof(shape[0]));
+    shape[axis] = before + count;
+    CLI_TRY(brc_array_resize(cli->array, shape, &cli->err));
+    CLI_TRY(cli_select(cli, NULL, &sel));
+    sel.start[axis] = before;
+    sel.count[axis] = count;
+    return brc_array_load_stream(cli->array, &sel, get_from_memory, &from, &cli->err);
+}
+
+static int append_all_input(struct cli *cli, int axis, uint64_t step)
+{
+    char *data = NULL;
+    size_t len, got = 1;
+    int rc = BRC_OK;
+
+    while (rc >= 0 && got > 0) {
+        len = (size_t)(next_steps(brc_array_describe(cli->array), axis, step) * step);
+        data = cli_regrow(data, len, 1);
+        rc = read_input(cli, data, len, &got);
+        if (rc >= 0 && got % step != 0)
+            rc = cli_fail(cli, BRC_EINVAL,
+                          "--from -: standard input ends within a step of axis %d, which takes "
+                          "%llu bytes", axis, (unsigned long long)step);
+        if (rc >= 0 && got > 0)
+            rc = append_steps(cli, axis, got / step, data, got);
+    }
+    free(data);
+    return rc;
+}
+
+int cli_append_input(struct cli *cli, int axis)
+{
+    const brc_array_info *info = brc_array_describe(cli->array);
+    uint64_t step = step_bytes(info, axis);
+    int rc;
+
+    CLI_TRY(cli_check_raw(cli, "--from -"));
+    CLI_TRY(brc_check_file(cli->file, "/dev/stdin", &cli->err));
+    if (info->item_size == 0)
+        return cli_fail(cli, BRC_EUNSUPPORTED,
+                        "--from -: elements of variable length are appended from a .npy file");
+    if (step == 0)
+        return cli_fail(cli, BRC_EINVAL,
+                        "--from -: a step of axis %d has no elements, or more than 2 GiB", axis);
+    CLI_TRY(brc_bulk_begin(cli->session, &cli->err));
+    rc = append_all_input(cli, axis, step);
+    return cli_end_bulk(cli, rc);
+}
+
 /* ==== arrays as NumPy prints them ======================== */
 
 /*
@@ -354,7 +518,7 @@ int cli_stream_input(struct cli *cli, const brc_sel *sel)
  * only EDGE elements at both ends are read and shown, with "..." between them.
  * Floating-point numbers are aligned at their decimal point, all else to the
  * right; texts are quoted, to show where each ends, and not aligned. Lines break at
- * LINE_WIDTH.
+ * the width of the terminal, or at LINE_WIDTH.
  */
 
 enum { THRESHOLD = 1000, EDGE = 3, LINE_WIDTH = 75 };
@@ -369,7 +533,7 @@ struct printed {
     int by_point;                /* aligned at the decimal point              */
     int ragged;                  /* not aligned                               */
     size_t next;                 /* element to print                          */
-    size_t column;
+    size_t column, line_width;
 };
 
 /* ---- reading the corners -------------------------------- */
@@ -434,12 +598,14 @@ static int format_element(struct printed *p, const uint8_t *element, size_t len,
 {
     struct cli *cli = p->cli;
     int form = p->ndim > 0 ? BRC_ELEMENT_QUOTED : BRC_ELEMENT_TEXT;
+    char decoded[CLI_MOMENT_CAP];
+    const char *shown;
+    size_t n;
 
     for (;; form = BRC_ELEMENT_QUOTED) {
-        text->len = 0;
-        CLI_TRY(brc_element_format(text, cli->array, element, form, &cli->err));
-        *out = cli_escaped_bytes(cli, (const char *)text->data, text->len);
-        if (form == BRC_ELEMENT_QUOTED || is_read_back(cli, *out, element, len))
+        CLI_TRY(decoded_text(cli, element, form, text, decoded, &shown, &n));
+        *out = cli_escaped_bytes(cli, shown, n);
+        if (form == BRC_ELEMENT_QUOTED || cli->decoder || is_read_back(cli, *out, element, len))
             return BRC_OK;
     }
 }
@@ -474,8 +640,12 @@ static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t 
     size_t strides[BRC_MAX_NDIM], offset, stride = 1, corners = 1;
     brc_buf data = BRC_BUF_INIT;
     brc_sel box = BRC_SEL_INIT;
+    brc_io io = BRC_IO_INIT;
     int rc = BRC_OK;
 
+    io.array = p->cli->array;
+    io.sel = &box;
+    io.out = &data;
     p->texts = cli_alloc(p->cli, n + 1, sizeof(*p->texts));
     for (int i = sel->ndim - 1; i >= 0; i--) {
         strides[i] = stride;
@@ -485,7 +655,7 @@ static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t 
     for (size_t corner = 0; rc >= 0 && corner < corners; corner++) {
         corner_box(sel, cut, strides, corner, &box, &offset);
         data.len = 0;
-        rc = brc_array_read_elements(p->cli->array, &box, &data, &p->cli->err);
+        rc = brc_read(&io, 1, &p->cli->err);
         if (rc >= 0)
             rc = format_corner(p, &box, offset, strides, &data);
     }
@@ -550,7 +720,7 @@ static void put_element(struct printed *p)
 /* Writes a space, or a new line if `width` more columns and the brackets do not fit. */
 static void put_separator(struct printed *p, size_t width)
 {
-    if (p->column + 1 + width + (size_t)p->ndim > LINE_WIDTH) {
+    if (p->column + 1 + width + (size_t)p->ndim > p->line_width) {
         cli_printf(p->cli, "\n%*s", p->ndim, "");
         p->column = (size_t)p->ndim;
     } else {
@@ -620,7 +790,8 @@ static void keep_shown_axes(struct printed *p, const brc_sel *sel,
 int cli_print_array(struct cli *cli, const brc_sel *sel)
 {
     const brc_array_info *info = brc_array_describe(cli->array);
-    struct printed p = { .cli = cli };
+    struct printed p = { .cli = cli,
+                         .line_width = cli->out.columns ? cli->out.columns : LINE_WIDTH };
     uint64_t count[BRC_MAX_NDIM], n = 1;
     int cut[BRC_MAX_NDIM];
 
@@ -637,7 +808,7 @@ int cli_print_array(struct cli *cli, const brc_sel *sel)
     keep_shown_axes(&p, sel, count, cut);
     CLI_TRY(format_corners(&p, sel, count, cut, (size_t)n));
     p.ragged = p.ndim > 0 && is_quoted(p.texts[0]);
-    measure_texts(&p, (size_t)n, info->dtype);
+    measure_texts(&p, (size_t)n, shown_dtype(cli));
     if (p.ndim == 0)
         put_element(&p);
     else

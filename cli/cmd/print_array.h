@@ -14,6 +14,8 @@ struct cli;
 int cli_stream_json(struct cli *cli, const brc_sel *sel);
 /* Writes one line per row of the last axis. */
 int cli_stream_csv(struct cli *cli, const brc_sel *sel);
+/* Writes one field. Programs get the bytes as they are; on a terminal, characters that steer it are escaped. */
+void cli_put_csv_field(struct cli *cli, const char *text, size_t len);
 /* Writes the bytes of a .npy file. */
 int cli_stream_npy(struct cli *cli, const brc_sel *sel);
 /* Writes canonical bytes. */
@@ -21,6 +23,9 @@ int cli_stream_raw(struct cli *cli, const brc_sel *sel);
 /* Fills the selection from standard input, which must have the canonical bytes of the selection
  * and nothing more. */
 int cli_stream_input(struct cli *cli, const brc_sel *sel);
+
+/* Grows the axis by the canonical bytes on standard input, to its end. */
+int cli_append_input(struct cli *cli, int axis);
 
 /* ---- print array -------------------------------- */
 

@@ -136,7 +136,7 @@ static void numeric_list_values(brc_numeric *out)
             out->values[out->nvalues++].bits = element;
         }
     }
-    /* Of several NaNs, take the one with only the fraction's top bit set. */
+    /* If there are several NaNs, take the one with only the fraction's top bit set. */
     if (out->has_nan && out->has_infinity)
         out->nan = out->infinity + (0x80 - out->infinity) / 2;
     qsort(out->values, out->nvalues, sizeof(out->values[0]), numeric_by_value);
@@ -232,7 +232,7 @@ brc_number brc_numeric_load(const brc_numeric *numeric, const uint8_t *element)
 
 /* ---- rounding into a type ------------------------------------------------------------ */
 
-/* Whether a number was stored in a type, or why not. */
+/* The results of storing a number in a type. */
 enum { STORED, STORED_TOO_LARGE, STORED_NO_NAN };
 
 static int integer_pack(const brc_numeric *numeric, brc_number number, int rounding, int range,

@@ -3,7 +3,7 @@
  *
  *     < little-endian    b1 bool            i1 i2 i4 i8  u1 u2 u4 u8  integers
  *     > big-endian       f2 f4 f8 floats    c8 c16       complex numbers
- *     | neither          M8 m8 times, "[unit]" behind them: they count in int64
+ *     | neither          M8 m8 times, followed by "[unit]": counts in int64
  *
  * zarr-python keeps the text that its user gave: the byte order may be missing ("f4"), or
  * the text may be a name that NumPy and Zarr v3 share ("float32").
@@ -50,7 +50,7 @@ int brc_numpy_type_open(brc_dtype **out, const brc_registry *reg, const brc_json
     if (real == NULL)
         return brc_fail(err, BRC_EINVAL, "\"%s\" must be a NumPy data type such as \"<f4\"",
                         name);
-    int rc = brc_dtype_open_name(out, reg, real, err);
+    int rc = brc_dtype_open(out, reg, NULL, real, err);
     if (rc < 0)
         brc_context(err, "\"%s\"", name);
     return rc;

@@ -74,7 +74,7 @@ static int dir_check(void *ctx, const brc_json *config, brc_buf *full, brc_error
         return brc_buf_printf(full, err, "{\"folder\":\"%s\"}", name);
     rc = brc_buf_append(full, "{\"folder\":", 10, err);
     if (rc == BRC_OK)
-        rc = brc_json_write(full, brc_json_member(config, "folder"), err);
+        rc = brc_json_write(full, brc_json_member(config, "folder"), 0, err);
     return rc < 0 ? rc : brc_buf_append(full, "}", 1, err);
 }
 

@@ -94,7 +94,7 @@ class Bench:
             try:
                 side.make(key, data, chunks)
                 able.append(side)
-            except Exception as error:  # a peer's fault is no reason to stop
+            except Exception as error:  # a peer's fault does not stop the others
                 if isinstance(side, libraries.Ours):
                     raise
                 print(f"{side.name} is left out of {key}: {error}")

@@ -61,7 +61,7 @@ class Side:
         opened[...] = data
 
     def flush(self, key: str) -> None:
-        """What was written to the disk: each file of the array, and the folders that name them."""
+        """Writes to the disk each file of the array, and the folders that name the files."""
         for folder, _, names in os.walk(self.path(key)):
             for path in [*(os.path.join(folder, name) for name in names), folder]:
                 file = os.open(path, os.O_RDONLY)

@@ -9,7 +9,7 @@
 """
 from typing import TYPE_CHECKING
 
-from . import _errors
+from . import _calls, _errors
 from ._errors import *
 from .array import Array
 from .repository import Repository, open
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# In full, as type checkers ask for it.
+# Names are listed in full, because type checkers need them.
 __all__ = [*_errors.__all__, "Array", "Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Ref",
            "Elements", "Group", "Info", "MergeResult", "Operation", "PickResult", "Repository", "Session", "open"]
 
 if not TYPE_CHECKING:
     def __getattr__(name):
-        """Records, which are imported when somebody asks for one."""
+        """Gives the records, whose module is imported when the first one is used."""
         if name not in __all__:
             raise AttributeError(f"module 'breccia' has no attribute {name!r}")
-        from . import _records
-        return getattr(_records, name)
+        return getattr(_calls.records, name)
 
     def __dir__():
         return sorted({*globals(), *__all__})

@@ -1,21 +1,28 @@
-"""What is stored as it changes: the attributes of a node, and the settings of a file."""
+"""Stored values that change: the attributes of a node, and the settings of a file."""
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from ._breccia import ffi, lib
-from ._calls import to_json
-from ._native import text
+from ._calls import Caller, to_json
+from ._native import Handle, text
 
-if TYPE_CHECKING:
-    from .repository import Repository
-    from .session import Session
+
+class Owner(Protocol):
+    """A session, as far as the attributes of its nodes need it."""
+
+    def _buf(self, function: Any, *args: Any) -> bytes: ...
+
+    def _working(self) -> AbstractContextManager[Handle]: ...
+
+    def transaction(self) -> AbstractContextManager[None]: ...
 
 
 class Stored(MutableMapping[str, Any]):
-    """Values by name. A subclass reads all of them, by asdict(), and sets one, by _put() (None: deletes it)."""
+    """Values by name. A subclass reads all values by asdict(), and sets one by _put() (None deletes it)."""
 
     def __getitem__(self: Any, name: str) -> Any:
         return self.asdict()[name]
@@ -24,7 +31,7 @@ class Stored(MutableMapping[str, Any]):
         self[name]
         self._put(name, None)
 
-    def clear(self) -> None:  # settings are still there then
+    def clear(self) -> None:  # settings still exist afterwards
         for name in self:
             del self[name]
 
@@ -43,13 +50,13 @@ class Stored(MutableMapping[str, Any]):
 
 class Attributes(Stored):
     """Names and values that JSON has: None, booleans, numbers (integers of any size, also NaN), text, lists, dicts.
-    Values are copies: change one, then set it again."""
+    Values are copies: change a copy, then set it again."""
 
-    def __init__(self, session: Session, path: str) -> None:
+    def __init__(self, session: Owner, path: str) -> None:
         self._session, self._path = session, path
 
     def asdict(self) -> dict[str, Any]:
-        """All of them, read once."""
+        """Reads all attributes at once."""
         return dict(json.loads(self._session._buf(lib.brc_attrs_get, text(self._path), ffi.NULL) or "{}"))
 
     def _put(self, name: str, value: str | None) -> None:
@@ -61,12 +68,12 @@ class Attributes(Stored):
         self._put(name, to_json(value))
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Sets several in one transaction."""
+        """Sets several attributes in one transaction."""
         with self._session.transaction():
             super().update(*args, **kwargs)
 
     def put(self, attributes: dict[str, Any]) -> None:
-        """These and no others, in one transaction."""
+        """Replaces all attributes, in one transaction."""
         with self._session.transaction():
             for name in set(self) - set(attributes):
                 del self[name]
@@ -74,13 +81,13 @@ class Attributes(Stored):
 
 
 class Config(Stored):
-    """Settings by name. Deleting one sets its default."""
+    """Settings by name. Deleting a setting restores its default."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Caller) -> None:
         self._repository = repository
 
     def asdict(self) -> dict[str, Any]:
-        """All of them, read once."""
+        """Reads all settings at once."""
         names = "journal", "window", "codecs", "verify", "backend"
         return {n: self._repository._buf(lib.brc_config_get, text(n)).decode() for n in names}
 

@@ -1,4 +1,4 @@
-"""What repositories and sessions share: calls of C, structures for it, and records of what it gives."""
+"""Calls of the C library that repositories and sessions share, structures for them, and records of their results."""
 from __future__ import annotations
 
 import datetime
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _errors
+from . import _errors, _html
 from ._breccia import ffi, lib
 from ._native import Handle, Handles, T, sized, text
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     records = _records
 else:
     class Later:
-        """The module, imported when the first name in it is needed: to make records takes milliseconds."""
+        """The module of records, which is imported when the first name is used, because making records takes
+        milliseconds."""
 
         def __getattr__(self, name):
             return getattr(importlib.import_module("breccia._records"), name)
@@ -31,12 +32,13 @@ else:
 
 
 def to_json(value: Any) -> str:
-    """JSON of a value, also of NumPy's scalars and arrays. NaN and infinities are words, as attributes may have."""
+    """Writes a value as JSON, also NumPy's scalars and arrays. NaN and infinities are words, which attributes may
+    have."""
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
 def json_of(value: Any) -> str:
-    """As to_json(), but text is JSON already."""
+    """Like to_json(), except that text is JSON already."""
     return value if isinstance(value, str) else to_json(value)
 
 
@@ -49,13 +51,14 @@ def _plain(value: Any) -> Any:
 
 
 def flags(prefix: str, **named: bool | None) -> int:
-    """BRC_PREFIX_NAME of each name that is true, together."""
+    """Joins the flags BRC_PREFIX_NAME of all names that are true."""
     return sum(getattr(lib, f"BRC_{prefix}_{name.upper()}") for name, on in named.items() if on)
 
 
 def options(struct: str, **members: Any) -> Any:
-    """A structure of the library's, which keeps what Python's values become in it: text; JSON of any value
-    for `..._json`; a time; an array of a sequence (or of one text), its length in `n...`. None stays 0."""
+    """Makes a structure of the library, and keeps the Python objects that its members point to: text; JSON of any
+    value for `..._json`; a time; an array from a sequence (or from one text), with its length in `n...`. None stays
+    0."""
     types, made, keep = {name: member.type for name, member in ffi.typeof(struct).fields}, sized(struct), []
     for name, value in members.items():
         if name.endswith("_json") and value is not None:
@@ -68,7 +71,7 @@ def options(struct: str, **members: Any) -> Any:
             elif isinstance(value, datetime.datetime):
                 value = (value.astimezone(EPOCH.tzinfo) - EPOCH) // datetime.timedelta(microseconds=1) or 1  # 0: now
             elif hasattr(value, "__len__") and not isinstance(value, ffi.CData):
-                if name == "paths" and not len(value):  # not everywhere
+                if name == "paths" and not len(value):  # an empty list does not mean everywhere
                     raise _errors.InvalidError("paths is empty: None settles everything")
                 if "n" + name in types:
                     setattr(made, "n" + name, len(value))
@@ -84,18 +87,18 @@ def options(struct: str, **members: Any) -> Any:
 
 
 class Caller:
-    """Calls functions of the library on one object of it: function(self, *args, err)."""
+    """Calls functions of the library on one of its objects: function(self, *args, err)."""
 
     path = "/"  # of a group
     _pool: Handles
 
     def _working(self, progress: Progress = None) -> AbstractContextManager[Handle]:
-        """A handle for a block, on which `progress` is told, or who is told of all calls."""
+        """Takes a handle for a block. `progress` reports this block's calls, instead of the function that reports all
+        calls."""
         return self._pool.at_work(self._pool.progress if progress is None else progress)
 
     def _repr_html_(self) -> str:
-        from ._display import html_of
-        return html_of(self)
+        return _html.html_of(self)
 
     def _at(self, path: str) -> str:
         if not isinstance(path, str):
@@ -107,16 +110,16 @@ class Caller:
             handle.call(function, handle.own, *args)
 
     def _buf(self, function: Callable[..., int], *args: Any) -> bytes:
-        """What function(buffer, self, *args, err) appends."""
+        """Returns the bytes that function(buffer, self, *args, err) appends."""
         with self._working() as handle:
             return handle.take_buf(function, handle.own, *args)
 
     def _oid(self, rev: str | None) -> Any:
-        """The id of a version of a repository; NULL for none."""
+        """Returns the id of a version of a repository; NULL for None."""
         return ffi.NULL if rev is None else self._out("brc_oid", lib.brc_resolve, text(rev))
 
     def _out(self, kind: str, function: Callable[..., int], *args: Any) -> Any:
-        """Where function(out, self, *args, err) writes."""
+        """Returns the memory that function(out, self, *args, err) writes to."""
         out = ffi.new(kind + " *")
         with self._working() as handle:
             handle.call_out(function, out, *args)
@@ -124,7 +127,7 @@ class Caller:
 
     def _list(self, kind: type[T], function: Callable[..., int], *args: Any, limit: int | None = None,
               progress: Progress = None) -> list[T]:
-        """What function(iterator, self, *args, err) lists."""
+        """Lists the items of the iterator that function(iterator, self, *args, err) makes."""
         out = ffi.new("brc_iter **")
         with self._working(progress) as handle:
             handle.call_out(function, out, *args)
@@ -132,9 +135,9 @@ class Caller:
 
     def _report(self, kind: type[T], function: Callable[..., int], *args: Any, progress: Progress = None,
                 last: bool = False) -> T:
-        """What function(structure, [iterator,] self, *args, err) writes; `last`: or function(self, *args,
-        structure, err)."""
-        struct, _, item = records.KINDS[kind.__name__]
+        """Returns the structure that function(structure, [iterator,] self, *args, err) fills in, as a record; with
+        `last`, the order is function(self, *args, structure, err)."""
+        struct, item = records.KINDS[kind.__name__]
         out, more, made = sized(struct), [ffi.new("brc_iter **")] if item else [], kind  # type: Any, Any, Any
         with self._working(progress) as handle:
             handle.call(function, *([handle.own, *args, out] if last else [out, *more, handle.own, *args]))
@@ -142,7 +145,7 @@ class Caller:
         return cast(T, made.of(out, *listed))
 
     def _settled(self, made: T, free: bool = False) -> T:
-        """The result of a merge or the like, if it is not in conflict."""
+        """Returns the result of a merge, pick or the like, or raises ConflictError."""
         found: Any = made
         if found.result == "conflict" and not free:
             places = "1 place is" if len(found.conflicts) == 1 else f"{len(found.conflicts)} places are"
@@ -153,6 +156,5 @@ class Caller:
 
 
 def items(handle: Handle, kind: Any, out: Any, limit: int | None = None) -> list[Any]:
-    """What an iterator lists, as records; it is freed."""
-    struct, step, _ = records.KINDS[kind.__name__]
-    return handle.items(out, step, struct, kind.of, limit)
+    """Lists the items of an iterator as records, and frees the iterator."""
+    return handle.items(out, records.KINDS[kind.__name__][0], kind.of, limit)

@@ -1,4 +1,5 @@
-"""Values as elements of a type. NumPy casts many of them without a word; here what would change is an error."""
+"""Converts values to elements of a type. NumPy casts many values silently; here a value that would change is an
+error."""
 from __future__ import annotations
 
 import datetime
@@ -11,15 +12,15 @@ from ._errors import Error, InvalidError, WrongTypeError
 AnyArray = np.ndarray[Any, Any]
 REMEDY = ': cast it before, or say casting="unsafe"'
 NUMBER, TEXT = "biufc", "USTOV"
-# By the kind of what NumPy makes of Python's objects, which have no type yet: the kinds that they go into.
+# By the kind that NumPy gives Python's objects, which have no type yet: the kinds that accept them.
 GOES = {"b": NUMBER, "i": NUMBER + "mM", "u": NUMBER + "mM", "f": "fc", "U": "USTO", "T": "USTO", "S": TEXT}
-# By the type of all of several objects: the array that they are. Integers: those that only a float can hold.
+# By the common type of several objects: the type of their array. Integers: those that only a float can hold.
 OBJECTS: dict[Any, str] = {(int, np.integer): "f8", (datetime.date, np.datetime64): "M8", str: "U", bytes: "S",
                            (datetime.timedelta, np.timedelta64): "m8", object: "O"}
 
 
 def array_of(value: Any) -> AnyArray:
-    """What NumPy makes of a value. InvalidError where an element is masked, or becomes another on the way."""
+    """Makes an array of a value, as NumPy does. InvalidError if an element is masked, or would change."""
     parts = [value]
     while parts:
         part = parts.pop()
@@ -39,18 +40,16 @@ def array_of(value: Any) -> AnyArray:
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:
-    """NumPy's letter, also of the types of ml_dtypes."""
+    """Returns NumPy's letter for a kind, also for the types of ml_dtypes."""
     return ("f" if "float" in dtype.name else dtype.name[0]) if dtype.num >= 256 and dtype.kind == "V" else dtype.kind
 
 
 def fit(value: Any, dtype: np.dtype[Any], casting: str = "same_kind") -> AnyArray:
-    """A value as an array of a type, without a copy where none is needed.
-
-    Arrays and NumPy's scalars are cast by a rule of NumPy's. Python's objects, alone, in lists or in an array of
-    objects, go into types of their kind. InvalidError for what that forbids, and, unless it is "unsafe", for an
-    element that would be another one: a float is rounded, and would be infinite. "fill" takes a number of any type
-    that is one of this type.
-    """
+    """Returns a value as an array of a type, without a copy if none is needed. Arrays and NumPy's scalars are cast by
+    one of NumPy's rules. Python's objects, alone, in lists or in an array of objects, become elements of types of
+    their kind. InvalidError if the rule forbids the cast and, unless it is "unsafe", if an element would become
+    another value: a float may be rounded, but must not become infinite. "fill" accepts a number of any type if the
+    type can hold it."""
     if casting not in (known := ("same_kind", "unsafe", "safe", "equiv", "no", "fill")):
         raise InvalidError(f"casting must be {', '.join(map(repr, known[:-1]))}, not {casting!r}")
     value = bytes(value) if isinstance(value, (bytearray, memoryview)) and dtype.kind == "O" else value
@@ -84,7 +83,7 @@ def fit(value: Any, dtype: np.dtype[Any], casting: str = "same_kind") -> AnyArra
 
 
 def _cast(value: Any, given: AnyArray, dtype: np.dtype[Any], casting: str, typed: bool) -> tuple[AnyArray, Any]:
-    """The elements of the type, and which are the same as before."""
+    """Returns the elements as the type, and which of them did not change."""
     kind = kind_of(dtype)
     if not typed and given.dtype.kind == "O" and kind != "O":
         given = given.astype(next(c for types, c in OBJECTS.items() if all(isinstance(v, types) for v in given.flat)))
@@ -111,6 +110,6 @@ def _cast(value: Any, given: AnyArray, dtype: np.dtype[Any], casting: str, typed
         same |= np.abs(given) <= float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call, unused-ignore]
     if kind in "iu" and of in "iu":
         same &= (made < 0) == (given < 0)
-    elif kind in "US" and not typed:  # a NUL at the end, which NumPy cuts off
+    elif kind in "US" and not typed:  # NumPy cuts off a NUL at the end
         same &= np.array([v[-1:] not in ("\0", b"\0") for v in np.array(value, object).flat], bool).reshape(same.shape)
     return made, same

@@ -1,4 +1,4 @@
-"""Data types of Zarr as NumPy's, and back; elements as the library takes them."""
+"""Converts data types between Zarr and NumPy, and elements to and from the library's form."""
 from __future__ import annotations
 
 import functools
@@ -23,12 +23,9 @@ STRING: np.dtype[Any] = np.dtypes.StringDType() if hasattr(np.dtypes, "StringDTy
 
 @functools.lru_cache(maxsize=512)
 def to_numpy(name: str) -> np.dtype[Any]:
-    """NumPy's type for a data type of Zarr: its name, or the JSON object that zarr.json has.
-
-    Strings are StringDType (object before NumPy 2), bytes of variable length object. Raises UnsupportedError
-    for a type that NumPy has nothing for: such an array can be listed, copied and versioned, but not read
-    here.
-    """
+    """Returns NumPy's type for a data type of Zarr: its name, or the JSON object in zarr.json. Strings become
+    StringDType (object before NumPy 2), and bytes of variable length object. UnsupportedError if NumPy has no such
+    type: such an array can be listed, copied and versioned, but not read here."""
     said: Any = json.loads(name) if name[:1] in '{"' else name
     given, config = (said.get("name"), said.get("configuration")) if isinstance(said, dict) else (said, None)
     try:
@@ -39,7 +36,7 @@ def to_numpy(name: str) -> np.dtype[Any]:
 
 
 def _found(name: str, config: dict[str, Any]) -> Any:
-    """What NumPy makes the type of. KeyError, TypeError, ValueError: nothing."""
+    """Looks up the type. KeyError, TypeError or ValueError if NumPy has no such type."""
     if name in _PLAIN:
         return name
     if name in _SMALL:
@@ -66,13 +63,21 @@ def _found(name: str, config: dict[str, Any]) -> Any:
         return object if inner.kind in "OT" else [("present", "?"), ("value", inner)]
     if name in _COMPLEX or not name.startswith("complex_"):
         return _COMPLEX[name]
-    part = to_numpy(name.removeprefix("complex_"))  # NumPy has none: a pair
+    part = to_numpy(name.removeprefix("complex_"))  # NumPy lacks this type: a pair
     return [("real", part), ("imag", part)]
 
 
+def field(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
+    """Returns the type of a field that the library knows by this name: "x", or "position.x"."""
+    if name in (dtype.names or ()):
+        return dtype[name]
+    outer = [n for n in dtype.names or () if name.startswith(n + ".") and dtype[n].names]
+    return field(dtype[outer[-1]], name[len(outer[-1]) + 1:])
+
+
 def to_zarr(dtype: Any) -> str:
-    """The name, or the JSON object, for anything that names a type: a NumPy type, a name or an object of
-    Zarr. That has no byte order: elements are stored as the codecs say, and read in the machine's."""
+    """Returns Zarr's name or JSON object for a type: a NumPy type, or a name or object of Zarr. The byte order is
+    dropped: codecs decide how elements are stored, and reading gives the machine's order."""
     if isinstance(dtype, dict):
         return json.dumps(dtype)
     if isinstance(dtype, str) and (dtype in _SMALL | _VARIABLE or dtype.startswith(("{", "complex_"))
@@ -108,7 +113,7 @@ def to_zarr(dtype: Any) -> str:
 
 
 def type_of_data(data: np.ndarray[Any, Any]) -> Any:
-    """What to_zarr() is to be asked about data: objects are strings, or bytes, if all of them are."""
+    """Returns the type of data for to_zarr(): objects are strings, or bytes if all of them are bytes."""
     kinds = {type(value) for value in data.flat} if data.dtype.kind == "O" else set()
     if kinds and kinds <= {bytes, bytearray}:
         return "bytes"
@@ -116,7 +121,7 @@ def type_of_data(data: np.ndarray[Any, Any]) -> Any:
 
 
 def fits(data: np.ndarray[Any, Any], name: str) -> bool:
-    """Whether data is of this type."""
+    """Returns whether data has this type."""
     try:
         made = to_zarr(type_of_data(data))
         return made == name or to_numpy(made) == to_numpy(name)
@@ -125,7 +130,7 @@ def fits(data: np.ndarray[Any, Any], name: str) -> bool:
 
 
 def element(value: Any, name: str) -> bytes:
-    """One element of a type as the library takes it, to the bit."""
+    """Returns one element of a type in the library's form, bit for bit."""
     made = fit(value, to_numpy(name), "fill")
     if made.ndim:
         raise _errors.InvalidError(f"a fill value is one element, and {value!r:.80} are {made.size}")
@@ -133,7 +138,7 @@ def element(value: Any, name: str) -> bytes:
 
 
 def unpack(data: bytes, count: int, name: str) -> np.ndarray[Any, Any]:
-    """Elements of variable length, each after its length, as a flat array."""
+    """Converts elements of variable length, each after its length, to a flat array."""
     items, at, optional, is_text = list[Any](), 0, "zarrs.optional" in name, "string" in name
     for _ in range(count):
         first = at + 4
@@ -146,7 +151,7 @@ def unpack(data: bytes, count: int, name: str) -> np.ndarray[Any, Any]:
 
 
 def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
-    """The same back: each element after its length in bytes."""
+    """The reverse of unpack(): writes each element after its length in bytes."""
     parts, optional, is_text = list[bytes](), "zarrs.optional" in name, "string" in name
     kinds = str if is_text else (bytes, bytearray, memoryview)
     for value in values.ravel().tolist():

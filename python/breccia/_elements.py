@@ -1,4 +1,4 @@
-"""Elements between a native session and NumPy's memory, whatever its strides."""
+"""Moves elements between a native session and NumPy's memory, whatever its strides."""
 from __future__ import annotations
 
 from contextlib import suppress
@@ -14,18 +14,19 @@ from ._native import Handle, printable, sized, string, text
 
 
 class Form(NamedTuple):
-    """What is remembered of an array. `native` is the same for the library, which says when it is old."""
+    """The remembered facts about an array. `native` has them for the library, which says when they are out of date.
+    """
 
     shape: tuple[int, ...]
     name: str
-    item: int  # bytes of an element; 0: they vary
-    dtype: np.dtype[Any] | None  # None: NumPy has none
+    item: int  # bytes of an element; 0: the length varies
+    dtype: np.dtype[Any] | None  # None: NumPy has no such type
     native: Any
     keep: Any
 
     @classmethod
     def of(cls, native: Handle, path: str, old: Form | None = None) -> Form:
-        """As the array is now: `old` where that is still so."""
+        """Reads the array's form; returns `old` if it still applies."""
         array = fresh(native, path)
         if old is not None and lib.py_same(array, old.native):
             return old
@@ -40,7 +41,7 @@ class Form(NamedTuple):
         return cls(shape, name, info.item_size, dtype, made, keep)
 
     def check(self, path: str) -> np.dtype[Any]:
-        """The elements' type. UnsupportedError if they cannot be read here."""
+        """Returns the elements' type. UnsupportedError if elements cannot be read here."""
         if self.dtype is None:
             _dtypes.to_numpy(self.name)
             raise _errors.UnsupportedError(printable(f"{path}: elements of {self.name} cannot be read here"))
@@ -48,7 +49,7 @@ class Form(NamedTuple):
 
 
 def fresh(native: Handle, path: str) -> Any:
-    """The library's array, up to date; of a node that took the array's place, its own."""
+    """Returns the library's array, up to date. If another node has replaced the array, returns that node's."""
     array = native.arrays.get(path)
     if array and lib.brc_array_refresh(array, native.err) < 0:
         native.forget(path)
@@ -56,7 +57,8 @@ def fresh(native: Handle, path: str) -> Any:
 
 
 def at_of(sel: Selection, kind: str = "brc_at") -> tuple[Any, Any]:
-    """A selection for the library (as brc_sel: one without index arrays), and what keeps it."""
+    """Makes a selection for the library (brc_sel: without index arrays), and returns the objects that it points to.
+    """
     made, keep, axes = sized(kind, ndim=len(sel.axes)), [], []
     for i, axis in enumerate(sel.axes):
         if type(axis) is not tuple:
@@ -74,7 +76,7 @@ def at_of(sel: Selection, kind: str = "brc_at") -> tuple[Any, Any]:
 
 
 def memory_of(a: AnyArray) -> tuple[Any, Any]:
-    """An array's memory for the library, and what keeps it."""
+    """Describes an array's memory for the library, and returns the objects that it points to."""
     if a.flags.c_contiguous:
         flat = np.asarray(a).reshape(-1).view(np.uint8)
         return sized("brc_buffer", data=ffi.from_buffer(flat), len=len(flat)), flat
@@ -86,7 +88,8 @@ def memory_of(a: AnyArray) -> tuple[Any, Any]:
 
 
 def read(native: Handle, path: str, sel: Selection, form: Form, out: AnyArray | None, fixed: bool) -> Any:
-    """An array of what is selected, `out` where that is given; None: the array has another form by now."""
+    """Reads the selected elements into an array, `out` if it is given. Returns None if the array has changed its
+    form."""
     dtype = form.check(path)
     if out is not None and (not isinstance(out, np.ndarray) or out.shape != sel.shape):
         raise _errors.InvalidError(f"out must be an array of NumPy's of shape {sel.shape}, not {np.shape(out)}")
@@ -112,8 +115,8 @@ def read(native: Handle, path: str, sel: Selection, form: Form, out: AnyArray | 
         if rc > 0:
             return None
     else:
-        at, keep = at_of(sel)
-        data = native.take_buf(lambda out, err: lib.brc_array_take_elements(native.array(path), at, out, err))
+        (at, keep), to = at_of(sel), native.array(path)
+        data = native.take_buf(lambda out, err: lib.brc_read(sized("brc_io", array=to, at=at, out=out), 1, err))
         full[...] = _dtypes.unpack(data, target.size, form.name).reshape(full.shape)
     if out is None or target is out:
         return target
@@ -126,11 +129,11 @@ def write(native: Handle, path: str, sel: Selection, form: Form, source: AnyArra
     if 0 not in sel.shape:
         full, (at, keep) = sel.full(source), at_of(sel)
         buffer, memory = memory_of(full if form.item else np.frombuffer(_dtypes.pack(full, form.name), np.uint8))
-        native.call(lib.brc_array_put, native.array(path), at, buffer)
+        native.call(lib.brc_write, sized("brc_io", array=native.array(path), at=at, buffer=buffer), 1)
 
 
 def as_type(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any], casting: str) -> AnyArray:
-    """A value as a type, broadcast to a shape, without a copy where none is needed."""
+    """Returns a value as a type, broadcast to a shape, without a copy if none is needed."""
     made = fit(value, dtype, casting)
     while made.ndim > len(shape) and made.shape[0] == 1:
         made = made[0]

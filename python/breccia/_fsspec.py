@@ -25,19 +25,19 @@ from .session import Session
 
 
 class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
-    """Paths are FILE::REV/KEY, or FILE/KEY for `rev`. `fo` is fsspec's: what stood behind "::"."""
+    """Paths are FILE::REV/KEY, or FILE/KEY for `rev`. `fo` is fsspec's name for the text after "::"."""
 
     protocol = "breccia"
 
     def __init__(self, rev: str | None = None, fo: str | None = None, target_protocol: str | None = None,
                  target_options: Any = None, **options: Any) -> None:
         super().__init__(rev=rev, fo=fo, **options)
-        # fsspec takes it for the path of a file in the current folder.
+        # Otherwise fsspec takes the name for a path in the current folder.
         self._rev, self._within = rev, fo and fo.removeprefix(os.getcwd() + "/").strip("/")
-        self._views: dict[str, tuple[Session, os.stat_result]] = {}  # and files, by FILE::REV or FILE
+        self._views: dict[str, tuple[Session, os.stat_result]] = {}  # with the file's stat, by FILE::REV or FILE
 
     def _at(self, path: str) -> tuple[Session, str]:
-        """The version and the key in it."""
+        """Returns the version, and the key in it."""
         if self._within and "::" not in path:
             file, _, key = split(path)
             path = f"{file}::{self._within}/{key}"
@@ -47,18 +47,18 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
                 return view, path[len(top) + 1:]
         file, rev, key = split(path, None if "::" in path else self._rev)
         top, found, view = path.removesuffix(key).rstrip("/"), os.stat(file), Repository(file, read_only=True).view(rev)
-        self._views = {**dict([*self._views.items()][-31:]), top: (view, found)}  # others may walk the old one
+        self._views = {**dict([*self._views.items()][-31:]), top: (view, found)}  # others may iterate over the old one
         return view, path[len(top) + 1:]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
-        """Name, size in bytes (None of a directory), type and, of a file, the tag of its bytes."""
+        """Returns name, size in bytes (None for a directory), type and, for a file, the tag of its bytes."""
         name = self._strip_protocol(path)
         view, key = self._at(name)
         with view._sessions.at_work() as native:
             with suppress(FileNotFoundError):
                 size, etag = _keys.stat(native, key)
                 return {"name": name, "size": size, "type": "file", "etag": etag}
-            if key and _keys.number(native, "int", lib.brc_keys_empty, key):
+            if key and not _keys.names(native, key, True, 1):
                 raise FileNotFoundError(path)
         return {"name": name, "size": None, "type": "directory"}
 
@@ -69,7 +69,7 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
             children = sorted(_keys.names(native, key, True))
         found = [self.info(name)] if key and not children else []
         for child, is_dir in children:
-            with suppress(FileNotFoundError):  # it has just gone
+            with suppress(FileNotFoundError):  # the key was deleted meanwhile
                 entry: dict[str, Any] = {"name": f"{name}/{child}", "size": None, "type": "directory"}
                 found.append(self.info(entry["name"]) if detail and not is_dir else entry)
         return found if detail else [one["name"] for one in found]
@@ -79,7 +79,7 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
 
     def cat_ranges(self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None,
                    on_error: str = "return", **options: Any) -> list[Any]:
-        """All that are of one version in one call."""
+        """Reads all paths of one version in one call."""
         n, got = len(paths), list[Any]()
         starts, ends = (one if isinstance(one, (list, tuple)) else [one] * n for one in (starts, ends))
         views: dict[Session, list[tuple[Any, ...]]] = {}
@@ -114,14 +114,14 @@ class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
 
 
 def _is_now(view: Session, file: os.stat_result) -> bool:
-    """Whether it is what its name says. fsspec keeps file systems for the life of the process: meanwhile the file
-    may be another one, and a tag or HEAD elsewhere."""
+    """Returns whether the view still shows what its name says. fsspec keeps file systems as long as the process
+    lives: meanwhile the file may have been replaced, and a tag or HEAD may have moved."""
     repo = view.repository
     return os.path.samestat(file, os.stat(repo.path)) and (not view.fixed or repo.resolve(view.rev) == view.commit_id)
 
 
 def _part(start: int, end: int | None) -> tuple[tuple[int, ...], slice]:
-    """What to read for data[start:end], and what to take of that."""
+    """Returns the range to read for data[start:end], and the slice to take of it."""
     if end is None or end < 0:
         return (lib.BRC_RANGE_LAST, -start) if start < 0 else (lib.BRC_RANGE_FROM, start), slice(None, end)
     if start < 0:

@@ -1,5 +1,5 @@
-"""Selections as Zarr has them (basic, orthogonal, coordinate, mask, block): where elements are, and how what
-NumPy shows of them lies in memory. Index arrays of the caller are never changed."""
+"""Selections as Zarr has them (basic, orthogonal, coordinate, mask, block): which elements they select, and the shape
+of the result. Index arrays of the caller are never changed."""
 from __future__ import annotations
 
 import operator
@@ -11,25 +11,27 @@ import numpy as np
 from ._errors import InvalidError, WrongTypeError
 
 AnyArray = np.ndarray[Any, Any]
-OTHERS = {type(None), type(...)}  # in an index what is of no axis
+OTHERS = {type(None), type(...)}  # items of an index that select along no axis
 FORWARDS, BACKWARDS = slice(None), slice(None, None, -1)
 
 
 class Selection(NamedTuple):
-    """What an index selects. An axis is an index array, or the first, how many and the step."""
+    """The elements that an index selects. An axis has an index array, or the first element, the number and the step.
+    """
 
     axes: Sequence[Any]
-    shape: tuple[int, ...]  # of NumPy's result
-    back: tuple[Any, ...] | None  # the index that gives a result all axes of the array; None: of points
-    box: list[int] | None = None  # first, how many and step of all axes; None: there are index arrays
+    shape: tuple[int, ...]  # of the result
+    back: tuple[Any, ...] | None  # the index that gives a result all axes of the array; None: a selection of points
+    box: list[int] | None = None  # first, number and step of each axis; None: there are index arrays
 
     def full(self, result: AnyArray) -> AnyArray:
-        """The result with the axes of the array, in the array's direction; of points with one."""
+        """Returns the result with all axes of the array, in the array's direction; a selection of points has one
+        axis."""
         return result[self.back] if self.back is not None else result.reshape(-1)
 
 
 def expand(key: Any, ndim: int) -> Sequence[Any]:
-    """The items of an index, one for each axis (and the new axes), without `...`."""
+    """Returns the items of an index without `...`, one for each axis (and for each new axis)."""
     if type(key) is tuple and len(key) == ndim and OTHERS.isdisjoint(map(type, key)):
         return key
     items = list(key) if isinstance(key, tuple) else [key]
@@ -44,20 +46,20 @@ def expand(key: Any, ndim: int) -> Sequence[Any]:
 
 
 def integer(item: Any, length: int, axis: int) -> int:
-    """One index, counted from the end if negative."""
+    """Returns a single index, counted from the end if negative."""
     if isinstance(item, (bool, np.bool_)):
         raise IndexError("True and False select nothing here: use a mask of the array's shape")
     try:
         value = operator.index(item)
     except TypeError:
-        raise IndexError(f"{item!r} is no index: use an integer, a slice, '...', None, or an array") from None
+        raise IndexError(f"{item!r} is not a valid index: use an integer, a slice, '...', None, or an array") from None
     if not -length <= value < length:
         raise IndexError(f"index {value} is out of bounds for axis {axis} with size {length}")
     return value + length if value < 0 else value
 
 
 def extents(shape: Any) -> tuple[int, ...]:
-    """A shape: a length, or one for each axis."""
+    """Returns a shape, which is given as a length or as one length for each axis."""
     try:
         made = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
     except TypeError:
@@ -68,13 +70,13 @@ def extents(shape: Any) -> tuple[int, ...]:
 
 
 def is_fancy(item: Any) -> bool:
-    """Whether it is an array, as NumPy's, or what NumPy makes one of."""
+    """Returns whether an item is an index array, or becomes one in NumPy."""
     return isinstance(item, (list, range)) or getattr(item, "ndim", 0) > 0 or (
         isinstance(item, np.ndarray) and item.dtype == bool)
 
 
 def index_array(item: Any, length: int, axis: int) -> AnyArray:
-    """An index array, or a mask of one axis, as positions that may be negative."""
+    """Returns an index array, or a mask of one axis, as positions, which may be negative."""
     given = np.asarray(item, np.int64 if isinstance(item, list) and not item else None)
     if given.dtype == bool:
         if given.shape != (length,):
@@ -88,7 +90,7 @@ def index_array(item: Any, length: int, axis: int) -> AnyArray:
 
 
 def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
-    """Each axis by itself: integers, slices, `...`, None, index arrays and masks of one axis."""
+    """Selects along each axis by itself: integers, slices, `...`, None, index arrays and masks of one axis."""
     axes: list[Any] = []
     out: list[int] = []
     back: list[Any] = []
@@ -102,7 +104,7 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
             start, stop, step = item.indices(shape[axis])
             n = len(range(start, stop, step))
             back.append(FORWARDS if step > 0 else BACKWARDS)
-            if step < 0:  # from its last element on
+            if step < 0:  # the last element comes first
                 start, step = start + (n - 1) * step, -step
             axes.append((start if n else 0, n, step if n > 1 else 1))
             out.append(n)
@@ -120,7 +122,7 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
 
 
 def points(key: Any, shape: tuple[int, ...]) -> Selection:
-    """Points, by integers and index arrays that are broadcast together, or by a mask of the array's shape."""
+    """Selects points, by integers and index arrays that are broadcast together, or by a mask of the array's shape."""
     items = key if isinstance(key, tuple) else (key,)
     mask = np.asarray(items[0] if len(items) == 1 else 0)
     if mask.dtype == bool:
@@ -141,7 +143,8 @@ def points(key: Any, shape: tuple[int, ...]) -> Selection:
 
 
 def begins(lengths: Any, extent: int) -> Any:
-    """Where the chunks of an axis begin, and the last ends. `lengths`: of all, or of each, as zarr.json has it."""
+    """Returns where the chunks of an axis begin, and where the last ends. `lengths`: one for all, or one for each, as
+    in zarr.json."""
     if isinstance(lengths, int):
         return range(0, extent + lengths, lengths)
     runs = [one if isinstance(one, list) else (one, 1) for one in lengths]
@@ -150,7 +153,7 @@ def begins(lengths: Any, extent: int) -> Any:
 
 
 def blocks(key: Any, shape: tuple[int, ...], grid: Sequence[Any]) -> Selection:
-    """Chunks by their numbers. `grid`: of each axis how long they are."""
+    """Selects chunks by their numbers. `grid` has the lengths of chunks along each axis."""
     at = [begins(lengths, extent) for lengths, extent in zip(grid, shape)]
     sel = by_axis(key, tuple(len(axis) - 1 for axis in at))
     if any(type(axis) is not tuple or axis[2] != 1 for axis in sel.axes) or any(
@@ -160,7 +163,7 @@ def blocks(key: Any, shape: tuple[int, ...], grid: Sequence[Any]) -> Selection:
 
 
 def plain(key: Any, shape: tuple[int, ...]) -> Selection:
-    """What plain brackets mean."""
+    """Returns the selection of plain brackets."""
     given = tuple(item for item in key if item is not Ellipsis) if isinstance(key, tuple) else (key,)
     items = [item for item in given if item is not None]
     fancy = [item for item in items if is_fancy(item)]

@@ -1,4 +1,5 @@
-"""Zarr keys on a native session, which the caller has taken, and URLs. What no key can be is not there."""
+"""Zarr keys on a native session, which the caller has taken, and URLs. A text that cannot be a key counts as missing.
+"""
 from __future__ import annotations
 
 import os
@@ -12,17 +13,17 @@ from ._native import Handle, sized, string, text
 from .repository import Repository
 
 RANGE = ffi.sizeof("brc_key_range")
-SMALL = 1024  # bytes that are sooner copied than owned
+SMALL = 1024  # bytes that are copied, because that is faster than keeping their owner
 SCHEME = "breccia://"
 
 
 def name(key: str) -> Any:
-    """A key for C, to read. None has a NUL in it, nor two slashes side by side."""
+    """Returns a key for C, to read. A key has neither a NUL nor two slashes side by side."""
     return text(key.replace("\0", "//"))
 
 
 def value_of(out: Any, owner: Any) -> Any:
-    """What is in a brc_buf, which `owner` keeps: the library's own memory, which goes with its last view."""
+    """Returns the content of a brc_buf, whose memory `owner` keeps until the last view of it is gone."""
     if out.len < SMALL:
         data = bytes(ffi.buffer(out.data, out.len)) if out.len else b""
         lib.brc_buf_dispose(out)
@@ -32,8 +33,8 @@ def value_of(out: Any, owner: Any) -> Any:
 
 
 def get(native: Handle, keys: Sequence[str], ranges: Sequence[Sequence[int]]) -> list[Any]:
-    """The bytes at keys, which may repeat, as of one state; None where there are none. A range is a
-    BRC_RANGE_* and what that asks for."""
+    """Reads the bytes at keys, which may repeat, from one state; None for a missing key. A range is a BRC_RANGE_* and
+    its numbers."""
     n, names = len(keys), [name(key) for key in keys]
     out, found = ffi.new("brc_buf[]", n), ffi.new("uint8_t[]", n)
     try:
@@ -47,28 +48,31 @@ def get(native: Handle, keys: Sequence[str], ranges: Sequence[Sequence[int]]) ->
 
 
 def stat(native: Handle, key: str) -> tuple[int, str]:
-    """Bytes at a key, and their tag. FileNotFoundError."""
+    """Returns the number of bytes at a key, and their tag. FileNotFoundError."""
     info = sized("brc_key_info")
     try:
-        native.call_out(lib.brc_key_stat, info, name(key))
+        native.call_out(lib.brc_key_get, ffi.NULL, name(key), ffi.NULL, info)
     except NotFoundError:
         raise FileNotFoundError(key) from None
     return int(info.length), string(info.etag)
 
 
-def number(native: Handle, kind: str, function: Any, key: str) -> int:
-    """What function(out, session, key, err) says, to read, in a number."""
-    out = ffi.new(kind + " *")
-    native.call_out(function, out, name(key))
+def exists(native: Handle, key: str) -> bool:
+    with suppress(NotFoundError):
+        return native.call_out(lib.brc_key_get, ffi.NULL, name(key), ffi.NULL, ffi.NULL) == 0
+    return False
+
+
+def size(native: Handle, prefix: str) -> int:
+    native.call_out(lib.brc_keys_size, out := ffi.new("uint64_t *"), name(prefix))
     return int(out[0])
 
 
-def names(native: Handle, prefix: str, folder: bool = False) -> list[tuple[str, bool]]:
-    """Keys that begin with a text. `folder`: what is in that directory, and whether it is one itself."""
-    it, is_dir = ffi.new("brc_iter **"), ffi.new("int *")
-    native.call_out(lib.brc_keys_dir if folder else lib.brc_keys_prefix, it, name(prefix))
-    step = (lambda it, out, err: lib.brc_keys_dir_next(it, out, is_dir, err)) if folder else lib.brc_keys_next
-    return native.items(it, step, "char", lambda found: (string(found), bool(is_dir[0])))
+def names(native: Handle, prefix: str, folder: bool = False, limit: int | None = None) -> list[tuple[str, bool]]:
+    """Lists the keys that begin with a text. With `folder`, lists the names in that directory, and whether each is a
+    directory."""
+    native.call_out(lib.brc_keys, it := ffi.new("brc_iter **"), name(prefix), lib.BRC_KEYS_DIR if folder else 0)
+    return [(key.rstrip("/"), key[-1] == "/") for key in native.items(it, "char", string, limit)]
 
 
 def write(native: Handle, changes: Sequence[tuple[str, Any]]) -> None:
@@ -80,12 +84,12 @@ def write(native: Handle, changes: Sequence[tuple[str, Any]]) -> None:
 
 
 def delete_under(native: Handle, prefix: str) -> None:
-    native.call(lib.brc_key_delete_prefix, native.session, name(prefix))
+    native.call(lib.brc_key_delete, native.session, name(prefix), lib.BRC_KEY_PREFIX)
 
 
 def split(url: str, rev: str | None = None) -> tuple[str, str, str]:
-    """File, revision and path of [breccia://]FILE::REV/PATH, or of FILE/PATH for `rev` (None: "main"). A
-    branch may have a "/" in its name: the first words that name a revision are it."""
+    """Splits [breccia://]FILE::REV/PATH, or FILE/PATH for `rev` (None: "main"), into file, revision and path. A
+    branch's name may contain "/": the shortest beginning that names a revision counts."""
     file, marked, rest = url.removeprefix(SCHEME).rstrip("/").partition("::")
     if not marked:
         words = file.split("/")
@@ -99,7 +103,7 @@ def split(url: str, rev: str | None = None) -> tuple[str, str, str]:
         return file, rev, rest
     words = rest.strip("/").split("/")
     with Repository(file, read_only=True) as repo:
-        branches = repo.branches()  # one may have no commit
+        branches = repo.branches()  # a branch may lack commits
         for n in range(1, len(words) + 1):
             with suppress(NotFoundError, InvalidError, AmbiguousError):
                 found = "/".join(words[:n])

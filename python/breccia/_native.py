@@ -1,8 +1,6 @@
-"""The one place that knows the C library: calls, handles on the file, and what happens after a fork.
-
-A handle of the library belongs to one thread at a time, so that several are open, and who works takes one and
-gives it back: of a file from `Handles`; of one view of it from `Sessions`, with a session and arrays on it.
-"""
+"""Calls of the C library, handles on the file, and what fork() does to them. A handle of the library belongs
+to one thread at a time, so several are open: a thread takes one and gives it back. `Handles` has those of a file, and
+`Sessions` those of one view of the file, each with a session and its arrays."""
 from __future__ import annotations
 
 import os
@@ -18,11 +16,11 @@ from . import _errors
 from ._breccia import ffi, lib
 
 T = TypeVar("T")
-KEPT = 8  # so many handles of a file stay open while nobody works on them
+KEPT = 8  # the most handles of a file that stay open unused
 
 
 def text(value: str | bytes | None) -> Any:
-    """A string for C: NULL for None. A NUL within it would cut it short."""
+    """Returns a string for C; NULL for None. A NUL inside would end it early."""
     if value is None:
         return ffi.NULL
     if not isinstance(value, (str, bytes)):
@@ -34,31 +32,41 @@ def text(value: str | bytes | None) -> Any:
 
 
 def string(value: Any) -> str:
-    """C's text as a string, also the name of an attribute; "" for NULL."""
+    """Returns C's text as a string, also an attribute's name; "" for NULL."""
     return ffi.string(value).replace(b"\xc0\x80", b"\0").decode("utf-8", "replace") if value else ""
 
 
 def printable(text: str) -> str:
-    """A name for a terminal: what could steer it is shown as an escape."""
+    """Returns a name for a terminal: characters that could control the terminal are escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def file_and_rev(name: str | os.PathLike[str]) -> tuple[str | os.PathLike[str], str | None]:
+    """Splits FILE@REV as the command does: a file that has the whole name comes first, then the last "@" after the
+    name of a file."""
+    words = os.fsdecode(name).split("@")
+    for n in range(len(words) - 1, 0, -1) if not os.path.exists(name) else ():
+        if os.path.isfile(file := "@".join(words[:n])):
+            return file, "@".join(words[n:])
+    return name, None
+
+
 def sized(kind: str, **members: Any) -> Any:
-    """A structure of the library's that says how long it is."""
+    """Makes a structure of the library, which begins with its size."""
     made = ffi.new(kind + " *", members)
     made.size = ffi.sizeof(kind)
     return made
 
 
 def failure(rc: int, err: Any) -> _errors.Error:
-    """The exception for a negative result and what the library wrote about it."""
+    """Returns the exception for a negative result and the library's message."""
     made = _errors.BY_CODE.get(rc, _errors.Error)(_errors.said(string(err.message)) or string(lib.brc_strerror(rc)))
     made.detail = err.detail
     return made
 
 
 def _made(function: Callable[..., int], kind: str, *args: Any) -> Any:
-    """What function(out, *args, err) makes."""
+    """Returns the object that function(out, *args, err) makes."""
     out, err = ffi.new(kind + " **"), sized("brc_error")
     rc = function(out, *args, err)
     if rc < 0:
@@ -67,8 +75,8 @@ def _made(function: Callable[..., int], kind: str, *args: Any) -> Any:
 
 
 class Handle:
-    """One handle on the file, of one thread at a time; where Sessions gave it, a session and the arrays that
-    were opened there. Closed by its owner, or when nobody has it any more."""
+    """One handle on the file, used by one thread at a time. A handle of Sessions also has a session and its open
+    arrays. Its owner closes it, or Python does when it is unused."""
 
     __slots__ = ("repo", "err", "home", "told", "session", "arrays", "era", "opener", "ended")
 
@@ -79,7 +87,7 @@ class Handle:
 
     @property
     def own(self) -> Any:
-        """What calls are made on: its session, or else the repository."""
+        """The object that calls work on: the session, or else the repository."""
         return self.session or self.repo
 
     def close(self) -> None:
@@ -90,7 +98,7 @@ class Handle:
             lib.brc_free(repo)
 
     def leave(self) -> None:
-        """Closes its session and arrays."""
+        """Closes the session and the arrays."""
         self.forget()
         session, self.session = self.session, ffi.NULL
         lib.brc_session_free(session)
@@ -100,7 +108,8 @@ class Handle:
             self.close()
 
     def call(self, function: Callable[..., int], *args: Any) -> int:
-        """function(*args, err); a negative result is an exception. Ctrl-C ends it in the main thread."""
+        """Calls function(*args, err); a negative result raises an exception. Ctrl-C interrupts the call in the main
+        thread."""
         repo = self.repo
         try:
             lib.py_enter(repo)
@@ -112,7 +121,7 @@ class Handle:
         return rc
 
     def failed(self, rc: int) -> BaseException:
-        """The exception for a result. What a callback of Python raised comes out again here."""
+        """Returns the exception for a result, or the one that a Python callback raised."""
         raised = None
         if self.told is not None:
             raised, self.told.raised = self.told.raised, None
@@ -121,18 +130,18 @@ class Handle:
         return raised or failure(rc, self.err)
 
     def call_out(self, function: Callable[..., int], out: Any, *args: Any) -> int:
-        """function(out, session, *args, err)."""
+        """Calls function(out, session, *args, err)."""
         return self.call(function, out, self.own, *args)
 
     def made(self, function: Callable[..., int], kind: str, *args: Any) -> Any:
-        """The object that function(out, session, *args, err) makes."""
+        """Returns the object that function(out, session, *args, err) makes."""
         out = ffi.new(kind + " **")
         self.call_out(function, out, *args)
         return out[0]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is changed in the block, or nothing if it fails."""
+        """Makes all changes of the block, or none if the block fails."""
         self.call(lib.brc_begin, self.repo)
         done = 0
         try:
@@ -144,7 +153,7 @@ class Handle:
                 self.forget()
 
     def take_buf(self, function: Callable[..., int], *args: Any) -> bytes:
-        """The bytes that function(out, *args, err) appends to a buffer."""
+        """Returns the bytes that function(out, *args, err) appends to a buffer."""
         out = sized("brc_buf")
         try:
             self.call(function, out, *args)
@@ -152,38 +161,36 @@ class Handle:
         finally:
             lib.brc_buf_dispose(out)
 
-    def items(self, made: Any, step: Callable[..., int], kind: str, convert: Callable[[Any], T],
-              limit: int | None = None) -> list[T]:
-        """What an iterator lists, each converted; it is freed. `made` is what its maker wrote to."""
+    def items(self, made: Any, kind: str, convert: Callable[[Any], T], limit: int | None = None) -> list[T]:
+        """Lists the converted items of an iterator, and frees it. `made` is the memory that its maker wrote to."""
         out, found = ffi.new(f"const {kind} **"), list[T]()
         if limit is not None and limit < 0:
             raise OverflowError
         try:
-            while made[0] and (limit is None or len(found) < limit) and self.call(step, made[0], out):
+            while made[0] and (limit is None or len(found) < limit) and self.call(lib.brc_next, made[0], out):
                 found.append(convert(out[0]))
             return found
         finally:
             lib.brc_iter_free(made[0])
 
     def array(self, path: str) -> Any:
-        """The open array at a path."""
+        """Returns the open array at a path."""
         found = self.arrays.get(path)
         if found is None:
             found = self.arrays[path] = self.made(lib.brc_array_open, "brc_array", text(path))
         return found
 
     def forget(self, path: str | None = None) -> None:
-        """Closes the array at a path, or all."""
+        """Closes the array at a path, or all arrays."""
         for name in list(self.arrays) if path is None else [path]:
             lib.brc_array_free(self.arrays.pop(name, ffi.NULL))
 
 
 class Handles:
-    """The handles on one file, for as many threads as work at once: who works takes one and gives it back.
-    In a child of fork() it begins anew: what its parent had is of no use there, and is left alone.
-    `progress`: who is told of long calls, where these name nobody else."""
+    """The handles on one file, one for each thread that works. A child of fork() begins anew, and leaves the parent's
+    handles alone. `progress` reports long calls that name no function of their own."""
 
-    home = era = 0  # home grows with close(): a handle of before is not kept
+    home = era = 0  # home grows with close(): older handles are not kept
     progress: Any = None
 
     def __init__(self, path: str | os.PathLike[str], *, flags: int = 0, wait: float | None = None,
@@ -198,8 +205,8 @@ class Handles:
 
     def _begin(self) -> None:
         self._pid, self.home = os.getpid(), self.home + 1
-        self._lock = threading.Lock()  # one that another thread held when it forked would stay locked
-        self._root: Handle | None = None  # the first one, from which the others are opened
+        self._lock = threading.Lock()  # a lock that another thread held at fork() would stay locked
+        self._root: Handle | None = None  # the first handle, from which the others are opened
         self._idle: deque[Handle] = deque()
 
     def _new(self) -> Handle:
@@ -214,20 +221,20 @@ class Handles:
                 options.wait_ms = max(1, int(min(self.wait, 2e6) * 1000)) if self.wait > 0 else -1
             try:
                 made = _made(lib.brc_open, "breccia", text(os.fsencode(self.path)), options)
-            except _errors.ExistsError:  # somebody else was first
+            except _errors.ExistsError:  # another process was first
                 if not os.path.exists(self.path):
-                    raise  # no: something is in its way
+                    raise  # no file: something is in its way
                 options.flags &= ~lib.BRC_OPEN_CREATE
                 made = _made(lib.brc_open, "breccia", text(os.fsencode(self.path)), options)
             self.flags, self._root = options.flags, Handle(made, self.home)
             return self._root
 
     def _drop(self, handle: Handle) -> None:
-        """Closes one that is not used any more."""
+        """Closes a handle that is not used any more."""
         handle.close()
 
     def take(self) -> Handle:
-        """One for the caller alone, until it is given back."""
+        """Takes a handle for the caller alone, until it is given back."""
         if self._pid != os.getpid():
             self._begin()
         try:
@@ -245,7 +252,7 @@ class Handles:
 
     @contextmanager
     def at_work(self, progress: Any = None) -> Iterator[Handle]:
-        """One for a block, which tells `progress` (true, or a function) how far it is."""
+        """Takes a handle for a block. `progress` (true, or a function) reports the block's calls."""
         handle = self.take()
         try:
             if progress:
@@ -260,17 +267,17 @@ class Handles:
             self.give(handle)
 
     def close(self) -> None:
-        """Closes those that nobody uses, and handles also when they are given back; a later call opens new
-        ones. What is uncommitted stays in the file."""
+        """Closes the unused handles now, and the others when they are given back; a later call opens new ones.
+        Uncommitted changes stay in the file."""
         if self._pid == os.getpid():
             with self._lock:
                 self.home, self._root = self.home + 1, None
-                with suppress(IndexError):  # others may take them meanwhile
+                with suppress(IndexError):  # other threads may take handles meanwhile
                     while True:
                         self._drop(self._idle.pop())
 
 
-# The thread whose transaction or savepoint this context is in: contexts follow what they start into other threads.
+# The thread whose transaction or savepoint this context is in: a context goes along into threads that it starts.
 _owner: ContextVar[int] = ContextVar("breccia's block", default=0)
 
 
@@ -279,8 +286,8 @@ class Sessions(Handles):
 
     def __init__(self, handles: Handles, opener: partial[Any]) -> None:
         self._of, self.opener, self.progress = handles, opener, handles.progress
-        self.era = 0  # grows where the arrays that are open may be out of date
-        self._pinned: dict[int, Handle] = {}  # by thread: in a transaction all its calls are on one session
+        self.era = 0  # grows when open arrays may be out of date
+        self._pinned: dict[int, Handle] = {}  # by thread: all calls of a transaction use one session
         self._begin()
 
     @property
@@ -298,24 +305,25 @@ class Sessions(Handles):
             raise
 
     def _drop(self, handle: Handle) -> None:
-        """Gives it back as another object: the collector of cycles finishes a Handle that it found with its
-        Sessions even if these have given it back, and somebody works on it."""
+        """Gives the handle back as another object: Python's collector of cycles may finish a Handle together with its
+        Sessions even if the handle has been given back and is in use."""
         handle.leave()
-        if handle.repo:  # it was not before
+        if handle.repo:  # the handle was open
             made, handle.repo = Handle(handle.repo, handle.home), ffi.NULL
             if self.handles._root is handle:
                 self.handles._root = made
             self.handles.give(made)
 
     def pinned(self) -> Handle | None:
-        """That of the transaction or savepoint that this thread is in. MisuseError in a thread that works for it."""
+        """Returns the handle of the transaction or savepoint of this thread. MisuseError in a thread that works for
+        that thread."""
         own = self._pinned.get(threading.get_ident())
         if own is None and _owner.get() in self._pinned:
             raise _errors.MisuseError("other threads, and so zarr, take no part in a transaction or savepoint: fork()")
         return own
 
     def take(self) -> Handle:
-        # In a child of fork() the library says of a pinned one that it is another process's.
+        # In a child of fork(), the library reports that a pinned handle belongs to another process.
         native = self._pinned and self.pinned() or super().take()
         if native.era != self.era:
             native.forget()
@@ -324,11 +332,11 @@ class Sessions(Handles):
 
     def give(self, native: Handle) -> None:
         if not self._pinned or self._pinned.get(threading.get_ident()) is not native:
-            (super().give if native.opener is self.opener else self._drop)(native)  # or else it is of before
+            (super().give if native.opener is self.opener else self._drop)(native)  # an old handle is not kept
 
     @contextmanager
     def pin(self) -> Iterator[Handle]:
-        """A native session that all calls of this thread use in the block."""
+        """Gives all calls of this thread in the block one native session."""
         me, before = threading.get_ident(), _owner.get()
         with self.at_work() as native:
             outer = self._pinned.get(me)
@@ -347,7 +355,7 @@ class Sessions(Handles):
 
 
 class Progress:
-    """Who is told how far a call is, and what that raised."""
+    """Reports the progress of a call, and keeps the exception that the report raised."""
 
     def __init__(self, who: Any) -> None:
         self._bar, self._phase = None, ""  # type: Any, str
@@ -375,7 +383,7 @@ class Progress:
 
 
 def _raised(kind: Any, error: Any, trace: Any) -> int:
-    """Told to who called, not printed; also Ctrl-C in the callback itself."""
+    """Keeps the exception for the caller, and prints nothing; also Ctrl-C in the callback itself."""
     me = trace.tb_frame.f_locals.get("me") if trace is not None else None
     if me:
         ffi.from_handle(me).raised = error
@@ -390,13 +398,13 @@ def _report(me: Any, phase: Any, done: int, total: int) -> int:
 
 os.register_at_fork(after_in_child=lib.py_forked)
 
-# The programs that read and write HDF5 and NetCDF lie beside this file in a wheel.
+# In a wheel, the programs that read and write HDF5 and NetCDF lie beside this file.
 _BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libexec", "breccia")
 LIBEXEC = _BESIDE if os.path.isdir(_BESIDE) else None
 
 
 @cache
 def shared(kind: str, *args: int) -> Any:
-    """What all repositories of the process have together: "registry", of codecs; "pool", N: N worker threads
-    (0: one per core)."""
+    """Returns the objects that all repositories of the process share: "registry", of codecs; "pool", N: N worker
+    threads (0: one per core)."""
     return _made(getattr(lib, f"brc_{kind}_new"), f"brc_{kind}", *args)

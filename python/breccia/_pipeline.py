@@ -1,9 +1,7 @@
-"""How `breccia.zarr.CodecPipeline` turns what zarr asks of chunks into one selection of the array.
-
-zarr gives a selection chunk by chunk: for each its key, what is selected in it, and where that lies in
-the caller's array. Along each axis these parts are put together again, in the order of the caller's
-elements; the library does the rest.
-"""
+"""Turns the chunks that zarr asks `breccia.zarr.CodecPipeline` for into one selection of the array. zarr gives a
+selection chunk by chunk: for each chunk its key, the elements that are selected in it, and their place in the
+caller's array. Along each axis these parts are joined again, in the order of the caller's elements; the library does
+the rest."""
 from __future__ import annotations
 
 import math
@@ -22,16 +20,16 @@ from ._errors import InvalidError, NotFoundError, UnsupportedError
 from ._indexing import AnyArray, Selection
 from ._native import Handle, text
 
-INLINE = 256 << 10  # bytes of chunks that are read without another thread
+INLINE = 256 << 10  # the most bytes of chunks that are read without another thread
 ZEROS_DIFFER = not NDBuffer.from_numpy_array(np.array([-0.0])).all_equal(0.0)  # from zarr 3.1 on
 HAS_STATUS = hasattr(zarr.abc.codec, "GetResult")  # from zarr 3.2 on
 
 
 class Aside(Exception):
-    """It is for zarr's own pipeline."""
+    """Raised for a selection that zarr's own pipeline must handle."""
 
 
-ELSEWHERE = Aside, NotFoundError, UnsupportedError, InvalidError  # not known here, or changed since
+ELSEWHERE = Aside, NotFoundError, UnsupportedError, InvalidError  # unknown to the library, or changed since
 
 
 # ---- the array ----
@@ -42,7 +40,7 @@ def native_order(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 class Target:
-    """The array that zarr means, and where the chunks are in its grid."""
+    """The array that zarr means, and the places of the chunks in its grid."""
 
     def __init__(self, native: Handle, batch: Sequence[Any], flag: int, ask: bool = False) -> None:
         spec, n, ndim = batch[0][1], len(batch), len(batch[0][1].shape)
@@ -67,7 +65,7 @@ class Target:
 
 
 def positions(item: Any, length: int, first: int = 0) -> Any:
-    """One of zarr's selectors of an axis, as a range or an index array that counts from `first` on."""
+    """Returns one of zarr's selectors of an axis as a range or an index array, counted from `first` on."""
     if isinstance(item, (int, np.integer)):
         return range(first + int(item), first + int(item) + 1)
     if isinstance(item, slice):
@@ -79,8 +77,8 @@ def positions(item: Any, length: int, first: int = 0) -> Any:
 
 
 def in_order(parts: Sequence[Any], goes: Sequence[Any], length: int | None) -> Any:
-    """What is selected along an axis, as Selection has it, in the order of the caller's elements: of parts,
-    and where they go. `length`: of all; None: one value is for all."""
+    """Joins the parts of a selection along an axis, in the order of the caller's elements, in the form of Selection.
+    `length` is that of all parts; None: one value is for all."""
     n, start, step = 0, getattr(parts[0], "start", 0), getattr(parts[0], "step", 0)
     for index, to in zip(parts, goes or parts):
         if type(index) is not range or (index.start, index.step) != (start + n * step, step) or (
@@ -105,8 +103,8 @@ def in_order(parts: Sequence[Any], goes: Sequence[Any], length: int | None) -> A
 
 
 def selected(batch: Sequence[Any], target: Target, shape: tuple[int, ...] | None, drop: tuple[int, ...]) -> Selection:
-    """What zarr selects: points, or a product of the axes' parts. `shape`: of the caller's array; None: one
-    value is for all."""
+    """Returns the selection that zarr means: points, or a product of the axes' parts. `shape` is that of the caller's
+    array; None: one value is for all."""
     _, spec, items, *_ = batch[0]
     items = items if isinstance(items, tuple) else (items,)
     points = len(items) > 1 and all(isinstance(i, np.ndarray) and i.ndim == 1 for i in items)
@@ -146,12 +144,12 @@ def read_now(native: Handle, batch: Sequence[Any], out: Any, drop: tuple[int, ..
     target = Target(native, batch, lib.BRC_ARRAY_READABLE, HAS_STATUS)
     whole = out.as_ndarray_like()
     if not target.form.item or native_order(out.dtype) != target.form.dtype:
-        raise Aside  # a field; of strings, zarr's own is faster
+        raise Aside  # a field, or strings, which zarr's own pipeline reads faster
     plain = type(whole) in (np.ndarray, np.memmap)
     selection = selected(batch, target, tuple(out.shape), drop)
     found = _elements.read(native, target.path, selection, target.form, whole if plain else None, False)
     if found is None:
-        raise Aside  # it has become another array
+        raise Aside  # the array was replaced
     if not plain:
         out[(slice(None),) * len(out.shape)] = batch[0][1].prototype.nd_buffer.from_numpy_array(found)
     return tuple({"status": "present" if one else "missing"} for one in target.there) if HAS_STATUS else None
@@ -160,7 +158,7 @@ def read_now(native: Handle, batch: Sequence[Any], out: Any, drop: tuple[int, ..
 def write_now(native: Handle, batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
     target = Target(native, batch, lib.BRC_ARRAY_WRITABLE)
     memory, form = value.as_numpy_array(), target.form
-    # Strings: zarr's own is faster, but a part of a chunk it writes over what others wrote meanwhile.
+    # zarr's own pipeline is faster for strings, but may overwrite the rest of a chunk that others wrote meanwhile.
     if batch[0][1].config.write_empty_chunks or (
             native_order(memory.dtype) != form.dtype if form.item else all(whole for *_, whole in batch)):
         raise Aside
@@ -174,8 +172,8 @@ def write_now(native: Handle, batch: Sequence[Any], value: Any, drop: tuple[int,
 
 
 def is_doubtful(memory: AnyArray, target: Target, spec: Any, out: Any) -> bool:
-    """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are
-    others than those of the array's: zarr compares numbers, so that all NaNs are one, and zeros may be."""
+    """Returns whether zarr may take the chunk for fill value, and leave it out, although its bits differ from
+    those of the fill value: zarr compares numbers, for which all NaNs, and perhaps both zeros, are equal."""
     fill, dtype = spec.fill_value, memory.dtype
     if dtype.kind not in "fc" and not dtype.names or dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
         return False
@@ -186,7 +184,7 @@ def is_doubtful(memory: AnyArray, target: Target, spec: Any, out: Any) -> bool:
 
 
 def settle(native: Handle, target: Target, spec: Any, place: tuple[int, ...]) -> None:
-    """Gives a chunk (each in a shard) that zarr takes for fill value the bits of that."""
+    """Gives a chunk (each one in a shard) that zarr takes for fill value the bits of the fill value."""
     axes = [(at * n, min(n, length - at * n), 1) for at, n, length in zip(place, spec.shape, target.form.shape)]
     selection = Selection(axes, tuple(n for _, n, _ in axes), (...,))
     found = _elements.read(native, target.path, selection, target.form, None, True)
@@ -198,7 +196,7 @@ def settle(native: Handle, target: Target, spec: Any, place: tuple[int, ...]) ->
 
 
 async def read(batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> Any:
-    """What there is to say of each chunk."""
+    """Returns zarr's status of each chunk."""
     store, spec = batch[0][0].store, batch[0][1]
     small = len(batch) * math.prod(spec.shape) * out.dtype.itemsize <= INLINE
     return await (store._peek if small else store._run)(read_now, batch, out, drop)

@@ -1,4 +1,4 @@
-"""Arrays: NumPy's indexing on what a session shows."""
+"""Arrays: NumPy's indexing on an array of a session."""
 from __future__ import annotations
 
 import json
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _dtypes, _errors, _indexing
+from . import _display, _dtypes, _errors, _indexing
 from ._breccia import ffi, lib
 from ._calls import Progress, items, records
 from ._casting import fit
 from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
 from ._made.calls import ArrayCalls
-from ._native import printable, string, text
+from ._native import printable, sized, string, text
 
 if TYPE_CHECKING:
     from .session import Session
@@ -36,7 +36,7 @@ class Array(ArrayCalls):
 
     def __init__(self, session: Session, path: str) -> None:
         self.session, self.path = session, path
-        self._pool, self._fixed = session._pool, session.fixed  # of a commit, which nobody changes
+        self._pool, self._fixed = session._pool, session.fixed  # of a commit, which never changes
         self._known: Form | None = None
 
     def _now(self) -> Form:
@@ -54,7 +54,8 @@ class Array(ArrayCalls):
             native.call(function, fresh(native, self.path), *args)
 
     def _told(self, name: str) -> Any:
-        """Of the library's description what JSON says, or a number for each axis; None: it has none."""
+        """Returns a member of the library's description: a value of JSON, or a number for each axis; None if it is
+        missing."""
         with self._working() as native:
             info = lib.brc_array_describe(fresh(native, self.path))
             found = getattr(info, name)
@@ -66,7 +67,7 @@ class Array(ArrayCalls):
 
     @property
     def fill_value(self) -> Any:
-        """What elements are that were never written, as NumPy's scalar, to the bit."""
+        """The value of elements that were never written, as NumPy's scalar, bit for bit."""
         dtype, item = self.dtype, self._form.item
         with self._working() as native:
             fill = lib.brc_array_describe(fresh(native, self.path)).fill
@@ -81,9 +82,8 @@ class Array(ArrayCalls):
 
     @property
     def info(self) -> str:
-        """What the array is, in lines for people."""
-        from ._display import array_info
-        return array_info(self)
+        """A description of the array, in lines for people."""
+        return _display.array_info(self)
 
     # ---- elements ----
 
@@ -92,7 +92,7 @@ class Array(ArrayCalls):
             form = self._form if self._fixed or out is None else self._now()
             try:
                 sel = select(key, form.shape)
-            except IndexError:  # of the shape that was known, perhaps
+            except IndexError:  # perhaps the array has another shape now
                 if self._now() is form:
                     raise
                 continue
@@ -119,8 +119,8 @@ class Array(ArrayCalls):
         return self._get(_indexing.by_axis, key)
 
     def get(self, key: Any = ..., *, out: AnyArray | None = None) -> Any:
-        """What `a[key]` gives, in `out` where it is given: any array of NumPy's of the same shape, also with
-        strides. If it has another type, elements are cast as by NumPy's assignment."""
+        """Returns `a[key]`, in `out` if it is given: any NumPy array of the same shape, also with strides. If it has
+        another type, elements are cast as in NumPy's assignment."""
         names, key = self._names_in(key)
         if names is None:
             return self._get(_indexing.plain, key, out)
@@ -131,12 +131,10 @@ class Array(ArrayCalls):
         return out
 
     def set(self, key: Any, value: Any, *, casting: str = "same_kind") -> None:
-        """`a[key] = value`, which casts by NumPy's rule "same_kind", or by another of NumPy's: "unsafe" is any cast.
-
-        Numbers of Python's own, and lists of them, go into every type of their kind, integers into floats too. Where an
-        element would become another number, time or text it is an InvalidError, unless `casting` is "unsafe": floats
-        alone are rounded. So is a masked element: fill it first.
-        """
+        """Sets `a[key] = value`, casting by NumPy's rule "same_kind", or by another of NumPy's rules: "unsafe" allows
+        any cast. Python's numbers, and lists of them, go into every type of their kind, and integers into floats too.
+        If an element would become another number, time or text, the call raises InvalidError, unless `casting` is
+        "unsafe"; only floats are rounded. A masked element raises InvalidError too: fill it first."""
         names, key = self._names_in(key)
         if names is not None:
             whole = np.asarray(self.get(key))
@@ -147,7 +145,7 @@ class Array(ArrayCalls):
     __setitem__ = set
 
     def _names_in(self, key: Any) -> tuple[Any, Any]:
-        """The fields in an index, "a" or ["a", "b"], and what is left of it."""
+        """Returns the fields in an index, "a" or ["a", "b"], and the rest of the index."""
         items = key if isinstance(key, tuple) else (key,)
         found = [i for i in items if isinstance(i, str) or type(i) is list and i and isinstance(i[0], str)]
         if not found:
@@ -159,7 +157,7 @@ class Array(ArrayCalls):
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
     def resize(self, *shape: Any) -> None:
-        """Another shape. What is cut off is lost: growing again shows the fill value."""
+        """Changes the shape. Elements that are cut off are lost: an array that grows again shows the fill value."""
         new = _indexing.extents(shape[0] if len(shape) == 1 else shape)
         if len(new) != self.ndim:
             raise _errors.InvalidError(f"{printable(self.path)} has {self.ndim} dimensions, and {new} has {len(new)}")
@@ -167,8 +165,8 @@ class Array(ArrayCalls):
         self._now()
 
     def append(self, data: Any, axis: int = 0, *, casting: str = "same_kind") -> tuple[int, ...]:
-        """Grows the array along an axis by `data`, whose other axes are as the array's: both or neither. The
-        new shape. `casting` is as of set()."""
+        """Grows the array along an axis by `data`, which has the array's shape along the other axes. Either both
+        happen or neither. Returns the new shape. `casting` is that of set()."""
         form = self._now()
         axis = _indexing.integer(axis, self.ndim, 0)
         given = fit(data, form.check(self.path), casting)
@@ -181,12 +179,12 @@ class Array(ArrayCalls):
         return self.shape
 
     def restore(self, rev: str | None = None, key: Any = ...) -> None:
-        """Makes what a basic selection has what it was at a version (None: the branch's tip)."""
+        """Gives the elements of a basic selection the values of a version (None: the branch's tip)."""
         self._call(lib.brc_array_restore, self._box(key), text(rev))
 
     def blame(self, key: Any = ..., *, elements: bool = False) -> list[records.Blamed]:
-        """Which commit changed each stored chunk that a basic selection meets last; with `elements`, each run
-        of elements along the last axis. What is uncommitted does not count."""
+        """Returns which commit last changed each stored chunk that a basic selection meets; with `elements`, each run
+        of elements along the last axis. Uncommitted changes do not count."""
         if not self._fixed:
             repository = self.session.repository
             tip = repository.view(repository.resolve(self.session.rev))
@@ -196,6 +194,33 @@ class Array(ArrayCalls):
             native.call(lib.brc_blame, out, native.array(self.path), sel, elements * lib.BRC_BLAME_ELEMENTS)
             return items(native, records.Blamed, out)
 
+    def log(self, key: Any = ..., *, values: int = 10, limit: int | None = None) -> list[records.Shown]:
+        """Commits, the newest first, that changed elements of a basic selection, with how: `elements` of the one change
+        counts them, and its `values` are the first of them, as they were before and are then (None: not there yet, or
+        no more). The array is followed to where it was before it was moved. A merge is listed if its values are those
+        of none of its parents. Uncommitted changes do not count."""
+        repository, sel = self.session.repository, self._box(key)
+        rev = self.session._key if self._fixed else repository.resolve(self.session.rev)
+        return [records.Shown(found, tuple(repository._diff(
+                    found.parents[0] if found.parents else None, found.id, path=found.path, sel=sel, elements=True,
+                    moved=True, added=True, values=values)))
+                for found in repository._log(rev, path=self.path, sel=sel, limit=limit)]
+
+    def stats(self, key: Any = ..., *, field: str | None = None, progress: Progress = None) -> records.Stats:
+        """How many elements a basic selection has, NaN and the fill value among them, the least and the greatest,
+        mean, standard deviation (of all, not of a sample) and a histogram, without NaN. Complex numbers count with
+        their magnitudes, texts and bytes with their lengths in bytes, and elements with fields with the one that
+        `field` names: "x", or "position.x" where a field has fields itself. What whole chunks come to is kept in
+        the file where it can be written, so a second call reads none that it knows."""
+        dtype, out, bins = self._now().dtype, sized("brc_array_summary"), ffi.new("brc_iter **")
+        sel, name = self._box(key), text(field)
+        options = sized("brc_array_stats_opts", sel=sel, field=name)
+        with self._working(progress) as native:
+            native.call(lib.brc_array_stats, out, bins, fresh(native, self.path), options)
+            dtype = _dtypes.field(dtype, field) if field and dtype is not None else dtype
+            listed = native.items(bins, "brc_stats_bin", lambda b: (string(getattr(b, "from")), string(b.to), b.count))
+        return records.Stats.of_array(out, listed, dtype)
+
     def _box(self, key: Any) -> Any:
         return at_of(_indexing.by_axis(key, self._form.shape), "brc_sel")[0]
 
@@ -204,7 +229,7 @@ class Array(ArrayCalls):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         if copy is False:
             raise ValueError("the elements are in a file: they cannot be had without a copy")
-        found = np.asarray(self[()], self.dtype)  # a scalar would have one of its own
+        found = np.asarray(self[()], self.dtype)  # a scalar would have its own type
         return found if dtype is None else found.astype(dtype, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -227,23 +252,23 @@ class Array(ArrayCalls):
 
     @property
     def oindex(self) -> Accessor:
-        """Each axis by itself: integers, slices, index arrays and masks of one axis."""
+        """Selects along each axis by itself: integers, slices, index arrays and masks of one axis."""
         return Accessor(self, _indexing.by_axis)
 
     @property
     def vindex(self) -> Accessor:
-        """Points, by an index array for each axis, or a mask of the array's shape."""
+        """Selects points, by an index array for each axis, or by a mask of the array's shape."""
         return Accessor(self, _indexing.points)
 
     @property
     def blocks(self) -> Accessor:
-        """Chunks by their numbers; of a sharded array, shards."""
+        """Selects chunks by their numbers; in a sharded array, shards."""
         config = self.metadata["chunk_grid"]["configuration"]
         return Accessor(self, partial(_indexing.blocks, grid=config.get("chunk_shapes", config.get("chunk_shape"))))
 
 
 class Accessor:
-    """`a.oindex`, `a.vindex` and `a.blocks`: what is in the brackets is read in that way."""
+    """`a.oindex`, `a.vindex` and `a.blocks`: each reads the brackets in its own way."""
 
     def __init__(self, array: Array, select: Select) -> None:
         self.array, self.select = array, select
@@ -254,7 +279,7 @@ class Accessor:
     __getitem__ = get
 
     def set(self, key: Any, value: Any, *, casting: str = "same_kind") -> None:
-        """As of the array."""
+        """Sets elements like Array.set()."""
         self.array._set(self.select, key, value, casting)
 
     __setitem__ = set

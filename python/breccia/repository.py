@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, records
 from ._errors import InvalidError, NotFoundError, ReadOnlyError
-from ._made.calls import RepositoryCalls
-from ._native import Handles, printable
-from .session import Session
+from ._made.calls import RepositoryCalls, author_of
+from ._native import Handles, file_and_rev, printable
+from .session import Session, box_of
 
 if TYPE_CHECKING:
     from .zarr import Store
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     """The file at `path`, open. Every method may be called from any thread, and in a child of fork().
 
+    `path`: FILE, or FILE@REV, which is open for reading only: view(), store() and export() show that version
+    where they are not told another. `rev` is that REV, or None.
     `create`: makes the file where there is none; None: nothing is opened before it is used, as of a copy of pickle's.
     `wait`: seconds that a call waits for other processes (None: 30). `memory`: bytes of chunks that a call
     has in flight at most (0: 256 MiB). `threads`: of the pool that codecs run on (0: one per core).
@@ -29,9 +31,15 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     def __init__(self, path: str | os.PathLike[str], *, create: bool | None = False, read_only: bool = False,
                  wait: float | None = None, memory: int = 0, threads: int = 0,
                  progress: Progress = None, readback: bool = True) -> None:
+        path, self.rev = file_and_rev(path)
+        if self.rev is not None:
+            if not self.rev:
+                raise InvalidError(f"a version is missing behind {os.fsdecode(path)}@")
+            read_only = True
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path), no_readback=not readback)
         self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
+        self._name = f"{self.path}@{self.rev}" if self.rev else self.path
         self._given = dict[str, Any](read_only=read_only, wait=wait, memory=memory, threads=threads, readback=readback)
         if create is not None:
             self.handles.give(self.handles.take())
@@ -47,8 +55,9 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
 
     def session(self, branch: str | None = None, *, message: str | None = None, author: str | None = None,
                 metadata: dict[str, Any] | None = None) -> Session:
-        """A private draft of a branch (None: the current one): nobody sees its changes before they are
-        committed. As a context manager it commits at the end with `message`, and discards on an exception."""
+        """Opens a private draft of a branch (None: the current one): nobody sees its changes before they are
+        committed. As a context manager it commits at the end with `message`, and discards its changes on an
+        exception."""
         branch = branch or self.head
         if self.read_only:
             return Session(self, "at", branch, key=self.resolve(branch))
@@ -56,33 +65,47 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
 
     def draft(self, branch: str | None = None, *, message: str | None = None, author: str | None = None,
               metadata: dict[str, Any] | None = None) -> Session:
-        """The changes of a branch that all its users share, over the commit at which they began: what one writes
-        the others see at once. Of a repository that is open for reading only they can be read."""
+        """Opens the changes of a branch that all its users share, over the commit at which they began: each user sees
+        at once what another writes. In a repository that is open for reading only, the changes can be read."""
         return Session(self, "draft" if self.read_only else "shared", branch or self.head, (message, author, metadata))
 
     def view(self, rev: str | None = None) -> Session:
-        """What a version has, to read: a commit or a tag as it is; a branch as its newest commit is, whenever it
-        is read. What is uncommitted is in draft() and in the sessions that made it."""
-        rev = rev or self.head
+        """Opens a version for reading: a commit or a tag as it is, and a branch as its newest commit is at each read.
+        None: the version that the repository was opened for, or the current branch. Uncommitted changes are in
+        draft() and in the sessions that made them."""
+        rev = rev or self.rev or self.head
         if rev != "HEAD":
-            with suppress(NotFoundError, InvalidError):  # it is no branch
+            with suppress(NotFoundError, InvalidError):  # the name is not a branch
                 return Session(self, "view", rev)
         return Session(self, "at", rev, key=self.resolve(rev))
 
-    def store(self, rev: str = "main", *, mode: str = "r") -> Store:
-        """A store for zarr-python and what builds on it: mode "r" reads any version, as view() does, "r+" shows and
-        writes a branch's shared draft, as draft() does."""
+    def store(self, rev: str | None = None, *, mode: str = "r") -> Store:
+        """Returns a store for zarr-python and its users: mode "r" reads any version, as view() does; "r+" shows and
+        writes a branch's shared draft, as draft() does. None: the version that the repository was opened for, or
+        "main"."""
         from .zarr import Store
         if mode not in ("r", "r+", "a"):
             raise InvalidError(f'mode is "r" or "r+", not {mode!r}')
         if self.read_only and mode != "r":
             raise ReadOnlyError(f"{self.path} is open for reading only")
-        return Store(self.path, rev, read_only=mode == "r")
+        return Store(self.path, rev or self.rev or "main", read_only=mode == "r")
 
     # ---- history ----
 
+    def diff(self, a: str | None = None, b: str | None = None, *, path: str | None = None, key: Any = None,
+             elements: bool = False, chunks: bool = False, values: int = 0, atol: float = 0, rtol: float = 0,
+             progress: Progress = None) -> list[records.Change]:
+        """Nodes that differ. `b` None: the current branch with its uncommitted changes; `a` None: what `b` is based on.
+        With `elements` also how many elements differ, and by how much; with `chunks` too, in which chunks. `values`:
+        how many of them are listed of an array. `key`: a basic selection of the array at `path`; only these elements
+        are compared. `atol`, `rtol`: elements count as equal as np.isclose(a, b, equal_nan=True) has it."""
+        sides = [lambda: self.draft() if b is None else self.view(b),
+                 lambda: self.view(a or (self.head if b is None else f"{b}~1"))]
+        return self._diff(a, b, path=path, elements=elements, chunks=chunks, values=values, atol=atol, rtol=rtol,
+                          sel=box_of(path, key, *sides), progress=progress)
+
     def status(self) -> records.Status:
-        """The current branch's uncommitted changes, and the merge or the like that is open."""
+        """Returns the current branch's uncommitted changes, and the merge, pick or rebase that is open."""
         changes, state, moved = tuple(self.diff()), self.merge_state(), self._moved(branch := self.head)
         return records.Status(branch, not (changes or state or moved), changes, state, moved)
 
@@ -90,28 +113,28 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
 
     def merge_continue(self, *, message: str | None = None, author: str | None = None,
                        skip: bool = False) -> records.MergeResult | records.PickResult:
-        """Ends what is open: the merge, pick or revert becomes a commit, a rebase goes on (`skip`: without
-        the commit that is in conflict). ConflictError while something is open."""
-        op = state.op if (state := self.merge_state()) else "merge"
-        if op == "rebase":
-            return self._rebase_continue(skip)
-        return (self._merge_continue if op == "merge" else self._pick_continue)(message, author)
+        """Finishes the open operation: a merge, pick or revert becomes a commit, and a rebase continues (`skip`:
+        without the commit that is in conflict). ConflictError while a conflict is open."""
+        merges = (state := self.merge_state()) is None or state.op == "merge"
+        done = self._continue(message, author_of(author) if merges else author, skip)
+        return records.MergeResult("merged", done.commit, done.conflicts, done.draft) if merges else done
 
     # ---- the file ----
 
     def fsck(self, *, decode: bool = True, progress: Progress = None) -> records.FsckReport:
-        """Reads everything and lists each fault. `decode` False: only what is stored is compared."""
+        """Reads everything and lists each fault. `decode` False: only stored bytes are compared."""
         found: list[records.Damage] = []
         me, checked = ffi.new_handle(found), ffi.new("uint64_t *")
-        self._call(lib.brc_fsck, flags("FSCK", no_decode=not decode), lib.py_damage, me, checked, progress=progress)
+        self._call(lib.brc_fsck, flags("FSCK", no_decode=not decode), lib.py_damage, ffi.NULL, me, checked,
+                   progress=progress)
         return records.FsckReport(int(checked[0]), tuple(found))
 
     # ---- exchange ----
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, branch: str | None = None,
                 message: str | None = None, author: str | None = None, **options: Any) -> Any:
-        """Imports a file or folder as a commit: Session.import_() on a session of its own. The commit's
-        id, or with `skip_unsupported` what was left out."""
+        """Imports a file or folder as a commit, by Session.import_() on a session of its own. Returns the commit's
+        id, or with `skip_unsupported` the parts that were left out."""
         with self.session(branch) as made:
             found = made.import_(source, path, **options)
             about = f"Import {printable(os.path.basename(os.fsdecode(source)))}"
@@ -119,7 +142,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
             return commit if isinstance(found, str) else found
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, rev: str | None = None, **options: Any) -> None:
-        """Writes a node of a version as a file or folder: Session.export()."""
+        """Writes a node of a version as a file or folder, by Session.export()."""
         self.view(rev).export(dest, path, **options)
 
 

@@ -5,14 +5,14 @@ import datetime
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from . import _dtypes, _errors, _indexing
+from . import _display, _dtypes, _errors, _indexing
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, items, options, records, to_json
 from ._casting import array_of
@@ -28,8 +28,23 @@ MODES = {"shared": lib.BRC_SESSION_WRITE, "draft": lib.BRC_SESSION_VIEW,
          "view": lib.BRC_SESSION_VIEW | lib.BRC_SESSION_COMMITS, "at": lib.BRC_SESSION_AT, "ended": lib.BRC_SESSION_AT}
 
 
+def box_of(path: str | None, key: Any, *sides: Callable[[], Group]) -> Any:
+    """Returns the selection of the array at a path, by its shape in the first of the versions that has it; None for
+    all."""
+    if key is None:
+        return None
+    if path is None:
+        raise _errors.InvalidError("key= selects elements of an array: give its path=, too")
+    for side in sides:
+        with suppress(_errors.NotFoundError):
+            if isinstance(found := side()[path], Array):
+                return found._box(key)
+            raise _errors.InvalidError(f"{printable(path)} is a group: key= selects elements of an array")
+    raise _errors.NotFoundError(f"neither version has an array {printable(path)}")
+
+
 class Group(GroupCalls, MutableMapping[str, Any]):
-    """A group: a mapping of paths below it to arrays and groups. Iteration lists its children's names."""
+    """A group: maps paths below it to arrays and groups. Iteration lists the names of its children."""
 
     def __init__(self, session: Session | None, path: str) -> None:
         self._of, self.path = session, path
@@ -38,17 +53,17 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     @property
     def session(self) -> Session:
-        """The session that it is of; of a session itself."""
+        """The session of the group; a session is its own."""
         return cast(Session, self) if self._of is None else self._of
 
     def _call(self, function: Any, *args: Any, progress: Progress = None) -> None:
-        """For what may change arrays that are open: they are opened again."""
+        """Makes a call that may change open arrays, so they are opened again."""
         super()._call(function, *args, progress=progress)
         self._pool.era += 1
 
     def __getitem__(self, path: str) -> Any:
         made = Array(self.session, self._at(path))
-        try:  # it seldom is anything else, and to ask first takes as long as to open it
+        try:  # most paths are arrays, and asking first takes as long as opening
             made._now()
             return made
         except (_errors.NotFoundError, _errors.InvalidError):
@@ -58,7 +73,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         return Group(self.session, made.path) if kind == lib.BRC_GROUP else made
 
     def __setitem__(self, path: str, value: Any) -> None:
-        """Writes an array; one that is not there, or of another shape or type, is made anew."""
+        """Writes an array. An array that is missing, or has another shape or type, is made anew."""
         if isinstance(value, Group):
             raise _errors.WrongTypeError("a group is copied by copy()")
         data = array_of(value)
@@ -78,20 +93,20 @@ class Group(GroupCalls, MutableMapping[str, Any]):
     _ipython_key_completions_ = MutableMapping.keys  # for the TAB key, in brackets
 
     def walk(self, limit: int | None = None) -> Iterator[Any]:
-        """All groups and arrays under this one, by path."""
+        """Lists all groups and arrays under this one, by path."""
         for path, kind in self._nodes(deep=True, limit=limit):
             if path != self.path:
                 yield Array(self.session, path) if kind == "array" else Group(self.session, path)
 
     def arrays(self) -> dict[str, Array]:
-        """The arrays in this group by name."""
+        """Returns the arrays in this group by name."""
         return {p.rpartition("/")[2]: Array(self.session, p) for p, kind in self._nodes() if kind == "array"}
 
     def groups(self) -> dict[str, Group]:
         return {p.rpartition("/")[2]: Group(self.session, p) for p, kind in self._nodes() if kind == "group"}
 
     def create_group(self, path: str, *, attributes: dict[str, Any] | None = None, overwrite: bool = False) -> Group:
-        """Makes a group, and the groups above it that are missing. ExistsError if something is there."""
+        """Makes a group, and missing groups above it. ExistsError if the path exists."""
         with self.session.transaction() if overwrite else nullcontext():
             if overwrite and path in self:
                 del self[path]
@@ -149,9 +164,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         return array
 
     def tree(self) -> str:
-        """The groups and arrays under this one, in lines."""
-        from ._display import tree
-        return tree(self)
+        """Lists the groups and arrays under this one, in lines."""
+        return _display.tree(self)
 
     __repr__ = tree
 
@@ -162,7 +176,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     `kind`: "private", "child" (a private one that fork() made), "shared", "draft" (the same, to read), "view" (a
     branch's commits, to read) or "at" (one commit). As a context manager a private or shared one commits at the
-    end (nothing is no error), and discards its changes on an exception; a child only discards.
+    end (no changes are not an error), and discards its changes on an exception; a child only discards.
 
     All pickle, with their arrays, groups and stores; a copy opens the file when it is used. In any process or
     thread of this machine, a copy of a private one is on the same draft: what one writes, commits or discards,
@@ -172,23 +186,23 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     def __init__(self, repository: Repository, kind: str, rev: str, about: tuple[Any, Any, Any] = (None,) * 3,
                  key: str = "") -> None:
-        """`about`: message, author and metadata of the commit at the end. `key`: of a private one the token,
-        of one at a commit its id."""
+        """`about`: message, author and metadata of the commit at the end. `key`: the token of a private session, or
+        the id of a commit."""
         self.repository, self.kind, self.rev, self._about = repository, kind, rev, about
         self.read_only, self.fixed = kind in ("draft", "view", "at") or repository.read_only, kind == "at"
         is_copy, key = bool(key), key or rev
         if kind == "private" and not is_copy:
-            with repository.handles.at_work() as handle:  # who changes something first begins it
+            with repository.handles.at_work() as handle:  # the first process that changes something begins the draft
                 key = handle.take_buf(lib.brc_session_name, handle.repo, text(rev)).decode()
         self._key, self.commit_id = key, key if self.fixed else None
         self._sessions = self._pool = Sessions(repository.handles, partial(_open, kind, key))
         if kind in MODES and not is_copy:
             self._sessions.give(self._sessions.take())
-        super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
+        super().__init__(None, "/")  # not itself, because a circle would keep open what nobody uses
 
     @property
     def store(self) -> Store:
-        """A store for zarr-python of just what this session shows and changes."""
+        """A store for zarr-python that shows and changes this session."""
         from .zarr import Store
         return Store.of_session(self)
 
@@ -210,23 +224,31 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         """
         about: list[Any] = [b if a is None else a for a, b in zip((message, author, metadata), self._about)]
         how = options("brc_commit_opts", message=about[0], author=about[1] if amend else author_of(about[1]),
-                      meta_json=about[2] or None, time_us=time,
+                      meta_json=about[2] or None, time_us=time, conflicts=(found := ffi.new("brc_iter **")),
                       flags=flags("COMMIT", amend=amend, allow_empty=allow_empty, no_merge=not merge))
-        try:
-            made = self._out("brc_oid", lib.brc_session_commit, how)
-        except _errors.ConflictError as error:
-            error.conflicts = tuple(self.conflicts())
-            raise
+        with self._working() as native:
+            try:
+                native.call_out(lib.brc_session_commit, made := ffi.new("brc_oid *"), how)
+            except _errors.ConflictError as error:
+                error.conflicts = tuple(items(native, records.Conflict, found)) if found[0] else ()
+                raise
         self._sessions.era += 1
         return records.oid(made[0])
 
     def discard(self) -> None:
-        """Drops every uncommitted change of this session. One that has ended has none."""
+        """Drops all uncommitted changes of this session. An ended session has none."""
         if self._sessions.opener.args[0] != "ended":
             super().discard()
 
+    def diff(self, a: str | None = None, *, path: str | None = None, key: Any = None, elements: bool = False,
+             chunks: bool = False, values: int = 0, atol: float = 0, rtol: float = 0) -> list[records.Change]:
+        """Nodes that differ from `a` (None: what the changes are based on) to what this session shows. As
+        Repository.diff()."""
+        sel = box_of(path, key, lambda: self, lambda: self.repository.view(a or self.rev))
+        return self._diff(a, path=path, elements=elements, chunks=chunks, values=values, atol=atol, rtol=rtol, sel=sel)
+
     def status(self) -> records.Status:
-        """Whether there are uncommitted changes, and which."""
+        """Returns whether there are uncommitted changes, and which."""
         if self.kind in ("shared", "draft") and self.rev == self.repository.head:
             return self.repository.status()
         clean, moved = self.fixed or self.clean(), self.kind in ("shared", "draft") and self.repository._moved(self.rev)
@@ -241,9 +263,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         session is shared.
         """
         with self._working() as native:
-            child = ffi.gc(native.made(lib.brc_session_fork, "brc_session"), lib.brc_session_free)
-            token = native.take_buf(lib.brc_session_token, child).decode()
-            ffi.release(child)
+            with ffi.gc(native.made(lib.brc_session_fork, "brc_session"), lib.brc_session_free) as child:
+                token = native.take_buf(lib.brc_session_token, child).decode()
         return Session(self.repository, "child", self.rev, self._about, token)
 
     def join(self, *children: Session | Iterable[Session]) -> None:
@@ -270,31 +291,32 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What this thread changes in the block is one transaction: all of it, or nothing if the block fails.
-        Other writers wait meanwhile. What zarr does is done by another thread: MisuseError."""
+        """Makes all changes of this thread in the block one transaction: all of them, or none if the block fails.
+        Other writers wait meanwhile. zarr works in another thread, so its calls raise MisuseError."""
         with self._sessions.pin() as native, native.transaction():
             yield
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
-        """What this thread changes in the block is taken back if the block fails. Others are not kept waiting:
-        where they changed the same draft meanwhile, nothing is, and it is a ConflictError."""
+        """Takes back this thread's changes in the block if the block fails. Others need not wait: if they have
+        changed the same draft meanwhile, nothing is taken back, and the block raises ConflictError."""
         label = text(name or "breccia")
         with self._sessions.pin() as native:
-            native.call(lib.brc_savepoint, native.session, label)
+            native.call(lib.brc_savepoint, native.session, lib.BRC_SAVEPOINT_SET, label)
             try:
                 yield
             except BaseException:
-                native.call(lib.brc_savepoint_rollback, native.session, label)
+                native.call(lib.brc_savepoint, native.session, lib.BRC_SAVEPOINT_ROLLBACK, label)
                 self._sessions.era += 1
                 raise
             finally:
-                native.call(lib.brc_savepoint_release, native.session, label)
+                native.call(lib.brc_savepoint, native.session, lib.BRC_SAVEPOINT_RELEASE, label)
 
     # ---- exchange ----
 
     def _exchange(self, function: Any, one: Any, other: Any, progress: Progress, **how: Any) -> list[str]:
-        """Where the node was placed, and what was left out; the warnings are warnings of the caller's."""
+        """Returns the path of the imported node, and the parts that were left out; the library's warnings become
+        warnings of the caller."""
         placed, left, told = (ffi.gc(sized("brc_buf"), lib.brc_buf_dispose) for _ in range(3))
         self._call(function, *(text(os.fsencode(name) if name else None) for name in (one, other)),
                    options("brc_xfer_opts", placed=placed, left_out=left, warnings=told, **how), progress=progress)
@@ -334,7 +356,7 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     # ---- its life ----
 
     def close(self) -> None:
-        """Closes what is open of it. Uncommitted changes stay in the file, as a draft."""
+        """Closes the session's handles. Uncommitted changes stay in the file, as a draft."""
         self._sessions.close()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -342,8 +364,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             self.discard()
         elif not self.read_only and self.kind != "child" and not self.clean():
             self.commit()
-        if self.kind == "private":  # what goes on in other threads shall not write where nobody looks
-            with suppress(_errors.BusyError, _errors.ReadOnlyError):  # children that nobody joined end, too
+        if self.kind == "private":  # other threads must not go on writing to a draft that nobody reads
+            with suppress(_errors.BusyError, _errors.ReadOnlyError):  # children that were not joined end too
                 self._call(lib.brc_session_finish)
             with suppress(_errors.NotFoundError):  # a branch without a commit
                 self._sessions.opener = partial(_open, "ended", self.repository.resolve(self.rev))
@@ -355,13 +377,14 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         return self
 
     def _token(self) -> str:
-        """What another process needs to open this session."""
+        """Returns the text by which another process opens this session."""
         if self.kind in MODES:
             raise _errors.MisuseError(f"{self.rev} is not a child of a session: session.fork() makes one")
         return self._key
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What it shows is part of it, as of a store: dask and others take those of one pickle for the same."""
+        """Pickles the state that the session shows too, because dask and others take objects with equal pickles for
+        the same."""
         given = self.repository, self.kind, self.rev, self._about, self._key
         return Session, given, (self._sessions.opener.args, None if self.kind in ("at", "child") else self._info())
 
@@ -370,15 +393,15 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
 
 def _open(kind: str, key: str, handle: Handle) -> Any:
-    """A native session: of a branch or a commit, or, in whatever process, of a draft by its token."""
+    """Opens a native session of a branch or a commit or, in any process, of a draft by its token."""
     handle.ended = kind == "ended"
     if kind in MODES:
         return handle.made(lib.brc_session_open, "brc_session", text(key), MODES[kind])
-    return handle.made(lib.brc_session_attach, "brc_session", text(key))
+    return handle.made(lib.brc_session_open, "brc_session", text(key), lib.BRC_SESSION_TOKEN)
 
 
 def _chunks(chunks: Any, shape: tuple[int, ...]) -> list[int] | None:
-    """The chunks' shape as the library takes it; None: it chooses."""
+    """Returns the chunks' shape in the library's form; None: the library chooses."""
     if chunks is None or chunks is True or isinstance(chunks, str) and chunks == "auto":
         return None
     given = -1 if chunks is False else chunks

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ._breccia import ffi, lib
-from ._native import sized
+from ._native import file_and_rev, sized
 from .array import Array
 from .repository import Repository
 
@@ -31,24 +31,25 @@ except ModuleNotFoundError as missing:
     raise
 
 Names = str | Sequence[str] | Mapping[str, str]
-# Zarr's names of the types that a tensor can have, which are torch's names too.
+# Zarr's and torch's common names of the types that a tensor can have.
 TYPES = frozenset("""bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64
     complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu""".split())
-in_worker = torch.utils.data.get_worker_info  # what it says of this worker; None: this is none
+in_worker = torch.utils.data.get_worker_info  # torch's description of this worker; None outside of a worker
 
 
 class _Set:
-    """What both kinds have in common."""
+    """The common part of both kinds."""
 
-    def __init__(self, source: Any, arrays: Names, *, rev: str = "main", group: str = "", rows: slice | None = None,
-                 transform: Callable[[Any], Any] | None = None, pin_memory: bool = False, threads: int = 0) -> None:
-        path = source.path if isinstance(source, Repository) else source
+    def __init__(self, source: Any, arrays: Names, *, rev: str | None = None, group: str = "",
+                 rows: slice | None = None, transform: Callable[[Any], Any] | None = None, pin_memory: bool = False,
+                 threads: int = 0) -> None:
+        path, at = (source.path, source.rev) if isinstance(source, Repository) else file_and_rev(source)
         self._path, self._threads = os.path.abspath(os.fspath(path)), threads
         self._names, self.transform, self.pin_memory = arrays, transform, pin_memory
         paths = [arrays] if isinstance(arrays, str) else arrays.values() if isinstance(arrays, Mapping) else arrays
         self._paths = [f"{group.strip('/')}/{path.strip('/')}".strip("/") for path in paths]
         self._open: tuple[int, list[Array]] | None = None
-        self.version = Repository(self._path, threads=1).resolve(rev)
+        self.version = Repository(self._path, threads=1).resolve(rev or at or "main")
         for a in self._arrays():
             if a.data_type not in TYPES or not hasattr(torch, a.data_type):
                 raise TypeError(f"{a.path} has elements of type {a.data_type}, which no tensor can hold: leave it out")
@@ -62,22 +63,22 @@ class _Set:
         self._rows = range(first, max(first, stop))
 
     def _arrays(self) -> list[Array]:
-        """The arrays, opened in this process: in a worker with one thread."""
+        """Opens the arrays in this process; a worker uses one thread."""
         if self._open is None or self._open[0] != os.getpid():
             view = Repository(self._path, threads=1 if in_worker() else self._threads).view(self.version)
             self._open = os.getpid(), [Array(view, path) for path in self._paths]
         return self._open[1]
 
     def close(self) -> None:
-        """Closes the file here. It is opened again where it is needed."""
+        """Closes the file in this process. A later call opens it again."""
         self._open = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_open": None}
 
     def _take(self, rows: Any, left: Sequence[Any] = ()) -> list[Any]:
-        """A tensor for each array: what is left of another, and behind it these rows. Each chunk is decoded
-        once, into pinned memory if that was asked for and can be."""
+        """Returns a tensor for each array: the rest of another tensor, followed by these rows. Each chunk is decoded
+        once, into pinned memory if this was asked for and is possible."""
         pinned = self.pin_memory and torch.cuda.is_available() and not in_worker()
         n, made = len(left[0]) if left else 0, []
         for i, array in enumerate(self._arrays()):
@@ -91,11 +92,12 @@ class _Set:
                 at.index[0] = ffi.from_buffer("int64_t[]", rows)
                 buffer = sized("brc_buffer", data=ffi.cast("void *", new.data_ptr()), len=new.nbytes)
                 with array.session._sessions.at_work() as native:
-                    native.call(lib.brc_array_take, native.array(array.path), at, buffer)
+                    native.call(lib.brc_read, sized("brc_io", array=native.array(array.path), at=at, buffer=buffer), 1)
         return made
 
     def _out(self, tensors: Sequence[Any]) -> Any:
-        """As the caller named the arrays: one tensor, a tuple or a dictionary; then transformed."""
+        """Returns samples in the form in which the caller named the arrays: a tensor, a tuple or a dictionary; then
+        transforms them."""
         named = dict(zip(self._names, tensors)) if isinstance(self._names, Mapping) else tuple(tensors)
         packed = tensors[0] if isinstance(self._names, str) else named
         return packed if self.transform is None else self.transform(packed)
@@ -126,7 +128,7 @@ class Dataset(_Set, torch.utils.data.Dataset):  # type: ignore[misc]
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> Batch:
-        """The samples, in their order. They lie beside each other in memory: `.whole` is their batch."""
+        """Returns the samples in order. They lie next to each other in memory: `.whole` is their batch."""
         for i in indices:
             if not -len(self) <= i < len(self):
                 raise IndexError(f"sample {i} is not one of the {len(self)} there are")
@@ -137,12 +139,12 @@ class Dataset(_Set, torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class Batch(list[Any]):
-    """Samples of one read. `whole`: all of them as one batch, without a copy; None after a transform."""
+    """The samples of one read. `whole` has all of them as one batch, without a copy; None after a transform."""
     whole: Any = None
 
 
 def collate(samples: Any) -> Any:
-    """For a DataLoader over Dataset: the batch as it was read; what else there is, as torch does it."""
+    """For a DataLoader over Dataset: returns the batch as it was read; collates anything else as torch does."""
     whole = getattr(samples, "whole", None)
     return torch.utils.data.default_collate(samples) if whole is None else whole
 
@@ -165,7 +167,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
     batches for all ranks; else some have one more. rank, world_size: None: torch.distributed's, if there.
     """
 
-    _packs = False  # a loader copies what its workers send
+    _packs = False  # a loader copies the batches that its workers send
 
     def __init__(self, source: Any, arrays: Names, *, batch_size: int | None = None, rev: str = "main", group: str = "",
                  rows: slice | None = None, transform: Callable[[Any], Any] | None = None, shuffle: bool = True,
@@ -190,7 +192,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         blocks = -(-self._rows.stop // block) - self._rows.start // block
         most = window or max(16 * block, (64 << 20) // max(1, sum(sizes)))
 
-        def each(n: int) -> int:  # in several lanes a batch may begin before a window, and one end behind it
+        def each(n: int) -> int:  # with several lanes, a batch may begin before a window and end after it
             return min((most // n - 2 * size * (n > 1)) // block, blocks // n)
 
         self.lanes = n = lanes or next(n for n in (8, 4, 2, 1) if n == 1 or shuffle and each(n) >= 16)
@@ -205,13 +207,13 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         self._told: tuple[int, int] | None = None
 
     def __len__(self) -> int:
-        """How many batches (samples, without batch_size) an epoch has on this rank."""
+        """Returns how many batches (without batch_size: samples) an epoch has on this rank."""
         whole, rest = divmod(len(self._rows), self._size)
         more = 0 if self.drop_last else (rest > 0) - self.rank + self.world_size - 1
         return (whole + more) // self.world_size
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that the next iteration gives, from its begin; one that was resumed goes on."""
+        """Sets the epoch of the next iteration, which begins at its start; a resumed epoch goes on."""
         if epoch != self._place[0]:
             self._place[0], self._place[1], self._here = epoch, 0, None
 
@@ -246,7 +248,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         return self._run(self._here[0], range(first, len(self) * self.world_size, step * self.world_size))
 
     def _run(self, epoch: int, mine: range) -> Iterator[Any]:
-        """The batches of these numbers. What a worker sends are copies, and not the windows they are in."""
+        """Yields the batches with these numbers. A worker sends copies, and not the windows that batches lie in."""
         with ThreadPoolExecutor(1, "breccia-ahead") as pool:
             lanes = [self._batches(self._windows(epoch, i, mine), pool) for i in range(self.lanes + 1)]
             for k in mine:
@@ -258,7 +260,8 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
             self._place[1] = 0
 
     def _batches(self, windows: Iterator[Any], pool: ThreadPoolExecutor) -> Iterator[list[Any]]:
-        """The batches of a lane. Each window is read, behind what is left of the last, while that is used."""
+        """Yields the batches of a lane. Each window is read after the rest of the last one, while batches of the last
+        are used."""
         left = self._take(())
         window = self._take(next(windows, ()), left)
         while len(window[0]) > len(left[0]):
@@ -300,7 +303,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
                 yield rows[self._order(len(rows), epoch, g, lane)][wanted]
 
     def _order(self, n: int, *key: int) -> Any:
-        """A permutation of n numbers: the same for the same key everywhere, with every version of NumPy."""
+        """Returns a permutation of n numbers: the same for one key on every machine, with every version of NumPy."""
         raw = np.random.Philox(np.random.SeedSequence((self.seed, *key))).random_raw(n)
         return np.argsort(raw, kind="stable") if self.shuffle else np.arange(n)
 
@@ -339,7 +342,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves out tensors, which go side by side into shared memory."""
+    """Leaves out tensors, which go to shared memory side by side."""
 
     def __init__(self, file: Any) -> None:
         super().__init__(file)
@@ -355,7 +358,7 @@ class _Pickler(pickle.Pickler):
         return at, obj.nbytes, obj.dtype, obj.shape
 
     def reducer_override(self, obj: Any) -> Any:
-        if type(obj) is torch.Tensor and obj.is_nested:  # torch's way takes memory to begin with its elements
+        if type(obj) is torch.Tensor and obj.is_nested:  # torch needs memory to begin with the tensor's elements
             return torch.nested.nested_tensor, (list(obj.unbind()),)
         return NotImplemented
 

@@ -15,6 +15,7 @@ from typing import Any
 from xarray.backends import BackendEntrypoint, ZarrBackendEntrypoint
 
 from ._keys import SCHEME, split
+from ._native import file_and_rev
 from .repository import Repository
 from .session import Session
 
@@ -40,9 +41,9 @@ def _opener(name: str) -> Any:
 
 
 class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
-    """What xarray calls. Files are recognised by their ending `.brc`, or because they can be opened.
+    """The backend that xarray calls. Files are recognised by their ending `.brc`, or because they can be opened.
 
-    filename_or_obj: a path, a URL (`breccia://data.brc::v1.0/a`), a Repository, a Session (with its
+    filename_or_obj: a path, FILE@REV, a URL (`breccia://data.brc::v1.0/a`), a Repository, a Session (with its
     uncommitted changes) or a Store. group: below it. rev: a branch, which is shown with its uncommitted
     changes, a tag or a commit; None: the URL's, or "main". The others are those of `xarray.open_zarr`.
     """
@@ -56,11 +57,12 @@ class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
     open_groups_as_dict = _opener("open_groups_as_dict")
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Never fails."""
+        """Never raises an exception."""
         try:
             if type(filename_or_obj).__module__.startswith("breccia."):
                 return True
-            name = "" + os.fspath(filename_or_obj)  # no bytes
+            name = "" + os.fspath(filename_or_obj)  # refuses bytes
+            name = name if name.startswith(SCHEME) else os.fsdecode(file_and_rev(name)[0])
             return name.startswith(SCHEME) or name.lower().endswith(".brc") or (
                 os.path.isfile(name) and Repository(name, read_only=True).read_only)
         except Exception:
@@ -74,7 +76,7 @@ def _close(first: Callable[[], None] | None, store: Any) -> None:
 
 
 def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | None, bool]:
-    """The store, the group in it, and whether it was opened here."""
+    """Returns the store, the group in it, and whether this call has opened the store."""
     from zarr.abc.store import Store as ZarrStore
 
     from .zarr import Store
@@ -85,6 +87,7 @@ def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | 
             raise ValueError("a session or a store shows what it was opened for: rev is for files")
         return ready, group, False
     path, inner = os.path.expanduser(getattr(source, "path", source)), ""
+    rev = rev or getattr(source, "rev", None)
     if path.startswith(SCHEME):
         path, rev, inner = split(path, rev)
-    return Store(path, rev or "main", read_only=True), f"{inner}/{(group or '').strip('/')}".strip("/"), True
+    return Store(path, rev, read_only=True), f"{inner}/{(group or '').strip('/')}".strip("/"), True

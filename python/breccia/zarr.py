@@ -30,22 +30,22 @@ from zarr.registry import register_pipeline
 
 from . import _keys, _pipeline
 from ._breccia import ffi, lib
-from ._errors import Error
-from ._native import Handle, Handles, Sessions, sized, string, text
+from ._errors import Error, ExistsError, InvalidError
+from ._native import Handle, Handles, Sessions, file_and_rev, sized, string, text
 from .repository import Repository
 from .session import Session
 
 __all__ = ["CodecPipeline", "Store"]
 T = TypeVar("T")
-KEPT = "path", "rev", "_read_only", "_draft", "_create", "_fixed", "_shown", "_session"  # of a store in its copies
+KEPT = "path", "rev", "_read_only", "_draft", "_create", "_fixed", "_shown", "_session"  # copied too
 DOCUMENTS = "zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"
-AT_ONCE = min(8, 2 * (os.cpu_count() or 1))  # calls, and so native sessions, of one store
+AT_ONCE = min(8, 2 * (os.cpu_count() or 1))  # calls, and so native sessions, of one store at a time
 RANGES = {type(None): lib.BRC_RANGE_ALL, RangeByteRequest: lib.BRC_RANGE_BETWEEN,
           OffsetByteRequest: lib.BRC_RANGE_FROM, SuffixByteRequest: lib.BRC_RANGE_LAST}
 
 
 def range_of(request: Any) -> tuple[int, ...]:
-    """One of zarr's as `_keys.get` takes it."""
+    """Returns one of zarr's ranges in the form of `_keys.get`."""
     kind = RANGES.get(type(request))
     numbers = () if request is None or kind is None else astuple(request)
     if kind is None or min(numbers, default=0) < 0:
@@ -62,19 +62,19 @@ def get(native: Handle, wanted: Sequence[tuple[str, Any, Any]], needed: bool = F
 
 
 def data_of(value: Any) -> Any:
-    """The value's own memory, as the library reads it."""
+    """Returns the value's own memory, which the library reads."""
     if not isinstance(value, Buffer):
         raise TypeError(f"`value` must be a Buffer instance. Got an instance of {type(value)} instead.")
     return np.ascontiguousarray(value.as_numpy_array())
 
 
 def folder(prefix: str) -> str:
-    """The beginning of the keys in a directory: "a/" of "a", "" of the topmost."""
+    """Returns the beginning of keys in a directory: "a/" for "a", "" for the root."""
     return prefix.strip("/") + "/" if prefix.strip("/") else ""
 
 
 def opened(rev: str, read_only: bool, draft: bool, fixed: list[str], handle: Handle) -> Any:
-    """A native session on a revision, or on the commit that it has been once."""
+    """Opens a native session on a revision, or on the commit that the revision was at first."""
     out, mode = ffi.new("brc_session **"), lib.BRC_SESSION_VIEW if read_only else lib.BRC_SESSION_WRITE
     mode = lib.BRC_SESSION_AT if fixed else mode | lib.BRC_SESSION_ANY_REV | (0 if draft else lib.BRC_SESSION_COMMITS)
     handle.call(lib.brc_session_open, out, handle.repo, text(fixed[0] if fixed else rev), mode)
@@ -84,10 +84,11 @@ def opened(rev: str, read_only: bool, draft: bool, fixed: list[str], handle: Han
 class Store(ZarrStore):
     """One version of a breccia file as a Zarr store.
 
-    path: the file. rev: a branch, which is shown with the uncommitted changes that its users share, and can
-    be changed; with `read_only` it is shown as its newest commit is, or with `draft` too as a store that can be changed
-    shows it. Or a tag, a commit's id or another revision, which is read-only from when the store is opened, and
-    stays that commit. create: makes the file where there is none.
+    path: the file, or FILE@REV, which is read-only. rev (None: "main"): a branch, which is shown with the
+    uncommitted changes that its users share, and can be changed; with `read_only` it is shown as its newest
+    commit is, or with `draft` too as a store that can be changed shows it. Or a tag, a commit's id or another
+    revision, which is read-only from when the store is opened, and stays that commit. create: makes the file
+    where there is none.
 
     Nothing is opened before the first use. A store may be used by several threads, and in a child of fork(),
     which opens the file again. Stores of equal arguments are equal. A store pickles by its arguments and what
@@ -100,17 +101,23 @@ class Store(ZarrStore):
     supports_writes = supports_deletes = supports_listing = True
     supports_partial_writes: Any = False
 
-    def __init__(self, path: str | os.PathLike[str], rev: str = "main", *, read_only: bool = False,
+    def __init__(self, path: str | os.PathLike[str], rev: str | None = None, *, read_only: bool = False,
                  draft: bool = False, create: bool = False) -> None:
+        path, at = file_and_rev(path)
+        if at is not None:
+            if rev is not None:
+                raise InvalidError(f"{os.fsdecode(path)}@{at} names a version: leave out rev={rev!r}")
+            rev, read_only = at, True
         super().__init__(read_only=read_only)
-        self.path, self.rev, self._create, self._draft = os.path.abspath(path), rev, create, draft or not read_only
-        self._fixed: list[str] = []  # the commit that it shows for ever; none: a branch
-        self._shown: Any = None  # what it showed when somebody asked last
+        self.path, self.rev = os.path.abspath(path), rev or "main"
+        self._create, self._draft = create, draft or not read_only
+        self._fixed: list[str] = []  # the commit that the store shows forever; empty: it shows a branch
+        self._shown: Any = None  # the state that the store showed when it was last asked
         self._session: Session | None = None
         self._begin()
 
     def _begin(self) -> None:
-        """Of the store nothing is open. All this has no copy in other stores."""
+        """Resets the members that other stores do not copy: nothing is open."""
         self._is_open = False
         made = Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only), partial(
             opened, self.rev, self._read_only, self._draft, self._fixed)
@@ -120,8 +127,8 @@ class Store(ZarrStore):
 
     @classmethod
     def of_session(cls, session: Session) -> Store:
-        """The hierarchy of a session with its own uncommitted changes. It pickles as the session does:
-        its copies write the same draft."""
+        """Makes a store of a session's hierarchy with its uncommitted changes. The store pickles as the session does:
+        copies write the same draft."""
         made = cls(session.repository.path, session.rev, read_only=session.read_only)
         made._session = session
         made._begin()
@@ -143,7 +150,8 @@ class Store(ZarrStore):
         return hash((self.path, self.rev, self._read_only))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it shows is part of it: dask's tokens come from the pickle, and change when that does."""
+        """Pickles the state that the store shows too: dask makes its tokens of the pickle, so they change with the
+        state."""
         if self._is_open:
             self._look()
         return {name: getattr(self, name) for name in KEPT}
@@ -153,7 +161,8 @@ class Store(ZarrStore):
         self._begin()
 
     def with_read_only(self, read_only: bool = False) -> Store:
-        """The same, not opened: to be read, as it is shown here, or to be changed where it shows a branch."""
+        """Returns an unopened copy of the store, to read what this one shows, or to change the branch that it shows.
+        """
         if self._fixed and not read_only:
             raise ValueError(f"{self.rev!r} is a commit, which cannot be changed: open a branch")
         made = copy.copy(self)
@@ -170,7 +179,8 @@ class Store(ZarrStore):
         self._shown = commit, info.draft, info.changes
 
     def _ensure(self) -> Sessions:
-        """Opens the store where it is not open. MisuseError where another thread's block is to wait for the caller."""
+        """Opens the store unless it is open. MisuseError if another thread's block would have to wait for the caller.
+        """
         if not self._is_open:
             if self._create:
                 Repository(self.path, create=True).close()
@@ -183,7 +193,7 @@ class Store(ZarrStore):
 
     async def _open(self) -> None:
         if self._is_open:
-            await super()._open()  # which refuses
+            await super()._open()  # zarr's own method refuses
         self._ensure()
 
     def close(self) -> None:
@@ -194,16 +204,16 @@ class Store(ZarrStore):
             self._sessions.handles.close()
 
     def _use(self, function: Callable[..., T], *args: Any) -> T:
-        """function(native, *args) on a native session."""
+        """Calls function(native, *args) on a native session."""
         with self._ensure().at_work() as native:
             return function(native, *args)
 
     async def _peek(self, function: Callable[..., T], *args: Any) -> T:
-        """The same at once: what takes microseconds takes longer in another thread."""
+        """Calls it at once, because a call of microseconds takes longer in another thread."""
         return self._use(function, *args)
 
     async def _run(self, function: Callable[..., T], *args: Any) -> T:
-        """The same in a thread. When this is cancelled the library's call ends, and then so does this."""
+        """Calls it in a thread. If this is cancelled, the library's call ends, and then this call."""
         loop, used = asyncio.get_running_loop(), list[Handle]()
         cancelled: asyncio.CancelledError | None = None
 
@@ -220,28 +230,29 @@ class Store(ZarrStore):
                 except asyncio.CancelledError as error:
                     cancelled = error
                 for native in used if cancelled else []:
-                    lib.brc_interrupt(native.repo)
-            for native in used:  # no other call has had it
+                    lib.brc_interrupt(native.repo, 1)
+            for native in used:  # no other call has used them
                 if cancelled:
-                    lib.brc_interrupt_clear(native.repo)
+                    lib.brc_interrupt(native.repo, 0)
                 self._sessions.give(native)
             if cancelled:
-                done.cancelled() or done.exception()  # nobody else asks
+                done.cancelled() or done.exception()  # nobody else waits
                 raise cancelled
             return done.result()
 
     def _waiting(self) -> tuple[threading.Lock, deque[Any]]:
-        """The changes that wait. By process: in a child of fork() a thread that is not there may hold the lock."""
+        """The changes that wait. There is one list per process: in a child of fork() the lock may be held by a thread
+        that does not exist."""
         return self._changes.setdefault(os.getpid(), (threading.Lock(), deque()))
 
     def _change(self, key: str, data: Any) -> Future[None]:
-        """Sets or deletes (data None) a key with the next _settle()."""
+        """Sets a key, or deletes it (data None), with the next _settle()."""
         done: Future[None] = Future()
         self._waiting()[1].append((key, data, done))
         return done
 
     def _settle(self, own: Future[None] | None = None) -> None:
-        """Makes all changes that wait. Raises what its own failed with."""
+        """Makes all waiting changes. Raises the exception of its own change."""
         lock, waiting = self._waiting()
         with lock:
             due = [waiting.popleft() for _ in range(len(waiting))]
@@ -251,7 +262,7 @@ class Store(ZarrStore):
             own.result()
 
     def _make(self, due: Sequence[tuple[str, Any, Future[None]]]) -> None:
-        """Makes changes in one transaction; where that fails, in halves, so that only the wrong ones fail."""
+        """Makes changes in one transaction; if it fails, in halves, so that only the wrong changes fail."""
         try:
             self._use(_keys.write, [change[:2] for change in due])
             for change in due:
@@ -276,7 +287,7 @@ class Store(ZarrStore):
 
     async def get_ranges(self, key: str, byte_ranges: Sequence[Any], *, prototype: BufferPrototype,
                          **limits: Any) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
-        """All ranges in one call, so nothing is merged or limited."""
+        """Reads all ranges in one call, which neither merges nor limits them."""
         if byte_ranges:
             yield list(enumerate(await self._run(get, [(key, prototype, one) for one in byte_ranges], True)))
 
@@ -285,16 +296,16 @@ class Store(ZarrStore):
         return list(enumerate(self._use(get, [(key, prototype, one) for one in byte_ranges], True)))
 
     async def exists(self, key: str) -> bool:
-        return bool(await self._peek(_keys.number, "int", lib.brc_key_exists, key))
+        return await self._peek(_keys.exists, key)
 
     async def getsize(self, key: str) -> int:
         return (await self._run(_keys.stat, key))[0]
 
     async def getsize_prefix(self, prefix: str) -> int:
-        return await self._run(_keys.number, "uint64_t", lib.brc_keys_size, folder(prefix))
+        return await self._run(_keys.size, folder(prefix))
 
     async def is_empty(self, prefix: str) -> bool:
-        return bool(await self._peek(_keys.number, "int", lib.brc_keys_empty, folder(prefix)))
+        return not await self._peek(_keys.names, folder(prefix), True, 1)
 
     def list(self) -> AsyncIterator[str]:
         return self.list_prefix("")
@@ -328,7 +339,7 @@ class Store(ZarrStore):
     def _change_now(self, key: str, data: Any) -> None:
         if self._sessions.pinned() is None:
             self._settle(self._change(key, data))
-        else:  # others' changes that wait are not of this block
+        else:  # changes of other tasks do not belong to this block
             self._use(_keys.write, [(key, data)])
 
     def set_sync(self, key: str, value: Buffer) -> None:
@@ -337,16 +348,17 @@ class Store(ZarrStore):
 
     def delete_sync(self, key: str) -> None:
         self._check_writable()
-        if self._use(_keys.number, "int", lib.brc_key_exists, key):
+        if self._use(_keys.exists, key):
             self._change_now(key, None)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         self._check_writable()
         data = ffi.from_buffer(data_of(value))
-        await self._run(Handle.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), data, len(data))
+        with suppress(ExistsError):
+            await self._run(lambda n: n.call(lib.brc_key_set, n.session, text(key), data, len(data), lib.BRC_KEY_NEW))
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
-        """All or none."""
+        """Sets all values, or none."""
         self._check_writable()
         await self._run(_keys.write, [(key, data_of(value)) for key, value in values])
 
@@ -359,7 +371,7 @@ class Store(ZarrStore):
 
 
 def is_zarrs(codec: Any) -> bool:
-    """Whether a codec is of the classes of zarr or numcodecs, and what is in its shards too."""
+    """Returns whether a codec, and all codecs inside a shard, belong to classes of zarr or numcodecs."""
     inner = (*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ()))
     return type(codec).__module__.partition(".")[0] in ("zarr", "numcodecs") and all(map(is_zarrs, inner))
 
@@ -375,7 +387,7 @@ class CodecPipeline(BatchedCodecPipeline):
     """
 
     async def read(self, batch_info: Any, out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
-        """Fills `out`. From zarr 3.2 on, says of each chunk whether it was there."""
+        """Fills `out`. From zarr 3.2 on, also returns whether each chunk existed."""
         batch = list(batch_info)
         if self._is_ours(batch):
             with suppress(*_pipeline.ELSEWHERE):
@@ -390,7 +402,8 @@ class CodecPipeline(BatchedCodecPipeline):
         await super().write(batch, value, drop_axes)
 
     def _is_ours(self, batch: Sequence[Any]) -> bool:
-        """Whether it is of our Store and no wrapper, which wants to see every key, and no codec is of somebody else."""
+        """Returns whether the store is our Store itself, and not a wrapper, which needs to see every key, and all
+        codecs are known."""
         return bool(batch) and type(getattr(batch[0][0], "store", None)) is Store and all(map(is_zarrs, self))
 
 

@@ -1,4 +1,4 @@
-"""What the wheel must do where there is nothing but Python and NumPy: `python bare.py FOLDER`.
+"""Checks what the wheel must do in an environment of Python and NumPy only: `python bare.py FOLDER`.
 
 Run by wheel.sh in an empty environment. Prints one line, or fails.
 """

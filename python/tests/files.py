@@ -63,7 +63,7 @@ class File:
         return _native.string(lib.brc_oid_format(ffi.new("char[65]"), out))
 
     def tag(self, name):
-        self.handle.call(lib.brc_tag_create, self.handle.repo, text(name), ffi.NULL, ffi.NULL)
+        self.handle.call(lib.brc_ref_create, self.handle.repo, text(name), ffi.NULL, ffi.NULL, lib.BRC_REF_TAG)
 
     def import_file(self, source, path):
         self.handle.call(lib.brc_import, self.session, text(str(source)), text(path), ffi.NULL)

@@ -75,7 +75,7 @@ def only_read(loader):
 
 
 def on_the_device(loader, pictures, labels):
-    """Whether what arrives there is what was written, each sample once, while pinned memory is used again."""
+    """Checks that the written samples arrive there, each once, while pinned memory is used again."""
     got = [(x.cuda(non_blocking=True), y.cuda(non_blocking=True)) for x, y in loader]
     torch.cuda.synchronize()
     x, y = (torch.cat(part).cpu().numpy() for part in zip(*got))

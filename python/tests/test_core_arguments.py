@@ -167,16 +167,20 @@ def test_no_commit_of_any_call_has_a_blank_message(grid):
     assert [c.message for c in grid.log()] == ["main", "first"]
 
 
-@pytest.mark.parametrize("told", [None, "", "Eve <eve@example.org>"])
-def test_the_author_is_the_commands(grid, tmp_path, monkeypatch, told):
-    """Of every call that makes a commit, where none is given."""
+@pytest.mark.parametrize("told, own", [(None, None), ("", None), ("Eve <eve@example.org>", None),
+                                       (None, "Ann <ann@example.org>"), ("Eve <eve@example.org>", "Ann")])
+def test_the_author_is_the_commands(grid, tmp_path, monkeypatch, told, own):
+    """Every call that makes a commit without an author takes the command's."""
     monkeypatch.delenv("BRECCIA_AUTHOR", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    if own is not None:
+        subprocess.run([COMMAND, "config", "--user", "author", own], check=True)
     if told is not None:
         monkeypatch.setenv("BRECCIA_AUTHOR", told)
     subprocess.run([COMMAND, "write", grid.path, "/x", "[0, 0]", "--value", "5"], check=True)
     subprocess.run([COMMAND, "commit", grid.path, "-m", "theirs"], check=True)
     want = grid.commit().author
-    assert want == told if told else want != "unknown" and os.uname().nodename in want
+    assert want == (told or own) if told or own else want != "unknown" and os.uname().nodename in want
     made = [("commit", lambda: None), ("merge", lambda: grid.merge("side")),
             ("continue", lambda: (grid.merge("other", keep=True), grid.merge_settle("ours"), grid.merge_continue())),
             ("import", lambda: grid.import_(tmp_path / "a.npy", "a")), ("revert", lambda: grid.revert("HEAD"))]

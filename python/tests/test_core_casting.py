@@ -16,7 +16,7 @@ TYPES = ["?", "i1", "u1", "i2", "i4", "i8", "u8", "f2", "f4", "f8", "c8", "S3", 
 "m8[s]",
          "m8[ns]", STRUCT, ml_dtypes.int4, ml_dtypes.uint2, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2]
 
-# What no element of the type is, in any form: alone, in a list, and in an array of objects.
+# Values that no element of the type can have, in any form: alone, in a list, and in an array of objects.
 WRONG = [
     ("u1", 300), ("u1", -1), ("i1", 128), ("i8", 2**63), ("i8", 2**200), ("u8", -1), ("u8", 2**64), ("i4", 1.5),
     ("i4", float("nan")), ("i4", 1j), ("f8", 1j), ("f4", 1e300), ("f4", -1e39), ("f2", 70000), ("f2", 1e5),

@@ -174,8 +174,8 @@ def test_optional(session):
 
 
 def test_unknown_types_are_opaque(tmp_path, session):
-    """Such an array comes from elsewhere: it can be listed, moved and committed, and says why it cannot be
-    read."""
+    """An array of an unknown type comes from elsewhere: it can be listed, moved and committed, and says why it
+    cannot be read."""
     folder = tmp_path / "z"
     (folder / "a").mkdir(parents=True)
     (folder / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group"}))
@@ -250,7 +250,7 @@ def test_attributes(session):
 # ---- structures in other files --------------------------------
 
 def test_i24_10_structs_of_both_byte_orders_are_read(repo, tmp_path):
-    """As zarr-python 2 writes them: the fill value too is in the order of the fields."""
+    """The structs are those of zarr-python 2: the fill value too is in the byte order of the fields."""
     dtype = np.dtype([("n", "<i2"), ("x", ">f8"), ("p", [("s", ">u4"), ("u", ">U2")]), ("b", "?")])
     data = np.array([(i, i / 4, (i << 20, "ä€"), i % 2) for i in range(6)], dtype)
     (tmp_path / "a").mkdir()

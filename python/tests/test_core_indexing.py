@@ -28,7 +28,7 @@ def filled(shape, dtype="i4"):
 
 @pytest.fixture(scope="module")
 def pairs(draft):
-    """Of each shape an array and NumPy's with the same elements."""
+    """Makes for each shape an array, and NumPy's with the same elements."""
     made = {}
     for i, shape in enumerate(SHAPES):
         data = filled(shape)
@@ -229,7 +229,7 @@ def test_blocks(pairs, draft):
 
 
 def test_blocks_of_several_lengths(draft, tmp_path):
-    """As zarr.json writes them: of each axis one length, or a list of lengths and [length, how many]."""
+    """The lengths are as in zarr.json: for each axis one length, or a list of lengths and [length, how many]."""
     oracle = filled((10, 7))
     draft.create_array("like", data=oracle, chunks=(10, 7))
     draft.export(tmp_path / "like.zarr", "like")

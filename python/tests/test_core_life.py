@@ -3,6 +3,7 @@ import datetime
 import gc
 import pathlib
 import pickle
+import shutil
 import sys
 import types
 import zipfile
@@ -187,8 +188,29 @@ def test_messages_name_arguments(grid):
         grid.view("a--wait")
 
 
+def test_a_name_of_a_file_and_a_version(grid, tmp_path):
+    grid.tag("v1")
+    write(grid, "main", (0, 0), 5)
+    name = f"{grid.path}@v1"
+    with breccia.open(name) as old:
+        assert old.rev == "v1" and old.read_only and old.path == grid.path
+        assert old.view()["x"][0, 0] == 0 and old.view("main")["x"][0, 0] == 5
+        assert pickle.loads(pickle.dumps(old)).view()["x"][0, 0] == 0
+        with pytest.raises(breccia.ReadOnlyError):
+            old.tag("v2")
+    assert breccia.open(f"{grid.path}@main@{{{datetime.datetime.now().isoformat()}Z}}").rev.startswith("main@{")
+    for wrong in "@v3", "@":
+        with pytest.raises(breccia.Error):
+            breccia.open(grid.path + wrong).view()
+    other = breccia.open(tmp_path / "data.brc@v1", create=True)  # a file of that name comes first
+    shutil.copy(other.path, name)
+    assert breccia.open(name).rev is None
+    with pytest.raises(breccia.NotFoundError):
+        breccia.open(f"{tmp_path / 'none.brc'}@v1")
+
+
 def test_what_is_in_the_way_of_a_new_file_is_named(tmp_path):
-    """It is not taken for somebody else's file that has just been made."""
+    """A file in the way is not taken for a repository that somebody else has just made."""
     (tmp_path / "new.brc-journal").write_bytes(b"of an earlier file")
     with pytest.raises(breccia.ExistsError, match="new.brc-journal is in the way"):
         breccia.open(tmp_path / "new.brc", create=True)
@@ -230,6 +252,20 @@ def test_diff(grid):
     assert "2 elements changed by up to 7" in repr(change)
     assert grid.diff("main", "trial")[0].elements is None
     assert grid.diff("main", "main") == []
+    assert change.elements.mean_abs == 7 and change.elements.rms == 7 and change.values == () and not change.more
+    assert change.elements.boxes == (((2, 3), (3, 3)),)
+    (change,) = grid.diff("main", "trial", values=1)
+    assert change.more and change.elements is None
+    assert [(v.index, v.before, v.now, v.theirs) for v in change.values] == [((2, 3), 0, 7, None)]
+    assert type(change.values[0].now) is type(grid.view("trial")["x"][2, 3])
+    (change,) = grid.diff("main", "trial", elements=True, chunks=True, values=9, atol=7)
+    assert change.elements.changed == 0 and change.values == () and change.elements.chunks == ()
+    (change,) = grid.diff("main", "trial", elements=True, chunks=True, values=9, rtol=0.9)
+    assert sum(n for _, n in change.elements.chunks) == 2 and len(change.values) == 2 and not change.more
+    with grid.draft("trial") as draft:
+        assert draft.diff("main", values=2)[0].values == grid.diff("main", "trial", values=2)[0].values
+    with pytest.raises(breccia.InvalidError):
+        grid.diff("main", "trial", atol=-1.0)
     with pytest.raises(KeyError):
         grid.diff("main", "trial", path="/nowhere")
 
@@ -257,7 +293,9 @@ def test_merge_conflicts(grid):
     with pytest.raises(breccia.ConflictError) as caught:
         grid.merge("trial")
     (conflict,) = caught.value.conflicts
-    assert conflict == ("/x", "chunk", "c/0/0", None, None) and "c/0/0" in repr(conflict)
+    assert conflict[:5] == ("/x", "chunk", "c/0/0", None, None) and "c/0/0" in repr(conflict)
+    assert conflict.elements == 1 and conflict.values == (((0, 0), 0, 1, 2),)
+    assert conflict.values[0].before == 0 and conflict.values[0].theirs == 2
     assert grid.merge_state() is None
     assert grid.merge("trial", dry_run=True, keep=True).conflicts == (conflict,)
     kept = grid.merge("trial", keep=True)
@@ -445,7 +483,7 @@ def test_drafts(grid):
 
 
 def test_a_collector_of_garbage_ends_sessions_in_any_order(repo):
-    """What it finds in a circle: a session's handles were closed, and others got them."""
+    """The collector found sessions in a circle and closed a session's handles, which others then got."""
     import gc
 
     with repo.session("main", message="m") as s:
@@ -598,6 +636,131 @@ def test_blame(grid):
     assert runs[0].author == grid.commit().author and runs[1].author == "Ada"
     grid.draft()["x"][0, 5] = 3
     assert grid.view("main")["x"].blame(np.s_[0, :], elements=True) == runs
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16",
+                                   "M8[s]", "m8[D]"])
+def test_stats(repo, dtype):
+    random = np.random.default_rng(5)
+    data = random.integers(0, 100, (50, 37)).astype("i8").astype(dtype)
+    if np.dtype(dtype).kind in "fc":
+        data = (random.normal(280, 15, data.shape)).astype(dtype)
+        data[3, 4:9] = np.nan
+    elif np.dtype(dtype).kind in "mM":
+        data[3, 4:9] = "NaT"
+    with repo.session("main", message="data") as s:
+        s.create_array("x", data=data, chunks=16)
+    found = repo.view("main")["x"].stats()
+    known = data[data == data]
+    if np.dtype(dtype).kind == "c":
+        known = np.abs(known)
+    assert found.count == data.size and found.nan == data.size - known.size and found.infinite == 0
+    fill = repo.view("main")["x"].fill_value
+    assert found.fill == (np.count_nonzero(data == fill) if fill == fill else found.nan)
+    counts, edges = found.histogram
+    if np.dtype(dtype).kind == "c":
+        assert found.of == "magnitudes" and np.allclose([found.min, found.max], [known.min(), known.max()])
+    else:
+        assert found.of == "values" and found.min == known.min() and found.max == known.max()
+        assert type(found.min) is type(known.min())
+        numbers = known.view("i8") if np.dtype(dtype).kind in "mM" else known.astype("f8")
+        wanted = np.histogram(numbers, edges.view("i8") if np.dtype(dtype).kind in "mM" else edges)[0]
+        assert counts.tolist() == wanted.tolist() and len(edges) == len(counts) + 1 <= 21
+    assert counts.sum() == known.size
+    if np.dtype(dtype).kind in "mM":
+        assert found.mean == np.array(known.view("i8").mean().round(), "i8").view(dtype)
+        assert np.isclose(found.std, known.view("i8").std())
+    else:
+        assert np.isclose(found.mean, known.mean(dtype="f8")) and np.isclose(found.std, known.std(dtype="f8"))
+    if np.dtype(dtype).kind in "?biu":
+        values, times = np.unique(known, return_counts=True)
+        assert found.values == dict(zip(values.tolist(), times.tolist()))
+    assert repr(found).startswith(f"<Stats of 1850 {found.of}")
+    again = repo.view("main")["x"].stats()
+    assert again[:9] == found[:9] and again.values == found.values
+
+
+def test_stats_without_numbers(repo):
+    s = repo.draft()
+    s.create_array("none", shape=(0, 3), dtype="f8")
+    found = s["none"].stats()
+    assert found.min is None and found.max is None and np.isnan(found.mean) and found.histogram[0].size == 0
+    assert repr(found) == "<Stats of 0 values>"
+    s.create_array("big", shape=10**15, dtype="i4", chunks=1000, fill_value=3)
+    s["big"][5] = -1
+    found = s["big"].stats()
+    assert found.count == 10**15 and found.values == {-1: 1, 3: 10**15 - 1}
+    s.create_array("words", data=np.array(["a", "", "ccc"], dtype=np.dtypes.StringDType()))
+    assert s["words"].stats().of == "lengths" and s["words"].stats().max == 3
+    s.create_array("pairs", shape=3, dtype=[("a", "i4")])
+    with pytest.raises(NotImplementedError, match="elements have fields"):
+        s["pairs"].stats()
+
+
+def check_stats(found, data):
+    data = np.asarray(data)
+    known = data[data == data]
+    assert (found.count, found.nan) == (data.size, data.size - known.size)
+    if known.size == 0:
+        assert found.min is None
+        return
+    assert (found.min, found.max) == (known.min(), known.max()) and found.histogram[0].sum() == known.size
+    if known.dtype.kind == "M":
+        assert all(np.count_nonzero(known == value) == n for value, n in found.values.items())
+        known = known.astype("i8").astype("f8")
+        assert found.mean.view("i8") == known.mean().round()
+    else:
+        assert np.isclose(found.mean, known.mean(dtype="f8"))
+    assert np.isclose(found.std, known.std(dtype="f8"))
+    if known.dtype.kind in "biu":
+        values, times = np.unique(known, return_counts=True)
+        assert found.values == dict(zip(values.tolist(), times.tolist()))
+
+
+@pytest.mark.parametrize("dtype", ["i2", "u1", "f4", "f8", "M8[s]"])
+def test_stats_of_a_part(repo, dtype):
+    random = np.random.default_rng(7)
+    data = random.integers(0, 100, (70, 37)).astype("i8").astype(dtype)
+    if data.dtype.kind in "fM":
+        data[3, 4:9] = np.array("NaN" if data.dtype.kind == "f" else "NaT").astype(dtype)
+    s = repo.draft()
+    s.create_array("x", data=data, chunks=(16, 8), fill_value=data[0, 0])
+    for key in [np.s_[16:48, 8:24], np.s_[5:61:7, ::-3], np.s_[3], np.s_[3, 4:9], np.s_[..., -1], np.s_[2, 2], 0,
+                np.s_[5:5], ...] * 2:
+        found = s["x"].stats(key)
+        check_stats(found, data[key])
+        assert found.fill == np.count_nonzero(data[key] == data[0, 0])
+        whole = s["x"].stats()  # keeps what whole chunks come to
+        check_stats(whole, data)
+    for wrong in [70, (0, 0, 0), [1, 2]]:
+        with pytest.raises(IndexError):
+            s["x"].stats(wrong)
+
+
+def test_stats_of_fields(repo):
+    dtype = np.dtype([("depth", "f4"), ("name", "U2"), ("at", [("x", "i2"), ("when", "M8[D]")]), ("at.x", "?")])
+    data = np.zeros((40, 3), dtype)
+    data["depth"] = np.arange(120).reshape(40, 3) / 8
+    data["depth"][7, 2] = np.nan
+    data["at"]["x"] = np.arange(120).reshape(40, 3) - 50
+    data["at"]["when"] = np.datetime64("2026-01-01") + np.arange(120).reshape(40, 3)
+    data["at.x"][3:9] = True
+    s = repo.draft()
+    s.create_array("table", data=data, chunks=(16, 2))
+    for key in [..., np.s_[3:30:4, 1:], np.s_[16:32, :2]] * 2:
+        part = data[key]
+        check_stats(s["table"].stats(key, field="depth"), part["depth"])
+        check_stats(s["table"].stats(key, field="at.when"), part["at"]["when"])
+        check_stats(s["table"].stats(key, field="at.x"), part["at.x"])  # the field of that very name
+    for wrong in ["", "x", "at.", "at.y", "depth.x"]:
+        with pytest.raises(ValueError, match="no field"):
+            s["table"].stats(field=wrong)
+    for other in ["name", "at"]:
+        with pytest.raises(NotImplementedError):
+            s["table"].stats(field=other)
+    s.create_array("plain", shape=2, dtype="i4")
+    with pytest.raises(ValueError, match="no field"):
+        s["plain"].stats(field="x")
 
 
 def test_exchange(repo, tmp_path):
@@ -892,3 +1055,68 @@ def test_a_backup_is_made_and_brought_up_to_date(tmp_path, repo):
         s["a"][3] = 78
     with pytest.raises(breccia.ExistsError, match="changed since"):
         repo.backup(dest)
+
+
+def test_log_of_elements(repo):
+    with repo.session("main", message="made") as s:
+        s.create_array("g/a", data=np.ones((6, 2), "i4"), chunks=(2, 2))
+        s.create_array("words", data=np.array(["a", "b"], dtype=np.dtypes.StringDType()))
+    with repo.session("main", message="moved and changed") as s:
+        s.move("g/a", "g/b")
+        s["g/b"][1] = 7
+    with repo.session("main", message="grown") as s:
+        s["g/b"].resize(8, 2)
+        s["g/b"][7] = [8, 9]
+    with repo.session("main", message="another place") as s:
+        s.move("g", "h")
+    with repo.session("main", message="else") as s:
+        s["words"][1] = "c"
+        s["h/b"][0, 0] = 2
+    array = repo.view("main")["h/b"]
+
+    def told(key, **options):
+        return [(commit.message, change.what, [(v.index, v.before, v.now) for v in change.values])
+                for commit, (change,) in array.log(key, **options)]
+
+    assert told(np.s_[1, 0]) == [("moved and changed", "moved", [((1, 0), 1, 7)]),
+                                 ("made", "added", [((1, 0), None, 1)])]
+    assert told(np.s_[-1]) == [("grown", "changed", [((7, 0), None, 8), ((7, 1), None, 9)])]
+    assert told((), values=1, limit=1) == [("else", "changed", [((0, 0), 1, 2)])]
+    assert [c[0] for c in told(...)] == ["else", "grown", "moved and changed", "made"]
+    assert array.log(np.s_[1, 0])[0].commit.path == "/g/b" and repo.log(limit=1)[0].path is None
+    fixed = repo.view(repo.resolve("main~1"))["h/b"]
+    assert [c.commit.message for c in fixed.log(0)] == ["made"]
+    assert repr(repo.draft()["h/b"].log(np.s_[1, 0])) == repr(array.log(np.s_[1, 0]))
+    (words, made) = repo.view("main")["words"].log()
+    assert [(v.before, v.now) for v in words.changes[0].values] == [("b", "c")]
+    assert [(v.before, v.now) for v in made.changes[0].values] == [(None, "a"), (None, "b")]
+    with pytest.raises(IndexError):
+        array.log(9)
+
+
+def test_diff_of_a_part(repo):
+    with repo.session("main", message="made") as s:
+        s.create_array("a", data=np.arange(40).reshape(10, 4), chunks=(3, 4))
+    s = repo.draft()
+    s["a"][2:5, 1] += 100
+    for found in [repo.diff(path="a", key=np.s_[3:, ::2], elements=True),
+                  s.diff(path="a", key=np.s_[:2], elements=True)]:
+        assert found[0].elements.changed == 0
+    (change,) = repo.diff(path="a", key=np.s_[-7:, 1], values=5)
+    assert [v.index for v in change.values] == [(3, 1), (4, 1)]
+    (change,) = s.diff("main", path="a", key=4, values=5)
+    assert [(v.index, v.before, v.now) for v in change.values] == [((4, 1), 17, 117)]
+    s.commit("more")
+    (change,) = repo.diff("main~1", "main", path="a", key=np.s_[4], elements=True)
+    assert change.elements.changed == 1 and change.elements.max_abs == 100
+    assert repo.diff("main", path="a", key=np.s_[4]) == []
+    with repo.session("main", message="gone") as s:
+        del s["a"]
+    assert repo.diff("main~1", "main", path="a", key=0, elements=True)[0].elements.removed == 4
+    for wrong in [{"key": 0}, {"path": "/", "key": 0}]:
+        with pytest.raises(ValueError, match="key= selects"):
+            repo.diff(**wrong)
+    with pytest.raises(KeyError):
+        repo.diff(path="nowhere", key=0)
+    with pytest.raises(IndexError):
+        repo.diff("main~1", "main", path="a", key=10)

@@ -80,7 +80,7 @@ def test_a_transaction_is_of_its_thread(rows):
 
 
 def in_child(work):
-    """What work() returns or raises in a child of fork(), as text."""
+    """Returns as text what work() returns or raises in a child of fork()."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -309,11 +309,11 @@ def test_others_are_stopped(big):
         w.start()
     began.wait()
     for native in natives:
-        lib.brc_interrupt(native.repo)
+        lib.brc_interrupt(native.repo, 1)
     for w in workers:
         w.join()
     for native in natives:
-        lib.brc_interrupt_clear(native.repo)
+        lib.brc_interrupt(native.repo, 0)
     assert len(out) == 3 and x[0, 0] == 1.0
 
 

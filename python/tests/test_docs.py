@@ -1,7 +1,7 @@
 """docs/PYTHON.md is run: its blocks of Python one after the other, as one program in an empty folder.
 
 A block that is followed by one of `text` prints just that, where `...` stands for anything. A block whose
-first line is `# NAME.py` is a file, which is run by itself. A block that imports a package which is not there
+first line is `# NAME.py` is a file, which is run by itself. A block that imports a package that is not installed
 is skipped.
 """
 from __future__ import annotations
@@ -28,7 +28,7 @@ BLOCKS = [(TEXT[:found.start(1)].count("\n") + 1, found[1], found[2]) for found 
 
 
 def missing(code: str) -> list[str]:
-    """What the block imports, at its top or further in, and is not here."""
+    """Returns the modules that the block imports, at its top or further in, and that are not installed."""
     names = set()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):

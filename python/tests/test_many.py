@@ -21,7 +21,7 @@ def s(repo):
 
 
 def fill(session, start, stop, value):
-    """What a worker does. It gives its copy back."""
+    """Does a worker's part, and gives its copy of the session back."""
     session["x"][start:stop] = value
     return session
 
@@ -345,7 +345,7 @@ def test_dask_and_xarray(repo, s, scheduler):
             part = ds.isel(y=slice(start, start + 10))
             part.to_zarr(s.store, group="frame", region={"y": slice(start, start + 10)}, safe_chunks=False,
                          consolidated=False)
-        # What is read from a session is its own, and may be written to it again.
+        # Data that was read from a session is a copy, and may be written to the session again.
         read = da.from_zarr(s.store, component="plain")
         da.store(read[:, ::-1] * 2, target, regions=(slice(0, 40), slice(20, 50)), lock=False)
         assert list(repo.view("main")) == ["x"] and not repo.view("main")["x"][...].any()
@@ -376,7 +376,7 @@ def test_dask_with_children(repo, s, scheduler):
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_children_that_nobody_joins_end_with_the_block(repo, s, fails):
-    """What they hold stays, and says whose it was; what holds nothing is gone, and nothing of the parent is left."""
+    """Changes that they hold stay, and name their owner; empty children and the parent's changes are removed."""
     left = []
     try:
         with repo.session("main") as parent:

@@ -23,7 +23,7 @@ INSTALLED = os.environ.get("BRECCIA_INSTALLED") == "1"
 
 
 def run(code: str, *args: str, **env: str) -> str:
-    """What a Python of its own prints; its faults are ours."""
+    """Returns what a new Python process prints; its failure fails the test."""
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), *args], capture_output=True,
                           text=True, env={**os.environ, **env})
     assert done.returncode == 0, done.stderr
@@ -50,7 +50,7 @@ def test_version_is_the_librarys() -> None:
 
 @pytest.mark.skipif(not INSTALLED, reason="the package is used from its checkout")
 def test_command(tmp_path: pathlib.Path) -> None:
-    """It is there with the package, finds its converters, and says how it ended."""
+    """The command is installed with the package, finds its converters, and returns its exit status."""
     command, path, out = pathlib.Path(sys.executable).parent / "breccia", tmp_path / "c.brc", tmp_path / "c.h5"
     with breccia.open(path, create=True) as repo, repo.session("main", message="from Python") as s:
         s["a"] = np.arange(6)
@@ -130,7 +130,7 @@ def test_import_is_light() -> None:
 
 
 def test_a_first_element_makes_no_records(tmp_path: pathlib.Path) -> None:
-    """They take milliseconds, and only what tells of versions needs them."""
+    """Making the records takes milliseconds, and only calls about versions need them."""
     pytest.importorskip("zarr")
     assert run(f"""
         import sys, breccia, breccia.zarr, zarr

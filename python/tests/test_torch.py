@@ -78,7 +78,7 @@ def test_each_sample_once(path, options):
 
 
 def test_the_order_is_the_one_that_is_described(path):
-    """It stands on what NumPy promises never to change, the raw numbers of a generator, and on nothing else."""
+    """The order depends on the raw numbers of a generator, which NumPy promises never to change, and nothing else."""
     def permuted(items, *key):
         raw = np.random.Philox(np.random.SeedSequence(key)).random_raw(len(items)).tolist()
         return [item for _, item in sorted(zip(raw, items))]

@@ -94,6 +94,16 @@ def test_a_branch_shows_its_commits_and_a_session_what_it_has(path):
     repo.close()
 
 
+def test_a_name_of_a_file_and_a_version(path):
+    with breccia.open(path) as repo, repo.session("main", message="eight") as session:
+        session["n"][...] = 8
+    for name in f"{path}@v1", breccia.open(f"{path}@v1"), pathlib.Path(f"{path}@v1"):
+        assert opened(name).n == 7 and opened(path).n == 8
+        assert Backend().guess_can_open(name)
+    with pytest.raises(breccia.InvalidError, match="names a version"):
+        opened(f"{path}@v1", rev="main")
+
+
 def test_trees(path):
     tree = xr.open_datatree(path, engine=Backend, rev="v1")
     assert [node.path for node in tree.subtree] == ["/", "/deep", "/deep/er"]
@@ -160,7 +170,7 @@ def test_what_xarray_cannot_open_is_not_exported(tmp_path, form):
 
 
 def test_the_entry_points(path, tmp_path):
-    """As an installed package has them."""
+    """The entry points are found as those of an installed package."""
     info = tmp_path / "site" / "breccia_test-0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: breccia-test\nVersion: 0\n")

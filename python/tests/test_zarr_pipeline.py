@@ -40,7 +40,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What our pipeline did itself."""
+    """Lists the calls that our pipeline made itself."""
     done = []
     for name in "read_now", "write_now":
         function = getattr(breccia._pipeline, name)
@@ -199,8 +199,8 @@ def test_as_zarrs_own(path, data, spec):
 @COMMON
 @given(data=st.data())
 def test_of_what_is_written_twice_the_last_stays(path, data):
-    """As with NumPy, in C order. zarr's own pipeline leaves open which: it sorts by chunk with a sort that may
-    swap equals."""
+    """The last value in C order stays, as with NumPy. zarr's own pipeline leaves open which: it sorts by chunk with a
+    sort that may swap equals."""
     ours, _ = pair(path, shape=(12, 9), chunks=(data.draw(st.integers(1, 12)), 5), dtype="i4")
     oracle = np.asarray(ours[...])
     for _ in range(3):
@@ -239,7 +239,7 @@ def test_is_used(path, calls, dtype, shards):
 
 
 def into(array, selection, out):
-    """What a selection puts into `out`."""
+    """Returns `out` after a selection has been read into it."""
     array.get_basic_selection(selection, out=NDBuffer.from_ndarray_like(out) if type(out) is not np.ndarray
                               else cpu.NDBuffer.from_ndarray_like(out))
     return out
@@ -533,10 +533,10 @@ def test_cancelling_stops_the_library(path, monkeypatch):
     store, began = ours.store_path.store, []
 
     def endless(native):
-        from breccia._native import ffi, lib
+        from breccia import _keys
         began.append(native)
         while True:
-            native.call(lib.brc_key_exists, ffi.new("int *"), native.session, ffi.new("char[]", b"x"))
+            _keys.exists(native, "x")
 
     async def run():
         task = asyncio.ensure_future(store._run(endless))
@@ -563,7 +563,7 @@ def test_cancelling_stops_the_library(path, monkeypatch):
 
 @pytest.mark.parametrize("shards", [None, (8,)])
 def test_it_steps_aside_for_another_implementation_of_a_codec(path, calls, shards):
-    """As where somebody has a faster zstd, or one that counts: it is theirs that reads and writes, in shards too."""
+    """A user may have a faster zstd, or one that counts: that codec then reads and writes, in shards too."""
     from zarr.codecs import ZstdCodec
     from zarr.registry import register_codec
 

@@ -80,12 +80,12 @@ def children(store, prefix=""):
 
 
 def commit(store, message="m"):
-    """Of the branch's shared changes."""
+    """Commits the branch's shared changes."""
     with breccia.open(store.path) as repo:
         return repo.draft(store.rev).commit(message)
 
 
-# ---- keys that are no node or chunk ----
+# ---- keys that are not nodes or chunks ----
 
 
 def test_loose_keys_are_kept_and_refused_by_name(store):
@@ -252,7 +252,7 @@ def eventually(happened):
 
 
 def test_a_value_is_the_librarys_memory(store, monkeypatch):
-    """What comes is at the address where the library put it, and is freed with the last view of it."""
+    """A value is at the address where the library put it, and is freed with the last view of it."""
     from breccia import _keys
 
     addresses, freed = [], []
@@ -427,7 +427,7 @@ def test_deleting_what_is_not_there_takes_no_lock(store, path):
 @pytest.mark.parametrize("pipeline", [OURS, "zarr.core.codec_pipeline.BatchedCodecPipeline"])
 @pytest.mark.parametrize("block", ["transaction", "savepoint"])
 def test_zarr_is_refused_in_a_block(path, block, pipeline):
-    """It works in a thread of its own, which would wait for the block, and the block for it."""
+    """zarr works in a thread of its own, which would wait for the block, and the block for the thread."""
     with breccia.open(path, create=True) as repo, zarr.config.set({"codec_pipeline.path": pipeline}):
         s = repo.session("main", message="made")
         s["a"] = np.zeros(40, "i4")
@@ -440,7 +440,7 @@ def test_zarr_is_refused_in_a_block(path, block, pipeline):
                          lambda: group.__delitem__("a")):
                 with pytest.raises(breccia.MisuseError, match="zarr, take no part in a transaction"):
                     work()
-            assert keys(repo.view("main").store) == []  # another view is no part of it
+            assert keys(repo.view("main").store) == []  # another view takes no part in it
         assert array[:2].tolist() == [1, 0] and list(group) == ["a"]
         assert dict(zarr.open_group(s.store).attrs) == {}
         array[1] = 3
@@ -448,7 +448,7 @@ def test_zarr_is_refused_in_a_block(path, block, pipeline):
 
 
 def test_threads_that_work_for_a_block_are_refused(path):
-    """As dask's are. Others wait for a transaction, and go on beside a savepoint."""
+    """Threads such as dask's are refused. Others wait for a transaction, and go on beside a savepoint."""
     with breccia.open(path, create=True, wait=20) as repo, ThreadPoolExecutor(2) as pool:
         s = repo.session("main", message="made")
         s["a"] = np.zeros(4, "i4")

@@ -9,8 +9,7 @@
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "../history/walk.h"
-#include "../merge/merge_end.h"
-#include "../merge/replay.h"
+#include "../merge/steps.h"
 #include "../store/change.h"
 #include "../work/bulk_write.h"
 #include "../work/fold.h"
@@ -30,7 +29,7 @@ static int take_commit_opts(brc_commit_opts *out, const brc_commit_opts *given, 
                          "brc_commit_opts", err));
     BRC_TRY(brc_message_check(out->message, err));
     return brc_flags_check(out->flags, BRC_COMMIT_AMEND | BRC_COMMIT_ALLOW_EMPTY |
-                               BRC_COMMIT_NO_MERGE,
+                               BRC_COMMIT_NO_MERGE | BRC_COMMIT_DRY_RUN,
                            "brc_commit_opts", err);
 }
 
@@ -42,7 +41,7 @@ static int commit_meta(const char *json, char **out, brc_error *err)
     *out = NULL;
     if (json == NULL)
         return BRC_OK;
-    int rc = brc_json_parse(&value, json, strlen(json), err);
+    int rc = brc_json_parse(&value, json, strlen(json), 0, err);
     if (rc < 0) {
         brc_context(err, "the commit's meta");
         return rc;
@@ -50,7 +49,7 @@ static int commit_meta(const char *json, char **out, brc_error *err)
     if (brc_json_kind(value) != BRC_JSON_OBJECT)
         rc = brc_fail(err, BRC_EINVAL, "the commit's meta must be a JSON object");
     if (rc == BRC_OK)
-        rc = brc_json_write(&text, value, err);
+        rc = brc_json_write(&text, value, 0, err);
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&text, out, err);
     brc_buf_dispose(&text);
@@ -180,34 +179,32 @@ typedef struct commit_call {
     brc_oid *out;
     int is_part; /* the call is part of the caller's transaction */
     brc_folding folding;
-    int is_behind; /* the changes are merged onto the moved branch */
-    brc_replay replay;
+    int is_behind; /* the branch has moved: the changes are merged onto it */
 } commit_call;
 
 static int commit_work(void *ctx, brc_error *err)
 {
     commit_call *c = ctx;
-    return c->is_behind ? brc_replay_work_commit(&c->replay, err)
-                        : brc_folding_work(&c->folding, c->s, err);
+    return c->is_behind ? BRC_CHANGE_MUCH : brc_folding_work(&c->folding, c->s, err);
 }
 
-static int commit_merged(commit_call *c, brc_error *err)
+/* Merges the changes onto the moved branch. */
+static int commit_behind(void *ctx, int insists, brc_error *err)
 {
+    const commit_call *c = ctx;
     const brc_commit_opts *opts = c->opts;
     const brc_commit like = {.message = opts->message,
                              .meta_json = c->meta,
                              .author = opts->author != NULL ? opts->author : "unknown",
                              .time_us = opts->time_us != 0 ? opts->time_us : brc_now_us()};
-    return brc_replay_commit(&c->replay, &like, (opts->flags & BRC_COMMIT_ALLOW_EMPTY) != 0, c->out,
-                             err);
+    (void)insists;
+    return brc_replay_commit(c->out, c->s, &like, (opts->flags & BRC_COMMIT_ALLOW_EMPTY) != 0, err);
 }
 
 static int commit_commit(void *ctx, int insists, brc_error *err)
 {
     commit_call *c = ctx;
     int moved = 0; /* the branch has moved since the changes began */
-    if (c->is_behind)
-        return commit_merged(c, err);
     BRC_TRY(brc_session_begin(c->s, err));
     brc_folding_begin(&c->folding, insists);
     const int rc = brc_session_end(c->s,
@@ -219,7 +216,7 @@ static int commit_commit(void *ctx, int insists, brc_error *err)
     if (c->opts->message == NULL)
         return brc_fail(err, BRC_EINVAL, "a commit needs a message");
     c->is_behind = 1;
-    return BRC_CHANGE_WORK;
+    return BRC_CHANGE_MUCH;
 }
 
 static int commit_is_late(const brc_session *s, brc_error *err)
@@ -233,28 +230,54 @@ static int commit_is_late(const brc_session *s, brc_error *err)
 static int commit_run(commit_call *c, brc_error *err)
 {
     const brc_file_change change = {.about = c->s->branch, .ctx = c, .work = commit_work,
-                                    .commit = commit_commit};
+                                    .commit = commit_commit, .steps = commit_behind};
     brc_store *store = c->s->repo->store;
     c->is_part = brc_store_in_write(store);
-    brc_replay_start(&c->replay, c->s);
     const int rc = brc_change_run(store, &change, err);
     brc_folding_dispose(&c->folding);
-    brc_replay_end(&c->replay);
     if (!c->is_part)
         brc_session_changed(c->s, rc);
     return rc == BRC_CHANGE_AGAIN ? commit_is_late(c->s, err) : rc;
+}
+
+static int commit_dry_run(brc_session *s, const brc_commit_opts *opts, brc_error *err)
+{
+    if (opts->conflicts == NULL)
+        return brc_fail(err, BRC_EINVAL, "a dry run of a commit needs a place for the list of "
+                                         "conflicts");
+    const int rc = brc_replay_conflicts(opts->conflicts, s, err);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* Lists the conflicts on which a commit failed, if it failed on any. */
+static void list_why(brc_iter **out, brc_session *s)
+{
+    const int any = brc_store_in_write(s->repo->store) ? 0 : brc_replay_conflicts(out, s, NULL);
+    if (any <= 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
 }
 
 int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *given, brc_error *err)
 {
     brc_commit_opts opts;
     char *meta;
+    brc_oid unused;
+    if (out == NULL)
+        out = &unused;
     memset(out, 0, sizeof(*out));
-    BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
     BRC_TRY(take_commit_opts(&opts, given, err));
+    if (opts.conflicts != NULL)
+        *opts.conflicts = NULL;
+    BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
+    if ((opts.flags & BRC_COMMIT_DRY_RUN) != 0)
+        return commit_dry_run(s, &opts, err);
     BRC_TRY(commit_meta(opts.meta_json, &meta, err));
     commit_call call = {.s = s, .opts = &opts, .meta = meta, .out = out};
     const int rc = commit_run(&call, err);
     free(meta);
+    if (rc == BRC_ECONFLICT && opts.conflicts != NULL)
+        list_why(opts.conflicts, s);
     return rc;
 }

@@ -1,4 +1,5 @@
 /* The uncommitted changes of the whole file: who owns them, adopting and dropping them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +7,9 @@
 #include "../base/process.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
-#include "../merge/merge_end.h"
-#include "../merge/replay.h"
+#include "../merge/merge_layers.h"
+#include "../merge/steps.h"
+#include "../store/change.h"
 #include "../work/adopt.h"
 #include "../work/bulk_write.h"
 #include "../zarr/key/key_rows.h"
@@ -28,19 +30,6 @@ static void draft_list_dispose(void *state)
     brc_draft_rows_free(list->rows, list->n);
     free(list->array);
     brc_repo_unref(list->repo);
-}
-
-int brc_drafts(brc_iter **out, breccia *repo, brc_error *err)
-{
-    BRC_TRY(brc_iter_new(out, BRC_ITER_DRAFTS, sizeof(draft_list), draft_list_dispose, err));
-    draft_list *list = brc_iter_state(*out);
-    list->repo = brc_repo_ref(repo);
-    int rc = brc_draft_list(repo->store, &list->rows, &list->n, err);
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
 }
 
 static int is_stale(brc_store *store, const brc_draft_row *row, int *stale, brc_error *err)
@@ -73,16 +62,11 @@ static const char *open_name(brc_store *store, const brc_draft_row *row)
     return name;
 }
 
-/* Describes a child, which may have been joined since the list was read. */
 static int describe_child(draft_list *list, const brc_draft_row *row, brc_error *err)
 {
-    brc_draft_child child = {0};
-    const int is = brc_draft_child_read(list->repo->store, row->draft.id, &child, err);
-    list->now.flags |= BRC_DRAFT_CHILD;
-    list->now.parent = child.parent;
-    brc_draft_child_dispose(&child);
-    BRC_TRY(is < 0 ? is : BRC_OK);
     brc_draft_head parent;
+    list->now.flags |= BRC_DRAFT_CHILD;
+    list->now.parent = row->draft.parent;
     BRC_TRY(brc_draft_get(list->repo->store, list->now.parent, &parent, err));
     list->now.flags |= parent.id == 0 || parent.kind != BRC_DRAFT_PRIVATE ? BRC_DRAFT_ORPHAN : 0;
     return BRC_OK;
@@ -98,15 +82,13 @@ static int describe_private(draft_list *list, const brc_draft_row *row, brc_erro
     BRC_TRY(brc_bulk_rewrites(row, &list->array, err));
     out->flags |= list->array != NULL ? BRC_DRAFT_REWRITING : 0;
     out->array = list->array;
-    return row->draft.is_child ? describe_child(list, row, err) : BRC_OK;
+    return row->draft.parent != 0 ? describe_child(list, row, err) : BRC_OK;
 }
 
-int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
+static int draft_next(void *state, const void **out_item, brc_error *err)
 {
     int stale = 0;
-    *out_item = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_DRAFTS, err));
-    draft_list *list = brc_iter_state(it);
+    draft_list *list = state;
     if (list->at == list->n)
         return 0;
     const brc_draft_row *row = &list->rows[list->at++];
@@ -125,6 +107,19 @@ int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
     return 1;
 }
 
+int brc_drafts(brc_iter **out, breccia *repo, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, draft_next, sizeof(draft_list), draft_list_dispose, err));
+    draft_list *list = brc_iter_state(*out);
+    list->repo = brc_repo_ref(repo);
+    int rc = brc_draft_list(repo->store, BRC_DRAFTS_ALL, 0, &list->rows, &list->n, err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
 /* ---- adopting and dropping -------------------------------- */
 
 /* Finds a draft at index *at of *rows. Fails with BRC_EBUSY if its owner is running; but an owner
@@ -133,7 +128,7 @@ int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
 static int find_draft(brc_store *store, int64_t id, int is_drop, brc_draft_row **rows, size_t *n,
                       size_t *at, brc_error *err)
 {
-    BRC_TRY(brc_draft_list(store, rows, n, err));
+    BRC_TRY(brc_draft_list(store, BRC_DRAFTS_ALL, 0, rows, n, err));
     for (*at = 0; *at < *n; ++*at)
         if ((*rows)[*at].draft.id == id)
             break;
@@ -150,20 +145,17 @@ static int find_draft(brc_store *store, int64_t id, int is_drop, brc_draft_row *
     return BRC_OK;
 }
 
-/* Adopts nodes, chunks and keys. */
-static int adopt_all(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
-                     brc_error *err)
-{
-    BRC_TRY(brc_session_adopt(onto, draft, look, err));
-    onto->repo->changes++;
-    return brc_keys_check_adopted(onto, draft->id, err);
-}
-
-/* Fails for an unfinished rewrite: its draft has an extra node, which replaces the array when it is
- * complete. */
+/* Fails for an open merge whose branch is gone, because its conflicts cannot become changes of
+ * another draft, and for an unfinished rewrite: its draft has an extra node, which replaces the
+ * array when it is complete. */
 static int check_is_whole(const brc_draft_row *row, brc_error *err)
 {
     char *array;
+    if (brc_draft_row_is_merge(row))
+        return brc_fail(err, BRC_EMISUSE,
+                        "draft %lld is a merge that was open on a deleted branch: undo the "
+                        "deletion to get it back",
+                        (long long)row->draft.id);
     BRC_TRY(brc_bulk_rewrites(row, &array, err));
     if (array == NULL)
         return BRC_OK;
@@ -175,32 +167,228 @@ static int check_is_whole(const brc_draft_row *row, brc_error *err)
     return rc;
 }
 
-static int adopt_steps(breccia *repo, int64_t id, const brc_adopt_look *look, brc_error *err)
+/*
+ * A draft that becomes a part of a session's changes. Its rows do if both sides have nothing in
+ * common, or if the session has no changes. Otherwise the two are merged, without a lock.
+ */
+typedef struct adopt_call {
+    breccia *repo;
+    int64_t id;
+    brc_session *from;   /* whose draft is handed over; NULL: a draft is adopted    */
+    brc_session *onto;   /* NULL: the session on the draft's branch                 */
+    brc_session *opened; /* ... which this call has opened                          */
+    int merges;          /* the rows of both sides meet                             */
+    int overtaken;       /* others wrote while they were merged                     */
+    int within;          /* a transaction of the caller is open                     */
+    brc_layers layers;
+} adopt_call;
+
+static void adopt_dispose(adopt_call *c)
+{
+    if (c->layers.s != NULL)
+        brc_layers_dispose(&c->layers);
+    brc_session_free(c->opened);
+    c->opened = NULL;
+}
+
+/* Finds the draft and the session that gets it. */
+static int adopt_find(adopt_call *c, brc_draft_row **rows, size_t *n, size_t *at, brc_error *err)
+{
+    if (c->from != NULL) {
+        *at = 0;
+        BRC_TRY(brc_draft_list(c->repo->store, BRC_DRAFTS_ONE, c->id, rows, n, err));
+        return *n > 0 ? BRC_OK : brc_session_follow(c->from, err);
+    }
+    BRC_TRY(find_draft(c->repo->store, c->id, 0, rows, n, at, err));
+    const brc_draft_row *row = &(*rows)[*at];
+    if (row->draft.kind == BRC_DRAFT_MERGE)
+        return brc_merge_is_open(c->repo->store, row->branch, err);
+    if (row->draft.kind != BRC_DRAFT_PRIVATE)
+        return brc_fail(err, BRC_EINVAL, "draft %lld is shared by branch '%s' already",
+                        (long long)c->id, row->branch);
+    BRC_TRY(check_is_whole(row, err));
+    return brc_session_open(&c->opened, c->repo, row->branch, BRC_SESSION_WRITE, err);
+}
+
+static brc_session *adopt_onto(const adopt_call *c)
+{
+    return c->onto != NULL ? c->onto : c->opened;
+}
+
+static int merge_one(adopt_call *c, brc_error *err)
 {
     brc_draft_row *rows = NULL;
-    brc_session *onto = NULL;
     size_t n = 0, at;
-    int rc;
-    BRC_GO(find_draft(repo->store, id, 0, &rows, &n, &at, err));
-    if (rows[at].draft.kind != BRC_DRAFT_PRIVATE) {
-        rc = rows[at].draft.kind == BRC_DRAFT_MERGE
-                 ? brc_merge_is_open(repo->store, rows[at].branch, err)
-                 : brc_fail(err, BRC_EINVAL, "draft %lld is shared by branch '%s' already",
-                            (long long)id, rows[at].branch);
-        goto done;
+    int rc = adopt_find(c, &rows, &n, &at, err);
+    if (rc == BRC_OK && n == 0)
+        rc = BRC_CHANGE_AGAIN;
+    if (rc == BRC_OK) {
+        brc_layers_start(&c->layers, adopt_onto(c));
+        rc = brc_layers_add(&c->layers, &rows[at], rows[at].draft.has_base, &rows[at].draft.base,
+                            err);
     }
-    BRC_GO(check_is_whole(&rows[at], err));
-    BRC_GO(brc_session_open(&onto, repo, rows[at].branch, BRC_SESSION_WRITE, err));
-    rc = adopt_all(onto, &rows[at].draft, look, err);
-done:
-    brc_session_free(onto);
     brc_draft_rows_free(rows, n);
     return rc;
 }
 
-static int drop_steps(breccia *repo, int64_t id, const brc_adopt_look *look, brc_error *err)
+static int adopt_in_conflict(const adopt_call *c, brc_error *err)
 {
-    (void)look;
+    const brc_clash_list *list = &c->layers.clashes;
+    return brc_fail(err, BRC_ECONFLICT,
+                    "%.300s: both sides have changed it, as one of %zu conflicts; draft %lld is "
+                    "kept: commit or drop the other changes, or drop it",
+                    list->items[0].path, list->n, (long long)c->id);
+}
+
+/* Merges both sides as they are now. */
+static int adopt_merge(adopt_call *c, brc_error *err)
+{
+    adopt_dispose(c);
+    BRC_TRY(brc_store_begin_read(c->repo->store, err));
+    int rc = merge_one(c, err);
+    brc_store_end_read(c->repo->store);
+    if (rc == BRC_OK)
+        rc = brc_layers_work(&c->layers, err);
+    if (rc == BRC_OK && c->layers.clashes.n > 0)
+        return adopt_in_conflict(c, err);
+    if (rc == BRC_OK && adopt_onto(c)->draft.id == 0) { /* its changes were committed meanwhile */
+        adopt_dispose(c);
+        c->merges = 0; /* the rows meet no others */
+    }
+    return rc;
+}
+
+static int adopt_work(void *ctx, brc_error *err)
+{
+    adopt_call *c = ctx;
+    adopt_dispose(c);
+    const int rc = c->merges ? adopt_merge(c, err) : BRC_OK;
+    c->overtaken = rc == BRC_CHANGE_AGAIN; /* commit() decides: it may insist */
+    return c->overtaken ? BRC_OK : rc;
+}
+
+/* Adopts nodes, chunks and keys. Rows that were given can be taken back only with the whole
+ * transaction, so a part of the caller's transaction merges unless the session has no changes. */
+static int adopt_by_rows(adopt_call *c, brc_error *err)
+{
+    brc_draft_row *rows = NULL;
+    size_t n = 0, at;
+    int rc = adopt_find(c, &rows, &n, &at, err);
+    if (rc == BRC_OK && n > 0)
+        rc = brc_session_adopt(adopt_onto(c), &rows[at].draft, c->within, err);
+    brc_draft_rows_free(rows, n);
+    return rc;
+}
+
+static int adopt_merged(adopt_call *c, int insists, brc_error *err)
+{
+    if (c->overtaken && !insists)
+        return BRC_CHANGE_AGAIN;
+    if (insists) /* others write all the time */
+        BRC_TRY(adopt_merge(c, err));
+    if (!c->merges)
+        return adopt_by_rows(c, err);
+    brc_session *onto = adopt_onto(c);
+    BRC_TRY(brc_session_begin(onto, err));
+    const int rc = brc_layers_commit(&c->layers, err);
+    onto->is_read = 0;
+    const int ended = brc_session_end(onto, rc > 0 ? BRC_ECONFLICT : rc, rc > 0 ? NULL : err);
+    return rc > 0 ? rc : ended;
+}
+
+static int adopt_commit(void *ctx, int insists, brc_error *err)
+{
+    adopt_call *c = ctx;
+    int rc = c->merges ? adopt_merged(c, insists, err) : adopt_by_rows(c, err);
+    c->repo->changes++;
+    if (rc == BRC_ADOPT_MEETS) {
+        c->merges = 1;
+        if (!c->within)
+            return BRC_CHANGE_WORK;
+        rc = adopt_merged(c, 1, err);
+    }
+    if (rc == BRC_OK)
+        rc = brc_keys_check_adopted(adopt_onto(c), c->id, err);
+    return rc == BRC_OK && c->from != NULL ? brc_session_detach(c->from, err) : rc;
+}
+
+static int adopt_run(adopt_call *c, brc_error *err)
+{
+    char doing[80];
+    snprintf(doing, sizeof(doing), "draft %lld was adopted", (long long)c->id);
+    const brc_file_change change = {.about = doing, .ctx = c, .work = adopt_work,
+                                    .commit = adopt_commit};
+    c->within = brc_store_in_write(c->repo->store);
+    if (c->within)
+        BRC_TRY(brc_store_begin(c->repo->store, err));
+    int rc = brc_change_run(c->repo->store, &change, err);
+    if (rc == BRC_CHANGE_AGAIN)
+        rc = brc_change_is_late(c->repo->store, doing, "it is kept; adopt it again", err);
+    adopt_dispose(c);
+    c->repo->changes++;
+    return c->within ? brc_end_with(c->repo, rc, err) : rc;
+}
+
+/* Merges what a process that has ended left onto the branch's new commits, if the branch has no
+ * changes of its own. It does not report faults of the draft. Sets *done if nothing is left to
+ * do. */
+static int adopt_onto_tip(breccia *repo, int64_t id, int *done, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    BRC_TRY(brc_draft_list(repo->store, BRC_DRAFTS_ONE, id, &rows, &n, err));
+    int rc = BRC_OK;
+    if (n > 0 && rows->draft.kind == BRC_DRAFT_PRIVATE && *rows->owner != '\0' &&
+        strncmp(rows->plan, BRC_REWRITE_PLAN, strlen(BRC_REWRITE_PLAN)) != 0 &&
+        brc_process_state(rows->owner) != BRC_PROCESS_ALIVE)
+        rc = brc_replay_adopt(done, repo, rows->branch, id, err);
+    brc_draft_rows_free(rows, n);
+    return rc;
+}
+
+int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
+{
+    adopt_call call = {.repo = repo, .id = id};
+    int done = 0;
+    if (!brc_store_in_write(repo->store))
+        BRC_TRY(adopt_onto_tip(repo, id, &done, err));
+    return done ? BRC_OK : adopt_run(&call, err);
+}
+
+int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err)
+{
+    if (from->mode != BRC_SESSION_PRIVATE || to->mode < BRC_SESSION_WRITE)
+        return brc_fail(err, BRC_EINVAL, "the changes of a private session are handed over to one "
+                                         "that can be changed");
+    if (from->draft.parent != 0)
+        return brc_fail(err, BRC_EMISUSE,
+                        "draft %lld is the child of another session: join it with "
+                        "brc_session_join()",
+                        (long long)from->draft.id);
+    if (from->repo != to->repo || from == to || strcmp(from->branch, to->branch) != 0)
+        return brc_fail(err, BRC_EINVAL,
+                        "changes are handed over between two sessions of one handle and one "
+                        "branch");
+    BRC_TRY(brc_session_begin_read(from, err));
+    brc_session_end_read(from);
+    adopt_call call = {.repo = from->repo, .from = from, .onto = to, .id = from->draft.id};
+    if (from->draft.id == 0)
+        return BRC_OK;
+    const brc_draft_head draft = from->draft;
+    const brc_oid base = from->base;
+    const int rc = adopt_run(&call, err);
+    if (rc < 0) { /* the changes still belong to `from` */
+        from->draft = draft;
+        from->base = base;
+        from->is_read = to->is_read = 0;
+    }
+    return rc;
+}
+
+/* ---- dropping -------------------------------- */
+
+static int drop_steps(breccia *repo, int64_t id, brc_error *err)
+{
     brc_draft_row *rows = NULL;
     size_t n = 0, at;
     int rc = find_draft(repo->store, id, 1, &rows, &n, &at, err);
@@ -210,127 +398,10 @@ static int drop_steps(breccia *repo, int64_t id, const brc_adopt_look *look, brc
     return rc;
 }
 
-static int in_transaction(breccia *repo, int64_t id, const brc_adopt_look *look,
-                          int (*steps)(breccia *repo, int64_t id, const brc_adopt_look *look,
-                                       brc_error *err),
-                          brc_error *err)
-{
-    BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = steps(repo, id, look, err);
-    repo->changes++;
-    return brc_end_with(repo, rc, err);
-}
-
-/* Adopts a draft on top of the branch's new commits, or makes room to adopt it as it is, in short
- * transactions. */
-static int prepare_row(breccia *repo, const brc_draft_row *row, brc_adopt_look *look, int *done,
-                       brc_error *err)
-{
-    brc_session *onto = NULL;
-    char *array;
-    BRC_TRY(brc_bulk_rewrites(row, &array, err));
-    if (array == NULL && row->owner[0] != '\0')
-        BRC_TRY(brc_replay_adopt(done, repo, row->branch, row->draft.id, err));
-    free(array);
-    if (*done)
-        return BRC_OK;
-    BRC_TRY(brc_session_open(&onto, repo, row->branch, BRC_SESSION_WRITE, err));
-    int rc = brc_adopt_make_room(onto, row->draft.id, err);
-    if (rc == BRC_OK)
-        rc = brc_adopt_look_ahead(onto, row->draft.id, look, err);
-    brc_session_free(onto);
-    return rc;
-}
-
-/* Prepares an adoption before its transaction. It does not report faults of the draft. Sets *done
- * if nothing is left to do. */
-static int prepare_adoption(breccia *repo, int64_t id, brc_adopt_look *look, int *done,
-                            brc_error *err)
-{
-    brc_draft_row *rows;
-    size_t n, at = 0;
-    BRC_TRY(brc_draft_list(repo->store, &rows, &n, err));
-    while (at < n && rows[at].draft.id != id)
-        at++;
-    int rc = BRC_OK;
-    if (at < n && rows[at].draft.kind == BRC_DRAFT_PRIVATE &&
-        brc_process_state(rows[at].owner) != BRC_PROCESS_ALIVE)
-        rc = prepare_row(repo, &rows[at], look, done, err);
-    brc_draft_rows_free(rows, n);
-    return rc;
-}
-
-/* Fails for a merge that was kept from a deleted branch, because its conflicts cannot become
- * changes of another draft. */
-static int check_no_kept_merge(brc_store *store, int64_t id, brc_error *err)
-{
-    int is;
-    BRC_TRY(brc_draft_is_kept_merge(store, id, &is, err));
-    return is ? brc_fail(err, BRC_EMISUSE,
-                         "draft %lld is a merge that was open on a deleted branch: undo the "
-                         "deletion to get it back",
-                         (long long)id)
-              : BRC_OK;
-}
-
-int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
-{
-    brc_adopt_look look = {.met = 0};
-    int done = 0;
-    BRC_TRY(check_no_kept_merge(repo->store, id, err));
-    if (!brc_store_in_write(repo->store))
-        BRC_TRY(prepare_adoption(repo, id, &look, &done, err));
-    return done ? BRC_OK : in_transaction(repo, id, &look, adopt_steps, err);
-}
-
-/* Hands changes over from one session to another; both belong to one handle. */
-static int hand_over_steps(brc_session *from, brc_session *to, const brc_adopt_look *look,
-                           brc_error *err)
-{
-    brc_draft_head draft;
-    BRC_TRY(brc_session_begin_read(from, err));
-    brc_session_end_read(from);
-    if (from->draft.id == 0)
-        return BRC_OK;
-    draft = from->draft;
-    BRC_TRY(adopt_all(to, &draft, look, err));
-    return brc_session_detach(from, err);
-}
-
-int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err)
-{
-    if (from->mode != BRC_SESSION_PRIVATE || to->mode < BRC_SESSION_WRITE)
-        return brc_fail(err, BRC_EINVAL, "the changes of a private session are handed over to one "
-                                         "that can be changed");
-    if (from->draft.is_child)
-        return brc_fail(err, BRC_EMISUSE,
-                        "draft %lld is the child of another session: join it with "
-                        "brc_session_join()",
-                        (long long)from->draft.id);
-    if (from->repo != to->repo || from == to || strcmp(from->branch, to->branch) != 0)
-        return brc_fail(err, BRC_EINVAL,
-                        "changes are handed over between two sessions of one handle and one "
-                        "branch");
-    const brc_draft_head draft = from->draft;
-    const brc_oid base = from->base;
-    brc_adopt_look look = {.met = 0};
-    if (draft.id != 0 && !brc_store_in_write(from->repo->store)) {
-        BRC_TRY(brc_adopt_make_room(to, draft.id, err));
-        BRC_TRY(brc_adopt_look_ahead(to, draft.id, &look, err));
-    }
-    BRC_TRY(brc_store_begin(from->repo->store, err));
-    int rc = hand_over_steps(from, to, &look, err);
-    from->repo->changes++;
-    rc = brc_end_with(from->repo, rc, err);
-    if (rc < 0) { /* the changes still belong to `from` */
-        from->draft = draft;
-        from->base = base;
-        from->is_read = to->is_read = 0;
-    }
-    return rc;
-}
-
 int brc_draft_drop(breccia *repo, int64_t id, brc_error *err)
 {
-    return in_transaction(repo, id, NULL, drop_steps, err);
+    BRC_TRY(brc_store_begin(repo->store, err));
+    const int rc = drop_steps(repo, id, err);
+    repo->changes++;
+    return brc_end_with(repo, rc, err);
 }

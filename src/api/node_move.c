@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../merge/open_merge.h"
+#include "../base/sized.h"
+#include "../merge/steps.h"
 #include "../store/change.h"
 #include "../work/bulk_write.h"
 #include "../work/fold.h"
@@ -202,18 +203,6 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
     return copy ? BRC_OK : brc_session_put(s, from, NULL, NULL, err);
 }
 
-int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *err)
-{
-    brc_buf normal = BRC_BUF_INIT;
-    int rc = brc_path_normal(&normal, to, err);
-    if (rc == BRC_OK) {
-        node_transfer t = {(const char *)normal.data, NULL};
-        rc = brc_node_change(s, from, transfer_node, &t, err);
-    }
-    brc_buf_dispose(&normal);
-    return rc;
-}
-
 /* A copy whose chunks are too many for one transaction, and are copied ahead. */
 typedef struct copy_call {
     brc_session *s;
@@ -260,7 +249,7 @@ static int copy_run(brc_session *s, const char *from, const char *to, brc_error 
     return rc;
 }
 
-int brc_node_copy(brc_session *s, const char *from, const char *to, brc_error *err)
+static int copy_node(brc_session *s, const char *from, const char *to, brc_error *err)
 {
     brc_buf at = BRC_BUF_INIT, normal = BRC_BUF_INIT;
     int rc;
@@ -271,4 +260,22 @@ done:
     brc_buf_dispose(&at);
     brc_buf_dispose(&normal);
     return rc;
+}
+
+static int move_node(brc_session *s, const char *from, const char *to, brc_error *err)
+{
+    brc_buf normal = BRC_BUF_INIT;
+    int rc = brc_path_normal(&normal, to, err);
+    if (rc == BRC_OK) {
+        node_transfer t = {(const char *)normal.data, NULL};
+        rc = brc_node_change(s, from, transfer_node, &t, err);
+    }
+    brc_buf_dispose(&normal);
+    return rc;
+}
+
+int brc_node_move(brc_session *s, const char *from, const char *to, uint32_t flags, brc_error *err)
+{
+    BRC_TRY(brc_flags_check(flags, BRC_NODE_COPY, "brc_node_move()", err));
+    return flags != 0 ? copy_node(s, from, to, err) : move_node(s, from, to, err);
 }

@@ -10,7 +10,7 @@
 #include "../base/sized.h"
 #include "../history/ancestry.h"
 #include "../history/commit.h"
-#include "../merge/merge_end.h"
+#include "../merge/steps.h"
 #include "../work/bulk_write.h"
 #include "../work/session.h"
 
@@ -38,7 +38,7 @@ int brc_branch_no_private(brc_store *store, const char *branch, int *none, brc_e
 {
     brc_draft_row *rows;
     size_t n;
-    BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    BRC_TRY(brc_draft_list(store, BRC_DRAFTS_ALL, 0, &rows, &n, err));
     int rc = BRC_OK;
     *none = 1;
     for (size_t i = 0; i < n && rc == BRC_OK; i++) {
@@ -71,7 +71,7 @@ static int leave_private(brc_store *store, const brc_draft_row *row, brc_error *
     if (unused)
         return brc_draft_delete(store, row->draft.id, err);
     BRC_TRY(check_ended(row, err));
-    return brc_draft_keep(store, row->draft.id, err);
+    return brc_draft_give(store, row->draft.id, BRC_DRAFT_PRIVATE, NULL, NULL, err);
 }
 
 static int leave_one(brc_store *store, const brc_draft_row *row, int64_t *kept, brc_error *err)
@@ -86,7 +86,7 @@ static int leave_one(brc_store *store, const brc_draft_row *row, int64_t *kept, 
     if (empty && brc_draft_follows(draft, draft->has_base, &draft->base)) /* nor has its base any */
         return brc_draft_delete(store, draft->id, err);
     *kept = draft->id;
-    return brc_draft_keep(store, draft->id, err);
+    return brc_draft_give(store, draft->id, BRC_DRAFT_PRIVATE, NULL, NULL, err);
 }
 
 static int branch_leave(brc_store *store, const char *branch, int64_t *kept, brc_error *err)
@@ -94,7 +94,7 @@ static int branch_leave(brc_store *store, const char *branch, int64_t *kept, brc
     brc_draft_row *rows;
     size_t n;
     *kept = 0;
-    BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    BRC_TRY(brc_draft_list(store, BRC_DRAFTS_ALL, 0, &rows, &n, err));
     int rc = BRC_OK;
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
         if (strcmp(rows[i].branch, branch) == 0 && !is_nobodys(&rows[i]))
@@ -109,11 +109,11 @@ int brc_branch_come_back(brc_store *store, const char *branch, int64_t kept, brc
     size_t n;
     if (kept == 0)
         return BRC_OK;
-    BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    BRC_TRY(brc_draft_list(store, BRC_DRAFTS_ALL, 0, &rows, &n, err));
     int rc = BRC_OK;
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
         if (rows[i].draft.id == kept && is_nobodys(&rows[i]))
-            rc = brc_draft_give_back(store, kept, branch, err);
+            rc = brc_draft_give(store, kept, BRC_DRAFT_SHARED, NULL, branch, err);
     brc_draft_rows_free(rows, n);
     return rc;
 }
@@ -155,7 +155,7 @@ int brc_ref_leave(brc_store *store, const char *full, brc_error *err)
     if (strncmp(full, "heads/", 6) == 0)
         BRC_TRY(branch_leave(store, full + 6, &kept, err));
     BRC_TRY(brc_ref_list(store, full, &row, &n, err)); /* the ref's own row is the first */
-    int rc = brc_ref_delete(store, full, brc_now_us(), err);
+    int rc = brc_ref_drop(store, full, brc_now_us(), err);
     if (rc == BRC_OK && kept != 0)
         rc = brc_oplog_keeps(store, kept, err);
     if (rc == BRC_OK && n > 0)
@@ -173,7 +173,8 @@ int brc_ref_message_kept(brc_buf *out, brc_store *store, int64_t seq, brc_error 
     int rc = brc_setting_find(store, name, &json, err);
     if (rc > 0) {
         /* the text is terminated by a NUL */
-        rc = brc_json_parse(&value, (const char *)json.data, strlen((const char *)json.data), err);
+        rc = brc_json_parse(&value, (const char *)json.data, strlen((const char *)json.data), 0,
+                            err);
         if (rc == BRC_OK) {
             const char *text;
             (void)!brc_json_text(value, &text);
@@ -215,28 +216,10 @@ static void ref_list_dispose(void *state)
     free(list->head);
 }
 
-int brc_refs(brc_iter **out, breccia *repo, brc_error *err)
+static int ref_next(void *state, const void **out_item, brc_error *err)
 {
-    const char *head;
-    BRC_TRY(brc_iter_new(out, BRC_ITER_REFS, sizeof(ref_list), ref_list_dispose, err));
-    ref_list *list = brc_iter_state(*out);
-    int rc;
-    BRC_GO(brc_ref_list(repo->store, "", &list->rows, &list->n, err));
-    BRC_GO(brc_head_get(repo->store, &head, err));
-    BRC_GO(brc_dup(&list->head, head, err));
-done:
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-int brc_refs_next(brc_iter *it, const brc_ref **out_item, brc_error *err)
-{
-    *out_item = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_REFS, err));
-    ref_list *list = brc_iter_state(it);
+    ref_list *list = state;
+    (void)err;
     if (list->at == list->n)
         return 0;
     const brc_ref_row *row = &list->rows[list->at++];
@@ -252,6 +235,23 @@ int brc_refs_next(brc_iter *it, const brc_ref **out_item, brc_error *err)
         out->flags |= BRC_REF_UNBORN;
     *out_item = out;
     return 1;
+}
+
+int brc_refs(brc_iter **out, breccia *repo, brc_error *err)
+{
+    const char *head;
+    BRC_TRY(brc_iter_new(out, ref_next, sizeof(ref_list), ref_list_dispose, err));
+    ref_list *list = brc_iter_state(*out);
+    int rc;
+    BRC_GO(brc_ref_list(repo->store, "", &list->rows, &list->n, err));
+    BRC_GO(brc_head_get(repo->store, &head, err));
+    BRC_GO(brc_dup(&list->head, head, err));
+done:
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 /* ---- changing -------------------------------- */
@@ -303,6 +303,12 @@ static int ref_start(brc_store *store, const char *rev, int *has, brc_oid *targe
     return rc;
 }
 
+/* Returns where refs of this kind are. */
+static const char *space_of(uint32_t flags)
+{
+    return (flags & BRC_REF_TAG) != 0 ? "tags" : "heads";
+}
+
 static int create_ref(breccia *repo, const char *space, const char *name, const char *rev,
                       const char *message, brc_error *err)
 {
@@ -326,15 +332,13 @@ done:
     return rc < 0 ? rc : end;
 }
 
-int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err)
+int brc_ref_create(breccia *repo, const char *name, const char *rev, const char *message,
+                   uint32_t flags, brc_error *err)
 {
-    return create_ref(repo, "heads", name, rev, NULL, err);
-}
-
-int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message,
-                   brc_error *err)
-{
-    return create_ref(repo, "tags", name, rev, message, err);
+    BRC_TRY(brc_flags_check(flags, BRC_REF_TAG, "brc_ref_create()", err));
+    if (flags == 0 && message != NULL)
+        return brc_fail(err, BRC_EINVAL, "a branch has no message: only a tag has one");
+    return create_ref(repo, space_of(flags), name, rev, message, err);
 }
 
 /* Sets *reached to 1 if a ref other than `full` leads to `target`. */
@@ -439,25 +443,14 @@ done:
     return rc;
 }
 
-static int delete_ref(breccia *repo, const char *space, const char *name, uint32_t flags,
-                      brc_error *err)
+int brc_ref_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err)
 {
-    BRC_TRY(brc_flags_check(flags, BRC_DELETE_FORCE, "a delete of a branch or tag", err));
+    BRC_TRY(brc_flags_check(flags, BRC_REF_TAG | BRC_DELETE_FORCE, "brc_ref_delete()", err));
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = delete_steps(repo, space, name, (flags & BRC_DELETE_FORCE) != 0, err);
+    int rc = delete_steps(repo, space_of(flags), name, (flags & BRC_DELETE_FORCE) != 0, err);
     repo->changes++;
     int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
-}
-
-int brc_branch_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err)
-{
-    return delete_ref(repo, "heads", name, flags, err);
-}
-
-int brc_tag_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err)
-{
-    return delete_ref(repo, "tags", name, flags, err);
 }
 
 static int rename_steps(brc_store *store, const char *space, const char *from, const char *to,
@@ -477,7 +470,7 @@ static int rename_steps(brc_store *store, const char *space, const char *from, c
     BRC_GO(brc_ref_put(store, new, has ? &target : NULL,
                        n > 0 && row[0].message[0] != '\0' ? row[0].message : NULL, "rename", 0,
                        NULL, brc_now_us(), err));
-    BRC_GO(brc_ref_delete(store, old, brc_now_us(), err));
+    BRC_GO(brc_ref_drop(store, old, brc_now_us(), err));
     if (strcmp(space, "heads") != 0)
         goto done;
     BRC_GO(brc_draft_rename(store, from, to, err));
@@ -491,24 +484,14 @@ done:
     return rc;
 }
 
-static int rename_ref(breccia *repo, const char *space, const char *from, const char *to,
-                      brc_error *err)
+int brc_ref_rename(breccia *repo, const char *from, const char *to, uint32_t flags, brc_error *err)
 {
+    BRC_TRY(brc_flags_check(flags, BRC_REF_TAG, "brc_ref_rename()", err));
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = rename_steps(repo->store, space, from, to, err);
+    int rc = rename_steps(repo->store, space_of(flags), from, to, err);
     repo->changes++;
     int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
-}
-
-int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err)
-{
-    return rename_ref(repo, "heads", from, to, err);
-}
-
-int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *err)
-{
-    return rename_ref(repo, "tags", from, to, err);
 }
 
 /* ---- the current branch -------------------------------- */
@@ -529,8 +512,42 @@ static int check_nothing_lost(breccia *repo, const char *branch, brc_error *err)
                             branch);
 }
 
-static int switch_steps(breccia *repo, const char *branch, int discard, brc_error *err)
+/* Returns 1 if both branches are at the same commit, and 0 if not. */
+static int are_at_one_commit(brc_store *store, const char *one, const char *other, brc_error *err)
 {
+    char *full = NULL, *second = NULL;
+    brc_oid a, b;
+    int has_a, has_b, rc;
+    BRC_GO(brc_ref_full(&full, "heads", one, err));
+    BRC_GO(brc_ref_full(&second, "heads", other, err));
+    BRC_GO(brc_ref_get(store, full, &has_a, &a, err));
+    BRC_GO(brc_ref_get(store, second, &has_b, &b, err));
+    rc = has_a == has_b && (!has_a || brc_oid_cmp(&a, &b) == 0);
+done:
+    free(full);
+    free(second);
+    return rc;
+}
+
+int brc_changes_carry(brc_store *store, const char *from, const char *to, brc_error *err)
+{
+    brc_draft_head draft, other;
+    BRC_TRY(brc_draft_shared(store, from, &draft, err));
+    BRC_TRY(brc_draft_shared(store, to, &other, err));
+    if (draft.id == 0)
+        return BRC_OK;
+    if (draft.kind == BRC_DRAFT_MERGE)
+        return brc_merge_is_open(store, from, err);
+    int same = are_at_one_commit(store, from, to, err);
+    if (same <= 0 || other.id != 0)
+        return same < 0 ? same : BRC_OK;
+    BRC_TRY(brc_draft_forget(store, to, err));
+    return brc_draft_give(store, draft.id, BRC_DRAFT_SHARED, NULL, to, err);
+}
+
+static int switch_steps(breccia *repo, const char *branch, uint32_t flags, brc_error *err)
+{
+    const int discard = (flags & BRC_SWITCH_DISCARD) != 0;
     brc_store *store = repo->store;
     int there, rc;
     char *full = NULL, *from = NULL, *left = NULL;
@@ -546,6 +563,8 @@ static int switch_steps(breccia *repo, const char *branch, int discard, brc_erro
     if (strcmp(head, branch) == 0 && !discard)
         goto done;
     BRC_GO(brc_dup(&from, head, err));
+    if ((flags & BRC_SWITCH_CARRY) != 0 && !discard)
+        BRC_GO(brc_changes_carry(store, from, branch, err));
     if (!discard)
         BRC_GO(check_nothing_lost(repo, from, err));
     BRC_GO(drop_shared(store, from, err));
@@ -561,9 +580,9 @@ done:
 
 int brc_switch(breccia *repo, const char *branch, uint32_t flags, brc_error *err)
 {
-    BRC_TRY(brc_flags_check(flags, BRC_SWITCH_DISCARD, "brc_switch()", err));
+    BRC_TRY(brc_flags_check(flags, BRC_SWITCH_DISCARD | BRC_SWITCH_CARRY, "brc_switch()", err));
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = switch_steps(repo, branch, (flags & BRC_SWITCH_DISCARD) != 0, err);
+    int rc = switch_steps(repo, branch, flags, err);
     repo->changes++;
     int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
@@ -636,9 +655,17 @@ done:
     return rc;
 }
 
-static int reset_with(breccia *repo, brc_session *s, const char *rev, uint32_t flags,
-                      const brc_oid *expect, brc_error *err)
+int brc_reset(breccia *repo, brc_session *s, const char *rev, uint32_t flags,
+              const brc_oid *expect, brc_error *err)
 {
+    BRC_TRY(brc_flags_check(flags, BRC_RESET_HARD, "brc_reset()", err));
+    if (s != NULL && repo != NULL && s->repo != repo)
+        return brc_fail(err, BRC_EINVAL, "the session is of another handle");
+    if (s != NULL) {
+        BRC_TRY(brc_session_can_change(s, err));
+        BRC_TRY(brc_bulk_check_none(s, "no branch can be reset", err));
+        repo = s->repo;
+    }
     BRC_TRY(brc_store_begin(repo->store, err));
     int rc = reset_steps(repo, s, rev, (flags & BRC_RESET_HARD) != 0, expect, err);
     repo->changes++;
@@ -646,18 +673,3 @@ static int reset_with(breccia *repo, brc_session *s, const char *rev, uint32_t f
     return rc < 0 ? rc : end;
 }
 
-int brc_reset(breccia *repo, const char *rev, uint32_t flags, const brc_oid *expect,
-              brc_error *err)
-{
-    BRC_TRY(brc_flags_check(flags, BRC_RESET_HARD, "brc_reset()", err));
-    return reset_with(repo, NULL, rev, flags, expect, err);
-}
-
-int brc_session_reset(brc_session *s, const char *rev, uint32_t flags, const brc_oid *expect,
-                      brc_error *err)
-{
-    BRC_TRY(brc_flags_check(flags, BRC_RESET_HARD, "brc_session_reset()", err));
-    BRC_TRY(brc_session_can_change(s, err));
-    BRC_TRY(brc_bulk_check_none(s, "no branch can be reset", err));
-    return reset_with(s->repo, s, rev, flags, expect, err);
-}

@@ -17,5 +17,8 @@ BRC_MUST_USE int brc_ref_message_kept(brc_buf *out, brc_store *store, int64_t se
 /* Restores a draft, within the transaction that makes the branch again, which must not have a draft
  * yet. A draft that was dropped meanwhile does not come back. */
 BRC_MUST_USE int brc_branch_come_back(brc_store *store, const char *branch, int64_t kept, brc_error *err);
+/* Gives the shared changes of one branch to another at the same commit that has none. Otherwise they stay where they
+ * are. Fails with BRC_ECONFLICT if the branch has an open merge. */
+BRC_MUST_USE int brc_changes_carry(brc_store *store, const char *from, const char *to, brc_error *err);
 
 #endif

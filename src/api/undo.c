@@ -9,7 +9,13 @@
  * seen from the end: an undo of X leads to the operations before X, and a redo leads to the
  * operation that it restored. Numbers only decrease on the way, so the search ends whatever a file
  * contains.
+ *
+ * Operations on uncommitted changes are points of drafts (store/draft_save.c). A point says after
+ * which row of the operation log it was made, and after which it was taken back; among themselves
+ * points are in the order of their numbers. So both logs are one, and the later of the two next
+ * operations is taken back (docs/decisions/0047-a-log-of-drafts.md).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
@@ -37,19 +43,6 @@ static void oplog_list_dispose(void *state)
     brc_repo_unref(list->repo);
 }
 
-int brc_oplog(brc_iter **out, breccia *repo, brc_error *err)
-{
-    BRC_TRY(brc_iter_new(out, BRC_ITER_OPLOG, sizeof(oplog_list), oplog_list_dispose, err));
-    oplog_list *list = brc_iter_state(*out);
-    list->repo = brc_repo_ref(repo);
-    int rc = brc_oplog_page(repo->store, 0, OPLOG_PAGE, &list->rows, &list->n, err);
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
 static int oplog_list_more(oplog_list *list, brc_error *err)
 {
     if (list->at < list->n || list->n < OPLOG_PAGE)
@@ -66,11 +59,9 @@ static int is_switch(const brc_oplog_row *row)
     return strcmp(row->op, "switch") == 0;
 }
 
-int brc_oplog_next(brc_iter *it, const brc_op **out_item, brc_error *err)
+static int oplog_next(void *state, const void **out_item, brc_error *err)
 {
-    *out_item = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_OPLOG, err));
-    oplog_list *list = brc_iter_state(it);
+    oplog_list *list = state;
     BRC_TRY(oplog_list_more(list, err));
     if (list->at == list->n)
         return 0;
@@ -86,6 +77,68 @@ int brc_oplog_next(brc_iter *it, const brc_op **out_item, brc_error *err)
         list->now.flags |= BRC_OP_SWITCH;
     *out_item = &list->now;
     return 1;
+}
+
+int brc_oplog(brc_iter **out, breccia *repo, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, oplog_next, sizeof(oplog_list), oplog_list_dispose, err));
+    oplog_list *list = brc_iter_state(*out);
+    list->repo = brc_repo_ref(repo);
+    int rc = brc_oplog_page(repo->store, 0, OPLOG_PAGE, &list->rows, &list->n, err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* ---- listing what is not committed -------------------------------- */
+
+typedef struct draft_log {
+    breccia *repo;
+    brc_draft_row *rows;
+    size_t left;
+    brc_draft_point point; /* of the item that was returned last */
+    brc_draft_op now;
+    size_t n;
+} draft_log;
+
+static void draft_log_dispose(void *state)
+{
+    draft_log *list = state;
+    brc_draft_rows_free(list->rows, list->n);
+    free(list->point.text);
+    brc_repo_unref(list->repo);
+}
+
+static int draft_log_next(void *state, const void **out_item, brc_error *err)
+{
+    draft_log *list = state;
+    if (list->left == 0)
+        return 0;
+    const brc_draft_row *row = &list->rows[--list->left];
+    free(list->point.text);
+    BRC_TRY(brc_draft_point_read(&list->point, row, err));
+    list->now = (brc_draft_op){.id = list->point.id, .branch = row->branch,
+                               .text = list->point.text, .time_us = list->point.time_us,
+                               .after = list->point.after,
+                               .flags = row->draft.logs ? BRC_DRAFT_OP_UNDONE : 0};
+    *out_item = &list->now;
+    return 1;
+}
+
+int brc_draft_log(brc_iter **out, breccia *repo, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, draft_log_next, sizeof(draft_log), draft_log_dispose, err));
+    draft_log *list = brc_iter_state(*out);
+    list->repo = brc_repo_ref(repo);
+    int rc = brc_draft_list(repo->store, BRC_DRAFTS_POINTS, 0, &list->rows, &list->n, err);
+    list->left = list->n;
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 /* ---- which operation -------------------------------- */
@@ -166,12 +219,131 @@ static int find_redo(brc_store *store, int64_t *target, int64_t *undoing, brc_er
     return BRC_OK;
 }
 
+/* ---- which operation on uncommitted changes -------------------------------- */
+
+/* The points of all logs, the oldest first. */
+typedef struct point_list {
+    brc_draft_row *rows;
+    size_t n;
+} point_list;
+
+/* Finds the newest point that was not taken back. A point without changes is of an operation that
+ * changed nothing, or did not come to it: it is dropped. */
+static int find_point(brc_store *store, const point_list *list, const brc_draft_row **out,
+                      brc_error *err)
+{
+    *out = NULL;
+    for (size_t i = list->n; i-- > 0 && *out == NULL;) {
+        int has;
+        if (list->rows[i].draft.logs)
+            continue;
+        BRC_TRY(brc_draft_point_has_changes(store, &list->rows[i], &has, err));
+        if (has)
+            *out = &list->rows[i];
+        else
+            BRC_TRY(brc_draft_delete(store, list->rows[i].draft.id, err));
+    }
+    return BRC_OK;
+}
+
+/* Stores whether an operation that takes nothing back came after this row of the log. */
+static int has_later(brc_store *store, int64_t seq, int *has, brc_error *err)
+{
+    op_mark at = {0, 0, 0};
+    *has = 0;
+    for (;;) {
+        BRC_TRY(operation_before(store, at.first, &at, err));
+        if (at.first == 0 || at.first <= seq)
+            return BRC_OK;
+        if (at.undoes == 0 && at.restores == 0) {
+            *has = 1;
+            return BRC_OK;
+        }
+    }
+}
+
+/* Finds the oldest point that was taken back, unless another operation came after that; *undone:
+ * when that was. */
+static int find_undone(brc_store *store, const point_list *list, const brc_draft_row **out,
+                       int64_t *undone, brc_error *err)
+{
+    brc_draft_point point;
+    int later = 0;
+    *out = NULL;
+    for (size_t i = 0; i < list->n; i++)
+        if (*out == NULL && list->rows[i].draft.logs)
+            *out = &list->rows[i];
+        else if (*out != NULL && !list->rows[i].draft.logs)
+            later = 1;
+    if (*out == NULL || later) {
+        *out = NULL;
+        return BRC_OK;
+    }
+    int rc = brc_draft_point_read(&point, *out, err);
+    free(point.text);
+    *undone = point.undone;
+    if (rc == BRC_OK)
+        rc = has_later(store, *undone, &later, err);
+    if (later)
+        *out = NULL;
+    return rc;
+}
+
+static int was_after(const brc_draft_row *row, int64_t *after, brc_error *err)
+{
+    brc_draft_point point;
+    const int rc = brc_draft_point_read(&point, row, err);
+    free(point.text);
+    *after = point.after;
+    return rc;
+}
+
+/* The operation of the log, or the point, that is taken back or done again. */
+typedef struct next_step {
+    int64_t target; /* 0: none */
+    int64_t undoing; /* of a redo: the undo */
+    const brc_draft_row *point;
+} next_step;
+
+/* Finds the later one of the two operations that could be taken back. */
+static int next_undo(brc_store *store, const point_list *list, next_step *out, brc_error *err)
+{
+    int64_t after;
+    BRC_TRY(find_undo(store, &out->target, err));
+    BRC_TRY(find_point(store, list, &out->point, err));
+    if (out->point == NULL)
+        return BRC_OK;
+    BRC_TRY(was_after(out->point, &after, err));
+    if (after < out->target)
+        out->point = NULL;
+    return BRC_OK;
+}
+
+/* Finds the one that was taken back last of the two operations that could be done again. */
+static int next_redo(brc_store *store, const point_list *list, next_step *out, brc_error *err)
+{
+    const brc_draft_row *newest;
+    int64_t after, undone = 0;
+    BRC_TRY(find_redo(store, &out->target, &out->undoing, err));
+    BRC_TRY(find_undone(store, list, &out->point, &undone, err));
+    BRC_TRY(find_point(store, list, &newest, err));
+    if (newest != NULL && out->target != 0) {
+        BRC_TRY(was_after(newest, &after, err));
+        if (after >= out->undoing) /* it came after the undo */
+            out->target = 0;
+    }
+    if (out->point != NULL && out->target != 0 && undone < out->undoing)
+        out->point = NULL;
+    return BRC_OK;
+}
+
 /* ---- one step -------------------------------- */
 
 typedef struct undoing {
     breccia *repo;
     brc_store *store;
     int redo;
+    point_list points;
     brc_oplog_row *rows;
     size_t n;
 } undoing;
@@ -236,9 +408,28 @@ static int must_have_commit(const undoing *u, const ref_state *s, brc_error *err
                           brc_oid_format(hex, &s->target), brc_store_path(u->store));
 }
 
+/* Stores whether the branch's draft, whatever rows it has, shows just what the commit has that it
+ * lies over. */
+static int is_draft_clean(const undoing *u, const char *name, int *clean, brc_error *err)
+{
+    brc_draft_head draft;
+    brc_session *s;
+    *clean = 0;
+    if (strncmp(name, "heads/", 6) != 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_shared(u->store, name + 6, &draft, err));
+    if (draft.id == 0 || !brc_draft_follows(&draft, draft.has_base, &draft.base))
+        return BRC_OK;
+    BRC_TRY(brc_session_open(&s, u->repo, name + 6, BRC_SESSION_VIEW, err));
+    const int rc = brc_session_clean(clean, s, err);
+    brc_session_free(s);
+    return rc;
+}
+
 /* Handles the uncommitted changes of a branch that was moved. Changes based on the commit where the
  * branch is now can be committed again; a draft without changes counts as none. */
-static int tend_draft(const undoing *u, const char *name, const ref_state *now, brc_error *err)
+static int tend_draft(const undoing *u, const char *name, const ref_state *now, int clean,
+                      brc_error *err)
 {
     brc_draft_head draft;
     int empty;
@@ -251,7 +442,7 @@ static int tend_draft(const undoing *u, const char *name, const ref_state *now, 
     const int is_at_base = draft.has_base == now->has &&
                            (!now->has || brc_oid_cmp(&draft.base, &now->target) == 0);
     /* otherwise its base may have changes */
-    if (empty && (is_at_base || brc_draft_follows(&draft, draft.has_base, &draft.base)))
+    if (clean || (empty && (is_at_base || brc_draft_follows(&draft, draft.has_base, &draft.base))))
         return brc_draft_delete(u->store, draft.id, err);
     if (is_at_base && draft.kind == BRC_DRAFT_SHARED)
         return brc_draft_follow(u->store, draft.id, now->has ? &now->target : NULL, err);
@@ -261,11 +452,14 @@ static int tend_draft(const undoing *u, const char *name, const ref_state *now, 
 static int set_state(const undoing *u, const char *name, const ref_state *from,
                      const ref_state *to, const char *message, brc_error *err)
 {
+    int clean = 0;
     BRC_TRY(must_be(u, name, from, err));
     BRC_TRY(must_have_commit(u, to, err));
+    if (from->found)
+        BRC_TRY(is_draft_clean(u, name, &clean, err));
     BRC_TRY(brc_ref_put(u->store, name, to->has ? &to->target : NULL, message, "undo", 1,
                         from->has ? &from->target : NULL, brc_now_us(), err));
-    return tend_draft(u, name, to, err);
+    return tend_draft(u, name, to, clean, err);
 }
 
 static int is_current(const undoing *u, const char *name, brc_error *err)
@@ -343,7 +537,7 @@ static int rename_again(const undoing *u, const char *from, const char *to, cons
     BRC_GO(brc_ref_list(u->store, from, &row, &n, err)); /* the ref's own row is the first */
     BRC_GO(set_state(u, to, &none, at,
                      n > 0 && row[0].message[0] != '\0' ? row[0].message : NULL, err));
-    BRC_GO(brc_ref_delete(u->store, from, brc_now_us(), err));
+    BRC_GO(brc_ref_drop(u->store, from, brc_now_us(), err));
     if (strncmp(from, "heads/", 6) != 0)
         goto done;
     BRC_GO(brc_draft_rename(u->store, from + 6, to + 6, err));
@@ -355,6 +549,17 @@ done:
     return rc;
 }
 
+/* Returns whether the operation also makes one of these branches. */
+static int makes_one_of(const undoing *u, const char *one, const char *other)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (strcmp(u->rows[i].op, "branch") == 0 && !u->rows[i].has_old &&
+            (strcmp(u->rows[i].name, one) == 0 || strcmp(u->rows[i].name, other) == 0))
+            return 1;
+    return 0;
+}
+
+/* A switch to a branch that the same operation made took the uncommitted changes along. */
 static int switch_again(const undoing *u, const char *from, const char *to, brc_error *err)
 {
     const char *head;
@@ -368,6 +573,8 @@ static int switch_again(const undoing *u, const char *from, const char *to, brc_
     BRC_TRY(ref_state_of(u->store, to, &there, err));
     if (!there.found)
         return brc_fail(err, BRC_ESTALE, "branch '%s' no longer exists", to + 6);
+    if (makes_one_of(u, from, to))
+        BRC_TRY(brc_changes_carry(u->store, from + 6, to + 6, err));
     BRC_TRY(brc_oplog_switch(u->store, from, to, brc_now_us(), err));
     return brc_head_set(u->store, to + 6, err);
 }
@@ -453,23 +660,56 @@ static int no_operation(const undoing *u, brc_error *err)
                                               : "there is nothing to undo");
 }
 
-static int undo_steps(undoing *u, int64_t expect, int64_t *operation, brc_error *err)
+static int not_expected(const undoing *u, const next_step *next, int64_t expect, brc_error *err)
 {
-    int64_t target, back = 0;
-    op_mark made;
-    BRC_TRY(u->redo ? find_redo(u->store, &target, &back, err)
-                    : find_undo(u->store, &target, err));
-    if (target == 0)
-        return no_operation(u, err);
-    if (expect != 0 && expect != target)
+    brc_draft_point point;
+    const char *what = u->redo ? "redone" : "undone";
+    if (next->point == NULL)
         return brc_fail(err, BRC_ESTALE, "operation %lld is not the one that would be %s now: that "
                                          "is %lld",
-                        (long long)expect, u->redo ? "redone" : "undone", (long long)target);
+                        (long long)expect, what, (long long)next->target);
+    BRC_TRY(brc_draft_point_read(&point, next->point, err));
+    const int rc = brc_fail(err, BRC_ESTALE,
+                            "operation %lld is not the one that would be %s now: that is '%s', "
+                            "which is not committed",
+                            (long long)expect, what, point.text);
+    free(point.text);
+    return rc;
+}
+
+static int swap_point(const undoing *u, const brc_draft_row *point, brc_error *err)
+{
+    brc_draft_head draft;
+    BRC_TRY(brc_draft_get(u->store, point->draft.parent, &draft, err));
+    if (draft.saves)
+        return brc_fail(err, BRC_EBUSY,
+                        "a session has a savepoint open in the uncommitted changes of branch '%s': "
+                        "nothing was %s; wait until it is released",
+                        point->branch, u->redo ? "redone" : "undone");
+    return brc_draft_point_swap(u->store, point, err);
+}
+
+static int undo_steps(undoing *u, int64_t expect, int64_t *found, int64_t *operation,
+                      brc_error *err)
+{
+    next_step next = {0};
+    op_mark made;
+    BRC_TRY(brc_draft_list(u->store, BRC_DRAFTS_POINTS, 0, &u->points.rows, &u->points.n, err));
+    BRC_TRY(u->redo ? next_redo(u->store, &u->points, &next, err)
+                    : next_undo(u->store, &u->points, &next, err));
+    const int64_t target = next.target;
+    *found = *operation = next.point != NULL ? -next.point->draft.id : target;
+    if (*found == 0)
+        return no_operation(u, err);
+    if (expect != 0 && expect != *found)
+        return not_expected(u, &next, expect, err);
+    if (next.point != NULL)
+        return swap_point(u, next.point, err);
     BRC_TRY(brc_oplog_operation(u->store, target, &u->rows, &u->n, err));
     /* the first row of all made the branch of a new file */
     if (u->n == 0 || (target == 1 && strcmp(u->rows[0].op, "branch") == 0))
         return no_operation(u, err);
-    brc_oplog_takes_back(u->store, u->redo ? 0 : target, back);
+    brc_oplog_takes_back(u->store, u->redo ? 0 : target, next.undoing);
     int rc = u->redo ? steps_forward(u, err) : steps_back(u, err);
     brc_oplog_takes_back(u->store, 0, 0);
     BRC_TRY(rc);
@@ -480,20 +720,25 @@ static int undo_steps(undoing *u, int64_t expect, int64_t *operation, brc_error 
 
 int brc_undo(int64_t *operation, breccia *repo, uint32_t flags, int64_t expect, brc_error *err)
 {
-    undoing u = {repo, repo->store, (flags & BRC_UNDO_REDO) != 0, NULL, 0};
-    int64_t made = 0;
+    undoing u = {repo, repo->store, (flags & BRC_UNDO_REDO) != 0, {NULL, 0}, NULL, 0};
+    const int dry = (flags & BRC_UNDO_DRY_RUN) != 0;
+    int64_t made = 0, found = 0;
     if (operation != NULL)
         *operation = 0;
-    BRC_TRY(brc_flags_check(flags, BRC_UNDO_REDO, "brc_undo()", err));
+    BRC_TRY(brc_flags_check(flags, BRC_UNDO_REDO | BRC_UNDO_DRY_RUN, "brc_undo()", err));
     if (brc_store_in_write(repo->store))
         return brc_fail(err, BRC_EMISUSE, "undo is an operation of its own: end the transaction "
                                           "first");
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = undo_steps(&u, expect, &made, err);
+    int rc = undo_steps(&u, expect, &found, &made, err);
     repo->changes++;
     brc_oplog_rows_free(u.rows, u.n);
-    rc = brc_end_with(repo, rc, err);
+    brc_draft_rows_free(u.points.rows, u.points.n);
+    if (dry && rc == BRC_OK)
+        rc = brc_store_end(repo->store, 0, err);
+    else
+        rc = brc_end_with(repo, rc, err);
     if (rc == BRC_OK && operation != NULL)
-        *operation = made;
+        *operation = dry ? found : made;
     return rc;
 }

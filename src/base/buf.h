@@ -1,4 +1,4 @@
-/* Growing bytes, and bounds-checked reading of bytes from outside. */
+/* Growing bytes, bounds-checked reading of bytes from outside, and UTF-8. */
 #ifndef BRC_BASE_BUF_H
 #define BRC_BASE_BUF_H
 
@@ -12,7 +12,7 @@ BRC_MUST_USE int brc_buf_byte(brc_buf *buf, uint8_t byte, brc_error *err);
 BRC_MUST_USE int brc_buf_text(brc_buf *buf, const char *text, brc_error *err);
 /* Appends a number as LEB128: 7 bits per byte, low first, the high bit set on all but the last. */
 BRC_MUST_USE int brc_buf_varint(brc_buf *buf, uint64_t value, brc_error *err);
-/* Puts a zero byte after the content, not counted in len: data is then a C string. */
+/* Puts a zero byte, which len does not count, after the content, so that data is a C string. */
 BRC_MUST_USE int brc_buf_terminate(brc_buf *buf, brc_error *err);
 /* Hands the memory over as a C string and empties buf. */
 BRC_MUST_USE int brc_buf_take_text(brc_buf *buf, char **out, brc_error *err);
@@ -48,5 +48,18 @@ static inline uint64_t brc_get_u64le(const uint8_t *p)
 {
     return (uint64_t)brc_get_u32le(p) | (uint64_t)brc_get_u32le(p + 4) << 32;
 }
+
+/* ---- UTF-8 -------------------------------- */
+
+/* Returns the length of the sequence at `at`, or 0 if it is not valid or goes past `left`. */
+size_t brc_utf8_step(const uint8_t *at, size_t left);
+/* Returns the code of the valid character of `len` bytes. */
+uint32_t brc_utf8_code(const uint8_t *at, size_t len);
+/* Returns 1 if the bytes are valid UTF-8. */
+int brc_utf8_valid_bytes(const uint8_t *at, size_t len);
+/* Returns 1 if the text is valid UTF-8 without NUL. */
+int brc_utf8_valid(const char *text, size_t len);
+/* Writes the character's bytes and returns their number. `code` is at most U+10FFFF. */
+size_t brc_utf8_encode(uint8_t out[4], uint32_t code);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "buf.h"
 
 const char *brc_strerror(int code)
 {

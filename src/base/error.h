@@ -23,7 +23,7 @@
 int brc_nomem(brc_error *err);
 /* Hands an error on to the caller, whose structure may have another size. err may be NULL. */
 void brc_error_copy(brc_error *err, const brc_error *from);
-/* Replaces the code of an error: the caller's mistake becomes the file's, for example. */
+/* Replaces the code of an error, for example if the fault is the file's and not the caller's. */
 void brc_error_recode(brc_error *err, int code);
 /* Sets the source of an error and the code there, after brc_fail(). */
 void brc_error_source(brc_error *err, const char *source, int detail);

@@ -216,7 +216,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     (void)st;
     (void)type;
     (void)where;
-    (void)remove(path); /* what is left behind does no harm */
+    (void)remove(path); /* a leftover file does no harm */
     return 0;
 }
 

@@ -7,7 +7,7 @@
 
 /* ---- file -------------------------------- */
 
-/* Appends the whole file. BRC_ENOTFOUND if there is none; BRC_ELIMIT past buf->limit. */
+/* Appends the whole file. BRC_ENOTFOUND if the file does not exist; BRC_ELIMIT if it is longer than buf->limit allows. */
 BRC_MUST_USE int brc_file_read(brc_buf *out, const char *path, brc_error *err);
 /* Writes a new file; BRC_EEXISTS if it exists already. */
 BRC_MUST_USE int brc_file_write(const char *path, const void *data, size_t len, brc_error *err);
@@ -19,8 +19,8 @@ BRC_MUST_USE int brc_dir_make_parents(const char *path, size_t root, brc_error *
 int brc_file_kind(const char *path);
 /* Calls `found` with each name in the directory, sorted, without "." and "..". */
 BRC_MUST_USE int brc_dir_each(const char *path, int (*found)(void *ctx, const char *name, brc_error *err), void *ctx, brc_error *err);
-/* Does the same, and calls `check` every thousand names, because a directory may have millions. A
- * negative result of `check` ends the walk and is the result. */
+/* Does the same, and calls `check` every thousand names, because a directory may have millions of names. A
+ * negative result of `check` ends the walk and is returned. */
 typedef struct brc_dir_check {
     int (*check)(void *ctx, brc_error *err);
     void *ctx;
@@ -29,7 +29,7 @@ BRC_MUST_USE int brc_dir_each_checked(const char *path, int (*found)(void *ctx, 
                                       const brc_dir_check *check, brc_error *err);
 /* Removes a tree of files and directories that the library made. Does not follow links. */
 void brc_tree_remove(const char *path);
-/* "<dir>/<name>" */
+/* Makes "<dir>/<name>", which the caller frees. */
 BRC_MUST_USE int brc_path_join(char **out, const char *dir, const char *name, brc_error *err);
 
 /* ---- fd -------------------------------- */
@@ -46,8 +46,7 @@ BRC_MUST_USE int brc_fd_write(int fd, const void *from, size_t len, const char *
 BRC_MUST_USE int brc_fd_read_at(int fd, void *to, size_t len, uint64_t at, const char *name, brc_error *err);
 /* Writes all bytes to this offset. */
 BRC_MUST_USE int brc_fd_write_at(int fd, const void *from, size_t len, uint64_t at, const char *name, brc_error *err);
-/* Does one write(2) of some of the bytes, also without a signal. Returns the result of
- * write(2). */
+/* Does one write(2) of some of the bytes, without a signal. Returns the result of write(2). */
 ptrdiff_t brc_fd_write_some(int fd, const void *from, size_t len);
 
 #endif

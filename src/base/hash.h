@@ -39,8 +39,8 @@ brc_oid brc_hash_object(int hash, int kind, const void *data, size_t len);
 #define BRC_COMPARE_MAX 4096
 
 #define BRC_SECRET_LEN 192
-/* Returns XXH3-64 under the file's own secret, which differs where a constructed collision makes
- * two ids equal. */
+/* Returns XXH3-64 under the file's own secret, which tells two contents apart if a constructed collision
+ * gives them one id. */
 uint64_t brc_hash_guard(const uint8_t secret[BRC_SECRET_LEN], const void *data, size_t len);
 /* Returns XXH3-64 of stored bytes, seeded with the first 8 bytes of the object's id, most
  * significant first, xor the digest of its encoding: the checksum detects another object's bytes in
@@ -59,7 +59,7 @@ static inline int brc_oid_is_zero(const brc_oid *id)
     return 1;
 }
 int brc_oid_cmp(const brc_oid *a, const brc_oid *b);
-/* Reads an id that is written in full, in lower case. Returns 0 if the text is not one. */
+/* Reads an id that is written in full, in lower case. Returns 0 if the text is not an id. */
 int brc_oid_parse(brc_oid *out, const char *hex);
 
 /* Gets random bytes from the system, for the secret. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "sized.h"
 
 /* ==== json ================================ */
 
@@ -59,14 +60,12 @@ done:
     return rc;
 }
 
-int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err)
+int brc_json_parse(brc_json **out, const char *text, size_t len, uint32_t flags, brc_error *err)
 {
-    return parse_json(out, text, len, BRC_JSON_NAN_NOWHERE, err);
-}
-
-int brc_json_parse_nan(brc_json **out, const char *text, size_t len, brc_error *err)
-{
-    return parse_json(out, text, len, BRC_JSON_NAN_ANYWHERE, err);
+    *out = NULL;
+    BRC_TRY(brc_flags_check(flags, BRC_JSON_NAN, "brc_json_parse()", err));
+    return parse_json(out, text, len, flags != 0 ? BRC_JSON_NAN_ANYWHERE : BRC_JSON_NAN_NOWHERE,
+                      err);
 }
 
 int brc_json_parse_document(brc_json **out, const char *text, size_t len, brc_error *err)
@@ -119,7 +118,7 @@ const brc_json *brc_json_next(const brc_json *item)
     return item ? (const brc_json *)node_of(item)->next : NULL;
 }
 
-const char *brc_json_own_name(const brc_json *member)
+const char *brc_json_name(const brc_json *member)
 {
     return member ? node_of(member)->string : NULL;
 }
@@ -137,7 +136,7 @@ const brc_json *brc_json_member(const brc_json *object, const char *name)
     if (node_type(object) != cJSON_Object)
         return NULL;
     for (const brc_json *m = brc_json_first(object); m; m = brc_json_next(m))
-        if (strcmp(brc_json_own_name(m), name) == 0)
+        if (strcmp(brc_json_name(m), name) == 0)
             return m;
     return NULL;
 }
@@ -156,11 +155,6 @@ const brc_json *brc_json_item(const brc_json *value, size_t i)
     while (item && i-- > 0)
         item = brc_json_next(item);
     return item;
-}
-
-const char *brc_json_name(const brc_json *object, size_t i)
-{
-    return node_type(object) == cJSON_Object ? brc_json_own_name(brc_json_item(object, i)) : NULL;
 }
 
 /* Returns the text after this mark; "" if the value does not have it. */
@@ -284,7 +278,7 @@ int brc_json_allow(const brc_json *object, const char *const *names, size_t n, b
     if (node_type(object) != cJSON_Object)
         return brc_fail(err, BRC_EINVAL, "an object is expected");
     for (const brc_json *m = brc_json_first(object); m; m = brc_json_next(m)) {
-        const char *name = brc_json_own_name(m);
+        const char *name = brc_json_name(m);
         size_t i = 0;
         while (i < n && strcmp(name, names[i]) != 0)
             i++;
@@ -470,7 +464,7 @@ const brc_json *brc_json_index_find(const brc_json_index *index, const char *nam
     size_t lo = 0, hi = index->n;
     while (lo < hi) {
         size_t middle = lo + (hi - lo) / 2;
-        int order = strcmp(brc_json_own_name(index->members[middle]), name);
+        int order = strcmp(brc_json_name(index->members[middle]), name);
         if (order == 0)
             return index->members[middle];
         if (order < 0)
@@ -493,7 +487,7 @@ void brc_json_index_dispose(brc_json_index *index)
 static int equal_by_lookup(const brc_json *a, const brc_json *b)
 {
     for (const brc_json *m = brc_json_first(a); m; m = brc_json_next(m))
-        if (!brc_json_equal(m, brc_json_member(b, brc_json_own_name(m))))
+        if (!brc_json_equal(m, brc_json_member(b, brc_json_name(m))))
             return 0;
     return 1;
 }
@@ -510,7 +504,7 @@ static int equal_objects(const brc_json *a, const brc_json *b)
     if (brc_json_index_make(&x, a, NULL) < 0 || brc_json_index_make(&y, b, NULL) < 0)
         equal = equal_by_lookup(a, b);
     for (size_t i = 0; y.members && equal && i < n; i++)
-        equal = strcmp(brc_json_own_name(x.members[i]), brc_json_own_name(y.members[i])) == 0 &&
+        equal = strcmp(brc_json_name(x.members[i]), brc_json_name(y.members[i])) == 0 &&
                 brc_json_equal(x.members[i], y.members[i]);
     brc_json_index_dispose(&x);
     brc_json_index_dispose(&y);
@@ -578,7 +572,7 @@ static int write_json_items(brc_buf *out, const brc_json *value, int level, brc_
     for (; item; item = brc_json_next(item)) {
         BRC_TRY(json_line_break(out, inner, err));
         if (is_object) {
-            const char *name = brc_json_own_name(item);
+            const char *name = brc_json_name(item);
             BRC_TRY(brc_json_quote(out, name, strlen(name), err));
             BRC_TRY(brc_buf_text(out, level < 0 ? ":" : ": ", err));
         }
@@ -611,20 +605,13 @@ static int write_json_value(brc_buf *out, const brc_json *value, int level, brc_
     }
 }
 
-int brc_json_write(brc_buf *out, const brc_json *value, brc_error *err)
+int brc_json_write(brc_buf *out, const brc_json *value, uint32_t flags, brc_error *err)
 {
     size_t len = out->len;
-    int rc = write_json_value(out, value, -1, err);
+    BRC_TRY(brc_flags_check(flags, BRC_JSON_PRETTY, "brc_json_write()", err));
+    int rc = write_json_value(out, value, flags != 0 ? 0 : -1, err);
     if (rc < 0)
         out->len = len;
     return rc;
 }
 
-int brc_json_write_pretty(brc_buf *out, const brc_json *value, brc_error *err)
-{
-    size_t len = out->len;
-    int rc = write_json_value(out, value, 0, err);
-    if (rc < 0)
-        out->len = len;
-    return rc;
-}

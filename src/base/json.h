@@ -13,7 +13,6 @@
 #define BRC_BASE_JSON_H
 
 #include "buf.h"
-#include "utf8.h"
 
 /* ---- json escape -------------------------------- */
 
@@ -22,7 +21,7 @@
 /* U+0000 in the name of a member, because names are C strings: two bytes that never occur in UTF-8. */
 #define BRC_JSON_NUL "\xC0\x80"
 
-/* Appends text, or a name, as it stands inside a JSON string. */
+/* Appends text, or a name, in the form that it has inside a JSON string. */
 BRC_MUST_USE int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err);
 /* Appends "/name" with ~ and / escaped as a JSON pointer's step. */
 BRC_MUST_USE int brc_json_pointer_step(brc_buf *out, const char *name, brc_error *err);
@@ -30,8 +29,8 @@ BRC_MUST_USE int brc_json_pointer_step(brc_buf *out, const char *name, brc_error
 /* ---- json lex -------------------------------- */
 
 /*
- * The strict pass over JSON text, its limits, and how values that cJSON cannot hold are
- * marked. Only json.c uses the pass and the marks.
+* The strict pass over JSON text, its limits, and the marks of values that cJSON cannot
+ * hold. Only json.c uses the pass and the marks.
  *
  * cJSON holds a string as a C string. Three kinds of strings begin with U+0001:
  *   01 'n' literal      a number: its literal
@@ -63,6 +62,8 @@ BRC_MUST_USE int brc_json_lex(brc_buf *out, const char *text, size_t len, int na
 /* Parses a node's document like brc_json_parse(), except that NaN, Infinity and -Infinity are numbers
  * in its attributes, also in the copies of documents in "consolidated_metadata". */
 BRC_MUST_USE int brc_json_parse_document(brc_json **out, const char *text, size_t len, brc_error *err);
+/* Returns 1 if the value is the number NaN, Infinity or -Infinity, else 0. */
+int brc_json_is_nan(const brc_json *value);
 BRC_MUST_USE int brc_json_clone(brc_json **out, const brc_json *value, brc_error *err);
 /* Returns 1 if the text can be the name of a member: UTF-8, with U+0000 as BRC_JSON_NUL. */
 int brc_json_name_is_valid(const char *name);

@@ -3,7 +3,7 @@
 
 #include "alloc.h"
 #include "json.h"
-#include "utf8.h"
+#include "buf.h"
 
 /* ==== json escape ================================ */
 
@@ -107,7 +107,7 @@ static void skip_json_space(json_lexer *lx)
     }
 }
 
-/* The next byte, or -1 at the end. */
+/* Returns the next byte, or -1 at the end. */
 static int peek_json(const json_lexer *lx)
 {
     return lx->at < lx->len ? lx->text[lx->at] : -1;

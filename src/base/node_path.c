@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "hash.h"
-#include "utf8.h"
+#include "buf.h"
 
 /* ==== node path ================================ */
 

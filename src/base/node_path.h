@@ -30,8 +30,8 @@ int brc_path_order(const char *a, const char *b);
 BRC_MUST_USE int brc_path_normal(brc_buf *out, const char *path, brc_error *err);
 /* Joins "/a" and "b" to "/a/b", "/" and "b" to "/b"; labels too ("x.h5: /a"). The caller frees *out. */
 BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, brc_error *err);
-/* Returns 1 if a key of a Zarr store is that of a node's document, and the length of the node's path in the
- * key: "a" of "a/zarr.json", "" of "zarr.json". */
+/* Returns 1 if a key of a Zarr store names a node's document, and sets *len to the length of the node's path in
+ * the key: "a" of "a/zarr.json", "" of "zarr.json". */
 int brc_document_key(const char *key, size_t *len);
 /* Sorts paths in normal form, for the two functions that follow. */
 void brc_paths_sort(const char **paths, size_t n);
@@ -77,7 +77,7 @@ BRC_MUST_USE int brc_name_unescape(brc_buf *out, const char *name, size_t len, i
 /* Escapes each part of a path "a/b/c" and puts it below the node `above`: "/above/a/b/c". "" is `above`
  * itself. The caller frees *out. */
 BRC_MUST_USE int brc_path_escape(char **out, const char *above, const char *path, int names, brc_error *err);
-/* Makes the path "a/b/c" with each part as the file has it. The caller frees *out. */
+/* Makes the path "a/b/c" with the file's name for each part. The caller frees *out. */
 BRC_MUST_USE int brc_path_unescape(char **out, const char *path, int names, brc_error *err);
 
 #endif

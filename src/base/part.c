@@ -178,14 +178,14 @@ int brc_parts_add_json(brc_parts *parts, const char *text, size_t len, brc_error
     const char *message;
     brc_json *json;
 
-    int rc = brc_json_parse(&json, text, len, NULL);
+    int rc = brc_json_parse(&json, text, len, 0, NULL);
     if (rc < 0)
         return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
     if (!is_part(json, &message))
         goto done;
     if (from > 0)
         BRC_GO(brc_buf_byte(&parts->json, ',', err));
-    BRC_GO(brc_json_write(&parts->json, json, err));
+    BRC_GO(brc_json_write(&parts->json, json, 0, err));
     list_part(parts, from, message);
 done:
     brc_json_free(json);

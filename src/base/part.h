@@ -66,8 +66,8 @@ void brc_parts_dispose(brc_parts *parts);
  * The attributes in which imports record the properties of a group that its file's format has beyond
  * Zarr, so that an export can restore them. (For arrays these are members of zarr.json; zarr-python
  * refuses such members in groups.) xarray hides these attributes. They are removed by name, or with the
- * group; a client of Zarr that sets all attributes again, as xarray does where it appends, does not
- * know them and keeps them.
+* group. A client of Zarr that sets all attributes again, as xarray does when it appends, does not know
+ * these attributes; the key view keeps them then.
  */
 
 #define BRC_NETCDF_GROUP_NOTE "_nc_note"

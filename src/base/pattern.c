@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "node_path.h"
-#include "utf8.h"
+#include "buf.h"
 
 typedef struct piece {
     const char *at;

@@ -1,9 +1,9 @@
 /*
  * Patterns of nodes' paths, and of attributes ("PATH@NAME"), as in import's --exclude.
  *
- * A pattern that is a path names that node. Otherwise '*' stands for any characters within a
- * name, '?' for one, [a-z] and [!a-z] for one of these or none of them, and a name that is
- * '**' for any number of names, also none. Slashes at the start and the end do not count. '@'
+* A pattern that is a path names that node. Otherwise '*' stands for any characters within a
+ * name, '?' for one character, [a-z] for one of these and [!a-z] for any other, and a name that
+ * is '**' stands for any number of names, also none. Slashes at the start and the end do not count. '@'
  * divides a path from the name of an attribute, in which '*' stands for '/' too.
  */
 #ifndef BRC_BASE_PATTERN_H

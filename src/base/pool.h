@@ -5,9 +5,9 @@
  * never wait for other jobs.
  *
  * A group belongs to one thread. Groups of several threads may share a pool: each
- * of those threads runs jobs of its own group only, so within a group the worker
- * index of the group's caller, and that of each of the pool's threads, is its own.
- * Across groups the callers' index is the same: scratch belongs to a group.
+ * of those threads runs jobs of its own group only, so within a group the group's
+ * caller and each of the pool's threads have different worker indexes. The callers of
+ * different groups have the same index, so scratch belongs to a group.
  */
 #ifndef BRC_BASE_POOL_H
 #define BRC_BASE_POOL_H

@@ -143,7 +143,7 @@ static int read_owner(const char *owner, process_facts *out)
 {
     brc_json *json;
     memset(out, 0, sizeof(*out));
-    if (owner == NULL || brc_json_parse(&json, owner, strlen(owner), NULL) < 0)
+    if (owner == NULL || brc_json_parse(&json, owner, strlen(owner), 0, NULL) < 0)
         return 0;
     take_facts(json, out);
     brc_json_free(json);
@@ -180,7 +180,7 @@ int brc_process_is_this(const char *owner)
 static int parse_owner(const char *owner, brc_json **out, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
-    int rc = brc_json_parse(out, owner, strlen(owner), &why);
+    int rc = brc_json_parse(out, owner, strlen(owner), 0, &why);
     if (rc == BRC_ENOMEM && err != NULL)
         brc_error_copy(err, &why);
     return rc == BRC_ENOMEM || rc == BRC_OK

@@ -36,7 +36,7 @@ int brc_process_state(const char *owner);
 int brc_process_is_this(const char *owner);
 /* Returns the process id of a description, or 0 if it is not known. */
 int64_t brc_process_id(const char *owner);
-/* Appends the description `owner` with a new token, for another thing that the process owns. */
+/* Appends the description `owner` with a new token, for another draft that the process owns. */
 BRC_MUST_USE int brc_process_describe_as(brc_buf *out, const char *owner, brc_error *err);
 /* Returns 1 with the hexadecimal token of a description, or 0 if it has none. BRC_ECORRUPT if `owner` is not a
  * valid description. */

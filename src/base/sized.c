@@ -17,7 +17,8 @@ int brc_sized_check(size_t size, size_t least, const char *name, brc_error *err)
     if (size >= least && size <= SIZED_MAX && size % sizeof(size_t) == 0)
         return BRC_OK;
     return brc_fail(err, BRC_EINVAL,
-                    "a %s of %zu bytes is of no version of breccia: start from its BRC_*_INIT",
+                    "a %s of %zu bytes is not one of this or an older breccia: initialize it with "
+                    "its BRC_*_INIT",
                     name, size);
 }
 
@@ -69,19 +70,19 @@ int brc_flags_check(uint32_t flags, uint32_t all, const char *name, brc_error *e
 /* ==== iter ================================ */
 
 struct brc_iter {
-    int kind;
+    brc_iter_next next;
     void (*dispose)(void *state);
     alignas(max_align_t) unsigned char state[];
 };
 
-int brc_iter_new(brc_iter **out, int kind, size_t size, void (*dispose)(void *state),
+int brc_iter_new(brc_iter **out, brc_iter_next next, size_t size, void (*dispose)(void *state),
                  brc_error *err)
 {
     void *p;
     *out = NULL;
     BRC_TRY(brc_new(&p, sizeof(brc_iter) + size, err));
     *out = p;
-    (*out)->kind = kind;
+    (*out)->next = next;
     (*out)->dispose = dispose;
     return BRC_OK;
 }
@@ -91,12 +92,16 @@ void *brc_iter_state(brc_iter *it)
     return it->state;
 }
 
-int brc_iter_check(const brc_iter *it, int kind, brc_error *err)
+int brc_next(brc_iter *it, void *item, brc_error *err)
 {
-    if (it != NULL && it->kind == kind)
-        return BRC_OK;
-    return brc_fail(err, BRC_EMISUSE,
-                    "this is an iterator of another kind: another function made it");
+    const void *found = NULL;
+    int rc = it != NULL ? it->next(it->state, &found, err)
+                        : brc_fail(err, BRC_EMISUSE, "there is no iterator: the call that makes "
+                                                     "it has failed");
+    if (rc <= 0)
+        found = NULL;
+    memcpy(item, &found, sizeof(found)); /* the caller's pointer is of another type */
+    return rc;
 }
 
 void brc_iter_free(brc_iter *it)

@@ -1,7 +1,8 @@
-/* UTF-8, as RFC 3629 has it: no surrogates, no long forms, nothing past U+10FFFF. */
-#include "utf8.h"
-
+/* UTF-8, as RFC 3629 has it: no surrogates, no long forms, nothing past U+10FFFF. Errors use this
+ * file, so it uses no other. */
 #include <string.h>
+
+#include "buf.h"
 
 size_t brc_utf8_step(const uint8_t *at, size_t left)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/calendar.h"
 #include "../history/ancestry.h"
 #include "../history/moves.h"
 #include "../store/change.h"
@@ -179,7 +180,12 @@ const brc_expire_commit *brc_expire_commit_at(const brc_expire_plan *plan, size_
 
 static size_t plan_parent(const brc_expire_plan *plan, size_t i, size_t k)
 {
-    return ((const size_t *)plan->parents)[plan_at(plan, i)->first + k];
+    return brc_graph_parent(&plan->graph, i, k);
+}
+
+static size_t plan_parents(const brc_expire_plan *plan, size_t i)
+{
+    return brc_graph_at(&plan->graph, i)->nparents;
 }
 
 static void plan_moves_free(brc_move_set *moves)
@@ -194,30 +200,23 @@ void brc_expire_plan_dispose(brc_expire_plan *plan)
     for (size_t i = 0; i < plan->n; i++)
         plan_moves_free(plan_at(plan, i)->moves);
     free(plan->commits);
-    free(plan->parents);
     free(plan->stands);
     free(plan->order);
     brc_ref_rows_free(plan->refs, plan->nrefs);
-    brc_id_table_dispose(&plan->index);
+    brc_graph_dispose(&plan->graph);
     brc_buf_dispose(&plan->lines);
     memset(plan, 0, sizeof(*plan));
 }
 
 /* ---- what refs reach -------------------------------- */
 
-static int plan_meet(brc_expire_plan *plan, const brc_oid *id, size_t *out, brc_error *err)
+/* Makes room for commits that are new. */
+static int plan_meet_new(brc_expire_plan *plan, brc_error *err)
 {
-    void *value;
-    BRC_TRY(brc_id_table_add(&plan->index, id, &value, err));
-    size_t *place = value;
-    if (*place == 0) {
-        BRC_TRY(brc_grow_array(&plan->commits, &plan->cap, plan->n + 1, sizeof(brc_expire_commit),
-                               err));
-        memset(plan_at(plan, plan->n), 0, sizeof(brc_expire_commit));
-        plan_at(plan, plan->n)->id = *id;
-        *place = ++plan->n;
-    }
-    *out = *place - 1;
+    const brc_graph *g = &plan->graph;
+    BRC_TRY(brc_grow_array(&plan->commits, &plan->cap, g->n, sizeof(brc_expire_commit), err));
+    for (; plan->n < g->n; plan->n++)
+        *plan_at(plan, plan->n) = (brc_expire_commit){.id = brc_graph_at(g, plan->n)->id};
     return BRC_OK;
 }
 
@@ -235,27 +234,16 @@ static int keep_moves(brc_expire_commit *c, const brc_commit *commit, brc_error 
 
 static int plan_read(brc_expire_plan *plan, size_t i, brc_error *err)
 {
-    brc_commit *commit;
-    BRC_TRY(brc_commit_get(&commit, plan->store, &plan_at(plan, i)->id, err));
-    int rc = keep_moves(plan_at(plan, i), commit, err);
-    plan_at(plan, i)->is_read = 1;
-    plan_at(plan, i)->time_us = commit->time_us;
-    plan_at(plan, i)->root = commit->root;
-    plan_at(plan, i)->first = plan->nparents;
-    for (size_t k = 0; k < commit->nparents && rc == BRC_OK; k++) {
-        size_t parent;
-        rc = plan_meet(plan, &commit->parents[k], &parent, err);
-        if (rc == BRC_OK)
-            rc = brc_grow_array(&plan->parents, &plan->parents_cap, plan->nparents + 1,
-                                sizeof(size_t), err);
-        if (rc < 0)
-            break;
-        ((size_t *)plan->parents)[plan->nparents++] = parent;
-        plan_at(plan, parent)->waiting++;
-        plan_at(plan, i)->n++;
-    }
-    brc_commit_free(commit);
-    return rc;
+    BRC_TRY(brc_graph_read(&plan->graph, i, err));
+    BRC_TRY(plan_meet_new(plan, err));
+    brc_graph_commit *read = brc_graph_at(&plan->graph, i);
+    brc_expire_commit *c = plan_at(plan, i);
+    c->time_us = read->commit->time_us;
+    c->root = read->commit->root;
+    BRC_TRY(keep_moves(c, read->commit, err));
+    brc_commit_free(read->commit);
+    read->commit = NULL;
+    return BRC_OK;
 }
 
 /* Reads all commits, in the order in which they are met. */
@@ -265,30 +253,42 @@ static int plan_load(brc_expire_plan *plan, brc_error *err)
     BRC_TRY(brc_ref_list(plan->store, "", &plan->refs, &plan->nrefs, err));
     for (size_t i = 0; i < plan->nrefs; i++)
         if (plan->refs[i].has_target)
-            BRC_TRY(plan_meet(plan, &plan->refs[i].target, &at, err));
+            BRC_TRY(brc_graph_add(&plan->graph, &plan->refs[i].target, &at, err));
+    BRC_TRY(plan_meet_new(plan, err));
     for (size_t i = 0; i < plan->n; i++) {
-        BRC_TRY(brc_store_check_interrupt(plan->store, err));
         BRC_TRY(plan_read(plan, i, err));
         brc_store_breathe(plan->store);
     }
     return BRC_OK;
 }
 
-static int plan_order(brc_expire_plan *plan, brc_error *err)
+/* Orders the commits by the number of children that are not in the order yet. */
+static size_t order_by(brc_expire_plan *plan, size_t *waiting)
 {
-    void *p;
     size_t n = 0;
-    BRC_TRY(brc_new_array(&p, plan->n + 1, sizeof(size_t), err));
-    plan->order = p;
     for (size_t i = 0; i < plan->n; i++)
-        if (plan_at(plan, i)->waiting == 0)
+        for (size_t k = 0; k < plan_parents(plan, i); k++)
+            waiting[plan_parent(plan, i, k)]++;
+    for (size_t i = 0; i < plan->n; i++)
+        if (waiting[i] == 0)
             plan->order[n++] = i;
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < plan_at(plan, plan->order[i])->n; k++) {
+        for (size_t k = 0; k < plan_parents(plan, plan->order[i]); k++) {
             const size_t parent = plan_parent(plan, plan->order[i], k);
-            if (--plan_at(plan, parent)->waiting == 0)
+            if (--waiting[parent] == 0)
                 plan->order[n++] = parent;
         }
+    return n;
+}
+
+static int plan_order(brc_expire_plan *plan, brc_error *err)
+{
+    void *p, *waiting;
+    BRC_TRY(brc_new_array(&p, plan->n + 1, sizeof(size_t), err));
+    plan->order = p;
+    BRC_TRY(brc_new_array(&waiting, plan->n + 1, sizeof(size_t), err));
+    const size_t n = order_by(plan, waiting);
+    free(waiting);
     return n == plan->n ? BRC_OK
                         : brc_fail(err, BRC_ECORRUPT,
                                    "a commit is its own ancestor; run 'breccia fsck'");
@@ -298,7 +298,7 @@ static int plan_order(brc_expire_plan *plan, brc_error *err)
 
 #define US_PER_DAY INT64_C(86400000000)
 
-static int64_t day_of(int64_t time_us)
+static int64_t expire_day(int64_t time_us)
 {
     return time_us / US_PER_DAY - (time_us % US_PER_DAY < 0);
 }
@@ -306,20 +306,17 @@ static int64_t day_of(int64_t time_us)
 /* Returns the week, which begins on Monday: 1970-01-01 was a Thursday. */
 static int64_t week_of(int64_t time_us)
 {
-    const int64_t day = day_of(time_us) + 3;
+    const int64_t day = expire_day(time_us) + 3;
     return day / 7 - (day % 7 < 0);
 }
 
-/* Returns the months since the year 0 in the Gregorian calendar. Years begin in March here, so that
- * the leap day is at their end. */
+/* Returns the months since the year 0 in the Gregorian calendar. */
 static int64_t month_of(int64_t time_us)
 {
-    const int64_t day = day_of(time_us) + 719468;
-    const int64_t era = day / 146097 - (day % 146097 < 0);
-    const int64_t of_era = day - era * 146097;
-    const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    return (era * 400 + year) * 12 + (5 * of_year + 2) / 153;
+    int64_t year;
+    int month, day;
+    brc_date_from_days(expire_day(time_us), &year, &month, &day);
+    return year * 12 + month;
 }
 
 typedef struct keep_rule {
@@ -351,7 +348,7 @@ static int plan_branch(brc_expire_plan *plan, size_t tip, brc_error *err)
 {
     keep_rule rules[] = {
         {plan->rules.last, BRC_KEPT_LAST, NULL, NULL, 0, 0},
-        {plan->rules.daily, BRC_KEPT_DAILY, day_of, NULL, 0, 0},
+        {plan->rules.daily, BRC_KEPT_DAILY, expire_day, NULL, 0, 0},
         {plan->rules.weekly, BRC_KEPT_WEEKLY, week_of, NULL, 0, 0},
         {plan->rules.monthly, BRC_KEPT_MONTHLY, month_of, NULL, 0, 0},
     };
@@ -361,21 +358,15 @@ static int plan_branch(brc_expire_plan *plan, size_t tip, brc_error *err)
         brc_expire_commit *c = plan_at(plan, at);
         for (size_t i = 0; i < RULES && rc == BRC_OK; i++) {
             int keeps;
-            rc = rule_keeps(&rules[i], c->time_us, c->n == 0, &keeps, err);
+            rc = rule_keeps(&rules[i], c->time_us, plan_parents(plan, at) == 0, &keeps, err);
             c->reasons |= rc == BRC_OK && keeps ? rules[i].reason : 0;
         }
-        if (rc < 0 || c->n == 0)
+        if (rc < 0 || plan_parents(plan, at) == 0)
             break;
     }
     for (size_t i = 0; i < RULES; i++)
         free(rules[i].met);
     return rc;
-}
-
-static size_t plan_find(const brc_expire_plan *plan, const brc_oid *id)
-{
-    const size_t *place = brc_id_table_find(&plan->index, id);
-    return place != NULL ? *place - 1 : SIZE_MAX;
 }
 
 /* Keeps everything that drafts and pins name. That includes refs, which were marked before. */
@@ -384,7 +375,7 @@ static int plan_keep_named(brc_expire_plan *plan, brc_error *err)
     brc_roots roots = {0};
     int rc = expire_named(&roots, plan->store, err);
     for (size_t i = 0; i < roots.n && rc == BRC_OK; i++) {
-        const size_t at = plan_find(plan, &roots.items[i].id);
+        const size_t at = brc_graph_find(&plan->graph, &roots.items[i].id);
         if (at != SIZE_MAX && (plan_at(plan, at)->reasons & (BRC_KEPT_TIP | BRC_KEPT_TAG)) == 0)
             plan_at(plan, at)->reasons |= BRC_KEPT_IN_USE;
     }
@@ -400,7 +391,7 @@ static int expire_same_named(const brc_expire_plan *plan, int *same, brc_error *
     int rc = expire_named(&roots, plan->store, err);
     *same = 1;
     for (size_t i = 0; i < roots.n && rc == BRC_OK; i++) {
-        const size_t at = plan_find(plan, &roots.items[i].id);
+        const size_t at = brc_graph_find(&plan->graph, &roots.items[i].id);
         *same &= at == SIZE_MAX || plan_at(plan, at)->reasons != 0;
     }
     brc_roots_dispose(&roots);
@@ -413,7 +404,7 @@ static int plan_choose(brc_expire_plan *plan, brc_error *err)
         const int is_branch = strncmp(plan->refs[i].name, "heads/", 6) == 0;
         if (!plan->refs[i].has_target)
             continue;
-        const size_t at = plan_find(plan, &plan->refs[i].target);
+        const size_t at = brc_graph_find(&plan->graph, &plan->refs[i].target);
         plan_at(plan, at)->reasons |= is_branch ? BRC_KEPT_TIP : BRC_KEPT_TAG;
         if (is_branch)
             BRC_TRY(plan_branch(plan, at, err));
@@ -444,13 +435,15 @@ static int stand_add(brc_expire_plan *plan, size_t i, size_t nearest, brc_error 
 static int stand_moves(brc_expire_plan *plan, size_t i, brc_error *err)
 {
     brc_expire_commit *c = plan_at(plan, i);
-    const brc_expire_commit *before = plan_at(plan, plan_parent(plan, i, 0));
+    const size_t first = plan_parent(plan, i, 0);
+    const brc_expire_commit *before = plan_at(plan, first);
     brc_move_set joined = {0};
     static const brc_move_set none;
     void *p;
     if (before->reasons != 0)
         return BRC_OK;
-    const int same_line = c->nstand > 0 && (before->is_cut ? before->nstand > 0 : before->n > 0);
+    const int same_line = c->nstand > 0 && (before->is_cut ? before->nstand > 0
+                                                           : plan_parents(plan, first) > 0);
     if (!same_line) {
         plan_moves_free(c->moves);
         c->moves = NULL;
@@ -474,7 +467,7 @@ static int stand_moves(brc_expire_plan *plan, size_t i, brc_error *err)
  * parents are replaced by what stands for their parents. */
 static int plan_stand(brc_expire_plan *plan, size_t i, brc_error *err)
 {
-    const size_t n = plan_at(plan, i)->n;
+    const size_t n = plan_parents(plan, i);
     int is_cut = 0;
     for (size_t k = 0; k < n; k++)
         is_cut |= plan_at(plan, plan_parent(plan, i, k))->reasons == 0;
@@ -485,7 +478,9 @@ static int plan_stand(brc_expire_plan *plan, size_t i, brc_error *err)
         const brc_expire_commit *parent = plan_at(plan, at);
         if (parent->reasons != 0)
             BRC_TRY(stand_add(plan, i, at, err));
-        const size_t ends = parent->reasons != 0 ? 0 : parent->is_cut ? parent->nstand : parent->n;
+        const size_t ends = parent->reasons != 0 ? 0
+                            : parent->is_cut   ? parent->nstand
+                                               : plan_parents(plan, at);
         for (size_t m = 0; m < ends; m++)
             BRC_TRY(stand_add(plan, i,
                               parent->is_cut ? ((const size_t *)plan->stands)[parent->stand + m]
@@ -498,10 +493,13 @@ static int plan_stand(brc_expire_plan *plan, size_t i, brc_error *err)
 int brc_expire_plan_make(brc_expire_plan *plan, brc_store *store, const brc_expire_rules *rules,
                          brc_error *err)
 {
+    static const brc_graph none = BRC_GRAPH_INIT;
     memset(plan, 0, sizeof(*plan));
     plan->store = store;
     plan->rules = *rules;
-    plan->index = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(size_t));
+    plan->graph = none;
+    plan->graph.store = store;
+    plan->graph.keeps = 1;
     BRC_TRY(plan_load(plan, err));
     BRC_TRY(plan_order(plan, err));
     BRC_TRY(plan_choose(plan, err));
@@ -547,8 +545,8 @@ static int expire_put_other(brc_expire_plan *plan, const brc_oid *id, brc_error 
 {
     size_t at;
     const size_t n = plan->n;
-    BRC_TRY(plan_meet(plan, id, &at, err));
-    if (plan_at(plan, at)->is_read)
+    BRC_TRY(brc_graph_add(&plan->graph, id, &at, err));
+    if (brc_graph_at(&plan->graph, at)->is_read)
         return BRC_OK;
     BRC_TRY(plan_read(plan, at, err));
     for (size_t i = n; i < plan->n; i++) /* neither it nor its parents outside the plan expire */
@@ -676,7 +674,7 @@ typedef struct other_commits {
 static int note_other(void *ctx, const brc_oid *id, brc_error *err)
 {
     other_commits *others = ctx;
-    if (brc_id_table_find(&others->plan->index, id) != NULL)
+    if (brc_graph_find(&others->plan->graph, id) != SIZE_MAX)
         return BRC_OK;
     BRC_TRY(brc_grow_array(&others->ids, &others->cap, others->n + 1, sizeof(brc_oid), err));
     ((brc_oid *)others->ids)[others->n++] = *id;

@@ -14,8 +14,7 @@
 #ifndef BRC_CARE_EXPIRE_H
 #define BRC_CARE_EXPIRE_H
 
-#include "../base/hash.h"
-#include "../history/commit.h"
+#include "../history/graph.h"
 #include "../store/collect.h"
 
 typedef struct brc_expire_rules {
@@ -32,22 +31,20 @@ typedef struct brc_expire_commit {
     brc_oid id, root;
     int64_t time_us;
     uint32_t reasons;     /* BRC_KEPT_*; 0: the commit expires                           */
-    size_t first, n;      /* indexes of its parents in `parents`                         */
     size_t stand, nstand; /* indexes in `stands` of the commits that stand for its parents; is_cut 0: the
                            * parents themselves */
-    int is_cut, is_read;
-    uint32_t waiting;
+    int is_cut;
     brc_move_set *moves;  /* the moves since the first of these commits; NULL: none      */
 } brc_expire_commit;
 
 typedef struct brc_expire_plan {
     brc_store *store;
     brc_expire_rules rules;
-    brc_id_table index;   /* size_t: one more than the commit's index */
-    void *commits;        /* brc_expire_commit[]: the commits that refs reach */
+    brc_graph graph;      /* the commits that refs reach              */
+    void *commits;        /* brc_expire_commit[], one for each        */
     size_t n, cap;
-    void *parents, *stands; /* size_t[]: indexes of commits         */
-    size_t nparents, parents_cap, nstands, stands_cap;
+    void *stands;         /* size_t[]: indexes of commits             */
+    size_t nstands, stands_cap;
     size_t *order;        /* indexes of all commits, parents after children */
     brc_ref_row *refs;    /* the refs as they were */
     size_t nrefs;

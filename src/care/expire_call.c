@@ -74,6 +74,19 @@ static int expire_work(expired_list *list, breccia *repo, const brc_expire_opts 
     return rc;
 }
 
+static int expired_next(void *state, const void **out, brc_error *err)
+{
+    expired_list *list = state;
+    (void)err;
+    if (list->at == list->n)
+        return 0;
+    const brc_expire_commit *c =
+        brc_expire_commit_at(&list->plan, list->plan.order[list->at++]);
+    list->given = (brc_expired){c->id, c->time_us, c->reasons};
+    *out = &list->given;
+    return 1;
+}
+
 int brc_expire(brc_expire_report *out, brc_iter **decided, breccia *repo,
                const brc_expire_opts *given, brc_error *err)
 {
@@ -85,7 +98,7 @@ int brc_expire(brc_expire_report *out, brc_iter **decided, breccia *repo,
         *decided = NULL;
     BRC_TRY(brc_sized_in(&opts, sizeof(opts), sizeof(opts), given, "brc_expire_opts", err));
     BRC_TRY(expire_check(repo, &opts, err));
-    BRC_TRY(brc_iter_new(&it, BRC_ITER_EXPIRED, sizeof(expired_list), expired_list_dispose, err));
+    BRC_TRY(brc_iter_new(&it, expired_next, sizeof(expired_list), expired_list_dispose, err));
     expired_list *list = brc_iter_state(it);
     BRC_GO(expire_work(list, repo, &opts, err));
     report.kept = list->plan.kept;
@@ -101,18 +114,4 @@ int brc_expire(brc_expire_report *out, brc_iter **decided, breccia *repo,
 done:
     brc_iter_free(it);
     return rc;
-}
-
-int brc_expire_next(brc_iter *it, const brc_expired **out, brc_error *err)
-{
-    *out = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_EXPIRED, err));
-    expired_list *list = brc_iter_state(it);
-    if (list->at == list->n)
-        return 0;
-    const brc_expire_commit *c =
-        brc_expire_commit_at(&list->plan, list->plan.order[list->at++]);
-    list->given = (brc_expired){c->id, c->time_us, c->reasons};
-    *out = &list->given;
-    return 1;
 }

@@ -76,7 +76,7 @@ static int is_reachable(object_checker *c, const brc_object *o)
 {
     brc_error why = BRC_ERROR_INIT;
     brc_store_backend *b;
-    if (o->backend == 0 ||
+    if (brc_is_in_file(o->backend) ||
         brc_backend_use(c->repo->store, o->backend, &b, &why) != BRC_EUNSUPPORTED)
         return 1;
     if (c->unreachable++ == 0)
@@ -108,7 +108,7 @@ static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, 
                              err));
     for (size_t i = 0; i < rows; i++) {
         c->after = c->rows[i].id;
-        if (c->behind > 0 && (c->rows[i].backend != 0 || c->rows[i].place <= c->behind))
+        if (c->behind > 0 && (!brc_is_in_file(c->rows[i].backend) || c->rows[i].place <= c->behind))
             continue;
         c->checked++;
         if (c->rows[i].found && is_reachable(c, &c->rows[i]))
@@ -148,7 +148,7 @@ static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
         item->len = (size_t)o->stored;
         return BRC_OK;
     }
-    uint64_t len = item->chain != NULL ? brc_chain_decoded_len(item->chain) : o->stored;
+    uint64_t len = item->chain != NULL ? brc_chain_describe(item->chain)->decoded_len : o->stored;
     item->varies = len == BRC_LEN_VARIES; /* then no memory is reserved for the claimed length */
     if (len != o->size && !item->varies)
         return brc_fail(err, BRC_ECORRUPT, "its encoding does not decode to its length");
@@ -467,21 +467,21 @@ static int check_save(history_check *h, int64_t save, brc_error *err)
 
 static int check_saves(history_check *h, int64_t draft, brc_error *err)
 {
-    brc_draft_save *saves;
+    brc_draft_row *saves;
     size_t n;
     brc_error found = BRC_ERROR_INIT;
-    int rc = brc_draft_save_list(h->tree.check.store, draft, &saves, &n, &found);
+    int rc = brc_draft_list(h->tree.check.store, BRC_DRAFTS_SAVES, draft, &saves, &n, &found);
     if (rc < 0)
         return as_fault(h, h->tree.check.what, rc, &found, err);
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
-        rc = check_save(h, saves[i].id, err);
-    brc_draft_saves_free(saves, n);
+        rc = check_save(h, saves[i].draft.id, err);
+    brc_draft_rows_free(saves, n);
     return rc;
 }
 
 static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_error *err)
 {
-    int rc, is_merge;
+    int rc;
     brc_oid root;
     brc_draft_node *rows = NULL;
     size_t n = 0;
@@ -497,8 +497,7 @@ static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_er
         rc = check_draft_row(h, &rows[i], &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
-    BRC_GO(brc_draft_is_kept_merge(h->tree.check.store, draft->draft.id, &is_merge, err));
-    if (is_merge || draft->draft.kind == BRC_DRAFT_MERGE) {
+    if (brc_draft_row_is_merge(draft)) {
         rc = check_conflicts(h, &draft->draft, &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
@@ -546,7 +545,7 @@ static int check_drafts(history_check *h, brc_error *err)
     brc_draft_row *rows;
     size_t n;
     brc_error found = BRC_ERROR_INIT;
-    int rc = brc_draft_list(h->tree.check.store, &rows, &n, &found);
+    int rc = brc_draft_list(h->tree.check.store, BRC_DRAFTS_ALL, 0, &rows, &n, &found);
     if (rc < 0)
         return as_fault(h, "the uncommitted changes", rc, &found, err);
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
@@ -805,15 +804,8 @@ static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, 
 }
 
 int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
-             void *ctx, uint64_t *checked, brc_error *err)
-{
-    return brc_fsck_standing(repo, flags, found, NULL, ctx, checked, err);
-}
-
-int brc_fsck_standing(breccia *repo, uint32_t flags,
-                      int (*found)(void *ctx, const brc_damage *damage),
-                      int (*stands)(void *ctx, const brc_standing *one), void *ctx,
-                      uint64_t *checked, brc_error *err)
+             int (*stands)(void *ctx, const brc_standing *one), void *ctx, uint64_t *checked,
+             brc_error *err)
 {
     fsck_report report = {found, ctx, stands};
     uint64_t n = 0;

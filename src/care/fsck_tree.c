@@ -9,7 +9,7 @@
 #include "../work/fold.h"
 #include "../work/session.h"
 #include "../zarr/array/chunk_cursor.h"
-#include "../zarr/array/element_span.h"
+#include "../zarr/array/region.h"
 #include "../zarr/doc/meta.h"
 #include "fsck.h"
 
@@ -520,7 +520,7 @@ static int check_total(brc_tree_check *c, const brc_node_step *at, const node_le
         (state == BRC_TOTAL_FOUND && brc_node_total_equal(&row, &own->total)))
         return BRC_OK;
     return brc_check_fault(&c->check, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
-                           "its derived row (node_total) says something else than what is under it",
+                           "its derived row (node_total) does not match the nodes under it",
                            err);
 }
 

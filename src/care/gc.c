@@ -1,13 +1,19 @@
 #include "gc.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
 #include "../base/hash.h"
 #include "../base/process.h"
+#include "../base/sized.h"
 #include "../store/change.h"
+#include "../store/collect.h"
+#include "../store/removed.h"
+#include "../work/session.h"
+#include "usage.h"
 
 /* ==== mark set ================================ */
 
@@ -191,7 +197,7 @@ static int hours_of_text(const char *text, int64_t *hours, brc_error *err)
                     text);
 }
 
-int brc_window_of(const char *text, int64_t now_us, brc_log_window *out, brc_error *err)
+static int window_of_text(const char *text, int64_t now_us, brc_log_window *out, brc_error *err)
 {
     int64_t hours;
     BRC_TRY(hours_of_text(text, &hours, err));
@@ -264,6 +270,7 @@ static int mark_step(brc_gc_mark *mark, const brc_closure_step *at, brc_error *e
 {
     switch (at->what) {
     case BRC_AT_COMMIT:
+        mark->past += mark->is_past ? 1 : 0;
         return mark_id(mark, &at->id, err);
     case BRC_AT_NODE:
         return mark_id(mark, &at->node.id, err);
@@ -297,7 +304,7 @@ static int mark_walk(brc_gc_mark *mark, brc_error *err)
             BRC_TRY(mark_tell(mark, err));
     }
     if (rc == BRC_ECORRUPT)
-        brc_context(err, "nothing was collected, because it is unclear what is needed");
+        brc_context(err, "nothing was collected, because it is unknown which objects are needed");
     return rc;
 }
 
@@ -348,30 +355,45 @@ static int follow_entry(brc_gc_mark *mark, const brc_root *root, brc_error *err)
     return mark_walk(mark, err);
 }
 
-static int gc_mark_follow(brc_gc_mark *mark, brc_error *err)
+static int follow_root(brc_gc_mark *mark, const brc_root *root, brc_error *err)
 {
+    switch (root->what) {
+    case BRC_ROOT_COMMIT:
+    case BRC_ROOT_PAST:
+        return follow_commit(mark, root, err);
+    case BRC_ROOT_OBJECT:
+        return mark_id(mark, &root->id, err);
+    case BRC_ROOT_ROW:
+        BRC_TRY(follow_row(mark, root->node, err));
+        return follow_entry(mark, root, err);
+    case BRC_ROOT_ENTRY:
+        return follow_entry(mark, root, err);
+    }
+    return BRC_OK;
+}
+
+/* Follows the roots of the present, or those of the past, and leaves the others in the list. */
+static int follow_some(brc_gc_mark *mark, int is_past, brc_error *err)
+{
+    size_t left = 0;
+    mark->is_past = is_past;
     for (size_t i = 0; i < mark->roots.n; i++) {
         const brc_root *root = &mark->roots.items[i];
-        switch (root->what) {
-        case BRC_ROOT_COMMIT:
-        case BRC_ROOT_PAST:
-            BRC_TRY(follow_commit(mark, root, err));
-            break;
-        case BRC_ROOT_OBJECT:
-            BRC_TRY(mark_id(mark, &root->id, err));
-            break;
-        case BRC_ROOT_ROW:
-            BRC_TRY(follow_row(mark, root->node, err));
-            BRC_TRY(follow_entry(mark, root, err));
-            break;
-        case BRC_ROOT_ENTRY:
-            BRC_TRY(follow_entry(mark, root, err));
-            break;
+        if ((root->what == BRC_ROOT_PAST) != is_past) {
+            mark->roots.items[left++] = *root;
+            continue;
         }
+        BRC_TRY(follow_root(mark, root, err));
         brc_store_breathe(mark->store);
     }
-    mark->roots.n = 0;
+    mark->roots.n = left;
     return BRC_OK;
+}
+
+static int gc_mark_follow(brc_gc_mark *mark, brc_error *err)
+{
+    BRC_TRY(follow_some(mark, 0, err));
+    return follow_some(mark, 1, err);
 }
 
 /* ---- the first time -------------------------------- */
@@ -383,18 +405,21 @@ static int mark_drafts(brc_gc_mark *mark, brc_error *err)
         if (mark->drafts.items[i].is_dropped)
             continue;
         BRC_TRY(brc_roots_of_draft(mark->store, mark->drafts.items[i].id, &mark->roots, err));
-        BRC_TRY(gc_mark_follow(mark, err));
+        BRC_TRY(follow_some(mark, 0, err));
     }
     return BRC_OK;
 }
 
+/* The past comes last, so that its versions that nothing else reaches can be counted. */
 static int mark_now(brc_gc_mark *mark, brc_error *err)
 {
     mark->others = -1; /* roots may change from here on */
     mark->range.after = 0;
+    mark->past = 0;
     BRC_TRY(brc_roots_named(mark->store, &mark->range, mark->not_dead, &mark->roots, err));
-    BRC_TRY(gc_mark_follow(mark, err));
-    return mark_drafts(mark, err);
+    BRC_TRY(follow_some(mark, 0, err));
+    BRC_TRY(mark_drafts(mark, err));
+    return follow_some(mark, 1, err);
 }
 
 /* Marks everything that is reachable, as far as its id is after `above`, in short reads.
@@ -484,8 +509,7 @@ typedef struct gc_run {
     brc_sweep sweep;
     brc_object page[PAGE];
     brc_oid found[PAGE]; /* ids that were not marked */
-    size_t nleft;        /* the number of objects that other backends could not remove */
-    brc_error left;      /* the first error of such a removal, or of a listing */
+    brc_removed_sweep removed;
     int is_least;        /* the last step was the smallest possible, and there was no room for it */
 } gc_run;
 
@@ -706,148 +730,45 @@ static int sweep_from(gc_run *g, brc_oid at, int counts, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- rows with holes -------------------------------- */
+/* ---- removed bytes -------------------------------- */
 
-enum { HOLES = 1024 };
+enum { REMOVED = 1024 };
 
+/* An object in one of the places that are swept. */
 typedef struct gc_survivor {
-    int64_t seq;
+    size_t row;
     brc_oid id;
 } gc_survivor;
 
 static int survivor_order(const void *a, const void *b)
 {
     const gc_survivor *x = a, *y = b;
-    return (x->seq > y->seq) - (x->seq < y->seq);
+    return (x->row > y->row) - (x->row < y->row);
 }
 
-static int is_holed(const int64_t *seqs, size_t n, int64_t seq)
+static int removed_order(const void *a, const void *b)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        if (seqs[mid] == seq)
-            return 1;
-        if (seqs[mid] < seq)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return 0;
-}
-
-/* Finds the objects that are left in these rows. Objects have no index by place, so all objects are
- * read, once for many rows. */
-static int find_survivors(gc_run *g, const int64_t *seqs, size_t nseqs, void **out, size_t *n,
-                          brc_error *err)
-{
-    size_t got, cap = 0;
-    brc_oid at;
-    memset(&at, 0, sizeof(at));
-    do {
-        BRC_TRY(brc_store_begin_read(g->store, err));
-        int rc = brc_objects_page(g->store, &at, g->page, PAGE, &got, err);
-        brc_store_end_read(g->store);
-        BRC_TRY(rc);
-        for (size_t i = 0; i < got; i++) {
-            at = g->page[i].id;
-            if (!g->page[i].found || g->page[i].backend != 0 ||
-                !is_holed(seqs, nseqs, g->page[i].place))
-                continue;
-            BRC_TRY(brc_grow_array(out, &cap, *n + 1, sizeof(gc_survivor), err));
-            ((gc_survivor *)*out)[(*n)++] = (gc_survivor){g->page[i].place, at};
-        }
-        BRC_TRY(gc_tell(g, err));
-    } while (got > 0);
-    return BRC_OK;
-}
-
-/* Moves the objects of one row together, in one transaction. */
-static int move_row(gc_run *g, int64_t seq, const gc_survivor *of, size_t n, brc_error *err)
-{
-    void *p;
-    int moved;
-    BRC_TRY(brc_new_array(&p, n + 1, sizeof(brc_oid), err));
-    brc_oid *ids = p;
-    for (size_t i = 0; i < n; i++)
-        ids[i] = of[i].id;
-    int rc = brc_store_begin(g->store, err);
-    if (rc == BRC_OK) {
-        rc = brc_row_compact(g->store, seq, ids, n, &moved, err);
-        int end = brc_store_end(g->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-        rc = rc < 0 ? rc : end;
-    }
-    free(p);
-    return rc;
-}
-
-/* Compacts the rows. `list` has the objects left in them; both are sorted. */
-static int move_rows(gc_run *g, const int64_t *seqs, size_t nseqs, const gc_survivor *list,
-                     size_t n, brc_error *err)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < nseqs; i++) {
-        const size_t from = at;
-        while (at < n && list[at].seq == seqs[i])
-            at++;
-        int rc;
-        WITH_ROOM(g, rc, move_row(g, seqs[i], list + from, at - from, &why));
-        BRC_TRY(rc);
-        BRC_TRY(gc_tell(g, err));
-    }
-    return BRC_OK;
-}
-
-/* Compacts the rows with holes. Rows that get holes after this began are left for the next
- * collection: otherwise a concurrent bulk write would add rows as fast as this call compacts
- * them. */
-static int close_holes(gc_run *g, brc_error *err)
-{
-    int64_t seqs[HOLES], at = 0, last;
-    size_t nseqs;
-    int rc = BRC_OK;
-    BRC_TRY(brc_holes_last(g->store, &last, err));
-    do {
-        void *list = NULL;
-        size_t n = 0;
-        BRC_TRY(brc_holes_page(g->store, at, last, seqs, HOLES, &nseqs, err));
-        if (nseqs == 0)
-            break;
-        at = seqs[nseqs - 1];
-        rc = find_survivors(g, seqs, nseqs, &list, &n, err);
-        if (rc == BRC_OK && n > 1)
-            qsort(list, n, sizeof(gc_survivor), survivor_order);
-        if (rc == BRC_OK)
-            rc = move_rows(g, seqs, nseqs, list, n, err);
-        free(list);
-    } while (rc == BRC_OK && nseqs == HOLES);
-    return rc;
-}
-
-/* ---- other backends -------------------------------- */
-
-enum { LEFT = 1024 };
-
-static int left_by_backend(const void *a, const void *b)
-{
-    const brc_left *x = a, *y = b;
+    const brc_removed *x = a, *y = b;
     if (x->backend != y->backend)
         return x->backend < y->backend ? -1 : 1;
-    return (x->seq > y->seq) - (x->seq < y->seq);
+    return (x->place > y->place) - (x->place < y->place);
 }
 
-static int is_for_objects(const brc_left *left, size_t n)
+/* Returns 1 if a place of these may have objects that have to be found: the others have names. */
+static int need_survivors(const brc_removed *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!left[i].is_canonical)
+        if (rows[i].place != 0)
             return 1;
     return 0;
 }
 
-/* Finds which packs still contain objects. As for holes, all objects are read. */
-static int look_at_packs(gc_run *g, brc_left *left, size_t n, brc_error *err)
+/* Finds the objects that are left in these places. Objects have no index by place, so all objects
+ * are read, once for many places. */
+static int find_survivors(gc_run *g, brc_removed *rows, size_t nrows, void **out, size_t *n,
+                          brc_error *err)
 {
-    size_t got = is_for_objects(left, n) ? 1 : 0;
+    size_t got = need_survivors(rows, nrows) ? 1 : 0, cap = 0;
     brc_oid at;
     memset(&at, 0, sizeof(at));
     while (got > 0) {
@@ -856,127 +777,157 @@ static int look_at_packs(gc_run *g, brc_left *left, size_t n, brc_error *err)
         brc_store_end_read(g->store);
         BRC_TRY(rc);
         for (size_t i = 0; i < got; i++) {
-            const brc_left key = {.seq = g->page[i].place, .backend = g->page[i].backend};
+            const brc_removed key = {.backend = g->page[i].backend, .place = g->page[i].place};
             at = g->page[i].id;
-            if (!g->page[i].found || key.backend == 0 || key.seq == 0)
+            if (!g->page[i].found || key.place == 0)
                 continue;
-            brc_left *in = bsearch(&key, left, n, sizeof(*left), left_by_backend);
-            if (in != NULL)
-                in->named = 1;
+            brc_removed *in = bsearch(&key, rows, nrows, sizeof(*rows), removed_order);
+            if (in == NULL)
+                continue;
+            in->live += g->page[i].stored;
+            if (!brc_is_in_file(in->backend) && in->nids > 0 && in->live > (uint64_t)in->bytes)
+                continue; /* the place stays, so one object is enough */
+            in->nids++;
+            BRC_TRY(brc_grow_array(out, &cap, *n + 1, sizeof(gc_survivor), err));
+            ((gc_survivor *)*out)[(*n)++] = (gc_survivor){(size_t)(in - rows), at};
         }
         BRC_TRY(gc_tell(g, err));
     }
     return BRC_OK;
 }
 
-/* Returns how many items belong to the same backend and fit in one transaction. */
-static size_t left_together(const brc_left *left, size_t n)
+/* Returns how many rows one change may sweep. */
+static size_t swept_together(const brc_removed *rows, size_t n)
 {
     size_t i = 1;
-    while (i < n && i < BRC_LEFT_AT_ONCE && left[i].backend == left[0].backend)
+    while (!brc_is_in_file(rows[0].backend) && i < n && i < BRC_REMOVED_AT_ONCE &&
+           rows[i].backend == rows[0].backend)
         i++;
     return i;
 }
 
-static int drop_page(gc_run *g, brc_left *left, size_t n, brc_error *err)
+static int sweep_found(gc_run *g, brc_removed *rows, size_t n, gc_survivor *list, size_t nlist,
+                       brc_error *err)
 {
-    qsort(left, n, sizeof(*left), left_by_backend);
-    BRC_TRY(look_at_packs(g, left, n, err));
-    for (size_t i = 0; i < n;) {
-        const size_t some = left_together(left + i, n - i);
-        int rc;
-        WITH_ROOM(g, rc,
-                  brc_left_drop(g->store, g->row.run, left + i, some, &g->nleft, &g->left, &why));
-        BRC_TRY(rc);
-        i += some;
-        BRC_TRY(gc_tell(g, err));
+    void *p;
+    size_t at = 0;
+    BRC_TRY(brc_new_array(&p, nlist + 1, sizeof(brc_oid), err));
+    brc_oid *ids = p;
+    int rc = BRC_OK;
+    if (nlist > 1)
+        qsort(list, nlist, sizeof(*list), survivor_order);
+    for (size_t i = 0; i < nlist; i++)
+        ids[i] = list[i].id;
+    for (size_t i = 0; i < n; at += rows[i++].nids)
+        rows[i].ids = ids + at;
+    for (size_t i = 0, some; i < n && rc == BRC_OK; i += some) {
+        some = swept_together(rows + i, n - i);
+        WITH_ROOM(g, rc, brc_removed_sweep_some(g->store, &g->removed, rows + i, some, &why));
+        if (rc == BRC_OK)
+            rc = gc_tell(g, err);
     }
-    return BRC_OK;
+    free(p);
+    return rc;
 }
 
-/* Removes garbage from other backends. Items that cannot be removed now stay noted; the file's own
- * garbage is removed in any case. */
-static int drop_left(gc_run *g, brc_error *err)
+static int sweep_rows(gc_run *g, brc_removed *rows, size_t n, brc_error *err)
 {
-    void *list;
-    int64_t after = 0;
-    size_t n = LEFT;
-    BRC_TRY(brc_new_array(&list, LEFT, sizeof(brc_left), err));
-    int rc = BRC_OK;
-    while (n == LEFT && rc == BRC_OK) {
-        rc = brc_store_begin_read(g->store, err);
-        if (rc < 0)
-            break;
-        rc = brc_left_page(g->store, after, list, LEFT, &n, err);
-        brc_store_end_read(g->store);
-        if (rc < 0 || n == 0)
-            break;
-        after = ((brc_left *)list)[n - 1].seq;
-        rc = drop_page(g, list, n, err);
-    }
+    void *list = NULL;
+    size_t nlist = 0;
+    int rc = find_survivors(g, rows, n, &list, &nlist, err);
+    if (rc == BRC_OK)
+        rc = sweep_found(g, rows, n, list, nlist, err);
     free(list);
     return rc;
 }
 
-/* Runs one round for one backend, against objects that were put for transactions that were never
- * committed. A backend that lists what it claims to have dropped is not asked again: *first is the
- * digest of the first item of the last round. */
-static int drop_strays_of(gc_run *g, int64_t backend, uint64_t *first, int *more, brc_error *err)
+/* Sweeps all strays of one backend, or with 0 all other places. Places in the file that objects
+ * leave after this began are left for the next collection: otherwise a concurrent bulk write would
+ * add rows as fast as this call compacts them. What a backend cannot remove now stays in the table;
+ * the file's own garbage is removed in any case. */
+static int sweep_removed(gc_run *g, int64_t strays_of, brc_error *err)
 {
-    brc_strays strays;
-    const uint64_t before = *first;
-    const size_t left = g->nleft;
-    BRC_TRY(brc_strays_find(g->store, backend, g->job->now_us, &strays, &g->left, err));
+    brc_removed_walk walk = {.strays_of = strays_of, .now_us = g->job->now_us};
+    void *rows;
+    size_t n = REMOVED;
+    BRC_TRY(brc_removed_last(g->store, &walk.last, err));
+    BRC_TRY(brc_new_array(&rows, REMOVED, sizeof(brc_removed), err));
     int rc = BRC_OK;
-    for (size_t i = 0; i < strays.n && rc == BRC_OK; i += BRC_LEFT_AT_ONCE) {
-        const size_t n = strays.n - i < BRC_LEFT_AT_ONCE ? strays.n - i : BRC_LEFT_AT_ONCE;
-        WITH_ROOM(g, rc, brc_strays_drop(g->store, backend, strays.items + i, n, &g->nleft,
-                                         &g->left, &why));
-        if (rc == BRC_OK)
-            rc = gc_tell(g, err);
+    while (n == REMOVED && rc == BRC_OK) {
+        rc = brc_store_begin_read(g->store, err);
+        if (rc < 0)
+            break;
+        rc = brc_removed_next(g->store, &walk, rows, REMOVED, &n, err);
+        brc_store_end_read(g->store);
+        if (rc == BRC_OK && n > 0)
+            rc = sweep_rows(g, rows, n, err);
     }
-    if (strays.n > 0)
-        *first = brc_hash_bytes(strays.items[0].name, strlen(strays.items[0].name));
-    *more = strays.has_more && g->nleft == left && *first != before;
-    brc_strays_dispose(&strays);
+    free(rows);
     return rc;
 }
 
-static int drop_strays(gc_run *g, brc_error *err)
+/* Removes what was put into a backend for transactions that were never committed, round by round. A
+ * backend that lists what it claims to have dropped is not asked again. */
+static int sweep_strays(gc_run *g, int64_t backend, brc_error *err)
+{
+    uint64_t first = 0, before;
+    int more = 1;
+    while (more) {
+        const size_t failed = g->removed.failed;
+        int rc;
+        before = first;
+        WITH_ROOM(g, rc,
+                  brc_strays_note(g->store, &g->removed, backend, &more, &first, &why));
+        BRC_TRY(rc);
+        BRC_TRY(sweep_removed(g, backend, err));
+        more = more && g->removed.failed == failed && first != before;
+    }
+    return BRC_OK;
+}
+
+static int sweep_all_strays(gc_run *g, brc_error *err)
 {
     int64_t backend = 0;
-    for (;;) {
-        uint64_t first = 0;
-        int more = 1;
+    do {
         BRC_TRY(brc_backend_after(g->store, backend, &backend, err));
-        if (backend == 0)
-            return BRC_OK;
-        while (more)
-            BRC_TRY(drop_strays_of(g, backend, &first, &more, err));
-    }
+        if (backend != 0)
+            BRC_TRY(sweep_strays(g, backend, err));
+    } while (backend != 0);
+    return BRC_OK;
 }
 
 static int say_left(const gc_run *g, brc_error *err)
 {
     if (err == NULL)
-        return g->left.code;
-    brc_error_copy(err, &g->left);
-    if (g->nleft == 0)
+        return g->removed.why.code;
+    brc_error_copy(err, &g->removed.why);
+    if (g->removed.failed == 0)
         brc_context(err, "%s: the garbage in the file was removed; other backends could not be "
                          "listed, and the next gc tries again",
                     brc_store_path(g->store));
     else
         brc_context(err, "%s: the garbage in the file was removed; other backends could not remove "
                          "%zu item%s, and the next gc tries again",
-                    brc_store_path(g->store), g->nleft, g->nleft == 1 ? "" : "s");
+                    brc_store_path(g->store), g->removed.failed, g->removed.failed == 1 ? "" : "s");
     return err->code;
 }
 
 /* ---- the whole -------------------------------- */
 
+/* Forgets operations on uncommitted changes that are older than the window. */
+static int forget_logs(gc_run *g, brc_error *err)
+{
+    BRC_TRY(brc_store_begin(g->store, err));
+    const int rc = brc_draft_logs_forget(g->store, g->job->window.since_us, err);
+    const int end = brc_store_end(g->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
 static int drop_drafts(gc_run *g, brc_error *err)
 {
     int rc, more = 1;
+    WITH_ROOM(g, rc, forget_logs(g, &why));
+    BRC_TRY(rc);
     while (more) {
         WITH_ROOM(g, rc, brc_drafts_sweep_step(g->store, &more, &why));
         BRC_TRY(rc);
@@ -998,8 +949,7 @@ static int sweep_all(gc_run *g, brc_error *err)
     if (!brc_oid_is_zero(&g->row.position))
         BRC_TRY(sweep_from(g, g->row.position, 0, err));
     BRC_TRY(sweep_from(g, start, 0, err));
-    BRC_TRY(drop_left(g, err));
-    return drop_strays(g, err);
+    return sweep_all_strays(g, err);
 }
 
 /* Returns how many pages to move in one transaction. Moving a page changes about three other pages,
@@ -1029,10 +979,12 @@ static int tidy_up(gc_run *g, brc_error *err)
 {
     if (g->job->expunge)
         BRC_TRY(brc_oplog_expunge(g->store, g->job->window.since_us, g->job->window.least, err));
-    int rc = close_holes(g, err);
+    const brc_removed_sweep before = g->removed;
+    int rc = sweep_removed(g, 0, err);
     if (rc == BRC_ENOSPACE) {
         BRC_TRY(give_back_pages(g, err));
-        rc = close_holes(g, err);
+        g->removed = before;
+        rc = sweep_removed(g, 0, err);
     }
     BRC_TRY(rc);
     BRC_TRY(give_back_pages(g, err));
@@ -1042,7 +994,7 @@ static int tidy_up(gc_run *g, brc_error *err)
         BRC_TRY(brc_encodings_expunge(g->store, err));
         BRC_TRY(brc_expunge(g->store, err));
     }
-    return g->left.code < 0 ? say_left(g, err) : BRC_OK;
+    return g->removed.why.code < 0 ? say_left(g, err) : BRC_OK;
 }
 
 /* Lets the next collection continue, also if the caller has interrupted this one. */
@@ -1061,7 +1013,7 @@ static int collect_run(gc_run *g, brc_error *err)
     int rc;
     WITH_ROOM(g, rc, brc_gc_begin(g->store, g->owner, g->job->now_us, &g->row, &why));
     BRC_TRY(rc);
-    g->sweep.run = g->row.run;
+    g->sweep.run = g->removed.run = g->row.run;
     rc = sweep_all(g, err);
     if (rc < 0) {
         gc_stop(g);
@@ -1086,7 +1038,7 @@ static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int count
     g->job = job;
     g->store = store;
     g->sweep.most_bytes = BRC_SWEEP_BYTES;
-    g->left = (brc_error)BRC_ERROR_INIT;
+    g->removed = (brc_removed_sweep){.now_us = job->now_us, .why = BRC_ERROR_INIT};
     int rc = gc_mark_new(&g->mark, store, &job->window, job->memory, err);
     if (rc < 0) {
         free(g);
@@ -1105,7 +1057,7 @@ static void gc_run_free(gc_run *g)
     free(g);
 }
 
-int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err)
+static int collect_garbage(brc_gc_job *job, brc_store *store, brc_error *err)
 {
     brc_buf owner = BRC_BUF_INIT;
     gc_run *g = NULL;
@@ -1123,6 +1075,7 @@ int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err)
         rc = say_no_space(g, err);
     job->objects = g->sweep.objects;
     job->bytes = g->sweep.bytes;
+    job->past = g->mark.past;
 done:
     if (g != NULL)
         gc_run_free(g);
@@ -1130,13 +1083,104 @@ done:
     return rc;
 }
 
-int brc_gc_count(brc_gc_job *job, brc_store *store, brc_error *err)
+/* Counts what would be removed, and changes nothing. The numbers are exact while nobody writes. */
+static int count_garbage(brc_gc_job *job, brc_store *store, brc_error *err)
 {
     gc_run *g;
     brc_oid start;
     memset(&start, 0, sizeof(start));
     BRC_TRY(gc_run_new(&g, job, store, 1, err));
     int rc = sweep_from(g, start, 1, err);
+    job->past = g->mark.past;
     gc_run_free(g);
     return rc;
+}
+
+/* ==== brc_gc ================================ */
+
+static int tell_step(void *ctx, brc_error *err)
+{
+    return brc_task_step(ctx, 0, err);
+}
+
+static int gc_check(breccia *repo, const brc_gc_opts *opts, brc_error *err)
+{
+    BRC_TRY(brc_flags_check(opts->flags, BRC_GC_DRY_RUN | BRC_GC_EXPUNGE, "brc_gc_opts", err));
+    if (opts->flags & BRC_GC_DRY_RUN)
+        return BRC_OK;
+    BRC_TRY(brc_store_writable(repo->store, err));
+    if (brc_store_in_write(repo->store) || brc_store_in_bulk(repo->store))
+        return brc_fail(err, BRC_EMISUSE, "garbage cannot be collected within a transaction");
+    return BRC_OK;
+}
+
+static int gc_window(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_error *err)
+{
+    if (opts->keep != NULL)
+        return window_of_text(opts->keep, job->now_us, &job->window, err);
+    BRC_TRY(brc_store_begin_read(repo->store, err));
+    int rc = brc_window_get(repo->store, job->now_us, &job->window, err);
+    brc_store_end_read(repo->store);
+    return rc;
+}
+
+static int gc_work(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_error *err)
+{
+    BRC_TRY(gc_window(repo, opts, job, err));
+    return opts->flags & BRC_GC_DRY_RUN ? count_garbage(job, repo->store, err)
+                                        : collect_garbage(job, repo->store, err);
+}
+
+/* Names the part that was done: unlike other calls, an interrupted collection has done some of its
+ * work. */
+static int gc_stopped(const breccia *repo, const brc_gc_opts *opts, int rc, brc_error *err)
+{
+    if (rc != BRC_EINTERRUPT || opts->flags & BRC_GC_DRY_RUN)
+        return rc;
+    return brc_fail(err, rc,
+                    "stopped on request; objects that were removed from %s stay removed, and the "
+                    "next gc continues",
+                    brc_store_path(repo->store));
+}
+
+/* A dry run estimates the length: free pages leave the file too, and parts of pages stay. */
+static int file_bytes_after(brc_store *store, const brc_gc_job *job, uint32_t flags, uint64_t *out,
+                            brc_error *err)
+{
+    uint64_t used;
+    BRC_TRY(brc_store_file_bytes(store, out, &used, err));
+    if (flags & BRC_GC_DRY_RUN)
+        *out = used > job->bytes ? used - job->bytes : 0;
+    return BRC_OK;
+}
+
+int brc_gc(breccia *repo, const brc_gc_opts *given, brc_gc_report *out, brc_error *err)
+{
+    brc_gc_opts opts;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    BRC_TRY(brc_sized_in(&opts, sizeof(opts), offsetof(brc_gc_opts, memory), given, "brc_gc_opts",
+                         err));
+    BRC_TRY(gc_check(repo, &opts, err));
+    brc_gc_job job = {.now_us = brc_now_us(),
+                      .memory = opts.memory > 0 ? opts.memory : repo->pipe.memory / 4,
+                      .expunge = (opts.flags & BRC_GC_EXPUNGE) != 0,
+                      .step = tell_step,
+                      .ctx = repo};
+    brc_task task = brc_task_begin(repo, "collect", 0);
+    brc_store_walk_begin(repo->store);
+    int rc = gc_work(repo, &opts, &job, err);
+    brc_store_walk_end(repo->store);
+    brc_task_end(repo, &task, rc);
+    report.objects_removed = job.objects;
+    report.bytes_freed = job.bytes;
+    rc = gc_stopped(repo, &opts, rc, err);
+    report.past_versions = job.past;
+    if (rc == BRC_OK)
+        rc = file_bytes_after(repo->store, &job, opts.flags, &report.file_bytes, err);
+    if (out == NULL)
+        return rc;
+    int given_out = brc_sized_out(out, &report, sizeof(report),
+                                  offsetof(brc_gc_report, file_bytes), "brc_gc_report",
+                                  rc < 0 ? NULL : err);
+    return rc < 0 ? rc : given_out;
 }

@@ -41,8 +41,6 @@ typedef struct brc_log_window {
     int64_t since_us, least;
 } brc_log_window;
 BRC_MUST_USE int brc_window_get(brc_store *store, int64_t now_us, brc_log_window *out, brc_error *err);
-/* Computes the window for a text in the form of brc_window_set(), whatever the setting is. */
-BRC_MUST_USE int brc_window_of(const char *text, int64_t now_us, brc_log_window *out, brc_error *err);
 /* Gets the window as text, such as "30d", "12h" or "0", and sets it. Setting also takes weeks
  * ("2w") and a number of days; NULL restores the default. */
 BRC_MUST_USE int brc_window_text(brc_store *store, brc_buf *out, brc_error *err);
@@ -68,6 +66,8 @@ typedef struct brc_gc_mark {
     brc_id_table rows;      /* rows of draft_node whose chunks were followed */
     int64_t others;         /* how much others had written then       */
     uint64_t pins;          /* a digest of the pins then              */
+    int is_past;            /* roots of the log and of readers are being followed */
+    uint64_t past;          /* commits that only these roots reach    */
     int (*step)(void *ctx, brc_error *err); /* called now and then; NULL: nothing is called */
     void *ctx;
 } brc_gc_mark;
@@ -79,7 +79,8 @@ typedef struct brc_gc_mark {
  *
  *   1. A row is put in table gc. From now on, writers enter in gc_kept the objects that they store
  *      or find already stored.
- *   2. Drafts of processes that have ended are dropped, and rows of dropped drafts are deleted.
+ *   2. Points of logs of drafts that are older than the window are forgotten, drafts of processes that have
+ *      ended are dropped, and rows of dropped drafts are deleted.
  *   3. Reachable objects are marked: all of them, or, in the order of ids, as many as memory allows.
  *   4. Commits that were not marked are removed, each before its parents.
  *   5. Objects that were not marked are removed, in the order of their ids, in short transactions.
@@ -101,10 +102,7 @@ typedef struct brc_gc_job {
     void *ctx;
     /* The result, or the expected result of a dry run. */
     uint64_t objects, bytes;
+    uint64_t past; /* commits that only the log and readers keep */
 } brc_gc_job;
-
-BRC_MUST_USE int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err);
-/* Counts what would be removed, and changes nothing. It is exact while nobody writes. */
-BRC_MUST_USE int brc_gc_count(brc_gc_job *job, brc_store *store, brc_error *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "../store/collect.h"
+#include "../store/removed.h"
 #include "../work/session.h"
 #include "fsck.h"
 
@@ -35,7 +36,7 @@ static int copy_decode(good_copy *c, brc_store *from, brc_error *err)
     if (chain == NULL)
         return brc_buf_append(&c->decoded, bytes.data, bytes.len, err);
     BRC_TRY(brc_scratch_new(&scratch, err));
-    int rc = brc_chain_decode(chain, scratch, bytes, &c->decoded, err);
+    int rc = brc_chain_decode(chain, scratch, bytes, NULL, &c->decoded, err);
     brc_scratch_free(scratch);
     return rc;
 }
@@ -209,6 +210,22 @@ static int repair_derived(brc_store *store, brc_error *err)
     return rc < 0 ? rc : end;
 }
 
+/* ---- removed bytes -------------------------------- */
+
+/* Makes the table of removed bytes anew. It stays as it is if the objects or blobs that it is made
+ * from cannot be read. */
+static int repair_removed(brc_store *store, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    BRC_TRY(brc_store_begin(store, err));
+    int rc = brc_removed_rebuild(store, &why);
+    const int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? &why : NULL);
+    rc = rc < 0 ? rc : end;
+    if (rc < 0 && rc != BRC_ECORRUPT && err != NULL)
+        brc_error_copy(err, &why);
+    return rc == BRC_ECORRUPT ? BRC_OK : rc;
+}
+
 /* ---- what fsck finds -------------------------------- */
 
 typedef struct lost_object {
@@ -220,6 +237,7 @@ typedef struct lost_list {
     void *items; /* lost_object[] */
     size_t n, cap;
     int failed;
+    int has_rows; /* rows are damaged, or do not belong together */
 } lost_list;
 
 /* Returns the kind of an object from its name in brc_damage. */
@@ -236,6 +254,7 @@ static int note_lost(void *ctx, const brc_damage *damage)
 {
     lost_list *list = ctx;
     const int kind = kind_of_text(damage->kind);
+    list->has_rows |= strcmp(damage->kind, "index") == 0;
     if (kind == 0 || brc_oid_is_zero(&damage->id))
         return 0;
     if (brc_grow_array(&list->items, &list->cap, list->n + 1, sizeof(lost_object), NULL) < 0) {
@@ -250,7 +269,8 @@ static int note_lost(void *ctx, const brc_damage *damage)
 static int find_lost(breccia *repo, lost_list *list, brc_error *err)
 {
     list->n = 0;
-    int rc = brc_fsck(repo, 0, note_lost, list, NULL, err);
+    list->has_rows = 0;
+    int rc = brc_fsck(repo, 0, note_lost, NULL, list, NULL, err);
     return list->failed ? brc_nomem(err) : rc;
 }
 
@@ -314,6 +334,8 @@ static int repair_work(breccia *repo, breccia *from, uint32_t flags, lost_list *
                        brc_repair_report *report, brc_error *err)
 {
     BRC_TRY(find_lost(repo, list, err));
+    if (list->has_rows)
+        BRC_TRY(repair_removed(repo->store, err));
     BRC_TRY(replace_lost(repo, from, list, report, err));
     if (flags & BRC_REPAIR_DROP) {
         BRC_TRY(still_lost(repo, list, err));

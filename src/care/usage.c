@@ -6,6 +6,8 @@
 #include "../base/alloc.h"
 #include "../base/node_path.h"
 #include "../history/closure.h"
+#include "../history/graph.h"
+#include "../history/tree_diff.h"
 #include "../history/tree_walk.h"
 #include "../store/collect.h"
 
@@ -154,9 +156,8 @@ typedef struct usage_run {
     const brc_expire_plan *plan;
     brc_usage *out;
     brc_held held;
-    brc_id_table met; /* commits outside the plan           */
-    void *due;        /* brc_oid[]: of these, commits to be read */
-    size_t ndue, due_cap;
+    brc_graph others; /* commits outside the plan; those from `due` on are not held yet */
+    size_t due;
     brc_roots roots;
 } usage_run;
 
@@ -241,38 +242,35 @@ static int measure_expired(usage_run *u, brc_error *err)
 
 /* ---- what else is needed -------------------------------- */
 
+/* Leaves commits of the plan out of the walk over the others. */
+static int is_planned(void *ctx, const brc_oid *id, brc_error *err)
+{
+    const usage_run *u = ctx;
+    (void)err;
+    return brc_graph_find(&u->plan->graph, id) != SIZE_MAX;
+}
+
 static int other_met(usage_run *u, const brc_oid *id, int must_be, brc_error *err)
 {
     brc_object o = {.id = *id}, *one = &o;
-    const size_t before = u->met.n;
-    if (brc_oid_is_zero(id) || brc_id_table_find(&u->plan->index, id) != NULL)
+    size_t number;
+    if (brc_oid_is_zero(id) || is_planned(u, id, err))
         return BRC_OK;
     BRC_TRY(brc_objects_find(u->store, &one, 1, err));
-    if (!o.found && !must_be)
-        return BRC_OK;
-    BRC_TRY(brc_id_table_add(&u->met, id, NULL, err));
-    if (u->met.n == before)
-        return BRC_OK;
-    BRC_TRY(brc_grow_array(&u->due, &u->due_cap, u->ndue + 1, sizeof(brc_oid), err));
-    ((brc_oid *)u->due)[u->ndue++] = *id;
-    return BRC_OK;
+    return o.found || must_be ? brc_graph_add(&u->others, id, &number, err) : BRC_OK;
 }
 
-/* Holds a commit that refs do not reach, and all its ancestors. */
+/* Holds commits that refs do not reach, and all their ancestors. */
 static int hold_others(usage_run *u, brc_error *err)
 {
-    while (u->ndue > 0) {
-        const brc_oid id = ((const brc_oid *)u->due)[--u->ndue];
-        brc_commit *commit;
-        BRC_TRY(brc_store_check_interrupt(u->store, err));
-        BRC_TRY(brc_commit_get(&commit, u->store, &id, err));
-        int rc = held_add(&u->held, &id, 0, err);
-        if (rc == BRC_OK)
-            rc = held_add(&u->held, &commit->root, 1, err);
-        for (size_t i = 0; i < commit->nparents && rc == BRC_OK; i++)
-            rc = other_met(u, &commit->parents[i], 1, err);
-        brc_commit_free(commit);
-        BRC_TRY(rc);
+    for (; u->due < u->others.n; u->due++) {
+        BRC_TRY(brc_graph_read(&u->others, u->due, err));
+        brc_graph_commit *c = brc_graph_at(&u->others, u->due);
+        const brc_oid root = c->commit->root;
+        brc_commit_free(c->commit);
+        c->commit = NULL;
+        BRC_TRY(held_add(&u->held, &c->id, 0, err));
+        BRC_TRY(held_add(&u->held, &root, 1, err));
     }
     return BRC_OK;
 }
@@ -390,13 +388,16 @@ static int measure_all(usage_run *u, const brc_log_window *window, int only_expi
 int brc_usage_measure(brc_usage *out, brc_store *store, const brc_expire_plan *plan,
                       const brc_log_window *window, int only_expired, brc_error *err)
 {
-    usage_run u = {.store = store, .plan = plan, .out = out, .met = BRC_ID_TABLE_INIT(0)};
+    usage_run u = {.store = store, .plan = plan, .out = out, .others = BRC_GRAPH_INIT};
+    u.others.store = store;
+    u.others.keeps = 1;
+    u.others.skips = is_planned;
+    u.others.ctx = &u;
     held_init(&u.held, store);
     int rc = measure_all(&u, window, only_expired, err);
     held_dispose(&u.held);
-    brc_id_table_dispose(&u.met);
+    brc_graph_dispose(&u.others);
     brc_roots_dispose(&u.roots);
-    free(u.due);
     return rc;
 }
 
@@ -478,32 +479,21 @@ static int array_root(arrays_run *a, usage_node *node, const brc_oid *name, cons
 
 /* ---- which arrays there are -------------------------------- */
 
-static int usage_child_due(void *ctx, brc_span key, brc_span before, brc_span now, brc_error *err)
+static int usage_child_due(void *ctx, const char *name, const brc_entry *before,
+                           const brc_entry *now, brc_error *err)
 {
     arrays_run *a = ctx;
-    brc_entry entry;
-    brc_buf path = BRC_BUF_INIT;
+    usage_due due = {.depth = a->group->depth + 1, .entry = *now};
     (void)before;
-    if (now.data == NULL)
+    if (now->kind == 0)
         return BRC_OK;
-    BRC_TRY(brc_child_decode(&entry, key, now, brc_store_id_len(a->store), err));
-    const size_t depth = a->group->depth + 1;
-    int rc = brc_buf_printf(&path, err, "%s/%.*s", depth > 1 ? a->group->path : "",
-                            (int)(key.len - 1), (const char *)key.data);
-    if (rc == BRC_OK)
-        rc = brc_path_is_stored((const char *)path.data, path.len, depth, err);
-    usage_due *due = NULL;
-    if (rc == BRC_OK)
-        rc = brc_grow_array(&a->due, &a->due_cap, a->ndue + 1, sizeof(usage_due), err);
-    if (rc == BRC_OK) {
-        due = (usage_due *)a->due + a->ndue;
-        due->entry = entry;
-        due->depth = depth;
-        rc = brc_buf_take_text(&path, &due->path, err);
-    }
-    if (rc == BRC_OK)
-        a->ndue++;
-    brc_buf_dispose(&path);
+    BRC_TRY(brc_grow_array(&a->due, &a->due_cap, a->ndue + 1, sizeof(usage_due), err));
+    BRC_TRY(brc_node_join(&due.path, a->group->path, name, err));
+    const int rc = brc_path_is_stored(due.path, strlen(due.path), due.depth, err);
+    if (rc < 0)
+        free(due.path);
+    else
+        ((usage_due *)a->due)[a->ndue++] = due;
     return rc;
 }
 
@@ -523,10 +513,10 @@ static int look_at_usage(arrays_run *a, const usage_due *due, brc_error *err)
         BRC_TRY(array_root(a, node, &name, &entry->storage, 0, err));
         return array_root(a, node, &name, &entry->map, 1, err);
     }
-    const brc_oid before = node->map;
+    const brc_entry before = {.kind = BRC_GROUP, .map = node->map};
     node->map = entry->map;
     a->group = due;
-    return brc_map_diff(a->store, &before, &entry->map, usage_child_due, a, err);
+    return brc_children_diff(a->store, &before, entry, usage_child_due, a, err);
 }
 
 static int look_at_version(arrays_run *a, const brc_oid *root, brc_error *err)

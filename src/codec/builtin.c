@@ -6,6 +6,7 @@
  * fails half-way leaves no entries behind.
  */
 #include "../../codecs/builtin.h"
+#include "../backends/backends.h"
 #include "../base/alloc.h"
 #include "registry.h"
 
@@ -108,7 +109,7 @@ static int add_builtins(brc_registry *reg, brc_error *err)
         BRC_TRY(brc_registry_add_dtype(reg, &types[i], err));
     for (size_t i = 0; i < sizeof(builtin_codecs) / sizeof(builtin_codecs[0]); i++)
         BRC_TRY(builtin_codecs[i](reg, err));
-    return BRC_OK;
+    return brc_backend_pack_register(reg, err);
 }
 
 int brc_registry_new(brc_registry **out, brc_error *err)

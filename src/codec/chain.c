@@ -22,11 +22,11 @@ static int step_run(const brc_step *step, brc_scratch *scratch, int way, brc_spa
 
 /* ==== chain ================================ */
 
-/* Checks what the caller hands to a chain. */
+/* Checks the arguments that the caller hands to a chain. */
 static int chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst,
                        brc_error *err)
 {
-    uint64_t len = brc_chain_decoded_len(chain);
+    uint64_t len = brc_chain_describe(chain)->decoded_len;
 
     if (dst->len != 0)
         return brc_fail(err, BRC_EMISUSE, "the buffer for a chunk must be empty");
@@ -50,7 +50,7 @@ static int chain_check(const brc_chain *chain, int way, brc_span src, const brc_
 static int copy_unchanged(const brc_chain *chain, int way, brc_span src, brc_buf *dst,
                           brc_error *err)
 {
-    uint64_t len = brc_chain_decoded_len(chain);
+    uint64_t len = brc_chain_describe(chain)->decoded_len;
     brc_error cause = BRC_ERROR_INIT;
 
     if (way == BRC_DECODE && len != BRC_LEN_VARIES && src.len != len) {
@@ -85,7 +85,7 @@ static void chain_part_of(const brc_chain *chain, const brc_box *box, brc_wanted
         last = last * chain->shape[i] + box->start[i] + box->count[i] - 1;
         all *= chain->shape[i];
     }
-    const uint64_t item = brc_chain_decoded_len(chain) / all;
+    const uint64_t item = brc_chain_describe(chain)->decoded_len / all;
     *out = (brc_wanted){ NULL, first * item, (last + 1) * item };
 }
 
@@ -130,16 +130,11 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
     return rc;
 }
 
-int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src, brc_buf *dst,
-                     brc_error *err)
+int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src,
+                     const brc_box *box, brc_buf *dst, brc_error *err)
 {
-    return chain_run(chain, scratch, BRC_DECODE, src, NULL, dst, err);
-}
-
-int brc_chain_decode_box(const brc_chain *chain, brc_scratch *scratch, brc_span src,
-                         const brc_box *box, brc_buf *dst, brc_error *err)
-{
-    BRC_TRY(brc_sized_check(box->size, sizeof(*box), "brc_box", err));
+    if (box != NULL)
+        BRC_TRY(brc_sized_check(box->size, sizeof(*box), "brc_box", err));
     return chain_run(chain, scratch, BRC_DECODE, src, box, dst, err);
 }
 
@@ -153,24 +148,9 @@ int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch, brc_span src,
 
 /* The properties of an open chain: lengths, flags, its codecs as JSON. */
 
-uint64_t brc_chain_decoded_len(const brc_chain *chain)
+const brc_chain_info *brc_chain_describe(const brc_chain *chain)
 {
-    return chain->steps[0].in_len;
-}
-
-uint64_t brc_chain_encoded_len(const brc_chain *chain)
-{
-    return chain->steps[chain->nsteps - 1].out_len;
-}
-
-uint64_t brc_chain_encoded_max(const brc_chain *chain)
-{
-    return chain->steps[chain->nsteps - 1].out_max;
-}
-
-uint32_t brc_chain_flags(const brc_chain *chain)
-{
-    return (chain->lossy ? BRC_CODEC_LOSSY : 0u) | (chain->needs_fill ? BRC_CODEC_NEEDS_FILL : 0u);
+    return &chain->info;
 }
 
 int brc_chain_takes_bytes(const brc_chain *chain)
@@ -180,12 +160,12 @@ int brc_chain_takes_bytes(const brc_chain *chain)
 
 int brc_chain_is_lossy(const brc_chain *chain)
 {
-    return chain->lossy;
+    return (chain->info.flags & BRC_CODEC_LOSSY) != 0;
 }
 
 int brc_chain_needs_fill(const brc_chain *chain)
 {
-    return chain->needs_fill;
+    return (chain->info.flags & BRC_CODEC_NEEDS_FILL) != 0;
 }
 
 int brc_chain_has_boxes(const brc_chain *chain, int ndim, const uint64_t *shape)
@@ -473,7 +453,7 @@ static size_t chain_count_boxed(const brc_chain *chain)
 {
     size_t n = 0;
 
-    if (brc_chain_decoded_len(chain) == BRC_LEN_VARIES)
+    if (brc_chain_describe(chain)->decoded_len == BRC_LEN_VARIES)
         return 0;
     for (const brc_step *step = chain->steps;; step++) {
         if (!step->identity && step->impl->decode_box == NULL)
@@ -490,7 +470,7 @@ static const brc_step *chain_find_parted(const brc_chain *chain)
 {
     const brc_step *step = chain->nactive > 0 ? chain->active[0] : NULL;
 
-    if (step == NULL || brc_chain_decoded_len(chain) == BRC_LEN_VARIES || chain->ndim < 0 ||
+    if (step == NULL || chain->info.decoded_len == BRC_LEN_VARIES || chain->ndim < 0 ||
         step->entry->spec.kind != BRC_BYTES_TO_BYTES || step->impl->decode_part == NULL)
         return NULL;
     for (int i = 0; i < chain->ndim; i++)
@@ -507,11 +487,12 @@ static void chain_finish(brc_chain *chain)
             chain->active[chain->nactive++] = step;
         if (step->entry->spec.kind == BRC_ARRAY_TO_BYTES)
             chain->to_bytes = step;
-        if (step->flags & BRC_CODEC_LOSSY)
-            chain->lossy = 1;
-        if (step->flags & BRC_CODEC_NEEDS_FILL)
-            chain->needs_fill = 1;
+        chain->info.flags |= step->flags & (BRC_CODEC_LOSSY | BRC_CODEC_NEEDS_FILL);
     }
+    chain->info.size = sizeof(chain->info);
+    chain->info.decoded_len = chain->steps[0].in_len;
+    chain->info.encoded_len = chain->steps[chain->nsteps - 1].out_len;
+    chain->info.encoded_max = chain->steps[chain->nsteps - 1].out_max;
     chain->nboxed = chain_count_boxed(chain);
     chain->parted = chain_find_parted(chain);
 }
@@ -583,7 +564,7 @@ int brc_chain_open_like(brc_chain **out, const brc_chain *chain, int ndim, const
 
     *out = NULL;
     BRC_GO(brc_chain_write(chain, &text, err));
-    BRC_GO(brc_json_parse(&codecs, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse(&codecs, (const char *)text.data, text.len, 0, err));
     rc = brc_chain_open(out, chain->registry, codecs, ndim, shape, chain->type,
                         (brc_span){ chain->fill.data, chain->fill.len }, err);
 done:
@@ -968,7 +949,7 @@ static int batch_run_each(const brc_chain *chain, brc_scratch *scratch, int way,
     for (size_t i = 0; i < n; i++) {
         if (src[i].data == NULL)
             continue;
-        int rc = way == BRC_DECODE ? brc_chain_decode(chain, scratch, src[i], &dst[i], err)
+        int rc = way == BRC_DECODE ? brc_chain_decode(chain, scratch, src[i], NULL, &dst[i], err)
                                    : brc_chain_encode(chain, scratch, src[i], &dst[i], err);
         if (rc < 0) {
             *failed = i;

@@ -35,8 +35,8 @@ int brc_chain_has_boxes(const brc_chain *chain, int ndim, const uint64_t *shape)
 
 /* Decode or encode n chunks at once: a codec with a batch form gets all of them, other codecs one
  * by one. An item whose data is NULL is absent: codecs do not see it, and its dst stays empty. The
- * result is the code of the first item that failed, *failed its index; every dst
- * is then empty. */
+ * result is the code of the first item that failed, *failed its index; on failure every
+ * dst is empty. */
 BRC_MUST_USE int brc_chain_decode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src,
                                         brc_buf *dst, size_t *failed, brc_error *err);
 BRC_MUST_USE int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src,

@@ -4,7 +4,7 @@
 
 #include "chain.h"
 
-/* A codec, bound to its place. "in" is the side of the array, "out" that of the stored bytes. */
+/* A codec, bound to its place. "in" is the side of the array, "out" the side of the stored bytes. */
 typedef struct brc_step {
     const brc_codec_entry *entry;
     const brc_codec_impl *impl; /* the implementation, chosen when the chain was opened */
@@ -20,7 +20,7 @@ struct brc_chain {
     brc_step *steps;                       /* in the list's order                 */
     const brc_step *active[BRC_CHAIN_MAX]; /* the steps that are not an identity  */
     const brc_step *to_bytes;              /* the array->bytes codec              */
-    int lossy, needs_fill;
+    brc_chain_info info;
     size_t nboxed; /* active steps, from the array's side on, that can decode a box */
     const brc_step *parted; /* can decode a part of the chunk's bytes; NULL: none  */
     int ndim;      /* of the array                                                */

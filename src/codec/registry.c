@@ -34,6 +34,26 @@ int brc_plugin_file_check(const char *path, brc_error *err)
     }
 }
 
+#ifdef BRC_STATIC
+
+/* A static program has no functions that a plug-in could find, nor what loads it. */
+int brc_plugin_file_open(void **handle, brc_plugin_entry **entry, const char *path, brc_error *err)
+{
+    *handle = NULL;
+    *entry = NULL;
+    return brc_fail(err, BRC_EUNSUPPORTED,
+                    "the plug-in %s cannot be loaded: this breccia is linked statically and takes "
+                    "no plug-ins; use one that is not",
+                    path);
+}
+
+void brc_plugin_file_close(void *handle)
+{
+    (void)handle;
+}
+
+#else
+
 /* Fails with the text of dlerror(), which begins with the path in most cases. */
 static int plugin_cannot_load(const char *path, brc_error *err)
 {
@@ -69,6 +89,8 @@ void brc_plugin_file_close(void *handle)
 {
     dlclose(handle);
 }
+
+#endif
 
 /* ==== registry ================================ */
 
@@ -174,7 +196,7 @@ static int registry_put_codec(brc_registry *reg, const brc_codec_spec *spec, brc
     BRC_TRY(codec_spec_check(spec, err));
     const brc_codec_slot *taken = registry_find_codec(reg, spec->name);
     if (taken != NULL)
-        return brc_fail(err, BRC_EEXISTS, "the codec \"%s\" is already there: \"%s\" from %s",
+        return brc_fail(err, BRC_EEXISTS, "the codec \"%s\" is already registered: \"%s\" from %s",
                         spec->name, taken->entry.spec.name,
                         brc_origin_words(&taken->origin));
     BRC_TRY(brc_grow_array((void **)&reg->codecs, &reg->codecs_cap, reg->ncodecs + 1,
@@ -227,7 +249,7 @@ static int registry_put_alias(brc_registry *reg, const char *alias, const char *
                         "the name \"%s\" is for the codec \"%s\", which must be added first",
                         alias, codec);
     if (taken != NULL)
-        return brc_fail(err, BRC_EEXISTS, "the codec \"%s\" is already there: \"%s\" from %s",
+        return brc_fail(err, BRC_EEXISTS, "the codec \"%s\" is already registered: \"%s\" from %s",
                         alias, taken->entry.spec.name, brc_origin_words(&taken->origin));
     BRC_TRY(brc_grow_array((void **)&reg->aliases, &reg->aliases_cap, reg->naliases + 1,
                            sizeof(*reg->aliases), err));
@@ -328,7 +350,7 @@ static int registry_put_impl(brc_registry *reg, const brc_codec_impl *impl, brc_
         if (strcmp(other->impl.spec, codec->entry.spec.name) == 0 &&
             strcmp(other->impl.name, impl->name) == 0)
             return brc_fail(err, BRC_EEXISTS,
-                            "the implementation \"%s\" of \"%s\" is already there, from %s",
+                            "the implementation \"%s\" of \"%s\" is already registered, by %s",
                             impl->name, impl->spec, brc_origin_words(&other->origin));
     }
     BRC_TRY(brc_grow_array((void **)&reg->impls, &reg->impls_cap, reg->nimpls + 1,
@@ -458,10 +480,10 @@ static int backend_admit(const brc_registry *reg, const brc_backend *b, brc_erro
                         "the backend \"%s\" lacks its check, open or fetch function", b->name);
     if (strcmp(b->name, BRC_INLINE) == 0)
         return brc_fail(err, BRC_EEXISTS,
-                        "the backend \"%s\" is already there, from breccia itself", b->name);
+                        "the backend \"%s\" is already registered, by breccia itself", b->name);
     for (size_t i = 0; i < reg->nbackends; i++)
         if (strcmp(reg->backends[i]->backend.name, b->name) == 0)
-            return brc_fail(err, BRC_EEXISTS, "the backend \"%s\" is already there, from %s",
+            return brc_fail(err, BRC_EEXISTS, "the backend \"%s\" is already registered, by %s",
                             b->name, brc_origin_words(&reg->backends[i]->origin));
     return BRC_OK;
 }
@@ -552,7 +574,7 @@ static int backend_unknown(const brc_registry *reg, const char *name, brc_error 
         rc = brc_buf_printf(&names, err, ", %s", reg->backends[i]->backend.name);
     if (rc == BRC_OK)
         rc = brc_fail(err, BRC_EUNSUPPORTED,
-                      "the backend \"%.80s\" is not known here (what is: %s); a plug-in may add it",
+                      "the backend \"%.80s\" is not known (known: %s); a plug-in may add it",
                       name, (const char *)names.data);
     brc_buf_dispose(&names);
     return rc;

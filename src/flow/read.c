@@ -39,7 +39,7 @@ typedef struct read_run {
     brc_pipe *pipe;
     brc_store *store;
     size_t ask; /* how many list() may give next */
-    int ended;  /* list() has come to the end    */
+    int ended;  /* list() has no more items */
     int verifies; /* decoded chunks are hashed and compared with their id */
 } read_run;
 
@@ -208,8 +208,8 @@ static int read_verify(const read_run *run, const brc_read_item *item, brc_span 
     return brc_oid_cmp(&id, &o->id) == 0
                ? BRC_OK
                : brc_fail(err, BRC_ECORRUPT,
-                          "the chunk decodes to something else than its id says: run "
-                          "'breccia fsck'");
+                          "the chunk decodes to other content than its id names: run 'breccia "
+                          "fsck'");
 }
 
 static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc_span src,
@@ -222,9 +222,9 @@ static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc
     chunk->len = 0;
     BRC_TRY(brc_buf_reserve(chunk, item->len, err));
     if (!run->verifies && ops->box != NULL && ops->box(ops->ctx, item, &box))
-        BRC_TRY(brc_chain_decode_box(item->chain, scratch, src, &box, chunk, err));
+        BRC_TRY(brc_chain_decode(item->chain, scratch, src, &box, chunk, err));
     else
-        BRC_TRY(brc_chain_decode(item->chain, scratch, src, chunk, err));
+        BRC_TRY(brc_chain_decode(item->chain, scratch, src, NULL, chunk, err));
     if (item->varies)
         item->len = chunk->len;
     if (chunk->len != item->len)
@@ -257,7 +257,7 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
     if (item->direct == NULL)
         return read_decode(run, worker, scratch, src, item, err);
     brc_buf into = BRC_FIXED_BUF(item->direct, item->len);
-    BRC_TRY(brc_chain_decode(item->chain, scratch, src, &into, err));
+    BRC_TRY(brc_chain_decode(item->chain, scratch, src, NULL, &into, err));
     return read_verify(run, item, (brc_span){item->direct, item->len}, err);
 }
 
@@ -394,7 +394,7 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
     const size_t i = (size_t)(item - job->items);
     const brc_read_item listed = *item;
     BRC_TRY(read_open(run, item, err));
-    if (item->object.backend == 0)
+    if (brc_is_in_file(item->object.backend))
         return read_fetch_item(run, job, item, &listed, err);
     job->listed[i] = listed;
     return read_ask(run, job, i, err);
@@ -440,7 +440,7 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     read_run *run = ctx;
     read_job *job = (read_job *)base;
     size_t bytes = 0, most = 0, kept = 0;
-    int open = 0; /* the last item waits for another */
+    int open = 0; /* the last item waits for the next one */
     job->n = 0;
     job->stored.len = job->places.len = 0;
     job->misses = 0;

@@ -1,8 +1,8 @@
 /*
  * Reads many objects. The caller lists the objects; the flow looks them up in batches and fetches
- * them in the order in which they are stored, both on the caller's thread, because only this thread
- * may use the store. The pool checks the bytes, decodes them and hands them over: straight into the
- * destination where a chunk lies there in one piece. One job carries several small objects. The
+* them in the order in which they are stored. Both run on the caller's thread, because only this thread
+ * may use the store. The pool checks the bytes, decodes them and hands them over, straight into the
+ * destination if a chunk lies there in one piece. One job carries several small objects. The
  * pipe's budget bounds the memory in flight (stored bytes, and decoded bytes without a destination),
  * whatever the size of the request; an object larger than the budget travels alone.
  *
@@ -31,10 +31,10 @@ typedef struct brc_read_item {
     size_t skip;            /* stored bytes before the first that is decoded      */
     int varies;             /* len is known only after decoding                   */
     uint8_t *direct;        /* destination of the whole object; NULL: place()     */
-    int kept;               /* is not placed: its bytes wait for the next item, which the
-                               same job decodes next. Only with `ordered`.        */
+    int kept;               /* 1: the item is not placed; its bytes wait for the next item, which
+                               the same job decodes next. Only with `ordered`.    */
     /* Memory in which place() leaves a result for done(). The flow empties it before each item
-     * and reuses it. The data that place() got of an item without chain lives until done() too. */
+     * and reuses it. The data that place() got for an item without a chain also stays valid until done(). */
     brc_buf *result;
     brc_span out;
     /* The flow's own. */

@@ -83,7 +83,7 @@ int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_
 
 /* Places per job: jobs that are over keep theirs while the jobs before them are in progress. */
 #define PLACES_PER_JOB 4
-/* Where filling holds a lock, the least and the most bytes, about, that are read in one go. */
+/* If filling holds a lock: about the least and the most bytes that are read in one go. */
 #define TAKE_LEAST ((size_t)2 << 20)
 #define TAKE_MOST ((size_t)4 << 20)
 
@@ -507,11 +507,11 @@ int brc_window_run(brc_window *w, brc_pool *pool, size_t memory, const brc_windo
         run.cap = ops->most;
     w->ops = ops;
     w->nheld = w->nfree = 0;
-    for (size_t i = w->n; i-- > 0;) /* a run that failed left some in their places */
+    for (size_t i = w->n; i-- > 0;) /* a failed run leaves some in their places */
         w->free[w->nfree++] = w->jobs[i];
     int rc = window_run_all(&run, err);
     window_pause(&run);
-    brc_group_free(run.group); /* waits */
+    brc_group_free(run.group); /* waits for the jobs */
     return rc;
 }
 

@@ -2,8 +2,8 @@
  * Runs jobs in order through a sliding window.
  *
  * A job is filled on the caller's thread, runs on the pool, and is finished on the caller's
- * thread, in the order in which jobs were filled. Where there is a second stage, the
- * caller's thread settles the job between the two: it does the work that only this thread may do
+ * thread, in the order in which jobs were filled. If jobs have a second stage, the
+ * caller's thread settles each job between the stages: it does the work that only this thread may do
  * (look-ups in the store). While one job is finished the next ones run and others are filled, so
  * that the threads never all wait for one job. The window bounds the bytes that its jobs hold.
  *
@@ -12,7 +12,7 @@
  *
  * A request of one job runs on the caller's thread: waking another thread is not worth its cost.
  *
- * Where filling holds a lock that others wait for, filling goes on until the window is full, and
+* If filling holds a lock that others wait for, the window fills jobs until it is full, and
  * starts again when there is room for several jobs.
  */
 #ifndef BRC_FLOW_WINDOW_H
@@ -31,7 +31,7 @@ typedef struct brc_window_job {
     struct brc_window *window;
     int stage, rc, ran_here;
     int is_waiting; /* without a pool: the job runs when the window waits for it  */
-    size_t bytes; /* that the job holds: set by fill(), and by settle() if it changes them */
+    size_t bytes; /* bytes that the job holds: set by fill(), and by settle() if it changes them */
     size_t taken; /* bytes read for the job: set by fill() if there is a pause() */
     int is_over;  /* set by settle(): the job needs no second stage and no finish(), and makes
                      room for another while the jobs before it are in progress       */
@@ -58,9 +58,9 @@ typedef struct brc_window_ops {
      * because taking the lock costs something. NULL: filling holds nothing. */
     void (*pause)(void *ctx);
     /* For finishing that holds a lock: many jobs are finished at a time, namely jobs of about `batch`
-     * bytes, or half of the window, or all that are done where no other can be filled. rest() is
-     * called after them, unless they were the last, and before the thread waits; `now` says that
-     * much was finished, or that the wait will be long. NULL: each job is finished once it has run. */
+     * bytes, or half of the window, or all that are done if no other job can be filled. rest() is
+     * called after these jobs, unless they were the last, and before the thread waits; `now` says that
+     * many bytes were finished, or that the wait will be long. NULL: each job is finished once it has run. */
     size_t batch;
     int (*rest)(void *ctx, int now, brc_error *err);
     /* 1: no job is finished. The run ends when all jobs are done, and leaves them in the window's `held`. */

@@ -469,7 +469,7 @@ static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *e
     const brc_object *o = &item->old;
     if (!o->found)
         return brc_object_missing(&o->id, err);
-    if (o->backend != 0)
+    if (!brc_is_in_file(o->backend))
         BRC_TRY(brc_store_rest(run->store, 1, err)); /* a slow backend works without a lock */
     BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
     BRC_TRY(brc_encoding_chain(run->store, o->encoding, &item->old_chain, err));
@@ -630,7 +630,7 @@ static int write_look_up(brc_write_run *run, brc_error *err)
     for (size_t i = 0; i < s->n; i++) {
         if (!s->objects[i].found)
             continue;
-        if (s->objects[i].backend != 0)
+        if (!brc_is_in_file(s->objects[i].backend))
             BRC_TRY(brc_store_rest(run->store, 1, err));
         int rc = write_known(run, s->items[i], &s->objects[i], err);
         if (rc < 0)
@@ -706,6 +706,25 @@ static int write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
         return BRC_OK;
     BRC_TRY(write_known(run, item, &there, err));
     return item->compares ? brc_write_compare(run, brc_pipe_caller(run->pipe), item, err) : BRC_OK;
+}
+
+int brc_flow_check_same(brc_pipe *pipe, brc_store *store, const brc_object *mine,
+                        brc_span short_content, const brc_object *there, brc_error *err)
+{
+    brc_scratch *scratch;
+    brc_write_run run = {.pipe = pipe, .store = store};
+    brc_write_item item = {.id = mine->id, .guard = mine->guard, .len = (size_t)mine->size};
+    const unsigned worker = brc_pipe_caller(pipe);
+    if (there->kind != mine->kind)
+        return brc_object_collides(store, &mine->id, err);
+    BRC_TRY(brc_pipe_scratch(pipe, worker, &scratch, err));
+    int rc = write_known(&run, &item, there, err);
+    item.data = short_content.data;
+    if (rc == BRC_OK && item.compares)
+        rc = brc_write_compare(&run, worker, &item, err);
+    brc_buf_dispose(&item.stored);
+    brc_buf_dispose(&item.own);
+    return rc;
 }
 
 /* ==== write ================================ */
@@ -855,7 +874,7 @@ static int write_put_again(brc_write_run *run, brc_write_job *job, brc_error *er
         return BRC_OK;
     BRC_TRY(brc_gc_puts_stand(run->store, run->puts_since, &stand, err));
     for (size_t i = 0; !stand && i < job->n; i++)
-        if (job->items[i].backend != 0)
+        if (!brc_is_in_file(job->items[i].backend))
             BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
     return BRC_OK;
 }

@@ -20,10 +20,10 @@ typedef struct brc_write_item {
     const brc_chain *chain; /* NULL: the stored bytes are the content (opaque)   */
     const char *spec;       /* of the encoding, which gets a number when a chunk is stored with it;
                                NULL: the canonical bytes are stored              */
-    uint64_t digest;        /* of the encoding: brc_hash_encoding()              */
+    uint64_t digest;        /* brc_hash_encoding() of the encoding               */
     int64_t backend;        /* the store's number for the backend of a new object */
     uint64_t elements;      /* of the chunk                                      */
-    brc_span fill; /* one element: a chunk of nothing else is not stored; data NULL: every chunk is */
+    brc_span fill; /* one element: a chunk that is all fill is not stored; data NULL: every chunk is stored */
     uint64_t number;        /* for the caller's use, as is `owner`               */
     void *owner;
     /* The object that is stored already: list() sets the id where gather() needs the content; the
@@ -85,6 +85,12 @@ BRC_MUST_USE int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_b
 BRC_MUST_USE int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops,
                                 brc_error *err);
 
+/* Fails with BRC_ECOLLISION unless the stored object `there`, which was found under the id of `mine`, has the same
+ * content: its length, its guard and, because two short contents can be made to have one hash and guard, the bytes of
+ * a content of at most BRC_COMPARE_MAX. Within a transaction. */
+BRC_MUST_USE int brc_flow_check_same(brc_pipe *pipe, brc_store *store, const brc_object *mine, brc_span short_content,
+                                     const brc_object *there, brc_error *err);
+
 /* ---- prepared -------------------------------- */
 
 /*
@@ -102,7 +108,7 @@ BRC_MUST_USE int brc_flow_prepare(brc_prepared **out, brc_pipe *pipe, brc_store 
 /* Finds the chunks that others have changed, within the transaction that will store. With `insists` makes them again
  * at once; otherwise returns BRC_CHANGE_AGAIN if there are any, and brc_prepared_renew() makes them again. */
 BRC_MUST_USE int brc_prepared_check(brc_prepared *p, int insists, brc_error *err);
-/* Makes the chunks again that brc_prepared_check() found, within a read. */
+/* Makes the chunks that brc_prepared_check() found again, within a read. */
 BRC_MUST_USE int brc_prepared_renew(brc_prepared *p, brc_error *err);
 /* Stores all chunks and calls done() for each, in the transaction in which brc_prepared_check() succeeded. */
 BRC_MUST_USE int brc_prepared_store(brc_prepared *p, brc_error *err);

@@ -30,12 +30,12 @@ static int write_encode(brc_scratch *scratch, brc_write_item *item, brc_error *e
 static int write_decode(brc_scratch *scratch, const brc_write_item *item, brc_buf *into,
                         brc_error *err)
 {
-    uint64_t len = brc_chain_decoded_len(item->chain);
+    uint64_t len = brc_chain_describe(item->chain)->decoded_len;
     into->len = 0;
     if (len != BRC_LEN_VARIES)
         BRC_TRY(brc_buf_reserve(into, (size_t)len, err));
     return brc_chain_decode(item->chain, scratch, (brc_span){item->stored.data, item->stored.len},
-                            into, err);
+                            NULL, into, err);
 }
 
 int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc_error *err)
@@ -43,7 +43,7 @@ int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc
     brc_span stored = {item->stored.data, item->stored.len};
     BRC_TRY(brc_object_verify(&item->old, stored.data, err));
     if (item->old_chain != NULL)
-        return brc_chain_decode(item->old_chain, scratch, stored, into, err);
+        return brc_chain_decode(item->old_chain, scratch, stored, NULL, into, err);
     return brc_buf_append(into, stored.data, stored.len, err);
 }
 
@@ -252,7 +252,7 @@ static int write_flush_job(const brc_write_run *run, const brc_write_job *job, b
 {
     brc_store_backend *into;
     for (size_t i = 0; i < job->n; i++) {
-        if (job->items[i].backend == 0 || !brc_write_is_new(&job->items[i]))
+        if (brc_is_in_file(job->items[i].backend) || !brc_write_is_new(&job->items[i]))
             continue;
         BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &into, err));
         BRC_TRY(brc_backend_flush_puts(into, err));

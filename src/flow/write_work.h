@@ -1,5 +1,5 @@
 /*
- * A write flow in progress, for the two files that it is made of:
+* A write flow in progress, for its two files:
  *
  *      write_work.c   on the pool: items are gathered, hashed, encoded, compared, and put into backends
  *      write.c        on the caller's thread: items are listed, fetched, looked up and stored
@@ -65,7 +65,7 @@ static inline int brc_write_is_new(const brc_write_item *item)
 void brc_write_describe(const brc_write_item *item, brc_stored *out);
 /* Puts the job's new items that were not put yet into their backends, before the rows that name them. A worker
  * puts into the backends that allow workers; the caller's thread puts outside of a transaction into all backends
- * but the file, and within the transaction the rest. */
+ * except the file, and the rest within the transaction. */
 enum { BRC_PUT_ON_WORKER, BRC_PUT_OUTSIDE, BRC_PUT_INSIDE };
 BRC_MUST_USE int brc_write_put(brc_write_job *job, int who, brc_error *err);
 /* Puts the items of these jobs that go outside of the file, and makes them durable. An open transaction ends first. */

@@ -1,98 +1,52 @@
 #include "ancestry.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
 #include "../base/hash.h"
-#include "commit.h"
+#include "graph.h"
 
 /* ==== reach ================================ */
 
-typedef struct reached {
-    brc_oid id; /* must be first: it is the tree's key */
-    struct reached *next;
-} reached;
-
 struct brc_reach {
-    brc_store *store;
-    void *known; /* tree of tsearch: all commits that were met */
-    reached *first, *last, *due; /* the same commits as a list, in the order in which they were
-                                  * met; those from `due` on have parents that were not visited */
+    brc_graph graph;
+    size_t due; /* commits from this one on have parents that were not visited */
 };
 
 int brc_reach_new(brc_reach **out, brc_store *store, brc_error *err)
 {
+    static const brc_graph none = BRC_GRAPH_INIT;
     void *p;
     *out = NULL;
     BRC_TRY(brc_new(&p, sizeof(brc_reach), err));
     *out = p;
-    (*out)->store = store;
+    (*out)->graph = none;
+    (*out)->graph.store = store;
     return BRC_OK;
-}
-
-static int reached_order(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(brc_oid));
 }
 
 void brc_reach_free(brc_reach *reach)
 {
-    if (reach == NULL)
-        return;
-    while (reach->first != NULL) {
-        reached *c = reach->first;
-        reach->first = c->next;
-        tdelete(c, &reach->known, reached_order);
-        free(c);
-    }
+    if (reach != NULL)
+        brc_graph_dispose(&reach->graph);
     free(reach);
 }
 
 int brc_reach_from(brc_reach *reach, const brc_oid *tip, brc_error *err)
 {
-    void *p;
-    if (tfind(tip, &reach->known, reached_order) != NULL)
-        return BRC_OK;
-    BRC_TRY(brc_new(&p, sizeof(reached), err));
-    reached *c = p;
-    c->id = *tip;
-    if (tsearch(c, &reach->known, reached_order) == NULL) {
-        free(c);
-        return brc_nomem(err);
-    }
-    if (reach->last != NULL)
-        reach->last->next = c;
-    else
-        reach->first = c;
-    reach->last = c;
-    if (reach->due == NULL)
-        reach->due = c;
-    return BRC_OK;
-}
-
-/* Visits the parents of the commit that is due. */
-static int reach_step(brc_reach *reach, brc_error *err)
-{
-    brc_commit *c;
-    BRC_TRY(brc_store_check_interrupt(reach->store, err));
-    BRC_TRY(brc_commit_get(&c, reach->store, &reach->due->id, err));
-    int rc = BRC_OK;
-    for (size_t i = 0; i < c->nparents && rc == BRC_OK; i++)
-        rc = brc_reach_from(reach, &c->parents[i], err);
-    brc_commit_free(c);
-    if (rc == BRC_OK)
-        reach->due = reach->due->next;
-    return rc;
+    size_t i;
+    return brc_graph_add(&reach->graph, tip, &i, err);
 }
 
 int brc_reach_find(brc_reach *reach, const brc_oid *id, brc_error *err)
 {
-    while (tfind(id, &reach->known, reached_order) == NULL) {
-        if (reach->due == NULL)
+    brc_graph *g = &reach->graph;
+    while (brc_graph_find(g, id) == SIZE_MAX) {
+        if (reach->due == g->n)
             return 0;
-        BRC_TRY(reach_step(reach, err));
+        BRC_TRY(brc_graph_read(g, reach->due, err));
+        reach->due++;
     }
     return 1;
 }
@@ -127,75 +81,59 @@ int brc_commit_set_add(brc_commit_set *set, const brc_oid *id, brc_error *err)
 
 enum { BY_SOME = 1, BY_OTHER = 2, BELOW = 4 };
 
+/* The state of a commit in the search. */
 typedef struct base_commit {
-    brc_oid id;
     int64_t generation;
     unsigned paint;
-    size_t nparents, first; /* of a commit that was read: indexes in base_search.parents */
-    int is_read, in_heap;
+    int in_heap;
 } base_commit;
 
 typedef struct base_search {
-    brc_store *store;
-    brc_id_table index; /* size_t: index in `commits`, from 1 on */
-    void *commits;      /* base_commit[] */
+    brc_graph graph;
+    void *known;         /* base_commit[], one for each commit of the graph */
     size_t n, cap;
-    void *parents;      /* size_t[]: indexes of commits */
-    size_t nparents, parents_cap;
-    void *heap;         /* size_t[]: a heap, the highest generation first */
-    size_t nheap, heap_cap;
-    size_t open;        /* number of these that are not below a base that was found */
+    brc_graph_heap heap; /* the highest generation first */
+    size_t open;         /* number of these that are not below a base that was found */
 } base_search;
 
-static base_commit *at_index(const base_search *s, size_t i)
+static base_commit *known_of(const base_search *s, size_t i)
 {
-    return (base_commit *)s->commits + i;
+    return (base_commit *)s->known + i;
+}
+
+/* Makes room for what is known of commits that are new. */
+static int know_new(base_search *s, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&s->known, &s->cap, s->graph.n, sizeof(base_commit), err));
+    for (; s->n < s->graph.n; s->n++) {
+        base_commit *c = known_of(s, s->n);
+        *c = (base_commit){0};
+        BRC_TRY(brc_commit_generation(s->graph.store, &brc_graph_at(&s->graph, s->n)->id,
+                                      &c->generation, err));
+    }
+    return BRC_OK;
 }
 
 static int search_commit(base_search *s, const brc_oid *id, size_t *out, brc_error *err)
 {
-    void *value;
-    BRC_TRY(brc_id_table_add(&s->index, id, &value, err));
-    size_t *place = value;
-    if (*place == 0) {
-        BRC_TRY(brc_grow_array(&s->commits, &s->cap, s->n + 1, sizeof(base_commit), err));
-        base_commit *c = at_index(s, s->n);
-        memset(c, 0, sizeof(*c));
-        c->id = *id;
-        BRC_TRY(brc_commit_generation(s->store, id, &c->generation, err));
-        *place = ++s->n;
-    }
-    *out = *place - 1;
-    return BRC_OK;
+    BRC_TRY(brc_graph_add(&s->graph, id, out, err));
+    return know_new(s, err);
 }
 
 static int parents_read(base_search *s, size_t i, brc_error *err)
 {
-    brc_commit *commit;
-    if (at_index(s, i)->is_read)
-        return BRC_OK;
-    BRC_TRY(brc_store_check_interrupt(s->store, err));
-    BRC_TRY(brc_commit_get(&commit, s->store, &at_index(s, i)->id, err));
-    int rc = brc_grow_array(&s->parents, &s->parents_cap, s->nparents + commit->nparents + 1,
-                            sizeof(size_t), err);
-    const size_t first = s->nparents;
-    for (size_t k = 0; k < commit->nparents && rc == BRC_OK; k++) {
-        size_t parent;
-        rc = search_commit(s, &commit->parents[k], &parent, err);
-        if (rc == BRC_OK)
-            ((size_t *)s->parents)[s->nparents++] = parent;
-    }
-    base_commit *c = at_index(s, i);
-    c->first = first;
-    c->nparents = commit->nparents;
-    c->is_read = rc == BRC_OK;
-    brc_commit_free(commit);
-    return rc;
+    BRC_TRY(brc_graph_read(&s->graph, i, err));
+    return know_new(s, err);
 }
 
-static size_t parent_of(const base_search *s, size_t i, size_t k)
+static size_t parent_count(const base_search *s, size_t i)
 {
-    return ((const size_t *)s->parents)[at_index(s, i)->first + k];
+    return brc_graph_at(&s->graph, i)->nparents;
+}
+
+static base_commit *parent_known(const base_search *s, size_t i, size_t k)
+{
+    return known_of(s, brc_graph_parent(&s->graph, i, k));
 }
 
 /* ---- generations -------------------------------- */
@@ -217,17 +155,17 @@ static int count_from(base_search *s, size_t top, brc_error *err)
         count_frame *f = &((count_frame *)frames)[n - 1];
         const size_t i = f->commit;
         BRC_GO(parents_read(s, i, err));
-        if (f->next == at_index(s, i)->nparents) {
+        if (f->next == parent_count(s, i)) {
             int64_t most = 0;
-            for (size_t k = 0; k < at_index(s, i)->nparents; k++)
-                if (at_index(s, parent_of(s, i, k))->generation > most)
-                    most = at_index(s, parent_of(s, i, k))->generation;
-            at_index(s, i)->generation = most + 1;
+            for (size_t k = 0; k < parent_count(s, i); k++)
+                if (parent_known(s, i, k)->generation > most)
+                    most = parent_known(s, i, k)->generation;
+            known_of(s, i)->generation = most + 1;
             n--;
             continue;
         }
-        const size_t parent = parent_of(s, i, f->next++);
-        if (at_index(s, parent)->generation < 0) { /* not computed yet */
+        const size_t parent = brc_graph_parent(&s->graph, i, f->next++);
+        if (known_of(s, parent)->generation < 0) { /* not computed yet */
             if (n > s->n) {
                 rc = brc_fail(err, BRC_ECORRUPT,
                               "a commit is its own ancestor; run 'breccia fsck'");
@@ -248,37 +186,34 @@ static int count_generations(base_search *s, const size_t *tips, size_t n, brc_e
     for (size_t i = 0; i < s->n; i++) /* reads all commits: the list grows meanwhile */
         BRC_TRY(parents_read(s, i, err));
     for (size_t i = 0; i < s->n; i++)
-        at_index(s, i)->generation = -1;
+        known_of(s, i)->generation = -1;
     for (size_t i = 0; i < n; i++)
-        if (at_index(s, tips[i])->generation < 0)
+        if (known_of(s, tips[i])->generation < 0)
             BRC_TRY(count_from(s, tips[i], err));
     return BRC_OK;
 }
 
 /* ---- the heap -------------------------------- */
 
-static int comes_before(const base_search *s, size_t a, size_t b)
+static int comes_before(const void *ctx, size_t a, size_t b)
 {
-    const base_commit *x = at_index(s, a), *y = at_index(s, b);
+    const base_search *s = ctx;
+    const base_commit *x = known_of(s, a), *y = known_of(s, b);
     if (x->generation != y->generation)
         return x->generation > y->generation;
-    return brc_oid_cmp(&x->id, &y->id) < 0;
+    return brc_oid_cmp(&brc_graph_at(&s->graph, a)->id, &brc_graph_at(&s->graph, b)->id) < 0;
 }
 
 static int heap_push(base_search *s, size_t i, unsigned paint, brc_error *err)
 {
-    base_commit *c = at_index(s, i);
+    base_commit *c = known_of(s, i);
     const unsigned before = c->paint;
     c->paint |= paint;
     if (c->in_heap) {
         s->open -= (before & BELOW) == 0 && (c->paint & BELOW) != 0;
         return BRC_OK;
     }
-    BRC_TRY(brc_grow_array(&s->heap, &s->heap_cap, s->nheap + 1, sizeof(size_t), err));
-    size_t *heap = s->heap, at = s->nheap++;
-    for (; at > 0 && comes_before(s, i, heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = i;
+    BRC_TRY(brc_heap_push(&s->heap, i, err));
     c->in_heap = 1;
     s->open += (c->paint & BELOW) == 0;
     return BRC_OK;
@@ -286,17 +221,9 @@ static int heap_push(base_search *s, size_t i, unsigned paint, brc_error *err)
 
 static size_t heap_pop(base_search *s)
 {
-    size_t *heap = s->heap, top = heap[0], last = heap[--s->nheap], at = 0;
-    for (size_t child; (child = 2 * at + 1) < s->nheap; at = child) {
-        child += child + 1 < s->nheap && comes_before(s, heap[child + 1], heap[child]);
-        if (!comes_before(s, heap[child], last))
-            break;
-        heap[at] = heap[child];
-    }
-    if (s->nheap > 0)
-        heap[at] = last;
-    at_index(s, top)->in_heap = 0;
-    s->open -= (at_index(s, top)->paint & BELOW) == 0;
+    const size_t top = brc_heap_pop(&s->heap);
+    known_of(s, top)->in_heap = 0;
+    s->open -= (known_of(s, top)->paint & BELOW) == 0;
     return top;
 }
 
@@ -309,20 +236,19 @@ static int search_run(base_search *s, brc_commit_set *out, int *wrong, brc_error
     *wrong = 0;
     while (s->open > 0) {
         const size_t i = heap_pop(s);
-        unsigned paint = at_index(s, i)->paint;
+        unsigned paint = known_of(s, i)->paint;
         BRC_TRY(parents_read(s, i, err));
         if ((paint & BY_SOME) && (paint & BY_OTHER) && !(paint & BELOW)) {
-            BRC_TRY(brc_commit_set_add(out, &at_index(s, i)->id, err));
+            BRC_TRY(brc_commit_set_add(out, &brc_graph_at(&s->graph, i)->id, err));
             paint |= BELOW;
         }
-        for (size_t k = 0; k < at_index(s, i)->nparents; k++) {
-            const size_t parent = parent_of(s, i, k);
-            if (at_index(s, parent)->generation >= at_index(s, i)->generation ||
-                at_index(s, parent)->generation <= 0) {
+        for (size_t k = 0; k < parent_count(s, i); k++) {
+            const int64_t generation = parent_known(s, i, k)->generation;
+            if (generation >= known_of(s, i)->generation || generation <= 0) {
                 *wrong = 1;
                 return BRC_OK;
             }
-            BRC_TRY(heap_push(s, parent, paint, err));
+            BRC_TRY(heap_push(s, brc_graph_parent(&s->graph, i, k), paint, err));
         }
     }
     return BRC_OK;
@@ -330,9 +256,9 @@ static int search_run(base_search *s, brc_commit_set *out, int *wrong, brc_error
 
 static int search_start(base_search *s, const size_t *tips, size_t n, brc_error *err)
 {
-    s->nheap = s->open = 0;
+    s->heap.n = s->open = 0;
     for (size_t i = 0; i < s->n; i++)
-        at_index(s, i)->paint = (unsigned)(at_index(s, i)->in_heap = 0);
+        known_of(s, i)->paint = (unsigned)(known_of(s, i)->in_heap = 0);
     for (size_t i = 0; i < n; i++)
         BRC_TRY(heap_push(s, tips[i], i + 1 < n ? BY_SOME : BY_OTHER, err));
     return BRC_OK;
@@ -341,11 +267,13 @@ static int search_start(base_search *s, const size_t *tips, size_t n, brc_error 
 int brc_merge_bases(brc_commit_set *out, brc_store *store, const brc_commit_set *some,
                     const brc_oid *other, brc_error *err)
 {
-    base_search s = {.store = store, .index = BRC_ID_TABLE_INIT(sizeof(size_t))};
+    base_search s = {.graph = BRC_GRAPH_INIT, .heap = {.before = comes_before}};
     void *tips = NULL;
     int rc, wrong = 0;
     const size_t n = some->n + 1;
     memset(out, 0, sizeof(*out));
+    s.graph.store = store;
+    s.heap.ctx = &s;
     BRC_GO(brc_new_array(&tips, n, sizeof(size_t), err));
     for (size_t i = 0; i < n; i++)
         BRC_GO(search_commit(&s, i < some->n ? &some->ids[i] : other, (size_t *)tips + i, err));
@@ -361,10 +289,9 @@ int brc_merge_bases(brc_commit_set *out, brc_store *store, const brc_commit_set 
     }
 done:
     free(tips);
-    free(s.commits);
-    free(s.parents);
-    free(s.heap);
-    brc_id_table_dispose(&s.index);
+    free(s.known);
+    free(s.heap.items);
+    brc_graph_dispose(&s.graph);
     if (rc < 0)
         brc_commit_set_dispose(out);
     return rc;
@@ -495,9 +422,8 @@ done:
 
 /* ==== bisect next ================================ */
 
+/* The state of a candidate. */
 typedef struct candidate {
-    brc_oid id;
-    size_t first, n;  /* its parents that are candidates too, in `edges` */
     size_t at;        /* the next of its parents in the walk             */
     uint64_t weight;  /* number of candidates that it reaches, itself included; 0: not counted
                        * yet */
@@ -506,14 +432,10 @@ typedef struct candidate {
 } candidate;
 
 typedef struct bisecting {
-    brc_store *store;
     brc_reach *good;
-    brc_id_table known; /* size_t: one more than the candidate's number */
-    void *list;         /* candidate[]: the bad commit is first       */
-    size_t n, cap;
-    void *edges;        /* size_t[]                                   */
-    size_t nedges, edges_cap;
-    void *stack;        /* size_t[]                                   */
+    brc_graph graph;    /* the candidates: the bad commit is first, and good ones are left out */
+    void *list;         /* candidate[], one for each               */
+    void *stack;        /* size_t[]                                */
     size_t depth, stack_cap;
 } bisecting;
 
@@ -526,9 +448,8 @@ void brc_bisection_dispose(brc_bisection *b)
 static void bisecting_dispose(bisecting *b)
 {
     brc_reach_free(b->good);
-    brc_id_table_dispose(&b->known);
+    brc_graph_dispose(&b->graph);
     free(b->list);
-    free(b->edges);
     free(b->stack);
 }
 
@@ -547,58 +468,24 @@ static int is_in(const brc_commit_set *set, const brc_oid *id)
 
 /* ---- candidates -------------------------------- */
 
-/* Sets *number to one more than the candidate's number, or to 0 if the commit is not a
- * candidate. */
-static int candidate_of(bisecting *b, const brc_oid *id, size_t *number, brc_error *err)
+static int is_good(void *ctx, const brc_oid *id, brc_error *err)
 {
-    void *value = brc_id_table_find(&b->known, id);
-    *number = 0;
-    if (value == NULL) {
-        int is_good = brc_reach_find(b->good, id, err);
-        if (is_good != 0)
-            return is_good < 0 ? is_good : BRC_OK;
-        BRC_TRY(brc_grow_array(&b->list, &b->cap, b->n + 1, sizeof(candidate), err));
-        BRC_TRY(brc_id_table_add(&b->known, id, &value, err));
-        *candidate_at(b, b->n) = (candidate){.id = *id};
-        const size_t next = ++b->n;
-        memcpy(value, &next, sizeof(next));
-    }
-    memcpy(number, value, sizeof(*number));
-    return BRC_OK;
-}
-
-static int add_edges(bisecting *b, size_t i, const brc_commit *commit, brc_error *err)
-{
-    const size_t first = b->nedges;
-    for (size_t p = 0; p < commit->nparents; p++) {
-        size_t number;
-        BRC_TRY(candidate_of(b, &commit->parents[p], &number, err));
-        if (number == 0)
-            continue;
-        BRC_TRY(brc_grow_array(&b->edges, &b->edges_cap, b->nedges + 1, sizeof(size_t), err));
-        ((size_t *)b->edges)[b->nedges++] = number - 1;
-    }
-    candidate_at(b, i)->first = first;
-    candidate_at(b, i)->n = b->nedges - first;
-    return BRC_OK;
+    return brc_reach_find(ctx, id, err);
 }
 
 static int find_candidates(bisecting *b, const brc_bisection *what, brc_error *err)
 {
+    brc_graph *g = &b->graph;
     size_t number;
-    BRC_TRY(brc_reach_new(&b->good, b->store, err));
+    BRC_TRY(brc_reach_new(&b->good, g->store, err));
     for (size_t i = 0; i < what->good.n; i++)
         BRC_TRY(brc_reach_from(b->good, &what->good.ids[i], err));
-    BRC_TRY(candidate_of(b, &what->bad, &number, err));
-    for (size_t i = 0; i < b->n; i++) {
-        brc_commit *commit;
-        BRC_TRY(brc_store_check_interrupt(b->store, err));
-        BRC_TRY(brc_commit_get(&commit, b->store, &candidate_at(b, i)->id, err));
-        int rc = add_edges(b, i, commit, err);
-        brc_commit_free(commit);
-        BRC_TRY(rc);
-    }
-    return BRC_OK;
+    g->skips = is_good;
+    g->ctx = b->good;
+    BRC_TRY(brc_graph_add(g, &what->bad, &number, err));
+    for (size_t i = 0; i < g->n; i++)
+        BRC_TRY(brc_graph_read(g, i, err));
+    return brc_new_array(&b->list, g->n, sizeof(candidate), err);
 }
 
 /* ---- what each is worth -------------------------------- */
@@ -610,11 +497,6 @@ static int push(bisecting *b, size_t i, brc_error *err)
     return BRC_OK;
 }
 
-static size_t edge_to(const bisecting *b, size_t edge)
-{
-    return ((const size_t *)b->edges)[edge];
-}
-
 /* Counts the candidates that a merge reaches, each once. Uses the stack above its top. */
 static int count_reached(bisecting *b, size_t i, uint64_t *weight, brc_error *err)
 {
@@ -623,10 +505,10 @@ static int count_reached(bisecting *b, size_t i, uint64_t *weight, brc_error *er
     candidate_at(b, i)->counted = i + 1;
     BRC_TRY(push(b, i, err));
     while (b->depth > bottom) {
-        const candidate *c = candidate_at(b, ((size_t *)b->stack)[--b->depth]);
+        const size_t at = ((size_t *)b->stack)[--b->depth];
         ++*weight;
-        for (size_t e = 0; e < c->n; e++) {
-            const size_t parent = edge_to(b, c->first + e);
+        for (size_t k = 0; k < brc_graph_at(&b->graph, at)->nparents; k++) {
+            const size_t parent = brc_graph_parent(&b->graph, at, k);
             if (candidate_at(b, parent)->counted == i + 1)
                 continue;
             candidate_at(b, parent)->counted = i + 1;
@@ -639,11 +521,12 @@ static int count_reached(bisecting *b, size_t i, uint64_t *weight, brc_error *er
 static int weigh_one(bisecting *b, size_t i, brc_error *err)
 {
     candidate *c = candidate_at(b, i);
-    if (c->n > 1) {
-        BRC_TRY(brc_store_check_interrupt(b->store, err));
+    const size_t n = brc_graph_at(&b->graph, i)->nparents;
+    if (n > 1) {
+        BRC_TRY(brc_store_check_interrupt(b->graph.store, err));
         return count_reached(b, i, &c->weight, err);
     }
-    c->weight = c->n == 0 ? 1 : candidate_at(b, edge_to(b, c->first))->weight + 1;
+    c->weight = n == 0 ? 1 : candidate_at(b, brc_graph_parent(&b->graph, i, 0))->weight + 1;
     return BRC_OK;
 }
 
@@ -655,12 +538,12 @@ static int weigh(bisecting *b, brc_error *err)
     while (b->depth > 0) {
         const size_t i = ((size_t *)b->stack)[b->depth - 1];
         candidate *c = candidate_at(b, i);
-        if (c->at == c->n) {
+        if (c->at == brc_graph_at(&b->graph, i)->nparents) {
             BRC_TRY(weigh_one(b, i, err));
             b->depth--;
             continue;
         }
-        const size_t parent = edge_to(b, c->first + c->at++);
+        const size_t parent = brc_graph_parent(&b->graph, i, c->at++);
         if (candidate_at(b, parent)->is_met)
             continue;
         candidate_at(b, parent)->is_met = 1;
@@ -671,32 +554,33 @@ static int weigh(bisecting *b, brc_error *err)
 
 /* ---- the next one -------------------------------- */
 
-static uint64_t worth(const bisecting *b, const candidate *c)
+static uint64_t worth(const bisecting *b, size_t i)
 {
-    return c->weight < b->n - c->weight ? c->weight : b->n - c->weight;
+    const uint64_t weight = candidate_at(b, i)->weight, rest = b->graph.n - weight;
+    return weight < rest ? weight : rest;
 }
 
-/* Says whether `c` halves the candidates better. Between two equally good ones it chooses the
- * older, then the one with the smaller id. */
-static int is_better(const bisecting *b, const candidate *c, const candidate *best)
+/* Says whether a candidate halves the candidates better than `best`. Between two equally good ones
+ * it chooses the older, then the one with the smaller id. */
+static int is_better(const bisecting *b, size_t i, size_t best)
 {
-    if (worth(b, c) != worth(b, best))
-        return worth(b, c) > worth(b, best);
-    if (c->weight != best->weight)
-        return c->weight < best->weight;
-    return brc_oid_cmp(&c->id, &best->id) < 0;
+    const candidate *x = candidate_at(b, i), *y = candidate_at(b, best);
+    if (worth(b, i) != worth(b, best))
+        return worth(b, i) > worth(b, best);
+    if (x->weight != y->weight)
+        return x->weight < y->weight;
+    return brc_oid_cmp(&brc_graph_at(&b->graph, i)->id, &brc_graph_at(&b->graph, best)->id) < 0;
 }
 
 static void choose(const bisecting *b, const brc_bisection *what, int *state, brc_oid *at)
 {
-    const candidate *best = NULL;
-    for (size_t i = 1; i < b->n; i++) {
-        const candidate *c = candidate_at(b, i);
-        if (!is_in(&what->skipped, &c->id) && (best == NULL || is_better(b, c, best)))
-            best = c;
-    }
-    *state = b->n == 1 ? BRC_BISECT_FOUND : best != NULL ? BRC_BISECT_NEXT : BRC_BISECT_OPEN;
-    *at = best != NULL ? best->id : what->bad;
+    const brc_graph *g = &b->graph;
+    size_t best = 0; /* the bad commit: no other */
+    for (size_t i = 1; i < g->n; i++)
+        if (!is_in(&what->skipped, &brc_graph_at(g, i)->id) && (best == 0 || is_better(b, i, best)))
+            best = i;
+    *state = g->n == 1 ? BRC_BISECT_FOUND : best != 0 ? BRC_BISECT_NEXT : BRC_BISECT_OPEN;
+    *at = brc_graph_at(g, best)->id;
 }
 
 /* Asks for a merge base of the good and the bad commit if the bad commit does not follow the good
@@ -730,15 +614,16 @@ done:
 int brc_bisect_next(const brc_bisection *what, brc_store *store, int *state, brc_oid *at,
                     uint64_t *left, brc_error *err)
 {
-    bisecting b = {.store = store, .known = BRC_ID_TABLE_INIT(sizeof(size_t))};
+    bisecting b = {.graph = BRC_GRAPH_INIT};
     int rc = BRC_OK, asks = 0;
     brc_oid base;
     *state = BRC_BISECT_OPEN;
     *left = 0;
+    b.graph.store = store;
     for (size_t i = 0; i < what->good.n && !asks; i++)
         BRC_GO(ask_for_base(what, store, &what->good.ids[i], &asks, &base, err));
     BRC_GO(find_candidates(&b, what, err));
-    *left = b.n;
+    *left = b.graph.n;
     BRC_GO(weigh(&b, err));
     choose(&b, what, state, at);
     if (asks) {

@@ -1,7 +1,6 @@
 /*
- * Finds ancestors of commits step by step, from some tips on. Unlike closure.h it visits the
- * nearest commits first, so that it can stop as soon as it finds the wanted commit, and it reads
- * only commits.
+ * Finds ancestors of commits step by step, from some tips on (graph.h): the nearest commits first,
+ * so that a search stops as soon as it finds the wanted commit.
  */
 #ifndef BRC_HISTORY_ANCESTRY_H
 #define BRC_HISTORY_ANCESTRY_H

@@ -8,8 +8,8 @@
  * its base, which is a snapshot, and the entries of its rows; the ids in its chunk rows are objects
  * themselves, and the caller has them at hand.
  *
- * Commits are visited in the order of a stack. Other walks have other orders (walk.c: the log;
- * ancestry.h: nearest ancestors first; tree_walk.h: paths).
+ * Commits are visited in the order of a stack. Other walks have other orders (graph.h:
+ * commits alone, in any order; tree_walk.h: paths).
  *
  * The walk remembers commits and map nodes, and for each node a value of the caller. Entries and
  * chunks are reported once for each node that contains them. Their objects (documents, storage

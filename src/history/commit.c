@@ -113,7 +113,7 @@ static char *commit_line(char **at, const char *word)
 static int commit_meta_check(const char *text, brc_error *err)
 {
     brc_json *meta;
-    BRC_TRY(brc_json_parse(&meta, text, strlen(text), err));
+    BRC_TRY(brc_json_parse(&meta, text, strlen(text), 0, err));
     int is_object = brc_json_kind(meta) == BRC_JSON_OBJECT;
     brc_json_free(meta);
     return is_object ? BRC_OK : brc_fail(err, BRC_EINVAL, "its meta is not a JSON object");

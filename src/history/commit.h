@@ -51,8 +51,6 @@ BRC_MUST_USE int brc_rev_is_id(brc_store *store, const char *name, int *is, brc_
 /* Splits "A..B" in two; a side that is left out is HEAD. *is_range is 0 if the text is not a
  * range. */
 BRC_MUST_USE int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_error *err);
-/* Parses a time: "2026-11-20", "2026-11-20T12:00[:00[.123456]][Z|+01:00]", "@seconds". */
-BRC_MUST_USE int brc_time_parse(int64_t *out, const char *text, brc_error *err);
 /* Checks the name of a branch or tag by rules that are close to git's. */
 BRC_MUST_USE int brc_ref_name_check(const char *name, brc_error *err);
 /* Makes "heads/NAME" or "tags/NAME". */

@@ -69,7 +69,7 @@ static int clash_value(brc_buf *out, const brc_json *value, brc_error *err)
 {
     if (value == NULL)
         return BRC_OK;
-    BRC_TRY(brc_json_write(out, value, err));
+    BRC_TRY(brc_json_write(out, value, 0, err));
     return brc_buf_terminate(out, err);
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "../base/alloc.h"
 #include "commit.h"
@@ -47,113 +46,6 @@ int brc_ref_full(char **out, const char *space, const char *name, brc_error *err
         rc = brc_buf_take_text(&buf, out, err);
     brc_buf_dispose(&buf);
     return rc;
-}
-
-/* ---- times -------------------------------------------------------------------- */
-
-/* Reads a number from the next `digits` digits of *at. Returns 0 if there are other characters. */
-static int time_digits(const char **at, int digits, int *out)
-{
-    *out = 0;
-    for (int i = 0; i < digits; i++) {
-        char c = *(*at)++;
-        if (c < '0' || c > '9')
-            return 0;
-        *out = *out * 10 + (c - '0');
-    }
-    return 1;
-}
-
-/* Returns the days since 1970-01-01 of a date in the proleptic Gregorian calendar. */
-static int64_t days_of(int year, int month, int day)
-{
-    int64_t y = month <= 2 ? year - 1 : year;
-    int64_t era = (y >= 0 ? y : y - 399) / 400;
-    int64_t of_era = y - era * 400;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static int time_of_day(const char **at, int64_t *us)
-{
-    int hour, minute, second = 0;
-    if (!time_digits(at, 2, &hour) || *(*at)++ != ':' || !time_digits(at, 2, &minute))
-        return 0;
-    int64_t part = 0, unit = 100000;
-    if (**at == ':') {
-        (*at)++;
-        if (!time_digits(at, 2, &second))
-            return 0;
-        if (**at == '.' && ((*at)[1] < '0' || (*at)[1] > '9'))
-            return 0;
-        if (**at == '.')
-            for ((*at)++; **at >= '0' && **at <= '9'; (*at)++, unit /= 10)
-                part += (**at - '0') * unit;
-    }
-    *us = ((int64_t)hour * 3600 + minute * 60 + second) * 1000000 + part;
-    return hour <= 23 && minute <= 59 && second <= 60;
-}
-
-static int time_offset(const char **at, int64_t *us)
-{
-    int hour, minute = 0, sign = **at == '-' ? -1 : 1;
-    if (**at == 'Z' || **at == 'z') {
-        (*at)++;
-        return 1;
-    }
-    if (**at != '+' && **at != '-')
-        return **at == '\0'; /* no time zone: UTC */
-    (*at)++;
-    if (!time_digits(at, 2, &hour))
-        return 0;
-    if (**at == ':' && (*at)[1] != '\0')
-        (*at)++;
-    if (**at != '\0' && !time_digits(at, 2, &minute))
-        return 0;
-    *us -= sign * ((int64_t)hour * 3600 + minute * 60) * 1000000;
-    return hour < 24 && minute < 60;
-}
-
-static int time_read(const char *at, int64_t *out)
-{
-    static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int year, month, day;
-    int64_t us = 0;
-    if (!time_digits(&at, 4, &year) || *at++ != '-' || !time_digits(&at, 2, &month) ||
-        *at++ != '-' || !time_digits(&at, 2, &day))
-        return 0;
-    if (month < 1 || month > 12)
-        return 0;
-    int leap_day = month == 2 && (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
-    if (day < 1 || day > lengths[month - 1] + leap_day)
-        return 0;
-    if (*at == 'T' || *at == 't' || *at == ' ') {
-        at++;
-        if (!time_of_day(&at, &us) || !time_offset(&at, &us))
-            return 0;
-    }
-    *out = days_of(year, month, day) * 86400000000 + us;
-    return *at == '\0';
-}
-
-int brc_time_parse(int64_t *out, const char *text, brc_error *err)
-{
-    if (text[0] == '@') {
-        char *end;
-        errno = 0;
-        long long seconds = strtoll(text + 1, &end, 10);
-        int is_number = text[1] == '-' || (text[1] >= '0' && text[1] <= '9');
-        if (is_number && end != text + 1 && *end == '\0' && errno == 0 &&
-            seconds > -INT64_C(9000000000000) && seconds < INT64_C(9000000000000)) {
-            *out = seconds * 1000000;
-            return BRC_OK;
-        }
-    } else if (time_read(text, out)) {
-        return BRC_OK;
-    }
-    return brc_fail(err, BRC_EINVAL,
-                    "'%.60s' is not a time: write 2026-11-20T12:00:00Z or @seconds since 1970",
-                    text);
 }
 
 /* ---- revisions ---------------------------------------------------------------- */

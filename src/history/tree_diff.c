@@ -71,11 +71,11 @@ static int members_compare(brc_pointers *out, const char *base, const brc_json *
                            const brc_json_index *in_b, brc_error *err)
 {
     for (const brc_json *v = brc_json_first(a); v != NULL; v = brc_json_next(v)) {
-        const char *name = brc_json_own_name(v);
+        const char *name = brc_json_name(v);
         BRC_TRY(member_diff(out, base, name, v, brc_json_index_find(in_b, name), err));
     }
     for (const brc_json *v = brc_json_first(b); v != NULL; v = brc_json_next(v)) {
-        const char *name = brc_json_own_name(v);
+        const char *name = brc_json_name(v);
         if (brc_json_index_find(in_a, name) == NULL)
             BRC_TRY(member_diff(out, base, name, NULL, v, err));
     }
@@ -103,6 +103,35 @@ int brc_doc_diff(brc_pointers *out, const brc_json *a, const brc_json *b, brc_er
                         "a node's document is damaged: it is not a JSON object; run 'breccia "
                         "fsck'");
     return members_diff(out, "", a, b, err);
+}
+
+/* ==== children diff ================================ */
+
+typedef struct child_step {
+    brc_store *store;
+    brc_child_fn fn;
+    void *ctx;
+} child_step;
+
+static int child_of_maps(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+{
+    const child_step *step = ctx;
+    const size_t id_len = brc_store_id_len(step->store);
+    brc_entry ea = {0}, eb = {0};
+    if (a.data != NULL)
+        BRC_TRY(brc_child_decode(&ea, key, a, id_len, err));
+    if (b.data != NULL)
+        BRC_TRY(brc_child_decode(&eb, key, b, id_len, err));
+    return step->fn(step->ctx, (const char *)key.data, &ea, &eb, err); /* the key ends with a 0 */
+}
+
+int brc_children_diff(brc_store *store, const brc_entry *a, const brc_entry *b, brc_child_fn fn,
+                      void *ctx, brc_error *err)
+{
+    static const brc_oid none;
+    child_step step = {store, fn, ctx};
+    return brc_map_diff(store, a->kind == BRC_GROUP ? &a->map : &none,
+                        b->kind == BRC_GROUP ? &b->map : &none, child_of_maps, &step, err);
 }
 
 /* ==== node diff ================================ */
@@ -316,10 +345,10 @@ static int place_add(diff_walk *w, const diff_place *place, brc_error *err)
     return rc;
 }
 
-static int child_path(brc_buf *out, const char *path, size_t depth, brc_span name, brc_error *err)
+static int child_path(brc_buf *out, const char *path, size_t depth, const char *name,
+                      brc_error *err)
 {
-    BRC_TRY(brc_buf_printf(out, err, "%s/%.*s", strcmp(path, "/") == 0 ? "" : path, (int)name.len,
-                           (const char *)name.data));
+    BRC_TRY(brc_buf_printf(out, err, "%s/%s", strcmp(path, "/") == 0 ? "" : path, name));
     if (depth > BRC_DEPTH_MAX || out->len > BRC_PATH_MAX)
         return brc_fail(err, BRC_ECORRUPT,
                         "%.300s... is damaged: it has more than %d names or %d bytes, the limits "
@@ -338,24 +367,20 @@ static int is_end_of_move(const diff_walk *w, const diff_place *place)
            (place->from != NULL && brc_move_of_from(w->moves, place->from) != NULL);
 }
 
-static int place_from_map(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+static int place_child(void *ctx, const char *name, const brc_entry *a, const brc_entry *b,
+                       brc_error *err)
 {
     diff_walk *w = ctx;
-    size_t id_len = brc_store_id_len(w->store);
     brc_buf path = BRC_BUF_INIT, from = BRC_BUF_INIT;
-    const brc_span name = { key.data, key.len - 1 };
-    diff_place place;
+    diff_place place = {.a = *a, .b = *b};
     int rc = BRC_OK;
-    memset(&place, 0, sizeof(place));
-    if (a.data != NULL) {
+    if (a->kind != 0) {
         place.from_depth = w->above->from_depth + 1;
-        BRC_GO(brc_child_decode(&place.a, key, a, id_len, err));
         BRC_GO(child_path(&from, w->above->from, place.from_depth, name, err));
         place.from = (char *)from.data;
     }
-    if (b.data != NULL) {
+    if (b->kind != 0) {
         place.depth = w->above->depth + 1;
-        BRC_GO(brc_child_decode(&place.b, key, b, id_len, err));
         BRC_GO(child_path(&path, w->above->path, place.depth, name, err));
         place.path = (char *)path.data;
     }
@@ -364,20 +389,6 @@ done:
     brc_buf_dispose(&path);
     brc_buf_dispose(&from);
     return rc;
-}
-
-/* Lists the children that differ; an array has none. */
-static int place_children(diff_walk *w, const diff_place *place, brc_error *err)
-{
-    brc_oid a, b;
-    memset(&a, 0, sizeof(a));
-    memset(&b, 0, sizeof(b));
-    if (place->a.kind == BRC_GROUP)
-        a = place->a.map;
-    if (place->b.kind == BRC_GROUP)
-        b = place->b.map;
-    w->above = place;
-    return brc_map_diff(w->store, &a, &b, place_from_map, w, err);
 }
 
 static int place_visit(diff_walk *w, const diff_place *place, brc_error *err)
@@ -393,7 +404,8 @@ static int place_visit(diff_walk *w, const diff_place *place, brc_error *err)
         BRC_TRY(change_add(w, place, BRC_REMOVED, a, &none, err));
     if (a->kind != b->kind && b->kind != 0)
         BRC_TRY(change_add(w, place, BRC_ADDED, &none, b, err));
-    return place_children(w, place, err);
+    w->above = place;
+    return brc_children_diff(w->store, a, b, place_child, w, err);
 }
 
 static int diff_walk_run(diff_walk *w, brc_error *err)
@@ -470,13 +482,18 @@ static int place_taken(diff_walk *w, const brc_move *move, const brc_oid *a, brc
     return place_find(w, a, path, NULL, NULL, 0, err);
 }
 
-static int place_moves(diff_walk *w, const brc_oid *a, const brc_oid *b, brc_error *err)
+/* Adds the moved nodes, and what is at the ends of the moves; but the ends of the move of the
+ * diff's own path are outside of it. */
+static int place_moves(diff_walk *w, const brc_oid *a, const brc_oid *b, const char *top,
+                       brc_error *err)
 {
     brc_buf there = BRC_BUF_INIT, back = BRC_BUF_INIT;
     int rc = BRC_OK;
     for (size_t i = 0; w->moves != NULL && i < w->moves->n; i++) {
         const brc_move *move = &w->moves->items[i];
         BRC_GO(place_find(w, a, move->from, b, move->to, 1, err));
+        if (strcmp(move->to, top) == 0)
+            continue;
         BRC_GO(place_left(w, move, b, &there, &back, err));
         BRC_GO(place_taken(w, move, a, &there, &back, err));
     }
@@ -507,35 +524,71 @@ static void drop_told(brc_tree_diff *diff)
     diff->n = kept;
 }
 
-/* Selects the moves within a subtree, for a diff of that subtree; a node that came from elsewhere
- * is new there. */
-static int moves_within(brc_move_set *out, const brc_move_set *moves, const char *path,
-                        brc_error *err)
+static int lies_below(const char *node, const char *path)
 {
-    size_t len = strlen(path);
+    const size_t len = strlen(path);
+    return strcmp(path, "/") == 0 || (strncmp(node, path, len) == 0 && node[len] == '/');
+}
+
+/* Selects the moves from a subtree that was at `from` to where it is now; a node that came from
+ * elsewhere is new there. */
+static int moves_within(brc_move_set *out, const brc_move_set *moves, const char *from,
+                        const char *path, brc_error *err)
+{
     for (size_t i = 0; i < moves->n; i++) {
         const brc_move *move = &moves->items[i];
-        if (strncmp(move->from, path, len) == 0 && move->from[len] == '/' &&
-            strncmp(move->to, path, len) == 0 && move->to[len] == '/')
+        if (lies_below(move->from, from) && lies_below(move->to, path))
             BRC_TRY(brc_move_set_add(out, move->from, move->to, err));
     }
     return brc_move_set_seal(out, err);
 }
 
+/* Finds the older path of a node of the newer version, or NULL for a node that is new. */
+static int find_origin(const char **out, brc_buf *text, const diff_walk *w, const brc_oid *b,
+                        const char *path, brc_error *err)
+{
+    brc_entry now;
+    int has;
+    BRC_TRY(brc_snapshot_find(w->store, b, path, &now, err));
+    if (now.kind == 0)
+        return BRC_OK;
+    BRC_TRY(brc_move_origin(text, &has, w->moves, path, err));
+    *out = has ? (const char *)text->data : NULL;
+    return BRC_OK;
+}
+
+/* Starts at one path, with the moves under it, and with its own for `follow`. */
+static int place_one(diff_walk *w, brc_move_set *within, const brc_oid *a, const brc_oid *b,
+                     const char *path, int follow, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    const char *from = path;
+    int rc = BRC_OK;
+    if (w->moves != NULL && strcmp(path, "/") != 0) {
+        if (follow)
+            BRC_GO(find_origin(&from, &text, w, b, path, err));
+        if (from != NULL && strcmp(from, path) != 0)
+            BRC_GO(brc_move_set_add(within, from, path, err));
+        BRC_GO(moves_within(within, w->moves, from != NULL ? from : path, path, err));
+        w->moves = within;
+    }
+    if (from == NULL || strcmp(from, path) == 0)
+        rc = place_find(w, a, from, b, path, 0, err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
 int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a, const brc_oid *b,
-                      const char *path, const brc_move_set *moves, brc_error *err)
+                      const char *path, int follow, const brc_move_set *moves, brc_error *err)
 {
     brc_move_set within = {0};
     diff_walk w = { .out = out, .store = store, .budget = brc_budget_of(store), .moves = moves };
     memset(out, 0, sizeof(*out));
     const char *at = path != NULL ? path : "/";
     int rc;
-    if (moves != NULL && strcmp(at, "/") != 0) {
-        BRC_GO(moves_within(&within, moves, at, err));
-        w.moves = &within;
-    }
-    BRC_GO(place_find(&w, a, at, b, at, 0, err));
-    BRC_GO(place_moves(&w, a, b, err));
+    BRC_GO(place_one(&w, &within, a, b, at, follow, err));
+    BRC_GO(place_moves(&w, a, b, at, err));
     BRC_GO(diff_walk_run(&w, err));
     if (out->n > 1)
         qsort(out->changes, out->n, sizeof(*out->changes), change_order);
@@ -712,23 +765,19 @@ static int look_at_added(made_look *look, const char *path, const brc_entry *now
                : brc_move_set_add_made(look->out, path, err);
 }
 
-static int made_child(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+static int made_child(void *ctx, const char *name, const brc_entry *before,
+                      const brc_entry *after, brc_error *err)
 {
     made_look *look = ctx;
-    const size_t id_len = brc_store_id_len(look->store);
-    brc_entry before = {0}, after;
     char *path;
-    if (b.data == NULL)
+    if (after->kind == 0)
         return BRC_OK;
-    BRC_TRY(brc_child_decode(&after, key, b, id_len, err));
-    if (a.data != NULL)
-        BRC_TRY(brc_child_decode(&before, key, a, id_len, err));
-    if (a.data != NULL && (before.kind != BRC_GROUP || after.kind != BRC_GROUP))
+    if (before->kind != 0 && (before->kind != BRC_GROUP || after->kind != BRC_GROUP))
         return BRC_OK;
-    BRC_TRY(brc_node_join(&path, look->path, (const char *)key.data, err));
-    if (a.data != NULL)
-        return made_due(look, path, &before, &after, err);
-    int rc = look_at_added(look, path, &after, err);
+    BRC_TRY(brc_node_join(&path, look->path, name, err));
+    if (before->kind != 0)
+        return made_due(look, path, before, after, err);
+    int rc = look_at_added(look, path, after, err);
     free(path);
     return rc;
 }
@@ -751,7 +800,7 @@ int brc_made_again(brc_move_set *out, brc_store *store, const brc_oid *older, co
     while (rc == BRC_OK && look.n > 0) {
         const made_group at = ((made_group *)look.due)[--look.n];
         look.path = at.path;
-        rc = brc_map_diff(store, &at.a.map, &at.b.map, made_child, &look, err);
+        rc = brc_children_diff(store, &at.a, &at.b, made_child, &look, err);
         free(at.path);
     }
     while (look.n > 0)

@@ -22,6 +22,17 @@ typedef struct brc_pointers {
 BRC_MUST_USE int brc_doc_diff(brc_pointers *out, const brc_json *a, const brc_json *b, brc_error *err);
 void brc_pointers_dispose(brc_pointers *pointers);
 
+/* ---- children diff -------------------------------- */
+
+/* The step from groups to their children, of a walk through two versions at once, or more: diffs, merges and what
+ * versions hold. The caller keeps the list of nodes that are to be visited. */
+
+/* Calls fn() for each child that differs, by name; kind 0: that side does not have it. Equal parts of the maps are
+ * skipped whole. A node that is not a group has no children. */
+typedef int (*brc_child_fn)(void *ctx, const char *name, const brc_entry *a, const brc_entry *b, brc_error *err);
+BRC_MUST_USE int brc_children_diff(brc_store *store, const brc_entry *a, const brc_entry *b, brc_child_fn fn, void *ctx,
+                                   brc_error *err);
+
 /* ---- node diff -------------------------------- */
 
 /* The differences between two states of one node: metadata, storage, chunks. */
@@ -50,11 +61,13 @@ typedef struct brc_tree_diff {
 } brc_tree_diff;
 
 /* Compares two snapshots. `path` limits the comparison to this node and everything under it; NULL:
- * everything. `moves` are the moves from a to b, reduced; NULL: none are known. Fails with
- * BRC_ECORRUPT for a hierarchy beyond the limits of snapshot.h, and with BRC_ELIMIT for more nodes
- * than the store allows one call to visit. */
+ * everything. With `follow` they are compared with what they were where the moves say that they
+ * were, else a node that came from elsewhere is new. `moves` are the moves from a to b, reduced;
+ * NULL: none are known. Fails with BRC_ECORRUPT for a hierarchy beyond the limits of snapshot.h, and
+ * with BRC_ELIMIT for more nodes than the store allows one call to visit. */
 BRC_MUST_USE int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a,
-                                   const brc_oid *b, const char *path, const brc_move_set *moves, brc_error *err);
+                                   const brc_oid *b, const char *path, int follow, const brc_move_set *moves,
+                                   brc_error *err);
 void brc_tree_diff_dispose(brc_tree_diff *diff);
 
 /* ---- made again -------------------------------- */

@@ -1,14 +1,13 @@
 /* Follows moves along the first parents of a commit, and through a merge from another parent. */
 #include "walk.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
 #include "../base/hash.h"
 #include "ancestry.h"
-#include "commit.h"
+#include "graph.h"
 #include "tree_diff.h"
 
 /* ==== lineage ================================ */
@@ -504,18 +503,8 @@ int brc_path_log_met(const brc_path_log *log)
  * is loaded at once, because only then it is known how many children each commit has, and a commit
  * must wait for all of them: wrong clocks change only the order of unrelated commits.
  *
- * This walk is separate from closure.h, which has no order and reads no commit twice: this one
- * returns commits in order, one at a time, and remembers nothing while history is a line.
- *
  * Hidden commits are not even loaded: all ancestors of a hidden commit are hidden too.
  */
-
-typedef struct walk_commit {
-    brc_oid id; /* must be first: it is the tree's key */
-    brc_commit *commit;
-    size_t waiting; /* number of children that were not returned yet */
-    struct walk_commit *next;
-} walk_commit;
 
 /* Detects a circular line: compares with one earlier commit, at first the first commit, then each
  * time a commit twice as far. */
@@ -527,50 +516,64 @@ typedef struct line_guard {
 struct brc_walk {
     brc_store *store;
     line_guard guard;
-    brc_commit *given;      /* the last commit of the line */
-    walk_commit *rest_given; /* the last commit of the rest */
+    brc_commit *given; /* the last commit of the line */
     brc_oid at;        /* the next commit of the line */
     int more;
-    void *known;       /* tree of tsearch: every walk_commit of the rest */
-    walk_commit *all;  /* the same commits as a list */
-    void *ready;       /* walk_commit *[]: a heap, newest first */
-    size_t nready, ready_cap;
+    brc_graph rest;    /* the commits from the first merge on, which it keeps */
+    size_t rest_given; /* the last one of these that was returned */
+    void *waiting;     /* size_t[]: of each, the number of children that were not returned yet */
+    brc_graph_heap ready; /* newest first */
     int has_end;
     brc_oid end;       /* where the line ends because the following commits are hidden */
     brc_reach *hidden; /* NULL: nothing is hidden, or `end` says what */
 };
 
+/* Returns 1 if the commit is hidden. */
+static int walk_hides(void *ctx, const brc_oid *id, brc_error *err)
+{
+    const brc_walk *walk = ctx;
+    if (walk->has_end && brc_oid_cmp(id, &walk->end) == 0)
+        return 1;
+    return walk->hidden != NULL ? brc_reach_find(walk->hidden, id, err) : 0;
+}
+
+static int walk_newer(const void *ctx, size_t a, size_t b)
+{
+    const brc_graph_commit *x = brc_graph_at(ctx, a), *y = brc_graph_at(ctx, b);
+    if (x->commit->time_us != y->commit->time_us)
+        return x->commit->time_us > y->commit->time_us;
+    return brc_oid_cmp(&x->id, &y->id) < 0;
+}
+
 int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err)
 {
+    static const brc_graph none = BRC_GRAPH_INIT;
     void *p;
     *out = NULL;
     BRC_TRY(brc_new(&p, sizeof(brc_walk), err));
-    *out = p;
-    (*out)->store = store;
-    (*out)->at = *tip;
-    (*out)->more = !brc_oid_is_zero(tip);
+    brc_walk *walk = *out = p;
+    walk->store = store;
+    walk->at = *tip;
+    walk->more = !brc_oid_is_zero(tip);
+    walk->rest = none;
+    walk->rest.store = store;
+    walk->rest.keeps = 1;
+    walk->rest.skips = walk_hides;
+    walk->rest.ctx = walk;
+    walk->ready.before = walk_newer;
+    walk->ready.ctx = &walk->rest;
     return BRC_OK;
-}
-
-static int walk_order(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(brc_oid));
 }
 
 void brc_walk_free(brc_walk *walk)
 {
     if (walk == NULL)
         return;
-    while (walk->all != NULL) {
-        walk_commit *c = walk->all;
-        walk->all = c->next;
-        tdelete(c, &walk->known, walk_order);
-        brc_commit_free(c->commit);
-        free(c);
-    }
+    brc_graph_dispose(&walk->rest);
     brc_reach_free(walk->hidden);
     brc_commit_free(walk->given);
-    free(walk->ready);
+    free(walk->waiting);
+    free(walk->ready.items);
     free(walk);
 }
 
@@ -620,136 +623,40 @@ int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err)
     return brc_reach_from(walk->hidden, tip, err);
 }
 
-/* Returns 1 if the commit is hidden. */
-static int walk_hides(const brc_walk *walk, const brc_oid *id, brc_error *err)
-{
-    if (walk->has_end && brc_oid_cmp(id, &walk->end) == 0)
-        return 1;
-    return walk->hidden != NULL ? brc_reach_find(walk->hidden, id, err) : 0;
-}
-
-static int walk_newer(const walk_commit *a, const walk_commit *b)
-{
-    if (a->commit->time_us != b->commit->time_us)
-        return a->commit->time_us > b->commit->time_us;
-    return brc_oid_cmp(&a->id, &b->id) < 0;
-}
-
-static int ready_push(brc_walk *walk, walk_commit *c, brc_error *err)
-{
-    BRC_TRY(brc_grow_array(&walk->ready, &walk->ready_cap, walk->nready + 1, sizeof(c), err));
-    walk_commit **heap = walk->ready;
-    size_t i = walk->nready++;
-    while (i > 0 && walk_newer(c, heap[(i - 1) / 2])) {
-        heap[i] = heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    heap[i] = c;
-    return BRC_OK;
-}
-
-static walk_commit *ready_pop(brc_walk *walk)
-{
-    walk_commit **heap = walk->ready, *first = heap[0], *last = heap[--walk->nready];
-    size_t i = 0;
-    for (;;) {
-        size_t child = 2 * i + 1;
-        if (child >= walk->nready)
-            break;
-        if (child + 1 < walk->nready && walk_newer(heap[child + 1], heap[child]))
-            child++;
-        if (!walk_newer(heap[child], last))
-            break;
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = last;
-    return first;
-}
-
-static int walk_add(brc_walk *walk, const brc_oid *id, walk_commit **out, brc_error *err)
-{
-    walk_commit **slot = tfind(id, &walk->known, walk_order);
-    if (slot != NULL) {
-        *out = *slot;
-        return 0;
-    }
-    void *p;
-    BRC_TRY(brc_new(&p, sizeof(walk_commit), err));
-    walk_commit *c = p;
-    c->id = *id;
-    int rc = brc_commit_get(&c->commit, walk->store, id, err);
-    if (rc == BRC_OK && tsearch(c, &walk->known, walk_order) == NULL)
-        rc = brc_nomem(err);
-    if (rc < 0) {
-        brc_commit_free(c->commit);
-        free(c);
-        return rc;
-    }
-    c->next = walk->all;
-    walk->all = c;
-    *out = c;
-    return 1;
-}
-
 /* Loads everything from `tip` on and counts the children. */
 static int walk_load_rest(brc_walk *walk, const brc_oid *tip, brc_error *err)
 {
-    walk_commit *top, *parent;
-    void *stack = NULL;
-    size_t n = 0, cap = 0;
-    int rc;
-    BRC_TRY(walk_add(walk, tip, &top, err));
-    BRC_GO(brc_grow_array(&stack, &cap, 1, sizeof(top), err));
-    ((walk_commit **)stack)[n++] = top;
-    while (n > 0) {
-        walk_commit *c = ((walk_commit **)stack)[--n];
-        BRC_GO(brc_store_check_interrupt(walk->store, err));
-        for (size_t i = 0; i < c->commit->nparents; i++) {
-            int hides = walk_hides(walk, &c->commit->parents[i], err);
-            BRC_GO(hides);
-            if (hides)
-                continue;
-            int is_new = walk_add(walk, &c->commit->parents[i], &parent, err);
-            BRC_GO(is_new);
-            parent->waiting++;
-            if (!is_new)
-                continue;
-            BRC_GO(brc_grow_array(&stack, &cap, n + 1, sizeof(top), err));
-            ((walk_commit **)stack)[n++] = parent;
-        }
-    }
-    rc = ready_push(walk, top, err);
-done:
-    free(stack);
-    return rc;
+    brc_graph *g = &walk->rest;
+    size_t top;
+    BRC_TRY(brc_graph_add(g, tip, &top, err));
+    for (size_t i = 0; i < g->n; i++)
+        BRC_TRY(brc_graph_read(g, i, err));
+    BRC_TRY(brc_new_array(&walk->waiting, g->n, sizeof(size_t), err));
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < brc_graph_at(g, i)->nparents; k++)
+            ((size_t *)walk->waiting)[brc_graph_parent(g, i, k)]++;
+    return brc_heap_push(&walk->ready, top, err);
 }
 
 static int walk_next_of_rest(brc_walk *walk, const brc_commit **out, brc_error *err)
 {
-    walk_commit *parent;
-    if (walk->nready == 0)
+    const brc_graph *g = &walk->rest;
+    if (walk->ready.n == 0)
         return 0;
-    walk_commit *c = ready_pop(walk);
-    for (size_t i = 0; i < c->commit->nparents; i++) {
-        int hides = walk_hides(walk, &c->commit->parents[i], err);
-        if (hides < 0)
-            return hides;
-        if (hides)
-            continue;
-        BRC_TRY(walk_add(walk, &c->commit->parents[i], &parent, err));
-        if (--parent->waiting == 0)
-            BRC_TRY(ready_push(walk, parent, err));
+    const size_t i = walk->rest_given = brc_heap_pop(&walk->ready);
+    for (size_t k = 0; k < brc_graph_at(g, i)->nparents; k++) {
+        const size_t parent = brc_graph_parent(g, i, k);
+        if (--((size_t *)walk->waiting)[parent] == 0)
+            BRC_TRY(brc_heap_push(&walk->ready, parent, err));
     }
-    *out = c->commit;
-    walk->rest_given = c;
+    *out = brc_graph_at(g, i)->commit;
     return 1;
 }
 
 int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err)
 {
     BRC_TRY(brc_store_check_interrupt(walk->store, err));
-    if (walk->all != NULL)
+    if (walk->rest.n > 0)
         return walk_next_of_rest(walk, out, err);
     int hides = walk->more ? walk_hides(walk, &walk->at, err) : 1;
     if (hides != 0) {
@@ -775,7 +682,8 @@ int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err)
 
 brc_commit *brc_walk_take(brc_walk *walk)
 {
-    brc_commit **held = walk->rest_given != NULL ? &walk->rest_given->commit : &walk->given;
+    brc_commit **held = walk->rest.n > 0 ? &brc_graph_at(&walk->rest, walk->rest_given)->commit
+                                         : &walk->given;
     brc_commit *commit = *held;
     *held = NULL;
     return commit;

@@ -4,16 +4,14 @@
 #include "../base/alloc.h"
 #include "../base/process.h"
 #include "../base/sized.h"
+#include "../history/ancestry.h"
 #include "../history/commit.h"
 #include "../nd/shape.h"
 #include "../store/change.h"
 #include "../store/collect.h"
 #include "../work/fold.h"
 #include "../zarr/array/array.h"
-#include "merge_array.h"
-#include "merge_end.h"
-#include "replay.h"
-#include "sequence.h"
+#include "steps.h"
 
 /* ==== concat ================================ */
 
@@ -160,7 +158,7 @@ typedef struct merge_call {
     brc_merge_opts opts;
     char *message;
     brc_oid other;
-    brc_sequence q; /* the branch, with the merge as its only step */
+    brc_steps q; /* the branch, with the merge as its only step */
     brc_commit_set bases;
     brc_concat_list concat;
     brc_merge_result result;
@@ -168,7 +166,7 @@ typedef struct merge_call {
 
 static void merge_call_dispose(merge_call *c)
 {
-    brc_sequence_dispose(&c->q);
+    brc_steps_dispose(&c->q);
     brc_concat_list_dispose(&c->concat);
     brc_commit_set_dispose(&c->bases);
     free(c->message);
@@ -188,7 +186,7 @@ static int merge_message(merge_call *c, brc_error *err)
     return rc;
 }
 
-static int start_sequence(merge_call *c, char *const *paths, brc_error *err)
+static int start_steps(merge_call *c, char *const *paths, brc_error *err)
 {
     const uint32_t flags = c->opts.flags;
     c->q.favour = flags & BRC_MERGE_OURS     ? BRC_FAVOUR_OURS
@@ -196,7 +194,7 @@ static int start_sequence(merge_call *c, char *const *paths, brc_error *err)
                                              : BRC_FAVOUR_NONE;
     c->q.paths = (const char *const *)paths;
     c->q.npaths = c->opts.npaths;
-    BRC_TRY(brc_sequence_start(&c->q, err));
+    BRC_TRY(brc_steps_start(&c->q, err));
     c->q.run.how.concat = flags & BRC_MERGE_CONCAT ? &c->concat : NULL;
     c->q.run.how.is_trial = (flags & BRC_MERGE_DRY_RUN) != 0;
     return BRC_OK;
@@ -208,7 +206,7 @@ static int look_at_sides(merge_call *c, char *const *paths, brc_error *err)
     int rc = brc_aim_resolve(c->aim, c->store, &c->other, err);
     brc_store_end_read(c->store);
     BRC_TRY(rc);
-    BRC_TRY(start_sequence(c, paths, err));
+    BRC_TRY(start_steps(c, paths, err));
     BRC_TRY(merge_message(c, err));
     return c->q.has_tip ? brc_merge_find_base(&c->q.run, &c->q.tip, &c->other, &c->bases, err)
                         : BRC_OK;
@@ -225,7 +223,7 @@ static int merge_sides(merge_call *c, brc_error *err)
 {
     brc_merge_run *run = &c->q.run;
     if ((c->opts.flags & (BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT)) == 0)
-        BRC_TRY(brc_sequence_bulk_begin(&c->q, err));
+        BRC_TRY(brc_steps_bulk_begin(&c->q, err));
     BRC_TRY(brc_merge_work(run, err));
     if (c->concat.n == 0)
         return BRC_OK;
@@ -237,52 +235,27 @@ static int merge_sides(merge_call *c, brc_error *err)
 
 /* ---- what comes of it -------------------------------- */
 
-/* Keeps a merge with conflicts as a draft; the branch stays where it is. */
-static int open_merge(merge_call *c, brc_error *err)
+/* Lists the merge, which is computed, as the only step, and puts it or keeps it open. */
+static int finish(merge_call *c, brc_error *err)
 {
-    brc_buf plan = BRC_BUF_INIT;
-    brc_open_merge_new what = {.other = &c->other};
-    int rc;
-    BRC_GO(brc_plan_text(&plan, "op", "merge", err));
-    BRC_GO(brc_plan_text(&plan, "rev", c->aim->rev, err));
-    BRC_GO(brc_plan_text(&plan, "message", c->message, err));
-    BRC_GO(brc_plan_number(&plan, "conflicts",
-                           (int64_t)brc_merge_tree_clashes(c->q.run.tree)->n, err));
-    if (c->concat.n > 0)
-        BRC_GO(brc_plan_true(&plan, "concat", err));
-    BRC_GO(brc_plan_end(&plan, err));
-    what.plan = (const char *)plan.data;
-    rc = brc_sequence_keep(&c->q, &what, &c->result.draft, err);
-done:
-    brc_buf_dispose(&plan);
-    return rc;
-}
-
-static int put_merge(merge_call *c, brc_error *err)
-{
-    int made;
+    brc_steps *q = &c->q;
     const brc_step step = {
         .like = {.message = c->message,
                  .author = c->opts.author != NULL ? c->opts.author : "unknown",
                  .time_us = c->opts.time_us != 0 ? c->opts.time_us : brc_now_us()},
-        .other = &c->other,
-        .is_last = 1,
+        .has_other = 1,
+        .other = c->other,
+        .is_merged = 1,
     };
-    return brc_sequence_put(&c->q, &step, &made, err);
-}
-
-static int fast_forward(merge_call *c, brc_error *err)
-{
-    BRC_TRY(brc_sequence_go_to(&c->q, &c->other, err));
-    return brc_sequence_end(&c->q, err);
-}
-
-static int finish(merge_call *c, brc_error *err)
-{
-    if (c->result.result == BRC_MERGE_CONFLICT)
-        return open_merge(c, err);
-    BRC_TRY(c->result.result == BRC_MERGE_FAST_FORWARD ? fast_forward(c, err) : put_merge(c, err));
-    c->result.commit = c->q.now;
+    q->rev = c->aim->rev;
+    q->message = c->message;
+    q->is_concat = c->concat.n > 0;
+    q->may_keep = (c->opts.flags & BRC_MERGE_KEEP) != 0;
+    BRC_TRY(c->result.result == BRC_MERGE_FAST_FORWARD ? brc_steps_go_to(q, &c->other, err)
+                                                       : brc_steps_add(q, &step, err));
+    BRC_TRY(brc_steps_run(q, err));
+    c->result.commit = q->result.commit;
+    c->result.draft = q->result.draft;
     return BRC_OK;
 }
 
@@ -302,11 +275,8 @@ static int work(merge_call *c, brc_error *err)
         BRC_TRY(merge_sides(c, err));
         c->result.conflicts = brc_merge_tree_clashes(c->q.run.tree)->n;
     }
-    if (c->result.conflicts > 0) {
+    if (c->result.conflicts > 0)
         c->result.result = BRC_MERGE_CONFLICT;
-        if ((c->opts.flags & BRC_MERGE_KEEP) == 0)
-            return BRC_OK;
-    }
     return c->opts.flags & BRC_MERGE_DRY_RUN ? BRC_OK : finish(c, err);
 }
 
@@ -355,7 +325,7 @@ static int merge_once(merge_call *c, brc_merge_result *out, brc_iter **conflicts
     if (conflicts != NULL)
         rc = brc_conflict_list(conflicts,
                                c->q.run.tree != NULL ? brc_merge_tree_clashes(c->q.run.tree) : NULL,
-                               err);
+                               c->repo, NULL, err);
 done:
     brc_paths_free(paths, c->opts.npaths);
     return rc;
@@ -393,6 +363,6 @@ int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const 
         *conflicts = NULL;
     if (brc_store_in_write(repo->store))
         return brc_fail(err, BRC_EMISUSE, "a merge cannot be a part of a transaction");
-    return brc_sequence_change(&m.aim, repo, "a version was merged into the branch",
+    return brc_steps_change(&m.aim, repo, "a version was merged into the branch",
                                merge_in_steps, err);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../history/ancestry.h"
 #include "../history/commit.h"
 #include "../zarr/array/chunk_pairs.h"
 #include "../zarr/doc/meta.h"
@@ -42,7 +43,10 @@ void brc_merge_run_dispose(brc_merge_run *run)
     run->tree = NULL;
     brc_move_set_dispose(&run->ours_moves);
     brc_move_set_dispose(&run->theirs_moves);
-    brc_base_chunks_dispose(&run->how.made);
+    if (run->how.made != NULL)
+        brc_base_chunks_dispose(run->how.made);
+    free(run->how.made);
+    run->how.made = NULL;
     if (run->has_scratch)
         brc_store_scratch_end(run->how.repo->store);
     run->has_scratch = 0;
@@ -68,7 +72,12 @@ static int merge_two_bases(void *ctx, const brc_oid *base, const brc_oid *ours,
 static int fold_bases(brc_merge_run *run, const brc_commit_set *bases, brc_error *err)
 {
     static const char text[] = "{\"" BRC_UNKNOWN_MEMBER "\":null}";
+    static const brc_base_chunks none = BRC_BASE_CHUNKS_INIT;
     brc_store *store = run->how.repo->store;
+    void *made;
+    BRC_TRY(brc_new(&made, sizeof(none), err));
+    run->how.made = made;
+    *run->how.made = none;
     brc_store_scratch_begin(store);
     run->has_scratch = 1;
     run->how.is_virtual = 1;
@@ -209,7 +218,7 @@ static int merged_doc(brc_merged_node *out, const brc_merge_place *place,
         out->doc = place->theirs.doc;
         return BRC_OK;
     }
-    return brc_json_write(&out->text, docs->doc[FORM_MERGED], err);
+    return brc_json_write(&out->text, docs->doc[FORM_MERGED], 0, err);
 }
 
 /* Checks whether two arrays divide their elements into the same chunks, whatever shards contain the
@@ -531,7 +540,7 @@ static int form_of_merge(id_merge *w, brc_error *err)
         side[BRC_SIDE_BASE].kind = 0;
     w->has_form = 1;
     BRC_TRY(brc_store_begin_read(how->repo->store, err));
-    int rc = brc_base_form_new(&w->form, &w->m->how->made, how->repo, p->path, side,
+    int rc = brc_base_form_new(&w->form, w->m->how->made, how->repo, p->path, side,
                                w->docs->doc[FORM_MERGED], err);
     brc_store_end_read(how->repo->store);
     return rc;
@@ -548,7 +557,7 @@ static int merge_changed_id(id_merge *w, const changed_id *item, brc_error *err)
     if (!w->has_base || brc_oid_cmp(&item->ours, &item->base) != 0) {
         if (!w->has_form)
             BRC_TRY(form_of_merge(w, err));
-        BRC_TRY(brc_base_chunk_new(&w->m->how->made, w->form, store, key, of, &id, err));
+        BRC_TRY(brc_base_chunk_new(w->m->how->made, w->form, store, key, of, &id, err));
     }
     return brc_merged_chunk(w->out, key, &id, brc_store_id_len(store), err);
 }
@@ -635,7 +644,7 @@ static int is_made_chunk(void *ctx, brc_span key, brc_span *mask, brc_error *err
     brc_oid id;
     *mask = (brc_span){NULL, 0};
     BRC_TRY(id_in_base(e, key, &id, err));
-    return brc_base_chunk_is(&e->m->how->made, &id) ? BRC_BASE_MADE : BRC_BASE_KNOWN;
+    return brc_base_chunk_is(e->m->how->made, &id) ? BRC_BASE_MADE : BRC_BASE_KNOWN;
 }
 
 static int make_chunk(void *ctx, brc_span key, brc_made_chunk *out, brc_error *err)
@@ -643,7 +652,7 @@ static int make_chunk(void *ctx, brc_span key, brc_made_chunk *out, brc_error *e
     const element_merge *e = ctx;
     brc_oid id;
     BRC_TRY(id_in_base(e, key, &id, err));
-    return brc_base_chunk_make(&e->m->how->made, &id, out, err);
+    return brc_base_chunk_make(e->m->how->made, &id, out, err);
 }
 
 static int by_chunk_key(const void *a, const void *b)
@@ -684,7 +693,7 @@ static int merge_elements(member_merge *m, const node_docs *docs, brc_merged_nod
                          .side = {m->place->base, m->place->ours, m->place->theirs},
                          .merged = docs->doc[FORM_MERGED], .storage = out->storage,
                          .favour = m->favour, .ops = &ops};
-    if (how->made.n > 0) {
+    if (how->made != NULL && how->made->n > 0) {
         ops.unknown = is_made_chunk;
         ops.make = make_chunk;
     }

@@ -6,9 +6,10 @@
 #ifndef BRC_MERGE_MERGE_ARRAY_H
 #define BRC_MERGE_MERGE_ARRAY_H
 
-#include "../history/ancestry.h"
-#include "merge_chunks.h"
 #include "merge_tree.h"
+
+struct brc_base_chunks; /* merge_chunks.h */
+struct brc_commit_set;  /* history/ancestry.h */
 
 /* ---- merge node -------------------------------- */
 
@@ -29,7 +30,7 @@ typedef struct brc_merge_how {
     int is_trial;              /* the caller only wants the conflicts: nothing is stored */
     struct brc_concat_list *concat; /* arrays to which both sides append are joined; NULL: they are not */
     brc_entry unknown;         /* the entry of an unknown node                          */
-    brc_base_chunks made;      /* the chunks of merged bases                            */
+    struct brc_base_chunks *made; /* the chunks of merged bases; NULL: there is one base at most */
 } brc_merge_how;
 
 /* ---- merge run -------------------------------- */
@@ -60,12 +61,12 @@ typedef struct brc_merge_run {
     brc_merge_ops ops;
     int has_scratch; /* its base exists only in memory, until the run is disposed of */
 } brc_merge_run;
-#define BRC_MERGE_RUN_INIT { .how = { .made = BRC_BASE_CHUNKS_INIT } }
+#define BRC_MERGE_RUN_INIT { .how = { .repo = NULL } }
 
 /* Finds the snapshots of two commits, their base, and the moves since the base. If bases->n is 0,
  * the commits have no common ancestor; several bases are merged. */
-BRC_MUST_USE int brc_merge_find_base(brc_merge_run *run, const brc_oid *ours, const brc_oid *theirs, brc_commit_set *bases,
-                                     brc_error *err);
+BRC_MUST_USE int brc_merge_find_base(brc_merge_run *run, const brc_oid *ours, const brc_oid *theirs,
+                                     struct brc_commit_set *bases, brc_error *err);
 /* Finds the moves from a commit to a commit that follows it, reduced; none if they cannot be
  * determined. `out` must be empty. */
 BRC_MUST_USE int brc_moves_along(brc_move_set *out, brc_store *store, const brc_oid *older, const brc_oid *newer, brc_error *err);

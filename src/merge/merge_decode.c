@@ -8,7 +8,7 @@
 
 #include "../base/alloc.h"
 #include "../zarr/array/chunk_cursor.h"
-#include "../zarr/array/element_span.h"
+#include "../zarr/array/region.h"
 #include "merge_decode.h"
 
 /* The part of the memory budget for decoded chunks that wait to be merged. A chunk that is larger

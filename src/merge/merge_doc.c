@@ -28,7 +28,7 @@ int brc_json_has_unknown(const brc_json *value)
 int brc_json_new_unknown(brc_json **out, brc_error *err)
 {
     static const char text[] = "{\"" BRC_UNKNOWN_MEMBER "\":null}";
-    return brc_json_parse(out, text, sizeof(text) - 1, err);
+    return brc_json_parse(out, text, sizeof(text) - 1, 0, err);
 }
 
 /* A number as its digits, without leading and trailing zeros, and a power of ten. */
@@ -107,7 +107,7 @@ static int members_same(const brc_json *a, const brc_json *b)
     if (brc_json_count(a) != brc_json_count(b))
         return 0;
     for (const brc_json *v = brc_json_first(a); v != NULL; v = brc_json_next(v))
-        if (!brc_json_same(v, brc_json_member(b, brc_json_own_name(v))))
+        if (!brc_json_same(v, brc_json_member(b, brc_json_name(v))))
             return 0;
     return 1;
 }
@@ -172,8 +172,8 @@ static int take_same(const member_sides *s, const brc_json **out, brc_error *err
     }
     if (s->base != NULL && brc_json_equal(s->theirs, s->base))
         return BRC_OK;
-    BRC_GO(brc_json_write(&ours, s->ours, err));
-    BRC_GO(brc_json_write(&theirs, s->theirs, err));
+    BRC_GO(brc_json_write(&ours, s->ours, 0, err));
+    BRC_GO(brc_json_write(&theirs, s->theirs, 0, err));
     const size_t least = ours.len < theirs.len ? ours.len : theirs.len;
     const int order = memcmp(ours.data, theirs.data, least);
     if (order < 0 || (order == 0 && ours.len < theirs.len))
@@ -267,8 +267,8 @@ static int names_added(const side_indexes *in, const member_sides *s, const char
     const char **names = p;
     for (size_t i = 0; i < 2; i++)
         for (const brc_json *v = brc_json_first(sides[i]); v != NULL; v = brc_json_next(v))
-            if (brc_json_index_find(&in->base, brc_json_own_name(v)) == NULL)
-                names[(*n)++] = brc_json_own_name(v);
+            if (brc_json_index_find(&in->base, brc_json_name(v)) == NULL)
+                names[(*n)++] = brc_json_name(v);
     if (*n > 1)
         qsort((void *)names, *n, sizeof(*names), by_name);
     for (size_t i = 0; i < *n; i++)
@@ -287,7 +287,7 @@ static int members_merge(const doc_merge *m, const char *pointer, const member_s
     const brc_json *unknown = brc_json_is_unknown(s->base) ? s->base : NULL;
     for (const brc_json *v = unknown == NULL ? brc_json_first(s->base) : NULL; v != NULL;
          v = brc_json_next(v)) {
-        const char *name = brc_json_own_name(v);
+        const char *name = brc_json_name(v);
         const member_sides of = {v, brc_json_index_find(&in->ours, name),
                                  brc_json_index_find(&in->theirs, name)};
         BRC_TRY(member_merge(m, pointer, name, &of, into, err));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../history/tree_diff.h"
 #include "merge_tree.h"
 
 /* ==== merge spots ================================ */
@@ -374,30 +375,26 @@ typedef struct change_look {
     int changed;
 } change_look;
 
-static int look_child(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+static int look_child(void *ctx, const char *key, const brc_entry *a, const brc_entry *b,
+                      brc_error *err)
 {
     change_look *look = ctx;
     brc_merge_tree *m = look->m;
-    const size_t id_len = brc_store_id_len(m->store);
-    brc_tri child = {0};
+    brc_tri child = {.eb = *a, .et = *b};
+    const char *name = NULL;
+    int has_base = a->kind != 0;
     if (look->changed)
         return BRC_OK;
-    const char *name = NULL;
-    BRC_TRY(brc_merge_text(m, (const char *)key.data, key.len - 1, &name, err));
-    if (a.data != NULL) {
-        BRC_TRY(brc_child_decode(&child.eb, key, a, id_len, err));
+    BRC_TRY(brc_merge_text(m, key, strlen(key), &name, err));
+    if (has_base) {
         BRC_TRY(merge_join(m, look->at->b, name, &child.b, err));
-        if (merge_has_moved(m, child.b))
-            a.data = NULL;
+        has_base = !merge_has_moved(m, child.b);
     }
-    if (b.data != NULL) {
-        BRC_TRY(brc_child_decode(&child.et, key, b, id_len, err));
+    if (b->kind != 0)
         BRC_TRY(merge_join(m, look->at->t, name, &child.t, err));
-    }
-    if (a.data == NULL && b.data == NULL)
+    if (!has_base && b->kind == 0)
         return BRC_OK;
-    look->changed = a.data == NULL || b.data == NULL ||
-                    brc_move_of_to(look->moves, child.t) != NULL ||
+    look->changed = !has_base || b->kind == 0 || brc_move_of_to(look->moves, child.t) != NULL ||
                     brc_move_has_made(look->moves, child.t);
     if (look->changed)
         return BRC_OK;
@@ -420,7 +417,7 @@ static int look_pair(change_look *look, const brc_tri *at, brc_error *err)
     if (look->changed || at->eb.kind != BRC_GROUP)
         return BRC_OK;
     look->at = at;
-    return brc_map_diff(look->m->store, &at->eb.map, &at->et.map, look_child, look, err);
+    return brc_children_diff(look->m->store, &at->eb, &at->et, look_child, look, err);
 }
 
 /* Checks whether a side (theirs is 1) differs from the base at or under a node in anything but
@@ -481,26 +478,15 @@ typedef struct child_list {
     size_t n, cap;
 } child_list;
 
-static int child_collect(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+static int child_collect(void *ctx, const char *name, const brc_entry *a, const brc_entry *b,
+                         brc_error *err)
 {
     child_list *list = ctx;
-    const size_t id_len = brc_store_id_len(list->m->store);
-    child_sides child;
-    memset(&child, 0, sizeof(child));
-    if (a.data != NULL)
-        BRC_TRY(brc_child_decode(&child.a, key, a, id_len, err));
-    if (b.data != NULL)
-        BRC_TRY(brc_child_decode(&child.b, key, b, id_len, err));
-    BRC_TRY(brc_merge_text(list->m, (const char *)key.data, key.len - 1, &child.name, err));
+    child_sides child = {.a = *a, .b = *b};
+    BRC_TRY(brc_merge_text(list->m, name, strlen(name), &child.name, err));
     BRC_TRY(brc_grow_array(&list->items, &list->cap, list->n + 1, sizeof(child), err));
     ((child_sides *)list->items)[list->n++] = child;
     return BRC_OK;
-}
-
-static const brc_oid *children_of(const brc_entry *entry)
-{
-    static const brc_oid none;
-    return entry->kind == BRC_GROUP ? &entry->map : &none;
 }
 
 /* Finds the node of ours at a child's place, unless it was moved there. */
@@ -579,8 +565,7 @@ static int children_due(brc_merge_tree *m, const brc_tri *group, brc_spot *spot,
 {
     child_list list = {.m = m};
     int rc;
-    BRC_GO(brc_map_diff(m->store, children_of(&group->eb), children_of(&group->et), child_collect,
-                        &list, err));
+    BRC_GO(brc_children_diff(m->store, &group->eb, &group->et, child_collect, &list, err));
     for (size_t i = 0; i < list.n; i++)
         BRC_GO(child_due(m, group, spot, &((child_sides *)list.items)[i], err));
 done:

@@ -3,12 +3,12 @@
  *
  * The axes are put in the order of the destination's strides, neighbours that lie
  * in one piece on both sides become one axis, and the innermost becomes part of
- * the element where it can. What is left is a loop over planes:
+ * the element where possible. The remaining work is a loop over planes:
  *
  *     outer axes ... | rows | cells
  *
  * cells: the destination's smallest stride; rows: the source's smallest stride
- * where that is another axis. Such a plane is a transposition and is done in
+ * if it is another axis. Such a plane is a transposition and is copied in
  * tiles, so that each cache line of either side is used up while it is near.
  */
 #include "box.h"
@@ -21,17 +21,6 @@
 #include "dtype.h"
 #include "dtype_ops.h"
 #include "shape.h"
-
-/* Comparing runs of packed elements: counts the differences and finds the largest. */
-
-typedef struct brc_run_diff {
-    size_t elements;
-    double max_abs; /* 0 if no two numbers differ */
-} brc_run_diff;
-
-/* Compares n elements side by side. */
-typedef void (*brc_compare_run_fn)(const brc_dtype *type, const uint8_t *x, const uint8_t *y,
-                                   size_t n, brc_run_diff *out);
 
 /* ==== copy box ================================ */
 
@@ -46,7 +35,7 @@ struct copy_plan {
     struct copy_axis axis[BRC_MAX_NDIM + 2]; /* two of extent 1 if a box has fewer */
 };
 
-/* Wraps instead of overflowing: only its being equal to a stride counts. */
+/* Wraps instead of overflowing: callers only compare the result with a stride. */
 static int64_t axis_span(uint64_t n, int64_t stride)
 {
     return (int64_t)(n * (uint64_t)stride);
@@ -57,7 +46,7 @@ static uint64_t stride_size(int64_t stride)
     return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
 }
 
-/* Insertion sort, the largest destination stride first; equal ones stay in order. */
+/* Insertion sort, the largest destination stride first; equal strides stay in order. */
 static void plan_sort(struct copy_plan *plan)
 {
     for (int i = 1; i < plan->naxes; i++) {
@@ -109,7 +98,7 @@ static void plan_pick_rows(struct copy_plan *plan)
     plan->axis[plan->naxes - 2] = rows;
 }
 
-/* Makes the plan, which has two axes at least. Returns 0 if the box is empty. */
+/* Makes the plan, which has at least two axes. Returns 0 if the box is empty. */
 static int plan_make(struct copy_plan *plan, int ndim, const uint64_t *shape, size_t item,
                      const int64_t *dst_strides, const int64_t *src_strides)
 {
@@ -215,12 +204,12 @@ void brc_copy_box(int ndim, const uint64_t *shape, size_t item, uint8_t *dst,
 
 /* ==== fill ================================ */
 
-/* Fills with one element, and tests for it. */
+/* Filling a box with one element, and testing whether all elements equal one. */
 
-#define FILL_BLOCK 4096   /* stays in the first cache while it is copied from         */
+#define FILL_BLOCK 4096   /* stays in the first-level cache while it is the source    */
 #define FILL_SMALL 256    /* pieces up to this are copied as one element             */
 #define EQUAL_BLOCK 65536 /* how far a memcmp() without an early exit may look ahead */
-#define EQUAL_FIRST 64    /* looked at first: real data differs here already        */
+#define EQUAL_FIRST 64    /* compared first: real data mostly differs here already  */
 
 static int bytes_are_alike(const uint8_t *data, size_t len)
 {
@@ -247,8 +236,8 @@ void brc_fill_run(uint8_t *dst, uint64_t n, size_t item, const uint8_t *element)
     }
 }
 
-/* Returns the elements of the trailing axes that lie in one piece; *outer is the number of the
- * others. */
+/* Returns the number of elements of the trailing axes that lie in one piece; *outer is the number
+ * of the other axes. */
 static uint64_t piece_elements(int ndim, const uint64_t *shape, size_t item, const int64_t *strides,
                                int *outer)
 {
@@ -295,7 +284,7 @@ int brc_all_equal(const uint8_t *data, uint64_t n, size_t item, const uint8_t *e
         return 1;
     if (memcmp(data, element, item) != 0)
         return 0;
-    /* each element equals the one before it; the first equals ours */
+    /* each element equals its predecessor, and the first equals `element` */
     size_t at = 0, left = len - item, block = EQUAL_FIRST;
     while (left > 0) {
         if (block > left)
@@ -307,418 +296,6 @@ int brc_all_equal(const uint8_t *data, uint64_t n, size_t item, const uint8_t *e
         block = EQUAL_BLOCK;
     }
     return 1;
-}
-
-/* ==== compare runs ================================ */
-
-/*
- * The loops of element differences, one for each common number type. They go through
- * blocks of a fixed size without a branch, so that compilers make vectors of them.
- * 64-bit integers and times are subtracted as such: as doubles, neighbours are often
- * equal.
- */
-
-#define BLOCK 64 /* of elements; what a uint8_t can count */
-#define LANES 8  /* results side by side, where their order is not free */
-
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define FROM_LE16(v) __builtin_bswap16(v)
-#define FROM_LE32(v) __builtin_bswap32(v)
-#define FROM_LE64(v) __builtin_bswap64(v)
-#else
-#define FROM_LE16(v) (v)
-#define FROM_LE32(v) (v)
-#define FROM_LE64(v) (v)
-#endif
-#define FROM_LE8(v) (v)
-
-#define LOADER(bits)                                                        \
-    static inline uint##bits##_t load_u##bits(const uint8_t *p, size_t i)   \
-    {                                                                       \
-        uint##bits##_t v;                                                   \
-        memcpy(&v, p + i * sizeof(v), sizeof(v));                           \
-        return FROM_LE##bits(v);                                            \
-    }
-LOADER(8)
-LOADER(16)
-LOADER(32)
-LOADER(64)
-
-/* ---- integers ---------------------------------------------------------------- */
-
-/* `flip` gives unsigned numbers the order of the type: its sign bit, or 0. */
-#define INTEGER_STEP(bits, flip, i)                                                        \
-    do {                                                                                   \
-        uint##bits##_t a = load_u##bits(x, i) ^ (flip), b = load_u##bits(y, i) ^ (flip);   \
-        uint##bits##_t apart = (uint##bits##_t)(a > b ? a - b : b - a);                    \
-        most = apart > most ? apart : most;                                                \
-        differ = (uint##bits##_t)(differ + (a != b));                                      \
-    } while (0)
-
-#define INTEGER_RUN(name, bits, flip)                                                      \
-    static void name(const brc_dtype *type, const uint8_t *x, const uint8_t *y, size_t n,  \
-                     brc_run_diff *out)                                                    \
-    {                                                                                      \
-        uint##bits##_t most = 0, differ;                                                   \
-        (void)type;                                                                        \
-        out->elements = 0;                                                                 \
-        for (; n >= BLOCK; n -= BLOCK, x += BLOCK * (bits / 8), y += BLOCK * (bits / 8)) { \
-            differ = 0;                                                                    \
-            for (size_t i = 0; i < BLOCK; i++)                                             \
-                INTEGER_STEP(bits, flip, i);                                               \
-            out->elements += differ;                                                       \
-        }                                                                                  \
-        differ = 0;                                                                        \
-        for (size_t i = 0; i < n; i++)                                                     \
-            INTEGER_STEP(bits, flip, i);                                                   \
-        out->elements += differ;                                                           \
-        out->max_abs = (double)most;                                                       \
-    }
-
-INTEGER_RUN(run_u8, 8, 0U)
-INTEGER_RUN(run_u16, 16, 0U)
-INTEGER_RUN(run_u32, 32, UINT32_C(0))
-INTEGER_RUN(run_u64, 64, UINT64_C(0))
-INTEGER_RUN(run_i8, 8, 0x80U)
-INTEGER_RUN(run_i16, 16, 0x8000U)
-INTEGER_RUN(run_i32, 32, UINT32_C(1) << 31)
-INTEGER_RUN(run_i64, 64, UINT64_C(1) << 63)
-
-/* ---- floats ------------------------------------------------------------------ */
-
-/* A NaN on either side makes `apart` NaN, which is above nothing; so does infinity less
- * itself. */
-#define FLOAT_STEP(bits, real, i, lane)                                                    \
-    do {                                                                                   \
-        uint##bits##_t a = load_u##bits(x, i), b = load_u##bits(y, i);                     \
-        real u, v;                                                                         \
-        memcpy(&u, &a, sizeof(u));                                                         \
-        memcpy(&v, &b, sizeof(v));                                                         \
-        double apart = fabs((double)u - (double)v);                                        \
-        most[lane] = apart > most[lane] ? apart : most[lane];                              \
-        differ = (uint##bits##_t)(differ + (a != b));                                      \
-    } while (0)
-
-#define FLOAT_RUN(name, bits, real)                                                        \
-    static void name(const brc_dtype *type, const uint8_t *x, const uint8_t *y, size_t n,  \
-                     brc_run_diff *out)                                                    \
-    {                                                                                      \
-        double most[LANES] = {0};                                                          \
-        uint##bits##_t differ;                                                             \
-        (void)type;                                                                        \
-        out->elements = 0;                                                                 \
-        for (; n >= LANES; n -= LANES, x += LANES * (bits / 8), y += LANES * (bits / 8)) { \
-            differ = 0;                                                                    \
-            for (size_t lane = 0; lane < LANES; lane++)                                    \
-                FLOAT_STEP(bits, real, lane, lane);                                        \
-            out->elements += differ;                                                       \
-        }                                                                                  \
-        differ = 0;                                                                        \
-        for (size_t lane = 0; lane < n; lane++)                                            \
-            FLOAT_STEP(bits, real, lane, lane);                                            \
-        out->elements += differ;                                                           \
-        out->max_abs = 0;                                                                  \
-        for (size_t lane = 0; lane < LANES; lane++)                                        \
-            out->max_abs = most[lane] > out->max_abs ? most[lane] : out->max_abs;          \
-    }
-
-FLOAT_RUN(run_f32, 32, float)
-FLOAT_RUN(run_f64, 64, double)
-
-/* ---- the rest ---------------------------------------------------------------- */
-
-/* Compares numpy.datetime64 and numpy.timedelta64: not-a-time has no difference from anything. */
-static void run_time(const brc_dtype *type, const uint8_t *x, const uint8_t *y, size_t n,
-                     brc_run_diff *out)
-{
-    const uint64_t none = UINT64_C(1) << 63;
-    uint64_t most = 0;
-    (void)type;
-    out->elements = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t a = load_u64(x, i), b = load_u64(y, i);
-        uint64_t apart = (a ^ none) > (b ^ none) ? a - b : b - a;
-        out->elements += a != b;
-        if (apart > most && a != none && b != none)
-            most = apart;
-    }
-    out->max_abs = (double)most;
-}
-
-static void run_any(const brc_dtype *type, const uint8_t *x, const uint8_t *y, size_t n,
-                    brc_run_diff *out)
-{
-    const size_t item = type->item_size;
-    *out = (brc_run_diff){0, 0};
-    for (size_t i = 0; i < n; i++, x += item, y += item) {
-        if (memcmp(x, y, item) == 0)
-            continue;
-        out->elements++;
-        if (type->ops->number == NULL)
-            continue;
-        double apart = fabs(type->ops->number(type, x) - type->ops->number(type, y));
-        if (apart > out->max_abs)
-            out->max_abs = apart;
-    }
-}
-
-static const struct {
-    const brc_dtype_ops *ops;
-    size_t item_size;
-    brc_compare_run_fn run;
-} typed_runs[] = {
-    {&brc_uint_ops, 1, run_u8},      {&brc_uint_ops, 2, run_u16},
-    {&brc_uint_ops, 4, run_u32},     {&brc_uint_ops, 8, run_u64},
-    {&brc_int_ops, 1, run_i8},       {&brc_int_ops, 2, run_i16},
-    {&brc_int_ops, 4, run_i32},      {&brc_int_ops, 8, run_i64},
-    {&brc_float_ops, 4, run_f32},    {&brc_float_ops, 8, run_f64},
-    {&brc_datetime_ops, 8, run_time}, {&brc_timedelta_ops, 8, run_time},
-};
-
-/* Returns the function that compares runs of this type, which is of fixed length. */
-static brc_compare_run_fn compare_run_of(const brc_dtype *type)
-{
-    for (size_t i = 0; i < sizeof(typed_runs) / sizeof(typed_runs[0]); i++)
-        if (typed_runs[i].ops == type->ops && typed_runs[i].item_size == type->item_size)
-            return typed_runs[i].run;
-    return run_any;
-}
-
-/* ==== compare elements ================================ */
-
-/*
- * Compares boxes. Pieces that lie packed on both sides are compared as bytes; only a piece
- * that differs is taken apart, axis by axis, down to a leaf: the last axes that lie in one
- * piece, as many as make the leaf long enough. In a leaf the typed loops count. The box of the
- * differences is searched from a leaf's ends inwards, which ends soon where many elements differ.
- */
-
-#define LEAF_ELEMENTS 32  /* axes are joined until a leaf has so many                  */
-#define RUN_BYTES 8192    /* compared as bytes first: what differs is in the first cache */
-#define FILL_BYTES 4096   /* of an element that is everywhere                          */
-
-/* ---- tallies ----------------------------------------------------------------- */
-
-void brc_tally_init(brc_tally *tally, int ndim, const brc_dtype *type)
-{
-    memset(tally, 0, sizeof(*tally));
-    tally->ndim = ndim;
-    tally->max_abs = type->ops->number != NULL ? 0 : NAN;
-    for (int i = 0; i < ndim; i++)
-        tally->first[i] = UINT64_MAX;
-}
-
-static void tally_count(brc_tally *tally, uint64_t elements)
-{
-    if (!brc_add_u64(tally->elements, elements, &tally->elements))
-        tally->elements = UINT64_MAX;
-}
-
-static void tally_span(brc_tally *tally, int axis, uint64_t first, uint64_t last)
-{
-    if (first < tally->first[axis])
-        tally->first[axis] = first;
-    if (last > tally->last[axis])
-        tally->last[axis] = last;
-}
-
-void brc_tally_add(brc_tally *tally, uint64_t elements, const uint64_t *first,
-                   const uint64_t *last)
-{
-    if (elements == 0)
-        return;
-    tally_count(tally, elements);
-    for (int i = 0; i < tally->ndim; i++)
-        tally_span(tally, i, first[i], last[i]);
-}
-
-void brc_tally_merge(brc_tally *into, const brc_tally *from)
-{
-    brc_tally_add(into, from->elements, from->first, from->last);
-    if (from->max_abs > into->max_abs)
-        into->max_abs = from->max_abs;
-}
-
-static void tally_run(brc_tally *tally, const brc_run_diff *run)
-{
-    tally_count(tally, run->elements);
-    if (run->max_abs > tally->max_abs)
-        tally->max_abs = run->max_abs;
-}
-
-void brc_tally_difference(brc_tally *tally, const brc_dtype *type, const uint8_t *x,
-                          const uint8_t *y)
-{
-    brc_run_diff run;
-    compare_run_of(type)(type, x, y, 1, &run);
-    if (run.max_abs > tally->max_abs)
-        tally->max_abs = run.max_abs;
-}
-
-/* ---- boxes ------------------------------------------------------------------- */
-
-typedef struct comparison {
-    brc_tally *tally;
-    const brc_dtype *type;
-    brc_compare_run_fn run;
-    size_t item;
-    int ndim;
-    const uint64_t *corner, *count;
-    const int64_t *x_strides, *y_strides; /* the latter NULL: one element is everywhere */
-    const uint8_t *fill;                  /* then: that element,                        */
-    size_t run_elements;                  /* and how many of them y has; else of a run  */
-    int leaf;                             /* its first axis                             */
-    uint64_t packed[BRC_MAX_NDIM + 1];    /* elements of the axes from here on, where
-                                             they lie in one piece; else 0              */
-    uint64_t at[BRC_MAX_NDIM];
-} comparison;
-
-/* Returns whether element i of a run differs. */
-static int element_differs(const comparison *c, const uint8_t *x, const uint8_t *y, size_t i)
-{
-    const uint8_t *other = c->y_strides != NULL ? y + i * c->item : c->fill;
-    return memcmp(x + i * c->item, other, c->item) != 0;
-}
-
-/* Extends the box by a run's first and last difference, where the leaf is one axis. */
-static void box_of_run(comparison *c, uint64_t start, const uint8_t *x, const uint8_t *y, size_t n)
-{
-    const int axis = c->leaf;
-    size_t first = 0, last = n - 1;
-    start += c->corner[axis];
-    if (start < c->tally->first[axis]) {
-        while (!element_differs(c, x, y, first))
-            first++;
-        tally_span(c->tally, axis, start + first, start + first);
-    }
-    if (start + last > c->tally->last[axis]) {
-        while (!element_differs(c, x, y, last))
-            last--;
-        tally_span(c->tally, axis, start + last, start + last);
-    }
-}
-
-static int leaf_is_covered(const comparison *c)
-{
-    for (int i = c->leaf; i < c->ndim; i++)
-        if (c->tally->first[i] > c->corner[i] ||
-            c->tally->last[i] < c->corner[i] + c->count[i] - 1)
-            return 0;
-    return 1;
-}
-
-/* Extends the box by a run's differences, where the leaf is several axes, all short. */
-static void box_of_short_axes(comparison *c, uint64_t start, const uint8_t *x, const uint8_t *y,
-                              size_t n)
-{
-    if (leaf_is_covered(c))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        if (!element_differs(c, x, y, i))
-            continue;
-        uint64_t left = start + i;
-        for (int axis = c->ndim - 1; axis >= c->leaf; axis--) {
-            uint64_t at = c->corner[axis] + left % c->count[axis];
-            tally_span(c->tally, axis, at, at);
-            left /= c->count[axis];
-        }
-    }
-}
-
-static void compare_leaf(comparison *c, const uint8_t *x, const uint8_t *y)
-{
-    const uint64_t n = c->packed[c->leaf];
-    for (uint64_t at = 0; at < n; at += c->run_elements) {
-        size_t len = n - at < c->run_elements ? (size_t)(n - at) : c->run_elements;
-        const uint8_t *p = x + at * c->item, *q = c->y_strides != NULL ? y + at * c->item : y;
-        brc_run_diff run;
-        if (memcmp(p, q, len * c->item) == 0)
-            continue;
-        c->run(c->type, p, q, len, &run);
-        tally_run(c->tally, &run);
-        for (int i = 0; i < c->leaf; i++)
-            tally_span(c->tally, i, c->at[i], c->at[i]);
-        if (c->leaf == c->ndim - 1)
-            box_of_run(c, at, p, q, len);
-        else
-            box_of_short_axes(c, at, p, q, len);
-    }
-}
-
-static int piece_is_equal(const comparison *c, uint64_t n, const uint8_t *x, const uint8_t *y)
-{
-    if (c->y_strides != NULL)
-        return memcmp(x, y, (size_t)n * c->item) == 0;
-    return brc_all_equal(x, n, c->item, c->fill);
-}
-
-static void compare_axis(comparison *c, int axis, const uint8_t *x, const uint8_t *y)
-{
-    if (axis == c->leaf) {
-        compare_leaf(c, x, y);
-        return;
-    }
-    if (c->packed[axis] > 0 && piece_is_equal(c, c->packed[axis], x, y))
-        return;
-    for (uint64_t i = 0; i < c->count[axis]; i++) {
-        c->at[axis] = c->corner[axis] + i;
-        compare_axis(c, axis + 1, x, y);
-        x += c->x_strides[axis];
-        if (c->y_strides != NULL)
-            y += c->y_strides[axis];
-    }
-}
-
-/* Finds the last axes that lie in one piece, and the leaf among them. */
-static void find_leaf(comparison *c)
-{
-    uint64_t n = 1;
-    c->packed[c->ndim] = 1;
-    c->leaf = c->ndim;
-    for (int i = c->ndim - 1; i >= 0; i--) {
-        const int64_t step = (int64_t)(n * c->item);
-        int single = c->count[i] == 1;
-        int follows = single || (c->x_strides[i] == step &&
-                                 (c->y_strides == NULL || c->y_strides[i] == step));
-        if (n == 0 || !follows) {
-            n = c->packed[i] = 0;
-            continue;
-        }
-        if (i == c->ndim - 1 || (c->leaf == i + 1 && n < LEAF_ELEMENTS))
-            c->leaf = i;
-        n *= c->count[i];
-        c->packed[i] = n;
-    }
-}
-
-void brc_compare_box(brc_tally *tally, const brc_dtype *type, const uint64_t *corner,
-                     const uint64_t *count, const brc_place *x, const brc_place *y)
-{
-    uint8_t fill[FILL_BYTES];
-    if (x->strides == NULL) { /* differences have no direction */
-        const brc_place *swapped = x;
-        x = y;
-        y = swapped;
-    }
-    comparison c = {.tally = tally, .type = type, .run = compare_run_of(type),
-                    .item = type->item_size, .ndim = tally->ndim, .corner = corner,
-                    .count = count, .x_strides = x->strides, .y_strides = y->strides};
-    for (int i = 0; i < c.ndim; i++)
-        if (count[i] == 0)
-            return;
-    const uint8_t *other = y->data;
-    size_t bytes = RUN_BYTES;
-    if (y->strides == NULL) {
-        bytes = FILL_BYTES;
-        c.fill = y->data;
-        if (c.item <= FILL_BYTES) {
-            brc_fill_run(fill, FILL_BYTES / c.item, c.item, y->data);
-            other = fill;
-        }
-    }
-    c.run_elements = c.item < bytes ? bytes / c.item : 1;
-    find_leaf(&c);
-    compare_axis(&c, 0, x->data, other);
 }
 
 /* ==== chunk cut ================================ */
@@ -745,7 +322,7 @@ static int lies_in_one_piece(const brc_sel *box, const uint64_t *chunk, const ui
     int k = 0;
     while (k < box->ndim && chunk[k] == 1)
         k++;
-    for (k++; k < box->ndim; k++) /* after the first axis that is longer, all is taken  */
+    for (k++; k < box->ndim; k++) /* after the first longer axis, all axes are whole    */
         if (chunk[k] != box->count[k])
             return 0;
     for (k = 0; k < box->ndim; k++)
@@ -780,7 +357,7 @@ static int cut_fixed(brc_chunk_cutter *c, const brc_sel *box, const uint64_t *in
     return c->put(c->ctx, index, (brc_span){ c->part.data, len }, err);
 }
 
-/* Finds the place of each element of the box, its length included. */
+/* Finds the place of each element of the box; an element includes its length. */
 static int find_spans(brc_chunk_cutter *c, const brc_sel *box, brc_span data, brc_error *err)
 {
     uint64_t n = brc_shape_count(box->ndim, box->count);
@@ -851,7 +428,7 @@ void brc_chunk_cutter_dispose(brc_chunk_cutter *c)
 
 /* A run of elements along the last axis, all of which lie in the same sides. */
 typedef struct merge_run {
-    uint64_t at, n;               /* the first element's number in the chunk, how many */
+    uint64_t at, n;               /* number of the first element in the chunk, and of elements */
     const uint8_t *src[BRC_SIDES]; /* NULL: the side has no elements here           */
     size_t step[BRC_SIDES];
 } merge_run;
@@ -859,7 +436,7 @@ typedef struct merge_run {
 /* The place of the walk in a mask. */
 typedef struct mask_place {
     brc_reader r;
-    uint64_t from, to; /* of the run of the mask that comes next, or is in progress */
+    uint64_t from, to; /* the bounds of the next run of the mask, or of the one in progress */
 } mask_place;
 
 typedef struct box_walk {

@@ -3,6 +3,7 @@
 #define BRC_ND_BOX_H
 
 #include "../breccia_codec.h"
+#include "differing.h"
 #include "dtype.h"
 #include "shape.h"
 
@@ -12,19 +13,30 @@
  * of the whole. */
 typedef struct brc_tally {
     int ndim;
-    uint64_t elements; /* that differ in any bit; 2^64-1 means that or more        */
+    uint64_t elements; /* number that differ in any bit; 2^64-1: so many or more   */
     double max_abs;    /* the largest difference between two numbers; pairs with a
                           NaN do not count. NaN: the type does not have numbers    */
     uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* box of all elements that
                           differ; without meaning if there are none                */
+    /* The rest is only for brc_tally_want(). */
+    const brc_wanted *wanted; /* NULL: every element counts, and its bits are compared */
+    brc_boxes *boxes;         /* NULL: not wanted                                     */
+    uint64_t numbers;         /* pairs of numbers that differ, none of which is a NaN */
+    brc_exact_sum apart, squares; /* sums of their differences, and of the squares    */
 } brc_tally;
 
 void brc_tally_init(brc_tally *tally, int ndim, const brc_dtype *type);
+/* Makes an empty tally count the elements that `wanted` selects. `wanted` and `boxes` (may be NULL) are borrowed. */
+void brc_tally_want(brc_tally *tally, const brc_wanted *wanted, brc_boxes *boxes);
 /* Adds `elements` differing elements, whose box has the corners `first` and `last`. */
 void brc_tally_add(brc_tally *tally, uint64_t elements, const uint64_t *first, const uint64_t *last);
 void brc_tally_merge(brc_tally *into, const brc_tally *from);
-/* Adds the difference of two elements that differ to max_abs; their place does not matter. */
-void brc_tally_difference(brc_tally *tally, const brc_dtype *type, const uint8_t *x, const uint8_t *y);
+/* Adds the difference of two elements that differ to max_abs and the sums, `times` times; their place does
+ * not matter. */
+void brc_tally_difference(brc_tally *tally, const brc_dtype *type, const uint8_t *x, const uint8_t *y,
+                          uint64_t times);
+/* Returns whether the difference of two numbers is too small to count. */
+int brc_is_close(const brc_wanted *wanted, const brc_dtype *type, const uint8_t *x, const uint8_t *y);
 
 /* A box in memory. */
 typedef struct brc_place {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/utf8.h"
+#include "../base/buf.h"
 #include "dtype_ops.h"
 
 static int printed_json(brc_json **out, int klass, const char *text, brc_error *err);
@@ -20,7 +20,7 @@ static int printed_unquote(char **out, const char *text, brc_error *err);
 
 /* ==== dtype ================================ */
 
-/* A plug-in built against an older header has a shorter table. */
+/* A plug-in that was built against an older header has a shorter table. */
 #define OPS_HAVE(ops, member)                                                       \
     ((ops)->size >= offsetof(brc_dtype_ops, member) + sizeof((ops)->member) &&      \
      (ops)->member != NULL)
@@ -31,7 +31,7 @@ static int printed_unquote(char **out, const char *text, brc_error *err);
 static int text_as_json(brc_json **out, const char *text, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
-    int rc = brc_json_parse(out, text, strlen(text), &why);
+    int rc = brc_json_parse(out, text, strlen(text), 0, &why);
     if (rc < 0 && rc != BRC_EINVAL && err != NULL)
         brc_error_copy(err, &why);
     return rc == BRC_EINVAL ? BRC_OK : rc;
@@ -61,7 +61,7 @@ static int scan_quoted(const brc_dtype *type, const brc_buf *bare, brc_buf *out,
     int rc;
     if (type->klass == BRC_CLASS_STRING) {
         BRC_GO(brc_json_quote(&json, (const char *)bare->data, bare->len, err));
-        BRC_GO(brc_json_parse(&value, (const char *)json.data, json.len, err));
+        BRC_GO(brc_json_parse(&value, (const char *)json.data, json.len, 0, err));
     }
     rc = scan_text(type, &value, (const char *)bare->data, out, err);
 done:
@@ -108,7 +108,7 @@ done:
 
 int brc_dtype_default(const brc_dtype *type, brc_buf *out, brc_error *err)
 {
-    size_t len = type->item_size > 0 ? type->item_size : 4; /* no bytes: their count alone */
+    size_t len = type->item_size > 0 ? type->item_size : 4; /* no bytes: only their count */
     BRC_TRY(brc_buf_reserve(out, len, err));
     memset(out->data + out->len, 0, len);
     out->len += len;
@@ -160,15 +160,12 @@ void brc_dtype_swap(const brc_dtype *type, uint8_t *dst, const uint8_t *src, siz
         brc_swap_units(dst, src, n * type->item_size, type->swap_unit);
 }
 
-int brc_dtype_normalizes(const brc_dtype *type)
+int brc_dtype_normalize(const brc_dtype *type, uint8_t *data, size_t n)
 {
-    return OPS_HAVE(type->ops, normalize);
-}
-
-void brc_dtype_normalize(const brc_dtype *type, uint8_t *data, size_t n)
-{
-    if (brc_dtype_normalizes(type))
+    const int can = OPS_HAVE(type->ops, normalize);
+    if (can && n > 0)
         type->ops->normalize(type, data, n);
+    return can;
 }
 
 void brc_dtype_native(const brc_dtype *type, uint8_t *data, size_t len)
@@ -198,7 +195,7 @@ static int read_name(const char **out, const brc_json *json, brc_error *err)
         return BRC_OK;
     if (brc_json_kind(json) == BRC_JSON_STRING)
         return brc_fail(err, BRC_EINVAL, "a name with U+0000 in it is not valid");
-    return brc_fail(err, BRC_EINVAL, "the member \"name\" must be there and be a string");
+    return brc_fail(err, BRC_EINVAL, "the member \"name\" must be given as a string");
 }
 
 int brc_named_read(brc_named *out, const brc_json *json, brc_error *err)
@@ -341,7 +338,7 @@ static int printed_json(brc_json **out, int klass, const char *text, brc_error *
     else if (klass == BRC_CLASS_COMPLEX)
         BRC_GO(complex_as_json(&json, text, err));
     if (json.len > 0)
-        rc = brc_json_parse(out, (const char *)json.data, json.len, &why);
+        rc = brc_json_parse(out, (const char *)json.data, json.len, 0, &why);
     if (rc == BRC_EINVAL) /* not a printed form: the type's own message is better */
         rc = BRC_OK;
     else if (rc < 0 && err != NULL)
@@ -509,7 +506,7 @@ int brc_dtype_no_config(const char *name, const brc_json *config, brc_error *err
     if (brc_json_count(config) > 0)
         return brc_fail(err, BRC_EINVAL,
                         "data type %s has no configuration, but \"%.80s\" is given", name,
-                        brc_json_name(config, 0));
+                        brc_json_name(brc_json_item(config, 0)));
     return BRC_OK;
 }
 
@@ -570,12 +567,12 @@ const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value)
  * Data types by name, and the rules by which they are added.
  *
  * Invariant: a name means one specification for as long as the registry lives.
- * Nothing is replaced, and every table is copied, so that what a plug-in does to
- * its own copy later changes nothing here.
+ * No entry is replaced, and every table is copied, so that a plug-in may change
+ * its own copy later without any effect here.
  */
 
-/* The data type that the name means: its own name first, then families in the
- * order in which they were added. NULL: none. */
+/* Finds the data type that the name means: first the type with this name, then families in
+ * the order in which they were added. Returns NULL if there is none. */
 static const brc_dtype_slot *dtype_registry_find(const brc_dtype_registry *types,
                                                  const char *name)
 {
@@ -622,7 +619,8 @@ static int dtype_put(brc_dtype_registry *types, const brc_registrar *by, const b
                         spec->name);
     const brc_dtype_slot *taken = dtype_registry_find(types, spec->name);
     if (taken != NULL)
-        return brc_fail(err, BRC_EEXISTS, "the data type \"%s\" is already there: \"%s\" from %s",
+        return brc_fail(err, BRC_EEXISTS, "the data type \"%s\" is already registered: \"%s\" from "
+                                          "%s",
                         spec->name, taken->spec.name, brc_origin_words(&taken->origin));
     BRC_TRY(brc_grow_array((void **)&types->slots, &types->cap, types->n + 1,
                            sizeof(*types->slots), err));
@@ -678,14 +676,14 @@ void brc_dtype_registry_dispose(brc_dtype_registry *types)
 /* ==== dtype open ================================ */
 
 /*
- * From a name to a bound data type, and the list of all that there are.
+ * Opening a data type by its name, and the list of all data types.
  *
  * Invariant: an open data type has one spelling: a bare string where it has no
  * configuration, else an object with its name and configuration.
  */
 
 struct open_dtype {
-    brc_dtype type; /* first: what is handed out points here                     */
+    brc_dtype type; /* first: callers get a pointer to this member               */
     const brc_dtype_slot *slot;
     char *json;
 };
@@ -697,12 +695,12 @@ static int dtype_write_json(brc_buf *out, const char *name, const brc_json *conf
     BRC_TRY(brc_buf_text(out, "{\"name\":", err));
     BRC_TRY(brc_json_quote(out, name, strlen(name), err));
     BRC_TRY(brc_buf_text(out, ",\"configuration\":", err));
-    BRC_TRY(brc_json_write(out, config, err));
+    BRC_TRY(brc_json_write(out, config, 0, err));
     return brc_buf_text(out, "}", err);
 }
 
-/* Where the type's own form says all of it, it is taken: a configuration may have
- * several spellings. */
+/* Appends the type's own form if the type has one, because a configuration may have several
+ * spellings; otherwise the name and the configuration. */
 static int dtype_own_json(brc_buf *out, const brc_dtype *type, const brc_json *config,
                           brc_error *err)
 {
@@ -711,7 +709,7 @@ static int dtype_own_json(brc_buf *out, const brc_dtype *type, const brc_json *c
     return dtype_write_json(out, type->name, config, err);
 }
 
-/* A plug-in's description is checked once, so that nobody below divides by it. */
+/* Checks a plug-in's description once, so that no later division is by zero. */
 static int dtype_check(const brc_dtype *type, const char *name, brc_error *err)
 {
     int whole_units =
@@ -753,11 +751,25 @@ done:
     return rc;
 }
 
-int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *json, brc_error *err)
+static int open_by_name(brc_dtype **out, const brc_registry *reg, const char *name, brc_error *err)
+{
+    const brc_dtype_slot *slot = dtype_registry_find(brc_dtypes_of(reg), name);
+
+    *out = NULL;
+    if (slot == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED, "the data type \"%s\" is not known to this build",
+                        name);
+    return brc_dtype_bind(out, reg, slot, name, NULL, err);
+}
+
+int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *json, const char *name,
+                   brc_error *err)
 {
     brc_named named;
 
     *out = NULL;
+    if (json == NULL && name != NULL)
+        return open_by_name(out, reg, name, err);
     int rc = brc_named_read(&named, json, err);
     if (rc < 0) {
         brc_context(err, "data type");
@@ -772,17 +784,6 @@ int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *jso
         return brc_fail(err, BRC_EUNSUPPORTED, "the data type \"%s\" is not known to this build",
                         named.name);
     return brc_dtype_bind(out, reg, slot, named.name, named.config, err);
-}
-
-int brc_dtype_open_name(brc_dtype **out, const brc_registry *reg, const char *name, brc_error *err)
-{
-    const brc_dtype_slot *slot = dtype_registry_find(brc_dtypes_of(reg), name);
-
-    *out = NULL;
-    if (slot == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED, "the data type \"%s\" is not known to this build",
-                        name);
-    return brc_dtype_bind(out, reg, slot, name, NULL, err);
 }
 
 void brc_dtype_free(brc_dtype *type)

@@ -1,4 +1,4 @@
-/* The built-in data types, and what all types have in common. */
+/* The built-in data types, and the functions that all types have in common. */
 #ifndef BRC_ND_DTYPE_H
 #define BRC_ND_DTYPE_H
 
@@ -21,7 +21,15 @@ BRC_MUST_USE int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registr
 /* Appends the type's default element: all bits zero unless the type has another default. */
 BRC_MUST_USE int brc_dtype_default(const brc_dtype *type, brc_buf *out, brc_error *err);
 
-/* Appends the element as BRC_ELEMENT_QUOTED has it. */
+/* Finds a field of struct or structured: "x", or "position.x" where a field has fields itself. Returns its type, which
+ * lasts as long as `type`, and where it is in an element; NULL if there is none. */
+const brc_dtype *brc_dtype_field(const brc_dtype *type, const char *field, size_t *offset);
+
+/* Returns the type of field i, counted from 0, and where it is in an element; NULL past the last field, and for a type
+ * without fields. */
+const brc_dtype *brc_dtype_field_at(const brc_dtype *type, size_t i, size_t *offset);
+
+/* Appends the element in the form of BRC_ELEMENT_QUOTED. */
 BRC_MUST_USE int brc_dtype_print_quoted(const brc_dtype *type, const uint8_t *element, size_t len, brc_buf *out, brc_error *err);
 
 /* Writes the shortest decimal that reads back as the same value in the type, or "NaN",
@@ -52,14 +60,15 @@ typedef struct brc_named {
     int may_ignore;         /* "must_understand": false                          */
 } brc_named;
 
-/* Reads the form; the message of BRC_EINVAL tells the fault. Where `may_ignore` is not allowed
- * (data types, grids, key encodings), the caller refuses it. */
+/* Reads the form; the message of BRC_EINVAL names the fault. A caller that does not allow `may_ignore`
+ * (for data types, grids, key encodings) refuses it. */
 BRC_MUST_USE int brc_named_read(brc_named *out, const brc_json *json, brc_error *err);
 
 /* ---- registrar -------------------------------- */
 
 /*
- * Adding to a registry: who adds, and until when. Each entry keeps its origin.
+* Adding to a registry: the author of an entry, and the time until which entries may be added. Each entry keeps its
+ * origin.
  */
 
 /* The state of a registry that applies to each new entry. */
@@ -94,8 +103,8 @@ void brc_table_copy(void *dst, size_t dst_size, const void *src, size_t src_size
 /* ---- dtype registry -------------------------------- */
 
 /*
- * Data types by name. A brc_registry begins with a brc_dtype_registry: so data types that contain
- * others find them in the registry with which they are opened, and this layer does not need to
+* Data types by name. A brc_registry begins with a brc_dtype_registry, so data types that contain
+ * others find these in the registry with which they are opened, and this layer does not need to
  * know the rest of the registry.
  */
 

@@ -32,7 +32,7 @@ static const brc_dtype number_types[] = {
     NUMBER("uint4", BRC_CLASS_UINT, 1, 1, 4, NULL, brc_sub_uint_ops),
 };
 
-/* ctx is the type's row: all but json. */
+/* ctx is the type's row, which has every field except json. */
 static int row_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                        brc_error *err)
 {
@@ -46,7 +46,7 @@ static int row_open(void *ctx, brc_dtype *out, const char *name, const brc_json 
     {                                                                                            \
         .size = sizeof(brc_dtype_spec), .name = name_, .ctx = (void *)&(row), .open = row_open   \
     }
-/* A type with a state of its own, which gets its name. */
+/* The row of a type with a state of its own; ctx is the type's name. */
 #define OWN(name_, family)                                                                       \
     {                                                                                            \
         .size = sizeof(brc_dtype_spec), .name = name_, .ctx = (void *)(name_),                   \

@@ -19,7 +19,7 @@
 
 /* ==== dtype fixed ================================ */
 
-/* The element up to the padding. */
+/* Returns the length of the element without the padding. */
 static size_t fixed_content(const uint8_t *element, size_t len, size_t unit)
 {
     while (len > 0 && element[len - 1] == 0)
@@ -40,7 +40,7 @@ static int fixed_pad(const brc_dtype *type, brc_buf *out, size_t start, brc_erro
 
 /* ---- UTF-32 ---------------------------------------------------------------------------- */
 
-/* at: `step` bytes of valid UTF-8. */
+/* Returns the code point of the `step` bytes of valid UTF-8 at `at`. */
 static uint32_t utf8_code(const uint8_t *at, size_t step)
 {
     static const uint8_t first[5] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
@@ -90,7 +90,7 @@ done:
     return rc;
 }
 
-/* NumPy stores any 32 bits; what is not a character is shown as U+FFFD, and cannot be
+/* NumPy stores any 32 bits; a value that is not a character is shown as U+FFFD, and cannot be
  * written as a fill value. */
 static int utf32_to_utf8(const brc_dtype *type, const uint8_t *element, size_t len, int how,
                          brc_buf *out, brc_error *err)
@@ -184,7 +184,7 @@ static int fixed_bytes_print(const brc_dtype *type, const uint8_t *element, size
 
 /* ---- text as people type it -------------------------------- */
 
-/* A string in quotes is JSON; anything else, 12 and true as well, is the text itself. */
+/* Reads a string: text in quotes is JSON; other text, also 12 and true, is the string itself. */
 static int utf32_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
                       brc_error *err)
 {
@@ -194,7 +194,7 @@ static int utf32_scan(const brc_dtype *type, const char *text, const brc_json *j
     return 1;
 }
 
-/* So is a list of bytes. */
+/* Reads bytes: text in quotes or a list is JSON; all other text is that of brc_bytes_print(). */
 static int padded_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
                        brc_error *err)
 {
@@ -209,8 +209,8 @@ static int padded_scan(const brc_dtype *type, const char *text, const brc_json *
     return rc < 0 ? rc : 1;
 }
 
-/* An ops.scan of types whose elements are all their bytes: "\\x00a" as they are printed. */
-/* Text of as many bytes, once escapes are read; what is shorter, base64 say, is for parse. */
+/* The ops.scan of types whose elements are plain bytes: reads "\\x00a", the printed form, if the
+ * text has the type's length once escapes are read. parse reads shorter text, such as base64. */
 static int exact_bytes_scan(const brc_dtype *type, const char *text, const brc_json *json,
                             brc_buf *out, brc_error *err)
 {
@@ -243,7 +243,7 @@ static const brc_dtype_ops exact_ops = { .size = sizeof(brc_dtype_ops),
 struct fixed_kind {
     const char *name;
     int klass;
-    size_t unit; /* length_bytes is a multiple of it                              */
+    size_t unit; /* length_bytes is a multiple of this                            */
     char npy;
     const brc_dtype_ops *ops;
 };
@@ -311,7 +311,7 @@ void brc_fixed_close(void *ctx, brc_dtype *type)
  * bits / 8 bytes: an array of integers, or base64 (RFC 4648, with padding).
  */
 
-/* Half as many as a document may have values, so that a fill value can be written. */
+/* Half the number of values that a document may have, so that a fill value can be written. */
 #define RAW_MAX_BYTES ((size_t)1 << 19)
 
 struct raw_names { /* a type's state: what its name and npy point to */
@@ -319,7 +319,7 @@ struct raw_names { /* a type's state: what its name and npy point to */
     char npy[24];
 };
 
-/* "r" and digits: what open() refuses is ours too, so that its sentence is seen. */
+/* Matches "r" and digits, also names that open() refuses, so that users see open()'s message. */
 int brc_raw_match(void *ctx, const char *name)
 {
     (void)ctx;
@@ -418,9 +418,9 @@ static int raw_print(const brc_dtype *type, const uint8_t *element, size_t len, 
  *
  *   struct      fields [{"name": N, "data_type": T}, ...]; the fill value is an
  *               object with every field
- *   structured  what zarr-python 3.0 and 3.1 wrote: fields [[N, T], ...]; the fill
+ *   structured  the form of zarr-python 3.0 and 3.1: fields [[N, T], ...]; the fill
  *               value is base64 of the little-endian record, and may be an array or
- *               an object. It is read as it is and keeps its form.
+ *               an object. breccia reads this form and keeps it.
  *
  * As JSON a record is an object, as text a tuple.
  */
@@ -462,7 +462,7 @@ static void struct_free(struct struct_state *state)
     free(state);
 }
 
-/* The two parts of a field in either form. */
+/* Reads the two parts of a field in either form. */
 static int field_parts(const char *name, int legacy, const brc_json *item, const brc_json **field,
                        const brc_json **type, brc_error *err)
 {
@@ -512,7 +512,7 @@ static int field_check_type(const char *name, const char *field, const brc_dtype
     return BRC_OK;
 }
 
-/* The field is in state->fields, and freed with them, once it has its name. */
+/* Adds a field. Once it has its name, the field is in state->fields and is freed with them. */
 static int struct_add_field(struct struct_state *state, const char *name,
                             const brc_registry *registry, const brc_json *item, size_t *size,
                             brc_error *err)
@@ -528,7 +528,7 @@ static int struct_add_field(struct struct_state *state, const char *name,
     BRC_TRY(brc_dup(&text, given, err));
     field->name = text;
     state->n++;
-    int rc = brc_dtype_open(&field->type, registry, type, err);
+    int rc = brc_dtype_open(&field->type, registry, type, NULL, err);
     if (rc < 0) {
         brc_context(err, "data type %s: the field \"%.60s\"", name, text);
         return rc;
@@ -540,7 +540,7 @@ static int struct_add_field(struct struct_state *state, const char *name,
         return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes per element",
                         name, BRC_MAX_ITEM_SIZE);
     state->swaps |= field->type->swap_unit > 1;
-    state->normalizes |= brc_dtype_normalizes(field->type);
+    state->normalizes |= brc_dtype_normalize(field->type, NULL, 0);
     return BRC_OK;
 }
 
@@ -565,7 +565,7 @@ static int struct_read_config(struct struct_state *state, const char *name,
     return BRC_OK;
 }
 
-/* A name that can be written in quotes in NumPy's header unchanged. */
+/* Returns whether NumPy's header can have the name in quotes unchanged. */
 static int is_plain_name(const char *name)
 {
     for (const char *p = name; *p != '\0'; p++)
@@ -574,7 +574,7 @@ static int is_plain_name(const char *name)
     return 1;
 }
 
-/* "[('a', '<i4'), ('p', [('x', '<f4')])]"; left NULL if NumPy lacks a type. */
+/* "[('a', '<i4'), ('p', [('x', '<f4')])]"; stays NULL if NumPy lacks a type. */
 static int struct_write_npy(struct struct_state *state, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -600,7 +600,7 @@ done:
     return rc;
 }
 
-/* Fields whose types have two spellings are written in one. */
+/* Writes fields whose types have two spellings in one of them. */
 static int struct_write_json(struct struct_state *state, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -672,6 +672,48 @@ void brc_struct_close(void *ctx, brc_dtype *type)
     type->state = NULL;
 }
 
+/* Returns the field that `text` names, or begins with before a dot; the whole text comes first. */
+static const struct struct_field *struct_find(const struct struct_state *state, const char *text)
+{
+    const struct struct_field *found = NULL;
+    for (size_t i = 0; i < state->n; i++) {
+        const size_t len = strlen(state->fields[i].name);
+        if (strncmp(state->fields[i].name, text, len) != 0)
+            continue;
+        if (text[len] == '\0')
+            return &state->fields[i];
+        if (text[len] == '.' && state->fields[i].type->klass == BRC_CLASS_STRUCT)
+            found = &state->fields[i];
+    }
+    return found;
+}
+
+const brc_dtype *brc_dtype_field(const brc_dtype *type, const char *field, size_t *offset)
+{
+    *offset = 0;
+    for (;;) {
+        if (type->ops->print != struct_print) /* a plug-in's type may be of this class, too */
+            return NULL;
+        const struct struct_field *found = struct_find(struct_of(type), field);
+        if (found == NULL)
+            return NULL;
+        *offset += found->offset;
+        field += strlen(found->name);
+        if (*field == '\0')
+            return found->type;
+        type = found->type;
+        field++;
+    }
+}
+
+const brc_dtype *brc_dtype_field_at(const brc_dtype *type, size_t i, size_t *offset)
+{
+    if (type->ops->print != struct_print || i >= struct_of(type)->n)
+        return NULL;
+    *offset = struct_of(type)->fields[i].offset;
+    return struct_of(type)->fields[i].type;
+}
+
 /* ---- fill values ------------------------------------------------------------------- */
 
 static int struct_parse_field(const struct struct_field *field, const brc_json *value, brc_buf *out,
@@ -683,7 +725,7 @@ static int struct_parse_field(const struct struct_field *field, const brc_json *
     return rc;
 }
 
-/* As many members as fields, and every field is there: so none is left over. */
+/* There are as many members as fields, and every field is there, so no member is left over. */
 static int struct_parse_object(const brc_dtype *type, const brc_json *json, brc_buf *out,
                                brc_error *err)
 {
@@ -751,7 +793,7 @@ static int struct_parse(const brc_dtype *type, const brc_json *json, brc_buf *ou
 
 /* ---- printing ---------------------------------------------------------------------- */
 
-/* A tuple of one has a comma, as in Python. */
+/* A tuple of one element has a comma, as in Python. */
 static int struct_print_tuple(const struct struct_state *state, const uint8_t *element,
                               brc_buf *out, brc_error *err)
 {
@@ -794,8 +836,8 @@ static int struct_print(const brc_dtype *type, const uint8_t *element, size_t le
 
 /* ---- reading what is printed ---------------------------------------------------------- */
 
-/* Whether a comma in the field's text separates nothing: records and complex numbers have brackets
- * of their own, and texts quotes. Of a text without quotes nobody knows where it ends. */
+/* Returns whether commas in the field's text belong to the field: a record has brackets of its own,
+ * and a text may have quotes. The end of a text without quotes is unknown. */
 static int is_enclosed(const struct struct_field *field, const char *text)
 {
     const int klass = field->type->klass;
@@ -804,7 +846,7 @@ static int is_enclosed(const struct struct_field *field, const char *text)
             brc_printed_quotes(text) > 0);
 }
 
-/* The length of a field's text at the beginning of `text`. */
+/* Returns the length of the field's text with which `text` begins. */
 static size_t field_text_length(const struct struct_field *field, const char *text, int is_last)
 {
     const int klass = field->type->klass;
@@ -833,7 +875,7 @@ static int scan_field(const struct struct_field *field, const char *text, size_t
     return rc;
 }
 
-/* "(1, 2.5)" */
+/* Reads "(1, 2.5)". */
 static int struct_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
                        brc_error *err)
 {
@@ -895,13 +937,13 @@ static void struct_normalize(const brc_dtype *type, uint8_t *data, size_t n)
  * The configuration is the other type, {"name": ..., "configuration": {...}}. A fill
  * value is null, or [value]. Canonical elements:
  *
- *     of a type of fixed size    | 0 or 1: is it there | the element, zero where missing |
- *     of variable length         | uint32 n | n = 0: it is missing
+ *     of a type of fixed size    | 0 or 1: present | the element, zero if missing |
+ *     of variable length         | uint32 n | n = 0: missing
  *                                | uint32 n | 1 | n - 1 bytes of the element
  *
  * As JSON and as text a missing element is null, and a present one is written as itself; in
- * [...] where that could be taken for one of these: [null] is an optional that is there and
- * holds one that is missing.
+ * [...] where the value itself could be read as null or a list: [null] is a present optional
+ * that holds a missing one.
  */
 
 struct optional_state {
@@ -944,10 +986,10 @@ static int optional_open_inner(struct optional_state *state, const brc_dtype *ou
     if (config == NULL)
         return brc_fail(err, BRC_EINVAL,
                         "data type %s needs a configuration: the \"name\" and \"configuration\" of "
-                        "what its elements are",
+                        "its elements' data type",
                         name);
     BRC_TRY(brc_json_allow(config, members, 2, err));
-    int rc = brc_dtype_open(&state->inner, out->registry, config, err);
+    int rc = brc_dtype_open(&state->inner, out->registry, config, NULL, err);
     if (rc < 0) {
         brc_context(err, "data type %s", name);
         return rc;
@@ -1060,7 +1102,7 @@ static int optional_scan(const brc_dtype *type, const char *text, const brc_json
 
 /* ---- printing ----------------------------------------------------------------------- */
 
-/* The inner element as its own type has it, behind `out->len`; 0 if it is missing. */
+/* Appends the inner element in its own type's form. Returns 1, or 0 if the element is missing. */
 static int optional_inner(const brc_dtype *type, const uint8_t *element, size_t len, brc_buf *out,
                           brc_error *err)
 {
@@ -1085,7 +1127,7 @@ static int optional_inner(const brc_dtype *type, const uint8_t *element, size_t 
 static int is_ambiguous(const brc_buf *out, size_t start)
 {
     size_t len = out->len - start;
-    if (len == 0) /* out->data may be NULL then */
+    if (len == 0) /* out->data may be NULL here */
         return 0;
     const uint8_t *text = out->data + start;
     return text[0] == '[' || (len == 4 && memcmp(text, "null", 4) == 0);
@@ -1095,7 +1137,7 @@ static int print_there(const brc_dtype *type, const brc_buf *inner, int how, brc
                        brc_error *err)
 {
     size_t start = out->len;
-    if (how == BRC_PRINT_TEXT) /* quotes tell the text "null" from what is missing */
+    if (how == BRC_PRINT_TEXT) /* quotes tell the text "null" from a missing element */
         BRC_TRY(brc_dtype_print_quoted(type->inner, inner->data, inner->len, out, err));
     else
         BRC_TRY(type->inner->ops->print(type->inner, inner->data, inner->len, how, out, err));

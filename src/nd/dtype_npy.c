@@ -1,5 +1,5 @@
 /*
- * From NumPy's descr to a data type.
+ * Finding the data type of a NumPy descr.
  *
  *   '<f4'                    a type whose own descr it is; "|V3" is r24
  *   '<M8[10us]' '|S5' '<U7'  a type with a configuration, made from the descr
@@ -17,7 +17,7 @@
 
 /* ---- a type whose descr it is -------------------------------- */
 
-/* NumPy writes "|" for what has no byte order, but "<u1" is read as well. */
+/* NumPy writes "|" for types without a byte order, but "<u1" is read as well. */
 static int npy_is(const brc_dtype *type, const char *descr)
 {
     return type->npy != NULL && strcmp(type->npy + 1, descr + 1) == 0 &&
@@ -35,7 +35,7 @@ static int npy_raw_name(char *out, size_t size, const char *descr)
     return 1;
 }
 
-/* The type that this slot gives for the descr, or NULL in *out. */
+/* Opens the type that this slot gives for the descr; *out is NULL if there is none. */
 static int npy_try_slot(brc_dtype **out, const brc_registry *reg, const brc_dtype_slot *slot,
                         const char *descr, brc_error *err)
 {
@@ -54,7 +54,7 @@ static int npy_try_slot(brc_dtype **out, const brc_registry *reg, const brc_dtyp
     if (rc == BRC_ENOMEM)
         return brc_fail(err, rc, "%s", why.message);
     if (rc < 0)
-        return BRC_OK; /* it needs a configuration, so no descr means it         */
+        return BRC_OK; /* needs a configuration, so no descr means this type     */
     if (npy_is(type, descr))
         *out = type;
     else
@@ -62,8 +62,8 @@ static int npy_try_slot(brc_dtype **out, const brc_registry *reg, const brc_dtyp
     return BRC_OK;
 }
 
-/* Both breccia's own: complex64 and complex_float32 are one layout under two names,
- * and the first is the one that is meant. */
+/* Keeps the first of two types if both are breccia's own: complex64 and complex_float32 are two
+ * names of one layout, and the descr means the first. Otherwise fails with BRC_EAMBIGUOUS. */
 static int npy_pick(brc_dtype **found, int *found_core, brc_dtype *other, int other_core,
                     const char *descr, brc_error *err)
 {
@@ -76,7 +76,7 @@ static int npy_pick(brc_dtype **found, int *found_core, brc_dtype *other, int ot
     if (!*found_core || !other_core)
         rc = brc_fail(
             err, BRC_EAMBIGUOUS,
-            "NumPy's \"%s\" may be the data type \"%s\" or \"%s\": name the one that is meant",
+            "NumPy's \"%s\" may be the data type \"%s\" or \"%s\": give one of these names",
             descr, (*found)->name, other->name);
     brc_dtype_free(other);
     return rc;
@@ -106,7 +106,7 @@ static int npy_search(brc_dtype **out, const brc_registry *reg, const char *desc
 
 /* ---- a type made from the descr -------------------------------- */
 
-/* Digits at *p, nine at most; 0 if there is none. */
+/* Reads up to nine digits at *p. Returns 0 if there are none. */
 static unsigned long npy_digits(const char **p)
 {
     size_t n = strspn(*p, "0123456789");
@@ -116,7 +116,7 @@ static unsigned long npy_digits(const char **p)
     return value;
 }
 
-/* "S5" and "U7". */
+/* Writes the JSON of "S5" and "U7". */
 static int npy_text_json(brc_buf *out, const char *descr, brc_error *err)
 {
     const char *p = descr + 2;
@@ -130,7 +130,7 @@ static int npy_text_json(brc_buf *out, const char *descr, brc_error *err)
         descr[1] == 'U' ? 4 * n : n);
 }
 
-/* "M8[10us]", "m8[s]", and "M8" for the generic unit. */
+/* Writes the JSON of "M8[10us]", "m8[s]", and "M8" for the generic unit. */
 static int npy_time_json(brc_buf *out, const char *descr, brc_error *err)
 {
     const char *p = descr + 3, *unit = "generic";
@@ -162,8 +162,8 @@ static int npy_open_json(brc_dtype **out, const brc_registry *reg, const brc_buf
 {
     brc_json *json = NULL;
 
-    BRC_TRY(brc_json_parse(&json, (const char *)text->data, text->len, err));
-    int rc = brc_dtype_open(out, reg, json, err);
+    BRC_TRY(brc_json_parse(&json, (const char *)text->data, text->len, 0, err));
+    int rc = brc_dtype_open(out, reg, json, NULL, err);
     brc_json_free(json);
     return rc;
 }
@@ -194,7 +194,7 @@ struct npy_record {
     const brc_registry *reg;
     const char *at;
     brc_buf *json;
-    int order; /* of the fields that have one: 0 not known yet, '<' or '>'        */
+    int order; /* of fields with a byte order: 0 not known yet, '<' or '>'        */
     int depth;
 };
 
@@ -217,7 +217,7 @@ static int record_bad(const char *what, brc_error *err)
     return brc_fail(err, BRC_EINVAL, "NumPy's list of fields: %s", what);
 }
 
-/* The inside of a quoted string without escapes. */
+/* Reads the inside of a quoted string without escapes. */
 static int record_string(struct npy_record *r, const char **text, size_t *len, brc_error *err)
 {
     record_skip_blanks(r);
@@ -283,7 +283,7 @@ static int record_leaf(struct npy_record *r, brc_error *err)
 
 static int record_list(struct npy_record *r, brc_error *err);
 
-/* ('name', '<f4') or ('name', [...]); a third part is the shape of a sub-array. */
+/* Reads ('name', '<f4') or ('name', [...]); a third part is the shape of a sub-array. */
 static int record_field(struct npy_record *r, brc_error *err)
 {
     if (!record_take(r, '('))

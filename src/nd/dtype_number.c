@@ -1,6 +1,6 @@
 /*
- * bool, integers, floats and complex numbers: from a fill_value to an element's
- * bytes and back to text.
+ * bool, integers, floats and complex numbers: converts a fill_value to an element's
+ * bytes, and the bytes back to text.
  *
  * Fill values keep their bits. Hex text and NaNs are handled as integers from end
  * to end: a signalling NaN that passes through a floating register comes out
@@ -60,8 +60,8 @@ const brc_dtype_ops brc_bool_ops = { .size = sizeof(brc_dtype_ops),
 enum { INTEGER_OK, INTEGER_FRACTION, INTEGER_HUGE, INTEGER_INEXACT };
 
 /*
- * 100.0 and 1e3 are integers too, but they may have been written from a double: past 2^53
- * they are refused.
+ * 100.0 and 1e3 are integers too, but a writer may have made them from a double, so such forms
+ * are refused past 2^53.
  */
 static int decimal_to_integer(const brc_decimal *d, uint64_t *magnitude)
 {
@@ -127,7 +127,7 @@ static int uint_parse(const brc_dtype *type, const brc_json *json, brc_buf *out,
     return brc_integer_parse(type, json, 0, UINT64_MAX >> (64 - type->bits), out, err);
 }
 
-/* Bits above those of the value are ignored. */
+/* Loads an integer, and ignores the bits above those of the value. */
 static uint64_t load_uint(const brc_dtype *type, const uint8_t *element)
 {
     return brc_load_le(element, type->item_size) & UINT64_MAX >> (64 - type->bits);
@@ -186,7 +186,7 @@ const brc_dtype_ops brc_sub_uint_ops = { .size = sizeof(brc_dtype_ops),
 
 /* ---- floats ------------------------------------------------------------------ */
 
-/* "0x" and all 2 * size digits of the bit pattern, the most significant first. */
+/* Reads "0x" and all 2 * size digits of the bit pattern, the most significant first. */
 static int float_hex_bits(const char *text, size_t size, uint64_t *bits)
 {
     uint64_t value = 0;
@@ -221,7 +221,7 @@ static int float_word_bits(const char *text, size_t size, uint64_t *bits)
     return 1;
 }
 
-/* One float, or one part of a complex number. */
+/* Reads one float, or one part of a complex number. */
 static int float_part_parse(const brc_dtype *type, size_t size, const brc_json *json,
                             uint64_t *bits, brc_error *err)
 {
@@ -256,7 +256,7 @@ static int float_parse(const brc_dtype *type, const brc_json *json, brc_buf *out
     return append_le(out, bits, type->item_size, err);
 }
 
-/* JSON: numbers stay bare, what JSON lacks is a string. */
+/* Writes JSON: numbers stay bare, and values that JSON lacks are strings. */
 static int float_print_json(const uint8_t *element, size_t size, int how, brc_buf *out,
                             brc_error *err)
 {
@@ -270,7 +270,7 @@ static int float_print_json(const uint8_t *element, size_t size, int how, brc_bu
     return brc_buf_printf(out, err, magnitude >= brc_float_inf_bits(size) ? "\"%s\"" : "%s", text);
 }
 
-/* NumPy's words for what is not finite. */
+/* NumPy's words for values that are not finite. */
 static void float_numpy_text(char out[BRC_FLOAT_TEXT], const uint8_t *element, size_t size)
 {
     uint64_t bits = brc_load_le(element, size);
@@ -338,7 +338,7 @@ static int complex_parse(const brc_dtype *type, const brc_json *json, brc_buf *o
     return brc_buf_append(out, element, type->item_size, err);
 }
 
-/* "(1+2j)", and "2j" where the real part is +0, as NumPy's scalars print. */
+/* Prints "(1+2j)", and "2j" if the real part is +0, as NumPy's scalars do. */
 static int complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], int real_is_zero,
                         brc_error *err)
 {
@@ -384,11 +384,11 @@ const brc_dtype_ops brc_complex_ops = { .size = sizeof(brc_dtype_ops),
  * Types of less than a byte per number, stored as one byte per number.
  *
  * The value lies in the low bits. Writers differ in what they put above it, so
- * readers ignore that; canonical elements are sign-extended (signed integers) or
+ * readers ignore these bits; canonical elements are sign-extended (signed integers) or
  * zero-extended (all others), so that equal values have equal bits.
  */
 
-/* bits < 8, or a complex number of two such: ops.normalize of one byte per number */
+/* bits < 8, or a complex number of two such parts: ops.normalize of one byte per number */
 static void sub_byte_normalize(const brc_dtype *type, uint8_t *data, size_t n)
 {
     unsigned bits = type->bits / (unsigned)type->item_size;
@@ -425,7 +425,7 @@ struct small_format {
     int kind;
     unsigned bits, fraction_bits;
     int bias;
-    unsigned nan; /* the canonical one; 0: none                                  */
+    unsigned nan; /* the canonical NaN; 0: none                                  */
 };
 
 static const struct small_format small_formats[BRC_SMALL_FLOATS] = {
@@ -480,7 +480,7 @@ static int small_is_inf(const struct small_format *f, unsigned bits)
     return f->kind == SMALL_IEEE && (bits & ~small_sign(f)) == small_max(f) + 1;
 }
 
-/* Returns the value of a magnitude up to small_max() + 1, which counts as one more finite one. */
+/* Returns the value of a magnitude up to small_max() + 1, which counts as one more finite value. */
 static double small_value(const struct small_format *f, unsigned magnitude)
 {
     int exponent = (int)(magnitude >> f->fraction_bits);
@@ -562,9 +562,9 @@ static int small_reads_back(const void *ctx, const brc_decimal *decimal)
 }
 
 /*
- * Whole numbers are written in full where the type has a byte: 16.0 and not 20.0,
- * though a float8_e8m0fnu reads 20.0 as 16. bfloat16 is as float16: up to where
- * each whole number has a pattern of its own.
+ * Writes whole numbers in full if the type has one byte: 16.0 and not 20.0, although
+ * a float8_e8m0fnu reads 20.0 as 16. bfloat16 follows float16: in full as far as each
+ * whole number has a pattern of its own.
  */
 static void small_magnitude_text(char *out, const struct small_format *f, unsigned magnitude)
 {
@@ -581,7 +581,7 @@ static void small_magnitude_text(char *out, const struct small_format *f, unsign
     brc_shortest_text(out, &shortest);
 }
 
-/* words: of NaN, infinity and minus infinity. */
+/* `words` are those of NaN, infinity and minus infinity. */
 static void small_text(char out[BRC_FLOAT_TEXT], const struct small_format *f, unsigned bits,
                        const char *const words[3])
 {
@@ -609,7 +609,7 @@ static int small_print_json(const struct small_format *f, unsigned bits, int how
 
 static const char *const small_numpy_words[3] = { "nan", "inf", "-inf" };
 
-/* Bits above those of the value are ignored. */
+/* Loads a pattern, and ignores the bits above those of the value. */
 static unsigned small_load(const struct small_format *f, const uint8_t *element)
 {
     return (unsigned)brc_load_le(element, (f->bits + 7) / 8) & ((1u << f->bits) - 1);
@@ -651,7 +651,7 @@ static int small_range_error(const brc_dtype *type, const brc_json *json, brc_er
                     f->kind == SMALL_FNU ? min : max, max);
 }
 
-/* One float, or one part of a complex number. */
+/* Reads one float, or one part of a complex number. */
 static int small_part_parse(const brc_dtype *type, const brc_json *json, unsigned *bits,
                             brc_error *err)
 {

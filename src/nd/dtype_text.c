@@ -27,7 +27,7 @@ static int base64_digit(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Unused bits of the last digit must be zero: a value has one spelling. */
+/* Requires zeros in the unused bits of the last digit, so that a value has one spelling. */
 static int decode_base64_digits(uint8_t *dst, const char *text, size_t digits)
 {
     uint32_t held = 0;
@@ -329,7 +329,7 @@ const brc_dtype brc_text_types[BRC_TEXT_TYPES] = {
 
 /*
  * numpy.datetime64 and numpy.timedelta64: an int64 count of scale_factor * unit,
- * since 1970-01-01 the one, of time that passes the other. -2^63 is "not a time".
+ * since 1970-01-01 for datetime64, of elapsed time for timedelta64. -2^63 is "not a time".
  *
  * As JSON both are the count, or "NaT": a count loses nothing, and dates do not
  * hold every count. As text a date is as NumPy prints it, as fine as its unit:
@@ -337,8 +337,8 @@ const brc_dtype brc_text_types[BRC_TEXT_TYPES] = {
  *   Y 2020   M 2020-01   W, D 2020-01-01   h 2020-01-01T00   m 2020-01-01T00:00
  *   s 2020-01-01T00:00:00   ms, us, ns, ps, fs, as: 3 to 18 more digits
  *
- * and a duration, like a date without a unit, is its count. Such dates are read
- * from what people type too, where the unit can say them exactly.
+ * and a duration, like a date without a unit, is its count. Dates that people type
+ * are read too, if the unit can represent them exactly.
  *
  * Counts times scale_factor go past 64 bits, hence 128. The calendar is the
  * proleptic Gregorian one; days are counted in years that begin on 1 March.
@@ -351,7 +351,7 @@ enum time_unit {
     UNIT_MILLI, UNIT_MICRO, UNIT_NANO, UNIT_PICO, UNIT_FEMTO, UNIT_ATTO, UNIT_GENERIC
 };
 
-/* "us" twice more: with U+03BC, as the specification spells it, and with U+00B5. */
+/* Two more spellings of "us": with U+03BC, as in the specification, and with U+00B5. */
 static const struct {
     const char *text;
     enum time_unit unit;
@@ -409,7 +409,7 @@ static int time_read_config(struct time_state *state, const char *name, const br
     return BRC_OK;
 }
 
-/* "<M8[ns]", "<M8[10us]", and "<M8" for generic. */
+/* Writes "<M8[ns]", "<M8[10us]", and "<M8" for the generic unit. */
 static void time_write_names(struct time_state *state, const char *name, char kind)
 {
     const char *unit = unit_names[state->unit].text;
@@ -629,7 +629,7 @@ static int count_from_civil(wide_int *out, const struct civil_time *t, enum time
     }
     int64_t per_second = units_per_second(unit);
     if (__builtin_mul_overflow(seconds, (wide_int)per_second, out))
-        *out = (wide_int)1 << 126; /* no count of 64 bits, by any scale */
+        *out = (wide_int)1 << 126; /* exceeds every count of 64 bits, by any scale */
     *out += t->fraction / (ATTOS / per_second);
     return t->fraction % (ATTOS / per_second) == 0;
 }
@@ -649,7 +649,7 @@ static int datetime_print_text(const struct time_state *state, int64_t count, br
     struct civil_time t;
     char rest[64], fraction[24];
     civil_from_count(&t, (wide_int)count * state->scale, state->unit);
-    if (t.year > INT64_MAX || t.year < INT64_MIN) /* NumPy has no date for it either */
+    if (t.year > INT64_MAX || t.year < INT64_MIN) /* NumPy does not print a date either */
         return print_count(count, BRC_PRINT_TEXT, out, err);
     BRC_TRY(brc_buf_printf(out, err, "%04" PRId64, (int64_t)t.year));
     snprintf(rest, sizeof(rest), "-%02d-%02dT%02d:%02d:%02d", t.month, t.day, t.hour, t.minute,
@@ -672,7 +672,7 @@ static int datetime_print(const brc_dtype *type, const uint8_t *element, size_t 
     return datetime_print_text(state, count, out, err);
 }
 
-/* Reads `digits` digits at *p, or takes nothing. */
+/* Reads `digits` digits at *p, or leaves *p unchanged. */
 static int take_number(const char **p, size_t digits, int *out)
 {
     int value = 0;
@@ -718,8 +718,8 @@ static int days_of_month(wide_int year, int month)
     return month == 2 && leap ? 29 : days[month - 1];
 }
 
-/* "2020-01-02", "2020-01-02T03:04:05.678", a year of 4 to 12 digits, also a year and
- * month alone; a blank for the T, and a Z behind a time. */
+/* Reads "2020-01-02", "2020-01-02T03:04:05.678", a year of 4 to 12 digits, or a year and
+ * a month; a space may replace the T, and a Z may follow a time. */
 static int read_civil(struct civil_time *out, const char *text)
 {
     const char *p = text + (text[0] == '-');
@@ -727,7 +727,7 @@ static int read_civil(struct civil_time *out, const char *text)
     int more = 1;
     memset(out, 0, sizeof(*out));
     out->month = out->day = 1;
-    /* NumPy's "-001" has three; more than 19 are past 2^63 */
+    /* NumPy's "-001" has three digits; more than 19 exceed 2^63 */
     if (year_digits < (text[0] == '-' ? 3 : 4) || year_digits > 19)
         return 0;
     errno = 0;
@@ -756,7 +756,7 @@ static int datetime_scan(const brc_dtype *type, const char *text, const brc_json
     struct civil_time t;
     wide_int count, rest = 0;
     const struct time_state *state = time_of(type);
-    /* a number is a count, but for years, which are printed as one */
+    /* a number is a count, except for years, which print as numbers */
     if ((brc_json_kind(json) == BRC_JSON_NUMBER && state->unit != UNIT_YEAR) ||
         !read_civil(&t, text))
         return 0;

@@ -2,8 +2,8 @@
  * Decimal text of floats, and back. Every conversion rounds once, in the target
  * type: decimal -> float64 -> float16 would round twice.
  *
- * The C library converts float32 and float64. It obeys the locale, so it is given
- * digits and an exponent without a point, and of what it writes only the digits
+ * The C library converts float32 and float64. It obeys the locale, so its
+ * input is digits and an exponent without a point, and only the digits of its output
  * are used.
  *
  * Shortest text: a float has DIG decimal digits that survive a trip through it, so
@@ -99,7 +99,7 @@ int brc_decimal_read(brc_decimal *out, const char *text)
     return *p == '\0';
 }
 
-/* The first `precision` digits, BRC_EXACT_DIGITS at most, of a finite value that is
+/* Computes the first `precision` digits, at most BRC_EXACT_DIGITS, of a finite value that is
  * not negative, rounded. */
 static void decimal_of_double(brc_decimal *out, double value, int precision)
 {
@@ -152,8 +152,8 @@ static void decimal_plain_text(char out[BRC_DECIMAL_DIGITS + 24], const brc_deci
 }
 
 /*
- * value is the nearest float64 to the decimal. It says how the decimal lies to
- * every other point of float64, boundaries between halves among them; where it
+ * value is the nearest float64 to the decimal. The value tells how the decimal
+ * compares with every other float64, boundaries between halves among them; if the value
  * is such a boundary itself, the decimal's own digits decide.
  */
 static uint16_t half_round(double value, const brc_decimal *decimal)
@@ -291,7 +291,7 @@ static void shortest_decimal(brc_decimal *out, const brc_shortest *s)
     }
 }
 
-/* Fixed point from 0.0001 up to 1e16, as Python prints floats. */
+/* Uses fixed point from 0.0001 up to 1e16, as Python prints floats. */
 static void decimal_format(char *out, const brc_decimal *d)
 {
     int n = (int)d->ndigits, point = d->exponent;
@@ -334,7 +334,7 @@ void brc_shortest_text(char *out, const brc_shortest *shortest)
     decimal_format(out, &decimal);
 }
 
-/* bits: finite, not negative. */
+/* `bits` are those of a finite value that is not negative. */
 static void ieee_text(char *out, uint64_t bits, size_t size)
 {
     struct ieee_bits want = { bits, size };

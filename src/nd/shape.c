@@ -1,6 +1,6 @@
 /*
- * Shapes and regular grids. An extent of 0 makes an array empty, rank 0 is one
- * element, and no product is trusted to fit 64 bits.
+ * Shapes and regular grids. An extent of 0 makes an array empty, an array of
+ * rank 0 has one element, and every product may exceed 64 bits.
  */
 #include "shape.h"
 
@@ -118,7 +118,7 @@ void brc_cut_grow(int ndim, const int *order, uint64_t *extent, const uint64_t *
     }
 }
 
-/* Returns how many indices of the selection lie in one chunk, about. */
+/* Estimates how many indices of the selection lie in one chunk. */
 static uint64_t chunk_in_sel(const brc_sel *within, const uint64_t *chunk, int axis)
 {
     return brc_at_least_one(chunk[axis] / brc_at_least_one(within->step[axis]));
@@ -282,7 +282,7 @@ static void skip_sel_space(struct sel_reader *r)
         r->at++;
 }
 
-/* Takes the word if it comes next. */
+/* Reads the word if it comes next. */
 static int take_sel_word(struct sel_reader *r, const char *word)
 {
     size_t len = strlen(word);
@@ -454,7 +454,7 @@ static int read_sel_items(struct sel_reader *r, brc_sel *out)
     return BRC_OK;
 }
 
-/* Returns 1 if the text stands between this pair, which is then taken off. */
+/* Removes this pair from around the text. Returns 1 if the pair was there. */
 static int strip_sel_pair(struct sel_reader *r, char open, char close)
 {
     skip_sel_space(r);
@@ -477,12 +477,27 @@ void brc_sel_of_shape(brc_sel *out, int ndim, const uint64_t *shape)
     }
 }
 
+/* Refuses brackets that remain inside the selection, or that have no counterpart. */
+static int check_sel_brackets(const struct sel_reader *r, const char *text, int has_pair)
+{
+    const size_t len = (size_t)(r->end - r->at);
+    if (memchr(r->at, '[', len) == NULL && memchr(r->at, ']', len) == NULL)
+        return BRC_OK;
+    if (has_pair)
+        return brc_fail(r->err, BRC_EINVAL,
+                        "selection %.60s has brackets inside: write [17, 512] for one element, "
+                        "[0:10, 512] for a part; lists of indices are not supported",
+                        text);
+    return brc_fail(r->err, BRC_EINVAL, "selection %.60s: a bracket is missing; write [0:5]", text);
+}
+
 int brc_sel_read(brc_sel *out, int ndim, const uint64_t *shape, const char *text, brc_error *err)
 {
     struct sel_reader r = { text, text + strlen(text), shape, ndim, err };
     *out = (brc_sel)BRC_SEL_INIT;
     out->ndim = ndim;
     int brackets = strip_sel_pair(&r, '[', ']');
+    BRC_TRY(check_sel_brackets(&r, text, brackets));
     if (brackets && sel_at_end(&r) && ndim > 0)
         return brc_fail(err, BRC_EINVAL, "selection [] is empty: write [...] for the whole array");
     if (strip_sel_pair(&r, '(', ')') && !sel_at_end(&r))
@@ -495,8 +510,8 @@ int brc_sel_check(const brc_sel *sel, int ndim, const uint64_t *shape, brc_error
 {
     BRC_TRY(brc_sized_check(sel->size, sizeof(*sel), "brc_sel", err));
     if (sel->ndim != ndim)
-        return brc_fail(err, BRC_EINVAL, "the selection has %d dimensions, the array %d", sel->ndim,
-                        ndim);
+        return brc_fail(err, BRC_EINVAL, "the selection has %d dimension%s, the array %d",
+                        sel->ndim, sel->ndim == 1 ? "" : "s", ndim);
     for (int d = 0; d < ndim; d++) {
         if (sel->step[d] == 0)
             return brc_fail(err, BRC_EINVAL,
@@ -514,4 +529,82 @@ int brc_sel_check(const brc_sel *sel, int ndim, const uint64_t *shape, brc_error
                             shape[d]);
     }
     return BRC_OK;
+}
+
+/* ==== memory ================================ */
+
+/*
+ * Checks that every selected element lies inside a caller's memory.
+ *
+ * Invariant: offsets are counted in bytes from the memory's start, as unsigned 64-bit numbers
+ * that never wrap; no pointer is formed before all of them are known to lie within the memory.
+ */
+
+int brc_memory_of(brc_memory *out, const brc_buffer *given, int way, brc_error *err)
+{
+    brc_buffer b;
+    BRC_TRY(brc_sized_in(&b, sizeof(b), sizeof(b), given, "brc_buffer", err));
+    BRC_TRY(brc_flags_check(b.flags, BRC_BUFFER_READONLY, "brc_buffer", err));
+    if (b.device != BRC_MEMORY_HOST)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "memory of device %u cannot be used: copy it to host memory first",
+                        (unsigned)b.device);
+    if (way == BRC_MEMORY_OUT && (b.flags & BRC_BUFFER_READONLY))
+        return brc_fail(err, BRC_EINVAL, "the buffer is read-only: nothing can be read into it");
+    if (b.offset > b.len || (b.data == NULL && b.len > 0))
+        return brc_fail(err, BRC_EINVAL,
+                        "the buffer begins at byte %zu of memory with %zu bytes", b.offset,
+                        b.data != NULL ? b.len : 0);
+    *out = (brc_memory){b.data == NULL ? NULL : (uint8_t *)b.data + b.offset, b.len - b.offset,
+                        b.strides};
+    return BRC_OK;
+}
+
+/* Extends the touched range by count - 1 strides; `item` bytes follow `high`. */
+static int stretch(uint64_t *low, uint64_t *high, uint64_t count, int64_t stride)
+{
+    uint64_t step = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride, span;
+    if (!brc_mul_u64(count - 1, step, &span))
+        return 0;
+    if (stride >= 0)
+        return brc_add_u64(*high, span, high);
+    if (span > *low)
+        return 0;
+    *low -= span;
+    return 1;
+}
+
+static int strided_fits(const brc_buffer *given, int ndim, const uint64_t *count, size_t item,
+                        int way, brc_error *err)
+{
+    uint64_t low = given->offset, high = given->offset, end;
+    for (int i = 0; i < ndim; i++)
+        if (count[i] == 0)
+            return BRC_OK;
+    for (int i = 0; i < ndim; i++) {
+        if (way == BRC_MEMORY_OUT && count[i] > 1 && given->strides[i] == 0)
+            return brc_fail(err, BRC_EINVAL,
+                            "stride 0 for axis %d: the elements read would share one place", i);
+        if (!stretch(&low, &high, count[i], given->strides[i]))
+            return brc_fail(err, BRC_EINVAL,
+                            "the strides leave the buffer's %zu bytes along axis %d", given->len,
+                            i);
+    }
+    if (!brc_add_u64(high, item, &end) || end > given->len)
+        return brc_fail(err, BRC_EINVAL, "the strides leave the buffer's %zu bytes", given->len);
+    return BRC_OK;
+}
+
+int brc_memory_fits(const brc_buffer *given, int ndim, const uint64_t *count, size_t item, int way,
+                    brc_error *err)
+{
+    uint64_t want;
+    if (given->strides != NULL)
+        return strided_fits(given, ndim, count, item, way, err);
+    if (!brc_shape_bytes(ndim, count, item, &want))
+        return brc_fail(err, BRC_ELIMIT, "the selection has more than 2^64 bytes");
+    if (want == given->len - given->offset)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL, "the selection has %llu bytes, but the memory has %zu",
+                    (unsigned long long)want, given->len - given->offset);
 }

@@ -46,8 +46,8 @@ void brc_fill_box(int ndim, const uint64_t *shape, size_t item, uint8_t *dst, co
                   const uint8_t *element);
 /* Writes the same element n times, packed. */
 void brc_fill_run(uint8_t *dst, uint64_t n, size_t item, const uint8_t *element);
-/* Returns 1 if all n packed elements have the element's bits; stops at the first that
- * does not. Returns 1 for n 0. */
+/* Returns 1 if all n packed elements have the element's bits; stops at the first element
+ * that has others. Returns 1 for n 0. */
 int brc_all_equal(const uint8_t *data, uint64_t n, size_t item, const uint8_t *element);
 
 /* The part of a selection (a box with steps over an array) that lies in one chunk. */
@@ -114,10 +114,31 @@ int brc_cut_next(brc_cut *cut);
  * memory in the order of the cut. */
 void brc_cut_strides(const brc_cut *cut, size_t item, int64_t *strides);
 
-/* Grows the extents of a box to multiples of them, from the fastest axis on, as far as `budget` allows,
+/* Grows the extents of a box to multiples of the extents, from the fastest axis on, as far as `budget` allows,
  * and along an axis only if the faster axes have reached `whole`. `order` NULL: the last axis is the
- * fastest. bytes: of the box before it grows. */
+ * fastest. `bytes` is the size of the box before it grows. */
 void brc_cut_grow(int ndim, const int *order, uint64_t *extent, const uint64_t *whole,
                   uint64_t bytes, uint64_t budget);
+
+/* ---- memory -------------------------------- */
+
+/* A caller's memory, as a brc_buffer describes it. */
+
+/* The memory of a checked buffer. */
+typedef struct brc_memory {
+    uint8_t *origin;        /* the first element                              */
+    size_t len;             /* bytes from there to the end of the memory      */
+    const int64_t *strides; /* NULL: packed                                   */
+} brc_memory;
+
+enum { BRC_MEMORY_IN = 1 /* the source of a write */, BRC_MEMORY_OUT = 2 /* the target of a read */ };
+
+/* Checks the structure. BRC_EINVAL if it is wrong, BRC_EUNSUPPORTED if the memory is not the host's.
+ * brc_memory_fits() checks where the elements lie. */
+BRC_MUST_USE int brc_memory_of(brc_memory *out, const brc_buffer *given, int way, brc_error *err);
+/* Checks that `count` elements of `item` bytes lie within the memory, which packed elements must fill.
+ * For BRC_MEMORY_OUT also that an axis of several elements does not have the stride 0. */
+BRC_MUST_USE int brc_memory_fits(const brc_buffer *given, int ndim, const uint64_t *count, size_t item, int way,
+                                 brc_error *err);
 
 #endif

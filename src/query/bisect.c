@@ -90,7 +90,7 @@ static int read_known(bisect_call *c, brc_error *err)
     int rc = brc_setting_find(c->store, BISECT_SETTING, &c->was, err);
     if (rc <= 0)
         return rc;
-    if (brc_json_parse(&state, (const char *)c->was.data, strlen((const char *)c->was.data),
+    if (brc_json_parse(&state, (const char *)c->was.data, strlen((const char *)c->was.data), 0,
                        NULL) < 0)
         return state_is_damaged(c, err);
     rc = read_known_members(c, state, err);

@@ -314,25 +314,6 @@ static int blame_start(blame_list *list, brc_array *a, const brc_sel *sel, brc_e
                          list->elements ? diff_elements : diff_chunks, list, err);
 }
 
-int brc_blame(brc_iter **out, brc_array *a, const brc_sel *sel, uint32_t flags, brc_error *err)
-{
-    *out = NULL;
-    BRC_TRY(brc_flags_check(flags, BRC_BLAME_ELEMENTS, "brc_blame()", err));
-    BRC_TRY(brc_iter_new(out, BRC_ITER_BLAME, sizeof(blame_list), blame_list_dispose, err));
-    blame_list *list = brc_iter_state(*out);
-    list->elements = (flags & BRC_BLAME_ELEMENTS) != 0;
-    int rc = brc_session_begin_read(a->session, err);
-    if (rc == BRC_OK) {
-        rc = blame_start(list, a, sel, err);
-        brc_session_end_read(a->session);
-    }
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
 /* Takes the next elements along the last axis that come from one commit. */
 static void take_run(blame_list *list)
 {
@@ -349,11 +330,9 @@ static void take_run(blame_list *list)
     } while (last >= 0 && list->index[last] > 0 && list->result.by[list->at] == by);
 }
 
-int brc_blame_next(brc_iter *it, const brc_blamed **out, brc_error *err)
+static int blame_next(void *state, const void **out, brc_error *err)
 {
-    *out = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_BLAME, err));
-    blame_list *list = brc_iter_state(it);
+    blame_list *list = state;
     if (list->at == list->result.n)
         return 0;
     const brc_blamed_by *by = &list->result.commits[list->result.by[list->at]];
@@ -372,4 +351,23 @@ int brc_blame_next(brc_iter *it, const brc_blamed **out, brc_error *err)
     }
     *out = &list->now;
     return 1;
+}
+
+int brc_blame(brc_iter **out, brc_array *a, const brc_sel *sel, uint32_t flags, brc_error *err)
+{
+    *out = NULL;
+    BRC_TRY(brc_flags_check(flags, BRC_BLAME_ELEMENTS, "brc_blame()", err));
+    BRC_TRY(brc_iter_new(out, blame_next, sizeof(blame_list), blame_list_dispose, err));
+    blame_list *list = brc_iter_state(*out);
+    list->elements = (flags & BRC_BLAME_ELEMENTS) != 0;
+    int rc = brc_session_begin_read(a->session, err);
+    if (rc == BRC_OK) {
+        rc = blame_start(list, a, sel, err);
+        brc_session_end_read(a->session);
+    }
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }

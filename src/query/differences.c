@@ -1,10 +1,12 @@
 /* One element, as text. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
 #include "../base/buf.h"
 #include "../base/sized.h"
+#include "../history/commit.h"
 #include "../history/tree_diff.h"
 #include "../nd/dtype.h"
 #include "../work/bulk_write.h"
@@ -42,13 +44,19 @@ int brc_element_format(brc_buf *out, const brc_array *a, const void *element, in
 
 /* Compares two versions, or a version and the uncommitted state. */
 
-/* An element diff whose boxes are only as long as they need to be, because there may be many. */
+/* An element diff in memory that is only as long as it needs to be, because there may be many. */
 typedef struct kept_elements {
-    int known, ndim;
+    int known, ndim, more;
     const char *why;
     uint64_t added, removed, changed;
-    double max_abs;
-    uint64_t *box; /* the first corner, then the last; NULL if no element differs */
+    double max_abs, mean_abs, rms;
+    uint64_t *boxes;  /* the box of all, then its parts: the first corner of each, then the last;
+                       * NULL if no element differs */
+    uint64_t *chunks; /* of each chunk its index, then the number of its elements */
+    size_t nboxes, nchunks, nvalues;
+    brc_picks picks;
+    brc_differing *values; /* point into the picks */
+    brc_array *array;
 } kept_elements;
 
 typedef struct change_list {
@@ -58,11 +66,20 @@ typedef struct change_list {
     size_t at;
 } change_list;
 
+static void kept_dispose(kept_elements *kept)
+{
+    free(kept->boxes);
+    free(kept->chunks);
+    free(kept->values);
+    brc_picks_dispose(&kept->picks);
+    brc_element_array_free(kept->array);
+}
+
 static void change_list_dispose(void *state)
 {
     change_list *list = state;
     for (size_t i = 0; list->elements != NULL && i < list->diff.n; i++)
-        free(list->elements[i].box);
+        kept_dispose(&list->elements[i]);
     free(list->elements);
     brc_tree_diff_dispose(&list->diff);
 }
@@ -79,7 +96,8 @@ typedef struct diff_request {
     breccia *repo;
     brc_session *s; /* NULL, if `b` is NULL too: the current branch with its shared changes */
     const char *a, *b, *path;
-    uint32_t flags;
+    int follow; /* the node at `path` to where it came from */
+    brc_element_wanted wanted;
 } diff_request;
 
 /* The request. `b` is a version, or the current branch as it is; `a` is a version, or what b is
@@ -154,38 +172,82 @@ static int version_sides(compared *c, brc_store *store, const char *a, const cha
     return brc_move_set_without_made(&c->moves, err);
 }
 
-static int keep_elements(kept_elements *out, const brc_element_diff *e, brc_error *err)
+/* ---- what is kept of the elements -------------------------------- */
+
+static void keep_box(uint64_t *out, int ndim, const uint64_t *first, const uint64_t *last)
+{
+    for (int i = 0; i < ndim; i++) {
+        out[i] = first[i];
+        out[ndim + i] = last[i];
+    }
+}
+
+static int keep_boxes(kept_elements *out, const brc_element_diff *e, brc_error *err)
 {
     void *p;
-    const size_t ndim = (size_t)e->tally.ndim;
-    *out = (kept_elements){.known = e->known, .ndim = e->tally.ndim, .why = e->why,
-                           .added = e->added, .removed = e->removed,
-                           .changed = e->tally.elements, .max_abs = e->tally.max_abs};
+    const size_t each = 2 * (size_t)out->ndim;
     if (e->tally.elements == 0)
         return BRC_OK;
-    BRC_TRY(brc_new_array(&p, 2 * ndim, sizeof(uint64_t), err));
-    out->box = p;
-    if (ndim > 0) {
-        memcpy(out->box, e->tally.first, ndim * sizeof(uint64_t));
-        memcpy(out->box + ndim, e->tally.last, ndim * sizeof(uint64_t));
+    out->nboxes = (size_t)e->boxes.n;
+    BRC_TRY(brc_new_array(&p, (1 + out->nboxes) * each, sizeof(uint64_t), err));
+    out->boxes = p;
+    keep_box(out->boxes, out->ndim, e->tally.first, e->tally.last);
+    for (size_t i = 0; i < out->nboxes; i++)
+        keep_box(out->boxes + (1 + i) * each, out->ndim, e->boxes.box[i].first,
+                 e->boxes.box[i].last);
+    return BRC_OK;
+}
+
+/* Points to the picks in the form that users read. The last pick only says that there are more. */
+static int keep_values(kept_elements *out, size_t most, brc_error *err)
+{
+    void *p;
+    const brc_picked *picked = out->picks.heap;
+    out->more = out->picks.n > most;
+    out->nvalues = out->more ? most : out->picks.n;
+    if (out->nvalues == 0)
+        return BRC_OK;
+    BRC_TRY(brc_new_array(&p, out->nvalues, sizeof(brc_differing), err));
+    out->values = p;
+    for (size_t i = 0; i < out->nvalues; i++) {
+        const brc_span *side = picked[i].side;
+        for (int k = 0; k < 2; k++)
+            if (side[k].data != NULL)
+                brc_dtype_native(out->array->meta.type, (uint8_t *)side[k].data, side[k].len);
+        out->values[i] = (brc_differing){picked[i].index, side[0].data, side[1].data, NULL};
     }
     return BRC_OK;
 }
 
-static int element_diffs(change_list *list, breccia *repo, brc_error *err)
+/* Takes over what `e` has. */
+static int keep_elements(kept_elements *out, brc_element_diff *e, size_t most, brc_error *err)
+{
+    const brc_tally *t = &e->tally;
+    const double n = (double)t->numbers;
+    *out = (kept_elements){.known = e->known, .ndim = t->ndim, .why = e->why, .added = e->added,
+                           .removed = e->removed, .changed = t->elements, .max_abs = t->max_abs,
+                           .mean_abs = n > 0 ? brc_sum_of(&t->apart) / n : NAN,
+                           .rms = n > 0 ? sqrt(brc_sum_of(&t->squares) / n) : NAN,
+                           .chunks = e->chunks, .nchunks = e->nchunks, .picks = e->picks,
+                           .array = e->array};
+    BRC_TRY(keep_boxes(out, e, err));
+    return keep_values(out, most, err);
+}
+
+static int element_diffs(change_list *list, const diff_request *q, brc_error *err)
 {
     void *p;
     brc_element_diff one;
     BRC_TRY(brc_new_array(&p, list->diff.n, sizeof(*list->elements), err));
     list->elements = p;
-    brc_task task = brc_task_begin(repo, "compare", 0);
+    brc_task task = brc_task_begin(q->repo, "compare", 0);
     int rc = BRC_OK;
     for (size_t i = 0; i < list->diff.n && rc == BRC_OK; i++) {
-        rc = brc_element_diff_run(&one, repo, &list->diff.changes[i], err);
+        rc = brc_element_diff_run(&one, q->repo, &list->diff.changes[i], &q->wanted, err);
         if (rc == BRC_OK)
-            rc = keep_elements(&list->elements[i], &one, err);
+            rc = keep_elements(&list->elements[i], &one, q->wanted.values, err);
     }
-    brc_task_end(repo, &task, rc);
+    brc_task_end(q->repo, &task, rc);
     return rc;
 }
 
@@ -209,10 +271,11 @@ static int compare_both(change_list *list, const diff_request *q, const compared
 {
     brc_store *store = q->repo->store;
     BRC_TRY(check_diff_path(store, &c->a, &c->b, q->path, err));
-    BRC_TRY(brc_tree_diff_run(&list->diff, store, &c->a, &c->b, q->path, &c->moves, err));
+    BRC_TRY(brc_tree_diff_run(&list->diff, store, &c->a, &c->b, q->path, q->follow, &c->moves,
+                              err));
     for (size_t i = 0; i < list->diff.n; i++)
         BRC_TRY(brc_same_chunks_discount(&list->diff.changes[i], q->repo, err));
-    return q->flags & BRC_DIFF_ELEMENTS ? element_diffs(list, q->repo, err) : BRC_OK;
+    return q->wanted.figures || q->wanted.values > 0 ? element_diffs(list, q, err) : BRC_OK;
 }
 
 /* Compares with the uncommitted state, which is folded in memory: comparing changes nothing. */
@@ -255,72 +318,37 @@ static int diff_run(change_list *list, const diff_request *q, brc_error *err)
     return rc;
 }
 
-static int diff_with(brc_iter **out, const diff_request *asked, const brc_diff_opts *given,
-                     brc_error *err)
-{
-    brc_diff_opts opts;
-    brc_buf path = BRC_BUF_INIT;
-    diff_request q = *asked;
-    int rc;
-    *out = NULL;
-    BRC_TRY(brc_sized_in(&opts, sizeof(opts), offsetof(brc_diff_opts, flags), given,
-                         "brc_diff_opts", err));
-    BRC_TRY(brc_flags_check(opts.flags, BRC_DIFF_ELEMENTS, "brc_diff_opts", err));
-    BRC_TRY(brc_iter_new(out, BRC_ITER_CHANGES, sizeof(change_list), change_list_dispose, err));
-    if (opts.path != NULL)
-        BRC_GO(brc_path_normal(&path, opts.path, err));
-    q.path = opts.path != NULL ? (const char *)path.data : NULL;
-    q.flags = opts.flags;
-    rc = diff_run(brc_iter_state(*out), &q, err);
-done:
-    brc_buf_dispose(&path);
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
-             const brc_diff_opts *opts, brc_error *err)
-{
-    const diff_request q = {.repo = repo, .a = a, .b = b};
-    return diff_with(out, &q, opts, err);
-}
-
-int brc_session_diff(brc_iter **out, brc_session *s, const char *a, const brc_diff_opts *opts,
-                     brc_error *err)
-{
-    char id[65];
-    diff_request q = {.repo = s->repo, .s = s, .a = a};
-    *out = NULL;
-    BRC_TRY(brc_bulk_check_none(s, "there is no list of changes", err));
-    if (s->mode == BRC_SESSION_AT)
-        q.b = brc_oid_format(id, &s->draft.base);
-    return diff_with(out, &q, opts, err);
-}
-
 static void give_elements(brc_change *out, const kept_elements *e)
 {
     const size_t ndim = (size_t)e->ndim;
-    out->flags |= e->known ? BRC_CHANGE_ELEMENTS : 0;
+    out->flags |= (e->known ? BRC_CHANGE_ELEMENTS : 0) | (e->more ? BRC_CHANGE_MORE : 0);
     out->elements_why = e->why;
+    out->values = e->values;
+    out->nvalues = e->nvalues;
+    out->array = e->array;
+    if (!e->known)
+        return;
     out->elements_changed = e->changed;
     out->elements_added = e->added;
     out->elements_removed = e->removed;
     out->max_abs = e->max_abs;
+    out->mean_abs = e->mean_abs;
+    out->rms = e->rms;
+    out->chunks = e->chunks;
+    out->nchunks = e->nchunks;
     out->ndim = e->ndim;
-    if (e->box == NULL)
+    if (e->boxes == NULL)
         return;
-    memcpy(out->first, e->box, ndim * sizeof(uint64_t));
-    memcpy(out->last, e->box + ndim, ndim * sizeof(uint64_t));
+    memcpy(out->first, e->boxes, ndim * sizeof(uint64_t));
+    memcpy(out->last, e->boxes + ndim, ndim * sizeof(uint64_t));
+    out->boxes = e->boxes + 2 * ndim;
+    out->nboxes = e->nboxes;
 }
 
-int brc_diff_next(brc_iter *it, const brc_change **out_item, brc_error *err)
+static int change_next(void *state, const void **out_item, brc_error *err)
 {
-    *out_item = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_CHANGES, err));
-    change_list *list = brc_iter_state(it);
+    change_list *list = state;
+    (void)err;
     if (list->at == list->diff.n)
         return 0;
     const brc_node_change *c = &list->diff.changes[list->at];
@@ -341,4 +369,65 @@ int brc_diff_next(brc_iter *it, const brc_change **out_item, brc_error *err)
     list->at++;
     *out_item = out;
     return 1;
+}
+
+static int diff_with(brc_iter **out, diff_request *q, const brc_diff_opts *opts, brc_error *err)
+{
+    brc_buf path = BRC_BUF_INIT;
+    int rc;
+    BRC_TRY(brc_iter_new(out, change_next, sizeof(change_list), change_list_dispose, err));
+    if (opts->path != NULL)
+        BRC_GO(brc_path_normal(&path, opts->path, err));
+    q->path = opts->path != NULL ? (const char *)path.data : NULL;
+    q->follow = (opts->flags & BRC_DIFF_MOVED) != 0;
+    q->wanted = (brc_element_wanted){
+        .rule = {.is_close = opts->flags & BRC_DIFF_CLOSE || opts->atol > 0 || opts->rtol > 0,
+                 .atol = opts->atol, .rtol = opts->rtol, .sel = opts->sel},
+        .figures = (opts->flags & BRC_DIFF_ELEMENTS) != 0,
+        .chunks = (opts->flags & BRC_DIFF_CHUNKS) != 0,
+        .added = (opts->flags & BRC_DIFF_ADDED) != 0,
+        .values = opts->values < SIZE_MAX / 2 ? (size_t)opts->values : SIZE_MAX / 2};
+    rc = diff_run(brc_iter_state(*out), q, err);
+done:
+    brc_buf_dispose(&path);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* Compares with what a session shows. `id` is memory for the id of a version that never changes. */
+static int diff_session(diff_request *q, char *id, brc_error *err)
+{
+    const brc_session *s = q->s;
+    if (q->b != NULL)
+        return brc_fail(err, BRC_EINVAL, "give the second version or a session, not both");
+    if (q->repo != NULL && s->repo != q->repo)
+        return brc_fail(err, BRC_EINVAL, "the session belongs to another handle");
+    BRC_TRY(brc_bulk_check_none(s, "there is no list of changes", err));
+    q->repo = s->repo;
+    if (s->mode == BRC_SESSION_AT)
+        q->b = brc_oid_format(id, &s->draft.base);
+    return BRC_OK;
+}
+
+int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
+             const brc_diff_opts *given, brc_error *err)
+{
+    brc_diff_opts opts;
+    diff_request q = {.repo = repo, .a = a, .b = b};
+    char id[65];
+    *out = NULL;
+    BRC_TRY(brc_sized_in(&opts, sizeof(opts), offsetof(brc_diff_opts, flags), given,
+                         "brc_diff_opts", err));
+    BRC_TRY(brc_flags_check(opts.flags, BRC_DIFF_ELEMENTS | BRC_DIFF_CHUNKS | BRC_DIFF_CLOSE |
+                                            BRC_DIFF_MOVED | BRC_DIFF_ADDED,
+                            "brc_diff_opts", err));
+    if (!(opts.atol >= 0 && opts.rtol >= 0))
+        return brc_fail(err, BRC_EINVAL, "a tolerance is a number from 0 on");
+    q.s = opts.session;
+    if (q.s != NULL)
+        BRC_TRY(diff_session(&q, id, err));
+    return diff_with(out, &q, &opts, err);
 }

@@ -47,6 +47,18 @@ static void usage_tell(const brc_usage *usage, brc_du_report *report)
     report->stored = usage->stored;
 }
 
+static int usage_next(void *state, const void **out, brc_error *err)
+{
+    usage_list *list = state;
+    (void)err;
+    if (list->at == list->usage.n)
+        return 0;
+    const brc_usage_item *item = (const brc_usage_item *)list->usage.items + list->at++;
+    list->given = (brc_du_item){item->path, item->id, item->bytes, item->alone};
+    *out = &list->given;
+    return 1;
+}
+
 int brc_du(brc_du_report *out, brc_iter **items, breccia *repo, brc_error *err)
 {
     brc_du_report report = BRC_DU_REPORT_INIT;
@@ -54,7 +66,7 @@ int brc_du(brc_du_report *out, brc_iter **items, breccia *repo, brc_error *err)
     int rc;
     if (items != NULL)
         *items = NULL;
-    BRC_TRY(brc_iter_new(&it, BRC_ITER_DU, sizeof(usage_list), usage_list_dispose, err));
+    BRC_TRY(brc_iter_new(&it, usage_next, sizeof(usage_list), usage_list_dispose, err));
     usage_list *list = brc_iter_state(it);
     brc_store_walk_begin(repo->store);
     rc = usage_work(list, repo, err);
@@ -70,17 +82,4 @@ int brc_du(brc_du_report *out, brc_iter **items, breccia *repo, brc_error *err)
 done:
     brc_iter_free(it);
     return rc;
-}
-
-int brc_du_next(brc_iter *it, const brc_du_item **out, brc_error *err)
-{
-    *out = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_DU, err));
-    usage_list *list = brc_iter_state(it);
-    if (list->at == list->usage.n)
-        return 0;
-    const brc_usage_item *item = (const brc_usage_item *)list->usage.items + list->at++;
-    list->given = (brc_du_item){item->path, item->id, item->bytes, item->alone};
-    *out = &list->given;
-    return 1;
 }

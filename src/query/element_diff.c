@@ -12,74 +12,6 @@
 #include "../zarr/array/chunk_pairs.h"
 #include "../zarr/array/region.h"
 
-/* ==== element runs ================================ */
-
-/* The budget for elements of variable length, which may be far longer than expected. */
-#define VARIABLE_BUDGET ((uint64_t)4 << 20)
-
-int brc_element_runs_start(brc_element_runs *runs, brc_array *a, const brc_sel *sel, brc_error *err)
-{
-    brc_region r;
-    memset(runs, 0, sizeof(*runs));
-    BRC_TRY(brc_array_begin_read(a, err));
-    int rc = brc_array_freeze(&runs->a, a, err);
-    if (rc == BRC_OK)
-        rc = brc_region_init(&r, runs->a, sel, NULL, NULL, err);
-    if (rc == BRC_OK) {
-        runs->item = a->meta.type->item_size;
-        brc_cut_runs(&runs->cut, &r.sel, a->meta.grid.chunk, runs->item, 0,
-                     runs->item > 0 ? BRC_SLAB_BYTES : VARIABLE_BUDGET);
-    }
-    brc_array_end_read(a);
-    return rc;
-}
-
-int brc_element_runs_next(brc_element_runs *runs, brc_span *out, brc_error *err)
-{
-    if (!brc_cut_next(&runs->cut))
-        return 0;
-    if (runs->item == 0) {
-        runs->elements.len = 0;
-        BRC_TRY(brc_array_read_elements(runs->a, &runs->cut.sel, &runs->elements, err));
-        *out = (brc_span){runs->elements.data, runs->elements.len};
-        return 1;
-    }
-    const size_t len = (size_t)runs->cut.elements * runs->item;
-    if (runs->data == NULL)
-        BRC_TRY(brc_new_big((void **)&runs->data, (size_t)runs->cut.most * runs->item, err));
-    BRC_TRY(brc_array_read(runs->a, &runs->cut.sel, runs->data, len, err));
-    *out = (brc_span){runs->data, len};
-    return 1;
-}
-
-void brc_element_runs_end(brc_element_runs *runs)
-{
-    brc_array_free(runs->a);
-    free(runs->data);
-    brc_buf_dispose(&runs->elements);
-}
-
-/* ---- the public function -------------------------------- */
-
-int brc_array_stream(brc_array *a, const brc_sel *sel,
-                     int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err)
-{
-    brc_element_runs runs;
-    brc_span run;
-    int rc;
-    if (a == NULL || put == NULL)
-        return brc_fail(err, BRC_EINVAL, "an array and a function are needed");
-    rc = brc_element_runs_start(&runs, a, sel, err);
-    while (rc >= 0 && (rc = brc_element_runs_next(&runs, &run, err)) > 0) {
-        if (put(ctx, run.data, run.len) == 0)
-            continue;
-        rc = brc_fail(err, BRC_EINTERRUPT, "stopped on request");
-        break;
-    }
-    brc_element_runs_end(&runs);
-    return rc;
-}
-
 /* ==== slab diff ================================ */
 
 /*
@@ -268,6 +200,7 @@ static int compare_parts(slab_differ *d, const brc_sel *sel, const int64_t *stri
         p->x = (brc_place){d->data[0].data + offset, strides};
         p->y = (brc_place){d->data[1].data + offset, strides};
         brc_tally_init(&p->tally, sel->ndim, p->type);
+        brc_tally_want(&p->tally, d->sides->wanted, NULL);
         p->job.run = slab_part_run;
         brc_group_submit(group, &p->job);
     }
@@ -326,7 +259,7 @@ static int compare_slab(slab_differ *d, const uint64_t *index, brc_error *err)
 static int compare_slabs(slab_differ *d, brc_error *err)
 {
     const int ndim = d->grid.ndim;
-    uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    uint64_t index[BRC_MAX_NDIM];
     brc_unvisited rest;
     brc_unvisited_start(&rest, d->sides, &d->grid);
     for (size_t i = 0; i < d->n; i++) {
@@ -335,8 +268,10 @@ static int compare_slabs(slab_differ *d, brc_error *err)
             index[axis] = number % d->grid.count[axis];
             number /= d->grid.count[axis];
         }
-        brc_unvisited_pass(&rest, index,
-                           brc_diff_overlap(d->sides, &d->grid, index, corner, shape, count));
+        if (d->sides->fills_differ)
+            brc_unvisited_pass(&rest, index);
+        if (brc_diff_beyond(d->sides, &d->grid, index))
+            return BRC_OK;
         BRC_TRY(compare_slab(d, index, err));
         BRC_TRY(brc_task_step(d->sides->view.repo, 0, err)); /* reading reports the bytes */
     }
@@ -373,11 +308,14 @@ static int diff_slabs(brc_diff_sides *sides, brc_error *err)
 
 /* ---- what came and went -------------------------------- */
 
-/* Counts the elements of a shape outside the common part: for each axis, those that are outside
- * along that axis and inside along the axes before it. */
-static uint64_t elements_beyond(int ndim, const uint64_t *shape, const uint64_t *both)
+/* Counts the elements of a shape, or those that are selected, outside the common part: for each
+ * axis, those that are outside along that axis and inside along the axes before it. */
+static uint64_t elements_beyond(int ndim, const uint64_t *shape, const uint64_t *both,
+                                const brc_sel *sel)
 {
-    uint64_t part[BRC_MAX_NDIM], total = 0;
+    uint64_t part[BRC_MAX_NDIM] = {0}, total = 0;
+    if (sel != NULL)
+        return brc_sel_within(sel, part, shape) - brc_sel_within(sel, part, both);
     memcpy(part, shape, (size_t)ndim * sizeof(*part));
     for (int i = 0; i < ndim; i++) {
         part[i] = shape[i] - both[i];
@@ -388,9 +326,12 @@ static uint64_t elements_beyond(int ndim, const uint64_t *shape, const uint64_t 
     return total;
 }
 
-/* Counts all elements of an array by its document; its codecs need not be known for that. */
-static int elements_of_entry(uint64_t *out, breccia *repo, const brc_entry *entry, brc_error *err)
+/* Counts all elements of an array, or those that are selected, by its document; its codecs need not
+ * be known for that. */
+static int elements_of_entry(uint64_t *out, breccia *repo, const brc_entry *entry,
+                             const brc_sel *sel, brc_error *err)
 {
+    const uint64_t origin[BRC_MAX_NDIM] = {0};
     brc_json *doc;
     uint64_t shape[BRC_MAX_NDIM];
     BRC_TRY(brc_entry_doc(repo->store, entry, &doc, err));
@@ -402,21 +343,256 @@ static int elements_of_entry(uint64_t *out, breccia *repo, const brc_entry *entr
     brc_json_free(doc);
     if (!good)
         return brc_fail(err, BRC_ECORRUPT, "an array's shape is damaged; run 'breccia fsck'");
-    *out = brc_shape_count((int)ndim, shape);
+    *out = sel != NULL && sel->ndim == (int)ndim ? brc_sel_within(sel, origin, shape)
+                                                 : brc_shape_count((int)ndim, shape);
     return BRC_OK;
 }
 
-static int whole_array(brc_element_diff *out, breccia *repo, const brc_node_change *change,
-                       brc_error *err)
+/* ---- pair by pair -------------------------------- */
+
+enum { PICK_BATCH = 64 }; /* the most pairs that are read before the picks are looked at */
+
+typedef struct pair_diff {
+    brc_diff_sides *sides;
+    brc_unvisited rest;
+    brc_pairs *pairs;
+    brc_element_diff *chunks; /* lists the chunks; NULL: they are not wanted */
+    size_t batch, waiting;    /* of picks: how many pairs are read at once   */
+    int is_full;              /* no element of a further chunk is picked     */
+    int is_short;             /* memory ran out                              */
+} pair_diff;
+
+static int compare_pair(const brc_diff_sides *sides, brc_chunk_pair *p, const brc_span *x,
+                        const brc_span *y, brc_error *err)
 {
-    const int is_new = change->what == BRC_ADDED;
-    const brc_entry *entry = is_new ? &change->b : &change->a;
-    if (entry->kind != BRC_ARRAY)
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    brc_diff_overlap(sides, &sides->side[0].meta.grid, p->index, corner, shape, count);
+    return brc_diff_box(&p->tally, sides, corner, shape, count, x, y, err);
+}
+
+/* Adds a chunk to the list. */
+static int list_pair(brc_element_diff *e, const brc_chunk_pair *p)
+{
+    const size_t ndim = (size_t)e->tally.ndim, n = (ndim + 1) * (e->nchunks + 1);
+    if (brc_grow_array(&e->chunks, &e->chunks_cap, n, sizeof(uint64_t), NULL) < 0)
+        return 0;
+    uint64_t *item = (uint64_t *)e->chunks + (ndim + 1) * e->nchunks++;
+    for (size_t i = 0; i < ndim; i++)
+        item[i] = p->index[i];
+    item[ndim] = p->tally.elements;
+    return 1;
+}
+
+static void pair_compared(void *ctx, const brc_chunk_pair *p)
+{
+    pair_diff *d = ctx;
+    brc_tally_merge(d->sides->tally, &p->tally);
+    if (d->chunks != NULL && p->tally.elements > 0)
+        d->is_short |= !list_pair(d->chunks, p);
+}
+
+/* Adds a pair. Pairs for picks are read soon, few at first, since these may be enough. */
+static int add_pair(pair_diff *d, const brc_chunk_pair *p, brc_error *err)
+{
+    BRC_TRY(brc_pairs_add(d->pairs, p, err));
+    if (d->sides->wanted->picks == NULL || ++d->waiting < d->batch)
         return BRC_OK;
-    BRC_TRY(elements_of_entry(is_new ? &out->added : &out->removed, repo, entry, err));
-    out->known = 1;
-    out->tally.max_abs = NAN;
+    d->waiting = 0;
+    d->batch = d->batch < PICK_BATCH ? 2 * d->batch : PICK_BATCH;
+    return brc_pairs_end(d->pairs, err);
+}
+
+static int pair_note(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+{
+    pair_diff *d = ctx;
+    const brc_grid *grid = &d->sides->side[0].meta.grid;
+    brc_chunk_pair p;
+    BRC_TRY(brc_pair_read(&p, d->sides, key, a, b, err));
+    if (!brc_diff_meets(d->sides, grid, p.index))
+        return BRC_OK;
+    if (d->sides->fills_differ)
+        brc_unvisited_pass(&d->rest, p.index);
+    if (brc_diff_beyond(d->sides, grid, p.index)) {
+        d->is_full = 1;
+        return BRC_EINTERRUPT;
+    }
+    if (p.there[0] && p.there[1] && brc_oid_cmp(&p.object[0].id, &p.object[1].id) == 0)
+        return BRC_OK;
+    return add_pair(d, &p, err);
+}
+
+static int pairs_walk(pair_diff *d, brc_error *err)
+{
+    brc_store *store = brc_array_store(&d->sides->side[0]);
+    const brc_oid *a = &d->sides->side[0].entry.map, *b = &d->sides->side[1].entry.map;
+    if (!d->sides->fills_differ)
+        return brc_map_diff(store, a, b, pair_note, d, err);
+    brc_unvisited_start(&d->rest, d->sides, &d->sides->side[0].meta.grid);
+    BRC_TRY(brc_map_both(store, a, b, pair_note, d, err));
+    brc_unvisited_end(&d->rest, d->sides);
     return BRC_OK;
+}
+
+static int diff_pairs(brc_diff_sides *sides, brc_element_diff *chunks, brc_error *err)
+{
+    pair_diff d = {.sides = sides, .chunks = chunks, .batch = 1};
+    const brc_pair_ops ops = {&d, compare_pair, pair_compared};
+    BRC_TRY(brc_pairs_new(&d.pairs, sides, &ops, err));
+    int rc = pairs_walk(&d, err);
+    if (rc == BRC_OK || d.is_full)
+        rc = brc_pairs_end(d.pairs, err);
+    brc_pairs_free(d.pairs);
+    if (rc == BRC_OK && d.is_short)
+        return brc_fail(err, BRC_ENOMEM, "there is not enough memory for the list of chunks");
+    return rc;
+}
+
+/* ---- values that one version lacks -------------------------------- */
+
+/* Adds the first elements of a box, in C order, of which only this side has any: as many as may be
+ * picked, and less than twice as many. */
+static int pick_of_box(brc_picks *picks, brc_array *a, int side, brc_sel *box, brc_error *err)
+{
+    const brc_dtype *type = a->meta.type;
+    uint64_t left = picks->most, at[BRC_MAX_NDIM] = {0}, index[BRC_MAX_NDIM];
+    const brc_span none = {NULL, 0};
+    brc_buf data = BRC_BUF_INIT;
+    brc_span one;
+    int rc;
+    for (int i = box->ndim - 1; i >= 0; i--) {
+        box->count[i] = box->count[i] < left ? box->count[i] : left;
+        left = left / box->count[i] + (left % box->count[i] != 0);
+    }
+    BRC_GO(brc_array_read_canonical(a, box, &data, err));
+    brc_element_cursor cursor = {.packed = {data.data, data.len}};
+    do {
+        for (int i = 0; i < box->ndim; i++)
+            index[i] = box->start[i] + at[i] * box->step[i];
+        if (brc_meta_is_variable(&a->meta)) {
+            BRC_GO(brc_element_next(&cursor, &one, err));
+        } else {
+            one = (brc_span){data.data + cursor.at, type->item_size};
+            cursor.at += type->item_size;
+        }
+        brc_picks_add(picks, index, side == 0 ? one : none, side == 0 ? none : one);
+    } while (brc_index_next(box->ndim, at, box->count));
+done:
+    brc_buf_dispose(&data);
+    return rc;
+}
+
+/* Counts the selected elements of an axis that are before `end`. */
+static uint64_t count_before(const brc_sel *sel, int axis, uint64_t end)
+{
+    const uint64_t start = sel->start[axis], step = sel->step[axis];
+    if (end <= start)
+        return 0;
+    const uint64_t n = (end - start - 1) / step + 1;
+    return n < sel->count[axis] ? n : sel->count[axis];
+}
+
+/* Picks elements of one side that are outside of the common part: for each axis, those that are
+ * outside along that axis and inside along the axes before it. */
+static int pick_beyond(brc_picks *picks, brc_array *a, int side, const uint64_t *both,
+                       const brc_sel *given, brc_error *err)
+{
+    const brc_meta *m = &a->meta;
+    brc_sel all, box;
+    brc_sel_of_shape(&all, m->ndim, m->shape);
+    if (given == NULL)
+        given = &all;
+    for (int axis = 0; axis < m->ndim; axis++) {
+        box = *given;
+        box.size = sizeof(box);
+        box.drop = 0;
+        uint64_t n = 1;
+        for (int i = 0; i < m->ndim; i++) {
+            const uint64_t inside = count_before(given, i, both[i]);
+            box.count[i] = i < axis ? inside : count_before(given, i, m->shape[i]);
+            if (i == axis) {
+                box.start[i] += inside * box.step[i];
+                box.count[i] -= inside;
+            }
+            n = box.count[i] > 0 ? n : 0;
+        }
+        if (n > 0)
+            BRC_TRY(pick_of_box(picks, a, side, &box, err));
+    }
+    return BRC_OK;
+}
+
+/* Opens the array that names the type of the values. */
+static int open_for_type(brc_array **out, brc_session *view, char *path,
+                         const brc_entry *entry, brc_error *err)
+{
+    void *memory;
+    BRC_TRY(brc_new(&memory, sizeof(brc_array), err));
+    *out = memory;
+    BRC_TRY(brc_array_of_entry(*out, view, path, entry, err));
+    (*out)->session = NULL; /* nothing is read from it */
+    return BRC_OK;
+}
+
+/* Picks the first selected elements of an array that only one side has. */
+static int pick_whole(brc_element_diff *out, brc_array *a, int side,
+                      const brc_element_wanted *wanted, brc_error *err)
+{
+    const uint64_t origin[BRC_MAX_NDIM] = {0};
+    const brc_sel *sel = wanted->rule.sel;
+    brc_sel one;
+    if (a->meta.opaque || brc_meta_must_decode(&a->meta, NULL) < 0 ||
+        (sel != NULL && sel->ndim != a->meta.ndim))
+        return BRC_OK;
+    BRC_TRY(brc_picks_init(&out->picks, a->meta.ndim, wanted->values + 1, err));
+    brc_sel_of_shape(&one, a->meta.ndim, a->meta.shape);
+    if (a->meta.ndim == 0)
+        BRC_TRY(pick_of_box(&out->picks, a, side, &one, err));
+    else
+        BRC_TRY(pick_beyond(&out->picks, a, side, origin, sel, err));
+    return brc_picks_settle(&out->picks, err);
+}
+
+/* ---- figures and values -------------------------------- */
+
+static int find_figures(brc_element_diff *out, brc_diff_sides *sides,
+                        const brc_element_wanted *wanted, brc_error *err)
+{
+    const int same = brc_diff_cut_same(sides);
+    sides->tally = &out->tally;
+    sides->wanted = &wanted->rule;
+    /* Slabs depend on the budget, and so would several boxes. */
+    brc_tally_want(&out->tally, &wanted->rule, same ? &out->boxes : NULL);
+    BRC_TRY(same ? diff_pairs(sides, wanted->chunks ? out : NULL, err) : diff_slabs(sides, err));
+    if (!same && out->tally.elements > 0)
+        brc_boxes_add(&out->boxes, out->tally.elements, out->tally.first, out->tally.last);
+    brc_boxes_settle(&out->boxes);
+    out->tally.boxes = NULL;
+    return BRC_OK;
+}
+
+static int find_values(brc_element_diff *out, brc_diff_sides *sides,
+                       const brc_element_wanted *wanted, brc_error *err)
+{
+    const brc_meta *a = &sides->side[0].meta;
+    brc_wanted rule = wanted->rule;
+    brc_tally none;
+    const int same = brc_diff_cut_same(sides);
+    const int differ = wanted->figures ? out->tally.elements > 0
+                                       : same && brc_diff_both_hold(sides);
+    if (!differ && !wanted->added)
+        return BRC_OK;
+    BRC_TRY(brc_picks_init(&out->picks, a->ndim, wanted->values + 1, err));
+    rule.picks = &out->picks;
+    brc_tally_init(&none, a->ndim, a->type);
+    brc_tally_want(&none, &rule, NULL);
+    sides->tally = &none;
+    sides->wanted = &rule;
+    if (differ)
+        BRC_TRY(same ? diff_pairs(sides, NULL, err) : diff_slabs(sides, err));
+    for (int side = 0; side < 2 && wanted->added; side++)
+        BRC_TRY(pick_beyond(&out->picks, &sides->side[side], side, sides->shape, wanted->rule.sel,
+                            err));
+    return brc_picks_settle(&out->picks, err);
 }
 
 /* ---- two versions -------------------------------- */
@@ -432,108 +608,116 @@ static const char *why_not(const brc_meta *a, const brc_meta *b)
     return NULL;
 }
 
-/* ---- pair by pair -------------------------------- */
-
-typedef struct pair_diff {
-    brc_diff_sides *sides;
-    brc_unvisited rest;
-    brc_pairs *pairs;
-} pair_diff;
-
-static int compare_pair(const brc_diff_sides *sides, brc_chunk_pair *p, const brc_span *x,
-                        const brc_span *y, brc_error *err)
+static int compare_sides(brc_element_diff *out, brc_diff_sides *sides,
+                         const brc_element_wanted *wanted, brc_error *err)
 {
-    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
-    brc_diff_overlap(sides, &sides->side[0].meta.grid, p->index, corner, shape, count);
-    return brc_diff_box(&p->tally, sides, corner, shape, count, x, y, err);
-}
-
-static void pair_compared(void *ctx, const brc_chunk_pair *p)
-{
-    const pair_diff *d = ctx;
-    brc_tally_merge(d->sides->tally, &p->tally);
-}
-
-static int pair_note(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
-{
-    pair_diff *d = ctx;
-    const brc_grid *grid = &d->sides->side[0].meta.grid;
-    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
-    brc_chunk_pair p;
-    BRC_TRY(brc_pair_read(&p, d->sides, key, a, b, err));
-    if (!brc_diff_meets(d->sides, grid, p.index))
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    const brc_sel *sel = wanted->rule.sel;
+    out->why = why_not(a, b);
+    if (out->why == NULL && sel != NULL && sel->ndim != a->ndim)
+        out->why = "the number of dimensions is not that of the selection";
+    if (out->why != NULL)
         return BRC_OK;
-    if (d->sides->fills_differ)
-        brc_unvisited_pass(&d->rest, p.index,
-                           brc_diff_overlap(d->sides, grid, p.index, corner, shape, count));
-    if (p.there[0] && p.there[1] && brc_oid_cmp(&p.object[0].id, &p.object[1].id) == 0)
-        return BRC_OK;
-    return brc_pairs_add(d->pairs, &p, err);
+    const int both_hold = brc_diff_both_hold(sides);
+    out->known = wanted->figures;
+    out->added = elements_beyond(a->ndim, b->shape, sides->shape, sel);
+    out->removed = elements_beyond(a->ndim, a->shape, sides->shape, sel);
+    brc_tally_init(&out->tally, a->ndim, a->type);
+    brc_boxes_init(&out->boxes, a->ndim);
+    sides->fills_differ =
+        (a->fill.len != b->fill.len || memcmp(a->fill.data, b->fill.data, a->fill.len) != 0) &&
+        !brc_is_close(&wanted->rule, a->type, a->fill.data, b->fill.data);
+    if (wanted->figures && both_hold)
+        BRC_TRY(find_figures(out, sides, wanted, err));
+    return wanted->values > 0 ? find_values(out, sides, wanted, err) : BRC_OK;
 }
 
-static int pairs_walk(pair_diff *d, brc_error *err)
+static int open_diff_sides(brc_diff_sides *sides, const brc_node_change *change, brc_error *err)
 {
-    brc_store *store = brc_array_store(&d->sides->side[0]);
-    const brc_oid *a = &d->sides->side[0].entry.map, *b = &d->sides->side[1].entry.map;
-    if (!d->sides->fills_differ) {
-        BRC_TRY(brc_map_diff(store, a, b, pair_note, d, err));
-        return brc_pairs_end(d->pairs, err);
-    }
-    brc_unvisited_start(&d->rest, d->sides, &d->sides->side[0].meta.grid);
-    BRC_TRY(brc_map_both(store, a, b, pair_note, d, err));
-    brc_unvisited_end(&d->rest, d->sides);
-    return brc_pairs_end(d->pairs, err);
+    BRC_TRY(brc_array_of_entry(&sides->side[0], &sides->view, change->path, &change->a, err));
+    return brc_array_of_entry(&sides->side[1], &sides->view, change->path, &change->b, err);
 }
 
-static int diff_pairs(brc_diff_sides *sides, brc_error *err)
+void brc_element_array_free(brc_array *array)
 {
-    pair_diff d = {.sides = sides};
-    const brc_pair_ops ops = {&d, compare_pair, pair_compared};
-    BRC_TRY(brc_pairs_new(&d.pairs, sides, &ops, err));
-    int rc = pairs_walk(&d, err);
-    brc_pairs_free(d.pairs);
+    if (array == NULL)
+        return;
+    brc_meta_dispose(&array->meta);
+    free(array);
+}
+
+/* Lists the first elements of an array that is new, or gone. */
+static int whole_values(brc_element_diff *out, breccia *repo, const brc_node_change *change,
+                        const brc_element_wanted *wanted, brc_error *err)
+{
+    const int is_new = change->what == BRC_ADDED;
+    const brc_entry *entry = is_new ? &change->b : &change->a;
+    brc_diff_sides sides;
+    memset(&sides, 0, sizeof(sides));
+    sides.view.repo = repo;
+    int rc = brc_array_of_entry(&sides.side[0], &sides.view, change->path, entry, err);
+    if (rc == BRC_OK)
+        rc = pick_whole(out, &sides.side[0], is_new, wanted, err);
+    if (rc == BRC_OK && out->picks.n > 0)
+        rc = open_for_type(&out->array, &sides.view, change->path, entry, err);
+    brc_meta_dispose(&sides.side[0].meta);
     return rc;
 }
 
-static int compare_sides(brc_element_diff *out, brc_diff_sides *sides, brc_error *err)
+static int whole_array(brc_element_diff *out, breccia *repo, const brc_node_change *change,
+                       const brc_element_wanted *wanted, brc_error *err)
 {
-    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
-    out->why = why_not(a, b);
-    if (out->why != NULL)
+    const int is_new = change->what == BRC_ADDED;
+    const brc_entry *entry = is_new ? &change->b : &change->a;
+    if (entry->kind != BRC_ARRAY)
         return BRC_OK;
-    const int empty = !brc_diff_both_hold(sides);
-    out->known = 1;
-    out->added = elements_beyond(a->ndim, b->shape, sides->shape);
-    out->removed = elements_beyond(a->ndim, a->shape, sides->shape);
-    brc_tally_init(&out->tally, a->ndim, a->type);
-    sides->tally = &out->tally;
-    sides->fills_differ =
-        a->fill.len != b->fill.len || memcmp(a->fill.data, b->fill.data, a->fill.len) != 0;
-    if (empty)
-        return BRC_OK;
-    return brc_diff_cut_same(sides) ? diff_pairs(sides, err) : diff_slabs(sides, err);
+    if (wanted->figures) {
+        BRC_TRY(elements_of_entry(is_new ? &out->added : &out->removed, repo, entry,
+                                  wanted->rule.sel, err));
+        out->known = 1;
+        out->tally.max_abs = NAN;
+    }
+    return wanted->added && wanted->values > 0 ? whole_values(out, repo, change, wanted, err)
+                                               : BRC_OK;
+}
+
+static int diff_arrays(brc_element_diff *out, breccia *repo, const brc_node_change *change,
+                       const brc_element_wanted *wanted, brc_error *err)
+{
+    brc_diff_sides sides;
+    memset(&sides, 0, sizeof(sides));
+    sides.view.repo = repo;
+    int rc = open_diff_sides(&sides, change, err);
+    if (rc == BRC_OK)
+        rc = compare_sides(out, &sides, wanted, err);
+    if (rc == BRC_OK && out->picks.n > 0)
+        rc = open_for_type(&out->array, &sides.view, change->path, &change->b, err);
+    brc_meta_dispose(&sides.side[0].meta);
+    brc_meta_dispose(&sides.side[1].meta);
+    return rc;
+}
+
+static void element_diff_dispose(brc_element_diff *e)
+{
+    brc_picks_dispose(&e->picks);
+    brc_element_array_free(e->array);
+    free(e->chunks);
+    e->array = NULL;
+    e->chunks = NULL;
 }
 
 int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_change *change,
-                         brc_error *err)
+                         const brc_element_wanted *wanted, brc_error *err)
 {
-    brc_diff_sides sides;
     memset(out, 0, sizeof(*out));
+    int rc = BRC_OK;
     if (change->what == BRC_ADDED || change->what == BRC_REMOVED)
-        return whole_array(out, repo, change, err);
-    if (change->what == BRC_MOVED && brc_entry_equal(&change->a, &change->b))
-        return BRC_OK;
-    if (change->a.kind != BRC_ARRAY || change->b.kind != BRC_ARRAY)
-        return BRC_OK;
-    memset(&sides, 0, sizeof(sides));
-    sides.view.repo = repo;
-    int rc = brc_array_of_entry(&sides.side[0], &sides.view, change->path, &change->a, err);
-    if (rc == BRC_OK)
-        rc = brc_array_of_entry(&sides.side[1], &sides.view, change->path, &change->b, err);
-    if (rc == BRC_OK)
-        rc = compare_sides(out, &sides, err);
-    brc_meta_dispose(&sides.side[0].meta);
-    brc_meta_dispose(&sides.side[1].meta);
+        rc = whole_array(out, repo, change, wanted, err);
+    else if (change->a.kind == BRC_ARRAY && change->b.kind == BRC_ARRAY &&
+             !(change->what == BRC_MOVED && brc_entry_equal(&change->a, &change->b)))
+        rc = diff_arrays(out, repo, change, wanted, err);
+    if (rc < 0)
+        element_diff_dispose(out);
     return rc;
 }
 

@@ -8,42 +8,41 @@
 #include "../work/session.h"
 #include "../zarr/array/array.h"
 
-/* ---- element runs -------------------------------- */
-
-/* The elements of a selection in C order, as many at a time as fit into memory. */
-
-typedef struct brc_element_runs {
-    brc_array *a;
-    brc_cut cut;
-    size_t item;
-    uint8_t *data;    /* the elements of a run           */
-    brc_buf elements; /* the same, of variable length    */
-} brc_element_runs;
-
-/* Starts. A `sel` of NULL is the whole array. The elements are those of the array as it is now,
- * whatever others change meanwhile. brc_element_runs_end() must be called, even after a failure. */
-BRC_MUST_USE int brc_element_runs_start(brc_element_runs *runs, brc_array *a, const brc_sel *sel, brc_error *err);
-/* Returns 1 with the next elements, in native byte order and valid until the next call, or 0 at the
- * end. No lock is held between two calls. */
-BRC_MUST_USE int brc_element_runs_next(brc_element_runs *runs, brc_span *out, brc_error *err);
-void brc_element_runs_end(brc_element_runs *runs);
-
 /* ---- element diff -------------------------------- */
 
+/* The parts of an element diff that a caller wants. */
+typedef struct brc_element_wanted {
+    brc_wanted rule; /* which elements count; `picks` is NULL                     */
+    int figures;     /* how many differ, where and by how much                    */
+    int chunks;      /* in which chunks they are                                  */
+    int added;       /* `values` also lists elements that only one version has    */
+    size_t values;   /* the most elements to list with both values; without figures, none of
+                      * arrays whose chunks are cut differently                   */
+} brc_element_wanted;
+
 typedef struct brc_element_diff {
-    int known;               /* the other fields are known                        */
+    int known;               /* the figures are known                             */
     const char *why;         /* otherwise a clause that says why the two cannot be compared; NULL: there is
                               * no array */
     uint64_t added, removed; /* elements that only b's shape has, or only a's; 2^64-1 means that number or
                               * more */
     brc_tally tally;         /* the tally of the elements that both have          */
+    brc_boxes boxes;         /* of the same elements                              */
+    void *chunks;            /* uint64_t[]: of each chunk its index and how many elements differ */
+    size_t nchunks, chunks_cap; /* chunks that neither side has, or that are cut differently, are left out */
+    brc_picks picks;         /* the first elements, and one more if there is one  */
+    brc_array *array;        /* names the type of the picks; NULL: none           */
 } brc_element_diff;
 
 /* Compares elements bit by bit within both shapes; padding never counts. If the node was added or
  * removed, all its elements were. Runs on the repository's pool and within its budget, except that
  * a pair of chunks, or one chunk of a different grid, is decoded whole; the result depends on
- * neither. Must be called within a transaction. */
-BRC_MUST_USE int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_change *change, brc_error *err);
+ * neither. Values without figures are read only as far as they lead to the first ones. Must be called
+ * within a transaction. */
+BRC_MUST_USE int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_change *change,
+                                      const brc_element_wanted *wanted, brc_error *err);
+/* Releases an array that brc_element_diff_run() gave out. */
+void brc_element_array_free(brc_array *array);
 
 /* ---- blame sets -------------------------------- */
 

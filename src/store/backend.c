@@ -15,9 +15,11 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/hash.h"
 #include "../base/json.h"
-#include "../base/utf8.h"
+#include "../base/buf.h"
 #include "db.h"
+#include "removed.h"
 
 /* ==== place ================================ */
 
@@ -80,7 +82,7 @@ static int place_load(brc_store_backend *b, int64_t seq, brc_error *err)
                           " facts) FROM place WHERE seq=?1",
                           seq, "place", &name, err);
     if (rc == BRC_OK && !brc_is_place_name((const char *)name.data))
-        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: the name of place %lld cannot be one",
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: the name of place %lld is not valid",
                       b->store->path, (long long)seq);
     if (rc == BRC_OK)
         rc = hold_place(b, seq, (const char *)name.data, err);
@@ -91,7 +93,7 @@ static int place_load(brc_store_backend *b, int64_t seq, brc_error *err)
 int brc_object_place(brc_store_backend *b, const brc_object *o, const char **name, brc_error *err)
 {
     *name = NULL;
-    if (o->backend == 0 || o->place == 0)
+    if (brc_is_in_file(o->backend) || o->place == 0)
         return BRC_OK;
     if (b->places[held_at(o->place)].seq != o->place)
         BRC_TRY(place_load(b, o->place, err));
@@ -143,11 +145,11 @@ static int place_is_last(const brc_store_backend *b, const char *name, int *is, 
     return brc_ask_any(b->store, st, is, err);
 }
 
-/* Finds the number of a place's name, and adds the name if it is new. */
-static int place_intern(brc_store_backend *b, const char *name, int64_t *seq, brc_error *err)
+int brc_place_intern(brc_store_backend *b, const char *name, int64_t *seq, brc_error *err)
 {
     int there;
-    BRC_TRY(brc_bulk_resume(b->store, NULL, err)); /* nobody adds either in between */
+    /* within a transaction, so that nobody adds the place between look-up and insert */
+    BRC_TRY(brc_bulk_resume(b->store, NULL, err));
     *seq = b->places[b->last_place].seq;
     BRC_TRY(place_is_last(b, name, &there, err));
     if (there)
@@ -229,180 +231,6 @@ void brc_stored_clear(brc_stored *stored)
     stored->offset = 0;
 }
 
-/* ==== left rows ================================ */
-
-/*
- * Rows of stored bytes that objects have left: an object that is encoded again gets new bytes, and
- * its old bytes stay in the row that it shared. Table hole counts such bytes for each row. When a
- * row is only holes it is deleted, in the transaction in which the last object leaves it. So nobody
- * has to search for the row's remaining objects: objects have no index by place.
- *
- * A bulk write stores the bytes of small objects before the rows that name them (write.c):
- * until then they count as left, but their row stays, even if it is all holes.
- */
-
-#define HOLE_SUM "row_sum('hole', ?1, ?2)"
-
-static int left_note(brc_store *store, int64_t seq, uint64_t bytes, int64_t ahead, brc_error *err)
-{
-    void *p = store->left.rows;
-    const size_t n = store->left.n;
-    if (n > 0 && store->left.rows[n - 1].seq == seq) {
-        store->left.rows[n - 1].bytes += bytes;
-        store->left.rows[n - 1].ahead += ahead;
-        return BRC_OK;
-    }
-    int rc = brc_grow_array(&p, &store->left.cap, n + 1, sizeof(*store->left.rows), err);
-    store->left.rows = p;
-    if (rc == BRC_OK)
-        store->left.rows[store->left.n++] = (brc_left_row){seq, bytes, ahead};
-    return rc;
-}
-
-/* Notes that an object has left this many bytes of the row. Before the transaction ends the
- * notes are written, and rows that no object has any more are dropped. */
-static int row_left(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err)
-{
-    return left_note(store, seq, bytes, 0, err);
-}
-
-int brc_row_ahead(brc_store *store, int64_t seq, int64_t bytes, brc_error *err)
-{
-    const uint64_t less = bytes < 0 ? 0 - (uint64_t)bytes : 0;
-    if (bytes > 0)
-        store->inserted_bytes += (uint64_t)bytes;
-    else /* counted when they were put */
-        store->inserted_bytes -= less < store->inserted_bytes ? less : store->inserted_bytes;
-    return left_note(store, seq, 0, bytes, err);
-}
-
-static int left_order(const void *a, const void *b)
-{
-    const brc_left_row *x = a, *y = b;
-    return (x->seq > y->seq) - (x->seq < y->seq);
-}
-
-/* Sorts the rows and joins the notes of each row. */
-static void left_sort(brc_store *store)
-{
-    brc_left_row *rows = store->left.rows;
-    size_t n = 0;
-    qsort(rows, store->left.n, sizeof(*rows), left_order);
-    for (size_t i = 0; i < store->left.n; i++)
-        if (n > 0 && rows[i].seq == rows[n - 1].seq) {
-            rows[n - 1].bytes += rows[i].bytes;
-            rows[n - 1].ahead += rows[i].ahead;
-        } else
-            rows[n++] = rows[i];
-    store->left.n = n;
-}
-
-/* Reads the row's length (0: the row does not exist), and how many of its bytes were left
- * before. */
-static int hole_get(brc_store *store, int64_t seq, uint64_t *length, uint64_t *before,
-                    brc_error *err)
-{
-    sqlite3_stmt *st;
-    *length = *before = 0;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT length(b.data), coalesce(h.bytes, 0), h.checksum IS NULL OR h.checksum"
-                     " IS row_sum('hole', h.seq, h.bytes) FROM blob b LEFT JOIN hole h"
-                     " ON h.seq=b.seq WHERE b.seq=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, seq);
-    int rc = brc_step(store, st, err);
-    if (rc <= 0)
-        return rc;
-    *length = (uint64_t)sqlite3_column_int64(st, 0);
-    *before = (uint64_t)sqlite3_column_int64(st, 1);
-    rc = brc_row_check(store, st, 2, "a row that objects have left", err);
-    sqlite3_reset(st);
-    return rc;
-}
-
-static int hole_run(brc_store *store, const char *sql, int64_t seq, uint64_t bytes, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, sql, &st, err));
-    sqlite3_bind_int64(st, 1, seq);
-    if (sqlite3_bind_parameter_count(st) > 1)
-        sqlite3_bind_int64(st, 2, (int64_t)bytes);
-    return brc_run(store, st, err);
-}
-
-int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE blob SET data=x'' WHERE seq=?1 AND seq=(SELECT max(seq) FROM blob)",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, seq);
-    BRC_TRY(brc_run(store, st, err));
-    if (sqlite3_changes(store->db) > 0)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1", &st, err));
-    sqlite3_bind_int64(st, 1, seq);
-    return brc_run(store, st, err);
-}
-
-int brc_row_is_ahead(brc_store *store, int64_t seq, uint64_t bytes, int *is_there, brc_error *err)
-{
-    uint64_t length, before;
-    BRC_TRY(hole_get(store, seq, &length, &before, err));
-    *is_there = before <= length && before >= bytes;
-    return BRC_OK;
-}
-
-static int hole_put(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err)
-{
-    return hole_run(store,
-                    "INSERT OR REPLACE INTO hole(seq, bytes, checksum)"
-                    " VALUES (?1, ?2, " HOLE_SUM ")",
-                    seq, bytes, err);
-}
-
-/* `holes`: what is left of it already, and has no object for other reasons. */
-static int row_goes_ahead(brc_store *store, const brc_left_row *row, uint64_t length,
-                          uint64_t holes, brc_error *err)
-{
-    const int64_t after = (int64_t)holes + row->ahead;
-    if (holes > length || after < 0 || (uint64_t)after > length)
-        return brc_fail(err, BRC_ECORRUPT,
-                        "%s is damaged: blob %lld is not as long as what was put into it; run "
-                        "'breccia fsck'",
-                        store->path, (long long)row->seq);
-    if (after > 0)
-        return hole_put(store, row->seq, (uint64_t)after, err);
-    return hole_run(store, "DELETE FROM hole WHERE seq=?1", row->seq, 0, err);
-}
-
-/* Writes the notes of one row. A row with more holes than bytes stays: objects of a damaged file
- * lay in the same bytes. */
-static int leave_row(brc_store *store, const brc_left_row *row, brc_error *err)
-{
-    uint64_t length, before;
-    BRC_TRY(hole_get(store, row->seq, &length, &before, err));
-    if (row->ahead != 0)
-        return row_goes_ahead(store, row, length, before + row->bytes, err);
-    if (length == 0 || row->bytes == 0 || before > length || row->bytes > length - before)
-        return BRC_OK;
-    if (before + row->bytes < length)
-        return hole_put(store, row->seq, before + row->bytes, err);
-    BRC_TRY(brc_blob_drop(store, row->seq, err));
-    return before == 0 ? BRC_OK
-                       : hole_run(store, "DELETE FROM hole WHERE seq=?1", row->seq, 0, err);
-}
-
-int brc_rows_leave(brc_store *store, brc_error *err)
-{
-    if (store->left.n > 0)
-        left_sort(store);
-    for (size_t i = 0; i < store->left.n; i++)
-        BRC_TRY(leave_row(store, &store->left.rows[i], err));
-    store->left.n = 0;
-    return BRC_OK;
-}
-
 /* ==== backend inline ================================ */
 
 /*
@@ -424,7 +252,7 @@ int brc_rows_leave(brc_store *store, brc_error *err)
 int brc_inline_missing(brc_store *store, const brc_oid *id, brc_error *err)
 {
     char hex[65];
-    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the bytes of object %s are not there",
+    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the stored bytes of object %s are missing",
                     store->path, brc_oid_format(hex, id));
 }
 
@@ -599,7 +427,7 @@ static int inline_drop_one(brc_store *store, const brc_stored *s, brc_error *err
     int is_there;
     sqlite3_stmt *st;
     if (s->len <= BRC_SMALL_MOST)
-        return row_left(store, s->number, s->len, err);
+        return brc_row_left(store, s->number, s->len, err);
     BRC_TRY(brc_stmt(store, "SELECT 1 FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));
     sqlite3_bind_int64(st, 1, s->number);
     sqlite3_bind_int64(st, 2, (int64_t)s->len);
@@ -625,6 +453,51 @@ const brc_backend brc_inline_backend = {
     .drop = inline_drop,
 };
 
+/* ==== bytes that objects leave ================================ */
+
+static int place_is_there(brc_store *store, int64_t backend, int64_t place, int *there,
+                          brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_schema_has(store, "place", there, err));
+    if (!*there)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM place WHERE seq=?1 AND backend=?2", &st, err));
+    sqlite3_bind_int64(st, 1, place);
+    sqlite3_bind_int64(st, 2, backend);
+    return brc_ask_any(store, st, there, err);
+}
+
+static int note_outside(brc_store *store, const brc_object *o, brc_error *err)
+{
+    const brc_stored at = {.size = sizeof(at), .id = o->id, .sum = o->checksum};
+    brc_removed row = {.backend = o->backend, .place = o->place};
+    int there = 1;
+    if (o->place != 0)
+        BRC_TRY(place_is_there(store, o->backend, o->place, &there, err));
+    if (!there) /* a damaged row, whose object has no bytes */
+        return BRC_OK;
+    if (o->place == 0) {
+        brc_stored_name(row.name, &at);
+        row.total = (int64_t)o->stored;
+    }
+    BRC_TRY(brc_removed_find(store, &row, &there, err));
+    const int64_t stored = o->stored <= INT64_MAX ? (int64_t)o->stored : 0;
+    row.bytes = row.bytes > INT64_MAX - stored ? INT64_MAX : row.bytes + stored;
+    if (row.total != 0 && row.total < row.bytes)
+        row.total = row.bytes;
+    row.state = BRC_REMOVED_FREE;
+    row.due_us = 0;
+    return brc_removed_put(store, &row, err);
+}
+
+int brc_removed_note(brc_store *store, const brc_object *o, brc_error *err)
+{
+    const brc_stored at = {.id = o->id, .len = o->stored, .number = o->place};
+    return brc_is_in_file(o->backend) ? inline_drop_one(store, &at, err)
+                                      : note_outside(store, o, err);
+}
+
 /* ==== backend ================================ */
 
 /*
@@ -637,6 +510,9 @@ const brc_backend brc_inline_backend = {
  * Bytes are durable when they were flushed after the put: each slot numbers its calls of put(), and
  * a row that names bytes of a call after the last flush makes the slot dirty.
  */
+
+/* The setting with the repository's id. */
+#define REPOSITORY_ID "id"
 
 /* ---- numbers and specifications -------------------------------- */
 
@@ -725,6 +601,22 @@ int brc_backend_find(brc_store *store, const char *spec, int64_t *id, brc_error 
     return backend_load(store, *id, &b, err);
 }
 
+/* Gives the repository an id, which backends write beside its bytes: other files need none. */
+static int need_repository_id(brc_store *store, brc_error *err)
+{
+    uint8_t random[BRC_REPOSITORY_ID_LEN / 2];
+    char id[BRC_REPOSITORY_ID_LEN + 1];
+    brc_buf there = BRC_BUF_INIT;
+    int rc = brc_meta_find(store, REPOSITORY_ID, &there, err);
+    brc_buf_dispose(&there);
+    if (rc != 0)
+        return rc < 0 ? rc : BRC_OK;
+    BRC_TRY(brc_random(random, sizeof(random), err));
+    for (size_t i = 0; i < sizeof(random); i++)
+        snprintf(id + 2 * i, 3, "%02x", random[i]);
+    return brc_meta_put(store, REPOSITORY_ID, id, BRC_REPOSITORY_ID_LEN, 1, err);
+}
+
 int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -733,6 +625,7 @@ int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_erro
     if (*id >= 0)
         return BRC_OK;
     BRC_TRY(brc_schema_need(store, "backend", err));
+    BRC_TRY(need_repository_id(store, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO backend(id, spec, checksum) SELECT n, ?1,"
                      " row_sum('backend', n, ?1) FROM (SELECT coalesce(max(id),0)+1 AS n"
@@ -752,6 +645,22 @@ static int host_stopped(void *ctx)
     return atomic_load(&store->interrupted) != 0;
 }
 
+/* Reads the repository's id. A file that had its backends before December 2026 has none. */
+static int read_repository_id(brc_store_backend *b, brc_error *err)
+{
+    brc_buf id = BRC_BUF_INIT;
+    b->repository[0] = '\0';
+    int rc = brc_meta_find(b->store, REPOSITORY_ID, &id, err);
+    if (rc > 0 && (id.len != BRC_REPOSITORY_ID_LEN ||
+                              strspn((const char *)id.data, "0123456789abcdef") != id.len))
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: its id is not 32 hexadecimal digits",
+                      b->store->path);
+    else if (rc > 0)
+        memcpy(b->repository, id.data, id.len + 1);
+    brc_buf_dispose(&id);
+    return rc < 0 ? rc : BRC_OK;
+}
+
 static int open_config(brc_store_backend *b, const brc_json *spec, brc_error *err)
 {
     const char *name, *file = sqlite3_db_filename(b->store->db, "main");
@@ -761,8 +670,10 @@ static int open_config(brc_store_backend *b, const brc_json *spec, brc_error *er
     if (impl == NULL)
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its own backend has a number",
                         b->store->path);
+    BRC_TRY(read_repository_id(b, err));
     b->host = (brc_backend_host){
         .size = sizeof(b->host),
+        .id = b->repository,
         .file = file != NULL ? file : "",
         .flags = b->store->readonly ? BRC_BACKEND_READONLY : 0,
         .ctx = b->store,
@@ -783,11 +694,11 @@ static int backend_open(brc_store_backend *b, brc_error *err)
     brc_json *spec = NULL;
     brc_buf full = BRC_BUF_INIT;
     int rc;
-    if (brc_json_parse(&spec, b->spec, strlen(b->spec), NULL) < 0)
+    if (brc_json_parse(&spec, b->spec, strlen(b->spec), 0, NULL) < 0)
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: a backend's row is not JSON",
                         b->store->path);
     rc = brc_backend_full(b->store->registry, spec, &full, err);
-    if (rc == BRC_EINVAL) { /* it was checked when it was stored */
+    if (rc == BRC_EINVAL) { /* the specification was checked when it was stored */
         rc = BRC_ECORRUPT;
         if (err != NULL)
             err->code = rc;
@@ -796,7 +707,7 @@ static int backend_open(brc_store_backend *b, brc_error *err)
         goto done;
     brc_json_free(spec);
     spec = NULL;
-    BRC_GO(brc_json_parse(&spec, (const char *)full.data, full.len, err));
+    BRC_GO(brc_json_parse(&spec, (const char *)full.data, full.len, 0, err));
     rc = open_config(b, spec, err);
 done:
     brc_json_free(spec);
@@ -807,7 +718,7 @@ done:
 int brc_backend_use(brc_store *store, int64_t id, brc_store_backend **out, brc_error *err)
 {
     *out = &store->inline_backend;
-    if (id == 0)
+    if (brc_is_in_file(id))
         return BRC_OK;
     BRC_TRY(backend_load(store, id, out, err));
     return (*out)->impl != NULL ? BRC_OK : backend_open(*out, err);
@@ -882,7 +793,7 @@ int brc_backend_fetch(const brc_store_backend *b, size_t n, brc_stored *const *i
 int brc_backend_drop(const brc_store_backend *b, size_t n, brc_stored *const *items,
                      brc_error *err)
 {
-    if (b->impl->drop == NULL) /* nothing can be */
+    if (b->impl->drop == NULL) /* this backend drops nothing */
         return BRC_OK;
     for (size_t i = 0; i < n; i++)
         items[i]->status = BRC_BACKEND_NOT_DONE;
@@ -902,7 +813,7 @@ int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, br
 {
     if (b->impl->put == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "the backend \"%.80s\" can only be read: give the array another one",
+                        "the backend \"%.80s\" is read-only: choose another backend for the array",
                         b->impl->name);
     int rc = b->impl->put(b->impl->ctx, b->state, n, items, err);
     if (brc_backend_is_inline(b))
@@ -926,7 +837,7 @@ int brc_backend_recorded(brc_store *store, int64_t id, const brc_stored *at, int
     BRC_TRY(brc_backend_use(store, id, &b, err));
     b->is_dirty |= (uint64_t)at->number > b->flushed;
     *place = 0;
-    return at->place != NULL ? place_intern(b, at->place, place, err) : BRC_OK;
+    return at->place != NULL ? brc_place_intern(b, at->place, place, err) : BRC_OK;
 }
 
 static int backend_flush(brc_store_backend *b, brc_error *err)

@@ -75,10 +75,10 @@ static int check_goes_on(brc_store *store, brc_error *err)
 static int bulk_open(brc_store *store, brc_error *err)
 {
     if (store->bulk.failed)
-        return brc_fail(err, BRC_EMISUSE, "an earlier step of this change failed, so all of it was "
-                                          "undone");
+        return brc_fail(err, BRC_EMISUSE, "an earlier step of this change failed, so everything "
+                                          "was undone");
     if (store->bulk.is_open && sqlite3_get_autocommit(store->db)) {
-        store->bulk.failed = 1; /* SQLite undid it */
+        store->bulk.failed = 1; /* SQLite has undone the transaction */
         return bulk_open(store, err);
     }
     if (store->bulk.is_open)
@@ -96,8 +96,8 @@ static int bulk_enter(brc_store *store, brc_error *err)
 {
     if (!store->bulk.admits && store->write_depth == 0)
         return brc_fail(err, BRC_EMISUSE,
-                        "%s: a bulk write through this handle is not at its end: end it before "
-                        "anything else is changed",
+                        "%s: a bulk write through this handle is in progress: end it before any "
+                        "other change",
                         store->path);
     return bulk_open(store, err);
 }

@@ -33,16 +33,16 @@ enum { PATIENCE = 16 };
 
 typedef struct change_turn {
     brc_store *store;
-    int64_t slot;    /* the first byte of those who wait for the same; 0: nobody waits in order */
-    int64_t at;      /* our byte; 0: we have none                                               */
-    int64_t until;   /* the time to wait is over, on the monotonic clock, in ns                 */
-    int64_t met;     /* who is the first, and since when                                        */
+    int64_t slot;    /* the first byte of this kind of wait; 0: nobody waits in order */
+    int64_t at;      /* our byte; 0: none */
+    int64_t until;   /* when the time to wait is over, on the monotonic clock, in ns */
+    int64_t met;     /* the first waiter that was met, and since when */
     int64_t met_at;
-    int64_t passed;  /* who was waited for too long; 0: nobody                                  */
+    int64_t passed;  /* the waiter that we do not wait for any more; 0: none */
 } change_turn;
 
-/* Finds the first waiting change before `before`; 0: there is none. *is_next: there is only this
- * one. */
+/* Finds the first waiting change before `before`; 0: there is none. Sets *is_next to 1 if only one
+ * is waiting. */
 static int64_t turn_first(const change_turn *t, int64_t before, int *is_next)
 {
     const int64_t from = t->passed >= t->slot ? t->passed + 1 : t->slot;
@@ -99,7 +99,7 @@ static int turn_must_wait(change_turn *t, int *is_next)
         t->met_at = now;
     }
     if (now - t->met_at >= patience_for(t->store, first))
-        pass_over(t, first); /* now it is the turn of whoever comes next */
+        pass_over(t, first); /* now the next waiter has its turn */
     return now < t->until;
 }
 
@@ -138,7 +138,7 @@ static int try_file_change(brc_store *store, const brc_file_change *c, int insis
 }
 
 /* Tries the change until it succeeds or the time to wait is over. A change that comes while others
- * wait goes after them. */
+ * wait goes behind them. */
 static int run_in_turn(change_turn *t, const brc_file_change *c, brc_error *err)
 {
     enum { MOMENT = 2000000 };
@@ -188,7 +188,7 @@ int brc_change_is_late(const brc_store *store, const char *doing, const char *re
 
 /* ---- drafts that are dropped with the next change -------------------------------- */
 
-static void note_late(brc_store *store, int64_t draft, int which)
+void brc_draft_drop_late(brc_store *store, int64_t draft, int which)
 {
     void *p = store->late_drafts.items;
     const size_t n = store->late_drafts.n;
@@ -197,31 +197,14 @@ static void note_late(brc_store *store, int64_t draft, int which)
             return;
     const int rc = brc_grow_array(&p, &store->late_drafts.cap, n + 1, sizeof(brc_late_draft), NULL);
     store->late_drafts.items = p;
-    if (rc < 0) /* it can be dropped when its process has ended */
+    if (rc < 0) /* the draft can be dropped when its process has ended */
         return;
     store->late_drafts.items[store->late_drafts.n++] = (brc_late_draft){draft, which};
 }
 
-void brc_draft_drop_late(brc_store *store, int64_t draft)
+void brc_draft_drop_soon(brc_store *store, int64_t draft, int which)
 {
-    note_late(store, draft, BRC_LATE_ANY);
-}
-
-void brc_draft_drop_at_end(brc_store *store, int64_t draft)
-{
-    note_late(store, draft, BRC_LATE_EMPTY);
-}
-
-void brc_draft_drop_empty(brc_store *store, int64_t draft, int with_children)
-{
-    note_late(store, draft, with_children ? BRC_LATE_END : BRC_LATE_EMPTY);
-    if (brc_store_try_begin(store))
-        (void)!brc_store_end(store, 1, NULL);
-}
-
-void brc_draft_save_drop(brc_store *store, int64_t save)
-{
-    note_late(store, save, BRC_LATE_SAVE);
+    brc_draft_drop_late(store, draft, which);
     if (brc_store_try_begin(store))
         (void)!brc_store_end(store, 1, NULL);
 }

@@ -42,10 +42,10 @@ typedef struct brc_file_change {
 
 /* Makes a change. Returns BRC_OK, an error, or BRC_CHANGE_AGAIN: the time to wait is over, and nothing was changed
  * (brc_change_is_late() is the error to report). Within the caller's write transaction or bulk write the change is a part
- * of that, and commit() is called once, insisting. Must not be called within a read. */
+ * of that transaction, and commit() is called once, with `insists`. Must not be called within a read. */
 BRC_MUST_USE int brc_change_run(brc_store *store, const brc_file_change *change, brc_error *err);
-/* Fails with BRC_EBUSY because others were first: `doing` says meanwhile what ("these changes were merged onto branch
- * 'main'"), `remedy` what to do ("they are kept; commit again"). */
+/* Fails with BRC_EBUSY because others were first. `doing` says what was tried meanwhile ("these changes were merged onto
+ * branch 'main'"), `remedy` what the user can do ("they are kept; commit again"). */
 BRC_MUST_USE int brc_change_is_late(const brc_store *store, const char *doing, const char *remedy, brc_error *err);
 
 #endif

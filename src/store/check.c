@@ -6,6 +6,7 @@
 
 #include "../base/alloc.h"
 #include "../base/process.h"
+#include "removed.h"
 
 /* ==== check steps ================================ */
 
@@ -23,7 +24,7 @@ enum { LOOK_STEPS = 2000, LOOK_READS = 16 };
 typedef struct check_run {
     brc_store *store;
     const brc_check_lines *lines;
-    sqlite3_value *from[2], *next[2]; /* NULL: before all rows; behind the last            */
+    sqlite3_value *from[2], *next[2]; /* NULL: before the first row; after the last */
     int64_t since, patience;
     int gives_way, gave_way;
     unsigned reads;
@@ -100,7 +101,7 @@ static int hold_row(check_run *run, sqlite3_stmt *st, brc_error *err)
         return BRC_OK;
     if (is_out_of_memory(line))
         return brc_nomem(err);
-    if (run->held.len > LINES_MOST) { /* then there is damage enough: it goes on to its end */
+    if (run->held.len > LINES_MOST) { /* with so many faults, the statement goes on to its end */
         run->gives_way = 0;
         BRC_TRY(tell_held_lines(run, err));
     }
@@ -141,7 +142,7 @@ static int hold_rows(check_run *run, const char *sql, brc_error *err)
         rc = hold_row(run, st, err);
     sqlite3_finalize(st);
     if (rc == BRC_OK && brc_vfs_unread(run->store->vfs) > unread)
-        rc = brc_fail_db(run->store, SQLITE_IOERR_READ, "read all of it", err);
+        rc = brc_fail_db(run->store, SQLITE_IOERR_READ, "read the whole file", err);
     return rc < 0 ? rc : BRC_OK;
 }
 
@@ -181,7 +182,7 @@ static int check_once(check_run *run, const char *sql, const char *next, int giv
     brc_store_pause_read(run->store);
     if (!run->gave_way)
         return rc < 0 ? rc : 1;
-    return brc_store_check_interrupt(run->store, err); /* the caller's own counts */
+    return brc_store_check_interrupt(run->store, err); /* the caller may have interrupted too */
 }
 
 /* Runs the statement up to `tries` times. `insists`: the last try does not give way. */
@@ -238,8 +239,8 @@ enum { RANGE = 4096 };
 typedef struct places {
     brc_store *store;
     taken *list;         /* of places from `from` to `to`, both included */
-    size_t n, at_once;
-    taken range[RANGE];  /* what was read and is not in the list yet */
+    size_t n, room, at_once;
+    taken range[RANGE];  /* objects that were read and are not in the list yet */
     int64_t from, to;
     int doubtful;
 } places;
@@ -290,14 +291,17 @@ static size_t read_object(places *p, sqlite3_stmt *st, size_t n)
 
 /* Adds objects to the list. Called while the read is paused: sorting a full list takes longer than
  * the lock may be held. */
-static void take_objects(places *p, size_t n)
+static int take_objects(places *p, size_t n, brc_error *err)
 {
+    const size_t most = p->n + n < p->at_once ? p->n + n : p->at_once;
+    BRC_TRY(brc_grow_array((void **)&p->list, &p->room, most, sizeof(*p->list), err));
     for (size_t i = 0; i < n && !p->doubtful; i++) {
         if (p->n == p->at_once)
             leave_half(p);
         if (!p->doubtful && p->range[i].place <= p->to)
             p->list[p->n++] = p->range[i];
     }
+    return BRC_OK;
 }
 
 /* Reads a range of rows after *last, which becomes its end. Returns 0 if there are no more. */
@@ -331,7 +335,7 @@ static int read_objects(places *p, sqlite3_value **last, brc_error *err)
     sqlite3_reset(st);
     brc_store_pause_read(store);
     BRC_TRY(rc < 0 ? rc : brc_store_check_interrupt(store, err));
-    take_objects(p, found);
+    BRC_TRY(take_objects(p, found, err));
     return n == RANGE && !p->doubtful;
 }
 
@@ -344,7 +348,8 @@ static int read_all_objects(places *p, brc_error *err)
     while ((rc = read_objects(p, &last, err)) > 0)
         ;
     sqlite3_value_free(last);
-    qsort(p->list, p->n, sizeof(*p->list), taken_order);
+    if (p->n > 0)
+        qsort(p->list, p->n, sizeof(*p->list), taken_order);
     return rc;
 }
 
@@ -356,21 +361,31 @@ static void find_overlaps(places *p)
         if (t->place != before->place)
             continue;
         p->doubtful |= t->offset < before->end && t->end > t->offset;
-        if (t->end < before->end) /* what follows is compared with the longer one */
+        if (t->end < before->end) /* the next objects are compared with the longer one */
             t->end = before->end;
     }
 }
 
 /* ---- blobs -------------------------------- */
 
-static int has_object(const places *p, size_t *at, int64_t seq)
+/* Returns 1 if bytes of the blob belong to no object and are not free, or are free and belong to
+ * objects. */
+static int is_doubtful(const places *p, size_t *at, sqlite3_stmt *blob)
 {
-    while (*at < p->n && p->list[*at].place < seq)
-        ++*at;
-    return *at < p->n && p->list[*at].place == seq;
+    const int64_t seq = sqlite3_column_int64(blob, 0), len = sqlite3_column_int64(blob, 1);
+    const int64_t removed = sqlite3_column_int64(blob, 2);
+    int64_t used = 0;
+    int has_object = 0;
+    for (; *at < p->n && p->list[*at].place <= seq; ++*at) {
+        const taken *t = &p->list[*at];
+        if (t->place == seq && t->end - t->offset <= len)
+            used = used < len ? used + (t->end - t->offset) : used;
+        has_object |= t->place == seq;
+    }
+    return (len > 0 && !has_object && removed != len) || (removed > 0 && removed > len - used);
 }
 
-/* Reads a range of blobs likewise, from *seq on; `at`: the position in the list. */
+/* Reads a range of blobs from *seq on, and checks them; `at` is the position in the list. */
 static int read_blobs(places *p, int64_t *seq, size_t *at, brc_error *err)
 {
     brc_store *store = p->store;
@@ -378,16 +393,16 @@ static int read_blobs(places *p, int64_t *seq, size_t *at, brc_error *err)
     int rc, n = 0;
     BRC_TRY(brc_read_resume(store, err));
     BRC_TRY(brc_stmt(store,
-                     "SELECT seq, length(data)>0 AND NOT EXISTS (SELECT 1 FROM hole h"
-                     " WHERE h.seq=blob.seq AND h.bytes=length(data)) FROM blob"
-                     " WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq LIMIT 4096",
+                     "SELECT b.seq, length(b.data), coalesce(r.bytes, 0) FROM blob b"
+                     " LEFT JOIN removed r ON r.backend=0 AND r.place=b.seq AND r.name=''"
+                     " WHERE b.seq BETWEEN ?1 AND ?2 ORDER BY b.seq LIMIT 4096",
                      &st, err));
     sqlite3_bind_int64(st, 1, *seq);
     sqlite3_bind_int64(st, 2, p->to);
     while ((rc = brc_step(store, st, err)) > 0) {
         *seq = sqlite3_column_int64(st, 0);
         n++;
-        p->doubtful |= sqlite3_column_int(st, 1) && !has_object(p, at, *seq);
+        p->doubtful |= is_doubtful(p, at, st);
     }
     sqlite3_reset(st);
     brc_store_pause_read(store);
@@ -411,23 +426,20 @@ static int check_a_part(places *p, brc_error *err)
 
 int brc_check_places(brc_store *store, size_t at_once, int *doubtful, brc_error *err)
 {
-    void *made, *list = NULL;
+    void *made;
     BRC_TRY(brc_new(&made, sizeof(places), err));
     places *p = made;
     p->store = store;
     p->at_once = at_once;
     p->from = INT64_MIN;
     p->to = INT64_MAX;
-    int rc = brc_new_array(&list, at_once, sizeof(taken), err);
-    p->list = list;
-    if (rc == BRC_OK)
-        rc = check_a_part(p, err);
+    int rc = check_a_part(p, err);
     while (rc == BRC_OK && !p->doubtful && p->to < INT64_MAX) {
         p->from = p->to + 1;
         rc = check_a_part(p, err);
     }
     *doubtful = p->doubtful;
-    free(list);
+    free(p->list);
     free(p);
     return rc;
 }
@@ -444,12 +456,12 @@ int brc_check_places(brc_store *store, size_t at_once, int *doubtful, brc_error 
 
 #define SAYS_IT_HAS_NOT                                                                           \
     "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')" \
-    " have rows that they say they have not' FROM draft d WHERE"
+    " have rows that the row of their draft does not list' FROM draft d WHERE"
 
 /* The statements that give one line for each fault; ?1 is the length of an id, ?2
  * BRC_SMALL_MOST. */
 static const struct {
-    const char *sql, *next; /* NULL: it is not of ranges, and gives way */
+    const char *sql, *next; /* `next` NULL: the statement does not go by ranges, and gives way */
 } row_checks[] = {
     {"SELECT 'the setting ' || quote(substr(key,1,40)) || ' is not text, or does not match its"
     " checksum' FROM meta WHERE typeof(key)<>'text' OR (key<>'secret' AND typeof(value)<>'text')"
@@ -469,11 +481,16 @@ static const struct {
     " WHERE typeof(data)<>'blob' AND " BRC_RANGE("blob", "seq"),
      BRC_RANGE_NEXT("blob", "seq")},
 
-    {"SELECT 'what is noted of blob ' || seq || ' as left is damaged' FROM hole"
-    " WHERE " BRC_RANGE("hole", "seq")
-    " AND (typeof(bytes)<>'integer' OR bytes<1 OR seq NOT IN (SELECT seq FROM blob)"
-    " OR checksum IS NOT row_sum('hole', seq, bytes))",
-     BRC_RANGE_NEXT("hole", "seq")},
+    {"SELECT 'the row about removed bytes of blob ' || quote(place) || ' is damaged' FROM "
+     BRC_ROWS2("removed", "backend", "place") " r"
+    " WHERE backend=0 AND (typeof(bytes)<>'integer' OR bytes<1 OR name<>'' OR state<>1"
+    " OR typeof(since_us)<>'integer' OR due_us<>0 OR NOT EXISTS (SELECT 1 FROM blob b"
+    " WHERE b.seq=r.place AND length(b.data)=r.total) OR checksum IS NOT " BRC_REMOVED_SUM ")",
+     BRC_ROWS2_NEXT("removed", "backend", "place")},
+
+    {"SELECT 'the row about removed bytes of place ' || quote(place) || ' of backend ' || "
+    "quote(backend) || ' is damaged' FROM removed WHERE backend<>0 AND " BRC_REMOVED_BAD,
+     NULL},
 
     /* A large object is dropped with its row. */
     {"SELECT 'blob ' || b.seq || ' holds more or less than its large object' FROM object o"
@@ -514,7 +531,7 @@ static const struct {
     " have no branch, an invalid base, or do not match their checksum' FROM draft"
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2,3)"
     " OR (state=2 AND kind<>2) OR (state=3 AND (kind<>1 OR parts<>0))"
-    " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 15 OR typeof(changes)<>'integer'"
+    " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 31 OR typeof(changes)<>'integer'"
     " OR (state<>2 AND 'heads/' || branch NOT IN (SELECT name FROM ref)"
     /* The branch may have been deleted with -D, which keeps its draft. */
     " AND NOT (kind=2 AND owner IS NULL AND id IN (SELECT draft FROM oplog)))"
@@ -522,8 +539,9 @@ static const struct {
     " OR (tip IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=tip AND o.kind=4))"
     " OR (other IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=other AND o.kind=4))"
     /* A savepoint's parent must be a draft that exists and is not itself a savepoint. */
-    " OR (parent IS NOT NULL AND state=1 AND (kind<>2 OR parent NOT IN"
-    " (SELECT id FROM draft WHERE state=1 AND parent IS NULL)))"
+    " OR (parent IS NOT NULL AND state<>2 AND (kind<>2 OR typeof(parent)<>'integer'))"
+    " OR (state=1 AND " BRC_IS_SAVE " AND parent NOT IN"
+    " (SELECT id FROM draft WHERE state=1 AND NOT " BRC_IS_SAVE "))"
     " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
     " base, tip, other, plan, owner, parent, time_us, changes, parts)",
      NULL},
@@ -532,7 +550,9 @@ static const struct {
     {SAYS_IT_HAS_NOT
     " (d.parts&4=0 AND EXISTS (SELECT 1 FROM draft_node n JOIN draft_doc c"
     " ON c.id=substr(n.entry,3,?1) AND c.node=n.node WHERE n.draft=d.id)) OR"
-    " (d.parts&8=0 AND EXISTS (SELECT 1 FROM draft s WHERE s.parent=d.id AND s.state=1)) OR"
+    " (d.parts&8=0 AND d.id IN (SELECT parent FROM draft WHERE state=1 AND " BRC_IS_SAVE
+    " AND NOT " BRC_IS_POINT ")) OR"
+    " (d.parts&16=0 AND d.id IN (SELECT parent FROM draft WHERE state=1 AND " BRC_IS_POINT ")) OR"
     " (d.state=3 AND EXISTS (SELECT 1 FROM draft_node n WHERE n.draft=d.id))",
      NULL},
 
@@ -551,9 +571,9 @@ static const struct {
     " JOIN lower ON d.node=lower.node WHERE d.below IS NOT NULL) SELECT node FROM lower))"
     " OR (below IS NOT NULL AND (typeof(below)<>'integer' OR NOT EXISTS (SELECT 1 FROM draft_node b"
     " WHERE b.node=draft_node.below AND b.path IS NULL AND (b.draft=draft_node.draft"
-    " OR draft_node.draft IN (SELECT id FROM draft WHERE parent IS NOT NULL)))"
+    " OR draft_node.draft IN (SELECT id FROM draft WHERE " BRC_IS_SAVE ")))"
     " OR below IN (SELECT below FROM draft_node WHERE draft NOT IN (SELECT id FROM draft WHERE"
-    " parent IS NOT NULL) GROUP BY below HAVING count(*)>1)))))"
+    " " BRC_IS_SAVE ") GROUP BY below HAVING count(*)>1)))))"
     " OR typeof(entry) NOT IN ('null','blob') OR typeof(level)<>'integer'"
     " OR checksum IS NOT row_sum('draft_node', node, draft, path, below, level, entry)",
      NULL},
@@ -561,7 +581,7 @@ static const struct {
     {"SELECT 'a savepoint (draft ' || s.id || ') has ' || quote(substr(x.path,1,80)) ||"
     " ' as it was, and it is that still' FROM draft s CROSS JOIN draft_node x ON x.draft=s.id"
     " CROSS JOIN draft_node n ON n.draft=s.parent AND n.path=x.path"
-    " WHERE s.state=1 AND s.parent IS NOT NULL"
+    " WHERE s.state=1 AND s.id IN (SELECT id FROM draft WHERE " BRC_IS_SAVE " AND parts&16=0)"
     " AND (n.level<s.id OR x.level>=s.id)",
      NULL},
 
@@ -607,8 +627,14 @@ static const char *const place_checks[] = {
      * yet written their objects, or was killed before, count as left. */
     "SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
     " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) AND length(data)>0"
-    " AND NOT EXISTS (SELECT 1 FROM hole h WHERE h.seq=blob.seq AND h.bytes=length(data))"
-    " HAVING count(*)>0",
+    " AND NOT EXISTS (SELECT 1 FROM removed r WHERE r.backend=0 AND r.place=blob.seq"
+    " AND r.bytes=length(data)) HAVING count(*)>0",
+
+    /* If another object left the row, it would go with the objects that are in it. */
+    "SELECT 'bytes of blob ' || r.place || ' count as removed, but objects lie in them' FROM "
+    "removed r JOIN blob b ON b.seq=r.place JOIN (SELECT place, CAST(total(stored) AS INTEGER) AS "
+    "used FROM object WHERE backend=0 AND typeof(stored)='integer' AND stored>0 GROUP BY place) o "
+    "ON o.place=r.place WHERE r.backend=0 AND r.bytes>length(b.data)-o.used",
 
     /* Each object begins where the one before ends, or later. */
     "SELECT 'blob ' || place || ' holds two objects in the same bytes, at ' || offset FROM"
@@ -661,8 +687,8 @@ static const struct {
       SAYS_IT_HAS_NOT " d.parts&1=0 AND EXISTS (SELECT 1 FROM draft_key k WHERE k.draft=d.id)",
       NULL },
     { "SELECT '' FROM sqlite_schema WHERE name='draft_key'",
-      "SELECT 'the uncommitted key ' || quote(substr(key,1,80)) || ' is damaged, belongs to no"
-      " draft, or its bytes are not there' FROM "
+      "SELECT 'the uncommitted key ' || quote(substr(key,1,80)) || ' is damaged, belongs to no "
+      "draft, or its bytes are missing' FROM "
       BRC_ROWS2("draft_key", "draft", "key") " draft_key"
       " WHERE (draft NOT IN (SELECT id FROM draft)"
       " OR " BAD_TEXT("key") " OR key='' OR (id IS NULL AND key<>'zarr.json'"
@@ -675,8 +701,8 @@ static const struct {
       "SELECT 'branch ' || quote(substr(branch,1,80)) || ' has ' || count(*) || ' open merges'"
       " FROM draft WHERE kind=3 AND state=1 GROUP BY branch HAVING count(*)>1", NULL },
     { "SELECT '' FROM sqlite_schema WHERE name='boundary'",
-      "SELECT 'what stands for the expired parents of ' || quote(substr(id,1,40)) || ' is damaged,"
-      " or it is not a commit' FROM boundary WHERE " BAD_ID("id")
+      "SELECT 'the row that replaces the expired parents of ' || quote(substr(id,1,40)) || ' is "
+      "damaged, or it is not a commit' FROM boundary WHERE " BAD_ID("id")
       " OR typeof(parents)<>'blob' OR length(parents)%?1<>0 OR typeof(moves)<>'text'"
       " OR NOT EXISTS (SELECT 1 FROM object o WHERE o.id=boundary.id AND o.kind=4)"
       " OR checksum IS NOT row_sum('boundary', id, parents, moves)",
@@ -720,9 +746,9 @@ static const struct {
 #undef IN_NO_PLACE
 #undef BY_PLACE
     { "SELECT '' FROM sqlite_schema WHERE name='place'",
-      "SELECT 'place ' || seq || ' has a wrong number, a name that cannot be one, or"
-      " does not match its checksum' FROM place WHERE seq NOT BETWEEN 1 AND 9223372036854775805"
-      " OR " BAD_TEXT("name") " OR length(CAST(name AS BLOB)) NOT BETWEEN 1 AND 4096"
+      "SELECT 'place ' || seq || ' has a wrong number, a name that is not valid, or does not match "
+      "its checksum' FROM place WHERE seq NOT BETWEEN 1 AND 9223372036854775805 "
+      "OR " BAD_TEXT("name") " OR length(CAST(name AS BLOB)) NOT BETWEEN 1 AND 4096"
       " OR checksum IS NOT row_sum('place', seq, backend, name, size, facts)",
       NULL },
     { "SELECT '' WHERE (SELECT count(*) FROM sqlite_schema WHERE name IN ('place','backend'))=2",
@@ -732,6 +758,15 @@ static const struct {
     { "SELECT '' FROM sqlite_schema WHERE name='place' AND NOT EXISTS (SELECT 1 FROM sqlite_schema"
       " WHERE name='backend')",
       "SELECT 'place ' || seq || ' has no backend' FROM place", NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='backend'",
+      "SELECT 'removed bytes are noted for backend ' || quote(r.backend) || ', which has no row' "
+      "FROM removed r WHERE r.backend<>0 AND r.backend NOT IN (SELECT id FROM backend)",
+      NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='place'",
+      "SELECT 'what is left in place ' || quote(r.place) || ' of backend ' || quote(r.backend) ||"
+      " ' has no row there' FROM removed r WHERE r.place<>0 AND r.backend<>0"
+      " AND NOT EXISTS (SELECT 1 FROM place p WHERE p.seq=r.place AND p.backend=r.backend)",
+      NULL },
     { "SELECT '' FROM sqlite_schema WHERE name='encoded'",
       "SELECT 'the length of ' || quote(substr(id,1,40)) || ' in encoding ' || quote(encoding) ||"
       " ' is damaged; asked for again, it is right' FROM "
@@ -739,6 +774,12 @@ static const struct {
       " WHERE (typeof(id)<>'blob'"
       " OR checksum IS NOT row_sum('encoded', id, encoding, length, digest))",
       BRC_ROWS2_NEXT("encoded", "id", "encoding") },
+    { "SELECT '' FROM sqlite_schema WHERE name='chunk_stats'",
+      "SELECT 'the statistics of chunk ' || quote(substr(id,1,40)) || ' are damaged; asked for"
+      " again, they are right' FROM " BRC_ROWS2("chunk_stats", "id", "form") " chunk_stats"
+      " WHERE (typeof(id)<>'blob'"
+      " OR checksum IS NOT row_sum('chunk_stats', id, form, summary))",
+      BRC_ROWS2_NEXT("chunk_stats", "id", "form") },
 };
 
 /* How often a check is begun again: of the whole file, and then of each table by itself. */
@@ -748,14 +789,15 @@ enum { FILE_TRIES = 4, TABLE_TRIES = 16 };
 #define TABLE(name) { NULL, "PRAGMA integrity_check('" name "')" }
 #define RESERVED(name) { name, "PRAGMA integrity_check('" name "')" }
 static const struct {
-    const char *reserved, *sql; /* reserved: the file may lack it */
+    const char *reserved, *sql; /* `reserved`: the file may lack this table */
 } table_checks[] = {
-    TABLE("meta"),       TABLE("object"),      TABLE("blob"),      TABLE("hole"),
+    TABLE("meta"),       TABLE("object"),      TABLE("blob"),      TABLE("removed"),
     TABLE("encoding"),   TABLE("ref"),         TABLE("oplog"),     TABLE("draft"),
     TABLE("draft_node"), TABLE("draft_chunk"), TABLE("draft_doc"), TABLE("commit_info"),
     TABLE("node_total"), RESERVED("draft_key"), RESERVED("draft_move"), RESERVED("delta"),
     RESERVED("backend"), RESERVED("place"),    RESERVED("boundary"), RESERVED("conflict"),
     RESERVED("pin"),     RESERVED("gc"),       RESERVED("gc_kept"), RESERVED("encoded"),
+    RESERVED("chunk_stats"),
 };
 #undef TABLE
 #undef RESERVED
@@ -789,6 +831,7 @@ int brc_store_check_rows(brc_store *store, int (*found)(void *ctx, const char *l
 {
     const brc_check_lines lines = {found, ctx};
     int doubtful;
+    BRC_TRY(brc_removed_there(store, err));
     for (size_t i = 0; i < sizeof(row_checks) / sizeof(row_checks[0]); i++)
         BRC_TRY(brc_check_run(store, row_checks[i].sql, row_checks[i].next, &lines, err));
     BRC_TRY(brc_check_places(store, BRC_PLACES_AT_ONCE, &doubtful, err));
@@ -869,7 +912,7 @@ static int each_in_oplog(brc_store *store,
         return brc_fail_db(store, rc, "check it", err);
     while ((rc = brc_step(store, st, err)) > 0) {
         if (brc_column_id(store, st, 0, &id, NULL) < 0)
-            continue; /* the check of rows reports it */
+            continue; /* the check of rows reports this fault */
         rc = each(ctx, &id, err);
         if (rc < 0)
             break;

@@ -13,15 +13,15 @@
 
 /* The number of rows in a range. */
 #define BRC_CHECK_ROWS "4096"
-/* The range that begins at ?3, of the table's key; and where the next one begins. */
+/* In SQL: the range of the table's key that begins at ?3, and the key at which the next range begins. */
 #define BRC_RANGE(table, key)                                                                     \
     key " IN (SELECT " key " FROM " table " WHERE " key ">=?3 ORDER BY " key                      \
         " LIMIT " BRC_CHECK_ROWS ")"
 #define BRC_RANGE_NEXT(table, key)                                                                \
     "SELECT " key " FROM " table " WHERE " key ">=?3 ORDER BY " key                               \
         " LIMIT 1 OFFSET " BRC_CHECK_ROWS
-/* The range for a key of two columns, from ?3 and ?4 on, used in place of the table: a condition with IN would
- * read all rows with the first column's value. */
+/* The same range for a key of two columns, from ?3 and ?4 on. This text stands in place of the table, because a
+ * condition with IN would read all rows with the first column's value. */
 #define BRC_ROWS2(table, a, b)                                                                    \
     "(SELECT * FROM " table " WHERE (" a ", " b ")>=(?3, ?4) ORDER BY " a ", " b                  \
         " LIMIT " BRC_CHECK_ROWS ")"

@@ -349,7 +349,7 @@ static int conflict_side(brc_store *store, sqlite3_stmt *st, int column, brc_roo
     brc_oid id;
     const char *member = (const char *)sqlite3_column_text(st, 0);
     if (member == NULL || sqlite3_column_type(st, column) != SQLITE_BLOB ||
-        sqlite3_column_bytes(st, column) == 0) /* something that is in no version */
+        sqlite3_column_bytes(st, column) == 0) /* a row for something that is in no version */
         return BRC_OK;
     if (*member == '\0')
         return add_entry(out, BRC_ROOT_ENTRY, 0, sqlite3_column_blob(st, column),
@@ -871,7 +871,7 @@ static int look_behind_lock(brc_store *store, const brc_oid *id, brc_error *err)
 int brc_pin_take(brc_store *store, const brc_oid *id, brc_error *err)
 {
     int rc = pin_lock(store, id, err);
-    if (rc <= 0 || store->write_depth > 0 || store->bulk.on) /* then nobody collects now */
+    if (rc <= 0 || store->write_depth > 0 || store->bulk.on) /* within a write nobody collects */
         return rc < 0 ? rc : BRC_OK;
     rc = look_behind_lock(store, id, err);
     if (rc < 0)
@@ -918,7 +918,7 @@ static int each_pin(brc_store *store, int (*each)(void *ctx, int64_t at, brc_err
         if (range.len <= 0 ||
             !brc_vfs_find_lock(store->vfs, range.at, range.len, &got.at, &got.len))
             continue;
-        if (got.len > 16) { /* no reader's: ids are not so close */
+        if (got.len > 16) { /* not a reader's lock: ids are never so close */
             rc = brc_fail(err, BRC_EBUSY,
                           "%s: another process has locked all of its versions: end it first",
                           store->path);

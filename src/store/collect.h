@@ -17,14 +17,14 @@
 BRC_MUST_USE int brc_gc_running(brc_store *store, int64_t *run, brc_error *err);
 /* Finds the number of the last collection that has begun, ever; 0: none has. */
 BRC_MUST_USE int brc_gc_last(brc_store *store, int64_t *run, brc_error *err);
-/* For bytes that are put into other backends ahead of the transaction that names them. brc_gc_puts_begin() is
- * called before the first put. brc_gc_puts_stand(), in that transaction, stores whether the bytes are there
- * still: a collection that ran meanwhile drops bytes that no row names. If *stand is 0, the caller puts them
+/* Guard bytes that are put into other backends before the transaction that names them. brc_gc_puts_begin() is
+ * called before the first put. brc_gc_puts_stand(), in that transaction, stores whether the bytes still exist:
+ * a collection that ran meanwhile drops bytes that no row names. If *stand is 0, the caller puts the bytes
  * again. */
 BRC_MUST_USE int brc_gc_puts_begin(brc_store *store, int64_t *since, brc_error *err);
 BRC_MUST_USE int brc_gc_puts_stand(brc_store *store, int64_t since, int *stand, brc_error *err);
-/* Keep an object that was stored or found again: brc_gc_keep() any but a commit, brc_gc_keep_stored() one of any
- * kind. A commit is kept with all objects that it reaches. */
+/* Keep an object that was stored or found again: brc_gc_keep() keeps any object except a commit, and
+ * brc_gc_keep_stored() an object of any kind. A commit is kept with all objects that it reaches. */
 BRC_MUST_USE int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_gc_keep_stored(brc_store *store, int kind, const brc_oid *id, brc_error *err);
 /* Within a transaction or a read: fails with BRC_ESTALE if this commit was collected. */
@@ -34,8 +34,8 @@ BRC_MUST_USE int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_err
 
 /* ---- pins: versions that a reader needs -------------------------------- */
 
-/* Pins a commit for a reader: the commit and all that it reaches stay until brc_pin_let_go(). BRC_ESTALE: the
- * commit is gone. Does nothing where the file system offers no way to tell other processes
+/* Pins a commit for a reader: the commit and all objects that it reaches stay until brc_pin_let_go(). BRC_ESTALE: the
+ * commit was collected. Does nothing if the file system has no locks that tell other processes
  * (docs/decisions/0029-*). */
 BRC_MUST_USE int brc_pin_take(brc_store *store, const brc_oid *id, brc_error *err);
 void brc_pin_let_go(brc_store *store, const brc_oid *id);
@@ -46,8 +46,8 @@ BRC_MUST_USE int brc_pins_sweep(brc_store *store, brc_error *err);
 
 /* ---- the row of a collection -------------------------------- */
 
-/* Frame a collection of this process. A row of this owner outside of these two is left over: on a full disk the
- * process could not take it back. */
+/* Frame a collection of this process. A row of this owner that exists outside of these two calls is left over: the
+ * process could not remove it, because the disk was full. */
 void brc_gc_enter(const char *owner);
 void brc_gc_exit(const char *owner);
 
@@ -73,7 +73,7 @@ BRC_MUST_USE int brc_gc_is_kept(brc_store *store, int64_t run, const brc_oid *id
 
 enum {
     BRC_ROOT_COMMIT = 1, /* a commit that must exist                             */
-    BRC_ROOT_PAST,       /* a commit that may be gone                            */
+    BRC_ROOT_PAST,       /* a commit that may have been collected               */
     BRC_ROOT_OBJECT,     /* an object without references                         */
     BRC_ROOT_ENTRY,      /* a node's entry: `entry`                              */
     BRC_ROOT_ROW         /* a node's entry with the chunks of a draft_node row   */
@@ -82,7 +82,7 @@ typedef struct brc_root {
     int what;
     brc_oid id;
     int64_t node;
-    int64_t open; /* the open merge, rebase or the like that names it, its version of ours first; 0: none */
+    int64_t open; /* the open merge, rebase or the like that names the root, its version of ours first; 0: none */
     size_t entry_len;
     uint8_t entry[2 + 3 * 32];
 } brc_root;
@@ -92,7 +92,7 @@ typedef struct brc_roots {
 } brc_roots;
 void brc_roots_dispose(brc_roots *roots);
 /* The rows of the operation log that count as roots: from since_us on, and at least the last `least` rows.
- * Reading goes on after the row `after`, which is moved on. */
+ * A call reads on after the row `after`, and moves `after` on. */
 typedef struct brc_log_range {
     int64_t since_us, least, after;
 } brc_log_range;
@@ -118,7 +118,7 @@ BRC_MUST_USE int brc_roots_of_row(brc_store *store, int64_t node, int (*each)(vo
  * transaction. *more is 1 if the caller must call it again. */
 BRC_MUST_USE int brc_drafts_sweep_step(brc_store *store, int *more, brc_error *err);
 
-/* ---- removing (removed.c) -------------------------------- */
+/* ---- removing (sweep.c) -------------------------------- */
 
 typedef struct brc_sweep {
     int64_t run;
@@ -126,8 +126,8 @@ typedef struct brc_sweep {
     size_t most_bytes;       /* bytes of journal after which a step ends  */
 } brc_sweep;
 #define BRC_SWEEP_BYTES ((size_t)8 << 20)
-/* With this much free room a collection gets to its end. When room runs out, steps shrink down to the smallest size,
- * far below that, because a step does not know beforehand how much its end writes. */
+/* The free space with which a collection gets to its end. When space runs out, steps shrink to the smallest size,
+ * far below this one, because a step does not know beforehand how much its end writes. */
 #define BRC_SWEEP_LEAST ((size_t)1 << 20)
 #define BRC_SWEEP_SMALLEST (BRC_SWEEP_LEAST >> 5)
 /* Lists every commit that has a derived row, commits without a child in the list first. */
@@ -140,70 +140,22 @@ BRC_MUST_USE int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oi
 BRC_MUST_USE int brc_object_drop(brc_store *store, const brc_oid *id, brc_error *err);
 /* Within a transaction: removes every derived row, and rows of table boundary whose commit does not exist. */
 BRC_MUST_USE int brc_derived_drop(brc_store *store, brc_error *err);
-/* ---- stored bytes left in other backends (removed.c) -------------------------------- */
 
-typedef struct brc_left {
-    int64_t seq, backend;
-    int is_canonical; /* bytes under their canonical name; else a pack    */
-    int named;        /* a pack in which an object lies                   */
-} brc_left;
-#define BRC_LEFT_AT_ONCE 64
-/* Lists stored bytes to drop if no object has them: at most `cap`, after the number `after`. */
-BRC_MUST_USE int brc_left_page(brc_store *store, int64_t after, brc_left *out, size_t cap, size_t *n, brc_error *err);
-/* Drops stored bytes that no object names, in a transaction: at most BRC_LEFT_AT_ONCE, all of one backend. A pack's
- * `named` is what the caller found after the collection `run` had begun. *failed grows by the number that the
- * backend could not remove; these stay noted, and *why is the backend's error for the first. */
-BRC_MUST_USE int brc_left_drop(brc_store *store, int64_t run, brc_left *left, size_t n, size_t *failed, brc_error *why,
-                               brc_error *err);
+/* ---- free pages and traces in the file (sweep.c) -------------------------------- */
 
-/* ---- strays: bytes in other backends that no row ever named (removed.c) -------------------------------- */
-
-/* Stored bytes of a writer that was killed, or whose transaction was undone. */
-typedef struct brc_stray {
-    char *name;
-    int is_place; /* 1: the name of a place; 0: a canonical name */
-} brc_stray;
-typedef struct brc_strays {
-    brc_stray *items;
-    size_t n, cap;
-    int has_more; /* there was no room for all */
-} brc_strays;
-#define BRC_STRAYS_MOST 8192
-void brc_strays_dispose(brc_strays *strays);
-/* Finds the next backend's number after `after`; 0: there is none. */
-BRC_MUST_USE int brc_backend_after(brc_store *store, int64_t after, int64_t *id, brc_error *err);
-/* Outside of a transaction: lists bytes that this backend holds for this file alone and that no row names, except
- * bytes put after before_us. The list is empty if the backend cannot list its bytes, this build lacks it, or it
- * cannot be reached; if the backend fails, *why has its error. */
-BRC_MUST_USE int brc_strays_find(brc_store *store, int64_t backend, int64_t before_us, brc_strays *out, brc_error *why,
-                                 brc_error *err);
-/* Drops strays that no row names meanwhile, in a transaction: at most BRC_LEFT_AT_ONCE. *failed and *why as above. */
-BRC_MUST_USE int brc_strays_drop(brc_store *store, int64_t backend, const brc_stray *strays, size_t n, size_t *failed,
-                                 brc_error *why, brc_error *err);
-
-/* ---- holes and traces in the file (removed.c) -------------------------------- */
-
-/* Finds the last row of table blob of which objects have left a part; 0: there is none. */
-BRC_MUST_USE int brc_holes_last(brc_store *store, int64_t *last, brc_error *err);
-/* Lists rows of table blob after `after`, up to `last`, of which objects have left half or more: at most `cap`. */
-BRC_MUST_USE int brc_holes_page(brc_store *store, int64_t after, int64_t last, int64_t *out, size_t cap, size_t *n,
-                                brc_error *err);
-/* Within a transaction: moves these objects, which must be all that the row holds, to a new row. *moved 0: the row
- * holds others, and nothing was done. */
-BRC_MUST_USE int brc_row_compact(brc_store *store, int64_t seq, const brc_oid *ids, size_t n, int *moved, brc_error *err);
 /* Gives at most `pages` free pages back to the file system, in a short transaction of its own: *left is how many
  * remain. */
 #define BRC_VACUUM_PAGES 128
 BRC_MUST_USE int brc_vacuum_step(brc_store *store, int pages, int64_t *left, brc_error *err);
-/* Cuts off bytes after the file's last page, which a process leaves if it is killed before it cuts them off. */
+/* Cuts off bytes after the file's last page. A process leaves such bytes if it is killed before it cuts them off. */
 BRC_MUST_USE int brc_tail_cut(brc_store *store, brc_error *err);
 /* In WAL mode: copies the log into the file and empties it. *busy is not 0 if a reader prevented that. */
 BRC_MUST_USE int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err);
-/* Makes each commit go into the file as soon as it is made, as far as readers permit: so the file grows while there is
- * room. A log that has taken all the room could not be copied into the file. */
+/* Makes each commit go into the file as soon as it is made, if readers permit, so that the file grows while there is
+ * space. A log that has taken all the space could not be copied into the file. */
 void brc_log_fold_early(brc_store *store, int is_early);
-/* Returns the file's length in bytes. */
-BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err);
+/* Sets *out to the file's length in bytes and, unless it is NULL, *used to the length without the free pages. */
+BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, uint64_t *used, brc_error *err);
 /* Removes operations on refs that do not exist any more, and the messages of deleted tags, from the operation log's
  * rows before `since_us`, except its newest `least` rows. The log's last row stays, without such data. */
 BRC_MUST_USE int brc_oplog_expunge(brc_store *store, int64_t since_us, int64_t least, brc_error *err);

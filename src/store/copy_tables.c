@@ -21,7 +21,8 @@
 #define V14 V11 ",?12,?13,?14"
 
 const brc_table brc_table_object = TABLE("object", "id", 1, V10, "id=?1", 0);
-const brc_table brc_table_hole = TABLE("hole", "seq", 1, V3, "seq=?1", 0);
+const brc_table brc_table_removed =
+    TABLE("removed", "backend, place, name", 3, V9, "backend=?1 AND place=?2 AND name=?3", 0);
 
 /* The row that makes a file a backup is not copied. */
 static const brc_table table_meta = {
@@ -56,6 +57,8 @@ static const brc_table table_gc_kept =
     TABLE("gc_kept", "run, id", 2, "?1,?2", "run=?1 AND id=?2", 1);
 static const brc_table table_encoded =
     TABLE("encoded", "id, encoding", 2, V5, "id=?1 AND encoding=?2", 1);
+static const brc_table table_chunk_stats =
+    TABLE("chunk_stats", "id, form", 2, "?1,?2,?3,?4", "id=?1 AND form=?2", 1);
 /* SQLite's own table with the numbers of tables with AUTOINCREMENT. */
 static const brc_table table_sequence = {
     "sqlite_sequence", "SELECT name, seq FROM sqlite_sequence ORDER BY name",
@@ -64,12 +67,12 @@ static const brc_table table_sequence = {
     0};
 
 const brc_table *const brc_backup_tables[] = {
-    &table_meta,       &table_encoding,   &brc_table_object,  &brc_table_hole,  &table_ref,
+    &table_meta,       &table_encoding,   &brc_table_object,  &brc_table_removed, &table_ref,
     &table_oplog,      &table_draft,      &table_draft_node,  &table_draft_chunk,
     &table_draft_doc,  &table_commit_info, &table_node_total, &table_delta,     &table_backend,
     &table_place,      &table_boundary,   &table_draft_key,   &table_draft_move,
     &table_conflict,   &table_pin,        &table_gc,          &table_gc_kept,   &table_encoded,
-    &table_sequence,   NULL};
+    &table_chunk_stats, &table_sequence,  NULL};
 
 /* ---- rows -------------------------------- */
 
@@ -142,7 +145,7 @@ typedef struct table_walk {
     brc_store *to, *from;
     const brc_table *table;
     sqlite3_stmt *source, *copy;
-    int has_source, has_copy; /* a row each, or a failure */
+    int has_source, has_copy; /* 1: the statement stands at a row; negative: failure */
     brc_differs_fn differs;
     void *ctx;
 } table_walk;

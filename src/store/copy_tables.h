@@ -10,8 +10,8 @@ typedef struct brc_table {
     int is_reserved; /* a file may lack the table                                             */
 } brc_table;
 
-extern const brc_table brc_table_object, brc_table_hole;
-/* Every table but blob, the index of objects before holes; NULL behind the last. */
+extern const brc_table brc_table_object, brc_table_removed;
+/* Every table except blob: the index of objects comes before table removed; NULL follows the last. */
 extern const brc_table *const brc_backup_tables[];
 
 /* Called with each row that differs, before it is copied: the new row (NULL: the row is deleted) and the old one (NULL:

@@ -71,8 +71,8 @@ int brc_db_busy(void *ctx, int tries)
         brc_vfs_recall(store->vfs);
         return 0;
     }
-    /* Announced each time: to begin again, SQLite releases all its locks, and this one with
-     * them. */
+    /* The wait is announced each time: to begin again, SQLite releases all its locks, and this one
+     * too. */
     brc_vfs_announce(store->vfs);
     int64_t pause = random_pause_ns(store, longest_pause_ns(now - store->wait_since));
     if (pause > left)
@@ -186,7 +186,7 @@ static int db_code(int primary)
     case SQLITE_LOCKED:
         return BRC_EBUSY;
     case SQLITE_CORRUPT:
-    case SQLITE_CONSTRAINT: /* nothing here writes such rows, unless from others that are damaged */
+    case SQLITE_CONSTRAINT: /* only rows that are damaged lead to such a row */
     case SQLITE_MISMATCH:
         return BRC_ECORRUPT;
     case SQLITE_NOTADB:
@@ -232,8 +232,8 @@ static void fail_readonly(const char *path, int sqlite_rc, brc_error *err)
 {
     if (sqlite_rc == SQLITE_READONLY_ROLLBACK)
         brc_fail(err, BRC_EREADONLY,
-                 "%s holds what an interrupted writer left half done, and you may not write to it "
-                 "to undo that: open it as somebody who may, or look at it as it stands with "
+                 "%s was left in the middle of a write, which must be undone, and you may not "
+                 "write to the file: open it as a user who may, or read it as it is with "
                  "--no-recover", path);
     else if (sqlite_rc == SQLITE_READONLY_DBMOVED)
         brc_fail(err, BRC_EREADONLY,
@@ -425,7 +425,7 @@ void brc_end_leftover(brc_store *store)
 int brc_read_resume(brc_store *store, brc_error *err)
 {
     sqlite3_stmt *st;
-    const int rests = store->bulk.on && store->write_depth > 0; /* as a read does that was paused */
+    const int rests = store->bulk.on && store->write_depth > 0; /* as a paused read does */
     if (store->is_reading || store->bulk.is_open ||
         (!rests && (store->read_depth == 0 || store->write_depth > 0)))
         return BRC_OK;

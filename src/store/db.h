@@ -35,7 +35,7 @@ int brc_row_sum_register(sqlite3 *db);
 
 #define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: name one, or make one beside it with 'breccia init'"
 
-/* Sizes of SQLite's page cache: as a rule, and while many small objects are added. */
+/* The size of SQLite's page cache; BRC_PAGE_CACHE_MANY is the size while many small objects are added. */
 #define BRC_PAGE_CACHE "PRAGMA cache_size=-4096"
 /* The number of changed pages above which SQLite writes them into the file before the transaction's
  * end, which locks readers out until then: 256 MiB, so no batch reaches it. One page more, because
@@ -49,6 +49,7 @@ typedef struct brc_stmt_slot {
 } brc_stmt_slot;
 
 #define BRC_PLACES_HELD 64
+#define BRC_REPOSITORY_ID_LEN 32
 struct brc_store_backend {
     int64_t id; /* its number in the file; -1: not read in this transaction */
     char *spec;
@@ -56,6 +57,7 @@ struct brc_store_backend {
     void *state;
     brc_store *store;
     brc_backend_host host;
+    char repository[BRC_REPOSITORY_ID_LEN + 1]; /* the repository's id, for the host           */
     _Atomic uint64_t puts; /* calls of put() that have returned, on any thread            */
     uint64_t flushed;      /* how many of these calls are durable                         */
     int is_dirty; /* rows of this transaction name bytes that are not durable: see backend.c */
@@ -69,7 +71,7 @@ struct brc_store_backend {
 typedef struct brc_bulk {
     int on;
     /* Replace begin and end of a change within the bulk write; open() begins a transaction again before
-     * a statement that writes. brc_store_bulk_begin() sets them, so that others do not depend on bulk.c. */
+     * a statement that writes. brc_store_bulk_begin() sets these, so that other files do not depend on bulk.c. */
     int (*enter)(struct brc_store *store, brc_error *err);
     int (*leave)(struct brc_store *store, int keep, brc_error *err);
     int (*open)(struct brc_store *store, brc_error *err);
@@ -89,7 +91,7 @@ typedef struct brc_bulk {
 typedef struct brc_left_row {
     int64_t seq;
     uint64_t bytes;
-    int64_t ahead; /* bytes that have no object yet; below 0: that have one now */
+    int64_t ahead; /* bytes that have no object yet; below 0: bytes that now have one */
 } brc_left_row;
 
 /* A version that readers have open: see collect.c. */
@@ -100,7 +102,7 @@ typedef struct brc_pin {
 
 typedef struct brc_late_draft {
     int64_t id;
-    int which; /* BRC_LATE_* */
+    int which; /* BRC_DROP_* */
 } brc_late_draft;
 
 struct brc_store {
@@ -144,7 +146,7 @@ struct brc_store {
         int64_t version; /* the schema's version when the tables were looked for; -1: never yet */
         uint32_t there;
     } reserved;
-    struct { /* rows of stored bytes that objects of this transaction have left: see backend.c */
+    struct { /* rows of stored bytes that objects of this transaction have left: see removed.c */
         brc_left_row *rows;
         size_t n, cap;
     } left;
@@ -265,10 +267,11 @@ BRC_MUST_USE int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error
 /* backend.c: drops the row that collects small objects. */
 void brc_row_forget(brc_store *store);
 
-/* backend.c: deletes a row that no object has. The table's last row is only emptied, so that its number is not used
+/* removed.c: deletes a row that no object has. The table's last row is only emptied, so that its number is not used
  * again. */
 BRC_MUST_USE int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err);
 
+/* removed.c: writes the notes that the transaction has made about such rows. */
 BRC_MUST_USE int brc_rows_leave(brc_store *store, brc_error *err);
 
 /* draft_node.c: finds the texts between which the paths under `path` lie: "/a/" and "/a0", because '0' follows
@@ -277,17 +280,19 @@ BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, 
 
 /* draft_stack.c: deletes some rows of drafts that were dropped. */
 BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
-/* draft.c: drops the drafts that were to be dropped late. */
+/* draft.c: drops the drafts that brc_draft_drop_late() has noted. */
 BRC_MUST_USE int brc_draft_drop_left(brc_store *store, brc_error *err);
 
-/* Conditions for dropping a draft late. ANY: always; EMPTY: if nothing is changed in it and it has no children;
- * END: as brc_draft_end(), with children in which nothing is changed; SAVE: if it is a savepoint. */
-enum { BRC_LATE_ANY, BRC_LATE_EMPTY, BRC_LATE_END, BRC_LATE_SAVE };
-/* draft.c: draft.parts tells the tables in which a draft may have rows. Most drafts have none there, and then no
+/* draft.c: draft.parts names the tables in which a draft may have rows. Most drafts have no rows there, and then no
  * page of these tables is read. BRC_IF_*, in SQL: the draft ?1 if it has such rows, else NULL, which matches no row. */
-enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4, BRC_PART_SAVES = 8 };
-/* In SQL: whether a draft is another's child (draft.c). */
-#define BRC_IS_CHILD "kind=2 AND owner IS NOT NULL AND substr(plan,1,8)='{\"fork\":'"
+enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4, BRC_PART_SAVES = 8, BRC_PART_LOG = 16 };
+/* In SQL: whether a draft is a savepoint; any other draft with a parent is a child. BRC_SAVES_OF: the open savepoints
+ * `s` of the draft ?1. BRC_IS_POINT: whether a savepoint is a point of a log (draft_save.c). */
+#define BRC_IS_SAVE "(parent IS NOT NULL AND ifnull(substr(plan,1,13),'')='" BRC_SAVE_PLAN "')"
+#define BRC_IS_POINT "(parent IS NOT NULL AND ifnull(substr(plan,1,17),'')='" BRC_POINT_PLAN "')"
+#define BRC_SAVES_OF                                                                                                 \
+    "draft d CROSS JOIN draft s ON s.parent=d.id AND s.state=1 AND substr(s.plan,1,13)='" BRC_SAVE_PLAN                \
+    "' WHERE d.id=?1 AND d.parts&24"
 #define BRC_IF_KEYS "(SELECT id FROM draft WHERE id=?1 AND parts&1)"
 #define BRC_IF_MOVES "(SELECT id FROM draft WHERE id=?1 AND parts&2)"
 #define BRC_IF_DOCS "(SELECT id FROM draft WHERE id=?1 AND parts&4)"
@@ -296,11 +301,13 @@ BRC_MUST_USE int brc_draft_has_part(brc_store *store, int64_t draft, int part, b
 /* draft_chunk.c: rows that open savepoints of their draft have saved (draft_save.c). brc_draft_level() finds the newest
  * savepoint, 0 if there is none: it keeps each row of a lower level unchanged, and a new row takes that row's place. */
 BRC_MUST_USE int brc_draft_level(brc_store *store, int64_t draft, int64_t *level, brc_error *err);
-/* Finds the newest savepoint if it must get the draft's keys or moves (`part`) before they change; 0: there is none, or
- * it has them already. */
+/* Finds the newest savepoint if it must get a copy of the draft's keys or moves (`part`) before they change; 0: there is
+ * no savepoint, or it has the copy already. */
 BRC_MUST_USE int brc_draft_part_keeper(brc_store *store, int64_t draft, int part, int64_t *save, brc_error *err);
 /* Finds the oldest savepoint that has saved a row of this level, which keeps the row if it lies below another; 0: none. */
 BRC_MUST_USE int brc_draft_keeper(brc_store *store, int64_t draft, int64_t level, int64_t *save, brc_error *err);
+/* draft_stack.c: drops a point of a log that has others, as brc_draft_delete() does. */
+BRC_MUST_USE int brc_draft_point_delete(brc_store *store, int64_t point, brc_error *err);
 BRC_MUST_USE int brc_draft_row_level(brc_store *store, int64_t node, int64_t *draft, int64_t *level, brc_error *err);
 /* Moves the row to another draft, with its path, if it has one. */
 BRC_MUST_USE int brc_draft_row_to(brc_store *store, int64_t node, int64_t draft, brc_error *err);
@@ -338,6 +345,10 @@ BRC_MUST_USE int brc_schema_check(brc_store *store, brc_error *err);
  * Forget drops this knowledge when a transaction is undone that may have created some. */
 BRC_MUST_USE int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err);
 BRC_MUST_USE int brc_schema_need(brc_store *store, const char *table, brc_error *err);
+/* Creates a table within a write. */
+BRC_MUST_USE int brc_schema_add(brc_store *store, const char *table, brc_error *err);
+/* Returns 1 if the file had table hole when its schema was read: brc_removed_take_over(). */
+int brc_schema_is_old(const brc_store *store);
 void brc_schema_forget(brc_store *store);
 
 /* collect.c: called before the connection is closed. */

@@ -1,82 +1,19 @@
 /*
- * Children of a private draft: drafts that began with the content of another draft and will be
- * joined with it. A child is a private draft like others, of the same process. Its plan names its
- * parent, and `other` the commit that was the base of both when the child began (NULL: the empty
- * snapshot), which no ref names. The child's base may be a later commit if it has children itself.
+ * Drafts: uncommitted changes, as rows over the snapshot of a commit. A branch has at most one
+ * shared draft. The rows of a draft's nodes, chunks and moves are in draft_node.c, draft_chunk.c
+ * and draft_save.c.
+ *
+ * A draft with a parent is a child or a savepoint. A child is a private draft like others, of the
+ * same process, that began with the content of its parent and will be joined with it. `other` is
+ * the commit that was the base of both then (NULL: the empty snapshot), which no ref names. The
+ * child's base may be a later commit if it has children itself.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/json.h"
 #include "../base/process.h"
 #include "collect.h"
 #include "db.h"
-
-/* ==== draft child ================================ */
-
-int brc_draft_child_start(brc_store *store, const brc_draft_row *row, const char *plan, int64_t *id,
-                          brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_draft_start(store, row, id, err));
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET other=base, plan=?2, checksum=row_sum('draft', id, kind,"
-                     " state, branch, base, tip, base, ?2, owner, parent, time_us, changes, parts)"
-                     " WHERE id=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, *id);
-    sqlite3_bind_text(st, 2, plan, -1, SQLITE_STATIC);
-    return brc_run(store, st, err);
-}
-
-static int child_plan(const char *text, brc_draft_child *out, brc_error *err)
-{
-    int rc = brc_json_parse(&out->plan, text != NULL ? text : "", text != NULL ? strlen(text) : 0,
-                            err);
-    if (rc < 0)
-        return rc;
-    if (brc_json_int(brc_json_member(out->plan, "fork"), 1, INT64_MAX, &out->parent))
-        return BRC_OK;
-    return brc_fail(err, BRC_ECORRUPT, "it does not say of which draft it is the child");
-}
-
-static int child_read(brc_store *store, sqlite3_stmt *st, brc_draft_child *out, brc_error *err)
-{
-    BRC_TRY(brc_row_check(store, st, 2, "the child of a session", err));
-    out->has_fork = sqlite3_column_type(st, 0) != SQLITE_NULL;
-    if (out->has_fork)
-        BRC_TRY(brc_column_id(store, st, 0, &out->fork, err));
-    return child_plan((const char *)sqlite3_column_text(st, 1), out, err);
-}
-
-int brc_draft_child_read(brc_store *store, int64_t draft, brc_draft_child *out, brc_error *err)
-{
-    sqlite3_stmt *st;
-    memset(out, 0, sizeof(*out));
-    BRC_TRY(brc_stmt(store,
-                     "SELECT other, plan, checksum IS row_sum('draft', id, kind, state, branch,"
-                     " base, tip, other, plan, owner, parent, time_us, changes, parts)"
-                     " FROM draft WHERE id=?1 AND state=1 AND " BRC_IS_CHILD,
-                     &st, err));
-    sqlite3_bind_int64(st, 1, draft);
-    int rc = brc_step(store, st, err);
-    if (rc <= 0)
-        return rc;
-    rc = child_read(store, st, out, err);
-    sqlite3_reset(st);
-    if (rc < 0) {
-        brc_context(err, "draft %lld", (long long)draft);
-        brc_draft_child_dispose(out);
-        return rc;
-    }
-    return 1;
-}
-
-void brc_draft_child_dispose(brc_draft_child *child)
-{
-    brc_json_free(child->plan);
-    child->plan = NULL;
-}
 
 int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err)
 {
@@ -87,11 +24,14 @@ int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err)
     return brc_ask_any(store, st, was, err);
 }
 
-/* Stores whether a child's base is still the commit at which it was forked. */
+/* Stores whether a child's base is still the commit at which it was forked, and a savepoint's base
+ * its tip. */
 static int is_at_fork(brc_store *store, int64_t draft, int *is, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft WHERE id=?1 AND base IS other", &st, err));
+    BRC_TRY(brc_stmt(store,
+                     "SELECT 1 FROM draft WHERE id=?1 AND base IS iif(" BRC_IS_SAVE ", tip, other)",
+                     &st, err));
     sqlite3_bind_int64(st, 1, draft);
     return brc_ask_any(store, st, is, err);
 }
@@ -101,7 +41,7 @@ int brc_draft_is_unused(brc_store *store, const brc_draft_head *draft, int *is, 
     *is = 1;
     if (draft->id != 0)
         BRC_TRY(brc_draft_is_empty(store, draft->id, is, err));
-    if (*is && draft->is_child)
+    if (*is && draft->parent != 0)
         return is_at_fork(store, draft->id, is, err);
     *is = *is && brc_draft_follows(draft, draft->has_base, &draft->base);
     return BRC_OK;
@@ -124,18 +64,11 @@ int brc_draft_is_small(brc_store *store, int64_t draft, size_t most, int *is, br
 
 /* ==== draft ================================ */
 
-/*
- * Drafts: uncommitted changes, as rows over the snapshot of a commit. A branch has at most one
- * shared draft. The rows of a draft's nodes, chunks and moves are in draft_node.c, draft_chunk.c
- * and draft_save.c.
- */
-
-#define DRAFT_SUM_HEAD \
-    "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us,"
-#define DRAFT_SUM DRAFT_SUM_HEAD " changes, parts)"
+#define DRAFT_SUM                                                                                \
+    "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us,"   \
+    " changes, parts)"
 #define DRAFT_COLUMNS \
-    "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner, parts," \
-    " ifnull(" BRC_IS_CHILD ", 0)"
+    "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner, parts, parent"
 
 static int draft_commit_id(brc_store *store, sqlite3_stmt *st, int column, int *has, brc_oid *id,
                            brc_error *err)
@@ -153,7 +86,8 @@ static int draft_read(brc_store *store, sqlite3_stmt *st, brc_draft_head *out, b
     out->changes = sqlite3_column_int64(st, 2);
     out->time_us = sqlite3_column_int64(st, 6);
     out->saves = (sqlite3_column_int(st, 9) & BRC_PART_SAVES) != 0;
-    out->is_child = sqlite3_column_int(st, 10) != 0;
+    out->logs = (sqlite3_column_int(st, 9) & BRC_PART_LOG) != 0;
+    out->parent = sqlite3_column_int64(st, 10);
     BRC_TRY(draft_commit_id(store, st, 3, &out->has_base, &out->base, err));
     return draft_commit_id(store, st, 4, &out->has_tip, &out->tip, err);
 }
@@ -170,7 +104,8 @@ static int draft_read_one(brc_store *store, sqlite3_stmt *st, brc_draft_head *ou
     return rc;
 }
 
-/* A file that never had a merge with conflicts has no table of them: then no draft is looked at. */
+/* A file that never had a merge with conflicts lacks the table of conflicts: then no draft is an
+ * open merge. */
 int brc_draft_merge(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -194,7 +129,7 @@ int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, 
     BRC_TRY(brc_draft_merge(store, branch, out, err));
     if (out->id != 0)
         return BRC_OK;
-    /* Most branches have none, and this short statement is prepared quickly. */
+    /* Most branches have no open merge, and this short statement is prepared quickly. */
     BRC_TRY(brc_stmt(store, "SELECT id FROM draft WHERE branch=?1 AND kind=1 AND state=1", &st,
                      err));
     sqlite3_bind_text(st, 1, branch, -1, SQLITE_STATIC);
@@ -217,8 +152,8 @@ int brc_draft_check_there(brc_store *store, int64_t id, brc_error *err)
     BRC_TRY(brc_draft_get(store, id, &head, err));
     return head.id != 0 ? BRC_OK
                         : brc_fail(err, BRC_ESTALE,
-                                   "what this bulk write has written (draft %lld) was adopted or "
-                                   "dropped by somebody else: write it again",
+                                   "the draft of this bulk write (%lld) was adopted or dropped by "
+                                   "another session: write it again",
                                    (long long)id);
 }
 
@@ -265,23 +200,39 @@ void brc_draft_rows_free(brc_draft_row *rows, size_t n)
     free(rows);
 }
 
-static int draft_row_read(brc_store *store, sqlite3_stmt *st, brc_draft_row *out, brc_error *err)
+/* Copies a column's text, "" for NULL. */
+static int draft_text(sqlite3_stmt *st, int column, const char **out, brc_error *err)
 {
-    const char *branch = (const char *)sqlite3_column_text(st, 7);
-    const char *owner = (const char *)sqlite3_column_text(st, 8);
-    const char *plan = (const char *)sqlite3_column_text(st, 11);
-    BRC_TRY(draft_read(store, st, &out->draft, err));
-    char *text;
-    BRC_TRY(brc_dup(&text, branch != NULL ? branch : "", err));
-    out->branch = text;
-    BRC_TRY(brc_dup(&text, owner != NULL ? owner : "", err));
-    out->owner = text;
-    BRC_TRY(brc_dup(&text, plan != NULL ? plan : "", err));
-    out->plan = text;
+    const char *text = (const char *)sqlite3_column_text(st, column);
+    char *copy;
+    BRC_TRY(brc_dup(&copy, text != NULL ? text : "", err));
+    *out = copy;
     return BRC_OK;
 }
 
-int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *err)
+static int draft_row_read(brc_store *store, sqlite3_stmt *st, brc_draft_row *out, brc_error *err)
+{
+    BRC_TRY(draft_read(store, st, &out->draft, err));
+    BRC_TRY(draft_text(st, 7, &out->branch, err));
+    BRC_TRY(draft_text(st, 8, &out->owner, err));
+    BRC_TRY(draft_text(st, 11, &out->plan, err));
+    out->parts = sqlite3_column_int(st, 9);
+    return draft_commit_id(store, st, 12, &out->has_other, &out->other, err);
+}
+
+static const char *const draft_lists[] = {
+    [BRC_DRAFTS_ALL] = "SELECT " DRAFT_COLUMNS ", plan, other FROM draft"
+                       " WHERE state=1 AND NOT " BRC_IS_SAVE " ORDER BY id",
+    [BRC_DRAFTS_SAVES] = "SELECT " DRAFT_COLUMNS ", plan, other FROM draft WHERE id IN"
+                         " (SELECT s.id FROM " BRC_SAVES_OF ") ORDER BY id",
+    [BRC_DRAFTS_POINTS] = "SELECT " DRAFT_COLUMNS ", plan, other FROM draft WHERE state=1"
+                          " AND " BRC_IS_POINT " AND parent IN (SELECT id FROM draft"
+                          " WHERE kind=1 AND state=1) ORDER BY id",
+    [BRC_DRAFTS_ONE] = "SELECT " DRAFT_COLUMNS ", plan, other FROM draft WHERE id=?1 AND state=1",
+};
+
+int brc_draft_list(brc_store *store, int which, int64_t draft, brc_draft_row **out, size_t *n,
+                   brc_error *err)
 {
     sqlite3_stmt *st;
     void *rows = NULL;
@@ -289,10 +240,9 @@ int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *
     int rc;
     *out = NULL;
     *n = 0;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT " DRAFT_COLUMNS ", plan FROM draft WHERE state=1 AND parent IS NULL"
-                     " ORDER BY id",
-                     &st, err));
+    BRC_TRY(brc_stmt(store, draft_lists[which], &st, err));
+    if (which == BRC_DRAFTS_SAVES || which == BRC_DRAFTS_ONE)
+        sqlite3_bind_int64(st, 1, draft);
     while ((rc = brc_step(store, st, err)) > 0) {
         BRC_GO(brc_grow_array(&rows, &cap, *n + 1, sizeof(**out), err));
         brc_draft_row *row = &((brc_draft_row *)rows)[(*n)++];
@@ -303,7 +253,7 @@ done:
     sqlite3_reset(st);
     if (rc < 0) {
         brc_draft_rows_free(rows, *n);
-        *n = 0; /* the caller frees what it has */
+        *n = 0; /* the rows are freed already */
         return rc;
     }
     *out = rows;
@@ -359,67 +309,69 @@ int brc_draft_forget(brc_store *store, const char *branch, brc_error *err)
     return brc_run(store, st, err);
 }
 
-int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err)
+/* Keeps the commits that the draft names from a collection that runs. */
+static int keep_commits(brc_store *store, const brc_draft_row *row, brc_error *err)
 {
-    sqlite3_stmt *st;
     const brc_draft_head *draft = &row->draft;
     if (draft->has_base)
         BRC_TRY(brc_gc_keep_commit(store, &draft->base, err));
     if (draft->has_tip)
         BRC_TRY(brc_gc_keep_commit(store, &draft->tip, err));
-    BRC_TRY(draft_wake(store, row, id, err));
-    if (*id != 0)
-        return BRC_OK;
+    return row->has_other ? brc_gc_keep_commit(store, &row->other, err) : BRC_OK;
+}
+
+static void bind_row_text(sqlite3_stmt *st, int column, const char *text)
+{
+    if (text != NULL && *text != '\0')
+        sqlite3_bind_text(st, column, text, -1, SQLITE_STATIC);
+}
+
+static int draft_insert(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err)
+{
+    sqlite3_stmt *st;
+    const brc_draft_head *draft = &row->draft;
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO draft(kind, state, branch, base, tip, owner, time_us, changes,"
-                     " parts, checksum) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 1, 0, 0)"
+                     " parts, checksum, other, plan, parent)"
+                     " VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 1, 0, 0, ?7, ?8, nullif(?9, 0))"
                      " ON CONFLICT DO NOTHING",
                      &st, err));
     sqlite3_bind_int(st, 1, draft->kind);
     sqlite3_bind_text(st, 2, row->branch, -1, SQLITE_STATIC);
     brc_bind_id(store, st, 3, draft->has_base ? &draft->base : NULL);
     brc_bind_id(store, st, 4, draft->has_tip ? &draft->tip : NULL);
-    sqlite3_bind_text(st, 5, row->owner, -1, SQLITE_STATIC);
+    bind_row_text(st, 5, row->owner);
     sqlite3_bind_int64(st, 6, draft->time_us);
+    brc_bind_id(store, st, 7, row->has_other ? &row->other : NULL);
+    bind_row_text(st, 8, row->plan);
+    sqlite3_bind_int64(st, 9, draft->parent);
     BRC_TRY(brc_run(store, st, err));
-    if (sqlite3_changes(store->db) == 0) /* the branch has one, and it was not found */
-        return brc_fail(err, BRC_ECORRUPT,
-                        "%s is damaged: the uncommitted changes of branch '%.100s' are in no state "
-                        "that they can be in; run 'breccia fsck'",
-                        store->path, row->branch);
     *id = sqlite3_last_insert_rowid(store->db);
-    return draft_seal(store, *id, err);
+    return sqlite3_changes(store->db); /* 0: the branch has a draft that was not found */
 }
 
-int brc_draft_merge_start(brc_store *store, const brc_draft_row *row, const brc_oid *other,
-                          const char *plan, int64_t *id, brc_error *err)
+int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err)
 {
-    sqlite3_stmt *st;
-    BRC_TRY(brc_schema_need(store, "conflict", err));
-    if (other != NULL)
-        BRC_TRY(brc_gc_keep_commit(store, other, err));
-    BRC_TRY(brc_draft_start(store, row, id, err));
-    BRC_TRY(brc_stmt(store, "UPDATE draft SET other=?2, plan=?3 WHERE id=?1", &st, err));
-    sqlite3_bind_int64(st, 1, *id);
-    brc_bind_id(store, st, 2, other);
-    sqlite3_bind_text(st, 3, plan, -1, SQLITE_STATIC);
-    BRC_TRY(brc_run(store, st, err));
-    return draft_seal(store, *id, err);
-}
-
-int brc_draft_save_start(brc_store *store, const brc_draft_row *row, int64_t draft,
-                         const char *plan, brc_error *err)
-{
-    sqlite3_stmt *st;
-    int64_t id;
-    BRC_TRY(brc_draft_start(store, row, &id, err));
-    BRC_TRY(brc_stmt(store, "UPDATE draft SET parent=?2, plan=?3 WHERE id=?1", &st, err));
-    sqlite3_bind_int64(st, 1, id);
-    sqlite3_bind_int64(st, 2, draft);
-    sqlite3_bind_text(st, 3, plan, -1, SQLITE_STATIC);
-    BRC_TRY(brc_run(store, st, err));
-    BRC_TRY(draft_seal(store, id, err));
-    return brc_draft_has_part(store, draft, BRC_PART_SAVES, err);
+    const char *plan = row->plan != NULL ? row->plan : "";
+    const int is_save = strncmp(plan, BRC_SAVE_PLAN, strlen(BRC_SAVE_PLAN)) == 0;
+    const int is_point = strncmp(plan, BRC_POINT_PLAN, strlen(BRC_POINT_PLAN)) == 0;
+    if (row->draft.kind == BRC_DRAFT_MERGE)
+        BRC_TRY(brc_schema_need(store, "conflict", err));
+    BRC_TRY(keep_commits(store, row, err));
+    BRC_TRY(draft_wake(store, row, id, err));
+    if (*id != 0)
+        return BRC_OK;
+    const int rc = draft_insert(store, row, id, err);
+    if (rc == 0)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s is damaged: the uncommitted changes of branch '%.100s' have an "
+                        "impossible state; run 'breccia fsck'",
+                        store->path, row->branch);
+    BRC_TRY(rc < 0 ? rc : draft_seal(store, *id, err));
+    if (!is_save)
+        return BRC_OK;
+    return brc_draft_has_part(store, row->draft.parent, is_point ? BRC_PART_LOG : BRC_PART_SAVES,
+                              err);
 }
 
 int brc_draft_set_plan(brc_store *store, int64_t draft, const char *plan, brc_error *err)
@@ -432,36 +384,6 @@ int brc_draft_set_plan(brc_store *store, int64_t draft, const char *plan, brc_er
     return draft_seal(store, draft, err);
 }
 
-static int read_merge_plan(brc_store *store, sqlite3_stmt *st, int *has_other, brc_oid *other,
-                           char **plan, brc_error *err)
-{
-    const char *text = (const char *)sqlite3_column_text(st, 1);
-    BRC_TRY(brc_row_check(store, st, 2, "an open merge", err));
-    BRC_TRY(draft_commit_id(store, st, 0, has_other, other, err));
-    return brc_dup(plan, text != NULL ? text : "{}", err);
-}
-
-int brc_draft_merge_plan(brc_store *store, int64_t draft, int *has_other, brc_oid *other,
-                         char **plan, brc_error *err)
-{
-    sqlite3_stmt *st;
-    *plan = NULL;
-    *has_other = 0;
-    memset(other, 0, sizeof(*other));
-    BRC_TRY(brc_stmt(store,
-                     "SELECT other, plan, checksum IS " DRAFT_SUM " FROM draft WHERE id=?1"
-                     " AND (kind=3 OR kind=2 AND owner IS NULL) AND state=1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, draft);
-    int rc = brc_step(store, st, err);
-    if (rc == 0)
-        return brc_fail(err, BRC_ESTALE, "%s: the merge was ended by somebody else", store->path);
-    if (rc > 0)
-        rc = read_merge_plan(store, st, has_other, other, plan, err);
-    sqlite3_reset(st);
-    return rc;
-}
-
 int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -472,50 +394,35 @@ int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_er
     return draft_seal(store, draft, err);
 }
 
-int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_error *err)
+int brc_draft_row_is_merge(const brc_draft_row *row)
 {
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET kind=1+(?2 IS NOT NULL), owner=?2,"
-                     " plan=iif(?2 IS NULL, NULL, plan), other=iif(?2 IS NULL, NULL, other)"
-                     " WHERE id=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, draft);
-    sqlite3_bind_text(st, 2, owner, -1, SQLITE_STATIC);
-    BRC_TRY(brc_run(store, st, err));
-    return draft_seal(store, draft, err);
+    return row->draft.kind == BRC_DRAFT_MERGE ||
+           (row->draft.kind == BRC_DRAFT_PRIVATE && *row->owner == '\0' && *row->plan != '\0' &&
+            strncmp(row->plan, BRC_REWRITE_PLAN, strlen(BRC_REWRITE_PLAN)) != 0);
 }
 
-int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err)
+/* In SQL: a draft is, or was, an open merge. */
+#define IS_MERGE                                                                            \
+    "(kind=3 OR kind=2 AND owner IS NULL AND plan IS NOT NULL AND substr(plan,1,11)<>'"     \
+    BRC_REWRITE_PLAN "')"
+/* In SQL: a draft that is given away keeps its plan if it is an open merge, or has the mark of an
+ * unfinished rewrite. */
+#define KEEPS_PLAN "(" IS_MERGE " OR ?2=2 AND parent IS NULL)"
+
+int brc_draft_give(brc_store *store, int64_t draft, int kind, const char *owner,
+                   const char *branch, brc_error *err)
 {
+    sqlite3_stmt *st;
     BRC_TRY(brc_draft_saves_end(store, draft, err));
-    BRC_TRY(draft_run(store, /* one that was a child is by itself now */
-                      "UPDATE draft SET kind=2, owner=NULL, other=iif(" BRC_IS_CHILD
-                      ", NULL, other), plan=iif(" BRC_IS_CHILD ", NULL, plan) WHERE id=?1",
-                      draft, err));
-    return draft_seal(store, draft, err);
-}
-
-int brc_draft_is_kept_merge(brc_store *store, int64_t draft, int *is, brc_error *err)
-{
-    sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "SELECT 1 FROM draft WHERE id=?1 AND kind=2 AND state=1 AND owner IS NULL"
-                     " AND parent IS NULL AND plan IS NOT NULL",
+                     "UPDATE draft SET kind=iif(?2=1 AND " IS_MERGE ", 3, ?2), owner=?3,"
+                     " branch=ifnull(?4, branch), plan=iif(" KEEPS_PLAN ", plan, NULL),"
+                     " other=iif(" KEEPS_PLAN ", other, NULL), parent=NULL WHERE id=?1",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
-    return brc_ask_any(store, st, is, err);
-}
-
-int brc_draft_give_back(brc_store *store, int64_t draft, const char *branch, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET kind=iif(plan IS NULL, 1, 3), owner=NULL, branch=?2"
-                     " WHERE id=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, draft);
-    sqlite3_bind_text(st, 2, branch, -1, SQLITE_STATIC);
+    sqlite3_bind_int(st, 2, kind);
+    sqlite3_bind_text(st, 3, owner, -1, SQLITE_STATIC);
+    sqlite3_bind_text(st, 4, branch, -1, SQLITE_STATIC);
     BRC_TRY(brc_run(store, st, err));
     return draft_seal(store, draft, err);
 }
@@ -607,9 +514,8 @@ static int drop_unused(brc_store *store, int64_t draft, brc_error *err)
 static int next_child(brc_store *store, int64_t draft, int64_t after, int64_t *out, brc_error *err)
 {
     return end_find(store,
-                     "SELECT id FROM draft WHERE id>?2 AND state=1 AND " BRC_IS_CHILD " AND"
-                     " replace(substr(plan, 1, 9+length(?1)), '}', ',')='{\"fork\":'||?1||','"
-                     " ORDER BY id LIMIT 1",
+                     "SELECT id FROM draft WHERE id>?2 AND state=1 AND parent=?1"
+                     " AND NOT " BRC_IS_SAVE " ORDER BY id LIMIT 1",
                      draft, after, out, err);
 }
 
@@ -635,15 +541,15 @@ int brc_draft_end(brc_store *store, int64_t draft, brc_error *err)
 static int drop_late(brc_store *store, const brc_late_draft *late, brc_error *err)
 {
     int64_t found = 0;
-    if (late->which == BRC_LATE_END)
+    if (late->which == BRC_DROP_END)
         return brc_draft_end(store, late->id, err);
-    if (late->which == BRC_LATE_EMPTY) {
+    if (late->which == BRC_DROP_EMPTY) {
         BRC_TRY(next_child(store, late->id, 0, &found, err));
         return found == 0 ? drop_unused(store, late->id, err) : BRC_OK;
     }
     BRC_TRY(end_find(store,
-                      late->which == BRC_LATE_SAVE
-                          ? "SELECT id FROM draft WHERE id=?1 AND parent IS NOT NULL AND state=1"
+                      late->which == BRC_DROP_SAVE
+                          ? "SELECT id FROM draft WHERE id=?1 AND " BRC_IS_SAVE " AND state=1"
                           : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1",
                       late->id, 0, &found, err));
     return found != 0 ? brc_draft_delete(store, found, err) : BRC_OK;
@@ -660,7 +566,7 @@ int brc_drafts_drop_unused(brc_store *store, brc_error *err)
 {
     brc_draft_row *rows;
     size_t n;
-    BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    BRC_TRY(brc_draft_list(store, BRC_DRAFTS_ALL, 0, &rows, &n, err));
     int rc = BRC_OK;
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
         if (rows[i].draft.kind == BRC_DRAFT_PRIVATE &&

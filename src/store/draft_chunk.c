@@ -42,8 +42,7 @@ int brc_draft_level(brc_store *store, int64_t draft, int64_t *level, brc_error *
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "SELECT max(s.id) FROM draft d CROSS JOIN draft s ON s.parent=d.id AND"
-                     " s.state=1 WHERE d.id=?1 AND d.parts&8",
+                     "SELECT max(s.id) FROM " BRC_SAVES_OF,
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
     return brc_ask_number(store, st, level, err);
@@ -65,8 +64,7 @@ int brc_draft_keeper(brc_store *store, int64_t draft, int64_t level, int64_t *sa
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "SELECT min(s.id) FROM draft d CROSS JOIN draft s ON s.parent=d.id AND"
-                     " s.state=1 AND s.id>?2 WHERE d.id=?1 AND d.parts&8",
+                     "SELECT min(s.id) FROM " BRC_SAVES_OF " AND s.id>?2",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_int64(st, 2, level);
@@ -261,7 +259,8 @@ int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *
         return rc;
     const char *next = (const char *)sqlite3_column_text(st, 1);
     rc = brc_column_id(store, st, 0, id, err);
-    if (rc == BRC_OK && (next == NULL || strcmp(next, (const char *)path->data) <= 0)) /* no end */
+    /* otherwise the search would not end */
+    if (rc == BRC_OK && (next == NULL || strcmp(next, (const char *)path->data) <= 0))
         rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: uncommitted nodes are out of order; run "
                                          "'breccia fsck %s'", store->path, store->path);
     path->len = 0;
@@ -500,7 +499,7 @@ int brc_draft_keys_keep(brc_store *store, int64_t draft, int64_t save, brc_error
 {
     BRC_TRY(brc_draft_key_copy(store, draft, "", save, "", err));
     BRC_TRY(brc_draft_touch(store, save, err));
-    return brc_draft_has_part(store, save, BRC_PART_KEYS, err); /* also where there are none */
+    return brc_draft_has_part(store, save, BRC_PART_KEYS, err); /* even if the draft has no keys */
 }
 
 int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, brc_buf *key, brc_error *err)
@@ -626,7 +625,7 @@ static int page_of_row(brc_store *store, int64_t node, brc_span after, size_t mo
     if (after.data != NULL)
         sqlite3_bind_blob64(st, 2, after.data, after.len, SQLITE_STATIC);
     else
-        sqlite3_bind_int(st, 2, 0); /* which comes before every blob */
+        sqlite3_bind_int(st, 2, 0); /* a number, which comes before every blob */
     sqlite3_bind_int64(st, 3, (int64_t)most);
     return draft_each_chunk_row(store, st, each, ctx, err);
 }

@@ -38,7 +38,7 @@ int brc_draft_doc_put(brc_store *store, int64_t node, const brc_oid *id, brc_spa
     int64_t encoding;
     int rc, found;
     BRC_GO(is_object(store, id, &found, err));
-    if (found) { /* is it the same? */
+    if (found) { /* compares the contents */
         rc = brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &same, err);
         goto done;
     }
@@ -235,7 +235,7 @@ static int draft_rows_under(brc_store *store, int64_t draft, const brc_buf *low,
     while ((rc = brc_step(store, st, err)) > 0) {
         const char *path = draft_row_path(st);
         BRC_GO(draft_row_is_under(store, path, low, err));
-        if (strcmp(path, (const char *)low->data) == 0) /* the root, of itself */
+        if (strcmp(path, (const char *)low->data) == 0) /* the root is not a child of itself */
             continue;
         BRC_GO(draft_rows_add(rows, path, &row, err));
         BRC_GO(draft_node_read(store, st, 1, row, err));

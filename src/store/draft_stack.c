@@ -12,7 +12,7 @@ static int draft_row_hide(brc_store *store, int64_t node, brc_error *err);
 /* ==== draft own ================================ */
 
 /* Heights of a stack from which on its rows are joined when others are added. */
-enum { STACK_HIGH = 14, STACK_FULL = 28 };
+enum { STACK_LOW = 8, STACK_HIGH = 14, STACK_FULL = 28, ROOM_STEPS = 6 };
 
 static int own_ask(brc_store *store, const char *sql, int64_t node, int64_t number, int64_t *out,
                    brc_error *err)
@@ -39,40 +39,46 @@ static int own_seal(brc_store *store, int64_t node, const char *path, brc_error 
 }
 
 /* Adds a row without a path that lies on this one and has the same entry and document. */
-static int row_over(brc_store *store, int64_t node, int64_t level, int64_t *top, brc_error *err)
+static int row_over(brc_store *store, int64_t node, int64_t level, int has_docs, int64_t *top,
+                    brc_error *err)
 {
     BRC_TRY(own_ask(store,
                     "INSERT INTO draft_node(draft, path, below, level, entry, checksum)"
                     " SELECT draft, NULL, node, ?2, entry, 0 FROM draft_node WHERE node=?1"
                     " RETURNING node",
                     node, level, top, err));
-    return brc_draft_doc_copy(store, node, *top, err);
+    return has_docs ? brc_draft_doc_copy(store, node, *top, err) : BRC_OK;
 }
 
 /* Puts the row below `top`, which gets the row's path. */
-static int put_below(brc_store *store, int64_t node, const char *path, int64_t top, brc_error *err)
+static int put_below(brc_store *store, int64_t node, const char *path, int has_docs, int64_t top,
+                     brc_error *err)
 {
-    BRC_TRY(brc_draft_doc_drop(store, node, err));
+    if (has_docs)
+        BRC_TRY(brc_draft_doc_drop(store, node, err));
     BRC_TRY(draft_row_hide(store, node, err));
     return own_seal(store, top, path, err);
 }
 
 /* ---- known to a savepoint -------------------------------- */
 
+/* Makes a stack that is high shorter, by some steps at once: a program that adds one row and ends,
+ * as the command does, prepares the statements for that only now and then. */
 static int room_over(brc_store *store, int64_t node, size_t n, brc_error *err)
 {
     int done = n < STACK_HIGH;
-    while (!done) {
+    for (int steps = 1; !done; steps++) {
         brc_draft_stack stack;
-        BRC_TRY(brc_draft_stack_shorten(store, node, BRC_DRAFT_STACK_SHORT, &done, err));
+        BRC_TRY(brc_draft_stack_shorten(store, node, STACK_LOW, &done, err));
         BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
-        done |= stack.n < STACK_FULL;
+        done |= stack.n < STACK_FULL && steps >= ROOM_STEPS;
     }
     return BRC_OK;
 }
 
 /* Makes the savepoint's image of a row: a row that lies on the same chunks. */
-static int image_of(brc_store *store, int64_t node, const char *path, int64_t save, brc_error *err)
+static int image_of(brc_store *store, int64_t node, const char *path, int64_t save, int has_docs,
+                    brc_error *err)
 {
     int64_t image;
     BRC_TRY(own_ask(store,
@@ -80,7 +86,8 @@ static int image_of(brc_store *store, int64_t node, const char *path, int64_t sa
                     " SELECT ?2, NULL, node, level, entry, 0 FROM draft_node WHERE node=?1"
                     " RETURNING node",
                     node, save, &image, err));
-    BRC_TRY(brc_draft_doc_copy(store, node, image, err));
+    if (has_docs)
+        BRC_TRY(brc_draft_doc_copy(store, node, image, err));
     return own_seal(store, image, path, err);
 }
 
@@ -103,6 +110,7 @@ static int set_aside(brc_store *store, int64_t node, const char *path, int64_t s
                      brc_error *err)
 {
     brc_draft_stack stack;
+    int64_t docs;
     int any;
     BRC_TRY(brc_draft_touch(store, save, err));
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
@@ -110,9 +118,13 @@ static int set_aside(brc_store *store, int64_t node, const char *path, int64_t s
     if (!any && stack.n == 1)
         return replace_row(store, node, path, save, top, err);
     BRC_TRY(room_over(store, node, stack.n, err));
-    BRC_TRY(row_over(store, node, save, top, err));
-    BRC_TRY(image_of(store, node, path, save, err));
-    return put_below(store, node, path, *top, err);
+    BRC_TRY(own_ask(store,
+                    "SELECT d.parts&4 FROM draft_node n CROSS JOIN draft d ON d.id=n.draft"
+                    " WHERE n.node=?1",
+                    node, 0, &docs, err));
+    BRC_TRY(row_over(store, node, save, docs != 0, top, err));
+    BRC_TRY(image_of(store, node, path, save, docs != 0, err));
+    return put_below(store, node, path, docs != 0, *top, err);
 }
 
 int brc_draft_node_own(brc_store *store, int64_t draft, const char *path, int64_t *save,
@@ -140,10 +152,10 @@ int brc_draft_node_own(brc_store *store, int64_t draft, const char *path, int64_
 int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64_t *top,
                          brc_error *err)
 {
-    int64_t draft, level; /* of both: they say the same */
+    int64_t draft, level; /* of both rows */
     BRC_TRY(brc_draft_row_level(store, node, &draft, &level, err));
-    BRC_TRY(row_over(store, node, level, top, err));
-    return put_below(store, node, path, *top, err);
+    BRC_TRY(row_over(store, node, level, 1, top, err));
+    return put_below(store, node, path, 1, *top, err);
 }
 
 /* ==== draft stack ================================ */
@@ -158,7 +170,7 @@ int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64
 
 #define STACK_SUM_TAIL ", level, entry)"
 
-/* Lays row ?1 on row ?2; 0: on none. */
+/* Lays row ?1 on row ?2; ?2 is 0: the row then lies on no other. */
 static const char lie_on[] =
     "UPDATE draft_node SET below=nullif(?2, 0),"
     " checksum=row_sum('draft_node', node, draft, path, nullif(?2, 0)" STACK_SUM_TAIL
@@ -225,83 +237,39 @@ int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exce
 
 /* ---- laying one over another -------------------------------- */
 
-/* The number of chunks that one statement looks up, in a few ms. */
-enum { MEET_STEP = 2048 };
-
-/* Finds the next MEET_STEP chunks of the row from the key `from` on: the key of the last one and
- * their number. */
-static int meet_range(brc_store *store, int64_t node, const brc_buf *from, brc_buf *last,
-                      int64_t *n, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT max(key), count(*) FROM (SELECT key FROM draft_chunk WHERE node=?1"
-                     " AND key>=?2 ORDER BY key LIMIT ?3)",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, node);
-    BRC_TRY(brc_bind_copy(store, st, 2, 0, (brc_span){from->data, from->len}, err));
-    sqlite3_bind_int64(st, 3, MEET_STEP);
-    int rc = brc_step(store, st, err);
-    if (rc <= 0)
-        return rc;
-    *n = sqlite3_column_int64(st, 1);
-    last->len = 0;
-    rc = brc_buf_append(last, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0), err);
-    sqlite3_reset(st);
-    return rc;
-}
-
-/* Looks up each chunk of the first row in this range in the second row. */
-static int ranges_meet(brc_store *store, int64_t first, int64_t second, const brc_buf *from,
-                       const brc_buf *last, int *meet, brc_error *err)
+/* Looks up each chunk of the first row in the second row. */
+static int rows_meet(brc_store *store, int64_t first, int64_t second, int *meet, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
                      "SELECT 1 FROM draft_chunk a CROSS JOIN draft_chunk b ON b.node=?2"
-                     " AND b.key=a.key WHERE a.node=?1 AND a.key>=?3 AND a.key<=?4"
-                     " AND a.id IS NOT b.id LIMIT 1",
+                     " AND b.key=a.key WHERE a.node=?1 AND a.id IS NOT b.id LIMIT 1",
                      &st, err));
     sqlite3_bind_int64(st, 1, first);
     sqlite3_bind_int64(st, 2, second);
-    BRC_TRY(brc_bind_copy(store, st, 3, 0, (brc_span){from->data, from->len}, err));
-    BRC_TRY(brc_bind_copy(store, st, 4, 0, (brc_span){last->data, last->len}, err));
     return brc_ask_any(store, st, meet, err);
 }
 
-/* Compares two rows range by range: the last chunk of a range is the first of the next. */
-static int rows_meet(brc_store *store, int64_t first, int64_t second, int *meet, brc_error *err)
+static int two_rows_meet(brc_store *store, int64_t a, int64_t b, int *meet, brc_error *err)
 {
-    brc_buf from = BRC_BUF_INIT, last = BRC_BUF_INIT;
-    int64_t n = MEET_STEP;
-    int rc = BRC_OK;
-    while (n == MEET_STEP && !*meet) {
-        BRC_GO(meet_range(store, first, &from, &last, &n, err));
-        if (n > 0)
-            BRC_GO(ranges_meet(store, first, second, &from, &last, meet, err));
-        BRC_GO(brc_store_check_interrupt(store, err));
-        const brc_buf was = from;
-        from = last;
-        last = was;
-    }
-done:
-    brc_buf_dispose(&from);
-    brc_buf_dispose(&last);
-    return rc;
+    int many;
+    BRC_TRY(brc_draft_row_exceeds(store, a, FEW_CHUNKS, &many, err));
+    if (!many)
+        return rows_meet(store, a, b, meet, err);
+    BRC_TRY(brc_draft_row_exceeds(store, b, FEW_CHUNKS, &many, err));
+    if (!many)
+        return rows_meet(store, b, a, meet, err);
+    *meet = 1;
+    return BRC_OK;
 }
 
-/* Compares from the lowest rows up: chunks move up if others shorten a stack meanwhile. */
 int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_draft_stack *b,
                           int *meet, brc_error *err)
 {
-    int many;
-    *meet = 0;
-    for (size_t j = b->n; j-- > 0;) {
-        for (size_t i = a->n; i-- > 0 && !*meet;) {
-            BRC_TRY(brc_draft_row_exceeds(store, a->node[i], FEW_CHUNKS, &many, err));
-            BRC_TRY(many ? rows_meet(store, b->node[j], a->node[i], meet, err)
-                         : rows_meet(store, a->node[i], b->node[j], meet, err));
-        }
-    }
+    *meet = a->n + b->n > BRC_DRAFT_STACK_MOST;
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t j = 0; j < b->n && !*meet; j++)
+            BRC_TRY(two_rows_meet(store, a->node[i], b->node[j], meet, err));
     return BRC_OK;
 }
 
@@ -515,14 +483,14 @@ static int draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
     if (level >= newest)
         return cut_below(store, draft, &stack, newest, err);
-    *kept = 1; /* with its path: it is what the newest found here */
+    *kept = 1; /* the savepoint keeps the row with its path */
     BRC_TRY(brc_draft_has_part(store, newest, BRC_PART_DOCS, err));
     BRC_TRY(brc_draft_row_to(store, node, newest, err));
     BRC_TRY(brc_draft_touch(store, newest, err));
     return keep_rows(store, draft, &stack, 1, err);
 }
 
-/* Cuts everything below the row off, which the caller keeps. */
+/* Detaches all rows below the row; the caller keeps them. */
 static int draft_stack_cut(brc_store *store, int64_t node, brc_error *err)
 {
     return stack_run(store, lie_on, node, 0, err);
@@ -647,6 +615,9 @@ static int drop_step(brc_store *store, int64_t draft, brc_error *err)
                     : BRC_OK;
 }
 
+/* In SQL: whether the savepoint `s` is a point of a log. */
+#define SAVE_IS_POINT "substr(s.plan,1,17)='" BRC_POINT_PLAN "'"
+
 int brc_draft_sweep(brc_store *store, brc_error *err)
 {
     int64_t draft;
@@ -654,19 +625,23 @@ int brc_draft_sweep(brc_store *store, brc_error *err)
     return draft != 0 ? drop_step(store, draft, err) : BRC_OK;
 }
 
-/* Clears the mark for savepoints in the parent's `parts` when the parent has none any more. */
+/* Clears the marks for savepoints and for a log in the parent's `parts` when the parent has none
+ * any more. */
 static int end_save(brc_store *store, int64_t draft, brc_error *err)
 {
-    int64_t parent;
+    int64_t parent, left;
     BRC_TRY(drop_find(store, "SELECT parent FROM draft WHERE id=?1", draft, 0, &parent, err));
     if (parent == 0)
         return BRC_OK;
+    BRC_TRY(drop_find(store,
+                      "SELECT 7 | 8*EXISTS(SELECT 1 FROM " BRC_SAVES_OF " AND NOT " SAVE_IS_POINT
+                      ") | 16*EXISTS(SELECT 1 FROM " BRC_SAVES_OF " AND " SAVE_IS_POINT ")",
+                      parent, 0, &left, err));
     return drop_run(store,
-                    "UPDATE draft SET parts=parts&7, checksum=row_sum('draft', id, kind, state,"
-                    " branch, base, tip, other, plan, owner, parent, time_us, changes, parts&7)"
-                    " WHERE id=?1 AND NOT EXISTS (SELECT 1 FROM draft s WHERE s.parent=?1 AND"
-                    " s.state=1)",
-                    parent, 0, NULL, err);
+                    "UPDATE draft SET parts=parts&?2, checksum=row_sum('draft', id, kind, state,"
+                    " branch, base, tip, other, plan, owner, parent, time_us, changes, parts&?2)"
+                    " WHERE id=?1 AND parts&?2<>parts",
+                    parent, left, NULL, err);
 }
 
 int brc_draft_saves_end(brc_store *store, int64_t draft, brc_error *err)
@@ -688,6 +663,12 @@ int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err)
     BRC_TRY(drop_run(store, DROP_IT, draft, 0, NULL, err));
     BRC_TRY(end_save(store, draft, err));
     return drop_step(store, draft, err);
+}
+
+int brc_draft_point_delete(brc_store *store, int64_t point, brc_error *err)
+{
+    BRC_TRY(drop_run(store, DROP_IT, point, 0, NULL, err));
+    return drop_step(store, point, err);
 }
 
 int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)

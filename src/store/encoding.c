@@ -98,7 +98,7 @@ static int encoding_shape(const brc_json *json, int *ndim, uint64_t *shape)
 static int slot_open_bytes(brc_encoding_slot *slot, const brc_registry *registry,
                            const brc_json *spec, brc_error *err)
 {
-    BRC_TRY(brc_dtype_open_name(&slot->type, registry, "uint8", err));
+    BRC_TRY(brc_dtype_open(&slot->type, registry, NULL, "uint8", err));
     return brc_chain_open_bytes(&slot->chain, registry, brc_json_member(spec, "codecs"), slot->type,
                                 err);
 }
@@ -108,14 +108,14 @@ static int slot_open(brc_encoding_slot *slot, const brc_registry *registry, brc_
     int rc, ndim = 0;
     uint64_t shape[BRC_MAX_NDIM];
     brc_json *spec = NULL;
-    BRC_GO(brc_json_parse(&spec, slot->spec, strlen(slot->spec), err));
+    BRC_GO(brc_json_parse(&spec, slot->spec, strlen(slot->spec), 0, err));
     if (brc_json_member(spec, "shape") == NULL && brc_json_member(spec, "data_type") == NULL) {
         rc = slot_open_bytes(slot, registry, spec, err);
         goto done;
     }
     if (!encoding_shape(brc_json_member(spec, "shape"), &ndim, shape))
         BRC_GO(brc_fail(err, BRC_ECORRUPT, "its shape is wrong"));
-    BRC_GO(brc_dtype_open(&slot->type, registry, brc_json_member(spec, "data_type"), err));
+    BRC_GO(brc_dtype_open(&slot->type, registry, brc_json_member(spec, "data_type"), NULL, err));
     const brc_json *fill = brc_json_member(spec, "fill_value");
     if (fill != NULL)
         BRC_GO(slot->type->ops->parse(slot->type, fill, &slot->fill, err));
@@ -300,7 +300,7 @@ int brc_document_decode(brc_store *store, int64_t encoding, brc_span stored, brc
     if (encoding == 0)
         return brc_buf_append(out, stored.data, stored.len, err);
     BRC_TRY(document_chain(store, encoding, &chain, err));
-    int rc = brc_chain_decode(chain, store->document_scratch, stored, &text, err);
+    int rc = brc_chain_decode(chain, store->document_scratch, stored, NULL, &text, err);
     if (rc == BRC_OK)
         rc = brc_buf_append(out, text.data, text.len, err);
     brc_buf_dispose(&text);

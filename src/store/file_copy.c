@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "copy_tables.h"
+#include "removed.h"
 
 /* The row of meta that a backup has and its source lacks: the counter in the file's header after
  * the last transaction of a backup, and the last row of blob of the last finished one. */
@@ -39,7 +40,8 @@ static int read_mark(brc_backup_run *b, uint32_t *counter, brc_error *err)
     int rc = brc_meta_find(b->to, BACKUP_KEY, &text, err);
     const char *form = "{\"counter\":%lu,\"last\":%lld}";
     if (rc > 0 && (sscanf((const char *)text.data, form, &n, &last) != 2 || last < 0))
-        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: what it says of itself as a backup",
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: its record of the last backup is not "
+                                         "valid",
                       b->to->path);
     brc_buf_dispose(&text);
     *counter = (uint32_t)n;
@@ -81,6 +83,7 @@ int brc_backup_make(brc_backup_run *b, brc_error *err)
 {
     const uint8_t *secret = brc_store_secret(b->from);
     b->is_new = 1;
+    BRC_TRY(brc_removed_there(b->from, err));
     BRC_TRY(begin_copy(b, err));
     int rc = brc_meta_put(b->to, "secret", secret, BRC_SECRET_LEN, 0, err);
     if (rc == BRC_OK)
@@ -129,7 +132,7 @@ static int judge_copy(brc_backup_run *b, int *is_bare, brc_error *err)
     uint32_t marked = 0, counter;
     BRC_TRY(is_unfinished(b, &b->is_new, err));
     int rc = read_mark(b, &marked, err);
-    *is_bare = b->is_new && rc == 0; /* whoever made it was killed at once */
+    *is_bare = b->is_new && rc == 0; /* the process that made it was killed at once */
     if (rc < 0 || *is_bare)
         return rc;
     if (memcmp(b->to->secret, brc_store_secret(b->from), BRC_SECRET_LEN) != 0)
@@ -147,9 +150,22 @@ static int judge_copy(brc_backup_run *b, int *is_bare, brc_error *err)
     return rc < 0 || b->is_new ? rc : check_versions(b, err);
 }
 
+/* Brings the tables of a copy up to date that an earlier build has made. */
+static int renew_copy(brc_backup_run *b, brc_error *err)
+{
+    if (!brc_schema_is_old(b->to))
+        return BRC_OK;
+    BRC_TRY(begin_copy(b, err));
+    int rc = brc_removed_take_over(b->to, err);
+    if (rc == BRC_OK)
+        rc = put_mark(b, b->trusted, err);
+    return end_copy(b, rc, err);
+}
+
 int brc_backup_resume(brc_backup_run *b, brc_error *err)
 {
     int is_bare = 0;
+    BRC_TRY(brc_removed_there(b->from, err));
     BRC_TRY(brc_store_begin_read(b->from, err));
     int rc = brc_store_begin_read(b->to, err);
     if (rc == BRC_OK) {
@@ -158,6 +174,8 @@ int brc_backup_resume(brc_backup_run *b, brc_error *err)
     }
     brc_store_end_read(b->from);
     b->last = b->trusted;
+    if (rc == BRC_OK)
+        rc = renew_copy(b, err);
     if (rc == BRC_OK && is_bare)
         return brc_backup_make(b, err);
     if (rc == BRC_OK)
@@ -176,18 +194,12 @@ static int put_blob(brc_backup_run *b, sqlite3_stmt *row, brc_error *err)
     return brc_run(b->to, put, err);
 }
 
-/* Marks a row of blob as one hole: no object has its bytes until the index is copied. */
-static int put_hole(brc_backup_run *b, int64_t seq, int64_t bytes, brc_error *err)
+/* Marks a row of blob as all free: no object has its bytes until the index is copied. */
+static int put_free(brc_backup_run *b, int64_t seq, int64_t bytes, brc_error *err)
 {
-    sqlite3_stmt *put;
-    if (bytes == 0)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(b->to,
-                     "INSERT OR REPLACE INTO hole(seq, bytes, checksum)"
-                     " VALUES (?1, ?2, row_sum('hole', ?1, ?2))", &put, err));
-    sqlite3_bind_int64(put, 1, seq);
-    sqlite3_bind_int64(put, 2, bytes);
-    return brc_run(b->to, put, err);
+    const brc_removed row = {
+        .place = seq, .bytes = bytes, .total = bytes, .state = BRC_REMOVED_FREE};
+    return bytes > 0 ? brc_removed_put(b->to, &row, err) : BRC_OK;
 }
 
 /* Stores whether a backup that was stopped has copied the row already. */
@@ -203,7 +215,7 @@ static int copy_blob(brc_backup_run *b, sqlite3_stmt *row, brc_error *err)
     BRC_TRY(has_blob(b, row, &any, err));
     if (!any) {
         BRC_TRY(put_blob(b, row, err));
-        BRC_TRY(put_hole(b, seq, sqlite3_column_bytes(row, 1), err));
+        BRC_TRY(put_free(b, seq, sqlite3_column_bytes(row, 1), err));
     }
     b->last = seq;
     return BRC_OK;
@@ -278,7 +290,7 @@ int brc_backup_some(brc_backup_run *b, int *more, uint64_t *bytes, brc_error *er
     const int is_begun = rc == BRC_OK;
     if (is_begun)
         rc = copy_part(b, more, bytes, err);
-    brc_store_end_read(b->from); /* before the disk is waited for */
+    brc_store_end_read(b->from); /* so that the read does not last while the disk works */
     return is_begun ? end_copy(b, rc, err) : rc;
 }
 
@@ -313,9 +325,11 @@ static int object_differs(void *ctx, sqlite3_stmt *from, sqlite3_stmt *to, brc_e
     return touch(b, now, err);
 }
 
-static int hole_differs(void *ctx, sqlite3_stmt *from, sqlite3_stmt *to, brc_error *err)
+static int removed_differs(void *ctx, sqlite3_stmt *from, sqlite3_stmt *to, brc_error *err)
 {
-    return touch(ctx, sqlite3_column_int64(from != NULL ? from : to, 0), err);
+    sqlite3_stmt *row = from != NULL ? from : to;
+    return sqlite3_column_int64(row, 0) == 0 ? touch(ctx, sqlite3_column_int64(row, 1), err)
+                                             : BRC_OK;
 }
 
 static int drop_blob(brc_backup_run *b, int64_t seq, brc_error *err)
@@ -365,13 +379,13 @@ static int bring_rest(brc_backup_run *b, brc_error *err)
     int more;
     uint64_t bytes = 0;
     BRC_TRY(copy_blobs(b, INT64_MAX, &more, &bytes, err));
-    if (b->trusted > 0) /* the last row is emptied where others go */
+    if (b->trusted > 0) /* if others go on in another row, the last row is emptied */
         BRC_TRY(touch(b, b->trusted, err));
     for (size_t i = 0; brc_backup_tables[i] != NULL; i++) {
         const brc_table *table = brc_backup_tables[i];
-        brc_differs_fn differs = table == &brc_table_object ? object_differs
-                                 : table == &brc_table_hole ? hole_differs
-                                                            : NULL;
+        brc_differs_fn differs = table == &brc_table_object    ? object_differs
+                                 : table == &brc_table_removed ? removed_differs
+                                                               : NULL;
         BRC_TRY(brc_table_sync(b->to, b->from, table, differs, b, err));
     }
     BRC_TRY(settle_blobs(b, err));

@@ -3,15 +3,15 @@
  *
  * Stored bytes come first, in short transactions: they never change, and a number is never used
  * twice, so a copy takes only the rows after its last one. Then one read of the source brings all
- * other tables of the copy to one state. Until then the copy is what it was before: a new copy
- * is unfinished and cannot be opened, an older copy is still valid.
+ * other tables of the copy to one state. Until then the copy does not change: a new copy
+ * is unfinished and cannot be opened, and an older copy is still valid.
  */
 #ifndef BRC_STORE_FILE_COPY_H
 #define BRC_STORE_FILE_COPY_H
 
 #include "store.h"
 
-/* A flag in brc_open_opts.flags, only for brc_store_open(): permits to open an unfinished backup. */
+/* A flag in brc_open_opts.flags, only for brc_store_open(): an unfinished backup may be opened. */
 #define BRC_OPEN_UNFINISHED 0x40000000u
 
 typedef struct brc_backup_run {
@@ -32,9 +32,9 @@ typedef struct brc_backup_run {
 
 /* Makes `to`, which was just created, an unfinished backup of `from`. */
 BRC_MUST_USE int brc_backup_make(brc_backup_run *b, brc_error *err);
-/* Goes on with an existing `to`. BRC_EEXISTS if `to` is not an earlier backup of `from`, unchanged since. */
+/* Continues an existing `to`. BRC_EEXISTS if `to` is not an earlier backup of `from`, or was changed since. */
 BRC_MUST_USE int brc_backup_resume(brc_backup_run *b, brc_error *err);
-/* Copies some stored bytes; *more is 0 when there are no more now. *bytes: the bytes that were examined. */
+/* Copies some stored bytes. Sets *more to 0 if no more bytes exist now, and *bytes to the number of bytes examined. */
 BRC_MUST_USE int brc_backup_some(brc_backup_run *b, int *more, uint64_t *bytes, brc_error *err);
 /* Copies the rest. `to` is then a finished backup of one state of `from`. */
 BRC_MUST_USE int brc_backup_finish(brc_backup_run *b, brc_error *err);

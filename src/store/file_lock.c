@@ -175,7 +175,7 @@ int brc_file_lock_lower(brc_file_lock *lock, int level)
         return brc_bytes_lock(lock->fd, F_UNLCK, 0, 0, SQLITE_IOERR_UNLOCK);
     }
     if (brc_bytes_lock(lock->fd, F_RDLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_RDLOCK) != SQLITE_OK)
-        return SQLITE_OK; /* it is kept */
+        return SQLITE_OK; /* the stronger lock is kept */
     lock->level = level;
     return brc_bytes_lock(lock->fd, F_UNLCK, PENDING_AT, 2, SQLITE_IOERR_UNLOCK);
 }

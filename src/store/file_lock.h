@@ -30,7 +30,7 @@ BRC_MUST_USE int brc_bytes_lock(int fd, int type, off_t at, off_t len, int failu
  * the system cannot tell. */
 int brc_bytes_find_lock(int fd, off_t at, off_t len, off_t *found, off_t *found_len);
 
-/* Stores whether this system has such locks; the test uses a descriptor that is not the file's. */
+/* Stores whether this system has locks of open file descriptions; the test uses a descriptor of another file. */
 BRC_MUST_USE int brc_file_lock_offered(int *out);
 BRC_MUST_USE int brc_file_lock_open(brc_file_lock *lock, const char *path, int to_write);
 /* Work like SQLite's xLock, xUnlock and xCheckReservedLock. A SQLITE_BUSY on the way to EXCLUSIVE may
@@ -38,11 +38,11 @@ BRC_MUST_USE int brc_file_lock_open(brc_file_lock *lock, const char *path, int t
 BRC_MUST_USE int brc_file_lock_raise(brc_file_lock *lock, int level);
 BRC_MUST_USE int brc_file_lock_lower(brc_file_lock *lock, int level);
 BRC_MUST_USE int brc_file_lock_reserved(const brc_file_lock *lock, int *out);
-/* Tells other processes that this one waits for a lock, until it holds none (SQLITE_LOCK_NONE) or recalls that.
- * Others may ignore it, and a failure is not reported. */
+/* Tells other processes that this one waits for a lock, until it holds no lock (SQLITE_LOCK_NONE) or recalls the
+ * announcement. Others may ignore the announcement, and a failure is not reported. */
 void brc_file_lock_announce(const brc_file_lock *lock);
 void brc_file_lock_recall(const brc_file_lock *lock);
-/* Returns 1 if another process waits, or may do so where that cannot be known. */
+/* Returns 1 if another process waits, or if the system cannot tell. */
 int brc_file_lock_is_awaited(const brc_file_lock *lock);
 /* Unlocks, because a child of fork() may have the description too, and closes. */
 void brc_file_lock_close(brc_file_lock *lock);

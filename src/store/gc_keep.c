@@ -34,8 +34,8 @@ int brc_gc_last(brc_store *store, int64_t *run, brc_error *err)
     return brc_ask_number(store, st, run, err);
 }
 
-/* The value while a collection runs: it may drop the bytes that are put, though it has not begun
- * since. */
+/* The number that makes writers check while a collection runs: such a collection began before, and
+ * may drop bytes that are put now. */
 enum { NEVER_STANDS = -1 };
 
 /* Reads the last number first: a collection that begins before the second read has another
@@ -96,8 +96,8 @@ int brc_gc_commit_is_there(brc_store *store, const brc_oid *id, brc_error *err)
     if (there)
         return BRC_OK;
     return brc_fail(err, BRC_ESTALE,
-                    "%s: commit %s was collected meanwhile, because nothing that is kept had it: "
-                    "choose a version that is still there",
+                    "%s: commit %s was removed by a garbage collection, because nothing referred "
+                    "to it: choose a version that still exists",
                     store->path, brc_oid_format(hex, id));
 }
 

@@ -35,7 +35,7 @@ typedef struct journal_walk {
     sqlite3_file *file;
     uint8_t *page_now;
     int changes;   /* a record is not what the file has there     */
-    int has_first; /* page 1 is among the records; it began with: */
+    int has_first; /* page 1 is among the records; `first` is its beginning */
     uint8_t first[FILE_HEADER_LEN];
 } journal_walk;
 

@@ -3,8 +3,8 @@
  *
  * A journal begins with a header: its mark, the number of records that were synced, a
  * random number, the file's pages before the transaction, the sector and page size, all
- * big-endian. Records follow: a page's number, the page as it was, a checksum. Then more
- * of both, each header at a multiple of the sector size.
+ * big-endian. Records follow: a page's number, the page as it was, a checksum. More headers
+ * with their records may follow, each header at a multiple of the sector size.
  */
 #ifndef BRC_STORE_JOURNAL_CHECK_H
 #define BRC_STORE_JOURNAL_CHECK_H
@@ -13,7 +13,7 @@
 
 enum {
     BRC_JOURNAL_OWN = 0,   /* playing it back gives the state before the transaction */
-    BRC_JOURNAL_NAMES_OTHER, /* it ends with the name of another file, to be deleted  */
+    BRC_JOURNAL_NAMES_OTHER, /* it ends with the name of another file, which SQLite would delete */
     BRC_JOURNAL_NONE,      /* these bytes are not a rollback journal                    */
     BRC_JOURNAL_DAMAGED,   /* it is truncated, or a checksum is wrong                */
     BRC_JOURNAL_OTHER_STATE, /* it was written over another state of the file        */

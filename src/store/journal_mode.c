@@ -110,10 +110,10 @@ static int note_mode(void *ctx, int n, char **values, char **names)
 static int look_again(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_exec(store, "BEGIN", err));
-    store->is_reading = 1; /* a read that rests must not begin again in it */
+    store->is_reading = 1; /* so that no statement begins a paused read again */
     int rc = brc_journal_get(store, &store->asks_wal, err);
     if (rc == BRC_OK && brc_vfs_guard(store->vfs) != SQLITE_OK)
-        store->asks_wal = 0; /* the write that comes will say why */
+        store->asks_wal = 0; /* the next write says why */
     store->is_reading = 0;
     int end = brc_exec(store, "COMMIT", rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
@@ -138,7 +138,7 @@ static int try_to_enter(brc_store *store, brc_error *err)
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
         return brc_fail_db(store, rc, "put it into WAL mode", err);
     if (rc == SQLITE_OK && !is_wal)
-        store->asks_wal = 0; /* it cannot be */
+        store->asks_wal = 0; /* the file cannot be put into WAL mode */
     return 1;
 }
 

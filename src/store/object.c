@@ -1,5 +1,6 @@
 /* Derived rows of chunks that are requested in an encoding in which they are not stored: their
- * length in that encoding. A damaged row counts as missing. */
+ * length in that encoding; and of chunks whose statistics were asked for. A damaged row counts as
+ * missing. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "collect.h"
 #include "db.h"
 #include "encoding.h"
+#include "removed.h"
 
 /* ==== encoded ================================ */
 
@@ -61,6 +63,55 @@ int brc_encoded_put(brc_store *store, const brc_oid *id, int64_t encoding, uint6
     sqlite3_bind_int64(st, 3, (int64_t)length);
     sqlite3_bind_int64(st, 4, (int64_t)digest);
     return brc_run(store, st, err);
+}
+
+/* ==== chunk stats ================================ */
+
+#define CHUNK_STATS_SUM "row_sum('chunk_stats', id, form, summary)"
+
+int brc_chunk_stats_get(brc_store *store, const brc_oid *id, uint64_t form, brc_buf *out,
+                        brc_error *err)
+{
+    sqlite3_stmt *st;
+    int there;
+    BRC_TRY(brc_schema_has(store, "chunk_stats", &there, err));
+    if (!there)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT summary FROM chunk_stats WHERE id=?1 AND form=?2"
+                     " AND typeof(summary)='blob' AND checksum IS " CHUNK_STATS_SUM,
+                     &st, err));
+    brc_bind_id(store, st, 1, id);
+    sqlite3_bind_int64(st, 2, (int64_t)form);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    rc = brc_buf_append(out, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0), err);
+    sqlite3_reset(st);
+    return rc;
+}
+
+int brc_chunk_stats_put(brc_store *store, const brc_oid *id, uint64_t form, brc_span summary,
+                        brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_schema_need(store, "chunk_stats", err));
+    BRC_TRY(brc_stmt(store,
+                     "INSERT OR REPLACE INTO chunk_stats(id, form, summary, checksum)"
+                     " SELECT ?1, ?2, ?3, row_sum('chunk_stats', ?1, ?2, ?3)"
+                     " WHERE EXISTS (SELECT 1 FROM object WHERE id=?1)",
+                     &st, err));
+    brc_bind_id(store, st, 1, id);
+    sqlite3_bind_int64(st, 2, (int64_t)form);
+    sqlite3_bind_blob64(st, 3, summary.data, summary.len, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+int brc_chunk_stats_drop(brc_store *store, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_schema_has(store, "chunk_stats", &there, err));
+    return there ? brc_exec(store, "DELETE FROM chunk_stats", err) : BRC_OK;
 }
 
 /* ==== node total ================================ */
@@ -183,7 +234,7 @@ static int object_column_size(brc_store *store, sqlite3_stmt *st, int column, ui
  * its canonical name. */
 static int is_place_outside(const brc_object *o)
 {
-    return o->backend == 0 || (o->place == 0 && o->offset == 0) ||
+    return brc_is_in_file(o->backend) || (o->place == 0 && o->offset == 0) ||
            (o->place > 0 && o->offset <= (uint64_t)INT64_MAX - o->stored);
 }
 
@@ -207,13 +258,13 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
     o->kind = kind >= 1 && kind <= BRC_KIND_MAX ? (int)kind : 0;
     if (!integers || o->kind == 0 || o->encoding < 0 || o->stored > STORED_MAX ||
         (o->encoding == 0 && o->size != o->stored) || o->backend < 0 ||
-        (o->backend != 0 && o->kind != BRC_KIND_CHUNK) || !is_place_outside(o))
+        (!brc_is_in_file(o->backend) && o->kind != BRC_KIND_CHUNK) || !is_place_outside(o))
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row contradicts itself",
                         store->path);
-    if (o->backend == 0)
+    if (brc_is_in_file(o->backend))
         BRC_TRY(brc_inline_check_claim(store, o, err));
     int rc = brc_encoding_digest(store, o->encoding, &o->digest, err);
-    if (rc == BRC_ECORRUPT) /* no such encoding: the checksum will not match */
+    if (rc == BRC_ECORRUPT) /* without an encoding, the checksum does not match */
         o->digest = UINT64_MAX;
     else if (rc < 0)
         return rc;
@@ -410,7 +461,7 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 
 int brc_object_gone(brc_store *store, const brc_object *o, const brc_error *gone, brc_error *err)
 {
-    if (o->backend == 0)
+    if (brc_is_in_file(o->backend))
         return brc_inline_missing(store, &o->id, err);
     if (err != NULL) {
         brc_error_copy(err, gone);
@@ -427,8 +478,8 @@ int brc_object_find_again(brc_store *store, brc_object *o, const brc_error *gone
     BRC_TRY(object_find_one(store, o, err));
     if (!o->found)
         return brc_fail(err, BRC_ESTALE,
-                        "its object %s was removed while it was being read, because nothing that "
-                        "is kept has it any more: open a version that is still there",
+                        "its object %s was removed by a garbage collection during the read, "
+                        "because nothing refers to it any more: open a version that still exists",
                         brc_oid_format(hex, &o->id));
     return brc_object_place_order(&before, o) == 0 && before.stored == o->stored &&
                    before.checksum == o->checksum
@@ -454,8 +505,8 @@ int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_e
     brc_object_ask(o, &asked);
     asked.into = into;
     BRC_TRY(brc_object_place(b, o, &asked.place, err));
-    if (o->backend != 0)
-        brc_store_pause_read(store); /* others need not wait for it */
+    if (!brc_is_in_file(o->backend))
+        brc_store_pause_read(store); /* so that others need not wait for the backend */
     return brc_backend_fetch(b, 1, &one, err);
 }
 
@@ -500,29 +551,30 @@ static int object_collected(brc_store *store, const brc_oid *id, brc_error *err)
 {
     char hex[65];
     return brc_fail(err, BRC_ESTALE,
-                    "%s: object %s was collected meanwhile, because nothing that is kept had it",
+                    "%s: object %s was removed by a garbage collection, because nothing referred "
+                    "to it",
                     store->path, brc_oid_format(hex, id));
 }
 
 /* Drops the stored bytes that the object has now; `o` is the object as it will be. Other backends
- * keep their bytes: copies of this file may share them. */
+ * keep bytes under their canonical name until a collection finds that they belong to this file
+ * alone: copies of the file may share them. */
 static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
-    brc_stored left, *one = &left;
+    brc_object left = {.id = o->id};
     BRC_TRY(brc_stmt(store, "SELECT backend, place, stored FROM object WHERE id=?1", &st, err));
     brc_bind_id(store, st, 1, &o->id);
     int rc = brc_step(store, st, err);
     if (rc <= 0)
         return rc;
-    int64_t backend = sqlite3_column_int64(st, 0), stored = sqlite3_column_int64(st, 2);
-    brc_object_ask(o, &left);
-    left.number = sqlite3_column_int64(st, 1);
-    left.len = (uint64_t)stored;
+    left.backend = sqlite3_column_int64(st, 0);
+    left.place = sqlite3_column_int64(st, 1);
+    left.stored = (uint64_t)sqlite3_column_int64(st, 2);
     sqlite3_reset(st);
-    if (stored != (int64_t)o->stored)
+    if (left.stored != o->stored)
         BRC_TRY(brc_node_totals_drop(store, err));
-    return backend == 0 ? brc_inline_backend.drop(NULL, store, 1, &one, err) : BRC_OK;
+    return left.place != 0 ? brc_removed_note(store, &left, err) : BRC_OK;
 }
 
 int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *at, brc_error *err)
@@ -545,7 +597,9 @@ int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *
     sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
     brc_store_inserted(store, o->stored);
     BRC_TRY(brc_run(store, st, err));
-    return sqlite3_changes(store->db) > 0 ? BRC_OK : object_collected(store, &o->id, err);
+    if (sqlite3_changes(store->db) == 0)
+        return object_collected(store, &o->id, err);
+    return brc_gc_keep_stored(store, o->kind, &o->id, err); /* its new place must not be dropped */
 }
 
 /* ---- whole objects -------------------------------- */
@@ -572,7 +626,7 @@ int brc_object_check_plain(brc_store *store, const brc_object *o, brc_error *err
     BRC_TRY(brc_encoding_chain(store, o->encoding, &chain, err));
     if (o->kind == BRC_KIND_DOCUMENT && chain != NULL && brc_chain_takes_bytes(chain))
         return BRC_OK;
-    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: only chunks are encoded so",
+    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: it has an encoding of chunks",
                     brc_oid_format(hex, &o->id));
 }
 
@@ -769,7 +823,7 @@ static int store_load_small(brc_store *store, int kind, const brc_oid *id, const
     BRC_GO(object_load_plain(store, &o, 1, &data, err));
     BRC_GO(brc_blob_new(&blob, data.data, data.len, err));
     BRC_GO(brc_cache_add_blob(&store->cache, id, kind, blob, 0, out, err));
-    if (store->write_depth == 0) /* else it may be of this transaction, which may be undone */
+    if (store->write_depth == 0) /* inside a write the object may be undone with the transaction */
         brc_shared_add(store->shared, id, kind, blob);
 done:
     brc_blob_unref(blob);

@@ -11,6 +11,7 @@
 #include "db.h"
 #include "file_copy.h"
 #include "file_lock.h"
+#include "removed.h"
 #include "vfs.h"
 
 /* ==== journal setting ================================ */
@@ -26,8 +27,9 @@ static int leave_and_wait(brc_store *store, brc_error *err)
     }
     if ((rc & 0xff) == SQLITE_BUSY)
         return brc_fail(err, BRC_EBUSY,
-                        "%s is open elsewhere in WAL mode (waited %g s), and only who has it alone "
-                        "can end that: close it there, and try again", store->path,
+                        "%s is open elsewhere in WAL mode (waited %g s), and WAL mode ends only "
+                        "when no other process has the file open: close it there, and try "
+                        "again", store->path,
                         store->wait_ms / 1000.0);
     return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, "end its WAL mode", err);
 }
@@ -155,8 +157,8 @@ static int check_tail(brc_store *store, brc_error *err)
     if (collects)
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT,
-                    "%s is a copy that was made while the file was written: parts of it are older "
-                    "than others; copy it with 'breccia backup', or look at this one as it stands "
+                    "%s is a copy that was made during a write, and parts of it are older than "
+                    "others; copy the original with 'breccia backup', or read this copy as it is "
                     "with --no-recover", store->path);
 }
 
@@ -183,7 +185,7 @@ static int load_settings(brc_store *store, brc_error *err)
     BRC_GO(brc_verify_get(store, &store->verifies_all, err));
     BRC_GO(brc_journal_load(store, err));
     rc = brc_vfs_wish_seen(store->vfs, store->asks_wal, err);
-    if (rc < 0) /* the log stays as it is */
+    if (rc < 0) /* closing must leave the log as it is */
         sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 done:
     brc_buf_dispose(&value);
@@ -209,9 +211,21 @@ static int roll_back_left_journal(brc_store *store, int flags, brc_error *err)
     BRC_TRY(brc_db_settle(store, err));
     int rc = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     if (rc != SQLITE_OK)
-        return brc_fail_db(store, rc, "undo what a writer left unfinished", err);
+        return brc_fail_db(store, rc, "undo an unfinished write", err);
     brc_db_disconnect(store);
     return BRC_OK;
+}
+
+/* Brings the tables of a file up to date that an earlier build has made. A backup does that itself
+ * in its copy. */
+static int take_over_old_tables(brc_store *store, brc_error *err)
+{
+    if (store->readonly || store->opens_unfinished || !brc_schema_is_old(store))
+        return BRC_OK;
+    BRC_TRY(brc_store_begin(store, err));
+    const int rc = brc_removed_take_over(store, err);
+    const int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
 }
 
 static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t now_us,
@@ -241,7 +255,7 @@ static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t no
     }
     if (rc == BRC_OK && !store->readonly && sqlite3_db_readonly(store->db, "main") == 1)
         store->readonly = 1;
-    return rc;
+    return rc == BRC_OK ? take_over_old_tables(store, err) : rc;
 }
 
 /* Returns 1 if another process is creating the file: it takes SQLite's lock on the file at once,
@@ -368,7 +382,7 @@ void brc_store_close(brc_store *store)
     brc_cache_dispose(&store->cache);
     brc_scratch_free(store->document_scratch);
     brc_buf_dispose(&store->row.bytes);
-    free(store->statements); /* of a child */
+    free(store->statements); /* for a child, which does not finalize the statements */
     free(store->left.rows);
     free(store->late_drafts.items);
     free(store->head);

@@ -17,13 +17,13 @@
 static int boundary_row(brc_store *store, sqlite3_stmt *st, brc_boundary *out, brc_error *err)
 {
     void *p;
-    BRC_TRY(brc_row_check(store, st, 2, "what stands for expired commits", err));
+    BRC_TRY(brc_row_check(store, st, 2, "a row that replaces expired commits", err));
     const uint8_t *bytes = sqlite3_column_blob(st, 0);
     const char *moves = (const char *)sqlite3_column_text(st, 1);
     const size_t len = (size_t)sqlite3_column_bytes(st, 0), id_len = store->id_len;
     if (len % id_len != 0 || len / id_len > NEAREST_MOST || moves == NULL)
         return brc_fail(err, BRC_ECORRUPT,
-                        "%s: what stands for expired commits is damaged; run 'breccia fsck'",
+                        "%s: a row that replaces expired commits is damaged; run 'breccia fsck'",
                         store->path);
     BRC_TRY(brc_new_array(&p, len / id_len + 1, sizeof(brc_oid), err));
     brc_oid *parents = p;
@@ -92,7 +92,8 @@ int brc_boundary_put(brc_store *store, const brc_oid *id, const brc_oid *parents
     brc_buf ids = BRC_BUF_INIT;
     if (n > NEAREST_MOST)
         return brc_fail(err, BRC_ELIMIT,
-                        "a commit would have %zu others for its expired parents: keep more commits",
+                        "%zu commits would replace the expired parents of one commit: keep more "
+                        "commits",
                         n);
     BRC_TRY(brc_schema_need(store, "boundary", err));
     int rc = BRC_OK;
@@ -347,7 +348,7 @@ static int oplog_rows(brc_store *store, sqlite3_stmt *st, int64_t first, brc_opl
         memset(row, 0, sizeof(*row));
         count++;
         BRC_GO(oplog_read(store, st, row, err));
-        if (first != 0 && row->first != first) { /* it is another's */
+        if (first != 0 && row->first != first) { /* the row belongs to another operation */
             brc_oplog_row *all = rows;
             free(all[count - 1].op);
             free(all[count - 1].name);
@@ -417,9 +418,9 @@ int brc_oplog_last_of(brc_store *store, const char *name, int64_t operation, brc
 
 typedef struct log_trace {
     brc_store *store;
-    int64_t since_us, last; /* rows of before, and up to that number, are of no more use */
-    int64_t newest;         /* the row that stays, for its number                        */
-    int64_t at, first, end; /* how far it has come; the operation there, and its end     */
+    int64_t since_us, last; /* rows from before since_us, and up to `last`, may go */
+    int64_t newest;         /* this row stays, to keep its number */
+    int64_t at, first, end; /* the current row, and the first and last row of its operation */
 } log_trace;
 
 /* Deletes all rows of the operation, except the newest of the log, which is replaced by a row that
@@ -604,7 +605,7 @@ int brc_ref_list(brc_store *store, const char *prefix, brc_ref_row **out, size_t
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
         const char *name = (const char *)sqlite3_column_text(st, 0);
-        if (name != NULL && strncmp(name, prefix, strlen(prefix)) != 0) { /* after the last */
+        if (name != NULL && strncmp(name, prefix, strlen(prefix)) != 0) { /* the last one */
             rc = BRC_OK;
             break;
         }
@@ -646,7 +647,7 @@ int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const
     return brc_oplog_add(store, op, name, has ? &old : NULL, target, time_us, err);
 }
 
-int brc_ref_delete(brc_store *store, const char *name, int64_t time_us, brc_error *err)
+int brc_ref_drop(brc_store *store, const char *name, int64_t time_us, brc_error *err)
 {
     sqlite3_stmt *st;
     int has;

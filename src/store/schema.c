@@ -95,7 +95,7 @@ void brc_db_disconnect(brc_store *store)
 
 static const struct {
     const char *text;
-    int is_made; /* with the file, which has all of it */
+    int is_made; /* whether a new file gets these tables */
 } schema_texts[] = {{brc_sql_durable, 1}, {brc_sql_derived, 1}, {brc_sql_reserved, 0}};
 
 /* Finds the next statement at or after *at: from a line that starts with CREATE to the
@@ -145,7 +145,7 @@ static int schema_is_unsafe(brc_store *store, const char *name, brc_error *err)
 typedef struct schema_statement {
     const char *sql;
     size_t len;
-    int is_made, met; /* met: the file has it */
+    int is_made, met; /* met: the file has the table */
 } schema_statement;
 
 static size_t schema_list(schema_statement list[STATEMENTS_MAX])
@@ -170,14 +170,6 @@ static int schema_meets(schema_statement *list, size_t n, const char *sql, size_
     return 0;
 }
 
-static int schema_is_whole(const schema_statement *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (list[i].is_made && !list[i].met)
-            return 0;
-    return 1;
-}
-
 static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -189,7 +181,7 @@ static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_er
 
 static const char *const reserved_names[] = {"delta", "backend", "place", "boundary", "draft_key",
                                              "draft_move", "conflict", "pin", "gc", "gc_kept",
-                                             "encoded"};
+                                             "encoded", "hole", "chunk_stats"};
 
 /* Returns the bit of a reserved table; 0 for any other table. */
 static uint32_t reserved_bit(const char *name)
@@ -216,13 +208,14 @@ static int reserved_find(brc_store *store, uint32_t *there, brc_error *err)
     return rc;
 }
 
-/* Tables are created and never dropped, so the schema is read again only if its version has
- * changed. The version is read first, so that it is never newer than the tables found. */
+/* Tables are created and never dropped, except `hole`, so the schema is read again only if its
+ * version has changed. The version is read first, so that it is never newer than the tables
+ * found. */
 int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err)
 {
     int64_t version;
     const uint32_t bit = reserved_bit(table);
-    if ((store->reserved.there & bit) == 0) {
+    if ((store->reserved.there & bit) == 0 || bit == reserved_bit("hole")) {
         BRC_TRY(schema_version(store, &version, err));
         if (version != store->reserved.version)
             BRC_TRY(reserved_find(store, &store->reserved.there, err));
@@ -232,19 +225,28 @@ int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *e
     return BRC_OK;
 }
 
-static int schema_add(brc_store *store, const char *table, brc_error *err)
+/* Appends the statement that creates this table, if it is in this part of the schema. */
+static int schema_append(brc_buf *out, const char *at, const char *table, brc_error *err)
 {
     static const char create[] = "CREATE TABLE ";
-    const char *at = brc_sql_reserved, *sql;
     const size_t name_len = strlen(table);
+    const char *sql;
     size_t len;
-    brc_buf text = BRC_BUF_INIT;
     int rc = BRC_OK;
     while (rc == BRC_OK && schema_next(&at, &sql, &len))
         if (strncmp(sql, create, sizeof(create) - 1) == 0 &&
             strncmp(sql + sizeof(create) - 1, table, name_len) == 0 &&
             sql[sizeof(create) - 1 + name_len] == '(')
-            rc = brc_buf_append(&text, sql, len, err);
+            rc = brc_buf_append(out, sql, len, err);
+    return rc;
+}
+
+int brc_schema_add(brc_store *store, const char *table, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    for (size_t i = 0; i < sizeof(schema_texts) / sizeof(schema_texts[0]) && rc == BRC_OK; i++)
+        rc = schema_append(&text, schema_texts[i].text, table, err);
     if (rc == BRC_OK)
         rc = brc_buf_terminate(&text, err);
     if (rc == BRC_OK)
@@ -259,7 +261,12 @@ int brc_schema_need(brc_store *store, const char *table, brc_error *err)
 {
     int there;
     BRC_TRY(brc_schema_has(store, table, &there, err));
-    return there ? BRC_OK : schema_add(store, table, err);
+    return there ? BRC_OK : brc_schema_add(store, table, err);
+}
+
+int brc_schema_is_old(const brc_store *store)
+{
+    return (store->reserved.there & reserved_bit("hole")) != 0;
 }
 
 void brc_schema_forget(brc_store *store)
@@ -269,6 +276,17 @@ void brc_schema_forget(brc_store *store)
 }
 
 /* ---- the check at each opening -------------------------------- */
+
+/* Table removed may be missing in a file that still has table hole, its predecessor. */
+static int schema_is_whole(const brc_store *store, const schema_statement *list, size_t n)
+{
+    static const char removed[] = "CREATE TABLE removed(";
+    for (size_t i = 0; i < n; i++)
+        if (list[i].is_made && !list[i].met &&
+            !(brc_schema_is_old(store) && strncmp(list[i].sql, removed, sizeof(removed) - 1) == 0))
+            return 0;
+    return 1;
+}
 
 static int row_is(sqlite3_stmt *rows, int column, const char *text)
 {
@@ -302,7 +320,7 @@ static int schema_compare(brc_store *store, sqlite3_stmt *rows, brc_error *err)
             return schema_is_unsafe(store, name != NULL ? name : "?", err);
         store->reserved.there |= reserved_bit(name);
     }
-    return rc < 0 || schema_is_whole(list, n) ? rc : schema_is_unsafe(store, "its end", err);
+    return rc < 0 || schema_is_whole(store, list, n) ? rc : schema_is_unsafe(store, "its end", err);
 }
 
 int brc_schema_check(brc_store *store, brc_error *err)

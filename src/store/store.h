@@ -22,7 +22,7 @@ typedef struct brc_shared brc_shared; /* cache.h */
 BRC_MUST_USE int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
                                 const brc_registry *reg, int64_t now_us, brc_error *err);
 void brc_store_close(brc_store *store);
-/* Makes the store use `shared`, where all stores of this file find the objects that one of them has read. */
+/* Makes the store use `shared`, in which all stores of this file find the objects that another store has read. */
 void brc_store_share(brc_store *store, brc_shared *shared);
 const char *brc_store_path(const brc_store *store);
 /* Returns the file's absolute path. May be called on any thread. */
@@ -71,8 +71,8 @@ void brc_store_bulk_enter(brc_store *store);
 int brc_store_in_bulk(const brc_store *store);
 /* Returns how many transactions of the bulk write have been committed. */
 uint64_t brc_store_bulk_batches(const brc_store *store);
-/* Ends the bulk write's transaction to let others in, if it has changed much or lasted long; with `now`
- * in any case, before a step that may wait for ever. Does nothing outside of a bulk write. */
+/* Ends the bulk write's transaction to let others in, if the transaction has changed much or lasted long; with
+ * `now` in any case, before a step that may wait for ever. Does nothing outside of a bulk write. */
 BRC_MUST_USE int brc_store_rest(brc_store *store, int now, brc_error *err);
 /* Begins the bulk write's next transaction if none is open: rows that are looked up now stay as they are until it ends. */
 BRC_MUST_USE int brc_store_wake(brc_store *store, brc_error *err);
@@ -89,7 +89,7 @@ void brc_store_walk_begin(brc_store *store);
 void brc_store_walk_end(brc_store *store);
 /* Returns 1 in a child of the process that opened the store: no call may touch the file there. */
 int brc_store_is_forked(const brc_store *store);
-/* Fails with BRC_EMISUSE in such a child. May be called on any thread. */
+/* Fails with BRC_EMISUSE in a child of that process. May be called on any thread. */
 BRC_MUST_USE int brc_store_check_process(const brc_store *store, brc_error *err);
 /* Return how many transactions this connection has undone, and whether a write transaction is open. */
 uint64_t brc_store_undone(const brc_store *store);
@@ -107,7 +107,7 @@ typedef struct brc_object {
     brc_oid id;
     int kind;
     int64_t encoding; /* 0: stored as the canonical bytes                       */
-    int64_t backend; /* 0: in the file                                          */
+    int64_t backend; /* the backend's number, see brc_is_in_file()              */
     int64_t place;
     uint64_t offset; /* of the stored bytes in that place                         */
     uint64_t size, stored;
@@ -116,19 +116,24 @@ typedef struct brc_object {
     int found;
 } brc_object;
 
+/* Returns 1 if bytes with this number of a backend lie in the file itself, 0 if they lie in another backend. */
+static inline int brc_is_in_file(int64_t backend)
+{
+    return backend == 0;
+}
 /* Compares the places of two objects' stored bytes: <0, 0, >0. */
 int brc_object_place_order(const brc_object *a, const brc_object *b);
 /* Looks up n ids, in the order of their hashes, and sets `found` in each. */
 BRC_MUST_USE int brc_objects_find(brc_store *store, brc_object *const *objects, size_t n, brc_error *err);
 /* Reads the stored bytes into `into`, which holds object->stored bytes. The caller verifies their
- * checksum: brc_object_verify(), on any thread. BRC_ESTALE: the bytes are not in their place (any more),
+ * checksum: brc_object_verify(), on any thread. BRC_ESTALE: the bytes are not in their place, or were moved;
  * see brc_object_find_again(). */
 BRC_MUST_USE int brc_object_fetch(brc_store *store, const brc_object *object, uint8_t *into, brc_error *err);
 /* Looks up an object again whose bytes were not in their place: others may have moved or re-encoded
- * them since the first look-up. `gone` is the error of the fetch. BRC_ESTALE: the object is gone;
+ * them since the first look-up. `gone` is the error of the fetch. BRC_ESTALE: the object was removed;
  * BRC_ECORRUPT: its row is unchanged, but its bytes are missing. */
 BRC_MUST_USE int brc_object_find_again(brc_store *store, brc_object *object, const brc_error *gone, brc_error *err);
-/* Fails with BRC_ECORRUPT: the object was looked up again, and its bytes are missing still. */
+/* Fails with BRC_ECORRUPT: the object was looked up again, and its bytes are still missing. */
 int brc_object_gone(brc_store *store, const brc_object *object, const brc_error *gone, brc_error *err);
 /* Fetches an object's stored bytes, after another look-up if it was moved; *into then holds nothing else. */
 BRC_MUST_USE int brc_object_load(brc_store *store, brc_object *object, brc_buf *into, brc_error *err);
@@ -141,8 +146,8 @@ BRC_MUST_USE int brc_object_record(brc_store *store, const brc_object *object, c
 #define BRC_SMALL_MOST (INT64_C(128) << 10)
 /* In a bulk write: notes that `bytes` bytes of a row of stored bytes, put in this transaction, belong to no
  * object yet; below 0: that so many bytes belong to an object now. The note is written before the
- * transaction ends. Such a row stays, and gc takes it only when its writer is gone: check it again after
- * others have changed the file. */
+ * transaction ends. The row stays, and gc removes it only after its writer has ended: check the row again
+ * after others have changed the file. */
 BRC_MUST_USE int brc_row_ahead(brc_store *store, int64_t seq, int64_t bytes, brc_error *err);
 /* Writes the rows and notes that this transaction has collected to the tables now instead of at its end. */
 BRC_MUST_USE int brc_rows_settle(brc_store *store, brc_error *err);
@@ -158,7 +163,7 @@ int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *er
  * like those of a new object. Drops the old bytes only if they lie in the file. */
 BRC_MUST_USE int brc_object_replace(brc_store *store, const brc_object *object, const brc_stored *at, brc_error *err);
 
-/* Small objects: documents, which are compressed where that is worth it, nodes and commits. Put stores the id
+/* Small objects: documents, which are compressed if that saves enough, nodes and commits. Put stores the id
  * in *id and adds the object if it does not exist. Get checks kind, checksum and id. Nodes and documents are
  * cached. */
 BRC_MUST_USE int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_oid *id, brc_error *err);
@@ -177,7 +182,7 @@ void brc_store_scratch_pause(brc_store *store);
 BRC_MUST_USE int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, size_t cap, size_t *n, brc_error *err);
 /* Checks SQLite's own structures: `found` gets a line for each fault (check.c). */
 BRC_MUST_USE int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx, brc_error *err);
-/* Checks the form of every row likewise: types, lengths, which rows belong together. */
+/* Checks the form of every row in the same way: types, lengths, which rows belong together. */
 BRC_MUST_USE int brc_store_check_rows(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx, brc_error *err);
 /* Calls each() with every commit's id, or every id in the operation log; malformed ids are left out. */
 enum { BRC_IDS_OF_COMMITS = 1, BRC_IDS_IN_OPLOG = 2 };
@@ -271,7 +276,7 @@ BRC_MUST_USE int brc_ref_list(brc_store *store, const char *prefix, brc_ref_row 
  * target must be *expect (NULL: none, or no such ref), else BRC_ESTALE. */
 BRC_MUST_USE int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const char *message,
                              const char *op, int check, const brc_oid *expect, int64_t time_us, brc_error *err);
-BRC_MUST_USE int brc_ref_delete(brc_store *store, const char *name, int64_t time_us, brc_error *err);
+BRC_MUST_USE int brc_ref_drop(brc_store *store, const char *name, int64_t time_us, brc_error *err);
 /* Finds the ref's target at that time in the operation log. BRC_ENOTFOUND before its first entry. */
 BRC_MUST_USE int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *target, brc_error *err);
 /* The operation log (ref.c). The changes of one transaction are one operation: each of its rows names the
@@ -346,6 +351,15 @@ BRC_MUST_USE int brc_encoded_drop(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_encoded_put(brc_store *store, const brc_oid *id, int64_t encoding, uint64_t length, uint64_t digest,
                                  brc_error *err);
 
+/* ---- statistics of chunks: derived rows -------------------------------- */
+
+/* Appends the summary of a chunk's elements from its row; nothing if there is no row. */
+BRC_MUST_USE int brc_chunk_stats_get(brc_store *store, const brc_oid *id, uint64_t form, brc_buf *out, brc_error *err);
+/* Puts a row, unless the chunk has been removed. */
+BRC_MUST_USE int brc_chunk_stats_put(brc_store *store, const brc_oid *id, uint64_t form, brc_span summary, brc_error *err);
+/* Drops all of these rows: readers compute them again. */
+BRC_MUST_USE int brc_chunk_stats_drop(brc_store *store, brc_error *err);
+
 /* ---- drafts: uncommitted changes -------------------------------- */
 
 enum { /* kinds of drafts: numbers of the file format */
@@ -362,15 +376,23 @@ typedef struct brc_draft_head {
     brc_oid tip;     /* the branch's commit that the draft's commit will follow   */
     int64_t changes; /* grows with each transaction that changes the draft        */
     int64_t time_us; /* when the draft was made                                   */
-    int saves;       /* the draft may have open savepoints                        */
-    int is_child;    /* another draft's child, to be joined with it (draft.c)     */
+    int saves;       /* the draft may have open savepoints; of a savepoint: others have changed its draft since */
+    int logs;        /* the draft may have a log; of a point of a log: the point was taken back */
+    int64_t parent;  /* of a child or savepoint: the draft that it belongs to, which may be gone; 0: none */
 } brc_draft_head;
 
+/* A whole row of table `draft`. All uncommitted changes are such a row, with rows of nodes, chunks, moves and keys
+ * over a commit: shared and private drafts, bulk writes (private drafts that are adopted at their end), open merges,
+ * children, and savepoints, which keep an earlier content of their draft (draft_save.c). Text that the row lacks is "" when it is
+ * read, and "" or NULL when it is written. */
 typedef struct brc_draft_row {
     brc_draft_head draft;
     const char *branch;
-    const char *owner; /* a private draft's process, as base/process.h writes it          */
-    const char *plan;  /* as in the file; "": none. Ignored when a draft is started       */
+    const char *owner; /* a private draft's process, as base/process.h writes it             */
+    const char *plan;  /* a JSON object: what an open merge, a savepoint or a rewrite is for */
+    int has_other;
+    brc_oid other;     /* of an open merge: the second parent of its commit; of a child: its base when it began */
+    int parts;         /* BRC_PART_* (db.h) */
 } brc_draft_row;
 void brc_draft_rows_free(brc_draft_row *rows, size_t n);
 
@@ -379,12 +401,6 @@ void brc_draft_rows_free(brc_draft_row *rows, size_t n);
 BRC_MUST_USE int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err);
 /* Finds a branch's draft of kind BRC_DRAFT_MERGE; a branch has one at most. */
 BRC_MUST_USE int brc_draft_merge(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err);
-/* Starts such a draft on a branch that has none yet. `other`: the second parent of its commit, NULL if its
- * commit has one parent; `plan`: a JSON object. brc_draft_merge_plan() reads both again. */
-BRC_MUST_USE int brc_draft_merge_start(brc_store *store, const brc_draft_row *row, const brc_oid *other, const char *plan,
-                                       int64_t *id, brc_error *err);
-BRC_MUST_USE int brc_draft_merge_plan(brc_store *store, int64_t draft, int *has_other, brc_oid *other, char **plan,
-                                      brc_error *err);
 /* A conflict of a merge: a row of table `conflict` (ref.c). A span without data: that side does not have the
  * value. */
 typedef struct brc_conflict_row {
@@ -399,7 +415,7 @@ typedef int (*brc_conflict_fn)(void *ctx, const brc_conflict_row *row, brc_error
 BRC_MUST_USE int brc_conflict_each(brc_store *store, int64_t draft, brc_conflict_fn each, void *ctx, brc_error *err);
 /* Finds the draft of a number; out->id is 0 if it does not exist or was dropped. */
 BRC_MUST_USE int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err);
-/* Fails with BRC_ESTALE if the draft is gone, and with it the rows that a bulk write has written. */
+/* Fails with BRC_ESTALE if the draft was dropped, and with it the rows that a bulk write has written. */
 BRC_MUST_USE int brc_draft_check_there(brc_store *store, int64_t id, brc_error *err);
 /* Finds the private draft of an owner; out->id is 0 if the owner has none. */
 BRC_MUST_USE int brc_draft_of_owner(brc_store *store, const char *owner, brc_draft_head *out, brc_error *err);
@@ -409,23 +425,32 @@ int brc_draft_follows(const brc_draft_head *draft, int has, const brc_oid *tip);
 int brc_draft_same_version(const brc_draft_head *a, const brc_draft_head *b);
 /* Returns 1 if nobody has changed the draft's content between two readings of its head. */
 int brc_draft_unchanged(const brc_draft_head *a, const brc_draft_head *b);
-/* Lists all drafts, the oldest first. */
-BRC_MUST_USE int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *err);
+/* Lists drafts, the oldest first: all of the file without savepoints, or the open savepoints of one draft and the
+ * points of its log, the outermost first, or the one draft of a number, if it is live, or the points of all logs. */
+enum { BRC_DRAFTS_ALL, BRC_DRAFTS_SAVES, BRC_DRAFTS_ONE, BRC_DRAFTS_POINTS };
+BRC_MUST_USE int brc_draft_list(brc_store *store, int which, int64_t draft, brc_draft_row **out, size_t *n, brc_error *err);
 /* Starts a draft like `row`, whose id is ignored; *id is its number. A branch's next shared draft takes
- * over the row and number of the draft that rests (brc_draft_rest()). */
+ * over the row and number of the draft that rests (brc_draft_rest()). A private draft
+ * with a parent is a child or, if its plan begins with BRC_SAVE_PLAN, a savepoint, which keeps the parent's present
+ * content. */
+#define BRC_SAVE_PLAN "{\"savepoint\":"
+/* The beginning of the plan of a point of a log, a savepoint without a name and an owner. */
+#define BRC_POINT_PLAN "{\"savepoint\":null"
+/* The beginning of the plan of a private draft with an array that is being made anew (work/bulk_write.c). */
+#define BRC_REWRITE_PLAN "{\"rewrite\":"
 BRC_MUST_USE int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err);
 /* Sets the commit that the draft's commit will follow (NULL: the branch has no commit). */
 BRC_MUST_USE int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err);
-/* Makes the draft private to `owner`; owner NULL: makes it the shared draft of its branch, which must have none. */
-BRC_MUST_USE int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_error *err);
+/* Gives the draft to another owner, without its savepoints and without a parent. With kind BRC_DRAFT_PRIVATE the new
+ * owner is `owner`; NULL: no process, until the draft is adopted or given back. With kind BRC_DRAFT_SHARED the draft
+ * becomes the shared draft of `branch` (NULL: of the draft's own branch) or, if it was an open merge before, the
+ * branch's open merge; the branch must not have such a draft. */
+BRC_MUST_USE int brc_draft_give(brc_store *store, int64_t draft, int kind, const char *owner, const char *branch,
+                                brc_error *err);
 /* Sets the plan of a private draft, a JSON object that says what the draft is for. */
 BRC_MUST_USE int brc_draft_set_plan(brc_store *store, int64_t draft, const char *plan, brc_error *err);
-/* brc_draft_keep() keeps a shared draft or an open merge when its branch is deleted: the draft becomes private,
- * without an owner. brc_draft_give_back() makes it what it was, on a branch that has no such draft. */
-BRC_MUST_USE int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err);
-BRC_MUST_USE int brc_draft_give_back(brc_store *store, int64_t draft, const char *branch, brc_error *err);
-/* Stores whether the draft is an open merge whose branch was deleted. */
-BRC_MUST_USE int brc_draft_is_kept_merge(brc_store *store, int64_t draft, int *is, brc_error *err);
+/* Returns 1 if the draft is an open merge, also one whose branch was deleted. */
+int brc_draft_row_is_merge(const brc_draft_row *row);
 /* Counts a transaction that changes the draft. */
 BRC_MUST_USE int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err);
 /* Counts the nodes that have rows in the draft. */
@@ -433,7 +458,7 @@ BRC_MUST_USE int brc_draft_count(brc_store *store, int64_t draft, uint64_t *node
 /* Drops the draft with all its rows. A large draft is only marked: brc_draft_sweep() deletes some of its rows at the
  * end of each transaction. */
 BRC_MUST_USE int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err);
-/* Drops a shared draft that was committed, but keeps its row, which nobody sees, for the branch's next shared draft. */
+/* Drops a shared draft that was committed, but keeps its row, which no call lists, for the branch's next shared draft. */
 BRC_MUST_USE int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err);
 /* Deletes the row that brc_draft_rest() has kept for a branch, if there is one. */
 BRC_MUST_USE int brc_draft_forget(brc_store *store, const char *branch, brc_error *err);
@@ -441,7 +466,7 @@ BRC_MUST_USE int brc_draft_forget(brc_store *store, const char *branch, brc_erro
 BRC_MUST_USE int brc_draft_dropped(brc_store *store, int64_t draft, int64_t *out, brc_error *err);
 /* Drops the draft's rows of nodes, chunks and moves, so that it holds no change any more. */
 BRC_MUST_USE int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err);
-/* Empties the draft likewise and makes `commit`, the commit that was made of it, its base. */
+/* Empties the draft as brc_draft_empty() does and makes `commit`, the commit that was made from it, its base. */
 BRC_MUST_USE int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err);
 /* Drops the draft's rows of nodes, chunks and moves, and makes `base` its base, a commit that has the same
  * content: the draft still shows the same, and keeps its keys and its tip. The draft must not have savepoints. */
@@ -451,38 +476,24 @@ BRC_MUST_USE int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *b
 BRC_MUST_USE int brc_draft_is_unused(brc_store *store, const brc_draft_head *draft, int *is, brc_error *err);
 /* Stores whether a draft has, or had, this number. */
 BRC_MUST_USE int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err);
-/* A draft that is the child of another (draft.c). */
-typedef struct brc_draft_child {
-    int64_t parent;   /* the parent's number; the parent may be gone               */
-    int has_fork;
-    brc_oid fork;     /* the child's base when it began; none: the empty snapshot  */
-    brc_json *plan;   /* a JSON object                                             */
-} brc_draft_child;
-/* Starts a child like `row`, whose base is the commit at which it was forked. The plan begins with "fork", the
- * parent's number. */
-BRC_MUST_USE int brc_draft_child_start(brc_store *store, const brc_draft_row *row, const char *plan, int64_t *id,
-                                       brc_error *err);
-/* Returns 1 if the draft is a child, else 0 with nothing to dispose of. */
-BRC_MUST_USE int brc_draft_child_read(brc_store *store, int64_t draft, brc_draft_child *out, brc_error *err);
-void brc_draft_child_dispose(brc_draft_child *child);
 /* Stores whether the draft has at most `most` rows of nodes and chunks. Reads that many rows at most. */
 BRC_MUST_USE int brc_draft_is_small(brc_store *store, int64_t draft, size_t most, int *is, brc_error *err);
 /* Stores whether nothing is changed in the draft. */
 BRC_MUST_USE int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *err);
 /* Finds the name that the draft's branch has now; the caller frees it. */
 BRC_MUST_USE int brc_draft_branch(brc_store *store, int64_t draft, char **branch, brc_error *err);
-/* Drops a private draft in which nothing is changed, if it has no children; with_children: as brc_draft_end() does. Does
- * not wait for a lock that another process holds: then the next transaction of this handle drops the draft. */
-void brc_draft_drop_empty(brc_store *store, int64_t draft, int with_children);
-/* Drops such a draft without children at the end of this transaction. */
-void brc_draft_drop_at_end(brc_store *store, int64_t draft);
+/* Drops a draft at the end of this transaction, or of the handle's next one: a private draft, even if it has changes; a
+ * savepoint; a private draft in which nothing is changed, if it has no children; or, as brc_draft_end() does, with
+ * children in which nothing is changed. */
+enum { BRC_DROP_ANY, BRC_DROP_SAVE, BRC_DROP_EMPTY, BRC_DROP_END };
+void brc_draft_drop_late(brc_store *store, int64_t draft, int which);
+/* Drops the draft at once, unless another process holds the lock. */
+void brc_draft_drop_soon(brc_store *store, int64_t draft, int which);
 BRC_MUST_USE int brc_draft_has_children(brc_store *store, int64_t draft, int *has, brc_error *err);
 /* Within a transaction. brc_draft_end() drops the draft and each of its children in which nothing is changed.
  * brc_drafts_drop_unused() drops all private drafts in which nothing is changed and whose processes have ended. */
 BRC_MUST_USE int brc_draft_end(brc_store *store, int64_t draft, brc_error *err);
 BRC_MUST_USE int brc_drafts_drop_unused(brc_store *store, brc_error *err);
-/* Lets the next transaction of this handle drop a private draft, even if it has changes. */
-void brc_draft_drop_late(brc_store *store, int64_t draft);
 /* Moves a branch's drafts to the branch's new name. */
 BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err);
 
@@ -547,7 +558,7 @@ typedef struct brc_move {
 void brc_moves_free(brc_move *moves, size_t n);
 
 /* Moves of a draft (draft_save.c). Paths that are read are in normal form, else BRC_ECORRUPT.
- * *source: the source of exactly this path, which the caller frees; NULL: the path has no row. */
+* Sets *source to the source of exactly this path, which the caller frees; NULL if the path has no row. */
 BRC_MUST_USE int brc_draft_move_get(brc_store *store, int64_t draft, const char *path, char **source, brc_error *err);
 /* Lists the moves of `path` and of all paths under it, by path. */
 BRC_MUST_USE int brc_draft_move_list(brc_store *store, int64_t draft, const char *path, brc_move **out, size_t *n, brc_error *err);
@@ -597,8 +608,8 @@ BRC_MUST_USE int brc_draft_stack_lay(brc_store *store, brc_draft_stack *upper, b
 /* Makes one step towards a stack of at most `to` rows, 3 or more, with the same content; *done is 1 at the end. */
 #define BRC_DRAFT_STACK_SHORT 12
 BRC_MUST_USE int brc_draft_stack_shorten(brc_store *store, int64_t node, size_t to, int *done, brc_error *err);
-/* Puts an empty row over the node's row, which nobody changes from now on. *top is the new row, which takes the
- * path, entry and document. */
+/* Puts an empty row over the node's row, which no call changes from now on. Sets *top to the new row, which takes
+ * the path, entry and document. */
 BRC_MUST_USE int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64_t *top, brc_error *err);
 /* Stores whether one row has more than `most` chunks. Reads about that many rows. */
 BRC_MUST_USE int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exceeds, brc_error *err);
@@ -606,8 +617,8 @@ BRC_MUST_USE int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t mo
 /* Moves a stack to another draft, where its first row's path is free, and gives it this entry. */
 BRC_MUST_USE int brc_draft_row_give(brc_store *store, const brc_draft_stack *stack, int64_t draft, const void *entry,
                                     size_t entry_len, brc_error *err);
-/* Sets *meet to 1 if both stacks have the same key with different values. Reads the chunks of the smaller stack, a few
- * at a time: outside of a transaction nobody waits for it, and changes made meanwhile may be seen or not. */
+/* Sets *meet to 1 if both stacks have the same key with different values, or if that cannot be found out in a few
+ * statements: both have a row of very many chunks, or are too high together. */
 BRC_MUST_USE int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_draft_stack *b, int *meet,
                                        brc_error *err);
 
@@ -631,33 +642,50 @@ BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, const brc_draft_stack *st
 /* Removes the chunk of one key from the node's own row. */
 BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);
 
-/* A savepoint of a draft (draft_save.c). It is itself a draft, which no list of drafts has. */
-typedef struct brc_draft_save {
-    int64_t id;
-    int parts;   /* BRC_PART_* of the draft that it has saved */
-    int is_met;  /* others have changed the draft since       */
-    char *owner, *plan;
-} brc_draft_save;
-void brc_draft_saves_free(brc_draft_save *saves, size_t n);
-/* Starts the draft's innermost savepoint, like `row`; `plan`: a JSON object. */
-BRC_MUST_USE int brc_draft_save_start(brc_store *store, const brc_draft_row *row, int64_t draft, const char *plan, brc_error *err);
-/* Lists the open savepoints, the outermost first. */
-BRC_MUST_USE int brc_draft_save_list(brc_store *store, int64_t draft, brc_draft_save **out, size_t *n, brc_error *err);
-/* Marks the draft's savepoints of other owners (owner NULL: all), because this owner changes the draft. */
-BRC_MUST_USE int brc_draft_saves_meet(brc_store *store, int64_t draft, const char *owner, brc_error *err);
+/* Savepoints of a draft (draft_save.c). */
 /* Ends the innermost savepoint; `outer`: the next one, or NULL. */
-BRC_MUST_USE int brc_draft_save_release(brc_store *store, const brc_draft_save *save, brc_draft_save *outer, brc_error *err);
-/* Makes the draft what it was when its innermost savepoint was made, which stays open. */
-BRC_MUST_USE int brc_draft_save_restore(brc_store *store, int64_t draft, const brc_draft_save *save, brc_error *err);
-/* Ends all savepoints of a draft and keeps its changes. */
+BRC_MUST_USE int brc_draft_save_release(brc_store *store, const brc_draft_row *save, brc_draft_row *outer, brc_error *err);
+/* Gives the draft the content that it had when its innermost savepoint was made. The savepoint stays open. */
+BRC_MUST_USE int brc_draft_save_restore(brc_store *store, const brc_draft_row *save, brc_error *err);
+/* Releases those of a draft's savepoints (all of BRC_DRAFTS_SAVES) whose `draft.kind` was set to 0. Others that were made
+ * after them stay. */
+BRC_MUST_USE int brc_draft_saves_go(brc_store *store, brc_draft_row *saves, size_t n, brc_error *err);
+/* Ends all savepoints of a draft, and its log, and keeps its changes. */
 BRC_MUST_USE int brc_draft_saves_end(brc_store *store, int64_t draft, brc_error *err);
-/* Drops one savepoint like brc_draft_drop_late(), but at once if the lock is free. */
-void brc_draft_save_drop(brc_store *store, int64_t save);
-/* Prepares the row of a path for a change: if a savepoint has saved the row, a new row takes its place. *save: the
- * innermost savepoint; 0: none. For brc_draft_doc_drop_at(); brc_draft_node_put() and the like do it themselves. */
+/* Prepares the row of a path for a change: if a savepoint has saved the row, a new row takes its place. Sets *save to
+ * the innermost savepoint; 0: none. For brc_draft_doc_drop_at(); brc_draft_node_put() and the like prepare rows themselves. */
 BRC_MUST_USE int brc_draft_node_own(brc_store *store, int64_t draft, const char *path, int64_t *save, brc_error *err);
-/* Stores whether a savepoint has saved the row: then its chunks must not be changed. */
+/* Stores whether a savepoint has saved the row, so that the row's chunks must not be changed. */
 BRC_MUST_USE int brc_draft_row_is_frozen(brc_store *store, int64_t node, int *is, brc_error *err);
+/* The log of a shared draft (draft_save.c): each operation of the last few is a point, a savepoint that has what the draft
+ * was before the operation; or, after the operation was taken back, what the draft was behind it. */
+typedef struct brc_draft_point {
+    int64_t id, draft; /* of the point, and of its draft                                     */
+    int64_t time_us;   /* when the operation began                                           */
+    int64_t after;     /* the last row of the operation log then; 0: none                    */
+    int64_t undone;    /* the last row of the operation log when it was taken back; -1: it was not */
+    int64_t process;   /* the number of the process that made it                             */
+    char *text;        /* what the operation did; the caller frees it                        */
+} brc_draft_point;
+int brc_draft_row_is_point(const brc_draft_row *row);
+BRC_MUST_USE int brc_draft_point_read(brc_draft_point *out, const brc_draft_row *row, brc_error *err);
+/* An operation that begins or goes on. */
+typedef struct brc_draft_logging {
+    const char *branch, *text;
+    int is_new; /* else it goes on in the newest point of this process with this text, if no other came after */
+} brc_draft_logging;
+/* Called before a change of a draft that has savepoints or a log, or that gets one: marks the savepoints of other owners
+ * (owner NULL: of all), drops the points that were taken back, and adds a point; op NULL: the log ends. */
+BRC_MUST_USE int brc_draft_log_change(brc_store *store, const brc_draft_head *draft, const char *owner,
+                                      const brc_draft_logging *op, brc_error *err);
+/* Adds the point of an operation that made the whole draft. */
+BRC_MUST_USE int brc_draft_log_whole(brc_store *store, const brc_draft_head *draft, const brc_draft_logging *op, brc_error *err);
+/* Stores whether something was changed since the draft's newest point. */
+BRC_MUST_USE int brc_draft_point_has_changes(brc_store *store, const brc_draft_row *point, int *has, brc_error *err);
+/* Takes back the operation of the newest point that was not taken back or, if it was, does it again: the oldest one that was. */
+BRC_MUST_USE int brc_draft_point_swap(brc_store *store, const brc_draft_row *point, brc_error *err);
+/* Forgets the points that were made before `since_us`. */
+BRC_MUST_USE int brc_draft_logs_forget(brc_store *store, int64_t since_us, brc_error *err);
 /* Copies all keys of a draft to a savepoint. */
 BRC_MUST_USE int brc_draft_keys_keep(brc_store *store, int64_t draft, int64_t save, brc_error *err);
 

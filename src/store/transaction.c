@@ -8,7 +8,7 @@ int brc_store_writable(brc_store *store, brc_error *err)
 {
     if (store->readonly)
         return brc_fail(err, BRC_EREADONLY,
-                        "%s is open for reading only: to change it you need the right to write it "
+                        "%s is open for reading only: changes need write permission for the file "
                         "and its folder, and no --no-recover",
                         store->path);
     return BRC_OK;
@@ -30,7 +30,7 @@ int brc_store_check_same(brc_store *store, brc_error *err)
     if (rc == BRC_OK && (secret.len != sizeof(store->secret) ||
                          memcmp(secret.data, store->secret, secret.len) != 0))
         rc = brc_fail(err, BRC_ESTALE,
-                      "%s is another repository than the one that was opened: open it again",
+                      "%s was replaced by another repository: open it again",
                       store->path);
     brc_buf_dispose(&secret);
     return rc;
@@ -60,7 +60,7 @@ int brc_store_begin(brc_store *store, brc_error *err)
          * alone. */
         store->undo = 1;
         return brc_fail(err, BRC_EMISUSE,
-                        "an earlier step of this transaction failed, so all of it was undone");
+                        "an earlier step of this transaction failed, so everything was undone");
     }
     store->write_depth++;
     return BRC_OK;
@@ -112,7 +112,7 @@ static int commit_waits(brc_store *store, brc_error *err)
         return rc;
     return brc_fail(err, BRC_EBUSY,
                     "%s is in use by another process, which is reading it (waited %g s): this "
-                    "change was undone, and what was uncommitted before is kept; try again, or "
+                    "change was undone, and earlier uncommitted changes are kept; try again, or "
                     "wait longer with --wait",
                     store->path, store->wait_ms / 1000.0);
 }
@@ -162,7 +162,7 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
     if (!store->undo)
         return brc_store_commit(store, err);
     if (keep) {
-        rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this transaction failed, so all of it "
+        rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this transaction failed, so everything "
                                         "was undone");
     }
     brc_store_rollback(store);

@@ -32,23 +32,23 @@ struct brc_vfs {
     sqlite3_vfs vfs; /* registered only while a connection is opened */
     char name[40];
     sqlite3_vfs *base;
-    char *file, *journal, *wal, *shm; /* where they lie */
-    char *shown;                      /* the user's name for the file */
+    char *file, *journal, *wal, *shm; /* their paths */
+    char *shown;                      /* the file's name in messages */
     unsigned how;
     brc_vfs_file *main, *log; /* of the open connection */
-    uint64_t unread;          /* reads that have failed */
+    uint64_t unread;          /* the number of failed reads */
     uint64_t journalled;      /* bytes that were written to its journals */
     brc_wal_index index;      /* of the log, while it is open */
     brc_vfs_wish_fn wish;
     void *wish_ctx;
-    void (*watch)(void *ctx); /* is told of each read of FILE */
+    void (*watch)(void *ctx); /* is called for each read of FILE */
     void *watch_ctx;
-    int is_wished;      /* the wish was asked and is there */
-    int is_assumed;     /* it could not be asked without the log */
-    int is_guarded;     /* RESERVED is to be had only where the counter is: */
+    int is_wished;      /* the file was asked, and asks for WAL mode */
+    int is_assumed;     /* the file could not be asked without its log */
+    int is_guarded;     /* RESERVED is only given if FILE's counter is this: */
     uint32_t counter;
-    int is_leaving;     /* WAL mode: EXCLUSIVE stays until the header says so, too */
-    int refused; /* a brc_code and its sentence */
+    int is_leaving;     /* WAL mode ends: EXCLUSIVE stays until the header is changed */
+    int refused; /* a brc_code; the message is in `refusal` */
     brc_error refusal;
 };
 
@@ -56,7 +56,7 @@ struct brc_vfs_file {
     sqlite3_file file;
     brc_vfs *v;
     int is_main, is_journal;
-    brc_file_lock lock; /* where it has no descriptor, the VFS below holds what it says */
+    brc_file_lock lock; /* if it has no descriptor, the VFS below holds the lock */
     sqlite3_file *real;
 };
 
@@ -113,8 +113,8 @@ static int refuse_left(brc_vfs *v, const char *ending, const char *why)
 {
     int is_journal = ending[1] == 'j';
     return vfs_refuse(v, BRC_ECORRUPT,
-                      "%s%s %s; it was neither %s nor deleted: look at the file as it stands"
-                      " with --no-recover, or move the %s away",
+                      "%s%s %s; it was neither %s nor deleted: read the file as it is with "
+                      "--no-recover, or move the %s away",
                       v->shown, ending, why, is_journal ? "played back" : "read",
                       is_journal ? "journal" : "file");
 }
@@ -131,8 +131,7 @@ static int vfs_refuse_journal(brc_vfs *v, int verdict)
         return refuse_left(v, BRC_VFS_JOURNAL, "is not a rollback journal");
     case BRC_JOURNAL_DAMAGED:
         return refuse_left(v, BRC_VFS_JOURNAL,
-                                   "is truncated or damaged, and cannot undo what an interrupted "
-                                   "writer left half done");
+                                   "is truncated or damaged, and cannot undo an interrupted write");
     case BRC_JOURNAL_OTHER_STATE:
         return refuse_left(v, BRC_VFS_JOURNAL,
                                    "belongs to another state of the file (was a copy put in the "
@@ -159,8 +158,7 @@ static int vfs_refuse_wal(brc_vfs *v, int verdict)
         return refuse_left(v, BRC_VFS_WAL, "is not a log of SQLite's WAL mode");
     case BRC_WAL_DAMAGED:
         return refuse_left(v, BRC_VFS_WAL,
-                                   "is damaged, and what was committed behind the damage would be "
-                                   "lost");
+                                   "is damaged, and commits after the damage would be lost");
     default:
         return refuse_left(v, BRC_VFS_WAL,
                                    "belongs to another state of the file (was a copy put in the "
@@ -175,7 +173,7 @@ static int vfs_check_plain(brc_vfs *v, const char *path, const char *ending)
 {
     struct stat st;
     if (lstat(path, &st) != 0)
-        return SQLITE_OK; /* it is gone, or opening it will say why */
+        return SQLITE_OK; /* the file is gone, or opening it fails with a reason */
     if (!S_ISREG(st.st_mode))
         return refuse_left(v, ending,
                                    S_ISLNK(st.st_mode)
@@ -255,7 +253,8 @@ static int ask_wish(brc_vfs *v)
 }
 
 #define NOT_WISHED                                                                                \
-    "%s was put into SQLite's WAL mode by another program: close what has it open, and run: "     \
+    "%s was put into SQLite's WAL mode by another program: close the programs that have it "  \
+    "open, and run: "                                                                             \
     "sqlite3 %s 'PRAGMA journal_mode=DELETE'; to use WAL mode, then run: breccia config %s "      \
     "journal wal"
 
@@ -266,7 +265,7 @@ static int check_wish(brc_vfs *v)
                           "%s is in SQLite's WAL mode, for which this system or VFS lacks the "
                           "locks: open it elsewhere, and run: breccia config %s journal "
                           "rollback", v->shown, v->shown);
-    if (v->is_leaving) /* it has been in it; and nobody, not even we, can ask now */
+    if (v->is_leaving) /* it was in WAL mode, and nobody can ask it now, not even we */
         return SQLITE_OK;
     if (!v->is_wished && v->wish != NULL) {
         int rc = ask_wish(v);
@@ -294,14 +293,13 @@ static int check_without_log(brc_vfs *v)
 {
     if ((v->how & BRC_VFS_UNLOCKED) && has_bytes(v->wal))
         return vfs_refuse(v, BRC_EREADONLY,
-                          "%s has a log beside it (%s%s) that belongs to it, and cannot be "
-                          "read where nothing may be written: copy both to a folder where you "
-                          "may",
+                          "%s has a log beside it (%s%s), and cannot be read without write "
+                          "permission for its folder: copy both to a folder where you may write",
                           v->shown, v->shown, BRC_VFS_WAL);
     if ((v->how & BRC_VFS_NO_JOURNAL) && brc_wal_index_is_live(v->shm))
         return vfs_refuse(v, BRC_EBUSY,
-                          "%s is open elsewhere in WAL mode: --no-recover is for a file that "
-                          "nobody writes to", v->shown);
+                          "%s is open elsewhere in WAL mode: --no-recover needs a file that no "
+                          "process writes to", v->shown);
     return SQLITE_OK;
 }
 
@@ -316,7 +314,7 @@ static int vfs_check_header(brc_vfs *v, uint8_t *header, int len)
     int rc = v->how & BRC_VFS_PEEK ? SQLITE_OK : check_wish(v);
     if (rc != SQLITE_OK || v->how == 0)
         return rc;
-    header[WRITES_AT] = header[READS_AT] = 1; /* it is read without its log */
+    header[WRITES_AT] = header[READS_AT] = 1; /* the file is read without its log */
     /* Copying the log into FILE may have ended before FILE grew: the pages that exist count,
      * also for --no-recover. */
     if (!(v->how & BRC_VFS_UNLOCKED))
@@ -421,8 +419,9 @@ static int vfs_open_log(brc_vfs *v, const char *name, brc_vfs_file *f, int flags
         v->log = f;
     else if ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY)
         rc = vfs_refuse(v, BRC_EIO,
-                        "%s is in WAL mode, and %s%s cannot be opened or made beside it: open "
-                        "it as somebody who may, or copy both to a folder where you may write",
+                        "%s is in WAL mode, and %s%s cannot be opened or created: open the file as "
+                        "a user who may write to its folder, or copy both to a folder where you "
+                        "may write",
                         v->shown, v->shown, BRC_VFS_WAL);
     return rc;
 }
@@ -444,9 +443,9 @@ static int open_index(brc_vfs *v)
         rc = brc_wal_index_open(&v->index, v->shm, v->main->lock.fd);
     if (rc == SQLITE_CANTOPEN)
         rc = vfs_refuse(v, BRC_EIO,
-                        "%s is in WAL mode, and %s%s cannot be opened or made beside it: open "
-                        "it as somebody who may, or copy %s and %s%s to a folder where you may "
-                        "write", v->shown, v->shown, BRC_VFS_SHM, v->shown, v->shown,
+                        "%s is in WAL mode, and %s%s cannot be opened or created: open the file as "
+                        "a user who may write to its folder, or copy %s and %s%s to a folder where "
+                        "you may write", v->shown, v->shown, BRC_VFS_SHM, v->shown, v->shown,
                         BRC_VFS_WAL);
     return rc;
 }
@@ -562,7 +561,7 @@ static int vfs_close(sqlite3_file *file)
         f->v->main = NULL;
     if (f->v->log == f) {
         f->v->log = NULL;
-        f->v->is_wished = 0; /* once the file has left WAL mode, it is asked anew */
+        f->v->is_wished = 0; /* when the file has left WAL mode, it is asked again */
         f->v->is_assumed = 0;
     }
     brc_file_lock_close(&f->lock);
@@ -1107,9 +1106,9 @@ static int file_lengths(const brc_vfs *v, uint64_t *is, uint64_t *should_be)
     sqlite3_file *real = v->main != NULL ? v->main->real : NULL;
     if (real == NULL || real->pMethods->xFileSize(real, &size) != SQLITE_OK ||
         real->pMethods->xRead(real, header, sizeof(header), 0) != SQLITE_OK || v->log != NULL)
-        return 0; /* what a log holds need not be in the file yet */
+        return 0; /* pages in a log may not be in the file yet */
     if (memcmp(header + 24, header + 92, 4) != 0)
-        return 0; /* an old SQLite wrote it last, which does not say how many pages there are */
+        return 0; /* the last writer was an old SQLite, which does not count pages */
     uint64_t page = (uint64_t)header[16] << 8 | header[17];
     uint64_t pages = (uint64_t)header[28] << 24 | (uint64_t)header[29] << 16 |
                      (uint64_t)header[30] << 8 | header[31];

@@ -33,7 +33,7 @@ typedef struct brc_vfs brc_vfs;
 enum {
     BRC_VFS_NO_JOURNAL = 1, /* journals and logs that were left behind are not looked for */
     BRC_VFS_UNLOCKED = 2,   /* nobody writes to the file: no locks and no journal  */
-    BRC_VFS_PEEK = 4        /* only FILE is opened: the caller ensures that nobody writes to it */
+    BRC_VFS_PEEK = 4        /* only FILE is opened: the caller ensures that no process writes to FILE */
 };
 
 /* Returns 1 if the file asks for WAL mode, else 0. */
@@ -53,14 +53,14 @@ BRC_MUST_USE int brc_vfs_connect(brc_vfs *vfs, sqlite3 **db, int flags, unsigned
 
 /* Fails with the error of the last refusal, and forgets it; BRC_OK if nothing was refused. */
 int brc_vfs_refusal(brc_vfs *vfs, brc_error *err);
-/* Sets how WAL mode is decided (vfs.c). SQLite may open FILE-wal and FILE-shm if the header says WAL mode and
+/* Sets the function that decides about WAL mode (vfs.c). SQLite may open FILE-wal and FILE-shm if the header says WAL mode and
  * `wish`, which is called once, agrees; without a `wish` such a file is refused. A log that nobody has open is
  * judged first. */
 void brc_vfs_on_wal(brc_vfs *vfs, brc_vfs_wish_fn wish, void *ctx);
 /* Tells the VFS whether the file, read with its log, asks for WAL mode. Fails if the file does not, and was opened
  * in WAL mode only because it could not be read otherwise. */
 BRC_MUST_USE int brc_vfs_wish_seen(brc_vfs *vfs, int is_wished, brc_error *err);
-/* Returns 1 if the connection has the log open: as long as it has, the file stays in WAL mode. */
+/* Returns 1 if the connection has the log open. The file stays in WAL mode while a connection has its log open. */
 int brc_vfs_in_wal(const brc_vfs *vfs);
 uint64_t brc_vfs_log_bytes(const brc_vfs *vfs);
 /* Fails if the file cannot be put into WAL mode; the error says why. */
@@ -95,7 +95,7 @@ int brc_vfs_find_lock(const brc_vfs *vfs, int64_t at, int64_t len, int64_t *foun
 /* Show to other processes that the connection waits for a lock, or no longer waits. */
 void brc_vfs_announce(const brc_vfs *vfs);
 void brc_vfs_recall(const brc_vfs *vfs);
-/* Returns 1 if another connection waits for a lock, or may do so where that cannot be known. */
+/* Returns 1 if another connection waits for a lock, or if the system cannot tell. */
 int brc_vfs_is_awaited(const brc_vfs *vfs);
 /* Sets a function that is called after each read of a page of the file; NULL: none. */
 void brc_vfs_watch(brc_vfs *vfs, void (*watch)(void *ctx), void *ctx);

@@ -19,23 +19,23 @@
 enum { HEADER_LEN = 32, FRAME_LEN = 24, FILE_HEADER_LEN = 100, COUNTER_AT = 24, PAGES_AT = 28,
        VALID_FOR_AT = 92 };
 
-#define MARK 0x377f0682u /* and the last bit: checksums of big-endian words */
+#define MARK 0x377f0682u /* the last bit: checksums of big-endian words */
 #define VERSION 3007000u
 
 typedef struct wal_walk {
     sqlite3_file *wal;
-    sqlite3_int64 frames; /* as many as there is room for            */
+    sqlite3_int64 frames; /* the most that the log's size allows */
     uint32_t page;
-    int big;              /* the checksums' words                    */
+    int big;              /* checksums are of big-endian words */
     uint8_t salts[8];
-    uint32_t sum[2];      /* up to the frame before                  */
+    uint32_t sum[2];      /* of all frames before this one */
     uint8_t *frame;
     uint8_t now[FILE_HEADER_LEN]; /* the file's first bytes          */
-    /* of the transactions up to the last whole one */
-    uint32_t pages;       /* what the last one says; 0: there is none */
-    int has_first, is_first_met; /* page 1 is in them; the file's is the same */
+    /* Facts about the transactions up to the last whole one: */
+    uint32_t pages;       /* the file's pages after the last one; 0: there is none */
+    int has_first, is_first_met; /* page 1 is in the log; the file has the log's page 1 */
     uint32_t first_counter;
-    /* of the transaction that is read */
+    /* Facts about the transaction that is being read: */
     int has_page, is_page_met;
     uint32_t page_counter;
 } wal_walk;
@@ -102,8 +102,8 @@ static void note_frame(wal_walk *w)
     w->has_page = w->is_page_met = 0;
 }
 
-/* Looks for a transaction after another one behind a frame that is not whole, which is in
- * w->frame. */
+/* Looks for a transaction that follows another one, after a frame that is not whole (in
+ * w->frame). */
 static int look_behind(wal_walk *w, sqlite3_int64 i, int *verdict)
 {
     int ends = word_big(w->frame + 4) != 0, is_of_log = 1, rc;
@@ -166,7 +166,7 @@ static int follows_state(const wal_walk *w)
     uint32_t counter = word_big(w->now + COUNTER_AT);
     uint32_t page = (uint32_t)w->now[16] << 8 | w->now[17];
     if (w->pages == 0)
-        return 1; /* it has no transaction */
+        return 1; /* the log has no transaction */
     if ((page == 1 ? 65536 : page) != w->page)
         return 0;
     if (w->has_first)
@@ -181,7 +181,7 @@ int brc_wal_check(sqlite3_file *file, sqlite3_file *wal, int *verdict)
     *verdict = BRC_WAL_OWN;
     int rc = wal->pMethods->xFileSize(wal, &size);
     if (rc != SQLITE_OK || size < HEADER_LEN + FRAME_LEN + 512)
-        return rc; /* there is no frame in it */
+        return rc; /* the log has no frame */
     rc = file->pMethods->xRead(file, w.now, sizeof(w.now), 0);
     if (rc == SQLITE_OK)
         rc = read_log_header(&w, size, verdict);

@@ -171,7 +171,7 @@ int brc_node_facts_read(brc_node_facts *out, brc_span node, size_t id_len, brc_e
     }
     if (rc < 0)
         return rc;
-    /* items are in order: what the first and the last share, all share */
+    /* items are in order: all share the bits that the first and the last share */
     out->bits = brc_bits_common(out->prefix, out->bits, reader.key, reader.bits);
     return BRC_OK;
 }
@@ -179,16 +179,16 @@ int brc_node_facts_read(brc_node_facts *out, brc_span node, size_t id_len, brc_e
 int brc_node_facts_match(const brc_node_facts *facts, const brc_item *child, brc_error *err)
 {
     if (facts->level != child->level || facts->count != child->weight)
-        return node_broken(err, "it does not match what its parent says");
+        return node_broken(err, "it does not match its parent's item");
     if (facts->keys != child->keys)
-        return node_broken(err, "it does not have as many keys as its parent says");
+        return node_broken(err, "its number of keys differs from its parent's item");
     if (facts->bits != child->bits ||
         brc_bits_common(facts->prefix, facts->bits, child->key, child->bits) != child->bits)
         return node_broken(err, "it is not where its keys belong");
     return BRC_OK;
 }
 
-/* Reads a child's node and checks it against what its parent says of it. */
+/* Reads a child's node and checks it against its parent's item. */
 static int node_load(brc_store *store, const brc_oid *id, const brc_item *child,
                      brc_node_reader *reader, brc_error *err)
 {
@@ -196,7 +196,7 @@ static int node_load(brc_store *store, const brc_oid *id, const brc_item *child,
     BRC_TRY(brc_store_get(store, BRC_KIND_NODE, id, &bytes, err));
     BRC_TRY(brc_node_open(reader, bytes, brc_store_id_len(store), err));
     if (child != NULL && (reader->level != child->level || reader->count != child->weight))
-        return node_broken(err, "it does not match what its parent says");
+        return node_broken(err, "it does not match its parent's item");
     return BRC_OK;
 }
 
@@ -348,7 +348,7 @@ int brc_map_cursor_seek(brc_map_cursor *c, const uint8_t *key, size_t len, brc_e
 
 /* ==== map read ================================ */
 
-/* Looking things up in a map. */
+/* Looking keys up in a map. */
 
 int brc_map_get(brc_store *store, const brc_oid *root, const void *key, size_t key_len, int *found,
                 brc_span *value, brc_error *err)
@@ -528,7 +528,7 @@ int brc_map_check_node(brc_span node, size_t id_len, brc_map_child_fn child, brc
 /*
  * Applying a batch of edits to a map.
  *
- * First the items that the edits touch are gathered: nodes on their way are taken
+ * First the items that the edits touch are gathered: nodes on the way are taken
  * apart, all others stay closed. Then the canonical rule of map.h is applied to this
  * list from the bottom up; a closed node is opened again only if the rule joins its
  * items with others. So the work is one path for each edit, and less if edits share
@@ -895,7 +895,7 @@ static int pair_step(map_pair *pair, brc_error *err)
         return side_only(pair, a->at_end ? b : a, err);
     const brc_item *x = &a->head, *y = &b->head;
     size_t common = brc_bits_common(x->key, x->bits, y->key, y->bits);
-    if (common < x->bits && common < y->bits) /* disjoint: the first comes first */
+    if (common < x->bits && common < y->bits) /* disjoint: the smaller comes first */
         return side_only(pair, brc_bit(x->key, common) ? b : a, err);
     if (!pair->all && x->is_child && y->is_child && brc_oid_cmp(&x->id, &y->id) == 0)
         return step_both(pair, err);

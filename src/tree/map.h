@@ -9,9 +9,9 @@
  *
  *   A trie vertex with one key is an open group of level 0 with one item. A vertex
  *   with two children joins their groups. The level is the higher of the two; a
- *   group of a lower level is closed first and then counts as one item. Where the
+ *   group of a lower level is closed first and then counts as one item. If the
  *   items are at most BRC_NODE_MAX together, they are the vertex's open group.
- *   Where they are more, both are closed, and the vertex's group is one level up
+ *   If they are more, both groups are closed, and the vertex's group is one level up
  *   with these two nodes as its items. Closing writes the items as one node. The
  *   root is closed last.
  *
@@ -83,7 +83,7 @@ BRC_MUST_USE int brc_map_diff(brc_store *store, const brc_oid *a, const brc_oid 
 typedef int (*brc_map_among_fn)(void *ctx, size_t i, brc_error *err);
 BRC_MUST_USE int brc_map_diff_among(brc_store *store, const brc_oid *a, const brc_oid *b, const brc_span *keys, size_t n,
                                     brc_map_among_fn differs, void *ctx, brc_error *err);
-/* Calls `each` with every key of either side, also where the values are equal. */
+/* Calls `each` with every key of either side, even if the values are equal. */
 BRC_MUST_USE int brc_map_both(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn each, void *ctx, brc_error *err);
 
 /* Checks the node's form and order, and calls `child` with the id of each child, or `item` with each
@@ -103,11 +103,11 @@ BRC_MUST_USE int brc_map_check_node(brc_span node, size_t id_len, brc_map_child_
  *               varint shared, varint bits, the prefix's remaining bytes,
  *               u8 level, varint items, varint keys, the child's id
  *
- * `shared` counts the leading bytes that equal those of the previous item, all of them.
+* `shared` is the number of all leading bytes that equal those of the previous item.
  * `width` is the length of every value if all are equal and not empty, else 0. A
  * child's prefix is the bits that all its keys begin with, most significant bit first,
  * padded with zero bits. Items are in order, and no prefix is a prefix of another.
- * `items` are the child's own, `keys` those in its whole subtree.
+ * `items` counts the child's own items, `keys` the keys in its whole subtree.
  */
 
 typedef struct brc_item {
@@ -186,10 +186,10 @@ typedef struct brc_map_cursor {
  * brc_map_cursor_end() releases the cursor, also after a failure. */
 BRC_MUST_USE int brc_map_cursor_start(brc_map_cursor *c, brc_store *store, const brc_oid *root, brc_error *err);
 void brc_map_cursor_end(brc_map_cursor *c);
-/* Moves past the head; if that is a child, past its whole subtree. */
+/* Moves past the head, and past its whole subtree if the head is a child. */
 BRC_MUST_USE int brc_map_cursor_step(brc_map_cursor *c, brc_error *err);
-/* Moves to the first item that does not come before the key: the key itself, a later one, or a child
- * with later keys alone. */
+/* Moves to the first item that does not come before the key: the key itself, a later key, or a child
+ * that has only later keys. */
 BRC_MUST_USE int brc_map_cursor_seek(brc_map_cursor *c, const uint8_t *key, size_t len, brc_error *err);
 /* Moves down to the next key, or to the end. */
 BRC_MUST_USE int brc_map_cursor_descend(brc_map_cursor *c, brc_error *err);

@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "../base/json.h"
+#include "../history/commit.h"
 #include "../store/collect.h"
 #include "session_nodes.h"
 
@@ -52,10 +53,10 @@ int brc_fork_keys_write(brc_buf *out, const brc_fork_keys *keys, brc_error *err)
     char hex[65];
     if (keys->n > KEYS_MOST)
         return brc_fail(err, BRC_ELIMIT,
-                        "%zu keys of this session are neither a node nor a chunk, and a child "
-                        "can begin with at most %d: set what is missing, or delete them",
+                        "%zu keys of this session are neither a node nor a chunk, and a child can "
+                        "begin with at most %d: set the missing keys, or delete these",
                         keys->n, KEYS_MOST);
-    BRC_TRY(brc_buf_text(out, "{", err));
+    BRC_TRY(brc_buf_text(out, "{\"keys\":{", err));
     for (size_t i = 0; i < keys->n; i++) {
         BRC_TRY(brc_buf_text(out, i > 0 ? "," : "", err));
         BRC_TRY(brc_json_quote(out, items[i].key, strlen(items[i].key), err));
@@ -64,7 +65,7 @@ int brc_fork_keys_write(brc_buf *out, const brc_fork_keys *keys, brc_error *err)
         else
             BRC_TRY(brc_buf_text(out, ":null", err));
     }
-    return brc_buf_text(out, "}", err);
+    return brc_buf_text(out, "}}", err);
 }
 
 static int parse_keys(brc_fork_keys *out, const brc_json *object, brc_error *err)
@@ -77,7 +78,7 @@ static int parse_keys(brc_fork_keys *out, const brc_json *object, brc_error *err
             return brc_fail(err, BRC_ECORRUPT,
                             "the plan of a session's child is damaged: '%.80s' is not a valid id",
                             hex);
-        BRC_TRY(take_key(out, brc_json_own_name(at), has_id ? &id : NULL, err));
+        BRC_TRY(take_key(out, brc_json_name(at), has_id ? &id : NULL, err));
     }
     return BRC_OK;
 }
@@ -87,10 +88,16 @@ static int fork_key_order(const void *a, const void *b)
     return strcmp(((const brc_fork_key *)a)->key, ((const brc_fork_key *)b)->key);
 }
 
-int brc_fork_keys_parse(brc_fork_keys *out, const brc_json *object, brc_error *err)
+int brc_fork_keys_parse(brc_fork_keys *out, const char *plan, brc_error *err)
 {
+    brc_json *json = NULL;
     memset(out, 0, sizeof(*out));
-    int rc = parse_keys(out, object, err);
+    if (*plan == '\0')
+        return BRC_OK;
+    int rc = brc_json_parse(&json, plan, strlen(plan), 0, err);
+    if (rc == BRC_OK)
+        rc = parse_keys(out, brc_json_member(json, "keys"), err);
+    brc_json_free(json);
     if (rc < 0)
         brc_fork_keys_dispose(out);
     else if (out->n > 1)
@@ -146,7 +153,7 @@ static const char *least_key(const key_walk *walks, size_t n)
     return least;
 }
 
-/* Returns what the list says of the key and steps past the key; NULL: nothing. */
+/* Returns the list's entry for the key, and steps past it; NULL if the list has no such entry. */
 static const brc_fork_key *take_from(key_walk *walk, const char *key)
 {
     const brc_fork_key *item = (const brc_fork_key *)walk->list->items + walk->at;
@@ -197,16 +204,9 @@ int brc_fork_keys_change(const brc_fork_keys *before, const brc_fork_keys *after
     return BRC_OK;
 }
 
-/* ==== adopt ahead ================================ */
+/* ==== adopt ================================ */
 
-/*
- * Work that is done before a draft is adopted, so that the duration of the transaction does not
- * grow with the number of rows: makes room where stacks of rows would be too high, and checks
- * whether both sides have written the same chunk. Others continue meanwhile. The result counts only
- * if neither draft has changed by then (brc_session_adopt()).
- */
-
-/* ---- room for the draft's rows -------------------------------- */
+/* ---- room for the rows of a bulk write -------------------------------- */
 
 int brc_stack_make_shorter(brc_store *store, int64_t node, brc_error *err)
 {
@@ -259,53 +259,6 @@ done:
     return rc;
 }
 
-/* ---- chunks that both sides wrote -------------------------------- */
-
-static int meets_at(brc_session *onto, const brc_draft_node *row, int *meet, brc_error *err)
-{
-    brc_store *store = onto->repo->store;
-    brc_draft_stack upper, lower;
-    brc_draft_node own;
-    int found;
-    *meet = 0;
-    BRC_TRY(brc_draft_node_get(store, onto->draft.id, row->path, &found, &own, err));
-    free(own.entry);
-    if (!found)
-        return BRC_OK;
-    BRC_TRY(brc_draft_stack_get(store, row->node, &upper, err));
-    BRC_TRY(brc_draft_stack_get(store, own.node, &lower, err));
-    return brc_draft_stacks_meet(store, &upper, &lower, meet, err);
-}
-
-int brc_adopt_look_ahead(brc_session *onto, int64_t draft, brc_adopt_look *out, brc_error *err)
-{
-    enum { PAGE = 256 };
-    brc_draft_rows rows = {0};
-    size_t before, i;
-    int meet = 0, rc;
-    memset(out, 0, sizeof(*out));
-    BRC_TRY(brc_session_begin_read(onto, err));
-    brc_session_end_read(onto);
-    const brc_draft_head now = onto->draft;
-    if (now.id == 0)
-        return BRC_OK;
-    BRC_TRY(brc_draft_get(onto->repo->store, draft, &out->draft, err));
-    do {
-        before = rows.n;
-        BRC_GO(brc_draft_node_page(onto->repo->store, draft, &rows, PAGE, err));
-        for (i = before; i < rows.n && !meet; i++)
-            BRC_GO(meets_at(onto, (const brc_draft_node *)rows.nodes + i, &meet, err));
-    } while (rows.n - before == PAGE && !meet);
-    out->met = meet ? ((const brc_draft_node *)rows.nodes)[i - 1].node : 0;
-    out->onto = now;
-    rc = BRC_OK;
-done:
-    brc_draft_nodes_free(rows.nodes, rows.n);
-    return rc;
-}
-
-/* ==== adopt ================================ */
-
 /* ---- differences between the sides -------------------------------- */
 
 static int adopt_conflict(const brc_adoption *ad, const char *path, const char *what,
@@ -317,6 +270,12 @@ static int adopt_conflict(const brc_adoption *ad, const char *path, const char *
 }
 
 static const char changed_twice[] = "it was changed differently meanwhile";
+
+/* Says that both sides have changed the same: drafts are merged then, and a bulk write fails. */
+static int both_changed(const brc_adoption *ad, const char *path, const char *what, brc_error *err)
+{
+    return ad->is_bulk ? adopt_conflict(ad, path, what, err) : BRC_ADOPT_MEETS;
+}
 
 /* Returns a document without the members that may change while chunks change. */
 static int form_of(brc_store *store, const brc_entry *entry, brc_json **out, brc_error *err)
@@ -454,7 +413,7 @@ static int check_parent(brc_session *s, const brc_adoption *ad, const adopted_no
     BRC_GO(brc_buf_terminate(&path, err));
     BRC_GO(brc_session_find(s, (const char *)path.data, &parent, &ignored, err));
     if (parent.kind != BRC_GROUP)
-        rc = adopt_conflict(ad, node->path, "the group above it is gone", err);
+        rc = both_changed(ad, node->path, "the group above it is gone", err);
 done:
     brc_buf_dispose(&path);
     return rc;
@@ -486,11 +445,11 @@ static int check_replaced(brc_session *s, const brc_adoption *ad, const adopted_
                ? BRC_OK : adopt_conflict(ad, node->path, changed_twice, err);
 }
 
-/* Checks that the chunks, and the rows of nodes under a group, belong to a single form of the
- * node. */
+/* For a bulk write: checks that the chunks, and the rows of nodes under a group, belong to one form
+ * of the node. */
 static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node, brc_error *err)
 {
-    static const char what[] = "one side has changed its form, and the other what is in it";
+    static const char what[] = "one side has changed its shape or type, and the other its content";
     brc_store *store = s->repo->store;
     int mine, now, is_map = brc_oid_cmp(&node->mine.map, &node->base.map) != 0;
     if (node->is_replaced)
@@ -499,11 +458,9 @@ static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node
         return BRC_OK;
     BRC_TRY(form_differs(store, &node->base, &node->mine, &mine, err));
     BRC_TRY(form_differs(store, &node->base, &node->now, &now, err));
-    if (ad->is_bulk && same_entry(&node->now, &node->base))
-        mine = 0; /* it can only have grown: chunks of others are within its shape */
+    if (same_entry(&node->now, &node->base))
+        mine = 0; /* an array can only have grown: the others' chunks lie within its shape */
     mine |= node->base.kind != 0 && is_map;
-    now |= !ad->is_bulk && node->base.kind == BRC_ARRAY &&
-           brc_oid_cmp(&node->now.map, &node->base.map) != 0;
     if (mine && node->base.kind != 0)
         BRC_TRY(has_rows_under(s, node->path, &node->rows_there, err));
     if ((mine && (node->chunks_there || node->rows_there)) || (now && node->has_chunks))
@@ -511,17 +468,32 @@ static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node
     return BRC_OK;
 }
 
-/* Fails if both sides wrote one chunk of a draft. The chunks of a bulk write come after the
- * session's. */
-static int check_chunks(brc_session *s, const brc_adoption *ad, const adopted_node *node,
-                        brc_error *err)
+/* Merges the entries of a node that a bulk write wrote. */
+static int merge_written(brc_session *s, const brc_adoption *ad, adopted_node *node, brc_error *err)
 {
-    int meet = ad->look != NULL && ad->look->met == node->stack.node[0];
-    const int is_known = meet || (ad->look != NULL && ad->look->met == 0);
-    if (!is_known && !ad->is_bulk && node->has_chunks && node->chunks_there)
-        BRC_TRY(brc_draft_stacks_meet(s->repo->store, &node->stack, &node->under, &meet, err));
-    return meet ? adopt_conflict(ad, node->path, "both sides have changed the same chunks", err)
-                : BRC_OK;
+    if (!merge_entries(&node->base, &node->mine, &node->now, &node->merged))
+        return adopt_conflict(ad, node->path, changed_twice, err);
+    return check_form(s, ad, node, err);
+}
+
+/* Returns BRC_OK if the draft's row can be laid over what the session has: the session has not
+ * touched the node, or both have the same entry, and do not have the same chunk. */
+static int check_apart(brc_session *s, adopted_node *node, brc_error *err)
+{
+    int meet = 0;
+    node->merged = node->mine;
+    if (same_entry(&node->mine, &node->now)) {
+        if (node->has_chunks && node->chunks_there)
+            BRC_TRY(brc_draft_stacks_meet(s->repo->store, &node->stack, &node->under, &meet, err));
+        return meet ? BRC_ADOPT_MEETS : BRC_OK;
+    }
+    if (node->chunks_there || !same_entry(&node->now, &node->base))
+        return BRC_ADOPT_MEETS;
+    if (node->base.kind == 0 || (node->mine.kind == node->base.kind &&
+                                 brc_oid_cmp(&node->mine.map, &node->base.map) == 0))
+        return BRC_OK; /* the nodes under it stay */
+    BRC_TRY(has_rows_under(s, node->path, &node->rows_there, err));
+    return node->rows_there ? BRC_ADOPT_MEETS : BRC_OK;
 }
 
 static int lay_over(brc_session *s, adopted_node *node, const uint8_t *entry, size_t len,
@@ -602,11 +574,11 @@ static int adopt_node(brc_session *s, const brc_adoption *ad, const brc_draft_no
     int is_new;
     BRC_TRY(brc_draft_node_own(s->repo->store, s->draft.id, row->path, &ignored, err));
     BRC_TRY(look_at_adopted(s, ad, row, &node, err));
-    if (!merge_entries(&node.base, &node.mine, &node.now, &node.merged))
-        return adopt_conflict(ad, node.path, changed_twice, err);
-    BRC_TRY(check_form(s, ad, &node, err));
-    BRC_TRY(check_parent(s, ad, &node, err));
-    BRC_TRY(check_chunks(s, ad, &node, err));
+    int rc = ad->is_bulk ? merge_written(s, ad, &node, err) : check_apart(s, &node, err);
+    if (rc == BRC_OK)
+        rc = check_parent(s, ad, &node, err);
+    if (rc != BRC_OK)
+        return rc;
     BRC_TRY(is_new_here(s, &node, &is_new, err));
     *new_kind = is_new ? node.merged.kind : 0;
     size_t len = brc_entry_encode(bytes, &node.merged, brc_store_id_len(s->repo->store));
@@ -678,28 +650,25 @@ static int adopt_row(brc_session *s, const brc_adoption *ad, adopted_rows *rows,
 
 /* ---- moves -------------------------------- */
 
-/* Fails if the session has touched a node or a node under it. */
-static int check_untouched(brc_session *s, const brc_adoption *ad, const char *path,
-                           brc_error *err)
+/* Sets *any to 1 if the session has touched the node or a node under it. */
+static int is_touched(brc_session *s, const char *path, int *any, brc_error *err)
 {
-    brc_draft_node *rows;
-    size_t n;
-    BRC_TRY(brc_draft_node_list(s->repo->store, s->draft.id, path, 1, &rows, &n, err));
-    brc_draft_nodes_free(rows, n);
-    return n == 0 ? BRC_OK
-                  : adopt_conflict(ad, path, "one side has moved it, and the other changed it",
-                                   err);
+    brc_draft_node own;
+    BRC_TRY(brc_draft_node_get(s->repo->store, s->draft.id, path, any, &own, err));
+    free(own.entry);
+    return *any ? BRC_OK : has_rows_under(s, path, any, err);
 }
 
-static int check_moved_nodes(brc_session *s, const brc_adoption *ad, const brc_move *moves,
-                             size_t n, brc_error *err)
+/* Returns BRC_ADOPT_MEETS if the session has touched a node that the draft has moved. */
+static int check_moved_nodes(brc_session *s, const brc_move *moves, size_t n, brc_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        BRC_TRY(check_untouched(s, ad, moves[i].to, err));
+    int to = 0, from = 0;
+    for (size_t i = 0; i < n && !to && !from; i++) {
+        BRC_TRY(is_touched(s, moves[i].to, &to, err));
         if (*moves[i].from != '\0')
-            BRC_TRY(check_untouched(s, ad, moves[i].from, err));
+            BRC_TRY(is_touched(s, moves[i].from, &from, err));
     }
-    return BRC_OK;
+    return to || from ? BRC_ADOPT_MEETS : BRC_OK;
 }
 
 static int give_moves(brc_session *s, const brc_adoption *ad, const brc_move *moves, size_t n,
@@ -723,18 +692,19 @@ int brc_session_adopt_rows(brc_session *onto, const brc_adoption *ad, brc_error 
     size_t n = PAGE, nmoves = 0;
     int rc;
     BRC_GO(brc_draft_move_list(store, ad->draft, "/", &moves, &nmoves, err));
-    BRC_GO(check_moved_nodes(onto, ad, moves, nmoves, err));
-    while (n == PAGE) {
+    rc = check_moved_nodes(onto, moves, nmoves, err);
+    while (n == PAGE && rc == BRC_OK) {
         const size_t before = rows.read.n;
         BRC_GO(brc_draft_node_page(store, ad->draft, &rows.read, PAGE, err)); /* parents first */
         n = rows.read.n - before;
-        for (size_t i = before; i < rows.read.n; i++) {
+        for (size_t i = before; i < rows.read.n && rc == BRC_OK; i++) {
             const brc_draft_node *row = (const brc_draft_node *)rows.read.nodes + i;
-            BRC_GO(adopt_row(onto, ad, &rows, row, err));
             BRC_GO(brc_store_check_interrupt(store, err));
+            rc = adopt_row(onto, ad, &rows, row, err);
         }
     }
-    rc = give_moves(onto, ad, moves, nmoves, err);
+    if (rc == BRC_OK)
+        rc = give_moves(onto, ad, moves, nmoves, err);
 done:
     brc_draft_nodes_free(rows.read.nodes, rows.read.n);
     brc_moves_free(moves, nmoves);
@@ -769,16 +739,14 @@ static int adopt_keys(brc_session *onto, int64_t draft, brc_error *err)
     return rc < 0 ? rc : brc_draft_key_copy(store, draft, "", onto->draft.id, "", err);
 }
 
-static int adopt_whole(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
-                       brc_error *err)
+static int adopt_whole(brc_session *onto, const brc_draft_head *draft, brc_error *err)
 {
-    brc_adoption ad = {.draft = draft->id, .look = look};
-    BRC_TRY(check_same_base(onto, draft, err));
+    brc_adoption ad = {.draft = draft->id};
     if (draft->has_base)
         BRC_TRY(brc_commit_root(onto->repo->store, &draft->base, &ad.base, err));
-    BRC_TRY(brc_session_adopt_rows(onto, &ad, err));
     BRC_TRY(adopt_keys(onto, draft->id, err));
-    return brc_draft_delete(onto->repo->store, draft->id, err);
+    const int rc = brc_session_adopt_rows(onto, &ad, err);
+    return rc != BRC_OK ? rc : brc_draft_delete(onto->repo->store, draft->id, err);
 }
 
 /* Takes the draft over; the session has no row of its own with changes. */
@@ -790,13 +758,14 @@ static int take_over(brc_session *onto, const brc_draft_head *draft, brc_error *
         BRC_TRY(brc_draft_delete(store, onto->draft.id, err));
     if (!is_private)
         BRC_TRY(brc_draft_forget(store, onto->branch, err));
-    BRC_TRY(brc_draft_set_owner(store, draft->id, is_private ? onto->owner : NULL, err));
+    BRC_TRY(brc_draft_give(store, draft->id, is_private ? BRC_DRAFT_PRIVATE : BRC_DRAFT_SHARED,
+                           is_private ? onto->owner : NULL, NULL, err));
     BRC_TRY(brc_draft_touch(store, draft->id, err));
     if (is_private)
         onto->draft = *draft;
     onto->is_new = 0;
     onto->is_read = 0;
-    return BRC_OK;
+    return brc_session_log_whole(onto, err);
 }
 
 /* Tells whether the session has its own changes. The row of a private draft stays, because others,
@@ -808,27 +777,28 @@ static int has_own(brc_session *onto, int *has, brc_error *err)
         BRC_TRY(brc_draft_is_empty(onto->repo->store, onto->draft.id, &empty, err));
         BRC_TRY(brc_draft_has_children(onto->repo->store, onto->draft.id, &parent, err));
     }
-    *has = !empty || onto->draft.saves || onto->is_handed_out;
+    *has = !empty || onto->draft.saves || onto->draft.logs || onto->is_handed_out;
     *has |= parent;
     *has |= !brc_draft_follows(&onto->draft, onto->draft.has_base, &onto->draft.base);
     return BRC_OK;
 }
 
-int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
-                      brc_error *err)
+int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, int take_only, brc_error *err)
 {
     int has;
     BRC_TRY(brc_session_begin_read(onto, err)); /* within the write: to see the session's state */
     brc_session_end_read(onto);
-    if (look != NULL && (look->onto.id == 0 || !brc_draft_unchanged(&look->onto, &onto->draft) ||
-                         !brc_draft_unchanged(&look->draft, draft)))
-        look = NULL;
     BRC_TRY(has_own(onto, &has, err));
     BRC_TRY(brc_draft_saves_end(onto->repo->store, draft->id, err));
     if (!has)
         return take_over(onto, draft, err);
+    BRC_TRY(check_same_base(onto, draft, err));
+    if (take_only)
+        return BRC_ADOPT_MEETS;
     BRC_TRY(brc_session_begin(onto, err));
-    return brc_session_end(onto, adopt_whole(onto, draft, look, err), err);
+    const int rc = adopt_whole(onto, draft, err);
+    const int ended = brc_session_end(onto, rc == BRC_ADOPT_MEETS ? BRC_ECONFLICT : rc, err);
+    return rc == BRC_ADOPT_MEETS ? rc : ended;
 }
 
 int brc_session_take_written(brc_session *onto, int64_t draft, int *taken, brc_error *err)

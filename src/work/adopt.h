@@ -3,12 +3,16 @@
  * nodes move from one draft to the other and rows of chunks stay where they are, so the cost grows
  * with the number of nodes.
  *
- * Each node that the draft touches has three states: what the node was (the base), what the draft
- * makes of the node, and what the session now has. If one side changed an entry, that side wins;
- * document, map and storage options are compared separately. The chunks of both sides are laid over
- * each other. Changes that cannot be reconciled are BRC_ECONFLICT: both sides wrote one chunk, one
- * side changed the form of an array and the other wrote chunks, one side removed a node that the
- * other changed, rows under a group that was replaced, or moved nodes that both sides touched.
+ * Rows of one side can become rows of the other only if the two have changed nothing in common: no
+ * node, but for chunks of one array, of which each side has its own. Otherwise the drafts are merged
+ * (merge/merge_layers.h).
+ *
+ * The rows of a bulk write count as written now, over what the session has: there is no version that
+ * both began from. What others have changed meanwhile of the nodes that it wrote is compared with
+ * what these nodes were when it wrote them (document, map and storage options by themselves), and
+ * is BRC_ECONFLICT where both do not go together: one side changed the form of an array and the
+ * other wrote chunks, one side removed a node that the other changed, or rows are under a group that
+ * was replaced.
  */
 #ifndef BRC_WORK_ADOPT_H
 #define BRC_WORK_ADOPT_H
@@ -34,9 +38,10 @@ typedef struct brc_fork_keys {
 } brc_fork_keys;
 void brc_fork_keys_dispose(brc_fork_keys *keys);
 BRC_MUST_USE int brc_fork_keys_read(brc_fork_keys *out, brc_store *store, int64_t draft, brc_error *err);
-/* Writes the keys as a JSON object, and parses one. BRC_ELIMIT: the plan has no room for so many keys. */
+/* Write the plan of a child that begins with these keys, and read such a plan, "" for no key. BRC_ELIMIT: a plan has no
+ * room for so many keys. */
 BRC_MUST_USE int brc_fork_keys_write(brc_buf *out, const brc_fork_keys *keys, brc_error *err);
-BRC_MUST_USE int brc_fork_keys_parse(brc_fork_keys *out, const brc_json *object, brc_error *err);
+BRC_MUST_USE int brc_fork_keys_parse(brc_fork_keys *out, const char *plan, brc_error *err);
 /* Gives the keys to a draft that has none. BRC_ESTALE: the bytes of a key are no longer stored. Call within a
  * write. */
 BRC_MUST_USE int brc_fork_keys_put(const brc_fork_keys *keys, brc_store *store, int64_t draft, brc_error *err);
@@ -59,12 +64,6 @@ typedef struct brc_known_node {
     brc_entry entry;
 } brc_known_node;
 
-/* The result of comparing two drafts before one is adopted: whether both have written the same chunk. */
-typedef struct brc_adopt_look {
-    brc_draft_head draft, onto; /* both as they were; id 0: nothing was compared */
-    int64_t met;                /* the first row of `draft` with a chunk that both wrote; 0: none */
-} brc_adopt_look;
-
 typedef struct brc_adoption {
     int64_t draft;     /* the draft whose rows are adopted; its own row stays, empty */
     brc_oid base;      /* the snapshot over which the draft lies                    */
@@ -78,27 +77,25 @@ typedef struct brc_adoption {
      * in row `still` and the rows below, or, if `still` is 0, it must have none. */
     const char *replaced;
     int64_t still;
-    const brc_adopt_look *look; /* NULL: no comparison was made, or something has changed since */
 } brc_adoption;
 
 /* Adopts the rows. Call between brc_session_begin() and brc_session_end() of `onto`, which must not be the draft's
- * own session. If the call fails, the caller must roll the transaction back. */
+ * own session. Returns BRC_OK, an error, or BRC_ADOPT_MEETS: both sides have changed the same. If it is not BRC_OK,
+ * the caller must roll the transaction back. */
+enum { BRC_ADOPT_MEETS = 100 };
 BRC_MUST_USE int brc_session_adopt_rows(brc_session *onto, const brc_adoption *adoption, brc_error *err);
-/* Call before brc_session_adopt_rows(), outside of a transaction or in a bulk write: if the stacks of both sides
- * would be too high together, shortens them in short transactions. Readers see no difference. */
+/* Call before the end of a bulk write: if the stacks of both sides would be too high together, shortens them in short
+ * transactions. Readers see no difference. */
 BRC_MUST_USE int brc_adopt_make_room(brc_session *onto, int64_t draft, brc_error *err);
-/* Call after brc_adopt_make_room(): finds out whether both sides have written the same chunk. Takes time in
- * proportion to the number of chunks, in short reads. */
-BRC_MUST_USE int brc_adopt_look_ahead(brc_session *onto, int64_t draft, brc_adopt_look *out, brc_error *err);
 /* Shortens a single stack in the same way. */
 BRC_MUST_USE int brc_stack_make_shorter(brc_store *store, int64_t node, brc_error *err);
 /* Removes from the stack the rows above the first row that has chunks. */
 BRC_MUST_USE int brc_stack_used(brc_store *store, brc_draft_stack *stack, brc_error *err);
 /* Makes a whole private draft the session's own changes, within a write of the store. Takes the draft over as it is
  * if the session has no changes; otherwise both must lie over one commit and follow one commit (BRC_ESTALE).
- * Removes the draft's row. `look`: the result of an earlier comparison. */
-BRC_MUST_USE int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
-                                   brc_error *err);
+ * Removes the draft's row. BRC_ADOPT_MEETS: both have changed the same, and the transaction must be rolled back; with
+ * `take_only`: the session has changes, and nothing was written. */
+BRC_MUST_USE int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, int take_only, brc_error *err);
 /* Takes over the draft of a bulk write during which nobody has changed the session's draft, but only if the session
  * has no changes: its nodes then need not be compared one by one. */
 BRC_MUST_USE int brc_session_take_written(brc_session *onto, int64_t draft, int *taken, brc_error *err);

@@ -238,7 +238,7 @@ void brc_bulk_drops(brc_session *s)
 
 static int plan_of_rewrite(const char *path, brc_buf *out, brc_error *err)
 {
-    BRC_TRY(brc_buf_text(out, "{\"rewrite\":", err));
+    BRC_TRY(brc_buf_text(out, BRC_REWRITE_PLAN, err));
     BRC_TRY(brc_json_quote(out, path, strlen(path), err));
     BRC_TRY(brc_buf_text(out, "}", err));
     return brc_buf_terminate(out, err);
@@ -263,7 +263,7 @@ int brc_bulk_rewrites(const brc_draft_row *row, char **path, brc_error *err)
     *path = NULL;
     if (row->draft.kind != BRC_DRAFT_PRIVATE || *row->plan == '\0')
         return BRC_OK;
-    int rc = brc_json_parse(&plan, row->plan, strlen(row->plan), err);
+    int rc = brc_json_parse(&plan, row->plan, strlen(row->plan), 0, err);
     if (rc == BRC_OK && brc_json_text(brc_json_member(plan, "rewrite"), &text))
         rc = brc_dup(path, text, err);
     brc_json_free(plan);
@@ -347,7 +347,7 @@ static void drop_written(brc_session *s, int64_t draft)
         rc = rc < 0 ? rc : ended;
     }
     if (rc < 0)
-        brc_draft_drop_late(store, draft);
+        brc_draft_drop_late(store, draft, BRC_DROP_ANY);
     if (stops)
         brc_store_interrupt(store);
 }
@@ -420,7 +420,7 @@ int brc_bulk_end_with(brc_session *s, int rc, brc_error *err)
     if (--bulk->depth > 0)
         return rc == BRC_OK ? bulk_returns(s, err) : rc;
     if (rc == BRC_OK && bulk->failed)
-        rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this change failed, so all of it was "
+        rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this change failed, so everything was "
                                         "undone");
     rc = end_written(s, bulk, rc, err);
     s->repo->changes++;

@@ -91,16 +91,30 @@ size_t brc_open_merge_left(const brc_open_merge *merge)
     return left;
 }
 
-static int read_plan(brc_open_merge *merge, brc_store *store, brc_error *err)
+/* Reads the row of a live draft that is, or was, an open merge. */
+static int read_row(brc_open_merge *merge, brc_store *store, const brc_draft_row *row,
+                    brc_error *err)
 {
-    char *text;
-    BRC_TRY(brc_draft_merge_plan(store, merge->draft.id, &merge->has_other, &merge->other, &text,
-                                 err));
-    int rc = brc_json_parse(&merge->plan, text, strlen(text), err);
-    free(text);
+    if (row == NULL || !brc_draft_row_is_merge(row))
+        return brc_fail(err, BRC_ESTALE, "%s: the merge was ended elsewhere",
+                        brc_store_path(store));
+    merge->has_other = row->has_other;
+    merge->other = row->other;
+    const char *text = *row->plan != '\0' ? row->plan : "{}";
+    const int rc = brc_json_parse(&merge->plan, text, strlen(text), 0, err);
     if (rc < 0)
         brc_context(err, "the plan of the open merge");
     return rc == BRC_EINVAL || rc == BRC_ELIMIT ? BRC_ECORRUPT : rc;
+}
+
+static int read_plan(brc_open_merge *merge, brc_store *store, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    BRC_TRY(brc_draft_list(store, BRC_DRAFTS_ONE, merge->draft.id, &rows, &n, err));
+    const int rc = read_row(merge, store, n > 0 ? &rows[0] : NULL, err);
+    brc_draft_rows_free(rows, n);
+    return rc;
 }
 
 /* Fails if a conflict is missing: it would count as settled. */

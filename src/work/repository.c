@@ -5,6 +5,7 @@
 #include "../base/alloc.h"
 #include "../base/process.h"
 #include "../base/sized.h"
+#include "../store/cache.h"
 #include "session.h"
 
 #define DEFAULT_MEMORY ((size_t)256 << 20)
@@ -16,11 +17,6 @@
 const char *brc_version(void)
 {
     return VERSION_TEXT(BRC_VERSION_MAJOR, BRC_VERSION_MINOR, BRC_VERSION_PATCH);
-}
-
-int brc_version_number(void)
-{
-    return BRC_VERSION_NUMBER;
 }
 
 static int take_open_opts(brc_open_opts *out, const brc_open_opts *given, brc_error *err)
@@ -134,14 +130,12 @@ void brc_free(breccia *repo)
     brc_repo_unref(repo);
 }
 
-void brc_interrupt(breccia *repo)
+void brc_interrupt(breccia *repo, int on)
 {
-    brc_store_interrupt(repo->store);
-}
-
-void brc_interrupt_clear(breccia *repo)
-{
-    brc_store_interrupt_clear(repo->store);
+    if (on)
+        brc_store_interrupt(repo->store);
+    else
+        brc_store_interrupt_clear(repo->store);
 }
 
 void brc_progress_set(breccia *repo, brc_progress_fn progress, void *ctx)
@@ -179,10 +173,37 @@ static void registry_list_dispose(void *state)
     brc_registry_free(list->own);
 }
 
-static int registry_list_new(brc_iter **out, int kind, const brc_registry *reg, brc_error *err)
+static int listed_codec(void *state, const void **out, brc_error *err)
 {
+    registry_list *list = state;
+    (void)err;
+    *out = &list->codec;
+    return brc_registry_each(list->reg, list->at++, &list->codec);
+}
+
+static int listed_backend(void *state, const void **out, brc_error *err)
+{
+    registry_list *list = state;
+    (void)err;
+    *out = &list->backend;
+    return brc_registry_each_backend(list->reg, list->at++, &list->backend);
+}
+
+static int listed_dtype(void *state, const void **out, brc_error *err)
+{
+    registry_list *list = state;
+    brc_dtype_free(list->open);
+    *out = &list->dtype;
+    return brc_registry_each_dtype(list->reg, list->at++, &list->open, &list->dtype, err);
+}
+
+int brc_registry_list(brc_iter **out, const brc_registry *reg, int what, brc_error *err)
+{
+    static const brc_iter_next nexts[] = {NULL, listed_codec, listed_dtype, listed_backend};
     *out = NULL;
-    BRC_TRY(brc_iter_new(out, kind, sizeof(registry_list), registry_list_dispose, err));
+    if (what < BRC_LIST_CODECS || what > BRC_LIST_BACKENDS)
+        return brc_fail(err, BRC_EINVAL, "a registry has no list of the kind %d", what);
+    BRC_TRY(brc_iter_new(out, nexts[what], sizeof(registry_list), registry_list_dispose, err));
     registry_list *list = brc_iter_state(*out);
     int rc = BRC_OK;
     if (reg == NULL) {
@@ -194,54 +215,5 @@ static int registry_list_new(brc_iter **out, int kind, const brc_registry *reg, 
         brc_iter_free(*out);
         *out = NULL;
     }
-    return rc;
-}
-
-int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err)
-{
-    return registry_list_new(out, BRC_ITER_CODECS, reg, err);
-}
-
-int brc_registry_codecs_next(brc_iter *it, const brc_codec_info **out, brc_error *err)
-{
-    *out = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_CODECS, err));
-    registry_list *list = brc_iter_state(it);
-    int rc = brc_registry_each(list->reg, list->at++, &list->codec);
-    if (rc > 0)
-        *out = &list->codec;
-    return rc;
-}
-
-int brc_registry_backends(brc_iter **out, const brc_registry *reg, brc_error *err)
-{
-    return registry_list_new(out, BRC_ITER_BACKENDS, reg, err);
-}
-
-int brc_registry_backends_next(brc_iter *it, const brc_backend_info **out, brc_error *err)
-{
-    *out = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_BACKENDS, err));
-    registry_list *list = brc_iter_state(it);
-    int rc = brc_registry_each_backend(list->reg, list->at++, &list->backend);
-    if (rc > 0)
-        *out = &list->backend;
-    return rc;
-}
-
-int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err)
-{
-    return registry_list_new(out, BRC_ITER_DTYPES, reg, err);
-}
-
-int brc_registry_dtypes_next(brc_iter *it, const brc_dtype_info **out, brc_error *err)
-{
-    *out = NULL;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_DTYPES, err));
-    registry_list *list = brc_iter_state(it);
-    brc_dtype_free(list->open);
-    int rc = brc_registry_each_dtype(list->reg, list->at++, &list->open, &list->dtype, err);
-    if (rc > 0)
-        *out = &list->dtype;
     return rc;
 }

@@ -9,6 +9,8 @@
 #include "../base/hash.h"
 #include "../base/process.h"
 #include "../base/sized.h"
+#include "../history/commit.h"
+#include "../store/cache.h"
 #include "../store/collect.h"
 #include "bulk_write.h"
 #include "session_nodes.h"
@@ -48,7 +50,7 @@ int brc_end(breccia *repo, uint32_t flags, brc_error *err)
     BRC_TRY(brc_flags_check(flags, BRC_END_KEEP, "brc_end()", err));
     const int keep = (flags & BRC_END_KEEP) != 0;
     int rc = brc_store_end(repo->store, keep, err);
-    if (!keep || rc < 0) /* what sessions have read of it is gone */
+    if (!keep || rc < 0) /* sessions that have seen the change must read anew */
         repo->changes++;
     return rc;
 }
@@ -134,16 +136,15 @@ void brc_task_end(breccia *repo, const brc_task *task, int rc)
  *   draft:0:FILE:LENGTH:BRANCH OWNER, without the space
  */
 
-int brc_session_draft(int64_t *id, brc_session *s, brc_error *err)
+/* Begins the draft, if there is none yet. It stays from now on. */
+static int give_number(brc_session *s, brc_error *err)
 {
-    *id = 0;
     if (s->mode != BRC_SESSION_PRIVATE)
         return brc_fail(err, BRC_EMISUSE,
                         "this session has no draft of its own: open a private one");
     BRC_TRY(brc_session_begin(s, err));
     BRC_TRY(brc_session_end(s, BRC_OK, err));
     s->is_handed_out = 1;
-    *id = s->draft.id;
     return BRC_OK;
 }
 
@@ -152,7 +153,7 @@ static int find_row_of(brc_store *store, int64_t id, brc_draft_row **rows, size_
                        const brc_draft_row **out, brc_error *err)
 {
     *out = NULL;
-    BRC_TRY(brc_draft_list(store, rows, n, err));
+    BRC_TRY(brc_draft_list(store, BRC_DRAFTS_ALL, 0, rows, n, err));
     for (size_t at = 0; at < *n && *out == NULL; at++)
         if ((*rows)[at].draft.id == id)
             *out = &(*rows)[at];
@@ -192,13 +193,12 @@ int brc_session_take(brc_session **out, breccia *repo, const brc_draft_row *row,
     return rc;
 }
 
-int brc_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err)
+/* Opens a draft of this process by its number. */
+static int open_number(brc_session **out, breccia *repo, int64_t id, brc_error *err)
 {
     brc_draft_row *rows = NULL;
     const brc_draft_row *row;
     size_t n = 0;
-    *out = NULL;
-    BRC_TRY(brc_store_writable(repo->store, err));
     int rc = find_row_of(repo->store, id, &rows, &n, &row, err);
     if (rc == BRC_OK && row == NULL)
         rc = brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld", brc_store_path(repo->store),
@@ -221,8 +221,8 @@ int brc_session_token(brc_buf *out, brc_session *s, brc_error *err)
     brc_draft_row *rows = NULL;
     const brc_draft_row *row;
     size_t n = 0;
-    int64_t id;
-    BRC_TRY(brc_session_draft(&id, s, err));
+    BRC_TRY(give_number(s, err));
+    const int64_t id = s->draft.id;
     int rc = find_row_of(s->repo->store, id, &rows, &n, &row, err);
     const int has = rc == BRC_OK && row != NULL ? brc_process_token(secret, row->owner, err) : rc;
     if (has == 0)
@@ -311,15 +311,21 @@ static int is_name(const char *token)
 
 /* ---- finding a draft by its token -------------------------------- */
 
+/* Reads a number up to the first other character; -1 for a number that is too large. */
+static int64_t number_parse(const char **at)
+{
+    int64_t id = 0;
+    for (; **at >= '0' && **at <= '9'; ++*at)
+        id = id >= 0 && id <= (INT64_MAX - 9) / 10 ? id * 10 + (**at - '0') : -1;
+    return id;
+}
+
 /* Parses a token of any origin: the right number of hexadecimal digits, and nothing after them. */
 static int token_parse(const char *token, int64_t *id, const char **secret, brc_error *err)
 {
     const size_t start = sizeof(token_start) - 1;
-    const char *at = token;
-    *id = 0;
-    if (at != NULL && strncmp(at, token_start, start) == 0)
-        for (at += start; *at >= '0' && *at <= '9' && *id <= (INT64_MAX - 9) / 10; at++)
-            *id = *id * 10 + (*at - '0');
+    const char *at = token != NULL && strncmp(token, token_start, start) == 0 ? token + start : "";
+    *id = number_parse(&at);
     if (*id > 0 && token[start] != '0' && *at == ':' &&
         strspn(at + 1, "0123456789abcdef") == BRC_PROCESS_TOKEN &&
         at[1 + BRC_PROCESS_TOKEN] == '\0') {
@@ -398,16 +404,20 @@ static int attach_by_name(brc_session **out, breccia *repo, const char *name, br
     return rc;
 }
 
-int brc_session_attach(brc_session **out, breccia *repo, const char *token, brc_error *err)
+static int open_token(brc_session **out, breccia *repo, const char *token, brc_error *err)
 {
     brc_draft_row *rows = NULL;
     const brc_draft_row *row;
     size_t n = 0;
     *out = NULL;
     BRC_TRY(brc_store_writable(repo->store, err));
+    const char *end = token != NULL ? token : "";
+    const int64_t id = number_parse(&end);
+    if (id > 0 && *end == '\0')
+        return open_number(out, repo, id, err);
     if (token != NULL && strncmp(token, name_start, sizeof(name_start) - 1) == 0)
         return attach_by_name(out, repo, token + sizeof(name_start) - 1, err);
-    int rc = brc_draft_list(repo->store, &rows, &n, err);
+    int rc = brc_draft_list(repo->store, BRC_DRAFTS_ALL, 0, &rows, &n, err);
     if (rc == BRC_OK)
         rc = brc_token_find(&row, repo->store, token, rows, n, err);
     if (rc == BRC_OK)
@@ -430,7 +440,8 @@ brc_session *brc_session_ref(brc_session *s)
 static void drop_empty(brc_session *s)
 {
     if (s->owner != NULL && s->draft.id != 0 && !s->is_handed_out && !s->is_elsewhere)
-        brc_draft_drop_empty(s->repo->store, s->draft.id, !s->is_named);
+        brc_draft_drop_soon(s->repo->store, s->draft.id,
+                            s->is_named ? BRC_DROP_EMPTY : BRC_DROP_END);
 }
 
 void brc_session_unref(brc_session *s)
@@ -450,6 +461,7 @@ void brc_session_unref(brc_session *s)
     free(s->branch);
     free(s->owner);
     free(s->saver);
+    free(s->log);
     free(s);
 }
 
@@ -539,7 +551,7 @@ static int sync_clean(brc_session *s, brc_error *err)
     int unused;
     brc_draft_head tip;
     brc_oid root;
-    if (s->owner == NULL || s->bulk != NULL || s->draft.saves || s->draft.is_child)
+    if (s->owner == NULL || s->bulk != NULL || s->draft.saves || s->draft.parent != 0)
         return BRC_OK;
     BRC_TRY(brc_draft_is_unused(s->repo->store, &s->draft, &unused, err));
     if (!unused)
@@ -569,7 +581,7 @@ static int is_begun_anew(const brc_session *s, const brc_draft_head *found)
     if (found->id == 0 && s->is_resting)
         return 1;
     return s->is_named && found->id == 0 && s->bulk == NULL && !s->draft.saves &&
-           !s->draft.is_child && brc_process_state(s->owner) != BRC_PROCESS_DEAD;
+           s->draft.parent == 0 && brc_process_state(s->owner) != BRC_PROCESS_DEAD;
 }
 
 int brc_session_rest(brc_session *s, const brc_oid *commit, brc_error *err)
@@ -577,7 +589,7 @@ int brc_session_rest(brc_session *s, const brc_oid *commit, brc_error *err)
     BRC_TRY(brc_draft_advance(s->repo->store, s->draft.id, commit, err));
     s->is_resting = !s->is_handed_out;
     if (s->is_resting)
-        brc_draft_drop_at_end(s->repo->store, s->draft.id);
+        brc_draft_drop_late(s->repo->store, s->draft.id, BRC_DROP_EMPTY);
     return BRC_OK;
 }
 
@@ -599,7 +611,7 @@ static int sync_private(brc_session *s, brc_error *err)
     } else {
         return brc_fail(err, BRC_ESTALE,
                         "the uncommitted changes of this session (draft %lld) were adopted or "
-                        "dropped by somebody else: open another session",
+                        "dropped by another session: open another session",
                         (long long)s->draft.id);
     }
     BRC_TRY(sync_clean(s, err));
@@ -780,6 +792,8 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
     const int any = (mode & BRC_SESSION_ANY_REV) != 0, commits = (mode & BRC_SESSION_COMMITS) != 0;
     const int given = mode;
     *out = NULL;
+    if (mode == BRC_SESSION_TOKEN)
+        return open_token(out, repo, rev, err);
     mode &= ~(BRC_SESSION_ANY_REV | BRC_SESSION_COMMITS);
     if (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE ||
         (any && mode != BRC_SESSION_VIEW && mode != BRC_SESSION_WRITE) ||
@@ -812,6 +826,67 @@ int brc_session_stat(brc_session_info *out, brc_session *s, brc_error *err)
     return brc_sized_out(out, &own, sizeof(own), sizeof(own), "brc_session_info", err);
 }
 
+/* ---- the log of shared changes -------------------------------- */
+
+int brc_session_log(brc_session *s, const char *text, brc_error *err)
+{
+    enum { TEXT_MOST = 200 };
+    char *copy = NULL;
+    BRC_TRY(brc_session_can_change(s, err));
+    if (s->mode != BRC_SESSION_WRITE)
+        return brc_fail(err, BRC_EMISUSE, "only changes that a branch's users share have a log: "
+                                          "undo works on them");
+    if (text != NULL) {
+        const size_t len = strlen(text);
+        if (len == 0 || len > TEXT_MOST || !brc_utf8_valid(text, len))
+            return brc_fail(err, BRC_EINVAL, "what an operation does is said in 1 to %d bytes of "
+                                             "UTF-8",
+                            TEXT_MOST);
+        BRC_TRY(brc_dup(&copy, text, err));
+    }
+    free(s->log);
+    s->log = copy;
+    s->log_is_new = 1;
+    s->logged = 0;
+    return BRC_OK;
+}
+
+static brc_draft_logging logging_of(const brc_session *s)
+{
+    return (brc_draft_logging){s->branch, s->log, s->log_is_new};
+}
+
+/* Enters the operation in the draft's log before its first change, and after changes of others. An
+ * open merge has no log: what is settled in it is not in its rows alone. */
+static int log_change(brc_session *s, brc_error *err)
+{
+    const brc_draft_logging op = logging_of(s);
+    const int logs = s->log != NULL && s->draft.kind == BRC_DRAFT_SHARED;
+    if (logs && s->logged > 0 && s->logged == s->draft.changes &&
+        s->logged_at == brc_store_undone(s->repo->store))
+        return BRC_OK;
+    BRC_TRY(brc_draft_log_change(s->repo->store, &s->draft, s->saver, logs ? &op : NULL, err));
+    s->draft.logs = logs;
+    s->log_is_new = 0;
+    s->changes = ++s->repo->changes; /* arrays look whether their rows may still be changed */
+    s->logged = s->draft.changes;
+    s->logged_at = brc_store_undone(s->repo->store);
+    return BRC_OK;
+}
+
+int brc_session_log_whole(brc_session *s, brc_error *err)
+{
+    const brc_draft_logging op = logging_of(s);
+    brc_draft_head draft;
+    if (s->log == NULL || s->mode != BRC_SESSION_WRITE)
+        return BRC_OK;
+    BRC_TRY(brc_draft_shared(s->repo->store, s->branch, &draft, err));
+    BRC_TRY(brc_draft_log_whole(s->repo->store, &draft, &op, err));
+    s->log_is_new = 0;
+    s->logged = 0;
+    return BRC_OK;
+}
+
 /* ---- transactions -------------------------------- */
 
 static int start_draft(brc_session *s, brc_error *err)
@@ -832,7 +907,9 @@ static int start_draft(brc_session *s, brc_error *err)
     s->draft.kind = row.draft.kind;
     s->is_new = 1;
     s->made_at = brc_store_undone(s->repo->store);
-    return BRC_OK;
+    const int rc = s->log != NULL ? log_change(s, err) : BRC_OK;
+    s->logged = 0; /* the row may be an older one, which has been changed more often */
+    return rc;
 }
 
 int brc_session_can_change(const brc_session *s, brc_error *err)
@@ -866,8 +943,9 @@ static int touch_draft(brc_session *s, brc_error *err)
             BRC_TRY(brc_draft_advance(store, s->draft.id, s->draft.has_tip ? &s->draft.tip : NULL,
                                       err));
     }
-    if (s->draft.saves)
-        BRC_TRY(brc_draft_saves_meet(store, s->draft.id, s->saver, err));
+    if (s->draft.saves || s->draft.logs || s->log != NULL)
+        BRC_TRY(log_change(s, err));
+    s->logged = s->logged == s->draft.changes ? s->logged + 1 : 0;
     return brc_draft_touch(store, s->draft.id, err);
 }
 

@@ -6,10 +6,9 @@
 #define BRC_WORK_SESSION_H
 
 #include "../flow/window.h"
-#include "../history/commit.h"
 #include "../history/snapshot.h"
-#include "../history/tree_walk.h"
-#include "../store/cache.h"
+
+struct brc_tree_walk; /* history/tree_walk.h */
 
 /* ---- repo -------------------------------- */
 
@@ -88,6 +87,10 @@ struct brc_session {
     void (*keys_free)(void *keys);
     char *saver;        /* the owner name of its savepoints (change.c); NULL: it has made none */
     void (*saves_end)(brc_session *s);
+    char *log;          /* what the operation is that the session logs; NULL: none */
+    int log_is_new;     /* it has changed nothing yet                              */
+    int64_t logged;     /* `draft.changes` after its last change; 0: unknown       */
+    uint64_t logged_at; /* brc_store_undone() then                                 */
 };
 
 brc_session *brc_session_ref(brc_session *s);
@@ -108,6 +111,8 @@ const brc_registry *brc_session_registry(const brc_session *s);
 /* Begin and end every change: a write transaction and a draft. */
 BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);
 BRC_MUST_USE int brc_session_end(brc_session *s, int rc, brc_error *err);
+/* Makes the changes of a draft that the session took over, and has changed nothing of, the operation that it logs. */
+BRC_MUST_USE int brc_session_log_whole(brc_session *s, brc_error *err);
 /* Call after brc_change_run(), outside of every transaction; rc: the result of that call. */
 void brc_session_changed(brc_session *s, int rc);
 /* Brings draft and base up to date; must be the first call within a transaction of either kind. */
@@ -131,7 +136,7 @@ BRC_MUST_USE int brc_session_put_new(brc_session *s, const char *path, brc_entry
 BRC_MUST_USE int brc_session_parents(brc_session *s, const char *path, brc_error *err);
 
 /* Begins a walk from a node that was found. Later changes do not affect the walk. */
-BRC_MUST_USE int brc_session_walk(brc_tree_walk **out, brc_session *s, const char *path, const brc_entry *entry,
+BRC_MUST_USE int brc_session_walk(struct brc_tree_walk **out, brc_session *s, const char *path, const brc_entry *entry,
                                   int64_t row, int flags, brc_error *err);
 
 /* Reads the branch's tip. *has is 0 if the branch has no commit; root is then zero. */

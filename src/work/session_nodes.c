@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/buf.h"
 #include "../base/node_path.h"
+#include "../history/tree_walk.h"
 #include "bulk_write.h"
 #include "session.h"
 
@@ -62,8 +63,8 @@ void brc_hidden_nodes_dispose(brc_hidden_nodes *nodes)
 
 /* ---- where a node is in the base -------------------------------- */
 
-/* Returns the place in the base of a path, or (above: 1) of its parents, by the rows of moves: *has
- * is 0 if it is new. */
+/* Finds the path in the base of a node, or (above: 1) of its parents, by the rows of moves. Sets
+ * *has to 0 if the node is new. */
 static int base_path(brc_session *s, const char *path, int above, brc_buf *out, int *has,
                      brc_error *err)
 {
@@ -95,7 +96,7 @@ done:
     return rc;
 }
 
-/* Likewise, but "" if the base lacks the node. */
+/* Finds the path in the base of a node; "" if the base lacks the node. */
 static int base_node(brc_session *s, const char *path, int above, brc_buf *out, brc_error *err)
 {
     int has;
@@ -406,7 +407,7 @@ int brc_session_put_doc(brc_session *s, const char *path, brc_entry *entry, cons
     brc_buf text = BRC_BUF_INIT;
     int64_t node;
     int rc;
-    BRC_GO(brc_json_write(&text, doc, err));
+    BRC_GO(brc_json_write(&text, doc, 0, err));
     BRC_GO(drop_document(s, path, err));
     entry->doc = brc_hash_object(brc_store_hash(store), BRC_KIND_DOCUMENT, text.data, text.len);
     BRC_GO(brc_session_put(s, path, entry, &node, err));
@@ -425,7 +426,7 @@ int brc_session_put_new(brc_session *s, const char *path, brc_entry *entry, cons
     int rc;
     if (s->bulk == NULL)
         return brc_session_put_doc(s, path, entry, doc, NULL, err);
-    BRC_GO(brc_json_write(&text, doc, err));
+    BRC_GO(brc_json_write(&text, doc, 0, err));
     BRC_GO(brc_store_put(s->repo->store, BRC_KIND_DOCUMENT, text.data, text.len, &entry->doc, err));
     BRC_GO(drop_document(s, path, err));
     rc = brc_session_put(s, path, entry, NULL, err);

@@ -4,6 +4,7 @@
 #define BRC_WORK_SESSION_NODES_H
 
 #include "../store/store.h"
+#include "../history/moves.h"
 #include "session.h"
 
 /* ---- hidden nodes -------------------------------- */

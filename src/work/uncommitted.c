@@ -5,6 +5,7 @@
 
 #include "../base/json.h"
 #include "../base/process.h"
+#include "../history/commit.h"
 #include "adopt.h"
 #include "bulk_write.h"
 #include "fold.h"
@@ -61,7 +62,7 @@ int brc_session_read_steady(brc_session *s, brc_steady_fn run, void *ctx, brc_er
     brc_store *store = s->repo->store;
     int rc = BRC_OK, same = 0;
     for (int i = 0; i <= TRIES && !same; i++) {
-        same = 1; /* not known: do not try again */
+        same = 1; /* if the read fails, nothing is known: do not try again */
         BRC_TRY(brc_store_begin_read(store, err));
         rc = i < TRIES ? read_once(s, run, ctx, &same, err) : read_held(s, run, ctx, &same, err);
         brc_store_end_read(store);
@@ -89,7 +90,7 @@ static int compare_with_start(void *ctx, brc_error *err)
     c->clean = s->draft.kind != BRC_DRAFT_MERGE;
     if (s->draft.id == 0 || !c->clean)
         return BRC_OK;
-    brc_store_scratch_end(store); /* of an earlier try */
+    brc_store_scratch_end(store); /* what an earlier try has left */
     brc_store_scratch_begin(store);
     if (s->draft.has_tip)
         BRC_TRY(brc_commit_root(store, &s->draft.tip, &start, err));
@@ -115,21 +116,26 @@ int brc_session_clean(int *clean, brc_session *s, brc_error *err)
 /* ---- dropped -------------------------------- */
 
 /* Brings a child back to the state in which it began. */
-static int go_back_to_parent(brc_session *s, brc_error *err)
+static int go_back_to_parent(brc_store *store, const brc_draft_row *row, brc_error *err)
 {
-    brc_store *store = s->repo->store;
-    brc_draft_child child;
     brc_fork_keys keys = {0};
-    int rc = brc_draft_child_read(store, s->draft.id, &child, err);
-    if (rc <= 0)
-        return rc;
-    BRC_GO(brc_fork_keys_parse(&keys, brc_json_member(child.plan, "keys"), err));
-    BRC_GO(brc_draft_empty(store, s->draft.id, err));
-    BRC_GO(brc_draft_lay(store, s->draft.id, child.has_fork ? &child.fork : NULL, err));
-    rc = brc_fork_keys_put(&keys, store, s->draft.id, err);
+    int rc;
+    BRC_GO(brc_fork_keys_parse(&keys, row->plan, err));
+    BRC_GO(brc_draft_empty(store, row->draft.id, err));
+    BRC_GO(brc_draft_lay(store, row->draft.id, row->has_other ? &row->other : NULL, err));
+    rc = brc_fork_keys_put(&keys, store, row->draft.id, err);
 done:
     brc_fork_keys_dispose(&keys);
-    brc_draft_child_dispose(&child);
+    return rc;
+}
+
+static int discard_child(brc_session *s, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    BRC_TRY(brc_draft_list(s->repo->store, BRC_DRAFTS_ONE, s->draft.id, &rows, &n, err));
+    const int rc = n > 0 ? go_back_to_parent(s->repo->store, rows, err) : BRC_OK;
+    brc_draft_rows_free(rows, n);
     return rc;
 }
 
@@ -139,8 +145,8 @@ static int discard_steps(brc_session *s, brc_error *err)
     brc_store *store = s->repo->store;
     if (s->mode != BRC_SESSION_PRIVATE)
         return brc_draft_delete(store, s->draft.id, err);
-    if (s->draft.is_child)
-        return go_back_to_parent(s, err);
+    if (s->draft.parent != 0)
+        return discard_child(s, err);
     return brc_session_rest(s, s->draft.has_tip ? &s->draft.tip : NULL, err);
 }
 
@@ -175,7 +181,7 @@ int brc_session_finish(brc_session *s, brc_error *err)
 {
     int clean;
     BRC_TRY(brc_session_can_change(s, err));
-    if (s->mode != BRC_SESSION_PRIVATE || s->draft.is_child)
+    if (s->mode != BRC_SESSION_PRIVATE || s->draft.parent != 0)
         return brc_fail(err, BRC_EMISUSE, "only a private session that is not the child of "
                                           "another can be finished");
     BRC_TRY(brc_bulk_check_none(s, "the session cannot be finished", err));

@@ -19,7 +19,7 @@ static int check_free(const char *path, brc_error *err)
 {
     struct stat st;
     if (lstat(path, &st) == 0)
-        return brc_fail(err, BRC_EEXISTS, "%s is already there: remove it or choose another name",
+        return brc_fail(err, BRC_EEXISTS, "%s already exists: remove it or choose another name",
                         path);
     if (errno != ENOENT)
         return brc_fail_os(err, errno, "cannot look at", path);

@@ -20,7 +20,7 @@ static int put_parsed(brc_json *doc, const char *member, const char *text, size_
                       brc_error *err)
 {
     brc_json *value;
-    int rc = brc_json_parse(&value, text, len, err);
+    int rc = brc_json_parse(&value, text, len, 0, err);
     if (rc < 0) {
         brc_context(err, "%s", member);
         return rc;
@@ -36,8 +36,8 @@ static int put_default_codecs(brc_json *doc, brc_session *s, brc_error *err)
     brc_buf text = BRC_BUF_INIT, dtype = BRC_BUF_INIT;
     int rc;
 
-    BRC_GO(brc_dtype_open(&type, brc_session_registry(s), name, err));
-    BRC_GO(brc_json_write(&dtype, name, err));
+    BRC_GO(brc_dtype_open(&type, brc_session_registry(s), name, NULL, err));
+    BRC_GO(brc_json_write(&dtype, name, 0, err));
     BRC_GO(brc_buf_terminate(&dtype, err));
     BRC_GO(brc_session_default_codecs(&text, s, (const char *)dtype.data, err));
     if (text.len == 0)
@@ -122,7 +122,7 @@ int brc_add_doc_bytes(uint64_t *sum, const brc_registry *reg, const brc_json *do
     for (size_t i = 0; i < ndim; i++)
         if (!brc_json_uint(brc_json_item(shape, i), UINT64_MAX, &extent[i]))
             return BRC_OK;
-    int rc = brc_dtype_open(&type, reg, brc_json_member(doc, "data_type"), err);
+    int rc = brc_dtype_open(&type, reg, brc_json_member(doc, "data_type"), NULL, err);
     if (rc == BRC_OK)
         item = type->item_size;
     brc_dtype_free(type);
@@ -151,7 +151,7 @@ static int walk_places(places *w, const brc_json *value, brc_error *err)
     }
     for (const brc_json *v = brc_json_first(value); v; v = brc_json_next(v), i++) {
         if (kind == BRC_JSON_OBJECT)
-            BRC_TRY(brc_json_pointer_step(&w->pointer, brc_json_own_name(v), err));
+            BRC_TRY(brc_json_pointer_step(&w->pointer, brc_json_name(v), err));
         else
             BRC_TRY(brc_buf_printf(&w->pointer, err, "/%zu", i));
         BRC_TRY(walk_places(w, v, err));
@@ -264,7 +264,7 @@ static int put_numbers_mark(brc_json *attrs, brc_json *numbers, brc_error *err)
         rc = brc_json_add(mark, "own", own, err);
     if (rc < 0)
         goto done;
-    BRC_GO(brc_json_write(&text, mark, err));
+    BRC_GO(brc_json_write(&text, mark, 0, err));
     BRC_GO(brc_buf_terminate(&text, err));
     rc = brc_json_set(attrs, BRC_NUMBERS_MARK, brc_json_new_string((const char *)text.data), err);
 done:
@@ -324,7 +324,7 @@ static int read_numbers_mark(brc_json **out, const brc_json *attribute, brc_erro
     *out = NULL;
     if (!brc_json_text(attribute, &text))
         return BRC_OK;
-    int rc = brc_json_parse_nan(out, text, strlen(text), &why);
+    int rc = brc_json_parse(out, text, strlen(text), BRC_JSON_NAN, &why);
     if (rc < 0)
         return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
     const brc_json *numbers = brc_json_member(*out, "numbers");
@@ -464,7 +464,7 @@ static int read_copies(const copies_reader *r, const brc_json *copies, const cha
                        brc_error *err)
 {
     for (const brc_json *v = brc_json_first(copies); v; v = brc_json_next(v)) {
-        const char *name = brc_json_own_name(v);
+        const char *name = brc_json_name(v);
         char *inner = NULL;
         int rc;
         if (!name)
@@ -739,4 +739,79 @@ void brc_import_notes_dispose(brc_import_notes *notes)
     brc_first_names_dispose(&notes->passed);
     brc_first_names_dispose(&notes->unread);
     brc_first_names_dispose(&notes->chunks);
+}
+
+/* ==== first names ================================ */
+
+#define NAMES_MOST 5 /* names in a list */
+
+int brc_first_names_add(brc_first_names *names, const char *name, brc_error *err)
+{
+    if (names->n++ < NAMES_MOST)
+        return brc_buf_printf(&names->text, err, "%s%.300s", names->text.len > 0 ? ", " : "", name);
+    return BRC_OK;
+}
+
+int brc_first_names_write(const brc_first_names *names, brc_buf *out, brc_error *err)
+{
+    BRC_TRY(brc_buf_append(out, names->text.data, names->text.len, err));
+    if (names->n > NAMES_MOST)
+        BRC_TRY(brc_buf_printf(out, err, " and %llu more",
+                               (unsigned long long)(names->n - NAMES_MOST)));
+    return BRC_OK;
+}
+
+void brc_first_names_dispose(brc_first_names *names)
+{
+    brc_buf_dispose(&names->text);
+}
+
+/* ==== names ================================ */
+
+/* Names of nodes and files: checks them, handles their endings, and joins them to paths. */
+
+int brc_name_is_safe(const char *name, size_t len)
+{
+    return brc_name_check(name, len, NULL) == BRC_OK;
+}
+
+int brc_path_is_safe(const char *path)
+{
+    for (;;) {
+        size_t len = strcspn(path, "/");
+        if (!brc_name_is_safe(path, len))
+            return 0;
+        if (path[len] == 0)
+            return 1;
+        path += len + 1;
+    }
+}
+
+size_t brc_without_ending(const char *name, size_t len, const char *ending)
+{
+    size_t n = strlen(ending);
+    if (len <= n)
+        return len;
+    for (size_t i = 0; i < n; i++) {
+        char c = name[len - n + i];
+        if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != ending[i])
+            return len;
+    }
+    return len - n;
+}
+
+size_t brc_before_ending(const char *name, size_t len)
+{
+    for (size_t i = len; i-- > 1;)
+        if (name[i] == '.') {
+            int letter = i + 1 < len ? name[i + 1] | 0x20 : 0;
+            return letter >= 'a' && letter <= 'z' ? i : len;
+        }
+    return len;
+}
+
+int brc_has_ending(const char *name, const char *ending)
+{
+    size_t len = strlen(name);
+    return brc_without_ending(name, len, ending) < len;
 }

@@ -72,7 +72,7 @@ int brc_elements_import(brc_session *s, const char *path, const brc_elements *e,
     int rc;
 
     BRC_GO(create_for(&a, s, path, e, opts, err));
-    brc_sel_all(&all, a);
+    BRC_GO(brc_sel_parse(&all, a, NULL, err));
     BRC_GO(brc_elements_write(a, &all, e, in, err));
     BRC_GO(brc_input_end(in, err));
 done:
@@ -126,8 +126,8 @@ int brc_array_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_arr
         BRC_GO(brc_buf_terminate(&quoted, err));
         text = (const char *)quoted.data;
     }
-    BRC_GO(brc_json_parse(&json, text, strlen(text), err));
-    BRC_GO(brc_dtype_open(out, reg, json, err));
+    BRC_GO(brc_json_parse(&json, text, strlen(text), 0, err));
+    BRC_GO(brc_dtype_open(out, reg, json, NULL, err));
 done:
     brc_json_free(json);
     brc_buf_dispose(&quoted);

@@ -20,7 +20,7 @@ static int group_is_empty(int *empty, brc_session *s, const char *path, brc_erro
     brc_iter *it;
     const brc_node *child;
     BRC_TRY(brc_list(&it, s, path, 0, err));
-    int rc = brc_list_next(it, &child, err);
+    int rc = brc_next(it, &child, err);
     brc_iter_free(it);
     *empty = rc == 0;
     return rc < 0 ? rc : BRC_OK;
@@ -54,18 +54,10 @@ static int name_node_of(char **out, const origin *from, brc_error *err)
                             : brc_source_name(out, from->name, err);
 }
 
-/* Chooses the path of the node if the caller names none. */
-static int choose_path(char **out, const origin *from, brc_error *err)
+static int path_by_name(char **out, const origin *from, brc_error *err)
 {
-    int is_group, empty = 0;
     char *name;
-
     *out = NULL;
-    BRC_TRY(is_group_there(&is_group, from, err));
-    if (is_group)
-        BRC_TRY(group_is_empty(&empty, from->session, "/", err));
-    if (empty)
-        return brc_dup(out, "/", err);
     if (!from->name)
         return brc_fail(err, BRC_EINVAL,
                         "a stream has no name: give the path of the node that it becomes (only a "
@@ -73,6 +65,29 @@ static int choose_path(char **out, const origin *from, brc_error *err)
     BRC_TRY(name_node_of(&name, from, err));
     int rc = brc_node_join(out, "/", name, err);
     free(name);
+    return rc;
+}
+
+/* Chooses the path of the node if the caller names none. */
+static int choose_path(char **out, const origin *from, brc_error *err)
+{
+    int is_group, empty = 0, kind = 1;
+    BRC_TRY(is_group_there(&is_group, from, err));
+    if (is_group)
+        BRC_TRY(group_is_empty(&empty, from->session, "/", err));
+    if (empty)
+        return brc_dup(out, "/", err);
+    BRC_TRY(path_by_name(out, from, err));
+    int rc = BRC_OK;
+    if (is_group && (from->opts->flags & BRC_XFER_REPLACE))
+        rc = brc_node_kind(&kind, from->session, *out, err);
+    if (rc == BRC_OK && kind == 0)
+        rc = brc_fail(err, BRC_ENOTFOUND,
+                      "there is no node %s to replace: give the path of one, / for the root", *out);
+    if (rc < 0) {
+        free(*out);
+        *out = NULL;
+    }
     return rc;
 }
 
@@ -114,8 +129,35 @@ static int check_absent(brc_session *s, const char *path, brc_error *err)
     BRC_TRY(brc_node_kind(&kind, s, path, err));
     if (kind != 0)
         return brc_fail(err, BRC_EEXISTS,
-                        "%s is already there: import to another path, or remove it", path);
+                        "%s already exists: import to another path, or replace it", path);
     return BRC_OK;
+}
+
+/* Removes all children of the root, and its attributes. */
+static int clear_root(brc_session *s, brc_error *err)
+{
+    static const char plain[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
+    brc_iter *it;
+    const brc_node *child;
+    int rc;
+    BRC_TRY(brc_list(&it, s, "/", 0, err));
+    while ((rc = brc_next(it, &child, err)) > 0)
+        BRC_GO(brc_node_remove(s, child->path, err));
+    if (rc == BRC_OK)
+        rc = brc_key_set(s, "zarr.json", plain, strlen(plain), 0, err);
+done:
+    brc_iter_free(it);
+    return rc;
+}
+
+/* Removes the node that the source replaces, within the import. */
+static int remove_replaced(brc_session *s, const char *path, brc_error *err)
+{
+    int kind;
+    if (strcmp(path, "/") == 0)
+        return clear_root(s, err);
+    BRC_TRY(brc_node_kind(&kind, s, path, err));
+    return kind == 0 ? BRC_OK : brc_node_remove(s, path, err);
 }
 
 static int source_bytes(uint64_t *bytes, brc_session *s, const brc_format *format,
@@ -167,29 +209,40 @@ static int take_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *
                          "brc_xfer_opts", err));
     return brc_flags_check(out->flags,
                            BRC_XFER_CONSOLIDATED | BRC_XFER_INTO | BRC_XFER_SKIP_UNSUPPORTED |
-                               BRC_XFER_NAN_TOKENS | BRC_XFER_UNEQUAL_DIMENSIONS,
+                               BRC_XFER_NAN_TOKENS | BRC_XFER_UNEQUAL_DIMENSIONS |
+                               BRC_XFER_STREAM | BRC_XFER_REPLACE,
                            "brc_xfer_opts", err);
 }
 
-/* Imports the source as this node. */
-static int import_placed(const origin *from, const char *path, brc_error *err)
+/* Finds the path of the node that the source becomes, and tells the caller. */
+static int place_origin(char **node, const origin *from, const char *path, brc_error *err)
 {
     const brc_xfer_opts *opts = from->opts;
-    char *node = NULL;
     int rc;
 
+    *node = NULL;
     if ((opts->flags & BRC_XFER_INTO) && from->name)
-        BRC_GO(place_in(&node, path ? path : "/", from, err));
+        BRC_GO(place_in(node, path ? path : "/", from, err));
     else
-        BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, from, err));
-    if (opts->placed) {
-        BRC_GO(brc_buf_text(opts->placed, node, err));
-        BRC_GO(brc_buf_terminate(opts->placed, err));
-    }
-    BRC_GO(import_new(from, node, err));
+        BRC_GO(path ? given_path(node, path, err) : choose_path(node, from, err));
+    if (!opts->placed)
+        return BRC_OK;
+    BRC_GO(brc_buf_text(opts->placed, *node, err));
+    rc = brc_buf_terminate(opts->placed, err);
 done:
-    free(node);
+    if (rc < 0) {
+        free(*node);
+        *node = NULL;
+    }
     return rc;
+}
+
+/* Begins the bulk write of an import. */
+static int begin_import(const origin *from, const char *node, brc_error *err)
+{
+    if (from->opts->flags & BRC_XFER_REPLACE)
+        BRC_TRY(remove_replaced(from->session, node, err));
+    return brc_bulk_start(from->session, err);
 }
 
 /* Fails if some parts cannot be kept, unless the caller allows that. */
@@ -209,9 +262,14 @@ static int import_kept(const origin *from, int rc, brc_error *err)
 /* Imports all or nothing. */
 static int import_origin(const origin *from, const char *path, brc_error *err)
 {
-    BRC_TRY(brc_bulk_start(from->session, err));
-    int rc = import_kept(from, import_placed(from, path, err), err);
-    return brc_bulk_end_with(from->session, rc, err);
+    char *node;
+    BRC_TRY(place_origin(&node, from, path, err));
+    int rc = begin_import(from, node, err);
+    if (rc == BRC_OK)
+        rc = brc_bulk_end_with(from->session, import_kept(from, import_new(from, node, err), err),
+                               err);
+    free(node);
+    return rc;
 }
 
 /* Requires that all names were met if the caller does not ask which were. */
@@ -299,58 +357,51 @@ static int import_with(const origin *from, const char *path, brc_error *err)
 
     BRC_TRY(brc_foreign_open(&in, &what, err));
     stream.stream = brc_foreign_stream(in);
-    int rc = brc_bulk_start(from->session, err);
-    if (rc < 0) {
-        brc_foreign_free(in);
-        return rc;
-    }
+    char *node;
     brc_task task = brc_task_begin(repo, "import", 0);
-    rc = brc_foreign_close(in, import_placed(&stream, path, err), err);
+    int rc = place_origin(&node, &stream, path, err), has_begun = 0;
+    if (rc == BRC_OK) {
+        rc = begin_import(from, node, err);
+        has_begun = rc == BRC_OK;
+    }
+    if (has_begun)
+        rc = import_new(&stream, node, err);
+    rc = brc_foreign_close(in, rc, err);
     brc_task_end(repo, &task, rc);
-    return brc_bulk_end_with(from->session, import_kept(from, rc, err), err);
+    free(node);
+    return has_begun ? brc_bulk_end_with(from->session, import_kept(from, rc, err), err) : rc;
 }
 
-int brc_import(brc_session *s, const char *name, const char *path, const brc_xfer_opts *given,
-               brc_error *err)
+/* Checks that there is either a name or a descriptor. */
+static int check_where(const brc_session *s, const char *name, const brc_xfer_opts *opts,
+                       brc_error *err)
 {
-    brc_parts parts = BRC_PARTS_INIT;
-    brc_source source;
-    brc_xfer_opts opts;
-
-    if (!s || !name)
-        return brc_fail(err, BRC_EINVAL, "a session and a source are needed");
-    BRC_TRY(take_import_opts(&opts, given, err));
-    origin from = { .session = s, .opts = &opts, .name = name, .source = &source, .parts = &parts };
-    BRC_TRY(must_meet_names(&from, &opts, err));
-    if (opts.with)
-        return give_parts(&from, import_with(&from, path, err), err);
-    int rc = look_at_source(&source, &from.format, s, name, err);
-    if (rc < 0)
-        return give_parts(&from, rc, err);
-    source.parts = &parts;
-    return give_parts(&from, import_origin(&from, path, err), err);
+    const int is_stream = (opts->flags & BRC_XFER_STREAM) != 0;
+    if (!s || (is_stream ? opts->fd < 0 : !name))
+        return brc_fail(err, BRC_EINVAL, is_stream
+                                             ? "a session and a descriptor are needed"
+                                             : "a session and the name of a file are needed");
+    if (is_stream && name)
+        return brc_fail(err, BRC_EINVAL, "a stream has a descriptor, not the name %.200s", name);
+    return BRC_OK;
 }
 
-int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_opts *given,
-                      brc_error *err)
+static int import_from_fd(brc_session *s, const char *path, brc_xfer_opts *opts,
+                          brc_error *err)
 {
     static const char name[] = "the stream";
     brc_parts parts = BRC_PARTS_INIT;
     brc_stream_fd source;
-    brc_xfer_opts opts;
     brc_tar_in *tar = NULL;
     int rc;
 
-    if (!s || fd < 0)
-        return brc_fail(err, BRC_EINVAL, "a session and a descriptor are needed");
-    BRC_TRY(take_import_opts(&opts, given, err));
-    if (opts.with)
+    if (opts->with)
         return brc_fail(err, BRC_EINVAL, "a stream is written by a command, or comes from a "
                                          "descriptor: both are given");
-    origin from = { .session = s, .opts = &opts, .parts = &parts };
-    brc_stream_opts stream = { .xfer = &opts, .name = name, .parts = &parts };
-    BRC_TRY(must_meet_names(&from, &opts, err));
-    BRC_GO(brc_stream_fd_open(&tar, &source, brc_session_repo(s), fd, name, err));
+    origin from = { .session = s, .opts = opts, .parts = &parts };
+    brc_stream_opts stream = { .xfer = opts, .name = name, .parts = &parts };
+    BRC_TRY(must_meet_names(&from, opts, err));
+    BRC_GO(brc_stream_fd_open(&tar, &source, brc_session_repo(s), opts->fd, name, err));
     BRC_GO(brc_stream_open(&from.stream, s, tar, &stream, err));
     brc_task task = brc_task_begin(brc_session_repo(s), "import", 0);
     rc = import_origin(&from, path, err);
@@ -359,6 +410,55 @@ done:
     brc_stream_free(from.stream);
     brc_tar_in_free(tar);
     return give_parts(&from, rc, err);
+}
+
+static int import_into(brc_session *s, const char *name, const char *path, brc_xfer_opts *opts,
+                       brc_error *err)
+{
+    brc_parts parts = BRC_PARTS_INIT;
+    brc_source source;
+
+    if (opts->flags & BRC_XFER_STREAM)
+        return import_from_fd(s, path, opts, err);
+    origin from = { .session = s, .opts = opts, .name = name, .source = &source, .parts = &parts };
+    BRC_TRY(must_meet_names(&from, opts, err));
+    if (opts->with)
+        return give_parts(&from, import_with(&from, path, err), err);
+    int rc = look_at_source(&source, &from.format, s, name, err);
+    if (rc < 0)
+        return give_parts(&from, rc, err);
+    source.parts = &parts;
+    return give_parts(&from, import_origin(&from, path, err), err);
+}
+
+/* Removes the old node and imports the source in a private session, whose changes become those of
+ * `s` only when all is there. */
+static int import_over(brc_session *s, const char *name, const char *path, brc_xfer_opts *opts,
+                       brc_error *err)
+{
+    brc_session *own;
+    BRC_TRY(brc_session_can_change(s, err));
+    BRC_TRY(brc_session_open(&own, brc_session_repo(s), s->branch, BRC_SESSION_PRIVATE, err));
+    int rc = import_into(own, name, path, opts, err);
+    if (rc == BRC_OK) {
+        rc = brc_session_hand_over(own, s, err);
+        if (rc == BRC_ECONFLICT)
+            rc = brc_fail(err, rc, "the import conflicts with uncommitted changes: commit or drop "
+                                   "these first");
+    }
+    const int dropped = rc < 0 ? brc_session_discard(own, NULL) : BRC_OK;
+    brc_session_free(own);
+    return rc < 0 ? rc : dropped;
+}
+
+int brc_import(brc_session *s, const char *name, const char *path, const brc_xfer_opts *given,
+               brc_error *err)
+{
+    brc_xfer_opts opts;
+    BRC_TRY(take_import_opts(&opts, given, err));
+    BRC_TRY(check_where(s, name, &opts, err));
+    return opts.flags & BRC_XFER_REPLACE ? import_over(s, name, path, &opts, err)
+                                         : import_into(s, name, path, &opts, err);
 }
 
 int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *name, const brc_xfer_opts *given,
@@ -446,15 +546,49 @@ static int export_checked(brc_session *s, const char *path, const char *dest,
     return rc;
 }
 
+static int export_to_fd(brc_session *s, const char *node, const brc_xfer_opts *opts,
+                        brc_error *err)
+{
+    const brc_stream_out_opts out = { .nan_tokens = (opts->flags & BRC_XFER_NAN_TOKENS) != 0,
+                                      .warnings = opts->warnings };
+    breccia *repo = brc_session_repo(s);
+    brc_stream_fd sink;
+    brc_tar_out *tar;
+    BRC_TRY(brc_stream_fd_create(&tar, &sink, repo, opts->fd, "the stream", err));
+    brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
+    int rc = brc_stream_export(s, node, tar, &out, err);
+    brc_task_end(repo, &task, rc);
+    brc_tar_out_free(tar);
+    return rc;
+}
+
+static int export_fd_checked(brc_session *s, const char *path, const brc_xfer_opts *opts,
+                             brc_error *err)
+{
+    char *node;
+
+    BRC_TRY(check_export_opts(opts, err));
+    if ((opts->flags & BRC_XFER_CONSOLIDATED) ||
+        (opts->format && strcmp(opts->format, "zarr3") != 0))
+        return brc_fail(err, BRC_EINVAL,
+                        "a stream is always Zarr v3 without consolidated metadata: export other "
+                        "formats to files");
+    BRC_TRY(given_path(&node, path ? path : "/", err));
+    int rc = export_to_fd(s, node, opts, err);
+    free(node);
+    return rc;
+}
+
 int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *given,
                brc_error *err)
 {
     brc_xfer_opts opts;
     char *place; /* dest without slashes at its end */
 
-    if (!s || !dest)
-        return brc_fail(err, BRC_EINVAL, "a session and a name to write to are needed");
     BRC_TRY(take_opts(&opts, given, err));
+    BRC_TRY(check_where(s, dest, &opts, err));
+    if (opts.flags & BRC_XFER_STREAM)
+        return export_fd_checked(s, path, &opts, err);
     size_t len = strlen(dest);
     while (len > 1 && dest[len - 1] == '/')
         len--;
@@ -464,38 +598,3 @@ int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfe
     return rc;
 }
 
-static int export_stream(brc_session *s, const char *node, int fd, const brc_xfer_opts *opts,
-                         brc_error *err)
-{
-    const brc_stream_out_opts out = { .nan_tokens = (opts->flags & BRC_XFER_NAN_TOKENS) != 0,
-                                      .warnings = opts->warnings };
-    breccia *repo = brc_session_repo(s);
-    brc_stream_fd sink;
-    brc_tar_out *tar;
-    BRC_TRY(brc_stream_fd_create(&tar, &sink, repo, fd, "the stream", err));
-    brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
-    int rc = brc_stream_export(s, node, tar, &out, err);
-    brc_task_end(repo, &task, rc);
-    brc_tar_out_free(tar);
-    return rc;
-}
-
-int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_opts *given,
-                      brc_error *err)
-{
-    brc_xfer_opts opts;
-    char *node;
-
-    if (!s || fd < 0)
-        return brc_fail(err, BRC_EINVAL, "a session and a descriptor are needed");
-    BRC_TRY(take_opts(&opts, given, err));
-    BRC_TRY(check_export_opts(&opts, err));
-    if ((opts.flags & BRC_XFER_CONSOLIDATED) || (opts.format && strcmp(opts.format, "zarr3") != 0))
-        return brc_fail(err, BRC_EINVAL,
-                        "a stream is always Zarr v3 without consolidated metadata: export other "
-                        "formats to files");
-    BRC_TRY(given_path(&node, path ? path : "/", err));
-    int rc = export_stream(s, node, fd, &opts, err);
-    free(node);
-    return rc;
-}

@@ -11,7 +11,7 @@
 
 #include "../base/part.h"
 #include "input.h"
-#include "xfer_nodes.h"
+#include "xfer.h"
 
 /* ---- formats -------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "xfer_nodes.h"
+#include "xfer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "../base/sized.h"
 #include "../nd/shape.h"
 #include "../zarr/transfer.h"
-#include "xfer.h"
 
 /* ==== dimensions ================================ */
 
@@ -100,7 +99,7 @@ static int look_at_group(dimensions *d, const char *path, const brc_json *doc, b
     if (brc_json_kind(dims) != BRC_JSON_OBJECT)
         return BRC_OK;
     for (const brc_json *v = brc_json_first(dims); v; v = brc_json_next(v)) {
-        BRC_TRY(keep_name(&own.name, d, brc_json_own_name(v), err));
+        BRC_TRY(keep_name(&own.name, d, brc_json_name(v), err));
         BRC_TRY(add_scope(&d->owners, own, err));
     }
     return BRC_OK;
@@ -256,7 +255,7 @@ static int visit_nodes(brc_session *s, const char *path, brc_node_fn each, void 
     int rc;
 
     BRC_GO(brc_list(&it, s, path, BRC_LIST_RECURSE, err));
-    while ((rc = brc_list_next(it, &node, err)) > 0) {
+    while ((rc = brc_next(it, &node, err)) > 0) {
         if (n++ == 0)
             base = strlen(node->path);
         const char *inner = node->path + base;
@@ -362,7 +361,7 @@ int brc_attributes_pick(const brc_xfer_opts *opts, const char *path, brc_json *d
     brc_json *kept = brc_json_new_object(), *copy;
     int rc = kept ? BRC_OK : brc_nomem(err);
     for (const brc_json *one = brc_json_first(old); one && rc == BRC_OK; one = brc_json_next(one)) {
-        const char *name = brc_json_own_name(one);
+        const char *name = brc_json_name(one);
         if (lacks_attribute(opts, path, name))
             continue;
         rc = brc_json_clone(&copy, one, err);

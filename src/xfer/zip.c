@@ -7,7 +7,7 @@
 
 #include "../base/alloc.h"
 #include "../base/file.h"
-#include "../base/utf8.h"
+#include "../base/buf.h"
 #include "input.h"
 
 /* ==== zip archive ================================ */

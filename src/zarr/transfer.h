@@ -3,6 +3,7 @@
 #define BRC_ZARR_TRANSFER_H
 
 #include "../base/json.h"
+#include "../nd/shape.h"
 
 /* Appends the codecs that the repository's setting gives to new arrays of this type, terminated by a NUL; appends
  * nothing if there is no setting or the codecs do not fit the type. `dtype`: as in brc_array_spec. */
@@ -69,5 +70,25 @@ BRC_MUST_USE int brc_chunk_key_format(const brc_array *a, const uint64_t *index,
 /* Returns 1 and the index if `key` is a chunk key of this array (right rank, no leading zeros), within the grid or
  * not (*inside); otherwise 0. */
 int brc_chunk_key_parse(const brc_array *a, const char *key, uint64_t *index, int *inside);
+
+/* ---- element runs -------------------------------- */
+
+/* The elements of a selection in C order, as many at a time as fit into memory. */
+
+typedef struct brc_element_runs {
+    brc_array *a;
+    brc_cut cut;
+    size_t item;
+    uint8_t *data;    /* the elements of a run           */
+    brc_buf elements; /* the same, of variable length    */
+} brc_element_runs;
+
+/* Starts. A `sel` of NULL is the whole array. The elements are those of the array as it is now,
+ * whatever others change meanwhile. brc_element_runs_end() must be called, even after a failure. */
+BRC_MUST_USE int brc_element_runs_start(brc_element_runs *runs, brc_array *a, const brc_sel *sel, brc_error *err);
+/* Returns 1 with the next elements, in native byte order and valid until the next call, or 0 at the
+ * end. No lock is held between two calls. */
+BRC_MUST_USE int brc_element_runs_next(brc_element_runs *runs, brc_span *out, brc_error *err);
+void brc_element_runs_end(brc_element_runs *runs);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * What must hold for versions, whatever is in them: random small histories, each from the seed that
- * a failure names.
+ * Rules that hold for all versions, whatever is in them: random small histories, each from the seed
+ * that a failure names.
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *algebra_suite(void);
+TEST_SUITE(algebra);
 
 enum { ROUNDS = 24 };
 enum { LEFT = 0, RIGHT = 1, ANY = 2 }; /* left and right never meet */
@@ -69,8 +69,7 @@ static const char *any_array(void)
 static void edit_element(int side)
 {
     const char *path = any_array();
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, path, &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, path);
     const uint64_t n = brc_array_describe(a)->shape[0];
     brc_array_free(a);
     const uint64_t i = side == ANY ? below(n) : below(n / 2) * 2 + (uint64_t)side;
@@ -106,9 +105,9 @@ static void edit_place(int side)
     if (side == RIGHT)
         return;
     if (is_there("/g/b"))
-        OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+        OK(&t, brc_node_move(t.session, "/g", "/h", 0, &t.err));
     else if (is_there("/h/b"))
-        OK(&t, brc_node_move(t.session, "/h", "/g", &t.err));
+        OK(&t, brc_node_move(t.session, "/h", "/g", 0, &t.err));
 }
 
 static void edit_shape(int side)
@@ -144,7 +143,7 @@ static void commit_edits(int side, size_t most)
 
 static void new_branch(const char *name, const char *at)
 {
-    OK(&t, brc_branch_create(t.repo, name, at, &t.err));
+    OK(&t, brc_ref_create(t.repo, name, at, NULL, 0, &t.err));
     scenario_be_on(&t, name);
 }
 
@@ -169,9 +168,11 @@ static int merge_here(const char *rev)
     return r.result;
 }
 
+CASE("algebra", .setup = algebra_setup, .teardown = algebra_teardown, .timeout = 60);
+
 /* ---- diff -------------------------------- */
 
-START_TEST(a1_a_version_does_not_differ_from_itself)
+LOOP(a1_a_version_does_not_differ_from_itself, 0, ROUNDS)
 {
     brc_iter *it;
     const brc_change *c;
@@ -179,12 +180,11 @@ START_TEST(a1_a_version_does_not_differ_from_itself)
     commit_edits(ANY, 8);
     commit_edits(ANY, 8);
     OK(&t, brc_diff(&it, t.repo, "HEAD", "HEAD", NULL, &t.err));
-    HOLDS(brc_diff_next(it, &c, &t.err) == 0);
+    HOLDS(brc_next(it, &c, &t.err) == 0);
     brc_iter_free(it);
 }
-END_TEST
 
-/* What the list does not name is not touched: so it must name all. */
+/* Applies the list alone, so a difference that the list leaves out shows in the result. */
 static void apply_diff(const char *from, const char *to)
 {
     for (int additions = 0; additions < 2; additions++) {
@@ -192,7 +192,7 @@ static void apply_diff(const char *from, const char *to)
         const brc_change *c;
         int rc;
         OK(&t, brc_diff(&it, t.repo, from, to, NULL, &t.err));
-        while ((rc = brc_diff_next(it, &c, &t.err)) > 0) {
+        while ((rc = brc_next(it, &c, &t.err)) > 0) {
             const char *gone = c->what == BRC_REMOVED ? c->path : c->from;
             if (!additions && gone != NULL)
                 (void)!brc_node_remove(t.session, gone, NULL); /* with what is above it, perhaps */
@@ -204,7 +204,7 @@ static void apply_diff(const char *from, const char *to)
     }
 }
 
-START_TEST(a2_a_version_with_its_differences_is_the_other)
+LOOP(a2_a_version_with_its_differences_is_the_other, 0, ROUNDS)
 {
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_oid id;
@@ -221,12 +221,11 @@ START_TEST(a2_a_version_with_its_differences_is_the_other)
     OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
     HOLDS(equal_roots("from", "main"));
 }
-END_TEST
 
 /* ---- merge and rebase -------------------------------- */
 
 /* Edits of any kind may conflict: then they do in both directions. */
-START_TEST(a3_merges_commute)
+LOOP(a3_merges_commute, 0, 2 * ROUNDS)
 {
     roll(_i, 3000);
     new_branch("x", NULL);
@@ -242,10 +241,9 @@ START_TEST(a3_merges_commute)
         HOLDS(equal_roots("xy", "yx"));
     scenario_whole(&t);
 }
-END_TEST
 
 /* Independent commits: merged, and rebased in both directions. */
-START_TEST(a4_a_rebase_has_what_a_merge_has)
+LOOP(a4_a_rebase_has_what_a_merge_has, 0, 2 * ROUNDS)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     roll(_i, 4000);
@@ -267,7 +265,6 @@ START_TEST(a4_a_rebase_has_what_a_merge_has)
     HOLDS(equal_roots("merged", "right"));
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- roots -------------------------------- */
 
@@ -279,7 +276,7 @@ static void edit_side(int side, uint64_t start)
 }
 
 /* Left ones before right ones, and the other way; in one commit, or in two. */
-START_TEST(a5_equal_contents_have_one_root)
+LOOP(a5_equal_contents_have_one_root, 0, ROUNDS)
 {
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_oid id;
@@ -299,24 +296,25 @@ START_TEST(a5_equal_contents_have_one_root)
     OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
     HOLDS(equal_roots("one", "two"));
 }
-END_TEST
 
 /* ---- revert -------------------------------- */
 
 static int revert_here(const char *rev)
 {
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    OK(&t, brc_revert(&r, NULL, t.repo, rev, NULL, &t.err));
+    opts.flags = BRC_PICK_REVERT;
+    OK(&t, brc_pick(&r, NULL, t.repo, rev, &opts, &t.err));
     return r.result;
 }
 
-START_TEST(a6_a_revert_of_a_revert_is_the_original)
+LOOP(a6_a_revert_of_a_revert_is_the_original, 0, ROUNDS)
 {
     roll(_i, 6000);
     commit_edits(ANY, 8);
     commit_edits(ANY, 8);
-    OK(&t, brc_tag_create(t.repo, "before", "HEAD~1", NULL, &t.err));
-    OK(&t, brc_tag_create(t.repo, "after", "HEAD", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "before", "HEAD~1", NULL, BRC_REF_TAG, &t.err));
+    OK(&t, brc_ref_create(t.repo, "after", "HEAD", NULL, BRC_REF_TAG, &t.err));
     const int back = revert_here("HEAD");
     HOLDS(back != BRC_PICK_CONFLICT && equal_roots("HEAD", "before"));
     if (back == BRC_PICK_COMMITTED)
@@ -324,15 +322,14 @@ START_TEST(a6_a_revert_of_a_revert_is_the_original)
     HOLDS(equal_roots("HEAD", "after"));
     scenario_whole(&t);
 }
-END_TEST
 
 /* A change in the middle goes, and what is independent of it stays. */
-START_TEST(a7_a_revert_takes_one_change_alone)
+LOOP(a7_a_revert_takes_one_change_alone, 0, ROUNDS)
 {
     roll(_i, 7000);
     new_branch("both", NULL);
     commit_edits(LEFT, 4);
-    OK(&t, brc_tag_create(t.repo, "mistake", NULL, NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "mistake", NULL, NULL, BRC_REF_TAG, &t.err));
     commit_edits(RIGHT, 4);
     new_branch("alone", "main");
     brc_pick_result r = BRC_PICK_RESULT_INIT;
@@ -342,22 +339,4 @@ START_TEST(a7_a_revert_takes_one_change_alone)
     HOLDS(revert_here("mistake") != BRC_PICK_CONFLICT);
     HOLDS(equal_roots("both", "alone"));
     scenario_whole(&t);
-}
-END_TEST
-
-Suite *algebra_suite(void)
-{
-    Suite *s = suite_create("algebra");
-    TCase *c = tcase_create("algebra");
-    tcase_set_timeout(c, 60);
-    tcase_add_checked_fixture(c, algebra_setup, algebra_teardown);
-    tcase_add_loop_test(c, a1_a_version_does_not_differ_from_itself, 0, ROUNDS);
-    tcase_add_loop_test(c, a2_a_version_with_its_differences_is_the_other, 0, ROUNDS);
-    tcase_add_loop_test(c, a3_merges_commute, 0, 2 * ROUNDS);
-    tcase_add_loop_test(c, a4_a_rebase_has_what_a_merge_has, 0, 2 * ROUNDS);
-    tcase_add_loop_test(c, a5_equal_contents_have_one_root, 0, ROUNDS);
-    tcase_add_loop_test(c, a6_a_revert_of_a_revert_is_the_original, 0, ROUNDS);
-    tcase_add_loop_test(c, a7_a_revert_takes_one_change_alone, 0, ROUNDS);
-    suite_add_tcase(s, c);
-    return s;
 }

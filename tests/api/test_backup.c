@@ -1,5 +1,4 @@
 /* Backups: what is in them, what happens beside writers, and on bad days. */
-#include <check.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -13,8 +12,9 @@
 #include "../kit/file_digest.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *backup_suite(void);
+TEST_SUITE(backup);
 
 enum { BIG = 1 << 16 };
 
@@ -107,13 +107,15 @@ static void copy_is_equal(void)
     ck_assert(file_is_whole(dest));
 }
 
+CASE("backup", .setup = backup_setup, .teardown = backup_teardown, .timeout = 300);
+
 /* ---- what is in it -------------------------------- */
 
-START_TEST(a_backup_has_every_row_of_every_table)
+TEST(a_backup_has_every_row_of_every_table)
 {
     brc_merge_result merged = BRC_MERGE_RESULT_INIT;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    OK(&t, brc_tag_create(t.repo, "v1", NULL, "a tag", &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
+    OK(&t, brc_ref_create(t.repo, "v1", NULL, "a tag", BRC_REF_TAG, &t.err));
     scenario_set_number(&t, "/a", 1, 70);
     scenario_commit(&t, "ours");
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
@@ -123,8 +125,8 @@ START_TEST(a_backup_has_every_row_of_every_table)
     scenario_commit(&t, "theirs");
     OK(&t, brc_merge(&merged, NULL, t.repo, "main", NULL, &t.err));
     ck_assert_int_eq(merged.result, BRC_MERGE_CONFLICT);
-    OK(&t, brc_key_set(t.session, "loose/key", "bytes", 5, &t.err));
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_key_set(t.session, "loose/key", "bytes", 5, 0, &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     write_noise("/noise", 20, 1);
     const brc_backup_report report = backup();
     ck_assert_uint_eq(report.flags, 0);
@@ -132,9 +134,8 @@ START_TEST(a_backup_has_every_row_of_every_table)
     ck_assert_uint_eq(report.objects_checked, report.objects_copied);
     copy_is_equal();
 }
-END_TEST
 
-START_TEST(a_second_backup_copies_what_changed)
+TEST(a_second_backup_copies_what_changed)
 {
     write_noise("/noise", 100, 2);
     scenario_commit(&t, "noise");
@@ -153,10 +154,10 @@ START_TEST(a_second_backup_copies_what_changed)
     const brc_backup_report none = backup();
     ck_assert_uint_eq(none.bytes_copied + none.objects_copied + none.objects_checked, 0);
 }
-END_TEST
 
-/* What goes from the file goes from its backup too, and what moves lies in both at one place. */
-START_TEST(a_backup_follows_the_collection_of_garbage)
+/* Rows that the file loses are removed from its backup too, and rows that move lie in one place in
+ * both. */
+TEST(a_backup_follows_the_collection_of_garbage)
 {
     brc_oid id;
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
@@ -182,7 +183,6 @@ START_TEST(a_backup_follows_the_collection_of_garbage)
         copy_is_equal();
     }
 }
-END_TEST
 
 /* ---- beside writers -------------------------------- */
 
@@ -195,10 +195,8 @@ static pid_t writer_process(const char *file)
     scenario w = {.repo = NULL};
     brc_array *a = NULL;
     brc_oid id;
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
     uint64_t random = 7;
     static uint8_t noise[4 * BIG];
-    commit.message = "beside";
     if (brc_open(&w.repo, file, NULL, &w.err) < 0 ||
         brc_session_open(&w.session, w.repo, NULL, BRC_SESSION_WRITE, &w.err) < 0 ||
         brc_array_open(&a, w.session, "/noise", &w.err) < 0)
@@ -206,12 +204,12 @@ static pid_t writer_process(const char *file)
     for (;;) {
         model_bytes(&random, noise, sizeof(noise));
         if (brc_array_write(a, NULL, noise, sizeof(noise), &w.err) < 0 ||
-            brc_session_commit(&id, w.session, &commit, &w.err) < 0)
+            scenario_commit_of(&w, w.session, "beside", &id) < 0)
             _exit(2);
     }
 }
 
-START_TEST(a_backup_ends_while_others_write_all_the_time)
+TEST(a_backup_ends_while_others_write_all_the_time)
 {
     int status;
     write_noise("/noise", 4, 5);
@@ -228,7 +226,6 @@ START_TEST(a_backup_ends_while_others_write_all_the_time)
     backup();
     copy_is_equal();
 }
-END_TEST
 
 /* ---- bad days -------------------------------- */
 
@@ -286,7 +283,7 @@ static void remove_dest(void)
     unlink(journal);
 }
 
-START_TEST(a_killed_first_backup_cannot_be_opened_and_is_gone_on_with)
+TEST(a_killed_first_backup_cannot_be_opened_and_is_gone_on_with)
 {
     int unfinished = 0;
     write_noise("/noise", 20, 6);
@@ -308,9 +305,8 @@ START_TEST(a_killed_first_backup_cannot_be_opened_and_is_gone_on_with)
     ck_assert_int_gt(unfinished, 5);
     fault_vfs_unregister(&disk);
 }
-END_TEST
 
-START_TEST(killed_at_any_moment_an_older_backup_stays_or_is_the_new_one)
+TEST(killed_at_any_moment_an_older_backup_stays_or_is_the_new_one)
 {
     int killed = 0, stayed = 0, done = 0;
     scenario_set_number(&t, "/a", 2, 20);
@@ -338,9 +334,8 @@ START_TEST(killed_at_any_moment_an_older_backup_stays_or_is_the_new_one)
     fault_vfs_unregister(&disk);
     brc_buf_dispose(&old);
 }
-END_TEST
 
-START_TEST(on_a_full_disk_an_older_backup_stays)
+TEST(on_a_full_disk_an_older_backup_stays)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     breccia *repo = NULL;
@@ -365,7 +360,6 @@ START_TEST(on_a_full_disk_an_older_backup_stays)
     brc_free(repo);
     fault_vfs_unregister(&disk);
 }
-END_TEST
 
 /* ---- what is refused -------------------------------- */
 
@@ -381,7 +375,7 @@ static void is_refused(int code, const char *says)
     brc_buf_dispose(&after);
 }
 
-START_TEST(a_backup_overwrites_nothing_else)
+TEST(a_backup_overwrites_nothing_else)
 {
     scenario other = {.repo = NULL};
     snprintf(other.file, sizeof(other.file), "%.95s", dest);
@@ -402,9 +396,8 @@ START_TEST(a_backup_overwrites_nothing_else)
     FAILS(&t, BRC_EMISUSE, brc_backup(NULL, t.repo, dest, &t.err));
     OK(&t, brc_end(t.repo, 0, &t.err));
 }
-END_TEST
 
-START_TEST(a_backup_that_was_changed_is_left_alone)
+LOOP(a_backup_that_was_changed_is_left_alone, 0, 2)
 {
     scenario copy = {.repo = NULL};
     backup();
@@ -417,11 +410,10 @@ START_TEST(a_backup_that_was_changed_is_left_alone)
     scenario_close(&copy);
     is_refused(BRC_EEXISTS, "was changed since");
 }
-END_TEST
 
 /* The file was put back to an earlier backup, and other versions were made: the later backup has
  * some that are nowhere else. */
-START_TEST(versions_that_only_the_backup_has_are_kept)
+TEST(versions_that_only_the_backup_has_are_kept)
 {
     backup();
     brc_buf early = store_kit_read(dest);
@@ -437,10 +429,9 @@ START_TEST(versions_that_only_the_backup_has_are_kept)
     is_refused(BRC_EEXISTS, "versions that");
     brc_buf_dispose(&early);
 }
-END_TEST
 
 /* A file that was put back to a backup goes on with it. */
-START_TEST(a_file_that_was_restored_from_its_backup_goes_on_with_it)
+TEST(a_file_that_was_restored_from_its_backup_goes_on_with_it)
 {
     backup();
     brc_buf all = store_kit_read(dest);
@@ -453,22 +444,21 @@ START_TEST(a_file_that_was_restored_from_its_backup_goes_on_with_it)
     ck_assert_uint_eq(backup().flags, BRC_BACKUP_INCREMENTAL);
     copy_is_equal();
 }
-END_TEST
 
 static void collect_all(void)
 {
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
 }
 
 /* Rows that had gone when the backup was made hold other objects, where the file was put back to an
  * earlier state since. Its log no longer tells that. */
-START_TEST(rows_that_are_used_again_are_brought)
+TEST(rows_that_are_used_again_are_brought)
 {
     scenario_close(&t);
     brc_buf before = store_kit_read(t.file);
     scenario_open(&t, NULL, 0);
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     brc_session *main = t.session;
     OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     write_noise("/b", 3, 7);
@@ -477,7 +467,7 @@ START_TEST(rows_that_are_used_again_are_brought)
     t.session = main;
     write_noise("/d", 3, 8);
     scenario_commit(&t, "kept");
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     collect_all();
     backup();
     copy_is_equal();
@@ -488,33 +478,32 @@ START_TEST(rows_that_are_used_again_are_brought)
     write_noise("/c", 2, 9);
     scenario_commit(&t, "another line");
     for (int i = 0; i < 10; i++) {
-        OK(&t, brc_tag_create(t.repo, "x", NULL, NULL, &t.err));
-        OK(&t, brc_tag_delete(t.repo, "x", BRC_DELETE_FORCE, &t.err));
+        OK(&t, brc_ref_create(t.repo, "x", NULL, NULL, BRC_REF_TAG, &t.err));
+        OK(&t, brc_ref_delete(t.repo, "x", BRC_REF_TAG | BRC_DELETE_FORCE, &t.err));
     }
     scenario_sql(&t, "DELETE FROM oplog WHERE seq<(SELECT max(seq) FROM oplog)");
     ck_assert_uint_eq(backup().flags, BRC_BACKUP_INCREMENTAL);
     copy_is_equal();
 }
-END_TEST
 
-/* What a bulk write put ahead, and never came to: a row that is one hole. */
-START_TEST(rows_without_objects_go_from_the_copy_too)
+/* A bulk write stored a row ahead and never named its objects: the row is all free. */
+TEST(rows_without_objects_go_from_the_copy_too)
 {
     scenario_sql_shared(&t, "INSERT INTO blob(seq, data) SELECT max(seq)+1, zeroblob(70000) FROM"
-                            " blob; INSERT INTO hole(seq, bytes, checksum) SELECT max(seq), 70000,"
-                            " row_sum('hole', max(seq), 70000) FROM blob");
+                            " blob; INSERT INTO removed SELECT 0, max(seq), '', 70000, 70000, 1, 1,"
+                            " 0, row_sum('removed', 0, max(seq), '', 70000, 70000, 1, 1, 0)"
+                            " FROM blob");
     write_noise("/b", 2, 7);
     scenario_commit(&t, "behind it");
     backup();
     copy_is_equal();
     collect_all();
-    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM hole WHERE bytes=70000"), 0);
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM removed WHERE bytes=70000"), 0);
     backup();
     copy_is_equal();
 }
-END_TEST
 
-START_TEST(damage_in_the_file_is_told)
+TEST(damage_in_the_file_is_told)
 {
     write_noise("/noise", 2, 9);
     scenario_commit(&t, "noise");
@@ -528,12 +517,11 @@ START_TEST(damage_in_the_file_is_told)
     scenario_folder(&t); /* the next one is whole */
     scenario_open(&t, NULL, BRC_OPEN_CREATE);
 }
-END_TEST
 
 /* ---- copies that were made otherwise -------------------------------- */
 
-/* What `cp` gets that reads the file from its head to its end while somebody commits. */
-START_TEST(a_copy_made_in_mid_write_says_so_when_it_is_opened)
+/* `cp` reads the file from start to end while another process commits. */
+TEST(a_copy_made_in_mid_write_says_so_when_it_is_opened)
 {
     brc_buf before = store_kit_read(t.file);
     write_noise("/noise", 10, 9);
@@ -544,35 +532,9 @@ START_TEST(a_copy_made_in_mid_write_says_so_when_it_is_opened)
         memcpy(after.data, before.data, read);
         store_kit_put(dest, &after);
         FAILS(&t, BRC_ECORRUPT, look_at_dest(&t.err));
-        ck_assert_ptr_nonnull(strstr(t.err.message, "was made while the file was written"));
+        ck_assert_ptr_nonnull(strstr(t.err.message, "was made during a write"));
         ck_assert_ptr_nonnull(strstr(t.err.message, "breccia backup"));
     }
     brc_buf_dispose(&before);
     brc_buf_dispose(&after);
-}
-END_TEST
-
-Suite *backup_suite(void)
-{
-    Suite *s = suite_create("backup");
-    TCase *tc = tcase_create("backup");
-    tcase_add_checked_fixture(tc, backup_setup, backup_teardown);
-    tcase_set_timeout(tc, 300);
-    tcase_add_test(tc, a_backup_has_every_row_of_every_table);
-    tcase_add_test(tc, a_second_backup_copies_what_changed);
-    tcase_add_test(tc, a_backup_follows_the_collection_of_garbage);
-    tcase_add_test(tc, a_backup_ends_while_others_write_all_the_time);
-    tcase_add_test(tc, a_killed_first_backup_cannot_be_opened_and_is_gone_on_with);
-    tcase_add_test(tc, killed_at_any_moment_an_older_backup_stays_or_is_the_new_one);
-    tcase_add_test(tc, on_a_full_disk_an_older_backup_stays);
-    tcase_add_test(tc, a_backup_overwrites_nothing_else);
-    tcase_add_loop_test(tc, a_backup_that_was_changed_is_left_alone, 0, 2);
-    tcase_add_test(tc, versions_that_only_the_backup_has_are_kept);
-    tcase_add_test(tc, a_file_that_was_restored_from_its_backup_goes_on_with_it);
-    tcase_add_test(tc, rows_that_are_used_again_are_brought);
-    tcase_add_test(tc, rows_without_objects_go_from_the_copy_too);
-    tcase_add_test(tc, damage_in_the_file_is_told);
-    tcase_add_test(tc, a_copy_made_in_mid_write_says_so_when_it_is_opened);
-    suite_add_tcase(s, tc);
-    return s;
 }

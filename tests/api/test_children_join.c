@@ -1,5 +1,4 @@
 /* Children that are joined with their session: what both wrote, and what cannot be decided. */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,9 @@
 #include <unistd.h>
 
 #include "../kit/children_kit.h"
+#include "../kit/suite.h"
 
-Suite *children_join_suite(void);
+TEST_SUITE(children_join);
 
 static scenario t;
 static brc_session *s; /* the parent */
@@ -39,7 +39,7 @@ static void need(brc_session *of, uint64_t i, int32_t value)
     ck_assert_int_eq(scenario_number(&t, of, "/a", i), value);
 }
 
-/* Of all, in this order. */
+/* Joins all of these children, in this order. */
 static int join_of(brc_iter **conflicts, brc_session *const *children, size_t n)
 {
     char *tokens[16] = {NULL};
@@ -64,12 +64,11 @@ static const char *conflicts_are(brc_iter *it, brc_session *const *children, siz
     const brc_conflict *c;
     int rc;
     text[0] = '\0';
-    while ((rc = brc_conflicts_next(it, &c, &t.err)) > 0) {
+    while ((rc = brc_next(it, &c, &t.err)) > 0) {
         const size_t at = strlen(text);
         size_t of = 0;
         for (size_t i = 0; i < n; i++) {
-            int64_t id;
-            OK(&t, brc_session_draft(&id, children[i], &t.err));
+            const int64_t id = scenario_draft(&t, children[i]);
             of = id == c->draft ? i + 1 : of;
         }
         snprintf(text + at, sizeof(text) - at, "%s %s %s of %zu; ", c->path, c->kind,
@@ -80,9 +79,11 @@ static const char *conflicts_are(brc_iter *it, brc_session *const *children, siz
     return text;
 }
 
+CASE("children_join", .setup = join_setup, .teardown = join_teardown, .timeout = 120);
+
 /* ---- what goes together -------------------------------- */
 
-START_TEST(chunks_of_children_become_the_parent_s_rows)
+TEST(chunks_of_children_become_the_parent_s_rows)
 {
     fill(s, 0, 4, -1);
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s)};
@@ -102,9 +103,8 @@ START_TEST(chunks_of_children_become_the_parent_s_rows)
     FAILS(&t, BRC_ESTALE, kit_fill(&t, c[0], "/a", 0, 1, 7));
     free_all(c, 2);
 }
-END_TEST
 
-START_TEST(elements_of_one_chunk_are_joined)
+TEST(elements_of_one_chunk_are_joined)
 {
     brc_oid id;
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s), kit_fork(&t, s)};
@@ -124,9 +124,8 @@ START_TEST(elements_of_one_chunk_are_joined)
     need(t.session, 5, 2);
     free_all(c, 3);
 }
-END_TEST
 
-START_TEST(an_element_with_two_values_is_a_conflict)
+TEST(an_element_with_two_values_is_a_conflict)
 {
     brc_iter *it;
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s), kit_fork(&t, s)};
@@ -158,9 +157,8 @@ START_TEST(an_element_with_two_values_is_a_conflict)
     ck_assert_str_eq(kit_drafts(&t, t.repo), "0/0 alive ours; ");
     free_all(c, 3);
 }
-END_TEST
 
-START_TEST(members_and_nodes_are_joined_as_by_a_merge)
+TEST(members_and_nodes_are_joined_as_by_a_merge)
 {
     char tree[200];
     OK(&t, brc_group_create(s, "/g", NULL, &t.err));
@@ -175,7 +173,7 @@ START_TEST(members_and_nodes_are_joined_as_by_a_merge)
     OK(&t, brc_array_fill(a, NULL, &one, &t.err));
     brc_array_free(a);
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s), kit_fork(&t, s)};
-    OK(&t, brc_node_move(c[0], "/g", "/h", &t.err));
+    OK(&t, brc_node_move(c[0], "/g", "/h", 0, &t.err));
     OK(&t, kit_fill(&t, c[1], "/g/x", 0, 4, 5));
     OK(&t, brc_attrs_set(c[1], "/g/x", "one", "1", &t.err));
     OK(&t, brc_attrs_set(c[2], "/g/x", "two", "2", &t.err));
@@ -191,18 +189,17 @@ START_TEST(members_and_nodes_are_joined_as_by_a_merge)
     brc_buf_dispose(&json);
     free_all(c, 3);
 }
-END_TEST
 
 /* A child that was joined before has moved what the next has written into, in a later call. Both
  * joins are merges: the parent has written into a chunk that is met. */
-START_TEST(moves_are_followed_from_one_join_to_the_next)
+TEST(moves_are_followed_from_one_join_to_the_next)
 {
     brc_oid id;
     fill(s, 50, 1, 5); /* so that children begin from a commit of their own */
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s)};
     fill(s, 31, 1, 6);
     fill(c[0], 30, 1, 6);
-    OK(&t, brc_node_move(c[0], "/a", "/b", &t.err));
+    OK(&t, brc_node_move(c[0], "/a", "/b", 0, &t.err));
     fill(c[1], 0, 1, 7);
     OK(&t, join_of(NULL, c, 1));
     scenario_set_number(&t, "/a", 20, 9); /* on the branch, under the name that it has there */
@@ -214,25 +211,23 @@ START_TEST(moves_are_followed_from_one_join_to_the_next)
         ck_assert_int_eq(scenario_number(&t, t.session, "/b", (uint64_t)want[i][0]), want[i][1]);
     free_all(c, 2);
 }
-END_TEST
 
 /* The parent's move is in the commit that the second child began from. */
-START_TEST(two_moves_of_one_node_are_a_conflict)
+TEST(two_moves_of_one_node_are_a_conflict)
 {
     char tree[100];
     brc_iter *it;
     brc_session *c[] = {kit_fork(&t, s), NULL};
-    OK(&t, brc_node_move(s, "/a", "/c", &t.err));
+    OK(&t, brc_node_move(s, "/a", "/c", 0, &t.err));
     c[1] = kit_fork(&t, s);
-    OK(&t, brc_node_move(c[0], "/a", "/b", &t.err));
+    OK(&t, brc_node_move(c[0], "/a", "/b", 0, &t.err));
     FAILS(&t, BRC_ECONFLICT, join_of(&it, c, 2));
     ck_assert_str_eq(conflicts_are(it, c, 2), "/c moved - of 1; ");
     ck_assert_str_eq(scenario_tree(&t, s, "/", 1, tree, sizeof(tree)), "/ /c* ");
     free_all(c, 2);
 }
-END_TEST
 
-START_TEST(what_the_parent_wrote_in_between_counts)
+TEST(what_the_parent_wrote_in_between_counts)
 {
     brc_oid id;
     brc_session *c[] = {kit_fork(&t, s), NULL, NULL};
@@ -252,16 +247,15 @@ START_TEST(what_the_parent_wrote_in_between_counts)
         need(s, i, want[i]);
     free_all(c, 3);
 }
-END_TEST
 
-START_TEST(a_child_joins_its_own_children_first)
+TEST(a_child_joins_its_own_children_first)
 {
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s)}, *mine = s;
     fill(c[0], 0, 2, 1);
     brc_session *grand[] = {kit_fork(&t, c[0]), kit_fork(&t, c[0])};
     fill(grand[0], 1, 1, 5);
     fill(grand[1], 2, 1, 6);
-    OK(&t, brc_node_move(grand[1], "/a", "/b", &t.err));
+    OK(&t, brc_node_move(grand[1], "/a", "/b", 0, &t.err));
     FAILS(&t, BRC_EMISUSE, join_of(NULL, grand, 2)); /* not with the grandparent */
     s = c[0];
     OK(&t, join_of(NULL, grand, 2));
@@ -274,9 +268,8 @@ START_TEST(a_child_joins_its_own_children_first)
     free_all(grand, 2);
     free_all(c, 2);
 }
-END_TEST
 
-START_TEST(a_new_repository_can_be_forked_before_its_first_commit)
+TEST(a_new_repository_can_be_forked_before_its_first_commit)
 {
     brc_oid id;
     char tree[100];
@@ -301,11 +294,10 @@ START_TEST(a_new_repository_can_be_forked_before_its_first_commit)
     scenario_whole(&empty);
     scenario_stop(&empty);
 }
-END_TEST
 
 /* ---- what cannot be joined -------------------------------- */
 
-START_TEST(a_child_is_joined_once)
+TEST(a_child_is_joined_once)
 {
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s)};
     char *token = kit_token(&t, c[0]);
@@ -327,15 +319,13 @@ START_TEST(a_child_is_joined_once)
     free(other);
     free_all(c, 2);
 }
-END_TEST
 
-START_TEST(only_the_parent_joins_and_only_children)
+TEST(only_the_parent_joins_and_only_children)
 {
     brc_session *other = kit_private(&t, NULL), *c[] = {kit_fork(&t, other)};
-    brc_session *shared;
     FAILS(&t, BRC_EMISUSE, join_of(NULL, &other, 1));
     FAILS(&t, BRC_EMISUSE, join_of(NULL, c, 1));
-    OK(&t, brc_session_open(&shared, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+    brc_session *shared = scenario_session(&t, t.repo, NULL, BRC_SESSION_WRITE);
     char *token = kit_token(&t, c[0]);
     const char *tokens[] = {token};
     FAILS(&t, BRC_EMISUSE, brc_session_join(NULL, shared, tokens, 1, 0, &t.err));
@@ -346,9 +336,9 @@ START_TEST(only_the_parent_joins_and_only_children)
     OK(&t, brc_bulk_begin(other, &t.err));
     FAILS(&t, BRC_EMISUSE, brc_session_join(NULL, other, tokens, 1, 0, &t.err));
     OK(&t, brc_bulk_end(other, 0, &t.err));
-    OK(&t, brc_savepoint(other, "p", &t.err));
+    OK(&t, brc_savepoint(other, BRC_SAVEPOINT_SET, "p", &t.err));
     FAILS(&t, BRC_EMISUSE, brc_session_join(NULL, other, tokens, 1, 0, &t.err));
-    OK(&t, brc_savepoint_release(other, "p", &t.err));
+    OK(&t, brc_savepoint(other, BRC_SAVEPOINT_RELEASE, "p", &t.err));
     FAILS(&t, BRC_EMISUSE, brc_session_hand_over(c[0], s, &t.err));
     OK(&t, brc_session_join(NULL, other, tokens, 1, 0, &t.err));
     free(token);
@@ -356,22 +346,21 @@ START_TEST(only_the_parent_joins_and_only_children)
     free_all(c, 1);
     brc_session_free(other);
 }
-END_TEST
 
-START_TEST(an_interrupted_join_changes_nothing)
+TEST(an_interrupted_join_changes_nothing)
 {
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s)};
     fill(c[0], 0, 20, 1);
     fill(c[1], 20, 20, 2);
-    brc_interrupt(t.repo);
+    brc_interrupt(t.repo, 1);
     char *tokens[2];
-    brc_interrupt_clear(t.repo);
+    brc_interrupt(t.repo, 0);
     for (int i = 0; i < 2; i++)
         tokens[i] = kit_token(&t, c[i]);
-    brc_interrupt(t.repo);
+    brc_interrupt(t.repo, 1);
     FAILS(&t, BRC_EINTERRUPT,
           brc_session_join(NULL, s, (const char *const *)tokens, 2, 0, &t.err));
-    brc_interrupt_clear(t.repo);
+    brc_interrupt(t.repo, 0);
     need(s, 0, 0);
     need(c[1], 20, 2);
     OK(&t, brc_session_join(NULL, s, (const char *const *)tokens, 2, 0, &t.err));
@@ -380,23 +369,20 @@ START_TEST(an_interrupted_join_changes_nothing)
         free(tokens[i]);
     free_all(c, 2);
 }
-END_TEST
 
-/* ---- keys that are no node or chunk -------------------------------- */
+/* ---- keys that are neither nodes nor chunks -------------------------------- */
 
 static void set_key(brc_session *of, const char *key, const char *text)
 {
-    OK(&t, brc_key_set(of, key, text, strlen(text), &t.err));
+    OK(&t, brc_key_set(of, key, text, strlen(text), 0, &t.err));
 }
 
 static int has_key(brc_session *of, const char *key)
 {
-    int is;
-    OK(&t, brc_key_exists(&is, of, key, &t.err));
-    return is;
+    return scenario_has_key(&t, of, key);
 }
 
-START_TEST(keys_that_are_no_chunk_yet_are_joined)
+TEST(keys_that_are_no_chunk_yet_are_joined)
 {
     static const char doc[] =
         "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"uint8\","
@@ -404,7 +390,6 @@ START_TEST(keys_that_are_no_chunk_yet_are_joined)
         "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,"
         "\"codecs\":[{\"name\":\"bytes\"}]}";
     uint8_t got[4];
-    brc_array *a;
     set_key(s, "z/c/0", "AB");
     set_key(s, "old", "1");
     set_key(s, "stays", "1");
@@ -412,31 +397,30 @@ START_TEST(keys_that_are_no_chunk_yet_are_joined)
     ck_assert_int_eq(has_key(c[0], "z/c/0"), 1);
     set_key(c[0], "z/zarr.json", doc); /* its chunk is one now, there */
     set_key(c[1], "z/c/1", "CD");      /* and this one not yet */
-    OK(&t, brc_key_delete(c[2], "old", &t.err));
+    OK(&t, brc_key_delete(c[2], "old", 0, &t.err));
     set_key(c[2], "new", "2");
     OK(&t, join_of(NULL, c, 3));
     ck_assert_int_eq(has_key(s, "old"), 0);
     ck_assert_int_eq(has_key(s, "new"), 1);
     ck_assert_int_eq(has_key(s, "stays"), 1);
-    OK(&t, brc_array_open(&a, s, "/z", &t.err));
+    brc_array *a = scenario_array_at(&t, s, "/z");
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     ck_assert_mem_eq(got, "ABCD", 4);
     brc_array_free(a);
     free_all(c, 3);
-    OK(&t, brc_key_delete(s, "new", &t.err));
-    OK(&t, brc_key_delete(s, "stays", &t.err));
+    OK(&t, brc_key_delete(s, "new", 0, &t.err));
+    OK(&t, brc_key_delete(s, "stays", 0, &t.err));
     brc_oid id;
     OK(&t, kit_commit(&t, s, &id));
 }
-END_TEST
 
-START_TEST(a_key_with_two_values_is_a_conflict)
+TEST(a_key_with_two_values_is_a_conflict)
 {
     brc_iter *it;
     set_key(s, "k", "0");
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s)};
     set_key(c[0], "k", "1");
-    OK(&t, brc_key_delete(c[1], "k", &t.err));
+    OK(&t, brc_key_delete(c[1], "k", 0, &t.err));
     FAILS(&t, BRC_ECONFLICT, join_of(&it, c, 2));
     ck_assert_str_eq(conflicts_are(it, c, 2), "/k deleted - of 2; ");
     OK(&t, brc_session_discard(c[1], &t.err));
@@ -444,29 +428,4 @@ START_TEST(a_key_with_two_values_is_a_conflict)
     OK(&t, join_of(NULL, c, 2));
     ck_assert_int_eq(has_key(s, "k"), 1);
     free_all(c, 2);
-}
-END_TEST
-
-Suite *children_join_suite(void)
-{
-    Suite *suite = suite_create("children_join");
-    TCase *tc = tcase_create("children_join");
-    tcase_add_checked_fixture(tc, join_setup, join_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, chunks_of_children_become_the_parent_s_rows);
-    tcase_add_test(tc, elements_of_one_chunk_are_joined);
-    tcase_add_test(tc, an_element_with_two_values_is_a_conflict);
-    tcase_add_test(tc, members_and_nodes_are_joined_as_by_a_merge);
-    tcase_add_test(tc, moves_are_followed_from_one_join_to_the_next);
-    tcase_add_test(tc, two_moves_of_one_node_are_a_conflict);
-    tcase_add_test(tc, what_the_parent_wrote_in_between_counts);
-    tcase_add_test(tc, a_child_joins_its_own_children_first);
-    tcase_add_test(tc, a_new_repository_can_be_forked_before_its_first_commit);
-    tcase_add_test(tc, a_child_is_joined_once);
-    tcase_add_test(tc, only_the_parent_joins_and_only_children);
-    tcase_add_test(tc, an_interrupted_join_changes_nothing);
-    tcase_add_test(tc, keys_that_are_no_chunk_yet_are_joined);
-    tcase_add_test(tc, a_key_with_two_values_is_a_conflict);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

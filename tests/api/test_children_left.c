@@ -1,6 +1,5 @@
 /* Children of a session that nobody joins: they end with their parent, or with the process, but for
  * those that hold changes. */
-#include <check.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,30 +8,19 @@
 #include <unistd.h>
 
 #include "../kit/children_kit.h"
+#include "../kit/suite.h"
 
-Suite *children_left_suite(void);
+TEST_SUITE(children_left);
 
-static scenario t;
-
-static void children_left_setup(void)
-{
-    scenario_start(&t);
-    scenario_numbers(&t, "/a", 64, 16, 0);
-    scenario_commit(&t, "first");
-}
-
-static void children_left_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
+SCENARIO_NUMBERS_FIXTURE(t, 64, 16)
 
 static void fill(brc_session *s, uint64_t from, uint64_t n, int32_t value)
 {
     OK(&t, kit_fill(&t, s, "/a", from, n, value));
 }
 
-/* What is left, and of whom: "2/1 orphan; " are 2 nodes of a child of the first draft there is. */
+/* The drafts that are left, and their owners: "2/1 orphan; " is 2 nodes of a child of the first
+ * draft. */
 static const char *left(void)
 {
     static char text[200];
@@ -42,7 +30,7 @@ static const char *left(void)
     int rc;
     text[0] = '\0';
     OK(&t, brc_drafts(&it, t.repo, &t.err));
-    while ((rc = brc_drafts_next(it, &draft, &t.err)) > 0) {
+    while ((rc = brc_next(it, &draft, &t.err)) > 0) {
         const size_t at = strlen(text);
         ck_assert(!(draft->flags & BRC_DRAFT_ORPHAN) || (draft->flags & BRC_DRAFT_CHILD));
         ck_assert_int_le(draft->id, first);
@@ -80,7 +68,7 @@ static void check_tokens(int is_there)
     for (int i = 0; i < 4; i++) {
         brc_session *s = NULL;
         const int there = is_there || i == 2;
-        const int rc = brc_session_attach(&s, t.repo, tokens[i], &t.err);
+        const int rc = brc_session_open(&s, t.repo, tokens[i], BRC_SESSION_TOKEN, &t.err);
         ck_assert_int_eq(rc, there ? BRC_OK : BRC_ESTALE);
         brc_session_free(s);
     }
@@ -94,7 +82,9 @@ static void drop_family(void)
     ck_assert_str_eq(left(), "");
 }
 
-START_TEST(children_end_with_their_parent)
+CASE("children_left", .setup = t_numbers, .teardown = t_stop);
+
+LOOP(children_end_with_their_parent, 0, 4)
 {
     brc_session *parent = kit_private(&t, NULL);
     fork_family(parent);
@@ -115,16 +105,15 @@ START_TEST(children_end_with_their_parent)
     ck_assert_str_eq(left(), "1 child orphan; ");
     drop_family();
 }
-END_TEST
 
 /* A parent that has a name has many sessions, any of which may be closed: it is finished. */
-START_TEST(of_a_named_parent_when_it_is_finished)
+TEST(of_a_named_parent_when_it_is_finished)
 {
     brc_session *parent, *copy;
     brc_buf name = BRC_BUF_INIT;
     OK(&t, brc_session_name(&name, t.repo, NULL, &t.err));
-    OK(&t, brc_session_attach(&parent, t.repo, (const char *)name.data, &t.err));
-    OK(&t, brc_session_attach(&copy, t.repo, (const char *)name.data, &t.err));
+    OK(&t, brc_session_open(&parent, t.repo, (const char *)name.data, BRC_SESSION_TOKEN, &t.err));
+    OK(&t, brc_session_open(&copy, t.repo, (const char *)name.data, BRC_SESSION_TOKEN, &t.err));
     fork_family(parent);
     brc_session_free(copy);
     check_tokens(1);
@@ -142,10 +131,9 @@ START_TEST(of_a_named_parent_when_it_is_finished)
     brc_buf_dispose(&name);
     drop_family();
 }
-END_TEST
 
-/* What the parent holds stays, as after any session. */
-START_TEST(a_parent_with_changes_stays)
+/* The parent's changes stay, as after any session. */
+TEST(a_parent_with_changes_stays)
 {
     brc_session *parent = kit_private(&t, NULL);
     fork_family(parent);
@@ -158,9 +146,8 @@ START_TEST(a_parent_with_changes_stays)
     ck_assert_str_eq(left(), "1 child orphan; ");
     drop_family();
 }
-END_TEST
 
-START_TEST(children_and_views_are_not_finished)
+TEST(children_and_views_are_not_finished)
 {
     brc_session *parent = kit_private(&t, NULL), *child = kit_fork(&t, parent), *view;
     OK(&t, brc_session_open(&view, t.repo, NULL, BRC_SESSION_VIEW, &t.err));
@@ -175,17 +162,17 @@ START_TEST(children_and_views_are_not_finished)
     brc_session_free(parent);
     ck_assert_str_eq(left(), "");
 }
-END_TEST
 
-/* Of a process that has ended: whoever begins a draft next, thins history or collects garbage. */
-START_TEST(and_with_the_process)
+/* The drafts of a process that has ended are removed by the next process that begins a draft, thins
+ * history or collects garbage. */
+LOOP(and_with_the_process, 0, 3)
 {
     brc_expire_opts rules = BRC_EXPIRE_OPTS_INIT;
     int status;
     const pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
-        OK(&t, brc_open(&t.repo, t.file, NULL, &t.err));
+        t.repo = scenario_handle(&t, 0);
         fork_family(kit_private(&t, NULL));
         _exit(0);
     }
@@ -210,19 +197,4 @@ START_TEST(and_with_the_process)
         OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
     }
     ck_assert_str_eq(left(), "");
-}
-END_TEST
-
-Suite *children_left_suite(void)
-{
-    Suite *s = suite_create("children_left");
-    TCase *tc = tcase_create("children_left");
-    tcase_add_checked_fixture(tc, children_left_setup, children_left_teardown);
-    tcase_add_loop_test(tc, children_end_with_their_parent, 0, 4);
-    tcase_add_test(tc, of_a_named_parent_when_it_is_finished);
-    tcase_add_test(tc, a_parent_with_changes_stays);
-    tcase_add_test(tc, children_and_views_are_not_finished);
-    tcase_add_loop_test(tc, and_with_the_process, 0, 3);
-    suite_add_tcase(s, tc);
-    return s;
 }

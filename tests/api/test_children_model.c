@@ -1,6 +1,5 @@
 /* Children that write random boxes, some of them in processes that are killed, against arrays in
  * plain memory: what a join must show, element by element, and what it must report. */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +8,10 @@
 #include <unistd.h>
 
 #include "../kit/children_kit.h"
+#include "../kit/ios.h"
+#include "../kit/suite.h"
 
-Suite *children_model_suite(void);
+TEST_SUITE(children_model);
 
 enum { ROWS = 12, COLUMNS = 10, CELLS = ROWS * COLUMNS, CHUNK_ROWS = 5, CHUNK_COLUMNS = 4 };
 enum { MOST = 6 }; /* children */
@@ -67,7 +68,7 @@ static int write_box(scenario *w, brc_session *s, const box *b)
     int rc = brc_array_open(&a, s, "/a", &w->err);
     if (rc < 0)
         return rc;
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     for (int i = 0; i < 2; i++) {
         sel.start[i] = b->start[i];
         sel.count[i] = b->count[i];
@@ -115,10 +116,7 @@ static void boxes_in(grid *g, boxes how)
 static grid grid_of(brc_session *s)
 {
     grid g;
-    brc_array *a;
-    OK(&t, brc_array_open(&a, s, "/a", &t.err));
-    OK(&t, brc_array_read(a, NULL, g.cell, sizeof(g.cell), &t.err));
-    brc_array_free(a);
+    scenario_read(&t, s, "/a", g.cell, sizeof(g.cell));
     return g;
 }
 
@@ -176,7 +174,8 @@ static int chunk_at(int cell)
     return cell / COLUMNS / CHUNK_ROWS * CHUNKS_ACROSS + cell % COLUMNS / CHUNK_COLUMNS;
 }
 
-/* *out: the parent afterwards. Whether some of it cannot be decided: of which child, and chunk. */
+/* Sets *out to the parent afterwards. Returns whether some chunk is in conflict; `clash` says
+ * which, for each child. */
 static int expect(family *f, grid *out, char clash[MOST][CHUNKS])
 {
     int any = 0;
@@ -205,13 +204,12 @@ static void need_clashes(family *f, brc_iter *it, char clash[MOST][CHUNKS])
     const brc_conflict *found;
     char key[40];
     int rc, seen = 0, want = 0;
-    while ((rc = brc_conflicts_next(it, &found, &t.err)) > 0) {
+    while ((rc = brc_next(it, &found, &t.err)) > 0) {
         int known = 0;
         for (int i = 0; i < f->n; i++)
             for (int k = 0; k < CHUNKS; k++) {
-                int64_t id;
                 snprintf(key, sizeof(key), "c/%d/%d", k / CHUNKS_ACROSS, k % CHUNKS_ACROSS);
-                OK(&t, brc_session_draft(&id, f->c[i].s, &t.err));
+                const int64_t id = scenario_draft(&t, f->c[i].s);
                 known |= clash[i][k] && id == found->draft && strcmp(key, found->key) == 0;
             }
         ck_assert_msg(known, "%s %s", found->path, found->key);
@@ -247,14 +245,13 @@ static void forget_child(family *f, int at)
     f->n--;
 }
 
-/* Those in conflict are dropped. */
+/* Drops the children that are in conflict. */
 static void drop_some(family *f)
 {
     for (int i = f->n - 1; i >= 0; i--) {
-        int64_t id;
         if (!f->c[i].in_conflict)
             continue;
-        OK(&t, brc_session_draft(&id, f->c[i].s, &t.err));
+        const int64_t id = scenario_draft(&t, f->c[i].s);
         OK(&t, brc_draft_drop(t.repo, id, &t.err));
         forget_child(f, i);
     }
@@ -284,7 +281,7 @@ static int join_all(family *f)
     return conflicts;
 }
 
-static void make_array(void)
+static void commit_empty_grid(void)
 {
     static const uint64_t shape[] = {ROWS, COLUMNS}, chunk[] = {CHUNK_ROWS, CHUNK_COLUMNS};
     brc_array_free(scenario_array(&t, "/a", "int32", 2, shape, chunk, NULL, NULL));
@@ -319,9 +316,11 @@ static int one_family(uint64_t seed)
     return conflicts;
 }
 
-START_TEST(joins_are_as_the_model_says)
+CASE("children_model", .setup = t_start, .teardown = t_stop, .timeout = 600);
+
+LOOP(joins_are_as_the_model_says, 0, 3)
 {
-    make_array();
+    commit_empty_grid();
     int conflicts = 0;
     for (uint64_t seed = 1; seed <= 12; seed++) {
         conflicts += one_family((uint64_t)_i * 1000 + seed);
@@ -330,7 +329,6 @@ START_TEST(joins_are_as_the_model_says)
     ck_assert_int_gt(conflicts, 5);
     ck_assert_int_lt(conflicts, 60);
 }
-END_TEST
 
 /* ---- kills, and others that go on -------------------------------- */
 
@@ -347,11 +345,11 @@ static int join_parts(scenario *w, brc_session *s, void *ctx)
 }
 
 /* Killed anywhere in a join, all children are joined, or none. */
-START_TEST(a_killed_join_is_done_or_not)
+TEST(a_killed_join_is_done_or_not)
 {
     int done = 0;
     uint64_t random = 7;
-    make_array();
+    commit_empty_grid();
     for (int round = 0; round < 24; round++) {
         joining how;
         int status;
@@ -390,7 +388,6 @@ START_TEST(a_killed_join_is_done_or_not)
     }
     ck_assert_int_lt(done, 24); /* some were early enough */
 }
-END_TEST
 
 static int write_till_joined(scenario *w, brc_session *s, void *ctx)
 {
@@ -405,11 +402,11 @@ static int write_till_joined(scenario *w, brc_session *s, void *ctx)
     return rc == BRC_ESTALE ? BRC_OK : rc;
 }
 
-/* Who still writes into a child when it is joined loses nothing that was durable by then, and
- * learns of it. */
-START_TEST(a_child_is_joined_while_it_is_written)
+/* A process that still writes into a child when it is joined loses nothing that was durable by
+ * then, and is told. */
+TEST(a_child_is_joined_while_it_is_written)
 {
-    make_array();
+    commit_empty_grid();
     brc_session *s = kit_private(&t, NULL), *c = kit_fork(&t, s);
     box b = {.start = {0, 0}, .count = {ROWS, 1}, .step = {1, 1}, .value = 0};
     char *token = kit_token(&t, c);
@@ -427,13 +424,12 @@ START_TEST(a_child_is_joined_while_it_is_written)
     brc_session_free(c);
     brc_session_free(s);
 }
-END_TEST
 
 /* More than rows may lie on each other. */
-START_TEST(fifty_children_of_one_array)
+TEST(fifty_children_of_one_array)
 {
     enum { N = 50 };
-    make_array();
+    commit_empty_grid();
     brc_session *s = kit_private(&t, NULL), *c[N];
     char *tokens[N];
     grid want = grid_of(s);
@@ -452,19 +448,4 @@ START_TEST(fifty_children_of_one_array)
         free(tokens[i]);
     }
     brc_session_free(s);
-}
-END_TEST
-
-Suite *children_model_suite(void)
-{
-    Suite *s = suite_create("children_model");
-    TCase *tc = tcase_create("children_model");
-    tcase_add_checked_fixture(tc, t_start, t_stop);
-    tcase_set_timeout(tc, 600);
-    tcase_add_loop_test(tc, joins_are_as_the_model_says, 0, 3);
-    tcase_add_test(tc, a_killed_join_is_done_or_not);
-    tcase_add_test(tc, a_child_is_joined_while_it_is_written);
-    tcase_add_test(tc, fifty_children_of_one_array);
-    suite_add_tcase(s, tc);
-    return s;
 }

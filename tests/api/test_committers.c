@@ -5,7 +5,6 @@
  * `make test-long`. And sixteen that commit their own elements of one chunk: `make commits
  * COMMITS=100` takes more of each.
  */
-#include <check.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,13 +16,15 @@
 #include <unistd.h>
 
 #include "../kit/effort.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *committers_suite(void);
+TEST_SUITE(committers);
 
 enum { PROCESSES = 8, EACH_MOST = 250, MINE = 4, CONTESTED_EACH = 25, FIRST_VALUE = 1000 };
 
-/* What a process says of itself; it stays when the process is killed. */
+/* The record that a process keeps of itself; it survives when the process is killed. */
 typedef struct committer {
     atomic_int done;      /* commits that are known to have been made         */
     atomic_int intent;    /* the value that is being committed; 0: none        */
@@ -118,7 +119,7 @@ static int32_t element(process *w, brc_session *s, const char *path, uint64_t i)
     brc_sel sel = BRC_SEL_INIT;
     int32_t value;
     DO(w, brc_array_open(&a, s, path, &w->err));
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.start[0] = i;
     sel.count[0] = 1;
     DO(w, brc_array_read(a, &sel, &value, sizeof(value), &w->err));
@@ -131,7 +132,7 @@ static void put(process *w, const char *path, uint64_t i, int32_t value)
     brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     DO(w, brc_array_open(&a, w->session, path, &w->err));
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.start[0] = i;
     sel.count[0] = 1;
     DO(w, brc_array_write(a, &sel, &value, sizeof(value), &w->err));
@@ -317,7 +318,7 @@ static size_t check_history(void)
     size_t n = 0;
     int rc;
     OK(&t, brc_log(&it, t.repo, "main", NULL, &t.err));
-    while ((rc = brc_log_next(it, &commit, &t.err)) == 1) {
+    while ((rc = brc_next(it, &commit, &t.err)) == 1) {
         ck_assert_uint_lt(n, sizeof(ids) / sizeof(ids[0]));
         ids[n++] = commit->id;
     }
@@ -352,7 +353,9 @@ static void check_file(size_t commits)
     ck_assert_uint_eq(check_history(), 1 + commits);
 }
 
-START_TEST(no_commit_of_eight_processes_is_lost)
+CASE("committers", .setup = committers_setup, .teardown = committers_teardown, .timeout = UNTIMED);
+
+TEST(no_commit_of_eight_processes_is_lost)
 {
     pid_t pids[PROCESSES];
     for (int p = 0; p < PROCESSES; p++)
@@ -361,9 +364,8 @@ START_TEST(no_commit_of_eight_processes_is_lost)
         wait_for(pids[p]);
     check_file((size_t)(PROCESSES * each_process()));
 }
-END_TEST
 
-START_TEST(nor_where_collections_run_and_processes_are_killed)
+TEST(nor_where_collections_run_and_processes_are_killed)
 {
     pid_t pids[PROCESSES], collector = start_collector();
     for (int p = 0; p < PROCESSES; p++)
@@ -374,9 +376,8 @@ START_TEST(nor_where_collections_run_and_processes_are_killed)
     ck_assert_int_gt(m->collections, 0);
     check_file((size_t)(PROCESSES * each_process()));
 }
-END_TEST
 
-START_TEST(who_loses_a_race_for_an_element_is_told)
+TEST(who_loses_a_race_for_an_element_is_told)
 {
     pid_t pids[PROCESSES];
     size_t told = 0, made = 0;
@@ -391,7 +392,6 @@ START_TEST(who_loses_a_race_for_an_element_is_told)
     ck_assert_uint_eq(told + made, (size_t)PROCESSES * CONTESTED_EACH);
     check_file(made);
 }
-END_TEST
 
 /* ---- one chunk -------------------------------- */
 
@@ -428,7 +428,7 @@ static uint64_t commits_of_main(void)
     brc_iter *it;
     uint64_t n = 0;
     OK(&t, brc_log(&it, t.repo, "main", NULL, &t.err));
-    while (brc_log_next(it, &one, &t.err) == 1)
+    while (brc_next(it, &one, &t.err) == 1)
         n++;
     brc_iter_free(it);
     return n;
@@ -444,7 +444,9 @@ static void check_crowded(int each)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2"), 0);
 }
 
-START_TEST(sixteen_processes_commit_to_one_chunk)
+CASE("crowd", .setup = committers_setup, .teardown = committers_teardown, .timeout = UNTIMED);
+
+TEST(sixteen_processes_commit_to_one_chunk)
 {
     const int each = (int)effort_number("BRECCIA_COMMITS", 6);
     pid_t pids[CROWD];
@@ -458,23 +460,4 @@ START_TEST(sixteen_processes_commit_to_one_chunk)
     for (int p = 0; p < CROWD; p++)
         wait_for(pids[p]);
     check_crowded(each);
-}
-END_TEST
-
-Suite *committers_suite(void)
-{
-    Suite *s = suite_create("committers");
-    TCase *tc = tcase_create("committers");
-    tcase_set_timeout(tc, 0);
-    tcase_add_checked_fixture(tc, committers_setup, committers_teardown);
-    tcase_add_test(tc, no_commit_of_eight_processes_is_lost);
-    tcase_add_test(tc, nor_where_collections_run_and_processes_are_killed);
-    tcase_add_test(tc, who_loses_a_race_for_an_element_is_told);
-    suite_add_tcase(s, tc);
-    TCase *crowd = tcase_create("crowd");
-    tcase_set_timeout(crowd, 0);
-    tcase_add_checked_fixture(crowd, committers_setup, committers_teardown);
-    tcase_add_test(crowd, sixteen_processes_commit_to_one_chunk);
-    suite_add_tcase(s, crowd);
-    return s;
 }

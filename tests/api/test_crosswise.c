@@ -4,16 +4,17 @@
  * that merges element by element: where it has no conflict there may be none, and where it has
  * some, these are in the chunks that have them.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *crosswise_suite(void);
+TEST_SUITE(crosswise);
 
 enum { LEN = 24, CHUNK = 6, CHUNKS = LEN / CHUNK, BRANCHES = 4 };
 enum { COMMITS = 160, STEPS = 60, SEEDS = 12 };
@@ -110,11 +111,10 @@ static void branch_name(char out[16], int branch)
 
 static void store_values(crosswise *x, const int32_t *values)
 {
-    brc_array *a;
     uint8_t bytes[LEN * 16];
     const void *data = values;
     size_t len = LEN * sizeof(*values);
-    OK(&x->t, brc_array_open(&a, x->t.session, "/a", &x->t.err));
+    brc_array *a = scenario_array_at(&x->t, x->t.session, "/a");
     if (x->as_text) {
         data = bytes;
         len = 0;
@@ -131,15 +131,13 @@ static void store_values(crosswise *x, const int32_t *values)
 
 static void load_values(crosswise *x, const char *rev, int32_t *values)
 {
-    brc_session *s;
-    brc_array *a;
-    OK(&x->t, brc_session_open(&s, x->t.repo, rev, BRC_SESSION_AT, &x->t.err));
-    OK(&x->t, brc_array_open(&a, s, "/a", &x->t.err));
+    brc_session *s = scenario_session(&x->t, x->t.repo, rev, BRC_SESSION_AT);
+    brc_array *a = scenario_array_at(&x->t, s, "/a");
     if (!x->as_text) {
         OK(&x->t, brc_array_read(a, NULL, values, LEN * sizeof(*values), &x->t.err));
     } else {
         brc_buf out = BRC_BUF_INIT;
-        OK(&x->t, brc_array_read_elements(a, NULL, &out, &x->t.err));
+        OK(&x->t, io_elements(a, NULL, &out, &x->t.err));
         const uint8_t *at = out.data;
         for (int i = 0; i < LEN; i++) {
             const uint32_t len = brc_get_u32le(at);
@@ -220,10 +218,10 @@ static void conflicts_are(crosswise *x, const char *rev, const uint8_t *want, in
     int seen = 0;
     opts.flags = BRC_MERGE_DRY_RUN;
     OK(&x->t, brc_merge(&result, &it, x->t.repo, rev, &opts, &x->t.err));
-    while (brc_conflicts_next(it, &c, &x->t.err) > 0) {
+    while (brc_next(it, &c, &x->t.err) > 0) {
         ck_assert_str_eq(c->kind, "chunk");
         const long chunk = strtol(c->key + 2, NULL, 10); /* c/N */
-        ck_assert_msg(want[chunk], "chunk %ld is no conflict by element", chunk);
+        ck_assert_msg(want[chunk], "chunk %ld is not in conflict by element", chunk);
         seen++;
     }
     brc_iter_free(it);
@@ -276,7 +274,7 @@ static void cross_start(crosswise *x)
     add_commit(x, &id, -1, -1, zeros);
     for (int i = 0; i < BRANCHES; i++) {
         branch_name(name, i);
-        OK(&x->t, brc_branch_create(x->t.repo, name, NULL, &x->t.err));
+        OK(&x->t, brc_ref_create(x->t.repo, name, NULL, NULL, 0, &x->t.err));
     }
 }
 
@@ -306,7 +304,9 @@ static void cross_history(crosswise *x, uint64_t seed)
     scenario_stop(&x->t);
 }
 
-START_TEST(bases_are_merged_by_element)
+CASE("crosswise", .timeout = 120);
+
+TEST(bases_are_merged_by_element)
 {
     static crosswise x;
     int several = 0, by_element = 0;
@@ -317,15 +317,4 @@ START_TEST(bases_are_merged_by_element)
     }
     ck_assert_int_gt(several, 4 * SEEDS); /* it has not gone past what it is for */
     ck_assert_int_gt(by_element, SEEDS);
-}
-END_TEST
-
-Suite *crosswise_suite(void)
-{
-    Suite *s = suite_create("crosswise");
-    TCase *tc = tcase_create("crosswise");
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, bases_are_merged_by_element);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,35 +1,24 @@
 /* Whose uncommitted changes are whose: private sessions, the shared draft of a branch, and what
  * a process leaves that ends in the middle. */
-#include <check.h>
 #include <stdio.h>
 
 #include "../kit/drafts_kit.h"
+#include "../kit/ios.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *drafts_suite(void);
+TEST_SUITE(drafts);
 
-static scenario t;
+SCENARIO_NUMBERS_FIXTURE(t, 8, 4)
 
-static void drafts_setup(void)
-{
-    scenario_start(&t);
-    scenario_numbers(&t, "/a", 8, 4, 0);
-    scenario_commit(&t, "first");
-}
-
-static void drafts_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
+CASE("drafts", .setup = t_numbers, .teardown = t_stop);
 
 /* ---- two at work ------------------------------------------------------------------ */
 
-START_TEST(a_private_change_is_not_in_another_s_commit)
+TEST(a_private_change_is_not_in_another_s_commit)
 {
-    breccia *other;
     brc_oid id;
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     brc_session *theirs = scenario_session(&t, other, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_group_create(mine, "/mine", NULL, &t.err));
@@ -63,13 +52,11 @@ START_TEST(a_private_change_is_not_in_another_s_commit)
     brc_session_free(theirs);
     brc_free(other);
 }
-END_TEST
 
-START_TEST(two_shared_sessions_have_one_draft)
+TEST(two_shared_sessions_have_one_draft)
 {
-    breccia *other;
     brc_oid id;
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     brc_session *second = scenario_session(&t, other, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_group_create(t.session, "/one", NULL, &t.err));
     OK(&t, brc_group_create(second, "/two", NULL, &t.err));
@@ -80,9 +67,8 @@ START_TEST(two_shared_sessions_have_one_draft)
     brc_session_free(second);
     brc_free(other);
 }
-END_TEST
 
-START_TEST(a_shared_draft_does_not_undo_a_private_commit)
+TEST(a_shared_draft_does_not_undo_a_private_commit)
 {
     brc_oid id;
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
@@ -97,11 +83,10 @@ START_TEST(a_shared_draft_does_not_undo_a_private_commit)
     brc_session_free(mine);
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
-END_TEST
 
 /* ---- one private session ----------------------------------------------------------- */
 
-START_TEST(a_private_session_goes_on_from_its_commits)
+TEST(a_private_session_goes_on_from_its_commits)
 {
     brc_oid one, two;
     brc_commit *commit;
@@ -125,9 +110,8 @@ START_TEST(a_private_session_goes_on_from_its_commits)
     ck_assert_int_eq(scenario_is_clean(&t, mine), 1);
     brc_session_free(mine);
 }
-END_TEST
 
-START_TEST(what_is_undone_was_never_there)
+TEST(what_is_undone_was_never_there)
 {
     brc_oid id;
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
@@ -151,16 +135,14 @@ START_TEST(what_is_undone_was_never_there)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 71);
     brc_session_free(mine);
 }
-END_TEST
 
-START_TEST(a_session_whose_draft_was_taken_says_so)
+TEST(a_session_whose_draft_was_taken_says_so)
 {
-    breccia *other;
     int64_t id;
     brc_oid commit;
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     scenario_put(&t, mine, "/a", 0, 70);
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     id = drafts_last(&t, other);
     FAILS(&t, BRC_EBUSY, brc_draft_adopt(other, id, &t.err)); /* its process is this one */
     brc_free(other);
@@ -171,16 +153,15 @@ START_TEST(a_session_whose_draft_was_taken_says_so)
     FAILS(&t, BRC_ESTALE, scenario_commit_of(&t, mine, "lost", &commit));
     brc_session_free(mine);
 }
-END_TEST
 
-/* As a conflict has left it: its session may be gone. */
-START_TEST(a_process_drops_its_own)
+/* A process drops its own draft after a conflict: the session that wrote the draft may have been
+ * freed. */
+TEST(a_process_drops_its_own)
 {
-    breccia *other;
     brc_oid commit;
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     scenario_put(&t, mine, "/a", 0, 70);
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     OK(&t, brc_draft_drop(other, drafts_last(&t, other), &t.err));
     ck_assert_str_eq(drafts_list(&t, other), "");
     brc_free(other);
@@ -191,11 +172,10 @@ START_TEST(a_process_drops_its_own)
     OK(&t, scenario_commit_of(&t, mine, "kept", &commit));
     brc_session_free(mine);
 }
-END_TEST
 
 /* ---- processes that end ------------------------------------------------------------- */
 
-START_TEST(what_a_dead_process_left_is_adopted_or_dropped)
+TEST(what_a_dead_process_left_is_adopted_or_dropped)
 {
     brc_oid id;
     scenario_close(&t);
@@ -219,7 +199,6 @@ START_TEST(what_a_dead_process_left_is_adopted_or_dropped)
     ck_assert_int_gt(drafts_last(&t, t.repo), second); /* no number is used again */
     OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
-END_TEST
 
 static void begins_with(int32_t a, int32_t b, int32_t c)
 {
@@ -228,7 +207,7 @@ static void begins_with(int32_t a, int32_t b, int32_t c)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), c);
 }
 
-START_TEST(a_draft_that_is_adopted_lies_over_what_is_new)
+TEST(a_draft_that_is_adopted_lies_over_what_is_new)
 {
     const int64_t left = drafts_leave_behind(&t, 70, 1);
     brc_oid id, tip = scenario_id(&t, "main");
@@ -248,9 +227,8 @@ START_TEST(a_draft_that_is_adopted_lies_over_what_is_new)
     brc_commit_free(commit);
     begins_with(70, 99, 42);
 }
-END_TEST
 
-START_TEST(a_draft_in_conflict_is_adopted_as_it_is)
+TEST(a_draft_in_conflict_is_adopted_as_it_is)
 {
     const int64_t left = drafts_leave_behind(&t, 70, 0);
     brc_oid id, before = scenario_id(&t, "main");
@@ -269,18 +247,16 @@ START_TEST(a_draft_in_conflict_is_adopted_as_it_is)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 99);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 33);
 }
-END_TEST
 
-START_TEST(what_the_branch_has_already_is_adopted_as_nothing)
+TEST(what_the_branch_has_already_is_adopted_as_nothing)
 {
     const int64_t left = drafts_leave_behind(&t, 99, 0);
     OK(&t, brc_draft_adopt(t.repo, left, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
-END_TEST
 
 /* In a transaction nothing can be merged: the commit does it later. */
-START_TEST(a_draft_that_is_adopted_in_a_transaction_is_merged_by_its_commit)
+TEST(a_draft_that_is_adopted_in_a_transaction_is_merged_by_its_commit)
 {
     const int64_t left = drafts_leave_behind(&t, 70, 1);
     brc_oid id;
@@ -292,15 +268,14 @@ START_TEST(a_draft_that_is_adopted_in_a_transaction_is_merged_by_its_commit)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
 }
-END_TEST
 
 /* Where the branch has changes of its own they come first, also where a soft reset made them and
  * they have no row. */
-START_TEST(changes_of_the_branch_are_committed_before_a_draft_is_adopted)
+TEST(changes_of_the_branch_are_committed_before_a_draft_is_adopted)
 {
     const int64_t left = drafts_leave_behind(&t, 70, 1);
     brc_oid id;
-    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 0, NULL, &t.err));
     FAILS(&t, BRC_ESTALE, brc_draft_adopt(t.repo, left, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
     OK(&t, scenario_commit_of(&t, t.session, "again", &id));
@@ -311,9 +286,8 @@ START_TEST(changes_of_the_branch_are_committed_before_a_draft_is_adopted)
     begins_with(70, 99, 42);
     OK(&t, scenario_commit_of(&t, t.session, "adopted", &id));
 }
-END_TEST
 
-START_TEST(owners_that_cannot_be_known_are_unknown)
+LOOP(owners_that_cannot_be_known_are_unknown, 0, 7)
 {
     static const struct {
         const char *change, *is;
@@ -338,59 +312,56 @@ START_TEST(owners_that_cannot_be_known_are_unknown)
     ck_assert_str_eq(drafts_list(&t, t.repo), rows[_i].is);
     OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
-END_TEST
 
 /* ---- branches ------------------------------------------------------------------------ */
 
-START_TEST(a_branch_with_a_private_draft_is_not_deleted_unasked)
+TEST(a_branch_with_a_private_draft_is_not_deleted_unasked)
 {
     brc_oid id;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     brc_session *mine = scenario_session(&t, t.repo, "side", BRC_SESSION_PRIVATE);
     scenario_put(&t, mine, "/a", 0, 70);
-    OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
+    OK(&t, brc_ref_rename(t.repo, "side", "other", 0, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "other alive ours 1; ");
-    FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "other", 0, &t.err));
-    FAILS(&t, BRC_EBUSY, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_ref_delete(t.repo, "other", 0, &t.err));
+    FAILS(&t, BRC_EBUSY, brc_ref_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "other alive ours 1; ");
     OK(&t, brc_session_discard(mine, &t.err)); /* it has nothing that could be lost */
-    OK(&t, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
     FAILS(&t, BRC_ENOTFOUND, scenario_commit_of(&t, mine, "gone", &id));
     brc_session_free(mine);
 }
-END_TEST
 
-/* What a killed process left on a branch that goes is adopted where the branch is again. */
-START_TEST(a_branch_that_goes_leaves_what_the_dead_wrote)
+/* The draft that a killed process left on a deleted branch is adopted when the branch is there
+ * again. */
+TEST(a_branch_that_goes_leaves_what_the_dead_wrote)
 {
     scenario_close(&t);
     drafts_leave(&t, 70);
     scenario_open(&t, NULL, 0);
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "main", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "main", BRC_DELETE_FORCE, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main unknown stale 1; ");
     FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, drafts_last(&t, t.repo), &t.err));
-    OK(&t, brc_branch_create(t.repo, "main", "side", &t.err));
+    OK(&t, brc_ref_create(t.repo, "main", "side", NULL, 0, &t.err));
     OK(&t, brc_draft_adopt(t.repo, drafts_last(&t, t.repo), &t.err));
     brc_session *s = scenario_session(&t, t.repo, "main", BRC_SESSION_WRITE);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 0), 70);
     brc_session_free(s);
 }
-END_TEST
 
 /* Also in the middle of a bulk write, whose rows would belong to nothing. */
-START_TEST(a_branch_that_is_written_in_bulk_stays)
+TEST(a_branch_that_is_written_in_bulk_stays)
 {
-    breccia *other;
     brc_session *s;
     brc_array *a;
     int refused = 0;
     uint64_t shape = 400000, chunk = 1;
     brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     s = scenario_session(&t, t.repo, "side", BRC_SESSION_WRITE);
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     spec.dtype = "int32";
@@ -399,7 +370,7 @@ START_TEST(a_branch_that_is_written_in_bulk_stays)
     spec.chunk = &chunk;
     OK(&t, brc_bulk_begin(s, &t.err));
     OK(&t, brc_array_create(&a, s, "/n", &spec, &t.err));
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     for (int32_t i = 0; i < 20; i++) {
         static int32_t values[20000];
         for (int k = 0; k < 20000; k++)
@@ -409,7 +380,7 @@ START_TEST(a_branch_that_is_written_in_bulk_stays)
         OK(&t, brc_array_write(a, &sel, values, sizeof(values), &t.err));
         const int has = scenario_ask(&t, "SELECT count(*) FROM draft_chunk") > 0;
         if (has)
-            FAILS(&t, BRC_EBUSY, brc_branch_delete(other, "side", BRC_DELETE_FORCE, &t.err));
+            FAILS(&t, BRC_EBUSY, brc_ref_delete(other, "side", BRC_DELETE_FORCE, &t.err));
         refused += has;
     }
     ck_assert_int_gt(refused, 0);
@@ -420,16 +391,15 @@ START_TEST(a_branch_that_is_written_in_bulk_stays)
     brc_free(other);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(after_a_reset_the_draft_follows_the_new_tip)
+TEST(after_a_reset_the_draft_follows_the_new_tip)
 {
     brc_oid id;
     brc_commit *commit;
     scenario_put(&t, t.session, "/a", 0, 1);
     scenario_commit(&t, "second");
     scenario_put(&t, t.session, "/a", 1, 2);
-    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 0, NULL, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "main shared 1; ");
     OK(&t, scenario_commit_of(&t, t.session, "both changes", &id));
     OK(&t, brc_commit_read(&commit, t.repo, &id, &t.err));
@@ -438,11 +408,10 @@ START_TEST(after_a_reset_the_draft_follows_the_new_tip)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 2);
 }
-END_TEST
 
 /* ---- private sessions without a change --------------------------------------------- */
 
-START_TEST(a_clean_private_session_follows_its_branch)
+TEST(a_clean_private_session_follows_its_branch)
 {
     brc_oid id;
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
@@ -467,25 +436,23 @@ START_TEST(a_clean_private_session_follows_its_branch)
           scenario_commit_of(&t, mine, "has changes: it stays where it began", &id));
     brc_session_free(mine);
 }
-END_TEST
 
 /* A draft that was written into, and has nothing in it. */
 static brc_session *emptied(breccia *repo)
 {
     brc_session *s = scenario_session(&t, repo, NULL, BRC_SESSION_PRIVATE);
-    OK(&t, brc_savepoint(s, "one", &t.err));
+    OK(&t, brc_savepoint(s, BRC_SAVEPOINT_SET, "one", &t.err));
     scenario_put(&t, s, "/a", 0, 1);
-    OK(&t, brc_savepoint_rollback(s, "one", &t.err));
-    OK(&t, brc_savepoint_release(s, "one", &t.err));
+    OK(&t, brc_savepoint(s, BRC_SAVEPOINT_ROLLBACK, "one", &t.err));
+    OK(&t, brc_savepoint(s, BRC_SAVEPOINT_RELEASE, "one", &t.err));
     ck_assert_str_eq(drafts_list(&t, repo), "main alive ours 0; ");
     return s;
 }
 
-/* Whoever closes a session does not wait for the lock. */
-START_TEST(no_empty_draft_stays)
+/* Closing a session does not wait for the lock. */
+TEST(no_empty_draft_stays)
 {
-    breccia *other;
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     brc_session *mine = emptied(t.repo);
     OK(&t, brc_begin(other, &t.err));
     brc_session_free(mine);
@@ -501,9 +468,8 @@ START_TEST(no_empty_draft_stays)
     brc_free(other); /* the last chance */
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
-END_TEST
 
-START_TEST(an_empty_draft_of_a_dead_process_goes_with_the_next)
+TEST(an_empty_draft_of_a_dead_process_goes_with_the_next)
 {
     scenario_close(&t);
     drafts_leave(&t, 70);
@@ -513,16 +479,14 @@ START_TEST(an_empty_draft_of_a_dead_process_goes_with_the_next)
     ck_assert_str_eq(drafts_list(&t, t.repo), "main dead 1; ");
     OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
-END_TEST
 
-START_TEST(a_private_draft_goes_along_when_its_branch_is_renamed)
+TEST(a_private_draft_goes_along_when_its_branch_is_renamed)
 {
     brc_oid id;
-    breccia *other;
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     scenario_put(&t, mine, "/a", 0, 1);
-    OK(&t, brc_branch_rename(other, "main", "trunk", &t.err));
+    OK(&t, brc_ref_rename(other, "main", "trunk", 0, &t.err));
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 1);
     scenario_put(&t, mine, "/a", 1, 2);
     OK(&t, scenario_commit_of(&t, mine, "on trunk", &id));
@@ -531,10 +495,9 @@ START_TEST(a_private_draft_goes_along_when_its_branch_is_renamed)
     brc_session_free(mine);
     brc_free(other);
 }
-END_TEST
 
-/* What a node was made with is not stored if it was changed before the commit. */
-START_TEST(only_the_last_document_of_a_new_node_is_stored)
+/* The first document of a node is not stored if it was changed before the commit. */
+TEST(only_the_last_document_of_a_new_node_is_stored)
 {
     static const char documents[] = "SELECT count(*) FROM object WHERE kind=2";
     const int64_t before = scenario_ask(&t, documents);
@@ -547,37 +510,4 @@ START_TEST(only_the_last_document_of_a_new_node_is_stored)
     scenario_commit(&t, "two nodes");
     ck_assert_int_eq(scenario_ask(&t, documents), before + 2);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_doc"), 0);
-}
-END_TEST
-
-Suite *drafts_suite(void)
-{
-    Suite *s = suite_create("drafts");
-    TCase *tc = tcase_create("drafts");
-    tcase_add_checked_fixture(tc, drafts_setup, drafts_teardown);
-    tcase_add_test(tc, a_private_change_is_not_in_another_s_commit);
-    tcase_add_test(tc, two_shared_sessions_have_one_draft);
-    tcase_add_test(tc, a_shared_draft_does_not_undo_a_private_commit);
-    tcase_add_test(tc, a_private_session_goes_on_from_its_commits);
-    tcase_add_test(tc, what_is_undone_was_never_there);
-    tcase_add_test(tc, a_session_whose_draft_was_taken_says_so);
-    tcase_add_test(tc, a_process_drops_its_own);
-    tcase_add_test(tc, what_a_dead_process_left_is_adopted_or_dropped);
-    tcase_add_test(tc, a_draft_that_is_adopted_lies_over_what_is_new);
-    tcase_add_test(tc, a_draft_in_conflict_is_adopted_as_it_is);
-    tcase_add_test(tc, what_the_branch_has_already_is_adopted_as_nothing);
-    tcase_add_test(tc, a_draft_that_is_adopted_in_a_transaction_is_merged_by_its_commit);
-    tcase_add_test(tc, changes_of_the_branch_are_committed_before_a_draft_is_adopted);
-    tcase_add_loop_test(tc, owners_that_cannot_be_known_are_unknown, 0, 7);
-    tcase_add_test(tc, a_branch_with_a_private_draft_is_not_deleted_unasked);
-    tcase_add_test(tc, a_branch_that_goes_leaves_what_the_dead_wrote);
-    tcase_add_test(tc, a_branch_that_is_written_in_bulk_stays);
-    tcase_add_test(tc, a_clean_private_session_follows_its_branch);
-    tcase_add_test(tc, no_empty_draft_stays);
-    tcase_add_test(tc, an_empty_draft_of_a_dead_process_goes_with_the_next);
-    tcase_add_test(tc, a_private_draft_goes_along_when_its_branch_is_renamed);
-    tcase_add_test(tc, only_the_last_document_of_a_new_node_is_stored);
-    tcase_add_test(tc, after_a_reset_the_draft_follows_the_new_tip);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,30 +1,18 @@
 /* Drafts in which nothing is: they go with what was in them, and those of dead processes keep
  * nothing. */
-#include <check.h>
-
 #include "../kit/drafts_kit.h"
+#include "../kit/suite.h"
 
-Suite *drafts_empty_suite(void);
+TEST_SUITE(drafts_empty);
 
-static scenario t;
-
-static void drafts_empty_setup(void)
-{
-    scenario_start(&t);
-    scenario_numbers(&t, "/a", 8, 4, 0);
-    scenario_commit(&t, "first");
-}
-
-static void drafts_empty_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
+SCENARIO_NUMBERS_FIXTURE(t, 8, 4)
 
 /* ---- drafts that end with the commit -------------------------------- */
 
+CASE("drafts_empty", .setup = t_numbers, .teardown = t_stop);
+
 /* In the transaction of the commit itself: so there is no race that could leave it behind. */
-START_TEST(a_draft_goes_with_what_was_in_it)
+TEST(a_draft_goes_with_what_was_in_it)
 {
     brc_oid id;
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
@@ -45,10 +33,9 @@ START_TEST(a_draft_goes_with_what_was_in_it)
     }
     brc_session_free(mine);
 }
-END_TEST
 
 /* A transaction that is undone brings it back, with what was in it. */
-START_TEST(or_with_the_transaction_of_which_the_commit_is_a_part)
+TEST(or_with_the_transaction_of_which_the_commit_is_a_part)
 {
     brc_oid id;
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
@@ -73,18 +60,16 @@ START_TEST(or_with_the_transaction_of_which_the_commit_is_a_part)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 22);
     brc_session_free(mine);
 }
-END_TEST
 
 /* Its number was given out. */
-START_TEST(but_not_one_that_others_may_work_in)
+TEST(but_not_one_that_others_may_work_in)
 {
     brc_oid id;
-    int64_t number;
     brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE), *again;
-    OK(&t, brc_session_draft(&number, mine, &t.err));
+    const int64_t number = scenario_draft(&t, mine);
     scenario_put(&t, mine, "/a", 0, 30);
     OK(&t, scenario_commit_of(&t, mine, "mine", &id));
-    OK(&t, brc_draft_open(&again, t.repo, number, &t.err));
+    OK(&t, scenario_draft_open(&again, t.repo, number, &t.err));
     scenario_put(&t, again, "/a", 1, 31);
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 31);
     brc_session_free(again);
@@ -92,7 +77,6 @@ START_TEST(but_not_one_that_others_may_work_in)
     brc_session_free(mine);
     OK(&t, brc_draft_drop(t.repo, number, &t.err));
 }
-END_TEST
 
 /* ---- what the dead left -------------------------------- */
 
@@ -106,7 +90,7 @@ static void leave_an_empty_draft(void)
     ck_assert_str_eq(drafts_list(&t, t.repo), "main dead 0; ");
 }
 
-START_TEST(an_empty_draft_of_a_dead_process_keeps_no_version)
+TEST(an_empty_draft_of_a_dead_process_keeps_no_version)
 {
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
@@ -125,10 +109,9 @@ START_TEST(an_empty_draft_of_a_dead_process_keeps_no_version)
     ck_assert_uint_eq(report.kept, 1);
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
-END_TEST
 
 /* One with changes does: they can be adopted. */
-START_TEST(but_one_with_changes_does)
+TEST(but_one_with_changes_does)
 {
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
@@ -141,50 +124,30 @@ START_TEST(but_one_with_changes_does)
     ck_assert_str_eq(drafts_list(&t, t.repo), "main dead stale 1; ");
     OK(&t, brc_draft_drop(t.repo, drafts_last(&t, t.repo), &t.err));
 }
-END_TEST
 
-START_TEST(nor_does_it_keep_a_branch)
+TEST(nor_does_it_keep_a_branch)
 {
-    OK(&t, brc_branch_create(t.repo, "side", "main", &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", "main", NULL, 0, &t.err));
     leave_an_empty_draft();
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "main", 0, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "main", 0, &t.err));
     ck_assert_str_eq(drafts_list(&t, t.repo), "");
 }
-END_TEST
 
 /* Nothing is in it yet, but its number is known, and others may open it. */
-START_TEST(expire_leaves_empty_drafts_of_the_living)
+TEST(expire_leaves_empty_drafts_of_the_living)
 {
     brc_oid id;
-    int64_t number;
     brc_session *again, *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     opts.keep_last = 1;
-    OK(&t, brc_session_draft(&number, mine, &t.err));
+    const int64_t number = scenario_draft(&t, mine);
     OK(&t, brc_expire(NULL, NULL, t.repo, &opts, &t.err));
-    OK(&t, brc_draft_open(&again, t.repo, number, &t.err));
+    OK(&t, scenario_draft_open(&again, t.repo, number, &t.err));
     scenario_put(&t, again, "/a", 1, 31);
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 31);
     brc_session_free(again);
     OK(&t, scenario_commit_of(&t, mine, "mine", &id));
     brc_session_free(mine);
     OK(&t, brc_draft_drop(t.repo, number, &t.err));
-}
-END_TEST
-
-Suite *drafts_empty_suite(void)
-{
-    Suite *s = suite_create("drafts_empty");
-    TCase *tc = tcase_create("drafts_empty");
-    tcase_add_checked_fixture(tc, drafts_empty_setup, drafts_empty_teardown);
-    tcase_add_test(tc, a_draft_goes_with_what_was_in_it);
-    tcase_add_test(tc, or_with_the_transaction_of_which_the_commit_is_a_part);
-    tcase_add_test(tc, but_not_one_that_others_may_work_in);
-    tcase_add_test(tc, an_empty_draft_of_a_dead_process_keeps_no_version);
-    tcase_add_test(tc, but_one_with_changes_does);
-    tcase_add_test(tc, nor_does_it_keep_a_branch);
-    tcase_add_test(tc, expire_leaves_empty_drafts_of_the_living);
-    suite_add_tcase(s, tc);
-    return s;
 }

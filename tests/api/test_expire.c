@@ -1,16 +1,17 @@
 /* Thinning history: what stays, and what log, blame, merge, undo, gc and fsck make of it. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../kit/commits.h"
+#include "../kit/ios.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *expire_suite(void);
+TEST_SUITE(expire);
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 
-/* What is called between the steps of t.repo's calls. */
+/* The function that is called between the steps of t.repo's calls. */
 static void (*act)(void);
 
 static int between(void *ctx, const char *phase, uint64_t done, uint64_t total)
@@ -33,13 +34,7 @@ static void expire_setup(void)
     scenario_numbers(&t, "/a", 16, 4, 0);
 }
 
-static void expire_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
-
-/* Of new values of /a's first element. */
+/* Commits new values of the first element of /a, one commit for each name. */
 static int32_t commit_line(const char *names)
 {
     return commits_line(&t, names);
@@ -67,7 +62,7 @@ static const char *log_of(const char *rev)
     const brc_commit *c;
     text[0] = '\0';
     OK(&t, brc_log(&it, t.repo, rev, NULL, &t.err));
-    while (brc_log_next(it, &c, &t.err) > 0)
+    while (brc_next(it, &c, &t.err) > 0)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s", text[0] ? " " : "",
                  c->message, c->flags & BRC_PAST_EXPIRED ? "!" : "");
     brc_iter_free(it);
@@ -76,17 +71,19 @@ static const char *log_of(const char *rev)
 
 static uint64_t collect_all(void)
 {
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     return scenario_collect(&t, 0);
 }
 
+CASE("expire", .setup = expire_setup, .teardown = t_stop, .timeout = 60);
+
 /* ---- what stays -------------------------------- */
 
-START_TEST(branches_tags_and_drafts_stay)
+TEST(branches_tags_and_drafts_stay)
 {
     commit_line("abcdefg");
-    OK(&t, brc_tag_create(t.repo, "v1", "HEAD~3", NULL, &t.err));
-    OK(&t, brc_branch_create(t.repo, "side", "HEAD~4", &t.err));
+    OK(&t, brc_ref_create(t.repo, "v1", "HEAD~3", NULL, BRC_REF_TAG, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", "HEAD~4", NULL, 0, &t.err));
     ck_assert_str_eq(commits_kept(&t, 1, 0, 0, 0), "g d c");
     brc_session *s, *main = t.session;
     OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
@@ -102,9 +99,8 @@ START_TEST(branches_tags_and_drafts_stay)
     ck_assert_int_eq(scenario_number(&t, s, "/a", 5), 5);
     brc_session_free(s);
 }
-END_TEST
 
-START_TEST(a_rule_is_asked_for_and_a_dry_run_changes_nothing)
+TEST(a_rule_is_asked_for_and_a_dry_run_changes_nothing)
 {
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     commit_line("abc");
@@ -120,11 +116,10 @@ START_TEST(a_rule_is_asked_for_and_a_dry_run_changes_nothing)
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM sqlite_schema WHERE"
                                            " name='boundary'"), 0);
 }
-END_TEST
 
 /* ---- what is left -------------------------------- */
 
-START_TEST(commits_that_stay_keep_their_ids_and_the_others_go)
+TEST(commits_that_stay_keep_their_ids_and_the_others_go)
 {
     brc_oid before, after, gone;
     commit_line("abcdefgh");
@@ -152,10 +147,9 @@ START_TEST(commits_that_stay_keep_their_ids_and_the_others_go)
     commit_line("k");
     ck_assert_str_eq(log_of(NULL), "k j!");
 }
-END_TEST
 
 /* An expired commit that the log keeps does not keep all that came before it. */
-START_TEST(the_window_keeps_what_it_names_and_no_more)
+TEST(the_window_keeps_what_it_names_and_no_more)
 {
     brc_oid named, deep;
     commit_line("abcdefgh");
@@ -170,9 +164,8 @@ START_TEST(the_window_keeps_what_it_names_and_no_more)
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
     ck_assert_str_eq(log_of(NULL), "g!");
 }
-END_TEST
 
-START_TEST(undo_goes_back_as_far_as_the_log_keeps)
+TEST(undo_goes_back_as_far_as_the_log_keeps)
 {
     commit_line("abcd");
     expire(0, 1, 0, 0, 0);
@@ -186,13 +179,12 @@ START_TEST(undo_goes_back_as_far_as_the_log_keeps)
     ck_assert_ptr_nonnull(strstr(t.err.message, "collected"));
     ck_assert_str_eq(log_of(NULL), "d!");
 }
-END_TEST
 
 /* A branch that only the log has: it comes back over what stays. */
-START_TEST(a_branch_that_is_undone_stands_on_what_stays)
+TEST(a_branch_that_is_undone_stands_on_what_stays)
 {
     commit_line("abcd");
-    OK(&t, brc_branch_create(t.repo, "side", "HEAD~1", &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", "HEAD~1", NULL, 0, &t.err));
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
     brc_session *main = t.session, *s;
     OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
@@ -201,28 +193,27 @@ START_TEST(a_branch_that_is_undone_stands_on_what_stays)
     t.session = main;
     brc_session_free(s);
     OK(&t, brc_switch(t.repo, "main", 0, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
-    OK(&t, brc_tag_create(t.repo, "a", "HEAD~3", NULL, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_create(t.repo, "a", "HEAD~3", NULL, BRC_REF_TAG, &t.err));
     expire(0, 1, 0, 0, 0);
     ck_assert_str_eq(log_of(NULL), "d! a");
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err)); /* the tag */
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err)); /* the branch */
     ck_assert_str_eq(log_of("side"), "z y x! a");
 }
-END_TEST
 
 /* ---- those who read parents -------------------------------- */
 
-START_TEST(moves_of_expired_commits_are_known)
+TEST(moves_of_expired_commits_are_known)
 {
     commit_line("ab");
     scenario_numbers(&t, "/x", 16, 4, 500);
     commit_line("c");
-    OK(&t, brc_tag_create(t.repo, "c", NULL, NULL, &t.err));
-    OK(&t, brc_node_move(t.session, "/x", "/y", &t.err));
+    OK(&t, brc_ref_create(t.repo, "c", NULL, NULL, BRC_REF_TAG, &t.err));
+    OK(&t, brc_node_move(t.session, "/x", "/y", 0, &t.err));
     scenario_set_number(&t, "/y", 0, 1);
     commit_line("d");
-    OK(&t, brc_node_move(t.session, "/y", "/z", &t.err));
+    OK(&t, brc_node_move(t.session, "/y", "/z", 0, &t.err));
     scenario_set_number(&t, "/z", 5, 2);
     commit_line("e");
     scenario_set_number(&t, "/z", 9, 3);
@@ -234,7 +225,7 @@ START_TEST(moves_of_expired_commits_are_known)
     const brc_change *change;
     int met = 0;
     OK(&t, brc_diff(&it, t.repo, "HEAD~1", "HEAD", NULL, &t.err));
-    while (brc_diff_next(it, &change, &t.err) > 0)
+    while (brc_next(it, &change, &t.err) > 0)
         if (strcmp(change->path, "/z") == 0) {
             ck_assert_ptr_nonnull(change->from);
             ck_assert_str_eq(change->from, "/x");
@@ -243,19 +234,16 @@ START_TEST(moves_of_expired_commits_are_known)
     ck_assert(met);
     brc_iter_free(it);
 }
-END_TEST
 
 static uint32_t blamed(const char *path, uint64_t chunk, char author[8])
 {
-    brc_session *s;
-    brc_array *a;
     brc_iter *it;
     const brc_blamed *b;
     uint32_t flags = 99;
-    OK(&t, brc_session_open(&s, t.repo, "HEAD", BRC_SESSION_AT, &t.err));
-    OK(&t, brc_array_open(&a, s, path, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, "HEAD", BRC_SESSION_AT);
+    brc_array *a = scenario_array_at(&t, s, path);
     OK(&t, brc_blame(&it, a, NULL, 0, &t.err));
-    while (brc_blame_next(it, &b, &t.err) > 0)
+    while (brc_next(it, &b, &t.err) > 0)
         if (b->first[0] == chunk) {
             flags = b->flags;
             snprintf(author, 8, "%s", b->author);
@@ -266,7 +254,7 @@ static uint32_t blamed(const char *path, uint64_t chunk, char author[8])
     return flags;
 }
 
-START_TEST(blame_does_not_say_more_than_it_knows)
+TEST(blame_does_not_say_more_than_it_knows)
 {
     char author[8];
     commit_line("abc");
@@ -279,17 +267,16 @@ START_TEST(blame_does_not_say_more_than_it_knows)
     ck_assert_int_eq((int)blamed("/a", 1, author), BRC_BLAME_BEFORE);
     ck_assert_str_eq(author, "");
 }
-END_TEST
 
 /* The base is an ancestor that stays; what both sides did since then merges. */
-START_TEST(merges_find_a_base_that_stays)
+TEST(merges_find_a_base_that_stays)
 {
     brc_session *main = t.session, *s;
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
     commit_line("ab");
-    OK(&t, brc_tag_create(t.repo, "b", NULL, NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "b", NULL, NULL, BRC_REF_TAG, &t.err));
     const int32_t value = commit_line("c");
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     t.session = s;
     scenario_set_number(&t, "/a", 0, value);
@@ -313,14 +300,13 @@ START_TEST(merges_find_a_base_that_stays)
     expire(0, 1, 0, 0, 0); /* side's commit is a tip: it stays, and is the second parent */
     brc_session_free(s);
 }
-END_TEST
 
-START_TEST(amending_takes_what_stands_for_the_parents)
+TEST(amending_takes_what_stands_for_the_parents)
 {
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_oid id;
     commit_line("abc");
-    OK(&t, brc_tag_create(t.repo, "a", "HEAD~2", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "a", "HEAD~2", NULL, BRC_REF_TAG, &t.err));
     expire(0, 1, 0, 0, 0);
     collect_all();
     opts.message = "C";
@@ -328,7 +314,6 @@ START_TEST(amending_takes_what_stands_for_the_parents)
     OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
     ck_assert_str_eq(log_of(NULL), "C a");
 }
-END_TEST
 
 /* ---- damage, and others -------------------------------- */
 
@@ -352,10 +337,10 @@ static int count_faults(void *ctx, const brc_damage *damage)
 static void look_for_faults(void)
 {
     missing_found = faults_found = 0;
-    OK(&t, brc_fsck(t.repo, 0, count_faults, NULL, NULL, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, count_faults, NULL, NULL, NULL, &t.err));
 }
 
-START_TEST(a_parent_that_has_not_expired_is_missed)
+TEST(a_parent_that_has_not_expired_is_missed)
 {
     brc_buf row = BRC_BUF_INIT;
     char sql[300];
@@ -381,24 +366,22 @@ START_TEST(a_parent_that_has_not_expired_is_missed)
     const brc_commit *c;
     int rc;
     OK(&t, brc_log(&it, t.repo, NULL, NULL, &t.err));
-    while ((rc = brc_log_next(it, &c, &t.err)) > 0)
+    while ((rc = brc_next(it, &c, &t.err)) > 0)
         ;
     ck_assert_int_eq(rc, BRC_ECORRUPT);
     brc_iter_free(it);
     scenario_sql(&t, "UPDATE boundary SET parents=x'', checksum=row_sum('boundary', id, x'', '')");
     brc_buf_dispose(&row);
 }
-END_TEST
 
 static void tag_meanwhile(void)
 {
-    breccia *other;
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
-    OK(&t, brc_tag_create(other, "late", "HEAD~2", NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
+    OK(&t, brc_ref_create(other, "late", "HEAD~2", NULL, BRC_REF_TAG, &t.err));
     brc_free(other);
 }
 
-START_TEST(a_tag_that_comes_meanwhile_counts)
+TEST(a_tag_that_comes_meanwhile_counts)
 {
     commit_line("abcde");
     act = tag_meanwhile;
@@ -406,20 +389,18 @@ START_TEST(a_tag_that_comes_meanwhile_counts)
     ck_assert_ptr_null(act);
     ck_assert_str_eq(log_of(NULL), "e! c!");
 }
-END_TEST
 
-/* What somebody does at each pause, as long as nothing is thinned yet. */
+/* Somebody else changes the file at each pause, as long as nothing is thinned yet. */
 static int pauses;
 
 static void commit_meanwhile(void)
 {
-    breccia *other;
     if (pauses == 20 ||
         (scenario_ask(&t, "SELECT count(*) FROM sqlite_schema WHERE name='boundary'") > 0 &&
          scenario_ask(&t, "SELECT count(*) FROM boundary") > 0))
         return;
     pauses++;
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     breccia *own = t.repo;
     brc_session *session = t.session;
     t.repo = other;
@@ -431,7 +412,7 @@ static void commit_meanwhile(void)
     brc_free(other);
 }
 
-START_TEST(a_commit_that_comes_meanwhile_counts)
+TEST(a_commit_that_comes_meanwhile_counts)
 {
     commit_line("abcde");
     pauses = 19;
@@ -440,7 +421,6 @@ START_TEST(a_commit_that_comes_meanwhile_counts)
     ck_assert_int_eq(pauses, 20);
     ck_assert_str_eq(log_of(NULL), "T!"); /* not "T e!" */
 }
-END_TEST
 
 static void commit_at_each_pause(void)
 {
@@ -448,8 +428,8 @@ static void commit_at_each_pause(void)
     act = commit_at_each_pause;
 }
 
-/* It makes its plan with the lock in the end. */
-START_TEST(commits_at_every_pause_do_not_stop_it)
+/* In the end expire makes its plan under the lock. */
+TEST(commits_at_every_pause_do_not_stop_it)
 {
     commit_line("abcde");
     pauses = 0;
@@ -460,7 +440,6 @@ START_TEST(commits_at_every_pause_do_not_stop_it)
     const char newest[] = {(char)('A' + pauses - 1), '!', '\0'};
     ck_assert_str_eq(log_of(NULL), newest);
 }
-END_TEST
 
 static brc_session *meanwhile;
 static breccia *other_repo;
@@ -468,24 +447,23 @@ static breccia *other_repo;
 /* An uncommitted change of what was there three commits ago: no ref moves for it in the end. */
 static void change_an_old_version(void)
 {
-    brc_array *a;
     brc_oid tip;
     char hex[65];
     const int32_t one = 77;
     brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_open(&other_repo, t.file, NULL, &t.err));
+    other_repo = scenario_handle(&t, 0);
     OK(&t, brc_resolve(&tip, other_repo, "HEAD", &t.err));
-    OK(&t, brc_reset(other_repo, "HEAD~3", 0, NULL, &t.err));
+    OK(&t, brc_reset(other_repo, NULL, "HEAD~3", 0, NULL, &t.err));
     OK(&t, brc_session_open(&meanwhile, other_repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    OK(&t, brc_array_open(&a, meanwhile, "/a", &t.err));
-    brc_sel_all(&sel, a);
+    brc_array *a = scenario_array_at(&t, meanwhile, "/a");
+    sel_all(&sel, a);
     sel.count[0] = 1;
     OK(&t, brc_array_write(a, &sel, &one, sizeof(one), &t.err));
     brc_array_free(a);
-    OK(&t, brc_reset(other_repo, brc_oid_format(hex, &tip), 0, NULL, &t.err));
+    OK(&t, brc_reset(other_repo, NULL, brc_oid_format(hex, &tip), 0, NULL, &t.err));
 }
 
-START_TEST(a_change_of_an_old_version_that_begins_meanwhile_counts)
+TEST(a_change_of_an_old_version_that_begins_meanwhile_counts)
 {
     commit_line("abcdefg");
     act = change_an_old_version;
@@ -497,15 +475,14 @@ START_TEST(a_change_of_an_old_version_that_begins_meanwhile_counts)
     brc_session_free(meanwhile);
     brc_free(other_repo);
 }
-END_TEST
 
-/* Of a merge's two parents one stays, and each ancestor that stays is named once. */
-START_TEST(of_two_parents_the_one_that_stays_stands_for_itself)
+/* A merge keeps one of its two parents, and each ancestor that stays is named once. */
+LOOP(of_two_parents_the_one_that_stays_stands_for_itself, 0, 2)
 {
     brc_session *main = t.session, *s;
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
     commit_line("ab");
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     t.session = s;
     scenario_set_number(&t, "/a", 8, 70);
@@ -513,11 +490,11 @@ START_TEST(of_two_parents_the_one_that_stays_stands_for_itself)
     t.session = main;
     scenario_set_number(&t, "/a", 12, 8);
     scenario_commit(&t, "m");
-    OK(&t, brc_tag_create(t.repo, _i == 0 ? "kept" : "b", _i == 0 ? "side" : "HEAD~1", NULL,
-                          &t.err));
+    OK(&t, brc_ref_create(t.repo, _i == 0 ? "kept" : "b", _i == 0 ? "side" : "HEAD~1", NULL,
+                          BRC_REF_TAG, &t.err));
     OK(&t, brc_merge(&result, NULL, t.repo, "side", NULL, &t.err));
     brc_session_free(s);
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     expire(0, 1, 0, 0, 0);
     brc_commit *c;
     brc_oid id;
@@ -528,10 +505,9 @@ START_TEST(of_two_parents_the_one_that_stays_stands_for_itself)
     ck_assert_mem_eq(&c->parents[0], &id, sizeof(id));
     brc_commit_free(c);
 }
-END_TEST
 
 /* Nothing but the file itself says what has expired: another handle sees it. */
-START_TEST(other_handles_see_it)
+TEST(other_handles_see_it)
 {
     breccia *other;
     brc_iter *it;
@@ -540,43 +516,15 @@ START_TEST(other_handles_see_it)
     commit_line("abcde");
     OK(&t, brc_reopen(&other, t.repo, &t.err));
     OK(&t, brc_log(&it, other, NULL, NULL, &t.err));
-    while (brc_log_next(it, &c, &t.err) > 0)
+    while (brc_next(it, &c, &t.err) > 0)
         n++;
     brc_iter_free(it);
     ck_assert_int_eq(n, 5);
     expire(0, 2, 0, 0, 0);
     OK(&t, brc_log(&it, other, NULL, NULL, &t.err));
-    for (n = 0; brc_log_next(it, &c, &t.err) > 0;)
+    for (n = 0; brc_next(it, &c, &t.err) > 0;)
         n++;
     brc_iter_free(it);
     ck_assert_int_eq(n, 2);
     brc_free(other);
-}
-END_TEST
-
-Suite *expire_suite(void)
-{
-    Suite *suite = suite_create("expire");
-    TCase *tc = tcase_create("expire");
-    tcase_add_checked_fixture(tc, expire_setup, expire_teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, branches_tags_and_drafts_stay);
-    tcase_add_test(tc, a_rule_is_asked_for_and_a_dry_run_changes_nothing);
-    tcase_add_test(tc, commits_that_stay_keep_their_ids_and_the_others_go);
-    tcase_add_test(tc, the_window_keeps_what_it_names_and_no_more);
-    tcase_add_test(tc, undo_goes_back_as_far_as_the_log_keeps);
-    tcase_add_test(tc, a_branch_that_is_undone_stands_on_what_stays);
-    tcase_add_test(tc, moves_of_expired_commits_are_known);
-    tcase_add_test(tc, blame_does_not_say_more_than_it_knows);
-    tcase_add_test(tc, merges_find_a_base_that_stays);
-    tcase_add_test(tc, amending_takes_what_stands_for_the_parents);
-    tcase_add_test(tc, a_parent_that_has_not_expired_is_missed);
-    tcase_add_test(tc, a_tag_that_comes_meanwhile_counts);
-    tcase_add_test(tc, a_commit_that_comes_meanwhile_counts);
-    tcase_add_test(tc, commits_at_every_pause_do_not_stop_it);
-    tcase_add_test(tc, a_change_of_an_old_version_that_begins_meanwhile_counts);
-    tcase_add_loop_test(tc, of_two_parents_the_one_that_stays_stands_for_itself, 0, 2);
-    tcase_add_test(tc, other_handles_see_it);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

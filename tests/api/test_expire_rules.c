@@ -1,12 +1,12 @@
-/* Which commits stay when history is thinned, and why. */
-#include <check.h>
+/* The commits that stay when history is thinned, and why. */
 #include <string.h>
 
 #include "../kit/commits.h"
+#include "../kit/suite.h"
 
-Suite *expire_rules_suite(void);
+TEST_SUITE(expire_rules);
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 
 static void rules_setup(void)
 {
@@ -14,13 +14,9 @@ static void rules_setup(void)
     scenario_numbers(&t, "/a", 16, 4, 0);
 }
 
-static void rules_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
+CASE("rules", .setup = rules_setup, .teardown = t_stop);
 
-START_TEST(the_newest_of_each_day_stays)
+TEST(the_newest_of_each_day_stays)
 {
     for (int d = 1; d <= 4; d++)
         for (int h = 0; h < 24; h += 8)
@@ -33,10 +29,9 @@ START_TEST(the_newest_of_each_day_stays)
     ck_assert_str_eq(commits_kept(&t, 0, 5, 0, 0), "e2 d2 c2 b2 b0"); /* not used up: the oldest */
     ck_assert_str_eq(commits_kept(&t, 0, 0, 0, 1), "e2");
 }
-END_TEST
 
 /* 2020 has 53 weeks: the last one goes to January 3rd. */
-START_TEST(weeks_begin_on_monday_whatever_the_year)
+TEST(weeks_begin_on_monday_whatever_the_year)
 {
     commits_at(&t, "a", commits_day(2020, 12, 27), 23); /* Sunday */
     commits_at(&t, "b", commits_day(2020, 12, 28), 0);
@@ -48,9 +43,8 @@ START_TEST(weeks_begin_on_monday_whatever_the_year)
     ck_assert_str_eq(commits_kept(&t, 0, 0, 3, 0), "f e a");
     ck_assert_str_eq(commits_kept(&t, 0, 0, 0, 2), "f c");
 }
-END_TEST
 
-START_TEST(months_are_those_of_the_calendar)
+TEST(months_are_those_of_the_calendar)
 {
     commits_at(&t, "a", commits_day(2024, 1, 31), 23);
     commits_at(&t, "b", commits_day(2024, 2, 1), 0);
@@ -62,7 +56,6 @@ START_TEST(months_are_those_of_the_calendar)
     ck_assert_str_eq(commits_kept(&t, 0, 0, 0, 5), "g f e d c");
     ck_assert_str_eq(commits_kept(&t, 0, 2, 0, 0), "g f");
 }
-END_TEST
 
 /* One line, the oldest first: days since 1970, and the ones of these that two of a kind keep. */
 typedef struct edge {
@@ -97,11 +90,10 @@ static const edge edges[] = {
     {"the day after the odd one", {10900, 11016, 11017}, 2, "c b"},
 };
 
-START_TEST(spans_have_their_edges_everywhere)
+EACH(spans_have_their_edges_everywhere, edges)
 {
     check_edge(&edges[_i]);
 }
-END_TEST
 
 /* Why one stays is told, and each reason by itself. */
 static uint32_t reasons_of(const char *rev, uint32_t last, uint32_t daily, uint32_t weekly,
@@ -119,18 +111,18 @@ static uint32_t reasons_of(const char *rev, uint32_t last, uint32_t daily, uint3
     opts.keep_monthly = monthly;
     OK(&t, brc_resolve(&id, t.repo, rev, &t.err));
     OK(&t, brc_expire(NULL, &it, t.repo, &opts, &t.err));
-    while (brc_expire_next(it, &one, &t.err) > 0)
+    while (brc_next(it, &one, &t.err) > 0)
         if (memcmp(&one->id, &id, sizeof(id)) == 0)
             reasons = one->reasons;
     brc_iter_free(it);
     return reasons;
 }
 
-START_TEST(each_commit_that_stays_has_its_reason)
+TEST(each_commit_that_stays_has_its_reason)
 {
     commits_line(&t, "abcdefghijklmnopqrstuvwxyz");
-    OK(&t, brc_tag_create(t.repo, "v1", "HEAD~3", NULL, &t.err));
-    OK(&t, brc_branch_create(t.repo, "side", "HEAD~5", &t.err));
+    OK(&t, brc_ref_create(t.repo, "v1", "HEAD~3", NULL, BRC_REF_TAG, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", "HEAD~5", NULL, 0, &t.err));
     ck_assert_uint_eq(reasons_of("main", 0, 0, 0, 1), BRC_KEPT_TIP | BRC_KEPT_MONTHLY);
     ck_assert_uint_eq(reasons_of("main", 1, 1, 1, 0),
                       BRC_KEPT_TIP | BRC_KEPT_LAST | BRC_KEPT_DAILY | BRC_KEPT_WEEKLY);
@@ -139,16 +131,14 @@ START_TEST(each_commit_that_stays_has_its_reason)
     ck_assert_uint_eq(reasons_of("side", 1, 0, 0, 0), BRC_KEPT_TIP | BRC_KEPT_LAST);
     ck_assert_uint_eq(reasons_of("side~1", 2, 0, 0, 0), BRC_KEPT_LAST); /* each branch has one */
     ck_assert_uint_eq(reasons_of("side~2", 2, 0, 0, 0), 0);
-    brc_session *s;
-    OK(&t, brc_session_open(&s, t.repo, "HEAD~9", BRC_SESSION_AT, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, "HEAD~9", BRC_SESSION_AT);
     ck_assert_uint_eq(reasons_of("HEAD~9", 1, 0, 0, 0), BRC_KEPT_IN_USE);
     brc_session_free(s);
     ck_assert_uint_eq(reasons_of("HEAD~9", 1, 0, 0, 0), 0);
 }
-END_TEST
 
-/* What was merged is not of the line, however new it is. */
-START_TEST(the_line_is_that_of_first_parents)
+/* A commit that was merged is not on the line, however new it is. */
+TEST(the_line_is_that_of_first_parents)
 {
     brc_session *main = t.session;
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
@@ -156,20 +146,19 @@ START_TEST(the_line_is_that_of_first_parents)
     opts.message = "m";
     opts.flags = BRC_MERGE_OURS;
     commits_line(&t, "ab");
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     commits_line(&t, "cd");
     OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     commits_line(&t, "xyz");
     brc_session_free(t.session);
     t.session = main;
     OK(&t, brc_merge(&r, NULL, t.repo, "side", &opts, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     ck_assert_str_eq(commits_kept(&t, 3, 0, 0, 0), "m d c");
 }
-END_TEST
 
-/* Which commit is newer says the graph. */
-START_TEST(a_clock_that_jumped_lets_nothing_newer_expire)
+/* The graph says which commit is newer. */
+TEST(a_clock_that_jumped_lets_nothing_newer_expire)
 {
     commits_at(&t, "a", commits_day(2026, 3, 1), 1);
     commits_at(&t, "b", commits_day(2026, 3, 1), 2);
@@ -178,21 +167,4 @@ START_TEST(a_clock_that_jumped_lets_nothing_newer_expire)
     commits_at(&t, "e", commits_day(2026, 3, 2), 0);
     ck_assert_str_eq(commits_kept(&t, 2, 0, 0, 0), "e d");
     ck_assert_str_eq(commits_kept(&t, 0, 3, 0, 0), "e d c");
-}
-END_TEST
-
-Suite *expire_rules_suite(void)
-{
-    Suite *suite = suite_create("expire_rules");
-    TCase *tc = tcase_create("rules");
-    tcase_add_checked_fixture(tc, rules_setup, rules_teardown);
-    tcase_add_test(tc, the_newest_of_each_day_stays);
-    tcase_add_test(tc, weeks_begin_on_monday_whatever_the_year);
-    tcase_add_test(tc, months_are_those_of_the_calendar);
-    tcase_add_loop_test(tc, spans_have_their_edges_everywhere, 0, sizeof(edges) / sizeof(edges[0]));
-    tcase_add_test(tc, each_commit_that_stays_has_its_reason);
-    tcase_add_test(tc, the_line_is_that_of_first_parents);
-    tcase_add_test(tc, a_clock_that_jumped_lets_nothing_newer_expire);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

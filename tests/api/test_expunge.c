@@ -1,5 +1,4 @@
 /* Leaving no trace: whatever was deleted, and wherever in the file its text or data stood. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,26 +10,21 @@
 #include "derived.sql.h"
 #include "durable.sql.h"
 #include "reserved.sql.h"
+#include "../kit/suite.h"
 
-Suite *expunge_suite(void);
+TEST_SUITE(expunge);
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 static const char marker[] = "NOBODY-IS-TO-FIND-THIS";
 #define MARKED(before, after) before "NOBODY-IS-TO-FIND-THIS" after
 
 static void expunge_setup(void)
 {
     scenario_start(&t);
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     scenario_numbers(&t, "/a", 64, 4, 0);
     scenario_numbers(&t, "/b", 64, 4, 0);
     scenario_commit(&t, "one");
-}
-
-static void expunge_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
 }
 
 /* ---- where text and data can stand -------------------------------- */
@@ -53,7 +47,6 @@ static void commit_with_marks(brc_session *s)
 /* A branch with everything that a commit can hold, which goes. */
 static void in_commits(void)
 {
-    brc_session *s;
     brc_array *a;
     const uint64_t shape = 64;
     uint8_t data[64] = {0};
@@ -62,24 +55,25 @@ static void in_commits(void)
     spec.ndim = 1;
     spec.shape = &shape;
     spec.dtype = "uint8";
-    OK(&t, brc_branch_create(t.repo, MARKED("b-", ""), NULL, &t.err));
-    OK(&t, brc_session_open(&s, t.repo, MARKED("b-", ""), BRC_SESSION_WRITE, &t.err));
+    OK(&t, brc_ref_create(t.repo, MARKED("b-", ""), NULL, NULL, 0, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, MARKED("b-", ""), BRC_SESSION_WRITE);
     attribute(s);
     OK(&t, brc_array_create(&a, s, MARKED("/n-", ""), &spec, &t.err));
     OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
     brc_array_free(a);
-    OK(&t, brc_node_move(s, "/b", MARKED("/moved-", ""), &t.err));
+    OK(&t, brc_node_move(s, "/b", MARKED("/moved-", ""), 0, &t.err));
     commit_with_marks(s);
     brc_session_free(s);
-    OK(&t, brc_branch_delete(t.repo, MARKED("b-", ""), BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, MARKED("b-", ""), BRC_DELETE_FORCE, &t.err));
 }
 
 /* A tag and its message, renamed before it goes. */
 static void in_tags(void)
 {
-    OK(&t, brc_tag_create(t.repo, MARKED("t-", ""), NULL, MARKED("of a tag ", ""), &t.err));
-    OK(&t, brc_tag_rename(t.repo, MARKED("t-", ""), MARKED("u-", ""), &t.err));
-    OK(&t, brc_tag_delete(t.repo, MARKED("u-", ""), BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_create(t.repo, MARKED("t-", ""), NULL, MARKED("of a tag ", ""), BRC_REF_TAG,
+                          &t.err));
+    OK(&t, brc_ref_rename(t.repo, MARKED("t-", ""), MARKED("u-", ""), BRC_REF_TAG, &t.err));
+    OK(&t, brc_ref_delete(t.repo, MARKED("u-", ""), BRC_REF_TAG | BRC_DELETE_FORCE, &t.err));
 }
 
 /* Uncommitted changes of every kind, which are dropped. */
@@ -97,21 +91,20 @@ static void in_drafts(void)
     OK(&t, brc_array_create(&a, t.session, MARKED("/n-", ""), &spec, &t.err));
     OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
     brc_array_free(a);
-    OK(&t, brc_node_move(t.session, "/b", MARKED("/moved-", ""), &t.err));
-    OK(&t, brc_key_set(t.session, MARKED("loose/", ""), marker, sizeof(marker), &t.err));
+    OK(&t, brc_node_move(t.session, "/b", MARKED("/moved-", ""), 0, &t.err));
+    OK(&t, brc_key_set(t.session, MARKED("loose/", ""), marker, sizeof(marker), 0, &t.err));
     OK(&t, brc_session_discard(t.session, &t.err));
 }
 
 /* An open merge with conflicts of attributes, which is given up. */
 static void in_conflicts(void)
 {
-    brc_session *s;
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result merged = BRC_MERGE_RESULT_INIT;
     opts.flags = BRC_MERGE_KEEP;
     opts.message = MARKED("message of a merge ", "");
-    OK(&t, brc_branch_create(t.repo, MARKED("c-", ""), NULL, &t.err));
-    OK(&t, brc_session_open(&s, t.repo, MARKED("c-", ""), BRC_SESSION_WRITE, &t.err));
+    OK(&t, brc_ref_create(t.repo, MARKED("c-", ""), NULL, NULL, 0, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, MARKED("c-", ""), BRC_SESSION_WRITE);
     attribute(s);
     commit_with_marks(s);
     brc_session_free(s);
@@ -119,8 +112,8 @@ static void in_conflicts(void)
     scenario_commit(&t, "ours");
     OK(&t, brc_merge(&merged, NULL, t.repo, MARKED("c-", ""), &opts, &t.err));
     ck_assert_int_eq(merged.result, BRC_MERGE_CONFLICT);
-    OK(&t, brc_merge_abort(t.repo, &t.err));
-    OK(&t, brc_branch_delete(t.repo, MARKED("c-", ""), BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_abort(t.repo, &t.err));
+    OK(&t, brc_ref_delete(t.repo, MARKED("c-", ""), BRC_DELETE_FORCE, &t.err));
 }
 
 /* An array of records with this field, whose chunks compress: their encoding names the field. */
@@ -147,7 +140,10 @@ static void in_types(void)
 
 static void (*const places[])(void) = {in_commits, in_tags, in_drafts, in_conflicts, in_types};
 
-START_TEST(after_expunge_no_byte_of_what_was_deleted_is_there)
+CASE("expunge", .setup = expunge_setup, .teardown = t_stop, .timeout = 120);
+
+LOOP(after_expunge_no_byte_of_what_was_deleted_is_there,
+     0, 2 * (int)(sizeof(places) / sizeof(places[0])))
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
     opts.flags = BRC_GC_EXPUNGE;
@@ -162,7 +158,6 @@ START_TEST(after_expunge_no_byte_of_what_was_deleted_is_there)
     for (uint64_t i = 0; i < 64; i++)
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", i), (int32_t)i);
 }
-END_TEST
 
 /* ---- encodings ---- */
 
@@ -183,23 +178,21 @@ static int64_t encodings_with(const char *text)
 
 static void check_records(const char *path, const char *field)
 {
-    brc_array *a;
     uint32_t seen[1024];
-    OK(&t, brc_array_open(&a, t.session, path, &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, path);
     OK(&t, brc_array_read(a, NULL, seen, sizeof(seen), &t.err));
     for (uint32_t i = 0; i < 1024; i++)
         ck_assert_uint_eq(seen[i], i / 256 + (uint8_t)field[0]);
     brc_array_free(a);
 }
 
-/* What a handle knows of an encoding is not true any more once another one has expunged it:
- * neither does it write chunks under that number, nor does it take another encoding for it. */
-START_TEST(encodings_that_went_are_not_used_by_handles_that_knew_them)
+/* Once another handle has expunged an encoding, a handle that knew it neither writes chunks under
+ * that number nor takes another encoding for it. */
+LOOP(encodings_that_went_are_not_used_by_handles_that_knew_them, 0, 2)
 {
-    breccia *other;
     brc_array_free(array_of_records("/first", "f"));
     OK(&t, brc_session_discard(t.session, &t.err));
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     expunge(other);
     ck_assert_int_eq(encodings_with("\"f\""), 0);
     if (_i) { /* of another type, whose encoding is new */
@@ -222,7 +215,6 @@ START_TEST(encodings_that_went_are_not_used_by_handles_that_knew_them)
     scenario_reopen(&t);
     check_records("/first", "f");
 }
-END_TEST
 
 /* The number of the encoding that has this text, in memory; *spec is its whole text. */
 static int64_t known_encoding(const brc_store *store, const char *text, const char **spec)
@@ -237,9 +229,8 @@ static int64_t known_encoding(const brc_store *store, const char *text, const ch
 
 /* While the caller's thread finds that a row has gone, or a transaction is rolled back, jobs
  * decode with the chains of other encodings, and with that of this one. */
-START_TEST(chains_in_use_outlive_what_is_known_of_their_numbers)
+TEST(chains_in_use_outlive_what_is_known_of_their_numbers)
 {
-    breccia *other;
     const char *kept, *gone;
     const brc_chain *chains[2], *again;
     int64_t id;
@@ -252,15 +243,15 @@ START_TEST(chains_in_use_outlive_what_is_known_of_their_numbers)
     OK(&t, brc_encoding_chain(store, kept_id, &chains[0], &t.err));
     OK(&t, brc_encoding_chain(store, gone_id, &chains[1], &t.err));
     OK(&t, brc_session_discard(t.session, &t.err));
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    breccia *other = scenario_handle(&t, 0);
     expunge(other);
     brc_free(other);
     OK(&t, brc_store_begin(store, &t.err));
     OK(&t, brc_encoding_intern(store, gone, &id, &t.err));
     ck_assert_int_gt(id, gone_id);
     for (int i = 0; i < 2; i++) { /* before and after a roll-back */
-        ck_assert_uint_eq(brc_chain_decoded_len(chains[0]), 4096);
-        ck_assert_uint_eq(brc_chain_decoded_len(chains[1]), 4096);
+        ck_assert_uint_eq(brc_chain_describe(chains[0])->decoded_len, 4096);
+        ck_assert_uint_eq(brc_chain_describe(chains[1])->decoded_len, 4096);
         OK(&t, brc_encoding_chain(store, kept_id, &again, &t.err));
         ck_assert_ptr_eq(again, chains[0]);
         if (i == 0)
@@ -275,10 +266,10 @@ START_TEST(chains_in_use_outlive_what_is_known_of_their_numbers)
     ck_assert_int_eq(encodings_with("gone"), 1);
     scenario_whole(&t);
 }
-END_TEST
 
-/* Those of arrays that are there stay; the next number is new, though the largest one went. */
-START_TEST(numbers_of_encodings_are_not_given_again)
+/* The encodings of arrays that are there stay; the next number is new, though the largest one
+ * went. */
+TEST(numbers_of_encodings_are_not_given_again)
 {
     brc_array_free(array_of_records("/kept", "kept"));
     scenario_commit(&t, "kept");
@@ -299,12 +290,11 @@ START_TEST(numbers_of_encodings_are_not_given_again)
     check_records("/kept", "kept");
     check_records("/next", "next");
 }
-END_TEST
 
 /* ---- the log of operations -------------------------------- */
 
-/* What is kept says what it said, and can be undone. */
-START_TEST(the_log_of_refs_that_are_there_stays)
+/* The entries that stay are unchanged, and can be undone. */
+TEST(the_log_of_refs_that_are_there_stays)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
     brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT;
@@ -319,10 +309,9 @@ START_TEST(the_log_of_refs_that_are_there_stays)
     brc_buf_dispose(&before);
     brc_buf_dispose(&after);
 }
-END_TEST
 
 /* Within the window nothing goes: there undo brings back the tag with its message. */
-START_TEST(what_undo_needs_stays)
+TEST(what_undo_needs_stays)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
     int64_t undone;
@@ -335,7 +324,6 @@ START_TEST(what_undo_needs_stays)
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM ref WHERE name LIKE 'tags/u-%'"
                                            " AND message LIKE 'of a tag %'"), 1);
 }
-END_TEST
 
 /* ---- the schema -------------------------------- */
 
@@ -378,6 +366,7 @@ static const struct {
     {"backend.spec", "settings of backends, which stay"},
     {"place.name", "suite gc_backends"},
     {"place.facts", "suite gc_backends"},
+    {"removed.name", "a hash"},
     {"boundary.id", "a hash"},
     {"boundary.parents", "hashes"},
     {"boundary.moves", "goes with its commit: suite expire"},
@@ -397,10 +386,12 @@ static const struct {
     {"gc.position", "a hash"},
     {"gc_kept.id", "a hash"},
     {"encoded.id", "a hash"},
+    {"chunk_stats.id", "a hash"},
+    {"chunk_stats.summary", "goes with its chunk: suite array_stats"},
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
-START_TEST(every_column_of_the_schema_is_in_the_list)
+TEST(every_column_of_the_schema_is_in_the_list)
 {
     sqlite3 *db;
     sqlite3_stmt *st;
@@ -425,23 +416,4 @@ START_TEST(every_column_of_the_schema_is_in_the_list)
     ck_assert_uint_eq(met, COLUMNS);
     sqlite3_finalize(st);
     sqlite3_close(db);
-}
-END_TEST
-
-Suite *expunge_suite(void)
-{
-    Suite *s = suite_create("expunge");
-    TCase *tc = tcase_create("expunge");
-    tcase_add_checked_fixture(tc, expunge_setup, expunge_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, after_expunge_no_byte_of_what_was_deleted_is_there, 0,
-                        2 * (int)(sizeof(places) / sizeof(places[0])));
-    tcase_add_loop_test(tc, encodings_that_went_are_not_used_by_handles_that_knew_them, 0, 2);
-    tcase_add_test(tc, chains_in_use_outlive_what_is_known_of_their_numbers);
-    tcase_add_test(tc, numbers_of_encodings_are_not_given_again);
-    tcase_add_test(tc, the_log_of_refs_that_are_there_stays);
-    tcase_add_test(tc, what_undo_needs_stays);
-    tcase_add_test(tc, every_column_of_the_schema_is_in_the_list);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,5 +1,4 @@
 /* A handle after fork(): the child may not use it, and cannot harm what its parent does. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,11 @@
 #include "../../src/store/store.h"
 #include "../kit/peer.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *fork_suite(void);
+TEST_SUITE(fork);
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 
 static void fork_setup(void)
 {
@@ -21,12 +21,6 @@ static void fork_setup(void)
     scenario_numbers(&t, "/a", 4000, 40, 0); /* the threads have worked */
     scenario_commit(&t, "first");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 77), 77);
-}
-
-static void fork_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
 }
 
 /* Runs it in a child; its answer must be 0, and come. */
@@ -47,18 +41,15 @@ static void in_child(int (*run)(void))
 static int use_the_handle(void)
 {
     int kind, clean, wrong = 0;
-    brc_oid id;
     brc_session *s;
     brc_iter *it;
     brc_array *a;
     const char *head;
     brc_stats stats = BRC_STATS_INIT;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = "the child's";
     wrong += brc_node_kind(&kind, t.session, "/a", &t.err) != BRC_EMISUSE;
     wrong += strstr(t.err.message, "open it again") == NULL;
     wrong += brc_group_create(t.session, "/child", NULL, &t.err) != BRC_EMISUSE;
-    wrong += brc_session_commit(&id, t.session, &opts, &t.err) != BRC_EMISUSE;
+    wrong += scenario_commit_of(&t, t.session, "the child's", NULL) != BRC_EMISUSE;
     wrong += brc_session_clean(&clean, t.session, &t.err) != BRC_EMISUSE;
     wrong += brc_session_open(&s, t.repo, NULL, BRC_SESSION_WRITE, &t.err) != BRC_EMISUSE;
     wrong += brc_array_open(&a, t.session, "/a", &t.err) != BRC_EMISUSE;
@@ -79,7 +70,9 @@ static int use_and_free_the_handle(void)
     return wrong;
 }
 
-START_TEST(a_child_in_a_transaction_does_not_undo_it)
+CASE("fork", .setup = fork_setup, .teardown = t_stop, .timeout = 120);
+
+TEST(a_child_in_a_transaction_does_not_undo_it)
 {
     OK(&t, brc_begin(t.repo, &t.err));
     scenario_set_number(&t, "/a", 0, 70);
@@ -94,16 +87,14 @@ START_TEST(a_child_in_a_transaction_does_not_undo_it)
     OK(&t, brc_node_kind(&kind, t.session, "/child", &t.err));
     ck_assert_int_eq(kind, 0);
 }
-END_TEST
 
-START_TEST(a_child_outside_a_transaction_is_refused_too)
+TEST(a_child_outside_a_transaction_is_refused_too)
 {
     in_child(use_the_handle);
     in_child(use_and_free_the_handle);
     scenario_set_number(&t, "/a", 0, 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
 }
-END_TEST
 
 static int open_again(void)
 {
@@ -123,14 +114,13 @@ static int open_again(void)
     return rc != BRC_OK;
 }
 
-START_TEST(a_child_opens_the_file_for_itself)
+TEST(a_child_opens_the_file_for_itself)
 {
     in_child(open_again);
     int kind;
     OK(&t, brc_node_kind(&kind, t.session, "/child", &t.err));
     ck_assert_int_eq(kind, BRC_GROUP);
 }
-END_TEST
 
 /* The child's SQLite has its parent's memory, where it could read that the file is locked; what
  * it opens for itself has locks of its own. */
@@ -160,7 +150,7 @@ static int open_again_beside_the_parent(void)
     return wrong;
 }
 
-START_TEST(a_child_that_opens_the_file_in_a_transaction_meets_its_locks)
+TEST(a_child_that_opens_the_file_in_a_transaction_meets_its_locks)
 {
     OK(&t, brc_begin(t.repo, &t.err));
     scenario_set_number(&t, "/a", 0, 70);
@@ -171,7 +161,6 @@ START_TEST(a_child_that_opens_the_file_in_a_transaction_meets_its_locks)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 71);
 }
-END_TEST
 
 static int read_until_told(int ready, int go)
 {
@@ -188,8 +177,8 @@ static int read_until_told(int ready, int go)
     return write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 0;
 }
 
-/* It is not enough that the process of its parent had a lock. */
-START_TEST(a_child_that_reads_in_its_parents_transaction_has_a_lock)
+/* The lock of the parent's process is not enough. */
+TEST(a_child_that_reads_in_its_parents_transaction_has_a_lock)
 {
     int ready[2], go[2], status;
     char byte;
@@ -216,11 +205,10 @@ START_TEST(a_child_that_reads_in_its_parents_transaction_has_a_lock)
     close(ready[0]);
     scenario_set_number(&t, "/a", 0, 70);
 }
-END_TEST
 
 /* The parent's locks end with its transaction and its handle, also while a child that it forked
  * lives on with a copy of the description. */
-START_TEST(a_child_that_lives_on_holds_no_locks)
+TEST(a_child_that_lives_on_holds_no_locks)
 {
     int answer[2], go[2], status;
     char byte = 0;
@@ -252,7 +240,6 @@ START_TEST(a_child_that_lives_on_holds_no_locks)
     peer_stop(&other);
     scenario_open(&t, NULL, 0);
 }
-END_TEST
 
 /* Dies in a transaction, and leaves a child behind that has freed the handle. */
 static int begin_and_die(const int *ready, const int *go)
@@ -270,7 +257,7 @@ static int begin_and_die(const int *ready, const int *go)
     return read(ready[0], &byte, 1) != 1;
 }
 
-START_TEST(a_child_that_freed_the_handle_keeps_no_lock_of_its_dead_parent)
+TEST(a_child_that_freed_the_handle_keeps_no_lock_of_its_dead_parent)
 {
     int ready[2], go[2], status;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -289,22 +276,4 @@ START_TEST(a_child_that_freed_the_handle_keeps_no_lock_of_its_dead_parent)
         close(ready[i]);
         close(go[i]);
     }
-}
-END_TEST
-
-Suite *fork_suite(void)
-{
-    Suite *s = suite_create("fork");
-    TCase *tc = tcase_create("fork");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, fork_setup, fork_teardown);
-    tcase_add_test(tc, a_child_in_a_transaction_does_not_undo_it);
-    tcase_add_test(tc, a_child_outside_a_transaction_is_refused_too);
-    tcase_add_test(tc, a_child_opens_the_file_for_itself);
-    tcase_add_test(tc, a_child_that_opens_the_file_in_a_transaction_meets_its_locks);
-    tcase_add_test(tc, a_child_that_reads_in_its_parents_transaction_has_a_lock);
-    tcase_add_test(tc, a_child_that_freed_the_handle_keeps_no_lock_of_its_dead_parent);
-    tcase_add_test(tc, a_child_that_lives_on_holds_no_locks);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -3,7 +3,6 @@
  * in `make fuzz`, without a fuzzer. A finding that was fixed is a file there, named
  * after what it was.
  */
-#include <check.h>
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,8 +13,9 @@
 
 #include "../../src/base/file.h"
 #include "../fuzz/fuzz.h"
+#include "../kit/suite.h"
 
-Suite *fuzz_corpus_suite(void);
+TEST_SUITE(fuzz_corpus);
 
 #define CORPUS "tests/fuzz/corpus"
 #define FILE_MAX 65536
@@ -72,7 +72,17 @@ static void replay(const fuzz_harness *h, const char *file)
     free(own);
 }
 
-START_TEST(f23_the_corpus_passes_its_harness)
+static int harnesses(void)
+{
+    int n = 0;
+    while (fuzz_harness_at((size_t)n) != NULL)
+        n++;
+    return n;
+}
+
+CASE("corpus");
+
+LOOP(f23_the_corpus_passes_its_harness, 0, harnesses())
 {
     say_file_on(SIGABRT);
     say_file_on(SIGSEGV);
@@ -80,7 +90,6 @@ START_TEST(f23_the_corpus_passes_its_harness)
     ck_assert_uint_gt(each_file(fuzz_harness_at((size_t)_i), replay), 0);
     fuzz_end();
 }
-END_TEST
 
 static uint64_t corpus_bytes;
 
@@ -93,13 +102,12 @@ static void measure(const fuzz_harness *h, const char *file)
     corpus_bytes += (uint64_t)st.st_size;
 }
 
-START_TEST(f23_the_corpus_is_small)
+TEST(f23_the_corpus_is_small)
 {
     for (size_t i = 0; fuzz_harness_at(i) != NULL; i++)
         each_file(fuzz_harness_at(i), measure);
     ck_assert_uint_lt(corpus_bytes, TOTAL_MAX);
 }
-END_TEST
 
 /* ---- each codec and data type is met -------------------------------- */
 
@@ -125,30 +133,15 @@ static void check_named(const char *name)
                   "no file in " CORPUS "/codecs has the codec %s", name);
 }
 
-START_TEST(f23_every_codec_is_in_the_corpus)
+TEST(f23_every_codec_is_in_the_corpus)
 {
     brc_iter *it;
     const brc_codec_info *codec;
     each_file(fuzz_harness_named("codecs"), collect);
     ck_assert_int_eq(brc_buf_printf(&all_specs, NULL, "%s", ""), BRC_OK);
-    ck_assert_int_eq(brc_registry_codecs(&it, NULL, NULL), BRC_OK);
-    while (brc_registry_codecs_next(it, &codec, NULL) == 1)
+    ck_assert_int_eq(brc_registry_list(&it, NULL, BRC_LIST_CODECS, NULL), BRC_OK);
+    while (brc_next(it, &codec, NULL) == 1)
         check_named(codec->name);
     brc_iter_free(it);
     brc_buf_dispose(&all_specs);
-}
-END_TEST
-
-Suite *fuzz_corpus_suite(void)
-{
-    Suite *suite = suite_create("fuzz_corpus");
-    TCase *tc = tcase_create("corpus");
-    int harnesses = 0;
-    while (fuzz_harness_at((size_t)harnesses) != NULL)
-        harnesses++;
-    tcase_add_loop_test(tc, f23_the_corpus_passes_its_harness, 0, harnesses);
-    tcase_add_test(tc, f23_the_corpus_is_small);
-    tcase_add_test(tc, f23_every_codec_is_in_the_corpus);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -2,23 +2,24 @@
  * The collection of garbage: DESIGN, decision 7, sentence by sentence. What others do in the middle
  * of it they do in its progress function, which is called between its steps.
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../kit/hook_codec.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *gc_suite(void);
+TEST_SUITE(gc);
 
 static scenario t;
 static brc_registry *reg;
 
-/* What is called between the steps of t.repo's calls. */
+/* The function that is called between the steps of t.repo's calls. */
 static brc_progress_fn between;
 static void *between_ctx;
 
@@ -61,11 +62,6 @@ static void gc_teardown(void)
     brc_registry_free(reg);
 }
 
-static void no_window(void)
-{
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-}
-
 static uint64_t collect_with(uint32_t flags, size_t memory)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
@@ -99,16 +95,15 @@ static breccia *another(void)
 /* A commit on branch side with an array /b of its own, and the branch gone again: garbage. */
 static brc_oid make_garbage(int32_t first)
 {
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    brc_session *s;
-    OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, "side", BRC_SESSION_WRITE);
     brc_session *main = t.session;
     t.session = s;
     scenario_numbers(&t, "/b", 64, 4, first);
     const brc_oid id = scenario_commit(&t, "on the side");
     t.session = main;
     brc_session_free(s);
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     return id;
 }
 
@@ -121,20 +116,21 @@ static char *hex_of(const brc_oid *id)
 /* Every element of /b at a version. */
 static void b_is_whole(const char *rev, int32_t first)
 {
-    brc_session *s;
-    OK(&t, brc_session_open(&s, t.repo, rev, BRC_SESSION_AT, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, rev, BRC_SESSION_AT);
     for (uint64_t i = 0; i < 64; i++)
         ck_assert_int_eq(scenario_number(&t, s, "/b", i), first + (int32_t)i);
     brc_session_free(s);
 }
 
+CASE("decision 7", .setup = gc_setup, .teardown = gc_teardown, .timeout = 120);
+
 /* ---- roots ---------------------------------------------------------------- */
 
-START_TEST(what_nothing_reaches_goes_and_all_else_stays)
+TEST(what_nothing_reaches_goes_and_all_else_stays)
 {
     const int64_t before = objects();
     const brc_oid id = make_garbage(1000);
-    no_window();
+    scenario_no_window(&t);
     ck_assert_int_gt(objects(), before);
     collect();
     ck_assert_int_le(objects(), before);
@@ -144,25 +140,24 @@ START_TEST(what_nothing_reaches_goes_and_all_else_stays)
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM gc"), 0);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM gc_kept"), 0);
 }
-END_TEST
 
-START_TEST(roots_are_refs_the_log_s_window_live_drafts_and_pins)
+TEST(roots_are_refs_the_log_s_window_live_drafts_and_pins)
 {
     const brc_oid id = make_garbage(1000);
     collect();
     ck_assert(scenario_has_commit(&t, &id)); /* the log has it */
-    OK(&t, brc_tag_create(t.repo, "v1", hex_of(&id), NULL, &t.err));
-    no_window();
+    OK(&t, brc_ref_create(t.repo, "v1", hex_of(&id), NULL, BRC_REF_TAG, &t.err));
+    scenario_no_window(&t);
     collect();
     b_is_whole("v1", 1000); /* a tag */
-    OK(&t, brc_reset(t.repo, "v1", 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "v1", 0, NULL, &t.err));
     brc_session *s; /* a draft over it */
     OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
     brc_session *main = t.session;
     t.session = s;
     scenario_set_number(&t, "/b", 0, 1000000);
-    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
-    OK(&t, brc_tag_delete(t.repo, "v1", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 0, NULL, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "v1", BRC_REF_TAG | BRC_DELETE_FORCE, &t.err));
     collect();
     ck_assert(scenario_has_commit(&t, &id));
     ck_assert_int_eq(scenario_number(&t, s, "/b", 0), 1000000);
@@ -170,9 +165,8 @@ START_TEST(roots_are_refs_the_log_s_window_live_drafts_and_pins)
     t.session = main;
     brc_session_free(s);
 }
-END_TEST
 
-START_TEST(the_window_is_also_the_last_1000_entries)
+TEST(the_window_is_also_the_last_1000_entries)
 {
     const brc_oid id = make_garbage(1000);
     scenario_sql(&t, "UPDATE oplog SET time_us=1; UPDATE oplog SET checksum=row_sum('oplog', seq,"
@@ -180,17 +174,16 @@ START_TEST(the_window_is_also_the_last_1000_entries)
     collect();
     ck_assert(scenario_has_commit(&t, &id));
     for (int i = 0; i < 500; i++) { /* two entries each */
-        OK(&t, brc_tag_create(t.repo, "x", NULL, NULL, &t.err));
-        OK(&t, brc_tag_delete(t.repo, "x", BRC_DELETE_FORCE, &t.err));
+        OK(&t, brc_ref_create(t.repo, "x", NULL, NULL, BRC_REF_TAG, &t.err));
+        OK(&t, brc_ref_delete(t.repo, "x", BRC_REF_TAG | BRC_DELETE_FORCE, &t.err));
     }
     scenario_sql(&t, "UPDATE oplog SET time_us=1; UPDATE oplog SET checksum=row_sum('oplog', seq,"
                      " time_us, op, name, old, new, first, undoes, restores, draft)");
     collect();
     ck_assert(!scenario_has_commit(&t, &id));
 }
-END_TEST
 
-START_TEST(drafts_that_the_dead_have_left_go)
+TEST(drafts_that_the_dead_have_left_go)
 {
     const pid_t pid = fork();
     if (pid == 0) {
@@ -211,11 +204,10 @@ START_TEST(drafts_that_the_dead_have_left_go)
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2"), 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 77);
 }
-END_TEST
 
-START_TEST(the_mark_set_has_a_memory_budget)
+TEST(the_mark_set_has_a_memory_budget)
 {
-    no_window();
+    scenario_no_window(&t);
     make_garbage(1000);
     const uint64_t most = collect_with(BRC_GC_DRY_RUN, 0);
     ck_assert_uint_gt(most, 17);
@@ -225,11 +217,10 @@ START_TEST(the_mark_set_has_a_memory_budget)
     ck_assert_uint_eq(collect_with(0, 1), most);
     ck_assert_int_eq(scenario_number(&t, t.session, "/more", 1023), 21023);
 }
-END_TEST
 
-START_TEST(a_dry_run_counts_and_changes_nothing)
+TEST(a_dry_run_counts_and_changes_nothing)
 {
-    no_window();
+    scenario_no_window(&t);
     make_garbage(1000);
     const int64_t before = objects();
     const uint64_t would = collect_with(BRC_GC_DRY_RUN, 0);
@@ -239,7 +230,6 @@ START_TEST(a_dry_run_counts_and_changes_nothing)
     ck_assert_uint_eq(collect(), would);
     ck_assert_int_eq(objects(), before - (int64_t)would);
 }
-END_TEST
 
 /* ---- others meanwhile -------------------------------- */
 
@@ -282,31 +272,29 @@ static void write_b_again(breccia *repo)
     t = was;
 }
 
-START_TEST(an_object_that_is_met_again_after_the_mark_is_kept)
+TEST(an_object_that_is_met_again_after_the_mark_is_kept)
 {
-    no_window();
+    scenario_no_window(&t);
     make_garbage(1000);
     collect_beside(write_b_again);
     b_is_whole("main", 1000);
 }
-END_TEST
 
 static brc_oid old;
 
 static void tag_old(breccia *repo)
 {
     brc_error err = BRC_ERROR_INIT;
-    const int rc = brc_tag_create(repo, "late", hex_of(&old), NULL, &err);
+    const int rc = brc_ref_create(repo, "late", hex_of(&old), NULL, BRC_REF_TAG, &err);
     ck_assert_msg(rc == BRC_ENOTFOUND || rc == BRC_ESTALE, "%s", err.message);
 }
 
-START_TEST(an_old_root_is_refused_when_it_is_gone)
+TEST(an_old_root_is_refused_when_it_is_gone)
 {
-    no_window();
+    scenario_no_window(&t);
     old = make_garbage(1000);
     collect_beside(tag_old);
 }
-END_TEST
 
 /* Before the first step: the row is there, and it marks. */
 static int tag_while_it_marks(void *ctx, const char *phase, uint64_t done, uint64_t total)
@@ -317,14 +305,14 @@ static int tag_while_it_marks(void *ctx, const char *phase, uint64_t done, uint6
         return 0;
     acted = 1;
     breccia *other = another();
-    OK(&t, brc_tag_create(other, "late", hex_of(&old), NULL, &t.err));
+    OK(&t, brc_ref_create(other, "late", hex_of(&old), NULL, BRC_REF_TAG, &t.err));
     brc_free(other);
     return 0;
 }
 
-START_TEST(a_root_that_names_an_old_version_has_its_closure_marked)
+TEST(a_root_that_names_an_old_version_has_its_closure_marked)
 {
-    no_window();
+    scenario_no_window(&t);
     old = make_garbage(1000);
     acted = 0;
     set_between(tag_while_it_marks, NULL);
@@ -333,7 +321,6 @@ START_TEST(a_root_that_names_an_old_version_has_its_closure_marked)
     ck_assert_int_eq(acted, 1);
     b_is_whole("late", 1000);
 }
-END_TEST
 
 static void collect_in_the_middle(void *ctx)
 {
@@ -350,27 +337,27 @@ static void collect_in_the_middle(void *ctx)
     ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]"
 
 /* A write has found its chunks among garbage, which goes before it stores them. */
-START_TEST(a_hit_counts_only_in_the_transaction_that_names_it)
+TEST(a_hit_counts_only_in_the_transaction_that_names_it)
 {
     static const uint64_t shape[] = { 64 }, chunk[] = { 32 };
     int32_t numbers[64];
     brc_sel sel = BRC_SEL_INIT;
-    no_window();
+    scenario_no_window(&t);
     for (int i = 0; i < 64; i++)
         numbers[i] = 90000 + i / 32;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     brc_session *s, *main = t.session;
     OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     t.session = s;
     brc_array *a = scenario_array(&t, "/h", "int32", 1, shape, chunk, NULL,
                                   HOOKED);
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     OK(&t, brc_array_write(a, &sel, numbers, sizeof(numbers), &t.err));
     scenario_commit(&t, "on the side");
     brc_array_free(a);
     brc_session_free(s);
     t.session = main;
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     a = scenario_array(&t, "/h", "int32", 1, shape, chunk, NULL,
                        HOOKED);
     /* Known ones of this size are compared: they are decoded when they have been looked up. */
@@ -381,7 +368,6 @@ START_TEST(a_hit_counts_only_in_the_transaction_that_names_it)
     for (uint64_t i = 0; i < 64; i++)
         ck_assert_int_eq(scenario_number(&t, t.session, "/h", i), 90000 + (int32_t)(i / 32));
 }
-END_TEST
 
 static int stop_soon(void *ctx, const char *phase, uint64_t done, uint64_t total)
 {
@@ -390,9 +376,9 @@ static int stop_soon(void *ctx, const char *phase, uint64_t done, uint64_t total
            scenario_ask(&t, "SELECT count(*) FROM gc WHERE phase=2") > 0 && --*(int *)ctx <= 0;
 }
 
-START_TEST(it_is_interrupted_and_gone_on_with)
+TEST(it_is_interrupted_and_gone_on_with)
 {
-    no_window();
+    scenario_no_window(&t);
     make_garbage(1000);
     const uint64_t all = collect_with(BRC_GC_DRY_RUN, 0);
     brc_gc_report report = BRC_GC_REPORT_INIT;
@@ -407,7 +393,6 @@ START_TEST(it_is_interrupted_and_gone_on_with)
     ck_assert_uint_eq(collect() + report.objects_removed, all);
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM gc"), 0);
 }
-END_TEST
 
 static void collect_too(breccia *repo)
 {
@@ -416,21 +401,20 @@ static void collect_too(breccia *repo)
     ck_assert_ptr_nonnull(strstr(err.message, "collecting garbage already"));
 }
 
-START_TEST(of_two_at_once_the_second_says_so)
+TEST(of_two_at_once_the_second_says_so)
 {
-    no_window();
+    scenario_no_window(&t);
     make_garbage(1000);
     ck_assert_uint_gt(collect_beside(collect_too), 0);
 }
-END_TEST
 
 /* ---- stored bytes -------------------------------- */
 
-START_TEST(survivors_of_a_half_empty_row_move_and_seq_is_never_used_again)
+TEST(survivors_of_a_half_empty_row_move_and_seq_is_never_used_again)
 {
-    no_window();
+    scenario_no_window(&t);
     brc_session *s, *main = t.session;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     t.session = s;
     scenario_numbers(&t, "/m", 1024, 4, 70000); /* chunks that share rows */
@@ -440,7 +424,7 @@ START_TEST(survivors_of_a_half_empty_row_move_and_seq_is_never_used_again)
     /* 10 of its chunks are needed elsewhere. */
     scenario_numbers(&t, "/few", 40, 4, 70000);
     scenario_commit(&t, "few of them");
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     const int64_t last = scenario_ask(&t, "SELECT max(seq) FROM blob");
     const int64_t row = scenario_ask(&t, "SELECT place FROM object WHERE kind=1 GROUP BY place"
                                          " ORDER BY count(*) DESC LIMIT 1");
@@ -455,7 +439,6 @@ START_TEST(survivors_of_a_half_empty_row_move_and_seq_is_never_used_again)
         ck_assert_int_eq(scenario_number(&t, t.session, "/few", i), 70000 + (int32_t)i);
     (void)scenario_unused(&t);
 }
-END_TEST
 
 static void expunged(const char *journal)
 {
@@ -464,7 +447,7 @@ static void expunged(const char *journal)
     static uint8_t data[100000];
     uint64_t random = 1;
     brc_sel sel = BRC_SEL_INIT;
-    no_window();
+    scenario_no_window(&t);
     OK(&t, brc_config_set(t.repo, "journal", journal, &t.err));
     for (size_t i = 0; i < sizeof(data); i++)
         data[i] = (uint8_t)scenario_random(&random);
@@ -472,7 +455,7 @@ static void expunged(const char *journal)
     memcpy(data + 80000, secret, sizeof(secret));
     brc_array *a = scenario_array(&t, "/s", "uint8", 1, shape, chunk, NULL,
                                   "[{\"name\":\"bytes\"}]");
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     OK(&t, brc_array_write(a, &sel, data, sizeof(data), &t.err));
     brc_array_free(a);
     OK(&t, brc_attrs_set(t.session, "/s", "note",
@@ -485,21 +468,19 @@ static void expunged(const char *journal)
     ck_assert_int_eq((int)scenario_ask(&t, "PRAGMA freelist_count"), 0);
 }
 
-START_TEST(expunged_bytes_leave_the_file)
+TEST(expunged_bytes_leave_the_file)
 {
     expunged("rollback");
 }
-END_TEST
 
-START_TEST(expunged_bytes_leave_the_log_too)
+TEST(expunged_bytes_leave_the_log_too)
 {
     expunged("wal");
 }
-END_TEST
 
-START_TEST(damage_stops_it_before_anything_goes)
+TEST(damage_stops_it_before_anything_goes)
 {
-    no_window();
+    scenario_no_window(&t);
     make_garbage(1000);
     scenario_sql(&t, "DELETE FROM object WHERE kind=3"); /* of the commit's maps, too */
     const int64_t before = objects();
@@ -512,31 +493,4 @@ START_TEST(damage_stops_it_before_anything_goes)
     scenario_stop(&t); /* it is not whole */
     brc_registry_free(reg);
     gc_setup();
-}
-END_TEST
-
-Suite *gc_suite(void)
-{
-    Suite *s = suite_create("gc");
-    TCase *c = tcase_create("decision 7");
-    tcase_add_checked_fixture(c, gc_setup, gc_teardown);
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, what_nothing_reaches_goes_and_all_else_stays);
-    tcase_add_test(c, roots_are_refs_the_log_s_window_live_drafts_and_pins);
-    tcase_add_test(c, the_window_is_also_the_last_1000_entries);
-    tcase_add_test(c, drafts_that_the_dead_have_left_go);
-    tcase_add_test(c, the_mark_set_has_a_memory_budget);
-    tcase_add_test(c, a_dry_run_counts_and_changes_nothing);
-    tcase_add_test(c, an_object_that_is_met_again_after_the_mark_is_kept);
-    tcase_add_test(c, an_old_root_is_refused_when_it_is_gone);
-    tcase_add_test(c, a_root_that_names_an_old_version_has_its_closure_marked);
-    tcase_add_test(c, a_hit_counts_only_in_the_transaction_that_names_it);
-    tcase_add_test(c, it_is_interrupted_and_gone_on_with);
-    tcase_add_test(c, of_two_at_once_the_second_says_so);
-    tcase_add_test(c, survivors_of_a_half_empty_row_move_and_seq_is_never_used_again);
-    tcase_add_test(c, expunged_bytes_leave_the_file);
-    tcase_add_test(c, expunged_bytes_leave_the_log_too);
-    tcase_add_test(c, damage_stops_it_before_anything_goes);
-    suite_add_tcase(s, c);
-    return s;
 }

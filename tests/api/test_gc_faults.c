@@ -3,7 +3,6 @@
  * disk that is full; with little memory. Nothing that has a name is lost, the file is whole, and
  * the next collection ends where an undisturbed one does.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,9 @@
 #include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *gc_faults_suite(void);
+TEST_SUITE(gc_faults);
 
 enum { BIG = 1 << 16 };
 
@@ -45,10 +45,10 @@ static void write_noise(scenario *t, const char *path, uint64_t chunks, uint64_t
 }
 
 /* Rows of stored bytes of which little is needed; large chunks; several commits. */
-static void make_side(scenario *t, uint64_t noise)
+static void leave_deleted_side(scenario *t, uint64_t noise)
 {
     brc_session *main = t->session;
-    OK(t, brc_branch_create(t->repo, "side", NULL, &t->err));
+    OK(t, brc_ref_create(t->repo, "side", NULL, NULL, 0, &t->err));
     OK(t, brc_session_open(&t->session, t->repo, "side", BRC_SESSION_WRITE, &t->err));
     scenario_numbers(t, "/m", 1024, 4, 70000);
     scenario_commit(t, "many");
@@ -59,7 +59,7 @@ static void make_side(scenario *t, uint64_t noise)
     scenario_numbers(t, "/few", 40, 4, 70000);
     write_noise(t, "/kept", noise / 2, 2); /* which moves when pages are given back */
     scenario_commit(t, "few of them");
-    OK(t, brc_branch_delete(t->repo, "side", BRC_DELETE_FORCE, &t->err));
+    OK(t, brc_ref_delete(t->repo, "side", BRC_DELETE_FORCE, &t->err));
 }
 
 static void leave_dead_draft(const char *file)
@@ -83,10 +83,10 @@ static void leave_dead_draft(const char *file)
 static void make_base(scenario *t, uint64_t noise)
 {
     scenario_start(t);
-    OK(t, brc_config_set(t->repo, "window", "0", &t->err));
+    scenario_no_window(t);
     scenario_numbers(t, "/a", 64, 4, 0);
     scenario_commit(t, "main");
-    make_side(t, noise);
+    leave_deleted_side(t, noise);
     leave_dead_draft(t->file);
     scenario_set_number(t, "/a", 1, 77);
     scenario_set_number(t, "/a", 1, 78); /* the chunk with 77 is garbage */
@@ -97,13 +97,6 @@ static void make_base(scenario *t, uint64_t noise)
 static void copy_base(void)
 {
     store_kit_copy(base.file, work.file);
-}
-
-static void open_work(const char *vfs)
-{
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.vfs = vfs;
-    scenario_open(&work, &opts, 0);
 }
 
 static int collect_work(uint32_t flags)
@@ -150,7 +143,7 @@ static void is_ended_by_the_next(uint32_t flags)
 
 static void set_journal(int wal)
 {
-    open_work(NULL);
+    scenario_open_vfs(&work, NULL);
     OK(&work, brc_config_set(work.repo, "journal", wal ? "wal" : "rollback", &work.err));
     scenario_close(&work);
     store_kit_copy(work.file, base.file);
@@ -166,7 +159,7 @@ static void faults_begin(uint64_t noise, int wal)
     copy_base();
     set_journal(wal);
     copy_base();
-    open_work(NULL);
+    scenario_open_vfs(&work, NULL);
     left = (brc_buf)BRC_BUF_INIT;
     OK(&work, collect_work(0));
     what_is_left(&left);
@@ -191,7 +184,7 @@ typedef struct victim {
 static int run_victim(void *ctx)
 {
     const victim *v = ctx;
-    open_work(FAULT_VFS_NAME);
+    scenario_open_vfs(&work, FAULT_VFS_NAME);
     fault_vfs_kill(&disk, v->kinds, v->moment);
     const int rc = collect_work(v->flags);
     scenario_close(&work);
@@ -206,36 +199,36 @@ static int collect_and_die(uint32_t flags, unsigned kinds, uint64_t n)
     return !process_survives(run_victim, &v);
 }
 
-START_TEST(killed_at_any_moment_it_is_gone_on_with)
+CASE("faults", .timeout = 300);
+
+LOOP(killed_at_any_moment_it_is_gone_on_with, 0, 4)
 {
     const uint64_t each = effort_step(8, 16);
     const uint32_t flags = _i / 2 ? BRC_GC_EXPUNGE : 0;
     uint64_t n = 1 + (uint64_t)_i % each, killed = 0;
     faults_begin(2, _i % 2);
     for (; collect_and_die(flags, FAULT_CHANGES, n); n += each, killed++) {
-        open_work(NULL);
+        scenario_open_vfs(&work, NULL);
         is_ended_by_the_next(flags);
         scenario_close(&work);
     }
     ck_assert_uint_ge(killed, 100 / each);
     faults_end();
 }
-END_TEST
 
 /* Behind a commit that gives pages back: the file is longer than it says, with what was to go. */
-START_TEST(a_file_that_was_not_cut_is_cut_by_the_next)
+TEST(a_file_that_was_not_cut_is_cut_by_the_next)
 {
     uint64_t n = 1;
     faults_begin(2, 0);
     for (; collect_and_die(BRC_GC_EXPUNGE, FAULT_TRUNCATE, n); n++) {
-        open_work(NULL);
+        scenario_open_vfs(&work, NULL);
         is_ended_by_the_next(BRC_GC_EXPUNGE);
         scenario_close(&work);
     }
     ck_assert_uint_gt(n, 1);
     faults_end();
 }
-END_TEST
 
 /* ---- a full disk -------------------------------- */
 
@@ -247,7 +240,7 @@ enum { ROOMS = sizeof(rooms) / sizeof(rooms[0]), HALF = 1 << 19 };
 static void collect_in_room(int64_t room)
 {
     copy_base();
-    open_work(FAULT_VFS_NAME);
+    scenario_open_vfs(&work, FAULT_VFS_NAME);
     disk.has_room = 1;
     disk.room = room;
     const int rc = collect_work(0);
@@ -264,35 +257,37 @@ static void collect_in_room(int64_t room)
     scenario_close(&work);
 }
 
-START_TEST(on_a_full_disk_it_gets_on_or_says_what_it_needs)
+LOOP(on_a_full_disk_it_gets_on_or_says_what_it_needs, 0, 2)
 {
     faults_begin(300, _i);
     for (int i = 0; i < ROOMS; i++)
         collect_in_room(rooms[i]);
     faults_end();
 }
-END_TEST
+
+CASE("room", .timeout = 300);
 
 /* docs/CLI.md promises it for twice as much, which is enough however the pages of the file happen
  * to lie, and whatever has come into a log before there was no more room. */
-START_TEST(with_half_of_what_it_says_it_gets_to_its_end)
+LOOP(with_half_of_what_it_says_it_gets_to_its_end, 0, 4)
 {
     faults_begin(300, _i % 2);
     collect_in_room(HALF);
     collect_in_room(2 * HALF);
     faults_end();
 }
-END_TEST
+
+CASE("faults");
 
 /* From some moment on nothing can be written. */
-START_TEST(the_disk_may_fill_at_any_moment)
+TEST(the_disk_may_fill_at_any_moment)
 {
     const uint64_t each = effort_step(8, 16);
     uint64_t n = 1;
     faults_begin(2, 0);
     for (int hits = 1; hits > 0; n += each) {
         copy_base();
-        open_work(FAULT_VFS_NAME);
+        scenario_open_vfs(&work, FAULT_VFS_NAME);
         fault_vfs_arm(&disk, FAULT_FULL, n, 1);
         const int rc = collect_work(0);
         hits = disk.hits;
@@ -305,7 +300,6 @@ START_TEST(the_disk_may_fill_at_any_moment)
     ck_assert_uint_gt(n, 100);
     faults_end();
 }
-END_TEST
 
 /* ---- little memory -------------------------------- */
 
@@ -343,11 +337,11 @@ static void collect_in_little(const char *file)
     _exit(report.objects_removed < 50000 ? 5 : 0);
 }
 
-START_TEST(memory_does_not_grow_with_the_number_of_objects)
+TEST(memory_does_not_grow_with_the_number_of_objects)
 {
     int status;
     scenario_start(&base);
-    OK(&base, brc_config_set(base.repo, "window", "0", &base.err));
+    scenario_no_window(&base);
     scenario_numbers(&base, "/a", 50000, 1, 0);
     scenario_commit(&base, "main");
     scenario_numbers(&base, "/b", 50000, 1, 1000000);
@@ -364,23 +358,4 @@ START_TEST(memory_does_not_grow_with_the_number_of_objects)
     ck_assert_int_eq(scenario_number(&base, base.session, "/a", 49999), 49999);
     scenario_whole(&base);
     scenario_stop(&base);
-}
-END_TEST
-
-Suite *gc_faults_suite(void)
-{
-    Suite *s = suite_create("gc_faults");
-    TCase *c = tcase_create("faults");
-    tcase_set_timeout(c, 300);
-    tcase_add_loop_test(c, killed_at_any_moment_it_is_gone_on_with, 0, 4);
-    tcase_add_test(c, a_file_that_was_not_cut_is_cut_by_the_next);
-    tcase_add_loop_test(c, on_a_full_disk_it_gets_on_or_says_what_it_needs, 0, 2);
-    tcase_add_test(c, the_disk_may_fill_at_any_moment);
-    tcase_add_test(c, memory_does_not_grow_with_the_number_of_objects);
-    suite_add_tcase(s, c);
-    TCase *room = tcase_create("room");
-    tcase_set_timeout(room, 300);
-    tcase_add_loop_test(room, with_half_of_what_it_says_it_gets_to_its_end, 0, 4);
-    suite_add_tcase(s, room);
-    return s;
 }

@@ -2,7 +2,6 @@
  * The collection of garbage, with somebody else at each of its pauses in turn: what he names then
  * is whole, or he is told that it is gone; when both are done, nothing is left that nobody names.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,9 @@
 #include "../../src/base/file.h"
 #include "../../src/base/hash.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *gc_pauses_suite(void);
+TEST_SUITE(gc_pauses);
 
 /* More chunks than are marked between two pauses, so that there are some while it marks. */
 enum { MANY = 4200, MOST_PAUSES = 400 };
@@ -25,11 +25,11 @@ static brc_oid first_old, second_old; /* two commits that nothing names: child a
 static void pauses_setup(void)
 {
     scenario_start(&base);
-    OK(&base, brc_config_set(base.repo, "window", "0", &base.err));
+    scenario_no_window(&base);
     scenario_numbers(&base, "/a", 64, 4, 0);
     scenario_commit(&base, "main");
     brc_session *main = base.session, *side;
-    OK(&base, brc_branch_create(base.repo, "side", NULL, &base.err));
+    OK(&base, brc_ref_create(base.repo, "side", NULL, NULL, 0, &base.err));
     OK(&base, brc_session_open(&side, base.repo, "side", BRC_SESSION_WRITE, &base.err));
     base.session = side;
     scenario_numbers(&base, "/b", 64, 4, 100000);
@@ -41,9 +41,9 @@ static void pauses_setup(void)
     base.session = main;
     brc_session_free(side);
     OK(&base, brc_node_restore(base.session, "/many", "side", &base.err));
-    OK(&base, brc_node_move(base.session, "/many", "/late", &base.err));
+    OK(&base, brc_node_move(base.session, "/many", "/late", 0, &base.err));
     scenario_numbers(&base, "/d", 64, 4, 400000);
-    OK(&base, brc_branch_delete(base.repo, "side", BRC_DELETE_FORCE, &base.err));
+    OK(&base, brc_ref_delete(base.repo, "side", BRC_DELETE_FORCE, &base.err));
     scenario_close(&base);
 }
 
@@ -70,8 +70,7 @@ static void numbers_are(scenario *t, brc_session *s, const char *path, int32_t z
                         int32_t first)
 {
     int32_t got[64];
-    brc_array *a;
-    OK(t, brc_array_open(&a, s, path, &t->err));
+    brc_array *a = scenario_array_at(t, s, path);
     OK(t, brc_array_read(a, NULL, got, sizeof(got), &t->err));
     ck_assert_int_eq(got[0], zeroth);
     for (int32_t i = 1; i < 64; i++)
@@ -82,15 +81,15 @@ static void numbers_are(scenario *t, brc_session *s, const char *path, int32_t z
 static void at_version(scenario *t, const char *rev, const char *path, int32_t zeroth,
                        int32_t first)
 {
-    brc_session *s;
-    OK(t, brc_session_open(&s, t->repo, rev, BRC_SESSION_AT, &t->err));
+    brc_session *s = scenario_session(t, t->repo, rev, BRC_SESSION_AT);
     numbers_are(t, s, path, zeroth, first);
     brc_session_free(s);
 }
 
 static int tag_it(scenario *o)
 {
-    return is_gone(o, brc_tag_create(o->repo, "again", old_name(&second_old), NULL, &o->err));
+    return is_gone(o, brc_ref_create(o->repo, "again", old_name(&second_old), NULL, BRC_REF_TAG,
+                                     &o->err));
 }
 
 static void tag_is_whole(scenario *t)
@@ -114,12 +113,9 @@ static void b_is_restored(scenario *t)
 static int write_its_values(scenario *o)
 {
     int32_t data[64];
-    brc_array *d;
     for (int32_t i = 0; i < 64; i++)
         data[i] = 100000 + i;
-    OK(o, brc_array_open(&d, o->session, "/d", &o->err));
-    OK(o, brc_array_write(d, NULL, data, sizeof(data), &o->err));
-    brc_array_free(d);
+    scenario_write(o, o->session, "/d", data, sizeof(data));
     return 0;
 }
 
@@ -132,7 +128,7 @@ static void d_has_its_values(scenario *t)
 static int tag_and_untag(scenario *o)
 {
     if (!tag_it(o))
-        OK(o, brc_tag_delete(o->repo, "again", BRC_DELETE_FORCE, &o->err));
+        OK(o, brc_ref_delete(o->repo, "again", BRC_REF_TAG | BRC_DELETE_FORCE, &o->err));
     return 1;
 }
 
@@ -142,17 +138,17 @@ static int commit_on_it_and_forget(scenario *o)
 {
     scenario on = *o;
     memset(&forgotten, 0, sizeof(forgotten));
-    if (is_gone(o, brc_branch_create(o->repo, "again", old_name(&second_old), &o->err)))
+    if (is_gone(o, brc_ref_create(o->repo, "again", old_name(&second_old), NULL, 0, &o->err)))
         return 1;
     OK(&on, brc_session_open(&on.session, on.repo, "again", BRC_SESSION_WRITE, &on.err));
     scenario_set_number(&on, "/c", 0, 8);
     forgotten = scenario_commit(&on, "over it");
     brc_session_free(on.session);
-    OK(o, brc_branch_delete(o->repo, "again", BRC_DELETE_FORCE, &o->err));
+    OK(o, brc_ref_delete(o->repo, "again", BRC_DELETE_FORCE, &o->err));
     return 1;
 }
 
-/* As long as it can be named, it is whole. */
+/* A forgotten commit that can still be named is whole. */
 static void forgotten_is_whole_or_gone(scenario *o)
 {
     char parent[80];
@@ -169,7 +165,7 @@ static void forgotten_is_whole_or_gone(scenario *o)
 static int commit_on_it(scenario *o)
 {
     scenario on = *o;
-    if (is_gone(o, brc_branch_create(o->repo, "again", old_name(&second_old), &o->err)))
+    if (is_gone(o, brc_ref_create(o->repo, "again", old_name(&second_old), NULL, 0, &o->err)))
         return 1;
     OK(&on, brc_session_open(&on.session, on.repo, "again", BRC_SESSION_WRITE, &on.err));
     scenario_set_number(&on, "/c", 0, 8);
@@ -281,7 +277,7 @@ static int collect_with_pause(int act, int at, int stops)
     ck_assert_msg(rc == BRC_OK || (stops && pausing.is_done && rc == BRC_EINTERRUPT),
                   "%s at pause %d: %s", acts[act].name, at, work.err.message);
     if (pausing.is_done) {
-        brc_interrupt_clear(work.repo);
+        brc_interrupt(work.repo, 0);
         work_is_right(act);
         scenario_whole(&work);
         OK(&work, brc_gc(work.repo, NULL, NULL, &work.err));
@@ -293,7 +289,9 @@ static int collect_with_pause(int act, int at, int stops)
     return pausing.is_done;
 }
 
-START_TEST(whatever_others_do_at_a_pause)
+CASE("pauses", .setup_once = pauses_setup, .teardown_once = pauses_teardown, .timeout = 300);
+
+LOOP(whatever_others_do_at_a_pause, 0, 2 * ACTS)
 {
     const int act = _i / 2, stops = _i % 2;
     int at = 0;
@@ -301,16 +299,4 @@ START_TEST(whatever_others_do_at_a_pause)
         at += 1 + stops;
     ck_assert_int_ge(at, 8);
     ck_assert_int_lt(at, MOST_PAUSES);
-}
-END_TEST
-
-Suite *gc_pauses_suite(void)
-{
-    Suite *s = suite_create("gc_pauses");
-    TCase *c = tcase_create("pauses");
-    tcase_add_unchecked_fixture(c, pauses_setup, pauses_teardown);
-    tcase_set_timeout(c, 300);
-    tcase_add_loop_test(c, whatever_others_do_at_a_pause, 0, 2 * ACTS);
-    suite_add_tcase(s, c);
-    return s;
 }

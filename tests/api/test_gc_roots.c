@@ -1,8 +1,7 @@
 /*
- * What a collection takes for roots, and what follows from them: a test for each rule that decides
- * what lives. tests/mutants/lives.txt has a mutant for each.
+ * The roots of a collection, and the objects that follow from them: a test for each rule that
+ * decides what lives. tests/mutants/lives.txt has a mutant for each.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -11,29 +10,18 @@
 #include "../../src/base/process.h"
 #include "../../src/store/collect.h"
 #include "../../src/work/session.h"
+#include "../kit/ios.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *gc_roots_suite(void);
+TEST_SUITE(gc_roots);
 
-static scenario t;
-
-static void roots_setup(void)
-{
-    scenario_start(&t);
-    scenario_numbers(&t, "/a", 64, 4, 0);
-    scenario_commit(&t, "first");
-}
-
-static void roots_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
+SCENARIO_NUMBERS_FIXTURE(t, 64, 4)
 
 /* The log names nothing. */
 static uint64_t collect_all(void)
 {
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     return scenario_collect(&t, 0);
 }
 
@@ -47,16 +35,15 @@ static void check_numbers(brc_session *s, const char *path, uint64_t n, int32_t 
 static void check_version(const brc_oid *id, const char *path, uint64_t n, int32_t first)
 {
     char hex[65];
-    brc_session *s;
-    OK(&t, brc_session_open(&s, t.repo, brc_oid_format(hex, id), BRC_SESSION_AT, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, brc_oid_format(hex, id), BRC_SESSION_AT);
     check_numbers(s, path, n, first);
     brc_session_free(s);
 }
 
 /* Commits on branch side, each of which changes /b; side is deleted: all of it is garbage. */
-static void make_side(brc_oid *ids, int n, int32_t first)
+static void commit_on_side(brc_oid *ids, int n, int32_t first)
 {
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     brc_session *main = t.session;
     OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     scenario_numbers(&t, "/b", 64, 4, first);
@@ -71,16 +58,18 @@ static void make_side(brc_oid *ids, int n, int32_t first)
 
 static void delete_side(void)
 {
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
 }
 
 /* ---- what has a name -------------------------------- */
 
+CASE("roots", .setup = t_numbers, .teardown = t_stop, .timeout = 120);
+
 /* Other rows that named it are gone: the row that says where the branch was is enough. */
-START_TEST(where_a_branch_was_lives_as_long_as_the_log_says_so)
+TEST(where_a_branch_was_lives_as_long_as_the_log_says_so)
 {
     brc_oid id;
-    make_side(&id, 1, 1000);
+    commit_on_side(&id, 1, 1000);
     delete_side();
     scenario_sql(&t, "DELETE FROM oplog WHERE seq<(SELECT max(seq) FROM oplog)");
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM oplog WHERE new IS NULL"), 1);
@@ -89,10 +78,9 @@ START_TEST(where_a_branch_was_lives_as_long_as_the_log_says_so)
     collect_all();
     ck_assert(!scenario_has_commit(&t, &id));
 }
-END_TEST
 
 /* The log is read in pages. */
-START_TEST(a_long_log_counts_to_its_end)
+TEST(a_long_log_counts_to_its_end)
 {
     brc_oid id;
     scenario_sql(&t, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<5000)"
@@ -101,18 +89,17 @@ START_TEST(a_long_log_counts_to_its_end)
                      " max(seq) FROM oplog);"
                      "UPDATE oplog SET checksum=row_sum('oplog', seq, time_us, op, name, old, new,"
                      " first, undoes, restores, draft)");
-    make_side(&id, 1, 1000);
+    commit_on_side(&id, 1, 1000);
     delete_side();
     scenario_collect(&t, 0);
     check_version(&id, "/b", 64, 1000);
 }
-END_TEST
 
 /* The log goes on naming what another collection, with a smaller window, has removed. */
-START_TEST(a_log_that_names_what_is_gone_stops_nobody)
+TEST(a_log_that_names_what_is_gone_stops_nobody)
 {
     brc_oid id;
-    make_side(&id, 1, 1000);
+    commit_on_side(&id, 1, 1000);
     delete_side();
     collect_all();
     ck_assert(!scenario_has_commit(&t, &id));
@@ -120,14 +107,13 @@ START_TEST(a_log_that_names_what_is_gone_stops_nobody)
     scenario_collect(&t, 0);
     check_numbers(t.session, "/a", 64, 0);
 }
-END_TEST
 
-START_TEST(what_a_bisection_knows_lives)
+TEST(what_a_bisection_knows_lives)
 {
     brc_oid ids[6];
     char good[65], bad[65];
     brc_bisect_result r = BRC_BISECT_RESULT_INIT;
-    make_side(ids, 6, 1000);
+    commit_on_side(ids, 6, 1000);
     OK(&t, brc_bisect(&r, t.repo, BRC_BISECT_START, NULL, &t.err));
     OK(&t, brc_bisect(&r, t.repo, BRC_BISECT_GOOD, brc_oid_format(good, &ids[0]), &t.err));
     OK(&t, brc_bisect(&r, t.repo, BRC_BISECT_BAD, brc_oid_format(bad, &ids[5]), &t.err));
@@ -144,7 +130,6 @@ START_TEST(what_a_bisection_knows_lives)
     for (int i = 0; i < 6; i++)
         ck_assert(!scenario_has_commit(&t, &ids[i]));
 }
-END_TEST
 
 static void add_pin(const brc_oid *id, const char *owner)
 {
@@ -181,12 +166,12 @@ static void dead_owner(char *out, size_t size)
 }
 
 /* A row says that a process reads it: a living one (_i 0), or nobody but dead ones (1). */
-START_TEST(rows_of_pins_count_as_long_as_their_process_lives)
+LOOP(rows_of_pins_count_as_long_as_their_process_lives, 0, 2)
 {
     brc_oid id;
     char dead[400];
     brc_buf owner = BRC_BUF_INIT;
-    make_side(&id, 1, 1000);
+    commit_on_side(&id, 1, 1000);
     delete_side();
     OK(&t, brc_process_describe(&owner, &t.err));
     OK(&t, brc_buf_terminate(&owner, &t.err));
@@ -201,13 +186,12 @@ START_TEST(rows_of_pins_count_as_long_as_their_process_lives)
     else
         ck_assert(!scenario_has_commit(&t, &id));
 }
-END_TEST
 
 /* ---- drafts -------------------------------- */
 
-/* More chunks than are read at a time, one of an array without axes, and bytes that are no chunk
- * yet. */
-START_TEST(all_that_is_uncommitted_lives)
+/* More chunks than are read at a time, one of an array without axes, and bytes that are not a
+ * chunk yet. */
+TEST(all_that_is_uncommitted_lives)
 {
     brc_buf value = BRC_BUF_INIT;
     brc_array *a;
@@ -216,9 +200,9 @@ START_TEST(all_that_is_uncommitted_lives)
     int32_t read;
     scenario_numbers(&t, "/many", 5000, 1, 100000);
     a = scenario_array(&t, "/scalar", "int32", 0, NULL, NULL, NULL, NULL);
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     OK(&t, brc_array_write(a, &sel, &scalar, sizeof(scalar), &t.err));
-    OK(&t, brc_key_set(t.session, "later/c/0", "not yet a chunk", 15, &t.err));
+    OK(&t, brc_key_set(t.session, "later/c/0", "not yet a chunk", 15, 0, &t.err));
     OK(&t, brc_attrs_set(t.session, "/a", "note", "\"uncommitted\"", &t.err));
     brc_array_free(a);
     collect_all();
@@ -228,17 +212,16 @@ START_TEST(all_that_is_uncommitted_lives)
     OK(&t, brc_array_read(a, &sel, &read, sizeof(read), &t.err));
     ck_assert_int_eq(read, scalar);
     brc_array_free(a);
-    OK(&t, brc_key_get(&value, t.session, "later/c/0", &t.err));
+    OK(&t, brc_key_get(&value, t.session, "later/c/0", NULL, NULL, &t.err));
     ck_assert_uint_eq(value.len, 15);
     ck_assert_mem_eq(value.data, "not yet a chunk", 15);
     value.len = 0;
     OK(&t, brc_attrs_get(&value, t.session, "/a", "note", &t.err));
     ck_assert_uint_eq(value.len, 13);
     ck_assert_mem_eq(value.data, "\"uncommitted\"", 13);
-    OK(&t, brc_key_delete(t.session, "later/c/0", &t.err));
+    OK(&t, brc_key_delete(t.session, "later/c/0", 0, &t.err));
     brc_buf_dispose(&value);
 }
-END_TEST
 
 static int change_and_die(breccia *repo)
 {
@@ -260,7 +243,7 @@ static int change_alone_and_die(breccia *repo)
     return 0;
 }
 
-START_TEST(every_draft_that_the_dead_have_left_goes)
+TEST(every_draft_that_the_dead_have_left_goes)
 {
     const int64_t needed = scenario_ask(&t, "SELECT count(*) FROM object");
     for (int i = 0; i < 4; i++)
@@ -270,20 +253,18 @@ START_TEST(every_draft_that_the_dead_have_left_goes)
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2"), 0);
     ck_assert_int_le(scenario_ask(&t, "SELECT count(*) FROM object"), needed);
 }
-END_TEST
 
-/* What it changes lies under an entry that no version has any more. */
-START_TEST(what_was_restored_from_a_version_that_is_gone_lives)
+/* The change lies under an entry that no version has any more. */
+TEST(what_was_restored_from_a_version_that_is_gone_lives)
 {
     brc_oid id;
-    make_side(&id, 1, 1000);
+    commit_on_side(&id, 1, 1000);
     OK(&t, brc_node_restore(t.session, "/b", "side", &t.err));
     delete_side();
     collect_all();
     ck_assert(!scenario_has_commit(&t, &id));
     check_numbers(t.session, "/b", 64, 1000);
 }
-END_TEST
 
 static void set_base(const char *member, const char *base)
 {
@@ -302,11 +283,10 @@ static int64_t chunks(void)
 
 /* Versions name what is in conflict. Where they no longer do, the conflict's rows are enough: for
  * one chunk (_i 0), and for a node (1) with its document and all its chunks. */
-START_TEST(the_sides_of_open_conflicts_live)
+LOOP(the_sides_of_open_conflicts_live, 0, 2)
 {
     brc_oid id;
     char chunk[80];
-    brc_session *s;
     const int gone = _i == 0 ? 15 : 0;
     brc_buf newest = BRC_BUF_INIT;
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
@@ -314,7 +294,7 @@ START_TEST(the_sides_of_open_conflicts_live)
     opts.flags = BRC_MERGE_KEEP;
     scenario_numbers(&t, "/n", 4, 4, 300);
     scenario_commit(&t, "both have it");
-    OK(&t, brc_branch_create(t.repo, "other", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "other", NULL, NULL, 0, &t.err));
     scenario_set_number(&t, "/a", 0, 50);
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
     scenario_commit(&t, "ours");
@@ -322,14 +302,14 @@ START_TEST(the_sides_of_open_conflicts_live)
     scenario_set_number(&t, "/a", 0, 60);
     scenario_set_number(&t, "/n", 0, 60);
     scenario_commit(&t, "theirs");
-    make_side(&id, 1, 1000);
+    commit_on_side(&id, 1, 1000);
     scenario_rows(&t, "SELECT hex(id) FROM object WHERE kind=1 ORDER BY place DESC, offset DESC"
                       " LIMIT 1", &newest);
     snprintf(chunk, sizeof(chunk), "x'%.32s'", (const char *)newest.data);
     brc_buf_dispose(&newest);
     scenario_be_on(&t, "main");
-    OK(&t, brc_branch_create(t.repo, "third", NULL, &t.err));
-    OK(&t, brc_session_open(&s, t.repo, "third", BRC_SESSION_WRITE, &t.err));
+    OK(&t, brc_ref_create(t.repo, "third", NULL, NULL, 0, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, "third", BRC_SESSION_WRITE);
     OK(&t, brc_node_restore(s, "/b", "side", &t.err)); /* its row has the entry */
     OK(&t, brc_merge(&r, NULL, t.repo, "other", &opts, &t.err));
     ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
@@ -344,35 +324,33 @@ START_TEST(the_sides_of_open_conflicts_live)
     ck_assert_int_gt((int)collect_all(), 0);
     ck_assert(!scenario_has_commit(&t, &id));
     ck_assert_int_eq((int)(before - chunks()), gone);
-    OK(&t, brc_merge_abort(t.repo, &t.err));
+    OK(&t, brc_abort(t.repo, &t.err));
     collect_all();
     ck_assert_int_eq((int)(before - chunks()), 16);
 }
-END_TEST
 
-/* What belongs to the branch belongs to nobody who could die. */
-START_TEST(shared_drafts_outlive_who_wrote_them)
+/* A branch's shared draft belongs to no process, so no death of a process ends it. */
+TEST(shared_drafts_outlive_who_wrote_them)
 {
     scenario_in_killed_child(&t, change_and_die);
     collect_all();
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 9), 4711);
 }
-END_TEST
 
 /* Private changes of a living process over a version that nothing else names. */
-START_TEST(private_drafts_of_the_living_and_their_versions_live)
+TEST(private_drafts_of_the_living_and_their_versions_live)
 {
     brc_oid id;
     brc_session *s, *main = t.session;
-    make_side(&id, 1, 1000);
-    OK(&t, brc_reset(t.repo, "side", 0, NULL, &t.err));
+    commit_on_side(&id, 1, 1000);
+    OK(&t, brc_reset(t.repo, NULL, "side", 0, NULL, &t.err));
     OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
     t.session = s;
     scenario_set_number(&t, "/b", 7, -7);
     t.session = main;
-    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 0, NULL, &t.err));
     delete_side();
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
     scenario_whole(&t);
     ck_assert_int_eq(scenario_number(&t, s, "/b", 7), -7);
@@ -380,16 +358,15 @@ START_TEST(private_drafts_of_the_living_and_their_versions_live)
     ck_assert_int_eq(scenario_number(&t, s, "/a", 63), 63);
     brc_session_free(s);
 }
-END_TEST
 
 /* ---- what roots lead to -------------------------------- */
 
 /* Both parents of a merge, and theirs. */
-START_TEST(what_a_merge_joined_lives)
+TEST(what_a_merge_joined_lives)
 {
     brc_oid ids[3];
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    make_side(ids, 3, 1000);
+    commit_on_side(ids, 3, 1000);
     scenario_set_number(&t, "/a", 63, -1);
     const brc_oid ours = scenario_commit(&t, "ours");
     OK(&t, brc_merge(&r, NULL, t.repo, "side", NULL, &t.err));
@@ -400,7 +377,6 @@ START_TEST(what_a_merge_joined_lives)
         check_version(&ids[i], "/b", 64, 1000);
     check_numbers(t.session, "/b", 64, 1000);
 }
-END_TEST
 
 /* ---- the order in which things go -------------------------------- */
 
@@ -413,14 +389,14 @@ static size_t place_in(const brc_oid *ids, size_t n, const brc_oid *id)
     return i;
 }
 
-/* Whoever finds a commit may name it: so no commit goes before its children. */
-START_TEST(children_go_before_their_parents)
+/* Anybody who finds a commit may name it, so children are removed before their parents. */
+TEST(children_go_before_their_parents)
 {
     brc_oid side[12], *ids;
     size_t n;
     brc_commit *c;
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    make_side(side, 12, 1000);
+    commit_on_side(side, 12, 1000);
     for (int i = 0; i < 6; i++) {
         scenario_set_number(&t, "/a", 63, i);
         scenario_commit(&t, "ours");
@@ -437,28 +413,4 @@ START_TEST(children_go_before_their_parents)
         brc_commit_free(c);
     }
     free(ids);
-}
-END_TEST
-
-Suite *gc_roots_suite(void)
-{
-    Suite *s = suite_create("gc_roots");
-    TCase *c = tcase_create("roots");
-    tcase_add_checked_fixture(c, roots_setup, roots_teardown);
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, where_a_branch_was_lives_as_long_as_the_log_says_so);
-    tcase_add_test(c, a_long_log_counts_to_its_end);
-    tcase_add_test(c, a_log_that_names_what_is_gone_stops_nobody);
-    tcase_add_test(c, what_a_bisection_knows_lives);
-    tcase_add_loop_test(c, rows_of_pins_count_as_long_as_their_process_lives, 0, 2);
-    tcase_add_test(c, all_that_is_uncommitted_lives);
-    tcase_add_test(c, every_draft_that_the_dead_have_left_goes);
-    tcase_add_test(c, what_was_restored_from_a_version_that_is_gone_lives);
-    tcase_add_loop_test(c, the_sides_of_open_conflicts_live, 0, 2);
-    tcase_add_test(c, shared_drafts_outlive_who_wrote_them);
-    tcase_add_test(c, private_drafts_of_the_living_and_their_versions_live);
-    tcase_add_test(c, what_a_merge_joined_lives);
-    tcase_add_test(c, children_go_before_their_parents);
-    suite_add_tcase(s, c);
-    return s;
 }

@@ -2,7 +2,6 @@
  * The steps of a collection: in which order things go, what it does where others never rest, and
  * what becomes of rows with holes.
  */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +10,14 @@
 
 #include "../kit/own_rows.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *gc_steps_suite(void);
+TEST_SUITE(gc_steps);
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 
-/* What is called between the steps of t.repo's calls. */
+/* The function that is called between the steps of t.repo's calls. */
 static int (*between)(void);
 
 static int dispatch(void *ctx, const char *phase, uint64_t done, uint64_t total)
@@ -40,20 +40,14 @@ static void steps_setup(void)
     steps_open(BRC_OPEN_CREATE);
     scenario_numbers(&t, "/a", 64, 4, 0);
     scenario_commit(&t, "first");
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-}
-
-static void steps_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
+    scenario_no_window(&t);
 }
 
 /* Commits on a branch that is deleted: n, and as many objects as `chunks` says in each. */
 static void make_garbage(brc_oid *ids, int n, uint64_t chunks, int32_t first)
 {
     brc_session *main = t.session;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     for (int i = 0; i < n; i++) {
         char path[20];
@@ -63,7 +57,7 @@ static void make_garbage(brc_oid *ids, int n, uint64_t chunks, int32_t first)
     }
     brc_session_free(t.session);
     t.session = main;
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
 }
 
 /* ---- order -------------------------------- */
@@ -76,8 +70,10 @@ static int stop_when_some_are_gone(void)
     return scenario_ask(&t, "SELECT count(*) FROM object") < objects_before - 500;
 }
 
+CASE("steps", .setup = steps_setup, .teardown = t_stop, .timeout = 120);
+
 /* While a commit is there, all that it reaches is: so commits go first, whatever stops the rest. */
-START_TEST(commits_go_before_what_they_reach)
+TEST(commits_go_before_what_they_reach)
 {
     enum { COMMITS = 12 };
     brc_oid ids[COMMITS];
@@ -93,10 +89,9 @@ START_TEST(commits_go_before_what_they_reach)
     scenario_whole(&t);
     ck_assert_uint_gt(scenario_collect(&t, 0), 1000);
 }
-END_TEST
 
-/* What became garbage while it was stopped lies on both sides of where it was. */
-START_TEST(garbage_made_while_it_was_stopped_goes_with_the_rest)
+/* Objects that became garbage while the sweep was stopped lie on both sides of its position. */
+TEST(garbage_made_while_it_was_stopped_goes_with_the_rest)
 {
     brc_oid ids[3];
     const int64_t needed = scenario_ask(&t, "SELECT count(*) FROM object");
@@ -110,7 +105,6 @@ START_TEST(garbage_made_while_it_was_stopped_goes_with_the_rest)
     scenario_collect(&t, 0);
     ck_assert_int_le(scenario_ask(&t, "SELECT count(*) FROM object"), needed);
 }
-END_TEST
 
 /* At the pauses from one on it is killed. */
 static int pauses_left;
@@ -122,7 +116,7 @@ static int die_at_a_pause(void)
     return 0;
 }
 
-/* Whether it was killed. */
+/* Collects in a child that is killed after so many pauses. Returns whether it was killed. */
 static int collect_and_die(int pauses)
 {
     int status;
@@ -165,16 +159,16 @@ static int is_whole(const brc_oid *id, int n, uint64_t chunks)
     }
     brc_session_free(s);
     OK(&t, brc_log(&it, t.repo, hex, NULL, &t.err));
-    while ((rc = brc_log_next(it, &c, &t.err)) > 0)
+    while ((rc = brc_next(it, &c, &t.err)) > 0)
         ;
     ck_assert_msg(rc == 0, "%s", t.err.message);
     brc_iter_free(it);
     return 1;
 }
 
-/* What is asked for by its id is read, or is no longer kept, whenever the sweep was killed; it is
- * never damage. */
-START_TEST(killed_at_any_pause_a_version_is_whole_or_no_longer_kept)
+/* Whenever the sweep was killed, a version that is asked for by its id is read or is no longer
+ * kept; it is never reported as damage. */
+TEST(killed_at_any_pause_a_version_is_whole_or_no_longer_kept)
 {
     enum { COMMITS = 5, CHUNKS = 300 };
     brc_oid ids[COMMITS];
@@ -188,21 +182,14 @@ START_TEST(killed_at_any_pause_a_version_is_whole_or_no_longer_kept)
     ck_assert_int_gt(whole, 0);
     ck_assert_int_gt(gone, COMMITS);
 }
-END_TEST
 
 /* ---- others who never rest -------------------------------- */
 
 enum { RESTLESS = 300 };
 static int acts;
 
-/* New roots whenever it looks. */
-static int commit_again(void)
+static void commit_number(int32_t number)
 {
-    const int32_t number = 500000 + acts;
-    if (acts == RESTLESS ||
-        scenario_ask(&t, "SELECT count(*) FROM sqlite_schema WHERE name='gc'") == 0)
-        return 0;
-    acts++;
     scenario w = t;
     OK(&w, brc_open(&w.repo, t.file, NULL, &w.err));
     OK(&w, brc_session_open(&w.session, w.repo, NULL, BRC_SESSION_WRITE, &w.err));
@@ -210,10 +197,18 @@ static int commit_again(void)
     scenario_commit(&w, "again");
     brc_session_free(w.session);
     brc_free(w.repo);
+}
+
+/* New roots whenever it looks. */
+static int commit_again(void)
+{
+    if (acts < RESTLESS &&
+        scenario_ask(&t, "SELECT count(*) FROM sqlite_schema WHERE name='gc'") > 0)
+        commit_number(500000 + acts++);
     return 0;
 }
 
-START_TEST(it_ends_though_others_commit_at_every_pause)
+TEST(it_ends_though_others_commit_at_every_pause)
 {
     brc_oid id;
     make_garbage(&id, 1, 100, 10000);
@@ -224,65 +219,95 @@ START_TEST(it_ends_though_others_commit_at_every_pause)
     ck_assert_int_gt(acts, 3);
     ck_assert_int_lt(acts, RESTLESS);
     ck_assert(!scenario_has_commit(&t, &id));
-    brc_session *s;
-    OK(&t, brc_session_open(&s, t.repo, "main", BRC_SESSION_AT, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, "main", BRC_SESSION_AT);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 0), 500000 + acts - 1);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 63), 63);
     brc_session_free(s);
 }
-END_TEST
+
+static brc_oid left_over; /* a commit that no branch leads to */
+static int saves_at, is_saved;
+
+/* By another process, as it were. */
+static int make_saved(void)
+{
+    char hex[65];
+    scenario w = t;
+    OK(&w, brc_open(&w.repo, t.file, NULL, &w.err));
+    const int rc = brc_ref_create(w.repo, "saved", brc_oid_format(hex, &left_over), NULL, 0,
+                                  &w.err);
+    ck_assert_msg(rc == BRC_OK || rc == BRC_ENOTFOUND, "%s", w.err.message);
+    brc_free(w.repo);
+    return rc == BRC_OK;
+}
+
+/* At one pause a branch is made that leads to garbage, at all of them there are new roots. */
+static int save_at_a_pause(void)
+{
+    if (acts == saves_at)
+        is_saved = make_saved();
+    commit_number(500000 + acts++);
+    return 0;
+}
+
+/* Also at the last moment, when the collection no longer gives way. */
+TEST(a_branch_that_is_made_at_any_pause_keeps_its_commits)
+{
+    int saved = 0, late = 0;
+    scenario_numbers(&t, "/many", 5000, 1, 100000); /* so much to mark that it pauses */
+    scenario_commit(&t, "many");
+    for (saves_at = 0; !late; saves_at++) {
+        make_garbage(&left_over, 1, 100, 10000);
+        acts = is_saved = 0;
+        between = save_at_a_pause;
+        OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
+        between = NULL;
+        ck_assert_int_gt(acts, saves_at);
+        scenario_whole(&t);
+        late = !is_saved;
+        saved += is_saved;
+        ck_assert_int_eq(is_whole(&left_over, 0, 100), is_saved);
+        if (is_saved)
+            OK(&t, brc_ref_delete(t.repo, "saved", BRC_DELETE_FORCE, &t.err));
+    }
+    ck_assert_int_gt(saved, 3);
+}
 
 /* ---- rows with holes -------------------------------- */
 
 /* More than are looked at together. */
-START_TEST(all_rows_with_holes_are_closed)
+TEST(all_rows_with_holes_are_closed)
 {
     scenario_numbers(&t, "/many", 3000, 1, 20000);
     scenario_commit(&t, "many");
     scenario_sql(&t, OWN_ROWS_HALVED);
-    ck_assert_int_gt(scenario_ask(&t, "SELECT count(*) FROM hole"), 3000);
+    ck_assert_int_gt(scenario_ask(&t, "SELECT count(*) FROM removed"), 3000);
     scenario_collect(&t, 0);
-    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM removed"), 0);
     ck_assert_int_eq(scenario_ask(&t, "SELECT sum(length(data)) FROM blob"),
                      scenario_ask(&t, "SELECT sum(stored) FROM object"));
     for (uint64_t i = 0; i < 3000; i += 7)
         ck_assert_int_eq(scenario_number(&t, t.session, "/many", i), 20000 + (int32_t)i);
 }
-END_TEST
 
 /* Bytes that nobody accounts for may be somebody's: their row stays as it is. */
-START_TEST(a_row_with_bytes_of_nobody_stays)
+TEST(a_row_with_bytes_of_nobody_stays)
 {
     scenario_numbers(&t, "/many", 8, 1, 20000);
     scenario_commit(&t, "many");
     scenario_sql(&t, OWN_ROWS_HALVED);
-    scenario_sql(&t, "UPDATE blob SET data=CAST(data || x'5555' AS BLOB) WHERE seq=(SELECT seq FROM"
-                     " hole ORDER BY bytes DESC LIMIT 1);"
-                     "UPDATE hole SET bytes=bytes+1, checksum=row_sum('hole', seq, bytes+1) WHERE"
-                     " seq=(SELECT seq FROM hole ORDER BY bytes DESC LIMIT 1)");
+    scenario_sql(&t, "UPDATE blob SET data=CAST(data || x'5555' AS BLOB) WHERE seq=(SELECT"
+                     " place FROM removed ORDER BY bytes DESC LIMIT 1);"
+                     "UPDATE removed SET bytes=bytes+1, total=total+2 WHERE place=(SELECT place"
+                     " FROM removed ORDER BY bytes DESC LIMIT 1);"
+                     "UPDATE removed SET checksum=" REMOVED_SUM);
     scenario_collect(&t, 0);
-    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM hole"), 1);
-    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM object JOIN hole ON seq=place"),
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM removed"), 1);
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM object o JOIN removed r"
+                                             " ON r.place=o.place"),
                      1);
-    scenario_sql_shared(&t, "UPDATE hole SET bytes=bytes+1,"
-                            " checksum=row_sum('hole', seq, bytes+1)");
+    scenario_sql_shared(&t, "UPDATE removed SET bytes=bytes+1;"
+                            "UPDATE removed SET checksum=" REMOVED_SUM);
     scenario_collect(&t, 0);
-    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
-}
-END_TEST
-
-Suite *gc_steps_suite(void)
-{
-    Suite *s = suite_create("gc_steps");
-    TCase *c = tcase_create("steps");
-    tcase_add_checked_fixture(c, steps_setup, steps_teardown);
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, commits_go_before_what_they_reach);
-    tcase_add_test(c, garbage_made_while_it_was_stopped_goes_with_the_rest);
-    tcase_add_test(c, killed_at_any_pause_a_version_is_whole_or_no_longer_kept);
-    tcase_add_test(c, it_ends_though_others_commit_at_every_pause);
-    tcase_add_test(c, all_rows_with_holes_are_closed);
-    tcase_add_test(c, a_row_with_bytes_of_nobody_stays);
-    suite_add_tcase(s, c);
-    return s;
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM removed"), 0);
 }

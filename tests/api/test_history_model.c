@@ -3,7 +3,6 @@
  * each, with fsck after every one. `make soak STEPS=1000000 SEED=2` takes more. What fails is made
  * shorter and printed as a list for BRECCIA_OPS, which does just that again.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,9 @@
 #include "../kit/effort.h"
 #include "../kit/history_world.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *history_model_suite(void);
+TEST_SUITE(history_model);
 
 #define ROUND 200
 
@@ -42,7 +42,10 @@ static void run_round(hm_op *ops, int n, uint64_t seed)
     ck_abort_msg("seed %llu, %d operations: %s", (unsigned long long)seed, n, why);
 }
 
-START_TEST(random_histories_are_what_the_oracle_says)
+/* A run whose number of steps was given has no time limit. */
+CASE("history_model", .timeout = getenv("BRECCIA_STEPS") != NULL ? UNTIMED : 0);
+
+TEST(random_histories_are_what_the_oracle_says)
 {
     const uint64_t steps = effort_number("BRECCIA_STEPS", 10000 / effort_step(4, 4));
     const uint64_t first = effort_number("BRECCIA_SEED", 1);
@@ -73,10 +76,9 @@ START_TEST(random_histories_are_what_the_oracle_says)
     ck_assert_uint_gt(totals.settled, steps / 2500);
     ck_assert_uint_lt(totals.unsure, totals.made / 3);
 }
-END_TEST
 
-/* What was printed. */
-START_TEST(the_operations_that_are_given)
+/* Runs the operations that a failure printed. */
+TEST(the_operations_that_are_given)
 {
     const char *text = getenv("BRECCIA_OPS");
     hm_op ops[ROUND];
@@ -90,17 +92,4 @@ START_TEST(the_operations_that_are_given)
         text += used;
     }
     run_round(ops, n, 0);
-}
-END_TEST
-
-Suite *history_model_suite(void)
-{
-    Suite *suite = suite_create("history_model");
-    TCase *tcase = tcase_create("history_model");
-    if (getenv("BRECCIA_STEPS") != NULL) /* as many as somebody has time for */
-        tcase_set_timeout(tcase, 0);
-    tcase_add_test(tcase, the_operations_that_are_given);
-    tcase_add_test(tcase, random_histories_are_what_the_oracle_says);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

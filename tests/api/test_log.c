@@ -1,5 +1,4 @@
 /* The log in batches: what it gives, and what it holds meanwhile. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,9 @@
 #include "../../src/store/db.h"
 #include "../../src/work/session.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *log_suite(void);
+TEST_SUITE(log);
 
 enum { COMMITS = 1500 };
 
@@ -17,7 +17,7 @@ static const char *const paths[] = {"/a", "/a/b", "/a/b/c", "/d"};
 enum { PATHS = 4 };
 
 /* A history in which each commit changes one node; whose[i] is which. */
-static void make_history(scenario *t, brc_oid *ids, int *whose, uint64_t seed)
+static void commit_one_node_each(scenario *t, brc_oid *ids, int *whose, uint64_t seed)
 {
     char value[24];
     scenario_start(t);
@@ -42,12 +42,14 @@ static int count_begins(unsigned what, void *ctx, void *stmt, void *text)
     return 0;
 }
 
-START_TEST(f21_a_log_of_a_path_is_the_commits_that_changed_it)
+CASE("batches", .timeout = 60);
+
+TEST(f21_a_log_of_a_path_is_the_commits_that_changed_it)
 {
     static brc_oid ids[COMMITS];
     static int whose[COMMITS];
     scenario t;
-    make_history(&t, ids, whose, 7);
+    commit_one_node_each(&t, ids, whose, 7);
     for (int p = -1; p < PATHS; p++) {
         const brc_commit *commit;
         brc_iter *it;
@@ -62,34 +64,33 @@ START_TEST(f21_a_log_of_a_path_is_the_commits_that_changed_it)
             int wanted = p < 0 || (strncmp(paths[whose[i]], paths[p], len) == 0) || i == 0;
             if (!wanted)
                 continue;
-            rc = brc_log_next(it, &commit, &t.err);
+            rc = brc_next(it, &commit, &t.err);
             if (rc != 1 || brc_oid_cmp(&commit->id, &ids[i]) != 0)
                 ck_abort_msg("%s: commit %d is missing", p < 0 ? "all" : paths[p], i);
             if (!sqlite3_get_autocommit(db)) /* whoever pages must not keep writers out */
                 ck_abort_msg("a transaction is open at commit %d", i);
         }
-        ck_assert_int_eq(brc_log_next(it, &commit, &t.err), 0);
-        ck_assert_int_eq(brc_log_next(it, &commit, &t.err), 0);
+        ck_assert_int_eq(brc_next(it, &commit, &t.err), 0);
+        ck_assert_int_eq(brc_next(it, &commit, &t.err), 0);
         brc_iter_free(it);
         sqlite3_trace_v2(db, 0, NULL, NULL);
         ck_assert_int_le(begins, 12); /* 16, 32 ... 512, 512: not one for each commit */
     }
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(f21_what_is_committed_while_a_log_is_read_changes_nothing_in_it)
+TEST(f21_what_is_committed_while_a_log_is_read_changes_nothing_in_it)
 {
     static brc_oid ids[COMMITS];
     static int whose[COMMITS];
     scenario t;
     const brc_commit *commit;
     brc_iter *it, *left;
-    make_history(&t, ids, whose, 8);
+    commit_one_node_each(&t, ids, whose, 8);
     OK(&t, brc_log(&it, t.repo, NULL, NULL, &t.err));
     const brc_log_opts opts = { .size = sizeof(opts), .path = "/a" };
     OK(&t, brc_log(&left, t.repo, NULL, &opts, &t.err));
-    ck_assert_int_eq(brc_log_next(left, &commit, &t.err), 1);
+    ck_assert_int_eq(brc_next(left, &commit, &t.err), 1);
     for (int i = COMMITS - 1; i >= 0; i--) {
         if (i % 300 == 0) {
             OK(&t, brc_attrs_set(t.session, "/d", "later", "1", &t.err));
@@ -97,18 +98,17 @@ START_TEST(f21_what_is_committed_while_a_log_is_read_changes_nothing_in_it)
             OK(&t, brc_attrs_set(t.session, "/d", "later", NULL, &t.err));
             scenario_commit(&t, "later");
         }
-        if (brc_log_next(it, &commit, &t.err) != 1 || brc_oid_cmp(&commit->id, &ids[i]) != 0)
+        if (brc_next(it, &commit, &t.err) != 1 || brc_oid_cmp(&commit->id, &ids[i]) != 0)
             ck_abort_msg("commit %d is missing", i);
     }
-    ck_assert_int_eq(brc_log_next(it, &commit, &t.err), 0);
+    ck_assert_int_eq(brc_next(it, &commit, &t.err), 0);
     brc_iter_free(it);
     brc_iter_free(left); /* with commits that nobody took */
     scenario_stop(&t);
 }
-END_TEST
 
 /* A commit in the middle is gone: those before it are given, then the failure, and again. */
-START_TEST(f21_a_log_gives_what_it_found_before_it_fails)
+TEST(f21_a_log_gives_what_it_found_before_it_fails)
 {
     static brc_oid ids[COMMITS];
     static int whose[COMMITS];
@@ -117,32 +117,19 @@ START_TEST(f21_a_log_gives_what_it_found_before_it_fails)
     const brc_commit *commit;
     brc_iter *it;
     int given = 0;
-    make_history(&t, ids, whose, 9);
+    commit_one_node_each(&t, ids, whose, 9);
     scenario_close(&t);
     snprintf(sql, sizeof(sql), "DELETE FROM object WHERE id=x'%s'",
              brc_oid_format(hex, &ids[COMMITS - 101]));
     scenario_sql(&t, sql);
     scenario_open(&t, NULL, 0);
     OK(&t, brc_log(&it, t.repo, NULL, NULL, &t.err));
-    while (brc_log_next(it, &commit, &t.err) == 1)
+    while (brc_next(it, &commit, &t.err) == 1)
         given++;
     ck_assert_int_eq(given, 100);
     ck_assert_int_eq(t.err.code, BRC_ECORRUPT);
     memset(&t.err, 0, sizeof(t.err));
-    FAILS(&t, BRC_ECORRUPT, brc_log_next(it, &commit, &t.err));
+    FAILS(&t, BRC_ECORRUPT, brc_next(it, &commit, &t.err));
     brc_iter_free(it);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *log_suite(void)
-{
-    Suite *suite = suite_create("log");
-    TCase *t = tcase_create("batches");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, f21_a_log_of_a_path_is_the_commits_that_changed_it);
-    tcase_add_test(t, f21_what_is_committed_while_a_log_is_read_changes_nothing_in_it);
-    tcase_add_test(t, f21_a_log_gives_what_it_found_before_it_fails);
-    suite_add_tcase(suite, t);
-    return suite;
 }

@@ -1,7 +1,6 @@
 /* Commits of more rows than one transaction may have: each transaction is as long as another,
  * whatever others write in between is kept, and one that is killed has changed nothing. And looking
  * at that many rows: in short reads, which see one state. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,10 +9,12 @@
 #include "../../src/store/db.h"
 #include "../../src/work/fold.h"
 #include "../../src/work/session.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
 #include "../kit/step_count.h"
+#include "../kit/suite.h"
 
-Suite *long_commit_suite(void);
+TEST_SUITE(long_commit);
 
 enum { ROWS = 3 * BRC_FOLD_ROWS, WRITTEN = 999 };
 
@@ -73,9 +74,11 @@ static brc_oid root_of_head(void)
 
 /* ---- how long -------------------------------- */
 
+CASE("commit", .setup = long_start, .teardown = long_stop, .timeout = 300);
+
 /* Four times the rows: not one step more in a transaction, and as many more of them. In the first
  * commit no rows of a draft before it are left to be deleted. */
-START_TEST(no_transaction_grows_with_the_rows)
+TEST(no_transaction_grows_with_the_rows)
 {
     static const char *const paths[] = {"/a", "/b", "/c"};
     int64_t most[3];
@@ -96,20 +99,18 @@ START_TEST(no_transaction_grows_with_the_rows)
     ck_assert_int_eq(scenario_number(&t, t.session, "/c", 4 * ROWS - 1), 7);
     scenario_whole(&t);
 }
-END_TEST
 
 /* A commit of as many rows as one transaction may have is one. */
-START_TEST(a_small_commit_is_one_transaction)
+TEST(a_small_commit_is_one_transaction)
 {
     big_array("/a", BRC_FOLD_ROWS - 64);
     commit_counted();
     ck_assert_int_eq(count.writes, 1);
     scenario_whole(&t);
 }
-END_TEST
 
 /* In parts and in one transaction of the caller's: the same snapshot. */
-START_TEST(both_ways_make_the_same_snapshot)
+TEST(both_ways_make_the_same_snapshot)
 {
     brc_oid roots[2];
     for (int i = 0; i < 2; i++) {
@@ -133,7 +134,6 @@ START_TEST(both_ways_make_the_same_snapshot)
     }
     ck_assert_int_eq(memcmp(&roots[0], &roots[1], sizeof(roots[0])), 0);
 }
-END_TEST
 
 /* ---- beside others -------------------------------- */
 
@@ -167,7 +167,7 @@ static void check_beside(void)
 }
 
 /* The rows that came meanwhile are in the commit, or uncommitted: then the next one has them. */
-START_TEST(what_others_write_meanwhile_is_kept)
+TEST(what_others_write_meanwhile_is_kept)
 {
     rounds = 0;
     big_array("/a", ROWS);
@@ -187,7 +187,6 @@ START_TEST(what_others_write_meanwhile_is_kept)
     check_beside();
     scenario_whole(&t);
 }
-END_TEST
 
 /* The draft is dropped to its last row, and the array is made anew with other chunks: its rows must
  * not pass for those whose map was made before. */
@@ -210,7 +209,7 @@ static void make_anew(void *ctx)
     brc_array_free(a);
 }
 
-START_TEST(rows_made_anew_have_other_numbers)
+LOOP(rows_made_anew_have_other_numbers, 1, 9)
 {
     rounds = 0;
     made_anew_at = _i;
@@ -225,11 +224,10 @@ START_TEST(rows_made_anew_have_other_numbers)
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", i), 5);
     scenario_whole(&t);
 }
-END_TEST
 
 /* Very many nodes: what is made of them holds only as long as nobody changes anything. After some
  * tries the lock is kept. */
-START_TEST(it_ends_beside_a_busy_writer)
+TEST(it_ends_beside_a_busy_writer)
 {
     char path[16];
     rounds = 0;
@@ -251,7 +249,6 @@ START_TEST(it_ends_beside_a_busy_writer)
     check_beside();
     scenario_whole(&t);
 }
-END_TEST
 
 static brc_oid folded_root(brc_folded *folded, uint64_t *rows)
 {
@@ -265,7 +262,7 @@ static brc_oid folded_root(brc_folded *folded, uint64_t *rows)
 }
 
 /* A snapshot that was made ahead is of one state, and so are the maps of rows that lie below. */
-START_TEST(what_was_made_ahead_is_of_one_state)
+TEST(what_was_made_ahead_is_of_one_state)
 {
     brc_folded folded = {0};
     uint64_t rows;
@@ -287,7 +284,6 @@ START_TEST(what_was_made_ahead_is_of_one_state)
     ck_assert_int_eq(memcmp(&now, &then, sizeof(now)), 0);
     brc_folded_dispose(&folded);
 }
-END_TEST
 
 /* ---- killed -------------------------------- */
 
@@ -304,10 +300,10 @@ static void interrupt_in_gap(void *ctx)
 {
     (void)ctx;
     if (gaps_left-- == 0)
-        brc_interrupt(t.repo);
+        brc_interrupt(t.repo, 1);
 }
 
-/* 1 if it was killed in this gap, 0 if there are not so many. */
+/* Returns 1 if the child was killed in this gap, 0 if the commit has fewer gaps. */
 static int commit_and_die(int gap)
 {
     int status;
@@ -331,7 +327,7 @@ static int commit_and_die(int gap)
 }
 
 /* In every gap: nothing is committed, everything is still uncommitted, and the next try works. */
-START_TEST(killed_between_two_transactions)
+TEST(killed_between_two_transactions)
 {
     int killed = 0, n;
     big_array("/a", 100);
@@ -359,7 +355,6 @@ START_TEST(killed_between_two_transactions)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", ROWS - 1), 7);
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- looking -------------------------------- */
 
@@ -383,14 +378,16 @@ static int changed_nodes(void)
     step_count_start(&count, t.repo->store->db);
     OK(&t, brc_diff(&it, t.repo, NULL, NULL, NULL, &t.err));
     step_count_stop(&count);
-    while ((rc = brc_diff_next(it, &change, &t.err)) > 0)
+    while ((rc = brc_next(it, &change, &t.err)) > 0)
         n += strcmp(change->path, "/b") != 0;
     OK(&t, rc);
     brc_iter_free(it);
     return n;
 }
 
-START_TEST(status_sees_one_state)
+CASE("look", .setup = long_start, .teardown = long_stop, .timeout = 300);
+
+LOOP(status_sees_one_state, 0, 2)
 {
     rounds = 0;
     big_array("/a", 100);
@@ -408,9 +405,8 @@ START_TEST(status_sees_one_state)
     step_count_stop(&count);
     ck_assert_int_gt(rounds, before);
 }
-END_TEST
 
-START_TEST(no_read_grows_with_the_rows)
+TEST(no_read_grows_with_the_rows)
 {
     int64_t most[2];
     for (int i = 0; i < 2; i++) {
@@ -424,7 +420,6 @@ START_TEST(no_read_grows_with_the_rows)
     ck_assert_msg(most[1] < most[0] + most[0] / 10, "%lld and %lld steps", (long long)most[0],
                   (long long)most[1]);
 }
-END_TEST
 
 /* ---- many writes over each other -------------------------------- */
 
@@ -432,12 +427,11 @@ enum { LAYER = 4500 }; /* chunks that no step moves at once */
 
 static void bulk_write(int value, uint64_t from)
 {
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     int32_t v = value;
     OK(&t, brc_bulk_begin(t.session, &t.err));
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    brc_sel_all(&sel, a);
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
+    sel_all(&sel, a);
     sel.start[0] = from;
     sel.count[0] = LAYER;
     OK(&t, brc_array_fill(a, &sel, &v, &t.err));
@@ -447,7 +441,7 @@ static void bulk_write(int value, uint64_t from)
 
 /* Each bulk write puts rows over those before. When there are too many they become fewer, and no
  * transaction is longer for it. */
-START_TEST(bulk_writes_do_not_pile_up)
+TEST(bulk_writes_do_not_pile_up)
 {
     int64_t before = 0;
     const uint64_t shape = LAYER + 100, chunk = 1;
@@ -473,20 +467,21 @@ START_TEST(bulk_writes_do_not_pile_up)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 1);
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- copies -------------------------------- */
 
 static void copy_counted(const char *from, const char *to)
 {
     step_count_start(&count, t.repo->store->db);
-    int rc = brc_node_copy(t.session, from, to, &t.err);
+    int rc = brc_node_move(t.session, from, to, BRC_NODE_COPY, &t.err);
     step_count_stop(&count);
     ck_assert_msg(rc == BRC_OK, "%s", t.err.message);
 }
 
+CASE("copy", .setup = long_start, .teardown = long_stop, .timeout = 300);
+
 /* Chunk rows of a copy are written in transactions of their own, and nothing of these is left. */
-START_TEST(a_copy_is_in_short_transactions)
+TEST(a_copy_is_in_short_transactions)
 {
     int64_t most[3];
     big_array("/a/x", ROWS);
@@ -510,10 +505,9 @@ START_TEST(a_copy_is_in_short_transactions)
     ck_assert_int_eq(scenario_number(&t, t.session, "/B/x", 1), 1);
     scenario_whole(&t);
 }
-END_TEST
 
 /* The copy is of the array as it is at the end. */
-START_TEST(a_copy_has_what_others_write_meanwhile)
+TEST(a_copy_has_what_others_write_meanwhile)
 {
     rounds = 0;
     big_array("/a", ROWS);
@@ -531,55 +525,21 @@ START_TEST(a_copy_has_what_others_write_meanwhile)
     check_beside();
     scenario_whole(&t);
 }
-END_TEST
 
 /* One that fails leaves nothing that counts. */
-START_TEST(a_copy_that_fails_drops_what_it_copied)
+TEST(a_copy_that_fails_drops_what_it_copied)
 {
     big_array("/a", ROWS);
     scenario_numbers(&t, "/b", 3, 1, 0);
-    FAILS(&t, BRC_EEXISTS, brc_node_copy(t.session, "/a", "/b", &t.err));
+    FAILS(&t, BRC_EEXISTS, brc_node_move(t.session, "/a", "/b", BRC_NODE_COPY, &t.err));
     gaps_left = 12;
     count.between = interrupt_in_gap;
     step_count_start(&count, t.repo->store->db);
-    FAILS(&t, BRC_EINTERRUPT, brc_node_copy(t.session, "/a", "/c", &t.err));
+    FAILS(&t, BRC_EINTERRUPT, brc_node_move(t.session, "/a", "/c", BRC_NODE_COPY, &t.err));
     step_count_stop(&count);
-    brc_interrupt_clear(t.repo);
+    brc_interrupt(t.repo, 0);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE state=1"), 1);
     copy_counted("/a", "/c");
     ck_assert_int_eq(scenario_number(&t, t.session, "/c", ROWS - 1), 7);
     scenario_whole(&t);
-}
-END_TEST
-
-Suite *long_commit_suite(void)
-{
-    Suite *suite = suite_create("long_commit");
-    TCase *tc = tcase_create("commit");
-    tcase_set_timeout(tc, 300);
-    tcase_add_checked_fixture(tc, long_start, long_stop);
-    tcase_add_test(tc, no_transaction_grows_with_the_rows);
-    tcase_add_test(tc, a_small_commit_is_one_transaction);
-    tcase_add_test(tc, both_ways_make_the_same_snapshot);
-    tcase_add_test(tc, what_others_write_meanwhile_is_kept);
-    tcase_add_loop_test(tc, rows_made_anew_have_other_numbers, 1, 9);
-    tcase_add_test(tc, it_ends_beside_a_busy_writer);
-    tcase_add_test(tc, what_was_made_ahead_is_of_one_state);
-    tcase_add_test(tc, killed_between_two_transactions);
-    suite_add_tcase(suite, tc);
-    tc = tcase_create("look");
-    tcase_set_timeout(tc, 300);
-    tcase_add_checked_fixture(tc, long_start, long_stop);
-    tcase_add_loop_test(tc, status_sees_one_state, 0, 2);
-    tcase_add_test(tc, no_read_grows_with_the_rows);
-    tcase_add_test(tc, bulk_writes_do_not_pile_up);
-    suite_add_tcase(suite, tc);
-    tc = tcase_create("copy");
-    tcase_set_timeout(tc, 300);
-    tcase_add_checked_fixture(tc, long_start, long_stop);
-    tcase_add_test(tc, a_copy_is_in_short_transactions);
-    tcase_add_test(tc, a_copy_has_what_others_write_meanwhile);
-    tcase_add_test(tc, a_copy_that_fails_drops_what_it_copied);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -3,7 +3,6 @@
  * against a model (many_model.h). `make model STEPS=10000 SEED=1` takes more steps. A seed says
  * what each worker does, but not who is first.
  */
-#include <check.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,8 +16,9 @@
 #include "../kit/folder.h"
 #include "../kit/many_model.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *many_suite(void);
+TEST_SUITE(many);
 
 #define STEPS 1000 /* in `make test`; ten times as many in the long form */
 #define ROUND 500 /* steps of all workers, then everybody ends and the file is looked at */
@@ -72,7 +72,7 @@ static void open_file(worker *w)
     }
 }
 
-/* What is private and not committed stays in the file. */
+/* Private changes that are not committed stay in the file. */
 static void close_private(worker *w, int branch)
 {
     many_private *mine = &w->m->private[w->number][branch];
@@ -150,7 +150,8 @@ static void write_shared(worker *w, int branch, int first, int n)
     count(w, WROTE);
 }
 
-/* What was acknowledged to this worker is there; what others have not published is not. */
+/* The changes that were acknowledged to this worker are there; those that others have not
+ * published are not. */
 static void check_shared_view(worker *w, int branch)
 {
     many_branch *b = &w->m->branch[branch];
@@ -350,7 +351,7 @@ static void check_diff(worker *w, int branch, const brc_oid *parent, const brc_o
     snprintf(group, sizeof(group), "/n%d", w->number);
     brc_oid_format(a, parent);
     GOOD(w, brc_diff(&it, w->repo, a, brc_oid_format(b, id), NULL, &w->err));
-    while ((rc = brc_diff_next(it, &change, &w->err)) > 0)
+    while ((rc = brc_next(it, &change, &w->err)) > 0)
         found |= strcmp(change->path, "/a") == 0 ? 1 : strcmp(change->path, group) == 0 ? 2 : 4;
     TRUE_OF(w, rc == 0);
     brc_iter_free(it);
@@ -358,7 +359,7 @@ static void check_diff(worker *w, int branch, const brc_oid *parent, const brc_o
               found, expected);
 }
 
-/* It has its parent's registers and those that were written, and no others. */
+/* The commit has its parent's registers and those that were written, and no others. */
 static void committed_private(worker *w, int branch, const brc_oid *id, uint64_t since)
 {
     many_private *mine = &w->m->private[w->number][branch];
@@ -587,8 +588,11 @@ static const char *never_done(const many_model *m)
     return NULL;
 }
 
-/* Who is first decides what is done, so the test takes more rounds where something was not yet. */
-START_TEST(four_processes_with_two_threads_each)
+CASE("many", .timeout = getenv("BRECCIA_STEPS") != NULL ? UNTIMED : 600);
+
+/* The order of the workers decides what is done, so the test adds rounds until everything was
+ * done. */
+TEST(four_processes_with_two_threads_each)
 {
     char dir[96], file[128];
     const uint64_t steps = effort_number("BRECCIA_STEPS", effort_is_long() ? 10 * STEPS : STEPS);
@@ -609,15 +613,4 @@ START_TEST(four_processes_with_two_threads_each)
         fprintf(stderr, "\n");
     many_free(m);
     brc_tree_remove(dir);
-}
-END_TEST
-
-Suite *many_suite(void)
-{
-    Suite *s = suite_create("many");
-    TCase *tc = tcase_create("many");
-    tcase_set_timeout(tc, getenv("BRECCIA_STEPS") != NULL ? 0 : 600);
-    tcase_add_test(tc, four_processes_with_two_threads_each);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -2,14 +2,14 @@
  * Merging, by what it is to users: each rule in both directions. One file has a base on `main`;
  * `ours` and `theirs` are branches of it, and each is merged into the other.
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *merge_suite(void);
+TEST_SUITE(merge);
 
 static scenario t;
 
@@ -21,8 +21,8 @@ static void merge_setup(void)
     OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
     OK(&t, brc_attrs_set(t.session, "/a", "o", "{\"x\":1,\"y\":[1]}", &t.err));
     scenario_commit(&t, "base");
-    OK(&t, brc_branch_create(t.repo, "ours", NULL, &t.err));
-    OK(&t, brc_branch_create(t.repo, "theirs", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "ours", NULL, NULL, 0, &t.err));
+    OK(&t, brc_ref_create(t.repo, "theirs", NULL, NULL, 0, &t.err));
 }
 
 static void merge_teardown(void)
@@ -50,7 +50,7 @@ static int merge_with(const char *rev, uint32_t flags, char *conflict, size_t si
     opts.flags = flags;
     conflict[0] = '\0';
     OK(&t, brc_merge(&result, &it, t.repo, rev, &opts, &t.err));
-    while (brc_conflicts_next(it, &c, &t.err) > 0) {
+    while (brc_next(it, &c, &t.err) > 0) {
         size_t len = strlen(conflict);
         snprintf(conflict + len, size - len, "%s%s %s%s%s", n > 0 ? "; " : "", c->kind, c->path,
                  c->key != NULL ? " " : "", c->key != NULL ? c->key : "");
@@ -90,10 +90,7 @@ static void a7_as_it_was(void)
 }
 static void resize_a(uint64_t n)
 {
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    OK(&t, brc_array_resize(a, &n, &t.err));
-    brc_array_free(a);
+    scenario_resize(&t, t.session, "/a", n);
 }
 static void a_is_4_long(void)
 {
@@ -142,10 +139,7 @@ static void a_is_a_group(void)
 }
 static void codecs_of_a(const char *json)
 {
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    OK(&t, brc_array_set_codecs(a, json, 0, &t.err));
-    brc_array_free(a);
+    scenario_recode(&t, t.session, "/a", json, 0);
 }
 static void a_is_gzip(void)
 {
@@ -163,11 +157,11 @@ static void gzip_and_a0_is_50(void)
 }
 static void g_is_h(void)
 {
-    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/h", 0, &t.err));
 }
 static void g_is_i(void)
 {
-    OK(&t, brc_node_move(t.session, "/g", "/i", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/i", 0, &t.err));
 }
 static void g_is_gone(void)
 {
@@ -187,20 +181,20 @@ static void m_in_g(void)
 }
 static void a_in_g(void)
 {
-    OK(&t, brc_node_move(t.session, "/a", "/g/a", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/g/a", 0, &t.err));
 }
 static void g_in_a_new_one(void)
 {
     OK(&t, brc_group_create(t.session, "/top", NULL, &t.err));
-    OK(&t, brc_node_move(t.session, "/g", "/top/g", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/top/g", 0, &t.err));
 }
 static void a_is_z(void)
 {
-    OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/z", 0, &t.err));
 }
 static void b_is_z(void)
 {
-    OK(&t, brc_node_move(t.session, "/g/b", "/z", &t.err));
+    OK(&t, brc_node_move(t.session, "/g/b", "/z", 0, &t.err));
 }
 static void z_is_new(void)
 {
@@ -245,7 +239,7 @@ static void a_is_made_again_elsewhere(void)
     scenario_numbers(&t, "/new", 8, 2, 101);
     scenario_commit(&t, "new");
     a_is_gone();
-    OK(&t, brc_node_move(t.session, "/new", "/a", &t.err));
+    OK(&t, brc_node_move(t.session, "/new", "/a", 0, &t.err));
 }
 static void g_is_made_again(void)
 {
@@ -348,9 +342,8 @@ static void check_row(const struct merge_row *row, int mirrored, uint32_t flags)
         if (!mirrored && flags == 0)
             ck_assert_msg(strcmp(conflict, row->conflict) == 0, "%s: '%s'", row->name, conflict);
     } else {
-        brc_array *a;
         ck_assert_msg(conflict[0] == '\0', "%s: %s", row->name, conflict);
-        OK(&t, brc_array_open(&a, t.session, row->path, &t.err));
+        brc_array *a = scenario_array_at(&t, t.session, row->path);
         ck_assert_uint_eq(brc_array_describe(a)->shape[0], row->n);
         brc_array_free(a);
         ck_assert_msg(scenario_number(&t, t.session, row->path, row->at) == row->value, "%s",
@@ -359,21 +352,21 @@ static void check_row(const struct merge_row *row, int mirrored, uint32_t flags)
     scenario_whole(&t);
 }
 
-START_TEST(m1_each_rule)
+CASE("merge", .setup = merge_setup, .teardown = merge_teardown);
+
+LOOP(m1_each_rule, 0, 2 * sizeof(merge_rows) / sizeof(merge_rows[0]))
 {
     check_row(&merge_rows[_i / 2], _i % 2, 0);
 }
-END_TEST
 
 /* Every conflict but those about a place can be settled for either side. */
-START_TEST(m2_each_conflict_is_settled_for_a_side)
+LOOP(m2_each_conflict_is_settled_for_a_side, 0, 2 * sizeof(merge_rows) / sizeof(merge_rows[0]))
 {
     const struct merge_row *row = &merge_rows[_i / 2];
     if (row->conflict[0] == '\0' || strncmp(row->conflict, "moved /", 7) == 0)
         return;
     check_row(row, 0, _i % 2 == 0 ? BRC_MERGE_OURS : BRC_MERGE_THEIRS);
 }
-END_TEST
 
 static void a_is_4_long_and_0_is_50(void)
 {
@@ -390,8 +383,7 @@ static void cut_on_one_side(int writer_is_ours)
 
 static void check_cut(int is_cut)
 {
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], is_cut ? 4 : 8);
     brc_array_free(a);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
@@ -401,9 +393,9 @@ static void check_cut(int is_cut)
     scenario_whole(&t);
 }
 
-/* What the side that is favoured has written stays, also where the other one has cut; and so does
- * what the other has written elsewhere. */
-START_TEST(m5_who_is_favoured_loses_nothing_to_a_smaller_shape)
+/* The chunks of the favoured side stay, also where the other one has cut; and so do the other's
+ * chunks elsewhere. */
+LOOP(m5_who_is_favoured_loses_nothing_to_a_smaller_shape, 0, 4)
 {
     const int writer_is_ours = _i & 1, writer_is_favoured = _i >> 1;
     const uint32_t flags = writer_is_ours == writer_is_favoured ? BRC_MERGE_OURS
@@ -414,15 +406,14 @@ START_TEST(m5_who_is_favoured_loses_nothing_to_a_smaller_shape)
     ck_assert_str_eq(conflict, "");
     check_cut(!writer_is_favoured);
 }
-END_TEST
 
 /* The same in two steps. While it is open the array is as long as ours has it. */
-START_TEST(m6_an_open_merge_loses_nothing_to_a_smaller_shape)
+LOOP(m6_an_open_merge_loses_nothing_to_a_smaller_shape, 0, 4)
 {
     const int writer_is_ours = _i & 1, writer_is_favoured = _i >> 1;
     const uint32_t side = writer_is_ours == writer_is_favoured ? BRC_MERGE_OURS
                                                                : BRC_MERGE_THEIRS;
-    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
     char conflict[512];
     uint64_t n;
     cut_on_one_side(writer_is_ours);
@@ -431,14 +422,13 @@ START_TEST(m6_an_open_merge_loses_nothing_to_a_smaller_shape)
     check_cut(!writer_is_ours);
     OK(&t, brc_merge_settle(&n, t.repo, side, NULL, 0, &t.err));
     ck_assert_uint_eq(n, 1);
-    OK(&t, brc_merge_continue(&result, NULL, t.repo, NULL, &t.err));
-    ck_assert_int_eq(result.result, BRC_MERGE_MERGED);
+    OK(&t, brc_continue(&result, NULL, t.repo, NULL, &t.err));
+    ck_assert_int_eq(result.result, BRC_PICK_COMMITTED);
     check_cut(!writer_is_favoured);
 }
-END_TEST
 
 /* The same contents, whichever side is merged into the other. */
-START_TEST(m3_merges_commute)
+EACH(m3_merges_commute, merge_rows)
 {
     const struct merge_row *row = &merge_rows[_i];
     char conflict[512];
@@ -448,15 +438,15 @@ START_TEST(m3_merges_commute)
         return;
     edit_on("ours", row->ours);
     edit_on("theirs", row->theirs);
-    OK(&t, brc_branch_create(t.repo, "mine", "ours", &t.err));
+    OK(&t, brc_ref_create(t.repo, "mine", "ours", NULL, 0, &t.err));
     scenario_be_on(&t, "theirs");
     merge_with("mine", 0, conflict, sizeof(conflict));
     scenario_be_on(&t, "ours");
-    OK(&t, brc_branch_create(t.repo, "other", "theirs~0", &t.err));
+    OK(&t, brc_ref_create(t.repo, "other", "theirs~0", NULL, 0, &t.err));
     OK(&t, brc_resolve(&id, t.repo, "theirs", &t.err));
     OK(&t, brc_commit_read(&x, t.repo, &id, &t.err));
     if (x->nparents == 2) {
-        OK(&t, brc_reset(t.repo, "mine", BRC_RESET_HARD, NULL, &t.err));
+        OK(&t, brc_reset(t.repo, NULL, "mine", BRC_RESET_HARD, NULL, &t.err));
         merge_with("theirs~1", 0, conflict, sizeof(conflict));
         OK(&t, brc_resolve(&id, t.repo, "ours", &t.err));
         OK(&t, brc_commit_read(&y, t.repo, &id, &t.err));
@@ -466,60 +456,31 @@ START_TEST(m3_merges_commute)
     }
     brc_commit_free(x);
 }
-END_TEST
 
-typedef struct collector {
-    breccia *repo;
-    int runs;
-} collector;
-
-/* Another process collects garbage, whenever the merge lets others in. */
-static int collect_now(void *ctx, const char *phase, uint64_t done, uint64_t total)
-{
-    collector *c = ctx;
-    brc_gc_report report = BRC_GC_REPORT_INIT;
-    (void)phase;
-    (void)done;
-    (void)total;
-    if (c->repo != NULL && c->runs < 3)
-        c->runs += brc_gc(c->repo, NULL, &report, NULL) == BRC_OK;
-    return 0;
-}
-
-START_TEST(m4_what_is_merged_is_not_collected_meanwhile)
+TEST(m4_what_is_merged_is_not_collected_meanwhile)
 {
     char conflict[512];
-    collector c = {NULL, 0};
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
+    other_handle other = OTHER_COLLECTS;
     edit_on("ours", a0_is_50);
     b0_is_9();
     scenario_commit(&t, "ours too");
     edit_on("theirs", a1_is_60);
     scenario_set_number(&t, "/g/b", 1, 10);
     scenario_commit(&t, "theirs too");
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-    scenario_close(&t);
-    opts.progress = collect_now;
-    opts.progress_ctx = &c;
-    scenario_open(&t, &opts, 0);
-    alone.wait_ms = 1;
-    OK(&t, brc_open(&c.repo, t.file, &alone, &t.err));
+    other_begins(&t, &other);
     scenario_be_on(&t, "ours");
     merge_with("theirs", 0, conflict, sizeof(conflict));
-    brc_free(c.repo);
-    c.repo = NULL;
+    other_ends(&other);
     ck_assert_str_eq(conflict, "");
-    ck_assert_int_gt(c.runs, 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 9);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 1), 10);
     scenario_whole(&t);
 }
-END_TEST
 
 /* Its first change of the file is made while it reads, and takes the file into WAL mode. */
-START_TEST(m6_a_merge_may_be_the_first_to_write_a_log)
+TEST(m6_a_merge_may_be_the_first_to_write_a_log)
 {
     char conflict[512];
     edit_on("ours", a0_is_50);
@@ -534,7 +495,6 @@ START_TEST(m6_a_merge_may_be_the_first_to_write_a_log)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
 }
-END_TEST
 
 /* A third branch wrote chunks of the old array: what a merge took for new is so afterwards too. */
 static int32_t write_value;
@@ -550,7 +510,7 @@ static void write_first(void)
 }
 
 /* A trial needs no right to write, whether or not there is a conflict. */
-START_TEST(m9_a_trial_reads_only)
+LOOP(m9_a_trial_reads_only, 0, 2)
 {
     char conflict[200];
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -569,12 +529,11 @@ START_TEST(m9_a_trial_reads_only)
     brc_free(t.repo);
     t.repo = writer;
 }
-END_TEST
 
-START_TEST(m7_what_was_merged_as_new_stays_new)
+TEST(m7_what_was_merged_as_new_stays_new)
 {
     char conflict[512];
-    OK(&t, brc_branch_create(t.repo, "third", "ours", &t.err));
+    OK(&t, brc_ref_create(t.repo, "third", "ours", NULL, 0, &t.err));
     edit_on("theirs", a_is_made_again);
     edit_on("third", a7_is_80);
     edit_on("ours", b0_is_9);
@@ -589,15 +548,14 @@ START_TEST(m7_what_was_merged_as_new_stays_new)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
     scenario_whole(&t);
 }
-END_TEST
 
 /* The same where the merge was open, and the new one was chosen. */
-START_TEST(m8_what_was_chosen_as_new_stays_new)
+TEST(m8_what_was_chosen_as_new_stays_new)
 {
-    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
     char conflict[512];
     uint64_t n;
-    OK(&t, brc_branch_create(t.repo, "third", "ours", &t.err));
+    OK(&t, brc_ref_create(t.repo, "third", "ours", NULL, 0, &t.err));
     edit_on("theirs", a_is_made_again);
     edit_on("third", a0_is_50);
     edit_on("ours", a7_is_80);
@@ -607,15 +565,14 @@ START_TEST(m8_what_was_chosen_as_new_stays_new)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 80);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
     OK(&t, brc_merge_settle(&n, t.repo, BRC_MERGE_THEIRS, NULL, 0, &t.err));
-    OK(&t, brc_merge_continue(&result, NULL, t.repo, NULL, &t.err));
-    ck_assert_int_eq(result.result, BRC_MERGE_MERGED);
+    OK(&t, brc_continue(&result, NULL, t.repo, NULL, &t.err));
+    ck_assert_int_eq(result.result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 108);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 101);
     merge_with("third", 0, conflict, sizeof(conflict));
     ck_assert_str_eq(conflict, "replaced /a");
     scenario_whole(&t);
 }
-END_TEST
 
 /* SQLite counts them in the file's head. */
 static uint32_t transactions(void)
@@ -635,8 +592,8 @@ static void a_is_edited_in_both_chunks(void)
     scenario_set_number(&t, "/a", 4, write_value);
 }
 
-/* What is merged by ids, and what is decoded, merged and stored: each transaction is five syncs. */
-START_TEST(m10_a_merge_of_an_array_is_one_transaction)
+/* Chunks merged by ids, and chunks decoded, merged and stored: each transaction is five syncs. */
+LOOP(m10_a_merge_of_an_array_is_one_transaction, 0, 2)
 {
     char conflict[200];
     write_value = 60;
@@ -649,26 +606,4 @@ START_TEST(m10_a_merge_of_an_array_is_one_transaction)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", _i ? 1 : 7), _i ? 60 : 80);
     scenario_whole(&t);
-}
-END_TEST
-
-Suite *merge_suite(void)
-{
-    enum { ROWS = sizeof(merge_rows) / sizeof(merge_rows[0]) };
-    Suite *s = suite_create("merge");
-    TCase *c = tcase_create("merge");
-    tcase_add_checked_fixture(c, merge_setup, merge_teardown);
-    tcase_add_loop_test(c, m1_each_rule, 0, 2 * ROWS);
-    tcase_add_loop_test(c, m2_each_conflict_is_settled_for_a_side, 0, 2 * ROWS);
-    tcase_add_loop_test(c, m5_who_is_favoured_loses_nothing_to_a_smaller_shape, 0, 4);
-    tcase_add_loop_test(c, m6_an_open_merge_loses_nothing_to_a_smaller_shape, 0, 4);
-    tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
-    tcase_add_loop_test(c, m9_a_trial_reads_only, 0, 2);
-    tcase_add_loop_test(c, m10_a_merge_of_an_array_is_one_transaction, 0, 2);
-    tcase_add_test(c, m7_what_was_merged_as_new_stays_new);
-    tcase_add_test(c, m8_what_was_chosen_as_new_stays_new);
-    tcase_add_test(c, m4_what_is_merged_is_not_collected_meanwhile);
-    tcase_add_test(c, m6_a_merge_may_be_the_first_to_write_a_log);
-    suite_add_tcase(s, c);
-    return s;
 }

@@ -1,19 +1,20 @@
 /* Merging with BRC_MERGE_CONCAT: what both sides have appended comes one after the other. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *merge_concat_suite(void);
+TEST_SUITE(merge_concat);
 
 SCENARIO_FIXTURE(t)
 
 static void commit_base(void)
 {
     scenario_commit(&t, "base");
-    OK(&t, brc_branch_create(t.repo, "theirs", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "theirs", NULL, NULL, 0, &t.err));
 }
 
 static int merge_theirs(uint32_t flags, uint64_t *conflicts)
@@ -43,8 +44,7 @@ static int64_t drafts(void)
 /* Appends first, first + 1 ... until the array has `length` elements. */
 static void append_to(const char *path, uint64_t length, int32_t first)
 {
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, path, &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, path);
     const uint64_t was = brc_array_describe(a)->shape[0];
     OK(&t, brc_array_resize(a, &length, &t.err));
     brc_array_free(a);
@@ -54,8 +54,7 @@ static void append_to(const char *path, uint64_t length, int32_t first)
 
 static void check_numbers(const char *path, const int32_t *wanted, uint64_t n)
 {
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, path, &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, path);
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], n);
     brc_array_free(a);
     for (uint64_t i = 0; i < n; i++)
@@ -63,7 +62,7 @@ static void check_numbers(const char *path, const int32_t *wanted, uint64_t n)
 }
 
 /* base 1 2 3, ours 10 11, theirs 20 21 22, and one element of the base each */
-static void make_sides(const char *ours_path, uint64_t chunk)
+static void append_on_both_sides(const char *ours_path, uint64_t chunk)
 {
     scenario_numbers(&t, "/a", 3, chunk, 1);
     scenario_numbers(&t, "/b", 3, chunk, 1);
@@ -71,7 +70,7 @@ static void make_sides(const char *ours_path, uint64_t chunk)
     append_to("/a", 5, 10);
     scenario_set_number(&t, "/a", 0, 7);
     if (strcmp(ours_path, "/a") != 0)
-        OK(&t, brc_node_move(t.session, "/a", ours_path, &t.err));
+        OK(&t, brc_node_move(t.session, "/a", ours_path, 0, &t.err));
     scenario_commit(&t, "ours");
     scenario_be_on(&t, "theirs");
     append_to("/a", 6, 20);
@@ -82,10 +81,12 @@ static void make_sides(const char *ours_path, uint64_t chunk)
 
 static const int32_t joined[] = {7, 2, 9, 10, 11, 20, 21, 22};
 
-START_TEST(c1_ours_comes_first)
+CASE("concat", .setup = t_start, .teardown = t_stop);
+
+LOOP(c1_ours_comes_first, 1, 9)
 {
     brc_buf by = BRC_BUF_INIT;
-    make_sides("/a", (uint64_t)_i);
+    append_on_both_sides("/a", (uint64_t)_i);
     must_merge();
     check_numbers("/a", joined, 8);
     OK(&t, brc_attrs_get(&by, t.session, "/a", "by", &t.err));
@@ -95,12 +96,11 @@ START_TEST(c1_ours_comes_first)
     ck_assert_int_eq(drafts(), 0);
     ck_assert(scenario_clean(&t));
 }
-END_TEST
 
-START_TEST(c2_it_is_asked_for)
+TEST(c2_it_is_asked_for)
 {
     uint64_t conflicts;
-    make_sides("/a", 2);
+    append_on_both_sides("/a", 2);
     ck_assert_int_eq(merge_theirs(0, &conflicts), BRC_MERGE_CONFLICT);
     ck_assert_uint_ge(conflicts, 1);
     ck_assert_int_eq(merge_theirs(BRC_MERGE_CONCAT | BRC_MERGE_DRY_RUN, &conflicts),
@@ -108,20 +108,18 @@ START_TEST(c2_it_is_asked_for)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 7);
     ck_assert_int_eq(drafts(), 0);
 }
-END_TEST
 
-START_TEST(c3_an_array_that_ours_moved)
+TEST(c3_an_array_that_ours_moved)
 {
-    make_sides("/elsewhere", 2);
+    append_on_both_sides("/elsewhere", 2);
     must_merge();
     check_numbers("/elsewhere", joined, 8);
 }
-END_TEST
 
-START_TEST(c4_conflicts_elsewhere_stay)
+TEST(c4_conflicts_elsewhere_stay)
 {
     uint64_t conflicts;
-    make_sides("/a", 2);
+    append_on_both_sides("/a", 2);
     scenario_set_number(&t, "/b", 0, 5);
     scenario_commit(&t, "theirs too");
     scenario_be_on(&t, "main");
@@ -136,21 +134,19 @@ START_TEST(c4_conflicts_elsewhere_stay)
     check_numbers("/a", joined, 8);
     ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 6);
 }
-END_TEST
 
 /* An element of the base that both changed is in conflict all the same. */
-START_TEST(c5_the_base_is_merged_as_ever)
+TEST(c5_the_base_is_merged_as_ever)
 {
     uint64_t conflicts;
-    make_sides("/a", 2);
+    append_on_both_sides("/a", 2);
     scenario_set_number(&t, "/a", 0, 8);
     scenario_commit(&t, "theirs too");
     ck_assert_int_eq(merge_theirs(BRC_MERGE_CONCAT, &conflicts), BRC_MERGE_CONFLICT);
     ck_assert_uint_eq(conflicts, 1);
 }
-END_TEST
 
-START_TEST(c6_equal_growth_is_not_equal_data)
+TEST(c6_equal_growth_is_not_equal_data)
 {
     static const int32_t wanted[] = {1, 2, 10, 11, 20, 21};
     scenario_numbers(&t, "/a", 2, 2, 1);
@@ -163,9 +159,8 @@ START_TEST(c6_equal_growth_is_not_equal_data)
     must_merge();
     check_numbers("/a", wanted, 6);
 }
-END_TEST
 
-START_TEST(c7_the_same_on_both_sides_is_there_once)
+TEST(c7_the_same_on_both_sides_is_there_once)
 {
     static const int32_t wanted[] = {1, 2, 10, 11};
     scenario_numbers(&t, "/a", 2, 2, 1);
@@ -179,10 +174,9 @@ START_TEST(c7_the_same_on_both_sides_is_there_once)
     must_merge();
     check_numbers("/a", wanted, 4);
 }
-END_TEST
 
-/* Two axes, or one that was cut: that is no appending. */
-START_TEST(c8_other_shapes_conflict)
+/* Two axes that changed, or one that was cut, are not an append. */
+LOOP(c8_other_shapes_conflict, 0, 2)
 {
     const uint64_t shape[] = {2, 2}, ours[] = {3, 2}, theirs[2][2] = {{2, 3}, {3, 3}};
     uint64_t conflicts;
@@ -206,16 +200,14 @@ START_TEST(c8_other_shapes_conflict)
     ck_assert_uint_eq(brc_array_describe(a)->shape[1], 3);
     brc_array_free(a);
 }
-END_TEST
 
 /* ---- elements of variable length -------------------------------- */
 
 static void append_text(uint64_t length, const char *slice, const char *text)
 {
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     brc_buf one = BRC_BUF_INIT;
-    OK(&t, brc_array_open(&a, t.session, "/s", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/s");
     OK(&t, brc_array_resize(a, &length, &t.err));
     OK(&t, brc_sel_parse(&sel, a, slice, &t.err));
     OK(&t, brc_element_parse(&one, a, text, &t.err));
@@ -224,7 +216,7 @@ static void append_text(uint64_t length, const char *slice, const char *text)
     brc_array_free(a);
 }
 
-START_TEST(c9_strings)
+TEST(c9_strings)
 {
     const uint64_t shape = 3, chunk = 2;
     brc_buf all = BRC_BUF_INIT;
@@ -238,7 +230,7 @@ START_TEST(c9_strings)
     scenario_commit(&t, "theirs");
     must_merge();
     OK(&t, brc_array_open(&a, t.session, "/s", &t.err));
-    OK(&t, brc_array_read_elements(a, NULL, &all, &t.err));
+    OK(&t, io_elements(a, NULL, &all, &t.err));
     static const char wanted[] = "\1\0\0\0-\1\0\0\0-\1\0\0\0-\4\0\0\0ours\1\0\0\0-"
                                  "\12\0\0\0their last";
     ck_assert_uint_eq(all.len, sizeof(wanted) - 1);
@@ -246,7 +238,6 @@ START_TEST(c9_strings)
     brc_buf_dispose(&all);
     brc_array_free(a);
 }
-END_TEST
 
 /* ---- any shape, against memory -------------------------------- */
 
@@ -295,9 +286,8 @@ static void write_some(const appended *p, model *m, brc_array *a, uint64_t first
 static void change_side(const appended *p, model *m, uint64_t by, uint64_t first, uint64_t count,
                         uint64_t *random)
 {
-    brc_array *a;
     uint64_t shape[3];
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     memcpy(shape, p->shape, sizeof(shape));
     shape[p->axis] += by;
     OK(&t, brc_array_resize(a, shape, &t.err));
@@ -325,7 +315,7 @@ static void take_box(appended *p, uint64_t first, uint64_t count, uint64_t by)
     model_write(&p->wanted, &sel, values, NULL);
 }
 
-START_TEST(c10_any_shape)
+LOOP(c10_any_shape, 0, 90)
 {
     static const int32_t fill = 3;
     uint64_t random = (uint64_t)_i * 1013 + 1, shape[3];
@@ -367,24 +357,4 @@ START_TEST(c10_any_shape)
     model_free(&p.our);
     model_free(&p.their);
     model_free(&p.wanted);
-}
-END_TEST
-
-Suite *merge_concat_suite(void)
-{
-    Suite *s = suite_create("merge_concat");
-    TCase *c = tcase_create("concat");
-    tcase_add_checked_fixture(c, t_start, t_stop);
-    tcase_add_loop_test(c, c1_ours_comes_first, 1, 9);
-    tcase_add_test(c, c2_it_is_asked_for);
-    tcase_add_test(c, c3_an_array_that_ours_moved);
-    tcase_add_test(c, c4_conflicts_elsewhere_stay);
-    tcase_add_test(c, c5_the_base_is_merged_as_ever);
-    tcase_add_test(c, c6_equal_growth_is_not_equal_data);
-    tcase_add_test(c, c7_the_same_on_both_sides_is_there_once);
-    tcase_add_loop_test(c, c8_other_shapes_conflict, 0, 2);
-    tcase_add_test(c, c9_strings);
-    tcase_add_loop_test(c, c10_any_shape, 0, 90);
-    suite_add_tcase(s, c);
-    return s;
 }

@@ -1,14 +1,14 @@
 /* Merges with conflicts, which stay open: settled by writing or by side, committed, dropped. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../kit/lock_faults.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *merge_draft_suite(void);
+TEST_SUITE(merge_draft);
 
 static scenario t;
 
@@ -21,7 +21,7 @@ static void open_setup(void)
     scenario_numbers(&t, "/g/b", 8, 2, 1);
     OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
     scenario_commit(&t, "base");
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     scenario_set_number(&t, "/a", 0, 50);
     scenario_set_number(&t, "/a", 2, 50);
     OK(&t, brc_attrs_set(t.session, "/a", "k", "2", &t.err));
@@ -65,19 +65,19 @@ static uint64_t settle_at(uint32_t side, const char *path)
     return n;
 }
 
-static brc_merge_result go_on(void)
+static brc_pick_result go_on(void)
 {
-    brc_merge_result result = BRC_MERGE_RESULT_INIT;
-    OK(&t, brc_merge_continue(&result, NULL, t.repo, NULL, &t.err));
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
+    OK(&t, brc_continue(&result, NULL, t.repo, NULL, &t.err));
     return result;
 }
 
 static int nothing_open(void)
 {
     uint64_t n;
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    FAILS(&t, BRC_EMISUSE, brc_merge_abort(t.repo, &t.err));
-    FAILS(&t, BRC_EMISUSE, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    FAILS(&t, BRC_EMISUSE, brc_abort(t.repo, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_continue(&r, NULL, t.repo, NULL, &t.err));
     FAILS(&t, BRC_EMISUSE, brc_merge_settle(&n, t.repo, BRC_MERGE_OURS, NULL, 0, &t.err));
     return scenario_ask(&t, "SELECT count(*) FROM conflict") == 0 && open_now() == 99;
 }
@@ -88,9 +88,11 @@ static int has(const char *path)
     return strstr(scenario_tree(&t, t.session, "/", 1, tree, sizeof(tree)), path) != NULL;
 }
 
+CASE("open", .setup = open_setup, .teardown = open_teardown, .timeout = 300);
+
 /* ---- keeping -------------------------------- */
 
-START_TEST(o1_what_is_in_conflict_is_as_ours_has_it_and_the_branch_stays)
+TEST(o1_what_is_in_conflict_is_as_ours_has_it_and_the_branch_stays)
 {
     brc_oid before, after;
     OK(&t, brc_resolve(&before, t.repo, "main", &t.err));
@@ -107,49 +109,44 @@ START_TEST(o1_what_is_in_conflict_is_as_ours_has_it_and_the_branch_stays)
     scenario_whole(&t);
     scenario_reopen(&t);
     ck_assert_uint_eq(open_now(), 4);
-    OK(&t, brc_merge_abort(t.repo, &t.err));
+    OK(&t, brc_abort(t.repo, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 7);
     ck_assert(scenario_clean(&t));
     ck_assert(nothing_open());
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(o2_without_the_flag_nothing_stays_open)
+TEST(o2_without_the_flag_nothing_stays_open)
 {
     ck_assert_int_eq(merge_side(0).draft, 0);
     ck_assert_int_eq(merge_side(BRC_MERGE_KEEP | BRC_MERGE_DRY_RUN).draft, 0);
     ck_assert_uint_eq(open_now(), 99);
     ck_assert(scenario_clean(&t));
 }
-END_TEST
 
-START_TEST(o3_while_it_is_open_other_commits_are_refused)
+TEST(o3_while_it_is_open_other_commits_are_refused)
 {
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
     brc_pick_opts pick = BRC_PICK_OPTS_INIT;
     brc_pick_result picked = BRC_PICK_RESULT_INIT;
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
     merge_side(BRC_MERGE_KEEP);
-    commit.message = "no";
-    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &commit, &t.err));
+    FAILS(&t, BRC_ECONFLICT, scenario_commit_of(&t, t.session, "no", NULL));
     FAILS(&t, BRC_ECONFLICT, brc_merge(&r, NULL, t.repo, "side", &opts, &t.err));
     FAILS(&t, BRC_ECONFLICT, brc_pick(&picked, NULL, t.repo, "side", &pick, &t.err));
-    FAILS(&t, BRC_ECONFLICT, brc_revert(&picked, NULL, t.repo, "HEAD", &pick, &t.err));
     FAILS(&t, BRC_ECONFLICT, brc_rebase(&picked, NULL, t.repo, "side", &pick, &t.err));
-    FAILS(&t, BRC_ECONFLICT, brc_node_move(t.session, "/a", "/z", &t.err));
-    ck_assert_int_eq(go_on().result, BRC_MERGE_CONFLICT);
+    pick.flags = BRC_PICK_REVERT;
+    FAILS(&t, BRC_ECONFLICT, brc_pick(&picked, NULL, t.repo, "HEAD", &pick, &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_node_move(t.session, "/a", "/z", 0, &t.err));
+    ck_assert_int_eq(go_on().result, BRC_PICK_CONFLICT);
     ck_assert_uint_eq(open_now(), 4);
-    OK(&t, brc_reset(t.repo, "HEAD", 1, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD", 1, NULL, &t.err));
     ck_assert(nothing_open());
 }
-END_TEST
 
 /* ---- settling -------------------------------- */
 
-START_TEST(s1_what_is_written_is_settled_by_it)
+TEST(s1_what_is_written_is_settled_by_it)
 {
     merge_side(BRC_MERGE_KEEP);
     scenario_set_number(&t, "/a", 0, 70);
@@ -159,8 +156,8 @@ START_TEST(s1_what_is_written_is_settled_by_it)
     scenario_numbers(&t, "/g/b", 4, 2, 9);
     ck_assert_uint_eq(open_now(), 1);
     ck_assert_uint_eq(settle_at(BRC_MERGE_OURS, "/a"), 1);
-    brc_merge_result r = go_on();
-    ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+    brc_pick_result r = go_on();
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 50);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
@@ -168,9 +165,8 @@ START_TEST(s1_what_is_written_is_settled_by_it)
     ck_assert(nothing_open());
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(s2_their_side_comes_under_what_was_written)
+TEST(s2_their_side_comes_under_what_was_written)
 {
     brc_commit *c;
     merge_side(BRC_MERGE_KEEP);
@@ -182,7 +178,7 @@ START_TEST(s2_their_side_comes_under_what_was_written)
     ck_assert(!has("/g/b"));
     ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 1);
     ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 0);
-    brc_merge_result r = go_on();
+    brc_pick_result r = go_on();
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 80);
@@ -195,10 +191,9 @@ START_TEST(s2_their_side_comes_under_what_was_written)
     ck_assert(nothing_open());
     scenario_whole(&t);
 }
-END_TEST
 
 /* Both of an array's attribute and chunks are in conflict, and only the one was written. */
-START_TEST(s2_so_does_their_side_of_an_attribute)
+TEST(s2_so_does_their_side_of_an_attribute)
 {
     brc_buf k = BRC_BUF_INIT;
     merge_side(BRC_MERGE_KEEP);
@@ -210,17 +205,16 @@ START_TEST(s2_so_does_their_side_of_an_attribute)
     brc_buf_dispose(&k);
     scenario_whole(&t);
 }
-END_TEST
 
 /* A merge that is settled piece by piece is what it would have been at once. */
-START_TEST(s3_all_for_theirs_is_the_merge_for_theirs)
+TEST(s3_all_for_theirs_is_the_merge_for_theirs)
 {
     brc_commit *a, *b;
     merge_side(BRC_MERGE_KEEP);
     settle_at(BRC_MERGE_THEIRS, "/g");
     settle_at(BRC_MERGE_THEIRS, "/");
     brc_oid one = go_on().commit;
-    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 1, NULL, &t.err));
     brc_oid two = merge_side(BRC_MERGE_THEIRS).commit;
     OK(&t, brc_commit_read(&a, t.repo, &one, &t.err));
     OK(&t, brc_commit_read(&b, t.repo, &two, &t.err));
@@ -228,11 +222,10 @@ START_TEST(s3_all_for_theirs_is_the_merge_for_theirs)
     brc_commit_free(a);
     brc_commit_free(b);
 }
-END_TEST
 
 /* ---- others -------------------------------- */
 
-START_TEST(s4_what_was_written_does_not_go_to_their_side)
+TEST(s4_what_was_written_does_not_go_to_their_side)
 {
     merge_side(BRC_MERGE_KEEP);
     scenario_set_number(&t, "/a", 0, 50); /* as ours has it: that is a decision too */
@@ -243,14 +236,13 @@ START_TEST(s4_what_was_written_does_not_go_to_their_side)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 60);
     scenario_whole(&t);
-    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(go_on().result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
     scenario_whole(&t);
 }
-END_TEST
 
 /* Chunks 0 and 1 of /a are in conflict, besides k and /g/b. */
-START_TEST(s5_a_cut_does_not_settle_the_chunks_that_stay)
+TEST(s5_a_cut_does_not_settle_the_chunks_that_stay)
 {
     static const struct {
         uint64_t to, back, open;
@@ -258,65 +250,57 @@ START_TEST(s5_a_cut_does_not_settle_the_chunks_that_stay)
                 {3, 0, 4}, {2, 0, 3}, {1, 0, 3}, {0, 0, 2}, {2, 8, 3}};
     for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
         merge_side(BRC_MERGE_KEEP);
-        scenario_resize(&t, "/a", cuts[i].to);
+        scenario_resize(&t, t.session, "/a", cuts[i].to);
         if (cuts[i].back != 0)
-            scenario_resize(&t, "/a", cuts[i].back);
+            scenario_resize(&t, t.session, "/a", cuts[i].back);
         ck_assert_msg(open_now() == cuts[i].open, "cut %zu", i);
-        OK(&t, brc_merge_abort(t.repo, &t.err));
+        OK(&t, brc_abort(t.repo, &t.err));
     }
 }
-END_TEST
 
-START_TEST(s6_in_an_array_that_was_cut_what_is_written_settles)
+TEST(s6_in_an_array_that_was_cut_what_is_written_settles)
 {
     merge_side(BRC_MERGE_KEEP);
     scenario_set_number(&t, "/a", 0, 70);
-    scenario_resize(&t, "/a", 3);
+    scenario_resize(&t, t.session, "/a", 3);
     ck_assert_uint_eq(open_now(), 3);
     scenario_set_number(&t, "/a", 2, 70);
     ck_assert_uint_eq(open_now(), 2);
     ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 2);
-    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(go_on().result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 70);
     scenario_whole(&t);
 }
-END_TEST
 
-/* What --theirs merges again has the shape that was given to the array by hand. */
-START_TEST(s7_their_side_comes_into_an_array_that_was_cut)
+/* --theirs merges the array again in the shape that somebody gave it by hand. */
+TEST(s7_their_side_comes_into_an_array_that_was_cut)
 {
     merge_side(BRC_MERGE_KEEP);
-    scenario_resize(&t, "/a", 4);
+    scenario_resize(&t, t.session, "/a", 4);
     ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 4);
-    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(go_on().result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     ck_assert_uint_eq(*brc_array_describe(a)->shape, 4);
     brc_array_free(a);
     scenario_whole(&t);
 }
-END_TEST
 
 /* Every chunk has another key and id then, and all elements are what they were. */
-START_TEST(s8_chunks_that_are_cut_anew_are_not_settled_by_that)
+TEST(s8_chunks_that_are_cut_anew_are_not_settled_by_that)
 {
     static const char codecs[] =
         "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[1],"
         "\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],"
         "\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]}}]";
-    brc_array *a;
     merge_side(BRC_MERGE_KEEP);
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    OK(&t, brc_array_set_codecs(a, codecs, 1, &t.err));
-    brc_array_free(a);
+    scenario_recode(&t, t.session, "/a", codecs, 1);
     ck_assert_uint_eq(open_now(), 4);
     scenario_set_number(&t, "/a", 2, 70);
     ck_assert_uint_eq(open_now(), 3);
 }
-END_TEST
 
 static void new_form(void)
 {
@@ -325,13 +309,13 @@ static void new_form(void)
 }
 
 /* /c is in conflict as a whole: what was written to ours of it goes. */
-START_TEST(s9_their_side_of_an_array_replaces_what_was_written_to_ours)
+TEST(s9_their_side_of_an_array_replaces_what_was_written_to_ours)
 {
     brc_array *a;
     scenario_be_on(&t, "side");
-    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 1, NULL, &t.err));
     scenario_be_on(&t, "side");
-    OK(&t, brc_branch_create(t.repo, "other", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "other", NULL, NULL, 0, &t.err));
     scenario_numbers(&t, "/c", 8, 2, 1);
     scenario_set_number(&t, "/c", 0, 60);
     scenario_commit(&t, "theirs");
@@ -344,7 +328,7 @@ START_TEST(s9_their_side_of_an_array_replaces_what_was_written_to_ours)
     scenario_set_number(&t, "/a", 7, 70);
     ck_assert_uint_eq(open_now(), 3);
     ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, "/c"), 3);
-    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(go_on().result, BRC_PICK_COMMITTED);
     for (uint64_t i = 0; i < 8; i++)
         ck_assert_int_eq(scenario_number(&t, t.session, "/c", i), i == 0 ? 60 : (int)i + 1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 70);
@@ -353,9 +337,8 @@ START_TEST(s9_their_side_of_an_array_replaces_what_was_written_to_ours)
     brc_array_free(a);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(s10_a_path_without_a_conflict_is_not_settled)
+TEST(s10_a_path_without_a_conflict_is_not_settled)
 {
     const char *paths[] = {"/a", "/nosuch"};
     uint64_t n;
@@ -367,37 +350,35 @@ START_TEST(s10_a_path_without_a_conflict_is_not_settled)
     ck_assert_uint_eq(settle_at(BRC_MERGE_OURS, "/g"), 1);
     ck_assert_uint_eq(settle_at(BRC_MERGE_OURS, "/g"), 0); /* it was, but is settled */
 }
-END_TEST
 
-START_TEST(p1_collections_keep_what_is_open)
+TEST(p1_collections_keep_what_is_open)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
     merge_side(BRC_MERGE_KEEP);
     scenario_set_number(&t, "/a", 0, 70);
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
     scenario_whole(&t);
     settle_at(BRC_MERGE_THEIRS, NULL);
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
-    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(go_on().result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 60);
     scenario_whole(&t);
 }
-END_TEST
 
 static int continue_in_child(void)
 {
     breccia *repo;
     brc_error err;
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
     int rc = brc_open(&repo, t.file, NULL, &err);
     if (rc == BRC_OK)
-        rc = brc_merge_continue(&r, NULL, repo, NULL, &err);
+        rc = brc_continue(&r, NULL, repo, NULL, &err);
     return rc == BRC_OK ? 0 : rc == BRC_EMISUSE || rc == BRC_ESTALE ? 1 : 2;
 }
 
 /* One commits it, the others are told that there is none. */
-START_TEST(p2_of_processes_that_continue_one_does)
+TEST(p2_of_processes_that_continue_one_does)
 {
     enum { N = 4 };
     pid_t pid[N];
@@ -421,7 +402,6 @@ START_TEST(p2_of_processes_that_continue_one_does)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='merge'"), 1);
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- damage -------------------------------- */
 
@@ -456,10 +436,8 @@ typedef struct other_hand {
 /* A hand that does not wait. */
 static void open_other(other_hand *o)
 {
-    brc_open_opts alone = BRC_OPEN_OPTS_INIT;
-    alone.wait_ms = 1;
     *o = (other_hand){.at = 0};
-    OK(&t, brc_open(&o->repo, t.file, &alone, &t.err));
+    o->repo = scenario_handle(&t, 1);
 }
 
 /* Sets an attribute at the lock. The write may come too early or too late, or be kept out. */
@@ -482,9 +460,8 @@ static int take_back(void *ctx)
 
 static void attribute_at_head_is(const char *value)
 {
-    brc_session *s;
     brc_buf k = BRC_BUF_INIT;
-    OK(&t, brc_session_open(&s, t.repo, "HEAD", BRC_SESSION_AT, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, "HEAD", BRC_SESSION_AT);
     OK(&t, brc_attrs_get(&k, s, "/a", "k", &t.err));
     ck_assert_str_eq((const char *)k.data, value);
     brc_buf_dispose(&k);
@@ -492,26 +469,26 @@ static void attribute_at_head_is(const char *value)
 }
 
 /* At each lock of the call that commits it. */
-START_TEST(p3_what_is_no_longer_settled_is_not_committed)
+TEST(p3_what_is_no_longer_settled_is_not_committed)
 {
     int refused = 0, merged = 0;
     other_hand o;
     open_other(&o);
     do {
-        brc_merge_result r = BRC_MERGE_RESULT_INIT;
+        brc_pick_result r = BRC_PICK_RESULT_INIT;
         settle_by_hand();
         o.locks = 0;
         lock_faults_set(take_back, &o);
-        const int rc = brc_merge_continue(&r, NULL, t.repo, NULL, &t.err);
+        const int rc = brc_continue(&r, NULL, t.repo, NULL, &t.err);
         lock_faults_set(NULL, NULL);
-        if (rc == BRC_OK && r.result == BRC_MERGE_MERGED) {
+        if (rc == BRC_OK && r.result == BRC_PICK_COMMITTED) {
             merged++;
             attribute_at_head_is("9");
-            OK(&t, brc_reset(t.repo, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
+            OK(&t, brc_reset(t.repo, NULL, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
         } else {
-            refused += rc == BRC_OK && r.result == BRC_MERGE_CONFLICT;
+            refused += rc == BRC_OK && r.result == BRC_PICK_CONFLICT;
             ck_assert_uint_eq(open_now(), 1);
-            OK(&t, brc_merge_abort(t.repo, &t.err));
+            OK(&t, brc_abort(t.repo, &t.err));
         }
         o.at++;
     } while (o.locks >= o.at);
@@ -520,7 +497,6 @@ START_TEST(p3_what_is_no_longer_settled_is_not_committed)
     brc_free(o.repo);
     scenario_whole(&t);
 }
-END_TEST
 
 /* Writes an attribute that no conflict is about. */
 static int write_late(void *ctx)
@@ -530,9 +506,8 @@ static int write_late(void *ctx)
 
 static int late_is_there(void)
 {
-    brc_session *s;
     brc_buf late = BRC_BUF_INIT;
-    OK(&t, brc_session_open(&s, t.repo, "main", BRC_SESSION_WRITE, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, "main", BRC_SESSION_WRITE);
     const int rc = brc_attrs_get(&late, s, "/a", "late", &t.err);
     ck_assert(rc == BRC_OK || rc == BRC_ENOTFOUND);
     brc_buf_dispose(&late);
@@ -541,32 +516,33 @@ static int late_is_there(void)
 }
 
 /* At each lock of the call that commits it: in the commit, or uncommitted over it. */
-START_TEST(p4_what_is_written_meanwhile_is_not_lost)
+TEST(p4_what_is_written_meanwhile_is_not_lost)
 {
     int written = 0;
     other_hand o;
     open_other(&o);
     do {
-        brc_merge_result r = BRC_MERGE_RESULT_INIT;
+        brc_pick_result r = BRC_PICK_RESULT_INIT;
         settle_by_hand();
         o.locks = o.written = 0;
         lock_faults_set(write_late, &o);
-        OK(&t, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
+        OK(&t, brc_continue(&r, NULL, t.repo, NULL, &t.err));
         lock_faults_set(NULL, NULL);
-        ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+        ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
         if (o.written)
             ck_assert(late_is_there());
         written += o.written;
-        OK(&t, brc_reset(t.repo, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
+        OK(&t, brc_reset(t.repo, NULL, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
         o.at++;
     } while (o.locks >= o.at);
     ck_assert_int_gt(written, 1);
     brc_free(o.repo);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(d1_broken_rows_are_reported)
+CASE("damage", .timeout = 300);
+
+TEST(d1_broken_rows_are_reported)
 {
 #define SUMMED " checksum=row_sum('conflict', draft, path, member, key, base, ours, theirs, state)"
     static const char *const damages[] = {
@@ -584,7 +560,6 @@ START_TEST(d1_broken_rows_are_reported)
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
         ck_assert_msg(damage_of(damages[i]) > 0, "not noticed: %s", damages[i]);
 }
-END_TEST
 
 /* The other parent has no other name than the draft. */
 static int damage_of_other(const char *sql)
@@ -596,7 +571,7 @@ static int damage_of_other(const char *sql)
     const brc_oid root = scenario_root(&t, "side");
     for (int i = 0; i < 16; i++)
         snprintf(hex + 2 * i, 3, "%02x", root.bytes[i]);
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     scenario_sql(&t, "DELETE FROM oplog");
     snprintf(text, sizeof(text), sql, hex);
     scenario_sql(&t, text);
@@ -605,7 +580,7 @@ static int damage_of_other(const char *sql)
     return n;
 }
 
-START_TEST(d2_the_other_parent_must_be_there_and_be_whole)
+TEST(d2_the_other_parent_must_be_there_and_be_whole)
 {
 #define DRAFT_SUMMED                                                                               \
     "; UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"      \
@@ -616,16 +591,16 @@ START_TEST(d2_the_other_parent_must_be_there_and_be_whole)
     ck_assert_int_gt(damage_of_other("UPDATE draft SET other=zeroblob(length(x'%s'))" DRAFT_SUMMED),
                      0);
 }
-END_TEST
 
-/* What was cut off is fill value when the array grows again: somebody decided that. */
-START_TEST(a_chunk_that_is_cut_off_and_grown_again_is_settled)
+CASE("open");
+
+/* A part that was cut off is fill value when the array grows again: somebody decided that. */
+TEST(a_chunk_that_is_cut_off_and_grown_again_is_settled)
 {
-    brc_array *a;
     const uint64_t less = 2, all = 8;
     merge_side(BRC_MERGE_KEEP);
     const uint64_t open = open_now();
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_resize(a, &less, &t.err));
     ck_assert_uint_eq(open_now(), open - 1);
     OK(&t, brc_array_resize(a, &all, &t.err));
@@ -633,38 +608,4 @@ START_TEST(a_chunk_that_is_cut_off_and_grown_again_is_settled)
     ck_assert_uint_eq(open_now(), open - 1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 0);
-}
-END_TEST
-
-Suite *merge_draft_suite(void)
-{
-    Suite *s = suite_create("merge_draft");
-    TCase *tc = tcase_create("open"), *damage = tcase_create("damage");
-    tcase_set_timeout(tc, 300);
-    tcase_set_timeout(damage, 300);
-    tcase_add_checked_fixture(tc, open_setup, open_teardown);
-    tcase_add_test(tc, o1_what_is_in_conflict_is_as_ours_has_it_and_the_branch_stays);
-    tcase_add_test(tc, o2_without_the_flag_nothing_stays_open);
-    tcase_add_test(tc, o3_while_it_is_open_other_commits_are_refused);
-    tcase_add_test(tc, s1_what_is_written_is_settled_by_it);
-    tcase_add_test(tc, s2_their_side_comes_under_what_was_written);
-    tcase_add_test(tc, s2_so_does_their_side_of_an_attribute);
-    tcase_add_test(tc, s3_all_for_theirs_is_the_merge_for_theirs);
-    tcase_add_test(tc, s4_what_was_written_does_not_go_to_their_side);
-    tcase_add_test(tc, s5_a_cut_does_not_settle_the_chunks_that_stay);
-    tcase_add_test(tc, s6_in_an_array_that_was_cut_what_is_written_settles);
-    tcase_add_test(tc, s7_their_side_comes_into_an_array_that_was_cut);
-    tcase_add_test(tc, s8_chunks_that_are_cut_anew_are_not_settled_by_that);
-    tcase_add_test(tc, s9_their_side_of_an_array_replaces_what_was_written_to_ours);
-    tcase_add_test(tc, s10_a_path_without_a_conflict_is_not_settled);
-    tcase_add_test(tc, p1_collections_keep_what_is_open);
-    tcase_add_test(tc, p2_of_processes_that_continue_one_does);
-    tcase_add_test(tc, p3_what_is_no_longer_settled_is_not_committed);
-    tcase_add_test(tc, p4_what_is_written_meanwhile_is_not_lost);
-    tcase_add_test(tc, a_chunk_that_is_cut_off_and_grown_again_is_settled);
-    suite_add_tcase(s, tc);
-    tcase_add_test(damage, d1_broken_rows_are_reported);
-    tcase_add_test(damage, d2_the_other_parent_must_be_there_and_be_whole);
-    suite_add_tcase(s, damage);
-    return s;
 }

@@ -3,7 +3,6 @@
  * what begins, settles, commits, goes on with or drops one, and the disk fills at each. Then all of
  * it was done or nothing, the file is whole, and the call can be made again.
  */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +11,9 @@
 #include "../kit/process_kit.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *merge_faults_suite(void);
+TEST_SUITE(merge_faults);
 
 enum { SEEN = 512 };
 
@@ -48,13 +48,12 @@ static int settle_rest(void)
 
 static int settle_by_hand(void)
 {
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     const int32_t value = 77;
     sel.ndim = 1;
     sel.start[0] = 0;
     sel.count[0] = sel.step[0] = 1;
-    OK(&work, brc_array_open(&a, work.session, "/a", &work.err));
+    brc_array *a = scenario_array_at(&work, work.session, "/a");
     const int rc = brc_array_write(a, &sel, &value, sizeof(value), &work.err);
     brc_array_free(a);
     return rc;
@@ -62,15 +61,15 @@ static int settle_by_hand(void)
 
 static int go_on(void)
 {
-    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
-    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
     opts.time_us = 5000;
-    return brc_merge_continue(&result, NULL, work.repo, &opts, &work.err);
+    return brc_continue(&result, NULL, work.repo, &opts, &work.err);
 }
 
 static int drop_it(void)
 {
-    return brc_merge_abort(work.repo, &work.err);
+    return brc_abort(work.repo, &work.err);
 }
 
 /* Main is rebased onto side: two of its commits are in conflict. */
@@ -90,13 +89,15 @@ static int settle_all(void)
 static int rebase_on(void)
 {
     brc_pick_result result = BRC_PICK_RESULT_INIT;
-    return brc_rebase_continue(&result, NULL, work.repo, 0, &work.err);
+    return brc_continue(&result, NULL, work.repo, NULL, &work.err);
 }
 
 static int rebase_skips(void)
 {
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result result = BRC_PICK_RESULT_INIT;
-    return brc_rebase_continue(&result, NULL, work.repo, BRC_REBASE_SKIP, &work.err);
+    opts.flags = BRC_PICK_SKIP;
+    return brc_continue(&result, NULL, work.repo, &opts, &work.err);
 }
 
 /* Somebody else commits on main. */
@@ -163,14 +164,14 @@ static void commit_at(const char *message, int64_t time)
 
 /* Both sides change chunks of /a; /g/b is removed here and changed there. Then there are further
  * commits here, of which the second is in conflict. */
-static void make_sides(int wal)
+static void make_base_with_sides(int wal)
 {
     scenario_start(&base);
     OK(&base, brc_config_set(base.repo, "journal", wal ? "wal" : "rollback", &base.err));
     scenario_numbers(&base, "/a", 8, 2, 1);
     scenario_numbers(&base, "/g/b", 8, 2, 1);
     scenario_commit(&base, "base");
-    OK(&base, brc_branch_create(base.repo, "side", NULL, &base.err));
+    OK(&base, brc_ref_create(base.repo, "side", NULL, NULL, 0, &base.err));
     scenario_set_number(&base, "/a", 0, 50);
     scenario_set_number(&base, "/a", 2, 50);
     OK(&base, brc_node_remove(base.session, "/g/b", &base.err));
@@ -195,17 +196,10 @@ static void make_sides(int wal)
     snprintf(work.file, sizeof(work.file), "%s/work.brc", base.dir);
 }
 
-static void open_work(const char *vfs)
-{
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.vfs = vfs;
-    scenario_open(&work, &opts, 0);
-}
-
 static void prepare(const open_act *act)
 {
     store_kit_copy(base.file, work.file);
-    open_work(NULL);
+    scenario_open_vfs(&work, NULL);
     for (size_t i = 0; i < BEFORE && act->before[i] != NULL; i++)
         OK(&work, act->before[i]());
     scenario_close(&work);
@@ -235,7 +229,7 @@ static void look(char *out)
 
 static void see(char *out)
 {
-    open_work(NULL);
+    scenario_open_vfs(&work, NULL);
     look(out);
     scenario_close(&work);
 }
@@ -244,14 +238,14 @@ static void find_ends(const open_act *act, char *before, char *after)
 {
     prepare(act);
     see(before);
-    open_work(NULL);
+    scenario_open_vfs(&work, NULL);
     OK(&work, act->run());
     look(after);
     scenario_close(&work);
     ck_assert_str_ne(before, after);
 }
 
-/* It is done, or it is not and can be. */
+/* The act is done, or it is not done and can be repeated. */
 static void all_or_nothing(const open_act *act, uint64_t n, const char *before, const char *after)
 {
     char now[SEEN];
@@ -274,7 +268,7 @@ typedef struct victim {
 static int run_victim(void *ctx)
 {
     const victim *v = ctx;
-    open_work(FAULT_VFS_NAME);
+    scenario_open_vfs(&work, FAULT_VFS_NAME);
     fault_vfs_kill(&disk, FAULT_CHANGES, v->moment);
     const int rc = v->act->run();
     scenario_close(&work);
@@ -294,16 +288,18 @@ static uint64_t step_of(void)
     return effort_step(6, 12);
 }
 
-START_TEST(killed_at_any_moment_all_or_nothing_is_there)
+CASE("merge_faults", .timeout = 120);
+
+LOOP(killed_at_any_moment_all_or_nothing_is_there, 0, 2 * ACTS)
 {
     const open_act *act = &acts[_i / 2];
     char before[SEEN], after[SEEN];
     uint64_t n = 1 + (uint64_t)_i % step_of(), killed = 0;
     fault_vfs_register(&disk);
-    make_sides(_i % 2);
+    make_base_with_sides(_i % 2);
     find_ends(act, before, after);
     for (; run_and_die(act, n); n += step_of(), killed++) {
-        open_work(NULL);
+        scenario_open_vfs(&work, NULL);
         all_or_nothing(act, n, before, after);
         scenario_close(&work);
     }
@@ -311,22 +307,21 @@ START_TEST(killed_at_any_moment_all_or_nothing_is_there)
     fault_vfs_unregister(&disk);
     scenario_stop(&base);
 }
-END_TEST
 
 /* ---- a full disk -------------------------------- */
 
-START_TEST(on_a_full_disk_nothing_is_half_done)
+LOOP(on_a_full_disk_nothing_is_half_done, 0, 2 * ACTS)
 {
     const open_act *act = &acts[_i / 2];
     char before[SEEN], after[SEEN];
     const uint64_t step = effort_step(3, 3);
     uint64_t n = 1 + (uint64_t)(_i / 2) % step;
     fault_vfs_register(&disk);
-    make_sides(_i % 2);
+    make_base_with_sides(_i % 2);
     find_ends(act, before, after);
     for (int hits = 1; hits > 0; n += step) {
         store_kit_copy(base.file, work.file);
-        open_work(FAULT_VFS_NAME);
+        scenario_open_vfs(&work, FAULT_VFS_NAME);
         fault_vfs_arm(&disk, FAULT_FULL, n, 1);
         const int rc = act->run();
         hits = disk.hits;
@@ -339,16 +334,4 @@ START_TEST(on_a_full_disk_nothing_is_half_done)
     ck_assert_uint_gt(n, 5);
     fault_vfs_unregister(&disk);
     scenario_stop(&base);
-}
-END_TEST
-
-Suite *merge_faults_suite(void)
-{
-    Suite *s = suite_create("merge_faults");
-    TCase *tc = tcase_create("merge_faults");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, killed_at_any_moment_all_or_nothing_is_there, 0, 2 * ACTS);
-    tcase_add_loop_test(tc, on_a_full_disk_nothing_is_half_done, 0, 2 * ACTS);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,11 +1,11 @@
 /* Open merges, cherry-picks and reverts whose branch has moved: what was settled is merged onto the
  * new tip. */
-#include <check.h>
 #include <string.h>
 
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *merge_onto_suite(void);
+TEST_SUITE(merge_onto);
 
 static scenario t;
 static brc_oid side_tip, main_tip;
@@ -19,13 +19,13 @@ static void onto_setup(void)
     scenario_numbers(&t, "/b", 8, 2, 1);
     scenario_numbers(&t, "/g/c", 8, 2, 1);
     scenario_commit(&t, "base");
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     scenario_set_number(&t, "/a", 0, 50);
     main_tip = scenario_commit(&t, "ours");
     scenario_be_on(&t, "side");
     scenario_set_number(&t, "/a", 0, 60);
     scenario_set_number(&t, "/a", 6, 60);
-    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/h", 0, &t.err));
     commit.message = "theirs\n\nand why";
     commit.author = "Ada <ada@example.org>";
     commit.meta_json = "{\"run\":7}";
@@ -41,22 +41,6 @@ static void onto_teardown(void)
 
 /* ---- the calls -------------------------------- */
 
-static int begin_merge(breccia *repo)
-{
-    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    opts.flags = BRC_MERGE_KEEP;
-    return brc_merge(&r, NULL, repo, "side", &opts, NULL);
-}
-
-static int begin_pick(breccia *repo)
-{
-    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
-    brc_pick_result r = BRC_PICK_RESULT_INIT;
-    opts.flags = BRC_PICK_KEEP;
-    return brc_pick(&r, NULL, repo, "side", &opts, NULL);
-}
-
 static int settle_ours(breccia *repo)
 {
     uint64_t n;
@@ -71,28 +55,28 @@ static int settle_theirs(breccia *repo)
 
 static int continue_merge(breccia *repo)
 {
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    return brc_merge_continue(&r, NULL, repo, NULL, NULL);
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    return brc_continue(&r, NULL, repo, NULL, NULL);
 }
 
 static int continue_pick(breccia *repo)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    return brc_pick_continue(&r, NULL, repo, NULL, NULL);
+    return brc_continue(&r, NULL, repo, NULL, NULL);
 }
 
 /* Each step is a process that is killed when it is through. */
 static void merge_settled(int (*settle)(breccia *repo))
 {
-    scenario_in_killed_child(&t, begin_merge);
+    scenario_in_killed_child(&t, begin_merge_of_side);
     if (settle != NULL)
         scenario_in_killed_child(&t, settle);
 }
 
-static brc_merge_result merge_goes_on(void)
+static brc_pick_result merge_goes_on(void)
 {
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    OK(&t, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    OK(&t, brc_continue(&r, NULL, t.repo, NULL, &t.err));
     scenario_look_again(&t);
     return r;
 }
@@ -100,7 +84,7 @@ static brc_merge_result merge_goes_on(void)
 static brc_pick_result pick_goes_on(void)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    OK(&t, brc_pick_continue(&r, NULL, t.repo, NULL, &t.err));
+    OK(&t, brc_continue(&r, NULL, t.repo, NULL, &t.err));
     scenario_look_again(&t);
     return r;
 }
@@ -176,7 +160,7 @@ static void change_in_moved(scenario *s)
 
 static void move_a(scenario *s)
 {
-    OK(s, brc_node_move(s->session, "/a", "/z", &s->err));
+    OK(s, brc_node_move(s->session, "/a", "/z", 0, &s->err));
 }
 
 static void remove_a(scenario *s)
@@ -184,15 +168,17 @@ static void remove_a(scenario *s)
     OK(s, brc_node_remove(s->session, "/a", &s->err));
 }
 
+CASE("merge_onto", .setup = onto_setup, .teardown = onto_teardown, .timeout = 300);
+
 /* ---- nothing overlaps -------------------------------- */
 
-START_TEST(n1_what_was_settled_is_merged_onto_the_new_tip)
+TEST(n1_what_was_settled_is_merged_onto_the_new_tip)
 {
     merge_settled(NULL);
     scenario_set_number(&t, "/a", 0, 70);
     const brc_oid there = scenario_elsewhere(&t, "main", change_b);
-    const brc_merge_result r = merge_goes_on();
-    ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+    const brc_pick_result r = merge_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert(scenario_same(r.commit, scenario_id(&t, "main")));
     has_parents("main", &there, &side_tip);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
@@ -204,35 +190,32 @@ START_TEST(n1_what_was_settled_is_merged_onto_the_new_tip)
     ck_assert(scenario_same(there, scenario_id(&t, "main")));
     scenario_whole(&t);
 }
-END_TEST
 
 /* The answer is the one of a merge that began after the branch had moved. */
-START_TEST(n2_it_is_the_merge_that_was_begun_later)
+LOOP(n2_it_is_the_merge_that_was_begun_later, 0, 2)
 {
     merge_settled(settle_theirs);
     scenario_elsewhere(&t, "main", _i == 0 ? change_b : change_in_moved);
     scenario_in_killed_child(&t, continue_merge);
     const brc_oid slow = scenario_root(&t, "main");
-    OK(&t, brc_reset(t.repo, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
     merge_settled(settle_theirs);
     scenario_in_killed_child(&t, continue_merge);
     ck_assert(scenario_same(slow, scenario_root(&t, "main")));
     ck_assert_int_eq(scenario_number(&t, t.session, _i == 0 ? "/b" : "/h/c", 0), 90);
 }
-END_TEST
 
-START_TEST(n3_it_goes_where_the_node_was_moved)
+TEST(n3_it_goes_where_the_node_was_moved)
 {
     merge_settled(settle_theirs);
     scenario_elsewhere(&t, "main", move_a);
-    ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(merge_goes_on().result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/z", 0), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/z", 6), 60);
     nothing_is_open();
 }
-END_TEST
 
-START_TEST(n4_a_branch_that_went_back_is_merged_onto_too)
+TEST(n4_a_branch_that_went_back_is_merged_onto_too)
 {
     change_b(&t);
     scenario_commit(&t, "more");
@@ -240,31 +223,29 @@ START_TEST(n4_a_branch_that_went_back_is_merged_onto_too)
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err)); /* "more" */
     const brc_oid there = scenario_id(&t, "main");
     ck_assert(scenario_same(there, main_tip));
-    ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(merge_goes_on().result, BRC_PICK_COMMITTED);
     has_parents("main", &there, &side_tip);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 1);
     nothing_is_open();
 }
-END_TEST
 
-START_TEST(n5_what_is_not_settled_is_listed_first)
+TEST(n5_what_is_not_settled_is_listed_first)
 {
     merge_settled(NULL);
     const int64_t draft = open_now().draft;
     scenario_elsewhere(&t, "main", change_b);
-    const brc_merge_result r = merge_goes_on();
-    ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
+    const brc_pick_result r = merge_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     ck_assert_uint_eq(r.conflicts, 1);
     ck_assert_int_eq(r.draft, draft);
     ck_assert_int_eq(open_now().draft, draft);
 }
-END_TEST
 
 /* ---- conflicts with what is new -------------------------------- */
 
 /* Nothing that was settled is lost: it is `theirs` of what is open now. */
-START_TEST(c1_what_overlaps_is_open_again_over_the_new_tip)
+LOOP(c1_what_overlaps_is_open_again_over_the_new_tip, 0, 2)
 {
     merge_settled(NULL);
     scenario_set_number(&t, "/a", 0, 70);
@@ -281,11 +262,11 @@ START_TEST(c1_what_overlaps_is_open_again_over_the_new_tip)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 80);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/h/c", 0), 1);
-    const brc_merge_result r = merge_goes_on();
-    ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
+    const brc_pick_result r = merge_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     ck_assert_int_eq(r.draft, state.draft);
     scenario_in_killed_child(&t, _i == 0 ? settle_theirs : settle_ours);
-    ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(merge_goes_on().result, BRC_PICK_COMMITTED);
     has_parents("main", &there, &side_tip);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), _i == 0 ? 70 : 80);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
@@ -293,10 +274,9 @@ START_TEST(c1_what_overlaps_is_open_again_over_the_new_tip)
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
     ck_assert(scenario_same(there, scenario_id(&t, "main")));
 }
-END_TEST
 
 /* An array that is gone there and was settled here, and the other way. */
-START_TEST(c2_a_removed_node_is_a_conflict_in_both_directions)
+LOOP(c2_a_removed_node_is_a_conflict_in_both_directions, 0, 2)
 {
     merge_settled(NULL);
     if (_i == 0)
@@ -304,8 +284,8 @@ START_TEST(c2_a_removed_node_is_a_conflict_in_both_directions)
     else
         OK(&t, brc_node_remove(t.session, "/a", &t.err));
     scenario_elsewhere(&t, "main", _i == 0 ? remove_a : change_a);
-    const brc_merge_result r = merge_goes_on();
-    ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
+    const brc_pick_result r = merge_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     ck_assert_uint_eq(r.conflicts, 1);
     scenario_in_killed_child(&t, settle_theirs);
     char tree[256];
@@ -316,9 +296,8 @@ START_TEST(c2_a_removed_node_is_a_conflict_in_both_directions)
     if (_i == 0)
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
 }
-END_TEST
 
-START_TEST(c3_it_may_move_again_and_again)
+TEST(c3_it_may_move_again_and_again)
 {
     brc_oid there;
     merge_settled(NULL);
@@ -335,38 +314,35 @@ START_TEST(c3_it_may_move_again_and_again)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     nothing_is_open();
 }
-END_TEST
 
-START_TEST(c4_dropped_it_leaves_what_others_did)
+TEST(c4_dropped_it_leaves_what_others_did)
 {
     merge_settled(settle_theirs);
     const brc_oid there = scenario_elsewhere(&t, "main", change_a);
     scenario_in_killed_child(&t, continue_merge);
-    OK(&t, brc_merge_abort(t.repo, &t.err));
+    OK(&t, brc_abort(t.repo, &t.err));
     nothing_is_open();
     ck_assert(scenario_same(there, scenario_id(&t, "main")));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 80);
     scenario_whole(&t);
 }
-END_TEST
 
 /* The settled commit has no other name than the draft's plan. */
-START_TEST(c5_collections_keep_what_was_settled)
+TEST(c5_collections_keep_what_was_settled)
 {
     brc_gc_report report = BRC_GC_REPORT_INIT;
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     merge_settled(NULL);
     scenario_set_number(&t, "/a", 0, 70);
     scenario_elsewhere(&t, "main", change_a);
     scenario_in_killed_child(&t, continue_merge);
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     OK(&t, brc_gc(t.repo, NULL, &report, &t.err));
     scenario_in_killed_child(&t, settle_theirs);
     OK(&t, brc_gc(t.repo, NULL, &report, &t.err));
-    ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(merge_goes_on().result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
 }
-END_TEST
 
 /* ---- the tip has the other side -------------------------------- */
 
@@ -383,37 +359,35 @@ static void others_merged(void)
     ck_assert(scenario_same(r.commit, scenario_id(&t, "main")));
 }
 
-START_TEST(t1_what_the_tip_has_all_of_makes_no_commit)
+TEST(t1_what_the_tip_has_all_of_makes_no_commit)
 {
     others_merged();
     const brc_oid there = scenario_id(&t, "main");
     scenario_in_killed_child(&t, settle_theirs);
-    const brc_merge_result r = merge_goes_on();
-    ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+    const brc_pick_result r = merge_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_NOTHING);
     ck_assert(scenario_same(r.commit, there));
     ck_assert(scenario_same(scenario_id(&t, "main"), there));
     nothing_is_open();
 }
-END_TEST
 
-START_TEST(t2_a_side_that_the_tip_has_is_no_parent)
+TEST(t2_a_side_that_the_tip_has_is_no_parent)
 {
     others_merged();
     const brc_oid there = scenario_id(&t, "main");
     scenario_set_number(&t, "/b", 0, 90);
     scenario_in_killed_child(&t, settle_theirs);
-    ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(merge_goes_on().result, BRC_PICK_COMMITTED);
     has_parents("main", &there, NULL);
     ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 90);
     nothing_is_open();
 }
-END_TEST
 
 /* ---- cherry-picks and reverts -------------------------------- */
 
-START_TEST(p1_a_pick_comes_onto_the_new_tip)
+TEST(p1_a_pick_comes_onto_the_new_tip)
 {
-    scenario_in_killed_child(&t, begin_pick);
+    scenario_in_killed_child(&t, begin_pick_of_side);
     scenario_in_killed_child(&t, settle_theirs);
     const brc_oid there = scenario_elsewhere(&t, "main", change_b);
     const brc_pick_result r = pick_goes_on();
@@ -425,11 +399,10 @@ START_TEST(p1_a_pick_comes_onto_the_new_tip)
     ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 90);
     nothing_is_open();
 }
-END_TEST
 
-START_TEST(p2_a_pick_in_conflict_stays_the_same_pick)
+TEST(p2_a_pick_in_conflict_stays_the_same_pick)
 {
-    scenario_in_killed_child(&t, begin_pick);
+    scenario_in_killed_child(&t, begin_pick_of_side);
     scenario_set_number(&t, "/a", 0, 70);
     const brc_oid there = scenario_elsewhere(&t, "main", change_a);
     const brc_pick_result r = pick_goes_on();
@@ -444,14 +417,13 @@ START_TEST(p2_a_pick_in_conflict_stays_the_same_pick)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
     nothing_is_open();
 }
-END_TEST
 
-START_TEST(p3_a_pick_of_which_nothing_is_left_makes_no_commit)
+TEST(p3_a_pick_of_which_nothing_is_left_makes_no_commit)
 {
-    scenario_in_killed_child(&t, begin_pick);
+    scenario_in_killed_child(&t, begin_pick_of_side);
     scenario_in_killed_child(&t, settle_theirs);
     scenario_set_number(&t, "/a", 6, 7);
-    OK(&t, brc_node_move(t.session, "/h", "/g", &t.err));
+    OK(&t, brc_node_move(t.session, "/h", "/g", 0, &t.err));
     const brc_oid there = scenario_elsewhere(&t, "main", change_a_as_settled);
     const brc_pick_result r = pick_goes_on();
     ck_assert_int_eq(r.result, BRC_PICK_NOTHING);
@@ -460,20 +432,19 @@ START_TEST(p3_a_pick_of_which_nothing_is_left_makes_no_commit)
     ck_assert(scenario_same(there, scenario_id(&t, "main")));
     nothing_is_open();
 }
-END_TEST
 
-/* What is theirs then is not taken back once more. */
-START_TEST(p4_a_revert_too)
+/* Their change is not taken back a second time. */
+LOOP(p4_a_revert_too, 0, 2)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/h", 0, &t.err));
     scenario_set_number(&t, "/a", 2, 55);
     scenario_commit(&t, "to be reverted");
     scenario_set_number(&t, "/a", 2, 56);
     scenario_commit(&t, "over it");
-    opts.flags = BRC_PICK_KEEP;
-    OK(&t, brc_revert(&r, NULL, t.repo, "HEAD~1", &opts, &t.err));
+    opts.flags = BRC_PICK_REVERT | BRC_PICK_KEEP;
+    OK(&t, brc_pick(&r, NULL, t.repo, "HEAD~1", &opts, &t.err));
     ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     scenario_set_number(&t, "/a", 2, 57);
     const brc_oid there = scenario_elsewhere(&t, "main", _i == 0 ? change_b : change_a);
@@ -481,8 +452,8 @@ START_TEST(p4_a_revert_too)
     has_parents("main", &there, NULL);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 57);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/c", 0), 1);
-    OK(&t, brc_reset(t.repo, "HEAD~2", BRC_RESET_HARD, NULL, &t.err));
-    OK(&t, brc_revert(&r, NULL, t.repo, "HEAD~1", &opts, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~2", BRC_RESET_HARD, NULL, &t.err));
+    OK(&t, brc_pick(&r, NULL, t.repo, "HEAD~1", &opts, &t.err));
     scenario_set_number(&t, "/a", 0, 57);
     scenario_set_number(&t, "/a", 2, 57);
     scenario_elsewhere(&t, "main", change_a);
@@ -495,42 +466,40 @@ START_TEST(p4_a_revert_too)
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/c", 0), 1);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='revert'"), 2);
 }
-END_TEST
 
 /* ---- the branch gets another name, or goes -------------------------------- */
 
 static void delete_main(void)
 {
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err)); /* the switch to main */
-    OK(&t, brc_branch_delete(t.repo, "main", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "main", BRC_DELETE_FORCE, &t.err));
     scenario_look_again(&t);
 }
 
-START_TEST(b1_a_renamed_branch_has_it_still)
+LOOP(b1_a_renamed_branch_has_it_still, 0, 2)
 {
     merge_settled(settle_theirs);
-    OK(&t, brc_branch_rename(t.repo, "main", "trunk", &t.err));
+    OK(&t, brc_ref_rename(t.repo, "main", "trunk", 0, &t.err));
     scenario_look_again(&t);
     ck_assert_uint_eq(open_now().conflicts, 1);
     ck_assert_uint_eq(open_now().open, 0);
     if (_i == 0)
-        ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+        ck_assert_int_eq(merge_goes_on().result, BRC_PICK_COMMITTED);
     else
-        OK(&t, brc_merge_abort(t.repo, &t.err));
+        OK(&t, brc_abort(t.repo, &t.err));
     scenario_look_again(&t);
     nothing_is_open();
     if (_i == 0)
         has_parents("trunk", &main_tip, &side_tip);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), _i == 0 ? 60 : 50);
 }
-END_TEST
 
-START_TEST(b2_undo_of_its_deletion_brings_it_back)
+LOOP(b2_undo_of_its_deletion_brings_it_back, 0, 2)
 {
     merge_settled(NULL);
     scenario_set_number(&t, "/a", 0, 70);
     const int64_t draft = open_now().draft;
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     delete_main();
     ck_assert_int_eq(open_now().draft, 0);
     FAILS(&t, BRC_EMISUSE, brc_draft_adopt(t.repo, draft, &t.err));
@@ -541,16 +510,15 @@ START_TEST(b2_undo_of_its_deletion_brings_it_back)
     ck_assert_int_eq(open_now().draft, draft);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     if (_i == 0)
-        ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+        ck_assert_int_eq(merge_goes_on().result, BRC_PICK_COMMITTED);
     else
-        OK(&t, brc_merge_abort(t.repo, &t.err));
+        OK(&t, brc_abort(t.repo, &t.err));
     nothing_is_open();
     scenario_look_again(&t);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), _i == 0 ? 70 : 50);
 }
-END_TEST
 
-START_TEST(b3_dropped_it_does_not_come_back)
+TEST(b3_dropped_it_does_not_come_back)
 {
     merge_settled(settle_theirs);
     const int64_t draft = open_now().draft;
@@ -562,9 +530,8 @@ START_TEST(b3_dropped_it_does_not_come_back)
     nothing_is_open();
     scenario_look_again(&t);
 }
-END_TEST
 
-START_TEST(b4_what_is_kept_is_checked_for_damage)
+TEST(b4_what_is_kept_is_checked_for_damage)
 {
     merge_settled(settle_theirs);
     delete_main();
@@ -572,7 +539,6 @@ START_TEST(b4_what_is_kept_is_checked_for_damage)
     scenario_sql(&t, "DELETE FROM conflict");
     ck_assert_int_gt(scenario_faults(&t), 0);
 }
-END_TEST
 
 /* ---- while it goes on -------------------------------- */
 
@@ -609,11 +575,11 @@ static int others_turn(void *ctx, const char *phase, uint64_t done, uint64_t tot
 }
 
 /* Chunks are merged; then somebody else commits there, or writes into what is open. */
-START_TEST(w1_what_others_do_meanwhile_is_in_it)
+LOOP(w1_what_others_do_meanwhile_is_in_it, 0, 2)
 {
     other_one o = {.writes = _i};
     brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
     brc_buf attr = BRC_BUF_INIT;
     merge_settled(settle_theirs);
     scenario_elsewhere(&t, "main", change_beside);
@@ -623,47 +589,15 @@ START_TEST(w1_what_others_do_meanwhile_is_in_it)
     scenario_open(&t, &opts, 0);
     alone.wait_ms = 1;
     OK(&t, brc_open(&o.repo, t.file, &alone, &t.err));
-    OK(&t, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
+    OK(&t, brc_continue(&r, NULL, t.repo, NULL, &t.err));
     brc_free(o.repo);
     o.repo = NULL;
     ck_assert_int_eq(o.done, 1);
-    ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     scenario_look_again(&t);
     OK(&t, brc_attrs_get(&attr, t.session, "/b", _i ? "late" : "own", &t.err));
     brc_buf_dispose(&attr);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 80);
     nothing_is_open();
-}
-END_TEST
-
-Suite *merge_onto_suite(void)
-{
-    Suite *s = suite_create("merge_onto");
-    TCase *tc = tcase_create("merge_onto");
-    tcase_set_timeout(tc, 300);
-    tcase_add_checked_fixture(tc, onto_setup, onto_teardown);
-    tcase_add_test(tc, n1_what_was_settled_is_merged_onto_the_new_tip);
-    tcase_add_loop_test(tc, n2_it_is_the_merge_that_was_begun_later, 0, 2);
-    tcase_add_test(tc, n3_it_goes_where_the_node_was_moved);
-    tcase_add_test(tc, n4_a_branch_that_went_back_is_merged_onto_too);
-    tcase_add_test(tc, n5_what_is_not_settled_is_listed_first);
-    tcase_add_loop_test(tc, c1_what_overlaps_is_open_again_over_the_new_tip, 0, 2);
-    tcase_add_loop_test(tc, c2_a_removed_node_is_a_conflict_in_both_directions, 0, 2);
-    tcase_add_test(tc, c3_it_may_move_again_and_again);
-    tcase_add_test(tc, c4_dropped_it_leaves_what_others_did);
-    tcase_add_test(tc, c5_collections_keep_what_was_settled);
-    tcase_add_test(tc, t1_what_the_tip_has_all_of_makes_no_commit);
-    tcase_add_test(tc, t2_a_side_that_the_tip_has_is_no_parent);
-    tcase_add_test(tc, p1_a_pick_comes_onto_the_new_tip);
-    tcase_add_test(tc, p2_a_pick_in_conflict_stays_the_same_pick);
-    tcase_add_test(tc, p3_a_pick_of_which_nothing_is_left_makes_no_commit);
-    tcase_add_loop_test(tc, p4_a_revert_too, 0, 2);
-    tcase_add_loop_test(tc, b1_a_renamed_branch_has_it_still, 0, 2);
-    tcase_add_loop_test(tc, b2_undo_of_its_deletion_brings_it_back, 0, 2);
-    tcase_add_test(tc, b3_dropped_it_does_not_come_back);
-    tcase_add_test(tc, b4_what_is_kept_is_checked_for_damage);
-    tcase_add_loop_test(tc, w1_what_others_do_meanwhile_is_in_it, 0, 2);
-    suite_add_tcase(s, tc);
-    return s;
 }

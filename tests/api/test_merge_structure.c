@@ -3,14 +3,14 @@
  * two and one, or two and two, merged in both directions against an oracle that knows nodes by
  * numbers. What goes wrong elsewhere are combinations. BRECCIA_TRIPLES=all takes every triple.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *merge_structure_suite(void);
+TEST_SUITE(merge_structure);
 
 enum { ROOT, A, G, B, H, C, NEW_A, NEW_Z, NEW_N, NEW_K, NODES };
 enum { EDIT, MOVE, REMOVE, MAKE };
@@ -50,7 +50,8 @@ static const tree_node *at_place(const tree *x, int parent, const char *name)
     return NULL;
 }
 
-/* Whether `node` is `above`, or is under it; 0 too where its way up does not end. */
+/* Returns whether `node` is `above` or lies below it; 0 as well if the parents of `node` form a
+ * circle. */
 static int is_under(const tree *x, int node, int above)
 {
     for (int i = 0; i < NODES && node != above; i++) {
@@ -69,7 +70,7 @@ static void path_of(const tree *x, int node, char *out, size_t size)
     snprintf(out, size, "%s/%s", above, x->node[node].name);
 }
 
-/* Whether the change can be made to the tree. */
+/* Returns whether the change can be made to the tree. */
 static int is_possible(const tree *x, const struct change *c)
 {
     if (c->what == MAKE)
@@ -121,7 +122,7 @@ static int merge_one(tree_node *out, const tree_node *b, const tree_node *o, con
     return same_place(o, b);
 }
 
-/* Whether a side has kept the group and removed something in it. */
+/* Returns whether a side has kept the group and removed something in it. */
 static int has_lost(const tree *x, int group)
 {
     for (int i = 1; i < NODES; i++)
@@ -159,7 +160,7 @@ static void change_file(const tree *x, const struct change *c)
     if (c->what == EDIT)
         scenario_set_number(&t, path, 0, 50);
     else if (c->what == MOVE)
-        OK(&t, brc_node_move(t.session, path, to, &t.err));
+        OK(&t, brc_node_move(t.session, path, to, 0, &t.err));
     else if (c->what == REMOVE)
         OK(&t, brc_node_remove(t.session, path, &t.err));
     else if (c->node == NEW_K)
@@ -173,12 +174,12 @@ static void be_on(const char *branch, const char *rev)
     brc_session_free(t.session);
     t.session = NULL;
     OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
-    OK(&t, brc_reset(t.repo, rev, BRC_RESET_HARD, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, rev, BRC_RESET_HARD, NULL, &t.err));
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
 }
 
 /* The branch is the base with these changes, as far as they can be made. */
-static void make_side(const char *branch, const int *which, int n, tree *out)
+static void commit_changes(const char *branch, const int *which, int n, tree *out)
 {
     char message[48];
     *out = base;
@@ -193,7 +194,7 @@ static void make_side(const char *branch, const int *which, int n, tree *out)
         scenario_commit(&t, message);
 }
 
-/* These nodes, and no others. */
+/* The file has these nodes, and no others. */
 static void check_tree(const tree *want, const char *label)
 {
     char path[64], got[600];
@@ -221,6 +222,7 @@ static void check_open(const char *rev, uint32_t side, const char *label)
 {
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_pick_result done = BRC_PICK_RESULT_INIT;
     brc_open_state state = BRC_OPEN_STATE_INIT;
     uint64_t n;
     opts.flags = BRC_MERGE_KEEP;
@@ -232,10 +234,10 @@ static void check_open(const char *rev, uint32_t side, const char *label)
     scenario_whole(&t);
     OK(&t, brc_merge_settle(&n, t.repo, side, NULL, 0, &t.err));
     ck_assert_msg(n > 0, "%s", label);
-    OK(&t, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
-    ck_assert_msg(r.result == BRC_MERGE_MERGED || side == BRC_MERGE_THEIRS, "%s", label);
-    if (r.result != BRC_MERGE_MERGED)
-        OK(&t, brc_merge_abort(t.repo, &t.err));
+    OK(&t, brc_continue(&done, NULL, t.repo, NULL, &t.err));
+    ck_assert_msg(done.result == BRC_PICK_COMMITTED || side == BRC_MERGE_THEIRS, "%s", label);
+    if (done.result != BRC_PICK_COMMITTED)
+        OK(&t, brc_abort(t.repo, &t.err));
     scenario_whole(&t);
 }
 
@@ -271,8 +273,8 @@ static void check_changes(const int *ours, int n, const int *theirs, int ntheirs
     char label[80];
     snprintf(label, sizeof(label), "changes %d, %d and %d, %d", ours[0], n > 1 ? ours[1] : -1,
              theirs[0], ntheirs > 1 ? theirs[1] : -1);
-    make_side("ours", ours, n, &o);
-    make_side("theirs", theirs, ntheirs, &th);
+    commit_changes("ours", ours, n, &o);
+    commit_changes("theirs", theirs, ntheirs, &th);
     const int clean = merge_trees(&want, &o, &th);
     check_merge("ours", "theirs", &want, clean, label);
     check_merge("theirs", "ours", &want, clean, label);
@@ -290,8 +292,8 @@ static void structure_setup(void)
     scenario_numbers(&t, "/g/b", 2, 2, 2);
     scenario_numbers(&t, "/h/c", 2, 2, 3);
     scenario_commit(&t, "base");
-    OK(&t, brc_branch_create(t.repo, "ours", NULL, &t.err));
-    OK(&t, brc_branch_create(t.repo, "theirs", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "ours", NULL, NULL, 0, &t.err));
+    OK(&t, brc_ref_create(t.repo, "theirs", NULL, NULL, 0, &t.err));
 }
 
 static void structure_teardown(void)
@@ -299,24 +301,25 @@ static void structure_teardown(void)
     scenario_stop(&t);
 }
 
-START_TEST(pairs)
+CASE("merge_structure", .setup = structure_setup, .teardown = structure_teardown,
+     .timeout = UNTIMED);
+
+LOOP(pairs, 0, CHANGES)
 {
     for (int theirs = 0; theirs <= _i; theirs++)
         check_changes(&_i, 1, &theirs, 1);
     scenario_whole(&t);
 }
-END_TEST
 
 /* A node moves to where one was removed, and the other side removed the first and changed the
  * second: two conflicts of one path, which are one. */
-START_TEST(two_conflicts_of_one_place_are_one)
+TEST(two_conflicts_of_one_place_are_one)
 {
     static const int ours[] = {18, 6}, theirs[] = {17, 1};
     check_changes(ours, 2, theirs, 2);
 }
-END_TEST
 
-START_TEST(two_and_two)
+LOOP(two_and_two, 0, CHANGES)
 {
     uint64_t random = (uint64_t)_i + 100;
     for (int i = 0; i < 6; i++) {
@@ -327,9 +330,8 @@ START_TEST(two_and_two)
     }
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(triples)
+LOOP(triples, 0, CHANGES)
 {
     const int all = getenv("BRECCIA_TRIPLES") != NULL;
     uint64_t random = (uint64_t)_i + 1;
@@ -341,7 +343,6 @@ START_TEST(triples)
         }
     scenario_whole(&t);
 }
-END_TEST
 
 /* /a of another rank, all of one value. */
 static void commit_a(const char *branch, int ndim, int32_t value)
@@ -379,19 +380,18 @@ static void commit_number(const char *branch, const char *path, int32_t value)
 }
 
 /* Two branches that were merged crosswise have several bases. Where an array has another rank in
- * each, the key of one's chunk may be the beginning of another's: they are no map together. */
-START_TEST(bases_with_arrays_of_different_ranks)
+ * each, the key of one's chunk may be the beginning of another's: together they are not a map. */
+LOOP(bases_with_arrays_of_different_ranks, 0, 64)
 {
     const int first = _i / 16, ours = _i / 4 % 4, theirs = _i % 4;
-    brc_array *a;
     commit_a("main", first, 1);
-    OK(&t, brc_branch_delete(t.repo, "ours", BRC_DELETE_FORCE, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "theirs", BRC_DELETE_FORCE, &t.err));
-    OK(&t, brc_branch_create(t.repo, "ours", NULL, &t.err));
-    OK(&t, brc_branch_create(t.repo, "theirs", NULL, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "ours", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "theirs", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_create(t.repo, "ours", NULL, NULL, 0, &t.err));
+    OK(&t, brc_ref_create(t.repo, "theirs", NULL, NULL, 0, &t.err));
     commit_a("ours", ours, 2);
     commit_a("theirs", theirs, 3);
-    OK(&t, brc_tag_create(t.repo, "one", "ours", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "one", "ours", NULL, BRC_REF_TAG, &t.err));
     merge_for("ours", "theirs", BRC_MERGE_OURS);
     merge_for("theirs", "one", BRC_MERGE_THEIRS);
     commit_number("ours", "/g/b", 20);
@@ -400,21 +400,20 @@ START_TEST(bases_with_arrays_of_different_ranks)
     be_on("ours", "ours");
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 20);
     ck_assert_int_eq(scenario_number(&t, t.session, "/h/c", 0), 30);
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     ck_assert_int_eq(brc_array_describe(a)->ndim, ours);
     brc_array_free(a);
     scenario_whole(&t);
 }
-END_TEST
 
-/* What the bases do not agree on is nobody's: who changed it since is not known. */
-START_TEST(an_array_of_which_bases_have_other_ranks_is_no_ones)
+/* Where the bases disagree, no side owns the array: nobody knows who changed it since. */
+LOOP(an_array_of_which_bases_have_other_ranks_is_no_ones, 0, 2)
 {
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
     commit_a("ours", 1, 2);
     commit_a("theirs", 2, 3);
-    OK(&t, brc_tag_create(t.repo, "one", "ours", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "one", "ours", NULL, BRC_REF_TAG, &t.err));
     merge_for("ours", "theirs", BRC_MERGE_OURS);
     merge_for("theirs", "one", BRC_MERGE_THEIRS);
     commit_number(_i ? "ours" : "theirs", "/a", 9);
@@ -426,21 +425,4 @@ START_TEST(an_array_of_which_bases_have_other_ranks_is_no_ones)
     merge_for("ours", "theirs", _i ? BRC_MERGE_OURS : BRC_MERGE_THEIRS);
     be_on("ours", "ours");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 9);
-}
-END_TEST
-
-Suite *merge_structure_suite(void)
-{
-    Suite *s = suite_create("merge_structure");
-    TCase *c = tcase_create("merge_structure");
-    tcase_add_checked_fixture(c, structure_setup, structure_teardown);
-    tcase_set_timeout(c, 0);
-    tcase_add_loop_test(c, pairs, 0, CHANGES);
-    tcase_add_loop_test(c, triples, 0, CHANGES);
-    tcase_add_loop_test(c, two_and_two, 0, CHANGES);
-    tcase_add_test(c, two_conflicts_of_one_place_are_one);
-    tcase_add_loop_test(c, bases_with_arrays_of_different_ranks, 0, 64);
-    tcase_add_loop_test(c, an_array_of_which_bases_have_other_ranks_is_no_ones, 0, 2);
-    suite_add_tcase(s, c);
-    return s;
 }

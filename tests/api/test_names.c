@@ -1,5 +1,4 @@
 /* Names of private sessions: many sessions, of many processes, on a draft that none has begun. */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,9 @@
 #include <unistd.h>
 
 #include "../kit/children_kit.h"
+#include "../kit/suite.h"
 
-Suite *names_suite(void);
+TEST_SUITE(names);
 
 static scenario t;
 static breccia *other; /* another handle */
@@ -44,14 +44,14 @@ static char *name_of(const char *branch)
 static brc_session *begin(const char *name)
 {
     brc_session *s;
-    OK(&t, brc_session_attach(&s, t.repo, name, &t.err));
+    OK(&t, brc_session_open(&s, t.repo, name, BRC_SESSION_TOKEN, &t.err));
     return s;
 }
 
 static brc_session *attach(const char *name)
 {
     brc_session *s;
-    OK(&t, brc_session_attach(&s, other, name, &t.err));
+    OK(&t, brc_session_open(&s, other, name, BRC_SESSION_TOKEN, &t.err));
     return s;
 }
 
@@ -65,7 +65,9 @@ static void fill(brc_session *s, uint64_t from, uint64_t n, int32_t value)
     OK(&t, kit_fill(&t, s, "/a", from, n, value));
 }
 
-START_TEST(whoever_comes_first_begins_the_draft)
+CASE("names", .setup = names_setup, .teardown = names_teardown, .timeout = 120);
+
+TEST(whoever_comes_first_begins_the_draft)
 {
     brc_oid id;
     char *name = name_of(NULL), *again = name_of("main");
@@ -101,7 +103,6 @@ START_TEST(whoever_comes_first_begins_the_draft)
     free(again);
     free(name);
 }
-END_TEST
 
 static int write_ten(scenario *w, brc_session *s, void *ctx)
 {
@@ -115,7 +116,7 @@ static int only_look(scenario *w, brc_session *s, void *ctx)
     return scenario_number(w, s, "/a", 10) == 100 ? BRC_OK : BRC_EINTERNAL;
 }
 
-START_TEST(another_process_begins_the_draft)
+TEST(another_process_begins_the_draft)
 {
     char *name = name_of(NULL);
     brc_session *s = begin(name);
@@ -130,9 +131,8 @@ START_TEST(another_process_begins_the_draft)
     ck_assert_str_eq(kit_drafts(&t, t.repo), "");
     free(name);
 }
-END_TEST
 
-START_TEST(a_parent_stays_for_its_children)
+TEST(a_parent_stays_for_its_children)
 {
     char *name = name_of("HEAD");
     brc_session *s = begin(name), *a = attach(name), *child = kit_fork(&t, s);
@@ -160,25 +160,23 @@ START_TEST(a_parent_stays_for_its_children)
     free(token);
     free(name);
 }
-END_TEST
 
-START_TEST(a_name_follows_its_branch)
+TEST(a_name_follows_its_branch)
 {
-    OK(&t, brc_branch_create(t.repo, "old", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "old", NULL, NULL, 0, &t.err));
     char *name = name_of("old");
     brc_session *s = begin(name);
     fill(s, 0, 1, 100);
-    OK(&t, brc_branch_rename(t.repo, "old", "new", &t.err));
+    OK(&t, brc_ref_rename(t.repo, "old", "new", 0, &t.err));
     brc_session *a = attach(name);
     need(a, 0, 100);
     brc_oid id;
     OK(&t, kit_commit(&t, a, &id));
     brc_session_free(a);
     brc_session_free(s);
-    FAILS(&t, BRC_ENOTFOUND, brc_session_attach(&a, other, name, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_session_open(&a, other, name, BRC_SESSION_TOKEN, &t.err));
     free(name);
 }
-END_TEST
 
 /* A process with a name, which waits to be killed. */
 static pid_t an_owner(char *name, size_t size)
@@ -205,7 +203,7 @@ static pid_t an_owner(char *name, size_t size)
     return pid;
 }
 
-START_TEST(of_an_owner_that_has_ended_nothing_is_begun)
+TEST(of_an_owner_that_has_ended_nothing_is_begun)
 {
     char name[1000];
     int status;
@@ -216,13 +214,12 @@ START_TEST(of_an_owner_that_has_ended_nothing_is_begun)
     kill(pid, SIGKILL);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     FAILS(&t, BRC_ESTALE, kit_fill(&t, a, "/a", 0, 1, 100));
-    FAILS(&t, BRC_EMISUSE, brc_session_attach(&late, other, name, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_session_open(&late, other, name, BRC_SESSION_TOKEN, &t.err));
     ck_assert_str_eq(kit_drafts(&t, t.repo), "");
     brc_session_free(a);
 }
-END_TEST
 
-START_TEST(whatever_is_no_name_is_refused)
+TEST(whatever_is_no_name_is_refused)
 {
     char text[1000];
     brc_session *none;
@@ -232,37 +229,21 @@ START_TEST(whatever_is_no_name_is_refused)
     const size_t len = strlen(name);
     for (size_t i = 0; i < len; i++) { /* cut, and with each byte another */
         snprintf(text, sizeof(text), "%.*s", (int)i, name);
-        FAILS(&t, BRC_EINVAL, brc_session_attach(&none, other, text, &t.err));
+        FAILS(&t, BRC_EINVAL, brc_session_open(&none, other, text, BRC_SESSION_TOKEN, &t.err));
         for (int byte = 1; byte < 256; byte += 3) {
             snprintf(text, sizeof(text), "%s", name);
             text[i] = (char)byte;
             if (text[i] == name[i])
                 continue;
-            const int rc = brc_session_attach(&none, other, text, &t.err);
+            const int rc = brc_session_open(&none, other, text, BRC_SESSION_TOKEN, &t.err);
             ck_assert(rc == BRC_EINVAL || rc == BRC_ENOTFOUND || rc == BRC_EMISUSE);
             ck_assert_ptr_null(none);
         }
     }
     scenario strange = {.err = BRC_ERROR_INIT};
     scenario_start(&strange);
-    FAILS(&strange, BRC_ENOTFOUND, brc_session_attach(&none, strange.repo, name, &strange.err));
+    FAILS(&strange, BRC_ENOTFOUND, brc_session_open(&none, strange.repo, name, BRC_SESSION_TOKEN,
+                                                    &strange.err));
     scenario_stop(&strange);
     free(name);
-}
-END_TEST
-
-Suite *names_suite(void)
-{
-    Suite *s = suite_create("names");
-    TCase *tc = tcase_create("names");
-    tcase_add_checked_fixture(tc, names_setup, names_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, whoever_comes_first_begins_the_draft);
-    tcase_add_test(tc, another_process_begins_the_draft);
-    tcase_add_test(tc, a_parent_stays_for_its_children);
-    tcase_add_test(tc, a_name_follows_its_branch);
-    tcase_add_test(tc, of_an_owner_that_has_ended_nothing_is_begun);
-    tcase_add_test(tc, whatever_is_no_name_is_refused);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -3,12 +3,12 @@
  * until it is through, or the time to wait is over. Here somebody who does not wait is first each
  * time that a chunk is decoded: he commits another element of the chunk that is merged.
  */
-#include <check.h>
 #include <string.h>
 
 #include "../kit/hooked_kit.h"
+#include "../kit/suite.h"
 
-Suite *overtaken_suite(void);
+TEST_SUITE(overtaken);
 
 enum { LENGTH = 4096, CHUNK = 4096, TIMES = 120 }; /* a merge decodes three versions of a chunk */
 
@@ -53,11 +53,10 @@ static int is_locked(void)
 /* The branch moves. */
 static void overtake(void *ctx)
 {
-    brc_session *s;
     (void)ctx;
     if (made >= most || is_locked())
         return;
-    OK(&k.second, brc_session_open(&s, k.second.repo, "main", BRC_SESSION_PRIVATE, &k.second.err));
+    brc_session *s = scenario_session(&k.second, k.second.repo, "main", BRC_SESSION_PRIVATE);
     scenario_put(&k.second, s, "/a", 1, 1000 + ++made);
     OK(&k.second, commit_of(s, "theirs", &k.second.err));
     brc_session_free(s);
@@ -78,25 +77,25 @@ static void begin_behind(void)
     scenario_commit(&k.first, "theirs");
 }
 
-START_TEST(a_commit_gets_on_however_often_others_are_first)
+CASE("overtaken", .setup = overtaken_setup, .teardown = overtaken_teardown, .timeout = 120);
+
+TEST(a_commit_gets_on_however_often_others_are_first)
 {
     begin_behind();
     hook_decode(overtake, NULL, 100000);
     OK(&k.first, commit_of(mine, "mine", &k.first.err));
     check_both(k.first.session);
 }
-END_TEST
 
-START_TEST(until_the_time_to_wait_is_over)
+TEST(until_the_time_to_wait_is_over)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     breccia *hasty;
-    brc_session *s;
     opts.registry = k.parts.reg;
     opts.wait_ms = 60;
     most = 1000000;
     OK(&k.first, brc_open(&hasty, k.first.file, &opts, &k.first.err));
-    OK(&k.first, brc_session_open(&s, hasty, "main", BRC_SESSION_PRIVATE, &k.first.err));
+    brc_session *s = scenario_session(&k.first, hasty, "main", BRC_SESSION_PRIVATE);
     scenario_put(&k.first, s, "/a", 0, 100);
     scenario_set_number(&k.first, "/a", 1, 1000);
     scenario_commit(&k.first, "theirs");
@@ -110,18 +109,16 @@ START_TEST(until_the_time_to_wait_is_over)
     brc_session_free(s);
     brc_free(hasty);
 }
-END_TEST
 
 /* ---- what else moves a branch -------------------------------- */
 
 /* The branch `side` has element 0, and main goes on with element 1. */
-static void make_side(void)
+static void part_side_from_main(void)
 {
     scenario *t = &k.first;
-    OK(t, brc_branch_create(t->repo, "side", "main", &t->err));
+    OK(t, brc_ref_create(t->repo, "side", "main", NULL, 0, &t->err));
     OK(t, brc_switch(t->repo, "side", 0, &t->err));
-    brc_session *s;
-    OK(t, brc_session_open(&s, t->repo, "side", BRC_SESSION_WRITE, &t->err));
+    brc_session *s = scenario_session(t, t->repo, "side", BRC_SESSION_WRITE);
     scenario_put(t, s, "/a", 0, 100);
     OK(t, commit_of(s, "side", &t->err));
     brc_session_free(s);
@@ -131,30 +128,30 @@ static void make_side(void)
     hook_decode(overtake, NULL, 100000);
 }
 
-START_TEST(so_does_a_merge)
+TEST(so_does_a_merge)
 {
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    make_side();
+    part_side_from_main();
     OK(&k.first, brc_merge(&r, NULL, k.first.repo, "side", NULL, &k.first.err));
     ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
     check_both(k.first.session);
 }
-END_TEST
 
-START_TEST(so_does_a_cherry_pick)
+TEST(so_does_a_cherry_pick)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    make_side();
+    part_side_from_main();
     OK(&k.first, brc_pick(&r, NULL, k.first.repo, "side", NULL, &k.first.err));
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     check_both(k.first.session);
 }
-END_TEST
 
 /* main~1 is another commit each time; what is meant is the one that it was. */
-START_TEST(so_does_a_revert)
+TEST(so_does_a_revert)
 {
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
+    opts.flags = BRC_PICK_REVERT;
     scenario_put(&k.first, k.first.session, "/a", 0, 50);
     scenario_put(&k.first, k.first.session, "/a", 0, 100);
     scenario_commit(&k.first, "100");
@@ -163,23 +160,21 @@ START_TEST(so_does_a_revert)
     scenario_put(&k.first, k.first.session, "/a", 1, 1000);
     scenario_commit(&k.first, "theirs");
     hook_decode(overtake, NULL, 100000);
-    OK(&k.first, brc_revert(&r, NULL, k.first.repo, "main~1", NULL, &k.first.err));
+    OK(&k.first, brc_pick(&r, NULL, k.first.repo, "main~1", &opts, &k.first.err));
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     check_both(k.first.session);
 }
-END_TEST
 
-/* What others commit to the branch that is rebased is rebased, too. */
-START_TEST(so_does_a_rebase)
+/* Commits that others add to the branch during a rebase are rebased, too. */
+TEST(so_does_a_rebase)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     most = 20;
-    make_side();
+    part_side_from_main();
     OK(&k.first, brc_rebase(&r, NULL, k.first.repo, "side", NULL, &k.first.err));
     ck_assert_uint_eq(r.made, (uint64_t)(1 + most));
     check_both(k.first.session);
 }
-END_TEST
 
 /* Somebody switches, too. */
 static void switch_and_overtake(void *ctx)
@@ -190,21 +185,19 @@ static void switch_and_overtake(void *ctx)
         OK(&k.second, brc_switch(k.second.repo, "side", 0, &k.second.err));
 }
 
-START_TEST(on_the_branch_on_which_it_began)
+TEST(on_the_branch_on_which_it_began)
 {
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    brc_session *s;
-    make_side();
+    part_side_from_main();
     hook_decode(switch_and_overtake, NULL, 100000);
     OK(&k.first, brc_merge(&r, NULL, k.first.repo, "side", NULL, &k.first.err));
-    OK(&k.first, brc_session_open(&s, k.first.repo, "main", BRC_SESSION_VIEW, &k.first.err));
+    brc_session *s = scenario_session(&k.first, k.first.repo, "main", BRC_SESSION_VIEW);
     check_both(s);
     brc_session_free(s);
     OK(&k.first, brc_session_open(&s, k.first.repo, "side", BRC_SESSION_VIEW, &k.first.err));
     ck_assert_int_eq(scenario_number(&k.first, s, "/a", 1), 7);
     brc_session_free(s);
 }
-END_TEST
 
 /* ---- children -------------------------------- */
 
@@ -214,12 +207,12 @@ static void write_into_parent(void *ctx)
     brc_session *s;
     if (made >= most || is_locked())
         return;
-    OK(&k.second, brc_session_attach(&s, k.second.repo, ctx, &k.second.err));
+    OK(&k.second, brc_session_open(&s, k.second.repo, ctx, BRC_SESSION_TOKEN, &k.second.err));
     scenario_put(&k.second, s, "/a", 1, 1000 + ++made);
     brc_session_free(s);
 }
 
-START_TEST(so_does_a_join)
+TEST(so_does_a_join)
 {
     brc_session *child;
     brc_buf of_child = BRC_BUF_INIT, of_mine = BRC_BUF_INIT;
@@ -238,23 +231,4 @@ START_TEST(so_does_a_join)
     brc_session_free(child);
     brc_buf_dispose(&of_child);
     brc_buf_dispose(&of_mine);
-}
-END_TEST
-
-Suite *overtaken_suite(void)
-{
-    Suite *s = suite_create("overtaken");
-    TCase *tc = tcase_create("overtaken");
-    tcase_add_checked_fixture(tc, overtaken_setup, overtaken_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, a_commit_gets_on_however_often_others_are_first);
-    tcase_add_test(tc, until_the_time_to_wait_is_over);
-    tcase_add_test(tc, so_does_a_merge);
-    tcase_add_test(tc, so_does_a_cherry_pick);
-    tcase_add_test(tc, so_does_a_revert);
-    tcase_add_test(tc, so_does_a_rebase);
-    tcase_add_test(tc, on_the_branch_on_which_it_began);
-    tcase_add_test(tc, so_does_a_join);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,10 +1,10 @@
 /* Cherry-picks and reverts with conflicts, which stay open: settled, committed, dropped. */
-#include <check.h>
 #include <string.h>
 
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *pick_draft_suite(void);
+TEST_SUITE(pick_draft);
 
 static scenario t;
 static brc_oid side_tip, main_tip;
@@ -18,7 +18,7 @@ static void pick_setup(void)
     scenario_numbers(&t, "/a", 8, 2, 1);
     OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
     scenario_commit(&t, "base");
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     scenario_set_number(&t, "/a", 0, 50);
     scenario_set_number(&t, "/a", 2, 50);
     scenario_set_number(&t, "/a", 5, 50); /* of this chunk there is nothing to decide */
@@ -42,22 +42,13 @@ static void pick_teardown(void)
     scenario_stop(&t);
 }
 
-static brc_pick_result pick_with(const char *rev, uint32_t flags)
-{
-    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
-    brc_pick_result r = BRC_PICK_RESULT_INIT;
-    opts.flags = flags;
-    OK(&t, brc_pick(&r, NULL, t.repo, rev, &opts, &t.err));
-    return r;
-}
-
 static brc_pick_result revert_with(const char *rev, uint32_t flags)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    opts.flags = flags;
+    opts.flags = BRC_PICK_REVERT | flags;
     opts.author = "Rev <rev@example.org>";
-    OK(&t, brc_revert(&r, NULL, t.repo, rev, &opts, &t.err));
+    OK(&t, brc_pick(&r, NULL, t.repo, rev, &opts, &t.err));
     return r;
 }
 
@@ -72,7 +63,7 @@ static uint64_t left_open(const char *op)
 static brc_pick_result pick_goes_on(void)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    OK(&t, brc_pick_continue(&r, NULL, t.repo, NULL, &t.err));
+    OK(&t, brc_continue(&r, NULL, t.repo, NULL, &t.err));
     return r;
 }
 
@@ -81,12 +72,14 @@ static int picked_rows(void)
     return (int)scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op IN ('pick', 'revert')");
 }
 
+CASE("open", .setup = pick_setup, .teardown = pick_teardown, .timeout = 300);
+
 /* ---- a cherry-pick -------------------------------- */
 
-START_TEST(k1_it_stays_open_and_is_dropped)
+TEST(k1_it_stays_open_and_is_dropped)
 {
     brc_oid tip;
-    brc_pick_result r = pick_with("side", BRC_PICK_KEEP);
+    brc_pick_result r = scenario_pick(&t, "side", BRC_PICK_KEEP);
     ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     ck_assert_int_ne(r.draft, 0);
     ck_assert_uint_eq(r.conflicts, 3);
@@ -98,20 +91,19 @@ START_TEST(k1_it_stays_open_and_is_dropped)
     OK(&t, brc_resolve(&tip, t.repo, "main", &t.err));
     ck_assert_mem_eq(&tip, &main_tip, sizeof(tip));
     ck_assert_int_eq(pick_goes_on().result, BRC_PICK_CONFLICT);
-    OK(&t, brc_merge_abort(t.repo, &t.err));
+    OK(&t, brc_abort(t.repo, &t.err));
     scenario_look_again(&t);
     ck_assert(scenario_clean(&t));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 7);
     ck_assert_uint_eq(left_open(""), 99);
     ck_assert_int_eq(picked_rows(), 0);
 }
-END_TEST
 
 /* Its commit is what it would have been without conflicts. */
-START_TEST(k2_the_commit_has_what_the_picked_one_has)
+TEST(k2_the_commit_has_what_the_picked_one_has)
 {
     brc_commit *c;
-    pick_with("side", BRC_PICK_KEEP);
+    scenario_pick(&t, "side", BRC_PICK_KEEP);
     scenario_set_number(&t, "/a", 0, 70);
     OK(&t, brc_attrs_set(t.session, "/a", "k", "7", &t.err));
     scenario_look_again(&t);
@@ -138,22 +130,20 @@ START_TEST(k2_the_commit_has_what_the_picked_one_has)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 7);
     ck_assert(scenario_clean(&t));
 }
-END_TEST
 
-START_TEST(k3_all_for_theirs_is_the_pick_for_theirs)
+TEST(k3_all_for_theirs_is_the_pick_for_theirs)
 {
-    pick_with("side", BRC_PICK_KEEP);
+    scenario_pick(&t, "side", BRC_PICK_KEEP);
     scenario_settle(&t, BRC_MERGE_THEIRS);
     const brc_oid slow = pick_goes_on().commit;
-    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
-    const brc_oid quick = pick_with("side", BRC_PICK_THEIRS).commit;
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 1, NULL, &t.err));
+    const brc_oid quick = scenario_pick(&t, "side", BRC_PICK_THEIRS).commit;
     ck_assert_mem_eq(&slow, &quick, sizeof(slow));
 }
-END_TEST
 
-START_TEST(k4_where_nothing_is_left_no_commit_is_made)
+TEST(k4_where_nothing_is_left_no_commit_is_made)
 {
-    pick_with("side", BRC_PICK_KEEP);
+    scenario_pick(&t, "side", BRC_PICK_KEEP);
     scenario_settle(&t, BRC_MERGE_OURS);
     scenario_set_number(&t, "/a", 6, 7);
     scenario_look_again(&t);
@@ -166,40 +156,37 @@ START_TEST(k4_where_nothing_is_left_no_commit_is_made)
     ck_assert(scenario_clean(&t));
     ck_assert_int_eq(picked_rows(), 0);
 }
-END_TEST
 
-START_TEST(k5_others_do_not_end_it)
+TEST(k5_others_do_not_end_it)
 {
     brc_merge_result m = BRC_MERGE_RESULT_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
     brc_merge_opts merge = BRC_MERGE_OPTS_INIT;
-    brc_oid id;
-    ck_assert_int_eq(pick_with("side", 0).draft, 0);
-    ck_assert_int_eq(pick_with("side", BRC_PICK_KEEP | BRC_PICK_NO_COMMIT).draft, 0);
+    brc_pick_opts skip = BRC_PICK_OPTS_INIT;
+    skip.flags = BRC_PICK_SKIP;
+    ck_assert_int_eq(scenario_pick(&t, "side", 0).draft, 0);
+    ck_assert_int_eq(scenario_pick(&t, "side", BRC_PICK_KEEP | BRC_PICK_NO_COMMIT).draft, 0);
     ck_assert_uint_eq(left_open(""), 99);
-    FAILS(&t, BRC_EMISUSE, brc_pick_continue(&r, NULL, t.repo, NULL, &t.err));
-    pick_with("side", BRC_PICK_KEEP);
-    FAILS(&t, BRC_EMISUSE, brc_merge_continue(&m, NULL, t.repo, NULL, &t.err));
-    ck_assert_ptr_nonnull(strstr(t.err.message, "cherry-pick --continue"));
-    commit.message = "no";
-    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &commit, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_continue(&r, NULL, t.repo, NULL, &t.err));
+    scenario_pick(&t, "side", BRC_PICK_KEEP);
+    FAILS(&t, BRC_EMISUSE, brc_continue(&r, NULL, t.repo, &skip, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "cherry-pick --abort"));
+    FAILS(&t, BRC_ECONFLICT, scenario_commit_of(&t, t.session, "no", NULL));
     ck_assert_ptr_nonnull(strstr(t.err.message, "cherry-pick --continue"));
     FAILS(&t, BRC_ECONFLICT, brc_pick(&r, NULL, t.repo, "side", NULL, &t.err));
-    OK(&t, brc_merge_abort(t.repo, &t.err));
+    OK(&t, brc_abort(t.repo, &t.err));
     merge.flags = BRC_MERGE_KEEP;
     OK(&t, brc_merge(&m, NULL, t.repo, "side", &merge, &t.err));
-    FAILS(&t, BRC_EMISUSE, brc_pick_continue(&r, NULL, t.repo, NULL, &t.err));
-    ck_assert_ptr_nonnull(strstr(t.err.message, "merge --continue"));
+    FAILS(&t, BRC_EMISUSE, brc_continue(&r, NULL, t.repo, &skip, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "merge --abort"));
 }
-END_TEST
 
-START_TEST(k6_collections_keep_what_the_plan_names)
+TEST(k6_collections_keep_what_the_plan_names)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
-    pick_with("side", BRC_PICK_KEEP);
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_pick(&t, "side", BRC_PICK_KEEP);
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    scenario_no_window(&t);
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
     scenario_look_again(&t);
     scenario_settle(&t, BRC_MERGE_THEIRS);
@@ -210,16 +197,6 @@ START_TEST(k6_collections_keep_what_the_plan_names)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
     scenario_whole(&t);
 }
-END_TEST
-
-/* One process begins it, another settles a part, and both are gone without a word. */
-static int pick_there(breccia *repo)
-{
-    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
-    brc_pick_result r = BRC_PICK_RESULT_INIT;
-    opts.flags = BRC_PICK_KEEP;
-    return brc_pick(&r, NULL, repo, "side", &opts, NULL);
-}
 
 static int settle_there(breccia *repo)
 {
@@ -227,9 +204,9 @@ static int settle_there(breccia *repo)
     return brc_merge_settle(&n, repo, BRC_MERGE_THEIRS, NULL, 0, NULL);
 }
 
-START_TEST(k7_processes_that_are_gone_leave_it_open)
+TEST(k7_processes_that_are_gone_leave_it_open)
 {
-    scenario_in_child(&t, pick_there);
+    scenario_in_child(&t, begin_pick_of_side);
     ck_assert_uint_eq(left_open("cherry-pick"), 3);
     scenario_in_child(&t, settle_there);
     ck_assert_uint_eq(left_open("cherry-pick"), 0);
@@ -237,11 +214,10 @@ START_TEST(k7_processes_that_are_gone_leave_it_open)
     scenario_look_again(&t);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
 }
-END_TEST
 
 /* ---- a revert -------------------------------- */
 
-START_TEST(r1_a_revert_stays_open_too)
+TEST(r1_a_revert_stays_open_too)
 {
     brc_commit *c;
     scenario_set_number(&t, "/a", 0, 90);
@@ -266,16 +242,15 @@ START_TEST(r1_a_revert_stays_open_too)
     brc_commit_free(c);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='revert'"), 1);
     const brc_oid slow = scenario_root(&t, "HEAD");
-    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 1, NULL, &t.err));
     revert_with("HEAD~1", BRC_PICK_THEIRS);
     ck_assert(scenario_same(slow, scenario_root(&t, "HEAD")));
 }
-END_TEST
 
-/* What the commit moved is moved back, and what was written there since goes along. */
-START_TEST(r3_a_move_is_followed_backwards)
+/* A node that the commit moved is moved back, and takes along the changes made to it since. */
+TEST(r3_a_move_is_followed_backwards)
 {
-    OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/z", 0, &t.err));
     scenario_set_number(&t, "/z", 0, 90);
     scenario_commit(&t, "moved");
     scenario_set_number(&t, "/z", 0, 91);
@@ -290,12 +265,11 @@ START_TEST(r3_a_move_is_followed_backwards)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 91);
     const brc_oid slow = scenario_root(&t, "HEAD");
-    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 1, NULL, &t.err));
     revert_with("HEAD~1", BRC_PICK_THEIRS);
     ck_assert(scenario_same(slow, scenario_root(&t, "HEAD")));
     scenario_look_again(&t);
 }
-END_TEST
 
 static void change_what_goes_back(scenario *s)
 {
@@ -303,11 +277,11 @@ static void change_what_goes_back(scenario *s)
 }
 
 /* When the branch has moved, their side of what the revert moves back is where ours had it. */
-START_TEST(r4_their_side_of_what_is_moved_back_is_taken)
+TEST(r4_their_side_of_what_is_moved_back_is_taken)
 {
     scenario_numbers(&t, "/x/c", 8, 2, 1);
     scenario_commit(&t, "before");
-    OK(&t, brc_node_move(t.session, "/x", "/y", &t.err));
+    OK(&t, brc_node_move(t.session, "/x", "/y", 0, &t.err));
     scenario_set_number(&t, "/a", 2, 55);
     scenario_commit(&t, "to be reverted");
     scenario_set_number(&t, "/a", 2, 56);
@@ -324,10 +298,9 @@ START_TEST(r4_their_side_of_what_is_moved_back_is_taken)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 57);
     scenario_whole(&t);
 }
-END_TEST
 
-/* What is given at the end counts; what was given first comes before the commit's own. */
-START_TEST(r2_message_author_and_time_can_be_given)
+/* The options of the end count; after them those of the start, then the commit's own. */
+TEST(r2_message_author_and_time_can_be_given)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
@@ -338,10 +311,10 @@ START_TEST(r2_message_author_and_time_can_be_given)
     opts.time_us = 12000000;
     OK(&t, brc_pick(&r, NULL, t.repo, "side", &opts, &t.err));
     scenario_settle(&t, BRC_MERGE_THEIRS);
-    FAILS(&t, BRC_EINVAL, brc_pick_continue(&r, NULL, t.repo, &opts, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_continue(&r, NULL, t.repo, &opts, &t.err));
     opts = (brc_pick_opts)BRC_PICK_OPTS_INIT;
     opts.message = "last";
-    OK(&t, brc_pick_continue(&r, NULL, t.repo, &opts, &t.err));
+    OK(&t, brc_continue(&r, NULL, t.repo, &opts, &t.err));
     OK(&t, brc_commit_read(&c, t.repo, &r.commit, &t.err));
     ck_assert_str_eq(c->author, "Bob");
     ck_assert_str_eq(c->message, "last");
@@ -349,11 +322,12 @@ START_TEST(r2_message_author_and_time_can_be_given)
     ck_assert_str_eq(c->meta_json, "{\"run\":7}");
     brc_commit_free(c);
 }
-END_TEST
+
+CASE("damage", .timeout = 300);
 
 /* ---- damage -------------------------------- */
 
-START_TEST(d1_broken_plans_are_reported)
+TEST(d1_broken_plans_are_reported)
 {
 #define PLAN_SUM                                                                                   \
     "; UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"      \
@@ -370,38 +344,13 @@ START_TEST(d1_broken_plans_are_reported)
         brc_open_state state = BRC_OPEN_STATE_INIT;
         brc_pick_result r = BRC_PICK_RESULT_INIT;
         pick_setup();
-        pick_with("side", BRC_PICK_KEEP);
+        scenario_pick(&t, "side", BRC_PICK_KEEP);
         scenario_settle(&t, BRC_MERGE_OURS);
         scenario_sql(&t, damages[i]);
         ck_assert_msg(scenario_faults(&t) > 0, "not noticed: %s", damages[i]);
         (void)!brc_merge_state(&state, NULL, t.repo, &t.err);
         /* Answers, whatever it is. */
-        (void)!brc_pick_continue(&r, NULL, t.repo, NULL, &t.err);
+        (void)!brc_continue(&r, NULL, t.repo, NULL, &t.err);
         pick_teardown();
     }
-}
-END_TEST
-
-Suite *pick_draft_suite(void)
-{
-    Suite *s = suite_create("pick_draft");
-    TCase *tc = tcase_create("open"), *damage = tcase_create("damage");
-    tcase_set_timeout(tc, 300);
-    tcase_set_timeout(damage, 300);
-    tcase_add_checked_fixture(tc, pick_setup, pick_teardown);
-    tcase_add_test(tc, k1_it_stays_open_and_is_dropped);
-    tcase_add_test(tc, k2_the_commit_has_what_the_picked_one_has);
-    tcase_add_test(tc, k3_all_for_theirs_is_the_pick_for_theirs);
-    tcase_add_test(tc, k4_where_nothing_is_left_no_commit_is_made);
-    tcase_add_test(tc, k5_others_do_not_end_it);
-    tcase_add_test(tc, k6_collections_keep_what_the_plan_names);
-    tcase_add_test(tc, k7_processes_that_are_gone_leave_it_open);
-    tcase_add_test(tc, r1_a_revert_stays_open_too);
-    tcase_add_test(tc, r3_a_move_is_followed_backwards);
-    tcase_add_test(tc, r4_their_side_of_what_is_moved_back_is_taken);
-    tcase_add_test(tc, r2_message_author_and_time_can_be_given);
-    suite_add_tcase(s, tc);
-    tcase_add_test(damage, d1_broken_plans_are_reported);
-    suite_add_tcase(s, damage);
-    return s;
 }

@@ -2,7 +2,6 @@
  * A reader keeps its version: what a session was opened on stays readable as long as it is open,
  * whatever others do with the branches that had it, also if they collect garbage.
  */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +9,10 @@
 #include <unistd.h>
 
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *pins_suite(void);
+TEST_SUITE(pins);
 
 enum { MANY = 4200, LONG = 2000 }; /* more than is marked between two pauses */
 
@@ -29,11 +29,11 @@ static char *old_hex(const brc_oid *id)
 static void pins_setup(void)
 {
     scenario_start(&t);
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     scenario_numbers(&t, "/a", 64, 4, 0);
     scenario_commit(&t, "main");
     brc_session *main = t.session;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     scenario_numbers(&t, "/b", LONG, 4, 50000);
     oldest = scenario_commit(&t, "one");
@@ -53,7 +53,7 @@ static void pins_teardown(void)
 
 static void forget_branch(void)
 {
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
 }
 
 /* Another process's handle, or as good as that. */
@@ -72,8 +72,7 @@ static void all_is_there(scenario *r, brc_session *s, const char *path, int32_t 
                          int32_t first)
 {
     int32_t got[LONG];
-    brc_array *a;
-    OK(r, brc_array_open(&a, s, path, &r->err));
+    brc_array *a = scenario_array_at(r, s, path);
     OK(r, brc_array_read(a, NULL, got, sizeof(got), &r->err));
     ck_assert_int_eq(got[0], zeroth);
     for (int32_t i = 1; i < LONG; i++)
@@ -87,7 +86,9 @@ static void version_is_there(scenario *r)
     all_is_there(r, r->session, "/c", 90000, 90000);
 }
 
-START_TEST(a_version_stays_as_long_as_it_is_open)
+CASE("pins", .setup = pins_setup, .teardown = pins_teardown, .timeout = 120);
+
+LOOP(a_version_stays_as_long_as_it_is_open, 0, 2)
 {
     scenario r = reader_open(_i ? BRC_OPEN_READONLY : 0, "side", BRC_SESSION_AT);
     forget_branch();
@@ -99,10 +100,9 @@ START_TEST(a_version_stays_as_long_as_it_is_open)
     ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 2 * LONG / 4);
     ck_assert(!scenario_has_commit(&t, &old) && !scenario_has_commit(&t, &oldest));
 }
-END_TEST
 
 /* By another name, from another folder, and by a handle that was opened again. */
-START_TEST(however_the_file_is_named)
+LOOP(however_the_file_is_named, 0, 2)
 {
     char name[120], folder[200];
     scenario r = {.repo = NULL};
@@ -122,9 +122,8 @@ START_TEST(however_the_file_is_named)
     brc_free(again);
     ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
 }
-END_TEST
 
-START_TEST(the_same_handle_may_collect)
+TEST(the_same_handle_may_collect)
 {
     brc_session *one, *two;
     OK(&t, brc_session_open(&one, t.repo, "side", BRC_SESSION_AT, &t.err));
@@ -136,14 +135,12 @@ START_TEST(the_same_handle_may_collect)
     brc_session_free(two);
     ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
 }
-END_TEST
 
-START_TEST(an_array_keeps_its_version_too)
+TEST(an_array_keeps_its_version_too)
 {
-    brc_array *b;
     int32_t got[LONG];
     scenario r = reader_open(0, "side", BRC_SESSION_AT);
-    OK(&r, brc_array_open(&b, r.session, "/b", &r.err));
+    brc_array *b = scenario_array_at(&r, r.session, "/b");
     brc_session_free(r.session);
     brc_free(r.repo);
     forget_branch();
@@ -153,9 +150,8 @@ START_TEST(an_array_keeps_its_version_too)
     brc_array_free(b);
     ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
 }
-END_TEST
 
-START_TEST(of_two_versions_only_the_open_one_stays)
+TEST(of_two_versions_only_the_open_one_stays)
 {
     scenario r = reader_open(0, old_hex(&oldest), BRC_SESSION_AT);
     forget_branch();
@@ -164,14 +160,13 @@ START_TEST(of_two_versions_only_the_open_one_stays)
     all_is_there(&r, r.session, "/b", 50000, 50000);
     scenario_close(&r);
 }
-END_TEST
 
-START_TEST(changes_keep_what_they_lie_over)
+TEST(changes_keep_what_they_lie_over)
 {
     scenario r = reader_open(0, "side", BRC_SESSION_PRIVATE);
     OK(&r, brc_attrs_set(r.session, "/b", "n", "1", &r.err));
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
-    OK(&t, brc_reset(t.repo, "main", BRC_RESET_HARD, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "main", BRC_RESET_HARD, NULL, &t.err));
     OK(&t, brc_switch(t.repo, "main", 0, &t.err));
     ck_assert_int_eq((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
     version_is_there(&r);
@@ -179,9 +174,8 @@ START_TEST(changes_keep_what_they_lie_over)
     scenario_close(&r);
     ck_assert_int_gt((int)scenario_collect(&t, BRC_GC_EXPUNGE), 0);
 }
-END_TEST
 
-START_TEST(what_has_expired_stays_for_who_reads_it)
+TEST(what_has_expired_stays_for_who_reads_it)
 {
     brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
@@ -193,7 +187,6 @@ START_TEST(what_has_expired_stays_for_who_reads_it)
     scenario_close(&r);
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- processes -------------------------------- */
 
@@ -215,7 +208,7 @@ static void read_when_told(const int *say, const int *hear)
     _exit(0);
 }
 
-START_TEST(in_another_process_until_it_ends)
+LOOP(in_another_process_until_it_ends, 0, 2)
 {
     int say[2], hear[2], status;
     ck_assert_int_eq(pipe(say), 0);
@@ -241,10 +234,9 @@ START_TEST(in_another_process_until_it_ends)
         close(hear[i]);
     }
 }
-END_TEST
 
 /* A child that has a copy of the handle, and does nothing with it. */
-START_TEST(a_fork_of_the_reader_does_not_keep_it_for_ever)
+LOOP(a_fork_of_the_reader_does_not_keep_it_for_ever, 0, 2)
 {
     int hear[2], status;
     scenario r = reader_open(0, "side", BRC_SESSION_AT);
@@ -269,7 +261,6 @@ START_TEST(a_fork_of_the_reader_does_not_keep_it_for_ever)
     close(hear[0]);
     close(hear[1]);
 }
-END_TEST
 
 /* ---- meanwhile -------------------------------- */
 
@@ -311,14 +302,14 @@ static int open_meanwhile(void *ctx, const char *phase, uint64_t done, uint64_t 
 }
 
 /* At each pause of a collection: all of it, or a clear error. */
-START_TEST(opened_while_it_collects_it_is_whole_or_gone)
+LOOP(opened_while_it_collects_it_is_whole_or_gone, 0, 2)
 {
     int opened = 0, gone = 0;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     opts.progress = open_meanwhile;
     scenario_numbers(&t, "/big", MANY, 1, 200000);
     scenario_commit(&t, "big");
-    OK(&t, brc_tag_create(t.repo, "keep", "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "keep", "side", NULL, BRC_REF_TAG, &t.err));
     forget_branch();
     scenario_close(&t);
     scenario_open(&t, &opts, 0);
@@ -327,12 +318,12 @@ START_TEST(opened_while_it_collects_it_is_whole_or_gone)
         meanwhile.at = at;
         meanwhile.disturbs = _i;
         if (gone == 0)
-            OK(&t, brc_tag_delete(t.repo, "keep", BRC_DELETE_FORCE, &t.err));
+            OK(&t, brc_ref_delete(t.repo, "keep", BRC_REF_TAG | BRC_DELETE_FORCE, &t.err));
         scenario_collect(&t, BRC_GC_EXPUNGE);
         if (meanwhile.is_open) {
             version_is_there(&meanwhile.r);
             scenario_whole(&t);
-            OK(&t, brc_tag_create(t.repo, "keep", old_hex(&old), NULL, &t.err));
+            OK(&t, brc_ref_create(t.repo, "keep", old_hex(&old), NULL, BRC_REF_TAG, &t.err));
         }
         opened += meanwhile.is_open;
         gone += meanwhile.is_done && !meanwhile.is_open;
@@ -342,7 +333,6 @@ START_TEST(opened_while_it_collects_it_is_whole_or_gone)
     ck_assert_int_ge(opened, 2);
     ck_assert_int_ge(gone, 1);
 }
-END_TEST
 
 static int stop_it(void *ctx, const char *phase, uint64_t done, uint64_t total)
 {
@@ -352,7 +342,7 @@ static int stop_it(void *ctx, const char *phase, uint64_t done, uint64_t total)
 }
 
 /* A collection was stopped in the middle, and somebody writes for longer than the reader waits. */
-START_TEST(a_busy_writer_keeps_no_reader_out)
+TEST(a_busy_writer_keeps_no_reader_out)
 {
     scenario r = {.repo = NULL};
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -374,26 +364,4 @@ START_TEST(a_busy_writer_keeps_no_reader_out)
     scenario_collect(&t, BRC_GC_EXPUNGE);
     version_is_there(&r);
     scenario_close(&r);
-}
-END_TEST
-
-Suite *pins_suite(void)
-{
-    Suite *s = suite_create("pins");
-    TCase *c = tcase_create("pins");
-    tcase_add_checked_fixture(c, pins_setup, pins_teardown);
-    tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, a_version_stays_as_long_as_it_is_open, 0, 2);
-    tcase_add_loop_test(c, however_the_file_is_named, 0, 2);
-    tcase_add_test(c, the_same_handle_may_collect);
-    tcase_add_test(c, an_array_keeps_its_version_too);
-    tcase_add_test(c, of_two_versions_only_the_open_one_stays);
-    tcase_add_test(c, changes_keep_what_they_lie_over);
-    tcase_add_test(c, what_has_expired_stays_for_who_reads_it);
-    tcase_add_loop_test(c, in_another_process_until_it_ends, 0, 2);
-    tcase_add_loop_test(c, a_fork_of_the_reader_does_not_keep_it_for_ever, 0, 2);
-    tcase_add_loop_test(c, opened_while_it_collects_it_is_whole_or_gone, 0, 2);
-    tcase_add_test(c, a_busy_writer_keeps_no_reader_out);
-    suite_add_tcase(s, c);
-    return s;
 }

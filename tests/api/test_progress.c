@@ -1,6 +1,5 @@
-/* What a progress function is told: one total that stays, a count that never falls and
+/* The arguments of a progress function: one total that stays, a count that never falls and
  * reaches it; that it can stop the call; and the line that the command makes of it. */
-#include <check.h>
 #include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +12,9 @@
 #include "../../src/breccia.h"
 #include "../kit/converters.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *progress_suite(void);
+TEST_SUITE(progress);
 
 enum { ROWS = 512, COLUMNS = 1024, BYTES = ROWS * COLUMNS * 4 };
 
@@ -100,7 +100,9 @@ static void bring_in(const char *file, const char *path)
     DONE(brc_import(kit.session, exchange_path(&kit, file), path, &opts, &kit.err));
 }
 
-START_TEST(f16_import_has_one_total)
+CASE("progress", .setup = progress_setup, .teardown = progress_teardown);
+
+TEST(f16_import_has_one_total)
 {
     bring_in("a.npy", "/a");
     check_heard("import of .npy", 16, BYTES);
@@ -113,7 +115,6 @@ START_TEST(f16_import_has_one_total)
     DONE(brc_import(kit.session, exchange_path(&kit, "both.npz"), "/npz", NULL, &kit.err));
     check_heard("import of .npz", 2, 0);
 }
-END_TEST
 
 /* Two arrays of BYTES each below /g and one of BYTES / 4, in a file of each format. */
 static void make_hierarchy(const char *name, const char *format)
@@ -155,7 +156,7 @@ static void check_near(const char *what, uint64_t bytes, uint64_t want)
                   (unsigned long long)bytes, (unsigned long long)want);
 }
 
-START_TEST(f16_import_of_a_hierarchy_has_one_total)
+TEST(f16_import_of_a_hierarchy_has_one_total)
 {
     const uint64_t chunk[2] = { 100, 1024 };
     for (size_t i = 0; i < HIERARCHIES; i++) {
@@ -194,9 +195,8 @@ START_TEST(f16_import_of_a_hierarchy_has_one_total)
         check_heard(name, 8, 0);
     }
 }
-END_TEST
 
-START_TEST(f16_several_sources_are_one_total)
+TEST(f16_several_sources_are_one_total)
 {
     const char *const names[] = { "a.npy", "h.zarr", "f.npy", "h.h5" };
     uint64_t sum = 0;
@@ -217,10 +217,9 @@ START_TEST(f16_several_sources_are_one_total)
     brc_progress_end(kit.repo, BRC_OK);
     check_heard("four sources", 16, sum);
 }
-END_TEST
 
-/* What cannot be read has no total; the import says why. */
-START_TEST(f16_what_cannot_be_measured)
+/* A source that cannot be read has no total; the import says why. */
+TEST(f16_what_cannot_be_measured)
 {
     uint64_t bytes = 1;
     exchange_file(&kit, "bad.npy", "\x93NUMPY", 6);
@@ -233,10 +232,9 @@ START_TEST(f16_what_cannot_be_measured)
                                       &kit.err), BRC_EINVAL);
     ck_assert_int_eq(brc_import_bytes(NULL, kit.session, "x", NULL, &kit.err), BRC_EINVAL);
 }
-END_TEST
 
 /* One chunk of 64 MiB: the caller hears of every few MiB that are read of it. */
-START_TEST(f16_told_while_a_large_part_is_read)
+TEST(f16_told_while_a_large_part_is_read)
 {
     const uint64_t chunk[1] = { 64 << 20 };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -252,9 +250,8 @@ START_TEST(f16_told_while_a_large_part_is_read)
     DONE(brc_import(kit.session, exchange_path(&kit, "large.npy"), "/l", &opts, &kit.err));
     check_heard("one large chunk", 16, chunk[0]);
 }
-END_TEST
 
-START_TEST(f16_export_has_one_total)
+TEST(f16_export_has_one_total)
 {
     static const char *const names[] = { "x.npy", "x.zarr", "x.zip", "x.h5", "x.nc" };
     brc_array *a;
@@ -269,9 +266,8 @@ START_TEST(f16_export_has_one_total)
         check_heard(names[i], 2, 4 * BYTES);
     }
 }
-END_TEST
 
-START_TEST(f16_elements_codecs_and_checks)
+TEST(f16_elements_codecs_and_checks)
 {
     brc_array *a;
     uint64_t checked;
@@ -292,7 +288,7 @@ START_TEST(f16_elements_codecs_and_checks)
                                  "\"big\"}}]", 1, &kit.err));
     check_heard("codecs", 16, BYTES);
     listen_anew(0);
-    DONE(brc_fsck(kit.repo, 0, NULL, NULL, &checked, &kit.err));
+    DONE(brc_fsck(kit.repo, 0, NULL, NULL, NULL, &checked, &kit.err));
     check_heard("fsck", 16, 0);
     listen_anew(0); /* two calls, one total */
     brc_progress_begin(kit.repo, "both", 2 * BYTES);
@@ -303,10 +299,9 @@ START_TEST(f16_elements_codecs_and_checks)
     brc_array_free(a);
     free(data);
 }
-END_TEST
 
 /* A result other than 0 stops the call, and nothing has changed. */
-START_TEST(f16_progress_stops_the_call)
+TEST(f16_progress_stops_the_call)
 {
     int kind;
     listen_anew(BYTES / 2);
@@ -318,30 +313,28 @@ START_TEST(f16_progress_stops_the_call)
     bring_in("a.npy", "/a"); /* the next one counts from the start */
     check_heard("import", 2, BYTES);
 }
-END_TEST
 
 /* A handle that was opened without a function gets one for a while. */
-START_TEST(f16_another_function_is_told)
+TEST(f16_another_function_is_told)
 {
     breccia *other;
     uint64_t checked;
     bring_in("a.npy", "/a");
     DONE(brc_reopen(&other, kit.repo, &kit.err));
     listen_anew(0);
-    DONE(brc_fsck(other, 0, NULL, NULL, &checked, &kit.err));
+    DONE(brc_fsck(other, 0, NULL, NULL, NULL, &checked, &kit.err));
     ck_assert_uint_eq(heard.calls, 0);
     brc_progress_set(other, hear, &heard);
-    DONE(brc_fsck(other, 0, NULL, NULL, &checked, &kit.err));
+    DONE(brc_fsck(other, 0, NULL, NULL, NULL, &checked, &kit.err));
     check_heard("fsck", 16, 0);
     listen_anew(BYTES / 2);
-    ck_assert_int_eq(brc_fsck(other, 0, NULL, NULL, &checked, &kit.err), BRC_EINTERRUPT);
+    ck_assert_int_eq(brc_fsck(other, 0, NULL, NULL, NULL, &checked, &kit.err), BRC_EINTERRUPT);
     listen_anew(0);
     brc_progress_set(other, NULL, NULL);
-    DONE(brc_fsck(other, 0, NULL, NULL, &checked, &kit.err));
+    DONE(brc_fsck(other, 0, NULL, NULL, NULL, &checked, &kit.err));
     ck_assert_uint_eq(heard.calls, 0);
     brc_free(other);
 }
-END_TEST
 
 /* ---- the line -------------------------------- */
 
@@ -353,7 +346,9 @@ static const char *text_of(uint64_t done, uint64_t total, int64_t ms)
     return cli_progress_text(line, sizeof(line), "import", done, total, ms);
 }
 
-START_TEST(f16_text_of_the_line)
+CASE("line");
+
+TEST(f16_text_of_the_line)
 {
     char small[24];
     ck_assert_str_eq(text_of(300 * MIB, 1000 * MIB, 3000),
@@ -369,7 +364,6 @@ START_TEST(f16_text_of_the_line)
     cli_progress_text(small, sizeof(small), "import", MIB, 2 * MIB, 1000); /* it is cut off */
     ck_assert_str_eq(small, "import: 1.0 MiB of 2.0 ");
 }
-END_TEST
 
 static struct cli_progress line_from(int64_t ms)
 {
@@ -378,7 +372,7 @@ static struct cli_progress line_from(int64_t ms)
 }
 
 /* The first line within 300 ms of the first second, then five a second. */
-START_TEST(f16_when_the_line_is_drawn)
+TEST(f16_when_the_line_is_drawn)
 {
     struct cli_progress p = line_from(5000);
     char line[160];
@@ -402,10 +396,9 @@ START_TEST(f16_when_the_line_is_drawn)
     p.enabled = 0;
     ck_assert_int_eq(cli_progress_line(&p, line, sizeof(line), "import", 9000), 0);
 }
-END_TEST
 
 /* Bytes that were read count before the library has taken them, and never past the total. */
-START_TEST(f16_line_counts_what_is_read)
+TEST(f16_line_counts_what_is_read)
 {
     struct cli_progress p = line_from(0);
     char line[160];
@@ -419,11 +412,10 @@ START_TEST(f16_line_counts_what_is_read)
     ck_assert_int_eq(cli_progress_line(&p, line, sizeof(line), "write", 4000), 1);
     ck_assert_str_eq(line, "write: 100.0 MiB of 100.0 MiB (100 %), 25.0 MiB/s, 0 s left");
 }
-END_TEST
 
 /* The command's own callback keeps what it was told, and the clock of a command that has run
  * for less than a second draws nothing. */
-START_TEST(f16_line_keeps_what_it_was_told)
+TEST(f16_line_keeps_what_it_was_told)
 {
     struct cli cli = { .command = &cli_command_export, .progress = line_from(INT64_MAX / 2) };
     char line[160];
@@ -433,10 +425,9 @@ START_TEST(f16_line_keeps_what_it_was_told)
                                        cli.progress.began_ms + 1000), 1);
     ck_assert_str_eq(line, "export: 10.0 MiB of 40.0 MiB (25 %), 10.0 MiB/s, 3 s left");
 }
-END_TEST
 
 /* A wider one would go on in the next line, and never be wiped. */
-START_TEST(f16_line_is_cut_to_the_terminal)
+TEST(f16_line_is_cut_to_the_terminal)
 {
     static const char drawn[] = "\rexport: 10.0 MiB of 40.0 MiB \033[K";
     const struct winsize narrow = { .ws_row = 24, .ws_col = 30 };
@@ -456,30 +447,4 @@ START_TEST(f16_line_is_cut_to_the_terminal)
     close(before);
     close(master);
     close(terminal);
-}
-END_TEST
-
-Suite *progress_suite(void)
-{
-    Suite *s = suite_create("progress");
-    TCase *tc = tcase_create("progress");
-    tcase_add_checked_fixture(tc, progress_setup, progress_teardown);
-    tcase_add_test(tc, f16_import_has_one_total);
-    tcase_add_test(tc, f16_import_of_a_hierarchy_has_one_total);
-    tcase_add_test(tc, f16_several_sources_are_one_total);
-    tcase_add_test(tc, f16_what_cannot_be_measured);
-    tcase_add_test(tc, f16_told_while_a_large_part_is_read);
-    tcase_add_test(tc, f16_export_has_one_total);
-    tcase_add_test(tc, f16_elements_codecs_and_checks);
-    tcase_add_test(tc, f16_progress_stops_the_call);
-    tcase_add_test(tc, f16_another_function_is_told);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("line");
-    tcase_add_test(tc, f16_text_of_the_line);
-    tcase_add_test(tc, f16_when_the_line_is_drawn);
-    tcase_add_test(tc, f16_line_counts_what_is_read);
-    tcase_add_test(tc, f16_line_keeps_what_it_was_told);
-    tcase_add_test(tc, f16_line_is_cut_to_the_terminal);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,15 +1,15 @@
 /* Rebase: a branch's commits again, on another version. */
-#include <check.h>
 #include <stdio.h>
 
-#include "../../src/merge/sequence.h"
+#include "../../src/merge/steps.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/process_kit.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *rebase_suite(void);
+TEST_SUITE(rebase);
 
 static scenario t;
 
@@ -20,10 +20,10 @@ static void rebase_setup(void)
     scenario_numbers(&t, "/a", 8, 4, 1);
     scenario_numbers(&t, "/g/b", 8, 4, 1);
     scenario_commit(&t, "base");
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     scenario_set_number(&t, "/a", 0, 50);
     scenario_commit(&t, "main 1");
-    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/h", 0, &t.err));
     scenario_commit(&t, "main 2");
     scenario_be_on(&t, "side");
     scenario_set_number(&t, "/a", 1, 60);
@@ -74,11 +74,13 @@ static void check_rebased(void)
     scenario_whole(&t);
 }
 
-START_TEST(r1_it_has_what_a_merge_has)
+CASE("rebase", .setup = rebase_setup, .teardown = rebase_teardown);
+
+TEST(r1_it_has_what_a_merge_has)
 {
     brc_merge_result merged = BRC_MERGE_RESULT_INIT;
     brc_pick_result r;
-    OK(&t, brc_branch_create(t.repo, "merged", "main", &t.err));
+    OK(&t, brc_ref_create(t.repo, "merged", "main", NULL, 0, &t.err));
     scenario_be_on(&t, "merged");
     OK(&t, brc_merge(&merged, NULL, t.repo, "side", NULL, &t.err));
     scenario_be_on(&t, "side");
@@ -88,9 +90,8 @@ START_TEST(r1_it_has_what_a_merge_has)
     ck_assert(same_root("merged", "side"));
     check_rebased();
 }
-END_TEST
 
-START_TEST(r2_undo_takes_all_of_it_back)
+TEST(r2_undo_takes_all_of_it_back)
 {
     brc_pick_result r;
     const brc_oid before = scenario_id(&t, "side");
@@ -102,10 +103,9 @@ START_TEST(r2_undo_takes_all_of_it_back)
     ck_assert(scenario_same(scenario_id(&t, "side"), after));
     check_rebased();
 }
-END_TEST
 
 /* The third of them is in conflict: the first two are not there either. */
-START_TEST(r3_a_conflict_changes_nothing)
+TEST(r3_a_conflict_changes_nothing)
 {
     brc_pick_result r;
     brc_iter *it;
@@ -119,7 +119,7 @@ START_TEST(r3_a_conflict_changes_nothing)
     ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     ck_assert_uint_eq(r.conflicts, 1);
     ck_assert(scenario_same(r.at, at));
-    ck_assert_int_eq(brc_conflicts_next(it, &c, &t.err), 1);
+    ck_assert_int_eq(brc_next(it, &c, &t.err), 1);
     ck_assert_str_eq(c->path, "/a");
     ck_assert_str_eq(c->kind, "chunk");
     brc_iter_free(it);
@@ -127,9 +127,8 @@ START_TEST(r3_a_conflict_changes_nothing)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog"), rows);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(r4_what_is_there_is_left_out)
+TEST(r4_what_is_there_is_left_out)
 {
     brc_pick_result r, picked = BRC_PICK_RESULT_INIT;
     scenario_be_on(&t, "main");
@@ -141,9 +140,8 @@ START_TEST(r4_what_is_there_is_left_out)
     ck_assert(scenario_same(scenario_id(&t, "side~2"), scenario_id(&t, "main")));
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(r5_what_cannot_be_is_refused)
+TEST(r5_what_cannot_be_is_refused)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
@@ -159,68 +157,27 @@ START_TEST(r5_what_cannot_be_is_refused)
     ck_assert(scenario_same(scenario_id(&t, "side"), before));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 5);
 }
-END_TEST
 
 /* ---- others meanwhile -------------------------------- */
 
-typedef struct other {
-    breccia *repo;
-    int collects, done;
-} other;
-
-/* Another process is at work, whenever the rebase lets it in. */
-static int others_turn(void *ctx, const char *phase, uint64_t done, uint64_t total)
+TEST(r6_what_is_made_is_not_collected_meanwhile)
 {
-    other *o = ctx;
-    brc_gc_report report = BRC_GC_REPORT_INIT;
-    (void)phase;
-    (void)done;
-    (void)total;
-    if (o->repo == NULL || o->done >= (o->collects ? 3 : 1))
-        return 0;
-    o->done += o->collects ? brc_gc(o->repo, NULL, &report, NULL) == BRC_OK
-                           : brc_reset(o->repo, "side~1", BRC_RESET_HARD, NULL, NULL) == BRC_OK;
-    return 0;
-}
-
-static void begin_with(other *o)
-{
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-    scenario_close(&t);
-    opts.progress = others_turn;
-    opts.progress_ctx = o;
-    scenario_open(&t, &opts, 0);
-    alone.wait_ms = 1;
-    OK(&t, brc_open(&o->repo, t.file, &alone, &t.err));
-}
-
-static void end_with(other *o)
-{
-    brc_free(o->repo);
-    o->repo = NULL;
-    ck_assert_int_gt(o->done, 0);
-}
-
-START_TEST(r6_what_is_made_is_not_collected_meanwhile)
-{
-    other o = {NULL, 1, 0};
+    other_handle o = OTHER_COLLECTS;
     brc_pick_result r;
-    begin_with(&o);
+    other_begins(&t, &o);
     OK(&t, rebase_onto("main", &r));
-    end_with(&o);
+    other_ends(&o);
     check_rebased();
 }
-END_TEST
 
 /* HISTORY-FACTS, scenario 18: what somebody has taken off it meanwhile does not come back. */
-START_TEST(r7_a_branch_that_moved_meanwhile_is_rebased_as_it_is_then)
+TEST(r7_a_branch_that_moved_meanwhile_is_rebased_as_it_is_then)
 {
-    other o = {NULL, 0, 0};
+    other_handle o = {.act = other_resets_side, .most = 1};
     brc_pick_result r;
-    begin_with(&o);
+    other_begins(&t, &o);
     OK(&t, rebase_onto("main", &r));
-    end_with(&o);
+    other_ends(&o);
     ck_assert_uint_eq(r.made, 2);
     ck_assert(scenario_same(scenario_id(&t, "side~2"), scenario_id(&t, "main")));
     brc_commit *tip = scenario_commit_at(&t, "side");
@@ -228,7 +185,6 @@ START_TEST(r7_a_branch_that_moved_meanwhile_is_rebased_as_it_is_then)
     brc_commit_free(tip);
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- killed -------------------------------- */
 
@@ -249,8 +205,10 @@ static int run_rebase(void *ctx)
     return rc;
 }
 
+CASE("killed", .setup = rebase_setup, .teardown = rebase_teardown, .timeout = 300);
+
 /* At every write: the branch is where it was, or where it was to be, and the rest can be done. */
-START_TEST(r8_rebase_killed)
+TEST(r8_rebase_killed)
 {
     const brc_oid before = scenario_id(&t, "side");
     brc_pick_result r;
@@ -276,78 +234,41 @@ START_TEST(r8_rebase_killed)
     ck_assert_int_gt(as_it_was, 10);
     scenario_open(&t, NULL, 0);
 }
-END_TEST
 
 /* A branch from before main's commits, with n of its own: each writes into a group that main has
  * moved, and one moves an array. */
 static void make_long(int n)
 {
-    OK(&t, brc_branch_create(t.repo, "long", "main~2", &t.err));
+    OK(&t, brc_ref_create(t.repo, "long", "main~2", NULL, 0, &t.err));
     scenario_be_on(&t, "long");
     for (int i = 0; i < n; i++) {
         if (i == 2)
-            OK(&t, brc_node_move(t.session, "/a", "/g/c", &t.err));
+            OK(&t, brc_node_move(t.session, "/a", "/g/c", 0, &t.err));
         scenario_set_number(&t, "/g/b", (uint64_t)i % 8, 1000 + i);
         scenario_commit(&t, "one of many");
     }
 }
 
-/* The i-th of n, done again. */
-static void step_of(brc_sequence *q, int i, int n)
-{
-    char rev[24];
-    int result;
-    brc_step step = {.is_last = i + 1 == n};
-    snprintf(rev, sizeof(rev), "long~%d", n - 1 - i);
-    brc_commit *c = scenario_commit_at(&t, rev);
-    step.like = *c;
-    step.change = (brc_step_change){.has_base = 1, .base = c->parents[0], .has_theirs = 1,
-                                    .theirs = c->id};
-    OK(&t, brc_sequence_step(q, &step, &result, &t.err));
-    ck_assert_int_eq(result, BRC_STEP_DONE);
-    brc_commit_free(c);
-}
+CASE("rebase");
 
 /* Where the two parted is looked for once, however many commits follow: what moved is told from
  * step to step. */
-START_TEST(r9_what_moved_is_carried_along)
+LOOP(r9_what_moved_is_carried_along, 0, 2)
 {
     const int n = 6 * (_i == 0 ? 1 : 4);
     make_long(n);
     const brc_oid main_id = scenario_id(&t, "main");
-    brc_sequence q = {.repo = t.repo, .on = "long", .op = "rebase", .doing = "it is rebased"};
-    OK(&t, brc_sequence_start(&q, &t.err));
-    OK(&t, brc_sequence_go_to(&q, &main_id, &t.err));
-    for (int i = 0; i < n; i++)
-        step_of(&q, i, n);
-    OK(&t, brc_sequence_end(&q, &t.err));
+    brc_steps q = {.repo = t.repo, .on = "long", .op = "rebase", .doing = "it is rebased",
+                   .is_rebase = 1, .onto = main_id};
+    OK(&t, brc_steps_start(&q, &t.err));
+    OK(&t, brc_steps_add_line(&q, &q.tip, &main_id, &t.err));
+    OK(&t, brc_steps_go_to(&q, &main_id, &t.err));
+    OK(&t, brc_steps_run(&q, &t.err));
+    ck_assert_uint_eq(q.result.made, (uint64_t)n);
     ck_assert_uint_eq(q.carried.searches, 1);
-    brc_sequence_dispose(&q);
+    brc_steps_dispose(&q);
     for (int i = n - 8 > 0 ? n - 8 : 0; i < n; i++)
         ck_assert_int_eq(scenario_number(&t, t.session, "/h/b", (uint64_t)i % 8), 1000 + i);
     ck_assert_int_eq(scenario_number(&t, t.session, "/h/c", 0), 50);
     scenario_whole(&t);
-}
-END_TEST
-
-Suite *rebase_suite(void)
-{
-    Suite *s = suite_create("rebase");
-    TCase *c = tcase_create("rebase");
-    tcase_add_checked_fixture(c, rebase_setup, rebase_teardown);
-    tcase_add_test(c, r1_it_has_what_a_merge_has);
-    tcase_add_test(c, r2_undo_takes_all_of_it_back);
-    tcase_add_test(c, r3_a_conflict_changes_nothing);
-    tcase_add_test(c, r4_what_is_there_is_left_out);
-    tcase_add_test(c, r5_what_cannot_be_is_refused);
-    tcase_add_test(c, r6_what_is_made_is_not_collected_meanwhile);
-    tcase_add_test(c, r7_a_branch_that_moved_meanwhile_is_rebased_as_it_is_then);
-    tcase_add_loop_test(c, r9_what_moved_is_carried_along, 0, 2);
-    suite_add_tcase(s, c);
-    TCase *killed = tcase_create("killed");
-    tcase_set_timeout(killed, 300);
-    tcase_add_checked_fixture(killed, rebase_setup, rebase_teardown);
-    tcase_add_test(killed, r8_rebase_killed);
-    suite_add_tcase(s, killed);
-    return s;
 }

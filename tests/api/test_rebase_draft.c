@@ -1,10 +1,10 @@
 /* Rebases with conflicts, which stay open: settled, gone on with, skipped, dropped. */
-#include <check.h>
 #include <string.h>
 
 #include "../kit/rebase_kit.h"
+#include "../kit/suite.h"
 
-Suite *rebase_draft_suite(void);
+TEST_SUITE(rebase_draft);
 
 static rebase_kit k;
 
@@ -18,9 +18,11 @@ static void teardown(void)
     rk_stop(&k);
 }
 
+CASE("open", .setup = setup, .teardown = teardown, .timeout = 300);
+
 /* ---- where it stops -------------------------------- */
 
-START_TEST(s1_it_stops_where_the_conflict_is)
+TEST(s1_it_stops_where_the_conflict_is)
 {
     brc_iter *it;
     const brc_change *change;
@@ -35,15 +37,14 @@ START_TEST(s1_it_stops_where_the_conflict_is)
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/h/b", 1), 61);
     /* Uncommitted is what this commit changes, and not what was made before. */
     OK(&k.t, brc_diff(&it, k.t.repo, NULL, NULL, NULL, &k.t.err));
-    ck_assert_int_eq(brc_diff_next(it, &change, &k.t.err), 1);
+    ck_assert_int_eq(brc_next(it, &change, &k.t.err), 1);
     ck_assert_str_eq(change->path, "/h/b");
-    ck_assert_int_eq(brc_diff_next(it, &change, &k.t.err), 0);
+    ck_assert_int_eq(brc_next(it, &change, &k.t.err), 0);
     brc_iter_free(it);
     ck_assert_int_eq(rk_rows(&k), 0);
 }
-END_TEST
 
-START_TEST(s2_what_is_not_settled_does_not_go_on)
+TEST(s2_what_is_not_settled_does_not_go_on)
 {
     brc_pick_result r = rk_rebase(&k, BRC_PICK_KEEP), again = BRC_PICK_RESULT_INIT;
     brc_iter *it;
@@ -51,19 +52,18 @@ START_TEST(s2_what_is_not_settled_does_not_go_on)
     const int64_t draft = r.draft;
     scenario_set_number(&k.t, "/a", 0, 70);
     scenario_look_again(&k.t);
-    OK(&k.t, brc_rebase_continue(&again, &it, k.t.repo, 0, &k.t.err));
+    OK(&k.t, brc_continue(&again, &it, k.t.repo, NULL, &k.t.err));
     rk_stopped_at(&k, &again, 1, 1, 0);
     ck_assert_int_eq(again.draft, draft);
     ck_assert_uint_eq(again.conflicts, 1);
-    ck_assert_int_eq(brc_conflicts_next(it, &c, &k.t.err), 1);
+    ck_assert_int_eq(brc_next(it, &c, &k.t.err), 1);
     ck_assert_str_eq(c->key, "/attributes/k");
-    ck_assert_int_eq(brc_conflicts_next(it, &c, &k.t.err), 0);
+    ck_assert_int_eq(brc_next(it, &c, &k.t.err), 0);
     brc_iter_free(it);
     ck_assert_int_eq(rk_number(&k, 0), 70);
 }
-END_TEST
 
-START_TEST(s3_without_keep_nothing_stays_open)
+TEST(s3_without_keep_nothing_stays_open)
 {
     const brc_pick_result r = rk_rebase(&k, 0);
     ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
@@ -72,24 +72,22 @@ START_TEST(s3_without_keep_nothing_stays_open)
     rk_nothing_is_open(&k);
     ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
 }
-END_TEST
 
-START_TEST(s4_without_a_conflict_nothing_stays_open)
+TEST(s4_without_a_conflict_nothing_stays_open)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     opts.flags = BRC_PICK_KEEP;
-    OK(&k.t, brc_reset(k.t.repo, "side~4", BRC_RESET_HARD, NULL, &k.t.err));
+    OK(&k.t, brc_reset(k.t.repo, NULL, "side~4", BRC_RESET_HARD, NULL, &k.t.err));
     OK(&k.t, brc_rebase(&r, NULL, k.t.repo, "main", &opts, &k.t.err));
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(r.draft, 0);
     rk_nothing_is_open(&k);
 }
-END_TEST
 
 /* ---- to the end -------------------------------- */
 
-START_TEST(e1_settled_by_hand_it_goes_on_to_the_next_and_to_the_end)
+TEST(e1_settled_by_hand_it_goes_on_to_the_next_and_to_the_end)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     scenario_set_number(&k.t, "/a", 0, 70);
@@ -122,10 +120,9 @@ START_TEST(e1_settled_by_hand_it_goes_on_to_the_next_and_to_the_end)
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/h/b", 1), 61);
     ck_assert_int_eq(rk_rows(&k), 1);
 }
-END_TEST
 
 /* Its commits are what they would have been without conflicts. */
-START_TEST(e2_all_for_theirs_is_the_rebase_for_theirs)
+TEST(e2_all_for_theirs_is_the_rebase_for_theirs)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
@@ -139,10 +136,9 @@ START_TEST(e2_all_for_theirs_is_the_rebase_for_theirs)
     const brc_oid quick = rk_rebase(&k, BRC_PICK_THEIRS).commit;
     ck_assert(scenario_same(slow, quick));
 }
-END_TEST
 
 /* The second has something else left, and the fourth has nothing. */
-START_TEST(e3_where_nothing_is_left_no_commit_is_made)
+TEST(e3_where_nothing_is_left_no_commit_is_made)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_OURS);
@@ -160,19 +156,18 @@ START_TEST(e3_where_nothing_is_left_no_commit_is_made)
     const brc_oid quick = rk_rebase(&k, BRC_PICK_OURS).commit;
     ck_assert(scenario_same(slow, quick));
 }
-END_TEST
 
-START_TEST(e4_skipped_ones_are_left_out)
+TEST(e4_skipped_ones_are_left_out)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     scenario_set_number(&k.t, "/a", 0, 70); /* goes, too */
     scenario_look_again(&k.t);
-    brc_pick_result r = rk_goes_on(&k, BRC_REBASE_SKIP);
+    brc_pick_result r = rk_goes_on(&k, BRC_PICK_SKIP);
     rk_stopped_at(&k, &r, 3, 2, 1);
     scenario_look_again(&k.t);
     ck_assert_int_eq(rk_number(&k, 0), 50);
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/h/b", 1), 2);
-    r = rk_goes_on(&k, BRC_REBASE_SKIP);
+    r = rk_goes_on(&k, BRC_PICK_SKIP);
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_uint_eq(r.made, 3);
     ck_assert_uint_eq(r.skipped, 2);
@@ -182,16 +177,15 @@ START_TEST(e4_skipped_ones_are_left_out)
     ck_assert(scenario_same(scenario_id(&k.t, "side~3"), k.main_tip));
     ck_assert_int_eq(rk_number(&k, 8), 64);
 }
-END_TEST
 
 /* The only one it has. */
-START_TEST(e5_when_all_are_skipped_the_branch_is_where_it_was_to_go)
+TEST(e5_when_all_are_skipped_the_branch_is_where_it_was_to_go)
 {
-    OK(&k.t, brc_reset(k.t.repo, "side~4", BRC_RESET_HARD, NULL, &k.t.err));
+    OK(&k.t, brc_reset(k.t.repo, NULL, "side~4", BRC_RESET_HARD, NULL, &k.t.err));
     scenario_set_number(&k.t, "/a", 2, 63);
     scenario_commit(&k.t, "alone");
     ck_assert_uint_eq(rk_rebase(&k, BRC_PICK_KEEP).left, 0);
-    const brc_pick_result r = rk_goes_on(&k, BRC_REBASE_SKIP);
+    const brc_pick_result r = rk_goes_on(&k, BRC_PICK_SKIP);
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_uint_eq(r.made, 1);
     ck_assert_uint_eq(r.skipped, 1);
@@ -199,19 +193,18 @@ START_TEST(e5_when_all_are_skipped_the_branch_is_where_it_was_to_go)
     scenario_look_again(&k.t);
     rk_nothing_is_open(&k);
 }
-END_TEST
 
-START_TEST(e6_aborted_it_is_as_it_was)
+TEST(e6_aborted_it_is_as_it_was)
 {
     brc_gc_report report = BRC_GC_REPORT_INIT;
-    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
+    scenario_no_window(&k.t);
     OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
     const int64_t objects = scenario_ask(&k.t, "SELECT count(*) FROM object");
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
     rk_goes_on(&k, 0);
     scenario_set_number(&k.t, "/a", 2, 71);
-    OK(&k.t, brc_merge_abort(k.t.repo, &k.t.err));
+    OK(&k.t, brc_abort(k.t.repo, &k.t.err));
     scenario_look_again(&k.t);
     rk_nothing_is_open(&k);
     ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
@@ -221,9 +214,8 @@ START_TEST(e6_aborted_it_is_as_it_was)
     ck_assert_int_eq(scenario_ask(&k.t, "SELECT count(*) FROM object"), objects);
     scenario_whole(&k.t);
 }
-END_TEST
 
-START_TEST(e7_undo_takes_all_of_it_back)
+TEST(e7_undo_takes_all_of_it_back)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
@@ -236,10 +228,9 @@ START_TEST(e7_undo_takes_all_of_it_back)
     ck_assert(scenario_same(scenario_id(&k.t, "side"), after));
     scenario_look_again(&k.t);
 }
-END_TEST
 
 /* A side that was given for some paths is for what is to come, too. */
-START_TEST(e8_sides_stay_for_the_rest)
+TEST(e8_sides_stay_for_the_rest)
 {
     const char *path = "/a";
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
@@ -248,7 +239,7 @@ START_TEST(e8_sides_stay_for_the_rest)
     OK(&k.t, brc_attrs_set(k.t.session, "/h", "k", "1", &k.t.err));
     scenario_commit(&k.t, "more");
     scenario_be_on(&k.t, "side");
-    OK(&k.t, brc_reset(k.t.repo, "side~4", BRC_RESET_HARD, NULL, &k.t.err));
+    OK(&k.t, brc_reset(k.t.repo, NULL, "side~4", BRC_RESET_HARD, NULL, &k.t.err));
     OK(&k.t, brc_attrs_set(k.t.session, "/g", "k", "2", &k.t.err));
     scenario_commit(&k.t, "in conflict elsewhere");
     scenario_set_number(&k.t, "/a", 2, 63);
@@ -266,14 +257,14 @@ START_TEST(e8_sides_stay_for_the_rest)
     ck_assert_int_eq(rk_number(&k, 2), 63);
     scenario_look_again(&k.t);
 }
-END_TEST
 
-/* What is moved to settle something is moved in that commit, and followed by the next. */
-START_TEST(e9_moves_are_followed)
+/* A node that is moved to settle a conflict is moved in that commit, and the next one follows
+ * it. */
+TEST(e9_moves_are_followed)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
-    OK(&k.t, brc_node_move(k.t.session, "/a", "/z", &k.t.err));
+    OK(&k.t, brc_node_move(k.t.session, "/a", "/z", 0, &k.t.err));
     scenario_look_again(&k.t);
     brc_pick_result r = rk_goes_on(&k, 0);
     rk_stopped_at(&k, &r, 3, 3, 0);
@@ -286,28 +277,4 @@ START_TEST(e9_moves_are_followed)
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/z", 2), 63);
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/z", 8), 64);
     scenario_look_again(&k.t);
-}
-END_TEST
-
-Suite *rebase_draft_suite(void)
-{
-    Suite *s = suite_create("rebase_draft");
-    TCase *tc = tcase_create("open");
-    tcase_set_timeout(tc, 300);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, s1_it_stops_where_the_conflict_is);
-    tcase_add_test(tc, s2_what_is_not_settled_does_not_go_on);
-    tcase_add_test(tc, s3_without_keep_nothing_stays_open);
-    tcase_add_test(tc, s4_without_a_conflict_nothing_stays_open);
-    tcase_add_test(tc, e1_settled_by_hand_it_goes_on_to_the_next_and_to_the_end);
-    tcase_add_test(tc, e2_all_for_theirs_is_the_rebase_for_theirs);
-    tcase_add_test(tc, e3_where_nothing_is_left_no_commit_is_made);
-    tcase_add_test(tc, e4_skipped_ones_are_left_out);
-    tcase_add_test(tc, e5_when_all_are_skipped_the_branch_is_where_it_was_to_go);
-    tcase_add_test(tc, e6_aborted_it_is_as_it_was);
-    tcase_add_test(tc, e7_undo_takes_all_of_it_back);
-    tcase_add_test(tc, e8_sides_stay_for_the_rest);
-    tcase_add_test(tc, e9_moves_are_followed);
-    suite_add_tcase(s, tc);
-    return s;
 }

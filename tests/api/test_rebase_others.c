@@ -1,13 +1,13 @@
 /* Open rebases and others: those who move the branch, write, collect, expire, end, or do damage. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../kit/rebase_kit.h"
+#include "../kit/suite.h"
 
-Suite *rebase_others_suite(void);
+TEST_SUITE(rebase_others);
 
 static rebase_kit k;
 
@@ -21,41 +21,38 @@ static void teardown(void)
     rk_stop(&k);
 }
 
+CASE("open", .setup = setup, .teardown = teardown, .timeout = 300);
+
 /* ---- others -------------------------------- */
 
-START_TEST(o1_others_do_not_end_it)
+TEST(o1_others_do_not_end_it)
 {
     brc_merge_result m = BRC_MERGE_RESULT_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    brc_pick_opts keep = BRC_PICK_OPTS_INIT;
-    brc_oid id;
+    brc_pick_opts keep = BRC_PICK_OPTS_INIT, words = BRC_PICK_OPTS_INIT;
     keep.flags = BRC_PICK_KEEP;
-    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
-    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, BRC_REBASE_SKIP, &k.t.err));
-    FAILS(&k.t, BRC_EINVAL, brc_rebase_continue(&r, NULL, k.t.repo, 2, &k.t.err));
+    words.author = "Bob";
+    FAILS(&k.t, BRC_EMISUSE, brc_continue(&r, NULL, k.t.repo, NULL, &k.t.err));
+    FAILS(&k.t, BRC_EMISUSE, rk_continue(&r, k.t.repo, BRC_PICK_SKIP, &k.t.err));
+    FAILS(&k.t, BRC_EINVAL, rk_continue(&r, k.t.repo, 2, &k.t.err));
     rk_rebase(&k, BRC_PICK_KEEP);
-    FAILS(&k.t, BRC_EMISUSE, brc_merge_continue(&m, NULL, k.t.repo, NULL, &k.t.err));
-    ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --continue"));
-    FAILS(&k.t, BRC_EMISUSE, brc_pick_continue(&r, NULL, k.t.repo, NULL, &k.t.err));
-    ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --continue"));
-    commit.message = "no";
-    FAILS(&k.t, BRC_ECONFLICT, brc_session_commit(&id, k.t.session, &commit, &k.t.err));
+    FAILS(&k.t, BRC_EINVAL, brc_continue(&r, NULL, k.t.repo, &words, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "a rebase keeps"));
+    FAILS(&k.t, BRC_ECONFLICT, scenario_commit_of(&k.t, k.t.session, "no", NULL));
     ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --continue"));
     FAILS(&k.t, BRC_ECONFLICT, brc_rebase(&r, NULL, k.t.repo, "main", &keep, &k.t.err));
     FAILS(&k.t, BRC_ECONFLICT, brc_pick(&r, NULL, k.t.repo, "main", NULL, &k.t.err));
     FAILS(&k.t, BRC_ECONFLICT, brc_merge(&m, NULL, k.t.repo, "main", NULL, &k.t.err));
-    FAILS(&k.t, BRC_ECONFLICT, brc_reset(k.t.repo, "side~1", 0, NULL, &k.t.err));
+    FAILS(&k.t, BRC_ECONFLICT, brc_reset(k.t.repo, NULL, "side~1", 0, NULL, &k.t.err));
     FAILS(&k.t, BRC_ECONFLICT, brc_switch(k.t.repo, "main", 0, &k.t.err));
     OK(&k.t, brc_begin(k.t.repo, &k.t.err));
-    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    FAILS(&k.t, BRC_EMISUSE, brc_continue(&r, NULL, k.t.repo, NULL, &k.t.err));
     OK(&k.t, brc_end(k.t.repo, 0, &k.t.err));
-    OK(&k.t, brc_merge_abort(k.t.repo, &k.t.err));
+    OK(&k.t, brc_abort(k.t.repo, &k.t.err));
     OK(&k.t, brc_pick(&r, NULL, k.t.repo, "main", &keep, &k.t.err));
-    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, BRC_REBASE_SKIP, &k.t.err));
-    ck_assert_ptr_nonnull(strstr(k.t.err.message, "cherry-pick --continue"));
+    FAILS(&k.t, BRC_EMISUSE, rk_continue(&r, k.t.repo, BRC_PICK_SKIP, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "cherry-pick --abort"));
 }
-END_TEST
 
 static void commit_attr(scenario *t)
 {
@@ -67,8 +64,9 @@ static void change_too(scenario *t)
     scenario_set_number(t, "/a", 0, 88); /* side[1] did, too */
 }
 
-/* What others commit on the branch is rebased behind the rest, as if it had been there. */
-START_TEST(o2_a_branch_that_has_moved_is_rebased_with_what_is_new)
+/* Commits of others on the branch are rebased behind the rest, as if they had been there from the
+ * start. */
+LOOP(o2_a_branch_that_has_moved_is_rebased_with_what_is_new, 0, 2)
 {
     brc_buf attr = BRC_BUF_INIT;
     const int skips = _i == 1;
@@ -76,7 +74,7 @@ START_TEST(o2_a_branch_that_has_moved_is_rebased_with_what_is_new)
     rk_settle(&k, BRC_MERGE_THEIRS);
     const brc_oid there = scenario_elsewhere(&k.t, "side", commit_attr);
     scenario_look_again(&k.t);
-    brc_pick_result r = rk_goes_on(&k, skips ? BRC_REBASE_SKIP : 0);
+    brc_pick_result r = rk_goes_on(&k, skips ? BRC_PICK_SKIP : 0);
     ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     ck_assert(scenario_same(r.at, k.side[3]));
     ck_assert_uint_eq(r.left, 2);
@@ -99,10 +97,9 @@ START_TEST(o2_a_branch_that_has_moved_is_rebased_with_what_is_new)
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
     ck_assert(scenario_same(scenario_id(&k.t, "side"), there));
 }
-END_TEST
 
-/* It is the rebase that was begun after they had. */
-START_TEST(o2b_it_is_the_rebase_that_was_begun_later)
+/* The result is that of a rebase that was begun after their commits. */
+TEST(o2b_it_is_the_rebase_that_was_begun_later)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
@@ -121,10 +118,9 @@ START_TEST(o2b_it_is_the_rebase_that_was_begun_later)
     OK(&k.t, brc_rebase(&r, NULL, k.t.repo, "main", &opts, &k.t.err));
     ck_assert(scenario_same(slow, scenario_root(&k.t, "side")));
 }
-END_TEST
 
-/* What it merged of the target is there already. */
-START_TEST(o2c_merges_on_the_branch_are_left_out)
+/* The commits of the target that a merge brought are there already. */
+TEST(o2c_merges_on_the_branch_are_left_out)
 {
     brc_merge_opts merge = BRC_MERGE_OPTS_INIT;
     brc_merge_result m = BRC_MERGE_RESULT_INIT;
@@ -141,53 +137,50 @@ START_TEST(o2c_merges_on_the_branch_are_left_out)
     scenario_look_again(&k.t);
     rk_nothing_is_open(&k);
 }
-END_TEST
 
 /* Also where it comes to the very commit over which the draft lies. */
-START_TEST(o3_undo_does_not_make_the_draft_follow)
+TEST(o3_undo_does_not_make_the_draft_follow)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    OK(&k.t, brc_reset(k.t.repo, "side~5", BRC_RESET_HARD, NULL, &k.t.err));
+    OK(&k.t, brc_reset(k.t.repo, NULL, "side~5", BRC_RESET_HARD, NULL, &k.t.err));
     scenario_set_number(&k.t, "/a", 2, 63);
     const brc_oid alone = scenario_commit(&k.t, "alone");
     char hex[65];
     for (int i = 0; i < 32; i++)
         snprintf(hex + 2 * i, 3, "%02x", alone.bytes[i]);
     hex[32] = '\0';
-    OK(&k.t, brc_reset(k.t.repo, "main", BRC_RESET_HARD, NULL, &k.t.err));
-    OK(&k.t, brc_reset(k.t.repo, hex, BRC_RESET_HARD, NULL, &k.t.err));
+    OK(&k.t, brc_reset(k.t.repo, NULL, "main", BRC_RESET_HARD, NULL, &k.t.err));
+    OK(&k.t, brc_reset(k.t.repo, NULL, hex, BRC_RESET_HARD, NULL, &k.t.err));
     ck_assert_uint_eq(rk_rebase(&k, BRC_PICK_KEEP).made, 0);
     rk_settle(&k, BRC_MERGE_THEIRS);
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
     ck_assert(scenario_same(scenario_id(&k.t, "side"), k.main_tip));
-    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    FAILS(&k.t, BRC_ESTALE, brc_continue(&r, NULL, k.t.repo, NULL, &k.t.err));
     ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --abort"));
-    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, BRC_REBASE_SKIP, &k.t.err));
+    FAILS(&k.t, BRC_ESTALE, rk_continue(&r, k.t.repo, BRC_PICK_SKIP, &k.t.err));
     ck_assert_uint_eq(rk_open(&k).open, 0);
     OK(&k.t, brc_undo(NULL, k.t.repo, BRC_UNDO_REDO, 0, &k.t.err));
     ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_COMMITTED);
     scenario_look_again(&k.t);
 }
-END_TEST
 
-START_TEST(o4_it_goes_along_with_its_branch)
+TEST(o4_it_goes_along_with_its_branch)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
-    OK(&k.t, brc_branch_rename(k.t.repo, "side", "aside", &k.t.err));
+    OK(&k.t, brc_ref_rename(k.t.repo, "side", "aside", 0, &k.t.err));
     scenario_look_again(&k.t);
     rk_settle(&k, BRC_MERGE_THEIRS);
     ck_assert_uint_eq(rk_goes_on(&k, 0).made, 3);
     scenario_look_again(&k.t);
-    OK(&k.t, brc_branch_rename(k.t.repo, "aside", "side", &k.t.err));
+    OK(&k.t, brc_ref_rename(k.t.repo, "aside", "side", 0, &k.t.err));
     rk_settle(&k, BRC_MERGE_THEIRS);
     ck_assert_uint_eq(rk_goes_on(&k, 0).made, 5);
     scenario_look_again(&k.t);
     rk_commit_is(&k, "side", "five", "Bob", "{}", 15000000);
 }
-END_TEST
 
 /* Nobody sees it without its branch, which may be deleted when it is not the current one. */
-START_TEST(o5_it_comes_back_with_its_branch)
+TEST(o5_it_comes_back_with_its_branch)
 {
     OK(&k.t, brc_switch(k.t.repo, "main", 0, &k.t.err));
     OK(&k.t, brc_switch(k.t.repo, "side", 0, &k.t.err));
@@ -195,8 +188,8 @@ START_TEST(o5_it_comes_back_with_its_branch)
     rk_settle(&k, BRC_MERGE_THEIRS);
     const int64_t draft = rk_open(&k).draft;
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err)); /* the switch */
-    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
-    OK(&k.t, brc_branch_delete(k.t.repo, "side", BRC_DELETE_FORCE, &k.t.err));
+    scenario_no_window(&k.t);
+    OK(&k.t, brc_ref_delete(k.t.repo, "side", BRC_DELETE_FORCE, &k.t.err));
     scenario_look_again(&k.t);
     FAILS(&k.t, BRC_EMISUSE, brc_draft_adopt(k.t.repo, draft, &k.t.err));
     OK(&k.t, brc_gc(k.t.repo, NULL, NULL, &k.t.err));
@@ -211,13 +204,6 @@ START_TEST(o5_it_comes_back_with_its_branch)
     rk_stopped_at(&k, &r, 3, 3, 0);
     scenario_look_again(&k.t);
 }
-END_TEST
-
-typedef struct other {
-    breccia *repo;
-    int what, done;
-} other;
-enum { COLLECTS = 1, WRITES, MOVES };
 
 static int write_there(breccia *repo)
 {
@@ -229,50 +215,14 @@ static int write_there(breccia *repo)
     return rc == BRC_OK;
 }
 
-/* Another process is at work, whenever it is let in. */
-static int others_turn(void *ctx, const char *phase, uint64_t done, uint64_t total)
-{
-    other *o = ctx;
-    brc_gc_report report = BRC_GC_REPORT_INIT;
-    (void)phase;
-    (void)done;
-    (void)total;
-    if (o->repo == NULL || o->done >= (o->what == COLLECTS ? 3 : 1))
-        return 0;
-    o->done += o->what == COLLECTS ? brc_gc(o->repo, NULL, &report, NULL) == BRC_OK
-               : o->what == WRITES
-                   ? write_there(o->repo)
-                   : brc_reset(o->repo, "side~1", BRC_RESET_HARD, NULL, NULL) == BRC_OK;
-    return 0;
-}
-
-static void begin_with(other *o)
-{
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
-    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
-    scenario_close(&k.t);
-    opts.progress = others_turn;
-    opts.progress_ctx = o;
-    scenario_open(&k.t, &opts, 0);
-    alone.wait_ms = 1;
-    OK(&k.t, brc_open(&o->repo, k.t.file, &alone, &k.t.err));
-}
-
-static void end_with(other *o)
-{
-    brc_free(o->repo);
-    o->repo = NULL;
-    ck_assert_int_gt(o->done, 0);
-    scenario_reopen(&k.t);
-}
-
-/* Of what was made so far the draft alone is the root; what it goes onto has no branch any more. */
-START_TEST(o6_collections_keep_what_it_needs)
+/* The draft alone keeps the commits that the rebase has made so far; the branch that they go onto
+ * has been deleted. */
+TEST(o6_collections_keep_what_it_needs)
 {
     brc_gc_report report = BRC_GC_REPORT_INIT;
-    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
+    scenario_no_window(&k.t);
     rk_rebase(&k, BRC_PICK_KEEP);
-    OK(&k.t, brc_branch_delete(k.t.repo, "main", BRC_DELETE_FORCE, &k.t.err));
+    OK(&k.t, brc_ref_delete(k.t.repo, "main", BRC_DELETE_FORCE, &k.t.err));
     for (int i = 0; i < 2; i++) {
         OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
         scenario_look_again(&k.t);
@@ -287,62 +237,61 @@ START_TEST(o6_collections_keep_what_it_needs)
     ck_assert(scenario_same(scenario_id(&k.t, "side~5"), k.main_tip));
     ck_assert_int_eq(rk_number(&k, 8), 64);
 }
-END_TEST
 
-START_TEST(o7_what_it_makes_is_not_collected_meanwhile)
+TEST(o7_what_it_makes_is_not_collected_meanwhile)
 {
-    other o = {NULL, COLLECTS, 0};
+    other_handle o = OTHER_COLLECTS;
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
-    begin_with(&o);
+    other_begins(&k.t, &o);
     brc_pick_result r = rk_goes_on(&k, 0);
-    end_with(&o);
+    other_ends(&o);
+    scenario_reopen(&k.t);
     rk_stopped_at(&k, &r, 3, 3, 0);
     scenario_whole(&k.t);
     rk_settle(&k, BRC_MERGE_THEIRS);
     ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_COMMITTED);
     scenario_look_again(&k.t);
 }
-END_TEST
 
-START_TEST(o8_what_is_written_meanwhile_is_not_lost)
+TEST(o8_what_is_written_meanwhile_is_not_lost)
 {
-    other o = {NULL, WRITES, 0};
+    other_handle o = {.act = write_there, .most = 1};
     brc_pick_result r;
     brc_buf attrs = BRC_BUF_INIT;
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
-    begin_with(&o);
+    other_begins(&k.t, &o);
     r = rk_goes_on(&k, 0);
-    end_with(&o);
+    other_ends(&o);
+    scenario_reopen(&k.t);
     scenario_whole(&k.t);
     rk_stopped_at(&k, &r, 3, 3, 0);
     OK(&k.t, brc_attrs_get(&attrs, k.t.session, "/a", "late", &k.t.err));
     brc_buf_dispose(&attrs);
 }
-END_TEST
 
-START_TEST(o9_a_branch_that_moves_meanwhile_stays_where_it_is)
+TEST(o9_a_branch_that_moves_meanwhile_stays_where_it_is)
 {
-    other o = {NULL, MOVES, 0};
+    other_handle o = {.act = other_resets_side, .most = 1};
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     const brc_oid there = scenario_id(&k.t, "side~1");
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
-    begin_with(&o);
-    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
-    end_with(&o);
+    other_begins(&k.t, &o);
+    FAILS(&k.t, BRC_EMISUSE, brc_continue(&r, NULL, k.t.repo, NULL, &k.t.err));
+    other_ends(&o);
+    scenario_reopen(&k.t);
     ck_assert(scenario_same(scenario_id(&k.t, "side"), there));
     scenario_whole(&k.t);
     rk_nothing_is_open(&k); /* a reset takes what is open along */
 }
-END_TEST
 
-START_TEST(oa_history_that_expires_leaves_it_what_it_needs)
+TEST(oa_history_that_expires_leaves_it_what_it_needs)
 {
     brc_expire_opts rules = BRC_EXPIRE_OPTS_INIT;
     brc_gc_report report = BRC_GC_REPORT_INIT;
-    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
+    scenario_no_window(&k.t);
     rk_rebase(&k, BRC_PICK_KEEP);
     rules.keep_last = 1;
     OK(&k.t, brc_expire(NULL, NULL, k.t.repo, &rules, &k.t.err));
@@ -359,7 +308,6 @@ START_TEST(oa_history_that_expires_leaves_it_what_it_needs)
     ck_assert_int_eq(rk_number(&k, 0), 61);
     ck_assert_int_eq(rk_number(&k, 2), 63);
 }
-END_TEST
 
 /* ---- processes -------------------------------- */
 
@@ -380,10 +328,10 @@ static int settle_there(breccia *repo)
 static int go_on_there(breccia *repo)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    return brc_rebase_continue(&r, NULL, repo, 0, NULL);
+    return brc_continue(&r, NULL, repo, NULL, NULL);
 }
 
-START_TEST(p1_processes_that_are_gone_leave_it_open)
+TEST(p1_processes_that_are_gone_leave_it_open)
 {
     scenario_in_killed_child(&k.t, rebase_there);
     ck_assert_uint_eq(rk_open(&k).open, 2);
@@ -396,11 +344,12 @@ START_TEST(p1_processes_that_are_gone_leave_it_open)
     rk_nothing_is_open(&k);
     rk_commit_is(&k, "side", "five", "Bob", "{}", 15000000);
 }
-END_TEST
+
+CASE("damage", .timeout = 300);
 
 /* ---- damage -------------------------------- */
 
-START_TEST(d1_broken_plans_are_reported)
+TEST(d1_broken_plans_are_reported)
 {
 #define PLAN_SUM                                                                                   \
     "; UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"      \
@@ -427,36 +376,9 @@ START_TEST(d1_broken_plans_are_reported)
         scenario_sql(&k.t, damages[i]);
         ck_assert_msg(scenario_faults(&k.t) > 0, "not noticed: %s", damages[i]);
         (void)!brc_merge_state(&state, NULL, k.t.repo, &k.t.err);
-        ck_assert_msg(brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err) < 0, "went on: %s",
+        ck_assert_msg(brc_continue(&r, NULL, k.t.repo, NULL, &k.t.err) < 0, "went on: %s",
                       damages[i]);
         ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
         rk_stop(&k);
     }
-}
-END_TEST
-
-Suite *rebase_others_suite(void)
-{
-    Suite *s = suite_create("rebase_others");
-    TCase *tc = tcase_create("open"), *damage = tcase_create("damage");
-    tcase_set_timeout(tc, 300);
-    tcase_set_timeout(damage, 300);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, o1_others_do_not_end_it);
-    tcase_add_loop_test(tc, o2_a_branch_that_has_moved_is_rebased_with_what_is_new, 0, 2);
-    tcase_add_test(tc, o2b_it_is_the_rebase_that_was_begun_later);
-    tcase_add_test(tc, o2c_merges_on_the_branch_are_left_out);
-    tcase_add_test(tc, o3_undo_does_not_make_the_draft_follow);
-    tcase_add_test(tc, o4_it_goes_along_with_its_branch);
-    tcase_add_test(tc, o5_it_comes_back_with_its_branch);
-    tcase_add_test(tc, o6_collections_keep_what_it_needs);
-    tcase_add_test(tc, o7_what_it_makes_is_not_collected_meanwhile);
-    tcase_add_test(tc, o8_what_is_written_meanwhile_is_not_lost);
-    tcase_add_test(tc, o9_a_branch_that_moves_meanwhile_stays_where_it_is);
-    tcase_add_test(tc, oa_history_that_expires_leaves_it_what_it_needs);
-    tcase_add_test(tc, p1_processes_that_are_gone_leave_it_open);
-    suite_add_tcase(s, tc);
-    tcase_add_test(damage, d1_broken_plans_are_reported);
-    suite_add_tcase(s, damage);
-    return s;
 }

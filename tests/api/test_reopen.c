@@ -1,5 +1,4 @@
 /* One handle a thread: brc_reopen(), drafts that several handles share, children of fork(). */
-#include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,9 +9,11 @@
 
 #include "../../src/store/db.h"
 #include "../../src/work/session.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *reopen_suite(void);
+TEST_SUITE(reopen);
 
 #define THREADS 8
 #define NODES 40
@@ -119,7 +120,9 @@ static void *write_meanwhile(void *arg)
     return NULL;
 }
 
-START_TEST(threads_reopen_a_handle_that_works)
+CASE("reopen", .setup = reopen_setup, .teardown = reopen_teardown, .timeout = 240);
+
+TEST(threads_reopen_a_handle_that_works)
 {
     worker workers[THREADS + 1];
     memset(workers, 0, sizeof(workers));
@@ -137,9 +140,8 @@ START_TEST(threads_reopen_a_handle_that_works)
         ck_assert_int_eq(workers[i].wrong, 0);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(the_first_handle_may_go_first)
+TEST(the_first_handle_may_go_first)
 {
     breccia *repo;
     OK(&t, brc_reopen(&repo, t.repo, &t.err));
@@ -148,9 +150,8 @@ START_TEST(the_first_handle_may_go_first)
     brc_free(repo);
     scenario_open(&t, NULL, 0);
 }
-END_TEST
 
-START_TEST(a_handle_has_the_options_of_the_first)
+TEST(a_handle_has_the_options_of_the_first)
 {
     breccia *repo;
     brc_session *s;
@@ -165,33 +166,30 @@ START_TEST(a_handle_has_the_options_of_the_first)
     brc_free(repo);
     scenario_open(&t, NULL, 0);
 }
-END_TEST
 
-/* What an interruption stops, and what not. */
-START_TEST(an_interruption_is_of_one_handle)
+/* An interruption stops the calls of one handle, and of no other. */
+TEST(an_interruption_is_of_one_handle)
 {
     breccia *repo;
     OK(&t, brc_reopen(&repo, t.repo, &t.err));
-    brc_interrupt(repo);
+    brc_interrupt(repo, 1);
     brc_session *s;
     int32_t got[100];
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/g1/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/g1/a");
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     FAILS(&t, BRC_EINTERRUPT, brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &t.err));
-    brc_interrupt_clear(repo);
+    brc_interrupt(repo, 0);
     ck_assert_int_eq(read_everything(repo), 0);
-    brc_interrupt(t.repo);
+    brc_interrupt(t.repo, 1);
     ck_assert_int_eq(read_everything(repo), 0);
     FAILS(&t, BRC_EINTERRUPT, brc_array_read(a, NULL, got, sizeof(got), &t.err));
-    brc_interrupt_clear(t.repo);
+    brc_interrupt(t.repo, 0);
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     brc_array_free(a);
     brc_free(repo);
 }
-END_TEST
 
-START_TEST(a_file_that_was_replaced_is_not_the_same)
+TEST(a_file_that_was_replaced_is_not_the_same)
 {
     breccia *repo;
     char other[160], kept[160];
@@ -210,16 +208,14 @@ START_TEST(a_file_that_was_replaced_is_not_the_same)
     OK(&t, brc_reopen(&repo, t.repo, &t.err));
     brc_free(repo);
 }
-END_TEST
 
-/* What a transaction has added and read is no other handle's business before it is committed: an
+/* Other handles see nothing that a transaction has added and read before it is committed: an
  * object that is found in memory is not stored again. The document of a group that is never there
  * becomes that of one that is. */
-START_TEST(what_is_undone_is_not_shared)
+TEST(what_is_undone_is_not_shared)
 {
     static const char attributes[] = "{\"never\":\"seen\"}";
     breccia *repo;
-    brc_session *s;
     brc_oid id;
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_buf text = BRC_BUF_INIT;
@@ -233,7 +229,7 @@ START_TEST(what_is_undone_is_not_shared)
     brc_cache_clear(&t.repo->store->cache); /* as if it had become full */
     OK(&t, brc_attrs_get(&text, t.session, "/new", "never", &t.err));
     OK(&t, brc_end(t.repo, 0, &t.err));
-    OK(&t, brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &t.err));
+    brc_session *s = scenario_session(&t, repo, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_attrs_set(s, "/there", "never", "\"seen\"", &t.err));
     brc_cache_clear(&repo->store->cache);
     OK(&t, brc_attrs_get(&text, s, "/there", "never", &t.err));
@@ -248,26 +244,21 @@ START_TEST(what_is_undone_is_not_shared)
     ck_assert_str_eq((char *)text.data, "\"seen\"");
     brc_buf_dispose(&text);
 }
-END_TEST
 
 /* ---- drafts -------------------------------- */
 
-START_TEST(a_private_draft_opens_from_every_handle)
+TEST(a_private_draft_opens_from_every_handle)
 {
     breccia *repo;
     brc_session *mine, *theirs;
-    int64_t id, again;
+    brc_buf token = BRC_BUF_INIT;
     int kind, clean;
-    brc_oid commit;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = "both";
     OK(&t, brc_reopen(&repo, t.repo, &t.err));
-    FAILS(&t, BRC_EMISUSE, brc_session_draft(&id, t.session, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_session_token(&token, t.session, &t.err));
     OK(&t, brc_session_open(&mine, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    OK(&t, brc_session_draft(&id, mine, &t.err));
-    OK(&t, brc_session_draft(&again, mine, &t.err));
+    const int64_t id = scenario_draft(&t, mine), again = scenario_draft(&t, mine);
     ck_assert_int_eq(id, again);
-    OK(&t, brc_draft_open(&theirs, repo, id, &t.err));
+    OK(&t, scenario_draft_open(&theirs, repo, id, &t.err));
     OK(&t, brc_group_create(mine, "/m", NULL, &t.err));
     OK(&t, brc_node_kind(&kind, theirs, "/m", &t.err));
     ck_assert_int_eq(kind, BRC_GROUP);
@@ -276,7 +267,7 @@ START_TEST(a_private_draft_opens_from_every_handle)
     ck_assert_int_eq(kind, BRC_GROUP);
     OK(&t, brc_node_kind(&kind, t.session, "/m", &t.err)); /* the branch does not see it */
     ck_assert_int_eq(kind, 0);
-    OK(&t, brc_session_commit(&commit, theirs, &opts, &t.err));
+    OK(&t, scenario_commit_of(&t, theirs, "both", NULL));
     OK(&t, brc_session_clean(&clean, mine, &t.err));
     ck_assert_int_eq(clean, 1);
     OK(&t, brc_node_kind(&kind, mine, "/m/t", &t.err));
@@ -285,9 +276,12 @@ START_TEST(a_private_draft_opens_from_every_handle)
     OK(&t, brc_group_create(theirs, "/later", NULL, &t.err));
     brc_session_free(theirs);
     brc_free(repo);
-    FAILS(&t, BRC_ENOTFOUND, brc_draft_open(&theirs, t.repo, id + 1000, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, scenario_draft_open(&theirs, t.repo, id + 1000, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_session_open(&theirs, t.repo, "0", BRC_SESSION_TOKEN, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_session_open(&theirs, t.repo, "12x", BRC_SESSION_TOKEN, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_session_open(&theirs, t.repo, "99999999999999999999",
+                                           BRC_SESSION_TOKEN, &t.err));
 }
-END_TEST
 
 static int in_child(int (*run)(int64_t), int64_t number)
 {
@@ -307,19 +301,16 @@ static int open_the_parents_draft(int64_t id)
     breccia *repo;
     brc_session *s;
     return brc_open(&repo, t.file, NULL, &t.err) != BRC_OK ||
-           brc_draft_open(&s, repo, id, &t.err) != BRC_EBUSY;
+           scenario_draft_open(&s, repo, id, &t.err) != BRC_EBUSY;
 }
 
-START_TEST(a_draft_of_another_process_is_not_opened)
+LOOP(a_draft_of_another_process_is_not_opened, 0, CHILDREN_MAY_ALLOCATE)
 {
-    brc_session *mine;
-    int64_t id;
-    OK(&t, brc_session_open(&mine, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    OK(&t, brc_session_draft(&id, mine, &t.err));
+    brc_session *mine = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    const int64_t id = scenario_draft(&t, mine);
     ck_assert_int_eq(in_child(open_the_parents_draft, id), 0);
     brc_session_free(mine);
 }
-END_TEST
 
 /* ---- children -------------------------------- */
 
@@ -356,16 +347,15 @@ static int use_the_pool(int64_t unused)
     return 0;
 }
 
-START_TEST(a_child_has_a_pool_with_threads_of_its_own)
+LOOP(a_child_has_a_pool_with_threads_of_its_own, 0, CHILDREN_MAY_ALLOCATE)
 {
     ck_assert_int_eq(read_everything(t.repo), 0); /* the threads have worked */
     ck_assert_int_eq(in_child(use_the_pool, 0), 0);
     ck_assert_int_eq(read_everything(t.repo), 0);
 }
-END_TEST
 
 /* Forked while other threads are anywhere in the library, and in SQLite. */
-START_TEST(children_of_a_busy_parent)
+LOOP(children_of_a_busy_parent, 0, CHILDREN_MAY_ALLOCATE)
 {
     worker workers[4];
     memset(workers, 0, sizeof(workers));
@@ -381,31 +371,4 @@ START_TEST(children_of_a_busy_parent)
             ck_assert_int_eq(workers[i].wrong, 0);
         }
     }
-}
-END_TEST
-
-Suite *reopen_suite(void)
-{
-    Suite *s = suite_create("reopen");
-    TCase *tc = tcase_create("reopen");
-    tcase_set_timeout(tc, 240);
-    tcase_add_checked_fixture(tc, reopen_setup, reopen_teardown);
-    tcase_add_test(tc, threads_reopen_a_handle_that_works);
-    tcase_add_test(tc, the_first_handle_may_go_first);
-    tcase_add_test(tc, a_handle_has_the_options_of_the_first);
-    tcase_add_test(tc, an_interruption_is_of_one_handle);
-    tcase_add_test(tc, a_file_that_was_replaced_is_not_the_same);
-    tcase_add_test(tc, what_is_undone_is_not_shared);
-    tcase_add_test(tc, a_private_draft_opens_from_every_handle);
-#ifndef __SANITIZE_ADDRESS__ /* a lock of its allocator that a thread holds stays held in a child */
-    tcase_add_test(tc, a_draft_of_another_process_is_not_opened);
-    tcase_add_test(tc, a_child_has_a_pool_with_threads_of_its_own);
-    tcase_add_test(tc, children_of_a_busy_parent);
-#else
-    (void)a_draft_of_another_process_is_not_opened;
-    (void)a_child_has_a_pool_with_threads_of_its_own;
-    (void)children_of_a_busy_parent;
-#endif
-    suite_add_tcase(s, tc);
-    return s;
 }

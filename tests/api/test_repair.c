@@ -1,11 +1,12 @@
 /* Repairs of files of which bytes or rows are damaged. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *repair_suite(void);
+TEST_SUITE(repair);
 
 static scenario t;
 static breccia *good;
@@ -49,7 +50,7 @@ static brc_repair_report repair(uint32_t flags)
 static void open_again(void)
 {
     scenario_close(&t);
-    OK(&t, brc_open(&t.repo, t.file, NULL, &t.err));
+    t.repo = scenario_handle(&t, 0);
 }
 
 static void spoil(const char *kinds)
@@ -73,7 +74,9 @@ static void all_is_there(void)
     }
 }
 
-START_TEST(every_kind_of_object_gets_its_good_copy)
+CASE("repair", .setup = repair_setup, .teardown = repair_teardown, .timeout = 60);
+
+TEST(every_kind_of_object_gets_its_good_copy)
 {
     static const char *const kinds[] = {"1", "2", "3", "4", "1,2,3,4"};
     keep_copy();
@@ -85,10 +88,9 @@ START_TEST(every_kind_of_object_gets_its_good_copy)
         all_is_there();
     }
 }
-END_TEST
 
-/* What a lost commit leads to is looked for when it is back. */
-START_TEST(what_is_missing_comes_back_too)
+/* Once a lost commit is back, repair looks for the objects that it names. */
+TEST(what_is_missing_comes_back_too)
 {
     keep_copy();
     scenario_sql(&t, "DELETE FROM object WHERE kind IN (1,2,3,4); DELETE FROM blob WHERE seq<"
@@ -99,9 +101,8 @@ START_TEST(what_is_missing_comes_back_too)
     ck_assert_uint_eq(report.damaged + report.missing, 0);
     all_is_there();
 }
-END_TEST
 
-START_TEST(derived_rows_are_made_anew)
+TEST(derived_rows_are_made_anew)
 {
     scenario_sql_shared(&t, "UPDATE commit_info SET message='x', generation=7; DELETE FROM"
                             " commit_info WHERE time_us=(SELECT max(time_us) FROM commit_info);"
@@ -113,10 +114,9 @@ START_TEST(derived_rows_are_made_anew)
     ck_assert_int_eq((int)scenario_ask(&t, "SELECT max(generation) FROM commit_info"), 2);
     all_is_there();
 }
-END_TEST
 
 /* Nothing goes that can be read, and nothing is made up. */
-START_TEST(what_cannot_be_read_goes_only_where_that_is_asked_for)
+TEST(what_cannot_be_read_goes_only_where_that_is_asked_for)
 {
     const int64_t objects = scenario_ask(&t, "SELECT count(*) FROM object");
     const int64_t chunks = scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1");
@@ -129,12 +129,11 @@ START_TEST(what_cannot_be_read_goes_only_where_that_is_asked_for)
     ck_assert_uint_eq(report.damaged, 0);
     ck_assert_int_eq((int64_t)report.missing, chunks);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object"), objects - chunks);
-    brc_array *a;
     int32_t value;
     scenario_reopen(&t);
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     brc_sel sel = BRC_SEL_INIT;
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.count[0] = 1;
     ck_assert_int_eq(brc_array_read(a, &sel, &value, sizeof(value), &t.err), BRC_ECORRUPT);
     brc_array_free(a);
@@ -147,10 +146,9 @@ START_TEST(what_cannot_be_read_goes_only_where_that_is_asked_for)
     ck_assert_uint_eq(report.dropped, 0);
     ck_assert_uint_eq(report.missing, 1); /* the one with 55 in it */
 }
-END_TEST
 
 /* A copy that is damaged itself is of no use. */
-START_TEST(a_bad_copy_is_not_taken)
+TEST(a_bad_copy_is_not_taken)
 {
     char sql[300];
     keep_copy();
@@ -165,9 +163,8 @@ START_TEST(a_bad_copy_is_not_taken)
     ck_assert_uint_eq(report.replaced, 0);
     ck_assert_uint_gt(report.damaged, 0);
 }
-END_TEST
 
-START_TEST(a_transaction_is_not_repaired)
+TEST(a_transaction_is_not_repaired)
 {
     OK(&t, brc_begin(t.repo, &t.err));
     FAILS(&t, BRC_EMISUSE, brc_repair(NULL, t.repo, NULL, 0, &t.err));
@@ -175,7 +172,6 @@ START_TEST(a_transaction_is_not_repaired)
     FAILS(&t, BRC_EINVAL, brc_repair(NULL, t.repo, NULL, 64, &t.err));
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- what still stands -------------------------------- */
 
@@ -196,7 +192,7 @@ static const char *standing(void)
 {
     stood[0] = '\0';
     open_again();
-    OK(&t, brc_fsck_standing(t.repo, 0, NULL, note_standing, NULL, NULL, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, NULL, note_standing, NULL, NULL, &t.err));
     return stood;
 }
 
@@ -208,11 +204,11 @@ static void spoil_one(const char *which)
     scenario_sql(&t, sql);
 }
 
-START_TEST(it_says_what_is_lost_and_what_stands)
+TEST(it_says_what_is_lost_and_what_stands)
 {
     brc_oid first;
     char sql[300], hex[65];
-    OK(&t, brc_tag_create(t.repo, "v1", "HEAD~1", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "v1", "HEAD~1", NULL, BRC_REF_TAG, &t.err));
     OK(&t, brc_resolve(&first, t.repo, "v1", &t.err));
     ck_assert_str_eq(standing(), "");
     keep_copy();
@@ -228,22 +224,4 @@ START_TEST(it_says_what_is_lost_and_what_stands)
     ck_assert_str_eq(standing(), "");
     spoil_one("id=(SELECT max(id) FROM (SELECT id FROM object WHERE kind=2))");
     ck_assert_ptr_nonnull(strchr(standing(), '!'));
-}
-END_TEST
-
-Suite *repair_suite(void)
-{
-    Suite *suite = suite_create("repair");
-    TCase *tc = tcase_create("repair");
-    tcase_add_checked_fixture(tc, repair_setup, repair_teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, every_kind_of_object_gets_its_good_copy);
-    tcase_add_test(tc, what_is_missing_comes_back_too);
-    tcase_add_test(tc, derived_rows_are_made_anew);
-    tcase_add_test(tc, what_cannot_be_read_goes_only_where_that_is_asked_for);
-    tcase_add_test(tc, a_bad_copy_is_not_taken);
-    tcase_add_test(tc, a_transaction_is_not_repaired);
-    tcase_add_test(tc, it_says_what_is_lost_and_what_stands);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

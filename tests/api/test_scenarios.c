@@ -1,11 +1,10 @@
 /*
  * Scenarios of docs/SCENARIOS.md that no other suite has from end to end; sNN is the number there.
  */
-#include <check.h>
-
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *scenarios_suite(void);
+TEST_SUITE(scenarios);
 
 static scenario t;
 
@@ -16,7 +15,7 @@ static void scenarios_setup(void)
     scenario_numbers(&t, "/p/in_p", 4, 4, 1);
     scenario_numbers(&t, "/q/in_q", 4, 4, 1);
     scenario_commit(&t, "base");
-    OK(&t, brc_branch_create(t.repo, "dev", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "dev", NULL, NULL, 0, &t.err));
 }
 
 static void scenarios_teardown(void)
@@ -29,7 +28,8 @@ static int reverted(const char *rev, uint32_t mainline)
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     opts.mainline = mainline;
-    OK(&t, brc_revert(&r, NULL, t.repo, rev, &opts, &t.err));
+    opts.flags = BRC_PICK_REVERT;
+    OK(&t, brc_pick(&r, NULL, t.repo, rev, &opts, &t.err));
     return r.result;
 }
 
@@ -38,16 +38,18 @@ static void element_is(int32_t value)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), value);
 }
 
+CASE("scenarios", .setup = scenarios_setup, .teardown = scenarios_teardown);
+
 /* Each side has merged the other and kept its own value: neither base is nearer. */
-START_TEST(s01_bases_that_disagree_decide_nothing)
+TEST(s01_bases_that_disagree_decide_nothing)
 {
     scenario_set_number(&t, "/a", 0, 50);
     scenario_commit(&t, "50");
-    OK(&t, brc_tag_create(t.repo, "was-main", NULL, NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "was-main", NULL, NULL, BRC_REF_TAG, &t.err));
     scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 0, 60);
     scenario_commit(&t, "60");
-    OK(&t, brc_tag_create(t.repo, "was-dev", NULL, NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "was-dev", NULL, NULL, BRC_REF_TAG, &t.err));
     ck_assert_int_eq(scenario_merge(&t, "was-main", BRC_MERGE_OURS), BRC_MERGE_MERGED);
     scenario_be_on(&t, "main");
     ck_assert_int_eq(scenario_merge(&t, "was-dev", BRC_MERGE_OURS), BRC_MERGE_MERGED);
@@ -56,34 +58,32 @@ START_TEST(s01_bases_that_disagree_decide_nothing)
     scenario_be_on(&t, "dev");
     element_is(60);
     ck_assert_int_eq(scenario_merge(&t, "main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
-    /* What both have is what comes out, whatever the bases say. */
+    /* Where both sides agree, the result is theirs, whatever the bases say. */
     scenario_set_number(&t, "/a", 0, 50);
     scenario_commit(&t, "50 here, too");
     ck_assert_int_eq(scenario_merge(&t, "main", 0), BRC_MERGE_MERGED);
     element_is(50);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(s05_groups_that_move_into_each_other_conflict)
+TEST(s05_groups_that_move_into_each_other_conflict)
 {
-    OK(&t, brc_node_move(t.session, "/p", "/q/p", &t.err));
+    OK(&t, brc_node_move(t.session, "/p", "/q/p", 0, &t.err));
     scenario_commit(&t, "p in q");
     scenario_be_on(&t, "dev");
-    OK(&t, brc_node_move(t.session, "/q", "/p/q", &t.err));
+    OK(&t, brc_node_move(t.session, "/q", "/p/q", 0, &t.err));
     scenario_commit(&t, "q in p");
     ck_assert_int_eq(scenario_merge(&t, "main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     ck_assert_int_eq(scenario_merge(&t, "main", BRC_MERGE_OURS), BRC_MERGE_MERGED);
     scenario_number(&t, t.session, "/p/q/in_q", 0);
     scenario_number(&t, t.session, "/p/in_p", 0);
     scenario_be_on(&t, "main");
-    OK(&t, brc_branch_create(t.repo, "dev-alone", "dev^1", &t.err));
+    OK(&t, brc_ref_create(t.repo, "dev-alone", "dev^1", NULL, 0, &t.err));
     ck_assert_int_eq(scenario_merge(&t, "dev-alone", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(s16_a_merge_that_was_reverted_comes_back_by_a_second_revert)
+TEST(s16_a_merge_that_was_reverted_comes_back_by_a_second_revert)
 {
     scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 0, 60);
@@ -103,7 +103,6 @@ START_TEST(s16_a_merge_that_was_reverted_comes_back_by_a_second_revert)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 70);
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- a branch that is merged again and again -------------------------------- */
 
@@ -125,10 +124,10 @@ static void number_at(const char *path, int32_t value)
 }
 
 /* The base is the second parent of the merge before, from which no commit tells a move. */
-START_TEST(s04_edits_follow_a_move_by_each_merge_of_a_branch)
+TEST(s04_edits_follow_a_move_by_each_merge_of_a_branch)
 {
     change_and_merge("/a", 60);
-    OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/z", 0, &t.err));
     scenario_commit(&t, "moved");
     for (int32_t i = 61; i < 66; i++) {
         change_and_merge("/a", i);
@@ -137,16 +136,15 @@ START_TEST(s04_edits_follow_a_move_by_each_merge_of_a_branch)
     }
     scenario_whole(&t);
 }
-END_TEST
 
 /* Both move things between merges, and what is new at a path is not what was there. */
-START_TEST(s04_moves_of_both_sides_between_merges_are_joined)
+TEST(s04_moves_of_both_sides_between_merges_are_joined)
 {
     change_and_merge("/a", 60);
-    OK(&t, brc_node_move(t.session, "/p", "/r", &t.err));
+    OK(&t, brc_node_move(t.session, "/p", "/r", 0, &t.err));
     scenario_commit(&t, "a group moves");
     scenario_be_on(&t, "dev");
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     scenario_numbers(&t, "/a", 3, 3, 100); /* another one */
     scenario_numbers(&t, "/p/new", 2, 2, 7);
     scenario_commit(&t, "dev moves");
@@ -155,8 +153,8 @@ START_TEST(s04_moves_of_both_sides_between_merges_are_joined)
     number_at("/a", 100);
     number_at("/r/new", 7);
     ck_assert(!scenario_has(&t, "/p"));
-    OK(&t, brc_node_move(t.session, "/b", "/c", &t.err));
-    OK(&t, brc_node_move(t.session, "/a", "/d", &t.err));
+    OK(&t, brc_node_move(t.session, "/b", "/c", 0, &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/d", 0, &t.err));
     scenario_commit(&t, "main moves both");
     scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 0, 101);
@@ -171,13 +169,12 @@ START_TEST(s04_moves_of_both_sides_between_merges_are_joined)
     ck_assert(!scenario_has(&t, "/a") && !scenario_has(&t, "/b") && !scenario_has(&t, "/p"));
     scenario_whole(&t);
 }
-END_TEST
 
 /* main is merged into dev, too. */
-START_TEST(s04_merges_in_both_directions)
+TEST(s04_merges_in_both_directions)
 {
     change_and_merge("/a", 60);
-    OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/z", 0, &t.err));
     scenario_commit(&t, "moved");
     scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 1, 5);
@@ -185,7 +182,7 @@ START_TEST(s04_merges_in_both_directions)
     ck_assert_int_eq(scenario_merge(&t, "main", 0), BRC_MERGE_MERGED);
     scenario_be_on(&t, "dev");
     number_at("/z", 60);
-    OK(&t, brc_node_move(t.session, "/z", "/y", &t.err));
+    OK(&t, brc_node_move(t.session, "/z", "/y", 0, &t.err));
     scenario_commit(&t, "moved again");
     scenario_be_on(&t, "main");
     scenario_set_number(&t, "/z", 0, 61);
@@ -197,7 +194,6 @@ START_TEST(s04_merges_in_both_directions)
     ck_assert_int_eq(scenario_number(&t, t.session, "/y", 1), 5);
     scenario_whole(&t);
 }
-END_TEST
 
 static int begins_merge(breccia *repo)
 {
@@ -222,12 +218,12 @@ static int settles_rest_for_theirs(breccia *repo)
 
 static int continues_merge(breccia *repo)
 {
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    return brc_merge_continue(&r, NULL, repo, NULL, NULL);
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    return brc_continue(&r, NULL, repo, NULL, NULL);
 }
 
 /* Each step is a process of its own, which is killed behind it. */
-START_TEST(s15_a_merge_that_is_settled_by_killed_processes_is_intact)
+TEST(s15_a_merge_that_is_settled_by_killed_processes_is_intact)
 {
     brc_commit *c;
     scenario_set_number(&t, "/a", 0, 50);
@@ -254,21 +250,4 @@ START_TEST(s15_a_merge_that_is_settled_by_killed_processes_is_intact)
     OK(&t, brc_commit_read(&c, t.repo, &id, &t.err));
     ck_assert_uint_eq(c->nparents, 2);
     brc_commit_free(c);
-}
-END_TEST
-
-Suite *scenarios_suite(void)
-{
-    Suite *s = suite_create("scenarios");
-    TCase *c = tcase_create("scenarios");
-    tcase_add_checked_fixture(c, scenarios_setup, scenarios_teardown);
-    tcase_add_test(c, s01_bases_that_disagree_decide_nothing);
-    tcase_add_test(c, s05_groups_that_move_into_each_other_conflict);
-    tcase_add_test(c, s04_edits_follow_a_move_by_each_merge_of_a_branch);
-    tcase_add_test(c, s04_moves_of_both_sides_between_merges_are_joined);
-    tcase_add_test(c, s04_merges_in_both_directions);
-    tcase_add_test(c, s15_a_merge_that_is_settled_by_killed_processes_is_intact);
-    tcase_add_test(c, s16_a_merge_that_was_reverted_comes_back_by_a_second_revert);
-    suite_add_tcase(s, c);
-    return s;
 }

@@ -1,5 +1,4 @@
 /* Structures of the public interface between programs and libraries of different versions. */
-#include <check.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +8,9 @@
 #include "../../src/breccia_backend.h"
 #include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *sizes_suite(void);
+TEST_SUITE(sizes);
 
 /* ---- the layout -------------------------------- */
 
@@ -25,33 +25,35 @@ static const struct {
 } layouts[] = {
     NO_TAIL(brc_buf, reserved),        NO_TAIL(brc_error, message),
     NO_TAIL(brc_open_opts, libexec),   NO_TAIL(brc_stats, log_bytes),
-    NO_TAIL(brc_commit_opts, reserved), NO_TAIL(brc_diff_opts, reserved),
+    NO_TAIL(brc_commit_opts, conflicts), NO_TAIL(brc_diff_opts, sel),
     NO_TAIL(brc_array_spec, compressors_json), NO_TAIL(brc_sel, step),
-    NO_TAIL(brc_buffer, owner),        NO_TAIL(brc_io, at),
+    NO_TAIL(brc_array_stats_opts, field),
+    NO_TAIL(brc_buffer, owner),        NO_TAIL(brc_io, out),
     NO_TAIL(brc_at, step),
     NO_TAIL(brc_key_range, end),       NO_TAIL(brc_key_info, etag),
-    NO_TAIL(brc_xfer_opts, renamed),     NO_TAIL(brc_box, count),
+    NO_TAIL(brc_xfer_opts, reserved),    NO_TAIL(brc_box, count),
     NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
     NO_TAIL(brc_dtype_ops, scan),      NO_TAIL(brc_dtype_spec, owner),
     NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, decode_part),
-    NO_TAIL(brc_backend, list),        NO_TAIL(brc_stored, reserved),
+    NO_TAIL(brc_backend, hold_us),     NO_TAIL(brc_stored, leaves),
     NO_TAIL(brc_kept, time_us),
-    NO_TAIL(brc_backend_host, stopped), NO_TAIL(brc_gc_opts, keep),
-    NO_TAIL(brc_gc_report, file_bytes), NO_TAIL(brc_expire_opts, reserved),
+    NO_TAIL(brc_backend_host, id), NO_TAIL(brc_gc_opts, keep),
+    NO_TAIL(brc_gc_report, past_versions), NO_TAIL(brc_expire_opts, reserved),
     NO_TAIL(brc_expire_report, bytes), NO_TAIL(brc_du_report, stored),
     NO_TAIL(brc_merge_opts, reserved), NO_TAIL(brc_merge_result, draft),
     NO_TAIL(brc_open_state, left), NO_TAIL(brc_pick_opts, mainline),
     NO_TAIL(brc_pick_result, left), NO_TAIL(brc_bisect_result, skipped),
-    NO_TAIL(brc_log_opts, reserved), NO_TAIL(brc_repair_report, missing),
+    NO_TAIL(brc_log_opts, sel), NO_TAIL(brc_repair_report, missing),
 };
 
-START_TEST(every_field_ends_where_the_next_may_begin)
+CASE("structures");
+
+EACH(every_field_ends_where_the_next_may_begin, layouts)
 {
     ck_assert_msg(layouts[_i].end == layouts[_i].size, "%s: %zu of %zu bytes", layouts[_i].name,
                   layouts[_i].end, layouts[_i].size);
     ck_assert_msg(layouts[_i].at == 0, "%s: size comes first", layouts[_i].name);
 }
-END_TEST
 
 /* ---- what the caller gives -------------------------------- */
 
@@ -64,7 +66,7 @@ typedef struct tomorrow {
     uint64_t three;
 } tomorrow;
 
-START_TEST(an_older_structure_has_zero_for_what_it_lacks)
+TEST(an_older_structure_has_zero_for_what_it_lacks)
 {
     today own, given = { offsetof(today, two), 7, 8 };
     brc_error err = BRC_ERROR_INIT;
@@ -76,9 +78,8 @@ START_TEST(an_older_structure_has_zero_for_what_it_lacks)
     ck_assert_int_eq(brc_sized_in(&own, sizeof(own), sizeof(own), NULL, "today", &err), BRC_OK);
     ck_assert_uint_eq(own.one, 0);
 }
-END_TEST
 
-START_TEST(a_newer_structure_may_set_only_what_is_known)
+TEST(a_newer_structure_may_set_only_what_is_known)
 {
     today own;
     tomorrow given = { { sizeof(given), 7, 8 }, 0 };
@@ -90,9 +91,8 @@ START_TEST(a_newer_structure_may_set_only_what_is_known)
                      BRC_EUNSUPPORTED);
     ck_assert_msg(strstr(err.message, "today") != NULL, "%s", err.message);
 }
-END_TEST
 
-START_TEST(a_structure_that_is_filled_in_is_written_as_far_as_it_goes)
+TEST(a_structure_that_is_filled_in_is_written_as_far_as_it_goes)
 {
     const today own = { sizeof(own), 7, 8 };
     tomorrow given;
@@ -109,11 +109,10 @@ START_TEST(a_structure_that_is_filled_in_is_written_as_far_as_it_goes)
     ck_assert_uint_eq(given.old.two, 8);
     ck_assert_uint_eq(given.three, 0);
 }
-END_TEST
 
 static const size_t wrong[] = { 0, 1, 4, 12, 17, (size_t)1 << 17, SIZE_MAX, SIZE_MAX - 7 };
 
-START_TEST(a_size_of_no_version_is_refused)
+EACH(a_size_of_no_version_is_refused, wrong)
 {
     today own = { 0, 1, 2 };
     brc_error err = BRC_ERROR_INIT;
@@ -124,7 +123,6 @@ START_TEST(a_size_of_no_version_is_refused)
     ck_assert_int_eq(brc_sized_out(&own, &out, sizeof(out), 16, "today", &err), BRC_EINVAL);
     ck_assert_uint_eq(own.one, 1);
 }
-END_TEST
 
 /* ---- the calls -------------------------------- */
 
@@ -205,9 +203,8 @@ static int give_stats(longer *x)
 
 static int give_sel(longer *x)
 {
-    brc_array *a;
     int32_t got[8];
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     int rc = brc_sel_parse(&x->sel, a, "[2:5]", &t.err);
     if (rc == BRC_OK) {
         ck_assert_uint_eq(brc_sel_count(&x->sel), 3);
@@ -220,13 +217,12 @@ static int give_sel(longer *x)
 
 static int give_buffer(longer *x)
 {
-    brc_array *a;
     int32_t got[8];
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     x->buffer.data = got;
     x->buffer.len = sizeof(got);
-    brc_io io = { sizeof(io), a, NULL, &x->buffer, NULL };
-    int rc = brc_read_batch(&io, 1, &t.err);
+    brc_io io = { sizeof(io), a, NULL, &x->buffer, NULL, NULL };
+    int rc = brc_read(&io, 1, &t.err);
     ck_assert(rc != BRC_OK || got[7] == 7);
     brc_array_free(a);
     return rc;
@@ -235,14 +231,13 @@ static int give_buffer(longer *x)
 static int give_at(longer *x)
 {
     static const int64_t index[] = { 5, -8 };
-    brc_array *a;
     int32_t got[2];
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     brc_buffer dst = { .size = sizeof(dst), .data = got, .len = sizeof(got) };
     x->at.ndim = 1;
     x->at.index[0] = index;
     x->at.count[0] = 2;
-    int rc = brc_array_take(a, &x->at, &dst, &t.err);
+    int rc = io_take(a, &x->at, &dst, &t.err);
     ck_assert(rc != BRC_OK || (got[0] == 5 && got[1] == 0));
     brc_array_free(a);
     return rc;
@@ -276,7 +271,9 @@ static void sizes_teardown(void)
     scenario_stop(&t);
 }
 
-START_TEST(calls_take_structures_of_other_versions)
+CASE("calls", .setup = sizes_setup, .teardown = sizes_teardown);
+
+EACH(calls_take_structures_of_other_versions, calls)
 {
     longer x;
     const size_t size = calls[_i].size, least = calls[_i].least;
@@ -307,9 +304,8 @@ START_TEST(calls_take_structures_of_other_versions)
         FAILS(&t, BRC_EINVAL, calls[_i].give(&x));
     }
 }
-END_TEST
 
-START_TEST(flags_that_are_not_known_are_refused)
+TEST(flags_that_are_not_known_are_refused)
 {
     brc_open_opts open = BRC_OPEN_OPTS_INIT;
     brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
@@ -325,18 +321,17 @@ START_TEST(flags_that_are_not_known_are_refused)
     FAILS(&t, BRC_EINVAL, brc_diff(&it, t.repo, NULL, NULL, &diff, &t.err));
     FAILS(&t, BRC_EINVAL, brc_export(t.session, "/a", "/nowhere/x.npy", &xfer, &t.err));
     FAILS(&t, BRC_EINVAL, brc_list(&it, t.session, "/", ~0u, &t.err));
-    FAILS(&t, BRC_EINVAL, brc_reset(t.repo, "main", ~0u, NULL, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_reset(t.repo, NULL, "main", ~0u, NULL, &t.err));
     FAILS(&t, BRC_EINVAL, brc_switch(t.repo, "main", ~0u, &t.err));
-    FAILS(&t, BRC_EINVAL, brc_branch_delete(t.repo, "other", ~0u, &t.err));
-    FAILS(&t, BRC_EINVAL, brc_tag_delete(t.repo, "other", ~0u, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_ref_delete(t.repo, "other", ~0u, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_ref_delete(t.repo, "other", BRC_REF_TAG | ~0u, &t.err));
     FAILS(&t, BRC_EINVAL, brc_bulk_end(t.session, ~0u, &t.err));
     OK(&t, brc_begin(t.repo, &t.err));
     FAILS(&t, BRC_EINVAL, brc_end(t.repo, ~0u, &t.err)); /* it goes on */
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
 }
-END_TEST
 
-START_TEST(an_error_keeps_its_size_and_what_lies_behind_it)
+TEST(an_error_keeps_its_size_and_what_lies_behind_it)
 {
     longer x;
     memset(&x, 0x55, sizeof(x));
@@ -355,9 +350,8 @@ START_TEST(an_error_keeps_its_size_and_what_lies_behind_it)
     for (size_t i = sizeof(size_t); i < sizeof(x); i++)
         ck_assert_uint_eq(x.bytes[i], 0x55);
 }
-END_TEST
 
-START_TEST(a_buf_keeps_its_size_and_what_lies_behind_it)
+TEST(a_buf_keeps_its_size_and_what_lies_behind_it)
 {
     longer x;
     memset(&x, 0x55, sizeof(x));
@@ -377,10 +371,9 @@ START_TEST(a_buf_keeps_its_size_and_what_lies_behind_it)
     brc_buf_dispose(&x.buf);
     ck_assert_uint_eq(x.bytes[sizeof(size_t)], 0x55);
 }
-END_TEST
 
 /* A batch steps by the size that its caller's structures have. */
-START_TEST(a_batch_of_longer_items)
+TEST(a_batch_of_longer_items)
 {
     struct {
         brc_io io;
@@ -388,47 +381,21 @@ START_TEST(a_batch_of_longer_items)
     } items[3];
     brc_buffer buffers[3];
     int32_t got[3][8];
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     for (int i = 0; i < 3; i++) {
         items[i].io = io_in(&buffers[i], a, NULL, got[i], sizeof(got[i]));
         items[i].io.size = sizeof(items[i]);
         items[i].more = 0;
     }
-    OK(&t, brc_read_batch(&items[0].io, 3, &t.err));
+    OK(&t, brc_read(&items[0].io, 3, &t.err));
     ck_assert_int_eq(got[0][7] + got[1][6] + got[2][5], 18);
-    OK(&t, brc_write_batch(&items[0].io, 3, &t.err));
+    OK(&t, brc_write(&items[0].io, 3, &t.err));
     items[2].more = 1;
-    FAILS(&t, BRC_EUNSUPPORTED, brc_read_batch(&items[0].io, 3, &t.err));
+    FAILS(&t, BRC_EUNSUPPORTED, brc_read(&items[0].io, 3, &t.err));
     items[2].more = 0;
     items[2].io.size = sizeof(brc_io);
-    FAILS(&t, BRC_EINVAL, brc_read_batch(&items[0].io, 3, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_read(&items[0].io, 3, &t.err));
     items[0].io.size = 0;
-    FAILS(&t, BRC_EINVAL, brc_write_batch(&items[0].io, 1, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_write(&items[0].io, 1, &t.err));
     brc_array_free(a);
-}
-END_TEST
-
-Suite *sizes_suite(void)
-{
-    Suite *s = suite_create("sizes");
-    TCase *tc = tcase_create("structures");
-    tcase_add_loop_test(tc, every_field_ends_where_the_next_may_begin, 0,
-                        (int)(sizeof(layouts) / sizeof(layouts[0])));
-    tcase_add_test(tc, an_older_structure_has_zero_for_what_it_lacks);
-    tcase_add_test(tc, a_newer_structure_may_set_only_what_is_known);
-    tcase_add_test(tc, a_structure_that_is_filled_in_is_written_as_far_as_it_goes);
-    tcase_add_loop_test(tc, a_size_of_no_version_is_refused, 0,
-                        (int)(sizeof(wrong) / sizeof(wrong[0])));
-    suite_add_tcase(s, tc);
-    tc = tcase_create("calls");
-    tcase_add_checked_fixture(tc, sizes_setup, sizes_teardown);
-    tcase_add_loop_test(tc, calls_take_structures_of_other_versions, 0,
-                        (int)(sizeof(calls) / sizeof(calls[0])));
-    tcase_add_test(tc, flags_that_are_not_known_are_refused);
-    tcase_add_test(tc, an_error_keeps_its_size_and_what_lies_behind_it);
-    tcase_add_test(tc, a_buf_keeps_its_size_and_what_lies_behind_it);
-    tcase_add_test(tc, a_batch_of_longer_items);
-    suite_add_tcase(s, tc);
-    return s;
 }

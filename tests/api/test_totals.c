@@ -1,10 +1,10 @@
-/* What brc_stat() counts. */
-#include <check.h>
+/* The counts of brc_stat(). */
 #include <string.h>
 
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *totals_suite(void);
+TEST_SUITE(totals);
 
 static brc_stats stats_of(scenario *t)
 {
@@ -23,7 +23,7 @@ static void check_counts(scenario *t, uint64_t commits, uint64_t chunks, uint64_
     ck_assert_uint_eq(stats.chunk_refs, chunk_refs);
 }
 
-START_TEST(chunks_of_all_commits)
+TEST(chunks_of_all_commits)
 {
     scenario t;
     scenario_start(&t);
@@ -35,7 +35,7 @@ START_TEST(chunks_of_all_commits)
     scenario_set_number(&t, "/a", 11, -1);
     scenario_commit(&t, "one of them changed");
     check_counts(&t, 2, 4, 6);
-    OK(&t, brc_node_copy(t.session, "/a", "/g/h/copy", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/g/h/copy", BRC_NODE_COPY, &t.err));
     scenario_commit(&t, "and twice");
     check_counts(&t, 3, 4, 12);
     OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
@@ -43,24 +43,22 @@ START_TEST(chunks_of_all_commits)
     check_counts(&t, 4, 4, 18);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(commits_that_branches_share_are_counted_once)
+TEST(commits_that_branches_share_are_counted_once)
 {
     scenario t;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 12, 4, 1);
     scenario_commit(&t, "one");
-    OK(&t, brc_branch_create(t.repo, "other", NULL, &t.err));
-    OK(&t, brc_tag_create(t.repo, "v1", NULL, NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "other", NULL, NULL, 0, &t.err));
+    OK(&t, brc_ref_create(t.repo, "v1", NULL, NULL, BRC_REF_TAG, &t.err));
     scenario_set_number(&t, "/a", 0, 7);
     scenario_commit(&t, "two");
     check_counts(&t, 2, 4, 6);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(all_fill_value_is_no_chunk)
+TEST(all_fill_value_is_no_chunk)
 {
     const uint64_t shape[1] = { 1000 }, chunk[1] = { 10 };
     scenario t;
@@ -69,16 +67,4 @@ START_TEST(all_fill_value_is_no_chunk)
     scenario_commit(&t, "nothing in it");
     check_counts(&t, 1, 0, 0);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *totals_suite(void)
-{
-    Suite *suite = suite_create("totals");
-    TCase *tc = tcase_create("totals");
-    tcase_add_test(tc, chunks_of_all_commits);
-    tcase_add_test(tc, commits_that_branches_share_are_counted_once);
-    tcase_add_test(tc, all_fill_value_is_no_chunk);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,26 +1,14 @@
 /* Undo and redo of everything that moves a ref, and what they leave alone. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *undo_suite(void);
+TEST_SUITE(undo);
 
-static scenario t;
-
-static void undo_setup(void)
-{
-    scenario_start(&t);
-    scenario_numbers(&t, "/a", 8, 4, 0);
-    scenario_commit(&t, "first");
-}
-
-static void undo_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
+SCENARIO_NUMBERS_FIXTURE(t, 8, 4)
 
 static void undo(void)
 {
@@ -47,7 +35,7 @@ static const char *refs_are(const brc_oid *known, size_t n)
     const brc_ref *ref;
     text[0] = '\0';
     OK(&t, brc_refs(&it, t.repo, &t.err));
-    while (brc_refs_next(it, &ref, &t.err) > 0) {
+    while (brc_next(it, &ref, &t.err) > 0) {
         size_t at = strlen(text), i = 0;
         while (i < n && memcmp(&known[i], &ref->id, sizeof(ref->id)) != 0)
             i++;
@@ -65,8 +53,10 @@ static brc_oid next_commit(int32_t value)
     return scenario_commit(&t, "next");
 }
 
+CASE("undo", .setup = t_numbers, .teardown = t_stop, .timeout = 120);
+
 /* 19: undo 3, redo 2, commit, redo: the last is refused. */
-START_TEST(test_back_and_forth)
+TEST(test_back_and_forth)
 {
     brc_oid at[5];
     OK(&t, brc_resolve(&at[0], t.repo, "HEAD", &t.err));
@@ -98,7 +88,6 @@ START_TEST(test_back_and_forth)
     redo();
     ck_assert(is_at("main", &at[0]));
 }
-END_TEST
 
 enum { COMMIT, AMEND, RESET, BRANCH, DELETE, RENAME, TAG, UNTAG, RETAG, SWITCH, SWITCH_NEW, OPS };
 
@@ -113,36 +102,36 @@ static void do_one(int op)
     else if (op == AMEND)
         OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
     else if (op == RESET)
-        OK(&t, brc_reset(t.repo, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
+        OK(&t, brc_reset(t.repo, NULL, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
     else if (op == BRANCH)
-        OK(&t, brc_branch_create(t.repo, "b", "HEAD~1", &t.err));
+        OK(&t, brc_ref_create(t.repo, "b", "HEAD~1", NULL, 0, &t.err));
     else if (op == DELETE)
-        OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+        OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     else if (op == RENAME)
-        OK(&t, brc_branch_rename(t.repo, "main", "trunk", &t.err));
+        OK(&t, brc_ref_rename(t.repo, "main", "trunk", 0, &t.err));
     else if (op == TAG)
-        OK(&t, brc_tag_create(t.repo, "v2", "HEAD", "two", &t.err));
+        OK(&t, brc_ref_create(t.repo, "v2", "HEAD", "two", BRC_REF_TAG, &t.err));
     else if (op == UNTAG)
-        OK(&t, brc_tag_delete(t.repo, "v1", BRC_DELETE_FORCE, &t.err));
+        OK(&t, brc_ref_delete(t.repo, "v1", BRC_REF_TAG | BRC_DELETE_FORCE, &t.err));
     else if (op == RETAG)
-        OK(&t, brc_tag_rename(t.repo, "v1", "w", &t.err));
+        OK(&t, brc_ref_rename(t.repo, "v1", "w", BRC_REF_TAG, &t.err));
     else if (op == SWITCH)
         OK(&t, brc_switch(t.repo, "side", 0, &t.err));
     if (op != SWITCH_NEW)
         return;
     OK(&t, brc_begin(t.repo, &t.err)); /* one operation */
-    OK(&t, brc_branch_create(t.repo, "new", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "new", NULL, NULL, 0, &t.err));
     OK(&t, brc_switch(t.repo, "new", 0, &t.err));
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
 }
 
-START_TEST(test_everything)
+LOOP(test_everything, 0, OPS)
 {
     brc_oid known[2];
     char before[300], after[300];
     OK(&t, brc_resolve(&known[0], t.repo, "HEAD", &t.err));
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    OK(&t, brc_tag_create(t.repo, "v1", NULL, "said \"so\"\n", &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
+    OK(&t, brc_ref_create(t.repo, "v1", NULL, "said \"so\"\n", BRC_REF_TAG, &t.err));
     known[1] = next_commit(1);
     snprintf(before, sizeof(before), "%s", refs_are(known, 2));
     do_one(_i);
@@ -161,16 +150,15 @@ START_TEST(test_everything)
     ck_assert(is_at("main", &known[0]));
     ck_assert_str_eq(refs_are(known, 2), "*main:1 side:1 v1=said \"so\"\n:1 ");
 }
-END_TEST
 
 /* 20: a ref was moved by someone else, without the log: it is named, and nothing happens. */
-START_TEST(test_moved_by_others)
+TEST(test_moved_by_others)
 {
     brc_oid first, second;
     OK(&t, brc_resolve(&first, t.repo, "HEAD", &t.err));
     OK(&t, brc_begin(t.repo, &t.err));
-    OK(&t, brc_branch_create(t.repo, "one", NULL, &t.err));
-    OK(&t, brc_branch_create(t.repo, "two", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "one", NULL, NULL, 0, &t.err));
+    OK(&t, brc_ref_create(t.repo, "two", NULL, NULL, 0, &t.err));
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     second = next_commit(3);
     undo();
@@ -184,10 +172,9 @@ START_TEST(test_moved_by_others)
     redo();
     ck_assert(is_at("main", &second));
 }
-END_TEST
 
 /* Another one's operation came in between: only who did not expect it takes it back. */
-START_TEST(test_expected)
+TEST(test_expected)
 {
     int64_t made;
     brc_oid first, second;
@@ -206,7 +193,6 @@ START_TEST(test_expected)
     FAILS(&t, BRC_EMISUSE, brc_undo(NULL, t.repo, 0, 0, &t.err));
     OK(&t, brc_end(t.repo, 0, &t.err));
 }
-END_TEST
 
 /* How many drafts are stale, of all. */
 static int stale_drafts(int *all)
@@ -216,7 +202,7 @@ static int stale_drafts(int *all)
     const brc_draft *draft;
     *all = 0;
     OK(&t, brc_drafts(&it, t.repo, &t.err));
-    while (brc_drafts_next(it, &draft, &t.err) > 0) {
+    while (brc_next(it, &draft, &t.err) > 0) {
         stale += (draft->flags & BRC_DRAFT_STALE) != 0;
         ++*all;
     }
@@ -224,7 +210,7 @@ static int stale_drafts(int *all)
     return stale;
 }
 
-START_TEST(test_drafts_stay)
+TEST(test_drafts_stay)
 {
     int all;
     brc_oid id;
@@ -244,53 +230,47 @@ START_TEST(test_drafts_stay)
     OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 500);
 }
-END_TEST
 
-/* They are committed without the commit beneath them, which was undone. */
-START_TEST(test_changes_over_an_undone_commit)
+/* The changes are committed without the commit beneath them, which was undone. */
+TEST(test_changes_over_an_undone_commit)
 {
     int all;
-    brc_oid id;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = "mine alone";
     const int32_t was = scenario_number(&t, t.session, "/a", 0);
     next_commit(1);
     ck_assert_int_ne(scenario_number(&t, t.session, "/a", 0), was);
     scenario_set_number(&t, "/a", 5, 500);
     undo();
-    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
+    scenario_commit(&t, "mine alone");
     ck_assert_int_eq(stale_drafts(&all), 0);
     ck_assert_int_eq(all, 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 500);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), was);
 }
-END_TEST
 
-/* What moved nothing is no operation: undo takes back the one before it. */
-START_TEST(a_reset_to_where_it_is_is_no_operation)
+/* A reset that moved nothing is not in the log: undo takes back the operation before it. */
+LOOP(a_reset_to_where_it_is_is_no_operation, 0, 2)
 {
     const brc_oid before = next_commit(1);
     const int64_t ops = scenario_ask(&t, "SELECT count(*) FROM oplog");
     next_commit(2);
-    OK(&t, brc_reset(t.repo, "HEAD", _i ? BRC_RESET_HARD : 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD", _i ? BRC_RESET_HARD : 0, NULL, &t.err));
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog"), ops + 1);
     undo();
     ck_assert(is_at("main", &before));
 }
-END_TEST
 
 /* A soft reset leaves uncommitted what the commits had: undo leaves nothing uncommitted. */
-START_TEST(test_soft_reset)
+TEST(test_soft_reset)
 {
     int all;
     next_commit(1);
-    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 0, NULL, &t.err));
     ck_assert(!scenario_clean(&t));
     undo();
     ck_assert(scenario_clean(&t));
     ck_assert_int_eq(stale_drafts(&all), 0);
     ck_assert_int_eq(all, 0);
-    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 0, NULL, &t.err));
     scenario_set_number(&t, "/a", 5, 500);
     undo();
     ck_assert_int_eq(stale_drafts(&all), 0);
@@ -299,26 +279,25 @@ START_TEST(test_soft_reset)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 500);
 }
-END_TEST
 
 /* -D keeps what was uncommitted: undo brings it back, redo takes it again, and a branch of the same
  * name has no part in it. */
-START_TEST(test_deleted_with_changes)
+TEST(test_deleted_with_changes)
 {
     brc_session *s;
     int all;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
     brc_session_free(t.session);
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
     scenario_set_number(&t, "/a", 2, 22);
     FAILS(&t, BRC_ECONFLICT, brc_switch(t.repo, "main", 0, &t.err));
-    OK(&t, brc_branch_create(t.repo, "other", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "other", NULL, NULL, 0, &t.err));
     scenario_sql(&t, "UPDATE meta SET value='main', checksum=row_sum('meta', key, 'main')"
                      " WHERE key='head'");
     brc_session_free(t.session);
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     ck_assert_int_eq(stale_drafts(&all), 1);
     scenario_whole(&t);
     for (int i = 0; i < 2; i++) {
@@ -331,11 +310,11 @@ START_TEST(test_deleted_with_changes)
         ck_assert_int_eq(stale_drafts(&all), 1);
         scenario_whole(&t);
     }
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_VIEW, &t.err));
     ck_assert_int_eq(scenario_number(&t, s, "/a", 2), 2);
     brc_session_free(s);
-    OK(&t, brc_branch_delete(t.repo, "side", 0, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", 0, &t.err));
     undo();
     undo();
     undo();
@@ -343,19 +322,16 @@ START_TEST(test_deleted_with_changes)
     ck_assert_int_eq(scenario_number(&t, s, "/a", 2), 22);
     brc_session_free(s);
 }
-END_TEST
 
 /* A branch that would go does not take changes along. */
-START_TEST(test_made_with_changes)
+TEST(test_made_with_changes)
 {
-    brc_session *s;
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     int32_t value = 9;
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
-    OK(&t, brc_array_open(&a, s, "/a", &t.err));
-    brc_sel_all(&sel, a);
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, "side", BRC_SESSION_WRITE);
+    brc_array *a = scenario_array_at(&t, s, "/a");
+    sel_all(&sel, a);
     sel.count[0] = 1;
     OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
     FAILS(&t, BRC_ECONFLICT, brc_undo(NULL, t.repo, 0, 0, &t.err));
@@ -365,10 +341,9 @@ START_TEST(test_made_with_changes)
     undo();
     FAILS(&t, BRC_ENOTFOUND, brc_session_open(&s, t.repo, "side", BRC_SESSION_VIEW, &t.err));
 }
-END_TEST
 
 /* The log of a stranger's file leads in a circle, or to nothing: an error, and an end. */
-START_TEST(test_hostile_log)
+TEST(test_hostile_log)
 {
     next_commit(1);
     undo();
@@ -386,13 +361,12 @@ START_TEST(test_hostile_log)
                      " time_us, op, name, old, new, first, NULL, NULL, draft)"
                      " WHERE restores IS NOT NULL");
 }
-END_TEST
 
 /* A program that does not write the log has set the current branch. */
-START_TEST(test_switched_without_a_word)
+TEST(test_switched_without_a_word)
 {
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    OK(&t, brc_branch_create(t.repo, "third", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
+    OK(&t, brc_ref_create(t.repo, "third", NULL, NULL, 0, &t.err));
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
     scenario_sql(&t, "UPDATE meta SET value=CAST('third' AS BLOB),"
                      " checksum=row_sum('meta', key, CAST('third' AS BLOB)) WHERE key='head'");
@@ -403,10 +377,9 @@ START_TEST(test_switched_without_a_word)
     undo();
     ck_assert_ptr_nonnull(strstr(refs_are(NULL, 0), "*main:"));
 }
-END_TEST
 
 /* Newest first, grouped, in pages. */
-START_TEST(test_oplog)
+TEST(test_oplog)
 {
     brc_iter *it;
     const brc_op *op;
@@ -416,12 +389,12 @@ START_TEST(test_oplog)
     for (int i = 0; i < 600; i++) {
         char name[16];
         snprintf(name, sizeof(name), "v%d", i);
-        OK(&t, brc_tag_create(t.repo, name, NULL, NULL, &t.err));
+        OK(&t, brc_ref_create(t.repo, name, NULL, NULL, BRC_REF_TAG, &t.err));
     }
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     OK(&t, brc_oplog(&it, t.repo, &t.err));
     int64_t first = 0;
-    while (brc_oplog_next(it, &op, &t.err) > 0) {
+    while (brc_next(it, &op, &t.err) > 0) {
         ck_assert_int_lt(op->id, last);
         last = op->id;
         if (n++ == 0)
@@ -433,28 +406,4 @@ START_TEST(test_oplog)
     ck_assert_int_eq(n, (int)scenario_ask(&t, "SELECT count(*) FROM oplog"));
     undo();
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM ref WHERE name LIKE 'tags/%'"), 0);
-}
-END_TEST
-
-Suite *undo_suite(void)
-{
-    Suite *suite = suite_create("undo");
-    TCase *c = tcase_create("undo");
-    tcase_add_checked_fixture(c, undo_setup, undo_teardown);
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, test_back_and_forth);
-    tcase_add_loop_test(c, test_everything, 0, OPS);
-    tcase_add_test(c, test_moved_by_others);
-    tcase_add_test(c, test_expected);
-    tcase_add_test(c, test_drafts_stay);
-    tcase_add_test(c, test_changes_over_an_undone_commit);
-    tcase_add_test(c, test_soft_reset);
-    tcase_add_loop_test(c, a_reset_to_where_it_is_is_no_operation, 0, 2);
-    tcase_add_test(c, test_deleted_with_changes);
-    tcase_add_test(c, test_made_with_changes);
-    tcase_add_test(c, test_hostile_log);
-    tcase_add_test(c, test_switched_without_a_word);
-    tcase_add_test(c, test_oplog);
-    suite_add_tcase(suite, c);
-    return suite;
 }

@@ -1,5 +1,4 @@
-/* What arrays and commits hold, against sets of ids that come from walking each by itself. */
-#include <check.h>
+/* The sizes of arrays and commits, against sets of ids that come from walking each by itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +8,17 @@
 #include "../../src/history/closure.h"
 #include "../../src/work/session.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *usage_suite(void);
+TEST_SUITE(usage);
 
-static scenario t;
+SCENARIO_FIXTURE(t)
 static uint64_t state;
 
 static void usage_setup(void)
 {
     scenario_start(&t);
     state = 7;
-}
-
-static void usage_teardown(void)
-{
-    scenario_whole(&t);
-    scenario_stop(&t);
 }
 
 /* ---- sets -------------------------------- */
@@ -100,13 +94,12 @@ static void sets_free(void)
 /* Arrays of one version, each with the set of its path. */
 static void take_arrays(const brc_oid *root)
 {
-    brc_session *s;
     brc_iter *it;
     const brc_node *node;
     (void)root;
-    OK(&t, brc_session_open(&s, t.repo, sets[0].name, BRC_SESSION_AT, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, sets[0].name, BRC_SESSION_AT);
     OK(&t, brc_list(&it, s, "/", BRC_LIST_RECURSE, &t.err));
-    while (brc_list_next(it, &node, &t.err) > 0) {
+    while (brc_next(it, &node, &t.err) > 0) {
         brc_entry entry;
         brc_closure *walk;
         if (node->kind != BRC_ARRAY)
@@ -131,7 +124,7 @@ static void take_versions(const char *rev, int arrays)
     const brc_commit *c;
     char hex[65];
     OK(&t, brc_log(&it, t.repo, rev, NULL, &t.err));
-    while (brc_log_next(it, &c, &t.err) > 0) {
+    while (brc_next(it, &c, &t.err) > 0) {
         brc_closure *walk;
         if (arrays) {
             snprintf(sets[0].name, sizeof(sets[0].name), "%s", brc_oid_format(hex, &c->id));
@@ -167,7 +160,7 @@ static void compare_item(const brc_du_item *item)
                   (unsigned long long)item->bytes, (unsigned long long)item->alone);
 }
 
-/* What brc_du() says of commits (arrays 0) or arrays is what the sets say. */
+/* brc_du() agrees with the sets, of commits (arrays 0) or of arrays. */
 static void compare_with_sets(int arrays)
 {
     brc_iter *it;
@@ -179,7 +172,7 @@ static void compare_with_sets(int arrays)
     take_versions("main", arrays);
     take_versions("side", arrays);
     OK(&t, brc_du(&report, &it, t.repo, &t.err));
-    while (brc_du_next(it, &item, &t.err) > 0)
+    while (brc_next(it, &item, &t.err) > 0)
         if ((item->path != NULL) == arrays) {
             compare_item(item);
             met++;
@@ -206,14 +199,14 @@ static void change_at_random(int i)
         int there;
         OK(&t, brc_node_kind(&there, t.session, other, &t.err));
         if (there == 0)
-            OK(&t, brc_node_copy(t.session, path, other, &t.err));
+            OK(&t, brc_node_move(t.session, path, other, BRC_NODE_COPY, &t.err));
     } else {
         scenario_set_number(&t, path, scenario_random(&state) % 64,
                             (int32_t)(scenario_random(&state) % 5) + i);
     }
 }
 
-static void make_history(int commits)
+static void commit_at_random(int commits)
 {
     OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
     for (int i = 0; i < commits; i++) {
@@ -225,51 +218,51 @@ static void make_history(int commits)
         opts.flags = BRC_COMMIT_ALLOW_EMPTY;
         OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
         if (i == commits / 2)
-            OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+            OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     }
 }
 
-START_TEST(commits_and_arrays_hold_what_walking_them_finds)
+CASE("usage", .setup = usage_setup, .teardown = t_stop, .timeout = 60);
+
+TEST(commits_and_arrays_hold_what_walking_them_finds)
 {
-    make_history(14);
+    commit_at_random(14);
     compare_with_sets(0);
     compare_with_sets(1);
 }
-END_TEST
 
-START_TEST(a_whole_history_of_one_commit_is_alone)
+TEST(a_whole_history_of_one_commit_is_alone)
 {
     brc_iter *it;
     const brc_du_item *item;
     brc_du_report report = BRC_DU_REPORT_INIT;
     OK(&t, brc_du(&report, &it, t.repo, &t.err)); /* none yet */
-    ck_assert_int_eq(brc_du_next(it, &item, &t.err), 0);
+    ck_assert_int_eq(brc_next(it, &item, &t.err), 0);
     brc_iter_free(it);
     ck_assert_uint_eq(report.versions, 0);
     scenario_numbers(&t, "/a", 64, 4, 0);
     scenario_commit(&t, "one");
     OK(&t, brc_du(&report, &it, t.repo, &t.err));
-    ck_assert_int_eq(brc_du_next(it, &item, &t.err), 1);
+    ck_assert_int_eq(brc_next(it, &item, &t.err), 1);
     ck_assert_str_eq(item->path, "/a");
     ck_assert_uint_eq(item->bytes, item->alone);
-    ck_assert_int_eq(brc_du_next(it, &item, &t.err), 1);
+    ck_assert_int_eq(brc_next(it, &item, &t.err), 1);
     ck_assert_ptr_null(item->path);
     ck_assert_uint_eq(item->bytes, report.versions);
     ck_assert_uint_eq(item->alone, report.versions);
     brc_iter_free(it);
 }
-END_TEST
 
-/* What is said to be free is free. */
-START_TEST(what_gc_removes_was_foretold)
+/* A collection frees as much as brc_du() foretold. */
+TEST(what_gc_removes_was_foretold)
 {
     brc_du_report report = BRC_DU_REPORT_INIT;
     brc_gc_report gc = BRC_GC_REPORT_INIT;
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     brc_expire_report would = BRC_EXPIRE_REPORT_INIT;
-    make_history(20);
+    commit_at_random(20);
     scenario_set_number(&t, "/a", 5, 77);
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_no_window(&t);
     OK(&t, brc_du(&report, NULL, t.repo, &t.err));
     OK(&t, brc_gc(t.repo, NULL, &gc, &t.err));
     ck_assert_uint_eq(gc.bytes_freed, report.garbage);
@@ -287,10 +280,9 @@ START_TEST(what_gc_removes_was_foretold)
     ck_assert_uint_eq(report.garbage, 0);
     compare_with_sets(0);
 }
-END_TEST
 
 /* Uncommitted changes of a process that is gone go with the garbage. */
-START_TEST(what_the_dead_left_is_garbage)
+TEST(what_the_dead_left_is_garbage)
 {
     brc_du_report report = BRC_DU_REPORT_INIT;
     brc_gc_report gc = BRC_GC_REPORT_INIT;
@@ -316,37 +308,50 @@ START_TEST(what_the_dead_left_is_garbage)
     OK(&t, brc_gc(t.repo, NULL, &gc, &t.err));
     ck_assert_uint_eq(gc.bytes_freed, report.garbage);
 }
-END_TEST
 
-/* What undo may need, and what is uncommitted. */
-START_TEST(the_log_and_drafts_are_told_apart)
+/* The objects that undo may need, and those of drafts. */
+TEST(the_log_and_drafts_are_told_apart)
 {
     brc_du_report before = BRC_DU_REPORT_INIT, after = BRC_DU_REPORT_INIT;
-    make_history(6);
+    commit_at_random(6);
     OK(&t, brc_du(&before, NULL, t.repo, &t.err));
     scenario_numbers(&t, "/new", 64, 4, 5000);
     OK(&t, brc_du(&after, NULL, t.repo, &t.err));
     ck_assert_uint_eq(after.versions, before.versions);
     ck_assert_uint_ge(after.uncommitted, before.uncommitted + 64);
     scenario_commit(&t, "new");
-    OK(&t, brc_reset(t.repo, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
     OK(&t, brc_du(&after, NULL, t.repo, &t.err));
     ck_assert_uint_eq(after.versions, before.versions);
     ck_assert_uint_ge(after.log, 64);
 }
-END_TEST
 
-Suite *usage_suite(void)
+/* A draft that lies over a commit that no branch has leads to commits that a branch has: they are
+ * held once, so that a version still says what it holds alone. */
+TEST(what_comes_before_a_left_version_counts_once)
 {
-    Suite *suite = suite_create("usage");
-    TCase *tc = tcase_create("usage");
-    tcase_add_checked_fixture(tc, usage_setup, usage_teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, commits_and_arrays_hold_what_walking_them_finds);
-    tcase_add_test(tc, a_whole_history_of_one_commit_is_alone);
-    tcase_add_test(tc, what_gc_removes_was_foretold);
-    tcase_add_test(tc, what_the_dead_left_is_garbage);
-    tcase_add_test(tc, the_log_and_drafts_are_told_apart);
-    suite_add_tcase(suite, tc);
-    return suite;
+    brc_iter *it;
+    const brc_du_item *item;
+    int32_t number = 9;
+    uint64_t alone = 0;
+    brc_sel sel = BRC_SEL_INIT;
+    brc_array *a;
+    scenario_numbers(&t, "/a", 64, 64, 0);
+    scenario_commit(&t, "one");
+    scenario_numbers(&t, "/b", 64, 64, 500);
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    scenario_commit(&t, "two");
+    brc_session *s = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    OK(&t, brc_array_open(&a, s, "/b", &t.err));
+    sel.ndim = 1;
+    sel.count[0] = sel.step[0] = 1;
+    OK(&t, brc_array_write(a, &sel, &number, sizeof(number), &t.err));
+    brc_array_free(a);
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", BRC_RESET_HARD, NULL, &t.err));
+    OK(&t, brc_du(NULL, &it, t.repo, &t.err));
+    while (brc_next(it, &item, &t.err) > 0)
+        alone += item->path == NULL ? item->alone : 0;
+    brc_iter_free(it);
+    brc_session_free(s);
+    ck_assert_uint_ge(alone, 64);
 }

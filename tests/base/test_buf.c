@@ -1,16 +1,16 @@
 /* Buffers that grow, and the reader of bytes from outside. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/alloc.h"
 #include "../../src/base/buf.h"
+#include "../kit/suite.h"
 
-Suite *buf_suite(void);
+TEST_SUITE(buf);
 
 #define OK(expr) ck_assert_int_eq((expr), BRC_OK)
 
-START_TEST(appending_keeps_what_was_there)
+TEST(appending_keeps_what_was_there)
 {
     brc_buf buf = BRC_BUF_INIT;
     brc_error err = BRC_ERROR_INIT;
@@ -26,9 +26,8 @@ START_TEST(appending_keeps_what_was_there)
     brc_buf_dispose(&buf);
     brc_buf_dispose(NULL);
 }
-END_TEST
 
-START_TEST(nothing_can_be_appended_from_nowhere)
+TEST(nothing_can_be_appended_from_nowhere)
 {
     brc_buf buf = BRC_BUF_INIT;
     OK(brc_buf_append(&buf, NULL, 0, NULL));
@@ -36,9 +35,8 @@ START_TEST(nothing_can_be_appended_from_nowhere)
     ck_assert_uint_eq(buf.len, 0);
     brc_buf_dispose(&buf);
 }
-END_TEST
 
-START_TEST(a_limit_holds_to_the_byte)
+TEST(a_limit_holds_to_the_byte)
 {
     brc_buf buf = BRC_BUF_INIT;
     brc_error err = BRC_ERROR_INIT;
@@ -55,9 +53,8 @@ START_TEST(a_limit_holds_to_the_byte)
     ck_assert_uint_eq(strlen((char *)buf.data), 100);
     brc_buf_dispose(&buf);
 }
-END_TEST
 
-START_TEST(fixed_memory_never_moves)
+TEST(fixed_memory_never_moves)
 {
     uint8_t memory[8];
     brc_buf buf = { sizeof(brc_buf), memory, 0, sizeof(memory), 0, BRC_BUF_FIXED, 0 };
@@ -77,9 +74,8 @@ START_TEST(fixed_memory_never_moves)
     free(text);
     brc_buf_dispose(&buf);
 }
-END_TEST
 
-START_TEST(impossible_sizes_are_no_memory)
+TEST(impossible_sizes_are_no_memory)
 {
     brc_buf buf = BRC_BUF_INIT;
     brc_error err = BRC_ERROR_INIT;
@@ -90,10 +86,9 @@ START_TEST(impossible_sizes_are_no_memory)
     ck_assert_int_eq(memcmp(buf.data, "kept", 4), 0);
     brc_buf_dispose(&buf);
 }
-END_TEST
 
 /* A product that wraps is a small number. */
-START_TEST(f22_arrays_that_no_memory_holds)
+TEST(f22_arrays_that_no_memory_holds)
 {
     static const size_t sizes[][2] = { { SIZE_MAX / 2 + 2, 2 }, { SIZE_MAX, SIZE_MAX },
                                        { (size_t)1 << 32, (size_t)1 << 32 },
@@ -109,9 +104,8 @@ START_TEST(f22_arrays_that_no_memory_holds)
         ck_assert_uint_eq(cap, 0);
     }
 }
-END_TEST
 
-START_TEST(printf_of_any_length)
+TEST(printf_of_any_length)
 {
     for (int n = 250; n < 262; n++) {
         brc_buf buf = BRC_BUF_INIT;
@@ -122,9 +116,8 @@ START_TEST(printf_of_any_length)
         brc_buf_dispose(&buf);
     }
 }
-END_TEST
 
-START_TEST(text_is_handed_over)
+TEST(text_is_handed_over)
 {
     brc_buf buf = BRC_BUF_INIT;
     char *text;
@@ -137,9 +130,8 @@ START_TEST(text_is_handed_over)
     ck_assert_str_eq(text, "");
     free(text);
 }
-END_TEST
 
-START_TEST(varints_round_trip)
+TEST(varints_round_trip)
 {
     static const uint64_t values[] = { 0, 1, 127, 128, 300, 16383, 16384, UINT64_C(1) << 62,
                                        UINT64_C(1) << 63, UINT64_MAX };
@@ -159,9 +151,8 @@ START_TEST(varints_round_trip)
         brc_buf_dispose(&buf);
     }
 }
-END_TEST
 
-START_TEST(varints_have_one_form)
+TEST(varints_have_one_form)
 {
     static const char *const bad[] = { "\x80\x00", "\xFF\x00", "\x80\x80\x00",
                                        "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x02",
@@ -173,9 +164,8 @@ START_TEST(varints_have_one_form)
         ck_assert_msg(r.bad, "case %zu", i);
     }
 }
-END_TEST
 
-START_TEST(a_reader_stays_inside)
+TEST(a_reader_stays_inside)
 {
     uint8_t *four = malloc(4); /* on the heap: a sanitizer sees the fifth byte */
     memcpy(four, "abcd", 4);
@@ -194,9 +184,8 @@ START_TEST(a_reader_stays_inside)
     ck_assert(r.bad);
     free(four);
 }
-END_TEST
 
-START_TEST(little_endian_numbers)
+TEST(little_endian_numbers)
 {
     uint8_t bytes[8];
     brc_put_u64le(bytes, UINT64_C(0x0123456789ABCDEF));
@@ -206,10 +195,9 @@ START_TEST(little_endian_numbers)
     ck_assert_int_eq(memcmp(bytes, "\x98\xBA\xDC\xFE", 4), 0);
     ck_assert_uint_eq(brc_get_u32le(bytes), 0xFEDCBA98u);
 }
-END_TEST
 
-/* What is decoded to nothing is written behind buf->data all the same. */
-START_TEST(f23_room_for_nothing_is_no_null)
+/* A decoder of no bytes still writes behind buf->data, so the pointer must be valid. */
+TEST(f23_room_for_nothing_is_no_null)
 {
     brc_buf buf = BRC_BUF_INIT, limited = { .limit = 3 };
     ck_assert_int_eq(brc_buf_reserve(&buf, 0, NULL), BRC_OK);
@@ -219,26 +207,4 @@ START_TEST(f23_room_for_nothing_is_no_null)
     ck_assert_uint_le(limited.cap, 3);
     brc_buf_dispose(&buf);
     brc_buf_dispose(&limited);
-}
-END_TEST
-
-Suite *buf_suite(void)
-{
-    Suite *s = suite_create("buf");
-    TCase *tc = tcase_create("buf");
-    tcase_add_test(tc, f23_room_for_nothing_is_no_null);
-    tcase_add_test(tc, appending_keeps_what_was_there);
-    tcase_add_test(tc, nothing_can_be_appended_from_nowhere);
-    tcase_add_test(tc, a_limit_holds_to_the_byte);
-    tcase_add_test(tc, fixed_memory_never_moves);
-    tcase_add_test(tc, impossible_sizes_are_no_memory);
-    tcase_add_test(tc, f22_arrays_that_no_memory_holds);
-    tcase_add_test(tc, printf_of_any_length);
-    tcase_add_test(tc, text_is_handed_over);
-    tcase_add_test(tc, varints_round_trip);
-    tcase_add_test(tc, varints_have_one_form);
-    tcase_add_test(tc, a_reader_stays_inside);
-    tcase_add_test(tc, little_endian_numbers);
-    suite_add_tcase(s, tc);
-    return s;
 }

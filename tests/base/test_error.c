@@ -1,15 +1,15 @@
 /* Errors: what lands in the structure, and what is kept out of it. */
-#include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/alloc.h"
-#include "../../src/base/utf8.h"
+#include "../../src/base/buf.h"
+#include "../kit/suite.h"
 
-Suite *error_suite(void);
+TEST_SUITE(error);
 
-START_TEST(fail_fills_in_everything)
+TEST(fail_fills_in_everything)
 {
     brc_error err;
     memset(&err, 0x55, sizeof(err));
@@ -21,9 +21,8 @@ START_TEST(fail_fills_in_everything)
     ck_assert_str_eq(err.message, "branch \"x\" is not here, there are 3");
     ck_assert_int_eq(brc_fail(NULL, BRC_EIO, "nobody listens"), BRC_EIO);
 }
-END_TEST
 
-START_TEST(a_message_may_quote_the_old_one)
+TEST(a_message_may_quote_the_old_one)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_fail(&err, BRC_EIO, "disk");
@@ -34,10 +33,9 @@ START_TEST(a_message_may_quote_the_old_one)
     ck_assert_int_eq(err.code, BRC_ECORRUPT);
     brc_context(NULL, "nothing");
 }
-END_TEST
 
 /* Four-byte characters behind 0 to 3 bytes: most ways the limit falls inside one. */
-START_TEST(long_messages_are_cut_between_characters)
+TEST(long_messages_are_cut_between_characters)
 {
     for (size_t shift = 0; shift < 4; shift++) {
         char text[2000];
@@ -55,17 +53,15 @@ START_TEST(long_messages_are_cut_between_characters)
         ck_assert(brc_utf8_valid(err.message, strlen(err.message)));
     }
 }
-END_TEST
 
-START_TEST(messages_are_one_line_of_utf8)
+TEST(messages_are_one_line_of_utf8)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_fail(&err, BRC_EINVAL, "%s", "a\nb\x1b[31m\xFF\xC3\xA9\x7F\xC3");
     ck_assert_str_eq(err.message, "a?b?[31m?\xC3\xA9??");
 }
-END_TEST
 
-START_TEST(errno_becomes_a_code)
+TEST(errno_becomes_a_code)
 {
     brc_error err = BRC_ERROR_INIT;
     ck_assert_int_eq(brc_fail_os(&err, ENOENT, "opening", "/a/b"), BRC_ENOTFOUND);
@@ -78,9 +74,8 @@ START_TEST(errno_becomes_a_code)
     ck_assert_int_eq(err.code, BRC_EIO);
     ck_assert_int_eq(brc_fail_os(NULL, EACCES, "opening", "x"), BRC_EIO);
 }
-END_TEST
 
-START_TEST(every_code_has_words)
+TEST(every_code_has_words)
 {
     for (int code = 0; code >= BRC_ECOLLISION; code--)
         ck_assert_str_ne(brc_strerror(code), "unknown error");
@@ -90,9 +85,8 @@ START_TEST(every_code_has_words)
     ck_assert_str_eq(brc_strerror(1), "unknown error");
     ck_assert_str_eq(brc_strerror(-2147483647 - 1), "unknown error");
 }
-END_TEST
 
-START_TEST(sizes_that_overflow_are_no_memory)
+TEST(sizes_that_overflow_are_no_memory)
 {
     brc_error err = BRC_ERROR_INIT;
     void *p = &err;
@@ -106,9 +100,8 @@ START_TEST(sizes_that_overflow_are_no_memory)
     ck_assert_int_eq(brc_grow_array(&p, &cap, SIZE_MAX / 4, 8, &err), BRC_ENOMEM);
     ck_assert_uint_eq(cap, 0);
 }
-END_TEST
 
-START_TEST(new_memory_is_zero_and_arrays_keep_their_items)
+TEST(new_memory_is_zero_and_arrays_keep_their_items)
 {
     brc_error err = BRC_ERROR_INIT;
     void *p;
@@ -129,9 +122,8 @@ START_TEST(new_memory_is_zero_and_arrays_keep_their_items)
         ck_assert_uint_eq(((size_t *)p)[i], i);
     free(p);
 }
-END_TEST
 
-START_TEST(big_memory_is_aligned)
+TEST(big_memory_is_aligned)
 {
     brc_error err = BRC_ERROR_INIT;
     static const size_t sizes[] = { 0, 1, 4096, 4194303, 4194304, 5000001 };
@@ -144,32 +136,12 @@ START_TEST(big_memory_is_aligned)
         free(p);
     }
 }
-END_TEST
 
-START_TEST(checked_arithmetic)
+TEST(checked_arithmetic)
 {
     uint64_t out;
     ck_assert(brc_mul_u64(UINT64_C(1) << 32, (UINT64_C(1) << 32) - 1, &out));
     ck_assert(!brc_mul_u64(UINT64_C(1) << 32, UINT64_C(1) << 32, &out));
     ck_assert(brc_add_u64(UINT64_MAX, 0, &out));
     ck_assert(!brc_add_u64(UINT64_MAX, 1, &out));
-}
-END_TEST
-
-Suite *error_suite(void)
-{
-    Suite *s = suite_create("error");
-    TCase *tc = tcase_create("error");
-    tcase_add_test(tc, fail_fills_in_everything);
-    tcase_add_test(tc, a_message_may_quote_the_old_one);
-    tcase_add_test(tc, long_messages_are_cut_between_characters);
-    tcase_add_test(tc, messages_are_one_line_of_utf8);
-    tcase_add_test(tc, errno_becomes_a_code);
-    tcase_add_test(tc, every_code_has_words);
-    tcase_add_test(tc, sizes_that_overflow_are_no_memory);
-    tcase_add_test(tc, new_memory_is_zero_and_arrays_keep_their_items);
-    tcase_add_test(tc, big_memory_is_aligned);
-    tcase_add_test(tc, checked_arithmetic);
-    suite_add_tcase(s, tc);
-    return s;
 }

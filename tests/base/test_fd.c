@@ -1,5 +1,4 @@
 /* Descriptors: whole reads and writes at a place, whatever the file does meanwhile. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,8 +10,9 @@
 
 #include "../../src/base/file.h"
 #include "../kit/folder.h"
+#include "../kit/suite.h"
 
-Suite *fd_suite(void);
+TEST_SUITE(fd);
 
 #define OK(expr) ck_assert_int_eq((expr), BRC_OK)
 
@@ -37,7 +37,9 @@ static int open_in_root(const char *name, int flags)
     return fd;
 }
 
-START_TEST(places_are_written_and_read)
+CASE("places", .setup = make_fd_root, .teardown = remove_fd_root);
+
+TEST(places_are_written_and_read)
 {
     char got[8] = "";
     size_t n;
@@ -57,9 +59,8 @@ START_TEST(places_are_written_and_read)
     ck_assert_uint_eq(n, 0);
     close(fd);
 }
-END_TEST
 
-START_TEST(a_file_that_became_shorter_is_told)
+TEST(a_file_that_became_shorter_is_told)
 {
     brc_error err = BRC_ERROR_INIT;
     char got[8];
@@ -70,9 +71,8 @@ START_TEST(a_file_that_became_shorter_is_told)
     ck_assert_int_eq(brc_fd_read_at(fd, got, 1, 5, "the file", &err), BRC_EINVAL);
     close(fd);
 }
-END_TEST
 
-START_TEST(failures_name_the_file_and_the_cause)
+TEST(failures_name_the_file_and_the_cause)
 {
     brc_error err = BRC_ERROR_INIT;
     char got[8];
@@ -91,7 +91,6 @@ START_TEST(failures_name_the_file_and_the_cause)
     close(in);
     close(out);
 }
-END_TEST
 
 /* ---- signals -------------------------------- */
 
@@ -120,8 +119,10 @@ static void *drain_with_signals(void *ctx)
     return NULL;
 }
 
+CASE("signals");
+
 /* Writes that are cut short by signals go on where they were. */
-START_TEST(signals_do_not_end_a_write)
+TEST(signals_do_not_end_a_write)
 {
     struct sigaction action = { .sa_handler = take_signal }; /* no SA_RESTART */
     size_t len = (size_t)4 << 20;
@@ -139,19 +140,4 @@ START_TEST(signals_do_not_end_a_write)
     ck_assert_uint_eq(side.len, len);
     close(fds[0]);
     free(bytes);
-}
-END_TEST
-
-Suite *fd_suite(void)
-{
-    Suite *suite = suite_create("fd");
-    TCase *places = tcase_create("places"), *signals = tcase_create("signals");
-    tcase_add_checked_fixture(places, make_fd_root, remove_fd_root);
-    tcase_add_test(places, places_are_written_and_read);
-    tcase_add_test(places, a_file_that_became_shorter_is_told);
-    tcase_add_test(places, failures_name_the_file_and_the_cause);
-    suite_add_tcase(suite, places);
-    tcase_add_test(signals, signals_do_not_end_a_write);
-    suite_add_tcase(suite, signals);
-    return suite;
 }

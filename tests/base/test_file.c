@@ -1,5 +1,4 @@
 /* Files and directories, inside a temporary directory. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,8 +11,9 @@
 
 #include "../../src/base/file.h"
 #include "../kit/folder.h"
+#include "../kit/suite.h"
 
-Suite *file_suite(void);
+TEST_SUITE(file);
 
 #define OK(expr) ck_assert_int_eq((expr), BRC_OK)
 
@@ -37,7 +37,9 @@ static char *in_root(const char *name)
     return path;
 }
 
-START_TEST(written_files_read_back)
+CASE("file", .setup = make_root, .teardown = remove_root);
+
+TEST(written_files_read_back)
 {
     static const size_t lens[] = { 0, 1, 70000, 5000000 };
     char *data = malloc(5000000);
@@ -60,9 +62,8 @@ START_TEST(written_files_read_back)
     }
     free(data);
 }
-END_TEST
 
-START_TEST(files_are_never_overwritten)
+TEST(files_are_never_overwritten)
 {
     char *path = in_root("file");
     brc_error err = BRC_ERROR_INIT;
@@ -76,10 +77,9 @@ START_TEST(files_are_never_overwritten)
     brc_buf_dispose(&buf);
     free(path);
 }
-END_TEST
 
-/* What could not be written whole is not there at all. */
-START_TEST(f22_half_a_file_does_not_stay)
+/* A file that could not be written whole is removed. */
+TEST(f22_half_a_file_does_not_stay)
 {
     static uint8_t data[100000];
     struct rlimit before, small;
@@ -98,9 +98,8 @@ START_TEST(f22_half_a_file_does_not_stay)
     ck_assert_int_eq(brc_file_kind(path), 0);
     free(path);
 }
-END_TEST
 
-START_TEST(limits_hold_while_reading)
+TEST(limits_hold_while_reading)
 {
     char *path = in_root("file");
     brc_error err = BRC_ERROR_INIT;
@@ -128,10 +127,9 @@ START_TEST(limits_hold_while_reading)
     brc_buf_dispose(&buf);
     free(path);
 }
-END_TEST
 
 /* More than a pipe holds, so that it comes in pieces. */
-START_TEST(pipes_are_read_to_their_end)
+TEST(pipes_are_read_to_their_end)
 {
     int ends[2];
     char path[64], *data = malloc(300000);
@@ -158,9 +156,8 @@ START_TEST(pipes_are_read_to_their_end)
     close(ends[0]);
     free(data);
 }
-END_TEST
 
-START_TEST(what_is_not_there)
+TEST(what_is_not_there)
 {
     char *path = in_root("nothing/at/all");
     brc_error err = BRC_ERROR_INIT;
@@ -175,9 +172,8 @@ START_TEST(what_is_not_there)
     brc_buf_dispose(&buf);
     free(path);
 }
-END_TEST
 
-START_TEST(parents_are_made_below_the_root)
+TEST(parents_are_made_below_the_root)
 {
     brc_error err = BRC_ERROR_INIT;
     char *path = in_root("a/b/c/file"), *dir = in_root("a/b/c"), *file = in_root("plain");
@@ -208,7 +204,6 @@ START_TEST(parents_are_made_below_the_root)
     ck_assert_int_eq(brc_file_kind(path), 0);
     free(path);
 }
-END_TEST
 
 static int collect_name(void *ctx, const char *name, brc_error *err)
 {
@@ -231,7 +226,7 @@ static int count_found(void *ctx, const char *name, brc_error *err)
     return BRC_OK;
 }
 
-START_TEST(f15_large_directories_can_be_left)
+TEST(f15_large_directories_can_be_left)
 {
     enum { FILES = 5000 };
     brc_error err = BRC_ERROR_INIT;
@@ -257,9 +252,8 @@ START_TEST(f15_large_directories_can_be_left)
     ck_assert_uint_eq(n, FILES);
     ck_assert_int_le(left, 100 - 2 * (FILES / 1024));
 }
-END_TEST
 
-START_TEST(directories_are_listed_in_order)
+TEST(directories_are_listed_in_order)
 {
     static const char *const names[] = { "b", "a", "10", "9", ".hidden", "sub" };
     brc_error err = BRC_ERROR_INIT;
@@ -284,9 +278,8 @@ START_TEST(directories_are_listed_in_order)
     free(path);
     brc_buf_dispose(&buf);
 }
-END_TEST
 
-START_TEST(trees_are_removed_but_not_what_links_name)
+TEST(trees_are_removed_but_not_what_links_name)
 {
     char *outside = in_root("outside"), *inside = in_root("outside/kept");
     char *tree = in_root("tree"), *sub = in_root("tree/sub"), *link = in_root("tree/sub/link");
@@ -307,9 +300,8 @@ START_TEST(trees_are_removed_but_not_what_links_name)
     free(link);
     free(file);
 }
-END_TEST
 
-START_TEST(paths_are_joined_with_one_slash)
+TEST(paths_are_joined_with_one_slash)
 {
     static const char *const cases[][3] = {
         { "a", "b", "a/b" }, { "a/", "b", "a/b" }, { "/", "b", "/b" }, { "", "b", "b" },
@@ -320,25 +312,4 @@ START_TEST(paths_are_joined_with_one_slash)
         ck_assert_str_eq(path, cases[i][2]);
         free(path);
     }
-}
-END_TEST
-
-Suite *file_suite(void)
-{
-    Suite *s = suite_create("file");
-    TCase *tc = tcase_create("file");
-    tcase_add_checked_fixture(tc, make_root, remove_root);
-    tcase_add_test(tc, written_files_read_back);
-    tcase_add_test(tc, files_are_never_overwritten);
-    tcase_add_test(tc, f22_half_a_file_does_not_stay);
-    tcase_add_test(tc, limits_hold_while_reading);
-    tcase_add_test(tc, pipes_are_read_to_their_end);
-    tcase_add_test(tc, what_is_not_there);
-    tcase_add_test(tc, parents_are_made_below_the_root);
-    tcase_add_test(tc, directories_are_listed_in_order);
-    tcase_add_test(tc, f15_large_directories_can_be_left);
-    tcase_add_test(tc, trees_are_removed_but_not_what_links_name);
-    tcase_add_test(tc, paths_are_joined_with_one_slash);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,13 +1,13 @@
 /* Ids, guards and checksums against values of the xxHash library and xxhsum. */
-#include <check.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "../../src/base/hash.h"
+#include "../kit/suite.h"
 
-Suite *hash_suite(void);
+TEST_SUITE(hash);
 
 static void fill_pattern(uint8_t *out, size_t len, unsigned factor, unsigned start)
 {
@@ -15,18 +15,18 @@ static void fill_pattern(uint8_t *out, size_t len, unsigned factor, unsigned sta
         out[i] = (uint8_t)(i * factor + start);
 }
 
-/* Of `printf abc | xxhsum -H2`: the installed library is the XXH3 that we mean. */
-START_TEST(the_library_is_xxh3)
+/* The value is the output of `printf abc | xxhsum -H2`: the installed library is the XXH3 that we
+ * mean. */
+TEST(the_library_is_xxh3)
 {
     XXH128_canonical_t c;
     XXH128_canonicalFromHash(&c, XXH3_128bits("abc", 3));
     ck_assert_mem_eq(c.digest,
                      "\x06\xb0\x5a\xb6\x73\x3a\x61\x85\x78\xaf\x5f\x94\x89\x2f\x39\x50", 16);
 }
-END_TEST
 
 /* Numbers of the file format: were one of these to change, no file would open. */
-START_TEST(ids_never_change)
+TEST(ids_never_change)
 {
     static const struct {
         int kind;
@@ -56,9 +56,8 @@ START_TEST(ids_never_change)
     char hex[65];
     ck_assert_str_eq(brc_oid_format(hex, &id), "094773e30883f330e58e2f9ad350b699");
 }
-END_TEST
 
-START_TEST(kinds_are_separate)
+TEST(kinds_are_separate)
 {
     brc_oid ids[BRC_KIND_MAX];
     for (int kind = 1; kind <= BRC_KIND_MAX; kind++) {
@@ -67,9 +66,8 @@ START_TEST(kinds_are_separate)
             ck_assert_int_ne(brc_oid_cmp(&ids[kind - 1], &ids[other - 1]), 0);
     }
 }
-END_TEST
 
-START_TEST(guards_depend_on_the_secret)
+TEST(guards_depend_on_the_secret)
 {
     uint8_t secret[BRC_SECRET_LEN], data[1024];
     fill_pattern(secret, sizeof(secret), 7, 1);
@@ -79,9 +77,8 @@ START_TEST(guards_depend_on_the_secret)
     secret[BRC_SECRET_LEN - 32] ^= 1;
     ck_assert_uint_ne(brc_hash_guard(secret, data, 1024), UINT64_C(0xb38e8ee153ad233c));
 }
-END_TEST
 
-START_TEST(checksums_depend_on_the_id)
+TEST(checksums_depend_on_the_id)
 {
     brc_oid id, other;
     fill_pattern(id.bytes, sizeof(id.bytes), 1, 1); /* 01 02 03 ... */
@@ -91,10 +88,9 @@ START_TEST(checksums_depend_on_the_id)
     ck_assert_uint_ne(brc_hash_stored(&other, 0, "abc", 3), UINT64_C(0x37049b5738cb788a));
     ck_assert_uint_ne(brc_hash_stored(&id, 0, "abd", 3), UINT64_C(0x37049b5738cb788a));
 }
-END_TEST
 
-/* As FORMAT.md has it: the seed is the id's first 8 bytes xor the encoding's digest. */
-START_TEST(f22_checksums_depend_on_the_encoding)
+/* FORMAT.md says that the seed is the first 8 bytes of the id xor the encoding's digest. */
+TEST(f22_checksums_depend_on_the_encoding)
 {
     brc_oid id;
     fill_pattern(id.bytes, sizeof(id.bytes), 1, 1);
@@ -105,9 +101,8 @@ START_TEST(f22_checksums_depend_on_the_encoding)
                       XXH3_64bits_withSeed("abc", 3, ~seed));
     ck_assert_uint_eq(brc_hash_encoding("{}"), XXH3_64bits("{}", 2));
 }
-END_TEST
 
-START_TEST(hashes_have_names)
+TEST(hashes_have_names)
 {
     int hash = 7;
     brc_error err = BRC_ERROR_INIT;
@@ -120,9 +115,8 @@ START_TEST(hashes_have_names)
     ck_assert_ptr_nonnull(strstr(err.message, "xxh128"));
     ck_assert_uint_eq(brc_hash_len(99), 0);
 }
-END_TEST
 
-START_TEST(ids_print_and_compare)
+TEST(ids_print_and_compare)
 {
     brc_oid a = { { 0 } }, b = { { 0 } };
     char hex[65];
@@ -139,31 +133,12 @@ START_TEST(ids_print_and_compare)
     ck_assert_int_gt(brc_oid_cmp(&a, &b), 0);
     ck_assert_int_eq(brc_oid_cmp(&a, &a), 0);
 }
-END_TEST
 
-START_TEST(random_bytes_differ)
+TEST(random_bytes_differ)
 {
     uint8_t a[BRC_SECRET_LEN] = { 0 }, b[BRC_SECRET_LEN] = { 0 };
     ck_assert_int_eq(brc_random(a, sizeof(a), NULL), BRC_OK);
     ck_assert_int_eq(brc_random(b, sizeof(b), NULL), BRC_OK);
     ck_assert_mem_ne(a, b, sizeof(a));
     ck_assert_mem_ne(a + 176, b + 176, 16);
-}
-END_TEST
-
-Suite *hash_suite(void)
-{
-    Suite *s = suite_create("hash");
-    TCase *tc = tcase_create("hash");
-    tcase_add_test(tc, the_library_is_xxh3);
-    tcase_add_test(tc, ids_never_change);
-    tcase_add_test(tc, kinds_are_separate);
-    tcase_add_test(tc, guards_depend_on_the_secret);
-    tcase_add_test(tc, checksums_depend_on_the_id);
-    tcase_add_test(tc, f22_checksums_depend_on_the_encoding);
-    tcase_add_test(tc, hashes_have_names);
-    tcase_add_test(tc, ids_print_and_compare);
-    tcase_add_test(tc, random_bytes_differ);
-    suite_add_tcase(s, tc);
-    return s;
 }

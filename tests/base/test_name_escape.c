@@ -1,11 +1,11 @@
 /* Names that no node may have, escaped: none is lost, and none becomes another. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/node_path.h"
+#include "../kit/suite.h"
 
-Suite *name_escape_suite(void);
+TEST_SUITE(name_escape);
 
 static const char *const examples[][3] = {
     /* the file's, the node's, and back where a hierarchy cannot hold the first */
@@ -32,7 +32,9 @@ static const char *const examples[][3] = {
     { "a/b", "a%2Fb", "a%2Fb" },
 };
 
-START_TEST(names_of_a_hierarchy_are_escaped_so)
+CASE("all", .timeout = 300);
+
+EACH(names_of_a_hierarchy_are_escaped_so, examples)
 {
     const char *const *e = examples[_i];
     brc_buf node = BRC_BUF_INIT, back = BRC_BUF_INIT;
@@ -45,7 +47,6 @@ START_TEST(names_of_a_hierarchy_are_escaped_so)
     brc_buf_dispose(&node);
     brc_buf_dispose(&back);
 }
-END_TEST
 
 /* The rules of the formats, said once more. */
 static int format_has(const char *name, size_t len, int names)
@@ -117,7 +118,7 @@ static int name_at(char *name, size_t n)
 
 /* All names of five characters that matter: what a format can hold comes back as it was, no two
  * become one, and what is a node's name is the same after an export and an import. */
-START_TEST(no_name_is_lost_and_none_becomes_another)
+LOOP(no_name_is_lost_and_none_becomes_another, BRC_NAMES_KEYS, BRC_NAMES_NETCDF + 1)
 {
     char name[8], back[40], again[64];
     pair *all = NULL;
@@ -151,10 +152,9 @@ START_TEST(no_name_is_lost_and_none_becomes_another)
                       all[i - 1].file, all[i].file, all[i].node);
     free(all);
 }
-END_TEST
 
 /* Characters stay whole, and so do escapes; names that differ at the end alone differ. */
-START_TEST(a_name_that_is_too_long_is_cut_with_its_hash)
+TEST(a_name_that_is_too_long_is_cut_with_its_hash)
 {
     static const char *const units[] = { "x", "\xC3\xA9", "\001", "%" };
     for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++)
@@ -177,9 +177,8 @@ START_TEST(a_name_that_is_too_long_is_cut_with_its_hash)
             brc_buf_dispose(&two);
         }
 }
-END_TEST
 
-START_TEST(paths_are_escaped_part_by_part)
+TEST(paths_are_escaped_part_by_part)
 {
     char *text;
     ck_assert_int_eq(brc_path_escape(&text, "/g/", "a/__b/..", BRC_NAMES_KEYS, NULL), BRC_OK);
@@ -197,20 +196,4 @@ START_TEST(paths_are_escaped_part_by_part)
     ck_assert_int_eq(brc_path_unescape(&text, "a/%5F_b/%2E.", BRC_NAMES_FILES, NULL), BRC_OK);
     ck_assert_str_eq(text, "a/__b/%2E.");
     free(text);
-}
-END_TEST
-
-Suite *name_escape_suite(void)
-{
-    Suite *s = suite_create("name_escape");
-    TCase *t = tcase_create("all");
-    int n = (int)(sizeof(examples) / sizeof(examples[0]));
-    tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, names_of_a_hierarchy_are_escaped_so, 0, n);
-    tcase_add_loop_test(t, no_name_is_lost_and_none_becomes_another, BRC_NAMES_KEYS,
-                        BRC_NAMES_NETCDF + 1);
-    tcase_add_test(t, a_name_that_is_too_long_is_cut_with_its_hash);
-    tcase_add_test(t, paths_are_escaped_part_by_part);
-    suite_add_tcase(s, t);
-    return s;
 }

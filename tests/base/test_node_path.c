@@ -1,14 +1,14 @@
 /* Lists of paths: what is in them, and what they cover. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/node_path.h"
+#include "../kit/suite.h"
 
-Suite *node_path_suite(void);
+TEST_SUITE(node_path);
 
-/* As one would say it. */
+/* Says in the obvious way whether one of the paths is `path` or an ancestor of it. */
 static int covers(const char *const *paths, size_t n, const char *path)
 {
     for (size_t i = 0; i < n; i++) {
@@ -34,7 +34,9 @@ static const char *const all[] = {"/",    "/a",   "/a!",   "/a!/b", "/a/b", "/a/
                                   "/b/a!", "/b/aa", "/a/bb", "/a/b!"};
 enum { ALL = sizeof(all) / sizeof(all[0]) };
 
-START_TEST(lists_of_paths_say_what_a_look_at_each_says)
+CASE("node_path", .timeout = 60);
+
+TEST(lists_of_paths_say_what_a_look_at_each_says)
 {
     for (unsigned set = 0; set < 1u << ALL; set += 7) {
         const char *list[ALL];
@@ -49,10 +51,9 @@ START_TEST(lists_of_paths_say_what_a_look_at_each_says)
         }
     }
 }
-END_TEST
 
 /* A merge with so many conflicts of nodes asks for each of them. */
-START_TEST(ten_thousand_paths_are_not_looked_at_one_by_one)
+TEST(ten_thousand_paths_are_not_looked_at_one_by_one)
 {
     enum { N = 10000, LOG = 14 };
     static char text[N][16];
@@ -70,16 +71,4 @@ START_TEST(ten_thousand_paths_are_not_looked_at_one_by_one)
     ck_assert_uint_gt(looks, 0);
     ck_assert_uint_le(looks, (size_t)N * LOG);
     ck_assert_uint_le(of_cover, (size_t)N * LOG * 3); /* "/", "/g" and itself */
-}
-END_TEST
-
-Suite *node_path_suite(void)
-{
-    Suite *s = suite_create("node_path");
-    TCase *tc = tcase_create("node_path");
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, lists_of_paths_say_what_a_look_at_each_says);
-    tcase_add_test(tc, ten_thousand_paths_are_not_looked_at_one_by_one);
-    suite_add_tcase(s, tc);
-    return s;
 }

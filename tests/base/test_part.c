@@ -1,19 +1,19 @@
 /* Lists of what an import cannot keep. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../../src/base/json.h"
 #include "../../src/base/part.h"
+#include "../kit/suite.h"
 
-Suite *part_suite(void);
+TEST_SUITE(part);
 
 static brc_json *list_of(const brc_parts *parts)
 {
     brc_buf text = BRC_BUF_INIT;
     brc_json *list;
     ck_assert_int_eq(brc_parts_write(parts, &text, NULL), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&list, (char *)text.data, text.len, NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&list, (char *)text.data, text.len, 0, NULL), BRC_OK);
     brc_buf_dispose(&text);
     return list;
 }
@@ -25,7 +25,7 @@ static void has(const brc_json *part, const char *member, const char *expected)
     ck_assert_str_eq(text, expected);
 }
 
-START_TEST(kinds_and_remedies)
+TEST(kinds_and_remedies)
 {
     brc_parts parts = BRC_PARTS_INIT;
     brc_error err = BRC_ERROR_INIT;
@@ -64,10 +64,9 @@ START_TEST(kinds_and_remedies)
     ck_assert_ptr_nonnull(strstr(err.message, "leads away"));
     brc_parts_dispose(&parts);
 }
-END_TEST
 
 /* A part counts once, and a node is another part than its attributes. */
-START_TEST(known_parts)
+TEST(known_parts)
 {
     brc_parts parts = BRC_PARTS_INIT;
     brc_error err = BRC_ERROR_INIT;
@@ -85,7 +84,6 @@ START_TEST(known_parts)
     ck_assert_uint_eq(parts.n, 2);
     brc_parts_dispose(&parts);
 }
-END_TEST
 
 /* However many there are, and however long: what is listed stays small, and all are counted. */
 static void add_many(size_t name_length, size_t least, size_t most)
@@ -115,20 +113,8 @@ static void add_many(size_t name_length, size_t least, size_t most)
     brc_parts_dispose(&parts);
 }
 
-START_TEST(bounded)
+TEST(bounded)
 {
     add_many(0, BRC_PARTS_MOST, BRC_PARTS_MOST);
     add_many(4900, 200, 220);
-}
-END_TEST
-
-Suite *part_suite(void)
-{
-    Suite *s = suite_create("part");
-    TCase *t = tcase_create("part");
-    tcase_add_test(t, kinds_and_remedies);
-    tcase_add_test(t, known_parts);
-    tcase_add_test(t, bounded);
-    suite_add_tcase(s, t);
-    return s;
 }

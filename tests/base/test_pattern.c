@@ -1,10 +1,10 @@
 /* Patterns of paths and of attributes. */
-#include <check.h>
 #include <string.h>
 
 #include "../../src/base/pattern.h"
+#include "../kit/suite.h"
 
-Suite *pattern_suite(void);
+TEST_SUITE(pattern);
 
 static const struct {
     const char *pattern, *path;
@@ -29,13 +29,12 @@ static const struct {
     { "a@b", "a", 0 },        { "\xff*", "\xff" "a", 1 }, { "a\\*", "ab", 0 },
 };
 
-START_TEST(of_nodes)
+EACH(of_nodes, nodes)
 {
     const char *path = nodes[_i].path;
     ck_assert_msg(brc_pattern_has_node(nodes[_i].pattern, path, strlen(path)) == nodes[_i].has,
                   "'%s' and '%s'", nodes[_i].pattern, path);
 }
-END_TEST
 
 static const struct {
     const char *pattern, *path, *name;
@@ -53,17 +52,16 @@ static const struct {
     { "a@", "a", "", 1 },              { "a@", "a", "b", 0 },
 };
 
-START_TEST(of_attributes)
+EACH(of_attributes, attributes)
 {
     const char *path = attributes[_i].path;
     ck_assert_msg(brc_pattern_has_attribute(attributes[_i].pattern, path, strlen(path),
                                             attributes[_i].name) == attributes[_i].has,
                   "'%s' and '%s' '%s'", attributes[_i].pattern, path, attributes[_i].name);
 }
-END_TEST
 
 /* Stars of both kinds do not multiply: these would take longer than anybody waits. */
-START_TEST(many_stars)
+TEST(many_stars)
 {
     char pattern[4097], path[4097];
     for (size_t i = 0; i < 2048; i++) {
@@ -79,16 +77,4 @@ START_TEST(many_stars)
     }
     memcpy(pattern + 2560, "b", 2);
     ck_assert_int_eq(brc_pattern_has_node(pattern, path, 1024), 0);
-}
-END_TEST
-
-Suite *pattern_suite(void)
-{
-    Suite *s = suite_create("pattern");
-    TCase *t = tcase_create("pattern");
-    tcase_add_loop_test(t, of_nodes, 0, sizeof(nodes) / sizeof(nodes[0]));
-    tcase_add_loop_test(t, of_attributes, 0, sizeof(attributes) / sizeof(attributes[0]));
-    tcase_add_test(t, many_stars);
-    suite_add_tcase(s, t);
-    return s;
 }

@@ -1,5 +1,4 @@
 /* The pool: every job runs once, in order, with an index that is its thread's own. */
-#include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -8,13 +7,15 @@
 #include <unistd.h>
 
 #include "../../src/base/pool.h"
+#include "../kit/sanitized.h"
+#include "../kit/suite.h"
 
-Suite *pool_suite(void);
+TEST_SUITE(pool);
 
 #define OK(expr) ck_assert_int_eq((expr), BRC_OK)
 #define MOST_WORKERS 8
 
-/* What all jobs of one group share. */
+/* The record that all jobs of one group share. */
 typedef struct record {
     atomic_int inside[MOST_WORKERS]; /* jobs that run with this index now */
     atomic_int clashes;
@@ -60,7 +61,7 @@ static void submit_all(brc_group *group, record *rec, counting_job *jobs, int n)
 
 static const unsigned sizes[] = { 0, 1, 2, 3, 8 }; /* 0: no pool at all */
 
-START_TEST(every_job_runs_once)
+EACH(every_job_runs_once, sizes)
 {
     enum { N = 3000 };
     brc_pool *pool = NULL;
@@ -90,9 +91,8 @@ START_TEST(every_job_runs_once)
     free(jobs);
     brc_pool_free(pool);
 }
-END_TEST
 
-START_TEST(one_thread_works_in_order)
+TEST(one_thread_works_in_order)
 {
     enum { N = 100 };
     brc_pool *pool;
@@ -114,7 +114,6 @@ START_TEST(one_thread_works_in_order)
     brc_group_free(group);
     brc_pool_free(pool);
 }
-END_TEST
 
 /* ---- many sleepers --------------------------------------------------------------- */
 
@@ -130,7 +129,7 @@ static void meet_others(brc_job *job, unsigned worker)
 }
 
 /* Four jobs that end only when all four run: no fewer threads may be awake. */
-START_TEST(all_threads_work_at_once)
+TEST(all_threads_work_at_once)
 {
     brc_pool *pool;
     brc_group *group;
@@ -156,10 +155,9 @@ START_TEST(all_threads_work_at_once)
     brc_group_free(group);
     brc_pool_free(pool);
 }
-END_TEST
 
 /* The three threads of the pool are held up: the caller does the rest alone. */
-START_TEST(the_caller_works_too)
+TEST(the_caller_works_too)
 {
     enum { N = 50 };
     brc_pool *pool;
@@ -192,7 +190,6 @@ START_TEST(the_caller_works_too)
     pthread_barrier_destroy(&barrier);
     brc_pool_free(pool);
 }
-END_TEST
 
 /* ---- several callers --------------------------------------------------------------- */
 
@@ -228,7 +225,7 @@ static void *use_pool(void *arg)
     return NULL;
 }
 
-START_TEST(K7_callers_share_a_pool)
+TEST(K7_callers_share_a_pool)
 {
     caller_thread callers[5];
     brc_pool *pool;
@@ -243,7 +240,6 @@ START_TEST(K7_callers_share_a_pool)
     }
     brc_pool_free(pool);
 }
-END_TEST
 
 /* Four jobs that end only when all four run, in a child, whose parent's threads are not there; the
  * parent's group can only be freed. */
@@ -268,7 +264,7 @@ static int meet_in_child(brc_pool *pool, brc_group *parents)
     return 0;
 }
 
-START_TEST(a_child_starts_threads_of_its_own)
+LOOP(a_child_starts_threads_of_its_own, 0, CHILDREN_MAY_ALLOCATE)
 {
     brc_pool *pool;
     brc_group *group;
@@ -289,9 +285,8 @@ START_TEST(a_child_starts_threads_of_its_own)
     brc_group_free(group);
     brc_pool_free(pool);
 }
-END_TEST
 
-START_TEST(pools_of_any_size)
+TEST(pools_of_any_size)
 {
     brc_pool *pool;
     brc_error err = BRC_ERROR_INIT;
@@ -303,24 +298,4 @@ START_TEST(pools_of_any_size)
     ck_assert_uint_eq(brc_pool_threads(NULL), 1);
     brc_pool_free(NULL);
     brc_group_free(NULL);
-}
-END_TEST
-
-Suite *pool_suite(void)
-{
-    Suite *s = suite_create("pool");
-    TCase *tc = tcase_create("pool");
-    tcase_add_loop_test(tc, every_job_runs_once, 0, sizeof(sizes) / sizeof(sizes[0]));
-    tcase_add_test(tc, one_thread_works_in_order);
-    tcase_add_test(tc, all_threads_work_at_once);
-    tcase_add_test(tc, the_caller_works_too);
-    tcase_add_test(tc, K7_callers_share_a_pool);
-#ifndef __SANITIZE_ADDRESS__ /* a lock of its allocator that a thread holds stays held in a child */
-    tcase_add_test(tc, a_child_starts_threads_of_its_own);
-#else
-    (void)a_child_starts_threads_of_its_own;
-#endif
-    tcase_add_test(tc, pools_of_any_size);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,10 +1,10 @@
 /* UTF-8: every character there and back, and what is not one. */
-#include <check.h>
 #include <string.h>
 
-#include "../../src/base/utf8.h"
+#include "../../src/base/buf.h"
+#include "../kit/suite.h"
 
-Suite *utf8_suite(void);
+TEST_SUITE(utf8);
 
 /* By the bits of RFC 3629's table, not as utf8.c does it. */
 static size_t model_encode(uint8_t out[4], uint32_t c)
@@ -31,7 +31,7 @@ static size_t model_encode(uint8_t out[4], uint32_t c)
     return 4;
 }
 
-START_TEST(every_character_is_encoded_and_valid)
+TEST(every_character_is_encoded_and_valid)
 {
     for (uint32_t code = 0; code <= 0x10FFFF; code++) {
         uint8_t bytes[4], want[4];
@@ -45,10 +45,9 @@ START_TEST(every_character_is_encoded_and_valid)
             ck_abort_msg("U+%04X", (unsigned)code);
     }
 }
-END_TEST
 
-/* Of all pairs of bytes those are valid that are two characters below U+0080, or one. */
-START_TEST(other_bytes_are_not_valid)
+/* A pair of bytes is valid if it is two characters below U+0080, or one character. */
+TEST(other_bytes_are_not_valid)
 {
     for (unsigned pair = 0; pair < 0x10000; pair++) {
         uint8_t bytes[2] = { (uint8_t)(pair >> 8), (uint8_t)pair };
@@ -61,15 +60,4 @@ START_TEST(other_bytes_are_not_valid)
     ck_assert(!brc_utf8_valid_bytes((const uint8_t *)"\xE0\x80\x80", 3)); /* a long form */
     ck_assert(!brc_utf8_valid_bytes((const uint8_t *)"\xF4\x90\x80\x80", 4));
     ck_assert(!brc_utf8_valid_bytes((const uint8_t *)"\xF8\x88\x80\x80\x80", 5));
-}
-END_TEST
-
-Suite *utf8_suite(void)
-{
-    Suite *suite = suite_create("utf8");
-    TCase *tc = tcase_create("utf8");
-    tcase_add_test(tc, every_character_is_encoded_and_valid);
-    tcase_add_test(tc, other_bytes_are_not_valid);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

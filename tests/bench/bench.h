@@ -1,5 +1,5 @@
 /*
- * What the benchmarks share. Every figure is a ratio to a limit that is measured
+ * The parts that all benchmarks share. Every figure is a ratio to a limit that is measured
  * in the same run: ours and the limit take turns (A B A B ...), and a row gives the
  * median of the pairwise ratios and their spread. Absolute figures are context.
  */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "../kit/ios.h"
 
 static void chunk_values(int16_t *out, uint64_t number, uint64_t version)
 {
@@ -16,7 +17,7 @@ void chunk_array_put(const chunk_array *a, uint64_t number, uint64_t version)
     brc_sel sel = BRC_SEL_INIT;
     brc_error err = BRC_ERROR_INIT;
     chunk_values(values, number, version);
-    brc_sel_all(&sel, a->r.array);
+    sel_all(&sel, a->r.array);
     sel.start[0] = number * CHUNK_ITEMS;
     sel.count[0] = CHUNK_ITEMS;
     must(brc_array_write(a->r.array, &sel, values, sizeof(values), &err), &err, "writing a chunk");
@@ -64,7 +65,7 @@ double diff_seconds(breccia *handle, const char *a, const char *b, uint64_t *cha
     *changed = 0;
     double begin = now_s();
     must(brc_diff(&it, handle, a, b, NULL, &err), &err, "diff");
-    while ((rc = brc_diff_next(it, &change, &err)) > 0)
+    while ((rc = brc_next(it, &change, &err)) > 0)
         *changed += change->chunks_changed;
     must(rc, &err, "diff");
     double seconds = now_s() - begin;

@@ -190,10 +190,10 @@ static void commit_refs(commit_run *run)
         snprintf(name, sizeof(name), "b%d", i);
         limit[i] = 1e3 * sqlite_commit(run);
         double start = now_s();
-        must(brc_branch_create(run->a.r.handle, name, NULL, &err), &err, "branch");
+        must(brc_ref_create(run->a.r.handle, name, NULL, NULL, 0, &err), &err, "branch");
         branch[i] = 1e3 * (now_s() - start);
         start = now_s();
-        must(brc_tag_create(run->a.r.handle, name, NULL, NULL, &err), &err, "tag");
+        must(brc_ref_create(run->a.r.handle, name, NULL, NULL, BRC_REF_TAG, &err), &err, "tag");
         tag[i] = 1e3 * (now_s() - start);
         start = now_s();
         must(brc_switch(run->a.r.handle, name, 0, &err), &err, "switch");
@@ -217,7 +217,7 @@ static double log_all(commit_run *run, uint64_t *count)
     *count = 0;
     double start = now_s();
     must(brc_log(&it, run->a.r.handle, NULL, NULL, &err), &err, "log");
-    while ((rc = brc_log_next(it, &commit, &err)) > 0)
+    while ((rc = brc_next(it, &commit, &err)) > 0)
         ++*count;
     must(rc, &err, "log");
     double seconds = now_s() - start;

@@ -68,13 +68,13 @@ static void make_branches(const char *file, int wal)
     must(brc_session_commit(&id, s, &commit, &err), &err, "commit");
     for (int i = 0; i < COMMITTERS; i++) {
         snprintf(name, sizeof(name), "branch%d", i);
-        must(brc_branch_create(handle, name, NULL, &err), &err, "branch");
+        must(brc_ref_create(handle, name, NULL, NULL, 0, &err), &err, "branch");
     }
     brc_session_free(s);
     brc_free(handle);
 }
 
-/* What a process found comes back through a pipe. */
+/* A process reports through a pipe. */
 static int start_role(const char *file, int who, double until, pid_t *child)
 {
     int ends[2];

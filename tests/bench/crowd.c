@@ -192,7 +192,7 @@ static void make_file(const crowd_plan *p)
     must(brc_session_commit(&id, s, &commit, &err), &err, "commit");
     for (int i = 0; i <= COMMITTERS; i++) {
         snprintf(name, sizeof(name), i < COMMITTERS ? "branch%d" : "bulk", i);
-        must(brc_branch_create(handle, name, NULL, &err), &err, "branch");
+        must(brc_ref_create(handle, name, NULL, NULL, 0, &err), &err, "branch");
     }
     must(brc_config_set(handle, "journal", p->wal ? "wal" : "rollback", &err), &err, "config");
     brc_array_free(a);

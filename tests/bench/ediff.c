@@ -90,7 +90,7 @@ static took diff_both(const repo *r)
     opts.flags = BRC_DIFF_ELEMENTS;
     took start = start_clock();
     must(brc_diff(&it, r->handle, "HEAD~1", "HEAD", &opts, &err), &err, "a diff");
-    must_be(brc_diff_next(it, &change, &err) == 1 && change->elements_changed > 0, "a difference");
+    must_be(brc_next(it, &change, &err) == 1 && change->elements_changed > 0, "a difference");
     brc_iter_free(it);
     return stop_clock(start);
 }

@@ -1,11 +1,12 @@
 /*
- * What the commands of history cost, by the number of chunks and by the number of commits. All
+ * The costs of the commands of history, by the number of chunks and by the number of commits. All
  * calls end with what they show or change being there: a merge's time has its durable commit in it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "bench.h"
+#include "../kit/ios.h"
 
 enum { SCATTERED = 100, TURNS = 10, GARBAGE = 100 };
 
@@ -80,7 +81,7 @@ static void put_half(brc_array *a, uint64_t number, int half, int16_t value)
     brc_error err = BRC_ERROR_INIT;
     for (int i = 0; i < CHUNK_ITEMS / 2; i++)
         values[i] = value;
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.start[0] = number * CHUNK_ITEMS + (uint64_t)half * CHUNK_ITEMS / 2;
     sel.count[0] = CHUNK_ITEMS / 2;
     must(brc_array_write(a, &sel, values, sizeof(values), &err), &err, "writing half a chunk");
@@ -128,12 +129,12 @@ static void time_merge(history_run *h, const char *label, int same)
     double times[TURNS], tried[TURNS];
     brc_error err = BRC_ERROR_INIT;
     for (int i = 0; i < TURNS; i++) {
-        must(brc_branch_create(h->a.r.handle, "theirs", NULL, &err), &err, "a branch");
+        must(brc_ref_create(h->a.r.handle, "theirs", NULL, NULL, 0, &err), &err, "a branch");
         commit_halves(h, "theirs", 2, 0);
         commit_halves(h, "main", same ? 2 : 3, 1);
         tried[i] = merge_seconds(h, "theirs", BRC_MERGE_DRY_RUN);
         times[i] = merge_seconds(h, "theirs", 0);
-        must(brc_branch_delete(h->a.r.handle, "theirs", 0, &err), &err, "branch -D");
+        must(brc_ref_delete(h->a.r.handle, "theirs", 0, &err), &err, "branch -D");
     }
     show_times(label, times, TURNS, AT_MOST, design_merge_ms);
     show_times("  of it, without the commit", tried, TURNS, JUST_SHOWN, 0);
@@ -154,11 +155,11 @@ static void time_blame(history_run *h, const char *label, uint64_t count)
     int rc;
     must(brc_session_open(&s, h->a.r.handle, "HEAD", BRC_SESSION_AT, &err), &err, "a session");
     must(brc_array_open(&a, s, "/a", &err), &err, "an array");
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.count[0] = count * CHUNK_ITEMS;
     double start = now_s();
     must(brc_blame(&it, a, &sel, 0, &err), &err, "blame");
-    while ((rc = brc_blame_next(it, &blamed, &err)) > 0)
+    while ((rc = brc_next(it, &blamed, &err)) > 0)
         n++;
     double seconds = now_s() - start;
     must(rc, &err, "blame");
@@ -182,7 +183,7 @@ static void time_log_path(history_run *h)
     opts.path = "/a";
     double start = now_s();
     must(brc_log(&it, h->a.r.handle, NULL, &opts, &err), &err, "log");
-    while ((rc = brc_log_next(it, &commit, &err)) > 0)
+    while ((rc = brc_next(it, &commit, &err)) > 0)
         n++;
     double seconds = now_s() - start;
     must(rc, &err, "log PATH");
@@ -208,13 +209,13 @@ static void commit_group(history_run *h, const char *branch)
     brc_session_free(s);
 }
 
-/* As many commits as there are, on a branch that has them to itself, are done again. */
+/* Rebases all of h->commits, which only this branch has. */
 static void time_rebase(history_run *h)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_pick_result result = BRC_PICK_RESULT_INIT;
     char context[80];
-    must(brc_branch_create(h->a.r.handle, "onto", NULL, &err), &err, "a branch");
+    must(brc_ref_create(h->a.r.handle, "onto", NULL, NULL, 0, &err), &err, "a branch");
     commit_group(h, "onto");
     for (size_t i = 0; i < h->commits; i++)
         chunk_array_commit(&h->a, h->version++);
@@ -222,7 +223,7 @@ static void time_rebase(history_run *h)
     must(brc_rebase(&result, NULL, h->a.r.handle, "onto", NULL, &err), &err, "rebase");
     double seconds = now_s() - start;
     must_be(result.made == h->commits, "all commits done again");
-    must(brc_branch_delete(h->a.r.handle, "onto", 0, &err), &err, "branch -d");
+    must(brc_ref_delete(h->a.r.handle, "onto", 0, &err), &err, "branch -d");
     snprintf(context, sizeof(context), "%zu commits", h->commits);
     report_value("rebase", seconds, "s", JUST_SHOWN, 0, context);
 }
@@ -252,7 +253,7 @@ static void time_gc(history_run *h)
         chunk_array_put(&h->a, i * GARBAGE, h->version);
     h->version++;
     must(brc_end(h->a.r.handle, BRC_END_KEEP, &err), &err, "end");
-    must(brc_reset(h->a.r.handle, "HEAD", BRC_RESET_HARD, NULL, &err), &err, "reset");
+    must(brc_reset(h->a.r.handle, NULL, "HEAD", BRC_RESET_HARD, NULL, &err), &err, "reset");
     double dry = gc_seconds(h, BRC_GC_DRY_RUN, &looked);
     double wet = gc_seconds(h, 0, &freed);
     snprintf(context, sizeof(context), "%llu objects freed, of %zu chunks",

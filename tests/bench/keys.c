@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "../kit/ios.h"
 
 enum { CHUNKS = 256, CHUNK = 16384, SETS = 32, LISTED = 100000 };
 
@@ -51,7 +52,8 @@ static took get_by_key(keys_run *run)
     brc_buf out = BRC_BUF_INIT;
     const took start = start_clock();
     for (int i = 0; i < CHUNKS; i++)
-        must(brc_key_get(&out, run->r.session, run->key[i * 37 % CHUNKS], &err), &err, "a key");
+        must(brc_key_get(&out, run->r.session, run->key[i * 37 % CHUNKS], NULL, NULL,
+                         &err), &err, "a key");
     const took t = stop_clock(start);
     brc_buf_dispose(&out);
     return t;
@@ -60,7 +62,7 @@ static took get_by_key(keys_run *run)
 static brc_sel chunk_sel(const keys_run *run, int i)
 {
     brc_sel sel = BRC_SEL_INIT;
-    brc_sel_all(&sel, run->r.array);
+    sel_all(&sel, run->r.array);
     sel.start[0] = (uint64_t)(i * 37 % CHUNKS) * CHUNK;
     sel.count[0] = CHUNK;
     return sel;
@@ -89,7 +91,8 @@ static took change(keys_run *run, int by_key, uint32_t *number)
             run->data[k] = (uint32_t)k % 251 + *number;
         ++*number;
         const size_t len = sizeof(*run->data) * CHUNK;
-        must(by_key ? brc_key_set(run->r.session, run->key[i * 37 % CHUNKS], run->data, len, &err)
+        must(by_key ? brc_key_set(run->r.session, run->key[i * 37 % CHUNKS], run->data, len, 0,
+                                  &err)
                     : brc_array_write(run->r.array, &sel, run->data, len, &err),
              &err, "a change");
     }
@@ -104,7 +107,7 @@ static void list_directory(const bench_opts *o)
     brc_iter *it;
     const char *name;
     repo r;
-    int is_dir, rc;
+    int rc;
     size_t n = 0;
     spec.ndim = 1;
     spec.shape = shape;
@@ -119,8 +122,8 @@ static void list_directory(const bench_opts *o)
     const char *path = brc_array_describe(r.array)->path + 1;
     snprintf(dir, sizeof(dir), "%s%sc", path, *path != '\0' ? "/" : "");
     const took start = start_clock();
-    must(brc_keys_dir(&it, r.session, dir, &err), &err, "listing");
-    while ((rc = brc_keys_dir_next(it, &name, &is_dir, &err)) > 0)
+    must(brc_keys(&it, r.session, dir, BRC_KEYS_DIR, &err), &err, "listing");
+    while ((rc = brc_next(it, &name, &err)) > 0)
         n++;
     must(rc, &err, "listing");
     const took t = stop_clock(start);

@@ -12,6 +12,7 @@
 #include "../../src/store/db.h"
 #include "../../src/work/session.h"
 #include "bench.h"
+#include "../kit/ios.h"
 
 enum { ITEMS = 8, SLICE = 65536, RUNNING = 16 };
 
@@ -138,7 +139,7 @@ static void write_chunks(repo *r, size_t n)
         const size_t some = n - at < SLICE ? n - at : SLICE;
         for (size_t i = 0; i < some; i++)
             values[i] = at + i + 1;
-        brc_sel_all(&sel, r->array);
+        sel_all(&sel, r->array);
         sel.start[0] = at * ITEMS;
         sel.count[0] = some * ITEMS;
         must(brc_array_write(r->array, &sel, values, some * ITEMS, &err), &err, "writing");
@@ -161,7 +162,7 @@ static void is_clean(repo *r)
 static void copy_it(repo *r)
 {
     brc_error err = BRC_ERROR_INIT;
-    must(brc_node_copy(r->session, "/a", "/copy", &err), &err, "a copy");
+    must(brc_node_move(r->session, "/a", "/copy", BRC_NODE_COPY, &err), &err, "a copy");
 }
 
 /* In the middle of a chunk. */
@@ -211,7 +212,7 @@ static void check_all(repo *r)
 {
     uint64_t checked;
     brc_error err = BRC_ERROR_INIT;
-    must(brc_fsck(r->handle, 0, NULL, NULL, &checked, &err), &err, "fsck");
+    must(brc_fsck(r->handle, 0, NULL, NULL, NULL, &checked, &err), &err, "fsck");
 }
 
 /* ---- many nodes -------------------------------- */
@@ -255,9 +256,9 @@ static void private_groups(repo *r)
     brc_error err = BRC_ERROR_INIT;
     must(brc_session_open(&s, r->handle, "main", BRC_SESSION_PRIVATE, &err), &err, "a session");
     make_groups(s, "h", nodes_of(r));
-    must(brc_savepoint(s, "before", &err), &err, "a savepoint");
-    must(brc_node_move(s, "/h", "/i", &err), &err, "a move");
-    must(brc_savepoint_rollback(s, "before", &err), &err, "a rollback");
+    must(brc_savepoint(s, BRC_SAVEPOINT_SET, "before", &err), &err, "a savepoint");
+    must(brc_node_move(s, "/h", "/i", 0, &err), &err, "a move");
+    must(brc_savepoint(s, BRC_SAVEPOINT_ROLLBACK, "before", &err), &err, "a rollback");
     opts.message = opts.author = "bench";
     must(brc_session_commit(&id, s, &opts, &err), &err, "a commit");
     brc_session_free(s);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "../kit/ios.h"
 
 enum { SAMPLES = 600, SLICE = 8 };
 
@@ -68,14 +69,14 @@ static void random_setup(random_run *run)
     run->flat.blocksize = repo_blocksize(&run->r);
 }
 
-/* Which chunks are read, and the compressed bytes of each for the limit. */
+/* Chooses the chunks to read, and keeps the compressed bytes of each for the limit. */
 static void random_choose(random_run *run)
 {
     uint64_t state = 7;
     for (int i = 0; i < SAMPLES; i++) {
         sample *s = &run->samples[i];
         s->sel.size = sizeof(s->sel);
-        brc_sel_all(&s->sel, run->r.array);
+        sel_all(&s->sel, run->r.array);
         for (int d = 0; d < 3; d++) {
             uint64_t size = run->c->chunk[d];
             s->sel.start[d] = below(&state, run->shape[d] / size) * size;
@@ -122,7 +123,7 @@ static void random_slices(random_run *run)
     char label[80], context[80];
     uint64_t state = 11, met = 0;
     brc_sel sel = BRC_SEL_INIT;
-    brc_sel_all(&sel, run->r.array);
+    sel_all(&sel, run->r.array);
     for (int i = 0; i < SAMPLES; i++) {
         uint64_t chunks = 1;
         for (int d = 0; d < 3; d++) {

@@ -13,10 +13,10 @@
 #include "bench.h"
 
 #define SCALE_MOST 1.2
-/* Of memory, where what is measured holds a bounded part of the n things. */
+/* The same limit for memory, where the operation holds a bounded part of the n things. */
 #define SCALE_MOST_MEMORY 0.5
 
-/* What was measured: from scale_start to scale_stop. */
+/* The costs that were measured from scale_start to scale_stop. */
 typedef struct scale_cost {
     double wall, cpu; /* seconds; cpu of user and system, of all threads */
     double bytes;     /* by which the most memory grew                    */

@@ -126,7 +126,7 @@ static scale_cost element_diff(const bench_opts *o, size_t n)
     diff.flags = BRC_DIFF_ELEMENTS;
     scale_cost start = scale_start();
     must(brc_diff(&it, r.handle, NULL, NULL, &diff, &err), &err, "diff");
-    must_be(brc_diff_next(it, &change, &err) == 1, "a change");
+    must_be(brc_next(it, &change, &err) == 1, "a change");
     scale_cost cost = scale_stop(start);
     must_be(change->elements_changed == (n + 1) / 2, "elements that differ");
     brc_iter_free(it);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "scale.h"
+#include "../kit/ios.h"
 
 /* n commits, of which every fifth changes /x. */
 static void commits(repo *r, size_t n)
@@ -43,7 +44,7 @@ static scale_cost log_of(const bench_opts *o, size_t n, const char *path, size_t
     scale_cost start = scale_start();
     const brc_log_opts opts = { .size = sizeof(opts), .path = path };
     must(brc_log(&it, r.handle, NULL, &opts, &err), &err, "log");
-    while ((rc = brc_log_next(it, &commit, &err)) > 0)
+    while ((rc = brc_next(it, &commit, &err)) > 0)
         count++;
     scale_cost cost = scale_stop(start);
     must(rc, &err, "log");
@@ -83,7 +84,7 @@ static scale_cost make_tagged(const bench_opts *o, size_t n)
     spec.chunk = chunk;
     spec.dtype = "uint64";
     must(brc_array_create(&r.array, r.session, "/a", &spec, &err), &err, "an array");
-    brc_sel_all(&one, r.array);
+    sel_all(&one, r.array);
     one.count[0] = 1;
     for (uint64_t i = 0; i < n; i++) {
         for (uint64_t j = 0; j < HISTORY_CHANGES; j++) {
@@ -93,7 +94,7 @@ static scale_cost make_tagged(const bench_opts *o, size_t n)
         }
         repo_commit(&r, "next");
         snprintf(name, sizeof(name), "t%zu", (size_t)i);
-        must(brc_tag_create(r.handle, name, NULL, NULL, &err), &err, "a tag");
+        must(brc_ref_create(r.handle, name, NULL, NULL, BRC_REF_TAG, &err), &err, "a tag");
     }
     scale_end(&r);
     repo_close(&r);
@@ -115,7 +116,7 @@ static scale_cost fsck_of_commits(const bench_opts *o, size_t n)
     scale_apart(make_tagged, o, n);
     scale_reopen(&r, o);
     scale_cost start = scale_start();
-    must(brc_fsck(r.handle, 0, no_damage, NULL, &checked, &err), &err, "fsck");
+    must(brc_fsck(r.handle, 0, no_damage, NULL, NULL, &checked, &err), &err, "fsck");
     scale_cost cost = scale_stop(start);
     must_be(checked > n, "fsck of all objects");
     scale_close(&r);

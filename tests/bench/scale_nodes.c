@@ -20,7 +20,7 @@ static scale_cost moves_in_a_session(const bench_opts *o, size_t n)
     for (size_t i = 0; i < n; i++) {
         snprintf(from, sizeof(from), "/from/g0/a%zu", i);
         snprintf(to, sizeof(to), "/to/b%zu", i);
-        must(brc_node_move(r.session, from, to, &err), &err, "a move");
+        must(brc_node_move(r.session, from, to, 0, &err), &err, "a move");
     }
     scale_end(&r);
     scale_cost cost = scale_stop(start);
@@ -40,7 +40,7 @@ static scale_cost list_all(const bench_opts *o, size_t n)
     scale_tree(&r, "", n, EACH);
     scale_cost start = scale_start();
     must(brc_list(&it, r.session, "/", BRC_LIST_RECURSE, &err), &err, "ls -r");
-    while ((rc = brc_list_next(it, &node, &err)) > 0)
+    while ((rc = brc_next(it, &node, &err)) > 0)
         count++;
     scale_cost cost = scale_stop(start);
     must(rc, &err, "ls -r");
@@ -97,7 +97,7 @@ static scale_cost diff_cost(const repo *r, const char *a, const char *b, size_t 
     *count = 0;
     scale_cost start = scale_start();
     must(brc_diff(&it, r->handle, a, b, NULL, &err), &err, "diff");
-    while ((rc = brc_diff_next(it, &change, &err)) > 0)
+    while ((rc = brc_next(it, &change, &err)) > 0)
         ++*count;
     scale_cost cost = scale_stop(start);
     must(rc, &err, "diff");
@@ -152,7 +152,7 @@ static scale_cost diff_of_moved_arrays(const bench_opts *o, size_t n)
     for (size_t i = 0; i < n; i++) {
         snprintf(from, sizeof(from), "/from/a%zu", i);
         snprintf(to, sizeof(to), "/to/b%zu", n - i);
-        must(brc_node_move(r.session, from, to, &err), &err, "a move");
+        must(brc_node_move(r.session, from, to, 0, &err), &err, "a move");
     }
     scale_end(&r);
     scale_cost cost = diff_cost(&r, NULL, NULL, &count);
@@ -174,7 +174,7 @@ static scale_cost diff_of_moved_groups(const bench_opts *o, size_t n)
     for (size_t i = 0; i < n / EACH; i++) {
         snprintf(from, sizeof(from), "/from/g%zu", i);
         snprintf(to, sizeof(to), "/to/h%zu", i);
-        must(brc_node_move(r.session, from, to, &err), &err, "a move");
+        must(brc_node_move(r.session, from, to, 0, &err), &err, "a move");
     }
     scale_end(&r);
     scale_cost cost = diff_cost(&r, NULL, NULL, &count);

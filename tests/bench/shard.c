@@ -13,6 +13,7 @@
 
 #include "../../src/breccia_codec.h"
 #include "bench.h"
+#include "../kit/ios.h"
 
 enum {
     INNER_SAMPLES = 300, BOX_SAMPLES = 40, COLD_SAMPLES = 40,
@@ -42,7 +43,7 @@ static const shard_case shard_cases[] = {
                                SHARDS("[32,32,16]", CODECS_ZSTD_3) "]"},
 };
 
-/* What a decompressor was given and gave, of one handle's reads. */
+/* The bytes that went into and came out of a decompressor in one handle's reads. */
 typedef struct touched {
     _Atomic uint64_t stored, decoded;
 } touched;
@@ -74,7 +75,7 @@ static size_t sel_bytes(const brc_sel *sel)
 
 static void choose_inner(const shard_run *run, uint64_t *state, brc_sel *sel)
 {
-    brc_sel_all(sel, run->r.array);
+    sel_all(sel, run->r.array);
     for (int d = 0; d < 3; d++) {
         sel->start[d] = some_below(state, run->shape[d] / inner_shape[d]) * inner_shape[d];
         sel->count[d] = inner_shape[d];
@@ -84,7 +85,7 @@ static void choose_inner(const shard_run *run, uint64_t *state, brc_sel *sel)
 /* 1 % of the elements, across a corner where eight shards meet. */
 static void choose_box(const shard_run *run, uint64_t *state, brc_sel *sel)
 {
-    brc_sel_all(sel, run->r.array);
+    sel_all(sel, run->r.array);
     for (int d = 0; d < 3; d++) {
         uint64_t n = (uint64_t)(0.2154 * (double)run->shape[d]);
         uint64_t corner = shard_shape[d];
@@ -226,7 +227,7 @@ static void write_files(shard_run *run)
                 snprintf(key, sizeof(key), "a/c/%d/%d/%d", (int)at[0], (int)at[1], (int)at[2]);
                 shard_file_name(run, at, path, sizeof(path));
                 bytes.len = 0;
-                must(brc_key_get(&bytes, run->r.session, key, &err), &err, "a shard");
+                must(brc_key_get(&bytes, run->r.session, key, NULL, NULL, &err), &err, "a shard");
                 int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
                 must_be(fd >= 0 && write(fd, bytes.data, bytes.len) == (ssize_t)bytes.len,
                         "writing a shard's file");
@@ -335,7 +336,7 @@ static uint64_t bytes_read(void)
     return n;
 }
 
-/* What looking at the counter adds to it. */
+/* The bytes that reading the counter adds to it. */
 static uint64_t bytes_of_looking(void)
 {
     uint64_t first = bytes_read();

@@ -1,9 +1,10 @@
-/* What versions take, and what pages waste. */
+/* The bytes that versions take, and those that pages waste. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "../kit/ios.h"
 
 enum { VERSIONS = 10, CHUNK = 16384 /* elements: 64 KiB */ };
 
@@ -34,7 +35,7 @@ static void size_version(repo *r, const float *data, size_t nchunks, uint64_t ve
     brc_error err = BRC_ERROR_INIT;
     brc_sel sel = BRC_SEL_INIT;
     float *changed = must_alloc(CHUNK * sizeof(*changed));
-    brc_sel_all(&sel, r->array);
+    sel_all(&sel, r->array);
     must(brc_begin(r->handle, &err), &err, "begin");
     for (size_t i = 0; i < nchunks / 100; i++) {
         size_t n = splitmix64(&state) % nchunks;

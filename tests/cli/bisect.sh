@@ -25,7 +25,7 @@ t bisect r.brc bad
 t bisect r.brc good
 t bisect r.brc bad --json
 t bisect r.brc good HEAD~2
-t gc r.brc
+t gc r.brc | sed "s|[0-9.]* [KM]iB|SIZE|"
 t status r.brc
 t bisect r.brc reset
 t bisect r.brc status
@@ -77,11 +77,11 @@ commit r.brc gone 12
 q switch r.brc main
 t bisect r.brc start gone main
 q branch r.brc -D gone
-t gc r.brc
+t gc r.brc | sed "s|[0-9.]* [KM]iB|SIZE|"
 t bisect r.brc status --json
 t bisect r.brc good
 t bisect r.brc reset
-t gc r.brc
+t gc r.brc | sed "s|[0-9.]* [KM]iB|SIZE|"
 t fsck r.brc
 
 echo '# usage'

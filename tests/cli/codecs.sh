@@ -36,3 +36,24 @@ t codecs
 echo '# --list'
 breccia codecs --list | awk '{ print $1, $2 }' | sort -u
 breccia codecs r.brc --list --json | tr '{' '\n' | grep -c '"name":"\(bytes\|zstd\|gzip\|blosc\|crc32c\|transpose\)","kind":"[a-z]*->[a-z]*","implementation":"[^"]*","rank":[-0-9]*,"usable":true,"chosen":true,"owner":"breccia"}'
+
+echo '# compressors alone: the rest of the list stays, also around inner chunks'
+q create r.brc /plain --shape 8 --dtype int32 --codecs '[{"name":"transpose","configuration":{"order":[0]}},{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":1}},"crc32c"]'
+q create r.brc /shards --shape 64 --dtype int32 --chunks 8 --shards 32 --compress zstd:1
+q create r.brc /texts --shape 4 --dtype string
+for path in /plain /shards /texts; do
+    t codecs r.brc $path --compress blosc:lz4:5:bitshuffle
+    t codecs r.brc $path
+    t codecs r.brc $path '["zstd"]' --quiet
+    t codecs r.brc $path
+    t codecs r.brc $path --compress none --quiet
+    t codecs r.brc $path
+    t codecs r.brc $path '[]' --quiet
+done
+t write r.brc /shards --value 5
+t codecs r.brc /shards --compress zstd:9 --rewrite
+t read r.brc /shards '[:3]'
+t codecs r.brc /plain --compress lzma
+t codecs r.brc /plain '["zstd"]' --compress zstd
+t codecs r.brc /plain '["nosuch"]'
+t codecs r.brc /plain --compress zstd --at HEAD

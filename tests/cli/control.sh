@@ -53,10 +53,15 @@ breccia read r.brc /cr --format csv | cat -v
 breccia read r.brc /s '[2:]' --format csv
 
 echo '# on a terminal'
-command -v script >/dev/null || skip 'there is no script(1)'
-terminal() { script -qec "$*" /dev/null </dev/null | tr -d '\r'; }
+terminal() { on_terminal 0 0 "$*" | tr -d '\r'; }
 terminal breccia read r.brc /s --format csv --color never | cat -v
 terminal breccia read r.brc /s --color never | cat -v
 terminal breccia attrs r.brc /s --color never | cat -v
 terminal breccia read r.brc /s --format raw --color never | cat -v
 terminal breccia read r.brc /s --format npy --color never | cat -v
+
+echo '# --json: an error is a document too'
+t log none.brc --json
+t comit none.brc --json
+t log --nosuch --json
+t read --json

@@ -81,7 +81,7 @@ t diff r.brc --elements --json -- /empty
 commit r.brc four 13
 t show r.brc HEAD --elements
 
-# What moved and was changed as well has moved, and what takes its place is new.
+# A node that was moved and changed is shown as moved, and a node that takes its place as new.
 q mv r.brc /grown "/has grown"
 q attrs r.brc "/has grown" units='"m"'
 q write r.brc "/has grown" --value 9
@@ -114,3 +114,65 @@ commit moved.brc removed 13
 q create moved.brc /a --shape 4 --dtype int8
 commit moved.brc 'made again' 14
 t diff moved.brc main again
+
+echo '# values, tolerances, boxes, chunks'
+q init v.brc
+q create v.brc /a --shape 100,100 --dtype int32 --chunks 50,50
+q create v.brc /f --shape 20 --dtype float64 --chunks 5 --fill 1
+q create v.brc /s --shape 3 --dtype string
+q create v.brc /z --shape '' --dtype int8
+q create v.brc /t --shape 2 --dtype 'datetime64[s]'
+commit v.brc one 10
+q write v.brc /a '[0, 0]' --value 3
+q write v.brc /a '[98:, 97:99]' --value -4
+q write v.brc /f '[2]' --value 1.5
+q write v.brc /f '[3]' --value NaN
+q write v.brc /f '[17]' --value 1.000001
+q write v.brc /s '[1]' --value 'a "b" ä'
+q write v.brc /z --value 7
+q write v.brc /t '[1]' --value 2026-01-02
+t diff v.brc
+t diff v.brc --values 0
+t diff v.brc --stat
+t diff v.brc --values 2 -- /a
+t diff v.brc --elements --chunks -- /a
+t diff v.brc --elements --json -- /a
+t diff v.brc --elements --chunks --json -- /f
+t diff v.brc --atol 1e-5 -- /f
+t diff v.brc --rtol 1e-5 --exit-code -- /f
+t diff v.brc --atol 0.5 --exit-code -- /f '[:3]'
+t diff v.brc --atol 0.4 --exit-code -- /f '[:3]'
+t diff v.brc -- /a '[98:, ::97]'
+t diff v.brc --json -- /a '[200:]'
+t diff v.brc --values -1
+t diff v.brc --values x
+t diff v.brc --atol -1
+
+echo '# complex numbers by their distance, records by their fields'
+q init c.brc
+q create c.brc /z --shape 4 --dtype complex128
+q create c.brc /r --shape 3 --dtype \
+    '{"name":"struct","configuration":{"fields":[{"name":"id","data_type":"int32"},{"name":"x","data_type":"float64"}]}}'
+q write c.brc /z --value 3+4j
+q write c.brc /r --value '{"id":1,"x":2.0}'
+q commit c.brc -m first
+q write c.brc /z '[1]' --value 3.3+4.4j
+q write c.brc /z '[2]' --value 3.6+4.8j
+q write c.brc /z '[3]' --value '["NaN", 4]'
+q write c.brc /r '[1]' --value '{"id":1,"x":2.5}'
+q write c.brc /r '[2]' --value '{"id":3,"x":2.0}'
+t diff c.brc --atol 0.6 -- /z
+t diff c.brc --rtol 0.5 -- /z
+t diff c.brc --atol 0.6 -- /r
+t diff c.brc --atol 2 -- /r
+t diff v.brc --rtol nan
+t diff v.brc -- /a '[0'
+t diff v.brc -- /nowhere '[0]'
+t diff v.brc --image --values 3 -- /a
+
+echo '# exit codes: 0 the same, 1 different, 2 or more an error'
+t diff v.brc HEAD HEAD --exit-code
+t diff v.brc --exit-code --quiet
+t diff v.brc nowhere --exit-code
+t diff nowhere.brc --exit-code
+t diff v.brc nowhere

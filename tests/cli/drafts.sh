@@ -21,11 +21,11 @@ d r.brc
 d r.brc --json
 t drafts r.brc --adopt 9
 t drafts r.brc --adopt x
-t drafts r.brc --drop 2 --adopt 2
-t drafts r.brc --adopt 2
-t drafts r.brc --drop 2
+t drafts r.brc --drop 4 --adopt 4
+t drafts r.brc --adopt 4
+t drafts r.brc --drop 4
 t status r.brc
-t drafts r.brc --drop 2 --json
+t drafts r.brc --drop 4 --json
 q write r.brc /a --value 2
-t drafts r.brc --drop 3 --json
+t drafts r.brc --drop 6 --json
 d r.brc

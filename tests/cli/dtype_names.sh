@@ -4,14 +4,14 @@ q init r.brc
 for name in '?' b1 bool_ i1 i2 i4 i8 int u1 u2 u4 u8 uint f2 f4 f8 half single float double \
     c8 c16 complex complex128 str '<i4' '>i4' '=f8' '|u1' '<float32' S10 U5 '<U5' '|V8' r64 \
     'datetime64[ns]' 'M8[10us]' '<M8[D]' 'timedelta64[s]' 'm8[generic]'; do
-    echo "$name: $(breccia create r.brc "/n/$name" --shape 1 --dtype "$name" 2>&1 | sed 's/.*: \(.*\), shape.*/\1/')"
+    echo "$name: $(breccia create r.brc "/n/$name" --shape 1 --dtype "$name" 2>&1 | sed 's/.*: \(.*\), shape.*/\1/') $(breccia ls r.brc "/n/$name" --json | grep -o '"data_type":{[^}]*}}')" | sed 's/ $//'
 done
 for name in int23 flaot32 unit8 Float64 datetime64 m8 U S0 'datetime64[parsec]' '>>i4' datetime46 strnig; do
     t create r.brc /near --shape 1 --dtype "$name"
 done
 t create r.brc /quoted --shape 1 --dtype '"float8_e4m3b11fnuz"'
 t create r.brc /near --shape 1 --dtype int23 --json
-# What read prints of an element, write takes, with equal bits.
+# The text that read prints for an element is a value that write takes, with equal bits.
 back() { # TYPE VALUE...
     type=$1
     shift

@@ -18,7 +18,7 @@ t expire r.brc --keep-last 1 --dry-run --json
 q expire r.brc --keep-last 1
 t du r.brc
 q config r.brc window 0
-t gc r.brc
+t gc r.brc | sed "s|[0-9.]* [KM]iB|SIZE|"
 t du r.brc
 t du r.brc x
 t du none.brc

@@ -24,6 +24,8 @@ breccia export made.brc /june world/june.npy -q
 bytes train.npy 7840 '(10, 28, 28)'
 bytes test.npy 784 '(1, 28, 28)'
 head -c 20000000 /dev/zero >world/frames.raw
+printf 'height,pressure\n12,1013.2\n640,\n' >world/stations.csv
+printf '0,0,0,281.5\n-1,120,240,279\n' >world/fixes.csv
 {
     printf '\000\000\010\003\000\000\000\012\000\000\000\034\000\000\000\034'
     head -c 7840 /dev/zero
@@ -44,6 +46,7 @@ head -c 20000000 /dev/zero >world/frames.raw
     commit climate.brc May 08
     q export climate.brc /era5 era5.zarr
     q export climate.brc /era5 run.nc
+    q export climate.brc /era5 next.zarr
     mv era5.zarr kept.zarr
     q tag climate.brc v1.0
     q tag climate.brc v1
@@ -97,13 +100,14 @@ ahead_import() {
     cp -r kept.zarr era5.zarr
     q rm climate.brc /t2m
     q rm climate.brc /era5
+    commit climate.brc 'without copies' 14
     q rm mnist.brc /train
     q group mnist.brc /train
 }
-ahead_import_7() { q rm climate.brc /run; }
-ahead_export_5() { q init host/climate.brc; }
+ahead_import_11() { q rm climate.brc /run; }
 ahead_commit() { changed; }
 ahead_commit_2() { q write climate.brc /t2m '[6]' --value 300; }
+ahead_commit_3() { q write climate.brc /t2m '[7]' --value 300; }
 ahead_status() { changed; }
 ahead_diff() { changed; }
 ahead_switch_2() { q branch climate.brc -D experiment; }
@@ -150,7 +154,7 @@ ahead_backup() { mkdir -p media/disk; }
 
 # ---- the pages -----------------------------------------------------------------------
 
-# What stands for a place or a number of the reader's own.
+# Puts our paths and numbers in place of those that stand for the reader's own.
 own_names() {
     draft=$(breccia drafts climate.brc 2>quiet.log | awk '/private/ { print $1 }')
     commit=$(breccia log climate.brc experiment~1 -1 --oneline 2>quiet.log | cut -d ' ' -f 1)
@@ -162,7 +166,7 @@ ahead() { ! command -v "$1" >/dev/null || "$1"; }
 run_page() { # COMMAND
     n=0
     ahead "ahead_$(echo "$1" | tr - _)"
-    breccia help "$1" | sed -n '/^Examples:/,$p' | sed -n 's/^  //p' | own_names >examples
+    breccia help "$1" | sed -n -e '/^breccia help /q' -e '/^Examples:/,$p' | sed -n 's/^  //p' | own_names >examples
     while read -r example; do
         n=$((n + 1))
         ahead "ahead_$(echo "$1" | tr - _)_$n"

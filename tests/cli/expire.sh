@@ -1,5 +1,6 @@
 # expire: what stays, what is said, and what others make of it.
 . "$CLI_TESTS/common.inc"
+sized() { t "$@" | sed 's/[0-9.]* [KM]iB/SIZE/'; }
 
 q init r.brc
 q create r.brc /a --shape 8 --dtype int32 --chunks 4
@@ -12,14 +13,14 @@ for day in 01 02 03 04; do
     done
 done
 q tag r.brc v1 HEAD~4
-t expire r.brc
-t expire r.brc --keep-daily 0
-t expire r.brc --dry-run
+sized expire r.brc
+sized expire r.brc --keep-daily 0
+sized expire r.brc --dry-run
 keep r.brc
-t expire r.brc --keep-last 1 --keep-daily 2 --dry-run
+sized expire r.brc --keep-last 1 --keep-daily 2 --dry-run
 unchanged r.brc
-t expire r.brc --keep-weekly 2 --dry-run --json
-t expire r.brc --keep-last 1 --keep-daily 2
+sized expire r.brc --keep-weekly 2 --dry-run --json
+sized expire r.brc --keep-last 1 --keep-daily 2
 t log r.brc --oneline
 t log r.brc -n 1
 t blame r.brc /a
@@ -32,8 +33,8 @@ t log r.brc --oneline
 t show r.brc v1~1
 t undo r.brc
 breccia fsck r.brc | sed 's/^[0-9]* //'
-t expire r.brc --keep-last 9
-t expire none.brc --keep-last 9
+sized expire r.brc --keep-last 9
+sized expire none.brc --keep-last 9
 echo '# an open merge keeps what it stands on'
 q init m.brc
 q create m.brc /a --shape 8 --dtype int32 --chunks 4
@@ -49,13 +50,13 @@ q write m.brc /a '[0:1]' --value 2
 q commit m.brc -m theirs
 q switch m.brc main
 breccia merge m.brc side > /dev/null 2>&1
-t expire m.brc --keep-last 1
+sized expire m.brc --keep-last 1
 q config m.brc window 0
 q gc m.brc
 q merge m.brc --theirs
 q merge m.brc --continue
 t read m.brc /a
-echo '# what the log still names and gc has removed is no damage'
+echo '# a commit that the log still names and gc has removed is not damage'
 q init kept.brc
 q create kept.brc /a --shape 4 --dtype int32
 for hour in 10 11 12 13; do

@@ -1,4 +1,4 @@
-# init, and files that are no repository.
+# init, and files that are not repositories.
 . "$CLI_TESTS/common.inc"
 
 t init r.brc
@@ -16,7 +16,7 @@ t info r.brc / --json
 echo '# no repository'
 t ls missing.brc
 test -e missing.brc && echo 'missing.brc WAS MADE'
-echo 'these are not the bytes of a database, but enough of them to look' >text.brc
+echo 'a text that is not a database and is long enough to have a header' >text.brc
 t ls text.brc
 t commit text.brc -m x
 t fsck text.brc

@@ -72,3 +72,62 @@ q merge m.brc side --ours -m merge --author 'Ada <ada@example.org>' --date 2026-
 t log m.brc /b
 breccia log m.brc /b --json | grep -o '"message":"[^"]*"\|"path":"[^"]*"'
 t log m.brc /b --oneline --full | sed 's/^[0-9a-f]* //'
+
+echo '# the history of values'
+q init l.brc
+t log l.brc --values /a
+q create l.brc /a --shape 20 --dtype int32 --chunks 5
+q write l.brc /a --value 1
+commit l.brc one 10
+q write l.brc /a '[17]' --value 4
+commit l.brc two 11
+q write l.brc /a '[3]' --value 9
+commit l.brc three 12
+q branch l.brc side
+q write l.brc /a '[17]' --value 3
+commit l.brc four 13
+q switch l.brc side
+q write l.brc /a '[:12]' --value 5
+commit l.brc five 14
+q merge l.brc main
+q mv l.brc /a /b
+commit l.brc six 15
+t log l.brc '/b[17]' --values
+t log l.brc 'b[17]' --values --oneline
+t log l.brc b --values --oneline
+t log l.brc '/b[3]' --values --json
+t log l.brc '/b[3]' --values -n 1 --oneline
+t log l.brc 'HEAD~1..' '/b[17]' --values
+t log l.brc '/b[5]' --values --oneline --grep fi
+t log l.brc --values
+t log l.brc '/b[3' --values
+t log l.brc '/b[99]' --values
+t log l.brc '/c[3]' --values
+t log l.brc '/b[3]' --values --stat
+
+echo '# values of what a commit moved and changed, grew, cut and moved with its group'
+q init m2.brc
+q create m2.brc /g/a --shape 6,2 --dtype int16 --chunks 2,2 --fill 0
+q write m2.brc /g/a --value 1
+commit m2.brc made 10
+q mv m2.brc /g/a /g/b
+q write m2.brc /g/b '[1]' --value 7
+commit m2.brc 'moved and changed' 11
+q resize m2.brc /g/b --shape 8,3
+q write m2.brc /g/b '[6:,2]' --value 9
+commit m2.brc grown 12
+q mv m2.brc /g /h
+commit m2.brc 'moved alone' 13
+q resize m2.brc /h/b --shape 8,2
+q write m2.brc /h/b '[7,0]' --value 4
+commit m2.brc 'cut' 14
+t log m2.brc '/h/b[1,0]' --values --oneline
+t log m2.brc '/h/b[5:,:]' --values --oneline
+t log m2.brc /h/b --values --oneline -n 2
+t log m2.brc HEAD~1 '/h/b[:,2]' --values --oneline
+q create m2.brc /s --shape 3 --dtype string
+q write m2.brc /s '[1]' --value word
+q rm m2.brc /h/b
+commit m2.brc 'texts' 15
+t log m2.brc /s --values --oneline
+t log m2.brc HEAD~1 '/h/b[7,0]' --values --oneline

@@ -30,7 +30,7 @@ t status r.brc
 t status r.brc --json
 breccia drafts r.brc | sed 's/2[0-9-]*T[0-9:.]*Z/TIME/'
 t fsck r.brc
-t gc r.brc
+t gc r.brc | sed "s|[0-9.]* [KM]iB|SIZE|"
 t commit r.brc -m no
 t merge r.brc side
 t switch r.brc side
@@ -116,3 +116,38 @@ t merge cross.brc side --dry-run
 t merge cross.brc side --theirs --author 'Ada <ada@example.org>' --date 2026-11-20T15:00:00Z
 t read cross.brc /n
 t fsck cross.brc
+
+echo '# conflicts by element: base, ours and theirs'
+q init e.brc
+q create e.brc /a --shape 4,20 --dtype int32 --chunks 4,5
+q create e.brc /s --shape 3 --dtype string --chunks 2
+q write e.brc /a --value 1
+commit e.brc one 10
+q branch e.brc side
+q write e.brc /a '[1, 15:18]' --value 4
+q write e.brc /a '[:, 0]' --value 5
+q write e.brc /s '[1]' --value ours
+commit e.brc two 11
+q switch e.brc side
+q write e.brc /a '[1, 16:]' --value 7
+q write e.brc /a '[:, :5]' --value 6
+q write e.brc /s '[1:]' --value theirs
+commit e.brc three 12
+t merge e.brc main --dry-run
+t merge e.brc main --dry-run --json
+t merge e.brc main
+t status e.brc
+t merge e.brc --ours -- /s
+t status e.brc --json
+t merge e.brc --abort
+t rebase e.brc main
+t rebase e.brc --abort
+q create e.brc /b --shape 300 --dtype uint8 --chunks 10
+commit e.brc four 13
+q branch e.brc again
+q write e.brc /b --value 2
+commit e.brc five 14
+q switch e.brc again
+q write e.brc /b --value 3
+commit e.brc six 15
+t merge e.brc side --dry-run

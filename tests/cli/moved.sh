@@ -7,7 +7,7 @@ commit r.brc one 10
 q create r.brc /new --shape 2 --dtype int8 --compress none
 q write r.brc /a '[0]' --value 1
 commit r.brc two 11
-q write r.brc /a '[3]' --value 5
+unlogged write r.brc /a '[3]' --value 5
 t ls r.brc
 q undo r.brc
 

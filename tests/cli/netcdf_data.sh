@@ -10,7 +10,7 @@ done
 q init r.brc
 t import r.brc eraint_uvz.nc /era
 t import r.brc basin_mask.nc /basin
-breccia ls r.brc -rl | sed 's/ *[0-9.]* [KMG]*i*B$//'
+breccia ls r.brc -rl | sed 's| *[0-9.]* [KMG]*i*B\>||'
 t attrs r.brc /era/z
 t attrs r.brc /basin/X
 t read r.brc /era/z '[0, 0, ::60, ::96]'

@@ -72,6 +72,8 @@ drafts | drafts r.brc
 config | config r.brc
 du     | du r.brc
 fsck   | fsck r.brc
+completion | completion bash
+completion | completion words -- read r.brc /
 help   | help
 info   | info r.brc
 info   | info r.brc /a

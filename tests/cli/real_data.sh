@@ -10,7 +10,7 @@ q init r.brc
 t import r.brc mnist-t10k-images-idx3-ubyte.gz /mnist/images --chunks 100,28,28
 t import r.brc mnist-t10k-labels-idx1-ubyte.gz /mnist/labels
 t import r.brc era-u-wind-f32.npy /era/u
-breccia ls r.brc -rl | sed 's/ *[0-9.]* [KMG]*i*B$//'
+breccia ls r.brc -rl | sed 's| *[0-9.]* [KMG]*i*B\>||'
 t read r.brc /mnist/labels
 t read r.brc /mnist/images '[0, 5:12, 5:20]'
 breccia read r.brc /mnist/images --format raw | cksum

@@ -87,7 +87,7 @@ echo '# settled for a side, and the next by hand'
 t rebase r.brc --ours
 t rebase r.brc --continue
 t status r.brc
-t gc r.brc
+t gc r.brc | sed "s|[0-9.]* [KM]iB|SIZE|"
 q write r.brc /a '[0]' --value 9
 t rebase r.brc --continue --json
 t log r.brc --oneline -n 8

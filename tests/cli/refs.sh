@@ -42,7 +42,7 @@ t tag r.brc -d v2.0
 t tag r.brc -m 'without a name'
 t log r.brc --oneline --at v1
 
-echo '# an id is no name'
+echo '# an id is not a valid name'
 id=$(breccia log r.brc -n 1 --json | sed 's/.*"id":"\([0-9a-f]*\)".*/\1/')
 t branch r.brc "$id" HEAD~1
 t tag r.brc "$id" HEAD~1
@@ -60,7 +60,7 @@ t switch r.brc fromold v1 -c
 t read r.brc /a
 q write r.brc /a --value 9
 t switch r.brc main
-t switch r.brc -c other
+t switch r.brc -c other main
 t branch r.brc
 t read r.brc /a
 t switch r.brc main --discard

@@ -24,9 +24,9 @@ kill -KILL $pid
 wait $pid 2>/dev/null
 d r.brc
 d r.brc --json
-t drafts r.brc --adopt 3
+t drafts r.brc --adopt 5
 t status r.brc
 t fsck r.brc --quiet
-t drafts r.brc --drop 3
+t drafts r.brc --drop 5
 t drafts r.brc
 breccia read r.brc /a --format raw 2>&1 | cmp - bytes && echo 'the array is as it was'

@@ -1,12 +1,11 @@
-# What a terminal shows: colours, columns as wide as their widest value, JSON over several lines.
+# Output on a terminal: colours, columns as wide as their widest value, JSON over several lines.
 . "$CLI_TESTS/common.inc"
 
-command -v script >/dev/null || skip 'there is no script(1)'
 
 # terminal ARGUMENT...: the call on a terminal that has colours; ids and times are not shown.
 terminal() {
     echo "\$ breccia $*"
-    TERM=xterm script -qec "breccia $*" /dev/null </dev/null | tr -d '\r' | cat -v |
+    on_terminal 0 0 "TERM=xterm breccia $*" | tr -d '\r' | cat -v |
         sed 's/[0-9a-f]\{64\}/ID/g
              s/\(\[33m\|before \|commit \| \|(\)[0-9a-f]\{8\}\(\^\| \|)\|$\)/\1ID\2/g
              s/[0-9a-f]\{8\} -> [0-9a-f]\{8\}/ID -> ID/g; s/20[0-9-]*T[0-9:.]*Z/TIME/g'

@@ -29,7 +29,7 @@ echo '# reset, and what is uncommitted'
 q reset r.brc HEAD~1 --hard
 t undo r.brc
 t read r.brc /a
-q write r.brc /a '[3]' --value 9
+unlogged write r.brc /a '[3]' --value 9
 t undo r.brc
 t undo r.brc
 t read r.brc /a
@@ -44,12 +44,17 @@ q tag r.brc v1 HEAD~1 -m 'the first'
 q tag r.brc -d v1
 t undo r.brc
 t tag r.brc
-q switch r.brc -c side
-q write r.brc /a --value 5
+q branch r.brc side
+q switch r.brc side
+unlogged write r.brc /a --value 5
 t undo r.brc
-t restore r.brc /a
+t undo r.brc
+q switch r.brc side
+unlogged restore r.brc /a # now they are clean, but have a row
+t undo r.brc
 t undo r.brc
 t branch r.brc
+t undo r.brc --redo
 t undo r.brc --redo
 t branch r.brc
 q write r.brc /a --value 6
@@ -63,3 +68,18 @@ t undo r.brc
 t branch r.brc
 t drafts r.brc
 t fsck r.brc
+
+echo '# changes that are not committed'
+q init u.brc
+q create u.brc /a --shape 2 --dtype int8
+q commit u.brc -m one
+q rm u.brc /a
+t undo u.brc --dry-run
+t undo u.brc --dry-run --json
+t undo u.brc
+t undo u.brc --redo
+t undo u.brc --dry-run --expect 7
+t undo u.brc --quiet
+t undo u.brc --redo
+q restore u.brc /a
+t undo u.brc

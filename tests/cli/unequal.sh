@@ -17,3 +17,13 @@ t export r.brc /d d.npz
 t append r.brc /d/month --from one.npy
 t export r.brc /d d.zarr
 t export r.brc /d d.nc
+
+echo '# groups in groups: what is exported is what counts'
+q create r.brc /n/time --shape 2 --dtype int32 --dimension-names time
+q create r.brc /n/daily/snow --shape 3 --dtype int32 --dimension-names time
+t export r.brc /n n.zarr
+t export r.brc /n n.nc
+t export r.brc n.zip
+t export r.brc /n/daily daily.zarr
+t export r.brc /n/daily daily.nc
+t export r.brc /n n.h5

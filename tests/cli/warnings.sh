@@ -1,4 +1,4 @@
-# What import and export warn of: on standard error, and in their JSON.
+# Warnings of import and export, on standard error and in their JSON.
 . "$CLI_TESTS/common.inc"
 
 put() { # NAME TEXT

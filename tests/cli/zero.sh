@@ -11,8 +11,8 @@ commit r.brc second 11
 i4 1 2 | npy two.npy '<i4' '(2,)'
 u1 1 2 | npy bytes.npy '|u1' '(2,)'
 
-tried='--threads --wait --max-nodes append--axis cherry-pick--mainline create--chunks create--shape create--shards
-expire--keep-daily expire--keep-last expire--keep-monthly expire--keep-weekly import--chunks log--number oplog--number
+tried='--threads --wait --max-nodes append--axis append--count cherry-pick--mainline create--chunks create--shape create--shards
+diff--values expire--keep-daily expire--keep-last expire--keep-monthly expire--keep-weekly import--chunks log--number oplog--number
 resize--shape revert--mainline undo--expect'
 for command in $(breccia help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     for option in $(breccia help "$command" 2>/dev/null |
@@ -24,7 +24,7 @@ for command in $(breccia help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     done
 done
 
-# bad ARGUMENT... OPTION: what is no number, and what is too large; the status is 2 for each.
+# bad ARGUMENT... OPTION: tries values that are not numbers or are too large; each must end with status 2.
 bad() {
     for value in '' -1 1e3 0x10 18446744073709551616 ' 1' 1x; do
         breccia "$@" "$value" >said 2>&1
@@ -47,6 +47,8 @@ t read r.brc /a --wait .
 t read r.brc /a --wait 1.2.3
 t ls r.brc --max-nodes 0
 bad ls r.brc --max-nodes
+t diff r.brc HEAD~1 --values 0
+bad diff r.brc --values
 t log r.brc --oneline -n 0
 t log r.brc --oneline -0
 bad log r.brc --number
@@ -62,9 +64,11 @@ for rule in last daily weekly monthly; do
     t expire r.brc --keep-$rule 0 --dry-run
     bad expire r.brc --keep-$rule
 done
-t expire r.brc --keep-last 1 --keep-daily 0 --dry-run
+t expire r.brc --keep-last 1 --keep-daily 0 --dry-run | sed "s|[0-9.]* [KM]iB|SIZE|"
 t append r.brc /a --axis 0 --from bytes.npy
 t append r.brc /a --axis 1 --from bytes.npy
+bad append r.brc /a --value 1 --count
+t append r.brc /a --value 1 --count 0
 t create r.brc /none --shape 0 --dtype uint8
 t read r.brc /none
 t create r.brc /x --shape 3 --chunks 0 --dtype uint8

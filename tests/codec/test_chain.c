@@ -1,13 +1,13 @@
 /* Chains: their forms, what is threaded through them, batches, the full form. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/codec/chain.h"
 #include "../kit/codec_kit.h"
+#include "../kit/suite.h"
 
-Suite *chain_suite(void);
+TEST_SUITE(chain);
 
 static brc_registry *chain_reg;
 static brc_scratch *chain_scratch;
@@ -28,8 +28,8 @@ static int chain_try(const char *list, const char *dtype, int ndim, const uint64
     brc_json *json = NULL, *name = brc_json_new_string(dtype);
 
     chain_close();
-    ck_assert_int_eq(brc_dtype_open(&chain_type, chain_reg, name, &chain_err), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&json, list, strlen(list), &chain_err), BRC_OK);
+    ck_assert_int_eq(brc_dtype_open(&chain_type, chain_reg, name, NULL, &chain_err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&json, list, strlen(list), 0, &chain_err), BRC_OK);
     int rc = brc_chain_open(&chain_now, chain_reg, json, ndim, shape, chain_type,
                             (brc_span){ NULL, 0 },
                             &chain_err);
@@ -207,7 +207,9 @@ static void chain_teardown(void)
 #define T_10 "{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}"
 #define B_LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 
-START_TEST(seed_P1_each_wrong_form_has_its_own_sentence)
+CASE("forms", .setup = chain_setup, .teardown = chain_teardown, .timeout = UNTIMED);
+
+TEST(seed_P1_each_wrong_form_has_its_own_sentence)
 {
     static const struct {
         const char *list;
@@ -246,9 +248,8 @@ START_TEST(seed_P1_each_wrong_form_has_its_own_sentence)
                       "%s: \"%s\"", wrong[i].list, chain_err.message);
     }
 }
-END_TEST
 
-START_TEST(seed_P1_a_chain_has_a_longest_form)
+TEST(seed_P1_a_chain_has_a_longest_form)
 {
     char list[400];
     uint64_t n = 4;
@@ -260,12 +261,12 @@ START_TEST(seed_P1_a_chain_has_a_longest_form)
         snprintf(list + at, sizeof(list) - (size_t)at, "]");
         ck_assert_int_eq(chain_try(list, "uint8", 1, &n), more ? BRC_ELIMIT : BRC_OK);
         if (!more)
-            ck_assert_uint_eq(brc_chain_encoded_max(chain_now), 4 + 4 * (BRC_CHAIN_MAX - 1));
+            ck_assert_uint_eq(brc_chain_describe(chain_now)->encoded_max,
+                              4 + 4 * (BRC_CHAIN_MAX - 1));
     }
 }
-END_TEST
 
-START_TEST(seed_D3_codecs_have_three_name_forms)
+TEST(seed_D3_codecs_have_three_name_forms)
 {
     static const char *const lists[] = {
         "[\"bytes\",\"crc32c\"]",
@@ -285,9 +286,8 @@ START_TEST(seed_D3_codecs_have_three_name_forms)
         brc_buf_dispose(&out);
     }
 }
-END_TEST
 
-START_TEST(the_full_form_leaves_nothing_to_defaults)
+TEST(the_full_form_leaves_nothing_to_defaults)
 {
     static const struct {
         const char *list, *full;
@@ -322,11 +322,10 @@ START_TEST(the_full_form_leaves_nothing_to_defaults)
         brc_buf_dispose(&out);
     }
 }
-END_TEST
 
 /* ---- threading ---------------------------------------------------------------------- */
 
-START_TEST(seed_P2_each_codec_sees_what_the_one_before_gives)
+TEST(seed_P2_each_codec_sees_what_the_one_before_gives)
 {
     uint64_t shape[3] = { 2, 3, 4 };
 
@@ -335,8 +334,8 @@ START_TEST(seed_P2_each_codec_sees_what_the_one_before_gives)
                   "{\"name\":\"transpose\",\"configuration\":{\"order\":[1,2,0]}}," B_LITTLE
                   ",\"crc32c\",\"crc32c\"]",
                   "int32", 3, shape);
-    ck_assert_uint_eq(brc_chain_decoded_len(chain_now), 96);
-    ck_assert_uint_eq(brc_chain_encoded_max(chain_now), 104);
+    ck_assert_uint_eq(brc_chain_describe(chain_now)->decoded_len, 96);
+    ck_assert_uint_eq(brc_chain_describe(chain_now)->encoded_max, 104);
     /* the two orders undo each other: the stored bytes begin with the canonical ones */
     int32_t values[24];
     brc_buf out = BRC_BUF_INIT;
@@ -357,20 +356,18 @@ START_TEST(seed_P2_each_codec_sees_what_the_one_before_gives)
         BRC_EINVAL);
     ck_assert_ptr_nonnull(strstr(chain_err.message, "/codecs/1: bytes: \"endian\""));
 }
-END_TEST
 
-START_TEST(P17_encoded_length_is_known_or_bounded)
+TEST(P17_encoded_length_is_known_or_bounded)
 {
     uint64_t n = 1000;
 
     chain_open_ok("[\"bytes\"]", "uint8", 1, &n);
-    ck_assert_uint_eq(brc_chain_encoded_max(chain_now), 1000);
+    ck_assert_uint_eq(brc_chain_describe(chain_now)->encoded_max, 1000);
     chain_open_ok("[\"bytes\",\"zstd\"]", "uint8", 1, &n);
-    ck_assert_uint_eq(brc_chain_encoded_max(chain_now), 1000 + 125 + 65536);
+    ck_assert_uint_eq(brc_chain_describe(chain_now)->encoded_max, 1000 + 125 + 65536);
 }
-END_TEST
 
-START_TEST(P18_codecs_check_the_shape)
+TEST(P18_codecs_check_the_shape)
 {
     uint64_t huge[2] = { UINT64_C(1) << 40, UINT64_C(1) << 40 };
     uint64_t shape[2] = { 3, 4 };
@@ -386,9 +383,8 @@ START_TEST(P18_codecs_check_the_shape)
         BRC_OK);
     ck_assert_int_eq(chain_try("[\"bytes\"]", "uint8", BRC_MAX_NDIM + 1, NULL), BRC_EINVAL);
 }
-END_TEST
 
-START_TEST(identity_is_seen_where_bytes_stay_as_they_are)
+TEST(identity_is_seen_where_bytes_stay_as_they_are)
 {
     static const struct {
         const char *list, *dtype;
@@ -414,11 +410,12 @@ START_TEST(identity_is_seen_where_bytes_stay_as_they_are)
         ck_assert_int_eq(brc_chain_is_lossy(chain_now), 0);
     }
 }
-END_TEST
+
+CASE("runs", .setup = chain_setup, .teardown = chain_teardown, .timeout = UNTIMED);
 
 /* ---- running ------------------------------------------------------------------------ */
 
-START_TEST(callers_mistakes_are_not_corruption)
+TEST(callers_mistakes_are_not_corruption)
 {
     uint64_t n = 8;
     uint8_t plain[8] = { 0 }, small[7], used[8];
@@ -429,17 +426,17 @@ START_TEST(callers_mistakes_are_not_corruption)
         brc_chain_encode(chain_now, chain_scratch, (brc_span){ plain, 7 }, &fixed, &chain_err),
         BRC_EINVAL);
     ck_assert_int_eq(
-        brc_chain_decode(chain_now, chain_scratch, (brc_span){ plain, 8 }, &fixed, &chain_err),
+        brc_chain_decode(chain_now, chain_scratch, (brc_span){ plain, 8 }, NULL, &fixed,
+                         &chain_err),
         BRC_EINVAL);
     ck_assert_int_eq(
-        brc_chain_decode(chain_now, chain_scratch, (brc_span){ plain, 8 }, &full, &chain_err),
+        brc_chain_decode(chain_now, chain_scratch, (brc_span){ plain, 8 }, NULL, &full, &chain_err),
         BRC_EMISUSE);
     ck_assert_uint_eq(full.len, 3);
 }
-END_TEST
 
 /* The codec sees no end of its own here: the chain's limit stops it. */
-START_TEST(a_limit_holds_for_codecs_that_know_none)
+TEST(a_limit_holds_for_codecs_that_know_none)
 {
     uint64_t lengths[2] = { 0, 3 };
     static const uint8_t stored[] = "!abcd";
@@ -451,7 +448,7 @@ START_TEST(a_limit_holds_for_codecs_that_know_none)
         brc_span src = { stored, 5 };
         size_t failed = 9;
         chain_open_ok("[\"bytes\",\"org.example.one\"]", "uint8", 1, &lengths[i]);
-        ck_assert_int_eq(brc_chain_decode(chain_now, chain_scratch, src, &dst, &chain_err),
+        ck_assert_int_eq(brc_chain_decode(chain_now, chain_scratch, src, NULL, &dst, &chain_err),
                          BRC_ECORRUPT);
         ck_assert_ptr_nonnull(strstr(chain_err.message, says[i]));
         chain_open_ok("[\"bytes\",\"org.example.batch\"]", "uint8", 1, &lengths[i]);
@@ -464,10 +461,9 @@ START_TEST(a_limit_holds_for_codecs_that_know_none)
         brc_buf_dispose(&dst);
     }
 }
-END_TEST
 
 /* Nor must it give less: the caller's memory would keep what was there before. */
-START_TEST(f22_a_codec_that_gives_too_little_is_damage)
+TEST(f22_a_codec_that_gives_too_little_is_damage)
 {
     static const uint8_t stored[] = "!ab";
     static const char *const lists[] = { "[\"bytes\",\"org.example.one\"]",
@@ -479,7 +475,7 @@ START_TEST(f22_a_codec_that_gives_too_little_is_damage)
         brc_span src = { stored, 3 };
         size_t failed = dst.limit = 3;
         chain_open_ok(lists[i], "uint8", 1, &length);
-        ck_assert_int_eq(brc_chain_decode(chain_now, chain_scratch, src, &dst, &chain_err),
+        ck_assert_int_eq(brc_chain_decode(chain_now, chain_scratch, src, NULL, &dst, &chain_err),
                          BRC_ECORRUPT);
         ck_assert_ptr_nonnull(strstr(chain_err.message, "decodes to 2 bytes, not 3"));
         ck_assert_int_eq(brc_chain_decode_batch(chain_now, chain_scratch, 1, &src, &dst, &failed,
@@ -489,9 +485,8 @@ START_TEST(f22_a_codec_that_gives_too_little_is_damage)
         ck_assert_uint_eq(failed, 0);
     }
 }
-END_TEST
 
-START_TEST(one_scratch_serves_many_chains)
+TEST(one_scratch_serves_many_chains)
 {
     uint64_t n = 100;
     uint8_t plain[100];
@@ -511,7 +506,8 @@ START_TEST(one_scratch_serves_many_chains)
                                           &stored, &chain_err),
                          BRC_OK);
         ck_assert_int_eq(brc_chain_decode(chain_now, chain_scratch,
-                                          (brc_span){ stored.data, stored.len }, &back, &chain_err),
+                                          (brc_span){ stored.data, stored.len }, NULL, &back,
+                                          &chain_err),
                          BRC_OK);
         ck_assert_uint_eq(back.len, 100);
         ck_assert_mem_eq(back.data, plain, 100);
@@ -522,7 +518,6 @@ START_TEST(one_scratch_serves_many_chains)
         brc_buf_dispose(&back);
     }
 }
-END_TEST
 
 /* ---- batches ------------------------------------------------------------------------ */
 
@@ -544,7 +539,7 @@ static void batch_fill(void)
             batch_plain[i][k] = (uint8_t)(i == 0 ? 0 : 10 * i + k / i);
 }
 
-START_TEST(P4_P5_batches_give_what_single_calls_give)
+EACH(P4_P5_batches_give_what_single_calls_give, batch_lists)
 {
     uint64_t n = BATCH_ITEM;
 
@@ -591,9 +586,8 @@ START_TEST(P4_P5_batches_give_what_single_calls_give)
         }
     }
 }
-END_TEST
 
-START_TEST(P5_a_batch_form_gets_the_batch_whole)
+TEST(P5_a_batch_form_gets_the_batch_whole)
 {
     uint64_t n = BATCH_ITEM;
     brc_span src[BATCH_MAX];
@@ -613,9 +607,8 @@ START_TEST(P5_a_batch_form_gets_the_batch_whole)
     for (size_t i = 0; i < BATCH_MAX; i++)
         brc_buf_dispose(&dst[i]);
 }
-END_TEST
 
-START_TEST(P4_the_first_item_that_fails_is_named)
+TEST(P4_the_first_item_that_fails_is_named)
 {
     uint64_t n = BATCH_ITEM;
     brc_span src[BATCH_MAX];
@@ -666,35 +659,4 @@ START_TEST(P4_the_first_item_that_fails_is_named)
         brc_buf_dispose(&stored[i]);
         brc_buf_dispose(&back[i]);
     }
-}
-END_TEST
-
-Suite *chain_suite(void)
-{
-    Suite *suite = suite_create("chain");
-    TCase *forms = tcase_create("forms"), *runs = tcase_create("runs");
-
-    tcase_set_timeout(forms, 0);
-    tcase_add_checked_fixture(forms, chain_setup, chain_teardown);
-    tcase_add_test(forms, seed_P1_each_wrong_form_has_its_own_sentence);
-    tcase_add_test(forms, seed_P1_a_chain_has_a_longest_form);
-    tcase_add_test(forms, seed_D3_codecs_have_three_name_forms);
-    tcase_add_test(forms, the_full_form_leaves_nothing_to_defaults);
-    tcase_add_test(forms, seed_P2_each_codec_sees_what_the_one_before_gives);
-    tcase_add_test(forms, P17_encoded_length_is_known_or_bounded);
-    tcase_add_test(forms, P18_codecs_check_the_shape);
-    tcase_add_test(forms, identity_is_seen_where_bytes_stay_as_they_are);
-    suite_add_tcase(suite, forms);
-    tcase_set_timeout(runs, 0);
-    tcase_add_checked_fixture(runs, chain_setup, chain_teardown);
-    tcase_add_test(runs, callers_mistakes_are_not_corruption);
-    tcase_add_test(runs, a_limit_holds_for_codecs_that_know_none);
-    tcase_add_test(runs, f22_a_codec_that_gives_too_little_is_damage);
-    tcase_add_test(runs, one_scratch_serves_many_chains);
-    tcase_add_loop_test(runs, P4_P5_batches_give_what_single_calls_give, 0,
-                        (int)(sizeof(batch_lists) / sizeof(batch_lists[0])));
-    tcase_add_test(runs, P5_a_batch_form_gets_the_batch_whole);
-    tcase_add_test(runs, P4_the_first_item_that_fails_is_named);
-    suite_add_tcase(suite, runs);
-    return suite;
 }

@@ -1,7 +1,6 @@
 /* Every codec of the registry, with every data type that it takes: what is encoded decodes
  * to the same, or loses only once. A codec or a type that is new has to be told how it is
  * configured, or these tests fail. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,19 +8,22 @@
 #include "../kit/chain_fixture.h"
 #include "../kit/codec_kit.h"
 #include "../kit/codec_lists.h"
+#include "../kit/suite.h"
 
-Suite *every_codec_suite(void);
+TEST_SUITE(every_codec);
 
 #define MOST_LISTS 4 /* about one codec: more would not be gone through         */
 
-START_TEST(P16_every_codec_of_the_registry_has_a_list)
+CASE("each", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
+TEST(P16_every_codec_of_the_registry_has_a_list)
 {
     brc_iter *it;
     const brc_codec_info *info;
     int n = 0;
 
-    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
-    for (; brc_registry_codecs_next(it, &info, &codecs_err) == 1; n++) {
+    ck_assert_int_eq(brc_registry_list(&it, codecs_reg, BRC_LIST_CODECS, &codecs_err), BRC_OK);
+    for (; brc_next(it, &info, &codecs_err) == 1; n++) {
         ck_assert_msg(codec_list_of(info->name, 0) != NULL,
                       "tests/kit/codec_lists.c has no list about %s", info->name);
         ck_assert_msg(codec_list_of(info->name, MOST_LISTS) == NULL,
@@ -30,33 +32,31 @@ START_TEST(P16_every_codec_of_the_registry_has_a_list)
     brc_iter_free(it);
     ck_assert_int_gt(n, 30);
 }
-END_TEST
 
-START_TEST(P16_every_data_type_of_the_registry_is_tried)
+TEST(P16_every_data_type_of_the_registry_is_tried)
 {
     brc_iter *it;
     const brc_dtype_info *info;
     int n = 0;
 
-    ck_assert_int_eq(brc_registry_dtypes(&it, codecs_reg, &codecs_err), BRC_OK);
-    for (; brc_registry_dtypes_next(it, &info, &codecs_err) == 1; n++)
+    ck_assert_int_eq(brc_registry_list(&it, codecs_reg, BRC_LIST_DTYPES, &codecs_err), BRC_OK);
+    for (; brc_next(it, &info, &codecs_err) == 1; n++)
         ck_assert_msg(!(info->flags & BRC_DTYPE_CONFIGURED) ||
                           codec_kit_configured(info->name, 0) != NULL,
                       "tests/kit/codec_kit.c has no configuration of %s", info->name);
     brc_iter_free(it);
     ck_assert_int_gt(n, 30);
 }
-END_TEST
 
-START_TEST(P16_every_codec_holds_what_the_kit_asks)
+LOOP(P16_every_codec_holds_what_the_kit_asks, 0, MOST_LISTS)
 {
     char why[1024] = "no data type was taken";
     brc_iter *it;
     const brc_codec_info *info;
     int n = 0;
 
-    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
-    while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+    ck_assert_int_eq(brc_registry_list(&it, codecs_reg, BRC_LIST_CODECS, &codecs_err), BRC_OK);
+    while (brc_next(it, &info, &codecs_err) == 1) {
         const codec_list *list = codec_list_of(info->name, (size_t)_i);
         if (list == NULL || !(info->flags & BRC_IMPL_CHOSEN))
             continue;
@@ -72,13 +72,12 @@ START_TEST(P16_every_codec_holds_what_the_kit_asks)
     brc_iter_free(it);
     ck_assert_int_gt(n, 0);
 }
-END_TEST
 
 /* ---- the same again ---- */
 
 /* A specification says all by itself: told in full and opened again it tells the same and encodes
  * to the same bytes, which decode to what was encoded. */
-START_TEST(seed_P3_a_specification_gives_the_same_each_time)
+TEST(seed_P3_a_specification_gives_the_same_each_time)
 {
     enum { LEN = 600 };
     uint8_t data[LEN];
@@ -88,8 +87,8 @@ START_TEST(seed_P3_a_specification_gives_the_same_each_time)
 
     for (int i = 0; i < LEN; i++)
         data[i] = (uint8_t)(i / 5 % 40);
-    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
-    while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+    ck_assert_int_eq(brc_registry_list(&it, codecs_reg, BRC_LIST_CODECS, &codecs_err), BRC_OK);
+    while (brc_next(it, &info, &codecs_err) == 1) {
         brc_buf full = BRC_BUF_INIT, again = BRC_BUF_INIT, first = BRC_BUF_INIT,
                 second = BRC_BUF_INIT, out = BRC_BUF_INIT;
         if (strcmp(info->kind, "bytes->bytes") != 0)
@@ -116,13 +115,12 @@ START_TEST(seed_P3_a_specification_gives_the_same_each_time)
     brc_iter_free(it);
     ck_assert_int_gt(n, 15);
 }
-END_TEST
 
 /* ---- bombs -------------------------------------------------------------------------- */
 
 /* A chunk that would be a million bytes, where 100 are: no codec that bytes come from
  * takes more memory for it than some blocks. */
-START_TEST(X6_bombs_stop_at_the_limit_of_every_codec)
+TEST(X6_bombs_stop_at_the_limit_of_every_codec)
 {
     enum { BIG = 1 << 20, SMALL = 100, ROOM = 1 << 18 };
     uint8_t *zeros = calloc(1, BIG);
@@ -131,8 +129,8 @@ START_TEST(X6_bombs_stop_at_the_limit_of_every_codec)
     const brc_codec_info *info;
     int n = 0;
 
-    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
-    while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+    ck_assert_int_eq(brc_registry_list(&it, codecs_reg, BRC_LIST_CODECS, &codecs_err), BRC_OK);
+    while (brc_next(it, &info, &codecs_err) == 1) {
         const codec_list *list = codec_list_of(info->name, 0);
         if (strcmp(info->kind, "bytes->bytes") != 0)
             continue;
@@ -152,7 +150,6 @@ START_TEST(X6_bombs_stop_at_the_limit_of_every_codec)
     brc_buf_dispose(&out);
     free(zeros);
 }
-END_TEST
 
 /* ---- chains of several --------------------------------------------------------------- */
 
@@ -162,13 +159,13 @@ static void add_codec(brc_buf *chain, const brc_codec_info *info, const codec_li
     brc_json *json = NULL;
     size_t at = strcmp(info->kind, "bytes->bytes") == 0 ? 1 : 0;
 
-    ck_assert_int_eq(brc_json_parse(&json, list->list, strlen(list->list), &codecs_err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&json, list->list, strlen(list->list), 0, &codecs_err), BRC_OK);
     ck_assert_int_eq(brc_buf_printf(chain, NULL, chain->len > 0 ? "," : "["), BRC_OK);
-    ck_assert_int_eq(brc_json_write(chain, brc_json_item(json, at), NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_write(chain, brc_json_item(json, at), 0, NULL), BRC_OK);
     brc_json_free(json);
 }
 
-/* What comes before such a codec has its own use for the bits: "numcodecs.packbits"
+/* A codec in front of such a codec uses the bits itself: "numcodecs.packbits"
  * counts in them. */
 static int leaves_bits_out(const codec_list *list)
 {
@@ -180,7 +177,7 @@ static const char *const tried_types[] = {
 };
 #define TRIED (sizeof(tried_types) / sizeof(tried_types[0]))
 
-/* 1 if some type can be stored so, 2 if that loses something. */
+/* Returns 1 if the chain can store some type, 2 if the stored values are not exact. */
 static int is_possible(const char *chain)
 {
     static const uint64_t shape[2] = { 4, 6 };
@@ -202,8 +199,8 @@ static void add_random(brc_buf *chain, const char *kind, int *lossy, uint64_t *r
     const codec_list *list;
 
     for (int turn = 0; turn < 64 && seen <= at; turn++) {
-        ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
-        while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+        ck_assert_int_eq(brc_registry_list(&it, codecs_reg, BRC_LIST_CODECS, &codecs_err), BRC_OK);
+        while (brc_next(it, &info, &codecs_err) == 1) {
             list = codec_list_of(info->name, which % MOST_LISTS);
             if (list == NULL)
                 list = codec_list_of(info->name, 0);
@@ -221,7 +218,7 @@ static void add_random(brc_buf *chain, const char *kind, int *lossy, uint64_t *r
     }
 }
 
-START_TEST(P16_chains_by_chance_hold_what_the_kit_asks)
+LOOP(P16_chains_by_chance_hold_what_the_kit_asks, 0, 4)
 {
     uint64_t random = 77 + (uint64_t)_i;
     int ran = 0;
@@ -248,22 +245,4 @@ START_TEST(P16_chains_by_chance_hold_what_the_kit_asks)
         brc_buf_dispose(&chain);
     }
     ck_assert_int_gt(ran, 0);
-}
-END_TEST
-
-Suite *every_codec_suite(void)
-{
-    Suite *suite = suite_create("every_codec");
-    TCase *tc = tcase_create("each");
-
-    tcase_set_timeout(tc, 0);
-    tcase_add_checked_fixture(tc, codecs_setup, codecs_teardown);
-    tcase_add_test(tc, P16_every_codec_of_the_registry_has_a_list);
-    tcase_add_test(tc, P16_every_data_type_of_the_registry_is_tried);
-    tcase_add_loop_test(tc, P16_every_codec_holds_what_the_kit_asks, 0, MOST_LISTS);
-    tcase_add_test(tc, seed_P3_a_specification_gives_the_same_each_time);
-    tcase_add_test(tc, X6_bombs_stop_at_the_limit_of_every_codec);
-    tcase_add_loop_test(tc, P16_chains_by_chance_hold_what_the_kit_asks, 0, 4);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

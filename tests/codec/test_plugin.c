@@ -1,6 +1,5 @@
 /* Plug-ins: loading, refusing, and what they add at work. The shared objects are built
  * from tests/plugins and lie beside the test program. */
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +9,9 @@
 #include "../../src/codec/registry.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/plugin_kit.h"
+#include "../kit/suite.h"
 
-Suite *plugin_suite(void);
+TEST_SUITE(plugin);
 
 static brc_registry *plug_reg;
 static brc_error plug_err;
@@ -44,8 +44,8 @@ static const char *chosen_of(const char *codec, char *name, size_t size, char *o
     const brc_codec_info *info;
 
     name[0] = '\0';
-    ck_assert_int_eq(brc_registry_codecs(&it, plug_reg, &plug_err), BRC_OK);
-    while (brc_registry_codecs_next(it, &info, &plug_err) == 1)
+    ck_assert_int_eq(brc_registry_list(&it, plug_reg, BRC_LIST_CODECS, &plug_err), BRC_OK);
+    while (brc_next(it, &info, &plug_err) == 1)
         if (strcmp(info->name, codec) == 0 && (info->flags & BRC_IMPL_CHOSEN)) {
             snprintf(name, size, "%s", info->implementation);
             if (owner != NULL)
@@ -55,15 +55,15 @@ static const char *chosen_of(const char *codec, char *name, size_t size, char *o
     return name;
 }
 
-/* 1 if the list has the type; its entry's values in the text. */
+/* Returns 1 if the list has the type, and puts the values of its entry into the text. */
 static int type_entry(const char *name, char *text, size_t size)
 {
     brc_iter *it;
     const brc_dtype_info *info;
     int found = 0;
 
-    ck_assert_int_eq(brc_registry_dtypes(&it, plug_reg, &plug_err), BRC_OK);
-    while (brc_registry_dtypes_next(it, &info, &plug_err) == 1)
+    ck_assert_int_eq(brc_registry_list(&it, plug_reg, BRC_LIST_DTYPES, &plug_err), BRC_OK);
+    while (brc_next(it, &info, &plug_err) == 1)
         if (strcmp(info->name, name) == 0) {
             found++;
             snprintf(text, size, "%s|%s|%llu|%s|%d|%d|%s", info->name, info->kind,
@@ -71,8 +71,6 @@ static int type_entry(const char *name, char *text, size_t size)
                      (info->flags & BRC_DTYPE_FAMILY) != 0,
                      (info->flags & BRC_DTYPE_CONFIGURED) != 0, info->owner);
         }
-    ck_assert_int_eq(brc_registry_codecs_next(it, &(const brc_codec_info *){ NULL }, NULL),
-                     BRC_EMISUSE);
     brc_iter_free(it);
     return found;
 }
@@ -85,7 +83,9 @@ static unsigned counter(void *handle, const char *name)
     return *value;
 }
 
-START_TEST(M4_D9_a_plugin_adds_a_codec_a_type_and_an_implementation)
+CASE("load", .setup = plug_setup, .teardown = plug_teardown);
+
+TEST(M4_D9_a_plugin_adds_a_codec_a_type_and_an_implementation)
 {
     char path[600], name[600], owner[600], text[600];
 
@@ -102,9 +102,8 @@ START_TEST(M4_D9_a_plugin_adds_a_codec_a_type_and_an_implementation)
     ck_assert_int_eq(type_entry("org.example.word", text, sizeof(text)), 1);
     ck_assert_str_eq(text, "org.example.word|raw|2|-|0|0|the word plug-in");
 }
-END_TEST
 
-START_TEST(data_types_are_listed)
+TEST(data_types_are_listed)
 {
     char text[200];
 
@@ -116,9 +115,8 @@ START_TEST(data_types_are_listed)
     ck_assert_str_eq(text, "r<bits>||0|-|1|1|breccia");
     ck_assert_int_eq(type_entry("org.example.word", text, sizeof(text)), 0);
 }
-END_TEST
 
-START_TEST(destroy_comes_before_the_code_goes)
+TEST(destroy_comes_before_the_code_goes)
 {
     char path[600];
     plugin_path(path, sizeof(path), "whole");
@@ -133,16 +131,15 @@ START_TEST(destroy_comes_before_the_code_goes)
     dlclose(watch);
     ck_assert_ptr_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
 }
-END_TEST
 
-START_TEST(D5_what_failed_half_way_leaves_nothing)
+TEST(D5_what_failed_half_way_leaves_nothing)
 {
     char path[600], name[600];
     plugin_path(path, sizeof(path), "half");
     void *watch = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
     ck_assert_ptr_nonnull(watch);
-    load_fails(path, BRC_EEXISTS, "half.so: the codec \"zstd\" is already there");
+    load_fails(path, BRC_EEXISTS, "half.so: the codec \"zstd\" is already registered");
     ck_assert_ptr_nonnull(strstr(plug_err.message, "breccia itself"));
     /* the codec, the implementation, and the codec that was refused */
     ck_assert_uint_eq(counter(watch, "half_destroyed"), 3);
@@ -155,21 +152,19 @@ START_TEST(D5_what_failed_half_way_leaves_nothing)
     ck_assert_int_eq(brc_registry_load(plug_reg, path, &plug_err), BRC_OK);
     ck_assert_str_eq(chosen_of("crc32c", name, sizeof(name), NULL), "bitwise");
 }
-END_TEST
 
-START_TEST(the_same_plugin_twice_is_refused_with_its_path)
+TEST(the_same_plugin_twice_is_refused_with_its_path)
 {
     char path[600], name[600];
 
     plugin_path(path, sizeof(path), "whole");
     ck_assert_int_eq(brc_registry_load(plug_reg, path, &plug_err), BRC_OK);
-    load_fails(path, BRC_EEXISTS, "\"org.example.invert\" is already there");
+    load_fails(path, BRC_EEXISTS, "\"org.example.invert\" is already registered");
     ck_assert_ptr_nonnull(strstr(strstr(plug_err.message, "already"), path));
     ck_assert_str_eq(chosen_of("org.example.invert", name, sizeof(name), NULL), "portable");
 }
-END_TEST
 
-START_TEST(what_is_no_plugin_is_refused)
+TEST(what_is_no_plugin_is_refused)
 {
     char path[600];
     exchange_kit kit;
@@ -181,20 +176,19 @@ START_TEST(what_is_no_plugin_is_refused)
     plugin_path(path, sizeof(path), "stranger");
     load_fails(path, BRC_EINVAL, "no function brc_plugin_init");
     plugin_path(path, sizeof(path), "newer");
-    load_fails(path, BRC_EUNSUPPORTED, "plug-in ABI 77, and this breccia has 3");
+    load_fails(path, BRC_EUNSUPPORTED, "plug-in ABI 77, and this breccia has 4");
     ck_assert_ptr_nonnull(strstr(plug_err.message, "newer.so"));
     plugin_path(path, sizeof(path), "silent");
     load_fails(path, BRC_ENOMEM, "silent.so refuses to start");
     exchange_folder_start(&kit);
-    load_fails(exchange_text(&kit, "text.so", "not an object, but long enough to be one maybe"),
+    load_fails(exchange_text(&kit, "text.so", "a text that is long enough for an object file"),
                BRC_EINVAL, "text.so cannot be loaded: ");
     exchange_stop(&kit);
     ck_assert_int_eq(brc_registry_load(plug_reg, NULL, &plug_err), BRC_EINVAL);
     ck_assert_int_eq(brc_registry_load(NULL, path, NULL), BRC_EINVAL);
 }
-END_TEST
 
-START_TEST(D5_a_registry_in_use_takes_no_plugin)
+TEST(D5_a_registry_in_use_takes_no_plugin)
 {
     char path[600];
     exchange_kit kit;
@@ -210,11 +204,10 @@ START_TEST(D5_a_registry_in_use_takes_no_plugin)
     brc_free(repo);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- at work -------------------------------- */
 
-START_TEST(M4_an_array_of_a_plugins_type_and_codecs)
+TEST(M4_an_array_of_a_plugins_type_and_codecs)
 {
     static const uint64_t shape[2] = { 3, 4 }, chunk[2] = { 2, 2 };
     char path[600];
@@ -262,23 +255,4 @@ START_TEST(M4_an_array_of_a_plugins_type_and_codecs)
     brc_free(repo);
     exchange_stop(&kit);
     dlclose(watch);
-}
-END_TEST
-
-Suite *plugin_suite(void)
-{
-    Suite *suite = suite_create("plugin");
-    TCase *tc = tcase_create("load");
-
-    tcase_add_checked_fixture(tc, plug_setup, plug_teardown);
-    tcase_add_test(tc, M4_D9_a_plugin_adds_a_codec_a_type_and_an_implementation);
-    tcase_add_test(tc, data_types_are_listed);
-    tcase_add_test(tc, destroy_comes_before_the_code_goes);
-    tcase_add_test(tc, D5_what_failed_half_way_leaves_nothing);
-    tcase_add_test(tc, the_same_plugin_twice_is_refused_with_its_path);
-    tcase_add_test(tc, what_is_no_plugin_is_refused);
-    tcase_add_test(tc, D5_a_registry_in_use_takes_no_plugin);
-    tcase_add_test(tc, M4_an_array_of_a_plugins_type_and_codecs);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

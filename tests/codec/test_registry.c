@@ -1,13 +1,13 @@
 /* The registry: names, owners, freezing and choice. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/codec/chain.h"
 #include "../../src/codec/registry.h"
 #include "../kit/codec_kit.h"
+#include "../kit/suite.h"
 
-Suite *registry_suite(void);
+TEST_SUITE(registry);
 
 static brc_registry *registry_now;
 static brc_error registry_err;
@@ -103,8 +103,8 @@ static int registry_open_dtype(brc_dtype **out, const char *json)
 {
     brc_json *value = NULL;
 
-    ck_assert_int_eq(brc_json_parse(&value, json, strlen(json), &registry_err), BRC_OK);
-    int rc = brc_dtype_open(out, registry_now, value, &registry_err);
+    ck_assert_int_eq(brc_json_parse(&value, json, strlen(json), 0, &registry_err), BRC_OK);
+    int rc = brc_dtype_open(out, registry_now, value, NULL, &registry_err);
     brc_json_free(value);
     return rc;
 }
@@ -115,9 +115,11 @@ static void registry_says(const char *text)
                   registry_err.message, text);
 }
 
+CASE("all", .setup = registry_setup, .teardown = registry_teardown, .timeout = UNTIMED);
+
 /* ---- names -------------------------------------------------------------------------- */
 
-START_TEST(D5_core_names_cannot_be_replaced)
+TEST(D5_core_names_cannot_be_replaced)
 {
     static const char *const codecs[] = { "bytes", "endian", "transpose", "gzip",
                                           "zstd",  "crc32c", "blosc" };
@@ -126,20 +128,19 @@ START_TEST(D5_core_names_cannot_be_replaced)
     for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
         brc_codec_spec spec = plain_spec(codecs[i], "acme");
         ck_assert_int_eq(brc_registry_add_codec(registry_now, &spec, &registry_err), BRC_EEXISTS);
-        registry_says("from breccia itself");
+        registry_says("breccia itself");
     }
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         brc_dtype row = { .size = sizeof(row) };
         brc_dtype_spec spec = plain_dtype(types[i], &row);
         ck_assert_int_eq(brc_registry_add_dtype(registry_now, &spec, &registry_err), BRC_EEXISTS);
-        registry_says("from breccia itself");
+        registry_says("breccia itself");
     }
     brc_codec_impl impl = plain_impl("zstd", "libzstd", 99);
     ck_assert_int_eq(brc_registry_add_impl(registry_now, &impl, &registry_err), BRC_EEXISTS);
 }
-END_TEST
 
-START_TEST(D5_duplicates_name_the_first_owner)
+TEST(D5_duplicates_name_the_first_owner)
 {
     brc_codec_spec first = plain_spec("https://acme.example/rot13", "Acme Codecs 2.1");
     brc_codec_spec second = plain_spec("https://acme.example/rot13", "somebody else");
@@ -148,9 +149,8 @@ START_TEST(D5_duplicates_name_the_first_owner)
     ck_assert_int_eq(brc_registry_add_codec(registry_now, &second, &registry_err), BRC_EEXISTS);
     registry_says("Acme Codecs 2.1");
 }
-END_TEST
 
-START_TEST(D5_an_alias_is_read_and_not_written)
+TEST(D5_an_alias_is_read_and_not_written)
 {
     static const char *const known[][2] = {
         { "endian", "bytes" },
@@ -194,9 +194,8 @@ START_TEST(D5_an_alias_is_read_and_not_written)
     ck_assert_int_eq(brc_registry_add_alias(registry_now, "late", "bytes", &registry_err),
                      BRC_EMISUSE);
 }
-END_TEST
 
-START_TEST(D5_a_registered_table_is_a_copy)
+TEST(D5_a_registered_table_is_a_copy)
 {
     char name[] = "acme.codec";
     brc_codec_spec spec = plain_spec(name, NULL);
@@ -213,9 +212,8 @@ START_TEST(D5_a_registered_table_is_a_copy)
     ck_assert(entry->impl->decode == plain_convert);
     ck_assert_str_eq(entry->impl->spec, "acme.codec");
 }
-END_TEST
 
-START_TEST(D5_a_registry_in_use_is_frozen)
+TEST(D5_a_registry_in_use_is_frozen)
 {
     brc_codec_spec spec = plain_spec("acme.late", NULL);
     brc_codec_impl impl = plain_impl("zstd", "late", 1);
@@ -229,9 +227,8 @@ START_TEST(D5_a_registry_in_use_is_frozen)
     ck_assert_int_eq(brc_registry_add_dtype(registry_now, &type, &registry_err), BRC_EMISUSE);
     ck_assert_ptr_null(brc_registry_codec(registry_now, "acme.late"));
 }
-END_TEST
 
-START_TEST(destroy_is_called_once_whatever_happens)
+TEST(destroy_is_called_once_whatever_happens)
 {
     int ends = 0, type_ends = 0, impl_ends = 0;
     brc_codec_spec spec = plain_spec("acme.codec", NULL);
@@ -260,9 +257,8 @@ START_TEST(destroy_is_called_once_whatever_happens)
     ck_assert_int_eq(type_ends, 2);
     ck_assert_int_eq(impl_ends, 3);
 }
-END_TEST
 
-START_TEST(shorter_and_incomplete_tables_are_judged)
+TEST(shorter_and_incomplete_tables_are_judged)
 {
     /* a table of an older header ends before write_config: what it lacks is zero */
     brc_codec_spec spec = plain_spec("acme.old", NULL);
@@ -286,7 +282,6 @@ START_TEST(shorter_and_incomplete_tables_are_judged)
     ck_assert_int_eq(brc_registry_add_impl(registry_now, &impl, &registry_err), BRC_EUNSUPPORTED);
     ck_assert_int_eq(brc_registry_add_impl(NULL, &impl, &registry_err), BRC_EINVAL);
 }
-END_TEST
 
 /* ---- choice ------------------------------------------------------------------------- */
 
@@ -297,7 +292,7 @@ static const char *registry_chosen(const char *codec)
     return entry != NULL && entry->impl != NULL ? entry->impl->name : "none";
 }
 
-START_TEST(M4_rank_and_probe_choose)
+TEST(M4_rank_and_probe_choose)
 {
     brc_codec_spec spec = plain_spec("acme.codec", NULL);
     brc_codec_impl never = plain_impl("acme.codec", "gpu", 100),
@@ -315,7 +310,7 @@ START_TEST(M4_rank_and_probe_choose)
     ck_assert_int_eq(brc_registry_add_impl(registry_now, &never, &registry_err), BRC_OK);
     ck_assert_str_eq(registry_chosen("acme.codec"), "none");
     ck_assert_int_eq(registry_open_dtype(&type, "\"int8\""), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&list, "[\"bytes\",\"acme.codec\"]", 22, &registry_err),
+    ck_assert_int_eq(brc_json_parse(&list, "[\"bytes\",\"acme.codec\"]", 22, 0, &registry_err),
                      BRC_OK);
     ck_assert_int_eq(brc_chain_open(&chain, registry_now, list, 1, &n, type, (brc_span){ NULL, 0 },
                                     &registry_err),
@@ -331,9 +326,8 @@ START_TEST(M4_rank_and_probe_choose)
     brc_json_free(list);
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(M4_the_listing_shows_who_was_chosen)
+TEST(M4_the_listing_shows_who_was_chosen)
 {
     brc_codec_info info, before = { "", "", "", 0, 0, "" };
     size_t n = 0, names = 0, chosen = 0, crc = 0;
@@ -366,10 +360,9 @@ START_TEST(M4_the_listing_shows_who_was_chosen)
     ck_assert_uint_ge(crc, 1);
     ck_assert_int_eq(brc_registry_each(registry_now, n, &info), 0);
 }
-END_TEST
 
 /* Every implementation that can run here gives the bytes that the first one gives. */
-START_TEST(M4_implementations_of_crc32c_agree)
+TEST(M4_implementations_of_crc32c_agree)
 {
     const brc_codec_impl *first = NULL;
     uint8_t data[300];
@@ -404,7 +397,6 @@ START_TEST(M4_implementations_of_crc32c_agree)
     }
     ck_assert_uint_ge(compared, 1);
 }
-END_TEST
 
 /* ---- what a codec is given -------------------------------- */
 
@@ -417,7 +409,7 @@ static int strict_convert(void *ctx, const void *state, void *scratch, brc_span 
 }
 
 /* The offset 0 from NULL is undefined, and easily written in a codec. */
-START_TEST(f23_a_codec_is_never_given_null)
+TEST(f23_a_codec_is_never_given_null)
 {
     static const char text[] =
         "[{\"name\":\"bytes\"},{\"name\":\"acme.codec\"},{\"name\":\"acme.codec\"}]";
@@ -434,14 +426,15 @@ START_TEST(f23_a_codec_is_never_given_null)
     ck_assert_int_eq(brc_registry_add_codec(registry_now, &spec, &registry_err), BRC_OK);
     ck_assert_int_eq(brc_registry_add_impl(registry_now, &impl, &registry_err), BRC_OK);
     ck_assert_int_eq(registry_open_dtype(&type, "\"uint8\""), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&list, text, sizeof(text) - 1, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&list, text, sizeof(text) - 1, 0, &registry_err), BRC_OK);
     ck_assert_int_eq(brc_chain_open(&chain, registry_now, list, 1, &none, type,
                                     (brc_span){ NULL, 0 }, &registry_err), BRC_OK);
     ck_assert_int_eq(brc_scratch_new(&scratch, &registry_err), BRC_OK);
     for (int way = 0; way < 2; way++) {
         int rc = way == 0
                      ? brc_chain_encode(chain, scratch, (brc_span){ NULL, 0 }, &out, &registry_err)
-                     : brc_chain_decode(chain, scratch, (brc_span){ NULL, 0 }, &out, &registry_err);
+                     : brc_chain_decode(chain, scratch, (brc_span){ NULL, 0 }, NULL, &out,
+                                        &registry_err);
         ck_assert_msg(rc == BRC_OK, "%s", registry_err.message);
         ck_assert_uint_eq(out.len, 0);
     }
@@ -450,27 +443,4 @@ START_TEST(f23_a_codec_is_never_given_null)
     brc_chain_free(chain);
     brc_json_free(list);
     brc_dtype_free(type);
-}
-END_TEST
-
-Suite *registry_suite(void)
-{
-    Suite *suite = suite_create("registry");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 0);
-    tcase_add_checked_fixture(all, registry_setup, registry_teardown);
-    tcase_add_test(all, D5_core_names_cannot_be_replaced);
-    tcase_add_test(all, D5_duplicates_name_the_first_owner);
-    tcase_add_test(all, D5_an_alias_is_read_and_not_written);
-    tcase_add_test(all, D5_a_registered_table_is_a_copy);
-    tcase_add_test(all, D5_a_registry_in_use_is_frozen);
-    tcase_add_test(all, destroy_is_called_once_whatever_happens);
-    tcase_add_test(all, shorter_and_incomplete_tables_are_judged);
-    tcase_add_test(all, M4_rank_and_probe_choose);
-    tcase_add_test(all, M4_the_listing_shows_who_was_chosen);
-    tcase_add_test(all, M4_implementations_of_crc32c_agree);
-    tcase_add_test(all, f23_a_codec_is_never_given_null);
-    suite_add_tcase(suite, all);
-    return suite;
 }

@@ -1,13 +1,13 @@
 /* The codec "blosc": its frames, their lies, and the options in them. */
 #include <blosc.h>
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/chain_fixture.h"
+#include "../kit/suite.h"
 
-Suite *blosc_suite(void);
+TEST_SUITE(blosc);
 
 static void blosc_put_u32(uint8_t *p, uint32_t v)
 {
@@ -20,7 +20,9 @@ static const char blosc_int32[] =
     "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"lz4\",\"clevel\":5,"
     "\"shuffle\":\"shuffle\",\"typesize\":4,\"blocksize\":2048}}]";
 
-START_TEST(blosc_header_lies_are_found)
+CASE("all", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
+TEST(blosc_header_lies_are_found)
 {
     uint64_t n = 25000; /* 100000 bytes: several blocks, the last one short          */
     static int32_t plain[25000];
@@ -62,9 +64,8 @@ START_TEST(blosc_header_lies_are_found)
     codecs_expect_corrupt(out.data, out.len, "block 0 goes past the end");
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(blosc_frames_at_the_edges)
+TEST(blosc_frames_at_the_edges)
 {
     uint64_t n = 4;
     uint8_t frame[64] = { 2, 1, 0x33, 1, 16, 0, 0, 0, 16, 0, 0, 0, 32, 0, 0, 0 };
@@ -89,9 +90,8 @@ START_TEST(blosc_frames_at_the_edges)
     codecs_expect_corrupt(frame, 32, "unknown inner codec 7");
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(B08_blosc_options_reach_the_frame)
+TEST(B08_blosc_options_reach_the_frame)
 {
     static const char *const shuffles[] = { "noshuffle", "shuffle", "bitshuffle" };
     static const uint8_t bits[] = { 0, BLOSC_DOSHUFFLE, BLOSC_DOBITSHUFFLE };
@@ -125,29 +125,12 @@ START_TEST(B08_blosc_options_reach_the_frame)
     }
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(blosc_refuses_chunks_past_2_gib)
+TEST(blosc_refuses_chunks_past_2_gib)
 {
     uint64_t most = 2147483631, more = 2147483632;
 
     codecs_open_bytes("[\"bytes\",\"blosc\"]", most);
     ck_assert_int_eq(codecs_try_open("[\"bytes\",\"blosc\"]", "uint8", 1, &more), BRC_ELIMIT);
     ck_assert_ptr_nonnull(strstr(codecs_err.message, "/codecs/1"));
-}
-END_TEST
-
-Suite *blosc_suite(void)
-{
-    Suite *suite = suite_create("blosc");
-    TCase *all = tcase_create("all");
-
-    tcase_set_timeout(all, 0);
-    tcase_add_checked_fixture(all, codecs_setup, codecs_teardown);
-    tcase_add_test(all, blosc_header_lies_are_found);
-    tcase_add_test(all, blosc_frames_at_the_edges);
-    tcase_add_test(all, B08_blosc_options_reach_the_frame);
-    tcase_add_test(all, blosc_refuses_chunks_past_2_gib);
-    suite_add_tcase(suite, all);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* The built-in codecs: vectors, foreign forms, hostile input, and the kit on all. */
 #include <blosc.h>
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,9 @@
 #include "../../src/codec/chain_steps.h"
 #include "../kit/chain_fixture.h"
 #include "../kit/codec_kit.h"
+#include "../kit/suite.h"
 
-Suite *codecs_suite(void);
+TEST_SUITE(codecs);
 
 /* ---- all of them -------------------------------------------------------------------- */
 
@@ -62,7 +62,9 @@ static const struct {
       -1, 5 },
 };
 
-START_TEST(P16_every_chain_holds_what_the_kit_asks)
+CASE("kit", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
+EACH(P16_every_chain_holds_what_the_kit_asks, kit_lists)
 {
     char why[1024] = "no data type was taken";
     codec_kit kit = { .reg = codecs_reg,
@@ -73,11 +75,12 @@ START_TEST(P16_every_chain_holds_what_the_kit_asks)
 
     ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s", why);
 }
-END_TEST
+
+CASE("one by one", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
 
 /* ---- bytes -------------------------------------------------------------------------- */
 
-START_TEST(bytes_swap_each_unit)
+TEST(bytes_swap_each_unit)
 {
     static const uint8_t plain[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
     static const uint8_t by4[16] = { 4, 3, 2, 1, 8, 7, 6, 5, 12, 11, 10, 9, 16, 15, 14, 13 };
@@ -102,11 +105,10 @@ START_TEST(bytes_swap_each_unit)
     codecs_expect_corrupt(by4, 15, "bytes: the chunk decodes to 15 bytes, not 16");
     ck_assert_str_eq(codecs_err.source, "codec:bytes");
 }
-END_TEST
 
 /* ---- transpose ---------------------------------------------------------------------- */
 
-START_TEST(transpose_goes_the_right_way)
+TEST(transpose_goes_the_right_way)
 {
     /* A[i][j][k] of shape (2, 3, 5); B has the shape (5, 2, 3), B[k][i][j] = A[i][j][k]. */
     uint64_t shape[3] = { 2, 3, 5 };
@@ -128,7 +130,6 @@ START_TEST(transpose_goes_the_right_way)
     codecs_expect(b, sizeof(b), a, sizeof(a));
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* B by the definition, one element at a time: y[order[i]] = x[i]. */
 static void transpose_model(uint8_t *b, const uint8_t *a, int ndim, const uint64_t *shape,
@@ -152,7 +153,7 @@ static void transpose_model(uint8_t *b, const uint8_t *a, int ndim, const uint64
     }
 }
 
-START_TEST(P16_transpose_equals_the_definition)
+TEST(P16_transpose_equals_the_definition)
 {
     static const struct {
         const char *name;
@@ -194,11 +195,10 @@ START_TEST(P16_transpose_equals_the_definition)
         free(b);
     }
 }
-END_TEST
 
 /* ---- crc32c ------------------------------------------------------------------------- */
 
-START_TEST(crc32c_has_the_published_check_value)
+TEST(crc32c_has_the_published_check_value)
 {
     brc_buf out = BRC_BUF_INIT;
 
@@ -211,7 +211,6 @@ START_TEST(crc32c_has_the_published_check_value)
     codecs_expect_corrupt(out.data, 13, "the stored checksum is e3069283");
     brc_buf_dispose(&out);
 }
-END_TEST
 
 static uint32_t crc32c_model(const uint8_t *data, size_t len)
 {
@@ -226,7 +225,7 @@ static uint32_t crc32c_model(const uint8_t *data, size_t len)
 }
 
 /* The chosen implementation; test_registry compares the others with it. */
-START_TEST(crc32c_equals_the_definition_at_every_length)
+TEST(crc32c_equals_the_definition_at_every_length)
 {
     uint8_t data[300];
     uint64_t random = 5;
@@ -244,7 +243,6 @@ START_TEST(crc32c_equals_the_definition_at_every_length)
     }
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* ---- zstd --------------------------------------------------------------------------- */
 
@@ -260,7 +258,7 @@ static size_t zstd_frame_without_size(uint8_t *out, size_t room, const void *dat
     return n;
 }
 
-START_TEST(zstd_reads_what_others_write)
+TEST(zstd_reads_what_others_write)
 {
     static const uint8_t skippable[] = { 0x50, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 'x', 'y', 'z' };
     uint8_t plain[1000], stored[4000];
@@ -295,10 +293,9 @@ START_TEST(zstd_reads_what_others_write)
     codecs_expect_corrupt(stored, 0, "there is no frame");
     brc_buf_dispose(&gz);
 }
-END_TEST
 
 /* Data of many blocks through the growing reader, several times its first room. */
-START_TEST(zstd_grows_with_what_comes_out)
+TEST(zstd_grows_with_what_comes_out)
 {
     size_t len = 3000000;
     uint8_t *plain = malloc(len);
@@ -325,7 +322,6 @@ START_TEST(zstd_grows_with_what_comes_out)
     brc_buf_dispose(&stored);
     free(plain);
 }
-END_TEST
 
 /* The box is the first bytes; those after them are damaged, and not looked at. */
 static int decode_first(const brc_buf *stored, uint64_t n, brc_buf *out)
@@ -334,8 +330,8 @@ static int decode_first(const brc_buf *stored, uint64_t n, brc_buf *out)
 
     box.count[0] = n;
     out->len = 0;
-    return brc_chain_decode_box(codecs_chain, codecs_scratch,
-                                (brc_span){ stored->data, stored->len }, &box, out, &codecs_err);
+    return brc_chain_decode(codecs_chain, codecs_scratch, (brc_span){ stored->data, stored->len },
+                            &box, out, &codecs_err);
 }
 
 static const char *const parted[] = {
@@ -344,7 +340,7 @@ static const char *const parted[] = {
     "[\"bytes\",{\"name\":\"zstd\",\"configuration\":{\"level\":1}},\"crc32c\"]",
 };
 
-START_TEST(a_part_is_decoded_without_what_follows)
+EACH(a_part_is_decoded_without_what_follows, parted)
 {
     enum { LEN = 1 << 20, PART = 300000 };
     uint8_t *plain = malloc(LEN);
@@ -377,10 +373,10 @@ START_TEST(a_part_is_decoded_without_what_follows)
     brc_buf_dispose(&out);
     free(plain);
 }
-END_TEST
 
-/* Of another shape, byte order or order of axes the bytes of a box are elsewhere. */
-START_TEST(parts_are_only_of_bytes_that_are_the_elements)
+/* A codec that changes the shape, the byte order or the order of axes puts the bytes of a box
+ * elsewhere. */
+TEST(parts_are_only_of_bytes_that_are_the_elements)
 {
     static const struct {
         const char *list;
@@ -398,9 +394,8 @@ START_TEST(parts_are_only_of_bytes_that_are_the_elements)
         ck_assert(!brc_chain_has_boxes(codecs_chain, 2, other));
     }
 }
-END_TEST
 
-START_TEST(zstd_checksum_is_written_and_checked)
+TEST(zstd_checksum_is_written_and_checked)
 {
     uint8_t plain[256] = { 0 };
     brc_buf with = BRC_BUF_INIT, without = BRC_BUF_INIT;
@@ -418,7 +413,6 @@ START_TEST(zstd_checksum_is_written_and_checked)
     brc_buf_dispose(&with);
     brc_buf_dispose(&without);
 }
-END_TEST
 
 /* ---- gzip --------------------------------------------------------------------------- */
 
@@ -449,7 +443,7 @@ static size_t gzip_rich_member(uint8_t *out, size_t room, const void *data, size
     return room - z.avail_out;
 }
 
-START_TEST(gzip_reads_members_and_padding)
+TEST(gzip_reads_members_and_padding)
 {
     uint8_t plain[300], stored[2000];
     size_t n = 0;
@@ -475,9 +469,8 @@ START_TEST(gzip_reads_members_and_padding)
     codecs_expect_corrupt(stored, n, "decodes to 300 bytes, not 301");
     codecs_expect_corrupt(stored, 0, "there is no member");
 }
-END_TEST
 
-START_TEST(gzip_writes_the_same_header_everywhere)
+TEST(gzip_writes_the_same_header_everywhere)
 {
     brc_buf out = BRC_BUF_INIT;
 
@@ -493,11 +486,10 @@ START_TEST(gzip_writes_the_same_header_everywhere)
     }
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* ---- bombs -------------------------------------------------------------------------- */
 
-START_TEST(bombs_stop_at_the_limit)
+TEST(bombs_stop_at_the_limit)
 {
     size_t big = 64 << 20;
     uint8_t *zeros = calloc(1, big), *stored = malloc(big / 100);
@@ -509,7 +501,8 @@ START_TEST(bombs_stop_at_the_limit)
     size_t n = ZSTD_compress(stored, big / 100, zeros, big, 1);
     codecs_open_bytes("[\"bytes\",\"zstd\"]", 16);
     ck_assert_int_eq(
-        brc_chain_decode(codecs_chain, codecs_scratch, (brc_span){ stored, n }, &dst, &codecs_err),
+        brc_chain_decode(codecs_chain, codecs_scratch, (brc_span){ stored, n }, NULL, &dst,
+                         &codecs_err),
         BRC_ECORRUPT);
     ck_assert_ptr_nonnull(strstr(codecs_err.message, "more than 16 bytes"));
     ck_assert_mem_eq(room + 16, "\x5A\x5A\x5A\x5A\x5A\x5A\x5A\x5A", 8);
@@ -529,7 +522,6 @@ START_TEST(bombs_stop_at_the_limit)
     free(zeros);
     free(stored);
 }
-END_TEST
 
 /* ---- configurations ----------------------------------------------------------------- */
 
@@ -537,7 +529,7 @@ END_TEST
 #define B_BLOSC(rest) \
     "[" B_LE ",{\"name\":\"blosc\",\"configuration\":{\"cname\":\"lz4\"," rest "}}]"
 
-START_TEST(B07_wrong_options_are_refused_at_open)
+TEST(B07_wrong_options_are_refused_at_open)
 {
     static const struct {
         const char *list, *says;
@@ -593,42 +585,8 @@ START_TEST(B07_wrong_options_are_refused_at_open)
                               ",{\"name\":\"blosc\",\"configuration\":{\"cname\":\"snappy\"}}]",
                               BRC_EUNSUPPORTED, "lacks \"snappy\"");
 }
-END_TEST
 
-START_TEST(B09_blosc_refuses_items_that_it_cannot_shuffle)
+TEST(B09_blosc_refuses_items_that_it_cannot_shuffle)
 {
     codecs_expect_refused(B_BLOSC("\"typesize\":256"), BRC_EINVAL, "not shuffle wider items");
-}
-END_TEST
-
-Suite *codecs_suite(void)
-{
-    Suite *suite = suite_create("codecs");
-    TCase *kit = tcase_create("kit"), *one = tcase_create("one by one");
-
-    tcase_set_timeout(kit, 0);
-    tcase_add_checked_fixture(kit, codecs_setup, codecs_teardown);
-    tcase_add_loop_test(kit, P16_every_chain_holds_what_the_kit_asks, 0,
-                        (int)(sizeof(kit_lists) / sizeof(kit_lists[0])));
-    suite_add_tcase(suite, kit);
-    tcase_set_timeout(one, 0);
-    tcase_add_checked_fixture(one, codecs_setup, codecs_teardown);
-    tcase_add_test(one, bytes_swap_each_unit);
-    tcase_add_test(one, transpose_goes_the_right_way);
-    tcase_add_test(one, P16_transpose_equals_the_definition);
-    tcase_add_test(one, crc32c_has_the_published_check_value);
-    tcase_add_test(one, crc32c_equals_the_definition_at_every_length);
-    tcase_add_test(one, zstd_reads_what_others_write);
-    tcase_add_test(one, zstd_grows_with_what_comes_out);
-    tcase_add_loop_test(one, a_part_is_decoded_without_what_follows, 0,
-                        (int)(sizeof(parted) / sizeof(parted[0])));
-    tcase_add_test(one, parts_are_only_of_bytes_that_are_the_elements);
-    tcase_add_test(one, zstd_checksum_is_written_and_checked);
-    tcase_add_test(one, gzip_reads_members_and_padding);
-    tcase_add_test(one, gzip_writes_the_same_header_everywhere);
-    tcase_add_test(one, bombs_stop_at_the_limit);
-    tcase_add_test(one, B07_wrong_options_are_refused_at_open);
-    tcase_add_test(one, B09_blosc_refuses_items_that_it_cannot_shuffle);
-    suite_add_tcase(suite, one);
-    return suite;
 }

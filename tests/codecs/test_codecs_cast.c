@@ -1,13 +1,13 @@
 /* Values in other types: cast_value, scale_offset, and what becomes of fill values. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../kit/chain_fixture.h"
 #include "../kit/codec_kit.h"
+#include "../kit/suite.h"
 
-Suite *codecs_cast_suite(void);
+TEST_SUITE(codecs_cast);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define NAMED(name_, config_) "{\"name\":\"" name_ "\",\"configuration\":" config_ "}"
@@ -31,9 +31,11 @@ Suite *codecs_cast_suite(void);
         codecs_expect(stored_, sizeof(stored_), back_, sizeof(back_));                  \
     } while (0)
 
+CASE("each", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
 /* ---- cast_value -------------------------------- */
 
-START_TEST(cast_rounds_in_five_ways)
+TEST(cast_rounds_in_five_ways)
 {
     static const double plain[] = { 0.5, 1.5, 2.5, -0.5, -1.5, 1.2, -1.7, 3 };
     static const struct {
@@ -61,10 +63,9 @@ START_TEST(cast_rounds_in_five_ways)
         ck_assert(brc_chain_is_lossy(codecs_chain));
     }
 }
-END_TEST
 
 /* int64 to float64 is rounding above 2^53, and nothing on the way is a double. */
-START_TEST(cast_is_exact_above_2_to_the_53)
+TEST(cast_is_exact_above_2_to_the_53)
 {
     static const int64_t plain[] = { INT64_MAX, INT64_MIN, 9007199254740993, 9007199254740995,
                                      -9007199254740993 };
@@ -78,7 +79,7 @@ START_TEST(cast_is_exact_above_2_to_the_53)
     codecs_open(CAST("{\"data_type\":\"float64\"}"), "int64", 1, &n);
     codecs_encode(plain, sizeof(plain), &out);
     ck_assert_mem_eq(out.data, even, sizeof(even));
-    /* 2^63 is no int64 */
+    /* 2^63 is not an int64 */
     codecs_expect_corrupt(out.data, out.len, "element 0: 9223372036854775808 is out of the range");
     codecs_open(CAST("{\"data_type\":\"float64\",\"rounding\":\"towards-zero\"}"), "uint64", 1,
                 &two);
@@ -88,9 +89,8 @@ START_TEST(cast_is_exact_above_2_to_the_53)
     codecs_expect_unstorable(plain, sizeof(plain), "-9223372036854775808 is out of the range");
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(cast_knows_what_is_out_of_range)
+TEST(cast_knows_what_is_out_of_range)
 {
     static const int32_t plain[] = { 300, -1, 255, -300 };
     static const uint8_t clamped[] = { 255, 0, 255, 0 }, wrapped[] = { 44, 255, 255, 212 };
@@ -112,9 +112,8 @@ START_TEST(cast_knows_what_is_out_of_range)
     codecs_open(CAST("{\"data_type\":\"uint8\"}"), "int32", 1, &n);
     codecs_expect_unstorable(plain, sizeof(plain), "element 0: 300 is out of the range of uint8");
 }
-END_TEST
 
-START_TEST(cast_of_special_floats)
+TEST(cast_of_special_floats)
 {
     static const double plain[] = { -0.0, INFINITY, 65519.0, 5.9604644775390625e-8, 2.9e-8, 65504 };
     static const uint16_t stored[] = { 0x8000, 0x7C00, 0x7BFF, 1, 0, 0x7BFF };
@@ -133,9 +132,8 @@ START_TEST(cast_of_special_floats)
     codecs_expect_unstorable(nan, 8, "int16 has no NaN");
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(cast_maps_scalars_before_all_else)
+TEST(cast_maps_scalars_before_all_else)
 {
     static const float plain[] = { NAN, 1.5f, -INFINITY, 7 };
     static const int16_t stored[] = { -32768, 2, -1, 9 };
@@ -157,10 +155,9 @@ START_TEST(cast_maps_scalars_before_all_else)
     ck_assert_mem_eq(out.data + 4, back + 1, 12);
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* Types of less than a byte, and floats that have their own tables. */
-START_TEST(cast_reaches_the_small_types)
+TEST(cast_reaches_the_small_types)
 {
     static const float plain[] = { 0.5f, -448, 3, 1.0625f, 1.0626f, -0.0f };
     static const uint8_t stored[] = { 0x30, 0xF8, 0x44, 0x38, 0x39, 0x80 };
@@ -184,7 +181,6 @@ START_TEST(cast_reaches_the_small_types)
                 &one);
     codecs_expect_unstorable(eight, 2, "8 is out of the range of int4");
 }
-END_TEST
 
 /* Every value of the small floats survives a trip through float32, rounds to itself and
  * is the nearest to what lies next to it. */
@@ -228,7 +224,7 @@ static void check_small_float(const char *type, unsigned bits)
     brc_buf_dispose(&again);
 }
 
-START_TEST(cast_gives_each_small_float_back)
+TEST(cast_gives_each_small_float_back)
 {
     check_small_float("float8_e4m3", 8);
     check_small_float("float8_e4m3fn", 8);
@@ -241,9 +237,8 @@ START_TEST(cast_gives_each_small_float_back)
     check_small_float("float6_e3m2fn", 6);
     check_small_float("float4_e2m1fn", 4);
 }
-END_TEST
 
-START_TEST(P16_casts_hold_what_the_kit_asks)
+LOOP(P16_casts_hold_what_the_kit_asks, 0, 3)
 {
     static const char *const lists[] = {
         /* "NaN" is not an integer, so the kit sees the floats here */
@@ -259,9 +254,8 @@ START_TEST(P16_casts_hold_what_the_kit_asks)
 
     ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s", why);
 }
-END_TEST
 
-START_TEST(P16_casts_of_integers_are_exact_where_there_is_room)
+TEST(P16_casts_of_integers_are_exact_where_there_is_room)
 {
     static const struct {
         const char *name;
@@ -293,11 +287,10 @@ START_TEST(P16_casts_of_integers_are_exact_where_there_is_room)
         brc_buf_dispose(&out);
     }
 }
-END_TEST
 
 /* ---- scale_offset -------------------------------- */
 
-START_TEST(scale_offset_of_integers_is_exact)
+TEST(scale_offset_of_integers_is_exact)
 {
     static const int16_t plain[] = { 100, 103, 97, 5 }, stored[] = { 0, 30, -30, -950 };
     static const int16_t far[] = { 32767, 0, 0, 0 }, below[] = { -32768, 0, 0, 0 };
@@ -317,9 +310,8 @@ START_TEST(scale_offset_of_integers_is_exact)
     codecs_open(SCALE("{\"offset\":9223372036854775808}"), "uint64", 1, &one);
     codecs_expect_stored(big, 8, small, 8);
 }
-END_TEST
 
-START_TEST(scale_offset_of_floats_rounds_as_they_do)
+TEST(scale_offset_of_floats_rounds_as_they_do)
 {
     static const float plain[] = { 5, 6, -1 }, stored[] = { 0, 0.1f, -0.6f };
     static const double huge[] = { 1e300 };
@@ -341,9 +333,8 @@ START_TEST(scale_offset_of_floats_rounds_as_they_do)
     brc_buf_dispose(&out);
     brc_buf_dispose(&back);
 }
-END_TEST
 
-START_TEST(scale_offset_refuses_a_scale_of_zero)
+TEST(scale_offset_refuses_a_scale_of_zero)
 {
     static const char *const zeros[] = {
         "0", "0.0", "-0.0", "\"0x00000000\"", "\"0x80000000\"", "\"NaN\"", "\"Infinity\""
@@ -360,12 +351,11 @@ START_TEST(scale_offset_refuses_a_scale_of_zero)
     codecs_expect_refused(SCALE("{\"scale\":1.5}"), BRC_EINVAL, "1.5");
     ck_assert_int_eq(codecs_try_open("[\"scale_offset\",\"bytes\"]", "bool", 1, &n), BRC_EINVAL);
 }
-END_TEST
 
 /* ---- fill values and types through the chain -------------------------------- */
 
 /* A missing inner chunk behind these codecs is the transformed fill value, read back. */
-START_TEST(D7_fill_values_pass_through_the_codecs_before_a_shard)
+TEST(D7_fill_values_pass_through_the_codecs_before_a_shard)
 {
     static const float plain[] = { 20, 20, 25, 30 };
     static const float fill = 20;
@@ -388,9 +378,8 @@ START_TEST(D7_fill_values_pass_through_the_codecs_before_a_shard)
     codecs_expect(out.data, out.len, plain, sizeof(plain));
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(cast_refuses_a_fill_that_does_not_come_back)
+TEST(cast_refuses_a_fill_that_does_not_come_back)
 {
     static const double half = 0.5, nan = NAN;
     uint64_t n = 1;
@@ -406,9 +395,8 @@ START_TEST(cast_refuses_a_fill_that_does_not_come_back)
         BRC_EINVAL);
     codecs_open_filled(CAST("{\"data_type\":\"float32\"}"), "float64", 1, &n, &nan, 8);
 }
-END_TEST
 
-START_TEST(B07_wrong_options_of_cast_value_are_refused)
+TEST(B07_wrong_options_of_cast_value_are_refused)
 {
     static const struct {
         const char *config, *says;
@@ -432,10 +420,9 @@ START_TEST(B07_wrong_options_of_cast_value_are_refused)
     }
     codecs_expect_refused(CAST("{\"data_type\":\"int7\"}"), BRC_EUNSUPPORTED, "int7");
 }
-END_TEST
 
-/* What is decoded is encoded and decoded to the same again. */
-START_TEST(P16_lossy_chains_lose_only_once)
+/* Decoded elements are encoded and decoded to the same elements again. */
+LOOP(P16_lossy_chains_lose_only_once, 0, 7)
 {
     static const char *const lists[] = {
         CAST("{\"data_type\":\"float16\",\"out_of_range\":\"clamp\"}"),
@@ -468,32 +455,4 @@ START_TEST(P16_lossy_chains_lose_only_once)
     brc_buf_dispose(&once);
     brc_buf_dispose(&second);
     brc_buf_dispose(&twice);
-}
-END_TEST
-
-Suite *codecs_cast_suite(void)
-{
-    Suite *suite = suite_create("codecs_cast");
-    TCase *one = tcase_create("each");
-
-    tcase_set_timeout(one, 0);
-    tcase_add_checked_fixture(one, codecs_setup, codecs_teardown);
-    tcase_add_test(one, cast_rounds_in_five_ways);
-    tcase_add_test(one, cast_is_exact_above_2_to_the_53);
-    tcase_add_test(one, cast_knows_what_is_out_of_range);
-    tcase_add_test(one, cast_of_special_floats);
-    tcase_add_test(one, cast_maps_scalars_before_all_else);
-    tcase_add_test(one, cast_reaches_the_small_types);
-    tcase_add_test(one, cast_gives_each_small_float_back);
-    tcase_add_loop_test(one, P16_casts_hold_what_the_kit_asks, 0, 3);
-    tcase_add_test(one, P16_casts_of_integers_are_exact_where_there_is_room);
-    tcase_add_test(one, scale_offset_of_integers_is_exact);
-    tcase_add_test(one, scale_offset_of_floats_rounds_as_they_do);
-    tcase_add_test(one, scale_offset_refuses_a_scale_of_zero);
-    tcase_add_test(one, D7_fill_values_pass_through_the_codecs_before_a_shard);
-    tcase_add_test(one, cast_refuses_a_fill_that_does_not_come_back);
-    tcase_add_test(one, B07_wrong_options_of_cast_value_are_refused);
-    tcase_add_loop_test(one, P16_lossy_chains_lose_only_once, 0, 7);
-    suite_add_tcase(suite, one);
-    return suite;
 }

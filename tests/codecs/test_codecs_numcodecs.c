@@ -1,6 +1,5 @@
 /* The codecs of numcodecs: published values, the forms of other writers, hostile input. */
 #include <bzlib.h>
-#include <check.h>
 #include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +8,9 @@
 
 #include "../kit/chain_fixture.h"
 #include "../kit/codec_kit.h"
+#include "../kit/suite.h"
 
-Suite *codecs_numcodecs_suite(void);
+TEST_SUITE(codecs_numcodecs);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define NAMED(name_, config_) "{\"name\":\"" name_ "\",\"configuration\":" config_ "}"
@@ -51,7 +51,9 @@ static const struct {
       2 },
 };
 
-START_TEST(P16_numcodecs_chains_hold_what_the_kit_asks)
+CASE("kit", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
+EACH(P16_numcodecs_chains_hold_what_the_kit_asks, numcodecs_lists)
 {
     char why[1024] = "no data type was taken";
     codec_kit kit = { .reg = codecs_reg,
@@ -62,7 +64,6 @@ START_TEST(P16_numcodecs_chains_hold_what_the_kit_asks)
 
     ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s", why);
 }
-END_TEST
 
 /* ---- checksums ---------------------------------------------------------------------- */
 
@@ -84,7 +85,9 @@ static void expect_checksum(const char *codec, const void *data, size_t len, int
     codecs_expect_corrupt(stored, 3, "3 bytes cannot hold the checksum");
 }
 
-START_TEST(checksums_have_their_published_values)
+CASE("each", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
+TEST(checksums_have_their_published_values)
 {
     static const uint8_t words[] = { 0, 1, 0, 2 }, odd[] = { 0, 1, 2 }, ones[] = { 255, 255 },
                          first[] = { 0, 1, 255, 254 };
@@ -96,18 +99,17 @@ START_TEST(checksums_have_their_published_values)
     expect_checksum("\"numcodecs.crc32c\"", "123456789", 9, 1, 0xE3069283);
     expect_checksum(NAMED("numcodecs.crc32c", "{\"location\":\"start\"}"), "123456789", 9, 0,
                     0xE3069283);
-    /* 1 and 2: sums 3 and 1 + 3 */
+    /* the words 1 and 2 have the sums 3 and 1 + 3 */
     expect_checksum("\"numcodecs.fletcher32\"", words, 4, 1, 0x00040003);
     /* the last byte is the high one of 0x0200 */
     expect_checksum("\"numcodecs.fletcher32\"", odd, 3, 1, 0x02020201);
     /* a sum of 65535 stays what it is and is not zero */
     expect_checksum("\"numcodecs.fletcher32\"", ones, 2, 1, 0xFFFFFFFF);
-    /* 1 and 65534: only the first sum is one */
+    /* the words 1 and 65534 make only the first sum 65535 */
     expect_checksum("\"numcodecs.fletcher32\"", first, 4, 1, 0x0001FFFF);
 }
-END_TEST
 
-START_TEST(lookup3_has_its_authors_values)
+TEST(lookup3_has_its_authors_values)
 {
     static const char text[] = "Four score and seven years ago";
 
@@ -118,21 +120,19 @@ START_TEST(lookup3_has_its_authors_values)
     codecs_open_bytes("[\"bytes\",\"numcodecs.jenkins_lookup3\"]", 0);
     codecs_expect_stored("", 0, "\xEF\xBE\xAD\xDE", 4);
 }
-END_TEST
 
 /* Older releases of zarrs left an odd last byte out of the sum. */
-START_TEST(fletcher32_reads_sums_without_an_odd_byte)
+TEST(fletcher32_reads_sums_without_an_odd_byte)
 {
     static const uint8_t stored[] = { 0, 1, 2, 1, 0, 1, 0 };
 
     codecs_open_bytes("[\"bytes\",\"numcodecs.fletcher32\"]", 3);
     codecs_expect(stored, 7, stored, 3);
 }
-END_TEST
 
 /* ---- compressors: what others write ------------------------------------------------- */
 
-START_TEST(zlib_and_gzip_are_told_apart_by_their_headers)
+TEST(zlib_and_gzip_are_told_apart_by_their_headers)
 {
     uint8_t plain[500], packed[600];
     uLongf len = sizeof(packed);
@@ -160,9 +160,8 @@ START_TEST(zlib_and_gzip_are_told_apart_by_their_headers)
     codecs_expect_corrupt(packed, len, "header");
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(lz4_is_a_block_behind_its_length)
+TEST(lz4_is_a_block_behind_its_length)
 {
     static const uint8_t stored[] = { 5, 0, 0, 0, 0x50, 'h', 'e', 'l', 'l', 'o' };
     static const uint8_t lie[] = { 5, 0, 0, 1, 0x50, 'h', 'e', 'l', 'l', 'o' };
@@ -175,9 +174,8 @@ START_TEST(lz4_is_a_block_behind_its_length)
     codecs_open_bytes("[\"bytes\",\"lz4\"]", 0);
     codecs_expect("\0\0\0\0", 4, "", 0);
 }
-END_TEST
 
-START_TEST(bz2_streams_may_follow_one_another)
+TEST(bz2_streams_may_follow_one_another)
 {
     char packed[400], plain[] = "one two three";
     unsigned first = 200, second = 200;
@@ -192,9 +190,8 @@ START_TEST(bz2_streams_may_follow_one_another)
     codecs_open_bytes("[\"bytes\",\"https://codec.zarrs.dev/bytes_to_bytes/bz2\"]", 12);
     codecs_expect_corrupt(packed, first + second, "more than 12 bytes");
 }
-END_TEST
 
-START_TEST(lzma_reads_its_three_containers)
+TEST(lzma_reads_its_three_containers)
 {
     uint8_t plain[300], packed[600];
     size_t len = 0;
@@ -221,10 +218,9 @@ START_TEST(lzma_reads_its_three_containers)
     codecs_expect(packed, z.total_out, plain, 300);
     lzma_end(&z);
 }
-END_TEST
 
 /* A bomb gives up at the chunk's length, and a dictionary that nobody has is refused. */
-START_TEST(X6_numcodecs_bombs_stop_at_the_limit)
+TEST(X6_numcodecs_bombs_stop_at_the_limit)
 {
     uint8_t *zeros = calloc(1, 1 << 20);
     static const char *const lists[] = { "[\"bytes\",\"numcodecs.zlib\"]",
@@ -246,9 +242,8 @@ START_TEST(X6_numcodecs_bombs_stop_at_the_limit)
     brc_buf_dispose(&out);
     free(zeros);
 }
-END_TEST
 
-START_TEST(base64_is_padded_text)
+TEST(base64_is_padded_text)
 {
     codecs_open_bytes("[\"bytes\",\"numcodecs.base64\"]", 4);
     codecs_expect_stored("any!", 4, "YW55IQ==", 8);
@@ -258,9 +253,8 @@ START_TEST(base64_is_padded_text)
     codecs_open_bytes("[\"bytes\",\"numcodecs.base64\"]", 3);
     codecs_expect_stored("\xFB\xEF\xFF", 3, "++//", 4);
 }
-END_TEST
 
-START_TEST(shuffle_puts_equal_bytes_together)
+TEST(shuffle_puts_equal_bytes_together)
 {
     codecs_open_bytes("[\"bytes\"," NAMED("numcodecs.shuffle", "{\"elementsize\":3}") "]", 8);
     codecs_expect_stored("abcdefgh", 8, "adbecfgh", 8);
@@ -271,11 +265,10 @@ START_TEST(shuffle_puts_equal_bytes_together)
     codecs_open("[" LITTLE ",\"numcodecs.shuffle\"]", "int16", 1, &n);
     codecs_expect_stored("abcd", 4, "acbd", 4);
 }
-END_TEST
 
 /* ---- array to array ----------------------------------------------------------------- */
 
-START_TEST(delta_counts_from_the_first_element)
+TEST(delta_counts_from_the_first_element)
 {
     static const int16_t plain[] = { 100, 102, 99, 32767, -32768 };
     static const int16_t stored[] = { 100, 2, -3, 32668, 1 };
@@ -300,9 +293,8 @@ START_TEST(delta_counts_from_the_first_element)
     codecs_expect_stored(plain, 6, narrow, 3);
     codecs_expect_unstorable(plain + 2, 6, "the difference before element 1 does not fit int8");
 }
-END_TEST
 
-START_TEST(delta_of_floats_adds_up_in_their_own_type)
+TEST(delta_of_floats_adds_up_in_their_own_type)
 {
     static const float plain[] = { 0.5f, 0.75f, -1.0f }, stored[] = { 0.5f, 0.25f, -1.75f };
     static const double wide[] = { 0.1, 0.2, 0.4 };
@@ -327,9 +319,8 @@ START_TEST(delta_of_floats_adds_up_in_their_own_type)
     brc_buf_dispose(&back);
     brc_buf_dispose(&again);
 }
-END_TEST
 
-START_TEST(fixed_scale_rounds_halves_to_even)
+TEST(fixed_scale_rounds_halves_to_even)
 {
     static const double plain[] = { 1000.05, 1000.15, 1000.25, 999.0 },
                         read[] = { 1000, 1000.2, 1000.2, 999 };
@@ -361,9 +352,8 @@ START_TEST(fixed_scale_rounds_halves_to_even)
     codecs_expect(out.data, out.len, even, sizeof(even));
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(quantize_keeps_decimal_digits)
+TEST(quantize_keeps_decimal_digits)
 {
     /* one digit: scale 2^ceil(log2(10)) = 16 */
     static const double plain[] = { 1.23, -1.23, 1e300, 0.03125 };
@@ -382,9 +372,8 @@ START_TEST(quantize_keeps_decimal_digits)
     codecs_expect_unstorable(plain, sizeof(plain), "out of the range of float32");
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(numcodecs_packbits_begins_at_the_highest_bit)
+TEST(numcodecs_packbits_begins_at_the_highest_bit)
 {
     static const uint8_t plain[] = { 1, 0, 1, 1, 0, 0, 0, 0, 0, 1 };
     static const uint8_t stored[] = { 6, 0xB0, 0x40 }, lie[] = { 5, 0xB0, 0x40 };
@@ -397,10 +386,9 @@ START_TEST(numcodecs_packbits_begins_at_the_highest_bit)
     codecs_open("[\"numcodecs.packbits\",\"bytes\"]", "bool", 2, shape);
     codecs_expect_stored("", 0, "\0", 1);
 }
-END_TEST
 
 /* The tables are those of the registry's sample arrays. */
-START_TEST(bitround_gives_the_registrys_samples)
+TEST(bitround_gives_the_registrys_samples)
 {
     static const uint8_t bytes[] = { 0, 1, 10, 11, 100, 123, 200, 208, 209, 255 };
     static const uint8_t rounded[] = { 0, 1, 10, 12, 96, 128, 192, 192, 224, 224 };
@@ -424,11 +412,10 @@ START_TEST(bitround_gives_the_registrys_samples)
     ck_assert_mem_eq(out.data, near, sizeof(near));
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* ---- configurations ------------------------------------------------------------------ */
 
-START_TEST(B07_wrong_options_of_numcodecs_are_refused)
+TEST(B07_wrong_options_of_numcodecs_are_refused)
 {
     static const struct {
         const char *codec, *says;
@@ -454,9 +441,8 @@ START_TEST(B07_wrong_options_of_numcodecs_are_refused)
     }
     codecs_expect_refused("[" LITTLE ",\"numcodecs.pickle\"]", BRC_EUNSUPPORTED, "is not known");
 }
-END_TEST
 
-START_TEST(B07_wrong_options_of_array_codecs_are_refused)
+TEST(B07_wrong_options_of_array_codecs_are_refused)
 {
     static const struct {
         const char *codec, *says;
@@ -487,9 +473,8 @@ START_TEST(B07_wrong_options_of_array_codecs_are_refused)
         codecs_expect_refused(list, BRC_EINVAL, cases[i].says);
     }
 }
-END_TEST
 
-START_TEST(reshape_takes_the_forms_of_the_registry)
+TEST(reshape_takes_the_forms_of_the_registry)
 {
     static const char *const shapes[] = { "[24]",      "[-1]",      "[[0,1]]",
                                           "[[0],2,3]", "[2,2,[1]]", "[[],[0],1,[1]]" };
@@ -509,40 +494,4 @@ START_TEST(reshape_takes_the_forms_of_the_registry)
                 "uint8", 2, shape);
     codecs_open("[" NAMED("reshape", "{\"shape\":[]}") ",\"bytes\"]", "uint8", 0, shape);
     codecs_expect_stored("a", 1, "a", 1);
-}
-END_TEST
-
-Suite *codecs_numcodecs_suite(void)
-{
-    Suite *suite = suite_create("codecs_numcodecs");
-    TCase *kit = tcase_create("kit"), *one = tcase_create("each");
-
-    tcase_set_timeout(kit, 0);
-    tcase_add_checked_fixture(kit, codecs_setup, codecs_teardown);
-    tcase_add_loop_test(kit, P16_numcodecs_chains_hold_what_the_kit_asks, 0,
-                        (int)(sizeof(numcodecs_lists) / sizeof(numcodecs_lists[0])));
-    suite_add_tcase(suite, kit);
-    tcase_set_timeout(one, 0);
-    tcase_add_checked_fixture(one, codecs_setup, codecs_teardown);
-    tcase_add_test(one, checksums_have_their_published_values);
-    tcase_add_test(one, lookup3_has_its_authors_values);
-    tcase_add_test(one, fletcher32_reads_sums_without_an_odd_byte);
-    tcase_add_test(one, zlib_and_gzip_are_told_apart_by_their_headers);
-    tcase_add_test(one, lz4_is_a_block_behind_its_length);
-    tcase_add_test(one, bz2_streams_may_follow_one_another);
-    tcase_add_test(one, lzma_reads_its_three_containers);
-    tcase_add_test(one, X6_numcodecs_bombs_stop_at_the_limit);
-    tcase_add_test(one, base64_is_padded_text);
-    tcase_add_test(one, shuffle_puts_equal_bytes_together);
-    tcase_add_test(one, delta_counts_from_the_first_element);
-    tcase_add_test(one, delta_of_floats_adds_up_in_their_own_type);
-    tcase_add_test(one, fixed_scale_rounds_halves_to_even);
-    tcase_add_test(one, quantize_keeps_decimal_digits);
-    tcase_add_test(one, numcodecs_packbits_begins_at_the_highest_bit);
-    tcase_add_test(one, bitround_gives_the_registrys_samples);
-    tcase_add_test(one, B07_wrong_options_of_numcodecs_are_refused);
-    tcase_add_test(one, B07_wrong_options_of_array_codecs_are_refused);
-    tcase_add_test(one, reshape_takes_the_forms_of_the_registry);
-    suite_add_tcase(suite, one);
-    return suite;
 }

@@ -1,13 +1,13 @@
 /* Elements of variable length, from end to end of a chain. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/chain_fixture.h"
 #include "../kit/codec_kit.h"
+#include "../kit/suite.h"
 
-Suite *codecs_vlen_suite(void);
+TEST_SUITE(codecs_vlen);
 
 #define NAMED(name_, config_) "{\"name\":\"" name_ "\",\"configuration\":" config_ "}"
 
@@ -45,7 +45,9 @@ static const struct {
       2 },
 };
 
-START_TEST(P16_chains_of_variable_length_hold_what_the_kit_asks)
+CASE("each", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
+EACH(P16_chains_of_variable_length_hold_what_the_kit_asks, vlen_lists)
 {
     char why[1024] = "no data type was taken";
     codec_kit kit = { .reg = codecs_reg,
@@ -56,16 +58,15 @@ START_TEST(P16_chains_of_variable_length_hold_what_the_kit_asks)
 
     ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s", why);
 }
-END_TEST
 
 /* ---- the bytes ---------------------------------------------------------------------- */
 
-START_TEST(vlen_is_a_count_and_the_elements)
+TEST(vlen_is_a_count_and_the_elements)
 {
     uint64_t shape[2] = { 2, 2 }, none = 0;
 
     codecs_open("[\"vlen-utf8\"]", "string", 2, shape);
-    ck_assert_uint_eq(brc_chain_decoded_len(codecs_chain), UINT64_MAX);
+    ck_assert_uint_eq(brc_chain_describe(codecs_chain)->decoded_len, UINT64_MAX);
     codecs_expect_stored(four, FOUR_LEN, four_stored, FOUR_STORED);
     codecs_open("[" NAMED("vlen-bytes", "{}") "]", "bytes", 2, shape);
     codecs_expect_stored(four, FOUR_LEN, four_stored, FOUR_STORED);
@@ -74,9 +75,8 @@ START_TEST(vlen_is_a_count_and_the_elements)
     codecs_open("[\"vlen-utf8\"]", "string", 0, NULL);
     codecs_expect_stored("\1\0\0\0x", 5, "\1\0\0\0\1\0\0\0x", 9);
 }
-END_TEST
 
-START_TEST(vlen_refuses_what_is_not_its_elements)
+TEST(vlen_refuses_what_is_not_its_elements)
 {
     static const char *const bad_text[] = { "\xFF",         "\xC0\x80",         "\xE0\x80\x80",
                                             "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3",
@@ -100,15 +100,14 @@ START_TEST(vlen_refuses_what_is_not_its_elements)
         codecs_expect_corrupt(element, 8 + len, "element 0 is not UTF-8");
         codecs_expect_unstorable(element + 4, 4 + len, "element 0 is not UTF-8");
     }
-    /* bytes are no text */
+    /* bytes are not text */
     codecs_open("[\"vlen-bytes\"]", "bytes", 1, &one);
     codecs_expect_stored("\1\0\0\0\xFF", 5, "\1\0\0\0\1\0\0\0\xFF", 9);
     ck_assert_int_eq(codecs_try_open("[\"vlen-bytes\"]", "int8", 1, &one), BRC_EINVAL);
     ck_assert_int_eq(codecs_try_open("[\"bytes\"]", "string", 1, &one), BRC_EINVAL);
 }
-END_TEST
 
-START_TEST(transpose_permutes_elements_of_any_length)
+TEST(transpose_permutes_elements_of_any_length)
 {
     /* (2, 3): a bb c / dd e f, read by columns */
     static const char plain[] = "\1\0\0\0a\2\0\0\0bb\1\0\0\0c\2\0\0\0dd\1\0\0\0e\1\0\0\0f";
@@ -118,7 +117,6 @@ START_TEST(transpose_permutes_elements_of_any_length)
     codecs_open("[" NAMED("transpose", "{\"order\":[1,0]}") ",\"vlen-utf8\"]", "string", 2, shape);
     codecs_expect_stored(plain, sizeof(plain) - 1, stored, sizeof(stored) - 1);
 }
-END_TEST
 
 /* ---- limits ------------------------------------------------------------------------- */
 
@@ -126,7 +124,7 @@ END_TEST
 #define FRAME_START "\x28\xB5\x2F\xFD"
 #define ONE_BLOCK "\x41\0\0" "\1\0\0\0" "\0\0\0\0" /* the last one, 8 bytes as they are */
 
-START_TEST(f22_frames_that_are_cut_or_want_a_huge_window)
+TEST(f22_frames_that_are_cut_or_want_a_huge_window)
 {
     static const char *const plain = "\0\0\0\0";
     uint64_t one = 1;
@@ -137,11 +135,10 @@ START_TEST(f22_frames_that_are_cut_or_want_a_huge_window)
     for (size_t cut = 1; cut <= 4; cut++)
         codecs_expect_corrupt(FRAME_START "\4\0" ONE_BLOCK "\0\0\0\0", 21 - cut, "truncated");
 }
-END_TEST
 
 /* A bomb: one element of 100 MB of the letter x, in a few bytes. Elements of variable
  * length have no length to stop at, so the ratio does, and the memory stays bounded. */
-START_TEST(X6_bombs_of_variable_length_stop)
+TEST(X6_bombs_of_variable_length_stop)
 {
     size_t len = (size_t)100 << 20;
     uint64_t one = 1, n;
@@ -163,10 +160,9 @@ START_TEST(X6_bombs_of_variable_length_stop)
     brc_buf_dispose(&packed);
     brc_buf_dispose(&out);
 }
-END_TEST
 
-/* What no stored byte speaks for is allowed as well: a long fill value, many times. */
-START_TEST(empty_and_equal_elements_are_no_bombs)
+/* Elements for which no byte is stored are allowed as well: a long fill value, many times. */
+TEST(empty_and_equal_elements_are_no_bombs)
 {
     size_t n = 400000, each = 4 + 200;
     uint64_t shape = n;
@@ -185,9 +181,8 @@ START_TEST(empty_and_equal_elements_are_no_bombs)
     brc_buf_dispose(&plain);
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(too_many_elements_are_refused_at_open)
+TEST(too_many_elements_are_refused_at_open)
 {
     uint64_t shape[2] = { UINT64_C(1) << 20, UINT64_C(1) << 20 };
 
@@ -197,11 +192,10 @@ START_TEST(too_many_elements_are_refused_at_open)
     shape[0] = shape[1] = UINT64_MAX;
     ck_assert_int_eq(codecs_try_open("[\"vlen-utf8\"]", "string", 2, shape), BRC_ELIMIT);
 }
-END_TEST
 
 #define CATEGORIZE(config_) "[" NAMED("numcodecs.categorize", config_) ",\"bytes\"]"
 
-START_TEST(labels_are_counted_from_one)
+TEST(labels_are_counted_from_one)
 {
     static const char texts[] = "\5\0\0\0green\0\0\0\0\3\0\0\0red\5\0\0\0green";
     static const char wide[] = "b\0\0\0\xE9\0\0\0\0\0\0\0\0\0\0\0a\0\0\0\0\0\0";
@@ -220,9 +214,8 @@ START_TEST(labels_are_counted_from_one)
                 &three);
     codecs_expect_stored(wide, 24, "\0\2\0\0\0\1", 6);
 }
-END_TEST
 
-START_TEST(B07_wrong_options_of_categorize_are_refused)
+TEST(B07_wrong_options_of_categorize_are_refused)
 {
     static const struct {
         const char *config, *says;
@@ -254,27 +247,4 @@ START_TEST(B07_wrong_options_of_categorize_are_refused)
     snprintf(list + len, sizeof(list) - len, "]}},\"bytes\"]");
     ck_assert_int_eq(codecs_try_open(list, "string", 1, &n), BRC_EINVAL);
     ck_assert_msg(strstr(codecs_err.message, "256 labels are more than"), "%s", codecs_err.message);
-}
-END_TEST
-
-Suite *codecs_vlen_suite(void)
-{
-    Suite *suite = suite_create("codecs_vlen");
-    TCase *one = tcase_create("each");
-
-    tcase_set_timeout(one, 0);
-    tcase_add_checked_fixture(one, codecs_setup, codecs_teardown);
-    tcase_add_loop_test(one, P16_chains_of_variable_length_hold_what_the_kit_asks, 0,
-                        (int)(sizeof(vlen_lists) / sizeof(vlen_lists[0])));
-    tcase_add_test(one, vlen_is_a_count_and_the_elements);
-    tcase_add_test(one, vlen_refuses_what_is_not_its_elements);
-    tcase_add_test(one, transpose_permutes_elements_of_any_length);
-    tcase_add_test(one, f22_frames_that_are_cut_or_want_a_huge_window);
-    tcase_add_test(one, X6_bombs_of_variable_length_stop);
-    tcase_add_test(one, empty_and_equal_elements_are_no_bombs);
-    tcase_add_test(one, too_many_elements_are_refused_at_open);
-    tcase_add_test(one, labels_are_counted_from_one);
-    tcase_add_test(one, B07_wrong_options_of_categorize_are_refused);
-    suite_add_tcase(suite, one);
-    return suite;
 }

@@ -1,16 +1,18 @@
 /* "packbits": the stream of bits by its definition, and every type there and back. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../kit/chain_fixture.h"
 #include "../kit/codec_kit.h"
+#include "../kit/suite.h"
 
-Suite *packbits_suite(void);
+TEST_SUITE(packbits);
 
 #define PACK(config_) "[{\"name\":\"packbits\",\"configuration\":" config_ "}]"
 
-START_TEST(P16_packbits_holds_what_the_kit_asks)
+CASE("each", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
+LOOP(P16_packbits_holds_what_the_kit_asks, 0, 5)
 {
     static const char *const lists[] = {
         "[\"packbits\"]",
@@ -26,9 +28,8 @@ START_TEST(P16_packbits_holds_what_the_kit_asks)
 
     ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s", why);
 }
-END_TEST
 
-START_TEST(packbits_begins_at_the_lowest_bit)
+TEST(packbits_begins_at_the_lowest_bit)
 {
     static const uint8_t two[] = { 0, 1, 2, 3 }, two_stored[] = { 0xE4 };
     static const uint8_t bools[] = { 0, 1, 0, 1, 0, 1, 0, 1, 1, 0 }, bools_stored[] = { 0xAA, 1 };
@@ -57,9 +58,8 @@ START_TEST(packbits_begins_at_the_lowest_bit)
     codecs_open("[\"packbits\"]", "bool", 1, &n);
     codecs_expect_stored("", 0, "", 0);
 }
-END_TEST
 
-START_TEST(packbits_counts_its_padding)
+TEST(packbits_counts_its_padding)
 {
     static const uint8_t bools[] = { 1, 0, 1 }, first[] = { 5, 5 }, last[] = { 5, 5 };
     static const uint8_t eight[8] = { 1 };
@@ -88,9 +88,8 @@ START_TEST(packbits_counts_its_padding)
     codecs_expect("\1\2\3\4", 4, "\1\2\3\4", 4);
     codecs_expect_corrupt("\1\2\3", 3, "5 bytes are expected, not 3");
 }
-END_TEST
 
-START_TEST(packbits_takes_some_of_the_bits)
+TEST(packbits_takes_some_of_the_bits)
 {
     /* bits 4 to 11 of 0x1234 and 0xFFFF; the rest is lost, and signs come from bit 11 */
     static const uint16_t plain[] = { 0x1234, 0xFFFF }, back[] = { 0x0230, 0x0FF0 };
@@ -108,10 +107,9 @@ START_TEST(packbits_takes_some_of_the_bits)
     codecs_expect(out.data, 2, is_signed, 4);
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* 64 bits at every offset: widths that do not divide a word. */
-START_TEST(packbits_of_wide_components)
+TEST(packbits_of_wide_components)
 {
     uint64_t plain[9], want[9], random = 3, n = 9;
     char list[120];
@@ -130,9 +128,8 @@ START_TEST(packbits_of_wide_components)
     }
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(B07_wrong_options_of_packbits_are_refused)
+TEST(B07_wrong_options_of_packbits_are_refused)
 {
     codecs_expect_refused(PACK("{\"padding_encoding\":\"middle\"}"), BRC_EINVAL, "\"first_byte\"");
     codecs_expect_refused(PACK("{\"first_bit\":32}"), BRC_EINVAL, "from 0 to 31");
@@ -140,22 +137,4 @@ START_TEST(B07_wrong_options_of_packbits_are_refused)
     codecs_expect_refused(PACK("{\"start_bit\":5}"), BRC_EINVAL, "start_bit");
     uint64_t n = 1;
     ck_assert_int_eq(codecs_try_open("[\"packbits\"]", "string", 1, &n), BRC_EINVAL);
-}
-END_TEST
-
-Suite *packbits_suite(void)
-{
-    Suite *suite = suite_create("packbits");
-    TCase *one = tcase_create("each");
-
-    tcase_set_timeout(one, 0);
-    tcase_add_checked_fixture(one, codecs_setup, codecs_teardown);
-    tcase_add_loop_test(one, P16_packbits_holds_what_the_kit_asks, 0, 5);
-    tcase_add_test(one, packbits_begins_at_the_lowest_bit);
-    tcase_add_test(one, packbits_counts_its_padding);
-    tcase_add_test(one, packbits_takes_some_of_the_bits);
-    tcase_add_test(one, packbits_of_wide_components);
-    tcase_add_test(one, B07_wrong_options_of_packbits_are_refused);
-    suite_add_tcase(suite, one);
-    return suite;
 }

@@ -1,13 +1,13 @@
 /* "sharding_indexed" as a codec: layouts by hand, foreign orders, lies in the index. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/chain_fixture.h"
 #include "../kit/codec_kit.h"
+#include "../kit/suite.h"
 
-Suite *sharding_codec_suite(void);
+TEST_SUITE(sharding_codec);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define BIG "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}"
@@ -59,7 +59,9 @@ static const struct {
       1 },
 };
 
-START_TEST(P16_shards_hold_what_the_kit_asks)
+CASE("each", .setup = codecs_setup, .teardown = codecs_teardown, .timeout = UNTIMED);
+
+EACH(P16_shards_hold_what_the_kit_asks, shard_lists)
 {
     char why[1024] = "no data type was taken";
     codec_kit kit = { .reg = codecs_reg,
@@ -70,10 +72,9 @@ START_TEST(P16_shards_hold_what_the_kit_asks)
 
     ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s", why);
 }
-END_TEST
 
 /* Random inner shapes that divide random shards: values, and the canonical order. */
-START_TEST(P16_shards_of_any_geometry_come_back)
+LOOP(P16_shards_of_any_geometry_come_back, 0, 24)
 {
     uint64_t random = 1000 + (uint64_t)_i, shape[3], inner[3], n = 1;
     char list[400];
@@ -106,11 +107,10 @@ START_TEST(P16_shards_of_any_geometry_come_back)
     brc_buf_dispose(&plain);
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* ---- layouts -------------------------------- */
 
-START_TEST(P14_shard_index_stands_at_either_end)
+TEST(P14_shard_index_stands_at_either_end)
 {
     uint8_t end[4 + 32] = { 1, 2, 3, 4 }, start[32 + 4] = { 0 };
     uint64_t n = 4;
@@ -125,9 +125,8 @@ START_TEST(P14_shard_index_stands_at_either_end)
     codecs_open("[" SHARD("[2]", "[\"bytes\"]", PLAIN_INDEX, START) "]", "uint8", 1, &n);
     codecs_expect_stored("\1\2\3\4", 4, start, sizeof(start));
 }
-END_TEST
 
-START_TEST(P15_shard_inner_chunks_go_in_c_order)
+TEST(P15_shard_inner_chunks_go_in_c_order)
 {
     /* (2, 4) in (2, 2): 1 2 | 3 4 / 5 6 | 7 8 */
     uint8_t stored[8 + 32 + 4], plain[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -146,10 +145,9 @@ START_TEST(P15_shard_inner_chunks_go_in_c_order)
     codecs_expect_corrupt(out.data, out.len, "the index: crc32c: the stored checksum");
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* Inner chunks that are all fill, bit for bit, are left out; a zero's sign is a bit. */
-START_TEST(D7_shards_leave_out_what_is_all_fill)
+TEST(D7_shards_leave_out_what_is_all_fill)
 {
     static const float fill = 0.0f, plain[4] = { 0.0f, 0.0f, -0.0f, 0.0f };
     uint64_t n = 4;
@@ -175,9 +173,8 @@ START_TEST(D7_shards_leave_out_what_is_all_fill)
     ck_assert_int_eq(codecs_decode(empty, sizeof(empty), &out), BRC_EUNSUPPORTED);
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(P14_shards_of_rank_0_have_one_inner_chunk)
+TEST(P14_shards_of_rank_0_have_one_inner_chunk)
 {
     uint8_t stored[2 + 16] = { 0x34, 0x12 };
 
@@ -185,9 +182,8 @@ START_TEST(P14_shards_of_rank_0_have_one_inner_chunk)
     codecs_open("[" SHARD("[]", "[" LITTLE "]", PLAIN_INDEX, "") "]", "int16", 0, NULL);
     codecs_expect_stored("\x34\x12", 2, stored, sizeof(stored));
 }
-END_TEST
 
-START_TEST(P14_nested_shards_count_from_their_own_first_byte)
+TEST(P14_nested_shards_count_from_their_own_first_byte)
 {
     /* outer: two of two elements; inner: two of one element */
     uint8_t stored[2 * (2 + 32) + 32];
@@ -208,9 +204,8 @@ START_TEST(P14_nested_shards_count_from_their_own_first_byte)
     put_entry(stored + 34 + 2, 0, 36, 1);
     codecs_expect_corrupt(stored, sizeof(stored), "inner chunk 1: sharding_indexed: inner chunk 0");
 }
-END_TEST
 
-START_TEST(P14_shards_of_strings)
+TEST(P14_shards_of_strings)
 {
     /* (2, 2) by rows of one: "" "b" / fill fill */
     static const char plain[] = "\0\0\0\0\1\0\0\0b\1\0\0\0f\1\0\0\0f";
@@ -227,11 +222,10 @@ START_TEST(P14_shards_of_strings)
     stored[4] = 1;
     codecs_expect_corrupt(stored, sizeof(stored), "inner chunk 0");
 }
-END_TEST
 
 /* ---- what others may write, and what nobody may -------------------------------- */
 
-START_TEST(P15_shards_are_read_in_any_order_with_gaps_and_shared_ranges)
+TEST(P15_shards_are_read_in_any_order_with_gaps_and_shared_ranges)
 {
     uint8_t stored[10 + 32] = { 99, 3, 4, 99, 99, 1, 2, 99, 99, 99 };
     uint64_t n = 4;
@@ -245,9 +239,8 @@ START_TEST(P15_shards_are_read_in_any_order_with_gaps_and_shared_ranges)
     put_entry(stored + 10, 1, 4, 2);
     codecs_expect(stored, sizeof(stored), "\1\2\x63\1", 4);
 }
-END_TEST
 
-START_TEST(X6_shard_entries_outside_of_the_value_are_refused)
+TEST(X6_shard_entries_outside_of_the_value_are_refused)
 {
     static const struct {
         uint64_t offset, len;
@@ -282,11 +275,10 @@ START_TEST(X6_shard_entries_outside_of_the_value_are_refused)
     codecs_open("[" SHARD("[2]", "[\"bytes\"]", PLAIN_INDEX, START) "]", "uint8", 1, &n);
     codecs_expect_corrupt(stored, sizeof(stored), "inner chunk 0 should be 2 bytes at 31");
 }
-END_TEST
 
 /* Every byte of small shards, to every other value: an error, or memory of the right
  * length. With checksums everywhere: an error, or the right values. */
-START_TEST(X6_every_byte_of_a_small_shard_may_be_wrong)
+LOOP(X6_every_byte_of_a_small_shard_may_be_wrong, 0, 4)
 {
     static const char *const lists[] = {
         "[" SHARD("[2,2]", "[" LITTLE ",\"crc32c\"]", CRC_INDEX, "") "]",
@@ -324,11 +316,10 @@ START_TEST(X6_every_byte_of_a_small_shard_may_be_wrong)
     brc_buf_dispose(&stored);
     brc_buf_dispose(&out);
 }
-END_TEST
 
 /* ---- configurations -------------------------------- */
 
-START_TEST(B07_wrong_options_of_shards_are_refused)
+TEST(B07_wrong_options_of_shards_are_refused)
 {
     static const struct {
         const char *codec, *says;
@@ -365,10 +356,9 @@ START_TEST(B07_wrong_options_of_shards_are_refused)
         BRC_ELIMIT);
     ck_assert_msg(strstr(codecs_err.message, "2^30") != NULL, "%s", codecs_err.message);
 }
-END_TEST
 
 /* An index that a value cannot have is not made room for. */
-START_TEST(X6_a_short_value_gets_no_long_index)
+TEST(X6_a_short_value_gets_no_long_index)
 {
     uint64_t shape = UINT64_C(1) << 29;
     uint8_t value[100] = { 0 }, place[16];
@@ -376,37 +366,12 @@ START_TEST(X6_a_short_value_gets_no_long_index)
 
     codecs_open("[" SHARD("[1]", "[\"bytes\"]", CRC_INDEX, "") "]", "uint8", 1, &shape);
     int rc =
-        brc_chain_decode(codecs_chain, codecs_scratch, (brc_span){ value, 100 }, &out, &codecs_err);
+        brc_chain_decode(codecs_chain, codecs_scratch, (brc_span){ value, 100 }, NULL, &out,
+                         &codecs_err);
     ck_assert_int_lt(rc, 0);
     out = (brc_buf)BRC_BUF_INIT;
     ck_assert_int_eq(codecs_decode(value, sizeof(value), &out), BRC_ECORRUPT);
     ck_assert_msg(strstr(codecs_err.message, "cannot hold the index") != NULL, "%s",
                   codecs_err.message);
     ck_assert_uint_eq(out.cap, 0);
-}
-END_TEST
-
-Suite *sharding_codec_suite(void)
-{
-    Suite *suite = suite_create("sharding_codec");
-    TCase *one = tcase_create("each");
-
-    tcase_set_timeout(one, 0);
-    tcase_add_checked_fixture(one, codecs_setup, codecs_teardown);
-    tcase_add_loop_test(one, P16_shards_hold_what_the_kit_asks, 0,
-                        (int)(sizeof(shard_lists) / sizeof(shard_lists[0])));
-    tcase_add_loop_test(one, P16_shards_of_any_geometry_come_back, 0, 24);
-    tcase_add_test(one, P14_shard_index_stands_at_either_end);
-    tcase_add_test(one, P15_shard_inner_chunks_go_in_c_order);
-    tcase_add_test(one, D7_shards_leave_out_what_is_all_fill);
-    tcase_add_test(one, P14_shards_of_rank_0_have_one_inner_chunk);
-    tcase_add_test(one, P14_nested_shards_count_from_their_own_first_byte);
-    tcase_add_test(one, P14_shards_of_strings);
-    tcase_add_test(one, P15_shards_are_read_in_any_order_with_gaps_and_shared_ranges);
-    tcase_add_test(one, X6_shard_entries_outside_of_the_value_are_refused);
-    tcase_add_loop_test(one, X6_every_byte_of_a_small_shard_may_be_wrong, 0, 4);
-    tcase_add_test(one, B07_wrong_options_of_shards_are_refused);
-    tcase_add_test(one, X6_a_short_value_gets_no_long_index);
-    suite_add_tcase(suite, one);
-    return suite;
 }

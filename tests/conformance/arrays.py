@@ -62,7 +62,7 @@ METADATA = ('zarr.json', '.zarray', '.zattrs', '.zgroup', '.zmetadata', 'attribu
 
 
 def check_export(command, repo, source, work, row):
-    """What comes out is what went in: metadata as JSON, chunks byte for byte."""
+    """Checks that an export equals the import: metadata as JSON, chunks byte for byte."""
     out = os.path.join(work, 'out')
     version = ['--format', 'zarr2'] if row['format'] == 2 else []
     command.must('export', repo, '/a', out, *version)

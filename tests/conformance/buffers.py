@@ -16,7 +16,7 @@ TEXT = {'vlen-utf8': '|O', 'vlen-bytes': '|O', 'json2': '|O', 'json': '|O', 'cat
 
 
 def read_npy(path):
-    """(descr, Fortran order, shape, data bytes as they lie) of a .npy that is no pickle."""
+    """(descr, Fortran order, shape, data bytes in file order) of a .npy that is not a pickle."""
     with open(path, 'rb') as file:
         head = file.read(10)
         size = struct.unpack('<H', head[8:10])[0]

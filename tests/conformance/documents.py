@@ -41,7 +41,7 @@ def accept(command, work, name, text):
 
 # Unknown codecs and data types are kept as opaque chunks, and refused when they are read.
 OPAQUE = ('codecs_unknown', 'dtype_uint17', 'dtype_char')
-# Of these texts no member can be named.
+# Texts whose error can name no member.
 NOT_JSON = ('trailing_comma', 'empty_text', 'not_object', 'nan_literal_fill', 'nan_literal_attr',
             'dup_key')
 
@@ -136,7 +136,7 @@ def metadata_rows(folder):
 
 
 def check_unsupported(path, command, work):
-    """What zarrs refuses: either a clean refusal or support."""
+    """A document that zarrs refuses is refused cleanly or supported."""
     offer(command, work, 'zarr.json', json.dumps(load(path)['array_metadata']))
 
 

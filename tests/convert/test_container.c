@@ -1,5 +1,4 @@
-/* What the drivers of other formats share: boxes of an array, attributes as JSON and back. */
-#include <check.h>
+/* The code that drivers of other formats share: boxes of an array, attributes as JSON and back. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +7,9 @@
 
 #include "../../src/codec/registry.h"
 #include "../../src/convert/lib/convert_program.h"
+#include "../kit/suite.h"
 
-Suite *container_suite(void);
+TEST_SUITE(container);
 
 /* ---- boxes -------------------------------- */
 
@@ -85,10 +85,10 @@ static int walk_numbers(void *state, brc_error *err)
     return brc_convert_array(state, &from, err);
 }
 
-static int create_numbers(void **state, brc_convert *c, const char *file, int classic,
+static int create_numbers(void **state, brc_convert *c, const char *file, int netcdf,
                           brc_error *err)
 {
-    ck_assert_int_eq(classic, 0);
+    ck_assert_int_eq(netcdf, 0);
     ck_assert_uint_eq(brc_convert_nodes(c), 2);
     ck_assert_str_eq(brc_convert_node(c, 1)->inner, "n");
     return open_numbers(state, c, file, err);
@@ -186,7 +186,9 @@ static void check_boxes(int ndim, const uint64_t *shape, const uint64_t *chunk, 
     fclose(stream);
 }
 
-START_TEST(boxes_cover_an_array)
+CASE("container", .timeout = 120);
+
+TEST(boxes_cover_an_array)
 {
     check_boxes(0, NULL, NULL, 1);
     check_boxes(1, (uint64_t[]){ 0 }, (uint64_t[]){ 3 }, 0);
@@ -195,16 +197,14 @@ START_TEST(boxes_cover_an_array)
     check_boxes(3, (uint64_t[]){ 7, 5, 9 }, (uint64_t[]){ 3, 5, 2 }, 1);
     check_boxes(2, (uint64_t[]){ 3, 2 }, (uint64_t[]){ 10, 10 }, 1);
 }
-END_TEST
 
 /* 4 MiB are 1024 x 1024 elements: more than that is cut along whole chunks, the last
  * axis being the last to be cut. */
-START_TEST(boxes_stay_within_memory)
+TEST(boxes_stay_within_memory)
 {
     check_boxes(2, (uint64_t[]){ 5000, 4096 }, (uint64_t[]){ 512, 512 }, 20);
     check_boxes(2, (uint64_t[]){ 3, 9000000 }, (uint64_t[]){ 1, 1000000 }, 27);
 }
-END_TEST
 
 /* ---- attributes -------------------------------- */
 
@@ -212,14 +212,14 @@ static void check_json(brc_json *value, const char *expected)
 {
     brc_buf text = BRC_BUF_INIT;
     ck_assert_ptr_nonnull(value);
-    ck_assert_int_eq(brc_json_write(&text, value, NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_write(&text, value, 0, NULL), BRC_OK);
     ck_assert_int_eq(brc_buf_terminate(&text, NULL), BRC_OK);
     ck_assert_str_eq((const char *)text.data, expected);
     brc_buf_dispose(&text);
     brc_json_free(value);
 }
 
-START_TEST(values_to_json)
+TEST(values_to_json)
 {
     check_json(brc_attr_int(INT64_MIN), "-9223372036854775808");
     check_json(brc_attr_uint(UINT64_MAX), "18446744073709551615");
@@ -234,13 +234,12 @@ START_TEST(values_to_json)
     check_json(brc_attr_text("\xB0\x43\xFF", 3), "\"\xC2\xB0"
                                                  "C\xC3\xBF\"");
 }
-END_TEST
 
 static brc_attr opened(const char *text)
 {
     brc_json *json;
     brc_attr attr;
-    ck_assert_int_eq(brc_json_parse_nan(&json, text, strlen(text), NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&json, text, strlen(text), BRC_JSON_NAN, NULL), BRC_OK);
     ck_assert_int_eq(brc_attr_open(&attr, json, NULL), BRC_OK);
     brc_json_free(json);
     return attr;
@@ -254,7 +253,7 @@ static void check_kind(const char *text, int kind, int list, size_t n)
     brc_attr_close(&attr);
 }
 
-START_TEST(kinds_of_json)
+TEST(kinds_of_json)
 {
     check_kind("\"m\"", BRC_ATTR_TEXT, 0, 1);
     check_kind("[\"a\", \"\"]", BRC_ATTR_TEXT, 1, 2);
@@ -280,9 +279,8 @@ START_TEST(kinds_of_json)
     check_kind("null", BRC_ATTR_JSON, 0, 1);
     check_kind("\"a\\u0000b\"", BRC_ATTR_JSON, 0, 1);
 }
-END_TEST
 
-START_TEST(values_of_json)
+TEST(values_of_json)
 {
     brc_attr attr = opened("[-1, 2]");
     ck_assert_int_eq(attr.ints[0], -1);
@@ -311,10 +309,9 @@ START_TEST(values_of_json)
     ck_assert_str_eq(attr.texts[0], "{\"a\":[1.50,null,NaN]}");
     brc_attr_close(&attr);
 }
-END_TEST
 
 /* xarray's form: base64 of a little-endian double. */
-START_TEST(fill_values)
+TEST(fill_values)
 {
     double number;
     check_json(brc_attr_fill(1.0), "\"AAAAAAAA8D8=\"");
@@ -327,18 +324,17 @@ START_TEST(fill_values)
                                           "\"AAAAAAAA8D8!\"" };
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         brc_json *json;
-        ck_assert_int_eq(brc_json_parse(&json, others[i], strlen(others[i]), NULL), BRC_OK);
+        ck_assert_int_eq(brc_json_parse(&json, others[i], strlen(others[i]), 0, NULL), BRC_OK);
         ck_assert_int_eq(brc_attr_fill_value(json, &number), 0);
         brc_json_free(json);
     }
     ck_assert(brc_attr_fill_is_packed("float32") && !brc_attr_fill_is_packed("int32") &&
               !brc_attr_fill_is_packed(NULL));
 }
-END_TEST
 
 /* ---- names -------------------------------- */
 
-START_TEST(names_of_nodes)
+TEST(names_of_nodes)
 {
     static const char *const names[][2] = {
         { "", "/g/%" },        { ".", "/g/%2E" },
@@ -354,21 +350,4 @@ START_TEST(names_of_nodes)
         ck_assert_str_eq(node, names[i][1]);
         free(node);
     }
-}
-END_TEST
-
-Suite *container_suite(void)
-{
-    Suite *suite = suite_create("container");
-    TCase *tc = tcase_create("container");
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, boxes_cover_an_array);
-    tcase_add_test(tc, boxes_stay_within_memory);
-    tcase_add_test(tc, values_to_json);
-    tcase_add_test(tc, kinds_of_json);
-    tcase_add_test(tc, values_of_json);
-    tcase_add_test(tc, fill_values);
-    tcase_add_test(tc, names_of_nodes);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -5,12 +5,13 @@
 #include "../../src/breccia.h"
 #include "../kit/converters.h"
 #include "../kit/hdf5_kit.h"
+#include "../kit/suite.h"
 
-Suite *hdf5_pass_suite(void);
+TEST_SUITE(hdf5_pass);
 
 enum { LONG_ROWS = 110, LONG_COLUMNS = 100, LONG_ALL = LONG_ROWS * LONG_COLUMNS };
 
-/* Which no filter makes short. */
+/* Fills with values that no filter makes shorter. */
 static void fill_with_noise(int32_t *values)
 {
     uint32_t mixed = 1;
@@ -30,8 +31,10 @@ static void put_long_chunks(hid_t file, const char *name, hid_t type, int deflat
     H5(H5Pclose(plist));
 }
 
-/* What is long stays where it is, and is read there: behind a user block, in both byte orders. */
-START_TEST(long_elements_are_read_in_the_file)
+CASE("pass", .timeout = 60);
+
+/* Long elements stay in the file and are read there: behind a user block, in both byte orders. */
+LOOP(long_elements_are_read_in_the_file, 0, 2)
 {
     static const hsize_t shape[] = { LONG_ROWS, LONG_COLUMNS };
     static const char *const names[] = { "/in/c", "/in/cb", "/in/z", "/in/whole", "/in/wholeb" };
@@ -61,11 +64,10 @@ START_TEST(long_elements_are_read_in_the_file)
     hdf5_check_bytes(&kit, "/in/short", values, 4000);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Elements in chunks of the caller's shape; a chunk whose filter was left out is not what the
  * others are, and goes itself. */
-START_TEST(references_and_what_else_is_asked)
+TEST(references_and_what_else_is_asked)
 {
     static const hsize_t corner[] = { 0, 60 };
     static const uint64_t edge[] = { 7, 33 };
@@ -100,16 +102,4 @@ START_TEST(references_and_what_else_is_asked)
     ck_assert_mem_eq(brc_array_describe(a)->chunk, edge, sizeof(edge));
     brc_array_free(a);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *hdf5_pass_suite(void)
-{
-    Suite *s = suite_create("hdf5_pass");
-    TCase *tc = tcase_create("pass");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, long_elements_are_read_in_the_file, 0, 2);
-    tcase_add_test(tc, references_and_what_else_is_asked);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,5 +1,4 @@
-/* What a converter can no longer do: each is tried in a process of its own. */
-#include <check.h>
+/* The calls that a converter can no longer make: each is tried in a process of its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -21,8 +20,9 @@
 #include "../../src/convert/lib/sandbox.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/sanitized.h"
+#include "../kit/suite.h"
 
-Suite *sandbox_suite(void);
+TEST_SUITE(sandbox);
 
 static exchange_kit kit;
 static char own[512], other[512], fresh[512], beside[512];
@@ -378,7 +378,7 @@ static int enter_as_converters_do(const char *file, int writing)
     return rc < 0 ? rc : brc_sandbox_enter(file, writing, &err);
 }
 
-/* What the attempt gives in a process that has entered; -1: it could not. */
+/* The result of the attempt in a process that has entered the sandbox; -1: it could not enter. */
 static int attempt_inside(int (*attempt)(void), const char *file, int writing)
 {
     int status = 0;
@@ -391,7 +391,9 @@ static int attempt_inside(int (*attempt)(void), const char *file, int writing)
     return WEXITSTATUS(status) == 255 ? -1 : WEXITSTATUS(status);
 }
 
-START_TEST(each_limit_holds)
+CASE("limits", .setup = start_files, .teardown = stop_files);
+
+LOOP(each_limit_holds, 0, N_TRIALS)
 {
     int needs = trials[_i].needs;
     if ((needs == LANDLOCK && !has_landlock()) || (needs == FILTERED && watched()) ||
@@ -402,10 +404,9 @@ START_TEST(each_limit_holds)
     ck_assert_msg(seen == trials[_i].fails, "%d (%s) instead of %d", seen, strerror(seen),
                   trials[_i].fails);
 }
-END_TEST
 
 /* Each of them goes well outside, or the tests above say nothing. */
-START_TEST(nothing_holds_outside)
+TEST(nothing_holds_outside)
 {
     static int (*const attempts[])(void) = { try_read_other, try_write_own, try_make_elsewhere,
                                              try_connect,    try_fork,      try_kill,
@@ -414,16 +415,14 @@ START_TEST(nothing_holds_outside)
     for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++)
         ck_assert_msg(attempts[i]() == 0, "attempt %zu: %s", i, strerror(errno));
 }
-END_TEST
 
 /* Nor would the questions say anything if they told nothing outside. */
-START_TEST(questions_are_answered_outside)
+TEST(questions_are_answered_outside)
 {
     ck_assert_int_ne(try_ask_about_file(), 0);
     ck_assert_int_ne(try_ask_from_descriptor(), 0);
     ck_assert_int_ne(try_leave_folder(), 0);
 }
-END_TEST
 
 static int crash(void)
 {
@@ -450,7 +449,7 @@ static int ask_nonsense(void)
 }
 
 /* Whatever the process inside does, the one outside ends with it, and says how it ended. */
-START_TEST(who_keeps_the_door_goes_with_the_other)
+TEST(who_keeps_the_door_goes_with_the_other)
 {
     if (!brc_sandbox_has_door())
         return;
@@ -459,28 +458,12 @@ START_TEST(who_keeps_the_door_goes_with_the_other)
     (void)attempt_inside(ask_nonsense, own, 0);
     ck_assert_int_eq(attempt_inside(try_read_beneath, own, 0), 0);
 }
-END_TEST
 
-START_TEST(a_file_that_is_not_there)
+TEST(a_file_that_is_not_there)
 {
     snprintf(own, sizeof(own), "%s", exchange_path(&kit, "in/nothing"));
     if (brc_sandbox_has_door())
         ck_assert_int_eq(attempt_inside(try_read_own, own, 0), ENOENT);
     else if (has_landlock())
         ck_assert_int_eq(attempt_inside(try_read_own, own, 0), -1);
-}
-END_TEST
-
-Suite *sandbox_suite(void)
-{
-    Suite *s = suite_create("sandbox");
-    TCase *t = tcase_create("limits");
-    tcase_add_checked_fixture(t, start_files, stop_files);
-    tcase_add_loop_test(t, each_limit_holds, 0, N_TRIALS);
-    tcase_add_test(t, nothing_holds_outside);
-    tcase_add_test(t, questions_are_answered_outside);
-    tcase_add_test(t, who_keeps_the_door_goes_with_the_other);
-    tcase_add_test(t, a_file_that_is_not_there);
-    suite_add_tcase(s, t);
-    return s;
 }

@@ -1,5 +1,4 @@
 /* A converter that gets nowhere ends by itself; one that gets on does not. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -9,8 +8,9 @@
 #include "../../src/convert/lib/spool.h"
 #include "../../src/xfer/foreign/protocol.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *watch_suite(void);
+TEST_SUITE(watch);
 
 /* So long on the processor, with a sign of progress ten times a second, or without. */
 static void work_on(brc_watch *w, clock_t seconds, int progress)
@@ -57,29 +57,18 @@ static int watched_run(int progress, int sandboxed, char *said)
     return WEXITSTATUS(status);
 }
 
-START_TEST(an_endless_loop_ends_with_a_sentence)
+CASE("time", .timeout = 60);
+
+LOOP(an_endless_loop_ends_with_a_sentence, 0, 2)
 {
     char said[512];
     ck_assert_int_eq(watched_run(0, _i, said), BRC_STATUS_ERROR - BRC_ELIMIT);
     ck_assert_str_eq(said, "x.h5: no progress in 1 s of processor time: the file is damaged\n");
 }
-END_TEST
 
-START_TEST(progress_winds_it_up_again)
+LOOP(progress_winds_it_up_again, 0, 2)
 {
     char said[512];
     ck_assert_int_eq(watched_run(1, _i, said), 0);
     ck_assert_str_eq(said, "");
-}
-END_TEST
-
-Suite *watch_suite(void)
-{
-    Suite *s = suite_create("watch");
-    TCase *t = tcase_create("time");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, an_endless_loop_ends_with_a_sentence, 0, 2);
-    tcase_add_loop_test(t, progress_winds_it_up_again, 0, 2);
-    suite_add_tcase(s, t);
-    return s;
 }

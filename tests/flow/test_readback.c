@@ -3,7 +3,6 @@
  * wrong with them, and whichever way the chunk comes in, the write fails before anything
  * is stored, as compressors have written bytes that they could not read.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,9 @@
 #include "../../src/breccia_codec.h"
 #include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *readback_suite(void);
+TEST_SUITE(readback);
 
 #define LIAR "{\"name\":\"https://breccia.example/liar\"}"
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
@@ -210,7 +210,7 @@ static void is_still(liars *l, brc_array *a, const uint8_t *data)
     ck_assert(memcmp(got, data, sizeof(got)) == 0);
 }
 
-START_TEST(f22_a_lying_codec_stores_nothing)
+LOOP(f22_a_lying_codec_stores_nothing, 0, NCHAINS)
 {
     liars l;
     uint8_t data[BYTES], zero[BYTES] = { 0 };
@@ -224,7 +224,7 @@ START_TEST(f22_a_lying_codec_stores_nothing)
         caught(&l, brc_array_write(a, NULL, data, sizeof(data), &l.t.err));
         ck_assert_msg(strncmp(l.t.err.message, "/a", 2) == 0, "%s", l.t.err.message);
         same_rows(&l, &before);
-        caught(&l, brc_write_batch(&io, 1, &l.t.err));
+        caught(&l, brc_write(&io, 1, &l.t.err));
         caught(&l, brc_array_append(a, 0, SIDE, data, sizeof(data), &l.t.err));
         ck_assert_uint_eq(brc_array_describe(a)->shape[0], SIDE);
         same_rows(&l, &before);
@@ -239,10 +239,10 @@ START_TEST(f22_a_lying_codec_stores_nothing)
     brc_buf_dispose(&before);
     liars_stop(&l);
 }
-END_TEST
 
-/* Of many chunks of one write the others are undone too; what was there stays. */
-START_TEST(f22_one_lie_undoes_the_write)
+/* One bad chunk undoes the other chunks of its write too; the chunks that were stored before
+ * stay. */
+LOOP(f22_one_lie_undoes_the_write, 0, NCHAINS)
 {
     liars l;
     uint8_t one[BYTES], two[BYTES];
@@ -271,10 +271,9 @@ START_TEST(f22_one_lie_undoes_the_write)
     brc_buf_dispose(&before);
     liars_stop(&l);
 }
-END_TEST
 
 /* `codecs --rewrite`, with chunks of the same shape and of another. */
-START_TEST(f22_rewriting_with_a_lying_codec_changes_nothing)
+LOOP(f22_rewriting_with_a_lying_codec_changes_nothing, 0, 3 * NCHAINS)
 {
     static const char *const from[] = { "[" LITTLE "]", "[" LITTLE "," ZSTD "]",
                                         "[" SHARD("[8,8]", LITTLE "," ZSTD) "]" };
@@ -305,9 +304,8 @@ START_TEST(f22_rewriting_with_a_lying_codec_changes_nothing)
     brc_buf_dispose(&before);
     liars_stop(&l);
 }
-END_TEST
 
-START_TEST(f22_importing_with_a_lying_codec_imports_nothing)
+LOOP(f22_importing_with_a_lying_codec_imports_nothing, 0, NCHAINS)
 {
     static const char json[] =
         "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[64,64],\"data_type\":\"int32\","
@@ -333,10 +331,9 @@ START_TEST(f22_importing_with_a_lying_codec_imports_nothing)
     }
     liars_stop(&l);
 }
-END_TEST
 
 /* Only who says so goes without: then nothing but reading shows it. */
-START_TEST(f22_without_the_read_back_a_lie_is_stored)
+LOOP(f22_without_the_read_back_a_lie_is_stored, 0, NCHAINS)
 {
     liars l;
     uint8_t data[BYTES], got[BYTES];
@@ -350,18 +347,4 @@ START_TEST(f22_without_the_read_back_a_lie_is_stored)
     ck_assert(rc == BRC_ECORRUPT || memcmp(got, data, sizeof(got)) != 0);
     brc_array_free(a);
     liars_stop(&l);
-}
-END_TEST
-
-Suite *readback_suite(void)
-{
-    Suite *suite = suite_create("readback");
-    TCase *tc = tcase_create("readback");
-    tcase_add_loop_test(tc, f22_a_lying_codec_stores_nothing, 0, NCHAINS);
-    tcase_add_loop_test(tc, f22_one_lie_undoes_the_write, 0, NCHAINS);
-    tcase_add_loop_test(tc, f22_rewriting_with_a_lying_codec_changes_nothing, 0, 3 * NCHAINS);
-    tcase_add_loop_test(tc, f22_importing_with_a_lying_codec_imports_nothing, 0, NCHAINS);
-    tcase_add_loop_test(tc, f22_without_the_read_back_a_lie_is_stored, 0, NCHAINS);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,5 +1,4 @@
 /* The window: jobs in order, through one stage or two, in memory that is bounded. */
-#include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,8 +7,9 @@
 #include <unistd.h>
 
 #include "../../src/flow/window.h"
+#include "../kit/suite.h"
 
-Suite *window_suite(void);
+TEST_SUITE(window);
 
 #define OK(expr) ck_assert_int_eq((expr), BRC_OK)
 
@@ -157,7 +157,7 @@ static int run_window(window_record *r, unsigned threads, int stages, size_t mem
     return run_window_of(r, threads, stages, memory, 0, err);
 }
 
-START_TEST(every_job_goes_through_in_order)
+LOOP(every_job_goes_through_in_order, 1, 3)
 {
     static const int counts[] = {0, 1, 2, 3, 9, 10, 500};
     for (unsigned threads = 0; threads <= 4; threads++) {
@@ -170,10 +170,9 @@ START_TEST(every_job_goes_through_in_order)
         }
     }
 }
-END_TEST
 
 /* A job is filled when there is room for one as large as any before, or for nothing else. */
-START_TEST(P7_memory_is_bounded)
+LOOP(P7_memory_is_bounded, 1, 3)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         window_record r = record_of(200);
@@ -185,9 +184,8 @@ START_TEST(P7_memory_is_bounded)
         ck_assert_int_eq(r.finished, 20);
     }
 }
-END_TEST
 
-START_TEST(what_must_wait_is_filled_when_something_is_settled)
+TEST(what_must_wait_is_filled_when_something_is_settled)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         for (int unsettled = 1; unsettled < 12; unsettled++) {
@@ -199,10 +197,9 @@ START_TEST(what_must_wait_is_filled_when_something_is_settled)
         }
     }
 }
-END_TEST
 
 /* For nothing that is on its way would ever be settled. */
-START_TEST(waiting_for_nothing_is_an_error)
+TEST(waiting_for_nothing_is_an_error)
 {
     brc_error err = BRC_ERROR_INIT;
     window_record r = record_of(3);
@@ -210,9 +207,8 @@ START_TEST(waiting_for_nothing_is_an_error)
     r.filled = 1;
     ck_assert_int_eq(run_window(&r, 2, 2, 1000, &err), BRC_EINTERNAL);
 }
-END_TEST
 
-START_TEST(jobs_that_are_over_make_room_and_are_not_finished)
+TEST(jobs_that_are_over_make_room_and_are_not_finished)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         for (int over = 1; over < 50; over += 6) {
@@ -227,18 +223,16 @@ START_TEST(jobs_that_are_over_make_room_and_are_not_finished)
         }
     }
 }
-END_TEST
 
 /* Another thread would only be woken. */
-START_TEST(one_job_runs_where_it_is_asked_for)
+LOOP(one_job_runs_where_it_is_asked_for, 1, 3)
 {
     window_record r = record_of(1);
     OK(run_window(&r, 4, _i, 1000, NULL));
     ck_assert_int_eq(r.most_inside, 1);
 }
-END_TEST
 
-START_TEST(the_earliest_failure_is_told)
+TEST(the_earliest_failure_is_told)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         for (int at = 0; at < 30; at++) {
@@ -262,9 +256,8 @@ START_TEST(the_earliest_failure_is_told)
         }
     }
 }
-END_TEST
 
-START_TEST(a_failure_of_any_step_ends_the_run)
+TEST(a_failure_of_any_step_ends_the_run)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         for (int what = 0; what < 5; what++) {
@@ -283,11 +276,10 @@ START_TEST(a_failure_of_any_step_ends_the_run)
         }
     }
 }
-END_TEST
 
-/* What the caller's thread holds to fill is let go of before it runs, finishes or waits, and
+/* The caller's thread releases the lock under which it fills before it runs, finishes or waits, and
  * several jobs are filled in one go, if they are small. */
-START_TEST(filling_is_paused)
+LOOP(filling_is_paused, 1, 3)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         window_record r = record_of(500);
@@ -311,10 +303,9 @@ START_TEST(filling_is_paused)
         ck_assert_int_eq(r.finished, 17);
     }
 }
-END_TEST
 
 /* All are through when the run ends, and none is finished; or they do not fit. */
-START_TEST(jobs_are_held_together_or_not_at_all)
+TEST(jobs_are_held_together_or_not_at_all)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         for (int stages = 1; stages <= 2; stages++) {
@@ -331,23 +322,4 @@ START_TEST(jobs_are_held_together_or_not_at_all)
             ck_assert_int_eq(r.left, 0);
         }
     }
-}
-END_TEST
-
-Suite *window_suite(void)
-{
-    Suite *suite = suite_create("window");
-    TCase *tc = tcase_create("window");
-    tcase_add_loop_test(tc, every_job_goes_through_in_order, 1, 3);
-    tcase_add_loop_test(tc, P7_memory_is_bounded, 1, 3);
-    tcase_add_loop_test(tc, one_job_runs_where_it_is_asked_for, 1, 3);
-    tcase_add_loop_test(tc, filling_is_paused, 1, 3);
-    tcase_add_test(tc, what_must_wait_is_filled_when_something_is_settled);
-    tcase_add_test(tc, waiting_for_nothing_is_an_error);
-    tcase_add_test(tc, jobs_that_are_over_make_room_and_are_not_finished);
-    tcase_add_test(tc, the_earliest_failure_is_told);
-    tcase_add_test(tc, a_failure_of_any_step_ends_the_run);
-    tcase_add_test(tc, jobs_are_held_together_or_not_at_all);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* Bulk writes of many small chunks, whose bytes are stored before the rows that name them: what
  * others see and do between two of these transactions. */
-#include <check.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
@@ -10,8 +9,10 @@
 
 #include "../../src/store/db.h"
 #include "../kit/hooked_kit.h"
+#include "../kit/ios.h"
+#include "../kit/suite.h"
 
-Suite *write_ahead_suite(void);
+TEST_SUITE(write_ahead);
 
 enum { CHUNK = 2048, CHUNKS = 16384, ANOTHER = 512 };
 
@@ -19,9 +20,9 @@ enum { CHUNK = 2048, CHUNKS = 16384, ANOTHER = 512 };
 static const char accounted[] =
     "SELECT count(*) FROM (SELECT b.seq, length(b.data) AS len,"
     " (SELECT total(stored) FROM object o WHERE o.place=b.seq AND o.backend=0) AS used,"
-    " coalesce((SELECT bytes FROM hole h WHERE h.seq=b.seq), 0) AS left FROM blob b)"
+    " coalesce((SELECT bytes FROM removed r WHERE r.place=b.seq), 0) AS left FROM blob b)"
     " WHERE used+left<>len";
-/* What is stored again because of what others do is little: without end, it filled the disk. */
+/* Little is stored again because of other writers: without this bound a write filled the disk. */
 static void stores_little_anew(scenario *t)
 {
     const int64_t data = (int64_t)CHUNKS * CHUNK;
@@ -30,9 +31,9 @@ static void stores_little_anew(scenario *t)
 }
 
 #define ALL_LEFT \
-    "(SELECT h.seq FROM hole h JOIN blob b ON b.seq=h.seq WHERE h.bytes=length(b.data))"
+    "(SELECT b.seq FROM removed r JOIN blob b ON b.seq=r.place WHERE r.bytes=length(b.data))"
 
-/* What another connection does, again and again. */
+/* The statements that another connection runs, again and again. */
 typedef struct meddler {
     pthread_t thread;
     sqlite3 *db;
@@ -78,7 +79,7 @@ static const char takes_bytes[] =
     "DELETE FROM gone;"
     "INSERT INTO gone SELECT seq FROM " ALL_LEFT " WHERE seq<(SELECT max(seq) FROM blob);"
     "DELETE FROM blob WHERE seq IN (SELECT seq FROM gone);"
-    "DELETE FROM hole WHERE seq IN (SELECT seq FROM gone)";
+    "DELETE FROM removed WHERE place IN (SELECT seq FROM gone)";
 
 /* SQLite's own handler waits longer and longer: it would hardly ever get in. */
 static int try_soon(void *ctx, int n)
@@ -116,7 +117,7 @@ static uint8_t *bytes_of(uint64_t seed, size_t chunks)
     return (uint8_t *)data;
 }
 
-static brc_array *new_array(scenario *t, const char *path, uint64_t chunks)
+static brc_array *new_bytes(scenario *t, const char *path, uint64_t chunks)
 {
     const uint64_t shape = chunks * CHUNK, chunk = CHUNK;
     return scenario_array(t, path, "uint8", 1, &shape, &chunk, NULL, "[\"bytes\"]");
@@ -125,9 +126,8 @@ static brc_array *new_array(scenario *t, const char *path, uint64_t chunks)
 static void has(scenario *t, const char *path, const uint8_t *data, size_t len)
 {
     uint8_t *got = malloc(len);
-    brc_array *a;
     ck_assert_ptr_nonnull(got);
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    brc_array *a = scenario_array_at(t, t->session, path);
     OK(t, brc_array_read(a, NULL, got, len, &t->err));
     ck_assert_int_eq(memcmp(got, data, len), 0);
     brc_array_free(a);
@@ -142,16 +142,18 @@ static int has_met(const meddler *m)
     return atomic_load(&m->left) > 0 && (m->sql == NULL || atomic_load(&m->changed) > 0);
 }
 
+CASE("write_ahead", .timeout = 300);
+
 /* When the other gets in is the scheduler's choice: on a busy machine one write may be over
  * before it met anything. */
-START_TEST(whatever_others_do_in_between_all_is_there)
+LOOP(whatever_others_do_in_between_all_is_there, 0, 2)
 {
     enum { WRITES = 100 };
     scenario t;
     meddler m;
     uint8_t *data = NULL;
     scenario_start(&t);
-    brc_array *a = new_array(&t, "/a", CHUNKS);
+    brc_array *a = new_bytes(&t, "/a", CHUNKS);
     scenario_commit(&t, "first");
     meddle_start(&m, &t, changes[_i]);
     for (int i = 0; i < WRITES && !has_met(&m); i++) {
@@ -168,7 +170,6 @@ START_TEST(whatever_others_do_in_between_all_is_there)
     scenario_stop(&t);
     free(data);
 }
-END_TEST
 
 typedef struct rival {
     pthread_t thread;
@@ -192,7 +193,7 @@ static void *write_the_same(void *ctx)
         r->rc = brc_array_open(&b, s, "/b", &r->err);
     for (uint64_t i = 0; r->rc == BRC_OK && i < ANOTHER; i++) {
         brc_sel sel = BRC_SEL_INIT;
-        brc_sel_all(&sel, b);
+        sel_all(&sel, b);
         sel.start[0] = i * CHUNK;
         sel.count[0] = CHUNK;
         r->rc = brc_array_write(b, &sel, r->data + (CHUNKS - 1 - i * 31) * CHUNK, CHUNK, &r->err);
@@ -203,14 +204,14 @@ static void *write_the_same(void *ctx)
     return NULL;
 }
 
-START_TEST(the_same_chunks_from_two_at_once_are_stored_once)
+TEST(the_same_chunks_from_two_at_once_are_stored_once)
 {
     scenario t;
     rival r = {.t = &t, .err = BRC_ERROR_INIT};
     uint8_t *data = bytes_of(9, CHUNKS);
     scenario_start(&t);
-    brc_array *a = new_array(&t, "/a", CHUNKS);
-    brc_array_free(new_array(&t, "/b", ANOTHER));
+    brc_array *a = new_bytes(&t, "/a", CHUNKS);
+    brc_array_free(new_bytes(&t, "/b", ANOTHER));
     scenario_commit(&t, "first");
     r.data = data;
     ck_assert_int_eq(pthread_create(&r.thread, NULL, write_the_same, &r), 0);
@@ -227,7 +228,6 @@ START_TEST(the_same_chunks_from_two_at_once_are_stored_once)
     scenario_stop(&t);
     free(data);
 }
-END_TEST
 
 typedef struct collector {
     pthread_t thread;
@@ -255,7 +255,7 @@ static void *collect_again_and_again(void *ctx)
 }
 
 /* Every other chunk is there already, and nothing has it any more. */
-START_TEST(collections_beside_it_take_nothing_of_it)
+TEST(collections_beside_it_take_nothing_of_it)
 {
     scenario t;
     collector c = {.err = BRC_ERROR_INIT};
@@ -264,8 +264,8 @@ START_TEST(collections_beside_it_take_nothing_of_it)
     for (size_t i = 0; i < CHUNKS / 2; i++)
         memcpy(half + i * CHUNK, data + 2 * i * CHUNK, CHUNK);
     scenario_start(&t);
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-    brc_array *a = new_array(&t, "/a", CHUNKS), *g = new_array(&t, "/g", CHUNKS / 2);
+    scenario_no_window(&t);
+    brc_array *a = new_bytes(&t, "/a", CHUNKS), *g = new_bytes(&t, "/g", CHUNKS / 2);
     scenario_commit(&t, "first");
     OK(&t, brc_array_write(g, NULL, half, (size_t)CHUNKS / 2 * CHUNK, &t.err));
     brc_array_free(g);
@@ -286,7 +286,6 @@ START_TEST(collections_beside_it_take_nothing_of_it)
     free(half);
     free(data);
 }
-END_TEST
 
 typedef struct passer_by {
     breccia *repo;
@@ -297,7 +296,7 @@ typedef struct passer_by {
 static void pass_by(void *ctx)
 {
     passer_by *p = ctx;
-    p->rc = brc_branch_create(p->repo, "other", NULL, &p->err);
+    p->rc = brc_ref_create(p->repo, "other", NULL, NULL, 0, &p->err);
 }
 
 /* Chunks that are large, so that it is a bulk write, and stored in so few bytes that all of them
@@ -315,7 +314,7 @@ static uint8_t *sparse_bytes(void)
 
 /* The file is changed once, while the first chunk is encoded: so it is looked at again, and the
  * bytes that were put since are there, though their row is not written yet. */
-START_TEST(what_was_just_put_is_not_put_again)
+TEST(what_was_just_put_is_not_put_again)
 {
     static const uint64_t shape = (uint64_t)SPARSE_CHUNKS * SPARSE, chunk = SPARSE;
     scenario t = {.err = BRC_ERROR_INIT};
@@ -326,7 +325,7 @@ START_TEST(what_was_just_put_is_not_put_again)
     brc_array *a = scenario_array(&t, "/a", "uint8", 1, &shape, &chunk, NULL,
                                   "[" HOOKED_CODECS "]");
     scenario_commit(&t, "first");
-    OK(&t, brc_open(&p.repo, t.file, NULL, &t.err));
+    p.repo = scenario_handle(&t, 0);
     hook_encode(pass_by, &p, 1);
     OK(&t, brc_array_write(a, NULL, data, shape, &t.err));
     ck_assert_msg(p.rc == BRC_OK, "%s", p.err.message);
@@ -334,44 +333,28 @@ START_TEST(what_was_just_put_is_not_put_again)
     brc_array_free(a);
     has(&t, "/a", data, shape);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1"), SPARSE_CHUNKS);
-    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM removed"), 0);
     ck_assert_int_eq(scenario_ask(&t, accounted), 0);
     scenario_whole(&t);
     hooked_file_stop(&t, &parts);
     free(data);
 }
-END_TEST
 
 /* Neighbours lie together, whatever their ids are. */
-START_TEST(bytes_lie_in_the_order_of_writing)
+TEST(bytes_lie_in_the_order_of_writing)
 {
     scenario t;
     uint8_t *data = bytes_of(11, CHUNKS);
     scenario_start(&t);
-    brc_array *a = new_array(&t, "/a", CHUNKS);
+    brc_array *a = new_bytes(&t, "/a", CHUNKS);
     OK(&t, brc_array_write(a, NULL, data, (size_t)CHUNKS * CHUNK, &t.err));
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM (SELECT o.place*1000000+o.offset -"
                                       " lag(o.place*1000000+o.offset) OVER (ORDER BY c.key) AS step"
                                       " FROM draft_chunk c JOIN object o ON o.id=c.id)"
                                       " WHERE step<=0"),
                      0);
-    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM removed"), 0);
     brc_array_free(a);
     scenario_stop(&t);
     free(data);
-}
-END_TEST
-
-Suite *write_ahead_suite(void)
-{
-    Suite *suite = suite_create("write_ahead");
-    TCase *tc = tcase_create("write_ahead");
-    tcase_set_timeout(tc, 300);
-    tcase_add_loop_test(tc, whatever_others_do_in_between_all_is_there, 0, 2);
-    tcase_add_test(tc, the_same_chunks_from_two_at_once_are_stored_once);
-    tcase_add_test(tc, collections_beside_it_take_nothing_of_it);
-    tcase_add_test(tc, what_was_just_put_is_not_put_again);
-    tcase_add_test(tc, bytes_lie_in_the_order_of_writing);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

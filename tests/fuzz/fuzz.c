@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../kit/ios.h"
 #include "../kit/row_edits.h"
 
 static const fuzz_harness harnesses[] = {
@@ -129,8 +130,8 @@ static void make_history(void)
     commit_at(kept.history, INT64_C(1700000000000000), &err);
     add_array(kept.history, "/g/b", "int8", 2, &err);
     commit_at(kept.history, INT64_C(1700000001000000), &err);
-    FUZZ_TRUE(brc_branch_create(kept.past, "side", "main~1", &err) == BRC_OK, &err);
-    FUZZ_TRUE(brc_tag_create(kept.past, "v1", NULL, "a tag", &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_ref_create(kept.past, "side", "main~1", NULL, 0, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_ref_create(kept.past, "v1", NULL, "a tag", BRC_REF_TAG, &err) == BRC_OK, &err);
     add_array(kept.history, "/g/t", "string", 1, &err);
 }
 
@@ -216,9 +217,9 @@ static void read_array(brc_session *s, const char *path, int also_allowed)
         return;
     rc = brc_array_stat(&chunks, &stored, a, &err);
     FUZZ_TRUE(may_fail(rc, also_allowed), &err);
-    brc_sel_all(&all, a);
+    sel_all(&all, a);
     if (brc_sel_count(&all) <= READ_MAX) {
-        rc = brc_array_read_elements(a, NULL, &out, &err);
+        rc = io_elements(a, NULL, &out, &err);
         FUZZ_TRUE(may_fail(rc, also_allowed), &err);
     }
     brc_buf_dispose(&out);
@@ -230,15 +231,15 @@ static void read_keys(brc_session *s, int also_allowed)
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
     const char *key;
-    int rc = brc_keys(&it, s, "/", &err);
+    int rc = brc_keys(&it, s, "", 0, &err);
     FUZZ_TRUE(may_fail(rc, also_allowed), &err);
     for (int i = 0; rc >= 0 && i < KEYS_MAX; i++) {
         brc_buf value = BRC_BUF_INIT;
-        rc = brc_keys_next(it, &key, &err);
+        rc = brc_next(it, &key, &err);
         FUZZ_TRUE(rc == 1 || may_fail(rc, also_allowed), &err);
         if (rc <= 0)
             break;
-        int got = brc_key_get(&value, s, key, &err);
+        int got = brc_key_get(&value, s, key, NULL, NULL, &err);
         FUZZ_TRUE(may_fail(got, also_allowed), &err);
         brc_buf_dispose(&value);
     }
@@ -252,7 +253,7 @@ void fuzz_read_all(brc_session *s, int also_allowed)
     const brc_node *node;
     int rc = brc_list(&it, s, "/", BRC_LIST_RECURSE, &err);
     FUZZ_TRUE(may_fail(rc, also_allowed), &err);
-    while (rc >= 0 && (rc = brc_list_next(it, &node, &err)) == 1) {
+    while (rc >= 0 && (rc = brc_next(it, &node, &err)) == 1) {
         brc_buf text = BRC_BUF_INIT;
         int got = brc_node_json(&text, s, node->path, &err);
         FUZZ_TRUE(may_fail(got, also_allowed), &err);

@@ -40,7 +40,8 @@ static int open_case(codec_case *c, const brc_json *spec, brc_error *err)
     const brc_json *fill = brc_json_member(spec, "fill_value");
     brc_span given = { NULL, 0 };
     BRC_TRY(read_shape(c, brc_json_member(spec, "shape")));
-    BRC_TRY(brc_dtype_open(&c->type, fuzz_registry(), brc_json_member(spec, "data_type"), err));
+    BRC_TRY(brc_dtype_open(&c->type, fuzz_registry(), brc_json_member(spec, "data_type"), NULL,
+                           err));
     if (brc_json_kind(fill) != BRC_JSON_ABSENT) {
         BRC_TRY(c->type->ops->parse(c->type, fill, &c->fill, err));
         given = (brc_span){ c->fill.data, c->fill.len };
@@ -64,7 +65,7 @@ static void check_full_form(const codec_case *c)
     brc_json *list;
     brc_chain *chain;
     FUZZ_TRUE(brc_chain_write(c->chain, &full, &err) == BRC_OK, &err);
-    int rc = brc_json_parse(&list, (const char *)full.data, full.len, &err);
+    int rc = brc_json_parse(&list, (const char *)full.data, full.len, 0, &err);
     FUZZ_TRUE(rc == BRC_OK, &err);
     rc = brc_chain_open(&chain, fuzz_registry(), list, c->ndim, c->shape, c->type,
                         (brc_span){ c->fill.data, c->fill.len }, &err);
@@ -86,7 +87,7 @@ static void choose_box(const codec_case *c, uint8_t by, brc_box *box)
     }
 }
 
-/* What lies in the box is the same, whether all or only that is decoded. */
+/* The elements in the box are the same, whether all or only the box is decoded. */
 static void check_box(const codec_case *c, brc_span src, const brc_buf *whole)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -99,7 +100,7 @@ static void check_box(const codec_case *c, brc_span src, const brc_buf *whole)
     if (item == 0 || c->count == 0)
         return;
     choose_box(c, src.len > 0 ? src.data[src.len - 1] : 0, &box);
-    int rc = brc_chain_decode_box(c->chain, fuzz_scratch(), src, &box, &part, &err);
+    int rc = brc_chain_decode(c->chain, fuzz_scratch(), src, &box, &part, &err);
     FUZZ_TRUE(rc == BRC_OK && part.len == whole->len, &err);
     brc_strides_packed(c->ndim, c->shape, item, strides);
     for (int d = 0; d < c->ndim; d++)
@@ -125,12 +126,12 @@ static void check_round_trip(const codec_case *c, const uint8_t *elements, size_
     int rc = brc_chain_encode(c->chain, fuzz_scratch(), src, &stored, &err);
     FUZZ_TRUE(rc == BRC_OK || rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT, &err);
     if (rc == BRC_OK) {
-        FUZZ_TRUE(stored.len <= brc_chain_encoded_max(c->chain), NULL);
+        FUZZ_TRUE(stored.len <= brc_chain_describe(c->chain)->encoded_max, NULL);
         src = (brc_span){ stored.data, stored.len };
-        rc = brc_chain_decode(c->chain, fuzz_scratch(), src, &back, &err);
+        rc = brc_chain_decode(c->chain, fuzz_scratch(), src, NULL, &back, &err);
         FUZZ_TRUE(rc == BRC_OK, &err);
         FUZZ_TRUE(back.len == len, NULL);
-        if (!(brc_chain_flags(c->chain) & BRC_CODEC_LOSSY))
+        if (!(brc_chain_describe(c->chain)->flags & BRC_CODEC_LOSSY))
             FUZZ_TRUE(len == 0 || memcmp(back.data, elements, len) == 0, NULL);
         check_box(c, src, &back);
     }
@@ -142,11 +143,11 @@ static void check_decode(const codec_case *c, brc_span src)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_buf out = BRC_BUF_INIT;
-    int rc = brc_chain_decode(c->chain, fuzz_scratch(), src, &out, &err);
+    int rc = brc_chain_decode(c->chain, fuzz_scratch(), src, NULL, &out, &err);
     FUZZ_TRUE(rc == BRC_OK || rc == BRC_ECORRUPT || rc == BRC_ELIMIT || rc == BRC_EUNSUPPORTED,
               &err);
-    FUZZ_TRUE(rc != BRC_OK || brc_chain_decoded_len(c->chain) == BRC_LEN_VARIES ||
-                  out.len == brc_chain_decoded_len(c->chain),
+    FUZZ_TRUE(rc != BRC_OK || brc_chain_describe(c->chain)->decoded_len == BRC_LEN_VARIES ||
+                  out.len == brc_chain_describe(c->chain)->decoded_len,
               NULL);
     if (rc == BRC_OK) {
         check_box(c, src, &out);
@@ -159,7 +160,7 @@ static void check_decode(const codec_case *c, brc_span src)
 /* The bytes as elements, again and again. */
 static void check_encode(const codec_case *c, brc_span src)
 {
-    uint64_t len = brc_chain_decoded_len(c->chain);
+    uint64_t len = brc_chain_describe(c->chain)->decoded_len;
     uint8_t mask = c->type->klass == BRC_CLASS_BOOL ? 1 : UINT8_MAX;
     /* of optional elements not every byte is one */
     if (len == BRC_LEN_VARIES || src.len == 0 || c->type->klass == BRC_CLASS_OPTIONAL)
@@ -175,7 +176,7 @@ static void check_encode(const codec_case *c, brc_span src)
 
 static int is_small(const codec_case *c)
 {
-    uint64_t len = brc_chain_decoded_len(c->chain);
+    uint64_t len = brc_chain_describe(c->chain)->decoded_len;
     return len == BRC_LEN_VARIES ? c->count <= 4096 : len <= DECODED_MAX;
 }
 
@@ -186,7 +187,7 @@ void fuzz_codecs(const uint8_t *data, size_t len)
     brc_json *spec;
     const uint8_t *end = len > 0 ? memchr(data, '\n', len) : NULL;
 
-    if (end == NULL || brc_json_parse(&spec, (const char *)data, (size_t)(end - data), &err) < 0)
+    if (end == NULL || brc_json_parse(&spec, (const char *)data, (size_t)(end - data), 0, &err) < 0)
         return;
     if (open_case(&c, spec, &err) == BRC_OK) {
         size_t rest = len - (size_t)(end + 1 - data);

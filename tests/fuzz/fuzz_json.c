@@ -9,7 +9,8 @@ static brc_buf written(const brc_json *value, int pretty)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_buf out = BRC_BUF_INIT;
-    int rc = pretty ? brc_json_write_pretty(&out, value, &err) : brc_json_write(&out, value, &err);
+    int rc = pretty ? brc_json_write(&out, value, BRC_JSON_PRETTY,
+                                     &err) : brc_json_write(&out, value, 0, &err);
     FUZZ_TRUE(rc == BRC_OK, &err);
     return out;
 }
@@ -19,7 +20,7 @@ static void check_again(const brc_json *value, const brc_buf *text)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *again;
-    int rc = brc_json_parse_nan(&again, (const char *)text->data, text->len, &err);
+    int rc = brc_json_parse(&again, (const char *)text->data, text->len, BRC_JSON_NAN, &err);
     FUZZ_TRUE(rc == BRC_OK, &err);
     FUZZ_TRUE(brc_json_equal(value, again), NULL);
     brc_json_free(again);
@@ -45,7 +46,7 @@ void fuzz_json(const uint8_t *data, size_t len)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *value;
-    int strict = brc_json_parse(&value, (const char *)data, len, &err);
+    int strict = brc_json_parse(&value, (const char *)data, len, 0, &err);
     FUZZ_TRUE(strict == BRC_OK || strict == BRC_EINVAL || strict == BRC_ELIMIT, &err);
     if (strict == BRC_OK)
         check_value(value);
@@ -55,7 +56,7 @@ void fuzz_json(const uint8_t *data, size_t len)
     if (document == BRC_OK)
         check_value(value);
     brc_json_free(value);
-    int nan = brc_json_parse_nan(&value, (const char *)data, len, &err);
+    int nan = brc_json_parse(&value, (const char *)data, len, BRC_JSON_NAN, &err);
     FUZZ_TRUE(nan == BRC_OK || document != BRC_OK, &err);
     if (nan == BRC_OK)
         check_value(value);
@@ -63,7 +64,8 @@ void fuzz_json(const uint8_t *data, size_t len)
     if (nan == BRC_OK) {
         brc_buf text = written(value, 0);
         brc_json *again;
-        FUZZ_TRUE(brc_json_parse(&again, (const char *)text.data, text.len, &err) == BRC_OK, &err);
+        FUZZ_TRUE(brc_json_parse(&again, (const char *)text.data, text.len, 0,
+                                 &err) == BRC_OK, &err);
         FUZZ_TRUE(brc_json_equal(value, again), NULL);
         brc_json_free(again);
         brc_buf_dispose(&text);

@@ -57,7 +57,7 @@ static char *take_key(brc_reader *r)
     return text;
 }
 
-/* Whether it may be a shard in which no chunk is there: it has no key. */
+/* Returns whether the value may be a shard without chunks, which has no key. */
 static int may_be_empty_shard(const uint8_t *value, size_t len)
 {
     size_t run = 0;
@@ -74,17 +74,19 @@ static int set_and_get(brc_session *s, const char *key, brc_reader *r)
     size_t len;
     int is = 0;
     uint8_t *value = take_piece(r, &len);
-    const int rc = checked(brc_key_set(s, key, value, len, &err), &err);
+    const int rc = checked(brc_key_set(s, key, value, len, 0, &err), &err);
     if (rc == BRC_OK)
-        FUZZ_TRUE(brc_key_exists(&is, s, key, &err) == BRC_OK &&
-                      (is || may_be_empty_shard(value, len)), &err);
+        is = checked(brc_key_get(NULL, s, key, NULL, NULL, &err), &err) == BRC_OK;
+    if (rc == BRC_OK)
+        FUZZ_TRUE(is || may_be_empty_shard(value, len), &err);
     if (rc == BRC_OK && is) {
-        FUZZ_TRUE(brc_key_stat(&info, s, key, &err) == BRC_OK, &err);
-        FUZZ_TRUE(brc_key_get(&out, s, key, &err) == BRC_OK, &err);
+        FUZZ_TRUE(brc_key_get(NULL, s, key, NULL, &info, &err) == BRC_OK, &err);
+        FUZZ_TRUE(brc_key_get(&out, s, key, NULL, NULL, &err) == BRC_OK, &err);
         FUZZ_TRUE(out.len == info.length, NULL);
         /* The same again changes nothing. */
-        FUZZ_TRUE(brc_key_set(s, key, out.data, out.len, &err) == BRC_OK, &err);
-        FUZZ_TRUE(brc_key_get(&out, s, key, &err) == BRC_OK && out.len == info.length, &err);
+        FUZZ_TRUE(brc_key_set(s, key, out.data, out.len, 0, &err) == BRC_OK, &err);
+        FUZZ_TRUE(brc_key_get(&out, s, key, NULL, NULL,
+                              &err) == BRC_OK && out.len == info.length, &err);
     }
     brc_buf_dispose(&out);
     free(value);
@@ -96,10 +98,10 @@ static void list_all(brc_session *s)
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
     const char *key;
-    int rc, is;
-    FUZZ_TRUE(brc_keys_prefix(&it, s, "", &err) == BRC_OK, &err);
-    while ((rc = brc_keys_next(it, &key, &err)) > 0)
-        FUZZ_TRUE(brc_key_exists(&is, s, key, &err) == BRC_OK && is, &err);
+    int rc;
+    FUZZ_TRUE(brc_keys(&it, s, "", 0, &err) == BRC_OK, &err);
+    while ((rc = brc_next(it, &key, &err)) > 0)
+        FUZZ_TRUE(brc_key_get(NULL, s, key, NULL, NULL, &err) == BRC_OK, &err);
     FUZZ_TRUE(rc == 0, &err);
     brc_iter_free(it);
 }
@@ -115,9 +117,9 @@ static int step(brc_session *s, brc_reader *r)
     opts.message = "fuzz";
     opts.flags = BRC_COMMIT_ALLOW_EMPTY;
     if (what % 8 == 0)
-        rc = checked(brc_key_delete(s, key, &err), &err);
+        rc = checked(brc_key_delete(s, key, 0, &err), &err);
     else if (what % 8 == 1)
-        rc = checked(brc_key_delete_prefix(s, key, &err), &err);
+        rc = checked(brc_key_delete(s, key, BRC_KEY_PREFIX, &err), &err);
     else if (what % 8 == 2)
         rc = checked(brc_session_commit(&id, s, &opts, &err), &err);
     else

@@ -5,7 +5,7 @@
 
 void fuzz_npz(const uint8_t *data, size_t len)
 {
-    /* what is no archive is another harness's */
+    /* other files belong to another harness */
     if (len >= 4 && memcmp(data, "PK", 2) == 0)
         fuzz_import(fuzz_file("in.npz", data, len));
 }

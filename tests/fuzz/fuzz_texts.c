@@ -1,10 +1,11 @@
 /*
- * What people and programs write in arguments: the first byte says which parser reads
+ * The texts that people and programs write in arguments: the first byte says which parser reads
  * the rest.
  *
  *   s slice    r revision    t time    n name of a ref    p path    k key of the Zarr view
  *   e element of an array    d name of a data type
  */
+#include "../../src/history/commit.h"
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static int is_told(int rc)
            rc == BRC_ELIMIT || rc == BRC_EUNSUPPORTED;
 }
 
-/* What a selection selects lies in the array. */
+/* A selection lies in the array. */
 static void read_slice(const char *text)
 {
     static const uint64_t shape[4] = { 10, 0, 1, UINT64_MAX };
@@ -87,12 +88,12 @@ static void read_key(const char *text)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_buf value = BRC_BUF_INIT;
-    int rc = brc_key_get(&value, fuzz_history(), text, &err);
+    int rc = brc_key_get(&value, fuzz_history(), text, NULL, NULL, &err);
     FUZZ_TRUE(is_told(rc), &err);
     brc_buf_dispose(&value);
 }
 
-/* What an element prints as can be printed again from what that is read as. */
+/* The text of an element reads back as an element with the same text. */
 static void read_element(const char *text)
 {
     static const char *const arrays[] = { "/a", "/g/b", "/g/t" };
@@ -119,10 +120,10 @@ static void read_type(const char *text)
     brc_error err = BRC_ERROR_INIT;
     brc_dtype *type, *again;
     int big;
-    int rc = brc_dtype_open_name(&type, fuzz_registry(), text, &err);
+    int rc = brc_dtype_open(&type, fuzz_registry(), NULL, text, &err);
     FUZZ_TRUE(is_told(rc), &err);
     if (rc == BRC_OK) {
-        rc = brc_dtype_open_name(&again, fuzz_registry(), type->name, &err);
+        rc = brc_dtype_open(&again, fuzz_registry(), NULL, type->name, &err);
         FUZZ_TRUE(rc == BRC_OK && again->item_size == type->item_size, &err);
         brc_dtype_free(again);
         brc_dtype_free(type);

@@ -41,7 +41,7 @@ void fuzz_zarr2(const uint8_t *data, size_t len)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *json;
-    if (brc_json_parse_nan(&json, (const char *)data, len, &err) < 0)
+    if (brc_json_parse(&json, (const char *)data, len, BRC_JSON_NAN, &err) < 0)
         return;
     check_array(json);
     check_group(json);

@@ -6,7 +6,7 @@
 #include "../../src/xfer/documents.h"
 #include "../../src/zarr/doc/meta.h"
 
-/* What a fill value prints as reads back to the same bits. */
+/* The text of a fill value reads back to the same bits. */
 static void check_fill(const brc_meta *meta)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -15,7 +15,7 @@ static void check_fill(const brc_meta *meta)
     const brc_dtype *type = meta->type;
     int rc = type->ops->print(type, meta->fill.data, meta->fill.len, BRC_PRINT_FILL, &text, &err);
     FUZZ_TRUE(rc == BRC_OK, &err);
-    rc = brc_json_parse(&json, (const char *)text.data, text.len, &err);
+    rc = brc_json_parse(&json, (const char *)text.data, text.len, 0, &err);
     FUZZ_TRUE(rc == BRC_OK, &err);
     FUZZ_TRUE(type->ops->parse(type, json, &again, &err) == BRC_OK, &err);
     FUZZ_TRUE(again.len == meta->fill.len, NULL);
@@ -39,8 +39,8 @@ static int open_document(const brc_json *doc, brc_error *err)
     return BRC_OK;
 }
 
-/* As it leaves it is strict JSON, and it comes back as the same; a mark of a stranger's is no
- * danger. */
+/* A marked document is strict JSON, and comes back as it was; restoring a document that has no
+ * marks of ours does no harm. */
 static void check_marks(const brc_json *doc, int version)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -49,8 +49,8 @@ static void check_marks(const brc_json *doc, int version)
     brc_json *copy, *came;
     FUZZ_TRUE(brc_json_clone(&copy, doc, &err) == BRC_OK, &err);
     FUZZ_TRUE(brc_nan_mark(&out, copy, "/n", &err) == BRC_OK, &err);
-    FUZZ_TRUE(brc_json_write(&text, copy, &err) == BRC_OK, &err);
-    FUZZ_TRUE(brc_json_parse(&came, (const char *)text.data, text.len, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_json_write(&text, copy, 0, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_json_parse(&came, (const char *)text.data, text.len, 0, &err) == BRC_OK, &err);
     FUZZ_TRUE(brc_nan_restore(came, &err) == BRC_OK, &err);
     FUZZ_TRUE(brc_json_equal(doc, came), NULL);
     FUZZ_TRUE(brc_nan_restore(came, &err) == BRC_OK, &err);
@@ -70,7 +70,7 @@ void fuzz_zarr_json(const uint8_t *data, size_t len)
         return;
     int rc = open_document(doc, &err);
     FUZZ_TRUE(rc != BRC_EINTERNAL && rc != BRC_ENOMEM, &err);
-    FUZZ_TRUE(brc_json_write(&text, doc, &err) == BRC_OK, &err);
+    FUZZ_TRUE(brc_json_write(&text, doc, 0, &err) == BRC_OK, &err);
     FUZZ_TRUE(brc_json_parse_document(&again, (const char *)text.data, text.len, &err) == BRC_OK,
               &err);
     FUZZ_TRUE(brc_json_equal(doc, again), NULL);

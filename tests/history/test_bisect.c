@@ -1,14 +1,14 @@
-/* Which commit is looked at next, against a plain look at the whole graph; and that it leads to the
- * one that brought the change. */
-#include <check.h>
+/* The commit that bisect tries next, against a plain look at the whole graph; and the commit that
+ * brought the change, to which it leads. */
 #include <stdio.h>
 #include <string.h>
 
 #include "../../src/history/ancestry.h"
 #include "../../src/history/commit.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *bisect_suite(void);
+TEST_SUITE(bisect);
 
 STORE_KIT_FIXTURE(kit)
 
@@ -143,20 +143,20 @@ static void search(uint64_t seed, int skips)
     brc_bisection_dispose(&b);
 }
 
-START_TEST(b1_it_finds_the_commit)
+CASE("bisect", .setup = kit_start, .teardown = kit_stop);
+
+LOOP(b1_it_finds_the_commit, 0, 30)
 {
     search((uint64_t)_i + 100, 0);
 }
-END_TEST
 
-START_TEST(b2_also_where_some_are_skipped)
+LOOP(b2_also_where_some_are_skipped, 0, 20)
 {
     search((uint64_t)_i + 200, 1);
 }
-END_TEST
 
-/* What is good later was mended between them. */
-START_TEST(b3_bad_before_good_is_refused)
+/* A fault that is gone in a later commit was mended in between. */
+TEST(b3_bad_before_good_is_refused)
 {
     past p;
     uint64_t random = 1, left;
@@ -168,17 +168,4 @@ START_TEST(b3_bad_before_good_is_refused)
     OK(brc_commit_set_add(&b.good, &p.ids[4], &kit.err));
     ck_assert_int_eq(brc_bisect_next(&b, kit.store, &state, &at, &left, &kit.err), BRC_EMISUSE);
     brc_bisection_dispose(&b);
-}
-END_TEST
-
-Suite *bisect_suite(void)
-{
-    Suite *s = suite_create("bisect");
-    TCase *c = tcase_create("bisect");
-    tcase_add_checked_fixture(c, kit_start, kit_stop);
-    tcase_add_loop_test(c, b1_it_finds_the_commit, 0, 30);
-    tcase_add_loop_test(c, b2_also_where_some_are_skipped, 0, 20);
-    tcase_add_test(c, b3_bad_before_good_is_refused);
-    suite_add_tcase(s, c);
-    return s;
 }

@@ -1,13 +1,13 @@
-/* What roots reach: all of it, each once, past what is damaged. */
-#include <check.h>
+/* The objects that roots reach: all of them, each once, past damaged ones. */
 #include <string.h>
 
 #include "../../src/base/hash.h"
 #include "../../src/history/closure.h"
 #include "../../src/work/session.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *closure_suite(void);
+TEST_SUITE(closure);
 
 typedef struct tally {
     brc_id_table ids; /* of objects */
@@ -116,8 +116,8 @@ static void many_versions(scenario *t)
         scenario_set_number(t, "/g/a", (uint64_t)i * 200, -i - 1);
         scenario_commit(t, "one changed");
     }
-    OK(t, brc_branch_create(t->repo, "other", "HEAD~3", &t->err));
-    OK(t, brc_node_copy(t->session, "/g", "/h/copy", &t->err));
+    OK(t, brc_ref_create(t->repo, "other", "HEAD~3", NULL, 0, &t->err));
+    OK(t, brc_node_move(t->session, "/g", "/h/copy", BRC_NODE_COPY, &t->err));
     scenario_commit(t, "twice");
 }
 
@@ -132,7 +132,7 @@ static brc_oid plain_snapshot(scenario *t)
 }
 
 /* Nothing else was thrown away here: what a marking by this walk left over would be lost. */
-START_TEST(refs_reach_every_object)
+TEST(refs_reach_every_object)
 {
     scenario t;
     tally n = TALLY;
@@ -163,9 +163,8 @@ START_TEST(refs_reach_every_object)
     walk_and_free(&t, closure, &n);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(each_comes_once_whatever_leads_to_it)
+TEST(each_comes_once_whatever_leads_to_it)
 {
     scenario t;
     tally n = TALLY, more = TALLY;
@@ -188,11 +187,10 @@ START_TEST(each_comes_once_whatever_leads_to_it)
     walk_and_free(&t, closure, &n);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- what the caller decides -------------------------------- */
 
-START_TEST(a_skipped_commit_ends_its_line)
+TEST(a_skipped_commit_ends_its_line)
 {
     scenario t;
     tally n = TALLY;
@@ -215,9 +213,8 @@ START_TEST(a_skipped_commit_ends_its_line)
     walk_and_free(&t, closure, &n);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_known_node_is_read_again_on_request)
+TEST(a_known_node_is_read_again_on_request)
 {
     scenario t;
     tally n = TALLY, again = TALLY;
@@ -243,9 +240,8 @@ START_TEST(a_known_node_is_read_again_on_request)
     walk_and_free(&t, closure, &n);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(chunk_maps_are_known_by_their_context)
+TEST(chunk_maps_are_known_by_their_context)
 {
     scenario t;
     tally n = TALLY;
@@ -267,9 +263,8 @@ START_TEST(chunk_maps_are_known_by_their_context)
     walk_and_free(&t, closure, &n);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(dropped_in_the_middle)
+TEST(dropped_in_the_middle)
 {
     scenario t;
     tally n = TALLY;
@@ -294,11 +289,10 @@ START_TEST(dropped_in_the_middle)
     walk_and_free(&t, closure, &n);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- damage -------------------------------- */
 
-START_TEST(it_goes_on_after_a_commit_that_is_missing)
+TEST(it_goes_on_after_a_commit_that_is_missing)
 {
     scenario t;
     tally n = TALLY;
@@ -318,9 +312,8 @@ START_TEST(it_goes_on_after_a_commit_that_is_missing)
     walk_and_free(&t, closure, &n);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(it_goes_on_after_a_node_that_is_missing)
+TEST(it_goes_on_after_a_node_that_is_missing)
 {
     scenario t;
     tally n = TALLY;
@@ -330,7 +323,7 @@ START_TEST(it_goes_on_after_a_node_that_is_missing)
     brc_oid first = scenario_commit(&t, "one");
     brc_oid gone = put_commit(&t, &first, &first, 1);
     brc_closure *closure = closure_of(&t);
-    add_commit(&t, closure, &gone, 1); /* its snapshot is no node; what is before it is walked */
+    add_commit(&t, closure, &gone, 1); /* its snapshot is not a node; its parents are walked */
     walk_all(&t, closure, &n);
     ck_assert_uint_eq(n.failed, 1);
     ck_assert_int_eq(brc_oid_cmp(&n.concerned, &first), 0);
@@ -338,21 +331,4 @@ START_TEST(it_goes_on_after_a_node_that_is_missing)
     ck_assert_uint_eq(n.chunks, 8);
     walk_and_free(&t, closure, &n);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *closure_suite(void)
-{
-    Suite *suite = suite_create("closure");
-    TCase *tc = tcase_create("closure");
-    tcase_add_test(tc, refs_reach_every_object);
-    tcase_add_test(tc, each_comes_once_whatever_leads_to_it);
-    tcase_add_test(tc, a_skipped_commit_ends_its_line);
-    tcase_add_test(tc, a_known_node_is_read_again_on_request);
-    tcase_add_test(tc, chunk_maps_are_known_by_their_context);
-    tcase_add_test(tc, dropped_in_the_middle);
-    tcase_add_test(tc, it_goes_on_after_a_commit_that_is_missing);
-    tcase_add_test(tc, it_goes_on_after_a_node_that_is_missing);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

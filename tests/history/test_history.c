@@ -1,5 +1,4 @@
 /* Commits, the words for them, names, times, and the order of a walk. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/history/commit.h"
 #include "../../src/history/snapshot.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *history_suite(void);
+TEST_SUITE(history);
 
 STORE_KIT_FIXTURE(kit)
 
@@ -26,17 +26,11 @@ static void end(void)
     OK(brc_store_end(kit.store, 1, &kit.err));
 }
 
-static brc_oid commit_at(int64_t time, const char *message, const brc_oid *parents, size_t n)
-{
-    brc_commit c = { .author = "A. Uthor <a@example.org>", .message = message, .time_us = time,
-                     .parents = parents, .nparents = n };
-    OK(brc_commit_put(kit.store, &c, NULL, &kit.err));
-    return c.id;
-}
+CASE("history", .setup = kit_start, .teardown = kit_stop);
 
 /* ---- commits ----------------------------------------------------------------- */
 
-START_TEST(a_commit_comes_back)
+LOOP(a_commit_comes_back, 0, BRC_MAX_PARENTS + 1)
 {
     brc_oid parents[BRC_MAX_PARENTS];
     brc_commit c = { .root = store_kit_id(0xfe), .author = "J\xc3\xb6rg  <j@x> ", .time_us = -5,
@@ -66,9 +60,8 @@ START_TEST(a_commit_comes_back)
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM commit_info WHERE time_us=-5 AND"
                                          " author LIKE 'J%' AND message LIKE 'Line%'"), 1);
 }
-END_TEST
 
-START_TEST(commits_that_cannot_be_are_refused)
+TEST(commits_that_cannot_be_are_refused)
 {
     char *big = malloc((1 << 20) + 2);
     memset(big, 'm', (1 << 20) + 1);
@@ -105,11 +98,10 @@ START_TEST(commits_that_cannot_be_are_refused)
     end();
     free(big);
 }
-END_TEST
 
 #define HEX "00112233445566778899aabbccddeeff"
 
-START_TEST(text_that_is_no_commit_s_is_damage)
+TEST(text_that_is_no_commit_s_is_damage)
 {
     static const struct {
         const char *text;
@@ -176,9 +168,8 @@ START_TEST(text_that_is_no_commit_s_is_damage)
         free(exact);
     }
 }
-END_TEST
 
-START_TEST(too_many_parents_are_damage)
+TEST(too_many_parents_are_damage)
 {
     brc_buf text = BRC_BUF_INIT;
     brc_oid id = store_kit_id(3);
@@ -193,23 +184,22 @@ START_TEST(too_many_parents_are_damage)
     brc_commit_free(c);
     brc_buf_dispose(&text);
 }
-END_TEST
 
 /* ---- revisions --------------------------------------------------------------- */
 
 /* main: c0 - c1 - merge(c1, s1, s2) - c3; side: c0 - s1; third: c0 - s2; tag v1 = c1. */
 static brc_oid c0, c1, s1, s2, c2, c3;
 
-static void make_history(void)
+static void put_six_commits(void)
 {
     begin();
-    c0 = commit_at(1000000, "c0", NULL, 0);
-    c1 = commit_at(2000000, "c1", &c0, 1);
-    s1 = commit_at(3000000, "s1", &c0, 1);
-    s2 = commit_at(4000000, "s2", &c0, 1);
+    c0 = store_kit_commit(&kit, 1000000, "c0", NULL, 0);
+    c1 = store_kit_commit(&kit, 2000000, "c1", &c0, 1);
+    s1 = store_kit_commit(&kit, 3000000, "s1", &c0, 1);
+    s2 = store_kit_commit(&kit, 4000000, "s2", &c0, 1);
     brc_oid three[3] = { c1, s1, s2 };
-    c2 = commit_at(5000000, "c2", three, 3);
-    c3 = commit_at(6000000, "c3", &c2, 1);
+    c2 = store_kit_commit(&kit, 5000000, "c2", three, 3);
+    c3 = store_kit_commit(&kit, 6000000, "c3", &c2, 1);
     OK(brc_ref_put(kit.store, "heads/main", &c1, NULL, "commit", 0, NULL, 2000000, &kit.err));
     OK(brc_ref_put(kit.store, "heads/main", &c2, NULL, "commit", 0, NULL, 5000000, &kit.err));
     OK(brc_ref_put(kit.store, "heads/main", &c3, NULL, "commit", 0, NULL, 6000000, &kit.err));
@@ -228,10 +218,10 @@ static void resolves(const char *rev, const brc_oid *want)
     ck_assert_msg(brc_oid_cmp(&got, want) == 0, "%s is another commit", rev);
 }
 
-START_TEST(revisions_name_commits)
+TEST(revisions_name_commits)
 {
     char hex[65];
-    make_history();
+    put_six_commits();
     resolves("main", &c3); /* a branch goes before a tag of the same name */
     resolves("HEAD", &c3);
     resolves("@", &c3);
@@ -270,13 +260,12 @@ START_TEST(revisions_name_commits)
     resolves("HEAD@{@5}^2", &s1);
     resolves("@{@5}", &c2);
 }
-END_TEST
 
-/* Whoever has looked a name up once means that commit from then on. */
-START_TEST(a_whole_id_is_that_commit_whatever_refs_are_called)
+/* A caller who has looked up a name means that commit from then on. */
+TEST(a_whole_id_is_that_commit_whatever_refs_are_called)
 {
     char id[65], full[80], before[80];
-    make_history();
+    put_six_commits();
     brc_oid_format(id, &c1);
     id[32] = '\0';
     snprintf(full, sizeof(full), "heads/%s", id);
@@ -290,9 +279,8 @@ START_TEST(a_whole_id_is_that_commit_whatever_refs_are_called)
     resolves(before, &c0);
     resolves("00112233445566778899aabbccddeeff", &s2); /* as long as an id, and none */
 }
-END_TEST
 
-START_TEST(revisions_that_name_nothing_say_why)
+TEST(revisions_that_name_nothing_say_why)
 {
     static const struct {
         const char *rev, *words;
@@ -318,20 +306,19 @@ START_TEST(revisions_that_name_nothing_say_why)
         { "nope@{@5}", "no commit at that time", BRC_ENOTFOUND },
         { "main@{@5", "no branch, tag or commit", BRC_ENOTFOUND },
         { "main@{}", "is not a time", BRC_EINVAL },
-        { "main@{yesterday}", "is not a time", BRC_EINVAL },
+        { "main@{soon}", "is not a time", BRC_EINVAL },
         { "main@{@5}x", "no branch, tag or commit", BRC_ENOTFOUND },
     };
     brc_oid got;
-    make_history();
+    put_six_commits();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         FAILS(wrong[i].code, wrong[i].words,
               brc_rev_resolve(kit.store, wrong[i].rev, &got, &kit.err));
 }
-END_TEST
 
 /* Among some hundred commits, two begin with the same 4 digits; other objects that do
  * count for nothing. */
-START_TEST(a_prefix_of_several_ids_is_ambiguous)
+TEST(a_prefix_of_several_ids_is_ambiguous)
 {
     enum { N = 2000 };
     brc_oid *ids = calloc(N, sizeof(*ids)), got;
@@ -340,7 +327,7 @@ START_TEST(a_prefix_of_several_ids_is_ambiguous)
     begin();
     for (int i = 0; i < N; i++) {
         snprintf(hex, sizeof(hex), "%d", i);
-        ids[i] = commit_at(i, hex, NULL, 0);
+        ids[i] = store_kit_commit(&kit, i, hex, NULL, 0);
         OK(brc_store_put(kit.store, BRC_KIND_CHUNK, hex, strlen(hex), &got, &kit.err));
     }
     end();
@@ -373,11 +360,10 @@ START_TEST(a_prefix_of_several_ids_is_ambiguous)
     FAILS(BRC_ENOTFOUND, "no branch", brc_rev_resolve(kit.store, hex, &got, &kit.err));
     free(ids);
 }
-END_TEST
 
 /* ---- times and names --------------------------------------------------------- */
 
-START_TEST(times_are_read)
+TEST(times_are_read)
 {
     static const struct {
         const char *text;
@@ -409,14 +395,16 @@ START_TEST(times_are_read)
         { "@-1", -1000000 },
     };
     static const char *const wrong[] = {
-        "", "now", "2026", "2026-11", "2026-11-2", "2026-13-01", "2026-00-01", "2026-11-00",
+        "", "soon", "2026", "2026-11", "2026-11-2",
+        "2026-13-01", "2026-00-01", "2026-11-00",
         "2026-11-31", "2026-04-31", "2025-02-29", "1900-02-29", "2100-02-29", "2024-02-30",
         "2026-11-20T", "2026-11-20T12", "2026-11-20T12:", "2026-11-20T12:3", "2026-11-20T24:00",
         "2026-11-20T12:60", "2026-11-20T12:00:61", "2026-11-20T12:00:0", "2026-11-20T12:00:00.",
         "2026-11-20T12:00.5", "2026-11-20T12:00:00Zx", "2026-11-20Z", "2026-11-20T12:00+1",
         "2026-11-20T12:00+24:00", "2026-11-20T12:00+01:60", "2026-11-20T12:00+01:",
         "2026-11-20T12:00+01:3", "2026-11-20T12:00 +01:00", "2026/11/20", " 2026-11-20",
-        "2026-11-20 ", "-2026-11-20", "@", "@1.5", "@x", "@1x", "@ 1", "@+1", "@9999999999999",
+        "2026-11-20 ",
+        "-2026-11-20", "@", "@1.", "@.5", "@x", "@1x", "@ 1", "@+1", "@9999999999999",
         "@-9999999999999", "@99999999999999999999", "1700000000",
     };
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
@@ -431,9 +419,8 @@ START_TEST(times_are_read)
         ck_assert_ptr_nonnull(strstr(kit.err.message, "is not a time"));
     }
 }
-END_TEST
 
-START_TEST(names_of_branches_and_tags)
+TEST(names_of_branches_and_tags)
 {
     static const char *const good[] = { "main", "a",    "feature/x-1", "v1.0",  "\xc3\xa4",
                                         "a@b",  "1a2b", "a{b}",        "HEADS", "x.y/z" };
@@ -455,7 +442,6 @@ START_TEST(names_of_branches_and_tags)
     FAILS(BRC_EINVAL, "255", brc_ref_name_check(longest, &kit.err));
     OK(brc_ref_name_check(longest + 1, &kit.err));
 }
-END_TEST
 
 /* ---- walks ------------------------------------------------------------------- */
 
@@ -477,33 +463,36 @@ static void walk_is(const brc_oid *tip, const char *want)
     ck_assert_str_eq(text, want);
 }
 
-START_TEST(children_come_before_their_parents_whatever_the_clocks_said)
+TEST(children_come_before_their_parents_whatever_the_clocks_said)
 {
     brc_oid none;
     memset(&none, 0, sizeof(none));
-    make_history();
+    put_six_commits();
     walk_is(&none, "");
     walk_is(&c1, "c1 c0 ");
     walk_is(&c3, "c3 c2 s2 s1 c1 c0 "); /* the newest first */
     begin();
     /* a: a clock that is years ahead in an ancestor, and one that runs backwards */
-    brc_oid r = commit_at(900, "r", NULL, 0), x1 = commit_at(800, "x1", &r, 1);
-    brc_oid x2 = commit_at(700, "x2", &x1, 1), y1 = commit_at(5000, "y1", &r, 1);
-    brc_oid y2 = commit_at(10, "y2", &y1, 1), both[2] = { x2, y2 };
-    brc_oid m = commit_at(1, "m", both, 2), top = commit_at(0, "top", &m, 1);
+    brc_oid r = store_kit_commit(&kit, 900, "r", NULL, 0);
+    brc_oid x1 = store_kit_commit(&kit, 800, "x1", &r, 1);
+    brc_oid x2 = store_kit_commit(&kit, 700, "x2", &x1, 1);
+    brc_oid y1 = store_kit_commit(&kit, 5000, "y1", &r, 1);
+    brc_oid y2 = store_kit_commit(&kit, 10, "y2", &y1, 1), both[2] = { x2, y2 };
+    brc_oid m = store_kit_commit(&kit, 1, "m", both, 2);
+    brc_oid top = store_kit_commit(&kit, 0, "top", &m, 1);
     end();
     walk_is(&top, "top m x2 x1 y2 y1 r ");
     /* The same parent twice, and a parent that is also a grandparent. */
     begin();
     brc_oid twice[2] = { r, r }, near[3] = { r, x1, x2 };
-    brc_oid t = commit_at(50, "t", twice, 2), n = commit_at(60, "n", near, 3);
+    brc_oid t = store_kit_commit(&kit, 50, "t", twice, 2);
+    brc_oid n = store_kit_commit(&kit, 60, "n", near, 3);
     end();
     walk_is(&t, "t r ");
     walk_is(&n, "n x2 x1 r ");
 }
-END_TEST
 
-START_TEST(random_histories_are_walked_in_order)
+LOOP(random_histories_are_walked_in_order, 0, 10)
 {
     enum { N = 120 };
     uint64_t random = (uint64_t)_i + 40;
@@ -520,7 +509,8 @@ START_TEST(random_histories_are_walked_in_order)
             parents[i][p] = ids[from[i][p]];
         }
         snprintf(name, sizeof(name), "%zu", i);
-        ids[i] = commit_at((int64_t)store_kit_below(&random, 1000), name, parents[i], nparents[i]);
+        ids[i] = store_kit_commit(&kit, (int64_t)store_kit_below(&random, 1000), name, parents[i],
+                                  nparents[i]);
     }
     end();
     reach[N - 1] = 1;
@@ -546,10 +536,9 @@ START_TEST(random_histories_are_walked_in_order)
             ck_assert_uint_lt(place[i], place[from[i][p]]);
     }
 }
-END_TEST
 
 /* A name is one part of a path, wherever it comes from: an archive's member, say. */
-START_TEST(f22_names_that_no_node_can_have)
+TEST(f22_names_that_no_node_can_have)
 {
     static const struct {
         const char *name;
@@ -569,10 +558,9 @@ START_TEST(f22_names_that_no_node_can_have)
     ck_assert_int_eq(brc_name_check(longest, BRC_NAME_MAX, &err), BRC_OK);
     ck_assert_int_eq(brc_name_check(longest, BRC_NAME_MAX + 1, &err), BRC_ELIMIT);
 }
-END_TEST
 
 /* An entry is as long as its parts: cut or followed by more, it is damaged. */
-START_TEST(f22_a_node_s_entry_has_one_length)
+TEST(f22_a_node_s_entry_has_one_length)
 {
     for (int parts = 0; parts < 4; parts++) {
         uint8_t bytes[BRC_ENTRY_MAX + 1] = { 0 };
@@ -595,17 +583,17 @@ START_TEST(f22_a_node_s_entry_has_one_length)
         ck_assert_int_eq(brc_entry_decode(&got, (brc_span){ bytes, len }, 16, &err), BRC_ECORRUPT);
     }
 }
-END_TEST
 
-START_TEST(a_walk_that_meets_a_missing_commit_says_which)
+TEST(a_walk_that_meets_a_missing_commit_says_which)
 {
     brc_oid gone = store_kit_id(0x77);
     brc_walk *walk;
     const brc_commit *c;
     char hex[65];
     begin();
-    brc_oid root = commit_at(1, "root", NULL, 0), pair[2] = { root, gone };
-    brc_oid child = commit_at(2, "child", &gone, 1), merge = commit_at(3, "merge", pair, 2);
+    brc_oid root = store_kit_commit(&kit, 1, "root", NULL, 0), pair[2] = { root, gone };
+    brc_oid child = store_kit_commit(&kit, 2, "child", &gone, 1);
+    brc_oid merge = store_kit_commit(&kit, 3, "merge", pair, 2);
     end();
     OK(brc_walk_new(&walk, kit.store, &child, &kit.err));
     ck_assert_int_eq(brc_walk_next(walk, &c, &kit.err), 1);
@@ -618,29 +606,4 @@ START_TEST(a_walk_that_meets_a_missing_commit_says_which)
     ck_assert_int_eq(rc, BRC_ECORRUPT);
     ck_assert_ptr_nonnull(strstr(kit.err.message, hex));
     brc_walk_free(walk);
-}
-END_TEST
-
-Suite *history_suite(void)
-{
-    Suite *s = suite_create("history");
-    TCase *tc = tcase_create("history");
-    tcase_add_checked_fixture(tc, kit_start, kit_stop);
-    tcase_add_loop_test(tc, a_commit_comes_back, 0, BRC_MAX_PARENTS + 1);
-    tcase_add_test(tc, commits_that_cannot_be_are_refused);
-    tcase_add_test(tc, text_that_is_no_commit_s_is_damage);
-    tcase_add_test(tc, too_many_parents_are_damage);
-    tcase_add_test(tc, revisions_name_commits);
-    tcase_add_test(tc, a_whole_id_is_that_commit_whatever_refs_are_called);
-    tcase_add_test(tc, revisions_that_name_nothing_say_why);
-    tcase_add_test(tc, a_prefix_of_several_ids_is_ambiguous);
-    tcase_add_test(tc, times_are_read);
-    tcase_add_test(tc, names_of_branches_and_tags);
-    tcase_add_test(tc, children_come_before_their_parents_whatever_the_clocks_said);
-    tcase_add_loop_test(tc, random_histories_are_walked_in_order, 0, 10);
-    tcase_add_test(tc, f22_names_that_no_node_can_have);
-    tcase_add_test(tc, f22_a_node_s_entry_has_one_length);
-    tcase_add_test(tc, a_walk_that_meets_a_missing_commit_says_which);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,5 +1,4 @@
 /* Merge bases, against a plain look at the whole graph; and the folding of several. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +6,13 @@
 #include "../../src/history/commit.h"
 #include "../../src/history/ancestry.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *merge_base_suite(void);
+TEST_SUITE(merge_base);
 
 STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
-
-static brc_oid put_named(int64_t time, const char *message, const brc_oid *parents, size_t n)
-{
-    brc_commit c = { .author = "A", .message = message, .time_us = time, .parents = parents,
-                     .nparents = n };
-    OK(brc_commit_put(kit.store, &c, NULL, &kit.err));
-    return c.id;
-}
 
 enum { GRAPH_N = 20 };
 
@@ -46,7 +38,7 @@ static void make_graph(graph *g, uint64_t random)
                 g->behind[i][k] |= g->behind[from][k];
         }
         snprintf(name, sizeof(name), "%zu", i);
-        g->ids[i] = put_named(1000 - (int64_t)i, name, parents, n);
+        g->ids[i] = store_kit_commit(&kit, 1000 - (int64_t)i, name, parents, n);
     }
     OK(brc_store_end(kit.store, 1, &kit.err));
 }
@@ -85,7 +77,9 @@ static void check_bases(const graph *g, size_t a, size_t b, size_t other)
     brc_commit_set_dispose(&found);
 }
 
-START_TEST(t1_bases_follow_from_the_graph)
+CASE("merge_base", .setup = kit_start, .teardown = kit_stop);
+
+LOOP(t1_bases_follow_from_the_graph, 0, 24)
 {
     graph g;
     make_graph(&g, (uint64_t)_i + 11);
@@ -96,7 +90,6 @@ START_TEST(t1_bases_follow_from_the_graph)
         for (size_t b = 0; b < GRAPH_N; b++)
             check_bases(&g, a, (size_t)_i % GRAPH_N, b);
 }
-END_TEST
 
 typedef struct fold_count {
     size_t merges;
@@ -119,7 +112,7 @@ static int count_merge(void *ctx, const brc_oid *base, const brc_oid *ours, cons
 }
 
 /* Each row is two merges of the row below: without a memory, 2^n of them. */
-START_TEST(t2_a_thousand_crosses_are_folded_once_each)
+TEST(t2_a_thousand_crosses_are_folded_once_each)
 {
     enum { ROWS = 1000 };
     brc_oid pair[2], next[2], start, root;
@@ -127,13 +120,13 @@ START_TEST(t2_a_thousand_crosses_are_folded_once_each)
     fold_count count = {0};
     char name[32];
     OK(brc_store_begin(kit.store, &kit.err));
-    start = put_named(1, "start", NULL, 0);
-    pair[0] = put_named(2, "left", &start, 1);
-    pair[1] = put_named(2, "right", &start, 1);
+    start = store_kit_commit(&kit, 1, "start", NULL, 0);
+    pair[0] = store_kit_commit(&kit, 2, "left", &start, 1);
+    pair[1] = store_kit_commit(&kit, 2, "right", &start, 1);
     for (int i = 0; i < ROWS; i++) {
         for (int k = 0; k < 2; k++) {
             snprintf(name, sizeof(name), "%d %d", i, k);
-            next[k] = put_named(3, name, pair, 2);
+            next[k] = store_kit_commit(&kit, 3, name, pair, 2);
         }
         memcpy(pair, next, sizeof(pair));
     }
@@ -145,16 +138,4 @@ START_TEST(t2_a_thousand_crosses_are_folded_once_each)
     ck_assert_uint_eq(count.merges, ROWS);
     brc_commit_set_dispose(&some);
     brc_commit_set_dispose(&bases);
-}
-END_TEST
-
-Suite *merge_base_suite(void)
-{
-    Suite *s = suite_create("merge_base");
-    TCase *t = tcase_create("merge_base");
-    tcase_add_checked_fixture(t, kit_start, kit_stop);
-    tcase_add_loop_test(t, t1_bases_follow_from_the_graph, 0, 24);
-    tcase_add_test(t, t2_a_thousand_crosses_are_folded_once_each);
-    suite_add_tcase(s, t);
-    return s;
 }

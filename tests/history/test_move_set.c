@@ -1,5 +1,4 @@
 /* Moves in the text of a commit, and what sets of them say of paths. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/history/commit.h"
 #include "../../src/history/moves.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *move_set_suite(void);
+TEST_SUITE(move_set);
 
 STORE_KIT_FIXTURE(kit)
 
@@ -54,7 +54,9 @@ static void joined_is(const char *older, const char *newer, const char *want)
     brc_move_set_dispose(&out);
 }
 
-START_TEST(a_node_that_was_made_again_is_new_wherever_it_goes)
+CASE("moves", .setup = kit_start, .teardown = kit_stop);
+
+TEST(a_node_that_was_made_again_is_new_wherever_it_goes)
 {
     joined_is(NEW("/a"), "", NEW("/a") " ");
     joined_is(NEW("/a"), "/b</a", NEW("/b") " ");
@@ -63,9 +65,8 @@ START_TEST(a_node_that_was_made_again_is_new_wherever_it_goes)
     joined_is(NEW("/a"), NEW("/a"), NEW("/a") " ");
     joined_is(NEW("/g/a"), "/h</g", "/h</g " NEW("/h/a") " ");
 }
-END_TEST
 
-START_TEST(a_node_that_was_made_again_is_new_backwards_too)
+TEST(a_node_that_was_made_again_is_new_backwards_too)
 {
     brc_move_set set = set_of("/h</g " NEW("/h/a")), back = {0};
     OK(brc_move_set_turn(&back, &set, &kit.err));
@@ -73,16 +74,14 @@ START_TEST(a_node_that_was_made_again_is_new_backwards_too)
     brc_move_set_dispose(&set);
     brc_move_set_dispose(&back);
 }
-END_TEST
 
 /* Their place is free to be a node's: the one that moved from there is believed. */
-START_TEST(a_node_of_the_name_may_move)
+TEST(a_node_of_the_name_may_move)
 {
     brc_move_set set = set_of(NEW("/g") " /y</g/\x01");
     set_is(&set, "/y</g/\x01 ");
     brc_move_set_dispose(&set);
 }
-END_TEST
 
 /* ---- text -------------------------------- */
 
@@ -96,7 +95,7 @@ static int parse(const char *text, brc_commit **out)
                             &kit.err);
 }
 
-START_TEST(a_commit_s_moves_come_back)
+TEST(a_commit_s_moves_come_back)
 {
     brc_oid parent = store_kit_id(2);
     brc_commit c = { .author = "a", .message = "move /x /y\n", .time_us = 1, .parents = &parent,
@@ -124,7 +123,6 @@ START_TEST(a_commit_s_moves_come_back)
     brc_commit_free(got);
     brc_move_set_dispose(&set);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -163,7 +161,7 @@ static const struct {
     { "parent " HEX "\nauthor a\nmove /a /b\ntime 5\n\nm", 0 },
 };
 
-START_TEST(moves_that_have_another_form_are_damage)
+TEST(moves_that_have_another_form_are_damage)
 {
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         brc_commit *c = NULL;
@@ -173,9 +171,8 @@ START_TEST(moves_that_have_another_form_are_damage)
         brc_commit_free(c);
     }
 }
-END_TEST
 
-START_TEST(paths_of_moves_have_limits)
+TEST(paths_of_moves_have_limits)
 {
     brc_commit *c;
     brc_buf text = BRC_BUF_INIT;
@@ -191,7 +188,6 @@ START_TEST(paths_of_moves_have_limits)
     }
     brc_buf_dispose(&text);
 }
-END_TEST
 
 /* ---- sets -------------------------------- */
 
@@ -204,7 +200,7 @@ static void origin_is(const brc_move_set *set, const char *path, const char *wan
     brc_buf_dispose(&out);
 }
 
-START_TEST(a_path_comes_from_one_place)
+TEST(a_path_comes_from_one_place)
 {
     brc_move_set set = set_of("/h</g /y</g/x /h/n</m /m</h");
     origin_is(&set, "/h", "/g");
@@ -219,9 +215,8 @@ START_TEST(a_path_comes_from_one_place)
     origin_is(&set, "/", "/");
     brc_move_set_dispose(&set);
 }
-END_TEST
 
-START_TEST(sets_are_joined)
+TEST(sets_are_joined)
 {
     static const struct {
         const char *older, *newer, *joined;
@@ -245,9 +240,8 @@ START_TEST(sets_are_joined)
         brc_move_set_dispose(&out);
     }
 }
-END_TEST
 
-START_TEST(two_moves_of_one_node_are_refused)
+TEST(two_moves_of_one_node_are_refused)
 {
     brc_move_set set = {0};
     OK(brc_move_set_add(&set, "/a", "/b", &kit.err));
@@ -258,23 +252,4 @@ START_TEST(two_moves_of_one_node_are_refused)
     OK(brc_move_set_add(&set, "/b", "/c", &kit.err));
     FAILS(BRC_ECORRUPT, "moved to /c", brc_move_set_seal(&set, &kit.err));
     brc_move_set_dispose(&set);
-}
-END_TEST
-
-Suite *move_set_suite(void)
-{
-    Suite *suite = suite_create("move_set");
-    TCase *t = tcase_create("moves");
-    tcase_add_checked_fixture(t, kit_start, kit_stop);
-    tcase_add_test(t, a_node_of_the_name_may_move);
-    tcase_add_test(t, a_node_that_was_made_again_is_new_backwards_too);
-    tcase_add_test(t, a_node_that_was_made_again_is_new_wherever_it_goes);
-    tcase_add_test(t, a_commit_s_moves_come_back);
-    tcase_add_test(t, moves_that_have_another_form_are_damage);
-    tcase_add_test(t, paths_of_moves_have_limits);
-    tcase_add_test(t, a_path_comes_from_one_place);
-    tcase_add_test(t, sets_are_joined);
-    tcase_add_test(t, two_moves_of_one_node_are_refused);
-    suite_add_tcase(suite, t);
-    return suite;
 }

@@ -1,5 +1,4 @@
-/* Which commits others lead to, and ranges of them. */
-#include <check.h>
+/* The commits that are reached from others, and ranges of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +6,13 @@
 #include "../../src/history/commit.h"
 #include "../../src/history/ancestry.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *reach_suite(void);
+TEST_SUITE(reach);
 
 STORE_KIT_FIXTURE(kit)
 
 #define OK(call) KIT_OK(&kit, call)
-
-static brc_oid put_commit(int64_t time, const char *message, const brc_oid *parents, size_t n)
-{
-    brc_commit c = { .author = "A", .message = message, .time_us = time, .parents = parents,
-                     .nparents = n };
-    OK(brc_commit_put(kit.store, &c, NULL, &kit.err));
-    return c.id;
-}
 
 enum { RANGE_N = 24 };
 
@@ -47,7 +39,8 @@ static void make_range_history(range_history *h, uint64_t random)
                 h->behind[i][k] |= h->behind[from][k];
         }
         snprintf(name, sizeof(name), "%zu", i);
-        h->ids[i] = put_commit((int64_t)store_kit_below(&random, 1000), name, parents, n);
+        h->ids[i] = store_kit_commit(&kit, (int64_t)store_kit_below(&random, 1000), name, parents,
+                                     n);
     }
     OK(brc_store_end(kit.store, 1, &kit.err));
 }
@@ -73,7 +66,9 @@ static void check_range(const range_history *h, size_t hidden, size_t tip)
         ck_assert_int_eq(given[i], h->behind[tip][i] && !h->behind[hidden][i]);
 }
 
-START_TEST(f13_a_range_has_what_only_its_end_reaches)
+CASE("reach", .setup = kit_start, .teardown = kit_stop);
+
+LOOP(f13_a_range_has_what_only_its_end_reaches, 0, 8)
 {
     range_history h;
     make_range_history(&h, (uint64_t)_i + 7);
@@ -81,9 +76,8 @@ START_TEST(f13_a_range_has_what_only_its_end_reaches)
         for (size_t tip = 0; tip < RANGE_N; tip++)
             check_range(&h, hidden, tip);
 }
-END_TEST
 
-START_TEST(f10_reaching_is_what_parents_say)
+LOOP(f10_reaching_is_what_parents_say, 0, 8)
 {
     range_history h;
     make_range_history(&h, (uint64_t)_i + 70);
@@ -100,16 +94,4 @@ START_TEST(f10_reaching_is_what_parents_say)
                              h.behind[a][i] || h.behind[b][i]);
         brc_reach_free(reach);
     }
-}
-END_TEST
-
-Suite *reach_suite(void)
-{
-    Suite *s = suite_create("reach");
-    TCase *tc = tcase_create("reach");
-    tcase_add_checked_fixture(tc, kit_start, kit_stop);
-    tcase_add_loop_test(tc, f13_a_range_has_what_only_its_end_reaches, 0, 8);
-    tcase_add_loop_test(tc, f10_reaching_is_what_parents_say, 0, 8);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,5 +1,4 @@
 /* Snapshots: entries, names and paths, and what differs between two of them. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,23 +6,12 @@
 #include "../../src/history/snapshot.h"
 #include "../../src/history/tree_diff.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *tree_diff_suite(void);
+TEST_SUITE(tree_diff);
 
-static store_kit kit;
+STORE_KIT_CHANGE_FIXTURE(kit, store_kit_start)
 static const brc_oid empty;
-
-static void diff_setup(void)
-{
-    store_kit_start(&kit);
-    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
-}
-
-static void diff_teardown(void)
-{
-    KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
-    store_kit_stop(&kit);
-}
 
 #define OK(call) KIT_OK(&kit, call)
 #define FAILS(code, words, call) KIT_FAILS(&kit, code, words, call)
@@ -120,7 +108,7 @@ static void diff_is(const brc_oid *a, const brc_oid *b, const char *path, const 
     static const char letters[] = "?ARMC";
     brc_tree_diff diff;
     char text[2000] = "";
-    OK(brc_tree_diff_run(&diff, kit.store, a, b, path, NULL, &kit.err));
+    OK(brc_tree_diff_run(&diff, kit.store, a, b, path, 0, NULL, &kit.err));
     for (size_t i = 0; i < diff.n; i++) {
         const brc_node_change *c = &diff.changes[i];
         size_t at = strlen(text);
@@ -141,9 +129,11 @@ static void diff_is(const brc_oid *a, const brc_oid *b, const char *path, const 
     ck_assert_str_eq(text, want);
 }
 
+CASE("tree_diff", .setup = kit_start, .teardown = kit_stop);
+
 /* ---- differences ------------------------------------------------------------- */
 
-START_TEST(equal_snapshots_do_not_differ)
+TEST(equal_snapshots_do_not_differ)
 {
     brc_oid a = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/a", ARRAY, "0=1", 0 });
     brc_oid b = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/a", ARRAY, "0=1", 0 });
@@ -154,9 +144,8 @@ START_TEST(equal_snapshots_do_not_differ)
     diff_is(&empty, &plain, NULL, ""); /* the root group's document is the plain one */
     diff_is(&plain, &empty, NULL, "");
 }
-END_TEST
 
-START_TEST(nodes_are_added_removed_and_changed)
+TEST(nodes_are_added_removed_and_changed)
 {
     brc_oid a = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/same", ARRAY, "0=1 1=2", 0 },
                          { "/gone", ARRAY, "0=3 2=4", 0 }, { "/x", ARRAY, "0=5 1=6 2=7", 0 },
@@ -175,9 +164,8 @@ START_TEST(nodes_are_added_removed_and_changed)
     diff_is(&a, &b, "/same", "");
     diff_is(&empty, &b, "/g", "A /g\nA /g/more\nA /g/more/deep +1 -0 ~0\n");
 }
-END_TEST
 
-START_TEST(metadata_is_told_by_pointers)
+TEST(metadata_is_told_by_pointers)
 {
     brc_oid a =
         SNAPSHOT({ "/", GROUP, NULL, 0 },
@@ -198,9 +186,8 @@ START_TEST(metadata_is_told_by_pointers)
     diff_is(&empty, &none, NULL, ""); /* no attributes and empty ones are the same */
     diff_is(&none, &a, "/", "A /x +1 -0 ~0\n");
 }
-END_TEST
 
-START_TEST(storage_alone_is_no_difference_of_data)
+TEST(storage_alone_is_no_difference_of_data)
 {
     brc_oid a = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", ARRAY, "0=1", 0 });
     brc_oid codec =
@@ -216,18 +203,16 @@ START_TEST(storage_alone_is_no_difference_of_data)
     diff_is(&a, &attrs, NULL, "C /x (/codecs) (/attributes/k)\n");
     diff_is(&a, &data, NULL, "C /x +0 -0 ~1 (/codecs)\n");
 }
-END_TEST
 
-START_TEST(another_grid_is_other_chunks)
+TEST(another_grid_is_other_chunks)
 {
     brc_oid a = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", ARRAY, "0=1 1=2 2=3", 0 });
     brc_oid b =
         SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", ARRAY_OF("bytes", "4", ""), "0=1 1=9", 0 });
     diff_is(&a, &b, NULL, "C /x +2 -3 ~0 (/chunk_grid) rechunked\n");
 }
-END_TEST
 
-START_TEST(an_array_in_a_group_s_place_is_one_out_and_one_in)
+TEST(an_array_in_a_group_s_place_is_one_out_and_one_in)
 {
     brc_oid a =
         SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", GROUP, NULL, 0 }, { "/x/y", ARRAY, "0=1", 0 });
@@ -235,9 +220,8 @@ START_TEST(an_array_in_a_group_s_place_is_one_out_and_one_in)
     diff_is(&a, &b, NULL, "R /x\nA /x +1 -0 ~0\nR /x/y +0 -1 ~0\n");
     diff_is(&b, &a, NULL, "R /x +0 -1 ~0\nA /x\nA /x/y +1 -0 ~0\n");
 }
-END_TEST
 
-START_TEST(what_moved_is_told_once)
+TEST(what_moved_is_told_once)
 {
     brc_oid a =
         SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", ARRAY, "0=1", 0 }, { "/g", GROUP, NULL, 0 },
@@ -263,9 +247,8 @@ START_TEST(what_moved_is_told_once)
     diff_is(&apart, &a, NULL, "A /g\nM /g/one<-/one\nM /g/two<-/two\n");
     diff_is(&a, &renamed, "/x", "R /x +0 -1 ~0\n"); /* where only one place is looked at */
 }
-END_TEST
 
-START_TEST(a_copy_is_an_addition)
+TEST(a_copy_is_an_addition)
 {
     brc_oid a = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", ARRAY, "0=1", 0 });
     brc_oid b =
@@ -276,9 +259,8 @@ START_TEST(a_copy_is_an_addition)
     diff_is(&b, &c, NULL, "M /z<-/x\n");
     diff_is(&a, &c, NULL, "M /y<-/x\nA /z +1 -0 ~0\n");
 }
-END_TEST
 
-START_TEST(two_that_changed_places_are_two_changes)
+TEST(two_that_changed_places_are_two_changes)
 {
     brc_oid a =
         SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", ARRAY, "0=1", 0 }, { "/y", ARRAY, "0=2", 0 });
@@ -286,10 +268,9 @@ START_TEST(two_that_changed_places_are_two_changes)
         SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", ARRAY, "0=2", 0 }, { "/y", ARRAY, "0=1", 0 });
     diff_is(&a, &b, NULL, "C /x +0 -0 ~1\nC /y +0 -0 ~1\n");
 }
-END_TEST
 
 /* Documents of a stranger, which nobody checked: an error or a difference. */
-START_TEST(strange_documents_do_no_harm)
+TEST(strange_documents_do_no_harm)
 {
     static const char *const docs[] = {
         "{}", "{\"attributes\":[1,2]}", "{\"attributes\":7}", "{\"attributes\":\"x\"}",
@@ -302,18 +283,17 @@ START_TEST(strange_documents_do_no_harm)
             brc_tree_diff diff;
             brc_oid a = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", docs[i], "0=1", 0 });
             brc_oid b = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", docs[j], "0=1", 0 });
-            int rc = brc_tree_diff_run(&diff, kit.store, &a, &b, NULL, NULL, &kit.err);
+            int rc = brc_tree_diff_run(&diff, kit.store, &a, &b, NULL, 0, NULL, &kit.err);
             ck_assert_msg(rc == (i == j || (i < 6 && j < 6) ? BRC_OK : BRC_ECORRUPT),
                           "%s and %s: %d %s", docs[i], docs[j], rc, kit.err.message);
             brc_tree_diff_dispose(&diff);
         }
     }
 }
-END_TEST
 
 /* ---- entries, snapshots, paths ----------------------------------------------- */
 
-START_TEST(entries_come_back_and_others_are_damage)
+TEST(entries_come_back_and_others_are_damage)
 {
     for (int parts = 0; parts < 4; parts++) {
         uint8_t bytes[BRC_ENTRY_MAX + 1];
@@ -341,9 +321,8 @@ START_TEST(entries_come_back_and_others_are_damage)
               brc_entry_decode(&back, (brc_span){ bytes, len }, 16, &kit.err));
     }
 }
-END_TEST
 
-START_TEST(paths_lead_to_entries)
+TEST(paths_lead_to_entries)
 {
     brc_oid root = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/a", GROUP, NULL, 0 },
                             { "/a/b", ARRAY, "0=1", 0 }, { "/ab", ARRAY, "", 0 });
@@ -372,14 +351,13 @@ START_TEST(paths_lead_to_entries)
     ck_assert_mem_eq(text.data, GROUP, text.len);
     OK(brc_snapshot_find(kit.store, &empty, "/a", &e, &kit.err));
     ck_assert_int_eq(e.kind, 0);
-    /* a map that is no snapshot's: it has no root node */
+    /* a map that does not belong to a snapshot: it has no root node */
     OK(brc_snapshot_find(kit.store, &root, "/a", &group, &kit.err));
     FAILS(BRC_ECORRUPT, "no root node",
           brc_snapshot_find(kit.store, &group.map, "/", &e, &kit.err));
 }
-END_TEST
 
-START_TEST(names_and_paths_by_one_rule)
+TEST(names_and_paths_by_one_rule)
 {
     static const struct {
         const char *path, *normal; /* NULL: refused */
@@ -411,27 +389,4 @@ START_TEST(names_and_paths_by_one_rule)
     FAILS(BRC_ELIMIT, "64", brc_path_normal(&out, deep, &kit.err));
     OK(brc_path_normal(&out, deep + 2, &kit.err));
     brc_buf_dispose(&out);
-}
-END_TEST
-
-Suite *tree_diff_suite(void)
-{
-    Suite *s = suite_create("tree_diff");
-    TCase *tc = tcase_create("tree_diff");
-    tcase_add_checked_fixture(tc, diff_setup, diff_teardown);
-    tcase_add_test(tc, equal_snapshots_do_not_differ);
-    tcase_add_test(tc, nodes_are_added_removed_and_changed);
-    tcase_add_test(tc, metadata_is_told_by_pointers);
-    tcase_add_test(tc, storage_alone_is_no_difference_of_data);
-    tcase_add_test(tc, another_grid_is_other_chunks);
-    tcase_add_test(tc, an_array_in_a_group_s_place_is_one_out_and_one_in);
-    tcase_add_test(tc, what_moved_is_told_once);
-    tcase_add_test(tc, a_copy_is_an_addition);
-    tcase_add_test(tc, two_that_changed_places_are_two_changes);
-    tcase_add_test(tc, strange_documents_do_no_harm);
-    tcase_add_test(tc, entries_come_back_and_others_are_damage);
-    tcase_add_test(tc, paths_lead_to_entries);
-    tcase_add_test(tc, names_and_paths_by_one_rule);
-    suite_add_tcase(s, tc);
-    return s;
 }

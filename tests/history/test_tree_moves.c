@@ -1,5 +1,4 @@
 /* Moves in random trees, against their plain meaning; and the limits of a hierarchy. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,23 +6,12 @@
 #include "../../src/history/tree_diff.h"
 #include "../../src/store/db.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *tree_moves_suite(void);
+TEST_SUITE(tree_moves);
 
-static store_kit kit;
+STORE_KIT_CHANGE_FIXTURE(kit, store_kit_start)
 static const brc_oid empty;
-
-static void moves_setup(void)
-{
-    store_kit_start(&kit);
-    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
-}
-
-static void moves_teardown(void)
-{
-    KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
-    store_kit_stop(&kit);
-}
 
 #define OK(call) KIT_OK(&kit, call)
 #define FAILS(code, words, call) KIT_FAILS(&kit, code, words, call)
@@ -193,7 +181,7 @@ static size_t same_as_plain(const brc_oid *a, const brc_oid *b)
     plain_only(&want, &right, &left, BRC_ADDED);
     qsort(want.nodes, want.n, sizeof(want.nodes[0]), plain_order);
     size_t moves = plain_moves(&want);
-    OK(brc_tree_diff_run(&diff, kit.store, a, b, NULL, NULL, &kit.err));
+    OK(brc_tree_diff_run(&diff, kit.store, a, b, NULL, 0, NULL, &kit.err));
     for (size_t i = 0; i < want.n; i++) {
         if (want.nodes[i].what == 0)
             continue;
@@ -224,7 +212,9 @@ static void put_documents(void)
     }
 }
 
-START_TEST(f18_moves_are_those_that_each_with_each_finds)
+CASE("trees", .setup = kit_start, .teardown = kit_stop);
+
+LOOP(f18_moves_are_those_that_each_with_each_finds, 0, 20)
 {
     tree_pool pool = {.random = (uint64_t)_i + 1};
     size_t moves = 0;
@@ -236,13 +226,12 @@ START_TEST(f18_moves_are_those_that_each_with_each_finds)
     }
     ck_assert_uint_gt(moves, 10);
 }
-END_TEST
 
 /* ---- members -------------------------------- */
 
 /* Pairs of documents with members in any order: the pointers are those of every member of one
  * that the other has not or has otherwise, the first document's first. */
-START_TEST(f18_members_that_differ_are_told_in_order)
+LOOP(f18_members_that_differ_are_told_in_order, 0, 10)
 {
     enum { MEMBERS = 200 };
     uint64_t random = (uint64_t)_i + 1;
@@ -263,7 +252,7 @@ START_TEST(f18_members_that_differ_are_told_in_order)
                 OK(brc_buf_printf(&text[d], &kit.err, ",\"m%d\":%d", name, value[d][name]));
         }
         OK(brc_buf_text(&text[d], "}}", &kit.err));
-        OK(brc_json_parse(&doc[d], (const char *)text[d].data, text[d].len, &kit.err));
+        OK(brc_json_parse(&doc[d], (const char *)text[d].data, text[d].len, 0, &kit.err));
     }
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < MEMBERS; i++) {
@@ -286,7 +275,6 @@ START_TEST(f18_members_that_differ_are_told_in_order)
     brc_buf_dispose(&want);
     brc_buf_dispose(&got);
 }
-END_TEST
 
 /* ---- limits -------------------------------- */
 
@@ -301,7 +289,7 @@ static brc_oid nested(int depth, const char *name)
     return out;
 }
 
-START_TEST(f18_hierarchies_beyond_the_limits_are_damage)
+TEST(f18_hierarchies_beyond_the_limits_are_damage)
 {
     brc_tree_diff diff;
     char name[201];
@@ -310,20 +298,19 @@ START_TEST(f18_hierarchies_beyond_the_limits_are_damage)
     put_documents();
     brc_oid most = nested(BRC_DEPTH_MAX, "g"), deep = nested(BRC_DEPTH_MAX + 1, "g");
     brc_oid far = nested(100000, "g"), wide = nested(BRC_PATH_MAX / 201 + 1, name);
-    OK(brc_tree_diff_run(&diff, kit.store, &empty, &most, NULL, NULL, &kit.err));
+    OK(brc_tree_diff_run(&diff, kit.store, &empty, &most, NULL, 0, NULL, &kit.err));
     ck_assert_uint_eq(diff.n, BRC_DEPTH_MAX + 1);
     brc_tree_diff_dispose(&diff);
     const brc_oid *bad[] = {&deep, &far, &wide};
     for (size_t i = 0; i < 3; i++) {
         FAILS(BRC_ECORRUPT, "the limits of a path",
-              brc_tree_diff_run(&diff, kit.store, &empty, bad[i], NULL, NULL, &kit.err));
+              brc_tree_diff_run(&diff, kit.store, &empty, bad[i], NULL, 0, NULL, &kit.err));
         FAILS(BRC_ECORRUPT, "the limits of a path",
-              brc_tree_diff_run(&diff, kit.store, bad[i], &most, NULL, NULL, &kit.err));
+              brc_tree_diff_run(&diff, kit.store, bad[i], &most, NULL, 0, NULL, &kit.err));
     }
 }
-END_TEST
 
-START_TEST(f18_a_tree_with_too_many_places_is_refused)
+TEST(f18_a_tree_with_too_many_places_is_refused)
 {
     static const char *const two[] = {"a", "b"};
     brc_tree_diff diff;
@@ -337,11 +324,10 @@ START_TEST(f18_a_tree_with_too_many_places_is_refused)
     OK(brc_snapshot_put(kit.store, &group, &tree, &kit.err));
     kit.store->max_nodes = 1000;
     FAILS(BRC_ELIMIT, "--max-nodes",
-          brc_tree_diff_run(&diff, kit.store, &empty, &tree, NULL, NULL, &kit.err));
+          brc_tree_diff_run(&diff, kit.store, &empty, &tree, NULL, 0, NULL, &kit.err));
 }
-END_TEST
 
-START_TEST(f18_children_with_names_that_cannot_be_are_damage)
+TEST(f18_children_with_names_that_cannot_be_are_damage)
 {
     static const char *const bad[] = {"..", "a/b", "", "\xff", "__x"};
     brc_tree_diff diff;
@@ -352,21 +338,6 @@ START_TEST(f18_children_with_names_that_cannot_be_are_damage)
         brc_entry root = group_of(&group, &bad[i], 1);
         OK(brc_snapshot_put(kit.store, &root, &tree, &kit.err));
         FAILS(BRC_ECORRUPT, "name is damaged",
-              brc_tree_diff_run(&diff, kit.store, &empty, &tree, NULL, NULL, &kit.err));
+              brc_tree_diff_run(&diff, kit.store, &empty, &tree, NULL, 0, NULL, &kit.err));
     }
-}
-END_TEST
-
-Suite *tree_moves_suite(void)
-{
-    Suite *suite = suite_create("tree_moves");
-    TCase *t = tcase_create("trees");
-    tcase_add_checked_fixture(t, moves_setup, moves_teardown);
-    tcase_add_loop_test(t, f18_moves_are_those_that_each_with_each_finds, 0, 20);
-    tcase_add_loop_test(t, f18_members_that_differ_are_told_in_order, 0, 10);
-    tcase_add_test(t, f18_hierarchies_beyond_the_limits_are_damage);
-    tcase_add_test(t, f18_a_tree_with_too_many_places_is_refused);
-    tcase_add_test(t, f18_children_with_names_that_cannot_be_are_damage);
-    suite_add_tcase(suite, t);
-    return suite;
 }

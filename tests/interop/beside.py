@@ -64,7 +64,7 @@ def other(file):
 
 
 def with_sqlite(file, statement):
-    """What the other copy of SQLite says: None, or its error."""
+    """Runs a statement in the other copy of SQLite. Returns None, or its error."""
     connection = sqlite3.connect(file, timeout=0)
     try:
         connection.execute(statement).fetchall()

@@ -12,11 +12,11 @@ import numpy as np
 
 NUMBERS = ['bool', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64',
            'float16', 'float32', 'float64', 'complex64', 'complex128']
-# Of the registry, beyond the core: what numpy knows through ml_dtypes.
+# Types of the registry beyond the core that numpy knows through ml_dtypes.
 SMALL = ['bfloat16', 'int2', 'int4', 'uint2', 'uint4', 'float8_e3m4', 'float8_e4m3',
          'float8_e4m3b11fnuz', 'float8_e4m3fnuz', 'float8_e5m2', 'float8_e5m2fnuz',
          'float8_e8m0fnu', 'float6_e2m3fn', 'float6_e3m2fn', 'float4_e2m1fn', 'float8_e4m3fn']
-# What complex_<...> is made of; the registry has none of float8_e4m3fn.
+# The types that complex_<...> is made of; the registry has none for float8_e4m3fn.
 PARTS = ['float16', 'float32', 'float64', *(name for name in SMALL if 'int' not in name)][:-1]
 BITS = {'int2': 2, 'uint2': 2, 'int4': 4, 'uint4': 4, 'float6_e2m3fn': 6, 'float6_e3m2fn': 6,
         'float4_e2m1fn': 4}
@@ -46,7 +46,7 @@ class Type:
 
     @property
     def wide(self):
-        """Whether an order of bytes has to be given."""
+        """Returns whether an order of bytes has to be given."""
         if self.kind in ('raw', 'chars', 'struct') or self.variable:
             return False
         if self.kind == 'pair':

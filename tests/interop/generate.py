@@ -24,7 +24,7 @@ class Case:
         return self.doc['shape']
 
     def content(self, steps):
-        """What must be read after some steps."""
+        """Returns the values that must be read after some steps."""
         now = self.type.filled(self.shape, self.fill)
         for what, *rest in steps:
             if what == 'resize':
@@ -130,7 +130,7 @@ def compressor(rng, kind):
                             shuffle=int(rng.integers(-1, 3)), blocksize=0)])
 
 
-# What these take apart in another way than it was put together; see odd in case().
+# Codecs that decode to other values than were encoded; see odd in case().
 LOSSY = {'bitround', 'scale_offset', 'cast_value', 'numcodecs.bitround', 'numcodecs.quantize',
          'numcodecs.fixedscaleoffset', 'numcodecs.astype'}
 
@@ -352,7 +352,7 @@ def strided(rng, shape):
 
 
 def afterwards(rng, kind, doc, odd, fill):
-    """What happens to an array in breccia alone."""
+    """Returns the steps that are done to an array in breccia alone."""
     shape, then = doc['shape'], []
     chunk = doc['chunk_grid']['configuration'].get('chunk_shape')
     for _ in range(rng.choice([0, 0, 1, 3])):

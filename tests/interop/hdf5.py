@@ -120,7 +120,7 @@ def random_type(rng):
 
 
 def random_elements(rng, dtype, shape):
-    """Of a fixed size: random bits, but for booleans."""
+    """Returns values of a fixed size: random bits, except for booleans."""
     number = int(np.prod(shape, dtype=int))
     data = rng.integers(0, 256, size=number * dtype.itemsize, dtype=np.uint8)
     if rng.integers(3) == 0:
@@ -292,7 +292,7 @@ def canonical(values):
 
 
 def elements_of(dataset):
-    """As an array, of any rank."""
+    """Returns the elements as an array, of any rank."""
     values = dataset[()]
     if dataset.dtype == object and not dataset.shape:
         out = np.empty((), dtype=object)
@@ -343,7 +343,7 @@ def same_type(a, b):
 
 
 def compare_datasets(a, b):
-    """What differs, or None."""
+    """Returns what differs, or None."""
     if isinstance(a[()], h5py.Empty):
         return None if isinstance(b[()], h5py.Empty) and same_type(a.dtype, b.dtype) else 'no null dataspace'
     if a.shape != b.shape:
@@ -366,7 +366,7 @@ def compare_datasets(a, b):
 
 
 def from_h5py(command, folder, seed, count):
-    """What differs after import, and after import and export."""
+    """Yields what differs after import, and after import and export."""
     source, out, repo = (os.path.join(folder, name) for name in ('a.h5', 'b.h5', 'a.brc'))
     names = write_file(seed, count, source)
     run(command, 'init', repo)
@@ -423,10 +423,10 @@ def write_virtual(rng, group, name, folder):
 
 
 def from_sources(command, folder, seed, count):
-    """What differs of virtual datasets and external links.
+    """Yields what differs in virtual datasets and external links.
 
-    h5py reads the links. Of virtual datasets it does not say what they should have: where
-    sources overlap, the library leaves elements that no source has as they were in memory.
+    h5py reads the links. h5py cannot say what virtual datasets should have: where sources
+    overlap, the library leaves elements that no source has as they were in memory.
     """
     rng = np.random.default_rng([seed, 3])
     source, repo = (os.path.join(folder, name) for name in ('v.h5', 'v.brc'))
@@ -493,7 +493,7 @@ def from_command(command, folder, seed, count):
 
 
 def chunk_shape(doc):
-    """Of what is stored: within shards, the inner chunks."""
+    """Returns the shape of the pieces that are stored: within shards, the inner chunks."""
     shape, codecs = doc['chunk_grid']['configuration']['chunk_shape'], doc['codecs']
     while len(codecs) == 1 and codecs[0]['name'] == 'sharding_indexed':
         shape, codecs = (codecs[0]['configuration'][key] for key in ('chunk_shape', 'codecs'))

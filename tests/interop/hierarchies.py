@@ -73,7 +73,7 @@ class Tree:
 
     @staticmethod
     def attributes_of(array):
-        """Without what xarray needs to see a scalar of v2: it is no attribute of ours."""
+        """Returns the attributes without the one that xarray needs for a scalar of v2, which is not ours."""
         seen = array.attrs.asdict()
         if array.shape == () and array.metadata.zarr_format == 2 and \
                 seen.get('_ARRAY_DIMENSIONS') == []:
@@ -81,7 +81,7 @@ class Tree:
         return seen
 
     def compare(self, root):
-        """What zarr-python sees otherwise, or None."""
+        """Returns what zarr-python sees otherwise, or None."""
         found = {path: node for path, node in root.members(max_depth=None)}
         wanted = sorted([*self.groups, *self.arrays])[1:]
         if sorted(found) != wanted:

@@ -45,12 +45,12 @@ def run(command, *args, data=None):
 
 
 def equal_json(a, b):
-    """As JSON; integers and floats are two things."""
+    """Compares two values as JSON, where integers and floats differ."""
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
 def in_doubles(value):
-    """As a reader has it that keeps all numbers in float64."""
+    """Returns the value as read by a program that keeps all numbers in float64."""
     if isinstance(value, dict):
         return {key: in_doubles(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -59,7 +59,7 @@ def in_doubles(value):
 
 
 def compare(case, content, seen, doubles=False):
-    """What differs, or None. doubles: attributes went through a peer that has no others."""
+    """Returns what differs, or None. doubles: attributes went through a peer that has only float64."""
     values, shape, fill, attributes = seen
     if shape != list(content.shape):
         return f'shape {shape}, not {list(content.shape)}'
@@ -153,7 +153,7 @@ def from_peer(command, peer, cases, work, tell):
 
 
 def tell_known(peer, way, results):
-    """What takes note of cases that may differ."""
+    """Returns a function that notes cases that may differ."""
     def tell(_, case, reason):
         for entry in known.find(peer.name, case, way):
             results.note_known(entry, way, reason)
@@ -202,7 +202,7 @@ def write_ours(command, repo, work, case):
 
 
 def reads_back(command, repo, case):
-    """What is there now, and what was there at each commit."""
+    """Compares the values of now, and those of each commit."""
     read = ['read', repo, f'/p/{case.name}', '--format', 'raw']
     if run(command, *read) != case.type.canonical(case.content(case.written + case.then)):
         return 'other values'
@@ -269,7 +269,7 @@ def to_peers(command, readers, cases, work, results):
 # ---- Zarr v2: a peer writes, breccia changes, the peers read -------------------
 
 def import_v2(command, repo, root, case, way, results):
-    """Whether the array came in with its values; then also what it is changed to."""
+    """Checks that the array was imported with its values, and that later changes are read back."""
     path = f'/p/{case.name}'
     try:
         run(command, 'import', repo, os.path.join(root, case.name), path)
@@ -320,7 +320,7 @@ def batch_v2(command, cases, work, results):
 
 
 def shared_out(everyone, cases, results):
-    """Which peer writes which case, and which cases one may write wrongly."""
+    """Says which peer writes which case, and which cases a peer may write wrongly."""
     shares, doubtful = collections.defaultdict(list), collections.defaultdict(list)
     for case in cases:
         writers = []

@@ -12,7 +12,8 @@ from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_int64, c_size_t, c
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
 from zarr.core.buffer import Buffer, default_buffer_prototype
 
-OK, NOT_FOUND, WRITE = 0, -3, 2
+OK, NOT_FOUND, EXISTS, WRITE = 0, -3, -4, 2
+NEW = PREFIX = DIR = 1  # flags of setting, deleting and listing keys
 HANDLES = 4
 
 
@@ -99,7 +100,7 @@ class Handle:
 
     def get(self, key, request=None):
         out = Buf(size=ctypes.sizeof(Buf))
-        rc = call('brc_key_get_range', byref(out), self.session, text(key),
+        rc = call('brc_key_get', byref(out), self.session, text(key),
                   byref(byte_range(request)), None, may_be=(NOT_FOUND,))
         return self.taken(out) if rc == OK else None
 
@@ -114,7 +115,7 @@ class Handle:
 
     def info(self, key):
         info = Info(size=ctypes.sizeof(Info))
-        rc = call('brc_key_stat', byref(info), self.session, text(key), may_be=(NOT_FOUND,))
+        rc = call('brc_key_get', None, self.session, text(key), None, byref(info), may_be=(NOT_FOUND,))
         return (info.length, info.etag.decode()) if rc == OK else None
 
     def set_many(self, items):
@@ -125,30 +126,26 @@ class Handle:
         call('brc_key_set_many', self.session, names, values, lengths, c_size_t(n))
 
     def set_new(self, key, value):
-        done = c_int()
-        call('brc_key_set_new', byref(done), self.session, text(key), value, c_size_t(len(value)))
-        return bool(done.value)
+        return call('brc_key_set', self.session, text(key), value, c_size_t(len(value)), NEW, may_be=(EXISTS,)) == OK
 
-    def ask(self, function, name):
-        answer = c_int()
-        call(function, byref(answer), self.session, text(name))
-        return bool(answer.value)
+    def exists(self, key):
+        return call('brc_key_get', None, self.session, text(key), None, None, may_be=(NOT_FOUND,)) == OK
 
-    def listed(self, function, next_function, name, *more):
+    def listed(self, prefix, flags=0):
         it, key, found = c_void_p(), c_char_p(), []
-        call(function, byref(it), self.session, text(name))
+        call('brc_keys', byref(it), self.session, text(prefix), flags)
         try:
-            while call(next_function, it, byref(key), *map(byref, more)) > 0:
+            while call('brc_next', it, byref(key)) > 0:
                 found.append(key.value.decode())
         finally:
             LIB.brc_iter_free(it)
         return found
 
     def delete(self, key):
-        call('brc_key_delete', self.session, text(key))
+        call('brc_key_delete', self.session, text(key), 0)
 
     def delete_prefix(self, prefix):
-        call('brc_key_delete_prefix', self.session, text(prefix))
+        call('brc_key_delete', self.session, text(prefix), PREFIX)
 
     def commit(self, message):
         oid = (c_uint8 * 64)()
@@ -217,7 +214,7 @@ class KeyStore(Store):
         return [None if data is None else prototype.buffer.from_bytes(data) for data in found]
 
     async def exists(self, key):
-        return await self.run(Handle.ask, 'brc_key_exists', key)
+        return await self.run(Handle.exists, key)
 
     async def getsize(self, key):
         info = await self.run(Handle.info, key)
@@ -264,17 +261,17 @@ class KeyStore(Store):
         await self.delete_dir('')
 
     async def is_empty(self, prefix):
-        return await self.run(Handle.ask, 'brc_keys_empty', prefix)
+        return not await self.run(Handle.listed, prefix, DIR)
 
     async def list(self):
         async for key in self.list_prefix(''):
             yield key
 
     async def list_prefix(self, prefix):
-        for key in await self.run(Handle.listed, 'brc_keys_prefix', 'brc_keys_next', prefix):
+        for key in await self.run(Handle.listed, prefix):
             yield key
 
     async def list_dir(self, prefix):
-        names = await self.run(Handle.listed, 'brc_keys_dir', 'brc_keys_dir_next', prefix, c_int())
-        for name in dict.fromkeys(names):
+        names = await self.run(Handle.listed, prefix, DIR)
+        for name in dict.fromkeys(name.rstrip('/') for name in names):
             yield name

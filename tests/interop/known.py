@@ -57,7 +57,7 @@ def effective(order, shape):
 
 
 def reversed_before(codecs, shape, names, turned=False):
-    """Whether a chunk of reversed axes comes to one of these codecs, in any list."""
+    """Returns whether a chunk of reversed axes comes to one of these codecs, in any list."""
     for part in codecs:
         conf = part.get('configuration', {})
         if part['name'] == 'transpose':
@@ -83,7 +83,7 @@ def flattened_reversed(case):
 
 
 def stored(case):
-    """Whether an element is other than the fill value, so that a chunk has to be there."""
+    """Returns whether an element differs from the fill value, so that a chunk has to be there."""
     content = case.content(case.written)
     return case.type.canonical(content) != case.type.canonical(
         case.type.filled(content.shape, case.fill))
@@ -99,14 +99,14 @@ def delta_before_shards(case):
 
 
 def checked_untransposed(case):
-    """Whether the inner chunks divide the shard, but not as if it were not transposed."""
+    """Returns whether the inner chunks divide the shard, but would not divide it if it were not transposed."""
     shards = configured(case, 'sharding_indexed')
     return shards and case.doc['codecs'][0]['name'] == 'transpose' and \
         any(n % c for n, c in zip(chunk_shape(case), shards[0]['chunk_shape']))
 
 
 def beside_shards(case):
-    """Whether a codec in front of shards or behind them changes anything."""
+    """Returns whether a codec in front of shards or behind them changes anything."""
     others = [part for part in case.doc['codecs'] if part['name'] != 'sharding_indexed']
     return has('sharding_indexed')(case) and any(
         part['name'] != 'transpose' or moves(part['configuration']['order'], chunk_shape(case))
@@ -118,7 +118,7 @@ def moves(order, shape):
 
 
 def big_numcodecs(codecs, seen=False):
-    """Whether big-endian elements are written behind a codec of numcodecs."""
+    """Returns whether big-endian elements are written behind a codec of numcodecs."""
     for part in codecs:
         conf = part.get('configuration', {})
         seen = seen or part['name'] in NUMCODECS_ARRAYS
@@ -130,26 +130,26 @@ def big_numcodecs(codecs, seen=False):
 
 
 def shows_inexact_fill(case):
-    """Whether an element is the fill value, and that is no float64."""
+    """Returns whether an element is the fill value, and float64 cannot hold that value."""
     fill = case.doc['fill_value']
     return case.type.name in ('int64', 'uint64') and int(float(fill)) != fill and \
         (case.content(case.written) == case.fill).any()
 
 
 def counts_padding(case):
-    """Whether packbits counts the padding of whole bytes, of which there is none."""
+    """Returns whether packbits counts the padding of elements of whole bytes, which have no padding."""
     return any(conf.get('padding_encoding', 'none') != 'none' for conf in configured(case, 'packbits')) \
         and case.type.name != 'bool' and not any(name in case.type.name for name in elements.BITS)
 
 
 def squeezed_within(case):
-    """Whether within a shard zarrs.squeeze comes before shards."""
+    """Returns whether zarrs.squeeze comes before shards within a shard."""
     lists = list(generate.codec_lists(case.doc['codecs']))[1:]
     return any({'zarrs.squeeze', 'sharding_indexed'} <= set(names) for names in lists)
 
 
 def nearly_fill(case):
-    """Whether an element is the fill value, but not bit for bit: -0.0, a NaN of other bits."""
+    """Returns whether an element equals the fill value but has other bits: -0.0, a NaN of other bits."""
     if case.type.kind != 'number' or case.type.dtype.kind not in 'fc':
         return False
     content = case.content(case.written).reshape(-1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """loose_keys.py FILE: sets keys of all kinds through libbreccia.so, for reader.py, and prints what
-reader.py must find: keys that are no node or chunk with their bytes, and hidden documents."""
+reader.py must find: keys that are not nodes or chunks, with their bytes, and hidden documents."""
 import json
 import sys
 

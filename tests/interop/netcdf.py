@@ -223,7 +223,7 @@ def compare_variable(where, a, b, same_kind):
         clipped = [min(n, len(d)) if not d.isunlimited() else n
                    for n, d in zip(a.chunking(), a.get_dims())]
         check(f'{where}: chunks', clipped, b.chunking())
-    # Of characters, no fill value is a zero byte; of big-endian numbers the peer swaps it.
+    # A missing fill value of characters is a zero byte; the peer swaps the fill value of big-endian numbers.
     if same_kind and a.dtype not in (str, 'S1') and a.dtype.isnative:
         check(f'{where}: fill', bits(a.get_fill_value()) if a.get_fill_value() is not None else None,
               bits(b.get_fill_value()) if b.get_fill_value() is not None else None)
@@ -247,7 +247,7 @@ def compare_files(a, b, same_kind):
 
 
 def decoded(dataset, leave_out):
-    """What xarray makes of it."""
+    """Returns the variables as xarray decodes them."""
     found = {}
     for name, v in dataset.variables.items():
         if name in leave_out:
@@ -479,7 +479,7 @@ def from_zarr(command, folder, rng):
 
 
 def make_dataset(rng):
-    """What xarray encodes by conventions of its own, which must then be NetCDF's."""
+    """Makes a dataset that xarray encodes by its own conventions, which must then be NetCDF's."""
     n = int(rng.integers(1, 6))
     start = np.datetime64('2000-01-01T00:00:00', pick(rng, ['s', 'ms', 'us', 'ns']))
     time = start + np.cumsum(rng.integers(1, 10**6, size=n)).astype('m8[s]')

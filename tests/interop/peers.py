@@ -59,7 +59,7 @@ ZARR_PYTHON_LACKS = {'packbits', 'bitround', 'scale_offset', 'cast_value', 'resh
 class Peer:
     doubles = False  # whether it keeps the numbers of attributes in float64
     def ends_at(self, case):
-        """Whether the peer ends the whole process: then it is not even tried."""
+        """Returns whether the case would end the peer's process: such a case is not tried."""
         return False
 
 
@@ -94,15 +94,15 @@ class ZarrPython(Peer):
         if case.type.variable:
             values = np.empty(array.shape, dtype=object)
             got = array[...]
-            # Of rank 0 it may be, within another array, one of numpy's "S", whose elements
-            # leave zeros at their ends out.
+            # A value of rank 0 may be an array of numpy's "S" within another array; the elements of
+            # "S" leave out zeros at their ends.
             while isinstance(got, np.ndarray) and not got.shape and got.dtype == object:
                 got = got.item()
             is_chars = isinstance(got, np.ndarray) and got.dtype.kind == 'S'
             values[...] = got.tobytes() if is_chars else got
             fill = np.array([array.fill_value], dtype=object)
         else:
-            # Of rank 0 a text comes as long as it is.
+            # A text of rank 0 comes with its own length.
             values = np.asarray(array[...]).astype(case.type.dtype, copy=False)
             fill = np.array([array.fill_value], dtype=case.type.dtype)
         return (case.type.canonical(values), list(array.shape), case.type.canonical(fill),

@@ -98,7 +98,7 @@ def write_rows(rng, file, name):
 
 
 def plain(value):
-    """What can be compared: lists, numbers and bytes."""
+    """Returns the value as lists, numbers and bytes, which can be compared."""
     if isinstance(value, np.void):
         return {name: plain(value[name]) for name in value.dtype.names}
     if isinstance(value, np.ndarray):

@@ -6,7 +6,7 @@
                                      C order, little-endian, without gaps
     reader.py FILE unknown           a line for each chunk that lies in a backend which this
                                      reader does not know: it says where
-    reader.py FILE keys [REV]        of a draft: keys that are no node or chunk yet, with
+    reader.py FILE keys [REV]        of a draft: keys that are not nodes or chunks yet, with
                                      their bytes; keys of documents that are hidden
 
 REV is a branch, a tag or a whole commit id; without it, the current branch is read
@@ -151,7 +151,7 @@ class Repository:
         return read(self.folder, spec.get('configuration', {}), canonical, name, offset, stored)
 
     def unknown(self):
-        """Which objects lie in a backend that this reader does not know: a line each."""
+        """Yields a line for each object that lies in a backend that this reader does not know."""
         for kind, oid in self.db.execute('SELECT kind, id FROM object WHERE backend<>0 ORDER BY id'):
             try:
                 self.object(kind, oid)
@@ -159,13 +159,13 @@ class Repository:
                 yield str(error)
 
     def content(self, kind, oid, data):
-        """These canonical bytes, if they are those of the id."""
+        """Returns these canonical bytes, if their id is `oid`."""
         seed = int.from_bytes(b'brc', 'big') << 40 | kind
         need(self.xxhash.xxh3_128_digest(data, seed) == oid, f'content of {oid.hex()}')
         return data
 
     def draft_document(self, oid):
-        """One that only uncommitted changes have; None where it is an object, or nowhere."""
+        """Returns a document that only uncommitted changes have; None if it is an object, or nowhere."""
         row = self.row('SELECT encoding, data FROM draft_doc WHERE id=?'
                        ' AND id NOT IN (SELECT id FROM object)', oid)
         if row is None:
@@ -209,7 +209,7 @@ class Repository:
             draft = self.rows('draft', 'branch=? AND kind=? AND state=?', self.head, SHARED, LIVE)
         elif rev.startswith('draft:'):
             draft = self.rows('draft', 'id=? AND state=?', int(rev[6:]), LIVE)
-            need(draft and draft[0]['parent'] is None, f'there is no {rev}')
+            need(draft and not is_savepoint(draft[0]), f'there is no {rev}')
         if draft:
             return self.snapshot(draft[0]['base']), draft[0]['id']
         for name in f'tags/{rev}', f'heads/{rev or self.head}':
@@ -217,7 +217,7 @@ class Repository:
         return self.snapshot(target[0]['target'] if target else bytes.fromhex(rev)), None
 
     def snapshot(self, commit):
-        """Of a commit; None is the empty one."""
+        """Returns the snapshot of a commit; None is the empty one."""
         if commit is None:
             return None
         first = self.object(COMMIT, commit).decode().split('\n')[0].split(' ')
@@ -232,7 +232,7 @@ class Repository:
         found = self.rows('draft_node', 'draft=? AND path IS NOT NULL', draft)
         rows = {row['path']: (row['node'], row['entry']) for row in found}
         self.rows('draft_move', 'draft=?', draft)  # for their checksums: notes for diff and merge
-        self.keys(draft)  # likewise: bytes that are no node or chunk
+        self.keys(draft)  # likewise: bytes that are not nodes or chunks
         if '/' in rows:
             node, raw = rows['/']
             root = entry(raw)
@@ -310,8 +310,13 @@ def offset(index, shape):
     return functools.reduce(lambda at, axis: at * axis[1] + axis[0], zip(index, shape), 0)
 
 
+def is_savepoint(draft):
+    """A row of draft with a parent is a savepoint, or a child, which is a draft like others."""
+    return draft['parent'] is not None and (draft['plan'] or '').startswith('{"savepoint":')
+
+
 def row_bytes(*values):
-    """What the checksum of a row is made of: the table's name, then the columns."""
+    """Returns the bytes that the checksum of a row covers: the table's name, then the columns."""
     out = b''
     for value in values:
         if value is None:

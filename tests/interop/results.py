@@ -1,4 +1,4 @@
-"""What came of the comparisons: counts, failures by reason, what was left out, what is
+"""The results of the comparisons: counts, failures by reason, what was left out, what is
 known to differ, and how often each data type and codec went each way."""
 import collections
 import importlib.metadata

@@ -98,7 +98,7 @@ done
 for backend in dir pack; do
     numbers 225 | tr 0-9 "$(echo "$backend" | cut -c 1-3)0-6" | "$breccia" write maps.brc "/$backend" --from - -q --plugin "$plugin"
 done
-# Keys that are no node or chunk yet, and documents that were deleted; chunks beyond an array's grid.
+# Keys that are not nodes or chunks yet, and documents that were deleted; chunks beyond an array's grid.
 BRECCIA_LIB=$build/libbreccia.so "$python" -B "$here/loose_keys.py" maps.brc >ours
 "$python" "$here/reader.py" maps.brc keys >theirs
 same 'maps.brc keys'

@@ -88,7 +88,7 @@ class Both:
         assert np.array_equal(*results) if results[0] is not None else results[1] is None, results
 
     def commit(self, message):
-        """What is loose cannot be committed: then it says so, and names a key."""
+        """Commits. Loose keys cannot be committed: the error must say so, and name a key."""
         handle = Handle(self.file)
         try:
             handle.commit(message)

@@ -76,7 +76,7 @@ def fill_json(kind, element, rng, dtype):
 
 
 def in_bits(value):
-    """Whether a fill value, or a part of it, is in hexadecimal, which v2 does not have."""
+    """Returns whether a fill value, or a part of it, is in hexadecimal, which v2 does not have."""
     if isinstance(value, list):
         return any(map(in_bits, value))
     return isinstance(value, str) and value.startswith('0x')

@@ -129,6 +129,7 @@ static int state_open(kit_run *r, uint32_t flags, void **state)
     r->host = (brc_backend_host){ .size = sizeof(r->host),
                                   .file = r->file,
                                   .flags = flags,
+                                  .id = "00112233445566778899aabbccddeeff",
                                   .stopped = never_stopped };
     *state = NULL;
     GOES(r, r->b->open(r->b->ctx, state, r->config, &r->host, &r->err), "open()");
@@ -191,22 +192,23 @@ static int test_config(kit_run *r)
     brc_buf *full = &r->texts[0], *again = &r->texts[1];
     brc_json *given = NULL, *wrong = NULL;
     if (r->kit->config != NULL)
-        GOES(r, brc_json_parse(&given, r->kit->config, strlen(r->kit->config), &r->err),
+        GOES(r, brc_json_parse(&given, r->kit->config, strlen(r->kit->config), 0, &r->err),
              "the configuration");
     int bad = full_of(r, given, full);
     brc_json_free(given);
     HOLDS(bad);
     if (full->len > 0) {
-        GOES(r, brc_json_parse(&r->config, (const char *)full->data, full->len, &r->err),
+        GOES(r, brc_json_parse(&r->config, (const char *)full->data, full->len, 0, &r->err),
              "check() appends what is not JSON");
-        KEEP(r, brc_json_kind(r->config) == BRC_JSON_OBJECT, "its full configuration is no object");
+        KEEP(r, brc_json_kind(r->config) == BRC_JSON_OBJECT,
+             "its full configuration is not an object");
     }
     HOLDS(full_of(r, r->config, again));
     KEEP(r,
          again->len == full->len &&
              (full->len == 0 || memcmp(again->data, full->data, full->len) == 0),
          "its full configuration has another full configuration");
-    GOES(r, brc_json_parse(&wrong, odd, sizeof(odd) - 1, &r->err), "the kit");
+    GOES(r, brc_json_parse(&wrong, odd, sizeof(odd) - 1, 0, &r->err), "the kit");
     int rc = r->b->check(r->b->ctx, wrong, &r->texts[2], &r->err);
     brc_json_free(wrong);
     KEEP(r, rc == BRC_EINVAL, "an option that it cannot know gives %d, not BRC_EINVAL", rc);

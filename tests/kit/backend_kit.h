@@ -1,5 +1,5 @@
 /*
- * What every backend must satisfy, as one function that can be called on a plug-in's:
+ * The rules that every backend must satisfy, as one function that can be called on a plug-in's:
  *
  *  - its full configuration is an object, or nothing; it opens again and is the same text; what
  *    is not an option is refused, and check() leaves nothing behind where it fails;
@@ -9,7 +9,7 @@
  *    same; memory behind `into` is not touched; a wrong length is an error;
  *  - putting a name again changes nothing; two sums of one object are two things;
  *  - drop() removes what it is told to and nothing else, an object or a place with all that lies
- *    there, and what is gone already is no fault;
+ *    there, and an object that is gone already is not a fault;
  *  - list() gives all that is there, and nothing that was dropped (if the backend has it); what it
  *    calls its own, and is dropped as such, nobody else has put;
  *  - a state that may not write reads;

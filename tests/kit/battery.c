@@ -1,5 +1,6 @@
 /* See battery.h. */
 #include "battery.h"
+#include "ios.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +26,9 @@ typedef struct battery_now {
 
 /* ---- judging -------------------------------- */
 
-/* What a command may say of a file that fsck finds well: that this build cannot do it,
- * that a limit stands in the way, that there is a decision to make, that the branch is
- * no longer where a draft has it, that what an argument names is not there. */
+/* The errors that a command may give on a file in which fsck finds no fault: that this build
+ * cannot do it, that a limit stands in the way, that there is a decision to make, that the branch
+ * is no longer where a draft has it, that what an argument names is not there. */
 static int is_work(int rc)
 {
     return rc >= 0 || rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT || rc == BRC_ECONFLICT ||
@@ -48,7 +49,7 @@ static int did(battery_now *b, const char *command, const char *on, int rc, cons
     else if (rc == BRC_ECOLLISION && out->findings > 0)
         why = NULL; /* it says that fsck tells the one from the other */
     else if (!is_work(rc) && rc != BRC_ECORRUPT)
-        why = "that is no word for damage";
+        why = "that is not a word for damage";
     if (why != NULL && out->broken[0] == '\0')
         snprintf(out->broken, sizeof(out->broken), "%s %.80s: %s, but %s", command, on,
                  err->message, why);
@@ -67,7 +68,7 @@ static void ask_fsck(battery_now *b)
 {
     brc_error err = BRC_ERROR_INIT;
     uint64_t checked;
-    int rc = brc_fsck(b->repo, 0, take_finding, b->out, &checked, &err);
+    int rc = brc_fsck(b->repo, 0, take_finding, NULL, b->out, &checked, &err);
     if (rc < 0) /* that it cannot go on is a finding, but must not be all that it says */
         snprintf(b->out->broken, sizeof(b->out->broken), "fsck: %s", err.message);
 }
@@ -86,7 +87,7 @@ static void list_refs(battery_now *b)
     brc_iter *it;
     const brc_ref *ref;
     int rc = did(b, "branch", "", brc_refs(&it, b->repo, &err), &err);
-    while (rc >= 0 && (rc = did(b, "branch", "", brc_refs_next(it, &ref, &err), &err)) > 0)
+    while (rc >= 0 && (rc = did(b, "branch", "", brc_next(it, &ref, &err), &err)) > 0)
         if (!(ref->flags & BRC_REF_UNBORN))
             add_rev(b, ref->name);
     brc_iter_free(it);
@@ -103,7 +104,7 @@ static void show_log(battery_now *b, const char *rev, const char *path)
     const brc_log_opts opts = { .size = sizeof(opts), .path = path };
     int n = 0, rc = did(b, "log", rev, brc_log(&it, b->repo, rev, &opts, &err), &err);
     while (rc >= 0 && n++ < MAX_COMMITS &&
-           (rc = did(b, "log", rev, brc_log_next(it, &commit, &err), &err)) > 0) {
+           (rc = did(b, "log", rev, brc_next(it, &commit, &err), &err)) > 0) {
         brc_commit *again;
         if (did(b, "show", rev, brc_commit_read(&again, b->repo, &commit->id, &err), &err) >= 0)
             brc_commit_free(again);
@@ -121,7 +122,7 @@ static void show_diff(battery_now *b, const char *from, const char *to, uint32_t
     opts.flags = flags;
     int rc = did(b, "diff", on, brc_diff(&it, b->repo, from, to, &opts, &err), &err);
     for (int n = 0; rc >= 0 && n < MAX_NODES; n++) {
-        rc = did(b, "diff", on, brc_diff_next(it, &change, &err), &err);
+        rc = did(b, "diff", on, brc_next(it, &change, &err), &err);
         if (rc <= 0)
             break;
     }
@@ -137,7 +138,7 @@ static void list_nodes(battery_now *b, brc_session *s, const char *rev, int keep
     brc_iter *it;
     int rc = did(b, "ls -r", rev, brc_list(&it, s, "/", BRC_LIST_RECURSE, &err), &err);
     for (int n = 0; rc >= 0 && n < MAX_NODES; n++) {
-        rc = did(b, "ls -r", rev, brc_list_next(it, &node, &err), &err);
+        rc = did(b, "ls -r", rev, brc_next(it, &node, &err), &err);
         if (rc <= 0)
             break;
         brc_buf text = BRC_BUF_INIT;
@@ -164,10 +165,10 @@ static void read_elements(battery_now *b, brc_session *s, const char *path)
     if (did(b, "read", path, brc_array_open(&a, s, path, &err), &err) < 0)
         return;
     did(b, "info", path, brc_array_stat(&chunks, &stored, a, &err), &err);
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     for (int d = 0; d < sel.ndim && brc_sel_count(&sel) > ELEMENTS_MAX; d++)
         sel.count[d] = 1;
-    did(b, "read", path, brc_array_read_elements(a, &sel, &out, &err), &err);
+    did(b, "read", path, io_elements(a, &sel, &out, &err), &err);
     brc_buf_dispose(&out);
     brc_array_free(a);
 }
@@ -177,13 +178,13 @@ static void read_keys(battery_now *b, brc_session *s)
     brc_error err = BRC_ERROR_INIT;
     const char *key;
     brc_iter *it;
-    int rc = did(b, "export", "/", brc_keys(&it, s, "/", &err), &err);
+    int rc = did(b, "export", "/", brc_keys(&it, s, "", 0, &err), &err);
     for (int n = 0; rc >= 0 && n < MAX_KEYS; n++) {
         brc_buf value = BRC_BUF_INIT;
-        rc = did(b, "export", "/", brc_keys_next(it, &key, &err), &err);
+        rc = did(b, "export", "/", brc_next(it, &key, &err), &err);
         if (rc <= 0)
             break;
-        did(b, "export", key, brc_key_get(&value, s, key, &err), &err);
+        did(b, "export", key, brc_key_get(&value, s, key, NULL, NULL, &err), &err);
         brc_buf_dispose(&value);
     }
     brc_iter_free(it);
@@ -217,9 +218,9 @@ static void change_node(battery_now *b, brc_session *s, size_t i)
     did(b, "attrs", path, brc_attrs_set(s, path, "battery", "[1]", &err), &err);
     snprintf(to, sizeof(to), "/battery/copy%zu", i);
     if (strcmp(path, "/") != 0 && i % 2 == 0)
-        did(b, "cp", path, brc_node_copy(s, path, to, &err), &err);
+        did(b, "cp", path, brc_node_move(s, path, to, BRC_NODE_COPY, &err), &err);
     if (i + 1 == MAX_CHANGED && strcmp(path, "/") != 0)
-        did(b, "mv", path, brc_node_move(s, path, "/battery/moved", &err), &err);
+        did(b, "mv", path, brc_node_move(s, path, "/battery/moved", 0, &err), &err);
 }
 
 static void write_element(battery_now *b, brc_session *s, const char *path)
@@ -231,7 +232,7 @@ static void write_element(battery_now *b, brc_session *s, const char *path)
     if (did(b, "write", path, brc_array_open(&a, s, path, &err), &err) < 0)
         return;
     const brc_array_info *info = brc_array_describe(a);
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     for (int d = 0; d < sel.ndim; d++)
         sel.count[d] = sel.count[d] > 0;
     if (info->item_size > 0 && info->item_size < sizeof(zero) &&
@@ -269,11 +270,13 @@ static void change(battery_now *b)
 static void change_refs(battery_now *b)
 {
     brc_error err = BRC_ERROR_INIT;
-    did(b, "branch", "battery", brc_branch_create(b->repo, "battery", NULL, &err), &err);
-    did(b, "tag", "battery", brc_tag_create(b->repo, "battery-1", NULL, "m", &err), &err);
+    did(b, "branch", "battery", brc_ref_create(b->repo, "battery", NULL, NULL, 0, &err), &err);
+    did(b, "tag", "battery", brc_ref_create(b->repo, "battery-1", NULL, "m", BRC_REF_TAG,
+                                            &err), &err);
     did(b, "switch", "battery", brc_switch(b->repo, "battery", BRC_SWITCH_DISCARD, &err), &err);
-    did(b, "reset", "HEAD~1", brc_reset(b->repo, "HEAD~1", BRC_RESET_HARD, NULL, &err), &err);
-    did(b, "tag -d", "battery", brc_tag_delete(b->repo, "battery-1", BRC_DELETE_FORCE, &err), &err);
+    did(b, "reset", "HEAD~1", brc_reset(b->repo, NULL, "HEAD~1", BRC_RESET_HARD, NULL, &err), &err);
+    did(b, "tag -d", "battery", brc_ref_delete(b->repo, "battery-1", BRC_REF_TAG | BRC_DELETE_FORCE,
+                                               &err), &err);
 }
 
 /* ---- all of it -------------------------------- */

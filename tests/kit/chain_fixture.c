@@ -45,11 +45,11 @@ int codecs_try_open_filled(const char *list, const char *dtype, int ndim, const 
 
     codecs_close();
     if (dtype[0] == '{')
-        ck_assert_int_eq(brc_json_parse(&name, dtype, strlen(dtype), &codecs_err), BRC_OK);
+        ck_assert_int_eq(brc_json_parse(&name, dtype, strlen(dtype), 0, &codecs_err), BRC_OK);
     else
         name = brc_json_new_string(dtype);
-    ck_assert_int_eq(brc_dtype_open(&codecs_type, codecs_reg, name, &codecs_err), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&json, list, strlen(list), &codecs_err), BRC_OK);
+    ck_assert_int_eq(brc_dtype_open(&codecs_type, codecs_reg, name, NULL, &codecs_err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&json, list, strlen(list), 0, &codecs_err), BRC_OK);
     int rc = brc_chain_open(&codecs_chain, codecs_reg, json, ndim, shape, codecs_type,
                             (brc_span){ fill, fill_len }, &codecs_err);
     brc_json_free(json);
@@ -81,7 +81,7 @@ void codecs_open_bytes(const char *list, uint64_t n)
 int codecs_decode(const void *data, size_t len, brc_buf *out)
 {
     out->len = 0;
-    return brc_chain_decode(codecs_chain, codecs_scratch, (brc_span){ data, len }, out,
+    return brc_chain_decode(codecs_chain, codecs_scratch, (brc_span){ data, len }, NULL, out,
                             &codecs_err);
 }
 

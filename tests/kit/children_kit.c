@@ -1,4 +1,5 @@
 #include "children_kit.h"
+#include "ios.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -9,8 +10,7 @@
 
 brc_session *kit_private(scenario *t, const char *rev)
 {
-    brc_session *s;
-    OK(t, brc_session_open(&s, t->repo, rev, BRC_SESSION_PRIVATE, &t->err));
+    brc_session *s = scenario_session(t, t->repo, rev, BRC_SESSION_PRIVATE);
     return s;
 }
 
@@ -40,7 +40,7 @@ int kit_fill(scenario *t, brc_session *s, const char *path, uint64_t from, uint6
     int rc = brc_array_open(&a, s, path, &t->err);
     if (rc < 0)
         return rc;
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.start[0] = from;
     sel.count[0] = n;
     rc = brc_array_fill(a, &sel, &value, &t->err);
@@ -67,7 +67,7 @@ pid_t kit_worker(scenario *t, const char *token, kit_work work, void *ctx)
     mine.err = (brc_error)BRC_ERROR_INIT;
     int rc = brc_open(&mine.repo, mine.file, NULL, &mine.err);
     if (rc == BRC_OK)
-        rc = brc_session_attach(&s, mine.repo, token, &mine.err);
+        rc = brc_session_open(&s, mine.repo, token, BRC_SESSION_TOKEN, &mine.err);
     if (rc == BRC_OK) {
         rc = work(&mine, s, ctx);
         brc_session_free(s);
@@ -96,7 +96,7 @@ const char *kit_drafts(scenario *t, breccia *repo)
     const brc_draft *draft;
     text[0] = '\0';
     OK(t, brc_drafts(&it, repo, &t->err));
-    while ((rc = brc_drafts_next(it, &draft, &t->err)) > 0) {
+    while ((rc = brc_next(it, &draft, &t->err)) > 0) {
         const size_t at = strlen(text);
         int of = 0;
         for (int i = 0; i < n; i++)

@@ -8,7 +8,7 @@
 
 brc_session *kit_private(scenario *t, const char *rev);
 brc_session *kit_fork(scenario *t, brc_session *s);
-/* What the caller frees. */
+/* The caller frees it. */
 char *kit_token(scenario *t, brc_session *s);
 /* int32 elements [from, from + n) of one axis become `value`. */
 int kit_fill(scenario *t, brc_session *s, const char *path, uint64_t from, uint64_t n, int32_t value);
@@ -18,7 +18,7 @@ int kit_commit(scenario *t, brc_session *s, brc_oid *id);
  * is killed where that does not return. */
 typedef int (*kit_work)(scenario *t, brc_session *s, void *ctx);
 pid_t kit_worker(scenario *t, const char *token, kit_work work, void *ctx);
-/* It must end with this result. */
+/* The worker must end with this result. */
 void kit_worker_ends(pid_t pid, int result);
 /* "3/1 alive ours; " of each draft: how many nodes, and of which, counted from 1, it is the child. */
 const char *kit_drafts(scenario *t, breccia *repo);

@@ -65,7 +65,7 @@ static int kit_decode(struct kit_case *c, brc_chain *chain, brc_span src, brc_er
     if (src.len > 0)
         memcpy(copy, src.data, src.len);
     memset(c->place, 0xA5, c->len + KIT_GUARD);
-    int rc = brc_chain_decode(chain, c->scratch, (brc_span){ copy, src.len }, &dst, err);
+    int rc = brc_chain_decode(chain, c->scratch, (brc_span){ copy, src.len }, NULL, &dst, err);
     free(copy);
     *guard_ok = dst.data == c->place && dst.cap == c->len;
     for (int i = 0; i < KIT_GUARD; i++)
@@ -83,8 +83,8 @@ static int kit_check_once(struct kit_case *c)
     int rc = brc_chain_encode(c->chain, c->scratch, (brc_span){ c->place, c->len }, &again, &err);
 
     if (rc == BRC_OK)
-        rc = brc_chain_decode(c->chain, c->scratch, (brc_span){ again.data, again.len }, &twice,
-                              &err);
+        rc = brc_chain_decode(c->chain, c->scratch, (brc_span){ again.data, again.len }, NULL,
+                              &twice, &err);
     if (rc < 0)
         bad = kit_fail(c, "what is decoded cannot be encoded again: %s", err.message);
     else if (twice.len != c->len || (c->len > 0 && memcmp(twice.data, c->place, c->len) != 0))
@@ -105,9 +105,9 @@ static int kit_check_round_trip(struct kit_case *c)
         brc_chain_encode(c->chain, c->scratch, (brc_span){ c->plain, c->len }, &c->stored, &err);
     if (rc < 0)
         return kit_fail(c, "encoding fails: %s", err.message);
-    if (c->stored.len > brc_chain_encoded_max(c->chain))
+    if (c->stored.len > brc_chain_describe(c->chain)->encoded_max)
         return kit_fail(c, "%zu encoded bytes are more than the chain's %llu", c->stored.len,
-                        (unsigned long long)brc_chain_encoded_max(c->chain));
+                        (unsigned long long)brc_chain_describe(c->chain)->encoded_max);
     rc =
         kit_decode(c, c->chain, (brc_span){ c->stored.data, c->stored.len }, &err, &guard_ok, &got);
     if (rc < 0)
@@ -164,8 +164,8 @@ static int kit_decode_box(struct kit_case *c, const brc_box *box)
     brc_buf dst = BRC_FIXED_BUF(c->place, c->len);
 
     memset(c->place, 0xA5, c->len);
-    int rc = brc_chain_decode_box(c->chain, c->scratch,
-                                  (brc_span){ c->stored.data, c->stored.len }, box, &dst, &err);
+    int rc = brc_chain_decode(c->chain, c->scratch, (brc_span){ c->stored.data, c->stored.len },
+                              box, &dst, &err);
     if (rc < 0)
         return kit_fail(c, "decoding a box fails: %s", err.message);
     return dst.len == c->len ? 0 : kit_fail(c, "a box comes in %zu bytes of %zu", dst.len, c->len);
@@ -193,7 +193,7 @@ static int kit_check_boxes(struct kit_case *c, int ndim, const uint64_t *shape)
     return bad;
 }
 
-/* What a stranger's input may do: fail with a message, or give the right length. */
+/* Hostile input either fails with a message or gives the right length. */
 static int kit_check_hostile(struct kit_case *c, brc_span src, const char *how, size_t where)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -263,7 +263,7 @@ static int kit_open_list(brc_chain **out, const codec_kit *kit, const char *text
                          int ndim, const uint64_t *shape, const brc_dtype *type, brc_error *err)
 {
     brc_json *codecs = NULL;
-    int rc = brc_json_parse(&codecs, text, len, err);
+    int rc = brc_json_parse(&codecs, text, len, 0, err);
 
     *out = NULL;
     if (rc == BRC_OK)
@@ -319,7 +319,8 @@ static int kit_whole_life(const struct kit_case *c, int ndim, const uint64_t *sh
     if (rc == BRC_OK)
         rc = brc_chain_encode(chain, scratch, (brc_span){ c->plain, c->len }, &stored, err);
     if (rc == BRC_OK)
-        rc = brc_chain_decode(chain, scratch, (brc_span){ stored.data, stored.len }, &plain, err);
+        rc = brc_chain_decode(chain, scratch, (brc_span){ stored.data, stored.len }, NULL, &plain,
+                              err);
     brc_buf_dispose(&stored);
     brc_buf_dispose(&plain);
     brc_scratch_free(scratch);
@@ -357,7 +358,7 @@ static int kit_check_pair(struct kit_case *c, const brc_chain *writer, const brc
     c->stored.len = 0;
     int rc = brc_chain_encode(writer, c->scratch, (brc_span){ c->plain, c->len }, &c->stored, &err);
     if (rc == BRC_OK)
-        rc = brc_chain_decode(reader, c->scratch, (brc_span){ c->stored.data, c->stored.len },
+        rc = brc_chain_decode(reader, c->scratch, (brc_span){ c->stored.data, c->stored.len }, NULL,
                               &plain, &err);
     int same = rc == BRC_OK && plain.len == c->len &&
                (brc_chain_is_lossy(c->chain) || c->len == 0 ||
@@ -395,7 +396,8 @@ static int kit_thread_round(const struct kit_case *c, brc_scratch *scratch)
     brc_buf stored = BRC_BUF_INIT, plain = BRC_BUF_INIT;
     int bad =
         brc_chain_encode(c->chain, scratch, (brc_span){ c->plain, c->len }, &stored, NULL) < 0 ||
-        brc_chain_decode(c->chain, scratch, (brc_span){ stored.data, stored.len }, &plain, NULL) <
+        brc_chain_decode(c->chain, scratch, (brc_span){ stored.data, stored.len }, NULL, &plain,
+                         NULL) <
             0 ||
         plain.len != c->len ||
         (!brc_chain_is_lossy(c->chain) && c->len > 0 && memcmp(plain.data, c->plain, c->len) != 0);
@@ -433,7 +435,7 @@ static int kit_check_threads(struct kit_case *c)
 
 /* ---- cases -------------------------------------------------------------------------- */
 
-/* What arrays hold: one value, ramps, smooth numbers, noise. */
+/* Elements like those of real arrays: one value, ramps, smooth numbers, noise. */
 static void kit_fill(struct kit_case *c, int pattern)
 {
     for (size_t i = 0; i < c->len; i++) {
@@ -505,7 +507,7 @@ static int kit_make_plain(struct kit_case *c, int round, int ndim, const uint64_
 {
     if (c->type->item_size == 0)
         return kit_make_texts(c, round, ndim, shape);
-    c->len = (size_t)brc_chain_decoded_len(c->chain);
+    c->len = (size_t)brc_chain_describe(c->chain)->decoded_len;
     c->plain = malloc(c->len + 1);
     if (c->plain == NULL)
         return kit_fail(c, "no memory for the test itself");
@@ -621,9 +623,9 @@ static int kit_run_dtype(struct kit_case *c, const char *name, const char *text,
     if (text == NULL)
         json = brc_json_new_string(name);
     else
-        rc = brc_json_parse(&json, text, strlen(text), &err);
+        rc = brc_json_parse(&json, text, strlen(text), 0, &err);
     if (rc == BRC_OK)
-        rc = brc_dtype_open(&type, c->kit->reg, json, &err);
+        rc = brc_dtype_open(&type, c->kit->reg, json, NULL, &err);
 
     brc_json_free(json);
     if (rc < 0)
@@ -663,9 +665,9 @@ static int kit_run_types(struct kit_case *c, int *taken)
 {
     brc_iter *it = NULL;
     const brc_dtype_info *info;
-    int bad = brc_registry_dtypes(&it, c->kit->reg, NULL) < 0;
+    int bad = brc_registry_list(&it, c->kit->reg, BRC_LIST_DTYPES, NULL) < 0;
 
-    while (!bad && brc_registry_dtypes_next(it, &info, NULL) == 1)
+    while (!bad && brc_next(it, &info, NULL) == 1)
         bad = (info->flags & BRC_DTYPE_CONFIGURED) ? kit_run_configured(c, info->name, taken)
                               : kit_run_dtype(c, info->name, NULL, taken);
     brc_iter_free(it);

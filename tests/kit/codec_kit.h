@@ -1,5 +1,5 @@
 /*
- * What every codec must satisfy, as one function that can be called on a plug-in's
+ * The rules that every codec must satisfy, as one function that can be called on a plug-in's
  * codec as well as on the built-in ones:
  *
  *  - what is encoded decodes to the same bytes, for every data type and many shapes,

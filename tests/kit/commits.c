@@ -51,7 +51,7 @@ const char *commits_kept(scenario *t, uint32_t last, uint32_t daily, uint32_t we
     opts.keep_monthly = monthly;
     text[0] = '\0';
     OK(t, brc_expire(NULL, &it, t->repo, &opts, &t->err));
-    while (brc_expire_next(it, &one, &t->err) > 0) {
+    while (brc_next(it, &one, &t->err) > 0) {
         brc_commit *c;
         OK(t, brc_commit_read(&c, t->repo, &one->id, &t->err));
         if (one->reasons != 0)

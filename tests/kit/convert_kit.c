@@ -78,8 +78,8 @@ static int is_sentence(const char *text)
     return end && end > text && end[1] == '\0';
 }
 
-/* Of a sanitizer's report: whether the fault is in the format's library, called by us or by
- * itself, and not in our own code. */
+/* Returns whether a sanitizer's report blames the format's library, called by us or by itself, and
+ * not our own code. */
 static int is_in_library(const char *report)
 {
     const char *frame = strstr(report, "#0 "), *end = frame ? strstr(frame, "#2 ") : NULL;

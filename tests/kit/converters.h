@@ -8,7 +8,7 @@
 const char *converters_folder(void);
 
 /* How many members of the stream that a converter ("hdf5") makes of the file refer to it; *all: of
- * those that are no documents. Fails the test where it fails. */
+ * those that are not documents. Fails the test where it fails. */
 size_t converter_refers(const char *name, const char *file, size_t *all);
 
 #endif

@@ -16,7 +16,7 @@ static void put_bytes(brc_buf *out, const void *data, size_t len)
     ck_assert_int_eq(brc_buf_append(out, data, len, NULL), BRC_OK);
 }
 
-/* Of any version of the header: the first counts its length in two bytes, the others in four. */
+/* Writes a header of any version: version 1 has its length in two bytes, the others in four. */
 static void put_npy(brc_buf *out, int version, const char *dictionary, const void *data, size_t len)
 {
     uint8_t count[4];

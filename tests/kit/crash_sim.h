@@ -1,6 +1,6 @@
 /*
- * What a disk may hold after power was lost, from what a fault_vfs wrote down. What
- * was synced is there. What was not may be there, or not, or in part, sector by
+ * The states of a disk after power was lost, computed from the log of a fault_vfs. Data that
+ * was synced is there. Other data may be there, or not, or in part, sector by
  * sector; the folder's entries, likewise up to some point of their order.
  */
 #ifndef BRC_TESTS_CRASH_SIM_H

@@ -69,8 +69,7 @@ brc_array *dirs_new(dirs *d, const char *path, const char *backend)
 
 brc_array *dirs_array(dirs *d, brc_session *s, const char *path)
 {
-    brc_array *a;
-    OK(&d->t, brc_array_open(&a, s, path, &d->t.err));
+    brc_array *a = scenario_array_at(&d->t, s, path);
     return a;
 }
 
@@ -188,7 +187,7 @@ finding dirs_fsck(dirs *d)
     uint64_t checked;
     finding f;
     memset(&f, 0, sizeof(f));
-    int rc = brc_fsck(d->t.repo, 0, keep_finding, &f, &checked, &d->t.err);
+    int rc = brc_fsck(d->t.repo, 0, keep_finding, NULL, &f, &checked, &d->t.err);
     ck_assert_msg(rc >= 0 || rc == BRC_ECORRUPT, "%s", d->t.err.message);
     return f;
 }

@@ -23,7 +23,7 @@ typedef struct dirs {
     brc_pool *pool;
 } dirs;
 
-/* What fsck has found. */
+/* The faults that fsck has found. */
 typedef struct finding {
     int n, missing;
     char text[2000];

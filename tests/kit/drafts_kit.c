@@ -16,7 +16,7 @@ const char *drafts_list(scenario *t, breccia *repo)
     int rc;
     text[0] = '\0';
     OK(t, brc_drafts(&it, repo, &t->err));
-    while ((rc = brc_drafts_next(it, &draft, &t->err)) > 0) {
+    while ((rc = brc_next(it, &draft, &t->err)) > 0) {
         size_t at = strlen(text);
         snprintf(text + at, sizeof(text) - at, "%s %s%s%s %d; ", draft->branch,
                  draft->flags & BRC_DRAFT_OWNED ? owners[draft->owner] : "shared",
@@ -34,7 +34,7 @@ int64_t drafts_last(scenario *t, breccia *repo)
     const brc_draft *draft;
     int64_t id = 0;
     OK(t, brc_drafts(&it, repo, &t->err));
-    while (brc_drafts_next(it, &draft, &t->err) > 0)
+    while (brc_next(it, &draft, &t->err) > 0)
         id = draft->id;
     brc_iter_free(it);
     return id;

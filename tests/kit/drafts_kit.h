@@ -1,4 +1,4 @@
-/* What tests of drafts do with a scenario that has an int32 array /a. */
+/* Drafts of a scenario that has an int32 array /a: lists of them, and processes that leave one. */
 #ifndef BRC_TESTS_DRAFTS_KIT_H
 #define BRC_TESTS_DRAFTS_KIT_H
 
@@ -10,7 +10,7 @@ const char *drafts_list(scenario *t, breccia *repo);
 int64_t drafts_last(scenario *t, breccia *repo);
 /* A child with a private change of /a's first element, which ends without a word. The file must be closed here. */
 void drafts_leave(scenario *t, int32_t value);
-/* What a dead process left, and then a commit of others; its number. */
+/* A dead process leaves a draft, then others commit: the draft's number. */
 int64_t drafts_leave_behind(scenario *t, int32_t value, uint64_t where);
 
 #endif

@@ -30,10 +30,10 @@ static int open_by_json(brc_dtype **out, const char *json, brc_error *err)
 {
     brc_json *value = NULL;
     if (json[0] == '"' || json[0] == '{')
-        ck_assert_msg(brc_json_parse(&value, json, strlen(json), err) == BRC_OK, "%s", json);
+        ck_assert_msg(brc_json_parse(&value, json, strlen(json), 0, err) == BRC_OK, "%s", json);
     else
         value = brc_json_new_string(json);
-    int rc = brc_dtype_open(out, kit_registry, value, err);
+    int rc = brc_dtype_open(out, kit_registry, value, NULL, err);
     brc_json_free(value);
     return rc;
 }
@@ -58,7 +58,7 @@ int kit_open_code(const char *json, brc_error *err)
 int kit_parse(const brc_dtype *type, const char *json, brc_buf *out, brc_error *err)
 {
     brc_json *value = NULL;
-    ck_assert_msg(brc_json_parse(&value, json, strlen(json), err) == BRC_OK, "%s", json);
+    ck_assert_msg(brc_json_parse(&value, json, strlen(json), 0, err) == BRC_OK, "%s", json);
     int rc = type->ops->parse(type, value, out, err);
     brc_json_free(value);
     return rc;

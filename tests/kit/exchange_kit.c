@@ -10,14 +10,13 @@
 
 #include "../../src/base/file.h"
 #include "../../src/base/json.h"
-#include "../../src/base/utf8.h"
+#include "../../src/base/buf.h"
 #include "converters.h"
 #include "folder.h"
 
 void exchange_folder_in(exchange_kit *kit, int where)
 {
-    memset(kit, 0, sizeof(*kit));
-    folder_make(kit->dir, sizeof(kit->dir), where);
+    scenario_folder_in(kit, where);
 }
 
 void exchange_folder_start(exchange_kit *kit)
@@ -34,29 +33,23 @@ void exchange_start(exchange_kit *kit)
 void exchange_open(exchange_kit *kit, const char *libexec)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.flags = BRC_OPEN_CREATE;
     opts.libexec = libexec;
-    int rc = brc_open(&kit->repo, exchange_path(kit, "test.brc"), &opts, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-    rc = brc_session_open(&kit->session, kit->repo, NULL, BRC_SESSION_WRITE, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
+    scenario_open(kit, &opts, BRC_OPEN_CREATE);
 }
 
 void exchange_stop(exchange_kit *kit)
 {
-    if (kit->repo) {
-        brc_session_free(kit->session);
-        brc_free(kit->repo);
-    }
-    brc_tree_remove(kit->dir);
+    scenario_stop(kit);
 }
 
 const char *exchange_path(exchange_kit *kit, const char *name)
 {
-    char text[sizeof(kit->paths[0])];
+    static _Thread_local char paths[16][512];
+    static _Thread_local unsigned next;
+    char text[sizeof(paths[0])];
     int n = snprintf(text, sizeof(text), "%s/%s", kit->dir, name);
     ck_assert(n > 0 && (size_t)n < sizeof(text));
-    return memcpy(kit->paths[kit->next_path++ % 8], text, (size_t)n + 1);
+    return memcpy(paths[next++ % 16], text, (size_t)n + 1);
 }
 
 const char *exchange_file(exchange_kit *kit, const char *name, const void *data, size_t len)
@@ -100,8 +93,8 @@ typedef struct tree_pair {
 static int same_json(const brc_buf *a, const brc_buf *b)
 {
     brc_json *x, *y;
-    ck_assert_int_eq(brc_json_parse(&x, (const char *)a->data, a->len, NULL), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&y, (const char *)b->data, b->len, NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&x, (const char *)a->data, a->len, 0, NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&y, (const char *)b->data, b->len, 0, NULL), BRC_OK);
     int same = brc_json_equal(x, y);
     brc_json_free(x);
     brc_json_free(y);
@@ -195,7 +188,7 @@ void exchange_gzip(brc_buf *out, const void *data, size_t len)
     put_deflated(out, data, len, 16 + MAX_WBITS);
 }
 
-/* What a local header and the directory's have in common: from "version needed". */
+/* The fields that a local header and the directory's share, from "version needed" on. */
 static void put_zip_fields(brc_buf *out, const char *name, int deflated, uint32_t crc,
                            size_t packed, uint32_t claimed, int is_wide)
 {
@@ -258,6 +251,15 @@ void exchange_zip_end(exchange_zip *zip)
     put_le(&zip->bytes, offset, 4);
     put_le(&zip->bytes, 0, 2);
     brc_buf_dispose(&zip->directory);
+}
+
+const char *exchange_zip_file(exchange_kit *kit, const char *name, exchange_zip *zip)
+{
+    exchange_zip_end(zip);
+    const char *path = exchange_file(kit, name, zip->bytes.data, zip->bytes.len);
+    brc_buf_dispose(&zip->bytes);
+    memset(zip, 0, sizeof(*zip));
+    return path;
 }
 
 /* ---- reading back -------------------------------- */
@@ -340,4 +342,28 @@ void exchange_import_fails(exchange_kit *kit, const char *source, const char *pa
                            const char *says)
 {
     exchange_failed(kit, brc_import(kit->session, source, path, NULL, &kit->err), code, says);
+}
+
+static brc_xfer_opts on_stream(const brc_xfer_opts *given, int fd)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    if (given != NULL)
+        opts = *given;
+    opts.flags |= BRC_XFER_STREAM;
+    opts.fd = fd;
+    return opts;
+}
+
+int exchange_stream_in(brc_session *s, int fd, const char *path, const brc_xfer_opts *given,
+                       brc_error *err)
+{
+    const brc_xfer_opts opts = on_stream(given, fd);
+    return brc_import(s, NULL, path, &opts, err);
+}
+
+int exchange_stream_out(brc_session *s, const char *path, int fd, const brc_xfer_opts *given,
+                        brc_error *err)
+{
+    const brc_xfer_opts opts = on_stream(given, fd);
+    return brc_export(s, path, NULL, &opts, err);
 }

@@ -3,16 +3,10 @@
 #ifndef BRC_TESTS_EXCHANGE_KIT_H
 #define BRC_TESTS_EXCHANGE_KIT_H
 
-#include "../../src/breccia.h"
+#include "scenario.h"
 
-typedef struct exchange_kit {
-    char dir[64];         /* a temporary folder               */
-    breccia *repo;        /* the file "test.brc" in it        */
-    brc_session *session; /* its main branch, to write        */
-    brc_error err;
-    char paths[8][512];
-    unsigned next_path;
-} exchange_kit;
+/* A scenario whose folder may be on the disk, and whose repository knows the converters. */
+typedef scenario exchange_kit;
 
 void exchange_start(exchange_kit *kit);        /* the folder and the repository    */
 void exchange_folder_start(exchange_kit *kit); /* the folder alone                 */
@@ -21,7 +15,7 @@ void exchange_folder_in(exchange_kit *kit, int where);
 void exchange_open(exchange_kit *kit, const char *libexec);
 void exchange_stop(exchange_kit *kit);
 
-/* The path of a name in the folder; valid for seven more calls. */
+/* The path of a name in the folder; valid for 15 more calls on this thread. */
 const char *exchange_path(exchange_kit *kit, const char *name);
 /* Makes a file in the folder, and the folders that its name needs. */
 const char *exchange_file(exchange_kit *kit, const char *name, const void *data, size_t len);
@@ -29,7 +23,7 @@ const char *exchange_text(exchange_kit *kit, const char *name, const char *text)
 /* The whole of a file; release with brc_buf_dispose(). */
 brc_buf exchange_read(const char *path);
 int exchange_exists(const char *path);
-/* 1 if the two trees have the same files with the same bytes; documents
+/* Returns 1 if the two trees have the same files with the same bytes; documents
  * (zarr.json) are compared as JSON. Prints to stderr where they differ. */
 int exchange_same_tree(const char *a, const char *b);
 
@@ -48,6 +42,8 @@ typedef struct exchange_zip {
 void exchange_zip_add(exchange_zip *zip, const char *name, const void *data, size_t len,
                       int deflated, uint32_t claimed);
 void exchange_zip_end(exchange_zip *zip);
+/* Ends it and writes it into the folder; another one can be begun. */
+const char *exchange_zip_file(exchange_kit *kit, const char *name, exchange_zip *zip);
 
 /* The array's elements; the caller frees. */
 void *exchange_elements(brc_session *s, const char *path, size_t len);
@@ -56,6 +52,11 @@ void exchange_has(exchange_kit *kit, const char *path, const void *want, size_t 
 int exchange_node(exchange_kit *kit, const char *path); /* BRC_GROUP, BRC_ARRAY or 0: there is none */
 void exchange_must_be_clean(exchange_kit *kit);
 
+/* brc_import() and brc_export() of a stream on a descriptor; opts may be NULL. */
+int exchange_stream_in(brc_session *s, int fd, const char *path, const brc_xfer_opts *opts,
+                       brc_error *err);
+int exchange_stream_out(brc_session *s, const char *path, int fd, const brc_xfer_opts *opts,
+                        brc_error *err);
 /* The calls, which must succeed; opts may be NULL, flags are BRC_XFER_*. */
 void exchange_import_ok(exchange_kit *kit, const char *source, const char *path,
                         const brc_xfer_opts *opts);

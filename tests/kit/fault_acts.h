@@ -48,7 +48,7 @@ extern const int fault_nacts;
 extern int (*const fault_save_steps[])(fault_handles *h, brc_error *err);
 extern const int fault_nsave_steps;
 
-/* As one of them does it: commits what is uncommitted on main. */
+/* Commits the uncommitted changes of main, as one of the acts does. */
 int fault_act_commit(fault_handles *h, brc_error *err);
 
 #endif

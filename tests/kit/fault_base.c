@@ -21,7 +21,7 @@ static brc_oid commit_as(fault_base *b, brc_session *s, const char *message, int
     return id;
 }
 
-static brc_array *make_array(fault_base *b, brc_session *s, const char *path, uint64_t n,
+static brc_array *fault_array(fault_base *b, brc_session *s, const char *path, uint64_t n,
                              uint64_t chunk, int32_t from)
 {
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
@@ -46,7 +46,7 @@ static brc_array *make_array(fault_base *b, brc_session *s, const char *path, ui
 static int change_left(brc_session *s)
 {
     int rc = brc_attrs_set(s, "/a", "mine", "7", NULL);
-    return rc < 0 ? rc : brc_node_move(s, "/g", "/away", NULL);
+    return rc < 0 ? rc : brc_node_move(s, "/g", "/away", 0, NULL);
 }
 
 static int write_numbers(brc_session *s, const char *path, uint64_t from, uint64_t n)
@@ -95,7 +95,7 @@ static int64_t leave_draft(fault_base *b, const char *branch, int (*change)(brc_
     ck_assert_int_eq(status, 0);
     KIT_OK(b->kit, brc_open(&repo, b->kit->file, NULL, &b->kit->err));
     KIT_OK(b->kit, brc_drafts(&it, repo, &b->kit->err));
-    while (brc_drafts_next(it, &draft, &b->kit->err) > 0)
+    while (brc_next(it, &draft, &b->kit->err) > 0)
         if ((draft->flags & BRC_DRAFT_OWNED) && strcmp(draft->branch, branch) == 0)
             id = draft->id;
     brc_iter_free(it);
@@ -108,9 +108,9 @@ static int64_t leave_draft(fault_base *b, const char *branch, int (*change)(brc_
 static void make_stack(fault_base *b, breccia *repo)
 {
     brc_session *s, *mine;
-    KIT_OK(b->kit, brc_branch_create(repo, "deep", NULL, &b->kit->err));
+    KIT_OK(b->kit, brc_ref_create(repo, "deep", NULL, NULL, 0, &b->kit->err));
     KIT_OK(b->kit, brc_session_open(&s, repo, "deep", BRC_SESSION_WRITE, &b->kit->err));
-    brc_array_free(make_array(b, s, "/deep", FAULT_STACK + 8, 1, 0));
+    brc_array_free(fault_array(b, s, "/deep", FAULT_STACK + 8, 1, 0));
     commit_as(b, s, "deep", 2500);
     KIT_OK(b->kit, brc_session_open(&mine, repo, "deep", BRC_SESSION_PRIVATE, &b->kit->err));
     for (uint64_t i = 0; i < FAULT_STACK; i++) {
@@ -124,7 +124,7 @@ static void make_stack(fault_base *b, breccia *repo)
 /* ---- all of it --------------------------------------------------------------- */
 
 /* Two branches, a tag, two arrays and a group; on main something uncommitted. */
-static void make_versions(fault_base *b)
+static void fault_versions(fault_base *b)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     breccia *repo;
@@ -135,13 +135,13 @@ static void make_versions(fault_base *b)
     opts.flags = BRC_OPEN_CREATE;
     KIT_OK(b->kit, brc_open(&repo, b->kit->file, &opts, &b->kit->err));
     KIT_OK(b->kit, brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &b->kit->err));
-    brc_array_free(make_array(b, s, "/a", 128, 32, 100));
+    brc_array_free(fault_array(b, s, "/a", 128, 32, 100));
     KIT_OK(b->kit, brc_group_create(s, "/g/h", "{\"k\":1}", &b->kit->err));
     commit_as(b, s, "one", 1000);
-    KIT_OK(b->kit, brc_branch_create(repo, "other", NULL, &b->kit->err));
-    brc_array_free(make_array(b, s, "/g/b", 40, 40, 5));
+    KIT_OK(b->kit, brc_ref_create(repo, "other", NULL, NULL, 0, &b->kit->err));
+    brc_array_free(fault_array(b, s, "/g/b", 40, 40, 5));
     commit_as(b, s, "two", 2000);
-    KIT_OK(b->kit, brc_tag_create(repo, "v1", NULL, "a tag", &b->kit->err));
+    KIT_OK(b->kit, brc_ref_create(repo, "v1", NULL, "a tag", BRC_REF_TAG, &b->kit->err));
     brc_array *a;
     KIT_OK(b->kit, brc_array_open(&a, s, "/a", &b->kit->err));
     KIT_OK(b->kit, brc_array_write(a, &sel, three, sizeof(three), &b->kit->err));
@@ -149,7 +149,7 @@ static void make_versions(fault_base *b)
     brc_array_free(a);
     brc_session_free(s);
     make_stack(b, repo);
-    KIT_OK(b->kit, brc_branch_create(repo, "left", NULL, &b->kit->err));
+    KIT_OK(b->kit, brc_ref_create(repo, "left", NULL, NULL, 0, &b->kit->err));
     brc_free(repo);
 }
 
@@ -171,7 +171,7 @@ void fault_base_make(fault_base *b, store_kit *kit, int wal)
     for (int i = 0; i < 160; i++)
         b->numbers[i] = 1000 - i * i;
     KIT_OK(kit, brc_file_write(b->npy, npy_file, sizeof(npy_file) - 1, &kit->err));
-    make_versions(b);
+    fault_versions(b);
     b->left_draft = leave_draft(b, "left", change_left);
     b->over_draft = leave_draft(b, "main", change_over);
     b->deep_draft = leave_draft(b, "deep", change_deep);

@@ -100,6 +100,25 @@ char *file_digest(const char *path)
     return digest_with(path, digest_sql);
 }
 
+char *file_digest_named(const char *path)
+{
+    static const char *const left_out[] = { "object", "blobs ", "total ", "encoding " };
+    char *all = file_digest(path), *to = all;
+    for (const char *at = all, *next; *at != '\0'; at = next) {
+        int is_left = 0;
+        next = at + strcspn(at, "\n");
+        next += *next != '\0';
+        for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
+            is_left |= strncmp(at, left_out[i], strlen(left_out[i])) == 0;
+        if (is_left)
+            continue;
+        memmove(to, at, (size_t)(next - at));
+        to += next - at;
+    }
+    *to = '\0';
+    return all;
+}
+
 char *file_digest_seen(const char *path)
 {
     return digest_with(path, seen_sql);
@@ -121,7 +140,7 @@ int file_is_whole(const char *path)
     int faults = 0;
     int rc = brc_open(&repo, path, NULL, &err);
     if (rc == BRC_OK)
-        rc = brc_fsck(repo, 0, say_damage, &faults, &checked, &err);
+        rc = brc_fsck(repo, 0, say_damage, NULL, &faults, &checked, &err);
     if (rc != BRC_OK)
         fprintf(stderr, "%s: %s\n", path, err.message);
     brc_free(repo);

@@ -1,4 +1,4 @@
-/* What tests hand to brc_fsck() to be told of faults. */
+/* The function that tests give to brc_fsck() to report faults. */
 #ifndef BRC_TESTS_FSCK_KIT_H
 #define BRC_TESTS_FSCK_KIT_H
 

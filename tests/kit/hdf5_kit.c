@@ -1,5 +1,6 @@
 /* See hdf5_kit.h. */
 #include "hdf5_kit.h"
+#include "ios.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,9 +101,11 @@ const char *hdf5_member(exchange_kit *kit, const char *path, const char *name)
     brc_json *json = NULL;
     int rc = brc_node_json(&doc, kit->session, path, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-    ck_assert_int_eq(brc_json_parse_nan(&json, (char *)doc.data, doc.len, &kit->err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&json, (char *)doc.data, doc.len, BRC_JSON_NAN,
+                                    &kit->err), BRC_OK);
     if (brc_json_member(json, name))
-        ck_assert_int_eq(brc_json_write(&member, brc_json_member(json, name), &kit->err), BRC_OK);
+        ck_assert_int_eq(brc_json_write(&member, brc_json_member(json, name), 0,
+                                        &kit->err), BRC_OK);
     snprintf(text, sizeof(text), "%.*s", (int)member.len, member.data ? (char *)member.data : "");
     brc_json_free(json);
     brc_buf_dispose(&doc);
@@ -143,8 +146,8 @@ void hdf5_check_elements(exchange_kit *kit, const char *path, const void *expect
     brc_sel all = BRC_SEL_INIT;
     int rc = brc_array_open(&a, kit->session, path, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-    brc_sel_all(&all, a);
-    rc = brc_array_read_elements(a, &all, &seen, &kit->err);
+    sel_all(&all, a);
+    rc = io_elements(a, &all, &seen, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     ck_assert_msg(seen.len == len && memcmp(seen.data, expected, len) == 0, "%s: other elements",
                   path);
@@ -162,7 +165,7 @@ void hdf5_check_values(exchange_kit *kit, const char *path, const char *json)
     const brc_dtype *type = a->meta.type;
     ck_assert_msg(type != NULL, "%s: its data type is not known: it cannot be read", path);
     uint64_t n = brc_shape_count(a->meta.ndim, a->meta.shape);
-    brc_sel_all(&all, a);
+    sel_all(&all, a);
     if (type->item_size > 0) {
         rc = brc_buf_reserve(&seen, (size_t)n * type->item_size, &kit->err);
         seen.len = (size_t)n * type->item_size;
@@ -170,7 +173,7 @@ void hdf5_check_values(exchange_kit *kit, const char *path, const char *json)
             rc = brc_array_read(a, &all, seen.data, seen.len, &kit->err);
         brc_dtype_native(type, seen.data, seen.len);
     } else {
-        rc = brc_array_read_elements(a, &all, &seen, &kit->err);
+        rc = io_elements(a, &all, &seen, &kit->err);
     }
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     ck_assert_int_eq(brc_buf_byte(&text, '[', &kit->err), BRC_OK);

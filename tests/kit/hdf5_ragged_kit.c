@@ -51,7 +51,8 @@ void hdf5_put_matrix_of_lists(hid_t file)
     H5(H5Tclose(memory));
 }
 
-/* None at all, lists that are all empty, elements that were never written, and a null dataspace. */
+/* Puts datasets of no list, of empty lists only, of elements that were never written, and with a
+ * null dataspace. */
 void hdf5_put_empty_lists(hid_t file)
 {
     static const hsize_t none = 0, three = 3, most[] = { H5S_UNLIMITED }, two = 2;

@@ -11,7 +11,7 @@
 
 enum { MERGE = 16, PICK, REVERT, REBASE };
 
-/* What must become of it. */
+/* The outcome that the oracle expects. */
 typedef struct outcome {
     int result, target; /* target: a commit where the branch is then; -1: new ones */
     int n, second;      /* new ones, over `onto`; the second parent, or -1       */
@@ -95,7 +95,8 @@ static void of_pick(hm_world *w, int tip, int commit, int backwards, outcome *ou
     out->result = pick_onto(w, &out->snap[0], ours, commit, backwards);
     out->n = 1;
     const hm_commit *picked = &w->g.commit[commit];
-    if (hm_came_back(&w->g, tip, backwards ? &picked->snap : &w->g.commit[picked->parent[0]].snap))
+    const hm_snap *base = backwards ? &picked->snap : &w->g.commit[picked->parent[0]].snap;
+    if (hm_came_back(&w->g, tip, base) || hm_came_back(&w->g, commit, base))
         out->result = HM_UNSURE;
     if (out->result == HM_CLEAN && hm_same(&out->snap[0], ours))
         out->target = tip;
@@ -113,7 +114,7 @@ static void of_rebase(hm_world *w, int tip, int onto, outcome *out)
         out->target = tip;
     for (; !hm_reaches(&w->g, onto, c) && n < 16; c = w->g.commit[c].parent[0]) {
         own[n++] = c;
-        /* What a line is that has merges, or ends where others have expired, is not told here. */
+        /* Lines with merges, or that end where commits have expired, are not modelled here. */
         if (w->g.commit[c].nparents != 1 || w->g.commit[c].is_cut) {
             out->result = HM_UNSURE;
             out->target = -1;
@@ -129,7 +130,7 @@ static void of_rebase(hm_world *w, int tip, int onto, outcome *out)
         const hm_commit *own_one = &w->g.commit[own[n]];
         const hm_snap *before = &w->g.commit[own_one->parent[0]].snap;
         out->result = pick_onto(w, &out->snap[out->n], top, own[n], 0);
-        /* What never changed anything is kept. */
+        /* A commit that never changed anything is kept. */
         if (out->result == HM_CLEAN &&
             (!hm_same(&out->snap[out->n], top) || hm_same(&own_one->snap, before)))
             top = &out->snap[out->n++];
@@ -150,20 +151,22 @@ int hm_other(const hm_world *w, hm_op op)
     return commit;
 }
 
-/* *conflict: whether it says so. */
+/* Makes the call, and sets *conflict to whether it reports a conflict. */
 static int call(hm_world *w, breccia *repo, hm_op op, int *conflict)
 {
     char hex[65];
     brc_merge_result m = BRC_MERGE_RESULT_INIT;
     brc_pick_result p = BRC_PICK_RESULT_INIT;
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_pick_opts back = BRC_PICK_OPTS_INIT;
+    back.flags = BRC_PICK_REVERT;
     hm_hex(w, hm_other(w, op), hex);
     if (op.kind == MERGE)
         HM_OK(w, brc_merge(&m, NULL, repo, hex, &opts, &w->err));
     else if (op.kind == PICK)
         HM_OK(w, brc_pick(&p, NULL, repo, hex, NULL, &w->err));
     else if (op.kind == REVERT)
-        HM_OK(w, brc_revert(&p, NULL, repo, hex, NULL, &w->err));
+        HM_OK(w, brc_pick(&p, NULL, repo, hex, &back, &w->err));
     else
         HM_OK(w, brc_rebase(&p, NULL, repo, hex, NULL, &w->err));
     *conflict = m.result == BRC_MERGE_CONFLICT || p.result == BRC_PICK_CONFLICT;
@@ -212,6 +215,35 @@ static int import_line(hm_world *w, const brc_oid *tip, const outcome *want, int
     return 0;
 }
 
+/* A rebase that makes a commit again, with the same id, has its parents in the file again too: the
+ * library then drops what stood for them after an expire. */
+static int heal(hm_world *w)
+{
+    for (int i = 0; i < w->g.n; i++) {
+        hm_commit *now = &w->g.commit[i];
+        brc_commit *c;
+        brc_oid id;
+        if (!now->is_cut)
+            continue;
+        memcpy(&id, now->id, sizeof(id));
+        if (brc_commit_read(&c, w->repo[0], &id, NULL) != BRC_OK)
+            continue; /* a collection has removed the commit */
+        const int is_whole = (c->flags & BRC_PAST_EXPIRED) == 0 && c->nparents <= 2;
+        int parent[2] = { -1, -1 };
+        for (size_t k = 0; is_whole && k < c->nparents; k++)
+            parent[k] = hm_find(w, &c->parents[k]);
+        if (is_whole) {
+            now->nparents = (int)c->nparents;
+            now->is_cut = 0;
+            memcpy(now->parent, parent, sizeof(parent));
+        }
+        brc_commit_free(c);
+        for (int k = 0; is_whole && k < now->nparents; k++)
+            HM_TRUE(w, parent[k] >= 0, "a commit has a parent that nobody made");
+    }
+    return 0;
+}
+
 static int settle(hm_world *w, const outcome *want, int other, int may_be_killed)
 {
     const hm_refs before = w->refs;
@@ -233,7 +265,7 @@ static int settle(hm_world *w, const outcome *want, int other, int may_be_killed
     hm_log(w, &before);
     w->made++;
     hm_follow(w);
-    return 0;
+    return heal(w);
 }
 
 int hm_settle_line(hm_world *w)

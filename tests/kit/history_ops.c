@@ -154,7 +154,7 @@ static int edit_snap(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
     HM_TRUE(w, n->name < HM_NAMES, "too many names");
     w->uid_of[n->name] = n->uid;
     snprintf(to, sizeof(to), "/n%d", n->name);
-    HM_OK(w, brc_node_move(s, path, to, &w->err));
+    HM_OK(w, brc_node_move(s, path, to, 0, &w->err));
     return 0;
 }
 
@@ -336,7 +336,8 @@ static int reset(hm_world *w, hm_op op)
     HM_GO(drop_changes(w, head));
     if (w->refs.tip[head] == to)
         return 0;
-    HM_OK(w, brc_reset(w->repo[op.b >> 7], hm_hex(w, to, hex), BRC_RESET_HARD, NULL, &w->err));
+    HM_OK(w, brc_reset(w->repo[op.b >> 7], NULL, hm_hex(w, to, hex), BRC_RESET_HARD, NULL,
+                       &w->err));
     w->refs.tip[head] = to;
     hm_log(w, &before);
     hm_follow(w);
@@ -363,11 +364,12 @@ static int tag(hm_world *w, hm_op op)
     char hex[65];
     breccia *repo = w->repo[op.b >> 7];
     if (w->refs.tag[i] >= 0) {
-        HM_OK(w, brc_tag_delete(repo, hm_tag(i), BRC_DELETE_FORCE, &w->err));
+        HM_OK(w, brc_ref_delete(repo, hm_tag(i), BRC_REF_TAG | BRC_DELETE_FORCE, &w->err));
         w->refs.tag[i] = -1;
     } else {
         w->refs.tag[i] = some_commit(w, op);
-        HM_OK(w, brc_tag_create(repo, hm_tag(i), hm_hex(w, w->refs.tag[i], hex), NULL, &w->err));
+        HM_OK(w, brc_ref_create(repo, hm_tag(i), hm_hex(w, w->refs.tag[i], hex), NULL, BRC_REF_TAG,
+                                &w->err));
     }
     hm_log(w, &before);
     return 0;
@@ -383,11 +385,12 @@ static int branch(hm_world *w, hm_op op)
         return 0;
     if (w->refs.tip[i] >= 0) {
         HM_GO(leave_branch(w, i));
-        HM_OK(w, brc_branch_delete(repo, hm_branch(i), BRC_DELETE_FORCE, &w->err));
+        HM_OK(w, brc_ref_delete(repo, hm_branch(i), BRC_DELETE_FORCE, &w->err));
         w->refs.tip[i] = -1;
     } else {
         w->refs.tip[i] = some_commit(w, op);
-        HM_OK(w, brc_branch_create(repo, hm_branch(i), hm_hex(w, w->refs.tip[i], hex), &w->err));
+        HM_OK(w, brc_ref_create(repo, hm_branch(i), hm_hex(w, w->refs.tip[i], hex), NULL, 0,
+                                &w->err));
     }
     hm_log(w, &before);
     hm_follow(w);

@@ -78,16 +78,20 @@ int hm_any_moved(const hm_snap *base, const hm_snap *ours, const hm_snap *theirs
            || names_differ(base, theirs) || names_differ(ours, theirs);
 }
 
-/* A merge with what has no common ancestor may bring a node again that the first parent had
- * removed: whether it is another one then depends on what it holds. */
+/* A merge with a version that has no common ancestor, or a rebase, may bring a node again that the
+ * line had removed: whether it is another one then depends on what it holds. */
 int hm_came_back(const hm_graph *g, int tip, const hm_snap *base)
 {
     const hm_snap *now = &g->commit[tip].snap;
+    uint8_t gone[HM_NODES] = { 0 };
     for (int c = tip; g->commit[c].nparents > 0; c = g->commit[c].parent[0]) {
         const hm_snap *was = &g->commit[g->commit[c].parent[0]].snap;
-        for (int i = 0; i < base->n; i++)
-            if (hm_by_uid(now, base->node[i].uid) >= 0 && hm_by_uid(was, base->node[i].uid) < 0)
+        for (int i = 0; i < base->n; i++) {
+            const int uid = base->node[i].uid, is_there = hm_by_uid(was, uid) >= 0;
+            if (gone[i] && is_there && hm_by_uid(now, uid) >= 0)
                 return 1;
+            gone[i] |= !is_there;
+        }
     }
     return 0;
 }
@@ -134,7 +138,7 @@ static int merge_node(hm_node *out, const hm_node *b, const hm_node *o, const hm
     return elements != HM_CLEAN ? elements : rest;
 }
 
-/* *there: 0 if the result has no such node. */
+/* Merges one node. Sets *there to 0 if the result does not have the node. */
 static int merge_one(hm_node *out, int *there, const hm_node *b, const hm_node *o, const hm_node *t)
 {
     *there = 0;

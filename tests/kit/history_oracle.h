@@ -1,5 +1,5 @@
 /*
- * What a file with history must have, in plain memory and by rules of its own: commits as whole
+ * The content that a file with history must have, in plain memory and by rules of its own: commits as whole
  * copies of small arrays, merge bases by sets of ancestors, a merge element by element. Nothing of
  * the library is used.
  */
@@ -49,7 +49,8 @@ void hm_drop(hm_snap *s, int at);
 int hm_same(const hm_snap *a, const hm_snap *b);
 /* A node is not where it is in another of these. */
 int hm_any_moved(const hm_snap *base, const hm_snap *ours, const hm_snap *theirs);
-/* Whether something of the base was gone in between, and is there again: history_oracle.c. */
+/* Returns whether a node of the base was removed in between and made again (see
+ * history_oracle.c). */
 int hm_came_back(const hm_graph *g, int tip, const hm_snap *base);
 int hm_merge(hm_snap *out, const hm_snap *base, const hm_snap *ours, const hm_snap *theirs);
 int hm_reaches(const hm_graph *g, int from, int to);

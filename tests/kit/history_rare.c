@@ -32,7 +32,8 @@ static void reach_from(const hm_world *w, int commit, thinned *t)
         reach_from(w, w->g.commit[commit].parent[i], t);
 }
 
-/* What must stay: what has a name, what changes lie over, and the newest of each branch. */
+/* Marks the commits that must stay: those with a name, those beneath drafts, the newest of each
+ * branch. */
 static void must_stay(const hm_world *w, int keep_last, thinned *t)
 {
     memset(t, 0, sizeof(*t));
@@ -58,7 +59,7 @@ static void must_stay(const hm_world *w, int keep_last, thinned *t)
     }
 }
 
-/* What was decided of one commit; more than must stay may be in use. */
+/* Checks the decision on one commit; more commits than must stay may be in use. */
 static int check_decided(hm_world *w, const brc_expired *one, thinned *t)
 {
     const int commit = hm_find(w, &one->id);
@@ -75,7 +76,7 @@ static int decided(hm_world *w, brc_iter *it, thinned *t)
 {
     const brc_expired *one;
     int rc;
-    while ((rc = brc_expire_next(it, &one, &w->err)) > 0)
+    while ((rc = brc_next(it, &one, &w->err)) > 0)
         HM_GO(check_decided(w, one, t));
     HM_TRUE(w, rc == 0, "expire: %s", w->err.message);
     for (int i = 0; i < w->g.n; i++)
@@ -192,7 +193,7 @@ static int find_dead(hm_world *w, int64_t *id)
     int rc;
     *id = 0;
     HM_OK(w, brc_drafts(&it, w->repo[0], &w->err));
-    while ((rc = brc_drafts_next(it, &draft, &w->err)) > 0)
+    while ((rc = brc_next(it, &draft, &w->err)) > 0)
         if ((draft->flags & BRC_DRAFT_OWNED) != 0 && draft->owner == BRC_OWNER_DEAD)
             *id = draft->id;
     brc_iter_free(it);
@@ -200,7 +201,7 @@ static int find_dead(hm_world *w, int64_t *id)
     return 0;
 }
 
-/* It is laid over no changes, or dropped. */
+/* The draft is adopted where nothing is uncommitted, else dropped. */
 static int adopt(hm_world *w, hm_op op)
 {
     op.a %= 2;
@@ -226,26 +227,27 @@ static int adopt(hm_world *w, hm_op op)
 
 /* ---- merges that stay open ------------------------------------------------------------------ */
 
-/* *merged 0: something stayed open, and it was dropped. */
+/* Settles the open merge. Sets *merged to 0 if a conflict stayed open, so that the merge was
+ * aborted. */
 static int settle_open(hm_world *w, breccia *repo, hm_op op, int *merged)
 {
     const uint32_t side = op.d % 3 == 1 ? BRC_MERGE_OURS : BRC_MERGE_THEIRS;
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
     uint64_t n;
     *merged = 0;
     if (op.d % 3 != 0) {
         HM_OK(w, brc_merge_settle(&n, repo, side, NULL, 0, &w->err));
         HM_TRUE(w, n > 0, "nothing was settled");
-        HM_OK(w, brc_merge_continue(&r, NULL, repo, NULL, &w->err));
-        *merged = r.result == BRC_MERGE_MERGED;
+        HM_OK(w, brc_continue(&r, NULL, repo, NULL, &w->err));
+        *merged = r.result == BRC_PICK_COMMITTED;
         HM_TRUE(w, *merged || side == BRC_MERGE_THEIRS, "a merge for ours stays open");
     }
     if (!*merged)
-        HM_OK(w, brc_merge_abort(repo, &w->err));
+        HM_OK(w, brc_abort(repo, &w->err));
     return 0;
 }
 
-/* The contents are believed; what was in conflict is another test's (merge_draft). */
+/* Takes the merged contents as right; another test (merge_draft) checks the conflicts. */
 static int open_merge(hm_world *w, hm_op op)
 {
     const int head = w->refs.head, tip = w->refs.tip[head], other = hm_other(w, op);
@@ -290,17 +292,19 @@ static int rebase_step(hm_world *w, breccia *repo, hm_op op, int first, brc_pick
 {
     const int skips = first && op.d % 4 == 1;
     const int64_t before = r->draft;
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     uint64_t n;
+    opts.flags = skips ? BRC_PICK_SKIP : 0;
     r->draft = 0;
     if (first && op.d % 4 == 0) {
-        HM_OK(w, brc_merge_abort(repo, &w->err));
+        HM_OK(w, brc_abort(repo, &w->err));
         r->result = BRC_PICK_NOTHING;
         return 0;
     }
     if (!skips)
         HM_OK(w, brc_merge_settle(&n, repo, op.d % 4 == 2 ? BRC_MERGE_OURS : BRC_MERGE_THEIRS, NULL,
                                   0, &w->err));
-    HM_OK(w, brc_rebase_continue(r, NULL, repo, skips ? BRC_REBASE_SKIP : 0, &w->err));
+    HM_OK(w, brc_continue(r, NULL, repo, &opts, &w->err));
     HM_TRUE(w, r->draft != before || r->result != BRC_PICK_CONFLICT, "it does not go on");
     return 0;
 }

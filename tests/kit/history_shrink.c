@@ -55,8 +55,8 @@ int hm_run(const hm_op *ops, int n, char *why, int len, hm_world *totals)
     return failed;
 }
 
-/* What went wrong, whatever the step and the numbers in it: what is left in the end could be
- * another fault. */
+/* Returns whether two messages report one fault, ignoring the step and the numbers in them: a
+ * shorter sequence could end in another fault. */
 static int is_same_fault(const char *a, const char *b)
 {
     a = strchr(a, ')') != NULL ? strchr(a, ')') : a;

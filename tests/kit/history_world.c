@@ -66,7 +66,7 @@ int hm_read(hm_world *w, brc_session *s, hm_snap *out)
     int rc;
     out->n = 0;
     HM_OK(w, brc_list(&it, s, "/", 0, &w->err));
-    while ((rc = brc_list_next(it, &node, &w->err)) > 0 && out->n < HM_NODES)
+    while ((rc = brc_next(it, &node, &w->err)) > 0 && out->n < HM_NODES)
         snprintf(path[out->n++], sizeof(path[0]), "%s", node->path);
     brc_iter_free(it);
     HM_TRUE(w, rc == 0, "a list of nodes: %s", w->err.message);
@@ -162,7 +162,7 @@ static int check_refs(hm_world *w, int handle)
     HM_OK(w, brc_refs(&it, w->repo[handle], &w->err));
     for (int i = 0; i < HM_REFS; i++)
         want += ref_commit(&w->refs, i, &name) >= 0;
-    while ((rc = brc_refs_next(it, &ref, &w->err)) > 0 && good) {
+    while ((rc = brc_next(it, &ref, &w->err)) > 0 && good) {
         int commit = -1;
         for (int i = 0; i < HM_REFS; i++) {
             const int there = ref_commit(&w->refs, i, &name);
@@ -226,7 +226,7 @@ int hm_fsck(hm_world *w)
 {
     uint64_t checked;
     w->why[0] = '\0';
-    const int rc = brc_fsck(w->repo[0], 0, note_damage, w, &checked, &w->err);
+    const int rc = brc_fsck(w->repo[0], 0, note_damage, NULL, w, &checked, &w->err);
     if (w->why[0] != '\0')
         return -1;
     HM_TRUE(w, rc == BRC_OK, "fsck: %s", w->err.message);
@@ -289,8 +289,8 @@ int hm_start(hm_world *w, const char *file)
     brc_session_free(s);
     int commit;
     HM_GO(hm_import(w, &id, &none, &commit));
-    HM_OK(w, brc_branch_create(w->repo[0], "b", NULL, &w->err));
-    HM_OK(w, brc_branch_create(w->repo[0], "c", NULL, &w->err));
+    HM_OK(w, brc_ref_create(w->repo[0], "b", NULL, NULL, 0, &w->err));
+    HM_OK(w, brc_ref_create(w->repo[0], "c", NULL, NULL, 0, &w->err));
     memset(&w->refs, 0, sizeof(w->refs));
     w->refs.tag[0] = w->refs.tag[1] = -1;
     w->log[0] = w->refs;

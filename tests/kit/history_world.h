@@ -63,7 +63,7 @@ typedef struct hm_world {
 int hm_say(hm_world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *hm_branch(int i);
 const char *hm_tag(int i);
-/* What the session has now. uids are 0. */
+/* Reads the content that the session has now. uids are 0. */
 int hm_read(hm_world *w, brc_session *s, hm_snap *out);
 /* A commit that the library has made, as a new one of the graph. `like`: what must be in it, or
  * NULL: whatever is. */
@@ -78,7 +78,7 @@ int hm_fsck(hm_world *w);
 int hm_start(hm_world *w, const char *file);
 void hm_stop(hm_world *w);
 int hm_open(hm_world *w, int handle);
-/* What is to be seen: where there are no changes, the branch as it is. */
+/* Updates what sessions see: a session without changes sees the branch as it is. */
 void hm_follow(hm_world *w);
 /* Notes what the refs were before an operation that has moved one. */
 void hm_log(hm_world *w, const hm_refs *before);
@@ -99,7 +99,7 @@ int hm_history_op(hm_world *w, hm_op op);
 int hm_discard_head(hm_world *w);
 /* The current branch may have moved, to new commits in one line, whose contents are believed. */
 int hm_settle_line(hm_world *w);
-/* What it merges: a commit. */
+/* The commit that the operation merges. */
 int hm_other(const hm_world *w, hm_op op);
 int hm_in_child(hm_world *w, hm_op op, int (*act)(hm_world *w, breccia *repo, hm_op op));
 /* history_rare.c: expire, amend, drafts of killed processes */

@@ -6,11 +6,11 @@
 #include "scenario.h"
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
-/* What does not become smaller is stored as it is, and never decoded. */
+/* Chunks that zstd does not make smaller are stored as they are, and never decoded. */
 #define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
 #define HOOKED_CODECS LITTLE "," HOOK_CODEC "," ZSTD
 
-/* What a handle that knows the codec is opened with. */
+/* The registry and the pool of a handle that knows the codec. */
 typedef struct hooked_parts {
     brc_registry *reg;
     brc_pool *pool;

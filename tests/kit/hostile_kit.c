@@ -9,14 +9,15 @@
 
 #include "sanitized.h"
 
-brc_oid hostile_doc(store_kit *k, const char *text)
+static brc_oid hostile_doc(store_kit *k, const char *text)
 {
     brc_oid id;
     KIT_OK(k, brc_store_put(k->store, BRC_KIND_DOCUMENT, text, strlen(text), &id, &k->err));
     return id;
 }
 
-brc_oid hostile_map(store_kit *k, const char *const *names, const brc_entry *entries, size_t n)
+static brc_oid hostile_map(store_kit *k, const char *const *names, const brc_entry *entries,
+                           size_t n)
 {
     brc_edit edits[4];
     uint8_t values[4][BRC_ENTRY_MAX];

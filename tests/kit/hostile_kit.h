@@ -5,9 +5,7 @@
 #include "../../src/history/commit.h"
 #include "store_kit.h"
 
-/* An object; a map with these children, `names` n of them; a group with such a map. */
-brc_oid hostile_doc(store_kit *k, const char *text);
-brc_oid hostile_map(store_kit *k, const char *const *names, const brc_entry *entries, size_t n);
+/* A group with these children, `names` n of them. */
 brc_entry hostile_group(store_kit *k, const char *const *names, const brc_entry *entries, size_t n);
 /* An array of 8 chunks of 4 bytes, one of which is stored. */
 brc_entry hostile_array(store_kit *k);

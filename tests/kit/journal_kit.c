@@ -111,7 +111,7 @@ int journal_kit_look(const char *file, uint32_t flags, brc_error *err)
     opts.wait_ms = -1;
     int rc = brc_open(&repo, file, &opts, err);
     if (rc == BRC_OK)
-        rc = brc_fsck(repo, 0, NULL, NULL, &checked, err);
+        rc = brc_fsck(repo, 0, NULL, NULL, NULL, &checked, err);
     brc_free(repo);
     return rc;
 }

@@ -4,7 +4,7 @@
 #include <check.h>
 #include <string.h>
 
-/* What takes the place of a value; %: its own text, of strings alone. */
+/* The texts that replace a value; %: the value's own text, for strings alone. */
 static const char *const changes[] = {
     "\"%\\u0000\"", "\"\\u0000%\"", "\"\\u0000\"", "\"x\"", "7",
     "-1.5e300",     "null",         "true",        "[]",    "{}",
@@ -61,7 +61,7 @@ static void put_items(place_writer *w, const brc_json *value)
 
     put_text(&w->text, is_object ? "{" : "[");
     for (const brc_json *item = brc_json_first(value); item; item = brc_json_next(item), i++) {
-        const char *name = brc_json_own_name(item);
+        const char *name = brc_json_name(item);
         int is_target = w->at == w->target && w->change == N_CHANGES;
         if (i > 0)
             put_text(&w->text, ",");
@@ -89,7 +89,7 @@ static void put_place(place_writer *w, const brc_json *value)
     else if (kind == BRC_JSON_OBJECT || kind == BRC_JSON_ARRAY)
         put_items(w, value);
     else
-        ck_assert_int_eq(brc_json_write(&w->text, value, NULL), BRC_OK);
+        ck_assert_int_eq(brc_json_write(&w->text, value, 0, NULL), BRC_OK);
 }
 
 size_t json_places_each(const brc_json *doc, json_place_fn fn, void *ctx)

@@ -28,7 +28,7 @@ int kit_alloc_works(void)
     return 1;
 }
 
-/* 1 if this allocation is the one. */
+/* Returns 1 if this allocation is the one that has to fail. */
 static int kit_alloc_is_due(void)
 {
     if (kit_alloc_left < 0 || kit_alloc_left-- > 0)

@@ -3,9 +3,9 @@
 #ifndef BRC_TESTS_KIT_ALLOC_H
 #define BRC_TESTS_KIT_ALLOC_H
 
-/* As codec_kit's fail_after. */
+/* Makes the n-th allocation from now fail; see fail_after in codec_kit.h. */
 int kit_alloc_fail_after(long n);
-/* 0 if this build cannot do it: under a sanitizer, which has a malloc of its own. */
+/* Returns 0 if this build cannot make allocations fail: a sanitizer has a malloc of its own. */
 int kit_alloc_works(void);
 
 #endif

@@ -31,7 +31,7 @@ struct kit_run {
     char why[700];
 };
 
-/* What the plug-in added, or where there is none what breccia has. */
+/* Returns whether a name belongs to the plug-in or, without a plug-in, to breccia itself. */
 static int kit_is_meant(const struct kit_run *run, const char *owner)
 {
     return (strcmp(owner, "breccia") == 0) == (run->plain == NULL);
@@ -43,7 +43,7 @@ static const char *kit_given_for(const struct kit_run *run, const char *name)
     for (int i = 0; i < run->given; i++) {
         brc_json *json = NULL;
         const char *text = run->texts[i];
-        int rc = brc_json_parse(&json, text, strlen(text), NULL);
+        int rc = brc_json_parse(&json, text, strlen(text), 0, NULL);
         int is_it = rc == BRC_OK && brc_json_is(brc_json_member(json, "name"), name);
         brc_json_free(json);
         if (is_it)
@@ -87,9 +87,9 @@ static int kit_has_codec(const brc_registry *reg, const char *name)
     const brc_codec_info *info;
     int has = 0;
 
-    if (brc_registry_codecs(&it, reg, NULL) < 0)
+    if (brc_registry_list(&it, reg, BRC_LIST_CODECS, NULL) < 0)
         return 0;
-    while (brc_registry_codecs_next(it, &info, NULL) == 1)
+    while (brc_next(it, &info, NULL) == 1)
         has |= strcmp(info->name, name) == 0;
     brc_iter_free(it);
     return has;
@@ -175,11 +175,11 @@ static void kit_test_backend(struct kit_run *run, const brc_backend_info *info)
     const char *given = kit_given_for(run, info->name);
     brc_json *json = NULL;
     brc_buf config = BRC_BUF_INIT;
-    int bad = given != NULL && brc_json_parse(&json, given, strlen(given), NULL) < 0;
+    int bad = given != NULL && brc_json_parse(&json, given, strlen(given), 0, NULL) < 0;
     const brc_json *member = brc_json_member(json, "configuration");
 
     if (member != NULL)
-        bad |= brc_json_write(&config, member, NULL) < 0 ||
+        bad |= brc_json_write(&config, member, 0, NULL) < 0 ||
                brc_buf_append(&config, "", 1, NULL) < 0;
     bad = bad || kit_run_backend(run, info->name, (const char *)config.data);
     kit_report(run, "backend", info->name, bad, 0);
@@ -193,27 +193,27 @@ static int kit_test_all(struct kit_run *run, brc_error *err)
     const brc_codec_info *codec;
     const brc_dtype_info *type;
     const brc_backend_info *backend;
-    int rc = brc_registry_codecs(&it, run->reg, err);
+    int rc = brc_registry_list(&it, run->reg, BRC_LIST_CODECS, err);
 
     if (rc < 0)
         return rc;
-    while ((rc = brc_registry_codecs_next(it, &codec, err)) == 1)
+    while ((rc = brc_next(it, &codec, err)) == 1)
         if (kit_is_meant(run, codec->owner))
             kit_test_codec(run, codec);
     brc_iter_free(it);
     if (rc == BRC_OK)
-        rc = brc_registry_dtypes(&it, run->reg, err);
+        rc = brc_registry_list(&it, run->reg, BRC_LIST_DTYPES, err);
     if (rc < 0)
         return rc;
-    while ((rc = brc_registry_dtypes_next(it, &type, err)) == 1)
+    while ((rc = brc_next(it, &type, err)) == 1)
         if (kit_is_meant(run, type->owner))
             kit_test_type(run, type);
     brc_iter_free(it);
     if (rc == BRC_OK)
-        rc = brc_registry_backends(&it, run->reg, err);
+        rc = brc_registry_list(&it, run->reg, BRC_LIST_BACKENDS, err);
     if (rc < 0)
         return rc;
-    while ((rc = brc_registry_backends_next(it, &backend, err)) == 1)
+    while ((rc = brc_next(it, &backend, err)) == 1)
         if (strcmp(backend->owner, "breccia") != 0)
             kit_test_backend(run, backend);
     brc_iter_free(it);

@@ -20,7 +20,7 @@ typedef struct late_writer {
 } late_writer;
 
 void late_writer_start(late_writer *w, const char *file);
-/* It must have come to its turn. */
+/* Waits for the writer, which must have had its turn. */
 void late_writer_join(late_writer *w);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the file must hold while nobody is at work: many_check() of many_model.h. */
+/* The rules that hold for the file while nobody is at work: many_check() of many_model.h. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void check_commits(judge *j)
     many_view view;
     j->nchain = 0;
     GOOD(m, &j->err, brc_log(&it, j->repo, many_branches[j->branch], NULL, &j->err));
-    while ((rc = brc_log_next(it, &commit, &j->err)) > 0) {
+    while ((rc = brc_next(it, &commit, &j->err)) > 0) {
         many_read_commit(m, j->repo, &commit->id, &view);
         const many_commit *known = many_find_commit(m, &commit->id);
         if (known == NULL) {
@@ -76,7 +76,7 @@ static int64_t shared_draft(judge *j, int *stale)
     int rc;
     *stale = 0;
     GOOD(j->m, &j->err, brc_drafts(&it, j->repo, &j->err));
-    while ((rc = brc_drafts_next(it, &draft, &j->err)) > 0)
+    while ((rc = brc_next(it, &draft, &j->err)) > 0)
         if (!(draft->flags & BRC_DRAFT_OWNED) &&
             strcmp(draft->branch, many_branches[j->branch]) == 0) {
             id = draft->id;
@@ -93,7 +93,7 @@ static int surely_pending(const many_branch *b, const many_register *reg)
            reg->acked == reg->begun;
 }
 
-/* Whether the view can be what the workers wrote, laid over this commit. */
+/* Returns whether the workers' writes, laid over this commit, can have produced the view. */
 static int is_union(const many_model *m, int branch, const many_view *view, const many_view *base,
                     int *worker, int *place)
 {
@@ -122,8 +122,8 @@ static void see_shared(judge *j, many_view *out)
     brc_session_free(s);
 }
 
-/* What is uncommitted is what the workers wrote, over the tip, or where it is stale over an older
- * commit. From now on the model has what is there. */
+/* The shared draft has the changes that the workers made, over the tip, or, where it is stale,
+ * over an older commit. From now on the model has the file's state. */
 static void check_shared(judge *j)
 {
     many_model *m = j->m;
@@ -155,7 +155,7 @@ static int private_drafts(judge *j, int64_t *id, int *branch)
     const brc_draft *draft;
     int rc, n = 0;
     GOOD(j->m, &j->err, brc_drafts(&it, j->repo, &j->err));
-    while ((rc = brc_drafts_next(it, &draft, &j->err)) > 0) {
+    while ((rc = brc_next(it, &draft, &j->err)) > 0) {
         if (!(draft->flags & BRC_DRAFT_OWNED) || draft->nodes == 0)
             continue;
         MANY_TRUE(j->m, draft->owner == BRC_OWNER_DEAD, "a draft's owner is not dead");
@@ -356,6 +356,6 @@ void many_check(many_model *m, uint64_t *random)
         check_commits(&j);
         begin_anew(&j);
     }
-    GOOD(m, &j.err, brc_fsck(j.repo, 0, never_damaged, m, &checked, &j.err));
+    GOOD(m, &j.err, brc_fsck(j.repo, 0, never_damaged, NULL, m, &checked, &j.err));
     brc_free(j.repo);
 }

@@ -58,7 +58,7 @@ static void make_file(many_model *m)
     GOOD(m, &err, brc_array_create(&a, s, "/a", &spec, &err));
     GOOD(m, &err, brc_session_commit(&id, s, &commit, &err));
     for (int b = 1; b < MANY_BRANCHES; b++)
-        GOOD(m, &err, brc_branch_create(repo, many_branches[b], NULL, &err));
+        GOOD(m, &err, brc_ref_create(repo, many_branches[b], NULL, NULL, 0, &err));
     many_note_commit(m, repo, 0, &id, &(many_view){ 0 });
     brc_array_free(a);
     brc_session_free(s);

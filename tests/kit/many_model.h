@@ -29,7 +29,7 @@ enum {
     MANY_LEFT = 256
 };
 
-/* What was done, and how often: see many_things. */
+/* The things that are counted: see many_things. */
 enum {
     WROTE,
     COMMITTED,

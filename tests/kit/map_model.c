@@ -128,7 +128,8 @@ void map_model_free(map_model *m)
     free(m->values);
 }
 
-size_t map_model_value(const map_model *m, uint64_t value, uint8_t out[32])
+/* The bytes that stand for a value; the length is returned. */
+static size_t map_model_value(const map_model *m, uint64_t value, uint8_t out[32])
 {
     uint64_t state = value;
     for (int i = 0; i < 4; i++) {

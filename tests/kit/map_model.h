@@ -35,8 +35,6 @@ typedef struct map_model {
 
 void map_model_new(map_model *m, int family, int variable);
 void map_model_free(map_model *m);
-/* The bytes that stand for a value; the length is returned. */
-size_t map_model_value(const map_model *m, uint64_t value, uint8_t out[32]);
 int map_model_is(const map_model *m, uint64_t value, brc_span bytes);
 size_t map_model_count(const map_model *m);
 

@@ -1,5 +1,6 @@
 #include "meeting_codec.h"
 
+#include <check.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -78,9 +79,29 @@ static void meeting_decodes(brc_span bytes)
     meet(1, bytes);
 }
 
-brc_registry *meeting_registry(brc_error *err)
+static brc_registry *meeting_registry(brc_error *err)
 {
     static const watcher meets = {"https://breccia.example/meeting", meeting_encodes,
                                   meeting_decodes};
     return watched_registry(&meets, err);
+}
+
+void meeting_stage_start(meeting_stage *stage, size_t memory)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    scenario_folder(&stage->t);
+    stage->reg = meeting_registry(&stage->t.err);
+    ck_assert_ptr_nonnull(stage->reg);
+    OK(&stage->t, brc_pool_new(&stage->pool, 3, &stage->t.err));
+    opts.registry = stage->reg;
+    opts.pool = stage->pool;
+    opts.memory = memory;
+    scenario_open(&stage->t, &opts, BRC_OPEN_CREATE);
+}
+
+void meeting_stage_stop(meeting_stage *stage)
+{
+    scenario_stop(&stage->t);
+    brc_pool_free(stage->pool);
+    brc_registry_free(stage->reg);
 }

@@ -5,21 +5,32 @@
 #ifndef BRC_TESTS_MEETING_CODEC_H
 #define BRC_TESTS_MEETING_CODEC_H
 
+#include "scenario.h"
 #include "watched_codec.h"
 
 #define MEETING_CODEC "{\"name\":\"https://breccia.example/meeting\"}"
 
-/* A call waits while `waits` says so of its decoded bytes, for another call that `comes` says so of;
- * both NULL: every call for any other. That of the thread
- * of meeting_expect() does not wait long, since it has to give others their work. After some seconds nobody waits any more. */
+/* A call whose decoded bytes `waits` accepts waits for another call, whose bytes `comes` accepts;
+ * if both are NULL, every call waits for any other. The thread of meeting_expect() does not wait
+ * long, since it has to give other threads their work. After some seconds no call waits any
+ * longer. */
 typedef int (*meeting_fn)(void *ctx, brc_span decoded);
 
-/* Of the calls from now on; decoding: of decode(), else of encode(). */
+/* Sets the rule for all calls from now on: those of decode() if `decoding`, else those of
+ * encode(). */
 void meeting_expect(int decoding, meeting_fn waits, meeting_fn comes, void *ctx);
-/* 1 if two have met since. */
+/* Returns 1 if two calls have met since. */
 int meeting_took_place(void);
 
-/* Built-ins and this. */
-brc_registry *meeting_registry(brc_error *err);
+/* A scenario whose file knows the codec, on a pool of three threads. */
+typedef struct meeting_stage {
+    scenario t;
+    brc_registry *reg;
+    brc_pool *pool;
+} meeting_stage;
+
+/* `memory`: of brc_open_opts. */
+void meeting_stage_start(meeting_stage *stage, size_t memory);
+void meeting_stage_stop(meeting_stage *stage);
 
 #endif

@@ -1,3 +1,4 @@
+#include "ios.h"
 #include "merge_kit.h"
 
 #include <check.h>
@@ -67,10 +68,10 @@ static void kit_document(const merge_kit *k, const merge_version *v, brc_json **
                        dims, k->type->dtype, outer, word ? "\"" : "", fill, word ? "\"" : "",
                        codecs);
     ck_assert_int_lt(len, (int)sizeof(doc));
-    ck_assert_msg(brc_json_parse(out, doc, strlen(doc), NULL) == BRC_OK, "%s", doc);
+    ck_assert_msg(brc_json_parse(out, doc, strlen(doc), 0, NULL) == BRC_OK, "%s", doc);
 }
 
-void merge_kit_bytes(merge_kit *k, const merge_version *v, brc_array *a, brc_buf *out)
+static void merge_kit_bytes(merge_kit *k, const merge_version *v, brc_array *a, brc_buf *out)
 {
     brc_buf values[MERGE_VALUES];
     const uint64_t n = elements_of(v);
@@ -169,7 +170,7 @@ int merge_kit_try(merge_kit *k, const merge_version *result)
     return rc;
 }
 
-void merge_kit_make(merge_kit *k, const merge_version *result)
+static void merge_kit_make(merge_kit *k, const merge_version *result)
 {
     scenario *t = &k->t;
     brc_store *store = t->repo->store;
@@ -206,13 +207,12 @@ void merge_kit_run(merge_kit *k, const merge_version *result)
 
 static void read_all(scenario *t, const char *path, brc_buf *out)
 {
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    brc_array *a = scenario_array_at(t, t->session, path);
     const brc_array_info *info = brc_array_describe(a);
     brc_sel all = BRC_SEL_INIT;
-    brc_sel_all(&all, a);
+    sel_all(&all, a);
     if (info->item_size == 0) {
-        OK(t, brc_array_read_elements(a, &all, out, &t->err));
+        OK(t, io_elements(a, &all, out, &t->err));
     } else {
         const size_t len = (size_t)brc_sel_count(&all) * info->item_size;
         OK(t, brc_buf_reserve(out, len, &t->err));
@@ -226,8 +226,7 @@ void merge_kit_check(merge_kit *k, const merge_version *want, const char *label)
 {
     scenario *t = &k->t;
     brc_buf got = BRC_BUF_INIT, expected = BRC_BUF_INIT;
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, "/m", &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/m");
     merge_kit_bytes(k, want, a, &expected);
     brc_array_free(a);
     read_all(t, "/m", &got);

@@ -47,14 +47,10 @@ void merge_kit_stop(merge_kit *k);
 void merge_kit_store(merge_kit *k, int side);
 /* The entry that the session's "/a" has now, committed. */
 void merge_kit_keep(merge_kit *k, int side);
-/* Appends its elements, packed. */
-void merge_kit_bytes(merge_kit *k, const merge_version *v, brc_array *a, brc_buf *out);
 /* Merges into an array of this shape and fill value. */
 int merge_kit_try(merge_kit *k, const merge_version *result);
 /* The same, which succeeds and makes "/m". */
 void merge_kit_run(merge_kit *k, const merge_version *result);
-/* Makes "/m" of what the last one gave. */
-void merge_kit_make(merge_kit *k, const merge_version *result);
 /* "/m" has these elements. */
 void merge_kit_check(merge_kit *k, const merge_version *want, const char *label);
 

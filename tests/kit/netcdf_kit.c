@@ -1,4 +1,5 @@
 /* See netcdf_kit.h. */
+#include "ios.h"
 #include "netcdf_kit.h"
 
 #include <stdio.h>
@@ -132,10 +133,11 @@ const char *netcdf_member(exchange_kit *kit, const char *path, const char *name)
     brc_buf doc = BRC_BUF_INIT, out = BRC_BUF_INIT;
     brc_json *json;
     ck_assert_int_eq(brc_node_json(&doc, kit->session, path, &kit->err), BRC_OK);
-    ck_assert_int_eq(brc_json_parse_nan(&json, (const char *)doc.data, doc.len, &kit->err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&json, (const char *)doc.data, doc.len, BRC_JSON_NAN,
+                                    &kit->err), BRC_OK);
     const brc_json *found = brc_json_member(json, name);
     if (found)
-        ck_assert_int_eq(brc_json_write(&out, found, &kit->err), BRC_OK);
+        ck_assert_int_eq(brc_json_write(&out, found, 0, &kit->err), BRC_OK);
     snprintf(text, sizeof(text), "%.*s", (int)out.len, out.len ? (const char *)out.data : "");
     brc_json_free(json);
     brc_buf_dispose(&doc);
@@ -166,7 +168,7 @@ void netcdf_check_elements(exchange_kit *kit, const char *path, const void *expe
     brc_buf got = BRC_BUF_INIT;
     brc_array *a;
     ck_assert_int_eq(brc_array_open(&a, kit->session, path, &kit->err), BRC_OK);
-    int rc = brc_array_read_elements(a, NULL, &got, &kit->err);
+    int rc = io_elements(a, NULL, &got, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     ck_assert_uint_eq(got.len, len);
     ck_assert_mem_eq(got.data, expected, len);

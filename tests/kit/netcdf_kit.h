@@ -43,9 +43,9 @@ void netcdf_import_ok(exchange_kit *kit, const char *source, const char *path);
 /* The path of what was written, valid as that of exchange_path() is. */
 const char *netcdf_export_ok(exchange_kit *kit, const char *path, const char *name,
                              const char *format);
-/* That it fails with this code, and these words. */
+/* Imports the file, which must fail with this code and these words. */
 void netcdf_import_says(exchange_kit *kit, const char *source, int code, const char *says);
-/* With BRC_EUNSUPPORTED, and nothing is left of the file. */
+/* Exports the node, which must fail with BRC_EUNSUPPORTED and leave no file. */
 void netcdf_export_says(exchange_kit *kit, const char *path, const char *format, const char *says);
 
 /* A member of a node's zarr.json, or an attribute, as JSON text; "" where there is none.

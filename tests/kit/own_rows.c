@@ -11,7 +11,7 @@ static const char own_rows_sql[] =
     " AND place IN (SELECT seq FROM blob);"
     "CREATE TEMP TABLE bytes AS SELECT own.seq AS seq, substr(b.data, own.offset+1, own.stored)"
     " AS data FROM own JOIN blob b ON b.seq=own.place;"
-    "DELETE FROM blob; DELETE FROM hole;"
+    "DELETE FROM blob; DELETE FROM removed WHERE backend=0;"
     "INSERT INTO blob(seq, data) SELECT seq, data FROM bytes ORDER BY seq;"
     "UPDATE object SET place=own.seq, offset=0 FROM own WHERE own.id=object.id;"
     "DROP TABLE own; DROP TABLE bytes;"

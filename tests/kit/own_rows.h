@@ -11,12 +11,16 @@ int own_rows(sqlite3 *db);
 /* The same where the statement is about such rows at all. */
 int own_rows_for(sqlite3 *db, const char *sql);
 
-/* A statement for scenario_sql(): the second half of each such row becomes a hole. */
+/* The checksum of a row of table removed, in SQL. */
+#define REMOVED_SUM                                                                            \
+    "row_sum('removed', backend, place, name, bytes, total, state, since_us, due_us)"
+
+/* A statement for scenario_sql(): the second half of each such row becomes free. */
 #define OWN_ROWS_HALVED                                                                        \
-    "DELETE FROM hole; UPDATE blob SET data=CAST(data || zeroblob(length(data)) AS BLOB)"       \
+    "DELETE FROM removed; UPDATE blob SET data=CAST(data || zeroblob(length(data)) AS BLOB)"       \
     " WHERE seq IN (SELECT place FROM object WHERE backend=0 AND stored>0);"                   \
-    "INSERT INTO hole(seq, bytes, checksum) SELECT seq, length(data)/2, 0 FROM blob"           \
+    "INSERT INTO removed SELECT 0, seq, '', length(data)/2, length(data), 1, 1, 0, 0 FROM blob" \
     " WHERE seq IN (SELECT place FROM object WHERE backend=0 AND stored>0);"                   \
-    "UPDATE hole SET checksum=row_sum('hole', seq, bytes)"
+    "UPDATE removed SET checksum=" REMOVED_SUM
 
 #endif

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "scenario.h"
+
 enum { DO_SQL, DO_LOCK, DO_UNLOCK, DO_RESERVED };
 
 typedef struct order {
@@ -123,4 +125,11 @@ int peer_reserved(peer *p, int *out)
     answer a = ask(p, &(order){ .what = DO_RESERVED });
     *out = a.out;
     return a.rc;
+}
+
+int peer_waits(void *ctx, int tries)
+{
+    uint64_t *random = ctx;
+    usleep(200 + (useconds_t)scenario_below(random, 1800));
+    return tries < 20000;
 }

@@ -14,12 +14,14 @@ typedef struct peer {
 
 void peer_start(peer *p, const char *file);
 void peer_stop(peer *p);
-/* What SQLite says, on a connection that waits for nobody. */
+/* The result of a statement on a connection that does not wait for locks. */
 int peer_sql(peer *p, const char *sql);
 /* xLock, xUnlock and xCheckReservedLock (a result, or 0 or 1 behind `SQLITE_OK`) of a file that
  * SQLite's VFS "unix" has opened. */
 int peer_lock(peer *p, int level);
 int peer_unlock(peer *p, int level);
 int peer_reserved(peer *p, int *out);
+/* A busy handler of SQLite that waits 0.2 to 2 ms, at random, 20,000 times at most; ctx: the state of scenario_below(). */
+int peer_waits(void *ctx, int tries);
 
 #endif

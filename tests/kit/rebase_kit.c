@@ -23,11 +23,11 @@ void rk_start(rebase_kit *k)
     scenario_numbers(&k->t, "/g/b", 4, 2, 1);
     OK(&k->t, brc_attrs_set(k->t.session, "/a", "k", "1", &k->t.err));
     scenario_commit(&k->t, "base");
-    OK(&k->t, brc_branch_create(k->t.repo, "side", NULL, &k->t.err));
+    OK(&k->t, brc_ref_create(k->t.repo, "side", NULL, NULL, 0, &k->t.err));
     scenario_set_number(&k->t, "/a", 0, 50);
     scenario_set_number(&k->t, "/a", 2, 50);
     OK(&k->t, brc_attrs_set(k->t.session, "/a", "k", "2", &k->t.err));
-    OK(&k->t, brc_node_move(k->t.session, "/g", "/h", &k->t.err));
+    OK(&k->t, brc_node_move(k->t.session, "/g", "/h", 0, &k->t.err));
     k->main_tip = scenario_commit(&k->t, "main");
     scenario_be_on(&k->t, "side");
     scenario_set_number(&k->t, "/a", 4, 60);
@@ -58,10 +58,17 @@ brc_pick_result rk_rebase(rebase_kit *k, uint32_t flags)
     return r;
 }
 
+int rk_continue(brc_pick_result *r, breccia *repo, uint32_t flags, brc_error *err)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    opts.flags = flags;
+    return brc_continue(r, NULL, repo, &opts, err);
+}
+
 brc_pick_result rk_goes_on(rebase_kit *k, uint32_t flags)
 {
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    OK(&k->t, brc_rebase_continue(&r, NULL, k->t.repo, flags, &k->t.err));
+    OK(&k->t, rk_continue(&r, k->t.repo, flags, &k->t.err));
     return r;
 }
 

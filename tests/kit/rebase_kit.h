@@ -9,11 +9,14 @@ typedef struct rebase_kit {
     brc_oid side[5], side_tip, main_tip;
 } rebase_kit;
 
-/* Of the five commits of side, the current branch, the second and the fourth are in conflict with main's
- * one, each in a chunk of its own; the second also in an attribute, and it changes another node. */
+/* Makes five commits on side, the current branch. The second and the fourth are in conflict with
+ * the one commit of main, each in its own chunk; the second also in an attribute, and it changes
+ * another node. */
 void rk_start(rebase_kit *k);
 void rk_stop(rebase_kit *k);
 
+/* brc_continue() with these flags. */
+int rk_continue(brc_pick_result *r, breccia *repo, uint32_t flags, brc_error *err);
 /* The calls, which must succeed. */
 brc_pick_result rk_rebase(rebase_kit *k, uint32_t flags);
 brc_pick_result rk_goes_on(rebase_kit *k, uint32_t flags);
@@ -23,7 +26,7 @@ brc_open_state rk_open(rebase_kit *k);
 int32_t rk_number(rebase_kit *k, uint64_t i);
 /* Rows of rebases in the operation log. */
 int rk_rows(rebase_kit *k);
-/* It stopped at side[at], and the branch is where it was. */
+/* The rebase stopped at side[at], and the branch is where it was. */
 void rk_stopped_at(rebase_kit *k, const brc_pick_result *r, int at, uint64_t made, uint64_t skipped);
 void rk_nothing_is_open(rebase_kit *k);
 void rk_commit_is(rebase_kit *k, const char *rev, const char *message, const char *author, const char *meta,

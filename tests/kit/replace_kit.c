@@ -51,8 +51,7 @@ int replace_change(hooked_kit *k, int cuts)
 
 void replace_check_elements(scenario *t, uint64_t length, int32_t seven)
 {
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/a");
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], length);
     int32_t *got = malloc((size_t)length * sizeof(*got));
     ck_assert_ptr_nonnull(got);
@@ -66,8 +65,7 @@ void replace_check_elements(scenario *t, uint64_t length, int32_t seven)
 
 uint64_t replace_chunk_length(hooked_kit *k)
 {
-    brc_array *a;
-    OK(&k->first, brc_array_open(&a, k->first.session, "/a", &k->first.err));
+    brc_array *a = scenario_array_at(&k->first, k->first.session, "/a");
     const uint64_t length = brc_array_describe(a)->chunk[0];
     brc_array_free(a);
     return length;

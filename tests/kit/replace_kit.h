@@ -21,7 +21,7 @@ void replace_begin_as(hooked_kit *k, int uncommitted);
 /* Cuts it to SHORT, or makes shards of its chunks. */
 int replace_change(hooked_kit *k, int cuts);
 
-/* It has this length, and its elements but for one, which is 7 (-1: none). */
+/* The array has this length, and its elements but for one, which is 7 (-1: none). */
 void replace_check_elements(scenario *t, uint64_t length, int32_t seven);
 uint64_t replace_chunk_length(hooked_kit *k);
 /* There is no private draft and no node but the array. */

@@ -1,4 +1,5 @@
 /* See reread.h. */
+#include "ios.h"
 #include "reread.h"
 
 #include <check.h>
@@ -89,6 +90,19 @@ static hid_t memory_type(hid_t stored, char dtype[16])
 }
 
 /* Lists as the import has them: where each begins, and then the numbers of all. */
+/* The number of elements, or -1 if there are more than 2^48: the library's own count overflows. */
+static hssize_t elements_of(hid_t space)
+{
+    hsize_t dims[H5S_MAX_RANK], n = 1;
+    const int ndim = H5Sget_simple_extent_dims(space, dims, NULL);
+    for (int i = 0; i < ndim; i++) {
+        if (dims[i] > 0 && n > ((hsize_t)1 << 48) / dims[i])
+            return -1;
+        n *= dims[i];
+    }
+    return ndim > 0 ? (hssize_t)n : H5Sget_simple_extent_npoints(space);
+}
+
 static void add_lists(reread *r, const char *path, const char *dtype, size_t size,
                       const hvl_t *lists, size_t n)
 {
@@ -118,7 +132,7 @@ static void add_lists(reread *r, const char *path, const char *dtype, size_t siz
 static void read_lists(reread *r, const char *path, hid_t set, hid_t stored, hid_t space)
 {
     char dtype[16];
-    const hssize_t n = H5Sget_simple_extent_npoints(space);
+    const hssize_t n = elements_of(space);
     const hid_t base = H5Tget_super(stored), number = memory_type(base, dtype);
     if (number >= 0 && n >= 0 && n < REREAD_BYTES / 16 && strcmp(dtype, "string") != 0) {
         const hid_t memory = H5Tvlen_create(number);
@@ -139,7 +153,7 @@ static void read_dataset(reread *r, const char *path, hid_t set, hid_t stored, h
         read_lists(r, path, set, stored, space);
         return;
     }
-    const hssize_t n = H5Sget_simple_extent_npoints(space);
+    const hssize_t n = elements_of(space);
     const hid_t memory = memory_type(stored, dtype);
     if (memory < 0)
         return;
@@ -260,7 +274,7 @@ uint64_t reread_compare(const reread *r, exchange_kit *kit, const char *below, c
         if (brc_array_open(&a, kit->session, path, NULL) != BRC_OK)
             continue; /* under an escaped name, or no path to be had of one */
         if (strcmp(brc_array_describe(a)->dtype, row->dtype) == 0) {
-            int rc = brc_array_read_elements(a, NULL, &got, &kit->err);
+            int rc = io_elements(a, NULL, &got, &kit->err);
             ck_assert_msg(rc == BRC_OK, "%s: %s: %d, %s", what, path, rc, kit->err.message);
             ck_assert_msg(got.len == row->len, "%s: %s has %zu bytes, the file %llu", what, path,
                           got.len, (unsigned long long)row->len);

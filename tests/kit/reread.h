@@ -1,4 +1,4 @@
-/* What a format's own library reads of a damaged file, for comparison with what was imported. Such a
+/* The elements that a format's own library reads of a damaged file, to compare with the import. Such a
  * library may crash or find no end, so a child reads, and its parent compares: the sums of the
  * elements lie in memory that both see. */
 #ifndef BRC_TESTS_REREAD_H
@@ -10,7 +10,7 @@ enum { REREAD_MOST = 32, REREAD_BYTES = 1 << 20 }; /* arrays of a file, bytes of
 
 typedef struct reread_array {
     char path[256], dtype[16];
-    uint64_t len, sum; /* the bytes as brc_array_read_elements() gives them, and their XXH3 */
+    uint64_t len, sum; /* the bytes as io_elements() gives them, and their XXH3 */
 } reread_array;
 
 /* Arrays of numbers, of texts of variable length and of lists of numbers; others, and larger ones,

@@ -56,7 +56,7 @@ static int puts_into(const char *sql, const char *name, int len)
     return 0;
 }
 
-/* Those that are not there; sql: only what it puts rows into. */
+/* Makes the tables that are not there; with `sql`, only those into which it puts rows. */
 static int make_some(sqlite3 *db, const char *how, const char *sql)
 {
     int name_len, len, rc = SQLITE_OK;

@@ -51,7 +51,7 @@ static const struct {
     [ROW_GC_KEPT] = { "gc_kept", "run, id" },
     [ROW_NODE_TOTAL] = { "node_total", "id" },
     [ROW_ENCODED] = { "encoded", "id, encoding" },
-    [ROW_HOLE] = { "hole", "seq" },
+    [ROW_REMOVED] = { "removed", "backend, place, name" },
 };
 
 typedef struct row_edit {

@@ -92,7 +92,7 @@ static void base_draft(brc_session *s)
     brc_array_free(a);
     a = base_array(s, "/new/a", "uint8", 1, &eight, &four, NULL, &seven);
     brc_array_free(a);
-    MUST(brc_node_move(s, "/texts", "/moved", NULL) == BRC_OK);
+    MUST(brc_node_move(s, "/texts", "/moved", 0, NULL) == BRC_OK);
     MUST(brc_node_remove(s, "/scalar", NULL) == BRC_OK);
     MUST(brc_attrs_set(s, "/", "title", "\"root\"", NULL) == BRC_OK);
 }
@@ -107,10 +107,10 @@ void sample_repo_make(const char *path)
     MUST(brc_open(&repo, path, &opts, &err) == BRC_OK);
     MUST(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &err) == BRC_OK);
     first_commit(s);
-    MUST(brc_tag_create(repo, "v1", NULL, "a tag", &err) == BRC_OK);
-    MUST(brc_branch_create(repo, "side", NULL, &err) == BRC_OK);
+    MUST(brc_ref_create(repo, "v1", NULL, "a tag", BRC_REF_TAG, &err) == BRC_OK);
+    MUST(brc_ref_create(repo, "side", NULL, NULL, 0, &err) == BRC_OK);
     second_commit(s);
-    MUST(brc_branch_create(repo, "unborn/not", NULL, &err) == BRC_OK);
+    MUST(brc_ref_create(repo, "unborn/not", NULL, NULL, 0, &err) == BRC_OK);
     base_draft(s);
     brc_session_free(s);
     brc_free(repo);

@@ -1,4 +1,4 @@
-/* Whether a sanitizer watches the tests. What they do less then is said by effort.h. */
+/* Says whether a sanitizer watches the tests. effort.h says what the tests then leave out. */
 #ifndef BRC_KIT_SANITIZED_H
 #define BRC_KIT_SANITIZED_H
 
@@ -12,6 +12,14 @@
 #endif
 #ifndef KIT_SANITIZED
 #define KIT_SANITIZED 0
+#endif
+
+/* Says whether a child may allocate memory while its parent has threads: a lock of the address
+ * sanitizer's allocator that a thread of the parent holds stays held in the child. */
+#ifdef __SANITIZE_ADDRESS__
+enum { CHILDREN_MAY_ALLOCATE = 0 };
+#else
+enum { CHILDREN_MAY_ALLOCATE = 1 };
 #endif
 
 #endif

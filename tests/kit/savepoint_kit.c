@@ -30,24 +30,17 @@ int32_t sp_number(scenario *t, const char *path, uint64_t i)
     return scenario_number(t, t->session, path, i);
 }
 
-int sp_kind(scenario *t, const char *path)
-{
-    int is;
-    OK(t, brc_node_kind(&is, t->session, path, &t->err));
-    return is;
-}
-
 void sp_save(scenario *t, const char *name)
 {
-    OK(t, brc_savepoint(t->session, name, &t->err));
+    OK(t, brc_savepoint(t->session, BRC_SAVEPOINT_SET, name, &t->err));
 }
 
 void sp_back(scenario *t, const char *name)
 {
-    OK(t, brc_savepoint_rollback(t->session, name, &t->err));
+    OK(t, brc_savepoint(t->session, BRC_SAVEPOINT_ROLLBACK, name, &t->err));
 }
 
 void sp_release(scenario *t, const char *name)
 {
-    OK(t, brc_savepoint_release(t->session, name, &t->err));
+    OK(t, brc_savepoint(t->session, BRC_SAVEPOINT_RELEASE, name, &t->err));
 }

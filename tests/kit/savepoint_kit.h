@@ -12,7 +12,6 @@ void sp_stop(scenario *t);
 void sp_make_private(scenario *t);
 
 int32_t sp_number(scenario *t, const char *path, uint64_t i);
-int sp_kind(scenario *t, const char *path);
 void sp_save(scenario *t, const char *name);
 void sp_back(scenario *t, const char *name);
 void sp_release(scenario *t, const char *name);

@@ -17,11 +17,16 @@
 
 /* ---- the repository -------------------------------- */
 
-void scenario_folder(scenario *t)
+void scenario_folder_in(scenario *t, int where)
 {
     memset(t, 0, sizeof(*t));
-    folder_make(t->dir, sizeof(t->dir), FOLDER_FAST);
+    folder_make(t->dir, sizeof(t->dir), where);
     snprintf(t->file, sizeof(t->file), "%s/test.brc", t->dir);
+}
+
+void scenario_folder(scenario *t)
+{
+    scenario_folder_in(t, FOLDER_FAST);
 }
 
 void scenario_open(scenario *t, const brc_open_opts *given, uint32_t flags)
@@ -33,6 +38,22 @@ void scenario_open(scenario *t, const brc_open_opts *given, uint32_t flags)
     OK(t, brc_open(&t->repo, t->file, &opts, &t->err));
     int mode = opts.flags & BRC_OPEN_READONLY ? BRC_SESSION_VIEW : BRC_SESSION_WRITE;
     OK(t, brc_session_open(&t->session, t->repo, NULL, mode, &t->err));
+}
+
+void scenario_open_vfs(scenario *t, const char *vfs)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.vfs = vfs;
+    scenario_open(t, &opts, 0);
+}
+
+breccia *scenario_handle(scenario *t, int wait_ms)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    breccia *repo;
+    opts.wait_ms = wait_ms;
+    OK(t, brc_open(&repo, t->file, &opts, &t->err));
+    return repo;
 }
 
 void scenario_start(scenario *t)
@@ -99,6 +120,52 @@ void scenario_numbers(scenario *t, const char *path, uint64_t n, uint64_t chunk,
     brc_array_free(a);
 }
 
+brc_array *scenario_array_at(scenario *t, brc_session *s, const char *path)
+{
+    brc_array *a;
+    OK(t, brc_array_open(&a, s, path, &t->err));
+    return a;
+}
+
+void scenario_read(scenario *t, brc_session *s, const char *path, void *out, size_t len)
+{
+    brc_array *a = scenario_array_at(t, s, path);
+    OK(t, brc_array_read(a, NULL, out, len, &t->err));
+    brc_array_free(a);
+}
+
+void scenario_write(scenario *t, brc_session *s, const char *path, const void *data, size_t len)
+{
+    brc_array *a = scenario_array_at(t, s, path);
+    OK(t, brc_array_write(a, NULL, data, len, &t->err));
+    brc_array_free(a);
+}
+
+void scenario_fill(scenario *t, brc_session *s, const char *path, const char *slice,
+                   const void *value)
+{
+    brc_array *a = scenario_array_at(t, s, path);
+    brc_sel sel = BRC_SEL_INIT;
+    if (slice != NULL)
+        OK(t, brc_sel_parse(&sel, a, slice, &t->err));
+    OK(t, brc_array_fill(a, slice != NULL ? &sel : NULL, value, &t->err));
+    brc_array_free(a);
+}
+
+void scenario_recode(scenario *t, brc_session *s, const char *path, const char *codecs, int rewrite)
+{
+    brc_array *a = scenario_array_at(t, s, path);
+    OK(t, brc_array_set_codecs(a, codecs, rewrite, &t->err));
+    brc_array_free(a);
+}
+
+void scenario_set_backend(scenario *t, brc_session *s, const char *path, const char *backend)
+{
+    brc_array *a = scenario_array_at(t, s, path);
+    OK(t, brc_array_set_backend(a, backend, &t->err));
+    brc_array_free(a);
+}
+
 static brc_sel one_element(uint64_t i)
 {
     brc_sel sel = BRC_SEL_INIT;
@@ -110,10 +177,9 @@ static brc_sel one_element(uint64_t i)
 
 int32_t scenario_number(scenario *t, brc_session *s, const char *path, uint64_t i)
 {
-    brc_array *a;
+    brc_array *a = scenario_array_at(t, s, path);
     brc_sel sel = one_element(i);
     int32_t value = 0;
-    OK(t, brc_array_open(&a, s, path, &t->err));
     OK(t, brc_array_read(a, &sel, &value, sizeof(value), &t->err));
     brc_array_free(a);
     return value;
@@ -126,26 +192,54 @@ void scenario_set_number(scenario *t, const char *path, uint64_t i, int32_t valu
 
 void scenario_put(scenario *t, brc_session *s, const char *path, uint64_t i, int32_t value)
 {
-    brc_array *a;
+    brc_array *a = scenario_array_at(t, s, path);
     brc_sel sel = one_element(i);
-    OK(t, brc_array_open(&a, s, path, &t->err));
     OK(t, brc_array_write(a, &sel, &value, sizeof(value), &t->err));
     brc_array_free(a);
 }
 
-void scenario_resize(scenario *t, const char *path, uint64_t n)
+void scenario_resize(scenario *t, brc_session *s, const char *path, uint64_t n)
 {
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    brc_array *a = scenario_array_at(t, s, path);
     OK(t, brc_array_resize(a, &n, &t->err));
     brc_array_free(a);
 }
 
-int scenario_has(scenario *t, const char *path)
+int scenario_kind(scenario *t, const char *path)
 {
     int kind;
     OK(t, brc_node_kind(&kind, t->session, path, &t->err));
-    return kind != 0;
+    return kind;
+}
+
+int scenario_has(scenario *t, const char *path)
+{
+    return scenario_kind(t, path) != 0;
+}
+
+void scenario_session_fails(scenario *t, int code, const char *rev, int mode)
+{
+    brc_session *s = (brc_session *)t;
+    FAILS(t, code, brc_session_open(&s, t->repo, rev, mode, &t->err));
+    ck_assert_ptr_null(s);
+}
+
+int scenario_has_key(scenario *t, brc_session *s, const char *key)
+{
+    int rc = brc_key_get(NULL, s, key, NULL, NULL, &t->err);
+    ck_assert_msg(rc == BRC_OK || rc == BRC_ENOTFOUND, "%s", t->err.message);
+    return rc == BRC_OK;
+}
+
+int scenario_has_keys(scenario *t, brc_session *s, const char *dir)
+{
+    brc_iter *it;
+    const char *name;
+    OK(t, brc_keys(&it, s, dir, BRC_KEYS_DIR, &t->err));
+    int rc = brc_next(it, &name, &t->err);
+    ck_assert_msg(rc >= 0, "%s", t->err.message);
+    brc_iter_free(it);
+    return rc > 0;
 }
 
 brc_session *scenario_session(scenario *t, breccia *repo, const char *rev, int mode)
@@ -170,6 +264,23 @@ int scenario_commit_of(scenario *t, brc_session *s, const char *message, brc_oid
     return brc_session_commit(id != NULL ? id : &made, s, &opts, &t->err);
 }
 
+int64_t scenario_draft(scenario *t, brc_session *s)
+{
+    brc_buf token = BRC_BUF_INIT;
+    brc_session_info info = BRC_SESSION_INFO_INIT;
+    OK(t, brc_session_token(&token, s, &t->err));
+    OK(t, brc_session_stat(&info, s, &t->err));
+    brc_buf_dispose(&token);
+    return info.draft;
+}
+
+int scenario_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err)
+{
+    char number[24];
+    snprintf(number, sizeof(number), "%lld", (long long)id);
+    return brc_session_open(out, repo, number, BRC_SESSION_TOKEN, err);
+}
+
 int scenario_is_clean(scenario *t, brc_session *s)
 {
     int clean;
@@ -182,10 +293,15 @@ int scenario_clean(scenario *t)
     return scenario_is_clean(t, t->session);
 }
 
+void scenario_no_window(scenario *t)
+{
+    OK(t, brc_config_set(t->repo, "window", "0", &t->err));
+}
+
 void scenario_whole(scenario *t)
 {
     uint64_t checked;
-    OK(t, brc_fsck(t->repo, 0, fsck_finds_nothing, NULL, &checked, &t->err));
+    OK(t, brc_fsck(t->repo, 0, fsck_finds_nothing, NULL, NULL, &checked, &t->err));
 }
 
 char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, char *out,
@@ -197,7 +313,7 @@ char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, 
     int rc;
     *out = '\0';
     OK(t, brc_list(&it, s, path, recurse ? BRC_LIST_RECURSE : 0, &t->err));
-    while ((rc = brc_list_next(it, &node, &t->err)) > 0) {
+    while ((rc = brc_next(it, &node, &t->err)) > 0) {
         int n = snprintf(out + len, size - len, "%s%s ", node->path,
                          node->kind == BRC_ARRAY ? "*" : "");
         ck_assert(n > 0 && (size_t)n < size - len);

@@ -18,25 +18,40 @@ typedef struct scenario {
 } scenario;
 
 void scenario_start(scenario *t);
-/* Only the folder, with the name of the file. */
+/* Only the folder, with the name of the file; _in: in a place of folder.h. */
 void scenario_folder(scenario *t);
+void scenario_folder_in(scenario *t, int where);
 /* Opens the file, BRC_OPEN_CREATE or not; opts NULL: the defaults. */
 void scenario_open(scenario *t, const brc_open_opts *opts, uint32_t flags);
+/* The file through a VFS of this name. */
+void scenario_open_vfs(scenario *t, const char *vfs);
+/* Another handle on the file; how long it waits for locks: as brc_open_opts.wait_ms. */
+breccia *scenario_handle(scenario *t, int wait_ms);
 void scenario_close(scenario *t);
 void scenario_reopen(scenario *t);
 void scenario_stop(scenario *t);
-/* The scenario of a file of tests, and what each begins and ends with: T_start() and T_stop(), for
- * tcase_add_checked_fixture(). At its end the file is whole. */
-#define SCENARIO_FIXTURE(t)           \
-    static scenario t;                \
-    static void t##_start(void)       \
-    {                                 \
-        scenario_start(&t);           \
-    }                                 \
-    static void t##_stop(void)        \
-    {                                 \
-        scenario_whole(&t);           \
-        scenario_stop(&t);            \
+/* The scenario of a file of tests, and functions for CASE: T_start() and T_stop(). At its end the
+ * file is whole. */
+#define SCENARIO_FIXTURE(t)                                \
+    static scenario t;                                     \
+    __attribute__((unused)) static void t##_start(void)    \
+    {                                                      \
+        scenario_start(&t);                                \
+    }                                                      \
+    __attribute__((unused)) static void t##_stop(void)     \
+    {                                                      \
+        scenario_whole(&t);                                \
+        scenario_stop(&t);                                 \
+    }
+/* T_numbers() starts with the numbers 0, 1, 2 ... below n as "/a", in chunks of that many,
+ * committed. */
+#define SCENARIO_NUMBERS_FIXTURE(t, n, chunk)              \
+    SCENARIO_FIXTURE(t)                                    \
+    static void t##_numbers(void)                          \
+    {                                                      \
+        scenario_start(&t);                                \
+        scenario_numbers(&t, "/a", (n), (chunk), 0);       \
+        scenario_commit(&t, "first");                      \
     }
 void scenario_fails(int rc, int code, const brc_error *err, const char *file, int line);
 
@@ -44,6 +59,18 @@ void scenario_fails(int rc, int code, const brc_error *err, const char *file, in
 brc_array *scenario_array(scenario *t, const char *path, const char *dtype, int ndim,
                           const uint64_t *shape, const uint64_t *chunk, const char *fill,
                           const char *codecs);
+/* An array of any session; the caller frees it. */
+brc_array *scenario_array_at(scenario *t, brc_session *s, const char *path);
+/* All elements of an array read or written; all (slice NULL) or those of a slice, "[5:6]", set to
+ * one value. */
+void scenario_read(scenario *t, brc_session *s, const char *path, void *out, size_t len);
+void scenario_write(scenario *t, brc_session *s, const char *path, const void *data, size_t len);
+void scenario_fill(scenario *t, brc_session *s, const char *path, const char *slice, const void *value);
+/* Another length of an array of one axis, other codecs (as brc_array_set_codecs() takes them),
+ * another backend. */
+void scenario_resize(scenario *t, brc_session *s, const char *path, uint64_t n);
+void scenario_recode(scenario *t, brc_session *s, const char *path, const char *codecs, int rewrite);
+void scenario_set_backend(scenario *t, brc_session *s, const char *path, const char *backend);
 /* A new int32 array of one axis with the elements first, first + 1, ... */
 void scenario_numbers(scenario *t, const char *path, uint64_t n, uint64_t chunk, int32_t first);
 /* Its i-th element, as `s` sees it. */
@@ -51,14 +78,27 @@ int32_t scenario_number(scenario *t, brc_session *s, const char *path, uint64_t 
 void scenario_set_number(scenario *t, const char *path, uint64_t i, int32_t value);
 /* The same in any session. */
 void scenario_put(scenario *t, brc_session *s, const char *path, uint64_t i, int32_t value);
-void scenario_resize(scenario *t, const char *path, uint64_t n);
 int scenario_has(scenario *t, const char *path);
+/* Return whether a session has this key, and whether it has any key in this directory. */
+int scenario_has_key(scenario *t, brc_session *s, const char *key);
+int scenario_has_keys(scenario *t, brc_session *s, const char *dir);
 brc_oid scenario_commit(scenario *t, const char *message);
 int scenario_clean(scenario *t);
-/* Of any session: a new one, the commit's result (id may be NULL), whether it has no changes. */
+/* BRC_GROUP, BRC_ARRAY, or 0 where the path has no node. */
+int scenario_kind(scenario *t, const char *path);
+/* Tries to open a session, which must fail with this code. */
+void scenario_session_fails(scenario *t, int code, const char *rev, int mode);
+/* For any session: open one, commit and return the result (id may be NULL), say whether it has no
+ * changes. */
 brc_session *scenario_session(scenario *t, breccia *repo, const char *rev, int mode);
 int scenario_commit_of(scenario *t, brc_session *s, const char *message, brc_oid *id);
 int scenario_is_clean(scenario *t, brc_session *s);
+/* The number of a private session's draft, which begins with the call if there is none; and a
+ * session on a draft. */
+int64_t scenario_draft(scenario *t, brc_session *s);
+int scenario_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err);
+/* The log reaches back to nothing any more: a collection then removes all that no ref needs. */
+void scenario_no_window(scenario *t);
 /* No fault is found. */
 void scenario_whole(scenario *t);
 /* Nodes below a path, "/a /b/c ", in out. */

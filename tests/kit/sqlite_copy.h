@@ -17,7 +17,7 @@ typedef struct sqlite_copy {
     int (*close)(sqlite3 *);
 } sqlite_copy;
 
-/* It is not the one that this program is linked with. */
+/* Loads a copy other than the one that this program is linked with. */
 void sqlite_copy_load(sqlite_copy *c);
 
 #endif

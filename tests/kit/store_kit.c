@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../../src/history/commit.h"
 #include "../../src/store/db.h"
 #include "folder.h"
 #include "own_rows.h"
@@ -90,6 +91,15 @@ static sqlite3 *kit_connect(const store_kit *k)
     ck_assert_int_eq(brc_row_sum_register(db), SQLITE_OK);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
     return db;
+}
+
+brc_oid store_kit_commit(store_kit *k, int64_t time_us, const char *message,
+                         const brc_oid *parents, size_t n)
+{
+    brc_commit c = { .author = "A. Uthor <a@example.org>", .message = message, .time_us = time_us,
+                     .parents = parents, .nparents = n };
+    KIT_OK(k, brc_commit_put(k->store, &c, NULL, &k->err));
+    return c.id;
 }
 
 int64_t store_kit_draft(store_kit *k, const char *branch, const brc_oid *base)

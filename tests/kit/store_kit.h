@@ -36,8 +36,7 @@ void store_kit_folder(store_kit *k); /* no file yet                             
 void store_kit_start(store_kit *k);  /* with a new store, open                    */
 void store_kit_start_big(store_kit *k); /* the same, for much data                */
 void store_kit_stop(store_kit *k);
-/* The kit of a file of tests, and what each begins and ends with: KIT_start() and KIT_stop(), for
- * tcase_add_checked_fixture(). */
+/* The kit of a file of tests, and functions for CASE: KIT_start() and KIT_stop(). */
 #define STORE_KIT_FIXTURE(kit)        \
     static store_kit kit;             \
     static void kit##_start(void)     \
@@ -48,6 +47,19 @@ void store_kit_stop(store_kit *k);
     {                                 \
         store_kit_stop(&kit);         \
     }
+/* The same in a transaction, which is never committed; START is store_kit_start or store_kit_start_big. */
+#define STORE_KIT_CHANGE_FIXTURE(kit, START)                       \
+    static store_kit kit;                                          \
+    static void kit##_start(void)                                  \
+    {                                                              \
+        START(&kit);                                               \
+        KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));        \
+    }                                                              \
+    static void kit##_stop(void)                                   \
+    {                                                              \
+        KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));       \
+        store_kit_stop(&kit);                                      \
+    }
 void store_kit_close(store_kit *k);
 int store_kit_try(store_kit *k, uint32_t flags, int wait_ms);
 void store_kit_open(store_kit *k);
@@ -55,6 +67,8 @@ void store_kit_reopen(store_kit *k);
 void store_kit_failed(int rc, int code, const char *words, const brc_error *err, const char *file,
                       int line);
 
+/* A commit without nodes, within a transaction. */
+brc_oid store_kit_commit(store_kit *k, int64_t time_us, const char *message, const brc_oid *parents, size_t n);
 /* A new shared draft over this commit (NULL: the empty snapshot), within a transaction. */
 int64_t store_kit_draft(store_kit *k, const char *branch, const brc_oid *base);
 
@@ -73,7 +87,7 @@ int store_kit_same(const char *file, const brc_buf *want);
 /* A copy of a file, or one with this content, to which no journal or log belongs. */
 void store_kit_copy(const char *from, const char *to);
 void store_kit_put_alone(const char *file, const brc_buf *content);
-/* Whether these bytes are in the file, or in what SQLite has beside it. */
+/* Returns whether these bytes are in the file, or in a file that SQLite has beside it. */
 int store_kit_holds(const char *file, const void *bytes, size_t len);
 
 /* An id that nothing has: 16 bytes of it are `seed`. */

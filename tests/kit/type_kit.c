@@ -46,7 +46,7 @@ static int type_fail(const struct type_case *c, brc_span element, const char *fo
 static int type_read(struct type_case *c, brc_buf *out, brc_error *err)
 {
     brc_json *json = NULL;
-    int rc = brc_json_parse(&json, (const char *)c->text.data, c->text.len, err);
+    int rc = brc_json_parse(&json, (const char *)c->text.data, c->text.len, 0, err);
 
     if (rc == BRC_OK && out != NULL)
         rc = c->type->ops->parse(c->type, json, out, err);
@@ -60,7 +60,7 @@ static int type_print(struct type_case *c, brc_span element, int how, brc_error 
     return c->type->ops->print(c->type, element.data, element.len, how, &c->text, err);
 }
 
-/* What people see is what they can type, but for the bits of a NaN. */
+/* The text of an element can be typed back, but for the bits of a NaN. */
 static int type_check_text(struct type_case *c, brc_span element)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -147,7 +147,7 @@ static int type_run_fixed(struct type_case *c)
             else /* zeros and ones in rows: the numbers where formats have their edges */
                 element[k] = (uint8_t)(i % 4 == 0 ? 0u - (random & 1) : random);
         }
-        if (c->type->klass == BRC_CLASS_BOOL) /* other bytes are no truth values */
+        if (c->type->klass == BRC_CLASS_BOOL) /* other bytes are not truth values */
             element[0] &= 1;
         bad = type_check_fixed(c, element);
     }
@@ -206,10 +206,10 @@ static int type_open(brc_dtype **out, const type_kit *kit, brc_error *err)
 
     *out = NULL;
     if (kit->type[0] != '{' && kit->type[0] != '"')
-        return brc_dtype_open_name(out, kit->reg, kit->type, err);
-    rc = brc_json_parse(&json, kit->type, strlen(kit->type), err);
+        return brc_dtype_open(out, kit->reg, NULL, kit->type, err);
+    rc = brc_json_parse(&json, kit->type, strlen(kit->type), 0, err);
     if (rc == BRC_OK)
-        rc = brc_dtype_open(out, kit->reg, json, err);
+        rc = brc_dtype_open(out, kit->reg, json, NULL, err);
     brc_json_free(json);
     return rc;
 }

@@ -1,5 +1,5 @@
 /*
- * What every data type must satisfy, as one function that can be called on a plug-in's
+ * The rules that every data type must satisfy, as one function that can be called on a plug-in's
  * type as well as on the built-in ones:
  *
  *  - what print() writes as a fill value, parse() reads back to the same bits: of every
@@ -8,7 +8,7 @@
  *  - the other byte order, twice, is the same as before;
  *  - values of the wrong kind are refused, with a message and without a trace.
  *
- * A bit pattern that is no value of the type may be refused by print(); most must not.
+ * A bit pattern that is not a value of the type may be refused by print(); most must not.
  */
 #ifndef TYPE_KIT_H
 #define TYPE_KIT_H

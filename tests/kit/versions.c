@@ -93,7 +93,7 @@ int scenario_faults(scenario *t)
 {
     int n = 0;
     uint64_t checked;
-    (void)!brc_fsck(t->repo, 0, fsck_counts, &n, &checked, &t->err);
+    (void)!brc_fsck(t->repo, 0, fsck_counts, NULL, &n, &checked, &t->err);
     return n;
 }
 
@@ -139,4 +139,66 @@ void scenario_in_killed_child(scenario *t, int (*run)(breccia *repo))
 {
     const int status = child_status(t, run, 1);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+brc_pick_result scenario_pick(scenario *t, const char *rev, uint32_t flags)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
+    opts.flags = flags;
+    OK(t, brc_pick(&result, NULL, t->repo, rev, &opts, &t->err));
+    return result;
+}
+
+int begin_merge_of_side(breccia *repo)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    opts.flags = BRC_MERGE_KEEP;
+    return brc_merge(&r, NULL, repo, "side", &opts, NULL);
+}
+
+int begin_pick_of_side(breccia *repo)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    opts.flags = BRC_PICK_KEEP;
+    return brc_pick(&r, NULL, repo, "side", &opts, NULL);
+}
+
+int other_collects(breccia *repo)
+{
+    return brc_gc(repo, NULL, NULL, NULL) == BRC_OK;
+}
+
+int other_resets_side(breccia *repo)
+{
+    return brc_reset(repo, NULL, "side~1", BRC_RESET_HARD, NULL, NULL) == BRC_OK;
+}
+
+static int other_acts(void *ctx, const char *phase, uint64_t done, uint64_t total)
+{
+    other_handle *o = ctx;
+    (void)phase, (void)done, (void)total;
+    if (o->repo != NULL && o->done < o->most)
+        o->done += o->act(o->repo);
+    return 0;
+}
+
+void other_begins(scenario *t, other_handle *o)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    scenario_no_window(t);
+    scenario_close(t);
+    opts.progress = other_acts;
+    opts.progress_ctx = o;
+    scenario_open(t, &opts, 0);
+    o->repo = scenario_handle(t, 1);
+}
+
+void other_ends(other_handle *o)
+{
+    brc_free(o->repo);
+    o->repo = NULL;
+    ck_assert_int_gt(o->done, 0);
 }

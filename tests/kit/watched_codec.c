@@ -21,7 +21,8 @@ static int encode_watched(void *ctx, const void *state, void *scratch, brc_span 
     const watcher *w = ctx;
     const char mark = MARK;
     (void)state, (void)scratch;
-    w->encodes(src);
+    if (w->encodes != NULL)
+        w->encodes(src);
     BRC_TRY(brc_buf_append(dst, src.data, src.len, err));
     return brc_buf_append(dst, &mark, 1, err);
 }
@@ -34,7 +35,8 @@ static int decode_watched(void *ctx, const void *state, void *scratch, brc_span 
     if (src.len == 0 || src.data[src.len - 1] != MARK)
         return brc_fail(err, BRC_ECORRUPT, "the last byte is not the codec's mark");
     src.len--;
-    w->decodes(src);
+    if (w->decodes != NULL)
+        w->decodes(src);
     return brc_buf_append(dst, src.data, src.len, err);
 }
 

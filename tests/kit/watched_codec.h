@@ -7,7 +7,7 @@
 
 #include "../../src/breccia_codec.h"
 
-/* Called on the thread that encodes or decodes, with the bytes that are not encoded. */
+/* Called, where not NULL, on the thread that encodes or decodes, with the bytes that are not encoded. */
 typedef struct watcher {
     const char *name; /* a URI */
     void (*encodes)(brc_span bytes);

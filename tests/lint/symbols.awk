@@ -1,4 +1,4 @@
-# What the objects really use, by nm: an include tells less, since a public header or
+# Checks what the objects really use, by nm: an include tells less, since a public header or
 # a declaration by hand leads anywhere.
 #
 #   layers    an arrow points down (-v order=LAYERS, from the lowest), never up
@@ -74,7 +74,7 @@ function may_convert(from, to, to_room)
            to ~ /^src\/xfer\/tar\// || to ~ /^src\/convert\/lib\// || folder_of(to) == folder_of(from)
 }
 
-# What is wrong with this arrow; "" is right.
+# Returns what is wrong with this arrow; "" if nothing is.
 function wrong(from, to, name,    a, b)
 {
     a = room_of(from)
@@ -91,6 +91,8 @@ function wrong(from, to, name,    a, b)
         return to ~ /^codecs\/lib\// ? "" : "what codecs share is in codecs/lib/, not in " to
     if (a == "codecs")
         return name in declared ? "" : "a public header must declare what a codec uses"
+    if (a == "backends" && b != "backends")
+        return name in declared ? "" : "a public header must declare what a backend uses"
     if (b == "codecs")
         return from == "src/codec/builtin.c" ? "" : "only src/codec/builtin.c uses codecs"
     return rank[b] > rank[a] ? "an arrow points up, from " a " to " b : ""

@@ -13,7 +13,7 @@ faults() {
 }
 
 faults "${CC:-cc}" <"$said"
-# What failed in another way must not pass.
+# A compiler that failed in another way must not pass.
 [ ! -s "$said" ] || faults x <"$said" | grep -q . || sed 's/^/make objects: /' "$said"
 # Few files a call, so that all cores work.
 if command -v clang >/dev/null 2>&1; then

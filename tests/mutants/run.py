@@ -60,11 +60,11 @@ LONG = {""} | set(re.findall(r"^LONG_SUITE\((\w+)\)", (ROOT / "tests/suites.h").
 
 
 class Fault(Exception):
-    """What is wrong with a mutant, a list or the tree."""
+    """A fault of a mutant, of a list or of the tree."""
 
 
 def takes_the_next(before, after):
-    """Whether the line between them is empty now, below an `if (...)`, a loop or an `else`."""
+    """Returns whether the line between them is empty now, below an `if (...)`, a loop or an `else`."""
     above, _, start = re.sub(r"/\*.*?\*/", "", before).rpartition("\n")
     return not (start + after.partition("\n")[0]).strip() and \
         re.search(r"(\)|\belse|\bdo)\s*$", above) is not None
@@ -176,7 +176,7 @@ class Copy:
         self.unlink()
 
     def take_objects(self):
-        """What was compiled before saves most of the time."""
+        """Takes objects that were compiled before, which saves most of the time."""
         built = sorted(ROOT.glob("build/obj-release-*"), key=lambda p: p.stat().st_mtime)
         if built:
             shutil.copytree(built[-1], self.objects)
@@ -193,7 +193,7 @@ class Copy:
                 shutil.copy2(source, target)
 
     def unlink(self):
-        """What is linked may hold a mutant's objects."""
+        """Removes linked files, which may hold a mutant's objects."""
         for name in LINKED:
             (self.objects / name).unlink(missing_ok=True)
 
@@ -247,7 +247,7 @@ def command_of(suite, is_long):
 
 
 def run_suite(copy, suite, limit, is_long=False):
-    """None where it passes, else how it fails, with its last lines."""
+    """Returns None if the suite passes, else how it fails, with its last lines."""
     folder = tempfile.mkdtemp(prefix="mutant-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK)
                               else None)
     os.chmod(folder, 0o755)  # some tests go on as another user
@@ -275,7 +275,10 @@ def run_suite(copy, suite, limit, is_long=False):
 
 def try_suites(copy, mutant, limits):
     suites = mutant.suites or [""]
-    for target in sorted({target_of(s) for s in suites} - {"test"}):
+    targets = {target_of(s) for s in suites} - {"test"}
+    if mutant.path.startswith("src/convert/"):  # programs of their own
+        targets.add("converters")
+    for target in sorted(targets):
         told = copy.make(target)
         if told is not None:
             raise Fault("does not compile:\n" + told)
@@ -342,7 +345,7 @@ def choose(mutants):
 
 
 def check(root):
-    """What lint says of the lists."""
+    """Prints the faults of the lists, as lint does."""
     suites = set(re.findall(r"^(?:FORKED_|LONG_)?SUITE\((\w+)\)", (root / "tests/suites.h").read_text(), re.M))
     suites |= {"cli"} | {"cli:" + p.stem for p in root.glob("tests/cli/*.sh")}
     faults = []

@@ -1,13 +1,13 @@
 /* Is every element inside the memory? Against a walk over all of them, in wide integers. */
-#include <check.h>
 #include <string.h>
 
-#include "../../src/nd/buffer.h"
+#include "../../src/nd/shape.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *buffer_suite(void);
+TEST_SUITE(buffer);
 
-/* 1 if each element's bytes lie within len, and (out) no stride is zero. */
+/* Returns 1 if each element's bytes lie within len, and for an output buffer no stride is zero. */
 static int fits_by_walking(const brc_buffer *b, int ndim, const uint64_t *count, size_t item,
                            int out)
 {
@@ -28,7 +28,7 @@ static int fits_by_walking(const brc_buffer *b, int ndim, const uint64_t *count,
     return 1;
 }
 
-START_TEST(strides_of_every_kind)
+TEST(strides_of_every_kind)
 {
     static uint8_t memory[64];
     uint64_t random = 99, count[3];
@@ -53,7 +53,6 @@ START_TEST(strides_of_every_kind)
     ck_assert_int_gt(inside, 4000);
     ck_assert_int_gt(outside, 4000);
 }
-END_TEST
 
 /* Sums and products that wrap would land inside. */
 static const struct {
@@ -70,7 +69,7 @@ static const struct {
     { (UINT64_C(1) << 63) + 1, 2, 0 },
 };
 
-START_TEST(numbers_that_wrap_are_outside)
+EACH(numbers_that_wrap_are_outside, huge)
 {
     static uint8_t memory[64];
     const uint64_t count[2] = { huge[_i].count, 1 };
@@ -81,9 +80,8 @@ START_TEST(numbers_that_wrap_are_outside)
     const uint64_t none[2] = { 0, huge[_i].count };
     ck_assert_int_eq(brc_memory_fits(&b, 2, none, 1, BRC_MEMORY_OUT, NULL), BRC_OK);
 }
-END_TEST
 
-START_TEST(packed_memory_is_filled)
+TEST(packed_memory_is_filled)
 {
     static uint8_t memory[64];
     const uint64_t count[2] = { 3, 4 };
@@ -95,9 +93,8 @@ START_TEST(packed_memory_is_filled)
     const uint64_t many[2] = { UINT64_C(1) << 40, UINT64_C(1) << 40 };
     ck_assert_int_eq(brc_memory_fits(&b, 2, many, 4, BRC_MEMORY_IN, NULL), BRC_ELIMIT);
 }
-END_TEST
 
-START_TEST(memory_elsewhere_is_refused)
+TEST(memory_elsewhere_is_refused)
 {
     static uint8_t memory[64];
     brc_error err = BRC_ERROR_INIT;
@@ -124,10 +121,9 @@ START_TEST(memory_elsewhere_is_refused)
     ck_assert_int_eq(brc_memory_of(&m, &b, BRC_MEMORY_OUT, &err), BRC_OK);
     ck_assert_ptr_null(m.origin);
 }
-END_TEST
 
 /* Straight through the public calls: what lies between the elements stays as it is. */
-START_TEST(reads_and_writes_of_a_reversed_view)
+TEST(reads_and_writes_of_a_reversed_view)
 {
     scenario t;
     brc_array *a;
@@ -141,8 +137,8 @@ START_TEST(reads_and_writes_of_a_reversed_view)
     memset(memory, 0x55, sizeof(memory));
     brc_buffer b = { .size = sizeof(b), .data = memory, .len = sizeof(memory), .offset = 6,
                      .strides = strides };
-    brc_io io = { sizeof(io), a, NULL, &b, NULL };
-    OK(&t, brc_read_batch(&io, 1, &t.err));
+    brc_io io = { sizeof(io), a, NULL, &b, NULL, NULL };
+    OK(&t, brc_read(&io, 1, &t.err));
     for (int i = 0; i < 40; i++) {
         const int row = i / 5, in = i % 5;
         const int16_t want = row < 3 && in == 3   ? data[row * 2]
@@ -151,28 +147,13 @@ START_TEST(reads_and_writes_of_a_reversed_view)
         ck_assert_msg(memory[i] == want, "%d: %d", i, memory[i]);
     }
     memory[3] = 60;
-    OK(&t, brc_write_batch(&io, 1, &t.err));
+    OK(&t, brc_write(&io, 1, &t.err));
     int16_t got[6];
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     ck_assert(got[0] == 60 && got[1] == 2 && got[5] == 6);
     b.offset = 2;
-    FAILS(&t, BRC_EINVAL, brc_read_batch(&io, 1, &t.err));
-    FAILS(&t, BRC_EINVAL, brc_write_batch(&io, 1, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_read(&io, 1, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_write(&io, 1, &t.err));
     brc_array_free(a);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *buffer_suite(void)
-{
-    Suite *s = suite_create("buffer");
-    TCase *tc = tcase_create("buffer");
-    tcase_add_test(tc, strides_of_every_kind);
-    tcase_add_loop_test(tc, numbers_that_wrap_are_outside, 0,
-                        (int)(sizeof(huge) / sizeof(huge[0])));
-    tcase_add_test(tc, packed_memory_is_filled);
-    tcase_add_test(tc, memory_elsewhere_is_refused);
-    tcase_add_test(tc, reads_and_writes_of_a_reversed_view);
-    suite_add_tcase(s, tc);
-    return s;
 }

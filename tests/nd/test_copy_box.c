@@ -2,13 +2,13 @@
  * Copying and filling boxes, against a model that moves one element at a time.
  * Random boxes come from a seed that a failure prints.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/nd/shape.h"
+#include "../kit/suite.h"
 
-Suite *copy_box_suite(void);
+TEST_SUITE(copy_box);
 
 #define BOX_SEED UINT64_C(0x5eed0b0c)
 #define BOX_ROUNDS 3000
@@ -105,7 +105,9 @@ static int random_box(uint64_t *rng, struct box_case *box)
     return box->dst_span <= BOX_BYTES && box->src_span <= BOX_BYTES;
 }
 
-START_TEST(random_boxes_equal_the_model)
+CASE("boxes", .timeout = UNTIMED);
+
+TEST(random_boxes_equal_the_model)
 {
     uint64_t rng = BOX_SEED;
     uint8_t *source = malloc(BOX_BYTES), *expected = malloc(BOX_BYTES);
@@ -141,9 +143,8 @@ START_TEST(random_boxes_equal_the_model)
     free(source);
     free(expected);
 }
-END_TEST
 
-START_TEST(transposed_planes_with_ragged_tiles)
+TEST(transposed_planes_with_ragged_tiles)
 {
     const uint64_t shape[] = { 67, 3, 45 };
     const size_t n = 67 * 3 * 45;
@@ -162,9 +163,8 @@ START_TEST(transposed_planes_with_ragged_tiles)
     free(src);
     free(dst);
 }
-END_TEST
 
-START_TEST(scalars_and_empty_boxes)
+TEST(scalars_and_empty_boxes)
 {
     uint8_t dst[4] = { 9, 9, 9, 9 };
     const uint8_t src[4] = { 1, 2, 3, 4 };
@@ -180,9 +180,8 @@ START_TEST(scalars_and_empty_boxes)
     brc_fill_run(dst, 0, 2, src);
     ck_assert_uint_eq(dst[0], 3);
 }
-END_TEST
 
-START_TEST(runs_are_filled_to_their_ends)
+TEST(runs_are_filled_to_their_ends)
 {
     uint8_t element[5000];
     static const size_t items[] = { 1, 2, 3, 7, 8, 16, 100, 4096, 5000 };
@@ -205,9 +204,8 @@ START_TEST(runs_are_filled_to_their_ends)
         }
     }
 }
-END_TEST
 
-START_TEST(all_equal_sees_one_other_byte)
+TEST(all_equal_sees_one_other_byte)
 {
     static const size_t items[] = { 1, 3, 4, 16 };
     static const uint64_t counts[] = { 1, 2, 100, 30000 };
@@ -230,10 +228,9 @@ START_TEST(all_equal_sees_one_other_byte)
         }
     ck_assert_int_eq(brc_all_equal(NULL, 0, 4, element), 1);
 }
-END_TEST
 
 /* -0.0 is not 0.0, and a NaN equals itself: bits decide. */
-START_TEST(P11_all_equal_compares_bits)
+TEST(P11_all_equal_compares_bits)
 {
     const double zeros[] = { 0.0, 0.0, -0.0 };
     const uint64_t nans[] = { UINT64_C(0x7ff8000000000001), UINT64_C(0x7ff8000000000001) };
@@ -241,20 +238,4 @@ START_TEST(P11_all_equal_compares_bits)
     ck_assert_int_eq(brc_all_equal((const uint8_t *)zeros, 2, 8, (const uint8_t *)&zero), 1);
     ck_assert_int_eq(brc_all_equal((const uint8_t *)zeros, 3, 8, (const uint8_t *)&zero), 0);
     ck_assert_int_eq(brc_all_equal((const uint8_t *)nans, 2, 8, (const uint8_t *)nans), 1);
-}
-END_TEST
-
-Suite *copy_box_suite(void)
-{
-    Suite *suite = suite_create("copy_box");
-    TCase *boxes = tcase_create("boxes");
-    tcase_set_timeout(boxes, 0);
-    tcase_add_test(boxes, random_boxes_equal_the_model);
-    tcase_add_test(boxes, transposed_planes_with_ragged_tiles);
-    tcase_add_test(boxes, scalars_and_empty_boxes);
-    tcase_add_test(boxes, runs_are_filled_to_their_ends);
-    tcase_add_test(boxes, all_equal_sees_one_other_byte);
-    tcase_add_test(boxes, P11_all_equal_compares_bits);
-    suite_add_tcase(suite, boxes);
-    return suite;
 }

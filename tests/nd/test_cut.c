@@ -1,10 +1,10 @@
 /* Cutting selections: runs of elements in a file's order, and whole chunks. */
-#include <check.h>
 #include <string.h>
 
 #include "../../src/nd/shape.h"
+#include "../kit/suite.h"
 
-Suite *cut_suite(void);
+TEST_SUITE(cut);
 
 /* ---- runs -------------------------------- */
 
@@ -43,7 +43,9 @@ static size_t check_runs(const brc_sel *within, const uint64_t *chunk, int fortr
     return n;
 }
 
-START_TEST(runs_cover_in_order)
+CASE("runs");
+
+TEST(runs_cover_in_order)
 {
     static const uint64_t chunk[] = { 2, 3, 5 };
     static const size_t budgets[] = { 1, 4, 16, 60, 200, 500, 1000, 4000, 100000 };
@@ -62,10 +64,9 @@ START_TEST(runs_cover_in_order)
     sel.ndim = 0;
     ck_assert_uint_eq(check_runs(&sel, chunk, 0, 1), 1);
 }
-END_TEST
 
 /* Cuts lie on chunk edges, whatever the selection starts with. */
-START_TEST(runs_keep_chunks_whole)
+TEST(runs_keep_chunks_whole)
 {
     static const uint64_t chunk[] = { 10, 100 };
     brc_sel sel = { .size = sizeof(brc_sel), .ndim = 2,
@@ -85,9 +86,8 @@ START_TEST(runs_keep_chunks_whole)
     brc_cut_runs(&cut, &sel, chunk, 4, 0, 900);
     ck_assert_uint_eq(cut.most, 200);
 }
-END_TEST
 
-START_TEST(a_run_is_as_long_as_the_budget_allows)
+TEST(a_run_is_as_long_as_the_budget_allows)
 {
     static const uint64_t chunk[] = { 1, 1, 1 };
     brc_sel sel = { .size = sizeof(brc_sel), .ndim = 3, .count = { 4, 5, 6 }, .step = { 1, 1, 1 } };
@@ -101,9 +101,8 @@ START_TEST(a_run_is_as_long_as_the_budget_allows)
     brc_cut_runs(&cut, &sel, chunk, 0, 0, BRC_VARIABLE_BYTES); /* one element of any length */
     ck_assert_uint_eq(cut.most, 1);
 }
-END_TEST
 
-START_TEST(strides_are_those_of_the_file)
+TEST(strides_are_those_of_the_file)
 {
     static const uint64_t chunk[] = { 2, 3, 5 };
     static const int64_t c_order[] = { 4 * 8 * 9, 4 * 9, 4 }, fortran[] = { 4, 4 * 7, 4 * 7 * 8 };
@@ -118,7 +117,6 @@ START_TEST(strides_are_those_of_the_file)
         ck_assert_int_eq(brc_cut_next(&cut), 0);
     }
 }
-END_TEST
 
 /* ---- chunks -------------------------------- */
 
@@ -148,7 +146,9 @@ static size_t check_chunks(const brc_sel *within, const uint64_t *chunk, size_t 
     return n;
 }
 
-START_TEST(boxes_are_whole_chunks)
+CASE("chunks");
+
+TEST(boxes_are_whole_chunks)
 {
     static const uint64_t chunk[] = { 3, 4 };
     brc_sel sel = { .size = sizeof(brc_sel), .ndim = 2, .count = { 20, 18 }, .step = { 1, 1 } };
@@ -165,10 +165,9 @@ START_TEST(boxes_are_whole_chunks)
     sel.count[1] = 0;
     ck_assert_uint_eq(check_chunks(&sel, chunk, 2, 100), 0);
 }
-END_TEST
 
 /* Extents that would overflow are the whole. */
-START_TEST(extents_grow_to_the_whole_and_no_further)
+TEST(extents_grow_to_the_whole_and_no_further)
 {
     static const int fortran[] = { 1, 0 };
     const uint64_t whole[] = { UINT64_C(1) << 62, 7 };
@@ -180,20 +179,4 @@ START_TEST(extents_grow_to_the_whole_and_no_further)
     brc_cut_grow(2, fortran, extent, whole, 2, 100);
     ck_assert_uint_eq(extent[0], 50);
     ck_assert_uint_eq(extent[1], 2);
-}
-END_TEST
-
-Suite *cut_suite(void)
-{
-    Suite *s = suite_create("cut");
-    TCase *runs = tcase_create("runs"), *chunks = tcase_create("chunks");
-    tcase_add_test(runs, runs_cover_in_order);
-    tcase_add_test(runs, runs_keep_chunks_whole);
-    tcase_add_test(runs, a_run_is_as_long_as_the_budget_allows);
-    tcase_add_test(runs, strides_are_those_of_the_file);
-    suite_add_tcase(s, runs);
-    tcase_add_test(chunks, boxes_are_whole_chunks);
-    tcase_add_test(chunks, extents_grow_to_the_whole_and_no_further);
-    suite_add_tcase(s, chunks);
-    return s;
 }

@@ -1,5 +1,4 @@
 /* The built-in data types: their table, fill values to bits and back, text. */
-#include <check.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +6,9 @@
 
 #include "../../src/base/buf.h"
 #include "../../src/nd/dtype.h"
+#include "../kit/suite.h"
 
-Suite *dtype_suite(void);
+TEST_SUITE(dtype);
 
 /* ---- help --------------------------------------------------------------------- */
 
@@ -64,15 +64,17 @@ static char *printed_element(const brc_dtype *type, const uint8_t *element, int 
 static int parse_json_fill(const brc_dtype *type, const char *json, brc_buf *out, brc_error *err)
 {
     brc_json *value = NULL;
-    ck_assert_msg(brc_json_parse(&value, json, strlen(json), err) == 0, "%s", json);
+    ck_assert_msg(brc_json_parse(&value, json, strlen(json), 0, err) == 0, "%s", json);
     int rc = type->ops->parse(type, value, out, err);
     brc_json_free(value);
     return rc;
 }
 
+CASE("types");
+
 /* ---- the table ------------------------------------------------------------------ */
 
-START_TEST(seed_D1_builtin_types_have_their_sizes)
+TEST(seed_D1_builtin_types_have_their_sizes)
 {
     static const struct {
         const char *name, *npy;
@@ -111,9 +113,8 @@ START_TEST(seed_D1_builtin_types_have_their_sizes)
         closed_dtype(&type);
     }
 }
-END_TEST
 
-START_TEST(raw_names_that_are_wrong_are_refused)
+TEST(raw_names_that_are_wrong_are_refused)
 {
     static const char *const unknown[] = { "r", "ra", "r8a", "r-8", "r 8", "R8", "raw", "r<bits>" };
     static const char *const refused[] = { "r0",
@@ -135,9 +136,8 @@ START_TEST(raw_names_that_are_wrong_are_refused)
         ck_assert_msg(strstr(err.message, refused[i]) != NULL, "%s", err.message);
     }
 }
-END_TEST
 
-START_TEST(configurations_are_refused_where_there_are_none)
+TEST(configurations_are_refused_where_there_are_none)
 {
     static const char *const names[] = { "float32", "r16" };
     for (size_t i = 0; i < 2; i++) {
@@ -145,17 +145,16 @@ START_TEST(configurations_are_refused_where_there_are_none)
         brc_json *config = NULL;
         brc_error err = BRC_ERROR_INIT;
         const brc_dtype_spec *spec = dtype_spec_of(names[i]);
-        ck_assert_int_eq(brc_json_parse(&config, "{\"unit\":1}", 10, NULL), 0);
+        ck_assert_int_eq(brc_json_parse(&config, "{\"unit\":1}", 10, 0, NULL), 0);
         ck_assert_int_eq(spec->open(spec->ctx, &type, names[i], config, &err), BRC_EINVAL);
         ck_assert_msg(strstr(err.message, "unit") != NULL, "%s", err.message);
         brc_json_free(config);
-        ck_assert_int_eq(brc_json_parse(&config, "{}", 2, NULL), 0);
+        ck_assert_int_eq(brc_json_parse(&config, "{}", 2, 0, NULL), 0);
         ck_assert_int_eq(spec->open(spec->ctx, &type, names[i], config, NULL), 0);
         closed_dtype(&type);
         brc_json_free(config);
     }
 }
-END_TEST
 
 /* ---- fill values ------------------------------------------------------------------ */
 
@@ -253,7 +252,7 @@ static void fill_round_trips(const brc_dtype *type, const uint8_t *element)
     brc_buf_dispose(&again);
 }
 
-START_TEST(D7_fill_values_keep_their_bits)
+TEST(D7_fill_values_keep_their_bits)
 {
     for (size_t i = 0; i < sizeof(good_fills) / sizeof(good_fills[0]); i++) {
         brc_dtype type = opened_dtype(good_fills[i].type);
@@ -278,9 +277,8 @@ START_TEST(D7_fill_values_keep_their_bits)
         closed_dtype(&type);
     }
 }
-END_TEST
 
-START_TEST(D7_wrong_fill_values_are_refused)
+TEST(D7_wrong_fill_values_are_refused)
 {
     static const struct {
         const char *type, *json, *says;
@@ -363,9 +361,8 @@ START_TEST(D7_wrong_fill_values_are_refused)
         closed_dtype(&type);
     }
 }
-END_TEST
 
-START_TEST(long_values_are_cut_in_errors)
+TEST(long_values_are_cut_in_errors)
 {
     brc_dtype type = opened_dtype("int8");
     brc_error err = BRC_ERROR_INIT;
@@ -381,9 +378,8 @@ START_TEST(long_values_are_cut_in_errors)
     ck_assert_int_eq(parse_json_fill(&type, text, &out, &err), BRC_EINVAL);
     ck_assert(strstr(err.message, "999... does not fit int8") != NULL);
 }
-END_TEST
 
-START_TEST(text_that_people_type_is_json_or_a_string)
+TEST(text_that_people_type_is_json_or_a_string)
 {
     static const struct {
         const char *type, *text, *hex;
@@ -419,9 +415,8 @@ START_TEST(text_that_people_type_is_json_or_a_string)
         ck_assert_msg(brc_dtype_parse_text(&type, bad[i], &out, &err) == BRC_EINVAL, "%s", bad[i]);
     ck_assert_uint_eq(out.len, 0);
 }
-END_TEST
 
-START_TEST(default_elements_are_zero_bits)
+TEST(default_elements_are_zero_bits)
 {
     static const char *const names[] = { "bool", "int8", "complex128", "r24" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -435,9 +430,8 @@ START_TEST(default_elements_are_zero_bits)
         closed_dtype(&type);
     }
 }
-END_TEST
 
-START_TEST(full_buffers_are_errors)
+TEST(full_buffers_are_errors)
 {
     static const char *const fills[][2] = { { "int32", "5" },
                                             { "complex128", "[1,2]" },
@@ -452,11 +446,10 @@ START_TEST(full_buffers_are_errors)
         closed_dtype(&type);
     }
 }
-END_TEST
 
 /* ---- numbers and byte order ---------------------------------------------------------- */
 
-START_TEST(numbers_for_differences)
+TEST(numbers_for_differences)
 {
     static const struct {
         const char *type, *json;
@@ -482,9 +475,8 @@ START_TEST(numbers_for_differences)
         brc_buf_dispose(&out);
     }
 }
-END_TEST
 
-START_TEST(D6_units_are_swapped)
+TEST(D6_units_are_swapped)
 {
     uint8_t src[48], dst[48], twice[48];
     for (size_t i = 0; i < sizeof(src); i++)
@@ -500,9 +492,8 @@ START_TEST(D6_units_are_swapped)
     }
     brc_swap_units(NULL, NULL, 0, 4);
 }
-END_TEST
 
-START_TEST(native_form_is_what_the_machine_reads)
+TEST(native_form_is_what_the_machine_reads)
 {
     brc_dtype type = opened_dtype("complex64");
     uint8_t data[8] = { 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0 };
@@ -512,7 +503,6 @@ START_TEST(native_form_is_what_the_machine_reads)
     ck_assert(parts[0] == 1.0f);
     ck_assert(parts[1] == -2.0f);
 }
-END_TEST
 
 /* ---- a type's own scan -------------------------------- */
 
@@ -535,7 +525,7 @@ static int word_scan(const brc_dtype *type, const char *text, const brc_json *js
     return 1;
 }
 
-START_TEST(text_goes_to_a_types_scan_first)
+TEST(text_goes_to_a_types_scan_first)
 {
     brc_dtype_ops ops = { .size = sizeof(ops), .parse = word_parse, .scan = word_scan };
     brc_dtype type = { .size = sizeof(type), .name = "words", .item_size = 1, .ops = &ops };
@@ -551,26 +541,4 @@ START_TEST(text_goes_to_a_types_scan_first)
     ck_assert_int_eq(brc_dtype_parse_text(&type, "else", &out, &err), BRC_EINVAL);
     ck_assert_int_eq(brc_dtype_parse_text(&type, "parsed", &out, &err), BRC_OK);
     brc_buf_dispose(&out);
-}
-END_TEST
-
-Suite *dtype_suite(void)
-{
-    Suite *suite = suite_create("dtype");
-    TCase *types = tcase_create("types");
-    tcase_add_test(types, seed_D1_builtin_types_have_their_sizes);
-    tcase_add_test(types, raw_names_that_are_wrong_are_refused);
-    tcase_add_test(types, configurations_are_refused_where_there_are_none);
-    tcase_add_test(types, D7_fill_values_keep_their_bits);
-    tcase_add_test(types, D7_wrong_fill_values_are_refused);
-    tcase_add_test(types, long_values_are_cut_in_errors);
-    tcase_add_test(types, text_that_people_type_is_json_or_a_string);
-    tcase_add_test(types, default_elements_are_zero_bits);
-    tcase_add_test(types, full_buffers_are_errors);
-    tcase_add_test(types, numbers_for_differences);
-    tcase_add_test(types, D6_units_are_swapped);
-    tcase_add_test(types, native_form_is_what_the_machine_reads);
-    tcase_add_test(types, text_goes_to_a_types_scan_first);
-    suite_add_tcase(suite, types);
-    return suite;
 }

@@ -1,14 +1,14 @@
 /* Integers of less than a byte, complex numbers under the registry's names, and what
  * all types have in common. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
 #include "../kit/dtype_kit.h"
+#include "../kit/suite.h"
 
-Suite *dtype_more_suite(void);
+TEST_SUITE(dtype_more);
 
 static const struct {
     const char *name;
@@ -20,7 +20,9 @@ static const struct {
     { "uint4", 4, 0, 15 },
 };
 
-START_TEST(D2_T56_sub_byte_integers)
+CASE("all", .setup = dtype_kit_setup, .teardown = dtype_kit_teardown);
+
+LOOP(D2_T56_sub_byte_integers, 0, 4)
 {
     brc_dtype *type = kit_open(sub_bytes[_i].name);
     int low = sub_bytes[_i].low, high = sub_bytes[_i].high;
@@ -28,7 +30,7 @@ START_TEST(D2_T56_sub_byte_integers)
     ck_assert_uint_eq(type->swap_unit, 1);
     ck_assert_int_eq((int)type->bits, sub_bytes[_i].bits);
     ck_assert_int_eq(type->klass, low < 0 ? BRC_CLASS_INT : BRC_CLASS_UINT);
-    ck_assert_int_eq(brc_dtype_normalizes(type), 1);
+    ck_assert_int_eq(brc_dtype_normalize(type, NULL, 0), 1);
     for (int value = low - 3; value <= high + 3; value++) {
         char json[16];
         brc_buf out = BRC_BUF_INIT;
@@ -51,10 +53,9 @@ START_TEST(D2_T56_sub_byte_integers)
     }
     brc_dtype_free(type);
 }
-END_TEST
 
 /* Whatever lies above the value, all bytes with the same value become the same. */
-START_TEST(T56_upper_bits_are_set_right)
+LOOP(T56_upper_bits_are_set_right, 0, 4)
 {
     brc_dtype *type = kit_open(sub_bytes[_i].name);
     uint8_t data[256];
@@ -70,7 +71,6 @@ START_TEST(T56_upper_bits_are_set_right)
     }
     brc_dtype_free(type);
 }
-END_TEST
 
 static void check_normalized(const char *name, const char *from, const char *to, size_t n)
 {
@@ -82,7 +82,7 @@ static void check_normalized(const char *name, const char *from, const char *to,
     brc_dtype_free(type);
 }
 
-START_TEST(T56_other_types_are_set_right)
+TEST(T56_other_types_are_set_right)
 {
     check_normalized("float6_e2m3fn", "\xff\x40", "\x3f\x00", 2);
     check_normalized("float4_e2m1fn", "\xff\x18", "\x0f\x08", 2);
@@ -95,13 +95,12 @@ START_TEST(T56_other_types_are_set_right)
     static const char *const none[] = { "bool", "int8", "uint64", "bfloat16", "r16", "complex64" };
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
         brc_dtype *type = kit_open(none[i]);
-        ck_assert_int_eq(brc_dtype_normalizes(type), 0);
+        ck_assert_int_eq(brc_dtype_normalize(type, NULL, 0), 0);
         brc_dtype_free(type);
     }
 }
-END_TEST
 
-START_TEST(T56_bytes_decodes_to_canonical_elements)
+TEST(T56_bytes_decodes_to_canonical_elements)
 {
     static const char json[] = "[{\"name\":\"bytes\"}]";
     brc_dtype *type = kit_open("int4");
@@ -110,13 +109,13 @@ START_TEST(T56_bytes_decodes_to_canonical_elements)
     brc_scratch *scratch = NULL;
     brc_buf out = BRC_BUF_INIT;
     uint64_t n = 4;
-    ck_assert_int_eq(brc_json_parse(&codecs, json, strlen(json), NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&codecs, json, strlen(json), 0, NULL), BRC_OK);
     ck_assert_int_eq(brc_chain_open(&chain, dtype_kit_registry(), codecs, 1, &n, type,
                                     (brc_span){ NULL, 0 }, NULL),
                      BRC_OK);
     ck_assert_int_eq(brc_scratch_new(&scratch, NULL), BRC_OK);
     brc_span stored = { (const uint8_t *)"\x08\xf8\x07\x17", 4 };
-    ck_assert_int_eq(brc_chain_decode(chain, scratch, stored, &out, NULL), BRC_OK);
+    ck_assert_int_eq(brc_chain_decode(chain, scratch, stored, NULL, &out, NULL), BRC_OK);
     ck_assert_mem_eq(out.data, "\xf8\xf8\x07\x07", 4);
     brc_buf_dispose(&out);
     brc_chain_free(chain);
@@ -124,9 +123,8 @@ START_TEST(T56_bytes_decodes_to_canonical_elements)
     brc_json_free(codecs);
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(complex_numbers_have_two_names)
+TEST(complex_numbers_have_two_names)
 {
     static const struct {
         const char *name, *npy;
@@ -152,9 +150,8 @@ START_TEST(complex_numbers_have_two_names)
     kit_check("complex_float32", "[0,\"NaN\"]", "000000000000c07f", "[0.0,\"NaN\"]", NULL, "nanj");
     kit_refuses("complex_float16", "[70000,0]", "too large for complex_float16");
 }
-END_TEST
 
-START_TEST(D5_every_name_is_known_and_taken)
+TEST(D5_every_name_is_known_and_taken)
 {
     static const char *const names[] = {
         "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8",
@@ -190,20 +187,4 @@ START_TEST(D5_every_name_is_known_and_taken)
         brc_error err = BRC_ERROR_INIT;
         ck_assert_msg(kit_open_code(unknown[i], &err) == BRC_EUNSUPPORTED, "%s", unknown[i]);
     }
-}
-END_TEST
-
-Suite *dtype_more_suite(void)
-{
-    Suite *suite = suite_create("dtype_more");
-    TCase *all = tcase_create("all");
-    tcase_add_checked_fixture(all, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_loop_test(all, D2_T56_sub_byte_integers, 0, 4);
-    tcase_add_loop_test(all, T56_upper_bits_are_set_right, 0, 4);
-    tcase_add_test(all, T56_other_types_are_set_right);
-    tcase_add_test(all, T56_bytes_decodes_to_canonical_elements);
-    tcase_add_test(all, complex_numbers_have_two_names);
-    tcase_add_test(all, D5_every_name_is_known_and_taken);
-    suite_add_tcase(suite, all);
-    return suite;
 }

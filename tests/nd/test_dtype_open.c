@@ -1,11 +1,11 @@
 /* From names to data types: as zarr.json has them, and NumPy. */
-#include <check.h>
 #include <string.h>
 
 #include "../../src/nd/dtype.h"
 #include "../kit/dtype_kit.h"
+#include "../kit/suite.h"
 
-Suite *dtype_open_suite(void);
+TEST_SUITE(dtype_open);
 
 static brc_error open_err;
 
@@ -35,8 +35,8 @@ static int open_by_json(brc_dtype **out, const char *json)
 {
     brc_json *value = NULL;
 
-    ck_assert_int_eq(brc_json_parse(&value, json, strlen(json), &open_err), BRC_OK);
-    int rc = brc_dtype_open(out, dtype_kit_registry(), value, &open_err);
+    ck_assert_int_eq(brc_json_parse(&value, json, strlen(json), 0, &open_err), BRC_OK);
+    int rc = brc_dtype_open(out, dtype_kit_registry(), value, NULL, &open_err);
     brc_json_free(value);
     return rc;
 }
@@ -52,7 +52,9 @@ static void open_says(const char *text)
                   text);
 }
 
-START_TEST(seed_D3_data_types_have_three_name_forms)
+CASE("dtype_open", .setup = dtype_kit_setup, .teardown = dtype_kit_teardown);
+
+TEST(seed_D3_data_types_have_three_name_forms)
 {
     static const char *const same[] = {
         "\"uint16\"",
@@ -91,9 +93,8 @@ START_TEST(seed_D3_data_types_have_three_name_forms)
         open_says(wrong[i].says);
     }
 }
-END_TEST
 
-START_TEST(seed_D3_a_uri_with_configuration_is_kept)
+TEST(seed_D3_a_uri_with_configuration_is_kept)
 {
     brc_dtype row = { .size = sizeof(row),
                       .name = "https://acme.example/half",
@@ -119,9 +120,8 @@ START_TEST(seed_D3_a_uri_with_configuration_is_kept)
     open_says("incomplete");
     brc_dtype_free(f2);
 }
-END_TEST
 
-START_TEST(D4_types_are_found_by_numpys_name)
+TEST(D4_types_are_found_by_numpys_name)
 {
     static const struct {
         const char *descr, *name;
@@ -157,9 +157,8 @@ START_TEST(D4_types_are_found_by_numpys_name)
     ck_assert_int_eq(open_by_npy(&type, &big, ""), BRC_EINVAL);
     ck_assert_int_eq(open_by_npy(&type, &big, "f4"), BRC_EINVAL);
 }
-END_TEST
 
-START_TEST(D4_ambiguity_lists_the_candidates)
+TEST(D4_ambiguity_lists_the_candidates)
 {
     brc_dtype *type = NULL, *f4 = NULL;
     int big = 0;
@@ -176,18 +175,4 @@ START_TEST(D4_ambiguity_lists_the_candidates)
     ck_assert_int_eq(open_by_npy(&type, &big, "<f8"), BRC_OK);
     brc_dtype_free(type);
     brc_dtype_free(f4);
-}
-END_TEST
-
-Suite *dtype_open_suite(void)
-{
-    Suite *suite = suite_create("dtype_open");
-    TCase *tc = tcase_create("dtype_open");
-    tcase_add_checked_fixture(tc, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_test(tc, seed_D3_data_types_have_three_name_forms);
-    tcase_add_test(tc, seed_D3_a_uri_with_configuration_is_kept);
-    tcase_add_test(tc, D4_types_are_found_by_numpys_name);
-    tcase_add_test(tc, D4_ambiguity_lists_the_candidates);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,13 +1,13 @@
 /* Records: their forms, byte order by field, and NumPy's lists of fields. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
 #include "../kit/dtype_kit.h"
+#include "../kit/suite.h"
 
-Suite *dtype_struct_suite(void);
+TEST_SUITE(dtype_struct);
 
 #define STRUCT(fields) "{\"name\":\"struct\",\"configuration\":{\"fields\":[" fields "]}}"
 #define LEGACY(fields) "{\"name\":\"structured\",\"configuration\":{\"fields\":[" fields "]}}"
@@ -21,7 +21,9 @@ Suite *dtype_struct_suite(void);
 #define HEAD "{\"name\":\"struct\",\"configuration\":{\"fields\":["
 #define TEXT8 "{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":8}}"
 
-START_TEST(T50_records_have_every_field)
+CASE("all", .setup = dtype_kit_setup, .teardown = dtype_kit_teardown);
+
+TEST(T50_records_have_every_field)
 {
     kit_check(MIXED, "{\"a\":1,\"b\":2,\"c\":1.5}", "0100000002000000000000f83f", NULL, NULL,
               "(1, 2, 1.5)");
@@ -50,9 +52,8 @@ START_TEST(T50_records_have_every_field)
     ck_assert_uint_eq(type->swap_unit, 1);
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(records_have_one_spelling)
+TEST(records_have_one_spelling)
 {
     brc_dtype *type = kit_open(STRUCT("{\"data_type\":{\"name\":\"int32\",\"configuration\":{}},"
                                       "\"name\":\"a\"}"));
@@ -65,9 +66,8 @@ START_TEST(records_have_one_spelling)
     ck_assert_str_eq(type->name, "structured");
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(T50_the_legacy_form_is_read)
+TEST(T50_the_legacy_form_is_read)
 {
     static const char *const mixed = LEGACY("[\"a\",\"int32\"],[\"b\",\"uint8\"]");
     kit_check(mixed, "\"AQAAAAI=\"", "0100000002", NULL, "{\"a\":1,\"b\":2}", "(1, 2)");
@@ -81,9 +81,8 @@ START_TEST(T50_the_legacy_form_is_read)
     kit_refuses(mixed, "[1,256]", "the field \"b\"");
     kit_refuses(mixed, "1", "structured");
 }
-END_TEST
 
-START_TEST(wrong_records_are_refused)
+TEST(wrong_records_are_refused)
 {
     static const struct {
         const char *json, *says;
@@ -122,9 +121,8 @@ START_TEST(wrong_records_are_refused)
                       err.message);
     }
 }
-END_TEST
 
-START_TEST(too_many_fields_are_refused)
+TEST(too_many_fields_are_refused)
 {
     brc_buf json = BRC_BUF_INIT;
     brc_error err = BRC_ERROR_INIT;
@@ -138,7 +136,6 @@ START_TEST(too_many_fields_are_refused)
     ck_assert_int_eq(kit_open_code((const char *)json.data, &err), BRC_ELIMIT);
     brc_buf_dispose(&json);
 }
-END_TEST
 
 /* ---- byte order -------------------------------- */
 
@@ -149,7 +146,7 @@ static int bytes_chain(brc_chain **out, const brc_dtype *type, const char *confi
     char text[160];
     brc_json *codecs = NULL;
     snprintf(text, sizeof(text), "[{\"name\":\"bytes\"%s}]", config);
-    ck_assert_int_eq(brc_json_parse(&codecs, text, strlen(text), NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&codecs, text, strlen(text), 0, NULL), BRC_OK);
     int rc = brc_chain_open(out, dtype_kit_registry(), codecs, 1, &n, type, (brc_span){ NULL, 0 },
                             err);
     brc_json_free(codecs);
@@ -171,12 +168,12 @@ static void check_bytes(const char *type_json, const char *config, const char *c
     ck_assert_uint_eq(out.len, len);
     ck_assert_mem_eq(out.data, stored, len);
     out.len = 0;
-    ck_assert_int_eq(brc_chain_decode(chain, scratch, to, &out, NULL), BRC_OK);
+    ck_assert_int_eq(brc_chain_decode(chain, scratch, to, NULL, &out, NULL), BRC_OK);
     ck_assert_uint_eq(out.len, len);
     ck_assert_mem_eq(out.data, canonical, len);
     to.len--;
     out.len = 0;
-    ck_assert_int_lt(brc_chain_decode(chain, scratch, to, &out, NULL), 0);
+    ck_assert_int_lt(brc_chain_decode(chain, scratch, to, NULL, &out, NULL), 0);
     brc_buf_dispose(&out);
     brc_chain_free(chain);
     brc_scratch_free(scratch);
@@ -186,7 +183,7 @@ static void check_bytes(const char *type_json, const char *config, const char *c
 #define BIG ",\"configuration\":{\"endian\":\"big\"}"
 #define LITTLE ",\"configuration\":{\"endian\":\"little\"}"
 
-START_TEST(T50_each_field_is_swapped_by_itself)
+TEST(T50_each_field_is_swapped_by_itself)
 {
     check_bytes(MIXED, BIG,
                 "\1\2\3\4\5\6\7\10\11\12\13\14\15\21\22\23\24\25\26\27\30\31\32\33\34\35",
@@ -201,9 +198,8 @@ START_TEST(T50_each_field_is_swapped_by_itself)
     check_bytes("\"complex_bfloat16\"", BIG, "\1\2\3\4", "\2\1\4\3", 4, 1);
     check_bytes("\"complex_float8_e4m3\"", BIG, "\1\2", "\1\2", 2, 1);
 }
-END_TEST
 
-START_TEST(T50_endian_must_be_given_but_for_the_legacy_form)
+TEST(T50_endian_must_be_given_but_for_the_legacy_form)
 {
     static const char *const legacy = LEGACY("[\"a\",\"int16\"],[\"b\",\"uint8\"]");
     brc_dtype *type = kit_open(MIXED);
@@ -226,9 +222,8 @@ START_TEST(T50_endian_must_be_given_but_for_the_legacy_form)
     brc_chain_free(chain);
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(variable_elements_need_another_codec)
+TEST(variable_elements_need_another_codec)
 {
     brc_dtype *type = kit_open("string");
     brc_chain *chain = NULL;
@@ -237,11 +232,10 @@ START_TEST(variable_elements_need_another_codec)
     ck_assert_msg(strstr(err.message, "no fixed length") != NULL, "%s", err.message);
     brc_dtype_free(type);
 }
-END_TEST
 
 /* ---- NumPy's lists -------------------------------- */
 
-START_TEST(D4_numpys_lists_of_fields)
+TEST(D4_numpys_lists_of_fields)
 {
     static const struct {
         const char *descr, *json, *npy;
@@ -275,9 +269,8 @@ START_TEST(D4_numpys_lists_of_fields)
     ck_assert_ptr_null(type->npy);
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(numpys_lists_that_have_no_counterpart)
+TEST(numpys_lists_that_have_no_counterpart)
 {
     static const struct {
         const char *descr;
@@ -319,24 +312,4 @@ START_TEST(numpys_lists_that_have_no_counterpart)
         memcpy(deep + 7 * i, "[('a', ", 8);
     brc_error err = BRC_ERROR_INIT;
     ck_assert_int_eq(brc_dtype_open_npy(&type, &big, dtype_kit_registry(), deep, &err), BRC_ELIMIT);
-}
-END_TEST
-
-Suite *dtype_struct_suite(void)
-{
-    Suite *suite = suite_create("dtype_struct");
-    TCase *all = tcase_create("all");
-    tcase_add_checked_fixture(all, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_test(all, T50_records_have_every_field);
-    tcase_add_test(all, records_have_one_spelling);
-    tcase_add_test(all, T50_the_legacy_form_is_read);
-    tcase_add_test(all, wrong_records_are_refused);
-    tcase_add_test(all, too_many_fields_are_refused);
-    tcase_add_test(all, T50_each_field_is_swapped_by_itself);
-    tcase_add_test(all, T50_endian_must_be_given_but_for_the_legacy_form);
-    tcase_add_test(all, variable_elements_need_another_codec);
-    tcase_add_test(all, D4_numpys_lists_of_fields);
-    tcase_add_test(all, numpys_lists_that_have_no_counterpart);
-    suite_add_tcase(suite, all);
-    return suite;
 }

@@ -1,5 +1,4 @@
 /* Strings and bytes, of variable and of fixed length. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/base/buf.h"
 #include "../../src/nd/dtype_text.h"
 #include "../kit/dtype_kit.h"
+#include "../kit/suite.h"
 
-Suite *dtype_text_suite(void);
+TEST_SUITE(dtype_text);
 
 #define UTF32(n) "{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":" #n "}}"
 #define PADDED(n) "{\"name\":\"null_terminated_bytes\",\"configuration\":{\"length_bytes\":" #n "}}"
@@ -32,7 +32,9 @@ static void check_typed(const char *type_json, const char *text, const char *hex
     brc_dtype_free(type);
 }
 
-START_TEST(T52_strings_are_counted_utf8)
+CASE("all", .setup = dtype_kit_setup, .teardown = dtype_kit_teardown);
+
+TEST(T52_strings_are_counted_utf8)
 {
     kit_check("string", "\"\"", "00000000", NULL, NULL, "");
     kit_check("string", "\"h\\u00e9llo\"", "0600000068c3a96c6c6f", "\"h\xc3\xa9llo\"", NULL,
@@ -55,10 +57,9 @@ START_TEST(T52_strings_are_counted_utf8)
     for (size_t i = 0; i < 6; i++)
         kit_refuses("string", wrong[i], "a JSON string");
 }
-END_TEST
 
 /* A C string cannot hold it, so such a string takes another way through. */
-START_TEST(strings_hold_u0000)
+TEST(strings_hold_u0000)
 {
     brc_dtype *type = kit_open("string");
     brc_buf out = BRC_BUF_INIT;
@@ -73,9 +74,8 @@ START_TEST(strings_hold_u0000)
     brc_buf_dispose(&out);
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(elements_that_lie_are_refused)
+TEST(elements_that_lie_are_refused)
 {
     static const char *const types[] = { "string", "bytes" };
     for (int i = 0; i < 2; i++) {
@@ -91,9 +91,8 @@ START_TEST(elements_that_lie_are_refused)
     ck_assert_ptr_null(kit_print(type, (const uint8_t *)"\1\0\0\0\xff", 5, BRC_PRINT_TEXT));
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(T47_bytes_keep_the_name_that_was_read)
+TEST(T47_bytes_keep_the_name_that_was_read)
 {
     static const char *const names[] = { "bytes", "variable_length_bytes", "binary" };
     for (int i = 0; i < 3; i++) {
@@ -120,9 +119,8 @@ START_TEST(T47_bytes_keep_the_name_that_was_read)
     ck_assert_int_eq(kit_open_code("{\"name\":\"string\",\"configuration\":{}}", &err), BRC_OK);
     ck_assert_int_eq(kit_open_code("char", &err), BRC_EUNSUPPORTED);
 }
-END_TEST
 
-START_TEST(base64_of_every_length)
+TEST(base64_of_every_length)
 {
     uint8_t data[40];
     for (size_t i = 0; i < sizeof(data); i++)
@@ -139,9 +137,8 @@ START_TEST(base64_of_every_length)
         brc_buf_dispose(&back);
     }
 }
-END_TEST
 
-START_TEST(T54_fixed_text_is_padded_not_cut)
+TEST(T54_fixed_text_is_padded_not_cut)
 {
     kit_check(UTF32(8), "\"ab\"", "6100000062000000", NULL, NULL, "ab");
     kit_check(UTF32(8), "\"\"", "0000000000000000", NULL, NULL, "");
@@ -151,9 +148,8 @@ START_TEST(T54_fixed_text_is_padded_not_cut)
               "\xe2\x82\xac");
     kit_check(UTF32(12), "\"a\\u0000b\"", "610000000000000062000000", NULL, NULL, "a");
 }
-END_TEST
 
-START_TEST(T54_over_long_text_is_refused)
+TEST(T54_over_long_text_is_refused)
 {
     kit_refuses(UTF32(8), "\"abc\"", "too long for fixed_length_utf32 of 2 code points");
     kit_refuses(UTF32(8), "0", "a JSON string");
@@ -163,9 +159,8 @@ START_TEST(T54_over_long_text_is_refused)
     kit_refuses(EXACT(2), "\"AQ==\"", "base64 of 2 bytes");
     kit_refuses(EXACT(2), "[1]", "raw_bytes");
 }
-END_TEST
 
-START_TEST(fixed_bytes_are_base64_in_json)
+TEST(fixed_bytes_are_base64_in_json)
 {
     kit_check(PADDED(4), "\"YWI=\"", "61620000", "\"YWIAAA==\"", NULL, "ab");
     kit_check(PADDED(4), "\"\"", "00000000", "\"AAAAAA==\"", NULL, "");
@@ -173,9 +168,8 @@ START_TEST(fixed_bytes_are_base64_in_json)
     kit_check(EXACT(3), "\"AQL/\"", "0102ff", NULL, NULL, "\\x01\\x02\\xff");
     kit_check(EXACT(3), "[97, 0, 0]", "610000", "\"YQAA\"", NULL, "a\\x00\\x00");
 }
-END_TEST
 
-START_TEST(fixed_types_have_their_sizes)
+TEST(fixed_types_have_their_sizes)
 {
     static const struct {
         const char *json, *npy;
@@ -218,9 +212,8 @@ START_TEST(fixed_types_have_their_sizes)
     ck_assert_int_eq(kit_open_code(EXACT(18446744073709551615), &err), BRC_EUNSUPPORTED);
     ck_assert_int_eq(kit_open_code(UTF32(18446744073709551612), &err), BRC_EUNSUPPORTED);
 }
-END_TEST
 
-START_TEST(numpys_text_that_is_no_text_is_shown)
+TEST(numpys_text_that_is_no_text_is_shown)
 {
     brc_dtype *type = kit_open(UTF32(8));
     static const uint8_t surrogate[8] = { 0x00, 0xd8, 0, 0, 'a' }, high[8] = { 0, 0, 0x11 };
@@ -234,9 +227,8 @@ START_TEST(numpys_text_that_is_no_text_is_shown)
     ck_assert_ptr_null(kit_print(type, surrogate, 7, BRC_PRINT_TEXT));
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(typed_text_is_the_text_itself)
+TEST(typed_text_is_the_text_itself)
 {
     check_typed("string", "abc", "03000000616263");
     check_typed("string", "\"abc\"", "03000000616263");
@@ -257,25 +249,4 @@ START_TEST(typed_text_is_the_text_itself)
     check_typed(PADDED(4), "abcde", "");
     check_typed(EXACT(3), "[1,2,3]", "010203");
     check_typed(EXACT(3), "AQID", "010203");
-}
-END_TEST
-
-Suite *dtype_text_suite(void)
-{
-    Suite *suite = suite_create("dtype_text");
-    TCase *all = tcase_create("all");
-    tcase_add_checked_fixture(all, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_test(all, T52_strings_are_counted_utf8);
-    tcase_add_test(all, strings_hold_u0000);
-    tcase_add_test(all, elements_that_lie_are_refused);
-    tcase_add_test(all, T47_bytes_keep_the_name_that_was_read);
-    tcase_add_test(all, base64_of_every_length);
-    tcase_add_test(all, T54_fixed_text_is_padded_not_cut);
-    tcase_add_test(all, T54_over_long_text_is_refused);
-    tcase_add_test(all, fixed_bytes_are_base64_in_json);
-    tcase_add_test(all, fixed_types_have_their_sizes);
-    tcase_add_test(all, numpys_text_that_is_no_text_is_shown);
-    tcase_add_test(all, typed_text_is_the_text_itself);
-    suite_add_tcase(suite, all);
-    return suite;
 }

@@ -1,5 +1,4 @@
 /* Dates and durations. The dates as text are what NumPy 2.4 prints. */
-#include <check.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +7,9 @@
 
 #include "../../src/base/buf.h"
 #include "../kit/dtype_kit.h"
+#include "../kit/suite.h"
 
-Suite *dtype_time_suite(void);
+TEST_SUITE(dtype_time);
 
 #define DELTA(config) "{\"name\":\"numpy.timedelta64\",\"configuration\":{" config "}}"
 
@@ -82,7 +82,9 @@ static const struct {
 };
 #define NDATES ((int)(sizeof(dates) / sizeof(dates[0])))
 
-START_TEST(D7_dates_print_as_numpys)
+CASE("all", .setup = dtype_kit_setup, .teardown = dtype_kit_teardown, .timeout = UNTIMED);
+
+LOOP(D7_dates_print_as_numpys, 0, NDATES)
 {
     brc_dtype *type = kit_open(time_json("datetime64", dates[_i].unit, dates[_i].scale));
     uint8_t element[8];
@@ -101,10 +103,9 @@ START_TEST(D7_dates_print_as_numpys)
     ck_assert(type->ops->number(type, element) == (double)dates[_i].count);
     brc_dtype_free(type);
 }
-END_TEST
 
 /* A year alone is JSON: a count. */
-START_TEST(D7_dates_that_are_typed_are_read)
+LOOP(D7_dates_that_are_typed_are_read, 0, NDATES)
 {
     brc_dtype *type = kit_open(time_json("datetime64", dates[_i].unit, dates[_i].scale));
     brc_buf out = BRC_BUF_INIT;
@@ -117,10 +118,9 @@ START_TEST(D7_dates_that_are_typed_are_read)
     brc_buf_dispose(&out);
     brc_dtype_free(type);
 }
-END_TEST
 
 /* Day by day through 800 years: each date is one day after the one before it. */
-START_TEST(the_calendar_has_no_gaps)
+TEST(the_calendar_has_no_gaps)
 {
     static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     brc_dtype *type = kit_open(time_json("datetime64", "D", 1));
@@ -144,9 +144,8 @@ START_TEST(the_calendar_has_no_gaps)
     }
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(typed_dates_are_exact_or_refused)
+TEST(typed_dates_are_exact_or_refused)
 {
     static const struct {
         const char *unit;
@@ -217,10 +216,9 @@ START_TEST(typed_dates_are_exact_or_refused)
     brc_buf_dispose(&out);
     brc_dtype_free(type);
 }
-END_TEST
 
 /* The smallest and largest counts of every unit and scale print something. */
-START_TEST(counts_far_out_print)
+TEST(counts_far_out_print)
 {
     static const char *const units[] = { "Y",  "M",  "W",  "D",  "h",  "m",  "s",
                                          "ms", "us", "ns", "ps", "fs", "as", "generic" };
@@ -243,9 +241,8 @@ START_TEST(counts_far_out_print)
     free(text);
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(T10_not_a_time_and_wide_integers)
+TEST(T10_not_a_time_and_wide_integers)
 {
     const char *names[] = { "datetime64", "timedelta64" };
     for (int i = 0; i < 2; i++) {
@@ -273,9 +270,8 @@ START_TEST(T10_not_a_time_and_wide_integers)
     kit_check(time_json("timedelta64", "ms", 10), "250", "fa00000000000000", NULL, NULL, "250");
     kit_check(time_json("datetime64", "generic", 1), "250", "fa00000000000000", NULL, NULL, "250");
 }
-END_TEST
 
-START_TEST(units_and_scales_are_checked)
+TEST(units_and_scales_are_checked)
 {
     static const struct {
         const char *unit, *npy, *canonical;
@@ -315,22 +311,4 @@ START_TEST(units_and_scales_are_checked)
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         ck_assert_msg(kit_open_code(wrong[i], &err) == BRC_EINVAL, "%s", wrong[i]);
-}
-END_TEST
-
-Suite *dtype_time_suite(void)
-{
-    Suite *suite = suite_create("dtype_time");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 0);
-    tcase_add_checked_fixture(all, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_loop_test(all, D7_dates_print_as_numpys, 0, NDATES);
-    tcase_add_loop_test(all, D7_dates_that_are_typed_are_read, 0, NDATES);
-    tcase_add_test(all, the_calendar_has_no_gaps);
-    tcase_add_test(all, typed_dates_are_exact_or_refused);
-    tcase_add_test(all, counts_far_out_print);
-    tcase_add_test(all, T10_not_a_time_and_wide_integers);
-    tcase_add_test(all, units_and_scales_are_checked);
-    suite_add_tcase(suite, all);
-    return suite;
 }

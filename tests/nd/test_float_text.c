@@ -3,7 +3,6 @@
  * shortest text reads back bit for bit. Random patterns come from the seeds that
  * a failure prints.
  */
-#include <check.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +11,9 @@
 #include "../../src/base/buf.h"
 #include "../../src/nd/dtype.h"
 #include "../../src/nd/dtype_ops.h"
+#include "../kit/suite.h"
 
-Suite *float_text_suite(void);
+TEST_SUITE(float_text);
 
 static uint64_t dtype_random(uint64_t *state)
 {
@@ -42,7 +42,7 @@ static void float_keeps_its_bits(const brc_dtype *type, const uint8_t *element, 
     brc_json *value = NULL;
     ck_assert_int_eq(type->ops->print(type, element, type->item_size, BRC_PRINT_FILL, &text, NULL),
                      0);
-    ck_assert_int_eq(brc_json_parse(&value, (char *)text.data, text.len, NULL), 0);
+    ck_assert_int_eq(brc_json_parse(&value, (char *)text.data, text.len, 0, NULL), 0);
     ck_assert_int_eq(type->ops->parse(type, value, &again, NULL), 0);
     ck_assert_uint_eq(again.len, type->item_size);
     ck_assert_msg(memcmp(again.data, element, type->item_size) == 0, "seed %#llx: %s %.*s",
@@ -52,7 +52,9 @@ static void float_keeps_its_bits(const brc_dtype *type, const uint8_t *element, 
     brc_buf_dispose(&again);
 }
 
-START_TEST(float16_every_pattern_round_trips)
+CASE("floats", .timeout = UNTIMED);
+
+TEST(float16_every_pattern_round_trips)
 {
     brc_dtype type = float_type_of("float16");
     for (uint32_t bits = 0; bits < 65536; bits++) {
@@ -71,11 +73,10 @@ START_TEST(float16_every_pattern_round_trips)
         ck_assert_uint_eq(brc_half_from_text(exact, &overflow), bits);
     }
 }
-END_TEST
 
 /* Trap 14: between each two neighbours lies a boundary; exactly there the even one
  * wins, and a digit far behind float64's precision decides. */
-START_TEST(float16_rounds_once_at_every_boundary)
+TEST(float16_rounds_once_at_every_boundary)
 {
     for (uint32_t bits = 0; bits < 0x7c00; bits++) {
         double low = brc_half_to_double((uint16_t)bits);
@@ -101,9 +102,8 @@ START_TEST(float16_rounds_once_at_every_boundary)
         ck_assert_int_eq(overflow, 0);
     }
 }
-END_TEST
 
-START_TEST(half_to_double_is_exact)
+TEST(half_to_double_is_exact)
 {
     ck_assert(brc_half_to_double(0x3c00) == 1.0);
     ck_assert(brc_half_to_double(0xc000) == -2.0);
@@ -116,7 +116,6 @@ START_TEST(half_to_double_is_exact)
     double nan = brc_half_to_double(0x7c01);
     ck_assert(nan != nan);
 }
-END_TEST
 
 static void random_floats_round_trip(const char *name, uint64_t seed, int rounds)
 {
@@ -144,20 +143,18 @@ static void random_floats_round_trip(const char *name, uint64_t seed, int rounds
     }
 }
 
-START_TEST(float32_random_patterns_round_trip)
+TEST(float32_random_patterns_round_trip)
 {
     random_floats_round_trip("float32", UINT64_C(0x5eed0001), 20000);
 }
-END_TEST
 
-START_TEST(float64_random_patterns_round_trip)
+TEST(float64_random_patterns_round_trip)
 {
     random_floats_round_trip("float64", UINT64_C(0x5eed0002), 20000);
 }
-END_TEST
 
 /* No text with a digit less reads back. */
-START_TEST(float_text_is_the_shortest)
+TEST(float_text_is_the_shortest)
 {
     uint64_t state = UINT64_C(0x5eed0003);
     for (int i = 0; i < 4000; i++) {
@@ -180,9 +177,8 @@ START_TEST(float_text_is_the_shortest)
         ck_assert_msg(strtod(shorter, NULL) != value, "%s is longer than %s", text, shorter);
     }
 }
-END_TEST
 
-START_TEST(float_literals_of_any_length_round_once)
+TEST(float_literals_of_any_length_round_once)
 {
     static const struct {
         const char *head;
@@ -205,9 +201,8 @@ START_TEST(float_literals_of_any_length_round_once)
         ck_assert_uint_eq(brc_decimal_to_bits(&decimal, 8, &overflow), rows[i].bits);
     }
 }
-END_TEST
 
-START_TEST(text_that_is_no_number_is_seen)
+TEST(text_that_is_no_number_is_seen)
 {
     static const char *const bad[] = { "", "-", "+1", "1.", ".5", "1e", "1e+", "0x1", "1 ", "--1" };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -215,9 +210,8 @@ START_TEST(text_that_is_no_number_is_seen)
         ck_assert_msg(!brc_decimal_read(&decimal, bad[i]), "%s", bad[i]);
     }
 }
-END_TEST
 
-START_TEST(numbers_do_not_follow_the_locale)
+TEST(numbers_do_not_follow_the_locale)
 {
     static const char *const commas[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE" };
     for (size_t i = 0; i < sizeof(commas) / sizeof(commas[0]); i++)
@@ -236,23 +230,4 @@ START_TEST(numbers_do_not_follow_the_locale)
     ck_assert_int_eq(brc_decimal_read(&decimal, text), 1);
     ck_assert_uint_eq(brc_decimal_to_bits(&decimal, 8, &overflow), bits);
     setlocale(LC_NUMERIC, "C");
-}
-END_TEST
-
-Suite *float_text_suite(void)
-{
-    Suite *suite = suite_create("float_text");
-    TCase *floats = tcase_create("floats");
-    tcase_set_timeout(floats, 0);
-    tcase_add_test(floats, float16_every_pattern_round_trips);
-    tcase_add_test(floats, float16_rounds_once_at_every_boundary);
-    tcase_add_test(floats, half_to_double_is_exact);
-    tcase_add_test(floats, float32_random_patterns_round_trip);
-    tcase_add_test(floats, float64_random_patterns_round_trip);
-    tcase_add_test(floats, float_text_is_the_shortest);
-    tcase_add_test(floats, float_literals_of_any_length_round_once);
-    tcase_add_test(floats, text_that_is_no_number_is_seen);
-    tcase_add_test(floats, numbers_do_not_follow_the_locale);
-    suite_add_tcase(suite, floats);
-    return suite;
 }

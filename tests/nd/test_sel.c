@@ -1,11 +1,11 @@
 /* Selections as Python writes them, against a model of Python's slice.indices(). */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../../src/nd/shape.h"
+#include "../kit/suite.h"
 
-Suite *sel_suite(void);
+TEST_SUITE(sel);
 
 #define NONE INT64_MIN /* a bound that is not written */
 
@@ -36,7 +36,9 @@ static int write_bound(char *out, int64_t bound)
     return bound == NONE ? 0 : snprintf(out, 20, "%lld", (long long)bound);
 }
 
-START_TEST(slices_equal_python)
+CASE("texts", .timeout = UNTIMED);
+
+TEST(slices_equal_python)
 {
     static const uint64_t extents[] = { 0, 1, 2, 7, 10 };
     for (size_t e = 0; e < sizeof(extents) / sizeof(extents[0]); e++)
@@ -66,9 +68,8 @@ START_TEST(slices_equal_python)
                     ck_assert_int_eq(brc_sel_check(&sel, 1, &extents[e], NULL), 0);
                 }
 }
-END_TEST
 
-START_TEST(integers_wrap_once)
+TEST(integers_wrap_once)
 {
     static const uint64_t extent = 10;
     for (int i = -12; i <= 12; i++) {
@@ -85,7 +86,6 @@ START_TEST(integers_wrap_once)
         ck_assert_uint_eq((sel.drop >> 0 & 1), 1);
     }
 }
-END_TEST
 
 /* "0+10 5! 0+3/2": start, count, step where not 1, "!" for an integer. */
 static void describe_sel(char *out, const char *end, const brc_sel *sel)
@@ -103,7 +103,7 @@ static void describe_sel(char *out, const char *end, const brc_sel *sel)
     }
 }
 
-START_TEST(selections_of_several_axes)
+TEST(selections_of_several_axes)
 {
     static const uint64_t shape[] = { 20, 5, 6 };
     static const struct {
@@ -152,9 +152,8 @@ START_TEST(selections_of_several_axes)
         ck_assert_str_eq(text, rows[i].expected);
     }
 }
-END_TEST
 
-START_TEST(wrong_selections_say_why)
+TEST(wrong_selections_say_why)
 {
     static const uint64_t shape[] = { 20, 5, 0 };
     static const struct {
@@ -184,9 +183,9 @@ START_TEST(wrong_selections_say_why)
         { 2, "1 2", "\"2\"" },
         { 2, ",", "axis 0" },
         { 2, ":,,", "axis 1" },
-        { 2, "[0", "\"[0\"" },
-        { 2, "0]", "\"]\"" },
-        { 2, "[[0]]", "\"[0]\"" },
+        { 2, "[0", "selection [0: a bracket is missing" },
+        { 2, "0]", "selection 0]: a bracket is missing" },
+        { 2, "[[0]]", "selection [[0]] has brackets inside: write [17, 512]" },
         { 2, "(0)", "square brackets" },
         { 2, "...5", "\"5\"" },
         { 2, "1_0", "\"_0\"" },
@@ -202,9 +201,8 @@ START_TEST(wrong_selections_say_why)
                       err.message);
     }
 }
-END_TEST
 
-START_TEST(extents_use_all_64_bits)
+TEST(extents_use_all_64_bits)
 {
     static const uint64_t extent = UINT64_MAX;
     brc_sel sel = BRC_SEL_INIT;
@@ -218,9 +216,8 @@ START_TEST(extents_use_all_64_bits)
     ck_assert_uint_eq(sel.start[0], 1);
     ck_assert_uint_eq(sel.count[0], UINT64_MAX / 2);
 }
-END_TEST
 
-START_TEST(rank_32_is_read)
+TEST(rank_32_is_read)
 {
     uint64_t shape[BRC_MAX_NDIM];
     char text[3 * BRC_MAX_NDIM + 1] = "";
@@ -233,9 +230,8 @@ START_TEST(rank_32_is_read)
     for (int d = 0; d < BRC_MAX_NDIM; d++)
         ck_assert_uint_eq(sel.start[d], 1);
 }
-END_TEST
 
-START_TEST(selections_made_by_hand_are_checked)
+TEST(selections_made_by_hand_are_checked)
 {
     static const uint64_t shape[] = { 10, 4 };
     const brc_sel good = { .size = sizeof(brc_sel), .ndim = 2,
@@ -263,21 +259,4 @@ START_TEST(selections_made_by_hand_are_checked)
     sel.step[0] = UINT64_MAX;
     ck_assert_int_eq(brc_sel_check(&sel, 2, shape, NULL), BRC_EINVAL);
     ck_assert_int_eq(brc_sel_check(&good, 1, shape, NULL), BRC_EINVAL);
-}
-END_TEST
-
-Suite *sel_suite(void)
-{
-    Suite *suite = suite_create("sel");
-    TCase *texts = tcase_create("texts");
-    tcase_set_timeout(texts, 0);
-    tcase_add_test(texts, slices_equal_python);
-    tcase_add_test(texts, integers_wrap_once);
-    tcase_add_test(texts, selections_of_several_axes);
-    tcase_add_test(texts, wrong_selections_say_why);
-    tcase_add_test(texts, extents_use_all_64_bits);
-    tcase_add_test(texts, rank_32_is_read);
-    tcase_add_test(texts, selections_made_by_hand_are_checked);
-    suite_add_tcase(suite, texts);
-    return suite;
 }

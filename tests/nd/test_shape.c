@@ -1,14 +1,16 @@
 /* Shapes, grids, and the part of a selection that lies in a chunk. */
-#include <check.h>
 #include <string.h>
 
 #include "../../src/nd/shape.h"
+#include "../kit/suite.h"
 
-Suite *shape_suite(void);
+TEST_SUITE(shape);
 
 #define BIG (UINT64_C(1) << 40)
 
-START_TEST(bytes_of_a_shape_are_checked)
+CASE("shapes");
+
+TEST(bytes_of_a_shape_are_checked)
 {
     static const uint64_t a[] = { 3, 4, 5 }, huge[] = { BIG, BIG }, empty[] = { BIG, BIG, 0 };
     uint64_t n;
@@ -25,9 +27,8 @@ START_TEST(bytes_of_a_shape_are_checked)
     ck_assert_uint_eq(brc_shape_count(2, huge), UINT64_MAX);
     ck_assert_uint_eq(brc_shape_count(3, empty), 0);
 }
-END_TEST
 
-START_TEST(grids_cover_their_arrays)
+TEST(grids_cover_their_arrays)
 {
     ck_assert_uint_eq(brc_grid_extent(0, 4), 0);
     ck_assert_uint_eq(brc_grid_extent(1, 4), 1);
@@ -35,9 +36,8 @@ START_TEST(grids_cover_their_arrays)
     ck_assert_uint_eq(brc_grid_extent(9, 4), 3);
     ck_assert_uint_eq(brc_grid_extent(UINT64_MAX, 2), UINT64_C(1) << 63);
 }
-END_TEST
 
-START_TEST(indices_step_in_c_order)
+TEST(indices_step_in_c_order)
 {
     static const uint64_t shape[] = { 2, 1, 3 };
     uint64_t index[3] = { 0 };
@@ -49,9 +49,8 @@ START_TEST(indices_step_in_c_order)
     ck_assert_uint_eq(index[0] + index[1] + index[2], 0);
     ck_assert_int_eq(brc_index_next(0, index, shape), 0);
 }
-END_TEST
 
-START_TEST(packed_strides)
+TEST(packed_strides)
 {
     static const uint64_t shape[] = { 4, 3, 5 };
     int64_t strides[3];
@@ -60,7 +59,6 @@ START_TEST(packed_strides)
     ck_assert_int_eq(strides[1], 10);
     ck_assert_int_eq(strides[0], 30);
 }
-END_TEST
 
 /* ---- overlaps ------------------------------------------------------------------ */
 
@@ -83,7 +81,7 @@ static void naive_overlap_axis(const brc_sel *sel, int d, uint64_t extent, uint6
     *whole = *count == end - corner;
 }
 
-START_TEST(overlaps_are_what_counting_says)
+TEST(overlaps_are_what_counting_says)
 {
     const uint64_t extent = 11;
     for (uint64_t chunk = 1; chunk <= 13; chunk += 3)
@@ -110,9 +108,8 @@ START_TEST(overlaps_are_what_counting_says)
                         ck_assert_int_eq(out.whole, whole);
                     }
 }
-END_TEST
 
-START_TEST(overlaps_join_their_axes)
+TEST(overlaps_join_their_axes)
 {
     static const uint64_t shape[] = { 10, 7 }, chunk[] = { 4, 4 };
     const uint64_t last[] = { 2, 1 }, first[] = { 0, 0 };
@@ -133,9 +130,8 @@ START_TEST(overlaps_join_their_axes)
     ck_assert_int_eq(out.whole, 0);
     ck_assert_uint_eq(out.in_chunk[1], 1);
 }
-END_TEST
 
-START_TEST(overlaps_of_rank_0_and_of_the_largest_numbers)
+TEST(overlaps_of_rank_0_and_of_the_largest_numbers)
 {
     brc_sel sel = { .size = sizeof(brc_sel), .ndim = 0 };
     brc_overlap out;
@@ -151,20 +147,4 @@ START_TEST(overlaps_of_rank_0_and_of_the_largest_numbers)
     ck_assert_uint_eq(out.in_chunk[0], UINT64_MAX - 1 - chunk);
     ck_assert_int_eq(brc_overlap_of(&out, &sel, &extent, &chunk, &outside), 0);
     ck_assert_int_eq(out.whole, 0);
-}
-END_TEST
-
-Suite *shape_suite(void)
-{
-    Suite *suite = suite_create("shape");
-    TCase *shapes = tcase_create("shapes");
-    tcase_add_test(shapes, bytes_of_a_shape_are_checked);
-    tcase_add_test(shapes, grids_cover_their_arrays);
-    tcase_add_test(shapes, indices_step_in_c_order);
-    tcase_add_test(shapes, packed_strides);
-    tcase_add_test(shapes, overlaps_are_what_counting_says);
-    tcase_add_test(shapes, overlaps_join_their_axes);
-    tcase_add_test(shapes, overlaps_of_rank_0_and_of_the_largest_numbers);
-    suite_add_tcase(suite, shapes);
-    return suite;
 }

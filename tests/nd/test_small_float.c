@@ -3,7 +3,6 @@
  * The expected values come from the definition of the formats, computed here in
  * another way than in the library: bit by bit, from the text of the layouts.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,9 @@
 
 #include "../../src/base/buf.h"
 #include "../kit/dtype_kit.h"
+#include "../kit/suite.h"
 
-Suite *small_float_suite(void);
+TEST_SUITE(small_float);
 
 /* kind: i IEEE, z fnuz, n fn, m fn with one NaN a sign, u e8m0 */
 static const struct {
@@ -96,7 +96,9 @@ static unsigned parsed_bits(const brc_dtype *type, const char *json, int *code)
     return bits;
 }
 
-START_TEST(D2_small_floats_have_the_values_of_their_formats)
+CASE("all", .setup = dtype_kit_setup, .teardown = dtype_kit_teardown, .timeout = UNTIMED);
+
+LOOP(D2_small_floats_have_the_values_of_their_formats, 0, NFORMATS)
 {
     brc_dtype *type = kit_open(formats[_i].name);
     uint8_t element[2];
@@ -116,9 +118,8 @@ START_TEST(D2_small_floats_have_the_values_of_their_formats)
     ck_assert(type->ops->number(type, element) == formats[_i].largest);
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(small_floats_survive_print_and_parse)
+LOOP(small_floats_survive_print_and_parse, 0, NFORMATS)
 {
     brc_dtype *type = kit_open(formats[_i].name);
     uint8_t element[2];
@@ -148,10 +149,9 @@ START_TEST(small_floats_survive_print_and_parse)
     }
     brc_dtype_free(type);
 }
-END_TEST
 
 /* No shorter text reads back: one digit fewer, rounded either way, does not. */
-START_TEST(small_floats_print_shortest)
+LOOP(small_floats_print_shortest, 0, NFORMATS)
 {
     brc_dtype *type = kit_open(formats[_i].name);
     uint8_t element[2];
@@ -179,7 +179,6 @@ START_TEST(small_floats_print_shortest)
     }
     brc_dtype_free(type);
 }
-END_TEST
 
 /* The exact text of a value, then with a digit far behind it. */
 static void check_boundary(const brc_dtype *type, double middle, unsigned below, unsigned above,
@@ -208,7 +207,7 @@ static void check_boundary(const brc_dtype *type, double middle, unsigned below,
     ck_assert_msg(code == BRC_OK && found == below, "%s: %x, not %x", beyond, found, below);
 }
 
-START_TEST(small_floats_round_half_to_even_once)
+LOOP(small_floats_round_half_to_even_once, 0, NFORMATS)
 {
     brc_dtype *type = kit_open(formats[_i].name);
     unsigned max = formats[_i].max;
@@ -221,9 +220,8 @@ START_TEST(small_floats_round_half_to_even_once)
     }
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(small_floats_know_their_words)
+LOOP(small_floats_know_their_words, 0, NFORMATS)
 {
     brc_dtype *type = kit_open(formats[_i].name);
     int code;
@@ -253,9 +251,8 @@ START_TEST(small_floats_know_their_words)
     }
     brc_dtype_free(type);
 }
-END_TEST
 
-START_TEST(D7_small_floats_print_as_people_write)
+TEST(D7_small_floats_print_as_people_write)
 {
     kit_check("bfloat16", "1", "803f", "1.0", NULL, "1.0");
     kit_check("bfloat16", "3.3895313892515355e38", "7f7f", "3.39e+38", NULL, "3.39e+38");
@@ -283,9 +280,8 @@ START_TEST(D7_small_floats_print_as_people_write)
     kit_refuses("bfloat16", "3.4e38", "does not fit bfloat16");
     kit_refuses("bfloat16", "\"0x7f\"", "4 hex digits");
 }
-END_TEST
 
-START_TEST(D7_complex_numbers_of_small_floats)
+TEST(D7_complex_numbers_of_small_floats)
 {
     char name[40];
     for (int f = 0; f < NFORMATS && formats[f].kind != 'm'; f++) {
@@ -308,22 +304,4 @@ START_TEST(D7_complex_numbers_of_small_floats)
     kit_check("complex_float8_e4m3", "[0,-1.5]", "00bc", "[0.0,-1.5]", NULL, "-1.5j");
     kit_check("complex_float4_e2m1fn", "[-0.5,6]", "0907", "[-0.5,6.0]", NULL, "(-0.5+6j)");
     kit_check("complex_float8_e8m0fnu", "[1,2]", "7f80", "[1.0,2.0]", NULL, "(1+2j)");
-}
-END_TEST
-
-Suite *small_float_suite(void)
-{
-    Suite *suite = suite_create("small_float");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 0);
-    tcase_add_checked_fixture(all, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_loop_test(all, D2_small_floats_have_the_values_of_their_formats, 0, NFORMATS);
-    tcase_add_loop_test(all, small_floats_survive_print_and_parse, 0, NFORMATS);
-    tcase_add_loop_test(all, small_floats_print_shortest, 0, NFORMATS);
-    tcase_add_loop_test(all, small_floats_round_half_to_even_once, 0, NFORMATS);
-    tcase_add_loop_test(all, small_floats_know_their_words, 0, NFORMATS);
-    tcase_add_test(all, D7_small_floats_print_as_people_write);
-    tcase_add_test(all, D7_complex_numbers_of_small_floats);
-    suite_add_tcase(suite, all);
-    return suite;
 }

@@ -75,7 +75,7 @@ static void digest_nodes(uint64_t *digest, breccia *repo, const char *branch)
     if (brc_session_open(&s, repo, branch, BRC_SESSION_VIEW, NULL) < 0)
         return;
     if (brc_list(&it, s, "/", BRC_LIST_RECURSE, NULL) == BRC_OK) {
-        while (brc_list_next(it, &node, NULL) > 0) {
+        while (brc_next(it, &node, NULL) > 0) {
             digest_add(digest, node->path, strlen(node->path) + 1);
             json.len = 0;
             if (brc_node_json(&json, s, node->path, NULL) == BRC_OK)
@@ -108,7 +108,7 @@ static uint64_t digest_file(const oom_state *s)
     if (brc_open(&repo, s->file, NULL, NULL) < 0)
         return 1;
     if (brc_refs(&it, repo, NULL) == BRC_OK) {
-        while (brc_refs_next(it, &ref, NULL) > 0) {
+        while (brc_next(it, &ref, NULL) > 0) {
             digest_add(&digest, ref->name, strlen(ref->name) + 1);
             digest_add(&digest, &ref->id, sizeof(ref->id));
             digest_add(&digest, (ref->flags & BRC_REF_CURRENT) ? "*" : " ", 1);
@@ -117,7 +117,7 @@ static uint64_t digest_file(const oom_state *s)
         }
         brc_iter_free(it);
     }
-    if (brc_fsck(repo, 0, digest_damage, &digest, NULL, NULL) < 0)
+    if (brc_fsck(repo, 0, digest_damage, NULL, &digest, NULL, NULL) < 0)
         digest_add(&digest, "!", 1);
     brc_free(repo);
     return digest;

@@ -1,5 +1,5 @@
 /*
- * What is done while memory runs out. No chain here has blosc in it: c-blosc does not
+ * The calls that are made while memory runs out. No chain here has blosc in it: c-blosc does not
  * survive a failed allocation of its own.
  */
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "../../src/base/error.h"
 #include "../../src/base/file.h"
+#include "../../src/xfer/npy/npy.h"
 #include "oom.h"
 #include "../kit/ios.h"
 
@@ -110,7 +111,7 @@ static int step_batch(oom_state *s, brc_error *err)
     BRC_TRY(brc_sel_parse(&two, s->array, "[19]", err));
     brc_io io[] = { IO_OF(s->array, &one, data, COLUMNS * 4),
                     IO_OF(s->array, &two, data, COLUMNS * 4) };
-    return brc_write_batch(io, 2, err);
+    return brc_write(io, 2, err);
 }
 
 static int step_grow(oom_state *s, brc_error *err)
@@ -154,12 +155,12 @@ static int step_attr(oom_state *s, brc_error *err)
 
 static int step_move(oom_state *s, brc_error *err)
 {
-    return brc_node_move(s->session, "/g", "/moved/g", err);
+    return brc_node_move(s->session, "/g", "/moved/g", 0, err);
 }
 
 static int step_copy(oom_state *s, brc_error *err)
 {
-    return brc_node_copy(s->session, "/moved", "/copied", err);
+    return brc_node_move(s->session, "/moved", "/copied", BRC_NODE_COPY, err);
 }
 
 static int step_remove(oom_state *s, brc_error *err)
@@ -199,7 +200,7 @@ static int step_look(oom_state *s, brc_error *err)
     uint64_t chunks, bytes;
     BRC_GO(brc_node_json(&text, s->session, "/g/a", err));
     BRC_GO(brc_attrs_get(&text, s->session, "/g/a", "title", err));
-    BRC_GO(brc_key_get(&text, s->session, "g/a/c/0/1", err));
+    BRC_GO(brc_key_get(&text, s->session, "g/a/c/0/1", NULL, NULL, err));
     BRC_GO(brc_session_clean(&clean, s->session, err));
     BRC_GO(brc_stat(s->repo, &stats, err));
     rc = brc_array_stat(&chunks, &bytes, s->array, err);
@@ -216,17 +217,17 @@ static int step_lists(oom_state *s, brc_error *err)
     const brc_ref *ref;
     int rc;
     BRC_TRY(brc_list(&it, s->session, "/", BRC_LIST_RECURSE, err));
-    while ((rc = brc_list_next(it, &node, err)) > 0)
+    while ((rc = brc_next(it, &node, err)) > 0)
         continue;
     brc_iter_free(it);
     BRC_TRY(rc);
-    BRC_TRY(brc_keys(&it, s->session, "/", err));
-    while ((rc = brc_keys_next(it, &key, err)) > 0)
+    BRC_TRY(brc_keys(&it, s->session, "", 0, err));
+    while ((rc = brc_next(it, &key, err)) > 0)
         continue;
     brc_iter_free(it);
     BRC_TRY(rc);
     BRC_TRY(brc_refs(&it, s->repo, err));
-    while ((rc = brc_refs_next(it, &ref, err)) > 0)
+    while ((rc = brc_next(it, &ref, err)) > 0)
         continue;
     brc_iter_free(it);
     return rc;
@@ -240,7 +241,7 @@ static int step_log(oom_state *s, brc_error *err)
     for (int i = 0; i < 2 && rc == BRC_OK; i++) {
         const brc_log_opts opts = { .size = sizeof(opts), .path = i == 0 ? NULL : "/g/a" };
         BRC_TRY(brc_log(&it, s->repo, "main", &opts, err));
-        while ((rc = brc_log_next(it, &commit, err)) > 0)
+        while ((rc = brc_next(it, &commit, err)) > 0)
             n++;
         brc_iter_free(it);
     }
@@ -255,7 +256,7 @@ static int walk_diff(oom_state *s, const char *a, const char *b, brc_error *err)
     int rc, n = 0;
     opts.flags = BRC_DIFF_ELEMENTS;
     BRC_TRY(brc_diff(&it, s->repo, a, b, &opts, err));
-    while ((rc = brc_diff_next(it, &change, err)) > 0)
+    while ((rc = brc_next(it, &change, err)) > 0)
         n++;
     brc_iter_free(it);
     return rc < 0 || n > 0 ? rc : brc_fail(err, BRC_EINTERNAL, "no difference");
@@ -281,7 +282,7 @@ static int no_damage(void *ctx, const brc_damage *damage)
 static int step_fsck(oom_state *s, brc_error *err)
 {
     int n = 0;
-    BRC_TRY(brc_fsck(s->repo, 0, no_damage, &n, NULL, err));
+    BRC_TRY(brc_fsck(s->repo, 0, no_damage, NULL, &n, NULL, err));
     return n == 0 ? BRC_OK : brc_fail(err, BRC_EINTERNAL, "fsck finds damage that is not there");
 }
 
@@ -311,17 +312,17 @@ static int step_amend(oom_state *s, brc_error *err)
 
 static int step_branch(oom_state *s, brc_error *err)
 {
-    return brc_branch_create(s->repo, "dev", "main~1", err);
+    return brc_ref_create(s->repo, "dev", "main~1", NULL, 0, err);
 }
 
 static int step_tag(oom_state *s, brc_error *err)
 {
-    return brc_tag_create(s->repo, "v2", NULL, "two", err);
+    return brc_ref_create(s->repo, "v2", NULL, "two", BRC_REF_TAG, err);
 }
 
 static int step_rename(oom_state *s, brc_error *err)
 {
-    return brc_branch_rename(s->repo, "dev", "next", err);
+    return brc_ref_rename(s->repo, "dev", "next", 0, err);
 }
 
 static int step_switch(oom_state *s, brc_error *err)
@@ -336,17 +337,17 @@ static int step_switch_back(oom_state *s, brc_error *err)
 
 static int step_delete(oom_state *s, brc_error *err)
 {
-    return brc_branch_delete(s->repo, "next", 0, err);
+    return brc_ref_delete(s->repo, "next", 0, err);
 }
 
 static int step_reset(oom_state *s, brc_error *err)
 {
-    return brc_reset(s->repo, "main~1", 0, NULL, err);
+    return brc_reset(s->repo, NULL, "main~1", 0, NULL, err);
 }
 
 static int step_reset_hard(oom_state *s, brc_error *err)
 {
-    return brc_reset(s->repo, "v1", BRC_RESET_HARD, NULL, err);
+    return brc_reset(s->repo, NULL, "v1", BRC_RESET_HARD, NULL, err);
 }
 
 static int step_transaction(oom_state *s, brc_error *err)
@@ -424,21 +425,21 @@ static int step_private(oom_state *s, brc_error *err)
     return brc_session_open(&s->session, s->repo, NULL, BRC_SESSION_PRIVATE, err);
 }
 
-/* One element, and a key that is no node: in a session that another handle's would be, too. */
+/* One element, and a key that is not a node: in a session that another handle's would be, too. */
 static int write_in_child(oom_state *s, const char *token, const char *text, brc_error *err)
 {
     brc_session *child;
     brc_array *a = NULL;
     brc_sel sel = BRC_SEL_INIT;
     int32_t value = 77;
-    BRC_TRY(brc_session_attach(&child, s->repo, token, err));
+    BRC_TRY(brc_session_open(&child, s->repo, token, BRC_SESSION_TOKEN, err));
     int rc = brc_array_open(&a, child, "/g/a", err);
     if (rc == BRC_OK)
         rc = brc_sel_parse(&sel, a, text, err);
     if (rc == BRC_OK)
         rc = brc_array_fill(a, &sel, &value, err);
     if (rc == BRC_OK)
-        rc = brc_key_set(child, text, text, strlen(text), err);
+        rc = brc_key_set(child, text, text, strlen(text), 0, err);
     brc_array_free(a);
     brc_session_free(child);
     return rc;
@@ -468,6 +469,26 @@ static int step_children(oom_state *s, brc_error *err)
     brc_iter_free(it);
     brc_buf_dispose(&a);
     brc_buf_dispose(&b);
+    return rc;
+}
+
+/* Both have changed one chunk, so that they are merged. */
+static int step_hand_over(oom_state *s, brc_error *err)
+{
+    brc_session *mine;
+    brc_array *a = NULL;
+    int32_t value = 78;
+    brc_sel sel = BRC_SEL_INIT;
+    BRC_TRY(brc_session_open(&mine, s->repo, NULL, BRC_SESSION_PRIVATE, err));
+    int rc = brc_array_open(&a, mine, "/g/a", err);
+    if (rc == BRC_OK)
+        rc = brc_sel_parse(&sel, a, "[3, 2]", err);
+    if (rc == BRC_OK)
+        rc = brc_array_fill(a, &sel, &value, err);
+    if (rc == BRC_OK)
+        rc = brc_session_hand_over(mine, s->session, err);
+    brc_array_free(a);
+    brc_session_free(mine);
     return rc;
 }
 
@@ -501,13 +522,16 @@ static const oom_scenario imports = { "import and export", 0, 0,
 static const oom_scenario exports = { "export", 0, 0,
     STEPS(OPENED, step_export_npy, step_export_npz, step_export_zip) };
 
+static const oom_scenario adoption = { "adoption", 0, 0,
+    STEPS(OPENED, step_write_part, step_attr, step_hand_over, step_read) };
 static const oom_scenario children = { "children", 0, 0,
     STEPS(step_open, step_private, step_array, step_write_part, step_attr, step_children) };
 
 const oom_scenario *const oom_scenarios[] = { &make_file, &write_array, &write_pool, &change_array,
                                               &nodes,     &look,        &diff,       &check,
                                               &commits,   &refs,        &transaction, &imports,
-                                              &exports,   &children,   NULL };
+                                              &exports,   &adoption,  &children,
+                                              NULL };
 
 /* ---- what they start from -------------------------------- */
 
@@ -520,14 +544,14 @@ int oom_prepare(oom_state *s, brc_error *err)
     BRC_TRY(create_array(s, "/g/a", ZSTD, err));
     BRC_TRY(step_write(s, err));
     BRC_TRY(commit_with(s, "one", 0, err));
-    BRC_TRY(brc_tag_create(s->repo, "v1", NULL, NULL, err));
+    BRC_TRY(brc_ref_create(s->repo, "v1", NULL, NULL, BRC_REF_TAG, err));
     BRC_TRY(brc_sel_parse(&sel, s->array, "[5, 5]", err));
     BRC_TRY(brc_array_fill(s->array, &sel, &value, err));
     BRC_TRY(step_attr(s, err));
     BRC_TRY(commit_with(s, "two", 0, err));
     BRC_TRY(brc_sel_parse(&sel, s->array, "[18]", err)); /* and something uncommitted */
     BRC_TRY(brc_array_fill(s->array, &sel, &value, err));
-    BRC_TRY(brc_array_save_npy(s->array, NULL, s->npy, err));
+    BRC_TRY(brc_npy_save(s->array, NULL, s->npy, 1, err));
     oom_close(s);
     return BRC_OK;
 }

@@ -20,7 +20,7 @@ BRC_API extern unsigned dirs_fetched, dirs_most, dirs_elsewhere;
 unsigned dirs_fetched, dirs_most, dirs_elsewhere;
 BRC_API extern void (*dirs_meet)(const char *what);
 void (*dirs_meet)(const char *what);
-/* What "org.example.stubborn" cannot drop: so many of what it is asked to. */
+/* How many of the objects that it is asked to drop "org.example.stubborn" fails to drop. */
 BRC_API extern unsigned dirs_stubborn;
 unsigned dirs_stubborn;
 
@@ -134,6 +134,17 @@ static int meeting_flush(void *ctx, void *state, brc_error *err)
     return rc;
 }
 
+static int meeting_drop(void *ctx, void *state, size_t n, brc_stored *const *items,
+                        brc_error *err)
+{
+    int rc;
+
+    meet("drop");
+    rc = dir_drop(ctx, state, n, items, err);
+    meet("dropped");
+    return rc;
+}
+
 static int meeting_list(void *ctx, void *state,
                         int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to,
                         brc_error *err)
@@ -186,6 +197,21 @@ static const struct {
     { "org.example.stubborn", { .put = dir_put, .flush = dir_flush, .drop = stubborn_drop } },
     { "org.example.stubbornpack",
       { .fetch = pack_fetch, .put = pack_put, .flush = dir_flush, .drop = stubborn_drop } },
+    { "org.example.held",
+      { .put = dir_put, .flush = dir_flush, .hold_us = INT64_C(3600000000) } },
+    { "org.example.heldpack",
+      { .fetch = pack_fetch,
+        .put = pack_put,
+        .flush = dir_flush,
+        .hold_us = INT64_C(3600000000) } },
+    { "org.example.repacks",
+      { .flags = BRC_BACKEND_PACKS, .fetch = pack_fetch, .put = pack_put, .flush = dir_flush } },
+    { "org.example.repackmeets",
+      { .flags = BRC_BACKEND_PACKS,
+        .fetch = pack_fetch,
+        .put = pack_put,
+        .flush = meeting_flush,
+        .drop = meeting_drop } },
     { "org.example.dropdies", { .put = dir_put, .flush = dir_flush, .drop = dying_drop } },
     { "org.example.odd", { .put = dir_put, .flush = odd_flush } },
     { "org.example.old", { .flags = 0 } },

@@ -66,7 +66,7 @@ static int pack_put(void *ctx, void *state, size_t n, brc_stored *const *items, 
     return why != 0 ? file_failed(dir, "write", path, why, err) : rc;
 }
 
-/* What the row says may be a stranger's: it names a file in the folder, and a part of it. */
+/* The row may be hostile: it names a file in the folder, and a part of it. */
 static int pack_fetch_one(const struct dir *dir, const brc_stored *item, brc_error *err)
 {
     char path[PATH_SIZE];

@@ -1,4 +1,4 @@
-/* A shared object that is no plug-in. */
+/* A shared object that is not a plug-in. */
 int stranger_answer(void);
 
 int stranger_answer(void)

@@ -96,7 +96,7 @@ static int word_open(void *ctx, brc_dtype *out, const char *name, const brc_json
     return BRC_OK;
 }
 
-/* ---- crc32c, bit by bit: not faster, but ranked first -------------------------------- */
+/* ---- crc32c, bit by bit: slower, and ranked first -------------------------------- */
 
 static uint32_t bitwise_crc(brc_span src)
 {

@@ -2,7 +2,6 @@
  * Backends that are missing, damaged or full, that lie or die (tests/plugins/dirs.c), and files
  * that say wrong things about them; and that the kit for strangers finds what is wrong.
  */
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,12 +12,13 @@
 #include "../../src/codec/registry.h"
 #include "../kit/backend_kit.h"
 #include "../kit/dirs_kit.h"
+#include "../kit/suite.h"
 
-Suite *backend_suite(void);
+TEST_SUITE(backend);
 
 /* ---- what may be missing -------------------------------- */
 
-START_TEST(without_the_plug_in_all_but_the_values_is_there)
+TEST(without_the_plug_in_all_but_the_values_is_there)
 {
     int32_t got[N];
     dirs d;
@@ -50,10 +50,10 @@ START_TEST(without_the_plug_in_all_but_the_values_is_there)
     ck_assert_int_eq(dirs_get_chunk(&d, a, 2), 8);
     b = dirs_array(&d, d.t.session, "/b");
     dirs_check(&d, b, 1000);
-    OK(&d.t, brc_node_move(d.t.session, "/a", "/moved", &d.t.err));
+    OK(&d.t, brc_node_move(d.t.session, "/a", "/moved", 0, &d.t.err));
     scenario_commit(&d.t, "moved");
     OK(&d.t, brc_diff(&it, d.t.repo, "main~1", "main", NULL, &d.t.err));
-    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 1);
+    ck_assert_int_eq(brc_next(it, &change, &d.t.err), 1);
     ck_assert_uint_eq(change->chunks_changed, 1);
     brc_iter_free(it);
     finding f = dirs_fsck(&d);
@@ -66,9 +66,8 @@ START_TEST(without_the_plug_in_all_but_the_values_is_there)
     scenario_whole(&d.t);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(a_file_without_its_folder_says_so)
+LOOP(a_file_without_its_folder_says_so, 0, 2)
 {
     char folder[256], away[256];
     int32_t got[N];
@@ -89,9 +88,8 @@ START_TEST(a_file_without_its_folder_says_so)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(fsck_names_files_that_are_gone_or_damaged)
+TEST(fsck_names_files_that_are_gone_or_damaged)
 {
     char first[512], byte;
     int32_t got[N];
@@ -127,9 +125,8 @@ START_TEST(fsck_names_files_that_are_gone_or_damaged)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(bytes_that_were_never_put_are_not_believed)
+TEST(bytes_that_were_never_put_are_not_believed)
 {
     int32_t got[N];
     dirs d;
@@ -141,11 +138,10 @@ START_TEST(bytes_that_were_never_put_are_not_believed)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
 /* ---- failures on the way -------------------------------- */
 
-START_TEST(what_is_discarded_leaves_only_garbage)
+TEST(what_is_discarded_leaves_only_garbage)
 {
     dirs d;
     dirs_start(&d);
@@ -164,9 +160,8 @@ START_TEST(what_is_discarded_leaves_only_garbage)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(a_backend_that_fails_stores_nothing)
+LOOP(a_backend_that_fails_stores_nothing, 0, 4)
 {
     static const struct {
         const char *name, *words;
@@ -175,7 +170,7 @@ START_TEST(a_backend_that_fails_stores_nothing)
         { "org.example.full", "No space left", BRC_ENOSPACE }, /* at put()    */
         { "org.example.late", "No space left", BRC_ENOSPACE }, /* at flush()  */
         { "org.example.odd", "returned 7", BRC_EINTERNAL },
-        { "org.example.old", "can only be read", BRC_EUNSUPPORTED },
+        { "org.example.old", "is read-only", BRC_EUNSUPPORTED },
     };
     int32_t data[N];
     dirs d;
@@ -198,10 +193,9 @@ START_TEST(a_backend_that_fails_stores_nothing)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
 /* In a transaction it is flushed at the end; of one that was undone nothing is left to flush. */
-START_TEST(a_flush_that_fails_undoes_the_transaction)
+TEST(a_flush_that_fails_undoes_the_transaction)
 {
     dirs d;
     dirs_start(&d);
@@ -225,11 +219,10 @@ START_TEST(a_flush_that_fails_undoes_the_transaction)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
 /* A process commits with one backend, and dies with another when its chunks have been put and the
  * file does not name them yet. */
-START_TEST(a_killed_process_loses_nothing_that_was_acknowledged)
+TEST(a_killed_process_loses_nothing_that_was_acknowledged)
 {
     dirs d;
     dirs_start(&d);
@@ -265,9 +258,8 @@ START_TEST(a_killed_process_loses_nothing_that_was_acknowledged)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-/* What a collection of garbage will do: what no row names is removed, and nothing else. */
+/* Removes the objects that no row names, and no others, as a collection of garbage does. */
 typedef struct sweep {
     dirs *d;
     const brc_backend *b;
@@ -307,7 +299,7 @@ static sweep sweep_all(dirs *d, const char *name, const char *config)
     sweep s = { .d = d, .b = brc_registry_backend(d->reg, name) };
     brc_json *json;
     brc_backend_host host = { .size = sizeof(host), .file = d->t.file, .stopped = no_stop };
-    OK(&d->t, brc_json_parse(&json, config, strlen(config), &d->t.err));
+    OK(&d->t, brc_json_parse(&json, config, strlen(config), 0, &d->t.err));
     OK(&d->t, s.b->open(s.b->ctx, &s.state, json, &host, &d->t.err));
     OK(&d->t, s.b->list(s.b->ctx, s.state, sweep_one, &s, &d->t.err));
     s.b->close(s.b->ctx, s.state);
@@ -315,7 +307,7 @@ static sweep sweep_all(dirs *d, const char *name, const char *config)
     return s;
 }
 
-START_TEST(what_a_killed_process_leaves_can_be_found_and_dropped)
+LOOP(what_a_killed_process_leaves_can_be_found_and_dropped, 0, 2)
 {
     static const char *const kinds[][3] = {
         { "org.example.dir", DIR_A, IN("dies", "a.chunks") },
@@ -354,11 +346,10 @@ START_TEST(what_a_killed_process_leaves_can_be_found_and_dropped)
     scenario_whole(&d.t);
     dirs_stop(&d);
 }
-END_TEST
 
 /* ---- a hostile file -------------------------------- */
 
-START_TEST(a_damaged_row_of_a_backend_is_found)
+LOOP(a_damaged_row_of_a_backend_is_found, 0, 8)
 {
     static const struct {
         const char *sql, *words, *fsck;
@@ -399,10 +390,9 @@ START_TEST(a_damaged_row_of_a_backend_is_found)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
 #define SUM " checksum=row_sum('place', seq, "
-START_TEST(a_damaged_place_is_found)
+LOOP(a_damaged_place_is_found, 0, 21)
 {
     static const struct {
         const char *sql, *words, *fsck;
@@ -430,11 +420,11 @@ START_TEST(a_damaged_place_is_found)
           "place 1" },
         { "UPDATE place SET name='a'||char(0)||'b'," SUM "backend, 'a'||char(0)||'b', size, facts)",
           "not text", "place 1" },
-        { "UPDATE place SET name=''," SUM "backend, '', size, facts)", "cannot be one", "place 1" },
+        { "UPDATE place SET name=''," SUM "backend, '', size, facts)", "is not valid", "place 1" },
         { "UPDATE place SET name=hex(zeroblob(3000)),"
-          SUM "backend, hex(zeroblob(3000)), size, facts)", "cannot be one", "place 1" },
+          SUM "backend, hex(zeroblob(3000)), size, facts)", "is not valid", "place 1" },
         { "UPDATE place SET name=CAST(x'ff61' AS TEXT)," SUM
-          "backend, CAST(x'ff61' AS TEXT), size, facts)", "cannot be one", "cannot be one" },
+          "backend, CAST(x'ff61' AS TEXT), size, facts)", "is not valid", "is not valid" },
     };
     int32_t got[N];
     brc_array *a;
@@ -458,9 +448,8 @@ START_TEST(a_damaged_place_is_found)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(canonical_names_are_read_as_they_are_written)
+LOOP(canonical_names_are_read_as_they_are_written, 0, 2)
 {
     static const char *const wrong[] = {
         "",
@@ -489,9 +478,8 @@ START_TEST(canonical_names_are_read_as_they_are_written)
         ck_assert_msg(brc_stored_parse_name(&back, wrong[i]) == 0, "%s", wrong[i]);
     ck_assert_mem_eq(&back.id, &item.id, sizeof(item.id));
 }
-END_TEST
 
-START_TEST(names_of_backends_are_kept)
+TEST(names_of_backends_are_kept)
 {
     brc_backend like = { .size = sizeof(like) };
     brc_registry *reg;
@@ -505,9 +493,8 @@ START_TEST(names_of_backends_are_kept)
     brc_registry_free(reg);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(the_kit_finds_what_is_wrong)
+LOOP(the_kit_finds_what_is_wrong, 0, 10)
 {
     static const struct {
         const char *name, *words;
@@ -521,6 +508,7 @@ START_TEST(the_kit_finds_what_is_wrong)
         { "org.example.full", "put()" },
         { "org.example.late", "flush()" },
         { "org.example.odd", "flush()" },
+        { "pack", NULL },
     };
     char why[700] = "";
     dirs d;
@@ -535,52 +523,30 @@ START_TEST(the_kit_finds_what_is_wrong)
         ck_assert_msg(strstr(why, kinds[_i].words) != NULL, "%s", why);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(backends_are_listed)
+TEST(backends_are_listed)
 {
     brc_iter *it;
     const brc_backend_info *info;
     dirs d;
     dirs_start(&d);
-    OK(&d.t, brc_registry_backends(&it, d.reg, &d.t.err));
-    ck_assert_int_eq(brc_registry_backends_next(it, &info, &d.t.err), 1);
+    OK(&d.t, brc_registry_list(&it, d.reg, BRC_LIST_BACKENDS, &d.t.err));
+    ck_assert_int_eq(brc_next(it, &info, &d.t.err), 1);
     ck_assert_str_eq(info->name, "inline");
     ck_assert_str_eq(info->owner, "breccia");
-    ck_assert_int_eq(brc_registry_backends_next(it, &info, &d.t.err), 1);
+    ck_assert_int_eq(brc_next(it, &info, &d.t.err), 1);
+    ck_assert_str_eq(info->name, "pack");
+    ck_assert_str_eq(info->owner, "breccia");
+    ck_assert_int_eq(brc_next(it, &info, &d.t.err), 1);
     ck_assert_str_eq(info->name, "org.example.dir");
     ck_assert_str_eq(info->owner, "dirstore 1.0");
     ck_assert_uint_eq(info->flags, 0);
     uint32_t flags = 0;
     int rc;
-    while ((rc = brc_registry_backends_next(it, &info, &d.t.err)) == 1)
+    while ((rc = brc_next(it, &info, &d.t.err)) == 1)
         flags = strcmp(info->name, "org.example.old") == 0 ? info->flags : flags;
     ck_assert_int_eq(rc, 0);
     ck_assert_uint_eq(flags, BRC_BACKEND_INFO_READ_ONLY);
     brc_iter_free(it);
     dirs_stop(&d);
-}
-END_TEST
-
-Suite *backend_suite(void)
-{
-    Suite *suite = suite_create("backend");
-    TCase *tc = tcase_create("backend");
-    tcase_add_test(tc, without_the_plug_in_all_but_the_values_is_there);
-    tcase_add_loop_test(tc, a_file_without_its_folder_says_so, 0, 2);
-    tcase_add_test(tc, fsck_names_files_that_are_gone_or_damaged);
-    tcase_add_test(tc, bytes_that_were_never_put_are_not_believed);
-    tcase_add_test(tc, what_is_discarded_leaves_only_garbage);
-    tcase_add_loop_test(tc, a_backend_that_fails_stores_nothing, 0, 4);
-    tcase_add_test(tc, a_flush_that_fails_undoes_the_transaction);
-    tcase_add_test(tc, a_killed_process_loses_nothing_that_was_acknowledged);
-    tcase_add_loop_test(tc, a_damaged_row_of_a_backend_is_found, 0, 8);
-    tcase_add_loop_test(tc, a_damaged_place_is_found, 0, 21);
-    tcase_add_loop_test(tc, what_a_killed_process_leaves_can_be_found_and_dropped, 0, 2);
-    tcase_add_loop_test(tc, canonical_names_are_read_as_they_are_written, 0, 2);
-    tcase_add_test(tc, names_of_backends_are_kept);
-    tcase_add_loop_test(tc, the_kit_finds_what_is_wrong, 0, 9);
-    tcase_add_test(tc, backends_are_listed);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,9 +1,8 @@
 /*
- * What others do to the file while a backend works: they need not wait for it, and what they move
- * meanwhile is found where it is then. "org.example.meets" (tests/plugins/dirs.c), and "met", which
- * workers call, say when they are called.
+ * Changes that others make to the file while a backend works: they need not wait for it, and
+ * objects that they move meanwhile are found at their new place. "org.example.meets"
+ * (tests/plugins/dirs.c), and "met", which workers call, say when they are called.
  */
-#include <check.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,14 +13,15 @@
 #include "../../src/base/file.h"
 #include "../kit/dirs_kit.h"
 #include "../kit/plugin_kit.h"
+#include "../kit/suite.h"
 
-Suite *backend_meets_suite(void);
+TEST_SUITE(backend_meets);
 
 #define BIG "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]"
 #define LITTLE "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]"
 static const char *const meeting[] = { IN("meets", "a.chunks"), IN("met", "a.chunks") };
 
-/* What is met, once, and what is done then, with another handle on the file. */
+/* The call that is met, once, and the change that another handle makes then. */
 static struct {
     dirs *d;
     const char *what;
@@ -117,7 +117,7 @@ static void encode_anew(dirs *other)
         ck_assert_int_eq(unlink(old[--n]), 0);
 }
 
-START_TEST(what_is_encoded_anew_while_it_is_fetched_has_another_name)
+LOOP(what_is_encoded_anew_while_it_is_fetched_has_another_name, 0, 2)
 {
     dirs d;
     meets_start(&d);
@@ -138,9 +138,8 @@ START_TEST(what_is_encoded_anew_while_it_is_fetched_has_another_name)
     scenario_whole(&d.t);
     meets_stop(&d);
 }
-END_TEST
 
-START_TEST(what_moves_while_it_is_fetched_is_looked_up_once_more)
+LOOP(what_moves_while_it_is_fetched_is_looked_up_once_more, 0, 4)
 {
     dirs d;
     meets_start(&d);
@@ -159,7 +158,6 @@ START_TEST(what_moves_while_it_is_fetched_is_looked_up_once_more)
     scenario_whole(&d.t);
     meets_stop(&d);
 }
-END_TEST
 
 static void lose_all(dirs *other)
 {
@@ -169,7 +167,7 @@ static void lose_all(dirs *other)
     scenario_sql(&other->t, "DELETE FROM object WHERE kind=1");
 }
 
-START_TEST(what_is_collected_while_it_is_fetched_is_one_clear_error)
+LOOP(what_is_collected_while_it_is_fetched_is_one_clear_error, 0, 2)
 {
     int32_t got[N];
     dirs d;
@@ -178,12 +176,11 @@ START_TEST(what_is_collected_while_it_is_fetched_is_one_clear_error)
     dirs_put(&d, a, 700);
     meet_at(&d, "fetch", A_LITTLE, lose_all);
     FAILS(&d.t, BRC_ESTALE, brc_array_read(a, NULL, got, sizeof(got), &d.t.err));
-    dirs_say(&d, "was removed while it was being read");
+    dirs_say(&d, "was removed by a garbage collection during the read");
     ck_assert_int_eq(met.times, 1);
     brc_array_free(a);
     meets_stop(&d);
 }
-END_TEST
 
 /* ---- nobody waits for a backend -------------------------------- */
 
@@ -193,7 +190,7 @@ static void commit_something(dirs *other)
     scenario_commit(&other->t, "in the middle");
 }
 
-START_TEST(others_commit_while_a_backend_works)
+LOOP(others_commit_while_a_backend_works, 0, 6)
 {
     static const char *const calls[] = { "put", "flush", "fetch" };
     const char *call = calls[_i / 2];
@@ -218,10 +215,9 @@ START_TEST(others_commit_while_a_backend_works)
     scenario_whole(&d.t);
     meets_stop(&d);
 }
-END_TEST
 
 /* Its batches are transactions of their own, and a backend works between them. */
-START_TEST(others_commit_while_a_backend_works_in_a_bulk_write)
+LOOP(others_commit_while_a_backend_works_in_a_bulk_write, 0, 4)
 {
     static const char *const calls[] = { "put", "flush" };
     dirs d;
@@ -239,10 +235,9 @@ START_TEST(others_commit_while_a_backend_works_in_a_bulk_write)
     scenario_whole(&d.t);
     meets_stop(&d);
 }
-END_TEST
 
 /* One chunk of many is changed in part: the old one is fetched, the new one put. */
-START_TEST(a_write_in_part_keeps_nobody_waiting)
+LOOP(a_write_in_part_keeps_nobody_waiting, 0, 6)
 {
     static const char *const calls[] = { "fetch", "put", "flush" };
     int32_t value = -4;
@@ -265,10 +260,9 @@ START_TEST(a_write_in_part_keeps_nobody_waiting)
     scenario_whole(&d.t);
     meets_stop(&d);
 }
-END_TEST
 
 /* A client of the key view: one key, and several at once, of which two have equal bytes. */
-START_TEST(setting_keys_keeps_nobody_waiting)
+LOOP(setting_keys_keeps_nobody_waiting, 0, 8)
 {
     static const char *const calls[] = { "put", "flush" };
     static const char *const keys[] = { "a/c/0", "a/c/1", "a/c/2" };
@@ -298,20 +292,4 @@ START_TEST(setting_keys_keeps_nobody_waiting)
     brc_array_free(a);
     scenario_whole(&d.t);
     meets_stop(&d);
-}
-END_TEST
-
-Suite *backend_meets_suite(void)
-{
-    Suite *suite = suite_create("backend_meets");
-    TCase *tc = tcase_create("backend_meets");
-    tcase_add_loop_test(tc, what_moves_while_it_is_fetched_is_looked_up_once_more, 0, 4);
-    tcase_add_loop_test(tc, what_is_encoded_anew_while_it_is_fetched_has_another_name, 0, 2);
-    tcase_add_loop_test(tc, what_is_collected_while_it_is_fetched_is_one_clear_error, 0, 2);
-    tcase_add_loop_test(tc, others_commit_while_a_backend_works, 0, 6);
-    tcase_add_loop_test(tc, others_commit_while_a_backend_works_in_a_bulk_write, 0, 4);
-    tcase_add_loop_test(tc, a_write_in_part_keeps_nobody_waiting, 0, 6);
-    tcase_add_loop_test(tc, setting_keys_keeps_nobody_waiting, 0, 8);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

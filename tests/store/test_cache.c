@@ -1,10 +1,10 @@
 /* Objects in memory: which stay and which go. */
-#include <check.h>
 #include <string.h>
 
 #include "../../src/store/cache.h"
+#include "../kit/suite.h"
 
-Suite *cache_suite(void);
+TEST_SUITE(cache);
 
 static brc_cache cache;
 
@@ -37,7 +37,9 @@ static int holds(uint32_t number)
     return e != NULL;
 }
 
-START_TEST(f21_pinned_objects_leave_room_for_others)
+CASE("objects", .setup = cache_setup, .teardown = cache_teardown);
+
+TEST(f21_pinned_objects_leave_room_for_others)
 {
     for (uint32_t i = 0; i < 10; i++)
         add(i, 0);
@@ -52,9 +54,8 @@ START_TEST(f21_pinned_objects_leave_room_for_others)
     for (uint32_t i = 100; i < 1100; i++)
         ck_assert_int_eq(holds(i), 1);
 }
-END_TEST
 
-START_TEST(what_was_used_last_stays)
+TEST(what_was_used_last_stays)
 {
     for (uint32_t i = 0; i < 10; i++)
         add(i, i == 5);
@@ -66,9 +67,8 @@ START_TEST(what_was_used_last_stays)
     ck_assert_int_eq(holds(0), 1);
     ck_assert_int_eq(holds(2), 1);
 }
-END_TEST
 
-START_TEST(pinned_ones_go_together_and_others_by_clearing)
+TEST(pinned_ones_go_together_and_others_by_clearing)
 {
     for (uint32_t i = 0; i < 20; i++)
         add(i, i % 2);
@@ -82,17 +82,4 @@ START_TEST(pinned_ones_go_together_and_others_by_clearing)
         ck_assert_int_eq(holds(i), i % 2 == 0 && i < 10);
     ck_assert_uint_eq(cache.count, 5);
     ck_assert_uint_eq(cache.bytes, 500);
-}
-END_TEST
-
-Suite *cache_suite(void)
-{
-    Suite *suite = suite_create("cache");
-    TCase *t = tcase_create("objects");
-    tcase_add_checked_fixture(t, cache_setup, cache_teardown);
-    tcase_add_test(t, f21_pinned_objects_leave_room_for_others);
-    tcase_add_test(t, what_was_used_last_stays);
-    tcase_add_test(t, pinned_ones_go_together_and_others_by_clearing);
-    suite_add_tcase(suite, t);
-    return suite;
 }

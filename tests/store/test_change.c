@@ -1,6 +1,5 @@
 /* Changes: what is kept of them, and that whoever was overtaken gets on, in the order of arrival,
  * until the time to wait is over. */
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -10,8 +9,9 @@
 #include "../../src/store/db.h"
 #include "../../src/work/session.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *change_suite(void);
+TEST_SUITE(change);
 
 /* A machine that stands still for minutes does not change what comes first. */
 enum { LONG_MS = 600000, TIMES = 100, THREADS = 6 };
@@ -30,13 +30,6 @@ static void change_setup(void)
 static void change_teardown(void)
 {
     scenario_stop(&t);
-}
-
-static void open_to_wait(breccia **repo, int wait_ms)
-{
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.wait_ms = wait_ms;
-    OK(&t, brc_open(repo, t.file, &opts, &t.err));
 }
 
 /* ---- how often -------------------------------- */
@@ -61,47 +54,45 @@ static int run(breccia *repo, const char *about,
     return brc_change_run(repo->store, &change, &t.err);
 }
 
-START_TEST(it_is_tried_until_it_is_done)
+CASE("change", .setup = change_setup, .teardown = change_teardown, .timeout = 120);
+
+TEST(it_is_tried_until_it_is_done)
 {
     overtaken o = {TIMES, 0, 0};
     ck_assert_int_eq(run(t.repo, "main", overtaken_often, &o), BRC_OK);
     ck_assert_int_eq(o.done, TIMES + 1);
 }
-END_TEST
 
-START_TEST(or_until_the_time_to_wait_is_over)
+TEST(or_until_the_time_to_wait_is_over)
 {
     overtaken o = {1000000, 0, 0};
     breccia *repo;
-    open_to_wait(&repo, 20);
+    repo = scenario_handle(&t, 20);
     ck_assert_int_eq(run(repo, "main", overtaken_often, &o), BRC_CHANGE_AGAIN);
     ck_assert_int_gt(o.insisted, 0);
     FAILS(&t, BRC_EBUSY, brc_change_is_late(repo->store, "it was made", "make it again", &t.err));
     ck_assert_ptr_ne(strstr(t.err.message, "0.02 s, while it was made: make it again"), NULL);
     brc_free(repo);
 }
-END_TEST
 
-START_TEST(whoever_does_not_wait_insists_at_once)
+TEST(whoever_does_not_wait_insists_at_once)
 {
     overtaken o = {1000000, 0, 0};
     breccia *repo;
-    open_to_wait(&repo, -1);
+    repo = scenario_handle(&t, -1);
     ck_assert_int_eq(run(repo, "main", overtaken_often, &o), BRC_CHANGE_AGAIN);
     ck_assert_int_eq(o.done, 2);
     ck_assert_int_eq(o.insisted, 1);
     brc_free(repo);
 }
-END_TEST
 
 /* Others may be first four times. */
-START_TEST(it_insists_when_others_were_first_several_times)
+TEST(it_insists_when_others_were_first_several_times)
 {
     overtaken o = {TIMES, 0, 0};
     ck_assert_int_eq(run(t.repo, NULL, overtaken_often, &o), BRC_OK);
     ck_assert_int_eq(o.insisted, TIMES + 1 - 4);
 }
-END_TEST
 
 static int fails(void *ctx, int insists, brc_error *err)
 {
@@ -109,25 +100,24 @@ static int fails(void *ctx, int insists, brc_error *err)
     return brc_fail(err, BRC_ECONFLICT, "no");
 }
 
-START_TEST(an_error_ends_it)
+TEST(an_error_ends_it)
 {
     int n = 0;
     FAILS(&t, BRC_ECONFLICT, run(t.repo, "main", fails, &n));
     ck_assert_int_eq(n, 1);
 }
-END_TEST
 
 static int interrupted(void *ctx, int insists, brc_error *err)
 {
     (void)insists, (void)err;
-    brc_interrupt(ctx);
+    brc_interrupt(ctx, 1);
     return BRC_CHANGE_AGAIN;
 }
 
 /* ---- the parts -------------------------------- */
 
-/* What each part is to return, from the first call to the last, and the calls in order: w, c, s,
- * and where it insists C and S. */
+/* The result that each part gives, from the first call to the last, and the calls in order: w, c,
+ * s, and where it insists C and S. */
 typedef struct parts {
     const int *returns;
     char calls[16];
@@ -194,7 +184,7 @@ static int is_made(void)
     return is;
 }
 
-START_TEST(only_what_is_done_is_kept)
+EACH(only_what_is_done_is_kept, parts_cases)
 {
     const parts_case *c = &parts_cases[_i];
     parts p = {.returns = c->returns};
@@ -204,10 +194,9 @@ START_TEST(only_what_is_done_is_kept)
     ck_assert_str_eq(p.calls, c->calls);
     ck_assert_int_eq(is_made(), c->is_kept);
 }
-END_TEST
 
-/* It ends with the caller's transaction, and nobody else can be first. */
-START_TEST(within_a_transaction_it_is_a_part_of_that)
+/* The change ends with the caller's transaction, and nobody else can be first. */
+TEST(within_a_transaction_it_is_a_part_of_that)
 {
     static const int ok[] = {BRC_OK};
     for (int keep = 0; keep < 2; keep++) {
@@ -222,7 +211,6 @@ START_TEST(within_a_transaction_it_is_a_part_of_that)
         ck_assert_int_eq(is_made(), keep);
     }
 }
-END_TEST
 
 /* ---- in which order -------------------------------- */
 
@@ -289,13 +277,13 @@ static int let_them_come(void *ctx, int insists, brc_error *err)
     return BRC_OK;
 }
 
-START_TEST(they_go_on_in_the_order_in_which_they_came)
+TEST(they_go_on_in_the_order_in_which_they_came)
 {
     first_comer f = {.is_behind = 0};
     came = 0;
     for (int i = 0; i < THREADS; i++) {
         f.all[i].number = i;
-        open_to_wait(&f.all[i].repo, LONG_MS);
+        f.all[i].repo = scenario_handle(&t, LONG_MS);
     }
     ck_assert_int_eq(run(t.repo, "main", let_them_come, &f), BRC_OK);
     for (int i = 0; i < THREADS; i++) {
@@ -306,7 +294,6 @@ START_TEST(they_go_on_in_the_order_in_which_they_came)
         ck_assert_int_eq(order[i], i);
     ck_assert_int_eq(waiting(), 0);
 }
-END_TEST
 
 /* ---- who is not waited for -------------------------------- */
 
@@ -331,53 +318,28 @@ static int other_goes_on(void *ctx, int insists, brc_error *err)
 }
 
 /* He is waited for, but not until the time is over, and half as long each time. */
-START_TEST(nobody_waits_for_long_for_one_who_does_not_get_on)
+TEST(nobody_waits_for_long_for_one_who_does_not_get_on)
 {
     beside b = {.about = "main", .times = 3};
-    open_to_wait(&b.repo, 1600);
+    b.repo = scenario_handle(&t, 1600);
     ck_assert_int_eq(run(t.repo, "main", other_goes_on, &b), BRC_OK);
     ck_assert_int_ne(b.repo->store->stuck_turn, 0);
     ck_assert_int_eq(b.repo->store->stuck_times, 3);
     brc_free(b.repo);
 }
-END_TEST
 
-START_TEST(nobody_waits_for_another_branch)
+TEST(nobody_waits_for_another_branch)
 {
     beside b = {.about = "other", .times = 3};
-    open_to_wait(&b.repo, LONG_MS);
+    b.repo = scenario_handle(&t, LONG_MS);
     ck_assert_int_eq(run(t.repo, "main", other_goes_on, &b), BRC_OK);
     ck_assert_int_eq(b.repo->store->stuck_turn, 0);
     brc_free(b.repo);
 }
-END_TEST
 
-START_TEST(it_can_be_interrupted)
+TEST(it_can_be_interrupted)
 {
     FAILS(&t, BRC_EINTERRUPT, run(t.repo, "main", interrupted, t.repo));
-    brc_interrupt_clear(t.repo);
+    brc_interrupt(t.repo, 0);
     ck_assert_int_eq(waiting(), 0);
-}
-END_TEST
-
-Suite *change_suite(void)
-{
-    Suite *s = suite_create("change");
-    TCase *tc = tcase_create("change");
-    tcase_add_checked_fixture(tc, change_setup, change_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, it_is_tried_until_it_is_done);
-    tcase_add_test(tc, or_until_the_time_to_wait_is_over);
-    tcase_add_test(tc, whoever_does_not_wait_insists_at_once);
-    tcase_add_test(tc, it_insists_when_others_were_first_several_times);
-    tcase_add_loop_test(tc, only_what_is_done_is_kept, 0,
-                        (int)(sizeof(parts_cases) / sizeof(parts_cases[0])));
-    tcase_add_test(tc, within_a_transaction_it_is_a_part_of_that);
-    tcase_add_test(tc, an_error_ends_it);
-    tcase_add_test(tc, it_can_be_interrupted);
-    tcase_add_test(tc, they_go_on_in_the_order_in_which_they_came);
-    tcase_add_test(tc, nobody_waits_for_long_for_one_who_does_not_get_on);
-    tcase_add_test(tc, nobody_waits_for_another_branch);
-    suite_add_tcase(s, tc);
-    return s;
 }

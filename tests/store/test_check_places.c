@@ -1,12 +1,12 @@
 /* Blobs without an object and objects in one place are found, by however many at a time. */
-#include <check.h>
 #include <stdio.h>
 
 #include "../../src/store/check.h"
 #include "../../src/work/session.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *check_places_suite(void);
+TEST_SUITE(check_places);
 
 static scenario t;
 
@@ -47,16 +47,17 @@ static void check_all(int wanted)
     ck_assert_int_eq(doubtful(BRC_PLACES_AT_ONCE), wanted);
 }
 
-START_TEST(what_is_well_is_not_doubted)
+CASE("places", .setup = places_setup, .teardown = places_teardown);
+
+TEST(what_is_well_is_not_doubted)
 {
     check_all(0);
     scenario_sql(&t, "SELECT 1"); /* every object in a row of its own: many places */
     check_all(0);
 }
-END_TEST
 
 /* Whichever it is, and the first and the last of all rows. */
-START_TEST(a_blob_without_an_object_is_found)
+TEST(a_blob_without_an_object_is_found)
 {
     char sql[200];
     scenario_sql(&t, "INSERT INTO blob(seq, data) VALUES (-5, x'01')");
@@ -74,23 +75,21 @@ START_TEST(a_blob_without_an_object_is_found)
         scenario_sql_shared(&t, sql);
     }
 }
-END_TEST
 
-START_TEST(an_empty_blob_and_what_is_left_are_no_fault)
+TEST(an_empty_blob_and_what_is_left_are_no_fault)
 {
     scenario_sql(&t, "INSERT INTO blob(seq, data) VALUES (1000000, x'')");
     static const char left[] = "INSERT INTO blob(seq, data) VALUES (1000001, x'0102');"
-                               "INSERT INTO hole(seq, bytes, checksum) VALUES (1000001, 2,"
-                               " row_sum('hole', 1000001, 2))";
+                               "INSERT INTO removed VALUES (0, 1000001, '', 2, 2, 1, 1, 0,"
+                               " row_sum('removed', 0, 1000001, '', 2, 2, 1, 1, 0))";
     scenario_sql_shared(&t, left);
     check_all(0);
-    scenario_sql_shared(&t, "UPDATE hole SET bytes=1 WHERE seq=1000001");
+    scenario_sql_shared(&t, "UPDATE removed SET bytes=1 WHERE place=1000001");
     check_all(1);
 }
-END_TEST
 
 /* One in the bytes of another; also where a short one lies between. */
-START_TEST(two_objects_in_one_place_are_found)
+TEST(two_objects_in_one_place_are_found)
 {
     scenario_sql(&t, "UPDATE object SET place=(SELECT place FROM object GROUP BY place ORDER BY"
                      " place LIMIT 1 OFFSET 30) WHERE place=(SELECT place FROM object GROUP BY"
@@ -98,9 +97,8 @@ START_TEST(two_objects_in_one_place_are_found)
     scenario_sql_shared(&t, "DELETE FROM blob WHERE seq NOT IN (SELECT place FROM object)");
     check_all(1);
 }
-END_TEST
 
-START_TEST(a_long_one_is_compared_with_all_that_follow)
+TEST(a_long_one_is_compared_with_all_that_follow)
 {
     scenario_sql_shared(&t,
                         "INSERT INTO blob(seq, data) VALUES (1000000, zeroblob(10));"
@@ -110,19 +108,4 @@ START_TEST(a_long_one_is_compared_with_all_that_follow)
                         " BY id) AS rank FROM object LIMIT 3) WHERE id=which;"
                         "DELETE FROM blob WHERE seq NOT IN (SELECT place FROM object)");
     ck_assert_int_eq(doubtful(BRC_PLACES_AT_ONCE), 1);
-}
-END_TEST
-
-Suite *check_places_suite(void)
-{
-    Suite *s = suite_create("check_places");
-    TCase *tc = tcase_create("places");
-    tcase_add_checked_fixture(tc, places_setup, places_teardown);
-    tcase_add_test(tc, what_is_well_is_not_doubted);
-    tcase_add_test(tc, a_blob_without_an_object_is_found);
-    tcase_add_test(tc, an_empty_blob_and_what_is_left_are_no_fault);
-    tcase_add_test(tc, two_objects_in_one_place_are_found);
-    tcase_add_test(tc, a_long_one_is_compared_with_all_that_follow);
-    suite_add_tcase(s, tc);
-    return s;
 }

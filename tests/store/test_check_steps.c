@@ -1,6 +1,5 @@
 /* fsck beside others: its statements go range by range of rows or give way to who waits for the
  * file, and what it finds is true however many commits others make meanwhile. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +8,12 @@
 
 #include "../../src/store/check.h"
 #include "../kit/effort.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *check_steps_suite(void);
+TEST_SUITE(check_steps);
 
 STORE_KIT_FIXTURE(kit)
 
@@ -61,8 +62,10 @@ static void put_many(int64_t n)
     OK_KIT(brc_store_end(kit.store, 1, &kit.err));
 }
 
+CASE("steps", .setup = kit_start, .teardown = kit_stop, .timeout = 120);
+
 /* A range is as long for four times as many rows. */
-START_TEST(ranges_do_not_grow)
+TEST(ranges_do_not_grow)
 {
     int64_t steps[2], node;
     int lines = 0;
@@ -83,10 +86,10 @@ START_TEST(ranges_do_not_grow)
     ck_assert_int_lt(steps[1], steps[0] + steps[0] / 10);
     ck_assert_int_lt(steps[1], 400000);
 }
-END_TEST
 
-/* The first, the last, those at the edge of a range, and one whose key is no text of ours. */
-START_TEST(every_row_is_in_a_range)
+/* The first, the last, those at the edge of a range, and one whose key is not a text that breccia
+ * writes. */
+TEST(every_row_is_in_a_range)
 {
     static const int rows[] = {1, 4096, 4097, 8192, 8193, 10000};
     int lines = 0;
@@ -108,7 +111,6 @@ START_TEST(every_row_is_in_a_range)
     OK_KIT(brc_store_check_rows(kit.store, count_line, &lines, &kit.err));
     ck_assert_int_eq(lines, (int)(sizeof(rows) / sizeof(rows[0])) + 1);
 }
-END_TEST
 
 /* ---- giving way -------------------------------- */
 
@@ -117,7 +119,7 @@ END_TEST
     " FROM n WHERE i IN (1, 2000000)"
 
 /* While somebody says that he waits it is never through, and says nothing. */
-START_TEST(who_waits_is_let_in)
+TEST(who_waits_is_let_in)
 {
     int n = 0;
     brc_store *other;
@@ -134,10 +136,9 @@ START_TEST(who_waits_is_let_in)
     ck_assert_int_eq(n, 4);
     brc_store_close(other);
 }
-END_TEST
 
 /* SQLite's own check too, which reads many pages within one instruction. */
-START_TEST(the_check_of_pages_lets_them_in)
+TEST(the_check_of_pages_lets_them_in)
 {
     static const char check[] = "PRAGMA integrity_check(20)";
     int n = 0;
@@ -159,7 +160,6 @@ START_TEST(the_check_of_pages_lets_them_in)
     brc_vfs_recall(other->vfs);
     brc_store_close(other);
 }
-END_TEST
 
 /* ---- beside a writer -------------------------------- */
 
@@ -175,10 +175,9 @@ static const char *const codecs[] = {
 static void one_change(scenario *t, int i)
 {
     static int32_t data[CHUNKS * PER];
-    brc_array *a;
     char path[32];
     snprintf(path, sizeof(path), "/g%d", i / 10 % 7);
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/a");
     if (i % 10 == 3)
         OK(t, brc_group_create(t->session, path, NULL, &t->err));
     else if (i % 10 == 7)
@@ -187,7 +186,7 @@ static void one_change(scenario *t, int i)
         OK(t, brc_array_set_codecs(a, codecs[(i / 50 + 1) % 2], 1, &t->err));
     else {
         brc_sel sel = BRC_SEL_INIT;
-        brc_sel_all(&sel, a);
+        sel_all(&sel, a);
         sel.start[0] = (uint64_t)(i % CHUNKS) * PER;
         sel.count[0] = PER;
         for (int j = 0; j < PER; j++)
@@ -199,7 +198,9 @@ static void one_change(scenario *t, int i)
         scenario_commit(t, "beside");
 }
 
-START_TEST(nothing_false_is_found_beside_a_writer)
+CASE("beside", .timeout = 300);
+
+TEST(nothing_false_is_found_beside_a_writer)
 {
     scenario t;
     const uint64_t shape = CHUNKS * PER, chunk = PER;
@@ -229,23 +230,4 @@ START_TEST(nothing_false_is_found_beside_a_writer)
     ck_assert_int_gt(runs, 5);
     scenario_whole(&t);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *check_steps_suite(void)
-{
-    Suite *s = suite_create("check_steps");
-    TCase *t = tcase_create("steps");
-    tcase_add_checked_fixture(t, kit_start, kit_stop);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, ranges_do_not_grow);
-    tcase_add_test(t, every_row_is_in_a_range);
-    tcase_add_test(t, who_waits_is_let_in);
-    tcase_add_test(t, the_check_of_pages_lets_them_in);
-    suite_add_tcase(s, t);
-    t = tcase_create("beside");
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, nothing_false_is_found_beside_a_writer);
-    suite_add_tcase(s, t);
-    return s;
 }

@@ -2,7 +2,6 @@
  * Chunks that were made to have one XXH3-128: whichever way the two come in, the second
  * is refused with BRC_ECOLLISION, and nothing of that write is stored.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,9 @@
 #include "../kit/ios.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"
+#include "../kit/suite.h"
 
-Suite *collision_suite(void);
+TEST_SUITE(collision);
 
 /* Chunks of this size; with the planted secret the guards are equal as well, and the
  * bytes must be compared: so up to 4,096 of them. */
@@ -95,7 +95,7 @@ static void refused(twins *w, int rc)
                   w->t.err.message);
 }
 
-/* It has these n chunks. */
+/* The array has these n chunks. */
 static void has_chunks(twins *w, brc_array *a, const uint8_t *data, size_t n)
 {
     uint8_t *got = chunks_of(w, n);
@@ -106,7 +106,7 @@ static void has_chunks(twins *w, brc_array *a, const uint8_t *data, size_t n)
 
 /* In one write: side by side and apart in one batch (the first has 32 chunks at most),
  * in two batches, and in both orders. */
-START_TEST(f22_twins_of_one_write)
+LOOP(f22_twins_of_one_write, 0, NPAIRS)
 {
     static const size_t places[][2] = { { 0, 1 }, { 1, 0 }, { 3, 29 }, { 2, 38 }, { 38, 2 } };
     twins w;
@@ -132,16 +132,15 @@ START_TEST(f22_twins_of_one_write)
     scenario_whole(&w.t);
     twins_stop(&w);
 }
-END_TEST
 
-START_TEST(f22_twins_of_two_arrays_in_one_batch)
+LOOP(f22_twins_of_two_arrays_in_one_batch, 0, NPAIRS)
 {
     twins w;
     twins_start(&w, _i);
     brc_array *a = array_of_chunks(&w, "/a", 1), *b = array_of_chunks(&w, "/b", 1);
     uint8_t *zero = chunks_of(&w, 1);
     const brc_io io[] = { IO_OF(a, NULL, w.a, w.len), IO_OF(b, NULL, w.b, w.len) };
-    refused(&w, brc_write_batch(io, 2, &w.t.err));
+    refused(&w, brc_write(io, 2, &w.t.err));
     ck_assert_int_eq(stored_chunks(&w), 0);
     has_chunks(&w, a, zero, 1);
     has_chunks(&w, b, zero, 1);
@@ -151,9 +150,8 @@ START_TEST(f22_twins_of_two_arrays_in_one_batch)
     brc_array_free(b);
     twins_stop(&w);
 }
-END_TEST
 
-START_TEST(f22_a_twin_of_what_is_stored)
+LOOP(f22_a_twin_of_what_is_stored, 0, NPAIRS)
 {
     twins w;
     twins_start(&w, _i);
@@ -175,9 +173,8 @@ START_TEST(f22_a_twin_of_what_is_stored)
     brc_array_free(b);
     twins_stop(&w);
 }
-END_TEST
 
-START_TEST(f22_equal_twins_are_one_object)
+LOOP(f22_equal_twins_are_one_object, 0, NPAIRS)
 {
     twins w;
     twins_start(&w, _i);
@@ -187,7 +184,7 @@ START_TEST(f22_equal_twins_are_one_object)
         memcpy(data + i * w.len, w.a, w.len);
     size_t len = 40 * w.len;
     const brc_io io[] = { IO_OF(a, NULL, data, len), IO_OF(b, NULL, data, len) };
-    OK(&w.t, brc_write_batch(io, 2, &w.t.err));
+    OK(&w.t, brc_write(io, 2, &w.t.err));
     ck_assert_int_eq(stored_chunks(&w), 1);
     has_chunks(&w, a, data, 40);
     has_chunks(&w, b, data, 40);
@@ -197,7 +194,6 @@ START_TEST(f22_equal_twins_are_one_object)
     brc_array_free(b);
     twins_stop(&w);
 }
-END_TEST
 
 static void put_file(twins *w, const char *name, const void *data, size_t len)
 {
@@ -208,7 +204,7 @@ static void put_file(twins *w, const char *name, const void *data, size_t len)
 }
 
 /* Chunk files of somebody else are kept as they are, and known by what they decode to. */
-START_TEST(f22_twins_of_one_import)
+LOOP(f22_twins_of_one_import, 0, NPAIRS)
 {
     twins w;
     char json[600], source[128];
@@ -228,18 +224,4 @@ START_TEST(f22_twins_of_one_import)
     ck_assert_int_eq(scenario_clean(&w.t), 1);
     scenario_whole(&w.t);
     twins_stop(&w);
-}
-END_TEST
-
-Suite *collision_suite(void)
-{
-    Suite *suite = suite_create("collision");
-    TCase *tc = tcase_create("collision");
-    tcase_add_loop_test(tc, f22_twins_of_one_write, 0, NPAIRS);
-    tcase_add_loop_test(tc, f22_twins_of_two_arrays_in_one_batch, 0, NPAIRS);
-    tcase_add_loop_test(tc, f22_a_twin_of_what_is_stored, 0, NPAIRS);
-    tcase_add_loop_test(tc, f22_equal_twins_are_one_object, 0, NPAIRS);
-    tcase_add_loop_test(tc, f22_twins_of_one_import, 0, NPAIRS);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

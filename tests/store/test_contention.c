@@ -1,6 +1,5 @@
 /* Several processes commit to one file at once: each of them gets its turn, and every
  * commit is there. How long they wait is measured by `make bench BENCH=contention`. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,9 @@
 #include "../../src/store/db.h"
 #include "../kit/file_digest.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *contention_suite(void);
+TEST_SUITE(contention);
 
 #define COMMITTERS 8
 #define COMMITS 20
@@ -38,7 +38,7 @@ static void crowd_setup(void)
     OK(brc_session_commit(&id, s, &commit, &kit.err));
     for (int i = 0; i < COMMITTERS; i++) {
         snprintf(name, sizeof(name), "branch%d", i);
-        OK(brc_branch_create(repo, name, NULL, &kit.err));
+        OK(brc_ref_create(repo, name, NULL, NULL, 0, &kit.err));
     }
     brc_session_free(s);
     brc_free(repo);
@@ -81,7 +81,7 @@ static int count_commits(const char *branch)
     int n = 0, rc;
     OK(brc_open(&repo, kit.file, NULL, &kit.err));
     OK(brc_log(&it, repo, branch, NULL, &kit.err));
-    while ((rc = brc_log_next(it, &commit, &kit.err)) > 0)
+    while ((rc = brc_next(it, &commit, &kit.err)) > 0)
         n++;
     OK(rc);
     brc_iter_free(it);
@@ -89,7 +89,9 @@ static int count_commits(const char *branch)
     return n;
 }
 
-START_TEST(f20_every_committer_gets_its_turn)
+CASE("contention", .setup = crowd_setup, .teardown = crowd_teardown, .timeout = 120);
+
+TEST(f20_every_committer_gets_its_turn)
 {
     pid_t committers[COMMITTERS];
     int status;
@@ -114,7 +116,6 @@ START_TEST(f20_every_committer_gets_its_turn)
     }
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
 static int64_t clock_ns(void)
 {
@@ -125,7 +126,7 @@ static int64_t clock_ns(void)
 
 /* Its pauses add up to the wait that was asked for, on the clock, and it asks often: also
  * behind a wait of seconds, where pauses that double would be seconds long. */
-START_TEST(f20_it_asks_often_and_until_the_wait_is_over)
+TEST(f20_it_asks_often_and_until_the_wait_is_over)
 {
     brc_store store;
     int tries = 0;
@@ -144,17 +145,4 @@ START_TEST(f20_it_asks_often_and_until_the_wait_is_over)
     atomic_store(&store.interrupted, 1);
     ck_assert_int_eq(brc_db_busy(&store, 1), 0);
     brc_vfs_free(store.vfs);
-}
-END_TEST
-
-Suite *contention_suite(void)
-{
-    Suite *s = suite_create("contention");
-    TCase *tc = tcase_create("contention");
-    tcase_add_checked_fixture(tc, crowd_setup, crowd_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, f20_every_committer_gets_its_turn);
-    tcase_add_test(tc, f20_it_asks_often_and_until_the_wait_is_over);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,12 +1,12 @@
 /* Documents that are changed again and again: what stays of them in the file. */
-#include <check.h>
 #include <stdio.h>
 
 #include "../../src/base/buf.h"
 #include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *draft_doc_suite(void);
+TEST_SUITE(draft_doc);
 
 enum { ATTRIBUTES = 20000, SETS = 200 };
 
@@ -61,7 +61,9 @@ static int64_t documents(scenario *t)
     return scenario_ask(t, "SELECT count(*) FROM object WHERE kind=2");
 }
 
-START_TEST(setting_one_attribute_many_times_leaves_one_document)
+CASE("documents", .timeout = 120);
+
+TEST(setting_one_attribute_many_times_leaves_one_document)
 {
     scenario t;
     scenario_start(&t);
@@ -90,10 +92,9 @@ START_TEST(setting_one_attribute_many_times_leaves_one_document)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Rows belong to nodes, whatever becomes of these. */
-START_TEST(documents_follow_their_nodes)
+TEST(documents_follow_their_nodes)
 {
     scenario t;
     scenario_start(&t);
@@ -101,14 +102,14 @@ START_TEST(documents_follow_their_nodes)
     scenario_commit(&t, "one");
     set_attribute(&t, "/g", "a", 1);
     ck_assert_int_eq(rows(&t), 1);
-    OK(&t, brc_node_copy(t.session, "/g", "/h", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/h", BRC_NODE_COPY, &t.err));
     ck_assert_int_eq(rows(&t), 2);
     set_attribute(&t, "/g", "a", 2); /* the copy keeps its own */
     attribute_is(&t, t.session, "/h", "a", 1);
     attribute_is(&t, t.session, "/g", "a", 2);
     ck_assert_int_eq(rows(&t), 2);
     scenario_whole(&t);
-    OK(&t, brc_node_move(t.session, "/h", "/moved", &t.err));
+    OK(&t, brc_node_move(t.session, "/h", "/moved", 0, &t.err));
     attribute_is(&t, t.session, "/moved", "a", 1);
     OK(&t, brc_node_remove(t.session, "/g", &t.err));
     ck_assert_int_eq(rows(&t), 1);
@@ -125,10 +126,9 @@ START_TEST(documents_follow_their_nodes)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* In a transaction that is undone nothing is left, and what was there is there again. */
-START_TEST(an_undone_change_brings_the_last_document_back)
+TEST(an_undone_change_brings_the_last_document_back)
 {
     scenario t;
     scenario_start(&t);
@@ -146,17 +146,15 @@ START_TEST(an_undone_change_brings_the_last_document_back)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* The same text in two nodes, in two drafts; one is committed. */
-START_TEST(drafts_do_not_share_documents)
+TEST(drafts_do_not_share_documents)
 {
     scenario t;
-    brc_session *own;
     scenario_start(&t);
     new_group(&t, "/g", 500);
     scenario_commit(&t, "one");
-    OK(&t, brc_session_open(&own, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    brc_session *own = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     OK(&t, brc_attrs_set(own, "/g", "a", "1", &t.err));
     set_attribute(&t, "/g", "a", 1);
     ck_assert_int_eq(rows(&t), 2);
@@ -172,19 +170,17 @@ START_TEST(drafts_do_not_share_documents)
     ck_assert_int_eq(rows(&t), 0);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Where two drafts become one, of what either changed the document is kept that counts. */
-START_TEST(adopted_drafts_bring_their_documents)
+TEST(adopted_drafts_bring_their_documents)
 {
     scenario t;
-    brc_session *own;
     scenario_start(&t);
     new_group(&t, "/g", 500);
     new_group(&t, "/h", 500);
     new_group(&t, "/k", 500);
     scenario_commit(&t, "one");
-    OK(&t, brc_session_open(&own, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    brc_session *own = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     OK(&t, brc_attrs_set(own, "/g", "a", "1", &t.err));
     OK(&t, brc_attrs_set(own, "/k", "a", "3", &t.err));
     set_attribute(&t, "/h", "a", 2);
@@ -204,9 +200,8 @@ START_TEST(adopted_drafts_bring_their_documents)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(damaged_documents_are_found)
+LOOP(damaged_documents_are_found, 0, 6)
 {
     static const char *const damages[] = {
         "UPDATE draft_doc SET data=zeroblob(40)", "UPDATE draft_doc SET encoding=77",
@@ -230,26 +225,10 @@ START_TEST(damaged_documents_are_found)
     scenario_open(&t, NULL, 0);
     uint64_t checked;
     int found = 0;
-    OK(&t, brc_fsck(t.repo, 0, fsck_counts, &found, &checked, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, fsck_counts, NULL, &found, &checked, &t.err));
     ck_assert_int_gt(found, 0);
     if (_i != 3)
         ck_assert_int_eq(brc_attrs_get(&text, t.session, "/g", NULL, &t.err), BRC_ECORRUPT);
     brc_buf_dispose(&text);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *draft_doc_suite(void)
-{
-    Suite *s = suite_create("draft_doc");
-    TCase *tc = tcase_create("documents");
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, setting_one_attribute_many_times_leaves_one_document);
-    tcase_add_test(tc, documents_follow_their_nodes);
-    tcase_add_test(tc, an_undone_change_brings_the_last_document_back);
-    tcase_add_test(tc, drafts_do_not_share_documents);
-    tcase_add_test(tc, adopted_drafts_bring_their_documents);
-    tcase_add_loop_test(tc, damaged_documents_are_found, 0, 6);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,13 +1,13 @@
 /* Rows of moves: set, found, moved with the nodes above them, dropped with the draft, checked. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/store/db.h"
 #include "../kit/seal.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *draft_move_suite(void);
+TEST_SUITE(draft_move);
 
 static store_kit kit;
 static int64_t draft;
@@ -47,7 +47,9 @@ static void rows_are(int64_t of, const char *path, const char *want)
     brc_moves_free(rows, n);
 }
 
-START_TEST(rows_are_set_and_found)
+CASE("rows", .setup = draft_move_setup, .teardown = draft_move_teardown);
+
+TEST(rows_are_set_and_found)
 {
     char *source;
     put_row("/b", "/a");
@@ -70,9 +72,8 @@ START_TEST(rows_are_set_and_found)
     rows_are(draft, "/", "/b-c</d ");
     OK(brc_store_end(kit.store, 1, &kit.err));
 }
-END_TEST
 
-START_TEST(rows_move_with_the_nodes_above_them)
+TEST(rows_move_with_the_nodes_above_them)
 {
     put_row("/b", "/a");
     put_row("/b/x", "");
@@ -86,9 +87,8 @@ START_TEST(rows_move_with_the_nodes_above_them)
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM draft_move WHERE checksum IS"
                                          " row_sum('draft_move', draft, path, source)"), 4);
 }
-END_TEST
 
-START_TEST(rows_go_with_their_draft)
+TEST(rows_go_with_their_draft)
 {
     int64_t other = store_kit_draft(&kit, "other", NULL);
     put_row("/b", "/a");
@@ -101,7 +101,6 @@ START_TEST(rows_go_with_their_draft)
     rows_are(other, "/", "/z</y ");
     OK(brc_store_end(kit.store, 1, &kit.err));
 }
-END_TEST
 
 static const char *const bad_rows[] = {
     "UPDATE draft_move SET source='/z'",
@@ -112,7 +111,7 @@ static const char *const bad_rows[] = {
     "UPDATE draft_move SET source=CAST('/' || x'ff' AS TEXT);" SEAL_DRAFT_MOVE,
 };
 
-START_TEST(damaged_rows_are_refused)
+EACH(damaged_rows_are_refused, bad_rows)
 {
     brc_move *rows;
     char *source;
@@ -129,9 +128,8 @@ START_TEST(damaged_rows_are_refused)
     rows_are(draft, "/", "");
     OK(brc_store_end(kit.store, 1, &kit.err));
 }
-END_TEST
 
-START_TEST(a_damaged_path_is_refused)
+TEST(a_damaged_path_is_refused)
 {
     brc_move *rows;
     size_t n;
@@ -139,20 +137,4 @@ START_TEST(a_damaged_path_is_refused)
     OK(brc_store_end(kit.store, 1, &kit.err));
     store_kit_sql(&kit, "UPDATE draft_move SET path='/b/../x';" SEAL_DRAFT_MOVE);
     FAILS(BRC_ECORRUPT, "name", brc_draft_move_list(kit.store, draft, "/", &rows, &n, &kit.err));
-}
-END_TEST
-
-Suite *draft_move_suite(void)
-{
-    Suite *suite = suite_create("draft_move");
-    TCase *t = tcase_create("rows");
-    tcase_add_checked_fixture(t, draft_move_setup, draft_move_teardown);
-    tcase_add_test(t, rows_are_set_and_found);
-    tcase_add_test(t, rows_move_with_the_nodes_above_them);
-    tcase_add_test(t, rows_go_with_their_draft);
-    tcase_add_loop_test(t, damaged_rows_are_refused, 0,
-                        (int)(sizeof(bad_rows) / sizeof(bad_rows[0])));
-    tcase_add_test(t, a_damaged_path_is_refused);
-    suite_add_tcase(suite, t);
-    return suite;
 }

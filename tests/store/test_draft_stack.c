@@ -1,5 +1,4 @@
 /* Rows of uncommitted chunks that lie on each other: one set to all who read it. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/store/db.h"
 #include "../kit/seal.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *draft_stack_suite(void);
+TEST_SUITE(draft_stack);
 
 static store_kit kit;
 static int64_t draft;
@@ -63,7 +63,7 @@ static int64_t lay(int64_t upper, int64_t lower)
 
 enum { KEYS = 60 };
 
-/* What each key is: 0 no row, 1 to 200 an id, -1 dropped. */
+/* The state of each key: 0 no row, 1 to 200 an id, -1 dropped. */
 typedef struct key_model {
     int is[KEYS];
     int at, seen;
@@ -150,8 +150,10 @@ static int64_t tables(const char *what)
     return store_kit_ask(&kit, sql);
 }
 
+CASE("stacks", .setup = draft_stack_setup, .teardown = draft_stack_teardown);
+
 /* The uppermost row that has a key counts; laying moves no chunk. */
-START_TEST(the_upper_row_counts)
+LOOP(the_upper_row_counts, 0, 8)
 {
     uint64_t seed = (uint64_t)_i + 1;
     key_model m = {{0}, 0, 0};
@@ -204,10 +206,9 @@ START_TEST(the_upper_row_counts)
     OK(brc_store_end(kit.store, 1, &kit.err));
     ck_assert_int_eq(tables("draft_chunk"), 0);
 }
-END_TEST
 
 /* A stack has an end: more rows than it may have become fewer. */
-START_TEST(a_stack_does_not_grow_for_ever)
+TEST(a_stack_does_not_grow_for_ever)
 {
     uint64_t seed = 7;
     key_model m = {{0}, 0, 0};
@@ -227,11 +228,10 @@ START_TEST(a_stack_does_not_grow_for_ever)
     ck_assert_int_gt(tables("draft_node"), BRC_DRAFT_STACK_SHORT);
     ck_assert_int_eq(tables("draft_node WHERE path='/a'"), 1);
 }
-END_TEST
 
-/* Who remembers a number must not find another node under it. Rows whose number is not to be given
- * again do not pile up. */
-START_TEST(a_number_is_never_given_twice)
+/* A caller that remembers a number must not find another node under it. Rows that keep a number
+ * from being given again do not pile up. */
+TEST(a_number_is_never_given_twice)
 {
     int64_t last = row_of(draft, "/a");
     for (int i = 0; i < 5; i++) {
@@ -248,7 +248,6 @@ START_TEST(a_number_is_never_given_twice)
     OK(brc_store_end(kit.store, 1, &kit.err));
     ck_assert_int_le(tables("draft_node"), 2);
 }
-END_TEST
 
 static int note_model(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
                       brc_error *err)
@@ -260,7 +259,7 @@ static int note_model(void *ctx, const uint8_t *key, size_t key_len, const brc_o
     return BRC_OK;
 }
 
-/* What rows from..to of a stack say, over what `m` has. */
+/* Lays rows from..to of a stack over the keys that `m` has. */
 static void note_rows(const brc_draft_stack *stack, size_t from, size_t to, key_model *m)
 {
     for (size_t i = to; i > from; i--) {
@@ -269,8 +268,8 @@ static void note_rows(const brc_draft_stack *stack, size_t from, size_t to, key_
     }
 }
 
-/* What somebody has read of a row and all below it is right for as long as the row is there: with
- * what the rows above it say now, it makes the whole. */
+/* The keys that somebody has read of a row and all rows below it stay right for as long as the row
+ * is there: with the rows above it as they are now, they make the whole. */
 static void suffixes_are_right(int64_t top, const brc_draft_stack *old, const key_model *read,
                                const key_model *whole)
 {
@@ -286,7 +285,7 @@ static void suffixes_are_right(int64_t top, const brc_draft_stack *old, const ke
     }
 }
 
-START_TEST(a_shorter_stack_says_the_same)
+LOOP(a_shorter_stack_says_the_same, 0, 8)
 {
     enum { HIGH = 14 };
     uint64_t seed = (uint64_t)_i + 1;
@@ -320,10 +319,9 @@ START_TEST(a_shorter_stack_says_the_same)
     ck_assert_int_eq(tables("draft_node WHERE checksum IS NOT row_sum('draft_node', node, draft,"
                             " path, below, level, entry)"), 0);
 }
-END_TEST
 
 /* A row that is not what was written is not made one that looks right. */
-START_TEST(damage_is_not_moved)
+TEST(damage_is_not_moved)
 {
     uint64_t seed = 3;
     int done;
@@ -342,10 +340,9 @@ START_TEST(damage_is_not_moved)
                      "an uncommitted chunk", &kit.err, __FILE__, __LINE__);
     OK(brc_store_end(kit.store, 0, &kit.err));
 }
-END_TEST
 
 /* A stranger's file may have rows that lie in a circle. */
-START_TEST(a_circle_is_damage)
+TEST(a_circle_is_damage)
 {
     int64_t one = row_of(draft, "/a"), two = row_of(another_draft(), "/a");
     brc_draft_stack stack;
@@ -357,20 +354,4 @@ START_TEST(a_circle_is_damage)
                      &kit.err, __FILE__, __LINE__);
     OK(brc_store_begin(kit.store, &kit.err)); /* as teardown leaves it */
     OK(brc_store_end(kit.store, 0, &kit.err));
-}
-END_TEST
-
-Suite *draft_stack_suite(void)
-{
-    Suite *s = suite_create("draft_stack");
-    TCase *t = tcase_create("stacks");
-    tcase_add_checked_fixture(t, draft_stack_setup, draft_stack_teardown);
-    suite_add_tcase(s, t);
-    tcase_add_loop_test(t, the_upper_row_counts, 0, 8);
-    tcase_add_test(t, a_stack_does_not_grow_for_ever);
-    tcase_add_test(t, a_number_is_never_given_twice);
-    tcase_add_loop_test(t, a_shorter_stack_says_the_same, 0, 8);
-    tcase_add_test(t, damage_is_not_moved);
-    tcase_add_test(t, a_circle_is_damage);
-    return s;
 }

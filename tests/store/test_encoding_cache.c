@@ -1,9 +1,8 @@
 /* Encodings in memory: found by number and by text, opened once, forgotten together. */
-#include <check.h>
-
 #include "../../src/store/encoding.h"
+#include "../kit/suite.h"
 
-Suite *encoding_cache_suite(void);
+TEST_SUITE(encoding_cache);
 
 #define SPEC(codecs)                                                                   \
     "{\"codecs\":[" codecs "],\"data_type\":\"uint8\",\"fill_value\":7,\"shape\":[4]}"
@@ -32,7 +31,9 @@ static brc_encoding_slot *add(int64_t id, const char *spec)
     return slot;
 }
 
-START_TEST(each_is_found_by_number_and_by_text)
+CASE("encoding_cache", .setup = encoding_cache_setup, .teardown = encoding_cache_teardown);
+
+TEST(each_is_found_by_number_and_by_text)
 {
     add(5, known);
     add(2, unknown);
@@ -44,24 +45,22 @@ START_TEST(each_is_found_by_number_and_by_text)
     ck_assert_ptr_null(brc_encoding_cache_by_id(&cache, 2));
     ck_assert_ptr_null(brc_encoding_cache_by_spec(&cache, known));
 }
-END_TEST
 
-START_TEST(a_chain_is_opened_once)
+TEST(a_chain_is_opened_once)
 {
     const brc_chain *chain, *again;
     brc_encoding_slot *slot = add(1, known);
     ck_assert_int_eq(brc_encoding_slot_chain(slot, registry, &chain, NULL), BRC_OK);
-    ck_assert_uint_eq(brc_chain_decoded_len(chain), 4);
+    ck_assert_uint_eq(brc_chain_describe(chain)->decoded_len, 4);
     ck_assert_int_eq(brc_encoding_slot_chain(slot, registry, &again, NULL), BRC_OK);
     ck_assert_ptr_eq(again, chain);
     ck_assert_int_eq(
         brc_encoding_slot_chain(add(2, "{\"opaque\":true}"), registry, &chain, NULL), BRC_OK);
     ck_assert_ptr_null(chain);
 }
-END_TEST
 
 /* Jobs may decode with a chain while its number is forgotten; with a new number it is the same. */
-START_TEST(what_is_forgotten_stays_for_those_who_use_it)
+TEST(what_is_forgotten_stays_for_those_who_use_it)
 {
     const brc_chain *chain, *again;
     const char *spec = add(1, known)->spec;
@@ -69,7 +68,7 @@ START_TEST(what_is_forgotten_stays_for_those_who_use_it)
                                              NULL), BRC_OK);
     brc_encoding_cache_forget(&cache);
     ck_assert_ptr_null(brc_encoding_cache_by_id(&cache, 0));
-    ck_assert_uint_eq(brc_chain_decoded_len(chain), 4);
+    ck_assert_uint_eq(brc_chain_describe(chain)->decoded_len, 4);
     ck_assert_str_eq(spec, known);
     brc_encoding_slot *slot = add(7, known);
     ck_assert_int_eq(slot->id, 7);
@@ -78,10 +77,9 @@ START_TEST(what_is_forgotten_stays_for_those_who_use_it)
     ck_assert_ptr_eq(again, chain);
     ck_assert_uint_eq(cache.n, 1);
 }
-END_TEST
 
 /* So that the next attempt begins as the first did. */
-START_TEST(what_could_not_be_opened_leaves_nothing_behind)
+TEST(what_could_not_be_opened_leaves_nothing_behind)
 {
     const brc_chain *chain;
     brc_encoding_slot *slot = add(1, unknown);
@@ -92,28 +90,12 @@ START_TEST(what_could_not_be_opened_leaves_nothing_behind)
         ck_assert_uint_eq(slot->fill.len, 0);
     }
 }
-END_TEST
 
-START_TEST(what_means_nothing_is_damage)
+TEST(what_means_nothing_is_damage)
 {
     brc_error err = BRC_ERROR_INIT;
     const brc_chain *chain;
     brc_encoding_slot *slot = add(1, "{\"shape\":[4],\"data_type\":5}");
     ck_assert_int_eq(brc_encoding_slot_chain(slot, registry, &chain, &err), BRC_ECORRUPT);
     ck_assert_int_eq(err.code, BRC_ECORRUPT);
-}
-END_TEST
-
-Suite *encoding_cache_suite(void)
-{
-    Suite *s = suite_create("encoding_cache");
-    TCase *tc = tcase_create("encoding_cache");
-    tcase_add_checked_fixture(tc, encoding_cache_setup, encoding_cache_teardown);
-    tcase_add_test(tc, each_is_found_by_number_and_by_text);
-    tcase_add_test(tc, a_chain_is_opened_once);
-    tcase_add_test(tc, what_is_forgotten_stays_for_those_who_use_it);
-    tcase_add_test(tc, what_could_not_be_opened_leaves_nothing_behind);
-    tcase_add_test(tc, what_means_nothing_is_damage);
-    suite_add_tcase(s, tc);
-    return s;
 }

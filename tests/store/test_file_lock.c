@@ -1,6 +1,5 @@
 /* Our locks beside everybody's: what another process, another copy of SQLite in this one, another
  * handle, or a plain open and close of the file can do while we work. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -21,8 +20,9 @@
 #include "../kit/scenario.h"
 #include "../kit/sqlite_copy.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *file_lock_suite(void);
+TEST_SUITE(file_lock);
 
 static scenario t;
 static peer other;
@@ -74,31 +74,28 @@ static void open_and_close(void)
     ck_assert_int_eq(close(fd), 0);
 }
 
-START_TEST(a_plain_close_lets_no_writer_in)
+CASE("beside", .setup = beside_setup, .teardown = beside_teardown, .timeout = 120);
+
+TEST(a_plain_close_lets_no_writer_in)
 {
     in_the_middle(open_and_close);
 }
-END_TEST
 
 static void open_another_handle(void)
 {
     breccia *repo;
-    brc_session *s;
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.wait_ms = -1;
-    OK(&t, brc_open(&repo, t.file, &opts, &t.err));
-    OK(&t, brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &t.err));
+    repo = scenario_handle(&t, -1);
+    brc_session *s = scenario_session(&t, repo, NULL, BRC_SESSION_WRITE);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 0), 0);
     FAILS(&t, BRC_EBUSY, brc_group_create(s, "/g", NULL, &t.err));
     brc_session_free(s);
     brc_free(repo);
 }
 
-START_TEST(another_handle_waits_and_its_end_drops_nothing)
+TEST(another_handle_waits_and_its_end_drops_nothing)
 {
     in_the_middle(open_another_handle);
 }
-END_TEST
 
 #ifdef HAS_SQLITE_COPY
 
@@ -113,16 +110,15 @@ static void use_another_copy(void)
     ck_assert_int_eq(c.close(db), SQLITE_OK);
 }
 
-START_TEST(another_copy_of_sqlite_is_shut_out_and_drops_nothing)
+TEST(another_copy_of_sqlite_is_shut_out_and_drops_nothing)
 {
     in_the_middle(use_another_copy);
 }
-END_TEST
 
 #endif
 
 /* The same copy of SQLite, with its own locks: those of a process shut out a description's. */
-START_TEST(a_connection_beside_ours_is_met_like_a_process)
+TEST(a_connection_beside_ours_is_met_like_a_process)
 {
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open(t.file, &db), SQLITE_OK);
@@ -134,11 +130,10 @@ START_TEST(a_connection_beside_ours_is_met_like_a_process)
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     sqlite3_close(db);
 }
-END_TEST
 
 /* ---- other processes ------------------------------------------------------------- */
 
-START_TEST(what_others_hold_holds)
+TEST(what_others_hold_holds)
 {
     ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE; " WRITE_SQL), SQLITE_OK);
     FAILS(&t, BRC_EBUSY, brc_begin(t.repo, &t.err));
@@ -154,10 +149,9 @@ START_TEST(what_others_hold_holds)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
     scenario_set_number(&t, "/a", 0, 70);
 }
-END_TEST
 
 /* A commit of ours that waits for a reader lets no new one in, and goes on when it leaves. */
-START_TEST(a_reader_is_waited_for)
+TEST(a_reader_is_waited_for)
 {
     ck_assert_int_eq(peer_sql(&other, "BEGIN; SELECT count(*) FROM meta"), SQLITE_OK);
     scenario_close(&t);
@@ -174,25 +168,17 @@ START_TEST(a_reader_is_waited_for)
     ck_assert_int_eq(status, 0);
     scenario_open(&t, NULL, 0);
 }
-END_TEST
 
 /* ---- many writers of both kinds -------------------------------------------------- */
 
 enum { WRITERS = 8, TURNS = 25 };
-
-static int pause_a_little(void *ctx, int tries)
-{
-    uint64_t *random = ctx;
-    usleep(200 + (useconds_t)scenario_below(random, 1800));
-    return tries < 20000;
-}
 
 static int write_with_sqlite(int who)
 {
     uint64_t random = (uint64_t)who;
     sqlite3 *db;
     int rc = sqlite3_open(t.file, &db);
-    sqlite3_busy_handler(db, pause_a_little, &random);
+    sqlite3_busy_handler(db, peer_waits, &random);
     for (int i = 0; rc == SQLITE_OK && i < TURNS; i++)
         rc = sqlite3_exec(db, "BEGIN IMMEDIATE; INSERT INTO blob(data) VALUES (randomblob(3000));"
                               "COMMIT", NULL, NULL, NULL);
@@ -209,7 +195,7 @@ static int write_with_ours(int who)
         snprintf(name, sizeof(name), "tag%d-%d", who, i);
         rc = brc_begin(repo, &t.err);
         if (rc == BRC_OK)
-            rc = brc_tag_create(repo, name, NULL, NULL, &t.err);
+            rc = brc_ref_create(repo, name, NULL, NULL, BRC_REF_TAG, &t.err);
         open_and_close();
         int end = brc_end(repo, rc == BRC_OK ? BRC_END_KEEP : 0, &t.err);
         rc = rc == BRC_OK ? end : rc;
@@ -219,7 +205,7 @@ static int write_with_ours(int who)
     return rc;
 }
 
-START_TEST(nobody_loses_what_was_committed)
+TEST(nobody_loses_what_was_committed)
 {
     pid_t writers[WRITERS];
     int status;
@@ -243,7 +229,6 @@ START_TEST(nobody_loses_what_was_committed)
     scenario_sql_shared(&t, sql);
     scenario_open(&t, NULL, 0);
 }
-END_TEST
 
 /* ---- SQLite's rules, step by step ------------------------------------------------ */
 
@@ -323,7 +308,7 @@ static void do_ask(const rules *r, const brc_file_lock *ours, int who)
 
 /* EXCLUSIVE without RESERVED is how a hot journal is played back. Which of SQLite's versions take
  * PENDING on that way differs, so the other process comes by RESERVED. */
-START_TEST(they_follow_sqlites_rules)
+TEST(they_follow_sqlites_rules)
 {
     uint64_t random = 9;
     int busy = 0, exclusive = 0;
@@ -356,11 +341,10 @@ START_TEST(they_follow_sqlites_rules)
         brc_file_lock_close(&ours[i]);
     do_unlock(&r, ours, PEER, SQLITE_LOCK_NONE);
 }
-END_TEST
 
 /* ---- who waits -------------------------------------------------------------------- */
 
-START_TEST(who_waits_is_seen_until_it_recalls_or_lets_go)
+TEST(who_waits_is_seen_until_it_recalls_or_lets_go)
 {
     brc_file_lock a, b;
     ck_assert_int_eq(brc_file_lock_open(&a, t.file, 1), SQLITE_OK);
@@ -383,9 +367,8 @@ START_TEST(who_waits_is_seen_until_it_recalls_or_lets_go)
     brc_file_lock_close(&a);
     ck_assert_int_eq(brc_file_lock_is_awaited(&a), 1); /* it cannot be told */
 }
-END_TEST
 
-START_TEST(a_writer_that_waits_is_seen)
+TEST(a_writer_that_waits_is_seen)
 {
     brc_file_lock look;
     brc_error err = BRC_ERROR_INIT;
@@ -404,10 +387,9 @@ START_TEST(a_writer_that_waits_is_seen)
     ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0);
     brc_file_lock_close(&look);
 }
-END_TEST
 
 /* SQLite begins a transaction again from no lock, and an announcement goes with the last one. */
-START_TEST(who_tries_again_is_still_seen)
+TEST(who_tries_again_is_still_seen)
 {
     brc_file_lock look;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -423,10 +405,9 @@ START_TEST(who_tries_again_is_still_seen)
     }
     brc_file_lock_close(&look);
 }
-END_TEST
 
-/* It holds no lock, with which that would go too. */
-START_TEST(who_has_given_up_is_not_waited_for)
+/* A waiter that has given up holds no lock, which would show that it waits. */
+TEST(who_has_given_up_is_not_waited_for)
 {
     brc_file_lock look;
     ck_assert_int_eq(brc_file_lock_open(&look, t.file, 0), SQLITE_OK);
@@ -436,12 +417,11 @@ START_TEST(who_has_given_up_is_not_waited_for)
     ck_assert_int_eq(peer_sql(&other, "COMMIT"), SQLITE_OK);
     brc_file_lock_close(&look);
 }
-END_TEST
 
 /* ---- the descriptor -------------------------------------------------------------- */
 
-/* What is printed where a program has closed its standard streams must not go into the file. */
-START_TEST(it_is_none_of_the_standard_streams)
+/* Where a program has closed its standard streams, its prints must not go into the file. */
+TEST(it_is_none_of_the_standard_streams)
 {
     brc_file_lock lock;
     int kept = dup(STDIN_FILENO);
@@ -457,11 +437,10 @@ START_TEST(it_is_none_of_the_standard_streams)
     ck_assert_int_eq(fcntl(lock.fd, F_GETFD), FD_CLOEXEC);
     brc_file_lock_close(&lock);
 }
-END_TEST
 
 /* A process that is killed has no time to unlock: its child, which gave its copy back, must not
  * hold what it held. */
-START_TEST(a_child_that_left_keeps_no_lock_of_its_dead_parent)
+TEST(a_child_that_left_keeps_no_lock_of_its_dead_parent)
 {
     brc_file_lock lock;
     int ready[2], go[2], status;
@@ -488,7 +467,6 @@ START_TEST(a_child_that_left_keeps_no_lock_of_its_dead_parent)
     close(ready[0]);
     close(ready[1]);
 }
-END_TEST
 
 static char another_file[128];
 static sqlite3_vfs *unix_vfs;
@@ -503,8 +481,8 @@ static int open_and_replace(sqlite3_vfs *vfs, const char *name, sqlite3_file *fi
     return rc;
 }
 
-/* Else one file would be locked and another one written. */
-START_TEST(a_file_that_is_replaced_while_it_is_opened_is_refused)
+/* An open that went on would lock one file and write another. */
+TEST(a_file_that_is_replaced_while_it_is_opened_is_refused)
 {
     static sqlite3_vfs vfs;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -526,7 +504,6 @@ START_TEST(a_file_that_is_replaced_while_it_is_opened_is_refused)
     sqlite3_vfs_unregister(&vfs);
     scenario_reopen(&t);
 }
-END_TEST
 
 /* ---- hot journals ---------------------------------------------------------------- */
 
@@ -542,8 +519,8 @@ static int recover(int number, int is_writer)
     opts.flags = !is_writer && number % 4 == 1 ? BRC_OPEN_READONLY : 0;
     int rc = brc_open(&repo, t.file, &opts, &err);
     if (rc == BRC_OK)
-        rc = is_writer ? brc_tag_create(repo, name, NULL, NULL, &err)
-                       : brc_fsck(repo, 0, NULL, NULL, &checked, &err);
+        rc = is_writer ? brc_ref_create(repo, name, NULL, NULL, BRC_REF_TAG, &err)
+                       : brc_fsck(repo, 0, NULL, NULL, NULL, &checked, &err);
     brc_free(repo);
     if (rc != BRC_OK)
         fprintf(stderr, "recoverer %d: %s\n", number, err.message);
@@ -573,7 +550,7 @@ static void recover_at_once(int how, int first)
     }
 }
 
-START_TEST(many_come_to_a_killed_writers_file)
+TEST(many_come_to_a_killed_writers_file)
 {
     scenario_close(&t);
     /* Without page 1 a journal is not played back: suite left_journal. */
@@ -585,7 +562,6 @@ START_TEST(many_come_to_a_killed_writers_file)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM ref WHERE name LIKE 'tags/%'"),
                      2 * 5 * 4);
 }
-END_TEST
 
 /* ---- systems without them -------------------------------------------------------- */
 
@@ -596,7 +572,7 @@ static int not_known(void *ctx)
 }
 
 /* The locks of the VFS below are used, and the file is not opened beside it. */
-START_TEST(without_them_the_locks_are_sqlites)
+TEST(without_them_the_locks_are_sqlites)
 {
     scenario_close(&t);
     lock_faults_set(not_known, NULL);
@@ -609,34 +585,4 @@ START_TEST(without_them_the_locks_are_sqlites)
     ck_assert_int_eq(peer_sql(&other, "COMMIT"), SQLITE_OK);
     lock_faults_set(NULL, NULL);
     scenario_reopen(&t);
-}
-END_TEST
-
-Suite *file_lock_suite(void)
-{
-    Suite *s = suite_create("file_lock");
-    TCase *tc = tcase_create("beside");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, beside_setup, beside_teardown);
-    tcase_add_test(tc, a_plain_close_lets_no_writer_in);
-    tcase_add_test(tc, another_handle_waits_and_its_end_drops_nothing);
-#ifdef HAS_SQLITE_COPY
-    tcase_add_test(tc, another_copy_of_sqlite_is_shut_out_and_drops_nothing);
-#endif
-    tcase_add_test(tc, a_connection_beside_ours_is_met_like_a_process);
-    tcase_add_test(tc, what_others_hold_holds);
-    tcase_add_test(tc, a_reader_is_waited_for);
-    tcase_add_test(tc, nobody_loses_what_was_committed);
-    tcase_add_test(tc, they_follow_sqlites_rules);
-    tcase_add_test(tc, who_waits_is_seen_until_it_recalls_or_lets_go);
-    tcase_add_test(tc, a_writer_that_waits_is_seen);
-    tcase_add_test(tc, who_tries_again_is_still_seen);
-    tcase_add_test(tc, who_has_given_up_is_not_waited_for);
-    tcase_add_test(tc, it_is_none_of_the_standard_streams);
-    tcase_add_test(tc, a_child_that_left_keeps_no_lock_of_its_dead_parent);
-    tcase_add_test(tc, a_file_that_is_replaced_while_it_is_opened_is_refused);
-    tcase_add_test(tc, many_come_to_a_killed_writers_file);
-    tcase_add_test(tc, without_them_the_locks_are_sqlites);
-    suite_add_tcase(s, tc);
-    return s;
 }

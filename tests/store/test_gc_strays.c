@@ -1,9 +1,9 @@
 /*
- * What no row of the file ever named, in other backends: a process is killed between a put and its
- * commit, and the next collection removes what it put, and nothing else. Nothing is taken from who
- * is about to commit, from other repositories in the same folder, and from people.
+ * Objects in other backends that no row of the file ever named: a process is killed between a put
+ * and its commit, and the next collection removes what it put, and nothing else. Nothing is taken
+ * from a writer that is about to commit, from other repositories in the same folder, and from
+ * people.
  */
-#include <check.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -18,8 +18,9 @@
 #include "../../src/base/file.h"
 #include "../kit/dirs_kit.h"
 #include "../kit/plugin_kit.h"
+#include "../kit/suite.h"
 
-Suite *gc_strays_suite(void);
+TEST_SUITE(gc_strays);
 
 #define LITTLE "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]"
 
@@ -50,7 +51,7 @@ static int files(void)
     return dirs_files(&d, "a.chunks", NULL);
 }
 
-/* What the file names there. */
+/* How many objects the file names there. */
 static int named(void)
 {
     return (int)scenario_ask(&d.t, "SELECT count(*) FROM object WHERE backend<>0");
@@ -65,7 +66,7 @@ static void collect(void)
 static void strays_start(const char *backend, int is_used)
 {
     dirs_start(&d);
-    OK(&d.t, brc_config_set(d.t.repo, "window", "0", &d.t.err));
+    scenario_no_window(&d.t);
     brc_array *a = dirs_new(&d, "/a", backend);
     OK(&d.t, brc_array_set_codecs(a, LITTLE, 0, &d.t.err));
     if (is_used)
@@ -105,7 +106,7 @@ static void write_in_a_way(int way)
     for (int i = 0; i < CHUNK; i++)
         chunk[i] = 70000 + i;
     if (way == BY_KEY)
-        OK(&d.t, brc_key_set(d.t.session, "a/c/1", chunk, sizeof(chunk), &d.t.err));
+        OK(&d.t, brc_key_set(d.t.session, "a/c/1", chunk, sizeof(chunk), 0, &d.t.err));
     else
         dirs_put(&d, a, 5000);
     raise(SIGKILL); /* it is still to be committed, or nothing has killed it */
@@ -142,9 +143,11 @@ static const char *const meeting[] = {IN("meets", "a.chunks"), IN("met", "a.chun
 static const char *const calls[] = {"half", "done", "flush", "flushed", "commit"};
 enum { CALLS = sizeof(calls) / sizeof(calls[0]), ALL_KILLS = 4 * WAYS * CALLS };
 
+CASE("strays", .timeout = 60);
+
 /* At each call, in each way, on workers and not, into an array that has chunks there and into one
  * whose backend was never put into. */
-START_TEST(what_a_killed_writer_put_goes)
+LOOP(what_a_killed_writer_put_goes, 0, ALL_KILLS)
 {
     const int way = _i / CALLS % WAYS, is_used = _i / CALLS / WAYS % 2;
     strays_start(meeting[_i / CALLS / WAYS / 2], is_used);
@@ -167,9 +170,8 @@ START_TEST(what_a_killed_writer_put_goes)
     brc_array_free(a);
     strays_stop();
 }
-END_TEST
 
-START_TEST(a_pack_that_a_killed_writer_put_goes)
+LOOP(a_pack_that_a_killed_writer_put_goes, 0, WAYS)
 {
     strays_start(IN("packdies", "a.chunks"), 0);
     killed_at("flush", _i);
@@ -179,11 +181,10 @@ START_TEST(a_pack_that_a_killed_writer_put_goes)
     ck_assert_int_eq(named(), 0);
     strays_stop();
 }
-END_TEST
 
 /* ... in the middle of a file: what its name begins with is the canonical name. One that is being
  * written stays. */
-START_TEST(half_a_file_goes_when_its_writer_is_dead)
+TEST(half_a_file_goes_when_its_writer_is_dead)
 {
     char path[512], first[512];
     strays_start(DIR_A, 1);
@@ -205,11 +206,10 @@ START_TEST(half_a_file_goes_when_its_writer_is_dead)
     ck_assert_int_eq(access(path, F_OK), 0);
     strays_stop();
 }
-END_TEST
 
 /* ---- undone -------------------------------- */
 
-START_TEST(what_an_undone_transaction_put_goes)
+LOOP(what_an_undone_transaction_put_goes, 0, 2)
 {
     strays_start(_i == 0 ? DIR_A : IN("packs", "a.chunks"), 1);
     const int before = files();
@@ -222,7 +222,6 @@ START_TEST(what_an_undone_transaction_put_goes)
     brc_array_free(a);
     strays_stop();
 }
-END_TEST
 
 /* ---- beside who is about to commit -------------------------------- */
 
@@ -247,7 +246,7 @@ static void wait_for(const int *flag)
     pthread_mutex_unlock(&lock);
 }
 
-/* What was put after a collection began, it leaves: here it was long before. */
+/* A collection leaves the objects that were put after it began; these were put long before. */
 static void make_old(void)
 {
     char folder[256], path[520];
@@ -285,7 +284,7 @@ static void *writer(void *unused)
     if (way_of_writer == IN_BULK)
         OK(&d.t, brc_bulk_begin(d.t.session, &d.t.err));
     if (way_of_writer == BY_KEY)
-        OK(&d.t, brc_key_set(d.t.session, "a/c/1", chunk, sizeof(chunk), &d.t.err));
+        OK(&d.t, brc_key_set(d.t.session, "a/c/1", chunk, sizeof(chunk), 0, &d.t.err));
     else
         dirs_put(&d, a, 5000);
     if (way_of_writer == IN_BULK)
@@ -353,17 +352,15 @@ static void beside_a_writer(int i, int within)
     strays_stop();
 }
 
-START_TEST(a_collection_takes_nothing_from_who_is_about_to_commit)
+LOOP(a_collection_takes_nothing_from_who_is_about_to_commit, 0, ALL_HELD)
 {
     beside_a_writer(_i, 0);
 }
-END_TEST
 
-START_TEST(nor_from_who_began_while_it_ran)
+LOOP(nor_from_who_began_while_it_ran, 0, ALL_HELD)
 {
     beside_a_writer(_i, 1);
 }
-END_TEST
 
 /* ---- between the list and the drop -------------------------------- */
 
@@ -389,7 +386,7 @@ static void commit_what_is_listed(const char *what)
     scenario_close(&other.t);
 }
 
-START_TEST(what_gets_a_name_after_it_was_listed_stays)
+LOOP(what_gets_a_name_after_it_was_listed_stays, 0, 2)
 {
     strays_start(meeting[0], 1);
     make_strays();
@@ -407,7 +404,6 @@ START_TEST(what_gets_a_name_after_it_was_listed_stays)
     brc_array_free(a);
     strays_stop();
 }
-END_TEST
 
 /* ---- other repositories, and people -------------------------------- */
 
@@ -425,7 +421,7 @@ static void copy_file(const char *to)
 
 /* A copy of the file, or another repository, uses the same folder, and has put what the first one
  * does not know. */
-START_TEST(where_others_have_put_something_all_stays)
+LOOP(where_others_have_put_something_all_stays, 0, 4)
 {
     dirs other;
     char path[512];
@@ -457,7 +453,6 @@ START_TEST(where_others_have_put_something_all_stays)
     scenario_close(&other.t);
     strays_stop();
 }
-END_TEST
 
 static void make_plain_file(const char *name)
 {
@@ -469,7 +464,7 @@ static void make_plain_file(const char *name)
 }
 
 /* Two backends of one file in one folder: each knows its own chunks alone. */
-START_TEST(where_another_backend_puts_too_all_stays)
+TEST(where_another_backend_puts_too_all_stays)
 {
     strays_start(DIR_A, 1);
     brc_array *b = dirs_new(&d, "/b", HERE);
@@ -483,9 +478,8 @@ START_TEST(where_another_backend_puts_too_all_stays)
     brc_array_free(b);
     strays_stop();
 }
-END_TEST
 
-START_TEST(what_people_put_there_stays)
+TEST(what_people_put_there_stays)
 {
     strays_start(DIR_A, 1);
     const int before = files();
@@ -496,10 +490,9 @@ START_TEST(what_people_put_there_stays)
     ck_assert_int_eq(files(), before + 2);
     strays_stop();
 }
-END_TEST
 
 /* Nobody knows whose it is: an earlier version kept no list of users. */
-START_TEST(what_was_in_the_folder_before_stays)
+TEST(what_was_in_the_folder_before_stays)
 {
     char path[512];
     dirs_start(&d);
@@ -515,25 +508,4 @@ START_TEST(what_was_in_the_folder_before_stays)
     collect();
     ck_assert_int_eq(files(), before);
     strays_stop();
-}
-END_TEST
-
-Suite *gc_strays_suite(void)
-{
-    Suite *s = suite_create("gc_strays");
-    TCase *c = tcase_create("strays");
-    tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, what_a_killed_writer_put_goes, 0, ALL_KILLS);
-    tcase_add_loop_test(c, a_pack_that_a_killed_writer_put_goes, 0, WAYS);
-    tcase_add_test(c, half_a_file_goes_when_its_writer_is_dead);
-    tcase_add_loop_test(c, what_an_undone_transaction_put_goes, 0, 2);
-    tcase_add_loop_test(c, a_collection_takes_nothing_from_who_is_about_to_commit, 0, ALL_HELD);
-    tcase_add_loop_test(c, nor_from_who_began_while_it_ran, 0, ALL_HELD);
-    tcase_add_loop_test(c, what_gets_a_name_after_it_was_listed_stays, 0, 2);
-    tcase_add_loop_test(c, where_others_have_put_something_all_stays, 0, 4);
-    tcase_add_test(c, where_another_backend_puts_too_all_stays);
-    tcase_add_test(c, what_people_put_there_stays);
-    tcase_add_test(c, what_was_in_the_folder_before_stays);
-    suite_add_tcase(s, c);
-    return s;
 }

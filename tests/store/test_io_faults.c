@@ -4,7 +4,6 @@
  * where only the folder could not be synced, what it is behind), and when the fault
  * is over the same handle does the same call.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,9 @@
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *io_faults_suite(void);
+TEST_SUITE(io_faults);
 
 static store_kit kit; /* the folder, and kit.file: what every call starts from    */
 static fault_vfs faults;
@@ -27,7 +27,7 @@ static char copy[128];
 
 #define OK(call) KIT_OK(&kit, call)
 
-/* What is known of the bytes of a file without a journal, whose bytes alone decide it: most runs
+/* The verdict on the bytes of a file without a journal, which those bytes alone decide: most runs
  * end in one of a few. */
 typedef struct verdict {
     brc_oid bytes;
@@ -75,7 +75,7 @@ static void copy_both(const char *from, const char *to)
     copy_file(a, b);
 }
 
-static void open_work(fault_handles *h)
+static void open_fresh_copy(fault_handles *h)
 {
     copy_both(kit.file, base.work);
     fault_open(h, &base, FAULT_VFS_NAME, -1);
@@ -133,8 +133,8 @@ static verdict *verdict_of(const char *file)
     return &verdicts[nverdicts++];
 }
 
-/* Whether the file says what is said behind the call, where it says that or (may_be_before) what
- * was said before: else the test fails. */
+/* Returns whether the file has the contents of after the call. The contents of before are allowed
+ * where may_be_before is set; any others fail the test. */
 static int says_after(int act, const char *file, int may_be_before, const char *before,
                       const char *after, const char *where)
 {
@@ -185,12 +185,12 @@ static int run_with_fault(int act, const fault_case *c, uint64_t n, const char *
     char where[128];
     snprintf(where, sizeof(where), "%s, kind %u, %s %d", fault_acts[act].name, c->kind,
              c->for_ever ? "from operation" : "operation", (int)n);
-    open_work(&h);
+    open_fresh_copy(&h);
     fault_vfs_arm(&faults, c->kind, n, c->for_ever);
     int rc = fault_acts[act].run(&h, &err);
     int hits = faults.hits;
     fault_vfs_disarm(&faults);
-    if (hits == 0 || rc == BRC_OK) { /* what SQLite can do without is no error */
+    if (hits == 0 || rc == BRC_OK) { /* SQLite can do without this operation */
         if (rc != BRC_OK)
             ck_abort_msg("%s: %s", where, err.message);
         fault_close(&h);
@@ -212,12 +212,14 @@ static int run_with_fault(int act, const fault_case *c, uint64_t n, const char *
     return 1;
 }
 
-START_TEST(a_failing_disk_gives_an_error_and_changes_nothing)
+CASE("io_faults", .setup = faults_setup, .teardown = faults_teardown);
+
+LOOP(a_failing_disk_gives_an_error_and_changes_nothing, 0, fault_nacts)
 {
     fault_handles h;
     char *before = digest_after(_i, kit.file);
     ck_assert_uint_gt(strlen(before), 1000);
-    open_work(&h);
+    open_fresh_copy(&h);
     OK(fault_acts[_i].run(&h, &kit.err));
     fault_close(&h);
     char *after = digest_after(_i, base.work);
@@ -232,20 +234,19 @@ START_TEST(a_failing_disk_gives_an_error_and_changes_nothing)
     free(before);
     free(after);
 }
-END_TEST
 
 /* ---- a journal that was left behind ------------------------------------------ */
 
 /* All pages of a commit are written, but it is not one yet: whoever opens the file,
  * and whatever fails then, must not take it for one. */
-START_TEST(a_left_journal_is_never_passed_over)
+LOOP(a_left_journal_is_never_passed_over, 0, 2)
 {
     static const unsigned kinds[] = { FAULT_READ, FAULT_ACCESS, FAULT_OPEN, FAULT_SIZE, FAULT_LOCK,
                                       FAULT_WRITE, FAULT_SYNC, FAULT_TRUNCATE, FAULT_DELETE };
     fault_handles h;
     brc_oid want, got;
     char *before = file_digest(kit.file);
-    open_work(&h);
+    open_fresh_copy(&h);
     OK(brc_resolve(&want, h.repo, "main", &kit.err));
     fault_vfs_arm(&faults, FAULT_DELETE, 1, 1);
     KIT_FAILS(&kit, BRC_EIO, "", fault_act_commit(&h, &kit.err));
@@ -279,7 +280,6 @@ START_TEST(a_left_journal_is_never_passed_over)
     }
     free(before);
 }
-END_TEST
 
 /* ---- a new file -------------------------------------------------------------- */
 
@@ -295,7 +295,7 @@ static int make_new(brc_error *err)
     return rc;
 }
 
-START_TEST(a_file_that_could_not_be_made_is_not_there)
+LOOP(a_file_that_could_not_be_made_is_not_there, 0, CASES)
 {
     const fault_case *c = &cases[_i];
     brc_error err = BRC_ERROR_INIT;
@@ -316,17 +316,4 @@ START_TEST(a_file_that_could_not_be_made_is_not_there)
         if (hits == 0)
             break;
     }
-}
-END_TEST
-
-Suite *io_faults_suite(void)
-{
-    Suite *s = suite_create("io_faults");
-    TCase *tc = tcase_create("io_faults");
-    tcase_add_checked_fixture(tc, faults_setup, faults_teardown);
-    tcase_add_loop_test(tc, a_failing_disk_gives_an_error_and_changes_nothing, 0, fault_nacts);
-    tcase_add_loop_test(tc, a_left_journal_is_never_passed_over, 0, 2);
-    tcase_add_loop_test(tc, a_file_that_could_not_be_made_is_not_there, 0, CASES);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -5,7 +5,6 @@
  * can be made again. `make kills` takes every moment, `make test`
  * some.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +13,9 @@
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"
 #include "../kit/process_kit.h"
+#include "../kit/suite.h"
 
-Suite *killed_suite(void);
+TEST_SUITE(killed);
 
 enum { MOST_STATES = 24 };
 
@@ -25,7 +25,7 @@ static store_kit *kit;
 static const fault_base *base;
 static fault_vfs disk;
 
-/* What the file says before the act, behind each of its transactions, and at its end. */
+/* The content of the file before the act, after each of its transactions, and at its end. */
 static char *said[MOST_STATES];
 static size_t nsaid;
 
@@ -65,7 +65,7 @@ static void start_anew(void)
     store_kit_copy(kit->file, base->work);
 }
 
-static void open_work(fault_handles *h, const char *vfs)
+static void open_fault_copy(fault_handles *h, const char *vfs)
 {
     fault_open(h, base, vfs, 0);
 }
@@ -92,7 +92,7 @@ static int run_victim(void *ctx)
 {
     const victim *v = ctx;
     fault_handles h;
-    open_work(&h, FAULT_VFS_NAME);
+    open_fault_copy(&h, FAULT_VFS_NAME);
     fault_vfs_kill(&disk, FAULT_CHANGES, v->moment);
     int rc = v->run(&h, &kit->err);
     fault_close(&h); /* which copies a log back */
@@ -120,7 +120,7 @@ static char *run_whole(int act)
     fault_handles h;
     start_anew();
     note_state(NULL);
-    open_work(&h, NULL);
+    open_fault_copy(&h, NULL);
     h.ended = note_state;
     OK(fault_acts[act].run(&h, &kit->err));
     fault_close(&h);
@@ -136,7 +136,7 @@ static int drafts_of_the_dead(breccia *repo, int64_t *last)
     const brc_draft *draft;
     int n = 0, rc;
     OK(brc_drafts(&it, repo, &kit->err));
-    while ((rc = brc_drafts_next(it, &draft, &kit->err)) > 0)
+    while ((rc = brc_next(it, &draft, &kit->err)) > 0)
         if (draft->flags & BRC_DRAFT_OWNED) {
             ck_assert_int_eq(draft->owner, BRC_OWNER_DEAD);
             *last = draft->id;
@@ -151,9 +151,9 @@ static int drafts_of_the_dead(breccia *repo, int64_t *last)
 static void settle(breccia *repo, int64_t id, int is_dropped)
 {
     if (!is_dropped) {
-        char *before = file_digest(base->work);
+        char *before = file_digest_named(base->work);
         int rc = brc_draft_adopt(repo, id, &kit->err);
-        char *after = file_digest(base->work);
+        char *after = file_digest_named(base->work);
         ck_assert_msg(rc == BRC_OK || rc == BRC_ECONFLICT || rc == BRC_ESTALE, "%s",
                       kit->err.message);
         ck_assert_int_eq(strcmp(before, after) != 0, rc == BRC_OK);
@@ -178,7 +178,7 @@ static void do_again(int act, int is_done, const char *seen_after)
 {
     fault_handles h;
     if (!is_done) {
-        open_work(&h, NULL);
+        open_fault_copy(&h, NULL);
         OK(fault_acts[act].run(&h, &kit->err));
         fault_close(&h);
     }
@@ -221,7 +221,11 @@ static void look_at_dead(int act, uint64_t n, const char *seen_before, const cha
     free(seen);
 }
 
-START_TEST(whenever_it_is_killed)
+CASE("killed", .setup = killed_setup, .teardown = killed_teardown,
+     .setup_once = make_bases, .teardown_once = remove_bases,
+     .timeout = 120);
+
+LOOP(whenever_it_is_killed, 0, 2 * fault_nacts)
 {
     const int act = _i / 2, wal = _i % 2;
     const uint64_t each = effort_step(7, 20);
@@ -239,7 +243,6 @@ START_TEST(whenever_it_is_killed)
     free(seen_before);
     free(seen_after);
 }
-END_TEST
 
 /* ---- savepoints -------------------------------- */
 
@@ -250,7 +253,7 @@ static void note_seen(const fault_handles *h)
     said[nsaid++] = file_digest_seen(base->work);
 }
 
-/* What the dead one has written is there, as if it had released; and others can make savepoints. */
+/* The dead process's changes are there, as if it had released; and others can make savepoints. */
 static void go_on_after_savepoints(uint64_t n)
 {
     breccia *repo;
@@ -262,9 +265,9 @@ static void go_on_after_savepoints(uint64_t n)
     OK(brc_session_open(&session, repo, NULL, BRC_SESSION_WRITE, &kit->err));
     if (n % 2 == 0)
         OK(brc_gc(repo, NULL, NULL, &kit->err));
-    OK(brc_savepoint(session, "x", &kit->err));
+    OK(brc_savepoint(session, BRC_SAVEPOINT_SET, "x", &kit->err));
     OK(brc_attrs_set(session, "/", "more", "1", &kit->err));
-    OK(brc_savepoint_rollback(session, "x", &kit->err));
+    OK(brc_savepoint(session, BRC_SAVEPOINT_ROLLBACK, "x", &kit->err));
     brc_session_free(session);
     brc_free(repo);
     char *then = file_digest_seen(base->work);
@@ -274,7 +277,7 @@ static void go_on_after_savepoints(uint64_t n)
     free(then);
 }
 
-START_TEST(whenever_it_is_killed_with_savepoints_what_it_wrote_is_there)
+LOOP(whenever_it_is_killed_with_savepoints_what_it_wrote_is_there, 0, 2)
 {
     const uint64_t each = effort_step(21, 60);
     uint64_t n = 1, killed = 0;
@@ -283,7 +286,7 @@ START_TEST(whenever_it_is_killed_with_savepoints_what_it_wrote_is_there)
     base = &bases[_i];
     start_anew();
     note_seen(NULL);
-    open_work(&h, NULL);
+    open_fault_copy(&h, NULL);
     h.ended = note_seen;
     OK(run_savepoints(&h, &kit->err));
     fault_close(&h);
@@ -291,18 +294,4 @@ START_TEST(whenever_it_is_killed_with_savepoints_what_it_wrote_is_there)
     for (; run_and_die(run_savepoints, n); n += each, killed++)
         go_on_after_savepoints(n);
     ck_assert_uint_ge(killed, 100 / each);
-}
-END_TEST
-
-Suite *killed_suite(void)
-{
-    Suite *s = suite_create("killed");
-    TCase *tc = tcase_create("killed");
-    tcase_set_timeout(tc, 120);
-    tcase_add_unchecked_fixture(tc, make_bases, remove_bases);
-    tcase_add_checked_fixture(tc, killed_setup, killed_teardown);
-    tcase_add_loop_test(tc, whenever_it_is_killed, 0, 2 * fault_nacts);
-    tcase_add_loop_test(tc, whenever_it_is_killed_with_savepoints_what_it_wrote_is_there, 0, 2);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -2,7 +2,6 @@
  * Journals that writers left: played back whenever they are the file's own, however many
  * come at once, and never over a copy of another state.
  */
-#include <check.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -16,8 +15,9 @@
 #include "../kit/file_digest.h"
 #include "../kit/journal_kit.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *left_journal_suite(void);
+TEST_SUITE(left_journal);
 
 static store_kit kit;
 static char journal[128];
@@ -42,10 +42,10 @@ static void left_teardown(void)
 
 #define STATES 14
 
-/* Of the kinds that journal_kit_leave() knows. */
+/* The kind of journal_kit_leave() whose journal lacks page 1. */
 #define WITHOUT_PAGE_1 1
 
-/* What may be read of copy number i over the file with this journal: what was in the copy. */
+/* A copy that is put over the file, beside this journal, reads as the content that it had. */
 static int copy_is_kept(const brc_buf *copy, const char *said, const brc_buf *left)
 {
     store_kit_put(kit.file, copy);
@@ -66,7 +66,9 @@ static int copy_is_kept(const brc_buf *copy, const char *said, const brc_buf *le
     return rc == BRC_OK;
 }
 
-START_TEST(f01_copies_put_over_a_file_with_a_left_journal)
+CASE("left_journal", .setup = left_setup, .teardown = left_teardown, .timeout = 120);
+
+LOOP(f01_copies_put_over_a_file_with_a_left_journal, 0, 3)
 {
     brc_buf copies[STATES], left;
     char *said[STATES];
@@ -89,10 +91,9 @@ START_TEST(f01_copies_put_over_a_file_with_a_left_journal)
     }
     brc_buf_dispose(&left);
 }
-END_TEST
 
 /* And with the file as the writer left it, it is undone. */
-START_TEST(f01_a_left_journal_is_played_back)
+LOOP(f01_a_left_journal_is_played_back, 0, 4)
 {
     char *before = file_digest(kit.file);
     journal_kit_leave(kit.file, _i % 2 * 2);
@@ -104,11 +105,10 @@ START_TEST(f01_a_left_journal_is_played_back)
     free(before);
     free(now);
 }
-END_TEST
 
 /* A journal without page 1 may be of any state with as many pages, also the one that a writer has
  * just left: only one that changes nothing is played back. */
-START_TEST(f01_a_journal_without_page_1_must_change_nothing)
+LOOP(f01_a_journal_without_page_1_must_change_nothing, 0, 2)
 {
     brc_buf before = store_kit_read(kit.file);
     char *said = file_digest(kit.file);
@@ -130,11 +130,10 @@ START_TEST(f01_a_journal_without_page_1_must_change_nothing)
     brc_buf_dispose(&file);
     brc_buf_dispose(&left);
 }
-END_TEST
 
 /* The page that has the settings is half as it was and half as it was to be: whoever opens the file
  * plays the journal back before he looks at it. */
-START_TEST(f01_a_page_of_meta_that_is_half_written)
+TEST(f01_a_page_of_meta_that_is_half_written)
 {
     const size_t at = (size_t)(store_kit_ask(&kit, "SELECT rootpage FROM sqlite_schema"
                                                    " WHERE name='meta'") - 1) * BRC_PAGE_SIZE;
@@ -158,7 +157,6 @@ START_TEST(f01_a_page_of_meta_that_is_half_written)
     brc_buf_dispose(&file);
     brc_buf_dispose(&left);
 }
-END_TEST
 
 /* ---- living writers, killed writers --------------------------------------------------- */
 
@@ -192,7 +190,7 @@ static void kill_child(pid_t child)
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 
-START_TEST(f01_a_living_writers_journal_is_normal)
+LOOP(f01_a_living_writers_journal_is_normal, 0, 2)
 {
     pid_t child = hold("BEGIN; UPDATE meta SET value=zeroblob(150) WHERE key='secret';"
                        "INSERT INTO meta VALUES ('more', zeroblob(100000), 0)", _i);
@@ -210,7 +208,6 @@ START_TEST(f01_a_living_writers_journal_is_normal)
     OK(journal_kit_look(kit.file, 0, &kit.err));
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT length(value) FROM meta WHERE key='secret'"), 192);
 }
-END_TEST
 
 /* Several processes come at once, to commit, to read and to write, behind a writer that
  * was killed: each must get in. */
@@ -238,7 +235,7 @@ static void all_get_in(int round)
 }
 
 /* Whenever a writer is killed: nobody is told that the journal is not the file's. */
-START_TEST(f01_killed_writers_are_always_undone)
+TEST(f01_killed_writers_are_always_undone)
 {
     uint64_t random = 5;
     for (int round = 0; round < 60; round++) {
@@ -254,10 +251,9 @@ START_TEST(f01_killed_writers_are_always_undone)
     }
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
 /* The same with a journal that is hot every time. */
-START_TEST(f01_several_undo_at_once)
+TEST(f01_several_undo_at_once)
 {
     for (int round = 0; round < 20; round++) {
         char *before = file_digest(kit.file);
@@ -268,22 +264,4 @@ START_TEST(f01_several_undo_at_once)
         free(now);
         free(before);
     }
-}
-END_TEST
-
-Suite *left_journal_suite(void)
-{
-    Suite *s = suite_create("left_journal");
-    TCase *tc = tcase_create("left_journal");
-    tcase_add_checked_fixture(tc, left_setup, left_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, f01_copies_put_over_a_file_with_a_left_journal, 0, 3);
-    tcase_add_loop_test(tc, f01_a_left_journal_is_played_back, 0, 4);
-    tcase_add_loop_test(tc, f01_a_journal_without_page_1_must_change_nothing, 0, 2);
-    tcase_add_test(tc, f01_a_page_of_meta_that_is_half_written);
-    tcase_add_loop_test(tc, f01_a_living_writers_journal_is_normal, 0, 2);
-    tcase_add_test(tc, f01_killed_writers_are_always_undone);
-    tcase_add_test(tc, f01_several_undo_at_once);
-    suite_add_tcase(s, tc);
-    return s;
 }

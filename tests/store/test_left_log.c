@@ -2,7 +2,6 @@
  * Logs that writers in WAL mode left: read whenever they are the file's own, however many come at
  * once and whatever a killed process had copied back, and never over a copy of another state.
  */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +14,9 @@
 #include "../kit/file_digest.h"
 #include "../kit/journal_kit.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *left_log_suite(void);
+TEST_SUITE(left_log);
 
 static store_kit kit;
 static char wal[140], shm[140];
@@ -135,7 +135,9 @@ static void copy_is_whole(const brc_buf *copy, const brc_buf *log)
     KIT_TRUE(store_kit_same(wal, log));
 }
 
-START_TEST(copies_put_over_a_file_with_a_left_log)
+CASE("left_log", .setup = log_setup, .teardown = log_teardown, .timeout = 120);
+
+LOOP(copies_put_over_a_file_with_a_left_log, 0, 3)
 {
     brc_buf copies[STATES];
     make_copies(copies);
@@ -150,10 +152,9 @@ START_TEST(copies_put_over_a_file_with_a_left_log)
     brc_buf_dispose(&own);
     brc_buf_dispose(&log);
 }
-END_TEST
 
 /* The pages of the log, as it has them last, go into the file one by one. */
-START_TEST(a_copy_of_any_moment_of_copying_back_is_read)
+TEST(a_copy_of_any_moment_of_copying_back_is_read)
 {
     leave_changes("left", 3, 1);
     brc_buf file = store_kit_read(kit.file), log = store_kit_read(wal);
@@ -173,7 +174,6 @@ START_TEST(a_copy_of_any_moment_of_copying_back_is_read)
     brc_buf_dispose(&file);
     brc_buf_dispose(&log);
 }
-END_TEST
 
 /* ---- a page of `meta` that is half copied back -------------------------------- */
 
@@ -195,7 +195,7 @@ static void fill_meta(void)
     store_kit_close(&kit);
 }
 
-START_TEST(a_page_of_meta_that_is_half_copied_back)
+LOOP(a_page_of_meta_that_is_half_copied_back, 0, 6)
 {
     char value[3900] = "";
     static const size_t lengths[] = {0, 1, 6, 60, 3600, 3899};
@@ -224,7 +224,6 @@ START_TEST(a_page_of_meta_that_is_half_copied_back)
     brc_buf_dispose(&file);
     brc_buf_dispose(&log);
 }
-END_TEST
 
 /* Pointers to the cells of a leaf; the one whose key this is. */
 static size_t cell_of(const uint8_t *page, const char *key)
@@ -242,7 +241,7 @@ static size_t cell_of(const uint8_t *page, const char *key)
 
 /* In the file the wish is not found, though all else is as it was: another row is in its place, or
  * the rows are in no order. The log has all of it. */
-START_TEST(a_wish_that_a_torn_page_hides_is_in_the_log)
+LOOP(a_wish_that_a_torn_page_hides_is_in_the_log, 0, 2)
 {
     const uint32_t number = (uint32_t)store_kit_ask(
         &kit, "SELECT rootpage FROM sqlite_schema WHERE name='meta'");
@@ -264,19 +263,4 @@ START_TEST(a_wish_that_a_torn_page_hides_is_in_the_log)
     store_kit_put(kit.file, &file);
     must_show("left");
     brc_buf_dispose(&file);
-}
-END_TEST
-
-Suite *left_log_suite(void)
-{
-    Suite *s = suite_create("left_log");
-    TCase *tc = tcase_create("left_log");
-    tcase_add_checked_fixture(tc, log_setup, log_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, copies_put_over_a_file_with_a_left_log, 0, 3);
-    tcase_add_test(tc, a_copy_of_any_moment_of_copying_back_is_read);
-    tcase_add_loop_test(tc, a_page_of_meta_that_is_half_copied_back, 0, 6);
-    tcase_add_loop_test(tc, a_wish_that_a_torn_page_hides_is_in_the_log, 0, 2);
-    suite_add_tcase(s, tc);
-    return s;
 }

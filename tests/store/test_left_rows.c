@@ -1,15 +1,16 @@
 /* Rows of stored bytes that objects leave, one after the other and in many transactions: what is
  * noted of them, when they go, and that nothing is searched for it. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/store/db.h"
 #include "../kit/file_digest.h"
+#include "../kit/own_rows.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *left_rows_suite(void);
+TEST_SUITE(left_rows);
 
 enum { LEN = 2000 };
 
@@ -73,9 +74,11 @@ static void check_whole(void)
     store_kit_open(&kit);
 }
 
+CASE("left_rows", .setup = kit_start, .teardown = kit_stop, .timeout = 60);
+
 /* ---- when they go -------------------------------- */
 
-START_TEST(a_row_goes_with_the_last_object)
+TEST(a_row_goes_with_the_last_object)
 {
     enum { N = 100 };
     brc_oid ids[N];
@@ -84,19 +87,18 @@ START_TEST(a_row_goes_with_the_last_object)
     for (size_t i = 0; i < N - 1; i++) {
         move_chunks(ids, i, i + 1, 1);
         ck_assert_int_eq(ask("SELECT count(*) FROM blob WHERE seq=1"), 1);
-        ck_assert_int_eq(ask("SELECT bytes FROM hole"), (int64_t)(i + 1) * LEN);
+        ck_assert_int_eq(ask("SELECT bytes FROM removed"), (int64_t)(i + 1) * LEN);
     }
     check_whole(); /* what is noted lasts */
     move_chunks(ids, N - 1, N, 1);
     ck_assert_int_eq(ask("SELECT count(*) FROM blob WHERE seq=1"), 0);
-    ck_assert_int_eq(ask("SELECT count(*) FROM hole"), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM removed"), 0);
     ck_assert_int_eq(ask("SELECT count(*) FROM blob"), N);
     check_whole();
 }
-END_TEST
 
 /* Each knows of it what the other has done. */
-START_TEST(two_handles_leave_one_row)
+TEST(two_handles_leave_one_row)
 {
     enum { N = 40 };
     brc_oid ids[N];
@@ -112,13 +114,12 @@ START_TEST(two_handles_leave_one_row)
     }
     brc_store_close(other);
     ck_assert_int_eq(ask("SELECT count(*) FROM blob WHERE seq=1"), 0);
-    ck_assert_int_eq(ask("SELECT count(*) FROM hole"), 0);
+    ck_assert_int_eq(ask("SELECT count(*) FROM removed"), 0);
     check_whole();
 }
-END_TEST
 
 /* An undone transaction has left nothing. */
-START_TEST(what_is_undone_is_not_left)
+TEST(what_is_undone_is_not_left)
 {
     enum { N = 10 };
     brc_oid ids[N];
@@ -128,23 +129,22 @@ START_TEST(what_is_undone_is_not_left)
         move_chunk(kit.store, &ids[i]);
     OK_KIT(brc_store_end(kit.store, 0, &kit.err));
     move_chunks(ids, 0, 1, 1);
-    ck_assert_int_eq(ask("SELECT bytes FROM hole"), LEN);
+    ck_assert_int_eq(ask("SELECT bytes FROM removed"), LEN);
     ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 2);
     check_whole();
 }
-END_TEST
 
 /* ---- damage -------------------------------- */
 
 /* A note that damage has changed would drop a row that is in use. */
-START_TEST(a_damaged_note_drops_nothing)
+TEST(a_damaged_note_drops_nothing)
 {
     enum { N = 10 };
     brc_oid ids[N];
     put_chunks(ids, N, 1);
     move_chunks(ids, 0, 2, 1);
     store_kit_close(&kit);
-    store_kit_sql_shared(&kit, "UPDATE hole SET bytes=18000");
+    store_kit_sql_shared(&kit, "UPDATE removed SET bytes=18000");
     store_kit_open(&kit);
     OK_KIT(brc_store_begin(kit.store, &kit.err));
     move_chunk(kit.store, &ids[2]);
@@ -154,22 +154,21 @@ START_TEST(a_damaged_note_drops_nothing)
     ck_assert(!file_is_whole(kit.file));
     store_kit_open(&kit);
 }
-END_TEST
 
 /* More than there is, with the right checksum: somebody has forged it, and the row stays. */
-START_TEST(too_many_holes_drop_nothing)
+TEST(too_many_holes_drop_nothing)
 {
     enum { N = 10 };
     brc_oid ids[N];
     put_chunks(ids, N, 1);
     move_chunks(ids, 0, 2, 1);
     store_kit_close(&kit);
-    store_kit_sql_shared(&kit, "UPDATE hole SET bytes=19000, checksum=row_sum('hole', seq, 19000)");
+    store_kit_sql_shared(&kit, "UPDATE removed SET bytes=19000; UPDATE removed SET checksum="
+                                REMOVED_SUM);
     store_kit_open(&kit);
     move_chunks(ids, 2, 3, 1);
     ck_assert_int_eq(ask("SELECT count(*) FROM blob WHERE seq=1"), 1);
 }
-END_TEST
 
 /* ---- how much work it is -------------------------------- */
 
@@ -183,7 +182,7 @@ static int add_steps(unsigned what, void *ctx, void *stmt, void *unused)
 }
 
 /* _i 0: in the order in which they lie; 1: each transaction takes a few of every row. */
-START_TEST(leaving_is_linear)
+LOOP(leaving_is_linear, 0, 2)
 {
     enum { N = 2000, PER = 10 };
     static brc_oid ids[4 * N];
@@ -201,26 +200,9 @@ START_TEST(leaving_is_linear)
         }
         sqlite3_trace_v2(kit.store->db, 0, NULL, NULL);
         steps[big] = all_steps;
-        ck_assert_int_eq(ask("SELECT count(*) FROM hole"), 0);
+        ck_assert_int_eq(ask("SELECT count(*) FROM removed"), 0);
     }
     ck_assert_int_lt(steps[1], 4 * steps[0] + steps[0] / 2);
     ck_assert_int_lt(steps[0], (int64_t)N * 400);
     check_whole();
-}
-END_TEST
-
-Suite *left_rows_suite(void)
-{
-    Suite *s = suite_create("left_rows");
-    TCase *t = tcase_create("left_rows");
-    tcase_add_checked_fixture(t, kit_start, kit_stop);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_row_goes_with_the_last_object);
-    tcase_add_test(t, two_handles_leave_one_row);
-    tcase_add_test(t, what_is_undone_is_not_left);
-    tcase_add_test(t, a_damaged_note_drops_nothing);
-    tcase_add_test(t, too_many_holes_drop_nothing);
-    tcase_add_loop_test(t, leaving_is_linear, 0, 2);
-    suite_add_tcase(s, t);
-    return s;
 }

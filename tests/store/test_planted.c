@@ -2,7 +2,6 @@
  * Files beside the repository that are not its own: planted journals, links in their
  * place, logs. None is played back, and none deletes or writes anything.
  */
-#include <check.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -16,8 +15,9 @@
 #include "../kit/file_digest.h"
 #include "../kit/journal_kit.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *planted_suite(void);
+TEST_SUITE(planted);
 
 static store_kit kit;
 static char journal[128], victim[128];
@@ -76,8 +76,10 @@ static void victim_lives(void)
 
 /* ---- a journal that names another file ------------------------------------------------ */
 
+CASE("planted", .setup = planted_setup, .teardown = planted_teardown, .timeout = 120);
+
 /* Hot, so that it would be played back. */
-START_TEST(f01_a_hot_journal_that_names_a_file_deletes_nothing)
+LOOP(f01_a_hot_journal_that_names_a_file_deletes_nothing, 0, 2)
 {
     brc_buf made = journal_kit_header(store_kit_ask(&kit, "PRAGMA page_count"), 16384, 0);
     journal_kit_name(&made, victim, _i == 0 ? 0 : 1);
@@ -86,10 +88,9 @@ START_TEST(f01_a_hot_journal_that_names_a_file_deletes_nothing)
     victim_lives();
     brc_buf_dispose(&made);
 }
-END_TEST
 
 /* The name may be of a file that is not there, or the journal's own database. */
-START_TEST(f01_whatever_file_it_names)
+LOOP(f01_whatever_file_it_names, 0, 4)
 {
     const char *names[] = {"/nowhere/at/all", kit.file, journal, "relative"};
     brc_buf made = journal_kit_header(store_kit_ask(&kit, "PRAGMA page_count"), 16384, 0);
@@ -98,11 +99,10 @@ START_TEST(f01_whatever_file_it_names)
     refused_and_untouched("names another file");
     brc_buf_dispose(&made);
 }
-END_TEST
 
 /* Cold, its first byte is zero: a writer writes over it, and when it rolls back SQLite
  * would read the name behind its own records. */
-START_TEST(f01_a_cold_journal_that_names_a_file_deletes_nothing)
+TEST(f01_a_cold_journal_that_names_a_file_deletes_nothing)
 {
     brc_buf made = BRC_BUF_INIT;
     while (made.len < 200000)
@@ -122,10 +122,10 @@ START_TEST(f01_a_cold_journal_that_names_a_file_deletes_nothing)
     ck_assert(file_is_whole(kit.file));
     brc_buf_dispose(&made);
 }
-END_TEST
 
-/* What a writer really leaves behind before its first sync: written over, and gone. */
-START_TEST(f01_a_cold_journal_is_in_nobodys_way)
+/* The journal that a writer really leaves behind before its first sync: it is overwritten, and
+ * gone. */
+TEST(f01_a_cold_journal_is_in_nobodys_way)
 {
     brc_buf made = journal_kit_header(store_kit_ask(&kit, "PRAGMA page_count"), 16384, 1);
     memset(made.data, 0, 12);
@@ -136,11 +136,10 @@ START_TEST(f01_a_cold_journal_is_in_nobodys_way)
     ck_assert(file_is_whole(kit.file));
     brc_buf_dispose(&made);
 }
-END_TEST
 
 /* ---- a journal that is something else ----------------------------------------------- */
 
-START_TEST(f01_a_journal_that_is_a_link_or_no_file)
+LOOP(f01_a_journal_that_is_a_link_or_no_file, 0, 6)
 {
     brc_buf text = {.data = (uint8_t *)(uintptr_t)PRECIOUS, .len = strlen(PRECIOUS),
                     .flags = BRC_BUF_FIXED};
@@ -171,10 +170,9 @@ START_TEST(f01_a_journal_that_is_a_link_or_no_file)
     }
     victim_lives();
 }
-END_TEST
 
 /* A victim that looks cold: readers do not mind, and a writer does not write into it. */
-START_TEST(f01_nothing_is_written_through_a_link)
+LOOP(f01_nothing_is_written_through_a_link, 0, 4)
 {
     char zeros[4096] = {0};
     brc_buf want = {.data = (uint8_t *)zeros, .len = _i < 2 ? sizeof(zeros) : 0,
@@ -188,7 +186,6 @@ START_TEST(f01_nothing_is_written_through_a_link)
     ck_assert_int_eq(unlink(journal), 0);
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
 /* ---- a journal with another content -------------------------------------------------- */
 
@@ -199,7 +196,7 @@ static void plant(brc_buf *made, const char *words)
     refused_and_untouched(words);
 }
 
-START_TEST(f01_made_up_journals_are_refused)
+LOOP(f01_made_up_journals_are_refused, 0, 9)
 {
     int64_t pages = store_kit_ask(&kit, "PRAGMA page_count");
     brc_buf file = store_kit_read(kit.file), made;
@@ -252,10 +249,9 @@ START_TEST(f01_made_up_journals_are_refused)
     }
     brc_buf_dispose(&file);
 }
-END_TEST
 
 /* Its own, made by hand: the checks above do not refuse what is right. */
-START_TEST(f01_a_right_journal_made_by_hand_is_played_back)
+LOOP(f01_a_right_journal_made_by_hand_is_played_back, 0, 2)
 {
     brc_buf file = store_kit_read(kit.file);
     brc_buf made = journal_kit_header(store_kit_ask(&kit, "PRAGMA page_count"), 16384, 1);
@@ -273,9 +269,8 @@ START_TEST(f01_a_right_journal_made_by_hand_is_played_back)
     brc_buf_dispose(&made);
     brc_buf_dispose(&file);
 }
-END_TEST
 
-START_TEST(f01_as_it_stands_nothing_is_undone)
+TEST(f01_as_it_stands_nothing_is_undone)
 {
     journal_kit_leave(kit.file, 0);
     brc_buf file = store_kit_read(kit.file), left = store_kit_read(journal);
@@ -288,7 +283,6 @@ START_TEST(f01_as_it_stands_nothing_is_undone)
     brc_buf_dispose(&file);
     brc_buf_dispose(&left);
 }
-END_TEST
 
 /* ---- locks of this process --------------------------------------------------------------- */
 
@@ -309,7 +303,7 @@ static int is_reserved(void)
 }
 
 /* To close any descriptor of the file would drop them. */
-START_TEST(f01_nothing_drops_the_locks)
+LOOP(f01_nothing_drops_the_locks, 0, 2)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     breccia *repo, *other = NULL;
@@ -339,11 +333,10 @@ START_TEST(f01_nothing_drops_the_locks)
     brc_session_free(s);
     brc_free(repo);
 }
-END_TEST
 
 /* ---- a new file, names ------------------------------------------------------------------- */
 
-START_TEST(f01_a_new_file_takes_no_old_journal)
+LOOP(f01_a_new_file_takes_no_old_journal, 0, 2)
 {
     brc_buf made = journal_kit_header(3, 16384, 0);
     if (_i == 0)
@@ -359,10 +352,9 @@ START_TEST(f01_a_new_file_takes_no_old_journal)
     victim_lives();
     brc_buf_dispose(&made);
 }
-END_TEST
 
 /* An init that was killed: nothing of the file is believed, and nothing is cut. */
-START_TEST(f01_a_journal_of_an_empty_file_empties_nothing)
+TEST(f01_a_journal_of_an_empty_file_empties_nothing)
 {
     brc_buf made = journal_kit_header(0, 16384, 0), file = store_kit_read(kit.file);
     store_kit_put(journal, &made);
@@ -375,9 +367,8 @@ START_TEST(f01_a_journal_of_an_empty_file_empties_nothing)
     brc_buf_dispose(&made);
     brc_buf_dispose(&file);
 }
-END_TEST
 
-START_TEST(f01_through_a_link_the_journal_is_the_files)
+TEST(f01_through_a_link_the_journal_is_the_files)
 {
     char alias[128], beside[140];
     snprintf(alias, sizeof(alias), "%s/elsewhere/alias.brc", kit.dir);
@@ -390,7 +381,6 @@ START_TEST(f01_through_a_link_the_journal_is_the_files)
     ck_assert_int_eq(brc_file_kind(beside), 2);
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
 /* ---- WAL ----------------------------------------------------------------------------------- */
 
@@ -401,7 +391,7 @@ static void wal_names(char wal[140], char shm[140])
 }
 
 /* A log that SQLite would take: made beside a copy in WAL mode. */
-START_TEST(f06_a_planted_wal_is_not_read)
+LOOP(f06_a_planted_wal_is_not_read, 0, 2)
 {
     char wal[140], shm[140];
     sqlite3 *db = NULL;
@@ -429,9 +419,8 @@ START_TEST(f06_a_planted_wal_is_not_read)
     brc_buf_dispose(&before);
     brc_buf_dispose(&log);
 }
-END_TEST
 
-START_TEST(f06_a_file_in_wal_mode_is_refused)
+TEST(f06_a_file_in_wal_mode_is_refused)
 {
     char wal[140], shm[140];
     wal_names(wal, shm);
@@ -448,10 +437,9 @@ START_TEST(f06_a_file_in_wal_mode_is_refused)
     OK(journal_kit_look(kit.file, 0, &kit.err));
     brc_buf_dispose(&before);
 }
-END_TEST
 
 /* Nor where FILE can only be read with its log, as after a copying back that was cut off. */
-START_TEST(f06_a_log_does_not_count_where_the_file_is_unreadable)
+TEST(f06_a_log_does_not_count_where_the_file_is_unreadable)
 {
     char wal[140], shm[140];
     int status;
@@ -467,7 +455,7 @@ START_TEST(f06_a_log_does_not_count_where_the_file_is_unreadable)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     brc_buf log = store_kit_read(wal), file = store_kit_read(kit.file);
     ck_assert_uint_gt(log.len, 100);
-    file.data[100] = 0x55; /* page 1 is no page of a tree */
+    file.data[100] = 0x55; /* page 1 is not a page of a tree */
     store_kit_put(kit.file, &file);
     static const uint32_t flags[] = {0, BRC_OPEN_READONLY};
     for (size_t i = 0; i < 2; i++)
@@ -478,10 +466,9 @@ START_TEST(f06_a_log_does_not_count_where_the_file_is_unreadable)
     brc_buf_dispose(&log);
     brc_buf_dispose(&file);
 }
-END_TEST
 
 /* While it is open, too. */
-START_TEST(f06_a_file_put_into_wal_mode_meanwhile)
+TEST(f06_a_file_put_into_wal_mode_meanwhile)
 {
     const char *branch;
     OK(store_kit_try(&kit, 0, -1));
@@ -490,40 +477,10 @@ START_TEST(f06_a_file_put_into_wal_mode_meanwhile)
     KIT_FAILS(&kit, BRC_EFORMAT, "WAL mode", brc_head_get(kit.store, &branch, &kit.err));
     KIT_FAILS(&kit, BRC_EFORMAT, "WAL mode", brc_store_begin(kit.store, &kit.err));
 }
-END_TEST
 
-START_TEST(f06_another_programs_file_in_wal_mode)
+TEST(f06_another_programs_file_in_wal_mode)
 {
     ck_assert_int_eq(unlink(kit.file), 0);
     store_kit_sql(&kit, "PRAGMA journal_mode=WAL; CREATE TABLE t(a)");
     KIT_FAILS(&kit, BRC_EFORMAT, "is not a breccia repository", store_kit_try(&kit, 0, -1));
-}
-END_TEST
-
-Suite *planted_suite(void)
-{
-    Suite *s = suite_create("planted");
-    TCase *tc = tcase_create("planted");
-    tcase_add_checked_fixture(tc, planted_setup, planted_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, f01_a_hot_journal_that_names_a_file_deletes_nothing, 0, 2);
-    tcase_add_loop_test(tc, f01_whatever_file_it_names, 0, 4);
-    tcase_add_test(tc, f01_a_cold_journal_that_names_a_file_deletes_nothing);
-    tcase_add_test(tc, f01_a_cold_journal_is_in_nobodys_way);
-    tcase_add_loop_test(tc, f01_a_journal_that_is_a_link_or_no_file, 0, 6);
-    tcase_add_loop_test(tc, f01_nothing_is_written_through_a_link, 0, 4);
-    tcase_add_loop_test(tc, f01_made_up_journals_are_refused, 0, 9);
-    tcase_add_loop_test(tc, f01_a_right_journal_made_by_hand_is_played_back, 0, 2);
-    tcase_add_test(tc, f01_as_it_stands_nothing_is_undone);
-    tcase_add_loop_test(tc, f01_nothing_drops_the_locks, 0, 2);
-    tcase_add_loop_test(tc, f01_a_new_file_takes_no_old_journal, 0, 2);
-    tcase_add_test(tc, f01_a_journal_of_an_empty_file_empties_nothing);
-    tcase_add_test(tc, f01_through_a_link_the_journal_is_the_files);
-    tcase_add_loop_test(tc, f06_a_planted_wal_is_not_read, 0, 2);
-    tcase_add_test(tc, f06_a_file_in_wal_mode_is_refused);
-    tcase_add_test(tc, f06_a_log_does_not_count_where_the_file_is_unreadable);
-    tcase_add_test(tc, f06_a_file_put_into_wal_mode_meanwhile);
-    tcase_add_test(tc, f06_another_programs_file_in_wal_mode);
-    suite_add_tcase(s, tc);
-    return s;
 }

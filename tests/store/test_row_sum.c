@@ -1,6 +1,5 @@
 /* Checksums of rows that no hash covers: their definition, and every cell of the six tables that
  * have them, changed by damage: found by the check of rows, and an error for whoever reads it. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,9 @@
 #include "../../src/store/db.h"
 #include "../kit/seal.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *row_sum_suite(void);
+TEST_SUITE(row_sum);
 
 static store_kit kit;
 static int64_t draft, node;
@@ -56,7 +56,9 @@ static int64_t sum_of(const char *bytes, size_t len)
     return (int32_t)(uint32_t)brc_hash_bytes(bytes, len);
 }
 
-START_TEST(a_sum_is_that_of_the_bytes_that_the_format_says)
+CASE("row_sum", .setup = sums_setup, .teardown = sums_teardown);
+
+TEST(a_sum_is_that_of_the_bytes_that_the_format_says)
 {
     static const struct {
         const char *values, *bytes;
@@ -90,10 +92,9 @@ START_TEST(a_sum_is_that_of_the_bytes_that_the_format_says)
             ck_assert(sum != sum_of(rows[k].bytes, rows[k].len));
     }
 }
-END_TEST
 
 /* SEAL_ALL in the kit gives what the library wrote: it names every column. */
-START_TEST(sealing_a_row_that_is_right_changes_nothing)
+TEST(sealing_a_row_that_is_right_changes_nothing)
 {
     int found = 0;
     brc_buf before = store_kit_bytes(&kit);
@@ -107,7 +108,6 @@ START_TEST(sealing_a_row_that_is_right_changes_nothing)
     brc_buf_dispose(&before);
     brc_buf_dispose(&after);
 }
-END_TEST
 
 /* ---- every cell ---------------------------------------------------------------- */
 
@@ -210,7 +210,7 @@ static void attack_cell(const char *table, const char *column, const brc_buf *wh
     store_kit_close(&kit);
 }
 
-START_TEST(every_cell_of_a_row_is_in_its_checksum)
+LOOP(every_cell_of_a_row_is_in_its_checksum, 0, SUM_TABLES)
 {
     const char *table = sum_tables[_i];
     char columns[20][24], sql[160];
@@ -230,10 +230,9 @@ START_TEST(every_cell_of_a_row_is_in_its_checksum)
         attack_cell(table, columns[i], &whole);
     brc_buf_dispose(&whole);
 }
-END_TEST
 
 /* A row is not its neighbour's: the sum is of the table and of the key too. */
-START_TEST(a_row_s_checksum_does_not_fit_another_row)
+TEST(a_row_s_checksum_does_not_fit_another_row)
 {
     brc_oid id;
     int has, found = 0;
@@ -244,18 +243,4 @@ START_TEST(a_row_s_checksum_does_not_fit_another_row)
               brc_ref_get(kit.store, "heads/main", &has, &id, &kit.err));
     OK(brc_store_check_rows(kit.store, count_line, &found, &kit.err));
     ck_assert_int_eq(found, 1);
-}
-END_TEST
-
-Suite *row_sum_suite(void)
-{
-    Suite *s = suite_create("row_sum");
-    TCase *tc = tcase_create("row_sum");
-    tcase_add_checked_fixture(tc, sums_setup, sums_teardown);
-    tcase_add_test(tc, a_sum_is_that_of_the_bytes_that_the_format_says);
-    tcase_add_test(tc, sealing_a_row_that_is_right_changes_nothing);
-    tcase_add_loop_test(tc, every_cell_of_a_row_is_in_its_checksum, 0, SUM_TABLES);
-    tcase_add_test(tc, a_row_s_checksum_does_not_fit_another_row);
-    suite_add_tcase(s, tc);
-    return s;
 }

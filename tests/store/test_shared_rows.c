@@ -1,6 +1,5 @@
 /* Small objects share rows of stored bytes: how rows are filled, and what damage to a part of one
  * does: the object whose bytes are hit is faulty, and its neighbours are whole. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,9 @@
 #include "../../src/store/db.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *shared_rows_suite(void);
+TEST_SUITE(shared_rows);
 
 /* ---- how rows are filled -------------------------------- */
 
@@ -60,7 +60,9 @@ static int64_t ask(const char *sql)
     return store_kit_ask(&kit, sql);
 }
 
-START_TEST(rows_are_full_but_the_last)
+CASE("fill", .setup = kit_start, .teardown = kit_stop);
+
+TEST(rows_are_full_but_the_last)
 {
     enum { N = 200, LEN = 5000 };
     OK_KIT(brc_store_begin(kit.store, &kit.err));
@@ -75,9 +77,8 @@ START_TEST(rows_are_full_but_the_last)
     store_bytes(10, N); /* another transaction: rows do not change */
     ck_assert_int_eq(ask("SELECT length(data) FROM blob ORDER BY seq DESC LIMIT 1"), 10);
 }
-END_TEST
 
-START_TEST(large_objects_have_rows_of_their_own)
+TEST(large_objects_have_rows_of_their_own)
 {
     static const size_t lens[] = { 131073, 100, 131072, 140000, 200, 131073 };
     brc_oid ids[6];
@@ -93,7 +94,6 @@ START_TEST(large_objects_have_rows_of_their_own)
     for (size_t i = 0; i < 6; i++)
         fetched(&ids[i], lens[i], i);
 }
-END_TEST
 
 static const size_t waste_sizes[] = {
     256,   512,   1024,  2048,   4096,   4224,   6000,   8192,   8400,   12288,  16384,
@@ -101,7 +101,7 @@ static const size_t waste_sizes[] = {
 };
 
 /* The index and the tree are apart: these are the pages of the stored bytes alone. */
-START_TEST(pages_lose_at_most_a_tenth)
+LOOP(pages_lose_at_most_a_tenth, 0, sizeof(waste_sizes) / sizeof(*waste_sizes))
 {
     const size_t len = waste_sizes[_i], n = 4194304 / len + 1;
     OK_KIT(brc_store_begin(kit.store, &kit.err));
@@ -114,10 +114,9 @@ START_TEST(pages_lose_at_most_a_tenth)
     ck_assert_int_gt(pages, stored);
     ck_assert_int_le(10 * (pages - stored), stored);
 }
-END_TEST
 
-/* What is not written yet is read from memory, an object without bytes too. */
-START_TEST(a_transaction_reads_what_it_has_put)
+/* Objects that are not written yet are read from memory, an object without bytes too. */
+TEST(a_transaction_reads_what_it_has_put)
 {
     static const size_t lens[] = { 0, 1, 4000, 140000, 60000, 131072, 131072, 131072, 65536, 3 };
     brc_oid ids[10];
@@ -132,9 +131,8 @@ START_TEST(a_transaction_reads_what_it_has_put)
     for (size_t k = 0; k < 10; k++)
         fetched(&ids[k], lens[k], k);
 }
-END_TEST
 
-START_TEST(an_undone_transaction_leaves_no_row)
+TEST(an_undone_transaction_leaves_no_row)
 {
     brc_oid id = store_bytes(100, 1), again;
     OK_KIT(brc_store_begin(kit.store, &kit.err));
@@ -147,7 +145,6 @@ START_TEST(an_undone_transaction_leaves_no_row)
     fetched(&again, 300, 4);
     ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 2);
 }
-END_TEST
 
 static int count_line(void *ctx, const char *line)
 {
@@ -164,7 +161,7 @@ static int faults_of_rows(void)
 }
 
 /* Numbers of rows that nobody can have given. */
-START_TEST(numbers_that_are_used_up_are_damage)
+LOOP(numbers_that_are_used_up_are_damage, 0, 8)
 {
     static const struct {
         const char *sql;
@@ -196,10 +193,9 @@ START_TEST(numbers_that_are_used_up_are_damage)
         ck_assert_msg(rc == BRC_ECORRUPT, "%d", rc);
     fetched(&id, 10, 1);
 }
-END_TEST
 
 /* The last row that no object has keeps its number, without bytes. */
-START_TEST(a_number_is_not_given_again)
+TEST(a_number_is_not_given_again)
 {
     store_bytes(10, 1);
     store_bytes(10, 2);
@@ -219,10 +215,9 @@ START_TEST(a_number_is_not_given_again)
     OK_KIT(brc_store_end(kit.store, 1, &kit.err));
     ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 2);
 }
-END_TEST
 
 /* Equal bytes of two kinds: each is whole in the other's place, and yet they must not share it. */
-START_TEST(two_objects_in_the_same_bytes_are_found)
+TEST(two_objects_in_the_same_bytes_are_found)
 {
     brc_oid a, b;
     brc_span got;
@@ -240,10 +235,9 @@ START_TEST(two_objects_in_the_same_bytes_are_found)
     OK_KIT(brc_store_get(kit.store, BRC_KIND_COMMIT, &b, &got, &kit.err));
     ck_assert_int_eq(faults_of_rows(), 1);
 }
-END_TEST
 
-/* It would take the others with it when it is encoded again. */
-START_TEST(a_large_object_in_a_shared_row_is_found)
+/* A large object in a shared row would take the others with it when it is encoded again. */
+TEST(a_large_object_in_a_shared_row_is_found)
 {
     store_bytes(140000, 1);
     store_bytes(10, 2);
@@ -255,7 +249,6 @@ START_TEST(a_large_object_in_a_shared_row_is_found)
     store_kit_open(&kit);
     ck_assert_int_eq(faults_of_rows(), 1);
 }
-END_TEST
 
 /* ---- damage to a part of a row -------------------------------- */
 
@@ -277,7 +270,7 @@ static int note_damage(void *ctx, const brc_damage *damage)
     return 0;
 }
 
-static void make_array(scenario *t)
+static void start_with_one_row(scenario *t)
 {
     uint64_t n = CHUNKS * PER, per = PER;
     int32_t data[CHUNKS * PER];
@@ -300,12 +293,11 @@ static unsigned faulty(scenario *t, report *r)
 {
     unsigned bad = 0;
     int32_t got[PER];
-    brc_array *a;
     brc_buf ids = BRC_BUF_INIT;
     memset(r, 0, sizeof(*r));
     scenario_reopen(t);
-    OK(t, brc_fsck(t->repo, 0, note_damage, r, NULL, &t->err));
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    OK(t, brc_fsck(t->repo, 0, note_damage, NULL, r, NULL, &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/a");
     for (int i = 0; i < CHUNKS; i++) {
         char text[40];
         brc_sel sel = BRC_SEL_INIT;
@@ -334,7 +326,9 @@ static unsigned faulty(scenario *t, report *r)
 /* The object of the chunk that lies third. */
 #define THIRD "(SELECT id FROM object WHERE kind=1 ORDER BY offset LIMIT 1 OFFSET 2)"
 
-START_TEST(damage_is_told_of_the_objects_that_it_hits)
+CASE("damage");
+
+LOOP(damage_is_told_of_the_objects_that_it_hits, 0, 21)
 {
     static const struct {
         const char *sql;
@@ -375,7 +369,7 @@ START_TEST(damage_is_told_of_the_objects_that_it_hits)
     };
     scenario t;
     report r;
-    make_array(&t);
+    start_with_one_row(&t);
     ck_assert_uint_eq(faulty(&t, &r), 0);
     ck_assert_msg(r.n == 0, "%s", r.text);
     scenario_sql_shared(&t, damages[_i].sql);
@@ -385,14 +379,13 @@ START_TEST(damage_is_told_of_the_objects_that_it_hits)
         ck_assert_int_ge(r.n, 1);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Neighbours change places: all that is said of the bytes is right but where they are. */
-START_TEST(objects_that_changed_places_are_found)
+TEST(objects_that_changed_places_are_found)
 {
     scenario t;
     report r;
-    make_array(&t);
+    start_with_one_row(&t);
     scenario_sql_shared(&t, "UPDATE object SET offset=(SELECT CASE object.offset WHEN f THEN f+40"
                             " ELSE f END FROM (SELECT " FIRST " AS f)) WHERE kind=1 AND offset IN ("
                             FIRST ", " FIRST "+40)");
@@ -400,14 +393,13 @@ START_TEST(objects_that_changed_places_are_found)
     ck_assert_msg(__builtin_popcount(bad) == 2, "%x\n%s", bad, r.text);
     scenario_stop(&t);
 }
-END_TEST
 
-/* Bytes that no object has are no fault: an object that is encoded again leaves such. */
-START_TEST(unused_bytes_in_a_row_are_no_fault)
+/* Bytes that no object has are not a fault: an object that is encoded again leaves such bytes. */
+TEST(unused_bytes_in_a_row_are_no_fault)
 {
     scenario t;
     report r;
-    make_array(&t);
+    start_with_one_row(&t);
     scenario_sql_shared(&t, "UPDATE blob SET data=CAST(data||x'00010203' AS BLOB)"
                             " WHERE seq=" ROW_OF_CHUNKS);
     ck_assert_uint_eq(faulty(&t, &r), 0);
@@ -415,23 +407,19 @@ START_TEST(unused_bytes_in_a_row_are_no_fault)
     ck_assert_int_eq(scenario_unused(&t), 4);
     scenario_stop(&t);
 }
-END_TEST
 
 /* A rewrite: rows that it empties are gone, rows with other objects keep the old bytes. */
-START_TEST(a_rewrite_leaves_no_row_without_an_object)
+TEST(a_rewrite_leaves_no_row_without_an_object)
 {
     static const char codecs[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]";
     scenario t;
     report r;
-    brc_array *a;
-    make_array(&t);
+    start_with_one_row(&t);
     int64_t rows = scenario_ask(&t, "SELECT count(*) FROM blob");
     int64_t old = scenario_ask(&t, "SELECT " ROW_OF_CHUNKS);
     int64_t alone = scenario_ask(&t, "SELECT count(*)=0 FROM object WHERE kind<>1 AND place="
                                      ROW_OF_CHUNKS);
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    OK(&t, brc_array_set_codecs(a, codecs, 1, &t.err));
-    brc_array_free(a);
+    scenario_recode(&t, t.session, "/a", codecs, 1);
     ck_assert_uint_eq(faulty(&t, &r), 0);
     ck_assert_msg(r.n == 0, "%s", r.text);
     ck_assert_int_eq(alone, 1);
@@ -442,15 +430,14 @@ START_TEST(a_rewrite_leaves_no_row_without_an_object)
     ck_assert_int_eq(scenario_unused(&t), 0);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_rewrite_keeps_a_row_that_others_are_in)
+TEST(a_rewrite_keeps_a_row_that_others_are_in)
 {
     static const char codecs[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]";
     scenario t;
     report r;
     brc_array *a;
-    make_array(&t);
+    start_with_one_row(&t);
     scenario_numbers(&t, "/b", 4, 4, 70);
     scenario_commit(&t, "two");
     /* /b's chunk, which is the last one, goes behind those of /a */
@@ -472,30 +459,4 @@ START_TEST(a_rewrite_keeps_a_row_that_others_are_in)
     ck_assert_int_eq(scenario_number(&t, t.session, "/b", 3), 73);
     ck_assert_int_eq(scenario_unused(&t), 360); /* what /a has left */
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *shared_rows_suite(void)
-{
-    Suite *s = suite_create("shared_rows");
-    TCase *fill = tcase_create("fill"), *damage = tcase_create("damage");
-    tcase_add_checked_fixture(fill, kit_start, kit_stop);
-    tcase_add_test(fill, rows_are_full_but_the_last);
-    tcase_add_test(fill, large_objects_have_rows_of_their_own);
-    tcase_add_loop_test(fill, pages_lose_at_most_a_tenth, 0,
-                        sizeof(waste_sizes) / sizeof(*waste_sizes));
-    tcase_add_test(fill, a_transaction_reads_what_it_has_put);
-    tcase_add_test(fill, an_undone_transaction_leaves_no_row);
-    tcase_add_loop_test(fill, numbers_that_are_used_up_are_damage, 0, 8);
-    tcase_add_test(fill, a_number_is_not_given_again);
-    tcase_add_test(fill, two_objects_in_the_same_bytes_are_found);
-    tcase_add_test(fill, a_large_object_in_a_shared_row_is_found);
-    suite_add_tcase(s, fill);
-    tcase_add_loop_test(damage, damage_is_told_of_the_objects_that_it_hits, 0, 21);
-    tcase_add_test(damage, objects_that_changed_places_are_found);
-    tcase_add_test(damage, unused_bytes_in_a_row_are_no_fault);
-    tcase_add_test(damage, a_rewrite_leaves_no_row_without_an_object);
-    tcase_add_test(damage, a_rewrite_keeps_a_row_that_others_are_in);
-    suite_add_tcase(s, damage);
-    return s;
 }

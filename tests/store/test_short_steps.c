@@ -1,6 +1,6 @@
-/* What a transaction may do to others: the file stays readable until it ends, and no statement of
- * it grows with what was dropped. Work is counted in SQLite's own steps, not in time. */
-#include <check.h>
+/* The rules of a transaction towards others: the file stays readable until it ends, and no
+ * statement of it grows with what was dropped. Work is counted in SQLite's own steps, not in
+ * time. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,9 @@
 #include "../kit/file_digest.h"
 #include "../kit/seal.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *short_steps_suite(void);
+TEST_SUITE(short_steps);
 
 STORE_KIT_FIXTURE(kit)
 
@@ -28,8 +29,10 @@ static uint32_t file_counter(void)
     return n;
 }
 
+CASE("short_steps", .setup = kit_start, .teardown = kit_stop, .timeout = 120);
+
 /* Far more than SQLite's page cache, less than the bound. */
-START_TEST(a_batch_does_not_lock_readers_out)
+TEST(a_batch_does_not_lock_readers_out)
 {
     brc_store *reader;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -51,10 +54,9 @@ START_TEST(a_batch_does_not_lock_readers_out)
     brc_store_close(reader);
     brc_buf_dispose(&before);
 }
-END_TEST
 
 /* SQLite takes a multiple of 256 for "never". */
-START_TEST(there_is_a_bound)
+TEST(there_is_a_bound)
 {
     sqlite3_stmt *st;
     OK(brc_stmt(kit.store, "PRAGMA cache_spill", &st, &kit.err));
@@ -62,7 +64,6 @@ START_TEST(there_is_a_bound)
     ck_assert_int_gt(sqlite3_column_int64(st, 0), 16384);
     sqlite3_reset(st);
 }
-END_TEST
 
 /* Pages that were written before the end. */
 static int spilled(void)
@@ -80,7 +81,7 @@ static int64_t blobs_in_file(void)
 
 /* Beyond the bound, here one of 4 MiB, nothing is lost either: with the rollback journal readers
  * wait for the end, in WAL mode they go on; and what is undone was never there. */
-START_TEST(beyond_the_bound_pages_are_written_ahead)
+LOOP(beyond_the_bound_pages_are_written_ahead, 0, 4)
 {
     const int in_wal = _i % 2, keep = _i / 2;
     brc_store *reader;
@@ -107,7 +108,6 @@ START_TEST(beyond_the_bound_pages_are_written_ahead)
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM pragma_integrity_check"
                                          " WHERE integrity_check<>'ok'"), 0);
 }
-END_TEST
 
 /* ---- dropping ---------------------------------------------------------------------------- */
 
@@ -164,7 +164,7 @@ static void drop_in_a_way(int way, int64_t draft, int64_t node)
 }
 
 /* 40,000 rows and four times as many: no statement touches more for it. */
-START_TEST(dropping_is_in_short_steps)
+LOOP(dropping_is_in_short_steps, 0, WAYS)
 {
     int64_t most[2];
     for (int big = 0; big < 2; big++) {
@@ -195,11 +195,10 @@ START_TEST(dropping_is_in_short_steps)
     ck_assert_int_lt(most[1], most[0] + most[0] / 10);
     ck_assert_int_lt(most[1], 200000);
 }
-END_TEST
 
-/* What is half dropped is no damage, and the branch may have a new draft. */
+/* A half dropped draft is not damage, and the branch may have a new draft. */
 /* A stranger's file has paths that are the same up to a NUL. */
-START_TEST(a_page_of_nodes_ends)
+TEST(a_page_of_nodes_ends)
 {
     brc_draft_rows rows = {0};
     OK(brc_store_begin(kit.store, &kit.err));
@@ -224,9 +223,8 @@ START_TEST(a_page_of_nodes_ends)
                      "not text", &kit.err, __FILE__, __LINE__);
     brc_draft_nodes_free(rows.nodes, rows.n);
 }
-END_TEST
 
-START_TEST(half_dropped_is_whole)
+TEST(half_dropped_is_whole)
 {
     int64_t node, draft = big_draft(20000, &node);
     drop_in_a_way(DELETED, draft, node);
@@ -238,21 +236,4 @@ START_TEST(half_dropped_is_whole)
     ck_assert_int_ne(next, draft);
     store_kit_close(&kit);
     ck_assert(file_is_whole(kit.file));
-}
-END_TEST
-
-Suite *short_steps_suite(void)
-{
-    Suite *s = suite_create("short_steps");
-    TCase *tc = tcase_create("short_steps");
-    tcase_add_checked_fixture(tc, kit_start, kit_stop);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, a_batch_does_not_lock_readers_out);
-    tcase_add_test(tc, there_is_a_bound);
-    tcase_add_loop_test(tc, beyond_the_bound_pages_are_written_ahead, 0, 4);
-    tcase_add_loop_test(tc, dropping_is_in_short_steps, 0, WAYS);
-    tcase_add_test(tc, a_page_of_nodes_ends);
-    tcase_add_test(tc, half_dropped_is_whole);
-    suite_add_tcase(s, tc);
-    return s;
 }

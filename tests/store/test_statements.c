@@ -1,5 +1,4 @@
-/* What SQLite does for the store's statements, and the ranges of paths that they ask for. */
-#include <check.h>
+/* SQLite's plans for the store's statements, and the ranges of paths that they ask for. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +6,12 @@
 
 #include "../kit/store_kit.h"
 #include "../../src/store/db.h"
+#include "../../src/store/removed.h"
 #include "reserved.sql.h"
 #include "sql_statements.h"
+#include "../kit/suite.h"
 
-Suite *statements_suite(void);
+TEST_SUITE(statements);
 
 STORE_KIT_FIXTURE(kit)
 
@@ -36,18 +37,27 @@ static const struct {
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
-     " parts, ifnull(" BRC_IS_CHILD ", 0) FROM draft WHERE branch=?1 AND kind=3",
+     " parts, parent FROM draft WHERE branch=?1 AND kind=3",
      "there are few drafts"},
     {"SELECT id FROM draft WHERE owner=?1 AND kind=2 AND state=1", "there are few drafts"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
-     " parts, ifnull(" BRC_IS_CHILD ", 0), plan FROM draft WHERE state=1 AND parent IS NULL"
-     " ORDER BY id",
+     " parts, parent, plan, other FROM draft WHERE state=1 AND NOT " BRC_IS_SAVE " ORDER BY id",
      "all drafts are listed"},
+    {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
+     " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
+     " parts, parent, plan, other FROM draft WHERE state=1 AND (parent IS NOT NULL",
+     "an undo and a collection look at the points of all branches"},
+    {"SELECT count(*)<?2 AND total(s.parts&16)=0 FROM draft d", "there are few drafts"},
+    {"UPDATE draft_node SET level=?2", "all of the draft goes into a point"},
+    {"UPDATE draft_move SET draft=?3", "all moves change places with the point's"},
+    {"SELECT 7 | 8*EXISTS(SELECT 1 FROM draft ", "there are few drafts"},
     {"SELECT 1 FROM meta WHERE checksum IS NOT row_sum", "the settings are few"},
-    {"SELECT s.id, s.owner, s.plan, s.parts, s.checksum IS", "likewise, where some are savepoints"},
-    {"UPDATE draft SET parts=parts&7", "likewise"},
+    {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
+     " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
+     " parts, parent, plan, other FROM draft WHERE id IN (SELECT s.id",
+     "likewise, where some are savepoints"},
     {"SELECT count(path) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},
     {"SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL", "stops at the first"},
     {"SELECT 1 FROM draft_node WHERE draft=?1 LIMIT 1", "likewise"},
@@ -63,7 +73,6 @@ static const struct {
     {"UPDATE draft_node SET draft=?2, path=NULL, checksum=", "a dropped draft goes in steps"},
     {"SELECT count(*) FROM (SELECT 1 FROM draft_chunk", "a dropped draft goes in steps"},
     {"INSERT INTO backend(id, spec, checksum) SELECT n", "of one row: the largest number"},
-    {"SELECT max(key), count(*) FROM (SELECT key FROM draft_chunk", "of a range of 2,048 chunks"},
     {"INSERT INTO place(seq, backend, name, checksum) SELECT n", "likewise, and the last given"},
     {"SELECT (SELECT page_count FROM pragma_page_count)", "of one row"},
     {"SELECT name FROM sqlite_schema", "once a version of the schema"},
@@ -79,8 +88,13 @@ static const struct {
     {"SELECT 1 FROM sqlite_sequence WHERE name='draft'", "likewise"},
     {"SELECT 1 FROM draft_node n LEFT JOIN draft_chunk c ON c.node=n.node", "stops at ?2 rows"},
     {"INSERT INTO gc_kept(run, id) SELECT", "of so many rows"},
-    {"INSERT INTO place(seq, backend, name, facts, checksum)", "of one row: the last given"},
     {"DELETE FROM boundary WHERE NOT EXISTS", "a repair looks at all of its rows"},
+    {"DELETE FROM removed WHERE ", "likewise"},
+    {"INSERT INTO removed(backend, place, name, bytes, total, state, since_us, due_us, checksum)"
+     " SELECT 0, seq", "likewise, at the objects and blobs"},
+    {"INSERT OR IGNORE INTO removed(", "likewise, and once, of a file that an earlier build made"},
+    {"DELETE FROM place WHERE facts=", "likewise"},
+    {"SELECT 1 FROM sqlite_schema", "likewise"},
 };
 
 static int may_scan_whole(const char *sql, uint64_t *met)
@@ -104,7 +118,7 @@ static int step_scans(const char *step)
            (is_draft && (strstr(step, "(draft=?)") != NULL || strstr(step, "(node=?)") != NULL));
 }
 
-/* 1 if a step of the statement's plan does; the plan is put into `text`. */
+/* Returns 1 if a step of the statement's plan scans a table, and puts the plan into `text`. */
 static int plan_scans(sqlite3 *db, const char *sql, char *text, size_t size)
 {
     char explain[2048];
@@ -124,7 +138,9 @@ static int plan_scans(sqlite3 *db, const char *sql, char *text, size_t size)
     return scans;
 }
 
-START_TEST(f17_no_statement_of_the_store_scans_a_table)
+CASE("plans", .setup = kit_start, .teardown = kit_stop);
+
+TEST(f17_no_statement_of_the_store_scans_a_table)
 {
     sqlite3 *db;
     char plan[1024];
@@ -141,9 +157,8 @@ START_TEST(f17_no_statement_of_the_store_scans_a_table)
     ck_assert_uint_eq(met, (UINT64_C(1) << sizeof(may_scan) / sizeof(may_scan[0])) - 1);
     sqlite3_close(db);
 }
-END_TEST
 
-START_TEST(f17_a_plan_that_scans_is_seen)
+TEST(f17_a_plan_that_scans_is_seen)
 {
     static const char *const bad[] = {
         "SELECT node FROM draft_node WHERE draft=?1 AND ((path>?2 AND path<?3) OR path=?4)",
@@ -159,12 +174,11 @@ START_TEST(f17_a_plan_that_scans_is_seen)
         ck_assert_msg(plan_scans(db, bad[i], plan, sizeof(plan)), "%s: %s", bad[i], plan);
     sqlite3_close(db);
 }
-END_TEST
 
 /* ---- those that a handle keeps ---------------------------------------------------- */
 
 /* One that does everything meets more than half of the statements there are. */
-START_TEST(a_handle_keeps_as_many_as_it_meets)
+TEST(a_handle_keeps_as_many_as_it_meets)
 {
     enum { MANY = 1000 };
     static char sql[MANY][24];
@@ -181,7 +195,6 @@ START_TEST(a_handle_keeps_as_many_as_it_meets)
     OK_KIT(brc_stmt(kit.store, sql[0], &st, &kit.err));
     ck_assert_ptr_eq(first, st);
 }
-END_TEST
 
 /* ---- rows by path ---------------------------------------------------------------- */
 
@@ -218,7 +231,7 @@ static int text_order(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* What the store gives is exactly what `depth` names (0: any number) are under `top`. */
+/* The store gives exactly the paths of `depth` names (0: any number) under `top`. */
 static void rows_are(const brc_draft_node *rows, size_t n, char (*all)[32], size_t nall,
                      const char *top, int self, size_t depth)
 {
@@ -235,7 +248,7 @@ static void rows_are(const brc_draft_node *rows, size_t n, char (*all)[32], size
     KIT_TRUE(at == n);
 }
 
-START_TEST(f17_rows_under_a_path_are_those_that_are)
+LOOP(f17_rows_under_a_path_are_those_that_are, 0, 20)
 {
     uint64_t state = (uint64_t)_i + 1;
     char all[ROWS + 1][32] = {"/"}, top[32] = "/";
@@ -265,18 +278,4 @@ START_TEST(f17_rows_under_a_path_are_those_that_are)
             memcpy(top, all[store_kit_below(&state, ROWS + 1)], sizeof(top));
     }
     OK_KIT(brc_store_end(kit.store, 0, &kit.err));
-}
-END_TEST
-
-Suite *statements_suite(void)
-{
-    Suite *suite = suite_create("statements");
-    TCase *t = tcase_create("plans");
-    tcase_add_checked_fixture(t, kit_start, kit_stop);
-    tcase_add_test(t, f17_no_statement_of_the_store_scans_a_table);
-    tcase_add_test(t, f17_a_plan_that_scans_is_seen);
-    tcase_add_test(t, a_handle_keeps_as_many_as_it_meets);
-    tcase_add_loop_test(t, f17_rows_under_a_path_are_those_that_are, 0, 20);
-    suite_add_tcase(suite, t);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* A process that is stopped in the middle of a read holds its lock for as long as it is stopped:
  * that may fail others' commits, and the end of bulk writes, and nothing else. */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +11,9 @@
 #include "../../src/work/bulk_write.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *stopped_reader_suite(void);
+TEST_SUITE(stopped_reader);
 
 static scenario t;
 static pid_t reader;
@@ -94,20 +94,19 @@ static void attribute_must_be(scenario *s, const char *value)
 
 static int commit_now(scenario *s)
 {
-    brc_oid id;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = "now";
-    return brc_session_commit(&id, s->session, &opts, &s->err);
+    return scenario_commit_of(s, s->session, "now", NULL);
 }
 
+CASE("stopped", .setup = stopped_start, .teardown = stopped_stop, .timeout = 60);
+
 /* The commit is undone, the draft is kept, and others read, who wait for nothing. */
-START_TEST(a_stopped_reader_does_not_shut_the_file)
+TEST(a_stopped_reader_does_not_shut_the_file)
 {
     scenario other = {.repo = NULL};
     open_with(&t, 100);
     for (int i = 0; i < 3; i++) {
         FAILS(&t, BRC_EBUSY, commit_now(&t));
-        ck_assert_ptr_nonnull(strstr(t.err.message, "what was uncommitted before is kept"));
+        ck_assert_ptr_nonnull(strstr(t.err.message, "earlier uncommitted changes are kept"));
         ck_assert_ptr_nonnull(strstr(t.err.message, "--wait"));
         FAILS(&t, BRC_EBUSY, brc_attrs_set(t.session, "/", "n", "2", &t.err));
         open_with(&other, -1);
@@ -122,10 +121,9 @@ START_TEST(a_stopped_reader_does_not_shut_the_file)
     ck_assert_int_eq(scenario_clean(&t), 1);
     scenario_whole(&t);
 }
-END_TEST
 
 /* Up to --wait. */
-START_TEST(a_commit_waits_for_a_reader)
+TEST(a_commit_waits_for_a_reader)
 {
     open_with(&t, 20000);
     pid_t helper = fork();
@@ -139,7 +137,6 @@ START_TEST(a_commit_waits_for_a_reader)
     reader_must_end_well();
     ck_assert_int_eq(scenario_clean(&t), 1);
 }
-END_TEST
 
 static void reader_must_go_on(void)
 {
@@ -147,8 +144,10 @@ static void reader_must_go_on(void)
     reader_must_end_well();
 }
 
-/* It is asked for without a call that looks at the file. */
-START_TEST(a_size_that_was_undone_is_not_described)
+CASE("later", .setup = file_start, .teardown = stopped_stop, .timeout = 60);
+
+/* The size is asked for without a call that looks at the file. */
+TEST(a_size_that_was_undone_is_not_described)
 {
     const uint64_t six = 6, nine = 9;
     const int32_t more[3] = { 7, 8, 9 };
@@ -166,7 +165,6 @@ START_TEST(a_size_that_was_undone_is_not_described)
     brc_array_free(a);
     scenario_whole(&t);
 }
-END_TEST
 
 /* ---- the end of a bulk write -------------------------------- */
 
@@ -192,7 +190,7 @@ static int64_t left_behind(void)
 }
 
 /* Nothing of it is to be seen, and nothing is lost. */
-START_TEST(a_bulk_write_that_a_reader_keeps_out_is_kept_as_a_draft)
+TEST(a_bulk_write_that_a_reader_keeps_out_is_kept_as_a_draft)
 {
     char tree[64];
     int status;
@@ -217,7 +215,6 @@ START_TEST(a_bulk_write_that_a_reader_keeps_out_is_kept_as_a_draft)
     attribute_must_be(&t, "1");
     scenario_whole(&t);
 }
-END_TEST
 
 /* One transaction of it is in the file. */
 static void begin_bulk(void)
@@ -241,8 +238,8 @@ static void must_have_left_nothing(void)
     scenario_whole(&t);
 }
 
-/* Who adopts a draft must get all that was written. */
-START_TEST(one_whose_last_part_is_not_in_the_file_is_dropped)
+/* A session that adopts a draft must get all that was written. */
+TEST(one_whose_last_part_is_not_in_the_file_is_dropped)
 {
     begin_bulk();
     OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
@@ -251,10 +248,9 @@ START_TEST(one_whose_last_part_is_not_in_the_file_is_dropped)
     ck_assert_ptr_null(strstr(t.err.message, "draft"));
     must_have_left_nothing();
 }
-END_TEST
 
 /* No draft is kept that nobody could adopt. */
-START_TEST(a_rewrite_that_a_reader_keeps_out_is_dropped)
+TEST(a_rewrite_that_a_reader_keeps_out_is_dropped)
 {
     brc_entry entry;
     int64_t row;
@@ -268,25 +264,4 @@ START_TEST(a_rewrite_that_a_reader_keeps_out_is_dropped)
     FAILS(&t, BRC_EBUSY, brc_bulk_end_with(t.session, BRC_OK, &t.err));
     ck_assert_ptr_null(strstr(t.err.message, "draft"));
     must_have_left_nothing();
-}
-END_TEST
-
-Suite *stopped_reader_suite(void)
-{
-    Suite *suite = suite_create("stopped_reader");
-    TCase *tc = tcase_create("stopped");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, stopped_start, stopped_stop);
-    tcase_add_test(tc, a_stopped_reader_does_not_shut_the_file);
-    tcase_add_test(tc, a_commit_waits_for_a_reader);
-    suite_add_tcase(suite, tc);
-    tc = tcase_create("later");
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, file_start, stopped_stop);
-    tcase_add_test(tc, a_size_that_was_undone_is_not_described);
-    tcase_add_test(tc, a_bulk_write_that_a_reader_keeps_out_is_kept_as_a_draft);
-    tcase_add_test(tc, one_whose_last_part_is_not_in_the_file_is_dropped);
-    tcase_add_test(tc, a_rewrite_that_a_reader_keeps_out_is_dropped);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,5 +1,4 @@
 /* Objects: what is stored under an id is that, or an error that says what is wrong. */
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +8,9 @@
 
 #include "../../src/store/db.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *store_suite(void);
+TEST_SUITE(store);
 
 STORE_KIT_FIXTURE(kit)
 
@@ -71,9 +71,11 @@ static void change(const char *sql, const brc_oid *a, const brc_oid *b)
     brc_buf_dispose(&text);
 }
 
+CASE("store", .setup = kit_start, .teardown = kit_stop);
+
 /* ---- putting and getting ---------------------------------------------------------- */
 
-START_TEST(what_was_put_is_got)
+TEST(what_was_put_is_got)
 {
     static const size_t sizes[] = { 0, 1, 2, 100, 4095, 4096, 4097, 16384, 140000, 3000000 };
     brc_oid ids[BRC_KIND_MAX + 1][10], again;
@@ -104,9 +106,8 @@ START_TEST(what_was_put_is_got)
                                          " (SELECT sum(length(data)) FROM blob)"), 1);
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object WHERE backend<>0"), 0);
 }
-END_TEST
 
-START_TEST(an_id_that_is_not_there_is_named)
+TEST(an_id_that_is_not_there_is_named)
 {
     brc_oid id = store_kit_id(0xab);
     char hex[65];
@@ -118,9 +119,8 @@ START_TEST(an_id_that_is_not_there_is_named)
     store_kit_reopen(&kit);
     GET_FAILS(BRC_KIND_NODE, &doc, BRC_ECORRUPT, "is missing");
 }
-END_TEST
 
-START_TEST(many_are_found_in_any_order)
+TEST(many_are_found_in_any_order)
 {
     enum { N = 300 };
     brc_object objects[N], *pointers[N];
@@ -158,9 +158,8 @@ START_TEST(many_are_found_in_any_order)
     /* Nothing holds the file now: no open blob, no statement. */
     store_kit_sql(&kit, "CREATE TABLE x(a); DROP TABLE x");
 }
-END_TEST
 
-START_TEST(pages_and_prefixes_and_totals_see_all)
+TEST(pages_and_prefixes_and_totals_see_all)
 {
     brc_object page[7];
     brc_oid after, found[2], ids[40];
@@ -207,24 +206,23 @@ START_TEST(pages_and_prefixes_and_totals_see_all)
     KIT_OK(&kit, brc_objects_by_prefix(kit.store, BRC_KIND_COMMIT, hex, found, &n, &kit.err));
     ck_assert_uint_eq(n, 0);
 }
-END_TEST
 
 /* ---- damage ------------------------------------------------------------------ */
 
-START_TEST(a_damaged_row_or_blob_is_an_error)
+LOOP(a_damaged_row_or_blob_is_an_error, 0, 39)
 {
     static const struct {
         const char *sql, *words;
     } damages[] = {
         { "UPDATE object SET checksum=checksum+1 WHERE id=%1", "do not match their checksum" },
         { "UPDATE object SET checksum='x' WHERE id=%1", "contradicts itself" },
-        { "UPDATE blob SET data=substr(data,1,length(data)-1) WHERE seq=1", "are not there" },
+        { "UPDATE blob SET data=substr(data,1,length(data)-1) WHERE seq=1", "are missing" },
         { "UPDATE blob SET data=x'00'||data WHERE seq=1", "their checksum" },
-        { "UPDATE blob SET data=x'' WHERE seq=1", "are not there" },
-        { "UPDATE blob SET data=7 WHERE seq=1", "are not there" },
-        { "DELETE FROM blob WHERE seq=1", "are not there" },
-        { "UPDATE object SET place=77 WHERE id=%1", "are not there" },
-        { "UPDATE object SET place=-1 WHERE id=%1", "are not there" },
+        { "UPDATE blob SET data=x'' WHERE seq=1", "are missing" },
+        { "UPDATE blob SET data=7 WHERE seq=1", "are missing" },
+        { "DELETE FROM blob WHERE seq=1", "are missing" },
+        { "UPDATE object SET place=77 WHERE id=%1", "are missing" },
+        { "UPDATE object SET place=-1 WHERE id=%1", "are missing" },
         { "UPDATE object SET place='x' WHERE id=%1", "contradicts itself" },
         { "UPDATE blob SET data=zeroblob(length(data)) WHERE seq=1", "their checksum" },
         /* the other one's bytes, alone or with all that is said of them */
@@ -238,17 +236,17 @@ START_TEST(a_damaged_row_or_blob_is_an_error)
         { "UPDATE object SET kind='two' WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET encoding=-1 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET encoding=9 WHERE id=%1", "encoding 9 is missing" },
-        { "UPDATE object SET encoding=1 WHERE id=%1", "only chunks are encoded" },
+        { "UPDATE object SET encoding=1 WHERE id=%1", "it has an encoding of chunks" },
         { "UPDATE object SET size=size+1 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET stored=stored-1 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET stored=stored-1, size=size-1 WHERE id=%1", "their checksum" },
-        { "UPDATE object SET stored=stored+1, size=size+1 WHERE id=%1", "are not there" },
-        { "UPDATE object SET offset=1 WHERE id=%1", "are not there" },
+        { "UPDATE object SET stored=stored+1, size=size+1 WHERE id=%1", "are missing" },
+        { "UPDATE object SET offset=1 WHERE id=%1", "are missing" },
         { "UPDATE object SET offset=-1 WHERE id=%1", "wrong size" },
         { "UPDATE object SET offset='x' WHERE id=%1", "wrong size" },
         { "UPDATE object SET offset=0.5 WHERE id=%1", "wrong size" },
-        { "UPDATE object SET offset=1<<32 WHERE id=%1", "are not there" },
-        { "UPDATE object SET offset=9223372036854775807 WHERE id=%1", "are not there" },
+        { "UPDATE object SET offset=1<<32 WHERE id=%1", "are missing" },
+        { "UPDATE object SET offset=9223372036854775807 WHERE id=%1", "are missing" },
         { "UPDATE object SET offset=7, stored=0, size=0 WHERE id=%1", "their checksum" },
         { "UPDATE object SET size=-5, stored=-5 WHERE id=%1", "wrong size" },
         { "UPDATE object SET size='x' WHERE id=%1", "wrong size" },
@@ -270,10 +268,9 @@ START_TEST(a_damaged_row_or_blob_is_an_error)
     GET_FAILS(BRC_KIND_DOCUMENT, &a, BRC_ECORRUPT, damages[_i].words);
     holds(BRC_KIND_DOCUMENT, &b, "{\"b\":2}", 7);
 }
-END_TEST
 
 /* Someone who changes the content, and the checksum with it, cannot change the id. */
-START_TEST(other_content_with_the_right_checksum_has_another_hash)
+TEST(other_content_with_the_right_checksum_has_another_hash)
 {
     char sql[300];
     brc_oid id = put(BRC_KIND_DOCUMENT, "{\"a\":1}", 7);
@@ -283,9 +280,8 @@ START_TEST(other_content_with_the_right_checksum_has_another_hash)
     change(sql, &id, &id);
     GET_FAILS(BRC_KIND_DOCUMENT, &id, BRC_ECORRUPT, "its content does not match its id");
 }
-END_TEST
 
-START_TEST(ids_of_a_wrong_length_are_damage)
+TEST(ids_of_a_wrong_length_are_damage)
 {
     brc_object page[4];
     brc_oid after, found[2], id = put(BRC_KIND_COMMIT, "c", 1);
@@ -300,10 +296,9 @@ START_TEST(ids_of_a_wrong_length_are_damage)
     KIT_OK(&kit, brc_objects_page(kit.store, &after, page, 4, &n, &kit.err)); /* sorts before */
     ck_assert_uint_eq(n, 0);
 }
-END_TEST
 
 /* A write must not lean on a row that cannot be read as what is written. */
-START_TEST(putting_again_what_is_stored_under_a_wrong_kind_fails)
+TEST(putting_again_what_is_stored_under_a_wrong_kind_fails)
 {
     brc_oid out, id = put(BRC_KIND_DOCUMENT, "{}", 2);
     change("UPDATE object SET kind=1 WHERE id=%1", &id, &id);
@@ -312,9 +307,8 @@ START_TEST(putting_again_what_is_stored_under_a_wrong_kind_fails)
               brc_store_put(kit.store, BRC_KIND_DOCUMENT, "{}", 2, &out, &kit.err));
     KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
 }
-END_TEST
 
-START_TEST(putting_again_what_is_damaged_fails)
+TEST(putting_again_what_is_damaged_fails)
 {
     brc_oid out, id = put(BRC_KIND_DOCUMENT, "{}", 2);
     change("UPDATE blob SET data=CAST('[]' AS BLOB)", &id, &id);
@@ -323,7 +317,6 @@ START_TEST(putting_again_what_is_damaged_fails)
               brc_store_put(kit.store, BRC_KIND_DOCUMENT, "{}", 2, &out, &kit.err));
     KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
 }
-END_TEST
 
 /* ---- collisions -------------------------------------------------------------- */
 
@@ -341,7 +334,7 @@ static void plant_collision(const uint8_t *there, const uint8_t *comes, size_t l
     change(sql, &a, &a);
 }
 
-START_TEST(a_collision_is_refused_and_nothing_changes)
+LOOP(a_collision_is_refused_and_nothing_changes, 0, 6)
 {
     static const struct {
         size_t len;
@@ -366,9 +359,8 @@ START_TEST(a_collision_is_refused_and_nothing_changes)
     free(there);
     free(comes);
 }
-END_TEST
 
-START_TEST(a_collision_of_chunks_is_refused_by_the_array)
+LOOP(a_collision_of_chunks_is_refused_by_the_array, 0, 2)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
@@ -402,11 +394,10 @@ START_TEST(a_collision_of_chunks_is_refused_by_the_array)
     free(comes);
     free(back);
 }
-END_TEST
 
 /* ---- scratch mode, rollback, transactions ------------------------------------ */
 
-START_TEST(scratch_mode_leaves_the_file_as_it_is)
+TEST(scratch_mode_leaves_the_file_as_it_is)
 {
     brc_oid a = put(BRC_KIND_DOCUMENT, "{}", 2), b, c;
     brc_buf before = store_kit_bytes(&kit), after;
@@ -430,9 +421,8 @@ START_TEST(scratch_mode_leaves_the_file_as_it_is)
     store_kit_reopen(&kit);
     holds(BRC_KIND_NODE, &b, "not in the file", 15);
 }
-END_TEST
 
-START_TEST(a_rollback_forgets_what_it_had_added)
+TEST(a_rollback_forgets_what_it_had_added)
 {
     brc_oid id;
     int64_t encoding, again;
@@ -457,9 +447,8 @@ START_TEST(a_rollback_forgets_what_it_had_added)
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 1);
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM encoding"), 1);
 }
-END_TEST
 
-START_TEST(transactions_nest)
+TEST(transactions_nest)
 {
     brc_oid id;
     KIT_FAILS(&kit, BRC_EMISUSE, "no transaction", brc_store_end(kit.store, 1, &kit.err));
@@ -479,7 +468,7 @@ START_TEST(transactions_nest)
     KIT_OK(&kit, brc_store_put(kit.store, BRC_KIND_NODE, "2", 1, &id, &kit.err));
     KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
     KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
-    KIT_FAILS(&kit, BRC_EMISUSE, "so all of it was undone", brc_store_end(kit.store, 1, &kit.err));
+    KIT_FAILS(&kit, BRC_EMISUSE, "so everything was undone", brc_store_end(kit.store, 1, &kit.err));
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 1);
     GET_FAILS(BRC_KIND_NODE, &id, BRC_ECORRUPT, "is missing");
 
@@ -489,9 +478,8 @@ START_TEST(transactions_nest)
     put(BRC_KIND_NODE, "3", 1); /* and all is well again */
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 2);
 }
-END_TEST
 
-START_TEST(closing_undoes_an_open_transaction)
+TEST(closing_undoes_an_open_transaction)
 {
     brc_oid id;
     KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
@@ -499,9 +487,8 @@ START_TEST(closing_undoes_an_open_transaction)
     store_kit_reopen(&kit);
     GET_FAILS(BRC_KIND_NODE, &id, BRC_ECORRUPT, "is missing");
 }
-END_TEST
 
-START_TEST(the_version_tells_of_every_change)
+TEST(the_version_tells_of_every_change)
 {
     uint64_t v[4];
     KIT_OK(&kit, brc_store_version(kit.store, &v[0], &kit.err));
@@ -514,9 +501,8 @@ START_TEST(the_version_tells_of_every_change)
     KIT_OK(&kit, brc_store_version(kit.store, &v[3], &kit.err));
     ck_assert_uint_ne(v[2], v[3]);
 }
-END_TEST
 
-START_TEST(interrupted_is_interrupted)
+TEST(interrupted_is_interrupted)
 {
     brc_oid id;
     KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
@@ -528,11 +514,10 @@ START_TEST(interrupted_is_interrupted)
     store_kit_reopen(&kit);
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 0);
 }
-END_TEST
 
 /* ---- two at once ------------------------------------------------------------- */
 
-START_TEST(a_second_writer_waits_and_gives_up)
+LOOP(a_second_writer_waits_and_gives_up, 0, 2)
 {
     store_kit other = kit;
     other.store = NULL;
@@ -548,9 +533,8 @@ START_TEST(a_second_writer_waits_and_gives_up)
     KIT_OK(&other, brc_store_end(other.store, 1, &other.err));
     brc_store_close(other.store);
 }
-END_TEST
 
-START_TEST(a_writer_that_a_reader_keeps_from_committing_is_undone)
+TEST(a_writer_that_a_reader_keeps_from_committing_is_undone)
 {
     store_kit reader = kit;
     brc_oid id;
@@ -569,9 +553,8 @@ START_TEST(a_writer_that_a_reader_keeps_from_committing_is_undone)
     brc_store_close(reader.store);
     put(BRC_KIND_NODE, "1", 1);
 }
-END_TEST
 
-START_TEST(another_process_s_lock_is_waited_for)
+TEST(another_process_s_lock_is_waited_for)
 {
     int ready[2], go[2];
     char byte = 0;
@@ -601,34 +584,4 @@ START_TEST(another_process_s_lock_is_waited_for)
         close(ready[i]);
         close(go[i]);
     }
-}
-END_TEST
-
-Suite *store_suite(void)
-{
-    Suite *s = suite_create("store");
-    TCase *tc = tcase_create("store");
-    tcase_add_checked_fixture(tc, kit_start, kit_stop);
-    tcase_add_test(tc, what_was_put_is_got);
-    tcase_add_test(tc, an_id_that_is_not_there_is_named);
-    tcase_add_test(tc, many_are_found_in_any_order);
-    tcase_add_test(tc, pages_and_prefixes_and_totals_see_all);
-    tcase_add_loop_test(tc, a_damaged_row_or_blob_is_an_error, 0, 39);
-    tcase_add_test(tc, other_content_with_the_right_checksum_has_another_hash);
-    tcase_add_test(tc, ids_of_a_wrong_length_are_damage);
-    tcase_add_test(tc, putting_again_what_is_stored_under_a_wrong_kind_fails);
-    tcase_add_test(tc, putting_again_what_is_damaged_fails);
-    tcase_add_loop_test(tc, a_collision_is_refused_and_nothing_changes, 0, 6);
-    tcase_add_loop_test(tc, a_collision_of_chunks_is_refused_by_the_array, 0, 2);
-    tcase_add_test(tc, scratch_mode_leaves_the_file_as_it_is);
-    tcase_add_test(tc, a_rollback_forgets_what_it_had_added);
-    tcase_add_test(tc, transactions_nest);
-    tcase_add_test(tc, closing_undoes_an_open_transaction);
-    tcase_add_test(tc, the_version_tells_of_every_change);
-    tcase_add_test(tc, interrupted_is_interrupted);
-    tcase_add_loop_test(tc, a_second_writer_waits_and_gives_up, 0, 2);
-    tcase_add_test(tc, a_writer_that_a_reader_keeps_from_committing_is_undone);
-    tcase_add_test(tc, another_process_s_lock_is_waited_for);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,6 +1,5 @@
 /* Opening: what is not a repository, or not quite ours, is refused with a sentence that
  * says so, and is left as it was. */
-#include <check.h>
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -15,8 +14,9 @@
 #include "../kit/seal.h"
 #include "../kit/store_kit.h"
 #include "reserved.sql.h"
+#include "../kit/suite.h"
 
-Suite *store_open_suite(void);
+TEST_SUITE(store_open);
 
 static store_kit kit;
 
@@ -81,7 +81,9 @@ static int make_or_open(void)
     return rc == BRC_OK ? 0 : 2;
 }
 
-START_TEST(of_those_that_make_it_at_once_one_does_and_all_have_it)
+CASE("strange", .setup = folder_setup, .teardown = open_teardown);
+
+TEST(of_those_that_make_it_at_once_one_does_and_all_have_it)
 {
     enum { ROUNDS = 15, PROCESSES = 6 };
     for (int round = 0; round < ROUNDS; round++) {
@@ -109,9 +111,8 @@ START_TEST(of_those_that_make_it_at_once_one_does_and_all_have_it)
         ck_assert_int_eq(unlink(kit.file), 0);
     }
 }
-END_TEST
 
-START_TEST(an_empty_file_that_is_locked_is_waited_for)
+TEST(an_empty_file_that_is_locked_is_waited_for)
 {
     char whole[sizeof(kit.file) + 8];
     sqlite3 *db;
@@ -133,18 +134,18 @@ START_TEST(an_empty_file_that_is_locked_is_waited_for)
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
 }
-END_TEST
 
 /* ---- other things than repositories ------------------------------------------------ */
 
-START_TEST(nothing_there_is_not_found)
+TEST(nothing_there_is_not_found)
 {
     refused(BRC_ENOTFOUND, "does not exist: 'breccia init' makes a repository");
     ck_assert_int_eq(brc_file_kind(kit.file), 0); /* and none was made */
 }
-END_TEST
 
-START_TEST(too_many_open_files_are_named)
+CASE("made", .setup = made_setup, .teardown = open_teardown);
+
+TEST(too_many_open_files_are_named)
 {
     struct rlimit was, none;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
@@ -156,16 +157,16 @@ START_TEST(too_many_open_files_are_named)
     ck_assert_int_eq(rc, BRC_EIO);
     ck_assert_ptr_nonnull(strstr(kit.err.message, "Too many open files"));
 }
-END_TEST
 
-START_TEST(a_text_file_is_no_repository)
+CASE("strange");
+
+TEST(a_text_file_is_no_repository)
 {
     write_file("Dear reader, this is a letter and not a database.\n");
     refused(BRC_EFORMAT, "is not a breccia repository");
 }
-END_TEST
 
-START_TEST(a_long_text_file_is_no_repository)
+TEST(a_long_text_file_is_no_repository)
 {
     brc_buf text = BRC_BUF_INIT;
     while (text.len < 100000)
@@ -174,9 +175,8 @@ START_TEST(a_long_text_file_is_no_repository)
     brc_buf_dispose(&text);
     refused(BRC_EFORMAT, "is not a breccia repository");
 }
-END_TEST
 
-START_TEST(an_empty_file_is_no_repository)
+TEST(an_empty_file_is_no_repository)
 {
     write_file("");
     refused(BRC_EFORMAT, "is not a breccia repository");
@@ -185,9 +185,8 @@ START_TEST(an_empty_file_is_no_repository)
     ck_assert_uint_eq(bytes.len, 0);
     brc_buf_dispose(&bytes);
 }
-END_TEST
 
-START_TEST(another_program_s_database_is_no_repository)
+TEST(another_program_s_database_is_no_repository)
 {
     store_kit_sql(&kit, "CREATE TABLE t(a); INSERT INTO t VALUES (1)");
     refused(BRC_EFORMAT, "is not a breccia repository");
@@ -198,9 +197,8 @@ START_TEST(another_program_s_database_is_no_repository)
     store_kit_sql(&kit, "PRAGMA user_version=2");
     refused(BRC_EFORMAT, "schema differs");
 }
-END_TEST
 
-START_TEST(a_directory_and_a_device_are_no_repository)
+TEST(a_directory_and_a_device_are_no_repository)
 {
     KIT_OK(&kit, brc_dir_make(kit.file, &kit.err));
     refused(BRC_EFORMAT, "is not a regular file");
@@ -212,17 +210,15 @@ START_TEST(a_directory_and_a_device_are_no_repository)
     ck_assert_int_eq(mkfifo(kit.file, 0600), 0); /* opening it would wait for ever */
     refused(BRC_EFORMAT, "is not a regular file");
 }
-END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_not_made)
+TEST(a_folder_that_is_not_there_is_not_made)
 {
     size_t len = strlen(kit.file);
     snprintf(kit.file + len, sizeof(kit.file) - len, "/no/x.brc");
     KIT_FAILS(&kit, BRC_ENOTFOUND, "no/x.brc", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
 }
-END_TEST
 
-START_TEST(an_unknown_hash_makes_no_file)
+TEST(an_unknown_hash_makes_no_file)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     opts.flags = BRC_OPEN_CREATE;
@@ -232,11 +228,10 @@ START_TEST(an_unknown_hash_makes_no_file)
     ck_assert_ptr_null(kit.store);
     ck_assert_int_eq(brc_file_kind(kit.file), 0);
 }
-END_TEST
 
 /* ---- a new file -------------------------------------------------------------- */
 
-START_TEST(a_new_file_is_as_the_schema_says)
+TEST(a_new_file_is_as_the_schema_says)
 {
     const char *branch;
     KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_CREATE, 0));
@@ -255,9 +250,8 @@ START_TEST(a_new_file_is_as_the_schema_says)
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 0);
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM log"), 0);
 }
-END_TEST
 
-START_TEST(two_files_have_two_secrets)
+TEST(two_files_have_two_secrets)
 {
     uint8_t first[BRC_SECRET_LEN];
     KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_CREATE, 0));
@@ -269,10 +263,11 @@ START_TEST(two_files_have_two_secrets)
     KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_CREATE, 0));
     ck_assert(memcmp(first, brc_store_secret(kit.store), sizeof(first)) != 0);
 }
-END_TEST
+
+CASE("made");
 
 /* `cp other.brc FILE` while FILE is open: what its secret is used for would be damage there. */
-START_TEST(a_repository_that_was_copied_over_it_is_not_written)
+TEST(a_repository_that_was_copied_over_it_is_not_written)
 {
     brc_buf other = store_kit_bytes(&kit);
     ck_assert_int_eq(unlink(kit.file), 0);
@@ -290,15 +285,13 @@ START_TEST(a_repository_that_was_copied_over_it_is_not_written)
     KIT_OK(&kit, brc_store_end(kit.store, 1, &kit.err));
     brc_buf_dispose(&other);
 }
-END_TEST
 
-START_TEST(what_sqlite_s_own_upkeep_does_is_no_change)
+TEST(what_sqlite_s_own_upkeep_does_is_no_change)
 {
     store_kit_sql(&kit, "VACUUM; REINDEX; PRAGMA incremental_vacuum");
     store_kit_open(&kit);
     ck_assert_int_eq(brc_store_readonly(kit.store), 0);
 }
-END_TEST
 
 static int note_line(void *ctx, const char *line)
 {
@@ -307,7 +300,7 @@ static int note_line(void *ctx, const char *line)
 }
 
 /* A new file has none of them; one of a later version may have any, in any order. */
-START_TEST(a_file_may_have_reserved_tables)
+TEST(a_file_may_have_reserved_tables)
 {
     char line[200] = "";
     ck_assert_int_eq(store_kit_ask(&kit,
@@ -331,11 +324,10 @@ START_TEST(a_file_may_have_reserved_tables)
     store_kit_sql(&kit, "DROP TABLE gc_kept; CREATE TABLE gc_kept(run INTEGER, id BLOB)");
     refused(BRC_EFORMAT, "differs from that of this format at 'gc_kept'");
 }
-END_TEST
 
 /* ---- changed by a stranger --------------------------------------------------- */
 
-START_TEST(what_was_planted_is_refused)
+LOOP(what_was_planted_is_refused, 0, 19)
 {
     static const struct {
         const char *sql, *name;
@@ -375,9 +367,8 @@ START_TEST(what_was_planted_is_refused)
     snprintf(quoted, sizeof(quoted), "'%s'", plants[_i].name);
     ck_assert_msg(strstr(kit.err.message, quoted) != NULL, "%s", kit.err.message);
 }
-END_TEST
 
-START_TEST(a_newer_format_and_unknown_features_are_refused)
+TEST(a_newer_format_and_unknown_features_are_refused)
 {
     store_kit_sql(&kit, "PRAGMA user_version=3");
     refused(BRC_EFORMAT, "format 3, and this breccia reads format 2: use a newer one");
@@ -389,9 +380,8 @@ START_TEST(a_newer_format_and_unknown_features_are_refused)
                         "UPDATE meta SET value='time-travel' WHERE key='may-ignore';" SEAL_META);
     store_kit_open(&kit); /* these it may ignore */
 }
-END_TEST
 
-START_TEST(a_missing_or_wrong_setting_is_named)
+LOOP(a_missing_or_wrong_setting_is_named, 0, 16)
 {
     static const struct {
         const char *sql, *words;
@@ -433,10 +423,9 @@ START_TEST(a_missing_or_wrong_setting_is_named)
     KIT_FAILS(&kit, changes[_i].code, changes[_i].words, rc);
     ck_assert_ptr_null(kit.store);
 }
-END_TEST
 
 /* Told by its number alone: its schema is not compared, and says nothing better. */
-START_TEST(format_1_is_refused_with_the_way_out)
+LOOP(format_1_is_refused_with_the_way_out, 0, 2)
 {
     static const char *const changes[] = {
         "PRAGMA user_version=1",
@@ -451,10 +440,9 @@ START_TEST(format_1_is_refused_with_the_way_out)
     else
         refused(BRC_EFORMAT, "schema differs");
 }
-END_TEST
 
 /* Numbers that no format has had, and the lowest that the header can hold. */
-START_TEST(a_number_of_no_format_is_refused)
+LOOP(a_number_of_no_format_is_refused, 0, 4)
 {
     static const char *const formats[] = { "3", "0", "2147483647", "-2147483648" };
     char words[96], sql[64];
@@ -464,10 +452,9 @@ START_TEST(a_number_of_no_format_is_refused)
              formats[_i]);
     refused(BRC_EFORMAT, words);
 }
-END_TEST
 
 /* Every 16 KiB page's first bytes, one by one: an error with words, never a crash. */
-START_TEST(a_damaged_file_opens_or_says_what_is_wrong)
+TEST(a_damaged_file_opens_or_says_what_is_wrong)
 {
     brc_buf whole = store_kit_bytes(&kit);
     int opened = 0, failed = 0;
@@ -491,11 +478,10 @@ START_TEST(a_damaged_file_opens_or_says_what_is_wrong)
     ck_assert_int_gt(failed, 20);
     brc_buf_dispose(&whole);
 }
-END_TEST
 
 /* A page on which a cell lies where none can: looked at when the page is, and not only
  * when that cell is. SQLite's default would read what lies before it on the page. */
-START_TEST(f22_cells_that_reach_over_their_page)
+TEST(f22_cells_that_reach_over_their_page)
 {
     brc_oid ids[3];
     brc_span out;
@@ -520,7 +506,6 @@ START_TEST(f22_cells_that_reach_over_their_page)
               brc_store_get(kit.store, BRC_KIND_DOCUMENT, &ids[0], &out, &kit.err));
     brc_buf_dispose(&file);
 }
-END_TEST
 
 static void evil_function(sqlite3_context *ctx, int n, sqlite3_value **values)
 {
@@ -538,7 +523,7 @@ static int add_evil_function(sqlite3 *db, char **message, const struct sqlite3_a
 
 /* The process has functions that SQLite knows nothing about. A schema that calls one is not
  * even parsed, so it is not for the comparison alone to keep it from being called. */
-START_TEST(f22_functions_in_a_schema_are_not_trusted)
+TEST(f22_functions_in_a_schema_are_not_trusted)
 {
     ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))add_evil_function), SQLITE_OK);
     store_kit_sql(&kit, "CREATE INDEX extra ON oplog(evil(name))");
@@ -546,11 +531,10 @@ START_TEST(f22_functions_in_a_schema_are_not_trusted)
     KIT_FAILS(&kit, BRC_ECORRUPT, "cannot be opened", store_kit_try(&kit, BRC_OPEN_READONLY, -1));
     sqlite3_reset_auto_extension();
 }
-END_TEST
 
 /* ---- reading only ------------------------------------------------------------ */
 
-START_TEST(a_file_opened_to_read_cannot_be_changed)
+TEST(a_file_opened_to_read_cannot_be_changed)
 {
     brc_oid id;
     int has;
@@ -568,9 +552,8 @@ START_TEST(a_file_opened_to_read_cannot_be_changed)
     brc_buf_dispose(&before);
     brc_buf_dispose(&after);
 }
-END_TEST
 
-START_TEST(names_with_signs_of_a_uri_are_names)
+LOOP(names_with_signs_of_a_uri_are_names, 0, 6)
 {
     static const char *const names[] = { "a?b=c", "50%41", "x#y", "file:z", "sp ace", "-dash" };
     char old[sizeof(kit.file)];
@@ -582,9 +565,8 @@ START_TEST(names_with_signs_of_a_uri_are_names)
     KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_READONLY, -1));
     ck_assert_int_eq(brc_file_kind(kit.file), 2);
 }
-END_TEST
 
-START_TEST(a_file_that_was_moved_is_not_written)
+TEST(a_file_that_was_moved_is_not_written)
 {
     char moved[128];
     snprintf(moved, sizeof(moved), "%s.moved", kit.file);
@@ -592,14 +574,13 @@ START_TEST(a_file_that_was_moved_is_not_written)
     ck_assert_int_eq(rename(kit.file, moved), 0);
     KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
     KIT_FAILS(&kit, BRC_EREADONLY, "was moved, or another file took its place",
-              brc_ref_delete(kit.store, "heads/side", 0, &kit.err));
+              brc_ref_drop(kit.store, "heads/side", 0, &kit.err));
     KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
     ck_assert_int_eq(rename(moved, kit.file), 0);
 }
-END_TEST
 
 /* A journal that a crash left behind: half of a transaction must not be read. */
-START_TEST(an_unfinished_transaction_is_never_read)
+LOOP(an_unfinished_transaction_is_never_read, 0, 2)
 {
     sqlite3 *db = NULL;
     char journal[128];
@@ -628,44 +609,4 @@ START_TEST(an_unfinished_transaction_is_never_read)
     ck_assert_int_eq(brc_store_readonly(kit.store), _i == 0);
     store_kit_close(&kit);
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM blob"), 1);
-}
-END_TEST
-
-Suite *store_open_suite(void)
-{
-    Suite *s = suite_create("store_open");
-    TCase *strange = tcase_create("strange"), *made = tcase_create("made");
-    tcase_add_checked_fixture(strange, folder_setup, open_teardown);
-    tcase_add_test(strange, of_those_that_make_it_at_once_one_does_and_all_have_it);
-    tcase_add_test(strange, an_empty_file_that_is_locked_is_waited_for);
-    tcase_add_test(strange, nothing_there_is_not_found);
-    tcase_add_test(strange, a_text_file_is_no_repository);
-    tcase_add_test(strange, a_long_text_file_is_no_repository);
-    tcase_add_test(strange, an_empty_file_is_no_repository);
-    tcase_add_test(strange, another_program_s_database_is_no_repository);
-    tcase_add_test(strange, a_directory_and_a_device_are_no_repository);
-    tcase_add_test(strange, a_folder_that_is_not_there_is_not_made);
-    tcase_add_test(strange, an_unknown_hash_makes_no_file);
-    tcase_add_test(strange, a_new_file_is_as_the_schema_says);
-    tcase_add_test(strange, two_files_have_two_secrets);
-    suite_add_tcase(s, strange);
-    tcase_add_checked_fixture(made, made_setup, open_teardown);
-    tcase_add_test(made, what_sqlite_s_own_upkeep_does_is_no_change);
-    tcase_add_test(made, a_repository_that_was_copied_over_it_is_not_written);
-    tcase_add_test(made, too_many_open_files_are_named);
-    tcase_add_test(made, a_file_may_have_reserved_tables);
-    tcase_add_loop_test(made, what_was_planted_is_refused, 0, 19);
-    tcase_add_test(made, a_newer_format_and_unknown_features_are_refused);
-    tcase_add_loop_test(made, a_missing_or_wrong_setting_is_named, 0, 16);
-    tcase_add_test(made, a_damaged_file_opens_or_says_what_is_wrong);
-    tcase_add_loop_test(made, format_1_is_refused_with_the_way_out, 0, 2);
-    tcase_add_loop_test(made, a_number_of_no_format_is_refused, 0, 4);
-    tcase_add_test(made, f22_cells_that_reach_over_their_page);
-    tcase_add_test(made, f22_functions_in_a_schema_are_not_trusted);
-    tcase_add_test(made, a_file_opened_to_read_cannot_be_changed);
-    tcase_add_loop_test(made, names_with_signs_of_a_uri_are_names, 0, 6);
-    tcase_add_test(made, a_file_that_was_moved_is_not_written);
-    tcase_add_loop_test(made, an_unfinished_transaction_is_never_read, 0, 2);
-    suite_add_tcase(s, made);
-    return s;
 }

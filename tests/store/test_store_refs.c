@@ -1,13 +1,13 @@
 /* Encodings, refs with their log, and drafts: the rows beside the objects. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/seal.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *store_refs_suite(void);
+TEST_SUITE(store_refs);
 
 STORE_KIT_FIXTURE(kit)
 
@@ -42,7 +42,9 @@ static int64_t intern(const char *spec)
     return id;
 }
 
-START_TEST(an_encoding_is_stored_once)
+CASE("store_refs", .setup = kit_start, .teardown = kit_stop);
+
+TEST(an_encoding_is_stored_once)
 {
     static const char a[] =
         "{\"codecs\":[{\"name\":\"bytes\"}],\"data_type\":\"uint8\",\"shape\":[4]}";
@@ -63,16 +65,15 @@ START_TEST(an_encoding_is_stored_once)
     OK(brc_encoding_chain(kit.store, 0, &chain, &kit.err));
     ck_assert_ptr_null(chain);
     OK(brc_encoding_chain(kit.store, 2, &chain, &kit.err));
-    ck_assert_uint_eq(brc_chain_decoded_len(chain), 5);
+    ck_assert_uint_eq(brc_chain_describe(chain)->decoded_len, 5);
     OK(brc_encoding_chain(kit.store, 2, &again, &kit.err));
     ck_assert_ptr_eq(chain, again);
     FAILS(BRC_ECORRUPT, "encoding 3 is missing",
           brc_encoding_chain(kit.store, 3, &chain, &kit.err));
     FAILS(BRC_ECORRUPT, "missing", brc_encoding_chain(kit.store, INT64_MIN, &chain, &kit.err));
 }
-END_TEST
 
-START_TEST(a_strange_encoding_is_an_error_where_it_is_used)
+LOOP(a_strange_encoding_is_an_error_where_it_is_used, 0, 10)
 {
     static const struct {
         const char *spec;
@@ -107,10 +108,9 @@ START_TEST(a_strange_encoding_is_an_error_where_it_is_used)
     ck_assert_int_eq(
         intern("{\"codecs\":[{\"name\":\"bytes\"}],\"data_type\":\"uint8\",\"shape\":[4]}"), 2);
 }
-END_TEST
 
 /* Specifications that mean the same are one row, however they were written down. */
-START_TEST(B29_equal_specifications_are_one_encoding)
+TEST(B29_equal_specifications_are_one_encoding)
 {
     static const char *const spellings[] = {
         "[\"bytes\",{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]",
@@ -154,11 +154,10 @@ START_TEST(B29_equal_specifications_are_one_encoding)
     ck_assert_int_eq(ask("SELECT max(n) FROM (SELECT count(*) AS n FROM object WHERE kind=1"
                          " GROUP BY encoding)"), 3);
 }
-END_TEST
 
 /* ---- refs -------------------------------------------------------------------- */
 
-START_TEST(a_ref_moves_only_from_where_it_is_expected)
+TEST(a_ref_moves_only_from_where_it_is_expected)
 {
     brc_oid a = store_kit_id(1), b = store_kit_id(2), got;
     int has = -1;
@@ -188,9 +187,8 @@ START_TEST(a_ref_moves_only_from_where_it_is_expected)
     ck_assert_int_eq(ask("SELECT old IS NULL FROM oplog WHERE name='heads/main' AND op='commit'"),
                      1);
 }
-END_TEST
 
-START_TEST(refs_are_listed_by_name_and_deleted)
+TEST(refs_are_listed_by_name_and_deleted)
 {
     brc_oid a = store_kit_id(1), got;
     brc_ref_row *rows;
@@ -219,19 +217,18 @@ START_TEST(refs_are_listed_by_name_and_deleted)
     ck_assert_uint_eq(n, 0);
     brc_ref_rows_free(rows, n);
     begin();
-    OK(brc_ref_delete(kit.store, "tags/v1", 9, &kit.err));
-    FAILS(BRC_ENOTFOUND, "has no tag 'v1'", brc_ref_delete(kit.store, "tags/v1", 9, &kit.err));
+    OK(brc_ref_drop(kit.store, "tags/v1", 9, &kit.err));
+    FAILS(BRC_ENOTFOUND, "has no tag 'v1'", brc_ref_drop(kit.store, "tags/v1", 9, &kit.err));
     FAILS(BRC_ENOTFOUND, "has no branch 'nope'",
-          brc_ref_delete(kit.store, "heads/nope", 9, &kit.err));
+          brc_ref_drop(kit.store, "heads/nope", 9, &kit.err));
     end();
     FAILS(BRC_ENOTFOUND, "has no tag 'v1'",
           brc_ref_get(kit.store, "tags/v1", &has, &got, &kit.err));
     ck_assert_int_eq(ask("SELECT count(*) FROM oplog WHERE op='delete' AND name='tags/v1'"
                          " AND new IS NULL AND old IS NOT NULL"), 1);
 }
-END_TEST
 
-START_TEST(a_ref_s_past_comes_from_the_log)
+TEST(a_ref_s_past_comes_from_the_log)
 {
     brc_oid a = store_kit_id(1), b = store_kit_id(2), got;
     begin();
@@ -240,7 +237,7 @@ START_TEST(a_ref_s_past_comes_from_the_log)
     OK(brc_ref_put(kit.store, "heads/x", &b, NULL, "commit", 0, NULL, 300, &kit.err));
     OK(brc_ref_put(kit.store, "heads/x", &a, NULL, "reset", 0, NULL, 300, &kit.err)); /* at once */
     OK(brc_oplog_add(kit.store, "switch", "heads/x", NULL, NULL, 350, &kit.err));
-    OK(brc_ref_delete(kit.store, "heads/x", 400, &kit.err));
+    OK(brc_ref_drop(kit.store, "heads/x", 400, &kit.err));
     OK(brc_ref_put(kit.store, "heads/x", &b, NULL, "branch", 0, NULL, 500, &kit.err));
     end();
     FAILS(BRC_ENOTFOUND, "no commit at that time",
@@ -259,9 +256,8 @@ START_TEST(a_ref_s_past_comes_from_the_log)
     OK(brc_ref_at(kit.store, "heads/x", INT64_MAX, &got, &kit.err));
     SAME_ID(&got, &b);
 }
-END_TEST
 
-START_TEST(a_ref_of_a_wrong_form_is_damage)
+TEST(a_ref_of_a_wrong_form_is_damage)
 {
     brc_oid got;
     brc_ref_row *rows;
@@ -274,9 +270,8 @@ START_TEST(a_ref_of_a_wrong_form_is_damage)
     FAILS(BRC_ECORRUPT, "an id is malformed", brc_ref_list(kit.store, "", &rows, &n, &kit.err));
     ck_assert_ptr_null(rows);
 }
-END_TEST
 
-START_TEST(the_current_branch_is_a_setting)
+TEST(the_current_branch_is_a_setting)
 {
     const char *branch;
     begin();
@@ -292,7 +287,6 @@ START_TEST(the_current_branch_is_a_setting)
     OK(brc_head_get(kit.store, &branch, &kit.err));
     ck_assert_str_eq(branch, "wh\xc3\xa4t/ever");
 }
-END_TEST
 
 /* ---- drafts ------------------------------------------------------------------ */
 
@@ -349,7 +343,7 @@ static void draft_start(void)
     draft_row("/z", 8);
 }
 
-START_TEST(a_draft_s_rows_are_kept_by_path)
+TEST(a_draft_s_rows_are_kept_by_path)
 {
     brc_draft_node row, *rows;
     size_t n;
@@ -387,9 +381,8 @@ START_TEST(a_draft_s_rows_are_kept_by_path)
     ck_assert_int_eq(shared.has_base, 0);
     end();
 }
-END_TEST
 
-START_TEST(moving_takes_what_is_under_it_and_its_chunks)
+TEST(moving_takes_what_is_under_it_and_its_chunks)
 {
     draft_start();
     OK(brc_draft_node_move(kit.store, draft, "/a", "/z/new", NULL, &kit.err));
@@ -399,9 +392,8 @@ START_TEST(moving_takes_what_is_under_it_and_its_chunks)
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 8); /* no row was rewritten */
 }
-END_TEST
 
-START_TEST(copying_makes_new_rows_with_the_same_chunks)
+TEST(copying_makes_new_rows_with_the_same_chunks)
 {
     brc_oid id = store_kit_id(99);
     brc_draft_node row;
@@ -419,9 +411,8 @@ START_TEST(copying_makes_new_rows_with_the_same_chunks)
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 11);
 }
-END_TEST
 
-START_TEST(clearing_and_dropping_leave_no_chunk_behind)
+TEST(clearing_and_dropping_leave_no_chunk_behind)
 {
     brc_oid base = store_kit_id(7);
     brc_draft_head got;
@@ -448,7 +439,6 @@ START_TEST(clearing_and_dropping_leave_no_chunk_behind)
     ck_assert_int_eq(got.has_base, 1);
     SAME_ID(&got.base, &base);
 }
-END_TEST
 
 /* ---- a draft's chunks -------------------------------------------------------- */
 
@@ -477,7 +467,7 @@ static int stop_at_chunk(void *ctx, const uint8_t *key, size_t key_len, const br
     return brc_fail(err, BRC_EINTERRUPT, "enough");
 }
 
-START_TEST(chunk_rows_are_there_dropped_or_not_there)
+TEST(chunk_rows_are_there_dropped_or_not_there)
 {
     brc_oid one = store_kit_id(1), two = store_kit_id(2), got;
     chunk_list list = { "" };
@@ -517,9 +507,8 @@ START_TEST(chunk_rows_are_there_dropped_or_not_there)
     ck_assert_int_eq(any, 1);
     end();
 }
-END_TEST
 
-START_TEST(a_draft_of_a_wrong_form_is_damage)
+TEST(a_draft_of_a_wrong_form_is_damage)
 {
     brc_oid got;
     brc_draft_head shared;
@@ -537,28 +526,4 @@ START_TEST(a_draft_of_a_wrong_form_is_damage)
           brc_draft_chunk_get(kit.store, ONE(1), "\1", 1, &state, &got, &kit.err));
     FAILS(BRC_ECORRUPT, "an id is malformed",
           brc_draft_chunk_each(kit.store, ONE(1), list_chunk, &list, &kit.err));
-}
-END_TEST
-
-Suite *store_refs_suite(void)
-{
-    Suite *s = suite_create("store_refs");
-    TCase *tc = tcase_create("store_refs");
-    tcase_add_checked_fixture(tc, kit_start, kit_stop);
-    tcase_add_test(tc, an_encoding_is_stored_once);
-    tcase_add_loop_test(tc, a_strange_encoding_is_an_error_where_it_is_used, 0, 10);
-    tcase_add_test(tc, B29_equal_specifications_are_one_encoding);
-    tcase_add_test(tc, a_ref_moves_only_from_where_it_is_expected);
-    tcase_add_test(tc, refs_are_listed_by_name_and_deleted);
-    tcase_add_test(tc, a_ref_s_past_comes_from_the_log);
-    tcase_add_test(tc, a_ref_of_a_wrong_form_is_damage);
-    tcase_add_test(tc, the_current_branch_is_a_setting);
-    tcase_add_test(tc, a_draft_s_rows_are_kept_by_path);
-    tcase_add_test(tc, moving_takes_what_is_under_it_and_its_chunks);
-    tcase_add_test(tc, copying_makes_new_rows_with_the_same_chunks);
-    tcase_add_test(tc, clearing_and_dropping_leave_no_chunk_behind);
-    tcase_add_test(tc, chunk_rows_are_there_dropped_or_not_there);
-    tcase_add_test(tc, a_draft_of_a_wrong_form_is_damage);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,6 +1,5 @@
 /* Files that ask for WAL mode: when they are in it, what is read of a log that was left, who may be
  * beside whom, and that at rest there is one file. */
-#include <check.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -16,8 +15,9 @@
 #include "../kit/file_digest.h"
 #include "../kit/journal_kit.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *wal_suite(void);
+TEST_SUITE(wal);
 
 static store_kit kit;
 static char wal[140], shm[140];
@@ -92,9 +92,11 @@ static void value_is(brc_store *store, const char *want)
     ck_assert_str_eq(value, want);
 }
 
+CASE("wal", .setup = wal_setup, .teardown = wal_teardown, .timeout = 120);
+
 /* ---- when a file is in WAL mode ------------------------------------------------------ */
 
-START_TEST(at_rest_it_is_one_file)
+TEST(at_rest_it_is_one_file)
 {
     at_rest();
     OK(store_kit_try(&kit, 0, -1));
@@ -108,10 +110,9 @@ START_TEST(at_rest_it_is_one_file)
     at_rest();
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
-/* Whoever is last, a reader too, makes it one file. */
-START_TEST(the_last_one_folds_the_log_in)
+/* The last handle to close, a reader too, makes it one file. */
+LOOP(the_last_one_folds_the_log_in, 0, 3)
 {
     brc_store *a = open_more(0), *b = open_more(BRC_OPEN_READONLY), *c = open_more(0);
     change(a, "side");
@@ -126,10 +127,9 @@ START_TEST(the_last_one_folds_the_log_in)
     OK(store_kit_try(&kit, 0, -1));
     value_is(kit.store, "other");
 }
-END_TEST
 
 /* Many that end at the same time: one of them is the last. */
-START_TEST(several_close_at_once)
+TEST(several_close_at_once)
 {
     enum { PROCESSES = 6 };
     for (int round = 0; round < 8; round++) {
@@ -147,9 +147,8 @@ START_TEST(several_close_at_once)
     }
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
-START_TEST(a_reader_and_a_writer_go_on_side_by_side)
+TEST(a_reader_and_a_writer_go_on_side_by_side)
 {
     brc_store *reader = open_more(BRC_OPEN_READONLY), *writer = open_more(0);
     OK(brc_store_begin_read(reader, &kit.err));
@@ -180,15 +179,14 @@ START_TEST(a_reader_and_a_writer_go_on_side_by_side)
     brc_store_close(reader);
     at_rest();
 }
-END_TEST
 
-START_TEST(the_setting_can_be_taken_back)
+TEST(the_setting_can_be_taken_back)
 {
     int asks;
     brc_store *a = open_more(0), *b = open_more(0);
     change(a, "main");
     value_is(b, "main");
-    KIT_FAILS(&kit, BRC_EBUSY, "alone", brc_journal_set(b, 0, &kit.err));
+    KIT_FAILS(&kit, BRC_EBUSY, "no other process", brc_journal_set(b, 0, &kit.err));
     OK(brc_journal_get(b, &asks, &kit.err));
     ck_assert_int_eq(asks, 1);
     brc_store_close(a);
@@ -200,10 +198,9 @@ START_TEST(the_setting_can_be_taken_back)
     at_rest();
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
 /* Where the setting went while another handle remembers it, that one looks again. */
-START_TEST(who_remembers_the_setting_asks_again)
+TEST(who_remembers_the_setting_asks_again)
 {
     brc_store *a = open_more(0), *b = open_more(0);
     OK(brc_journal_set(b, 0, &kit.err));
@@ -218,7 +215,6 @@ START_TEST(who_remembers_the_setting_asks_again)
     brc_store_close(b);
     at_rest();
 }
-END_TEST
 
 /* ---- a log that a killed process left ------------------------------------------------ */
 
@@ -242,7 +238,7 @@ static void leave_log(int changes, int half)
     ck_assert_int_eq(mode_of(kit.file), 2);
 }
 
-START_TEST(a_left_log_is_read)
+LOOP(a_left_log_is_read, 0, 4)
 {
     leave_log(5, _i % 2);
     OK(store_kit_try(&kit, _i < 2 ? BRC_OPEN_READONLY : 0, -1));
@@ -251,9 +247,8 @@ START_TEST(a_left_log_is_read)
     at_rest();
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
-START_TEST(several_read_a_left_log_at_once)
+TEST(several_read_a_left_log_at_once)
 {
     enum { COMING = 4 };
     for (int round = 0; round < 10; round++) {
@@ -284,9 +279,8 @@ START_TEST(several_read_a_left_log_at_once)
     }
     ck_assert(file_is_whole(kit.file));
 }
-END_TEST
 
-/* What is refused is left as it was, and --no-recover shows the file without it. */
+/* A log that is refused is left as it was, and --no-recover shows the file without it. */
 static void is_refused(int code, const char *words)
 {
     brc_buf file = store_kit_read(kit.file), log = store_kit_read(wal);
@@ -303,7 +297,7 @@ static void is_refused(int code, const char *words)
 }
 
 /* Every frame but those of the last transaction: behind one that is damaged another one follows. */
-START_TEST(a_damaged_log_is_refused)
+TEST(a_damaged_log_is_refused)
 {
     enum { FRAME = 24 + BRC_PAGE_SIZE };
     leave_log(4, 0);
@@ -327,10 +321,9 @@ START_TEST(a_damaged_log_is_refused)
     value_is(kit.store, "left2");
     brc_buf_dispose(&log);
 }
-END_TEST
 
 /* A copy of the file as it was in WAL mode long before, put in its place. */
-START_TEST(a_log_of_another_state_is_refused)
+TEST(a_log_of_another_state_is_refused)
 {
     leave_log(1, 0);
     brc_buf old = store_kit_read(kit.file);
@@ -351,10 +344,9 @@ START_TEST(a_log_of_another_state_is_refused)
     is_refused(BRC_ECORRUPT, "another state");
     brc_buf_dispose(&old);
 }
-END_TEST
 
 /* A copy of the file at rest has nothing to do with the log beside it. */
-START_TEST(a_copy_at_rest_does_not_read_the_log)
+TEST(a_copy_at_rest_does_not_read_the_log)
 {
     brc_buf old = store_kit_read(kit.file);
     leave_log(3, 0);
@@ -373,12 +365,11 @@ START_TEST(a_copy_at_rest_does_not_read_the_log)
     brc_buf_dispose(&old);
     brc_buf_dispose(&log);
 }
-END_TEST
 
 /* ---- planted ------------------------------------------------------------------------- */
 
 /* The setting in a log does not count: the file itself must have it. */
-START_TEST(a_log_cannot_ask_for_itself)
+TEST(a_log_cannot_ask_for_itself)
 {
     OK(store_kit_try(&kit, 0, -1));
     OK(brc_journal_set(kit.store, 0, &kit.err));
@@ -404,10 +395,9 @@ START_TEST(a_log_cannot_ask_for_itself)
     brc_buf_dispose(&file);
     brc_buf_dispose(&log);
 }
-END_TEST
 
 /* Links in the names of the log and of shared memory: what they lead to stays as it is. */
-START_TEST(links_are_not_followed)
+LOOP(links_are_not_followed, 0, 4)
 {
     char target[140];
     const char *name = _i % 2 == 0 ? wal : shm;
@@ -425,11 +415,10 @@ START_TEST(links_are_not_followed)
     brc_buf_dispose(&file);
     brc_buf_dispose(&there);
 }
-END_TEST
 
 /* ---- where nothing may be written ---------------------------------------------------- */
 
-/* As an ordinary user, since root may write everywhere. */
+/* Runs `look` as an ordinary user, since root may write everywhere. */
 static int as_nobody(int (*look)(void))
 {
     int status;
@@ -459,7 +448,7 @@ static int look_readonly(void)
     return n;
 }
 
-START_TEST(a_folder_that_may_not_be_written)
+TEST(a_folder_that_may_not_be_written)
 {
     chmod(kit.file, 0444);
     chmod(kit.dir, 0555);
@@ -483,9 +472,8 @@ START_TEST(a_folder_that_may_not_be_written)
     chmod(kit.dir, 0755);
     chmod(kit.file, 0644);
 }
-END_TEST
 
-START_TEST(a_living_writer_in_such_a_folder)
+TEST(a_living_writer_in_such_a_folder)
 {
     chmod(kit.dir, 0755);
     OK(store_kit_try(&kit, 0, -1));
@@ -498,12 +486,11 @@ START_TEST(a_living_writer_in_such_a_folder)
     brc_store_close(writer);
     at_rest();
 }
-END_TEST
 
 /* ---- everybody else's locks ---------------------------------------------------------- */
 
 /* A plain open and close of all three files, in the middle of a write. */
-START_TEST(a_plain_close_drops_nothing)
+TEST(a_plain_close_drops_nothing)
 {
     brc_store *a = open_more(0), *b;
     change(a, "main");
@@ -529,10 +516,9 @@ START_TEST(a_plain_close_drops_nothing)
     brc_store_close(a);
     at_rest();
 }
-END_TEST
 
 /* Both ways: SQLite with its own VFS reads what we commit, and we what it does. */
-START_TEST(another_sqlite_beside_us)
+TEST(another_sqlite_beside_us)
 {
     brc_store *a = open_more(0);
     change(a, "one");
@@ -554,10 +540,9 @@ START_TEST(another_sqlite_beside_us)
     brc_store_close(a);
     at_rest();
 }
-END_TEST
 
 /* Nobody checkpoints while somebody else writes. */
-START_TEST(a_checkpoint_takes_the_writers_lock)
+TEST(a_checkpoint_takes_the_writers_lock)
 {
     brc_store *a = open_more(0), *b = open_more(0);
     change(a, "main");
@@ -573,10 +558,9 @@ START_TEST(a_checkpoint_takes_the_writers_lock)
     brc_store_close(b);
     at_rest();
 }
-END_TEST
 
 /* The log does not grow without end. */
-START_TEST(a_long_log_is_copied_back)
+TEST(a_long_log_is_copied_back)
 {
     brc_store *a = open_more(0);
     for (int i = 0; i < 60; i++) {
@@ -588,9 +572,8 @@ START_TEST(a_long_log_is_copied_back)
     brc_store_close(a);
     at_rest();
 }
-END_TEST
 
-START_TEST(a_child_leaves_its_parents_locks)
+TEST(a_child_leaves_its_parents_locks)
 {
     brc_store *a = open_more(0);
     change(a, "main");
@@ -614,10 +597,9 @@ START_TEST(a_child_leaves_its_parents_locks)
     brc_store_close(a);
     at_rest();
 }
-END_TEST
 
 /* Whenever a writer is killed: nothing that was acknowledged is lost. */
-START_TEST(killed_writers_lose_nothing)
+TEST(killed_writers_lose_nothing)
 {
     uint64_t random = 9;
     for (int round = 0; round < 40; round++) {
@@ -650,36 +632,4 @@ START_TEST(killed_writers_lose_nothing)
         at_rest();
     }
     ck_assert(file_is_whole(kit.file));
-}
-END_TEST
-
-Suite *wal_suite(void)
-{
-    Suite *s = suite_create("wal");
-    TCase *tc = tcase_create("wal");
-    tcase_add_checked_fixture(tc, wal_setup, wal_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, at_rest_it_is_one_file);
-    tcase_add_loop_test(tc, the_last_one_folds_the_log_in, 0, 3);
-    tcase_add_test(tc, several_close_at_once);
-    tcase_add_test(tc, a_reader_and_a_writer_go_on_side_by_side);
-    tcase_add_test(tc, the_setting_can_be_taken_back);
-    tcase_add_test(tc, who_remembers_the_setting_asks_again);
-    tcase_add_loop_test(tc, a_left_log_is_read, 0, 4);
-    tcase_add_test(tc, several_read_a_left_log_at_once);
-    tcase_add_test(tc, a_damaged_log_is_refused);
-    tcase_add_test(tc, a_log_of_another_state_is_refused);
-    tcase_add_test(tc, a_copy_at_rest_does_not_read_the_log);
-    tcase_add_test(tc, a_log_cannot_ask_for_itself);
-    tcase_add_loop_test(tc, links_are_not_followed, 0, 4);
-    tcase_add_test(tc, a_folder_that_may_not_be_written);
-    tcase_add_test(tc, a_living_writer_in_such_a_folder);
-    tcase_add_test(tc, a_plain_close_drops_nothing);
-    tcase_add_test(tc, another_sqlite_beside_us);
-    tcase_add_test(tc, a_checkpoint_takes_the_writers_lock);
-    tcase_add_test(tc, a_long_log_is_copied_back);
-    tcase_add_test(tc, a_child_leaves_its_parents_locks);
-    tcase_add_test(tc, killed_writers_lose_nothing);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,6 +1,5 @@
 /* In WAL mode, beside others: what another process, another copy of SQLite in this one, another
  * handle, or a plain open and close of the files can do while we work. See also file_lock. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -20,8 +19,9 @@
 #include "../kit/scenario.h"
 #include "../kit/sqlite_copy.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *wal_beside_suite(void);
+TEST_SUITE(wal_beside);
 
 static scenario t;
 static peer other;
@@ -96,21 +96,20 @@ static void touch_all_three(void)
     }
 }
 
-START_TEST(a_plain_close_of_its_files_lets_no_writer_in)
+CASE("beside", .setup = log_beside_setup, .teardown = log_beside_teardown, .timeout = 120);
+
+TEST(a_plain_close_of_its_files_lets_no_writer_in)
 {
     amid_a_change(touch_all_three);
 }
-END_TEST
 
-/* It reads the state before, and its end neither drops our locks nor takes the log along. */
+/* The other handle reads the state before, and closing it neither drops our locks nor removes the
+ * log. */
 static void use_another_handle(void)
 {
     breccia *repo;
-    brc_session *s;
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.wait_ms = -1;
-    OK(&t, brc_open(&repo, t.file, &opts, &t.err));
-    OK(&t, brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &t.err));
+    repo = scenario_handle(&t, -1);
+    brc_session *s = scenario_session(&t, repo, NULL, BRC_SESSION_WRITE);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 0), 0);
     ck_assert_int_eq(scenario_number(&t, s, "/a", 2), 72);
     FAILS(&t, BRC_EBUSY, brc_group_create(s, "/g", NULL, &t.err));
@@ -119,11 +118,10 @@ static void use_another_handle(void)
     ck_assert_int_eq(mode_now(), 2);
 }
 
-START_TEST(another_handle_of_it_waits_and_its_end_drops_nothing)
+TEST(another_handle_of_it_waits_and_its_end_drops_nothing)
 {
     amid_a_change(use_another_handle);
 }
-END_TEST
 
 #ifdef HAS_SQLITE_COPY
 
@@ -139,18 +137,17 @@ static void use_sqlites_copy(void)
     ck_assert_int_eq(mode_now(), 2);
 }
 
-START_TEST(another_copy_of_sqlite_finds_it_locked_and_drops_nothing)
+TEST(another_copy_of_sqlite_finds_it_locked_and_drops_nothing)
 {
     amid_a_change(use_sqlites_copy);
 }
-END_TEST
 
 #endif
 
 /* ---- other processes ------------------------------------------------------------- */
 
 /* A writer keeps out writers alone, and a reader nobody. */
-START_TEST(what_others_hold_in_wal_mode)
+TEST(what_others_hold_in_wal_mode)
 {
     ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE; " WRITE_SQL), SQLITE_OK);
     FAILS(&t, BRC_EBUSY, brc_begin(t.repo, &t.err));
@@ -161,10 +158,9 @@ START_TEST(what_others_hold_in_wal_mode)
     ck_assert_int_eq(peer_sql(&other, "COMMIT; BEGIN IMMEDIATE; " WRITE_SQL "; COMMIT"), SQLITE_OK);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
 }
-END_TEST
 
-/* Who closes while another program reads leaves the log to the one who is last. */
-START_TEST(a_reader_keeps_the_log_until_it_leaves)
+/* A handle that closes while another program reads leaves the log to the last one. */
+TEST(a_reader_keeps_the_log_until_it_leaves)
 {
     ck_assert_int_eq(peer_sql(&other, "BEGIN; SELECT count(*) FROM meta"), SQLITE_OK);
     scenario_close(&t);
@@ -173,11 +169,10 @@ START_TEST(a_reader_keeps_the_log_until_it_leaves)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 72);
     ck_assert_int_eq(peer_sql(&other, "COMMIT"), SQLITE_OK);
 }
-END_TEST
 
 /* ---- who waits -------------------------------------------------------------------- */
 
-START_TEST(a_writer_that_waits_for_a_writer_is_seen)
+TEST(a_writer_that_waits_for_a_writer_is_seen)
 {
     brc_file_lock look;
     brc_error err = BRC_ERROR_INIT;
@@ -195,18 +190,10 @@ START_TEST(a_writer_that_waits_for_a_writer_is_seen)
     ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0);
     brc_file_lock_close(&look);
 }
-END_TEST
 
 /* ---- many writers of both kinds -------------------------------------------------- */
 
 enum { WRITERS = 6, TURNS = 20 };
-
-static int wait_a_little(void *ctx, int tries)
-{
-    uint64_t *random = ctx;
-    usleep(200 + (useconds_t)scenario_below(random, 1800));
-    return tries < 20000;
-}
 
 /* Another program's: it finds the file at rest or in WAL mode, as it happens to be. */
 static int blobs_by_sqlite(int who)
@@ -216,7 +203,7 @@ static int blobs_by_sqlite(int who)
     for (int i = 0; rc == SQLITE_OK && i < TURNS; i++) {
         sqlite3 *db = NULL;
         rc = sqlite3_open(t.file, &db);
-        sqlite3_busy_handler(db, wait_a_little, &random);
+        sqlite3_busy_handler(db, peer_waits, &random);
         if (rc == SQLITE_OK)
             rc = sqlite3_exec(db, "BEGIN IMMEDIATE; INSERT INTO blob(data) VALUES"
                                   " (randomblob(3000)); COMMIT", NULL, NULL, NULL);
@@ -239,7 +226,7 @@ static int tags_by_us(int who)
         snprintf(name, sizeof(name), "tag%d-%d", who, i);
         rc = brc_open(&repo, t.file, NULL, &t.err);
         if (rc == BRC_OK)
-            rc = brc_tag_create(repo, name, NULL, NULL, &t.err);
+            rc = brc_ref_create(repo, name, NULL, NULL, BRC_REF_TAG, &t.err);
         brc_free(repo);
         if (rc != BRC_OK)
             fprintf(stderr, "writer %d, turn %d: %s\n", who, i, t.err.message);
@@ -247,7 +234,7 @@ static int tags_by_us(int who)
     return rc;
 }
 
-START_TEST(nobody_loses_what_was_committed_while_modes_change)
+TEST(nobody_loses_what_was_committed_while_modes_change)
 {
     pid_t writers[WRITERS];
     int status;
@@ -275,7 +262,6 @@ START_TEST(nobody_loses_what_was_committed_while_modes_change)
     scenario_sql_shared(&t, sql);
     scenario_open(&t, NULL, 0);
 }
-END_TEST
 
 /* ---- left logs ------------------------------------------------------------------- */
 
@@ -308,15 +294,15 @@ static int come(int number)
     opts.flags = number % 4 == 1 ? BRC_OPEN_READONLY : 0;
     int rc = brc_open(&repo, t.file, &opts, &err);
     if (rc == BRC_OK)
-        rc = number % 2 == 0 ? brc_tag_create(repo, name, NULL, NULL, &err)
-                             : brc_fsck(repo, 0, NULL, NULL, &checked, &err);
+        rc = number % 2 == 0 ? brc_ref_create(repo, name, NULL, NULL, BRC_REF_TAG, &err)
+                             : brc_fsck(repo, 0, NULL, NULL, NULL, &checked, &err);
     brc_free(repo);
     if (rc != BRC_OK)
         fprintf(stderr, "number %d: %s\n", number, err.message);
     return rc != BRC_OK;
 }
 
-START_TEST(many_come_at_once_to_a_left_log)
+TEST(many_come_at_once_to_a_left_log)
 {
     enum { ROUNDS = 10, COMING = 8 };
     pid_t each[COMING];
@@ -348,7 +334,6 @@ START_TEST(many_come_at_once_to_a_left_log)
                      ROUNDS * COMING / 2);
     scenario_open(&t, NULL, 0);
 }
-END_TEST
 
 /* ---- systems without these locks ------------------------------------------------- */
 
@@ -360,7 +345,7 @@ static int no_such_lock(void *ctx)
 
 /* A file that asks for WAL mode is written with the rollback journal; one that is in it is refused,
  * and left as it is. */
-START_TEST(without_these_locks_there_is_no_wal_mode)
+TEST(without_these_locks_there_is_no_wal_mode)
 {
     breccia *repo;
     scenario_close(&t);
@@ -380,26 +365,4 @@ START_TEST(without_these_locks_there_is_no_wal_mode)
     scenario_open(&t, NULL, 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 1000);
-}
-END_TEST
-
-Suite *wal_beside_suite(void)
-{
-    Suite *s = suite_create("wal_beside");
-    TCase *tc = tcase_create("beside");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, log_beside_setup, log_beside_teardown);
-    tcase_add_test(tc, a_plain_close_of_its_files_lets_no_writer_in);
-    tcase_add_test(tc, another_handle_of_it_waits_and_its_end_drops_nothing);
-#ifdef HAS_SQLITE_COPY
-    tcase_add_test(tc, another_copy_of_sqlite_finds_it_locked_and_drops_nothing);
-#endif
-    tcase_add_test(tc, what_others_hold_in_wal_mode);
-    tcase_add_test(tc, a_reader_keeps_the_log_until_it_leaves);
-    tcase_add_test(tc, a_writer_that_waits_for_a_writer_is_seen);
-    tcase_add_test(tc, nobody_loses_what_was_committed_while_modes_change);
-    tcase_add_test(tc, many_come_at_once_to_a_left_log);
-    tcase_add_test(tc, without_these_locks_there_is_no_wal_mode);
-    suite_add_tcase(s, tc);
-    return s;
 }

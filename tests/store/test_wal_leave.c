@@ -1,5 +1,4 @@
-/* Who comes while the last handle leaves WAL mode: between any two of its locks. */
-#include <check.h>
+/* Another handle comes while the last one leaves WAL mode: between any two of its locks. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -9,8 +8,9 @@
 #include "../../src/store/db.h"
 #include "../kit/lock_faults.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *wal_leave_suite(void);
+TEST_SUITE(wal_leave);
 
 static store_kit kit;
 
@@ -87,9 +87,11 @@ static int somebody_comes(void *ctx)
     return 0;
 }
 
+CASE("leave", .setup = leave_setup, .teardown = leave_teardown, .timeout = 120);
+
 /* Between any two locks that a closing handle takes: who comes then is kept out, or what it has
  * committed stays. */
-START_TEST(who_comes_while_the_last_one_goes_loses_nothing)
+TEST(who_comes_while_the_last_one_goes_loses_nothing)
 {
     int came = 0, busy = 0, is_over = 0;
     for (int at = 0; !is_over; at++) {
@@ -107,16 +109,4 @@ START_TEST(who_comes_while_the_last_one_goes_loses_nothing)
     }
     ck_assert_int_gt(came, 0);
     ck_assert_int_gt(busy, 0);
-}
-END_TEST
-
-Suite *wal_leave_suite(void)
-{
-    Suite *s = suite_create("wal_leave");
-    TCase *tc = tcase_create("leave");
-    tcase_add_checked_fixture(tc, leave_setup, leave_teardown);
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, who_comes_while_the_last_one_goes_loses_nothing);
-    suite_add_tcase(s, tc);
-    return s;
 }

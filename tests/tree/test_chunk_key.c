@@ -1,12 +1,12 @@
 /* Chunk keys: their order is the chunks', none begins another, one form each. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/tree/map.h"
 #include "../kit/store_kit.h"
+#include "../kit/suite.h"
 
-Suite *chunk_key_suite(void);
+TEST_SUITE(chunk_key);
 
 /* Coordinates of every length in bytes, near the places where it changes. */
 static uint64_t some_coordinate(uint64_t *random)
@@ -30,7 +30,7 @@ static int key_order(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_
     return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-START_TEST(bytes_are_the_documented_ones)
+TEST(bytes_are_the_documented_ones)
 {
     static const uint64_t index[] = { 0, 1, 255, 256, 65536, UINT64_MAX };
     static const uint8_t want[] = {
@@ -46,9 +46,8 @@ START_TEST(bytes_are_the_documented_ones)
     ck_assert_uint_eq(len, sizeof(want));
     ck_assert_mem_eq(key, want, sizeof(want));
 }
-END_TEST
 
-START_TEST(every_index_comes_back)
+TEST(every_index_comes_back)
 {
     uint64_t random = 1, index[BRC_MAX_NDIM], back[BRC_MAX_NDIM];
     uint8_t key[BRC_CHUNK_KEY_MAX];
@@ -62,9 +61,8 @@ START_TEST(every_index_comes_back)
         KIT_TRUE(ndim == 0 || memcmp(index, back, (size_t)ndim * sizeof(*index)) == 0);
     }
 }
-END_TEST
 
-START_TEST(order_is_row_major_and_no_key_begins_another)
+TEST(order_is_row_major_and_no_key_begins_another)
 {
     uint64_t random = 2, a[4], b[4];
     uint8_t x[BRC_CHUNK_KEY_MAX], y[BRC_CHUNK_KEY_MAX];
@@ -83,9 +81,8 @@ START_TEST(order_is_row_major_and_no_key_begins_another)
         KIT_TRUE(want == 0 || memcmp(x, y, nx < ny ? nx : ny) != 0);
     }
 }
-END_TEST
 
-START_TEST(other_forms_are_refused)
+TEST(other_forms_are_refused)
 {
     static const struct {
         uint8_t bytes[12];
@@ -111,10 +108,9 @@ START_TEST(other_forms_are_refused)
     ck_assert_int_eq(brc_chunk_key_decode(many, BRC_MAX_NDIM, index), BRC_MAX_NDIM);
     ck_assert_int_eq(brc_chunk_key_decode(many, BRC_MAX_NDIM + 1, index), -1);
 }
-END_TEST
 
-/* What decodes at all is what encoding gives: there is one key for each chunk. */
-START_TEST(what_decodes_encodes_to_the_same_bytes)
+/* Bytes that decode are those that encoding gives: there is one key for each chunk. */
+TEST(what_decodes_encodes_to_the_same_bytes)
 {
     uint64_t random = 3, index[BRC_MAX_NDIM];
     uint8_t noise[12], again[BRC_CHUNK_KEY_MAX];
@@ -133,9 +129,8 @@ START_TEST(what_decodes_encodes_to_the_same_bytes)
     }
     ck_assert_int_gt(taken, 1000);
 }
-END_TEST
 
-START_TEST(the_value_is_an_id_of_the_files_length)
+TEST(the_value_is_an_id_of_the_files_length)
 {
     static const uint8_t zero[16] = { 0 };
     uint8_t bytes[17];
@@ -149,19 +144,4 @@ START_TEST(the_value_is_an_id_of_the_files_length)
             ck_assert_int_eq(brc_chunk_id_of((brc_span){ bytes, len }, 16, &id, NULL),
                              BRC_ECORRUPT);
     ck_assert_int_eq(brc_chunk_id_of((brc_span){ zero, 16 }, 16, &id, NULL), BRC_ECORRUPT);
-}
-END_TEST
-
-Suite *chunk_key_suite(void)
-{
-    Suite *s = suite_create("chunk_key");
-    TCase *tc = tcase_create("chunk_key");
-    tcase_add_test(tc, bytes_are_the_documented_ones);
-    tcase_add_test(tc, every_index_comes_back);
-    tcase_add_test(tc, order_is_row_major_and_no_key_begins_another);
-    tcase_add_test(tc, other_forms_are_refused);
-    tcase_add_test(tc, what_decodes_encodes_to_the_same_bytes);
-    tcase_add_test(tc, the_value_is_an_id_of_the_files_length);
-    suite_add_tcase(s, tc);
-    return s;
 }

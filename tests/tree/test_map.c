@@ -1,28 +1,16 @@
 /* The canonical map against a sorted array: the same answers, and for equal contents
  * the same root, which is the one that the rule in map.h gives. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/tree/map.h"
 #include "../kit/map_model.h"
+#include "../kit/suite.h"
 
-Suite *map_suite(void);
+TEST_SUITE(map);
 
-static store_kit kit;
+STORE_KIT_CHANGE_FIXTURE(kit, store_kit_start_big)
 static const brc_oid empty;
-
-static void map_setup(void)
-{
-    store_kit_start_big(&kit);
-    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
-}
-
-static void map_teardown(void)
-{
-    KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
-    store_kit_stop(&kit);
-}
 
 #define SAME_ID(a, b) ck_assert_int_eq(brc_oid_cmp((a), (b)), 0)
 
@@ -121,7 +109,9 @@ static void check_some(const map_model *m, const brc_oid *root, uint64_t *random
 
 #define ROUNDS 150
 
-START_TEST(random_edits_are_those_of_a_sorted_array)
+CASE("map", .setup = kit_start, .teardown = kit_stop);
+
+LOOP(random_edits_are_those_of_a_sorted_array, 0, 2 * FAMILIES + 1)
 {
     map_model m;
     brc_oid root = empty, old_root = empty, want;
@@ -156,7 +146,6 @@ START_TEST(random_edits_are_those_of_a_sorted_array)
     free(old);
     map_model_free(&m);
 }
-END_TEST
 
 /* ---- history independence ---------------------------------------------------- */
 
@@ -188,7 +177,7 @@ static brc_oid build_somehow(map_model *m, const uint64_t *goal, uint64_t *rando
     return root;
 }
 
-START_TEST(equal_contents_have_equal_roots_however_they_came_about)
+LOOP(equal_contents_have_equal_roots_however_they_came_about, 0, FAMILIES)
 {
     map_model m;
     uint64_t random = (uint64_t)_i + 900;
@@ -209,9 +198,8 @@ START_TEST(equal_contents_have_equal_roots_however_they_came_about)
     free(goal);
     map_model_free(&m);
 }
-END_TEST
 
-START_TEST(a_map_emptied_again_is_the_zero_id)
+LOOP(a_map_emptied_again_is_the_zero_id, 0, FAMILIES)
 {
     map_model m;
     brc_oid root = empty;
@@ -237,7 +225,6 @@ START_TEST(a_map_emptied_again_is_the_zero_id)
     free(values);
     map_model_free(&m);
 }
-END_TEST
 
 /* ---- costs ------------------------------------------------------------------- */
 
@@ -269,7 +256,7 @@ static size_t path_length(const brc_oid *root, const model_key *key)
     }
 }
 
-START_TEST(a_changed_value_changes_one_path)
+LOOP(a_changed_value_changes_one_path, 0, FAMILIES)
 {
     map_model m;
     brc_oid root = empty;
@@ -299,9 +286,8 @@ START_TEST(a_changed_value_changes_one_path)
     free(values);
     map_model_free(&m);
 }
-END_TEST
 
-START_TEST(an_edit_that_changes_nothing_writes_nothing)
+TEST(an_edit_that_changes_nothing_writes_nothing)
 {
     map_model m;
     brc_oid root = empty, before;
@@ -324,11 +310,10 @@ START_TEST(an_edit_that_changes_nothing_writes_nothing)
     free(values);
     map_model_free(&m);
 }
-END_TEST
 
 /* ---- keys at the limits ------------------------------------------------------ */
 
-START_TEST(the_empty_key_can_be_the_only_one)
+TEST(the_empty_key_can_be_the_only_one)
 {
     brc_edit edit = { (const uint8_t *)"", 0, (const uint8_t *)"v", 1 };
     brc_oid root, again;
@@ -346,7 +331,6 @@ START_TEST(the_empty_key_can_be_the_only_one)
     KIT_OK(&kit, brc_map_edit(kit.store, &again, &edit, 1, &again, &kit.err));
     ck_assert(brc_oid_is_zero(&again));
 }
-END_TEST
 
 static int note_found(void *ctx, size_t i, brc_span value, brc_error *err)
 {
@@ -357,7 +341,7 @@ static int note_found(void *ctx, size_t i, brc_span value, brc_error *err)
 }
 
 /* A key that begins with one of the map's is another key. */
-START_TEST(f22_many_look_ups_find_whole_keys_only)
+TEST(f22_many_look_ups_find_whole_keys_only)
 {
     static const char *const names[] = { "a", "ab", "abc", "abcd", "b", "bcd", "c" };
     static const uint8_t is_there[] = { 0, 0, 1, 0, 1, 0, 0 };
@@ -385,10 +369,9 @@ START_TEST(f22_many_look_ups_find_whole_keys_only)
         ck_assert_int_eq(one, is_there[i]);
     }
 }
-END_TEST
 
 /* A draft's rows may be in any order where their keys are texts: this did not end. */
-START_TEST(f23_edits_out_of_order_are_damage)
+TEST(f23_edits_out_of_order_are_damage)
 {
     static const uint8_t high[2] = { 0x81, 1 }, low[2] = { 0x01, 1 }, value[16] = { 1 };
     const brc_edit edits[3] = { { high, 2, value, 16 }, { low, 2, value, 16 },
@@ -399,9 +382,8 @@ START_TEST(f23_edits_out_of_order_are_damage)
     KIT_FAILS(&kit, BRC_ECORRUPT, "not in order",
               brc_map_edit(kit.store, &empty, edits + 1, 2, &out, &kit.err));
 }
-END_TEST
 
-START_TEST(keys_that_a_map_cannot_have_are_refused)
+TEST(keys_that_a_map_cannot_have_are_refused)
 {
     uint8_t bytes[BRC_KEY_MAX + 1] = { 0 };
     brc_edit one = { bytes, BRC_KEY_MAX, (const uint8_t *)"", 0 };
@@ -430,24 +412,4 @@ START_TEST(keys_that_a_map_cannot_have_are_refused)
     ck_assert_int_eq(found, 0);
     KIT_OK(&kit, brc_map_get(kit.store, &root, "abcd", 4, &found, &value, &kit.err));
     ck_assert_int_eq(found, 0);
-}
-END_TEST
-
-Suite *map_suite(void)
-{
-    Suite *s = suite_create("map");
-    TCase *tc = tcase_create("map");
-    tcase_add_checked_fixture(tc, map_setup, map_teardown);
-    tcase_add_loop_test(tc, random_edits_are_those_of_a_sorted_array, 0,
-                            2 * FAMILIES + 1);
-    tcase_add_loop_test(tc, equal_contents_have_equal_roots_however_they_came_about, 0, FAMILIES);
-    tcase_add_loop_test(tc, a_map_emptied_again_is_the_zero_id, 0, FAMILIES);
-    tcase_add_loop_test(tc, a_changed_value_changes_one_path, 0, FAMILIES);
-    tcase_add_test(tc, an_edit_that_changes_nothing_writes_nothing);
-    tcase_add_test(tc, the_empty_key_can_be_the_only_one);
-    tcase_add_test(tc, f22_many_look_ups_find_whole_keys_only);
-    tcase_add_test(tc, f23_edits_out_of_order_are_damage);
-    tcase_add_test(tc, keys_that_a_map_cannot_have_are_refused);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,28 +1,16 @@
 /* Nodes that are damaged or lie, and what work on a map of a million keys costs. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/store/db.h"
 #include "../../src/tree/map.h"
 #include "../kit/map_model.h"
+#include "../kit/suite.h"
 
-Suite *map_nodes_suite(void);
+TEST_SUITE(map_nodes);
 
-static store_kit kit;
+STORE_KIT_CHANGE_FIXTURE(kit, store_kit_start_big)
 static const brc_oid empty;
-
-static void nodes_setup(void)
-{
-    store_kit_start_big(&kit);
-    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
-}
-
-static void nodes_teardown(void)
-{
-    KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
-    store_kit_stop(&kit);
-}
 
 /* A map with every key of a family. */
 static brc_oid full_map(map_model *m, int family, int variable)
@@ -115,7 +103,9 @@ static int try_node(const uint8_t *data, size_t len)
     return 1;
 }
 
-START_TEST(a_damaged_node_is_an_error_or_another_node)
+CASE("map_nodes", .setup = kit_start, .teardown = kit_stop);
+
+LOOP(a_damaged_node_is_an_error_or_another_node, 0, 4 * FAMILIES)
 {
     map_model m;
     brc_oid root = full_map(&m, _i / 4, _i / 2 % 2);
@@ -143,10 +133,9 @@ START_TEST(a_damaged_node_is_an_error_or_another_node)
     free(bytes);
     map_model_free(&m);
 }
-END_TEST
 
 /* Well formed but for its number of items. */
-START_TEST(f22_a_node_has_so_many_items_and_no_more)
+TEST(f22_a_node_has_so_many_items_and_no_more)
 {
     for (unsigned n = BRC_NODE_MAX - 1; n < BRC_NODE_MAX + 3; n++) {
         brc_buf node = BRC_BUF_INIT;
@@ -165,10 +154,9 @@ START_TEST(f22_a_node_has_so_many_items_and_no_more)
         brc_buf_dispose(&node);
     }
 }
-END_TEST
 
 /* Levels fall on the way down: otherwise a walk might not end. */
-START_TEST(f22_a_child_is_below_its_parent)
+TEST(f22_a_child_is_below_its_parent)
 {
     for (uint8_t level = 1; level < 4; level++)
         for (uint8_t below = 0; below < 5; below++) {
@@ -187,9 +175,8 @@ START_TEST(f22_a_child_is_below_its_parent)
             ck_assert(rc < 0 || look.items == 2);
         }
 }
-END_TEST
 
-START_TEST(noise_is_no_node)
+TEST(noise_is_no_node)
 {
     uint64_t random = 77;
     uint8_t noise[64];
@@ -201,7 +188,6 @@ START_TEST(noise_is_no_node)
         try_node(noise, len);
     }
 }
-END_TEST
 
 /* ---- nodes of a stranger: their ids are right, their content lies ----------------- */
 
@@ -263,7 +249,7 @@ static int count_item(void *ctx, brc_span key, brc_span value, brc_error *err)
 }
 
 /* Thirty levels, each of them twice the node below: a billion visits of one leaf. */
-START_TEST(a_node_in_many_places_is_damage)
+TEST(a_node_in_many_places_is_damage)
 {
     brc_buf bytes = BRC_BUF_INIT;
     brc_item leaf = { .key = (const uint8_t *)"a", .bits = 8 };
@@ -298,17 +284,16 @@ START_TEST(a_node_in_many_places_is_damage)
     KIT_FAILS(&kit, BRC_ECORRUPT, "not where its keys",
               brc_map_diff(kit.store, &root, &nothing, ignore_difference, NULL, &kit.err));
 }
-END_TEST
 
-START_TEST(a_map_that_lies_about_its_nodes_is_damaged)
+LOOP(a_map_that_lies_about_its_nodes_is_damaged, 0, 6)
 {
     static const lie lies[] = {
         { "cc", "c", 0, 1, NULL },                  /* the truth */
         { "a", "c", 0, 1, "not where its keys" },   /* before the parent's other child */
         { "zz", "c", 0, 1, "not where its keys" },
         { "aa", "c", 0, 1, "not where its keys" },  /* the key that is there already */
-        { "cc", "c", 1, 1, "what its parent says" },
-        { "cc", "c", 0, 2, "what its parent says" },
+        { "cc", "c", 1, 1, "its parent's item" },
+        { "cc", "c", 0, 2, "its parent's item" },
     };
     const brc_edit edits[3] = { { (const uint8_t *)"b", 1, (const uint8_t *)"1", 1 },
                                 { (const uint8_t *)"cx", 2, (const uint8_t *)"2", 1 },
@@ -336,9 +321,8 @@ START_TEST(a_map_that_lies_about_its_nodes_is_damaged)
     rc = brc_map_get_many(kit.store, &root, &key, 1, found_nothing, NULL, &kit.err);
     ck_assert_int_eq(rc, other_place ? BRC_OK : BRC_ECORRUPT);
 }
-END_TEST
 
-START_TEST(a_missing_node_is_named)
+TEST(a_missing_node_is_named)
 {
     map_model m;
     char hex[65];
@@ -357,7 +341,6 @@ START_TEST(a_missing_node_is_named)
               brc_map_diff(kit.store, &root, &nothing, NULL, NULL, &kit.err));
     map_model_free(&m);
 }
-END_TEST
 
 /* ---- a million keys ---------------------------------------------------------- */
 
@@ -442,7 +425,7 @@ static void forget_nodes(void)
     ck_assert_uint_eq(kit.store->cache.count, 0);
 }
 
-START_TEST(one_change_among_a_million_keys_costs_a_path_and_a_diff_its_differences)
+TEST(one_change_among_a_million_keys_costs_a_path_and_a_diff_its_differences)
 {
     uint64_t random = 9, count, most = 0;
     size_t differences = 0;
@@ -477,22 +460,4 @@ START_TEST(one_change_among_a_million_keys_costs_a_path_and_a_diff_its_differenc
     KIT_OK(&kit, brc_map_get(kit.store, &root, key, len, &found, &value, &kit.err));
     ck_assert_int_eq(found, 1);
     ck_assert_uint_le(kit.store->cache.count, 6);
-}
-END_TEST
-
-Suite *map_nodes_suite(void)
-{
-    Suite *s = suite_create("map_nodes");
-    TCase *tc = tcase_create("map_nodes");
-    tcase_add_checked_fixture(tc, nodes_setup, nodes_teardown);
-    tcase_add_loop_test(tc, a_damaged_node_is_an_error_or_another_node, 0, 4 * FAMILIES);
-    tcase_add_test(tc, f22_a_node_has_so_many_items_and_no_more);
-    tcase_add_test(tc, f22_a_child_is_below_its_parent);
-    tcase_add_test(tc, noise_is_no_node);
-    tcase_add_test(tc, a_node_in_many_places_is_damage);
-    tcase_add_loop_test(tc, a_map_that_lies_about_its_nodes_is_damaged, 0, 6);
-    tcase_add_test(tc, a_missing_node_is_named);
-    tcase_add_test(tc, one_change_among_a_million_keys_costs_a_path_and_a_diff_its_differences);
-    suite_add_tcase(s, tc);
-    return s;
 }

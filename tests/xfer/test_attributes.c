@@ -12,10 +12,10 @@
 #include "../../src/xfer/documents.h"
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *attributes_suite(void);
+TEST_SUITE(attributes);
 
-#define OK(kit, call) ck_assert_msg((call) == BRC_OK, "%s: %s", #call, (kit)->err.message)
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 static const uint64_t quiet64 = UINT64_C(0x7ff8000000000000), odd64 = UINT64_C(0xfff8dead0000beef);
@@ -53,7 +53,7 @@ static void check_typed_netcdf(int nc, int var)
         netcdf_check_odd(nc, var, typed[i].name, typed[i].type, typed[i].n, typed[i].bytes);
 }
 
-/* What an attribute of a group and of its array is in Zarr. */
+/* The attributes of a group and of its array in Zarr. */
 static void check_typed_json(exchange_kit *kit)
 {
     static const char *const nodes[] = { "/in", "/in/v" };
@@ -62,7 +62,9 @@ static void check_typed_json(exchange_kit *kit)
             ck_assert_str_eq(netcdf_attribute(kit, nodes[k], typed[i].name), typed[i].json);
 }
 
-START_TEST(i24_2_netcdf_keeps_types_and_bits)
+CASE("attributes", .timeout = 60);
+
+LOOP(i24_2_netcdf_keeps_types_and_bits, 0, 2)
 {
     static const int modes[] = { NC_64BIT_OFFSET, NC_NETCDF4 };
     static const char *const formats[] = { "netcdf3", "netcdf" };
@@ -91,10 +93,9 @@ START_TEST(i24_2_netcdf_keeps_types_and_bits)
     NC(nc_close(nc));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Packed integers have NaN as missing_value; it is a number there too. */
-START_TEST(i24_2_netcdf_integers_may_have_nan)
+TEST(i24_2_netcdf_integers_may_have_nan)
 {
     exchange_kit kit;
     int nc, dim, var;
@@ -112,7 +113,6 @@ START_TEST(i24_2_netcdf_integers_may_have_nan)
     NC(nc_close(nc));
     exchange_stop(&kit);
 }
-END_TEST
 
 static hid_t complex_type(void)
 {
@@ -172,7 +172,7 @@ static void check_typed_hdf5(hid_t object, hid_t complex)
     H5(H5Tclose(array));
 }
 
-/* Of an attribute that was a number: it is a text now, or a list with one. */
+/* An attribute that was a number is now a text, or a list of one text. */
 static void check_text_hdf5(hid_t object, const char *name)
 {
     hid_t attribute = H5(H5Aopen(object, name, H5P_DEFAULT)), is = H5(H5Aget_type(attribute));
@@ -181,7 +181,7 @@ static void check_text_hdf5(hid_t object, const char *name)
     H5(H5Aclose(attribute));
 }
 
-START_TEST(i24_2_hdf5_keeps_types_and_bits)
+TEST(i24_2_hdf5_keeps_types_and_bits)
 {
     static const char *const nodes[] = { "/g", "/g/v" };
     static const float data[2] = { 1, 2 };
@@ -231,7 +231,6 @@ START_TEST(i24_2_hdf5_keeps_types_and_bits)
     H5(H5Tclose(complex));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- in documents of Zarr -------------------------------- */
 
@@ -244,7 +243,7 @@ static brc_json *attributes_of(exchange_kit *kit, const char *path)
     brc_buf text = BRC_BUF_INIT;
     brc_json *attrs;
     OK(kit, brc_attrs_get(&text, kit->session, path, NULL, &kit->err));
-    OK(kit, brc_json_parse_nan(&attrs, (const char *)text.data, text.len, &kit->err));
+    OK(kit, brc_json_parse(&attrs, (const char *)text.data, text.len, BRC_JSON_NAN, &kit->err));
     brc_buf_dispose(&text);
     return attrs;
 }
@@ -253,8 +252,8 @@ static void check_attributes(exchange_kit *kit, const char *path, const char *ex
 {
     brc_json *want, *got = attributes_of(kit, path);
     brc_buf text = BRC_BUF_INIT;
-    OK(kit, brc_json_parse_nan(&want, expected, strlen(expected), &kit->err));
-    OK(kit, brc_json_write(&text, got, &kit->err));
+    OK(kit, brc_json_parse(&want, expected, strlen(expected), BRC_JSON_NAN, &kit->err));
+    OK(kit, brc_json_write(&text, got, 0, &kit->err));
     ck_assert_msg(brc_json_equal(got, want), "%s: %.*s instead of %s", path, (int)text.len,
                   (char *)text.data, expected);
     brc_buf_dispose(&text);
@@ -276,13 +275,13 @@ static void make_nodes_with(exchange_kit *kit, const char *attrs)
     brc_array_free(a);
 }
 
-/* What brc_json_parse() takes is strict. */
+/* The document is strict JSON, which brc_json_parse() takes. */
 static brc_json *strict_document(const char *path)
 {
     brc_buf text = exchange_read(path);
     brc_error err = BRC_ERROR_INIT;
     brc_json *doc;
-    int rc = brc_json_parse(&doc, (const char *)text.data, text.len, &err);
+    int rc = brc_json_parse(&doc, (const char *)text.data, text.len, 0, &err);
     ck_assert_msg(rc == BRC_OK, "%s: %s", path, err.message);
     brc_buf_dispose(&text);
     return doc;
@@ -315,13 +314,13 @@ static void export_and_import(exchange_kit *kit, size_t i, uint32_t flags, brc_b
     }
     int fd = open(exchange_path(kit, "stream"), O_RDWR | O_CREAT | O_TRUNC, 0600);
     ck_assert_int_ge(fd, 0);
-    OK(kit, brc_export_stream(kit->session, "/g", fd, &opts, &kit->err));
+    OK(kit, exchange_stream_out(kit->session, "/g", fd, &opts, &kit->err));
     ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-    OK(kit, brc_import_stream(kit->session, fd, "/back", NULL, &kit->err));
+    OK(kit, exchange_stream_in(kit->session, fd, "/back", NULL, &kit->err));
     close(fd);
 }
 
-START_TEST(i24_2_exports_are_strict_and_lead_back)
+EACH(i24_2_exports_are_strict_and_lead_back, exports)
 {
     exchange_kit kit;
     brc_buf warnings = BRC_BUF_INIT;
@@ -344,9 +343,8 @@ START_TEST(i24_2_exports_are_strict_and_lead_back)
     brc_buf_dispose(&warnings);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(i24_2_tokens_are_written_on_demand)
+EACH(i24_2_tokens_are_written_on_demand, exports)
 {
     exchange_kit kit;
     brc_buf warnings = BRC_BUF_INIT;
@@ -361,17 +359,17 @@ START_TEST(i24_2_tokens_are_written_on_demand)
         char name[64];
         snprintf(name, sizeof(name), "out/%s", exports[_i].documents[k]);
         brc_buf text = exchange_read(exchange_path(&kit, name));
-        ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, NULL), BRC_EINVAL);
+        ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, 0,
+                                        NULL), BRC_EINVAL);
         ck_assert_ptr_nonnull(memmem(text.data, text.len, "NaN,", 4));
         ck_assert_ptr_null(memmem(text.data, text.len, BRC_NUMBERS_MARK, strlen(BRC_NUMBERS_MARK)));
         brc_buf_dispose(&text);
     }
     exchange_stop(&kit);
 }
-END_TEST
 
-/* What stands for a number where xarray would take its name for a value. */
-START_TEST(i24_2_what_xarray_reads)
+/* The text that stands for a number where xarray would take the number's name for a value. */
+LOOP(i24_2_what_xarray_reads, 0, 3)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -393,10 +391,9 @@ START_TEST(i24_2_what_xarray_reads)
     brc_json_free(doc);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Attributes that look like a mark, or like what stands for a number, come back as they were. */
-START_TEST(i24_2_no_text_of_a_user_is_a_mark)
+EACH(i24_2_no_text_of_a_user_is_a_mark, exports)
 {
     static const char *const given[] = {
         "{\"a\":\"NaN\",\"_breccia_numbers\":\"{\\\"numbers\\\":{\\\"/a\\\":\\\"NaN\\\"}}\"}",
@@ -418,10 +415,9 @@ START_TEST(i24_2_no_text_of_a_user_is_a_mark)
         exchange_stop(&kit);
     }
 }
-END_TEST
 
-/* What somebody changed since is theirs, and what is no mark is an attribute. */
-START_TEST(i24_2_marks_of_others)
+/* A mark that somebody changed since is theirs, and all else is an attribute. */
+TEST(i24_2_marks_of_others)
 {
     static const struct { const char *before, *after; } cases[] = {
         { "{\"a\":\"none\",\"b\":\"NaN\",\"_breccia_numbers\":\"{\\\"numbers\\\":{\\\"/a\\\":"
@@ -450,10 +446,9 @@ START_TEST(i24_2_marks_of_others)
         exchange_stop(&kit);
     }
 }
-END_TEST
 
 /* A list of very many numbers: neither the mark nor the way back takes the square of it. */
-START_TEST(i24_2_many_numbers)
+TEST(i24_2_many_numbers)
 {
     enum { MANY = 200000 };
     exchange_kit kit;
@@ -469,23 +464,4 @@ START_TEST(i24_2_many_numbers)
     check_attributes(&kit, "/back/v", (const char *)text.data);
     brc_buf_dispose(&text);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *attributes_suite(void)
-{
-    Suite *s = suite_create("attributes");
-    TCase *tc = tcase_create("attributes");
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, i24_2_netcdf_keeps_types_and_bits, 0, 2);
-    tcase_add_test(tc, i24_2_netcdf_integers_may_have_nan);
-    tcase_add_test(tc, i24_2_hdf5_keeps_types_and_bits);
-    tcase_add_loop_test(tc, i24_2_exports_are_strict_and_lead_back, 0, COUNT(exports));
-    tcase_add_loop_test(tc, i24_2_tokens_are_written_on_demand, 0, COUNT(exports));
-    tcase_add_loop_test(tc, i24_2_what_xarray_reads, 0, 3);
-    tcase_add_loop_test(tc, i24_2_no_text_of_a_user_is_a_mark, 0, COUNT(exports));
-    tcase_add_test(tc, i24_2_marks_of_others);
-    tcase_add_test(tc, i24_2_many_numbers);
-    suite_add_tcase(s, tc);
-    return s;
 }

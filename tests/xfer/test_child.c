@@ -1,5 +1,4 @@
 /* Programs that write a stream or read one: whatever they do, the caller goes on. */
-#include <check.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +16,9 @@
 #include "../../src/base/part.h"
 #include "../../src/xfer/foreign/child.h"
 #include "../kit/process_kit.h"
+#include "../kit/suite.h"
 
-Suite *child_suite(void);
+TEST_SUITE(child);
 
 #define OK(expr) ck_assert_int_eq((expr), BRC_OK)
 
@@ -92,9 +92,11 @@ static int descriptors(void)
     return n;
 }
 
+CASE("ends", .timeout = 60);
+
 /* ---- how they end -------------------------------------------------------------------- */
 
-START_TEST(statuses_and_bytes_arrive)
+TEST(statuses_and_bytes_arrive)
 {
     int before = descriptors();
     ck_assert_int_eq(run_script("printf abc", "abc"), 0);
@@ -109,9 +111,8 @@ START_TEST(statuses_and_bytes_arrive)
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no zombie */
     ck_assert_int_eq(errno, ECHILD);
 }
-END_TEST
 
-START_TEST(arguments_arrive_as_they_are)
+TEST(arguments_arrive_as_they_are)
 {
     static const char *const args[] = { "a b", "-x", "", "$HOME\n'\"*", NULL };
     brc_child_spec spec = spec_of("printf '%s|' \"$@\"", 0);
@@ -138,10 +139,9 @@ START_TEST(arguments_arrive_as_they_are)
     brc_child_free(c);
     brc_buf_dispose(&out);
 }
-END_TEST
 
-/* What is kept of them is a list of parts at most, and a little more. */
-START_TEST(four_mebibytes_of_complaints_block_nothing)
+/* The library keeps of a child's complaints no more than a list of parts and a little. */
+TEST(four_mebibytes_of_complaints_block_nothing)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_buf out = BRC_BUF_INIT;
@@ -157,9 +157,8 @@ START_TEST(four_mebibytes_of_complaints_block_nothing)
     brc_child_free(c);
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(one_that_hangs_is_ended)
+TEST(one_that_hangs_is_ended)
 {
     brc_child_spec spec = spec_of("echo $$; exec sleep 1000", 0);
     brc_error err = BRC_ERROR_INIT;
@@ -173,9 +172,8 @@ START_TEST(one_that_hangs_is_ended)
     process_must_go((pid_t)atol((char *)out.data));
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(one_that_closes_its_end_and_stays_is_ended)
+TEST(one_that_closes_its_end_and_stays_is_ended)
 {
     brc_child_spec spec = spec_of("echo $$; exec >&- 2>&-; exec sleep 1000", 0);
     brc_error err = BRC_ERROR_INIT;
@@ -190,9 +188,8 @@ START_TEST(one_that_closes_its_end_and_stays_is_ended)
     process_must_go((pid_t)atol((char *)out.data));
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(one_that_writes_for_ever_is_left)
+TEST(one_that_writes_for_ever_is_left)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_buf out = BRC_BUF_INIT;
@@ -202,9 +199,8 @@ START_TEST(one_that_writes_for_ever_is_left)
     process_must_go((pid_t)atol((char *)out.data));
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(what_it_started_goes_with_it)
+TEST(what_it_started_goes_with_it)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_buf out = BRC_BUF_INIT;
@@ -223,14 +219,13 @@ START_TEST(what_it_started_goes_with_it)
     process_must_go((pid_t)atol((char *)out.data));
     brc_buf_dispose(&out);
 }
-END_TEST
 
 static int stop_now(void *ctx, brc_error *err)
 {
     return --*(int *)ctx >= 0 ? BRC_OK : brc_fail(err, BRC_EINTERRUPT, "stopped");
 }
 
-START_TEST(an_interruption_ends_the_wait)
+TEST(an_interruption_ends_the_wait)
 {
     int looks = 3;
     brc_child_spec spec = spec_of("echo $$; exec sleep 1000", 0);
@@ -245,11 +240,12 @@ START_TEST(an_interruption_ends_the_wait)
     process_must_go((pid_t)atol((char *)out.data));
     brc_buf_dispose(&out);
 }
-END_TEST
+
+CASE("reads", .timeout = 60);
 
 /* ---- what they read ------------------------------------------------------------------ */
 
-START_TEST(what_is_written_is_read)
+TEST(what_is_written_is_read)
 {
     brc_error err = BRC_ERROR_INIT;
     uint8_t *data = malloc(3 << 20);
@@ -264,9 +260,8 @@ START_TEST(what_is_written_is_read)
     brc_child_free(c);
     free(data);
 }
-END_TEST
 
-START_TEST(one_that_reads_no_more_is_seen)
+TEST(one_that_reads_no_more_is_seen)
 {
     brc_error err = BRC_ERROR_INIT;
     uint8_t *data = calloc(1, 16 << 20);
@@ -280,9 +275,8 @@ START_TEST(one_that_reads_no_more_is_seen)
     brc_child_free(c);
     free(data);
 }
-END_TEST
 
-START_TEST(one_that_never_reads_is_ended)
+TEST(one_that_never_reads_is_ended)
 {
     brc_child_spec spec = spec_of("exec sleep 1000", 1);
     brc_error err = BRC_ERROR_INIT;
@@ -295,7 +289,6 @@ START_TEST(one_that_never_reads_is_ended)
     brc_child_free(c);
     free(data);
 }
-END_TEST
 
 /* ---- the caller's program ------------------------------------------------------------ */
 
@@ -308,7 +301,9 @@ static void reap_all(int sig)
     errno = saved;
 }
 
-START_TEST(children_may_be_reaped_by_others)
+CASE("program", .timeout = 120);
+
+TEST(children_may_be_reaped_by_others)
 {
     struct sigaction ignore = { .sa_handler = SIG_IGN }, reap = { .sa_handler = reap_all },
                      nowait = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT };
@@ -321,7 +316,6 @@ START_TEST(children_may_be_reaped_by_others)
         }
     }
 }
-END_TEST
 
 static void *reap_for_ever(void *arg)
 {
@@ -332,7 +326,7 @@ static void *reap_for_ever(void *arg)
     return NULL;
 }
 
-START_TEST(a_thread_may_reap_everything)
+TEST(a_thread_may_reap_everything)
 {
     atomic_int stop = 0;
     pthread_t thread;
@@ -342,10 +336,9 @@ START_TEST(a_thread_may_reap_everything)
     atomic_store(&stop, 1);
     pthread_join(thread, NULL);
 }
-END_TEST
 
 /* Its own descriptors: the streams, and none of ours. */
-START_TEST(nothing_is_inherited)
+TEST(nothing_is_inherited)
 {
     struct rlimit files;
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
@@ -360,9 +353,8 @@ START_TEST(nothing_is_inherited)
     ck_assert_int_eq(run_script("i=0; while [ $i -lt 2048 ]; do [ ! -e /proc/$$/fd/$i ] || "
                                 "printf '%s ' $i; i=$((i+1)); done", "0 1 2 "), 0);
 }
-END_TEST
 
-START_TEST(signals_are_as_in_a_new_program)
+TEST(signals_are_as_in_a_new_program)
 {
     sigset_t all;
     sigfillset(&all);
@@ -371,9 +363,8 @@ START_TEST(signals_are_as_in_a_new_program)
     ck_assert_int_eq(run_script("kill -TERM $$; sleep 5", ""), 128 + SIGTERM);
     ck_assert_int_eq(run_script("yes | head -n 1", "y\n"), 0); /* SIGPIPE works there */
 }
-END_TEST
 
-START_TEST(the_first_descriptors_may_be_closed)
+TEST(the_first_descriptors_may_be_closed)
 {
     for (int closed = 1; closed < 8; closed++) {
         pid_t pid = fork();
@@ -400,7 +391,6 @@ START_TEST(the_first_descriptors_may_be_closed)
         ck_assert_msg(status == 0, "closed: %d", closed);
     }
 }
-END_TEST
 
 static void *run_many(void *arg)
 {
@@ -425,7 +415,7 @@ static void *run_many(void *arg)
     return NULL;
 }
 
-START_TEST(threads_do_not_disturb_each_other)
+TEST(threads_do_not_disturb_each_other)
 {
     pthread_t threads[4];
     atomic_int bad = 0;
@@ -437,36 +427,4 @@ START_TEST(threads_do_not_disturb_each_other)
     ck_assert_int_eq(atomic_load(&bad), 0);
     ck_assert_int_eq(descriptors(), before);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
-}
-END_TEST
-
-Suite *child_suite(void)
-{
-    Suite *suite = suite_create("child");
-    TCase *ends = tcase_create("ends"), *reads = tcase_create("reads"),
-          *program = tcase_create("program");
-    tcase_set_timeout(ends, 60);
-    tcase_set_timeout(reads, 60);
-    tcase_set_timeout(program, 120);
-    tcase_add_test(ends, statuses_and_bytes_arrive);
-    tcase_add_test(ends, arguments_arrive_as_they_are);
-    tcase_add_test(ends, four_mebibytes_of_complaints_block_nothing);
-    tcase_add_test(ends, one_that_hangs_is_ended);
-    tcase_add_test(ends, one_that_closes_its_end_and_stays_is_ended);
-    tcase_add_test(ends, one_that_writes_for_ever_is_left);
-    tcase_add_test(ends, what_it_started_goes_with_it);
-    tcase_add_test(ends, an_interruption_ends_the_wait);
-    tcase_add_test(reads, what_is_written_is_read);
-    tcase_add_test(reads, one_that_reads_no_more_is_seen);
-    tcase_add_test(reads, one_that_never_reads_is_ended);
-    tcase_add_test(program, children_may_be_reaped_by_others);
-    tcase_add_test(program, a_thread_may_reap_everything);
-    tcase_add_test(program, nothing_is_inherited);
-    tcase_add_test(program, signals_are_as_in_a_new_program);
-    tcase_add_test(program, the_first_descriptors_may_be_closed);
-    tcase_add_test(program, threads_do_not_disturb_each_other);
-    suite_add_tcase(suite, ends);
-    suite_add_tcase(suite, reads);
-    suite_add_tcase(suite, program);
-    return suite;
 }

@@ -1,5 +1,4 @@
 /* Import of what only consolidated metadata describes, and what it says where that is wrong. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,11 +6,12 @@
 #include "../../src/base/buf.h"
 #include "../../src/base/file.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 #include "../kit/tar_kit.h"
 
-Suite *consolidated_suite(void);
+TEST_SUITE(consolidated);
 
-#define OK(call) ck_assert_int_eq((call), BRC_OK)
+#define DO(call) ck_assert_int_eq((call), BRC_OK)
 
 /* Four bytes in chunks of two. */
 #define ARRAY3(attributes)                                                                         \
@@ -58,10 +58,10 @@ static int import_stream_of(const source_file *files, const brc_xfer_opts *opts)
         tar_kit_file(&tar, files->name, files->text);
     tar_kit_end(&tar);
     remove(file);
-    OK(brc_file_write(file, tar.data, tar.len, NULL));
+    DO(brc_file_write(file, tar.data, tar.len, NULL));
     brc_buf_dispose(&tar);
     FILE *f = fopen(file, "r");
-    int rc = brc_import_stream(kit.session, fileno(f), "/x", opts, &kit.err);
+    int rc = exchange_stream_in(kit.session, fileno(f), "/x", opts, &kit.err);
     fclose(f);
     return rc;
 }
@@ -125,7 +125,7 @@ static const char *const nothing[] = { NULL };
 static void has_attribute(const char *path, const char *key, const char *json)
 {
     brc_buf text = BRC_BUF_INIT;
-    OK(brc_attrs_get(&text, kit.session, path, key, &kit.err));
+    DO(brc_attrs_get(&text, kit.session, path, key, &kit.err));
     ck_assert_str_eq((const char *)text.data, json);
     brc_buf_dispose(&text);
 }
@@ -160,7 +160,7 @@ static const struct {
     { DIRECTORY, alone2 }, { ZIP, alone2 },
 };
 
-START_TEST(i24_1_copies_alone_come_in)
+LOOP(i24_1_copies_alone_come_in, 0, 5)
 {
     begin();
     comes_in(alone[_i].way, alone[_i].files, NULL);
@@ -175,9 +175,8 @@ START_TEST(i24_1_copies_alone_come_in)
         has_attribute("/x", "r", "1");
     end();
 }
-END_TEST
 
-START_TEST(i24_1_copies_are_left_out_like_nodes)
+LOOP(i24_1_copies_are_left_out_like_nodes, 0, 5)
 {
     static const char *const out[] = { "/g/*", "/h" };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -192,10 +191,9 @@ START_TEST(i24_1_copies_are_left_out_like_nodes)
     ck_assert_int_eq(exchange_node(&kit, "/x/h"), 0);
     end();
 }
-END_TEST
 
 /* Chunks are encoded anew by what the copy says. */
-START_TEST(i24_1_copies_alone_are_encoded_anew)
+LOOP(i24_1_copies_alone_are_encoded_anew, 0, 5)
 {
     static const uint64_t chunk[] = { 3 };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -207,10 +205,9 @@ START_TEST(i24_1_copies_alone_are_encoded_anew)
     exchange_has(&kit, "/x/h/i/a", "\7\7ef", 4);
     end();
 }
-END_TEST
 
 /* A group within, imported by itself, has copies of its own. */
-START_TEST(i24_1_a_group_within_is_the_source)
+LOOP(i24_1_a_group_within_is_the_source, DIRECTORY, ZIP + 1)
 {
     static const source_file files[] = {
         { "zarr.json", GROUP3("") },
@@ -223,15 +220,14 @@ START_TEST(i24_1_a_group_within_is_the_source)
     comes_in(_i, files, NULL);
     exchange_has(&kit, "/x/in/a", "ab\7\7", 4);
     if (_i == DIRECTORY) {
-        OK(brc_import(kit.session, exchange_path(&kit, "in/in"), "/y", NULL, &kit.err));
+        DO(brc_import(kit.session, exchange_path(&kit, "in/in"), "/y", NULL, &kit.err));
         exchange_has(&kit, "/y/a", "ab\7\7", 4);
     }
     end();
 }
-END_TEST
 
 /* Attributes may be missing alone. */
-START_TEST(i24_1_attributes_alone)
+LOOP(i24_1_attributes_alone, DIRECTORY, ZIP + 1)
 {
     static const source_file files[] = {
         { ".zgroup", GROUP2 },
@@ -247,7 +243,6 @@ START_TEST(i24_1_attributes_alone)
     has_attribute("/x/a", "u", "\"m\"");
     end();
 }
-END_TEST
 
 /* ---- both -------------------------------- */
 
@@ -288,7 +283,7 @@ static const struct {
     { DIRECTORY, both3 }, { ZIP, both3 }, { STREAM, both3 }, { DIRECTORY, both2 }, { ZIP, both2 },
 };
 
-START_TEST(i24_1_documents_win_over_copies)
+LOOP(i24_1_documents_win_over_copies, 0, 5)
 {
     static const char *const line[] = { "imported in place of it (2 in all): a, g", NULL };
     begin();
@@ -302,11 +297,10 @@ START_TEST(i24_1_documents_win_over_copies)
     has_attribute("/x/g/c", "v", "3"); /* the nearest group's */
     end();
 }
-END_TEST
 
 /* ---- chunks and nothing else -------------------------------- */
 
-START_TEST(i24_1_chunks_of_no_array_are_one_warning)
+LOOP(i24_1_chunks_of_no_array_are_one_warning, DIRECTORY, STREAM + 1)
 {
     static const source_file files[] = {
         { "zarr.json", GROUP3("") }, { "a/zarr.json", ARRAY3("{}") }, { "a/c/0", "ab" },
@@ -320,7 +314,7 @@ START_TEST(i24_1_chunks_of_no_array_are_one_warning)
     };
     source_file some[sizeof(files) / sizeof(files[0])];
     memcpy(some, files, sizeof(files));
-    if (_i == STREAM) /* where a member that is no chunk is an error */
+    if (_i == STREAM) /* where a member that is not a chunk is an error */
         some[sizeof(files) / sizeof(files[0]) - 2].name = NULL;
     begin();
     comes_in(_i, some, NULL);
@@ -328,7 +322,6 @@ START_TEST(i24_1_chunks_of_no_array_are_one_warning)
     warns(line);
     end();
 }
-END_TEST
 
 static const source_file only_chunks[] = {
     { "zarr.json", GROUP3("") }, { "a/c/0", "ab" }, { NULL, NULL }
@@ -350,7 +343,7 @@ static const struct {
     { unread, "it has chunks (a/0), but no document of an array" },
 };
 
-START_TEST(i24_1_an_import_of_nothing_fails)
+LOOP(i24_1_an_import_of_nothing_fails, 0, 4)
 {
     begin();
     stays_out(DIRECTORY, barren[_i].files, barren[_i].words);
@@ -359,10 +352,9 @@ START_TEST(i24_1_an_import_of_nothing_fails)
         stays_out(STREAM, barren[_i].files, barren[_i].words);
     end();
 }
-END_TEST
 
 /* A group without anything in it is something. */
-START_TEST(an_empty_group_comes_in)
+LOOP(an_empty_group_comes_in, DIRECTORY, STREAM + 1)
 {
     static const source_file files[] = { { "zarr.json", GROUP3("") }, { NULL, NULL } };
     begin();
@@ -371,7 +363,6 @@ START_TEST(an_empty_group_comes_in)
     warns(nothing);
     end();
 }
-END_TEST
 
 /* ---- hostile -------------------------------- */
 
@@ -399,7 +390,7 @@ static const source_file hostile2[] = {
     { NULL, NULL },
 };
 
-START_TEST(i24_1_hostile_names_are_passed_over)
+LOOP(i24_1_hostile_names_are_passed_over, 0, 2)
 {
     static const char *const lines[][2] = {
         { "describe no possible node are left out (10 in all)", NULL },
@@ -411,17 +402,16 @@ START_TEST(i24_1_hostile_names_are_passed_over)
     exchange_has(&kit, "/x/good", "ab\7\7", 4);
     brc_iter *it;
     const brc_node *node;
-    OK(brc_list(&it, kit.session, "/x", 0, &kit.err));
-    ck_assert_int_eq(brc_list_next(it, &node, &kit.err), 1);
+    DO(brc_list(&it, kit.session, "/x", 0, &kit.err));
+    ck_assert_int_eq(brc_next(it, &node, &kit.err), 1);
     ck_assert_str_eq(node->path, "/x/good");
-    ck_assert_int_eq(brc_list_next(it, &node, &kit.err), 0);
+    ck_assert_int_eq(brc_next(it, &node, &kit.err), 0);
     brc_iter_free(it);
     ck_assert_int_eq(exchange_node(&kit, "/x/good/within"), 0);
     end();
 }
-END_TEST
 
-START_TEST(i24_1_copies_that_are_no_json)
+LOOP(i24_1_copies_that_are_no_json, DIRECTORY, ZIP + 1)
 {
     static const source_file files[] = {
         { ".zgroup", GROUP2 }, { ".zmetadata", "{\"metadata\":" }, { "a/.zarray", ARRAY2 },
@@ -434,12 +424,11 @@ START_TEST(i24_1_copies_that_are_no_json)
     exchange_has(&kit, "/x/a", "ab\7\7", 4);
     end();
 }
-END_TEST
 
 #define WITH(copies) GROUP3(",\"consolidated_metadata\":" copies)
 
 /* A group has no copies then, and comes in by its document. */
-START_TEST(i24_1_copies_that_are_none_are_a_warning)
+LOOP(i24_1_copies_that_are_none_are_a_warning, 0, 9)
 {
     static const struct {
         const char *root, *words;
@@ -467,10 +456,9 @@ START_TEST(i24_1_copies_that_are_none_are_a_warning)
         end();
     }
 }
-END_TEST
 
 /* A file, and a link, lie where the copy has an array. */
-START_TEST(i24_1_a_copy_makes_nothing_of_a_link)
+TEST(i24_1_a_copy_makes_nothing_of_a_link)
 {
     static const source_file files[] = {
         { "zarr.json", GROUP3(COPIES3("\"link/a\":" ARRAY3("{}") ",\"file\":" ARRAY3("{}"))) },
@@ -487,26 +475,4 @@ START_TEST(i24_1_a_copy_makes_nothing_of_a_link)
     exchange_has(&kit, "/x/file", "\7\7\7\7", 4);
     ck_assert_int_eq(exchange_node(&kit, "/x/link"), 0);
     end();
-}
-END_TEST
-
-Suite *consolidated_suite(void)
-{
-    Suite *s = suite_create("consolidated");
-    TCase *t = tcase_create("consolidated");
-    tcase_add_loop_test(t, i24_1_copies_alone_come_in, 0, 5);
-    tcase_add_loop_test(t, i24_1_copies_are_left_out_like_nodes, 0, 5);
-    tcase_add_loop_test(t, i24_1_copies_alone_are_encoded_anew, 0, 5);
-    tcase_add_loop_test(t, i24_1_a_group_within_is_the_source, DIRECTORY, ZIP + 1);
-    tcase_add_loop_test(t, i24_1_attributes_alone, DIRECTORY, ZIP + 1);
-    tcase_add_loop_test(t, i24_1_documents_win_over_copies, 0, 5);
-    tcase_add_loop_test(t, i24_1_chunks_of_no_array_are_one_warning, DIRECTORY, STREAM + 1);
-    tcase_add_loop_test(t, i24_1_an_import_of_nothing_fails, 0, 4);
-    tcase_add_loop_test(t, an_empty_group_comes_in, DIRECTORY, STREAM + 1);
-    tcase_add_loop_test(t, i24_1_hostile_names_are_passed_over, 0, 2);
-    tcase_add_loop_test(t, i24_1_copies_that_are_no_json, DIRECTORY, ZIP + 1);
-    tcase_add_loop_test(t, i24_1_copies_that_are_none_are_a_warning, 0, 9);
-    tcase_add_test(t, i24_1_a_copy_makes_nothing_of_a_link);
-    suite_add_tcase(s, t);
-    return s;
 }

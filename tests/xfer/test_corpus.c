@@ -1,5 +1,4 @@
 /* The corpus of small files (tests/kit/corpus.h): in, compared by element, out, and in again. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../kit/corpus.h"
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *corpus_suite(void);
+TEST_SUITE(corpus);
 
 static corpus_table (*const tables[])(void) = {corpus_hdf5, corpus_netcdf, corpus_zarr, corpus_npy};
 enum { TABLES = sizeof(tables) / sizeof(tables[0]), LEAST = 40 };
@@ -102,7 +102,9 @@ static void to_its_own(exchange_kit *kit, const corpus_entry *e, const char *fro
     ck_assert(!exchange_exists(exchange_path(kit, name)));
 }
 
-START_TEST(in_compared_out_and_in_again)
+CASE("files", .timeout = 60);
+
+LOOP(in_compared_out_and_in_again, 0, count_entries())
 {
     exchange_kit kit;
     const corpus_entry *e = entry_at(_i);
@@ -118,24 +120,11 @@ START_TEST(in_compared_out_and_in_again)
     to_its_own(&kit, e, "/zip", "back", "/back");
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(there_are_enough)
+TEST(there_are_enough)
 {
     ck_assert_int_ge(count_entries(), LEAST);
     for (int i = 0; i < count_entries(); i++)
         for (int k = 0; k < i; k++)
             ck_assert_str_ne(entry_at(i)->cause, entry_at(k)->cause);
-}
-END_TEST
-
-Suite *corpus_suite(void)
-{
-    Suite *s = suite_create("corpus");
-    TCase *c = tcase_create("files");
-    tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, in_compared_out_and_in_again, 0, count_entries());
-    tcase_add_test(c, there_are_enough);
-    suite_add_tcase(s, c);
-    return s;
 }

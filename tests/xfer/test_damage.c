@@ -30,8 +30,9 @@
 #include "../kit/netcdf_kit.h"
 #include "../kit/reread.h"
 #include "../kit/sanitized.h"
+#include "../kit/suite.h"
 
-Suite *damage_suite(void);
+TEST_SUITE(damage);
 
 /* ---- whole files ----------------------------------------------- */
 
@@ -94,7 +95,7 @@ static void write_classic(exchange_kit *kit, const char *name, int mode)
     netcdf_write_small(exchange_path(kit, name), mode);
 }
 
-/* What NetCDF-4 has more: groups, texts, filters. */
+/* The features that NetCDF-4 adds: groups, texts, filters. */
 static void write_netcdf4(exchange_kit *kit, const char *name, int mode)
 {
     const char *path = exchange_path(kit, name), *texts[] = { "a", "", "ccc" };
@@ -160,17 +161,17 @@ static void limit_converters(exchange_kit *kit)
     }
 }
 
-static void open_repository(trial *t)
+static void open_with_limited_converters(trial *t)
 {
     exchange_folder_in(&t->kit, FOLDER_FAST);
     limit_converters(&t->kit);
     exchange_open(&t->kit, exchange_path(&t->kit, "bin"));
 }
 
-/* What fsck says after all that came in, and did not. */
+/* Checks with fsck after all imports, good and failed. */
 static void close_repository(trial *t)
 {
-    int rc = brc_fsck(t->kit.repo, 0, fsck_finds_nothing, NULL, NULL, &t->kit.err);
+    int rc = brc_fsck(t->kit.repo, 0, fsck_finds_nothing, NULL, NULL, NULL, &t->kit.err);
     ck_assert_msg(rc == BRC_OK, "fsck: %d, %s", rc, t->kit.err.message);
     exchange_stop(&t->kit);
 }
@@ -182,7 +183,7 @@ static void start_trial(trial *t, int kind)
     t->seen = reread_new();
     /* a process whose parent is gone becomes this one's child: so none can hide */
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
-    open_repository(t);
+    open_with_limited_converters(t);
     kinds[kind].write(&t->kit, "whole", kinds[kind].mode);
     t->whole = exchange_read(exchange_path(&t->kit, "whole"));
 }
@@ -325,8 +326,8 @@ static int take_stream(trial *t, int stream, const char *file)
     return rc;
 }
 
-/* What brc_import() does with a converter that was forked here instead of started, with its
- * libraries loaded: that takes a tenth of the time, of which starting is most. */
+/* Imports as brc_import() does, with a converter that was forked here with its libraries loaded:
+ * that takes a tenth of the time, since starting a program is most of it. */
 static int import_forked(trial *t, const brc_driver *driver, const char *file)
 {
     brc_error *err = &t->kit.err;
@@ -376,7 +377,7 @@ static int import_bytes(trial *t, const char *what, uint64_t at)
 
     if (t->tried > 0 && t->tried % BATCH == 0) {
         close_repository(t);
-        open_repository(t);
+        open_with_limited_converters(t);
         file = exchange_path(kit, kinds[t->kind].file);
     }
     alarm(60);
@@ -405,9 +406,11 @@ static void take_bytes(trial *t, size_t len)
 
 /* ---- what is damaged ------------------------------------------- */
 
-/* Of HDF5 alone: of NetCDF see the suite netcdf_files. Files of lists differ from the others in
- * little but their heaps, so they are cut more coarsely. */
-START_TEST(cut_off)
+CASE("cuts", .timeout = 600);
+
+/* This test cuts HDF5 files; the suite netcdf_files cuts NetCDF files. Files of lists differ from
+ * the others only in their heaps, so they are cut in fewer places. */
+LOOP(cut_off, 0, N_HDF5)
 {
     trial t;
     start_trial(&t, _i);
@@ -419,7 +422,6 @@ START_TEST(cut_off)
     }
     stop_trial(&t);
 }
-END_TEST
 
 #define FLIPS 40 /* of each kind, where `make flips` does not say how many; 160 in the long form */
 
@@ -450,9 +452,11 @@ static void damage_bytes(trial *t, uint64_t i, uint64_t flips, uint64_t seed)
     }
 }
 
+CASE("flips", .timeout = getenv("BRECCIA_FLIPS") ? 0 : 600);
+
 /* `make flips` may share the flips of one seed among several processes (part of parts), and do
  * only the kinds with BRECCIA_KIND in their names. */
-START_TEST(flipped)
+LOOP(flipped, 0, N_KINDS)
 {
     trial t;
     uint64_t flips = effort_number("BRECCIA_FLIPS", effort_is_long() ? 4 * FLIPS : FLIPS);
@@ -482,18 +486,45 @@ START_TEST(flipped)
                 (unsigned long long)t.endless);
     stop_trial(&t);
 }
-END_TEST
 
-Suite *damage_suite(void)
+CASE("cuts");
+
+/* The layout of three texts has their address, and says that they take no bytes: the library reads
+ * them all the same (found by `make flips`). */
+TEST(texts_that_take_no_bytes_by_their_layout)
 {
-    Suite *s = suite_create("damage");
-    TCase *t = tcase_create("cuts");
-    tcase_set_timeout(t, 600);
-    tcase_add_loop_test(t, cut_off, 0, N_HDF5);
-    suite_add_tcase(s, t);
-    t = tcase_create("flips");
-    tcase_set_timeout(t, getenv("BRECCIA_FLIPS") ? 0 : 600);
-    tcase_add_loop_test(t, flipped, 0, N_KINDS);
-    suite_add_tcase(s, t);
-    return s;
+    static const uint8_t size[] = { 48, 0, 0, 0, 0, 0, 0, 0 }, contiguous[] = { 3, 1 };
+    trial t;
+    int found = 0;
+    start_trial(&t, 1);
+    for (size_t i = 10; i + sizeof(size) <= t.whole.len; i++)
+        if (memcmp(t.whole.data + i, size, sizeof(size)) == 0 &&
+            memcmp(t.whole.data + i - 10, contiguous, sizeof(contiguous)) == 0) {
+            t.whole.data[i] = 0;
+            found++;
+        }
+    ck_assert_int_eq(found, 1);
+    take_bytes(&t, t.whole.len);
+    ck_assert_int_eq(import_bytes(&t, "size", 0), BRC_OK); /* and has compared the elements */
+    ck_assert_uint_eq(t.compared, 3);
+    stop_trial(&t);
+}
+
+/* A chunk of 2 x 4 becomes one of 0x1e000002 x 4: the library takes what is behind the decoded
+ * bytes in memory for elements. */
+TEST(chunks_longer_than_the_dataset)
+{
+    static const uint8_t dims[] = { 2, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0 }; /* and the item's size */
+    trial t;
+    start_trial(&t, 1);
+    uint8_t *at = memmem(t.whole.data, t.whole.len, dims, sizeof(dims));
+    ck_assert_ptr_nonnull(at);
+    ck_assert_ptr_null(memmem(at + 1, t.whole.len - (size_t)(at + 1 - t.whole.data), dims,
+                              sizeof(dims)));
+    at[3] = 0x1e;
+    take_bytes(&t, t.whole.len);
+    ck_assert_int_eq(import_bytes(&t, "chunk", 0), BRC_EINVAL);
+    if (!t.is_forked) /* else the message is not passed on */
+        ck_assert_ptr_nonnull(strstr(t.kit.err.message, "/g/a: its chunks are longer than"));
+    stop_trial(&t);
 }

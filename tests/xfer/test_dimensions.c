@@ -1,14 +1,15 @@
 /*
- * Names of dimensions in an export: what of a data set grew alone is refused with both arrays,
- * the lengths and the remedy, and what is no data set is not.
+ * Names of dimensions in an export: an array of a data set that grew alone is refused with both
+ * arrays, the lengths and the remedy; arrays that are not a data set are exported.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *dimensions_suite(void);
+TEST_SUITE(dimensions);
 
 static const char *const checked_formats[] = { "zarr3", "zarr2", "zip", "netcdf", "netcdf3" };
 enum { ZARRS = 3, FORMATS = 5 };
@@ -61,7 +62,9 @@ static void set_attribute(exchange_kit *kit, const char *path, const char *name,
     ck_assert_int_eq(brc_attrs_set(kit->session, path, name, json, &kit->err), BRC_OK);
 }
 
-START_TEST(an_append_to_one_variable_is_refused)
+CASE("rules", .timeout = 120);
+
+LOOP(an_append_to_one_variable_is_refused, 0, FORMATS)
 {
     static const char *const words[] = { "dimension month", "length 12 in /d/month",
                                          "length 13 in /d/t", NULL };
@@ -81,9 +84,8 @@ START_TEST(an_append_to_one_variable_is_refused)
     check_exported(&kit, "/d", format);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(names_in_an_attribute_count_and_one_array_twice)
+LOOP(names_in_an_attribute_count_and_one_array_twice, 0, FORMATS)
 {
     const char *format = checked_formats[_i];
     exchange_kit kit;
@@ -106,10 +108,9 @@ START_TEST(names_in_an_attribute_count_and_one_array_twice)
                                              "12 and 13", NULL });
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Classic NetCDF has no groups. */
-START_TEST(a_group_below_has_the_dimension_of_the_coordinate_above)
+LOOP(a_group_below_has_the_dimension_of_the_coordinate_above, 0, FORMATS - 1)
 {
     const char *format = checked_formats[_i];
     exchange_kit kit;
@@ -126,7 +127,6 @@ START_TEST(a_group_below_has_the_dimension_of_the_coordinate_above)
     check_exported(&kit, "/d", format);
     exchange_stop(&kit);
 }
-END_TEST
 
 static void check_dim_of(int nc, const char *group, const char *var, const char *dim, size_t length)
 {
@@ -143,7 +143,7 @@ static void check_dim_of(int nc, const char *group, const char *var, const char 
 
 /* Side by side, without a coordinate above, they have nothing to do with each other; NetCDF has
  * them under their own names. */
-START_TEST(groups_have_dimensions_of_their_own)
+TEST(groups_have_dimensions_of_their_own)
 {
     static const uint64_t two[1] = { 2 }, three[1] = { 3 };
     static const char *const x[1] = { "x" };
@@ -168,10 +168,9 @@ START_TEST(groups_have_dimensions_of_their_own)
     check_exported(&kit, "/back", "netcdf"); /* with what NetCDF notes of groups */
     exchange_stop(&kit);
 }
-END_TEST
 
-/* What NetCDF says of groups is noted, so that a dimension which hides another is its own. */
-START_TEST(a_dimension_that_hides_another_comes_back)
+/* NetCDF's groups are noted, so that a dimension which hides another comes back as its own. */
+TEST(a_dimension_that_hides_another_comes_back)
 {
     exchange_kit kit;
     int nc, g, dim, above, var;
@@ -200,10 +199,9 @@ START_TEST(a_dimension_that_hides_another_comes_back)
                       (const char *const[]){ "in /month", "in /g/same", NULL });
     exchange_stop(&kit);
 }
-END_TEST
 
 /* OME-Zarr has all sizes of one picture in one group, and says what their axes are called. */
-START_TEST(pictures_in_several_sizes_are_zarr_and_not_netcdf)
+LOOP(pictures_in_several_sizes_are_zarr_and_not_netcdf, 0, 2)
 {
     static const char *const at[] = { "{\"multiscales\":[]}", "[]" };
     exchange_kit kit;
@@ -222,10 +220,9 @@ START_TEST(pictures_in_several_sizes_are_zarr_and_not_netcdf)
                   (const char *const[]){ "in /p/labels/s0", "in /p/labels/s1", NULL });
     exchange_stop(&kit);
 }
-END_TEST
 
 /* HDF5 and NumPy have no shared dimensions, and another repository reads what a stream has. */
-START_TEST(formats_without_shared_dimensions_take_all)
+TEST(formats_without_shared_dimensions_take_all)
 {
     static const char *const formats[] = { "hdf5", "npz" };
     exchange_kit kit;
@@ -236,26 +233,8 @@ START_TEST(formats_without_shared_dimensions_take_all)
         check_exported(&kit, "/d", formats[i]);
     FILE *stream = tmpfile();
     ck_assert_ptr_nonnull(stream);
-    int rc = brc_export_stream(kit.session, "/d", fileno(stream), NULL, &kit.err);
+    int rc = exchange_stream_out(kit.session, "/d", fileno(stream), NULL, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     fclose(stream);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *dimensions_suite(void)
-{
-    Suite *s = suite_create("dimensions");
-    TCase *rules = tcase_create("rules");
-    tcase_set_timeout(rules, 120);
-    tcase_add_loop_test(rules, an_append_to_one_variable_is_refused, 0, FORMATS);
-    tcase_add_loop_test(rules, names_in_an_attribute_count_and_one_array_twice, 0, FORMATS);
-    tcase_add_loop_test(rules, a_group_below_has_the_dimension_of_the_coordinate_above, 0,
-                        FORMATS - 1);
-    tcase_add_test(rules, groups_have_dimensions_of_their_own);
-    tcase_add_test(rules, a_dimension_that_hides_another_comes_back);
-    tcase_add_loop_test(rules, pictures_in_several_sizes_are_zarr_and_not_netcdf, 0, 2);
-    tcase_add_test(rules, formats_without_shared_dimensions_take_all);
-    suite_add_tcase(s, rules);
-    return s;
 }

@@ -1,7 +1,6 @@
 /* Seeded random documents through the Zarr store view, a commit, exports and imports: each is
  * refused where it is set, or comes back with equal content from everywhere. DOCUMENTS_SEED and
  * DOCUMENTS ask for others, and for more. */
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,22 +8,16 @@
 #include <unistd.h>
 
 #include "../../src/base/json.h"
+#include "../kit/effort.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *documents_random_suite(void);
+TEST_SUITE(documents_random);
 
-#undef OK /* of scenario.h */
-#define OK(kit, call) ck_assert_msg((call) == BRC_OK, "%s: %s", #call, (kit)->err.message)
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 enum { TOGETHER = 40 }; /* documents of a commit */
-
-static uint64_t documents_number(const char *variable, uint64_t otherwise)
-{
-    const char *text = getenv(variable);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 /* ---- documents -------------------------------- */
 
@@ -49,7 +42,7 @@ static void say_space(maker *m)
     say(m, spaces[below(m, COUNT(spaces))]);
 }
 
-/* As they stand between quotes. */
+/* The texts, written as they are between quotes. */
 static const char *const texts[] = {
     "", "a", "b", "NaN", "-Infinity", "\\u0000", "a\\u0000b", "\\u0001n1", "\\u0001ra\\\\u0000",
     "\\\\u0000",
@@ -146,7 +139,8 @@ static void say_value(maker *m, int depth)
     say_space(m);
 }
 
-/* What a document may have beside its attributes, and seldom may not. */
+/* Members that a document may have beside its attributes, and now and then one that it may not
+ * have. */
 static void say_other_member(maker *m)
 {
     static const char *const fronts[] = {
@@ -220,10 +214,10 @@ static void check_by_key(documents *d, brc_session *s, const char *where)
         brc_buf got = BRC_BUF_INIT;
         snprintf(key, sizeof(key), "t/d%d/zarr.json", i);
         if (d->kept[i]) {
-            OK(&d->kit, brc_key_get(&got, s, key, &d->kit.err));
+            OK(&d->kit, brc_key_get(&got, s, key, NULL, NULL, &d->kit.err));
             check_same(d->kept[i], &got, where, i);
         } else {
-            ck_assert_int_eq(brc_key_get(&got, s, key, &d->kit.err), BRC_ENOTFOUND);
+            ck_assert_int_eq(brc_key_get(&got, s, key, NULL, NULL, &d->kit.err), BRC_ENOTFOUND);
         }
         brc_buf_dispose(&got);
     }
@@ -233,12 +227,12 @@ static void set_all_documents(documents *d)
 {
     static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
     char key[32];
-    OK(&d->kit, brc_key_set(d->kit.session, "t/zarr.json", group, strlen(group), &d->kit.err));
+    OK(&d->kit, brc_key_set(d->kit.session, "t/zarr.json", group, strlen(group), 0, &d->kit.err));
     for (int i = 0; i < TOGETHER; i++) {
         const brc_buf *text = &d->maker.text;
         make_document(&d->maker);
         snprintf(key, sizeof(key), "t/d%d/zarr.json", i);
-        int rc = brc_key_set(d->kit.session, key, text->data, text->len, &d->kit.err);
+        int rc = brc_key_set(d->kit.session, key, text->data, text->len, 0, &d->kit.err);
         d->kept[i] = NULL;
         if (rc == BRC_OK) {
             ck_assert_msg(brc_json_parse_document(&d->kept[i], (const char *)text->data, text->len,
@@ -266,7 +260,8 @@ static void check_copy(documents *d, const char *where, int attributes_only)
             const brc_json *want = brc_json_member(d->kept[i], "attributes");
             brc_json *attrs;
             OK(&d->kit, brc_attrs_get(&got, d->kit.session, path, NULL, &d->kit.err));
-            OK(&d->kit, brc_json_parse_nan(&attrs, (const char *)got.data, got.len, &d->kit.err));
+            OK(&d->kit, brc_json_parse(&attrs, (const char *)got.data, got.len, BRC_JSON_NAN,
+                                       &d->kit.err));
             ck_assert_msg(brc_json_count(want) == 0 ? brc_json_count(attrs) == 0
                                                     : brc_json_equal(want, attrs),
                           "%s, %d: %.*s", where, i, (int)got.len, (const char *)got.data);
@@ -297,7 +292,7 @@ static void out_and_in(documents *d, const char *name, const char *format, uint3
             continue;
         snprintf(file, sizeof(file), "%s/d%d/zarr.json", name, i);
         brc_buf text = exchange_read(exchange_path(kit, file));
-        OK(kit, brc_json_parse(&doc, (const char *)text.data, text.len, &kit->err));
+        OK(kit, brc_json_parse(&doc, (const char *)text.data, text.len, 0, &kit->err));
         brc_json_free(doc);
         brc_buf_dispose(&text);
     }
@@ -309,25 +304,24 @@ static void through_a_stream(documents *d)
     exchange_kit *kit = &d->kit;
     int fd = open(exchange_path(kit, "stream"), O_RDWR | O_CREAT | O_TRUNC, 0600);
     ck_assert_int_ge(fd, 0);
-    OK(kit, brc_export_stream(kit->session, "/t", fd, NULL, &kit->err));
+    OK(kit, exchange_stream_out(kit->session, "/t", fd, NULL, &kit->err));
     ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-    OK(kit, brc_import_stream(kit->session, fd, "/u", NULL, &kit->err));
+    OK(kit, exchange_stream_in(kit->session, fd, "/u", NULL, &kit->err));
     close(fd);
     check_copy(d, "stream", 0);
 }
 
-START_TEST(i24_24_what_a_set_accepts_comes_back)
+CASE("documents_random", .timeout = 300);
+
+TEST(i24_24_what_a_set_accepts_comes_back)
 {
-    const uint64_t rounds = documents_number("DOCUMENTS", 320) / TOGETHER;
-    documents d = { .maker = { .seed = documents_number("DOCUMENTS_SEED", 24) } };
+    const uint64_t rounds = effort_number("DOCUMENTS", 320) / TOGETHER;
+    documents d = { .maker = { .seed = effort_number("DOCUMENTS_SEED", 24) } };
     for (uint64_t round = 0; round < rounds; round++) {
-        brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
         brc_session *view;
-        brc_oid id;
-        opts.message = "documents";
         exchange_start(&d.kit);
         set_all_documents(&d);
-        OK(&d.kit, brc_session_commit(&id, d.kit.session, &opts, &d.kit.err));
+        scenario_commit(&d.kit, "documents");
         OK(&d.kit, brc_session_open(&view, d.kit.repo, "main", BRC_SESSION_VIEW, &d.kit.err));
         check_by_key(&d, view, "commit");
         brc_session_free(view);
@@ -345,10 +339,9 @@ START_TEST(i24_24_what_a_set_accepts_comes_back)
     ck_assert_uint_gt(d.nrefused, rounds * TOGETHER / 20);
     brc_buf_dispose(&d.maker.text);
 }
-END_TEST
 
-/* As zarr-python writes a document; byte for byte. */
-START_TEST(i24_2_the_store_gives_back_the_document)
+/* A document is given back as zarr-python writes it, byte for byte. */
+TEST(i24_2_the_store_gives_back_the_document)
 {
     static const char text[] =
         "{\n  \"attributes\": {\n    \"missing_value\": NaN,\n    \"valid_range\":"
@@ -357,32 +350,17 @@ START_TEST(i24_2_the_store_gives_back_the_document)
         "\n  \"zarr_format\": 3,\n"
         "  \"node_type\": \"group\"\n}";
     exchange_kit kit;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_buf got = BRC_BUF_INIT;
-    brc_oid id;
     exchange_start(&kit);
-    OK(&kit, brc_key_set(kit.session, "g/zarr.json", text, strlen(text), &kit.err));
+    OK(&kit, brc_key_set(kit.session, "g/zarr.json", text, strlen(text), 0, &kit.err));
     for (int i = 0; i < 2; i++) {
         got.len = 0;
-        OK(&kit, brc_key_get(&got, kit.session, "g/zarr.json", &kit.err));
+        OK(&kit, brc_key_get(&got, kit.session, "g/zarr.json", NULL, NULL, &kit.err));
         ck_assert_uint_eq(got.len, strlen(text));
         ck_assert_mem_eq(got.data, text, got.len);
-        opts.message = "as it was";
         if (i == 0)
-            OK(&kit, brc_session_commit(&id, kit.session, &opts, &kit.err));
+            scenario_commit(&kit, "as it was");
     }
     brc_buf_dispose(&got);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *documents_random_suite(void)
-{
-    Suite *s = suite_create("documents_random");
-    TCase *tc = tcase_create("documents_random");
-    tcase_set_timeout(tc, 300);
-    tcase_add_test(tc, i24_24_what_a_set_accepts_comes_back);
-    tcase_add_test(tc, i24_2_the_store_gives_back_the_document);
-    suite_add_tcase(s, tc);
-    return s;
 }

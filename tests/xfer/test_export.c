@@ -1,5 +1,4 @@
 /* Exporting, and coming back: every data type through every format. */
-#include <check.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,9 @@
 #include "../../src/breccia.h"
 #include "../../src/xfer/dest.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *export_suite(void);
+TEST_SUITE(export);
 
 static void create_array(exchange_kit *kit, const char *path, const char *dtype, const char *fill,
                          const void *data, size_t len)
@@ -54,7 +54,9 @@ static const struct {
     { "r24", NULL, 3 },
 };
 
-START_TEST(D6_every_type_comes_back)
+CASE("round_trip");
+
+EACH(D6_every_type_comes_back, types)
 {
     exchange_kit kit;
     uint8_t data[35 * 16];
@@ -81,7 +83,6 @@ START_TEST(D6_every_type_comes_back)
         exchange_same_tree(exchange_path(&kit, "g.zarr"), exchange_path(&kit, "again")), 1);
     exchange_stop(&kit);
 }
-END_TEST
 
 static const uint8_t counted[35] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };
 
@@ -107,7 +108,7 @@ static void make_hierarchy(exchange_kit *kit)
     brc_array_free(a);
 }
 
-START_TEST(directory)
+TEST(directory)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -142,9 +143,10 @@ START_TEST(directory)
     exchange_stop(&other);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(permissions)
+CASE("rules");
+
+TEST(permissions)
 {
     exchange_kit kit;
     struct stat st;
@@ -163,9 +165,10 @@ START_TEST(permissions)
     ck_assert_uint_eq(st.st_mode & 0777, 0644);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(npz_is_reproducible)
+CASE("round_trip");
+
+TEST(npz_is_reproducible)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -190,7 +193,6 @@ START_TEST(npz_is_reproducible)
     exchange_has(&kit, "/back/b", counted, sizeof(counted));
     exchange_stop(&kit);
 }
-END_TEST
 
 static int count_name(void *ctx, const char *name, brc_error *err)
 {
@@ -221,7 +223,9 @@ static void export_fails(exchange_kit *kit, const char *path, const char *name, 
     ck_assert_int_eq(files_in(kit), before); /* nothing half done */
 }
 
-START_TEST(refused)
+CASE("rules");
+
+TEST(refused)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -251,10 +255,9 @@ START_TEST(refused)
     ck_assert_int_eq(brc_export(kit.session, "/", NULL, NULL, &kit.err), BRC_EINVAL);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A disk that fills up half way, which a limit on the size of files plays. */
-START_TEST(no_room)
+TEST(no_room)
 {
     static const char *const names[] = { "full.npy", "full.npz", "full" };
     exchange_kit kit;
@@ -281,10 +284,9 @@ START_TEST(no_room)
     ck_assert_int_eq(files_in(&kit), before);
     exchange_stop(&kit);
 }
-END_TEST
 
-/* What another process puts there while the export is written stays. */
-START_TEST(f22_what_appeared_meanwhile_is_not_replaced)
+/* A file that another process puts there while the export is written stays. */
+TEST(f22_what_appeared_meanwhile_is_not_replaced)
 {
     for (int folder = 0; folder < 2; folder++) {
         exchange_kit kit;
@@ -315,19 +317,15 @@ START_TEST(f22_what_appeared_meanwhile_is_not_replaced)
         exchange_stop(&kit);
     }
 }
-END_TEST
 
 /* A version in the past is exported as it was. */
-START_TEST(committed_version)
+TEST(committed_version)
 {
     exchange_kit kit;
     brc_session *past;
-    brc_oid id;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     exchange_start(&kit);
     make_hierarchy(&kit);
-    opts.message = "first";
-    int rc = brc_session_commit(&id, kit.session, &opts, &kit.err);
+    int rc = scenario_commit_of(&kit, kit.session, "first", NULL);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     ck_assert_int_eq(brc_node_remove(kit.session, "/g", &kit.err), BRC_OK);
     rc = brc_session_open(&past, kit.repo, "HEAD", BRC_SESSION_AT, &kit.err);
@@ -340,22 +338,4 @@ START_TEST(committed_version)
     ck_assert_int_eq(brc_file_kind(exchange_path(&kit, "now/a/zarr.json")), 2);
     brc_session_free(past);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *export_suite(void)
-{
-    Suite *s = suite_create("export");
-    TCase *back = tcase_create("round_trip"), *rules = tcase_create("rules");
-    tcase_add_loop_test(back, D6_every_type_comes_back, 0, (int)(sizeof(types) / sizeof(types[0])));
-    tcase_add_test(back, directory);
-    tcase_add_test(back, npz_is_reproducible);
-    suite_add_tcase(s, back);
-    tcase_add_test(rules, permissions);
-    tcase_add_test(rules, refused);
-    tcase_add_test(rules, no_room);
-    tcase_add_test(rules, f22_what_appeared_meanwhile_is_not_replaced);
-    tcase_add_test(rules, committed_version);
-    suite_add_tcase(s, rules);
-    return s;
 }

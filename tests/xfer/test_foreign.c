@@ -1,5 +1,4 @@
 /* Imports whose stream a program writes: what becomes of it when the program fails. */
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,11 +16,12 @@
 #include "../../src/xfer/foreign/protocol.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/process_kit.h"
+#include "../kit/suite.h"
 #include "../kit/tar_kit.h"
 
-Suite *foreign_suite(void);
+TEST_SUITE(foreign);
 
-#define OK(expr) ck_assert_int_eq((expr), BRC_OK)
+#define DO(expr) ck_assert_int_eq((expr), BRC_OK)
 #define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
 #define ARRAY                                                                                      \
     "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,6],\"data_type\":\"uint16\","         \
@@ -32,15 +32,15 @@ Suite *foreign_suite(void);
 static exchange_kit kit;
 
 /* A repository whose converters are in the folder "libexec", and a stream in "good.tar". */
-static void open_repository(breccia **repo, brc_session **session, const char *name)
+static void open_with_test_converters(breccia **repo, brc_session **session, const char *name)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     char folder[512];
     snprintf(folder, sizeof(folder), "%s/libexec", kit.dir);
     opts.flags = BRC_OPEN_CREATE;
     opts.libexec = folder;
-    OK(brc_open(repo, exchange_path(&kit, name), &opts, &kit.err));
-    OK(brc_session_open(session, *repo, NULL, BRC_SESSION_WRITE, &kit.err));
+    DO(brc_open(repo, exchange_path(&kit, name), &opts, &kit.err));
+    DO(brc_session_open(session, *repo, NULL, BRC_SESSION_WRITE, &kit.err));
 }
 
 static void begin(void)
@@ -50,8 +50,8 @@ static void begin(void)
     for (uint8_t i = 0; i < 12; i++)
         chunk[i] = i;
     exchange_folder_start(&kit);
-    OK(brc_dir_make(exchange_path(&kit, "libexec"), NULL));
-    open_repository(&kit.repo, &kit.session, "test.brc");
+    DO(brc_dir_make(exchange_path(&kit, "libexec"), NULL));
+    open_with_test_converters(&kit.repo, &kit.session, "test.brc");
     tar_kit_file(&tar, "zarr.json", GROUP);
     tar_kit_file(&tar, "a/zarr.json", ARRAY);
     tar_kit_member(&tar, '0', "a/c/0/0", NULL, 12, chunk, 12);
@@ -71,7 +71,7 @@ static void finish(void)
 static void make_converter(const char *script)
 {
     brc_buf text = BRC_BUF_INIT;
-    OK(brc_buf_printf(&text, NULL, "#!/bin/sh\ncd %s || exit 1\n%s\n", kit.dir, script));
+    DO(brc_buf_printf(&text, NULL, "#!/bin/sh\ncd %s || exit 1\n%s\n", kit.dir, script));
     remove(exchange_path(&kit, "libexec/fake"));
     const char *path = exchange_file(&kit, "libexec/fake", text.data, text.len);
     ck_assert_int_eq(chmod(path, 0755), 0);
@@ -85,9 +85,9 @@ static int import_fake(const char *path)
                          .converter = "fake",
                          .file = exchange_path(&kit, "x.h5"),
                          .opts = &opts };
-    OK(brc_begin(kit.repo, NULL));
+    DO(brc_begin(kit.repo, NULL));
     int rc = brc_foreign_import(&what, path, &kit.err);
-    OK(brc_end(kit.repo, rc == BRC_OK ? BRC_END_KEEP : 0, NULL));
+    DO(brc_end(kit.repo, rc == BRC_OK ? BRC_END_KEEP : 0, NULL));
     return rc;
 }
 
@@ -118,27 +118,28 @@ static void has_numbers(brc_session *s, const char *path)
     free(got);
 }
 
+CASE("converters", .setup = begin, .teardown = finish, .timeout = 30);
+
 /* ---- converters ---------------------------------------------------------------------- */
 
-START_TEST(what_a_converter_writes_comes_in)
+TEST(what_a_converter_writes_comes_in)
 {
     brc_array *a;
     make_converter("echo \"$@\" >args; echo noise >&2; cat good.tar");
     int rc = import_fake("/x");
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     has_numbers(kit.session, "/x/a");
-    OK(brc_array_open(&a, kit.session, "/x/a", NULL));
+    DO(brc_array_open(&a, kit.session, "/x/a", NULL));
     /* the stream's codecs are its own: the array has those of a new one */
     ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "blosc"));
     ck_assert_uint_eq(brc_array_describe(a)->chunk[1], 3);
     brc_array_free(a);
     brc_buf args = exchange_read(exchange_path(&kit, "args"));
-    OK(brc_buf_terminate(&args, NULL));
+    DO(brc_buf_terminate(&args, NULL));
     ck_assert_ptr_nonnull(strstr((char *)args.data, "import "));
     ck_assert_ptr_nonnull(strstr((char *)args.data, "/x.h5\n"));
     brc_buf_dispose(&args);
 }
-END_TEST
 
 /* The file that the converter reads: the bytes 0, 1, 2 ... */
 static void make_source(void)
@@ -171,8 +172,8 @@ static void has_number(const char *path, size_t at, unsigned want)
     free(got);
 }
 
-/* What lies in the file need not travel: chunks, which may overlap, and all elements. */
-START_TEST(members_refer_to_the_file)
+/* Elements that lie in the file need not travel: chunks, which may overlap, and whole arrays. */
+TEST(members_refer_to_the_file)
 {
     static const char *const chunks[][2] = {
         { "a/c/0/0", "0 12" }, { "a/c/1/1", "0 12" }, { "a/c/0/1", "1 12" },
@@ -199,9 +200,8 @@ START_TEST(members_refer_to_the_file)
     has_number("/z/a", 6, 24 << 8 | 25);
     has_number("/z/a", 23, 74 << 8 | 75);
 }
-END_TEST
 
-START_TEST(bad_references_are_refused)
+TEST(bad_references_are_refused)
 {
     static const struct {
         const char *member[1][2];
@@ -241,9 +241,8 @@ START_TEST(bad_references_are_refused)
     fake_fails("rm x.h5; truncate -s 3G x.h5; cat refers.tar", BRC_ELIMIT,
                "'a/c/0/0' is longer than 2147483647 bytes");
 }
-END_TEST
 
-START_TEST(its_error_is_ours)
+TEST(its_error_is_ours)
 {
     fake_fails("echo 'x.h5: it is not good' >&2; exit 65", BRC_EINVAL, "x.h5: it is not good");
     ck_assert_int_eq(kit.err.message[0], 'x');
@@ -255,9 +254,8 @@ START_TEST(its_error_is_ours)
     fake_fails("echo why >&2; exit 1", BRC_EINVAL, "failed with exit status 1: why");
     fake_fails("cat good.tar; exit 1", BRC_EINVAL, "failed with exit status 1");
 }
-END_TEST
 
-START_TEST(a_crash_is_one_sentence)
+TEST(a_crash_is_one_sentence)
 {
     fake_fails("kill -SEGV $$", BRC_EINVAL, "the fake converter crashed (SIGSEGV)");
     fake_fails("head -c 2000 good.tar; kill -SEGV $$", BRC_EINVAL, "crashed (SIGSEGV)");
@@ -266,9 +264,8 @@ START_TEST(a_crash_is_one_sentence)
     fake_fails("ulimit -S -t 1; while :; do :; done", BRC_EINVAL, "processor time");
     fake_fails("kill -KILL $$", BRC_EINVAL, "was killed");
 }
-END_TEST
 
-START_TEST(a_bad_stream_is_refused)
+TEST(a_bad_stream_is_refused)
 {
     fake_fails(":", BRC_EINVAL, "truncated");
     fake_fails("head -c 2000 good.tar", BRC_EINVAL, "truncated");
@@ -277,9 +274,8 @@ START_TEST(a_bad_stream_is_refused)
     fake_fails("head -c 100000000 /dev/zero", BRC_EINVAL, "goes on after");
     fake_fails("cat x.h5; exec >&- 2>&-; sleep 1000", BRC_EINVAL, "truncated");
 }
-END_TEST
 
-START_TEST(one_that_is_not_there_is_named)
+TEST(one_that_is_not_there_is_named)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     brc_foreign what = {
@@ -293,9 +289,8 @@ START_TEST(one_that_is_not_there_is_named)
         ck_assert_int_eq(import_fake("/x"), BRC_EUNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(brc_libexec_default(), "libexec/breccia"));
 }
-END_TEST
 
-START_TEST(what_was_left_out_is_told)
+TEST(what_was_left_out_is_told)
 {
     const char *const out[] = { "a", "/none", "b/c" };
     uint8_t was[3] = { 0, 0, 0 };
@@ -316,13 +311,13 @@ START_TEST(what_was_left_out_is_told)
     ck_assert_int_eq(was[1], 0);
     ck_assert_int_eq(was[2], 1);
 }
-END_TEST
 
 #define PART(path)                                                                                 \
     "{\"path\":\"" path "\",\"kind\":\"link\",\"message\":\"m " path "\",\"remedy\":\"r\"}"
 
-/* What it cannot keep: lines that are such count, also where it fails then. */
-START_TEST(what_cannot_be_kept_is_told)
+/* Each line that names a part the converter cannot keep counts, also where the converter fails
+ * later. */
+LOOP(what_cannot_be_kept_is_told, 0, 2)
 {
     static const char *const ends[] = { "cat good.tar", "echo words >&2; exit 76" };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -334,7 +329,7 @@ START_TEST(what_cannot_be_kept_is_told)
                          .parts = &parts };
     brc_buf list = BRC_BUF_INIT, script = BRC_BUF_INIT;
     opts.flags = BRC_XFER_SKIP_UNSUPPORTED;
-    OK(brc_buf_printf(&script, NULL,
+    DO(brc_buf_printf(&script, NULL,
                       "[ \"$2\" = --skip-unsupported ] || exit 1\n"
                       "cat >&2 <<'E'\nleft out " PART("/a") "\nleft out {\nleft out [1]\n"
                       "left out {\"path\":1}\nleft out 18446744073709551615\nleft out -1\n"
@@ -344,8 +339,8 @@ START_TEST(what_cannot_be_kept_is_told)
     int rc = brc_foreign_import(&what, "/x", &kit.err);
     ck_assert_msg(rc == (_i ? BRC_EUNSUPPORTED : BRC_OK), "%d %s", rc, kit.err.message);
     ck_assert_uint_eq(parts.n, 5);
-    OK(brc_parts_write(&parts, &list, NULL));
-    OK(brc_buf_append(&list, "", 1, NULL));
+    DO(brc_parts_write(&parts, &list, NULL));
+    DO(brc_buf_append(&list, "", 1, NULL));
     ck_assert_str_eq((char *)list.data,
                      "[" PART("/a") "," PART("/a@b") ","
                      "{\"path\":\"\",\"kind\":\"more\",\"message\":"
@@ -354,9 +349,8 @@ START_TEST(what_cannot_be_kept_is_told)
     brc_buf_dispose(&script);
     brc_parts_dispose(&parts);
 }
-END_TEST
 
-START_TEST(bytes_are_known_from_the_documents)
+TEST(bytes_are_known_from_the_documents)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     brc_foreign what = { .session = kit.session,
@@ -365,13 +359,12 @@ START_TEST(bytes_are_known_from_the_documents)
                          .opts = &opts };
     uint64_t bytes = 0;
     make_converter("cat good.tar; sleep 1000"); /* nobody waits for the rest */
-    OK(brc_foreign_bytes(&bytes, &what, &kit.err));
+    DO(brc_foreign_bytes(&bytes, &what, &kit.err));
     ck_assert_uint_eq(bytes, 48);
     make_converter("echo no >&2; exit 65");
     ck_assert_int_eq(brc_foreign_bytes(&bytes, &what, &kit.err), BRC_EINVAL);
     ck_assert_str_eq(kit.err.message, "no");
 }
-END_TEST
 
 static int stop_at_once(void *ctx, const char *phase, uint64_t done, uint64_t total)
 {
@@ -385,11 +378,11 @@ static int stop_at_once(void *ctx, const char *phase, uint64_t done, uint64_t to
 static void *interrupt_soon(void *arg)
 {
     usleep(200000);
-    brc_interrupt(arg);
+    brc_interrupt(arg, 1);
     return NULL;
 }
 
-START_TEST(an_interruption_ends_the_converter)
+TEST(an_interruption_ends_the_converter)
 {
     pthread_t thread;
     make_converter("echo $$ >pid; head -c 2000 good.tar; exec sleep 1000");
@@ -402,7 +395,7 @@ START_TEST(an_interruption_ends_the_converter)
     ck_assert_int_eq(brc_foreign_import(&what, "/x", &kit.err), BRC_EINTERRUPT);
     pthread_join(thread, NULL);
     brc_buf pid = exchange_read(exchange_path(&kit, "pid"));
-    OK(brc_buf_terminate(&pid, NULL));
+    DO(brc_buf_terminate(&pid, NULL));
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     process_must_go((pid_t)atol((char *)pid.data));
     brc_buf_dispose(&pid);
@@ -412,18 +405,19 @@ START_TEST(an_interruption_ends_the_converter)
     brc_session *s;
     with.flags = BRC_OPEN_CREATE;
     with.progress = stop_at_once;
-    OK(brc_open(&repo, exchange_path(&kit, "p.brc"), &with, &kit.err));
-    OK(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &kit.err));
+    DO(brc_open(&repo, exchange_path(&kit, "p.brc"), &with, &kit.err));
+    DO(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &kit.err));
     opts.with = "exec sleep 1000";
     ck_assert_int_eq(brc_import(s, "x", NULL, &opts, &kit.err), BRC_EINTERRUPT);
     brc_session_free(s);
     brc_free(repo);
 }
-END_TEST
+
+CASE("commands", .setup = begin, .teardown = finish, .timeout = 30);
 
 /* ---- commands ------------------------------------------------------------------------ */
 
-START_TEST(a_command_is_run_by_sh)
+TEST(a_command_is_run_by_sh)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     brc_buf placed = BRC_BUF_INIT;
@@ -434,7 +428,7 @@ START_TEST(a_command_is_run_by_sh)
     has_numbers(kit.session, "/w/a");
     ck_assert_str_eq((char *)placed.data, "/w");
     brc_array *a;
-    OK(brc_array_open(&a, kit.session, "/w/a", NULL));
+    DO(brc_array_open(&a, kit.session, "/w/a", NULL));
     ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "\"big\"")); /* as it came */
     brc_array_free(a);
     /* a source need not be a file, and gives the node its name */
@@ -448,9 +442,8 @@ START_TEST(a_command_is_run_by_sh)
     ck_assert_str_eq((char *)placed.data, "/y");
     brc_buf_dispose(&placed);
 }
-END_TEST
 
-START_TEST(a_command_has_no_file_read)
+TEST(a_command_has_no_file_read)
 {
     static const char *const chunk[1][2] = { { "a/c/0/0", "0 12" } };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -461,9 +454,8 @@ START_TEST(a_command_has_no_file_read)
     ck_assert_ptr_nonnull(strstr(kit.err.message, "only breccia's own converters may do"));
     nothing_is_left();
 }
-END_TEST
 
-START_TEST(a_command_that_fails_imports_nothing)
+TEST(a_command_that_fails_imports_nothing)
 {
     static const struct {
         const char *command, *words;
@@ -484,7 +476,6 @@ START_TEST(a_command_that_fails_imports_nothing)
         nothing_is_left();
     }
 }
-END_TEST
 
 /* ---- threads ------------------------------------------------------------------------- */
 
@@ -512,7 +503,9 @@ static void *import_ten(void *arg)
     return NULL;
 }
 
-START_TEST(four_threads_import_at_once)
+CASE("threads", .setup = begin, .teardown = finish, .timeout = 30);
+
+TEST(four_threads_import_at_once)
 {
     importer all[4];
     pthread_t threads[4];
@@ -522,7 +515,7 @@ START_TEST(four_threads_import_at_once)
         snprintf(name, sizeof(name), "t%d.brc", i);
         memset(&all[i], 0, sizeof(all[i]));
         snprintf(all[i].file, sizeof(all[i].file), "%s", exchange_path(&kit, "x.h5"));
-        open_repository(&all[i].repo, &all[i].session, name);
+        open_with_test_converters(&all[i].repo, &all[i].session, name);
         ck_assert_int_eq(pthread_create(&threads[i], NULL, import_ten, &all[i]), 0);
     }
     for (int i = 0; i < 4; i++) {
@@ -533,33 +526,4 @@ START_TEST(four_threads_import_at_once)
         brc_free(all[i].repo);
     }
     nothing_is_left();
-}
-END_TEST
-
-Suite *foreign_suite(void)
-{
-    Suite *suite = suite_create("foreign");
-    TCase *converters = tcase_create("converters"), *commands = tcase_create("commands"),
-          *threads = tcase_create("threads"), *all[3] = { converters, commands, threads };
-    for (int i = 0; i < 3; i++) {
-        tcase_add_checked_fixture(all[i], begin, finish);
-        tcase_set_timeout(all[i], 30);
-        suite_add_tcase(suite, all[i]);
-    }
-    tcase_add_test(converters, what_a_converter_writes_comes_in);
-    tcase_add_test(converters, its_error_is_ours);
-    tcase_add_test(converters, members_refer_to_the_file);
-    tcase_add_test(converters, bad_references_are_refused);
-    tcase_add_test(converters, a_crash_is_one_sentence);
-    tcase_add_test(converters, a_bad_stream_is_refused);
-    tcase_add_test(converters, one_that_is_not_there_is_named);
-    tcase_add_test(converters, what_was_left_out_is_told);
-    tcase_add_loop_test(converters, what_cannot_be_kept_is_told, 0, 2);
-    tcase_add_test(converters, bytes_are_known_from_the_documents);
-    tcase_add_test(converters, an_interruption_ends_the_converter);
-    tcase_add_test(commands, a_command_is_run_by_sh);
-    tcase_add_test(commands, a_command_that_fails_imports_nothing);
-    tcase_add_test(commands, a_command_has_no_file_read);
-    tcase_add_test(threads, four_threads_import_at_once);
-    return suite;
 }

@@ -10,14 +10,15 @@
 #include "../kit/converters.h"
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *foreign_many_suite(void);
+TEST_SUITE(foreign_many);
 
 #define IMPORTERS 4
 #define TIMES 5
 #define ELEMENTS 20000
 
-/* What one of them does, and how it went. */
+/* One thread's import, and its result. */
 typedef struct importer {
     const char *dir;
     int who;
@@ -116,7 +117,9 @@ static void *import_them(void *ctx)
     return NULL;
 }
 
-START_TEST(from_threads)
+CASE("many", .timeout = 300);
+
+TEST(from_threads)
 {
     pthread_t threads[IMPORTERS];
     importer importers[IMPORTERS];
@@ -133,9 +136,8 @@ START_TEST(from_threads)
         ck_assert_str_eq(importers[i].says, "");
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(from_processes)
+TEST(from_processes)
 {
     pid_t children[IMPORTERS];
     int status;
@@ -158,16 +160,4 @@ START_TEST(from_processes)
         ck_assert_int_eq(status, 0);
     }
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *foreign_many_suite(void)
-{
-    Suite *s = suite_create("foreign_many");
-    TCase *tc = tcase_create("many");
-    tcase_set_timeout(tc, 300);
-    tcase_add_test(tc, from_threads);
-    tcase_add_test(tc, from_processes);
-    suite_add_tcase(s, tc);
-    return s;
 }

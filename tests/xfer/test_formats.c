@@ -1,15 +1,15 @@
 /* The table of formats: that its rows are whole and distinct, and what leads to which. */
-#include <check.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../../src/xfer/formats.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *formats_suite(void);
+TEST_SUITE(formats);
 
-/* Whether another row has this name or ending. */
+/* Returns whether another row has this name or ending. */
 static int is_taken(const brc_format *but, const char *text)
 {
     const brc_format *f;
@@ -23,7 +23,9 @@ static int is_taken(const brc_format *but, const char *text)
     return 0;
 }
 
-START_TEST(rows_are_whole_and_distinct)
+CASE("table");
+
+TEST(rows_are_whole_and_distinct)
 {
     const brc_format *f;
     int directories = 0;
@@ -39,7 +41,6 @@ START_TEST(rows_are_whole_and_distinct)
     }
     ck_assert_int_eq(directories, 1);
 }
-END_TEST
 
 static const brc_format *dest_format(const char *dest, const char *name)
 {
@@ -48,7 +49,7 @@ static const brc_format *dest_format(const char *dest, const char *name)
     return f;
 }
 
-START_TEST(names_and_endings_lead_to_their_rows)
+TEST(names_and_endings_lead_to_their_rows)
 {
     const brc_format *f;
     char dest[40];
@@ -68,9 +69,8 @@ START_TEST(names_and_endings_lead_to_their_rows)
     ck_assert_ptr_eq(dest_format("a.npy/.npy", NULL), &brc_format_zarr3);
     ck_assert_ptr_eq(dest_format("v1.2", NULL), &brc_format_zarr3);
 }
-END_TEST
 
-START_TEST(what_is_not_known_is_told_with_all_that_is)
+TEST(what_is_not_known_is_told_with_all_that_is)
 {
     const brc_format *f, *row;
     brc_error err = BRC_ERROR_INIT, other = BRC_ERROR_INIT, source = BRC_ERROR_INIT;
@@ -88,7 +88,6 @@ START_TEST(what_is_not_known_is_told_with_all_that_is)
     }
     ck_assert(strstr(err.message, "netcdf3 and hdf5 can be written"));
 }
-END_TEST
 
 static const struct {
     const char *head;
@@ -110,7 +109,7 @@ static const struct {
     { "", 0, NULL, NULL },
 };
 
-START_TEST(sources_are_known_by_their_first_bytes)
+EACH(sources_are_known_by_their_first_bytes, heads)
 {
     exchange_kit kit;
     brc_source source;
@@ -127,18 +126,4 @@ START_TEST(sources_are_known_by_their_first_bytes)
     ck_assert_int_eq(rc, heads[_i].in_gzip ? BRC_OK : BRC_EUNSUPPORTED);
     ck_assert_ptr_eq(f, heads[_i].in_gzip);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *formats_suite(void)
-{
-    Suite *s = suite_create("formats");
-    TCase *table = tcase_create("table");
-    tcase_add_test(table, rows_are_whole_and_distinct);
-    tcase_add_test(table, names_and_endings_lead_to_their_rows);
-    tcase_add_test(table, what_is_not_known_is_told_with_all_that_is);
-    tcase_add_loop_test(table, sources_are_known_by_their_first_bytes, 0,
-                        (int)(sizeof(heads) / sizeof(heads[0])));
-    suite_add_tcase(s, table);
-    return s;
 }

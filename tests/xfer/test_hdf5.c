@@ -6,8 +6,9 @@
 
 #include "../../src/breccia_codec.h"
 #include "../kit/hdf5_kit.h"
+#include "../kit/suite.h"
 
-Suite *hdf5_suite(void);
+TEST_SUITE(hdf5);
 
 #define OF_LENGTH(name, n) "{\"name\":\"" name "\",\"configuration\":{\"length_bytes\":" n "}}"
 #define TIME(name, unit, scale)                                        \
@@ -130,7 +131,9 @@ static void check_file_type(exchange_kit *kit, int i)
     H5(H5Fclose(file));
 }
 
-START_TEST(types_go_out_and_in)
+CASE("types", .timeout = 60);
+
+LOOP(types_go_out_and_in, 0, N_TYPES)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -146,7 +149,6 @@ START_TEST(types_go_out_and_in)
     ck_assert(exchange_same_tree(exchange_path(&kit, "a.zarr"), exchange_path(&kit, "b.zarr")));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- HDF5's types -------------------------------- */
 
@@ -161,7 +163,7 @@ static hid_t integer_of(size_t size, size_t bits, size_t at, int is_signed, H5T_
 }
 
 /* 13 of 16 bits, and 20 of 24, which the library does not read right at the least value. */
-START_TEST(odd_integers)
+TEST(odd_integers)
 {
     static const int32_t values[] = { -4096, -1, 0, 1, 4095 }, wide[] = { -524288, 524287, -5 };
     exchange_kit kit;
@@ -195,9 +197,8 @@ START_TEST(odd_integers)
     hdf5_check_bytes(&kit, "/b", wide, sizeof(wide));
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(texts_of_a_fixed_length)
+LOOP(texts_of_a_fixed_length, 0, 3)
 {
     static const H5T_str_t pads[] = { H5T_STR_NULLTERM, H5T_STR_NULLPAD, H5T_STR_SPACEPAD };
     static const char *const stored[] = { "ab\0xcd\0", "ab\0\0cd\0", "ab  cd " };
@@ -227,7 +228,6 @@ START_TEST(texts_of_a_fixed_length)
     H5(H5Fclose(file));
     exchange_stop(&kit);
 }
-END_TEST
 
 static hid_t colours(hid_t base)
 {
@@ -241,7 +241,7 @@ static hid_t colours(hid_t base)
 }
 
 /* Values that have no name stay as well; the names come back. */
-START_TEST(enums)
+TEST(enums)
 {
     static const int32_t values[] = { 5, -3, 77 };
     exchange_kit kit;
@@ -264,7 +264,6 @@ START_TEST(enums)
     H5(H5Fclose(file));
     exchange_stop(&kit);
 }
-END_TEST
 
 typedef struct sparse_record {
     int16_t a;
@@ -274,7 +273,7 @@ typedef struct sparse_record {
 } sparse_record;
 
 /* Members with gaps and in big-endian become packed; an enum inside keeps its names. */
-START_TEST(compounds)
+TEST(compounds)
 {
     static const sparse_record in[] = { { -2, 99, { 1.5, -0.0 }, 1 }, { 7, 98, { 3, 4 }, 0 } };
     uint8_t expected[2 * 19], *at = expected;
@@ -317,10 +316,9 @@ START_TEST(compounds)
         H5(H5Tclose(all[i]));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* An array type's axes follow the dataset's, also where chunks of ours cut them. */
-START_TEST(array_types)
+TEST(array_types)
 {
     static const hsize_t inner[] = { 2, 3 }, shape[] = { 3 }, chunk[] = { 2 };
     static const uint64_t own[] = { 2, 1, 2 };
@@ -351,9 +349,8 @@ START_TEST(array_types)
     H5(H5Pclose(plist));
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(opaque_bytes_and_bits)
+TEST(opaque_bytes_and_bits)
 {
     static const uint8_t bytes[] = { 1, 2, 3, 4, 5, 6 }, time[] = { 0, 0, 0, 0, 0, 0, 1, 2 };
     static const uint8_t swapped[] = { 2, 1, 0, 0, 0, 0, 0, 0 };
@@ -389,12 +386,13 @@ START_TEST(opaque_bytes_and_bits)
     H5(H5Fclose(file));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- attributes -------------------------------- */
 
+CASE("attributes");
+
 /* JSON of every kind comes back the same. */
-START_TEST(attributes_go_out_and_in)
+TEST(attributes_go_out_and_in)
 {
     static const char attrs[] =
         "{\"text\":\"h\xc3\xa9\",\"n\":-5,\"big\":18446744073709551615,\"x\":0.1,\"yes\":true,"
@@ -438,10 +436,9 @@ START_TEST(attributes_go_out_and_in)
     brc_buf_dispose(&seen);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Types that JSON does not say come back through the note. */
-START_TEST(attributes_of_every_type)
+TEST(attributes_of_every_type)
 {
     static const float quiet[] = { 0.1f, INFINITY };
     static const int16_t small[] = { 1, -2, 3, 4 };
@@ -485,10 +482,9 @@ START_TEST(attributes_of_every_type)
     H5(H5Tclose(type));
     exchange_stop(&kit);
 }
-END_TEST
 
-/* As xarray has it in Zarr, and as it was in the file again. */
-START_TEST(fill_value_attributes)
+/* _FillValue is stored as xarray stores it in Zarr, and is exported as it was in the file. */
+TEST(fill_value_attributes)
 {
     static const float single = -0.1f;
     static const double wide = 0.1;
@@ -534,7 +530,6 @@ START_TEST(fill_value_attributes)
     H5(H5Fclose(file));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- names of axes -------------------------------- */
 
@@ -559,7 +554,7 @@ static hid_t open_set(hid_t file, const char *name)
 }
 
 /* A coordinate in the group or above is a scale; of another length it is none. */
-START_TEST(names_of_axes)
+TEST(names_of_axes)
 {
     static const uint64_t shape[] = { 4, 3, 2, 1 };
     static const char *const names[] = { "x", "y", "z", NULL };
@@ -595,10 +590,9 @@ START_TEST(names_of_axes)
     hdf5_check_member(&kit, "/again/deep/a", "attributes", "");
     exchange_stop(&kit);
 }
-END_TEST
 
-/* What stands for the structure of scales cannot be an attribute of an array. */
-START_TEST(names_that_are_taken)
+/* The attributes that stand for the structure of scales cannot be attributes of an array. */
+TEST(names_that_are_taken)
 {
     static const uint64_t shape[] = { 2 };
     exchange_kit kit;
@@ -611,28 +605,4 @@ START_TEST(names_that_are_taken)
         kit.err.message);
     ck_assert(!exchange_exists(exchange_path(&kit, "x.h5")));
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *hdf5_suite(void)
-{
-    Suite *s = suite_create("hdf5");
-    TCase *t = tcase_create("types");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, types_go_out_and_in, 0, N_TYPES);
-    tcase_add_test(t, odd_integers);
-    tcase_add_loop_test(t, texts_of_a_fixed_length, 0, 3);
-    tcase_add_test(t, enums);
-    tcase_add_test(t, compounds);
-    tcase_add_test(t, array_types);
-    tcase_add_test(t, opaque_bytes_and_bits);
-    suite_add_tcase(s, t);
-    t = tcase_create("attributes");
-    tcase_add_test(t, attributes_go_out_and_in);
-    tcase_add_test(t, attributes_of_every_type);
-    tcase_add_test(t, fill_value_attributes);
-    tcase_add_test(t, names_of_axes);
-    tcase_add_test(t, names_that_are_taken);
-    suite_add_tcase(s, t);
-    return s;
 }

@@ -12,8 +12,9 @@
 #include "../kit/converters.h"
 #include "../kit/hdf5_kit.h"
 #include "../kit/hostile_kit.h"
+#include "../kit/suite.h"
 
-Suite *hdf5_bombs_suite(void);
+TEST_SUITE(hdf5_bombs);
 
 /* How many of the things of which there are too many: a number may ask for more of them than
  * the tests have time to make. */
@@ -258,7 +259,9 @@ static void import_bomb(void *ctx)
     brc_free(repo);
 }
 
-START_TEST(held)
+CASE("bombs", .timeout = 600);
+
+LOOP(held, 0, N_BOMBS)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -277,15 +280,4 @@ START_TEST(held)
     ck_assert_int_eq(hostile_confined(import_bomb, &_i), 0);
     ck_assert_int_eq(chdir("/"), 0);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *hdf5_bombs_suite(void)
-{
-    Suite *s = suite_create("hdf5_bombs");
-    TCase *t = tcase_create("bombs");
-    tcase_set_timeout(t, 600);
-    tcase_add_loop_test(t, held, 0, N_BOMBS);
-    suite_add_tcase(s, t);
-    return s;
 }

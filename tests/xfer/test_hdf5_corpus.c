@@ -5,8 +5,9 @@
 #include "../../src/base/buf.h"
 #include "../kit/hdf5_kit.h"
 #include "../kit/hdf5_same.h"
+#include "../kit/suite.h"
 
-Suite *hdf5_corpus_suite(void);
+TEST_SUITE(hdf5_corpus);
 
 static hid_t text_type(void)
 {
@@ -232,11 +233,12 @@ static const struct {
 };
 #define N_CORPUS ((int)(sizeof(corpus) / sizeof(corpus[0])))
 
-START_TEST(in_and_out_again)
+CASE("types", .timeout = 60);
+
+LOOP(in_and_out_again, 0, N_CORPUS)
 {
     hdf5_in_and_out_again(corpus[_i].put, corpus[_i].checks);
 }
-END_TEST
 
 /* ---- what no longer leads anywhere -------------------------------- */
 
@@ -268,7 +270,7 @@ static void export_says(exchange_kit *kit, const char *path, const char *says)
 
 /* A reference in a dataset to what an export does not have is an error and no null; in an
  * attribute it is text. One that was changed is what it was changed to. */
-START_TEST(references_that_lead_out_of_an_export)
+TEST(references_that_lead_out_of_an_export)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -276,7 +278,7 @@ START_TEST(references_that_lead_out_of_an_export)
     put_objects(file);
     H5(H5Fclose(file));
     hdf5_import_ok(&kit, "x.h5", "/in");
-    export_says(&kit, "/in/refs", "/in/refs: its element \"/g\" is a reference to what is not in");
+    export_says(&kit, "/in/refs", "/in/refs: its element \"/g\" refers to an object outside");
     hdf5_export_ok(&kit, "/in/g", "g.h5"); /* all that it refers to but the root is in it */
     file = H5(H5Fopen(exchange_path(&kit, "g.h5"), H5F_ACC_RDONLY, H5P_DEFAULT));
     hid_t attribute = H5(H5Aopen(file, "some", H5P_DEFAULT)), type = H5(H5Aget_type(attribute));
@@ -294,17 +296,16 @@ START_TEST(references_that_lead_out_of_an_export)
     H5(H5Dclose(set));
     H5(H5Fclose(file));
     write_text(&kit, "/in/refs", "[2:3]", "/nothing");
-    export_says(&kit, "/in", "/in/refs: its element \"/nothing\" is a reference to what is not");
+    export_says(&kit, "/in", "/in/refs: its element \"/nothing\" refers to an object outside this");
     write_text(&kit, "/in/refs", "[2:3]", "/refs");
     hdf5_export_ok(&kit, "/in", "y.h5");
     hdf5_import_ok(&kit, "y.h5", "/again");
     hdf5_check_values(&kit, "/again/refs", "[\"/g\",\"/g/m\",\"/refs\",\"/\"]");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Where a region is not one of its dataset's any more. */
-START_TEST(regions_that_do_not_fit)
+LOOP(regions_that_do_not_fit, 0, 8)
 {
     static const char *const bad[] = { "/m#[1:9, 0:3]", "/m#[1:3]",
                                        "/m#[1:3, 0:3",  "/m",
@@ -317,13 +318,12 @@ START_TEST(regions_that_do_not_fit)
     H5(H5Fclose(file));
     hdf5_import_ok(&kit, "x.h5", "/in");
     write_text(&kit, "/in/r", "[6:7]", bad[_i]);
-    export_says(&kit, "/in", "is a reference to what is not in this export");
+    export_says(&kit, "/in", "refers to an object outside this export");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* An object that was deleted has no path: its reference is refused by name. */
-START_TEST(dangling_references)
+TEST(dangling_references)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -335,13 +335,12 @@ START_TEST(dangling_references)
     H5(H5Ldelete(file, "m", H5P_DEFAULT));
     H5(H5Fclose(file));
     hdf5_import_says(&kit, "x.h5", BRC_EUNSUPPORTED,
-                     "x.h5: /d: a reference in it leads to an object");
+                     "x.h5: /d: one of its references leads to an object");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A committed type whose name a node has by now, or that is another type, is not used. */
-START_TEST(committed_types_that_changed)
+TEST(committed_types_that_changed)
 {
     exchange_kit kit;
     brc_array *a;
@@ -365,19 +364,4 @@ START_TEST(committed_types_that_changed)
     H5(H5Dclose(set));
     H5(H5Fclose(file));
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *hdf5_corpus_suite(void)
-{
-    Suite *s = suite_create("hdf5_corpus");
-    TCase *t = tcase_create("types");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, in_and_out_again, 0, N_CORPUS);
-    tcase_add_test(t, references_that_lead_out_of_an_export);
-    tcase_add_loop_test(t, regions_that_do_not_fit, 0, 8);
-    tcase_add_test(t, dangling_references);
-    tcase_add_test(t, committed_types_that_changed);
-    suite_add_tcase(s, t);
-    return s;
 }

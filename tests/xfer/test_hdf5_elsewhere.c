@@ -9,8 +9,9 @@
 #include "../../src/base/file.h"
 #include "../../src/breccia_json.h"
 #include "../kit/hdf5_kit.h"
+#include "../kit/suite.h"
 
-Suite *hdf5_elsewhere_suite(void);
+TEST_SUITE(hdf5_elsewhere);
 
 static const hsize_t four = 4, eight = 8;
 static const int32_t low[] = { 1, -2, 3, -4 }, high[] = { 5, 6, 7, 8 };
@@ -175,7 +176,7 @@ static void a_series_of_datasets(exchange_kit *kit, hid_t file)
     hdf5_put(file, "x1", H5T_STD_I32LE, 4, H5T_NATIVE_INT32, high);
     put_series(file, ".", "/x%b", 0, 4);
 }
-/* As many as the source has by now. */
+/* A dataset that has as many elements as its source has now. */
 static void a_source_that_grows(exchange_kit *kit, hid_t file)
 {
     hsize_t zero = 0, one = 1, any = H5S_UNLIMITED;
@@ -385,9 +386,11 @@ static void make(exchange_kit *kit, void (*put)(exchange_kit *kit, hid_t file))
     H5(H5Fclose(file));
 }
 
+CASE("elsewhere", .timeout = 120);
+
 /* By a name with folders and, from its own folder, without; what was imported is exported as plain
  * objects, which say the same without the other files. */
-START_TEST(followed_where_all_is_there)
+LOOP(followed_where_all_is_there, 0, N_FOLLOWED)
 {
     exchange_kit kit;
     make(&kit, followed[_i].put);
@@ -404,9 +407,8 @@ START_TEST(followed_where_all_is_there)
     ck_assert_int_eq(chdir("/"), 0);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(more_sources_than_a_process_has_descriptors)
+TEST(more_sources_than_a_process_has_descriptors)
 {
     exchange_kit kit;
     int32_t expected[MANY];
@@ -417,10 +419,9 @@ START_TEST(more_sources_than_a_process_has_descriptors)
     hdf5_check_bytes(&kit, "/in/d", expected, sizeof(expected));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Where the environment sends the library there are other files of the same names. */
-START_TEST(files_are_not_looked_for_where_the_environment_says)
+LOOP(files_are_not_looked_for_where_the_environment_says, 0, 3)
 {
     static void (*const puts[])(exchange_kit *, hid_t) = { two_sources, in_raw_files,
                                                            links_through_files };
@@ -443,9 +444,8 @@ START_TEST(files_are_not_looked_for_where_the_environment_says)
     exchange_stop(&other);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(long_pieces_are_not_taken_from_the_wrong_file)
+TEST(long_pieces_are_not_taken_from_the_wrong_file)
 {
     exchange_kit kit;
     int32_t *expected = calloc(LONG, sizeof(*expected));
@@ -461,7 +461,6 @@ START_TEST(long_pieces_are_not_taken_from_the_wrong_file)
     free(expected);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- what is refused -------------------------------- */
 
@@ -687,8 +686,8 @@ static const struct {
     void (*put)(exchange_kit *kit, hid_t file);
     const char *says;
 } refused[] = {
-    { no_source, SOURCE_X "gone.h5, which is not there: put it there" },
-    { no_dataset, "from the dataset gone of the file a.h5, which is not there" },
+    { no_source, SOURCE_X "gone.h5, which does not exist: copy the file" },
+    { no_dataset, "from the dataset gone of the file a.h5, which does not exist" },
     { not_hdf5, SOURCE_X "a.h5, which cannot be opened as HDF5" },
     { above_the_folder, "a.h5, which may not be read: only files beneath the imported file's" },
     { of_the_system, SOURCE_X "/etc/passwd, which may not be read" },
@@ -703,16 +702,16 @@ static const struct {
     { of_a_larger_type, SOURCE_X "a.h5, which has another data type" },
     { of_references, SOURCE_X "a.h5, whose references are to objects of that file" },
     { of_a_shorter_source, SOURCE_X "a.h5, which has fewer elements than are taken" },
-    { a_gap_in_a_series, SOURCE_X "s2.h5, which is not there" },
-    { a_series_without_a_first, SOURCE_X "s0.h5, which is not there" },
+    { a_gap_in_a_series, SOURCE_X "s2.h5, which does not exist" },
+    { a_series_without_a_first, SOURCE_X "s0.h5, which does not exist" },
     { too_many_files, "x.h5: /d takes its elements from more than 1000 files" },
     { of_a_source_that_was_cut, SOURCE_X "a.h5, which cannot be opened as HDF5" },
-    { no_raw_file, "x.h5: /d has elements in the raw file gone.bin, which is not there" },
+    { no_raw_file, "x.h5: /d has elements in the raw file gone.bin, which does not exist" },
     { a_short_raw_file, "the raw file two.bin, which has 15 bytes and should have 16" },
     { a_raw_file_of_the_system, "in the raw file /etc/passwd, which may not be read" },
     { a_raw_pipe, "x.h5: /d has elements in the raw file pipe, which may not be read" },
     { a_source_in_raw_files, SOURCE_X "sub/a.h5, whose elements are in raw files" },
-    { a_link_to_no_file, "x.h5: /d leads to /x in the file gone.h5, which is not there" },
+    { a_link_to_no_file, "x.h5: /d leads to /x in the file gone.h5, which does not exist" },
     { a_link_to_no_object, "/d leads to /gone in the file a.h5, which is not HDF5 or has no such" },
     { a_link_out_of_the_folder, "/d leads to / in the file /etc/passwd, which may not be read" },
     { a_link_by_a_symbolic_link, "/d leads to / in the file b.h5, which may not be read" },
@@ -725,7 +724,7 @@ static const struct {
 #define N_REFUSED ((int)(sizeof(refused) / sizeof(refused[0])))
 
 /* By name; with the part left out, the rest is imported. */
-START_TEST(refused_by_name_and_skipped)
+LOOP(refused_by_name_and_skipped, 0, N_REFUSED)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     brc_buf left_out = BRC_BUF_INIT;
@@ -741,19 +740,4 @@ START_TEST(refused_by_name_and_skipped)
                   (char *)left_out.data);
     brc_buf_dispose(&left_out);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *hdf5_elsewhere_suite(void)
-{
-    Suite *s = suite_create("hdf5_elsewhere");
-    TCase *t = tcase_create("elsewhere");
-    tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, followed_where_all_is_there, 0, N_FOLLOWED);
-    tcase_add_test(t, more_sources_than_a_process_has_descriptors);
-    tcase_add_loop_test(t, files_are_not_looked_for_where_the_environment_says, 0, 3);
-    tcase_add_test(t, long_pieces_are_not_taken_from_the_wrong_file);
-    tcase_add_loop_test(t, refused_by_name_and_skipped, 0, N_REFUSED);
-    suite_add_tcase(s, t);
-    return s;
 }

@@ -11,15 +11,18 @@
 #include "../kit/converters.h"
 #include "../../src/breccia_json.h"
 #include "../kit/hdf5_kit.h"
+#include "../kit/suite.h"
 
-Suite *hdf5_files_suite(void);
+TEST_SUITE(hdf5_files);
 
 static const hsize_t one = 1;
 
 /* ---- links -------------------------------- */
 
+CASE("files", .timeout = 120);
+
 /* Each path is a copy of its own. */
-START_TEST(links_become_copies)
+LOOP(links_become_copies, 0, 2)
 {
     static const int16_t values[] = { 1, -2, 3 };
     exchange_kit kit;
@@ -37,7 +40,6 @@ START_TEST(links_become_copies)
         hdf5_check_bytes(&kit, paths[i], values, sizeof(values));
     exchange_stop(&kit);
 }
-END_TEST
 
 static void put_soft(hid_t file)
 {
@@ -200,7 +202,7 @@ static void put_different_fill(hid_t file)
     H5(H5Pclose(plist));
     H5(H5Tclose(type));
 }
-/* Chunks that inflate to less than they should, or to more, or are no stream at all. */
+/* Chunks that inflate to less than they should, or to more, or are not a stream at all. */
 static void put_stream(hid_t file, const void *data, size_t len)
 {
     static const hsize_t eight = 8, start = 0;
@@ -231,11 +233,11 @@ static const struct {
     int code;
     const char *says;
 } refused[] = {
-    { put_soft, BRC_EUNSUPPORTED, "x.h5: /l is a link to nothing in this file" },
+    { put_soft, BRC_EUNSUPPORTED, "x.h5: /l links to an object that this file does not have" },
     { put_external, BRC_EUNSUPPORTED,
       "x.h5: /l leads to / in the file /etc/passwd, which may not be read" },
     { put_hidden, BRC_EUNSUPPORTED,
-      "x.h5: /a leads to / in the file other.h5, which is not there" },
+      "x.h5: /a leads to / in the file other.h5, which does not exist" },
     { put_cycle, BRC_EUNSUPPORTED, "x.h5: /g/up leads back to a group around it" },
     { put_soft_cycle, BRC_EUNSUPPORTED, "x.h5: /g/self leads back to a group around it" },
     { put_doubling, BRC_ELIMIT, "more than 10000 copies of groups" },
@@ -243,14 +245,14 @@ static const struct {
     { put_wide_integer, BRC_EUNSUPPORTED, "x.h5: /d: an integer of 16 bytes has no data type" },
     { put_time, BRC_EUNSUPPORTED, "x.h5: /d: HDF5's time has no data type" },
     { put_lists, BRC_EUNSUPPORTED, "x.h5: /d: its floats of 16 bytes" },
-    { put_text_inside, BRC_EUNSUPPORTED, "x.h5: /d: a string in it is not UTF-8" },
+    { put_text_inside, BRC_EUNSUPPORTED, "x.h5: /d: one of its strings is not UTF-8" },
     { put_third_truth, BRC_EUNSUPPORTED,
       "x.h5: /d: an element of FALSE = 0 and TRUE = 1 is 2, which is neither" },
-    { put_latin, BRC_EUNSUPPORTED, "x.h5: /d: a string in it is not UTF-8" },
+    { put_latin, BRC_EUNSUPPORTED, "x.h5: /d: one of its strings is not UTF-8" },
     { put_dangling, BRC_EUNSUPPORTED,
-      "x.h5: /d: a reference in it leads to an object that no path" },
+      "x.h5: /d: one of its references leads to an object that has no" },
     { put_dangling_region, BRC_EUNSUPPORTED,
-      "x.h5: /d: a reference in it leads to an object that no path" },
+      "x.h5: /d: one of its references leads to an object that has no" },
     { put_virtual, BRC_EUNSUPPORTED,
       "x.h5: /d takes elements from the dataset x of the file /etc/passwd, which may not" },
     { put_outside, BRC_EUNSUPPORTED,
@@ -276,7 +278,7 @@ static void make_refused(exchange_kit *kit, int i)
     ck_assert_int_eq(chdir(kit->dir), 0);
 }
 
-START_TEST(refused_by_name)
+LOOP(refused_by_name, 0, N_REFUSED)
 {
     exchange_kit kit;
     make_refused(&kit, _i);
@@ -289,11 +291,10 @@ START_TEST(refused_by_name)
     ck_assert_int_eq(chdir("/"), 0);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Names that HDF5 allows and Zarr does not, and the nodes that they become; an export has them
  * again. */
-START_TEST(names_that_zarr_does_not_allow)
+TEST(names_that_zarr_does_not_allow)
 {
     static const char *const names[][2] = {
         { "__x", "/f/%5F_x" },          { "..", "/f/%2E." },
@@ -329,10 +330,9 @@ START_TEST(names_that_zarr_does_not_allow)
     }
     exchange_stop(&kit);
 }
-END_TEST
 
-/* What cannot be kept stays out, by itself and with its name; damage is no such part. */
-START_TEST(refused_and_skipped)
+/* A part that cannot be kept is left out and named, and nothing else is; damage always fails. */
+LOOP(refused_and_skipped, 0, N_REFUSED)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     brc_buf left_out = BRC_BUF_INIT;
@@ -348,7 +348,8 @@ START_TEST(refused_and_skipped)
         hdf5_check_bytes(&kit, "/bad/z_good", &(int32_t){ 7 }, 4);
         brc_json *list;
         const char *message;
-        ck_assert_int_eq(brc_json_parse(&list, (char *)left_out.data, left_out.len, NULL), BRC_OK);
+        ck_assert_int_eq(brc_json_parse(&list, (char *)left_out.data, left_out.len, 0,
+                                        NULL), BRC_OK);
         ck_assert(brc_json_text(brc_json_member(brc_json_item(list, 0), "message"), &message));
         ck_assert_msg(strstr(message, refused[_i].says), "%s", (char *)left_out.data);
         brc_json_free(list);
@@ -363,12 +364,11 @@ START_TEST(refused_and_skipped)
     ck_assert_int_eq(chdir("/"), 0);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- gaps and filters -------------------------------- */
 
 /* 2^40 elements, of which a few are stored: in and out as fast as those few. */
-START_TEST(few_of_many)
+TEST(few_of_many)
 {
     static const hsize_t shape[] = { (hsize_t)1 << 40 }, chunk[] = { 1000 };
     static const hsize_t start[] = { ((hsize_t)1 << 40) - 5 }, count[] = { 3 };
@@ -404,11 +404,10 @@ START_TEST(few_of_many)
     H5(H5Pclose(plist));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Every pair of filters, with chunks missing, some with a filter left out, and ones that
  * the library has to decode. */
-START_TEST(filters)
+LOOP(filters, 0, 9)
 {
     static const hsize_t shape[] = { 7, 10 }, chunk[] = { 3, 4 }, start[] = { 0, 0 },
                          corner[] = { 3, 4 };
@@ -455,10 +454,9 @@ START_TEST(filters)
     H5(H5Pclose(plist));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* The library itself reads none of the chunks that are not stored here. */
-START_TEST(texts_with_a_fill_value)
+TEST(texts_with_a_fill_value)
 {
     static const hsize_t shape[] = { 5 }, chunk[] = { 2 }, count[] = { 1 }, start[] = { 2 };
     static const uint8_t expected[] = "\4\0\0\0fill\4\0\0\0fill\1\0\0\0x\4\0\0\0fill\4\0\0\0fill";
@@ -494,10 +492,9 @@ START_TEST(texts_with_a_fill_value)
     H5(H5Tclose(type));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Shapes that grow, and the rest of what a note keeps. */
-START_TEST(spaces)
+TEST(spaces)
 {
     static const hsize_t shape[] = { 2, 3 }, most[] = { H5S_UNLIMITED, 3 }, chunk[] = { 4, 2 };
     exchange_kit kit;
@@ -535,7 +532,6 @@ START_TEST(spaces)
     H5(H5Fclose(file));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- which files -------------------------------- */
 
@@ -550,9 +546,9 @@ static void with_attribute(exchange_kit *kit, const char *name, const char *attr
     H5(H5Fclose(file));
 }
 
-/* By netCDF's marks a file is read by its rules: the marks are no attributes, and notes are
+/* A file with netCDF's marks is read by netCDF's rules: the marks are not attributes, and notes are
  * NetCDF's. */
-START_TEST(netcdf_is_told_apart)
+TEST(netcdf_is_told_apart)
 {
     static const char *const attributes[] = { "_NCProperties", "_Netcdf4Dimid", "title" };
     exchange_kit kit;
@@ -572,10 +568,9 @@ START_TEST(netcdf_is_told_apart)
     }
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Something else in front: addresses count from behind it, those of texts as well. */
-START_TEST(user_blocks)
+TEST(user_blocks)
 {
     const char *text = "behind";
     exchange_kit kit;
@@ -594,10 +589,9 @@ START_TEST(user_blocks)
     hdf5_check_attribute(&kit, "/in", "t", "\"behind\"");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* An array by itself, and a failed export, which leaves nothing. */
-START_TEST(exports)
+TEST(exports)
 {
     static const uint64_t shape[] = { 2 };
     exchange_kit kit;
@@ -623,11 +617,10 @@ START_TEST(exports)
     brc_array_free(a);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A converter writes under a temporary name, which has no room behind this one: it fails, and
  * the name that was asked for is what is said. */
-START_TEST(failures_name_what_was_asked_for)
+LOOP(failures_name_what_was_asked_for, 0, 3)
 {
     static const char *const endings[] = { "h5", "nc", "cdf" };
     static const char *const formats[] = { "hdf5", "netcdf", "netcdf3" };
@@ -645,26 +638,4 @@ START_TEST(failures_name_what_was_asked_for)
     ck_assert_msg(!strstr(kit.err.message, ".part"), "%s", kit.err.message);
     ck_assert_int_eq(chdir("/"), 0);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *hdf5_files_suite(void)
-{
-    Suite *s = suite_create("hdf5_files");
-    TCase *t = tcase_create("files");
-    tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, links_become_copies, 0, 2);
-    tcase_add_loop_test(t, refused_by_name, 0, N_REFUSED);
-    tcase_add_loop_test(t, refused_and_skipped, 0, N_REFUSED);
-    tcase_add_test(t, names_that_zarr_does_not_allow);
-    tcase_add_test(t, few_of_many);
-    tcase_add_loop_test(t, filters, 0, 9);
-    tcase_add_test(t, texts_with_a_fill_value);
-    tcase_add_test(t, spaces);
-    tcase_add_test(t, netcdf_is_told_apart);
-    tcase_add_test(t, user_blocks);
-    tcase_add_test(t, exports);
-    tcase_add_loop_test(t, failures_name_what_was_asked_for, 0, 3);
-    suite_add_tcase(s, t);
-    return s;
 }

@@ -1,4 +1,4 @@
-/* Filters of HDF5 that are no part of libhdf5: from libraries in folders, and LZF, as h5py
+/* Filters of HDF5 that are not part of libhdf5: from libraries in folders, and LZF, as h5py
  * writes it. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
 #include "../kit/plugin_kit.h"
+#include "../kit/suite.h"
 
 #ifdef __has_include
 #if __has_include(<lzf.h>)
@@ -16,9 +17,9 @@
 #endif
 #endif
 
-Suite *hdf5_filters_suite(void);
+TEST_SUITE(hdf5_filters);
 
-#define OK(expr) ck_assert_int_eq((expr), BRC_OK)
+#define DO(expr) ck_assert_int_eq((expr), BRC_OK)
 
 static const hsize_t shape[] = { 5 }, chunk[] = { 4 };
 static const int16_t shorts[] = { 1, -2, 300, 0, 12345 };
@@ -40,7 +41,7 @@ static void write_inverted(exchange_kit *kit)
     H5(H5Fclose(file));
 }
 
-/* The folder "plugins", with a filter, a library that is none, and a file that is no library. */
+/* The folder "plugins", with a filter, a library without one, and a file that is not a library. */
 static const char *plugin_folder(exchange_kit *kit)
 {
     char library[600];
@@ -52,7 +53,9 @@ static const char *plugin_folder(exchange_kit *kit)
     return exchange_path(kit, "plugins");
 }
 
-START_TEST(a_plug_in_of_a_folder_that_is_named)
+CASE("plug-ins", .timeout = 60);
+
+TEST(a_plug_in_of_a_folder_that_is_named)
 {
     exchange_kit kit;
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -61,13 +64,12 @@ START_TEST(a_plug_in_of_a_folder_that_is_named)
     write_inverted(&kit);
     snprintf(folders, sizeof(folders), "/nowhere:%s", plugin_folder(&kit));
     opts.hdf5_plugins = folders;
-    OK(brc_import(kit.session, exchange_path(&kit, "x.h5"), "/x", &opts, &kit.err));
+    DO(brc_import(kit.session, exchange_path(&kit, "x.h5"), "/x", &opts, &kit.err));
     hdf5_check_bytes(&kit, "/x/d", shorts, sizeof(shorts));
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(a_plug_in_of_the_environment)
+TEST(a_plug_in_of_the_environment)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -78,10 +80,9 @@ START_TEST(a_plug_in_of_the_environment)
     ck_assert_int_eq(unsetenv("HDF5_PLUGIN_PATH"), 0);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Where it is not there, the error has its number, its name, the folders and the remedy. */
-START_TEST(a_filter_that_is_missing)
+TEST(a_filter_that_is_missing)
 {
     exchange_kit kit;
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -94,10 +95,9 @@ START_TEST(a_filter_that_is_missing)
     ck_assert_ptr_nonnull(strstr(kit.err.message, "not in /nowhere:/else: install it, and name its "
                                                   "folder with --hdf5-plugins"));
     opts.flags = BRC_XFER_SKIP_UNSUPPORTED;
-    OK(brc_import(kit.session, exchange_path(&kit, "x.h5"), "/x", &opts, &kit.err));
+    DO(brc_import(kit.session, exchange_path(&kit, "x.h5"), "/x", &opts, &kit.err));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A variable of NetCDF-4 with the filter. */
 static void write_netcdf(exchange_kit *kit, unsigned number, size_t n, const unsigned *values)
@@ -122,7 +122,7 @@ static size_t keep_bytes(unsigned flags, size_t n, const unsigned *values, size_
     return len;
 }
 
-START_TEST(a_filter_that_netcdf_misses)
+TEST(a_filter_that_netcdf_misses)
 {
     static const H5Z_class2_t filter = { H5Z_CLASS_T_VERS, 402,  1,    1,
                                          "squeeze",        NULL, NULL, keep_bytes };
@@ -138,11 +138,10 @@ START_TEST(a_filter_that_netcdf_misses)
     ck_assert_ptr_nonnull(strstr(kit.err.message, "x.nc: /t needs the HDF5 filter 402"));
     ck_assert_ptr_nonnull(strstr(kit.err.message, "/nowhere"));
     opts.flags = BRC_XFER_SKIP_UNSUPPORTED;
-    OK(brc_import(kit.session, exchange_path(&kit, "x.nc"), "/x", &opts, &kit.err));
+    DO(brc_import(kit.session, exchange_path(&kit, "x.nc"), "/x", &opts, &kit.err));
     hdf5_check_member(&kit, "/x/good", "data_type", "\"int32\"");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- LZF -------------------------------- */
 
@@ -166,7 +165,8 @@ static size_t encode_lzf(unsigned flags, size_t n, const unsigned *values, size_
 
 static const H5Z_class2_t lzf = { H5Z_CLASS_T_VERS, 32000, 1, 1, "lzf", NULL, NULL, encode_lzf };
 
-/* As h5py sets it: its version, liblzf's, and the bytes of a chunk; for items of no size none. */
+/* Sets the filter's values as h5py does: its version, liblzf's, and the bytes of a chunk; no values
+ * for items of no size. */
 static hid_t lzf_list(hsize_t items, size_t item, int shuffle, int sum)
 {
     const unsigned values[] = { 4, 0x105, (unsigned)(items * item) };
@@ -227,7 +227,9 @@ static void check_numbers_in(exchange_kit *kit, const char *path)
     free(got);
 }
 
-START_TEST(lzf_of_every_type)
+CASE("LZF", .timeout = 60);
+
+TEST(lzf_of_every_type)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -265,9 +267,8 @@ START_TEST(lzf_of_every_type)
     H5(H5Fclose(file));
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(lzf_in_netcdf)
+TEST(lzf_in_netcdf)
 {
     static const unsigned values[] = { 4, 0x105, 16 }, wrong[] = { 4, 0x105, 20 };
     static const int32_t expected[] = { 7, 7, 7, 7, -7 };
@@ -277,13 +278,12 @@ START_TEST(lzf_in_netcdf)
     write_netcdf(&kit, 32000, 3, values);
     hdf5_import_ok(&kit, "x.nc", "/x");
     hdf5_check_bytes(&kit, "/x/t", expected, sizeof(expected));
-    OK(brc_node_remove(kit.session, "/x", &kit.err));
+    DO(brc_node_remove(kit.session, "/x", &kit.err));
     write_netcdf(&kit, 32000, 3, wrong);
     hdf5_import_says(&kit, "x.nc", BRC_EINVAL, "x.nc: /t: its filter LZF is for chunks of another");
     H5(H5Zunregister(32000));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* One chunk of 16 bytes that holds this stream, under a filter for `bytes`. */
 static void put_lzf_stream(exchange_kit *kit, const char *stream, size_t len, unsigned bytes)
@@ -300,7 +300,8 @@ static void put_lzf_stream(exchange_kit *kit, const char *stream, size_t len, un
     H5(H5Fclose(file));
 }
 
-/* Of references to texts, whose chunk says nothing of its size: a stream that is too short. */
+/* Puts a dataset of references to texts whose stream is too short; its chunk does not say its
+ * size. */
 static void put_lzf_texts(exchange_kit *kit, hsize_t items, const char *stream, size_t len)
 {
     static const hsize_t start = 0;
@@ -316,7 +317,7 @@ static void put_lzf_texts(exchange_kit *kit, hsize_t items, const char *stream, 
     H5(H5Fclose(file));
 }
 
-START_TEST(lzf_of_texts_that_lies)
+TEST(lzf_of_texts_that_lies)
 {
     static const char zeros[] = "\17\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     exchange_kit kit;
@@ -324,16 +325,15 @@ START_TEST(lzf_of_texts_that_lies)
     put_lzf_texts(&kit, 1, zeros, 17);
     hdf5_import_ok(&kit, "x.h5", "/x");
     hdf5_check_elements(&kit, "/x/d", "\0\0\0\0", 4);
-    OK(brc_node_remove(kit.session, "/x", &kit.err));
+    DO(brc_node_remove(kit.session, "/x", &kit.err));
     put_lzf_texts(&kit, 2, zeros, 17); /* what is behind the first may name anything */
     hdf5_import_says(&kit, "x.h5", BRC_EINVAL, "x.h5: /d: ");
     put_lzf_texts(&kit, ((hsize_t)4 << 20) / 16 + 1, zeros, 17);
     hdf5_import_says(&kit, "x.h5", BRC_EINVAL, "LZF is for chunks of another size");
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(lzf_that_lies)
+TEST(lzf_that_lies)
 {
     static const char good[] = "\17abcdefghijklmnop", far[] = "\0a\340\5\377",
                       shorter[] = "\7abcdefgh", longer[] = "\37abcdefghijklmnopabcdefghijklmnop";
@@ -342,7 +342,7 @@ START_TEST(lzf_that_lies)
     put_lzf_stream(&kit, good, 17, 16);
     hdf5_import_ok(&kit, "x.h5", "/x");
     hdf5_check_bytes(&kit, "/x/d", "abcdefghijklmnop", 16);
-    OK(brc_node_remove(kit.session, "/x", &kit.err));
+    DO(brc_node_remove(kit.session, "/x", &kit.err));
     const char *sizes = "x.h5: /d: its filter LZF is for chunks of another size";
     put_lzf_stream(&kit, good, 17, 0);
     hdf5_import_says(&kit, "x.h5", BRC_EINVAL, sizes);
@@ -362,35 +362,5 @@ START_TEST(lzf_that_lies)
     }
     exchange_stop(&kit);
 }
-END_TEST
 
 #endif
-
-static void add_lzf(Suite *s)
-{
-#ifdef HAS_LZF
-    TCase *t = tcase_create("LZF");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, lzf_of_every_type);
-    tcase_add_test(t, lzf_in_netcdf);
-    tcase_add_test(t, lzf_that_lies);
-    tcase_add_test(t, lzf_of_texts_that_lies);
-    suite_add_tcase(s, t);
-#else
-    (void)s;
-#endif
-}
-
-Suite *hdf5_filters_suite(void)
-{
-    Suite *s = suite_create("hdf5_filters");
-    TCase *t = tcase_create("plug-ins");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, a_plug_in_of_a_folder_that_is_named);
-    tcase_add_test(t, a_plug_in_of_the_environment);
-    tcase_add_test(t, a_filter_that_is_missing);
-    tcase_add_test(t, a_filter_that_netcdf_misses);
-    suite_add_tcase(s, t);
-    add_lzf(s);
-    return s;
-}

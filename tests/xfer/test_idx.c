@@ -1,5 +1,4 @@
 /* IDX: files made by hand, and MNIST where the real data is at hand. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/breccia.h"
 #include "../../src/base/buf.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *idx_suite(void);
+TEST_SUITE(idx);
 
 /* 2 rows of 3 int16: 1, -2, 256, 3, 4, 32767 */
 static const char int16_file[] = "\0\0\x0B\2\0\0\0\2\0\0\0\3\0\1\xff\xfe\1\0\0\3\0\4\x7f\xff";
@@ -30,7 +30,9 @@ static void check_int16(exchange_kit *kit, const char *path)
     free(got);
 }
 
-START_TEST(plain_and_gzipped)
+CASE("made");
+
+TEST(plain_and_gzipped)
 {
     exchange_kit kit;
     brc_buf packed = BRC_BUF_INIT;
@@ -46,7 +48,6 @@ START_TEST(plain_and_gzipped)
     brc_buf_dispose(&packed);
     exchange_stop(&kit);
 }
-END_TEST
 
 static const struct {
     uint8_t code;
@@ -61,7 +62,7 @@ static const struct {
       "\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\x80", 16 },
 };
 
-START_TEST(types)
+EACH(types, idx_elements)
 {
     exchange_kit kit;
     brc_array *a;
@@ -80,7 +81,6 @@ START_TEST(types)
     free(got);
     exchange_stop(&kit);
 }
-END_TEST
 
 static void import_fails(exchange_kit *kit, const char *name, const void *data, size_t len,
                          int code, const char *says)
@@ -95,7 +95,7 @@ static void import_fails(exchange_kit *kit, const char *name, const void *data, 
     ck_assert_int_eq(kind, 0);
 }
 
-START_TEST(broken)
+TEST(broken)
 {
     exchange_kit kit;
     brc_buf packed = BRC_BUF_INIT;
@@ -123,11 +123,10 @@ START_TEST(broken)
     brc_buf_dispose(&packed);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A few KiB that inflate to 16 MiB: no more of it is inflated than the header
  * says, which is one byte here. */
-START_TEST(bomb)
+TEST(bomb)
 {
     exchange_kit kit;
     brc_buf packed = BRC_BUF_INIT;
@@ -144,9 +143,10 @@ START_TEST(bomb)
     brc_buf_dispose(&packed);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(mnist)
+CASE("real");
+
+TEST(mnist)
 {
     exchange_kit kit;
     brc_array *a;
@@ -180,19 +180,4 @@ START_TEST(mnist)
     ck_assert_uint_eq(images[28 * 7 + 6], 84); /* the bar of the first 7 */
     free(images);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *idx_suite(void)
-{
-    Suite *s = suite_create("idx");
-    TCase *made = tcase_create("made"), *real = tcase_create("real");
-    tcase_add_test(made, plain_and_gzipped);
-    tcase_add_loop_test(made, types, 0, (int)(sizeof(idx_elements) / sizeof(idx_elements[0])));
-    tcase_add_test(made, broken);
-    tcase_add_test(made, bomb);
-    suite_add_tcase(s, made);
-    tcase_add_test(real, mnist);
-    suite_add_tcase(s, real);
-    return s;
 }

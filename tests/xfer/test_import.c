@@ -1,6 +1,5 @@
 /* Importing Zarr v3 directories: what is taken over, what is passed over, and what
  * is refused without a trace. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,9 @@
 #include "../../src/xfer/formats.h"
 #include "../../src/xfer/xfer.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *import_suite(void);
+TEST_SUITE(import);
 
 #define GROUP_DOC "{\"zarr_format\": 3, \"node_type\": \"group\"}"
 #define ARRAY_DOC(keys, codecs)                                                                    \
@@ -24,7 +24,7 @@ Suite *import_suite(void);
 #define BYTES "[{\"name\": \"bytes\"}]"
 
 /* Rows 0 and 1 of the first two chunks along axis 1; the rest of 4 by 5 is fill. */
-static void make_array(exchange_kit *kit, const char *dir, const char *keys, int dots)
+static void put_array_files(exchange_kit *kit, const char *dir, const char *keys, int dots)
 {
     char name[200];
     snprintf(name, sizeof(name), "%s/zarr.json", dir);
@@ -43,12 +43,14 @@ static brc_json *document(exchange_kit *kit, const char *path)
     brc_buf text = BRC_BUF_INIT;
     brc_json *doc;
     ck_assert_int_eq(brc_node_json(&text, kit->session, path, &kit->err), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, &kit->err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, 0, &kit->err), BRC_OK);
     brc_buf_dispose(&text);
     return doc;
 }
 
-START_TEST(hierarchy)
+CASE("zarr");
+
+TEST(hierarchy)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -58,8 +60,8 @@ START_TEST(hierarchy)
                   " \"note\": {\"must_understand\": false, \"x\": 1.50},"
                   " \"consolidated_metadata\": {\"kind\": \"inline\", \"must_understand\": false,"
                   " \"metadata\": {\"gone\": {\"node_type\": \"group\"}}}}");
-    make_array(&kit, "in/a", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
-    make_array(&kit, "in/no/document/b", ARRAY_DOC(DOT_KEYS, BYTES), 1);
+    put_array_files(&kit, "in/a", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
+    put_array_files(&kit, "in/no/document/b", ARRAY_DOC(DOT_KEYS, BYTES), 1);
     exchange_text(&kit, "in/empty/place/file", "");
     exchange_text(&kit, "in/README", "not a node");
     exchange_import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
@@ -87,9 +89,8 @@ START_TEST(hierarchy)
                      BRC_EEXISTS);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(stale_and_stray_files)
+TEST(stale_and_stray_files)
 {
     static const char *const strays[] = {
         "c/0/01",
@@ -145,9 +146,8 @@ START_TEST(stale_and_stray_files)
     ck_assert_msg(strstr(kit.err.message, "folder/c/0/0"), "%s", kit.err.message);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(links)
+TEST(links)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -185,7 +185,6 @@ START_TEST(links)
     ck_assert_int_eq(exchange_node(&kit, "/six"), BRC_ARRAY);
     exchange_stop(&kit);
 }
-END_TEST
 
 static const struct {
     const char *doc;
@@ -203,12 +202,12 @@ static const struct {
     { ARRAY_DOC(DEFAULT_KEYS, "[]"), BRC_EINVAL },
 };
 
-START_TEST(broken_document)
+EACH(broken_document, broken_documents)
 {
     exchange_kit kit;
     exchange_start(&kit);
     exchange_text(&kit, "in/zarr.json", GROUP_DOC);
-    make_array(&kit, "in/good", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
+    put_array_files(&kit, "in/good", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
     exchange_text(&kit, "in/z/broken/zarr.json", broken_documents[_i].doc);
     int rc = brc_import(kit.session, exchange_path(&kit, "in"), "/x", NULL, &kit.err);
     ck_assert_msg(rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED, "%d: %s", rc, kit.err.message);
@@ -216,14 +215,13 @@ START_TEST(broken_document)
     ck_assert_int_eq(exchange_node(&kit, "/x"), 0);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(broken_chunk)
+TEST(broken_chunk)
 {
     exchange_kit kit;
     int kind;
     exchange_start(&kit);
-    make_array(&kit, "in/a", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
+    put_array_files(&kit, "in/a", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
     exchange_text(&kit, "in/zarr.json", GROUP_DOC);
     exchange_file(&kit, "in/a/c/1/0", "\1\2\3", 3);
     ck_assert_int_lt(brc_import(kit.session, exchange_path(&kit, "in"), NULL, NULL, &kit.err), 0);
@@ -236,21 +234,19 @@ START_TEST(broken_chunk)
     exchange_has(&kit, "/a", array_elements, 20);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(huge_chunk_file)
+TEST(huge_chunk_file)
 {
     exchange_kit kit;
     exchange_start(&kit);
-    make_array(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
+    put_array_files(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
     ck_assert_int_eq(truncate(exchange_path(&kit, "in/c/0/1"), (off_t)INT32_MAX + 1), 0);
     exchange_import_fails(&kit, exchange_path(&kit, "in"), NULL, BRC_ELIMIT, "in/c/0/1");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Chunks that this build's encoder would not make so come back as they were. */
-START_TEST(chunks_byte_for_byte)
+TEST(chunks_byte_for_byte)
 {
     exchange_kit kit;
     brc_buf packed = BRC_BUF_INIT;
@@ -262,7 +258,7 @@ START_TEST(chunks_byte_for_byte)
                   ARRAY_DOC(DEFAULT_KEYS, "[{\"name\": \"bytes\"}, {\"name\": \"gzip\", "
                                           "\"configuration\": {\"level\": 1}}]"));
     exchange_file(&kit, "in/g/c/1/0", packed.data, packed.len);
-    make_array(&kit, "in/d", ARRAY_DOC(DOT_KEYS, BYTES), 1);
+    put_array_files(&kit, "in/d", ARRAY_DOC(DOT_KEYS, BYTES), 1);
     exchange_import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
     int rc = brc_export(kit.session, "/", exchange_path(&kit, "out"), NULL, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
@@ -270,9 +266,8 @@ START_TEST(chunks_byte_for_byte)
     brc_buf_dispose(&packed);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(recoded)
+LOOP(recoded, 0, 5)
 {
     static const uint64_t chunks[][2] = { { 1, 1 }, { 4, 5 }, { 3, 2 }, { 100, 100 }, { 2, 3 } };
     exchange_kit kit;
@@ -280,7 +275,7 @@ START_TEST(recoded)
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
 
     exchange_start(&kit);
-    make_array(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
+    put_array_files(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
     opts.nchunk = 2;
     opts.chunk = chunks[_i];
     opts.codecs_json = _i % 2 ? "[{\"name\": \"bytes\"}, {\"name\": \"zstd\", \"configuration\": "
@@ -297,9 +292,8 @@ START_TEST(recoded)
     brc_array_free(a);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(recoded_wrongly)
+TEST(recoded_wrongly)
 {
     static const uint64_t chunk[] = { 2, 2, 2 };
     exchange_kit kit;
@@ -307,7 +301,7 @@ START_TEST(recoded_wrongly)
     int clean;
 
     exchange_start(&kit);
-    make_array(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
+    put_array_files(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
     opts.nchunk = 3;
     opts.chunk = chunk;
     ck_assert_int_eq(brc_import(kit.session, exchange_path(&kit, "in"), NULL, &opts, &kit.err),
@@ -326,9 +320,10 @@ START_TEST(recoded_wrongly)
     ck_assert_int_eq(clean, 1);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(sources_refused)
+CASE("sources");
+
+TEST(sources_refused)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -341,7 +336,6 @@ START_TEST(sources_refused)
     ck_assert_int_eq(brc_import(kit.session, NULL, NULL, NULL, NULL), BRC_EINVAL);
     exchange_stop(&kit);
 }
-END_TEST
 
 static const struct {
     const char *source, *name;
@@ -366,16 +360,15 @@ static const struct {
     { "zarr.json", "-arr.json" },
 };
 
-START_TEST(names)
+EACH(names, source_names)
 {
     char *name = NULL;
     ck_assert_int_eq(brc_source_name(&name, source_names[_i].source, NULL), BRC_OK);
     ck_assert_str_eq(name, source_names[_i].name);
     free(name);
 }
-END_TEST
 
-START_TEST(names_refused)
+TEST(names_refused)
 {
     char *name;
     static const char *const bad[] = { "",  "/",  "a//b",   "/a",          "a/",
@@ -387,41 +380,16 @@ START_TEST(names_refused)
         ck_assert_msg(!brc_path_is_safe(bad[i]), "\"%s\"", bad[i]);
     ck_assert(brc_path_is_safe("a/b.c/...x/ d"));
 }
-END_TEST
 
-START_TEST(read_only_session)
+TEST(read_only_session)
 {
     exchange_kit kit;
     brc_session *view;
     exchange_start(&kit);
-    make_array(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
+    put_array_files(&kit, "in", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
     ck_assert_int_eq(brc_session_open(&view, kit.repo, NULL, BRC_SESSION_VIEW, &kit.err), BRC_OK);
     ck_assert_int_eq(brc_import(view, exchange_path(&kit, "in"), NULL, NULL, &kit.err),
                      BRC_EREADONLY);
     brc_session_free(view);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *import_suite(void)
-{
-    Suite *s = suite_create("import");
-    TCase *zarr = tcase_create("zarr"), *sources = tcase_create("sources");
-    tcase_add_test(zarr, hierarchy);
-    tcase_add_test(zarr, stale_and_stray_files);
-    tcase_add_test(zarr, links);
-    tcase_add_loop_test(zarr, broken_document, 0,
-                        (int)(sizeof(broken_documents) / sizeof(broken_documents[0])));
-    tcase_add_test(zarr, broken_chunk);
-    tcase_add_test(zarr, huge_chunk_file);
-    tcase_add_test(zarr, chunks_byte_for_byte);
-    tcase_add_loop_test(zarr, recoded, 0, 5);
-    tcase_add_test(zarr, recoded_wrongly);
-    suite_add_tcase(s, zarr);
-    tcase_add_test(sources, sources_refused);
-    tcase_add_loop_test(sources, names, 0, (int)(sizeof(source_names) / sizeof(source_names[0])));
-    tcase_add_test(sources, names_refused);
-    tcase_add_test(sources, read_only_session);
-    suite_add_tcase(s, sources);
-    return s;
 }

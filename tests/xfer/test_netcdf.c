@@ -10,8 +10,9 @@
 #include "../../src/base/file.h"
 #include "../../src/breccia.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *netcdf_suite(void);
+TEST_SUITE(netcdf);
 
 /* ---- types of every file -------------------------------- */
 
@@ -43,7 +44,9 @@ static void check_atomics(const char *path, size_t ntypes)
     NC(nc_close(nc));
 }
 
-START_TEST(types_of_every_file)
+CASE("rules", .timeout = 120);
+
+LOOP(types_of_every_file, 0, NETCDF_KINDS)
 {
     exchange_kit kit;
     char path[64];
@@ -68,7 +71,6 @@ START_TEST(types_of_every_file)
     brc_buf_dispose(&bytes);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- attributes and fill values -------------------------- */
 
@@ -100,7 +102,7 @@ static void check_odd_attributes(int nc, int var)
 }
 
 /* ERA-Interim's packed integers have NaN as _FillValue, of type double. */
-START_TEST(attributes_keep_their_types)
+LOOP(attributes_keep_their_types, 0, 2)
 {
     static const int modes[] = { NC_64BIT_OFFSET, NC_NETCDF4 };
     static const char *const formats[] = { "netcdf3", "netcdf" };
@@ -154,7 +156,6 @@ START_TEST(attributes_keep_their_types)
     NC(nc_close(nc));
     exchange_stop(&kit);
 }
-END_TEST
 
 typedef struct fill_case {
     const char *name, *zarr, *att; /* the fill_value, and the attribute in Zarr */
@@ -189,7 +190,7 @@ static void check_fill(int nc, const fill_case *f)
     }
 }
 
-START_TEST(fill_values)
+TEST(fill_values)
 {
     exchange_kit kit;
     int nc, dim, var;
@@ -223,7 +224,6 @@ START_TEST(fill_values)
     NC(nc_close(nc));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- dimensions ------------------------------------------- */
 
@@ -272,7 +272,7 @@ static void write_groups(const char *path)
     NC(nc_close(nc));
 }
 
-START_TEST(dimensions_stay_in_their_groups)
+TEST(dimensions_stay_in_their_groups)
 {
     exchange_kit kit;
     int nc, g, h, ids[2], n;
@@ -314,7 +314,6 @@ START_TEST(dimensions_stay_in_their_groups)
     NC(nc_close(nc));
     exchange_stop(&kit);
 }
-END_TEST
 
 static void check_group_dims(exchange_kit *kit, const char *path, const char *to)
 {
@@ -334,25 +333,23 @@ static void rewrite_groups(exchange_kit *kit, const char *attributes)
     char doc[256];
     snprintf(doc, sizeof(doc), "{\"zarr_format\":3,\"node_type\":\"group\"%s}", attributes);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(brc_key_set(kit->session, keys[i], doc, strlen(doc), &kit->err), BRC_OK);
+        ck_assert_int_eq(brc_key_set(kit->session, keys[i], doc, strlen(doc), 0,
+                                     &kit->err), BRC_OK);
 }
 
-START_TEST(i24_14_notes_outlive_new_attributes)
+LOOP(i24_14_notes_outlive_new_attributes, 0, 4)
 {
     static const char *const attributes[] = { "", ",\"attributes\":null", ",\"attributes\":{}",
                                               ",\"attributes\":{\"title\":\"new\"}" };
     exchange_kit kit;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
     int nc;
-    opts.message = "changed";
     exchange_start(&kit);
     const char *source = exchange_path(&kit, "groups.nc");
     write_groups(source);
     netcdf_import_ok(&kit, source, "/");
     rewrite_groups(&kit, attributes[_i]); /* in the draft that has it */
     check_group_dims(&kit, "/", "draft.nc");
-    ck_assert_int_eq(brc_session_commit(&id, kit.session, &opts, &kit.err), BRC_OK);
+    ck_assert_int_eq(scenario_commit_of(&kit, kit.session, "changed", NULL), BRC_OK);
     rewrite_groups(&kit, ",\"attributes\":{\"title\":\"newer\"}"); /* in one on a commit */
     ck_assert_str_eq(netcdf_attribute(&kit, "/g", "title"), "\"newer\"");
     check_group_dims(&kit, "/", "commit.nc");
@@ -371,7 +368,6 @@ START_TEST(i24_14_notes_outlive_new_attributes)
     ck_assert_str_eq(netcdf_attribute(&kit, "/g", "_nc_note"), "");
     exchange_stop(&kit);
 }
-END_TEST
 
 static void check_dim_names(int nc, const char *var, const char *first, const char *second)
 {
@@ -386,7 +382,7 @@ static void check_dim_names(int nc, const char *var, const char *first, const ch
     }
 }
 
-START_TEST(dimensions_of_arrays)
+TEST(dimensions_of_arrays)
 {
     static const uint64_t shape[2] = { 2, 3 }, other[2] = { 4, 3 }, square[2] = { 3, 3 };
     static const uint64_t empty[2] = { 0, 3 };
@@ -433,11 +429,10 @@ START_TEST(dimensions_of_arrays)
     ck_assert_str_eq(netcdf_member(&kit, "/back/e", "shape"), "[0,3]");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- what is refused ----------------------------------------- */
 
-START_TEST(refused_on_export)
+TEST(refused_on_export)
 {
     static const uint64_t two[1] = { 2 }, empty[2] = { 2, 0 };
     exchange_kit kit;
@@ -464,9 +459,8 @@ START_TEST(refused_on_export)
     netcdf_export_says(&kit, "/.hidden", NULL, "/.hidden");
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(refused_on_import)
+TEST(refused_on_import)
 {
     const char *latin = "K\xf8", *const out[] = { "/g/", "large", "/latin" };
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -517,22 +511,4 @@ START_TEST(refused_on_import)
     NC(nc_close(nc));
     netcdf_import_says(&kit, source, BRC_EUNSUPPORTED, "/many has 33 dimensions");
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *netcdf_suite(void)
-{
-    Suite *s = suite_create("netcdf");
-    TCase *rules = tcase_create("rules");
-    tcase_set_timeout(rules, 120);
-    tcase_add_loop_test(rules, types_of_every_file, 0, NETCDF_KINDS);
-    tcase_add_loop_test(rules, attributes_keep_their_types, 0, 2);
-    tcase_add_test(rules, fill_values);
-    tcase_add_test(rules, dimensions_stay_in_their_groups);
-    tcase_add_loop_test(rules, i24_14_notes_outlive_new_attributes, 0, 4);
-    tcase_add_test(rules, dimensions_of_arrays);
-    tcase_add_test(rules, refused_on_export);
-    tcase_add_test(rules, refused_on_import);
-    suite_add_tcase(s, rules);
-    return s;
 }

@@ -16,13 +16,16 @@
 #include "../kit/effort.h"
 #include "../kit/netcdf_kit.h"
 #include "../kit/sanitized.h"
+#include "../kit/suite.h"
 
-Suite *netcdf_files_suite(void);
+TEST_SUITE(netcdf_files);
 
 /* ---- enemies --------------------------------------------------- */
 
+CASE("enemies", .timeout = 600);
+
 /* A name that netCDF-C would take for a server's. */
-START_TEST(names_are_files)
+TEST(names_are_files)
 {
     exchange_kit kit;
     char source[512];
@@ -38,7 +41,6 @@ START_TEST(names_are_files)
     ck_assert_int_eq(chdir("/"), 0);
     exchange_stop(&kit);
 }
-END_TEST
 
 static void put_bytes(exchange_kit *kit, const uint8_t *data, size_t len)
 {
@@ -46,7 +48,7 @@ static void put_bytes(exchange_kit *kit, const uint8_t *data, size_t len)
     exchange_file(kit, "bad.nc", data, len);
 }
 
-/* What comes is an error or a value; afterwards there is nothing of it. */
+/* The import gives an error or values; afterwards nothing is left of it. */
 static int try_import(exchange_kit *kit)
 {
     int rc = brc_import(kit->session, exchange_path(kit, "bad.nc"), "/bad", NULL, &kit->err);
@@ -89,7 +91,7 @@ static size_t damage_step(int mode)
 }
 
 /* Each length is refused, by the converter and so by an import. */
-START_TEST(cut_off)
+LOOP(cut_off, 0, NETCDF_KINDS)
 {
     exchange_kit kit;
     convert_damage damage = { 0, 0, 0 };
@@ -114,11 +116,10 @@ START_TEST(cut_off)
     brc_buf_dispose(&whole);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Each byte changed: the converter imports it, or refuses it with one sentence, or, where
  * libhdf5 believes it, crashes; an import is good or says why not. */
-START_TEST(flipped_bytes)
+LOOP(flipped_bytes, 0, NETCDF_KINDS)
 {
     exchange_kit kit;
     convert_damage damage = { 0, 0, 0 };
@@ -142,10 +143,9 @@ START_TEST(flipped_bytes)
     brc_buf_dispose(&whole);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Headers that promise more than any file has: netCDF-C takes memory for that. */
-START_TEST(promises)
+TEST(promises)
 {
 #define U32(a, b, c, d) a, b, c, d
 #define ZERO U32(0, 0, 0, 0)
@@ -176,7 +176,6 @@ START_TEST(promises)
         exchange_stop(&kit);
     }
 }
-END_TEST
 
 /* A size in a heap is changed in each of its bytes, or in `make test` in some, which are others
  * from one size to the next: libhdf5 may find that, read on, or crash. */
@@ -194,7 +193,7 @@ static void flip_size(exchange_kit *kit, const brc_buf *whole, size_t at)
 }
 
 /* Where the references to dimensions lie: libhdf5 follows the sizes in it. */
-START_TEST(damaged_heaps)
+TEST(damaged_heaps)
 {
     exchange_kit kit;
     size_t objects = 0;
@@ -218,7 +217,6 @@ START_TEST(damaged_heaps)
     brc_buf_dispose(&whole);
     exchange_stop(&kit);
 }
-END_TEST
 
 enum { LINK_OUT, DATA_OUT, VIRTUAL_OUT, TWO_NAMES, SOFT_GROUP, NOWHERE, N_LINKS };
 
@@ -260,14 +258,14 @@ static void add_link(const char *path, int what)
     H5Fclose(file);
 }
 
-START_TEST(links_out_of_the_file)
+LOOP(links_out_of_the_file, 0, N_LINKS)
 {
     static const char *const says[N_LINKS] = { "/etc/passwd, which may not be read",
                                                "raw file /etc/passwd, which may not be read",
                                                "file /etc/passwd, which may not be read",
                                                "leads back to a group around it",
                                                "leads back to a group around it",
-                                               "is a link to nothing" };
+                                               "links to an object that this file does not have" };
     exchange_kit kit;
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     const char *const out[] = { "/out" };
@@ -283,7 +281,6 @@ START_TEST(links_out_of_the_file)
     netcdf_check_bytes(&kit, "/in/byte1", netcdf_atomics[0].bytes, 3);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- real files -------------------------------------------------- */
 
@@ -335,7 +332,7 @@ static void write_stay(const char *path, int mode, const int *values)
     NC(nc_close(nc));
 }
 
-/* What is imported is what netCDF-C reads. */
+/* The imported elements are those that netCDF-C reads. */
 static void check_stay(exchange_kit *kit, const char *path)
 {
     int nc, n;
@@ -353,7 +350,9 @@ static void check_stay(exchange_kit *kit, const char *path)
     free(values);
 }
 
-START_TEST(elements_stay_in_the_file)
+CASE("real", .timeout = 120);
+
+LOOP(elements_stay_in_the_file, 0, NETCDF_KINDS)
 {
     int *values = malloc(STAY_ALL * sizeof(int));
     uint32_t mixed = 1;
@@ -375,9 +374,8 @@ START_TEST(elements_stay_in_the_file)
     free(values);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(real_files)
+LOOP(real_files, 0, 2)
 {
     static const char *const names[] = { "eraint_uvz.nc", "basin_mask.nc" };
     static const char *const formats[] = { "netcdf3", "netcdf" };
@@ -419,24 +417,4 @@ START_TEST(real_files)
     NC(nc_close(a));
     NC(nc_close(b));
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *netcdf_files_suite(void)
-{
-    Suite *s = suite_create("netcdf_files");
-    TCase *real = tcase_create("real"), *enemies = tcase_create("enemies");
-    tcase_set_timeout(real, 120);
-    tcase_set_timeout(enemies, 600);
-    tcase_add_loop_test(real, real_files, 0, 2);
-    tcase_add_loop_test(real, elements_stay_in_the_file, 0, NETCDF_KINDS);
-    tcase_add_test(enemies, names_are_files);
-    tcase_add_loop_test(enemies, cut_off, 0, NETCDF_KINDS);
-    tcase_add_loop_test(enemies, flipped_bytes, 0, NETCDF_KINDS);
-    tcase_add_test(enemies, promises);
-    tcase_add_test(enemies, damaged_heaps);
-    tcase_add_loop_test(enemies, links_out_of_the_file, 0, N_LINKS);
-    suite_add_tcase(s, enemies);
-    suite_add_tcase(s, real);
-    return s;
 }

@@ -1,4 +1,4 @@
-/* What NetCDF-4's conventions say in HDF5: the converter of HDF5 reads such files. They are
+/* NetCDF-4's conventions in HDF5: the converter of HDF5 reads such files. They are
  * made with
  * netCDF-C, and where they have what that library does not write, changed with libhdf5. */
 #include <stddef.h>
@@ -9,8 +9,9 @@
 
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *netcdf_hdf5_suite(void);
+TEST_SUITE(netcdf_hdf5);
 
 static const int four[] = { 1, 2, 3, 4 };
 
@@ -35,9 +36,11 @@ static int new_var(int nc, const char *name, nc_type type, int ndims, const int 
     return var;
 }
 
+CASE("conventions", .timeout = 60);
+
 /* A coordinate; one of two axes; a variable with a dimension's name along another one, which
  * HDF5 has under a longer name; a dimension that is not a variable; one of a group around. */
-START_TEST(i25_9_axes_are_dimensions)
+TEST(i25_9_axes_are_dimensions)
 {
     static const struct {
         const char *path, *names;
@@ -72,11 +75,10 @@ START_TEST(i25_9_axes_are_dimensions)
                      "\"z\":{\"length\":4}}}");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* The name of a dimension is its scale's, whatever the scale's attribute NAME says: renaming leaves
  * that as it was. */
-START_TEST(i25_9_renamed_dimensions)
+TEST(i25_9_renamed_dimensions)
 {
     exchange_kit kit;
     int nc, x, var;
@@ -99,11 +101,10 @@ START_TEST(i25_9_renamed_dimensions)
     netcdf_check_bytes(&kit, "/in/values", four, sizeof(four));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A variable is as long as its unlimited dimension, which others have made longer: behind the
  * dataset's end is the fill value, of texts too. netCDF-C itself fails on such texts. */
-START_TEST(i25_9_variables_that_are_shorter_than_their_dimension)
+TEST(i25_9_variables_that_are_shorter_than_their_dimension)
 {
     static const int numbers[] = { 1, 2, NC_FILL_INT, NC_FILL_INT };
     static const int noughts[] = { 1, 2, NC_FILL_INT, NC_FILL_INT };
@@ -137,10 +138,9 @@ START_TEST(i25_9_variables_that_are_shorter_than_their_dimension)
                      "{\"dimensions\":{\"t\":{\"unlimited\":true,\"length\":4}}}");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* The same of elements that are groups of arrays: lists. */
-START_TEST(i25_9_lists_that_are_shorter_than_their_dimension)
+TEST(i25_9_lists_that_are_shorter_than_their_dimension)
 {
     nc_vlen_t lists[] = { { 2, (void *)(uintptr_t)four }, { 1, (void *)(uintptr_t)(four + 3) } };
     const size_t start[] = { 0 }, all[] = { 4 }, two[] = { 2 };
@@ -156,10 +156,9 @@ START_TEST(i25_9_lists_that_are_shorter_than_their_dimension)
     hdf5_check_values(&kit, "/in/l/values", "[1,2,4]");
     exchange_stop(&kit);
 }
-END_TEST
 
-/* Of types of one structure and several names netCDF-C takes the oldest. */
-START_TEST(i25_9_types_that_are_equal)
+/* netCDF-C takes the oldest of several types that have one structure and different names. */
+TEST(i25_9_types_that_are_equal)
 {
     static const char *const names[] = { "m", "z", "a" };
     nc_vlen_t list = { 2, (void *)(uintptr_t)four };
@@ -178,10 +177,9 @@ START_TEST(i25_9_types_that_are_equal)
     ck_assert_ptr_nonnull(strstr(netcdf_attribute(&kit, "/in/g/v", "_nc_note"), "\"b\""));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Memory that was never written is nobody's: without a fill value elements read as zeros. */
-START_TEST(i25_9_unwritten_elements_without_a_fill_value)
+TEST(i25_9_unwritten_elements_without_a_fill_value)
 {
     static const uint8_t zeros[4000];
     exchange_kit kit;
@@ -194,10 +192,9 @@ START_TEST(i25_9_unwritten_elements_without_a_fill_value)
     netcdf_check_bytes(&kit, "/in/v", zeros, sizeof(zeros));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Without a scale an axis has no name; and what netCDF-C would pass over in silence comes in. */
-START_TEST(i25_9_datasets_that_netcdf_does_not_write)
+TEST(i25_9_datasets_that_netcdf_does_not_write)
 {
     static const hsize_t shape[] = { 4 };
     static const int8_t truths[] = { 1, 0, 1, 1 };
@@ -227,10 +224,9 @@ START_TEST(i25_9_datasets_that_netcdf_does_not_write)
     ck_assert_str_eq(netcdf_member(&kit, "/in/enum", "hdf5"), "");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* netCDF's own attributes are hidden; others keep their order, and their types are noted. */
-START_TEST(i25_9_attributes_of_variables)
+TEST(i25_9_attributes_of_variables)
 {
     static const hsize_t two[] = { 2, 2 };
     exchange_kit kit;
@@ -259,10 +255,9 @@ START_TEST(i25_9_attributes_of_variables)
     ck_assert_str_eq(netcdf_member(&kit, "/in", "attributes"), "{\"title\":\"text\"}");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* An attribute of a type that the file defines: a list of one is that one. */
-START_TEST(i25_9_attributes_of_user_types)
+TEST(i25_9_attributes_of_user_types)
 {
     typedef struct pair {
         int a;
@@ -283,10 +278,9 @@ START_TEST(i25_9_attributes_of_user_types)
                      "[{\"a\":1,\"b\":0.5},{\"a\":2,\"b\":1.5}]");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* xarray's booleans, of which the file stores some chunks, or none, or more than 0 and 1. */
-START_TEST(i25_9_booleans)
+TEST(i25_9_booleans)
 {
     static const struct {
         const char *name, *type;
@@ -319,10 +313,9 @@ START_TEST(i25_9_booleans)
     netcdf_check_bytes(&kit, "/in/all", cases[0].data, 4);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Numbers of dimensions and scales that a stranger wrote: whatever they are, they name no axis. */
-START_TEST(i25_9_dimension_numbers_of_strangers)
+LOOP(i25_9_dimension_numbers_of_strangers, 0, 3)
 {
     static const int numbers[][2] = { { 7, -1 }, { INT32_MAX, INT32_MIN }, { 0, 0 } };
     static const hsize_t two[] = { 2 };
@@ -347,25 +340,4 @@ START_TEST(i25_9_dimension_numbers_of_strangers)
                      _i < 2 ? "" : "[\"x\",\"x\"]");
     netcdf_check_bytes(&kit, "/in/v", four, sizeof(four));
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *netcdf_hdf5_suite(void)
-{
-    Suite *s = suite_create("netcdf_hdf5");
-    TCase *t = tcase_create("conventions");
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, i25_9_axes_are_dimensions);
-    tcase_add_test(t, i25_9_renamed_dimensions);
-    tcase_add_test(t, i25_9_variables_that_are_shorter_than_their_dimension);
-    tcase_add_test(t, i25_9_lists_that_are_shorter_than_their_dimension);
-    tcase_add_test(t, i25_9_types_that_are_equal);
-    tcase_add_test(t, i25_9_unwritten_elements_without_a_fill_value);
-    tcase_add_test(t, i25_9_datasets_that_netcdf_does_not_write);
-    tcase_add_test(t, i25_9_attributes_of_variables);
-    tcase_add_test(t, i25_9_attributes_of_user_types);
-    tcase_add_test(t, i25_9_booleans);
-    tcase_add_loop_test(t, i25_9_dimension_numbers_of_strangers, 0, 3);
-    suite_add_tcase(s, t);
-    return s;
 }

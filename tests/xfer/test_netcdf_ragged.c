@@ -7,8 +7,9 @@
 #include "../kit/hdf5_kit.h"
 #include "../kit/hdf5_same.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *netcdf_ragged_suite(void);
+TEST_SUITE(netcdf_ragged);
 
 static const int numbers[] = { 1, -2, 3, 4, 5, 6, 7, 8 };
 #define NUMBERS(from, n)                         \
@@ -139,7 +140,9 @@ static void make_file(exchange_kit *kit, int i)
     netcdf_import_ok(kit, exchange_path(kit, "x.nc"), "/in");
 }
 
-START_TEST(netcdf_ragged_in_and_out_again)
+CASE("types", .timeout = 60);
+
+LOOP(netcdf_ragged_in_and_out_again, 0, N_RAGGED)
 {
     exchange_kit kit;
     make_file(&kit, _i);
@@ -152,10 +155,9 @@ START_TEST(netcdf_ragged_in_and_out_again)
     hdf5_same_files(exchange_path(&kit, "x.nc"), exchange_path(&kit, "y.nc"));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* One variable by itself has its own name; its arrays are those that were changed. */
-START_TEST(netcdf_ragged_by_itself)
+TEST(netcdf_ragged_by_itself)
 {
     exchange_kit kit;
     nc_vlen_t back[3];
@@ -191,7 +193,6 @@ START_TEST(netcdf_ragged_by_itself)
     NC(nc_close(nc));
     exchange_stop(&kit);
 }
-END_TEST
 
 static void set_variable(exchange_kit *kit, const char *path, const char *variable)
 {
@@ -204,7 +205,7 @@ static void set_variable(exchange_kit *kit, const char *path, const char *variab
 static const struct {
     const char *variable, *says;
 } lies[] = {
-    { "7", "\"shape\" of its attribute _nc_note is not what an import makes" },
+    { "7", "\"shape\" of its attribute _nc_note was not made by an import" },
     { "{\"type\":{\"data_type\":\"int8\"},\"shape\":[1.5]}", "\"shape\" of its attribute" },
     { TYPE("{\"data_type\":\"int8\"}"), "\"type\" of its attribute" },
     { TYPE("{\"list\":{\"data_type\":\"int99\"}}"), "\"type\" of its attribute" },
@@ -215,12 +216,15 @@ static const struct {
       "\"type\" of its attribute" },
     { TYPE("{\"list\":{\"data_type\":\"int32\"}}"), "it has no array p/offsets" },
     { TYPE("{\"fields\":[{\"name\":\"flag\",\"type\":{\"data_type\":\"int8\"}}]}"),
-      "/in/p/code has no place there" },
+      "\"type\" of its attribute" },
+    { TYPE("{\"fields\":[{\"name\":\"flag\",\"type\":{\"data_type\":\"int8\"}},"
+           "{\"name\":\"name\",\"type\":{\"data_type\":\"string\"}}]}"),
+      "/in/p/code has no place in the dataset" },
 };
 #define N_LIES ((int)(sizeof(lies) / sizeof(lies[0])))
 
-/* What the note says and the arrays are not is refused by name, and nothing is written. */
-START_TEST(netcdf_notes_that_do_not_fit)
+/* A note that does not fit the arrays is refused by name, and nothing is written. */
+LOOP(netcdf_notes_that_do_not_fit, 0, N_LIES)
 {
     exchange_kit kit;
     make_file(&kit, 3);
@@ -234,9 +238,8 @@ START_TEST(netcdf_notes_that_do_not_fit)
     (void)netcdf_export_ok(&kit, "/in", "z.nc", NULL); /* a group */
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(netcdf_lists_and_the_classic_format)
+TEST(netcdf_lists_and_the_classic_format)
 {
     exchange_kit kit;
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
@@ -247,10 +250,9 @@ START_TEST(netcdf_lists_and_the_classic_format)
     ck_assert_msg(strstr(kit.err.message, "/in/p is a variable of lists"), "%s", kit.err.message);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A fill value that is a list, here an empty one, is named; the rest comes in without it. */
-START_TEST(netcdf_lists_with_a_fill_value)
+TEST(netcdf_lists_with_a_fill_value)
 {
     static const char *const leave[] = { "/l@_FillValue" };
     exchange_kit kit;
@@ -272,19 +274,4 @@ START_TEST(netcdf_lists_with_a_fill_value)
     ck_assert_int_eq(brc_import(kit.session, source, "/in", &opts, &kit.err), BRC_OK);
     hdf5_check_values(&kit, "/in/l/values", "[5,6,7]");
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *netcdf_ragged_suite(void)
-{
-    Suite *s = suite_create("netcdf_ragged");
-    TCase *t = tcase_create("types");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, netcdf_ragged_in_and_out_again, 0, N_RAGGED);
-    tcase_add_test(t, netcdf_ragged_by_itself);
-    tcase_add_loop_test(t, netcdf_notes_that_do_not_fit, 0, N_LIES);
-    tcase_add_test(t, netcdf_lists_and_the_classic_format);
-    tcase_add_test(t, netcdf_lists_with_a_fill_value);
-    suite_add_tcase(s, t);
-    return s;
 }

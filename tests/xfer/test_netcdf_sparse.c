@@ -7,8 +7,9 @@
 
 #include "../../src/breccia.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *netcdf_sparse_suite(void);
+TEST_SUITE(netcdf_sparse);
 
 static int element_at(exchange_kit *kit, const char *path, uint64_t y, uint64_t x)
 {
@@ -65,8 +66,10 @@ static const struct {
 };
 #define N_SPARSE (sizeof(sparse_kinds) / sizeof(sparse_kinds[0]))
 
+CASE("sparse", .timeout = 120);
+
 /* 2^62 elements: whoever reads them all never ends. */
-START_TEST(what_is_there_alone_is_read)
+LOOP(what_is_there_alone_is_read, 0, N_SPARSE)
 {
     size_t n = (size_t)1 << 31;
     char path[16];
@@ -84,7 +87,6 @@ START_TEST(what_is_there_alone_is_read)
     ck_assert_int_eq(element_at(&kit, path, n - 1, 0), sparse_kinds[_i].missing);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Sets the extent of a dataset, or gives it an attribute _FillValue of 7: what netCDF-C does
  * not. */
@@ -108,7 +110,7 @@ static void change_dataset(const char *path, const char *name, hsize_t extent, i
 }
 
 /* The attribute _FillValue says one thing, the data set another: a gap reads as the second. */
-START_TEST(gaps_of_another_value_are_read)
+TEST(gaps_of_another_value_are_read)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -122,7 +124,6 @@ START_TEST(gaps_of_another_value_are_read)
     ck_assert_uint_eq(stored_chunks(&kit, "/in/v"), 64);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Two variables along an unlimited dimension, each with one chunk; one dataset is said to be
  * very long. */
@@ -146,7 +147,7 @@ static void write_long(const char *path, int no_fill)
 
 /* A dataset that is short is part of a variable that nobody can read in full: its chunks alone
  * come. */
-START_TEST(i25_9_short_datasets_of_long_variables)
+TEST(i25_9_short_datasets_of_long_variables)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -158,11 +159,10 @@ START_TEST(i25_9_short_datasets_of_long_variables)
     ck_assert_uint_eq(stored_chunks(&kit, "/in/long"), 1);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Where such elements read as another value than the array's fill value, that is said, and not
  * tried. */
-START_TEST(i25_9_gaps_that_nobody_can_write)
+LOOP(i25_9_gaps_that_nobody_can_write, 0, 2)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -176,10 +176,9 @@ START_TEST(i25_9_gaps_that_nobody_can_write)
     netcdf_import_says(&kit, source, BRC_EUNSUPPORTED, "/short has more than 16 TiB of elements");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* To look for booleans would be to read 2^62 bytes. */
-START_TEST(i25_9_booleans_of_which_few_are_stored)
+TEST(i25_9_booleans_of_which_few_are_stored)
 {
     exchange_kit kit;
     int nc, dims[2], var;
@@ -200,19 +199,4 @@ START_TEST(i25_9_booleans_of_which_few_are_stored)
     ck_assert_str_eq(netcdf_member(&kit, "/in/b", "data_type"), "\"int8\"");
     ck_assert_str_eq(netcdf_attribute(&kit, "/in/b", "dtype"), "\"bool\"");
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *netcdf_sparse_suite(void)
-{
-    Suite *s = suite_create("netcdf_sparse");
-    TCase *tc = tcase_create("sparse");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, what_is_there_alone_is_read, 0, N_SPARSE);
-    tcase_add_test(tc, gaps_of_another_value_are_read);
-    tcase_add_test(tc, i25_9_short_datasets_of_long_variables);
-    tcase_add_loop_test(tc, i25_9_gaps_that_nobody_can_write, 0, 2);
-    tcase_add_test(tc, i25_9_booleans_of_which_few_are_stored);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,4 +1,4 @@
-/* Types of NetCDF that a file defines, and types of Zarr that NetCDF has not. */
+/* Types of NetCDF that a file defines, types of Zarr that NetCDF has not, names, and storage. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,9 @@
 #include "../../src/base/file.h"
 #include "../../src/breccia.h"
 #include "../kit/netcdf_kit.h"
+#include "../kit/suite.h"
 
-Suite *netcdf_types_suite(void);
+TEST_SUITE(netcdf_types);
 
 /* ---- types that a file defines ----------------------------- */
 
@@ -44,7 +45,9 @@ static int define_record(int nc)
 
 #define RECORD_BYTES (1 + 4 + 12 + 5 + 6 + 2)
 
-START_TEST(compounds)
+CASE("rules", .timeout = 120);
+
+TEST(compounds)
 {
     static const record data[2] = { { 1, 2, { 3, 4 }, "five", { 6, 7, 8 }, { 9, 10 } },
                                     { -1, -2, { -3, NAN }, "fives", { -6, -7, -8 }, { 0, 255 } } };
@@ -108,9 +111,8 @@ START_TEST(compounds)
     NC(nc_close(nc));
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(strings_lists_and_enumerations)
+TEST(strings_lists_and_enumerations)
 {
     const char *texts[3] = { "\xc3\xa6", "", "none" }, *missing = "none";
     uint8_t bytes[] = { 1, 2, 3, 255 };
@@ -165,7 +167,6 @@ START_TEST(strings_lists_and_enumerations)
     NC(nc_close(nc));
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- types that NetCDF has not ------------------------------ */
 
@@ -190,7 +191,7 @@ static void check_var(int nc, const char *var, nc_type want, const void *bytes, 
     ck_assert_mem_eq(got, bytes, len);
 }
 
-START_TEST(other_types)
+TEST(other_types)
 {
     static const uint64_t two[1] = { 2 };
     static const int64_t times[2] = { 7, INT64_MIN };
@@ -260,16 +261,127 @@ START_TEST(other_types)
     netcdf_check_bytes(&kit, "/two/bool", "\1\2", 2);
     exchange_stop(&kit);
 }
-END_TEST
 
-Suite *netcdf_types_suite(void)
+/* ---- names ---------------------------------------------------- */
+
+/* libhdf5, which writes NetCDF-4, takes names that netCDF-C does not take, or does not find. */
+static const struct {
+    const char *attribute, *axis, *node, *says;
+} bad_names[] = {
+    { .attribute = "a/b", .says = "attribute a/b: its name has a slash" },
+    { .attribute = "a\tb", .says = "control character" },
+    { .attribute = "", .says = "its name does not begin with a letter" },
+    { .attribute = "+x", .says = "its name does not begin with a letter" },
+    { .attribute = "a ", .says = "its name ends with a blank" },
+    { .attribute = "e\xcc\x81", .says = "combining characters" },
+    { .attribute = "CLASS", .says = "the name is one of netCDF's own" },
+    { .attribute = "_Netcdf4Dimid", .says = "the name is one of netCDF's own" },
+    { .attribute = "_NCProperties", .says = "the name is one of netCDF's own" },
+    { .axis = "lat/lon", .says = "dimension lat/lon: its name has a slash" },
+    { .axis = "\xe3\x81\x8b\xe3\x82\x99", .says = "combining characters" },
+    { .node = "/n/a ", .says = "variable /n/a : its name ends with a blank" },
+    { .node = "/n/+/x", .says = "group /n/+: its name does not begin with a letter" },
+};
+
+LOOP(names_that_netcdf_lacks, 0, sizeof(bad_names) / sizeof(bad_names[0]))
 {
-    Suite *s = suite_create("netcdf_types");
-    TCase *rules = tcase_create("rules");
-    tcase_set_timeout(rules, 120);
-    tcase_add_test(rules, compounds);
-    tcase_add_test(rules, strings_lists_and_enumerations);
-    tcase_add_test(rules, other_types);
-    suite_add_tcase(s, rules);
-    return s;
+    static const uint64_t two[1] = { 2 };
+    const char *axis = bad_names[_i].axis, *attribute = bad_names[_i].attribute;
+    const char *node = bad_names[_i].node ? bad_names[_i].node : "/n/x";
+    exchange_kit kit;
+    exchange_start(&kit);
+    netcdf_new_array(&kit, node, "int8", 1, two, axis ? &axis : NULL);
+    if (attribute) /* of an array and of a group */
+        ck_assert_int_eq(brc_attrs_set(kit.session, node, attribute, "1", &kit.err), BRC_OK);
+    netcdf_export_says(&kit, "/n", NULL, bad_names[_i].says);
+    if (attribute) {
+        ck_assert_int_eq(brc_attrs_set(kit.session, node, attribute, NULL, &kit.err), BRC_OK);
+        ck_assert_int_eq(brc_attrs_set(kit.session, "/n", attribute, "1", &kit.err), BRC_OK);
+        netcdf_export_says(&kit, "/n", NULL, bad_names[_i].says);
+    }
+    exchange_stop(&kit);
+}
+
+/* A name may have 256 bytes, and a variable the name of a dimension whose coordinate it is not. */
+TEST(names_that_netcdf_has)
+{
+    static const uint64_t two[1] = { 2 }, pair[2] = { 3, 2 };
+    static const char *const x[] = { "x" }, *const yx[] = { "y", "x" };
+    char name[NC_MAX_NAME + 1];
+    exchange_kit kit;
+    int nc, var, dims[2], ndims;
+    memset(name, 'a', NC_MAX_NAME);
+    name[NC_MAX_NAME] = '\0';
+    exchange_start(&kit);
+    netcdf_new_array(&kit, "/n/v", "int8", 1, two, x);
+    netcdf_new_array(&kit, "/n/x", "int8", 2, pair, yx);
+    netcdf_new_array(&kit, "/n/y", "int8", 2, pair, yx);
+    ck_assert_int_eq(brc_attrs_set(kit.session, "/n/v", name, "1", &kit.err), BRC_OK);
+    NC(nc_open(netcdf_export_ok(&kit, "/n", "out.nc", NULL), NC_NOWRITE, &nc));
+    NC(nc_inq_varid(nc, "v", &var));
+    NC(nc_inq_att(nc, var, name, NULL, NULL));
+    for (const char *const *at = yx; at < yx + 2; at++) { /* y is a coordinate, of two axes */
+        NC(nc_inq_varid(nc, *at, &var));
+        NC(nc_inq_var(nc, var, NULL, NULL, &ndims, dims, NULL));
+        ck_assert_int_eq(ndims, 2);
+        NC(nc_inq_dimname(nc, dims[0], name));
+        ck_assert_str_eq(name, "y");
+        NC(nc_inq_dimname(nc, dims[1], name));
+        ck_assert_str_eq(name, "x");
+    }
+    NC(nc_close(nc));
+    netcdf_import_ok(&kit, exchange_path(&kit, "out.nc"), "/back");
+    ck_assert_str_eq(netcdf_member(&kit, "/back/x", "dimension_names"), "[\"y\",\"x\"]");
+    exchange_stop(&kit);
+}
+
+/* ---- storage -------------------------------------------------- */
+
+/* Chunks are compressed where the array's are, in shards too. Characters are not shuffled: each is
+ * a byte. */
+TEST(compression_of_netcdf4)
+{
+    static const uint64_t shape[1] = { 8 }, chunk[1] = { 2 }, shard[1] = { 4 };
+    static const struct {
+        const char *path, *dtype, *compressors;
+        int sharded, deflate, level, shuffle;
+    } sets[] = {
+        { "/n/a", "int16", "[{\"name\":\"gzip\",\"configuration\":{\"level\":7}}]", 0, 1, 7, 1 },
+        { "/n/b", "int16", "[{\"name\":\"gzip\",\"configuration\":{\"level\":7}}]", 1, 1, 7, 1 },
+        { "/n/c", "int16", "[]", 0, 0, 0, 0 },
+        { "/n/d", "int8", NULL, 0, 1, 1, 0 },
+        { "/n/e", "{\"name\":\"null_terminated_bytes\",\"configuration\":{\"length_bytes\":9}}",
+          NULL, 0, 1, 1, 0 },
+        { "/n/f", "string", NULL, 0, 0, 0, 0 },
+    };
+    exchange_kit kit;
+    int nc, var, shuffle, deflate, level, storage;
+    size_t chunks[2];
+    exchange_start(&kit);
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+        brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+        brc_array *a;
+        spec.ndim = 1;
+        spec.shape = shape;
+        spec.chunk = chunk;
+        spec.dtype = sets[i].dtype;
+        spec.compressors_json = sets[i].compressors;
+        spec.shard = sets[i].sharded ? shard : NULL;
+        int rc = brc_array_create(&a, kit.session, sets[i].path, &spec, &kit.err);
+        ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+        brc_array_free(a);
+    }
+    NC(nc_open(netcdf_export_ok(&kit, "/n", "out.nc", NULL), NC_NOWRITE, &nc));
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+        NC(nc_inq_varid(nc, sets[i].path + 3, &var));
+        NC(nc_inq_var_chunking(nc, var, &storage, chunks));
+        ck_assert_int_eq(storage, NC_CHUNKED);
+        ck_assert_uint_eq(chunks[0], 2);
+        NC(nc_inq_var_deflate(nc, var, &shuffle, &deflate, &level));
+        ck_assert_msg(
+            deflate == sets[i].deflate && level == sets[i].level && shuffle == sets[i].shuffle,
+            "%s: deflate %d, level %d, shuffle %d", sets[i].path, deflate, level, shuffle);
+    }
+    NC(nc_close(nc));
+    exchange_stop(&kit);
 }

@@ -1,5 +1,4 @@
 /* .npy: the header's grammar, and files made by hand. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 
 #include "../../src/xfer/npy/npy.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *npy_suite(void);
+TEST_SUITE(npy);
 
 #define F4 "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 
@@ -41,7 +41,9 @@ static const struct {
       { UINT64_MAX } },
 };
 
-START_TEST(header_good)
+CASE("header");
+
+EACH(header_good, good_headers)
 {
     brc_npy_header h;
     brc_error err = BRC_ERROR_INIT;
@@ -55,7 +57,6 @@ START_TEST(header_good)
     for (int i = 0; i < h.ndim; i++)
         ck_assert_uint_eq(h.shape[i], good_headers[_i].shape[i]);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -99,7 +100,7 @@ static const struct {
     { "{'descr': ['a, 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "" },
 };
 
-START_TEST(header_bad)
+EACH(header_bad, bad_headers)
 {
     brc_npy_header h;
     brc_error err = BRC_ERROR_INIT;
@@ -114,10 +115,9 @@ START_TEST(header_bad)
     ck_assert_int_eq(err.code, rc);
     ck_assert_msg(strstr(err.message, bad_headers[_i].says), "%s", err.message);
 }
-END_TEST
 
 /* Every prefix of a good header is bad, and none is read past its end. */
-START_TEST(header_cut)
+TEST(header_cut)
 {
     static const char *const texts[] = { F4, "{'descr': [('a\\'b', '<f4', (2,)), ('c', [('d', "
                                              "'|i1')])], 'fortran_order': True, 'shape': (1,)}" };
@@ -134,18 +134,16 @@ START_TEST(header_cut)
     ck_assert_int_eq(h.structured, 1);
     ck_assert_uint_eq(h.descr_len, strlen("[('a\\'b', '<f4', (2,)), ('c', [('d', '|i1')])]"));
 }
-END_TEST
 
-START_TEST(header_nested_too_deep)
+TEST(header_nested_too_deep)
 {
     brc_npy_header h;
     char text[300] = "{'descr': ";
     memset(text + 10, '[', 200);
     ck_assert_int_eq(brc_npy_header_parse(&h, text, 210, NULL), BRC_EINVAL);
 }
-END_TEST
 
-START_TEST(header_written)
+LOOP(header_written, 0, 4)
 {
     static const uint64_t shape[] = { 2, 3, 4 };
     static const char *const expected[] = {
@@ -167,9 +165,8 @@ START_TEST(header_written)
     ck_assert_mem_eq(h.shape, shape, (size_t)_i * sizeof(shape[0]));
     brc_buf_dispose(&out);
 }
-END_TEST
 
-START_TEST(header_written_long)
+TEST(header_written_long)
 {
     brc_buf out = BRC_BUF_INIT;
     char *descr = malloc(70001);
@@ -183,7 +180,6 @@ START_TEST(header_written_long)
     brc_buf_dispose(&out);
     free(descr);
 }
-END_TEST
 
 /* ---- files -------------------------------- */
 
@@ -217,7 +213,9 @@ static void open_fails(const void *data, size_t len, int code, const char *says)
     exchange_stop(&kit);
 }
 
-START_TEST(file_versions)
+CASE("file");
+
+LOOP(file_versions, 1, 4)
 {
     exchange_kit kit;
     brc_elements e;
@@ -253,7 +251,6 @@ START_TEST(file_versions)
     brc_registry_free(reg);
     exchange_stop(&kit);
 }
-END_TEST
 
 static const struct {
     const char *descr, *name;
@@ -265,7 +262,7 @@ static const struct {
     { "<c8", "complex64", 0 }, { ">c16", "complex128", 1 }, { "|V3", "r24", 0 },
 };
 
-START_TEST(file_types)
+EACH(file_types, npy_types)
 {
     exchange_kit kit;
     brc_elements e;
@@ -291,7 +288,6 @@ START_TEST(file_types)
     brc_registry_free(reg);
     exchange_stop(&kit);
 }
-END_TEST
 
 static void dictionary_fails(const char *dictionary, size_t data, int code, const char *says)
 {
@@ -302,7 +298,7 @@ static void dictionary_fails(const char *dictionary, size_t data, int code, cons
     brc_buf_dispose(&bytes);
 }
 
-START_TEST(file_bad_types)
+TEST(file_bad_types)
 {
     dictionary_fails("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", 8,
                      BRC_EUNSUPPORTED, "pickles are never read");
@@ -317,9 +313,8 @@ START_TEST(file_bad_types)
     dictionary_fails("{'descr': '|V0', 'fortran_order': False, 'shape': (1,), }", 0,
                      BRC_EUNSUPPORTED, "|V0");
 }
-END_TEST
 
-START_TEST(f22_lists_are_nested_64_deep_and_no_deeper)
+TEST(f22_lists_are_nested_64_deep_and_no_deeper)
 {
     for (int depth = 63; depth <= 66; depth++) {
         char open[80] = "", close[80] = "", text[300];
@@ -336,10 +331,9 @@ START_TEST(f22_lists_are_nested_64_deep_and_no_deeper)
         ck_assert(rc == BRC_OK || strstr(err.message, "too deep") != NULL);
     }
 }
-END_TEST
 
 /* The file is long enough for what it claims, and holds nothing. */
-START_TEST(f22_a_header_of_megabytes_is_not_read)
+TEST(f22_a_header_of_megabytes_is_not_read)
 {
     size_t len = 12 + BRC_NPY_HEADER_MAX + 1;
     uint8_t *bytes = calloc(1, len);
@@ -348,9 +342,8 @@ START_TEST(f22_a_header_of_megabytes_is_not_read)
     open_fails(bytes, len, BRC_ELIMIT, "longer than 1048576");
     free(bytes);
 }
-END_TEST
 
-START_TEST(file_bad_sizes)
+TEST(file_bad_sizes)
 {
     dictionary_fails(F4, 23, BRC_EINVAL, "should be");
     dictionary_fails(F4, 25, BRC_EINVAL, "should be");
@@ -362,9 +355,8 @@ START_TEST(file_bad_sizes)
     dictionary_fails("{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693951,), }",
                      0, BRC_EINVAL, "should be");
 }
-END_TEST
 
-START_TEST(file_bad_prefix)
+TEST(file_bad_prefix)
 {
     open_fails("\x93NUMPY\1\0\x10\0{}", 12, BRC_EINVAL, "longer than the file");
     open_fails("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14, BRC_EINVAL, "longer than the file");
@@ -376,9 +368,8 @@ START_TEST(file_bad_prefix)
     open_fails("\x93NUMPY\1\0\2\0{}", 12, BRC_EINVAL, "missing");
     open_fails("", 0, BRC_EINVAL, "ends too early");
 }
-END_TEST
 
-START_TEST(file_gzip)
+TEST(file_gzip)
 {
     exchange_kit kit;
     brc_elements e;
@@ -419,29 +410,4 @@ START_TEST(file_gzip)
     brc_buf_dispose(&packed);
     brc_registry_free(reg);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *npy_suite(void)
-{
-    Suite *s = suite_create("npy");
-    TCase *header = tcase_create("header"), *file = tcase_create("file");
-    tcase_add_loop_test(header, header_good, 0,
-                        (int)(sizeof(good_headers) / sizeof(good_headers[0])));
-    tcase_add_loop_test(header, header_bad, 0, (int)(sizeof(bad_headers) / sizeof(bad_headers[0])));
-    tcase_add_test(header, header_cut);
-    tcase_add_test(header, header_nested_too_deep);
-    tcase_add_loop_test(header, header_written, 0, 4);
-    tcase_add_test(header, header_written_long);
-    suite_add_tcase(s, header);
-    tcase_add_loop_test(file, file_versions, 1, 4);
-    tcase_add_loop_test(file, file_types, 0, (int)(sizeof(npy_types) / sizeof(npy_types[0])));
-    tcase_add_test(file, file_bad_types);
-    tcase_add_test(file, f22_lists_are_nested_64_deep_and_no_deeper);
-    tcase_add_test(file, f22_a_header_of_megabytes_is_not_read);
-    tcase_add_test(file, file_bad_sizes);
-    tcase_add_test(file, file_bad_prefix);
-    tcase_add_test(file, file_gzip);
-    suite_add_tcase(s, file);
-    return s;
 }

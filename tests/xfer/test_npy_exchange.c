@@ -1,5 +1,4 @@
 /* .npy and .npz into and out of a repository. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +6,13 @@
 
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
+#include "../../src/xfer/npy/npy.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *npy_exchange_suite(void);
+TEST_SUITE(npy_exchange);
 
-#define OK(expr) ck_assert_int_eq((expr), BRC_OK)
+#define DO(expr) ck_assert_int_eq((expr), BRC_OK)
 
 static const char *npy_file(exchange_kit *kit, const char *name, const char *dictionary,
                             const void *data, size_t len)
@@ -26,9 +27,11 @@ static const char *npy_file(exchange_kit *kit, const char *name, const char *dic
 
 static const uint16_t six[6] = { 1, 2, 3, 4, 5, 600 };
 
+CASE("import");
+
 /* ---- import of .npy -------------------------------- */
 
-START_TEST(orders)
+TEST(orders)
 {
     static const uint16_t columns[6] = { 1, 4, 2, 5, 3, 600 };
     static const uint8_t big[12] = { 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 2, 88 };
@@ -61,10 +64,9 @@ START_TEST(orders)
     exchange_has(&kit, "/none", "", 0);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Chunks that do not divide the shape, read in Fortran order. */
-START_TEST(fortran_chunks)
+TEST(fortran_chunks)
 {
     static const uint64_t chunk[3] = { 2, 3, 2 };
     exchange_kit kit;
@@ -95,9 +97,8 @@ START_TEST(fortran_chunks)
     ck_assert_int_eq(brc_import(kit.session, source, "/a/b", NULL, &kit.err), BRC_EEXISTS);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(npy_refused)
+TEST(npy_refused)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -114,10 +115,9 @@ START_TEST(npy_refused)
     exchange_import_fails(&kit, file, "/made/here", BRC_EUNSUPPORTED, "pickles are never read");
     exchange_stop(&kit);
 }
-END_TEST
 
 /* More than one slab, and what the header does not say is found at the end. */
-START_TEST(gzip_slabs)
+TEST(gzip_slabs)
 {
     exchange_kit kit;
     brc_buf plain = BRC_BUF_INIT, packed = BRC_BUF_INIT;
@@ -143,23 +143,14 @@ START_TEST(gzip_slabs)
     brc_buf_dispose(&packed);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- loading and saving -------------------------------- */
 
-static brc_array *make_array(exchange_kit *kit, const char *path, const char *dtype, uint64_t rows,
-                             uint64_t columns)
+static brc_array *new_table(exchange_kit *kit, const char *path, const char *dtype, uint64_t rows,
+                            uint64_t columns)
 {
-    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
-    uint64_t shape[2] = { rows, columns }, chunk[2] = { 2, 2 };
-    brc_array *a;
-    spec.ndim = 2;
-    spec.shape = shape;
-    spec.chunk = chunk;
-    spec.dtype = dtype;
-    int rc = brc_array_create(&a, kit->session, path, &spec, &kit->err);
-    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
-    return a;
+    const uint64_t shape[2] = { rows, columns }, chunk[2] = { 2, 2 };
+    return scenario_array(kit, path, dtype, 2, shape, chunk, NULL, NULL);
 }
 
 static void load_fails(exchange_kit *kit, brc_array *a, const brc_sel *sel, int axis,
@@ -170,14 +161,16 @@ static void load_fails(exchange_kit *kit, brc_array *a, const brc_sel *sel, int 
                   kit->err.message);
 }
 
-START_TEST(load_into_selection)
+CASE("load");
+
+TEST(load_into_selection)
 {
     static const uint16_t expected[12] = { 0, 0, 0, 0, 1, 0, 2, 0, 4, 0, 5, 0 };
     static const uint16_t columns[4] = { 1, 4, 2, 5 };
     exchange_kit kit;
     brc_sel sel = BRC_SEL_INIT;
     exchange_start(&kit);
-    brc_array *a = make_array(&kit, "/a", "uint16", 3, 4);
+    brc_array *a = new_table(&kit, "/a", "uint16", 3, 4);
     ck_assert_int_eq(brc_sel_parse(&sel, a, "[1:, ::2]", &kit.err), BRC_OK);
     const char *f = npy_file(
         &kit, "f.npy", "{'descr': '<u2', 'fortran_order': True, 'shape': (2, 2), }", columns, 8);
@@ -203,15 +196,14 @@ START_TEST(load_into_selection)
     brc_array_free(a);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(load_appends)
+TEST(load_appends)
 {
     static const uint16_t by_row[9] = { 0, 0, 0, 1, 2, 3, 4, 5, 600 };
     static const uint16_t by_column[15] = { 0, 0, 0, 1, 2, 1, 2, 3, 3, 4, 4, 5, 600, 5, 600 };
     exchange_kit kit;
     exchange_start(&kit);
-    brc_array *a = make_array(&kit, "/a", "uint16", 1, 3);
+    brc_array *a = new_table(&kit, "/a", "uint16", 1, 3);
     const char *rows = npy_file(
         &kit, "rows.npy", "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }", six, 12);
     const char *columns =
@@ -230,16 +222,15 @@ START_TEST(load_appends)
     brc_array_free(a);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A file that ends too early, which only its gzip data can hide. */
-START_TEST(failed_append_changes_nothing)
+TEST(failed_append_changes_nothing)
 {
     exchange_kit kit;
     brc_buf plain = BRC_BUF_INIT, packed = BRC_BUF_INIT;
     static const uint16_t zeros[3];
     exchange_start(&kit);
-    brc_array *a = make_array(&kit, "/a", "uint16", 1, 3);
+    brc_array *a = new_table(&kit, "/a", "uint16", 1, 3);
     exchange_npy(&plain, "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }", six, 11);
     exchange_gzip(&packed, plain.data, plain.len);
     const char *file = exchange_file(&kit, "cut.npy.gz", packed.data, packed.len);
@@ -254,18 +245,17 @@ START_TEST(failed_append_changes_nothing)
     brc_buf_dispose(&packed);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(save_selection)
+TEST(save_selection)
 {
     exchange_kit kit;
     brc_sel sel = BRC_SEL_INIT;
     exchange_start(&kit);
-    brc_array *a = make_array(&kit, "/a", "uint16", 2, 3);
+    brc_array *a = new_table(&kit, "/a", "uint16", 2, 3);
     ck_assert_int_eq(brc_array_write(a, NULL, six, sizeof(six), &kit.err), BRC_OK);
     ck_assert_int_eq(brc_sel_parse(&sel, a, "[1, ::2]", &kit.err), BRC_OK);
     const char *file = exchange_text(&kit, "s.npy", "this is replaced");
-    int rc = brc_array_save_npy(a, &sel, file, &kit.err);
+    int rc = brc_npy_save(a, &sel, file, 1, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     brc_buf bytes = exchange_read(file);
     ck_assert_uint_eq(bytes.len, 128 + 4);
@@ -274,12 +264,11 @@ START_TEST(save_selection)
     ck_assert_mem_eq(bytes.data + 10, header, sizeof(header) - 1);
     ck_assert_mem_eq(bytes.data + 128, "\4\0\x58\2", 4);
     brc_buf_dispose(&bytes);
-    ck_assert_int_eq(brc_array_save_npy(a, NULL, exchange_path(&kit, "no/where.npy"), &kit.err),
+    ck_assert_int_eq(brc_npy_save(a, NULL, exchange_path(&kit, "no/where.npy"), 1, &kit.err),
                      BRC_ENOTFOUND);
     brc_array_free(a);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- .npz -------------------------------- */
 
@@ -292,16 +281,9 @@ static void add_npy(exchange_zip *zip, const char *name, size_t elements, int de
     brc_buf_dispose(&npy);
 }
 
-static const char *zip_file(exchange_kit *kit, const char *name, exchange_zip *zip)
-{
-    exchange_zip_end(zip);
-    const char *path = exchange_file(kit, name, zip->bytes.data, zip->bytes.len);
-    brc_buf_dispose(&zip->bytes);
-    memset(zip, 0, sizeof(*zip));
-    return path;
-}
+CASE("npz");
 
-START_TEST(npz)
+TEST(npz)
 {
     exchange_kit kit;
     exchange_zip zip = { 0 };
@@ -309,20 +291,19 @@ START_TEST(npz)
     add_npy(&zip, "x.npy", 6, 0, 0);
     add_npy(&zip, "deep/er/y.npy", 6, 1, 0);
     exchange_zip_add(&zip, "folder/", "", 0, 0, 0);
-    exchange_import_ok(&kit, zip_file(&kit, "both.npz", &zip), NULL, NULL);
+    exchange_import_ok(&kit, exchange_zip_file(&kit, "both.npz", &zip), NULL, NULL);
     exchange_has(&kit, "/both/x", six, 12);
     exchange_has(&kit, "/both/deep/er/y", six, 12);
     add_npy(&zip, "z.npy", 6, 1, 0);
-    ck_assert_int_eq(brc_import(kit.session, zip_file(&kit, "root.npz", &zip), "/", NULL, &kit.err),
-                     BRC_EEXISTS);
+    ck_assert_int_eq(brc_import(kit.session, exchange_zip_file(&kit, "root.npz", &zip), "/", NULL,
+                                &kit.err), BRC_EEXISTS);
     ck_assert_int_eq(brc_node_remove(kit.session, "/both", &kit.err), BRC_OK);
     exchange_import_ok(&kit, exchange_path(&kit, "root.npz"), "/", NULL);
     exchange_has(&kit, "/z", six, 12);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(npz_names)
+TEST(npz_names)
 {
     /* NumPy takes any text for a name: what stands in the archive, and the node */
     static const char *const names[][2] = {
@@ -351,15 +332,15 @@ START_TEST(npz_names)
         add_npy(&zip, "good.npy", 6, 0, 0);
         add_npy(&zip, name, 6, 0, 0);
         snprintf(name, sizeof(name), "n%zu.npz", i);
-        exchange_import_ok(&kit, zip_file(&kit, name, &zip), "/n", NULL);
+        exchange_import_ok(&kit, exchange_zip_file(&kit, name, &zip), "/n", NULL);
         exchange_has(&kit, names[i][1], six, 12);
         /* the archive of the export has the same names */
         snprintf(name, sizeof(name), "out%zu.npz", i);
         const char *out = exchange_path(&kit, name);
-        OK(brc_export(kit.session, "/n", out, NULL, &kit.err));
-        OK(brc_node_remove(kit.session, "/n", &kit.err));
+        DO(brc_export(kit.session, "/n", out, NULL, &kit.err));
+        DO(brc_node_remove(kit.session, "/n", &kit.err));
         exchange_import_ok(&kit, out, "/n", NULL);
-        OK(brc_node_kind(&kind, kit.session, names[i][1], &kit.err));
+        DO(brc_node_kind(&kind, kit.session, names[i][1], &kit.err));
         ck_assert_int_eq(kind, BRC_ARRAY);
         brc_buf bytes = exchange_read(out);
         snprintf(name, sizeof(name), "%s.npy", names[i][0]);
@@ -368,27 +349,26 @@ START_TEST(npz_names)
             at++;
         ck_assert_msg((at + len < bytes.len) == (names[i][0][0] != '\xE9'), "%s", name);
         brc_buf_dispose(&bytes);
-        OK(brc_node_remove(kit.session, "/n", &kit.err));
+        DO(brc_node_remove(kit.session, "/n", &kit.err));
     }
     add_npy(&zip, "x.npy", 6, 0, 0);
     add_npy(&zip, "x.npy", 6, 0, 0);
-    exchange_import_fails(&kit, zip_file(&kit, "twice.npz", &zip), "/made/here", BRC_EINVAL,
-                          "two members named x.npy");
+    exchange_import_fails(&kit, exchange_zip_file(&kit, "twice.npz", &zip), "/made/here",
+                          BRC_EINVAL, "two members named x.npy");
     add_npy(&zip, "x/y.npy", 6, 0, 0);
     add_npy(&zip, "x.npy", 6, 0, 0);
-    exchange_import_fails(&kit, zip_file(&kit, "group.npz", &zip), "/made/here", BRC_EINVAL,
-                          "x.npy");
+    exchange_import_fails(&kit, exchange_zip_file(&kit, "group.npz", &zip), "/made/here",
+                          BRC_EINVAL, "x.npy");
     exchange_zip_add(&zip, "readme.txt", "hello", 5, 0, 5);
-    exchange_import_fails(&kit, zip_file(&kit, "other.npz", &zip), "/made/here", BRC_EUNSUPPORTED,
-                          "readme.txt");
+    exchange_import_fails(&kit, exchange_zip_file(&kit, "other.npz", &zip), "/made/here",
+                          BRC_EUNSUPPORTED, "readme.txt");
     exchange_zip_add(&zip, "zarr.json", "{}", 2, 0, 2);
-    exchange_import_fails(&kit, zip_file(&kit, "store.zip", &zip), "/made/here", BRC_EINVAL,
-                          "zarr.json: its node_type");
+    exchange_import_fails(&kit, exchange_zip_file(&kit, "store.zip", &zip), "/made/here",
+                          BRC_EINVAL, "zarr.json: its node_type");
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(npz_lies)
+TEST(npz_lies)
 {
     exchange_kit kit;
     exchange_zip zip = { 0 };
@@ -399,7 +379,7 @@ START_TEST(npz_lies)
         for (int i = 0; i < 4; i++) {
             snprintf(file, sizeof(file), "lie%d-%d.npz", deflated, i);
             add_npy(&zip, "x.npy", 6, deflated, lies[i]);
-            zip_file(&kit, file, &zip);
+            exchange_zip_file(&kit, file, &zip);
             ck_assert_int_lt(
                 brc_import(kit.session, exchange_path(&kit, file), NULL, NULL, &kit.err), 0);
             ck_assert_msg(strstr(kit.err.message, file), "%s", kit.err.message);
@@ -407,20 +387,19 @@ START_TEST(npz_lies)
         /* the header and the data do not agree */
         snprintf(file, sizeof(file), "short%d.npz", deflated);
         add_npy(&zip, "x.npy", 5, deflated, 0);
-        exchange_import_fails(&kit, zip_file(&kit, file, &zip), "/made/here", BRC_EINVAL,
+        exchange_import_fails(&kit, exchange_zip_file(&kit, file, &zip), "/made/here", BRC_EINVAL,
                               "should be");
         snprintf(file, sizeof(file), "hidden%d.npz", deflated);
         add_npy(&zip, "x.npy", 5, deflated, 2);
-        zip_file(&kit, file, &zip);
+        exchange_zip_file(&kit, file, &zip);
         ck_assert_int_lt(brc_import(kit.session, exchange_path(&kit, file), NULL, NULL, &kit.err),
                          0);
     }
     exchange_stop(&kit);
 }
-END_TEST
 
 /* One body, two entries: how a small archive becomes a big one. */
-START_TEST(X9_npz_members_that_overlap)
+TEST(X9_npz_members_that_overlap)
 {
     exchange_kit kit;
     exchange_zip zip = { 0 };
@@ -429,15 +408,14 @@ START_TEST(X9_npz_members_that_overlap)
     add_npy(&zip, "y.npy", 6, 1, 0);
     uint8_t *first = zip.directory.data, *second = first + 46 + strlen("x.npy");
     memcpy(second + 42, first + 42, 4); /* where it lies */
-    exchange_import_fails(&kit, zip_file(&kit, "1.npz", &zip), "/made/here", BRC_EINVAL,
+    exchange_import_fails(&kit, exchange_zip_file(&kit, "1.npz", &zip), "/made/here", BRC_EINVAL,
                           "overlaps another one");
     add_npy(&zip, "x.npy", 6, 0, 0);
     memcpy(zip.directory.data + 42, "\xF0\xFF\xFF\x7F", 4);
-    exchange_import_fails(&kit, zip_file(&kit, "2.npz", &zip), "/made/here", BRC_EINVAL,
+    exchange_import_fails(&kit, exchange_zip_file(&kit, "2.npz", &zip), "/made/here", BRC_EINVAL,
                           "outside the file");
     exchange_stop(&kit);
 }
-END_TEST
 
 static void put_end_of_zip(brc_buf *out, const uint8_t *record, size_t len, uint16_t comment)
 {
@@ -451,7 +429,7 @@ static void put_end_of_zip(brc_buf *out, const uint8_t *record, size_t len, uint
 
 /* A second directory and its end are the comment of the first: libzip takes the one, a reader
  * that looks from the end of the file the other. */
-START_TEST(X9_npz_with_two_directories)
+TEST(X9_npz_with_two_directories)
 {
     exchange_kit kit;
     exchange_zip zip = { 0 };
@@ -467,11 +445,10 @@ START_TEST(X9_npz_with_two_directories)
     brc_buf_dispose(&zip.directory);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Every byte of a small archive, damaged one at a time: an error or the right
  * elements, never anything else. */
-START_TEST(npz_damaged)
+TEST(npz_damaged)
 {
     exchange_kit kit;
     exchange_zip zip = { 0 };
@@ -500,11 +477,12 @@ START_TEST(npz_damaged)
     brc_buf_dispose(&zip.bytes);
     exchange_stop(&kit);
 }
-END_TEST
+
+CASE("import");
 
 /* ---- real data -------------------------------- */
 
-START_TEST(era)
+TEST(era)
 {
     static const char *const names[] = { "era-u-wind-f32", "era-z-packed-i16" };
     static const size_t sizes[] = { 2776320, 1388160 };
@@ -530,31 +508,4 @@ START_TEST(era)
         brc_buf_dispose(&after);
     }
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *npy_exchange_suite(void)
-{
-    Suite *s = suite_create("npy_exchange");
-    TCase *import = tcase_create("import"), *load = tcase_create("load"),
-          *zips = tcase_create("npz");
-    tcase_add_test(import, orders);
-    tcase_add_test(import, fortran_chunks);
-    tcase_add_test(import, npy_refused);
-    tcase_add_test(import, gzip_slabs);
-    tcase_add_test(import, era);
-    suite_add_tcase(s, import);
-    tcase_add_test(load, load_into_selection);
-    tcase_add_test(load, load_appends);
-    tcase_add_test(load, failed_append_changes_nothing);
-    tcase_add_test(load, save_selection);
-    suite_add_tcase(s, load);
-    tcase_add_test(zips, npz);
-    tcase_add_test(zips, npz_names);
-    tcase_add_test(zips, npz_lies);
-    tcase_add_test(zips, X9_npz_members_that_overlap);
-    tcase_add_test(zips, X9_npz_with_two_directories);
-    tcase_add_test(zips, npz_damaged);
-    suite_add_tcase(s, zips);
-    return s;
 }

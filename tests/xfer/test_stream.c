@@ -1,5 +1,4 @@
 /* Importing a stream: what it makes, and what of a hostile one is refused. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,11 +8,12 @@
 #include "../../src/xfer/stream/stream_in.h"
 #include "../../src/xfer/stream/stream_out.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 #include "../kit/tar_kit.h"
 
-Suite *stream_suite(void);
+TEST_SUITE(stream);
 
-#define OK(expr) ck_assert_int_eq((expr), BRC_OK)
+#define DO(expr) ck_assert_int_eq((expr), BRC_OK)
 #define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
 #define ARRAY_OF(shape, chunk, codecs)                                                             \
     "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":" shape ",\"data_type\":\"uint8\","      \
@@ -44,9 +44,9 @@ static int import_tar(const char *path, const brc_xfer_opts *opts)
 {
     const char *file = exchange_path(&kit, "stream.tar");
     remove(file);
-    OK(brc_file_write(file, tar.data, tar.len, NULL));
+    DO(brc_file_write(file, tar.data, tar.len, NULL));
     FILE *f = fopen(file, "r");
-    int rc = brc_import_stream(kit.session, fileno(f), path, opts, &kit.err);
+    int rc = exchange_stream_in(kit.session, fileno(f), path, opts, &kit.err);
     fclose(f);
     tar.len = 0;
     return rc;
@@ -58,7 +58,7 @@ static void import_ok(const char *path, const brc_xfer_opts *opts)
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
 }
 
-/* It fails with these words, and nothing is left of it. */
+/* The import fails with these words, and nothing is left of it. */
 static void import_fails(const char *path, int code, const char *words)
 {
     exchange_failed(&kit, import_tar(path, NULL), code, words);
@@ -78,9 +78,11 @@ static void good_members(void)
 static const char a_elements[] = "\1\2\3\0\0\6\7\10\0\0\0\0\0xy\0\0\0XY";
 static const char b_elements[] = "\0\0\0qw\0\0\0rt\0\0\0\0\0\0\0\0\0";
 
+CASE("good", .setup = begin, .teardown = end);
+
 /* ---- good streams -------------------------------------------------------------------- */
 
-START_TEST(nodes_and_chunks_come_in)
+TEST(nodes_and_chunks_come_in)
 {
     good_members();
     tar_kit_end(&tar);
@@ -89,9 +91,8 @@ START_TEST(nodes_and_chunks_come_in)
     exchange_has(&kit, "/a", a_elements, 20);
     exchange_has(&kit, "/g/b", b_elements, 20);
 }
-END_TEST
 
-START_TEST(documents_may_come_in_any_order_before_chunks)
+TEST(documents_may_come_in_any_order_before_chunks)
 {
     tar_kit_file(&tar, "g/b/zarr.json", ARRAY);
     tar_kit_file(&tar, "a/zarr.json", ARRAY);
@@ -109,24 +110,22 @@ START_TEST(documents_may_come_in_any_order_before_chunks)
     exchange_has(&kit, "/deep/er/g/b", b_elements, 20);
     exchange_has(&kit, "/deep/er/late/a", b_elements, 20);
 }
-END_TEST
 
-START_TEST(an_array_may_be_the_root)
+TEST(an_array_may_be_the_root)
 {
     tar_kit_file(&tar, "zarr.json", ARRAY);
     tar_kit_file(&tar, "c/0/1", "qwerty");
     tar_kit_end(&tar);
     brc_buf copy = BRC_BUF_INIT;
-    OK(brc_buf_append(&copy, tar.data, tar.len, NULL));
+    DO(brc_buf_append(&copy, tar.data, tar.len, NULL));
     import_fails(NULL, BRC_EINVAL, "a stream has no name");
-    OK(brc_buf_append(&tar, copy.data, copy.len, NULL));
+    DO(brc_buf_append(&tar, copy.data, copy.len, NULL));
     import_ok("/x", NULL);
     exchange_has(&kit, "/x", b_elements, 20);
     brc_buf_dispose(&copy);
 }
-END_TEST
 
-START_TEST(nodes_are_left_out)
+TEST(nodes_are_left_out)
 {
     const char *const out[] = { "g", "/no" };
     uint8_t was[2] = { 0, 0 };
@@ -142,9 +141,8 @@ START_TEST(nodes_are_left_out)
     ck_assert_int_eq(was[0], 1);
     ck_assert_int_eq(was[1], 0);
 }
-END_TEST
 
-START_TEST(chunks_are_encoded_anew)
+TEST(chunks_are_encoded_anew)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     brc_array *a;
@@ -154,11 +152,10 @@ START_TEST(chunks_are_encoded_anew)
     import_ok(NULL, &opts);
     exchange_has(&kit, "/a", a_elements, 20);
     exchange_has(&kit, "/g/b", b_elements, 20);
-    OK(brc_array_open(&a, kit.session, "/a", NULL));
+    DO(brc_array_open(&a, kit.session, "/a", NULL));
     ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "crc32c"));
     brc_array_free(a);
 }
-END_TEST
 
 static uint64_t last_total, last_done;
 static unsigned calls;
@@ -177,7 +174,7 @@ static int note_progress(void *ctx, const char *phase, uint64_t done, uint64_t t
     return 0;
 }
 
-START_TEST(progress_has_the_total)
+TEST(progress_has_the_total)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     breccia *repo;
@@ -185,9 +182,9 @@ START_TEST(progress_has_the_total)
     opts.progress = note_progress;
     good_members();
     tar_kit_end(&tar);
-    OK(brc_open(&repo, exchange_path(&kit, "p.brc"), &opts, &kit.err));
+    DO(brc_open(&repo, exchange_path(&kit, "p.brc"), &opts, &kit.err));
     brc_session_free(kit.session);
-    OK(brc_session_open(&kit.session, repo, NULL, BRC_SESSION_WRITE, &kit.err));
+    DO(brc_session_open(&kit.session, repo, NULL, BRC_SESSION_WRITE, &kit.err));
     calls = 0;
     import_ok(NULL, NULL);
     ck_assert_uint_gt(calls, 1);
@@ -195,25 +192,21 @@ START_TEST(progress_has_the_total)
     ck_assert_uint_eq(last_done, 40);
     brc_free(repo);
 }
-END_TEST
 
 static void commit_to(brc_oid *root, brc_session *s, breccia *repo)
 {
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     const brc_commit *commit;
     brc_iter *log;
-    brc_oid id;
-    opts.message = "m";
-    int rc = brc_session_commit(&id, s, &opts, &kit.err);
+    int rc = scenario_commit_of(&kit, s, "m", NULL);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
-    OK(brc_log(&log, repo, NULL, NULL, &kit.err));
-    ck_assert_int_eq(brc_log_next(log, &commit, &kit.err), 1);
+    DO(brc_log(&log, repo, NULL, NULL, &kit.err));
+    ck_assert_int_eq(brc_next(log, &commit, &kit.err), 1);
     *root = commit->root;
     brc_iter_free(log);
 }
 
-static void make_array(const char *path, const char *dtype, const char *codecs, const char *keys,
-                       int sharded)
+static void new_array_with_gaps(const char *path, const char *dtype, const char *codecs,
+                                const char *keys, int sharded)
 {
     static const uint64_t shape[2] = { 30, 17 }, chunk[2] = { 4, 3 }, shard[2] = { 8, 9 };
     static const char *const texts[] = { "one", "", "grün" };
@@ -231,19 +224,19 @@ static void make_array(const char *path, const char *dtype, const char *codecs, 
     spec.codecs_json = codecs;
     spec.chunk_key_encoding = keys;
     spec.attrs_json = "{\"units\":\"K\"}";
-    OK(brc_array_create(&a, kit.session, path, &spec, &kit.err));
-    OK(brc_sel_parse(&part, a, "3:22,:11", &kit.err)); /* some chunks are absent */
+    DO(brc_array_create(&a, kit.session, path, &spec, &kit.err));
+    DO(brc_sel_parse(&part, a, "3:22,:11", &kit.err)); /* some chunks are absent */
     if (strcmp(dtype, "string") == 0) {
         brc_buf elements = BRC_BUF_INIT;
         for (size_t i = 0; i < 19 * 11; i++) {
             uint8_t len[4] = { (uint8_t)strlen(texts[i % 3]), 0, 0, 0 };
-            OK(brc_buf_append(&elements, len, 4, NULL));
-            OK(brc_buf_text(&elements, texts[i % 3], NULL));
+            DO(brc_buf_append(&elements, len, 4, NULL));
+            DO(brc_buf_text(&elements, texts[i % 3], NULL));
         }
-        OK(brc_array_write(a, &part, elements.data, elements.len, &kit.err));
+        DO(brc_array_write(a, &part, elements.data, elements.len, &kit.err));
         brc_buf_dispose(&elements);
     } else {
-        OK(brc_array_write(a, &part, bytes, 19 * 11 * brc_array_describe(a)->item_size, &kit.err));
+        DO(brc_array_write(a, &part, bytes, 19 * 11 * brc_array_describe(a)->item_size, &kit.err));
     }
     brc_array_free(a);
 }
@@ -257,13 +250,13 @@ static void round_trip(const char *path, brc_oid *root)
     char file[600];
     snprintf(file, sizeof(file), "%s", exchange_path(&kit, "out.tar"));
     FILE *f = fopen(file, "w+");
-    OK(brc_export_stream(kit.session, path, fileno(f), NULL, &kit.err));
+    DO(exchange_stream_out(kit.session, path, fileno(f), NULL, &kit.err));
     rewind(f);
     remove(exchange_path(&kit, "copy.brc"));
     opts.flags = BRC_OPEN_CREATE;
-    OK(brc_open(&repo, exchange_path(&kit, "copy.brc"), &opts, &kit.err));
-    OK(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &kit.err));
-    int rc = brc_import_stream(s, fileno(f), path, NULL, &kit.err);
+    DO(brc_open(&repo, exchange_path(&kit, "copy.brc"), &opts, &kit.err));
+    DO(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &kit.err));
+    int rc = exchange_stream_in(s, fileno(f), path, NULL, &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     commit_to(root, s, repo);
     brc_session_free(s);
@@ -271,37 +264,36 @@ static void round_trip(const char *path, brc_oid *root)
     fclose(f);
 }
 
-START_TEST(an_export_comes_in_as_the_same_snapshot)
+TEST(an_export_comes_in_as_the_same_snapshot)
 {
     brc_oid root, copy;
     brc_array *a;
-    make_array("/plain", "float32", NULL, "default", 0);
-    make_array("/g/dots", "int16", NULL, "v2", 0);
-    make_array("/g/shards", "int16", NULL, "default", 1);
-    make_array("/grün/text", "string", NULL, "default", 0);
-    make_array("/g/raw", "uint8", "[{\"name\":\"bytes\"}]", "default", 0);
-    make_array("/mixed", "int32", LITTLE "]", "default", 0);
-    OK(brc_group_create(kit.session, "/empty", "{\"a\":[1,2]}", &kit.err));
-    OK(brc_array_open(&a, kit.session, "/mixed", &kit.err)); /* stored otherwise than it says */
-    OK(brc_array_set_codecs(a, LITTLE ",{\"name\":\"zstd\"}]", 0, &kit.err));
+    new_array_with_gaps("/plain", "float32", NULL, "default", 0);
+    new_array_with_gaps("/g/dots", "int16", NULL, "v2", 0);
+    new_array_with_gaps("/g/shards", "int16", NULL, "default", 1);
+    new_array_with_gaps("/grün/text", "string", NULL, "default", 0);
+    new_array_with_gaps("/g/raw", "uint8", "[{\"name\":\"bytes\"}]", "default", 0);
+    new_array_with_gaps("/mixed", "int32", LITTLE "]", "default", 0);
+    DO(brc_group_create(kit.session, "/empty", "{\"a\":[1,2]}", &kit.err));
+    DO(brc_array_open(&a, kit.session, "/mixed", &kit.err)); /* stored otherwise than it says */
+    DO(brc_array_set_codecs(a, LITTLE ",{\"name\":\"zstd\"}]", 0, &kit.err));
     brc_array_free(a);
     commit_to(&root, kit.session, kit.repo);
     round_trip(NULL, &copy);
     ck_assert_mem_eq(root.bytes, copy.bytes, sizeof(root.bytes));
 }
-END_TEST
 
-START_TEST(an_export_has_documents_first_and_no_rest)
+TEST(an_export_has_documents_first_and_no_rest)
 {
     brc_tar_member member;
     brc_tar_in *in;
     int chunks = 0, docs = 0, rc;
-    make_array("/b/x", "uint8", NULL, "default", 0);
-    make_array("/a", "uint8", NULL, "default", 0);
+    new_array_with_gaps("/b/x", "uint8", NULL, "default", 0);
+    new_array_with_gaps("/a", "uint8", NULL, "default", 0);
     FILE *f = fopen(exchange_path(&kit, "out.tar"), "w+");
-    OK(brc_export_stream(kit.session, "/", fileno(f), NULL, &kit.err));
+    DO(exchange_stream_out(kit.session, "/", fileno(f), NULL, &kit.err));
     rewind(f);
-    OK(brc_tar_in_open_fd(&in, fileno(f), "it", &kit.err));
+    DO(brc_tar_in_open_fd(&in, fileno(f), "it", &kit.err));
     while ((rc = brc_tar_next(in, &member, &kit.err)) > 0) {
         int is_doc = strstr(member.name, "zarr.json") != NULL;
         ck_assert(!is_doc || chunks == 0);
@@ -314,26 +306,24 @@ START_TEST(an_export_has_documents_first_and_no_rest)
     brc_tar_in_free(in);
     fclose(f);
 }
-END_TEST
 
-START_TEST(a_reader_that_leaves_an_export_is_an_error)
+TEST(a_reader_that_leaves_an_export_is_an_error)
 {
     int fds[2];
-    make_array("/a", "float64", LITTLE "]", "default", 0);
+    new_array_with_gaps("/a", "float64", LITTLE "]", "default", 0);
     ck_assert_int_eq(pipe(fds), 0);
     close(fds[0]);
-    ck_assert_int_eq(brc_export_stream(kit.session, NULL, fds[1], NULL, &kit.err), BRC_EIO);
+    ck_assert_int_eq(exchange_stream_out(kit.session, NULL, fds[1], NULL, &kit.err), BRC_EIO);
     ck_assert_ptr_nonnull(strstr(kit.err.message, "the stream"));
     close(fds[1]);
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     opts.format = "npy";
-    ck_assert_int_eq(brc_export_stream(kit.session, NULL, 1, &opts, &kit.err), BRC_EINVAL);
-    ck_assert_int_eq(brc_export_stream(kit.session, "/none", 1, NULL, &kit.err), BRC_ENOTFOUND);
+    ck_assert_int_eq(exchange_stream_out(kit.session, NULL, 1, &opts, &kit.err), BRC_EINVAL);
+    ck_assert_int_eq(exchange_stream_out(kit.session, "/none", 1, NULL, &kit.err), BRC_ENOTFOUND);
 }
-END_TEST
 
 /* Decoded: chunks of shards one by one, whatever codecs the array has. */
-START_TEST(transport_is_decoded)
+TEST(transport_is_decoded)
 {
     brc_buf stream = BRC_BUF_INIT, bytes = BRC_BUF_INIT;
     brc_tar_sink sink = tar_kit_sink(&stream);
@@ -341,20 +331,20 @@ START_TEST(transport_is_decoded)
     brc_tar_out *out;
     brc_tar_in *in;
     int rc, chunks = 0;
-    make_array("/s", "int16", NULL, "default", 1);
-    OK(brc_tar_out_open(&out, &sink, "it", &kit.err));
+    new_array_with_gaps("/s", "int16", NULL, "default", 1);
+    DO(brc_tar_out_open(&out, &sink, "it", &kit.err));
     rc = brc_stream_export(kit.session, "/s", out, &(brc_stream_out_opts){ .transport = 1 },
                            &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     brc_tar_out_free(out);
     tar_kit_bytes rest = { stream.data, stream.len, 0 };
     brc_tar_source source = tar_kit_source(&rest);
-    OK(brc_tar_in_open(&in, &source, "it", &kit.err));
+    DO(brc_tar_in_open(&in, &source, "it", &kit.err));
     while ((rc = brc_tar_next(in, &member, &kit.err)) > 0) {
         bytes.len = 0;
-        OK(brc_tar_read(in, 1 << 20, &bytes, &kit.err));
+        DO(brc_tar_read(in, 1 << 20, &bytes, &kit.err));
         if (strcmp(member.name, "zarr.json") == 0) {
-            OK(brc_buf_terminate(&bytes, NULL));
+            DO(brc_buf_terminate(&bytes, NULL));
             ck_assert_ptr_nonnull(strstr((char *)bytes.data, "breccia_export"));
             ck_assert_ptr_nonnull(strstr((char *)bytes.data, "sharding_indexed"));
         } else {
@@ -368,11 +358,12 @@ START_TEST(transport_is_decoded)
     brc_buf_dispose(&bytes);
     brc_buf_dispose(&stream);
 }
-END_TEST
+
+CASE("hostile", .setup = begin, .teardown = end);
 
 /* ---- hostile streams ----------------------------------------------------------------- */
 
-START_TEST(what_contradicts_itself_is_refused)
+TEST(what_contradicts_itself_is_refused)
 {
     tar_kit_file(&tar, "zarr.json", GROUP);
     tar_kit_file(&tar, "a/zarr.json", ARRAY);
@@ -405,9 +396,8 @@ START_TEST(what_contradicts_itself_is_refused)
     tar_kit_end(&tar);
     import_fails("/x", BRC_EINVAL, "/x is an array");
 }
-END_TEST
 
-START_TEST(what_belongs_nowhere_is_refused)
+TEST(what_belongs_nowhere_is_refused)
 {
     static const struct {
         const char *member, *words;
@@ -436,10 +426,9 @@ START_TEST(what_belongs_nowhere_is_refused)
         import_fails(NULL, BRC_EINVAL, bad[i].words);
     }
 }
-END_TEST
 
-/* Whoever has a stranger's stream has none of its files opened. */
-START_TEST(members_refer_to_nothing)
+/* A hostile stream opens none of the reader's files. */
+TEST(members_refer_to_nothing)
 {
     tar_kit_file(&tar, "zarr.json", GROUP);
     tar_kit_file(&tar, "a/zarr.json", ARRAY);
@@ -456,9 +445,8 @@ START_TEST(members_refer_to_nothing)
     tar_kit_end(&tar);
     import_fails("/x", BRC_EINVAL, "the member 'zarr.json' refers to another file");
 }
-END_TEST
 
-START_TEST(chunks_come_behind_their_documents)
+TEST(chunks_come_behind_their_documents)
 {
     tar_kit_file(&tar, "zarr.json", GROUP);
     tar_kit_file(&tar, "a/c/0/0", "qwerty");
@@ -466,10 +454,9 @@ START_TEST(chunks_come_behind_their_documents)
     tar_kit_end(&tar);
     import_fails(NULL, BRC_EINVAL, "must come before its chunks");
 }
-END_TEST
 
 /* Wherever the array may be whose chunk a member is, its document comes too late then. */
-START_TEST(chunks_that_were_left_out_are_of_no_later_array)
+TEST(chunks_that_were_left_out_are_of_no_later_array)
 {
     static const struct {
         const char *chunk, *document;
@@ -495,9 +482,8 @@ START_TEST(chunks_that_were_left_out_are_of_no_later_array)
         import_ok(path, NULL);
     }
 }
-END_TEST
 
-START_TEST(a_stream_that_is_cut_behind_such_chunks_is_damage)
+TEST(a_stream_that_is_cut_behind_such_chunks_is_damage)
 {
     size_t whole;
     good_members();
@@ -511,9 +497,8 @@ START_TEST(a_stream_that_is_cut_behind_such_chunks_is_damage)
         import_fails(NULL, BRC_EINVAL, "");
     }
 }
-END_TEST
 
-START_TEST(bad_documents_and_chunks_are_refused)
+TEST(bad_documents_and_chunks_are_refused)
 {
     static const struct {
         const char *member, *text, *words;
@@ -534,48 +519,42 @@ START_TEST(bad_documents_and_chunks_are_refused)
         ck_assert_msg(rc < 0 && strstr(kit.err.message, bad[i].words), "%zu: %d %s", i, rc,
                       kit.err.message);
         ck_assert_ptr_nonnull(strstr(kit.err.message, "the stream: "));
-        OK(brc_session_clean(&clean, kit.session, NULL));
+        DO(brc_session_clean(&clean, kit.session, NULL));
         ck_assert_int_eq(clean, 1);
     }
 }
-END_TEST
 
-START_TEST(documents_are_bounded)
+TEST(documents_are_bounded)
 {
     tar_kit_file(&tar, "zarr.json", GROUP);
     tar_kit_member(&tar, '0', "a/zarr.json", NULL, (uint64_t)1 << 30, "{", 1);
     tar_kit_end(&tar);
     import_fails(NULL, BRC_ELIMIT, "'a/zarr.json' is longer than");
 }
-END_TEST
 
-START_TEST(a_stream_without_a_hierarchy_is_refused)
+TEST(a_stream_without_a_hierarchy_is_refused)
 {
     tar_kit_end(&tar);
     import_fails(NULL, BRC_EINVAL, "no zarr.json");
     tar_kit_file(&tar, "a/zarr.json", ARRAY);
     tar_kit_end(&tar);
     import_fails(NULL, BRC_EINVAL, "no zarr.json");
-    OK(brc_buf_text(&tar, "this is not a tar stream at all", NULL));
+    DO(brc_buf_text(&tar, "this is not a tar stream at all", NULL));
     import_fails(NULL, BRC_EINVAL, "truncated");
     good_members();
     import_fails(NULL, BRC_EINVAL, "truncated");
 }
-END_TEST
 
-START_TEST(what_is_there_is_safe)
+TEST(what_is_there_is_safe)
 {
     good_members();
     tar_kit_end(&tar);
     import_ok("/old", NULL);
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    commit.message = "m";
-    OK(brc_session_commit(&id, kit.session, &commit, &kit.err));
+    DO(scenario_commit_of(&kit, kit.session, "m", NULL));
 
     good_members();
     tar_kit_end(&tar);
-    import_fails("/old", BRC_EEXISTS, "/old is already there");
+    import_fails("/old", BRC_EEXISTS, "/old already exists");
     good_members();
     tar_kit_end(&tar);
     import_fails("/", BRC_EEXISTS, "/ already exists");
@@ -587,36 +566,4 @@ START_TEST(what_is_there_is_safe)
     tar_kit_end(&tar);
     import_fails("/", BRC_EEXISTS, "/ already exists");
     exchange_has(&kit, "/old/a", a_elements, 20);
-}
-END_TEST
-
-Suite *stream_suite(void)
-{
-    Suite *suite = suite_create("stream");
-    TCase *good = tcase_create("good"), *hostile = tcase_create("hostile");
-    tcase_add_checked_fixture(good, begin, end);
-    tcase_add_checked_fixture(hostile, begin, end);
-    tcase_add_test(good, nodes_and_chunks_come_in);
-    tcase_add_test(good, documents_may_come_in_any_order_before_chunks);
-    tcase_add_test(good, an_array_may_be_the_root);
-    tcase_add_test(good, nodes_are_left_out);
-    tcase_add_test(good, chunks_are_encoded_anew);
-    tcase_add_test(good, progress_has_the_total);
-    tcase_add_test(good, an_export_comes_in_as_the_same_snapshot);
-    tcase_add_test(good, an_export_has_documents_first_and_no_rest);
-    tcase_add_test(good, a_reader_that_leaves_an_export_is_an_error);
-    tcase_add_test(good, transport_is_decoded);
-    tcase_add_test(hostile, what_contradicts_itself_is_refused);
-    tcase_add_test(hostile, what_belongs_nowhere_is_refused);
-    tcase_add_test(hostile, chunks_come_behind_their_documents);
-    tcase_add_test(hostile, chunks_that_were_left_out_are_of_no_later_array);
-    tcase_add_test(hostile, a_stream_that_is_cut_behind_such_chunks_is_damage);
-    tcase_add_test(hostile, members_refer_to_nothing);
-    tcase_add_test(hostile, bad_documents_and_chunks_are_refused);
-    tcase_add_test(hostile, documents_are_bounded);
-    tcase_add_test(hostile, a_stream_without_a_hierarchy_is_refused);
-    tcase_add_test(hostile, what_is_there_is_safe);
-    suite_add_tcase(suite, good);
-    suite_add_tcase(suite, hostile);
-    return suite;
 }

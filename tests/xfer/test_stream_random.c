@@ -2,7 +2,6 @@
  * fill values, attributes and names as they come, most chunks absent; the snapshot is the same.
  * STREAM_SEED and STREAM_TREES ask for others, and for more. And a stream of very many groups,
  * in little memory: STREAM_GROUPS of them. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +13,10 @@
 #include "../kit/folder.h"
 #include "../kit/hostile_kit.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 #include "../kit/tar_kit.h"
 
-Suite *stream_random_suite(void);
+TEST_SUITE(stream_random);
 
 /* ---- a tree ---------------------------------------------------- */
 
@@ -160,7 +160,7 @@ static void put_group(tree *t)
     memcpy(t->groups[t->ngroups++], path, sizeof(path));
 }
 
-static void make_tree(exchange_kit *kit, uint64_t *random)
+static void put_random_tree(exchange_kit *kit, uint64_t *random)
 {
     tree t = { .kit = kit, .random = random, .ngroups = 1 };
     for (uint64_t i = 2 + scenario_below(random, 12); i > 0; i--)
@@ -172,11 +172,9 @@ static void make_tree(exchange_kit *kit, uint64_t *random)
 /* The root of a commit of all that is there. */
 static brc_oid commit_all(exchange_kit *kit)
 {
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_commit *commit;
     brc_oid id;
-    opts.message = "all";
-    int rc = brc_session_commit(&id, kit->session, &opts, &kit->err);
+    int rc = scenario_commit_of(kit, kit->session, "all", &id);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     ck_assert_int_eq(brc_commit_read(&commit, kit->repo, &id, &kit->err), BRC_OK);
     id = commit->root;
@@ -190,7 +188,9 @@ static void start_fast(exchange_kit *kit)
     exchange_open(kit, converters_folder());
 }
 
-START_TEST(the_same_snapshot)
+CASE("streams", .timeout = 600);
+
+TEST(the_same_snapshot)
 {
     const uint64_t seed = effort_number("STREAM_SEED", 1);
     const uint64_t trees = effort_number("STREAM_TREES", 40 / effort_step(1, 8));
@@ -199,14 +199,14 @@ START_TEST(the_same_snapshot)
         exchange_kit from, to;
         start_fast(&from);
         start_fast(&to);
-        make_tree(&from, &random);
+        put_random_tree(&from, &random);
         brc_oid one = commit_all(&from);
         FILE *f = fopen(exchange_path(&from, "stream"), "w+");
         ck_assert_ptr_nonnull(f);
-        int rc = brc_export_stream(from.session, NULL, fileno(f), NULL, &from.err);
+        int rc = exchange_stream_out(from.session, NULL, fileno(f), NULL, &from.err);
         ck_assert_msg(rc == BRC_OK, "tree %llu: %s", (unsigned long long)i, from.err.message);
         ck_assert_int_eq(lseek(fileno(f), 0, SEEK_SET), 0);
-        rc = brc_import_stream(to.session, fileno(f), NULL, NULL, &to.err);
+        rc = exchange_stream_in(to.session, fileno(f), NULL, NULL, &to.err);
         ck_assert_msg(rc == BRC_OK, "tree %llu: %s", (unsigned long long)i, to.err.message);
         (void)fclose(f);
         brc_oid other = commit_all(&to);
@@ -216,7 +216,6 @@ START_TEST(the_same_snapshot)
         exchange_stop(&to);
     }
 }
-END_TEST
 
 /* ---- very many groups ------------------------------------------ */
 
@@ -259,12 +258,12 @@ static void import_groups(void *ctx)
     opts.flags = BRC_OPEN_CREATE;
     if (brc_open(&repo, m->file, &opts, &err) < 0 ||
         brc_session_open(&session, repo, NULL, BRC_SESSION_WRITE, &err) < 0 ||
-        brc_import_stream(session, m->fd, "/in", NULL, &err) < 0 ||
+        exchange_stream_in(session, m->fd, "/in", NULL, &err) < 0 ||
         brc_list(&it, session, "/in", 0, &err) < 0) {
         fprintf(stderr, "%llu groups: %s\n", (unsigned long long)m->n, err.message);
         _exit(2);
     }
-    while (brc_list_next(it, &node, &err) > 0)
+    while (brc_next(it, &node, &err) > 0)
         n++;
     brc_iter_free(it);
     brc_session_free(session);
@@ -274,7 +273,7 @@ static void import_groups(void *ctx)
 }
 
 /* Within 512 MiB of address space and a minute of processor time. */
-START_TEST(groups_without_end)
+TEST(groups_without_end)
 {
     many_groups m = { .n = effort_number("STREAM_GROUPS", 20000 / effort_step(4, 4)) };
     exchange_kit kit;
@@ -289,16 +288,4 @@ START_TEST(groups_without_end)
     ck_assert_int_eq(hostile_confined(import_groups, &m), 0);
     (void)fclose(f);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *stream_random_suite(void)
-{
-    Suite *s = suite_create("stream_random");
-    TCase *t = tcase_create("streams");
-    tcase_set_timeout(t, 600);
-    tcase_add_test(t, the_same_snapshot);
-    tcase_add_test(t, groups_without_end);
-    suite_add_tcase(s, t);
-    return s;
 }

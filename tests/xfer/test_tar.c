@@ -1,5 +1,4 @@
 /* Tar streams: what is written reads back, and what an enemy writes is refused. */
-#include <check.h>
 #include <errno.h>
 #include <locale.h>
 #include <signal.h>
@@ -9,9 +8,10 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../kit/suite.h"
 #include "../kit/tar_kit.h"
 
-Suite *tar_suite(void);
+TEST_SUITE(tar);
 
 #define OK(expr) ck_assert_int_eq((expr), BRC_OK)
 
@@ -59,7 +59,7 @@ static void gives(const brc_buf *stream, const char *text)
     }
 }
 
-/* It fails with this code, and a message with these words. */
+/* Reading the stream fails with this code, and a message with these words. */
 static void fails(brc_buf *stream, int code, const char *words)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -89,9 +89,11 @@ static void write_sample(brc_buf *stream)
     brc_tar_out_free(out);
 }
 
+CASE("good");
+
 /* ---- good streams -------------------------------------------------------------------- */
 
-START_TEST(what_is_written_reads_back)
+TEST(what_is_written_reads_back)
 {
     brc_buf stream = BRC_BUF_INIT, again = BRC_BUF_INIT;
     ck_assert_str_eq(setlocale(LC_CTYPE, NULL), "C");
@@ -103,7 +105,6 @@ START_TEST(what_is_written_reads_back)
     brc_buf_dispose(&stream);
     brc_buf_dispose(&again);
 }
-END_TEST
 
 /* The ranges of a stream, "name=at+len/step*pieces;" each. */
 static void gives_ranges(const brc_buf *stream, const char *text)
@@ -131,7 +132,7 @@ static void gives_ranges(const brc_buf *stream, const char *text)
     brc_tar_in_free(in);
 }
 
-START_TEST(ranges_read_back)
+TEST(ranges_read_back)
 {
     const brc_tar_range one = { 7, 3, 0, 1 }, many = { 0, 5, 1u << 20, UINT64_C(1) << 33 };
     brc_buf stream = BRC_BUF_INIT;
@@ -151,9 +152,8 @@ START_TEST(ranges_read_back)
     gives_ranges(&stream, "b=0+9223372036854775807/0*1;c=1+2/3*4;");
     brc_buf_dispose(&stream);
 }
-END_TEST
 
-START_TEST(bad_ranges_are_refused)
+TEST(bad_ranges_are_refused)
 {
     static const char *const bad[] = {
         "1",      "1 ",     "1 2 ",    " 1 2",    "1  2",      "1 2 3",   "1 2 3 4 5",
@@ -177,9 +177,8 @@ START_TEST(bad_ranges_are_refused)
     tar_kit_end(&stream);
     fails(&stream, BRC_EINVAL, "the member 'a/c/0' has bytes, and an attribute");
 }
-END_TEST
 
-START_TEST(names_of_every_length_read_back)
+TEST(names_of_every_length_read_back)
 {
     char name[1400];
     for (size_t len = 1; len < sizeof(name); len = len < 300 ? len + 1 : len + 97) {
@@ -199,9 +198,8 @@ START_TEST(names_of_every_length_read_back)
         brc_buf_dispose(&want);
     }
 }
-END_TEST
 
-START_TEST(sizes_around_the_blocks_read_back)
+TEST(sizes_around_the_blocks_read_back)
 {
     static const size_t sizes[] = { 0, 1, 511, 512, 513, 65535, 65536, 65537, 262144, 900001 };
     brc_buf stream = BRC_BUF_INIT;
@@ -241,9 +239,8 @@ START_TEST(sizes_around_the_blocks_read_back)
     brc_buf_dispose(&stream);
     free(data);
 }
-END_TEST
 
-START_TEST(what_other_tars_write_is_read)
+TEST(what_other_tars_write_is_read)
 {
     brc_buf stream = BRC_BUF_INIT;
     static const uint8_t zeroes[10240];
@@ -261,11 +258,12 @@ START_TEST(what_other_tars_write_is_read)
     gives(&stream, "zarr.json={};a/zarr.json=x;b/c/d=y;grün=z;für=w;");
     brc_buf_dispose(&stream);
 }
-END_TEST
+
+CASE("hostile");
 
 /* ---- hostile streams ----------------------------------------------------------------- */
 
-START_TEST(every_truncation_is_an_error)
+TEST(every_truncation_is_an_error)
 {
     brc_buf stream = BRC_BUF_INIT;
     write_sample(&stream);
@@ -282,9 +280,8 @@ START_TEST(every_truncation_is_an_error)
     stream.len = whole;
     brc_buf_dispose(&stream);
 }
-END_TEST
 
-START_TEST(the_end_is_the_end)
+TEST(the_end_is_the_end)
 {
     brc_buf stream = BRC_BUF_INIT;
     static const uint8_t zeroes[512];
@@ -312,9 +309,8 @@ START_TEST(the_end_is_the_end)
         OK(brc_buf_append(&stream, zeroes, 512, NULL));
     fails(&stream, BRC_EINVAL, "goes on after");
 }
-END_TEST
 
-START_TEST(names_that_leave_are_refused)
+TEST(names_that_leave_are_refused)
 {
     static const char *const names[] = {
         "/etc/passwd", "..", "../a", "a/../b", "a/..", "a//b", "a/./b", ".", "./",
@@ -340,9 +336,8 @@ START_TEST(names_that_leave_are_refused)
     ck_assert(brc_tar_name_ok(longer));
     free(longer);
 }
-END_TEST
 
-START_TEST(only_files_are_read)
+TEST(only_files_are_read)
 {
     static const char types[] = "1234678";
     for (size_t i = 0; types[i]; i++) {
@@ -358,7 +353,6 @@ START_TEST(only_files_are_read)
         fails(&stream, BRC_EINVAL, "'b' is");
     }
 }
-END_TEST
 
 /* A pax header of these records before a file of 4 bytes. */
 static void pax_file(brc_buf *stream, const char *records)
@@ -368,15 +362,14 @@ static void pax_file(brc_buf *stream, const char *records)
     tar_kit_end(stream);
 }
 
-START_TEST(sparse_files_are_refused)
+TEST(sparse_files_are_refused)
 {
     brc_buf stream = BRC_BUF_INIT;
     pax_file(&stream, "27 GNU.sparse.size=1000000\n25 GNU.sparse.map=4096,4\n");
     fails(&stream, BRC_EINVAL, "sparse");
 }
-END_TEST
 
-START_TEST(sizes_are_not_believed)
+TEST(sizes_are_not_believed)
 {
     brc_buf stream = BRC_BUF_INIT;
     tar_kit_member(&stream, '0', "a", NULL, (uint64_t)1 << 62, "x", 1);
@@ -398,7 +391,6 @@ START_TEST(sizes_are_not_believed)
     brc_buf_dispose(&content);
     brc_buf_dispose(&stream);
 }
-END_TEST
 
 /* A source of one header, and then of the same block for ever. */
 typedef struct endless {
@@ -421,7 +413,7 @@ static int give_for_ever(void *ctx, uint8_t *to, size_t cap, size_t *n, brc_erro
     return BRC_OK;
 }
 
-START_TEST(headers_without_end_are_refused)
+TEST(headers_without_end_are_refused)
 {
     static const struct {
         char type;
@@ -453,9 +445,8 @@ START_TEST(headers_without_end_are_refused)
         brc_buf_dispose(&e.head);
     }
 }
-END_TEST
 
-START_TEST(other_bytes_are_no_tar)
+TEST(other_bytes_are_no_tar)
 {
     static const char *const texts[] = { "x", "PK\3\4", "\x89HDF\r\n\x1a\n", "\x1f\x8b\x08",
                                          "\x28\xb5\x2f\xfd", "7z\xbc\xaf\x27\x1c" };
@@ -467,10 +458,9 @@ START_TEST(other_bytes_are_no_tar)
         fails(&stream, BRC_EINVAL, "not a tar stream");
     }
 }
-END_TEST
 
 /* Whatever a flipped bit does: an error, or members; never more, never a fault. */
-START_TEST(flipped_bits_do_no_harm)
+TEST(flipped_bits_do_no_harm)
 {
     brc_buf stream = BRC_BUF_INIT;
     write_sample(&stream);
@@ -484,7 +474,6 @@ START_TEST(flipped_bits_do_no_harm)
     }
     brc_buf_dispose(&stream);
 }
-END_TEST
 
 /* ---- descriptors --------------------------------------------------------------------- */
 
@@ -496,7 +485,9 @@ static void count_signal(int sig)
     pipe_signals++;
 }
 
-START_TEST(a_reader_that_left_is_an_error)
+CASE("pipes");
+
+TEST(a_reader_that_left_is_an_error)
 {
     struct sigaction action = { .sa_handler = count_signal };
     uint8_t data[100000] = { 0 };
@@ -523,9 +514,8 @@ START_TEST(a_reader_that_left_is_an_error)
     pthread_sigmask(SIG_BLOCK, NULL, &mask);
     ck_assert(!sigismember(&mask, SIGPIPE));
 }
-END_TEST
 
-START_TEST(a_signal_that_was_pending_stays)
+TEST(a_signal_that_was_pending_stays)
 {
     struct sigaction action = { .sa_handler = count_signal };
     sigset_t mask;
@@ -543,9 +533,8 @@ START_TEST(a_signal_that_was_pending_stays)
     pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
     ck_assert_int_eq(pipe_signals, 1);
 }
-END_TEST
 
-START_TEST(an_unfinished_stream_is_seen_to_be)
+TEST(an_unfinished_stream_is_seen_to_be)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_tar_member member;
@@ -565,34 +554,4 @@ START_TEST(an_unfinished_stream_is_seen_to_be)
     ck_assert_ptr_nonnull(strstr(err.message, "truncated"));
     brc_tar_in_free(in);
     close(fds[0]);
-}
-END_TEST
-
-Suite *tar_suite(void)
-{
-    Suite *suite = suite_create("tar");
-    TCase *good = tcase_create("good"), *hostile = tcase_create("hostile"),
-          *pipes = tcase_create("pipes");
-    tcase_add_test(good, what_is_written_reads_back);
-    tcase_add_test(good, ranges_read_back);
-    tcase_add_test(good, bad_ranges_are_refused);
-    tcase_add_test(good, names_of_every_length_read_back);
-    tcase_add_test(good, sizes_around_the_blocks_read_back);
-    tcase_add_test(good, what_other_tars_write_is_read);
-    tcase_add_test(hostile, every_truncation_is_an_error);
-    tcase_add_test(hostile, the_end_is_the_end);
-    tcase_add_test(hostile, names_that_leave_are_refused);
-    tcase_add_test(hostile, only_files_are_read);
-    tcase_add_test(hostile, sparse_files_are_refused);
-    tcase_add_test(hostile, sizes_are_not_believed);
-    tcase_add_test(hostile, headers_without_end_are_refused);
-    tcase_add_test(hostile, other_bytes_are_no_tar);
-    tcase_add_test(hostile, flipped_bits_do_no_harm);
-    tcase_add_test(pipes, a_reader_that_left_is_an_error);
-    tcase_add_test(pipes, a_signal_that_was_pending_stays);
-    tcase_add_test(pipes, an_unfinished_stream_is_seen_to_be);
-    suite_add_tcase(suite, good);
-    suite_add_tcase(suite, hostile);
-    suite_add_tcase(suite, pipes);
-    return suite;
 }

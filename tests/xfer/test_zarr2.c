@@ -1,5 +1,4 @@
 /* Zarr v2: documents translated both ways, and hierarchies in and out. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,9 @@
 #include "../../src/xfer/zarr/zarr2.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/json_places.h"
+#include "../kit/suite.h"
 
-Suite *zarr2_suite(void);
+TEST_SUITE(zarr2);
 
 #define ZARRAY(shape, chunks, dtype, fill, order, filters, compressor)                     \
     "{\"zarr_format\": 2, \"shape\": " shape ", \"chunks\": " chunks ", \"dtype\": " dtype \
@@ -22,7 +22,7 @@ static brc_json *parsed(const char *text)
 {
     brc_json *doc = NULL;
     brc_error err = BRC_ERROR_INIT;
-    int rc = brc_json_parse_nan(&doc, text, strlen(text), &err);
+    int rc = brc_json_parse(&doc, text, strlen(text), BRC_JSON_NAN, &err);
     ck_assert_msg(rc == BRC_OK, "%s: %s", err.message, text);
     return doc;
 }
@@ -34,7 +34,7 @@ static void check_member(const brc_json *doc, const char *name, const char *expe
     if (strcmp(name, "attributes") != 0) /* there alone NaN is a number */
         brc_json_nan_to_text(want);
     ck_assert_msg(brc_json_member(doc, name) != NULL, "%s is missing", name);
-    ck_assert_int_eq(brc_json_write(&got, brc_json_member(doc, name), NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_write(&got, brc_json_member(doc, name), 0, NULL), BRC_OK);
     ck_assert_msg(brc_json_equal(brc_json_member(doc, name), want), "%s: %.*s instead of %s", name,
                   (int)got.len, (const char *)got.data, expected);
     brc_buf_dispose(&got);
@@ -43,7 +43,7 @@ static void check_member(const brc_json *doc, const char *name, const char *expe
 
 /* ---- documents from v2 -------------------------------- */
 
-/* What a field becomes that is an array of one element, or of two. */
+/* The type of a field that is an array of one element, or of two. */
 #define OF1(type)                                                                          \
     "{\"name\":\"struct\",\"configuration\":{\"fields\":[{\"name\":\"0\",\"data_type\":" type \
     "}]}}"
@@ -108,7 +108,7 @@ static const struct {
       "{\"a\":1,\"b\":{\"0\":{\"0\":515},\"1\":{\"0\":1029}}}", "big" },
 };
 
-START_TEST(types_and_fill_values)
+EACH(types_and_fill_values, types)
 {
     brc_registry *reg;
     brc_error err = BRC_ERROR_INIT;
@@ -142,7 +142,6 @@ START_TEST(types_and_fill_values)
     brc_json_free(zarray);
     brc_registry_free(reg);
 }
-END_TEST
 
 static const struct {
     const char *dtype, *filters, *fill, *back;
@@ -155,8 +154,8 @@ static const struct {
     { "[[\"a\", \"|u1\", [0]]]", "null", "null", "null" }, /* opaque: all chunks are kept */
 };
 
-/* A number that is no element: what it was taken for is said. */
-START_TEST(open_fill_values_are_said)
+/* A fill value that is not an element of the type: the message says as what it was taken. */
+EACH(open_fill_values_are_said, open_fills)
 {
     brc_registry *reg;
     brc_error err = BRC_ERROR_INIT;
@@ -182,7 +181,6 @@ START_TEST(open_fill_values_are_said)
     }
     brc_registry_free(reg);
 }
-END_TEST
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 
@@ -247,7 +245,7 @@ static const struct {
       "[{\"name\":\"numcodecs.pickle\",\"configuration\":{\"protocol\":5}}]" },
 };
 
-START_TEST(P21_order_filters_and_compressor)
+EACH(P21_order_filters_and_compressor, chains)
 {
     brc_registry *reg;
     brc_error err = BRC_ERROR_INIT;
@@ -272,7 +270,6 @@ START_TEST(P21_order_filters_and_compressor)
     brc_json_free(zarray);
     brc_registry_free(reg);
 }
-END_TEST
 
 #define GOOD(dtype, fill, filters, compressor) \
     ZARRAY("[4,4]", "[2,2]", dtype, fill, "\"C\"", filters, compressor)
@@ -331,7 +328,7 @@ static const struct {
     { GOOD("\"<i4\"", "0", "null", "{\"id\":\"blosc\",\"shuffle\":3}"), "/compressor" },
 };
 
-START_TEST(refused_documents)
+EACH(refused_documents, refused)
 {
     brc_registry *reg;
     brc_error err = BRC_ERROR_INIT;
@@ -345,9 +342,8 @@ START_TEST(refused_documents)
     brc_json_free(zarray);
     brc_registry_free(reg);
 }
-END_TEST
 
-START_TEST(words_become_texts)
+TEST(words_become_texts)
 {
     brc_json *doc = parsed("{\"a\": [NaN, Infinity, -Infinity, -1]}");
     const brc_json *a = brc_json_member(doc, "a");
@@ -359,7 +355,6 @@ START_TEST(words_become_texts)
     ck_assert_int_eq(brc_json_kind(brc_json_item(a, 3)), BRC_JSON_NUMBER);
     brc_json_free(doc);
 }
-END_TEST
 
 /* ---- hierarchies -------------------------------- */
 
@@ -376,7 +371,8 @@ static brc_json *file_document(const char *file)
 {
     brc_buf text = exchange_read(file);
     brc_json *doc;
-    ck_assert_int_eq(brc_json_parse_nan(&doc, (const char *)text.data, text.len, NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, BRC_JSON_NAN,
+                                    NULL), BRC_OK);
     brc_buf_dispose(&text);
     return doc;
 }
@@ -398,7 +394,7 @@ static void make_v2(exchange_kit *kit)
 
 static const int16_t v2_values[9] = { 1, 2, 3, 4, 5, 6, 7, 8, -1 };
 
-START_TEST(a_hierarchy_comes_in_and_goes_out)
+TEST(a_hierarchy_comes_in_and_goes_out)
 {
     exchange_kit kit;
     int kind;
@@ -449,9 +445,8 @@ START_TEST(a_hierarchy_comes_in_and_goes_out)
     brc_json_free(zmetadata);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(version_3_wins_over_version_2)
+TEST(version_3_wins_over_version_2)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -464,10 +459,9 @@ START_TEST(version_3_wins_over_version_2)
     ck_assert_int_eq(kind, BRC_GROUP);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* Nested chunks, though the document does not say "/". */
-START_TEST(a_missing_separator_is_found_out)
+TEST(a_missing_separator_is_found_out)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -486,10 +480,9 @@ START_TEST(a_missing_separator_is_found_out)
     brc_json_free(zarray);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* The note counts while it says what the document says, whatever the shape. */
-START_TEST(the_note_is_used_while_it_is_true)
+TEST(the_note_is_used_while_it_is_true)
 {
     exchange_kit kit;
     brc_array *a;
@@ -521,7 +514,6 @@ START_TEST(the_note_is_used_while_it_is_true)
     brc_array_free(a);
     exchange_stop(&kit);
 }
-END_TEST
 
 static const struct {
     const char *dtype, *fill, *codecs, *keys, *name, *says;
@@ -547,7 +539,7 @@ static const struct {
       NULL, NULL, NULL },
 };
 
-START_TEST(version_3_as_version_2)
+EACH(version_3_as_version_2, to_v2)
 {
     exchange_kit kit;
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
@@ -596,7 +588,6 @@ START_TEST(version_3_as_version_2)
     }
     exchange_stop(&kit);
 }
-END_TEST
 
 brc_json *zarr2_document(size_t i)
 {
@@ -614,23 +605,4 @@ brc_json *zarr2_document(size_t i)
     snprintf(text, sizeof(text), ZARRAY("[4,5,6]", "[2,2,2]", "%s", "0", "%s", "%s", "%s"),
              chains[i].dtype, chains[i].order, chains[i].filters, chains[i].compressor);
     return parsed(text);
-}
-
-Suite *zarr2_suite(void)
-{
-    Suite *s = suite_create("zarr2");
-    TCase *t = tcase_create("zarr2");
-#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
-    tcase_add_loop_test(t, types_and_fill_values, 0, ROWS(types));
-    tcase_add_loop_test(t, open_fill_values_are_said, 0, ROWS(open_fills));
-    tcase_add_loop_test(t, P21_order_filters_and_compressor, 0, ROWS(chains));
-    tcase_add_loop_test(t, refused_documents, 0, ROWS(refused));
-    tcase_add_test(t, words_become_texts);
-    tcase_add_test(t, a_hierarchy_comes_in_and_goes_out);
-    tcase_add_test(t, version_3_wins_over_version_2);
-    tcase_add_test(t, a_missing_separator_is_found_out);
-    tcase_add_test(t, the_note_is_used_while_it_is_true);
-    tcase_add_loop_test(t, version_3_as_version_2, 0, ROWS(to_v2));
-    suite_add_tcase(s, t);
-    return s;
 }

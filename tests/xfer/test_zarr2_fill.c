@@ -1,6 +1,5 @@
-/* What has no fill value gets none back, and xarray's names of dimensions are attributes
+/* An array without a fill value gets none back, and xarray's names of dimensions are attributes
  * in Zarr v2 alone. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,9 @@
 #include "../../src/base/json.h"
 #include "../../src/zarr/doc/meta.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *zarr2_fill_suite(void);
+TEST_SUITE(zarr2_fill);
 
 static exchange_kit fk;
 
@@ -56,7 +56,7 @@ static brc_json *read_doc(const char *name)
 {
     brc_buf text = exchange_read(exchange_path(&fk, name));
     brc_json *doc;
-    fill_must(brc_json_parse(&doc, (const char *)text.data, text.len, &fk.err));
+    fill_must(brc_json_parse(&doc, (const char *)text.data, text.len, 0, &fk.err));
     brc_buf_dispose(&text);
     return doc;
 }
@@ -69,9 +69,9 @@ static void check_says(const char *file, const char *member, const char *expecte
     const brc_json *there = brc_json_member(doc, member);
 
     if (expected)
-        fill_must(brc_json_parse(&want, expected, strlen(expected), &fk.err));
+        fill_must(brc_json_parse(&want, expected, strlen(expected), 0, &fk.err));
     if (there)
-        fill_must(brc_json_write(&got, there, &fk.err));
+        fill_must(brc_json_write(&got, there, 0, &fk.err));
     ck_assert_msg((there != NULL) == (want != NULL) && (!there || brc_json_equal(there, want)),
                   "%s: %s is %.*s, not %s", file, member, (int)got.len, (const char *)got.data,
                   expected ? expected : "absent");
@@ -100,18 +100,16 @@ static const struct {
     { "\"|O\"", "[{\"id\":\"vlen-utf8\"}]", "\2\0\0\0\0\0\0\0\0\0\0\0", 12 },
 };
 
+CASE("zarr2_fill", .setup = fill_setup, .teardown = fill_teardown);
+
 /* In, committed, out as v3, in again, and out as v2: the same document, and a chunk that
  * was there is there, though there is nothing but zeros in it. */
-START_TEST(f09_null_comes_back_as_null)
+EACH(f09_null_comes_back_as_null, without)
 {
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-
     put_v2(without[_i].dtype, "null", without[_i].filters, NULL);
     exchange_file(&fk, "in/1", without[_i].chunk, without[_i].len);
     bring_in("in", "/x", NULL);
-    opts.message = "null";
-    fill_must(brc_session_commit(&id, fk.session, &opts, &fk.err));
+    fill_must(scenario_commit_of(&fk, fk.session, "null", NULL));
     take_out("/x", "v3", "zarr3");
     bring_in("v3", "/y", NULL);
     take_out("/y", "out", "zarr2");
@@ -125,10 +123,9 @@ START_TEST(f09_null_comes_back_as_null)
     brc_buf_dispose(&chunk);
     ck_assert(!exchange_exists(exchange_path(&fk, "out/0")));
 }
-END_TEST
 
 /* Neither other codecs and chunks nor what is written later brings one. */
-START_TEST(f09_null_outlives_changes)
+TEST(f09_null_outlives_changes)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     static const uint64_t chunk[1] = { 4 }, longer[1] = { 6 };
@@ -153,10 +150,9 @@ START_TEST(f09_null_outlives_changes)
     ck_assert(exchange_exists(exchange_path(&fk, "out/0")));
     ck_assert(exchange_exists(exchange_path(&fk, "out/1")));
 }
-END_TEST
 
 /* With a .zarray that is kept as a whole for other reasons. */
-START_TEST(f09_null_in_a_note)
+TEST(f09_null_in_a_note)
 {
     put_v2("\"<i2\"", "null", "[]", NULL);
     exchange_file(&fk, "in/0", "\0\0\0\0", 4);
@@ -165,11 +161,10 @@ START_TEST(f09_null_in_a_note)
     check_says("out/.zarray", "fill_value", "null");
     check_says("out/.zarray", "filters", "[]");
 }
-END_TEST
 
 /* Readers take null for zeros. An array whose absent chunks are something else has to say
  * so, though it came without a fill value. */
-START_TEST(f09_absent_chunks_are_not_lost)
+TEST(f09_absent_chunks_are_not_lost)
 {
     static const uint64_t longer[1] = { 6 };
     static const char doc[] =
@@ -193,10 +188,9 @@ START_TEST(f09_absent_chunks_are_not_lost)
     take_out("/x", "gap", "zarr2");
     check_says("gap/.zarray", "fill_value", "-1");
 }
-END_TEST
 
-/* What has a fill value keeps it, and no chunk of nothing else. */
-START_TEST(f09_a_fill_value_stays)
+/* An array with a fill value keeps it, and has no chunk of the fill value alone. */
+TEST(f09_a_fill_value_stays)
 {
     put_v2("\"<i2\"", "0", "null", NULL);
     exchange_file(&fk, "in/0", "\0\0\0\0", 4);
@@ -207,7 +201,6 @@ START_TEST(f09_a_fill_value_stays)
     take_out("/x", "v3", "zarr3");
     check_says("v3/zarr.json", "zarr2_array", NULL);
 }
-END_TEST
 
 /* A note of another form says nothing. */
 static const char *const other_notes[] = {
@@ -217,7 +210,7 @@ static const char *const other_notes[] = {
     "{\"must_understand\":false,\"zarray\":7}",
 };
 
-START_TEST(f09_other_notes_say_nothing)
+EACH(f09_other_notes_say_nothing, other_notes)
 {
     char doc[600];
     snprintf(doc, sizeof(doc),
@@ -233,7 +226,6 @@ START_TEST(f09_other_notes_say_nothing)
     check_says("out/.zarray", "fill_value", "0");
     ck_assert(!exchange_exists(exchange_path(&fk, "out/0")));
 }
-END_TEST
 
 /* ---- names of dimensions ------------------------------------------------------------ */
 
@@ -252,7 +244,7 @@ static const struct {
     { "{\"_ARRAY_DIMENSIONS\":{\"t\":1}}", NULL, "{\"_ARRAY_DIMENSIONS\":{\"t\":1}}" },
 };
 
-START_TEST(f15_names_of_dimensions_are_said_once)
+EACH(f15_names_of_dimensions_are_said_once, dimensions)
 {
     put_v2("\"|u1\"", "0", "null", dimensions[_i].zattrs);
     bring_in("in", "/x", NULL);
@@ -265,10 +257,9 @@ START_TEST(f15_names_of_dimensions_are_said_once)
     brc_json_free(want);
     brc_json_free(got);
 }
-END_TEST
 
 /* xarray reads no scalar without its attribute, an empty list. */
-START_TEST(f15_a_scalar_has_an_empty_list)
+TEST(f15_a_scalar_has_an_empty_list)
 {
     exchange_text(&fk, "in/.zarray",
                   "{\"zarr_format\":2,\"shape\":[],\"chunks\":[],\"dtype\":\"|u1\",\"fill_value\":"
@@ -281,24 +272,5 @@ START_TEST(f15_a_scalar_has_an_empty_list)
     take_out("/x", "out", "zarr2");
     check_says("out/.zattrs", "_ARRAY_DIMENSIONS", "[]");
 }
-END_TEST
 
 #define COUNT(list) (int)(sizeof(list) / sizeof((list)[0]))
-
-Suite *zarr2_fill_suite(void)
-{
-    Suite *suite = suite_create("zarr2_fill");
-    TCase *tc = tcase_create("zarr2_fill");
-
-    tcase_add_checked_fixture(tc, fill_setup, fill_teardown);
-    tcase_add_loop_test(tc, f09_null_comes_back_as_null, 0, COUNT(without));
-    tcase_add_test(tc, f09_null_outlives_changes);
-    tcase_add_test(tc, f09_null_in_a_note);
-    tcase_add_test(tc, f09_absent_chunks_are_not_lost);
-    tcase_add_test(tc, f09_a_fill_value_stays);
-    tcase_add_loop_test(tc, f09_other_notes_say_nothing, 0, COUNT(other_notes));
-    tcase_add_loop_test(tc, f15_names_of_dimensions_are_said_once, 0, COUNT(dimensions));
-    tcase_add_test(tc, f15_a_scalar_has_an_empty_list);
-    suite_add_tcase(suite, tc);
-    return suite;
-}

@@ -1,6 +1,5 @@
 /* Structures of Zarr v2 whose fields differ in byte order: of seeded random types, an array in
  * mixed order and one with the same elements in little-endian become the same, and go out so. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,9 @@
 #include "../../src/nd/dtype_text.h"
 #include "../kit/codec_kit.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *zarr2_order_suite(void);
+TEST_SUITE(zarr2_order);
 
 enum { UNITS_MOST = 600, ELEMENTS = 6 };
 
@@ -177,7 +177,9 @@ static size_t make_elements(random_type *t, uint8_t **little, uint8_t **mixed)
     return item;
 }
 
-START_TEST(fields_of_different_byte_order_are_read)
+CASE("order", .timeout = 60);
+
+LOOP(fields_of_different_byte_order_are_read, 0, 40)
 {
     exchange_kit kit;
     random_type t = {.seed = 0x10DE + (uint64_t)_i};
@@ -216,7 +218,6 @@ START_TEST(fields_of_different_byte_order_are_read)
     brc_buf_dispose(&t.little);
     exchange_stop(&kit);
 }
-END_TEST
 
 #define MIXED(name, filters, fill) \
     "{\"zarr_format\":2,\"shape\":[1],\"chunks\":[1],\"order\":\"C\",\"compressor\":null," \
@@ -227,14 +228,14 @@ static brc_json *read_zarray(exchange_kit *kit, const char *name)
 {
     brc_json *doc;
     brc_buf text = exchange_read(exchange_path(kit, name));
-    ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, 0, NULL), BRC_OK);
     brc_json_remove(doc, "dimension_separator");
     brc_buf_dispose(&text);
     return doc;
 }
 
-/* What no type or codec here reads is kept byte for byte, as it is with fields of one order. */
-START_TEST(what_cannot_be_read_is_kept_as_it_is)
+/* Chunks that no type or codec here reads are kept byte for byte, as with fields of one order. */
+LOOP(what_cannot_be_read_is_kept_as_it_is, 0, 4)
 {
     static const char *const documents[] = {
         MIXED("\"b\",\">i4\"", "[{\"id\":\"nobody.knows\"}]", "null"),
@@ -258,9 +259,8 @@ START_TEST(what_cannot_be_read_is_kept_as_it_is)
     brc_json_free(after);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(what_is_wrong_is_refused_by_name)
+LOOP(what_is_wrong_is_refused_by_name, 0, 6)
 {
     static const struct {
         const char *doc, *says;
@@ -280,10 +280,9 @@ START_TEST(what_is_wrong_is_refused_by_name)
     ck_assert_msg(strstr(kit.err.message, wrong[_i].says) != NULL, "%s", kit.err.message);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* A chunk that is cut fails the import, as any other's does. */
-START_TEST(a_chunk_that_is_too_short_is_damage)
+TEST(a_chunk_that_is_too_short_is_damage)
 {
     exchange_kit kit;
     exchange_start(&kit);
@@ -292,18 +291,4 @@ START_TEST(a_chunk_that_is_too_short_is_damage)
     ck_assert_int_eq(brc_import(kit.session, exchange_path(&kit, "a"), "/a", NULL, &kit.err),
                      BRC_ECORRUPT);
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *zarr2_order_suite(void)
-{
-    Suite *s = suite_create("zarr2_order");
-    TCase *c = tcase_create("order");
-    tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, fields_of_different_byte_order_are_read, 0, 40);
-    tcase_add_loop_test(c, what_cannot_be_read_is_kept_as_it_is, 0, 4);
-    tcase_add_loop_test(c, what_is_wrong_is_refused_by_name, 0, 6);
-    tcase_add_test(c, a_chunk_that_is_too_short_is_damage);
-    suite_add_tcase(s, c);
-    return s;
 }

@@ -1,6 +1,5 @@
 /* Arrays against a model in plain memory: any shape, selection, memory layout, number
  * of threads and budget gives the same elements. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,9 @@
 #include "../../src/breccia.h"
 #include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *array_suite(void);
+TEST_SUITE(array);
 
 #define BIG "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}"
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
@@ -140,16 +140,16 @@ static void trial_strided(trial *x, const brc_sel *sel)
     ck_assert_ptr_nonnull(expected);
     memcpy(expected, memory, len);
     brc_buffer buffer = BRC_BUFFER_INIT;
-    brc_io io = { sizeof(io), x->a, sel, &buffer, NULL };
+    brc_io io = { sizeof(io), x->a, sel, &buffer, NULL, NULL };
     buffer.data = memory;
     buffer.len = len;
     buffer.offset = (size_t)(origin - memory);
     buffer.strides = strides;
     if (scenario_below(&x->random, 2) == 0) {
-        OK(&x->t, brc_write_batch(&io, 1, &x->t.err));
+        OK(&x->t, brc_write(&io, 1, &x->t.err));
         model_write(&x->m, sel, origin, strides);
     } else {
-        OK(&x->t, brc_read_batch(&io, 1, &x->t.err));
+        OK(&x->t, brc_read(&io, 1, &x->t.err));
         model_read(&x->m, sel, expected + (origin - memory), strides);
     }
     ck_assert_mem_eq(memory, expected, len); /* and nothing between the elements */
@@ -193,7 +193,7 @@ static void trial_append(trial *x)
         return;
     int axis = (int)scenario_below(&x->random, (uint64_t)x->m.ndim);
     brc_sel sel = BRC_SEL_INIT;
-    brc_sel_all(&sel, x->a);
+    sel_all(&sel, x->a);
     memcpy(shape, x->m.shape, sizeof(shape));
     sel.start[axis] = shape[axis];
     sel.count[axis] = count;
@@ -230,7 +230,7 @@ static void trial_reopen(trial *x)
     OK(&x->t, brc_array_open(&x->a, x->t.session, "/a", &x->t.err));
 }
 
-START_TEST(any_array_is_like_plain_memory)
+LOOP(any_array_is_like_plain_memory, 0, 120)
 {
     trial x;
     trial_start(&x, (uint64_t)_i + 1);
@@ -249,7 +249,6 @@ START_TEST(any_array_is_like_plain_memory)
     model_check(&x.m, &x.t, x.a);
     trial_stop(&x);
 }
-END_TEST
 
 /* ---- threads and memory -------------------------------- */
 
@@ -290,7 +289,7 @@ static void budget_work(unsigned threads, size_t memory, brc_buf *ids, uint8_t *
     free(data);
 }
 
-START_TEST(P6_P20_threads_and_memory_change_no_result)
+EACH(P6_P20_threads_and_memory_change_no_result, budgets)
 {
     size_t len = 100 * 90 * 70 * 2;
     brc_buf first = BRC_BUF_INIT, ids = BRC_BUF_INIT;
@@ -306,11 +305,10 @@ START_TEST(P6_P20_threads_and_memory_change_no_result)
     free(expected);
     free(read);
 }
-END_TEST
 
 /* ---- what is read and what is not -------------------------------- */
 
-START_TEST(P10_covered_chunks_are_not_read)
+TEST(P10_covered_chunks_are_not_read)
 {
     scenario t;
     brc_array *a;
@@ -338,9 +336,8 @@ START_TEST(P10_covered_chunks_are_not_read)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(B8_source_memory_is_only_read_and_not_kept)
+TEST(B8_source_memory_is_only_read_and_not_kept)
 {
     scenario t;
     uint64_t shape[2] = { 64, 64 }, chunk[2] = { 64, 10 };
@@ -370,11 +367,10 @@ START_TEST(B8_source_memory_is_only_read_and_not_kept)
     munmap(source, len * 4);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- batches -------------------------------- */
 
-START_TEST(the_later_write_of_a_batch_wins)
+TEST(the_later_write_of_a_batch_wins)
 {
     scenario t;
     brc_array *a;
@@ -392,16 +388,15 @@ START_TEST(the_later_write_of_a_batch_wins)
     step.count[0] = 3; /* 2, 5, 8 */
     brc_io io[] = { IO_OF(a, &all, one, sizeof(one)), IO_OF(a, &part, two, sizeof(two)),
                     IO_OF(a, &step, three, sizeof(three)) };
-    OK(&t, brc_write_batch(io, 3, &t.err));
+    OK(&t, brc_write(io, 3, &t.err));
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     const int32_t expected[10] = { 10, 11, 31, 22, 23, 32, 16, 17, 33, 19 };
     ck_assert_mem_eq(got, expected, sizeof(got));
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(P22_a_batch_is_all_or_nothing)
+TEST(P22_a_batch_is_all_or_nothing)
 {
     scenario t, u;
     brc_array *a, *b, *far;
@@ -413,33 +408,32 @@ START_TEST(P22_a_batch_is_all_or_nothing)
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     OK(&t, brc_array_open(&b, t.session, "/b", &t.err));
     brc_io io[] = { IO_OF(a, NULL, data, sizeof(data)), IO_OF(b, NULL, data, 36) };
-    FAILS(&t, BRC_EINVAL, brc_write_batch(io, 2, &t.err)); /* the second is too short */
+    FAILS(&t, BRC_EINVAL, brc_write(io, 2, &t.err)); /* the second is too short */
     ck_assert_int_eq(scenario_clean(&t), 1);
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     ck_assert_int_eq(got[3], 3);
     io[1].buffer = PACKED(data, 40);
-    OK(&t, brc_write_batch(io, 2, &t.err));
+    OK(&t, brc_write(io, 2, &t.err));
     brc_io back[] = { IO_OF(a, NULL, got, sizeof(got)), IO_OF(b, NULL, more, sizeof(more)) };
-    OK(&t, brc_read_batch(back, 2, &t.err));
+    OK(&t, brc_read(back, 2, &t.err));
     ck_assert_int_eq(got[3] + more[9], -2);
-    OK(&t, brc_write_batch(NULL, 0, &t.err));
-    OK(&t, brc_read_batch(NULL, 0, &t.err));
+    OK(&t, brc_write(NULL, 0, &t.err));
+    OK(&t, brc_read(NULL, 0, &t.err));
     scenario_start(&u);
     scenario_numbers(&u, "/a", 10, 4, 0);
     OK(&u, brc_array_open(&far, u.session, "/a", &u.err));
     io[1].array = far; /* of another file */
-    FAILS(&t, BRC_EINVAL, brc_write_batch(io, 2, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_write(io, 2, &t.err));
     brc_array_free(far);
     scenario_stop(&u);
     brc_array_free(a);
     brc_array_free(b);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- arguments -------------------------------- */
 
-START_TEST(wrong_arguments_change_nothing)
+TEST(wrong_arguments_change_nothing)
 {
     scenario t;
     brc_array *a;
@@ -453,7 +447,7 @@ START_TEST(wrong_arguments_change_nothing)
     FAILS(&t, BRC_EINVAL, brc_array_write(a, NULL, data, 44, &t.err));
     FAILS(&t, BRC_EINVAL, brc_array_write(a, NULL, data, 0, &t.err));
     FAILS(&t, BRC_EINVAL, brc_array_read(a, NULL, data, 36, &t.err));
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.count[0] = 11;
     FAILS(&t, BRC_EINVAL, brc_array_write(a, &sel, data, 44, &t.err));
     sel.count[0] = 2;
@@ -475,10 +469,8 @@ START_TEST(wrong_arguments_change_nothing)
     ck_assert_int_eq(scenario_clean(&t), 1);
     OK(&t, brc_array_append(a, 0, 0, data, 0, &t.err));
     ck_assert_int_eq(scenario_clean(&t), 1);
-    brc_session *view;
-    brc_array *b;
-    OK(&t, brc_session_open(&view, t.repo, NULL, BRC_SESSION_VIEW, &t.err));
-    OK(&t, brc_array_open(&b, view, "/a", &t.err));
+    brc_session *view = scenario_session(&t, t.repo, NULL, BRC_SESSION_VIEW);
+    brc_array *b = scenario_array_at(&t, view, "/a");
     FAILS(&t, BRC_EREADONLY, brc_array_write(b, NULL, data, 40, &t.err));
     FAILS(&t, BRC_EREADONLY, brc_array_resize(b, (uint64_t[]){ 4 }, &t.err));
     brc_array_free(b);
@@ -486,7 +478,6 @@ START_TEST(wrong_arguments_change_nothing)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 static int stop_at_once(void *ctx, const char *what, uint64_t done, uint64_t total)
 {
@@ -496,7 +487,7 @@ static int stop_at_once(void *ctx, const char *what, uint64_t done, uint64_t tot
     return *(int *)ctx;
 }
 
-START_TEST(a_callback_stops_a_write)
+TEST(a_callback_stops_a_write)
 {
     scenario t;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -521,11 +512,10 @@ START_TEST(a_callback_stops_a_write)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- sizes beyond memory -------------------------------- */
 
-START_TEST(cost_follows_what_is_stored_not_the_shape)
+TEST(cost_follows_what_is_stored_not_the_shape)
 {
     scenario t;
     brc_sel sel = BRC_SEL_INIT;
@@ -553,9 +543,8 @@ START_TEST(cost_follows_what_is_stored_not_the_shape)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(appending_leaves_other_chunks_alone)
+TEST(appending_leaves_other_chunks_alone)
 {
     scenario t;
     uint64_t shape[2] = { 400, 5 }, chunk[2] = { 4, 3 };
@@ -571,10 +560,9 @@ START_TEST(appending_leaves_other_chunks_alone)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-/* Else an element of every thousandth chunk would cost as much as all chunks. */
-START_TEST(chunks_that_steps_pass_over_are_left_alone)
+/* Writing one element of every thousandth chunk must not cost as much as writing all chunks. */
+TEST(chunks_that_steps_pass_over_are_left_alone)
 {
     scenario t;
     uint64_t shape[2] = { 400, 5 }, chunk[2] = { 4, 3 };
@@ -598,25 +586,4 @@ START_TEST(chunks_that_steps_pass_over_are_left_alone)
     ck_assert_mem_eq(got, data, sizeof(got));
     brc_array_free(a);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *array_suite(void)
-{
-    Suite *suite = suite_create("array");
-    TCase *tc = tcase_create("array");
-    tcase_add_loop_test(tc, any_array_is_like_plain_memory, 0, 120);
-    tcase_add_loop_test(tc, P6_P20_threads_and_memory_change_no_result, 0,
-                        (int)(sizeof(budgets) / sizeof(budgets[0])));
-    tcase_add_test(tc, P10_covered_chunks_are_not_read);
-    tcase_add_test(tc, B8_source_memory_is_only_read_and_not_kept);
-    tcase_add_test(tc, the_later_write_of_a_batch_wins);
-    tcase_add_test(tc, P22_a_batch_is_all_or_nothing);
-    tcase_add_test(tc, wrong_arguments_change_nothing);
-    tcase_add_test(tc, a_callback_stops_a_write);
-    tcase_add_test(tc, cost_follows_what_is_stored_not_the_shape);
-    tcase_add_test(tc, appending_leaves_other_chunks_alone);
-    tcase_add_test(tc, chunks_that_steps_pass_over_are_left_alone);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

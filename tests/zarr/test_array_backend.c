@@ -2,7 +2,6 @@
  * An array's backend: chosen, recorded, changed, versioned. B lines are those of the proposal that
  * codec_change has for codecs; the backends are docs/extending/dirstore.c and its like.
  */
-#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +9,14 @@
 
 #include "../kit/dirs_kit.h"
 #include "../kit/plugin_kit.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *array_backend_suite(void);
+TEST_SUITE(array_backend);
 
 /* ---- creation and introspection -------------------------------- */
 
-START_TEST(R1_R2_H4_B01_B02_B03_the_backend_is_recorded_in_full)
+TEST(R1_R2_H4_B01_B02_B03_the_backend_is_recorded_in_full)
 {
     static const char *const given[][2] = {
         { NULL, INLINE },
@@ -42,10 +42,9 @@ START_TEST(R1_R2_H4_B01_B02_B03_the_backend_is_recorded_in_full)
     }
     dirs_stop(&d);
 }
-END_TEST
 
-/* What one array reports makes another that reports the same. */
-START_TEST(H1_a_twin_is_made_of_what_is_reported)
+/* The specification that one array reports makes another that reports the same. */
+TEST(H1_a_twin_is_made_of_what_is_reported)
 {
     static const char gzip[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},"
                                "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]";
@@ -68,16 +67,15 @@ START_TEST(H1_a_twin_is_made_of_what_is_reported)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(H4_R1_B04_B05_B06_B07_a_wrong_backend_makes_nothing)
+TEST(H4_R1_B04_B05_B06_B07_a_wrong_backend_makes_nothing)
 {
     static const struct {
         const char *text, *words;
         int code;
     } wrong[] = {
         { "{\"configuration\":{\"folder\":\"a\"}}", "name", BRC_EINVAL },
-        { "org.example.none", "inline, org.example.dir", BRC_EUNSUPPORTED },
+        { "org.example.none", "inline, pack, org.example.dir", BRC_EUNSUPPORTED },
         { "{\"name\":\"org.example.none\"}", "org.example.none", BRC_EUNSUPPORTED },
         { "5", "a backend is", BRC_EINVAL },
         { "null", "a backend is", BRC_EINVAL },
@@ -117,12 +115,10 @@ START_TEST(H4_R1_B04_B05_B06_B07_a_wrong_backend_makes_nothing)
     brc_array_free(kept);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(B11_B12_B13_B24_each_version_has_its_own)
+TEST(B11_B12_B13_B24_each_version_has_its_own)
 {
     dirs d;
-    brc_session *old;
     dirs_start(&d);
     brc_array *a = dirs_new(&d, "/a", DIR_A);
     /* B12: what is reported can only be read */
@@ -136,7 +132,7 @@ START_TEST(B11_B12_B13_B24_each_version_has_its_own)
     a = dirs_array(&d, d.t.session, "/a");
     ck_assert_str_eq(brc_array_describe(a)->backend_json, HERE);
     brc_array_free(a);
-    OK(&d.t, brc_session_open(&old, d.t.repo, "main~1", BRC_SESSION_AT, &d.t.err));
+    brc_session *old = scenario_session(&d.t, d.t.repo, "main~1", BRC_SESSION_AT);
     a = dirs_array(&d, old, "/a");
     ck_assert_str_eq(brc_array_describe(a)->backend_json, DIR_A);
     FAILS(&d.t, BRC_EREADONLY, brc_array_set_backend(a, INLINE, &d.t.err));
@@ -145,14 +141,13 @@ START_TEST(B11_B12_B13_B24_each_version_has_its_own)
     brc_session_free(old);
     dirs_stop(&d);
 }
-END_TEST
 
 /* ---- changing -------------------------------- */
 
 static const char *const all[] = { INLINE, DIR_A, DIR_B, HERE };
 enum { NALL = sizeof(all) / sizeof(all[0]) };
 
-START_TEST(B14_B15_B16_B17_changing_moves_nothing)
+LOOP(B14_B15_B16_B17_changing_moves_nothing, 0, NALL * NALL)
 {
     const char *from = all[_i / NALL], *to = all[_i % NALL];
     brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT;
@@ -184,9 +179,8 @@ START_TEST(B14_B15_B16_B17_changing_moves_nothing)
     scenario_whole(&d.t);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(H5_B18_B19_B20_chunks_of_one_array_lie_in_many_places)
+TEST(H5_B18_B19_B20_chunks_of_one_array_lie_in_many_places)
 {
     dirs d;
     dirs_start(&d);
@@ -212,9 +206,8 @@ START_TEST(H5_B18_B19_B20_chunks_of_one_array_lie_in_many_places)
     scenario_whole(&d.t);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(B21_what_is_left_out_is_the_new_ones_default)
+TEST(B21_what_is_left_out_is_the_new_ones_default)
 {
     dirs d;
     dirs_start(&d);
@@ -226,9 +219,8 @@ START_TEST(B21_what_is_left_out_is_the_new_ones_default)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(B26_B27_B28_a_change_is_staged_and_storage_only)
+TEST(B26_B27_B28_a_change_is_staged_and_storage_only)
 {
     dirs d;
     brc_iter *it;
@@ -240,11 +232,11 @@ START_TEST(B26_B27_B28_a_change_is_staged_and_storage_only)
     OK(&d.t, brc_array_set_backend(a, INLINE, &d.t.err));
     ck_assert_int_eq(scenario_clean(&d.t), 0);
     OK(&d.t, brc_diff(&it, d.t.repo, NULL, NULL, NULL, &d.t.err));
-    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 1);
+    ck_assert_int_eq(brc_next(it, &change, &d.t.err), 1);
     ck_assert_str_eq(change->path, "/a");
     ck_assert_uint_ne(change->flags & BRC_CHANGE_STORAGE, 0);
     ck_assert_uint_eq(change->chunks_changed + change->chunks_added + change->chunks_removed, 0);
-    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 0);
+    ck_assert_int_eq(brc_next(it, &change, &d.t.err), 0);
     brc_iter_free(it);
     /* there and back */
     OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
@@ -264,9 +256,8 @@ START_TEST(B26_B27_B28_a_change_is_staged_and_storage_only)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(B29_equal_options_are_one)
+TEST(B29_equal_options_are_one)
 {
     dirs d;
     dirs_start(&d);
@@ -284,9 +275,8 @@ START_TEST(B29_equal_options_are_one)
     brc_array_free(b);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(B23_a_change_takes_part_in_a_transaction)
+TEST(B23_a_change_takes_part_in_a_transaction)
 {
     dirs d;
     dirs_start(&d);
@@ -313,11 +303,10 @@ START_TEST(B23_a_change_takes_part_in_a_transaction)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
 /* ---- identity, branches -------------------------------- */
 
-START_TEST(B30_the_same_content_is_stored_once_wherever_it_lies)
+TEST(B30_the_same_content_is_stored_once_wherever_it_lies)
 {
     dirs d;
     dirs_start(&d);
@@ -338,9 +327,8 @@ START_TEST(B30_the_same_content_is_stored_once_wherever_it_lies)
     brc_array_free(c);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(B31_B33_branches_with_backends_of_their_own)
+TEST(B31_B33_branches_with_backends_of_their_own)
 {
     dirs d;
     brc_session *side;
@@ -349,22 +337,19 @@ START_TEST(B31_B33_branches_with_backends_of_their_own)
     dirs_start(&d);
     brc_array *a = dirs_new(&d, "/a", NULL);
     scenario_commit(&d.t, "empty");
-    OK(&d.t, brc_branch_create(d.t.repo, "side", "main", &d.t.err));
+    OK(&d.t, brc_ref_create(d.t.repo, "side", "main", NULL, 0, &d.t.err));
     OK(&d.t, brc_session_open(&side, d.t.repo, "side", BRC_SESSION_WRITE, &d.t.err));
     brc_array *b = dirs_array(&d, side, "/a");
     OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
     OK(&d.t, brc_array_set_backend(b, DIR_B, &d.t.err));
     dirs_put(&d, a, 40);
     dirs_put(&d, b, 40);
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    opts.message = "both";
-    OK(&d.t, brc_session_commit(&id, d.t.session, &opts, &d.t.err));
-    OK(&d.t, brc_session_commit(&id, side, &opts, &d.t.err));
+    scenario_commit(&d.t, "both");
+    OK(&d.t, scenario_commit_of(&d.t, side, "both", NULL));
     OK(&d.t, brc_diff(&it, d.t.repo, "main", "side", NULL, &d.t.err));
-    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 1);
+    ck_assert_int_eq(brc_next(it, &change, &d.t.err), 1);
     ck_assert_uint_ne(change->flags & BRC_CHANGE_STORAGE, 0);
-    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 0);
+    ck_assert_int_eq(brc_next(it, &change, &d.t.err), 0);
     brc_iter_free(it);
     ck_assert_str_eq(brc_array_describe(a)->backend_json, DIR_A);
     ck_assert_str_eq(brc_array_describe(b)->backend_json, DIR_B);
@@ -380,9 +365,8 @@ START_TEST(B31_B33_branches_with_backends_of_their_own)
     brc_session_free(side);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(B41_rewriting_follows_the_new_backend)
+TEST(B41_rewriting_follows_the_new_backend)
 {
     static const char gzip[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
                                "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]";
@@ -410,11 +394,10 @@ START_TEST(B41_rewriting_follows_the_new_backend)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
 /* ---- many at once -------------------------------- */
 
-START_TEST(one_batch_goes_to_several_places)
+TEST(one_batch_goes_to_several_places)
 {
     static const char *const places[] = { DIR_A, INLINE, DIR_B };
     int32_t data[3][N];
@@ -431,7 +414,7 @@ START_TEST(one_batch_goes_to_several_places)
         io[i] = (brc_io){ .size = sizeof(io[i]), .array = dirs_new(&d, path, places[i]),
                           .buffer = &buffers[i] };
     }
-    OK(&d.t, brc_write_batch(io, 3, &d.t.err));
+    OK(&d.t, brc_write(io, 3, &d.t.err));
     for (int i = 0; i < 3; i++)
         dirs_check(&d, io[i].array, 1000 * i + 1);
     ck_assert_int_eq(dirs_chunks(&d, DIR_A), CHUNKS);
@@ -442,7 +425,6 @@ START_TEST(one_batch_goes_to_several_places)
         brc_array_free(io[i].array);
     dirs_stop(&d);
 }
-END_TEST
 
 /* An array "/a" in this backend, written with numbers that are all different. */
 static brc_array *dirs_fill(dirs *d, const char *backend, uint64_t shape, uint64_t chunk,
@@ -456,7 +438,7 @@ static brc_array *dirs_fill(dirs *d, const char *backend, uint64_t shape, uint64
     return a;
 }
 
-START_TEST(fetching_is_for_many_and_on_workers_where_they_may)
+LOOP(fetching_is_for_many_and_on_workers_where_they_may, 0, 2)
 {
     const char *name = _i ? "org.example.workers" : "org.example.here";
     static const uint64_t shape = 40000, chunk = 100;
@@ -489,10 +471,9 @@ START_TEST(fetching_is_for_many_and_on_workers_where_they_may)
     dlclose(so);
     dirs_stop(&d);
 }
-END_TEST
 
 /* A batch is one file; each object's row says which, and where in it. */
-START_TEST(chunks_lie_in_packs)
+LOOP(chunks_lie_in_packs, 0, 2)
 {
     static const uint64_t shape = 40000, chunk = 100;
     const char *name = _i ? IN("packs", "a.chunks") : IN("pack", "a.chunks");
@@ -544,9 +525,8 @@ START_TEST(chunks_lie_in_packs)
     brc_array_free(a);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(what_goes_in_comes_out)
+TEST(what_goes_in_comes_out)
 {
     char out[256];
     dirs d;
@@ -561,7 +541,7 @@ START_TEST(what_goes_in_comes_out)
     ck_assert_str_eq(brc_array_describe(b)->backend_json, INLINE);
     uint64_t longer = N + 3;
     OK(&d.t, brc_array_resize(a, &longer, &d.t.err));
-    OK(&d.t, brc_node_copy(d.t.session, "/a", "/c", &d.t.err));
+    OK(&d.t, brc_node_move(d.t.session, "/a", "/c", BRC_NODE_COPY, &d.t.err));
     brc_array *c = dirs_array(&d, d.t.session, "/c");
     ck_assert_str_eq(brc_array_describe(c)->backend_json, DIR_A);
     ck_assert_int_eq(dirs_get_chunk(&d, c, 1), 12 + CHUNK);
@@ -572,7 +552,6 @@ START_TEST(what_goes_in_comes_out)
     scenario_whole(&d.t);
     dirs_stop(&d);
 }
-END_TEST
 
 /* ---- open merges -------------------------------- */
 
@@ -580,10 +559,7 @@ END_TEST
 
 static void commit_backend(dirs *d, const char *backend)
 {
-    brc_array *a;
-    OK(&d->t, brc_array_open(&a, d->t.session, "/a", &d->t.err));
-    OK(&d->t, brc_array_set_backend(a, backend, &d->t.err));
-    brc_array_free(a);
+    scenario_set_backend(&d->t, d->t.session, "/a", backend);
     scenario_commit(&d->t, backend);
 }
 
@@ -593,7 +569,7 @@ static void open_storage_merge(dirs *d)
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
     brc_array_free(dirs_new(d, "/a", DIR_A));
     scenario_commit(&d->t, "base");
-    OK(&d->t, brc_branch_create(d->t.repo, "side", NULL, &d->t.err));
+    OK(&d->t, brc_ref_create(d->t.repo, "side", NULL, NULL, 0, &d->t.err));
     commit_backend(d, DIR_B);
     scenario_be_on(&d->t, "side");
     commit_backend(d, DIR_C);
@@ -606,13 +582,13 @@ static void open_storage_merge(dirs *d)
 }
 
 /* History that expires takes the commit that both began from, and what it alone has. */
-START_TEST(what_a_conflict_of_storage_names_is_kept)
+TEST(what_a_conflict_of_storage_names_is_kept)
 {
     dirs d;
     brc_expire_opts rules = BRC_EXPIRE_OPTS_INIT;
     dirs_start(&d);
     open_storage_merge(&d);
-    OK(&d.t, brc_config_set(d.t.repo, "window", "0", &d.t.err));
+    scenario_no_window(&d.t);
     rules.keep_last = 1;
     OK(&d.t, brc_expire(NULL, NULL, d.t.repo, &rules, &d.t.err));
     OK(&d.t, brc_gc(d.t.repo, NULL, NULL, &d.t.err));
@@ -620,31 +596,4 @@ START_TEST(what_a_conflict_of_storage_names_is_kept)
                                              " base NOT IN (SELECT id FROM object)"), 0);
     scenario_whole(&d.t);
     dirs_stop(&d);
-}
-END_TEST
-
-Suite *array_backend_suite(void)
-{
-    Suite *suite = suite_create("array_backend");
-    TCase *tc = tcase_create("array_backend");
-    tcase_add_test(tc, H1_a_twin_is_made_of_what_is_reported);
-    tcase_add_test(tc, R1_R2_H4_B01_B02_B03_the_backend_is_recorded_in_full);
-    tcase_add_test(tc, H4_R1_B04_B05_B06_B07_a_wrong_backend_makes_nothing);
-    tcase_add_test(tc, B11_B12_B13_B24_each_version_has_its_own);
-    tcase_add_loop_test(tc, B14_B15_B16_B17_changing_moves_nothing, 0, NALL * NALL);
-    tcase_add_test(tc, H5_B18_B19_B20_chunks_of_one_array_lie_in_many_places);
-    tcase_add_test(tc, B21_what_is_left_out_is_the_new_ones_default);
-    tcase_add_test(tc, B26_B27_B28_a_change_is_staged_and_storage_only);
-    tcase_add_test(tc, B29_equal_options_are_one);
-    tcase_add_test(tc, B23_a_change_takes_part_in_a_transaction);
-    tcase_add_test(tc, B30_the_same_content_is_stored_once_wherever_it_lies);
-    tcase_add_test(tc, B31_B33_branches_with_backends_of_their_own);
-    tcase_add_test(tc, B41_rewriting_follows_the_new_backend);
-    tcase_add_test(tc, one_batch_goes_to_several_places);
-    tcase_add_loop_test(tc, fetching_is_for_many_and_on_workers_where_they_may, 0, 2);
-    tcase_add_loop_test(tc, chunks_lie_in_packs, 0, 2);
-    tcase_add_test(tc, what_a_conflict_of_storage_names_is_kept);
-    tcase_add_test(tc, what_goes_in_comes_out);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

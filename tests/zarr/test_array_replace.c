@@ -1,10 +1,10 @@
 /* Cutting a large array, and giving chunks another shape, are made of many transactions: what
  * another does meanwhile is neither made to wait nor lost, nor mixed with what comes out. */
-#include <check.h>
-
+#include "../kit/ios.h"
 #include "../kit/replace_kit.h"
+#include "../kit/suite.h"
 
-Suite *array_replace_suite(void);
+TEST_SUITE(array_replace);
 
 enum { IN_EDGE = SHORT - 2 };
 
@@ -86,7 +86,7 @@ static void act_once(void *ctx)
 
 /* ---- what comes out -------------------------------- */
 
-/* What was cut off does not come back. */
+/* The part that was cut off does not come back. */
 static void check_grows_empty(void)
 {
     const uint64_t shape = LENGTH;
@@ -94,7 +94,7 @@ static void check_grows_empty(void)
     brc_sel sel = BRC_SEL_INIT;
     OK(&k.first, brc_array_resize(k.array, &shape, &k.first.err));
     for (uint64_t i = SHORT; i < LENGTH; i += 11) {
-        brc_sel_all(&sel, k.array);
+        sel_all(&sel, k.array);
         sel.start[0] = i;
         sel.count[0] = 1;
         OK(&k.first, brc_array_read(k.array, &sel, &last, sizeof(last), &k.first.err));
@@ -107,9 +107,13 @@ static int32_t seven_within(int which, uint64_t length)
     return others[which].at < (int32_t)length ? others[which].at : -1;
 }
 
+CASE("replace", .setup = others_setup, .teardown = others_teardown,
+     .setup_once = replace_make_base, .teardown_once = replace_drop_base,
+     .timeout = 120);
+
 /* ---- cutting -------------------------------- */
 
-START_TEST(a_cut_lets_others_in)
+LOOP(a_cut_lets_others_in, 0, 2 * OTHERS)
 {
     const uint64_t shape = SHORT;
     int which = _i % OTHERS;
@@ -128,10 +132,9 @@ START_TEST(a_cut_lets_others_in)
     }
     scenario_whole(&k.first);
 }
-END_TEST
 
 /* A small one is prepared without the lock, too. */
-START_TEST(a_small_cut_lets_others_in)
+LOOP(a_small_cut_lets_others_in, 0, 2)
 {
     const uint64_t before = 100, shape = 40;
     int which = 0;
@@ -145,11 +148,10 @@ START_TEST(a_small_cut_lets_others_in)
     replace_check_elements(&k.first, 40, 5);
     replace_check_drafts(&k);
 }
-END_TEST
 
 /* ---- chunks of another shape -------------------------------- */
 
-START_TEST(a_rewrite_to_shards_lets_others_in)
+LOOP(a_rewrite_to_shards_lets_others_in, 0, 2 * OTHERS)
 {
     int which = _i % OTHERS;
     replace_begin_as(&k, _i / OTHERS);
@@ -167,7 +169,6 @@ START_TEST(a_rewrite_to_shards_lets_others_in)
         replace_check_drafts(&k); /* and the file is whole */
     }
 }
-END_TEST
 
 /* ---- other codecs, the same chunks -------------------------------- */
 
@@ -177,7 +178,7 @@ END_TEST
     ",{\"name\":\"zstd\",\"configuration\":{\"level\":5,\"checksum\":false}}]"
 
 /* Also while the first of them is decoded or encoded. */
-START_TEST(a_rewrite_in_other_codecs_lets_others_in)
+LOOP(a_rewrite_in_other_codecs_lets_others_in, 0, 2 * OTHERS)
 {
     int which = _i % OTHERS;
     replace_begin_as(&k, _i / OTHERS);
@@ -194,17 +195,16 @@ START_TEST(a_rewrite_in_other_codecs_lets_others_in)
         replace_check_drafts(&k); /* and the file is whole */
     }
 }
-END_TEST
 
 static void stop_after(void *ctx)
 {
     act_once(ctx);
-    brc_interrupt(k.first.repo);
+    brc_interrupt(k.first.repo, 1);
 }
 
-/* Of an array that is one transaction nothing is in the file if that is stopped: not a number of an
- * encoding, not an object. */
-START_TEST(a_small_one_lets_others_in_and_is_one_transaction)
+/* A small array is rewritten in one transaction; a rewrite that is stopped leaves nothing in the
+ * file, neither an encoding's number nor an object. */
+LOOP(a_small_one_lets_others_in_and_is_one_transaction, 0, 4)
 {
     const uint64_t shape = 100;
     int which = 0;
@@ -216,7 +216,7 @@ START_TEST(a_small_one_lets_others_in_and_is_one_transaction)
     int rc = brc_array_set_codecs(k.array, BETTER, 1, &k.first.err);
     ck_assert_int_eq(tries, 1);
     ck_assert_int_eq(rc, _i < 2 ? BRC_OK : BRC_EINTERRUPT);
-    brc_interrupt_clear(k.first.repo);
+    brc_interrupt(k.first.repo, 0);
     ck_assert_int_eq(scenario_ask(&k.first, "SELECT count(*) FROM encoding"),
                      encodings + (_i < 2));
     if (_i >= 2) /* theirs alone */
@@ -224,19 +224,17 @@ START_TEST(a_small_one_lets_others_in_and_is_one_transaction)
     replace_check_elements(&k.first, shape, 5);
     replace_check_drafts(&k);
 }
-END_TEST
 
 /* ---- in the end -------------------------------- */
 
-/* At the first of so many chunks that are decoded: a rewrite decodes all of them each time. */
+/* Writes when the first of so many chunks is decoded: a rewrite decodes all of them each time. */
 static void write_if_possible(void *ctx)
 {
     const int32_t value = 7;
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     if (tries++ % *(int *)ctx > 0)
         return;
-    OK(&k.second, brc_array_open(&a, k.second.session, "/a", &k.second.err));
+    brc_array *a = scenario_array_at(&k.second, k.second.session, "/a");
     OK(&k.second, brc_sel_parse(&sel, a, "[5:6]", &k.second.err));
     int rc = brc_array_fill(a, &sel, &value, &k.second.err);
     ck_assert_msg(rc == BRC_OK || rc == BRC_EBUSY, "%s", k.second.err.message);
@@ -244,7 +242,7 @@ static void write_if_possible(void *ctx)
 }
 
 /* Somebody who never stops is locked out at last. */
-START_TEST(a_busy_neighbour_does_not_keep_it_from_its_end)
+LOOP(a_busy_neighbour_does_not_keep_it_from_its_end, 0, 4)
 {
     const uint64_t shape = SHORT;
     int each = _i < 2 ? 1 : 64;
@@ -259,9 +257,8 @@ START_TEST(a_busy_neighbour_does_not_keep_it_from_its_end)
     replace_check_elements(&k.first, _i < 2 ? SHORT : LENGTH, 5);
     replace_check_drafts(&k);
 }
-END_TEST
 
-START_TEST(within_a_transaction_it_is_a_part_of_that)
+LOOP(within_a_transaction_it_is_a_part_of_that, 0, 8)
 {
     const uint64_t shape = SHORT;
     replace_begin_as(&k, _i / 2 % 2);
@@ -276,41 +273,20 @@ START_TEST(within_a_transaction_it_is_a_part_of_that)
     ck_assert_uint_eq(replace_chunk_length(&k), _i >= 4 && _i % 2 ? INNER : CHUNK);
     replace_check_drafts(&k);
 }
-END_TEST
 
-/* What a savepoint knows stays, however the array was cut or rewritten since. */
-START_TEST(a_savepoint_goes_back_behind_it)
+/* A savepoint's state stays, however the array was cut or rewritten since. */
+LOOP(a_savepoint_goes_back_behind_it, 0, 8)
 {
     replace_begin_as(&k, _i % 2);
-    OK(&k.first, brc_savepoint(k.first.session, "before", &k.first.err));
+    OK(&k.first, brc_savepoint(k.first.session, BRC_SAVEPOINT_SET, "before", &k.first.err));
     if (_i / 2 % 2)
         scenario_set_number(&k.first, "/a", 5, 7);
     OK(&k.first, replace_change(&k, _i < 4));
     replace_check_elements(&k.first, _i < 4 ? SHORT : LENGTH, _i / 2 % 2 ? 5 : -1);
     scenario_whole(&k.first);
-    OK(&k.first, brc_savepoint_rollback(k.first.session, "before", &k.first.err));
-    OK(&k.first, brc_savepoint_release(k.first.session, "before", &k.first.err));
+    OK(&k.first, brc_savepoint(k.first.session, BRC_SAVEPOINT_ROLLBACK, "before", &k.first.err));
+    OK(&k.first, brc_savepoint(k.first.session, BRC_SAVEPOINT_RELEASE, "before", &k.first.err));
     replace_check_elements(&k.first, LENGTH, -1);
     ck_assert_uint_eq(replace_chunk_length(&k), CHUNK);
     replace_check_drafts(&k);
-}
-END_TEST
-
-Suite *array_replace_suite(void)
-{
-    Suite *suite = suite_create("array_replace");
-    TCase *tc = tcase_create("replace");
-    tcase_set_timeout(tc, 120);
-    tcase_add_unchecked_fixture(tc, replace_make_base, replace_drop_base);
-    tcase_add_checked_fixture(tc, others_setup, others_teardown);
-    tcase_add_loop_test(tc, a_cut_lets_others_in, 0, 2 * OTHERS);
-    tcase_add_loop_test(tc, a_small_cut_lets_others_in, 0, 2);
-    tcase_add_loop_test(tc, a_rewrite_to_shards_lets_others_in, 0, 2 * OTHERS);
-    tcase_add_loop_test(tc, a_rewrite_in_other_codecs_lets_others_in, 0, 2 * OTHERS);
-    tcase_add_loop_test(tc, a_small_one_lets_others_in_and_is_one_transaction, 0, 4);
-    tcase_add_loop_test(tc, a_busy_neighbour_does_not_keep_it_from_its_end, 0, 4);
-    tcase_add_loop_test(tc, within_a_transaction_it_is_a_part_of_that, 0, 8);
-    tcase_add_loop_test(tc, a_savepoint_goes_back_behind_it, 0, 8);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* Settings of a repository that arrays follow: the codecs that new ones get, and what reading them
  * verifies. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +8,11 @@
 #include "../../src/base/hash.h"
 #include "../../src/work/session.h"
 #include "../kit/hook_codec.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *array_settings_suite(void);
+TEST_SUITE(array_settings);
 
 static scenario t;
 
@@ -60,8 +61,8 @@ static const struct codecs_case {
     {"[{\"name\":\"vlen-utf8\"}," GZIP "]", "int32", 0, NULL},
 };
 
-static void new_array(const char *path, const struct codecs_case *c, const char *codecs, char *out,
-                      size_t size)
+static void codecs_of_new_array(const char *path, const struct codecs_case *c, const char *codecs,
+                                char *out, size_t size)
 {
     const uint64_t shape = 16, chunk = 4, shard = 8;
     brc_array *a;
@@ -77,32 +78,33 @@ static void new_array(const char *path, const struct codecs_case *c, const char 
     brc_array_free(a);
 }
 
-START_TEST(new_arrays_get_the_codecs_of_the_setting)
+CASE("settings", .setup = settings_start, .teardown = settings_stop);
+
+EACH(new_arrays_get_the_codecs_of_the_setting, codecs_cases)
 {
     const struct codecs_case *c = &codecs_cases[_i];
     static char chosen[800], found[800], given[800];
-    new_array("/before", c, NULL, chosen, sizeof(chosen));
+    codecs_of_new_array("/before", c, NULL, chosen, sizeof(chosen));
     setting_is("codecs", "chosen");
     OK(&t, brc_config_set(t.repo, "codecs", c->setting, &t.err));
     scenario_reopen(&t);
-    new_array("/new", c, NULL, found, sizeof(found));
+    codecs_of_new_array("/new", c, NULL, found, sizeof(found));
     ck_assert_str_eq(found, c->codecs != NULL ? c->codecs : chosen);
     if (c->codecs != NULL)
         ck_assert_str_ne(found, chosen);
     if (strcmp(c->dtype, "string") != 0 && !c->sharded) {
-        new_array("/given", c, "[" BYTES "]", given, sizeof(given));
+        codecs_of_new_array("/given", c, "[" BYTES "]", given, sizeof(given));
         ck_assert_msg(strstr(given, "gzip") == NULL, "%s", given);
     }
     OK(&t, brc_config_set(t.repo, "codecs", NULL, &t.err));
     setting_is("codecs", "chosen");
-    new_array("/after", c, NULL, found, sizeof(found));
+    codecs_of_new_array("/after", c, NULL, found, sizeof(found));
     ck_assert_str_eq(found, chosen);
     scenario_whole(&t);
 }
-END_TEST
 
-/* Of an array, in place of its codecs. */
-START_TEST(compressors_come_behind_what_makes_bytes)
+/* An array may be given compressors in place of its codecs. */
+LOOP(compressors_come_behind_what_makes_bytes, 0, 10)
 {
     static const struct {
         const char *dtype, *compressors, *codecs; /* NULL: not allowed */
@@ -137,10 +139,9 @@ START_TEST(compressors_come_behind_what_makes_bytes)
     FAILS(&t, BRC_EINVAL, brc_array_create(&a, t.session, "/both", &spec, &t.err));
     scenario_whole(&t);
 }
-END_TEST
 
 /* The setting names a plug-in's codec, and the plug-in is not there now. */
-START_TEST(B10_a_codec_that_is_missing_is_not_chosen_but_named)
+TEST(B10_a_codec_that_is_missing_is_not_chosen_but_named)
 {
     static const struct codecs_case plain = {NULL, "int32", 0, NULL};
     static char chosen[800], found[800];
@@ -149,18 +150,18 @@ START_TEST(B10_a_codec_that_is_missing_is_not_chosen_but_named)
     const uint64_t shape = 8;
     brc_registry *with = hook_registry(&t.err);
     brc_array *a;
-    new_array("/before", &plain, NULL, chosen, sizeof(chosen));
+    codecs_of_new_array("/before", &plain, NULL, chosen, sizeof(chosen));
     scenario_commit(&t, "before");
     scenario_close(&t);
     opts.registry = with;
     scenario_open(&t, &opts, 0);
     OK(&t, brc_config_set(t.repo, "codecs", "[" HOOK_CODEC "]", &t.err));
-    new_array("/with", &plain, NULL, found, sizeof(found));
+    codecs_of_new_array("/with", &plain, NULL, found, sizeof(found));
     ck_assert_ptr_nonnull(strstr(found, "hook"));
     scenario_close(&t);
     opts.registry = NULL;
     scenario_open(&t, &opts, 0);
-    new_array("/without", &plain, NULL, found, sizeof(found));
+    codecs_of_new_array("/without", &plain, NULL, found, sizeof(found));
     ck_assert_str_eq(found, chosen);
     spec.ndim = 1;
     spec.shape = spec.chunk = &shape;
@@ -170,9 +171,8 @@ START_TEST(B10_a_codec_that_is_missing_is_not_chosen_but_named)
     ck_assert_ptr_nonnull(strstr(t.err.message, "hook"));
     brc_registry_free(with);
 }
-END_TEST
 
-START_TEST(codecs_that_fit_no_type_are_no_setting)
+LOOP(codecs_that_fit_no_type_are_no_setting, 0, 6)
 {
     static const struct {
         const char *value, *words;
@@ -189,7 +189,6 @@ START_TEST(codecs_that_fit_no_type_are_no_setting)
     ck_assert_msg(strstr(t.err.message, wrong[_i].words) != NULL, "%s", t.err.message);
     setting_is("codecs", "chosen");
 }
-END_TEST
 
 /* ---- verify -------------------------------- */
 
@@ -240,10 +239,9 @@ static void swap_stored(void)
 static int read_first(int all, int32_t *value)
 {
     static int32_t values[N];
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_array_open(&a, t.session, "/x", &t.err));
-    brc_sel_all(&sel, a);
+    brc_array *a = scenario_array_at(&t, t.session, "/x");
+    sel_all(&sel, a);
     sel.count[0] = all ? N : 2;
     const int rc = brc_array_read(a, &sel, values, sel.count[0] * sizeof(values[0]), &t.err);
     brc_array_free(a);
@@ -251,7 +249,7 @@ static int read_first(int all, int32_t *value)
     return rc;
 }
 
-START_TEST(verify_full_compares_what_is_decoded_with_its_id)
+LOOP(verify_full_compares_what_is_decoded_with_its_id, 0, 4)
 {
     static const char *const codecs[] = {"[" BYTES "]", "[" BYTES "," GZIP "]"};
     const uint64_t shape = N;
@@ -282,10 +280,10 @@ START_TEST(verify_full_compares_what_is_decoded_with_its_id)
     OK(&t, read_first(all, &value));
     setting_is("verify", "stored");
 }
-END_TEST
 
-/* Of a transposed chunk a part could be decoded alone; but a part has no id. */
-START_TEST(verify_full_reads_parts_of_whole_chunks)
+/* A part of a transposed chunk could be decoded alone, but only the whole chunk has an id to
+ * verify. */
+TEST(verify_full_reads_parts_of_whole_chunks)
 {
     const uint64_t shape[2] = {32, 32};
     int32_t values[N], found[2];
@@ -304,21 +302,4 @@ START_TEST(verify_full_reads_parts_of_whole_chunks)
     ck_assert_int_eq(found[0], 3 * 32 + 5);
     ck_assert_int_eq(found[1], 3 * 32 + 6);
     brc_array_free(a);
-}
-END_TEST
-
-Suite *array_settings_suite(void)
-{
-    Suite *suite = suite_create("array_settings");
-    TCase *tc = tcase_create("settings");
-    tcase_add_checked_fixture(tc, settings_start, settings_stop);
-    tcase_add_loop_test(tc, new_arrays_get_the_codecs_of_the_setting, 0,
-                        sizeof(codecs_cases) / sizeof(codecs_cases[0]));
-    tcase_add_loop_test(tc, compressors_come_behind_what_makes_bytes, 0, 10);
-    tcase_add_test(tc, B10_a_codec_that_is_missing_is_not_chosen_but_named);
-    tcase_add_loop_test(tc, codecs_that_fit_no_type_are_no_setting, 0, 6);
-    tcase_add_loop_test(tc, verify_full_compares_what_is_decoded_with_its_id, 0, 4);
-    tcase_add_test(tc, verify_full_reads_parts_of_whole_chunks);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,13 +1,14 @@
 /* Selections that are streamed: what a program gets run by run is what one read gives, and what it
  * gives as it is asked is what one write of it makes. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *array_stream_suite(void);
+TEST_SUITE(array_stream);
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -37,7 +38,9 @@ static int take_run(void *ctx, const void *data, size_t len)
     return ++t->runs == t->stop;
 }
 
-START_TEST(what_is_streamed_is_what_one_read_gives)
+CASE("read");
+
+TEST(what_is_streamed_is_what_one_read_gives)
 {
     static const char *const selections[] = { "[:, :]", "[3:20:4, ::5]", "[7, 2:9]", "[5:5, :]" };
     scenario t;
@@ -53,27 +56,26 @@ START_TEST(what_is_streamed_is_what_one_read_gives)
         brc_buf want = BRC_BUF_INIT;
         brc_sel sel = BRC_SEL_INIT;
         OK(&t, brc_sel_parse(&sel, a, selections[i], &t.err));
-        OK(&t, brc_array_stream(a, &sel, take_run, &got, &t.err));
-        OK(&t, brc_array_read_elements(a, &sel, &want, &t.err));
+        OK(&t, brc_array_stream(a, &sel, 0, take_run, &got, &t.err));
+        OK(&t, io_elements(a, &sel, &want, &t.err));
         ck_assert_uint_eq(got.all.len, want.len);
         ck_assert_int_eq(want.len > 0 ? memcmp(got.all.data, want.data, want.len) : 0, 0);
         brc_buf_dispose(&got.all);
         brc_buf_dispose(&want);
     }
-    FAILS(&t, BRC_EINVAL, brc_array_stream(a, NULL, NULL, NULL, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_array_stream(a, NULL, 0, NULL, NULL, &t.err));
     brc_sel outside = BRC_SEL_INIT;
-    brc_sel_all(&outside, a);
+    sel_all(&outside, a);
     outside.count[0]++;
     taker none = { .all = BRC_BUF_INIT };
-    FAILS(&t, BRC_EINVAL, brc_array_stream(a, &outside, take_run, &none, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_array_stream(a, &outside, 0, take_run, &none, &t.err));
     ck_assert_int_eq(none.runs, 0);
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Nothing is stored: elements are the fill value, and cost no time. */
-START_TEST(runs_are_bounded_and_can_be_stopped)
+TEST(runs_are_bounded_and_can_be_stopped)
 {
     scenario t;
     const uint64_t shape[2] = { 160, MIB }, chunk[2] = { 10, 1000 };
@@ -82,11 +84,11 @@ START_TEST(runs_are_bounded_and_can_be_stopped)
     const uint64_t few[1] = { 3 };
     brc_array *other = scenario_array(&t, "/b", "uint8", 1, few, few, NULL, NULL);
     taker all = { .array = other, .all = BRC_BUF_INIT }, some = { .all = BRC_BUF_INIT, .stop = 2 };
-    OK(&t, brc_array_stream(a, NULL, take_run, &all, &t.err));
+    OK(&t, brc_array_stream(a, NULL, 0, take_run, &all, &t.err));
     ck_assert_uint_eq(all.bytes, 160 * MIB);
     ck_assert_uint_eq(all.longest, 60 * MIB); /* six rows of chunks, no half ones */
     ck_assert_int_eq(all.runs, 3);
-    FAILS(&t, BRC_EINTERRUPT, brc_array_stream(a, NULL, take_run, &some, &t.err));
+    FAILS(&t, BRC_EINTERRUPT, brc_array_stream(a, NULL, 0, take_run, &some, &t.err));
     ck_assert_int_eq(some.runs, 2);
     brc_buf_dispose(&all.all);
     brc_buf_dispose(&some.all);
@@ -94,7 +96,6 @@ START_TEST(runs_are_bounded_and_can_be_stopped)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- writing -------------------------------- */
 
@@ -140,7 +141,8 @@ static int check_run(void *ctx, const void *data, size_t len)
     return 0;
 }
 
-/* Of a fixed size and of variable length, each read whole before the file is locked, or not. */
+/* Loads of elements of a fixed size and of variable length; some are read whole before the file is
+ * locked. */
 static const struct {
     const char *dtype;
     uint64_t shape[2], chunk[2], each;
@@ -157,7 +159,9 @@ static uint64_t bytes_of_load(int i)
     return loads[i].each > 0 ? n * (loads[i].each + 4) : n;
 }
 
-START_TEST(what_is_loaded_is_what_was_given)
+CASE("load", .timeout = 120);
+
+EACH(what_is_loaded_is_what_was_given, loads)
 {
     scenario t;
     const uint64_t bytes = bytes_of_load(_i);
@@ -169,15 +173,14 @@ START_TEST(what_is_loaded_is_what_was_given)
     ck_assert_uint_eq(g.at, bytes);
     ck_assert_uint_eq(g.asked, bytes + 1); /* that it ends is seen */
     checker c = { .of = { .each = loads[_i].each } };
-    OK(&t, brc_array_stream(a, NULL, check_run, &c, &t.err));
+    OK(&t, brc_array_stream(a, NULL, 0, check_run, &c, &t.err));
     ck_assert_uint_eq(c.at, bytes);
     brc_array_free(a);
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(what_ends_early_goes_on_or_stops_changes_nothing)
+EACH(what_ends_early_goes_on_or_stops_changes_nothing, loads)
 {
     scenario t;
     const uint64_t bytes = bytes_of_load(_i);
@@ -201,10 +204,9 @@ START_TEST(what_ends_early_goes_on_or_stops_changes_nothing)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* An element that claims 4 GiB is believed as far as it comes. */
-START_TEST(a_length_that_lies_takes_no_memory)
+TEST(a_length_that_lies_takes_no_memory)
 {
     scenario t;
     const uint64_t shape[1] = { 3 };
@@ -216,9 +218,8 @@ START_TEST(a_length_that_lies_takes_no_memory)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_selection_is_loaded_and_the_rest_stays)
+TEST(a_selection_is_loaded_and_the_rest_stays)
 {
     scenario t;
     const uint64_t shape[1] = { 10 }, chunk[1] = { 4 };
@@ -237,23 +238,4 @@ START_TEST(a_selection_is_loaded_and_the_rest_stays)
     FAILS(&t, BRC_EINVAL, brc_array_load_stream(a, &sel, NULL, NULL, &t.err));
     brc_array_free(a);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *array_stream_suite(void)
-{
-    Suite *s = suite_create("array_stream");
-    TCase *read = tcase_create("read"), *load = tcase_create("load");
-    tcase_add_test(read, what_is_streamed_is_what_one_read_gives);
-    tcase_add_test(read, runs_are_bounded_and_can_be_stopped);
-    suite_add_tcase(s, read);
-    tcase_set_timeout(load, 120);
-    tcase_add_loop_test(load, what_is_loaded_is_what_was_given, 0,
-                        sizeof(loads) / sizeof(loads[0]));
-    tcase_add_loop_test(load, what_ends_early_goes_on_or_stops_changes_nothing, 0,
-                        sizeof(loads) / sizeof(loads[0]));
-    tcase_add_test(load, a_length_that_lies_takes_no_memory);
-    tcase_add_test(load, a_selection_is_loaded_and_the_rest_stays);
-    suite_add_tcase(s, load);
-    return s;
 }

@@ -1,6 +1,5 @@
 /* How many chunks an array has and what they take: from the totals of its map's nodes, equal to
  * what a walk over every chunk says. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +7,11 @@
 #include "../../src/history/totals.h"
 #include "../../src/store/db.h"
 #include "../../src/zarr/array/array.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *array_totals_suite(void);
+TEST_SUITE(array_totals);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "[" LITTLE ",{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}]"
@@ -52,8 +53,7 @@ static brc_node_total walk_of(scenario *t, brc_array *a)
 static brc_node_total check_array(scenario *t, const char *path)
 {
     uint64_t chunks, stored;
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    brc_array *a = scenario_array_at(t, t->session, path);
     brc_node_total want = walk_of(t, a);
     OK(t, brc_array_stat(&chunks, &stored, a, &t->err));
     ck_assert_uint_eq(chunks, want.chunks);
@@ -73,7 +73,7 @@ static void check_all(scenario *t)
     int rc, whole, has;
     brc_oid commit, snapshot;
     OK(t, brc_list(&it, t->session, "/", BRC_LIST_RECURSE, &t->err));
-    while ((rc = brc_list_next(it, &node, &t->err)) == 1) {
+    while ((rc = brc_next(it, &node, &t->err)) == 1) {
         if (node->kind == BRC_ARRAY) {
             brc_node_total one = check_array(t, node->path);
             ck_assert(brc_node_total_add(&want, &one));
@@ -113,7 +113,7 @@ static void write_some(scenario *t, brc_array *a, uint64_t *random)
 {
     int32_t data[3 * 700];
     brc_sel sel = BRC_SEL_INIT;
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     uint64_t n = sel.count[0] < 700 ? sel.count[0] : 1 + scenario_below(random, 700);
     if (scenario_below(random, 3) == 0)
         n = 1;
@@ -129,10 +129,9 @@ static void write_some(scenario *t, brc_array *a, uint64_t *random)
 
 static void change_one(scenario *t, uint64_t *random)
 {
-    brc_array *a;
     const char *path = array_paths[scenario_below(random, ARRAYS)];
     const uint64_t what = scenario_below(random, 10);
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    brc_array *a = scenario_array_at(t, t->session, path);
     const brc_array_info *info = brc_array_describe(a);
     uint64_t shape[2] = { 1 + scenario_below(random, 4000), 3 };
     int kind;
@@ -144,7 +143,7 @@ static void change_one(scenario *t, uint64_t *random)
         OK(t, brc_node_kind(&kind, t->session, "/copy", &t->err));
         if (kind != 0)
             OK(t, brc_node_remove(t->session, "/copy", &t->err));
-        OK(t, brc_node_copy(t->session, path, "/copy/of", &t->err));
+        OK(t, brc_node_move(t->session, path, "/copy/of", BRC_NODE_COPY, &t->err));
     } else {
         write_some(t, a, random);
     }
@@ -175,21 +174,21 @@ static void random_history(uint64_t seed, int forget)
     scenario_stop(&t);
 }
 
-START_TEST(as_a_walk_says)
+CASE("array_totals", .timeout = 120);
+
+LOOP(as_a_walk_says, 0, 12)
 {
     random_history((uint64_t)_i, 0);
 }
-END_TEST
 
-START_TEST(as_a_walk_says_where_rows_are_missing)
+LOOP(as_a_walk_says_where_rows_are_missing, 0, 12)
 {
     random_history((uint64_t)_i + 100, 1);
 }
-END_TEST
 
 /* ---- rows are there -------------------------------- */
 
-START_TEST(a_commit_leaves_a_row_of_every_node)
+TEST(a_commit_leaves_a_row_of_every_node)
 {
     scenario t;
     uint64_t random = 5;
@@ -204,9 +203,8 @@ START_TEST(a_commit_leaves_a_row_of_every_node)
     }
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(what_is_missing_is_kept_when_asked_for)
+TEST(what_is_missing_is_kept_when_asked_for)
 {
     scenario t;
     scenario_start(&t);
@@ -222,9 +220,8 @@ START_TEST(what_is_missing_is_kept_when_asked_for)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_reader_keeps_nothing)
+TEST(a_reader_keeps_nothing)
 {
     scenario t;
     brc_session *session;
@@ -244,15 +241,14 @@ START_TEST(a_reader_keeps_nothing)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM node_total"), 0);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(rewritten_chunks_drop_the_rows)
+TEST(rewritten_chunks_drop_the_rows)
 {
     scenario t;
     brc_array *a;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 4000, 100, 1);
-    OK(&t, brc_node_copy(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", BRC_NODE_COPY, &t.err));
     scenario_commit(&t, "one");
     brc_node_total before = check_array(&t, "/b");
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
@@ -266,7 +262,6 @@ START_TEST(rewritten_chunks_drop_the_rows)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- what it takes -------------------------------- */
 
@@ -302,14 +297,13 @@ static uint64_t pages_of(uint64_t n, int forget)
     return used;
 }
 
-START_TEST(four_times_the_chunks_take_as_many_pages)
+TEST(four_times_the_chunks_take_as_many_pages)
 {
     uint64_t few = pages_of(2000, 0), many = pages_of(8000, 0);
     ck_assert_uint_lt(few, 100);
     ck_assert_uint_le(many, few + 32); /* a node's bytes lie up to 16 pages into their row */
     ck_assert_uint_gt(pages_of(2000, 1), 2000); /* so it would be seen */
 }
-END_TEST
 
 /* ---- rows of a stranger -------------------------------- */
 
@@ -327,7 +321,7 @@ static const char *const wrong_rows[] = {
 };
 enum { WRONG_ROWS = sizeof(wrong_rows) / sizeof(wrong_rows[0]) };
 
-START_TEST(what_cannot_be_is_not_believed)
+LOOP(what_cannot_be_is_not_believed, 0, WRONG_ROWS)
 {
     scenario t;
     scenario_start(&t);
@@ -340,7 +334,6 @@ START_TEST(what_cannot_be_is_not_believed)
     scenario_commit(&t, "rows of the new nodes come from wrong ones, or not at all");
     scenario_stop(&t);
 }
-END_TEST
 
 static int count_damage(void *ctx, const brc_damage *damage)
 {
@@ -348,7 +341,7 @@ static int count_damage(void *ctx, const brc_damage *damage)
     return 0;
 }
 
-START_TEST(fsck_tells_of_a_wrong_row)
+LOOP(fsck_tells_of_a_wrong_row, 0, 3)
 {
     scenario t;
     int told = 0;
@@ -362,26 +355,7 @@ START_TEST(fsck_tells_of_a_wrong_row)
                                         " AND groups=0"
                                       : "UPDATE node_total SET groups=5 WHERE groups=2");
     scenario_reopen(&t);
-    OK(&t, brc_fsck(t.repo, 0, count_damage, &told, NULL, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, count_damage, NULL, &told, NULL, &t.err));
     ck_assert_int_eq(told, 1);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *array_totals_suite(void)
-{
-    Suite *suite = suite_create("array_totals");
-    TCase *tc = tcase_create("array_totals");
-    tcase_add_loop_test(tc, as_a_walk_says, 0, 12);
-    tcase_add_loop_test(tc, as_a_walk_says_where_rows_are_missing, 0, 12);
-    tcase_add_test(tc, a_commit_leaves_a_row_of_every_node);
-    tcase_add_test(tc, what_is_missing_is_kept_when_asked_for);
-    tcase_add_test(tc, a_reader_keeps_nothing);
-    tcase_add_test(tc, rewritten_chunks_drop_the_rows);
-    tcase_add_test(tc, four_times_the_chunks_take_as_many_pages);
-    tcase_add_loop_test(tc, what_cannot_be_is_not_believed, 0, WRONG_ROWS);
-    tcase_add_loop_test(tc, fsck_tells_of_a_wrong_row, 0, 3);
-    tcase_set_timeout(tc, 120);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

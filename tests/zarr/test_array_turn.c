@@ -1,13 +1,14 @@
 /* Growing, appending and restoring a slice decode and encode without the lock: what another does
  * meanwhile is neither made to wait nor lost, nor mixed with what comes out. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/hooked_kit.h"
+#include "../kit/ios.h"
+#include "../kit/suite.h"
 
-Suite *array_turn_suite(void);
+TEST_SUITE(array_turn);
 
 /* The end cuts the last chunk. What is large takes more than 16 MiB, decoded and encoded. */
 enum { CHUNK = 4096, LENGTH = 10 * CHUNK + 1000, MORE = 300, LARGE = 1100 * CHUNK };
@@ -35,12 +36,7 @@ static void turn_stop(void)
 
 static void others_fill(const char *text, int32_t value)
 {
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(&k.second, brc_array_open(&a, k.second.session, "/a", &k.second.err));
-    OK(&k.second, brc_sel_parse(&sel, a, text, &k.second.err));
-    OK(&k.second, brc_array_fill(a, &sel, &value, &k.second.err));
-    brc_array_free(a);
+    scenario_fill(&k.second, k.second.session, "/a", text, &value);
 }
 
 static void far_away(void)
@@ -60,9 +56,8 @@ static void an_attribute(void)
 
 static void an_append(void)
 {
-    brc_array *a;
     const int32_t values[2] = {8, 9};
-    OK(&k.second, brc_array_open(&a, k.second.session, "/a", &k.second.err));
+    brc_array *a = scenario_array_at(&k.second, k.second.session, "/a");
     OK(&k.second, brc_array_append(a, 0, 2, values, sizeof(values), &k.second.err));
     brc_array_free(a);
 }
@@ -116,8 +111,7 @@ static void check_from_start(int which, const int32_t *got)
 
 static int32_t *read_all(uint64_t *n)
 {
-    brc_array *a;
-    OK(&k.first, brc_array_open(&a, k.first.session, "/a", &k.first.err));
+    brc_array *a = scenario_array_at(&k.first, k.first.session, "/a");
     *n = brc_array_describe(a)->shape[0];
     int32_t *got = malloc((size_t)*n * sizeof(*got));
     ck_assert_ptr_nonnull(got);
@@ -145,9 +139,11 @@ static void check_end(int rc, int which, int did)
 
 static const uint64_t added[] = {MORE, LARGE - LENGTH};
 
+CASE("turn", .setup = turn_start, .teardown = turn_stop, .timeout = 120);
+
 /* Small, and so large that it is a bulk write; while the chunk that the end cuts is decoded, and
  * while new ones are encoded. */
-START_TEST(an_append_lets_others_in)
+LOOP(an_append_lets_others_in, 0, 4 * OTHERS)
 {
     int which = _i % OTHERS, large = _i / OTHERS % 2, encodes = _i / OTHERS / 2;
     uint64_t n;
@@ -165,9 +161,8 @@ START_TEST(an_append_lets_others_in)
     ck_assert_int_eq(drafts(), 0);
     scenario_whole(&k.first);
 }
-END_TEST
 
-START_TEST(growing_lets_others_in)
+LOOP(growing_lets_others_in, 0, OTHERS)
 {
     int which = _i;
     uint64_t n;
@@ -185,7 +180,6 @@ START_TEST(growing_lets_others_in)
     }
     scenario_whole(&k.first);
 }
-END_TEST
 
 static void set_length_by_key(int length)
 {
@@ -196,12 +190,12 @@ static void set_length_by_key(int length)
         "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":-1,\"codecs\":"
         "[" HOOKED_CODECS "]}", length);
     ck_assert(n > 0 && n < (int)sizeof(text));
-    OK(&k.first, brc_key_set(k.first.session, "a/zarr.json", text, (size_t)n, &k.first.err));
+    OK(&k.first, brc_key_set(k.first.session, "a/zarr.json", text, (size_t)n, 0, &k.first.err));
 }
 
-/* What a document that was set by key has left past the end is no data again, however the array
- * becomes longer then. */
-START_TEST(an_append_clears_what_was_past_the_end)
+/* Elements past the end, where a document that was set by key left them, do not become data again,
+ * however the array becomes longer. */
+LOOP(an_append_clears_what_was_past_the_end, 0, 2)
 {
     const uint64_t shape = LENGTH;
     uint64_t n;
@@ -217,7 +211,6 @@ START_TEST(an_append_clears_what_was_past_the_end)
         element_is(got, i, i < 41000 ? i : i == 41000 ? 0 : -1);
     free(got);
 }
-END_TEST
 
 static void pass_on(void *ctx)
 {
@@ -232,7 +225,7 @@ static void fill_columns(brc_array *a, uint64_t row, uint64_t columns, int32_t n
     for (uint64_t c = 0; c < columns; c++) {
         brc_sel sel = BRC_SEL_INIT;
         const int32_t value = number + (int32_t)c;
-        brc_sel_all(&sel, a);
+        sel_all(&sel, a);
         sel.start[0] = row;
         sel.start[1] = c;
         sel.count[0] = 2;
@@ -243,7 +236,7 @@ static void fill_columns(brc_array *a, uint64_t row, uint64_t columns, int32_t n
 
 /* In an edge of very many places what is stored is found among all chunks; those that the new end
  * does not cut are not touched. */
-START_TEST(of_a_wide_array_only_the_chunks_of_the_edge_are_decoded)
+TEST(of_a_wide_array_only_the_chunks_of_the_edge_are_decoded)
 {
     enum { ABOVE = 40, IN_EDGE = 10 };
     const uint64_t shape[3] = {4, 70000, DEEP}, chunk[3] = {2, 1, DEEP}, less[3] = {3, 70000, DEEP};
@@ -258,12 +251,12 @@ START_TEST(of_a_wide_array_only_the_chunks_of_the_edge_are_decoded)
     brc_array_free(a);
     scenario_whole(&k.first);
 }
-END_TEST
 
 /* ---- as it was -------------------------------- */
 
-/* Of what is restored the chunks at both ends are laid over what is there. */
-START_TEST(restoring_a_slice_lets_others_in)
+/* The restored slice covers the chunks at its two ends only in part, so these keep their other
+ * elements. */
+LOOP(restoring_a_slice_lets_others_in, 0, OTHERS)
 {
     brc_sel sel = BRC_SEL_INIT;
     int which = _i;
@@ -284,21 +277,19 @@ START_TEST(restoring_a_slice_lets_others_in)
     }
     scenario_whole(&k.first);
 }
-END_TEST
 
 /* ---- documents that only the draft has -------------------------------- */
 
 static void check_described(scenario *t, uint64_t length)
 {
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, "/new", &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/new");
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], length);
     brc_array_free(a);
 }
 
 /* An array that was not committed grows in a bulk write, or gets an attribute: until that is
  * adopted, and where it is dropped, the array is what it was, for everybody. */
-START_TEST(a_bulk_write_leaves_the_document_alone)
+LOOP(a_bulk_write_leaves_the_document_alone, 0, 4)
 {
     const uint64_t shape = 10, chunk = 4;
     const int32_t more[3] = {1, 2, 3};
@@ -316,10 +307,9 @@ START_TEST(a_bulk_write_leaves_the_document_alone)
     check_described(&k.second, _i == 1 ? 13 : 10);
     scenario_whole(&k.first);
 }
-END_TEST
 
 /* An append by itself would be made anew where they meet; a bulk write is not, and has both. */
-START_TEST(others_write_into_an_array_that_a_bulk_write_grows)
+TEST(others_write_into_an_array_that_a_bulk_write_grows)
 {
     uint64_t n;
     OK(&k.first, brc_bulk_begin(k.first.session, &k.first.err));
@@ -335,11 +325,10 @@ START_TEST(others_write_into_an_array_that_a_bulk_write_grows)
     ck_assert_int_eq(drafts(), 0);
     scenario_whole(&k.first);
 }
-END_TEST
 
 /* One that is kept because of others' changes can be opened, though the document that it began with
  * is gone from where it was. */
-START_TEST(a_bulk_write_that_is_kept_can_be_opened)
+TEST(a_bulk_write_that_is_kept_can_be_opened)
 {
     const uint64_t shape = 10, chunk = 4;
     const int32_t value = 5;
@@ -351,27 +340,8 @@ START_TEST(a_bulk_write_that_is_kept_can_be_opened)
     FAILS(&k.first, BRC_ECONFLICT, brc_bulk_end(k.first.session, BRC_END_KEEP, &k.first.err));
     brc_array_free(a);
     const int64_t id = scenario_ask(&k.first, "SELECT id FROM draft WHERE state=1 AND kind=2");
-    OK(&k.first, brc_draft_open(&kept, k.first.repo, id, &k.first.err));
+    OK(&k.first, scenario_draft_open(&kept, k.first.repo, id, &k.first.err));
     ck_assert_int_eq(scenario_number(&k.first, kept, "/new", 9), 5);
     brc_session_free(kept);
     scenario_whole(&k.first);
-}
-END_TEST
-
-Suite *array_turn_suite(void)
-{
-    Suite *suite = suite_create("array_turn");
-    TCase *tc = tcase_create("turn");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, turn_start, turn_stop);
-    tcase_add_loop_test(tc, an_append_lets_others_in, 0, 4 * OTHERS);
-    tcase_add_loop_test(tc, growing_lets_others_in, 0, OTHERS);
-    tcase_add_loop_test(tc, an_append_clears_what_was_past_the_end, 0, 2);
-    tcase_add_test(tc, of_a_wide_array_only_the_chunks_of_the_edge_are_decoded);
-    tcase_add_loop_test(tc, restoring_a_slice_lets_others_in, 0, OTHERS);
-    tcase_add_loop_test(tc, a_bulk_write_leaves_the_document_alone, 0, 4);
-    tcase_add_test(tc, others_write_into_an_array_that_a_bulk_write_grows);
-    tcase_add_test(tc, a_bulk_write_that_is_kept_can_be_opened);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

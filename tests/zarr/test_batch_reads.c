@@ -1,14 +1,14 @@
 /* Reads of one batch that meet the same chunks: each chunk is decoded once for all of them, and
  * each read gets what it would get by itself. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/breccia.h"
 #include "../kit/hooked_kit.h"
 #include "../kit/ios.h"
+#include "../kit/suite.h"
 
-Suite *batch_reads_suite(void);
+TEST_SUITE(batch_reads);
 
 #define CODECS "[" HOOKED_CODECS "]"
 #define INDEX ",\"index_codecs\":[" LITTLE ",{\"name\":\"crc32c\"}]}}"
@@ -92,7 +92,7 @@ static int read_all(const brc_sel *sels, brc_array *const *arrays, size_t n)
         ios[i] = io_in(&buffers[i], arrays[i], &sels[i], got[i],
                        (size_t)brc_sel_count(&sels[i]) * 4);
     hook_decode(hooked_count, &decoded, 1000000);
-    OK(&x.t, brc_read_batch(ios, n, &x.t.err));
+    OK(&x.t, brc_read(ios, n, &x.t.err));
     for (size_t i = 0; i < n; i++) {
         model_read(&m, &sels[i], want, NULL);
         ck_assert_mem_eq(got[i], want, (size_t)brc_sel_count(&sels[i]) * 4);
@@ -101,7 +101,7 @@ static int read_all(const brc_sel *sels, brc_array *const *arrays, size_t n)
 }
 
 /* Every row by itself: three rows of chunks are there, of two chunks each. _i: threads. */
-START_TEST(rows_of_a_chunk_decode_it_once)
+LOOP(rows_of_a_chunk_decode_it_once, 0, 4)
 {
     brc_sel rows[ROWS];
     brc_array *of[ROWS];
@@ -114,10 +114,9 @@ START_TEST(rows_of_a_chunk_decode_it_once)
     ck_assert_uint_eq(x.told, ROWS * COLUMNS * 4);
     stop();
 }
-END_TEST
 
 /* Neighbours that meet other chunks, or are of another array, are read by themselves. */
-START_TEST(only_the_same_chunks_are_shared)
+LOOP(only_the_same_chunks_are_shared, 0, 4)
 {
     start((unsigned)_i, CODECS);
     const brc_sel sels[] = {
@@ -136,10 +135,9 @@ START_TEST(only_the_same_chunks_are_shared)
     ck_assert_int_eq(read_all(sels, of, sizeof(sels) / sizeof(sels[0])), 1 + 2 + 2 + 2);
     stop();
 }
-END_TEST
 
 /* Rows 2 to 5 of the first columns are in two inner chunks of the 16. */
-START_TEST(of_a_chunk_of_inner_chunks_only_what_is_read_is_decoded)
+LOOP(of_a_chunk_of_inner_chunks_only_what_is_read_is_decoded, 0, 4)
 {
     start((unsigned)_i, NESTED);
     const brc_sel sels[] = {box(3, 1, 1, 0, 10, 1), box(5, 1, 1, 0, 20, 1), box(2, 1, 1, 4, 1, 1)};
@@ -147,10 +145,9 @@ START_TEST(of_a_chunk_of_inner_chunks_only_what_is_read_is_decoded)
     ck_assert_int_eq(read_all(sels, of, 3), 2);
     stop();
 }
-END_TEST
 
 /* Chunks 1 and 2 have nothing of it, and what is not there is not looked for. */
-START_TEST(f24_a_step_passes_over_a_shard_behind_a_codec)
+LOOP(f24_a_step_passes_over_a_shard_behind_a_codec, 0, 4)
 {
     start((unsigned)_i, NESTED);
     const brc_sel sels[] = {box(0, 2, 50, 0, 120, 1), box(0, 2, 50, 0, 2, 119)};
@@ -160,10 +157,9 @@ START_TEST(f24_a_step_passes_over_a_shard_behind_a_codec)
     read_all(sels, of, 2);
     stop();
 }
-END_TEST
 
 /* Steps, also such that pass over chunks. */
-START_TEST(any_boxes_are_as_if_read_alone)
+LOOP(any_boxes_are_as_if_read_alone, 0, 30)
 {
     brc_sel sels[MOST];
     brc_array *of[MOST];
@@ -187,18 +183,4 @@ START_TEST(any_boxes_are_as_if_read_alone)
     }
     read_all(sels, of, MOST);
     stop();
-}
-END_TEST
-
-Suite *batch_reads_suite(void)
-{
-    Suite *suite = suite_create("batch_reads");
-    TCase *tc = tcase_create("batch_reads");
-    tcase_add_loop_test(tc, rows_of_a_chunk_decode_it_once, 0, 4);
-    tcase_add_loop_test(tc, only_the_same_chunks_are_shared, 0, 4);
-    tcase_add_loop_test(tc, of_a_chunk_of_inner_chunks_only_what_is_read_is_decoded, 0, 4);
-    tcase_add_loop_test(tc, f24_a_step_passes_over_a_shard_behind_a_codec, 0, 4);
-    tcase_add_loop_test(tc, any_boxes_are_as_if_read_alone, 0, 30);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

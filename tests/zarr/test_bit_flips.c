@@ -3,7 +3,6 @@
  * or an error, never something else, and fsck notices everything that changes an
  * answer.
  */
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +15,9 @@
 #include "../kit/effort.h"
 #include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *bit_flips_suite(void);
+TEST_SUITE(bit_flips);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define BIG "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}"
@@ -63,7 +63,7 @@ static int tell_refs(breccia *repo, brc_buf *out)
     int rc = brc_refs(&it, repo, NULL);
     if (rc < 0)
         return rc;
-    while ((rc = brc_refs_next(it, &ref, NULL)) > 0)
+    while ((rc = brc_next(it, &ref, NULL)) > 0)
         rc = brc_buf_printf(out, NULL, "%s %u %s %s\n", ref->name, (unsigned)ref->flags,
                             brc_oid_format(hex, &ref->id), ref->message);
     brc_iter_free(it);
@@ -80,7 +80,7 @@ static int tell_log(breccia *repo, const char *rev, brc_buf *out)
     int rc = brc_log(&it, repo, rev, NULL, NULL);
     if (rc < 0)
         return rc;
-    while ((rc = brc_log_next(it, &c, NULL)) > 0)
+    while ((rc = brc_next(it, &c, NULL)) > 0)
         rc = brc_buf_printf(out, NULL, "%s %s %s %lld %zu\n", brc_oid_format(hex, &c->id),
                             c->author, c->message, (long long)c->time_us, c->nparents);
     brc_iter_free(it);
@@ -94,7 +94,7 @@ static int tell_tree(brc_session *s, brc_buf *out)
     int rc = brc_list(&it, s, "/", BRC_LIST_RECURSE, NULL);
     if (rc < 0)
         return rc;
-    while ((rc = brc_list_next(it, &node, NULL)) > 0)
+    while ((rc = brc_next(it, &node, NULL)) > 0)
         rc = brc_buf_printf(out, NULL, "%s %d\n", node->path, node->kind);
     brc_iter_free(it);
     return rc;
@@ -206,7 +206,7 @@ static void make_repository(scenario *t, int uncommitted)
                   "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}," LITTLE "]", 90);
     make_deep(t);
     scenario_commit(t, "one");
-    OK(t, brc_tag_create(t->repo, "v1", NULL, "first", &t->err));
+    OK(t, brc_ref_create(t->repo, "v1", NULL, "first", BRC_REF_TAG, &t->err));
     OK(t, brc_attrs_set(t->session, "/zstd", "title", "\"two\"", &t->err));
     scenario_set_number(t, "/deep", 7, -7);
     scenario_commit(t, "two");
@@ -238,7 +238,7 @@ static void look_at_file(const scenario *t, flip_result *r, int uncommitted)
     if (!r->opened)
         return;
     ask_everything(&r->got, repo, uncommitted);
-    if (brc_fsck(repo, 0, fsck_counts, &r->faults, NULL, NULL) < 0)
+    if (brc_fsck(repo, 0, fsck_counts, NULL, &r->faults, NULL, NULL) < 0)
         r->faults++;
     brc_free(repo);
 }
@@ -335,7 +335,7 @@ static size_t flip_step(void)
     return 31 * effort_step(4, 7);
 }
 
-START_TEST(D1_no_flipped_bit_gives_wrong_data)
+LOOP(D1_no_flipped_bit_gives_wrong_data, 0, 2)
 {
     flip_counts n;
     flip_bits(_i, flip_step(), &n);
@@ -345,14 +345,4 @@ START_TEST(D1_no_flipped_bit_gives_wrong_data)
     ck_assert_int_gt(n.same, 5);
     ck_assert_int_lt(n.unhashed_wrong, 60);
     ck_assert_int_lt(n.unhashed_unnoticed, 20);
-}
-END_TEST
-
-Suite *bit_flips_suite(void)
-{
-    Suite *suite = suite_create("bit_flips");
-    TCase *tc = tcase_create("bit_flips");
-    tcase_add_loop_test(tc, D1_no_flipped_bit_gives_wrong_data, 0, 2);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,18 +1,19 @@
 /* Blame against a model that goes through random histories unit by unit: merges, moves, resizes. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/history/commit.h"
 #include "../../src/work/session.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *blame_suite(void);
+TEST_SUITE(blame);
 
 enum { COMMITS = 40, LONGEST = 24, CHUNK = 4 };
 
-/* What the array is at a commit. */
+/* The state of the array at a commit. */
 typedef struct state {
     brc_oid id;
     int parents[2], nparents;
@@ -105,13 +106,12 @@ static int whose(int c, int unit, int elements)
 
 static void write_state(const state *s)
 {
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     uint64_t length = (uint64_t)s->length;
-    OK(&t, brc_array_open(&a, t.session, s->path, &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, s->path);
     if (brc_array_describe(a)->shape[0] != length)
         OK(&t, brc_array_resize(a, &length, &t.err));
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     OK(&t, brc_array_write(a, &sel, s->value, (size_t)length * sizeof(int32_t), &t.err));
     brc_array_free(a);
 }
@@ -119,7 +119,7 @@ static void write_state(const state *s)
 static void reset_to(const brc_oid *id)
 {
     char hex[65];
-    OK(&t, brc_reset(t.repo, brc_oid_format(hex, id), BRC_RESET_HARD, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, brc_oid_format(hex, id), BRC_RESET_HARD, NULL, &t.err));
 }
 
 static brc_oid commit_any(void)
@@ -188,7 +188,7 @@ static void make_state(int c, uint64_t *random)
         change_some(s, random);
         if (scenario_below(random, 6) == 0) {
             const char *to = strcmp(s->path, "/a") == 0 ? "/g/b" : "/a";
-            OK(&t, brc_node_move(t.session, s->path, to, &t.err));
+            OK(&t, brc_node_move(t.session, s->path, to, 0, &t.err));
             s->path = to;
         }
     }
@@ -228,13 +228,11 @@ static int is_fill(const state *s, int chunk)
 static brc_iter *blame_of(int c, const char *slice, uint32_t flags)
 {
     char hex[65];
-    brc_session *s;
-    brc_array *a;
     brc_iter *it;
     brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_session_open(&s, t.repo, brc_oid_format(hex, &states[c].id), BRC_SESSION_AT,
-                            &t.err));
-    OK(&t, brc_array_open(&a, s, states[c].path, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, brc_oid_format(hex, &states[c].id),
+                                      BRC_SESSION_AT);
+    brc_array *a = scenario_array_at(&t, s, states[c].path);
     OK(&t, brc_sel_parse(&sel, a, slice, &t.err));
     OK(&t, brc_blame(&it, a, &sel, flags, &t.err));
     brc_array_free(a);
@@ -251,12 +249,12 @@ static void check_chunks(int c, int from, int to)
     for (int i = from / CHUNK; i * CHUNK < to && i * CHUNK < states[c].length; i++) {
         if (is_fill(&states[c], i))
             continue;
-        ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 1);
+        ck_assert_int_eq(brc_next(it, &b, &t.err), 1);
         ck_assert_uint_eq(b->first[0], (uint64_t)i);
         const int wanted = whose(c, i * CHUNK, 0);
         ck_assert_msg(is_of(b, wanted), "commit %d chunk %d: not of %d", c, i, wanted);
     }
-    ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 0);
+    ck_assert_int_eq(brc_next(it, &b, &t.err), 0);
     brc_iter_free(it);
 }
 
@@ -267,17 +265,19 @@ static void check_elements(int c, int step)
     snprintf(slice, sizeof(slice), "[1::%d]", step);
     brc_iter *it = blame_of(c, slice, BRC_BLAME_ELEMENTS);
     for (int at = 1; at < states[c].length;) {
-        ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 1);
+        ck_assert_int_eq(brc_next(it, &b, &t.err), 1);
         ck_assert_uint_eq(b->first[0], (uint64_t)at);
         for (uint64_t i = 0; i < b->count; i++, at += step)
             ck_assert_msg(is_of(b, whose(c, at, 1)), "commit %d element %d: not of %d", c, at,
                           whose(c, at, 1));
     }
-    ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 0);
+    ck_assert_int_eq(brc_next(it, &b, &t.err), 0);
     brc_iter_free(it);
 }
 
-START_TEST(test_random_histories)
+CASE("blame", .setup = t_start, .teardown = t_stop, .timeout = 300);
+
+LOOP(test_random_histories, 0, 4)
 {
     make_all((uint64_t)_i * 77 + 5);
     for (int c = 0; c < COMMITS; c++) {
@@ -287,17 +287,15 @@ START_TEST(test_random_histories)
         check_elements(c, 3);
     }
 }
-END_TEST
 
 /* Elements of variable length, two axes, and another fill value. */
-START_TEST(test_strings)
+TEST(test_strings)
 {
     const uint64_t shape[] = {2, 3};
     brc_array *a = scenario_array(&t, "/s", "string", 2, shape, shape, "\"x\"", NULL);
     brc_buf one = BRC_BUF_INIT;
     brc_sel sel = BRC_SEL_INIT;
     brc_iter *it;
-    brc_session *s;
     const brc_blamed *b;
     brc_oid first = scenario_commit(&t, "first");
     OK(&t, brc_element_parse(&one, a, "longer", &t.err));
@@ -307,16 +305,16 @@ START_TEST(test_strings)
     brc_buf_dispose(&one);
     brc_array_free(a);
     FAILS(&t, BRC_ENOTFOUND, brc_array_open(&a, t.session, "/nowhere", &t.err));
-    OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_AT, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, NULL, BRC_SESSION_AT);
     OK(&t, brc_array_open(&a, s, "/s", &t.err));
     OK(&t, brc_blame(&it, a, NULL, BRC_BLAME_ELEMENTS, &t.err));
     const uint64_t counts[] = {3, 1, 1, 1};
     for (int i = 0; i < 4; i++) {
-        ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 1);
+        ck_assert_int_eq(brc_next(it, &b, &t.err), 1);
         ck_assert_uint_eq(b->count, counts[i]);
         ck_assert(memcmp(&b->commit, i == 2 ? &second : &first, sizeof(first)) == 0);
     }
-    ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 0);
+    ck_assert_int_eq(brc_next(it, &b, &t.err), 0);
     brc_iter_free(it);
     brc_array_free(a);
     brc_session_free(s);
@@ -324,10 +322,10 @@ START_TEST(test_strings)
     FAILS(&t, BRC_EMISUSE, brc_blame(&it, a, NULL, 0, &t.err));
     brc_array_free(a);
 }
-END_TEST
 
-/* Of many chunks all are walked, of few each is looked for; steps pass over chunks. */
-START_TEST(test_many_chunks)
+/* Blame walks all chunks if many are wanted, and looks for each if few are; steps pass over
+ * chunks. */
+TEST(test_many_chunks)
 {
     enum { SIDE = 40, EDGE = 2 };
     static const struct {
@@ -342,7 +340,6 @@ START_TEST(test_many_chunks)
     const uint64_t shape[] = {SIDE * EDGE, SIDE * EDGE}, chunk[] = {EDGE, EDGE};
     brc_array *a = scenario_array(&t, "/m", "int32", 2, shape, chunk, "0", NULL);
     static int32_t values[SIDE * EDGE * SIDE * EDGE];
-    brc_session *s;
     brc_sel sel = BRC_SEL_INIT;
     brc_iter *it;
     const brc_blamed *b;
@@ -352,7 +349,7 @@ START_TEST(test_many_chunks)
     OK(&t, brc_array_write(a, NULL, values, sizeof(values), &t.err));
     brc_oid first = scenario_commit(&t, "first");
     brc_array_free(a);
-    OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_AT, &t.err));
+    brc_session *s = scenario_session(&t, t.repo, NULL, BRC_SESSION_AT);
     OK(&t, brc_array_open(&a, s, "/m", &t.err));
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         int is_met[SIDE][SIDE] = {{0}}, wanted = 0, found = 0;
@@ -361,7 +358,7 @@ START_TEST(test_many_chunks)
                 wanted += !is_met[y / EDGE][x / EDGE]++;
         OK(&t, brc_sel_parse(&sel, a, cases[c].slice, &t.err));
         OK(&t, brc_blame(&it, a, &sel, 0, &t.err));
-        while ((rc = brc_blame_next(it, &b, &t.err)) > 0) {
+        while ((rc = brc_next(it, &b, &t.err)) > 0) {
             ck_assert_int_gt(is_met[b->first[0]][b->first[1]], 0);
             ck_assert_mem_eq(&b->commit, &first, sizeof(first));
             found++;
@@ -372,18 +369,4 @@ START_TEST(test_many_chunks)
     }
     brc_array_free(a);
     brc_session_free(s);
-}
-END_TEST
-
-Suite *blame_suite(void)
-{
-    Suite *suite = suite_create("blame");
-    TCase *c = tcase_create("blame");
-    tcase_add_checked_fixture(c, t_start, t_stop);
-    tcase_set_timeout(c, 300);
-    tcase_add_loop_test(c, test_random_histories, 0, 4);
-    tcase_add_test(c, test_strings);
-    tcase_add_test(c, test_many_chunks);
-    suite_add_tcase(suite, c);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* Bulk writes: many transactions, all of it or nothing; what others do meanwhile; what a killed one
  * leaves. */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -8,9 +7,11 @@
 
 #include "../../src/store/db.h"
 #include "../../src/work/session.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *bulk_suite(void);
+TEST_SUITE(bulk);
 
 #define MIB ((uint64_t)1 << 20)
 enum { CHUNKS = 80 }; /* of 1 MiB: more than is read ahead */
@@ -26,7 +27,7 @@ static void bulk_setup(void)
     brc_array_free(scenario_array(&t, "/a", "uint8", 1, &shape, &chunk, NULL, "[\"bytes\"]"));
     scenario_numbers(&t, "/n", 8, 2, 0);
     scenario_commit(&t, "first");
-    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    other = scenario_handle(&t, 0);
     OK(&t, brc_session_open(&theirs, other, NULL, BRC_SESSION_WRITE, &t.err));
 }
 
@@ -65,8 +66,7 @@ static int give(void *ctx, void *dst, size_t len, size_t *got)
 
 static int load(giver *g)
 {
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     g->end = CHUNKS * MIB;
     int rc = brc_array_load_stream(a, NULL, give, g, &t.err);
     brc_array_free(a);
@@ -76,8 +76,7 @@ static int load(giver *g)
 static uint64_t chunks_of(brc_session *s)
 {
     uint64_t chunks, bytes;
-    brc_array *a;
-    OK(&t, brc_array_open(&a, s, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, s, "/a");
     OK(&t, brc_array_stat(&chunks, &bytes, a, &t.err));
     brc_array_free(a);
     return chunks;
@@ -92,7 +91,9 @@ static void look(uint64_t mib)
     seen += scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1") > 8;
 }
 
-START_TEST(readers_get_in_and_see_nothing)
+CASE("bulk", .setup = bulk_setup, .teardown = bulk_teardown, .timeout = 120);
+
+TEST(readers_get_in_and_see_nothing)
 {
     giver g = {.each = look};
     seen = 0;
@@ -101,11 +102,10 @@ START_TEST(readers_get_in_and_see_nothing)
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 1);
 }
-END_TEST
 
 /* A batch stays far below the bound: at a quarter of it, too, no page goes into the file before the
  * transaction's end, which would keep readers out. */
-START_TEST(no_batch_spills)
+TEST(no_batch_spills)
 {
     giver g = {0};
     int before, now, most;
@@ -119,19 +119,15 @@ START_TEST(no_batch_spills)
     ck_assert_int_eq(now, before);
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
 }
-END_TEST
 
 static void write_and_commit(uint64_t mib)
 {
-    brc_oid id;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = "theirs";
     scenario_put(&t, theirs, "/n", mib % 8, 1000 + (int32_t)mib);
     if (mib % 5 == 4)
-        OK(&t, brc_session_commit(&id, theirs, &opts, &t.err));
+        OK(&t, scenario_commit_of(&t, theirs, "theirs", NULL));
 }
 
-START_TEST(other_writers_get_in_and_nothing_is_lost)
+TEST(other_writers_get_in_and_nothing_is_lost)
 {
     giver g = {.each = write_and_commit};
     OK(&t, load(&g));
@@ -141,27 +137,25 @@ START_TEST(other_writers_get_in_and_nothing_is_lost)
     scenario_commit(&t, "both");
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
 }
-END_TEST
 
 /* The chunk that was given last is not in the file yet: somebody else is the first to store it. */
 static void store_the_same(uint64_t mib)
 {
     static uint8_t bytes[MIB];
-    brc_array *b;
     brc_sel sel = BRC_SEL_INIT;
     if (mib == 0)
         return;
     for (uint64_t i = 0; i < MIB; i++)
         bytes[i] = byte_at((mib - 1) * MIB + i);
-    OK(&t, brc_array_open(&b, theirs, "/b", &t.err));
-    brc_sel_all(&sel, b);
+    brc_array *b = scenario_array_at(&t, theirs, "/b");
+    sel_all(&sel, b);
     sel.start[0] = (mib - 1) * MIB;
     sel.count[0] = MIB;
     OK(&t, brc_array_write(b, &sel, bytes, MIB, &t.err));
     brc_array_free(b);
 }
 
-START_TEST(what_others_store_meanwhile_is_stored_once)
+TEST(what_others_store_meanwhile_is_stored_once)
 {
     giver g = {.each = store_the_same};
     uint64_t shape = CHUNKS * MIB, chunk = MIB;
@@ -172,7 +166,6 @@ START_TEST(what_others_store_meanwhile_is_stored_once)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1"),
                      before + CHUNKS);
 }
-END_TEST
 
 static void change_array(uint64_t mib, int what)
 {
@@ -205,16 +198,15 @@ static void describe_it(uint64_t mib)
     change_array(mib, 2);
 }
 
-START_TEST(what_changed_its_form_meanwhile_is_a_conflict)
+LOOP(what_changed_its_form_meanwhile_is_a_conflict, 0, 2)
 {
     giver g = {.each = _i == 0 ? remove_it : cut_it};
     ck_assert_int_eq(load(&g), BRC_ECONFLICT);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2 AND state=1"), 1);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(an_attribute_is_no_conflict)
+TEST(an_attribute_is_no_conflict)
 {
     giver g = {.each = describe_it};
     brc_buf text = BRC_BUF_INIT;
@@ -224,24 +216,22 @@ START_TEST(an_attribute_is_no_conflict)
     brc_buf_dispose(&text);
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
 }
-END_TEST
 
 static void stop_it(uint64_t mib)
 {
     if (mib == 30)
-        brc_interrupt(t.repo);
+        brc_interrupt(t.repo, 1);
 }
 
-START_TEST(an_interrupted_one_leaves_nothing_to_see)
+TEST(an_interrupted_one_leaves_nothing_to_see)
 {
     giver g = {.each = stop_it};
     ck_assert_int_eq(load(&g), BRC_EINTERRUPT);
-    brc_interrupt_clear(t.repo);
+    brc_interrupt(t.repo, 0);
     ck_assert_uint_eq(chunks_of(theirs), 0);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE state=1"), 0);
     OK(&t, load(&(giver){0}));
 }
-END_TEST
 
 static uint64_t killed_at;
 
@@ -251,7 +241,7 @@ static void die(uint64_t mib)
         kill(getpid(), SIGKILL);
 }
 
-START_TEST(a_killed_one_leaves_a_dead_draft)
+LOOP(a_killed_one_leaves_a_dead_draft, 0, 7)
 {
     brc_iter *it;
     const brc_draft *draft;
@@ -273,7 +263,7 @@ START_TEST(a_killed_one_leaves_a_dead_draft)
     ck_assert_uint_eq(chunks_of(t.session), 0);
     ck_assert_int_eq(scenario_clean(&t), 1);
     OK(&t, brc_drafts(&it, t.repo, &t.err));
-    while (brc_drafts_next(it, &draft, &t.err) > 0) {
+    while (brc_next(it, &draft, &t.err) > 0) {
         ck_assert_int_eq(draft->owner, BRC_OWNER_DEAD);
         OK(&t, brc_draft_drop(t.repo, draft->id, &t.err));
     }
@@ -282,10 +272,9 @@ START_TEST(a_killed_one_leaves_a_dead_draft)
     OK(&t, load(&(giver){0}));
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
 }
-END_TEST
 
 /* A program's own: it sees what it has written, others do not. */
-START_TEST(a_pair_of_calls_is_one_change)
+TEST(a_pair_of_calls_is_one_change)
 {
     int kind;
     char text[200];
@@ -319,10 +308,25 @@ START_TEST(a_pair_of_calls_is_one_change)
     OK(&t, brc_bulk_end(t.session, 0, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 70);
 }
-END_TEST
+
+/* Each side has changed another part of the node, and both changes are there afterwards. */
+TEST(an_attribute_and_restored_chunks_are_no_conflict)
+{
+    brc_buf text = BRC_BUF_INIT;
+    scenario_set_number(&t, "/n", 0, 50);
+    scenario_commit(&t, "second");
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    OK(&t, brc_attrs_set(t.session, "/n", "unit", "\"m\"", &t.err));
+    OK(&t, brc_node_restore(theirs, "/n", "HEAD~1", &t.err));
+    OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
+    OK(&t, brc_attrs_get(&text, theirs, "/n", "unit", &t.err));
+    ck_assert_str_eq((char *)text.data, "\"m\"");
+    brc_buf_dispose(&text);
+    ck_assert_int_eq(scenario_number(&t, theirs, "/n", 0), 0);
+}
 
 /* A chunk that is changed in part must still be what it was. */
-START_TEST(a_chunk_changed_in_part_by_both_is_a_conflict)
+TEST(a_chunk_changed_in_part_by_both_is_a_conflict)
 {
     OK(&t, brc_bulk_begin(t.session, &t.err));
     scenario_put(&t, t.session, "/n", 0, 70);
@@ -332,7 +336,6 @@ START_TEST(a_chunk_changed_in_part_by_both_is_a_conflict)
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 1), 71);
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 0);
 }
-END_TEST
 
 /* Once something of it is in the file. */
 static void drop_it(uint64_t mib)
@@ -342,7 +345,7 @@ static void drop_it(uint64_t mib)
     int64_t id = 0;
     (void)mib;
     OK(&t, brc_drafts(&it, other, &t.err));
-    while (brc_drafts_next(it, &draft, &t.err) > 0)
+    while (brc_next(it, &draft, &t.err) > 0)
         id = draft->nodes > 0 ? draft->id : id;
     brc_iter_free(it);
     if (id != 0)
@@ -350,7 +353,7 @@ static void drop_it(uint64_t mib)
 }
 
 /* By its own process: rows that came after would be nobody's. */
-START_TEST(one_that_is_dropped_meanwhile_ends)
+TEST(one_that_is_dropped_meanwhile_ends)
 {
     giver g = {.each = drop_it};
     FAILS(&t, BRC_ESTALE, load(&g));
@@ -360,7 +363,6 @@ START_TEST(one_that_is_dropped_meanwhile_ends)
     g = (giver){0};
     OK(&t, load(&g));
 }
-END_TEST
 
 static int count_private(breccia *repo)
 {
@@ -368,7 +370,7 @@ static int count_private(breccia *repo)
     const brc_draft *d;
     int n = 0, rc;
     OK(&t, brc_drafts(&it, repo, &t.err));
-    while ((rc = brc_drafts_next(it, &d, &t.err)) > 0)
+    while ((rc = brc_next(it, &d, &t.err)) > 0)
         n += (d->flags & BRC_DRAFT_OWNED) != 0;
     ck_assert_int_eq(rc, 0);
     brc_iter_free(it);
@@ -376,7 +378,7 @@ static int count_private(breccia *repo)
 }
 
 /* The file is locked when it is to be dropped. */
-START_TEST(one_that_cannot_be_dropped_goes_with_the_next_change)
+TEST(one_that_cannot_be_dropped_goes_with_the_next_change)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     opts.wait_ms = -1;
@@ -392,27 +394,4 @@ START_TEST(one_that_cannot_be_dropped_goes_with_the_next_change)
     scenario_put(&t, t.session, "/n", 1, 72);
     ck_assert_int_eq(count_private(other), 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 0);
-}
-END_TEST
-
-Suite *bulk_suite(void)
-{
-    Suite *s = suite_create("bulk");
-    TCase *c = tcase_create("bulk");
-    tcase_set_timeout(c, 120);
-    tcase_add_checked_fixture(c, bulk_setup, bulk_teardown);
-    suite_add_tcase(s, c);
-    tcase_add_test(c, readers_get_in_and_see_nothing);
-    tcase_add_test(c, no_batch_spills);
-    tcase_add_test(c, other_writers_get_in_and_nothing_is_lost);
-    tcase_add_test(c, what_others_store_meanwhile_is_stored_once);
-    tcase_add_loop_test(c, what_changed_its_form_meanwhile_is_a_conflict, 0, 2);
-    tcase_add_test(c, an_attribute_is_no_conflict);
-    tcase_add_test(c, an_interrupted_one_leaves_nothing_to_see);
-    tcase_add_loop_test(c, a_killed_one_leaves_a_dead_draft, 0, 7);
-    tcase_add_test(c, a_pair_of_calls_is_one_change);
-    tcase_add_test(c, a_chunk_changed_in_part_by_both_is_a_conflict);
-    tcase_add_test(c, one_that_cannot_be_dropped_goes_with_the_next_change);
-    tcase_add_test(c, one_that_is_dropped_meanwhile_ends);
-    return s;
 }

@@ -1,14 +1,15 @@
 /* Reading a part of a chunk that can be decoded in part: a shard among other codecs,
  * which is stored whole. The elements are right, and no more is decoded than they need. */
-#include <check.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/breccia_codec.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
+#include "../kit/watched_codec.h"
 
-Suite *chunk_boxes_suite(void);
+TEST_SUITE(chunk_boxes);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define COUNT "{\"name\":\"https://breccia.example/count\"}"
@@ -25,40 +26,13 @@ Suite *chunk_boxes_suite(void);
 
 static atomic_int decoded_chunks;
 
-static int count_open(void *ctx, void **state, const brc_json *config, const brc_proto *in,
-                      brc_proto *out, int *identity, brc_error *err)
+static void count_decoded(brc_span bytes)
 {
-    (void)ctx, (void)state, (void)config, (void)in, (void)out, (void)identity, (void)err;
-    return BRC_OK;
-}
-
-static int count_encode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
-                        brc_error *err)
-{
-    (void)ctx, (void)state, (void)scratch;
-    return brc_buf_append(dst, src.data, src.len, err);
-}
-
-static int count_decode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
-                        brc_error *err)
-{
-    (void)ctx, (void)state, (void)scratch;
+    (void)bytes;
     atomic_fetch_add(&decoded_chunks, 1);
-    return brc_buf_append(dst, src.data, src.len, err);
 }
 
-static brc_registry *counting_registry(scenario *t)
-{
-    const brc_codec_spec spec = { .size = sizeof(spec), .name = "https://breccia.example/count",
-                                  .kind = BRC_BYTES_TO_BYTES, .open = count_open };
-    const brc_codec_impl impl = { .size = sizeof(impl), .spec = spec.name, .name = "test",
-                                  .encode = count_encode, .decode = count_decode };
-    brc_registry *reg;
-    OK(t, brc_registry_new(&reg, &t->err));
-    OK(t, brc_registry_add_codec(reg, &spec, &t->err));
-    OK(t, brc_registry_add_impl(reg, &impl, &t->err));
-    return reg;
-}
+static const watcher counts = { "https://breccia.example/count", NULL, count_decoded };
 
 /* ---- how much is decoded -------------------------------- */
 
@@ -70,7 +44,7 @@ static const struct {
     { "[" TURN "," SHARD("[8,8]", TURN "," SHARD("[4,4]", LITTLE "," COUNT)) "," CRC "," ZSTD "]" },
 };
 
-/* Of a shard of 16 x 24 elements, 24 inner chunks of 4 x 4. */
+/* The array is one shard of 16 x 24 elements, in 24 inner chunks of 4 x 4. */
 static const struct {
     const char *selection;
     int chunks;
@@ -80,7 +54,9 @@ static const struct {
     { "[1:15, 1:23]", 24 }, { "[15:16, 0:24:23]", 6 }, { "[:, :]", 24 },
 };
 
-START_TEST(P13_a_selection_decodes_the_inner_chunks_that_it_meets)
+CASE("boxes");
+
+EACH(P13_a_selection_decodes_the_inner_chunks_that_it_meets, counted)
 {
     scenario t;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -89,7 +65,7 @@ START_TEST(P13_a_selection_decodes_the_inner_chunks_that_it_meets)
     int32_t data[16 * 24], got[16 * 24], want[16 * 24];
     model m;
     scenario_folder(&t);
-    brc_registry *reg = counting_registry(&t);
+    brc_registry *reg = watched_registry(&counts, &t.err);
     opts.registry = reg;
     scenario_open(&t, &opts, BRC_OPEN_CREATE);
     brc_array *a = scenario_array(&t, "/a", "int32", 2, shape, shape, NULL, counted[_i].codecs);
@@ -114,7 +90,6 @@ START_TEST(P13_a_selection_decodes_the_inner_chunks_that_it_meets)
     scenario_stop(&t);
     brc_registry_free(reg);
 }
-END_TEST
 
 /* ---- whatever is asked for -------------------------------- */
 
@@ -137,7 +112,7 @@ static const struct {
       3, { 9, 13, 11 }, { 4, 8, 6 } },
 };
 
-START_TEST(P9_P12_any_part_of_a_shard_among_codecs_is_right)
+EACH(P9_P12_any_part_of_a_shard_among_codecs_is_right, mixed)
 {
     scenario t;
     model m;
@@ -173,11 +148,10 @@ START_TEST(P9_P12_any_part_of_a_shard_among_codecs_is_right)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Chunks of the same bytes are one object, whatever their shape: it is encoded as the
  * first array has it, and a box of the other is none of that encoding's. */
-START_TEST(a_chunk_may_be_stored_in_another_shape)
+TEST(a_chunk_may_be_stored_in_another_shape)
 {
     scenario t;
     const uint64_t wide[2] = { 8, 32 }, tall[2] = { 32, 8 };
@@ -202,18 +176,4 @@ START_TEST(a_chunk_may_be_stored_in_another_shape)
     brc_array_free(a);
     brc_array_free(b);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *chunk_boxes_suite(void)
-{
-    Suite *s = suite_create("chunk_boxes");
-    TCase *tc = tcase_create("boxes");
-    tcase_add_loop_test(tc, P13_a_selection_decodes_the_inner_chunks_that_it_meets, 0,
-                        sizeof(counted) / sizeof(counted[0]));
-    tcase_add_loop_test(tc, P9_P12_any_part_of_a_shard_among_codecs_is_right, 0,
-                        sizeof(mixed) / sizeof(mixed[0]));
-    tcase_add_test(tc, a_chunk_may_be_stored_in_another_shape);
-    suite_add_tcase(s, tc);
-    return s;
 }

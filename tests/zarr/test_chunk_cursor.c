@@ -1,5 +1,4 @@
 /* Chunks one by one, of the map and of uncommitted rows; and re-encoding them in batches. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/base/error.h"
 #include "../../src/zarr/array/chunk_cursor.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *chunk_cursor_suite(void);
+TEST_SUITE(chunk_cursor);
 
 /* Some pages of rows, some batches of codecs. */
 enum { CHUNKS = 3000, EACH = 64 };
@@ -18,7 +18,7 @@ static const char raw[] = "[" BYTES "]";
 static const char packed[] =
     "[" BYTES ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]";
 
-/* What each chunk holds: 0 is the fill value, and such a chunk is not there. */
+/* The value of each chunk: 0 is the fill value, and such a chunk is not there. */
 static uint32_t values[CHUNKS];
 
 static uint32_t elements[CHUNKS * EACH]; /* each chunk's value in all of it */
@@ -98,7 +98,9 @@ static void walk_is_right(scenario *t, brc_array *a)
     ck_assert_uint_eq(met.n, at);
 }
 
-START_TEST(f21_chunks_are_those_of_the_map_under_the_rows)
+CASE("chunks", .timeout = 60);
+
+LOOP(f21_chunks_are_those_of_the_map_under_the_rows, 0, 6)
 {
     uint64_t random = (uint64_t)_i + 1;
     scenario t;
@@ -119,7 +121,6 @@ START_TEST(f21_chunks_are_those_of_the_map_under_the_rows)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 static int64_t distinct_values(void)
 {
@@ -134,7 +135,7 @@ static int64_t distinct_values(void)
 }
 
 /* Chunks that share an object lie in different batches, in the map and in rows. */
-START_TEST(f21_codecs_are_rewritten_in_batches)
+TEST(f21_codecs_are_rewritten_in_batches)
 {
     uint64_t random = 5;
     scenario t;
@@ -160,10 +161,9 @@ START_TEST(f21_codecs_are_rewritten_in_batches)
                      distinct_values()); /* each object of the array, and only those */
     scenario_stop(&t);
 }
-END_TEST
 
 /* A row of shards is met once for each row of chunks in it: what is held counts shards. */
-START_TEST(a_row_of_shards_is_held_once)
+TEST(a_row_of_shards_is_held_once)
 {
     enum { ROWS = 32, SHARDS = 1500 };
     static const char sharded[] =
@@ -195,17 +195,4 @@ START_TEST(a_row_of_shards_is_held_once)
     brc_array_free(a);
     free(data);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *chunk_cursor_suite(void)
-{
-    Suite *suite = suite_create("chunk_cursor");
-    TCase *t = tcase_create("chunks");
-    tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, f21_chunks_are_those_of_the_map_under_the_rows, 0, 6);
-    tcase_add_test(t, f21_codecs_are_rewritten_in_batches);
-    tcase_add_test(t, a_row_of_shards_is_held_once);
-    suite_add_tcase(suite, t);
-    return suite;
 }

@@ -1,9 +1,8 @@
 /* The backend that new arrays get by the repository's setting, imported ones too. */
-#include <check.h>
-
 #include "../kit/dirs_kit.h"
+#include "../kit/suite.h"
 
-Suite *default_backend_suite(void);
+TEST_SUITE(default_backend);
 
 static void is_default(dirs *d, const char *json)
 {
@@ -20,7 +19,7 @@ static void has_backend(dirs *d, const char *path, const char *json)
     brc_array_free(a);
 }
 
-START_TEST(R3_a_default_is_recorded_in_new_arrays_alone)
+TEST(R3_a_default_is_recorded_in_new_arrays_alone)
 {
     dirs d;
     dirs_start(&d);
@@ -44,7 +43,7 @@ START_TEST(R3_a_default_is_recorded_in_new_arrays_alone)
                               "\"configuration\":{\"chunk_shape\":[2]}},\"chunk_key_encoding\":"
                               "{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[{\"name\":"
                               "\"bytes\"}]}";
-    OK(&d.t, brc_key_set(d.t.session, "key/zarr.json", doc, sizeof(doc) - 1, &d.t.err));
+    OK(&d.t, brc_key_set(d.t.session, "key/zarr.json", doc, sizeof(doc) - 1, 0, &d.t.err));
     OK(&d.t, brc_config_set(d.t.repo, "backend", "org.example.here", &d.t.err));
     brc_array_free(dirs_new(&d, "/late", NULL));
     OK(&d.t, brc_config_set(d.t.repo, "backend", NULL, &d.t.err));
@@ -64,15 +63,14 @@ START_TEST(R3_a_default_is_recorded_in_new_arrays_alone)
     scenario_whole(&d.t);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(R3_a_default_that_is_wrong_or_not_known_is_refused)
+TEST(R3_a_default_that_is_wrong_or_not_known_is_refused)
 {
     static const struct {
         const char *text, *words;
         int code;
     } wrong[] = {
-        { "org.example.none", "inline, org.example.dir", BRC_EUNSUPPORTED },
+        { "org.example.none", "inline, pack, org.example.dir", BRC_EUNSUPPORTED },
         { "{\"name\":\"org.example.dir\",\"configuration\":{\"folder\":\"../x\"}}", "folder",
           BRC_EINVAL },
         { "{\"name\":\"org.example.dir\",\"options\":{}}", "options", BRC_EINVAL },
@@ -116,9 +114,8 @@ START_TEST(R3_a_default_that_is_wrong_or_not_known_is_refused)
     dirs_open(&d, 0);
     dirs_stop(&d);
 }
-END_TEST
 
-START_TEST(B40_what_is_imported_goes_where_new_arrays_go)
+LOOP(B40_what_is_imported_goes_where_new_arrays_go, 0, 2)
 {
     char out[256];
     dirs d, e;
@@ -146,16 +143,4 @@ START_TEST(B40_what_is_imported_goes_where_new_arrays_go)
     scenario_whole(&e.t);
     dirs_stop(&e);
     dirs_stop(&d);
-}
-END_TEST
-
-Suite *default_backend_suite(void)
-{
-    Suite *suite = suite_create("default_backend");
-    TCase *tc = tcase_create("default_backend");
-    tcase_add_test(tc, R3_a_default_is_recorded_in_new_arrays_alone);
-    tcase_add_test(tc, R3_a_default_that_is_wrong_or_not_known_is_refused);
-    tcase_add_loop_test(tc, B40_what_is_imported_goes_where_new_arrays_go, 0, 2);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

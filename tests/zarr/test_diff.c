@@ -1,5 +1,4 @@
-/* What differs between versions: nodes, chunks, elements. */
-#include <check.h>
+/* Differences between versions: nodes, chunks, elements. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +6,9 @@
 
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *diff_suite(void);
+TEST_SUITE(diff);
 
 static brc_iter *diff_of(scenario *t, const char *a, const char *b, const char *path,
                          uint32_t flags)
@@ -31,7 +31,7 @@ static void diff_is(scenario *t, const char *a, const char *b, const char *path,
     const brc_change *c;
     brc_iter *it = diff_of(t, a, b, path, 0);
     int rc;
-    while ((rc = brc_diff_next(it, &c, &t->err)) > 0) {
+    while ((rc = brc_next(it, &c, &t->err)) > 0) {
         ck_assert_int_eq((c->flags & BRC_CHANGE_ELEMENTS) != 0, 0);
         if (c->what != BRC_MOVED)
             len += (size_t)snprintf(out + len, sizeof(out) - len, "%c", marks[c->what]);
@@ -59,7 +59,7 @@ static brc_change elements_of(scenario *t, const char *a, const char *b)
 {
     const brc_change *given;
     brc_iter *it = diff_of(t, a, b, NULL, BRC_DIFF_ELEMENTS);
-    ck_assert_int_eq(brc_diff_next(it, &given, &t->err), 1);
+    ck_assert_int_eq(brc_next(it, &given, &t->err), 1);
     brc_change c = *given;
     ck_assert_int_eq(c.what, BRC_CHANGED);
     brc_iter_free(it);
@@ -68,14 +68,7 @@ static brc_change elements_of(scenario *t, const char *a, const char *b)
     return c;
 }
 
-static brc_array *array_at(scenario *t, const char *path)
-{
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
-    return a;
-}
-
-START_TEST(nodes_that_come_and_go)
+TEST(nodes_that_come_and_go)
 {
     scenario t;
     scenario_start(&t);
@@ -105,9 +98,8 @@ START_TEST(nodes_that_come_and_go)
     FAILS(&t, BRC_ENOTFOUND, brc_diff(&it, t.repo, "HEAD", "nothing", NULL, &t.err));
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(chunks_are_counted)
+TEST(chunks_are_counted)
 {
     scenario t;
     scenario_start(&t);
@@ -133,9 +125,8 @@ START_TEST(chunks_are_counted)
     diff_is(&t, "main", "main~1", NULL, "~/a*[/attributes/k][/attributes/n~1m](1,2,1) ");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(moves_are_found)
+TEST(moves_are_found)
 {
     scenario t;
     scenario_start(&t);
@@ -143,20 +134,19 @@ START_TEST(moves_are_found)
     scenario_numbers(&t, "/g/b", 10, 4, 50);
     scenario_numbers(&t, "/c", 10, 4, 100);
     scenario_commit(&t, "one");
-    OK(&t, brc_node_move(t.session, "/g", "/new/g", &t.err));
-    OK(&t, brc_node_move(t.session, "/c", "/d", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/new/g", 0, &t.err));
+    OK(&t, brc_node_move(t.session, "/c", "/d", 0, &t.err));
     diff_is(&t, NULL, NULL, NULL, "/d*</c +/new /new/g</g ");
     scenario_commit(&t, "two");
     diff_is(&t, NULL, "HEAD", NULL, "/d*</c +/new /new/g</g ");
     scenario_set_number(&t, "/d", 0, -1);
-    diff_is(&t, "HEAD~1", NULL, "/d", "+/d*(3,0,0) "); /* moved and changed is no move */
-    OK(&t, brc_node_copy(t.session, "/new/g", "/g", &t.err));
+    diff_is(&t, "HEAD~1", NULL, "/d", "+/d*(3,0,0) "); /* a node that was moved and changed */
+    OK(&t, brc_node_move(t.session, "/new/g", "/g", BRC_NODE_COPY, &t.err));
     diff_is(&t, "HEAD", NULL, "/g", "+/g +/g/a*(3,0,0) +/g/b*(3,0,0) ");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_path_narrows_the_view)
+TEST(a_path_narrows_the_view)
 {
     scenario t;
     scenario_start(&t);
@@ -179,9 +169,8 @@ START_TEST(a_path_narrows_the_view)
     FAILS(&t, BRC_EINVAL, brc_diff(&it, t.repo, NULL, NULL, &opts, &t.err));
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(looking_changes_nothing)
+TEST(looking_changes_nothing)
 {
     scenario t;
     scenario_start(&t);
@@ -200,9 +189,8 @@ START_TEST(looking_changes_nothing)
     diff_is(&t, NULL, NULL, NULL, "~/a*(0,0,1) ");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(elements_and_their_box)
+TEST(elements_and_their_box)
 {
     scenario t;
     uint64_t shape[3] = { 6, 7, 8 }, chunk[3] = { 4, 3, 5 };
@@ -234,9 +222,8 @@ START_TEST(elements_and_their_box)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(elements_against_absent_chunks)
+TEST(elements_against_absent_chunks)
 {
     scenario t;
     scenario_start(&t);
@@ -258,16 +245,15 @@ START_TEST(elements_against_absent_chunks)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(elements_after_a_resize)
+TEST(elements_after_a_resize)
 {
     scenario t;
     int32_t more[4] = { 1, 2, 3, 4 };
     scenario_start(&t);
     scenario_numbers(&t, "/a", 10, 4, 1);
     scenario_commit(&t, "one");
-    brc_array *a = array_at(&t, "/a");
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_append(a, 0, 4, more, sizeof(more), &t.err));
     scenario_set_number(&t, "/a", 1, 100);
     brc_change c = elements_of(&t, NULL, NULL);
@@ -284,9 +270,8 @@ START_TEST(elements_after_a_resize)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(elements_of_what_cannot_be_compared)
+TEST(elements_of_what_cannot_be_compared)
 {
     scenario t;
     brc_change c;
@@ -308,7 +293,6 @@ START_TEST(elements_of_what_cannot_be_compared)
     ck_assert_uint_eq(c.chunks_added, 2);
     scenario_stop(&t);
 }
-END_TEST
 
 static const struct {
     const char *type, *from, *to;
@@ -333,7 +317,7 @@ static const struct {
     { "r24", "[1, 2, 3]", "[1, 2, 4]", NAN },
 };
 
-START_TEST(elements_of_every_type)
+EACH(elements_of_every_type, types)
 {
     scenario t;
     brc_buf element = BRC_BUF_INIT;
@@ -359,10 +343,9 @@ START_TEST(elements_of_every_type)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Every difference that the model has, and none else. */
-START_TEST(random_changes_are_all_found)
+LOOP(random_changes_are_all_found, 0, 20)
 {
     scenario t;
     model before, after;
@@ -413,24 +396,4 @@ START_TEST(random_changes_are_all_found)
     model_free(&after);
     brc_array_free(a);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *diff_suite(void)
-{
-    Suite *suite = suite_create("diff");
-    TCase *tc = tcase_create("diff");
-    tcase_add_test(tc, nodes_that_come_and_go);
-    tcase_add_test(tc, chunks_are_counted);
-    tcase_add_test(tc, moves_are_found);
-    tcase_add_test(tc, a_path_narrows_the_view);
-    tcase_add_test(tc, looking_changes_nothing);
-    tcase_add_test(tc, elements_and_their_box);
-    tcase_add_test(tc, elements_against_absent_chunks);
-    tcase_add_test(tc, elements_after_a_resize);
-    tcase_add_test(tc, elements_of_what_cannot_be_compared);
-    tcase_add_loop_test(tc, elements_of_every_type, 0, (int)(sizeof(types) / sizeof(types[0])));
-    tcase_add_loop_test(tc, random_changes_are_all_found, 0, 20);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* How many elements differ between versions, where and by how much: against a plain
  * comparison of arrays in memory, over types, grids, fill values and shapes. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +13,9 @@
 #include "../../src/zarr/transfer.h"
 #include "../kit/sanitized.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *element_diff_suite(void);
+TEST_SUITE(element_diff);
 
 #define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
@@ -46,8 +46,8 @@ static const struct {
     { "\"float32\"", BYTES, 'f', { "0", "-0.0", "NaN", "1.5" } },
     { "\"float32\"", BYTES, 'f', { "0.5", "-Infinity", "NaN", "3" } },
     { "\"float64\"", BYTES, 'f', { "0", "1e300", "NaN", "-1" } },
-    { "\"complex64\"", BYTES, '-', { "[0, 0]", "[1, 0]", "[0, 1]", "[\"NaN\", 1]" } },
-    { "\"complex128\"", BYTES, '-', { "[0, 0]", "[1, 0]", "[0, 1]", "[2, 1]" } },
+    { "\"complex64\"", BYTES, 'c', { "[0, 0]", "[1, 0]", "[0, 1]", "[\"NaN\", 1]" } },
+    { "\"complex128\"", BYTES, 'c', { "[0, 0]", "[1, 0]", "[0, 1]", "[2, 1]" } },
     { "\"r24\"", BYTES, '-', { "[0, 0, 0]", "[0, 0, 1]", "[1, 0, 0]", "[9, 9, 9]" } },
     { "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"ns\",\"scale_factor\":1}}",
       BYTES, 't',
@@ -224,7 +224,7 @@ static void store_version(trial *x, const version *v)
                    dims, kinds[x->kind].dtype, v->grid, word ? "\"" : "", fill, word ? "\"" : "",
                    v->codecs);
     ck_assert_uint_lt(len, sizeof(doc));
-    OK(t, brc_json_parse(&json, doc, strlen(doc), &t->err));
+    OK(t, brc_json_parse(&json, doc, strlen(doc), 0, &t->err));
     ck_assert_msg(brc_array_create_doc(&a, t->session, "/a", json, &t->err) == BRC_OK, "%s: %s",
                   doc, t->err.message);
     for (int i = 0; i < VALUES; i++) {
@@ -275,7 +275,7 @@ static brc_change expected_change(const trial *x)
     brc_change c;
     memset(&c, 0, sizeof(c));
     c.ndim = ndim;
-    c.max_abs = kinds[x->kind].how == '-' ? NAN : 0;
+    c.max_abs = strchr("-c", kinds[x->kind].how) != NULL ? NAN : 0;
     for (int i = 0; i < ndim; i++)
         both[i] = a->shape[i] < b->shape[i] ? a->shape[i] : b->shape[i];
     const uint64_t n = count_of(ndim, both);
@@ -313,7 +313,7 @@ static brc_change change_of(scenario *t)
     opts.path = "/a";
     opts.flags = BRC_DIFF_ELEMENTS;
     OK(t, brc_diff(&it, t->repo, NULL, NULL, &opts, &t->err));
-    int rc = brc_diff_next(it, &given, &t->err);
+    int rc = brc_next(it, &given, &t->err);
     ck_assert_int_ge(rc, 0);
     if (rc > 0)
         c = *given;
@@ -347,6 +347,213 @@ static void check_change(const trial *x, const char *how)
                   "%s: by %.17g, not %.17g", label, c.max_abs, want.max_abs);
 }
 
+/* ---- which differ ---------------------------------------------------------------- */
+
+/* The options of a comparison. */
+typedef struct asked {
+    brc_diff_opts opts;
+    brc_sel sel;
+} asked;
+
+static double value_number(size_t kind, int p)
+{
+    const char *x = kinds[kind].values[p];
+    if (kinds[kind].how == 'b')
+        return strcmp(x, "true") == 0;
+    return strcmp(x, "\"NaT\"") == 0 ? NAN : strtod(x, NULL);
+}
+
+/* The parts of a complex number; both are NaN if one is. */
+static void value_parts(size_t kind, int p, double part[2])
+{
+    if (sscanf(kinds[kind].values[p], "[%lf, %lf]", &part[0], &part[1]) != 2)
+        part[0] = part[1] = NAN;
+}
+
+static int complex_differ(const trial *x, const asked *q, int p, int r)
+{
+    double u[2], v[2];
+    value_parts(x->kind, p, u);
+    value_parts(x->kind, r, v);
+    if (isnan(u[0]) || isnan(v[0]))
+        return isnan(u[0]) != isnan(v[0]);
+    return hypot(u[0] - v[0], u[1] - v[1]) > q->opts.atol + q->opts.rtol * hypot(v[0], v[1]);
+}
+
+static int does_differ(const trial *x, const asked *q, const uint64_t *at)
+{
+    const version *a = &x->v[0], *b = &x->v[1];
+    const int p = a->values[place_of(x->ndim, a->shape, at)];
+    const int r = b->values[place_of(x->ndim, b->shape, at)];
+    for (int i = 0; i < x->ndim && q->opts.sel != NULL; i++) {
+        const uint64_t from = q->sel.start[i], step_of = q->sel.step[i];
+        if (at[i] < from || (at[i] - from) % step_of != 0 ||
+            (at[i] - from) / step_of >= q->sel.count[i])
+            return 0;
+    }
+    if (p == r || strcmp(kinds[x->kind].values[p], kinds[x->kind].values[r]) == 0)
+        return 0;
+    if (kinds[x->kind].how == '-' ||
+        (!(q->opts.flags & BRC_DIFF_CLOSE) && q->opts.atol + q->opts.rtol == 0))
+        return 1;
+    if (kinds[x->kind].how == 'c')
+        return complex_differ(x, q, p, r);
+    const double u = value_number(x->kind, p), v = value_number(x->kind, r);
+    if (isnan(u) && isnan(v))
+        return 0;
+    if (isinf(v) || isnan(u) || isnan(v)) /* infinities are close to nothing else */
+        return 1;
+    return !(value_apart(x->kind, p, r) <= q->opts.atol + q->opts.rtol * fabs(v));
+}
+
+static void ask(trial *x, asked *q, int with_sel)
+{
+    *q = (asked){ .opts = BRC_DIFF_OPTS_INIT, .sel = BRC_SEL_INIT };
+    q->opts.path = "/a";
+    q->opts.flags = BRC_DIFF_ELEMENTS | BRC_DIFF_CHUNKS | (below(x, 3) == 0 ? BRC_DIFF_CLOSE : 0);
+    q->opts.values = 1 + below(x, below(x, 2) == 0 ? 5 : 3000);
+    q->opts.atol = below(x, 2) == 0 ? 0 : 2.5;
+    q->opts.rtol = below(x, 2) == 0 ? 0 : 0.25;
+    q->sel.ndim = x->ndim;
+    for (int i = 0; i < x->ndim; i++) {
+        q->sel.start[i] = below(x, 10);
+        q->sel.step[i] = 1 + below(x, 4);
+        q->sel.count[i] = below(x, 12);
+    }
+    if (with_sel)
+        q->opts.sel = &q->sel;
+}
+
+/* Tells whether the text of an element is that of the kind's value. */
+static void check_element(const trial *x, const brc_change *c, const void *element, int value)
+{
+    brc_buf want = BRC_BUF_INIT;
+    OK(&x->t, brc_element_parse(&want, c->array, kinds[x->kind].values[value],
+                                &((trial *)x)->t.err));
+    ck_assert_mem_eq(element, want.data, want.len);
+    brc_buf_dispose(&want);
+}
+
+static int is_in_a_box(const brc_change *c, const uint64_t *at)
+{
+    for (size_t i = 0; i < c->nboxes; i++) {
+        const uint64_t *first = c->boxes + 2 * i * (size_t)c->ndim, *last = first + c->ndim;
+        int is = 1;
+        for (int k = 0; k < c->ndim; k++)
+            is &= at[k] >= first[k] && at[k] <= last[k];
+        if (is)
+            return 1;
+    }
+    return 0;
+}
+
+static void check_listed(const trial *x, const asked *q, const brc_change *c)
+{
+    const version *a = &x->v[0], *b = &x->v[1];
+    uint64_t at[BRC_MAX_NDIM] = { 0 }, both[BRC_MAX_NDIM] = { 0 }, n = 0, numbers = 0, held = 0;
+    double sum = 0, squares = 0;
+    for (int i = 0; i < x->ndim; i++)
+        both[i] = a->shape[i] < b->shape[i] ? a->shape[i] : b->shape[i];
+    if (count_of(x->ndim, both) > 0)
+        do {
+            if (!does_differ(x, q, at))
+                continue;
+            const int p = a->values[place_of(x->ndim, a->shape, at)];
+            const int r = b->values[place_of(x->ndim, b->shape, at)];
+            const double apart = value_apart(x->kind, p, r);
+            ck_assert(is_in_a_box(c, at));
+            if (!isnan(apart)) {
+                numbers++;
+                sum += apart;
+                squares += apart * apart;
+            }
+            if (n < q->opts.values) {
+                ck_assert_uint_lt(n, c->nvalues);
+                ck_assert_mem_eq(c->values[n].index, at, (size_t)x->ndim * sizeof(*at));
+                check_element(x, c, c->values[n].before, p);
+                check_element(x, c, c->values[n].now, r);
+            }
+            n++;
+        } while (step(x->ndim, both, at));
+    ck_assert_uint_eq(c->elements_changed, n);
+    ck_assert_uint_eq(c->nvalues, n < q->opts.values ? n : q->opts.values);
+    ck_assert_int_eq((c->flags & BRC_CHANGE_MORE) != 0, n > q->opts.values);
+    ck_assert_int_eq(isnan(c->mean_abs), numbers == 0);
+    ck_assert_int_eq(isnan(c->rms), numbers == 0);
+    if (numbers > 0 && isfinite(squares)) {
+        const double mean = sum / (double)numbers, rms = sqrt(squares / (double)numbers);
+        ck_assert_msg(fabs(c->mean_abs - mean) <= 1e-12 * mean, "mean %.17g, not %.17g",
+                      c->mean_abs, mean);
+        ck_assert_msg(fabs(c->rms - rms) <= 1e-12 * rms, "RMS %.17g, not %.17g", c->rms, rms);
+    }
+    for (size_t i = 0; i < c->nchunks; i++)
+        held += c->chunks[i * ((size_t)c->ndim + 1) + (size_t)c->ndim];
+    ck_assert_uint_le(held, n);
+    if (a->fill == b->fill && strcmp(a->grid, b->grid) == 0)
+        ck_assert_uint_eq(held, n); /* only what is stored can differ */
+}
+
+static uint8_t *values_copied(scenario *t, const brc_diff_opts *opts, size_t *n)
+{
+    brc_iter *it;
+    const brc_change *c;
+    uint8_t *out = NULL;
+    *n = 0;
+    OK(t, brc_diff(&it, t->repo, NULL, NULL, opts, &t->err));
+    if (brc_next(it, &c, &t->err) == 1 && c->nvalues > 0) {
+        const size_t ndim = (size_t)brc_array_describe(c->array)->ndim;
+        const size_t item = brc_array_describe(c->array)->item_size;
+        const size_t each = ndim * sizeof(uint64_t) + 2 * item;
+        out = malloc(c->nvalues * each + 1);
+        for (*n = 0; *n < c->nvalues; ++*n) {
+            uint8_t *at = out + *n * each;
+            memcpy(at, c->values[*n].index, ndim * sizeof(uint64_t));
+            memcpy(at + each - 2 * item, c->values[*n].before, item);
+            memcpy(at + each - item, c->values[*n].now, item);
+        }
+        *n *= each;
+    }
+    brc_iter_free(it);
+    return out;
+}
+
+/* Values without figures are the same, where chunks are cut the same. */
+static void check_values_alone(trial *x)
+{
+    asked q;
+    size_t n[2];
+    uint8_t *found[2];
+    if (strcmp(x->v[0].grid, x->v[1].grid) != 0)
+        return;
+    ask(x, &q, (int)below(x, 2));
+    for (int i = 0; i < 2; i++) {
+        found[i] = values_copied(&x->t, &q.opts, &n[i]);
+        q.opts.flags &= ~(uint32_t)BRC_DIFF_ELEMENTS;
+    }
+    ck_assert_uint_eq(n[0], n[1]);
+    if (n[0] > 0)
+        ck_assert_mem_eq(found[0], found[1], n[0]);
+    free(found[0]);
+    free(found[1]);
+}
+
+/* The listed elements are those that a plain loop finds, whatever selection, tolerance and number
+ * are asked for. */
+static void check_values(trial *x)
+{
+    brc_iter *it;
+    const brc_change *c;
+    asked q;
+    for (int way = 0; way < 3; way++) {
+        ask(x, &q, way > 0);
+        OK(&x->t, brc_diff(&it, x->t.repo, NULL, NULL, &q.opts, &x->t.err));
+        if (brc_next(it, &c, &x->t.err) == 1)
+            check_listed(x, &q, c);
+        brc_iter_free(it);
+    }
+    check_values_alone(x);
+}
+
 /* With and without other threads, and with a budget that makes slabs of a few bytes. */
 static void check_every_way(trial *x, brc_pool *pool)
 {
@@ -358,6 +565,7 @@ static void check_every_way(trial *x, brc_pool *pool)
         if (way & 2)
             x->t.repo->pipe.memory = 64;
         check_change(x, way == 0 ? "alone" : way == 1 ? "4 threads" : way == 2 ? "tight" : "both");
+        check_values(x);
         scenario_close(&x->t);
     }
     scenario_open(&x->t, NULL, 0);
@@ -367,7 +575,7 @@ static void check_every_way(trial *x, brc_pool *pool)
 
 #define TRIALS 12
 
-START_TEST(f19_every_type_and_grid)
+LOOP(f19_every_type_and_grid, 0, KINDS)
 {
     static trial x;
     brc_pool *pool;
@@ -388,10 +596,9 @@ START_TEST(f19_every_type_and_grid)
         brc_pool_free(pool);
     }
 }
-END_TEST
 
 /* More pairs than one batch has, several jobs, and both ways round. */
-START_TEST(f19_many_chunks)
+LOOP(f19_many_chunks, 0, 2)
 {
     static trial x;
     brc_pool *pool;
@@ -419,12 +626,11 @@ START_TEST(f19_many_chunks)
     scenario_stop(&x.t);
     brc_pool_free(pool);
 }
-END_TEST
 
 #define WIDE 1500
 
 /* Slabs that are compared in parts, along the first axis that has an extent. */
-START_TEST(f19_large_slabs)
+TEST(f19_large_slabs)
 {
     scenario t;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -471,7 +677,6 @@ START_TEST(f19_large_slabs)
     scenario_stop(&t);
     brc_pool_free(opts.pool);
 }
-END_TEST
 
 static void elements_are(scenario *t, uint64_t changed, uint64_t added, uint64_t removed)
 {
@@ -482,7 +687,7 @@ static void elements_are(scenario *t, uint64_t changed, uint64_t added, uint64_t
     ck_assert_uint_eq(c.elements_removed, removed);
 }
 
-START_TEST(f14_elements_that_came_and_went)
+TEST(f14_elements_that_came_and_went)
 {
     scenario t;
     int32_t more[3] = { 1, 2, 3 };
@@ -492,8 +697,7 @@ START_TEST(f14_elements_that_came_and_went)
     elements_are(&t, 0, 10, 0); /* a new array */
     ck_assert(isnan(change_of(&t).max_abs));
     scenario_commit(&t, "one");
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_append(a, 0, 3, more, sizeof(more), &t.err));
     elements_are(&t, 0, 3, 0);
     scenario_set_number(&t, "/a", 0, 99);
@@ -514,9 +718,8 @@ START_TEST(f14_elements_that_came_and_went)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(f14_more_elements_than_64_bits_count)
+TEST(f14_more_elements_than_64_bits_count)
 {
     scenario t;
     uint64_t shape[3] = { 4, 4, 4 }, large[3] = { 4, UINT64_C(1) << 40, UINT64_C(1) << 40 };
@@ -531,11 +734,10 @@ START_TEST(f14_more_elements_than_64_bits_count)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* A huge array with a few chunks, of which the fill value or the chunks are others: what is
  * not stored is counted, not looked at. */
-START_TEST(f14_absent_chunks_of_another_fill_value)
+LOOP(f14_absent_chunks_of_another_fill_value, 0, 4)
 {
     scenario t;
     const uint64_t shape[2] = { UINT64_C(1) << 31, UINT64_C(1) << 30 };
@@ -572,7 +774,6 @@ START_TEST(f14_absent_chunks_of_another_fill_value)
     }
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- memory ---------------------------------------------------------------------- */
 
@@ -611,7 +812,7 @@ static int64_t diff_within(scenario *t, unsigned threads, size_t budget, rlim_t 
             diff.flags = BRC_DIFF_ELEMENTS;
             setrlimit(RLIMIT_DATA, &limit);
             if (brc_diff(&it, t->repo, "HEAD~1", "HEAD", &diff, &t->err) == BRC_OK &&
-                brc_diff_next(it, &c, NULL) == 1)
+                brc_next(it, &c, NULL) == 1)
                 result = (int64_t)c->elements_changed;
             else
                 fprintf(stderr, "%s\n", t->err.message);
@@ -631,7 +832,7 @@ enum { MEMORY_IS_OURS = !KIT_SANITIZED };
 
 /* A pair of chunks takes its stored bytes and its elements, and no more; however many there
  * are, and whatever the budget: each is larger, so that they go one at a time. */
-START_TEST(f19_memory_of_large_chunks)
+LOOP(f19_memory_of_large_chunks, 0, MEMORY_IS_OURS ? 2 : 0)
 {
     scenario t;
     const uint64_t shape[1] = { 3 * BIG };
@@ -664,21 +865,4 @@ START_TEST(f19_memory_of_large_chunks)
     ck_assert_int_eq(diff_within(&t, 1, 1, BIG / 2), -1); /* the limit holds */
     scenario_open(&t, NULL, 0);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *element_diff_suite(void)
-{
-    Suite *suite = suite_create("element_diff");
-    TCase *tc = tcase_create("element_diff");
-    tcase_add_loop_test(tc, f19_every_type_and_grid, 0, (int)KINDS);
-    tcase_add_loop_test(tc, f19_many_chunks, 0, 2);
-    tcase_add_test(tc, f19_large_slabs);
-    tcase_add_test(tc, f14_elements_that_came_and_went);
-    tcase_add_test(tc, f14_more_elements_than_64_bits_count);
-    tcase_add_loop_test(tc, f14_absent_chunks_of_another_fill_value, 0, 4);
-    if (MEMORY_IS_OURS)
-        tcase_add_loop_test(tc, f19_memory_of_large_chunks, 0, 2);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -2,20 +2,20 @@
  * Every way that reads or writes many chunks does several at a time, and goes on to the next
  * before all of them are through.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/breccia_codec.h"
 #include "../kit/ios.h"
-#include "../kit/meeting_stage.h"
+#include "../kit/meeting_codec.h"
+#include "../kit/suite.h"
 
-Suite *flows_suite(void);
+TEST_SUITE(flows);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
-/* What does not shrink is stored without codecs. */
+/* A chunk that does not shrink is stored without codecs. */
 #define MEETING "[" LITTLE "," MEETING_CODEC "," ZSTD "]"
 
 typedef meeting_stage flows;
@@ -46,9 +46,11 @@ static brc_array *flows_numbers(flows *f, const char *path, int ndim, const uint
     return a;
 }
 
+CASE("flows", .timeout = 120);
+
 /* ---- batches of writes -------------------------------- */
 
-START_TEST(writes_of_one_chunk_each_are_one_flow)
+TEST(writes_of_one_chunk_each_are_one_flow)
 {
     enum { N = 40 };
     flows f;
@@ -80,7 +82,7 @@ START_TEST(writes_of_one_chunk_each_are_one_flow)
     brc_sel sel[N];
     for (int i = 0; i < 4 * N; i++) {
         sel[i % N].size = sizeof(brc_sel);
-        brc_sel_all(&sel[i % N], big[i / N]);
+        sel_all(&sel[i % N], big[i / N]);
         sel[i % N].start[0] = (uint64_t)(i % N) * chunk;
         sel[i % N].count[0] = chunk;
         many[i] = io_in(&many_rooms[i], big[i / N], &sel[i % N],
@@ -89,9 +91,9 @@ START_TEST(writes_of_one_chunk_each_are_one_flow)
             many_rooms[i].data = ones + 7;
     }
     meeting_expect(0, NULL, NULL, NULL);
-    OK(&f.t, brc_write_batch(many, 4 * N, &f.t.err));
+    OK(&f.t, brc_write(many, 4 * N, &f.t.err));
     ck_assert(meeting_took_place());
-    OK(&f.t, brc_write_batch(io, N, &f.t.err));
+    OK(&f.t, brc_write(io, N, &f.t.err));
     for (int i = 0; i < N; i++) {
         OK(&f.t, brc_array_read(arrays[i], NULL, &got[i], sizeof(got[i]), &f.t.err));
         ck_assert_int_eq(got[i], i + 1);
@@ -103,10 +105,9 @@ START_TEST(writes_of_one_chunk_each_are_one_flow)
     scenario_whole(&f.t);
     flows_stop(&f);
 }
-END_TEST
 
 /* Any selections, through two handles of one array and one of another. */
-START_TEST(of_writes_that_overlap_the_later_wins)
+LOOP(of_writes_that_overlap_the_later_wins, 0, 4)
 {
     enum { N = 12, ROUNDS = 60 };
     static const uint64_t shape[2] = {23, 31}, chunk[2] = {4, 5};
@@ -138,7 +139,7 @@ START_TEST(of_writes_that_overlap_the_later_wins)
             io[i] = io_in(&rooms[i], a[which], &sel[i], data[i], len);
             model_write(of, &sel[i], data[i], NULL);
         }
-        OK(&f.t, brc_write_batch(io, N, &f.t.err));
+        OK(&f.t, brc_write(io, N, &f.t.err));
         for (int i = 0; i < N; i++)
             free(data[i]);
         if (round % 8 == 0)
@@ -156,10 +157,9 @@ START_TEST(of_writes_that_overlap_the_later_wins)
     model_free(&m[1]);
     flows_stop(&f);
 }
-END_TEST
 
 /* Handles of one array in two sessions on its branch. */
-START_TEST(a_later_write_sees_what_another_session_wrote_before_it)
+TEST(a_later_write_sees_what_another_session_wrote_before_it)
 {
     flows f;
     brc_session *other;
@@ -176,7 +176,7 @@ START_TEST(a_later_write_sees_what_another_session_wrote_before_it)
     OK(&f.t, brc_sel_parse(&tail, a, "[6]", &f.t.err));
     brc_io io[2] = {IO_OF(a, &head, (void *)(uintptr_t)&seven, 4),
                     IO_OF(b, &tail, (void *)(uintptr_t)&eight, 4)};
-    OK(&f.t, brc_write_batch(io, 2, &f.t.err));
+    OK(&f.t, brc_write(io, 2, &f.t.err));
     OK(&f.t, brc_array_read(b, NULL, got, sizeof(got), &f.t.err));
     const int32_t expected[8] = {0, 7, 0, 0, 0, 0, 8, 0};
     ck_assert_mem_eq(got, expected, sizeof(got));
@@ -185,12 +185,11 @@ START_TEST(a_later_write_sees_what_another_session_wrote_before_it)
     brc_session_free(other);
     flows_stop(&f);
 }
-END_TEST
 
 /* ---- edges -------------------------------- */
 
-/* Of 2,000 chunks at the edge, or of 70,000, a few are stored. */
-START_TEST(chunks_at_an_edge_are_cleaned_together)
+/* A few of the 2,000 or 70,000 chunks at the edge are stored. */
+LOOP(chunks_at_an_edge_are_cleaned_together, 0, 2)
 {
     enum { STORED = 300, WIDE = 160, LESS = 140 };
     const uint64_t rows = _i == 0 ? 2000 : 70000;
@@ -207,21 +206,21 @@ START_TEST(chunks_at_an_edge_are_cleaned_together)
     int32_t *data = malloc(STORED * WIDE * sizeof(*data));
     for (int i = 0; i < STORED; i++) {
         sels[i].size = sizeof(brc_sel);
-        brc_sel_all(&sels[i], a);
+        sel_all(&sels[i], a);
         sels[i].start[0] = (uint64_t)i * (rows / STORED);
         sels[i].count[0] = 1;
         for (int k = 0; k < WIDE; k++)
             data[i * WIDE + k] = i * 100 + k / 64;
         io[i] = io_in(&rooms[i], a, &sels[i], data + i * WIDE, WIDE * sizeof(*data));
     }
-    OK(&f.t, brc_write_batch(io, STORED, &f.t.err));
+    OK(&f.t, brc_write(io, STORED, &f.t.err));
     scenario_commit(&f.t, "stored");
     meeting_expect(1, NULL, NULL, NULL);
     OK(&f.t, brc_array_resize(a, less, &f.t.err));
     ck_assert(meeting_took_place());
     OK(&f.t, brc_array_resize(a, more, &f.t.err));
     for (int i = 0; i < STORED; i++) {
-        brc_sel_all(&sel, a);
+        sel_all(&sel, a);
         sel.start[0] = (uint64_t)i * (rows / STORED);
         sel.count[0] = 1;
         OK(&f.t, brc_array_read(a, &sel, row, sizeof(row), &f.t.err));
@@ -236,10 +235,9 @@ START_TEST(chunks_at_an_edge_are_cleaned_together)
     scenario_whole(&f.t);
     flows_stop(&f);
 }
-END_TEST
 
 /* More than are taken out of the map at once. */
-START_TEST(all_chunks_outside_a_smaller_shape_go)
+TEST(all_chunks_outside_a_smaller_shape_go)
 {
     const uint64_t shape[2] = {2, 20000}, chunk[2] = {1, 1}, less[2] = {2, 10};
     flows f;
@@ -261,7 +259,6 @@ START_TEST(all_chunks_outside_a_smaller_shape_go)
     scenario_whole(&f.t);
     flows_stop(&f);
 }
-END_TEST
 
 /* ---- codecs -------------------------------- */
 
@@ -284,7 +281,7 @@ static int is_of_second(void *ctx, brc_span decoded)
 }
 
 /* The last chunks that are looked up first wait for one that is looked up with the next. */
-START_TEST(chunks_are_recoded_without_a_barrier)
+TEST(chunks_are_recoded_without_a_barrier)
 {
     const uint64_t shape = 3 * LOOKED_UP * 64, chunk = 64;
     flows f;
@@ -301,10 +298,9 @@ START_TEST(chunks_are_recoded_without_a_barrier)
     scenario_whole(&f.t);
     flows_stop(&f);
 }
-END_TEST
 
 /* Every object is many chunks, which are looked up while it is on its way. */
-START_TEST(what_chunks_share_is_recoded_once)
+TEST(what_chunks_share_is_recoded_once)
 {
     enum { N = 5 * LOOKED_UP };
     const uint64_t shape = N * 64, chunk = 64;
@@ -326,7 +322,6 @@ START_TEST(what_chunks_share_is_recoded_once)
     scenario_whole(&f.t);
     flows_stop(&f);
 }
-END_TEST
 
 /* ---- shards -------------------------------- */
 
@@ -340,7 +335,7 @@ static const char *const taken_as[] = {
     "[" LITTLE "," ZSTD "]",
 };
 
-START_TEST(indexes_of_shards_are_decoded_together)
+LOOP(indexes_of_shards_are_decoded_together, 0, 3)
 {
     const uint64_t shape = 4096, shard = 16;
     const brc_xfer_opts out = {.size = sizeof(out)};
@@ -364,22 +359,4 @@ START_TEST(indexes_of_shards_are_decoded_together)
     brc_array_free(a);
     scenario_whole(&f.t);
     flows_stop(&f);
-}
-END_TEST
-
-Suite *flows_suite(void)
-{
-    Suite *s = suite_create("flows");
-    TCase *tc = tcase_create("flows");
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, writes_of_one_chunk_each_are_one_flow);
-    tcase_add_loop_test(tc, of_writes_that_overlap_the_later_wins, 0, 4);
-    tcase_add_test(tc, a_later_write_sees_what_another_session_wrote_before_it);
-    tcase_add_loop_test(tc, chunks_at_an_edge_are_cleaned_together, 0, 2);
-    tcase_add_test(tc, all_chunks_outside_a_smaller_shape_go);
-    tcase_add_test(tc, chunks_are_recoded_without_a_barrier);
-    tcase_add_test(tc, what_chunks_share_is_recoded_once);
-    tcase_add_loop_test(tc, indexes_of_shards_are_decoded_together, 0, 3);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,6 +1,5 @@
 /* Faults, planted with SQL, and what fsck says about each: which object, of what
  * kind, and who uses it. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,9 @@
 #include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"
+#include "../kit/suite.h"
 
-Suite *fsck_suite(void);
+TEST_SUITE(fsck);
 
 /* Everything that was found, a line each: "kind id missing|damaged: user, user". */
 typedef struct report {
@@ -51,7 +51,7 @@ static void check_file(scenario *t, uint32_t flags, report *r)
     uint64_t checked;
     memset(r, 0, sizeof(*r));
     scenario_reopen(t);
-    OK(t, brc_fsck(t->repo, flags, note_damage, r, &checked, &t->err));
+    OK(t, brc_fsck(t->repo, flags, note_damage, NULL, r, &checked, &t->err));
 }
 
 static void found(const report *r, const char *text)
@@ -81,12 +81,12 @@ static void sql_on(scenario *t, const char *before, const char *id, const char *
 
 /* /a with chunks of 4 in two versions of which the newer changed the last chunk, and
  * a tag at the older; `id` is the object of /a's chunk (1), which both have. */
-static void make_history(scenario *t, char id[65])
+static void start_with_two_versions(scenario *t, char id[65])
 {
     scenario_start(t);
     scenario_numbers(t, "/g/a", 12, 4, 1);
     scenario_commit(t, "one");
-    OK(t, brc_tag_create(t->repo, "v1", NULL, NULL, &t->err));
+    OK(t, brc_ref_create(t->repo, "v1", NULL, NULL, BRC_REF_TAG, &t->err));
     scenario_set_number(t, "/g/a", 11, -1);
     scenario_commit(t, "two");
     id_of(t, "SELECT lower(hex(id)) FROM object WHERE kind=1 ORDER BY place, offset"
@@ -103,23 +103,22 @@ static void short_tip(scenario *t, const char *rev, const char *name, char *out,
 
 /* ---- objects -------------------------------- */
 
-START_TEST(D3_nothing_is_wrong)
+TEST(D3_nothing_is_wrong)
 {
     scenario t;
     char id[65];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     check_file(&t, 0, &r);
     ck_assert_str_eq(r.text, "");
     check_file(&t, BRC_FSCK_NO_DECODE, &r);
     ck_assert_str_eq(r.text, "");
-    OK(&t, brc_fsck(t.repo, 0, NULL, NULL, NULL, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, NULL, NULL, NULL, NULL, &t.err));
     scenario_stop(&t);
 }
-END_TEST
 
 /* Versions share nodes of maps with several levels: what each says of them is compared. */
-START_TEST(f21_many_versions_of_a_deep_map_are_whole)
+TEST(f21_many_versions_of_a_deep_map_are_whole)
 {
     scenario t;
     report r;
@@ -137,28 +136,26 @@ START_TEST(f21_many_versions_of_a_deep_map_are_whole)
     ck_assert_uint_eq(stats.chunk_refs, 60 * 1000);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_an_orphan_is_no_fault)
+TEST(D3_an_orphan_is_no_fault)
 {
     scenario t;
     char id[65];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_set_number(&t, "/g/a", 0, 77);
     OK(&t, brc_session_discard(t.session, &t.err)); /* its chunk is used by nobody */
     check_file(&t, 0, &r);
     ck_assert_str_eq(r.text, "");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_a_missing_chunk)
+TEST(D3_a_missing_chunk)
 {
     scenario t;
     char id[65], text[128], user[64];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     sql_on(&t, "DELETE FROM object WHERE id=", id, "");
     check_file(&t, 0, &r);
     ck_assert_int_eq(r.n, 2); /* its bytes belong to no object now */
@@ -172,15 +169,14 @@ START_TEST(D3_a_missing_chunk)
     found(&r, text);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Versions that share the damaged map's nodes: each is named, up to so many. */
-START_TEST(shared_damage_is_reported_with_its_users)
+TEST(shared_damage_is_reported_with_its_users)
 {
     scenario t;
     char id[65], text[128], user[64], rev[24];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     for (int i = 0; i < 11; i++) {
         snprintf(text, sizeof(text), "/other%d", i);
         OK(&t, brc_group_create(t.session, text, NULL, &t.err));
@@ -198,14 +194,13 @@ START_TEST(shared_damage_is_reported_with_its_users)
     ck_assert_ptr_null(strstr(r.text, user));
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_a_chunk_without_bytes)
+TEST(D3_a_chunk_without_bytes)
 {
     scenario t;
     char id[65], text[128];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     sql_on(&t, "DELETE FROM blob WHERE seq=(SELECT place FROM object WHERE id=", id, ")");
     for (int i = 0; i < 2; i++) {
         check_file(&t, i == 0 ? 0 : BRC_FSCK_NO_DECODE, &r);
@@ -216,9 +211,8 @@ START_TEST(D3_a_chunk_without_bytes)
     }
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_a_chunk_with_other_bytes)
+LOOP(D3_a_chunk_with_other_bytes, 0, 20)
 {
     static const char *const changes[] = {
         ("UPDATE blob SET data=zeroblob(length(data))"
@@ -247,7 +241,7 @@ START_TEST(D3_a_chunk_with_other_bytes)
     char id[65], text[128], sql[512], quoted[80];
     int32_t got[12];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     snprintf(quoted, sizeof(quoted), "x'%s'", id);
     snprintf(sql, sizeof(sql), changes[_i], quoted);
     scenario_sql(&t, sql);
@@ -256,22 +250,20 @@ START_TEST(D3_a_chunk_with_other_bytes)
     snprintf(text, sizeof(text), "%s damaged: ", id);
     found(&r, text);
     found(&r, "/g/a chunk (1)");
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/g/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/g/a");
     if (strstr(sql, "guard") == NULL) /* which only a write asks for */
         FAILS(&t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* A row that contradicts itself does not end the look at the rows behind it. */
-START_TEST(D3_contradicting_rows_hide_nothing)
+TEST(D3_contradicting_rows_hide_nothing)
 {
     scenario t;
     brc_buf ids = BRC_BUF_INIT;
     report r;
-    make_history(&t, (char[65]){ 0 });
+    start_with_two_versions(&t, (char[65]){ 0 });
     scenario_sql(&t, "UPDATE object SET checksum=checksum+1 WHERE kind=1");
     scenario_sql(&t, "UPDATE object SET stored=1<<40"
                      " WHERE id=(SELECT min(id) FROM object WHERE kind=1)");
@@ -285,7 +277,6 @@ START_TEST(D3_contradicting_rows_hide_nothing)
     brc_buf_dispose(&ids);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Numbers that no row can have, also such that are right in 32 bits. */
 static const char *const numbers_out_of_range[] = {
@@ -297,13 +288,13 @@ static const char *const numbers_out_of_range[] = {
     "size=9223372036854775807", "stored=-1", "stored=9223372036854775807", "stored='x'",
 };
 
-START_TEST(f03_numbers_out_of_range)
+EACH(f03_numbers_out_of_range, numbers_out_of_range)
 {
     scenario t;
     char id[65], sql[160];
     report r;
     brc_stats stats = BRC_STATS_INIT;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_sql(&t, "PRAGMA ignore_check_constraints=1");
     snprintf(sql, sizeof(sql), "UPDATE OR IGNORE object SET %s WHERE id=x'%s'",
              numbers_out_of_range[_i], id);
@@ -320,10 +311,9 @@ START_TEST(f03_numbers_out_of_range)
     ck_assert(rc == BRC_OK || rc == BRC_ECORRUPT);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Their sum has no 64-bit integer: what adds sizes up goes on, and each row is told. */
-START_TEST(f05_two_sizes_near_2_to_63)
+LOOP(f05_two_sizes_near_2_to_63, 0, 2)
 {
     static const char *const columns[] = { "size", "stored" };
     scenario t;
@@ -331,7 +321,7 @@ START_TEST(f05_two_sizes_near_2_to_63)
     brc_buf ids = BRC_BUF_INIT;
     report r;
     brc_stats before = BRC_STATS_INIT, stats = BRC_STATS_INIT;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     OK(&t, brc_stat(t.repo, &before, &t.err));
     snprintf(sql, sizeof(sql), "UPDATE object SET %s=9223372036854775800 WHERE id IN"
              " (SELECT id FROM object WHERE kind=1 ORDER BY place, offset LIMIT 2)", columns[_i]);
@@ -353,24 +343,22 @@ START_TEST(f05_two_sizes_near_2_to_63)
     brc_buf_dispose(&ids);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Nobody takes 2 GB because a row claims them. */
-START_TEST(f06_claimed_bytes_are_not_reserved)
+LOOP(f06_claimed_bytes_are_not_reserved, 0, 2)
 {
 #if !KIT_SANITIZED
     scenario t;
     char id[65], sql[160];
     int32_t got[12];
     report r;
-    brc_array *a;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     snprintf(sql, sizeof(sql), "UPDATE object SET stored=2147483600%s WHERE id=x'%s'",
              _i == 0 ? "" : ", size=2147483600, encoding=0", id);
     scenario_sql(&t, sql);
     struct rlimit limit = {(rlim_t)512 << 20, (rlim_t)512 << 20};
     ck_assert_int_eq(setrlimit(RLIMIT_DATA, &limit), 0);
-    OK(&t, brc_array_open(&a, t.session, "/g/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/g/a");
     FAILS(&t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     brc_array_free(a);
     check_file(&t, 0, &r);
@@ -378,14 +366,13 @@ START_TEST(f06_claimed_bytes_are_not_reserved)
     scenario_stop(&t);
 #endif
 }
-END_TEST
 
-START_TEST(D3_a_missing_document)
+TEST(D3_a_missing_document)
 {
     scenario t;
     char id[65];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     /* the second document is /g/a's: the first is the group's */
     scenario_sql(&t, "DELETE FROM object WHERE kind=2");
     check_file(&t, 0, &r);
@@ -401,14 +388,13 @@ START_TEST(D3_a_missing_document)
     brc_buf_dispose(&json);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_missing_map_nodes)
+TEST(D3_missing_map_nodes)
 {
     scenario t;
     char id[65];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_sql(&t, "DELETE FROM object WHERE kind=3");
     check_file(&t, 0, &r);
     ck_assert_int_eq(r.n, 3); /* both snapshots; what is behind them is out of sight */
@@ -418,14 +404,13 @@ START_TEST(D3_missing_map_nodes)
     FAILS(&t, BRC_ECORRUPT, brc_node_kind(&kind, t.session, "/g/a", &t.err));
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_a_damaged_map_node)
+TEST(D3_a_damaged_map_node)
 {
     scenario t;
     char id[65];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_sql(&t, "UPDATE blob SET data=substr(data, 1, length(data)-1) || x'ff' WHERE seq IN"
                      " (SELECT place FROM object WHERE kind=3)");
     check_file(&t, 0, &r);
@@ -435,17 +420,16 @@ START_TEST(D3_a_damaged_map_node)
     found(&r, ": / snapshot");
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- commits and refs -------------------------------- */
 
-START_TEST(D3_a_bad_commit)
+TEST(D3_a_bad_commit)
 {
     scenario t;
     char id[65], tip[65], text[128];
     brc_oid oid;
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     OK(&t, brc_resolve(&oid, t.repo, "main~1", &t.err));
     brc_oid_format(tip, &oid);
     sql_on(&t, "UPDATE blob SET data=CAST(substr(data, 1, length(data)-1) || x'21' AS BLOB)"
@@ -460,15 +444,14 @@ START_TEST(D3_a_bad_commit)
     FAILS(&t, BRC_ECORRUPT, brc_commit_read(&commit, t.repo, &oid, &t.err));
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_a_ref_to_nothing)
+TEST(D3_a_ref_to_nothing)
 {
     scenario t;
     char id[65];
     report r;
     brc_oid oid;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_sql(&t,
                  "UPDATE ref SET target=x'000102030405060708090a0b0c0d0e0f' WHERE name='tags/v1';"
                  SEAL_REF);
@@ -482,14 +465,13 @@ START_TEST(D3_a_ref_to_nothing)
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/a", 5), 6);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_a_ref_to_something_else)
+TEST(D3_a_ref_to_something_else)
 {
     scenario t;
     char id[65], text[128];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     sql_on(&t, "UPDATE ref SET target=", id, " WHERE name='tags/v1';" SEAL_REF); /* a chunk */
     check_file(&t, 0, &r);
     ck_assert_int_eq(r.n, 1);
@@ -499,14 +481,13 @@ START_TEST(D3_a_ref_to_something_else)
     FAILS(&t, BRC_ECORRUPT, brc_session_open(&s, t.repo, "v1", BRC_SESSION_AT, &t.err));
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_refs_that_are_none)
+TEST(D3_refs_that_are_none)
 {
     scenario t;
     char id[65];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_sql(&t, "UPDATE ref SET name='Tags/v1' WHERE name='tags/v1';" SEAL_REF);
     scenario_sql(&t, "INSERT INTO ref(name, target, checksum) VALUES ('heads/odd', x'0102', 0);"
                      SEAL_REF);
@@ -518,31 +499,29 @@ START_TEST(D3_refs_that_are_none)
     found(&r, "ref 00000000000000000000000000000000 damaged: Tags/v1");
     scenario_sql(&t, "UPDATE meta SET value='gone' WHERE key='head';" SEAL_META);
     scenario_close(&t);
-    OK(&t, brc_open(&t.repo, t.file, NULL, &t.err));
+    t.repo = scenario_handle(&t, 0);
     memset(&r, 0, sizeof(r));
-    OK(&t, brc_fsck(t.repo, 0, note_damage, &r, NULL, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, note_damage, NULL, &r, NULL, &t.err));
     found(&r, "ref 00000000000000000000000000000000 damaged: gone");
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- uncommitted changes -------------------------------- */
 
-START_TEST(D3_a_draft_chunk_to_nothing)
+TEST(D3_a_draft_chunk_to_nothing)
 {
     scenario t;
     char id[65];
     int32_t got[12];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_set_number(&t, "/g/a", 5, -5);
     scenario_sql(&t, "UPDATE draft_chunk SET id=x'000102030405060708090a0b0c0d0e0f';"
                      SEAL_DRAFT_CHUNK);
     check_file(&t, 0, &r);
     ck_assert_int_eq(r.n, 1);
     found(&r, "chunk 000102030405060708090a0b0c0d0e0f missing: main (uncommitted): /g/a chunk (1)");
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/g/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/g/a");
     FAILS(&t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     brc_array_free(a);
     OK(&t, brc_session_discard(t.session, &t.err)); /* and can be dropped */
@@ -551,9 +530,8 @@ START_TEST(D3_a_draft_chunk_to_nothing)
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/a", 5), 6);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(D3_damaged_drafts_are_told_with_the_rest)
+LOOP(D3_damaged_drafts_are_told_with_the_rest, 0, 24)
 {
     static const char *const changes[] = {
         "UPDATE draft_node SET entry=x'ff'",
@@ -572,7 +550,7 @@ START_TEST(D3_damaged_drafts_are_told_with_the_rest)
     scenario t;
     char id[65], text[128];
     report r;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_set_number(&t, "/g/a", 5, -5);
     scenario_sql(&t, changes[_i / 2]);
     if (_i % 2 == 0) /* by an enemy, or by damage */
@@ -580,14 +558,13 @@ START_TEST(D3_damaged_drafts_are_told_with_the_rest)
     sql_on(&t, "DELETE FROM object WHERE id=", id, ""); /* a second fault */
     memset(&r, 0, sizeof(r));
     scenario_close(&t);
-    OK(&t, brc_open(&t.repo, t.file, NULL, &t.err));
-    OK(&t, brc_fsck(t.repo, 0, note_damage, &r, NULL, &t.err));
+    t.repo = scenario_handle(&t, 0);
+    OK(&t, brc_fsck(t.repo, 0, note_damage, NULL, &r, NULL, &t.err));
     snprintf(text, sizeof(text), "chunk %s missing:", id);
     found(&r, text);
     ck_assert_msg(r.n >= 2, "%s: %s", changes[_i / 2], r.text);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- the whole -------------------------------- */
 
@@ -598,21 +575,20 @@ static int stop_at_first(void *ctx, const brc_damage *damage)
     return 1;
 }
 
-START_TEST(a_callback_stops_the_check)
+TEST(a_callback_stops_the_check)
 {
     scenario t;
     char id[65];
     int n = 0;
-    make_history(&t, id);
+    start_with_two_versions(&t, id);
     scenario_sql(&t, "DELETE FROM object WHERE kind=1");
     scenario_reopen(&t);
-    FAILS(&t, BRC_EINTERRUPT, brc_fsck(t.repo, 0, stop_at_first, &n, NULL, &t.err));
+    FAILS(&t, BRC_EINTERRUPT, brc_fsck(t.repo, 0, stop_at_first, NULL, &n, NULL, &t.err));
     ck_assert_int_eq(n, 1);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(many_faults_are_all_told)
+TEST(many_faults_are_all_told)
 {
     scenario t;
     report *r = calloc(1, sizeof(*r));
@@ -628,36 +604,4 @@ START_TEST(many_faults_are_all_told)
     ck_assert_int_gt(r->n, 20);
     free(r);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *fsck_suite(void)
-{
-    Suite *suite = suite_create("fsck");
-    TCase *tc = tcase_create("fsck");
-    tcase_add_test(tc, f21_many_versions_of_a_deep_map_are_whole);
-    tcase_add_test(tc, D3_nothing_is_wrong);
-    tcase_add_test(tc, D3_an_orphan_is_no_fault);
-    tcase_add_test(tc, D3_a_missing_chunk);
-    tcase_add_test(tc, shared_damage_is_reported_with_its_users);
-    tcase_add_test(tc, D3_a_chunk_without_bytes);
-    tcase_add_loop_test(tc, D3_a_chunk_with_other_bytes, 0, 20);
-    tcase_add_test(tc, D3_contradicting_rows_hide_nothing);
-    tcase_add_loop_test(tc, f03_numbers_out_of_range, 0,
-                        (int)(sizeof(numbers_out_of_range) / sizeof(numbers_out_of_range[0])));
-    tcase_add_loop_test(tc, f05_two_sizes_near_2_to_63, 0, 2);
-    tcase_add_loop_test(tc, f06_claimed_bytes_are_not_reserved, 0, 2);
-    tcase_add_test(tc, D3_a_missing_document);
-    tcase_add_test(tc, D3_missing_map_nodes);
-    tcase_add_test(tc, D3_a_damaged_map_node);
-    tcase_add_test(tc, D3_a_bad_commit);
-    tcase_add_test(tc, D3_a_ref_to_nothing);
-    tcase_add_test(tc, D3_a_ref_to_something_else);
-    tcase_add_test(tc, D3_refs_that_are_none);
-    tcase_add_test(tc, D3_a_draft_chunk_to_nothing);
-    tcase_add_loop_test(tc, D3_damaged_drafts_are_told_with_the_rest, 0, 24);
-    tcase_add_test(tc, a_callback_stops_the_check);
-    tcase_add_test(tc, many_faults_are_all_told);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

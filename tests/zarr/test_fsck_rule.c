@@ -3,7 +3,6 @@
  * seed; then fsck and what commands do are held against each other.
  *
  * BRC_RULE_COUNT and BRC_RULE_SEED run other and more cases by hand. */
-#include <check.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +11,17 @@
 
 #include "../../src/base/file.h"
 #include "../../src/store/db.h"
+#include "../kit/ios.h"
 #include "../kit/own_rows.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"
+#include "../kit/suite.h"
 
-Suite *fsck_rule_suite(void);
+TEST_SUITE(fsck_rule);
 
 enum { DEFAULT_COUNT = 300 };
 
-/* What one case has shown. */
+/* The result of one case. */
 typedef struct verdict {
     int faults;      /* of fsck                                   */
     int opened;
@@ -55,17 +56,17 @@ static void make_rich(scenario *t)
     scenario_numbers(t, "/n", 300, 2, 1); /* a map with two levels */
     OK(t, brc_group_create(t->session, "/g/h", "{\"a\":1}", &t->err));
     scenario_commit(t, "one");
-    OK(t, brc_tag_create(t->repo, "v1", NULL, "first", &t->err));
-    OK(t, brc_branch_create(t->repo, "side", NULL, &t->err));
+    OK(t, brc_ref_create(t->repo, "v1", NULL, "first", BRC_REF_TAG, &t->err));
+    OK(t, brc_ref_create(t->repo, "side", NULL, NULL, 0, &t->err));
     scenario_set_number(t, "/n", 7, -1);
     scenario_commit(t, "two");
     scenario_set_number(t, "/n", 9, -5); /* uncommitted */
     OK(t, brc_array_open(&a, t->session, "/g/zstd", &t->err));
     shape[0] = 5;
     OK(t, brc_array_resize(a, shape, &t->err));
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     brc_array_free(a);
-    OK(t, brc_node_move(t->session, "/g/h", "/moved", &t->err));
+    OK(t, brc_node_move(t->session, "/g/h", "/moved", 0, &t->err));
     OK(t, brc_attrs_set(t->session, "/moved", "b", "[2]", &t->err));
     scenario_close(t);
 }
@@ -176,7 +177,7 @@ static void read_all(verdict *v, brc_session *s)
     const brc_node *node;
     const char *key;
     int rc = brc_list(&it, s, "/", BRC_LIST_RECURSE, &err);
-    while (rc >= 0 && (rc = brc_list_next(it, &node, &err)) > 0) {
+    while (rc >= 0 && (rc = brc_next(it, &node, &err)) > 0) {
         brc_buf out = BRC_BUF_INIT;
         brc_array *a;
         int one = brc_node_json(&out, s, node->path, &err);
@@ -184,7 +185,7 @@ static void read_all(verdict *v, brc_session *s)
         if (node->kind == BRC_ARRAY && (one = brc_array_open(&a, s, node->path, &err)) == BRC_OK) {
             uint64_t chunks, bytes;
             out.len = 0;
-            note_result(v, "read", brc_array_read_elements(a, NULL, &out, &err), &err);
+            note_result(v, "read", io_elements(a, NULL, &out, &err), &err);
             note_result(v, "stat", brc_array_stat(&chunks, &bytes, a, &err), &err);
             brc_array_free(a);
         }
@@ -193,10 +194,10 @@ static void read_all(verdict *v, brc_session *s)
     }
     note_result(v, "list", rc, &err);
     brc_iter_free(it);
-    rc = brc_keys(&it, s, "/", &err);
-    while (rc >= 0 && (rc = brc_keys_next(it, &key, &err)) > 0) {
+    rc = brc_keys(&it, s, "", 0, &err);
+    while (rc >= 0 && (rc = brc_next(it, &key, &err)) > 0) {
         brc_buf out = BRC_BUF_INIT;
-        note_result(v, key, brc_key_get(&out, s, key, &err), &err);
+        note_result(v, key, brc_key_get(&out, s, key, NULL, NULL, &err), &err);
         brc_buf_dispose(&out);
     }
     note_result(v, "keys", rc, &err);
@@ -211,7 +212,7 @@ static void compare(verdict *v, breccia *repo, const char *a, const char *b, uin
     const brc_change *change;
     opts.flags = flags;
     int rc = brc_diff(&it, repo, a, b, &opts, &err);
-    while (rc >= 0 && (rc = brc_diff_next(it, &change, &err)) > 0)
+    while (rc >= 0 && (rc = brc_next(it, &change, &err)) > 0)
         ;
     note_result(v, "diff", rc, &err);
     brc_iter_free(it);
@@ -224,7 +225,7 @@ static void look_at_rev(verdict *v, breccia *repo, const char *rev)
     brc_iter *it;
     const brc_commit *commit;
     int rc = brc_log(&it, repo, rev, NULL, &err);
-    while (rc >= 0 && (rc = brc_log_next(it, &commit, &err)) > 0)
+    while (rc >= 0 && (rc = brc_next(it, &commit, &err)) > 0)
         ;
     note_result(v, "log", rc, &err);
     brc_iter_free(it);
@@ -241,7 +242,7 @@ static void look_at_refs(verdict *v, breccia *repo)
     brc_iter *it;
     const brc_ref *ref;
     int rc = brc_refs(&it, repo, &err);
-    while (rc >= 0 && (rc = brc_refs_next(it, &ref, &err)) > 0) {
+    while (rc >= 0 && (rc = brc_next(it, &ref, &err)) > 0) {
         char rev[300];
         snprintf(rev, sizeof(rev), "%s", ref->name);
         if (!(ref->flags & BRC_REF_UNBORN))
@@ -270,8 +271,8 @@ static void change_things(verdict *v, breccia *repo, const char *dir)
     note_result(v, "clean", brc_session_clean(&clean, s, &err), &err);
     note_result(v, "group", brc_group_create(s, "/new/group", NULL, &err), &err);
     note_result(v, "commit", brc_session_commit(&id, s, &commit, &err), &err);
-    note_result(v, "branch", brc_branch_create(repo, "new", NULL, &err), &err);
-    note_result(v, "tag", brc_tag_create(repo, "v2", NULL, NULL, &err), &err);
+    note_result(v, "branch", brc_ref_create(repo, "new", NULL, NULL, 0, &err), &err);
+    note_result(v, "tag", brc_ref_create(repo, "v2", NULL, NULL, BRC_REF_TAG, &err), &err);
     note_result(v, "switch", brc_switch(repo, "new", 0, &err), &err);
     brc_session_free(s);
 }
@@ -296,7 +297,7 @@ static verdict judge(const char *file, const char *dir)
         return v;
     }
     v.opened = 1;
-    rc = brc_fsck(repo, 0, count_finding, &v, NULL, &err);
+    rc = brc_fsck(repo, 0, count_finding, NULL, &v, NULL, &err);
     ck_assert_msg(rc == BRC_OK, "fsck: %s", err.message);
     note_result(&v, "info", brc_stat(repo, &stats, &err), &err);
     look_at_refs(&v, repo);
@@ -308,9 +309,11 @@ static verdict judge(const char *file, const char *dir)
     return v;
 }
 
+CASE("rule", .timeout = UNTIMED); /* thousands of cases by hand */
+
 /* ---- the rule -------------------------------- */
 
-START_TEST(f05_well_means_well_and_damage_is_told)
+TEST(f05_well_means_well_and_damage_is_told)
 {
     scenario t;
     brc_buf whole = BRC_BUF_INIT;
@@ -355,15 +358,4 @@ START_TEST(f05_well_means_well_and_damage_is_told)
     ck_assert_int_gt(well, 0);
     brc_buf_dispose(&whole);
     brc_tree_remove(t.dir);
-}
-END_TEST
-
-Suite *fsck_rule_suite(void)
-{
-    Suite *s = suite_create("fsck_rule");
-    TCase *t = tcase_create("rule");
-    tcase_set_timeout(t, 0); /* thousands of cases by hand */
-    suite_add_tcase(s, t);
-    tcase_add_test(t, f05_well_means_well_and_damage_is_told);
-    return s;
 }

@@ -1,16 +1,17 @@
 /* Arrays over every kind of grid against plain memory: resized, written, appended to,
  * committed, and handed over by a writer that left its old chunks where they were. What
  * was cut off never comes back, and old commits stay what they were. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/json.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *grid_model_suite(void);
+TEST_SUITE(grid_model);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
@@ -136,7 +137,7 @@ static void check_elements(grid_trial *x, brc_array *a, const model *m)
     ck_assert_int_eq(info->ndim, m->ndim);
     if (m->ndim > 0)
         ck_assert_mem_eq(info->shape, m->shape, sizeof(uint64_t) * (size_t)m->ndim);
-    MUST(x, brc_array_read_elements(a, NULL, &got, &x->kit.err));
+    MUST(x, io_elements(a, NULL, &got, &x->kit.err));
     ck_assert_uint_eq(got.len, want.len);
     if (want.len > 0)
         ck_assert_mem_eq(got.data, want.data, want.len);
@@ -261,7 +262,8 @@ static void step_take(grid_trial *x)
     for (uint64_t k = 0; k < n; k++)
         memcpy(numbers + 2 * k, placed(x, &at, k), 2);
     brc_buf want = elements_of(x, numbers, n);
-    MUST(x, brc_array_take_elements(x->a, &at, &got, &x->kit.err));
+    const brc_io io = {.size = sizeof(io), .array = x->a, .at = &at, .out = &got};
+    MUST(x, brc_read(&io, 1, &x->kit.err));
     ck_assert_uint_eq(got.len, want.len);
     if (want.len > 0)
         ck_assert_mem_eq(got.data, want.data, want.len);
@@ -281,7 +283,7 @@ static void step_put(grid_trial *x)
 
     src.data = data.data;
     src.len = data.len;
-    MUST(x, brc_array_put(x->a, &at, &src, &x->kit.err));
+    MUST(x, io_place(x->a, &at, &src, &x->kit.err));
     for (uint64_t k = 0; k < n; k++)
         memcpy(placed(x, &at, k), numbers + 2 * k, 2);
     brc_buf_dispose(&data);
@@ -294,7 +296,7 @@ static uint64_t some_extent(grid_trial *x)
     return pick(x, 9) == 0 ? 0 : 1 + pick(x, LONGEST);
 }
 
-/* 1 if the grid has chunks for the shape. */
+/* Returns 1 if the grid has chunks for the shape. */
 static int fits(const grid_trial *x, const uint64_t *shape)
 {
     for (int i = 0; i < x->m.ndim; i++)
@@ -376,12 +378,13 @@ static void shorten_document(grid_trial *x, const char *name, const uint64_t *sh
     brc_json *doc, *list = brc_json_new_array();
     brc_buf text = exchange_read(name);
 
-    ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, &x->kit.err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&doc, (const char *)text.data, text.len, 0,
+                                    &x->kit.err), BRC_OK);
     for (int i = 0; i < x->m.ndim; i++)
         ck_assert_int_eq(brc_json_push(list, brc_json_new_uint(shape[i]), NULL), BRC_OK);
     ck_assert_int_eq(brc_json_set(doc, "shape", list, NULL), BRC_OK);
     text.len = 0;
-    ck_assert_int_eq(brc_json_write(&text, doc, NULL), BRC_OK);
+    ck_assert_int_eq(brc_json_write(&text, doc, 0, NULL), BRC_OK);
     ck_assert_int_eq(remove(name), 0);
     FILE *file = fopen(name, "wb");
     ck_assert_ptr_nonnull(file);
@@ -410,7 +413,7 @@ static void step_hand_over(grid_trial *x)
 
 /* ---- trials ------------------------------------------------------------------------- */
 
-static void make_array(grid_trial *x)
+static void new_array_of_layout(grid_trial *x)
 {
     char document[4096], codecs[2048], shape[64] = "";
     const char *to_bytes = kinds[x->is_text].to_bytes;
@@ -449,7 +452,7 @@ static void trial_begin(grid_trial *x, size_t i)
     }
     model_new(&x->m, x->m.ndim, shape, 2, &fill);
     exchange_start(&x->kit);
-    make_array(x);
+    new_array_of_layout(x);
 }
 
 static int grid_damage(void *ctx, const brc_damage *damage)
@@ -476,14 +479,16 @@ static void trial_end(grid_trial *x)
         brc_session_free(s);
         model_free(&x->then[i]);
     }
-    MUST(x, brc_fsck(x->kit.repo, 0, grid_damage, found, &checked, &x->kit.err));
+    MUST(x, brc_fsck(x->kit.repo, 0, grid_damage, NULL, found, &checked, &x->kit.err));
     ck_assert_str_eq(found, "");
     brc_array_free(x->a);
     model_free(&x->m);
     exchange_stop(&x->kit);
 }
 
-START_TEST(trap61_an_array_over_any_grid_is_like_plain_memory)
+CASE("arrays", .timeout = 60);
+
+LOOP(trap61_an_array_over_any_grid_is_like_plain_memory, 0, 4 * (int)LAYOUTS)
 {
     grid_trial x;
 
@@ -503,10 +508,9 @@ START_TEST(trap61_an_array_over_any_grid_is_like_plain_memory)
     }
     trial_end(&x);
 }
-END_TEST
 
 /* The longest way there and back: to nothing, and beyond every edge. */
-START_TEST(trap61_what_was_cut_off_does_not_come_back)
+LOOP(trap61_what_was_cut_off_does_not_come_back, 0, 2 * (int)LAYOUTS)
 {
     grid_trial x;
     uint64_t full[BRC_MAX_NDIM] = { 0 }, none[BRC_MAX_NDIM] = { 0 };
@@ -545,18 +549,4 @@ START_TEST(trap61_what_was_cut_off_does_not_come_back)
         model_resize(&x.m, none);
     }
     trial_end(&x);
-}
-END_TEST
-
-Suite *grid_model_suite(void)
-{
-    Suite *suite = suite_create("grid_model");
-    TCase *tc = tcase_create("arrays");
-
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, trap61_an_array_over_any_grid_is_like_plain_memory, 0,
-                        4 * (int)LAYOUTS);
-    tcase_add_loop_test(tc, trap61_what_was_cut_off_does_not_come_back, 0, 2 * (int)LAYOUTS);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

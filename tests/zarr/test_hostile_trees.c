@@ -1,6 +1,5 @@
 /* Small files that would exhaust stack, time or memory, every hash in them right. Each runs
  * in a process with little of them: what goes wrong fails a test and not the machine. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,8 +8,9 @@
 #include "../kit/fsck_kit.h"
 #include "../kit/hostile_kit.h"
 #include "../kit/seal.h"
+#include "../kit/suite.h"
 
-Suite *hostile_trees_suite(void);
+TEST_SUITE(hostile_trees);
 
 typedef struct attack {
     const char *file;
@@ -31,7 +31,7 @@ typedef struct attack {
         }                                                                                \
     } while (0)
 
-/* What a call that walks ended with: as the attack says, and in words that tell the limit. */
+/* The call ended as the attack expects, with words that tell the limit. */
 static int ended(const attack *a, int rc, const brc_error *err)
 {
     return rc == a->code && (rc == 0 || strstr(err->message, a->says) != NULL);
@@ -45,12 +45,12 @@ static void look_at_list(const attack *a, brc_session *s)
     const char *key;
     int rc;
     EXPECT(brc_list(&it, s, "/", BRC_LIST_RECURSE, &err) == BRC_OK, 3);
-    while ((rc = brc_list_next(it, &node, &err)) > 0)
+    while ((rc = brc_next(it, &node, &err)) > 0)
         EXPECT(node->kind != 0, 4);
     EXPECT(ended(a, rc, &err), 5);
     brc_iter_free(it);
-    EXPECT(brc_keys(&it, s, "/", &err) == BRC_OK, 6);
-    while ((rc = brc_keys_next(it, &key, &err)) > 0)
+    EXPECT(brc_keys(&it, s, "", 0, &err) == BRC_OK, 6);
+    while ((rc = brc_next(it, &key, &err)) > 0)
         EXPECT(*key != 0, 7);
     EXPECT(rc == a->code, 8);
     brc_iter_free(it);
@@ -69,7 +69,7 @@ static void look_at_exports(const attack *a, brc_session *s)
     }
 }
 
-/* It lists arrays by path, as they are in every version. */
+/* du lists arrays by path, as they are in every version. */
 static void look_at_usage(const attack *a, breccia *repo)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -83,7 +83,7 @@ static void look_at_whole(const attack *a, breccia *repo)
     brc_stats stats = BRC_STATS_INIT;
     brc_oid id;
     int faults = 0;
-    EXPECT(brc_fsck(repo, 0, fsck_counts, &faults, NULL, &err) == BRC_OK, 11);
+    EXPECT(brc_fsck(repo, 0, fsck_counts, NULL, &faults, NULL, &err) == BRC_OK, 11);
     EXPECT(faults <= a->faults && (faults > 0) == (a->code == BRC_ECORRUPT), 12);
     int rc = brc_stat(repo, &stats, &err);
     /* it counts by object, and need not see what only a path shows */
@@ -102,7 +102,7 @@ static int differences(breccia *repo, const char *from, const char *to, uint64_t
     *n = 0;
     if (rc < 0)
         return rc;
-    while ((rc = brc_diff_next(it, &change, err)) > 0)
+    while ((rc = brc_next(it, &change, err)) > 0)
         ++*n;
     brc_iter_free(it);
     return rc;
@@ -138,7 +138,7 @@ static void remove_it(const attack *a, breccia *repo, brc_session *s, const brc_
     EXPECT(brc_node_kind(&kind, s, "/a", &err) == BRC_OK && kind == 0, 29);
 }
 
-/* What is changed beside it is told and committed: only what changes is looked at. */
+/* A change beside the hostile tree is reported and committed: only changed nodes are looked at. */
 static void change_beside(const attack *a, breccia *repo)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -189,7 +189,9 @@ static void attack_with(store_kit *k, const brc_entry *root, attack a)
     store_kit_stop(k);
 }
 
-START_TEST(f04_nested_groups)
+CASE("paths", .timeout = 240);
+
+LOOP(f04_nested_groups, 0, 3)
 {
     static const int depths[] = { 64, 65, 200000 };
     store_kit k;
@@ -199,9 +201,8 @@ START_TEST(f04_nested_groups)
     attack a = { .code = _i == 0 ? 0 : BRC_ECORRUPT, .says = "64", .faults = 1 };
     attack_with(&k, &root, a);
 }
-END_TEST
 
-START_TEST(f04_shared_children)
+TEST(f04_shared_children)
 {
     store_kit k;
     store_kit_start(&k);
@@ -211,11 +212,10 @@ START_TEST(f04_shared_children)
                  .chunk_refs = UINT64_C(1) << 30 };
     attack_with(&k, &root, a);
 }
-END_TEST
 
 /* The same, and what is at the bottom cannot be: it is looked at a few times, and not once
  * for each path. */
-START_TEST(f04_shared_children_that_are_bad)
+TEST(f04_shared_children_that_are_bad)
 {
     static const char *const wrong[] = { ".." };
     store_kit k;
@@ -226,10 +226,9 @@ START_TEST(f04_shared_children_that_are_bad)
     attack a = { .max_nodes = 5000, .code = BRC_ECORRUPT, .says = "dots", .faults = 1 };
     attack_with(&k, &root, a);
 }
-END_TEST
 
 /* Sixty levels around sixty: each is right by itself, and seen from the top too deep. */
-START_TEST(f04_depth_counts_through_shared_groups)
+TEST(f04_depth_counts_through_shared_groups)
 {
     static const char *const names[] = { "a", "b" };
     store_kit k;
@@ -243,9 +242,8 @@ START_TEST(f04_depth_counts_through_shared_groups)
     attack a = { .code = BRC_ECORRUPT, .says = "64", .faults = 1 };
     attack_with(&k, &root, a);
 }
-END_TEST
 
-START_TEST(f04_long_paths)
+LOOP(f04_long_paths, 0, 2)
 {
     char name[256];
     const char *const names[] = { name };
@@ -261,9 +259,8 @@ START_TEST(f04_long_paths)
                  .too_long = _i == 0 };
     attack_with(&k, &root, a);
 }
-END_TEST
 
-START_TEST(f05_names_that_are_none)
+LOOP(f05_names_that_are_none, 0, 7)
 {
     static const char *const wrong[] = { "..", ".", "a/b", "", "\xff\xfe", "zarr.json", "__x" };
     store_kit k;
@@ -273,11 +270,10 @@ START_TEST(f05_names_that_are_none)
     attack a = { .code = BRC_ECORRUPT, .says = "name", .faults = 1 };
     attack_with(&k, &root, a);
 }
-END_TEST
 
 /* ---- uncommitted changes -------------------------------- */
 
-/* What is uncommitted is refused in words that tell the limit, and can be dropped. */
+/* The hostile draft is refused with words that tell the limit, and can be dropped. */
 static void look_at_draft(void *ctx)
 {
     const attack *a = ctx;
@@ -291,7 +287,7 @@ static void look_at_draft(void *ctx)
     opts.message = "no";
     EXPECT(brc_open(&repo, a->file, NULL, &err) == BRC_OK, 1);
     EXPECT(ended(a, differences(repo, NULL, NULL, &n, &err), &err), 2);
-    EXPECT(brc_fsck(repo, 0, fsck_counts, &faults, NULL, &err) == BRC_OK && faults > 0, 3);
+    EXPECT(brc_fsck(repo, 0, fsck_counts, NULL, &faults, NULL, &err) == BRC_OK && faults > 0, 3);
     EXPECT(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &err) == BRC_OK, 4);
     look_at_list(a, s);
     look_at_exports(a, s);
@@ -303,7 +299,7 @@ static void look_at_draft(void *ctx)
 }
 
 /* A row whose path goes down all the groups but the last: folding goes by its names. */
-START_TEST(f04_a_deep_uncommitted_path)
+LOOP(f04_a_deep_uncommitted_path, 0, 2)
 {
     static const int depths[] = { 67, 200000 };
     char sql[1200];
@@ -323,21 +319,4 @@ START_TEST(f04_a_deep_uncommitted_path)
     attack a = { .file = k.file, .code = BRC_ECORRUPT, .says = "64" };
     ck_assert_int_eq(hostile_confined(look_at_draft, &a), 0);
     store_kit_stop(&k);
-}
-END_TEST
-
-Suite *hostile_trees_suite(void)
-{
-    Suite *s = suite_create("hostile_trees");
-    TCase *t = tcase_create("paths");
-    tcase_set_timeout(t, 240);
-    suite_add_tcase(s, t);
-    tcase_add_loop_test(t, f04_nested_groups, 0, 3);
-    tcase_add_test(t, f04_shared_children);
-    tcase_add_test(t, f04_shared_children_that_are_bad);
-    tcase_add_test(t, f04_depth_counts_through_shared_groups);
-    tcase_add_loop_test(t, f04_long_paths, 0, 2);
-    tcase_add_loop_test(t, f04_a_deep_uncommitted_path, 0, 2);
-    tcase_add_loop_test(t, f05_names_that_are_none, 0, 7);
-    return s;
 }

@@ -1,14 +1,15 @@
 /* Codecs that are not known and say "must_understand": false: left out when chunks are
  * read, never when they would be written; the chunks stay what they were, byte for byte. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../../src/breccia_codec.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/ios.h"
 #include "../kit/plugin_kit.h"
+#include "../kit/suite.h"
 
-Suite *ignored_codecs_suite(void);
+TEST_SUITE(ignored_codecs);
 
 #define DOC(shape, type, grid, fill, codecs)                                                       \
     "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":" shape ",\"data_type\":" type ","       \
@@ -78,34 +79,11 @@ static void ig_export_is(const char *as, const char *like)
     ck_assert_int_eq(exchange_same_tree(exchange_path(&ig, as), exchange_path(&ig, like)), 1);
 }
 
-static int ig_damage(void *ctx, const brc_damage *damage)
-{
-    snprintf(ctx, 200, "%s", damage->message);
-    return 0;
-}
-
-static void ig_all_is_well(void)
-{
-    char found[200] = "";
-    uint64_t checked;
-
-    ig_must(brc_fsck(ig.repo, 0, ig_damage, found, &checked, &ig.err));
-    ck_assert_str_eq(found, "");
-}
-
-static brc_array *ig_open(const char *path)
-{
-    brc_array *a;
-
-    ig_must(brc_array_open(&a, ig.session, path, &ig.err));
-    return a;
-}
-
 /* Everything that would encode a chunk, or make the list say something else. */
 static void ig_not_written(const char *path, const char *pointer)
 {
     uint8_t data[6] = { 0 };
-    brc_array *a = ig_open(path);
+    brc_array *a = scenario_array_at(&ig, ig.session, path);
     const brc_array_info *info = brc_array_describe(a);
 
     ck_assert_int_eq((info->flags & BRC_ARRAY_READABLE) != 0, 1);
@@ -140,7 +118,9 @@ static const struct {
         2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0 }, 36 },
 };
 
-START_TEST(it_is_left_out_when_chunks_are_read)
+CASE("arrays", .setup = ig_setup, .teardown = ig_teardown);
+
+EACH(it_is_left_out_when_chunks_are_read, places)
 {
     static const uint8_t want[6] = { 1, 2, 3, 4, 7, 7 };
     char document[1024];
@@ -153,11 +133,10 @@ START_TEST(it_is_left_out_when_chunks_are_read)
     ig_not_written("/a", places[_i].pointer);
     exchange_has(&ig, "/a", want, sizeof(want));
     ig_export_is("out", "in");
-    ig_all_is_well();
+    scenario_whole(&ig);
 }
-END_TEST
 
-START_TEST(chunks_of_several_lengths_are_read)
+TEST(chunks_of_several_lengths_are_read)
 {
     static const uint8_t want[7] = { 1, 2, 3, 4, 5, 6, 9 };
 
@@ -172,9 +151,8 @@ START_TEST(chunks_of_several_lengths_are_read)
     exchange_has(&ig, "/a", want, sizeof(want));
     ig_export_is("out", "in");
 }
-END_TEST
 
-START_TEST(elements_of_variable_length_are_read)
+TEST(elements_of_variable_length_are_read)
 {
     /* u32 count, then for each its length and bytes: "ab", "", "c" */
     static const uint8_t chunk[] = "\3\0\0\0\2\0\0\0ab\0\0\0\0\1\0\0\0c";
@@ -185,46 +163,35 @@ START_TEST(elements_of_variable_length_are_read)
                           "{\"name\":\"vlen-utf8\"}," NOTE("note")));
     ig_chunk("in", 0, chunk, sizeof(chunk) - 1);
     ig_import("in");
-    brc_array *a = ig_open("/a");
-    ig_must(brc_array_read_elements(a, NULL, &out, &ig.err));
+    brc_array *a = scenario_array_at(&ig, ig.session, "/a");
+    ig_must(io_elements(a, NULL, &out, &ig.err));
     ck_assert_uint_eq(out.len, sizeof(want) - 1);
     ck_assert_mem_eq(out.data, want, sizeof(want) - 1);
     brc_array_free(a);
     brc_buf_dispose(&out);
     ig_export_is("out", "in");
 }
-END_TEST
 
-/* What the codec did may be more than a reader can leave out: that is told, not guessed. */
-START_TEST(a_chunk_that_does_not_fit_without_it_is_an_error)
+/* The codec may have done more than a reader can leave out: that is an error, and never guessed. */
+TEST(a_chunk_that_does_not_fit_without_it_is_an_error)
 {
     uint8_t out[6];
 
     ig_document("in", BYTES_DOC(BYTES "," NOTE("note")));
     ig_chunk("in", 0, "\1\2\3\4\5", 5);
     ig_import("in");
-    brc_array *a = ig_open("/a");
+    brc_array *a = scenario_array_at(&ig, ig.session, "/a");
     ig_refused(brc_array_read(a, NULL, out, 6, &ig.err), BRC_ECORRUPT,
                "/a chunk (0): decoded without the codecs that are not known here");
     brc_array_free(a);
     ig_export_is("out", "in");
 }
-END_TEST
 
 /* ---- identity ----------------------------------------------------------------------- */
 
-static void ig_commit(const char *message)
-{
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-
-    opts.message = message;
-    ig_must(brc_session_commit(&id, ig.session, &opts, &ig.err));
-}
-
 /* An array that is wholly known holds the same elements already, in another encoding: the
  * bytes that came with the unknown codec are still those that leave. */
-START_TEST(equal_elements_elsewhere_do_not_replace_its_bytes)
+TEST(equal_elements_elsewhere_do_not_replace_its_bytes)
 {
     static const uint8_t elements[6] = { 1, 2, 3, 4, 7, 7 };
     static const uint64_t shape[1] = { 6 }, chunk[1] = { 4 };
@@ -245,12 +212,11 @@ START_TEST(equal_elements_elsewhere_do_not_replace_its_bytes)
     exchange_has(&ig, "/known", elements, sizeof(elements));
     ig_must(brc_export(ig.session, "/a", exchange_path(&ig, "out"), NULL, &ig.err));
     ck_assert_int_eq(exchange_same_tree(exchange_path(&ig, "out"), exchange_path(&ig, "in/a")), 1);
-    ig_all_is_well();
+    scenario_whole(&ig);
 }
-END_TEST
 
 /* A chunk that reads as fill value is not an absent chunk to who knows the codec. */
-START_TEST(a_chunk_that_reads_as_fill_value_is_kept)
+TEST(a_chunk_that_reads_as_fill_value_is_kept)
 {
     ig_document("in", BYTES_DOC(BYTES "," NOTE("note")));
     ig_chunk("in", 0, "\7\7\7\7", 4);
@@ -258,9 +224,8 @@ START_TEST(a_chunk_that_reads_as_fill_value_is_kept)
     exchange_has(&ig, "/a", "\7\7\7\7\7\7", 6);
     ig_export_is("out", "in");
 }
-END_TEST
 
-START_TEST(its_chunks_are_versioned_and_compared)
+TEST(its_chunks_are_versioned_and_compared)
 {
     brc_iter *it;
     const brc_change *change;
@@ -270,8 +235,8 @@ START_TEST(its_chunks_are_versioned_and_compared)
     ig_chunk("in", 0, "\1\2\3\4", 4);
     ig_chunk("in", 1, "\5\6\7\7", 4);
     ig_must(brc_import(ig.session, exchange_path(&ig, "in/a"), "/a", NULL, &ig.err));
-    ig_commit("first");
-    ig_must(brc_branch_create(ig.repo, "side", NULL, &ig.err));
+    scenario_commit(&ig, "first");
+    ig_must(brc_ref_create(ig.repo, "side", NULL, NULL, 0, &ig.err));
     ig_must(brc_node_remove(ig.session, "/a", &ig.err));
     ig_document("then", BYTES_DOC(BYTES "," NOTE("note")));
     ig_chunk("then", 0, "\1\2\3\4", 4);
@@ -279,27 +244,26 @@ START_TEST(its_chunks_are_versioned_and_compared)
     ig_must(brc_import(ig.session, exchange_path(&ig, "then/a"), "/a", NULL, &ig.err));
     opts.flags = BRC_DIFF_ELEMENTS;
     ig_must(brc_diff(&it, ig.repo, NULL, NULL, &opts, &ig.err));
-    ck_assert_int_eq(brc_diff_next(it, &change, &ig.err), 1);
+    ck_assert_int_eq(brc_next(it, &change, &ig.err), 1);
     ck_assert_uint_eq(change->chunks_changed, 1);
     ck_assert_uint_eq(change->chunks_added + change->chunks_removed, 0);
-    ck_assert_int_eq(brc_diff_next(it, &change, &ig.err), 0);
+    ck_assert_int_eq(brc_next(it, &change, &ig.err), 0);
     brc_iter_free(it);
-    ig_commit("second");
+    scenario_commit(&ig, "second");
     exchange_has(&ig, "/a", "\1\2\3\4\5\6", 6);
     ig_must(brc_node_restore(ig.session, "/a", "side", &ig.err));
     exchange_has(&ig, "/a", "\1\2\3\4\5\6", 6);
-    brc_array *a = ig_open("/a");
+    brc_array *a = scenario_array_at(&ig, ig.session, "/a");
     ig_refused(brc_array_restore(a, NULL, "side", &ig.err), BRC_EUNSUPPORTED, "/codecs/1");
     brc_array_free(a);
 }
-END_TEST
 
 /* ---- where leaving it out is not enough --------------------------------------------- */
 
 static const struct {
     const char *codecs, *why;
 } unreadable[] = {
-    /* It is the only codec that turns arrays into bytes. */
+    /* The ignored codec is the only one that turns arrays into bytes. */
     { NOTE("pack"), "\"org.example.pack\" is not known to this build" },
     /* Nothing says how long the index is. */
     { SHARD(BYTES, LITTLE "," NOTE("sum")), "\"org.example.sum\" is not known to this build" },
@@ -308,7 +272,7 @@ static const struct {
     { BYTES "," NOTE("note") ",{\"name\":\"org.example.need\"}", "\"org.example." },
 };
 
-START_TEST(it_is_not_read_where_the_rest_is_no_chain)
+EACH(it_is_not_read_where_the_rest_is_no_chain, unreadable)
 {
     char document[1024];
     uint8_t out[6];
@@ -317,16 +281,15 @@ START_TEST(it_is_not_read_where_the_rest_is_no_chain)
     ig_document("in", document);
     ig_chunk("in", 0, "\1\2\3\4", 4);
     ig_import("in");
-    brc_array *a = ig_open("/a");
+    brc_array *a = scenario_array_at(&ig, ig.session, "/a");
     ck_assert_int_eq((brc_array_describe(a)->flags & BRC_ARRAY_READABLE) != 0, 0);
     ck_assert_int_eq((brc_array_describe(a)->flags & BRC_ARRAY_WRITABLE) != 0, 0);
     ig_refused(brc_array_read(a, NULL, out, 6, &ig.err), BRC_EUNSUPPORTED, unreadable[_i].why);
     brc_array_free(a);
     ig_export_is("out", "in");
 }
-END_TEST
 
-START_TEST(no_new_array_is_made_with_it)
+TEST(no_new_array_is_made_with_it)
 {
     static const uint64_t shape[1] = { 6 };
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
@@ -339,10 +302,9 @@ START_TEST(no_new_array_is_made_with_it)
     ig_refused(brc_array_create(&a, ig.session, "/a", &spec, &ig.err), BRC_EUNSUPPORTED,
                "/codecs/1: the codec \"org.example.note\"");
 }
-END_TEST
 
-/* Who knows the codec does not leave it out, whatever its reader might do. */
-START_TEST(a_known_codec_is_never_left_out)
+/* A build that knows the codec does not leave it out, though other readers may. */
+TEST(a_known_codec_is_never_left_out)
 {
     static const uint8_t want[6] = { 1, 2, 3, 4, 7, 7 };
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -362,7 +324,7 @@ START_TEST(a_known_codec_is_never_left_out)
     ig_must(brc_session_open(&ig.session, ig.repo, NULL, BRC_SESSION_WRITE, &ig.err));
     ig_import("in");
     exchange_has(&ig, "/a", want, sizeof(want));
-    brc_array *a = ig_open("/a");
+    brc_array *a = scenario_array_at(&ig, ig.session, "/a");
     ck_assert_int_eq((brc_array_describe(a)->flags & BRC_ARRAY_WRITABLE) != 0, 1);
     ig_must(brc_array_write(a, NULL, want, sizeof(want), &ig.err));
     brc_array_free(a);
@@ -371,27 +333,4 @@ START_TEST(a_known_codec_is_never_left_out)
     ig.session = NULL;
     ig.repo = NULL;
     brc_registry_free(reg);
-}
-END_TEST
-
-Suite *ignored_codecs_suite(void)
-{
-    Suite *suite = suite_create("ignored_codecs");
-    TCase *tc = tcase_create("arrays");
-
-    tcase_add_checked_fixture(tc, ig_setup, ig_teardown);
-    tcase_add_loop_test(tc, it_is_left_out_when_chunks_are_read, 0,
-                        sizeof(places) / sizeof(places[0]));
-    tcase_add_test(tc, chunks_of_several_lengths_are_read);
-    tcase_add_test(tc, elements_of_variable_length_are_read);
-    tcase_add_test(tc, a_chunk_that_does_not_fit_without_it_is_an_error);
-    tcase_add_test(tc, equal_elements_elsewhere_do_not_replace_its_bytes);
-    tcase_add_test(tc, a_chunk_that_reads_as_fill_value_is_kept);
-    tcase_add_test(tc, its_chunks_are_versioned_and_compared);
-    tcase_add_loop_test(tc, it_is_not_read_where_the_rest_is_no_chain, 0,
-                        sizeof(unreadable) / sizeof(unreadable[0]));
-    tcase_add_test(tc, no_new_array_is_made_with_it);
-    tcase_add_test(tc, a_known_codec_is_never_left_out);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,7 +1,6 @@
 /* Documents with a string or a name that contains U+0000, or a value of another kind, in every
  * place: they are refused with a reason that points at the place, or kept as they are.
  * Never a crash. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +11,10 @@
 #include "../../src/zarr/transfer.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/json_places.h"
+#include "../kit/dtype_kit.h"
+#include "../kit/suite.h"
 
-Suite *json_places_suite(void);
-
-static brc_registry *places_reg;
-
-static void places_setup(void)
-{
-    brc_error err = BRC_ERROR_INIT;
-    ck_assert_msg(brc_registry_new(&places_reg, &err) == BRC_OK, "%s", err.message);
-}
-
-static void places_teardown(void)
-{
-    brc_registry_free(places_reg);
-}
+TEST_SUITE(json_places);
 
 typedef struct place_check {
     exchange_kit *kit;
@@ -37,7 +25,7 @@ static brc_json *read_place(const json_place *place)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *doc = NULL;
-    int rc = brc_json_parse_nan(&doc, place->text, place->len, &err);
+    int rc = brc_json_parse(&doc, place->text, place->len, BRC_JSON_NAN, &err);
 
     ck_assert_msg(rc == BRC_OK, "%s: %s", place->text, err.message);
     return doc;
@@ -114,7 +102,8 @@ static void check_document(void *ctx, const json_place *place)
     int rc = brc_meta_kind(doc, &kind, &err);
     if (rc == BRC_OK && kind == BRC_GROUP)
         rc = brc_meta_check_group(doc, &err);
-    else if (rc == BRC_OK && (rc = brc_meta_open(&meta, places_reg, doc, &err)) == BRC_OK) {
+    else if (rc == BRC_OK && (rc = brc_meta_open(&meta, dtype_kit_registry(), doc,
+                                                 &err)) == BRC_OK) {
         rc = brc_meta_must_decode(&meta, &err);
         brc_meta_dispose(&meta);
     }
@@ -127,7 +116,7 @@ static void check_document(void *ctx, const json_place *place)
         check->kept++;
     }
     /* and what writes it as Zarr v2 may meet any document */
-    if (brc_zarr2_array_write(&zarray, &zattrs, doc, 0, places_reg, NULL) == BRC_OK)
+    if (brc_zarr2_array_write(&zarray, &zattrs, doc, 0, dtype_kit_registry(), NULL) == BRC_OK)
         ck_assert_ptr_nonnull(zarray);
     brc_json_free(zarray);
     brc_json_free(zattrs);
@@ -146,14 +135,16 @@ static const char *const with_texts[] = {
     "{\"name\":\"vlen-utf8\"}],\"dimension_names\":[\"time\"]," FREE_TEXTS,
 };
 
-START_TEST(f02_free_texts_are_kept)
+CASE("places", .setup = dtype_kit_setup, .teardown = dtype_kit_teardown, .timeout = 120);
+
+LOOP(f02_free_texts_are_kept, 0, 2)
 {
     exchange_kit kit;
     brc_json *doc;
     place_check check = { &kit, 0, 0 };
 
     exchange_start(&kit);
-    ck_assert_int_eq(brc_json_parse(&doc, with_texts[_i], strlen(with_texts[_i]), &kit.err),
+    ck_assert_int_eq(brc_json_parse(&doc, with_texts[_i], strlen(with_texts[_i]), 0, &kit.err),
                      BRC_OK);
     json_places_each(doc, check_document, &check);
     ck_assert_uint_gt(check.refused, 40);
@@ -162,9 +153,8 @@ START_TEST(f02_free_texts_are_kept)
     brc_json_free(doc);
     exchange_stop(&kit);
 }
-END_TEST
 
-START_TEST(f02_every_place_of_the_metadata_lists)
+TEST(f02_every_place_of_the_metadata_lists)
 {
     exchange_kit kit;
     place_check check = { &kit, 0, 0 };
@@ -180,16 +170,15 @@ START_TEST(f02_every_place_of_the_metadata_lists)
     ck_assert_uint_gt(check.refused, places / 2);
     exchange_stop(&kit);
 }
-END_TEST
 
 /* ---- Zarr v2 ------------------------------------------------------------------------ */
 
-/* What is kept of a .zarray comes back as it was. */
+/* The members of a .zarray that are kept come back as they were. */
 static void check_back(const json_place *place, const brc_json *zarray, const brc_json *doc)
 {
     brc_json *back, *zattrs;
     brc_error err = BRC_ERROR_INIT;
-    int rc = brc_zarr2_array_write(&back, &zattrs, doc, 0, places_reg, &err);
+    int rc = brc_zarr2_array_write(&back, &zattrs, doc, 0, dtype_kit_registry(), &err);
 
     if (rc < 0) {
         ck_assert_msg(err.message[0] == '/', "%s: %s", place->text, err.message);
@@ -212,7 +201,7 @@ static void check_zarray(void *ctx, const json_place *place)
     brc_error err = BRC_ERROR_INIT;
     brc_json *zarray = read_place(place), *doc = NULL;
 
-    int rc = brc_zarr2_array_read(&doc, zarray, NULL, '.', places_reg, &err);
+    int rc = brc_zarr2_array_read(&doc, zarray, NULL, '.', dtype_kit_registry(), &err);
     if (rc == BRC_OK) {
         check_back(place, zarray, doc);
         check->kept++;
@@ -226,7 +215,7 @@ static void check_zarray(void *ctx, const json_place *place)
     brc_json_free(zarray);
 }
 
-START_TEST(f02_every_place_of_zarray_documents)
+TEST(f02_every_place_of_zarray_documents)
 {
     place_check check = { NULL, 0, 0 };
     size_t documents = 0;
@@ -239,7 +228,6 @@ START_TEST(f02_every_place_of_zarray_documents)
     ck_assert_uint_gt(check.refused, 100 * documents);
     ck_assert_uint_gt(check.kept, 10 * documents);
 }
-END_TEST
 
 /* .zattrs, as attributes and as the names of dimensions; .zgroup. */
 static void check_zattrs(void *ctx, const json_place *place)
@@ -248,10 +236,11 @@ static void check_zattrs(void *ctx, const json_place *place)
     brc_error err = BRC_ERROR_INIT;
     int is_object = brc_json_kind(zattrs) == BRC_JSON_OBJECT;
 
-    int rc = brc_zarr2_array_read(&doc, ctx, zattrs, '.', places_reg, &err);
+    int rc = brc_zarr2_array_read(&doc, ctx, zattrs, '.', dtype_kit_registry(), &err);
     ck_assert_int_eq(rc, is_object ? BRC_OK : BRC_EINVAL);
     if (rc == BRC_OK) {
-        ck_assert_int_eq(brc_zarr2_array_write(&back, &given, doc, 0, places_reg, &err), BRC_OK);
+        ck_assert_int_eq(brc_zarr2_array_write(&back, &given, doc, 0, dtype_kit_registry(), &err),
+                         BRC_OK);
         ck_assert_msg(brc_json_equal(given, zattrs) || brc_json_count(zattrs) == 0, "%s",
                       place->text);
     }
@@ -264,7 +253,7 @@ static void check_zattrs(void *ctx, const json_place *place)
     brc_json_free(zattrs);
 }
 
-START_TEST(f02_every_place_of_zattrs)
+TEST(f02_every_place_of_zattrs)
 {
     static const char text[] = "{\"_ARRAY_DIMENSIONS\":[\"x\"],\"units\":\"m\",\"n\":[1,\"a\"]}";
     static const char small[] = "{\"zarr_format\":2,\"shape\":[4],\"chunks\":[2],\"dtype\":"
@@ -273,25 +262,9 @@ START_TEST(f02_every_place_of_zattrs)
     brc_error err = BRC_ERROR_INIT;
     brc_json *zattrs, *zarray;
 
-    ck_assert_int_eq(brc_json_parse(&zattrs, text, strlen(text), &err), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&zarray, small, strlen(small), &err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&zattrs, text, strlen(text), 0, &err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&zarray, small, strlen(small), 0, &err), BRC_OK);
     ck_assert_uint_gt(json_places_each(zattrs, check_zattrs, zarray), 60);
     brc_json_free(zarray);
     brc_json_free(zattrs);
-}
-END_TEST
-
-Suite *json_places_suite(void)
-{
-    Suite *suite = suite_create("json_places");
-    TCase *tc = tcase_create("places");
-
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, places_setup, places_teardown);
-    tcase_add_loop_test(tc, f02_free_texts_are_kept, 0, 2);
-    tcase_add_test(tc, f02_every_place_of_the_metadata_lists);
-    tcase_add_test(tc, f02_every_place_of_zarray_documents);
-    tcase_add_test(tc, f02_every_place_of_zattrs);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,15 +1,16 @@
-/* What chunks and shards hold beyond the array's edge: a smaller shape clears it, whether it is set
- * by key or by brc_array_resize(); what a client sets there stays. */
-#include <check.h>
+/* Elements of chunks and shards beyond the array's edge: a smaller shape clears them, whether it
+ * is set by key or by brc_array_resize(); elements that a client sets there stay. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *key_edges_suite(void);
+TEST_SUITE(key_edges);
 
 #define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":3}}"
@@ -26,14 +27,13 @@ static void set_shape(scenario *t, const char *shape, const char *shard, const c
              "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[%s]}},"
              "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[%s]}",
              shape, shard, codecs);
-    OK(t, brc_key_set(t->session, "a/zarr.json", document, strlen(document), &t->err));
+    OK(t, brc_key_set(t->session, "a/zarr.json", document, strlen(document), 0, &t->err));
 }
 
 static void line_is(scenario *t, const uint16_t *want, uint64_t n)
 {
-    brc_array *a;
     uint16_t got[64];
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/a");
     OK(t, brc_array_read(a, NULL, got, n * sizeof(*got), &t->err));
     ck_assert_mem_eq(got, want, n * sizeof(*got));
     brc_array_free(a);
@@ -41,10 +41,7 @@ static void line_is(scenario *t, const uint16_t *want, uint64_t n)
 
 static void resize_line(scenario *t, uint64_t n)
 {
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
-    OK(t, brc_array_resize(a, &n, &t->err));
-    brc_array_free(a);
+    scenario_resize(t, t->session, "/a", n);
 }
 
 static const uint16_t line[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
@@ -52,19 +49,15 @@ static const uint16_t line[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 
 static void line_start(scenario *t)
 {
-    brc_array *a;
     scenario_start(t);
     set_shape(t, "10", LINE_SHARD);
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
-    OK(t, brc_array_write(a, NULL, line, sizeof(line), &t->err));
-    brc_array_free(a);
+    scenario_write(t, t->session, "/a", line, sizeof(line));
 }
 
 static void line_of(scenario *t, brc_session *s, const char *path, const uint16_t *want, uint64_t n)
 {
-    brc_array *a;
     uint16_t got[64];
-    OK(t, brc_array_open(&a, s, path, &t->err));
+    brc_array *a = scenario_array_at(t, s, path);
     ck_assert_uint_eq(brc_array_describe(a)->shape[0], n);
     OK(t, brc_array_read(a, NULL, got, n * sizeof(*got), &t->err));
     ck_assert_mem_eq(got, want, n * sizeof(*got));
@@ -83,11 +76,11 @@ static void all_readers_see(scenario *t, const uint16_t *want, uint64_t n)
     const char *key;
     line_of(t, t->session, "/a", want, n);
     scenario_start(&copy);
-    OK(t, brc_keys_prefix(&it, t->session, "", &t->err));
-    while (brc_keys_next(it, &key, &t->err) > 0) {
+    OK(t, brc_keys(&it, t->session, "", 0, &t->err));
+    while (brc_next(it, &key, &t->err) > 0) {
         value.len = 0;
-        OK(t, brc_key_get(&value, t->session, key, &t->err));
-        OK(&copy, brc_key_set(copy.session, key, value.data, value.len, &copy.err));
+        OK(t, brc_key_get(&value, t->session, key, NULL, NULL, &t->err));
+        OK(&copy, brc_key_set(copy.session, key, value.data, value.len, 0, &copy.err));
     }
     brc_iter_free(it);
     line_of(&copy, copy.session, "/a", want, n);
@@ -110,7 +103,8 @@ static const struct {
 } forms[] = {{LINE_SHARD, 12}, {"4", BYTES "," ZSTD, 4}, {"4", BYTES, 4}};
 enum { FORMS = 3, CUTS = 3, WAYS = 3, COMMITS = 8 };
 
-/* As zarr-python does it, outer keys first; the document alone; in a transaction. */
+/* Makes the array smaller in one of three ways: as zarr-python does, which deletes the outer keys
+ * first; by its document alone; by its document in a transaction. */
 static void shrink_by_key(scenario *t, int form, int way, uint64_t from, uint64_t to)
 {
     char shape[24], key[24];
@@ -118,7 +112,7 @@ static void shrink_by_key(scenario *t, int form, int way, uint64_t from, uint64_
     snprintf(shape, sizeof(shape), "%d", (int)to);
     for (uint64_t i = (to + per - 1) / per; way == 0 && i * per < from; i++) {
         snprintf(key, sizeof(key), "a/c/%d", (int)i);
-        OK(t, brc_key_delete(t->session, key, &t->err));
+        OK(t, brc_key_delete(t->session, key, 0, &t->err));
     }
     if (way == 2)
         OK(t, brc_begin(t->repo, &t->err));
@@ -127,7 +121,7 @@ static void shrink_by_key(scenario *t, int form, int way, uint64_t from, uint64_
         OK(t, brc_end(t->repo, BRC_END_KEEP, &t->err));
 }
 
-START_TEST(what_a_smaller_shape_by_key_cuts_never_comes_back)
+LOOP(what_a_smaller_shape_by_key_cuts_never_comes_back, 0, FORMS * WAYS * COMMITS)
 {
     static const uint64_t cuts[CUTS] = {3, 6, 0};
     const int form = _i % FORMS, way = _i / FORMS % WAYS, commits = _i / FORMS / WAYS;
@@ -137,10 +131,7 @@ START_TEST(what_a_smaller_shape_by_key_cuts_never_comes_back)
         memcpy(want, line, cuts[cut] * sizeof(*want));
         scenario_start(&t);
         set_shape(&t, "10", forms[form].chunk, forms[form].codecs);
-        brc_array *a;
-        OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-        OK(&t, brc_array_write(a, NULL, line, sizeof(line), &t.err));
-        brc_array_free(a);
+        scenario_write(&t, t.session, "/a", line, sizeof(line));
         if (commits & 1)
             scenario_commit(&t, "ten");
         shrink_by_key(&t, form, way, 10, cuts[cut]);
@@ -157,21 +148,18 @@ START_TEST(what_a_smaller_shape_by_key_cuts_never_comes_back)
         scenario_stop(&t);
     }
 }
-END_TEST
 
 static void set_line(scenario *t, const char *key, const uint16_t *values)
 {
-    OK(t, brc_key_set(t->session, key, values, 4 * sizeof(*values), &t->err));
+    OK(t, brc_key_set(t->session, key, values, 4 * sizeof(*values), 0, &t->err));
 }
 
 static void line_key_is(scenario *t, const char *key, const uint16_t *values)
 {
     brc_buf out = BRC_BUF_INIT;
-    int is;
-    OK(t, brc_key_exists(&is, t->session, key, &t->err));
-    ck_assert_int_eq(is, values != NULL);
+    ck_assert_int_eq(scenario_has_key(t, t->session, key), values != NULL);
     if (values != NULL) {
-        OK(t, brc_key_get(&out, t->session, key, &t->err));
+        OK(t, brc_key_get(&out, t->session, key, NULL, NULL, &t->err));
         ck_assert_uint_eq(out.len, 4 * sizeof(*values));
         ck_assert_mem_eq(out.data, values, out.len);
     }
@@ -179,14 +167,11 @@ static void line_key_is(scenario *t, const char *key, const uint16_t *values)
 }
 
 /* A chunk may come before the document that has room for it; until then no commit can have it. */
-START_TEST(a_larger_shape_by_key_takes_what_was_set_for_it)
+LOOP(a_larger_shape_by_key_takes_what_was_set_for_it, 0, 2)
 {
     static const uint16_t later[12] = {1, 2, 3, 4, 5, 6, 7, 8, 19, 20}, cut[4] = {5};
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
     scenario t;
     scenario_start(&t);
-    opts.message = "early";
     set_shape(&t, "10", "4", BYTES);
     set_line(&t, "a/c/0", line);
     set_line(&t, "a/c/1", line + 4);
@@ -199,7 +184,7 @@ START_TEST(a_larger_shape_by_key_takes_what_was_set_for_it)
     scenario_commit(&t, "five");
     set_line(&t, "a/c/1", line + 4);
     set_line(&t, "a/c/2", later + 8);
-    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+    FAILS(&t, BRC_ECONFLICT, scenario_commit_of(&t, t.session, "early", NULL));
     ck_assert_ptr_nonnull(strstr(t.err.message, "'a/c/2'"));
     set_shape(&t, "10", "4", BYTES);
     line_is(&t, later, 10);
@@ -207,10 +192,9 @@ START_TEST(a_larger_shape_by_key_takes_what_was_set_for_it)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Its chunks cannot be decoded here: those outside go, the others stay as they are. */
-START_TEST(a_smaller_shape_of_an_unknown_codec_drops_whole_chunks)
+TEST(a_smaller_shape_of_an_unknown_codec_drops_whole_chunks)
 {
     const char *codecs = BYTES ",{\"name\":\"nobody.has.it\"}";
     scenario t;
@@ -227,9 +211,8 @@ START_TEST(a_smaller_shape_of_an_unknown_codec_drops_whole_chunks)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(what_was_cut_by_key_is_gone_after_a_resize)
+LOOP(what_was_cut_by_key_is_gone_after_a_resize, 0, 8)
 {
     static const uint16_t three[12] = {1, 2, 3}, two[12] = {1, 2};
     scenario t;
@@ -248,10 +231,9 @@ START_TEST(what_was_cut_by_key_is_gone_after_a_resize)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* A shard that is set has inner chunks that the array does not meet. */
-START_TEST(a_shard_that_is_set_keeps_all_of_it)
+TEST(a_shard_that_is_set_keeps_all_of_it)
 {
     uint8_t shard[24 + 3 * 16];
     uint16_t values[12];
@@ -268,15 +250,15 @@ START_TEST(a_shard_that_is_set_keeps_all_of_it)
 #define PLAIN "12", "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[4]," \
               "\"codecs\":[" BYTES "],\"index_codecs\":[" BYTES "]}}"
     set_shape(&t, "3", PLAIN);
-    OK(&t, brc_key_set(t.session, "a/c/0", shard, sizeof(shard), &t.err));
-    OK(&t, brc_key_get(&is, t.session, "a/c/0", &t.err));
+    OK(&t, brc_key_set(t.session, "a/c/0", shard, sizeof(shard), 0, &t.err));
+    OK(&t, brc_key_get(&is, t.session, "a/c/0", NULL, NULL, &t.err));
     ck_assert_uint_eq(is.len, sizeof(shard));
     ck_assert_mem_eq(is.data, shard, sizeof(shard));
     scenario_commit(&t, "three");
     set_shape(&t, "12", PLAIN);
     line_is(&t, values, 12);
     set_shape(&t, "3", PLAIN);
-    OK(&t, brc_key_delete(t.session, "a/c/0", &t.err)); /* with what is beyond */
+    OK(&t, brc_key_delete(t.session, "a/c/0", 0, &t.err)); /* with what is beyond */
     set_shape(&t, "12", PLAIN);
     memset(values, 0, sizeof(values));
     line_is(&t, values, 12);
@@ -284,7 +266,6 @@ START_TEST(a_shard_that_is_set_keeps_all_of_it)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- against a model: all that a directory of two by two shards holds ---- */
 
@@ -345,7 +326,7 @@ static void model_by_resize(edge_model *m, brc_array *a)
     memcpy(m->shape, shape, sizeof(shape));
 }
 
-/* What a chunk that is written has beyond the edge may be cleared. */
+/* The elements beyond the edge of a chunk that is written may be cleared. */
 static void model_opens(edge_model *m, uint64_t i, uint64_t j)
 {
     const uint64_t corner[2] = {i - i % m->chunk[0], j - j % m->chunk[1]};
@@ -358,7 +339,7 @@ static void model_by_write(edge_model *m, brc_array *a)
 {
     uint16_t data[EDGE * EDGE];
     brc_sel sel = BRC_SEL_INIT;
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     for (int i = 0; i < 2; i++) {
         sel.start[i] = scenario_below(&m->seed, m->shape[i]);
         sel.count[i] = 1 + scenario_below(&m->seed, m->shape[i] - sel.start[i]);
@@ -388,15 +369,14 @@ static void edge_model_is(edge_model *m, brc_array *a)
 }
 
 /* Written inside, cut by key and by resizing, committed. */
-START_TEST(shapes_against_a_model)
+LOOP(shapes_against_a_model, 0, 9)
 {
     edge_model m = {.seed = 40 + (uint64_t)_i, .codecs = pipelines[_i % 3].codecs,
                     .chunk = pipelines[_i % 3].chunk};
     scenario_start(&m.t);
     model_by_key(&m);
     for (int step = 0; step < STEPS; step++) {
-        brc_array *a;
-        OK(&m.t, brc_array_open(&a, m.t.session, "/a", &m.t.err));
+        brc_array *a = scenario_array_at(&m.t, m.t.session, "/a");
         switch (scenario_below(&m.seed, 6)) {
         case 0:
             model_by_resize(&m, a);
@@ -417,20 +397,4 @@ START_TEST(shapes_against_a_model)
     }
     scenario_whole(&m.t);
     scenario_stop(&m.t);
-}
-END_TEST
-
-Suite *key_edges_suite(void)
-{
-    Suite *suite = suite_create("key_edges");
-    TCase *tc = tcase_create("key_edges");
-    tcase_add_loop_test(tc, what_a_smaller_shape_by_key_cuts_never_comes_back, 0,
-                        FORMS * WAYS * COMMITS);
-    tcase_add_loop_test(tc, a_larger_shape_by_key_takes_what_was_set_for_it, 0, 2);
-    tcase_add_test(tc, a_smaller_shape_of_an_unknown_codec_drops_whole_chunks);
-    tcase_add_loop_test(tc, what_was_cut_by_key_is_gone_after_a_resize, 0, 8);
-    tcase_add_test(tc, a_shard_that_is_set_keeps_all_of_it);
-    tcase_add_loop_test(tc, shapes_against_a_model, 0, 9);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

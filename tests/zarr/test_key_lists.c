@@ -1,5 +1,4 @@
 /* Lists of keys: by how they begin, and by directory, against a plain filter of all of them. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *key_lists_suite(void);
+TEST_SUITE(key_lists);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 
@@ -50,8 +50,8 @@ static void list_prefix(scenario *t, const char *prefix, name_list *out)
     brc_iter *it;
     const char *key;
     int rc;
-    OK(t, brc_keys_prefix(&it, t->session, prefix, &t->err));
-    while ((rc = brc_keys_next(it, &key, &t->err)) > 0)
+    OK(t, brc_keys(&it, t->session, prefix, 0, &t->err));
+    while ((rc = brc_next(it, &key, &t->err)) > 0)
         out->names[out->n++] = strdup(key);
     ck_assert_int_eq(rc, 0);
     brc_iter_free(it);
@@ -63,11 +63,12 @@ static void list_dir(scenario *t, const char *dir, name_list *out)
 {
     brc_iter *it;
     const char *name;
-    int rc, is_dir;
+    int rc;
     char item[512];
-    OK(t, brc_keys_dir(&it, t->session, dir, &t->err));
-    while ((rc = brc_keys_dir_next(it, &name, &is_dir, &t->err)) > 0) {
-        snprintf(item, sizeof(item), "%c %s", is_dir ? 'd' : 'f', name);
+    OK(t, brc_keys(&it, t->session, dir, BRC_KEYS_DIR, &t->err));
+    while ((rc = brc_next(it, &name, &t->err)) > 0) {
+        const size_t len = strcspn(name, "/");
+        snprintf(item, sizeof(item), "%c %.*s", name[len] == '/' ? 'd' : 'f', (int)len, name);
         out->names[out->n++] = strdup(item);
     }
     ck_assert_int_eq(rc, 0);
@@ -83,7 +84,7 @@ static void add_once(name_list *list, const char *name)
     list->names[list->n++] = strdup(name);
 }
 
-/* What lists of all keys say. */
+/* Compares the prefix's list with the lists of all keys. */
 static void check_prefix(scenario *t, const name_list *all, const char *prefix)
 {
     static name_list is, want;
@@ -93,7 +94,7 @@ static void check_prefix(scenario *t, const name_list *all, const char *prefix)
         if (strncmp(all->names[i], prefix, strlen(prefix)) != 0)
             continue;
         want.names[want.n++] = strdup(all->names[i]);
-        OK(t, brc_key_stat(&info, t->session, all->names[i], &t->err));
+        OK(t, brc_key_get(NULL, t->session, all->names[i], NULL, &info, &t->err));
         sum += info.length;
     }
     list_prefix(t, prefix, &is);
@@ -108,7 +109,6 @@ static void check_dir(scenario *t, const name_list *all, const char *dir)
 {
     static name_list is, want;
     char above[512], item[512];
-    int empty;
     const size_t len = strlen(dir);
     snprintf(above, sizeof(above), "%s%s", dir, len > 0 && dir[len - 1] != '/' ? "/" : "");
     for (size_t i = 0; i < all->n; i++) {
@@ -122,8 +122,7 @@ static void check_dir(scenario *t, const name_list *all, const char *dir)
     names_end(&want);
     list_dir(t, dir, &is);
     names_are(&is, &want, dir);
-    OK(t, brc_keys_empty(&empty, t->session, dir, &t->err));
-    ck_assert_int_eq(empty, is.n == 0);
+    ck_assert_int_eq(scenario_has_keys(t, t->session, dir), is.n > 0);
     names_free(&is);
     names_free(&want);
 }
@@ -153,8 +152,8 @@ static void check_all(scenario *t)
     names_free(&all);
 }
 
-static void make_array(scenario *t, const char *path, const char *encoding, const uint64_t *chunk,
-                       const uint64_t *shard)
+static void new_sparse_array(scenario *t, const char *path, const char *encoding,
+                             const uint64_t *chunk, const uint64_t *shard)
 {
     static const uint64_t shape[2] = { 24, 36 };
     brc_array *a;
@@ -186,15 +185,15 @@ static const char slashed[] =
 static void make_hierarchy(scenario *t)
 {
     const uint64_t one[2] = { 1, 1 }, some[2] = { 5, 7 }, two[2] = { 2, 2 }, six[2] = { 6, 4 };
-    make_array(t, "/a", NULL, one, NULL);
-    make_array(t, "/g/b", "v2", some, NULL);
-    make_array(t, "/g/s", NULL, two, six);
-    make_array(t, "/g/v", slashed, some, NULL);
-    make_array(t, "/gb", NULL, some, NULL);
+    new_sparse_array(t, "/a", NULL, one, NULL);
+    new_sparse_array(t, "/g/b", "v2", some, NULL);
+    new_sparse_array(t, "/g/s", NULL, two, six);
+    new_sparse_array(t, "/g/v", slashed, some, NULL);
+    new_sparse_array(t, "/gb", NULL, some, NULL);
     OK(t, brc_group_create(t->session, "/g/empty", NULL, &t->err));
 }
 
-START_TEST(lists_by_prefix_and_by_directory)
+TEST(lists_by_prefix_and_by_directory)
 {
     scenario t;
     scenario_start(&t);
@@ -202,10 +201,9 @@ START_TEST(lists_by_prefix_and_by_directory)
     check_all(&t);
     scenario_commit(&t, "one");
     check_all(&t);
-    brc_array *a;
     const uint8_t zero = 0, nine = 9;
     brc_sel sel = BRC_SEL_INIT;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_sel_parse(&sel, a, "[3:9, 2:30]", &t.err));
     OK(&t, brc_array_fill(a, &sel, &zero, &t.err)); /* rows over what the map has */
     OK(&t, brc_sel_parse(&sel, a, "[7, 4:20]", &t.err));
@@ -215,33 +213,27 @@ START_TEST(lists_by_prefix_and_by_directory)
     check_all(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_file_without_anything_has_no_keys)
+TEST(a_file_without_anything_has_no_keys)
 {
     scenario t;
-    int empty, is;
     static name_list list;
     brc_buf out = BRC_BUF_INIT;
     scenario_start(&t);
-    OK(&t, brc_keys_empty(&empty, t.session, "", &t.err));
-    ck_assert_int_eq(empty, 1);
+    ck_assert_int_eq(scenario_has_keys(&t, t.session, ""), 0);
     list_dir(&t, "", &list);
     ck_assert_uint_eq(list.n, 0);
-    OK(&t, brc_key_exists(&is, t.session, "zarr.json", &t.err));
-    ck_assert_int_eq(is, 0);
-    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, "zarr.json", &t.err));
+    ck_assert_int_eq(scenario_has_key(&t, t.session, "zarr.json"), 0);
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, "zarr.json", NULL, NULL, &t.err));
     OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
-    OK(&t, brc_keys_empty(&empty, t.session, "", &t.err));
-    ck_assert_int_eq(empty, 0);
-    OK(&t, brc_key_get(&out, t.session, "zarr.json", &t.err));
+    ck_assert_int_eq(scenario_has_keys(&t, t.session, ""), 1);
+    OK(&t, brc_key_get(&out, t.session, "zarr.json", NULL, NULL, &t.err));
     brc_buf_dispose(&out);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Where each step goes to another part of a large map. */
-START_TEST(lists_in_a_large_array)
+TEST(lists_in_a_large_array)
 {
     scenario t;
     static name_list list;
@@ -260,50 +252,47 @@ START_TEST(lists_in_a_large_array)
     names_free(&list);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Two handles on one file: a key is what the file says now. */
-START_TEST(what_another_handle_does_shows)
+TEST(what_another_handle_does_shows)
 {
     scenario t;
     breccia *other;
-    brc_session *theirs;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     brc_buf out = BRC_BUF_INIT;
     const uint64_t n[1] = { 4 };
     uint8_t data[4] = { 1, 2, 3, 4 };
     scenario_start(&t);
     OK(&t, brc_open(&other, t.file, &opts, &t.err));
-    OK(&t, brc_session_open(&theirs, other, NULL, BRC_SESSION_WRITE, &t.err));
+    brc_session *theirs = scenario_session(&t, other, NULL, BRC_SESSION_WRITE);
     brc_array *a = scenario_array(&t, "/a", "uint8", 1, n, n, NULL, "[\"bytes\"]");
     OK(&t, brc_array_write(a, NULL, data, 4, &t.err));
-    OK(&t, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    OK(&t, brc_key_get(&out, theirs, "a/c/0", NULL, NULL, &t.err));
     ck_assert_mem_eq(out.data, data, 4);
     data[2] = 9;
     OK(&t, brc_array_write(a, NULL, data, 4, &t.err));
-    OK(&t, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    OK(&t, brc_key_get(&out, theirs, "a/c/0", NULL, NULL, &t.err));
     ck_assert_mem_eq(out.data, data, 4);
     OK(&t, brc_array_set_codecs(a, "[\"bytes\",{\"name\":\"crc32c\"}]", 0, &t.err));
-    OK(&t, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    OK(&t, brc_key_get(&out, theirs, "a/c/0", NULL, NULL, &t.err));
     ck_assert_uint_eq(out.len, 8);
     brc_array_free(a);
     OK(&t, brc_node_remove(t.session, "/a", &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, theirs, "a/c/0", NULL, NULL, &t.err));
     OK(&t, brc_group_create(t.session, "/a", NULL, &t.err));
     a = scenario_array(&t, "/a/c", "uint8", 1, n, n, NULL, "[\"bytes\"]");
     OK(&t, brc_array_write(a, NULL, data, 4, &t.err));
-    OK(&t, brc_key_get(&out, theirs, "a/c/c/0", &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    OK(&t, brc_key_get(&out, theirs, "a/c/c/0", NULL, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, theirs, "a/c/0", NULL, NULL, &t.err));
     brc_array_free(a);
     brc_buf_dispose(&out);
     brc_session_free(theirs);
     brc_free(other);
     scenario_stop(&t);
 }
-END_TEST
 
 /* More arrays than a session keeps. */
-START_TEST(keys_of_many_arrays)
+TEST(keys_of_many_arrays)
 {
     scenario t;
     char path[32], key[32];
@@ -317,88 +306,63 @@ START_TEST(keys_of_many_arrays)
     for (int i = 0; i < 800; i++) {
         const int k = (int)scenario_below(&seed, 80);
         snprintf(key, sizeof(key), "a%d/zarr.json", k);
-        OK(&t, brc_key_get(&out, t.session, key, &t.err));
+        OK(&t, brc_key_get(&out, t.session, key, NULL, NULL, &t.err));
         snprintf(key, sizeof(key), "a%d/c/0", k);
-        OK(&t, brc_key_get(&out, t.session, key, &t.err));
+        OK(&t, brc_key_get(&out, t.session, key, NULL, NULL, &t.err));
         snprintf(key, sizeof(key), "a%d/c/1", k);
-        FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, key, &t.err));
+        FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, key, NULL, NULL, &t.err));
     }
     brc_buf_dispose(&out);
     scenario_stop(&t);
 }
-END_TEST
 
-/* Those that a commit refuses, and no others; it names some of them. */
-START_TEST(keys_that_are_none_yet_are_listed)
+/* The keys that a commit refuses, and no others; its message names some of them. */
+TEST(keys_that_are_none_yet_are_listed)
 {
     static const char *const keys[] = {"a/c/0", "b", "b/c", "bad/zarr.json", "e", "f", "zz"};
     enum { N = sizeof(keys) / sizeof(keys[0]) };
     scenario t;
     brc_iter *it;
-    brc_session *other;
     const char *key;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
     scenario_start(&t);
     scenario_numbers(&t, "/n", 4, 2, 1);
     for (int i = N - 1; i >= 0; i--)
-        OK(&t, brc_key_set(t.session, keys[i], "x", 1, &t.err));
-    OK(&t, brc_key_delete(t.session, "n/zarr.json", &t.err)); /* is hidden, and no bytes */
-    OK(&t, brc_keys_loose(&it, t.session, &t.err));
+        OK(&t, brc_key_set(t.session, keys[i], "x", 1, 0, &t.err));
+    OK(&t, brc_key_delete(t.session, "n/zarr.json", 0, &t.err)); /* is hidden, and no bytes */
+    OK(&t, brc_keys(&it, t.session, "", BRC_KEYS_LOOSE, &t.err));
     for (int i = 0; i < N; i++) {
-        ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 1);
+        ck_assert_int_eq(brc_next(it, &key, &t.err), 1);
         ck_assert_str_eq(key, keys[i]);
     }
-    ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 0);
+    ck_assert_int_eq(brc_next(it, &key, &t.err), 0);
     brc_iter_free(it);
-    opts.message = "all";
-    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+    FAILS(&t, BRC_ECONFLICT, scenario_commit_of(&t, t.session, "all", NULL));
     /* the document first, and what is wrong with it: that is why its chunks are none */
     ck_assert_ptr_nonnull(
         strstr(t.err.message, "'bad/zarr.json' (and 'a/c/0', 'b', 'b/c' and 3 others)"));
     ck_assert_msg(strstr(t.err.message, "JSON") != NULL, "%s", t.err.message);
-    OK(&t, brc_session_open(&other, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    OK(&t, brc_keys_loose(&it, other, &t.err));
-    ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 0);
+    brc_session *other = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    OK(&t, brc_keys(&it, other, "", BRC_KEYS_LOOSE, &t.err));
+    ck_assert_int_eq(brc_next(it, &key, &t.err), 0);
     brc_iter_free(it);
     brc_session_free(other);
     scenario_stop(&t);
 }
-END_TEST
 
 /* A chunk has no array because of what is wrong with that one's document: this is what helps. */
-START_TEST(a_chunk_is_refused_for_what_is_wrong_with_its_array)
+TEST(a_chunk_is_refused_for_what_is_wrong_with_its_array)
 {
     static const char *const said[] = {"begins with '__', which Zarr reserves",
                                        "no array has a chunk of this key"};
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     scenario t;
-    brc_oid id;
-    opts.message = "refused";
     scenario_start(&t);
-    OK(&t, brc_key_set(t.session, "g/__a/zarr.json", "{}", 2, &t.err));
-    OK(&t, brc_key_set(t.session, "g/__a/c/0", "1234", 4, &t.err));
+    OK(&t, brc_key_set(t.session, "g/__a/zarr.json", "{}", 2, 0, &t.err));
+    OK(&t, brc_key_set(t.session, "g/__a/c/0", "1234", 4, 0, &t.err));
     for (int i = 0; i < 2; i++) {
-        FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+        FAILS(&t, BRC_ECONFLICT, scenario_commit_of(&t, t.session, "refused", NULL));
         ck_assert_msg(strstr(t.err.message, "'g/__a/c/0'") != NULL &&
                           strstr(t.err.message, said[i]) != NULL, "%s", t.err.message);
-        OK(&t, brc_key_delete(t.session, "g/__a/zarr.json", &t.err));
+        OK(&t, brc_key_delete(t.session, "g/__a/zarr.json", 0, &t.err));
     }
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *key_lists_suite(void)
-{
-    Suite *suite = suite_create("key_lists");
-    TCase *tc = tcase_create("key_lists");
-    tcase_add_test(tc, lists_by_prefix_and_by_directory);
-    tcase_add_test(tc, a_file_without_anything_has_no_keys);
-    tcase_add_test(tc, lists_in_a_large_array);
-    tcase_add_test(tc, what_another_handle_does_shows);
-    tcase_add_test(tc, keys_of_many_arrays);
-    tcase_add_test(tc, keys_that_are_none_yet_are_listed);
-    tcase_add_test(tc, a_chunk_is_refused_for_what_is_wrong_with_its_array);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,14 +1,14 @@
 /* Many keys at once, and the lengths of a shard's chunks: through the pool, equal to one by one. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
-#include "../kit/meeting_stage.h"
+#include "../kit/meeting_codec.h"
+#include "../kit/suite.h"
 
-Suite *key_many_suite(void);
+TEST_SUITE(key_many);
 
 #define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1}}"
@@ -85,7 +85,7 @@ static size_t asked_are_right(fixture *f, const asked_keys *k)
     brc_buf one = BRC_BUF_INIT;
     size_t there = 0;
     for (size_t i = 0; i < k->n; i++) {
-        int rc = brc_key_get_range(&one, f->t.session, k->keys[i], &k->ranges[i], NULL, &f->t.err);
+        int rc = brc_key_get(&one, f->t.session, k->keys[i], &k->ranges[i], NULL, &f->t.err);
         ck_assert_msg(rc == (k->found[i] ? BRC_OK : BRC_ENOTFOUND), "%s", k->keys[i]);
         if (rc < 0)
             continue;
@@ -98,7 +98,7 @@ static size_t asked_are_right(fixture *f, const asked_keys *k)
     return there;
 }
 
-START_TEST(workers_encode_the_chunks_of_many_keys)
+TEST(workers_encode_the_chunks_of_many_keys)
 {
     enum { N = 48, CHUNK = 16384 };
     fixture f;
@@ -115,9 +115,8 @@ START_TEST(workers_encode_the_chunks_of_many_keys)
     asked_free(&k);
     many_stop(&f);
 }
-END_TEST
 
-START_TEST(workers_learn_the_lengths_of_a_shard)
+TEST(workers_learn_the_lengths_of_a_shard)
 {
     enum { N = 48, CHUNK = 16384 };
     fixture f;
@@ -128,13 +127,13 @@ START_TEST(workers_learn_the_lengths_of_a_shard)
     many_array(&f, "/a", N * CHUNK, N * CHUNK, SHARD(16384, MEETING));
     ck_assert_int_eq(scenario_ask(&f.t, "SELECT count(*) FROM encoded"), 0);
     meeting_expect(0, NULL, NULL, NULL);
-    OK(&f.t, brc_key_stat(&info, f.t.session, "a/c/0", &f.t.err));
+    OK(&f.t, brc_key_get(NULL, f.t.session, "a/c/0", NULL, &info, &f.t.err));
     ck_assert(meeting_took_place());
     ck_assert_int_eq(scenario_ask(&f.t, "SELECT count(*) FROM encoded"), N);
-    OK(&f.t, brc_key_get(&whole, f.t.session, "a/c/0", &f.t.err));
+    OK(&f.t, brc_key_get(&whole, f.t.session, "a/c/0", NULL, NULL, &f.t.err));
     ck_assert_uint_eq(whole.len, info.length);
     meeting_expect(0, NULL, NULL, NULL); /* a range of many chunks, too */
-    OK(&f.t, brc_key_get_range(&part, f.t.session, "a/c/0", &range, &again, &f.t.err));
+    OK(&f.t, brc_key_get(&part, f.t.session, "a/c/0", &range, &again, &f.t.err));
     ck_assert(meeting_took_place());
     ck_assert_uint_eq(part.len, whole.len - 1);
     ck_assert_mem_eq(part.data, whole.data + 1, part.len);
@@ -143,9 +142,8 @@ START_TEST(workers_learn_the_lengths_of_a_shard)
     brc_buf_dispose(&part);
     many_stop(&f);
 }
-END_TEST
 
-START_TEST(workers_read_ranges_of_many_shards)
+TEST(workers_read_ranges_of_many_shards)
 {
     enum { SHARDS = 24, CHUNK = 8192 };
     fixture f;
@@ -159,7 +157,8 @@ START_TEST(workers_read_ranges_of_many_shards)
         k.ranges[i].kind = BRC_RANGE_BETWEEN;
         k.ranges[i].start = (uint64_t)i;
         k.ranges[i].end = 40000;
-        OK(&f.t, brc_key_stat(&info, f.t.session, k.keys[i], &f.t.err)); /* lengths are known */
+        OK(&f.t, brc_key_get(NULL, f.t.session, k.keys[i], NULL, &info,
+                             &f.t.err)); /* lengths are known */
     }
     meeting_expect(0, NULL, NULL, NULL);
     OK(&f.t, brc_key_get_many(k.out, k.found, f.t.session, k.keys, k.ranges, SHARDS, &f.t.err));
@@ -168,7 +167,6 @@ START_TEST(workers_read_ranges_of_many_shards)
     asked_free(&k);
     many_stop(&f);
 }
-END_TEST
 
 static void any_request(asked_keys *k, size_t i, uint64_t *seed)
 {
@@ -192,7 +190,7 @@ static void any_request(asked_keys *k, size_t i, uint64_t *seed)
 }
 
 /* More keys, and of more arrays, than are held at once, in any order, some of them twice. */
-START_TEST(any_keys_and_ranges_are_as_one_by_one)
+LOOP(any_keys_and_ranges_are_as_one_by_one, 0, 3)
 {
     enum { N = 1500 };
     static const char *const codecs[] = { "[" MEETING "]", SHARD(10, MEETING), "[" BYTES "]",
@@ -206,7 +204,7 @@ START_TEST(any_keys_and_ranges_are_as_one_by_one)
         snprintf(path, sizeof(path), "/a%d", i);
         many_array(&f, path, 130, 40, codecs[i % 4]);
     }
-    OK(&f.t, brc_key_set(f.t.session, "loose/one", "any bytes", 9, &f.t.err));
+    OK(&f.t, brc_key_set(f.t.session, "loose/one", "any bytes", 9, 0, &f.t.err));
     asked_new(&k, N);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < N; i++)
@@ -217,9 +215,8 @@ START_TEST(any_keys_and_ranges_are_as_one_by_one)
     asked_free(&k);
     many_stop(&f);
 }
-END_TEST
 
-START_TEST(a_damaged_chunk_is_named)
+TEST(a_damaged_chunk_is_named)
 {
     const char *keys[3] = {"a/c/0", "a/c/1", "a/c/2"};
     brc_buf out[3];
@@ -246,10 +243,9 @@ START_TEST(a_damaged_chunk_is_named)
     brc_pool_free(f.pool);
     brc_registry_free(f.reg);
 }
-END_TEST
 
-/* Chunks, and shards; what is there, and what is no chunk of one array. */
-START_TEST(keys_say_where_chunks_are)
+/* Chunks and shards that are there, and keys that are not chunks of one array. */
+TEST(keys_say_where_chunks_are)
 {
     static const char *const keys[] = {"a/c/2", "a/c/0", "a/c/7", "a/c/2"};
     static const char *const wrong[][2] = {
@@ -286,19 +282,4 @@ START_TEST(keys_say_where_chunks_are)
     }
     brc_buf_dispose(&path);
     many_stop(&f);
-}
-END_TEST
-
-Suite *key_many_suite(void)
-{
-    Suite *suite = suite_create("key_many");
-    TCase *tc = tcase_create("key_many");
-    tcase_add_test(tc, workers_encode_the_chunks_of_many_keys);
-    tcase_add_test(tc, workers_learn_the_lengths_of_a_shard);
-    tcase_add_test(tc, workers_read_ranges_of_many_shards);
-    tcase_add_loop_test(tc, any_keys_and_ranges_are_as_one_by_one, 0, 3);
-    tcase_add_test(tc, a_damaged_chunk_is_named);
-    tcase_add_test(tc, keys_say_where_chunks_are);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,5 +1,4 @@
 /* The key view against a model: a directory, which is a set of names with bytes. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *key_model_suite(void);
+TEST_SUITE(key_model);
 
 enum { STEPS = 10000, FILES_MOST = 512 };
 
@@ -113,11 +113,11 @@ static void read_documents(model_dir *m)
         snprintf(key, sizeof(key), "d%zu/zarr.json", i);
         OK(&t, brc_array_create(&a, t.session, path, &spec, &t.err));
         brc_array_free(a);
-        OK(&t, brc_key_get(&out, t.session, key, &t.err));
+        OK(&t, brc_key_get(&out, t.session, key, NULL, NULL, &t.err));
         m->documents[m->ndocuments++] = strndup((const char *)out.data, out.len);
     }
     OK(&t, brc_group_create(t.session, "/g", "{\"n\":1}", &t.err));
-    OK(&t, brc_key_get(&out, t.session, "g/zarr.json", &t.err));
+    OK(&t, brc_key_get(&out, t.session, "g/zarr.json", NULL, NULL, &t.err));
     for (int i = 0; i < 4; i++)
         m->documents[m->ndocuments++] = strndup((const char *)out.data, out.len);
     m->documents[m->ndocuments++] = strdup("");
@@ -178,20 +178,18 @@ static void get_is(model_dir *m, const char *key)
     const model_file *f = file_find(m, key);
     brc_buf out = BRC_BUF_INIT;
     brc_key_info info = BRC_KEY_INFO_INIT;
-    int is;
-    int rc = brc_key_get(&out, t->session, key, &t->err);
+    int rc = brc_key_get(&out, t->session, key, NULL, NULL, &t->err);
     if (f == NULL) {
         ck_assert_msg(rc == BRC_ENOTFOUND, "'%s' is there: %.*s", key, (int)out.len, out.data);
-        ck_assert_int_eq(brc_key_stat(&info, t->session, key, &t->err), BRC_ENOTFOUND);
+        ck_assert_int_eq(brc_key_get(NULL, t->session, key, NULL, &info, &t->err), BRC_ENOTFOUND);
     } else {
         ck_assert_msg(rc == BRC_OK, "'%s' is not there: %s", key, t->err.message);
         ck_assert_msg(out.len == f->len && memcmp(out.data, f->data, f->len) == 0,
                       "'%s' has other bytes", key);
-        OK(t, brc_key_stat(&info, t->session, key, &t->err));
+        OK(t, brc_key_get(NULL, t->session, key, NULL, &info, &t->err));
         ck_assert_uint_eq(info.length, f->len);
     }
-    OK(t, brc_key_exists(&is, t->session, key, &t->err));
-    ck_assert_int_eq(is, f != NULL);
+    ck_assert_int_eq(scenario_has_key(t, t->session, key), f != NULL);
     brc_buf_dispose(&out);
 }
 
@@ -204,7 +202,7 @@ static void range_is(model_dir *m, const char *key)
     range.kind = (int)below(m, 4);
     range.start = below(m, 40);
     range.end = below(m, 40);
-    int rc = brc_key_get_range(&out, t->session, key, &range, NULL, &t->err);
+    int rc = brc_key_get(&out, t->session, key, &range, NULL, &t->err);
     ck_assert_msg(rc == (f != NULL ? BRC_OK : BRC_ENOTFOUND), "'%s': %d", key, rc);
     if (f != NULL) {
         size_t from = 0, to = f->len;
@@ -229,8 +227,8 @@ static void prefix_is(model_dir *m, const char *prefix)
     const char *key;
     size_t n = 0, want = 0;
     int rc;
-    OK(t, brc_keys_prefix(&it, t->session, prefix, &t->err));
-    while ((rc = brc_keys_next(it, &key, &t->err)) > 0) {
+    OK(t, brc_keys(&it, t->session, prefix, 0, &t->err));
+    while ((rc = brc_next(it, &key, &t->err)) > 0) {
         n++;
         ck_assert_msg(strncmp(key, prefix, strlen(prefix)) == 0, "'%s' for '%s'", key, prefix);
         ck_assert_msg(file_find(m, key) != NULL, "'%s' is listed", key);
@@ -242,10 +240,11 @@ static void prefix_is(model_dir *m, const char *prefix)
     ck_assert_msg(n == want, "'%s': %zu keys, not %zu", prefix, n, want); /* each comes once */
 }
 
-static int is_in_dir(const model_dir *m, const char *dir, const char *name, int is_dir)
+static int is_in_dir(const model_dir *m, const char *dir, const char *name)
 {
+    const int is_dir = name[strlen(name) - 1] == '/';
     char key[128];
-    snprintf(key, sizeof(key), "%s%s%s", dir, name, is_dir ? "/" : "");
+    snprintf(key, sizeof(key), "%s%s", dir, name);
     for (size_t i = 0; i < m->n; i++)
         if (is_dir ? strncmp(m->files[i].key, key, strlen(key)) == 0
                    : strcmp(m->files[i].key, key) == 0)
@@ -261,11 +260,11 @@ static void dir_is(model_dir *m, const char *dir)
     const char *name;
     char seen[128][64];
     size_t n = 0, want = 0;
-    int is_dir, rc, empty;
-    OK(t, brc_keys_dir(&it, t->session, dir, &t->err));
-    while ((rc = brc_keys_dir_next(it, &name, &is_dir, &t->err)) > 0) {
-        ck_assert_msg(is_in_dir(m, dir, name, is_dir), "'%s' in '%s'", name, dir);
-        snprintf(seen[n], sizeof(seen[n]), "%s%s", name, is_dir ? "/" : "");
+    int rc;
+    OK(t, brc_keys(&it, t->session, dir, BRC_KEYS_DIR, &t->err));
+    while ((rc = brc_next(it, &name, &t->err)) > 0) {
+        ck_assert_msg(is_in_dir(m, dir, name), "'%s' in '%s'", name, dir);
+        snprintf(seen[n], sizeof(seen[n]), "%s", name);
         for (size_t i = 0; i < n; i++)
             ck_assert_str_ne(seen[i], seen[n]);
         ck_assert_uint_lt(++n, 128);
@@ -284,8 +283,7 @@ static void dir_is(model_dir *m, const char *dir)
         want += (size_t)first;
     }
     ck_assert_msg(n == want, "'%s': %zu names, not %zu", dir, n, want);
-    OK(t, brc_keys_empty(&empty, t->session, dir, &t->err));
-    ck_assert_int_eq(empty, want == 0);
+    ck_assert_int_eq(scenario_has_keys(t, t->session, dir), want > 0);
 }
 
 static void all_is(model_dir *m)
@@ -304,12 +302,11 @@ static void step_set(model_dir *m, const char *key)
 {
     uint8_t data[2048];
     const size_t len = pick_value(m, key, data, sizeof(data));
-    int set = 1;
-    if (below(m, 8) == 0)
-        OK(&m->t, brc_key_set_new(&set, m->t.session, key, data, len, &m->t.err));
-    else
-        OK(&m->t, brc_key_set(m->t.session, key, data, len, &m->t.err));
-    if (set)
+    const uint32_t flags = below(m, 8) == 0 ? BRC_KEY_NEW : 0;
+    const int is_old = flags != 0 && file_find(m, key) != NULL;
+    int rc = brc_key_set(m->t.session, key, data, len, flags, &m->t.err);
+    ck_assert_msg(rc == (is_old ? BRC_EEXISTS : BRC_OK), "'%s': %s", key, m->t.err.message);
+    if (rc == BRC_OK)
         file_set(m, key, data, len);
 }
 
@@ -336,26 +333,26 @@ static void step_set_many(model_dir *m)
 
 static void step_delete_prefix(model_dir *m, const char *prefix)
 {
-    OK(&m->t, brc_key_delete_prefix(m->t.session, prefix, &m->t.err));
+    OK(&m->t, brc_key_delete(m->t.session, prefix, BRC_KEY_PREFIX, &m->t.err));
     for (size_t i = m->n; i > 0; i--)
         if (strncmp(m->files[i - 1].key, prefix, strlen(prefix)) == 0)
             file_drop(m, i - 1);
 }
 
-/* What the commit adds: documents of groups that nobody wrote. */
+/* Adds the documents of groups that nobody wrote, as the commit does. */
 static void learn_groups(model_dir *m)
 {
     brc_iter *it;
     const char *key;
     brc_buf out = BRC_BUF_INIT;
     int rc;
-    OK(&m->t, brc_keys_prefix(&it, m->t.session, "", &m->t.err));
-    while ((rc = brc_keys_next(it, &key, &m->t.err)) > 0) {
+    OK(&m->t, brc_keys(&it, m->t.session, "", 0, &m->t.err));
+    while ((rc = brc_next(it, &key, &m->t.err)) > 0) {
         if (file_find(m, key) != NULL)
             continue;
         const size_t len = strlen(key);
         ck_assert_msg(len >= 9 && strcmp(key + len - 9, "zarr.json") == 0, "'%s' is new", key);
-        OK(&m->t, brc_key_get(&out, m->t.session, key, &m->t.err));
+        OK(&m->t, brc_key_get(&out, m->t.session, key, NULL, NULL, &m->t.err));
         ck_assert_ptr_nonnull(memmem(out.data, out.len, "\"group\"", 7));
         file_set(m, key, out.data, out.len);
     }
@@ -364,7 +361,7 @@ static void learn_groups(model_dir *m)
     brc_buf_dispose(&out);
 }
 
-/* What it refuses it names, and without that it goes on. */
+/* A commit names the key that it refuses, and goes on without that key. */
 static void step_commit(model_dir *m)
 {
     scenario *t = &m->t;
@@ -380,11 +377,12 @@ static void step_commit(model_dir *m)
         all_is(m); /* a commit that fails changes nothing */
         if (file_find(m, key) == NULL) { /* a document that was deleted, with chunks below */
             ck_assert_msg(strstr(t->err.message, "was deleted") != NULL, "%s", t->err.message);
-            OK(t, brc_key_set(t->session, key, m->documents[0], strlen(m->documents[0]), &t->err));
+            OK(t, brc_key_set(t->session, key, m->documents[0], strlen(m->documents[0]), 0,
+                              &t->err));
             file_set(m, key, m->documents[0], strlen(m->documents[0]));
         } else {
             m->loose_seen++;
-            OK(t, brc_key_delete(t->session, key, &t->err));
+            OK(t, brc_key_delete(t->session, key, 0, &t->err));
             file_delete(m, key);
         }
         free(key);
@@ -405,7 +403,7 @@ static void model_step(model_dir *m)
     else if (kind < 42)
         step_set_many(m);
     else if (kind < 54) {
-        OK(&m->t, brc_key_delete(m->t.session, key, &m->t.err));
+        OK(&m->t, brc_key_delete(m->t.session, key, 0, &m->t.err));
         file_delete(m, key);
     } else if (kind < 56) {
         key[below(m, strlen(key) + 1)] = '\0';
@@ -439,7 +437,9 @@ static void model_stop(model_dir *m)
     scenario_stop(&m->t);
 }
 
-START_TEST(every_answer_is_a_directory_s)
+CASE("key_model", .timeout = 120);
+
+LOOP(every_answer_is_a_directory_s, 0, 4)
 {
     static model_dir m;
     model_start(&m, (uint64_t)_i + 1);
@@ -464,15 +464,4 @@ START_TEST(every_answer_is_a_directory_s)
     ck_assert_int_ge(m.loose_seen, 20);
     ck_assert_int_ge(scenario_ask(&m.t, "SELECT count(*) FROM object WHERE kind=1"), 15);
     model_stop(&m);
-}
-END_TEST
-
-Suite *key_model_suite(void)
-{
-    Suite *suite = suite_create("key_model");
-    TCase *tc = tcase_create("key_model");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, every_answer_is_a_directory_s, 0, 4);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,5 +1,4 @@
 /* Parts of values, what is told of them, and many at once. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,9 @@
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *key_ranges_suite(void);
+TEST_SUITE(key_ranges);
 
 #define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":3}}"
@@ -73,7 +73,7 @@ static void range_is(scenario *t, brc_session *s, const char *key, brc_key_range
                      const brc_buf *whole, size_t from, size_t to)
 {
     brc_buf part = BRC_BUF_INIT;
-    OK(t, brc_key_get_range(&part, s, key, &range, NULL, &t->err));
+    OK(t, brc_key_get(&part, s, key, &range, NULL, &t->err));
     ck_assert_msg(part.len == to - from, "%s: kind %d %llu-%llu gives %zu bytes, not %zu", key,
                   range.kind, (unsigned long long)range.start, (unsigned long long)range.end,
                   part.len, to - from);
@@ -96,7 +96,7 @@ static void ranges_of(scenario *t, const char *key)
 {
     brc_buf whole = BRC_BUF_INIT;
     uint64_t seed = 11;
-    OK(t, brc_key_get(&whole, t->session, key, &t->err));
+    OK(t, brc_key_get(&whole, t->session, key, NULL, NULL, &t->err));
     const size_t n = whole.len;
     ck_assert_uint_gt(n, 0);
     for (int i = 0; i < 60; i++) {
@@ -117,7 +117,7 @@ static void ranges_of(scenario *t, const char *key)
     brc_buf_dispose(&whole);
 }
 
-START_TEST(B6_ranges_are_parts_of_the_whole)
+LOOP(B6_ranges_are_parts_of_the_whole, 0, PIPELINES)
 {
     scenario t;
     ranged_start(&t, _i);
@@ -130,21 +130,20 @@ START_TEST(B6_ranges_are_parts_of_the_whole)
     brc_buf out = BRC_BUF_INIT;
     const brc_key_range unknown = {sizeof(brc_key_range), 4, 0, 0},
                         all = {sizeof(brc_key_range), BRC_RANGE_FROM, 0, 0};
-    FAILS(&t, BRC_EINVAL, brc_key_get_range(&out, t.session, "a/c/0/0", &unknown, NULL, &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_key_get_range(&out, t.session, "a/c/3/0", &all, NULL, &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_key_get_range(&out, t.session, "a/c", &all, NULL, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_key_get(&out, t.session, "a/c/0/0", &unknown, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, "a/c/3/0", &all, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, "a/c", &all, NULL, &t.err));
     brc_buf_dispose(&out);
     scenario_stop(&t);
 }
-END_TEST
 
 static brc_key_info info_of(scenario *t, brc_session *s, const char *key)
 {
     brc_key_info info = BRC_KEY_INFO_INIT, again = BRC_KEY_INFO_INIT;
     brc_buf out = BRC_BUF_INIT;
-    OK(t, brc_key_stat(&info, s, key, &t->err));
+    OK(t, brc_key_get(NULL, s, key, NULL, &info, &t->err));
     ck_assert_uint_eq(strlen(info.etag), 32);
-    OK(t, brc_key_get_range(&out, s, key, NULL, &again, &t->err));
+    OK(t, brc_key_get(&out, s, key, NULL, &again, &t->err));
     ck_assert_uint_eq(out.len, info.length);
     ck_assert_uint_eq(again.length, info.length);
     ck_assert_str_eq(again.etag, info.etag);
@@ -152,7 +151,7 @@ static brc_key_info info_of(scenario *t, brc_session *s, const char *key)
     return info;
 }
 
-START_TEST(B2_a_part_comes_with_the_whole_size_and_tag)
+LOOP(B2_a_part_comes_with_the_whole_size_and_tag, 0, PIPELINES)
 {
     static const char *const keys[] = { "a/c/0/0", "a/c/1/2", "a/zarr.json" };
     scenario t;
@@ -161,24 +160,23 @@ START_TEST(B2_a_part_comes_with_the_whole_size_and_tag)
     ranged_start(&t, _i);
     for (size_t i = 0; i < 3; i++) {
         info = info_of(&t, t.session, keys[i]);
-        OK(&t, brc_key_get(&whole, t.session, keys[i], &t.err));
+        OK(&t, brc_key_get(&whole, t.session, keys[i], NULL, NULL, &t.err));
         ck_assert_uint_eq(whole.len, info.length);
         scenario_reopen(&t);
         ck_assert_str_eq(info_of(&t, t.session, keys[i]).etag, info.etag);
     }
     info = info_of(&t, t.session, "a/c/0/0");
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     ranged_fill(&t, a, 6);
     ck_assert_str_ne(info_of(&t, t.session, "a/c/0/0").etag, info.etag);
     ranged_fill(&t, a, 5);
     ck_assert_str_eq(info_of(&t, t.session, "a/c/0/0").etag, info.etag);
-    FAILS(&t, BRC_ENOTFOUND, brc_key_stat(&info, t.session, "a/c/9/9", &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(NULL, t.session, "a/c/9/9", NULL, &info, &t.err));
     /* A part of it; one that the end cuts short says so by its length. */
     const brc_key_range cut = between(info.length - 2, info.length + 7);
     brc_key_info of_part = BRC_KEY_INFO_INIT;
     whole.len = 0;
-    OK(&t, brc_key_get_range(&whole, t.session, "a/c/0/0", &cut, &of_part, &t.err));
+    OK(&t, brc_key_get(&whole, t.session, "a/c/0/0", &cut, &of_part, &t.err));
     ck_assert_uint_eq(whole.len, 2);
     ck_assert_uint_eq(of_part.length, info.length);
     ck_assert_str_eq(of_part.etag, info.etag);
@@ -186,16 +184,15 @@ START_TEST(B2_a_part_comes_with_the_whole_size_and_tag)
     brc_buf_dispose(&whole);
     scenario_stop(&t);
 }
-END_TEST
 
-/* What is not asked for is not read: it may even be damaged. */
-START_TEST(a_range_of_a_shard_reads_only_the_chunks_that_it_meets)
+/* Chunks that are not asked for are not read: they may even be damaged. */
+TEST(a_range_of_a_shard_reads_only_the_chunks_that_it_meets)
 {
     scenario t;
     brc_buf whole = BRC_BUF_INIT, part = BRC_BUF_INIT;
     brc_key_info info = BRC_KEY_INFO_INIT;
     ranged_start(&t, 4); /* chunks of 4x2, the index at the start */
-    OK(&t, brc_key_get(&whole, t.session, "a/c/0/0", &t.err));
+    OK(&t, brc_key_get(&whole, t.session, "a/c/0/0", NULL, NULL, &t.err));
     info = info_of(&t, t.session, "a/c/0/0");
     const size_t index = 8 * 16 + 4;
     const uint64_t at = brc_get_u64le(whole.data), len = brc_get_u64le(whole.data + 8);
@@ -204,68 +201,66 @@ START_TEST(a_range_of_a_shard_reads_only_the_chunks_that_it_meets)
                      " object WHERE kind=1 AND id<>(SELECT id FROM draft_chunk ORDER BY node, key"
                      " LIMIT 1))");
     brc_key_range range = {sizeof(brc_key_range), BRC_RANGE_BETWEEN, 0, index};
-    OK(&t, brc_key_get_range(&part, t.session, "a/c/0/0", &range, NULL, &t.err));
+    OK(&t, brc_key_get(&part, t.session, "a/c/0/0", &range, NULL, &t.err));
     ck_assert_uint_eq(part.len, index);
     ck_assert_mem_eq(part.data, whole.data, index);
     range = range_of(BRC_RANGE_BETWEEN, at, at + len);
-    OK(&t, brc_key_get_range(&part, t.session, "a/c/0/0", &range, NULL, &t.err));
+    OK(&t, brc_key_get(&part, t.session, "a/c/0/0", &range, NULL, &t.err));
     ck_assert_mem_eq(part.data, whole.data + at, len);
     brc_key_info again = BRC_KEY_INFO_INIT;
-    OK(&t, brc_key_stat(&again, t.session, "a/c/0/0", &t.err));
+    OK(&t, brc_key_get(NULL, t.session, "a/c/0/0", NULL, &again, &t.err));
     ck_assert_str_eq(again.etag, info.etag);
     range.end++;
-    FAILS(&t, BRC_ECORRUPT, brc_key_get_range(&part, t.session, "a/c/0/0", &range, NULL, &t.err));
-    FAILS(&t, BRC_ECORRUPT, brc_key_get(&part, t.session, "a/c/0/0", &t.err));
+    FAILS(&t, BRC_ECORRUPT, brc_key_get(&part, t.session, "a/c/0/0", &range, NULL, &t.err));
+    FAILS(&t, BRC_ECORRUPT, brc_key_get(&part, t.session, "a/c/0/0", NULL, NULL, &t.err));
     brc_buf_dispose(&whole);
     brc_buf_dispose(&part);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_length_that_was_learned_is_remembered)
+TEST(a_length_that_was_learned_is_remembered)
 {
     scenario t;
     ranged_start(&t, 3);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM encoded"), 0);
     brc_key_info info = BRC_KEY_INFO_INIT, again = BRC_KEY_INFO_INIT;
-    OK(&t, brc_key_stat(&info, t.session, "a/c/0/0", &t.err));
+    OK(&t, brc_key_get(NULL, t.session, "a/c/0/0", NULL, &info, &t.err));
     const int64_t rows = scenario_ask(&t, "SELECT count(*) FROM encoded");
     ck_assert_int_ge(rows, 1); /* what does not shrink is not stored in the array's encoding */
     scenario_whole(&t);
     scenario_reopen(&t);
     scenario_sql(&t, "UPDATE blob SET data=zeroblob(length(data)) WHERE seq IN (SELECT place FROM"
                      " object WHERE kind=1)"); /* no chunk can be read */
-    OK(&t, brc_key_stat(&again, t.session, "a/c/0/0", &t.err));
+    OK(&t, brc_key_get(NULL, t.session, "a/c/0/0", NULL, &again, &t.err));
     ck_assert_uint_eq(again.length, info.length);
     ck_assert_str_eq(again.etag, info.etag);
     scenario_sql(&t, "DELETE FROM encoded");
     scenario_reopen(&t);
-    FAILS(&t, BRC_ECORRUPT, brc_key_stat(&again, t.session, "a/c/0/0", &t.err));
+    FAILS(&t, BRC_ECORRUPT, brc_key_get(NULL, t.session, "a/c/0/0", NULL, &again, &t.err));
     scenario_stop(&t);
 }
-END_TEST
 
 /* A row that does not match its checksum is not there; one that does and is wrong is found out
  * when the chunk is read, and put right. */
-START_TEST(a_length_that_is_wrong_is_learned_again)
+TEST(a_length_that_is_wrong_is_learned_again)
 {
     scenario t;
     brc_buf whole = BRC_BUF_INIT;
     brc_key_info info = BRC_KEY_INFO_INIT;
     ranged_start(&t, 3);
-    OK(&t, brc_key_get(&whole, t.session, "a/c/0/0", &t.err));
+    OK(&t, brc_key_get(&whole, t.session, "a/c/0/0", NULL, NULL, &t.err));
     info = info_of(&t, t.session, "a/c/0/0");
     scenario_sql(&t, "UPDATE encoded SET length=length+1");
     scenario_reopen(&t);
     brc_key_info again = BRC_KEY_INFO_INIT;
-    OK(&t, brc_key_stat(&again, t.session, "a/c/0/0", &t.err));
+    OK(&t, brc_key_get(NULL, t.session, "a/c/0/0", NULL, &again, &t.err));
     ck_assert_str_eq(again.etag, info.etag);
     scenario_sql(&t, "UPDATE encoded SET length=length+1,"
                      " checksum=row_sum('encoded', id, encoding, length+1, digest)");
     scenario_reopen(&t);
     brc_buf all = BRC_BUF_INIT;
     const brc_key_range from = {sizeof(brc_key_range), BRC_RANGE_FROM, 0, 0};
-    OK(&t, brc_key_get_range(&all, t.session, "a/c/0/0", &from, NULL, &t.err));
+    OK(&t, brc_key_get(&all, t.session, "a/c/0/0", &from, NULL, &t.err));
     ck_assert_uint_eq(all.len, whole.len);
     ck_assert_mem_eq(all.data, whole.data, whole.len);
     brc_buf_dispose(&all);
@@ -276,21 +271,19 @@ START_TEST(a_length_that_is_wrong_is_learned_again)
     brc_buf_dispose(&whole);
     scenario_stop(&t);
 }
-END_TEST
 
 /* The revision's shard is laid out as before when its chunks get another encoding. */
-START_TEST(the_layout_stays_when_chunks_are_encoded_again)
+TEST(the_layout_stays_when_chunks_are_encoded_again)
 {
     scenario t;
-    brc_session *at;
     brc_array *a;
     brc_key_info before, after;
     brc_buf was = BRC_BUF_INIT, is = BRC_BUF_INIT;
     ranged_start(&t, 3);
     scenario_commit(&t, "one");
-    OK(&t, brc_session_open(&at, t.repo, "main", BRC_SESSION_AT, &t.err));
+    brc_session *at = scenario_session(&t, t.repo, "main", BRC_SESSION_AT);
     before = info_of(&t, at, "a/c/0/0");
-    OK(&t, brc_key_get(&was, at, "a/c/0/0", &t.err));
+    OK(&t, brc_key_get(&was, at, "a/c/0/0", NULL, NULL, &t.err));
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     OK(&t, brc_array_set_codecs(a, "[" SHARD("[4,4]", BYTES "," GZIP, "end") "]", 1, &t.err));
     brc_array_free(a);
@@ -299,7 +292,7 @@ START_TEST(the_layout_stays_when_chunks_are_encoded_again)
         after = info_of(&t, at, "a/c/0/0");
         ck_assert_uint_eq(after.length, before.length);
         ck_assert_str_eq(after.etag, before.etag);
-        OK(&t, brc_key_get(&is, at, "a/c/0/0", &t.err));
+        OK(&t, brc_key_get(&is, at, "a/c/0/0", NULL, NULL, &t.err));
         ck_assert_uint_eq(is.len, was.len);
         ck_assert_mem_eq(is.data, was.data, was.len);
         ck_assert_str_ne(info_of(&t, t.session, "a/c/0/0").etag, before.etag);
@@ -312,9 +305,8 @@ START_TEST(the_layout_stays_when_chunks_are_encoded_again)
     brc_buf_dispose(&is);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_file_that_cannot_be_written_is_read_all_the_same)
+TEST(a_file_that_cannot_be_written_is_read_all_the_same)
 {
     scenario t;
     ranged_start(&t, 3);
@@ -325,9 +317,8 @@ START_TEST(a_file_that_cannot_be_written_is_read_all_the_same)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM encoded"), 0);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(many_keys_at_once)
+LOOP(many_keys_at_once, 0, PIPELINES)
 {
     static const char *const keys[] = { "a/c/0/0", "none",    "a/zarr.json",
                                         "a/c/0/0", "a/c/2/2", "" };
@@ -346,8 +337,7 @@ START_TEST(many_keys_at_once)
             ck_assert_int_eq(found[i], i != 1 && i != 5);
             if (!found[i])
                 continue;
-            OK(&t, brc_key_get_range(&one, t.session, keys[i], whole ? NULL : &ranges[i], NULL,
-                                     &t.err));
+            OK(&t, brc_key_get(&one, t.session, keys[i], whole ? NULL : &ranges[i], NULL, &t.err));
             ck_assert_uint_eq(one.len, out[i].len);
             ck_assert_mem_eq(one.data, out[i].data, one.len);
         }
@@ -358,9 +348,8 @@ START_TEST(many_keys_at_once)
     brc_buf_dispose(&one);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(is_there)
+LOOP(is_there, 0, PIPELINES)
 {
     static const struct {
         const char *key;
@@ -370,36 +359,15 @@ START_TEST(is_there)
                  { "", 0 },            { "/a/zarr.json", 0 },
                  { "a/zarr.json/", 0 }, { "b/zarr.json", 0 } };
     scenario t;
-    int is;
     ranged_start(&t, _i);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        OK(&t, brc_key_exists(&is, t.session, keys[i].key, &t.err));
+        const int is = scenario_has_key(&t, t.session, keys[i].key);
         ck_assert_msg(is == keys[i].is, "%s", keys[i].key);
     }
-    brc_array *a;
     uint16_t zero = 0;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_fill(a, NULL, &zero, &t.err));
-    OK(&t, brc_key_exists(&is, t.session, "a/c/0/0", &t.err));
-    ck_assert_int_eq(is, 0);
+    ck_assert_int_eq(scenario_has_key(&t, t.session, "a/c/0/0"), 0);
     brc_array_free(a);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *key_ranges_suite(void)
-{
-    Suite *suite = suite_create("key_ranges");
-    TCase *tc = tcase_create("key_ranges");
-    tcase_add_loop_test(tc, B6_ranges_are_parts_of_the_whole, 0, PIPELINES);
-    tcase_add_loop_test(tc, B2_a_part_comes_with_the_whole_size_and_tag, 0, PIPELINES);
-    tcase_add_test(tc, a_range_of_a_shard_reads_only_the_chunks_that_it_meets);
-    tcase_add_test(tc, a_length_that_was_learned_is_remembered);
-    tcase_add_test(tc, a_length_that_is_wrong_is_learned_again);
-    tcase_add_test(tc, the_layout_stays_when_chunks_are_encoded_again);
-    tcase_add_test(tc, a_file_that_cannot_be_written_is_read_all_the_same);
-    tcase_add_loop_test(tc, many_keys_at_once, 0, PIPELINES);
-    tcase_add_loop_test(tc, is_there, 0, PIPELINES);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

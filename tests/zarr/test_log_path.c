@@ -1,12 +1,12 @@
 /* The log of a path: through moves and merges, and against a model of what each commit touched. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *log_path_suite(void);
+TEST_SUITE(log_path);
 
 SCENARIO_FIXTURE(t)
 static char said[8192];
@@ -21,9 +21,9 @@ static const char *told(const char *rev, const char *path, uint32_t flags)
     int rc;
     said[0] = '\0';
     OK(&t, brc_log(&it, t.repo, rev, &opts, &t.err));
-    while ((rc = brc_log_next(it, &commit, &t.err)) == 1)
+    while ((rc = brc_next(it, &commit, &t.err)) == 1)
         len += (size_t)snprintf(said + len, sizeof(said) - len, "%s%s@%s", len > 0 ? " " : "",
-                                commit->message, brc_log_path(it));
+                                commit->message, commit->path);
     brc_iter_free(it);
     if (rc < 0)
         snprintf(said, sizeof(said), "%s", t.err.message);
@@ -51,7 +51,7 @@ static void group(const char *path, const char *message)
 
 static void move(const char *from, const char *to, const char *message)
 {
-    OK(&t, brc_node_move(t.session, from, to, &t.err));
+    OK(&t, brc_node_move(t.session, from, to, 0, &t.err));
     scenario_commit(&t, message);
 }
 
@@ -59,7 +59,7 @@ static void move(const char *from, const char *to, const char *message)
 static void go_to(const char *branch, int create)
 {
     if (create)
-        OK(&t, brc_branch_create(t.repo, branch, NULL, &t.err));
+        OK(&t, brc_ref_create(t.repo, branch, NULL, NULL, 0, &t.err));
     OK(&t, brc_switch(t.repo, branch, 0, &t.err));
     brc_session_free(t.session);
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
@@ -75,7 +75,9 @@ static void merge(const char *rev, uint32_t flags, const char *message)
     ck_assert_int_eq(result.result, BRC_MERGE_MERGED);
 }
 
-START_TEST(a_moved_node_is_followed_to_its_earlier_names)
+CASE("log_path", .setup = t_start, .teardown = t_stop);
+
+TEST(a_moved_node_is_followed_to_its_earlier_names)
 {
     group("/a", "made");
     change("/a", "1", "one");
@@ -86,9 +88,8 @@ START_TEST(a_moved_node_is_followed_to_its_earlier_names)
     TOLD(NULL, "/a", 0, "moved@/a one@/a made@/a");
     ck_assert_ptr_nonnull(strstr(told(NULL, "/none", 0), "no commit here has a node /none"));
 }
-END_TEST
 
-START_TEST(a_move_of_a_group_moves_what_is_in_it)
+TEST(a_move_of_a_group_moves_what_is_in_it)
 {
     group("/g", "g");
     group("/g/a", "made");
@@ -97,21 +98,19 @@ START_TEST(a_move_of_a_group_moves_what_is_in_it)
     change("/h/a", "1", "one");
     TOLD(NULL, "/h/a", 0, "one@/h/a moved@/h/a made@/g/a");
 }
-END_TEST
 
-START_TEST(what_is_made_where_another_was_has_its_own_past)
+TEST(what_is_made_where_another_was_has_its_own_past)
 {
     group("/a", "first");
     change("/a", "1", "one");
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     group("/a", "second");
     change("/a", "2", "two");
     TOLD(NULL, "/a", 0, "two@/a second@/a");
     TOLD(NULL, "/b", 0, "second@/b one@/a first@/a");
 }
-END_TEST
 
-START_TEST(a_node_that_was_removed_is_told_of)
+TEST(a_node_that_was_removed_is_told_of)
 {
     group("/a", "made");
     OK(&t, brc_node_remove(t.session, "/a", &t.err));
@@ -121,10 +120,9 @@ START_TEST(a_node_that_was_removed_is_told_of)
     TOLD(NULL, "/a", 0, "again@/a removed@/a made@/a");
     TOLD("HEAD~1", "/a", 0, "removed@/a made@/a");
 }
-END_TEST
 
 /* Both sides change /a; main keeps its own. */
-START_TEST(what_a_merge_gave_up_is_told_of_in_full_only)
+TEST(what_a_merge_gave_up_is_told_of_in_full_only)
 {
     group("/a", "made");
     go_to("side", 1);
@@ -137,9 +135,8 @@ START_TEST(what_a_merge_gave_up_is_told_of_in_full_only)
     TOLD(NULL, "/a", BRC_LOG_FULL, "ours@/a theirs@/a made@/a");
     TOLD(NULL, "/x", 0, "x@/x");
 }
-END_TEST
 
-START_TEST(a_merge_that_put_two_changes_together_is_told_of_with_both)
+TEST(a_merge_that_put_two_changes_together_is_told_of_with_both)
 {
     group("/a", "made");
     go_to("side", 1);
@@ -155,10 +152,9 @@ START_TEST(a_merge_that_put_two_changes_together_is_told_of_with_both)
     ck_assert_ptr_nonnull(strstr(said, " theirs@/a"));
     ck_assert_str_eq(strrchr(said, ' '), " made@/a");
 }
-END_TEST
 
 /* The other side changed the node under its old name. */
-START_TEST(an_edit_that_followed_a_move_is_told_of_under_the_old_name)
+TEST(an_edit_that_followed_a_move_is_told_of_under_the_old_name)
 {
     group("/a", "made");
     go_to("side", 1);
@@ -172,7 +168,6 @@ START_TEST(an_edit_that_followed_a_move_is_told_of_under_the_old_name)
     ck_assert_ptr_nonnull(strstr(said, "theirs@/a "));
     ck_assert_str_eq(strrchr(said, ' '), " made@/a");
 }
-END_TEST
 
 /* ---- against a model -------------------------------- */
 
@@ -217,7 +212,7 @@ static void step_node(tracked *node, int step, uint64_t *random)
     }
 }
 
-START_TEST(random_edits_and_moves_are_told_of_as_they_were)
+TEST(random_edits_and_moves_are_told_of_as_they_were)
 {
     tracked nodes[NODES] = { 0 };
     uint64_t random = 20261123;
@@ -226,22 +221,4 @@ START_TEST(random_edits_and_moves_are_told_of_as_they_were)
     for (int i = 0; i < NODES; i++)
         if (nodes[i].there)
             TOLD(NULL, nodes[i].path, 0, nodes[i].log);
-}
-END_TEST
-
-Suite *log_path_suite(void)
-{
-    Suite *s = suite_create("log_path");
-    TCase *tc = tcase_create("log_path");
-    tcase_add_checked_fixture(tc, t_start, t_stop);
-    tcase_add_test(tc, a_moved_node_is_followed_to_its_earlier_names);
-    tcase_add_test(tc, a_move_of_a_group_moves_what_is_in_it);
-    tcase_add_test(tc, what_is_made_where_another_was_has_its_own_past);
-    tcase_add_test(tc, a_node_that_was_removed_is_told_of);
-    tcase_add_test(tc, what_a_merge_gave_up_is_told_of_in_full_only);
-    tcase_add_test(tc, a_merge_that_put_two_changes_together_is_told_of_with_both);
-    tcase_add_test(tc, an_edit_that_followed_a_move_is_told_of_under_the_old_name);
-    tcase_add_test(tc, random_edits_and_moves_are_told_of_as_they_were);
-    suite_add_tcase(s, tc);
-    return s;
 }

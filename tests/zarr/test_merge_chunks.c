@@ -1,5 +1,4 @@
 /* The rules of merging an array's chunks, a row each, in both directions. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,9 @@
 #include "../kit/hook_codec.h"
 #include "../kit/merge_kit.h"
 #include "../kit/step_count.h"
+#include "../kit/suite.h"
 
-Suite *merge_chunks_suite(void);
+TEST_SUITE(merge_chunks);
 
 #define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 
@@ -132,7 +132,9 @@ static void store_row(merge_kit *k, const merge_row *row)
     }
 }
 
-START_TEST(each_rule_both_ways)
+CASE("merge_chunks", .timeout = 120);
+
+LOOP(each_rule_both_ways, 0, ROWS)
 {
     static merge_kit k;
     static merge_version want;
@@ -160,10 +162,9 @@ START_TEST(each_rule_both_ways)
     scenario_whole(&k.t);
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* The box and the mask of a conflict, in two dimensions. */
-START_TEST(conflicts_say_where)
+TEST(conflicts_say_where)
 {
     static merge_kit k;
     static const uint64_t places[] = { 5 * 6 + 4, 5 * 6 + 5, 4 * 6 + 5 };
@@ -185,7 +186,6 @@ START_TEST(conflicts_say_where)
     ck_assert_mem_eq(k.mask.data, mask, sizeof(mask));
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* ---- padding -------------------------------- */
 
@@ -198,10 +198,10 @@ static void cut_by_document(merge_kit *k, const char *shape, const char *chunk)
     brc_iter *it;
     const char *key;
     size_t n = 0;
-    OK(&k->t, brc_keys_prefix(&it, k->t.session, "a/c/", &k->t.err));
-    while (brc_keys_next(it, &key, &k->t.err) > 0) {
+    OK(&k->t, brc_keys(&it, k->t.session, "a/c/", 0, &k->t.err));
+    while (brc_next(it, &key, &k->t.err) > 0) {
         ck_assert_uint_lt(n, KEYS);
-        OK(&k->t, brc_key_get(&bytes[n], k->t.session, key, &k->t.err));
+        OK(&k->t, brc_key_get(&bytes[n], k->t.session, key, NULL, NULL, &k->t.err));
         keys[n++] = strdup(key);
     }
     brc_iter_free(it);
@@ -212,15 +212,15 @@ static void cut_by_document(merge_kit *k, const char *shape, const char *chunk)
                        "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,"
                        "\"codecs\":[" BYTES "]}",
                        shape, chunk);
-    OK(&k->t, brc_key_set(k->t.session, "a/zarr.json", doc, (size_t)len, &k->t.err));
+    OK(&k->t, brc_key_set(k->t.session, "a/zarr.json", doc, (size_t)len, 0, &k->t.err));
     for (size_t i = 0; i < n; i++) {
-        OK(&k->t, brc_key_set(k->t.session, keys[i], bytes[i].data, bytes[i].len, &k->t.err));
+        OK(&k->t, brc_key_set(k->t.session, keys[i], bytes[i].data, bytes[i].len, 0, &k->t.err));
         brc_buf_dispose(&bytes[i]);
         free(keys[i]);
     }
 }
 
-START_TEST(padding_is_nobodys)
+TEST(padding_is_nobodys)
 {
     static merge_kit k;
     static merge_version want;
@@ -244,10 +244,9 @@ START_TEST(padding_is_nobodys)
     scenario_whole(&k.t);
     merge_kit_stop(&k);
 }
-END_TEST
 
-/* What neither side has is fill value, also where both have the same garbage there. */
-START_TEST(a_new_corner_is_fill)
+/* Elements that neither side has are fill value, also where both have the same garbage there. */
+TEST(a_new_corner_is_fill)
 {
     static merge_kit k;
     static merge_version want;
@@ -271,12 +270,11 @@ START_TEST(a_new_corner_is_fill)
     merge_kit_check(&k, &want, "corner");
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* ---- what is not taken apart -------------------------------- */
 
 /* A shard within another codec is one chunk. */
-START_TEST(a_shard_within_a_codec_is_one)
+TEST(a_shard_within_a_codec_is_one)
 {
     static merge_kit k;
     static merge_version want;
@@ -311,10 +309,9 @@ START_TEST(a_shard_within_a_codec_is_one)
     merge_kit_check(&k, &want, "inner chunks");
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* Grids and types: the side that alone has changed chunks wins, else nothing is mixed. */
-START_TEST(grids_and_types_are_not_mixed)
+TEST(grids_and_types_are_not_mixed)
 {
     static merge_kit k;
     merge_kit_start(&k, &numbers);
@@ -339,10 +336,9 @@ START_TEST(grids_and_types_are_not_mixed)
     }
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* Storage is not data: sides with other codecs have the same chunks. */
-START_TEST(codecs_block_nothing)
+TEST(codecs_block_nothing)
 {
     static merge_kit k;
     static merge_version want;
@@ -365,7 +361,6 @@ START_TEST(codecs_block_nothing)
     scenario_whole(&k.t);
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* ---- bases that do not agree -------------------------------- */
 
@@ -380,7 +375,7 @@ static int some_unknown(void *ctx, brc_span key, brc_span *mask, brc_error *err)
     return BRC_BASE_UNKNOWN;
 }
 
-START_TEST(unknown_is_unequal_to_both)
+TEST(unknown_is_unequal_to_both)
 {
     static merge_kit k;
     const merge_row row = { "unknown", &numbers, "11111111", "11111112", "12221112", "12221112", 0,
@@ -406,7 +401,6 @@ START_TEST(unknown_is_unequal_to_both)
     ck_assert_uint_eq(k.first[0], 7);
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* ---- many chunks -------------------------------- */
 
@@ -447,8 +441,8 @@ static void change_keys(merge_kit *k, const brc_oid *from, uint64_t first, brc_o
     }
 }
 
-/* What did not change is not read: 100 differences in 100,000 chunks. */
-START_TEST(the_work_is_the_difference)
+/* Chunks that did not change are not read: 100 differences in 100,000 chunks. */
+TEST(the_work_is_the_difference)
 {
     static merge_kit k;
     step_count count;
@@ -461,8 +455,7 @@ START_TEST(the_work_is_the_difference)
     }
     merge_version large = k.v[0];
     large.shape[0] = (uint64_t)4 * MANY;
-    brc_array *a;
-    OK(&k.t, brc_array_open(&a, k.t.session, "/a", &k.t.err));
+    brc_array *a = scenario_array_at(&k.t, k.t.session, "/a");
     OK(&k.t, brc_array_resize(a, large.shape, &k.t.err));
     brc_array_free(a);
     merge_kit_keep(&k, BRC_SIDE_BASE);
@@ -483,7 +476,6 @@ START_TEST(the_work_is_the_difference)
     ck_assert_msg(count.transaction < 20000, "%lld steps", (long long)count.transaction);
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* ---- failures -------------------------------- */
 
@@ -507,7 +499,7 @@ static void merge_of_many(const merge_kit *k, merge_version *out)
             out->values[i] = k->v[BRC_SIDE_THEIRS].values[i];
 }
 
-START_TEST(memory_is_bounded)
+TEST(memory_is_bounded)
 {
     static merge_kit k;
     static merge_version want;
@@ -522,10 +514,9 @@ START_TEST(memory_is_bounded)
     scenario_whole(&k.t);
     merge_kit_stop(&k);
 }
-END_TEST
 
 /* A merge that stops leaves nothing but objects; the next one goes through. */
-START_TEST(interrupted)
+TEST(interrupted)
 {
     static merge_kit k;
     static merge_version want;
@@ -537,14 +528,13 @@ START_TEST(interrupted)
         scenario_whole(&k.t);
     }
     k.stops_after = 0;
-    brc_interrupt(k.t.repo);
+    brc_interrupt(k.t.repo, 1);
     FAILS(&k.t, BRC_EINTERRUPT, merge_kit_try(&k, &want));
-    brc_interrupt_clear(k.t.repo);
+    brc_interrupt(k.t.repo, 0);
     merge_kit_run(&k, &want);
     merge_kit_check(&k, &want, "at last");
     merge_kit_stop(&k);
 }
-END_TEST
 
 static void while_it_works(void *ctx)
 {
@@ -553,12 +543,13 @@ static void while_it_works(void *ctx)
     breccia *other;
     brc_error err = BRC_ERROR_INIT;
     ck_assert_msg(brc_open(&other, t->file, &opts, &err) == BRC_OK, "%s", err.message);
-    ck_assert_msg(brc_branch_create(other, "beside", "main", &err) == BRC_OK, "%s", err.message);
+    ck_assert_msg(brc_ref_create(other, "beside", "main", NULL, 0,
+                                 &err) == BRC_OK, "%s", err.message);
     brc_free(other);
 }
 
 /* Another handle writes while chunks are encoded: no lock is held. */
-START_TEST(nothing_is_locked_meanwhile)
+TEST(nothing_is_locked_meanwhile)
 {
     static merge_kit k;
     static merge_version want;
@@ -584,9 +575,8 @@ START_TEST(nothing_is_locked_meanwhile)
     scenario_open(&k.t, NULL, 0);
     merge_kit_stop(&k);
 }
-END_TEST
 
-START_TEST(damage_is_named)
+TEST(damage_is_named)
 {
     static merge_kit k;
     merge_kit_start(&k, &numbers);
@@ -598,27 +588,4 @@ START_TEST(damage_is_named)
     FAILS(&k.t, BRC_ECORRUPT, merge_kit_try(&k, &k.v[1]));
     ck_assert_ptr_nonnull(strstr(k.t.err.message, "/a"));
     merge_kit_stop(&k);
-}
-END_TEST
-
-Suite *merge_chunks_suite(void)
-{
-    Suite *s = suite_create("merge_chunks");
-    TCase *tc = tcase_create("merge_chunks");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, each_rule_both_ways, 0, ROWS);
-    tcase_add_test(tc, conflicts_say_where);
-    tcase_add_test(tc, padding_is_nobodys);
-    tcase_add_test(tc, a_new_corner_is_fill);
-    tcase_add_test(tc, a_shard_within_a_codec_is_one);
-    tcase_add_test(tc, grids_and_types_are_not_mixed);
-    tcase_add_test(tc, codecs_block_nothing);
-    tcase_add_test(tc, unknown_is_unequal_to_both);
-    tcase_add_test(tc, the_work_is_the_difference);
-    tcase_add_test(tc, memory_is_bounded);
-    tcase_add_test(tc, interrupted);
-    tcase_add_test(tc, nothing_is_locked_meanwhile);
-    tcase_add_test(tc, damage_is_named);
-    suite_add_tcase(s, tc);
-    return s;
 }

@@ -1,6 +1,5 @@
 /* Chunks merged three ways against a plain merge of elements in memory: random versions, of every
  * data type, and the box of elements by itself. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,9 @@
 #include "../../src/base/buf.h"
 #include "../../src/nd/dtype.h"
 #include "../kit/merge_kit.h"
+#include "../kit/suite.h"
 
-Suite *merge_elements_suite(void);
+TEST_SUITE(merge_elements);
 
 #define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define NUMBERS { "0", "1", "2", "3" }
@@ -300,19 +300,19 @@ static void run_trials(const merge_type *type, uint64_t seed, int trials)
     free(k);
 }
 
-START_TEST(every_type)
+CASE("merge_elements", .timeout = 120);
+
+LOOP(every_type, 0, TYPES)
 {
     run_trials(&types[_i], (uint64_t)_i * 1000, 6);
 }
-END_TEST
 
-START_TEST(many_random_merges)
+LOOP(many_random_merges, 0, 2)
 {
     run_trials(&types[_i == 0 ? 3 : 44], 100000 + (uint64_t)_i * 1000, 60);
 }
-END_TEST
 
-START_TEST(no_type_is_left_out)
+TEST(no_type_is_left_out)
 {
     size_t n;
     const brc_dtype_spec *specs = brc_dtype_builtins(&n);
@@ -324,17 +324,4 @@ START_TEST(no_type_is_left_out)
             found |= strstr(types[j].dtype, quoted) != NULL;
         ck_assert_msg(found || strcmp(specs[i].name, "r<bits>") == 0, "%s", specs[i].name);
     }
-}
-END_TEST
-
-Suite *merge_elements_suite(void)
-{
-    Suite *s = suite_create("merge_elements");
-    TCase *tc = tcase_create("merge_elements");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, every_type, 0, TYPES);
-    tcase_add_loop_test(tc, many_random_merges, 0, 2);
-    tcase_add_test(tc, no_type_is_left_out);
-    suite_add_tcase(s, tc);
-    return s;
 }

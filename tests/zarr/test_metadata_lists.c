@@ -1,7 +1,6 @@
 /* The documents that implementations of Zarr agree to refuse and to accept, row by row:
  * each refusal names the member as a JSON pointer and says why. What a document holds is
  * patched into a good one; "--" takes a member out. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,10 @@
 #include "../../src/zarr/doc/meta.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/json_places.h"
+#include "../kit/dtype_kit.h"
+#include "../kit/suite.h"
 
-Suite *metadata_lists_suite(void);
+TEST_SUITE(metadata_lists);
 
 #define GOOD_ARRAY                                                                             \
     "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,6],\"data_type\":\"uint16\","     \
@@ -45,36 +46,23 @@ Suite *metadata_lists_suite(void);
 #define SCALE(config) CODECS(NAMED("scale_offset", config) "," LITTLE)
 #define CAST(config) CODECS(NAMED("cast_value", config) "," LITTLE)
 
-static brc_registry *lists_reg;
-
-static void lists_setup(void)
-{
-    brc_error err = BRC_ERROR_INIT;
-
-    ck_assert_msg(brc_registry_new(&lists_reg, &err) == BRC_OK, "%s", err.message);
-}
-
-static void lists_teardown(void)
-{
-    brc_registry_free(lists_reg);
-}
-
 static brc_json *patched(const char *good, const char *patch)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *doc, *members;
 
-    ck_assert_int_eq(brc_json_parse(&doc, good, strlen(good), &err), BRC_OK);
-    ck_assert_msg(brc_json_parse(&members, patch, strlen(patch), &err) == BRC_OK, "%s: %s", patch,
+    ck_assert_int_eq(brc_json_parse(&doc, good, strlen(good), 0, &err), BRC_OK);
+    ck_assert_msg(brc_json_parse(&members, patch, strlen(patch), 0,
+                                 &err) == BRC_OK, "%s: %s", patch,
                   err.message);
     for (const brc_json *v = brc_json_first(members); v != NULL; v = brc_json_next(v)) {
         brc_json *copy;
         if (brc_json_is(v, "--")) {
-            brc_json_remove(doc, brc_json_own_name(v));
+            brc_json_remove(doc, brc_json_name(v));
             continue;
         }
         ck_assert_int_eq(brc_json_clone(&copy, v, &err), BRC_OK);
-        ck_assert_int_eq(brc_json_set(doc, brc_json_own_name(v), copy, &err), BRC_OK);
+        ck_assert_int_eq(brc_json_set(doc, brc_json_name(v), copy, &err), BRC_OK);
     }
     brc_json_free(members);
     return doc;
@@ -86,7 +74,7 @@ static int open_patched(const char *patch, brc_error *err)
 {
     brc_meta meta;
     brc_json *doc = patched(GOOD_ARRAY, patch);
-    int rc = brc_meta_open(&meta, lists_reg, doc, err);
+    int rc = brc_meta_open(&meta, dtype_kit_registry(), doc, err);
 
     brc_json_free(doc);
     if (rc < 0)
@@ -352,7 +340,9 @@ static const struct {
       "is not known to this build" },
 };
 
-START_TEST(the_reject_list)
+CASE("documents", .setup = dtype_kit_setup, .teardown = dtype_kit_teardown);
+
+EACH(the_reject_list, refused)
 {
     brc_error err = BRC_ERROR_INIT;
     int rc = open_patched(refused[_i].patch, &err);
@@ -361,7 +351,6 @@ START_TEST(the_reject_list)
                   refused[_i].patch, rc);
     check_message(refused[_i].patch, &err, refused[_i].pointer, refused[_i].says);
 }
-END_TEST
 
 /* ---- groups ------------------------------------------------------------------------- */
 
@@ -391,7 +380,7 @@ static const struct {
     { "{\"consolidated_metadata\":5}", "/consolidated_metadata", "must be an object" },
 };
 
-START_TEST(the_reject_list_of_groups)
+EACH(the_reject_list_of_groups, refused_groups)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *doc = patched(GOOD_GROUP, refused_groups[_i].patch);
@@ -402,7 +391,6 @@ START_TEST(the_reject_list_of_groups)
     check_message(refused_groups[_i].patch, &err, refused_groups[_i].pointer,
                   refused_groups[_i].says);
 }
-END_TEST
 
 static const char *const accepted_groups[] = {
     "{}",
@@ -413,7 +401,7 @@ static const char *const accepted_groups[] = {
     CONSOLIDATED("\"kind\":\"inline\",\"must_understand\":false,\"metadata\":{}"),
 };
 
-START_TEST(the_accept_list_of_groups)
+EACH(the_accept_list_of_groups, accepted_groups)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *doc = patched(GOOD_GROUP, accepted_groups[_i]);
@@ -421,7 +409,6 @@ START_TEST(the_accept_list_of_groups)
     ck_assert_msg(brc_meta_check_group(doc, &err) == BRC_OK, "%s", err.message);
     brc_json_free(doc);
 }
-END_TEST
 
 /* ---- accepted ----------------------------------------------------------------------- */
 
@@ -511,14 +498,14 @@ static const struct {
       NULL },
 };
 
-START_TEST(the_accept_list)
+EACH(the_accept_list, accepted)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_meta meta;
     brc_json *doc = patched(GOOD_ARRAY, accepted[_i].patch);
     char hex[64] = "";
 
-    ck_assert_msg(brc_meta_open(&meta, lists_reg, doc, &err) == BRC_OK, "%s: %s",
+    ck_assert_msg(brc_meta_open(&meta, dtype_kit_registry(), doc, &err) == BRC_OK, "%s: %s",
                   accepted[_i].patch, err.message);
     brc_json_free(doc);
     ck_assert_msg(brc_meta_must_decode(&meta, &err) == BRC_OK, "%s: %s", accepted[_i].patch,
@@ -529,7 +516,6 @@ START_TEST(the_accept_list)
         ck_assert_str_eq(hex, accepted[_i].fill);
     brc_meta_dispose(&meta);
 }
-END_TEST
 
 /* ---- what nobody here understands, and numbers as they were written ------------------- */
 
@@ -563,11 +549,9 @@ static const char *const strange[] = {
 };
 
 /* Imported, given an attribute, committed, the attribute taken away again, exported. */
-START_TEST(documents_survive)
+EACH(documents_survive, strange)
 {
     exchange_kit kit;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
     brc_json *want, *got;
 
     exchange_start(&kit);
@@ -576,23 +560,21 @@ START_TEST(documents_survive)
                       BRC_OK,
                   "%s", kit.err.message);
     ck_assert_int_eq(brc_attrs_set(kit.session, "/n", "mine", "1.0", &kit.err), BRC_OK);
-    opts.message = "with mine";
-    ck_assert_int_eq(brc_session_commit(&id, kit.session, &opts, &kit.err), BRC_OK);
+    ck_assert_int_eq(scenario_commit_of(&kit, kit.session, "with mine", NULL), BRC_OK);
     ck_assert_int_eq(brc_attrs_set(kit.session, "/n", "mine", NULL, &kit.err), BRC_OK);
     ck_assert_int_eq(brc_export(kit.session, "/n", exchange_path(&kit, "out"), NULL, &kit.err),
                      BRC_OK);
     brc_buf text = exchange_read(exchange_path(&kit, "out/zarr.json"));
-    ck_assert_int_eq(brc_json_parse(&got, (const char *)text.data, text.len, &kit.err), BRC_OK);
-    ck_assert_int_eq(brc_json_parse(&want, strange[_i], strlen(strange[_i]), &kit.err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&got, (const char *)text.data, text.len, 0, &kit.err), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&want, strange[_i], strlen(strange[_i]), 0, &kit.err), BRC_OK);
     ck_assert_msg(brc_json_equal(want, got), "%.*s", (int)text.len, (const char *)text.data);
     brc_json_free(want);
     brc_json_free(got);
     brc_buf_dispose(&text);
     exchange_stop(&kit);
 }
-END_TEST
 
-/* What is no JSON is refused before anyone asks what it means. */
+/* Texts that are not JSON are refused before anyone asks what they mean. */
 static const char *const no_json[] = {
     "{\"zarr_format\":3,\"zarr_format\":3}", "{\"a\":NaN}",    "{\"a\":Infinity}",
     "{\"a\":1}x",                            "\xEF\xBB\xBF{}", "{\"a\":01}",
@@ -600,15 +582,14 @@ static const char *const no_json[] = {
     "{\"a\":\"\xFF\"}",                      "",               "[1",
 };
 
-START_TEST(what_is_no_json_is_refused)
+EACH(what_is_no_json_is_refused, no_json)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *doc;
 
-    ck_assert_int_eq(brc_json_parse(&doc, no_json[_i], strlen(no_json[_i]), &err), BRC_EINVAL);
+    ck_assert_int_eq(brc_json_parse(&doc, no_json[_i], strlen(no_json[_i]), 0, &err), BRC_EINVAL);
     ck_assert_ptr_nonnull(strstr(err.message, "byte"));
 }
-END_TEST
 
 #define COUNT(list) (int)(sizeof(list) / sizeof((list)[0]))
 
@@ -619,20 +600,4 @@ brc_json *metadata_document(size_t i)
         return patched(GOOD_GROUP, accepted_groups[i]);
     i -= groups;
     return i < COUNT(accepted) ? patched(GOOD_ARRAY, accepted[i].patch) : NULL;
-}
-
-Suite *metadata_lists_suite(void)
-{
-    Suite *suite = suite_create("metadata_lists");
-    TCase *tc = tcase_create("documents");
-
-    tcase_add_checked_fixture(tc, lists_setup, lists_teardown);
-    tcase_add_loop_test(tc, the_reject_list, 0, COUNT(refused));
-    tcase_add_loop_test(tc, the_reject_list_of_groups, 0, COUNT(refused_groups));
-    tcase_add_loop_test(tc, the_accept_list_of_groups, 0, COUNT(accepted_groups));
-    tcase_add_loop_test(tc, the_accept_list, 0, COUNT(accepted));
-    tcase_add_loop_test(tc, documents_survive, 0, COUNT(strange));
-    tcase_add_loop_test(tc, what_is_no_json_is_refused, 0, COUNT(no_json));
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,14 +1,14 @@
 /* Chunks whose stored bytes are moved, encoded otherwise or removed between look-up and fetch, as
  * others may do while a read decodes: they are looked up once more. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kit/fsck_kit.h"
 #include "../kit/hooked_kit.h"
+#include "../kit/suite.h"
 
-Suite *moved_chunks_suite(void);
+TEST_SUITE(moved_chunks);
 
 /* More are looked up together than are fetched in one go. */
 enum { CHUNKS = 100, EDGE = 16384, ELEMENTS = CHUNKS * EDGE };
@@ -40,7 +40,7 @@ static void moved_stop(void)
     free(got);
 }
 
-/* What a repack will do. */
+/* Moves rows as a repack will. */
 static void move_rows(void *ctx)
 {
     char sql[200];
@@ -59,15 +59,12 @@ static void encode_otherwise(void *ctx)
 {
     scenario other = {.repo = NULL};
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    brc_array *a;
     (void)ctx;
     memcpy(other.file, t.file, sizeof(other.file));
     opts.registry = parts.reg;
     opts.wait_ms = -1;
     scenario_open(&other, &opts, 0);
-    OK(&other, brc_array_open(&a, other.session, "/a", &other.err));
-    OK(&other, brc_array_set_codecs(a, "[" LITTLE "," ZSTD "]", 1, &other.err));
-    brc_array_free(a);
+    scenario_recode(&other, other.session, "/a", "[" LITTLE "," ZSTD "]", 1);
     scenario_close(&other);
 }
 
@@ -91,7 +88,9 @@ static int read_all(void)
     return brc_array_read(array, NULL, got, ELEMENTS * sizeof(*got), &t.err);
 }
 
-START_TEST(chunks_that_move_are_looked_up_again)
+CASE("moved", .setup = moved_start, .teardown = moved_stop, .timeout = 120);
+
+LOOP(chunks_that_move_are_looked_up_again, 0, 2)
 {
     static const hook_fn moves[] = {move_rows, encode_otherwise};
     hook_decode(moves[_i], NULL, 1);
@@ -100,47 +99,29 @@ START_TEST(chunks_that_move_are_looked_up_again)
     ck_assert_int_eq(memcmp(got, data, ELEMENTS * sizeof(*data)), 0);
     scenario_whole(&t);
 }
-END_TEST
 
-START_TEST(fsck_takes_no_move_for_damage)
+TEST(fsck_takes_no_move_for_damage)
 {
     hook_decode(move_rows, NULL, 1);
     uint64_t checked;
-    OK(&t, brc_fsck(t.repo, 0, fsck_finds_nothing, NULL, &checked, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, fsck_finds_nothing, NULL, NULL, &checked, &t.err));
     ck_assert_int_eq(hook_calls(), 1);
     ck_assert_uint_ge(checked, CHUNKS);
 }
-END_TEST
 
-START_TEST(a_chunk_that_is_gone_is_one_clear_error)
+TEST(a_chunk_that_is_gone_is_one_clear_error)
 {
     hook_decode(remove_chunks, NULL, 1);
     FAILS(&t, BRC_ESTALE, read_all());
     ck_assert_ptr_nonnull(strstr(t.err.message, "/a chunk ("));
-    ck_assert_ptr_nonnull(strstr(t.err.message, "removed while it was being read"));
-    ck_assert_ptr_nonnull(strstr(t.err.message, "open a version that is still there"));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "removed by a garbage collection during the read"));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "open a version that still exists"));
 }
-END_TEST
 
-START_TEST(bytes_that_are_gone_are_damage)
+TEST(bytes_that_are_gone_are_damage)
 {
     hook_decode(remove_bytes, NULL, 1);
     FAILS(&t, BRC_ECORRUPT, read_all());
     ck_assert_ptr_nonnull(strstr(t.err.message, "/a chunk ("));
-    ck_assert_ptr_nonnull(strstr(t.err.message, "are not there"));
-}
-END_TEST
-
-Suite *moved_chunks_suite(void)
-{
-    Suite *suite = suite_create("moved_chunks");
-    TCase *tc = tcase_create("moved");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, moved_start, moved_stop);
-    tcase_add_loop_test(tc, chunks_that_move_are_looked_up_again, 0, 2);
-    tcase_add_test(tc, fsck_takes_no_move_for_damage);
-    tcase_add_test(tc, a_chunk_that_is_gone_is_one_clear_error);
-    tcase_add_test(tc, bytes_that_are_gone_are_damage);
-    suite_add_tcase(suite, tc);
-    return suite;
+    ck_assert_ptr_nonnull(strstr(t.err.message, "are missing"));
 }

@@ -1,17 +1,18 @@
-/* What drafts and commits note of moves: against the identities of nodes in a plain model, and in
+/* The moves that drafts and commits note: against the identities of nodes in a plain model, and in
  * cases that people meet. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/history/commit.h"
 #include "../../src/history/tree_diff.h"
 #include "../../src/work/session_nodes.h"
 #include "../kit/fsck_kit.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"
+#include "../kit/suite.h"
 
-Suite *node_moves_suite(void);
+TEST_SUITE(node_moves);
 
 /* ---- the model -------------------------------- */
 
@@ -154,7 +155,7 @@ static void step_transfer(moving *m, int copy)
         else
             memcpy(node->path, path, strlen(path) + 1);
     }
-    OK(&m->t, (copy ? brc_node_copy : brc_node_move)(m->t.session, from, to, &m->t.err));
+    OK(&m->t, brc_node_move(m->t.session, from, to, copy ? BRC_NODE_COPY : 0, &m->t.err));
 }
 
 /* Where the base has a node whose parent, if it has one, is a group now. */
@@ -205,7 +206,7 @@ static void steps(moving *m, int n, int all_differ)
     }
 }
 
-/* What is there now is the base of what follows. */
+/* The nodes that are there now are the base of later moves. */
 static void model_commit(moving *m)
 {
     for (size_t i = 0; i < m->now.n; i++)
@@ -246,7 +247,7 @@ static void rows_are_tidy(moving *m)
                                   &m->t.err));
     for (size_t i = 0; i < n; i++) {
         const plain *node = tree_find(&m->now, rows[i].to);
-        ck_assert_msg(node != NULL, "a row of %s, which is not there", rows[i].to);
+        ck_assert_msg(node != NULL, "a row of %s, which does not exist", rows[i].to);
         ck_assert_str_eq(rows[i].from, node->base);
     }
     brc_moves_free(rows, n);
@@ -312,7 +313,7 @@ static void diff_is(moving *m, brc_iter *it, const brc_move_set *set)
     qsort(want, n, sizeof(want[0]), expected_order);
     size_t at = 0;
     int rc;
-    while ((rc = brc_diff_next(it, &change, &m->t.err)) > 0) {
+    while ((rc = brc_next(it, &change, &m->t.err)) > 0) {
         if (change->what == BRC_CHANGED)
             continue;
         ck_assert_msg(at < n && change->what == want[at].what &&
@@ -333,7 +334,7 @@ static void diff_text(moving *m, brc_buf *out, const char *a, const char *b)
     brc_iter *it;
     const brc_change *c;
     OK(&m->t, brc_diff(&it, m->t.repo, a, b, NULL, &m->t.err));
-    while (brc_diff_next(it, &c, &m->t.err) > 0)
+    while (brc_next(it, &c, &m->t.err) > 0)
         OK(&m->t, brc_buf_printf(out, &m->t.err, "%d %s<%s %zu; ", c->what, c->path,
                                  c->from != NULL ? c->from : "", c->nmetadata));
     OK(&m->t, brc_buf_terminate(out, &m->t.err));
@@ -353,9 +354,11 @@ static void versions_diff_is(moving *m, const brc_move_set *set, const char *a, 
     brc_iter_free(it);
 }
 
+CASE("model", .timeout = 120);
+
 /* A draft, its commit, and the commit amended: all since the commit before. Every second seed has
  * documents that differ, so that diff cannot go by equal entries. */
-START_TEST(moves_are_what_the_model_knows)
+LOOP(moves_are_what_the_model_knows, 0, 15)
 {
     static moving m;
     memset(&m, 0, sizeof(m));
@@ -396,7 +399,6 @@ START_TEST(moves_are_what_the_model_knows)
     scenario_whole(&m.t);
     scenario_stop(&m.t);
 }
-END_TEST
 
 /* ---- cases -------------------------------- */
 
@@ -419,7 +421,9 @@ static void draft_rows_are(scenario *t, const char *want)
     brc_buf_dispose(&text);
 }
 
-START_TEST(a_node_that_moved_and_changed_has_moved)
+CASE("cases");
+
+TEST(a_node_that_moved_and_changed_has_moved)
 {
     scenario t;
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
@@ -429,9 +433,9 @@ START_TEST(a_node_that_moved_and_changed_has_moved)
     scenario_numbers(&t, "/g/x", 8, 4, 0);
     scenario_numbers(&t, "/g/y", 8, 4, 50);
     scenario_commit(&t, "one");
-    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/h", 0, &t.err));
     scenario_set_number(&t, "/h/x", 5, 70);
-    OK(&t, brc_node_move(t.session, "/h/y", "/y", &t.err));
+    OK(&t, brc_node_move(t.session, "/h/y", "/y", 0, &t.err));
     OK(&t, brc_attrs_set(t.session, "/y", "k", "1", &t.err));
     draft_rows_are(&t, "/h</g\n/y</g/y\n");
     diff_says(&t, NULL, NULL, "3 /h</g 0; 4 /h/x< 0; 3 /y</g/y 1; ");
@@ -439,14 +443,14 @@ START_TEST(a_node_that_moved_and_changed_has_moved)
     draft_rows_are(&t, "");
     diff_says(&t, NULL, "HEAD", "3 /h</g 0; 4 /h/x< 0; 3 /y</g/y 1; ");
     diff_says(&t, "HEAD~1", NULL, "3 /h</g 0; 4 /h/x< 0; 3 /y</g/y 1; ");
-    OK(&t, brc_node_move(t.session, "/h", "/i", &t.err));
+    OK(&t, brc_node_move(t.session, "/h", "/i", 0, &t.err));
     scenario_commit(&t, "three");
     diff_says(&t, "HEAD~2", "HEAD", "3 /i</g 0; 4 /i/x< 0; 3 /y</g/y 1; ");
     opts.flags = BRC_DIFF_ELEMENTS;
-    OK(&t, brc_node_move(t.session, "/y", "/z", &t.err));
+    OK(&t, brc_node_move(t.session, "/y", "/z", 0, &t.err));
     scenario_set_number(&t, "/z", 1, 3);
     OK(&t, brc_diff(&it, t.repo, NULL, NULL, &opts, &t.err));
-    ck_assert_int_eq(brc_diff_next(it, &c, &t.err), 1);
+    ck_assert_int_eq(brc_next(it, &c, &t.err), 1);
     ck_assert_str_eq(c->path, "/z");
     ck_assert_int_eq(c->what, BRC_MOVED);
     ck_assert_int_eq((c->flags & BRC_CHANGE_ELEMENTS) != 0, 1);
@@ -455,115 +459,105 @@ START_TEST(a_node_that_moved_and_changed_has_moved)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(two_nodes_that_change_places_are_told)
+TEST(two_nodes_that_change_places_are_told)
 {
     scenario t;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 8, 4, 0);
     scenario_numbers(&t, "/b", 8, 4, 50);
     scenario_commit(&t, "one");
-    OK(&t, brc_node_move(t.session, "/a", "/t", &t.err));
-    OK(&t, brc_node_move(t.session, "/b", "/a", &t.err));
-    OK(&t, brc_node_move(t.session, "/t", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/t", 0, &t.err));
+    OK(&t, brc_node_move(t.session, "/b", "/a", 0, &t.err));
+    OK(&t, brc_node_move(t.session, "/t", "/b", 0, &t.err));
     draft_rows_are(&t, "/a</b\n/b</a\n");
     diff_says(&t, NULL, NULL, "3 /a</b 0; 3 /b</a 0; ");
-    OK(&t, brc_node_move(t.session, "/a", "/t", &t.err));
-    OK(&t, brc_node_move(t.session, "/b", "/a", &t.err));
-    OK(&t, brc_node_move(t.session, "/t", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/t", 0, &t.err));
+    OK(&t, brc_node_move(t.session, "/b", "/a", 0, &t.err));
+    OK(&t, brc_node_move(t.session, "/t", "/b", 0, &t.err));
     draft_rows_are(&t, "");
     ck_assert_int_eq(scenario_clean(&t), 1);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(what_takes_a_moved_node_s_place_is_new)
+TEST(what_takes_a_moved_node_s_place_is_new)
 {
     scenario t;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 8, 4, 0);
     scenario_commit(&t, "one");
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     scenario_numbers(&t, "/a", 8, 4, 0); /* the same in every bit */
     draft_rows_are(&t, "/a<\n/b</a\n");
     diff_says(&t, NULL, NULL, "1 /a< 0; 3 /b</a 0; ");
-    OK(&t, brc_node_move(t.session, "/a", "/c", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/c", 0, &t.err));
     draft_rows_are(&t, "/b</a\n");
-    OK(&t, brc_node_copy(t.session, "/b", "/d", &t.err));
+    OK(&t, brc_node_move(t.session, "/b", "/d", BRC_NODE_COPY, &t.err));
     OK(&t, brc_node_remove(t.session, "/b", &t.err));
     draft_rows_are(&t, "");
     diff_says(&t, NULL, NULL, "3 /c</a 0; 1 /d< 0; "); /* by equal entries */
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_restored_node_is_the_old_one)
+TEST(a_restored_node_is_the_old_one)
 {
     scenario t;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 8, 4, 0);
     scenario_commit(&t, "one");
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     OK(&t, brc_node_restore(t.session, "/a", NULL, &t.err));
     draft_rows_are(&t, "");
     diff_says(&t, NULL, NULL, "1 /b< 0; ");
     OK(&t, brc_node_remove(t.session, "/a", &t.err));
-    OK(&t, brc_node_move(t.session, "/b", "/c", &t.err));
+    OK(&t, brc_node_move(t.session, "/b", "/c", 0, &t.err));
     OK(&t, brc_node_restore(t.session, "/", NULL, &t.err));
     draft_rows_are(&t, "");
     ck_assert_int_eq(scenario_clean(&t), 1);
     scenario_stop(&t);
 }
-END_TEST
 
 /* The draft lies over a commit that the branch has left: what that moved is still to be told. */
-START_TEST(moves_are_told_from_the_commit_s_parent)
+TEST(moves_are_told_from_the_commit_s_parent)
 {
     scenario t;
     brc_oid id;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 8, 4, 0);
     brc_oid one = scenario_commit(&t, "one");
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     scenario_set_number(&t, "/b", 1, 9);
     scenario_commit(&t, "two");
     char hex[65];
-    OK(&t, brc_reset(t.repo, brc_oid_format(hex, &one), 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, brc_oid_format(hex, &one), 0, NULL, &t.err));
     diff_says(&t, NULL, NULL, "3 /b</a 0; ");
-    OK(&t, brc_node_move(t.session, "/b", "/c", &t.err));
+    OK(&t, brc_node_move(t.session, "/b", "/c", 0, &t.err));
     diff_says(&t, NULL, NULL, "3 /c</a 0; ");
     id = scenario_commit(&t, "again");
     (void)id;
     diff_says(&t, NULL, "HEAD", "3 /c</a 0; ");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_private_draft_has_moves_of_its_own)
+TEST(a_private_draft_has_moves_of_its_own)
 {
     scenario t;
-    brc_session *own;
-    brc_oid id;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    opts.message = "m";
     scenario_start(&t);
     scenario_numbers(&t, "/a", 8, 4, 0);
     scenario_commit(&t, "one");
-    OK(&t, brc_session_open(&own, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    OK(&t, brc_node_move(own, "/a", "/b", &t.err));
+    brc_session *own = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
+    OK(&t, brc_node_move(own, "/a", "/b", 0, &t.err));
     diff_says(&t, NULL, NULL, "");
-    OK(&t, brc_session_commit(&id, own, &opts, &t.err));
+    OK(&t, scenario_commit_of(&t, own, "m", NULL));
     draft_rows_are(&t, "");
     diff_says(&t, NULL, "HEAD", "3 /b</a 0; ");
-    OK(&t, brc_node_move(own, "/b", "/c", &t.err));
+    OK(&t, brc_node_move(own, "/b", "/c", 0, &t.err));
     draft_rows_are(&t, "/c</b\n");
     OK(&t, brc_session_discard(own, &t.err));
     draft_rows_are(&t, "");
     brc_session_free(own);
     scenario_stop(&t);
 }
-END_TEST
 
 static const char *const bad_rows[] = {
     "UPDATE draft_move SET source='/c'",                          /* the checksum */
@@ -577,7 +571,7 @@ static const char *const bad_rows[] = {
     "INSERT INTO draft_move VALUES (1, '/c', '/a', 0);" SEAL_DRAFT_MOVE, /* of one node two */
 };
 
-START_TEST(fsck_finds_rows_of_moves_that_cannot_be)
+EACH(fsck_finds_rows_of_moves_that_cannot_be, bad_rows)
 {
     scenario t;
     uint64_t checked;
@@ -586,35 +580,14 @@ START_TEST(fsck_finds_rows_of_moves_that_cannot_be)
     scenario_numbers(&t, "/a", 8, 4, 0);
     scenario_numbers(&t, "/c", 8, 4, 0);
     scenario_commit(&t, "one");
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     scenario_sql(&t, "UPDATE draft SET id=1; UPDATE draft_node SET draft=1 WHERE draft<>0;"
                      " UPDATE draft_move SET draft=1;" SEAL_ALL);
     scenario_reopen(&t);
     scenario_whole(&t);
     scenario_sql(&t, bad_rows[_i]);
     scenario_reopen(&t);
-    OK(&t, brc_fsck(t.repo, 0, fsck_counts, &faults, &checked, &t.err));
+    OK(&t, brc_fsck(t.repo, 0, fsck_counts, NULL, &faults, &checked, &t.err));
     ck_assert_int_gt(faults, 0);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *node_moves_suite(void)
-{
-    Suite *suite = suite_create("node_moves");
-    TCase *tc = tcase_create("model");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, moves_are_what_the_model_knows, 0, 15);
-    suite_add_tcase(suite, tc);
-    tc = tcase_create("cases");
-    tcase_add_test(tc, a_node_that_moved_and_changed_has_moved);
-    tcase_add_test(tc, two_nodes_that_change_places_are_told);
-    tcase_add_test(tc, what_takes_a_moved_node_s_place_is_new);
-    tcase_add_test(tc, a_restored_node_is_the_old_one);
-    tcase_add_test(tc, moves_are_told_from_the_commit_s_parent);
-    tcase_add_test(tc, a_private_draft_has_moves_of_its_own);
-    tcase_add_loop_test(tc, fsck_finds_rows_of_moves_that_cannot_be, 0,
-                        (int)(sizeof(bad_rows) / sizeof(bad_rows[0])));
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,27 +1,21 @@
 /* The hierarchy: making, listing, moving, copying, removing and restoring nodes,
  * their names, and their attributes. */
-#include <check.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/breccia.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *nodes_suite(void);
+TEST_SUITE(nodes);
 
 static void tree_is(scenario *t, const char *expected)
 {
     char tree[1024];
     ck_assert_str_eq(scenario_tree(t, t->session, "/", 1, tree, sizeof(tree)), expected);
-}
-
-static int node_kind(scenario *t, const char *path)
-{
-    int kind;
-    OK(t, brc_node_kind(&kind, t->session, path, &t->err));
-    return kind;
 }
 
 static void attrs_are(scenario *t, const char *path, const char *key, const char *expected)
@@ -34,13 +28,13 @@ static void attrs_are(scenario *t, const char *path, const char *key, const char
 
 /* ---- making and listing -------------------------------- */
 
-START_TEST(missing_parents_are_made)
+TEST(missing_parents_are_made)
 {
     scenario t;
     char tree[256];
     scenario_start(&t);
     tree_is(&t, "/ ");
-    ck_assert_int_eq(node_kind(&t, "/"), BRC_GROUP);
+    ck_assert_int_eq(scenario_kind(&t, "/"), BRC_GROUP);
     OK(&t, brc_group_create(t.session, "/x/y/z", NULL, &t.err));
     scenario_numbers(&t, "a/b", 4, 4, 0); /* the first slash may be left out */
     tree_is(&t, "/ /a /a/b* /x /x/y /x/y/z ");
@@ -48,16 +42,15 @@ START_TEST(missing_parents_are_made)
     ck_assert_str_eq(scenario_tree(&t, t.session, "x/y/", 0, tree, sizeof(tree)), "/x/y/z ");
     ck_assert_str_eq(scenario_tree(&t, t.session, "/x/y", 1, tree, sizeof(tree)), "/x/y /x/y/z ");
     ck_assert_str_eq(scenario_tree(&t, t.session, "/a/b", 1, tree, sizeof(tree)), "/a/b* ");
-    ck_assert_int_eq(node_kind(&t, "/a/b"), BRC_ARRAY);
-    ck_assert_int_eq(node_kind(&t, "/a/b/c"), 0);
-    ck_assert_int_eq(node_kind(&t, "/nothing/at/all"), 0);
+    ck_assert_int_eq(scenario_kind(&t, "/a/b"), BRC_ARRAY);
+    ck_assert_int_eq(scenario_kind(&t, "/a/b/c"), 0);
+    ck_assert_int_eq(scenario_kind(&t, "/nothing/at/all"), 0);
     scenario_commit(&t, "one");
     tree_is(&t, "/ /a /a/b* /x /x/y /x/y/z ");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(making_refuses_what_is_in_the_way)
+TEST(making_refuses_what_is_in_the_way)
 {
     scenario t;
     brc_iter *it = (brc_iter *)&t;
@@ -107,7 +100,6 @@ START_TEST(making_refuses_what_is_in_the_way)
     tree_is(&t, "/ /a* /g ");
     scenario_stop(&t);
 }
-END_TEST
 
 /* Elements of which JSON as people write it would lose a bit, or that it has no form for. */
 static const struct {
@@ -143,7 +135,7 @@ static void fill_in_document_is(scenario *t, const char *path, const char *json)
     brc_buf_dispose(&text);
 }
 
-START_TEST(a_fill_value_is_taken_to_the_bit)
+EACH(a_fill_value_is_taken_to_the_bit, elements)
 {
     scenario t;
     brc_array *a;
@@ -157,7 +149,7 @@ START_TEST(a_fill_value_is_taken_to_the_bit)
     spec.fill_element = elements[_i].element;
     OK(&t, brc_array_create(&a, t.session, "/a", &spec, &t.err));
     ck_assert_mem_eq(brc_array_describe(a)->fill, elements[_i].element, elements[_i].len);
-    OK(&t, brc_array_read_elements(a, NULL, &read, &t.err));
+    OK(&t, io_elements(a, NULL, &read, &t.err));
     ck_assert_uint_eq(read.len, elements[_i].len);
     ck_assert_mem_eq(read.data, elements[_i].element, read.len);
     fill_in_document_is(&t, "/a", elements[_i].json);
@@ -165,9 +157,8 @@ START_TEST(a_fill_value_is_taken_to_the_bit)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-/* As zarr-python has it. */
+/* The default fill values are those of zarr-python. */
 static const struct {
     const char *dtype, *json;
 } defaults[] = {
@@ -182,7 +173,7 @@ static const struct {
       "\"NaT\"" },
 };
 
-START_TEST(without_a_fill_value_it_is_the_type_s)
+EACH(without_a_fill_value_it_is_the_type_s, defaults)
 {
     scenario t;
     brc_array *a;
@@ -197,9 +188,8 @@ START_TEST(without_a_fill_value_it_is_the_type_s)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(what_is_no_element_is_no_fill_value)
+TEST(what_is_no_element_is_no_fill_value)
 {
     scenario t;
     brc_array *a = (brc_array *)&t;
@@ -229,9 +219,8 @@ START_TEST(what_is_no_element_is_no_fill_value)
     tree_is(&t, "/ /a* /b* ");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(an_array_may_be_the_root)
+TEST(an_array_may_be_the_root)
 {
     scenario t;
     uint64_t shape[1] = { 3 };
@@ -246,9 +235,8 @@ START_TEST(an_array_may_be_the_root)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(the_root_takes_attributes_while_it_is_empty)
+TEST(the_root_takes_attributes_while_it_is_empty)
 {
     scenario t;
     scenario_start(&t);
@@ -258,7 +246,6 @@ START_TEST(the_root_takes_attributes_while_it_is_empty)
     attrs_are(&t, "/", NULL, "{\"title\":\"x\",\"n\":1}");
     scenario_stop(&t);
 }
-END_TEST
 
 static const struct {
     const char *path;
@@ -293,7 +280,7 @@ static const struct {
     { "/\xed\xa0\x80", BRC_EINVAL }, /* half a surrogate pair               */
 };
 
-START_TEST(names_are_checked)
+EACH(names_are_checked, names)
 {
     scenario t;
     int kind, rc;
@@ -301,7 +288,7 @@ START_TEST(names_are_checked)
     rc = brc_group_create(t.session, names[_i].path, NULL, &t.err);
     ck_assert_msg(rc == names[_i].code, "'%s' gives %d", names[_i].path, rc);
     if (rc == BRC_OK) {
-        ck_assert_int_eq(node_kind(&t, names[_i].path), BRC_GROUP);
+        ck_assert_int_eq(scenario_kind(&t, names[_i].path), BRC_GROUP);
         FAILS(&t, BRC_EEXISTS, brc_group_create(t.session, names[_i].path, NULL, &t.err));
     } else {
         FAILS(&t, BRC_EINVAL, brc_node_kind(&kind, t.session, names[_i].path, &t.err));
@@ -309,9 +296,8 @@ START_TEST(names_are_checked)
     }
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(names_have_limits)
+TEST(names_have_limits)
 {
     scenario t;
     char name[5000], deep[256] = "";
@@ -330,9 +316,8 @@ START_TEST(names_have_limits)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(names_that_look_alike_are_different)
+TEST(names_that_look_alike_are_different)
 {
     scenario t;
     scenario_start(&t);
@@ -350,11 +335,10 @@ START_TEST(names_that_look_alike_are_different)
     tree_is(&t, "/ /A /a.b /a.b/x /a0 /e\xcc\x81 /\xc3\xa9 ");
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- moving, copying, removing -------------------------------- */
 
-START_TEST(M_moving_and_copying_add_no_chunk)
+TEST(M_moving_and_copying_add_no_chunk)
 {
     scenario t;
     int64_t chunks, blobs;
@@ -366,9 +350,9 @@ START_TEST(M_moving_and_copying_add_no_chunk)
     chunks = scenario_ask(&t, count);
     blobs = scenario_ask(&t, "SELECT sum(stored) FROM object WHERE kind=1");
     scenario_set_number(&t, "/g/a", 500, -1); /* an uncommitted chunk goes along */
-    OK(&t, brc_node_copy(t.session, "/g", "/copy/of/g", &t.err));
-    OK(&t, brc_node_move(t.session, "/g", "/moved", &t.err));
-    OK(&t, brc_node_move(t.session, "/moved/b", "/copy/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/copy/of/g", BRC_NODE_COPY, &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/moved", 0, &t.err));
+    OK(&t, brc_node_move(t.session, "/moved/b", "/copy/b", 0, &t.err));
     tree_is(&t,
             "/ /copy /copy/b* /copy/of /copy/of/g /copy/of/g/a* /copy/of/g/b* /moved /moved/a* ");
     scenario_commit(&t, "two");
@@ -390,34 +374,32 @@ START_TEST(M_moving_and_copying_add_no_chunk)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(moving_refuses_what_cannot_be)
+TEST(moving_refuses_what_cannot_be)
 {
     scenario t;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 4, 4, 0);
     OK(&t, brc_group_create(t.session, "/g/h", NULL, &t.err));
     scenario_commit(&t, "one");
-    FAILS(&t, BRC_EEXISTS, brc_node_move(t.session, "/a", "/g", &t.err));
-    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/a", "/a", &t.err));
-    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/g", "/g/h/i", &t.err));
-    FAILS(&t, BRC_EINVAL, brc_node_copy(t.session, "/g", "/g/h/i", &t.err));
-    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/g", "/a/g", &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_node_move(t.session, "/none", "/b", &t.err));
-    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/", "/b", &t.err));
-    FAILS(&t, BRC_EINVAL, brc_node_copy(t.session, "/", "/b", &t.err));
-    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/a", "/__b", &t.err));
+    FAILS(&t, BRC_EEXISTS, brc_node_move(t.session, "/a", "/g", 0, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/a", "/a", 0, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/g", "/g/h/i", 0, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/g", "/g/h/i", BRC_NODE_COPY, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/g", "/a/g", 0, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_node_move(t.session, "/none", "/b", 0, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/", "/b", 0, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/", "/b", BRC_NODE_COPY, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_node_move(t.session, "/a", "/__b", 0, &t.err));
     FAILS(&t, BRC_EINVAL, brc_node_remove(t.session, "/", &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_node_remove(t.session, "/none", &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_node_remove(t.session, "/a/b", &t.err));
-    OK(&t, brc_node_move(t.session, "/g", "/gg", &t.err)); /* a longer name is not under it */
+    OK(&t, brc_node_move(t.session, "/g", "/gg", 0, &t.err)); /* a longer name is not under it */
     tree_is(&t, "/ /a* /gg /gg/h ");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(what_was_removed_does_not_come_back)
+TEST(what_was_removed_does_not_come_back)
 {
     scenario t;
     scenario_start(&t);
@@ -443,9 +425,8 @@ START_TEST(what_was_removed_does_not_come_back)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(an_array_handle_follows_its_path)
+TEST(an_array_handle_follows_its_path)
 {
     scenario t;
     brc_array *a;
@@ -453,7 +434,7 @@ START_TEST(an_array_handle_follows_its_path)
     scenario_start(&t);
     scenario_numbers(&t, "/a", 4, 4, 10);
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_array_write(a, NULL, got, sizeof(got), &t.err));
     scenario_numbers(&t, "/a", 4, 2, 20);
@@ -463,11 +444,10 @@ START_TEST(an_array_handle_follows_its_path)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- restoring -------------------------------- */
 
-START_TEST(a_node_is_restored_with_all_under_it)
+TEST(a_node_is_restored_with_all_under_it)
 {
     scenario t;
     scenario_start(&t);
@@ -499,9 +479,8 @@ START_TEST(a_node_is_restored_with_all_under_it)
     tree_is(&t, "/ /g /g/a* ");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(a_region_is_restored)
+TEST(a_region_is_restored)
 {
     scenario t;
     brc_array *a;
@@ -530,11 +509,10 @@ START_TEST(a_region_is_restored)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- attributes -------------------------------- */
 
-START_TEST(trap11_attributes_keep_their_text)
+TEST(trap11_attributes_keep_their_text)
 {
     scenario t;
     static const char all[] =
@@ -560,9 +538,8 @@ START_TEST(trap11_attributes_keep_their_text)
         "\"a\":{\"y\":1,\"x\":[2,null,true]},\"text\":\"\xc3\xa9\",\"new\":[9007199254740993]}");
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(attributes_are_checked)
+TEST(attributes_are_checked)
 {
     scenario t;
     brc_buf text = BRC_BUF_INIT;
@@ -584,9 +561,8 @@ START_TEST(attributes_are_checked)
     brc_buf_dispose(&text);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(unknown_members_are_kept)
+TEST(unknown_members_are_kept)
 {
     scenario t;
     brc_array *a;
@@ -616,34 +592,4 @@ START_TEST(unknown_members_are_kept)
     spec.metadata_json = "{\"zarr_format\":3,\"node_type\":\"array\"}";
     FAILS(&t, BRC_EINVAL, brc_array_create(&a, t.session, "/b", &spec, &t.err));
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *nodes_suite(void)
-{
-    Suite *suite = suite_create("nodes");
-    TCase *tc = tcase_create("nodes");
-    tcase_add_test(tc, missing_parents_are_made);
-    tcase_add_test(tc, making_refuses_what_is_in_the_way);
-    tcase_add_loop_test(tc, a_fill_value_is_taken_to_the_bit, 0,
-                        (int)(sizeof(elements) / sizeof(elements[0])));
-    tcase_add_loop_test(tc, without_a_fill_value_it_is_the_type_s, 0,
-                        sizeof(defaults) / sizeof(defaults[0]));
-    tcase_add_test(tc, what_is_no_element_is_no_fill_value);
-    tcase_add_test(tc, an_array_may_be_the_root);
-    tcase_add_test(tc, the_root_takes_attributes_while_it_is_empty);
-    tcase_add_loop_test(tc, names_are_checked, 0, (int)(sizeof(names) / sizeof(names[0])));
-    tcase_add_test(tc, names_have_limits);
-    tcase_add_test(tc, names_that_look_alike_are_different);
-    tcase_add_test(tc, M_moving_and_copying_add_no_chunk);
-    tcase_add_test(tc, moving_refuses_what_cannot_be);
-    tcase_add_test(tc, what_was_removed_does_not_come_back);
-    tcase_add_test(tc, an_array_handle_follows_its_path);
-    tcase_add_test(tc, a_node_is_restored_with_all_under_it);
-    tcase_add_test(tc, a_region_is_restored);
-    tcase_add_test(tc, trap11_attributes_keep_their_text);
-    tcase_add_test(tc, attributes_are_checked);
-    tcase_add_test(tc, unknown_members_are_kept);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* Arrays whose codecs or data type are not known: kept, compared, handed on as they
  * came, and never misread, also by a build that comes to know them. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,9 @@
 #include "../../src/breccia_codec.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/plugin_kit.h"
+#include "../kit/suite.h"
 
-Suite *opaque_suite(void);
+TEST_SUITE(opaque);
 
 #define OPAQUE_DOC(type, codecs)                                                               \
     "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[6],\"data_type\":" type ","         \
@@ -63,45 +63,27 @@ static brc_registry *opaque_reopen(int with_plugin)
     brc_registry *reg = NULL;
     char path[600];
 
-    brc_session_free(op.session);
-    brc_free(op.repo);
-    op.session = NULL;
-    op.repo = NULL;
+    scenario_close(&op);
     must(brc_registry_new(&reg, &op.err));
     plugin_path(path, sizeof(path), "whole");
     if (with_plugin)
         must(brc_registry_load(reg, path, &op.err));
     opts.registry = reg;
-    must(brc_open(&op.repo, exchange_path(&op, "test.brc"), &opts, &op.err));
-    must(brc_session_open(&op.session, op.repo, NULL, BRC_SESSION_WRITE, &op.err));
+    scenario_open(&op, &opts, 0);
     return reg;
 }
 
 /* Closes what depends on the registry first. */
 static void opaque_done(brc_registry *reg)
 {
-    brc_session_free(op.session);
-    brc_free(op.repo);
-    op.session = NULL;
-    op.repo = NULL;
+    scenario_close(&op);
     brc_registry_free(reg);
-}
-
-static void commit_all(const char *message)
-{
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-
-    opts.message = message;
-    must(brc_session_commit(&id, op.session, &opts, &op.err));
 }
 
 static void read_refused(const char *path, const char *says)
 {
     uint8_t out[6];
-    brc_array *a;
-
-    must(brc_array_open(&a, op.session, path, &op.err));
+    brc_array *a = scenario_array_at(&op, op.session, path);
     ck_assert_int_eq((brc_array_describe(a)->flags & BRC_ARRAY_READABLE) != 0, 0);
     refused(brc_array_read(a, NULL, out, sizeof(out), &op.err), says);
     refused(brc_array_write(a, NULL, out, sizeof(out), &op.err), says);
@@ -117,22 +99,9 @@ static void export_is(const char *name, const char *like)
     ck_assert_int_eq(exchange_same_tree(exchange_path(&op, as), exchange_path(&op, like)), 1);
 }
 
-static int damage_found(void *ctx, const brc_damage *damage)
-{
-    snprintf(ctx, 200, "%s", damage->message);
-    return 0;
-}
+CASE("arrays", .setup = opaque_setup, .teardown = opaque_teardown);
 
-static void all_is_well(void)
-{
-    char found[200] = "";
-    uint64_t checked;
-
-    must(brc_fsck(op.repo, 0, damage_found, found, &checked, &op.err));
-    ck_assert_str_eq(found, "");
-}
-
-START_TEST(an_unknown_codec_is_kept_and_refused_on_reading)
+TEST(an_unknown_codec_is_kept_and_refused_on_reading)
 {
     brc_array *a;
     uint64_t chunks, bytes;
@@ -146,11 +115,10 @@ START_TEST(an_unknown_codec_is_kept_and_refused_on_reading)
     refused(brc_array_set_codecs(a, "[{\"name\":\"bytes\"}]", 0, &op.err), "org.example.invert");
     brc_array_free(a);
     export_is("out", "in");
-    all_is_well();
+    scenario_whole(&op);
 }
-END_TEST
 
-START_TEST(D8_an_unknown_data_type_is_kept_too)
+TEST(D8_an_unknown_data_type_is_kept_too)
 {
     opaque_input("odd",
                  OPAQUE_DOC("{\"name\":\"org.example.odd\",\"configuration\":{\"n\":3}}",
@@ -159,9 +127,8 @@ START_TEST(D8_an_unknown_data_type_is_kept_too)
     read_refused("/a", "the data type \"org.example.odd\" is not known to this build");
     export_is("out", "odd");
 }
-END_TEST
 
-START_TEST(D8_opaque_chunks_are_versioned)
+TEST(D8_opaque_chunks_are_versioned)
 {
     brc_iter *it;
     const brc_change *change;
@@ -170,27 +137,27 @@ START_TEST(D8_opaque_chunks_are_versioned)
     int kind, n = 0;
 
     must(brc_import(op.session, exchange_path(&op, "in/a"), "/a", NULL, &op.err));
-    commit_all("first");
-    must(brc_branch_create(op.repo, "side", NULL, &op.err));
+    scenario_commit(&op, "first");
+    must(brc_ref_create(op.repo, "side", NULL, NULL, 0, &op.err));
     must(brc_node_remove(op.session, "/a", &op.err));
     exchange_file(&op, "in/a/c/1", "other", 5);
     must(brc_import(op.session, exchange_path(&op, "in/a"), "/a", NULL, &op.err));
     opts.flags = BRC_DIFF_ELEMENTS;
     must(brc_diff(&it, op.repo, NULL, NULL, &opts, &op.err));
-    ck_assert_int_eq(brc_diff_next(it, &change, &op.err), 1);
+    ck_assert_int_eq(brc_next(it, &change, &op.err), 1);
     ck_assert_str_eq(change->path, "/a");
     ck_assert_uint_eq(change->chunks_added, 1);
     ck_assert_uint_eq(change->chunks_changed, 0);
     ck_assert_int_eq((change->flags & BRC_CHANGE_ELEMENTS) != 0, 0);
-    ck_assert_int_eq(brc_diff_next(it, &change, &op.err), 0);
+    ck_assert_int_eq(brc_next(it, &change, &op.err), 0);
     brc_iter_free(it);
-    commit_all("second");
+    scenario_commit(&op, "second");
     export_is("second", "in");
 
     must(brc_node_restore(op.session, "/a", "side", &op.err));
     opaque_input("first", OPAQUE_DOC("\"uint8\"", INVERTED));
     must(brc_list(&it, op.session, "/", BRC_LIST_RECURSE, &op.err));
-    while (brc_list_next(it, &node, &op.err) == 1)
+    while (brc_next(it, &node, &op.err) == 1)
         n++;
     brc_iter_free(it);
     ck_assert_int_eq(n, 2);
@@ -198,10 +165,9 @@ START_TEST(D8_opaque_chunks_are_versioned)
     ck_assert_int_eq(kind, BRC_ARRAY);
     export_is("again", "first");
 }
-END_TEST
 
 /* The same bytes, once as a chunk that can be read and once as one that cannot. */
-START_TEST(equal_bytes_of_a_readable_chunk_are_another_chunk)
+TEST(equal_bytes_of_a_readable_chunk_are_another_chunk)
 {
     static const uint8_t bytes[4] = { 0xfe, 0xfd, 0xfc, 0xfb };
     static const uint64_t shape[1] = { 4 };
@@ -219,17 +185,16 @@ START_TEST(equal_bytes_of_a_readable_chunk_are_another_chunk)
     ck_assert_mem_eq(out, bytes, 4);
     brc_array_free(a);
     read_refused("/a", "org.example.invert");
-    all_is_well();
+    scenario_whole(&op);
 }
-END_TEST
 
-START_TEST(with_the_plugin_it_stays_opaque_until_it_is_imported_again)
+TEST(with_the_plugin_it_stays_opaque_until_it_is_imported_again)
 {
     static const uint8_t elements[6] = { 1, 2, 3, 4, 7, 7 };
     uint8_t *got;
 
     must(brc_import(op.session, exchange_path(&op, "in"), "/", NULL, &op.err));
-    commit_all("opaque");
+    scenario_commit(&op, "opaque");
     brc_registry *reg = opaque_reopen(1);
     read_refused("/a", "import it again");
     export_is("out", "in");
@@ -237,14 +202,13 @@ START_TEST(with_the_plugin_it_stays_opaque_until_it_is_imported_again)
     got = exchange_elements(op.session, "/b", 6);
     ck_assert_mem_eq(got, elements, 6);
     free(got);
-    all_is_well();
+    scenario_whole(&op);
     opaque_done(reg);
 }
-END_TEST
 
 /* The grid of an opaque array with shards is that of the shards: no inner chunk of it
  * may be read as absent. */
-START_TEST(an_opaque_shard_is_not_taken_for_inner_chunks)
+TEST(an_opaque_shard_is_not_taken_for_inner_chunks)
 {
     opaque_input("shards",
                  OPAQUE_DOC("\"uint8\"",
@@ -252,16 +216,15 @@ START_TEST(an_opaque_shard_is_not_taken_for_inner_chunks)
                              "[2],\"codecs\":" INVERTED ",\"index_codecs\":[{\"name\":\"bytes\","
                              "\"configuration\":{\"endian\":\"little\"}}]}}]"));
     must(brc_import(op.session, exchange_path(&op, "shards"), "/", NULL, &op.err));
-    commit_all("opaque shards");
+    scenario_commit(&op, "opaque shards");
     brc_registry *reg = opaque_reopen(1);
     read_refused("/a", "");
     export_is("out", "shards");
     opaque_done(reg);
 }
-END_TEST
 
-/* What was written with the plug-in, seen without it. */
-START_TEST(without_the_plugin_stored_bytes_are_passed_on)
+/* Chunks that were written with the plug-in, read without it. */
+TEST(without_the_plugin_stored_bytes_are_passed_on)
 {
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     static const uint64_t shape[1] = { 4000 };
@@ -280,18 +243,15 @@ START_TEST(without_the_plugin_stored_bytes_are_passed_on)
     must(brc_array_create(&a, op.session, "/w", &spec, &op.err));
     must(brc_array_write(a, NULL, words, sizeof(words), &op.err));
     brc_array_free(a);
-    commit_all("words");
+    scenario_commit(&op, "words");
     must(brc_export(op.session, "/", exchange_path(&op, "with"), NULL, &op.err));
-    brc_session_free(op.session);
-    brc_free(op.repo);
-    op.session = NULL;
-    op.repo = NULL;
+    scenario_close(&op);
     brc_registry_free(reg);
 
     reg = opaque_reopen(0);
     read_refused("/w", "\"org.example.word\" is not known to this build");
     export_is("without", "with");
-    all_is_well();
+    scenario_whole(&op);
     opaque_done(reg);
     reg = opaque_reopen(1);
     uint16_t *got = exchange_elements(op.session, "/w", sizeof(words));
@@ -299,10 +259,9 @@ START_TEST(without_the_plugin_stored_bytes_are_passed_on)
     free(got);
     opaque_done(reg);
 }
-END_TEST
 
 /* Chunks that did not shrink are stored as they are: nobody here can encode them. */
-START_TEST(without_the_plugin_raw_chunks_are_not_passed_off_as_encoded)
+TEST(without_the_plugin_raw_chunks_are_not_passed_off_as_encoded)
 {
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     static const uint64_t shape[1] = { 200 };
@@ -319,33 +278,14 @@ START_TEST(without_the_plugin_raw_chunks_are_not_passed_off_as_encoded)
     memset(bytes, 1, sizeof(bytes));
     must(brc_array_write(a, NULL, bytes, sizeof(bytes), &op.err));
     brc_array_free(a);
-    must(brc_key_get(&out, op.session, "w/c/0", &op.err));
+    must(brc_key_get(&out, op.session, "w/c/0", NULL, NULL, &op.err));
     memset(bytes, 254, sizeof(bytes));
     ck_assert_uint_eq(out.len, sizeof(bytes));
     ck_assert_mem_eq(out.data, bytes, sizeof(bytes));
     opaque_done(reg);
     reg = opaque_reopen(0);
     out.len = 0;
-    refused(brc_key_get(&out, op.session, "w/c/0", &op.err), "org.example.invert");
+    refused(brc_key_get(&out, op.session, "w/c/0", NULL, NULL, &op.err), "org.example.invert");
     brc_buf_dispose(&out);
     opaque_done(reg);
-}
-END_TEST
-
-Suite *opaque_suite(void)
-{
-    Suite *suite = suite_create("opaque");
-    TCase *tc = tcase_create("arrays");
-
-    tcase_add_checked_fixture(tc, opaque_setup, opaque_teardown);
-    tcase_add_test(tc, an_unknown_codec_is_kept_and_refused_on_reading);
-    tcase_add_test(tc, D8_an_unknown_data_type_is_kept_too);
-    tcase_add_test(tc, D8_opaque_chunks_are_versioned);
-    tcase_add_test(tc, equal_bytes_of_a_readable_chunk_are_another_chunk);
-    tcase_add_test(tc, with_the_plugin_it_stays_opaque_until_it_is_imported_again);
-    tcase_add_test(tc, an_opaque_shard_is_not_taken_for_inner_chunks);
-    tcase_add_test(tc, without_the_plugin_stored_bytes_are_passed_on);
-    tcase_add_test(tc, without_the_plugin_raw_chunks_are_not_passed_off_as_encoded);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

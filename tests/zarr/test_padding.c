@@ -2,7 +2,6 @@
  * Padding is what a chunk holds beyond the array's end. No comparison of versions may see it: they
  * are set by key, chunk by chunk, with random padding, and compared with a model that has none.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,9 @@
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *padding_suite(void);
+TEST_SUITE(padding);
 
 enum { EDGE = 4, SIDE = 12, SHARD = 2, GRID = SIDE / EDGE, ITEMS = EDGE * EDGE };
 
@@ -44,7 +44,7 @@ typedef struct padding_trial {
 
 static void set_key(padding_trial *x, const char *key, const void *data, size_t len)
 {
-    OK(&x->t, brc_key_set(x->t.session, key, data, len, &x->t.err));
+    OK(&x->t, brc_key_set(x->t.session, key, data, len, 0, &x->t.err));
 }
 
 static void set_document(padding_trial *x, const padded *v)
@@ -110,7 +110,7 @@ static void store_padded(padding_trial *x, const padded *v)
     const int per = kinds[x->kind].shard ? kinds[x->kind].shard : 1;
     uint8_t out[4 + ITEMS * 8];
     char key[40];
-    OK(&x->t, brc_key_delete_prefix(x->t.session, "a/c/", &x->t.err));
+    OK(&x->t, brc_key_delete(x->t.session, "a/c/", BRC_KEY_PREFIX, &x->t.err));
     set_document(x, v);
     for (int row = 0; row * per * EDGE < (int)v->shape[0]; row++)
         for (int col = 0; col * per * EDGE < (int)v->shape[1]; col++) {
@@ -122,7 +122,7 @@ static void store_padded(padding_trial *x, const padded *v)
         }
 }
 
-/* What a reader sees there. */
+/* The element that a reader sees there. */
 static int seen(const padded *v, int i, int j)
 {
     return i < (int)v->shape[0] && j < (int)v->shape[1] && v->is_there[i / EDGE][j / EDGE]
@@ -190,7 +190,7 @@ static void diff_is_as_expected(padding_trial *x, const char *from, const char *
     const int same = want.chunks_added + want.chunks_removed + want.chunks_changed == 0;
     opts.flags = flags;
     OK(&x->t, brc_diff(&it, x->t.repo, from, to, &opts, &x->t.err));
-    int rc = brc_diff_next(it, &change, &x->t.err);
+    int rc = brc_next(it, &change, &x->t.err);
     if (rc == 0)
         ck_assert_int_eq(same && same_shape, 1);
     if (rc > 0) {
@@ -201,13 +201,15 @@ static void diff_is_as_expected(padding_trial *x, const char *from, const char *
         ck_assert_int_eq((change->flags & BRC_CHANGE_STORAGE) != 0, same && same_shape);
         if (flags & BRC_DIFF_ELEMENTS)
             ck_assert_uint_eq(change->elements_changed, want.elements_changed);
-        rc = brc_diff_next(it, &change, &x->t.err);
+        rc = brc_next(it, &change, &x->t.err);
     }
     ck_assert_int_eq(rc, 0);
     brc_iter_free(it);
 }
 
-START_TEST(padding_is_never_compared)
+CASE("padding", .timeout = 120);
+
+LOOP(padding_is_never_compared, 0, 12)
 {
     padding_trial x = {.random = 9000 + (uint64_t)_i, .kind = (size_t)_i % 3};
     scenario_start(&x.t);
@@ -234,10 +236,9 @@ START_TEST(padding_is_never_compared)
     scenario_whole(&x.t);
     scenario_stop(&x.t);
 }
-END_TEST
 
 /* One side removes the array, the other changes its padding, or a value too. */
-START_TEST(padding_is_no_change_that_blocks_a_removal)
+LOOP(padding_is_no_change_that_blocks_a_removal, 0, 3)
 {
     static const struct {
         int value, conflicts;
@@ -254,7 +255,7 @@ START_TEST(padding_is_no_change_that_blocks_a_removal)
             memset(v.held, 0, sizeof(v.held));
             store_padded(&x, &v);
             scenario_commit(&x.t, "base");
-            OK(&x.t, brc_branch_create(x.t.repo, "other", NULL, &x.t.err));
+            OK(&x.t, brc_ref_create(x.t.repo, "other", NULL, NULL, 0, &x.t.err));
             for (int i = 0; i < 2; i++) {
                 brc_session_free(x.t.session);
                 x.t.session = NULL;
@@ -271,24 +272,11 @@ START_TEST(padding_is_no_change_that_blocks_a_removal)
             OK(&x.t, brc_merge(&result, NULL, x.t.repo, "other", NULL, &x.t.err));
             ck_assert_int_eq((int)result.conflicts, rows[row].conflicts);
             if (rows[row].conflicts == 0) {
-                brc_session *s;
-                OK(&x.t, brc_session_open(&s, x.t.repo, "main", BRC_SESSION_VIEW, &x.t.err));
+                brc_session *s = scenario_session(&x.t, x.t.repo, "main", BRC_SESSION_VIEW);
                 OK(&x.t, brc_node_kind(&kind, s, "/a", &x.t.err));
                 ck_assert_int_eq(kind, 0);
                 brc_session_free(s);
             }
             scenario_stop(&x.t);
         }
-}
-END_TEST
-
-Suite *padding_suite(void)
-{
-    Suite *s = suite_create("padding");
-    TCase *tc = tcase_create("padding");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, padding_is_never_compared, 0, 12);
-    tcase_add_loop_test(tc, padding_is_no_change_that_blocks_a_removal, 0, 3);
-    suite_add_tcase(s, tc);
-    return s;
 }

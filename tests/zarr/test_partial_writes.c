@@ -1,6 +1,5 @@
 /* Small writes hold no lock until they are stored. What others do meanwhile, to the same chunk, its
  * array or the draft, is not made to wait, and is not lost; nor is what is written. */
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,9 @@
 
 #include "../kit/lock_faults.h"
 #include "../kit/hooked_kit.h"
+#include "../kit/suite.h"
 
-Suite *partial_writes_suite(void);
+TEST_SUITE(partial_writes);
 
 enum { EDGE = 256, ELEMENTS = 4 * EDGE };
 
@@ -47,24 +47,18 @@ static void partial_stop(void)
 
 static void write_part(scenario *t, const char *text, int32_t value)
 {
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
-    OK(t, brc_sel_parse(&sel, a, text, &t->err));
-    OK(t, brc_array_fill(a, &sel, &value, &t->err));
-    brc_array_free(a);
+    scenario_fill(t, t->session, "/a", text, &value);
 }
 
 static void *change_meanwhile(void *unused)
 {
-    brc_array *a;
     const uint64_t longer = 2 * ELEMENTS;
     (void)unused;
     if (what == 0) {
         write_part(&second, "[128:640]", 7);
         return NULL;
     }
-    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    brc_array *a = scenario_array_at(&second, second.session, "/a");
     OK(&second, what == 1 ? brc_array_set_codecs(a, "[" LITTLE "]", 1, &second.err)
                           : brc_array_resize(a, &longer, &second.err));
     brc_array_free(a);
@@ -83,12 +77,13 @@ static void let_another_change(void *ctx)
     *(int *)ctx = pthread_timedjoin_np(thread, NULL, &until) != 0;
 }
 
+CASE("partial", .setup = partial_start, .teardown = partial_stop, .timeout = 120);
+
 /* The first has read the chunk and has not stored it. */
-START_TEST(both_parts_are_there)
+LOOP(both_parts_are_there, 0, 3)
 {
     static int32_t got[ELEMENTS];
     int is_running = 0;
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     what = _i;
     hook_decode(let_another_change, &is_running, 1);
@@ -96,7 +91,7 @@ START_TEST(both_parts_are_there)
     ck_assert_int_eq(hook_calls(), 1);
     if (is_running)
         ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    OK(&first, brc_array_open(&a, first.session, "/a", &first.err));
+    brc_array *a = scenario_array_at(&first, first.session, "/a");
     OK(&first, brc_sel_parse(&sel, a, "[0:1024]", &first.err));
     OK(&first, brc_array_read(a, &sel, got, sizeof(got), &first.err));
     for (int i = 0; i < ELEMENTS; i++)
@@ -105,7 +100,6 @@ START_TEST(both_parts_are_there)
     brc_array_free(a);
     scenario_whole(&first);
 }
-END_TEST
 
 /* ---- what the other does in the middle of a codec's work, without waiting -------------------- */
 
@@ -131,18 +125,12 @@ static void recreate(const char *dtype)
 
 static void reshape(uint64_t n)
 {
-    brc_array *a;
-    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
-    OK(&second, brc_array_resize(a, &n, &second.err));
-    brc_array_free(a);
+    scenario_resize(&second, second.session, "/a", n);
 }
 
 static void set_codecs(const char *codecs)
 {
-    brc_array *a;
-    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
-    OK(&second, brc_array_set_codecs(a, codecs, 0, &second.err));
-    brc_array_free(a);
+    scenario_recode(&second, second.session, "/a", codecs, 0);
 }
 
 static void same_chunk(void)
@@ -220,27 +208,25 @@ static void act(void *ctx)
 
 static int write_first(const char *text, int32_t value)
 {
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     brc_buffer buffer = BRC_BUFFER_INIT;
     int32_t values[EDGE];
     for (int i = 0; i < EDGE; i++)
         values[i] = value;
-    OK(&first, brc_array_open(&a, first.session, "/a", &first.err));
+    brc_array *a = scenario_array_at(&first, first.session, "/a");
     OK(&first, brc_sel_parse(&sel, a, text, &first.err));
     buffer.data = values;
     buffer.len = (size_t)brc_sel_count(&sel) * sizeof(*values);
-    brc_io io = {sizeof(io), a, &sel, &buffer, NULL};
-    int rc = brc_write_batch(&io, 1, &first.err);
+    brc_io io = {sizeof(io), a, &sel, &buffer, NULL, NULL};
+    int rc = brc_write(&io, 1, &first.err);
     brc_array_free(a);
     return rc;
 }
 
 static void check_elements(const char *where, int32_t middle, int32_t rest)
 {
-    brc_array *a;
     static int32_t got[2 * ELEMENTS];
-    OK(&first, brc_array_open(&a, first.session, where, &first.err));
+    brc_array *a = scenario_array_at(&first, first.session, where);
     const uint64_t n = brc_array_describe(a)->shape[0];
     OK(&first, brc_array_read(a, NULL, got, (size_t)n * sizeof(*got), &first.err));
     for (int i = 0; i < ELEMENTS; i++)
@@ -250,7 +236,7 @@ static void check_elements(const char *where, int32_t middle, int32_t rest)
     brc_array_free(a);
 }
 
-START_TEST(others_are_not_made_to_wait)
+LOOP(others_are_not_made_to_wait, 0, 2 * MEANWHILE)
 {
     what = _i % MEANWHILE;
     open_hasty();
@@ -265,15 +251,13 @@ START_TEST(others_are_not_made_to_wait)
         ck_assert_ptr_nonnull(strstr(first.err.message, "/a"));
     scenario_whole(&first);
 }
-END_TEST
 
 /* ... however often the other comes: in the end it is locked out for once. */
 static void same_chunk_again(void *ctx)
 {
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     int32_t value = 1000 + tries++;
-    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    brc_array *a = scenario_array_at(&second, second.session, "/a");
     OK(&second, brc_sel_parse(&sel, a, "[128:256]", &second.err));
     int rc = brc_array_fill(a, &sel, &value, &second.err);
     brc_array_free(a);
@@ -286,8 +270,7 @@ static void same_chunk_again(void *ctx)
 static void codecs_again(void *ctx)
 {
     char codecs[200];
-    brc_array *a;
-    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    brc_array *a = scenario_array_at(&second, second.session, "/a");
     snprintf(codecs, sizeof(codecs),
              "[" LITTLE "," HOOK_CODEC ",{\"name\":\"zstd\",\"configuration\":{\"level\":%d,"
              "\"checksum\":false}}]", 2 + tries++ % 18);
@@ -297,7 +280,7 @@ static void codecs_again(void *ctx)
     *(int32_t *)ctx = 0;
 }
 
-START_TEST(a_busy_neighbour_cannot_keep_it_from_its_end)
+LOOP(a_busy_neighbour_cannot_keep_it_from_its_end, 0, 4)
 {
     int32_t last = 0;
     open_hasty();
@@ -310,7 +293,6 @@ START_TEST(a_busy_neighbour_cannot_keep_it_from_its_end)
     check_elements("/a", last, 0);
     scenario_whole(&first);
 }
-END_TEST
 
 /* ---- twice -------------------------------- */
 
@@ -320,7 +302,7 @@ typedef struct twice {
     int at, locks, is_armed, changed;
 } twice;
 
-/* It may come too late, or be kept out. */
+/* The change of codecs may come too late, or be kept out. */
 static int codecs_at_lock(void *ctx)
 {
     twice *o = ctx;
@@ -345,7 +327,7 @@ static void chunk_then_codecs(void *ctx)
 
 /* The chunk is another, so it is made again. By then the array may have other codecs, and those of
  * before may be freed. */
-START_TEST(an_array_that_changes_while_its_chunk_is_made_again)
+TEST(an_array_that_changes_while_its_chunk_is_made_again)
 {
     twice o = {.at = 0};
     do {
@@ -362,7 +344,6 @@ START_TEST(an_array_that_changes_while_its_chunk_is_made_again)
     ck_assert_int_gt(o.changed, 1);
     scenario_whole(&first);
 }
-END_TEST
 
 /* ---- drafts of one's own -------------------------------- */
 
@@ -373,27 +354,26 @@ static void give_away(void *ctx)
     brc_session *s;
     (void)ctx;
     tries++;
-    OK(&second, brc_draft_open(&s, second.repo, mine, &second.err));
+    OK(&second, scenario_draft_open(&s, second.repo, mine, &second.err));
     OK(&second, brc_session_hand_over(s, second.session, &second.err));
     brc_session_free(s);
 }
 
 /* A session whose draft is handed over by another in the middle of a write says so. */
-START_TEST(a_draft_that_goes_meanwhile)
+TEST(a_draft_that_goes_meanwhile)
 {
     open_hasty();
     brc_session_free(first.session);
     OK(&first, brc_session_open(&first.session, first.repo, NULL, BRC_SESSION_PRIVATE,
                                 &first.err));
     OK(&first, write_first("[300:301]", 300));
-    OK(&first, brc_session_draft(&mine, first.session, &first.err));
+    mine = scenario_draft(&first, first.session);
     hook_encode(give_away, NULL, 1);
     FAILS(&first, BRC_ESTALE, write_first("[0:128]", 5));
     ck_assert_int_eq(tries, 1);
     ck_assert_int_eq(scenario_number(&second, second.session, "/a", 300), 300);
     ck_assert_int_eq(scenario_number(&second, second.session, "/a", 0), 0); /* not 5 */
 }
-END_TEST
 
 /* ---- contents that are stored already -------------------------------- */
 
@@ -405,19 +385,19 @@ static void forget_known(void *ctx)
                           " (SELECT id FROM draft_chunk WHERE id IS NOT NULL)");
 }
 
-/* What is found stored may be collected before it is referred to: it is stored after all. The first
- * chunk has contents that an uncommitted chunk had; the second's work lets the other come. */
-START_TEST(what_was_known_is_gone)
+/* A chunk that is found stored may be collected before it is referred to: then it is stored after
+ * all. The first chunk has contents that an uncommitted chunk had; the second's work lets the
+ * other come. */
+TEST(what_was_known_is_gone)
 {
     int32_t got[2 * EDGE], values[2 * EDGE];
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     const uint64_t shape = 2 * EDGE, chunk = EDGE;
     brc_array_free(scenario_array(&first, "/b", "int32", 1, &shape, &chunk, "0",
                                   "[" HOOKED_CODECS "]"));
     for (int i = 0; i < 2 * EDGE; i++)
         values[i] = i < EDGE ? 77 : 78;
-    OK(&first, brc_array_open(&a, first.session, "/b", &first.err));
+    brc_array *a = scenario_array_at(&first, first.session, "/b");
     OK(&first, brc_sel_parse(&sel, a, "[0:256]", &first.err));
     OK(&first, brc_array_write(a, &sel, values, sizeof(values) / 2, &first.err));
     const int32_t zero = 0;
@@ -431,23 +411,17 @@ START_TEST(what_was_known_is_gone)
     ck_assert_mem_eq(got, values, sizeof(got));
     brc_array_free(a);
 }
-END_TEST
 
 static void a_part_of_the_first(void *ctx)
 {
-    brc_array *a;
-    brc_sel sel = BRC_SEL_INIT;
     const int32_t seven = 7;
     (void)ctx;
     tries++;
-    OK(&second, brc_array_open(&a, second.session, "/b", &second.err));
-    OK(&second, brc_sel_parse(&sel, a, "[200:201]", &second.err));
-    OK(&second, brc_array_fill(a, &sel, &seven, &second.err));
-    brc_array_free(a);
+    scenario_fill(&second, second.session, "/b", "[200:201]", &seven);
 }
 
-/* Of equal chunks one is stored: here the one that is then done again, and is another. */
-START_TEST(the_first_of_two_equal_chunks_becomes_another)
+/* The store keeps one of two equal chunks: here the one that is then encoded again and differs. */
+TEST(the_first_of_two_equal_chunks_becomes_another)
 {
     brc_array *b;
     brc_io io[2];
@@ -463,11 +437,11 @@ START_TEST(the_first_of_two_equal_chunks_becomes_another)
     buffer.len = sizeof(values);
     for (int i = 0; i < 2; i++) {
         OK(&first, brc_sel_parse(&sel[i], b, i == 0 ? "[0:128]" : "[256:384]", &first.err));
-        io[i] = (brc_io){sizeof(brc_io), b, &sel[i], &buffer, NULL};
+        io[i] = (brc_io){sizeof(brc_io), b, &sel[i], &buffer, NULL, NULL};
     }
     open_hasty();
     hook_encode(a_part_of_the_first, NULL, 1);
-    OK(&first, brc_write_batch(io, 2, &first.err));
+    OK(&first, brc_write(io, 2, &first.err));
     ck_assert_int_eq(tries, 1);
     brc_array_free(b);
     ck_assert_int_eq(scenario_number(&first, first.session, "/b", 0), 5);
@@ -476,7 +450,6 @@ START_TEST(the_first_of_two_equal_chunks_becomes_another)
     ck_assert_int_eq(scenario_number(&first, first.session, "/b", 456), 0);
     scenario_whole(&first);
 }
-END_TEST
 
 static void store_the_same_chunk(void *ctx)
 {
@@ -486,7 +459,7 @@ static void store_the_same_chunk(void *ctx)
 }
 
 /* Others may store the contents that are being encoded: they are there once. */
-START_TEST(what_was_new_is_there)
+TEST(what_was_new_is_there)
 {
     open_hasty();
     hook_encode(store_the_same_chunk, NULL, 1);
@@ -496,51 +469,47 @@ START_TEST(what_was_new_is_there)
     ck_assert_int_eq(scenario_ask(&first, "SELECT count(*) FROM draft_chunk"), 2);
     scenario_whole(&first);
 }
-END_TEST
 
 /* ---- several regions, many chunks -------------------------------- */
 
 /* Regions that meet in one chunk, and the other changes it too: the later region wins, and what
  * none has written is the other's. */
-START_TEST(regions_that_meet_in_a_chunk)
+TEST(regions_that_meet_in_a_chunk)
 {
     int32_t values[2][128];
-    brc_array *a;
     brc_io io[2];
     brc_sel sel[2] = {BRC_SEL_INIT, BRC_SEL_INIT};
     brc_buffer buffer[2] = {BRC_BUFFER_INIT, BRC_BUFFER_INIT};
     open_hasty();
     what = 0;
-    OK(&first, brc_array_open(&a, first.session, "/a", &first.err));
+    brc_array *a = scenario_array_at(&first, first.session, "/a");
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 128; j++)
             values[i][j] = i == 0 ? 4 : 5;
         OK(&first, brc_sel_parse(&sel[i], a, i == 0 ? "[0:64]" : "[0:128]", &first.err));
         buffer[i].data = values[i];
         buffer[i].len = i == 0 ? 256 : 512;
-        io[i] = (brc_io){sizeof(brc_io), a, &sel[i], &buffer[i], NULL};
+        io[i] = (brc_io){sizeof(brc_io), a, &sel[i], &buffer[i], NULL, NULL};
     }
     hook_decode(act, NULL, 1);
-    OK(&first, brc_write_batch(io, 2, &first.err));
+    OK(&first, brc_write(io, 2, &first.err));
     ck_assert_int_eq(tries, 1);
     brc_array_free(a);
     check_elements("/a", 7, 0);
     ck_assert_int_eq(scenario_ask(&first, "SELECT count(*) FROM draft"), 1);
     scenario_whole(&first);
 }
-END_TEST
 
 enum { BIG = 1 << 20, BIGS = 20 };
 
 static void a_byte_of_a_big_chunk(void *ctx)
 {
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     const uint8_t value = 9;
     char text[40];
     (void)ctx;
     tries++;
-    OK(&second, brc_array_open(&a, second.session, "/big", &second.err));
+    brc_array *a = scenario_array_at(&second, second.session, "/big");
     snprintf(text, sizeof(text), "[%d:%d]", 3 * BIG + 10 + tries, 3 * BIG + 11 + tries);
     OK(&second, brc_sel_parse(&sel, a, text, &second.err));
     OK(&second, brc_array_fill(a, &sel, &value, &second.err));
@@ -549,7 +518,7 @@ static void a_byte_of_a_big_chunk(void *ctx)
 
 /* An element in each of many chunks is more than one batch: where others were in the way it is done
  * again as well, and no draft of it stays. */
-START_TEST(more_than_a_batch_is_done_again)
+LOOP(more_than_a_batch_is_done_again, 0, 2)
 {
     const uint64_t shape = (uint64_t)BIGS * BIG, chunk = BIG;
     static uint8_t ones[BIGS], got[BIGS];
@@ -582,7 +551,6 @@ START_TEST(more_than_a_batch_is_done_again)
     brc_array_free(a);
     scenario_whole(&first);
 }
-END_TEST
 
 /* ---- processes -------------------------------- */
 
@@ -621,7 +589,7 @@ static int write_half(const char *file, int half)
     return 0;
 }
 
-START_TEST(two_processes_write_halves_of_a_chunk)
+TEST(two_processes_write_halves_of_a_chunk)
 {
     pid_t children[2];
     int status;
@@ -647,26 +615,4 @@ START_TEST(two_processes_write_halves_of_a_chunk)
                                              (uint64_t)(half * EDGE / 2 + i)),
                              ROUNDS * 2 + half);
     scenario_whole(&first);
-}
-END_TEST
-
-Suite *partial_writes_suite(void)
-{
-    Suite *suite = suite_create("partial_writes");
-    TCase *tc = tcase_create("partial");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, partial_start, partial_stop);
-    tcase_add_loop_test(tc, both_parts_are_there, 0, 3);
-    tcase_add_loop_test(tc, others_are_not_made_to_wait, 0, 2 * MEANWHILE);
-    tcase_add_loop_test(tc, a_busy_neighbour_cannot_keep_it_from_its_end, 0, 4);
-    tcase_add_test(tc, an_array_that_changes_while_its_chunk_is_made_again);
-    tcase_add_test(tc, a_draft_that_goes_meanwhile);
-    tcase_add_test(tc, what_was_known_is_gone);
-    tcase_add_test(tc, the_first_of_two_equal_chunks_becomes_another);
-    tcase_add_test(tc, what_was_new_is_there);
-    tcase_add_test(tc, regions_that_meet_in_a_chunk);
-    tcase_add_loop_test(tc, more_than_a_batch_is_done_again, 0, 2);
-    tcase_add_test(tc, two_processes_write_halves_of_a_chunk);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,7 +1,6 @@
 /* Chunks that are taken over from one encoding into another: whatever the two grids, shards
  * and codecs are, and in whatever order the chunks come, the array is what it would be had its
  * elements been written. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +9,11 @@
 #include "../../src/zarr/transfer.h"
 #include "../kit/converters.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *put_recoded_suite(void);
+TEST_SUITE(put_recoded);
 
 #define ROWS 13
 #define COLUMNS 11
@@ -206,7 +207,7 @@ static void check_same(trial *t)
     ck_assert_uint_gt(want.len, 0);
     ck_assert_uint_eq(got.len, want.len);
     ck_assert_mem_eq(got.data, want.data, want.len);
-    ck_assert_int_eq(brc_array_read_elements(t->to, NULL, &elements, &t->kit.err), BRC_OK);
+    ck_assert_int_eq(io_elements(t->to, NULL, &elements, &t->kit.err), BRC_OK);
     ck_assert_uint_eq(elements.len, t->elements.len);
     ck_assert_mem_eq(elements.data, t->elements.data, elements.len);
     brc_buf_dispose(&elements);
@@ -227,9 +228,11 @@ static void reorder(kept_chunks *kept, int how)
     }
 }
 
+CASE("same grid");
+
 /* ---- tests -------------------------------- */
 
-START_TEST(chunks_that_are_cut_the_same_are_what_writing_gives)
+LOOP(chunks_that_are_cut_the_same_are_what_writing_gives, 0, 3 * SAME_GRID)
 {
     trial t;
     trial_start(&t, same_grid[_i / 3].from, same_grid[_i / 3].to);
@@ -238,9 +241,10 @@ START_TEST(chunks_that_are_cut_the_same_are_what_writing_gives)
     check_same(&t);
     trial_stop(&t);
 }
-END_TEST
 
-START_TEST(chunks_that_are_cut_otherwise_are_what_writing_gives)
+CASE("other grid", .timeout = 120);
+
+LOOP(chunks_that_are_cut_otherwise_are_what_writing_gives, 0, 6 * OTHER_GRID)
 {
     trial t;
     trial_start(&t, other_grid[_i / 6].from, other_grid[_i / 6].to);
@@ -251,7 +255,6 @@ START_TEST(chunks_that_are_cut_otherwise_are_what_writing_gives)
     check_same(&t);
     trial_stop(&t);
 }
-END_TEST
 
 #define VLEN "{\"name\":\"vlen-utf8\"}"
 static const struct {
@@ -267,7 +270,7 @@ static const struct {
 #define REWRITTEN (int)(sizeof(rewritten) / sizeof(rewritten[0]))
 
 /* Where the chunks that are stored change with the codecs, they are cut anew. */
-START_TEST(codecs_that_cut_otherwise_leave_what_writing_gives)
+LOOP(codecs_that_cut_otherwise_leave_what_writing_gives, 0, 2 * REWRITTEN)
 {
     trial t;
     char before[1024], after[1024], codecs[512];
@@ -288,7 +291,6 @@ START_TEST(codecs_that_cut_otherwise_leave_what_writing_gives)
     t.to = to;
     trial_stop(&t);
 }
-END_TEST
 
 /* ---- any grids, orders, threads and memory -------------------------------- */
 
@@ -429,7 +431,7 @@ static void random_order(random_trial *r, int alike)
     }
 }
 
-START_TEST(P_any_grid_order_memory_and_threads_give_what_writing_gives)
+LOOP(P_any_grid_order_memory_and_threads_give_what_writing_gives, 0, RANDOM_TRIALS)
 {
     random_trial r;
     trial *t = &r.t;
@@ -458,11 +460,12 @@ START_TEST(P_any_grid_order_memory_and_threads_give_what_writing_gives)
     check_same(t);
     random_stop(&r);
 }
-END_TEST
+
+CASE("same grid");
 
 /* ---- what a source gets wrong -------------------------------- */
 
-START_TEST(what_lies_outside_the_array_becomes_the_fill_value)
+TEST(what_lies_outside_the_array_becomes_the_fill_value)
 {
     trial t;
     trial_start(&t, same_grid[0].from, same_grid[0].to);
@@ -473,9 +476,8 @@ START_TEST(what_lies_outside_the_array_becomes_the_fill_value)
     check_same(&t);
     trial_stop(&t);
 }
-END_TEST
 
-START_TEST(a_later_chunk_of_the_same_index_counts)
+TEST(a_later_chunk_of_the_same_index_counts)
 {
     trial t;
     trial_start(&t, same_grid[0].from, same_grid[0].to);
@@ -490,9 +492,10 @@ START_TEST(a_later_chunk_of_the_same_index_counts)
     check_same(&t);
     trial_stop(&t);
 }
-END_TEST
 
-START_TEST(a_damaged_chunk_is_named_and_nothing_is_kept)
+CASE("wrong");
+
+TEST(a_damaged_chunk_is_named_and_nothing_is_kept)
 {
     trial t;
     uint64_t chunks, bytes;
@@ -504,9 +507,8 @@ START_TEST(a_damaged_chunk_is_named_and_nothing_is_kept)
     ck_assert_uint_eq(chunks, 0);
     trial_stop(&t);
 }
-END_TEST
 
-START_TEST(a_chunk_outside_the_grid_or_of_another_array_is_refused)
+TEST(a_chunk_outside_the_grid_or_of_another_array_is_refused)
 {
     trial t;
     trial_start(&t, same_grid[0].from, same_grid[0].to);
@@ -514,16 +516,15 @@ START_TEST(a_chunk_outside_the_grid_or_of_another_array_is_refused)
     ck_assert_int_eq(put_kept(&t), BRC_EINVAL);
     ck_assert_ptr_nonnull(strstr(t.kit.err.message, "outside the array"));
     brc_json_free(t.doc);
-    ck_assert_int_eq(brc_json_parse(&t.doc, same_grid[5].from, strlen(same_grid[5].from),
+    ck_assert_int_eq(brc_json_parse(&t.doc, same_grid[5].from, strlen(same_grid[5].from), 0,
                                     &t.kit.err),
                      BRC_OK);
     ck_assert_int_eq(put_kept(&t), BRC_EINVAL);
     ck_assert_ptr_nonnull(strstr(t.kit.err.message, "a different shape or data type"));
     trial_stop(&t);
 }
-END_TEST
 
-START_TEST(a_damaged_chunk_of_texts_is_named_and_nothing_is_kept)
+TEST(a_damaged_chunk_of_texts_is_named_and_nothing_is_kept)
 {
     trial t;
     uint64_t chunks, bytes;
@@ -534,31 +535,4 @@ START_TEST(a_damaged_chunk_of_texts_is_named_and_nothing_is_kept)
     ck_assert_int_eq(brc_array_stat(&chunks, &bytes, t.to, &t.kit.err), BRC_OK);
     ck_assert_uint_eq(chunks, 0);
     trial_stop(&t);
-}
-END_TEST
-
-Suite *put_recoded_suite(void)
-{
-    Suite *s = suite_create("put_recoded");
-    TCase *same = tcase_create("same grid");
-    tcase_add_loop_test(same, chunks_that_are_cut_the_same_are_what_writing_gives, 0,
-                        3 * SAME_GRID);
-    tcase_add_test(same, what_lies_outside_the_array_becomes_the_fill_value);
-    tcase_add_test(same, a_later_chunk_of_the_same_index_counts);
-    suite_add_tcase(s, same);
-    TCase *other = tcase_create("other grid");
-    tcase_add_loop_test(other, chunks_that_are_cut_otherwise_are_what_writing_gives, 0,
-                        6 * OTHER_GRID);
-    tcase_add_loop_test(other, codecs_that_cut_otherwise_leave_what_writing_gives, 0,
-                        2 * REWRITTEN);
-    tcase_add_loop_test(other, P_any_grid_order_memory_and_threads_give_what_writing_gives, 0,
-                        RANDOM_TRIALS);
-    tcase_set_timeout(other, 120);
-    suite_add_tcase(s, other);
-    TCase *wrong = tcase_create("wrong");
-    tcase_add_test(wrong, a_damaged_chunk_is_named_and_nothing_is_kept);
-    tcase_add_test(wrong, a_chunk_outside_the_grid_or_of_another_array_is_refused);
-    tcase_add_test(wrong, a_damaged_chunk_of_texts_is_named_and_nothing_is_kept);
-    suite_add_tcase(s, wrong);
-    return s;
 }

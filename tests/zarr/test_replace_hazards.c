@@ -1,6 +1,5 @@
-/* What may befall a cut, or a rewrite to chunks of another shape, while it is made: it is
+/* Hazards of a cut, or of a rewrite to chunks of another shape, while it is made: it is
  * interrupted or killed, its name is taken, there is no room for its row, garbage is collected. */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +11,9 @@
 #include "../kit/effort.h"
 #include "../kit/lock_faults.h"
 #include "../kit/replace_kit.h"
+#include "../kit/suite.h"
 
-Suite *replace_hazards_suite(void);
+TEST_SUITE(replace_hazards);
 
 static hooked_kit k;
 
@@ -32,7 +32,7 @@ static void hazards_teardown(void)
 static void interrupt_it(void *ctx)
 {
     (void)ctx;
-    brc_interrupt(k.first.repo);
+    brc_interrupt(k.first.repo, 1);
 }
 
 static void end_process(void *ctx)
@@ -41,19 +41,22 @@ static void end_process(void *ctx)
     (void)kill(getpid(), SIGKILL);
 }
 
-START_TEST(an_interrupted_one_has_changed_nothing)
+CASE("hazards", .setup = hazards_setup, .teardown = hazards_teardown,
+     .setup_once = replace_make_base, .teardown_once = replace_drop_base,
+     .timeout = 240);
+
+LOOP(an_interrupted_one_has_changed_nothing, 0, 4)
 {
     replace_begin_as(&k, _i % 2);
     hook_decode(interrupt_it, NULL, 1);
     ck_assert_int_eq(replace_change(&k, _i < 2), BRC_EINTERRUPT);
-    brc_interrupt_clear(k.first.repo);
+    brc_interrupt(k.first.repo, 0);
     replace_check_elements(&k.first, LENGTH, -1);
     replace_check_drafts(&k);
     OK(&k.first, replace_change(&k, _i < 2));
     replace_check_elements(&k.first, _i < 2 ? SHORT : LENGTH, -1);
     replace_check_drafts(&k);
 }
-END_TEST
 
 /* The 8,500th of 9,000 chunks: transactions before it are in the file. */
 static void end_late(void *ctx)
@@ -94,7 +97,7 @@ static int64_t left_draft(void)
                                 " WHERE state=1 AND kind=2");
 }
 
-START_TEST(a_killed_one_has_changed_nothing)
+LOOP(a_killed_one_has_changed_nothing, 0, 4)
 {
     replace_begin_as(&k, _i % 2);
     die_in_change(_i < 2);
@@ -107,7 +110,6 @@ START_TEST(a_killed_one_has_changed_nothing)
         OK(&k.first, brc_draft_drop(k.first.repo, left, &k.first.err));
     replace_check_drafts(&k);
 }
-END_TEST
 
 /* The only one there is. */
 static void check_is_unfinished(int64_t draft)
@@ -116,7 +118,7 @@ static void check_is_unfinished(int64_t draft)
     const brc_draft *item;
     int n = 0;
     OK(&k.second, brc_drafts(&it, k.second.repo, &k.second.err));
-    while (brc_drafts_next(it, &item, &k.second.err) > 0) {
+    while (brc_next(it, &item, &k.second.err) > 0) {
         if (item->id != draft) {
             ck_assert_uint_eq(item->flags & BRC_DRAFT_REWRITING, 0);
             ck_assert_ptr_null(item->array);
@@ -133,7 +135,7 @@ static void check_is_unfinished(int64_t draft)
 }
 
 /* Its draft has a node of which nobody knows: it is not adopted, and nothing is lost with it. */
-START_TEST(what_a_killed_one_left_is_dropped_and_not_adopted)
+LOOP(what_a_killed_one_left_is_dropped_and_not_adopted, 0, 4)
 {
     replace_begin_as(&k, _i % 2);
     die_in_change(_i < 2);
@@ -159,10 +161,9 @@ START_TEST(what_a_killed_one_left_is_dropped_and_not_adopted)
     replace_check_elements(&k.first, _i < 2 ? SHORT : LENGTH, -1);
     replace_check_drafts(&k);
 }
-END_TEST
 
-/* Whoever looks after the dead drops it, too. */
-START_TEST(a_collection_drops_what_a_killed_one_left)
+/* A collection drops the change that a dead process left, too. */
+LOOP(a_collection_drops_what_a_killed_one_left, 0, 2)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
     brc_gc_report report = BRC_GC_REPORT_INIT;
@@ -173,7 +174,6 @@ START_TEST(a_collection_drops_what_a_killed_one_left)
     replace_check_drafts(&k);
     replace_check_elements(&k.first, LENGTH, -1);
 }
-END_TEST
 
 /* ---- the name of what is made -------------------------------- */
 
@@ -184,7 +184,7 @@ static void make_in_its_way(void *ctx)
 }
 
 /* A user's nodes may be called as the new one is while it is made, before and meanwhile. */
-START_TEST(nodes_of_its_name_stay_as_they_are)
+LOOP(nodes_of_its_name_stay_as_they_are, 0, 8)
 {
     const int cuts = _i / 2 % 2, within = _i / 4;
     char tree[64];
@@ -210,7 +210,6 @@ START_TEST(nodes_of_its_name_stay_as_they_are)
     ck_assert_str_eq(tree, "/ /a* /rewritten 1* /rewritten 2* /rewritten 3* ");
     scenario_whole(&k.first);
 }
-END_TEST
 
 /* ---- rows on each other, as many as may be -------------------------------- */
 
@@ -219,14 +218,15 @@ static void pile_up_rows(void)
 {
     breccia *repo = k.first.repo;
     uint64_t i = 0;
-    OK(&k.first, brc_savepoint(k.first.session, "before", &k.first.err));
+    OK(&k.first, brc_savepoint(k.first.session, BRC_SAVEPOINT_SET, "before", &k.first.err));
     while (k.array->stack.n < BRC_DRAFT_STACK_MOST) {
         OK(&k.first, brc_begin(repo, &k.first.err));
+        int64_t id;
         brc_draft_row row = {.draft = k.first.session->draft, .branch = "main",
-                             .owner = k.first.session->saver};
+                             .owner = k.first.session->saver, .plan = BRC_SAVE_PLAN "\"x\"}"};
         row.draft.kind = BRC_DRAFT_PRIVATE;
-        OK(&k.first, brc_draft_save_start(repo->store, &row, row.draft.id, "{\"savepoint\":\"x\"}",
-                                        &k.first.err));
+        row.draft.parent = row.draft.id;
+        OK(&k.first, brc_draft_start(repo->store, &row, &id, &k.first.err));
         OK(&k.first, brc_end(repo, BRC_END_KEEP, &k.first.err));
         scenario_set_number(&k.first, "/a", i * CHUNK, 7); /* each in a chunk of its own */
         i++;
@@ -238,7 +238,7 @@ static void pile_up_rows(void)
 }
 
 /* Then there is no room for another, and it is one transaction. */
-START_TEST(where_no_row_fits_over_the_others_it_is_one_transaction)
+LOOP(where_no_row_fits_over_the_others_it_is_one_transaction, 0, 2)
 {
     replace_begin_as(&k, 1);
     pile_up_rows();
@@ -247,13 +247,12 @@ START_TEST(where_no_row_fits_over_the_others_it_is_one_transaction)
     replace_check_elements(&k.first, _i == 0 ? SHORT : LENGTH, -1);
     replace_check_elements(&k.second, _i == 0 ? SHORT : LENGTH, -1);
     scenario_whole(&k.first);
-    OK(&k.first, brc_savepoint_rollback(k.first.session, "before", &k.first.err));
-    OK(&k.first, brc_savepoint_release(k.first.session, "before", &k.first.err));
+    OK(&k.first, brc_savepoint(k.first.session, BRC_SAVEPOINT_ROLLBACK, "before", &k.first.err));
+    OK(&k.first, brc_savepoint(k.first.session, BRC_SAVEPOINT_RELEASE, "before", &k.first.err));
     replace_check_elements(&k.first, LENGTH, -1);
     ck_assert_uint_eq(replace_chunk_length(&k), CHUNK);
     replace_check_drafts(&k);
 }
-END_TEST
 
 /* ---- collections meanwhile -------------------------------- */
 
@@ -330,7 +329,7 @@ static void stop_counting(void *ctx)
 
 /* At each lock that is taken until a chunk is decoded, or in `make test` at some: until then
  * nothing names what is made. */
-START_TEST(a_collection_at_any_moment_takes_nothing_of_it)
+LOOP(a_collection_at_any_moment_takes_nothing_of_it, 0, 2)
 {
     const int step = (int)effort_step(3, 3);
     int until = 1;
@@ -351,23 +350,4 @@ START_TEST(a_collection_at_any_moment_takes_nothing_of_it)
     ck_assert_int_gt(collector.done, 2 / step);
     stop_collector();
     replace_check_elements(&k.first, LENGTH, -1);
-}
-END_TEST
-
-Suite *replace_hazards_suite(void)
-{
-    Suite *suite = suite_create("replace_hazards");
-    TCase *tc = tcase_create("hazards");
-    tcase_set_timeout(tc, 240);
-    tcase_add_unchecked_fixture(tc, replace_make_base, replace_drop_base);
-    tcase_add_checked_fixture(tc, hazards_setup, hazards_teardown);
-    tcase_add_loop_test(tc, an_interrupted_one_has_changed_nothing, 0, 4);
-    tcase_add_loop_test(tc, a_killed_one_has_changed_nothing, 0, 4);
-    tcase_add_loop_test(tc, what_a_killed_one_left_is_dropped_and_not_adopted, 0, 4);
-    tcase_add_loop_test(tc, a_collection_drops_what_a_killed_one_left, 0, 2);
-    tcase_add_loop_test(tc, nodes_of_its_name_stay_as_they_are, 0, 8);
-    tcase_add_loop_test(tc, where_no_row_fits_over_the_others_it_is_one_transaction, 0, 2);
-    tcase_add_loop_test(tc, a_collection_at_any_moment_takes_nothing_of_it, 0, 2);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,15 +1,17 @@
 /* Restoring a region: whatever the grids, fill values and shapes then and now, the selection is
  * what it was and the rest is what it is. Chunks that are the same are not decoded. */
-#include <check.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
 #include "../../src/breccia_codec.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
+#include "../kit/watched_codec.h"
 
-Suite *restore_suite(void);
+TEST_SUITE(restore);
 
 #define EXTENT 17
 #define SEEDS 60
@@ -24,48 +26,24 @@ static unsigned restore_random(unsigned *state, unsigned below)
 
 static atomic_int decoded;
 
-static int counted_open(void *ctx, void **state, const brc_json *config, const brc_proto *in,
-                        brc_proto *out, int *identity, brc_error *err)
+static void count_restored(brc_span bytes)
 {
-    (void)ctx, (void)state, (void)config, (void)in, (void)out, (void)identity, (void)err;
-    return BRC_OK;
-}
-
-static int counted_encode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
-                          brc_error *err)
-{
-    (void)ctx, (void)state, (void)scratch;
-    return brc_buf_append(dst, src.data, src.len, err);
-}
-
-static int counted_decode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
-                          brc_error *err)
-{
-    (void)ctx, (void)state, (void)scratch;
+    (void)bytes;
     atomic_fetch_add(&decoded, 1);
-    return brc_buf_append(dst, src.data, src.len, err);
 }
 
-static brc_registry *counted_registry(scenario *t)
-{
-    const brc_codec_spec spec = { .size = sizeof(spec), .name = "https://breccia.example/counted",
-                                  .kind = BRC_BYTES_TO_BYTES, .open = counted_open };
-    const brc_codec_impl impl = { .size = sizeof(impl), .spec = spec.name, .name = "test",
-                                  .encode = counted_encode, .decode = counted_decode };
-    brc_registry *reg;
-    OK(t, brc_registry_new(&reg, &t->err));
-    OK(t, brc_registry_add_codec(reg, &spec, &t->err));
-    OK(t, brc_registry_add_impl(reg, &impl, &t->err));
-    return reg;
-}
+static const watcher restored = { "https://breccia.example/counted", NULL, count_restored };
 
 #define COUNTED                                                                      \
     "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"               \
     "{\"name\":\"https://breccia.example/counted\"},"                                   \
     "{\"name\":\"zstd\",\"configuration\":{\"level\":1}}]"
 
-/* Of 4 x 4 chunks of 4 x 4 elements rows 2 to 13 are restored: two rows of chunks are whole. */
-START_TEST(whole_chunks_that_are_the_same_are_not_decoded)
+CASE("regions");
+
+/* The array has 4 x 4 chunks of 4 x 4 elements. Rows 2 to 13 are restored: two rows of chunks are
+ * whole. */
+TEST(whole_chunks_that_are_the_same_are_not_decoded)
 {
     scenario t;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -74,7 +52,7 @@ START_TEST(whole_chunks_that_are_the_same_are_not_decoded)
     const int32_t other = 1000;
     brc_sel sel = BRC_SEL_INIT;
     scenario_folder(&t);
-    brc_registry *reg = counted_registry(&t);
+    brc_registry *reg = watched_registry(&restored, &t.err);
     opts.registry = reg;
     scenario_open(&t, &opts, BRC_OPEN_CREATE);
     brc_array *a = scenario_array(&t, "/a", "int32", 2, shape, chunk, NULL, COUNTED);
@@ -102,7 +80,6 @@ START_TEST(whole_chunks_that_are_the_same_are_not_decoded)
     scenario_stop(&t);
     brc_registry_free(reg);
 }
-END_TEST
 
 /* ---- whatever changed -------------------------------- */
 
@@ -112,8 +89,8 @@ typedef struct side {
 
 /* Elements of a fixed size, or "" to "xxxxx" with their counts in front; part of the array is not
  * written. */
-static void make_side(scenario *t, side *s, unsigned form, unsigned *state, const char *dtype,
-                      const uint64_t *shape)
+static void write_random_array(scenario *t, side *s, unsigned form, unsigned *state,
+                               const char *dtype, const uint64_t *shape)
 {
     char fill[8] = "0";
     brc_sel sel = BRC_SEL_INIT;
@@ -127,7 +104,7 @@ static void make_side(scenario *t, side *s, unsigned form, unsigned *state, cons
                                   NULL);
     for (int n = 0; n < 2; n++) {
         brc_buf bytes = BRC_BUF_INIT;
-        brc_sel_all(&sel, a);
+        sel_all(&sel, a);
         for (int i = 0; i < 2; i++) {
             sel.start[i] = restore_random(state, (unsigned)s->shape[i]);
             sel.count[i] = 1 + restore_random(state, (unsigned)(s->shape[i] - sel.start[i]));
@@ -143,13 +120,13 @@ static void make_side(scenario *t, side *s, unsigned form, unsigned *state, cons
     brc_array_free(a);
 }
 
-/* The element at an index, as brc_array_read_elements() gives it. */
+/* The element at an index, as io_elements() gives it. */
 static brc_buf element_at(scenario *t, brc_array *a, uint64_t i, uint64_t j)
 {
     brc_buf out = BRC_BUF_INIT;
     brc_sel sel = { .size = sizeof(brc_sel), .ndim = 2,
                     .start = { i, j }, .count = { 1, 1 }, .step = { 1, 1 } };
-    OK(t, brc_array_read_elements(a, &sel, &out, &t->err));
+    OK(t, io_elements(a, &sel, &out, &t->err));
     return out;
 }
 
@@ -183,7 +160,7 @@ static void check_restored(scenario *t, const brc_sel *sel, const uint64_t *shap
     brc_session_free(two);
 }
 
-START_TEST(a_selection_is_what_it_was_and_the_rest_what_it_is)
+LOOP(a_selection_is_what_it_was_and_the_rest_what_it_is, 0, SEEDS)
 {
     unsigned state = 77 + 1000 * (unsigned)_i;
     const char *dtype = _i % 3 == 2 ? "string" : "int32";
@@ -195,10 +172,10 @@ START_TEST(a_selection_is_what_it_was_and_the_rest_what_it_is)
     scenario t;
     scenario_start(&t);
     const unsigned form = state;
-    make_side(&t, &then, form, &state, dtype, shape);
+    write_random_array(&t, &then, form, &state, dtype, shape);
     scenario_commit(&t, "one");
     OK(&t, brc_node_remove(t.session, "/a", &t.err));
-    make_side(&t, &now, same_grid ? form : state, &state, dtype, shape);
+    write_random_array(&t, &now, same_grid ? form : state, &state, dtype, shape);
     scenario_commit(&t, "two");
     for (int i = 0; i < 2; i++) {
         const int all = restore_random(&state, 2) == 0;
@@ -206,18 +183,16 @@ START_TEST(a_selection_is_what_it_was_and_the_rest_what_it_is)
         sel.start[i] = all ? 0 : restore_random(&state, (unsigned)shape[i]);
         sel.count[i] = (shape[i] - sel.start[i] - 1) / sel.step[i] + 1;
     }
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_restore(a, &sel, "HEAD~1", &t.err));
     brc_array_free(a);
     check_restored(&t, &sel, now.shape);
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Nothing is stored on either side, and what that means has changed. */
-START_TEST(absent_chunks_are_what_they_were)
+TEST(absent_chunks_are_what_they_were)
 {
     scenario t;
     const uint64_t shape[1] = { 9 }, chunk[1] = { 4 };
@@ -233,16 +208,4 @@ START_TEST(absent_chunks_are_what_they_were)
         ck_assert_int_eq(got[i], 5);
     brc_array_free(a);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *restore_suite(void)
-{
-    Suite *s = suite_create("restore");
-    TCase *tc = tcase_create("regions");
-    tcase_add_test(tc, whole_chunks_that_are_the_same_are_not_decoded);
-    tcase_add_test(tc, absent_chunks_are_what_they_were);
-    tcase_add_loop_test(tc, a_selection_is_what_it_was_and_the_rest_what_it_is, 0, SEEDS);
-    suite_add_tcase(s, tc);
-    return s;
 }

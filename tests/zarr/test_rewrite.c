@@ -1,6 +1,5 @@
 /* A rewrite of an array's chunks in other codecs, in many transactions: others get in, what they
  * write is kept, and one that is interrupted or killed has changed nothing that anybody sees. */
-#include <check.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -14,8 +13,10 @@
 #include "../../src/store/db.h"
 #include "../../src/work/session.h"
 #include "../kit/hooked_kit.h"
+#include "../kit/ios.h"
+#include "../kit/suite.h"
 
-Suite *rewrite_suite(void);
+TEST_SUITE(rewrite);
 
 #define OLD "[" LITTLE "]"
 #define NEW "[" HOOKED_CODECS "]"
@@ -54,14 +55,13 @@ static void rewrite_teardown(void)
     scenario_close(&theirs);
     scenario_whole(&mine);
     ck_assert_int_eq(scenario_unused(&mine), /* not a byte more than is noted */
-                     scenario_ask(&mine, "SELECT coalesce(sum(bytes), 0) FROM hole"));
+                     scenario_ask(&mine, "SELECT coalesce(sum(bytes), 0) FROM removed"));
     hooked_file_stop(&mine, &parts);
 }
 
 static int rewrite(scenario *t)
 {
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/a");
     int rc = brc_array_set_codecs(a, NEW, 1, &t->err);
     brc_array_free(a);
     return rc;
@@ -124,8 +124,10 @@ static void pass_by(void *ctx)
     (void)ctx;
 }
 
+CASE("rewrite", .setup = rewrite_setup, .teardown = rewrite_teardown, .timeout = 120);
+
 /* No transaction has more than a batch: 8 MiB at first, then twice as much, as nobody waits. */
-START_TEST(a_rewrite_goes_in_short_transactions)
+TEST(a_rewrite_goes_in_short_transactions)
 {
     in_this = most_in_one = transactions = 0;
     sqlite3_trace_v2(mine.repo->store->db, SQLITE_TRACE_STMT, note_statement, NULL);
@@ -136,20 +138,18 @@ START_TEST(a_rewrite_goes_in_short_transactions)
     ck_assert_int_eq(rewritten(1), CHUNKS);
     check_array("zstd");
 }
-END_TEST
 
 /* Where nobody else writes, the chunks are gone through once and the document is set once. */
-START_TEST(a_rewrite_alone_is_one_pass)
+TEST(a_rewrite_alone_is_one_pass)
 {
     OK(&mine, brc_attrs_set(mine.session, "/a", "unit", "1", &mine.err));
     const int64_t before = scenario_ask(&mine, "SELECT changes FROM draft WHERE kind=1");
     OK(&mine, rewrite(&mine));
     ck_assert_int_eq(scenario_ask(&mine, "SELECT changes FROM draft WHERE kind=1"), before + 1);
 }
-END_TEST
 
 /* Many chunks are one object: also where it is still at work when it is met again. */
-START_TEST(chunks_that_are_equal_are_stored_anew_once)
+TEST(chunks_that_are_equal_are_stored_anew_once)
 {
     enum { SMALL = 64, MANY = 6000, KINDS = 1500 };
     static int32_t equal[SMALL * MANY];
@@ -164,7 +164,6 @@ START_TEST(chunks_that_are_equal_are_stored_anew_once)
     ck_assert_int_eq(hook_calls(), KINDS);
     brc_array_free(a);
 }
-END_TEST
 
 /* ---- others meanwhile -------------------------------- */
 
@@ -218,23 +217,21 @@ static void their_commit(void)
     scenario_commit(&theirs, "theirs");
 }
 
-START_TEST(others_commit_meanwhile)
+TEST(others_commit_meanwhile)
 {
     rewrite_beside(their_commit);
     ck_assert_int_eq(rewritten(1), CHUNKS);
     check_array("zstd");
     check_number("/");
 }
-END_TEST
 
-/* Of many that are chosen beforehand. */
+/* Another session writes one of the chunks, which the number of commits chooses. */
 static void their_write(void)
 {
-    brc_array *a;
     brc_sel sel = BRC_SEL_INIT;
     const size_t at = (size_t)(commits * 117) % CHUNKS;
-    OK(&theirs, brc_array_open(&a, theirs.session, "/a", &theirs.err));
-    brc_sel_all(&sel, a);
+    brc_array *a = scenario_array_at(&theirs, theirs.session, "/a");
+    sel_all(&sel, a);
     sel.start[0] = at * PER;
     sel.count[0] = PER;
     for (size_t i = 0; i < PER; i++)
@@ -246,7 +243,7 @@ static void their_write(void)
 }
 
 /* _i 1: the array has uncommitted chunks before. */
-START_TEST(what_others_write_is_kept)
+LOOP(what_others_write_is_kept, 0, 2)
 {
     if (_i) {
         their_write();
@@ -256,7 +253,6 @@ START_TEST(what_others_write_is_kept)
     check_array("zstd");
     ck_assert_int_ge(rewritten(1), CHUNKS); /* theirs too, but for those that came last */
 }
-END_TEST
 
 /* One that is written while the others are gone through is gone through after them. */
 static void their_one(void)
@@ -267,13 +263,12 @@ static void their_one(void)
         usleep(20000);
 }
 
-START_TEST(what_others_write_is_rewritten)
+TEST(what_others_write_is_rewritten)
 {
     rewrite_beside(their_one);
     check_array("zstd");
     ck_assert_int_eq(rewritten(0), 0);
 }
-END_TEST
 
 static void their_attributes(void)
 {
@@ -282,13 +277,12 @@ static void their_attributes(void)
     OK(&theirs, brc_attrs_set(theirs.session, "/a", "n", text, &theirs.err));
 }
 
-START_TEST(the_document_of_others_is_kept)
+TEST(the_document_of_others_is_kept)
 {
     rewrite_beside(their_attributes);
     check_array("zstd");
     check_number("/a");
 }
-END_TEST
 
 /* ---- one that comes to no end -------------------------------- */
 
@@ -298,7 +292,7 @@ static void stop_mine(void *ctx)
 {
     (void)ctx;
     if (++encoded == stop_at)
-        brc_interrupt(mine.repo);
+        brc_interrupt(mine.repo, 1);
 }
 
 static void die(void *ctx)
@@ -308,13 +302,13 @@ static void die(void *ctx)
         kill(getpid(), SIGKILL);
 }
 
-START_TEST(an_interrupted_one_changes_nothing_to_see)
+TEST(an_interrupted_one_changes_nothing_to_see)
 {
     encoded = 0;
     stop_at = 1500;
     hook_encode(stop_mine, NULL, CHUNKS);
     FAILS(&mine, BRC_EINTERRUPT, rewrite(&mine));
-    brc_interrupt_clear(mine.repo);
+    brc_interrupt(mine.repo, 0);
     hook_encode(NULL, NULL, 0);
     ck_assert_int_eq(scenario_clean(&mine), 1);
     ck_assert_int_gt(rewritten(1), 0);
@@ -322,10 +316,9 @@ START_TEST(an_interrupted_one_changes_nothing_to_see)
     check_array("little");
     scenario_whole(&mine);
 }
-END_TEST
 
 /* Begun again it does what is left. */
-START_TEST(a_killed_one_changes_nothing_and_can_go_on)
+LOOP(a_killed_one_changes_nothing_and_can_go_on, 0, 3)
 {
     int status;
     encoded = 0;
@@ -360,24 +353,4 @@ START_TEST(a_killed_one_changes_nothing_and_can_go_on)
     ck_assert_int_eq(rewritten(0), 0);
     ck_assert_int_eq(scenario_unused(&mine), 0);
     check_array("zstd");
-}
-END_TEST
-
-Suite *rewrite_suite(void)
-{
-    Suite *s = suite_create("rewrite");
-    TCase *t = tcase_create("rewrite");
-    tcase_add_checked_fixture(t, rewrite_setup, rewrite_teardown);
-    tcase_set_timeout(t, 120);
-    tcase_add_test(t, a_rewrite_goes_in_short_transactions);
-    tcase_add_test(t, a_rewrite_alone_is_one_pass);
-    tcase_add_test(t, chunks_that_are_equal_are_stored_anew_once);
-    tcase_add_test(t, others_commit_meanwhile);
-    tcase_add_loop_test(t, what_others_write_is_kept, 0, 2);
-    tcase_add_test(t, what_others_write_is_rewritten);
-    tcase_add_test(t, the_document_of_others_is_kept);
-    tcase_add_test(t, an_interrupted_one_changes_nothing_to_see);
-    tcase_add_loop_test(t, a_killed_one_changes_nothing_and_can_go_on, 0, 3);
-    suite_add_tcase(s, t);
-    return s;
 }

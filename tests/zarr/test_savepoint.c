@@ -1,13 +1,13 @@
 /* Savepoints of a session: what they bring back. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
 #include "../kit/savepoint_kit.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *savepoint_suite(void);
+TEST_SUITE(savepoint);
 
 static scenario t;
 
@@ -21,9 +21,11 @@ static void savepoint_teardown(void)
     sp_stop(&t);
 }
 
+CASE("savepoint", .setup = savepoint_setup, .teardown = savepoint_teardown, .timeout = 60);
+
 /* ---- what comes back -------------------------------- */
 
-START_TEST(a_rollback_brings_back_what_there_was)
+TEST(a_rollback_brings_back_what_there_was)
 {
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 71);
@@ -32,34 +34,32 @@ START_TEST(a_rollback_brings_back_what_there_was)
     scenario_set_number(&t, "/g/b", 1, 1);
     OK(&t, brc_attrs_set(t.session, "/n", "unit", "\"m\"", &t.err));
     OK(&t, brc_node_remove(t.session, "/g", &t.err));
-    OK(&t, brc_node_move(t.session, "/n", "/m", &t.err));
+    OK(&t, brc_node_move(t.session, "/n", "/m", 0, &t.err));
     scenario_numbers(&t, "/n", 2, 1, 5);
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
     ck_assert_int_eq(sp_number(&t, "/a", 7), 7);
     ck_assert_int_eq(sp_number(&t, "/n", 1), 201);
     ck_assert_int_eq(sp_number(&t, "/g/b", 1), 101);
-    ck_assert_int_eq(sp_kind(&t, "/m"), 0);
+    ck_assert_int_eq(scenario_kind(&t, "/m"), 0);
     scenario_commit(&t, "second");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
     ck_assert_int_eq(sp_number(&t, "/n", 7), 207);
 }
-END_TEST
 
-START_TEST(a_released_savepoint_leaves_what_was_written)
+TEST(a_released_savepoint_leaves_what_was_written)
 {
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 71);
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
     sp_release(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 71);
-    ck_assert_int_eq(sp_kind(&t, "/n"), 0);
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_release(t.session, NULL, &t.err));
+    ck_assert_int_eq(scenario_kind(&t, "/n"), 0);
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_RELEASE, NULL, &t.err));
 }
-END_TEST
 
-START_TEST(a_savepoint_stays_open_when_it_was_rolled_back_to)
+TEST(a_savepoint_stays_open_when_it_was_rolled_back_to)
 {
     sp_save(&t, "x");
     for (int i = 0; i < 3; i++) {
@@ -73,9 +73,8 @@ START_TEST(a_savepoint_stays_open_when_it_was_rolled_back_to)
     sp_release(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 99);
 }
-END_TEST
 
-START_TEST(savepoints_nest_and_the_innermost_of_a_name_counts)
+TEST(savepoints_nest_and_the_innermost_of_a_name_counts)
 {
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 1);
@@ -88,16 +87,15 @@ START_TEST(savepoints_nest_and_the_innermost_of_a_name_counts)
     sp_release(&t, "x");
     sp_back(&t, "x"); /* the outer one; y ends */
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "y", &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "y", &t.err));
     sp_save(&t, "y");
     scenario_set_number(&t, "/a", 0, 4);
     sp_release(&t, "x"); /* and y in it */
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_release(t.session, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_RELEASE, NULL, &t.err));
     ck_assert_int_eq(sp_number(&t, "/a", 0), 4);
 }
-END_TEST
 
-START_TEST(what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_released)
+TEST(what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_released)
 {
     uint8_t byte = 7;
     brc_buf value = BRC_BUF_INIT;
@@ -105,8 +103,8 @@ START_TEST(what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_release
     sp_save(&t, "y");
     scenario_set_number(&t, "/n", 0, 1);
     scenario_set_number(&t, "/g/b", 0, 1);
-    OK(&t, brc_node_move(t.session, "/a", "/c", &t.err));
-    OK(&t, brc_key_set(t.session, "loose", &byte, 1, &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/c", 0, &t.err));
+    OK(&t, brc_key_set(t.session, "loose", &byte, 1, 0, &t.err));
     sp_release(&t, "y");
     sp_save(&t, "z");
     OK(&t, brc_node_remove(t.session, "/c", &t.err));
@@ -117,8 +115,8 @@ START_TEST(what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_release
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
     ck_assert_int_eq(sp_number(&t, "/n", 0), 200);
     ck_assert_int_eq(sp_number(&t, "/g/b", 0), 100);
-    ck_assert_int_eq(sp_kind(&t, "/c"), 0);
-    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&value, t.session, "loose", &t.err));
+    ck_assert_int_eq(scenario_kind(&t, "/c"), 0);
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&value, t.session, "loose", NULL, NULL, &t.err));
     brc_oid id = scenario_commit(&t, "second");
     brc_commit *c;
     OK(&t, brc_commit_read(&c, t.repo, &id, &t.err));
@@ -126,9 +124,8 @@ START_TEST(what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_release
     brc_commit_free(c);
     brc_buf_dispose(&value);
 }
-END_TEST
 
-START_TEST(moves_are_forgotten_with_what_moved)
+TEST(moves_are_forgotten_with_what_moved)
 {
     brc_iter *it;
     const brc_change *change;
@@ -136,7 +133,7 @@ START_TEST(moves_are_forgotten_with_what_moved)
         sp_save(&t, "x");
         if (inner)
             sp_save(&t, "y");
-        OK(&t, brc_node_move(t.session, "/g/b", "/b", &t.err));
+        OK(&t, brc_node_move(t.session, "/g/b", "/b", 0, &t.err));
         if (inner)
             sp_release(&t, "y");
         sp_back(&t, "x");
@@ -144,11 +141,10 @@ START_TEST(moves_are_forgotten_with_what_moved)
     }
     scenario_commit(&t, "second");
     OK(&t, brc_diff(&it, t.repo, "HEAD~1", "HEAD", NULL, &t.err));
-    while (brc_diff_next(it, &change, &t.err) > 0)
+    while (brc_next(it, &change, &t.err) > 0)
         ck_assert_ptr_null(strstr(change->path, "b"));
     brc_iter_free(it);
 }
-END_TEST
 
 /* All keys of the store view with their bytes. */
 static void all_keys(brc_buf *out)
@@ -157,11 +153,11 @@ static void all_keys(brc_buf *out)
     const char *key;
     int rc;
     out->len = 0;
-    OK(&t, brc_keys(&it, t.session, "", &t.err));
-    while ((rc = brc_keys_next(it, &key, &t.err)) > 0) {
+    OK(&t, brc_keys(&it, t.session, "", 0, &t.err));
+    while ((rc = brc_next(it, &key, &t.err)) > 0) {
         OK(&t, brc_buf_text(out, key, &t.err));
         OK(&t, brc_buf_byte(out, '=', &t.err));
-        OK(&t, brc_key_get(out, t.session, key, &t.err));
+        OK(&t, brc_key_get(out, t.session, key, NULL, NULL, &t.err));
     }
     ck_assert_msg(rc == 0, "%s", t.err.message);
     brc_iter_free(it);
@@ -169,26 +165,26 @@ static void all_keys(brc_buf *out)
 
 static void set_key(const char *key, const char *text)
 {
-    OK(&t, brc_key_set(t.session, key, text, strlen(text), &t.err));
+    OK(&t, brc_key_set(t.session, key, text, strlen(text), 0, &t.err));
 }
 
-START_TEST(the_key_view_has_the_keys_that_there_were)
+TEST(the_key_view_has_the_keys_that_there_were)
 {
     static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
     brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT, array = BRC_BUF_INIT;
-    OK(&t, brc_key_get(&array, t.session, "n/zarr.json", &t.err));
+    OK(&t, brc_key_get(&array, t.session, "n/zarr.json", NULL, NULL, &t.err));
     set_key("m/c/0", "loose until there is m/zarr.json");
     set_key("p/q/zarr.json", group); /* p has no document */
     all_keys(&before);
     for (int i = 0; i < 2; i++) {
         sp_save(&t, "x");
         set_key("p/zarr.json", group);
-        OK(&t, brc_key_set(t.session, "m/zarr.json", array.data, array.len, &t.err));
+        OK(&t, brc_key_set(t.session, "m/zarr.json", array.data, array.len, 0, &t.err));
         set_key("n/zarr.json", group);
         sp_save(&t, "y");
-        OK(&t, brc_key_delete(t.session, "a/zarr.json", &t.err));
-        OK(&t, brc_key_delete(t.session, "a/c/1", &t.err));
-        OK(&t, brc_key_delete_prefix(t.session, "g/", &t.err));
+        OK(&t, brc_key_delete(t.session, "a/zarr.json", 0, &t.err));
+        OK(&t, brc_key_delete(t.session, "a/c/1", 0, &t.err));
+        OK(&t, brc_key_delete(t.session, "g/", BRC_KEY_PREFIX, &t.err));
         if (i == 1)
             sp_release(&t, "y");
         sp_back(&t, "x");
@@ -198,16 +194,15 @@ START_TEST(the_key_view_has_the_keys_that_there_were)
         scenario_whole(&t);
     }
     sp_release(&t, NULL);
-    OK(&t, brc_key_delete(t.session, "m/c/0", &t.err));
+    OK(&t, brc_key_delete(t.session, "m/c/0", 0, &t.err));
     scenario_commit(&t, "second");
     ck_assert_int_eq(sp_number(&t, "/n", 7), 207);
     brc_buf_dispose(&before);
     brc_buf_dispose(&after);
     brc_buf_dispose(&array);
 }
-END_TEST
 
-START_TEST(open_arrays_go_on_as_the_array_is_then)
+TEST(open_arrays_go_on_as_the_array_is_then)
 {
     brc_array *a, *made;
     int32_t v[8];
@@ -236,9 +231,8 @@ START_TEST(open_arrays_go_on_as_the_array_is_then)
     brc_array_free(made);
     brc_array_free(a);
 }
-END_TEST
 
-START_TEST(a_draft_that_began_with_the_savepoint_is_empty_again)
+TEST(a_draft_that_began_with_the_savepoint_is_empty_again)
 {
     int clean;
     scenario_commit(&t, "second");
@@ -253,34 +247,28 @@ START_TEST(a_draft_that_began_with_the_savepoint_is_empty_again)
         sp_release(&t, NULL);
     }
 }
-END_TEST
 
 /* Somebody else commits: a private session without a change would follow, but for the savepoint. */
-START_TEST(a_session_with_a_savepoint_stays_at_its_commit)
+TEST(a_session_with_a_savepoint_stays_at_its_commit)
 {
-    brc_session *other;
     scenario_commit(&t, "second");
     sp_make_private(&t);
     sp_save(&t, "x");
-    OK(&t, brc_session_open(&other, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+    brc_session *other = scenario_session(&t, t.repo, NULL, BRC_SESSION_WRITE);
     OK(&t, brc_node_remove(other, "/g", &t.err));
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    opts.message = "third";
-    OK(&t, brc_session_commit(&id, other, &opts, &t.err));
+    OK(&t, scenario_commit_of(&t, other, "third", NULL));
     brc_session_free(other);
     ck_assert_int_eq(sp_number(&t, "/g/b", 0), 100);
     scenario_set_number(&t, "/a", 0, 5);
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/g/b", 0), 100);
     sp_release(&t, "x");
-    ck_assert_int_eq(sp_kind(&t, "/g"), 0);
+    ck_assert_int_eq(scenario_kind(&t, "/g"), 0);
 }
-END_TEST
 
 /* ---- transactions and bulk writes -------------------------------- */
 
-START_TEST(savepoints_within_a_transaction_go_with_it)
+TEST(savepoints_within_a_transaction_go_with_it)
 {
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 1);
@@ -292,13 +280,12 @@ START_TEST(savepoints_within_a_transaction_go_with_it)
     sp_release(&t, "x");
     OK(&t, brc_end(t.repo, 0, &t.err));
     ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "y", &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "y", &t.err));
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
-END_TEST
 
-START_TEST(a_transaction_may_begin_and_end_between)
+TEST(a_transaction_may_begin_and_end_between)
 {
     OK(&t, brc_begin(t.repo, &t.err));
     sp_save(&t, "x");
@@ -313,9 +300,8 @@ START_TEST(a_transaction_may_begin_and_end_between)
     ck_assert_int_eq(sp_number(&t, "/a", 1), 1);
     ck_assert_int_eq(sp_number(&t, "/a", 2), 3);
 }
-END_TEST
 
-START_TEST(a_bulk_write_is_taken_back_and_takes_no_savepoint)
+TEST(a_bulk_write_is_taken_back_and_takes_no_savepoint)
 {
     brc_array *a;
     sp_save(&t, "x");
@@ -324,9 +310,9 @@ START_TEST(a_bulk_write_is_taken_back_and_takes_no_savepoint)
     scenario_set_number(&t, "/n", 3, 33);
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     OK(&t, brc_attrs_set(t.session, "/g", "unit", "1", &t.err));
-    FAILS(&t, BRC_EMISUSE, brc_savepoint(t.session, "y", &t.err));
-    FAILS(&t, BRC_EMISUSE, brc_savepoint_rollback(t.session, "x", &t.err));
-    FAILS(&t, BRC_EMISUSE, brc_savepoint_release(t.session, "x", &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_savepoint(t.session, BRC_SAVEPOINT_SET, "y", &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_savepoint(t.session, BRC_SAVEPOINT_RELEASE, "x", &t.err));
     OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(sp_number(&t, "/a", 3), 33);
     sp_back(&t, "x");
@@ -335,36 +321,34 @@ START_TEST(a_bulk_write_is_taken_back_and_takes_no_savepoint)
     ck_assert_int_eq(sp_number(&t, "/n", 3), 203);
     brc_array_free(a);
 }
-END_TEST
 
-START_TEST(names_and_sessions_are_checked)
+TEST(names_and_sessions_are_checked)
 {
     char name[300];
-    brc_session *view;
     memset(name, 'x', sizeof(name));
     name[256] = '\0';
-    FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, name, &t.err));
-    FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, "", &t.err));
-    FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, NULL, &t.err));
-    FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, "\xff", &t.err));
+    FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, BRC_SAVEPOINT_SET, name, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, BRC_SAVEPOINT_SET, "", &t.err));
+    FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, BRC_SAVEPOINT_SET, NULL, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, BRC_SAVEPOINT_SET, "\xff", &t.err));
     name[255] = '\0';
     sp_save(&t, name);
     sp_save(&t, "\"\n");
     sp_back(&t, name);
     sp_release(&t, name);
-    OK(&t, brc_session_open(&view, t.repo, NULL, BRC_SESSION_VIEW, &t.err));
-    FAILS(&t, BRC_EREADONLY, brc_savepoint(view, "x", &t.err));
-    FAILS(&t, BRC_EREADONLY, brc_savepoint_rollback(view, "x", &t.err));
+    brc_session *view = scenario_session(&t, t.repo, NULL, BRC_SESSION_VIEW);
+    FAILS(&t, BRC_EREADONLY, brc_savepoint(view, BRC_SAVEPOINT_SET, "x", &t.err));
+    FAILS(&t, BRC_EREADONLY, brc_savepoint(view, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
     brc_session_free(view);
 }
-END_TEST
 
-START_TEST(what_settled_a_conflict_is_taken_back)
+TEST(what_settled_a_conflict_is_taken_back)
 {
     brc_merge_result merged = BRC_MERGE_RESULT_INIT;
+    brc_pick_result done = BRC_PICK_RESULT_INIT;
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     scenario_commit(&t, "second");
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     OK(&t, brc_attrs_set(t.session, "/g", "k", "1", &t.err));
     scenario_commit(&t, "ours");
     OK(&t, brc_switch(t.repo, "side", 0, &t.err));
@@ -382,14 +366,13 @@ START_TEST(what_settled_a_conflict_is_taken_back)
     sp_back(&t, "x");
     ck_assert_uint_eq(scenario_conflicts(&t), 1);
     OK(&t, brc_attrs_set(t.session, "/g", "k", "4", &t.err));
-    OK(&t, brc_merge_continue(&merged, NULL, t.repo, NULL, &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
+    OK(&t, brc_continue(&done, NULL, t.repo, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
 }
-END_TEST
 
 /* ---- many -------------------------------- */
 
-START_TEST(sixteen_nest_and_a_node_is_changed_in_each)
+TEST(sixteen_nest_and_a_node_is_changed_in_each)
 {
     char name[16];
     for (int i = 0; i < 16; i++) {
@@ -398,7 +381,7 @@ START_TEST(sixteen_nest_and_a_node_is_changed_in_each)
         scenario_set_number(&t, "/a", 0, i);
         scenario_set_number(&t, "/n", (uint64_t)i % 8, i);
     }
-    FAILS(&t, BRC_ELIMIT, brc_savepoint(t.session, "more", &t.err));
+    FAILS(&t, BRC_ELIMIT, brc_savepoint(t.session, BRC_SAVEPOINT_SET, "more", &t.err));
     OK(&t, brc_bulk_begin(t.session, &t.err));
     scenario_set_number(&t, "/a", 1, 77);
     OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
@@ -411,10 +394,9 @@ START_TEST(sixteen_nest_and_a_node_is_changed_in_each)
     }
     ck_assert_int_eq(sp_number(&t, "/n", 3), 203);
 }
-END_TEST
 
 /* Each adds a row to the array's stack: these become fewer. */
-START_TEST(many_savepoints_one_after_the_other_leave_a_short_stack)
+TEST(many_savepoints_one_after_the_other_leave_a_short_stack)
 {
     sp_save(&t, "outer");
     for (int i = 0; i < 100; i++) {
@@ -437,21 +419,17 @@ START_TEST(many_savepoints_one_after_the_other_leave_a_short_stack)
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(sp_number(&t, "/a", (uint64_t)i), i < 4 ? 1096 + i : 1088 + i);
 }
-END_TEST
 
 static void write_all(const char *path, int32_t value)
 {
     static int32_t values[20000];
-    brc_array *a;
     for (size_t i = 0; i < 20000; i++)
         values[i] = value;
-    OK(&t, brc_array_open(&a, t.session, path, &t.err));
-    OK(&t, brc_array_write(a, NULL, values, sizeof(values), &t.err));
-    brc_array_free(a);
+    scenario_write(&t, t.session, path, values, sizeof(values));
 }
 
 /* Commits and copies of so many chunks go in batches, and dropping them too. */
-START_TEST(large_arrays_are_copied_committed_and_taken_back)
+TEST(large_arrays_are_copied_committed_and_taken_back)
 {
     scenario_numbers(&t, "/big", 20000, 1, 0);
     sp_save(&t, "x");
@@ -463,14 +441,14 @@ START_TEST(large_arrays_are_copied_committed_and_taken_back)
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/big", 19999), 19999);
     scenario_set_number(&t, "/big", 3, -3);
-    OK(&t, brc_node_copy(t.session, "/big", "/copy", &t.err));
+    OK(&t, brc_node_move(t.session, "/big", "/copy", BRC_NODE_COPY, &t.err));
     scenario_set_number(&t, "/big", 4, -4);
     ck_assert_int_eq(sp_number(&t, "/copy", 3), -3);
     ck_assert_int_eq(sp_number(&t, "/copy", 4), 4);
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/big", 3), 3);
-    ck_assert_int_eq(sp_kind(&t, "/copy"), 0);
-    OK(&t, brc_node_copy(t.session, "/big", "/copy", &t.err));
+    ck_assert_int_eq(scenario_kind(&t, "/copy"), 0);
+    OK(&t, brc_node_move(t.session, "/big", "/copy", BRC_NODE_COPY, &t.err));
     sp_save(&t, "y");
     OK(&t, brc_node_remove(t.session, "/big", &t.err));
     sp_back(&t, "x");
@@ -480,10 +458,9 @@ START_TEST(large_arrays_are_copied_committed_and_taken_back)
     ck_assert_int_eq(sp_number(&t, "/big", 5), -5);
     ck_assert_int_eq(sp_number(&t, "/big", 19999), 19999);
 }
-END_TEST
 
 /* Nothing copies chunk rows. */
-START_TEST(no_chunk_row_is_written_by_a_savepoint)
+TEST(no_chunk_row_is_written_by_a_savepoint)
 {
     static const char count[] = "SELECT count(*) FROM draft_chunk";
     scenario_numbers(&t, "/big", 3000, 1, 0);
@@ -491,39 +468,9 @@ START_TEST(no_chunk_row_is_written_by_a_savepoint)
     sp_save(&t, "x");
     scenario_set_number(&t, "/big", 3, -3);
     sp_save(&t, "y");
-    OK(&t, brc_node_move(t.session, "/big", "/large", &t.err));
+    OK(&t, brc_node_move(t.session, "/big", "/large", 0, &t.err));
     ck_assert_int_eq(scenario_ask(&t, count), before + 1);
     sp_back(&t, "x");
     sp_release(&t, "x");
     ck_assert_int_eq(scenario_ask(&t, count), before);
-}
-END_TEST
-
-Suite *savepoint_suite(void)
-{
-    Suite *s = suite_create("savepoint");
-    TCase *tc = tcase_create("savepoint");
-    tcase_add_checked_fixture(tc, savepoint_setup, savepoint_teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_rollback_brings_back_what_there_was);
-    tcase_add_test(tc, a_released_savepoint_leaves_what_was_written);
-    tcase_add_test(tc, a_savepoint_stays_open_when_it_was_rolled_back_to);
-    tcase_add_test(tc, savepoints_nest_and_the_innermost_of_a_name_counts);
-    tcase_add_test(tc, what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_released);
-    tcase_add_test(tc, moves_are_forgotten_with_what_moved);
-    tcase_add_test(tc, the_key_view_has_the_keys_that_there_were);
-    tcase_add_test(tc, open_arrays_go_on_as_the_array_is_then);
-    tcase_add_test(tc, a_draft_that_began_with_the_savepoint_is_empty_again);
-    tcase_add_test(tc, a_session_with_a_savepoint_stays_at_its_commit);
-    tcase_add_test(tc, savepoints_within_a_transaction_go_with_it);
-    tcase_add_test(tc, a_transaction_may_begin_and_end_between);
-    tcase_add_test(tc, a_bulk_write_is_taken_back_and_takes_no_savepoint);
-    tcase_add_test(tc, what_settled_a_conflict_is_taken_back);
-    tcase_add_test(tc, names_and_sessions_are_checked);
-    tcase_add_test(tc, sixteen_nest_and_a_node_is_changed_in_each);
-    tcase_add_test(tc, many_savepoints_one_after_the_other_leave_a_short_stack);
-    tcase_add_test(tc, large_arrays_are_copied_committed_and_taken_back);
-    tcase_add_test(tc, no_chunk_row_is_written_by_a_savepoint);
-    suite_add_tcase(s, tc);
-    return s;
 }

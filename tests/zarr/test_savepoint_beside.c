@@ -1,16 +1,17 @@
 /* Savepoints while something else is open: a rebase that has stopped at a conflict, whose draft
  * they are of, and a collection of another process, which goes on between each two steps. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../kit/ios.h"
 #include "../kit/lock_faults.h"
 #include "../kit/rebase_kit.h"
 #include "../kit/savepoint_kit.h"
+#include "../kit/suite.h"
 
-Suite *savepoint_beside_suite(void);
+TEST_SUITE(savepoint_beside);
 
 /* ---- an open rebase -------------------------------- */
 
@@ -32,8 +33,10 @@ static uint64_t conflicts_left(void)
     return rk_open(&rk).open;
 }
 
-/* What settled a conflict by hand is taken back, and the rebase is as open as it was. */
-START_TEST(a_rollback_opens_a_conflict_again)
+CASE("rebase", .setup = open_rebase_setup, .teardown = open_rebase_teardown);
+
+/* The change that settled a conflict by hand is taken back, and the rebase is as open as it was. */
+TEST(a_rollback_opens_a_conflict_again)
 {
     rk_rebase(&rk, BRC_PICK_KEEP);
     const uint64_t before = conflicts_left();
@@ -50,20 +53,20 @@ START_TEST(a_rollback_opens_a_conflict_again)
         scenario_whole(&rk.t);
     }
     rk_settle(&rk, BRC_MERGE_OURS); /* not by the session */
-    FAILS(&rk.t, BRC_ECONFLICT, brc_savepoint_rollback(rk.t.session, "x", &rk.t.err));
+    FAILS(&rk.t, BRC_ECONFLICT, brc_savepoint(rk.t.session, BRC_SAVEPOINT_ROLLBACK, "x",
+                                              &rk.t.err));
     sp_release(&rk.t, "x");
     ck_assert_uint_eq(conflicts_left(), 0);
     ck_assert_int_eq(rk_goes_on(&rk, 0).result, BRC_PICK_CONFLICT); /* the next one */
 }
-END_TEST
 
 static int64_t saves_of_all(void)
 {
     return scenario_ask(&rk.t, "SELECT count(*) FROM draft WHERE parent IS NOT NULL AND state=1");
 }
 
-/* They end with the step for which they were made. */
-START_TEST(a_rebase_that_goes_on_or_is_dropped_ends_them)
+/* Savepoints end with the step for which they were made. */
+LOOP(a_rebase_that_goes_on_or_is_dropped_ends_them, 0, 2)
 {
     rk_rebase(&rk, BRC_PICK_KEEP);
     sp_save(&rk.t, "x");
@@ -74,11 +77,12 @@ START_TEST(a_rebase_that_goes_on_or_is_dropped_ends_them)
         ck_assert_int_eq(rk_goes_on(&rk, 0).result, BRC_PICK_CONFLICT); /* the next one */
         ck_assert_int_eq(scenario_number(&rk.t, rk.t.session, "/h/b", 3), 99);
     } else {
-        OK(&rk.t, brc_merge_abort(rk.t.repo, &rk.t.err));
+        OK(&rk.t, brc_abort(rk.t.repo, &rk.t.err));
         rk_nothing_is_open(&rk);
     }
     ck_assert_int_eq(saves_of_all(), 0);
-    FAILS(&rk.t, BRC_ENOTFOUND, brc_savepoint_rollback(rk.t.session, "x", &rk.t.err));
+    FAILS(&rk.t, BRC_ENOTFOUND, brc_savepoint(rk.t.session, BRC_SAVEPOINT_ROLLBACK, "x",
+                                              &rk.t.err));
     scenario_whole(&rk.t);
     if (_i == 0) {
         rk_settle(&rk, BRC_MERGE_THEIRS);
@@ -86,7 +90,6 @@ START_TEST(a_rebase_that_goes_on_or_is_dropped_ends_them)
         ck_assert_int_eq(scenario_number(&rk.t, rk.t.session, "/h/b", 3), 99);
     }
 }
-END_TEST
 
 /* ---- a running collection -------------------------------- */
 
@@ -146,7 +149,7 @@ static int put_one(const char *path, uint64_t i, int32_t value)
     int rc = brc_array_open(&a, t.session, path, &t.err);
     if (rc < 0)
         return rc;
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.start[0] = i;
     sel.count[0] = 1;
     rc = brc_array_write(a, &sel, &value, sizeof(value), &t.err);
@@ -156,27 +159,25 @@ static int put_one(const char *path, uint64_t i, int32_t value)
 
 enum { STEPS = 12 };
 
-/* What is taken back is known to a savepoint alone while the collection goes on. */
+/* While the collection goes on, a savepoint alone knows the objects of the state that is
+ * restored. */
 static int take_step(int step, int round)
 {
-    brc_oid id;
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
     const int32_t n = 1000 * round;
-    commit.message = "round";
     switch (step) {
     case 0: return put_one("/a", 0, n + 70);
-    case 1: return brc_savepoint(t.session, "x", &t.err);
+    case 1: return brc_savepoint(t.session, BRC_SAVEPOINT_SET, "x", &t.err);
     case 2: return put_one("/a", 0, n + 71);
     case 3: return brc_attrs_set(t.session, "/n", "unit", "\"m\"", &t.err);
-    case 4: return brc_savepoint(t.session, "y", &t.err);
+    case 4: return brc_savepoint(t.session, BRC_SAVEPOINT_SET, "y", &t.err);
     case 5: return put_one("/a", 0, n + 72);
     case 6: return brc_node_remove(t.session, "/g", &t.err);
-    case 7: return brc_savepoint_rollback(t.session, "y", &t.err);
-    case 8: return brc_savepoint_release(t.session, "y", &t.err);
-    case 9: return brc_savepoint_rollback(t.session, "x", &t.err);
+    case 7: return brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "y", &t.err);
+    case 8: return brc_savepoint(t.session, BRC_SAVEPOINT_RELEASE, "y", &t.err);
+    case 9: return brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err);
     case 10: return put_one("/a", 2, n + 5);
-    case 11: return brc_savepoint_release(t.session, "x", &t.err);
-    default: return brc_session_commit(&id, t.session, &commit, &t.err);
+    case 11: return brc_savepoint(t.session, BRC_SAVEPOINT_RELEASE, "x", &t.err);
+    default: return scenario_commit_of(&t, t.session, "round", NULL);
     }
 }
 
@@ -216,7 +217,9 @@ static int steps_beside_gc(int *step, int round)
     return *step - before;
 }
 
-START_TEST(nothing_of_a_savepoint_is_collected)
+CASE("gc", .setup = gc_beside_setup, .teardown = gc_beside_teardown, .timeout = 120);
+
+TEST(nothing_of_a_savepoint_is_collected)
 {
     int taken = 0;
     for (int round = 0; round < 12; round++) {
@@ -235,21 +238,4 @@ START_TEST(nothing_of_a_savepoint_is_collected)
         scenario_whole(&t);
     }
     ck_assert_int_gt(taken, STEPS);
-}
-END_TEST
-
-Suite *savepoint_beside_suite(void)
-{
-    Suite *s = suite_create("savepoint_beside");
-    TCase *tc = tcase_create("rebase");
-    tcase_add_checked_fixture(tc, open_rebase_setup, open_rebase_teardown);
-    tcase_add_test(tc, a_rollback_opens_a_conflict_again);
-    tcase_add_loop_test(tc, a_rebase_that_goes_on_or_is_dropped_ends_them, 0, 2);
-    suite_add_tcase(s, tc);
-    tc = tcase_create("gc");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, gc_beside_setup, gc_beside_teardown);
-    tcase_add_test(tc, nothing_of_a_savepoint_is_collected);
-    suite_add_tcase(s, tc);
-    return s;
 }

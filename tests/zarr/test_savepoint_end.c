@@ -1,5 +1,4 @@
 /* Savepoints of a session: when they end, and who else is at work. */
-#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -8,9 +7,10 @@
 #include "../../src/base/buf.h"
 #include "../kit/fsck_kit.h"
 #include "../kit/savepoint_kit.h"
+#include "../kit/suite.h"
 #include "../kit/versions.h"
 
-Suite *savepoint_end_suite(void);
+TEST_SUITE(savepoint_end);
 
 static scenario t;
 
@@ -29,9 +29,12 @@ static int64_t saves_left(void)
     return scenario_ask(&t, "SELECT count(*) FROM draft WHERE parent IS NOT NULL AND state=1");
 }
 
+CASE("savepoint_end", .setup = savepoint_end_setup, .teardown = savepoint_end_teardown,
+     .timeout = 60);
+
 /* ---- the end of them -------------------------------- */
 
-START_TEST(a_commit_ends_them)
+TEST(a_commit_ends_them)
 {
     for (int private = 0; private < 2; private++) {
         if (private)
@@ -41,30 +44,25 @@ START_TEST(a_commit_ends_them)
         scenario_set_number(&t, "/a", 1, 20 + private);
         scenario_commit(&t, "more");
         ck_assert_int_eq(saves_left(), 0);
-        FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
+        FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
         ck_assert_int_eq(sp_number(&t, "/a", 0), 10 + private);
         ck_assert_int_eq(sp_number(&t, "/a", 1), 20 + private);
     }
 }
-END_TEST
 
-START_TEST(a_commit_that_fails_does_not_end_them)
+TEST(a_commit_that_fails_does_not_end_them)
 {
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
     uint8_t byte = 1;
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 1);
-    OK(&t, brc_key_set(t.session, "loose", &byte, 1, &t.err));
-    opts.message = "more";
-    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+    OK(&t, brc_key_set(t.session, "loose", &byte, 1, 0, &t.err));
+    FAILS(&t, BRC_ECONFLICT, scenario_commit_of(&t, t.session, "more", NULL));
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
-    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
+    scenario_commit(&t, "more");
 }
-END_TEST
 
-START_TEST(dropping_and_resetting_the_changes_ends_them)
+TEST(dropping_and_resetting_the_changes_ends_them)
 {
     for (int way = 0; way < 3; way++) {
         scenario_set_number(&t, "/a", 0, 5);
@@ -73,19 +71,18 @@ START_TEST(dropping_and_resetting_the_changes_ends_them)
         if (way == 0)
             OK(&t, brc_session_discard(t.session, &t.err));
         else if (way == 1)
-            OK(&t, brc_reset(t.repo, "HEAD", BRC_RESET_HARD, NULL, &t.err));
+            OK(&t, brc_reset(t.repo, NULL, "HEAD", BRC_RESET_HARD, NULL, &t.err));
         else
             OK(&t, brc_draft_drop(t.repo, scenario_ask(&t, "SELECT id FROM draft WHERE state=1 AND"
                                                            " parent IS NULL"),
                                   &t.err));
         ck_assert_int_eq(saves_left(), 0);
-        FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
+        FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
         ck_assert_int_eq(sp_number(&t, "/a", 0), 0);
     }
 }
-END_TEST
 
-START_TEST(a_session_that_is_closed_leaves_what_it_wrote)
+TEST(a_session_that_is_closed_leaves_what_it_wrote)
 {
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 1);
@@ -94,13 +91,12 @@ START_TEST(a_session_that_is_closed_leaves_what_it_wrote)
     ck_assert_int_eq(saves_left(), 0);
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
     ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
-    ck_assert_int_eq(sp_kind(&t, "/n"), 0);
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
+    ck_assert_int_eq(scenario_kind(&t, "/n"), 0);
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
 }
-END_TEST
 
 /* Within a transaction that another holds it goes later. */
-START_TEST(a_session_that_cannot_have_the_lock_ends_them_later)
+TEST(a_session_that_cannot_have_the_lock_ends_them_later)
 {
     breccia *other;
     OK(&t, brc_reopen(&other, t.repo, &t.err));
@@ -116,20 +112,18 @@ START_TEST(a_session_that_cannot_have_the_lock_ends_them_later)
     sp_save(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
 }
-END_TEST
 
-START_TEST(a_session_of_an_interrupted_handle_ends_them)
+TEST(a_session_of_an_interrupted_handle_ends_them)
 {
     sp_save(&t, "x");
-    brc_interrupt(t.repo);
+    brc_interrupt(t.repo, 1);
     brc_session_free(t.session);
-    brc_interrupt_clear(t.repo);
+    brc_interrupt(t.repo, 0);
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
     ck_assert_int_eq(saves_left(), 0);
 }
-END_TEST
 
-START_TEST(a_child_that_frees_the_session_leaves_them)
+TEST(a_child_that_frees_the_session_leaves_them)
 {
     int status;
     sp_save(&t, "x");
@@ -146,10 +140,9 @@ START_TEST(a_child_that_frees_the_session_leaves_them)
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
-END_TEST
 
 /* To a session with changes, or to one without. */
-START_TEST(handed_over_changes_have_none)
+LOOP(handed_over_changes_have_none, 0, 2)
 {
     brc_session *to = t.session;
     if (_i)
@@ -161,16 +154,15 @@ START_TEST(handed_over_changes_have_none)
     scenario_set_number(&t, "/g/b", 1, 3);
     OK(&t, brc_session_hand_over(t.session, to, &t.err));
     ck_assert_int_eq(saves_left(), 0);
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
     brc_session_free(t.session);
     t.session = to;
     ck_assert_int_eq(sp_number(&t, "/g/b", 0), 2);
     ck_assert_int_eq(sp_number(&t, "/g/b", 1), 3);
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
-END_TEST
 
-START_TEST(what_is_handed_over_within_a_savepoint_goes_with_it)
+TEST(what_is_handed_over_within_a_savepoint_goes_with_it)
 {
     brc_session *to, *from;
     scenario_commit(&t, "second");
@@ -187,52 +179,44 @@ START_TEST(what_is_handed_over_within_a_savepoint_goes_with_it)
     ck_assert_int_eq(sp_number(&t, "/g/b", 0), 100);
     brc_session_free(from);
 }
-END_TEST
 
 /* ---- others -------------------------------- */
 
-START_TEST(a_rollback_loses_nothing_of_others)
+TEST(a_rollback_loses_nothing_of_others)
 {
-    brc_session *other;
     breccia *repo;
     OK(&t, brc_reopen(&repo, t.repo, &t.err));
-    OK(&t, brc_session_open(&other, repo, NULL, BRC_SESSION_WRITE, &t.err));
+    brc_session *other = scenario_session(&t, repo, NULL, BRC_SESSION_WRITE);
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 1);
     ck_assert_int_eq(scenario_number(&t, other, "/a", 0), 1);
-    FAILS(&t, BRC_EBUSY, brc_savepoint(other, "x", &t.err));
+    FAILS(&t, BRC_EBUSY, brc_savepoint(other, BRC_SAVEPOINT_SET, "x", &t.err));
     sp_back(&t, "x"); /* that changed nothing */
     scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_attrs_set(other, "/g", "unit", "1", &t.err));
-    FAILS(&t, BRC_ECONFLICT, brc_savepoint_rollback(t.session, "x", &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
     ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
-    sp_save(&t, "y"); /* what came before it is no matter */
+    sp_save(&t, "y"); /* the changes before it do not matter */
     scenario_set_number(&t, "/a", 0, 2);
     sp_back(&t, "y");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
     sp_release(&t, "x");
-    OK(&t, brc_savepoint(other, "x", &t.err));
+    OK(&t, brc_savepoint(other, BRC_SAVEPOINT_SET, "x", &t.err));
     brc_session_free(other);
     brc_free(repo);
 }
-END_TEST
 
-START_TEST(others_may_commit_what_is_shared)
+TEST(others_may_commit_what_is_shared)
 {
-    brc_session *other;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    OK(&t, brc_session_open(&other, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+    brc_session *other = scenario_session(&t, t.repo, NULL, BRC_SESSION_WRITE);
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 1);
-    opts.message = "theirs";
-    OK(&t, brc_session_commit(&id, other, &opts, &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
+    OK(&t, scenario_commit_of(&t, other, "theirs", NULL));
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, "x", &t.err));
     ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
     ck_assert_int_eq(saves_left(), 0);
     brc_session_free(other);
 }
-END_TEST
 
 static void die_with_savepoints(int private)
 {
@@ -241,14 +225,16 @@ static void die_with_savepoints(int private)
     if (brc_open(&repo, t.file, NULL, &t.err) < 0 ||
         brc_session_open(&s, repo, NULL, private ? BRC_SESSION_PRIVATE : BRC_SESSION_WRITE,
                          &t.err) < 0 ||
-        brc_attrs_set(s, "/g", "one", "1", &t.err) < 0 || brc_savepoint(s, "x", &t.err) < 0 ||
-        brc_attrs_set(s, "/g", "two", "2", &t.err) < 0 || brc_savepoint(s, "y", &t.err) < 0 ||
+        brc_attrs_set(s, "/g", "one", "1", &t.err) < 0 || brc_savepoint(s, BRC_SAVEPOINT_SET, "x",
+                                                                        &t.err) < 0 ||
+        brc_attrs_set(s, "/g", "two", "2", &t.err) < 0 || brc_savepoint(s, BRC_SAVEPOINT_SET, "y",
+                                                                        &t.err) < 0 ||
         brc_node_remove(s, "/g/b", &t.err) < 0)
         _exit(1);
     kill(getpid(), SIGKILL);
 }
 
-START_TEST(a_dead_process_leaves_what_it_wrote)
+LOOP(a_dead_process_leaves_what_it_wrote, 0, 2)
 {
     int status;
     char said[64];
@@ -267,7 +253,7 @@ START_TEST(a_dead_process_leaves_what_it_wrote)
         OK(&t, brc_draft_adopt(t.repo, draft, &t.err));
         OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
     }
-    snprintf(said, sizeof(said), "%d %d", sp_kind(&t, "/g/b"), sp_kind(&t, "/g"));
+    snprintf(said, sizeof(said), "%d %d", scenario_kind(&t, "/g/b"), scenario_kind(&t, "/g"));
     ck_assert_str_eq(said, "0 1");
     brc_buf two = BRC_BUF_INIT;
     OK(&t, brc_attrs_get(&two, t.session, "/g", "two", &t.err));
@@ -279,31 +265,29 @@ START_TEST(a_dead_process_leaves_what_it_wrote)
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
-END_TEST
 
-START_TEST(a_collection_keeps_what_a_savepoint_needs)
+TEST(a_collection_keeps_what_a_savepoint_needs)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
     uint8_t byte = 9;
     brc_buf value = BRC_BUF_INIT;
     opts.flags = BRC_GC_EXPUNGE;
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-    OK(&t, brc_key_set(t.session, "loose", &byte, 1, &t.err));
+    scenario_no_window(&t);
+    OK(&t, brc_key_set(t.session, "loose", &byte, 1, 0, &t.err));
     OK(&t, brc_attrs_set(t.session, "/n", "unit", "\"m\"", &t.err));
     sp_save(&t, "x");
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
-    OK(&t, brc_key_delete(t.session, "loose", &t.err));
+    OK(&t, brc_key_delete(t.session, "loose", 0, &t.err));
     scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
     scenario_whole(&t);
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/n", 3), 203);
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
-    OK(&t, brc_key_get(&value, t.session, "loose", &t.err));
+    OK(&t, brc_key_get(&value, t.session, "loose", NULL, NULL, &t.err));
     brc_buf_dispose(&value);
-    OK(&t, brc_key_delete(t.session, "loose", &t.err));
+    OK(&t, brc_key_delete(t.session, "loose", 0, &t.err));
 }
-END_TEST
 
 static void change_elsewhere(scenario *s)
 {
@@ -311,26 +295,25 @@ static void change_elsewhere(scenario *s)
 }
 
 /* The branch was elsewhere when the savepoint was made, at a commit that nothing else names. */
-START_TEST(a_collection_keeps_where_a_savepoint_was_made)
+TEST(a_collection_keeps_where_a_savepoint_was_made)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
     opts.flags = BRC_GC_EXPUNGE;
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    scenario_no_window(&t);
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     scenario_elsewhere(&t, "side", change_elsewhere);
-    OK(&t, brc_reset(t.repo, "side", 0, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "side", 0, NULL, &t.err));
     sp_save(&t, "x");
-    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_reset(t.repo, NULL, "HEAD~1", 0, NULL, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
     scenario_whole(&t);
     sp_back(&t, "x");
     ck_assert_int_eq(sp_number(&t, "/n", 3), 203);
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
-END_TEST
 
-START_TEST(a_collection_drops_what_dead_processes_left)
+LOOP(a_collection_drops_what_dead_processes_left, 0, 2)
 {
     int status;
     scenario_close(&t);
@@ -341,17 +324,16 @@ START_TEST(a_collection_drops_what_dead_processes_left)
     scenario_open(&t, NULL, 0);
     OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
     ck_assert_int_eq(saves_left(), 0);
-    ck_assert_int_eq(sp_kind(&t, "/g/b"), _i ? BRC_ARRAY : 0);
+    ck_assert_int_eq(scenario_kind(&t, "/g/b"), _i ? BRC_ARRAY : 0);
     ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
-END_TEST
 
 #define SUM_OF_NODE "checksum=row_sum('draft_node', node, draft, path, below, level, entry)"
 #define SUM_OF_DRAFT \
     "checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent," \
     " time_us, changes, parts)"
 
-START_TEST(what_savepoints_cannot_be_is_a_fault)
+TEST(what_savepoints_cannot_be_is_a_fault)
 {
     static const char *const edits[][3] = {
         {"UPDATE draft_node SET level=0 WHERE path='/a' AND level>0", SUM_OF_NODE, "draft_node"},
@@ -368,11 +350,11 @@ START_TEST(what_savepoints_cannot_be_is_a_fault)
         int faults = 0;
         sp_save(&t, "x");
         scenario_set_number(&t, "/a", 0, (int32_t)i);
-        OK(&t, brc_fsck(t.repo, 0, fsck_counts, &faults, &checked, &t.err));
+        OK(&t, brc_fsck(t.repo, 0, fsck_counts, NULL, &faults, &checked, &t.err));
         ck_assert_int_eq(faults, 0);
         snprintf(sql, sizeof(sql), "%s; UPDATE %s SET %s", edits[i][0], edits[i][2], edits[i][1]);
         scenario_sql(&t, sql);
-        OK(&t, brc_fsck(t.repo, 0, fsck_counts, &faults, &checked, &t.err));
+        OK(&t, brc_fsck(t.repo, 0, fsck_counts, NULL, &faults, &checked, &t.err));
         ck_assert_msg(faults > 0, "nothing is found after %s", sql);
         brc_session_free(t.session);
         scenario_sql(&t, "DELETE FROM draft; DELETE FROM draft_node; DELETE FROM draft_chunk;"
@@ -381,9 +363,8 @@ START_TEST(what_savepoints_cannot_be_is_a_fault)
         scenario_set_number(&t, "/a", 0, 70);
     }
 }
-END_TEST
 
-START_TEST(drafts_do_not_list_them)
+TEST(drafts_do_not_list_them)
 {
     brc_iter *it;
     const brc_draft *draft;
@@ -391,7 +372,7 @@ START_TEST(drafts_do_not_list_them)
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_drafts(&it, t.repo, &t.err));
-    while (brc_drafts_next(it, &draft, &t.err) > 0)
+    while (brc_next(it, &draft, &t.err) > 0)
         n++;
     brc_iter_free(it);
     ck_assert_int_eq(n, 1);
@@ -399,54 +380,24 @@ START_TEST(drafts_do_not_list_them)
     FAILS(&t, BRC_ENOTFOUND, brc_draft_drop(t.repo, id, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, id, &t.err));
 }
-END_TEST
 
-START_TEST(a_branch_that_goes_with_savepoints_keeps_its_changes)
+TEST(a_branch_that_goes_with_savepoints_keeps_its_changes)
 {
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));
     brc_session_free(t.session);
     OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
     scenario_set_number(&t, "/a", 0, 5);
     sp_save(&t, "x");
     scenario_set_number(&t, "/a", 1, 6);
-    OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
+    OK(&t, brc_ref_rename(t.repo, "side", "other", 0, &t.err));
     scenario_whole(&t);
     brc_session_free(t.session);
     OK(&t, brc_session_open(&t.session, t.repo, "other", BRC_SESSION_WRITE, &t.err));
     sp_save(&t, "y");
-    OK(&t, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
     ck_assert_int_eq(saves_left(), 0);
     scenario_whole(&t);
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
     ck_assert_int_eq(sp_number(&t, "/a", 0), 5);
     ck_assert_int_eq(sp_number(&t, "/a", 1), 6);
-}
-END_TEST
-
-Suite *savepoint_end_suite(void)
-{
-    Suite *s = suite_create("savepoint_end");
-    TCase *tc = tcase_create("savepoint_end");
-    tcase_add_checked_fixture(tc, savepoint_end_setup, savepoint_end_teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_commit_ends_them);
-    tcase_add_test(tc, a_commit_that_fails_does_not_end_them);
-    tcase_add_test(tc, dropping_and_resetting_the_changes_ends_them);
-    tcase_add_test(tc, a_session_that_is_closed_leaves_what_it_wrote);
-    tcase_add_test(tc, a_session_that_cannot_have_the_lock_ends_them_later);
-    tcase_add_test(tc, a_session_of_an_interrupted_handle_ends_them);
-    tcase_add_test(tc, a_child_that_frees_the_session_leaves_them);
-    tcase_add_loop_test(tc, handed_over_changes_have_none, 0, 2);
-    tcase_add_test(tc, what_is_handed_over_within_a_savepoint_goes_with_it);
-    tcase_add_test(tc, a_rollback_loses_nothing_of_others);
-    tcase_add_test(tc, others_may_commit_what_is_shared);
-    tcase_add_loop_test(tc, a_dead_process_leaves_what_it_wrote, 0, 2);
-    tcase_add_test(tc, a_collection_keeps_what_a_savepoint_needs);
-    tcase_add_test(tc, a_collection_keeps_where_a_savepoint_was_made);
-    tcase_add_loop_test(tc, a_collection_drops_what_dead_processes_left, 0, 2);
-    tcase_add_test(tc, what_savepoints_cannot_be_is_a_fault);
-    tcase_add_test(tc, drafts_do_not_list_them);
-    tcase_add_test(tc, a_branch_that_goes_with_savepoints_keeps_its_changes);
-    suite_add_tcase(s, tc);
-    return s;
 }

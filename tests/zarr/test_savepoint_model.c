@@ -1,13 +1,14 @@
 /* Savepoints against a model: nodes in plain memory, and copies of them for each savepoint. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/buf.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *savepoint_model_suite(void);
+TEST_SUITE(savepoint_model);
 
 enum { NODES_MOST = 64, LENGTH = 12, LEVELS = 5, LOOSE = 4, SAID = 16384 };
 
@@ -21,7 +22,7 @@ typedef struct model_node {
 typedef struct model_tree {
     model_node nodes[NODES_MOST]; /* in no order */
     size_t n;
-    int loose[LOOSE]; /* bytes under keys that are no node; 0: none */
+    int loose[LOOSE]; /* bytes under keys that are not nodes; 0: none */
 } model_tree;
 
 typedef struct model_save {
@@ -127,14 +128,13 @@ static void describe_session(brc_session *s, char *out)
     int rc;
     out[0] = '\0';
     OK(&t, brc_list(&it, s, "/", BRC_LIST_RECURSE, &t.err));
-    while ((rc = brc_list_next(it, &node, &t.err)) > 0) {
+    while ((rc = brc_next(it, &node, &t.err)) > 0) {
         int32_t v[LENGTH] = {0};
         unsigned n = 0;
         if (strcmp(node->path, "/") == 0)
             continue;
         if (node->kind == BRC_ARRAY) {
-            brc_array *a;
-            OK(&t, brc_array_open(&a, s, node->path, &t.err));
+            brc_array *a = scenario_array_at(&t, s, node->path);
             n = (unsigned)brc_array_describe(a)->shape[0];
             ck_assert_uint_le(n, LENGTH);
             OK(&t, brc_array_read(a, NULL, v, 4 * n, &t.err));
@@ -148,7 +148,7 @@ static void describe_session(brc_session *s, char *out)
         char key[24];
         brc_buf value = BRC_BUF_INIT;
         snprintf(key, sizeof(key), "loose/%d", i);
-        rc = brc_key_get(&value, s, key, &t.err);
+        rc = brc_key_get(&value, s, key, NULL, NULL, &t.err);
         ck_assert_msg(rc == BRC_OK || rc == BRC_ENOTFOUND, "%s", t.err.message);
         say(out, "\n#%lld", rc == BRC_OK ? value.data[0] : 0);
         brc_buf_dispose(&value);
@@ -162,8 +162,7 @@ static void compare(const char *where)
     ck_assert_msg(strcmp(said, expected) == 0, "%s:%s\nand not%s", where, said, expected);
     if (is_private)
         return;
-    brc_session *other;
-    OK(&t, brc_session_open(&other, other_repo, NULL, BRC_SESSION_VIEW, &t.err));
+    brc_session *other = scenario_session(&t, other_repo, NULL, BRC_SESSION_VIEW);
     describe_session(other, said);
     brc_session_free(other);
     ck_assert_msg(strcmp(said, expected) == 0, "%s, elsewhere:%s\nand not%s", where, said,
@@ -196,7 +195,7 @@ static void write_some(model_node *node, brc_array *a)
 {
     brc_sel sel = BRC_SEL_INIT;
     int32_t values[LENGTH];
-    brc_sel_all(&sel, a);
+    sel_all(&sel, a);
     sel.start[0] = below(node->n);
     sel.count[0] = 1 + below(node->n - sel.start[0]);
     for (uint64_t i = 0; i < sel.count[0]; i++) /* 0 is the fill value: then chunks go */
@@ -213,8 +212,7 @@ static void change_array(model_node *node)
         "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[1],\"codecs\":"
         "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],\"index_codecs\":"
         "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]}}]"};
-    brc_array *a;
-    OK(&t, brc_array_open(&a, t.session, node->path, &t.err));
+    brc_array *a = scenario_array_at(&t, t.session, node->path);
     const uint64_t what = below(8);
     if (what == 0) {
         const uint64_t n = 1 + below(LENGTH);
@@ -255,8 +253,8 @@ static void transfer(const char *from, const char *to, int copy)
     const size_t n = now.n, len = strlen(from);
     if (is_under(to, from))
         return;
-    OK(&t, copy ? brc_node_copy(t.session, from, to, &t.err)
-                : brc_node_move(t.session, from, to, &t.err));
+    OK(&t, copy ? brc_node_move(t.session, from, to, BRC_NODE_COPY, &t.err)
+                : brc_node_move(t.session, from, to, 0, &t.err));
     for (size_t i = 0; i < n; i++)
         if (is_under(now.nodes[i].path, from)) {
             const model_node was = now.nodes[i];
@@ -292,9 +290,9 @@ static void set_loose(void)
     char key[16];
     snprintf(key, sizeof(key), "loose/%d", i);
     if (value == 0)
-        OK(&t, brc_key_delete(t.session, key, &t.err));
+        OK(&t, brc_key_delete(t.session, key, 0, &t.err));
     else
-        OK(&t, brc_key_set(t.session, key, &value, 1, &t.err));
+        OK(&t, brc_key_set(t.session, key, &value, 1, 0, &t.err));
     now.loose[i] = value;
 }
 
@@ -337,10 +335,9 @@ static void change_in_bulk(void)
     const int keep = below(4) > 0;
     for (int i = 0; i < 4; i++) {
         model_node *node = node_at(&now, any_path());
-        brc_array *a;
         if (node == NULL || node->kind != BRC_ARRAY)
             continue;
-        OK(&t, brc_array_open(&a, t.session, node->path, &t.err));
+        brc_array *a = scenario_array_at(&t, t.session, node->path);
         write_some(node, a);
         brc_array_free(a);
     }
@@ -357,7 +354,7 @@ static void save(void)
     if (nsaves == LEVELS)
         return;
     snprintf(mark->name, sizeof(mark->name), "%c", (int)('x' + below(3)));
-    OK(&t, brc_savepoint(t.session, mark->name, &t.err));
+    OK(&t, brc_savepoint(t.session, BRC_SAVEPOINT_SET, mark->name, &t.err));
     mark->tree = now;
     nsaves++;
 }
@@ -379,7 +376,7 @@ static void roll_back(void)
     if (nsaves == 0)
         return;
     find_save(&at, &name);
-    OK(&t, brc_savepoint_rollback(t.session, name, &t.err));
+    OK(&t, brc_savepoint(t.session, BRC_SAVEPOINT_ROLLBACK, name, &t.err));
     now = saves[at].tree;
     nsaves = at + 1;
 }
@@ -391,7 +388,7 @@ static void release(void)
     if (nsaves == 0)
         return;
     find_save(&at, &name);
-    OK(&t, brc_savepoint_release(t.session, name, &t.err));
+    OK(&t, brc_savepoint(t.session, BRC_SAVEPOINT_RELEASE, name, &t.err));
     nsaves = at;
 }
 
@@ -476,14 +473,14 @@ static void collect(void)
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
 }
 
-/* What a session wrote stays when it goes with savepoints open. */
+/* A session's changes stay when it is closed with savepoints open. */
 static void open_again(void)
 {
     int64_t draft = 0;
     if (is_private)
-        OK(&t, brc_session_draft(&draft, t.session, &t.err));
+        draft = scenario_draft(&t, t.session);
     brc_session_free(t.session);
-    OK(&t, is_private ? brc_draft_open(&t.session, t.repo, draft, &t.err)
+    OK(&t, is_private ? scenario_draft_open(&t.session, t.repo, draft, &t.err)
                       : brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
     nsaves = 0;
 }
@@ -514,6 +511,114 @@ static void run_model(int private, uint64_t from, int steps)
     scenario_whole(&t);
 }
 
+/* ---- the log of shared changes -------------------------------- */
+
+/* Copies of the hierarchy before each of the last operations, and behind it. */
+enum { OPERATIONS = 64 };
+static struct {
+    model_tree before, after;
+    int undone;
+} operations[OPERATIONS];
+static int noperations;
+
+/* One operation: some changes, or a transaction or bulk write of them. */
+static void log_operation(void)
+{
+    char text[16];
+    const int at = noperations++;
+    snprintf(text, sizeof(text), "%d", at);
+    OK(&t, brc_session_log(t.session, text, &t.err));
+    operations[at % OPERATIONS].before = now;
+    operations[at % OPERATIONS].undone = 0;
+    for (uint64_t i = below(3) + 1; i > 0; i--)
+        if (below(8) == 0)
+            change_in_bulk();
+        else
+            change();
+    operations[at % OPERATIONS].after = now;
+}
+
+/* Finds the operation that has a number of brc_undo(). */
+static int operation_of(int64_t id)
+{
+    const brc_draft_op *op;
+    brc_iter *it;
+    int rc, found = -1;
+    OK(&t, brc_draft_log(&it, t.repo, &t.err));
+    while ((rc = brc_next(it, &op, &t.err)) > 0)
+        if (op->id == -id)
+            found = (int)strtol(op->text, NULL, 10);
+    brc_iter_free(it);
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_ge(found, 0);
+    return found;
+}
+
+static int is_equal(model_tree *a, model_tree *b)
+{
+    describe_model(a, expected);
+    describe_model(b, said);
+    return strcmp(expected, said) == 0;
+}
+
+/* Takes back what comes next, or does it again. An operation that is passed over in between has
+ * changed nothing. */
+static void go_along_the_log(int redo)
+{
+    const uint32_t flags = redo ? BRC_UNDO_REDO : 0;
+    int64_t id, made;
+    const int rc = brc_undo(&id, t.repo, flags | BRC_UNDO_DRY_RUN, 0, &t.err);
+    if (rc == BRC_EMISUSE || (rc == BRC_OK && id > 0))
+        return;
+    ck_assert_msg(rc == BRC_OK, "%s", t.err.message);
+    const int at = operation_of(id);
+    OK(&t, brc_undo(&made, t.repo, flags, id, &t.err));
+    ck_assert_int_eq(made, id);
+    if (!redo)
+        for (int i = at + 1; i < noperations; i++)
+            ck_assert(operations[i % OPERATIONS].undone ||
+                      is_equal(&operations[i % OPERATIONS].before,
+                               &operations[i % OPERATIONS].after));
+    now = redo ? operations[at % OPERATIONS].after : operations[at % OPERATIONS].before;
+    operations[at % OPERATIONS].undone = !redo;
+}
+
+static void log_step(void)
+{
+    const uint64_t what = below(100);
+    if (what < 30 || what >= 98) {
+        go_along_the_log(0);
+    } else if (what < 50) {
+        go_along_the_log(1);
+    } else if (what == 97) {
+        OK(&t, brc_session_log(t.session, "commit", &t.err));
+        commit();
+    } else {
+        log_operation();
+    }
+}
+
+static void run_log(uint64_t from, int steps)
+{
+    is_private = 0;
+    seed = from;
+    memset(&now, 0, sizeof(now));
+    committed = now;
+    nsaves = 0;
+    noperations = 0;
+    for (int i = 0; i < steps; i++) {
+        char where[64];
+        log_step();
+        snprintf(where, sizeof(where), "log, seed %llu, step %d", (unsigned long long)from, i);
+        compare(where);
+        if (below(20) == 0)
+            scenario_whole(&t);
+        if (below(100) == 0)
+            collect();
+    }
+    scenario_whole(&t);
+}
+
 static void savepoint_model_setup(void)
 {
     scenario_start(&t);
@@ -533,22 +638,19 @@ static uint64_t given(const char *name, uint64_t otherwise)
     return text != NULL ? strtoull(text, NULL, 10) : otherwise;
 }
 
-START_TEST(random_changes_and_savepoints_are_as_in_a_model)
+CASE("model", .setup = savepoint_model_setup, .teardown = savepoint_model_teardown, .timeout = 300);
+
+LOOP(random_changes_and_savepoints_are_as_in_a_model, 0, 6)
 {
     const uint64_t from = given("BRC_SEED", 1) + (uint64_t)_i;
     printf("savepoint_model: seed %llu, %s\n", (unsigned long long)from,
            _i % 2 ? "private" : "shared");
     run_model(_i % 2, from, (int)given("BRC_STEPS", 400));
 }
-END_TEST
 
-Suite *savepoint_model_suite(void)
+LOOP(random_operations_are_taken_back_and_done_again_as_in_a_model, 0, 6)
 {
-    Suite *s = suite_create("savepoint_model");
-    TCase *tc = tcase_create("model");
-    tcase_add_checked_fixture(tc, savepoint_model_setup, savepoint_model_teardown);
-    tcase_set_timeout(tc, 300);
-    tcase_add_loop_test(tc, random_changes_and_savepoints_are_as_in_a_model, 0, 6);
-    suite_add_tcase(s, tc);
-    return s;
+    const uint64_t from = given("BRC_SEED", 101) + (uint64_t)_i;
+    printf("savepoint_model: log, seed %llu\n", (unsigned long long)from);
+    run_log(from, (int)given("BRC_STEPS", 200));
 }

@@ -1,14 +1,14 @@
-/* What is left of a session's changes in the file: after a commit, a renamed branch, a
+/* The rows of a session's changes that stay in the file: after a commit, a renamed branch, a
  * transaction that was undone. */
-#include <check.h>
 #include <string.h>
 
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *session_rows_suite(void);
+TEST_SUITE(session_rows);
 
-START_TEST(f22_the_current_branch_may_be_renamed)
+TEST(f22_the_current_branch_may_be_renamed)
 {
     scenario t;
     const char *head;
@@ -16,7 +16,7 @@ START_TEST(f22_the_current_branch_may_be_renamed)
     scenario_numbers(&t, "/a", 10, 4, 0);
     scenario_commit(&t, "one");
     scenario_set_number(&t, "/a", 3, 77);
-    OK(&t, brc_branch_rename(t.repo, "main", "trunk", &t.err));
+    OK(&t, brc_ref_rename(t.repo, "main", "trunk", 0, &t.err));
     OK(&t, brc_head(&head, t.repo, &t.err));
     ck_assert_str_eq(head, "trunk");
     scenario_reopen(&t);
@@ -27,10 +27,9 @@ START_TEST(f22_the_current_branch_may_be_renamed)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
 /* Rows that stayed behind would be what the next session stands on. */
-START_TEST(f22_a_commit_leaves_no_draft)
+TEST(f22_a_commit_leaves_no_draft)
 {
     scenario t;
     scenario_start(&t);
@@ -42,35 +41,33 @@ START_TEST(f22_a_commit_leaves_no_draft)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_chunk"), 0);
     scenario_stop(&t);
 }
-END_TEST
 
 #define RESTING "SELECT count(*) FROM draft WHERE kind=1 AND state=3 AND base IS NULL AND parts=0"
 
 /* The branch's next changes take the row; a branch that goes, or gets another name, or what a
  * private session hands over, is not in its way. */
-START_TEST(a_committed_draft_rests)
+TEST(a_committed_draft_rests)
 {
     scenario t;
     brc_iter *drafts;
     const brc_draft *draft;
-    brc_session *own;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 10, 4, 0);
     OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
-    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/b", 0, &t.err));
     scenario_commit(&t, "one");
     ck_assert_int_eq(scenario_ask(&t, RESTING), 1);
     OK(&t, brc_drafts(&drafts, t.repo, &t.err));
-    ck_assert_int_eq(brc_drafts_next(drafts, &draft, &t.err), 0);
+    ck_assert_int_eq(brc_next(drafts, &draft, &t.err), 0);
     brc_iter_free(drafts);
     const int64_t before = scenario_ask(&t, "SELECT changes FROM draft");
     scenario_set_number(&t, "/b", 3, 77);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE id=1 AND state=1"), 1);
     ck_assert_int_gt(scenario_ask(&t, "SELECT changes FROM draft"), before);
     scenario_commit(&t, "two");
-    OK(&t, brc_branch_rename(t.repo, "main", "trunk", &t.err));
+    OK(&t, brc_ref_rename(t.repo, "main", "trunk", 0, &t.err));
     scenario_reopen(&t);
-    OK(&t, brc_session_open(&own, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    brc_session *own = scenario_session(&t, t.repo, NULL, BRC_SESSION_PRIVATE);
     OK(&t, brc_group_create(own, "/g", NULL, &t.err));
     OK(&t, brc_session_hand_over(own, t.session, &t.err));
     brc_session_free(own);
@@ -78,16 +75,15 @@ START_TEST(a_committed_draft_rests)
     ck_assert_int_eq(scenario_ask(&t, RESTING), 0);
     scenario_commit(&t, "three");
     ck_assert_int_eq(scenario_ask(&t, RESTING), 1);
-    OK(&t, brc_branch_create(t.repo, "other", NULL, &t.err));
+    OK(&t, brc_ref_create(t.repo, "other", NULL, NULL, 0, &t.err));
     OK(&t, brc_switch(t.repo, "other", 0, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "trunk", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_ref_delete(t.repo, "trunk", BRC_DELETE_FORCE, &t.err));
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 0);
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(f22_what_a_transaction_undoes_is_not_seen)
+TEST(f22_what_a_transaction_undoes_is_not_seen)
 {
     scenario t;
     brc_array *a;
@@ -111,17 +107,4 @@ START_TEST(f22_what_a_transaction_undoes_is_not_seen)
     ck_assert_int_eq(scenario_clean(&t), 1);
     brc_array_free(a);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *session_rows_suite(void)
-{
-    Suite *suite = suite_create("session_rows");
-    TCase *tc = tcase_create("session_rows");
-    tcase_add_test(tc, f22_the_current_branch_may_be_renamed);
-    tcase_add_test(tc, f22_a_commit_leaves_no_draft);
-    tcase_add_test(tc, a_committed_draft_rests);
-    tcase_add_test(tc, f22_what_a_transaction_undoes_is_not_seen);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,18 +1,11 @@
-/* What a session says of what it shows, and sessions on any revision. */
-#include <check.h>
+/* The state that a session reports of itself, and sessions on any revision. */
 #include <string.h>
 
 #include "../../src/breccia.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *session_stat_suite(void);
-
-static void stat_open_fails(scenario *t, int code, const char *rev, int mode)
-{
-    brc_session *s = (brc_session *)t;
-    FAILS(t, code, brc_session_open(&s, t->repo, rev, mode, &t->err));
-    ck_assert_ptr_null(s);
-}
+TEST_SUITE(session_stat);
 
 static brc_session_info stat_of(scenario *t, brc_session *s)
 {
@@ -27,7 +20,7 @@ static int same_state(const brc_session_info *a, const brc_session_info *b)
            a->changes == b->changes;
 }
 
-START_TEST(a_session_says_what_it_shows)
+TEST(a_session_says_what_it_shows)
 {
     scenario t;
     scenario_start(&t);
@@ -61,9 +54,8 @@ START_TEST(a_session_says_what_it_shows)
     brc_session_free(at);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(any_revision_can_be_opened)
+TEST(any_revision_can_be_opened)
 {
     static const int modes[] = { BRC_SESSION_VIEW, BRC_SESSION_WRITE };
     static const char *const fixed[] = { "v1", "main~1", "HEAD~1" };
@@ -71,7 +63,7 @@ START_TEST(any_revision_can_be_opened)
     scenario_start(&t);
     scenario_numbers(&t, "/a", 10, 4, 0);
     const brc_oid one = scenario_commit(&t, "one");
-    OK(&t, brc_tag_create(t.repo, "v1", NULL, "first", &t.err));
+    OK(&t, brc_ref_create(t.repo, "v1", NULL, "first", BRC_REF_TAG, &t.err));
     scenario_set_number(&t, "/a", 3, 33);
     scenario_commit(&t, "two");
     for (size_t m = 0; m < 2; m++) {
@@ -91,17 +83,16 @@ START_TEST(any_revision_can_be_opened)
             FAILS(&t, BRC_EREADONLY, brc_group_create(s, "/g", NULL, &t.err));
             brc_session_free(s);
         }
-        stat_open_fails(&t, BRC_ENOTFOUND, "nothing", mode);
+        scenario_session_fails(&t, BRC_ENOTFOUND, "nothing", mode);
         ck_assert_ptr_nonnull(strstr(t.err.message, "nothing"));
     }
-    stat_open_fails(&t, BRC_EINVAL, "main", BRC_SESSION_AT | BRC_SESSION_ANY_REV);
-    stat_open_fails(&t, BRC_EINVAL, "main", BRC_SESSION_PRIVATE | BRC_SESSION_ANY_REV);
+    scenario_session_fails(&t, BRC_EINVAL, "main", BRC_SESSION_AT | BRC_SESSION_ANY_REV);
+    scenario_session_fails(&t, BRC_EINVAL, "main", BRC_SESSION_PRIVATE | BRC_SESSION_ANY_REV);
     scenario_stop(&t);
 }
-END_TEST
 
 /* A view of commits has what is committed, however it came about and whatever is uncommitted. */
-START_TEST(a_view_of_commits_shows_no_draft_and_follows_the_branch)
+LOOP(a_view_of_commits_shows_no_draft_and_follows_the_branch, 0, 2)
 {
     scenario t;
     brc_session *view, *working, *own;
@@ -116,17 +107,14 @@ START_TEST(a_view_of_commits_shows_no_draft_and_follows_the_branch)
     ck_assert_int_eq(scenario_number(&t, view, "/a", 0), 0);
     ck_assert_int_eq(scenario_number(&t, working, "/a", 0), 7);
     OK(&t, brc_session_open(&own, t.repo, "main", BRC_SESSION_PRIVATE, &t.err));
-    brc_array *a;
-    OK(&t, brc_array_open(&a, own, "/a", &t.err));
+    brc_array *a = scenario_array_at(&t, own, "/a");
     const int32_t nine = 9;
     brc_sel sel = BRC_SEL_INIT;
     OK(&t, brc_sel_parse(&sel, a, "[5]", &t.err));
     OK(&t, brc_array_write(a, &sel, &nine, sizeof(nine), &t.err));
     brc_array_free(a);
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_oid id;
-    opts.message = "beneath the draft";
-    OK(&t, brc_session_commit(&id, own, &opts, &t.err));
+    OK(&t, scenario_commit_of(&t, own, "beneath the draft", &id));
     brc_session_free(own);
     ck_assert_int_eq(scenario_number(&t, view, "/a", 5), 9);
     ck_assert_int_eq(scenario_number(&t, view, "/a", 0), 0);
@@ -137,7 +125,7 @@ START_TEST(a_view_of_commits_shows_no_draft_and_follows_the_branch)
     scenario_commit(&t, "merged");
     ck_assert_int_eq(scenario_number(&t, view, "/a", 0), 7);
     ck_assert_int_eq(scenario_number(&t, view, "/a", 5), 9);
-    FAILS(&t, BRC_EREADONLY, brc_key_set(view, "k", "", 0, &t.err));
+    FAILS(&t, BRC_EREADONLY, brc_key_set(view, "k", "", 0, 0, &t.err));
     brc_session_free(view);
     brc_session_free(working);
     FAILS(&t, BRC_EINVAL, brc_session_open(&view, t.repo, "main",
@@ -145,16 +133,4 @@ START_TEST(a_view_of_commits_shows_no_draft_and_follows_the_branch)
     FAILS(&t, BRC_EINVAL, brc_session_open(&view, t.repo, "main",
                                            BRC_SESSION_PRIVATE | BRC_SESSION_ANY_REV, &t.err));
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *session_stat_suite(void)
-{
-    Suite *suite = suite_create("session_stat");
-    TCase *tc = tcase_create("session_stat");
-    tcase_add_test(tc, a_session_says_what_it_shows);
-    tcase_add_test(tc, any_revision_can_be_opened);
-    tcase_add_loop_test(tc, a_view_of_commits_shows_no_draft_and_follows_the_branch, 0, 2);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* Shards whose inner chunks are the stored unit, as a stranger may have made them: taken
  * apart, each part decoded, every byte of them wrong once in every way. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,9 @@
 #include "../../src/zarr/stored/shard.h"
 #include "../../src/zarr/transfer.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *shard_split_suite(void);
+TEST_SUITE(shard_split);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define CRC "{\"name\":\"crc32c\"}"
@@ -58,7 +58,8 @@ static void shard_begin(shard_trial *x, int i)
     for (uint16_t k = 0; k < 16; k++)
         x->plain[k] = k % 4 < 2 && k < 8 ? 5 : (uint16_t)(k * 300);
     ck_assert_int_eq(brc_array_write(x->a, NULL, x->plain, sizeof(x->plain), &x->kit.err), BRC_OK);
-    ck_assert_int_eq(brc_key_get(&x->stored, x->kit.session, "a/c/0/0", &x->kit.err), BRC_OK);
+    ck_assert_int_eq(brc_key_get(&x->stored, x->kit.session, "a/c/0/0", NULL, NULL,
+                                 &x->kit.err), BRC_OK);
     ck_assert_int_eq(brc_scratch_new(&x->scratch, &x->kit.err), BRC_OK);
     ck_assert_int_gt(x->a->meta.nlevels, 0);
 }
@@ -80,7 +81,8 @@ static int take_part(shard_trial *x, const brc_shard_part *part)
     const uint64_t *chunk = m->grid.chunk;
 
     x->part.len = 0;
-    int rc = brc_chain_decode(m->forms->chain, x->scratch, part->bytes, &x->part, &x->kit.err);
+    int rc = brc_chain_decode(m->forms->chain, x->scratch, part->bytes, NULL, &x->part,
+                              &x->kit.err);
     if (rc < 0)
         return rc;
     ck_assert_uint_eq(x->part.len, chunk[0] * chunk[1] * 2);
@@ -90,7 +92,7 @@ static int take_part(shard_trial *x, const brc_shard_part *part)
     return BRC_OK;
 }
 
-/* What these bytes are as a shard: x->got, or an error's code. */
+/* Reads these bytes as a shard: x->got, or an error's code. */
 static int take_shard(shard_trial *x, brc_span bytes)
 {
     static const uint64_t outer[BRC_MAX_NDIM];
@@ -107,7 +109,9 @@ static int take_shard(shard_trial *x, brc_span bytes)
     return rc;
 }
 
-START_TEST(X6_every_byte_of_a_shard_that_is_taken_apart)
+CASE("shards", .timeout = 60);
+
+LOOP(X6_every_byte_of_a_shard_that_is_taken_apart, 0, SHARDS)
 {
     shard_trial x;
     int right = 0;
@@ -134,7 +138,6 @@ START_TEST(X6_every_byte_of_a_shard_that_is_taken_apart)
         ck_assert_int_eq(take_shard(&x, (brc_span){ x.stored.data, cut }), BRC_ECORRUPT);
     shard_end(&x);
 }
-END_TEST
 
 /* ---- indexes that lie ----------------------------------------------------------------- */
 
@@ -151,7 +154,7 @@ static const struct {
     { 80, 8, BRC_OK },
     { 81, 8, BRC_ECORRUPT },
     { 88, 8, BRC_ECORRUPT },
-    { 88, 0, BRC_ECORRUPT }, /* no bytes are no chunk                     */
+    { 88, 0, BRC_ECORRUPT }, /* a chunk has bytes                         */
     { 64, 7, BRC_ECORRUPT },
     { 64, 9, BRC_ECORRUPT },
     { 63, 8, BRC_ECORRUPT }, /* a part of the index                       */
@@ -165,7 +168,7 @@ static const struct {
     { 64, UINT64_C(1) << 63, BRC_ECORRUPT },
 };
 
-START_TEST(X6_an_index_that_lies)
+EACH(X6_an_index_that_lies, entries)
 {
     shard_trial x;
 
@@ -182,7 +185,6 @@ START_TEST(X6_an_index_that_lies)
     }
     shard_end(&x);
 }
-END_TEST
 
 /* ---- on import ------------------------------------------------------------------------ */
 
@@ -197,7 +199,7 @@ static void shard_input(shard_trial *x, const char *dir, const void *data, size_
 }
 
 /* 4 MiB of zeros in a chunk of 8 bytes. Nothing of the import stays. */
-START_TEST(X6_a_bomb_in_a_shard_is_refused_on_import)
+TEST(X6_a_bomb_in_a_shard_is_refused_on_import)
 {
     shard_trial x;
     int kind;
@@ -232,18 +234,4 @@ START_TEST(X6_a_bomb_in_a_shard_is_refused_on_import)
     brc_buf_dispose(&zeros);
     brc_buf_dispose(&index);
     shard_end(&x);
-}
-END_TEST
-
-Suite *shard_split_suite(void)
-{
-    Suite *suite = suite_create("shard_split");
-    TCase *tc = tcase_create("shards");
-
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, X6_every_byte_of_a_shard_that_is_taken_apart, 0, SHARDS);
-    tcase_add_loop_test(tc, X6_an_index_that_lies, 0, (int)(sizeof(entries) / sizeof(entries[0])));
-    tcase_add_test(tc, X6_a_bomb_in_a_shard_is_refused_on_import);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

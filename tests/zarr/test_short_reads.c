@@ -1,6 +1,5 @@
 /* Reads that nobody has to wait for: while one decodes, hands over or stands between two steps,
  * another connection commits without waiting. And what such a read sees is one state. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +9,9 @@
 #include "../../src/zarr/transfer.h"
 #include "../kit/hooked_kit.h"
 #include "../kit/ios.h"
+#include "../kit/suite.h"
 
-Suite *short_reads_suite(void);
+TEST_SUITE(short_reads);
 
 #define CODECS "[" HOOKED_CODECS "]"
 #define SHARDED                                                                                  \
@@ -54,14 +54,11 @@ static void two_stop(void)
 
 static void write_all(scenario *t, const char *path, int32_t value)
 {
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
-    OK(t, brc_array_fill(a, NULL, &value, &t->err));
-    brc_array_free(a);
+    scenario_fill(t, t->session, path, NULL, &value);
 }
 
 /* Each chunk has other elements: the i-th has i everywhere. */
-static void make_array(const char *path, const char *codecs)
+static void new_chunk_numbers(const char *path, const char *codecs)
 {
     static int32_t data[ELEMENTS];
     const uint64_t shape = ELEMENTS, chunk = strcmp(codecs, SHARDED) == 0 ? ELEMENTS : 64;
@@ -103,9 +100,8 @@ static int32_t taken[ELEMENTS];
 
 static void read_array(void)
 {
-    brc_array *a;
     scenario *t = &two.reader;
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/a");
     OK(t, brc_array_read(a, NULL, taken, sizeof(taken), &t->err));
     for (int i = 0; i < ELEMENTS; i++)
         ck_assert_int_eq(taken[i], i / 64);
@@ -114,11 +110,10 @@ static void read_array(void)
 
 static void read_elements(void)
 {
-    brc_array *a;
     brc_buf out = BRC_BUF_INIT;
     scenario *t = &two.reader;
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
-    OK(t, brc_array_read_elements(a, NULL, &out, &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/a");
+    OK(t, io_elements(a, NULL, &out, &t->err));
     ck_assert_uint_eq(out.len, sizeof(taken));
     brc_buf_dispose(&out);
     brc_array_free(a);
@@ -126,10 +121,9 @@ static void read_elements(void)
 
 static void read_stream(void)
 {
-    brc_array *a;
     scenario *t = &two.reader;
-    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
-    OK(t, brc_array_stream(a, NULL, commit_run, NULL, &t->err));
+    brc_array *a = scenario_array_at(t, t->session, "/a");
+    OK(t, brc_array_stream(a, NULL, 0, commit_run, NULL, &t->err));
     brc_array_free(a);
 }
 
@@ -139,7 +133,8 @@ static void read_key(void)
     static const char *const keys[] = {"k/c/0", "k/c/1", "k/c/2"};
     brc_buf out = BRC_BUF_INIT;
     for (int i = 0; i < 3; i++) {
-        OK(&two.reader, brc_key_get(&out, two.reader.session, keys[i], &two.reader.err));
+        OK(&two.reader, brc_key_get(&out, two.reader.session, keys[i], NULL, NULL,
+                                    &two.reader.err));
         ck_assert_uint_eq(out.len, 64 * sizeof(int32_t));
     }
     brc_buf_dispose(&out);
@@ -163,7 +158,7 @@ static void read_diff(void)
     int rc, changed = 0;
     opts.flags = BRC_DIFF_ELEMENTS;
     OK(&two.reader, brc_diff(&it, two.reader.repo, "old", "new", &opts, &two.reader.err));
-    while ((rc = brc_diff_next(it, &change, &two.reader.err)) > 0) {
+    while ((rc = brc_next(it, &change, &two.reader.err)) > 0) {
         changed += change->elements_changed > 0;
         commit_one(NULL);
     }
@@ -187,47 +182,47 @@ static const struct {
 };
 enum { READINGS = sizeof(readings) / sizeof(readings[0]) };
 
-static void make_versions(void)
+static void commit_three_versions(void)
 {
-    make_array("/a", CODECS);
-    make_array("/s", SHARDED);
+    new_chunk_numbers("/a", CODECS);
+    new_chunk_numbers("/s", SHARDED);
     scenario_commit(&two.reader, "first");
-    OK(&two.reader, brc_tag_create(two.reader.repo, "old", NULL, NULL, &two.reader.err));
+    OK(&two.reader, brc_ref_create(two.reader.repo, "old", NULL, NULL, BRC_REF_TAG,
+                                   &two.reader.err));
     write_all(&two.reader, "/a", 7);
     write_all(&two.reader, "/s", 7);
     scenario_commit(&two.reader, "second");
-    OK(&two.reader, brc_tag_create(two.reader.repo, "new", NULL, NULL, &two.reader.err));
-    make_array("/b", CODECS);
+    OK(&two.reader, brc_ref_create(two.reader.repo, "new", NULL, NULL, BRC_REF_TAG,
+                                   &two.reader.err));
+    new_chunk_numbers("/b", CODECS);
     OK(&two.reader, brc_node_remove(two.reader.session, "/a", &two.reader.err));
     OK(&two.reader, brc_node_remove(two.reader.session, "/s", &two.reader.err));
-    make_array("/a", CODECS);
-    make_array("/s", SHARDED);
-    make_array("/k", CODECS);
-    brc_array *k;
-    OK(&two.reader, brc_array_open(&k, two.reader.session, "/k", &two.reader.err));
-    OK(&two.reader, brc_array_set_codecs(k, "[" LITTLE "]", 0, &two.reader.err));
-    brc_array_free(k);
+    new_chunk_numbers("/a", CODECS);
+    new_chunk_numbers("/s", SHARDED);
+    new_chunk_numbers("/k", CODECS);
+    scenario_recode(&two.reader, two.reader.session, "/k", "[" LITTLE "]", 0);
     scenario_commit(&two.reader, "third");
 }
 
+CASE("locks", .setup = two_start, .teardown = two_stop, .timeout = 120);
+
 /* One after the other, while the reader decodes its first chunks. */
-START_TEST(a_commit_does_not_wait_for_decoding)
+LOOP(a_commit_does_not_wait_for_decoding, 0, 3 * READINGS)
 {
     open_both((unsigned)_i / READINGS);
-    make_versions();
+    commit_three_versions();
     hook_decode(commit_one, NULL, 3);
     readings[_i % READINGS].run();
     ck_assert_msg(hook_calls() == 3, "%s: %d calls", readings[_i % READINGS].name, hook_calls());
     ck_assert_int_ge(two.commits, 3);
 }
-END_TEST
 
 /* The progress function may take its time. A key has none. */
-START_TEST(a_commit_does_not_wait_for_progress)
+LOOP(a_commit_does_not_wait_for_progress, 0, READINGS - 1)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     open_both(0);
-    make_versions();
+    commit_three_versions();
     scenario_close(&two.reader);
     opts.registry = two.parts.reg;
     opts.progress = commit_progress;
@@ -236,11 +231,10 @@ START_TEST(a_commit_does_not_wait_for_progress)
     readings[_i].run();
     ck_assert_int_ge(two.commits, 3);
 }
-END_TEST
 
 /* ---- iterators -------------------------------- */
 
-START_TEST(a_commit_does_not_wait_between_two_steps)
+TEST(a_commit_does_not_wait_between_two_steps)
 {
     brc_iter *it;
     const brc_node *node;
@@ -249,37 +243,35 @@ START_TEST(a_commit_does_not_wait_between_two_steps)
     int rc, steps = 0;
     scenario *t = &two.reader;
     open_both(0);
-    make_versions();
+    commit_three_versions();
     OK(t, brc_log(&it, t->repo, NULL, NULL, &t->err));
-    while ((rc = brc_log_next(it, &commit, &t->err)) > 0 && ++steps > 0)
+    while ((rc = brc_next(it, &commit, &t->err)) > 0 && ++steps > 0)
         commit_one(NULL);
     OK(t, rc);
     brc_iter_free(it);
     OK(t, brc_list(&it, t->session, "/", BRC_LIST_RECURSE, &t->err));
-    while ((rc = brc_list_next(it, &node, &t->err)) > 0 && ++steps > 0)
+    while ((rc = brc_next(it, &node, &t->err)) > 0 && ++steps > 0)
         commit_one(NULL);
     OK(t, rc);
     brc_iter_free(it);
-    OK(t, brc_keys(&it, t->session, "/a", &t->err));
-    while ((rc = brc_keys_next(it, &key, &t->err)) > 0 && ++steps > 0)
+    OK(t, brc_keys(&it, t->session, "a/", 0, &t->err));
+    while ((rc = brc_next(it, &key, &t->err)) > 0 && ++steps > 0)
         if (steps % 50 == 0)
             commit_one(NULL);
     OK(t, rc);
     brc_iter_free(it);
     ck_assert_int_gt(steps, CHUNKS);
 }
-END_TEST
 
 /* ---- what holds a lock -------------------------------- */
 
 static void find_it_locked(void *ctx)
 {
     scenario *w = &two.writer;
-    brc_array *b;
     int32_t one;
     (void)ctx;
     FAILS(w, BRC_EBUSY, brc_attrs_set(w->session, "/", "n", "1", &w->err));
-    OK(w, brc_array_open(&b, w->session, "/b", &w->err));
+    brc_array *b = scenario_array_at(w, w->session, "/b");
     brc_sel sel = BRC_SEL_INIT;
     OK(w, brc_sel_parse(&sel, b, "[0]", &w->err));
     OK(w, brc_array_read(b, &sel, &one, sizeof(one), &w->err));
@@ -288,12 +280,12 @@ static void find_it_locked(void *ctx)
 }
 
 /* Also while a read decodes: other writers wait, readers see the state before. */
-START_TEST(an_explicit_transaction_holds_its_lock)
+TEST(an_explicit_transaction_holds_its_lock)
 {
     scenario *t = &two.reader;
     brc_array *b;
     open_both(0);
-    make_array("/b", CODECS);
+    new_chunk_numbers("/b", CODECS);
     OK(t, brc_array_open(&b, t->session, "/b", &t->err));
     OK(t, brc_begin(t->repo, &t->err));
     write_all(t, "/b", 5);
@@ -307,7 +299,6 @@ START_TEST(an_explicit_transaction_holds_its_lock)
     commit_one(NULL);
     brc_array_free(b);
 }
-END_TEST
 
 /* ---- one state -------------------------------- */
 
@@ -340,15 +331,17 @@ static void check_all(const int32_t *data, int is_uncommitted)
         ck_assert_int_eq(data[i], is_uncommitted ? 5 : i / 64);
 }
 
+CASE("states", .setup = two_start, .teardown = two_stop, .timeout = 120);
+
 /* _i 1, 3: there are uncommitted chunks before; 2, 3: a pool. */
-START_TEST(a_read_of_uncommitted_changes_sees_one_state)
+LOOP(a_read_of_uncommitted_changes_sees_one_state, 0, 4)
 {
     static int32_t other[ELEMENTS];
     brc_array *a, *b;
     scenario *t = &two.reader;
     open_both((unsigned)_i / 2 * 2);
-    make_array("/a", CODECS);
-    make_array("/b", CODECS);
+    new_chunk_numbers("/a", CODECS);
+    new_chunk_numbers("/b", CODECS);
     scenario_commit(t, "first");
     if (_i % 2)
         write_all(t, "/a", 5);
@@ -359,7 +352,7 @@ START_TEST(a_read_of_uncommitted_changes_sees_one_state)
     hook_decode(write_meanwhile, NULL, 2);
     const brc_io io[2] = {IO_OF(a, NULL, taken, sizeof(taken)),
                           IO_OF(b, NULL, other, sizeof(other))};
-    OK(t, brc_read_batch(io, 2, &t->err));
+    OK(t, brc_read(io, 2, &t->err));
     ck_assert_int_eq(hook_calls(), 2);
     check_all(taken, _i % 2);
     check_all(other, _i % 2);
@@ -369,23 +362,22 @@ START_TEST(a_read_of_uncommitted_changes_sees_one_state)
     brc_array_free(a);
     brc_array_free(b);
 }
-END_TEST
 
 /* So do a stream, an export and a shard, also where the hand-over writes. */
-START_TEST(a_stream_and_an_export_see_one_state)
+LOOP(a_stream_and_an_export_see_one_state, 0, 2)
 {
     brc_array *a;
     brc_buf all = BRC_BUF_INIT;
     scenario *t = &two.reader;
     int chunks = 0;
     open_both(0);
-    make_array("/a", _i ? SHARDED : CODECS);
-    make_array("/b", CODECS);
+    new_chunk_numbers("/a", _i ? SHARDED : CODECS);
+    new_chunk_numbers("/b", CODECS);
     scenario_commit(t, "first");
     write_all(t, "/a", 5);
     OK(t, brc_array_open(&a, t->session, "/a", &t->err));
     hook_decode(write_meanwhile, NULL, 2);
-    OK(t, brc_array_stream(a, NULL, write_run, &all, &t->err));
+    OK(t, brc_array_stream(a, NULL, 0, write_run, &all, &t->err));
     ck_assert_uint_eq(all.len, sizeof(taken));
     for (int i = 0; i < ELEMENTS; i++)
         ck_assert_int_eq(((int32_t *)(void *)all.data)[i], 5);
@@ -395,44 +387,21 @@ START_TEST(a_stream_and_an_export_see_one_state)
     brc_buf_dispose(&all);
     brc_array_free(a);
 }
-END_TEST
 
 /* Where there are more rows than it may remember, it says that they changed. */
-START_TEST(too_many_chunks_to_remember)
+TEST(too_many_chunks_to_remember)
 {
     brc_array *a;
     int chunks = 0;
     scenario *t = &two.reader;
     open_both(0);
     two.reader.repo->pipe.memory = 65536;
-    make_array("/a", CODECS);
-    make_array("/b", CODECS);
+    new_chunk_numbers("/a", CODECS);
+    new_chunk_numbers("/b", CODECS);
     OK(t, brc_array_open(&a, t->session, "/a", &t->err));
     brc_chunk_sink sink = {&chunks, write_chunk};
     FAILS(t, BRC_ESTALE, brc_array_get_stored(a, &sink, &t->err));
     ck_assert_ptr_nonnull(strstr(t->err.message, "commit first"));
     ck_assert_int_lt(chunks, CHUNKS);
     brc_array_free(a);
-}
-END_TEST
-
-Suite *short_reads_suite(void)
-{
-    Suite *suite = suite_create("short_reads");
-    TCase *tc = tcase_create("locks");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, two_start, two_stop);
-    tcase_add_loop_test(tc, a_commit_does_not_wait_for_decoding, 0, 3 * READINGS);
-    tcase_add_loop_test(tc, a_commit_does_not_wait_for_progress, 0, READINGS - 1);
-    tcase_add_test(tc, a_commit_does_not_wait_between_two_steps);
-    tcase_add_test(tc, an_explicit_transaction_holds_its_lock);
-    suite_add_tcase(suite, tc);
-    tc = tcase_create("states");
-    tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, two_start, two_stop);
-    tcase_add_loop_test(tc, a_read_of_uncommitted_changes_sees_one_state, 0, 4);
-    tcase_add_loop_test(tc, a_stream_and_an_export_see_one_state, 0, 2);
-    tcase_add_test(tc, too_many_chunks_to_remember);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,15 +1,16 @@
 /* Where other implementations of Zarr went wrong, one test for each trap, by its
  * number in the list of traps. (Trap 11, attributes, is in test_nodes.c.) */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/base/file.h"
 #include "../../src/breccia.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
+#include "../kit/suite.h"
 
-Suite *traps_suite(void);
+TEST_SUITE(traps);
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
@@ -26,14 +27,7 @@ static int64_t chunk_objects(scenario *t)
     return scenario_ask(t, "SELECT count(*) FROM object WHERE kind=1");
 }
 
-static brc_array *array_at(scenario *t, const char *path)
-{
-    brc_array *a;
-    OK(t, brc_array_open(&a, t->session, path, &t->err));
-    return a;
-}
-
-START_TEST(trap01_rank_0)
+TEST(trap01_rank_0)
 {
     static const char *const chains[] = {
         NULL, "[" LITTLE "]",
@@ -56,7 +50,7 @@ START_TEST(trap01_rank_0)
         ck_assert_uint_eq(brc_sel_count(&sel), 1);
         OK(&t, brc_array_read(a, &sel, &got, 4, &t.err));
         ck_assert_int_eq(got, value);
-        OK(&t, brc_key_get(&bytes, t.session, "a/c", &t.err));
+        OK(&t, brc_key_get(&bytes, t.session, "a/c", NULL, NULL, &t.err));
         FAILS(&t, BRC_EINVAL, brc_array_append(a, 0, 1, &value, 4, &t.err));
         OK(&t, brc_array_resize(a, NULL, &t.err)); /* to what it is */
         value = -1;
@@ -68,9 +62,8 @@ START_TEST(trap01_rank_0)
         scenario_stop(&t);
     }
 }
-END_TEST
 
-START_TEST(trap02_P11_fill_is_compared_bit_by_bit)
+TEST(trap02_P11_fill_is_compared_bit_by_bit)
 {
     scenario t;
     uint64_t shape[1] = { 4 };
@@ -97,9 +90,8 @@ START_TEST(trap02_P11_fill_is_compared_bit_by_bit)
     brc_array_free(nan);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap02_one_element_that_is_not_fill_is_enough)
+TEST(trap02_one_element_that_is_not_fill_is_enough)
 {
     scenario t;
     uint64_t shape[1] = { 1000 };
@@ -119,9 +111,8 @@ START_TEST(trap02_one_element_that_is_not_fill_is_enough)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap03_odd_element_sizes)
+TEST(trap03_odd_element_sizes)
 {
     static const struct {
         const char *type, *fill;
@@ -149,9 +140,8 @@ START_TEST(trap03_odd_element_sizes)
         scenario_stop(&t);
     }
 }
-END_TEST
 
-START_TEST(trap04_zero_length_dimensions)
+TEST(trap04_zero_length_dimensions)
 {
     scenario t;
     uint64_t none[3] = { 4, 0, 5 }, some[3] = { 4, 2, 5 }, chunk[3] = { 2, 3, 5 };
@@ -187,9 +177,8 @@ START_TEST(trap04_zero_length_dimensions)
     scenario_whole(&t);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap05_edge_chunks_have_their_full_size)
+TEST(trap05_edge_chunks_have_their_full_size)
 {
     scenario t;
     uint64_t shape[2] = { 5, 7 }, chunk[2] = { 4, 4 };
@@ -200,7 +189,7 @@ START_TEST(trap05_edge_chunks_have_their_full_size)
     for (int i = 0; i < 35; i++)
         data[i] = (uint16_t)(100 + i);
     OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
-    OK(&t, brc_key_get(&bytes, t.session, "a/c/1/1", &t.err));
+    OK(&t, brc_key_get(&bytes, t.session, "a/c/1/1", NULL, NULL, &t.err));
     ck_assert_uint_eq(bytes.len, 32);
     for (int i = 0; i < 16; i++) { /* one row of three inside, the rest is fill */
         uint16_t value;
@@ -212,9 +201,8 @@ START_TEST(trap05_edge_chunks_have_their_full_size)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap06_chunks_larger_than_the_array)
+TEST(trap06_chunks_larger_than_the_array)
 {
     scenario t;
     uint64_t shape[2] = { 3, 2 }, chunk[2] = { 100, 50 };
@@ -226,16 +214,15 @@ START_TEST(trap06_chunks_larger_than_the_array)
     OK(&t, brc_array_write(a, NULL, data, 6, &t.err));
     scenario_reopen(&t);
     brc_array_free(a);
-    a = array_at(&t, "/a");
+    a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_read(a, NULL, got, 6, &t.err));
     ck_assert_mem_eq(got, data, 6);
     ck_assert_int_eq(scenario_ask(&t, "SELECT size FROM object WHERE kind=1"), 5000);
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap07_padding_is_fill_and_equal_content_is_one)
+TEST(trap07_padding_is_fill_and_equal_content_is_one)
 {
     scenario t;
     uint64_t five[1] = { 5 }, six[1] = { 6 }, chunk[1] = { 4 };
@@ -255,16 +242,15 @@ START_TEST(trap07_padding_is_fill_and_equal_content_is_one)
     brc_array_free(b);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap08_a_lost_object_is_never_fill)
+TEST(trap08_a_lost_object_is_never_fill)
 {
     scenario t;
     int32_t got[12];
     brc_sel sel = BRC_SEL_INIT;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 12, 4, 1);
-    brc_array *a = array_at(&t, "/a");
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_resize(a, (uint64_t[]){ 16 }, &t.err));
     scenario_commit(&t, "one");
     scenario_sql(&t, "DELETE FROM object WHERE kind=1 AND place="
@@ -281,9 +267,8 @@ START_TEST(trap08_a_lost_object_is_never_fill)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap10_fills_beyond_2_to_the_53)
+TEST(trap10_fills_beyond_2_to_the_53)
 {
     static const struct {
         const char *type, *fill;
@@ -326,9 +311,8 @@ START_TEST(trap10_fills_beyond_2_to_the_53)
     brc_buf_dispose(&text);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap12_13_nan_fills_keep_their_bits)
+TEST(trap12_13_nan_fills_keep_their_bits)
 {
     static const struct {
         const char *type, *fill, *json;
@@ -383,7 +367,6 @@ START_TEST(trap12_13_nan_fills_keep_their_bits)
     brc_buf_dispose(&text);
     scenario_stop(&t);
 }
-END_TEST
 
 /* ---- 61: shrink and grow -------------------------------- */
 
@@ -406,15 +389,15 @@ static void resize_step(scenario *t, brc_array **a, model *m, const uint64_t *sh
         scenario_reopen(t);
     } else {
         snprintf(name, sizeof(name), "b%d", step);
-        OK(t, brc_branch_create(t->repo, name, NULL, &t->err));
+        OK(t, brc_ref_create(t->repo, name, NULL, NULL, 0, &t->err));
         OK(t, brc_switch(t->repo, name, 0, &t->err));
         brc_session_free(t->session);
         OK(t, brc_session_open(&t->session, t->repo, NULL, BRC_SESSION_WRITE, &t->err));
     }
-    *a = array_at(t, "/a");
+    *a = scenario_array_at(t, t->session, "/a");
 }
 
-START_TEST(trap61_shrink_and_grow_show_fill)
+LOOP(trap61_shrink_and_grow_show_fill, 0, 8)
 {
     static const uint64_t shapes[][2] = {
         { 10, 9 }, { 8, 9 }, { 10, 9 },  { 3, 9 },  { 10, 9 }, { 10, 6 },
@@ -435,7 +418,7 @@ START_TEST(trap61_shrink_and_grow_show_fill)
             uint8_t *data = malloc(m.len + 1);
             ck_assert_ptr_nonnull(data);
             model_bytes(&random, data, m.len);
-            brc_sel_all(&all, a);
+            sel_all(&all, a);
             OK(&t, brc_array_write(a, NULL, data, m.len, &t.err));
             model_write(&m, &all, data, NULL);
             free(data);
@@ -450,26 +433,23 @@ START_TEST(trap61_shrink_and_grow_show_fill)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
-START_TEST(trap61_an_older_version_keeps_what_was_cut)
+TEST(trap61_an_older_version_keeps_what_was_cut)
 {
     scenario t;
-    brc_session *old;
-    brc_array *then;
     int32_t got[10];
     scenario_start(&t);
     scenario_numbers(&t, "/a", 10, 4, 1);
     scenario_commit(&t, "one");
-    brc_array *a = array_at(&t, "/a");
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_resize(a, (uint64_t[]){ 5 }, &t.err));
     scenario_commit(&t, "two");
     OK(&t, brc_array_resize(a, (uint64_t[]){ 10 }, &t.err));
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(got[i], i < 5 ? i + 1 : 0);
-    OK(&t, brc_session_open(&old, t.repo, "main~1", BRC_SESSION_AT, &t.err));
-    OK(&t, brc_array_open(&then, old, "/a", &t.err));
+    brc_session *old = scenario_session(&t, t.repo, "main~1", BRC_SESSION_AT);
+    brc_array *then = scenario_array_at(&t, old, "/a");
     OK(&t, brc_array_read(then, NULL, got, sizeof(got), &t.err));
     ck_assert_int_eq(got[9], 10);
     brc_array_free(then);
@@ -477,7 +457,6 @@ START_TEST(trap61_an_older_version_keeps_what_was_cut)
     brc_array_free(a);
     scenario_stop(&t);
 }
-END_TEST
 
 static void put_file(scenario *t, const char *name, const void *data, size_t len)
 {
@@ -487,7 +466,7 @@ static void put_file(scenario *t, const char *name, const void *data, size_t len
     OK(t, brc_file_write(path, data, len, &t->err));
 }
 
-START_TEST(trap61_padding_from_elsewhere_never_becomes_data)
+TEST(trap61_padding_from_elsewhere_never_becomes_data)
 {
     static const char json[] =
         "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[5],\"data_type\":\"int32\","
@@ -503,34 +482,11 @@ START_TEST(trap61_padding_from_elsewhere_never_becomes_data)
     snprintf(source, sizeof(source), "%s/in.zarr", t.dir);
     OK(&t, brc_import(t.session, source, "/a", NULL, &t.err));
     scenario_commit(&t, "one");
-    brc_array *a = array_at(&t, "/a");
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
     OK(&t, brc_array_resize(a, (uint64_t[]){ 9 }, &t.err));
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     for (int i = 0; i < 9; i++)
         ck_assert_int_eq(got[i], i == 4 ? 5 : 0);
     brc_array_free(a);
     scenario_stop(&t);
-}
-END_TEST
-
-Suite *traps_suite(void)
-{
-    Suite *suite = suite_create("traps");
-    TCase *tc = tcase_create("traps");
-    tcase_add_test(tc, trap01_rank_0);
-    tcase_add_test(tc, trap02_P11_fill_is_compared_bit_by_bit);
-    tcase_add_test(tc, trap02_one_element_that_is_not_fill_is_enough);
-    tcase_add_test(tc, trap03_odd_element_sizes);
-    tcase_add_test(tc, trap04_zero_length_dimensions);
-    tcase_add_test(tc, trap05_edge_chunks_have_their_full_size);
-    tcase_add_test(tc, trap06_chunks_larger_than_the_array);
-    tcase_add_test(tc, trap07_padding_is_fill_and_equal_content_is_one);
-    tcase_add_test(tc, trap08_a_lost_object_is_never_fill);
-    tcase_add_test(tc, trap10_fills_beyond_2_to_the_53);
-    tcase_add_test(tc, trap12_13_nan_fills_keep_their_bits);
-    tcase_add_loop_test(tc, trap61_shrink_and_grow_show_fill, 0, 8);
-    tcase_add_test(tc, trap61_an_older_version_keeps_what_was_cut);
-    tcase_add_test(tc, trap61_padding_from_elsewhere_never_becomes_data);
-    suite_add_tcase(suite, tc);
-    return suite;
 }

@@ -1,6 +1,5 @@
 /* Elements that are written as they come: the array is what one write of all of them makes of
  * it, whatever the grid, the selection, their order in the file, the threads and the memory. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,9 @@
 #include "../../src/zarr/array/array.h"
 #include "../../src/zarr/transfer.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/suite.h"
 
-Suite *write_stream_suite(void);
+TEST_SUITE(write_stream);
 
 #define SEEDS 120
 
@@ -190,7 +190,9 @@ static void check_stream(exchange_kit *kit, stream_case *c, unsigned seed)
     brc_array_free(b);
 }
 
-START_TEST(a_stream_is_what_one_write_of_it_is)
+CASE("streams");
+
+LOOP(a_stream_is_what_one_write_of_it_is, 0, 3)
 {
     brc_pool *pool = NULL;
     exchange_kit kit;
@@ -207,9 +209,8 @@ START_TEST(a_stream_is_what_one_write_of_it_is)
     exchange_stop(&kit);
     brc_pool_free(pool);
 }
-END_TEST
 
-START_TEST(a_stream_that_ends_too_early_leaves_the_array_as_it_was)
+TEST(a_stream_that_ends_too_early_leaves_the_array_as_it_was)
 {
     exchange_kit kit;
     stream_case c;
@@ -231,15 +232,4 @@ START_TEST(a_stream_that_ends_too_early_leaves_the_array_as_it_was)
         case_stop(&c);
     }
     exchange_stop(&kit);
-}
-END_TEST
-
-Suite *write_stream_suite(void)
-{
-    Suite *s = suite_create("write_stream");
-    TCase *c = tcase_create("streams");
-    tcase_add_loop_test(c, a_stream_is_what_one_write_of_it_is, 0, 3);
-    tcase_add_test(c, a_stream_that_ends_too_early_leaves_the_array_as_it_was);
-    suite_add_tcase(s, c);
-    return s;
 }

@@ -1,9 +1,10 @@
 /*
- * Where the elements of virtual datasets and of those with external storage are, see hdf5_in.h.
+ * Finds the elements of virtual datasets and of datasets with external storage, see hdf5_in.h.
  *
- * The library reads a source that it cannot open as fill values, and a raw file that is too short
- * as zeros. So each is looked at first, with the sources of sources, and stays open meanwhile: that
- * the library opens it a second time takes neither descriptors nor much memory.
+ * Where the library cannot open a source, it reads fill values; where a raw file is too short, it
+ * reads zeros. So the converter opens every source first, and the sources of sources, and keeps
+ * them open. When the library opens a source a second time, this takes neither descriptors nor much
+ * memory.
  */
 #include "hdf5_elsewhere.h"
 
@@ -22,44 +23,47 @@ static const char *hdf5_unreached_remedy(int code);
 
 /* ==== hdf5 sources ================================ */
 
-/* Virtual datasets whose sources are virtual. */
+/* The most virtual datasets that may lie in one another as sources. */
 #define MOST_NESTED 16
-/* Files of one dataset: each takes a descriptor (sandbox.c), and half a MiB in the library. */
+/* The most files of one dataset: each file takes a descriptor (sandbox.c) and half a MiB in the
+ * library. */
 #define MOST_FILES 1000
-/* Datasets in them, mappings, and members of a series. */
+/* The most datasets in these files, and members of a series; the most mappings. */
 #define MOST_SETS 20000
 #define MOST_MAPPINGS 100000
 #define RAW_NAME_MAX 4096
 
 #define COPY_IT "copy it with its elements first (h5repack)"
 
-/* A file, by its path, or a dataset, by that and its name. */
+/* An open file, whose key is its path, or an open dataset, whose key is the file's path and the
+ * dataset's name. */
 typedef struct held_id {
     char *key;
     hid_t id;
-    unsigned long file; /* of a dataset: where it is */
+    unsigned long file; /* of a dataset: the number of its file */
     haddr_t address;
 } held_id;
 
 struct brc_hdf5_sources {
     const brc_hdf5_in *in;
     const char *label;
-    hid_t type;         /* of the elements                                     */
-    void *files, *sets; /* of tsearch(): held_id                               */
-    const char **paths; /* of the files                                        */
+    hid_t type;         /* of the dataset's elements                           */
+    void *files, *sets; /* trees of tsearch() with held_id */
+    const char **paths; /* of the open files */
     size_t nfiles, nsets, paths_cap;
-    held_id above[MOST_NESTED]; /* virtual datasets whose sources are looked at */
+    held_id above[MOST_NESTED]; /* the virtual datasets around the current source */
     int depth;
 };
 
-/* A part of a virtual dataset: from a dataset in a file, both named as there. */
+/* A part of a virtual dataset, which is taken from a dataset in a file. The names are those in the
+ * mapping. */
 typedef struct source_part {
-    const char *above; /* the path of the file that names it */
-    hid_t parent, set; /* its id, and that of the dataset    */
+    const char *above; /* the path of the file of the virtual dataset */
+    hid_t parent, set; /* the ids of this file and of the virtual dataset */
     const char *file, *name;
-    hid_t taken, given; /* what of the dataset it is, and of the source */
-    uint64_t number;    /* which part it is, counted from 0, and of a   */
-    uint64_t member;    /* series which member                          */
+    hid_t taken, given; /* the selections in the virtual dataset and in the source */
+    uint64_t number;    /* the number of the part, counted from 0 */
+    uint64_t member;    /* the number of the member, if the part is a series */
 } source_part;
 
 /* ---- what is held -------------------------------- */
@@ -84,7 +88,7 @@ static void let_go(void *item)
     free(held);
 }
 
-/* The id and the key are taken over. */
+/* Adds an open file or dataset to the tree. Takes over the key and the id, also on failure. */
 static int hold(void **tree, char *key, hid_t id, held_id **out, brc_error *err)
 {
     held_id *held;
@@ -121,7 +125,7 @@ static int too_much(const brc_hdf5_sources *s, const char *what, int most, brc_e
 
 /* ---- is it what it should be -------------------------------- */
 
-/* Whether each value of the one type is one of the other. */
+/* Returns whether the type `to` has all values of the type `from`. */
 static int is_widened(hid_t from, hid_t to)
 {
     H5T_class_t class = H5Tget_class(from);
@@ -144,7 +148,8 @@ static int keeps_values(hid_t from, hid_t to)
     return fits;
 }
 
-/* Whether the selection, of a space that may not be the dataset's, is within that. */
+/* Returns whether the selection lies within the dataset's shape; the selection's space may have
+ * another shape. */
 static int lies_within(hid_t selection, int ndim, const hsize_t *shape)
 {
     hsize_t first[H5S_MAX_RANK], last[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK],
@@ -155,7 +160,7 @@ static int lies_within(hid_t selection, int ndim, const hsize_t *shape)
         H5Sget_regular_hyperslab(selection, first, stride, count, block) >= 0) {
         for (int i = 0; i < ndim; i++)
             last[i] = count[i] == H5S_UNLIMITED || block[i] == H5S_UNLIMITED
-                          ? 0 /* as far as there are elements */
+                          ? 0 /* an endless selection ends with the dataset */
                           : first[i] + (count[i] - 1) * stride[i] + block[i] - 1;
     } else if (H5Sget_select_bounds(selection, first, last) < 0) {
         return 0;
@@ -166,7 +171,7 @@ static int lies_within(hid_t selection, int ndim, const hsize_t *shape)
     return 1;
 }
 
-/* How many elements a part is, of a series one member. */
+/* Returns how many elements a part has; of a series, how many one member has. */
 static uint64_t taken_elements(hid_t taken)
 {
     hsize_t first[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
@@ -198,7 +203,7 @@ static int has_elements(hid_t source, const source_part *part)
     return has;
 }
 
-/* Checks that all of it is there and can be read. `label` is for messages. */
+/* Checks that the library can read all of the source. `label` names the source in messages. */
 static int check_stored(const brc_hdf5_sources *s, hid_t source, hid_t plist, hid_t type,
                         const char *label, brc_error *err)
 {
@@ -282,7 +287,8 @@ static int dataset_bytes(hid_t dataset, uint64_t *bytes)
     return n >= 0 && size > 0 && brc_mul_u64((uint64_t)n, size, bytes);
 }
 
-/* Its parts lie one behind the other in a list of pieces of files. */
+/* Checks that the raw files have all bytes of the dataset. Their pieces follow each other in a
+ * list. */
 static int check_raw_files(const brc_hdf5_sources *s, hid_t dataset, hid_t plist, const char *above,
                            brc_error *err)
 {
@@ -314,13 +320,14 @@ static int check_raw_files(const brc_hdf5_sources *s, hid_t dataset, hid_t plist
 
 /* ---- does the library read them -------------------------------- */
 
-/* The first element of a selection, of a series that of one member. 0: it is not known. */
+/* Finds the first element of a selection, or of one member of a series. Returns 0 if this element
+ * is not known. */
 static int first_of(hid_t selection, uint64_t member, hsize_t *at)
 {
     hsize_t stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
     int ndim = H5Sget_simple_extent_ndims(selection);
     memset(at, 0, H5S_MAX_RANK * sizeof(*at));
-    if (H5Sget_select_type(selection) == H5S_SEL_ALL) /* whose axes are not stored with it */
+    if (H5Sget_select_type(selection) == H5S_SEL_ALL) /* the selection has no axes of its own */
         return 1;
     if (H5Sis_regular_hyperslab(selection) <= 0 ||
         H5Sget_regular_hyperslab(selection, at, stride, count, block) < 0)
@@ -341,7 +348,8 @@ static int read_first(hid_t dataset, hid_t type, const hsize_t *at, void *out)
     return done;
 }
 
-/* The limit on parts: each read goes through all parts of the virtual dataset. */
+/* Returns whether the reading of this part is checked. Only some are: each read goes through all
+ * parts of the virtual dataset. */
 static int is_sampled(const source_part *part)
 {
     return part->number + part->member < 32 || (part->number + part->member) % 251 == 0;
@@ -352,7 +360,8 @@ static int is_of_lists(hid_t type)
     return H5Tdetect_class(type, H5T_VLEN) > 0 || H5Tdetect_class(type, H5T_STRING) > 0;
 }
 
-/* Whether another part of the virtual dataset may have this element too, which then counts. */
+/* Returns whether another part of the virtual dataset may have this element too: then the element
+ * may come from that part. */
 static int is_elsewhere_too(hid_t plist, const source_part *part, const hsize_t *at)
 {
     hsize_t first[H5S_MAX_RANK], last[H5S_MAX_RANK];
@@ -372,8 +381,9 @@ static int is_elsewhere_too(hid_t plist, const source_part *part, const hsize_t 
     return may;
 }
 
-/* That the first element is not a fill value in the virtual dataset and another value in the
- * source: then the library could not open what was opened here. */
+/* Checks that the library reads the part from the source. If the first element is a fill value
+ * in the virtual dataset and another value in the source, then the library could not open the
+ * source. */
 static int check_reading(const brc_hdf5_sources *s, const source_part *part,
                          const held_id *source, brc_error *err)
 {
@@ -406,7 +416,8 @@ done:
 
 static int look_into(brc_hdf5_sources *s, const held_id *set, brc_error *err);
 
-/* *file: the id, held; or *code: why there is none. */
+/* Opens a file, or finds the open one. Sets *code below 0 if there is no such file, and says
+ * why. */
 static int open_file(brc_hdf5_sources *s, const source_part *part, char *path, hid_t *file,
                      int *code, brc_error *err)
 {
@@ -437,7 +448,8 @@ static int open_file(brc_hdf5_sources *s, const source_part *part, char *path, h
     return BRC_OK;
 }
 
-/* The dataset in the file: held, with what it is made of looked at. *out: NULL if there is none. */
+/* Opens a dataset of the file, or finds the open one. Sets *out to NULL if there is no such
+ * dataset. */
 static int open_set(brc_hdf5_sources *s, const source_part *part, const char *path, hid_t file,
                     held_id **out, brc_error *err)
 {
@@ -469,7 +481,8 @@ done:
     return rc;
 }
 
-/* *there: 0 if it is not, which is an error only where it must be. */
+/* Opens the source of a part and checks it. Sets *there to 0 if there is no such source; the caller
+ * decides whether this is an error. */
 static int take_source(brc_hdf5_sources *s, const source_part *part, int *there, brc_error *err)
 {
     int is_own = strcmp(part->file, ".") == 0, code = 0, rc;
@@ -516,13 +529,14 @@ done:
 
 static int refuse_missing(const brc_hdf5_sources *s, const source_part *part, brc_error *err)
 {
-    return refuse_source(s, part, "put it there, or leave this out with --exclude",
-                         "which is not there", err);
+    return refuse_source(s, part, "copy the file to that place, or leave this out with --exclude",
+                         "which does not exist", err);
 }
 
 /* ---- names of a series -------------------------------- */
 
-/* "%b" becomes the number, "%%" one "%", as the library has it. *has: there is a "%b". */
+/* Writes a source's name: "%b" becomes the number, and "%%" one "%", as in the library. Sets *has
+ * to 1 if the name contains "%b". */
 static int spell_name(brc_buf *out, const char *name, uint64_t number, int *has, brc_error *err)
 {
     out->len = 0;
@@ -538,7 +552,8 @@ static int spell_name(brc_buf *out, const char *name, uint64_t number, int *has,
     return brc_buf_terminate(out, err);
 }
 
-/* Without an end in one axis: the elements of a series are one block of each. */
+/* Returns whether a selection has no end along an axis. Then the part is a series, and each member
+ * gives one block. */
 static int is_endless(hid_t space)
 {
     hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
@@ -551,7 +566,8 @@ static int is_endless(hid_t space)
     return is;
 }
 
-/* The members of a series up to the last that is there; the library looks as far. */
+/* Opens the members of a series, up to the last one that exists. The search ends after as many
+ * missing members as the library's. */
 static int take_series(brc_hdf5_sources *s, const source_part *part, brc_error *err)
 {
     brc_buf file = BRC_BUF_INIT, name = BRC_BUF_INIT;
@@ -595,7 +611,7 @@ done:
 
 /* ---- virtual datasets -------------------------------- */
 
-/* A name of the i-th mapping, by one of the library's two functions. */
+/* One of the library's two functions that give a name of the i-th mapping. */
 typedef ssize_t name_reader(hid_t plist, size_t i, char *name, size_t room);
 static int mapping_name(char **out, name_reader *get, hid_t plist, size_t i, const char *label,
                         brc_error *err)
@@ -658,7 +674,7 @@ static int check_mappings(brc_hdf5_sources *s, const held_id *set, hid_t plist, 
     return rc;
 }
 
-/* Finds the sources of a dataset's elements; the dataset itself is there. */
+/* Opens and checks the sources of a dataset's elements. The dataset itself is open. */
 static int look_into(brc_hdf5_sources *s, const held_id *set, brc_error *err)
 {
     hid_t plist = H5Dget_create_plist(set->id);
@@ -735,14 +751,16 @@ void brc_hdf5_sources_close(brc_hdf5_sources *s)
 
 /* ==== hdf5 elsewhere ================================ */
 
-/* Other files that an HDF5 file leads to, see hdf5_elsewhere.h. */
+/* Other files to which an HDF5 file leads, see hdf5_elsewhere.h. */
 
-/* Files that links lead to. Each takes a descriptor, and half a MiB in the library. */
+/* The most files to which links lead. Each file takes a descriptor, and half a MiB in the
+ * library. */
 #define MOST_OTHERS 200
 
 /* ---- names -------------------------------- */
 
-/* The path of a file that has this name in the file `above`. The caller frees it. */
+/* Makes the path of the file that is called `name` in the file `above`. The caller frees the
+ * path. */
 static int hdf5_file_named(char **out, const char *above, const char *name, brc_error *err)
 {
     const char *slash = *name == '/' ? NULL : strrchr(above, '/');
@@ -758,12 +776,13 @@ done:
     return rc;
 }
 
-/* "which is not there", or what else `code` of brc_convert_reach() says; and what to do. */
+/* Returns the clause of a message for a code of brc_convert_reach(), such as "which is not
+ * there". */
 static const char *hdf5_unreached(int code)
 {
     switch (code) {
     case -ENOENT:
-        return "which is not there";
+        return "which does not exist";
     case -EACCES:
     case -EPERM:
         return "which may not be read";
@@ -778,7 +797,7 @@ static const char *hdf5_unreached_remedy(int code)
 {
     switch (code) {
     case -ENOENT:
-        return "put it there, or leave this out with --exclude";
+        return "copy the file to that place, or leave this out with --exclude";
     case -EACCES:
     case -EPERM:
         return "only files beneath the imported file's folder are, by names without \"..\", hidden "
@@ -798,7 +817,7 @@ void brc_hdf5_forget_link(brc_hdf5_elsewhere *e)
     e->links = e->code = 0;
 }
 
-/* The library asks before it opens the file of a link. */
+/* The library calls this function before it opens the file of a link. */
 static herr_t follow_link_out(const char *above, const char *group, const char *file,
                               const char *object, unsigned *flags, hid_t access, void *ctx)
 {
@@ -822,7 +841,8 @@ int brc_hdf5_link_refuse(const brc_hdf5_elsewhere *e, const char *label, brc_err
 {
     const char *leave = "remove it, or leave it out with --exclude";
     if (e->links == 0)
-        return brc_part_refuse(err, BRC_PART_LINK, leave, "%s is a link to nothing in this file",
+        return brc_part_refuse(err, BRC_PART_LINK, leave, "%s links to an object that this file "
+                                                          "does not have",
                                label);
     if (!e->file || !e->object)
         return brc_nomem(err);
@@ -843,10 +863,10 @@ int brc_hdf5_link_refuse(const brc_hdf5_elsewhere *e, const char *label, brc_err
 
 /* ---- files -------------------------------- */
 
-/* Another one that may be read: its id, or BRC_HDF5_NONE. */
+/* Opens another file to read. Returns its id, or BRC_HDF5_NONE. */
 static hid_t hdf5_file_other(const char *path)
 {
-    /* Of all that have a file open this must be the same: the library opens some by itself. */
+    /* All that open a file must set the same degree, and the library opens some files by itself. */
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = BRC_HDF5_NONE;
     if (access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_WEAK) >= 0)
         file = H5Fopen(path, H5F_ACC_RDONLY, access);
@@ -854,8 +874,9 @@ static hid_t hdf5_file_other(const char *path)
     return file;
 }
 
-/* When it reads a virtual dataset, the library opens the sources by a list without a prefix, and
- * cannot where one is open by a list that has a prefix. So that is only for raw files. */
+/* Makes the access lists of links and of datasets with raw files. To read a virtual dataset, the
+ * library opens the sources by a list without a prefix, and fails if a source is open by a list
+ * with a prefix. So only datasets with raw files get a prefix. */
 static int make_links(hid_t *links, hid_t *raw, brc_hdf5_elsewhere *elsewhere)
 {
     *links = H5Pcreate(H5P_DATASET_ACCESS);

@@ -1,11 +1,11 @@
 /*
- * Reading HDF5: the file's root group becomes a group, and what is linked in it its
- * children.
+ * Reads HDF5: the file's root group becomes a group, and the objects that are linked in it become
+ * its children.
  *
- * Links are paths to objects, and an object may have several: hard links, and soft
- * links by name. Zarr has none, so each path becomes a copy (equal chunks are stored
- * once). A link to a group that holds it has no end, and a soft link to nothing no
- * content: both are refused. A link to another file becomes a copy as well, of what it leads to.
+ * Links are paths to objects. An object may have several links: hard links, and soft links by name.
+ * Zarr has no links, so each path becomes a copy (equal chunks are stored once). A link to a group
+ * that contains the link never ends, and a soft link may lead nowhere: the import refuses both. A
+ * link to another file becomes a copy of the object that it leads to.
  */
 #include "hdf5_in.h"
 
@@ -18,8 +18,9 @@
 
 
 #define GROUP_DEPTH 100
-/* Groups and datasets that were met before, and what is below them: each link to a group can
- * double what there is, and each to a dataset is a copy of all its elements. */
+/* The most copies of groups and datasets that were met before, and of objects below them: each link
+ * to a group may double the number of objects, and each link to a dataset is a copy of all
+ * elements. */
 #define MOST_COPIES 10000
 
 typedef struct link_list {
@@ -30,17 +31,17 @@ typedef struct link_list {
     brc_error *err;
 } link_list;
 
-/* An object of any file that is open. */
+/* An object of any open file. */
 typedef struct object_place {
     unsigned long file;
     haddr_t address;
 } object_place;
 
 typedef struct group_walk {
-    const brc_hdf5_in *in;           /* the file of what is gone through, see go_there() */
+    const brc_hdf5_in *in;           /* the file of the current object, see go_there() */
     int depth;
-    object_place above[GROUP_DEPTH]; /* the groups around                        */
-    void *met;                  /* objects met so far: of tsearch()              */
+    object_place above[GROUP_DEPTH]; /* the groups around the current object */
+    void *met;                  /* objects met so far: a tree of tsearch() */
     int in_copy;                /* at or below a group that was met before       */
     size_t copies;
 } group_walk;
@@ -95,7 +96,7 @@ static int by_place(const void *a, const void *b)
                               : (x->address > y->address) - (x->address < y->address);
 }
 
-/* *again: it was met before. */
+/* Notes that the walk has met an object. Sets *again to 1 if the walk met the object before. */
 static int meet_object(group_walk *w, object_place place, int *again, brc_error *err)
 {
     object_place *key;
@@ -110,7 +111,7 @@ static int meet_object(group_walk *w, object_place place, int *again, brc_error 
     return brc_nomem(err);
 }
 
-/* The group becomes one of those around what is in it. */
+/* Adds the group to the groups around its members. */
 static int enter_group(group_walk *w, object_place place, const char *label, brc_error *err)
 {
     if (w->depth == GROUP_DEPTH)
@@ -136,13 +137,14 @@ static int check_link_type(H5L_type_t type, const char *label, brc_error *err)
 }
 
 typedef struct hdf5_link {
-    const char *path;  /* the node of its group */
+    const char *path;  /* of the node of its group */
     const char *label; /* "x.h5: /a"            */
-    const char *name;  /* of the link               */
+    const char *name;  /* of the link in its group */
     H5L_type_t type;
 } hdf5_link;
 
-/* Datasets are opened as such, or the library passes over what the lists say of them alone. */
+/* Opens the object of a link. A dataset is opened again as a dataset, because otherwise the library
+ * ignores properties that only dataset access lists have. */
 static int open_link(const brc_hdf5_in *in, hid_t group, const hdf5_link *link, hid_t *out,
                      brc_error *err)
 {
@@ -160,8 +162,8 @@ static int open_link(const brc_hdf5_in *in, hid_t group, const hdf5_link *link, 
                : brc_hdf5_link_refuse(in->elsewhere, link->label, err);
 }
 
-/* The same import, where it goes on with an object of perhaps another file; `label`: of the link to
- * the object. *there is valid as long as the label. */
+/* Makes *there the import that goes on with this object, which may lie in another file. `label`
+ * names the link to the object; *there is valid as long as the label. */
 static int go_there(brc_hdf5_in *there, const brc_hdf5_in *in, hid_t object, const char *label,
                     brc_error *err)
 {
@@ -177,7 +179,7 @@ static int go_there(brc_hdf5_in *there, const brc_hdf5_in *in, hid_t object, con
     there->id = other->id;
     there->number = other->number;
     there->paths = other->paths;
-    there->paths.from = from ? from : "?"; /* which no path begins with */
+    there->paths.from = from ? from : "?"; /* no path begins with this */
     there->paths.to = brc_convert_path(in->convert, label);
     if (there->netcdf)
         there->netcdf = &brc_hdf5_netcdf_elsewhere;
@@ -213,7 +215,7 @@ done:
     return rc;
 }
 
-/* `above`: the group's label, "x.h5: /a". */
+/* Imports the object of a link. `label` is that of the group, "x.h5: /a". */
 static int import_link(group_walk *w, hid_t group, const char *path, const char *above,
                        const char *name, H5L_type_t type, brc_error *err)
 {
@@ -233,7 +235,8 @@ done:
 
 /* ---- groups -------------------------------- */
 
-/* A committed data type: its tree, or null where it cannot be made again; its attributes. */
+/* Describes a committed data type: its tree, or null if the type cannot be made again, and its
+ * attributes. */
 static int describe_named(brc_json **out, const brc_hdf5_in *in, hid_t type, const char *path,
                           const char *label, brc_error *err)
 {
@@ -270,7 +273,8 @@ done:
     return rc;
 }
 
-/* The committed data types that are linked in the group: *out is NULL without one. */
+/* Describes the committed data types that are linked in the group. Sets *out to NULL if there are
+ * none. */
 static int note_named(brc_json **out, const brc_hdf5_in *in, hid_t group, const char *above,
                       brc_error *err)
 {
@@ -398,7 +402,7 @@ static int import_object(group_walk *w, hid_t object, const char *path, const ch
     case H5O_TYPE_DATASET:
         return brc_hdf5_dataset_import(w->in, object, path, label, err);
     case H5O_TYPE_NAMED_DATATYPE:
-        return BRC_OK; /* noted in its group, and by what has it */
+        return BRC_OK; /* the note of its group and of its users has it */
     default:
         return brc_part_refuse(err, BRC_PART_OBJECT, NULL, "%s is neither a group nor a dataset",
                                label);

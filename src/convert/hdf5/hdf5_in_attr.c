@@ -1,11 +1,12 @@
-/* How a dataset is stored, and whether all of it is there. */
+/* Reads the elements and attributes of HDF5's objects: how a dataset is stored and whether all of
+ * it exists, elements in Zarr's form, values as JSON, the names of axes, and attributes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../codec/registry.h"
 #include "../../nd/dtype_text.h"
-#include "../lib/hdf5_heap.h"
+#include "hdf5_heap.h"
 #include "hdf5_in.h"
 #include "hdf5_tree.h"
 #include "hdf5_type.h"
@@ -19,13 +20,14 @@ int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_err
 {
     H5D_layout_t layout = H5Pget_layout(plist);
     if (layout < 0)
-        return brc_hdf5_fail(err, BRC_EINVAL, "%s: how it is stored cannot be read", label);
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: its storage layout cannot be read", label);
     *chunked = layout == H5D_CHUNKED;
     return BRC_OK;
 }
 
-/* An element of variable length is a length of 4 bytes, an address, and a number of 4 bytes (the
- * format's specification, "Global Heap ID"): at least what its pointers have in memory. */
+/* In the file an element of variable length is a length of 4 bytes, an address and a number of 4
+ * bytes ("Global Heap ID" in the format's specification): at least as many bytes as its pointers
+ * have in memory. */
 #define HEAP_ID_BYTES 16 /* with addresses of 8 bytes */
 static int has_long_addresses(hid_t dataset)
 {
@@ -41,7 +43,7 @@ static int has_long_addresses(hid_t dataset)
 int brc_hdf5_size_check(hid_t dataset, hid_t type, int ndim, const uint64_t *shape,
                         const char *label, brc_error *err)
 {
-    if (brc_hdf5_is_virtual(dataset)) /* that of its sources counts */
+    if (brc_hdf5_is_virtual(dataset)) /* the size of its sources is checked instead */
         return BRC_OK;
     uint64_t bytes, stored = H5Dget_storage_size(dataset);
     int is_one = H5Tget_class(type) == H5T_VLEN || H5Tis_variable_str(type) > 0;
@@ -56,12 +58,12 @@ int brc_hdf5_size_check(hid_t dataset, hid_t type, int ndim, const uint64_t *sha
 
 /* ==== hdf5 in elements ================================ */
 
-/* Elements as the library gives them, made ours: see hdf5_in.h. */
+/* Turns elements from the library's form into Zarr's canonical form, see hdf5_in.h. */
 
 /* The most memory that elements of variable length may take at once. */
 #define VARIABLE_BYTES ((size_t)1 << 30)
 
-/* The integer's lowest bits, as a signed number. */
+/* Turns the lowest `bits` bits of the integer into a signed number of its whole size. */
 static void extend_sign(uint8_t *at, size_t size, unsigned bits)
 {
     uint64_t sign = UINT64_C(1) << (bits - 1), value = 0;
@@ -92,7 +94,7 @@ static int mend_part(const struct brc_hdf5_part *part, uint8_t *data, uint64_t i
 int brc_hdf5_is_doubtful(const brc_hdf5_type *type)
 {
     int is = type->kind == BRC_HDF5_STRING || type->kind == BRC_HDF5_OBJECT ||
-             type->kind == BRC_HDF5_REGION; /* which may lead nowhere */
+             type->kind == BRC_HDF5_REGION; /* a region may lead nowhere */
     for (size_t i = 0; i < type->nparts; i++)
         is |= type->parts[i].bits == 0;
     return is;
@@ -123,7 +125,7 @@ static int append_span(brc_buf *out, const void *data, size_t len, const char *l
     return len > 0 ? brc_buf_append(out, data, len, err) : BRC_OK;
 }
 
-/* A text ends at its first zero byte. */
+/* Appends a text, which ends at its first zero byte. */
 static int append_checked(brc_buf *out, const brc_hdf5_type *type, brc_span bytes,
                           const char *label, brc_error *err)
 {
@@ -131,7 +133,7 @@ static int append_checked(brc_buf *out, const brc_hdf5_type *type, brc_span byte
         bytes.len = strnlen((const char *)bytes.data, bytes.len);
         if (!brc_utf8_valid((const char *)bytes.data, bytes.len))
             return brc_part_refuse(err, BRC_PART_VALUE, "convert it first",
-                                   "%s: a string in it is not UTF-8", label);
+                                   "%s: one of its strings is not UTF-8", label);
     }
     return append_span(out, bytes.data, bytes.len, label, err);
 }
@@ -177,7 +179,7 @@ static void *take_memory(size_t size, void *ctx)
 
 static void give_memory_back(void *at, void *ctx)
 {
-    (void)at, (void)ctx; /* with all of it */
+    (void)at, (void)ctx; /* the arena frees everything at once */
 }
 
 int brc_hdf5_read_lists(brc_hdf5_memory *taken, hid_t dataset, hid_t type, hid_t memory,
@@ -221,7 +223,7 @@ done:
 
 /* ==== hdf5 in value ================================ */
 
-/* Values of any type as JSON, see hdf5_in.h. */
+/* Prints values of any type as JSON, see hdf5_in.h. */
 
 static int print_span(const brc_hdf5_in *in, const brc_hdf5_tree *leaf, const void *item,
                       brc_buf *out, const char *label, brc_error *err)
@@ -240,12 +242,12 @@ static int print_text(const char *text, size_t len, brc_buf *out, brc_error *err
     brc_json *json = brc_attr_text(text, len);
     if (!json)
         return brc_nomem(err);
-    int rc = brc_json_write(out, json, err);
+    int rc = brc_json_write(out, json, 0, err);
     brc_json_free(json);
     return rc;
 }
 
-/* Whether it is text of a fixed length. */
+/* Returns whether the type is text of a fixed length. */
 static int hdf5_is_fixed_text(const brc_dtype *type)
 {
     return type->klass == BRC_CLASS_BYTES && type->item_size > 0;
@@ -265,7 +267,7 @@ static int print_item(const brc_hdf5_in *in, const brc_hdf5_tree *leaf, const ui
     return leaf->dtype->ops->print(leaf->dtype, item, leaf->type.item, BRC_PRINT_FILL, out, err);
 }
 
-/* Values to print in order: elements of the type `each`, or, if that is NULL, items of a leaf. */
+/* Values to print in order: elements of the type `each`, or items of a leaf if `each` is NULL. */
 typedef struct value_box {
     const brc_hdf5_in *in;
     const brc_hdf5_tree *tree, *each;
@@ -289,7 +291,7 @@ static int print_box(value_box *box, int axis, brc_buf *out, brc_error *err)
         if (i > 0)
             BRC_TRY(brc_buf_byte(out, ',', err));
         if (out->len > BRC_HDF5_VALUE_BYTES)
-            return brc_fail(err, BRC_ELIMIT, "%s: a value in it is too long", box->label);
+            return brc_fail(err, BRC_ELIMIT, "%s: one of its values is too long", box->label);
         BRC_TRY(print_box(box, axis + 1, out, err));
     }
     return brc_buf_byte(out, ']', err);
@@ -351,9 +353,9 @@ const char *brc_hdf5_committed(const brc_hdf5_in *in, hid_t type)
 /* ==== hdf5 fill attr ================================ */
 
 /*
- * The attribute _FillValue of an array. In HDF5 it is of the array's type, and often a list
- * of one value; xarray, where it reads Zarr, wants one number for integers and base64 of a
- * little-endian double for floats, and fails on a whole group where it finds anything else.
+ * The attribute _FillValue of an array. In HDF5 the attribute has the array's type, and is often a
+ * list of one value. xarray's reader of Zarr expects one number for integers, and the base64 of a
+ * little-endian double for floats; it fails on a whole group where it finds anything else.
  */
 
 static int is_integer_type(const brc_dtype *type)
@@ -369,12 +371,13 @@ static int is_float_type(const brc_dtype *type)
 static int open_named(brc_dtype **out, const brc_registry *reg, const char *name)
 {
     *out = NULL;
-    return name ? brc_dtype_open_name(out, reg, name, NULL) : BRC_EINVAL;
+    return name ? brc_dtype_open(out, reg, NULL, name, NULL) : BRC_EINVAL;
 }
 
 /* ---- in -------------------------------- */
 
-/* The name of the type that the attribute had; NULL: none that matters here. */
+/* Returns the name of the type that the attribute had; NULL if the attribute needs no
+ * conversion. */
 static const char *type_of_value(const brc_json *types, const brc_json *value)
 {
     const brc_json *noted = brc_json_member(types, BRC_ATTR_FILL);
@@ -386,7 +389,7 @@ static const char *type_of_value(const brc_json *types, const brc_json *value)
     return brc_json_is_nan(value) || strpbrk(brc_json_literal(value), ".eE") ? "float64" : "int64";
 }
 
-/* *out: the value as xarray has it; NULL if it is left as it is. */
+/* Sets *out to the value in xarray's form, or to NULL if the value stays as it is. */
 static int value_for_zarr(brc_json **out, const brc_json *value, const brc_dtype *array,
                           const brc_dtype *own, brc_error *err)
 {
@@ -405,7 +408,8 @@ done:
     return rc;
 }
 
-/* Where an export of the array would not write this type, or a list, it is noted. */
+/* Notes the attribute's type, unless an export of the array would write this type, and no list,
+ * anyway. */
 static int note_fill_type(brc_json **types, const char *own, int list, const brc_dtype *array,
                           brc_error *err)
 {
@@ -419,7 +423,7 @@ static int note_fill_type(brc_json **types, const char *own, int list, const brc
     }
     BRC_GO(
         brc_buf_printf(&text, err, list ? "{\"data_type\":\"%s\",\"shape\":[1]}" : "\"%s\"", own));
-    BRC_GO(brc_json_parse(&note, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse(&note, (const char *)text.data, text.len, 0, err));
     if (!*types && !(*types = brc_json_new_object())) {
         brc_json_free(note);
         rc = brc_nomem(err);
@@ -445,7 +449,7 @@ int brc_hdf5_fill_attr_in(brc_json *values, brc_json **types, const brc_dtype *a
     const char *noted = type_of_value(*types, value);
     if (open_named(&own, reg, noted) < 0)
         return BRC_OK;
-    BRC_GO(brc_dup(&name, noted, err)); /* the note is replaced */
+    BRC_GO(brc_dup(&name, noted, err)); /* the noted text is replaced */
     BRC_GO(value_for_zarr(&changed, value, array, own, err));
     if (!changed)
         goto done;
@@ -459,7 +463,7 @@ done:
 
 /* ---- out -------------------------------- */
 
-/* Whether the number is one of the type as well. */
+/* Returns whether the type has the number. */
 static int type_holds(const brc_dtype *type, const brc_json *json, double value)
 {
     brc_buf element = BRC_BUF_INIT;
@@ -471,7 +475,7 @@ static int type_holds(const brc_dtype *type, const brc_json *json, double value)
     return parsed && (back == value || (isnan(back) && isnan(value)));
 }
 
-/* Chooses the noted type, else the array's. */
+/* Chooses the noted type, or the array's if there is no note. */
 static int choose_fill_type(brc_json **out, const brc_dtype *array, const brc_json *noted,
                             const brc_json *json, double value, brc_error *err)
 {
@@ -523,10 +527,10 @@ done:
 /* ==== hdf5 in scale ================================ */
 
 /*
- * The names of a dataset's axes, from HDF5's dimension scales: an axis has a label
- * (DIMENSION_LABELS), or a scale is attached to it (DIMENSION_LIST: a list of
- * references for each axis), whose name (NAME, or what it is called in its group)
- * is the axis's. A dataset of one axis that is a scale gives its own axis its name.
+ * Reads the names of a dataset's axes from HDF5's dimension scales. An axis has a label
+ * (DIMENSION_LABELS), or a scale is attached to it (DIMENSION_LIST: a list of references for each
+ * axis): then the axis is called as the scale is, by its attribute NAME or by its link. A dataset
+ * of one axis that is a scale gives its own axis its name.
  */
 
 typedef struct scale_reader {
@@ -534,7 +538,7 @@ typedef struct scale_reader {
     const char *label;
     int ndim;
     char **names;
-    brc_hdf5_scale_fn *take; /* what is called with each scale */
+    brc_hdf5_scale_fn *take; /* is called with each scale */
     void *ctx;
 } scale_reader;
 
@@ -566,14 +570,14 @@ static int read_labels(const scale_reader *r, hid_t dataset, brc_error *err)
 
 /* ---- scales -------------------------------- */
 
-/* "/a/b" gives "b". */
+/* Returns the last part of a path: "b" for "/a/b". */
 static const char *part_after_slash(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-/* A scale's own name; `path` is where it lies. */
+/* Names the axis after the scale, which lies at `path`. */
 static int scale_name(const scale_reader *r, hid_t scale, const char *path, int axis,
                       brc_error *err)
 {
@@ -608,7 +612,7 @@ static int referred_name(void *ctx, hid_t dataset, const void *reference, int ax
     return rc;
 }
 
-/* DIMENSION_LIST must be one list of references for each axis. */
+/* Checks that DIMENSION_LIST is one list of references for each axis. */
 static int check_lists(const scale_reader *r, hid_t type, hid_t space, brc_error *err)
 {
     hid_t base = H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : BRC_HDF5_NONE;
@@ -622,7 +626,7 @@ static int check_lists(const scale_reader *r, hid_t type, hid_t space, brc_error
                            "%s: DIMENSION_LIST is not one list of references per axis", r->label);
 }
 
-/* The first scale of each axis. */
+/* Takes the first scale of each axis. */
 static int take_lists(const scale_reader *r, hid_t dataset, const hvl_t *lists, brc_error *err)
 {
     for (int i = 0; i < r->ndim; i++)
@@ -688,14 +692,13 @@ int brc_hdf5_names_read(char **names, const brc_hdf5_in *in, hid_t dataset, int 
 /* ==== hdf5 in attr ================================ */
 
 /*
- * Attributes of HDF5 as JSON.
+ * Reads attributes of HDF5 as JSON.
  *
- * A value is what the elements of an array with this type print as a fill value, in
- * lists as deep as it has axes, but NaN and the infinities of floats and complex numbers
- * are numbers; texts are texts, and an attribute without a value is null. Where JSON alone
- * would be written as another type (int64, float64, bool and text are what it is written
- * as), the data type is noted, and where a NaN has other bits than it would have again, the
- * elements too.
+ * A value is written as the fill value of an array with its type would be, in lists as deep as the
+ * attribute has axes, with these exceptions: NaN and the infinities of floats and complex numbers
+ * are numbers, texts are JSON texts, and an attribute without a value is null. An export writes
+ * JSON as int64, float64, bool or text. Where the attribute has another type, its type is noted;
+ * where a NaN has bits that the export would not write, its elements are noted too.
  */
 
 #define ATTR_MAX_VALUES 1000000
@@ -706,12 +709,12 @@ typedef struct attr_reader {
     const char *label;
     hid_t id, space;
     brc_hdf5_tree tree;
-    const char *committed; /* the path of its type, or NULL */
+    const char *committed; /* the path of the committed type, or NULL */
     int ndim, is_null;
     uint64_t shape[BRC_MAX_NDIM];
-    uint64_t n;         /* elements                      */
-    uint8_t *data, *at; /* the next to print             */
-    int odd;            /* a NaN has bits of its own     */
+    uint64_t n;         /* how many elements there are */
+    uint8_t *data, *at; /* all elements, and the next to print */
+    int odd;            /* a NaN has bits that its text does not give */
     brc_buf text;
 } attr_reader;
 
@@ -800,7 +803,7 @@ static int print_lists(attr_reader *r, int axis, brc_error *err)
     return brc_buf_byte(&r->text, ']', err);
 }
 
-/* 1 if JSON by itself is written as this type again. */
+/* Returns 1 if an export of the JSON alone writes this type again. */
 static int is_plain_attr(const attr_reader *r)
 {
     const brc_hdf5_type *type = &r->tree.type;
@@ -818,12 +821,13 @@ static int is_plain_attr(const attr_reader *r)
     return strcmp(type->dtype, "int64") == 0 || strcmp(type->dtype, "bool") == 0;
 }
 
-/* Floats print what JSON has no number for as texts: names, and the bits of odd NaNs. */
+/* Replaces texts by numbers. Floats print values that JSON lacks as texts: names, and the bits of
+ * odd NaNs. */
 static int words_to_numbers(attr_reader *r, brc_json *value, brc_error *err)
 {
     static const char *const words[] = { "NaN", "Infinity", "-Infinity" };
     for (const brc_json *v = brc_json_first(value); v; v = brc_json_next(v))
-        BRC_TRY(words_to_numbers(r, (brc_json *)(uintptr_t)v, err)); /* the value is ours */
+        BRC_TRY(words_to_numbers(r, (brc_json *)(uintptr_t)v, err)); /* this file made the value */
     if (brc_json_kind(value) != BRC_JSON_STRING)
         return BRC_OK;
     const int which = brc_json_choice(value, words, 3);
@@ -831,7 +835,7 @@ static int words_to_numbers(attr_reader *r, brc_json *value, brc_error *err)
     return brc_json_replace(value, brc_json_new_number(words[which < 0 ? 0 : which]), err);
 }
 
-/* The elements of an attribute with odd NaNs. */
+/* Notes the elements of an attribute with odd NaNs. */
 static int note_elements(const attr_reader *r, brc_json *type, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -844,8 +848,8 @@ done:
     return rc;
 }
 
-/* The type as it stands in the note: its tree (hdf5_tree.h), or {"type": tree, "ndim": the
- * attribute's axes, "committed": path}. */
+/* Describes the type as the note has it: the type's tree (hdf5_tree.h), or {"type": tree, "ndim":
+ * number of the attribute's axes, "committed": path}. */
 static int describe_type(const attr_reader *r, brc_json **out, brc_error *err)
 {
     brc_json *tree;
@@ -869,7 +873,7 @@ static int describe_type(const attr_reader *r, brc_json **out, brc_error *err)
                         : BRC_OK;
 }
 
-/* *type: the type to be noted, or NULL. */
+/* Prints an attribute. Sets *type to the type to note, or to NULL. */
 static int print_attribute(attr_reader *r, brc_json **value, brc_json **type, brc_error *err)
 {
     *value = *type = NULL;
@@ -879,7 +883,7 @@ static int print_attribute(attr_reader *r, brc_json **value, brc_json **type, br
     }
     r->at = r->data;
     BRC_TRY(print_lists(r, 0, err));
-    BRC_TRY(brc_json_parse(value, (const char *)r->text.data, r->text.len, err));
+    BRC_TRY(brc_json_parse(value, (const char *)r->text.data, r->text.len, 0, err));
     if (r->tree.kind == BRC_HDF5_LEAF && r->tree.type.kind == BRC_HDF5_FIXED &&
         (r->tree.dtype->klass == BRC_CLASS_FLOAT || r->tree.dtype->klass == BRC_CLASS_COMPLEX))
         BRC_TRY(words_to_numbers(r, *value, err));
@@ -920,7 +924,8 @@ done:
     return rc;
 }
 
-/* The value of one attribute; NULL if there is none, or it stays out. */
+/* Reads the value of one attribute. Sets *out to NULL if there is no such attribute, or if the
+ * import leaves it out. */
 static int hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object,
                            const char *name, const char *label, brc_error *err)
 {
@@ -947,7 +952,8 @@ typedef struct attrs_walk {
     brc_error *err;
 } attrs_walk;
 
-/* Part of the machinery of dimension scales: said by the names of the axes. */
+/* Returns whether the attribute belongs to HDF5's dimension scales, which the names of axes
+ * replace. */
 static int is_structure(const attrs_walk *w, const char *name)
 {
     if (!w->is_array)
@@ -958,13 +964,14 @@ static int is_structure(const attrs_walk *w, const char *name)
     return w->out->is_scale && (strcmp(name, "CLASS") == 0 || strcmp(name, "NAME") == 0);
 }
 
-/* Zarr's own words in the file; 0 if it is an attribute like any other. */
+/* Takes the attribute in which an export kept what only Zarr has. Returns 0 for any other
+ * attribute. */
 static int take_zarr(attrs_walk *w, const char *name, const brc_json *value)
 {
     const char *text;
     brc_json *object = NULL;
     if (strcmp(name, BRC_HDF5_ZARR) != 0 || !brc_json_text(value, &text) ||
-        brc_json_parse(&object, text, strlen(text), NULL) < 0)
+        brc_json_parse(&object, text, strlen(text), 0, NULL) < 0)
         return 0;
     if (brc_json_kind(object) != BRC_JSON_OBJECT || w->out->zarr) {
         brc_json_free(object);
@@ -1008,7 +1015,7 @@ static herr_t each_attribute(hid_t object, const char *name, const H5A_info_t *i
     return w->rc < 0 ? -1 : 0;
 }
 
-/* Attributes that are JSON text become what the text says. */
+/* Parses the attributes that an export wrote as JSON text. */
 static int parse_texts(brc_hdf5_attrs *attrs, brc_error *err)
 {
     const brc_json *names = brc_json_member(attrs->zarr, "json");
@@ -1017,7 +1024,7 @@ static int parse_texts(brc_hdf5_attrs *attrs, brc_error *err)
         brc_json *value;
         if (!brc_json_text(n, &name) ||
             !brc_json_text(brc_json_member(attrs->values, name), &text) ||
-            brc_json_parse_nan(&value, text, strlen(text), NULL) < 0)
+            brc_json_parse(&value, text, strlen(text), BRC_JSON_NAN, NULL) < 0)
             continue;
         BRC_TRY(brc_json_set(attrs->values, name, value, err));
     }
@@ -1080,7 +1087,7 @@ int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err)
     *out = NULL;
     if (brc_json_count(attrs->values) == 0)
         return BRC_OK;
-    BRC_GO(brc_json_write(&text, attrs->values, err));
+    BRC_GO(brc_json_write(&text, attrs->values, 0, err));
     BRC_GO(brc_buf_take_text(&text, out, err));
 done:
     brc_buf_dispose(&text);
@@ -1108,6 +1115,6 @@ int brc_hdf5_note_group(brc_hdf5_attrs *attrs, brc_json *note, const char *label
     brc_json_free(note);
     return brc_fail(err, BRC_EINVAL,
                     "%s has an attribute " BRC_HDF5_GROUP_NOTE ", a name that is reserved for "
-                    "what only HDF5 says: rename it",
+                    "notes about HDF5: rename it",
                     label);
 }

@@ -1,4 +1,4 @@
-/* A dataset of HDF5 as an array, see hdf5_in.h. */
+/* Imports a dataset of HDF5 as an array, see hdf5_in.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,25 +16,25 @@ typedef struct dataset_in {
     brc_hdf5_attrs attrs;
     brc_json *notes;
     brc_hdf5_stored stored;
-    brc_hdf5_pass *pass; /* NULL: elements are read                          */
-    int ndim;                /* of the dataset itself; the type's axes follow            */
+    brc_hdf5_pass *pass; /* NULL: elements are read by the library */
+    int ndim;                /* of the dataset itself; axes of the type follow */
     int chunked, undefined_fill, is_null, is_virtual, is_bool;
-    uint64_t most[BRC_MAX_NDIM]; /* the largest shape; UINT64_MAX: any              */
+    uint64_t most[BRC_MAX_NDIM]; /* the largest shape; UINT64_MAX: no limit */
     char *names[BRC_MAX_NDIM];
-    brc_buf fill;          /* JSON                                                     */
-    brc_buf span;          /* the fill value of variable length, as an element         */
+    brc_buf fill;          /* the fill value as JSON */
+    brc_buf span;          /* the fill value of variable length, as an element */
     char *attrs_json;
     brc_array_in array;
-    /* For a variable of NetCDF-4 alone: */
+    /* The fields below are for variables of NetCDF-4 alone. */
     brc_netcdf_atts_in atts;
     uint64_t own[BRC_MAX_NDIM]; /* the dataset's shape, which may be shorter than the array's */
     int is_short;
-    uint8_t *missing;      /* what is behind its end, as memory has an element           */
-    int odd_gaps;          /* what is not stored is not the array's fill value           */
-    int leaves_gaps;       /* what is not stored is left out                             */
-    int writes_gaps;       /* of variable length: chunks that are not stored come as well */
-    const uint64_t *visits; /* every chunk of this shape is read, stored or not; or NULL  */
-    int is_past_first;     /* ... and this one came last                                 */
+    uint8_t *missing;      /* an element past the dataset's end, as in memory */
+    int odd_gaps;          /* elements that are not stored differ from the array's fill value */
+    int leaves_gaps;       /* chunks that are not stored are left out */
+    int writes_gaps;       /* of variable length: chunks that are not stored are written as well */
+    const uint64_t *visits; /* every chunk of this shape is read, stored or not; or NULL */
+    int is_past_first;     /* `index` is the chunk that was given last              */
     uint64_t index[BRC_MAX_NDIM];
 } dataset_in;
 
@@ -50,7 +50,7 @@ static int read_shape(dataset_in *d, brc_error *err)
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     int ndim = H5Sget_simple_extent_ndims(d->space);
     d->is_null = H5Sget_simple_extent_type(d->space) == H5S_NULL;
-    if (d->is_null) { /* no elements, and no axes either */
+    if (d->is_null) { /* a null dataspace has neither elements nor axes */
         d->array.ndim = d->ndim = 1;
         d->array.chunked = 1;
         d->array.chunk[0] = 1;
@@ -72,7 +72,7 @@ static int read_shape(dataset_in *d, brc_error *err)
     return BRC_OK;
 }
 
-/* Elements that are not in chunks must all be there: the library does not look. */
+/* Checks that elements without chunks are all stored, because the library does not. */
 static int check_size(const dataset_in *d, brc_error *err)
 {
     return d->chunked || d->is_null ? BRC_OK
@@ -80,7 +80,8 @@ static int check_size(const dataset_in *d, brc_error *err)
                                                           d->array.shape, d->label, err);
 }
 
-/* Chunks that are too large for us are replaced by our own choice. */
+/* Reads the shape of chunks. Chunks that are too large for an array of Zarr are replaced by a
+ * choice of our own. */
 static int read_chunk_shape(dataset_in *d, brc_error *err)
 {
     hsize_t chunk[H5S_MAX_RANK];
@@ -101,7 +102,8 @@ static int read_chunk_shape(dataset_in *d, brc_error *err)
     return BRC_OK;
 }
 
-/* The largest shape as a note. An export makes room for whole chunks, which says nothing. */
+/* Notes the largest shape, unless it is that of whole chunks: an export makes that much room
+ * anyway. */
 static int note_largest(dataset_in *d, brc_error *err)
 {
     int said = 0;
@@ -115,7 +117,7 @@ static int note_largest(dataset_in *d, brc_error *err)
 
 /* ---- type -------------------------------- */
 
-/* Where the file's type is what an export makes of the noted data type, that is it. */
+/* Uses the noted data type if an export of it makes the type that the file has. */
 static int use_noted_type(dataset_in *d, hid_t file_type, brc_error *err)
 {
     const brc_json *noted = brc_json_member(d->attrs.zarr, "data_type");
@@ -126,15 +128,15 @@ static int use_noted_type(dataset_in *d, hid_t file_type, brc_error *err)
 
     if (!noted)
         return BRC_OK;
-    int rc =
-        brc_hdf5_type_make(&type, d->in->reg, noted, d->type.note, d->label, &why);
+    int rc = brc_hdf5_type_make(&type, d->in->reg, noted, d->type.note, BRC_HDF5_WRITING, d->label,
+                                &why);
     if (rc == BRC_ENOMEM)
         return brc_nomem(err);
     if (rc < 0 || H5Tequal(type, file_type) <= 0)
         goto done;
     BRC_GO(brc_hdf5_type_read(&made, d->in->reg, type, d->in->how, d->label, err));
     brc_hdf5_type_close(&made);
-    BRC_GO(brc_json_write(&text, noted, err));
+    BRC_GO(brc_json_write(&text, noted, 0, err));
     char *dtype = NULL;
     int quoted = text.data[0] == '"';
     BRC_GO(brc_dup_n(&dtype, (char *)text.data + quoted, text.len - 2 * (size_t)quoted, err));
@@ -156,7 +158,7 @@ static int read_dataset_type(dataset_in *d, brc_error *err)
     BRC_GO(brc_hdf5_type_read(&d->type, d->in->reg, d->file_type, d->in->how, d->label, err));
     BRC_GO(use_noted_type(d, d->file_type, err));
     BRC_GO(brc_convert_dtype_json(&json, d->type.dtype, err));
-    rc = brc_dtype_open(&d->dtype, d->in->reg, json, err);
+    rc = brc_dtype_open(&d->dtype, d->in->reg, json, NULL, err);
     if (rc < 0) {
         brc_context(err, "%s", d->label);
         goto done;
@@ -198,7 +200,8 @@ static int fill_json(dataset_in *d, uint8_t *element, brc_error *err)
     return BRC_OK;
 }
 
-/* Whether no value means "missing"; an array of Zarr's may say so itself. */
+/* Returns whether no value means "missing". An array that came from Zarr may have noted this
+ * itself. */
 static int dataset_lacks_fill(const dataset_in *d, H5D_fill_value_t status)
 {
     const brc_json *noted = brc_json_member(d->attrs.zarr, "fill_value");
@@ -221,7 +224,7 @@ static int read_fill(dataset_in *d, brc_error *err)
     d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER;
     d->array.lacks_fill = dataset_lacks_fill(d, status);
     if (d->dtype->klass == BRC_CLASS_TIME)
-        d->array.fill = "0"; /* as HDF5 has it; a new array's is NaT */
+        d->array.fill = "0"; /* HDF5's default; the default of a new array is NaT */
     if (status != H5D_FILL_VALUE_USER_DEFINED)
         return BRC_OK;
     BRC_TRY(brc_new((void **)&element, size, err));
@@ -241,8 +244,8 @@ static int read_fill(dataset_in *d, brc_error *err)
 
 /* ---- elements -------------------------------- */
 
-/* Of a virtual dataset, what no source has: the library counts the elements that sources have, and
- * leaves gaps as they were where sources overlap. */
+/* Fills the elements of a virtual dataset that no source has. The library does not do so where
+ * sources overlap, because it only counts the elements that sources have. */
 static int fill_first(const dataset_in *d, hid_t type, hid_t memory, void *dst, brc_error *err)
 {
     uint8_t *element = NULL;
@@ -254,7 +257,7 @@ static int fill_first(const dataset_in *d, hid_t type, hid_t memory, void *dst, 
     return status < 0 ? dataset_failed(d, "its elements cannot be read", err) : BRC_OK;
 }
 
-/* The part of the box that the dataset has: 0 if there is none. */
+/* Clips the box to the dataset. Returns 0 if no element is left. */
 static int clip_to_dataset(const dataset_in *d, const brc_sel *box, brc_sel *part)
 {
     *part = *box;
@@ -267,7 +270,7 @@ static int clip_to_dataset(const dataset_in *d, const brc_sel *box, brc_sel *par
     return 1;
 }
 
-/* Reads the whole elements of a box. */
+/* Reads whole elements of a box. */
 static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, void *dst,
                          brc_error *err)
 {
@@ -287,7 +290,7 @@ static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, vo
     return rc;
 }
 
-/* Reads a part of each element, where the box cuts the axes of an array type. */
+/* Reads a part of each element, for a box that cuts the axes of an array type. */
 static int read_parts(dataset_in *d, const brc_sel *box, void *dst, brc_error *err)
 {
     uint64_t whole[BRC_MAX_NDIM], n = brc_shape_count(d->ndim, box->count);
@@ -320,7 +323,7 @@ static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, br
     if (cut) {
         BRC_TRY(read_parts(d, box, dst, err));
     } else {
-        if (d->undefined_fill) /* the library leaves what was never written */
+        if (d->undefined_fill) /* the library skips elements that were never written */
             memset(dst, 0, len);
         if (d->is_short)
             brc_fill_run(dst, n, d->type.size, d->missing);
@@ -333,7 +336,7 @@ static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, br
 
 /* ---- elements of variable length -------------------------------- */
 
-/* Elements of a part of the box, with the fill value around them. */
+/* Appends the elements of `part`, and the fill value for the rest of the box. */
 static int surround(const dataset_in *d, const brc_sel *box, const brc_sel *part,
                     const brc_buf *elements, brc_buf *out, brc_error *err)
 {
@@ -370,14 +373,14 @@ static int read_spans(const dataset_in *d, const brc_sel *box, brc_buf *out, brc
     return rc;
 }
 
-/* Whether the chunk that begins the box is stored; the library cannot read others where they
- * have a fill value of variable length. */
+/* Returns whether the chunk that begins the box is stored. The library cannot read other chunks if
+ * the fill value has a variable length. */
 static int is_stored(const dataset_in *d, const brc_sel *box, brc_error *err)
 {
     hsize_t corner[H5S_MAX_RANK];
     brc_hdf5_chunk chunk;
     if (!d->chunked)
-        return H5Dget_storage_size(d->id) > 0;
+        return brc_hdf5_is_written(d->id);
     for (int i = 0; i < d->ndim; i++)
         corner[i] = box->start[i];
     BRC_TRY(brc_hdf5_chunk_find(&chunk, d->id, corner, d->label, err));
@@ -411,7 +414,7 @@ static int next_stored(void *ctx, brc_sel *box, brc_error *err)
                                 box);
 }
 
-/* Visits every chunk of d->visits, stored or not. */
+/* Gives every chunk of d->visits, stored or not. */
 static int next_chunk_of_all(void *ctx, brc_sel *box, brc_error *err)
 {
     dataset_in *d = ctx;
@@ -426,7 +429,7 @@ static int next_chunk_of_all(void *ctx, brc_sel *box, brc_error *err)
     return 1;
 }
 
-/* Readers that do not know the note pass over it. */
+/* Adds the note to the attributes. Readers that do not know the note ignore it. */
 static int finish_note(dataset_in *d, const char *path, brc_error *err)
 {
     const char *committed = brc_hdf5_committed(d->in, d->file_type);
@@ -439,7 +442,7 @@ static int finish_note(dataset_in *d, const char *path, brc_error *err)
     if (brc_json_count(d->notes) == 0)
         return BRC_OK;
     brc_json *may;
-    BRC_TRY(brc_json_parse(&may, "false", 5, err));
+    BRC_TRY(brc_json_parse(&may, "false", 5, 0, err));
     BRC_TRY(brc_json_set(d->notes, "must_understand", may, err));
     d->array.note_name = BRC_HDF5_NOTE;
     d->array.note = d->notes;
@@ -476,9 +479,10 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
 
 /* ---- variables of NetCDF-4 -------------------------------- */
 
-/* Numbers and structs: what is not stored (the dataset's own fill value) and what is behind its end
- * (the same, or the type's where that is not set) may be another than the array's fill value,
- * which is the attribute, else the dataset's. */
+/* Reads the fill values of numbers and structs. The array's fill value is the attribute _FillValue,
+ * or the dataset's fill value. Elements that are not stored have the dataset's own fill value, and
+ * elements past its end the same, or the type's default if none is set: either may differ from the
+ * array's. */
 static int read_fixed_fill(dataset_in *d, const brc_hdf5_netcdf_var *var, brc_error *err)
 {
     size_t size = d->type.size;
@@ -542,17 +546,30 @@ static int describe_netcdf_variable(dataset_in *d, brc_error *err)
     return BRC_OK;
 }
 
-/* Nobody reads an array of more than FULL_BYTES in full where little of it is stored, and
- * nobody writes one of more than MOST_BYTES. */
+/* Arrays of more than FULL_BYTES of which little is stored are not read in full by anybody, and
+ * arrays of more than MOST_BYTES are not written. */
 #define FULL_BYTES ((uint64_t)1 << 30)
 #define MOST_BYTES ((uint64_t)1 << 44)
 
-/* Whether elements of the array are not stored. *bytes: of all elements. */
+/* Returns whether some elements of the array are not stored. Sets *bytes to the bytes of all
+ * elements. */
 static int has_gaps(const dataset_in *d, uint64_t *bytes)
 {
     if (!brc_shape_bytes(d->array.ndim, d->array.shape, d->type.item, bytes))
         *bytes = UINT64_MAX;
     return !d->is_null && (!d->stored.complete || d->is_short) && *bytes > 0;
+}
+
+/* Checks that the library can read the elements: it must have the filters, and no chunk may be
+ * longer than an axis can ever be. The library does not create such chunks, and where a filter
+ * gives fewer bytes than the chunk has, it reads beyond them. The host decodes chunks that pass as
+ * they are, and checks their length. */
+static int check_readable(const dataset_in *d, brc_error *err)
+{
+    for (int i = 0; i < d->ndim && d->chunked && !d->is_null; i++)
+        if (d->array.chunk[i] > d->most[i] && d->most[i] > 0)
+            return dataset_failed(d, "its chunks are longer than its largest shape", err);
+    return brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err);
 }
 
 static int read_booleans(dataset_in *d, brc_error *err)
@@ -562,7 +579,7 @@ static int read_booleans(dataset_in *d, brc_error *err)
     if (!brc_json_is(brc_json_member(d->atts.attrs, "dtype"), "bool") || d->is_null ||
         (has_gaps(d, &bytes) && bytes > FULL_BYTES))
         return BRC_OK;
-    BRC_TRY(brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err));
+    BRC_TRY(check_readable(d, err));
     d->array.ctx = d;
     d->array.read = read_dataset;
     BRC_TRY(brc_netcdf_find_booleans(&are, &d->atts, &d->array, err));
@@ -575,9 +592,9 @@ static int read_booleans(dataset_in *d, brc_error *err)
 }
 
 /* Decides whether elements that are not stored are left out (d->leaves_gaps), because they read as
- * the array's fill value. Where no value marks what is missing, Zarr v2 has no fill value, and does
- * not say what absent chunks hold: then gaps stay only in arrays that nobody would read in full,
- * and the fill value of these arrays marks what is missing. */
+ * the array's fill value. If no value marks missing elements, then Zarr v2 has no fill value and
+ * does not say what absent chunks hold. Then gaps stay only in arrays that nobody would read in
+ * full, and their fill value marks missing elements. */
 static int settle_gaps(dataset_in *d, brc_error *err)
 {
     uint64_t bytes;
@@ -611,8 +628,8 @@ static int finish_netcdf_variable(dataset_in *d, brc_error *err)
     return brc_netcdf_atts_text(&d->attrs_json, &d->atts, err);
 }
 
-/* Chooses how to read: chunks that can be stored as they are pass through; for others the library
- * must have the filters. */
+/* Chooses how to read. Chunks that can be stored as they are pass as they are; for others the
+ * library must have the filters. */
 static int choose_reading(dataset_in *d, brc_error *err)
 {
     brc_hdf5_layout layout = { .reg = d->in->reg,
@@ -634,13 +651,13 @@ static int choose_reading(dataset_in *d, brc_error *err)
         d->type.nparts == 0 && !d->is_short && !d->is_bool && d->leaves_gaps)
         BRC_TRY(brc_hdf5_pass_open(&d->pass, &layout, err));
     if (!d->pass)
-        return brc_hdf5_filters_check(d->in->convert, d->plist, d->id, d->label, err);
+        return check_readable(d, err);
     brc_hdf5_pass_describe(d->pass, &d->array);
     return BRC_OK;
 }
 
-/* Of a type of variable length with a fill value, only stored chunks are read: the library
- * cannot read others. */
+/* Finds the stored chunks. If a type of variable length has a fill value, only these are read,
+ * because the library cannot read others. */
 static int find_stored(dataset_in *d, brc_error *err)
 {
     int exact = d->type.kind != BRC_HDF5_FIXED && d->array.fill;
@@ -726,7 +743,7 @@ static void close_dataset(dataset_in *d)
     free(d);
 }
 
-/* Imports a dataset of one of Zarr's types, or a ragged one. */
+/* Imports a dataset as an array, or as a group if its type is not one of Zarr's. */
 static int import_any(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                       brc_error *err)
 {

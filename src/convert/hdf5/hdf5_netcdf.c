@@ -1,4 +1,4 @@
-/* NetCDF-4 files, see hdf5_netcdf.h. */
+/* Reads the dimensions, types and attributes of NetCDF-4 files, see hdf5_netcdf.h. */
 #include "hdf5_netcdf.h"
 
 #include <stdlib.h>
@@ -6,38 +6,36 @@
 
 #include "../../base/node_path.h"
 
-#define NOT_COORDINATE "_nc4_non_coord_"
-
 typedef struct dimension {
-    haddr_t address; /* of its scale                              */
-    char *path;      /* "/g/x"                                    */
-    size_t group;    /* how much of that is the group's: "/g", "" */
+    haddr_t address; /* of the dimension's scale */
+    char *path;      /* path of the dimension, such as "/g/x" */
+    size_t group;    /* length of the group's path in it: "/g", "" */
     uint64_t length;
-    int64_t number; /* _Netcdf4Dimid; below 0: it has none       */
+    int64_t number; /* _Netcdf4Dimid; negative: the scale has none */
     int grows, is_variable;
-    int is_used; /* by a variable of its own group            */
+    int is_used; /* a variable of the dimension's own group has it */
 } dimension;
 
 typedef struct named_type {
     hid_t id;
     char *path;
-    int64_t age; /* in its group */
+    int64_t age; /* the order in which types of its group were made */
 } named_type;
 
 struct brc_hdf5_netcdf {
-    dimension *dims; /* by address */
+    dimension *dims; /* sorted by address */
     size_t n, cap;
     named_type *types;
     size_t ntypes, types_cap;
-    int has_groups; /* besides the root */
+    int has_groups; /* the file has groups besides the root */
 };
 
 const brc_hdf5_netcdf brc_hdf5_netcdf_elsewhere;
 
 /* ==== netCDF's own attributes ================================ */
 
-/* The first bytes of an attribute that is one text of a fixed or variable length; *out is all
- * zeros before. */
+/* Reads the first bytes of an attribute that is one text of a fixed or variable length. The caller
+ * clears *out before. */
 static int attr_text(char *out, size_t size, hid_t object, const char *name)
 {
     hid_t attr = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : BRC_HDF5_NONE;
@@ -64,7 +62,7 @@ static int attr_text(char *out, size_t size, hid_t object, const char *name)
     return is;
 }
 
-/* An attribute of n integers: 1 if it is one. */
+/* Reads an attribute of n integers. Returns 1 if the attribute is one. */
 static int attr_integers(int *out, int n, hid_t object, const char *name)
 {
     hid_t attr = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : BRC_HDF5_NONE;
@@ -97,8 +95,8 @@ static herr_t find_dimid(hid_t group, const char *name, const H5L_info_t *info, 
     if (info->type != H5L_TYPE_HARD)
         return 0;
     hid_t object = H5Oopen(group, name, in->links);
-    int found = object >= 0 && H5Iget_type(object) == H5I_DATASET &&
-                H5Aexists(object, "_Netcdf4Dimid") > 0;
+    int found =
+        object >= 0 && H5Iget_type(object) == H5I_DATASET && H5Aexists(object, BRC_HDF5_DIMID) > 0;
     brc_hdf5_close(object);
     return found;
 }
@@ -156,7 +154,7 @@ static int take_axis(void *ctx, hid_t dataset, const void *reference, int axis, 
     return BRC_OK;
 }
 
-/* dims[]: of each axis, NULL where it has none. */
+/* Sets dims[] to the dimension of each axis, or to NULL where the axis has none. */
 static int find_axes(dimension **dims, const brc_hdf5_netcdf *netcdf, hid_t dataset, int ndim,
                      const char *label, brc_error *err)
 {
@@ -165,7 +163,7 @@ static int find_axes(dimension **dims, const brc_hdf5_netcdf *netcdf, hid_t data
     memset(dims, 0, BRC_MAX_NDIM * sizeof(*dims));
     if (ndim < 1 || ndim > BRC_MAX_NDIM || netcdf->n == 0)
         return BRC_OK;
-    if (attr_integers(numbers, ndim, dataset, "_Netcdf4Coordinates"))
+    if (attr_integers(numbers, ndim, dataset, BRC_HDF5_COORDINATES))
         for (int i = 0; i < ndim; i++)
             dims[i] = dim_numbered(netcdf, numbers[i]);
     if (!dims[0])
@@ -181,8 +179,9 @@ int brc_hdf5_is_dimension(const brc_hdf5_in *in, hid_t dataset)
 
 const char *brc_hdf5_variable_name(const char *link)
 {
-    size_t prefix = strlen(NOT_COORDINATE);
-    return strncmp(link, NOT_COORDINATE, prefix) == 0 && link[prefix] ? link + prefix : link;
+    const char prefix[] = BRC_HDF5_NOT_COORDINATE;
+    const size_t len = sizeof(prefix) - 1;
+    return strncmp(link, prefix, len) == 0 && link[len] ? link + len : link;
 }
 
 static const char *dim_name(const dimension *dim)
@@ -217,7 +216,7 @@ typedef struct file_walk {
     brc_error *err;
 } file_walk;
 
-/* 1 and the extent of a dataset with at least one axis; else 0. */
+/* Returns 1 with the extent of a dataset that has at least one axis, otherwise 0. */
 static int read_axes(hid_t dataset, int *ndim, hsize_t *now, hsize_t *most)
 {
     hid_t space = H5Dget_space(dataset);
@@ -249,9 +248,9 @@ static int add_scale_dim(const file_walk *w, hid_t dataset, const char *path)
                         .number = -1,
                         .grows = most[0] == H5S_UNLIMITED,
                         .is_variable = !is_no_variable(dataset) };
-    if (dim->grows) /* what its datasets make it */
+    if (dim->grows) /* its length is that of the longest dataset */
         dim->length = 0;
-    if (attr_integers(&number, 1, dataset, "_Netcdf4Dimid"))
+    if (attr_integers(&number, 1, dataset, BRC_HDF5_DIMID))
         dim->number = number;
     BRC_TRY(brc_dup(&dim->path, path, w->err));
     out->n++;
@@ -302,7 +301,8 @@ static int take_dim_or_type(void *ctx, const char *path, H5O_type_t type)
     return rc;
 }
 
-/* Passes over what cannot be read: the import of that object fails later, with a message. */
+/* Marks the dimensions that a dataset has. Ignores a dataset that cannot be read: its own import
+ * fails later, with a message. */
 static void use_dims(const brc_hdf5_netcdf *out, hid_t dataset, const char *path)
 {
     hsize_t now[H5S_MAX_RANK], most[H5S_MAX_RANK];
@@ -366,8 +366,8 @@ void brc_hdf5_netcdf_free(const brc_hdf5_netcdf *netcdf)
 
 #define MAX_ATT_BYTES ((size_t)64 << 20)
 
-/* Returns the netCDF type of an HDF5 type, for an enumeration that of its base. NC_NAT: the type is
- * not one of netCDF's built-in types. */
+/* Returns the netCDF type of an HDF5 type; for an enumeration, that of its base type. NC_NAT: the
+ * type is not one of netCDF's built-in types. */
 static nc_type netcdf_type_of(hid_t type)
 {
     H5T_class_t class = H5Tget_class(type);
@@ -391,7 +391,7 @@ static nc_type netcdf_type_of(hid_t type)
     return H5Tis_variable_str(type) > 0 || size > 1 ? NC_STRING : NC_CHAR;
 }
 
-/* Whether two types of variables or attributes are the same for NetCDF. */
+/* Returns whether NetCDF takes two types of variables or attributes for the same. */
 static int same_netcdf_type(hid_t a, hid_t b)
 {
     nc_type type = netcdf_type_of(a);
@@ -420,7 +420,8 @@ static void close_attr(attr_in *a)
     brc_hdf5_close(a->id);
 }
 
-/* A text of a fixed length is one of characters, a list of such a list of texts. */
+/* Opens an attribute. A single text of a fixed length is a list of characters; several such texts
+ * are a list of strings. */
 static int open_attr(attr_in *a, hid_t object, const char *name, const char *label, brc_error *err)
 {
     *a = (attr_in){ .name = name, .label = label, .type = BRC_HDF5_NONE, .space = BRC_HDF5_NONE };
@@ -449,7 +450,8 @@ static int open_attr(attr_in *a, hid_t object, const char *name, const char *lab
     return BRC_OK;
 }
 
-/* The memory of one of every file's types, but for texts. */
+/* Returns the type in memory of the attribute's values, which have a built-in type; for texts, the
+ * type in the file. */
 static hid_t attr_memory(const attr_in *a)
 {
     if (a->as == NC_CHAR || a->as == NC_STRING)
@@ -460,7 +462,7 @@ static hid_t attr_memory(const attr_in *a)
     return H5Tcopy(brc_hdf5_integer(brc_netcdf_atomic_size(a->as), is_signed));
 }
 
-/* The library's texts, of a fixed length or not, become ours. */
+/* Copies the library's texts, of fixed or variable length. */
 static int take_library_texts(brc_netcdf_values *out, const attr_in *a, const uint8_t *data,
                               brc_error *err)
 {
@@ -515,13 +517,13 @@ done:
 typedef struct atts_walk {
     const brc_hdf5_in *in;
     brc_netcdf_atts_in *out;
-    const brc_hdf5_netcdf_var *var; /* NULL: they are a group's */
+    const brc_hdf5_netcdf_var *var; /* NULL: the attributes belong to a group */
     int rc;
     brc_error *err;
 } atts_walk;
 
-/* A _FillValue of the variable's own type is Zarr's fill_value; but of numbers and texts the
- * attribute stays, and of a complex number as two numbers. */
+/* Takes a _FillValue of the variable's own type, which becomes Zarr's fill_value. Numbers and texts
+ * keep the attribute as well, and complex numbers keep it as two numbers. */
 static int take_own_fill(const atts_walk *w, const attr_in *a)
 {
     const brc_hdf5_netcdf_var *var = w->var;
@@ -534,8 +536,8 @@ static int take_own_fill(const atts_walk *w, const attr_in *a)
     return brc_netcdf_take_pair(w->out, var->type->size == 8 ? NC_FLOAT : NC_DOUBLE, pair, w->err);
 }
 
-/* Of a type that the file defines: objects, lists, texts. A list of one value is that value, as
- * of all types. */
+/* Takes an attribute of a type that the file defines: objects, lists, texts. A list of one value
+ * becomes that value, as for all types. */
 static int take_other(const atts_walk *w, hid_t object, const attr_in *a)
 {
     brc_json *value, *type, *one;
@@ -575,12 +577,13 @@ done:
     return rc;
 }
 
-static int is_hidden(const char *name)
+int brc_hdf5_is_netcdfs_own(const char *name)
 {
-    static const char *const names[] = { "CLASS",       "DIMENSION_LIST", "NAME",
-                                         "_Format",     "REFERENCE_LIST", "_IsNetcdf4",
-                                         "_nc3_strict", "_NCProperties",  "_Netcdf4Coordinates",
-                                         "_Netcdf4Dimid", "_SuperblockVersion" };
+    static const char *const names[] = { "CLASS",        "DIMENSION_LIST",     "NAME",
+                                         "_Format",      "REFERENCE_LIST",     "_IsNetcdf4",
+                                         "_nc3_strict",  "_NCProperties",      BRC_HDF5_COORDINATES,
+                                         BRC_HDF5_DIMID, "_SuperblockVersion", "_Codecs",
+                                         "_NCZARR_ATTR" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)
             return 1;
@@ -593,13 +596,13 @@ static herr_t each_attr(hid_t object, const char *name, const H5A_info_t *info, 
     brc_convert *c = w->in->convert;
     const char *path = brc_convert_path(c, w->out->label);
     (void)info;
-    if (is_hidden(name) || brc_convert_lacks_attribute(c, path, name))
+    if (brc_hdf5_is_netcdfs_own(name) || brc_convert_lacks_attribute(c, path, name))
         return 0;
     w->rc = brc_convert_settle(c, take_attr(w, object, name), path, name, w->err);
     return w->rc < 0 ? -1 : 0;
 }
 
-/* Adds the meanings of an enumeration's values, as CF has them. */
+/* Adds the meanings of an enumeration's values, in the form of the CF conventions. */
 static int take_meanings(brc_netcdf_atts_in *out, const brc_json *members, brc_error *err)
 {
     brc_json *values = NULL, *value;
@@ -612,7 +615,7 @@ static int take_meanings(brc_netcdf_atts_in *out, const brc_json *members, brc_e
     for (const brc_json *m = brc_json_first(members); m; m = brc_json_next(m)) {
         size_t start = meanings.len + (meanings.len > 0);
         BRC_GO(brc_buf_printf(&meanings, err, "%s%s", meanings.len > 0 ? " " : "",
-                              brc_json_own_name(m)));
+                              brc_json_name(m)));
         for (size_t i = start; i < meanings.len; i++)
             if (meanings.data[i] == ' ')
                 meanings.data[i] = '_';
@@ -647,7 +650,7 @@ int brc_hdf5_netcdf_atts(brc_netcdf_atts_in *out, const brc_hdf5_in *in, hid_t o
     if (H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) < 0)
         return brc_hdf5_fail(err, BRC_EINVAL, "%s: its attributes cannot be read", label);
     BRC_TRY(brc_attr_check_count(info.num_attrs, label, err));
-    /* netCDF-C keeps their order; other writers may not */
+    /* netCDF-C keeps the order of creation; other writers may not */
     herr_t walked = H5Aiterate2(object, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, each_attr, &w);
     if (walked < 0 && w.rc == BRC_OK && brc_json_count(out->attrs) == 0 && !out->note)
         walked = H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, each_attr, &w);
@@ -682,7 +685,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* *out: the dimensions of the group with this path, to free. */
+/* Lists the dimensions of the group with this path. The caller frees *out. */
 static int dims_of_group(const dimension ***out, size_t *n, const brc_hdf5_netcdf *netcdf,
                          const char *path, brc_error *err)
 {
@@ -696,8 +699,9 @@ static int dims_of_group(const dimension ***out, size_t *n, const brc_hdf5_netcd
     return BRC_OK;
 }
 
-/* Notes the group's dimensions that grow, those that no variable of the group has, and, if the root
- * has groups, all of them, so that an export knows to which group they belong. */
+/* Notes the group's dimensions that grow, and those that no variable of the group has. If the file
+ * has groups besides the root, notes all of them, so that an export knows to which group each
+ * dimension belongs. */
 static int note_group_dims(brc_json **note, const brc_hdf5_in *in, const char *path, brc_error *err)
 {
     const dimension **dims;
@@ -745,7 +749,7 @@ done:
 
 /* ==== names of types ================================ */
 
-/* Of several that are equal netCDF-C takes the oldest. */
+/* Returns the name of a committed type. Of several equal types netCDF-C takes the oldest. */
 static const char *name_of_type(const brc_hdf5_netcdf *netcdf, hid_t type)
 {
     for (size_t i = 0; i < netcdf->ntypes; i++)

@@ -1,4 +1,4 @@
-/* Committed data types, from a group's note: see hdf5_out.h. */
+/* Writes HDF5, and the elements of NetCDF-4; the table of the driver's functions. */
 #include "hdf5_out.h"
 
 #include <stdlib.h>
@@ -7,8 +7,10 @@
 #include "../../base/alloc.h"
 #include "../../base/node_path.h"
 #include "../../codec/registry.h"
+#include "hdf5_driver.h"
+#include "hdf5_in.h"
 
-/* ==== hdf5 out named ================================ */
+/* ==== committed data types, from a group's note ================================ */
 
 static const brc_json *noted_types(const brc_node_out *group)
 {
@@ -16,7 +18,8 @@ static const brc_json *noted_types(const brc_node_out *group)
     return brc_json_member(brc_json_member(attrs, BRC_HDF5_GROUP_NOTE), "types");
 }
 
-/* A type that HDF5 does not make is passed over: what has it says of it what is needed. */
+/* Makes a committed data type. Does nothing if HDF5 cannot make the type: then an array that has
+ * the type describes it by itself. */
 static int make_named(const brc_hdf5_out *out, const brc_json *note, const char *path,
                       const char *label, brc_error *err)
 {
@@ -24,7 +27,8 @@ static int make_named(const brc_hdf5_out *out, const brc_json *note, const char 
     hid_t type = BRC_HDF5_NONE, plist;
     if (brc_json_kind(brc_json_member(note, "type")) == BRC_JSON_NULL)
         return BRC_OK;
-    int rc = brc_hdf5_tree_make(&type, out->reg, brc_json_member(note, "type"), label, &why);
+    int rc = brc_hdf5_tree_make(&type, out->reg, brc_json_member(note, "type"), BRC_HDF5_WRITING,
+                                label, &why);
     if (rc < 0)
         return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
     plist = H5Pcreate(H5P_DATATYPE_CREATE);
@@ -36,8 +40,8 @@ static int make_named(const brc_hdf5_out *out, const brc_json *note, const char 
     return rc;
 }
 
-/* The object's path in the file; NULL in *out where a node of the export has this place, or the
- * name is none of HDF5's. */
+/* Finds the path of a committed type in the file. Sets *out to NULL if a node of the export has
+ * this path, or if HDF5 does not allow the name. */
 static int named_path(char **out, const brc_hdf5_out *file, const brc_node_out *group,
                       const char *name, brc_error *err)
 {
@@ -53,12 +57,12 @@ static int named_path(char **out, const brc_hdf5_out *file, const brc_node_out *
     return *group->inner ? brc_node_join(out, group->inner, name, err) : brc_dup(out, name, err);
 }
 
-/* The committed data types of a group's note, and, when all objects are there, their attributes. */
+/* Makes the committed data types of a group's note, without their attributes. */
 static int hdf5_named_make(const brc_hdf5_out *out, const brc_node_out *group, brc_error *err)
 {
     for (const brc_json *t = brc_json_first(noted_types(group)); t; t = brc_json_next(t)) {
         char *path;
-        BRC_TRY(named_path(&path, out, group, brc_json_own_name(t), err));
+        BRC_TRY(named_path(&path, out, group, brc_json_name(t), err));
         int rc = path ? make_named(out, t, path, group->path, err) : BRC_OK;
         free(path);
         BRC_TRY(rc);
@@ -66,7 +70,8 @@ static int hdf5_named_make(const brc_hdf5_out *out, const brc_node_out *group, b
     return BRC_OK;
 }
 
-/* A group with what the note says as its attributes; doc is an object. */
+/* Makes the document of a group whose attributes are those in the note. `doc` is an empty
+ * object. */
 static int named_doc(brc_json *doc, const brc_json *note, brc_error *err)
 {
     static const char *const members[] = { "attributes", "at" };
@@ -78,7 +83,7 @@ static int named_doc(brc_json *doc, const brc_json *note, brc_error *err)
         brc_json_free(notes);
         return rc;
     }
-    rc = brc_json_set(doc, "attributes", values, err); /* which owns it */
+    rc = brc_json_set(doc, "attributes", values, err); /* `doc` owns the values now */
     for (size_t i = 0; i < 2 && rc == BRC_OK; i++) {
         const brc_json *member = brc_json_member(note, members[i]);
         if (member && (rc = brc_json_clone(&copy, member, err)) == BRC_OK)
@@ -96,7 +101,7 @@ static int write_named_attrs(const brc_hdf5_out *out, const brc_json *note, cons
     brc_json *doc = brc_json_new_object();
     hid_t type = H5Topen2(out->id, path, H5P_DEFAULT);
     int rc = doc ? named_doc(doc, note, err) : brc_nomem(err);
-    if (rc == BRC_OK && type >= 0) /* else it could not be made */
+    if (rc == BRC_OK && type >= 0) /* otherwise the type could not be made */
         rc = brc_hdf5_attrs_write(out, type, path, doc, NULL, NULL, label, err);
     brc_hdf5_close(type);
     brc_json_free(doc);
@@ -109,7 +114,7 @@ static int hdf5_named_attrs(const brc_hdf5_out *out, const brc_node_out *group, 
         char *path;
         if (brc_json_kind(brc_json_member(t, "values")) != BRC_JSON_OBJECT)
             continue;
-        BRC_TRY(named_path(&path, out, group, brc_json_own_name(t), err));
+        BRC_TRY(named_path(&path, out, group, brc_json_name(t), err));
         int rc = path ? write_named_attrs(out, t, path, group->path, err) : BRC_OK;
         free(path);
         BRC_TRY(rc);
@@ -119,7 +124,7 @@ static int hdf5_named_attrs(const brc_hdf5_out *out, const brc_node_out *group, 
 
 /* ==== hdf5 out data ================================ */
 
-/* An array as a dataset of HDF5. */
+/* Makes a dataset for an array, and writes its elements. */
 
 typedef struct brc_hdf5_dataset {
     brc_hdf5_out *out;
@@ -127,13 +132,14 @@ typedef struct brc_hdf5_dataset {
     const char *path;
     const brc_meta *meta;
     const brc_json *doc;   /* its zarr.json           */
-    const brc_json *notes; /* in it, or NULL          */
-    brc_json *zarr;        /* what only Zarr says     */
+    const brc_json *notes; /* the notes in `doc`, or NULL */
+    brc_json *zarr;        /* the facts that only Zarr has */
     const brc_json *data_type;
     const brc_dtype *dtype;
     hid_t file_type, plist, space, id;
     brc_hdf5_type type;
     int is_null;
+    const brc_netcdf_type *as; /* the type of a variable of NetCDF-4; NULL: an HDF5 dataset */
 } brc_hdf5_dataset;
 
 static int not_written(const brc_hdf5_dataset *d, const char *what, brc_error *err)
@@ -143,7 +149,7 @@ static int not_written(const brc_hdf5_dataset *d, const char *what, brc_error *e
 
 /* ---- type -------------------------------- */
 
-/* Where a reader would take the type for another, the file says which it is. */
+/* Notes the array's data type if a reader would take the file's type for another one. */
 static int note_dtype(brc_hdf5_dataset *d, brc_error *err)
 {
     brc_json *read, *copy;
@@ -171,8 +177,8 @@ static brc_hdf5_writer writer_of(const brc_hdf5_dataset *d, brc_arena *arena)
 
 static int choose_type(brc_hdf5_dataset *d, brc_error *err)
 {
-    BRC_TRY(
-        brc_hdf5_type_make(&d->file_type, d->out->reg, d->data_type, d->notes, d->path, err));
+    BRC_TRY(brc_hdf5_type_make(&d->file_type, d->out->reg, d->data_type, d->notes, BRC_HDF5_WRITING,
+                               d->path, err));
     brc_hdf5_writer writer = writer_of(d, NULL);
     BRC_TRY(brc_hdf5_type_committed(&writer, &d->file_type, brc_json_member(d->notes, "committed"),
                                     err));
@@ -186,7 +192,7 @@ static int choose_type(brc_hdf5_dataset *d, brc_error *err)
 
 /* ---- shape and storage -------------------------------- */
 
-/* Room for growth as noted; whole chunks fit in any case, which HDF5 asks for. */
+/* Makes the dataspace, with the noted room for growth. HDF5 wants room for whole chunks. */
 static int make_space(brc_hdf5_dataset *d, brc_error *err)
 {
     const brc_meta *meta = d->meta;
@@ -214,37 +220,11 @@ static int make_space(brc_hdf5_dataset *d, brc_error *err)
     return d->space < 0 ? not_written(d, "its shape cannot be made in HDF5", err) : BRC_OK;
 }
 
-/* A codec that compresses, and its level; also inside shards. */
-static int find_compression(const brc_json *codecs, int depth, int64_t *level)
-{
-    static const char *const names[] = { "zstd",           "gzip",           "blosc",
-                                         "numcodecs.zlib", "numcodecs.bz2",  "numcodecs.lz4",
-                                         "numcodecs.lzma", "numcodecs.zstd", "numcodecs.gzip",
-                                         "numcodecs.blosc" };
-    for (const brc_json *c = brc_json_first(codecs); c; c = brc_json_next(c)) {
-        const brc_json *name_json =
-            brc_json_kind(c) == BRC_JSON_STRING ? c : brc_json_member(c, "name");
-        const brc_json *config = brc_json_member(c, "configuration");
-        const char *name;
-        int has_name = brc_json_text(name_json, &name);
-        for (size_t i = 0; has_name && i < sizeof(names) / sizeof(names[0]); i++) {
-            if (strcmp(name, names[i]) != 0)
-                continue;
-            if (strstr(name, "gzip") || strstr(name, "zlib")) /* whose levels these are */
-                (void)brc_json_int(brc_json_member(config, "level"), 0, 9, level);
-            return 1;
-        }
-        if (depth < 4 && find_compression(brc_json_member(config, "codecs"), depth + 1, level))
-            return 1;
-    }
-    return 0;
-}
-
 static int set_filters(const brc_hdf5_dataset *d, brc_error *err)
 {
     int64_t level = 4;
-    if (d->type.kind != BRC_HDF5_FIXED || /* then chunks hold addresses */
-        !find_compression(d->node->codecs, 0, &level) ||
+    if (d->type.kind != BRC_HDF5_FIXED || /* chunks of texts and lists hold addresses */
+        !brc_convert_compression(d->node->codecs, &level) ||
         H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0)
         return BRC_OK;
     if ((d->dtype->item_size > 1 && H5Pset_shuffle(d->plist) < 0) ||
@@ -273,7 +253,7 @@ static int set_variable_fill(const brc_hdf5_dataset *d, const uint8_t *element, 
     char *text = NULL;
     hvl_t list = { len, (void *)(uintptr_t)(element + 4) };
     if (len == 0 || d->type.kind == BRC_HDF5_OBJECT || d->type.kind == BRC_HDF5_REGION)
-        return BRC_OK; /* of references all are written */
+        return BRC_OK; /* references need no fill value, because all are written */
     if (d->type.kind == BRC_HDF5_STRING && memchr(element + 4, 0, len))
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "%s: its fill value has U+0000, which HDF5's strings "
@@ -288,9 +268,9 @@ static int set_variable_fill(const brc_hdf5_dataset *d, const uint8_t *element, 
     return rc;
 }
 
-/* Notes the facts about the fill value that the dataset cannot express: for a type of variable
- * length, whether the array has the empty fill value or none; for others, that the array has none
- * though the dataset has one set. */
+/* Notes facts about the fill value that the dataset cannot express. For a type of variable length:
+ * whether the array has the empty fill value or none. For other types: that the array has no fill
+ * value, although the dataset has one. */
 static int note_fill(brc_hdf5_dataset *d, int is_set, brc_error *err)
 {
     int lacks = brc_meta_lacks_fill(d->doc);
@@ -304,7 +284,7 @@ static int note_fill(brc_hdf5_dataset *d, int is_set, brc_error *err)
     return brc_json_set(d->zarr, "fill_value", lacks ? brc_json_new_null() : fill, err);
 }
 
-/* HDF5's own default is zero bits: it says that there is no fill value. */
+/* Sets the fill value. HDF5's default is zero bits and marks no missing elements. */
 static int set_fill_value(brc_hdf5_dataset *d, brc_error *err)
 {
     static const uint8_t zero;
@@ -337,20 +317,24 @@ static int set_fill_value(brc_hdf5_dataset *d, brc_error *err)
 static int write_box(const brc_hdf5_dataset *d, const brc_sel *box, const void *data,
                      brc_error *err)
 {
-    hsize_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    hsize_t start[BRC_MAX_NDIM + 1], count[BRC_MAX_NDIM + 1];
     hid_t memory = H5S_ALL;
-    int ok = 1;
+    int ok = 1, ndim = box->ndim;
     for (int i = 0; i < box->ndim; i++) {
         start[i] = box->start[i];
         count[i] = box->count[i];
     }
-    if (box->ndim > 0) {
-        memory = H5Screate_simple(box->ndim, count, NULL);
+    if (d->as && d->as->chars) {
+        start[ndim] = 0;
+        count[ndim++] = d->as->chars;
+    }
+    if (ndim > 0) {
+        memory = H5Screate_simple(ndim, count, NULL);
         ok = memory >= 0 &&
              H5Sselect_hyperslab(d->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0;
     }
-    ok = ok && H5Dwrite(d->id, d->type.memory, memory, box->ndim > 0 ? d->space : H5S_ALL,
-                             H5P_DEFAULT, data) >= 0;
+    ok = ok && H5Dwrite(d->id, d->type.memory, memory, ndim > 0 ? d->space : H5S_ALL, H5P_DEFAULT,
+                        data) >= 0;
     int rc = ok ? BRC_OK : not_written(d, "its elements cannot be written", err);
     if (memory != H5S_ALL)
         brc_hdf5_close(memory);
@@ -370,7 +354,7 @@ static int write_fixed_elements(const brc_hdf5_dataset *d, const brc_sel *box, c
     return rc;
 }
 
-/* Texts end with a zero byte in memory. */
+/* Points to a copy of the text that ends with a zero byte, as texts in memory do. */
 static int point_to_text(brc_arena *arena, char **out, const uint8_t *at, uint32_t len,
                          const char *path, brc_error *err)
 {
@@ -396,8 +380,8 @@ static int point_to_object(const brc_hdf5_dataset *d, void *out, const uint8_t *
                  : 0;
     if (rc == 0)
         rc = brc_fail(err, BRC_EUNSUPPORTED,
-                      "%s: its element \"%.200s\" is a reference to what is not in this export: "
-                      "export the group that holds both, or make the element empty",
+                      "%s: its element \"%.200s\" refers to an object outside this export: export "
+                      "the group that holds both, or make the element empty",
                       d->path, text);
     free(text);
     return rc < 0 ? rc : BRC_OK;
@@ -435,9 +419,62 @@ done:
     return rc;
 }
 
+/* ---- elements of NetCDF -------------------------------- */
+
+static int write_wider(const brc_hdf5_dataset *d, const brc_sel *box, const void *data, size_t len,
+                       brc_error *err)
+{
+    size_t n = len / d->dtype->item_size;
+    void *wide;
+    BRC_TRY(brc_new_array(&wide, n, d->type.size, err));
+    brc_netcdf_widen(d->as, wide, data, n);
+    int rc = write_box(d, box, wide, err);
+    free(wide);
+    return rc;
+}
+
+/* Appends characters as an element of variable length. The text ends at the first zero, as the
+ * library's texts do; surrogates are not characters. */
+static int append_utf32(const brc_hdf5_dataset *d, brc_buf *out, const uint8_t *units, size_t n,
+                        brc_error *err)
+{
+    size_t start = out->len;
+    uint8_t encoded[4] = { 0 };
+    uint32_t c = 0;
+    while (n > 0 && memcmp(units + 4 * (n - 1), &c, sizeof(c)) == 0)
+        n--;
+    BRC_TRY(brc_buf_append(out, encoded, 4, err)); /* room for the length */
+    for (; n > 0; n--, units += 4) {
+        memcpy(&c, units, sizeof(c));
+        if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
+            return brc_fail(err, BRC_EUNSUPPORTED,
+                            "%s: its text has a code point that is not a character, which NetCDF "
+                            "cannot store: write Zarr, or take the array out first",
+                            d->path);
+        BRC_TRY(brc_buf_append(out, encoded, (size_t)brc_utf8_encode(encoded, c), err));
+    }
+    brc_put_u32le(out->data + start, (uint32_t)(out->len - start - 4));
+    return BRC_OK;
+}
+
+static int write_utf32(const brc_hdf5_dataset *d, const brc_sel *box, const uint8_t *data,
+                       size_t len, brc_error *err)
+{
+    const size_t size = d->dtype->item_size;
+    brc_buf texts = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    for (size_t at = 0; at < len && rc == BRC_OK; at += size)
+        rc = append_utf32(d, &texts, data + at, size / 4, err);
+    if (rc == BRC_OK)
+        rc = write_variable_elements(d, box, texts.data, texts.len, err);
+    brc_buf_dispose(&texts);
+    return rc;
+}
+
 /* ---- names of axes -------------------------------- */
 
-/* zarr.json's, or those that xarray notes in an attribute. */
+/* Returns the names of the axes: those of zarr.json, or those in the attribute that xarray
+ * writes. */
 static const brc_json *names_of(const brc_hdf5_dataset *d)
 {
     const brc_json *names = brc_json_member(d->doc, "dimension_names");
@@ -504,7 +541,7 @@ static void hdf5_dataset_close(brc_hdf5_dataset *d)
     free(d);
 }
 
-/* The array as a dataset without elements and attributes, noted in out->items and out->zarr. */
+/* Makes the dataset, without elements and attributes, and lists it in out->items and out->zarr. */
 static int hdf5_dataset_make(brc_hdf5_out *out, const brc_node_out *node, brc_error *err)
 {
     brc_hdf5_dataset *d = NULL;
@@ -521,7 +558,54 @@ done:
 
 /* ---- the driver -------------------------------- */
 
-int brc_hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_error *err)
+/* Sets *all to 0 if chunks that hold the array's fill value alone need not be written, because
+ * elements that are not stored read as this value. */
+static int find_variable_gaps(const brc_hdf5_dataset *d, int *all, brc_error *err)
+{
+    const brc_buf *fill = &d->meta->fill;
+    hid_t plist = H5Dget_create_plist(d->id);
+    H5D_fill_value_t kind = H5D_FILL_VALUE_UNDEFINED;
+    uint8_t *memory = NULL;
+    int rc = BRC_OK;
+    *all = 1;
+    if (plist >= 0 && d->type.kind == BRC_HDF5_FIXED && d->as->how == BRC_NETCDF_PLAIN &&
+        !d->as->chars && fill->len == d->type.size && H5Pget_layout(plist) == H5D_CHUNKED &&
+        H5Pfill_value_defined(plist, &kind) >= 0 && kind == H5D_FILL_VALUE_USER_DEFINED) {
+        BRC_GO(brc_new_array((void **)&memory, 2, fill->len, err));
+        uint8_t *theirs = memory, *ours = memory + fill->len;
+        memcpy(ours, fill->data, fill->len);
+        brc_dtype_native(d->dtype, ours, fill->len);
+        *all = H5Pget_fill_value(plist, d->type.memory, theirs) < 0 ||
+               memcmp(theirs, ours, fill->len) != 0;
+    }
+done:
+    free(memory);
+    brc_hdf5_close(plist);
+    return rc;
+}
+
+static int begin_variable(brc_hdf5_dataset *d, int *all, brc_error *err)
+{
+    const brc_netcdf_var *var = brc_netcdf_plan_var(d->out->plan, d->node);
+    char *path;
+    if (!var)
+        return brc_fail(err, BRC_EINTERNAL, "%s was not planned", d->path);
+    BRC_TRY(brc_hdf5_variable_path(&path, d->out->plan, var, err));
+    d->as = &var->type;
+    d->id = H5Dopen2(d->out->id, path, H5P_DEFAULT);
+    free(path);
+    d->file_type = d->id < 0 ? BRC_HDF5_NONE : H5Dget_type(d->id);
+    d->space = d->id < 0 ? BRC_HDF5_NONE : H5Dget_space(d->id);
+    if (d->file_type < 0 || d->space < 0)
+        return not_written(d, "it cannot be opened again", err);
+    BRC_TRY(brc_hdf5_type_read(&d->type, d->out->reg, d->file_type, BRC_HDF5_NETCDF, d->path, err));
+    if (d->type.kind == BRC_HDF5_FIXED && d->as->how == BRC_NETCDF_PLAIN &&
+        d->type.size != (d->as->chars ? 1 : d->dtype->item_size))
+        return brc_fail(err, BRC_EINTERNAL, "%s: its type in the file is of another size", d->path);
+    return find_variable_gaps(d, all, err);
+}
+
+static int hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_error *err)
 {
     brc_hdf5_out *out = state;
     out->filled = brc_hdf5_ragged_of_node(out, array);
@@ -531,25 +615,32 @@ int brc_hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_err
         return BRC_OK;
     BRC_TRY(start_dataset(&out->dataset, out, array, err));
     brc_hdf5_dataset *d = out->dataset;
+    if (out->plan)
+        return begin_variable(d, all, err);
     BRC_TRY(choose_type(d, err));
     d->id = H5Dopen2(out->id, array->inner, H5P_DEFAULT);
     d->space = d->id < 0 ? BRC_HDF5_NONE : H5Dget_space(d->id);
-    /* of lists and strings, the library reads a fill value only where it is stored */
+    /* if the fill value has lists or texts, the library reads it only where it is stored */
     *all = d->type.kind != BRC_HDF5_FIXED && brc_get_u32le(d->meta->fill.data) > 0;
     return d->space < 0 ? not_written(d, "it cannot be opened again", err) : BRC_OK;
 }
 
-int brc_hdf5_out_put(void *state, const brc_sel *box, const void *data, size_t len, brc_error *err)
+static int hdf5_out_put(void *state, const brc_sel *box, const void *data, size_t len,
+                        brc_error *err)
 {
     const brc_hdf5_out *out = state;
     const brc_hdf5_dataset *d = out->dataset;
     if (out->filled)
         return brc_hdf5_ragged_put(out->filled, out->array, box, data, len, err);
+    if (d->as && d->as->how == BRC_NETCDF_WIDER)
+        return write_wider(d, box, data, len, err);
+    if (d->as && d->as->how == BRC_NETCDF_UTF32)
+        return write_utf32(d, box, data, len, err);
     return d->type.kind == BRC_HDF5_FIXED ? write_fixed_elements(d, box, data, len, err)
                                           : write_variable_elements(d, box, data, len, err);
 }
 
-int brc_hdf5_out_end(void *state, brc_error *err)
+static int hdf5_out_end(void *state, brc_error *err)
 {
     brc_hdf5_out *out = state;
     brc_hdf5_dataset *d = out->dataset;
@@ -566,17 +657,23 @@ int brc_hdf5_out_end(void *state, brc_error *err)
 /* ==== hdf5 out ================================ */
 
 /*
- * Writing HDF5: groups, then what is in them, then the dimension scales, which lead
- * from one dataset to another. Times are not written, so equal nodes give equal files.
+ * Writes HDF5: first groups, then the objects in them, then dimension scales, which lead from one
+ * dataset to another. No times are written, so equal nodes give equal files.
  */
 
-/* HDF5 1.8 and later can read the file. */
+/* Creates a file that HDF5 1.8 and later read. */
 static int create_file(brc_hdf5_out *out, brc_error *err)
 {
     hid_t create = H5Pcreate(H5P_FILE_CREATE);
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     out->link_names = H5Pcreate(H5P_LINK_CREATE);
     out->attr_names = H5Pcreate(H5P_ATTRIBUTE_CREATE);
+    if (out->plan && create >= 0 &&
+        (H5Pset_link_creation_order(create, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) < 0 ||
+         H5Pset_attr_creation_order(create, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) < 0)) {
+        brc_hdf5_close(create);
+        create = BRC_HDF5_NONE;
+    }
     if (create >= 0 && access >= 0 && out->link_names >= 0 && out->attr_names >= 0 &&
         H5Pset_obj_track_times(create, 0) >= 0 &&
         H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
@@ -590,7 +687,7 @@ static int create_file(brc_hdf5_out *out, brc_error *err)
     return rc;
 }
 
-/* The library writes much of the file only now. */
+/* Closes the file. The library writes much of the file only now. */
 static int close_file(brc_hdf5_out *out, brc_error *err)
 {
     hid_t id = out->id;
@@ -602,7 +699,7 @@ static int close_file(brc_hdf5_out *out, brc_error *err)
     return rc;
 }
 
-/* inner "": the file's root group, which is there. */
+/* Makes a group. The root group (inner "") exists already. */
 static int make_hdf5_group_out(const brc_hdf5_out *out, const brc_node_out *node, brc_error *err)
 {
     hid_t group = out->id, plist = BRC_HDF5_NONE;
@@ -642,10 +739,13 @@ static void close_export(void *state)
     for (size_t i = 0; i < out->nzarr && out->zarr; i++)
         brc_json_free(out->zarr[i]);
     free(out->zarr);
+    if (out->plan)
+        brc_netcdf_plan_free(out->plan);
+    free(out->plan);
     free(out);
 }
 
-/* Committed data types are there before the datasets that have them. */
+/* Makes the groups, and the committed data types, which datasets need. */
 static int make_groups(brc_hdf5_out *out, brc_convert *c, brc_error *err)
 {
     for (size_t i = 0; i < brc_convert_nodes(c); i++) {
@@ -662,8 +762,8 @@ static int make_datasets(brc_hdf5_out *out, const brc_convert *c, brc_error *err
 {
     for (size_t i = 0; i < brc_convert_nodes(c); i++) {
         const brc_node_out *node = brc_convert_node(c, i);
-        struct brc_hdf5_ragged *ragged = brc_hdf5_ragged_of_node(out, node);
-        if (ragged && brc_hdf5_ragged_is_group(ragged, node))
+        brc_hdf5_ragged *ragged = brc_hdf5_ragged_of_node(out, node);
+        if (ragged && ragged->group == node)
             BRC_TRY(brc_hdf5_ragged_make(out, ragged, err));
         else if (!ragged && node->meta)
             BRC_TRY(hdf5_dataset_make(out, node, err));
@@ -673,9 +773,9 @@ static int make_datasets(brc_hdf5_out *out, const brc_convert *c, brc_error *err
 
 static int write_node_attrs(brc_hdf5_out *out, const brc_node_out *node, brc_error *err)
 {
-    const struct brc_hdf5_ragged *ragged = brc_hdf5_ragged_of_node(out, node);
-    const char *inner = ragged ? brc_hdf5_ragged_inner(ragged) : node->inner;
-    if (ragged && !brc_hdf5_ragged_is_group(ragged, node))
+    const brc_hdf5_ragged *ragged = brc_hdf5_ragged_of_node(out, node);
+    const char *inner = ragged ? ragged->inner : node->inner;
+    if (ragged && ragged->group != node)
         return BRC_OK;
     hid_t object = H5Oopen(out->id, *inner ? inner : "/", H5P_DEFAULT);
     if (object < 0)
@@ -688,7 +788,7 @@ static int write_node_attrs(brc_hdf5_out *out, const brc_node_out *node, brc_err
     return rc == BRC_OK && !node->meta && !ragged ? hdf5_named_attrs(out, node, err) : rc;
 }
 
-/* When all objects are there, as references lead to them. */
+/* Writes the attributes. All objects must exist before, because references lead to objects. */
 static int write_all_attrs(brc_hdf5_out *out, brc_convert *c, brc_error *err)
 {
     for (size_t i = 0; i < brc_convert_nodes(c); i++)
@@ -696,10 +796,19 @@ static int write_all_attrs(brc_hdf5_out *out, brc_convert *c, brc_error *err)
     return BRC_OK;
 }
 
-int brc_hdf5_out_create(void **state, brc_convert *c, const char *file, int classic, brc_error *err)
+static int create_netcdf(brc_hdf5_out *out, brc_error *err)
+{
+    BRC_TRY(brc_new((void **)&out->plan, sizeof(*out->plan), err));
+    BRC_TRY(brc_hdf5_ragged_find(out, err));
+    BRC_TRY(brc_hdf5_netcdf_plan(out, err));
+    BRC_TRY(create_file(out, err));
+    return brc_hdf5_netcdf_write(out, err);
+}
+
+static int hdf5_out_create(void **state, brc_convert *c, const char *file, int netcdf,
+                           brc_error *err)
 {
     brc_hdf5_out *out;
-    (void)classic;
 
     BRC_TRY(brc_new((void **)&out, sizeof(*out), err));
     *state = out;
@@ -709,6 +818,8 @@ int brc_hdf5_out_create(void **state, brc_convert *c, const char *file, int clas
     out->file = file;
     out->id = out->link_names = out->attr_names = BRC_HDF5_NONE;
     BRC_TRY(brc_hdf5_start(err));
+    if (netcdf)
+        return create_netcdf(out, err);
     BRC_TRY(create_file(out, err));
     out->nzarr = brc_convert_nodes(c);
     BRC_TRY(brc_new_array((void **)&out->zarr, out->nzarr, sizeof(*out->zarr), err));
@@ -718,9 +829,35 @@ int brc_hdf5_out_create(void **state, brc_convert *c, const char *file, int clas
     return write_all_attrs(out, c, err);
 }
 
-int brc_hdf5_out_finish(void *state, brc_error *err)
+static int hdf5_out_finish(void *state, brc_error *err)
 {
     brc_hdf5_out *out = state;
-    BRC_TRY(brc_hdf5_scales_write(out, err));
+    if (!out->plan)
+        BRC_TRY(brc_hdf5_scales_write(out, err));
     return close_file(out, err);
 }
+
+/* ==== the driver ================================ */
+
+/* Closes the state of an import or of an export. */
+static void close_hdf5(void *state)
+{
+    brc_hdf5_file *file = state;
+    if (file)
+        file->close(file);
+}
+
+const brc_driver brc_hdf5_driver = {
+    .names = BRC_NAMES_HDF5,
+    .format = "HDF5",
+    .netcdf = 1,
+    .prepare = brc_hdf5_plugins_load,
+    .open = brc_hdf5_in_open,
+    .walk = brc_hdf5_in_walk,
+    .create = hdf5_out_create,
+    .begin = hdf5_out_begin,
+    .put = hdf5_out_put,
+    .end = hdf5_out_end,
+    .finish = hdf5_out_finish,
+    .close = close_hdf5,
+};

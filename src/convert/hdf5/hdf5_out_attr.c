@@ -1,8 +1,9 @@
 /*
- * Dimension scales. An array of one axis that bears its name, as a coordinate does
- * (x with the axis "x"), becomes a scale. Where another array has an axis of this name
- * and length, in the same group or one below, it is attached there; every other name
- * is the axis's label.
+ * Writes dimension scales and attributes.
+ *
+ * An array of one axis that has its axis's name, such as the coordinate x with the axis "x",
+ * becomes a dimension scale. The scale is attached to axes of this name and length in the same
+ * group and below. Every other name becomes the label of its axis.
  */
 #include <hdf5_hl.h> /* behind hdf5.h, as hdf5_lib.h asks for it */
 #include <math.h>
@@ -24,7 +25,7 @@ int brc_hdf5_item_add(brc_hdf5_out *out, const char *inner, int ndim, const uint
     brc_hdf5_item *item = &out->items[out->n];
     memset(item, 0, sizeof(*item));
     BRC_TRY(brc_dup(&item->inner, inner, err));
-    out->n++; /* freed with the rest from now on */
+    out->n++; /* from now on the item is freed with the others */
     item->ndim = ndim;
     memcpy(item->shape, shape, (size_t)ndim * sizeof(*item->shape));
     item->scales = scales;
@@ -56,8 +57,7 @@ static int is_coordinate(const brc_hdf5_item *item)
            strcmp(item->names[0], last_name(item->inner)) == 0;
 }
 
-/* The coordinate of this name and length in the first len bytes of `inner`, a group,
- * or in a group around it. */
+/* Finds the coordinate of this name and length in the group of `inner` or in a group around it. */
 static int find_coordinate(const brc_hdf5_item **found, const brc_hdf5_out *out, const char *inner,
                            const char *name, uint64_t length, brc_error *err)
 {
@@ -137,7 +137,8 @@ int brc_hdf5_scales_write(const brc_hdf5_out *out, brc_error *err)
 {
     if (out->n > 0)
         qsort(out->items, out->n, sizeof(*out->items), compare_items);
-    for (int coordinates = 1; coordinates >= 0; coordinates--) /* first what others need */
+    /* coordinates first, because other arrays need them */
+    for (int coordinates = 1; coordinates >= 0; coordinates--)
         for (size_t i = 0; i < out->n; i++)
             BRC_TRY(name_axes(out, &out->items[i], coordinates, err));
     return BRC_OK;
@@ -145,11 +146,11 @@ int brc_hdf5_scales_write(const brc_hdf5_out *out, brc_error *err)
 
 /* ==== hdf5 out value ================================ */
 
-/* JSON as values of any type, see hdf5_out.h. */
+/* Converts JSON to values of any type, see hdf5_out.h. */
 
 /* ---- paths -------------------------------- */
 
-/* The length of what is before the last name. */
+/* Returns the length of the path without its last name. */
 static size_t parent_len(const char *path, size_t len)
 {
     while (len > 0 && path[len - 1] != '/')
@@ -157,7 +158,7 @@ static size_t parent_len(const char *path, size_t len)
     return len > 0 ? len - 1 : 0;
 }
 
-/* Takes names off the ends of both as long as they are the same. */
+/* Removes names from the ends of both paths as long as the last names are equal. */
 static void drop_common(const char *a, size_t *a_len, const char *b, size_t *b_len)
 {
     while (*a_len > 0 && *b_len > 0) {
@@ -169,8 +170,9 @@ static void drop_common(const char *a, size_t *a_len, const char *b, size_t *b_l
     }
 }
 
-/* 1 and, with a zero behind, what a path of the file that an object came from is in this one; 0: it
- * is not in this one; below 0: an error. */
+/* Finds the path in this file of an object whose path in its first file is given. Returns 1 with
+ * the path, which ends with a zero byte; 0 if this file does not have the object; or a negative
+ * error code. */
 static int path_here(const brc_hdf5_writer *w, const char *path, size_t len, brc_buf *out,
                      brc_error *err)
 {
@@ -179,7 +181,7 @@ static int path_here(const brc_hdf5_writer *w, const char *path, size_t len, brc
     int rc;
     BRC_TRY(brc_node_join(&inner, "/", w->inner, err));
     size_t at_len = at[1] ? strlen(at) : 0, here_len = inner[1] ? strlen(inner) : 0;
-    if (at_len > 0 && here_len > 0) { /* the object itself may have got another name */
+    if (at_len > 0 && here_len > 0) { /* the object that refers may have another name now */
         at_len = parent_len(at, at_len);
         here_len = parent_len(inner, here_len);
         drop_common(at, &at_len, inner, &here_len);
@@ -223,7 +225,7 @@ int brc_hdf5_reference_put(const brc_hdf5_writer *w, int is_region, const char *
 
 /* ---- types -------------------------------- */
 
-/* The committed type of that path, if it is the same type. */
+/* Uses the committed type at this path of the first file, if it is the same type. */
 static int use_committed(const brc_hdf5_writer *w, hid_t *type, const char *path, brc_error *err)
 {
     brc_buf here = BRC_BUF_INIT;
@@ -248,11 +250,11 @@ int brc_hdf5_type_committed(const brc_hdf5_writer *w, hid_t *type, const brc_jso
     return brc_json_text(committed, &path) ? use_committed(w, type, path, err) : BRC_OK;
 }
 
-/* The type for a tree as in a note, likewise. */
+/* Makes the type of a noted tree, or uses the committed type as use_committed() does. */
 static int hdf5_type_noted(const brc_hdf5_writer *w, hid_t *out, const brc_json *tree,
                            const brc_json *committed, brc_error *err)
 {
-    BRC_TRY(brc_hdf5_tree_make(out, w->out->reg, tree, w->label, err));
+    BRC_TRY(brc_hdf5_tree_make(out, w->out->reg, tree, BRC_HDF5_WRITING, w->label, err));
     int rc = brc_hdf5_type_committed(w, out, committed, err);
     if (rc < 0) {
         brc_hdf5_close(*out);
@@ -263,7 +265,7 @@ static int hdf5_type_noted(const brc_hdf5_writer *w, hid_t *out, const brc_json 
 
 /* ---- values -------------------------------- */
 
-/* Text with zeros behind. */
+/* Writes text that is padded with zeros. */
 static int put_fixed_text(const brc_hdf5_tree *leaf, const brc_json *value, uint8_t *at)
 {
     const char *text;
@@ -334,7 +336,8 @@ static int put_item_value(const brc_hdf5_writer *w, const brc_hdf5_tree *leaf,
     }
 }
 
-/* Lists in lists of a shape: `each` elements of a tree, or items of a leaf (NULL). */
+/* Lists of lists of this shape: elements of the tree `each`, or items of a leaf if `each` is
+ * NULL. */
 typedef struct put_box {
     const brc_hdf5_writer *w;
     const brc_hdf5_tree *tree, *each;
@@ -423,20 +426,20 @@ int brc_hdf5_value_read(const brc_hdf5_writer *w, const brc_hdf5_tree *tree, con
 /* ==== hdf5 out attr ================================ */
 
 /*
- * Attributes as HDF5 has them. A noted data type is used where the value still fits it;
- * else integers are int64 (uint64 where they need it), other numbers float64, truth
- * values an enum, texts UTF-8 of variable length, lists simple dataspaces as deep as
- * they are, null a null dataspace. What is left (objects, mixed lists, texts with
- * U+0000) is JSON text, and named in BRC_HDF5_ZARR, so that it is read back as such.
+ * Writes attributes of HDF5. If a type is noted and the value still fits it, the attribute has this
+ * type. Otherwise integers become int64 (uint64 where needed), other numbers float64, truth values
+ * an enum, texts UTF-8 of variable length, lists simple dataspaces with as many axes as the lists
+ * are deep, and null a null dataspace. All other values (objects, mixed lists, texts with U+0000)
+ * become JSON text, and BRC_HDF5_ZARR names them, so that an import parses them again.
  */
 
 typedef struct attr_writer {
     const brc_hdf5_out *out;
     hid_t object;
     const char *label, *name;
-    const char *inner, *at; /* see brc_hdf5_writer */
-    const brc_dtype *array; /* NULL: a group's */
-    int ndim;               /* -1: null */
+    const char *inner, *at; /* as in brc_hdf5_writer */
+    const brc_dtype *array; /* the array's type; NULL: the attribute is a group's */
+    int ndim;               /* -1: a null dataspace */
     hsize_t shape[BRC_MAX_NDIM];
 } attr_writer;
 
@@ -448,7 +451,7 @@ static int attr_not_written(const attr_writer *w, brc_error *err)
                          w->label, w->name);
 }
 
-/* `memory` NULL: `file` is also what data has. */
+/* Writes an attribute of the type `file`. If `memory` is NULL, the data has the type `file` too. */
 static int put_attribute(const attr_writer *w, hid_t file, hid_t memory, const void *data,
                          brc_error *err)
 {
@@ -474,7 +477,7 @@ static int put_typed(const attr_writer *w, const char *dtype, const brc_json *no
     brc_json *json;
 
     BRC_TRY(brc_convert_dtype_json(&json, dtype, err));
-    int rc = brc_hdf5_type_make(&file, w->out->reg, json, note, w->label, err);
+    int rc = brc_hdf5_type_make(&file, w->out->reg, json, note, BRC_HDF5_WRITING, w->label, err);
     brc_json_free(json);
     BRC_TRY(rc);
     rc = brc_hdf5_type_read(&type, w->out->reg, file, BRC_HDF5_WRITING, w->label, err);
@@ -488,10 +491,11 @@ static int put_typed(const attr_writer *w, const char *dtype, const brc_json *no
 
 /* ---- lists in lists -------------------------------- */
 
-/* A value that is not a list ends the descent. */
+/* Takes a value that ends the descent. Returns 1 if it takes the value, 0 if it does not, below 0
+ * on failure. */
 typedef int (*leaf_fn)(void *ctx, const brc_json *value);
 
-/* 1 if the lists are a box, whose values are handed on in order. */
+/* Returns 1 if the lists are a box, and hands its values on in order. */
 static int walk_lists(attr_writer *w, const brc_json *value, int depth, leaf_fn leaf, void *ctx)
 {
     int taken = leaf(ctx, value);
@@ -520,7 +524,7 @@ static int walk_lists(attr_writer *w, const brc_json *value, int depth, leaf_fn 
 
 typedef struct typed_values {
     const brc_dtype *type;
-    brc_buf data; /* canonical */
+    brc_buf data; /* canonical elements */
     int nomem;
 } typed_values;
 
@@ -537,8 +541,8 @@ static int has_text(const brc_json *value)
     return brc_json_kind(value) == BRC_JSON_STRING;
 }
 
-/* Complex numbers and raw bytes are lists themselves, so each is tried as a value first. A text
- * is none of the numbers, whatever fill values may be written as. */
+/* Takes one value. Complex numbers and raw bytes are lists themselves, so each list is tried as a
+ * value first. A text is not a number here, although fill values may be texts. */
 static int take_typed(void *ctx, const brc_json *value)
 {
     typed_values *v = ctx;
@@ -553,7 +557,8 @@ static int take_typed(void *ctx, const brc_json *value)
     return brc_json_kind(value) == BRC_JSON_ARRAY ? 0 : -1;
 }
 
-/* Reads one float, or a part of a complex number; small floats have no complex type. */
+/* Returns whether a float, or a part of a complex number, is NaN. Small floats have no complex
+ * type. */
 static int is_nan_at(const brc_dtype *type, const uint8_t *at)
 {
     double value;
@@ -565,8 +570,8 @@ static int is_nan_at(const brc_dtype *type, const uint8_t *at)
     return type->item_size == 16 ? isnan(value) : isnan(narrow);
 }
 
-/* Takes the elements that were noted where the values are still what they print as: their NaNs
- * have bits that no text has. `data` is in native memory. */
+/* Takes the noted elements where their values are still those of the JSON, because the bits of some
+ * NaNs have no text. `data` is in native memory. */
 static int take_noted_bits(const brc_dtype *type, const brc_json *noted, uint8_t *data, size_t len,
                            brc_error *err)
 {
@@ -594,7 +599,7 @@ static int put_as_noted(attr_writer *w, const brc_json *value, const brc_json *d
     typed_values v = { 0 };
     brc_dtype *type = NULL;
     brc_buf json = BRC_BUF_INIT;
-    int rc = brc_dtype_open(&type, w->out->reg, data_type, NULL);
+    int rc = brc_dtype_open(&type, w->out->reg, data_type, NULL, NULL);
     if (rc == BRC_ENOMEM)
         return brc_nomem(err);
     v.type = type;
@@ -605,7 +610,7 @@ static int put_as_noted(attr_writer *w, const brc_json *value, const brc_json *d
     }
     brc_dtype_native(type, v.data.data, v.data.len);
     BRC_GO(take_noted_bits(type, noted, v.data.data, v.data.len, err));
-    BRC_GO(brc_json_write(&json, data_type, err));
+    BRC_GO(brc_json_write(&json, data_type, 0, err));
     BRC_GO(brc_buf_terminate(&json, err));
     BRC_GO(put_typed(w, (char *)json.data, brc_json_member(noted, "note"), v.data.data, err));
     *done = 1;
@@ -618,7 +623,7 @@ done:
 
 /* ---- a noted tree of types -------------------------------- */
 
-/* How long the lists are, as deep as the attribute has axes. */
+/* Measures the lists, which must be as deep as the attribute has axes. */
 static int measure_lists(attr_writer *w, const brc_json *value, uint64_t ndim)
 {
     w->ndim = 0;
@@ -655,7 +660,7 @@ static int take_tree_values(const attr_writer *w, tree_values *v, int axis, cons
     return 1;
 }
 
-/* 1: it is written; 0: the value does not fit the type any more. */
+/* Writes values of a noted tree. Returns 1, or 0 if the value does not fit the type any more. */
 static int put_tree_values(attr_writer *w, const brc_json *value, const brc_json *noted, hid_t file,
                            const brc_hdf5_tree *tree, brc_error *err)
 {
@@ -686,7 +691,7 @@ static int put_tree_values(attr_writer *w, const brc_json *value, const brc_json
     return rc;
 }
 
-/* noted: as brc_hdf5_attrs_read() describes a type. */
+/* Writes an attribute of a noted type; `noted` is the object that brc_hdf5_attrs_read() makes. */
 static int put_as_tree(attr_writer *w, const brc_json *value, const brc_json *noted, int *done,
                        brc_error *err)
 {
@@ -748,9 +753,9 @@ static int put_values(const attr_writer *w, const brc_attr *attr, brc_error *err
 typedef struct flat_list {
     brc_json *list;
     int rc;
-    int fraction; /* a number with point or exponent, NaN or an infinity       */
-    int past_53;  /* an integer that float64 may not hold ...                  */
-    int past_64;  /* ... and one that no integer of HDF5 holds                 */
+    int fraction; /* a number has a point or an exponent, or is NaN or infinite */
+    int past_53;  /* an integer that float64 may not hold */
+    int past_64;  /* an integer that no integer type of HDF5 holds */
 } flat_list;
 
 static void look_at_number(flat_list *flat, const brc_json *value)
@@ -769,7 +774,7 @@ static void look_at_number(flat_list *flat, const brc_json *value)
         flat->past_53 |= !brc_json_int(value, -most, most, &i);
 }
 
-/* Writes all values, one after the other. */
+/* Adds one value to the list of all values. */
 static int take_flat(void *ctx, const brc_json *value)
 {
     flat_list *flat = ctx;
@@ -785,7 +790,7 @@ static int take_flat(void *ctx, const brc_json *value)
     return flat->rc == BRC_OK ? 1 : -1;
 }
 
-/* *done: the value is written; else it is none that HDF5 has. */
+/* Writes an attribute without a noted type. Sets *done to 0 if HDF5 has no such value. */
 static int put_plain(attr_writer *w, const brc_json *value, int *done, brc_error *err)
 {
     flat_list flat = { .list = brc_json_new_array() };
@@ -821,7 +826,7 @@ static int put_json(attr_writer *w, const brc_json *value, brc_error *err)
     brc_buf text = BRC_BUF_INIT;
     int rc;
     w->ndim = 0;
-    BRC_GO(brc_json_write(&text, value, err));
+    BRC_GO(brc_json_write(&text, value, 0, err));
     BRC_GO(brc_buf_terminate(&text, err));
     char *pointer = (char *)text.data;
     rc = put_texts(w, &pointer, err);
@@ -854,14 +859,15 @@ static int check_name(const attr_writer *w, const brc_json *value, int is_array,
     return BRC_OK;
 }
 
-/* An attribute's note is a data type, or an object with a data type and a note or elements. */
+/* Returns the data type in an attribute's note. The note is a data type, or an object that has a
+ * data type and a note or elements. */
 static const brc_json *noted_type(const brc_json *noted)
 {
     const brc_json *data_type = brc_json_member(noted, "data_type");
     return data_type ? data_type : noted;
 }
 
-/* *done: it is one that has a form of its own in Zarr. */
+/* Writes an attribute that has a form of its own in Zarr. Sets *done to 1 if it did so. */
 static int put_fill_attr(attr_writer *w, const brc_json *value, const brc_json *notes, int *done,
                          brc_error *err)
 {
@@ -874,7 +880,7 @@ static int put_fill_attr(attr_writer *w, const brc_json *value, const brc_json *
     return rc;
 }
 
-/* *as_text: it is JSON text now. */
+/* Writes an attribute. Sets *as_text to 1 if the value was written as JSON text. */
 static int write_attribute(attr_writer *w, const brc_json *value, const brc_json *notes,
                            int *as_text, brc_error *err)
 {
@@ -911,7 +917,7 @@ static int note_text(brc_json **texts, const char *name, brc_error *err)
     return brc_json_push(*texts, brc_json_new_string(name), err);
 }
 
-/* Writes the attribute of what only Zarr says. */
+/* Writes the attribute that holds the facts that only Zarr has. */
 static int write_zarr(attr_writer *w, brc_json **zarr, brc_json **texts, brc_error *err)
 {
     w->name = BRC_HDF5_ZARR;
@@ -943,7 +949,7 @@ int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const char *inne
     if (!brc_json_text(brc_json_member(notes, "at"), &w.at))
         w.at = NULL;
     for (const brc_json *a = brc_json_first(attrs); a; a = brc_json_next(a)) {
-        w.name = brc_json_own_name(a);
+        w.name = brc_json_name(a);
         if (a == notes)
             continue;
         BRC_GO(check_name(&w, a, array != NULL, err));

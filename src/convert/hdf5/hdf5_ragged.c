@@ -9,9 +9,11 @@
 #include "hdf5_tree.h"
 
 /*
- * Datasets whose type is not one data type of Zarr's, as groups: see ../lib/ragged.h.
+ * Imports a dataset whose type is not one data type of Zarr's as a group, and exports the group:
+ * see ../lib/ragged.h.
  *
- * The group has the dataset's attributes. Its note (BRC_HDF5_GROUP_NOTE) is that of a group, and
+ * The group has the dataset's attributes. Its note (BRC_HDF5_GROUP_NOTE) is that of a group with
+ * the member
  *
  *   "dataset": {
  *     "type": TREE               as in hdf5_tree.h
@@ -22,7 +24,7 @@
  *   }
  */
 
-#define BRC_HDF5_RAGGED "dataset" /* the member of the note */
+#define BRC_HDF5_RAGGED "dataset" /* a member of the note */
 
 /* ==== hdf5 ragged ================================ */
 
@@ -55,8 +57,8 @@ static int fill_ragged(brc_ragged *out, const brc_hdf5_tree *tree, brc_error *er
     return BRC_OK;
 }
 
-/* The same type; the leaves' `own` are their trees. Both are freed by their owner, this one
- * first. */
+/* Describes the tree's type as a ragged type, whose leaves refer to their trees by `own`. The
+ * caller frees both, the ragged type first. */
 static int hdf5_ragged_of(brc_ragged *out, const brc_hdf5_tree *tree, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
@@ -68,7 +70,7 @@ static int hdf5_ragged_of(brc_ragged *out, const brc_hdf5_tree *tree, brc_error 
 
 /* ==== hdf5 ragged in ================================ */
 
-/* Datasets of lists, and of compounds with texts, lists or references, as groups. */
+/* Imports datasets of lists, and of compounds with texts, lists or references, as groups. */
 
 /* The most elements that may be missing: each element has an offset, stored or not. */
 #define MOST_GAPS ((uint64_t)1 << 26)
@@ -77,16 +79,16 @@ typedef struct ragged_set {
     const brc_hdf5_in *in;
     const char *label;
     hid_t id, space, plist, file_type;
-    hid_t memory; /* what is selected of the type                   */
+    hid_t memory; /* the part of the type that is read */
     brc_hdf5_tree tree;
     brc_ragged type;
     brc_hdf5_attrs attrs;
-    brc_json *note; /* the member BRC_HDF5_RAGGED                     */
+    brc_json *note; /* the member BRC_HDF5_RAGGED */
     char *names[BRC_MAX_NDIM];
     char *attrs_json;
-    uint64_t most[BRC_MAX_NDIM], own[BRC_MAX_NDIM]; /* own: its shape in the file */
+    uint64_t most[BRC_MAX_NDIM], own[BRC_MAX_NDIM]; /* own: the shape in the file */
     int is_null;
-    uint8_t *fill; /* the fill value in memory; NULL: none was set   */
+    uint8_t *fill; /* the fill value in memory; NULL: no value was set */
     brc_hdf5_memory taken;
     brc_ragged_in ragged;
 } ragged_set;
@@ -103,7 +105,7 @@ static int read_ragged_shape(ragged_set *d, brc_error *err)
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     int ndim = H5Sget_simple_extent_ndims(d->space);
     d->is_null = H5Sget_simple_extent_type(d->space) == H5S_NULL;
-    if (d->is_null) { /* no elements, and no axes either */
+    if (d->is_null) { /* a null dataspace has neither elements nor axes */
         d->ragged.ndim = 1;
         return BRC_OK;
     }
@@ -141,7 +143,7 @@ static int read_ragged_chunks(ragged_set *d, brc_error *err)
     return BRC_OK;
 }
 
-/* A small file can say that it has any number of elements. */
+/* Refuses a dataset of which much is not stored: a small file may claim any number of elements. */
 static int check_gaps(const ragged_set *d, brc_error *err)
 {
     brc_hdf5_stored stored;
@@ -178,14 +180,14 @@ static int print_ragged_fill(ragged_set *d, uint8_t *element, brc_error *err)
     brc_json *fill;
     int rc;
     BRC_GO(brc_hdf5_value_print(d->in, &d->tree, element, &text, d->label, err));
-    BRC_GO(brc_json_parse(&fill, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse(&fill, (const char *)text.data, text.len, 0, err));
     rc = brc_json_set(d->note, "fill", fill, err);
 done:
     brc_buf_dispose(&text);
     return rc;
 }
 
-/* Whether a list in the value has items, which all elements that have the value would share. */
+/* Returns whether a list in the value has items: all elements with this value would share them. */
 static int has_items(const brc_ragged *type, const uint8_t *element)
 {
     brc_ragged_list list;
@@ -234,7 +236,7 @@ static int read_ragged_fill(ragged_set *d, brc_error *err)
 
 static int note_fill_value(ragged_set *d, brc_error *err)
 {
-    uint8_t *copy; /* which printing makes canonical */
+    uint8_t *copy; /* the copy, because printing changes its bytes */
     BRC_TRY(read_ragged_fill(d, err));
     if (!d->fill)
         return BRC_OK;
@@ -265,7 +267,7 @@ static int note_storage(ragged_set *d, brc_error *err)
     return note_fill_value(d, err);
 }
 
-/* The group's attributes, with the note in them. */
+/* Adds the note to the group's attributes. */
 static int finish_ragged_note(ragged_set *d, const char *path, brc_error *err)
 {
     brc_json *note = brc_json_new_object(), *given;
@@ -285,7 +287,7 @@ done:
 
 /* ---- elements -------------------------------- */
 
-/* A type in memory with one of its fields, in the place that it has among all. */
+/* Makes a type in memory that has one field of the compound, at the offset of the whole type. */
 static hid_t compound_of(const brc_ragged *type, const brc_ragged *field, hid_t inner)
 {
     hid_t out = H5Tcreate(H5T_COMPOUND, type->size);
@@ -303,7 +305,8 @@ static hid_t array_of(const brc_ragged *type, hid_t inner)
     return H5Tarray_create2(inner, (unsigned)type->ndim, dims);
 }
 
-/* The type in memory that reads the least where only the lengths of lists are wanted. */
+/* Makes the type in memory that reads the least, for a column that needs only the lengths of
+ * lists. */
 static hid_t select_least(const brc_ragged *type)
 {
     const brc_ragged *field = type->items;
@@ -323,7 +326,7 @@ static hid_t select_least(const brc_ragged *type)
     return out;
 }
 
-/* The memory of the type with these steps alone, all in the places that they have in the whole. */
+/* Makes the type in memory that has these steps alone, at the offsets of the whole type. */
 static hid_t select_steps(const brc_ragged_steps *steps, size_t step)
 {
     const brc_ragged *type = steps->at[step];
@@ -346,7 +349,7 @@ static int select_column(void *ctx, const brc_ragged_steps *steps, brc_error *er
     return d->memory < 0 ? ragged_failed(d, "its data type cannot be read", err) : BRC_OK;
 }
 
-/* Stored elements: the part of a box into its place among all of the box. */
+/* Reads stored elements of a part of the box to their places in the box. */
 static int read_part(ragged_set *d, const brc_sel *box, const brc_sel *part, void *elements,
                      brc_error *err)
 {
@@ -359,7 +362,7 @@ static int read_part(ragged_set *d, const brc_sel *box, const brc_sel *part, voi
     return rc;
 }
 
-/* The fill value to a part of a box. */
+/* Writes the fill value to a part of the box. */
 static void fill_part(const ragged_set *d, const brc_sel *box, const brc_sel *part,
                       uint8_t *elements)
 {
@@ -375,14 +378,15 @@ static int is_stored_part(const ragged_set *d, const brc_sel *part, brc_error *e
     hsize_t corner[H5S_MAX_RANK];
     brc_hdf5_chunk chunk;
     if (!d->ragged.chunked)
-        return H5Dget_storage_size(d->id) > 0;
+        return brc_hdf5_is_written(d->id);
     for (int i = 0; i < d->ragged.ndim; i++)
         corner[i] = part->start[i] / d->ragged.chunk[i] * d->ragged.chunk[i];
     BRC_TRY(brc_hdf5_chunk_find(&chunk, d->id, corner, d->label, err));
     return chunk.bytes > 0;
 }
 
-/* Chunk by chunk: what is not stored the library cannot read where the fill value has texts. */
+/* Reads chunk by chunk. If the fill value has texts, the library cannot read chunks that are not
+ * stored. */
 static int read_with_fill(ragged_set *d, const brc_sel *box, const brc_sel *own, uint8_t *elements,
                           brc_error *err)
 {
@@ -419,7 +423,7 @@ static int read_elements_of(void *ctx, const brc_sel *box, void *elements, size_
     brc_arena_dispose(&d->taken.arena);
     d->taken = (brc_hdf5_memory){ BRC_ARENA_INIT, 0, most, 0 };
     brc_sel own =
-        *box; /* what the dataset has of it; of NetCDF-4 it may be shorter than the variable */
+        *box; /* the part that the dataset has; in NetCDF-4 it may be shorter than the variable */
     int has = 1, is_short = 0;
     for (int i = 0; i < box->ndim && has; i++) {
         has = box->start[i] < d->own[i];
@@ -459,7 +463,8 @@ static int append_items(void *ctx, const brc_ragged *leaf, void *element, brc_bu
 
 /* ---- the dataset -------------------------------- */
 
-/* A fill value is one of the type, which an attribute's JSON is not made again from. */
+/* Refuses an attribute _FillValue, which has the dataset's type: an export could not make it again
+ * from JSON. */
 static int check_fill_attr(const ragged_set *d, brc_error *err)
 {
     const brc_convert *c = d->in->convert;
@@ -484,7 +489,7 @@ static int note_variable(ragged_set *d, brc_error *err)
                : BRC_OK;
 }
 
-/* Describes a variable of NetCDF-4: the note is that of netcdf_ragged.h. */
+/* Describes a variable of NetCDF-4, whose note is BRC_NETCDF_RAGGED. */
 static int describe_ragged_variable(ragged_set *d, brc_error *err)
 {
     const brc_hdf5_netcdf_var var = { .file = d->file_type };
@@ -602,20 +607,7 @@ int brc_hdf5_ragged_import(const brc_hdf5_in *in, hid_t dataset, const char *pat
 
 /* ==== hdf5 ragged out ================================ */
 
-/* Groups that stand for one dataset, see hdf5_ragged.c. */
-
-typedef struct brc_hdf5_ragged {
-    const brc_hdf5_out *out;
-    const brc_node_out *group;
-    const brc_json *note; /* the member BRC_HDF5_RAGGED            */
-    char *inner;          /* the dataset's path in the file        */
-    hid_t file_type, plist, space, id;
-    brc_hdf5_tree tree;
-    brc_ragged type;
-    brc_ragged_out *arrays;
-    int ndim, is_null, chunked;
-    uint64_t shape[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-} brc_hdf5_ragged;
+/* Exports groups that stand for one dataset. */
 
 static int ragged_not_written(const brc_hdf5_ragged *d, const char *what, brc_error *err)
 {
@@ -633,15 +625,23 @@ static brc_hdf5_writer ragged_writer(const brc_hdf5_ragged *d, brc_arena *arena)
 
 /* ---- which groups -------------------------------- */
 
-static const brc_json *ragged_note(const brc_node_out *node)
+static const brc_json *ragged_note(const brc_hdf5_out *out, const brc_node_out *node)
 {
     const brc_json *attrs = brc_json_member(node->doc, "attributes");
+    if (out->plan)
+        return brc_netcdf_noted_variable(node);
     return node->meta
                ? NULL
                : brc_json_member(brc_json_member(attrs, BRC_HDF5_GROUP_NOTE), BRC_HDF5_RAGGED);
 }
 
-/* A list of the note, of ndim numbers: 1 if it is one. null: UINT64_MAX. */
+static const char *ragged_note_name(const brc_hdf5_out *out)
+{
+    return out->plan ? BRC_NETCDF_GROUP_NOTE : BRC_HDF5_GROUP_NOTE;
+}
+
+/* Reads a list of ndim numbers from the note; null gives UINT64_MAX. Returns 1 if the list is
+ * one. */
 static int noted_numbers(const brc_json *list, int ndim, uint64_t *out)
 {
     int i = 0;
@@ -658,16 +658,16 @@ static int noted_numbers(const brc_json *list, int ndim, uint64_t *out)
 static int bad_ragged_note(const brc_hdf5_ragged *d, const char *member, brc_error *err)
 {
     return brc_fail(err, BRC_EUNSUPPORTED,
-                    "%s: \"%s\" of its attribute " BRC_HDF5_GROUP_NOTE
-                    " is not what an import makes: remove that attribute to export a group",
-                    d->group->path, member);
+                    "%s: \"%s\" of its attribute %s was not made by an import: remove this "
+                    "attribute to export the group as it is",
+                    d->group->path, member, ragged_note_name(d->out));
 }
 
 static int read_noted_shape(brc_hdf5_ragged *d, brc_error *err)
 {
     const brc_json *shape = brc_json_member(d->note, "shape");
     size_t ndim = brc_json_count(shape);
-    d->is_null = brc_json_is(brc_json_member(d->note, "space"), "null");
+    d->is_null = !d->out->plan && brc_json_is(brc_json_member(d->note, "space"), "null");
     if (d->is_null) {
         d->ndim = 1;
         return BRC_OK;
@@ -683,22 +683,41 @@ static int read_noted_shape(brc_hdf5_ragged *d, brc_error *err)
     return BRC_OK;
 }
 
+/* Returns whether NetCDF has the type: it lacks lists of arrays, and arrays of arrays. */
+static int fits_netcdf(const brc_hdf5_tree *tree)
+{
+    for (size_t i = 0; i < tree->n; i++) {
+        const brc_hdf5_tree *item = &tree->items[i];
+        int is_array = item->kind == BRC_HDF5_ARRAY ||
+                       (item->kind == BRC_HDF5_LEAF &&
+                        (item->type.ndim > 0 ||
+                         (item->dtype->klass == BRC_CLASS_BYTES && item->dtype->item_size > 1)));
+        if ((tree->kind != BRC_HDF5_COMPOUND && is_array) || !fits_netcdf(item))
+            return 0;
+    }
+    return 1;
+}
+
 static int read_noted_type(brc_hdf5_ragged *d, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
     const char *label = d->group->path;
-    int rc = brc_hdf5_tree_make(&d->file_type, d->out->reg, brc_json_member(d->note, "type"), label,
-                                &why);
+    int how = d->out->plan ? BRC_HDF5_NETCDF : BRC_HDF5_WRITING;
+    int rc = brc_hdf5_tree_make(&d->file_type, d->out->reg, brc_json_member(d->note, "type"), how,
+                                label, &why);
+    if (rc == BRC_OK && d->out->plan)
+        rc = brc_hdf5_native_layout(&d->file_type, label, &why);
     if (rc == BRC_OK)
-        rc = brc_hdf5_tree_read(&d->tree, d->out->reg, d->file_type, BRC_HDF5_WRITING, label, &why);
+        rc = brc_hdf5_tree_read(&d->tree, d->out->reg, d->file_type, how, label, &why);
     if (rc == BRC_ENOMEM)
         return brc_nomem(err);
-    if (rc < 0 || d->tree.kind == BRC_HDF5_LEAF)
+    if (rc < 0 || d->tree.kind == BRC_HDF5_LEAF || (d->out->plan && !fits_netcdf(&d->tree)))
         return bad_ragged_note(d, "type", err);
     return hdf5_ragged_of(&d->type, &d->tree, err);
 }
 
-/* A group by itself is a dataset in the file's root under its own name. */
+/* Names the dataset. A group that is exported alone becomes a dataset in the file's root, under its
+ * own name. */
 static int name_dataset(brc_hdf5_ragged *d, brc_error *err)
 {
     if (*d->group->inner)
@@ -714,15 +733,16 @@ static int open_ragged(brc_hdf5_out *out, const brc_node_out *group, const brc_j
     BRC_TRY(brc_grow_array((void **)&out->ragged, &out->ragged_cap, out->nragged + 1,
                            sizeof(*out->ragged), err));
     brc_hdf5_ragged *d;
-    BRC_TRY(brc_new((void **)&d, sizeof(*d), err)); /* what is made of it points to it */
+    BRC_TRY(brc_new((void **)&d, sizeof(*d), err)); /* others point to it */
     out->ragged[out->nragged++] = d;
     *d = (brc_hdf5_ragged){ .out = out, .group = group, .note = note };
     d->file_type = d->plist = d->space = d->id = BRC_HDF5_NONE;
     d->tree.memory = d->tree.type.memory = BRC_HDF5_NONE;
-    BRC_TRY(name_dataset(d, err));
+    if (!out->plan)
+        BRC_TRY(name_dataset(d, err));
     BRC_TRY(read_noted_shape(d, err));
     BRC_TRY(read_noted_type(d, err));
-    return brc_ragged_out_open(&d->arrays, out->convert, group, &d->type, BRC_HDF5_GROUP_NOTE,
+    return brc_ragged_out_open(&d->arrays, out->convert, group, &d->type, ragged_note_name(out),
                                d->ndim, d->shape, err);
 }
 
@@ -730,7 +750,7 @@ int brc_hdf5_ragged_find(brc_hdf5_out *out, brc_error *err)
 {
     for (size_t i = 0; i < brc_convert_nodes(out->convert); i++) {
         const brc_node_out *node = brc_convert_node(out->convert, i);
-        const brc_json *note = ragged_note(node);
+        const brc_json *note = ragged_note(out, node);
         if (!note)
             continue;
         BRC_TRY(open_ragged(out, node, note, err));
@@ -756,14 +776,11 @@ brc_hdf5_ragged *brc_hdf5_ragged_of_node(const brc_hdf5_out *out, const brc_node
     return found ? *found : NULL;
 }
 
-int brc_hdf5_ragged_is_group(const brc_hdf5_ragged *ragged, const brc_node_out *node)
+const brc_json *brc_hdf5_ragged_names(const brc_hdf5_ragged *ragged)
 {
-    return ragged->group == node;
-}
-
-const char *brc_hdf5_ragged_inner(const brc_hdf5_ragged *ragged)
-{
-    return ragged->inner;
+    const brc_node_out *leaf = brc_ragged_out_leaf(ragged->arrays);
+    return leaf ? brc_json_member(leaf->doc, "dimension_names")
+                : brc_json_member(ragged->note, "names");
 }
 
 void brc_hdf5_ragged_close(brc_hdf5_out *out)
@@ -785,7 +802,8 @@ void brc_hdf5_ragged_close(brc_hdf5_out *out)
 
 /* ---- the dataset -------------------------------- */
 
-/* Room for growth as noted, for which HDF5 asks for chunks; whole chunks fit in any case. */
+/* Makes the dataspace with the noted room for growth, if the dataset has chunks, which HDF5 needs
+ * for growth. Room for whole chunks is always allowed. */
 static int make_ragged_space(brc_hdf5_ragged *d, brc_error *err)
 {
     hsize_t shape[BRC_MAX_NDIM], limit[BRC_MAX_NDIM];
@@ -839,10 +857,8 @@ static int set_ragged_fill(const brc_hdf5_ragged *d, brc_error *err)
 
 static int note_ragged_axes(brc_hdf5_out *out, const brc_hdf5_ragged *d, brc_error *err)
 {
-    const brc_node_out *leaf = brc_ragged_out_leaf(d->arrays);
     const brc_json *attrs = brc_json_member(d->group->doc, "attributes");
-    const brc_json *names =
-        leaf ? brc_json_member(leaf->doc, "dimension_names") : brc_json_member(d->note, "names");
+    const brc_json *names = brc_hdf5_ragged_names(d);
     int scales = !d->is_null && !brc_json_member(attrs, "CLASS") && !brc_json_member(attrs, "NAME");
     if (brc_json_kind(names) != BRC_JSON_ARRAY || d->is_null || d->ndim == 0)
         names = NULL;
@@ -876,7 +892,7 @@ static int place_reference(const brc_hdf5_ragged *d, int is_region, const char *
     int rc = strlen(text) == len ? brc_hdf5_reference_put(&writer, is_region, text, to, err) : 0;
     if (rc == 0)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s: its element \"%.200s\" is a reference to what is not in this export: "
+                        "%s: its element \"%.200s\" refers to an object outside this export: "
                         "export the group that holds both, or make the element empty",
                         d->group->path, text);
     return rc < 0 ? rc : BRC_OK;

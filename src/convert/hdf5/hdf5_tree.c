@@ -18,14 +18,14 @@ struct brc_hdf5_path {
     H5O_type_t type;
     char *path;
     size_t first, n;            /* of a group: its part of paths->named */
-    struct brc_hdf5_path *next; /* the one that was met after it        */
+    struct brc_hdf5_path *next; /* the object that was met next */
 };
 
 typedef struct paths_walk {
     brc_hdf5_paths *paths;
     hid_t links;
     struct brc_hdf5_path *now,
-        *last; /* of those met: the group that is gone through, and the last one */
+        *last; /* the group that is being read, and the object that was met last */
     const char *label;
     int rc;
     brc_error *err;
@@ -48,7 +48,7 @@ static int take_bytes(paths_walk *w, size_t bytes)
                     PATHS_BYTES >> 20);
 }
 
-/* Unless the object has a path already. `path` is taken over. */
+/* Adds the object unless it has a path already. Takes over `path`. */
 static int add_path(paths_walk *w, const H5O_info_t *info, char *path)
 {
     struct brc_hdf5_path key = { .address = info->addr }, *item;
@@ -98,7 +98,7 @@ static int take_object(paths_walk *w, hid_t object, const char *name)
     if (info.type == H5O_TYPE_NAMED_DATATYPE)
         BRC_TRY(add_named(w, name));
     BRC_TRY(brc_node_join(&path, w->now->path, name, w->err));
-    if (strlen(path) > BRC_PATH_MAX) { /* no node has it */
+    if (strlen(path) > BRC_PATH_MAX) { /* no node can have this path */
         free(path);
         return BRC_OK;
     }
@@ -182,7 +182,8 @@ static const struct brc_hdf5_path *find_object(const brc_hdf5_paths *paths, hid_
     return H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0 ? NULL : find_path(paths, info.addr);
 }
 
-/* Returns the rest of the path behind `from`; NULL if `from` is neither the path nor around it. */
+/* Returns the part of `path` that follows `from`; NULL if `path` does not lie at or beneath
+ * `from`. */
 static const char *part_beneath(const char *path, const char *from)
 {
     size_t len = strcmp(from, "/") == 0 ? 0 : strlen(from);
@@ -191,8 +192,8 @@ static const char *part_beneath(const char *path, const char *from)
     return strcmp(path, "/") == 0 ? "" : path + len;
 }
 
-/* Appends "/a/b", the object's path in the file that is imported: 1; 0: no path leads to it
- * there. */
+/* Appends "/a/b", the object's path in the imported file. Returns 1, or 0 if no path there leads to
+ * the object. */
 static int hdf5_path_put(const brc_hdf5_paths *paths, haddr_t address, brc_buf *out,
                          brc_error *err)
 {
@@ -223,13 +224,13 @@ char *const *brc_hdf5_named_in(const brc_hdf5_paths *paths, hid_t group, size_t 
 
 /* ==== hdf5 reference ================================ */
 
-/* References as text, and text as references: see hdf5_tree.h. */
+/* Writes references as text, and reads them: see hdf5_tree.h. */
 
 #define MOST_BLOCKS 4096 /* or points of a region */
 
 static int bad_region(const char *label, brc_error *err)
 {
-    return brc_hdf5_fail(err, BRC_EINVAL, "%s: a reference to a region in it cannot be read",
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: one of its references to a region cannot be read",
                          label);
 }
 
@@ -243,7 +244,7 @@ static int append_slice(brc_buf *out, int axis, hsize_t from, hsize_t to, hsize_
     return step > 1 ? brc_buf_printf(out, err, ":%llu", (unsigned long long)step) : BRC_OK;
 }
 
-/* 1 if the selection is one box of slices. */
+/* Appends the selection as one box of slices. Returns 1 if it is one. */
 static int append_regular(hid_t space, int ndim, brc_buf *out, brc_error *err)
 {
     hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK], block[H5S_MAX_RANK];
@@ -262,7 +263,7 @@ static int append_regular(hid_t space, int ndim, brc_buf *out, brc_error *err)
     return 1;
 }
 
-/* Boxes, each as its first and last corner, or points. */
+/* Appends boxes, each by its first and last corner, or points. */
 static int append_corners(const hsize_t *at, size_t n, int ndim, int points, brc_buf *out,
                           brc_error *err)
 {
@@ -285,7 +286,7 @@ static int append_list(hid_t space, int ndim, int points, brc_buf *out, const ch
         return bad_region(label, err);
     if (n > MOST_BLOCKS)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s: a reference in it is to a region of more than %d parts", label,
+                        "%s: one of its references is to a region of more than %d parts", label,
                         MOST_BLOCKS);
     BRC_TRY(brc_new_array((void **)&at, (size_t)n, 2 * (size_t)ndim * sizeof(*at), err));
     herr_t status = points ? H5Sget_select_elem_pointlist(space, 0, (hsize_t)n, at)
@@ -326,12 +327,12 @@ static int append_path(const brc_hdf5_paths *paths, haddr_t address, brc_buf *ou
         return rc < 0 ? rc : BRC_OK;
     return paths->from
                ? brc_part_refuse(err, BRC_PART_VALUE, "link to a group around both",
-                                 "%s: a reference in it leads to an object of another file that "
-                                 "the link to that file does not bring in",
+                                 "%s: one of its references leads to an object of another file "
+                                 "that the link to that file does not import",
                                  label)
                : brc_fail(
                      err, BRC_EUNSUPPORTED,
-                     "%s: a reference in it leads to an object that no path of the file leads to",
+                     "%s: one of its references leads to an object that has no path in the file",
                      label);
 }
 
@@ -372,7 +373,7 @@ int brc_hdf5_reference_text(const brc_hdf5_paths *paths, hid_t file, int is_regi
 
 /* ---- text as references -------------------------------- */
 
-/* Reads the slices or integers of one bracket: 1 if they are valid, and *text stands behind it. */
+/* The slices or integers in one bracket. */
 typedef struct region_part {
     hsize_t start[H5S_MAX_RANK], stride[H5S_MAX_RANK], count[H5S_MAX_RANK];
     int ndim, points;
@@ -428,7 +429,8 @@ static int read_part_text(const char **text, region_part *part)
     return 0;
 }
 
-/* 1 if the selection is made in the space, 0 if the text is none of it. */
+/* Selects the region that the text names. Returns 0 if the text does not name a region of the
+ * space. */
 static int select_region(hid_t space, const char *text)
 {
     int ndim = H5Sget_simple_extent_ndims(space), ok = H5Sselect_none(space) >= 0;
@@ -479,7 +481,7 @@ int brc_hdf5_reference_make(hid_t file, int is_region, const char *path, const c
 /* Trees of types, see hdf5_tree.h. */
 
 #define TREE_DEPTH 12
-#define MOST_COMPOUND ((uint64_t)1 << 28) /* bytes that a note can ask for */
+#define MOST_COMPOUND ((uint64_t)1 << 28) /* the most bytes that a note can ask for */
 
 typedef struct tree_reader {
     const brc_registry *reg;
@@ -496,7 +498,7 @@ static int tree_failed(const char *label, brc_error *err)
 
 /* ---- which types are one data type -------------------------------- */
 
-/* How many items one of the type has, the arrays in it counted out, up to a limit. */
+/* Returns the number of items of an array type, with arrays in it multiplied in, up to a limit. */
 static uint64_t count_items(hid_t type, int depth)
 {
     uint64_t n = 1;
@@ -513,7 +515,7 @@ static uint64_t count_items(hid_t type, int depth)
     return n;
 }
 
-/* Whether the type can be a part of one data type. */
+/* Returns whether the type can be a part of a data type. */
 static int is_part_type(hid_t type, int depth)
 {
     int is = 1;
@@ -542,8 +544,8 @@ static int is_part_type(hid_t type, int depth)
     }
 }
 
-/* Whether a type by itself is one data type: an array's axes become the dataset's, so an array
- * may be large. */
+/* Returns whether the type, by itself, is one data type. An array may be large, because its axes
+ * become the dataset's. */
 int brc_hdf5_is_one_type(hid_t type, int how)
 {
     switch (H5Tget_class(type)) {
@@ -635,7 +637,7 @@ static int read_tree_fields(tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_
     return BRC_OK;
 }
 
-/* Reads the type that a list or an array is made of. */
+/* Reads the type of the items of a list or an array. */
 static int read_tree_base(tree_reader *r, brc_hdf5_tree *out, hid_t type, brc_error *err)
 {
     BRC_TRY(brc_new_array((void **)&out->items, 1, sizeof(*out->items), err));
@@ -733,7 +735,7 @@ void brc_hdf5_tree_close(brc_hdf5_tree *tree)
 
 /* ---- as JSON -------------------------------- */
 
-/* A new object with one member; *out NULL on failure. */
+/* Makes an object with one member. Sets *out to NULL on failure. */
 static int new_with(brc_json **out, const char *name, brc_json *value, brc_error *err)
 {
     *out = brc_json_new_object();
@@ -759,7 +761,7 @@ static int leaf_json(brc_json **out, const brc_hdf5_tree *tree, brc_error *err)
     return brc_json_set(*out, "note", note, err);
 }
 
-/* `end`: where the field before it ends. */
+/* Makes the JSON of a field. `end` is the end of the field before it. */
 static int field_json(brc_json **out, const brc_hdf5_tree *tree, size_t end, brc_error *err)
 {
     brc_json *type;
@@ -791,7 +793,7 @@ static int fields_json(brc_json **out, const brc_hdf5_tree *tree, brc_error *err
                : BRC_OK;
 }
 
-/* {"array": shape, "of": type}; `type` is consumed. */
+/* Makes {"array": shape, "of": type}. Takes over `type`. */
 static int array_json(brc_json **out, int ndim, const uint64_t *shape, brc_json *type,
                       brc_error *err)
 {
@@ -849,7 +851,7 @@ int brc_hdf5_tree_json(brc_json **out, const brc_hdf5_tree *tree, brc_error *err
 
 /* ---- from JSON -------------------------------- */
 
-static int make_tree(hid_t *out, const brc_registry *reg, const brc_json *json, int depth,
+static int make_tree(hid_t *out, const brc_registry *reg, const brc_json *json, int how, int depth,
                      const char *label, brc_error *err);
 
 static int cannot_make(const char *label, brc_error *err)
@@ -857,7 +859,7 @@ static int cannot_make(const char *label, brc_error *err)
     return brc_hdf5_fail(err, BRC_EINVAL, "%s: its data type cannot be made in HDF5", label);
 }
 
-/* A noted place or size, where it is not before `least`; else that. */
+/* Returns a noted offset or size if it is at least `least`; otherwise `least`. */
 static size_t noted_place(const brc_json *json, const char *name, size_t least)
 {
     uint64_t n;
@@ -865,8 +867,8 @@ static size_t noted_place(const brc_json *json, const char *name, size_t least)
                                                                                       : least;
 }
 
-static int make_compound(hid_t *out, const brc_registry *reg, const brc_json *json, int depth,
-                         const char *label, brc_error *err)
+static int make_compound(hid_t *out, const brc_registry *reg, const brc_json *json, int how,
+                         int depth, const char *label, brc_error *err)
 {
     const brc_json *fields = brc_json_member(json, "fields");
     size_t at = 0;
@@ -876,7 +878,7 @@ static int make_compound(hid_t *out, const brc_registry *reg, const brc_json *js
         const char *name;
         if (*out < 0 || !brc_json_text(brc_json_member(f, "name"), &name))
             return cannot_make(label, err);
-        BRC_TRY(make_tree(&field, reg, brc_json_member(f, "type"), depth, label, err));
+        BRC_TRY(make_tree(&field, reg, brc_json_member(f, "type"), how, depth, label, err));
         size_t size = H5Tget_size(field);
         at = noted_place(f, "at", at);
         int ok = H5Tset_size(*out, at + size) >= 0 && H5Tinsert(*out, name, at, field) >= 0;
@@ -889,8 +891,8 @@ static int make_compound(hid_t *out, const brc_registry *reg, const brc_json *js
     return size > at && H5Tset_size(*out, size) < 0 ? cannot_make(label, err) : BRC_OK;
 }
 
-static int make_tree_array(hid_t *out, const brc_registry *reg, const brc_json *json, int depth,
-                           const char *label, brc_error *err)
+static int make_tree_array(hid_t *out, const brc_registry *reg, const brc_json *json, int how,
+                           int depth, const char *label, brc_error *err)
 {
     const brc_json *shape = brc_json_member(json, "array");
     hsize_t dims[H5S_MAX_RANK];
@@ -902,14 +904,14 @@ static int make_tree_array(hid_t *out, const brc_registry *reg, const brc_json *
             return cannot_make(label, err);
         dims[ndim] = n;
     }
-    BRC_TRY(make_tree(&item, reg, brc_json_member(json, "of"), depth, label, err));
+    BRC_TRY(make_tree(&item, reg, brc_json_member(json, "of"), how, depth, label, err));
     *out = H5Tarray_create2(item, ndim, dims);
     brc_hdf5_close(item);
     return *out < 0 ? cannot_make(label, err) : BRC_OK;
 }
 
-static int make_any_tree(hid_t *out, const brc_registry *reg, const brc_json *json, int depth,
-                         const char *label, brc_error *err)
+static int make_any_tree(hid_t *out, const brc_registry *reg, const brc_json *json, int how,
+                         int depth, const char *label, brc_error *err)
 {
     const brc_json *list = brc_json_member(json, "list");
     const brc_json *data_type = brc_json_member(json, "data_type");
@@ -918,25 +920,25 @@ static int make_any_tree(hid_t *out, const brc_registry *reg, const brc_json *js
         return brc_fail(err, BRC_ELIMIT, "%s: its data type is nested more than %d deep", label,
                         TREE_DEPTH);
     if (brc_json_member(json, "fields"))
-        return make_compound(out, reg, json, depth, label, err);
+        return make_compound(out, reg, json, how, depth, label, err);
     if (brc_json_member(json, "array"))
-        return make_tree_array(out, reg, json, depth, label, err);
+        return make_tree_array(out, reg, json, how, depth, label, err);
     if (!list)
         return brc_hdf5_type_make(out, reg, data_type ? data_type : json,
-                                  brc_json_member(json, "note"), label, err);
-    BRC_TRY(make_tree(&item, reg, list, depth, label, err));
+                                  brc_json_member(json, "note"), how, label, err);
+    BRC_TRY(make_tree(&item, reg, list, how, depth, label, err));
     *out = H5Tvlen_create(item);
     brc_hdf5_close(item);
     return *out < 0 ? cannot_make(label, err) : BRC_OK;
 }
 
-static int make_tree(hid_t *out, const brc_registry *reg, const brc_json *json, int depth,
+static int make_tree(hid_t *out, const brc_registry *reg, const brc_json *json, int how, int depth,
                      const char *label, brc_error *err)
 {
     *out = BRC_HDF5_NONE;
     if (!json)
         return cannot_make(label, err);
-    int rc = make_any_tree(out, reg, json, depth + 1, label, err);
+    int rc = make_any_tree(out, reg, json, how, depth + 1, label, err);
     if (rc < 0) {
         brc_hdf5_close(*out);
         *out = BRC_HDF5_NONE;
@@ -944,8 +946,8 @@ static int make_tree(hid_t *out, const brc_registry *reg, const brc_json *json, 
     return rc;
 }
 
-int brc_hdf5_tree_make(hid_t *out, const brc_registry *reg, const brc_json *json, const char *label,
-                       brc_error *err)
+int brc_hdf5_tree_make(hid_t *out, const brc_registry *reg, const brc_json *json, int how,
+                       const char *label, brc_error *err)
 {
-    return make_tree(out, reg, json, 0, label, err);
+    return make_tree(out, reg, json, how, 0, label, err);
 }

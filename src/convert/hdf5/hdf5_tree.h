@@ -1,23 +1,22 @@
 /*
- * Types of HDF5 that are more than one data type of Zarr's: compounds with texts, lists, references
- * or large arrays in them, lists of variable length, arrays of such. A tree of them ends in types
- * that Zarr has, the leaves.
+ * Types of HDF5 that are more than one data type of Zarr's: compounds that contain texts, lists, references or large
+ * arrays; lists of variable length; arrays of these. A type is a tree that ends in types that Zarr has, the leaves.
  *
- * As JSON, in the notes:
+ * Its JSON, in the notes:
  *
  *   DATA TYPE, or {"data_type": DATA TYPE, "note": NOTE}       a leaf, NOTE as in hdf5_type.h
  *   {"fields": [{"name": TEXT, "type": TREE, "at": n}, ...], "size": n}   a compound; "at" is a field's
- *                                                              place and "size" that of all, where there
- *                                                              is room between or behind the fields
- *   {"list": TREE}                                             a list of variable length; of both NetCDF
- *                                                              has the "name" of the type as well
+ *                                                              offset and "size" the compound's size, if
+ *                                                              there are gaps between or after the fields
+ *   {"list": TREE}                                             a list of variable length; in NetCDF a list
+ *                                                              and a compound also have the "name" of the type
  *   {"array": [n, ...], "of": TREE}                            an array
  */
 #ifndef BRC_CONVERT_HDF5_HDF5_TREE_H
 #define BRC_CONVERT_HDF5_HDF5_TREE_H
 
 #include "../../base/buf.h"
-#include "../lib/hdf5_lib.h"
+#include "hdf5_lib.h"
 #include "hdf5_type.h"
 
 /* ---- hdf5 paths -------------------------------- */
@@ -36,8 +35,8 @@ typedef struct brc_hdf5_paths {
     size_t nnamed, named_cap;
     size_t taken; /* bytes of memory in all */
     struct brc_hdf5_path *first;
-    /* For the paths of another file, of which an external link brings in the part from `from` on, as `to` in the
-     * imported file. NULL: the paths are those of the imported file. */
+    /* For the paths of another file: an external link imports the part from `from` on, as `to` in the imported file.
+     * NULL: the paths are those of the imported file. */
     const char *from, *to;
 } brc_hdf5_paths;
 
@@ -48,10 +47,10 @@ void brc_hdf5_paths_free(brc_hdf5_paths *paths);
 
 /* Returns the path of an open object or a committed data type in its own file, or NULL if it has none. */
 const char *brc_hdf5_path_of_object(const brc_hdf5_paths *paths, hid_t object);
-/* Calls take() with every object that has a path, in the order in which they have them, while that is BRC_OK. */
+/* Calls take() with every object that has a path, in the order of the walk, as long as take() returns BRC_OK. */
 BRC_MUST_USE int brc_hdf5_paths_each(const brc_hdf5_paths *paths, int (*take)(void *ctx, const char *path, H5O_type_t type),
                                      void *ctx);
-/* The names of the links to committed data types in an open group. */
+/* Returns the names of the links to committed data types in an open group. */
 char *const *brc_hdf5_named_in(const brc_hdf5_paths *paths, hid_t group, size_t *n);
 
 /* ---- hdf5 reference -------------------------------- */
@@ -62,18 +61,16 @@ char *const *brc_hdf5_named_in(const brc_hdf5_paths *paths, hid_t group, size_t 
  *   to an object    its path in the file: "/a/b"
  *   to a region     its dataset's path, "#" and the selection: "/a#[0:2, 3:9:2]", Python's slices
  *                   of one box; "/a#[0:2, 3:5][7:9, 3:5]", the union of several; "/a#[1, 2][0, 3]",
- *                   points in this order; "/a#[...]", all of it; "/a#[]", nothing
+ *                   points in this order; "/a#[...]", everything; "/a#[]", nothing
  *   to nothing      ""
  */
 
-/* The text of a reference as the library has it in memory, appended. BRC_EINVAL where no path
- * leads to the object. */
+/* Appends the text of a reference that the library has put into memory. BRC_EINVAL if no path leads to the object. */
 BRC_MUST_USE int brc_hdf5_reference_text(const brc_hdf5_paths *paths, hid_t file, int is_region, const void *reference,
                                          brc_buf *out, const char *label, brc_error *err);
 
-/* 1 and the reference that the text means, in the file, `path` being that of its object there, as
- * `text` has it or another; 0: there is no such object or region; below 0: an error. `text` is not
- * "". */
+/* Makes the reference of a text, which is not "". `path` is the path of the object in this file, which may differ
+ * from that in the text. Returns 1, 0 if there is no such object or region, or a negative error code. */
 BRC_MUST_USE int brc_hdf5_reference_make(hid_t file, int is_region, const char *path, const char *text, void *reference,
                                          const char *label, brc_error *err);
 
@@ -83,33 +80,34 @@ enum { BRC_HDF5_LEAF = 1, BRC_HDF5_COMPOUND, BRC_HDF5_LIST, BRC_HDF5_ARRAY };
 
 typedef struct brc_hdf5_tree {
     int kind;
-    char *name;                  /* of a compound's field; else NULL           */
-    char *type_name;             /* see brc_hdf5_netcdf_name_types(); else NULL */
-    brc_hdf5_type type;          /* of a leaf ...                              */
+    char *name;                  /* of a compound's field; otherwise NULL */
+    char *type_name;             /* see brc_hdf5_netcdf_name_types(); otherwise NULL */
+    brc_hdf5_type type;          /* of a leaf */
     brc_dtype *dtype;
-    struct brc_hdf5_tree *items; /* the fields; the one that a list or array is of */
+    struct brc_hdf5_tree *items; /* the fields; or the type of the items of a list or array */
     size_t n;
     int ndim;                    /* of an array                                */
     uint64_t shape[BRC_MAX_NDIM];
-    hid_t memory;                /* what elements are read and written as      */
-    size_t size;                 /* of one in memory                           */
+    hid_t memory;                /* the type in memory of elements that are read and written */
+    size_t size;                 /* of an element in memory */
     size_t at;                   /* a field's place in its compound's memory   */
-    size_t file_size, file_at;   /* both as the type that was read has them    */
+    size_t file_size, file_at;   /* both in the type that was read */
 } brc_hdf5_tree;
 
-/* Whether the type is a leaf by itself. */
+/* Returns whether the type by itself is a leaf. */
 int brc_hdf5_is_one_type(hid_t type, int how);
 /* Reads a type of a file into a tree; `how` as for brc_hdf5_type_read(). */
 BRC_MUST_USE int brc_hdf5_tree_read(brc_hdf5_tree *out, const brc_registry *reg, hid_t type, int how,
                                     const char *label, brc_error *err);
-/* Whether there are references in it. */
+/* Returns whether the tree contains references. */
 int brc_hdf5_tree_refers(const brc_hdf5_tree *tree);
 void brc_hdf5_tree_close(brc_hdf5_tree *tree);
 
-/* The tree as JSON. */
+/* Writes the tree as JSON. */
 BRC_MUST_USE int brc_hdf5_tree_json(brc_json **out, const brc_hdf5_tree *tree, brc_error *err);
-/* The file's type for such JSON. BRC_EUNSUPPORTED or BRC_EINVAL if there is none. */
-BRC_MUST_USE int brc_hdf5_tree_make(hid_t *out, const brc_registry *reg, const brc_json *json, const char *label,
+/* Makes the file's type for such JSON; `how` as for brc_hdf5_type_make(). BRC_EUNSUPPORTED or BRC_EINVAL if there is
+ * no such type. */
+BRC_MUST_USE int brc_hdf5_tree_make(hid_t *out, const brc_registry *reg, const brc_json *json, int how, const char *label,
                                     brc_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* From HDF5's types to Zarr's, see hdf5_type.h. */
+/* Converts HDF5's types to Zarr's, see hdf5_type.h. */
 #include "hdf5_type.h"
 
 #include <stdlib.h>
@@ -6,14 +6,14 @@
 
 #include "../../codec/registry.h"
 
-/* A type while it is read: its Zarr data type, its memory and its note. */
+/* A type that is being read: its Zarr data type, its type in memory and its note. */
 typedef struct brc_hdf5_type_part {
     hid_t file;     /* borrowed                                       */
-    hid_t memory;   /* own                                            */
-    size_t size;    /* in memory                                      */
-    size_t at;      /* in the whole element's memory                  */
-    brc_buf json;   /* its data type                                  */
-    brc_json *note; /* own; NULL: none                                */
+    hid_t memory;   /* owned */
+    size_t size;    /* in memory */
+    size_t at;      /* its offset in the memory of the whole element */
+    brc_buf json;   /* its data type */
+    brc_json *note; /* owned; NULL: no note */
 } brc_hdf5_type_part;
 
 typedef struct brc_hdf5_type_reader {
@@ -57,7 +57,7 @@ static int hdf5_type_failed(const brc_hdf5_type_reader *r, brc_error *err)
     return brc_hdf5_fail(err, BRC_EINVAL, "%s: its data type cannot be read", r->label);
 }
 
-/* A member of the note; the value is consumed. */
+/* Adds a member to the note. Takes over the value. */
 static int hdf5_part_note(brc_hdf5_type_part *part, const char *name, brc_json *value,
                           brc_error *err)
 {
@@ -70,7 +70,7 @@ static int hdf5_part_note(brc_hdf5_type_part *part, const char *name, brc_json *
     return brc_json_set(part->note, name, value, err);
 }
 
-/* A copy of the file's type that the caller may change. */
+/* Copies the file's type, so that the caller can change the copy. */
 static int hdf5_part_copy(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, size_t size,
                           brc_error *err)
 {
@@ -182,12 +182,12 @@ static const brc_hdf5_float *float_layout(hid_t type)
     return NULL;
 }
 
-/* Only the byte order changes on reading, so that no bit of a NaN does. */
+/* Reads a float. The conversion changes the byte order alone, and so keeps the bits of a NaN. */
 static int read_float(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     const brc_hdf5_float *f = float_layout(part->file);
     if (!f)
-        return brc_part_refuse(err, BRC_PART_TYPE, "convert them to float64, say",
+        return brc_part_refuse(err, BRC_PART_TYPE, "convert them, for example to float64",
                                "%s: its floats of %zu bytes, %zu bits of them used, have no data "
                                "type in Zarr",
                                r->label, H5Tget_size(part->file), H5Tget_precision(part->file));
@@ -198,7 +198,7 @@ static int read_float(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, b
 
 /* ---- enums -------------------------------- */
 
-/* The i-th member's name as text, and value. */
+/* Reads the i-th member's name, as text, and its value. */
 static int enum_member(const brc_hdf5_type_reader *r, const brc_hdf5_type_part *part, hid_t base,
                        unsigned i, brc_json **name, brc_json **value, brc_error *err)
 {
@@ -235,7 +235,7 @@ static int read_members(const brc_hdf5_type_reader *r, const brc_hdf5_type_part 
         brc_json *name, *value;
         const char *text;
         int rc = enum_member(r, part, base, (unsigned)i, &name, &value, err);
-        if (rc == BRC_OK && brc_json_text(name, &text)) { /* made of a C string */
+        if (rc == BRC_OK && brc_json_text(name, &text)) { /* the name was made of a C string */
             rc = brc_json_set(*out, text, value, err);
             value = NULL;
         }
@@ -246,7 +246,7 @@ static int read_members(const brc_hdf5_type_reader *r, const brc_hdf5_type_part 
     return BRC_OK;
 }
 
-/* Whether the enum is a boolean as h5py writes it. */
+/* Returns whether the enum is a boolean in h5py's form. */
 static int is_bool_enum(const brc_json *members, size_t size)
 {
     int64_t no, yes;
@@ -265,7 +265,7 @@ static int read_enum(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_erro
 
     if (base.file < 0)
         return hdf5_type_failed(r, err);
-    /* the library takes one for the other when it copies values of members */
+    /* the library takes one size for the other when it copies the members' values */
     if (H5Tget_size(base.file) != H5Tget_size(part->file)) {
         rc = hdf5_type_failed(r, err);
         goto done;
@@ -296,8 +296,8 @@ done:
 
 /* ---- strings and bytes -------------------------------- */
 
-/* The library ends texts at a zero byte and takes blanks off, as each file says: in
- * memory they have zeros behind. */
+/* Reads a text of fixed length. The library ends texts at a zero byte or removes blanks, as each
+ * file says; in memory texts are padded with zeros. */
 static int append_text_type(brc_hdf5_type_part *part, brc_error *err)
 {
     return brc_buf_printf(&part->json, err,
@@ -312,7 +312,9 @@ static int read_string(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, 
     if (size == 0)
         return hdf5_type_failed(r, err);
     BRC_TRY(hdf5_part_copy(r, part, size, err));
-    if (H5Tset_strpad(part->memory, H5T_STR_NULLPAD) < 0)
+    /* a single character is not padded, whatever the file says */
+    int is_character = size == 1 && r->how == BRC_HDF5_NETCDF;
+    if (!is_character && H5Tset_strpad(part->memory, H5T_STR_NULLPAD) < 0)
         return hdf5_type_failed(r, err);
     if (H5Tget_cset(part->file) == H5T_CSET_UTF8)
         BRC_TRY(hdf5_part_note(part, "charset", brc_json_new_string("UTF-8"), err));
@@ -325,7 +327,8 @@ static int is_character_type(hid_t type)
            H5Tget_size(type) == 1;
 }
 
-/* Reads an array of characters, which is NetCDF's text within a compound: 1; 0 for other arrays. */
+/* Reads an array of characters, which is a text within a compound of NetCDF. Returns 1, or 0 for
+ * any other array. */
 static int try_characters(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     hid_t base = r->how == BRC_HDF5_NETCDF ? H5Tget_super(part->file) : BRC_HDF5_NONE;
@@ -339,7 +342,7 @@ static int try_characters(const brc_hdf5_type_reader *r, brc_hdf5_type_part *par
     return 1;
 }
 
-/* *type: what the tag says, where it has this size. */
+/* Sets *type to the type that the tag names, if that type has this size. */
 static int tagged_type(const brc_hdf5_type_reader *r, const char *tag, size_t size,
                        brc_dtype **type, int *big, brc_error *err)
 {
@@ -365,7 +368,7 @@ static int tag_json(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, con
     int big;
     BRC_TRY(tagged_type(r, tag, part->size, &type, &big, err));
     int swap = type && type->swap_unit > 1 && big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-    if (type && !(swap && r->depth > 1)) { /* inside others it stays bytes */
+    if (type && !(swap && r->depth > 1)) { /* inside another type it stays bytes */
         r->out->swap |= swap;
         int rc = brc_buf_text(&part->json, type->json, err);
         brc_dtype_free(type);
@@ -400,7 +403,7 @@ static int is_pair(const char *first, const char *second)
            (strcmp(first, "real") == 0 && strcmp(second, "imag") == 0);
 }
 
-/* 1 if the members are the parts of a complex number. */
+/* Reads a complex number. Returns 1 if the members are its parts. */
 static int try_complex(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, char *const *names,
                        const hid_t *types, brc_error *err)
 {
@@ -458,7 +461,7 @@ static int read_struct_member(brc_hdf5_type_reader *r, brc_hdf5_type_part *part,
     return brc_json_set(*notes, name, note, err);
 }
 
-/* Packed in the order of the members. */
+/* Packs the fields in the order of the members. */
 static int pack_fields(const brc_hdf5_type_reader *r, brc_hdf5_type_part *part, char *const *names,
                        const brc_hdf5_type_part *fields, size_t n, brc_error *err)
 {
@@ -504,7 +507,7 @@ done:
     return rc;
 }
 
-/* The library reads members where they say that they are. */
+/* Returns whether a member lies inside the compound. The library does not check this. */
 static int member_is_inside(const brc_hdf5_type_part *part, unsigned i, hid_t type)
 {
     size_t whole = H5Tget_size(part->file), size = H5Tget_size(type);
@@ -556,11 +559,11 @@ typedef struct field_array {
     hid_t item;
     int ndim;
     hsize_t dims[H5S_MAX_RANK];
-    brc_hdf5_type_part first; /* its first item: all others are like it */
-    size_t size;              /* of the items so far                    */
+    brc_hdf5_type_part first; /* the first item; all others must be like it */
+    size_t size;              /* of the items so far */
 } field_array;
 
-/* Structs of the fields "0", "1", ... for each axis. */
+/* Reads an array as structs of the fields "0", "1", ..., one level for each axis. */
 static int read_field_axis(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, field_array *array,
                            int axis, brc_error *err)
 {
@@ -668,7 +671,7 @@ static int read_class(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_err
     }
 }
 
-/* A type of a fixed size, by itself or inside others. */
+/* Reads a type of a fixed size, by itself or inside another. */
 static int hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     if (r->depth == TYPE_DEPTH)
@@ -685,7 +688,7 @@ static int hdf5_part_read(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc
 
 /* The type of a dataset or attribute that becomes one data type, see hdf5_type.h. */
 
-/* Strings and lists of bytes, which exist by themselves alone. */
+/* Reads strings and lists of bytes, which cannot be inside other types. */
 static int read_list_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, int kind,
                           brc_error *err)
 {
@@ -701,7 +704,7 @@ static int read_list_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, int
     return brc_buf_text(&part->json, name, err);
 }
 
-/* References are text: see hdf5_tree.h. */
+/* Reads a type of references, which become text: see hdf5_tree.h. */
 static int read_reference(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     int is_object = H5Tequal(part->file, H5T_STD_REF_OBJ) > 0;
@@ -727,7 +730,7 @@ int brc_hdf5_is_byte_list(hid_t type, int how)
     return is;
 }
 
-/* The element of an array type, whose axes become the dataset's last. */
+/* Reads an array type: its items become the elements, and its axes the dataset's last axes. */
 static int read_array_type(brc_hdf5_type_reader *r, brc_hdf5_type_part *part, brc_error *err)
 {
     hsize_t dims[BRC_MAX_NDIM];
@@ -791,7 +794,7 @@ int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type, 
     memset(out, 0, sizeof(*out));
     out->memory = BRC_HDF5_NONE;
     BRC_GO(read_whole(&r, &part, err));
-    int quoted = part.json.data[0] == '"'; /* a name stands without quotes */
+    int quoted = part.json.data[0] == '"'; /* a name is passed without quotes */
     BRC_GO(brc_dup_n(&out->dtype, (char *)part.json.data + quoted,
                      part.json.len - 2 * (size_t)quoted, err));
     out->memory = part.memory;

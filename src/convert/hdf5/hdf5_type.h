@@ -31,7 +31,7 @@
 #include "../../base/part.h"
 #include "../../nd/dtype.h"
 #include "../lib/convert_program.h"
-#include "../lib/hdf5_lib.h"
+#include "hdf5_lib.h"
 
 /* The properties that only HDF5 has: a member of an array's zarr.json, with the type's note, and
  *   maxshape: [n or null, ...]   space: "null"   attributes: {name: data type, ...}
@@ -54,24 +54,24 @@
 
 enum { BRC_HDF5_FIXED = 0, BRC_HDF5_STRING, BRC_HDF5_BYTES, BRC_HDF5_OBJECT, BRC_HDF5_REGION };
 
-/* A byte that must be 0 or 1; or a signed integer of fewer bits than it has in memory, of
- * which HDF5 1.10 makes 2^(bits-1) where it is -2^(bits-1). */
+/* A byte that must be 0 or 1; or a signed integer with fewer bits than it has in memory, whose value -2^(bits-1) HDF5
+ * 1.10 reads as 2^(bits-1). */
 struct brc_hdf5_part {
     size_t at, size;
-    unsigned bits; /* 0: the first kind */
+    unsigned bits; /* 0: the byte */
 };
 
 typedef struct brc_hdf5_type {
     char *dtype;     /* as in a brc_array_spec                                  */
     brc_json *note;  /* NULL: none                                              */
-    hid_t memory;    /* packed, native: what elements are read and written as   */
-    size_t size;     /* of one element in memory ...                            */
-    size_t item;     /* ... and of one item of it, of which an array type has several */
-    int kind;        /* BRC_HDF5_*: how elements of variable length lie there   */
-    int swap;        /* elements are of the other byte order, unknown to the library */
+    hid_t memory;    /* the type in memory of elements that are read and written: packed, native */
+    size_t size;     /* of one element in memory */
+    size_t item;     /* of one item of an element; an array type has several */
+    int kind;        /* BRC_HDF5_*: the form of elements of variable length */
+    int swap;        /* elements have the other byte order, which the library does not know */
     int ndim;        /* of an array type                                        */
     uint64_t shape[BRC_MAX_NDIM];
-    struct brc_hdf5_part *parts; /* of an item: what needs a look behind the library */
+    struct brc_hdf5_part *parts; /* parts of an item that the library does not check or convert */
     size_t nparts, parts_cap;
 } brc_hdf5_type;
 
@@ -86,33 +86,36 @@ BRC_MUST_USE int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg,
                                     int how, const char *label, brc_error *err);
 void brc_hdf5_type_close(brc_hdf5_type *type);
 
-/* The file's type for a Zarr data type. note: may be NULL, and is used where it fits.
- * BRC_EUNSUPPORTED if there is none. */
+/* Makes the file's type for a Zarr data type. `note` may be NULL, and is used if it fits. `how` is BRC_HDF5_WRITING,
+ * or BRC_HDF5_NETCDF for a type that netCDF reads as brc_netcdf_type_of() says: such a type has no notes, and several
+ * characters are an array. BRC_EUNSUPPORTED if there is no such type. */
 BRC_MUST_USE int brc_hdf5_type_make(hid_t *out, const brc_registry *reg, const brc_json *data_type,
-                                    const brc_json *note, const char *label, brc_error *err);
+                                    const brc_json *note, int how, const char *label, brc_error *err);
 
-/* Whether a list of variable length is `bytes`. */
+/* Replaces a type by one whose fields are where a C compiler puts them, in native order. */
+BRC_MUST_USE int brc_hdf5_native_layout(hid_t *type, const char *label, brc_error *err);
+
+/* Returns whether a list of variable length is `bytes`. */
 int brc_hdf5_is_byte_list(hid_t type, int how);
 
-/* See hdf5_in_attr.c. On import the values and types of an array's attributes are changed
- * (*types may be NULL before); on export *value and *type, which are the
- * caller's, replace the attribute and what is noted of it: NULL if they do not. */
+/* See hdf5_in_attr.c. An import changes the values and types of an array's attributes (*types may be NULL before). An
+ * export gets *value and *type, which replace the attribute and the note about it; the caller frees them. NULL:
+ * nothing is replaced. */
 BRC_MUST_USE int brc_hdf5_fill_attr_in(brc_json *values, brc_json **types, const brc_dtype *array, const brc_registry *reg,
                                        brc_error *err);
 BRC_MUST_USE int brc_hdf5_fill_attr_out(brc_json **value, brc_json **type, const brc_json *given, const brc_json *note,
                                         const brc_dtype *array, brc_error *err);
 
-/* Floats by their layout: all have an implied leading bit, the sign on top and their
- * fraction at the bottom. */
+/* The layout of a float. All have an implied leading bit, the sign at the top and the fraction at the bottom. */
 typedef struct brc_hdf5_float {
     const char *dtype, *complex_dtype;
     size_t size, exponent_at, exponent_bits, bias;
-    int common; /* NumPy has it                                          */
+    int common; /* NumPy has the type */
 } brc_hdf5_float;
 #define BRC_HDF5_FLOATS 7
 extern const brc_hdf5_float brc_hdf5_floats[BRC_HDF5_FLOATS];
 
-/* Native integer of 1, 2, 4 or 8 bytes. */
+/* Returns the native integer type of 1, 2, 4 or 8 bytes. */
 hid_t brc_hdf5_integer(size_t size, int is_signed);
 
 #endif

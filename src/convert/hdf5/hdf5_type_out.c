@@ -1,24 +1,26 @@
-/* From Zarr's types to HDF5's, see hdf5_type.h. */
+/* Converts Zarr's types to HDF5's, see hdf5_type.h. */
 #include <stdio.h>
 #include <string.h>
 
 #include "../../base/alloc.h"
 #include "../../nd/dtype.h"
 #include "../../codec/registry.h"
+#include "../lib/netcdf_plan.h"
 #include "hdf5_type.h"
 
-#define TAG_MAX 255 /* bytes of an opaque type's tag */
+#define TAG_MAX 255 /* the most bytes of an opaque type's tag */
 
 typedef struct type_writer {
     const brc_registry *reg;
     const char *label;
+    int how;
     int depth; /* 1: not inside another type */
 } type_writer;
 
 static int make_any(const type_writer *w, hid_t *out, size_t *size, const brc_json *data_type,
                     const brc_json *note, brc_error *err);
 
-/* Where `ok` is not, or there is no type, the library's error. */
+/* Fails with the library's error if `ok` is 0 or there is no type. */
 static int finish_type(const type_writer *w, hid_t *out, int ok, brc_error *err)
 {
     if (*out >= 0 && ok)
@@ -51,7 +53,7 @@ static const brc_hdf5_float *float_named(const char *name, int is_complex)
     return NULL;
 }
 
-/* A plug-in's type is its bytes, whatever it is like. */
+/* Returns whether the type comes from a plug-in; then it is written as bytes. */
 static int is_own(const brc_dtype *type)
 {
     static const char *const names[] = { "bool",       "string",
@@ -75,7 +77,7 @@ static int is_own(const brc_dtype *type)
 
 /* ---- enums -------------------------------- */
 
-/* As h5py has them. */
+/* Makes a boolean in h5py's form. */
 static int make_bool(const type_writer *w, hid_t *out, brc_error *err)
 {
     int8_t no = 0, yes = 1;
@@ -85,7 +87,7 @@ static int make_bool(const type_writer *w, hid_t *out, brc_error *err)
     return finish_type(w, out, ok, err);
 }
 
-/* Adds one member to the enum; 0 if its value is not an integer of this size. */
+/* Adds a member to the enum. Returns 0 if its value is not an integer of this size. */
 static int add_enum_member(hid_t type, hid_t base, size_t size, int is_signed,
                            const brc_json *member)
 {
@@ -100,10 +102,10 @@ static int add_enum_member(hid_t type, hid_t base, size_t size, int is_signed,
     return fits &&
            H5Tconvert(brc_hdf5_integer(8, is_signed), base, 1, v.bytes, NULL,
                            H5P_DEFAULT) >= 0 &&
-           H5Tenum_insert(type, brc_json_own_name(member), v.bytes) >= 0;
+           H5Tenum_insert(type, brc_json_name(member), v.bytes) >= 0;
 }
 
-/* BRC_HDF5_NONE in *out where the note's members do not fit. */
+/* Makes an enum. Sets *out to BRC_HDF5_NONE if the note's members do not fit. */
 static void make_enum(hid_t *out, size_t size, int is_signed,
                       const brc_json *members)
 {
@@ -153,7 +155,7 @@ static int make_float(const type_writer *w, hid_t *out, const brc_hdf5_float *f,
 {
     *out = H5Tcopy(f->size == 8 ? H5T_IEEE_F64LE : H5T_IEEE_F32LE);
     int ok = *out >= 0;
-    if (f->size < 4) /* the fields first: they must fit at every step */
+    if (f->size < 4) /* the fields first, which must fit at every step */
         ok = ok &&
              H5Tset_fields(*out, 8 * f->size - 1, f->exponent_at, f->exponent_bits, 0,
                                 f->exponent_at) >= 0 &&
@@ -161,7 +163,7 @@ static int make_float(const type_writer *w, hid_t *out, const brc_hdf5_float *f,
     return finish_type(w, out, ok, err);
 }
 
-/* The names of a complex number's parts. */
+/* Chooses the names of a complex number's parts. */
 static void part_names(const brc_json *note, const char *names[2])
 {
     const brc_json *parts = brc_json_member(note, "parts");
@@ -228,8 +230,8 @@ static int make_variable(const type_writer *w, hid_t *out, int is_string, brc_er
     return finish_type(w, out, ok, err);
 }
 
-/* The bytes of what only NumPy has, under the name that h5py gives it, and of what only
- * Zarr has without a name: h5py does not read names that it does not know. */
+/* Makes an opaque type. Types that only NumPy has get h5py's tag; types that only Zarr has get no
+ * tag, because h5py does not read tags that it does not know. */
 static int make_bytes(const type_writer *w, hid_t *out, const brc_dtype *type, const brc_json *note,
                       brc_error *err)
 {
@@ -246,7 +248,7 @@ static int make_bytes(const type_writer *w, hid_t *out, const brc_dtype *type, c
 
 /* ---- structs -------------------------------- */
 
-/* Appends one field to the compound. */
+/* Appends a field to the compound. */
 static int add_compound_field(const type_writer *w, hid_t *out, size_t *at, const brc_json *field,
                               const brc_json *notes, int is_old, brc_error *err)
 {
@@ -256,8 +258,11 @@ static int add_compound_field(const type_writer *w, hid_t *out, size_t *at, cons
     size_t size = 0;
     if (!brc_json_text(is_old ? brc_json_item(field, 0) : brc_json_member(field, "name"), &name))
         return brc_fail(err, BRC_EUNSUPPORTED, "%s: a field's name has U+0000", w->label);
-    BRC_TRY(make_any(w, &item, &size, type, brc_json_member(notes, name), err));
-    int rc = finish_type(w, out, H5Tinsert(*out, name, *at, item) >= 0, err);
+    int rc = make_any(w, &item, &size, type, brc_json_member(notes, name), err);
+    if (rc < 0 && w->how == BRC_HDF5_NETCDF)
+        brc_context(err, "the field %.80s", name);
+    BRC_TRY(rc);
+    rc = finish_type(w, out, H5Tinsert(*out, name, *at, item) >= 0, err);
     *at += size;
     brc_hdf5_close(item);
     return rc;
@@ -266,7 +271,7 @@ static int add_compound_field(const type_writer *w, hid_t *out, size_t *at, cons
 static int make_struct(const type_writer *w, hid_t *out, const brc_dtype *type,
                        const brc_json *data_type, const brc_json *note, brc_error *err)
 {
-    int is_old = strcmp(type->name, "structured") == 0; /* its fields are pairs */
+    int is_old = strcmp(type->name, "structured") == 0; /* the fields of this type are pairs */
     const brc_json *notes = brc_json_member(note, "fields");
     brc_named named;
     size_t at = 0;
@@ -288,8 +293,8 @@ static int make_struct(const type_writer *w, hid_t *out, const brc_dtype *type,
 
 /* ---- any type -------------------------------- */
 
-/* The type of the items where a struct of fields "0", "1", ... stands for an array of n; else
- * NULL. */
+/* Returns the type of the items if a struct of fields "0", "1", ... stands for an array of n items;
+ * otherwise NULL. */
 static const brc_json *same_fields(const brc_json *data_type, uint64_t n)
 {
     const brc_json *fields = brc_json_member(brc_json_member(data_type, "configuration"), "fields");
@@ -307,7 +312,7 @@ static const brc_json *same_fields(const brc_json *data_type, uint64_t n)
     return first;
 }
 
-/* An array of this shape; BRC_HDF5_NONE in *out where the struct is none. */
+/* Makes an array of this shape. Sets *out to BRC_HDF5_NONE if the struct does not stand for one. */
 static int make_field_array(const type_writer *w, hid_t *out, const brc_json *data_type,
                             const brc_json *note, brc_error *err)
 {
@@ -338,7 +343,7 @@ static int make_by_class(const type_writer *w, hid_t *out, const brc_dtype *type
 {
     int is_complex = type->klass == BRC_CLASS_COMPLEX;
     const brc_hdf5_float *f = float_named(type->name, is_complex);
-    /* h5py reads other floats as the next that NumPy has, but not inside a compound */
+    /* h5py reads other floats as the next type that NumPy has, but not inside a compound */
     int is_lost = f && !f->common && (is_complex || w->depth > 1);
     if (!is_own(type) || is_lost)
         return make_bytes(w, out, type, note, err);
@@ -373,25 +378,129 @@ static int make_by_class(const type_writer *w, hid_t *out, const brc_dtype *type
     }
 }
 
+/* ---- for NetCDF -------------------------------- */
+
+/* Adds the axes of an array, which is a struct of the fields "0", "1", ..., and those of arrays in
+ * it. Returns the type of the items. */
+static const brc_json *add_field_axes(const brc_json *data_type, hsize_t *dims, unsigned *ndim)
+{
+    uint64_t all = 1, n;
+    for (;;) {
+        const brc_json *config = brc_json_member(data_type, "configuration");
+        n = brc_json_count(brc_json_member(config, "fields"));
+        const brc_json *item = n > 0 ? same_fields(data_type, n) : NULL;
+        if (!item || *ndim >= H5S_MAX_RANK - 1 || all > BRC_HDF5_FIELD_ITEMS / n)
+            return data_type;
+        all *= n;
+        dims[(*ndim)++] = n;
+        data_type = item;
+    }
+}
+
+/* Makes a struct, or an array inside a struct. NetCDF lacks arrays of arrays, so characters are the
+ * last axis. */
+static int make_netcdf_struct(const type_writer *w, hid_t *out, const brc_dtype *type,
+                              const brc_json *data_type, brc_error *err)
+{
+    hsize_t dims[H5S_MAX_RANK], inner;
+    unsigned ndim = 0;
+    hid_t item;
+    size_t size;
+    const brc_json *of = w->depth > 1 ? add_field_axes(data_type, dims, &ndim) : data_type;
+    if (ndim == 0)
+        return make_struct(w, out, type, data_type, NULL, err);
+    BRC_TRY(make_any(w, &item, &size, of, NULL, err));
+    if (H5Tget_class(item) == H5T_ARRAY && H5Tget_array_dims2(item, &inner) == 1) {
+        hid_t character = H5Tget_super(item);
+        dims[ndim++] = inner;
+        brc_hdf5_close(item);
+        item = character;
+    }
+    *out = H5Tarray_create2(item, ndim, dims);
+    brc_hdf5_close(item);
+    return finish_type(w, out, 1, err);
+}
+
+static int make_characters(const type_writer *w, hid_t *out, size_t n, brc_error *err)
+{
+    hid_t character;
+    hsize_t length = n;
+    BRC_TRY(make_fixed_text(w, &character, 1, NULL, err));
+    if (H5Tset_strpad(character, H5T_STR_NULLTERM) < 0) /* as netCDF-C does */
+        return finish_type(w, &character, 0, err);
+    if (n == 0) {
+        *out = character;
+        return BRC_OK;
+    }
+    *out = H5Tarray_create2(character, 1, &length);
+    brc_hdf5_close(character);
+    return finish_type(w, out, 1, err);
+}
+
+static int make_netcdf_number(const type_writer *w, hid_t *out, nc_type id, brc_error *err)
+{
+    size_t size = brc_netcdf_atomic_size(id);
+    if (id == NC_FLOAT || id == NC_DOUBLE)
+        *out = H5Tcopy(id == NC_DOUBLE ? H5T_IEEE_F64LE : H5T_IEEE_F32LE);
+    else
+        *out = H5Tcopy(brc_hdf5_integer(size, id == brc_netcdf_integer(size, 0)));
+    return finish_type(w, out, *out >= 0 && little(*out), err);
+}
+
+static int make_for_netcdf(const type_writer *w, hid_t *out, const brc_dtype *type,
+                           const brc_json *data_type, brc_error *err)
+{
+    brc_netcdf_type as;
+    BRC_TRY(brc_netcdf_type_of(&as, type, 0, err));
+    if (as.how != BRC_NETCDF_PLAIN || type->klass == BRC_CLASS_TIME ||
+        (w->depth > 1 && type->item_size == 0))
+        return brc_netcdf_no_type(type, err);
+    if (as.id == NC_STRING)
+        return make_variable(w, out, 1, err);
+    if (as.id == NC_CHAR)
+        return make_characters(w, out, as.chars, err);
+    if (as.id != NC_NAT)
+        return make_netcdf_number(w, out, as.id, err);
+    switch (type->klass) {
+    case BRC_CLASS_COMPLEX:
+        return make_complex(w, out, float_named(type->name, 1), NULL, err);
+    case BRC_CLASS_STRUCT:
+        return make_netcdf_struct(w, out, type, data_type, err);
+    case BRC_CLASS_BYTES:
+        return make_variable(w, out, 0, err);
+    default:
+        return make_opaque(w, out, type->item_size, "", "", err);
+    }
+}
+
 static int make_any(const type_writer *w, hid_t *out, size_t *size, const brc_json *data_type,
                     const brc_json *note, brc_error *err)
 {
     brc_dtype *type;
     *out = BRC_HDF5_NONE;
-    BRC_TRY(brc_dtype_open(&type, w->reg, data_type, err));
+    BRC_TRY(brc_dtype_open(&type, w->reg, data_type, NULL, err));
     *size = type->item_size;
     type_writer inner = *w;
     inner.depth++;
-    int rc = make_by_class(&inner, out, type, data_type, note, err);
+    int rc = w->how == BRC_HDF5_NETCDF ? make_for_netcdf(&inner, out, type, data_type, err)
+                                       : make_by_class(&inner, out, type, data_type, note, err);
     brc_dtype_free(type);
     return rc;
 }
 
-int brc_hdf5_type_make(hid_t *out, const brc_registry *reg,
-                       const brc_json *data_type, const brc_json *note, const char *label,
-                       brc_error *err)
+int brc_hdf5_type_make(hid_t *out, const brc_registry *reg, const brc_json *data_type,
+                       const brc_json *note, int how, const char *label, brc_error *err)
 {
-    type_writer w = { reg, label, 0 };
+    type_writer w = { reg, label, how, 0 };
     size_t size;
     return make_any(&w, out, &size, data_type, note, err);
+}
+
+int brc_hdf5_native_layout(hid_t *type, const char *label, brc_error *err)
+{
+    type_writer w = { .label = label };
+    hid_t native = H5Tget_native_type(*type, H5T_DIR_DEFAULT);
+    brc_hdf5_close(*type);
+    *type = native;
+    return finish_type(&w, type, 1, err);
 }

@@ -1,4 +1,4 @@
-/* The stream of an import: documents, then the chunks of one array after the other. */
+/* Writes the stream of an import: documents, then the chunks of one array after the other. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 /* ---- members -------------------------------- */
 
-/* "/a/b" and "zarr.json" to "a/b/zarr.json" */
+/* Joins "/a/b" and "zarr.json" to "a/b/zarr.json". */
 static int start_key(brc_buf *key, const char *path, brc_error *err)
 {
     key->len = 0;
@@ -28,7 +28,7 @@ static int convert_document(brc_convert *c, const char *path, const brc_json *do
     BRC_GO(start_key(&key, path, err));
     BRC_GO(brc_buf_text(&key, "zarr.json", err));
     BRC_GO(brc_buf_terminate(&key, err));
-    BRC_GO(brc_json_write(&text, doc, err));
+    BRC_GO(brc_json_write(&text, doc, 0, err));
     brc_watch_step(&c->watch);
     rc = brc_tar_put(c->out, (const char *)key.data, (brc_span){ text.data, text.len }, err);
 done:
@@ -54,7 +54,7 @@ int brc_convert_dtype_json(brc_json **out, const char *dtype, brc_error *err)
 {
     *out = NULL;
     if (dtype[0] == '{' || dtype[0] == '"')
-        return brc_json_parse(out, dtype, strlen(dtype), err);
+        return brc_json_parse(out, dtype, strlen(dtype), 0, err);
     if (!brc_utf8_valid(dtype, strlen(dtype)))
         return brc_fail(err, BRC_EINVAL, "the name of a data type is not UTF-8");
     *out = brc_json_new_string(dtype);
@@ -67,12 +67,12 @@ int brc_convert_dtype_open(brc_dtype **out, const brc_registry *reg, const char 
     brc_json *json;
     *out = NULL;
     BRC_TRY(brc_convert_dtype_json(&json, dtype, err));
-    int rc = brc_dtype_open(out, reg, json, err);
+    int rc = brc_dtype_open(out, reg, json, NULL, err);
     brc_json_free(json);
     return rc;
 }
 
-/* The codecs with which elements travel: their bytes, and nothing else. */
+/* Writes the codecs of elements in the stream: their bytes, without compression. */
 static int transport_codecs(brc_buf *out, const brc_convert *c, const char *dtype, brc_error *err)
 {
     brc_dtype *type;
@@ -129,19 +129,19 @@ done:
 typedef struct chunk_writer {
     brc_convert *c;
     const brc_array_in *from;
-    int dry;         /* its elements are looked at, and not written */
+    int dry;         /* elements are read to check them, and not written */
     brc_meta meta;
     brc_form *form;
     brc_buf key;
-    size_t key_base; /* bytes of the array's path in key       */
+    size_t key_base; /* bytes of the array's path in key */
     brc_cut boxes;
-    uint8_t *data;   /* of a box                               */
+    uint8_t *data;   /* the elements of a box */
     size_t room;
     brc_buf encoded, elements;
     brc_chunk_cutter cutter;
 } chunk_writer;
 
-/* The libraries cannot be stopped in the middle of a box. */
+/* The most bytes of a box. A library cannot be stopped in the middle of a box. */
 #define BOX_BYTES ((uint64_t)4 << 20)
 
 static int put_stored(chunk_writer *w, const uint64_t *index, const brc_stored_in *stored,
@@ -162,7 +162,7 @@ static int put_chunk(chunk_writer *w, const uint64_t *index, brc_span bytes, brc
     return put_stored(w, index, &(brc_stored_in){ .bytes = bytes }, err);
 }
 
-/* Canonical bytes of a chunk, which for nearly all types are what travels. */
+/* Encodes a chunk's canonical bytes for the stream; for nearly all types the two are equal. */
 static int encode_chunk(void *ctx, const uint64_t *index, brc_span chunk, brc_error *err)
 {
     chunk_writer *w = ctx;
@@ -190,7 +190,7 @@ static int read_fixed_box(chunk_writer *w, const brc_sel *box, brc_error *err)
     if (!brc_shape_bytes(box->ndim, box->count, w->meta.type->item_size, &bytes) ||
         !brc_to_size(bytes, &len))
         return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can hold");
-    if (len > w->room) { /* most often the first box is the largest */
+    if (len > w->room) { /* usually the first box is the largest */
         free(w->data);
         w->data = NULL;
         w->room = 0;
@@ -247,8 +247,8 @@ static int pass_elements(chunk_writer *w, brc_error *err)
     return brc_tar_put_range(w->c->out, (const char *)w->key.data, w->from->elements, err);
 }
 
-/* Where the import fails anyway, only what may still name a part is read: elements that do not pass
- * as they are stored. */
+/* Returns whether the array need not be read: the import fails anyway, and elements that pass as
+ * they are stored cannot name another part. */
 static int is_idle(const chunk_writer *w)
 {
     return w->c->parts.n > 0 && !w->c->skips && w->from->codecs;

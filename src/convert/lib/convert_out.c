@@ -1,4 +1,4 @@
-/* The stream of an export: documents first, then boxes of elements, array by array. */
+/* Reads the stream of an export: first the documents, then boxes of elements, array by array. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +12,38 @@
 static int bad_stream(brc_error *err, const char *what, const char *member)
 {
     return brc_fail(err, BRC_EINVAL, "%s: %.300s: %s", EXPORT_STREAM, member, what);
+}
+
+/* ---- compression -------------------------------- */
+
+static int find_compressor(const brc_json *codecs, int depth, int64_t *level)
+{
+    static const char *const names[] = { "zstd",           "gzip",           "blosc",
+                                         "numcodecs.zlib", "numcodecs.bz2",  "numcodecs.lz4",
+                                         "numcodecs.lzma", "numcodecs.zstd", "numcodecs.gzip",
+                                         "numcodecs.blosc" };
+    for (const brc_json *c = brc_json_first(codecs); c; c = brc_json_next(c)) {
+        const brc_json *name_json =
+            brc_json_kind(c) == BRC_JSON_STRING ? c : brc_json_member(c, "name");
+        const brc_json *config = brc_json_member(c, "configuration");
+        const char *name;
+        int has_name = brc_json_text(name_json, &name);
+        for (size_t i = 0; has_name && i < sizeof(names) / sizeof(names[0]); i++) {
+            if (strcmp(name, names[i]) != 0)
+                continue;
+            if (strstr(name, "gzip") || strstr(name, "zlib")) /* whose levels these are */
+                (void)brc_json_int(brc_json_member(config, "level"), 0, 9, level);
+            return 1;
+        }
+        if (depth < 4 && find_compressor(brc_json_member(config, "codecs"), depth + 1, level))
+            return 1;
+    }
+    return 0;
+}
+
+int brc_convert_compression(const brc_json *codecs, int64_t *level)
+{
+    return find_compressor(codecs, 0, level);
 }
 
 /* ---- documents -------------------------------- */
@@ -89,7 +121,7 @@ const brc_node_out *brc_convert_node_at(const brc_convert *c, const char *key)
     return c->nnodes ? bsearch(&like, c->nodes, c->nnodes, sizeof(*c->nodes), node_order) : NULL;
 }
 
-/* Every node but the first must lie in a group that has come, and no node may come twice. */
+/* Checks that the group of every node but the first came, and that no node came twice. */
 static int check_nodes(brc_convert *c, brc_error *err)
 {
     if (c->nnodes == 0 || c->nodes[0].key[0] != '\0')
@@ -112,7 +144,7 @@ static int check_nodes(brc_convert *c, brc_error *err)
     return BRC_OK;
 }
 
-/* An array by itself lies in the file's root under its own name. */
+/* Names a single array, which lies in the file's root under its own name. */
 static int name_single(brc_convert *c, brc_error *err)
 {
     if (c->nnodes != 1 || !c->nodes[0].meta)
@@ -124,7 +156,7 @@ static int name_single(brc_convert *c, brc_error *err)
                              err);
 }
 
-/* All documents; *member is the first that is none. *more: there is one. */
+/* Reads all documents. *member is the first member after them; *more is 0 if there is none. */
 static int read_documents(brc_convert *c, brc_tar_member *member, int *more, brc_error *err)
 {
     size_t len;
@@ -159,15 +191,15 @@ typedef struct chunk_reader {
     brc_convert *c;
     const brc_driver *driver;
     void *state;
-    brc_tar_member member; /* the next one ...                       */
-    int more;              /* ... if there is one                    */
+    brc_tar_member member; /* the next member */
+    int more;              /* there is a next member */
     const brc_node_out *node;
-    size_t key_base;       /* bytes of the array's path in a key     */
-    uint8_t *met;          /* chunks of this array, by number: bits; NULL: nobody asks */
+    size_t key_base;       /* bytes of the array's path in a key */
+    uint8_t *met;          /* a bit for each chunk of the array that came; NULL: not needed */
     brc_buf stored, decoded, part;
 } chunk_reader;
 
-/* 1 and the chunk's index where the next member is one of this array. */
+/* Returns 1 with the chunk's index if the next member is a chunk of this array. */
 static int is_next_chunk(const chunk_reader *r, uint64_t *index, brc_error *err)
 {
     const char *key = r->member.name;
@@ -202,7 +234,6 @@ static int meet_chunk(const chunk_reader *r, const uint64_t *index, brc_error *e
     return BRC_OK;
 }
 
-/* Clips a chunk to the array. */
 static void clip_box(const brc_meta *meta, const uint64_t *index, brc_sel *box, uint64_t *extent)
 {
     *box = (brc_sel)BRC_SEL_INIT;
@@ -215,7 +246,7 @@ static void clip_box(const brc_meta *meta, const uint64_t *index, brc_sel *box, 
     }
 }
 
-/* Elements of the chunk that lie in the array, packed. */
+/* Copies the elements of the chunk that lie in the array to r->part, packed. */
 static int clip_fixed(chunk_reader *r, const brc_sel *box, const uint64_t *extent, brc_error *err)
 {
     size_t item = r->node->meta->type->item_size;
@@ -250,7 +281,7 @@ static int clip_variable(chunk_reader *r, const brc_sel *box, const uint64_t *ex
     return BRC_OK;
 }
 
-/* Chunk, as it came, to the driver. */
+/* Reads a chunk and hands it to the driver. */
 static int give_chunk(chunk_reader *r, const uint64_t *index, brc_error *err)
 {
     brc_meta *meta = r->node->meta;
@@ -265,7 +296,8 @@ static int give_chunk(chunk_reader *r, const uint64_t *index, brc_error *err)
     BRC_TRY(brc_tar_read(r->c->in, BRC_MAX_CHUNK_BYTES, &r->stored, err));
     if (!brc_chain_is_identity(form->chain) || r->stored.len != form->bytes) {
         BRC_TRY(brc_chain_decode(form->chain, r->c->scratch,
-                                 (brc_span){ r->stored.data, r->stored.len }, &r->decoded, err));
+                                 (brc_span){ r->stored.data, r->stored.len }, NULL, &r->decoded,
+                                 err));
         give = &r->decoded;
     }
     if (memcmp(box.count, extent, (size_t)meta->ndim * sizeof(*extent)) != 0) {
@@ -284,7 +316,7 @@ static int give_chunk(chunk_reader *r, const uint64_t *index, brc_error *err)
     return r->driver->put(r->state, &box, give->data, give->len, err);
 }
 
-/* The fill value where the stream has no chunk. */
+/* Hands the driver the fill value for chunks that the stream lacks. */
 static int give_fill(chunk_reader *r, const uint64_t *index, brc_error *err)
 {
     brc_meta *meta = r->node->meta;
@@ -337,7 +369,8 @@ static int give_node(chunk_reader *r, const brc_node_out *node, brc_error *err)
     int all = 0, ours, has_elements = brc_shape_count(meta->ndim, meta->shape) > 0;
 
     r->node = node;
-    r->key_base = r->c->nnodes == 1 ? 0 : strlen(node->key); /* the root's keys have no path */
+    /* a single array is the root, whose keys have no path */
+    r->key_base = r->c->nnodes == 1 ? 0 : strlen(node->key);
     BRC_TRY(r->driver->begin(r->state, node, &all, err));
     if (all && has_elements)
         BRC_TRY(start_gaps(r, err));
@@ -368,13 +401,15 @@ static int give_nodes(chunk_reader *r, brc_error *err)
 
 /* ---- the whole -------------------------------- */
 
-int brc_convert_export(brc_convert *c, const brc_driver *driver, int classic, brc_error *err)
+int brc_convert_export(brc_convert *c, const brc_driver *driver, int netcdf, brc_error *err)
 {
     chunk_reader r = { .c = c, .driver = driver };
     int rc;
+    if (netcdf)
+        c->names = BRC_NAMES_NETCDF;
     BRC_GO(read_documents(c, &r.member, &r.more, err));
     BRC_GO(name_single(c, err));
-    BRC_GO(driver->create(&r.state, c, c->file, classic, err));
+    BRC_GO(driver->create(&r.state, c, c->file, netcdf, err));
     BRC_GO(give_nodes(&r, err));
     rc = driver->finish(r.state, err);
 done:

@@ -1,4 +1,4 @@
-/* The run of a converter: its arguments, its limits, and what drivers ask of it. */
+/* Runs a converter: arguments, limits, and the calls that drivers make. */
 #include "convert_program.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ const char *brc_convert_path(const brc_convert *c, const char *label)
 
 /* ---- what stays out ------------------------------------------------------------------ */
 
-/* Said once, however much of the file it meets. */
+/* Reports that a pattern of --exclude has matched; once, however often it matches. */
 static int meet_exclude(brc_convert *c, size_t i)
 {
     if (!c->excluded[i])
@@ -145,7 +145,7 @@ static void say_part(const brc_convert *c, size_t listed)
                       (const char *)parts->json.data + parts->last);
 }
 
-/* Says on standard error what of them was not listed there. */
+/* Reports on standard error how many parts were not listed there. */
 static void convert_tell_more(const brc_convert *c)
 {
     if (c->parts.n > c->parts.listed)
@@ -153,8 +153,8 @@ static void convert_tell_more(const brc_convert *c)
                       (unsigned long long)(c->parts.n - c->parts.listed));
 }
 
-/* In the second round attributes fail as in the first, and a node whose document is written cannot
- * be taken back: then it is too late, unless the import comes to nothing anyway. */
+/* In the second round attributes fail as in the first. A node whose document is written cannot be
+ * left out any more: then the import fails, unless it fails anyway. */
 int brc_convert_settle(brc_convert *c, int rc, const char *path, const char *attribute,
                        brc_error *err)
 {
@@ -182,10 +182,10 @@ const brc_node_out *brc_convert_node(const brc_convert *c, size_t i)
 /* ==== convert attr ================================ */
 
 /*
- * Attributes between JSON and the typed lists that NetCDF and HDF5 have.
+ * Converts attributes between JSON and the typed lists that NetCDF and HDF5 have.
  *
- * A list is of one kind: of texts, of booleans or of numbers. Numbers are integers
- * where all of them are, else doubles. Everything else is kept as JSON text.
+ * A list has one kind: texts, booleans or numbers. Numbers are integers if all of them are,
+ * otherwise doubles. Any other value is kept as JSON text.
  */
 
 /* ---- to JSON -------------------------------- */
@@ -193,7 +193,7 @@ const brc_node_out *brc_convert_node(const brc_convert *c, size_t i)
 static brc_json *literal(const char *text)
 {
     brc_json *out;
-    return brc_json_parse(&out, text, strlen(text), NULL) < 0 ? NULL : out;
+    return brc_json_parse(&out, text, strlen(text), 0, NULL) < 0 ? NULL : out;
 }
 
 brc_json *brc_attr_int(int64_t value)
@@ -220,7 +220,7 @@ brc_json *brc_attr_float(double value)
     return brc_json_new_number(text);
 }
 
-/* Reads the bytes as Latin-1: each is a code point, one or two bytes of UTF-8. */
+/* Reads the bytes as Latin-1: each byte is a code point, which takes one or two bytes of UTF-8. */
 static int append_latin1(brc_buf *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -287,7 +287,7 @@ int brc_attr_fill_value(const brc_json *value, double *out)
 
 /* ---- from JSON -------------------------------- */
 
-/* Returns the kind of one value; BRC_ATTR_JSON if a file cannot hold the value. */
+/* Returns the kind of a single value; BRC_ATTR_JSON if a file cannot hold the value. */
 static int kind_of(const brc_json *value)
 {
     const char *text;
@@ -313,8 +313,8 @@ static int is_number(int kind)
     return kind == BRC_ATTR_INT || kind == BRC_ATTR_UINT || kind == BRC_ATTR_FLOAT;
 }
 
-/* The kind that holds values of both. Negative ones beside those past INT64_MAX
- * have only doubles in common, which would round: the text is exact. */
+/* Returns the kind that holds values of both kinds. Negative integers and integers above INT64_MAX
+ * have only doubles in common, which round: JSON text is exact. */
 static int joined_kind(int a, int b, int negative)
 {
     if (a == b)
@@ -342,12 +342,12 @@ static int list_kind(const brc_json *list)
     return kind;
 }
 
-/* The value's JSON text, as the attribute's only text. */
+/* Takes the value's JSON text as the attribute's only text. */
 static int take_json(brc_attr *out, const brc_json *value, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
-    BRC_GO(brc_json_write(&text, value, err));
+    BRC_GO(brc_json_write(&text, value, 0, err));
     BRC_GO(brc_buf_take_text(&text, &out->texts[0], err));
 done:
     brc_buf_dispose(&text);
@@ -464,14 +464,14 @@ int brc_note_texts(brc_json *note, const char *member, char *const *texts, int n
 
 /* ==== convert program ================================ */
 
-/* A converter's program: its arguments, and how it ends. */
+/* The program of a converter: its arguments and its exit status. */
 
 #define STREAM_NAME "the stream" /* for messages */
-#define PLUGIN_FOLDER "/usr/local/hdf5/lib/plugin" /* where libhdf5 looks by itself */
+#define PLUGIN_FOLDER "/usr/local/hdf5/lib/plugin" /* where libhdf5 looks by default */
 
 typedef struct program_args {
-    int is_export, classic;
-    int ended; /* as of waitpid(): how the process in the sandbox did */
+    int is_export, netcdf;
+    int ended; /* exit status of the process in the sandbox, as from waitpid() */
 } program_args;
 
 /* ---- arguments -------------------------------- */
@@ -482,7 +482,7 @@ static int wrong_arguments(const brc_driver *driver, brc_error *err)
                     "this converts %s: call it with import [--exclude PATTERN]... "
                     "[--skip-unsupported] [--hdf5-plugins FOLDERS] FILE, or with "
                     "export %s[--path PATH] FILE",
-                    driver->format, driver->classic ? "[--classic] " : "");
+                    driver->format, driver->netcdf ? "[--netcdf] " : "");
 }
 
 static int read_arguments(brc_convert *c, program_args *args, int argc, char **argv,
@@ -505,8 +505,8 @@ static int read_arguments(brc_convert *c, program_args *args, int argc, char **a
             c->plugins = argv[++i];
         else if (args->is_export && has_value && strcmp(argv[i], "--path") == 0)
             c->path = argv[++i];
-        else if (args->is_export && driver->classic && strcmp(argv[i], "--classic") == 0)
-            args->classic = 1;
+        else if (args->is_export && driver->netcdf && strcmp(argv[i], "--netcdf") == 0)
+            args->netcdf = 1;
         else
             return wrong_arguments(driver, err);
     }
@@ -516,13 +516,13 @@ static int read_arguments(brc_convert *c, program_args *args, int argc, char **a
 
 /* ---- one run -------------------------------- */
 
-/* Opens the stream, which must happen before the sandbox closes. */
+/* Opens the stream. This must happen before the process enters the sandbox. */
 static int open_run(brc_convert *c, const program_args *args, brc_error *err)
 {
     BRC_TRY(brc_registry_new(&c->registry, err));
     BRC_TRY(brc_scratch_new(&c->scratch, err));
     if (args->is_export && brc_spool_open(&c->spool, c->file, NULL) < 0)
-        c->spool.fd = -1; /* who needs it says so */
+        c->spool.fd = -1; /* a format that needs the spool reports this */
     if (args->is_export)
         return brc_tar_in_open_fd(&c->in, STDIN_FILENO, STREAM_NAME, err);
     return brc_tar_out_open_fd(&c->out, STDOUT_FILENO, STREAM_NAME, err);
@@ -541,7 +541,7 @@ static void close_run(brc_convert *c)
     brc_parts_dispose(&c->parts);
 }
 
-/* 1 in the process that only opened files for the other one. */
+/* Returns 1 in the process that only opened files for the process in the sandbox. */
 static int run_converter(brc_convert *c, program_args *args, const brc_driver *driver,
                          brc_error *err)
 {
@@ -557,11 +557,11 @@ static int run_converter(brc_convert *c, program_args *args, const brc_driver *d
         BRC_TRY(driver->prepare(c->plugins, err));
     BRC_TRY(brc_watch_start(&c->watch, c->file, BRC_WATCH_SECONDS, err));
     BRC_TRY(brc_sandbox_enter(c->file, args->is_export, err));
-    return args->is_export ? brc_convert_export(c, driver, args->classic, err)
+    return args->is_export ? brc_convert_export(c, driver, args->netcdf, err)
                            : brc_convert_import(c, driver, err);
 }
 
-/* As the other process did, by the same signal too. */
+/* Returns the exit status of the other process, or ends by the same signal. */
 static int end_as(int ended)
 {
     if (!WIFSIGNALED(ended))

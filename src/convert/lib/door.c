@@ -1,4 +1,4 @@
-/* Opening files for a process in the sandbox, see door.h. */
+/* Opens files for a process in the sandbox, see door.h. */
 #include "door.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 /* ---- what may be opened -------------------------------- */
 
-/* The path without "." parts and repeated slashes: 0 if it is too long. */
+/* Writes the path without "." parts and repeated slashes. Returns 0 if the path is too long. */
 static int write_plainly(char out[BRC_DOOR_PATH_MAX], const char *path)
 {
     size_t n = 0;
@@ -46,7 +46,7 @@ static int write_plainly(char out[BRC_DOOR_PATH_MAX], const char *path)
     return 1;
 }
 
-/* realpath() without the limit of a buffer that another one sets. */
+/* Finds the folder's real path. realpath() allocates the path, so no buffer limits its length. */
 static void find_real_folder(brc_door *door)
 {
     char *real = realpath(*door->folder ? door->folder : ".", NULL);
@@ -72,7 +72,7 @@ int brc_door_init(brc_door *door, const char *file, int writing, brc_error *err)
     return BRC_OK;
 }
 
-/* The part of the path beneath the folder; NULL: the path is not beneath it. */
+/* Returns the part of the path beneath the folder; NULL if the path is not beneath it. */
 static const char *beneath(const brc_door *door, const char *path)
 {
     const char *const folders[] = { door->folder, door->real };
@@ -84,7 +84,8 @@ static const char *beneath(const brc_door *door, const char *path)
     return NULL;
 }
 
-/* The next part of *rest, which becomes what follows it. Hidden ones, and "..", are refused. */
+/* Takes the next part of *rest, and moves *rest past it. Returns 0 for ".." and for hidden
+ * files. */
 static int next_part(char part[NAME_MAX + 1], const char **rest)
 {
     size_t len = strcspn(*rest, "/");
@@ -102,7 +103,7 @@ static int is_regular(int fd)
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Part by part, and none of them a link. */
+/* Opens a file part by part, and follows no links. */
 static int open_beneath(const char *folder, const char *rest)
 {
     char part[NAME_MAX + 1];
@@ -127,7 +128,7 @@ static int open_beneath(const char *folder, const char *rest)
     return -EACCES;
 }
 
-/* By the name that it was given, or by that from the root. */
+/* Returns whether the path is that of the file itself, as it was given or from the root. */
 static int is_the_file(const brc_door *door, const char *plain)
 {
     size_t folder = strlen(door->folder), real = strlen(door->real);
@@ -135,7 +136,7 @@ static int is_the_file(const brc_door *door, const char *plain)
                                               strcmp(plain + real, door->file + folder) == 0);
 }
 
-/* A new descriptor, or -errno. `flags` as of open(2). */
+/* Returns a new descriptor, or -errno. `flags` are those of open(2). */
 static int open_for(const brc_door *door, const char *path, int flags)
 {
     char plain[BRC_DOOR_PATH_MAX];
@@ -187,7 +188,7 @@ static void answer(int socket, int fd)
         close(fd);
 }
 
-/* Until nobody is there to ask. */
+/* Answers until the other process closes its end. */
 static void serve(const brc_door *door, int socket)
 {
     char path[BRC_DOOR_PATH_MAX];
@@ -227,7 +228,7 @@ int brc_door_ask(const char *path, int flags)
     if (code != 0)
         return -code;
     struct cmsghdr *head = CMSG_FIRSTHDR(&from);
-    if (!head || head->cmsg_type != SCM_RIGHTS) /* no room for one more */
+    if (!head || head->cmsg_type != SCM_RIGHTS) /* this process cannot have another descriptor */
         return -EMFILE;
     memcpy(&fd, CMSG_DATA(head), sizeof(fd));
     return fd;

@@ -97,7 +97,7 @@ size_t brc_netcdf_default_fill(nc_type type, uint8_t out[8])
 
 /* ==== netcdf note ================================ */
 
-/* *part: the member of the note, made where it is not there. */
+/* Finds a member of the note, and makes the member if it does not exist. */
 static int note_part(brc_json **part, brc_json **note, const char *name, brc_error *err)
 {
     if (!*note)
@@ -106,11 +106,12 @@ static int note_part(brc_json **part, brc_json **note, const char *name, brc_err
         return brc_nomem(err);
     if (!brc_json_member(*note, name))
         BRC_TRY(brc_json_set(*note, name, brc_json_new_object(), err));
-    *part = (brc_json *)(uintptr_t)brc_json_member(*note, name); /* the note is ours */
+    *part = (brc_json *)(uintptr_t)brc_json_member(*note, name); /* this file made the note */
     return BRC_OK;
 }
 
-/* Adds what is known of an attribute: entry is consumed. *note NULL: it is made. */
+/* Adds an entry about an attribute to the note. Takes over `entry`; makes the note if *note is
+ * NULL. */
 static int netcdf_note_att(brc_json **note, const char *name, brc_json *entry, brc_error *err)
 {
     brc_json *part = NULL;
@@ -130,7 +131,7 @@ int brc_netcdf_note_dim(brc_json **note, const char *name, uint64_t length, int 
 
     BRC_TRY(note_part(&part, note, "dimensions", err));
     if (unlimited)
-        BRC_TRY(brc_json_parse(&dim, yes, strlen(yes), err));
+        BRC_TRY(brc_json_parse(&dim, yes, strlen(yes), 0, err));
     else
         dim = brc_json_new_object();
     if (!dim)
@@ -152,7 +153,7 @@ const brc_json *brc_netcdf_note_part(const brc_json *doc, const char *part)
     return brc_json_kind(found) == BRC_JSON_OBJECT ? found : NULL;
 }
 
-/* The bytes of an entry, if it has some that are its type's. *has 0: it has not. */
+/* Reads the bytes of an entry. Sets *has to 0 if the entry has no bytes that fit its type. */
 static int netcdf_note_values(brc_netcdf_values *out, int *has, const brc_json *entry,
                               brc_error *err)
 {
@@ -169,10 +170,10 @@ static int netcdf_note_values(brc_netcdf_values *out, int *has, const brc_json *
         return BRC_OK;
     int rc = brc_base64_read(&bytes, text, NULL);
     if (rc == BRC_OK && bytes.len % size == 0)
-        rc = brc_buf_reserve(&bytes, 1, err); /* so that there is memory for none, too */
+        rc = brc_buf_reserve(&bytes, 1, err); /* no values need memory too */
     if (rc < 0 || bytes.len % size != 0) {
         brc_buf_dispose(&bytes);
-        return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK; /* damaged: there is no note */
+        return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK; /* a damaged note counts as none */
     }
     out->n = bytes.len / size;
     out->data = bytes.data;
@@ -182,7 +183,7 @@ static int netcdf_note_values(brc_netcdf_values *out, int *has, const brc_json *
 
 /* ==== netcdf att json ================================ */
 
-/* Attributes of NetCDF as JSON, see netcdf_att.h. */
+/* Converts attributes of NetCDF to JSON, see netcdf_att.h. */
 
 void brc_netcdf_values_free(brc_netcdf_values *values)
 {
@@ -263,7 +264,8 @@ static brc_json *number_json(nc_type type, const uint8_t *at)
                              : brc_attr_int(signed_at(type, at));
 }
 
-/* Text without its zero bytes: writers in Fortran end with some, and readers drop them. */
+/* Makes JSON of text without its zero bytes: writers in Fortran end texts with some, and readers
+ * drop them. */
 static int text_json(brc_json **out, const char *text, size_t len, brc_error *err)
 {
     brc_buf clean = BRC_BUF_INIT;
@@ -307,7 +309,7 @@ static int list_json(brc_json **out, const brc_netcdf_values *values, brc_error 
     return BRC_OK;
 }
 
-/* The _FillValue of a variable, in the form that xarray's Zarr reader takes. */
+/* Makes a variable's _FillValue in the form that xarray's reader of Zarr expects. */
 static int missing_json(brc_json **out, nc_type of, const brc_netcdf_values *values, brc_error *err)
 {
     const uint8_t *at = values->data;
@@ -326,7 +328,8 @@ static int missing_json(brc_json **out, nc_type of, const brc_netcdf_values *val
     return *out ? BRC_OK : brc_nomem(err);
 }
 
-/* *out: NULL if Zarr's attributes cannot have it, see netcdf_att.h. */
+/* Converts an attribute. Sets *out to NULL if Zarr's attributes cannot hold the value, see
+ * netcdf_att.h. */
 static int netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *name,
                            const brc_netcdf_values *values, brc_error *err)
 {
@@ -340,7 +343,7 @@ static int netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *
 
 /* ==== netcdf att values ================================ */
 
-/* JSON as attributes of NetCDF, see netcdf_att.h. */
+/* Converts JSON to attributes of NetCDF, see netcdf_att.h. */
 
 /* ---- numbers ------------------------------------ */
 
@@ -367,7 +370,7 @@ static int open_value(brc_attr *out, const brc_netcdf_of *of, const char *name,
 
 /* ---- one number as a type ------------------------- */
 
-/* The bounds of what the integer types hold. */
+/* Sets the bounds of an integer type's values. */
 static int int_bounds(nc_type type, int64_t *min, uint64_t *max)
 {
     size_t bits = 8 * brc_netcdf_atomic_size(type);
@@ -391,7 +394,7 @@ static int int_bounds(nc_type type, int64_t *min, uint64_t *max)
     }
 }
 
-/* The low bytes of a two's complement number are the number in a smaller type. */
+/* Stores the low bytes: those of a two's complement number are the number in a smaller type. */
 static void store_bits(uint8_t *dst, size_t size, uint64_t bits)
 {
     switch (size) {
@@ -413,7 +416,7 @@ static void store_bits(uint8_t *dst, size_t size, uint64_t bits)
     }
 }
 
-/* 0 if the type does not have the value. */
+/* Stores a number. Returns 0 if the type does not have the value. */
 static int store_double(uint8_t *dst, nc_type type, double value)
 {
     int64_t min;
@@ -430,7 +433,7 @@ static int store_double(uint8_t *dst, nc_type type, double value)
         memcpy(dst, &value, sizeof(value));
         return 1;
     }
-    /* from 2^63 to below 2^64: exact as an integer */
+    /* a value from 2^63 to below 2^64 is exact as an integer */
     if (!int_bounds(type, &min, &max) || !(value >= (double)min) || value != floor(value) ||
         value >= (max > INT64_MAX ? 18446744073709551616.0 : 9223372036854775808.0) ||
         (value > 0 && (uint64_t)value > max) || (value == 0 && signbit(value)))
@@ -472,7 +475,7 @@ static int store_number(uint8_t *dst, nc_type type, const brc_attr *from, size_t
 
 /* ---- choosing the type ----------------------------- */
 
-/* Attributes that CF and the NetCDF User's Guide want in the variable's type. */
+/* Returns whether CF and the NetCDF User's Guide want the attribute to have the variable's type. */
 static int follows_variable(const char *name)
 {
     static const char *const names[] = { BRC_ATTR_FILL, "missing_value", "valid_min", "valid_max",
@@ -483,7 +486,7 @@ static int follows_variable(const char *name)
     return 0;
 }
 
-/* *fits 0: the type has not all of the values. */
+/* Converts numbers to a type. Sets *fits to 0 if the type does not have all values. */
 static int take_numbers(brc_netcdf_values *out, int *fits, const brc_attr *from, nc_type type,
                         brc_error *err)
 {
@@ -507,7 +510,7 @@ static int take_texts(brc_netcdf_values *out, brc_attr *from, nc_type wanted, br
     int as_strings = from->list || (wanted == NC_STRING && from->kind == BRC_ATTR_TEXT);
     memset(out, 0, sizeof(*out));
     out->n = from->n;
-    if (!as_strings) { /* the text's own memory */
+    if (!as_strings) { /* the attribute points to the text itself */
         out->type = NC_CHAR;
         out->n = strlen(from->texts[0]);
         out->data = from->texts[0];
@@ -525,7 +528,7 @@ static int take_texts(brc_netcdf_values *out, brc_attr *from, nc_type wanted, br
 static int take_json_text(brc_netcdf_values *out, const brc_json *value, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
-    int rc = brc_json_write(&text, value, err);
+    int rc = brc_json_write(&text, value, 0, err);
     if (rc < 0) {
         brc_buf_dispose(&text);
         return rc;
@@ -550,7 +553,8 @@ static int take_any(brc_netcdf_values *out, brc_attr *attr, const nc_type *order
     return brc_fail(err, BRC_EINTERNAL, "no type fits an attribute");
 }
 
-/* By the rules, or as the type `wanted` (NC_NAT: none) where the value fits it. */
+/* Converts an attribute to the type `wanted` if its value fits (NC_NAT: no type is wanted),
+ * otherwise by the rules of netcdf_att.h. */
 static int netcdf_att_values(brc_netcdf_values *out, const brc_netcdf_of *of, const char *name,
                              const brc_json *value, nc_type wanted, brc_error *err)
 {
@@ -593,7 +597,7 @@ static int same_values(const brc_netcdf_values *a, const brc_netcdf_values *b)
     return 1;
 }
 
-/* Whether an export with this note would write the attribute as it was. */
+/* Finds out whether an export with this note would write the attribute as it was. */
 static int comes_back(int *does, const brc_netcdf_atts_in *in, const char *name,
                       const brc_json *value, nc_type noted, const brc_netcdf_values *was,
                       brc_error *err)
@@ -654,7 +658,7 @@ static int note_if_needed(brc_netcdf_atts_in *in, const char *name, const brc_js
 int brc_netcdf_take_own_fill(brc_netcdf_atts_in *in, brc_error *err)
 {
     brc_json *entry;
-    BRC_TRY(brc_json_parse(&entry, "{\"type\":\"own\"}", 14, err));
+    BRC_TRY(brc_json_parse(&entry, "{\"type\":\"own\"}", 14, 0, err));
     return netcdf_note_att(&in->note, BRC_ATTR_FILL, entry, err);
 }
 
@@ -675,7 +679,7 @@ int brc_netcdf_take_att(brc_netcdf_atts_in *in, const char *name, const brc_netc
     return value ? brc_json_add(in->attrs, name, value, err) : BRC_OK;
 }
 
-/* A complex number's _FillValue: two numbers, as floats have one. */
+/* Makes the _FillValue of a complex number: two numbers, each as for floats. */
 static int pair_json(brc_json **out, nc_type of, const uint8_t *data, brc_error *err)
 {
     brc_netcdf_of number = { .type = of, .is_var = 1 };
@@ -716,7 +720,7 @@ int brc_netcdf_note_array(brc_netcdf_atts_in *in, brc_array_in *array, brc_error
     brc_json *may;
     if (!in->note)
         return BRC_OK;
-    BRC_TRY(brc_json_parse(&may, "false", 5, err));
+    BRC_TRY(brc_json_parse(&may, "false", 5, 0, err));
     BRC_TRY(brc_json_set(in->note, "must_understand", may, err));
     array->note_name = BRC_NETCDF_NOTE;
     array->note = in->note;
@@ -726,7 +730,7 @@ int brc_netcdf_note_array(brc_netcdf_atts_in *in, brc_array_in *array, brc_error
 int brc_netcdf_atts_text(char **out, const brc_netcdf_atts_in *in, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
-    int rc = brc_json_write(&text, in->attrs, err);
+    int rc = brc_json_write(&text, in->attrs, 0, err);
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&text, out, err);
     brc_buf_dispose(&text);
@@ -743,7 +747,7 @@ int brc_netcdf_lacks_fill(const brc_netcdf_atts_in *in)
 
 /* ---- booleans ------------------------------------- */
 
-/* The bytes that are read at once. */
+/* The most bytes that are read at once. */
 #define BOX_BYTES ((uint64_t)4 << 20)
 
 static int all_booleans(int *are, const brc_array_in *array, brc_error *err)
@@ -762,7 +766,7 @@ static int all_booleans(int *are, const brc_array_in *array, brc_error *err)
     brc_cut_chunks(&boxes, &all, chunk, 1, BOX_BYTES);
     while (*are && brc_cut_next(&boxes)) {
         len = (size_t)boxes.elements;
-        if (len > room) { /* the first box is the largest */
+        if (len > room) { /* usually the first box is the largest */
             BRC_GO(brc_new_big((void **)&data, len, err));
             room = len;
         }
@@ -791,16 +795,16 @@ int brc_netcdf_find_booleans(int *are, brc_netcdf_atts_in *in, const brc_array_i
 
 /* ==== netcdf out att ================================ */
 
-/* Attributes of a node, to be written: see netcdf_att.h. */
+/* Writes the attributes of a node, see netcdf_att.h. */
 
-/* Zarr v2's name for what NetCDF has as dimensions, and the notes themselves. */
+/* Returns whether the attribute holds Zarr v2's names of dimensions, or a note. */
 static int is_ours(const char *name)
 {
     return strcmp(name, "_ARRAY_DIMENSIONS") == 0 || strcmp(name, BRC_NETCDF_GROUP_NOTE) == 0;
 }
 
-/* Writes the bytes of a note where the attribute is still what they are in JSON; value
- * NULL: there is no such attribute. *done: whether it does. */
+/* Writes the noted bytes if the attribute still has the value that the bytes have in JSON. `value`
+ * is NULL if there is no such attribute. Sets *done to 1 if the bytes were written. */
 static int put_noted(int *done, brc_netcdf_atts_out *out, const char *name, const brc_json *entry,
                      const brc_json *value, brc_error *err)
 {
@@ -822,7 +826,7 @@ static int put_noted(int *done, brc_netcdf_atts_out *out, const char *name, cons
     return rc;
 }
 
-/* The two doubles of a complex _FillValue. */
+/* Writes a complex _FillValue as two doubles. */
 static int put_pair(int *done, brc_netcdf_atts_out *out, const brc_json *value, brc_error *err)
 {
     brc_netcdf_of number = { .type = NC_DOUBLE, .is_var = 1 };
@@ -864,7 +868,7 @@ static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *e
     return rc;
 }
 
-/* Writes an attribute that the note alone has. */
+/* Writes an attribute that only the note has. */
 static int put_only_noted(brc_netcdf_atts_out *out, const char *name, const brc_json *entry,
                           brc_error *err)
 {
@@ -887,7 +891,7 @@ static int each_att(brc_netcdf_atts_out *out, const brc_json *doc, brc_error *er
 
     out->own_fill = out->has_fill = 0;
     for (const brc_json *v = brc_json_first(attrs); v; v = brc_json_next(v)) {
-        const char *name = brc_json_own_name(v);
+        const char *name = brc_json_name(v);
         if (strstr(name, BRC_JSON_NUL))
             return brc_fail(
                 err, BRC_EUNSUPPORTED,
@@ -897,7 +901,7 @@ static int each_att(brc_netcdf_atts_out *out, const brc_json *doc, brc_error *er
             BRC_TRY(put_one(out, name, brc_json_member(notes, name), v, err));
     }
     for (const brc_json *v = brc_json_first(notes); v; v = brc_json_next(v)) {
-        const char *name = brc_json_own_name(v);
+        const char *name = brc_json_name(v);
         if (!brc_json_member(attrs, name))
             BRC_TRY(put_only_noted(out, name, v, err));
     }

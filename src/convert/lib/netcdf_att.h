@@ -1,10 +1,10 @@
 /*
  * Attributes between NetCDF and JSON.
  *
- * NetCDF's are lists of one type, Zarr's are JSON. What a value becomes in one is decided
- * by what it is in the other, and by these rules:
+ * A NetCDF attribute is a list of values of one type; a Zarr attribute is JSON. These rules convert a value
+ * from one form to the other:
  *
- *   char               a text; NUL bytes in it are left out, what is no UTF-8 is Latin-1
+ *   char               a text without its NUL bytes; text that is not valid UTF-8 is read as Latin-1
  *   string             a text, or a list of texts
  *   integers, floats   a number, or a list where there is not just one; NaN and the
  *                      infinities among them
@@ -13,8 +13,8 @@
  *   char               from a text, and, as JSON, from what NetCDF does not have
  *   the variable's     from _FillValue, missing_value, valid_min ... where they fit it
  *
- * _FillValue of floats is, in Zarr, base64 of a little-endian double: that is what xarray
- * writes there, and all that it reads.
+ * Zarr stores _FillValue of floats as base64 of a little-endian double: xarray writes this form, and reads no
+ * other.
  *
  * Where these rules do not lead back to the same attribute (a float, say, is a double by
  * them), the import notes the type in the node's zarr.json, and where the type is not
@@ -43,17 +43,17 @@
 
 /* ---- types ------------------------------------- */
 
-/* Of the types that every NetCDF-4 file has: the bytes of one value, 0 for others; Zarr's data type as in a
- * brc_array_spec, NULL for others. */
+/* Return the bytes of one value of a type that every NetCDF-4 file has, or 0 for another type; and Zarr's data type
+ * as in a brc_array_spec, or NULL. */
 size_t brc_netcdf_atomic_size(nc_type type);
 const char *brc_netcdf_type_dtype(nc_type type);
-/* The integer of so many bytes; NC_NAT if there is none. */
+/* Returns the integer type of `size` bytes, or NC_NAT if there is none. */
 nc_type brc_netcdf_integer(size_t size, int is_unsigned);
-/* The value that marks elements that were never written, where a variable names none;
- * 0 bytes for types that have none. */
+/* Stores the value that marks elements that were never written, for a variable that names none. Returns its
+ * size in bytes, or 0 for types without such a value. */
 size_t brc_netcdf_default_fill(nc_type type, uint8_t out[8]);
 
-/* Dimensions that netCDF-C makes up where a file has none, "phony_dim_0": these are not names. */
+/* The prefix of the names, such as "phony_dim_0", that netCDF-C invents for dimensions without one. */
 #define BRC_NETCDF_NAMELESS "phony_dim_"
 
 /* ---- values ------------------------------------ */
@@ -80,7 +80,13 @@ void brc_netcdf_values_free(brc_netcdf_values *values);
 /* ---- notes ------------------------------------- */
 
 #define BRC_NETCDF_NOTE "netcdf"
-#define BRC_NETCDF_RAGGED "variable" /* the member of a group's note that makes the group a variable: ../netcdf/netcdf_ragged.h */
+/* The member of a group's note that makes the group a variable: one of a vlen type, or of compounds with texts or lists
+ * in them (ragged.h). The group has the variable's attributes.
+ *
+ *   "variable": { "type": TREE, "shape": [n, ...], "chunk": [n, ...], "names": [text or null, ...] }
+ *
+ * names: of the dimensions. A TREE is as in ../hdf5/hdf5_tree.h; a list and a compound have the "name" of their type. */
+#define BRC_NETCDF_RAGGED "variable"
 /* Notes that a group has a dimension. */
 BRC_MUST_USE int brc_netcdf_note_dim(brc_json **note, const char *name, uint64_t length, int unlimited, brc_error *err);
 /* The note's part "attributes" or "dimensions" in a zarr.json, or NULL. */
@@ -98,25 +104,25 @@ typedef struct brc_netcdf_atts_in {
 /* Takes one attribute of a type that every file has; an enumeration's values as integers. */
 BRC_MUST_USE int brc_netcdf_take_att(brc_netcdf_atts_in *in, const char *name, const brc_netcdf_values *values,
                                      brc_error *err);
-/* The _FillValue of a complex number, two values of the type `of`, in native memory. */
+/* Takes the _FillValue of a complex number: two values of the type `of`, in native memory. */
 BRC_MUST_USE int brc_netcdf_take_pair(brc_netcdf_atts_in *in, nc_type of, const uint8_t *pair, brc_error *err);
-/* The variable has a _FillValue of its own type, which is Zarr's fill_value and no attribute. */
+/* Notes that the variable has a _FillValue of its own type, which becomes Zarr's fill_value instead of an attribute. */
 BRC_MUST_USE int brc_netcdf_take_own_fill(brc_netcdf_atts_in *in, brc_error *err);
-/* xarray's booleans: bytes that are all 0 or 1, with the attribute dtype "bool", which goes. The array's
- * read() gives the bytes; nothing is read where the attribute is another. */
+/* Finds xarray's booleans: bytes that are all 0 or 1, with the attribute dtype "bool", which is removed. The array's
+ * read() gives the bytes; nothing is read if the attribute has another value. */
 BRC_MUST_USE int brc_netcdf_find_booleans(int *are, brc_netcdf_atts_in *in, const brc_array_in *array, brc_error *err);
-/* Of a group, or what is one in Zarr: the note becomes an attribute. Of an array: a member of zarr.json that readers
- * pass over. */
+/* Store the note: of a group, or of a variable that becomes a group, as an attribute; of an array as a member of
+ * zarr.json, which readers may ignore. */
 BRC_MUST_USE int brc_netcdf_note_group(brc_netcdf_atts_in *in, brc_error *err);
 BRC_MUST_USE int brc_netcdf_note_array(brc_netcdf_atts_in *in, brc_array_in *array, brc_error *err);
-/* The attributes as JSON text, to free. */
+/* Writes the attributes as JSON text, which the caller frees. */
 BRC_MUST_USE int brc_netcdf_atts_text(char **out, const brc_netcdf_atts_in *in, brc_error *err);
-/* Whether no value of the variable means "missing": it has no _FillValue, or one that no element can have, and
+/* Returns whether no value of the variable means "missing": it has no _FillValue, or one that no element can have and
  * that only the note keeps. */
 int brc_netcdf_lacks_fill(const brc_netcdf_atts_in *in);
 
-/* Calls put() with every attribute that a node has by its document, but for Zarr's own
- * name for dimensions. Values of type NC_NAT are a complex number's two doubles. */
+/* Calls put() with every attribute in a node's document except Zarr's own name for dimensions. Values of type NC_NAT
+ * are the two doubles of a complex number. */
 typedef struct brc_netcdf_atts_out {
     const char *label;
     brc_netcdf_of of;

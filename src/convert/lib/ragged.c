@@ -1,4 +1,4 @@
-/* Ragged elements, for import and export: see ragged.h. */
+/* Cuts ragged elements into runs, for import and export, see ragged.h. */
 #include "ragged.h"
 
 #include <stdlib.h>
@@ -25,7 +25,8 @@ void brc_ragged_free(brc_ragged *type, int self)
         free(type);
 }
 
-/* Bytes of the elements of a run: where it takes too much, it is cut into such of the next. */
+/* The most bytes of a run's elements. A run that takes too much memory is cut into runs of the next
+ * budget. */
 static const uint64_t run_budgets[BRC_RAGGED_LEVELS] = { 1 << 20, 1 << 16, 1 << 12, 1 };
 
 static void cut_box(brc_ragged_runs *runs, const brc_sel *box)
@@ -73,29 +74,29 @@ int brc_ragged_runs_cut(brc_ragged_runs *runs)
 /* ==== ragged in ================================ */
 
 /*
- * A dataset of ragged elements as groups and arrays, see ragged.h.
+ * Imports a dataset of ragged elements as groups and arrays, see ragged.h.
  *
- * Each array is a pass over the dataset, of which only what is in that array is read, a run of
- * elements after the other. A run whose lists are long is cut again, so that memory is bounded
- * by a run's budget or the longest element.
+ * Each array takes a pass over the dataset, which reads only the parts that the array needs, run by
+ * run. A run whose lists are long is cut again, so that memory is bounded by a run's budget or by
+ * the longest element.
  */
 
-/* The largest of our own chunks. */
+/* The most bytes of a chunk whose shape we choose. */
 #define CHUNK_BYTES ((uint64_t)1 << 20)
 
-/* An array while it is written. */
+/* An array that is being written. */
 typedef struct ragged_column {
     brc_convert *c;
     const brc_ragged_in *in;
     brc_ragged_steps steps;
     const brc_ragged *last;
-    int is_flat;      /* its first axis is one of items in lists, or offsets      */
-    uint64_t per_row; /* spans of an item of that axis: of variable length        */
+    int is_flat;      /* the first axis counts items of lists, or offsets */
+    uint64_t per_row; /* of variable length: spans of one item of that axis */
     brc_ragged_runs runs;
-    brc_buf queue;  /* items that were read                                     */
-    size_t at;      /* the next of them to be given                             */
-    int64_t total;  /* of lists' lengths so far                                 */
-    uint64_t given; /* rows                                                     */
+    brc_buf queue;  /* items that were read */
+    size_t at;      /* where the next item to hand on begins */
+    int64_t total;  /* the sum of lists' lengths so far */
+    uint64_t given; /* rows that were handed on */
 } ragged_column;
 
 /* ---- items -------------------------------- */
@@ -143,7 +144,7 @@ static int take_ragged_items(ragged_column *col, size_t step, uint8_t *element, 
     }
 }
 
-/* A run into the queue: 1, or 0 where it must be cut. */
+/* Appends a run to the queue. Returns 1, or 0 if the run must be cut. */
 static int take_ragged_run(ragged_column *col, const brc_cut *run, size_t most, brc_error *err)
 {
     const brc_ragged_in *in = col->in;
@@ -159,7 +160,7 @@ static int take_ragged_run(ragged_column *col, const brc_cut *run, size_t most, 
     return rc;
 }
 
-/* The next run: 1, 0 at the end. */
+/* Appends the next run to the queue. Returns 1, or 0 at the end. */
 static int take_next(ragged_column *col, brc_error *err)
 {
     const brc_cut *run;
@@ -200,7 +201,7 @@ static int start_pass(ragged_column *col, brc_error *err)
                                               : BRC_OK;
 }
 
-/* Reads all of it, and keeps nothing. */
+/* Reads the whole column to check it, and keeps nothing. */
 static int run_through(ragged_column *col, brc_error *err)
 {
     int more;
@@ -213,7 +214,8 @@ static int run_through(ragged_column *col, brc_error *err)
     return more;
 }
 
-/* The bytes of n spans in the queue from its place on; 0 where they are not all there. */
+/* Sets *len to the bytes of the next n spans in the queue. Returns 0 if the queue does not have all
+ * of them. */
 static int spans_length(const ragged_column *col, uint64_t n, size_t *len)
 {
     const uint8_t *from = col->queue.data ? col->queue.data + col->at : NULL;
@@ -227,7 +229,7 @@ static int spans_length(const ragged_column *col, uint64_t n, size_t *len)
     return 1;
 }
 
-/* Removes from the queue what was given away. */
+/* Removes items from the queue that were handed on. */
 static void shift_queue(ragged_column *col)
 {
     if (col->at == 0 || col->at < col->queue.len / 2)
@@ -243,7 +245,8 @@ static int column_is_short(const ragged_column *col, brc_error *err)
                     col->in->label);
 }
 
-/* The next `rows` of a flat column are in the queue: *len bytes; fixed > 0: of that length. */
+/* Reads until the queue has the next `rows` rows of a flat column: *len bytes, which is `fixed` if
+ * that is not 0. */
 static int queue_rows(ragged_column *col, uint64_t rows, size_t fixed, size_t *len, brc_error *err)
 {
     uint64_t spans;
@@ -280,7 +283,7 @@ static int queue_box(ragged_column *col, const brc_sel *box, brc_error *err)
     return more;
 }
 
-/* The box's bytes are at the queue's place. */
+/* Reads until the box's bytes are the next in the queue. */
 static int queue_part(ragged_column *col, const brc_sel *box, size_t fixed, size_t *len,
                       brc_error *err)
 {
@@ -325,13 +328,13 @@ enum { TAKE_COUNTS = 1, TAKE_NODES };
 typedef struct ragged_walk {
     brc_convert *c;
     const brc_ragged_in *in;
-    int what; /* TAKE_*                                           */
+    int what; /* TAKE_COUNTS or TAKE_NODES */
     brc_ragged_steps steps;
     int in_list;
-    int ndim; /* axes around the type                             */
+    int ndim; /* axes around the type */
     uint64_t shape[BRC_MAX_NDIM];
-    const char *attrs; /* for the first group                              */
-    int64_t *totals;   /* of each list of the type, in the order of a walk */
+    const char *attrs; /* for the first group */
+    int64_t *totals;   /* of each list of the type, in the order of the walk */
     size_t nlists, cap, list;
 } ragged_walk;
 
@@ -352,8 +355,8 @@ static int add_axes(ragged_walk *w, int ndim, const uint64_t *shape, brc_error *
     return BRC_OK;
 }
 
-/* Chunks in which the axes behind the first `outer` ones are whole. `file`: the file's chunks of
- * those; NULL: our own. */
+/* Chooses chunks in which all axes but the first `outer` ones are whole. `file` has the file's
+ * chunks of these; NULL: we choose. */
 static int choose_chunk(const ragged_walk *w, brc_array_in *array, int outer, uint64_t item,
                         const uint64_t *file, brc_error *err)
 {
@@ -396,7 +399,8 @@ static int put_column(ragged_walk *w, ragged_column *col, brc_array_in *array, b
     return brc_convert_array(w->c, array, err);
 }
 
-/* Readers that do not know the note pass over it. NULL: there is none. */
+/* Copies a leaf's note. Readers that do not know the note ignore it. Sets *out to NULL if there is
+ * no note. */
 static int note_of(brc_json **out, const brc_ragged *leaf, brc_error *err)
 {
     brc_json *may;
@@ -404,7 +408,7 @@ static int note_of(brc_json **out, const brc_ragged *leaf, brc_error *err)
     if (!leaf->note)
         return BRC_OK;
     BRC_TRY(brc_json_clone(out, leaf->note, err));
-    BRC_TRY(brc_json_parse(&may, "false", 5, err));
+    BRC_TRY(brc_json_parse(&may, "false", 5, 0, err));
     return brc_json_set(*out, "must_understand", may, err);
 }
 
@@ -416,8 +420,8 @@ static int take_leaf(ragged_walk *w, const brc_ragged *leaf, const char *path, b
     brc_array_in array = { .path = path, .dtype = leaf->dtype };
     int outer = w->in_list ? 1 : w->in->ndim, rc = BRC_OK;
 
-    if (w->what ==
-        TAKE_COUNTS) { /* what an element refuses must be known before a document is written */
+    if (w->what == TAKE_COUNTS) {
+        /* every part that an element refuses must be known before documents are written */
         if (leaf->doubtful && w->c->skips)
             rc = run_through(&col, err);
         goto done;
@@ -444,7 +448,7 @@ done:
     return rc;
 }
 
-/* The list's place among those of the type. */
+/* Sets *number to the list's number in the walk. */
 static int number_list(ragged_walk *w, size_t *number, brc_error *err)
 {
     *number = w->list++;
@@ -536,7 +540,7 @@ static int take_any_type(ragged_walk *w, const brc_ragged *type, const char *pat
     }
 }
 
-/* Leaves the walk's place as it was. */
+/* Takes a type, and leaves the state of the walk as it was. */
 static int take_type(ragged_walk *w, const brc_ragged *type, const char *path, brc_error *err)
 {
     uint64_t shape[BRC_MAX_NDIM];
@@ -560,7 +564,7 @@ int brc_convert_ragged(brc_convert *c, const brc_ragged_in *in, brc_error *err)
     ragged_walk w = { .c = c, .in = in, .ndim = in->ndim, .attrs = in->attrs_json };
     int rc = BRC_OK;
     memcpy(w.shape, in->shape, sizeof(w.shape));
-    /* the documents say how many items there are; with the elements they are counted anyway */
+    /* the documents need the numbers of items; elements are counted while they are written */
     w.what = brc_convert_phase(c) == BRC_CONVERT_DOCS ? TAKE_COUNTS : TAKE_NODES;
     for (; w.what <= TAKE_NODES && rc == BRC_OK; w.what++) {
         w.list = 0;

@@ -1,19 +1,18 @@
 /*
- * Elements that are more than one array of Zarr: lists of variable length, and compounds with
- * texts, lists or references in them. One dataset of such elements is a group:
+ * Elements that are more than one array of Zarr: lists of variable length, and compounds that contain texts, lists or
+ * references. A dataset of such elements is a group:
  *
- *   a list       a group of `offsets` (int64) and `values`: the list i of all, in C order, is
+ *   a list       a group of `offsets` (int64) and `values`: list i, counted in C order, is
  *                values[offsets[i]:offsets[i+1]]
- *   a compound   a group of one node for each field, by its name
- *   an array     what it is of, with the array's axes behind those that are there
+ *   a compound   a group with one node for each field, by its name
+ *   an array     its items, with the array's axes after the other axes
  *   a leaf       an array
  *
- * in each other as the type has them: lists of lists are `offsets`, `values/offsets` and
- * `values/values`. Outside lists an array has the dataset's axes; inside, one axis of all items,
- * one list's after the other's. What makes the dataset again is a note of the group, the
- * driver's own.
+ * These lie in one another as in the type: lists of lists are `offsets`, `values/offsets` and `values/values`.
+ * Outside lists an array has the dataset's axes; inside, it has one axis of all items, list after list. The driver's
+ * own note of the group tells how to make the dataset again.
  *
- * Drivers have elements in memory: lists as hvl_t (nc_vlen_t is the same), which is brc_ragged_list.
+ * Drivers have elements in memory, with lists as hvl_t (nc_vlen_t is the same), which is brc_ragged_list.
  */
 #ifndef BRC_CONVERT_LIB_RAGGED_H
 #define BRC_CONVERT_LIB_RAGGED_H
@@ -33,30 +32,30 @@ typedef struct brc_ragged_list {
     void *p;
 } brc_ragged_list;
 
-/* A type in memory. Names, notes and what `own` is belong to the driver. */
+/* A type in memory. Names, notes and `own` belong to the driver. */
 typedef struct brc_ragged {
     int kind;
-    const char *name;         /* of a compound's field, as the file has it               */
-    size_t size, at;          /* of an element; a field's place in its compound          */
-    struct brc_ragged *items; /* the fields; the one that a list or array is of          */
+    const char *name;         /* of a compound's field in the file */
+    size_t size, at;          /* of an element; the offset of a field in its compound */
+    struct brc_ragged *items; /* the fields; or the type of the items of a list or array */
     size_t n;
-    int ndim;                 /* of an array, or a leaf that has axes of its own         */
+    int ndim;                 /* of an array, or of a leaf that has axes of its own */
     uint64_t shape[BRC_MAX_NDIM];
-    const char *dtype;        /* of a leaf: as in a brc_array_spec ...                   */
-    const brc_dtype *type;    /* ... and opened                                          */
+    const char *dtype;        /* of a leaf: as in a brc_array_spec */
+    const brc_dtype *type;    /* of a leaf: the same, opened */
     const brc_json *note;     /* see brc_array_in; NULL: none                            */
-    int doubtful;             /* likewise                                                */
+    int doubtful;             /* see brc_array_in */
     const void *own;
-    size_t column;            /* of an export: which array has it, for ragged_out.c      */
+    size_t column;            /* of an export: the number of the array that has the leaf, for ragged_out.c */
 } brc_ragged;
 
-/* The items of an element that is an array, or a leaf with axes. */
+/* Returns the number of items in an element that is an array, or a leaf with axes. */
 uint64_t brc_ragged_count(const brc_ragged *type);
 /* Frees the tree of types, and the structure with `self`. */
 void brc_ragged_free(brc_ragged *type, int self);
 
-/* Runs of elements of a dataset in C order, of so many bytes that they fit into memory. One whose lists
- * and texts take more than BRC_RAGGED_RUN is cut again, to one element at last. */
+/* Runs of elements of a dataset in C order, which fit into memory. A run whose lists and texts take more than
+ * BRC_RAGGED_RUN is cut again, down to one element. */
 #define BRC_RAGGED_RUN ((size_t)64 << 20)
 #define BRC_RAGGED_ELEMENT ((size_t)1 << 30) /* the most that one element may take */
 #define BRC_RAGGED_LEVELS 4
@@ -65,16 +64,17 @@ typedef struct brc_ragged_runs {
     uint64_t chunk[BRC_MAX_NDIM];
     size_t size;
     brc_cut cuts[BRC_RAGGED_LEVELS];
-    size_t n; /* of them */
+    size_t n; /* the number of runs */
 } brc_ragged_runs;
 /* Starts the runs of a box whose elements have `size` bytes; chunk NULL: the array is not in chunks. */
 void brc_ragged_runs_start(brc_ragged_runs *runs, const brc_sel *box, const uint64_t *chunk, size_t size);
-/* 1 and the next one, which is valid until the next call, with what it may take; 0 at the end. */
+/* Returns 1 with the next run, which is valid until the next call, and with the bytes that it
+ * may take; 0 at the end. */
 int brc_ragged_runs_next(brc_ragged_runs *runs, const brc_cut **run, size_t *most);
-/* The run takes more: 1, and its parts come next; 0 if it has none. */
+/* Called if the run takes more: cuts it, so that its parts come next, and returns 1; 0 if it has only one element. */
 int brc_ragged_runs_cut(brc_ragged_runs *runs);
 
-/* The types from the whole one to the last, of which the other elements are not wanted. */
+/* The types from the whole type to one of its parts. Only this part of elements is wanted. */
 typedef struct brc_ragged_steps {
     const brc_ragged *at[BRC_RAGGED_DEPTH];
     size_t n;
@@ -89,23 +89,23 @@ typedef struct brc_ragged_in {
     const brc_ragged *type;
     int ndim;
     uint64_t shape[BRC_MAX_NDIM];
-    int chunked;              /* as the file has it                                      */
+    int chunked;              /* as in the file */
     uint64_t chunk[BRC_MAX_NDIM];
     const char *const *names; /* of the axes; see brc_array_in                           */
-    size_t weight;            /* bytes that an element counts for at least, where read() cannot bound
-                                 what it takes; 0: those of its type                     */
+    size_t weight;            /* the least bytes that an element counts for, if read() cannot
+                               * bound its memory; 0: those of its type */
     void *ctx;
-    /* From now on only these steps are read. */
+    /* Selects the steps to read from now on. */
     int (*select)(void *ctx, const brc_ragged_steps *steps, brc_error *err);
-    /* The elements of a box of the dataset, packed, into what is all zeros: 1; 0 where they take
-     * more than `most` bytes. What they point to is valid until release() or the next read. */
+    /* Reads the elements of a box of the dataset, packed, into memory that is all zeros. Returns 1, or 0 if they take
+     * more than `most` bytes. The memory that they point to is valid until release() or the next read. */
     int (*read)(void *ctx, const brc_sel *box, void *elements, size_t most, brc_error *err);
     void (*release)(void *ctx);
-    /* All items of an element of a leaf, appended as brc_array_in.read or read_elements gives them. */
+    /* Appends all items of an element of a leaf, in the form of brc_array_in.read or read_elements. */
     int (*append)(void *ctx, const brc_ragged *leaf, void *element, brc_buf *out, brc_error *err);
 } brc_ragged_in;
 
-/* The dataset as groups and arrays: documents in the first round, elements in the second. */
+/* Imports the dataset as groups and arrays: documents in the first round, elements in the second. */
 BRC_MUST_USE int brc_convert_ragged(brc_convert *c, const brc_ragged_in *in, brc_error *err);
 
 /* ---- export -------------------------------- */
@@ -113,35 +113,35 @@ BRC_MUST_USE int brc_convert_ragged(brc_convert *c, const brc_ragged_in *in, brc
 typedef struct brc_ragged_out brc_ragged_out;
 
 /*
- * The dataset that a group with a driver's note stands for. *out is NULL on failure: BRC_EUNSUPPORTED
- * where the nodes in the group are not those of the type, or do not fit each other. `shape`: of the
- * note; it is replaced by that of the arrays. `note`: the note's name, for the remedy.
+ * Opens the dataset for which a group with a driver's note stands. *out is NULL on failure: BRC_EUNSUPPORTED if the
+ * group's nodes do not match the type or each other. `shape` is the noted shape, which is replaced by that of the
+ * arrays. `note` is the note's name, for the remedy.
  */
 BRC_MUST_USE int brc_ragged_out_open(brc_ragged_out **out, brc_convert *c, const brc_node_out *group,
                                      brc_ragged *type, const char *note, int ndim, uint64_t *shape,
                                      brc_error *err);
 void brc_ragged_out_free(brc_ragged_out *out);
-/* How many nodes follow the group's that are in it. */
+/* Returns how many nodes after the group lie in it. */
 size_t brc_ragged_out_nodes(const brc_ragged_out *out);
-/* One of its arrays that has the dataset's axes; NULL: it has lists alone. */
+/* Returns one of its arrays that has the dataset's axes; NULL if it has only lists. */
 const brc_node_out *brc_ragged_out_leaf(const brc_ragged_out *out);
-/* Elements of one of its arrays, as brc_driver.put gets them. All must come. */
+/* Takes elements of one of its arrays, as brc_driver.put does. All elements must come. */
 BRC_MUST_USE int brc_ragged_out_put(brc_ragged_out *out, const brc_node_out *array, const brc_sel *box, const void *data,
                                     size_t len, brc_error *err);
 
 typedef struct brc_ragged_writer {
-    const uint64_t *chunk; /* NULL: none                                                    */
+    const uint64_t *chunk; /* NULL: the dataset has no chunks */
     void *ctx;
-    /* One item of a leaf to `to`, as memory has it. `item`: in native order; or of variable length, `len`
-     * bytes and a zero, which stay until write() returns, as the arena does. */
+    /* Puts one item of a leaf at `to`, in its form in memory. `item` is in native order; or, of variable length,
+     * `len` bytes and a zero, which last until write() returns, as does the arena. */
     int (*place)(void *ctx, const brc_ragged *leaf, const uint8_t *item, size_t len, void *to, brc_arena *arena,
                  brc_error *err);
-    /* The elements of a box of the dataset, packed. */
+    /* Writes the elements of a box of the dataset, packed. */
     int (*write)(void *ctx, const brc_sel *box, const void *elements, brc_error *err);
 } brc_ragged_writer;
 
-/* All elements of the dataset, when all of its arrays have come. BRC_EUNSUPPORTED where lists do not
- * lie one behind the other. */
+/* Writes all elements of the dataset, after all of its arrays have come. BRC_EUNSUPPORTED if lists do not follow each
+ * other. */
 BRC_MUST_USE int brc_ragged_out_write(brc_ragged_out *out, const brc_ragged_writer *writer, brc_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Groups and arrays as one dataset of ragged elements, see ragged.h.
+ * Exports groups and arrays as one dataset of ragged elements, see ragged.h.
  *
- * A list is written as a whole, but what is in it comes as several arrays, one after the other. So
- * all of them wait in a temporary file (spool.h), from which the dataset is written run by run.
+ * A list is written as a whole, but its items come as several arrays, one after the other. So all
+ * arrays wait in a temporary file (spool.h), and the dataset is written from this file run by run.
  *
  *   fixed     items, in the array's C order
  *   variable  for each item the place and length of its bytes, u64 each; bytes end with a zero
@@ -17,11 +17,11 @@
 
 typedef struct ragged_array {
     const brc_node_out *node;
-    size_t item; /* bytes in the spool    */
-    uint64_t at; /* where they begin      */
-    uint64_t n;  /* how many there are    */
+    size_t item; /* bytes of an item in the spool */
+    uint64_t at; /* where the items begin */
+    uint64_t n;  /* the number of items */
     int is_placed, is_offsets;
-    uint64_t listed; /* how many items their lists must have */
+    uint64_t listed; /* offsets: the number of items that the values must have */
 } ragged_array;
 
 struct brc_ragged_out {
@@ -33,14 +33,14 @@ struct brc_ragged_out {
     uint64_t shape[BRC_MAX_NDIM];
     ragged_array *arrays;
     size_t n, cap;
-    size_t nodes, met; /* in the group, and those that have a place in the type */
+    size_t nodes, met; /* nodes in the group, and nodes that have a place in the type */
 };
 
 typedef struct ragged_place {
     uint64_t at, len;
 } ragged_place;
 
-/* The sentence, and what can be done about it. */
+/* Fails with the sentence and the remedy. */
 static int does_not_fit(const brc_ragged_out *out, brc_error *err, const char *format, ...)
     BRC_PRINTF(3, 4);
 static int does_not_fit(const brc_ragged_out *out, brc_error *err, const char *format, ...)
@@ -52,18 +52,18 @@ static int does_not_fit(const brc_ragged_out *out, brc_error *err, const char *f
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     return brc_fail(err, BRC_EUNSUPPORTED,
-                    "%s stands for one dataset, but %s: mend that, or remove the group's attribute "
-                    "%s to export its arrays as they are",
+                    "%s stands for one dataset, but %s: correct this, or remove the group's "
+                    "attribute %s to export its arrays as they are",
                     out->group->path, text, out->note);
 }
 
 /* ---- the nodes -------------------------------- */
 
-/* The shape that the arrays of a list, or of the whole, must have in common. */
+/* The shape that the arrays of a list, or of the whole dataset, must share. */
 typedef struct ragged_extent {
     int known, ndim;
     uint64_t shape[BRC_MAX_NDIM];
-    const brc_node_out *by; /* which array says so  */
+    const brc_node_out *by; /* the array that sets the shape */
 } ragged_extent;
 
 typedef struct node_walk {
@@ -72,13 +72,13 @@ typedef struct node_walk {
     int in_list;
     int nextra; /* axes of arrays in the type */
     uint64_t extra[BRC_MAX_NDIM];
-    int lists; /* lists alone; else leaves   */
+    int lists; /* 1: lists alone; 0: leaves alone */
     int depth;
 } node_walk;
 
 static int match_type(const node_walk *w, brc_ragged *type, const char *key, brc_error *err);
 
-/* The node with this key must be there, an array or a group. */
+/* Finds the array or group with this key, which must exist. */
 static int find_node(const node_walk *w, const char *key, int is_array, const brc_node_out **found,
                      brc_error *err)
 {
@@ -87,7 +87,8 @@ static int find_node(const node_walk *w, const char *key, int is_array, const br
         return does_not_fit(w->out, err, "it has no %s %s", is_array ? "array" : "group",
                             key + (*key == '/'));
     if (brc_json_count(brc_json_member(node->doc, "attributes")) > 0 && node != w->out->group)
-        return does_not_fit(w->out, err, "%s has attributes, which are lost there", node->path);
+        return does_not_fit(w->out, err, "%s has attributes, which the dataset cannot "
+                                         "have", node->path);
     w->out->met += node != w->out->group;
     *found = node;
     return BRC_OK;
@@ -108,7 +109,7 @@ static int add_array(brc_ragged_out *out, brc_ragged *type, const brc_node_out *
     return BRC_OK;
 }
 
-/* When the first of its elements come: those of other groups are done with by then. */
+/* Makes room for an array when its first elements come. Other groups have been written by then. */
 static int place_in_spool(const brc_ragged_out *out, ragged_array *a, brc_error *err)
 {
     if (a->is_placed)
@@ -126,7 +127,7 @@ static int check_data_type(const brc_ragged_out *out, const brc_ragged *leaf,
     int same = brc_json_equal(noted, brc_json_member(node->doc, "data_type"));
     brc_json_free(noted);
     return same ? BRC_OK
-                : does_not_fit(out, err, "the data type of %s is not the %.100s that it was",
+                : does_not_fit(out, err, "the data type of %s is no longer %.100s",
                                node->path, dtype);
 }
 
@@ -148,8 +149,9 @@ static int match_leaf(const node_walk *w, brc_ragged *leaf, const char *key, brc
                         : inner < w->nextra ? w->extra[inner]
                                             : leaf->shape[inner - w->nextra];
         if (m->shape[i] != want)
-            return does_not_fit(w->out, err, "%s has %llu elements along axis %d, and %s %llu",
-                                node->path, (unsigned long long)m->shape[i], i,
+            return does_not_fit(w->out, err, "%s has %llu element%s along axis %d, and %s %llu",
+                                node->path, (unsigned long long)m->shape[i],
+                                m->shape[i] == 1 ? "" : "s", i,
                                 inner < 0 ? e->by->path : "its type", (unsigned long long)want);
     }
     if (!e->known)
@@ -161,7 +163,7 @@ static int match_leaf(const node_walk *w, brc_ragged *leaf, const char *key, brc
                      m->type->item_size ? m->type->item_size : sizeof(ragged_place), err);
 }
 
-/* Where no array says how many elements there are, offsets do. */
+/* Sets the shape by the offsets if no array has set it. */
 static int settle_extent(const node_walk *w, const brc_node_out *offsets, uint64_t n,
                          brc_error *err)
 {
@@ -184,7 +186,8 @@ static int child_key(char **out, const node_walk *w, const char *key, const char
     return brc_convert_node_path(out, w->out->c, *key ? key : "/", name, err);
 }
 
-/* All that is in a list, or in the whole: arrays first, which say how many elements there are. */
+/* Matches the nodes of a list, or of the whole dataset: first arrays, because they set the number
+ * of elements. */
 static int match_all(const node_walk *w, brc_ragged *type, const char *key, brc_error *err)
 {
     node_walk inner = *w;
@@ -219,7 +222,7 @@ static int match_list(const node_walk *w, brc_ragged *list, const char *key, brc
     const brc_meta *m = node->meta;
     if (strcmp(m->type->name, "int64") != 0 || m->ndim != 1 || m->shape[0] == 0) {
         rc = does_not_fit(w->out, err,
-                          "%s is not a list of int64 with one more than there are lists",
+                          "%s is not an int64 array with one element more than there are lists",
                           node->path);
         goto done;
     }
@@ -274,7 +277,7 @@ static int match_type(const node_walk *w, brc_ragged *type, const char *key, brc
     }
 }
 
-/* How many nodes follow that are in the group. */
+/* Returns how many nodes the group contains. */
 static size_t count_nodes(const brc_convert *c, const brc_node_out *group)
 {
     size_t n = 0, len = strlen(group->key);
@@ -285,7 +288,7 @@ static size_t count_nodes(const brc_convert *c, const brc_node_out *group)
     return n;
 }
 
-/* Names the first node that has no place in the type. */
+/* Returns the path of the first node that has no place in the type. */
 static const char *stray_node(const brc_ragged_out *out)
 {
     for (size_t i = 1; i <= out->nodes; i++) {
@@ -315,7 +318,7 @@ int brc_ragged_out_open(brc_ragged_out **out, brc_convert *c, const brc_node_out
     memcpy(e.shape, shape, (size_t)ndim * sizeof(*shape));
     BRC_GO(match_all(&w, type, group->key, err));
     if (o->met != o->nodes) {
-        rc = does_not_fit(o, err, "%s has no place there", stray_node(o));
+        rc = does_not_fit(o, err, "%s has no place in the dataset", stray_node(o));
         goto done;
     }
     memcpy(shape, e.shape, (size_t)ndim * sizeof(*shape));
@@ -346,7 +349,7 @@ const brc_node_out *brc_ragged_out_leaf(const brc_ragged_out *out)
 
 /* ---- elements to the spool -------------------------------- */
 
-/* Items of a box, each to its place among those of the array. */
+/* Writes the items of a box to their places in the array. */
 static int spool_box(const brc_ragged_out *out, const ragged_array *a, const brc_sel *box,
                      const uint8_t *data, brc_error *err)
 {
@@ -368,7 +371,7 @@ static int spool_box(const brc_ragged_out *out, const ragged_array *a, const brc
     return BRC_OK;
 }
 
-/* The bytes behind all else, and where they are to the array's place. */
+/* Appends the bytes to the spool, and writes their places to the items of the array. */
 static int spool_variable(const brc_ragged_out *out, const ragged_array *a, const brc_sel *box,
                           const void *data, size_t len, brc_error *err)
 {
@@ -422,13 +425,13 @@ typedef struct ragged_fill {
     const brc_ragged_out *out;
     const brc_ragged_writer *writer;
     brc_arena arena;
-    size_t room; /* left */
+    size_t room; /* bytes left */
 } ragged_fill;
 
 static int fill_type(ragged_fill *f, const brc_ragged *type, uint64_t first, uint64_t n,
                      uint8_t *base, size_t stride, brc_error *err);
 
-/* 1 and n pieces of `size` bytes; 0: there is no room for them. */
+/* Takes room for n pieces of `size` bytes. Returns 1, or 0 if there is no room. */
 static int take_room(ragged_fill *f, uint64_t n, size_t size, uint8_t **out, brc_error *err)
 {
     uint64_t bytes;
@@ -442,7 +445,7 @@ static int take_room(ragged_fill *f, uint64_t n, size_t size, uint8_t **out, brc
     return 1;
 }
 
-/* Items [first, first + n) of an array: 1, 0 without room. */
+/* Reads items [first, first + n) of an array. Returns 1, or 0 if there is no room. */
 static int fetch_items(ragged_fill *f, const ragged_array *a, uint64_t first, uint64_t n,
                        uint8_t **out, brc_error *err)
 {
@@ -456,7 +459,7 @@ static int fetch_items(ragged_fill *f, const ragged_array *a, uint64_t first, ui
     return 1;
 }
 
-/* The bytes of items, read at once where they lie one behind the other. */
+/* Reads the bytes of items; items that follow each other in the spool are read at once. */
 static int fetch_bytes(ragged_fill *f, const ragged_place *places, uint64_t n, uint8_t **out,
                        brc_error *err)
 {
@@ -506,7 +509,7 @@ static int fill_leaf(ragged_fill *f, const brc_ragged *leaf, uint64_t first, uin
     return 1;
 }
 
-/* The offsets of n lists, which must lie one behind the other. */
+/* Reads and checks the offsets of n lists: the lists must follow each other. */
 static int fetch_offsets(ragged_fill *f, const ragged_array *a, uint64_t first, uint64_t n,
                          int64_t **out, brc_error *err)
 {
@@ -565,7 +568,7 @@ static int fill_array(ragged_fill *f, const brc_ragged *type, uint64_t first, ui
     return rc;
 }
 
-/* Elements [first, first + n) of a type: 1, or 0 where they take more than there is room for. */
+/* Fills in elements [first, first + n) of a type. Returns 1, or 0 if there is no room. */
 static int fill_type(ragged_fill *f, const brc_ragged *type, uint64_t first, uint64_t n,
                      uint8_t *base, size_t stride, brc_error *err)
 {
@@ -584,7 +587,7 @@ static int fill_type(ragged_fill *f, const brc_ragged *type, uint64_t first, uin
     }
 }
 
-/* 1, or 0 where the run takes more than `most`. */
+/* Writes a run. Returns 1, or 0 if the run takes more than `most` bytes. */
 static int write_run(const brc_ragged_out *out, const brc_ragged_writer *writer, const brc_cut *run,
                      size_t most, brc_error *err)
 {
@@ -608,7 +611,7 @@ done:
     return rc;
 }
 
-/* Offsets end where values do, which no run sees where there are no lists. */
+/* Checks that offsets end where the values end. A run would not see this if there are no lists. */
 static int check_ends(const brc_ragged_out *out, brc_error *err)
 {
     for (size_t i = 0; i < out->n; i++) {

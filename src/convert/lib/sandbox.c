@@ -1,7 +1,7 @@
 /*
- * The system calls that a converter may make, by libseccomp: what reading and writing open
- * files, memory and the clock take. Everything else fails with EPERM; those that open a file are
- * answered by the door.
+ * Limits the system calls of a converter, by libseccomp, to those that it needs to read and write
+ * open files, to use memory and to read the clock. All others fail with EPERM, except that the door
+ * answers calls that open files.
  */
 #include "sandbox.h"
 
@@ -64,12 +64,12 @@ static const char *const calls[] = {
 static int allow_call(scmp_filter_ctx filter, const char *name)
 {
     int number = seccomp_syscall_resolve_name(name);
-    if (number == __NR_SCMP_ERROR || number < 0) /* this machine has none of this name */
+    if (number == __NR_SCMP_ERROR || number < 0) /* this machine lacks the call */
         return 0;
     return seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
 }
 
-/* Where none of these bits is in the argument. */
+/* Allows the call if its argument has none of these bits. */
 static int allow_without(scmp_filter_ctx filter, const char *name, unsigned argument, uint64_t bits)
 {
     int number = seccomp_syscall_resolve_name(name);
@@ -82,7 +82,8 @@ static int allow_without(scmp_filter_ctx filter, const char *name, unsigned argu
                                                    .datum_b = 0 });
 }
 
-/* Memory that is not code. A machine with mmap2 passes the arguments of its mmap in memory. */
+/* Allows memory that is not executable. A machine with mmap2 passes the arguments of its mmap in
+ * memory, where the filter does not see them. */
 static int allow_memory(scmp_filter_ctx filter)
 {
     const char *map = seccomp_syscall_resolve_name("mmap2") < 0 ? "mmap" : "mmap2";
@@ -90,7 +91,7 @@ static int allow_memory(scmp_filter_ctx filter)
     return rc == 0 ? allow_without(filter, "mprotect", 2, PROT_EXEC) : rc;
 }
 
-/* Calls that the door answers, or refuses, in this process. */
+/* Traps the calls that the door answers or refuses, in this process. */
 static int trap_calls(scmp_filter_ctx filter)
 {
     static const char *const names[] = { "open", "openat", "newfstatat" };
@@ -103,8 +104,8 @@ static int trap_calls(scmp_filter_ctx filter)
     return rc;
 }
 
-/* Without the door. What the C library calls for fstat() asks about a descriptor: the flag is
- * all that can be seen of it. */
+/* Allows calls that open files, where there is no door. fstat() of the C library asks about a
+ * descriptor by a call that takes a path; the filter only sees the flag that says so. */
 static int allow_files(scmp_filter_ctx filter, int writing)
 {
     static const struct {
@@ -127,7 +128,7 @@ static int allow_files(scmp_filter_ctx filter, int writing)
     return rc;
 }
 
-/* Allows what abort() does to this process alone, and asking for limits. */
+/* Allows the signal that abort() sends, to this process alone, and reading limits. */
 static int allow_own(scmp_filter_ctx filter)
 {
     pid_t own = getpid();
@@ -155,7 +156,7 @@ static int add_rules(scmp_filter_ctx filter, int writing, int has_door)
 static int sandbox_calls(int writing, int has_door, brc_error *err)
 {
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
-        return BRC_OK; /* the kernel has none */
+        return BRC_OK; /* this kernel lacks seccomp */
     if (has_door)
         BRC_TRY(sandbox_trap(err));
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -175,8 +176,8 @@ static int sandbox_calls(int writing, int has_door, brc_error *err)
 /* ==== sandbox paths ================================ */
 
 /*
- * The part of the file system that a converter sees, by Landlock, whose calls have no
- * functions in the C library. What it needs beside its file it has open already.
+ * Limits the part of the file system that a converter sees, by Landlock, whose system calls have no
+ * functions in the C library. Files that the converter needs beside its own file are open already.
  */
 
 #if defined(__linux__) && defined(__has_include)
@@ -212,7 +213,7 @@ static int sandbox_paths(const char *file, int writing, int has_door, brc_error 
 #define FOLDER_RIGHTS                                                                              \
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG)
 
-/* The version of the kernel's interface; 0: it has none. */
+/* Returns the version of the kernel's interface; 0: the kernel lacks Landlock. */
 static int landlock_version(void)
 {
     long version =
@@ -220,7 +221,8 @@ static int landlock_version(void)
     return version > 0 ? (int)version : 0;
 }
 
-/* Refuses every system call that this version and these headers know, except for those below. */
+/* Returns all rights that this version and these headers know. A right is refused unless a rule
+ * allows it. */
 static uint64_t handled_rights(int version)
 {
     uint64_t rights = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
@@ -248,7 +250,7 @@ static int allow_path(int rules, const char *path, uint64_t rights, brc_error *e
     return failed ? brc_fail_os(err, code, "cannot limit this process to", path) : BRC_OK;
 }
 
-/* The folder in which a file is to be made, and its contents be changed. */
+/* Allows to make a file in the file's folder and to change the contents of files there. */
 static int allow_folder(int rules, const char *file, uint64_t handled, brc_error *err)
 {
     uint64_t rights = FOLDER_RIGHTS;
@@ -273,7 +275,7 @@ static int sandbox_paths(const char *file, int writing, int has_door, brc_error 
     if (rules < 0)
         return brc_fail_os(err, errno, "cannot limit", "this process");
     if (has_door)
-        rc = BRC_OK; /* whoever keeps that opens them */
+        rc = BRC_OK; /* the process at the door opens files */
     else if (writing)
         BRC_GO(allow_folder(rules, file, attr.handled_access_fs, err));
     else
@@ -290,11 +292,12 @@ done:
 /* ==== sandbox trap ================================ */
 
 /*
- * Calls that the kernel hands back to this process (seccomp's SECCOMP_RET_TRAP), as a signal in
- * place of the call: what opens a file is asked for at the door, and fstat(), which the C library
- * makes of newfstatat() with an empty path, becomes the call that takes no path. The kernel's
- * filter cannot look at the path itself. libhdf5 asks about a file by its path once it has opened
- * the file: the answer is that for a descriptor from the door, so there is one about no other.
+ * Handles calls that the kernel hands back to this process (seccomp's SECCOMP_RET_TRAP), as a
+ * signal instead of the call. A call that opens a file becomes a question to the door. fstat(), for
+ * which the C library calls newfstatat() with an empty path, becomes the call that takes no path,
+ * because the kernel's filter cannot look at the path. libhdf5 asks about a file by its path after
+ * it has opened the file: the answer is that for a descriptor from the door, so other files have no
+ * answer.
  */
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__)) && defined(__has_include)
@@ -321,7 +324,7 @@ static int sandbox_trap(brc_error *err)
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The arguments of a call, and where its result goes. */
+/* The arguments of a call, and the place of its result. */
 typedef struct call_registers {
     uint64_t arg[4];
     ucontext_t *context;
@@ -417,15 +420,15 @@ static int sandbox_can_trap(void)
 
 /* ==== sandbox ================================ */
 
-/* Limits of a converter's process, see sandbox.h. */
+/* Sets the limits of a converter's process, see sandbox.h. */
 
-/* A file's chunk may have 2 GiB, and a library holds it decoded, and what it converts it to. */
+/* A chunk in a file may have 2 GiB, and a library holds it decoded and converted at once. */
 #define MEMORY_MOST ((rlim_t)8 << 30)
 #define MEMORY_LEAST ((rlim_t)1 << 30)
 #define OPEN_FILES 1500
 
-/* Sanitizers take the whole address space, and look at themselves from a second process, which
- * reads /proc: with them there are limits alone. */
+/* Sanitizers take the whole address space, and read /proc from a second process: with them only the
+ * other limits are set. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -437,7 +440,7 @@ static int sandbox_can_trap(void)
 #define SANITIZED 0
 #endif
 
-/* No lower than what the process has been given. */
+/* Sets a limit, but never raises one that the process has. */
 static int set_limit(__rlimit_resource_t resource, rlim_t most, brc_error *err)
 {
     struct rlimit limit;
@@ -451,7 +454,7 @@ static int set_limit(__rlimit_resource_t resource, rlim_t most, brc_error *err)
                                            : BRC_OK;
 }
 
-/* As many as there may be. */
+/* Allows as many open files as the process may have, up to OPEN_FILES. */
 static int set_open_files(brc_error *err)
 {
     struct rlimit limit;
@@ -465,7 +468,7 @@ static int set_open_files(brc_error *err)
                : BRC_OK;
 }
 
-/* As much as the machine has, within the two. */
+/* Returns the machine's memory, between MEMORY_LEAST and MEMORY_MOST. */
 static rlim_t memory_limit(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -475,7 +478,7 @@ static rlim_t memory_limit(void)
     return memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
 }
 
-/* Somebody may send either stream into a file. */
+/* Returns whether standard output or standard error is a file, which RLIMIT_FSIZE would limit. */
 static int writes_to_file(void)
 {
     struct stat st;
@@ -503,7 +506,7 @@ int brc_sandbox_enter(const char *file, int writing, brc_error *err)
     if (!writing && !writes_to_file())
         BRC_TRY(set_limit(RLIMIT_FSIZE, 0, err));
     if (SANITIZED || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return BRC_OK; /* then there is neither of the two */
+        return BRC_OK; /* then neither Landlock nor seccomp works */
     BRC_TRY(sandbox_paths(file, writing, door, err));
     return sandbox_calls(writing, door, err);
 }

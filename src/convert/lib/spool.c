@@ -16,7 +16,8 @@
 
 /* ==== watch ================================ */
 
-/* The library is in the middle of something: nothing but these two calls is safe. */
+/* Ends the process. The library may be in the middle of anything, so only these two calls are
+ * safe. */
 static void give_up(int sig, siginfo_t *info, void *context)
 {
     const brc_watch *w = info->si_value.sival_ptr;
@@ -61,7 +62,8 @@ void brc_watch_step(brc_watch *w)
 
 /* ==== spool ================================ */
 
-/* Not every file system makes files without a name: there it has one for a moment. */
+/* Makes a file without a name. On file systems that lack such files, the file has a name for a
+ * moment. */
 static int open_unnamed(const char *folder, const char *file, brc_error *err)
 {
     brc_buf name = BRC_BUF_INIT;

@@ -1,6 +1,6 @@
 /*
- * A file without a name, for data that must wait until the rest has come: its pieces are written and read in
- * any order. It lies in the folder of the file that is made, and takes as much room there.
+ * A file without a name, for data that must wait for the rest; its pieces are written and read in any order. The file
+ * lies in the folder of the exported file, and takes as much room there.
  */
 #ifndef BRC_CONVERT_LIB_SPOOL_H
 #define BRC_CONVERT_LIB_SPOOL_H
@@ -33,22 +33,22 @@ typedef struct brc_watch {
 /* The process exits with BRC_ELIMIT's status when this many seconds have passed since the
  * last step. `file` is for the message. The watch must stay where it is. */
 BRC_MUST_USE int brc_watch_start(brc_watch *w, const char *file, int seconds, brc_error *err);
-/* A sign of progress: a document, a chunk. A watch that was not started takes it too. */
+/* Notes a sign of progress, such as a document or a chunk. The watch need not have been started. */
 void brc_watch_step(brc_watch *w);
 
 /* ---- spool -------------------------------- */
 
 typedef struct brc_spool {
     int fd;         /* -1: not open                    */
-    uint64_t end;   /* where the next piece may lie    */
-    const char *file; /* beside which it lies          */
+    uint64_t end;   /* the place of the next piece */
+    const char *file; /* the file beside which it lies */
 } brc_spool;
 #define BRC_SPOOL_INIT { -1, 0, 0 }
 
-/* `file` is kept. */
+/* Opens the spool. `file` must stay valid. */
 BRC_MUST_USE int brc_spool_open(brc_spool *spool, const char *file, brc_error *err);
 void brc_spool_close(brc_spool *spool);
-/* A place for so many bytes, all zeros. */
+/* Takes room for this many bytes, which are all zeros. */
 BRC_MUST_USE int brc_spool_take(brc_spool *spool, uint64_t bytes, uint64_t *at, brc_error *err);
 BRC_MUST_USE int brc_spool_write(const brc_spool *spool, uint64_t at, const void *data, size_t len, brc_error *err);
 BRC_MUST_USE int brc_spool_read(const brc_spool *spool, uint64_t at, void *data, size_t len, brc_error *err);

@@ -1,11 +1,11 @@
 /*
- * Reading classic NetCDF: the file becomes a group, variables arrays. (NetCDF-4 files are HDF5:
- * ../hdf5/hdf5_netcdf.h.) Dimensions are names of axes; which of them is unlimited, and those
- * that no variable has, are noted in an attribute of the group:
+ * Reads classic NetCDF: the file becomes a group, and variables become arrays. (NetCDF-4 files are
+ * HDF5: ../hdf5/hdf5_netcdf.h.) Dimensions become names of axes. An attribute of the group notes
+ * the unlimited dimension, and those that no variable has:
  *
  *   "_nc_note": { "dimensions": { "time": { "unlimited": true, "length": 3 } } }
  */
-#include "netcdf_in.h"
+#include "netcdf_lib.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +18,16 @@
 typedef struct brc_netcdf_in {
     brc_netcdf_run run;
     brc_convert *convert;
-    const char *label; /* of the root group: "x.nc: /"                       */
-    char *local;       /* the file's name as the library takes it            */
-    int id;            /* of the open file; below 0: it is closed            */
+    const char *label; /* of the root group: "x.nc: /" */
+    char *local;       /* the file's name in netCDF-C's form */
+    int id;            /* the id of the open file; negative: closed */
     brc_netcdf_places places;
-    unsigned char *is_bool; /* by the variable's number: what the first round has seen */
+    unsigned char *is_bool; /* by the variable's number; the first round decides */
 } brc_netcdf_in;
 
-/* The shortest piece of a record variable that is worth a read of its own, in bytes. */
+/* The least bytes of a record variable's piece that is worth a read by itself. */
 #define PIECE_LEAST 512
-#define NAME_ROOM (4 * NC_MAX_NAME) /* for names that the library gives */
+#define NAME_ROOM (4 * NC_MAX_NAME) /* bytes for names that the library gives */
 
 typedef struct var_in {
     brc_netcdf_in *in;
@@ -131,7 +131,7 @@ static int read_var_box(void *ctx, const brc_sel *box, void *dst, size_t len, br
     return status ? failed(v, status, "cannot read", err) : BRC_OK;
 }
 
-/* Where the elements lie in pieces that are worth a read. */
+/* Refers to the elements in the file if their pieces are long enough. */
 static void find_classic_elements(var_in *v)
 {
     const brc_netcdf_places *places = &v->in->places;
@@ -183,8 +183,8 @@ static int read_dims(var_in *v, brc_error *err)
 
 /* ---- documents ------------------------------------------- */
 
-/* Its _FillValue where that is one value of its own type, else what the library fills with.
- * (The library's own inquiry copies whatever a file has as _FillValue, of any type and length,
+/* Reads the variable's _FillValue if it is a single value of the variable's type, otherwise the
+ * library's fill value. (The library's own function copies any _FillValue, of any type and length,
  * into memory for one value.) */
 static int read_classic_fill(const var_in *v, uint8_t *out, int *found, brc_error *err)
 {
@@ -228,7 +228,7 @@ static int describe_notes(var_in *v, brc_error *err)
     return brc_netcdf_note_array(&v->atts, &v->array, err);
 }
 
-/* Attributes and notes are of the first round alone, and so is the search for booleans. */
+/* Describes a variable. Attributes, notes and the search for booleans belong to the first round. */
 static int describe_var(var_in *v, brc_error *err)
 {
     brc_netcdf_in *in = v->in;
@@ -315,7 +315,7 @@ static int take_classic_vars(brc_netcdf_in *in, int nvars, brc_error *err)
 
 /* ---- the group ------------------------------------------- */
 
-/* Marks the dimensions that a variable has. */
+/* Marks the dimensions that variables have. */
 static int find_used_dims(const brc_netcdf_in *in, unsigned char *used, int ndims, int nvars,
                      brc_error *err)
 {

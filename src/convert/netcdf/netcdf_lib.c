@@ -1,4 +1,4 @@
-
+/* Reads headers of classic NetCDF files; converts names and errors of netCDF-C. */
 #include "netcdf_lib.h"
 
 #include <errno.h>
@@ -10,23 +10,22 @@
 
 #include "../../base/alloc.h"
 
-
 typedef struct classic_var {
-    uint64_t bytes; /* of a record, or of all */
+    uint64_t bytes; /* of a record, or of all data */
     uint64_t begin;
     int is_record;
 } classic_var;
 
 typedef struct classic_header {
     int fd;
-    uint64_t size, at; /* of the file, and in it */
+    uint64_t size, at; /* the file's size, and the position in it */
     uint8_t piece[4096];
     uint64_t piece_at;
     size_t piece_len;
-    int bad; /* it ends before its header does, or says what cannot be */
+    int bad; /* the header is truncated or invalid */
     int is_classic, version;
     uint64_t numrecs;
-    uint64_t *dims; /* their lengths */
+    uint64_t *dims; /* the lengths of dimensions */
     size_t ndims, dims_cap;
     classic_var *vars;
     size_t nvars, vars_cap;
@@ -60,7 +59,7 @@ static uint64_t take_count(classic_header *h)
     return take_big_endian(h, h->version == 5 ? 8 : 4);
 }
 
-/* Past n values, and what pads them to four bytes. */
+/* Skips n values and their padding to four bytes. */
 static void skip_padded(classic_header *h, uint64_t n, size_t size)
 {
     uint64_t bytes, left = h->size - h->at;
@@ -116,7 +115,7 @@ static void take_var(classic_header *h, classic_var *var)
     }
     skip_atts(h);
     h->bad |= !brc_mul_u64(var->bytes, take_size(h), &var->bytes);
-    (void)take_count(h); /* vsize: may be wrong in large files */
+    (void)take_count(h); /* vsize may be wrong in large files */
     var->begin = take_big_endian(h, h->version == 1 ? 4 : 8);
 }
 
@@ -138,7 +137,7 @@ static int take_header(classic_header *h, brc_error *err)
     return BRC_OK;
 }
 
-/* Bytes from one record to the next: a lone record variable is not padded. */
+/* Returns the bytes from one record to the next. A single record variable is not padded. */
 static uint64_t record_bytes(classic_header *h)
 {
     uint64_t padded, sum = 0, count = 0, lone = 0;
@@ -152,7 +151,7 @@ static uint64_t record_bytes(classic_header *h)
     return count == 1 ? lone : sum;
 }
 
-/* 1: all data lie within the file, and there. */
+/* Finds the places of all data. Returns 0 if some lie outside the file. */
 static int find_data(classic_header *h, brc_tar_range *places)
 {
     uint64_t record = record_bytes(h), bytes;
@@ -224,7 +223,7 @@ void brc_netcdf_places_free(brc_netcdf_places *places)
 
 /* ==== netcdf lib ================================ */
 
-/* File names and errors of netCDF-C, see netcdf_lib.h. */
+/* Converts file names and errors of netCDF-C, see netcdf_lib.h. */
 
 int brc_netcdf_path(char **out, const char *file, brc_error *err)
 {

@@ -1,9 +1,8 @@
 /*
- * Helpers that reading and writing NetCDF through netCDF-C share.
+ * Classic NetCDF files, read and written through netCDF-C. NetCDF-4 is HDF5: ../hdf5.
  *
- * A NetCDF file has groups (classic ones: the root alone), dimensions with names, and
- * variables over dimensions. It becomes the same hierarchy of groups and arrays; what it
- * says that Zarr has no word for is noted beside that (../lib/netcdf_att.h).
+ * A classic file has dimensions with names, and variables over dimensions. The file becomes a group of
+ * arrays; notes beside the group keep the details that Zarr cannot express (../lib/netcdf_att.h).
  */
 #ifndef BRC_CONVERT_NETCDF_NETCDF_LIB_H
 #define BRC_CONVERT_NETCDF_NETCDF_LIB_H
@@ -15,20 +14,25 @@ typedef struct brc_netcdf_run {
     void (*close)(void *state);
 } brc_netcdf_run;
 
-/* The file's name in a form that netCDF-C does not take for a URL, as it does with any
- * name that contains "://". */
+/* Returns the file's name in a form that netCDF-C does not take for a URL. netCDF-C takes any name that
+ * contains "://" for one. */
 BRC_MUST_USE int brc_netcdf_path(char **out, const char *file, brc_error *err);
-/* "<what> <label>: <the library's reason>", with `code` unless the status says more. */
+/* Reports "<what> <label>: <the library's reason>", with `code` unless the status says more. */
 int brc_netcdf_fail(int status, int code, const char *what, const char *label, brc_error *err);
 
-/* Whether a classic file holds all that its header promises; netCDF-C reads what is missing as
- * zeros, and takes memory for what is promised. BRC_EINVAL if it does not. Else *places: where
- * the elements of each variable lie, big-endian and in C order, by its number. */
+/* Checks that a classic file holds all the data that its header promises: netCDF-C reads missing data as zeros,
+ * and allocates memory for the promised data. Returns BRC_EINVAL if data is missing. Otherwise sets *places, by
+ * number of the variable, to the ranges of the variables' elements, which are big-endian and in C order. */
 typedef struct brc_netcdf_places {
     brc_tar_range *ranges;
     size_t n;
 } brc_netcdf_places;
 BRC_MUST_USE int brc_netcdf_check_length(brc_netcdf_places *places, const char *file, brc_error *err);
 void brc_netcdf_places_free(brc_netcdf_places *places);
+
+/* ---- import, see brc_driver: netcdf_in.c -------------------------------- */
+
+BRC_MUST_USE int brc_netcdf_open(void **state, brc_convert *c, const char *file, brc_error *err);
+BRC_MUST_USE int brc_netcdf_walk(void *state, brc_error *err);
 
 #endif

@@ -44,14 +44,14 @@ static int feed_child(void *ctx, const uint8_t *from, size_t len, brc_error *err
     return out->gone ? brc_fail(err, BRC_EIO, "%s ended too early", out->run.label) : BRC_OK;
 }
 
-/* The arguments are: export [--classic] --path PATH FILE. */
+/* The arguments are: export [--netcdf] --path PATH FILE. */
 static int start_export(foreign_out *out, const brc_foreign *what, const char *path,
-                        const char *temp, int classic, brc_error *err)
+                        const char *temp, int netcdf, brc_error *err)
 {
     const char *args[6] = { "export" };
     size_t n = 1;
-    if (classic)
-        args[n++] = "--classic";
+    if (netcdf)
+        args[n++] = "--netcdf";
     args[n++] = "--path";
     args[n++] = path;
     args[n] = temp;
@@ -79,12 +79,12 @@ static int settle_export(foreign_out *out, const brc_foreign *what, int rc, brc_
     return status != 0 ? foreign_ended(&out->run, what, status, err) : rc;
 }
 
-static int run_exporter(const brc_foreign *what, const char *path, const char *temp, int classic,
+static int run_exporter(const brc_foreign *what, const char *path, const char *temp, int netcdf,
                         brc_error *err)
 {
     foreign_out out;
     memset(&out, 0, sizeof(out));
-    int rc = start_export(&out, what, path, temp, classic, err);
+    int rc = start_export(&out, what, path, temp, netcdf, err);
     if (rc == BRC_OK)
         rc = settle_export(&out, what, feed_stream(&out, what, path, err), err);
     foreign_stop(&out.run);
@@ -103,11 +103,11 @@ static void name_asked_for(brc_error *err, const brc_dest *dest)
     }
 }
 
-int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err)
+int brc_foreign_export(const brc_foreign *what, const char *path, int netcdf, brc_error *err)
 {
     brc_dest dest;
     BRC_TRY(brc_dest_open(&dest, what->session, what->file, 0, err));
-    int rc = run_exporter(what, path, dest.temp, classic, err);
+    int rc = run_exporter(what, path, dest.temp, netcdf, err);
     if (rc < 0 && err)
         name_asked_for(err, &dest);
     if (rc == BRC_OK)
@@ -285,6 +285,17 @@ static int start_import(brc_foreign_in *in, brc_error *err)
     return rc;
 }
 
+/* Ends the program at once. */
+static void foreign_free(brc_foreign_in *in)
+{
+    if (!in)
+        return;
+    brc_stream_free(in->stream);
+    brc_tar_in_free(in->tar);
+    foreign_stop(&in->run);
+    free(in);
+}
+
 static int open_import(brc_foreign_in *in, brc_error *err)
 {
     brc_tar_source source = { in, read_stream };
@@ -305,7 +316,7 @@ int brc_foreign_open(brc_foreign_in **out, const brc_foreign *what, brc_error *e
     in->what = *what;
     int rc = open_import(in, err);
     if (rc < 0) {
-        brc_foreign_free(in);
+        foreign_free(in);
         return rc;
     }
     *out = in;
@@ -315,16 +326,6 @@ int brc_foreign_open(brc_foreign_in **out, const brc_foreign *what, brc_error *e
 brc_stream *brc_foreign_stream(const brc_foreign_in *in)
 {
     return in->stream;
-}
-
-void brc_foreign_free(brc_foreign_in *in)
-{
-    if (!in)
-        return;
-    brc_stream_free(in->stream);
-    brc_tar_in_free(in->tar);
-    foreign_stop(&in->run);
-    free(in);
 }
 
 /* Returns the text after the word on the line; NULL: the line does not begin with the word. */
@@ -387,7 +388,7 @@ static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
 int brc_foreign_close(brc_foreign_in *in, int rc, brc_error *err)
 {
     rc = settle_import(in, rc, err);
-    brc_foreign_free(in);
+    foreign_free(in);
     return rc;
 }
 
@@ -413,7 +414,7 @@ int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err)
     if (rc < 0)
         rc = brc_foreign_close(in, rc, err);
     else
-        brc_foreign_free(in);
+        foreign_free(in);
     return rc;
 }
 

@@ -29,8 +29,6 @@ brc_stream *brc_foreign_stream(const brc_foreign_in *in);
 /* Combines the result of reading the stream (rc, and *err below 0) with that of the program. If the program
  * reported why there is no stream, the result is that error. */
 BRC_MUST_USE int brc_foreign_close(brc_foreign_in *in, int rc, brc_error *err);
-/* Ends the program at once. */
-void brc_foreign_free(brc_foreign_in *in);
 
 /* Imports the program's output as the node `path`. */
 BRC_MUST_USE int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err);
@@ -38,8 +36,8 @@ BRC_MUST_USE int brc_foreign_import(const brc_foreign *what, const char *path, b
 BRC_MUST_USE int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err);
 
 /* Makes the converter write the node `path` to what->file, which must not exist: under a temporary name beside it,
- * which is renamed on success. */
-BRC_MUST_USE int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err);
+ * which is renamed on success. netcdf: the converter of HDF5 shall write NetCDF-4. */
+BRC_MUST_USE int brc_foreign_export(const brc_foreign *what, const char *path, int netcdf, brc_error *err);
 
 /* For the table of formats: a converter's file is a group. */
 BRC_MUST_USE int brc_foreign_is_group(int *is, brc_session *s, const brc_source *source, brc_error *err);

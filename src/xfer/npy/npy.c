@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "../../base/file.h"
+#include "../../base/sized.h"
 #include "../../nd/shape.h"
 #include "../../work/bulk_write.h"
 #include "../../work/session.h"
+#include "../../zarr/array/array.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../elements.h"
@@ -264,7 +266,7 @@ done:
 
 /* Reads .npy files, with the two public functions for them. */
 
-/* *len: of the text that follows. */
+/* Reads the bytes before the header. Sets *len to the length of the header's text. */
 static int read_prefix(brc_input *in, uint32_t *len, brc_error *err)
 {
     uint8_t prefix[BRC_NPY_MAGIC_LEN + 2], length[4] = { 0 };
@@ -336,23 +338,32 @@ int brc_npy_open(brc_elements *out, brc_input *in, const brc_registry *reg, brc_
     return rc;
 }
 
-int brc_array_save_npy(brc_array *a, const brc_sel *sel, const char *file, brc_error *err)
+static int stream_elements(brc_array *a, const brc_sel *sel,
+                           int (*put)(void *ctx, const void *data, size_t len), void *ctx,
+                           brc_error *err)
 {
-    if (!a || !file)
-        return brc_fail(err, BRC_EINVAL, "an array and a file's name are needed");
-    return brc_npy_save(a, sel, file, 1, err);
+    brc_element_runs runs;
+    brc_span run;
+    int rc;
+    rc = brc_element_runs_start(&runs, a, sel, err);
+    while (rc >= 0 && (rc = brc_element_runs_next(&runs, &run, err)) > 0) {
+        if (put(ctx, run.data, run.len) == 0)
+            continue;
+        rc = brc_fail(err, BRC_EINTERRUPT, "stopped on request");
+        break;
+    }
+    brc_element_runs_end(&runs);
+    return rc;
 }
 
-int brc_array_stream_npy(brc_array *a, const brc_sel *sel,
-                         int (*put)(void *ctx, const void *data, size_t len), void *ctx,
-                         brc_error *err)
+static int stream_file(brc_array *a, const brc_sel *sel,
+                       int (*put)(void *ctx, const void *data, size_t len), void *ctx,
+                       brc_error *err)
 {
     brc_npy_out o;
     brc_span piece;
     int more;
 
-    if (!a || !put)
-        return brc_fail(err, BRC_EINVAL, "an array and a function are needed");
     BRC_TRY(brc_npy_out_start(&o, a, sel, brc_session_registry(brc_array_session(a)), err));
     while ((more = brc_npy_out_next(&o, &piece, err)) > 0) {
         if (put(ctx, piece.data, piece.len) == 0)
@@ -362,6 +373,15 @@ int brc_array_stream_npy(brc_array *a, const brc_sel *sel,
     }
     brc_npy_out_stop(&o);
     return more;
+}
+
+int brc_array_stream(brc_array *a, const brc_sel *sel, uint32_t flags,
+                     int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err)
+{
+    if (!a || !put)
+        return brc_fail(err, BRC_EINVAL, "an array and a function are needed");
+    BRC_TRY(brc_flags_check(flags, BRC_STREAM_NPY, "brc_array_stream()", err));
+    return flags != 0 ? stream_file(a, sel, put, ctx, err) : stream_elements(a, sel, put, ctx, err);
 }
 
 /* ---- loading into an existing array --------------------------------------- */

@@ -4,7 +4,7 @@
 
 #include "../../base/buf.h"
 #include "../../codec/registry.h"
-#include "../../query/element_diff.h"
+#include "../../zarr/transfer.h"
 #include "../elements.h"
 #include "../formats.h"
 

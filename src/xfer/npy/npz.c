@@ -87,7 +87,7 @@ static int is_npy_name(const char *name)
     return len >= 4 && strcmp(name + len - 4, ".npy") == 0;
 }
 
-/* *node: the path of the member's array. */
+/* Makes the path of the node for a member's array. */
 static int member_node(char **node, const npz_import *job, const char *name, brc_error *err)
 {
     char *part;
@@ -173,7 +173,7 @@ static int make_group(const npz_import *job, brc_error *err)
     if (strcmp(job->path, "/") != 0)
         return brc_group_create(job->session, job->path, NULL, err);
     BRC_GO(brc_list(&children, job->session, "/", 0, err));
-    BRC_GO(brc_list_next(children, &child, err));
+    BRC_GO(brc_next(children, &child, err));
     if (rc > 0)
         rc = brc_fail(err, BRC_EEXISTS, "the root group is not empty: name a path to import into");
 done:

@@ -128,7 +128,7 @@ static int stream_sources_keep(brc_stream_sources *sources, const char *inner,
     int rc;
     BRC_TRY(brc_json_clone(&copy, doc, err));
     brc_json_remove(copy, "attributes");
-    BRC_GO(brc_json_write(&text, copy, err));
+    BRC_GO(brc_json_write(&text, copy, 0, err));
     BRC_GO(brc_arena_copy(&sources->arena, text.data, text.len, &kept, err));
     BRC_GO(brc_id_table_add(&sources->by_node, &id, &place, err));
     *(brc_span *)place = (brc_span){ kept, text.len };
@@ -151,7 +151,7 @@ static int stream_sources_find(brc_json **out, const brc_stream_sources *sources
     const brc_span *doc = brc_id_table_find(&sources->by_node, &id);
     if (!doc)
         return brc_fail(err, BRC_EINTERNAL, "the document of %s is lost", inner);
-    return brc_json_parse(out, (const char *)doc->data, doc->len, err);
+    return brc_json_parse(out, (const char *)doc->data, doc->len, 0, err);
 }
 
 /* ==== stream in ================================ */

@@ -183,7 +183,7 @@ static int note_codecs(brc_json *plain, const brc_json *doc, brc_error *err)
 {
     brc_json *note = NULL, *codecs = NULL;
     int rc;
-    BRC_GO(brc_json_parse(&note, "{\"must_understand\":false}", 25, err));
+    BRC_GO(brc_json_parse(&note, "{\"must_understand\":false}", 25, 0, err));
     BRC_GO(brc_json_clone(&codecs, brc_json_member(doc, "codecs"), err));
     rc = brc_json_set(note, "codecs", codecs, err);
     codecs = NULL;
@@ -215,7 +215,7 @@ static int put_zarr_json(stream_writer *w, const brc_json *doc, brc_error *err)
     int rc;
     BRC_GO(brc_buf_text(&w->key, "zarr.json", err));
     BRC_GO(brc_buf_terminate(&w->key, err));
-    BRC_GO(brc_json_write_pretty(&text, doc, err));
+    BRC_GO(brc_json_write(&text, doc, BRC_JSON_PRETTY, err));
     rc = brc_tar_put(w->tar, (const char *)w->key.data, (brc_span){ text.data, text.len }, err);
 done:
     brc_buf_dispose(&text);

@@ -13,7 +13,7 @@
 #include "../../base/alloc.h"
 #include "../../base/error.h"
 #include "../../base/file.h"
-#include "../../base/utf8.h"
+#include "../../base/buf.h"
 
 /* The common part of reading and writing with libarchive. */
 

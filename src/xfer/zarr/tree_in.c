@@ -402,7 +402,7 @@ static int node_itself(brc_json **out, zip_tree *t, const brc_zip_entry *e, cons
 
     *out = NULL;
     BRC_GO(read_entry(t, e, label, BRC_JSON_MAX_BYTES, &text, err));
-    rc = brc_json_parse_nan(out, (const char *)text.data, text.len, NULL);
+    rc = brc_json_parse(out, (const char *)text.data, text.len, BRC_JSON_NAN, NULL);
     rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
     if (*out) {
         brc_json_remove(*out, "attributes");

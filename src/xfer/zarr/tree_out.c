@@ -1,5 +1,5 @@
 /* Writes a tree as a directory or as a zip archive. */
-#include "tree_out.h"
+#include "zarr_hierarchy.h"
 
 #include <errno.h>
 #include <fcntl.h>

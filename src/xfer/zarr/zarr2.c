@@ -48,13 +48,13 @@ static int put_attributes(brc_buf *out, const brc_json *zattrs, const char *but,
 {
     int n = 0;
     for (const brc_json *m = brc_json_first(zattrs); m; m = brc_json_next(m)) {
-        const char *name = brc_json_own_name(m);
+        const char *name = brc_json_name(m);
         if (but && strcmp(name, but) == 0)
             continue;
         BRC_TRY(brc_buf_text(out, n++ ? "," : ",\"attributes\":{", err));
         BRC_TRY(brc_json_quote(out, name, strlen(name), err));
         BRC_TRY(brc_buf_byte(out, ':', err));
-        BRC_TRY(brc_json_write(out, m, err));
+        BRC_TRY(brc_json_write(out, m, 0, err));
     }
     return n ? brc_buf_byte(out, '}', err) : BRC_OK;
 }
@@ -139,7 +139,7 @@ static int put_names_and_attributes(brc_buf *out, const brc_json *zattrs, size_t
         return put_attributes(out, zattrs, NULL, err);
     BRC_TRY(put_attributes(out, zattrs, DIMENSIONS, err));
     BRC_TRY(brc_buf_text(out, ",\"dimension_names\":", err));
-    return brc_json_write(out, names, err);
+    return brc_json_write(out, names, 0, err);
 }
 
 /* Writes the document without the note. */
@@ -158,7 +158,7 @@ static int put_array(brc_buf *out, const brc_json *zarray, const brc_json *zattr
     BRC_GO(brc_buf_text(out, "{\"zarr_format\":3,\"node_type\":\"array\"", err));
     BRC_GO(put_chunks(out, shape, brc_json_member(zarray, "chunks"), err));
     BRC_GO(brc_buf_text(out, ",\"shape\":", err));
-    BRC_GO(brc_json_write(out, shape, err));
+    BRC_GO(brc_json_write(out, shape, 0, err));
     BRC_GO(put_keys(out, zarray, separator, err));
     BRC_GO(zarr2_codecs_read(&codecs, &type, zarray, ndim, err));
     BRC_GO(brc_buf_text(out, ",\"data_type\":", err));
@@ -340,7 +340,7 @@ static int attributes_to(brc_json **zattrs, const brc_json *doc, brc_error *err)
 int brc_zarr2_group_write(brc_json **zgroup, brc_json **zattrs, const brc_json *doc, brc_error *err)
 {
     static const char text[] = "{\"zarr_format\":2}";
-    BRC_TRY(brc_json_parse(zgroup, text, sizeof(text) - 1, err));
+    BRC_TRY(brc_json_parse(zgroup, text, sizeof(text) - 1, 0, err));
     int rc = attributes_to(zattrs, doc, err);
     if (rc < 0) {
         brc_json_free(*zgroup);
@@ -372,7 +372,7 @@ static int put_grid(brc_buf *out, const brc_json *doc, brc_error *err)
         return brc_fail(err, BRC_EUNSUPPORTED, "/chunk_grid: Zarr v2 has no form for \"%.60s\"",
                         grid.name);
     BRC_TRY(brc_buf_text(out, ",\"chunks\":", err));
-    return brc_json_write(out, chunks, err);
+    return brc_json_write(out, chunks, 0, err);
 }
 
 static int put_zarray(brc_buf *out, const brc_json *doc, int gaps, const brc_registry *reg,
@@ -387,7 +387,7 @@ static int put_zarray(brc_buf *out, const brc_json *doc, int gaps, const brc_reg
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "/storage_transformers: Zarr v2 has no form for them");
     BRC_GO(brc_buf_text(out, "{\"zarr_format\":2,\"shape\":", err));
-    BRC_GO(brc_json_write(out, shape, err));
+    BRC_GO(brc_json_write(out, shape, 0, err));
     BRC_GO(put_grid(out, doc, err));
     BRC_GO(zarr2_codecs_write(&codecs, &order, doc, err));
     BRC_GO(brc_buf_text(out, ",\"dtype\":", err));
@@ -416,7 +416,7 @@ static int close_fill(brc_json *zarray, const brc_json *doc, int gaps, const brc
         rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
         goto done;
     }
-    BRC_GO(brc_json_parse(&fresh, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse(&fresh, (const char *)text.data, text.len, 0, err));
     BRC_GO(copy_fill(zarray, fresh, err));
 done:
     brc_json_free(fresh);
@@ -481,7 +481,7 @@ static int copy_unknown(brc_json *zarray, const brc_json *doc, brc_error *err)
         "attributes", "dimension_names", "storage_transformers", BRC_ZARR2_NOTE
     };
     for (const brc_json *m = brc_json_first(doc); m; m = brc_json_next(m)) {
-        const char *name = brc_json_own_name(m);
+        const char *name = brc_json_name(m);
         brc_json *copy;
         size_t i = 0, n = sizeof(known) / sizeof(known[0]);
         while (i < n && strcmp(known[i], name) != 0)
@@ -504,7 +504,7 @@ int brc_zarr2_array_write(brc_json **zarray, brc_json **zattrs, const brc_json *
     BRC_GO(use_note(zarray, doc, gaps, reg, err));
     if (!*zarray) {
         BRC_GO(put_zarray(&text, doc, gaps, reg, err));
-        BRC_GO(brc_json_parse(zarray, (const char *)text.data, text.len, err));
+        BRC_GO(brc_json_parse(zarray, (const char *)text.data, text.len, 0, err));
     }
     BRC_GO(copy_unknown(*zarray, doc, err));
     BRC_GO(attributes_to(zattrs, doc, err));
@@ -596,13 +596,13 @@ static int copy_configuration(codec_reader *r, const brc_json *item, brc_error *
     int n = 0;
     BRC_TRY(brc_buf_text(r->out, ",\"configuration\":{", err));
     for (const brc_json *m = brc_json_first(item); m; m = brc_json_next(m)) {
-        const char *name = brc_json_own_name(m);
+        const char *name = brc_json_name(m);
         if (strcmp(name, "id") == 0)
             continue;
         BRC_TRY(brc_buf_text(r->out, n++ ? "," : "", err));
         BRC_TRY(brc_json_quote(r->out, name, strlen(name), err));
         BRC_TRY(brc_buf_byte(r->out, ':', err));
-        BRC_TRY(brc_json_write(r->out, m, err));
+        BRC_TRY(brc_json_write(r->out, m, 0, err));
     }
     return brc_buf_text(r->out, "}}", err);
 }
@@ -903,18 +903,18 @@ static int write_plain_type(brc_buf *out, const brc_json *name, char order, brc_
 
 static int write_config_member(brc_buf *out, const brc_json *m, char order, brc_error *err)
 {
-    const char *name = brc_json_own_name(m), *text;
+    const char *name = brc_json_name(m), *text;
     BRC_TRY(brc_buf_byte(out, ',', err));
     BRC_TRY(brc_json_quote(out, name, strlen(name), err));
     BRC_TRY(brc_buf_byte(out, ':', err));
     int is_type = strcmp(name, "dtype") == 0 || strcmp(name, "astype") == 0 ||
                   strcmp(name, "encode_dtype") == 0 || strcmp(name, "decode_dtype") == 0;
     if (!is_type || !brc_json_text(m, &text) || *text == '|')
-        return brc_json_write(out, m, err);
+        return brc_json_write(out, m, 0, err);
     if (*text != '<' && *text != '>')
         return write_plain_type(out, m, order, err);
     size_t at = out->len + 1; /* after the quote */
-    BRC_TRY(brc_json_write(out, m, err));
+    BRC_TRY(brc_json_write(out, m, 0, err));
     out->data[at] = (uint8_t)order; /* the elements have the same order for all filters */
     return BRC_OK;
 }

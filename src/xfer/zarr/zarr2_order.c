@@ -188,7 +188,7 @@ static int write_codec(brc_json **out, const order_walk *w, brc_error *err)
                               (unsigned long long)w->runs[i].size,
                               (unsigned long long)w->runs[i].count));
     BRC_GO(brc_buf_text(&text, "]}}", err));
-    rc = brc_json_parse(out, (const char *)text.data, text.len, err);
+    rc = brc_json_parse(out, (const char *)text.data, text.len, 0, err);
 done:
     brc_buf_dispose(&text);
     return rc;

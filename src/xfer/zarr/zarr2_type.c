@@ -43,8 +43,8 @@ static int print_element(brc_buf *out, brc_buf *element, const brc_zarr2_type *t
     brc_dtype *dtype = NULL;
     int rc;
 
-    BRC_GO(brc_json_parse(&name, (const char *)type->json.data, type->json.len, err));
-    rc = brc_dtype_open(&dtype, reg, name, err);
+    BRC_GO(brc_json_parse(&name, (const char *)type->json.data, type->json.len, 0, err));
+    rc = brc_dtype_open(&dtype, reg, name, NULL, err);
     if (rc < 0) {
         brc_context(err, "/dtype");
         goto done;
@@ -112,11 +112,11 @@ static int read_int_fill(brc_buf *out, const brc_json *fill, int is_time, brc_er
     if (brc_json_kind(fill) == BRC_JSON_NULL)
         return brc_buf_byte(out, '0', err);
     if (is_time && brc_json_is(fill, "NaT"))
-        return brc_json_write(out, fill, err);
+        return brc_json_write(out, fill, 0, err);
     if (brc_json_kind(fill) != BRC_JSON_NUMBER)
         return bad_fill(err, is_time ? "must be an integer or \"NaT\"" : "must be an integer");
     if (!strpbrk(brc_json_literal(fill), ".eE"))
-        return brc_json_write(out, fill, err);
+        return brc_json_write(out, fill, 0, err);
     if (!brc_json_double(fill, &number) || floor(number) != number || fabs(number) > DOUBLE_EXACT)
         return bad_fill(err, "must be an integer");
     return brc_buf_printf(out, err, "%lld", (long long)number);
@@ -128,13 +128,13 @@ static int read_float_fill(brc_buf *out, const brc_json *fill, brc_error *err)
         return brc_buf_text(out, "0.0", err);
     if (brc_json_kind(fill) != BRC_JSON_NUMBER && brc_json_kind(fill) != BRC_JSON_STRING)
         return bad_fill(err, "must be a number, \"NaN\", \"Infinity\" or \"-Infinity\"");
-    return brc_json_write(out, fill, err);
+    return brc_json_write(out, fill, 0, err);
 }
 
 static int read_complex_fill(brc_buf *out, const brc_json *fill, brc_error *err)
 {
     if (brc_json_kind(fill) == BRC_JSON_ARRAY)
-        return brc_json_write(out, fill, err);
+        return brc_json_write(out, fill, 0, err);
     BRC_TRY(brc_buf_byte(out, '[', err));
     BRC_TRY(read_float_fill(out, fill, err));
     return brc_buf_text(out, ",0.0]", err);
@@ -147,7 +147,7 @@ static int read_text_fill(brc_buf *out, const brc_json *fill, brc_error *err)
         return brc_buf_text(out, "\"\"", err);
     if (brc_json_kind(fill) != BRC_JSON_STRING)
         return bad_fill(err, "must be a string");
-    return brc_json_write(out, fill, err);
+    return brc_json_write(out, fill, 0, err);
 }
 
 int brc_zarr2_fill_read(brc_buf *out, const brc_json *fill, const brc_zarr2_type *type,
@@ -172,7 +172,7 @@ int brc_zarr2_fill_read(brc_buf *out, const brc_json *fill, const brc_zarr2_type
     case 'O':
         return read_text_fill(out, fill, err);
     case 'X':
-        return brc_json_write(out, fill, err);
+        return brc_json_write(out, fill, 0, err);
     default:
         return read_bytes_fill(out, fill, type, reg, err);
     }
@@ -204,15 +204,15 @@ static int write_float_fill(brc_buf *out, const brc_json *fill, const brc_dtype 
     int rc;
 
     if (!has_hex(fill))
-        return brc_json_write(out, fill, err);
+        return brc_json_write(out, fill, 0, err);
     BRC_GO(type->ops->print(type, element->data, element->len, BRC_PRINT_FILL, &text, err));
-    BRC_GO(brc_json_parse(&canonical, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse(&canonical, (const char *)text.data, text.len, 0, err));
     if (has_hex(canonical))
         rc = brc_fail(err, BRC_EUNSUPPORTED,
                       "/fill_value: Zarr v2 cannot express the bits of this NaN: %.*s",
                       (int)text.len, (const char *)text.data);
     else
-        rc = brc_json_write(out, canonical, err);
+        rc = brc_json_write(out, canonical, 0, err);
 done:
     brc_json_free(canonical);
     brc_buf_dispose(&text);
@@ -241,7 +241,7 @@ static int write_element(brc_buf *out, const brc_json *fill, const brc_dtype *ty
             brc_dtype_swap(type, element->data, element->data, 1);
         return write_base64(out, element->data, len, err);
     default:
-        return brc_json_write(out, fill, err);
+        return brc_json_write(out, fill, 0, err);
     }
 }
 
@@ -261,7 +261,7 @@ int brc_zarr2_fill_write(brc_buf *out, const brc_json *doc, char order, int gaps
     brc_dtype *type = NULL;
     int rc;
 
-    BRC_GO(brc_dtype_open(&type, reg, brc_json_member(doc, "data_type"), err));
+    BRC_GO(brc_dtype_open(&type, reg, brc_json_member(doc, "data_type"), NULL, err));
     rc = type->ops->parse(type, fill, &element, err);
     if (rc < 0)
         brc_context(err, "/fill_value");
@@ -550,7 +550,7 @@ int brc_zarr2_type_opaque(brc_zarr2_type *type, const brc_json *dtype, brc_error
     type->size = type->json.len = 0;
     BRC_TRY(
         brc_buf_text(&type->json, "{\"name\":\"numpy.dtype\",\"configuration\":{\"descr\":", err));
-    BRC_TRY(brc_json_write(&type->json, dtype, err));
+    BRC_TRY(brc_json_write(&type->json, dtype, 0, err));
     return brc_buf_text(&type->json, "}}", err);
 }
 
@@ -714,7 +714,7 @@ int brc_zarr2_type_write(brc_buf *out, const brc_json *data_type, char order, br
             return brc_buf_printf(out, err, "\"%c%c%u\"", plain_types[i].size > 1 ? order : '|',
                                   plain_types[i].kind, plain_types[i].size);
     if (strcmp(type.name, "numpy.dtype") == 0 && brc_json_member(type.config, "descr"))
-        return brc_json_write(out, brc_json_member(type.config, "descr"), err);
+        return brc_json_write(out, brc_json_member(type.config, "descr"), 0, err);
     if (is_v3_name(type.name, objects, 4))
         return brc_buf_text(out, "\"|O\"", err);
     if (is_v3_name(type.name, times, 2))

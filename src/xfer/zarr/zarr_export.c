@@ -16,11 +16,9 @@
 #include "../../work/session.h"
 #include "../../zarr/transfer.h"
 #include "../documents.h"
-#include "../names.h"
 #include "../xfer.h"
-#include "tree_out.h"
-#include "zarr2.h"
 #include "zarr_hierarchy.h"
+#include "zarr2.h"
 
 typedef struct zarr_out {
     brc_session *session;
@@ -46,7 +44,7 @@ static int put_document(zarr_out *out, const char *inner, const char *name, cons
     char *path = NULL;
     int rc;
 
-    BRC_GO(brc_json_write_pretty(&text, doc, err));
+    BRC_GO(brc_json_write(&text, doc, BRC_JSON_PRETTY, err));
     if (text.len == 0 || text.data[text.len - 1] != '\n')
         BRC_GO(brc_buf_byte(&text, '\n', err));
     if (*inner)
@@ -74,7 +72,7 @@ static int consolidate(zarr_out *out, const char *inner, const char *name, const
         BRC_GO(brc_buf_byte(&out->all, ',', err));
     BRC_GO(brc_json_quote(&out->all, (const char *)key.data, key.len, err));
     BRC_GO(brc_buf_byte(&out->all, ':', err));
-    BRC_GO(brc_json_write(&out->all, doc, err));
+    BRC_GO(brc_json_write(&out->all, doc, 0, err));
     if (out->all.len > BRC_JSON_MAX_BYTES)
         rc = brc_fail(err, BRC_ELIMIT,
                       "the consolidated metadata is longer than %zu bytes: export without it",
@@ -92,7 +90,7 @@ static int put_documents3(zarr_out *out, const char *inner, const brc_json *doc,
     return put_document(out, inner, "zarr.json", doc, err);
 }
 
-/* *gaps: a chunk of the array is absent. */
+/* Sets *gaps to 1 if a chunk of the array is absent. */
 static int find_gaps(int *gaps, const zarr_out *out, const char *path, brc_error *err)
 {
     uint64_t chunks, bytes;
@@ -150,7 +148,7 @@ static int finish_documents(zarr_out *out, const char *path, brc_error *err)
         BRC_GO(brc_node_doc(&doc, out->session, path, err));
         brc_json_remove(doc, "consolidated_metadata");
         BRC_GO(brc_nan_mark(&root, doc, path, err)); /* write_node() has counted it */
-        BRC_GO(brc_json_write(&text, doc, err));
+        BRC_GO(brc_json_write(&text, doc, 0, err));
         text.len--; /* the brace at the end */
         BRC_GO(brc_buf_text(&text,
                             ",\"consolidated_metadata\":{\"kind\":\"inline\","
@@ -159,7 +157,7 @@ static int finish_documents(zarr_out *out, const char *path, brc_error *err)
     }
     BRC_GO(brc_buf_append(&text, out->all.data, out->all.len, err));
     BRC_GO(brc_buf_text(&text, out->opts->version == 2 ? "}}" : "}}}", err));
-    BRC_GO(brc_json_parse_nan(&whole, (const char *)text.data, text.len, err));
+    BRC_GO(brc_json_parse(&whole, (const char *)text.data, text.len, BRC_JSON_NAN, err));
     BRC_GO(put_document(out, "", out->opts->version == 2 ? ".zmetadata" : "zarr.json", whole, err));
 done:
     brc_nan_out_dispose(&root);

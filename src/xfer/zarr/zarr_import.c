@@ -243,8 +243,13 @@ static void dispose_node(zarr_node *node)
 
 /* ---- documents ---------------------------------------------------------------------- */
 
-/* The parser of a document: brc_json_parse_document(), or brc_json_parse_nan() for those of v2. */
+/* The parser of a document: brc_json_parse_document(), or parse_v2(). */
 typedef int (*parse_fn)(brc_json **out, const char *text, size_t len, brc_error *err);
+
+static int parse_v2(brc_json **out, const char *text, size_t len, brc_error *err)
+{
+    return brc_json_parse(out, text, len, BRC_JSON_NAN, err);
+}
 
 /* *out is NULL if the folder lacks such a file. *label: its name, for messages. */
 static int read_file(brc_json **out, char **label, const zarr_walk *at, const char *name,
@@ -353,11 +358,11 @@ static void dispose_documents2(documents2 *docs)
 
 static int read_own2(documents2 *docs, zarr_node *node, const zarr_walk *at, brc_error *err)
 {
-    BRC_TRY(read_file(&docs->own, &node->file, at, ".zarray", brc_json_parse_nan, err));
+    BRC_TRY(read_file(&docs->own, &node->file, at, ".zarray", parse_v2, err));
     docs->kind = docs->own ? BRC_ARRAY : 0;
     if (docs->own)
         return BRC_OK;
-    BRC_TRY(read_file(&docs->own, &node->file, at, ".zgroup", brc_json_parse_nan, err));
+    BRC_TRY(read_file(&docs->own, &node->file, at, ".zgroup", parse_v2, err));
     docs->kind = docs->own ? BRC_GROUP : 0;
     return BRC_OK;
 }
@@ -427,7 +432,7 @@ static int read_node2(zarr_node *node, const zarr_walk *at, const brc_copied_nod
         BRC_GO(copy_own2(&docs, node, at, known, err));
     if (!docs.own)
         goto done;
-    BRC_GO(read_file(&docs.zattrs, &label, at, ".zattrs", brc_json_parse_nan, err));
+    BRC_GO(read_file(&docs.zattrs, &label, at, ".zattrs", parse_v2, err));
     BRC_GO(take_copy(&docs.zattrs, known->zattrs, differs, err));
     rc = translate2(node, at, &docs, err);
 done:
@@ -447,7 +452,7 @@ static int read_copies_of(const zarr_node *node, const zarr_walk *at, brc_error 
     if (member)
         rc = brc_json_clone(&value, member, err);
     else if (!node->doc)
-        rc = read_file(&value, &label, at, ".zmetadata", brc_json_parse_nan, err);
+        rc = read_file(&value, &label, at, ".zmetadata", parse_v2, err);
     if (rc == BRC_EINVAL) /* the documents may all exist */
         rc = brc_consolidated_unread(&at->sum->notes, at->dir, err);
     free(label);

@@ -118,7 +118,7 @@ static int check_frozen(const brc_array *a, brc_error *err)
 static int find_own(brc_array *a, brc_error *err)
 {
     int is_frozen = 0;
-    if (a->row != 0 && a->session->draft.saves)
+    if (a->row != 0 && (a->session->draft.saves || a->session->draft.logs))
         BRC_TRY(brc_draft_row_is_frozen(brc_array_store(a), a->row, &is_frozen, err));
     a->is_own = a->row != 0 && !is_frozen;
     return BRC_OK;
@@ -518,7 +518,10 @@ int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error 
 {
     brc_sel own = BRC_SEL_INIT;
     BRC_TRY(brc_sized_check(out->size, sizeof(own), "brc_sel", err));
-    BRC_TRY(brc_sel_read(&own, a->meta.ndim, a->meta.shape, text, err));
+    if (text == NULL)
+        brc_sel_of_shape(&own, a->meta.ndim, a->meta.shape);
+    else
+        BRC_TRY(brc_sel_read(&own, a->meta.ndim, a->meta.shape, text, err));
     return brc_sized_out(out, &own, sizeof(own), sizeof(own), "brc_sel", err);
 }
 

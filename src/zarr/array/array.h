@@ -129,10 +129,18 @@ static inline const brc_io *brc_io_at(const brc_io *io, size_t i)
 }
 static inline const brc_at *brc_io_positions(const brc_io *io)
 {
-    return io->size >= sizeof(*io) ? io->at : NULL;
+    return io->size >= offsetof(brc_io, out) ? io->at : NULL;
+}
+static inline brc_buf *brc_io_out(const brc_io *io)
+{
+    return io->size >= sizeof(*io) ? io->out : NULL;
 }
 /* Fails with BRC_EINVAL unless n items describe arrays of one repository and memory for them. */
-BRC_MUST_USE int brc_io_check(const brc_io *io, size_t n, brc_error *err);
+BRC_MUST_USE int brc_io_check(const brc_io *io, size_t n, int writes, brc_error *err);
+/* Selects the whole array. */
+void brc_sel_all(brc_sel *out, const brc_array *a);
+/* Appends the selected elements to `out`, by brc_read(). */
+BRC_MUST_USE int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
 
 /* Puts "PATH chunk (0, 1): " before the text of an error. */
 void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *err);

@@ -22,7 +22,7 @@
 static int backend_read_text(brc_json **out, const char *text, brc_error *err)
 {
     const char *at = text + strspn(text, " \t\r\n");
-    int rc = brc_json_parse(out, text, strlen(text), strchr("{[\"", *at) != NULL ? err : NULL);
+    int rc = brc_json_parse(out, text, strlen(text), 0, strchr("{[\"", *at) != NULL ? err : NULL);
     if (rc != BRC_EINVAL || strchr("{[\"", *at) != NULL)
         return rc;
     *out = brc_json_new_string(text);
@@ -681,7 +681,7 @@ static int append_look(append_call *c, brc_error *err)
     c->sel.count[c->axis] = c->count;
     for (int i = 0; i < ndim; i++)
         c->keep[i] = i == c->axis ? before : UINT64_MAX;
-    const brc_io io = {sizeof(io), a, &c->sel, &c->buffer, NULL};
+    const brc_io io = {sizeof(io), a, &c->sel, &c->buffer, NULL, NULL};
     memset(&c->rw, 0, sizeof(c->rw));
     BRC_TRY(brc_region_write_of(&c->rw, &io, c->shape, err));
     c->rw.keep = differs ? c->keep : NULL;

@@ -5,9 +5,8 @@
 
 #include "../../base/alloc.h"
 #include "../../base/sized.h"
-#include "../../nd/buffer.h"
+#include "../../nd/shape.h"
 #include "chunk_cursor.h"
-#include "element_span.h"
 #include "region.h"
 
 /* ==== array read ================================ */
@@ -369,7 +368,8 @@ static int open_read(region_read *rd, const brc_io *io, brc_error *err)
     rd->dst = memory.origin;
     if (brc_meta_is_variable(&a->meta))
         return brc_fail(err, BRC_EINVAL,
-                        "%s has elements of variable length: brc_array_read_elements() reads them",
+                        "%s has elements of variable length: read them to the end of a brc_buf "
+                        "(brc_io.out)",
                         a->path);
     int rc = brc_memory_fits(io->buffer, rd->r.axes, rd->r.sel.count, a->meta.type->item_size,
                              BRC_MEMORY_OUT, err);
@@ -378,6 +378,7 @@ static int open_read(region_read *rd, const brc_io *io, brc_error *err)
     return rc;
 }
 
+/* Reads n regions, all of them into memory of the caller. */
 static int read_ios(region_read *reads, const brc_io *io, size_t n, brc_error *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -416,35 +417,40 @@ int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc
     return read_packed(a, &r, out, err);
 }
 
-/* at NULL: use sel. */
-static int read_any_elements(brc_array *a, const brc_sel *sel, const brc_at *at, brc_buf *out,
-                         brc_error *err)
+/* Appends the elements of a region, of any data type. */
+static int read_appended(const brc_io *io, brc_error *err)
 {
-    const size_t start = out->len;
+    brc_array *a = io->array;
+    const size_t start = io->out->len;
     brc_region r = {0};
-    BRC_TRY(brc_array_begin_read(a, err));
-    int rc = at != NULL ? brc_region_init_at(&r, a, at, NULL, err)
-                        : brc_region_init(&r, a, sel, NULL, NULL, err);
+    int rc = brc_region_select(&r, io, NULL, NULL, err);
     if (rc == BRC_OK)
-        rc = read_packed(a, &r, out, err);
+        rc = read_packed(a, &r, io->out, err);
     brc_region_end(&r);
-    brc_array_end_read(a);
-    if (rc == BRC_OK && out->len > start && !brc_meta_is_variable(&a->meta))
-        brc_dtype_native(a->meta.type, out->data + start, out->len - start);
+    if (rc == BRC_OK && io->out->len > start && !brc_meta_is_variable(&a->meta))
+        brc_dtype_native(a->meta.type, io->out->data + start, io->out->len - start);
     return rc;
 }
 
 int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
 {
-    return read_any_elements(a, sel, NULL, out, err);
+    const brc_io io = {sizeof(io), a, sel, NULL, NULL, out};
+    return brc_read(&io, 1, err);
 }
 
-int brc_array_take_elements(brc_array *a, const brc_at *at, brc_buf *out, brc_error *err)
+/* Reads regions in order, those that follow each other into memory of the caller together. */
+static int read_mixed(region_read *reads, const brc_io *io, size_t n, brc_error *err)
 {
-    return read_any_elements(a, NULL, at, out, err);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && brc_io_out(brc_io_at(io, end)) == NULL; end++)
+            ;
+        BRC_TRY(end > i ? read_ios(reads + i, brc_io_at(io, i), end - i, err)
+                        : read_appended(brc_io_at(io, end++), err));
+    }
+    return BRC_OK;
 }
 
-int brc_io_check(const brc_io *io, size_t n, brc_error *err)
+int brc_io_check(const brc_io *io, size_t n, int writes, brc_error *err)
 {
     brc_io own;
     for (size_t i = 0; i < n; i++) {
@@ -452,8 +458,11 @@ int brc_io_check(const brc_io *io, size_t n, brc_error *err)
         if (one->size != io->size || one->size == 0)
             return brc_fail(err, BRC_EINVAL, "all brc_io of a batch must have the same size");
         BRC_TRY(brc_sized_in(&own, sizeof(own), offsetof(brc_io, at), one, "brc_io", err));
-        if (one->array == NULL || one->buffer == NULL)
-            return brc_fail(err, BRC_EINVAL, "a brc_io needs an array and a buffer");
+        if (one->array == NULL || (one->buffer == NULL) == (own.out == NULL))
+            return brc_fail(err, BRC_EINVAL, "a brc_io needs an array, and a buffer or, to read, "
+                                             "a brc_buf");
+        if (writes && own.out != NULL)
+            return brc_fail(err, BRC_EINVAL, "a brc_io that writes needs a buffer");
         if (one->array->session->repo != io->array->session->repo)
             return brc_fail(err, BRC_EINVAL, "all arrays of a batch must belong to one repository");
     }
@@ -461,7 +470,7 @@ int brc_io_check(const brc_io *io, size_t n, brc_error *err)
 }
 
 /* Looks all arrays up in one transaction, so that they have one state. */
-int brc_read_batch(const brc_io *io, size_t n, brc_error *err)
+int brc_read(const brc_io *io, size_t n, brc_error *err)
 {
     void *p = NULL;
     region_read one = {0};
@@ -469,13 +478,13 @@ int brc_read_batch(const brc_io *io, size_t n, brc_error *err)
     int rc;
     if (n == 0)
         return BRC_OK;
-    BRC_TRY(brc_io_check(io, n, err));
+    BRC_TRY(brc_io_check(io, n, 0, err));
     if (n > 1)
         BRC_TRY(brc_new_array(&p, n, sizeof(region_read), err));
     region_read *reads = n > 1 ? p : &one;
     for (; begun < n; begun++)
         BRC_GO(brc_array_begin_read(brc_io_at(io, begun)->array, err));
-    rc = read_ios(reads, io, n, err);
+    rc = read_mixed(reads, io, n, err);
 done:
     for (size_t i = 0; i < n; i++)
         brc_region_end(&reads[i].r);
@@ -488,12 +497,6 @@ done:
 int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err)
 {
     brc_buffer buffer = {.size = sizeof(buffer), .data = dst, .len = len};
-    brc_io io = {sizeof(io), a, sel, &buffer, NULL};
-    return brc_read_batch(&io, 1, err);
-}
-
-int brc_array_take(brc_array *a, const brc_at *at, const brc_buffer *dst, brc_error *err)
-{
-    brc_io io = {sizeof(io), a, NULL, dst, at};
-    return brc_read_batch(&io, 1, err);
+    const brc_io io = {sizeof(io), a, sel, &buffer, NULL, NULL};
+    return brc_read(&io, 1, err);
 }

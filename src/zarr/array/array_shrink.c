@@ -17,7 +17,7 @@
 #include "../stored/shard.h"
 #include "array_write.h"
 #include "chunk_cursor.h"
-#include "element_span.h"
+#include "region.h"
 
 /* ==== array recut ================================ */
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
-#include "../../nd/buffer.h"
+#include "../../nd/shape.h"
 #include "../../store/change.h"
 #include "../../work/bulk_write.h"
-#include "element_span.h"
+#include "region.h"
 #include "old_chunks.h"
 
 /* ==== array change ================================ */
@@ -410,7 +410,7 @@ static int gather_fixed(const brc_region_write *rw, const brc_region_part *part,
     const brc_meta *m = &rw->a->meta;
     const size_t unit = m->type->item_size;
     item->len = (size_t)part->elements * unit;
-    int normalizes = brc_dtype_normalizes(m->type);
+    int normalizes = brc_dtype_normalize(m->type, NULL, 0);
     if (part->full && rw->r.in_one_piece && !normalizes) {
         item->data = rw->src + part->in_memory;
         return BRC_OK;
@@ -671,7 +671,7 @@ static int write_several(write_call *c, brc_error *err)
     return rc;
 }
 
-int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
+int brc_write(const brc_io *io, size_t n, brc_error *err)
 {
     brc_region_write one = {0};
     brc_array_state state;
@@ -679,21 +679,15 @@ int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
     write_call c = {.io = io, .writes = &one, .arrays = &array, .n = n};
     if (n == 0)
         return BRC_OK;
-    BRC_TRY(brc_io_check(io, n, err));
+    BRC_TRY(brc_io_check(io, n, 1, err));
     return n == 1 ? write_all(&c, &state, err) : write_several(&c, err);
 }
 
 int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err)
 {
     brc_buffer buffer = {.size = sizeof(buffer), .data = (void *)(uintptr_t)src, .len = len};
-    brc_io io = {sizeof(io), a, sel, &buffer, NULL};
-    return brc_write_batch(&io, 1, err);
-}
-
-int brc_array_put(brc_array *a, const brc_at *at, const brc_buffer *src, brc_error *err)
-{
-    brc_io io = {sizeof(io), a, NULL, src, at};
-    return brc_write_batch(&io, 1, err);
+    const brc_io io = {sizeof(io), a, sel, &buffer, NULL, NULL};
+    return brc_write(&io, 1, err);
 }
 
 int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err)
@@ -704,6 +698,6 @@ int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_er
         len = 4 + (size_t)brc_get_u32le(element);
     brc_buffer buffer = {.size = sizeof(buffer), .data = (void *)(uintptr_t)element, .len = len,
                          .strides = still};
-    brc_io io = {sizeof(io), a, sel, &buffer, NULL};
-    return brc_write_batch(&io, 1, err);
+    const brc_io io = {sizeof(io), a, sel, &buffer, NULL, NULL};
+    return brc_write(&io, 1, err);
 }

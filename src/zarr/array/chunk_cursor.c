@@ -5,8 +5,8 @@
 
 #include "../../base/alloc.h"
 #include "../../nd/dtype.h"
+#include "../../nd/shape.h"
 #include "../../tree/map.h"
-#include "../stored/stored.h"
 
 /* ==== opaque ================================ */
 
@@ -116,7 +116,7 @@ static int same_type(const char *dtype, const brc_json *json)
     brc_buf text = BRC_BUF_INIT;
     if (brc_json_kind(json) == BRC_JSON_STRING)
         return brc_json_is(json, dtype);
-    int same = brc_json_write(&text, json, NULL) == BRC_OK && text.len == strlen(dtype) &&
+    int same = brc_json_write(&text, json, 0, NULL) == BRC_OK && text.len == strlen(dtype) &&
                memcmp(text.data, dtype, text.len) == 0;
     brc_buf_dispose(&text);
     return same;
@@ -142,8 +142,8 @@ static int is_encoded_so(const brc_meta *meta, const uint64_t *index, const char
 {
     brc_json *spec = NULL, *codecs = NULL;
     int rc;
-    BRC_GO(brc_json_parse(&spec, spec_text, strlen(spec_text), err));
-    BRC_GO(brc_json_parse(&codecs, meta->codecs_json, strlen(meta->codecs_json), err));
+    BRC_GO(brc_json_parse(&spec, spec_text, strlen(spec_text), 0, err));
+    BRC_GO(brc_json_parse(&codecs, meta->codecs_json, strlen(meta->codecs_json), 0, err));
     *so = same_codecs(brc_json_member(spec, "codecs"), codecs) &&
           same_type(meta->dtype, brc_json_member(spec, "data_type")) &&
           same_shape(meta, index, brc_json_member(spec, "shape"));
@@ -263,7 +263,7 @@ static int check_object(const brc_meta *m, const brc_object *o, const brc_chain 
                    ? BRC_OK
                    : brc_fail(err, BRC_ELIMIT, "its object has more than 2^31-1 bytes");
     if (o->size == want &&
-        (chain != NULL ? brc_chain_decoded_len(chain) == want : o->stored == want))
+        (chain != NULL ? brc_chain_describe(chain)->decoded_len == want : o->stored == want))
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT, "its object has %llu bytes, not %llu; run 'breccia fsck'",
                     (unsigned long long)o->size, (unsigned long long)want);
@@ -474,14 +474,18 @@ void brc_outer_cursor_end(brc_outer_cursor *c)
     free(c->row);
 }
 
+static int index_order(const void *a, const void *b, void *width)
+{
+    return brc_index_order((int)*(const size_t *)width, a, b);
+}
+
 /* Sorts the row, and keeps each shard once. */
 static void outer_tidy(brc_outer_cursor *c)
 {
-    const size_t ndim = (size_t)outer_ndim(c);
+    size_t ndim = (size_t)outer_ndim(c), kept = 0;
     uint64_t *row = c->row;
-    size_t kept = 0;
     if (c->n > 1)
-        brc_sort_indexes(row, c->n, ndim);
+        qsort_r(row, c->n, ndim * sizeof(*row), index_order, &ndim);
     for (size_t i = 0; i < c->n; i++)
         if (i == 0 || memcmp(row + (kept - 1) * ndim, row + i * ndim, ndim * sizeof(*row)) != 0)
             memmove(row + kept++ * ndim, row + i * ndim, ndim * sizeof(*row));

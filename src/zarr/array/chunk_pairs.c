@@ -7,19 +7,18 @@
 #include "../../nd/shape.h"
 #include "../../tree/map.h"
 #include "chunk_cursor.h"
-#include "element_span.h"
+#include "region.h"
 
 /* ==== diff sides ================================ */
 
-uint64_t brc_diff_overlap(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index,
-                          uint64_t *corner, uint64_t *shape, uint64_t *count)
+void brc_diff_overlap(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index,
+                      uint64_t *corner, uint64_t *shape, uint64_t *count)
 {
     brc_grid_chunk(grid, index, corner, shape);
     for (int i = 0; i < grid->ndim; i++) {
         uint64_t left = sides->shape[i] - corner[i];
         count[i] = shape[i] < left ? shape[i] : left;
     }
-    return brc_shape_count(grid->ndim, count);
 }
 
 int brc_diff_meets(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index)
@@ -31,7 +30,17 @@ int brc_diff_meets(const brc_diff_sides *sides, const brc_grid *grid, const uint
     for (int i = 0; i < grid->ndim; i++)
         if (corner[i] >= sides->shape[i])
             return 0;
-    return 1;
+    return sides->wanted == NULL || sides->wanted->sel == NULL ||
+           brc_sel_meets(sides->wanted->sel, corner, shape);
+}
+
+int brc_diff_beyond(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index)
+{
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM];
+    if (sides->wanted == NULL || sides->wanted->picks == NULL || !brc_grid_has(grid, index))
+        return 0;
+    brc_grid_chunk(grid, index, corner, shape);
+    return brc_picks_beyond(sides->wanted->picks, corner);
 }
 
 int brc_diff_both_hold(brc_diff_sides *sides)
@@ -92,6 +101,18 @@ static int is_inside(int ndim, const uint64_t *at, const uint64_t *count)
     return 1;
 }
 
+/* Takes two elements of variable length that differ. */
+static void tally_text(brc_tally *tally, const uint64_t *place, brc_span a, brc_span b)
+{
+    const brc_wanted *wanted = tally->wanted;
+    if (wanted != NULL && wanted->sel != NULL && !brc_sel_has(wanted->sel, place))
+        return;
+    if (wanted != NULL && wanted->picks != NULL)
+        brc_picks_add(wanted->picks, place, a, b);
+    else
+        brc_tally_add(tally, 1, place, place);
+}
+
 int brc_compare_packed(brc_tally *tally, const uint64_t *corner, const uint64_t *shape,
                        const uint64_t *count, const brc_span *x, const brc_span *y,
                        const brc_span fills[2], brc_error *err)
@@ -111,7 +132,7 @@ int brc_compare_packed(brc_tally *tally, const uint64_t *corner, const uint64_t 
             continue;
         for (int i = 0; i < ndim; i++)
             place[i] = corner[i] + at[i];
-        brc_tally_add(tally, 1, place, place);
+        tally_text(tally, place, a, b);
     } while (brc_index_next(ndim, at, shape));
     if (brc_elements_end(&left, err) < 0 || brc_elements_end(&right, err) < 0)
         return brc_fail(err, BRC_ECORRUPT, "its elements are damaged; run 'breccia fsck'");
@@ -138,15 +159,120 @@ int brc_diff_box(brc_tally *tally, const brc_diff_sides *sides, const uint64_t *
 
 /* ---- elements without a chunk on either side -------------------------------- */
 
+/* Finds which boxes of an axis the selection meets. */
+static void span_of_sel(brc_unvisited *u, const brc_sel *sel, int axis)
+{
+    const uint64_t extent = u->sides->shape[axis];
+    uint64_t last = sel->start[axis];
+    if (sel->count[axis] > 0)
+        last += (sel->count[axis] - 1) * sel->step[axis];
+    u->from[axis] = brc_grid_find(u->grid, axis, sel->start[axis] < extent ? sel->start[axis]
+                                                                          : extent - 1);
+    u->to[axis] = brc_grid_find(u->grid, axis, last < extent ? last : extent - 1);
+}
+
 void brc_unvisited_start(brc_unvisited *u, const brc_diff_sides *sides, const brc_grid *grid)
 {
+    const brc_sel *sel = sides->wanted != NULL ? sides->wanted->sel : NULL;
     memset(u, 0, sizeof(*u));
+    u->sides = sides;
     u->grid = grid;
     for (int i = 0; i < grid->ndim; i++) {
         u->count[i] = brc_grid_find(grid, i, sides->shape[i] - 1) + 1;
         u->first[i] = UINT64_MAX;
+        u->to[i] = u->count[i] - 1;
+        if (sel != NULL)
+            span_of_sel(u, sel, i);
     }
 }
+
+/* ---- picks of such elements -------------------------------- */
+
+static int row_major_order(int ndim, const uint64_t *x, const uint64_t *y)
+{
+    for (int i = 0; i < ndim; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+/* Steps *at to the next box from there on that the selection meets. Returns 0 if there is none. */
+static int seek_box(const brc_unvisited *u, uint64_t *at)
+{
+    const int ndim = u->grid->ndim;
+    for (int i = 0; i < ndim; i++) {
+        if (at[i] <= u->to[i] && at[i] >= u->from[i])
+            continue;
+        if (at[i] > u->to[i]) { /* the next along the axes before */
+            do {
+                if (i == 0)
+                    return 0;
+                at[--i]++;
+            } while (at[i] > u->to[i]);
+        } else {
+            at[i] = u->from[i];
+        }
+        for (int k = i + 1; k < ndim; k++)
+            at[k] = u->from[k];
+        return 1;
+    }
+    return 1;
+}
+
+/* Returns how many elements of a box are selected along an axis, and which is the first. */
+static uint64_t selected_along(const brc_sel *sel, int axis, uint64_t *first, uint64_t count)
+{
+    if (sel == NULL)
+        return count;
+    const uint64_t start = sel->start[axis], step = sel->step[axis], end = *first + count;
+    const uint64_t skip = *first > start ? (*first - start + step - 1) / step : 0;
+    const uint64_t left = sel->count[axis] > skip ? sel->count[axis] - skip : 0;
+    *first = start + skip * step;
+    const uint64_t fit = end > *first ? (end - *first + step - 1) / step : 0;
+    return fit < left ? fit : left;
+}
+
+/* Picks elements of a box, all of which differ, in C order. Returns 0 if none would be picked. */
+static int pick_box(const brc_unvisited *u, const uint64_t *index)
+{
+    const brc_wanted *wanted = u->sides->wanted;
+    const brc_meta *a = &u->sides->side[0].meta, *b = &u->sides->side[1].meta;
+    const int ndim = u->grid->ndim;
+    uint64_t first[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    uint64_t at[BRC_MAX_NDIM] = {0}, place[BRC_MAX_NDIM] = {0};
+    brc_diff_overlap(u->sides, u->grid, index, first, shape, count);
+    if (brc_picks_beyond(wanted->picks, first))
+        return 0;
+    for (int i = 0; i < ndim; i++) {
+        count[i] = selected_along(wanted->sel, i, &first[i], count[i]);
+        if (count[i] == 0)
+            return 1;
+    }
+    do {
+        for (int i = 0; i < ndim; i++)
+            place[i] = first[i] + at[i] * (wanted->sel != NULL ? wanted->sel->step[i] : 1);
+        if (brc_picks_beyond(wanted->picks, place))
+            return 1;
+        brc_picks_add(wanted->picks, place, (brc_span){a->fill.data, a->fill.len},
+                      (brc_span){b->fill.data, b->fill.len});
+    } while (brc_index_next(ndim, at, count));
+    return 1;
+}
+
+/* Picks elements of the boxes from `next` to `last`. */
+static void pick_rest(const brc_unvisited *u, const uint64_t *last)
+{
+    const int ndim = u->grid->ndim;
+    uint64_t at[BRC_MAX_NDIM] = {0};
+    memcpy(at, u->next, (size_t)ndim * sizeof(*at));
+    while (seek_box(u, at) && row_major_order(ndim, at, last) <= 0) {
+        if (!pick_box(u, at) || ndim == 0)
+            return;
+        at[ndim - 1]++;
+    }
+}
+
+/* ---- the rest -------------------------------- */
 
 static void rest_add(brc_unvisited *u, int axis, uint64_t first, uint64_t last)
 {
@@ -162,6 +288,8 @@ static void rest_until(brc_unvisited *u, const uint64_t *last)
 {
     int axis = 0;
     u->any = 1;
+    if (u->sides->wanted != NULL && u->sides->wanted->picks != NULL)
+        pick_rest(u, last);
     for (; axis < u->grid->ndim && u->next[axis] == last[axis]; axis++)
         rest_add(u, axis, last[axis], last[axis]);
     if (axis < u->grid->ndim)
@@ -170,22 +298,24 @@ static void rest_until(brc_unvisited *u, const uint64_t *last)
         rest_add(u, axis, 0, u->count[axis] - 1);
 }
 
-static int row_major_order(int ndim, const uint64_t *x, const uint64_t *y)
+/* Counts the elements of a box, or those that are selected. */
+static uint64_t elements_in(const brc_diff_sides *sides, const uint64_t *corner,
+                            const uint64_t *count)
 {
-    for (int i = 0; i < ndim; i++)
-        if (x[i] != y[i])
-            return x[i] < y[i] ? -1 : 1;
-    return 0;
+    const brc_sel *sel = sides->wanted != NULL ? sides->wanted->sel : NULL;
+    return sel != NULL ? brc_sel_within(sel, corner, count)
+                       : brc_shape_count(sides->side[0].meta.ndim, count);
 }
 
-void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index, uint64_t elements)
+void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index)
 {
     const int ndim = u->grid->ndim;
-    uint64_t before[BRC_MAX_NDIM];
+    uint64_t before[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     const int order = row_major_order(ndim, u->next, index);
     if (u->at_end || order > 0) /* already reported */
         return;
-    u->visited += elements;
+    brc_diff_overlap(u->sides, u->grid, index, corner, shape, count);
+    u->visited += elements_in(u->sides, corner, count);
     if (order < 0) {
         int axis = ndim - 1;
         memcpy(before, index, (size_t)ndim * sizeof(*before));
@@ -198,17 +328,29 @@ void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index, uint64_t elemen
     u->at_end = !brc_index_next(ndim, u->next, u->count);
 }
 
+/* Cuts the box of the rest to the selection. */
+static void cut_to_sel(const brc_sel *sel, uint64_t *first, uint64_t *last)
+{
+    for (int i = 0; i < sel->ndim; i++) {
+        const uint64_t n = selected_along(sel, i, &first[i], last[i] - first[i] + 1);
+        if (n > 0)
+            last[i] = first[i] + (n - 1) * sel->step[i];
+    }
+}
+
 void brc_unvisited_end(brc_unvisited *u, brc_diff_sides *sides)
 {
     const int ndim = u->grid->ndim;
     const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    const brc_sel *sel = sides->wanted != NULL ? sides->wanted->sel : NULL;
+    const uint64_t origin[BRC_MAX_NDIM] = {0};
     uint64_t last[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
-    uint64_t elements = brc_shape_count(ndim, sides->shape);
+    uint64_t elements = elements_in(sides, origin, sides->shape);
     for (int i = 0; i < ndim; i++)
         last[i] = u->count[i] - 1;
     if (!u->at_end)
         rest_until(u, last);
-    if (!u->any)
+    if (!u->any || (sides->wanted != NULL && sides->wanted->picks != NULL))
         return;
     brc_diff_overlap(sides, u->grid, u->last, corner, shape, count);
     for (int i = 0; i < ndim; i++)
@@ -216,9 +358,13 @@ void brc_unvisited_end(brc_unvisited *u, brc_diff_sides *sides)
     brc_grid_chunk(u->grid, u->first, corner, shape);
     if (elements < UINT64_MAX)
         elements -= u->visited;
+    if (elements == 0)
+        return;
+    if (sel != NULL)
+        cut_to_sel(sel, corner, last);
     brc_tally_add(sides->tally, elements, corner, last);
     if (!brc_meta_is_variable(a))
-        brc_tally_difference(sides->tally, a->type, a->fill.data, b->fill.data);
+        brc_tally_difference(sides->tally, a->type, a->fill.data, b->fill.data, elements);
 }
 
 /* ==== chunk pairs ================================ */
@@ -230,6 +376,7 @@ struct brc_pairs {
     const brc_pair_ops *ops;
     brc_chunk_pair *pairs;
     brc_chunk_pair **order; /* in the order of fetching */
+    brc_boxes *boxes;       /* of each pair; NULL: not wanted */
     size_t n, at;           /* the number of pairs in the batch, and the next one */
 };
 
@@ -331,7 +478,7 @@ static int pairs_run(brc_pairs *d, brc_error *err)
 
 int brc_pairs_new(brc_pairs **out, brc_diff_sides *sides, const brc_pair_ops *ops, brc_error *err)
 {
-    void *memory, *pairs = NULL, *order = NULL;
+    void *memory, *pairs = NULL, *order = NULL, *boxes = NULL;
     *out = NULL;
     BRC_TRY(brc_new(&memory, sizeof(brc_pairs), err));
     brc_pairs *d = memory;
@@ -340,8 +487,11 @@ int brc_pairs_new(brc_pairs **out, brc_diff_sides *sides, const brc_pair_ops *op
     int rc = brc_new_array(&pairs, BRC_PAIR_BATCH, sizeof(brc_chunk_pair), err);
     if (rc == BRC_OK)
         rc = brc_new_array(&order, BRC_PAIR_BATCH, sizeof(brc_chunk_pair *), err);
+    if (rc == BRC_OK && sides->tally != NULL && sides->tally->boxes != NULL)
+        rc = brc_new_array(&boxes, BRC_PAIR_BATCH, sizeof(brc_boxes), err);
     d->pairs = pairs;
     d->order = order;
+    d->boxes = boxes;
     if (rc < 0)
         brc_pairs_free(d);
     else
@@ -355,6 +505,7 @@ void brc_pairs_free(brc_pairs *d)
         return;
     free(d->pairs);
     free(d->order);
+    free(d->boxes);
     free(d);
 }
 
@@ -363,6 +514,8 @@ int brc_pairs_add(brc_pairs *d, const brc_chunk_pair *pair, brc_error *err)
     brc_chunk_pair *p = &d->pairs[d->n];
     *p = *pair;
     brc_tally_init(&p->tally, d->sides->side[0].meta.ndim, d->sides->side[0].meta.type);
+    if (d->sides->wanted != NULL)
+        brc_tally_want(&p->tally, d->sides->wanted, d->boxes != NULL ? &d->boxes[d->n] : NULL);
     return ++d->n == BRC_PAIR_BATCH ? pairs_run(d, err) : BRC_OK;
 }
 
@@ -397,166 +550,6 @@ int brc_pair_read(brc_chunk_pair *p, const brc_diff_sides *sides, brc_span key, 
                         array->path);
     BRC_TRY(pair_id(sides, p, 0, a, err));
     return pair_id(sides, p, 1, b, err);
-}
-
-/* ==== chunk pull ================================ */
-
-#define SHARDS_PER_THREAD 2
-/* The part of the pipe's budget for reading ahead. */
-#define PART_OF_BUDGET 8
-
-typedef struct brc_pulled_shard {
-    brc_job job;
-    const brc_chunk_pull *pull;
-    uint64_t index[BRC_MAX_NDIM];
-    brc_buf bytes;
-    brc_shard_parts parts;
-    int rc;
-    brc_error error;
-} pulled_shard;
-
-static brc_pipe *pull_pipe(const brc_chunk_pull *p)
-{
-    return &p->a->session->repo->pipe;
-}
-
-static int pull_outer(brc_chunk_pull *p, uint64_t *index, brc_buf *stored, brc_error *err)
-{
-    if (p->ended)
-        return 0;
-    int rc = p->source->next(p->source->ctx, index, stored, err);
-    p->ended = rc <= 0;
-    for (int i = 0; rc > 0 && i < p->m->ndim; i++) {
-        if (index[i] < p->m->outer.count[i])
-            continue;
-        rc = brc_fail(err, BRC_EINVAL, "it is outside the array");
-        brc_array_name_chunk(p->a, index, err);
-    }
-    return rc;
-}
-
-/* ---- shards -------------------------------- */
-
-static void shard_split_job(brc_job *job, unsigned worker)
-{
-    pulled_shard *s = (pulled_shard *)(void *)job; /* its first member */
-    brc_scratch *scratch;
-    const brc_span bytes = {s->bytes.data, s->bytes.len};
-    s->rc = brc_pipe_scratch(pull_pipe(s->pull), worker, &scratch, &s->error);
-    if (s->rc == BRC_OK)
-        s->rc = brc_shard_split(&s->parts, s->pull->m, scratch, s->index, bytes, &s->error);
-}
-
-static int pull_start(brc_chunk_pull *p, brc_error *err)
-{
-    void *shards;
-    const size_t n = SHARDS_PER_THREAD * (size_t)pull_pipe(p)->nworkers;
-    BRC_TRY(brc_group_new(&p->group, pull_pipe(p)->pool, err));
-    BRC_TRY(brc_new_array(&shards, n, sizeof(pulled_shard), err));
-    p->shards = shards;
-    p->nshards = n;
-    return BRC_OK;
-}
-
-/* Reads ahead as far as there is room; a failure is reported after the earlier shards. */
-static void pull_ahead(brc_chunk_pull *p)
-{
-    const size_t most = brc_chunk_pull_held(p);
-    while (!p->ended && p->n < p->nshards && (p->n == 0 || p->held + p->largest <= most)) {
-        pulled_shard *s = &p->shards[(p->first + p->n) % p->nshards];
-        s->bytes.len = 0;
-        s->pull = p;
-        int rc = pull_outer(p, s->index, &s->bytes, &p->error);
-        if (rc <= 0) {
-            p->ended = 1;
-            p->rc = rc;
-            return;
-        }
-        p->n++;
-        p->held += s->bytes.cap;
-        p->largest = s->bytes.cap > p->largest ? s->bytes.cap : p->largest;
-        s->job.run = shard_split_job;
-        brc_group_submit(p->group, &s->job);
-    }
-}
-
-/* Releases the first shard, which is done. */
-static void pull_release(brc_chunk_pull *p)
-{
-    pulled_shard *s = &p->shards[p->first];
-    p->held -= s->bytes.cap;
-    brc_pipe_trim_buf(pull_pipe(p), &s->bytes, PART_OF_BUDGET * p->nshards);
-    p->first = (p->first + 1) % p->nshards;
-    p->n--;
-    p->next_part = 0;
-}
-
-/* Returns 1 with a part of the first shard. */
-static int pull_part(brc_chunk_pull *p, const brc_shard_part **out, brc_error *err)
-{
-    const pulled_shard *s = &p->shards[p->first];
-    if (p->next_part == 0)
-        brc_group_wait(p->group, &p->shards[p->first].job);
-    if (s->rc < 0) {
-        if (err != NULL)
-            brc_error_copy(err, &s->error);
-        brc_array_name_chunk(p->a, s->index, err);
-        return s->rc;
-    }
-    if (p->next_part == s->parts.n)
-        return 0;
-    *out = &((const brc_shard_part *)s->parts.items)[p->next_part++];
-    return 1;
-}
-
-static int pull_next_part(brc_chunk_pull *p, const brc_shard_part **out, brc_error *err)
-{
-    if (p->shards == NULL)
-        BRC_TRY(pull_start(p, err));
-    for (;;) {
-        pull_ahead(p);
-        if (p->n == 0) {
-            if (p->rc < 0 && err != NULL)
-                brc_error_copy(err, &p->error);
-            return p->rc;
-        }
-        int rc = pull_part(p, out, err);
-        if (rc != 0)
-            return rc;
-        pull_release(p);
-    }
-}
-
-/* ---- both -------------------------------- */
-
-int brc_chunk_pull_next(brc_chunk_pull *p, uint64_t *index, brc_buf *stored, brc_error *err)
-{
-    const brc_shard_part *part = NULL;
-    if (p->m->nlevels == 0)
-        return pull_outer(p, index, stored, err);
-    do { /* chunks beyond the array are skipped */
-        int rc = pull_next_part(p, &part, err);
-        if (rc <= 0)
-            return rc;
-    } while (!brc_grid_has(&p->m->grid, part->index));
-    memcpy(index, part->index, (size_t)p->m->ndim * sizeof(*index));
-    BRC_TRY(brc_buf_append(stored, part->bytes.data, part->bytes.len, err));
-    return 1;
-}
-
-size_t brc_chunk_pull_held(const brc_chunk_pull *p)
-{
-    return p->m->nlevels > 0 ? pull_pipe(p)->memory / PART_OF_BUDGET : 0;
-}
-
-void brc_chunk_pull_dispose(brc_chunk_pull *p)
-{
-    brc_group_free(p->group);
-    for (size_t i = 0; i < p->nshards; i++) {
-        brc_buf_dispose(&p->shards[i].bytes);
-        free(p->shards[i].parts.items);
-    }
-    free(p->shards);
 }
 
 /* ==== same chunks ================================ */

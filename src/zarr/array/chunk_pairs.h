@@ -8,8 +8,6 @@
 #include "../../history/tree_diff.h"
 #include "../../nd/box.h"
 #include "../../work/session.h"
-#include "../stored/shard.h"
-#include "../transfer.h"
 #include "array.h"
 
 /* ---- diff sides -------------------------------- */
@@ -20,14 +18,18 @@ typedef struct brc_diff_sides {
     brc_session view;             /* has no branch: only names the repository      */
     brc_array side[2];            /* of one rank and one data type, not opaque     */
     uint64_t shape[BRC_MAX_NDIM]; /* the extent that both sides hold; never 0      */
-    int fills_differ;
+    int fills_differ;             /* elements without a chunk differ               */
     brc_tally *tally;
+    const brc_wanted *wanted;     /* of all tallies; NULL: brc_tally_want() is not called */
 } brc_diff_sides;
 
 /* Sets `shape` from the sides' shapes. Returns 0 if it is empty. */
 int brc_diff_both_hold(brc_diff_sides *sides);
 /* Tells whether chunks are cut the same within the common extent: they are compared pair by pair then. */
 int brc_diff_cut_same(const brc_diff_sides *sides);
+
+/* Tells whether no element of this box of the grid, or of those after it, would be picked. */
+int brc_diff_beyond(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index);
 
 /* Compares packed elements of variable length of two boxes of `shape`, which begin at `corner` of the array; only
  * the first `count` along each axis. A side that is NULL is fill value everywhere. BRC_ECORRUPT if a side has a
@@ -47,24 +49,25 @@ BRC_MUST_USE int brc_diff_box(brc_tally *tally, const brc_diff_sides *sides, con
  * the rest is what lies between the visits.
  */
 typedef struct brc_unvisited {
+    const brc_diff_sides *sides;
     const brc_grid *grid;
     uint64_t count[BRC_MAX_NDIM];  /* the grid's boxes within the common extent   */
     uint64_t next[BRC_MAX_NDIM];   /* the box after the last visited one          */
     int at_end, any;
     uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* corners of the rest, in boxes */
-    uint64_t visited;              /* elements                                    */
+    uint64_t from[BRC_MAX_NDIM], to[BRC_MAX_NDIM]; /* corners of the boxes that the selection meets */
+    uint64_t visited;              /* elements that are selected                  */
 } brc_unvisited;
 
 void brc_unvisited_start(brc_unvisited *u, const brc_diff_sides *sides, const brc_grid *grid);
-void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index, uint64_t elements);
-/* Adds the rest to the tally. */
+void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index);
+/* Adds the rest to the tally; picks, if they are wanted, were added on the way. */
 void brc_unvisited_end(brc_unvisited *u, brc_diff_sides *sides);
 
-/* Finds the common part of one box of a grid: its corner, its extent, and the count to compare. Returns the number
- * of elements to compare. */
-uint64_t brc_diff_overlap(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index,
+/* Finds the common part of one box of a grid: its corner, its extent, and the count to compare. */
+void brc_diff_overlap(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index,
                           uint64_t *corner, uint64_t *shape, uint64_t *count);
-/* Returns 1 if a box of the grid meets the common extent. */
+/* Returns 1 if a box of the grid meets the common extent, and the selection if there is one. */
 int brc_diff_meets(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index);
 
 /* ---- chunk pairs -------------------------------- */
@@ -98,34 +101,6 @@ void brc_pairs_free(brc_pairs *pairs);
 /* Reads one key of the chunk maps of both sides; data NULL: that side lacks the key. */
 BRC_MUST_USE int brc_pair_read(brc_chunk_pair *pair, const brc_diff_sides *sides, brc_span key, brc_span a, brc_span b,
                                brc_error *err);
-
-/* ---- chunk pull -------------------------------- */
-
-/* Pulls stored chunks from a source one by one, also those of a shard. Shards are read ahead and split on the
- * pool. */
-
-typedef struct brc_chunk_pull {
-    brc_array *a;      /* for messages, and for the flow that it feeds               */
-    const brc_meta *m; /* describes the source's chunks: their grid, their shards    */
-    const brc_chunk_source *source;
-    /* private */
-    int ended;         /* the source is at its end, or has failed:                   */
-    int rc;            /* with this code, to be returned after the earlier shards    */
-    brc_error error;
-    struct brc_pulled_shard *shards; /* a ring buffer, in order                      */
-    brc_group *group;
-    size_t nshards, first, n; /* slots; the first slot in use; the number in use     */
-    size_t held, largest;     /* bytes of the shards in use, and the largest so far  */
-    size_t next_part;         /* of the first shard                                  */
-} brc_chunk_pull;
-
-/* Returns 1 with the next chunk of m->grid, its bytes appended to `stored`; 0 at the end and from then on.
- * BRC_EINVAL if the source names a chunk outside the grid. Call on the caller's thread. */
-BRC_MUST_USE int brc_chunk_pull_next(brc_chunk_pull *pull, uint64_t *index, brc_buf *stored, brc_error *err);
-/* Returns how much of the pipe's budget it may hold. */
-size_t brc_chunk_pull_held(const brc_chunk_pull *pull);
-/* Waits for the jobs on the pool, and frees everything. */
-void brc_chunk_pull_dispose(brc_chunk_pull *pull);
 
 /* ---- same chunks -------------------------------- */
 

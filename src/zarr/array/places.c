@@ -323,8 +323,9 @@ int brc_places_new(brc_places **out, const brc_at *at, const brc_grid *grid, con
     BRC_TRY(brc_flags_check(at->flags, BRC_AT_POINTS, "brc_at", err));
     if (at->ndim != grid->ndim || (at->ndim == 0 && at->flags & BRC_AT_POINTS))
         return brc_fail(err, BRC_EINVAL,
-                        "positions along %d axes do not fit an array of %d dimensions", at->ndim,
-                        grid->ndim);
+                        "the positions are along %d ax%s, but the array has %d dimension%s",
+                        at->ndim, at->ndim == 1 ? "is" : "es", grid->ndim,
+                        grid->ndim == 1 ? "" : "s");
     BRC_TRY(brc_new(&memory, sizeof(brc_places), err));
     brc_places *p = *out = memory;
     p->ndim = at->ndim;

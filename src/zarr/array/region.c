@@ -122,8 +122,9 @@ static int is_box(const brc_at *at, const brc_array *a, brc_sel *sel)
     return 1;
 }
 
-int brc_region_init_at(brc_region *r, const brc_array *a, const brc_at *at, const int64_t *strides,
-                       brc_error *err)
+/* Initializes positions. */
+static int region_init_at(brc_region *r, const brc_array *a, const brc_at *at,
+                          const int64_t *strides, brc_error *err)
 {
     brc_at own;
     brc_sel sel;
@@ -148,16 +149,22 @@ int brc_region_init_at(brc_region *r, const brc_array *a, const brc_at *at, cons
                : brc_fail(err, BRC_ELIMIT, "the selection meets more than 2^64 chunks");
 }
 
+int brc_region_select(brc_region *r, const brc_io *io, const uint64_t *shape,
+                      const int64_t *strides, brc_error *err)
+{
+    const brc_at *at = brc_io_positions(io);
+    if (at == NULL)
+        return brc_region_init(r, io->array, io->sel, shape, strides, err);
+    if (io->sel != NULL)
+        return brc_fail(err, BRC_EINVAL, "a brc_io has a box or positions, not both");
+    return region_init_at(r, io->array, at, strides, err);
+}
+
 int brc_region_of_io(brc_region *r, brc_memory *memory, const brc_io *io, const uint64_t *shape,
                      int way, brc_error *err)
 {
-    const brc_at *at = brc_io_positions(io);
     BRC_TRY(brc_memory_of(memory, io->buffer, way, err));
-    if (at == NULL)
-        return brc_region_init(r, io->array, io->sel, shape, memory->strides, err);
-    if (io->sel != NULL)
-        return brc_fail(err, BRC_EINVAL, "a brc_io has a box or positions, not both");
-    return brc_region_init_at(r, io->array, at, memory->strides, err);
+    return brc_region_select(r, io, shape, memory->strides, err);
 }
 
 void brc_region_end(brc_region *r)
@@ -278,4 +285,87 @@ void brc_region_fill(const brc_array *a, const brc_region *r, const brc_region_p
     else
         brc_fill_box(a->meta.ndim, part->overlap.count, brc_array_unit(a),
                      memory + part->in_memory, r->strides, element);
+}
+
+/* ==== span table ================================ */
+
+int brc_element_next(brc_element_cursor *cursor, brc_span *out, brc_error *err)
+{
+    const uint8_t *data = cursor->packed.data;
+    const size_t left = cursor->packed.len - cursor->at;
+    if (left < 4)
+        return brc_fail(err, BRC_EINVAL, "the bytes end before element %llu",
+                        (unsigned long long)cursor->number);
+    const size_t len = brc_get_u32le(data + cursor->at);
+    if (len > left - 4)
+        return brc_fail(err, BRC_EINVAL, "element %llu is longer than the bytes that are left",
+                        (unsigned long long)cursor->number);
+    *out = (brc_span){data + cursor->at, len + 4};
+    cursor->at += len + 4;
+    cursor->number++;
+    return BRC_OK;
+}
+
+int brc_elements_end(const brc_element_cursor *cursor, brc_error *err)
+{
+    if (cursor->at == cursor->packed.len)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL, "bytes follow the last of %llu elements",
+                    (unsigned long long)cursor->number);
+}
+
+int brc_elements_find(brc_span *table, uint64_t n, brc_span packed, brc_error *err)
+{
+    brc_element_cursor cursor = {packed, 0, 0};
+    for (uint64_t i = 0; i < n; i++)
+        BRC_TRY(brc_element_next(&cursor, &table[i], err));
+    return brc_elements_end(&cursor, err);
+}
+
+int brc_elements_pack(brc_buf *out, const brc_span *table, uint64_t n, brc_error *err)
+{
+    for (uint64_t i = 0; i < n; i++)
+        BRC_TRY(brc_buf_append(out, table[i].data, table[i].len, err));
+    return BRC_OK;
+}
+
+/* ==== element chunk ================================ */
+
+static int lay_over_old(brc_span *table, uint64_t n, brc_span old, brc_error *err)
+{
+    brc_element_cursor cursor = {old, 0, 0};
+    brc_span element;
+    for (uint64_t i = 0; i < n; i++) {
+        BRC_TRY(brc_element_next(&cursor, &element, err));
+        if (table[i].data == NULL)
+            table[i] = element;
+    }
+    return brc_elements_end(&cursor, err);
+}
+
+int brc_gather_elements(brc_write_item *item, brc_span *table, const brc_meta *m,
+                        brc_scratch *scratch, brc_error *err)
+{
+    const uint64_t n = item->elements;
+    const brc_span fill = {m->fill.data, m->fill.len};
+    brc_buf old = BRC_BUF_INIT;
+    int rc;
+    if (item->old.found) {
+        BRC_GO(brc_write_old(item, scratch, &old, err));
+        if (lay_over_old(table, n, (brc_span){old.data, old.len}, err) < 0) {
+            rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
+            goto done;
+        }
+    }
+    for (uint64_t i = 0; i < n; i++)
+        if (table[i].data == NULL)
+            table[i] = fill;
+    item->own.limit = BRC_MAX_CHUNK_BYTES;
+    rc = brc_elements_pack(&item->own, table, n, err);
+    item->own.limit = 0;
+    item->data = item->own.data;
+    item->len = item->own.len;
+done:
+    brc_buf_dispose(&old);
+    return rc;
 }

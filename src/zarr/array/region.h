@@ -2,7 +2,6 @@
 #ifndef BRC_ZARR_REGION_H
 #define BRC_ZARR_REGION_H
 
-#include "../../nd/buffer.h"
 #include "array.h"
 #include "places.h"
 
@@ -24,10 +23,11 @@ typedef struct brc_region {
 /* Initializes a box. shape NULL: the array's; strides NULL: packed. */
 BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel,
                                  const uint64_t *shape, const int64_t *strides, brc_error *err);
-/* Initializes positions. brc_region_end() frees their memory. */
-BRC_MUST_USE int brc_region_init_at(brc_region *r, const brc_array *a, const brc_at *at,
-                                    const int64_t *strides, brc_error *err);
-/* Initializes either kind from a brc_io; `way` is that of brc_memory_of(). */
+/* Initializes the box or the positions of a brc_io; `strides` are those of its memory. brc_region_end() frees the
+ * memory of positions. */
+BRC_MUST_USE int brc_region_select(brc_region *r, const brc_io *io, const uint64_t *shape,
+                                   const int64_t *strides, brc_error *err);
+/* The same with the memory, too; `way` is that of brc_memory_of(). */
 BRC_MUST_USE int brc_region_of_io(brc_region *r, brc_memory *memory, const brc_io *io, const uint64_t *shape,
                                   int way, brc_error *err);
 void brc_region_end(brc_region *r);
@@ -61,5 +61,35 @@ void brc_region_put(const brc_array *a, const brc_region *r, const brc_region_pa
 /* Sets the same element everywhere that brc_region_take() would write. */
 void brc_region_fill(const brc_array *a, const brc_region *r, const brc_region_part *part, uint8_t *memory,
                      const uint8_t *element);
+
+/* ---- elements of variable length -------------------------------- */
+
+/* Converts between their packed form (the length as a little-endian uint32, and the bytes) and spans, in a table or in
+ * sequence. */
+
+/* A position in packed elements. */
+typedef struct brc_element_cursor {
+    brc_span packed;
+    size_t at;
+    uint64_t number; /* of the next element */
+} brc_element_cursor;
+
+/* Returns the next element, with its length prefix; BRC_EINVAL if the bytes end within the element. */
+BRC_MUST_USE int brc_element_next(brc_element_cursor *cursor, brc_span *out, brc_error *err);
+/* Fails with BRC_EINVAL if bytes are left. */
+BRC_MUST_USE int brc_elements_end(const brc_element_cursor *cursor, brc_error *err);
+
+/* Points table[0..n) to the elements, with their length prefixes; BRC_EINVAL unless the bytes hold exactly n of
+ * them. */
+BRC_MUST_USE int brc_elements_find(brc_span *table, uint64_t n, brc_span packed, brc_error *err);
+/* Appends the elements in sequence. */
+BRC_MUST_USE int brc_elements_pack(brc_buf *out, const brc_span *table, uint64_t n, brc_error *err);
+
+/* A chunk of elements of variable length that is about to be written, as a table of spans. */
+
+/* Makes the item's canonical bytes, for gather(). An element to which table[0..item->elements) does not point (data
+ * NULL) is the old element (item->old), or the fill value. The table is overwritten. */
+BRC_MUST_USE int brc_gather_elements(brc_write_item *item, brc_span *table, const brc_meta *m,
+                                     brc_scratch *scratch, brc_error *err);
 
 #endif

@@ -13,7 +13,6 @@
 #include "../../nd/shape.h"
 #include "../array/array.h"
 #include "../array/chunk_cursor.h"
-#include "../stored/stored.h"
 #include "../transfer.h"
 
 /* ==== chunk path ================================ */
@@ -26,16 +25,6 @@ int brc_chunk_key_format(const brc_array *a, const uint64_t *index, brc_buf *out
 int brc_chunk_key_parse(const brc_array *a, const char *key, uint64_t *index, int *inside)
 {
     return brc_meta_key_parse(&a->meta, key, index, inside);
-}
-
-static int index_order(const void *a, const void *b, void *width)
-{
-    return brc_index_order((int)*(const size_t *)width, a, b);
-}
-
-void brc_sort_indexes(uint64_t *indexes, size_t n, size_t width)
-{
-    qsort_r(indexes, n, width * sizeof(*indexes), index_order, &width);
 }
 
 /* ==== meta keys ================================ */
@@ -225,11 +214,11 @@ static int storage_spec(const brc_array *a, brc_span text, brc_buf *out, brc_err
     const char *name;
     const brc_json *config, *spec;
     brc_json *doc;
-    if (brc_json_parse(&doc, (const char *)text.data, text.len, NULL) < 0)
+    if (brc_json_parse(&doc, (const char *)text.data, text.len, 0, NULL) < 0)
         return storage_damaged(a, err);
     spec = brc_json_member(doc, "backend");
     int rc = brc_backend_parse(spec, &name, &config, NULL);
-    rc = rc < 0 ? storage_damaged(a, err) : brc_json_write(out, spec, err);
+    rc = rc < 0 ? storage_damaged(a, err) : brc_json_write(out, spec, 0, err);
     brc_json_free(doc);
     return rc == BRC_OK ? brc_buf_terminate(out, err) : rc;
 }
@@ -265,7 +254,7 @@ static int read_full(brc_array *a, brc_error *err)
 {
     brc_json *spec;
     brc_buf full = BRC_BUF_INIT;
-    BRC_TRY(brc_json_parse(&spec, a->backend, strlen(a->backend), err));
+    BRC_TRY(brc_json_parse(&spec, a->backend, strlen(a->backend), 0, err));
     int rc = brc_backend_full(a->session->repo->registry, spec, &full, err);
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&full, &a->full, err);
@@ -540,7 +529,7 @@ static int level_open_index(brc_meta *m, brc_shard_level *level, const brc_json 
     level->at_start = brc_json_is(brc_json_member(config, "index_location"), "start");
     if (m->index_type == NULL) {
         brc_json *name = brc_json_new_string("uint64");
-        int rc = name != NULL ? brc_dtype_open(&m->index_type, m->registry, name, err)
+        int rc = name != NULL ? brc_dtype_open(&m->index_type, m->registry, name, NULL, err)
                               : brc_nomem(err);
         brc_json_free(name);
         if (rc < 0)
@@ -658,7 +647,7 @@ static int meta_unknown_members(const brc_json *doc, const char *const *names, s
                                 brc_error *err)
 {
     for (const brc_json *v = brc_json_first(doc); v != NULL; v = brc_json_next(v)) {
-        const char *name = brc_json_own_name(v);
+        const char *name = brc_json_name(v);
         int must = 1;
         if (meta_is_listed(name, names, n))
             continue;
@@ -711,7 +700,7 @@ static int meta_consolidated(const brc_json *doc, brc_error *err)
         return meta_bad(err, "/consolidated_metadata/metadata", "must be an object");
     for (const brc_json *v = brc_json_first(nodes); v != NULL; v = brc_json_next(v))
         if (brc_json_kind(brc_json_member(v, "node_type")) != BRC_JSON_STRING)
-            return meta_bad_member(err, "/consolidated_metadata/metadata", brc_json_own_name(v),
+            return meta_bad_member(err, "/consolidated_metadata/metadata", brc_json_name(v),
                                    "/node_type: must be there and be a string");
     return BRC_OK;
 }
@@ -847,14 +836,14 @@ static int meta_texts(brc_meta *m, const brc_json *doc, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
-    BRC_GO(brc_json_write(&text, brc_json_member(doc, "codecs"), err));
+    BRC_GO(brc_json_write(&text, brc_json_member(doc, "codecs"), 0, err));
     BRC_GO(brc_buf_take_text(&text, &m->codecs_json, err));
     const brc_json *type = brc_json_member(doc, "data_type");
     const char *name;
     if (brc_json_text(type, &name))
         BRC_GO(brc_buf_text(&text, name, err));
     else
-        BRC_GO(brc_json_write(&text, type, err));
+        BRC_GO(brc_json_write(&text, type, 0, err));
     BRC_GO(brc_buf_take_text(&text, &m->dtype, err));
 done:
     brc_buf_dispose(&text);
@@ -865,7 +854,7 @@ done:
 static int meta_meaning(brc_meta *m, const brc_json *doc, brc_error *err)
 {
     const brc_json *type = brc_json_member(doc, "data_type");
-    int rc = brc_dtype_open(&m->type, m->registry, type, err);
+    int rc = brc_dtype_open(&m->type, m->registry, type, NULL, err);
     if (rc < 0) {
         brc_context(err, "/data_type");
         return rc;

@@ -47,7 +47,7 @@ static int behind_plain(brc_buf *out, const brc_registry *reg, const char *dtype
     if (*rest != '[')
         return brc_fail(err, BRC_EINVAL, "the codecs are not a list");
     BRC_GO(meta_dtype_json(&name, dtype, err));
-    BRC_GO(brc_dtype_open(&type, reg, name, err));
+    BRC_GO(brc_dtype_open(&type, reg, name, NULL, err));
     BRC_GO(brc_meta_plain_codecs(out, type, err));
     rest += 1 + strspn(rest + 1, " \t\r\n");
     out->len--; /* its bracket */
@@ -95,8 +95,8 @@ int brc_default_codecs_set(breccia *repo, const char *codecs, brc_error *err)
     int rc = BRC_OK;
     if (codecs != NULL) {
         BRC_TRY(must_fit_some(repo->registry, codecs, err));
-        BRC_TRY(brc_json_parse(&list, codecs, strlen(codecs), err));
-        BRC_GO(brc_json_write(&text, list, err));
+        BRC_TRY(brc_json_parse(&list, codecs, strlen(codecs), 0, err));
+        BRC_GO(brc_json_write(&text, list, 0, err));
         BRC_GO(brc_buf_terminate(&text, err));
     }
     BRC_GO(brc_store_begin(repo->store, err));
@@ -205,7 +205,7 @@ static int set_value(brc_json *doc, const char *member, brc_json *value, int rc,
 static int set_parsed(brc_json *doc, const char *member, const char *json, brc_error *err)
 {
     brc_json *value;
-    int rc = brc_json_parse(&value, json, strlen(json), err);
+    int rc = brc_json_parse(&value, json, strlen(json), 0, err);
     return set_value(doc, member, value, rc, err);
 }
 
@@ -214,7 +214,7 @@ static int set_attributes(brc_json *doc, const char *json, brc_error *err)
     brc_json *value;
     if (json == NULL)
         return BRC_OK;
-    int rc = brc_json_parse_nan(&value, json, strlen(json), err);
+    int rc = brc_json_parse(&value, json, strlen(json), BRC_JSON_NAN, err);
     BRC_TRY(set_value(doc, "attributes", value, rc, err));
     if (brc_json_kind(brc_json_member(doc, "attributes")) != BRC_JSON_OBJECT)
         return brc_fail(err, BRC_EINVAL, "attributes must be a JSON object");
@@ -331,7 +331,7 @@ static int put_in_shards(brc_json *doc, int ndim, const uint64_t *chunk, brc_err
     for (int i = 0; i < ndim; i++)
         BRC_GO(brc_buf_printf(&text, err, "%s%" PRIu64, i > 0 ? "," : "", chunk[i]));
     BRC_GO(brc_buf_text(&text, "],\"codecs\":", err));
-    BRC_GO(brc_json_write(&text, brc_json_member(doc, "codecs"), err));
+    BRC_GO(brc_json_write(&text, brc_json_member(doc, "codecs"), 0, err));
     BRC_GO(brc_buf_printf(&text, err,
                           ",\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":"
                           "{\"endian\":\"little\"}},{\"name\":\"crc32c\"}],"
@@ -407,7 +407,7 @@ static int meta_dtype_json(brc_json **out, const char *text, brc_error *err)
     if (text == NULL)
         return brc_fail(err, BRC_EINVAL, "a data type is needed");
     if (text[0] == '{' || text[0] == '"')
-        return brc_json_parse(out, text, strlen(text), err);
+        return brc_json_parse(out, text, strlen(text), 0, err);
     if (!brc_utf8_valid(text, strlen(text)))
         return brc_fail(err, BRC_EINVAL, "the data type's name is not valid UTF-8");
     *out = brc_json_new_string(text);
@@ -520,7 +520,7 @@ int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_
     if (spec->ndim < 0 || spec->ndim > BRC_MAX_NDIM || (spec->ndim > 0 && spec->shape == NULL))
         return brc_fail(err, BRC_EINVAL, "an array has 0 to %d dimensions", BRC_MAX_NDIM);
     BRC_GO(meta_dtype_json(&dtype_json, spec->dtype, err));
-    BRC_GO(brc_dtype_open(&type, reg, dtype_json, err));
+    BRC_GO(brc_dtype_open(&type, reg, dtype_json, NULL, err));
     doc = brc_json_new_object();
     if (doc == NULL) {
         rc = brc_nomem(err);
@@ -556,18 +556,116 @@ static int check_rechunk(const brc_json *doc, const brc_meta *meta, brc_error *e
     return rc;
 }
 
+/* ---- a list of compressors alone -------------------------------- */
+
+static int codec_kind(const brc_registry *reg, const brc_json *codec)
+{
+    brc_named named;
+    if (brc_named_read(&named, codec, NULL) < 0)
+        return -1;
+    const brc_codec_entry *entry = brc_registry_codec(reg, named.name);
+    return entry == NULL ? -1 : entry->spec.kind;
+}
+
+static int are_compressors(const brc_registry *reg, const brc_json *list)
+{
+    if (brc_json_kind(list) != BRC_JSON_ARRAY)
+        return 0;
+    for (const brc_json *item = brc_json_first(list); item != NULL; item = brc_json_next(item))
+        if (codec_kind(reg, item) != BRC_BYTES_TO_BYTES)
+            return 0;
+    return 1;
+}
+
+static int push_clone(brc_json *list, const brc_json *item, brc_error *err)
+{
+    brc_json *copy;
+    BRC_TRY(brc_json_clone(&copy, item, err));
+    return brc_json_push(list, copy, err);
+}
+
+static int with_compressors(brc_json **out, const brc_registry *reg, const brc_json *present,
+                            const brc_json *compressors, brc_error *err);
+
+/* Appends a sharding codec whose inner chunks have these compressors. */
+static int push_sharding(brc_json *list, const brc_registry *reg, const brc_json *sharding,
+                         const brc_json *compressors, brc_error *err)
+{
+    const brc_json *config = brc_json_member(sharding, "configuration");
+    brc_json *copy = NULL, *new_config = NULL, *inner = NULL;
+    int rc;
+    BRC_GO(with_compressors(&inner, reg, brc_json_member(config, "codecs"), compressors, err));
+    BRC_GO(brc_json_clone(&new_config, config, err));
+    BRC_GO(brc_json_clone(&copy, sharding, err));
+    rc = brc_json_set(new_config, "codecs", inner, err);
+    inner = NULL;
+    if (rc == BRC_OK) {
+        rc = brc_json_set(copy, "configuration", new_config, err);
+        new_config = NULL;
+    }
+    if (rc == BRC_OK) {
+        rc = brc_json_push(list, copy, err);
+        copy = NULL;
+    }
+done:
+    brc_json_free(inner);
+    brc_json_free(new_config);
+    brc_json_free(copy);
+    return rc;
+}
+
+/* Makes the present list with other compressors: of the inner chunks, where there are shards. */
+static int with_compressors(brc_json **out, const brc_registry *reg, const brc_json *present,
+                            const brc_json *compressors, brc_error *err)
+{
+    int is_sharded = 0, rc = BRC_OK;
+    *out = brc_json_new_array();
+    if (*out == NULL)
+        return brc_nomem(err);
+    for (const brc_json *c = brc_json_first(present); c && rc == BRC_OK; c = brc_json_next(c)) {
+        const int sharding = brc_json_is(brc_json_member(c, "name"), "sharding_indexed");
+        is_sharded |= sharding;
+        if (sharding)
+            rc = push_sharding(*out, reg, c, compressors, err);
+        else if (is_sharded || codec_kind(reg, c) != BRC_BYTES_TO_BYTES)
+            rc = push_clone(*out, c, err);
+    }
+    for (const brc_json *c = brc_json_first(compressors); c && rc == BRC_OK && !is_sharded;
+         c = brc_json_next(c))
+        rc = push_clone(*out, c, err);
+    if (rc < 0) {
+        brc_json_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* Replaces a list that has only compressors by the document's list with these. */
+static int keep_all_but_compressors(brc_json **codecs, const brc_registry *reg,
+                                    const brc_json *doc, brc_error *err)
+{
+    brc_json *all;
+    if (!are_compressors(reg, *codecs))
+        return BRC_OK;
+    BRC_TRY(with_compressors(&all, reg, brc_json_member(doc, "codecs"), *codecs, err));
+    brc_json_free(*codecs);
+    *codecs = all;
+    return BRC_OK;
+}
+
 int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const char *codecs_json, int rechunk,
                         brc_error *err)
 {
     brc_json *codecs = NULL;
     brc_chain *chain = NULL;
     brc_buf text = BRC_BUF_INIT;
-    int rc = brc_json_parse(&codecs, codecs_json, strlen(codecs_json), err);
+    int rc = brc_json_parse(&codecs, codecs_json, strlen(codecs_json), 0, err);
     if (rc < 0) {
         brc_context(err, "codecs");
         return rc;
     }
     BRC_GO(brc_meta_must_encode(meta, err));
+    BRC_GO(keep_all_but_compressors(&codecs, meta->registry, doc, err));
     BRC_GO(brc_chain_open(&chain, meta->registry, codecs, meta->ndim, meta->outer.chunk, meta->type,
                           (brc_span){meta->fill.data, meta->fill.len}, err));
     BRC_GO(brc_chain_write(chain, &text, err));
@@ -589,7 +687,7 @@ int brc_meta_zarr2_note(brc_json *doc, const char *name, brc_json *value, brc_er
     int rc;
 
     BRC_GO(there ? brc_json_clone(&note, there, err)
-                 : brc_json_parse(&note, "{\"must_understand\":false}", 25, err));
+                 : brc_json_parse(&note, "{\"must_understand\":false}", 25, 0, err));
     rc = brc_json_set(note, name, value, err);
     value = NULL;
     if (rc < 0)

@@ -5,6 +5,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/sized.h"
+#include "../../history/commit.h"
 #include "../../history/tree_walk.h"
 #include "../../work/bulk_write.h"
 #include "../../work/session_nodes.h"
@@ -79,7 +80,7 @@ int brc_node_json(brc_buf *out, brc_session *s, const char *path, brc_error *err
 {
     brc_json *doc;
     BRC_TRY(brc_node_doc(&doc, s, path, err));
-    int rc = brc_json_write(out, doc, err);
+    int rc = brc_json_write(out, doc, 0, err);
     brc_json_free(doc);
     return rc < 0 ? rc : brc_buf_terminate(out, err);
 }
@@ -92,10 +93,10 @@ int brc_attrs_get(brc_buf *out, brc_session *s, const char *path, const char *ke
     int rc;
     if (key != NULL) {
         const brc_json *value = brc_json_member(attrs, key);
-        rc = value != NULL ? brc_json_write(out, value, err)
+        rc = value != NULL ? brc_json_write(out, value, 0, err)
                            : brc_fail(err, BRC_ENOTFOUND, "%s has no attribute '%.80s'", path, key);
     } else {
-        rc = brc_json_kind(attrs) == BRC_JSON_OBJECT ? brc_json_write(out, attrs, err)
+        rc = brc_json_kind(attrs) == BRC_JSON_OBJECT ? brc_json_write(out, attrs, 0, err)
                                                      : brc_buf_append(out, "{}", 2, err);
     }
     brc_json_free(doc);
@@ -128,27 +129,10 @@ static int look_list(brc_session *s, const char *path, void *arg, brc_error *err
                             list->without_itself ? 0 : BRC_WALK_RECURSE, err);
 }
 
-int brc_list(brc_iter **out, brc_session *s, const char *path, uint32_t flags, brc_error *err)
+static int node_next(void *state, const void **out, brc_error *err)
 {
-    BRC_TRY(brc_flags_check(flags, BRC_LIST_RECURSE, "brc_list()", err));
-    BRC_TRY(brc_iter_new(out, BRC_ITER_NODES, sizeof(node_list), node_list_dispose, err));
-    node_list *list = brc_iter_state(*out);
-    list->session = brc_session_ref(s);
-    list->without_itself = (flags & BRC_LIST_RECURSE) == 0;
-    int rc = look_at_node(s, path, look_list, list, err);
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-int brc_list_next(brc_iter *it, const brc_node **out, brc_error *err)
-{
-    *out = NULL;
     brc_tree_node node;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_NODES, err));
-    node_list *list = brc_iter_state(it);
+    node_list *list = state;
     int rc = brc_tree_walk_next(list->walk, &node, err);
     if (rc > 0 && list->without_itself) {
         list->without_itself = 0;
@@ -157,6 +141,21 @@ int brc_list_next(brc_iter *it, const brc_node **out, brc_error *err)
     if (rc > 0) {
         list->now = (brc_node){ node.path, node.entry.kind };
         *out = &list->now;
+    }
+    return rc;
+}
+
+int brc_list(brc_iter **out, brc_session *s, const char *path, uint32_t flags, brc_error *err)
+{
+    BRC_TRY(brc_flags_check(flags, BRC_LIST_RECURSE, "brc_list()", err));
+    BRC_TRY(brc_iter_new(out, node_next, sizeof(node_list), node_list_dispose, err));
+    node_list *list = brc_iter_state(*out);
+    list->session = brc_session_ref(s);
+    list->without_itself = (flags & BRC_LIST_RECURSE) == 0;
+    int rc = look_at_node(s, path, look_list, list, err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
     }
     return rc;
 }
@@ -367,7 +366,7 @@ int brc_attrs_set(brc_session *s, const char *path, const char *key, const char 
     if (!brc_json_name_is_valid(key))
         return brc_fail(err, BRC_EINVAL, "an attribute's name must be valid UTF-8");
     if (json != NULL) {
-        int rc = brc_json_parse_nan(&value, json, strlen(json), err);
+        int rc = brc_json_parse(&value, json, strlen(json), BRC_JSON_NAN, err);
         if (rc < 0) {
             brc_context(err, "attribute '%.80s'", key);
             return rc;

@@ -11,10 +11,90 @@
 
 #include "../../base/alloc.h"
 #include "../../base/part.h"
+#include "../../history/tree_walk.h"
 #include "../../work/session_nodes.h"
 #include "../array/chunk_cursor.h"
-#include "key_put.h"
+#include "../stored/stored_in.h"
+#include "../stored/stored_out.h"
+#include "key_list.h"
 #include "key_rows.h"
+
+/* ---- loose bytes -------------------------------- */
+
+/* Bytes that are neither a node nor a chunk yet, and chunks that become such bytes. */
+
+int brc_loose_put(brc_session *s, const char *key, brc_span data, brc_error *err)
+{
+    brc_oid id;
+    if (data.len > BRC_MAX_CHUNK_BYTES)
+        return brc_fail(err, BRC_ELIMIT, "a value has at most 2^31-1 bytes, not %zu", data.len);
+    BRC_TRY(brc_store_put(s->repo->store, BRC_KIND_LOOSE,
+                          data.len > 0 ? data.data : (const uint8_t *)"", data.len, &id, err));
+    return brc_draft_key_put(s->repo->store, s->draft.id, key, &id, err);
+}
+
+static int loosen_one(brc_array *a, const uint64_t *outer, brc_buf *key, brc_buf *value,
+                      brc_error *err)
+{
+    brc_buf full = BRC_BUF_INIT;
+    int there, rc;
+    key->len = 0;
+    BRC_GO(brc_chunk_key_format(a, outer, key, err));
+    BRC_GO(brc_stored_chunk(a, outer, value, &there, err));
+    BRC_GO(brc_buf_printf(&full, err, "%s%s%s", a->path + 1, a->path[1] != '\0' ? "/" : "",
+                          (const char *)key->data));
+    if (there)
+        BRC_GO(brc_loose_put(a->session, (const char *)full.data,
+                             (brc_span){value->data, value->len}, err));
+    rc = brc_put_drop(a, outer, err);
+done:
+    brc_buf_dispose(&full);
+    return rc;
+}
+
+/* Turns every chunk and shard of the array into a loose key with its present value. Within a
+ * change. */
+static int loosen_all(brc_array *a, brc_error *err)
+{
+    brc_outer_cursor c;
+    brc_buf key = BRC_BUF_INIT, value = BRC_BUF_INIT;
+    uint64_t outer[BRC_MAX_NDIM] = {0};
+    brc_oid id;
+    int rc = brc_outer_cursor_start(&c, a, NULL, err);
+    while (rc >= 0 && (rc = brc_outer_cursor_next(&c, outer, &id, err)) > 0) {
+        rc = loosen_one(a, outer, &key, &value, err);
+        if (rc >= 0)
+            rc = 1;
+    }
+    brc_outer_cursor_end(&c);
+    brc_buf_dispose(&key);
+    brc_buf_dispose(&value);
+    return rc;
+}
+
+static int is_beyond(const brc_meta *meta, const uint64_t *outer)
+{
+    for (int i = 0; i < meta->ndim; i++)
+        if (outer[i] >= meta->outer.count[i])
+            return 1;
+    return 0;
+}
+
+/* Removes every chunk and shard outside of `meta`'s shape. Within a change. */
+static int drop_chunks_beyond(brc_array *a, const brc_meta *meta, brc_error *err)
+{
+    brc_outer_cursor c;
+    uint64_t outer[BRC_MAX_NDIM] = {0};
+    brc_oid id;
+    int rc = brc_outer_cursor_start(&c, a, NULL, err);
+    while (rc >= 0 && (rc = brc_outer_cursor_next(&c, outer, &id, err)) > 0)
+        if (is_beyond(meta, outer) && (rc = brc_put_drop(a, outer, err)) < 0)
+            break;
+    brc_outer_cursor_end(&c);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* ---- documents -------------------------------- */
 
 /* The document in the bytes. */
 typedef struct new_document {
@@ -106,11 +186,11 @@ static int loosen_in_change(brc_array *a, const new_document *doc, brc_oid *map,
     chunks_then then;
     BRC_TRY(meet_document(a, doc, &then, err));
     if (!then.same) {
-        BRC_TRY(brc_loose_chunks(a, err));
+        BRC_TRY(loosen_all(a, err));
         return brc_draft_row_clear(brc_array_store(a), a->row, a->path, err);
     }
     if (then.cuts) /* for an opaque array, which has not been resized */
-        BRC_TRY(brc_drop_chunks_beyond(a, &doc->meta, err));
+        BRC_TRY(drop_chunks_beyond(a, &doc->meta, err));
     *map = a->entry.map;
     return BRC_OK;
 }

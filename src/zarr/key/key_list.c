@@ -5,9 +5,8 @@
 
 #include "../../base/alloc.h"
 #include "../../base/sized.h"
-#include "../../base/utf8.h"
+#include "../../base/buf.h"
 #include "../array/chunk_cursor.h"
-#include "../transfer.h"
 
 /*
  * Lists the chunk keys of one array that begin with a prefix, in order. Keys are looked up on
@@ -192,7 +191,7 @@ typedef struct key_memory {
 
 static void key_array_free(brc_key_array *ka)
 {
-    brc_key_shard_dispose(&ka->shard);
+    brc_shard_plan_dispose(&ka->shard);
     brc_array_release(&ka->array);
     free(ka);
 }
@@ -482,7 +481,7 @@ typedef struct key_dir {
     char *array;           /* the array's part of `above`                         */
     int rows;              /* the draft's rows are still to come                  */
     char *from;            /* where the rows continue; NULL: at the first         */
-    void *items;           /* char *[]: 'd' or 'f', and the name                  */
+    void *items;           /* char *[]: a name, with a '/' behind a directory's   */
     size_t n, cap, at;
 } key_dir;
 
@@ -511,9 +510,9 @@ static int dir_add(key_dir *dir, const char *name, size_t len, int is_dir, brc_e
 {
     brc_buf text = BRC_BUF_INIT;
     BRC_TRY(brc_grow_array(&dir->items, &dir->cap, dir->n + 1, sizeof(char *), err));
-    int rc = brc_buf_byte(&text, is_dir ? 'd' : 'f', err);
-    if (rc == BRC_OK)
-        rc = brc_buf_append(&text, name, len, err);
+    int rc = brc_buf_append(&text, name, len, err);
+    if (rc == BRC_OK && is_dir)
+        rc = brc_buf_byte(&text, '/', err);
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&text, &((char **)dir->items)[dir->n], err);
     brc_buf_dispose(&text);
@@ -544,7 +543,7 @@ static int names_of_nodes(key_dir *dir, brc_error *err)
 {
     const brc_node *node;
     int rc = 1;
-    while (dir->n < NAME_BATCH && (rc = brc_list_next(dir->nodes, &node, err)) > 0)
+    while (dir->n < NAME_BATCH && (rc = brc_next(dir->nodes, &node, err)) > 0)
         BRC_TRY(add_child(dir, node, err));
     if (rc != 0)
         return rc;
@@ -736,31 +735,9 @@ done:
     return rc;
 }
 
-int brc_keys_dir(brc_iter **out, brc_session *s, const char *name, brc_error *err)
+static int dir_next(void *state, const void **out, brc_error *err)
 {
-    const size_t len = strlen(name);
-    brc_buf above = BRC_BUF_INIT;
-    int rc;
-    BRC_TRY(brc_iter_new(out, BRC_ITER_KEY_DIR, sizeof(key_dir), dir_dispose, err));
-    key_dir *dir = brc_iter_state(*out);
-    dir->session = brc_session_ref(s);
-    dir->rows = 1;
-    BRC_GO(brc_buf_printf(&above, err, "%s%s", name, len > 0 && name[len - 1] != '/' ? "/" : ""));
-    BRC_GO(brc_buf_take_text(&above, &dir->above, err));
-    rc = start_dir(dir, err);
-done:
-    brc_buf_dispose(&above);
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-int brc_keys_dir_next(brc_iter *it, const char **name, int *is_dir, brc_error *err)
-{
-    BRC_TRY(brc_iter_check(it, BRC_ITER_KEY_DIR, err));
-    key_dir *dir = brc_iter_state(it);
+    key_dir *dir = state;
     while (dir->at == dir->n) {
         dir_clear(dir);
         if (dir->has_document) {
@@ -776,10 +753,29 @@ int brc_keys_dir_next(brc_iter *it, const char **name, int *is_dir, brc_error *e
             return 0;
         }
     }
-    const char *item = ((char **)dir->items)[dir->at++];
-    *is_dir = item[0] == 'd';
-    *name = item + 1;
+    *out = ((char **)dir->items)[dir->at++];
     return 1;
+}
+
+static int key_dir_new(brc_iter **out, brc_session *s, const char *name, brc_error *err)
+{
+    const size_t len = strlen(name);
+    brc_buf above = BRC_BUF_INIT;
+    int rc;
+    BRC_TRY(brc_iter_new(out, dir_next, sizeof(key_dir), dir_dispose, err));
+    key_dir *dir = brc_iter_state(*out);
+    dir->session = brc_session_ref(s);
+    dir->rows = 1;
+    BRC_GO(brc_buf_printf(&above, err, "%s%s", name, len > 0 && name[len - 1] != '/' ? "/" : ""));
+    BRC_GO(brc_buf_take_text(&above, &dir->above, err));
+    rc = start_dir(dir, err);
+done:
+    brc_buf_dispose(&above);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 /* ==== key list ================================ */
@@ -946,7 +942,7 @@ static int key_of_next_node(key_list *list, brc_error *err)
 {
     const brc_node *node;
     int is;
-    int rc = brc_list_next(list->nodes, &node, err);
+    int rc = brc_next(list->nodes, &node, err);
     if (rc == 0) {
         brc_iter_free(list->nodes);
         list->nodes = NULL;
@@ -1041,55 +1037,6 @@ done:
     return rc;
 }
 
-int brc_keys_prefix(brc_iter **out, brc_session *s, const char *prefix, brc_error *err)
-{
-    BRC_TRY(brc_iter_new(out, BRC_ITER_KEYS, sizeof(key_list), key_list_dispose, err));
-    key_list *list = brc_iter_state(*out);
-    list->session = brc_session_ref(s);
-    list->rows = 1;
-    int rc = brc_dup(&list->prefix, prefix, err);
-    if (rc == BRC_OK)
-        rc = start_nodes(list, err);
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-int brc_keys_loose(brc_iter **out, brc_session *s, brc_error *err)
-{
-    BRC_TRY(brc_iter_new(out, BRC_ITER_KEYS, sizeof(key_list), key_list_dispose, err));
-    key_list *list = brc_iter_state(*out);
-    list->session = brc_session_ref(s);
-    list->rows = 1;
-    int rc = brc_dup(&list->prefix, "", err);
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err)
-{
-    int kind;
-    brc_buf prefix = BRC_BUF_INIT;
-    *out = NULL;
-    BRC_TRY(brc_path_normal(&prefix, path, err));
-    int rc = brc_node_kind(&kind, s, path, err);
-    if (rc == BRC_OK && kind == 0)
-        rc = brc_fail(err, BRC_ENOTFOUND, "there is no node %s", (const char *)prefix.data);
-    if (rc == BRC_OK && prefix.len > 1)
-        rc = brc_buf_byte(&prefix, '/', err);
-    if (rc == BRC_OK)
-        rc = brc_buf_terminate(&prefix, err);
-    if (rc == BRC_OK)
-        rc = brc_keys_prefix(out, s, (const char *)prefix.data + 1, err);
-    brc_buf_dispose(&prefix);
-    return rc;
-}
-
 /* Adds something to the list. Returns 1, or 0 at the end. */
 static int fill_list(key_list *list, brc_error *err)
 {
@@ -1107,18 +1054,45 @@ static int fill_list(key_list *list, brc_error *err)
     return rc < 0 ? rc : 1;
 }
 
-int brc_keys_next(brc_iter *it, const char **key, brc_error *err)
+static int key_next(void *state, const void **out, brc_error *err)
 {
-    BRC_TRY(brc_iter_check(it, BRC_ITER_KEYS, err));
-    key_list *list = brc_iter_state(it);
+    key_list *list = state;
     while (list->at == list->n) {
         key_list_clear(list);
         int rc = fill_list(list, err);
         if (rc <= 0)
             return rc;
     }
-    *key = ((char **)list->items)[list->at++];
+    *out = ((char **)list->items)[list->at++];
     return 1;
+}
+
+static int key_list_new(brc_iter **out, brc_session *s, const char *prefix, int only_rows,
+                        brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, key_next, sizeof(key_list), key_list_dispose, err));
+    key_list *list = brc_iter_state(*out);
+    list->session = brc_session_ref(s);
+    list->rows = 1;
+    int rc = brc_dup(&list->prefix, prefix, err);
+    if (rc == BRC_OK && !only_rows)
+        rc = start_nodes(list, err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int brc_keys(brc_iter **out, brc_session *s, const char *prefix, uint32_t flags, brc_error *err)
+{
+    *out = NULL;
+    BRC_TRY(brc_flags_check(flags, BRC_KEYS_DIR | BRC_KEYS_LOOSE, "brc_keys()", err));
+    if (flags == (BRC_KEYS_DIR | BRC_KEYS_LOOSE))
+        return brc_fail(err, BRC_EINVAL, "keys are listed by directory or loose, not both");
+    return (flags & BRC_KEYS_DIR) != 0
+               ? key_dir_new(out, s, prefix, err)
+               : key_list_new(out, s, prefix, (flags & BRC_KEYS_LOOSE) != 0, err);
 }
 
 int brc_keys_any(int *any, brc_session *s, const char *prefix, int rows, brc_error *err)
@@ -1126,9 +1100,9 @@ int brc_keys_any(int *any, brc_session *s, const char *prefix, int rows, brc_err
     brc_iter *it;
     const char *key;
     *any = 0;
-    BRC_TRY(brc_keys_prefix(&it, s, prefix, err));
+    BRC_TRY(key_list_new(&it, s, prefix, 0, err));
     ((key_list *)brc_iter_state(it))->rows = rows;
-    int rc = brc_keys_next(it, &key, err);
+    int rc = brc_next(it, &key, err);
     brc_iter_free(it);
     *any = rc > 0;
     return rc < 0 ? rc : BRC_OK;

@@ -3,7 +3,7 @@
 #define BRC_ZARR_KEY_LIST_H
 
 #include "../array/array.h"
-#include "key_shard.h"
+#include "../stored/stored_out.h"
 
 /* ---- key arrays -------------------------------- */
 
@@ -16,7 +16,7 @@
 
 typedef struct brc_key_array {
     brc_array array;  /* belongs to the session that keeps it, and holds no reference to that session */
-    brc_key_shard shard; /* the last shard of which a part was requested          */
+    brc_shard_plan shard; /* the last shard of which a part was requested          */
     uint64_t used;
 } brc_key_array;
 
@@ -54,7 +54,9 @@ BRC_MUST_USE int brc_key_node_path(brc_buf *out, const char *key, size_t len, br
 
 /* Returns the length of the prefix's directory part, up to and including its last '/'. */
 size_t brc_key_dir_len(const char *prefix);
-/* *any: 1 if a key begins with the prefix; `rows`: also count keys that are neither a node nor a chunk yet. */
+/* Sets *exists to 1 if the key exists, else to 0. */
+BRC_MUST_USE int brc_key_exists(int *exists, brc_session *s, const char *key, brc_error *err);
+/* Sets *any to 1 if a key begins with the prefix. `rows`: keys that are neither a node nor a chunk yet count too. */
 BRC_MUST_USE int brc_keys_any(int *any, brc_session *s, const char *prefix, int rows, brc_error *err);
 
 #endif

@@ -4,14 +4,11 @@
 #define BRC_ZARR_KEY_ROWS_H
 
 #include "../../work/session.h"
-#include "../doc/meta.h"
 
 /* Sets these bytes under the key, whatever node or chunk it names. Within a change of the session. */
 BRC_MUST_USE int brc_loose_put(brc_session *s, const char *key, brc_span data, brc_error *err);
-/* Turns every chunk and shard of the array into a loose key with its present value. Within a change. */
-BRC_MUST_USE int brc_loose_chunks(brc_array *a, brc_error *err);
-/* Removes every chunk and shard outside of `meta`'s shape. Within a change. */
-BRC_MUST_USE int brc_drop_chunks_beyond(brc_array *a, const brc_meta *meta, brc_error *err);
+/* Appends the bytes of a loose key's object; within a transaction. */
+BRC_MUST_USE int brc_loose_load(brc_buf *out, brc_store *store, const brc_oid *id, brc_error *err);
 
 /* Cuts the array ahead if these bytes are a document of the existing array with a smaller shape: removes what the
  * new shape cuts off before the document is set, so that nobody waits while chunks are cleared. Does nothing within

@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
+#include "../../base/sized.h"
 #include "../../work/bulk_write.h"
 #include "../../work/session_nodes.h"
 #include "../array/chunk_cursor.h"
+#include "../stored/stored_in.h"
+#include "../stored/stored_out.h"
 #include "key_list.h"
-#include "key_put.h"
 #include "key_rows.h"
-#include "key_view.h"
 
 /* ==== key settle ================================ */
 
@@ -76,7 +77,7 @@ static int key_place_chunk(brc_session *s, const char *key, brc_span data, brc_p
         return 0;
     BRC_TRY(document_is_key(s, a, &is, err));
     if (!is) {
-        brc_fail(err, BRC_EINVAL, "the array's zarr.json is not there");
+        brc_fail(err, BRC_EINVAL, "the array's zarr.json is missing");
         return 0;
     }
     if (!put->is_ready || brc_oid_cmp(&put->doc, &a->meta_doc) != 0 ||
@@ -152,7 +153,7 @@ static int is_chunk_too(brc_session *s, const char *key, int *is, brc_error *err
     BRC_TRY(brc_key_array_of(&ka, s, key, &rest, err));
     if (ka == NULL || !brc_meta_key_parse(&ka->array.meta, rest, outer, &inside) || !inside)
         return BRC_OK;
-    return brc_key_chunk_exists(is, &ka->array, outer, err);
+    return brc_stored_exists(is, &ka->array, outer, err);
 }
 
 int brc_keys_check_adopted(brc_session *s, int64_t draft, brc_error *err)
@@ -231,7 +232,7 @@ static int refuse_keys(brc_session *s, const key_names *names, brc_error *err)
     const char *key = ((char **)names->keys)[0];
     brc_buf others = BRC_BUF_INIT;
     const char *remedy = is_of_format_2(key) ? "write Zarr format 3 (2 can be imported)"
-                                             : "set what is missing, or delete it";
+                                             : "set the missing keys, or delete it";
     size_t len;
     int rc = settle_one(s, key, brc_document_key(key, &len), &why);
     if (rc < 0) {
@@ -349,7 +350,7 @@ static int drop_chunk_under(brc_session *s, const char *key, brc_error *err)
     BRC_TRY(brc_key_array_of(&ka, s, key, &rest, err));
     if (ka == NULL || !brc_meta_key_parse(&ka->array.meta, rest, outer, &inside) || !inside)
         return BRC_OK;
-    BRC_TRY(brc_key_chunk_exists(&is, &ka->array, outer, err));
+    BRC_TRY(brc_stored_exists(&is, &ka->array, outer, err));
     return is ? brc_put_drop(&ka->array, outer, err) : BRC_OK;
 }
 
@@ -401,7 +402,7 @@ static int set_all(brc_session *s, const char *const *keys, const void *const *d
 {
     for (size_t i = 0; i < n; i++) {
         int rc = data[i] != NULL ? set_key(s, keys[i], (brc_span){data[i], lens[i]}, &puts[i], err)
-                                 : brc_key_delete(s, keys[i], err);
+                                 : brc_key_delete(s, keys[i], 0, err);
         s->repo->changes++; /* makes arrays check again */
         if (rc < 0)
             return rc;
@@ -435,39 +436,41 @@ done:
     return rc;
 }
 
-int brc_key_set(brc_session *s, const char *key, const void *data, size_t len, brc_error *err)
+static int set_one(brc_session *s, const char *key, const void *data, size_t len, brc_error *err)
 {
     const void *bytes = data != NULL ? data : "";
     return brc_key_set_many(s, &key, &bytes, &len, 1, err);
 }
 
-/* Sets a key within a change, if it is absent. */
-static int set_if_new(int *set, brc_session *s, const char *key, const void *data, size_t len,
-                      brc_error *err)
+static int check_is_new(brc_session *s, const char *key, brc_error *err)
 {
     int is;
     BRC_TRY(brc_key_exists(&is, s, key, err));
-    *set = !is;
-    return is ? BRC_OK : brc_key_set(s, key, data, len, err);
+    return is ? brc_fail(err, BRC_EEXISTS, "the key '%.200s' already exists", key) : BRC_OK;
 }
 
-int brc_key_set_new(int *set, brc_session *s, const char *key, const void *data, size_t len,
-                    brc_error *err)
+/* Sets a key within a change, if it is absent. */
+static int set_if_new(brc_session *s, const char *key, const void *data, size_t len,
+                      brc_error *err)
 {
-    int is;
-    *set = 0;
+    BRC_TRY(check_is_new(s, key, err));
+    return set_one(s, key, data, len, err);
+}
+
+int brc_key_set(brc_session *s, const char *key, const void *data, size_t len, uint32_t flags,
+                brc_error *err)
+{
+    BRC_TRY(brc_flags_check(flags, BRC_KEY_NEW, "brc_key_set()", err));
+    if (flags == 0)
+        return set_one(s, key, data, len, err);
     BRC_TRY(check_can_set(s, err));
     BRC_TRY(check_values(&key, &len, 1, err));
-    BRC_TRY(brc_key_exists(&is, s, key, err)); /* often this is enough, and nobody waits */
-    if (is)
-        return BRC_OK;
+    BRC_TRY(check_is_new(s, key, err)); /* often this is enough, and nobody waits */
     BRC_TRY(brc_session_begin(s, err));
-    int rc = brc_session_end(s, set_if_new(set, s, key, data, len, err), err);
-    if (rc < 0)
-        *set = 0;
-    return rc;
+    return brc_session_end(s, set_if_new(s, key, data, len, err), err);
 }
 
+/* Sets a key within a change, if it is absent. */
 /* ---- deleting -------------------------------- */
 
 /* Hides a document. The node stays as long as something is in it, and its document has no key. */
@@ -519,7 +522,7 @@ static int delete_key(brc_session *s, const char *key, brc_error *err)
     return drop_chunk_under(s, key, err);
 }
 
-int brc_key_delete(brc_session *s, const char *key, brc_error *err)
+static int delete_one(brc_session *s, const char *key, brc_error *err)
 {
     int is;
     BRC_TRY(check_can_set(s, err));
@@ -546,7 +549,7 @@ static int remove_covered(brc_session *s, const char *prefix, brc_error *err)
     BRC_GO(brc_node_kind(&kind, s, (const char *)path.data, err));
     while (kind == BRC_GROUP && more) {
         BRC_GO(brc_list(&it, s, (const char *)path.data, 0, err));
-        while (n < 64 && (rc = brc_list_next(it, &node, err)) > 0)
+        while (n < 64 && (rc = brc_next(it, &node, err)) > 0)
             if (strncmp(node->path + 1, prefix, strlen(prefix)) == 0)
                 BRC_GO(brc_dup(&paths[n++], node->path, err));
         brc_iter_free(it);
@@ -575,8 +578,8 @@ static int delete_each(brc_session *s, const char *prefix, brc_error *err)
     brc_iter *it;
     const char *key;
     int rc;
-    BRC_TRY(brc_keys_prefix(&it, s, prefix, err));
-    while ((rc = brc_keys_next(it, &key, err)) > 0) {
+    BRC_TRY(brc_keys(&it, s, prefix, 0, err));
+    while ((rc = brc_next(it, &key, err)) > 0) {
         rc = delete_key(s, key, err);
         s->repo->changes++;
         if (rc < 0)
@@ -612,7 +615,7 @@ static int delete_prefix(brc_session *s, const char *prefix, brc_error *err)
     return delete_each(s, prefix, err);
 }
 
-int brc_key_delete_prefix(brc_session *s, const char *prefix, brc_error *err)
+static int delete_all(brc_session *s, const char *prefix, brc_error *err)
 {
     int any;
     BRC_TRY(check_can_set(s, err));
@@ -621,4 +624,10 @@ int brc_key_delete_prefix(brc_session *s, const char *prefix, brc_error *err)
         return BRC_OK;
     BRC_TRY(brc_session_begin(s, err));
     return brc_session_end(s, delete_prefix(s, prefix, err), err);
+}
+
+int brc_key_delete(brc_session *s, const char *key, uint32_t flags, brc_error *err)
+{
+    BRC_TRY(brc_flags_check(flags, BRC_KEY_PREFIX, "brc_key_delete()", err));
+    return flags != 0 ? delete_all(s, key, err) : delete_one(s, key, err);
 }

@@ -1,14 +1,13 @@
 /* Reads the Zarr store view: values of keys, ranges and many keys at once, and the places of chunks
  * for clients that know arrays only by their keys. */
-#include "key_view.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/alloc.h"
 #include "../../base/sized.h"
-#include "../stored/stored.h"
+#include "../stored/stored_out.h"
 #include "key_list.h"
+#include "key_rows.h"
 
 /* ==== key places ================================ */
 
@@ -40,8 +39,8 @@ static int place_key(const key_places *p, size_t i, brc_error *err)
         return brc_fail(err, BRC_ENOTFOUND, "the key '%.200s' is not a chunk's", p->keys[i]);
     brc_array *a = &place.array->array;
     if (a->meta.ndim != p->ndim)
-        return brc_fail(err, BRC_EINVAL, "%s has %d dimensions, not %d", a->path, a->meta.ndim,
-                        p->ndim);
+        return brc_fail(err, BRC_EINVAL, "%s has %d dimension%s, not %d", a->path, a->meta.ndim,
+                        a->meta.ndim == 1 ? "" : "s", p->ndim);
     if (i == 0)
         BRC_TRY(brc_buf_append(p->path, a->path, strlen(a->path), err));
     if (!is_same_array(p, a))
@@ -51,7 +50,7 @@ static int place_key(const key_places *p, size_t i, brc_error *err)
     memcpy(p->index + i * (size_t)p->ndim, place.outer, (size_t)p->ndim * sizeof(*p->index));
     if (p->there == NULL)
         return BRC_OK;
-    BRC_TRY(brc_key_chunk_exists(&exists, a, place.outer, err));
+    BRC_TRY(brc_stored_exists(&exists, a, place.outer, err));
     p->there[i] = (uint8_t)exists;
     return BRC_OK;
 }
@@ -129,7 +128,7 @@ static void key_cut(brc_buf *out, const brc_key_range *range)
 /* Requests a range of the planned shard: it will be in `out` when the pieces have been read. Within
  * the transaction. */
 static int key_shard_part(brc_buf *out, brc_key_array *ka, const brc_key_range *range,
-                          size_t request, brc_key_pieces *pieces, brc_error *err)
+                          size_t request, brc_stored_pieces *pieces, brc_error *err)
 {
     uint64_t start, end;
     size_t len;
@@ -138,7 +137,7 @@ static int key_shard_part(brc_buf *out, brc_key_array *ka, const brc_key_range *
         return brc_fail(err, BRC_ELIMIT, "a value is too large for this machine's memory");
     BRC_TRY(brc_buf_reserve(out, len > 0 ? len : 1, err));
     out->len = len;
-    return brc_key_shard_pieces(&ka->shard, &ka->array, start, end, out->data, request, pieces,
+    return brc_shard_plan_pieces(&ka->shard, &ka->array, start, end, out->data, request, pieces,
                                 err);
 }
 
@@ -165,7 +164,7 @@ static void tell_bytes(brc_key_info *info, const brc_buf *bytes)
 }
 
 /* Sets the info from content id, length and checksum of the bytes: nothing has to be read. */
-static void tell_part(brc_key_info *info, const brc_key_part *part)
+static void tell_part(brc_key_info *info, const brc_stored_part *part)
 {
     uint8_t bytes[48];
     brc_oid tag;
@@ -206,7 +205,7 @@ static int key_load_plain(brc_buf *out, brc_session *s, const brc_key_place *pla
     if (place->what == BRC_KEY_IS_LOOSE)
         return brc_loose_load(out, store, &place->loose, err);
     BRC_TRY(brc_entry_doc(store, &place->entry, &doc, err));
-    int rc = brc_json_write_pretty(out, doc, err);
+    int rc = brc_json_write(out, doc, BRC_JSON_PRETTY, err);
     brc_json_free(doc);
     return rc;
 }
@@ -226,41 +225,30 @@ static int give_plain(const value_request *q, const brc_key_place *place, brc_er
 
 /* ---- chunks -------------------------------- */
 
-/* Ends the transaction. */
-static int read_key_part(const value_request *q, brc_array *a, brc_key_part *part, brc_error *err)
+/* Returns 1 with the looked-up chunk of the place, or 0 if there is none. */
+static int look_at_value(brc_stored_part *part, const brc_key_place *place, brc_error *err)
 {
-    brc_buf stored = BRC_BUF_INIT, own = BRC_BUF_INIT;
-    brc_buf *out = q->out != NULL ? q->out : &own;
-    const brc_key_part before = *part;
-    const int passes = brc_key_part_passes(part);
-    int rc = brc_key_part_fetch(a, part, passes ? out : &stored, err);
-    brc_array_end_read(a);
-    if (rc == BRC_OK)
-        rc = passes ? brc_key_part_check(part, out, err)
-                    : brc_key_part_transcode(a, part, &stored, out, err);
-    const brc_key_part *const one = part;
-    if (rc == BRC_OK && (!before.is_known || before.digest != part->digest))
-        brc_key_parts_remember(a, &one, 1);
-    brc_buf_dispose(&stored);
-    brc_buf_dispose(&own);
-    return rc;
+    brc_array *a = &place->array->array;
+    memset(part, 0, sizeof(*part));
+    BRC_TRY(brc_array_chunk_ids(a, 1, place->outer, &part->object.id, err));
+    if (brc_oid_is_zero(&part->object.id))
+        return 0;
+    BRC_TRY(brc_stored_look(a, part, 1, place->outer, err));
+    return 1;
 }
 
+/* Ends the transaction. */
 static int give_chunk_value(const value_request *q, const brc_key_place *place, brc_error *err)
 {
     brc_array *a = &place->array->array;
-    brc_key_part part;
-    int rc;
-    memset(&part, 0, sizeof(part));
-    rc = brc_array_chunk_ids(a, 1, place->outer, &part.object.id, err);
-    if (rc == BRC_OK && brc_oid_is_zero(&part.object.id))
+    brc_stored_part part;
+    int rc = look_at_value(&part, place, err);
+    if (rc == 0)
         rc = no_such_key(q->key, err);
-    else if (rc == BRC_OK)
-        rc = brc_key_parts_look(a, &part, 1, place->outer, err);
     if (rc < 0 || (q->out == NULL && part.is_known))
         brc_array_end_read(a);
-    else if ((rc = read_key_part(q, a, &part, err)) < 0)
-        brc_array_name_chunk(a, place->outer, err);
+    else
+        rc = brc_stored_part_read(&part, a, place->outer, q->out, &place->array->shard, err);
     if (rc < 0)
         return rc;
     tell_part(q->info, &part);
@@ -286,14 +274,14 @@ static int give_whole_shard(const value_request *q, const brc_key_place *place, 
 static int give_shard_range(const value_request *q, brc_key_array *ka, brc_error *err)
 {
     brc_array *a = &ka->array;
-    brc_key_pieces pieces = {0};
+    brc_stored_pieces pieces = {0};
     int rc = key_shard_part(q->out, ka, q->range, 0, &pieces, err);
     if (rc == BRC_OK)
-        rc = brc_key_pieces_read(&pieces, a, err);
+        rc = brc_stored_pieces_read(&pieces, a, err);
     brc_array_end_read(a);
     if (rc == BRC_OK)
-        rc = brc_key_shard_settle(&ka->shard, a, &pieces, err);
-    brc_key_pieces_dispose(&pieces);
+        rc = brc_shard_plan_settle(&ka->shard, a, &pieces, err);
+    brc_stored_pieces_dispose(&pieces);
     return rc;
 }
 
@@ -301,10 +289,10 @@ static int give_shard_range(const value_request *q, brc_key_array *ka, brc_error
 static int give_planned_shard(const value_request *q, const brc_key_place *place, brc_error *err)
 {
     brc_array *a = &place->array->array;
-    brc_key_shard *shard = &place->array->shard;
-    int rc = brc_key_shard_plan(shard, a, place->outer, err);
+    brc_shard_plan *shard = &place->array->shard;
+    int rc = brc_shard_plan_make(shard, a, place->outer, err);
     if (rc == 0)
-        return brc_key_shard_learn(shard, a, err);
+        return brc_shard_plan_learn(shard, a, err);
     if (rc > 0 && shard->layout.size == 0)
         rc = no_such_key(q->key, err);
     if (rc < 0 || q->out == NULL)
@@ -408,21 +396,19 @@ typedef struct key_batch {
     key_request *requests;
     size_t first, last; /* these requests */
     brc_key_array *ka;  /* NULL: they have no chunks */
-    brc_key_pieces pieces;
+    brc_stored_pieces pieces;
 } key_batch;
 
 static int add_whole_chunk(key_batch *b, key_request *q, const brc_key_place *place, brc_error *err)
 {
-    brc_array *a = &place->array->array;
-    brc_key_part part;
-    brc_key_piece *piece;
-    memset(&part, 0, sizeof(part));
-    BRC_TRY(brc_array_chunk_ids(a, 1, place->outer, &part.object.id, err));
-    *q->found = !brc_oid_is_zero(&part.object.id);
-    if (!*q->found)
-        return BRC_OK;
-    BRC_TRY(brc_key_parts_look(a, &part, 1, place->outer, err));
-    BRC_TRY(brc_key_pieces_add(&b->pieces, a, &part, place->outer, &piece, err));
+    brc_stored_part part;
+    brc_stored_piece *piece;
+    const int there = look_at_value(&part, place, err);
+    *q->found = there > 0;
+    if (there <= 0)
+        return there;
+    BRC_TRY(brc_stored_pieces_add(&b->pieces, &place->array->array, &part, place->outer, &piece,
+                                  err));
     piece->whole = q->out;
     q->is_whole = 1;
     return BRC_OK;
@@ -430,11 +416,11 @@ static int add_whole_chunk(key_batch *b, key_request *q, const brc_key_place *pl
 
 static int add_shard_part(key_batch *b, key_request *q, const brc_key_place *place, brc_error *err)
 {
-    brc_key_shard *shard = &place->array->shard;
+    brc_shard_plan *shard = &place->array->shard;
     q->is_alone = q->range == NULL || q->range->kind == BRC_RANGE_ALL;
     if (q->is_alone)
         return BRC_OK;
-    int rc = brc_key_shard_plan(shard, &place->array->array, place->outer, err);
+    int rc = brc_shard_plan_make(shard, &place->array->array, place->outer, err);
     q->is_alone = rc == 0;
     if (rc <= 0)
         return rc;
@@ -486,9 +472,9 @@ static int look_at_requests(key_batch *b, size_t n, brc_error *err)
 static int settle_batch(key_batch *b, brc_error *err)
 {
     if (b->ka != NULL)
-        BRC_TRY(brc_key_shard_settle(&b->ka->shard, &b->ka->array, &b->pieces, err));
+        BRC_TRY(brc_shard_plan_settle(&b->ka->shard, &b->ka->array, &b->pieces, err));
     for (size_t i = 0; i < b->pieces.n; i++) {
-        const brc_key_piece *piece = brc_key_piece_at(&b->pieces, i);
+        const brc_stored_piece *piece = brc_stored_piece_at(&b->pieces, i);
         if (piece->whole == NULL && piece->is_other)
             b->requests[piece->request].is_alone = 1;
     }
@@ -512,7 +498,7 @@ static int give_batch(key_batch *b, size_t n, brc_error *err)
     BRC_TRY(brc_session_begin_read(b->s, err));
     int rc = look_at_requests(b, n, err);
     if (rc == BRC_OK && b->ka != NULL)
-        rc = brc_key_pieces_read(&b->pieces, &b->ka->array, err);
+        rc = brc_stored_pieces_read(&b->pieces, &b->ka->array, err);
     brc_session_end_read(b->s);
     if (rc == BRC_OK)
         rc = settle_batch(b, err);
@@ -533,7 +519,7 @@ static int give_all(brc_session *s, key_request *requests, size_t n, brc_error *
     int rc = BRC_OK;
     while (b.first < n && rc == BRC_OK)
         rc = give_batch(&b, n, err);
-    brc_key_pieces_dispose(&b.pieces);
+    brc_stored_pieces_dispose(&b.pieces);
     return rc;
 }
 
@@ -600,22 +586,6 @@ int brc_key_get_many(brc_buf *out, uint8_t *found, brc_session *s, const char *c
 
 /* The Zarr store view: a repository as the keys and values of a Zarr directory. */
 
-int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err)
-{
-    return key_value_get(out, s, key, NULL, NULL, err);
-}
-
-int brc_key_get_range(brc_buf *out, brc_session *s, const char *key, const brc_key_range *range,
-                      brc_key_info *info, brc_error *err)
-{
-    return key_value_get(out, s, key, range, info, err);
-}
-
-int brc_key_stat(brc_key_info *out, brc_session *s, const char *key, brc_error *err)
-{
-    return key_value_get(NULL, s, key, NULL, out, err);
-}
-
 /* ---- existence -------------------------------- */
 
 int brc_key_exists(int *exists, brc_session *s, const char *key, brc_error *err)
@@ -625,24 +595,22 @@ int brc_key_exists(int *exists, brc_session *s, const char *key, brc_error *err)
     BRC_TRY(brc_session_begin_read(s, err));
     int rc = brc_key_find(&place, s, key, err);
     if (rc == BRC_OK && place.what == BRC_KEY_IS_CHUNK)
-        rc = brc_key_chunk_exists(exists, &place.array->array, place.outer, err);
+        rc = brc_stored_exists(exists, &place.array->array, place.outer, err);
     else if (rc == BRC_OK)
         *exists = place.what != BRC_KEY_NONE;
     brc_session_end_read(s);
     return rc;
 }
 
-int brc_keys_empty(int *empty, brc_session *s, const char *dir, brc_error *err)
+int brc_key_get(brc_buf *out, brc_session *s, const char *key, const brc_key_range *range,
+                brc_key_info *info, brc_error *err)
 {
-    const size_t len = strlen(dir);
-    brc_buf prefix = BRC_BUF_INIT;
-    int any = 0;
-    int rc = brc_buf_printf(&prefix, err, "%s%s", dir, len > 0 && dir[len - 1] != '/' ? "/" : "");
-    if (rc == BRC_OK)
-        rc = brc_keys_any(&any, s, (const char *)prefix.data, 1, err);
-    *empty = !any;
-    brc_buf_dispose(&prefix);
-    return rc;
+    int exists;
+    if (out != NULL || info != NULL)
+        return key_value_get(out, s, key, range, info, err);
+    BRC_TRY(key_range_check(range, err));
+    BRC_TRY(brc_key_exists(&exists, s, key, err));
+    return exists ? BRC_OK : no_such_key(key, err);
 }
 
 /* ---- sizes -------------------------------- */
@@ -651,7 +619,7 @@ static int add_key_size(uint64_t *bytes, brc_session *s, const char *key, brc_er
 {
     brc_error why = BRC_ERROR_INIT;
     brc_key_info info = BRC_KEY_INFO_INIT;
-    int rc = brc_key_stat(&info, s, key, &why);
+    int rc = brc_key_get(NULL, s, key, NULL, &info, &why);
     if (rc == BRC_ENOTFOUND) /* it has just been removed */
         return BRC_OK;
     if (rc < 0 && err != NULL)
@@ -667,8 +635,8 @@ int brc_keys_size(uint64_t *bytes, brc_session *s, const char *prefix, brc_error
     const char *key;
     int rc;
     *bytes = 0;
-    BRC_TRY(brc_keys_prefix(&it, s, prefix, err));
-    while ((rc = brc_keys_next(it, &key, err)) > 0) {
+    BRC_TRY(brc_keys(&it, s, prefix, 0, err));
+    while ((rc = brc_next(it, &key, err)) > 0) {
         rc = add_key_size(bytes, s, key, err);
         if (rc < 0)
             break;

@@ -7,7 +7,7 @@
 #include "../../flow/write.h"
 #include "../../nd/shape.h"
 #include "../array/chunk_cursor.h"
-#include "../array/element_span.h"
+#include "../array/region.h"
 #include "../array/old_chunks.h"
 
 /* ==== box set ================================ */
@@ -773,7 +773,7 @@ static int decode_piece(const assembly *as, brc_write_item *item, brc_scratch *s
     *bytes = &item->own;
     if (!as->boxes.is_table)
         BRC_TRY(brc_buf_reserve(&item->own, piece->len, err));
-    return brc_chain_decode(piece->chain, scratch, (brc_span){stored->data, stored->len},
+    return brc_chain_decode(piece->chain, scratch, (brc_span){stored->data, stored->len}, NULL,
                             &item->own, err);
 }
 
@@ -825,7 +825,8 @@ static int assembly_gather(void *ctx, brc_write_item *item, brc_scratch *scratch
         BRC_TRY(gather_over(as, item, &part, data, scratch, err));
         data = item->own.data;
     }
-    if (brc_dtype_normalizes(type)) /* bits without a value must not make equal chunks differ */
+    if (brc_dtype_normalize(type, NULL,
+                            0)) /* bits without a value must not make equal chunks differ */
         brc_dtype_normalize(type, data, (size_t)part.elements);
     item->data = data;
     return BRC_OK;

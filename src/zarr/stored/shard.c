@@ -5,6 +5,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/buf.h"
+#include "../array/chunk_cursor.h"
 
 #define ABSENT UINT64_MAX
 /* Enough for an index of 16 bytes per entry: limits the memory that a shard's declared shape can
@@ -54,6 +55,85 @@ void brc_part_index(int ndim, const uint64_t *first, const uint64_t *count, uint
     }
 }
 
+/* ---- the chunks of a shard -------------------------------- */
+
+/* A shard with at most SMALL_SHARD places has each place looked up, LOOK_MOST at once. For
+ * larger shards, most of whose places may be empty, the chunks are found among those of the row
+ * of shards. */
+#define SMALL_SHARD 4096
+#define LOOK_MOST 256
+
+void brc_shard_chunks_dispose(brc_shard_chunks *chunks)
+{
+    free(chunks->items);
+    memset(chunks, 0, sizeof(*chunks));
+}
+
+static int add_shard_chunk(brc_shard_chunks *out, int ndim, const uint64_t *index,
+                           const brc_oid *id, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&out->items, &out->cap, out->n + 1, sizeof(brc_shard_chunk), err));
+    ((brc_shard_chunk *)out->items)[out->n++] = (brc_shard_chunk){
+        brc_part_number(ndim, out->first, out->count, index), *id};
+    return BRC_OK;
+}
+
+static int look_at_places(brc_shard_chunks *out, brc_array *a, uint64_t places, brc_error *err)
+{
+    const int ndim = a->meta.ndim;
+    uint64_t indexes[LOOK_MOST * BRC_MAX_NDIM];
+    brc_oid ids[LOOK_MOST];
+    for (uint64_t at = 0; at < places;) {
+        size_t n = 0;
+        for (; n < LOOK_MOST && at < places; n++, at++)
+            brc_part_index(ndim, out->first, out->count, at, indexes + n * (size_t)ndim);
+        BRC_TRY(brc_store_check_interrupt(brc_array_store(a), err));
+        BRC_TRY(brc_array_chunk_ids(a, n, indexes, ids, err));
+        for (size_t i = 0; i < n; i++)
+            if (!brc_oid_is_zero(&ids[i]))
+                BRC_TRY(add_shard_chunk(out, ndim, indexes + i * (size_t)ndim, &ids[i], err));
+    }
+    return BRC_OK;
+}
+
+static int is_in_shard(const brc_shard_chunks *out, int ndim, const uint64_t *index)
+{
+    for (int i = 0; i < ndim; i++)
+        if (index[i] < out->first[i] || index[i] - out->first[i] >= out->count[i])
+            return 0;
+    return 1;
+}
+
+static int look_at_row(brc_shard_chunks *out, brc_array *a, brc_error *err)
+{
+    brc_chunk_cursor c;
+    brc_oid id;
+    uint64_t index[BRC_MAX_NDIM];
+    const int ndim = a->meta.ndim;
+    int rc = brc_chunk_cursor_start_at(&c, a, out->first, err);
+    while (rc >= 0 && (rc = brc_chunk_cursor_next(&c, index, &id, err)) > 0) {
+        if (index[0] - out->first[0] >= out->count[0])
+            break;
+        if (is_in_shard(out, ndim, index))
+            rc = add_shard_chunk(out, ndim, index, &id, err);
+    }
+    brc_chunk_cursor_end(&c);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_shard_chunks_find(brc_shard_chunks *out, brc_array *a, const uint64_t *outer,
+                          brc_error *err)
+{
+    uint64_t places;
+    out->n = 0;
+    int rc = brc_outer_box(&a->meta, outer, out->first, out->count, &places, err);
+    if (rc < 0) {
+        brc_context(err, "%s", a->path);
+        return rc;
+    }
+    return places <= SMALL_SHARD ? look_at_places(out, a, places, err) : look_at_row(out, a, err);
+}
+
 static int shard_broken(brc_error *err, const char *why)
 {
     return brc_fail(err, BRC_ECORRUPT, "the shard is damaged: %s", why);
@@ -64,7 +144,7 @@ static int shard_broken(brc_error *err, const char *why)
 static int read_index(const brc_shard_level *level, brc_scratch *scratch, brc_span bytes,
                       brc_buf *index, uint64_t *index_len, brc_error *err)
 {
-    *index_len = brc_chain_encoded_len(level->index);
+    *index_len = brc_chain_describe(level->index)->encoded_len;
     if (*index_len == BRC_LEN_VARIES || level->entries > MAX_ENTRIES)
         return brc_fail(err, BRC_ELIMIT, "the shard's index has no fixed length, or more than 2^30 "
                                          "entries");
@@ -72,7 +152,8 @@ static int read_index(const brc_shard_level *level, brc_scratch *scratch, brc_sp
         return shard_broken(err, "it is shorter than its index");
     const uint8_t *at = level->at_start ? bytes.data : bytes.data + (bytes.len - *index_len);
     int rc =
-        brc_chain_decode(level->index, scratch, (brc_span){ at, (size_t)*index_len }, index, err);
+        brc_chain_decode(level->index, scratch, (brc_span){ at, (size_t)*index_len }, NULL, index,
+                         err);
     if (rc < 0)
         brc_context(err, "the shard's index");
     return rc;
@@ -147,9 +228,41 @@ int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scr
 typedef struct shard_builder {
     const brc_meta *m;
     brc_scratch *scratch;
-    const brc_shard_source *source;
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM]; /* the shard's chunks in the grid      */
+    uint64_t end[BRC_MAX_NDIM]; /* no inner chunk is at or beyond this index along the axis */
+    const brc_shard_inner *inner;
+    size_t n;
     brc_shard_layout *out;
 } shard_builder;
+
+static int inner_order(const void *a, const void *b)
+{
+    const brc_shard_inner *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Finds the inner chunk at an index of the grid; NULL: the shard has none there. */
+static const brc_shard_inner *inner_at(const shard_builder *b, const uint64_t *index)
+{
+    const int ndim = b->m->ndim;
+    for (int i = 0; i < ndim; i++)
+        if (index[i] >= b->end[i])
+            return NULL;
+    const brc_shard_inner key = {.number = brc_part_number(ndim, b->first, b->count, index)};
+    return bsearch(&key, b->inner, b->n, sizeof(key), inner_order);
+}
+
+/* Sets `end` from the inner chunks. */
+static void find_shard_end(shard_builder *b)
+{
+    uint64_t index[BRC_MAX_NDIM];
+    for (size_t i = 0; i < b->n; i++) {
+        brc_part_index(b->m->ndim, b->first, b->count, b->inner[i].number, index);
+        for (int d = 0; d < b->m->ndim; d++)
+            if (index[d] >= b->end[d])
+                b->end[d] = index[d] + 1;
+    }
+}
 
 static int layout_add(brc_shard_layout *out, const brc_shard_slot *slot, brc_error *err)
 {
@@ -165,20 +278,23 @@ static int layout_level(const shard_builder *b, int level, const uint64_t *first
 static int layout_entry(const shard_builder *b, int level, const uint64_t *index, uint64_t at,
                         uint64_t *len, int *there, brc_error *err)
 {
-    brc_shard_slot slot = {.at = at};
     *len = 0;
     *there = 0;
-    for (int i = 0; i < b->m->ndim; i++)
-        if (index[i] >= b->source->end[i])
-            return BRC_OK;
     if (level + 1 < b->m->nlevels) {
+        for (int i = 0; i < b->m->ndim; i++)
+            if (index[i] >= b->end[i])
+                return BRC_OK;
         int rc = layout_level(b, level + 1, index, at, len, err);
         *there = *len > 0;
         return rc;
     }
-    BRC_TRY(b->source->part(b->source->ctx, index, &slot.part, &slot.len, there, err));
-    *len = slot.len;
-    return *there ? layout_add(b->out, &slot, err) : BRC_OK;
+    const brc_shard_inner *inner = inner_at(b, index);
+    if (inner == NULL)
+        return BRC_OK;
+    const brc_shard_slot slot = {.at = at, .len = inner->len, .part = inner->from};
+    *there = 1;
+    *len = inner->len;
+    return layout_add(b->out, &slot, err);
 }
 
 /* Lays out the entries in sequence from `at` on, and the table of their offsets. */
@@ -210,7 +326,7 @@ static int layout_level(const shard_builder *b, int level, const uint64_t *first
 {
     const brc_shard_level *l = &b->m->levels[level];
     brc_shard_layout *out = b->out;
-    const uint64_t index_len = brc_chain_encoded_len(l->index);
+    const uint64_t index_len = brc_chain_describe(l->index)->encoded_len;
     const uint64_t before = l->at_start ? index_len : 0;
     brc_shard_slot own = {.at = at, .len = index_len, .is_index = 1};
     const size_t place = out->n;
@@ -244,13 +360,18 @@ done:
 }
 
 int brc_shard_lay_out(brc_shard_layout *out, const brc_meta *meta, brc_scratch *scratch,
-                      const uint64_t *outer, const brc_shard_source *source, brc_error *err)
+                      const uint64_t *outer, const brc_shard_inner *inner, size_t n,
+                      brc_error *err)
 {
-    shard_builder b = {meta, scratch, source, out};
-    uint64_t first[BRC_MAX_NDIM] = {0};
+    shard_builder b = {.m = meta, .scratch = scratch, .inner = inner, .n = n, .out = out};
+    uint64_t first[BRC_MAX_NDIM] = {0}, places;
     out->n = 0;
     out->size = 0;
     out->indexes.len = 0;
+    if (n == 0)
+        return BRC_OK;
+    BRC_TRY(brc_outer_box(meta, outer, b.first, b.count, &places, err));
+    find_shard_end(&b);
     for (int i = 0; i < meta->ndim; i++)
         first[i] = outer[i] * (meta->levels[0].shape[i] / meta->grid.chunk[i]);
     return layout_level(&b, 0, first, 0, &out->size, err);

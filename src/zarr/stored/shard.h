@@ -20,6 +20,31 @@ BRC_MUST_USE int brc_outer_box(const brc_meta *meta, const uint64_t *outer, uint
 uint64_t brc_part_number(int ndim, const uint64_t *first, const uint64_t *count, const uint64_t *index);
 void brc_part_index(int ndim, const uint64_t *first, const uint64_t *count, uint64_t number, uint64_t *index);
 
+/* ---- shard chunks -------------------------------- */
+
+/*
+ * The chunks of a shard, including those beyond the array's grid: a client that sets a smaller
+ * shape through the key view leaves these where they are, as the shards of a directory do.
+ */
+
+typedef struct brc_shard_chunk {
+    uint64_t number; /* in the shard: brc_part_number() */
+    brc_oid id;
+} brc_shard_chunk;
+
+typedef struct brc_shard_chunks {
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM]; /* the box of the shard's chunks */
+    void *items;                /* brc_shard_chunk[], in the grid's order                 */
+    size_t n, cap;
+} brc_shard_chunks;
+
+/* Finds the chunks within a transaction, in the order of their numbers. For an array without shards, `outer` is a
+ * chunk and its only place. */
+BRC_MUST_USE int brc_shard_chunks_find(brc_shard_chunks *out, brc_array *a, const uint64_t *outer, brc_error *err);
+void brc_shard_chunks_dispose(brc_shard_chunks *chunks);
+
+/* ---- taking apart -------------------------------- */
+
 /* One stored chunk of a shard, by its index in the array's grid. */
 typedef struct brc_shard_part {
     uint64_t index[BRC_MAX_NDIM];
@@ -36,10 +61,12 @@ typedef struct brc_shard_parts {
 BRC_MUST_USE int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scratch,
                                  const uint64_t *outer, brc_span bytes, brc_error *err);
 
+/* ---- putting together -------------------------------- */
+
 /* A piece of a shard to put together: an inner chunk, or an index. */
 typedef struct brc_shard_slot {
     uint64_t at, len; /* its offset and length in the shard                       */
-    uint64_t part;    /* for a chunk: the source's number; for an index: the offset of its bytes in
+    uint64_t part;    /* for a chunk: its `from`; for an index: the offset of its bytes in
                        * brc_shard_layout.indexes */
     int is_index;
 } brc_shard_slot;
@@ -53,16 +80,16 @@ typedef struct brc_shard_layout {
     brc_buf indexes; /* the encoded indexes                                       */
 } brc_shard_layout;
 
-/* Tells of the chunk at `index` whether it exists, its length as the array's codecs encode it, and a number for its
- * slot. */
-typedef struct brc_shard_source {
-    void *ctx;
-    const uint64_t *end; /* there are no chunks at these indexes or further along each axis */
-    int (*part)(void *ctx, const uint64_t *index, uint64_t *part, uint64_t *len, int *there, brc_error *err);
-} brc_shard_source;
+/* An inner chunk of a shard that is laid out. */
+typedef struct brc_shard_inner {
+    uint64_t number; /* in the shard: brc_part_number()                    */
+    uint64_t len;    /* of its bytes, as the array's codecs encode it      */
+    uint64_t from;   /* the caller's number for its slot                   */
+} brc_shard_inner;
 
+/* Lays out a shard of n inner chunks, which are in the order of their numbers. */
 BRC_MUST_USE int brc_shard_lay_out(brc_shard_layout *out, const brc_meta *meta, brc_scratch *scratch,
-                                   const uint64_t *outer, const brc_shard_source *source, brc_error *err);
+                                   const uint64_t *outer, const brc_shard_inner *inner, size_t n, brc_error *err);
 void brc_shard_layout_dispose(brc_shard_layout *layout);
 
 #endif

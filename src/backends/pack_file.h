@@ -1,0 +1,48 @@
+/*
+ * The format of a pack: stored bytes of many objects in one file, which is only appended to.
+ *
+ *      offset  bytes
+ *      0       8      "BRCpack1"
+ *      8       32     the repository's id, in hexadecimal digits
+ *      40      16     0
+ *      56      8      XXH3-64 of the bytes before
+ *      64             records, each at a multiple of 8
+ *
+ * A record:
+ *
+ *      0       4      "BRCr"
+ *      4       4      0
+ *      8       8      number of stored bytes
+ *      16      8      their checksum, as in the object's row
+ *      24      32     the object's id
+ *      56      8      XXH3-64 of the bytes before
+ *      64             the stored bytes, then 0 to 7 zeros
+ *
+ * Numbers are little-endian. An object's row has the offset of its stored bytes. A killed writer may leave a record
+ * without its bytes, or bytes without a record; later records follow at the next multiple of 8. So a reader without
+ * the rows searches for records, and believes one if its bytes have its checksum.
+ */
+#ifndef BRC_BACKENDS_PACK_FILE_H
+#define BRC_BACKENDS_PACK_FILE_H
+
+#include "../breccia_backend.h"
+
+#define BRC_PACK_HEAD 64
+#define BRC_PACK_RECORD 64
+#define BRC_PACK_ID 32
+
+/* Writes the first bytes of a pack. `id` has at most 32 characters. */
+void brc_pack_head(uint8_t head[BRC_PACK_HEAD], const char *id);
+/* Returns 1 if these are the first bytes of a pack of the repository. An empty `id` is any repository's. */
+int brc_pack_is_head(const uint8_t head[BRC_PACK_HEAD], const char *id);
+
+/* Returns how many bytes a record of `len` stored bytes takes, or 0 if there is no number for it. */
+uint64_t brc_pack_room(uint64_t len);
+
+/* Writes the records of n objects into an open pack from `offset` on, a multiple of 8. Returns 0 or an errno. */
+int brc_pack_write(int fd, uint64_t offset, size_t n, brc_stored *const *items);
+/* Reads the stored bytes of n objects, which lie in an open pack in the order of their offsets. Sets each status to
+ * BRC_OK, to BRC_ECORRUPT if the pack ends before, or to BRC_EIO, and then *why to the errno. */
+void brc_pack_read(int fd, size_t n, brc_stored *const *items, int *why);
+
+#endif

@@ -1,0 +1,38 @@
+# Names like those that are there, and words of git.
+. "$CLI_TESTS/common.inc"
+
+q init r.brc
+q create r.brc /images/train --shape 4 --dtype int8
+q create r.brc /images/test --shape 4 --dtype int8
+q create r.brc /era5/temperature --shape 4 --dtype int8
+commit r.brc one 10
+q branch r.brc experiment
+q tag r.brc v1.0
+
+echo '# nodes'
+t read r.brc /images/trian
+t read r.brc /images/tes
+t info r.brc /imagse
+t write r.brc /temperature --value 1
+t read r.brc /train
+t rm r.brc /images/xyz
+t read r.brc /zzz/temperature
+t ls r.brc /era
+t read r.brc /images/trian --json
+
+echo '# branches, tags and versions'
+t read r.brc /images/train --at experimnet
+t log r.brc --at v1
+t log r.brc --at main~1x
+t switch r.brc mian
+t merge r.brc experiment2
+t diff r.brc v1.1 main
+t show r.brc nothinglikeit
+t branch r.brc -d expriment
+t tag r.brc -d v10
+
+echo '# words of git and of file systems'
+for word in add cat checkout clone delete list mkdir reflog stash; do
+    t $word r.brc
+done
+t comit r.brc
