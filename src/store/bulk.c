@@ -129,7 +129,7 @@ static int bulk_let_go(brc_store *store, brc_error *err)
 {
     brc_reader_close(store);
     store->bulk.is_open = 0;
-    int rc = brc_exec(store, "COMMIT", err);
+    int rc = brc_commit_immediate(store, err);
     if (rc < 0) {
         store->bulk.failed = 1;
         brc_store_rollback(store);

@@ -283,6 +283,11 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
     if (code != BRC_OK)
         return code;
     code = db_code(sqlite_rc & 0xff);
+    if (sqlite_rc == SQLITE_CONSTRAINT_COMMITHOOK)
+        return brc_fail(err, BRC_ENOMEM,
+                        "%s: memory ran out while a step was undone, so the whole change was "
+                        "undone; try again",
+                        path);
     if (code == BRC_ENOSPACE && numbers_used_up(store))
         return brc_fail(err, BRC_ECORRUPT,
                         "%s is damaged: the numbers of its rows are used up; run 'breccia fsck'",
@@ -418,6 +423,7 @@ int brc_exec(brc_store *store, const char *sql, brc_error *err)
 
 void brc_end_leftover(brc_store *store)
 {
+    store->is_writing = 0;
     if (!sqlite3_get_autocommit(store->db))
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 }

@@ -155,6 +155,7 @@ struct brc_store {
 
     int write_depth, read_depth;
     int is_reading;      /* an SQLite transaction is open for read_depth    */
+    int is_writing;      /* after BEGIN IMMEDIATE, until it is committed or undone on purpose */
     int64_t reading_since; /* on the monotonic clock, in ns                  */
     int read_held;       /* reads are not paused: depth of the pairs         */
     brc_bulk bulk;
@@ -252,6 +253,10 @@ void brc_wait_committed(brc_store *store);
 BRC_MUST_USE int brc_store_commit(brc_store *store, brc_error *err);
 /* transaction.c: begins a write transaction when it is this connection's turn. */
 BRC_MUST_USE int brc_begin_immediate(brc_store *store, brc_error *err);
+/* transaction.c: executes the COMMIT of a transaction that brc_begin_immediate has begun. */
+BRC_MUST_USE int brc_commit_immediate(brc_store *store, brc_error *err);
+/* transaction.c: SQLite's commit hook. It refuses every commit but that of brc_commit_immediate. */
+int brc_refuses_commit(void *store);
 /* In a transaction: fails with BRC_ESTALE if another repository was copied over the file. Rows written with the
  * first repository's secret would be damage there. */
 BRC_MUST_USE int brc_store_check_same(brc_store *store, brc_error *err);

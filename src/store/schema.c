@@ -64,6 +64,7 @@ int brc_db_connect(brc_store *store, int flags, unsigned how, brc_error *err)
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "open it", err);
     sqlite3_busy_handler(store->db, brc_db_busy, store);
+    sqlite3_commit_hook(store->db, brc_refuses_commit, store);
     sqlite3_wal_hook(store->db, note_log, store); /* in place of SQLite's own checkpoints */
     store->log_pages = 0;
     brc_schema_forget(store);

@@ -20,7 +20,24 @@ int brc_begin_immediate(brc_store *store, brc_error *err)
     brc_wait_turn(store);
     BRC_TRY(brc_journal_enter(store, err));
     store->begun++;
-    return brc_exec(store, "BEGIN IMMEDIATE", err);
+    BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
+    store->is_writing = 1;
+    return BRC_OK;
+}
+
+int brc_commit_immediate(brc_store *store, brc_error *err)
+{
+    store->is_writing = 0;
+    return brc_exec(store, "COMMIT", err);
+}
+
+/* If the schema has changed since a statement was prepared, sqlite3_step() undoes what the
+ * statement has begun, prepares it again and runs it. If memory runs out while it undoes that,
+ * SQLite rolls the whole transaction back without a word, and runs the statement outside of it,
+ * where it would be committed by itself. */
+int brc_refuses_commit(void *store)
+{
+    return ((const brc_store *)store)->is_writing;
 }
 
 int brc_store_check_same(brc_store *store, brc_error *err)
@@ -81,6 +98,7 @@ void brc_store_rollback(brc_store *store)
 {
     brc_reader_close(store);
     /* SQLite may have rolled back already: then this fails, which does no harm. */
+    store->is_writing = 0;
     sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     /* Drops everything that the transaction has added from memory. */
     brc_row_forget(store);
@@ -107,7 +125,7 @@ int brc_store_in_write(const brc_store *store)
  * the time to wait (it may be stopped), that must not last: the caller rolls back. */
 static int commit_waits(brc_store *store, brc_error *err)
 {
-    int rc = brc_exec(store, "COMMIT", err);
+    int rc = brc_commit_immediate(store, err);
     if (rc != BRC_EBUSY)
         return rc;
     return brc_fail(err, BRC_EBUSY,
