@@ -116,7 +116,7 @@ typedef struct brc_backend_host {
     int (*stopped)(void *ctx); /* returns 1 if the caller has asked to stop; may be called on any thread. A
                                 * function that takes seconds calls it, and fails with BRC_EINTERRUPT */
     const char *id;       /* 32 hexadecimal digits that name the repository: copies of the file have
-                           * the same; "": it has none                                */
+                           * the same                                                 */
 } brc_backend_host;
 enum { BRC_BACKEND_READONLY = 1 }; /* nothing will be put, flushed or dropped          */
 

@@ -180,8 +180,7 @@ static int pack_open(void *ctx, void **state, const brc_json *config, const brc_
     p->is_readonly = (host->flags & BRC_BACKEND_READONLY) != 0;
     for (int i = 0; i < PACKS_OPEN; i++)
         p->in[i].fd = -1;
-    if (host->size > offsetof(brc_backend_host, id) && host->id != NULL)
-        snprintf(p->id, sizeof(p->id), "%s", host->id);
+    snprintf(p->id, sizeof(p->id), "%s", host->id);
     if (!copy_names(p, host->file)) {
         packs_free(p);
         return brc_fail(err, BRC_ENOMEM, "out of memory");
@@ -283,7 +282,7 @@ static int is_owner(const packs *p, const char *folder)
     char path[PATH_SIZE];
     struct stat at;
     owner o;
-    if (p->id[0] == '\0' || !owner_read(p, folder, &o) || strcmp(o.id, p->id) != 0 ||
+    if (!owner_read(p, folder, &o) || strcmp(o.id, p->id) != 0 ||
         pack_path(path, p, folder, "", NULL) < 0 || lstat(path, &at) != 0)
         return 0;
     return o.inode == own_inode(p) || (S_ISDIR(at.st_mode) && strcmp(folder, p->folder) == 0);

@@ -15,14 +15,6 @@ static void pack_put_u64(uint8_t *at, uint64_t n)
         at[i] = (uint8_t)(n >> (8 * i));
 }
 
-static uint64_t pack_get_u64(const uint8_t *at)
-{
-    uint64_t n = 0;
-    for (int i = 0; i < 8; i++)
-        n |= (uint64_t)at[i] << (8 * i);
-    return n;
-}
-
 void brc_pack_head(uint8_t head[BRC_PACK_HEAD], const char *id)
 {
     memset(head, 0, BRC_PACK_HEAD);
@@ -35,9 +27,7 @@ int brc_pack_is_head(const uint8_t head[BRC_PACK_HEAD], const char *id)
 {
     uint8_t wanted[BRC_PACK_HEAD];
     brc_pack_head(wanted, id);
-    if (id[0] != '\0')
-        return memcmp(head, wanted, BRC_PACK_HEAD) == 0;
-    return memcmp(head, wanted, 8) == 0 && pack_get_u64(head + 56) == XXH3_64bits(head, 56);
+    return memcmp(head, wanted, BRC_PACK_HEAD) == 0;
 }
 
 static void record_head(uint8_t head[BRC_PACK_RECORD], const brc_stored *item)

@@ -33,7 +33,7 @@
 
 /* Writes the first bytes of a pack. `id` has at most 32 characters. */
 void brc_pack_head(uint8_t head[BRC_PACK_HEAD], const char *id);
-/* Returns 1 if these are the first bytes of a pack of the repository. An empty `id` is any repository's. */
+/* Returns 1 if these are the first bytes of a pack of the repository. */
 int brc_pack_is_head(const uint8_t head[BRC_PACK_HEAD], const char *id);
 
 /* Returns how many bytes a record of `len` stored bytes takes, or 0 if there is no number for it. */

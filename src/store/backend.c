@@ -511,9 +511,6 @@ int brc_removed_note(brc_store *store, const brc_object *o, brc_error *err)
  * a row that names bytes of a call after the last flush makes the slot dirty.
  */
 
-/* The setting with the repository's id. */
-#define REPOSITORY_ID "id"
-
 /* ---- numbers and specifications -------------------------------- */
 
 static brc_store_backend *slot_of_id(const brc_store *store, int64_t id)
@@ -601,22 +598,6 @@ int brc_backend_find(brc_store *store, const char *spec, int64_t *id, brc_error 
     return backend_load(store, *id, &b, err);
 }
 
-/* Gives the repository an id, which backends write beside its bytes: other files need none. */
-static int need_repository_id(brc_store *store, brc_error *err)
-{
-    uint8_t random[BRC_REPOSITORY_ID_LEN / 2];
-    char id[BRC_REPOSITORY_ID_LEN + 1];
-    brc_buf there = BRC_BUF_INIT;
-    int rc = brc_meta_find(store, REPOSITORY_ID, &there, err);
-    brc_buf_dispose(&there);
-    if (rc != 0)
-        return rc < 0 ? rc : BRC_OK;
-    BRC_TRY(brc_random(random, sizeof(random), err));
-    for (size_t i = 0; i < sizeof(random); i++)
-        snprintf(id + 2 * i, 3, "%02x", random[i]);
-    return brc_meta_put(store, REPOSITORY_ID, id, BRC_REPOSITORY_ID_LEN, 1, err);
-}
-
 int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -625,7 +606,6 @@ int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_erro
     if (*id >= 0)
         return BRC_OK;
     BRC_TRY(brc_schema_need(store, "backend", err));
-    BRC_TRY(need_repository_id(store, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO backend(id, spec, checksum) SELECT n, ?1,"
                      " row_sum('backend', n, ?1) FROM (SELECT coalesce(max(id),0)+1 AS n"
@@ -645,20 +625,13 @@ static int host_stopped(void *ctx)
     return atomic_load(&store->interrupted) != 0;
 }
 
-/* Reads the repository's id. A file that had its backends before December 2026 has none. */
-static int read_repository_id(brc_store_backend *b, brc_error *err)
+/* Writes the repository's id, which copies of the file share. It follows from the secret, so that a
+ * file has it before a transaction that may be undone gives it a backend. */
+static void write_repository_id(brc_store_backend *b)
 {
-    brc_buf id = BRC_BUF_INIT;
-    b->repository[0] = '\0';
-    int rc = brc_meta_find(b->store, REPOSITORY_ID, &id, err);
-    if (rc > 0 && (id.len != BRC_REPOSITORY_ID_LEN ||
-                              strspn((const char *)id.data, "0123456789abcdef") != id.len))
-        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: its id is not 32 hexadecimal digits",
-                      b->store->path);
-    else if (rc > 0)
-        memcpy(b->repository, id.data, id.len + 1);
-    brc_buf_dispose(&id);
-    return rc < 0 ? rc : BRC_OK;
+    const brc_oid id = brc_hash_object(BRC_HASH_XXH128, 0, b->store->secret, BRC_SECRET_LEN);
+    for (size_t i = 0; i < BRC_REPOSITORY_ID_LEN / 2; i++)
+        snprintf(b->repository + 2 * i, 3, "%02x", id.bytes[i]);
 }
 
 static int open_config(brc_store_backend *b, const brc_json *spec, brc_error *err)
@@ -670,7 +643,7 @@ static int open_config(brc_store_backend *b, const brc_json *spec, brc_error *er
     if (impl == NULL)
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its own backend has a number",
                         b->store->path);
-    BRC_TRY(read_repository_id(b, err));
+    write_repository_id(b);
     b->host = (brc_backend_host){
         .size = sizeof(b->host),
         .id = b->repository,
