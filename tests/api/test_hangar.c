@@ -322,58 +322,79 @@ TEST(h18_a_call_that_fails_leaves_what_is_uncommitted)
     scenario_whole(&t);
 }
 
-/* ---- codecs and branches -------------------------------- */
+/* ---- codecs, backends and branches -------------------------------- */
 
 #define PLAIN "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
-static const char *const gzip_1 =
-    PLAIN ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]";
-static const char *const gzip_2 =
-    PLAIN ",{\"name\":\"gzip\",\"configuration\":{\"level\":2}}]";
+#define PACK(bytes) "{\"name\":\"pack\",\"configuration\":{\"pack_bytes\":" bytes "}}"
 
-static void set_codecs(const char *codecs)
+/* Each test is made with codecs and with backends. */
+enum { BY_CODECS, BY_BACKEND, WAYS };
+static int way; /* one of these */
+
+/* Gives an array's new chunks the first or the second of two ways to be stored. */
+static void store_as(const char *path, int second)
 {
-    scenario_recode(&t, t.session, "/a", codecs, 0);
+    static const char *const ways[WAYS][2] = {
+        { PLAIN ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
+          PLAIN ",{\"name\":\"gzip\",\"configuration\":{\"level\":2}}]" },
+        { PACK("1048576"), PACK("2097152") },
+    };
+    if (way == BY_CODECS)
+        scenario_recode(&t, t.session, path, ways[way][second], 0);
+    else
+        scenario_set_backend(&t, t.session, path, ways[way][second]);
+}
+
+static int is_stored_as_the_first(void)
+{
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
+    const brc_array_info *info = brc_array_describe(a);
+    const int is = strstr(way == BY_CODECS ? info->codecs_json : info->backend_json,
+                          way == BY_CODECS ? "gzip" : "1048576") != NULL;
+    brc_array_free(a);
+    return is;
 }
 
 static void encodes(void)
 {
-    set_codecs(gzip_1);
+    store_as("/a", 0);
     writes();
 }
 
 static void encodes_else(void)
 {
-    set_codecs(gzip_2);
+    store_as("/a", 1);
     scenario_set_number(&t, "/a", 1, 11);
 }
 
 /* B34 and B35: one side's, or both sides' the same; B39: fast-forward. */
-LOOP(B34_B35_B39_codecs_of_one_side_are_taken, 0, 3)
+LOOP(B34_B35_B39_the_storage_of_one_side_is_taken, 0, 3 * WAYS)
 {
+    const int which = _i % 3;
+    way = _i / 3;
     on_dev(encodes);
-    if (_i == 1)
+    if (which == 1)
         scenario_set_number(&t, "/a", 1, 11);
-    if (_i == 2)
-        set_codecs(gzip_1);
-    if (_i > 0)
+    if (which == 2)
+        store_as("/a", 0);
+    if (which > 0)
         scenario_commit(&t, "on main");
     ck_assert_int_eq(scenario_merge(&t, "dev", 0),
-                     _i == 0 ? BRC_MERGE_FAST_FORWARD : BRC_MERGE_MERGED);
-    brc_array *a = scenario_array_at(&t, t.session, "/a");
-    ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "gzip"));
-    brc_array_free(a);
+                     which == 0 ? BRC_MERGE_FAST_FORWARD : BRC_MERGE_MERGED);
+    ck_assert(is_stored_as_the_first());
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 55);
-    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), _i == 1 ? 11 : 2);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), which == 1 ? 11 : 2);
     scenario_whole(&t);
 }
 
-/* About the codecs alone: a side is chosen, and both sides' values are there. */
-TEST(B36_two_sides_codecs_are_a_conflict_without_data)
+/* About the storage alone: a side is chosen, and both sides' values are there. */
+LOOP(B36_two_sides_storage_is_a_conflict_without_data, 0, WAYS)
 {
     const brc_conflict *c;
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result r = BRC_MERGE_RESULT_INIT;
     brc_iter *it;
+    way = _i;
     on_dev(encodes);
     encodes_else();
     scenario_commit(&t, "on main");
@@ -386,6 +407,7 @@ TEST(B36_two_sides_codecs_are_a_conflict_without_data)
     ck_assert_int_eq(brc_next(it, &c, &t.err), 0);
     brc_iter_free(it);
     ck_assert_int_eq(scenario_merge(&t, "dev", BRC_MERGE_THEIRS), BRC_MERGE_MERGED);
+    ck_assert(is_stored_as_the_first());
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 55);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 11);
     scenario_whole(&t);
@@ -394,13 +416,14 @@ TEST(B36_two_sides_codecs_are_a_conflict_without_data)
 /* A change of storage alone does not keep an array. */
 static void encodes_only(void)
 {
-    set_codecs(gzip_1);
+    store_as("/a", 0);
 }
 
-LOOP(B37_a_deleted_array_with_other_codecs_is_deleted, 0, 2)
+LOOP(B37_a_deleted_array_that_is_stored_otherwise_is_deleted, 0, 2 * WAYS)
 {
-    on_dev(_i == 0 ? encodes_only : deletes);
-    (_i == 0 ? deletes : encodes_only)();
+    way = _i / 2;
+    on_dev(_i % 2 == 0 ? encodes_only : deletes);
+    (_i % 2 == 0 ? deletes : encodes_only)();
     scenario_commit(&t, "on main");
     ck_assert_int_eq(scenario_merge(&t, "dev", 0), BRC_MERGE_MERGED);
     int kind = -1;
@@ -417,12 +440,14 @@ static void makes(void)
 static void makes_encoded(void)
 {
     makes();
-    scenario_recode(&t, t.session, "/new", gzip_1, 0);
+    store_as("/new", 0);
 }
 
-LOOP(B38_the_same_new_array_stored_otherwise_is_a_conflict, 0, 2)
+LOOP(B38_the_same_new_array_stored_otherwise_is_a_conflict, 0, 2 * WAYS)
 {
-    conflict_both_ways(_i == 0 ? makes : makes_encoded, _i == 0 ? makes_encoded : makes);
+    way = _i / 2;
+    conflict_both_ways(_i % 2 == 0 ? makes : makes_encoded,
+                       _i % 2 == 0 ? makes_encoded : makes);
     scenario_be_on(&t, "main");
     ck_assert_int_eq(scenario_merge(&t, "dev", BRC_MERGE_THEIRS), BRC_MERGE_MERGED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/new", 5), 6);

@@ -9,8 +9,21 @@
 #include "../../src/base/file.h"
 #include "plugin_kit.h"
 
-/* ---- a repository that knows the plug-in -------------------------------- */
+#define PACK(bytes) "{\"name\":\"pack\",\"configuration\":{\"pack_bytes\":" bytes "}}"
 
+const family families[FAMILIES] = {
+    { "org.example.dir", IN("dir", "chunks"), DIR_A, DIR_B,
+      " { \"configuration\" : {\"folder\":\"a.chunks\"}, \"name\":\"org.example.dir\"}",
+      IN("dir", "a/b"), "folder" },
+    { "org.example.packs", IN("packs", "chunks"), IN("packs", "a.chunks"), IN("packs", "b.chunks"),
+      "{\"configuration\":{ \"folder\":\"a.chunks\" },\"name\" : \"org.example.packs\" }",
+      IN("packs", ".."), "folder" },
+    { "pack", PACK("268435456"), PACK("4194304"), PACK("1048576"),
+      "{ \"configuration\":{\"pack_bytes\" :4194304},\n\"name\":\"pack\" }", PACK("-1"),
+      "pack_bytes" },
+};
+
+/* ---- a repository that knows the plug-in -------------------------------- */
 
 void dirs_open(dirs *d, uint32_t flags)
 {
@@ -149,6 +162,47 @@ int dirs_files(const dirs *d, const char *folder, char first[512])
     if (first != NULL)
         snprintf(first, 512, "%s/%s", path, least);
     return n;
+}
+
+/* Counts the records of a pack of ours by the bytes that begin one (src/backends/pack_file.h). */
+static int records_in(const char *path)
+{
+    uint8_t word[8];
+    int n = 0;
+    FILE *f = fopen(path, "rb");
+    ck_assert_ptr_nonnull(f);
+    while (fread(word, 1, sizeof(word), f) == sizeof(word))
+        n += memcmp(word, "BRCr\0\0\0", sizeof(word)) == 0;
+    fclose(f);
+    return n;
+}
+
+static int records(const dirs *d)
+{
+    char folder[256], path[640];
+    int n = 0;
+    dirs_path(d, folder, sizeof(folder), "test.brc.packs");
+    DIR *dir = opendir(folder);
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+        if (strstr(e->d_name, ".pack") != NULL)
+            n += records_in(path);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return n;
+}
+
+void dirs_hold(const dirs *d, const family *f, int n)
+{
+    if (strcmp(f->name, "org.example.dir") == 0)
+        ck_assert_int_eq(dirs_files(d, "a.chunks", NULL) + dirs_files(d, "b.chunks", NULL), n);
+    else if (strcmp(f->name, "pack") == 0)
+        ck_assert_int_eq(records(d), n);
+    else if (n == 0)
+        ck_assert_int_eq(dirs_files(d, "b.chunks", NULL), 0);
+    else /* several objects a file */
+        ck_assert_int_gt(dirs_files(d, "a.chunks", NULL) + dirs_files(d, "b.chunks", NULL), 0);
 }
 
 int64_t dirs_chunks(dirs *d, const char *pattern)

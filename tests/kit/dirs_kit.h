@@ -17,6 +17,17 @@
 
 enum { N = 64, CHUNK = 8, CHUNKS = N / CHUNK };
 
+/* A backend for which the lines B01 to B41 are shown, with two configurations in full form. Tests
+ * take each of `families` in turn. */
+typedef struct family {
+    const char *name, *full;   /* the name alone, and the full form that a report has for it */
+    const char *a, *b;
+    const char *a_in_words;    /* `a` with other spaces and its members in another order     */
+    const char *wrong, *words; /* a configuration that is refused, and words of the message  */
+} family;
+enum { FAMILIES = 3 };
+extern const family families[FAMILIES];
+
 typedef struct dirs {
     scenario t;
     brc_registry *reg;
@@ -51,6 +62,8 @@ void dirs_say(dirs *d, const char *words);
 void dirs_path(const dirs *d, char *out, size_t size, const char *name);
 /* How many files; `first` (NULL: nothing) gets the path of the one whose name is smallest. */
 int dirs_files(const dirs *d, const char *folder, char first[512]);
+/* Fails the test unless the places of a family hold n stored objects, in all its configurations. */
+void dirs_hold(const dirs *d, const family *f, int n);
 /* Chunks in the backends with such a specification, or "inline". */
 int64_t dirs_chunks(dirs *d, const char *pattern);
 /* Every chunk's row. */
