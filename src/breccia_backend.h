@@ -117,6 +117,10 @@ typedef struct brc_backend_host {
                                 * function that takes seconds calls it, and fails with BRC_EINTERRUPT */
     const char *id;       /* 32 hexadecimal digits that name the repository: copies of the file have
                            * the same                                                 */
+    /* Asks the caller for what a server is to be shown: see brc_credentials_fn. A backend that connects to a
+     * server calls it before the first request, one call at a time, and sends nothing if it fails. The host
+     * fails with BRC_EUNSUPPORTED if the caller has given no such function. */
+    int (*credentials)(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err);
 } brc_backend_host;
 enum { BRC_BACKEND_READONLY = 1 }; /* nothing will be put, flushed or dropped          */
 
@@ -172,6 +176,13 @@ typedef struct brc_backend {
     /* How long, in microseconds, a collection of garbage leaves bytes where they are after it found that no row
      * names them; drop() gets them in a later collection. 0: the same collection calls drop(). */
     int64_t hold_us;
+    /* Tries whether the place keeps what the backend relies on, and calls each() for every promise: a sentence of
+     * a few words ("reads ranges"), whether the promise holds, and what was seen if it does not ("": nothing to
+     * say). It may write small things of its own, which it removes again. If each() returns anything but BRC_OK,
+     * it stops and returns that. It fails only if the place cannot be asked. NULL: there is nothing to try. */
+    int (*prove)(void *ctx, void *state,
+                 int (*each)(void *to, const char *promise, int holds, const char *seen, brc_error *err), void *to,
+                 brc_error *err);
 } brc_backend;
 
 /* Registers a backend; copies the structure and its name. Fails with BRC_EEXISTS if the name is

@@ -108,6 +108,37 @@ typedef struct brc_error {
  * the call with BRC_EINTERRUPT. */
 typedef int (*brc_progress_fn)(void *ctx, const char *phase, uint64_t done, uint64_t total);
 
+/* A server to which a repository's chunks are to be sent, or from which they are to be fetched. The
+ * names come from the repository's file, which may be a stranger's; the backend has checked their
+ * form. */
+typedef struct brc_server {
+    size_t size;
+    const char *kind;     /* "s3": the backend that asks                       */
+    const char *endpoint; /* "https://s3.eu-north-1.amazonaws.com": scheme, host and, if it is not the
+                           * scheme's, port, in lower case                     */
+    const char *bucket;
+    const char *region;
+    uint32_t flags;       /* BRC_SERVER_*                                      */
+    uint32_t reserved;    /* 0                                                 */
+} brc_server;
+enum { BRC_SERVER_STANDARD = 1 }; /* the endpoint is that of the region at the vendor that made the protocol */
+
+/* The credentials for a server. Texts that are empty are left out: without `key` requests are not
+ * signed. */
+typedef struct brc_credentials {
+    size_t size;
+    char key[256];        /* the access key's id                               */
+    char secret[512];
+    char token[8192];     /* of a session                                      */
+} brc_credentials;
+
+/* Decides whether the process connects to a server, and fills in `out`, which is all zero before
+ * except its size. A result other than BRC_OK, with a message, refuses: nothing is sent. The function
+ * must not give secrets to servers that the user has not chosen. It is called before the first
+ * request, and again if the server says that the credentials have expired; on any thread, but never
+ * twice at once for one handle. */
+typedef int (*brc_credentials_fn)(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err);
+
 typedef struct brc_open_opts {
     size_t size;
     uint32_t flags;               /* BRC_OPEN_*                               */
@@ -123,8 +154,10 @@ typedef struct brc_open_opts {
                                    * 10,000,000 */
     const char *libexec;          /* the folder of the converters for NetCDF and HDF5; NULL: where this
                                    * build installs them */
+    brc_credentials_fn credentials; /* NULL: no server is connected to; chunks in buckets are out of reach */
+    void *credentials_ctx;        /* valid until the handle, and those of brc_reopen(), are closed */
 } brc_open_opts;
-#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_OPEN_READONLY = 1,
     BRC_OPEN_CREATE = 2,     /* create the file; BRC_EEXISTS if it exists     */

@@ -625,6 +625,23 @@ static int host_stopped(void *ctx)
     return atomic_load(&store->interrupted) != 0;
 }
 
+static int host_credentials(void *ctx, const brc_server *server, brc_credentials *out,
+                            brc_error *err)
+{
+    const brc_store *store = ctx;
+    *out = (brc_credentials){.size = sizeof(*out)};
+    if (store->credentials == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "the chunks lie on the server %s, to which this program does not connect: "
+                        "it has to open the file with a function for credentials",
+                        server->endpoint);
+    int rc = store->credentials(store->credentials_ctx, server, out, err);
+    if (rc > 0)
+        return brc_fail(err, BRC_EINTERRUPT, "the program does not connect to %s",
+                        server->endpoint);
+    return rc;
+}
+
 /* Writes the repository's id, which copies of the file share. It follows from the secret, so that a
  * file has it before a transaction that may be undone gives it a backend. */
 static void write_repository_id(brc_store_backend *b)
@@ -651,6 +668,7 @@ static int open_config(brc_store_backend *b, const brc_json *spec, brc_error *er
         .flags = b->store->readonly ? BRC_BACKEND_READONLY : 0,
         .ctx = b->store,
         .stopped = host_stopped,
+        .credentials = host_credentials,
     };
     int rc = impl->open(impl->ctx, &b->state, config, &b->host, err);
     if (rc < 0)

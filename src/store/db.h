@@ -110,6 +110,8 @@ struct brc_store {
     brc_vfs *vfs; /* the VFS of this connection */
     char *path;   /* as the caller gave it */
     const brc_registry *registry;
+    brc_credentials_fn credentials; /* NULL: no server may be connected to */
+    void *credentials_ctx;
     pid_t process; /* the process that opened the store */
     int readonly;
     int hash;

@@ -325,6 +325,8 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     BRC_TRY(brc_new(&p, sizeof(*store), err));
     store = p;
     store->registry = reg;
+    store->credentials = opts->credentials;
+    store->credentials_ctx = opts->credentials_ctx;
     store->inline_backend =
         (brc_store_backend){.impl = &brc_inline_backend, .state = store, .store = store};
     store->process = getpid();
