@@ -19,6 +19,7 @@ static const struct {
     void (*run)(const bench_opts *o);
 } groups[] = {
     {"bulk", "whole arrays written, read and written again", bench_bulk},
+    {"backends", "the same arrays in the file, in packs, and in a flat file", bench_backends},
     {"random", "one chunk, one small slice", bench_random},
     {"keys", "the key view: one chunk, one set, one list", bench_keys},
     {"shard", "one inner chunk of a shard, and a box across shards", bench_shard},
