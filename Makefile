@@ -309,7 +309,7 @@ flips: $(OUT)/tests/run converters ## imports damaged files: FLIPS of each kind 
 	    xargs -P "$$BRECCIA_PARTS" -I @ env BRECCIA_PART=@ $(OUT)/tests/run damage
 
 kills: $(OUT)/tests/run ## kills a process at every write, sync and deletion of the calls that change a file
-	@LONG=1 TEST='killed gc_faults merge_faults' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
+	@LONG=1 TEST='killed gc_faults merge_faults backend_killed' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 
 bits: $(OUT)/tests/run ## flips every bit of the rows that no id covers
 	@CK_RUN_SUITE=draft_flips BRECCIA_LONG=1 $(OUT)/tests/run

@@ -354,7 +354,7 @@ static int out_find(const packs *p, uint64_t room, const char *leaves,
         if (fd < 0)
             continue;
         if (pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-            brc_pack_is_head(head, p->id)) {
+            brc_pack_is_head_of(head, p->id, p->most)) {
             memcpy(name, entry->d_name, PACK_NAME_LEN + 1);
         } else {
             close(fd);
@@ -380,7 +380,7 @@ static int out_make(packs *p, char name[PACK_NAME_LEN + 1], int *fd, brc_error *
     if (*fd < 0)
         return pack_failed("make", path, errno, err);
     p->is_new = 1;
-    brc_pack_head(head, p->id);
+    brc_pack_head(head, p->id, p->most);
     const ssize_t n = pwrite(*fd, head, sizeof(head), 0);
     if (n == (ssize_t)sizeof(head))
         return BRC_OK;
@@ -857,7 +857,7 @@ static int list_pack(packs *p, const char *folder, const char *name,
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     const int is_ours = fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
                         pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-                        brc_pack_is_head(head, p->id);
+                        brc_pack_is_head_of(head, p->id, p->most);
     if (fd >= 0)
         close(fd);
     if (!is_ours || !is_at_rest(p, place, path))

@@ -15,19 +15,28 @@ static void pack_put_u64(uint8_t *at, uint64_t n)
         at[i] = (uint8_t)(n >> (8 * i));
 }
 
-void brc_pack_head(uint8_t head[BRC_PACK_HEAD], const char *id)
+void brc_pack_head(uint8_t head[BRC_PACK_HEAD], const char *id, uint64_t pack_bytes)
 {
     memset(head, 0, BRC_PACK_HEAD);
     memcpy(head, "BRCpack1", 8);
     memcpy(head + 8, id, strnlen(id, BRC_PACK_ID));
+    pack_put_u64(head + 40, pack_bytes);
     pack_put_u64(head + 56, XXH3_64bits(head, 56));
+}
+
+int brc_pack_is_head_of(const uint8_t head[BRC_PACK_HEAD], const char *id, uint64_t pack_bytes)
+{
+    uint8_t wanted[BRC_PACK_HEAD];
+    brc_pack_head(wanted, id, pack_bytes);
+    return memcmp(head, wanted, BRC_PACK_HEAD) == 0;
 }
 
 int brc_pack_is_head(const uint8_t head[BRC_PACK_HEAD], const char *id)
 {
-    uint8_t wanted[BRC_PACK_HEAD];
-    brc_pack_head(wanted, id);
-    return memcmp(head, wanted, BRC_PACK_HEAD) == 0;
+    uint64_t pack_bytes = 0;
+    for (int i = 7; i >= 0; i--)
+        pack_bytes = pack_bytes << 8 | head[40 + i];
+    return brc_pack_is_head_of(head, id, pack_bytes);
 }
 
 static void record_head(uint8_t head[BRC_PACK_RECORD], const brc_stored *item)

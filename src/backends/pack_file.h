@@ -4,7 +4,8 @@
  *      offset  bytes
  *      0       8      "BRCpack1"
  *      8       32     the repository's id, in hexadecimal digits
- *      40      16     0
+ *      40      8      the configuration's pack_bytes: collections of other configurations leave the pack alone
+ *      48      8      0
  *      56      8      XXH3-64 of the bytes before
  *      64             records, each at a multiple of 8
  *
@@ -32,9 +33,11 @@
 #define BRC_PACK_ID 32
 
 /* Writes the first bytes of a pack. `id` has at most 32 characters. */
-void brc_pack_head(uint8_t head[BRC_PACK_HEAD], const char *id);
+void brc_pack_head(uint8_t head[BRC_PACK_HEAD], const char *id, uint64_t pack_bytes);
 /* Returns 1 if these are the first bytes of a pack of the repository. */
 int brc_pack_is_head(const uint8_t head[BRC_PACK_HEAD], const char *id);
+/* The same, and of a configuration with these pack_bytes. */
+int brc_pack_is_head_of(const uint8_t head[BRC_PACK_HEAD], const char *id, uint64_t pack_bytes);
 
 /* Returns how many bytes a record of `len` stored bytes takes, or 0 if there is no number for it. */
 uint64_t brc_pack_room(uint64_t len);

@@ -50,13 +50,14 @@ static int each_process(void)
     return (int)(EACH_MOST / effort_step(4, 4));
 }
 
-static void committers_setup(void)
+static void start_in(const char *backend)
 {
     const uint64_t one = PROCESSES * MINE, chunk = 8;
     char path[16];
     m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(m, MAP_FAILED);
     scenario_start(&t);
+    OK(&t, brc_config_set(t.repo, "backend", backend, &t.err));
     brc_array_free(scenario_array(&t, "/all", "int32", 1, &one, &chunk, NULL, NULL));
     scenario_numbers(&t, "/contested", 1, 1, 0);
     for (int p = 0; p < PROCESSES; p++) {
@@ -67,6 +68,20 @@ static void committers_setup(void)
         for (int i = 0; i < MINE; i++)
             m->all[p].last[MINE + i] = i;
     scenario_commit(&t, "first");
+    scenario_close(&t);
+}
+
+static void committers_setup(void)
+{
+    start_in("inline");
+}
+
+/* Nothing is kept for a while, so that collections remove packs and write what is left of them. */
+static void packs_setup(void)
+{
+    start_in("pack");
+    scenario_open(&t, NULL, 0);
+    scenario_no_window(&t);
     scenario_close(&t);
 }
 
@@ -355,7 +370,7 @@ static void check_file(size_t commits)
 
 CASE("committers", .setup = committers_setup, .teardown = committers_teardown, .timeout = UNTIMED);
 
-TEST(no_commit_of_eight_processes_is_lost)
+static void commit_at_once(void)
 {
     pid_t pids[PROCESSES];
     for (int p = 0; p < PROCESSES; p++)
@@ -365,7 +380,7 @@ TEST(no_commit_of_eight_processes_is_lost)
     check_file((size_t)(PROCESSES * each_process()));
 }
 
-TEST(nor_where_collections_run_and_processes_are_killed)
+static void commit_with_kills(void)
 {
     pid_t pids[PROCESSES], collector = start_collector();
     for (int p = 0; p < PROCESSES; p++)
@@ -375,6 +390,16 @@ TEST(nor_where_collections_run_and_processes_are_killed)
     wait_for(collector);
     ck_assert_int_gt(m->collections, 0);
     check_file((size_t)(PROCESSES * each_process()));
+}
+
+TEST(no_commit_of_eight_processes_is_lost)
+{
+    commit_at_once();
+}
+
+TEST(nor_where_collections_run_and_processes_are_killed)
+{
+    commit_with_kills();
 }
 
 TEST(who_loses_a_race_for_an_element_is_told)
@@ -391,6 +416,19 @@ TEST(who_loses_a_race_for_an_element_is_told)
     }
     ck_assert_uint_eq(told + made, (size_t)PROCESSES * CONTESTED_EACH);
     check_file(made);
+}
+
+CASE("in packs", .setup = packs_setup, .teardown = committers_teardown, .timeout = UNTIMED);
+
+TEST(no_commit_of_eight_processes_is_lost_in_packs)
+{
+    commit_at_once();
+    ck_assert_int_gt(scenario_ask(&t, "SELECT count(*) FROM object WHERE backend>0"), 0);
+}
+
+TEST(nor_in_packs_where_collections_run_and_processes_are_killed)
+{
+    commit_with_kills();
 }
 
 /* ---- one chunk -------------------------------- */

@@ -2,11 +2,16 @@
 #include "process_kit.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/ptrace.h>
 
 static int is_gone(pid_t pid)
 {
@@ -44,4 +49,89 @@ int process_survives(int (*work)(void *ctx), void *ctx)
     }
     ck_assert_int_eq(WEXITSTATUS(status), 0);
     return 1;
+}
+
+/* ---- killed before a system call -------------------------------- */
+
+/* The calls that all of Linux's architectures have, then those that only old ones have. */
+static const long changing_calls[] = {
+    SYS_write,     SYS_pwrite64, SYS_writev,          SYS_pwritev,   SYS_pwritev2, SYS_fsync,
+    SYS_fdatasync, SYS_ftruncate, SYS_fallocate,      SYS_renameat2, SYS_unlinkat, SYS_mkdirat,
+    SYS_linkat,    SYS_sendfile, SYS_copy_file_range,
+#ifdef SYS_renameat
+    SYS_renameat,
+#endif
+#ifdef SYS_rename
+    SYS_rename,    SYS_unlink,   SYS_mkdir,           SYS_rmdir,     SYS_link,
+#endif
+};
+
+static int changes_files(const struct ptrace_syscall_info *info)
+{
+    if (info->op != PTRACE_SYSCALL_INFO_ENTRY)
+        return 0;
+    if (info->entry.nr == SYS_openat)
+        return (info->entry.args[2] & O_CREAT) != 0;
+    for (size_t i = 0; i < sizeof(changing_calls) / sizeof(changing_calls[0]); i++)
+        if (info->entry.nr == (uint64_t)changing_calls[i])
+            return 1;
+    return 0;
+}
+
+static int is_changing_call(pid_t thread, int status)
+{
+    struct ptrace_syscall_info info;
+    memset(&info, 0, sizeof(info));
+    return WSTOPSIG(status) == (SIGTRAP | 0x80) &&
+           ptrace(PTRACE_GET_SYSCALL_INFO, thread, (void *)sizeof(info), &info) > 0 &&
+           changes_files(&info);
+}
+
+/* Goes from stop to stop of all threads until the process has ended. */
+static int trace_until(pid_t child, uint64_t n)
+{
+    int status, is_killed = 0;
+    for (;;) {
+        const pid_t thread = waitpid(-1, &status, __WALL);
+        ck_assert_int_gt(thread, 0);
+        if (thread == child && (WIFEXITED(status) || WIFSIGNALED(status)))
+            break;
+        if (!WIFSTOPPED(status) || is_killed)
+            continue;
+        if (is_changing_call(thread, status) && --n == 0) {
+            is_killed = 1;
+            kill(child, SIGKILL);
+            continue;
+        }
+        const int signal = WSTOPSIG(status);
+        const int is_ours = signal == SIGTRAP || signal == (SIGTRAP | 0x80) || signal == SIGSTOP;
+        ptrace(PTRACE_SYSCALL, thread, NULL, (void *)(intptr_t)(is_ours ? 0 : signal));
+    }
+    if (WIFSIGNALED(status)) {
+        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+        ck_assert(is_killed);
+        return 0;
+    }
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    return 1;
+}
+
+int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n)
+{
+    int status;
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        _exit(work(ctx) != 0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFSTOPPED(status), "the process cannot be traced");
+    ck_assert_int_eq(ptrace(PTRACE_SETOPTIONS, child, NULL,
+                            (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE |
+                                     PTRACE_O_EXITKILL)),
+                     0);
+    ptrace(PTRACE_SYSCALL, child, NULL, NULL);
+    return trace_until(child, n);
 }

@@ -2,6 +2,7 @@
 #ifndef BRC_TESTS_PROCESS_KIT_H
 #define BRC_TESTS_PROCESS_KIT_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Fails the test if the process does not end within half a minute. A zombie has ended:
@@ -11,5 +12,9 @@ void process_must_go(pid_t pid);
 /* A process of its own works, and ends with it. 1: the work gave BRC_OK; 0: SIGKILL ended it. All
  * else fails the test. */
 int process_survives(int (*work)(void *ctx), void *ctx);
+
+/* The same, but SIGKILL comes before the process's n-th system call that changes a file or a folder,
+ * on whichever thread. Unlike a VFS of SQLite, this meets what backends do too. */
+int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n);
 
 #endif
