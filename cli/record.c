@@ -246,7 +246,7 @@ static void put_value(struct cli *cli, const char *text, int width, enum cli_col
 
 /* ---- lines that fit the terminal --------- */
 
-enum { CUT_LEAST = 6, WRAP_LEAST = 24, WRAP_INDENT = 6 };
+enum { CUT_LEAST = 5, WRAP_LEAST = 24, WRAP_INDENT = 6 };
 
 /* Returns the columns that a value takes with what stands around it. */
 static size_t cell_width(const struct cli_field *field, const struct cell *cell, int is_last)
@@ -357,10 +357,11 @@ static void put_last(struct cli *cli, const struct cli_field *field, struct cell
 {
     size_t columns = cli->out.columns, lead = cli_text_width(field->lead);
 
-    cli_puts(cli, field->lead);
     if (column + lead + cli_text_width(cell.value) <= columns) {
+        cli_puts(cli, field->lead);
         cli_puts(cli, cell.value);
     } else if (column + lead + WRAP_LEAST <= columns) {
+        cli_puts(cli, field->lead);
         put_wrapped(cli, cell.value, columns - column - lead, column + lead);
     } else {
         cli_printf(cli, "\n%*s", WRAP_INDENT, "");
@@ -563,8 +564,7 @@ static void fit_column(struct cli_list *list, size_t i)
     column->width = column->width < 0 ? -(int)width : (int)width;
 }
 
-/* Makes columns narrower, the last that can be cut first, until the widest line fits. */
-static void fit_list(struct cli *cli, struct cli_list *list)
+static size_t widest_line(const struct cli_list *list)
 {
     size_t widest = 0;
 
@@ -573,6 +573,25 @@ static void fit_list(struct cli *cli, struct cli_list *list)
 
         widest = width > widest ? width : widest;
     }
+    return widest;
+}
+
+/* Leaves out columns that can be spared, the last one first, until the widest line fits. */
+static void leave_out_columns(struct cli *cli, struct cli_list *list)
+{
+    for (size_t i = list->ncolumns; i > 0 && widest_line(list) > cli->out.columns; i--)
+        for (struct cli_row *row = list->first; row; row = row->next)
+            if (list->columns[i - 1].narrow == CLI_LEFT_OUT)
+                row->cells[i - 1].value = NULL;
+}
+
+/* Makes columns narrower, the last that can be cut first, until the widest line fits. */
+static void fit_list(struct cli *cli, struct cli_list *list)
+{
+    size_t widest;
+
+    leave_out_columns(cli, list);
+    widest = widest_line(list);
     for (size_t i = list->ncolumns; i > 0 && widest > cli->out.columns; i--) {
         struct cli_field *column = &list->columns[i - 1];
         size_t has = 0, less = widest - cli->out.columns;

@@ -77,7 +77,8 @@ enum cli_narrow {
     CLI_WHOLE,     /* the value stays                                          */
     CLI_CUT_END,   /* "..." stands for its end                                 */
     CLI_CUT_START, /* "..." stands for its beginning: of paths                 */
-    CLI_WRAPPED    /* the last value of a line goes on below                   */
+    CLI_WRAPPED,   /* the last value of a line goes on below                   */
+    CLI_LEFT_OUT   /* of a list: the column goes, before any value is cut      */
 };
 
 /* A member that an initializer does not name is 0 or NULL. */

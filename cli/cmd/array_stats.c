@@ -276,7 +276,8 @@ static void draw_bars(struct cli *cli, const struct array_stats *stats, const br
         digits = (int)strlen(count) > digits ? (int)strlen(count) : digits;
         most = bins[i].count > most ? bins[i].count : most;
     }
-    int room = LINE_COLUMNS - width - digits - 6;
+    int columns = cli->out.columns > 0 ? (int)cli->out.columns : LINE_COLUMNS;
+    int room = columns - width - digits - 6;
     room = room > MOST_BAR ? MOST_BAR : room < LEAST_BAR ? LEAST_BAR : room;
     for (size_t i = 0; i < n; i++) {
         const double share = (double)bins[i].count / (double)most;

@@ -99,14 +99,14 @@ static int put_ls_row(struct cli *cli, struct cli_list *list, const struct ls_ro
                    { "shape", CLI_OF(row->shape), .optional = 1, .lead = lead, .width = width },
                    { "dimension_names", CLI_OF(row->names), .optional = 1 },
                    { "chunk_shape", CLI_OF(row->chunk), .optional = 1, .lead = lead,
-                     .width = width },
+                     .width = width, .narrow = CLI_LEFT_OUT },
                    { "codecs", CLI_OF(row->codecs), CLI_AS_JSON, .optional = 1 },
                    { NULL, CLI_OF(row->codec_names), .lead = lead, .none = "", .width = width,
-                     .narrow = CLI_CUT_END },
+                     .narrow = CLI_LEFT_OUT },
                    { lead ? "chunks" : NULL, CLI_OF(row->chunks) },
                    { lead ? "stored_bytes" : NULL, CLI_OF(row->stored), CLI_AS_SIZE, .lead = lead,
                      .width = -width },
-                   { NULL, CLI_OF(row->dims), .lead = lead },
+                   { NULL, CLI_OF(row->dims), .lead = lead, .narrow = CLI_WRAPPED },
                    { "stale", CLI_OF(cli->moved), .optional = 1 }));
 }
 
@@ -155,7 +155,8 @@ const struct cli_command cli_command_ls = {
     .group = "Looking",
     .summary = "list the children of a node",
     .usage = "FILE [PATH] [-r] [-l] [--at REV]",
-    .details = "A group's name ends with a slash.",
+    .details = "A group's name ends with a slash. If a terminal is too narrow for the table of\n"
+               "-l, codecs and chunks are left out, and names of dimensions go below.",
     .examples = "breccia ls climate.brc -rl\nbreccia ls climate.brc /era5 --at v1.0 --json",
     .options = ls_options,
     .min_operands = 1,

@@ -12,13 +12,21 @@
 /* Prints "12  2026-11-20T12:00:00.000000Z  commit  main  id1 -> id2". */
 static int put_op(struct cli *cli, struct cli_list *list, const brc_op *op)
 {
+    enum { NARROW = 72, TO_SECONDS = 19 };
     const int is_tag = (op->flags & BRC_OP_TAG) != 0, moves = !(op->flags & BRC_OP_SWITCH);
+    const int is_narrow = cli->out.columns > 0 && cli->out.columns < NARROW;
+    char time[CLI_TIME_CAP];
+    const char *when = cli_format_time(time, op->time_us);
+
+    if (is_narrow)
+        when = cli_text(cli, "%.*sZ", TO_SECONDS, time);
 
     return cli_list_put(
         cli, list,
         CLI_FIELDS({ "id", CLI_OF(op->id) },
                    { "operation", CLI_OF(op->operation), .lead = "", .color = CLI_YELLOW },
-                   { "time", CLI_OF(op->time_us), CLI_AS_TIME, .lead = "  " },
+                   { "time", CLI_OF(op->time_us), CLI_AS_TIME },
+                   { NULL, CLI_OF(when), .lead = "  " },
                    { "op", CLI_OF(op->what), .lead = "  ", .width = 8 },
                    { "kind", CLI_WORD(is_tag ? "tag" : "branch"), .lead = is_tag ? "" : NULL,
                      .tail = " " },

@@ -14,6 +14,7 @@ q create r.brc /blobs --shape 2 --dtype V3
 q create r.brc /fixes --shape 3 --dtype \
     '{"name":"struct","configuration":{"fields":[{"name":"x","data_type":"int32"},{"name":"y","data_type":"float64"}]}}'
 q create r.brc /grid --shape 4,30 --dtype int16
+q create r.brc /named --shape 2,3,4,5 --dtype float32 --dimension-names month,level,latitude,longitude
 q write r.brc /grid --value 1000
 q write r.brc /a '[3:7]' --value 2
 commit r.brc 'a message that is too long for the line of a tag in sixty columns' 10
@@ -30,6 +31,7 @@ every() {
     "$@" blame r.brc /a --elements
     "$@" du r.brc
     "$@" oplog r.brc
+    "$@" info r.brc /a --stats
     "$@" read r.brc /grid
 }
 # on ARGUMENT...: the call on a terminal of $columns.
@@ -37,7 +39,7 @@ on() {
     on_terminal $columns 24 "breccia $*" | tr -d '\r'
 }
 bare() { sed 's/\x1b\[[0-9;]*m//g'; }
-no_times() { sed 's/20[0-9-]*T[0-9:.]*Z/TIME-ON-THE-CLOCK-IN-UTC-27/'; }
+no_times() { sed 's/20[0-9-]*T[0-9:]*[.][0-9]*Z/TIME-ON-THE-CLOCK-IN-UTC-27/; s/20[0-9-]*T[0-9:]*Z/TIME-IN-SECONDS-20--/'; }
 
 for columns in 60 80 200; do
     for term in TERM=xterm TERM=dumb 'TERM=xterm NO_COLOR=1'; do
