@@ -3,7 +3,7 @@
  *
  * First everything is compared: which arrays have the dimension on both sides, their data types,
  * other lengths and attributes, and the coordinates of the other dimensions. Then the arrays grow,
- * one after the other, in one change.
+ * one after the other, in one change. Times that count from another date become the array's own.
  */
 #include "append_group.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../cli.h"
+#include "../decode.h"
 #include "../scalar.h"
 #include "../variable.h"
 #include "source.h"
@@ -41,6 +42,8 @@ struct appending {
     size_t ngrown, cap;
     uint64_t length, count; /* of the dimension, and of what is appended       */
     const char *first;      /* the first array that has it                     */
+    int recodes; /* the open arrays count times in other units                 */
+    struct cli_decoder times_to, times_from;
 };
 
 static void side_close(struct side *side)
@@ -103,12 +106,41 @@ static int check_attribute(struct appending *a, const char *inner, const char *n
     return rc;
 }
 
+/* Bounds of times have no units of their own, so their times stay as they are. */
+static int has_times(const struct side *side)
+{
+    const char *units = cli_variable_text(&side->variable, "units");
+    struct cli_time_units read;
+
+    return units && !brc_json_member(side->variable.attributes, "bounds") &&
+           !brc_json_member(side->variable.attributes, "climatology") &&
+           cli_time_units_read(&read, units, cli_variable_text(&side->variable, "calendar")) > 0;
+}
+
+/* Finds out whether the open arrays are times of one calendar in different units. */
+static int compare_times(struct appending *a)
+{
+    struct cli *cli = a->cli;
+
+    a->recodes = 0;
+    if (a->to.axis < 0 || !has_times(&a->to) || !has_times(&a->from) ||
+        strcmp(cli_variable_text(&a->to.variable, "units"),
+               cli_variable_text(&a->from.variable, "units")) == 0)
+        return BRC_OK;
+    CLI_TRY(cli_decoder_read(cli, &a->to.variable, a->to.info, &a->times_to));
+    CLI_TRY(cli_decoder_read(cli, &a->from.variable, a->from.info, &a->times_from));
+    a->recodes = a->times_to.seen == CLI_TIME && a->times_from.seen == CLI_TIME &&
+                 a->times_to.units.calendar == a->times_from.units.calendar;
+    return BRC_OK;
+}
+
 static int check_meanings(struct appending *a, const char *inner)
 {
     static const char *const names[] = { "units", "calendar", "scale_factor", "add_offset",
                                          "_FillValue", "missing_value", "_Unsigned" };
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    CLI_TRY(compare_times(a));
+    for (size_t i = a->recodes ? 2 : 0; i < sizeof(names) / sizeof(names[0]); i++)
         CLI_TRY(check_attribute(a, inner, names[i]));
     return BRC_OK;
 }
@@ -311,6 +343,23 @@ static uint64_t bytes_of(const brc_array_info *info, const brc_sel *sel, uint64_
     return bytes;
 }
 
+/* Writes the times of the file as numbers of the array's units. */
+static int recode_times(struct appending *a, brc_buf *bytes)
+{
+    struct cli *cli = a->cli;
+    const size_t item = a->to.info->item_size;
+
+    for (size_t at = 0; at + item <= bytes->len; at += item) {
+        struct cli_value value;
+
+        if (!cli_decode(&a->times_from, bytes->data + at, &value))
+            return cli_fail(cli, BRC_EINVAL, "%s: %s has a time that is too far away to be counted "
+                            "in other units", a->from.name, a->from.variable.path);
+        CLI_TRY(cli_encode(cli, &a->times_to, &value, bytes->data + at));
+    }
+    return BRC_OK;
+}
+
 /* Copies a selection of the file, which is at most COPIED_AT_ONCE bytes or one element, to the
  * array, `shift` further along the axis. */
 static int append_box(struct appending *a, const brc_sel *part, uint64_t shift)
@@ -326,6 +375,8 @@ static int append_box(struct appending *a, const brc_sel *part, uint64_t shift)
     io.sel = part;
     io.out = &bytes;
     rc = brc_read(&io, 1, &cli->err);
+    if (rc >= 0 && a->recodes)
+        rc = recode_times(a, &bytes);
     if (rc >= 0)
         rc = brc_array_write(a->to.array, &to, bytes.data, bytes.len, &cli->err);
     brc_buf_dispose(&bytes);
@@ -368,6 +419,7 @@ static int grow_array(struct appending *a, const struct grown *grown)
     memcpy(shape, a->to.info->shape, (size_t)a->to.info->ndim * sizeof(shape[0]));
     if (__builtin_add_overflow(grown->before, a->count, &shape[a->to.axis]))
         return cli_fail(cli, BRC_ELIMIT, "%s would be too long", grown->inner);
+    CLI_TRY(compare_times(a));
     CLI_TRY(brc_array_resize(a->to.array, shape, &cli->err));
     CLI_TRY(brc_sel_parse(&all, a->from.array, NULL, &cli->err));
     return copy_parts(a, &all, grown->before);

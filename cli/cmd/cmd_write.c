@@ -291,7 +291,8 @@ const struct cli_command cli_command_append = {
                "Of a GROUP, every array that has the dimension NAME grows by what the array of\n"
                "that name has in the file, which is whatever 'import' reads, or a repository:\n"
                "all grow, or none. What does not fit is refused: a missing array, another data\n"
-               "type, other lengths or coordinates, other units or packing.",
+               "type, other lengths or coordinates, other units or packing. Only times may count\n"
+               "from another date, or in other units: they become times in those of the array.",
     .examples = "breccia append climate.brc /t2m --axis 0 --from july.npy\n"
                 "breccia append climate.brc /era5/t --axis time --value NaN --count 2\n"
                 "breccia append climate.brc /era5 --axis time --from next.zarr",

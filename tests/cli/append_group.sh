@@ -53,6 +53,35 @@ t read a.brc /era5/time '{time=2020-01-03:}' --decode
 t fsck a.brc
 ls /tmp/breccia-?????? 2>/dev/null
 
+echo '-- times in other units become times in the units here'
+other() {
+    cp a.brc.kept a.brc
+    cp next.brc other.brc
+    q attrs other.brc /time "units=\"$1\""
+    [ -z "${3:-}" ] || q attrs other.brc /time "$3"
+    for i in 0 1 2 3; do
+        q write other.brc /time "[$i]" --value $(($2 + 24 * i))
+    done
+    commit other.brc x 11
+    t append a.brc /era5 --axis time --from other.brc
+}
+other 'hours since 2020-01-10' 48
+t read a.brc /era5/time
+t read a.brc /era5/time --decode
+t read a.brc /era5/t
+other 'hours since 2020-01-10' 49
+t status a.brc
+t read a.brc /era5/t
+other 'minutes since 1950-03-01' -2147483648
+other 'days since 1950-03-01 12:00' 25000
+other 'days since 2020-02-01' 0 'calendar="noleap"'
+other 'days since 2020-02-01' 0 'bounds="time_bnds"'
+other 'days since 2020-13-01' 0
+other 'metres' 0
+other 'days since 2020-02-01' -2147483648
+t status a.brc
+rm other.brc
+
 echo '-- what does not fit'
 cp a.brc.kept a.brc
 keep a.brc
@@ -64,7 +93,7 @@ refused() {
 bad() { cp next.brc bad.brc; }
 bad && q rm bad.brc /late && commit bad.brc x 11 && refused
 bad && q create bad.brc /q --shape 4 --dtype int8 --dimension-names time && commit bad.brc x 11 && refused
-bad && q attrs bad.brc /time 'units="hours since 2020-01-01"' && commit bad.brc x 11 && refused
+bad && q attrs bad.brc /time 'units="metres"' && commit bad.brc x 11 && refused
 bad && q attrs bad.brc /t --unset scale_factor && commit bad.brc x 11 && refused
 bad && q attrs bad.brc /t scale_factor=0.2 && commit bad.brc x 11 && refused
 bad && q write bad.brc /lat '[1]' --value 31 && commit bad.brc x 11 && refused
