@@ -412,6 +412,7 @@ static const char *near_ref(struct cli *cli, const char *name)
 
     if (brc_refs(&it, cli->repo, NULL) < 0)
         return "";
+    add_near(&near, "HEAD");
     while (brc_next(it, &ref, NULL) == 1)
         add_near(&near, cli_text(cli, "%s", ref->name));
     brc_iter_free(it);

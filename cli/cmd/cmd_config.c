@@ -41,7 +41,7 @@ static int show_settings(struct cli *cli)
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     cli_begin(cli, NULL, '{');
     for (int i = 0; settings[i]; i++)
-        CLI_TRY(put_setting(cli, settings[i], cli_text(cli, "%s  ", settings[i])));
+        CLI_TRY(put_setting(cli, settings[i], cli_text(cli, "%-7s  ", settings[i])));
     cli_finish(cli, '{');
     return BRC_OK;
 }
@@ -122,6 +122,48 @@ static int is_user_key(const char *key)
     return *keys != NULL;
 }
 
+/* Returns what a key is called here, of git or in another spelling; or NULL. */
+static const char *key_meant(const char *key)
+{
+    static const struct {
+        const char *word, *key;
+    } words[] = { { "user.name", "author" },     { "user.email", "author" }, { "name", "author" },
+                  { "email", "author" },         { "user", "author" },       { "colour", "color" },
+                  { "color.ui", "color" },       { "core.pager", "pager" },  { "codec", "codecs" },
+                  { "compression", "codecs" },   { "compress", "codecs" } };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i].word, key) == 0)
+            return words[i].key;
+    return NULL;
+}
+
+/* Refuses a key that is not one of the repository's, if it is one of users' or is called otherwise
+ * here. */
+static int check_repository_key(struct cli *cli, const char *key)
+{
+    const char *meant = key_meant(key);
+
+    for (int i = 0; settings[i]; i++)
+        if (strcmp(settings[i], key) == 0)
+            return BRC_OK;
+    if (is_user_key(meant ? meant : key))
+        return cli_usage(cli, "'%s' is not a setting of a repository: it is 'breccia config --user "
+                              "%s'", key, meant ? meant : key);
+    return BRC_OK;
+}
+
+static int fail_user_key(struct cli *cli, const char *key)
+{
+    const char *meant = key_meant(key);
+
+    if (meant)
+        return cli_usage(cli, "'%s' is not a setting of users: it is '%s'%s", key, meant,
+                         strcmp(meant, "author") == 0 ? ", such as 'Ada <ada@example.org>'" : "");
+    return cli_usage(cli, "'%s' is not a setting of users: these are author, backend, codecs, "
+                          "color, pager, threads and alias.NAME", key);
+}
+
 /* Checks a value as far as that is possible without a repository. */
 static int check_user_value(struct cli *cli, const char *key, const char *value)
 {
@@ -146,7 +188,7 @@ static int check_user_value(struct cli *cli, const char *key, const char *value)
 static void put_user_line(struct cli *cli, const char *key, const char *value)
 {
     cli_put_members(cli, CLI_FIELDS({ key, CLI_OF(value), CLI_AS_JSON,
-                                      .lead = cli_text(cli, "%s  ", key), .none = "" }));
+                                      .lead = cli_text(cli, "%-7s  ", key), .none = "" }));
 }
 
 static int run_user_config(struct cli *cli)
@@ -158,8 +200,7 @@ static int run_user_config(struct cli *cli)
         return cli_usage(cli, "'%s' is one argument too many: --user has no FILE",
                          cli_operand(cli, 2));
     if (key && !is_user_key(key))
-        return cli_usage(cli, "'%s' is not a setting of users: these are author, backend, codecs, "
-                              "color, pager, threads and alias.NAME", key);
+        return fail_user_key(cli, key);
     if (key && value)
         CLI_TRY(check_user_value(cli, key, value));
     if (value || unset)
@@ -193,6 +234,7 @@ static int run_config(struct cli *cli)
         return cli_usage(cli, "config needs FILE, the repository, or --user");
     if (!key)
         return show_settings(cli);
+    CLI_TRY(check_repository_key(cli, key));
     if (value || unset) {
         CLI_TRY(change_setting(cli, key, value));
         lead = cli->quiet ? NULL : cli_text(cli, "%s is ", key);

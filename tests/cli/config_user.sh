@@ -37,6 +37,16 @@ t x r.brc
 t config --user alias.x --unset
 t x r.brc
 
+echo '# keys by other names, and in the other place'
+t config --user user.name Ada
+t config --user colour never
+t config --user journal wal
+t config r.brc user.email a@example.org
+t config r.brc colour
+t config r.brc threads 2
+t config r.brc nothing
+t config r.brc
+
 echo '# threads and colours'
 t config --user threads 2
 t config --user color always

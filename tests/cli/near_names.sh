@@ -28,11 +28,12 @@ t switch r.brc mian
 t merge r.brc experiment2
 t diff r.brc v1.1 main
 t show r.brc nothinglikeit
+t show r.brc HAED
 t branch r.brc -d expriment
 t tag r.brc -d v10
 
 echo '# words of git and of file systems'
-for word in add cat checkout clone delete list mkdir reflog stash; do
+for word in add cat checkout clone delete dump head list mkdir pull push reflog stash; do
     t $word r.brc
 done
 t comit r.brc
