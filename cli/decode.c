@@ -16,12 +16,10 @@
 
 /* ---- attributes -------------------------------- */
 
-/* Reads the float64 that xarray stores as base64. */
-static int read_base64_double(const char *text, long double *out)
+int cli_base64_double(const char *text, double *out)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint8_t bytes[9] = { 0 };
-    double value;
 
     if (strlen(text) != 12 || text[11] != '=')
         return 0;
@@ -35,8 +33,7 @@ static int read_base64_double(const char *text, long double *out)
             if (bits >> (5 - bit) & 1)
                 bytes[(i * 6 + bit) / 8] |= (uint8_t)(0x80 >> (i * 6 + bit) % 8);
     }
-    memcpy(&value, bytes, sizeof(value));
-    *out = value;
+    memcpy(out, bytes, sizeof(*out));
     return 1;
 }
 
@@ -46,8 +43,12 @@ static int read_attr_number(const brc_json *value, long double *out)
     const char *text;
     double real;
 
-    if (brc_json_kind(value) == BRC_JSON_STRING)
-        return brc_json_text(value, &text) && read_base64_double(text, out);
+    if (brc_json_kind(value) == BRC_JSON_STRING) {
+        if (!brc_json_text(value, &text) || !cli_base64_double(text, &real))
+            return 0;
+        *out = real;
+        return 1;
+    }
     if (!brc_json_double(value, &real))
         return 0;
     *out = isfinite(real) ? strtold(brc_json_literal(value), NULL) : (long double)real;

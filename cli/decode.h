@@ -53,6 +53,8 @@ const char *cli_decoder_calendar(const struct cli_decoder *decoder);
 const char *cli_decoder_dtype(const struct cli_decoder *decoder);
 /* Returns NumPy's name of that type: "<f8", "<M8[ns]". */
 const char *cli_decoder_descr(const struct cli_decoder *decoder);
+/* Reads a float64 in base64, as xarray writes _FillValue. Returns 0 if the text is none. */
+int cli_base64_double(const char *text, double *out);
 /* Decodes an element. Returns 0 if it is a time that is too far away. */
 int cli_decode(const struct cli_decoder *decoder, const void *element, struct cli_value *out);
 /* Writes a decoded value as text for people. */

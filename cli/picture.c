@@ -100,8 +100,12 @@ void cli_shade_pixel(const struct cli_shade *shade, double value, uint8_t rgba[4
 int cli_map_option(struct cli *cli, enum cli_map *out)
 {
     static const char *const names[] = { "viridis", "grey", "diverging" };
-    const char *name = NULL;
+    const char *name = cli_value(cli, "cmap");
 
+    if (name && strcmp(name, "gray") == 0) {
+        *out = CLI_GREY;
+        return BRC_OK;
+    }
     CLI_TRY(cli_choice_option(cli, "cmap", "viridis|grey|diverging", &name));
     for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(name, names[i]) == 0)

@@ -122,8 +122,8 @@ static int last_is_path(struct cli *cli, const char *last, int *is)
     *is = last[0] == '/' || !is_there;
     if (last[0] == '/' && is_there && (S_ISREG(status.st_mode) || has_source_ending(last)))
         return cli_fail(cli, BRC_EINVAL,
-                        "%s exists, but as the last argument it may be PATH: add '/' after it to "
-                        "import it",
+                        "%s exists, but the last argument may be PATH: to import it, put PATH "
+                        "behind it, such as /",
                         last);
     if (last[0] != '/' && !is_there && has_source_ending(last))
         return cli_fail(cli, BRC_ENOTFOUND,

@@ -3,10 +3,12 @@
  */
 #include "group_info.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../cli.h"
+#include "../decode.h"
 #include "../variable.h"
 #include "new_array.h"
 
@@ -127,6 +129,23 @@ static int gather_group(struct cli *cli, const char *path, struct group_info *in
 
 /* ---- text -------------------------------- */
 
+/* Returns the number in _FillValue that xarray wrote as base64, or NULL if the attribute is
+ * another one. */
+static const char *fill_number(struct cli *cli, const brc_json *attribute)
+{
+    char number[CLI_DOUBLE_CAP];
+    const char *text;
+    double real;
+
+    if (strcmp(brc_json_name(attribute), "_FillValue") != 0 || !brc_json_text(attribute, &text) ||
+        !cli_base64_double(text, &real))
+        return NULL;
+    if (isnan(real))
+        return "NaN";
+    cli_format_double(number, real);
+    return cli_text(cli, "%s", number);
+}
+
 static int show_attributes(struct cli *cli, const brc_json *attributes, const char *indent)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -138,10 +157,11 @@ static int show_attributes(struct cli *cli, const brc_json *attributes, const ch
         rc = brc_json_write(&text, one, 0, &cli->err);
         if (rc < 0)
             break;
+        const char *number = fill_number(cli, one);
+        const size_t most = text.len > ATTRIBUTE_MOST ? ATTRIBUTE_MOST : text.len;
         cli_printf(cli, "%s%s = %s%s\n", indent, cli_escaped(cli, brc_json_name(one)),
-                   cli_escaped_bytes(cli, (const char *)text.data,
-                                     text.len > ATTRIBUTE_MOST ? ATTRIBUTE_MOST : text.len),
-                   text.len > ATTRIBUTE_MOST ? " ..." : "");
+                   number ? number : cli_escaped_bytes(cli, (const char *)text.data, most),
+                   most < text.len ? " ..." : "");
     }
     brc_buf_dispose(&text);
     return rc;

@@ -9,6 +9,8 @@ q create a.brc /era5/time --shape 4 --dtype int32 --dimension-names time \
 q create a.brc /era5/t --shape 4,6 --dtype int16 --dimension-names time,lat \
     --attrs '{"units": "K", "scale_factor": 0.1, "add_offset": 280.0}'
 q create a.brc /era5/flag --shape 3,2 --dtype bool
+q create a.brc /era5/lat --shape 6 --dtype float64 --dimension-names lat --attrs '{"_FillValue": "AAAAAAAA+H8="}'
+q create a.brc /era5/p --shape 6 --dtype float64 --dimension-names lat --attrs '{"_FillValue": "AAAAAABYi8A="}'
 q create a.brc /era5/when --shape 2 --dtype 'datetime64[s]'
 q create a.brc /era5/crs --shape '' --dtype int8 --attrs '{"note": "a\u001bb"}'
 q group a.brc /era5/daily

@@ -62,6 +62,8 @@ u1 0 0 0 255 255 255 255 0 0 0 255 0 | npy rgb.npy '|u1' '(2,2,3)'
 q import r.brc rgb.npy /rgb
 t read r.brc /rgb --image
 t read r.brc /rgb --image --cmap grey
+breccia read r.brc /i --image --cmap gray >gray
+breccia read r.brc /i --image --cmap grey | cmp - gray
 
 echo '# colours: 256, unless the terminal has more; --draw'
 t read r.brc /i '[0:2, 0:2]' --image --color always | cat -v
