@@ -99,6 +99,12 @@ static int read_quoted(struct cli_csv *csv, struct record_text *so_far)
             return cli_csv_fail(csv, BRC_EINVAL, so_far->n - 1, "there is a NUL byte");
         csv->at++;
         csv->next_line += c == '\n';
+        if (c == '\r') { /* alone, the end of a line too */
+            int next;
+
+            CLI_TRY(csv_peek(csv, &next));
+            csv->next_line += next != '\n';
+        }
         if (c == '"') {
             CLI_TRY(csv_peek(csv, &c));
             if (c != '"')

@@ -7,7 +7,8 @@
 
 static const char slices_text[] =
     "A slice names elements of an array, as in Python and NumPy. Quote it: shells\n"
-    "read brackets too. The brackets may be left out.\n"
+    "read brackets too. The brackets may be left out. A slice in brackets may also\n"
+    "follow its path at once, as '/t2m[0:10]'.\n"
     "\n"
     "  '[5]'            the sixth element, or row; -1 is the last one\n"
     "  '[0:10]'         the first ten\n"

@@ -8,7 +8,8 @@
 
 #include "../cli.h"
 
-enum { MOST_BAR = 40, LEAST_BAR = 10, LINE_COLUMNS = 79, MOST_VALUES = 20, NAME_MOST = 48 };
+enum { MOST_BAR = 40, LEAST_BAR = 10, LINE_COLUMNS = 79, NAME_MOST = 48 };
+enum { MOST_VALUES = 20, MOST_SMALL = 64 }; /* that are listed; of types of one byte */
 
 /* ---- which fields ------------------------------ */
 
@@ -257,6 +258,8 @@ static const char *bar_label(struct cli *cli, const struct array_stats *stats,
 {
     const char *from = as_element(cli, stats, bin->from);
 
+    if (stats->nbins == 1 && strcmp(stats->sums.min, stats->sums.max) == 0)
+        return as_element(cli, stats, stats->sums.min); /* one value has no width */
     return bin->to ? cli_text(cli, "%s to %s", from, as_element(cli, stats, bin->to)) : from;
 }
 
@@ -293,11 +296,12 @@ static void draw_bars(struct cli *cli, const struct array_stats *stats, const br
 static void draw_histogram(struct cli *cli, const struct array_stats *stats)
 {
     const size_t nvalues = stats->n - stats->nbins;
+    const int is_small = brc_array_describe(cli->array)->item_size == 1;
 
     if (stats->nbins == 0)
         return;
     cli_puts(cli, "\n");
-    if (nvalues > 0 && nvalues <= MOST_VALUES)
+    if (nvalues > 0 && nvalues <= (is_small ? MOST_SMALL : MOST_VALUES))
         draw_bars(cli, stats, stats->bins + stats->nbins, nvalues);
     else
         draw_bars(cli, stats, stats->bins, stats->nbins);

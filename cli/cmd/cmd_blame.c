@@ -2,6 +2,7 @@
  * cmd_blame.c - blame: the commit that each chunk, or element, comes from.
  */
 #include "../cli.h"
+#include "../select.h"
 #include "commands.h"
 #include "history.h"
 
@@ -63,12 +64,13 @@ static int put_all_blamed(struct cli *cli, uint64_t step)
 static int run_blame(struct cli *cli)
 {
     const char *path = cli_path(cli, cli_operand(cli, 1)), *at = cli_value(cli, "at");
+    const char *slice = cli_operand(cli, 2);
     brc_sel sel = BRC_SEL_INIT;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     CLI_TRY(brc_session_open(&cli->session, cli->repo, at, BRC_SESSION_AT, &cli->err));
-    CLI_TRY(cli_open_array(cli, path));
-    CLI_TRY(cli_select(cli, cli_operand(cli, 2), &sel));
+    CLI_TRY(cli_open_sliced(cli, &path, &slice));
+    CLI_TRY(cli_select(cli, slice, &sel));
     CLI_TRY(brc_blame(&cli->iter, cli->array, &sel,
                       cli_has(cli, "elements") ? BRC_BLAME_ELEMENTS : 0, &cli->err));
     return put_all_blamed(cli, sel.ndim > 0 ? sel.step[sel.ndim - 1] : 1);

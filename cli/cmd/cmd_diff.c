@@ -2,6 +2,7 @@
  * cmd_diff.c - status and diff: lists of differences.
  */
 #include "../cli.h"
+#include "../select.h"
 #include "changes.h"
 #include "commands.h"
 #include "history.h"
@@ -172,24 +173,33 @@ static int read_versions(struct cli *cli, struct cli_changes *changes, size_t n)
     return BRC_OK;
 }
 
+/* Opens FILE, and takes the SLICE off the PATH if it follows at once. */
+static int open_to_compare(struct cli *cli, struct cli_changes *changes, const char **slice)
+{
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    if (*slice || !changes->path || !strpbrk(changes->path, "[{"))
+        return BRC_OK;
+    CLI_TRY(brc_session_open(&cli->session, cli->repo, changes->b,
+                             changes->b ? BRC_SESSION_AT : BRC_SESSION_VIEW, &cli->err));
+    return cli_split_slice(cli, &changes->path, slice);
+}
+
 /* Draws the array that the operands after "--" name, or a SLICE of it. */
-static int draw_difference(struct cli *cli, const struct cli_changes *changes, size_t revs,
-                           size_t paths)
+static int draw_difference(struct cli *cli, struct cli_changes *changes, const char *slice)
 {
     static const char *const others[] = { "stat", "elements", "values", "atol", "rtol", "chunks",
                                           "exit-code", "json" };
     const char *file = cli_value(cli, "output");
 
-    if (paths < 1)
+    if (!changes->path)
         return cli_usage(cli, "--image needs the PATH of an array after --");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (cli_has(cli, others[i]))
             return cli_usage(cli, "--image draws, and lists nothing: leave out --%s", others[i]);
     if (file && cli_has(cli, "draw"))
         return cli_usage(cli, "--draw is for the terminal, and a PNG goes to a file");
-    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
-    return cli_put_difference(cli, changes->path, cli_operand(cli, revs + 1), changes->a,
-                              changes->b, file);
+    CLI_TRY(open_to_compare(cli, changes, &slice));
+    return cli_put_difference(cli, changes->path, slice, changes->a, changes->b, file);
 }
 
 enum { FEW_VALUES = 10 };
@@ -233,8 +243,8 @@ static int list_differences(struct cli *cli, struct cli_changes *changes, const 
 {
     brc_sel sel = BRC_SEL_INIT;
 
+    CLI_TRY(open_to_compare(cli, changes, &slice));
     CLI_TRY(read_element_options(cli, changes, slice != NULL));
-    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     if (slice)
         CLI_TRY(read_slice(cli, changes, slice, &sel));
     cli_begin(cli, NULL, '{');
@@ -246,6 +256,7 @@ static int list_differences(struct cli *cli, struct cli_changes *changes, const 
 static int run_diff(struct cli *cli)
 {
     size_t revs = cli->args.before_dashes, paths = cli->args.noperands - revs;
+    const char *slice = paths == 2 ? cli_operand(cli, revs + 1) : NULL;
     struct cli_changes changes = { .stat = cli_has(cli, "stat"), .silent = cli->quiet };
 
     if (cli_has(cli, "exit-code"))
@@ -259,11 +270,11 @@ static int run_diff(struct cli *cli)
     CLI_TRY(read_versions(cli, &changes, revs - 1));
     changes.path = paths ? cli_path(cli, cli_operand(cli, revs)) : NULL;
     if (cli_has(cli, "image"))
-        return draw_difference(cli, &changes, revs, paths);
+        return draw_difference(cli, &changes, slice);
     if (cli_has(cli, "output") || cli_has(cli, "cmap") || cli_has(cli, "limits") ||
         cli_has(cli, "draw"))
         return cli_usage(cli, "--output, --cmap, --limits and --draw need --image");
-    return list_differences(cli, &changes, paths == 2 ? cli_operand(cli, revs + 1) : NULL);
+    return list_differences(cli, &changes, slice);
 }
 
 const struct cli_command cli_command_diff = {

@@ -2,6 +2,7 @@
  * cmd_read.c - read: elements to standard output or a file.
  */
 #include "../cli.h"
+#include "../select.h"
 #include "../decode.h"
 #include "../output.h"
 #include "commands.h"
@@ -154,8 +155,6 @@ static int choose_format(struct cli *cli, struct reading *what)
     int flags = what->format->flags;
     if (cli_has(cli, "coordinates") && !(flags & FORMAT_ROWS))
         return cli_usage(cli, "--coordinates is for --format csv");
-    if (cli_has(cli, "coordinates") && cli_has(cli, "decode"))
-        return cli_usage(cli, "--coordinates shows elements as stored: leave out --decode");
     if (what->file)
         return BRC_OK;
     if (cli->json && !(flags & FORMAT_DOCUMENT))
@@ -189,15 +188,15 @@ static int read_to_output(struct cli *cli, const struct reading *what)
 
 static int run_read(struct cli *cli)
 {
-    const char *path = cli_path(cli, cli_operand(cli, 1));
+    const char *path = cli_path(cli, cli_operand(cli, 1)), *slice = cli_operand(cli, 2);
     struct reading what = { .sel = BRC_SEL_INIT };
     struct cli_decoder *decoder = cli_alloc(cli, 1, sizeof(*decoder));
     int rc;
 
     CLI_TRY(choose_format(cli, &what));
     CLI_TRY(cli_open_view(cli));
-    CLI_TRY(cli_open_array(cli, path));
-    CLI_TRY(cli_select(cli, cli_operand(cli, 2), &what.sel));
+    CLI_TRY(cli_open_sliced(cli, &path, &slice));
+    CLI_TRY(cli_select(cli, slice, &what.sel));
     CLI_TRY(check_selection(cli, &what, path));
     if (cli_has(cli, "decode")) {
         CLI_TRY(cli_decoder_open(cli, decoder));
@@ -234,7 +233,7 @@ const struct cli_command cli_command_read = {
                "--image fits it into the terminal; in a PNG each element is a pixel. Without\n"
                "--limits, the colours reach from 2 to 98 % of the values that are shown; NaN is\n"
                "transparent. --coordinates has a header: the names of the dimensions (axis0, ...\n"
-               "without names), and value.\n"
+               "without names), and value; each row has the positions and the element.\n"
                "--decode applies the conventions CF, as xarray does: \"days since 1900-01-01\" in\n"
                "any calendar becomes a date, scale_factor, add_offset and _Unsigned are applied,\n"
                "_FillValue and missing_value become nan. As .npy, dates are datetime64[ns].",

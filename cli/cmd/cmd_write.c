@@ -2,6 +2,7 @@
  * cmd_write.c - write, append, resize: the elements of an array.
  */
 #include "../cli.h"
+#include "../select.h"
 #include "../variable.h"
 #include "append_group.h"
 #include "commands.h"
@@ -57,8 +58,8 @@ static int write_value_to_all(struct cli *cli, const brc_sel *sels, size_t n, co
     return cli_end_bulk(cli, rc);
 }
 
-/* Reads the operands SLICE ..., of which there is at least the whole array. */
-static int read_slices(struct cli *cli, brc_sel **out, size_t *n)
+/* Reads the operands SLICE ..., of which `first` is the first, or NULL for the whole array. */
+static int read_slices(struct cli *cli, const char *first, brc_sel **out, size_t *n)
 {
     size_t given = cli->args.noperands - 2;
 
@@ -66,7 +67,7 @@ static int read_slices(struct cli *cli, brc_sel **out, size_t *n)
     *out = cli_alloc(cli, *n, sizeof(**out));
     for (size_t i = 0; i < *n; i++) {
         (*out)[i] = (brc_sel)BRC_SEL_INIT;
-        CLI_TRY(cli_select(cli, cli_operand(cli, i + 2), &(*out)[i]));
+        CLI_TRY(cli_select(cli, i ? cli_operand(cli, i + 2) : first, &(*out)[i]));
     }
     return BRC_OK;
 }
@@ -93,15 +94,13 @@ static int write_rows(struct cli *cli, const char *path, const char *file)
 
 static int run_write(struct cli *cli)
 {
-    const char *path = cli_path(cli, cli_operand(cli, 1));
+    const char *path = cli_path(cli, cli_operand(cli, 1)), *slice = cli_operand(cli, 2);
     const char *value = cli_value(cli, "value"), *from = cli_value(cli, "from");
     const char *csv = cli_value(cli, "csv");
     uint64_t written = 0;
     brc_sel *sels;
     size_t n;
 
-    if (csv && cli_has(cli, "decode"))
-        return cli_usage(cli, "--csv takes elements as stored: leave out --decode");
     if (!!value + !!from + !!csv != 1)
         return cli_usage(cli, "write needs one of --value V, --from FILE.npy, --from - or --csv "
                               "FILE.csv");
@@ -110,8 +109,8 @@ static int run_write(struct cli *cli)
     if (from && cli->args.noperands > 3)
         return cli_usage(cli, "--from needs one SLICE; --value takes several");
     CLI_TRY(cli_open_edit(cli));
-    CLI_TRY(cli_open_array(cli, path));
-    CLI_TRY(read_slices(cli, &sels, &n));
+    CLI_TRY(cli_open_sliced(cli, &path, &slice));
+    CLI_TRY(read_slices(cli, slice, &sels, &n));
     if (value)
         CLI_TRY(write_value_to_all(cli, sels, n, value));
     else if (cli_has(cli, "decode"))
@@ -135,7 +134,7 @@ const struct cli_command cli_command_write = {
     .usage = "FILE PATH [SLICE ...] --value V [--decode]\n"
              "FILE PATH [SLICE] --from FILE.npy [--decode]\n"
              "FILE PATH [SLICE] --from - [--decode]\n"
-             "FILE PATH --csv FILE.csv|-",
+             "FILE PATH --csv FILE.csv|- [--decode]",
     .details = "SLICE is the whole array if it is left out. Several slices get the value all, or\n"
                "none. FILE.npy must have the shape of the selection.\n"
                "--from - reads the selected elements in C order, little-endian and without\n"
@@ -146,8 +145,9 @@ const struct cli_command cli_command_write = {
                "for one element the later counts.\n"
                "--decode is the reverse of read --decode: a date such as 2020-05-01T12:00, or\n"
                "datetime64 of a .npy file, becomes a number in the units of the array, numbers\n"
-               "are packed by scale_factor and add_offset, and nan becomes _FillValue. With\n"
-               "--from -, the elements are as read --decode --format raw writes them.",
+               "are packed by scale_factor and add_offset, and nan, or an empty field of\n"
+               "FILE.csv, becomes _FillValue. With --from -, the elements are as read --decode\n"
+               "--format raw writes them.",
     .examples = "breccia write climate.brc /t2m '[0:10, :, ::2]' --value NaN\n"
                 "breccia write climate.brc /t2m '[3]' '[5, 0]' --value 280\n"
                 "breccia write climate.brc /t2m '[-1]' --from june.npy\n"

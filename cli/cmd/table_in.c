@@ -14,7 +14,9 @@
 
 #include "../cli.h"
 #include "../csv.h"
+#include "../decode.h"
 #include "new_array.h"
+#include "write_decoded.h"
 
 /* ==== elements ================================ */
 
@@ -147,6 +149,29 @@ static const char *text_of_element(const struct cli_csv *csv, const struct row_t
     if (type->is_text)
         return text[0] == '"' ? cli_json_quoted(cli, text) : text;
     return text[0] == '\0' && type->is_float ? "NaN" : text;
+}
+
+/* Appends the element that is stored for the value in a field; an empty one is missing. */
+static int parse_decoded(const struct cli_csv *csv, size_t first, brc_buf *out)
+{
+    struct cli *cli = csv->cli;
+    struct cli_block *before = cli_memory_mark(cli);
+    const char *text = without_blanks(cli, csv->fields[first]);
+    uint8_t element[sizeof(double)];
+    brc_buf stored = BRC_BUF_INIT;
+    struct cli_value value;
+    int rc = cli_value_read(cli, cli->decoder, text[0] ? text : "nan", &value);
+
+    if (rc >= 0)
+        rc = cli_encode(cli, cli->decoder, &value, element);
+    if (rc < 0)
+        return cli_csv_fail(csv, rc, first, cli_text(cli, "%s", cli->err.message));
+    rc = brc_element_format(&stored, cli->array, element, BRC_ELEMENT_JSON, &cli->err);
+    if (rc >= 0)
+        rc = brc_element_parse(out, cli->array, (const char *)stored.data, &cli->err);
+    brc_buf_dispose(&stored);
+    cli_memory_release(cli, before);
+    return rc;
 }
 
 /* Appends the element of the fields from `first` on. */
@@ -346,7 +371,8 @@ static int read_point(struct points *p)
         CLI_TRY(read_csv_coordinate(p, i));
     if (p->is_in_runs && p->n > 0 && !continues_run(p))
         CLI_TRY(begin_side_by_side(p));
-    CLI_TRY(parse_element(&p->csv, &p->type, ndim, &p->values));
+    CLI_TRY(p->csv.cli->decoder ? parse_decoded(&p->csv, ndim, &p->values)
+                                : parse_element(&p->csv, &p->type, ndim, &p->values));
     cli_memory_release(p->csv.cli, before);
     if (++p->n == POINTS_AT_ONCE || p->values.len > VALUES_AT_ONCE)
         return write_points(p);
@@ -381,6 +407,8 @@ static int open_points(struct points *p, struct cli *cli, const char *file)
         p->index[i] = cli_alloc(cli, POINTS_AT_ONCE, sizeof(*p->index[i]));
     }
     CLI_TRY(row_type_of(cli, p->info->dtype, &p->type));
+    if (cli_has(cli, "decode"))
+        CLI_TRY(cli_decoder_to_write(cli, &cli->decoder));
     CLI_TRY(cli_csv_open(&p->csv, cli, file));
     return read_dimensions(p);
 }

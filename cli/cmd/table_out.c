@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "../cli.h"
+#include "../decode.h"
 #include "../scalar.h"
 #include "print_array.h"
 
@@ -73,10 +74,25 @@ static int put_struct(struct rows *r)
     return rc;
 }
 
+static int put_decoded(struct rows *r, const uint8_t *element)
+{
+    struct cli *cli = r->cli;
+    char text[CLI_MOMENT_CAP];
+
+    CLI_TRY(cli_decode_text(cli, cli->decoder, element, BRC_ELEMENT_TEXT, text));
+    put_coordinates(r);
+    cli_put_csv_field(cli, text, strlen(text));
+    cli_puts(cli, "\n");
+    step_coordinates(r);
+    return BRC_OK;
+}
+
 static int put_row_of(struct rows *r, const uint8_t *element)
 {
     struct cli *cli = r->cli;
 
+    if (cli->decoder) /* a table of decoded elements has coordinates */
+        return put_decoded(r, element);
     r->text.len = 0;
     CLI_TRY(brc_element_format(&r->text, cli->array, element,
                                r->is_struct ? BRC_ELEMENT_JSON : BRC_ELEMENT_TEXT, &cli->err));

@@ -17,21 +17,30 @@
 
 enum { AT_ONCE = 4096, ITEM_MOST = 16 };
 
+int cli_decoder_to_write(struct cli *cli, const struct cli_decoder **out)
+{
+    struct cli_decoder *decoder = cli_alloc(cli, 1, sizeof(*decoder));
+
+    CLI_TRY(cli_decoder_open(cli, decoder));
+    if (decoder->stored == CLI_NO_NUMBER)
+        return cli_fail(cli, BRC_EUNSUPPORTED, "%s has neither numbers nor times: write without "
+                                               "--decode", decoder->path);
+    *out = decoder;
+    return BRC_OK;
+}
+
 int cli_encoded_element(struct cli *cli, const char *text, const void **out)
 {
-    struct cli_decoder decoder;
+    const struct cli_decoder *decoder;
     struct cli_value value;
     void *element = cli_alloc(cli, ITEM_MOST, 1);
 
-    CLI_TRY(cli_decoder_open(cli, &decoder));
-    if (decoder.stored == CLI_NO_NUMBER)
-        return cli_fail(cli, BRC_EUNSUPPORTED, "%s has neither numbers nor times: write without "
-                                               "--decode", decoder.path);
-    if (cli_value_read(cli, &decoder, text, &value) < 0)
+    CLI_TRY(cli_decoder_to_write(cli, &decoder));
+    if (cli_value_read(cli, decoder, text, &value) < 0)
         return cli_fail(cli, BRC_EINVAL, "option --value: %s",
                         cli_text(cli, "%s", cli->err.message));
     *out = element;
-    return cli_encode(cli, &decoder, &value, element);
+    return cli_encode(cli, decoder, &value, element);
 }
 
 int cli_note_packed(struct cli *cli)

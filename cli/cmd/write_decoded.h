@@ -7,7 +7,10 @@
 #include "../../src/breccia.h"
 
 struct cli;
+struct cli_decoder;
 
+/* Sets *out to what says how values of cli->array are stored; it lasts as long as `cli`. */
+int cli_decoder_to_write(struct cli *cli, const struct cli_decoder **out);
 /* Appends the stored element of a value, such as "280.5" or "2020-05-01", to cli->array's elements: sets *out to it,
  * which lasts as long as `cli`. */
 int cli_encoded_element(struct cli *cli, const char *text, const void **out);

@@ -80,6 +80,10 @@ static int scan_bare(const brc_dtype *type, const char *text, brc_buf *out, brc_
     if (bare != NULL)
         text = bare;
     BRC_GO(text_as_json(&value, text, err));
+    if (type->klass == BRC_CLASS_COMPLEX && brc_json_kind(value) == BRC_JSON_NUMBER) {
+        brc_json_free(value); /* it has no imaginary part */
+        value = NULL;
+    }
     if (value == NULL)
         BRC_GO(printed_json(&value, type->klass, text, err));
     rc = scan_text(type, &value, text, out, err);
@@ -275,11 +279,14 @@ void brc_table_copy(void *dst, size_t dst_size, const void *src, size_t src_size
 
 /* Elements printed for people in NumPy's words, where JSON differs. */
 
-/* Returns JSON's word for a text that is not a finite number; NULL for all other texts. */
+/* Returns JSON's word for a text that is not a finite number, in NumPy's words or JSON's; NULL for
+ * all other texts. */
 static const char *json_word(const char *text, size_t len)
 {
     static const char *const words[][2] = {
-        { "nan", "NaN" }, { "inf", "Infinity" }, { "-inf", "-Infinity" }
+        { "nan", "NaN" },           { "NaN", "NaN" },
+        { "inf", "Infinity" },      { "-inf", "-Infinity" },
+        { "Infinity", "Infinity" }, { "-Infinity", "-Infinity" }
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strlen(words[i][0]) == len && memcmp(text, words[i][0], len) == 0)
@@ -304,15 +311,20 @@ static size_t sign_between(const char *text, size_t len)
     return 0;
 }
 
-/* Appends "(1+2j)" and "2j" as [1,2] and [0,2]. */
+/* Appends "(1+2j)", "2j" and "1" as [1,2], [0,2] and [1,0]. */
 static int complex_as_json(brc_buf *out, const char *text, brc_error *err)
 {
     size_t len = strlen(text);
     const int in_brackets = len > 2 && text[0] == '(' && text[len - 1] == ')';
     text += in_brackets;
     len -= 2 * (size_t)in_brackets;
-    if (len < 2 || text[len - 1] != 'j')
+    if (len == 0 || text[0] == '[' || text[0] == '"')
         return BRC_OK;
+    if (len < 2 || text[len - 1] != 'j') {
+        BRC_TRY(brc_buf_byte(out, '[', err));
+        BRC_TRY(put_part(out, text, len, err));
+        return brc_buf_text(out, ",0]", err);
+    }
     size_t at = sign_between(text, --len);
     size_t imaginary = at + (text[at] == '+');
     BRC_TRY(brc_buf_byte(out, '[', err));

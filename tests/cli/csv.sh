@@ -177,3 +177,9 @@ cat table3
 t export r.brc /cube cube2.csv --at HEAD
 t export r.brc / all.csv
 t export r.brc /table - --format csv
+
+echo '# ends of lines within quotes count as elsewhere: CR alone, LF, and CR LF once'
+printf '"a\rb",1\nx\n' >cr.csv
+t import r.brc cr.csv /text --dtype string
+printf '"a\r\nb\nc\r",1\nx\n' >cr.csv
+t import r.brc cr.csv /text --dtype string

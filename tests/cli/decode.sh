@@ -106,7 +106,25 @@ echo '-- a plain write to a packed array says so'
 t write a.brc /t '[0]' --value 300
 t write a.brc /same '[0]' --value 3
 t write a.brc /t '[0]' --value 300 --quiet
-echo '-- tables have elements as they are stored'
-t read a.brc /t --format csv --coordinates --decode
-t write a.brc /t --csv t.csv --decode
 ls
+
+echo '# CSV of elements with their positions'
+q init rows.brc
+q create rows.brc /t --shape 2,3 --dtype int16 --dimension-names time,x --fill -999 \
+    --attrs '{"scale_factor": 0.5, "add_offset": 270, "_FillValue": -999}'
+q create rows.brc /time --shape 2 --dtype int32 --dimension-names time --attrs '{"units": "hours since 2020-05-01"}'
+q write rows.brc /t '[0]' --value 4
+q write rows.brc /time '[1]' --value 30
+t read rows.brc /t --decode --coordinates --format csv
+t read rows.brc /time --decode --coordinates --format csv
+printf 'x,time,value\n1,0,280.5\n2,0,\n0,1, 270 \n1,1,nan\n' >fixes.csv
+t write rows.brc /t --csv fixes.csv --decode
+t read rows.brc /t
+printf '0,2020-05-03T06:00\n' | t write rows.brc /time --csv - --decode
+t read rows.brc /time --decode
+printf '0,2020-05-03T06:30\n' | t write rows.brc /time --csv - --decode
+printf '0,0,1\n0,1,warm\n' | t write rows.brc /t --csv - --decode
+printf '0,0,9999999\n' | t write rows.brc /t --csv - --decode
+q create rows.brc /s --shape 2 --dtype string
+printf '0,a\n' | t write rows.brc /s --csv - --decode
+t read rows.brc /t

@@ -43,7 +43,7 @@ back int4 -8
 for type in float16 float32 float64 bfloat16 float8_e5m2; do
     back $type nan -inf Infinity 1e-5 -0.0 0.1
 done
-back complex128 '[1, -2]' '(nan-infj)' 2j '(1e-30+1e+20j)' '[0, "NaN"]'
+back complex128 '[1, -2]' '(nan-infj)' NaN+4j Infinity-1j 5 -0.5 nan 2j '(1e-30+1e+20j)' '[0, "NaN"]'
 back complex_bfloat16 '[1, 2]' '(-0-2j)'
 back 'datetime64[D]' 2020-02-29 '"2020-02-29"' "'1969-12-31'" NaT '"NaT"' 18000
 back 'datetime64[Y]' 2020 '"1950"' -001 12345 5

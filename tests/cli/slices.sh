@@ -104,3 +104,23 @@ t write a.brc /t '{time=2020-05-02, lat=45, lon=0.25}' '[time=0, lat=0, lon=0]' 
 t read a.brc /t '[lat=0:2, lon=:, time=4]'
 t restore a.brc /t --from HEAD --slice '{time=2020-05-02T00}'
 t blame a.brc /t '{time=2020-05-02T00}'
+
+echo '# a slice that follows its path at once'
+q init at.brc
+q create at.brc /a --shape 4,3 --dtype int16
+q create at.brc '/b[0]' --shape 2 --dtype int16
+commit at.brc one 11
+t write at.brc '/a[1:3, 0]' --value 7
+t write at.brc '/a[0]' '[3]' --value 8
+t write at.brc '/b[0]' --value 5
+t read at.brc '/a[1:]'
+t read at.brc 'a[1]' '[0]'
+t read at.brc '/b[0]'
+t read at.brc '/b[0][1]'
+t read at.brc '/c[0]'
+t diff at.brc -- '/a[1]'
+t diff at.brc HEAD --stat -- '/b[0]'
+t diff at.brc -- '/c[0]'
+breccia diff at.brc --image -- '/a[:2]' | head -n 1
+commit at.brc two 12
+breccia blame at.brc '/a[2]' --elements | sed 's/^[0-9a-f]*  [^ ]*/ID TIME/'

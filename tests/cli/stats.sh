@@ -90,3 +90,13 @@ breccia info r.brc /labels --stats >first.txt
 t info r.brc /labels --stats | tail -n +2 | cmp - first.txt && echo the same
 chmod u+w r.brc
 t fsck r.brc
+
+echo '# one value has no width; small integers are listed one by one'
+q create r.brc /zeros --shape 5 --dtype float64
+q create r.brc /same --shape 5 --dtype complex64 --fill '[3, 4]'
+q create r.brc /many --shape 64 --dtype int8
+i=0
+while [ $i -lt 64 ]; do echo "$i,$((i - 20))"; i=$((i + 1)); done | breccia write r.brc /many --csv - --quiet
+t info r.brc /zeros --stats
+t info r.brc /same --stats
+breccia info r.brc /many --stats | tail -n 65 | sed -n '1p;2p;3p;65p'
