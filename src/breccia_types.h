@@ -811,6 +811,9 @@ enum {
     BRC_XFER_STREAM = 32, /* reads or writes a tar stream on a descriptor (`fd`) */
     BRC_XFER_UNEQUAL_DIMENSIONS = 16, /* export of Zarr, NetCDF: allow one dimension name for two lengths;
                                        * without this flag that is BRC_EINVAL (docs/CLI.md) */
+    BRC_XFER_EXTERNAL = 128, /* import: chunks stay in the files of the source wherever they are whole ranges of
+                              * bytes there, and no payload is stored (docs/FORMAT.md, backend "external"). The
+                              * files must stay as they are. Not with `chunk`, `codecs_json`, `with` and a stream */
     BRC_XFER_NAN_TOKENS = 8 /* export of Zarr: write NaN and infinities in attributes as the words that
                              * zarr-python reads and strict JSON readers do not; without this flag they are
                              * marked texts (docs/CLI.md, "export") */

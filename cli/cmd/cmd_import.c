@@ -24,6 +24,7 @@ static const struct cli_option import_options[] = {
     { "date", 0, 1, "TIME", "with -m: the time of the commit" },
     { "exclude", 0, 1, "PATTERN",
       "leave out nodes of SOURCE with all nodes under them, or PATH@ATTRIBUTE; repeatable" },
+    { "external", 0, 0, NULL, "leave chunks in the files of SOURCE, which must stay as they are" },
     { "hdf5-plugins", 0, 1, "FOLDERS",
       "load HDF5's filters from these folders ('A:B'), not from those in HDF5_PLUGIN_PATH" },
     { "rename", 0, 1, "OLD=NEW", "give the node OLD of SOURCE the name NEW; repeatable" },
@@ -405,6 +406,9 @@ static int import_or_not(struct cli *cli, struct sources *from, brc_xfer_opts *o
         has_csv |= cli_is_csv(from->names[i]);
     if ((cli_has(cli, "dtype") || cli_has(cli, "header")) && !has_csv)
         return cli_usage(cli, "--dtype and --header are for CSV, and no source ends with .csv");
+    if (opts->flags & BRC_XFER_EXTERNAL && has_csv)
+        return cli_usage(cli, "--external: the numbers in a CSV file are texts, which cannot stay "
+                              "there");
     if (from->n == 1 && opts->nexclude == 0 && opts->nrename == 0 && !has_csv)
         return import_all(cli, from, opts);
     if (from->n == 1 && has_csv && opts->flags & BRC_XFER_REPLACE) {
@@ -532,6 +536,8 @@ static int run_import(struct cli *cli)
         opts.flags |= BRC_XFER_SKIP_UNSUPPORTED;
     if (cli_has(cli, "replace"))
         opts.flags |= BRC_XFER_REPLACE;
+    if (cli_has(cli, "external"))
+        opts.flags |= BRC_XFER_EXTERNAL;
     CLI_TRY(take_message(cli, &commit));
     CLI_TRY(take_renamed(cli, &opts));
     CLI_TRY(find_sources(cli, &from));
@@ -573,11 +579,14 @@ const struct cli_command cli_command_import = {
                "since the node stays in its group, and the nodes under it stay under it. SOURCE\n"
                "- is a Zarr v3 hierarchy as a tar stream on standard input; --with imports the\n"
                "stream that a command writes (docs/STREAM.md). The command has all the rights\n"
-               "that you have. A .csv file becomes an array of numbers, a row of fields its last\n"
-               "dimension; one column, or one row without a header, is one dimension. A first\n"
-               "row with a word in it is a header, and becomes the attribute 'columns'. Integers\n"
-               "are int64, other numbers float64, in which an empty field is NaN; for all else\n"
-               "there is --dtype, and a struct takes a column for each of its fields.",
+               "that you have. --external leaves chunks in the files of SOURCE wherever they are\n"
+               "whole ranges of bytes there, and reads them from there for good: a file that\n"
+               "has changed is an error. A .csv file becomes an array of numbers, a row of\n"
+               "fields its last dimension; one column, or one row without a header, is one\n"
+               "dimension. A first row with a word in it is a header, and becomes the attribute\n"
+               "'columns'. Integers are int64, other numbers float64, in which an empty field is\n"
+               "NaN; for all else there is --dtype, and a struct takes a column for each of its\n"
+               "fields.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5 -m 'ERA5 as downloaded'\n"
                 "breccia import climate.brc era5.zarr /era5 --replace -m 'ERA5, corrected'\n"
@@ -587,6 +596,7 @@ const struct cli_command cli_command_import = {
                 "breccia import digits.brc images=train.npy tests=test.npy -m raw\n"
                 "breccia import climate.brc t2m.npy /t2m --chunks 8,241,480\n"
                 "breccia import climate.brc t2m.npy /t2m_small --compress blosc:zstd:5\n"
+                "breccia import climate.brc /archive/era5.nc /era5 --external\n"
                 "breccia import climate.brc stations.csv /stations --dtype float32\n"
                 "breccia export old.brc - | breccia import new.brc -\n"
                 "breccia import climate.brc run.grib /run --with './grib2zarr \"$1\"'",

@@ -328,19 +328,20 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, into: bool = False,
                 chunks: Sequence[int] | None = None, codecs: Any = None, exclude: Sequence[str] = (),
                 rename: Mapping[str, str] | None = None, skip_unsupported: bool = False,
-                hdf5_plugins: str | None = None, progress: Progress = None) -> Any:
+                external: bool = False, hdf5_plugins: str | None = None, progress: Progress = None) -> Any:
         """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path`
         (None: named after it; `into`: a group that it comes into), all or nothing. The node's path. What there is to
         know of it, such as documents that differ from the consolidated metadata, is a warning.
         `exclude`: patterns of nodes, "/a/b", and attributes, "/a@b", to leave out; `rename`: new names of nodes.
         `skip_unsupported`: what cannot be kept is left out, and listed in place of the path: dicts of "path",
-        "kind", "message" and "remedy". `hdf5_plugins`: the folders of HDF5's filters, "A:B"; None: those in
-        HDF5_PLUGIN_PATH."""
+        "kind", "message" and "remedy". `external`: chunks stay in the files of the source wherever they are whole
+        ranges of bytes there, and the files must stay as they are. `hdf5_plugins`: the folders of HDF5's filters,
+        "A:B"; None: those in HDF5_PLUGIN_PATH."""
         names = [(text(old), text(new)) for old, new in (rename or {}).items()]
         node, left = self._exchange(lib.brc_import, source, path, progress, chunk=chunks, codecs_json=codecs,
                                     exclude=exclude, rename=ffi.new("brc_rename[]", names or 1), nrename=len(names),
-                                    hdf5_plugins=hdf5_plugins,
-                                    flags=flags("XFER", into=into, skip_unsupported=skip_unsupported))
+                                    hdf5_plugins=hdf5_plugins, flags=flags(
+                                        "XFER", into=into, external=external, skip_unsupported=skip_unsupported))
         return json.loads(left) if skip_unsupported else node or path or "/"
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,

@@ -13,6 +13,7 @@
             return rc_try;     \
     } while (0)
 
+BRC_MUST_USE int brc_backend_external_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_backend_pack_register(brc_registry *reg, brc_error *err);
 
 #endif

@@ -603,6 +603,20 @@ int brc_backend_parse(const brc_json *json, const char **name, const brc_json **
     return BRC_OK;
 }
 
+int brc_backend_takes(const brc_registry *reg, const brc_json *spec, brc_error *err)
+{
+    const char *name;
+    const brc_json *config;
+    BRC_TRY(brc_backend_parse(spec, &name, &config, err));
+    const brc_backend *b = brc_registry_backend(reg, name);
+    return b == NULL || b->put != NULL
+               ? BRC_OK
+               : brc_fail(err, BRC_EUNSUPPORTED,
+                          "the backend \"%.80s\" is read-only, so new chunks cannot go there: "
+                          "choose another",
+                          name);
+}
+
 static int full_config(const brc_registry *reg, const char *name, const brc_json *config,
                        brc_buf *out, brc_error *err)
 {

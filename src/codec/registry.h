@@ -46,6 +46,8 @@ int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
 
 /* Finds a backend that was added. Returns NULL if the name is not known, or is BRC_INLINE. */
 const brc_backend *brc_registry_backend(const brc_registry *reg, const char *name);
+/* Fails with BRC_EUNSUPPORTED if no new chunks can go to the backend of a specification, which is valid. */
+BRC_MUST_USE int brc_backend_takes(const brc_registry *reg, const brc_json *spec, brc_error *err);
 /* Describes the i-th of all backends, for listing. Returns 0 past the end. */
 int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_info *out);
 /* Reads the name and the configuration of a specification, both borrowed from it; the configuration

@@ -104,6 +104,11 @@ static int read_ask_place(read_job *job, size_t i, brc_store_backend *from, brc_
     return BRC_OK;
 }
 
+static const char *place_of_item(const read_job *job, size_t i)
+{
+    return job->place_at[i] != SIZE_MAX ? (const char *)job->places.data + job->place_at[i] : NULL;
+}
+
 /* Makes room for the i-th item's stored bytes, to be fetched with others. */
 static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
 {
@@ -149,9 +154,7 @@ static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_err
             continue;
         job->from[i] = NULL;
         job->asked[i].into = read_in_place(item) ? item->direct : job->stored.data + item->offset;
-        job->asked[i].place = job->place_at[i] != SIZE_MAX
-                                  ? (const char *)job->places.data + job->place_at[i]
-                                  : NULL;
+        job->asked[i].place = place_of_item(job, i);
         which[n] = i;
         asked[n++] = &job->asked[i];
     }
@@ -238,13 +241,14 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
                     brc_error *err)
 {
     const brc_object *o = &item->object;
+    const char *place = place_of_item(job, (size_t)(item - job->items));
     brc_scratch *scratch;
     if (read_in_place(item)) {
-        BRC_TRY(brc_object_verify(o, item->direct, err));
+        BRC_TRY(brc_object_verify_in(o, item->direct, place, err));
         return read_verify(run, item, (brc_span){item->direct, item->len}, err);
     }
     const uint8_t *stored = job->stored.data + item->offset;
-    BRC_TRY(brc_object_verify(o, stored, err));
+    BRC_TRY(brc_object_verify_in(o, stored, place, err));
     BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
     brc_span src = {stored + item->skip, (size_t)o->stored - item->skip};
     item->stored = (brc_span){stored, (size_t)o->stored};
@@ -429,6 +433,7 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
     item->result = &job->results[i];
     item->result->len = 0;
     job->from[i] = NULL;
+    job->place_at[i] = SIZE_MAX;
     int rc = read_open_and_fetch(run, job, item, &found);
     job->base.taken += (size_t)item->object.stored;
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;

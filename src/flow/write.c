@@ -148,7 +148,7 @@ static int redo_job(brc_write_run *run, brc_write_job *job, brc_error *err)
         items[n++] = &job->items[i];
         job->items[i].is_undone = 0;
         forget_made(&job->items[i]);
-        BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
+        BRC_TRY(brc_backend_use(run->store, brc_write_backend(&job->items[i]), &job->into[i], err));
     }
     if (n == 0)
         return BRC_OK;
@@ -452,7 +452,7 @@ static int write_still_there(brc_write_run *run, brc_write_job *job, brc_error *
         if (there.found)
             continue;
         item->is_recorded = 0;
-        BRC_TRY(brc_backend_use(run->store, item->backend, &job->into[i], err));
+        BRC_TRY(brc_backend_use(run->store, brc_write_backend(item), &job->into[i], err));
     }
     return BRC_OK;
 }
@@ -690,7 +690,7 @@ static int write_store(brc_write_run *run, const brc_write_item *item, const brc
         BRC_TRY(brc_encoding_intern(run->store, item->spec, &o.encoding, err));
     else
         o.encoding = 0;
-    o.backend = item->backend;
+    o.backend = brc_write_backend(item);
     o.stored = at->len;
     o.checksum = item->checksum;
     return run->ops->replace ? brc_object_replace(run->store, &o, at, err)
@@ -746,11 +746,12 @@ int brc_flow_check_same(brc_pipe *pipe, brc_store *store, const brc_object *mine
 /* Resets an item, but keeps its memory. */
 static void write_clear(brc_write_item *item)
 {
-    brc_buf stored = item->stored, own = item->own;
+    brc_buf stored = item->stored, own = item->own, place = item->place;
     memset(item, 0, offsetof(brc_write_item, index));
     item->stored = stored;
     item->own = own;
-    item->stored.len = item->own.len = 0;
+    item->place = place;
+    item->stored.len = item->own.len = item->place.len = 0;
 }
 
 /* Estimates, when a job is filled, the bytes that it will hold: each chunk is gathered and
@@ -787,7 +788,7 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
         return rc;
     BRC_TRY(write_fetch(run, job, err));
     for (size_t i = 0; i < job->n; i++) {
-        BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
+        BRC_TRY(brc_backend_use(run->store, brc_write_backend(&job->items[i]), &job->into[i], err));
         run->outside |= !brc_backend_is_inline(job->into[i]);
     }
     if (run->outside)
@@ -810,7 +811,7 @@ static int write_after_all(brc_write_run *run, brc_write_job *job, brc_write_ite
     if (!item->is_held) /* an equal item of this job is held */
         return BRC_OK;
     BRC_TRY(brc_write_encode_anew(run, item, err));
-    return brc_backend_use(run->store, item->backend, &job->into[item - job->items], err);
+    return brc_backend_use(run->store, brc_write_backend(item), &job->into[item - job->items], err);
 }
 
 /* Checks in this transaction that the object of a known item exists: it was found before, or in
@@ -874,8 +875,9 @@ static int write_put_again(brc_write_run *run, brc_write_job *job, brc_error *er
         return BRC_OK;
     BRC_TRY(brc_gc_puts_stand(run->store, run->puts_since, &stand, err));
     for (size_t i = 0; !stand && i < job->n; i++)
-        if (!brc_is_in_file(job->items[i].backend))
-            BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
+        if (!brc_is_in_file(brc_write_backend(&job->items[i])))
+            BRC_TRY(brc_backend_use(run->store, brc_write_backend(&job->items[i]), &job->into[i],
+                                    err));
     return BRC_OK;
 }
 
@@ -912,6 +914,7 @@ static void write_job_dispose(brc_window_job *base)
     for (size_t i = 0; i < BRC_WRITE_ITEMS; i++) {
         brc_buf_dispose(&job->items[i].stored);
         brc_buf_dispose(&job->items[i].own);
+        brc_buf_dispose(&job->items[i].place);
         brc_stored_clear(&job->at[i]);
     }
 }

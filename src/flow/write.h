@@ -31,8 +31,13 @@ typedef struct brc_write_item {
     brc_object old;
     int is_part;            /* list(): the item changes a part of the chunk `was`; zero: of fill values */
     brc_oid was;
-    /* The encoded chunk. list() sets it where all chunks come encoded. */
+    /* The encoded chunk. list() sets it where all chunks come encoded, or this one. */
     brc_buf stored;
+    /* list(): `stored` was read from `offset` of the place `place` (terminated) in the backend with this number, and
+     * stays there: the chunk comes encoded, and nothing is put. 0: it does not. */
+    int64_t lies;
+    uint64_t offset;
+    brc_buf place;
     /* The item does not become a chunk: the flow calls gather() with it, and done() soon after.
      * `stored` and `len` (the bytes that gather() will have in `own`), which list() sets, stay
      * until a later item is done. */

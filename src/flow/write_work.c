@@ -75,14 +75,15 @@ static int write_hash(brc_write_run *run, brc_scratch *scratch, brc_write_item *
                       brc_error *err)
 {
     const brc_write_ops *ops = run->ops;
-    if (!ops->encoded)
+    const int is_encoded = brc_write_is_encoded(run, item);
+    if (!is_encoded)
         BRC_TRY(ops->gather(ops->ctx, item, scratch, err));
     if (item->is_piece)
         return BRC_OK;
     int lossy = item->chain != NULL && brc_chain_is_lossy(item->chain);
-    if (lossy && !ops->encoded)
+    if (lossy && !is_encoded)
         BRC_TRY(write_encode(scratch, item, err));
-    if (lossy || ops->encoded)
+    if (lossy || is_encoded)
         BRC_TRY(write_take(scratch, item, err));
     item->is_fill = write_is_fill(item);
     if (item->is_fill)
@@ -148,7 +149,7 @@ static int write_prepare(brc_write_run *run, unsigned worker, brc_write_item *it
     if (item->is_known)
         return item->compares ? brc_write_compare(run, worker, item, err) : BRC_OK;
     item->as_is = item->chain != NULL && brc_chain_is_identity(item->chain);
-    if (!run->ops->encoded && !item->as_is)
+    if (!brc_write_is_encoded(run, item) && !item->as_is)
         BRC_TRY(write_make(run, worker, item, brc_chain_is_lossy(item->chain), err));
     write_sum(item);
     return BRC_OK;
@@ -159,14 +160,17 @@ int brc_write_encode_anew(brc_write_run *run, brc_write_item *item, brc_error *e
     brc_scratch *scratch;
     const unsigned worker = brc_pipe_caller(run->pipe);
     const int compared = item->compares; /* then item->stored has the old object's bytes */
+    const int is_encoded = brc_write_is_encoded(run, item);
     item->compares = 0;
+    if (compared) /* the bytes of the place are gone */
+        item->lies = 0;
     item->old = (brc_object){.id = item->was};
     BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
     item->as_is = item->chain != NULL && brc_chain_is_identity(item->chain);
     if (item->chain == NULL && compared) {
         item->stored.len = 0;
         BRC_TRY(brc_buf_append(&item->stored, item->data, item->len, err));
-    } else if (item->chain != NULL && !item->as_is && (compared || !run->ops->encoded)) {
+    } else if (item->chain != NULL && !item->as_is && (compared || !is_encoded)) {
         BRC_TRY(write_make(run, worker, item, !compared && brc_chain_is_lossy(item->chain), err));
     }
     write_sum(item);
@@ -224,11 +228,16 @@ static int write_put_with(brc_write_job *job, size_t i, brc_error *err)
     for (; i < job->n; i++) {
         if (job->into[i] != into || !brc_write_is_new(&job->items[i]))
             continue;
+        brc_write_item *item = &job->items[i];
         job->into[i] = NULL;
-        brc_write_describe(&job->items[i], &job->at[i]);
-        put[n++] = &job->at[i];
+        brc_write_describe(item, &job->at[i]);
+        if (item->lies != 0)
+            BRC_TRY(brc_stored_put_at(&job->at[i], (const char *)item->place.data, item->offset,
+                                      err));
+        else
+            put[n++] = &job->at[i];
     }
-    return brc_backend_put(into, n, put, err);
+    return n > 0 ? brc_backend_put(into, n, put, err) : BRC_OK;
 }
 
 static int puts_now(const brc_store_backend *into, int who)
@@ -252,9 +261,10 @@ static int write_flush_job(const brc_write_run *run, const brc_write_job *job, b
 {
     brc_store_backend *into;
     for (size_t i = 0; i < job->n; i++) {
-        if (brc_is_in_file(job->items[i].backend) || !brc_write_is_new(&job->items[i]))
+        const int64_t backend = brc_write_backend(&job->items[i]);
+        if (brc_is_in_file(backend) || !brc_write_is_new(&job->items[i]))
             continue;
-        BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &into, err));
+        BRC_TRY(brc_backend_use(run->store, backend, &into, err));
         BRC_TRY(brc_backend_flush_puts(into, err));
     }
     return BRC_OK;

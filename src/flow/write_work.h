@@ -54,6 +54,18 @@ BRC_MUST_USE int brc_write_encode_anew(brc_write_run *run, brc_write_item *item,
 /* Does a stage of a job, as the window's run(). */
 BRC_MUST_USE int brc_write_run_job(void *run, brc_window_job *job, int stage, unsigned worker, brc_error *err);
 
+/* Returns whether list() has given the item's encoded bytes. */
+static inline int brc_write_is_encoded(const brc_write_run *run, const brc_write_item *item)
+{
+    return run->ops->encoded || item->lies != 0;
+}
+
+/* Returns the number of the backend that a new item's bytes are in. */
+static inline int64_t brc_write_backend(const brc_write_item *item)
+{
+    return item->lies != 0 ? item->lies : item->backend;
+}
+
 static inline int brc_write_is_new(const brc_write_item *item)
 {
     return !item->is_piece && !item->is_fill && !item->is_known;

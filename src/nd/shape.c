@@ -41,6 +41,50 @@ int brc_index_next(int ndim, uint64_t *index, const uint64_t *shape)
     return 0;
 }
 
+#define RANGE_CHUNK ((uint64_t)1 << 20)      /* bytes of a chunk, about   */
+#define RANGE_CHUNK_MOST ((uint64_t)64 << 20) /* where no part divides a row */
+
+/* Returns how many of `extent` rows of `row` bytes are a chunk: a divisor if they must be, and if
+ * one is near. */
+static uint64_t rows_in_chunk(uint64_t extent, uint64_t row, int must_divide)
+{
+    const uint64_t most = brc_at_least_one(RANGE_CHUNK / row);
+    if (extent <= most)
+        return extent;
+    for (uint64_t n = most; n > most / 4; n--)
+        if (extent % n == 0)
+            return n;
+    if (!must_divide)
+        return most;
+    if (extent <= RANGE_CHUNK_MOST / row)
+        return extent;
+    uint64_t n = most;
+    while (extent % n != 0)
+        n--;
+    return n;
+}
+
+void brc_range_chunks(int ndim, const uint64_t *shape, uint64_t item, int fortran, uint64_t pieces,
+                      uint64_t *chunk)
+{
+    uint64_t row = brc_at_least_one(item);
+    int i = ndim - 1;
+    for (int k = 0; k < ndim; k++)
+        chunk[k] = 1;
+    for (; i >= 0; i--) {
+        const int axis = fortran ? ndim - 1 - i : i;
+        const uint64_t extent = brc_at_least_one(shape[axis]);
+        if (i == 0 && pieces > 1) /* chunks of more than a piece are not ranges */
+            return;
+        chunk[axis] = rows_in_chunk(extent, row, i > 0);
+        if (chunk[axis] < extent)
+            return;
+        row = brc_mul_capped(row, extent);
+        if (row > RANGE_CHUNK)
+            return;
+    }
+}
+
 void brc_strides_packed(int ndim, const uint64_t *shape, size_t item, int64_t *strides)
 {
     /* unsigned: an array too large for memory has no use for its strides, but may ask */

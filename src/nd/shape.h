@@ -33,6 +33,11 @@ static inline int brc_index_order(int ndim, const uint64_t *a, const uint64_t *b
     return 0;
 }
 
+/* Chooses the shape of chunks, of about a MiB, each of which is one range of a file that holds all elements in C
+ * order, or with the first axis fastest. `pieces`: the elements are in so many pieces along the slowest axis. Only
+ * along that axis may a chunk be cut off by the array's end. */
+void brc_range_chunks(int ndim, const uint64_t *shape, uint64_t item, int fortran, uint64_t pieces, uint64_t *chunk);
+
 /* Computes the strides, in bytes, of packed elements in C order. */
 void brc_strides_packed(int ndim, const uint64_t *shape, size_t item, int64_t *strides);
 

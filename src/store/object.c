@@ -520,6 +520,19 @@ int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
                     brc_oid_format(hex, &o->id));
 }
 
+int brc_object_verify_in(const brc_object *o, const void *stored, const char *place, brc_error *err)
+{
+    char hex[65];
+    const int rc = brc_object_verify(o, stored, err);
+    if (rc != BRC_ECORRUPT || place == NULL)
+        return rc;
+    return brc_fail(err, BRC_ECORRUPT,
+                    "object %s is damaged: its bytes in \"%.300s\" do not match their checksum: "
+                    "they have changed since they were stored; put the old ones back, or import "
+                    "them again",
+                    brc_oid_format(hex, &o->id), place);
+}
+
 /* ---- rows -------------------------------- */
 
 int brc_object_record(brc_store *store, const brc_object *o, const brc_stored *at, brc_error *err)

@@ -138,6 +138,8 @@ int brc_object_gone(brc_store *store, const brc_object *object, const brc_error 
 /* Fetches an object's stored bytes, after another look-up if it was moved; *into then holds nothing else. */
 BRC_MUST_USE int brc_object_load(brc_store *store, brc_object *object, brc_buf *into, brc_error *err);
 BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored, brc_error *err);
+/* The same for bytes that were fetched from the place of this name (NULL: they have none); a failure names it. */
+BRC_MUST_USE int brc_object_verify_in(const brc_object *object, const void *stored, const char *place, brc_error *err);
 /* Adds a row for stored bytes that were put into the backend object->backend: `at` says where.
  * The caller has filled in size, stored, kind, encoding, checksum and guard. The id must not have
  * a row yet. */

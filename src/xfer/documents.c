@@ -714,6 +714,10 @@ int brc_import_notes_write(const brc_import_notes *notes, const char *source, br
                        "consolidated metadata that is not valid is left out", warnings, err));
     BRC_TRY(write_note(&notes->chunks, source, "chunks that belong to no array are left out",
                        warnings, err));
+    BRC_TRY(write_note(&notes->inside, source,
+                       "chunks that are not a range of a file, or a very short one, or have to be "
+                       "converted, are stored in the repository, of these arrays",
+                       warnings, err));
     return brc_buf_terminate(warnings, err);
 }
 
@@ -739,6 +743,7 @@ void brc_import_notes_dispose(brc_import_notes *notes)
     brc_first_names_dispose(&notes->passed);
     brc_first_names_dispose(&notes->unread);
     brc_first_names_dispose(&notes->chunks);
+    brc_first_names_dispose(&notes->inside);
 }
 
 /* ==== first names ================================ */

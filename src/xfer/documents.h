@@ -107,6 +107,7 @@ typedef struct brc_import_notes {
     brc_first_names passed; /* copies of nodes that cannot exist                       */
     brc_first_names unread; /* groups whose copies are not JSON, or not of the right form */
     brc_first_names chunks; /* chunks that belong to no array                          */
+    brc_first_names inside; /* of an import that leaves chunks in the source: arrays of which some are stored */
 } brc_import_notes;
 
 /* Puts the copies of the group `path` in front of *chain. `value`: a ".zmetadata", or the member of a document of

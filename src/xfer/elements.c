@@ -7,6 +7,7 @@
 #include "../nd/shape.h"
 #include "../work/session.h"
 #include "../zarr/transfer.h"
+#include "in_place.h"
 
 void brc_elements_free(brc_elements *e)
 {
@@ -51,6 +52,11 @@ static int create_for(brc_array **out, brc_session *s, const char *path, const b
                       const brc_xfer_opts *opts, brc_error *err)
 {
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    uint64_t chunk[BRC_MAX_NDIM];
+    if (brc_is_external(opts)) {
+        brc_range_chunks(e->ndim, e->shape, e->type->item_size, e->fortran, 1, chunk);
+        spec.chunk = chunk;
+    }
     spec.ndim = e->ndim;
     spec.shape = e->shape;
     spec.dtype = e->type->json[0] == '{' ? e->type->json : e->type->name;
@@ -64,18 +70,48 @@ static int create_for(brc_array **out, brc_session *s, const char *path, const b
     return brc_array_create(out, s, path, &spec, err);
 }
 
+/* Leaves the elements in the file where chunks are ranges of it; a compressed file has no such. */
+static int take_lying(brc_array *a, const brc_elements *e, brc_input *in, brc_error *err)
+{
+    brc_stream_file file = { .name = in->name };
+    brc_external_elements from = { .file = &file, .fortran = e->fortran, .big = e->big };
+    brc_stream_range all;
+    from.range = (brc_tar_range){ .at = in->taken, .len = e->bytes, .pieces = 1 };
+    BRC_TRY(brc_stream_range_open(&all, &file, &from.range, err));
+    const int rc = brc_external_take(a, &from, err);
+    brc_stream_file_close(&file);
+    return rc;
+}
+
+static int write_all_elements(brc_array *a, const brc_elements *e, brc_input *in, brc_error *err)
+{
+    brc_sel all = BRC_SEL_INIT;
+    BRC_TRY(brc_sel_parse(&all, a, NULL, err));
+    BRC_TRY(brc_elements_write(a, &all, e, in, err));
+    return brc_input_end(in, err);
+}
+
+/* Imports without a payload as far as possible, and says what is stored nevertheless. */
+static int leave_elements(brc_array *a, const brc_elements *e, brc_input *in,
+                          const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_import_notes notes = { 0 };
+    int rc = in->is_plain ? take_lying(a, e, in, err) : write_all_elements(a, e, in, err);
+    if (rc == BRC_OK)
+        rc = brc_external_note(&notes, a, err);
+    if (rc == BRC_OK)
+        rc = brc_import_notes_write(&notes, in->name, opts->warnings, err);
+    brc_import_notes_dispose(&notes);
+    return rc;
+}
+
 int brc_elements_import(brc_session *s, const char *path, const brc_elements *e, brc_input *in,
                         const brc_xfer_opts *opts, brc_error *err)
 {
-    brc_array *a = NULL;
-    brc_sel all = BRC_SEL_INIT;
-    int rc;
-
-    BRC_GO(create_for(&a, s, path, e, opts, err));
-    BRC_GO(brc_sel_parse(&all, a, NULL, err));
-    BRC_GO(brc_elements_write(a, &all, e, in, err));
-    BRC_GO(brc_input_end(in, err));
-done:
+    brc_array *a;
+    BRC_TRY(create_for(&a, s, path, e, opts, err));
+    const int rc = brc_is_external(opts) ? leave_elements(a, e, in, opts, err)
+                                         : write_all_elements(a, e, in, err);
     brc_array_free(a);
     return rc;
 }

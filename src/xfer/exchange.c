@@ -210,7 +210,7 @@ static int take_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *
     return brc_flags_check(out->flags,
                            BRC_XFER_CONSOLIDATED | BRC_XFER_INTO | BRC_XFER_SKIP_UNSUPPORTED |
                                BRC_XFER_NAN_TOKENS | BRC_XFER_UNEQUAL_DIMENSIONS |
-                               BRC_XFER_STREAM | BRC_XFER_REPLACE,
+                               BRC_XFER_STREAM | BRC_XFER_REPLACE | BRC_XFER_EXTERNAL,
                            "brc_xfer_opts", err);
 }
 
@@ -325,12 +325,27 @@ static int check_names(const brc_xfer_opts *opts, brc_error *err)
     return BRC_OK;
 }
 
+/* Checks that the source is one whose files stay, and that its chunks need not be changed. */
+static int check_external(const brc_xfer_opts *opts, brc_error *err)
+{
+    if (!(opts->flags & BRC_XFER_EXTERNAL))
+        return BRC_OK;
+    if ((opts->flags & BRC_XFER_STREAM) || opts->with)
+        return brc_fail(err, BRC_EINVAL, "the chunks of a stream lie in no file: they cannot stay "
+                                         "where they are (external)");
+    if (opts->chunk || opts->codecs_json)
+        return brc_fail(err, BRC_EINVAL, "chunks that stay where they are (external) keep their "
+                                         "shape and their codecs: give no others");
+    return BRC_OK;
+}
+
 static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *err)
 {
     BRC_TRY(take_opts(out, given, err));
     if (out->format || (out->flags & BRC_XFER_CONSOLIDATED))
         return brc_fail(err, BRC_EINVAL,
                         "a format is for export: a source's is known by its content");
+    BRC_TRY(check_external(out, err));
     return check_names(out, err);
 }
 
@@ -512,7 +527,7 @@ static uint64_t bytes_to_export(brc_session *s, const char *path)
 static int check_export_opts(const brc_xfer_opts *opts, brc_error *err)
 {
     if (opts->chunk || opts->codecs_json || opts->nexclude || opts->nrename ||
-        opts->with || opts->hdf5_plugins)
+        opts->with || opts->hdf5_plugins || (opts->flags & BRC_XFER_EXTERNAL))
         return brc_fail(err, BRC_EINVAL,
                         "chunks, codecs, commands, filters, names and excluded nodes are options "
                         "of import: an export has the array's own chunks and codecs");

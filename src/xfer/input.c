@@ -178,6 +178,7 @@ static int open_plain(brc_input **out, const char *file, brc_error *err)
         return rc;
     }
     f->in.name = file;
+    f->in.is_plain = 1;
     f->in.read = file_input_read;
     f->in.close = file_input_close;
     *out = &f->in;

@@ -15,6 +15,7 @@ typedef struct brc_input brc_input;
 struct brc_input {
     const char *name; /* for messages: "x.npy", "x.npz: a.npy"                 */
     uint64_t size;    /* bytes in all; BRC_LEN_VARIES: not known before the end */
+    int is_plain;     /* the file itself, without compression                   */
     uint64_t taken;   /* bytes that brc_input_exact() has returned              */
     breccia *repo;    /* its task is told every few MiB and can stop the reading; NULL: none */
     /* Reads 1 to len bytes; *got is 0 at the end. */

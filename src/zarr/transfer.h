@@ -19,11 +19,21 @@ BRC_MUST_USE int brc_array_create_doc(brc_array **out, brc_session *s, const cha
 /* Returns the node's zarr.json, parsed. */
 BRC_MUST_USE int brc_node_doc(brc_json **out, brc_session *s, const char *path, brc_error *err);
 
+/* Where a source's chunk lies: in this place of the backend "external" (backends/external.h). `place` is empty for a
+ * chunk that lies in no place and is stored. */
+typedef struct brc_chunk_place {
+    brc_buf place;
+    uint64_t offset;
+} brc_chunk_place;
+
 /* Supplies stored chunks one by one. next() returns 1 with `index` and `stored` (emptied before each call) filled
  * in, 0 at the end, or a negative code. Called on the caller's thread only. */
 typedef struct brc_chunk_source {
     void *ctx;
     int (*next)(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err);
+    /* NULL: chunks are stored. Otherwise they stay where they lie: next() sets it for each chunk (`place` is emptied
+     * before). Chunks whose bytes do not say their whole content are stored all the same. */
+    brc_chunk_place *at;
 } brc_chunk_source;
 /* Takes over chunks that are encoded with the array's codecs. Decodes each chunk to learn its identity and keeps
  * the bytes as they are. A later chunk replaces an earlier one of the same index. One transaction. */

@@ -161,7 +161,7 @@ TEST(what_is_discarded_leaves_only_garbage)
     dirs_stop(&d);
 }
 
-LOOP(a_backend_that_fails_stores_nothing, 0, 4)
+LOOP(a_backend_that_fails_stores_nothing, 0, 3)
 {
     static const struct {
         const char *name, *words;
@@ -170,7 +170,6 @@ LOOP(a_backend_that_fails_stores_nothing, 0, 4)
         { "org.example.full", "No space left", BRC_ENOSPACE }, /* at put()    */
         { "org.example.late", "No space left", BRC_ENOSPACE }, /* at flush()  */
         { "org.example.odd", "returned 7", BRC_EINTERNAL },
-        { "org.example.old", "is read-only", BRC_EUNSUPPORTED },
     };
     int32_t data[N];
     dirs d;
@@ -188,6 +187,26 @@ LOOP(a_backend_that_fails_stores_nothing, 0, 4)
     OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
     dirs_put(&d, a, 500);
     scenario_commit(&d.t, "good");
+    dirs_check(&d, a, 500);
+    scenario_whole(&d.t);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+
+LOOP(b25_a_read_only_backend_takes_no_array, 0, 2)
+{
+    static const char *const names[] = { "org.example.old", "external" };
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", NULL);
+    dirs_put(&d, a, 1);
+    scenario_commit(&d.t, "first");
+    FAILS(&d.t, BRC_EUNSUPPORTED, brc_array_set_backend(a, names[_i], &d.t.err));
+    dirs_say(&d, "is read-only");
+    dirs_say(&d, names[_i]);
+    FAILS(&d.t, BRC_EUNSUPPORTED, brc_config_set(d.t.repo, "backend", names[_i], &d.t.err));
+    ck_assert_int_eq(scenario_clean(&d.t), 1);
+    dirs_put(&d, a, 500);
     dirs_check(&d, a, 500);
     scenario_whole(&d.t);
     brc_array_free(a);
@@ -537,6 +556,10 @@ TEST(backends_are_listed)
     ck_assert_int_eq(brc_next(it, &info, &d.t.err), 1);
     ck_assert_str_eq(info->name, "pack");
     ck_assert_str_eq(info->owner, "breccia");
+    ck_assert_int_eq(brc_next(it, &info, &d.t.err), 1);
+    ck_assert_str_eq(info->name, "external");
+    ck_assert_str_eq(info->owner, "breccia");
+    ck_assert_uint_eq(info->flags, BRC_BACKEND_INFO_READ_ONLY);
     ck_assert_int_eq(brc_next(it, &info, &d.t.err), 1);
     ck_assert_str_eq(info->name, "org.example.dir");
     ck_assert_str_eq(info->owner, "dirstore 1.0");

@@ -178,7 +178,7 @@ static void trial_stop(trial *t)
 
 static int put_kept(trial *t)
 {
-    brc_chunk_source source = { &t->kept, give_kept };
+    brc_chunk_source source = { .ctx = &t->kept, .next = give_kept };
     t->kept.at = 0;
     return brc_array_put_recoded(t->to, t->doc, &source, &t->kit.err);
 }

@@ -408,7 +408,7 @@ static int is_in_one_piece(brc_hdf5_pass *pass)
     if (!pass->refers || H5Pget_layout(l->plist) != H5D_CONTIGUOUS ||
         H5Pget_external_count(l->plist) != 0 ||
         !brc_shape_bytes(l->array_ndim, l->shape, l->item, &bytes) ||
-        bytes < BRC_CONVERT_REFERRED_LEAST || H5Dget_storage_size(l->dataset) < bytes)
+        bytes < l->refers_from || H5Dget_storage_size(l->dataset) < bytes)
         return 0;
     haddr_t at = H5Dget_offset(l->dataset); /* includes the user block */
     pass->elements = (brc_tar_range){ at, bytes, 0, 1 };
@@ -582,7 +582,7 @@ static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_stored_in
     unsigned every = (1u << pass->nfilters) - 1;
     unsigned mask = pass->raw_edges && cut_at_edge(l, index) ? every : chunk.mask & every;
     out->range = (brc_tar_range){ chunk.at + pass->base, chunk.bytes, 0, 1 };
-    out->refers = pass->refers && mask == 0 && chunk.bytes >= BRC_CONVERT_REFERRED_LEAST &&
+    out->refers = pass->refers && mask == 0 && chunk.bytes >= l->refers_from &&
                   brc_tar_range_bytes(&out->range, &bytes);
     if (out->refers)
         return 1;

@@ -57,6 +57,7 @@ typedef struct brc_hdf5_layout {
     const brc_dtype *dtype;
     int ndim, array_ndim;    /* of the dataset, and with the axes of an array type  */
     const uint64_t *shape, *chunk; /* chunk NULL: the dataset is not chunked        */
+    uint64_t refers_from;    /* brc_convert_refers_from()               */
     int elsewhere;           /* the dataset is not in the imported file */
     int has_gaps;            /* chunks that are not stored read as fill value; 0: no chunk may be missing */
     const char *label;

@@ -644,6 +644,7 @@ static int choose_reading(dataset_in *d, brc_error *err)
                                .array_ndim = d->array.ndim,
                                .shape = d->array.shape,
                                .chunk = d->chunked ? d->array.chunk : NULL,
+                               .refers_from = brc_convert_refers_from(d->in->convert),
                                .elsewhere = d->in->paths.from != NULL,
                                .has_gaps = 1,
                                .label = d->label };

@@ -4,12 +4,12 @@
  * (src/convert/hdf5, src/convert/netcdf). This folder has the parts that all drivers need: the command line, the
  * sandbox, the stream, and the cutting of arrays.
  *
- *   FORMAT import [--exclude PATTERN]... [--skip-unsupported] [--hdf5-plugins FOLDERS] FILE
+ *   FORMAT import [--exclude PATTERN]... [--skip-unsupported] [--external] [--hdf5-plugins FOLDERS] FILE
  *   FORMAT export [--netcdf] [--path PATH] FILE
  *
  * The exit status and the one sentence on standard error are those of src/xfer/foreign/protocol.h. --path is the
  * exported node's path in its repository: messages name nodes by this path, and a single array is named after its
- * last part.
+ * last part. --external: chunks stay in the file, so an array without chunks there gets chunks that are ranges of it.
  *
  * A process has one thread, one run and one file, because a library may crash, which ends the process. Memory, files
  * and system calls are limited before the file is opened (sandbox.h).
@@ -84,8 +84,8 @@ BRC_MUST_USE int brc_convert_settle(brc_convert *c, int rc, const char *path, co
 BRC_MUST_USE int brc_convert_group(brc_convert *c, const char *path, const char *attrs_json, brc_error *err);
 
 /* Bytes that a file stores. A reference to them takes 1.5 KiB in the stream, and a read of its
- * own, so fewer bytes than this are sent themselves. */
-#define BRC_CONVERT_REFERRED_LEAST 4096
+ * own, so fewer bytes than brc_convert_refers_from() returns are sent themselves. */
+uint64_t brc_convert_refers_from(const brc_convert *c);
 typedef struct brc_stored_in {
     int refers;          /* 1: the bytes are `range` of the file; 0: `bytes` */
     brc_tar_range range;

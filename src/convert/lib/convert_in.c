@@ -93,10 +93,22 @@ static int add_notes(brc_json *doc, const brc_array_in *from, brc_error *err)
                             : BRC_OK;
 }
 
+/* Chooses chunks that are ranges of the file, for elements that lie there. */
+static int choose_ranges(const brc_convert *c, const brc_array_in *from, uint64_t *chunk,
+                         brc_error *err)
+{
+    brc_dtype *type;
+    BRC_TRY(brc_convert_dtype_open(&type, c->registry, from->dtype, err));
+    brc_range_chunks(from->ndim, from->shape, type->item_size, 0, from->elements->pieces, chunk);
+    brc_dtype_free(type);
+    return BRC_OK;
+}
+
 static int array_document(brc_json **out, const brc_convert *c, const brc_array_in *from,
                           brc_error *err)
 {
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    uint64_t chunk[BRC_MAX_NDIM];
     brc_buf codecs = BRC_BUF_INIT;
     int rc;
 
@@ -105,6 +117,10 @@ static int array_document(brc_json **out, const brc_convert *c, const brc_array_
     spec.shape = from->shape;
     spec.dtype = from->dtype;
     spec.chunk = from->chunked ? from->chunk : NULL;
+    if (c->is_external && !from->chunked && from->codecs && from->elements) {
+        BRC_GO(choose_ranges(c, from, chunk, err));
+        spec.chunk = chunk;
+    }
     spec.fill = from->fill;
     spec.attrs_json = from->attrs_json;
     spec.dimension_names = from->names;

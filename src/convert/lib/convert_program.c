@@ -32,6 +32,12 @@ const char *brc_convert_file(const brc_convert *c)
     return c->file;
 }
 
+/* Where chunks stay in the file, a reference saves their bytes in the repository, for about 80. */
+uint64_t brc_convert_refers_from(const brc_convert *c)
+{
+    return c->is_external ? 256 : 4096;
+}
+
 const char *brc_convert_plugins(const brc_convert *c)
 {
     return c->plugins ? c->plugins : "";
@@ -480,7 +486,7 @@ static int wrong_arguments(const brc_driver *driver, brc_error *err)
 {
     return brc_fail(err, BRC_EINVAL,
                     "this converts %s: call it with import [--exclude PATTERN]... "
-                    "[--skip-unsupported] [--hdf5-plugins FOLDERS] FILE, or with "
+                    "[--skip-unsupported] [--external] [--hdf5-plugins FOLDERS] FILE, or with "
                     "export %s[--path PATH] FILE",
                     driver->format, driver->netcdf ? "[--netcdf] " : "");
 }
@@ -501,6 +507,8 @@ static int read_arguments(brc_convert *c, program_args *args, int argc, char **a
             c->exclude[c->nexclude++] = argv[++i];
         else if (!args->is_export && strcmp(argv[i], "--skip-unsupported") == 0)
             c->skips = 1;
+        else if (!args->is_export && strcmp(argv[i], "--external") == 0)
+            c->is_external = 1;
         else if (!args->is_export && has_value && strcmp(argv[i], "--hdf5-plugins") == 0)
             c->plugins = argv[++i];
         else if (args->is_export && has_value && strcmp(argv[i], "--path") == 0)

@@ -23,6 +23,7 @@ struct brc_convert {
     size_t nexclude;
     unsigned char *excluded;   /* which of the patterns have matched */
     int skips;                 /* --skip-unsupported                             */
+    int is_external;           /* --external                                     */
     brc_parts parts;           /* parts that cannot be kept */
     brc_tar_out *out;
     brc_tar_in *in;

@@ -141,7 +141,7 @@ static void find_classic_elements(var_in *v)
         return;
     const brc_tar_range *range = &places->ranges[v->var];
     if (range->len < PIECE_LEAST || !brc_tar_range_bytes(range, &referred) ||
-        referred < BRC_CONVERT_REFERRED_LEAST ||
+        referred < brc_convert_refers_from(v->in->convert) ||
         !brc_shape_bytes(v->array.ndim, v->array.shape, size, &bytes) || bytes != referred)
         return;
     v->array.elements = range;

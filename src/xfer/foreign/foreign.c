@@ -258,14 +258,14 @@ static int read_stream(void *ctx, uint8_t *to, size_t cap, size_t *n, brc_error 
     return BRC_OK;
 }
 
-/* The arguments are: import [--exclude PATTERN]... [--skip-unsupported] [--hdf5-plugins FOLDERS]
- * FILE; a command gets only FILE. */
+/* The arguments are: import [--exclude PATTERN]... [--skip-unsupported] [--external]
+ * [--hdf5-plugins FOLDERS] FILE; a command gets only FILE. */
 static int start_import(brc_foreign_in *in, brc_error *err)
 {
     const brc_foreign *what = &in->what;
     const char **args;
     size_t n = 0;
-    BRC_TRY(brc_new_array((void **)&args, 6 + 2 * what->opts->nexclude, sizeof(*args), err));
+    BRC_TRY(brc_new_array((void **)&args, 7 + 2 * what->opts->nexclude, sizeof(*args), err));
     if (what->converter) {
         args[n++] = "import";
         for (size_t i = 0; i < what->opts->nexclude; i++) {
@@ -274,6 +274,8 @@ static int start_import(brc_foreign_in *in, brc_error *err)
         }
         if (what->opts->flags & BRC_XFER_SKIP_UNSUPPORTED)
             args[n++] = "--skip-unsupported";
+        if (what->opts->flags & BRC_XFER_EXTERNAL)
+            args[n++] = "--external";
         if (what->opts->hdf5_plugins) {
             args[n++] = "--hdf5-plugins";
             args[n++] = what->opts->hdf5_plugins;

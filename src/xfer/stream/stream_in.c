@@ -2,8 +2,10 @@
  * come. */
 #include "stream_in.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../../base/alloc.h"
 #include "../../base/buf.h"
@@ -15,6 +17,7 @@
 #include "../../zarr/doc/meta.h"
 #include "../../zarr/transfer.h"
 #include "../documents.h"
+#include "../in_place.h"
 #include "../foreign/protocol.h"
 #include "../xfer.h"
 #include "stream_out.h"
@@ -177,6 +180,8 @@ struct brc_stream {
     int has_member, ended;
     int excluded;         /* some members before the next one are excluded    */
     brc_stream_file file; /* the file to which members refer                  */
+    brc_chunk_place at;   /* of an import that leaves chunks in the file: where the last one lies */
+    brc_buf place;        /* of the file; empty before it is needed           */
     brc_stream_docs docs; /* documents that have come and are not nodes yet   */
     int has_nodes;        /* documents have become nodes: others do so at once */
     brc_consolidated *copies; /* the consolidated metadata of the groups that have come */
@@ -216,6 +221,13 @@ int brc_stream_open(brc_stream **out, brc_session *s, brc_tar_in *tar, const brc
     return BRC_OK;
 }
 
+/* Notes which chunks of the array that comes to its end are stored. */
+static int note_stored(brc_stream *w, brc_error *err)
+{
+    return w->array && brc_is_external(w->opts.xfer) ? brc_external_note(&w->notes, w->array, err)
+                                                     : BRC_OK;
+}
+
 static void leave_array(brc_stream *w)
 {
     brc_array_free(w->array);
@@ -242,6 +254,8 @@ void brc_stream_free(brc_stream *stream)
     brc_id_table_dispose(&stream->left);
     brc_buf_dispose(&stream->text);
     brc_stream_file_close(&stream->file);
+    brc_buf_dispose(&stream->place);
+    brc_buf_dispose(&stream->at.place);
     free(stream);
 }
 
@@ -703,6 +717,7 @@ static int find_array(brc_stream *w, brc_error *err)
 
     if (is_in_array(w))
         return BRC_OK;
+    BRC_TRY(note_stored(w, err));
     leave_array(w);
     BRC_TRY(make_copies_to(w, name, strlen(name), err));
     BRC_TRY(try_array(w, 0, &kind, err));
@@ -749,6 +764,21 @@ static int parse_key(const brc_stream *w, uint64_t *index, int *inside)
                       : brc_chunk_key_parse(w->array, key, index, inside);
 }
 
+/* Says where the member that was read lies, if it lies in the file and is to stay there. */
+static int tell_place(brc_stream *w, brc_error *err)
+{
+    struct stat st;
+    if (!w->member.refers || w->member.range.pieces != 1 || !brc_is_external(w->opts.xfer))
+        return BRC_OK;
+    if (w->place.len == 0) {
+        if (fstat(w->file.fd, &st) != 0)
+            return brc_fail_os(err, errno, "cannot read", w->file.name);
+        BRC_TRY(brc_external_place(&w->place, w->repo->store, w->file.name, &st, err));
+    }
+    w->at.offset = w->member.range.at;
+    return brc_buf_append(&w->at.place, w->place.data, w->place.len, err);
+}
+
 /* The next function of brc_chunk_source: returns the array's chunks as long as they come in
  * sequence. */
 static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
@@ -765,6 +795,7 @@ static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error 
         return member_fails(w, "lies outside the grid of its array", err);
     BRC_TRY(see_chunk(w, brc_array_describe(w->array)->ndim, index, err));
     BRC_TRY(take_member(w, STORED_MOST, stored, err));
+    BRC_TRY(tell_place(w, err));
     return 1;
 }
 
@@ -797,8 +828,11 @@ static int take_elements(brc_stream *w, brc_error *err)
         !brc_tar_range_bytes(&w->member.range, &referred) || bytes != referred)
         return member_fails(w, "is not as long as its array", err);
     BRC_TRY(take_range(w, &range, err));
+    const brc_external_elements from = { .file = &w->file, .range = range.range,
+                                         .big = source.big };
     brc_task task = brc_task_begin(w->repo, "import", bytes);
-    int rc = brc_array_write_stream(w->array, NULL, &source, err);
+    int rc = brc_is_external(w->opts.xfer) ? brc_external_take(w->array, &from, err)
+                                           : brc_array_write_stream(w->array, NULL, &source, err);
     brc_task_end(w->repo, &task, rc);
     return rc;
 }
@@ -819,7 +853,9 @@ static int take_rest(brc_stream *w, brc_error *err)
 
 static int take_chunks(brc_stream *w, brc_error *err)
 {
-    brc_chunk_source source = { w, next_of_array };
+    const int stay = brc_is_external(w->opts.xfer);
+    const brc_chunk_source source = { .ctx = w, .next = next_of_array,
+                                      .at = stay ? &w->at : NULL };
     BRC_TRY(find_array(w, err));
     if (!w->array)
         return BRC_OK;
@@ -841,6 +877,8 @@ static int import_stream(brc_stream *w, brc_error *err)
     do
         rc = w->has_member ? take_chunks(w, err) : BRC_OK;
     while (rc >= 0 && (rc = take_documents(w, err)) > 0);
+    if (rc == BRC_OK)
+        rc = note_stored(w, err);
     if (rc == BRC_OK)
         rc = make_other_copies(w, err);
     if (rc == BRC_OK && w->nodes == 0 && w->notes.chunks.n > 0 && !w->excluded)

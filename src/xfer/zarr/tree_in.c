@@ -11,6 +11,7 @@
 #include "../../base/json.h"
 #include "../../work/session.h"
 #include "../../zarr/transfer.h"
+#include "../in_place.h"
 #include "../input.h"
 #include "../zip.h"
 
@@ -110,6 +111,19 @@ static int dir_read(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf
     return rc;
 }
 
+static int dir_place(brc_tree_in *tree, const char *path, brc_buf *out, uint64_t *offset,
+                     brc_error *err)
+{
+    char *file;
+    *offset = 0;
+    if (!tree->repo)
+        return BRC_OK;
+    BRC_TRY(dir_file(&file, tree, path, err));
+    const int rc = brc_external_place(out, tree->repo->store, file, NULL, err);
+    free(file);
+    return rc;
+}
+
 static void dir_close(brc_tree_in *tree)
 {
     free(tree->name);
@@ -133,6 +147,7 @@ int brc_tree_dir_open(brc_tree_in **out, const brc_session *s, const char *dir, 
     tree->repo = s ? brc_session_repo(s) : NULL;
     tree->kind = dir_kind;
     tree->each = dir_each;
+    tree->place = dir_place;
     tree->read = dir_read;
     tree->close = dir_close;
     *out = tree;

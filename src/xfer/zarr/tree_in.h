@@ -32,6 +32,9 @@ struct brc_tree_in {
     /* Calls found() for each name in a directory, sorted. */
     int (*each)(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
                 brc_error *err);
+    /* Sets *out (terminated) to the place of a file in the backend "external", before it is read, and *offset to that
+     * of its bytes there; leaves *out empty if the bytes are not in one place. NULL: they never are. */
+    int (*place)(brc_tree_in *tree, const char *path, brc_buf *out, uint64_t *offset, brc_error *err);
     /* Appends a whole file; BRC_ELIMIT past `limit` bytes. */
     int (*read)(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf *out, brc_error *err);
     void (*close)(brc_tree_in *tree);

@@ -17,6 +17,7 @@
 #include "../../zarr/doc/meta.h"
 #include "../../zarr/transfer.h"
 #include "../documents.h"
+#include "../in_place.h"
 #include "../xfer.h"
 #include "tree_in.h"
 #include "zarr2.h"
@@ -25,6 +26,29 @@
 /* A Zarr hierarchy that is being imported. */
 
 #define BRC_CHUNK_FILE_MAX ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
+
+typedef struct zarr_walk {
+    brc_session *session;
+    const brc_xfer_opts *opts;
+    brc_parts *parts; /* receives the parts that cannot be kept; NULL: not wanted */
+    brc_tree_in *tree;
+    const char *dir;  /* the place of the walk ... */
+    const char *path; /* ... and its node, before renaming */
+    const char *top;  /* the imported node */
+    int is_folder;    /* 0: there is no folder, only a copy of its document */
+    int depth;
+    uint64_t *bytes; /* only counts the bytes of the arrays; NULL: imports them */
+    brc_consolidated **copies; /* of this group and those above */
+    struct import_sum *sum;
+} zarr_walk;
+
+/* The result of importing the whole source. */
+typedef struct import_sum {
+    brc_import_notes notes;
+    uint64_t nodes; /* the number imported, without a group that is the source itself */
+    int has_root;   /* the source itself has a document                              */
+    int excluded;   /* something is left out at the caller's request                 */
+} import_sum;
 
 /* ==== zarr chunks ================================ */
 
@@ -37,6 +61,8 @@ typedef struct chunk_files {
     size_t n, cap;
     size_t at;   /* the next one to supply */
     brc_buf key; /* during the walk: the directory's part of the keys, "c/0" */
+    int stay;    /* chunks stay in their files, the last one here: */
+    brc_chunk_place place;
 } chunk_files;
 
 static size_t index_size(const chunk_files *files)
@@ -143,6 +169,9 @@ static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *er
     BRC_GO(brc_meta_key_format(files->meta, index, &files->key, err));
     BRC_GO(brc_buf_terminate(&files->key, err));
     BRC_GO(brc_tree_path(&path, files->dir, (const char *)files->key.data, err));
+    if (files->stay && files->tree->place)
+        BRC_GO(files->tree->place(files->tree, path, &files->place.place, &files->place.offset,
+                                  err));
     BRC_GO(files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err));
     files->at++;
     rc = 1;
@@ -153,7 +182,8 @@ done:
 
 static int take_files(brc_array *a, const brc_json *doc, chunk_files *files, brc_error *err)
 {
-    brc_chunk_source source = { files, next_chunk };
+    const brc_chunk_source source = { .ctx = files, .next = next_chunk,
+                                      .at = files->stay ? &files->place : NULL };
     BRC_TRY(files->tree->each(files->tree, files->dir, visit_entry, files, err));
     if (files->n == 0)
         return BRC_OK;
@@ -165,11 +195,13 @@ static int take_files(brc_array *a, const brc_json *doc, chunk_files *files, brc
 
 /* Takes over the chunks in the array's directory `dir`: byte for byte, or, if `doc` is not NULL,
  * from that document's encoding and chunks into those of `a`. */
-static int zarr_take_chunks(brc_array *a, const brc_json *doc, brc_tree_in *tree,
-                            const char *dir, brc_error *err)
+static int zarr_take_chunks(brc_array *a, const brc_json *doc, const zarr_walk *at, brc_error *err)
 {
     brc_meta from = { 0 };
-    chunk_files files = { .meta = doc ? &from : &a->meta, .tree = tree, .dir = dir };
+    brc_tree_in *tree = at->tree;
+    const char *dir = at->dir;
+    chunk_files files = { .meta = doc ? &from : &a->meta, .tree = tree, .dir = dir,
+                          .stay = brc_is_external(at->opts) };
     char *label = NULL;
     int rc;
 
@@ -178,11 +210,14 @@ static int zarr_take_chunks(brc_array *a, const brc_json *doc, brc_tree_in *tree
     files.ndim = files.meta->ndim;
     if (rc == BRC_OK)
         rc = take_files(a, doc, &files, err);
+    if (rc == BRC_OK && files.stay)
+        rc = brc_external_note(&at->sum->notes, a, err);
     if (rc < 0)
         brc_context(err, "%s", label);
 done:
     free(label);
     brc_buf_dispose(&files.key);
+    brc_buf_dispose(&files.place.place);
     free(files.index);
     brc_meta_dispose(&from);
     return rc;
@@ -201,29 +236,6 @@ done:
  */
 
 #define ZARR_DEPTH_MAX 256
-
-typedef struct zarr_walk {
-    brc_session *session;
-    const brc_xfer_opts *opts;
-    brc_parts *parts; /* receives the parts that cannot be kept; NULL: not wanted */
-    brc_tree_in *tree;
-    const char *dir;  /* the place of the walk ... */
-    const char *path; /* ... and its node, before renaming */
-    const char *top;  /* the imported node */
-    int is_folder;    /* 0: there is no folder, only a copy of its document */
-    int depth;
-    uint64_t *bytes; /* only counts the bytes of the arrays; NULL: imports them */
-    brc_consolidated **copies; /* of this group and those above */
-    struct import_sum *sum;
-} zarr_walk;
-
-/* The result of importing the whole source. */
-typedef struct import_sum {
-    brc_import_notes notes;
-    uint64_t nodes; /* the number imported, without a group that is the source itself */
-    int has_root;   /* the source itself has a document                              */
-    int excluded;   /* something is left out at the caller's request                 */
-} import_sum;
 
 /* A node's document, in the form of v3. */
 typedef struct zarr_node {
@@ -527,7 +539,7 @@ static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *e
         goto done;
     }
     if (at->is_folder)
-        BRC_GO(zarr_take_chunks(a, source, at->tree, at->dir, err));
+        BRC_GO(zarr_take_chunks(a, source, at, err));
     at->sum->nodes++;
     rc = brc_consolidated_each(*at->copies, at->dir, pass_copy_over, (void *)(uintptr_t)at, err);
 done:

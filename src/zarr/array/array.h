@@ -68,8 +68,8 @@ BRC_MUST_USE int brc_array_put_entry(brc_array *a, const brc_json *doc, const br
 
 /* Reads the array's storage options (meta.c), within a transaction of either kind. */
 BRC_MUST_USE int brc_array_read_storage(brc_array *a, brc_error *err);
-/* array_change.c: turns a backend as users write it into full form, with a NUL behind it; and sets the backend of a
- * new array that names none, by the repository's setting. */
+/* array_change.c: turns a backend for new chunks, as users write it, into full form, with a NUL behind it; and sets
+ * the backend of a new array that names none, by the repository's setting. */
 #define BRC_SETTING_BACKEND "backend"
 #define BRC_SETTING_CODECS "codecs"
 BRC_MUST_USE int brc_backend_of_text(const brc_registry *reg, const char *text, brc_buf *full, brc_error *err);

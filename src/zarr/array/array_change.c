@@ -34,6 +34,8 @@ int brc_backend_of_text(const brc_registry *reg, const char *text, brc_buf *full
     brc_json *spec;
     BRC_TRY(backend_read_text(&spec, text, err));
     int rc = brc_backend_full(reg, spec, full, err);
+    if (rc == BRC_OK)
+        rc = brc_backend_takes(reg, spec, err);
     brc_json_free(spec);
     return rc < 0 ? rc : brc_buf_terminate(full, err);
 }

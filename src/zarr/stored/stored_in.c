@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../backends/external.h"
 #include "../../base/alloc.h"
 #include "../../flow/write.h"
 #include "../../store/collect.h"
@@ -41,6 +42,7 @@ typedef struct pulled_shard {
     const chunk_pull *pull;
     uint64_t index[BRC_MAX_NDIM];
     brc_buf bytes;
+    brc_chunk_place at; /* of the shard */
     brc_shard_parts parts;
     int rc;
     brc_error error;
@@ -57,11 +59,28 @@ static size_t pull_held(const chunk_pull *p)
     return p->m->nlevels > 0 ? pull_pipe(p)->memory / PART_OF_BUDGET : 0;
 }
 
-static int pull_outer(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_error *err)
+/* Copies where a chunk lies, `gap` bytes behind the beginning of what lies at `from`. */
+static int place_copy(brc_chunk_place *to, const brc_chunk_place *from, uint64_t gap,
+                      brc_error *err)
 {
+    to->place.len = 0;
+    to->offset = from->offset + gap;
+    BRC_TRY(brc_buf_append(&to->place, from->place.data, from->place.len, err));
+    return brc_buf_terminate(&to->place, err);
+}
+
+static int pull_outer(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_chunk_place *at,
+                      brc_error *err)
+{
+    brc_chunk_place *from = p->source->at;
     if (p->ended)
         return 0;
+    at->place.len = 0;
+    if (from != NULL)
+        from->place.len = 0;
     int rc = p->source->next(p->source->ctx, index, stored, err);
+    if (rc > 0 && from != NULL)
+        BRC_TRY(place_copy(at, from, 0, err));
     p->ended = rc <= 0;
     for (int i = 0; rc > 0 && i < p->m->ndim; i++) {
         if (index[i] < p->m->outer.count[i])
@@ -103,7 +122,7 @@ static void pull_ahead(chunk_pull *p)
         pulled_shard *s = &p->shards[(p->first + p->n) % p->nshards];
         s->bytes.len = 0;
         s->pull = p;
-        int rc = pull_outer(p, s->index, &s->bytes, &p->error);
+        int rc = pull_outer(p, s->index, &s->bytes, &s->at, &p->error);
         if (rc <= 0) {
             p->ended = 1;
             p->rc = rc;
@@ -166,13 +185,14 @@ static int pull_next_part(chunk_pull *p, const brc_shard_part **out, brc_error *
 
 /* ---- both -------------------------------- */
 
-/* Returns 1 with the next chunk of m->grid, its bytes appended to `stored`; 0 at the end and from
- * then on. BRC_EINVAL if the source names a chunk outside the grid. */
-static int pull_next(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_error *err)
+/* Returns 1 with the next chunk of m->grid, its bytes appended to `stored`, and where it lies; 0 at
+ * the end and from then on. BRC_EINVAL if the source names a chunk outside the grid. */
+static int pull_next(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_chunk_place *at,
+                     brc_error *err)
 {
     const brc_shard_part *part = NULL;
     if (p->m->nlevels == 0)
-        return pull_outer(p, index, stored, err);
+        return pull_outer(p, index, stored, at, err);
     do { /* chunks beyond the array are skipped */
         int rc = pull_next_part(p, &part, err);
         if (rc <= 0)
@@ -180,6 +200,8 @@ static int pull_next(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_error 
     } while (!brc_grid_has(&p->m->grid, part->index));
     memcpy(index, part->index, (size_t)p->m->ndim * sizeof(*index));
     BRC_TRY(brc_buf_append(stored, part->bytes.data, part->bytes.len, err));
+    const pulled_shard *s = &p->shards[p->first];
+    BRC_TRY(place_copy(at, &s->at, (uint64_t)(part->bytes.data - s->bytes.data), err));
     return 1;
 }
 
@@ -189,6 +211,7 @@ static void pull_dispose(chunk_pull *p)
     brc_group_free(p->group);
     for (size_t i = 0; i < p->nshards; i++) {
         brc_buf_dispose(&p->shards[i].bytes);
+        brc_buf_dispose(&p->shards[i].at.place);
         free(p->shards[i].parts.items);
     }
     free(p->shards);
@@ -204,7 +227,27 @@ typedef struct stored_writer {
     chunk_pull pull;
     uint64_t chunk_bytes;
     int ended;
+    int64_t external; /* the number of that backend; 0: chunks are stored */
 } stored_writer;
+
+/* Returns whether a chunk can stay where it lies: the decoded bytes must be the chunk's content as
+ * they are. */
+static int can_lie(const stored_writer *w)
+{
+    const brc_meta *m = &w->a->meta;
+    return !m->opaque && (w->from == NULL || (!brc_meta_is_variable(m) &&
+                                              !brc_dtype_normalize(m->type, NULL, 0)));
+}
+
+/* Makes the item one that stays where it lies, encoded as `form` says. */
+static void let_lie(const stored_writer *w, const brc_form *form, brc_write_item *item)
+{
+    const int is_plain = brc_chain_is_identity(form->chain);
+    item->lies = w->external;
+    item->chain = form->chain;
+    item->spec = is_plain ? NULL : form->spec;
+    item->digest = is_plain ? 0 : brc_hash_encoding(form->spec);
+}
 
 /* Lists one more item. Returns 1, or 0 at the end. */
 static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
@@ -212,7 +255,10 @@ static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
     brc_meta *m = &w->a->meta;
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
     brc_form *form;
-    int rc = pull_next(&w->pull, item->index, &item->stored, err);
+    brc_chunk_place at = {.place = item->place};
+    int rc = pull_next(&w->pull, item->index, &item->stored, &at, err);
+    item->place = at.place;
+    item->offset = at.offset;
     if (rc <= 0)
         return rc;
     if (m->opaque)
@@ -223,6 +269,10 @@ static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
         item->owner = form;
     }
     BRC_TRY(brc_array_item(w->a, chunk, item, err));
+    if (item->place.len == 0 || w->external == 0 || !can_lie(w))
+        return 1;
+    BRC_TRY(brc_meta_form(w->from != NULL ? w->from : m, chunk, &form, err));
+    let_lie(w, form, item);
     return 1;
 }
 
@@ -369,6 +419,8 @@ static int put_pulled(stored_writer *w, brc_error *err)
         .name = stored_name,
     };
     uint64_t all;
+    if (w->pull.source->at != NULL)
+        BRC_TRY(brc_backend_intern(brc_array_store(a), BRC_EXTERNAL_SPEC, &w->external, err));
     brc_stored_bytes(a, &w->chunk_bytes, &all);
     brc_task task = brc_task_begin(a->session->repo, "import", all);
     int rc = brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err);
@@ -385,6 +437,7 @@ typedef struct recut {
     brc_array *a;
     brc_meta *from;
     chunk_pull pull;
+    brc_chunk_place at;          /* of the last chunk: pieces are stored, wherever they lie */
     uint64_t last[BRC_MAX_NDIM]; /* the index of the chunk before */
     int any;
 } recut;
@@ -407,7 +460,7 @@ static int next_to_cut(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *
     int64_t strides[BRC_MAX_NDIM] = {0};
     brc_sel sel = {.size = sizeof(brc_sel), .ndim = grid->ndim};
     brc_form *form;
-    int rc = pull_next(&r->pull, index, stored, err);
+    int rc = pull_next(&r->pull, index, stored, &r->at, err);
     if (rc <= 0)
         return rc;
     brc_grid_chunk(grid, index, sel.start, chunk);
@@ -458,6 +511,7 @@ static int put_recut(brc_array *a, brc_meta *from, const brc_chunk_source *sourc
     int rc = brc_array_assemble(a, NULL, &pieces, err);
     brc_task_end(a->session->repo, &task, rc);
     pull_dispose(&r.pull);
+    brc_buf_dispose(&r.at.place);
     return rc;
 }
 

@@ -1,0 +1,34 @@
+/*
+ * The names that the backend "external" gives to files of others, as places:
+ *
+ *      SIZE TIME PATH
+ *
+ * SIZE is the file's size in bytes and TIME the time of its last change in nanoseconds since 1970-01-01 UTC, both in
+ * decimal, as they were when the file was imported. PATH begins with "/", or is relative to the folder of the
+ * repository's file. It has no part that is empty, "." or "..".
+ */
+#ifndef BRC_BACKENDS_EXTERNAL_H
+#define BRC_BACKENDS_EXTERNAL_H
+
+#include <sys/stat.h>
+
+#include "../breccia_backend.h"
+
+#define BRC_EXTERNAL "external"
+#define BRC_EXTERNAL_SPEC "{\"name\":\"external\"}"
+
+typedef struct brc_external_name {
+    uint64_t size;
+    int64_t time_ns;
+    const char *path; /* in the name that was read */
+} brc_external_name;
+
+/* Appends a place's name, without a NUL. BRC_EINVAL if no place can have this path. */
+BRC_MUST_USE int brc_external_write(brc_buf *out, const brc_external_name *name, brc_error *err);
+/* Returns the time of a file's last change, in nanoseconds. */
+int64_t brc_external_time(const struct stat *file);
+/* Finds the folder of a repository's file, with a "/" at its end, without symbolic links. The caller frees it; NULL:
+ * no memory. */
+char *brc_external_folder(const char *file);
+
+#endif
