@@ -109,6 +109,22 @@ static int edit_attr(hm_world *w, brc_session *s, hm_node *n, hm_op op, const ch
     return 0;
 }
 
+/* Where the chunks of a new array lie, and with which codecs. */
+static void choose_storage(brc_array_spec *spec, int number)
+{
+    static const char *const backends[] = {
+        NULL, "pack", NULL, "{\"name\":\"pack\",\"configuration\":{\"pack_bytes\":1048576}}"
+    };
+    static const char *const codecs[] = {
+        NULL,
+        "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]",
+        "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
+        "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
+    };
+    spec->backend_json = backends[number % 4];
+    spec->codecs_json = codecs[number / 4 % 3];
+}
+
 static int create_array(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
 {
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
@@ -125,6 +141,7 @@ static int create_array(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
     spec.shape = &shape;
     spec.chunk = &chunk;
     spec.dtype = "int32";
+    choose_storage(&spec, op.d);
     HM_OK(w, brc_array_create(&a, s, path, &spec, &w->err));
     brc_array_free(a);
     snap->node[snap->n++] = n;
