@@ -54,9 +54,18 @@ static int copied(brc_backup_run *b, breccia *repo, const char *dest, brc_error 
 static int tell_damage(const brc_faults *faults, const char *file, const char *dest, brc_error *err)
 {
     const brc_fault *first = faults->items;
+    size_t missing = 0;
     char id[65];
     if (faults->n == 0)
         return BRC_OK;
+    for (size_t i = 0; i < faults->n; i++)
+        missing += first[i].missing != 0;
+    if (missing == faults->n)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s was written, without %zu chunks that lie outside of %s (%s): copy that "
+                        "too, or bring the chunks into the file with 'breccia repack %s --backend "
+                        "inline' first",
+                        dest, missing, file, first->message, file);
     return brc_fail(err, BRC_ECORRUPT,
                     "%s was written, with %zu objects that are damaged (the first one is %s: %s): "
                     "'breccia fsck %s' says whether they were damaged before",

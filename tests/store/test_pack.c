@@ -237,6 +237,18 @@ TEST(a_file_without_its_folder_names_it)
     check_a(3);
 }
 
+/* A backup is a copy of the file. Beside the file it reads the packs, and elsewhere it says what it
+ * lacks, and how to bring that. */
+TEST(a_backup_says_that_packs_are_left_out)
+{
+    OK(&d.t, brc_backup(NULL, d.t.repo, in_dir("beside.brc"), &d.t.err));
+    ck_assert_int_eq(mkdir(in_dir("there"), 0777), 0);
+    FAILS(&d.t, BRC_ECORRUPT, brc_backup(NULL, d.t.repo, in_dir("there/test.brc"), &d.t.err));
+    dirs_say(&d, "was written, without 8 chunks that lie outside of ");
+    dirs_say(&d, "there is no folder ");
+    dirs_say(&d, "copy that too, or bring the chunks into the file with 'breccia repack");
+}
+
 /* ---- whose packs they are -------------------------------- */
 
 static void copy_file(const char *to)
