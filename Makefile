@@ -112,7 +112,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test test-long asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop lint objects \
         python-parts python-setup python-test wheel bench-python \
         install package static uninstall clean FORCE
 
@@ -258,6 +258,17 @@ $(OUT)/codec_kit: $(OBJ)/codec_kit FORCE; $(publish)
 TEST_PARTS = $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia $(CONVERTERS:%=$(OUT)/libexec/breccia/%)
 test: $(TEST_PARTS) ## the C tests and the command line's; the last line has the total
 	@TEST='$(TEST)' SKIP='$(SKIP)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
+
+# Suites whose tests hold wherever the chunks of a new repository lie.
+BACKEND_SUITES := algebra hangar long_commit merge merge_concat merge_draft merge_elements merge_faults merge_onto \
+    merge_structure crosswise pick pick_draft rebase rebase_draft rebase_others replay scenarios undo draft_log \
+    children children_join children_model drafts adopt expire expire_open expunge gc_faults gc_pauses gc_roots pins \
+    closure export npy_exchange array_stream batch_reads bulk chunk_boxes diff element_diff flows grid_model \
+    key_edges key_etags key_lists key_model node_moves padding partial_writes places readback
+BACKEND := pack
+test-backend: $(TEST_PARTS) ## many suites again, with the chunks of new repositories in the backend BACKEND
+	@BRECCIA_BACKEND=$(call quote,$(BACKEND)) TEST='$(or $(TEST),$(BACKEND_SUITES))' SKIP=cli \
+	    sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 
 test-long: $(TEST_PARTS) ## what `make test` takes a sample of: every moment, byte and input
 	@LONG=1 TEST='$(TEST)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
