@@ -54,6 +54,8 @@ PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
     pkg-config --cflags libpng 2>/dev/null)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
 SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
+# Debian has no zfp.pc either; codecs/zfp.c looks for the same header.
+ZFP_LIBS = $(eval ZFP_LIBS := $$(shell echo '\#include <zfp.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo -lzfp))$(ZFP_LIBS)
 LZF_LIBS = $(eval LZF_LIBS := $$(shell pkg-config --libs liblzf 2>/dev/null))$(LZF_LIBS)
 # For the command alone.
 PNG_LIBS = $(eval PNG_LIBS := $$(shell pkg-config --libs libpng 2>/dev/null))$(PNG_LIBS)
@@ -70,7 +72,7 @@ LIBS = -Wl,--start-group $(PKG_LIBS) $(BZ2_LIBS) -lsnappy -lstdc++ -lm -Wl,--end
 else
 # -rdynamic: plug-ins find the library's functions in the program that loads them.
 LINK_COMMAND = $(LINK) -rdynamic
-LIBS = $(PKG_LIBS) $(BZ2_LIBS) -lm -ldl
+LIBS = $(PKG_LIBS) $(BZ2_LIBS) $(ZFP_LIBS) -lm -ldl
 endif
 
 # Objects with other flags go to another folder, so they never mix.
@@ -426,7 +428,7 @@ install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	    'Name: breccia' 'Description: Versioned Zarr arrays in one SQLite file' \
 	    'Version: $(VERSION)' 'Requires.private: $(strip $(filter-out libarchive,$(PACKAGES)))' \
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lbreccia' \
-	    'Libs.private: -larchive $(strip $(BZ2_LIBS)) -pthread -lm -ldl' >$(LIB_DIR)/pkgconfig/breccia.pc
+	    'Libs.private: -larchive $(strip $(BZ2_LIBS) $(ZFP_LIBS)) -pthread -lm -ldl' >$(LIB_DIR)/pkgconfig/breccia.pc
 
 package: ## Debian packages of the library, its headers and the command, in build/deb
 	@sh .ci/package.sh

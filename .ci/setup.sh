@@ -12,7 +12,7 @@
 #   setup.sh GROUP --say   installs nothing: names what is missing, and fails
 #
 # One line of the table is one thing to look for and the Debian package that has
-# it; without an optional one the build lacks a feature. Debian and its relatives install through apt, as root or with sudo; any
+# it; without an optional one (opt...) the build lacks a feature. Debian and its relatives install through apt, as root or with sudo; any
 # other system is told what to install. A stamp of an earlier full look makes the
 # next one cost a few milliseconds.
 set -u
@@ -43,6 +43,7 @@ table='
 --lib   pkg        libseccomp   libseccomp-dev
 --lib   optional   liblzf       liblzf-dev
 --lib   optional   libpng       libpng-dev
+--lib   optheader  zfp.h        libzfp-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++
@@ -72,7 +73,7 @@ clang_runtime() {
 present() {
     case $1 in
     command) command -v "$2" ;;
-    header) echo "#include <$2>" | "${CC:-cc}" -E - ;;
+    header | optheader) echo "#include <$2>" | "${CC:-cc}" -E - ;;
     pkg | optional) pkg-config --exists "$2" ;;
     python) python3 -c "import $2" ;;
     pyheader) test -f "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/$2" ;;
@@ -97,7 +98,7 @@ missing() {
         [ -n "$in" ] && wanted "$in" || continue
         [ "$name" = gcc ] && command -v "${CC:-cc}" >/dev/null 2>&1 && continue
         present "$kind" "$name" && continue
-        [ "$kind" = optional ] && [ -n "${passed_over:-}" ] && continue
+        case $kind in opt*) [ -z "${passed_over:-}" ] || continue ;; esac
         [ "$package" = libclang-rt ] && package=$(clang_runtime)
         echo "$package"
     done | sort -u | tr '\n' ' '

@@ -20,6 +20,7 @@ BRC_MUST_USE int brc_codec_fixed_scale_register(brc_registry *reg, brc_error *er
 BRC_MUST_USE int brc_codec_gzip_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_lz4_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_lzma_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_codec_n5_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_optional_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_packbits_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_packbools_register(brc_registry *reg, brc_error *err);
@@ -30,6 +31,8 @@ BRC_MUST_USE int brc_codec_sharding_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_shuffle_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_transpose_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_vlen_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_codec_vlen_offsets_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_codec_zfp_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_zstd_register(brc_registry *reg, brc_error *err);
 
 #endif

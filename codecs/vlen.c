@@ -48,40 +48,7 @@ static int vlen_open(void *ctx, void **out_state, const brc_json *config, const 
     return brc_codec_state_copy(out_state, &state, sizeof(state), err);
 }
 
-/* ---- UTF-8 --------------------------------------------------------------------------- */
-
-/* Returns the number of bytes of the character at p, or 0 if the character is not valid by
- * RFC 3629, which excludes surrogates and overlong forms. */
-static size_t vlen_character(const uint8_t *p, size_t len)
-{
-    size_t n = p[0] < 0x80   ? 1
-               : p[0] < 0xC2 ? 0
-               : p[0] < 0xE0 ? 2
-               : p[0] < 0xF0 ? 3
-               : p[0] < 0xF5 ? 4
-                             : 0;
-
-    if (n == 0 || n > len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
-        (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
-        return 0;
-    return n;
-}
-
-static int vlen_is_utf8(const uint8_t *text, size_t len)
-{
-    for (size_t at = 0; at < len;) {
-        size_t n = vlen_character(text + at, len - at);
-        if (n == 0)
-            return 0;
-        at += n;
-    }
-    return 1;
-}
+/* ---- implementation ----------------------------------------------------------------- */
 
 /* Checks that src is exactly n elements, and that text is valid UTF-8. */
 static int vlen_check(const struct vlen_state *state, brc_span src, brc_error *err)
@@ -93,7 +60,7 @@ static int vlen_check(const struct vlen_state *state, brc_span src, brc_error *e
         if (src.len - at < 4 || len > src.len - at - 4)
             return brc_fail(err, BRC_ECORRUPT, "the bytes end inside element %llu of %llu",
                             (unsigned long long)i, (unsigned long long)state->n);
-        if (state->is_text && !vlen_is_utf8(src.data + at + 4, (size_t)len))
+        if (state->is_text && !brc_codec_is_utf8(src.data + at + 4, (size_t)len))
             return brc_fail(err, BRC_ECORRUPT, "element %llu is not UTF-8", (unsigned long long)i);
         at += 4 + (size_t)len;
     }
@@ -101,8 +68,6 @@ static int vlen_check(const struct vlen_state *state, brc_span src, brc_error *e
         return brc_fail(err, BRC_ECORRUPT, "%zu bytes follow the last element", src.len - at);
     return BRC_OK;
 }
-
-/* ---- implementation ----------------------------------------------------------------- */
 
 static int vlen_encode(void *ctx, const void *opaque, void *scratch, brc_span src, brc_buf *dst,
                        brc_error *err)

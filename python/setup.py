@@ -89,6 +89,13 @@ def sqlite_flags():
     return pkg_config("--libs", "sqlite3")
 
 
+def zfp_library():
+    """libzfp where its header is: the Makefile looks for the same."""
+    found = subprocess.run([*os.environ.get("CC", "cc").split(), "-E", "-"], input=b"#include <zfp.h>\n",
+                           capture_output=True)
+    return ["zfp"] if found.returncode == 0 else []
+
+
 def copy_programs(package):
     """The command, for bin/breccia here, and those for HDF5 and NetCDF, to where it and _native.py look for them."""
     for made, folder in ("breccia", "bin"), ("libexec/breccia", "libexec/breccia"):
@@ -120,7 +127,7 @@ class BuildExtension(build_ext):
             extension.extra_objects = extension.depends = [str(SOURCE / "build" / "libbreccia.a")]
             extension.extra_link_args = [*OURS, "-Wl,-z,relro,-z,now", "-Wl,--as-needed",
                                          *sqlite_flags(), *pkg_config("--libs", *PACKAGES)]
-            extension.libraries = ["bz2", "m", "dl", "pthread"]
+            extension.libraries = ["bz2", *zfp_library(), "m", "dl", "pthread"]
         super().run()
         if self.inplace:
             package = pathlib.Path(__file__).resolve().parent / "breccia"

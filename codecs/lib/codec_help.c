@@ -172,3 +172,36 @@ int brc_codec_new_index(uint32_t **offsets, uint64_t n, brc_span src, brc_error 
         *offsets = fresh;
     return rc;
 }
+
+/* Returns the number of bytes of the character at p, or 0 if the character is not valid by
+ * RFC 3629, which excludes surrogates and overlong forms. */
+static size_t utf8_character(const uint8_t *p, size_t len)
+{
+    size_t n = p[0] < 0x80   ? 1
+               : p[0] < 0xC2 ? 0
+               : p[0] < 0xE0 ? 2
+               : p[0] < 0xF0 ? 3
+               : p[0] < 0xF5 ? 4
+                             : 0;
+
+    if (n == 0 || n > len)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
+        (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
+        return 0;
+    return n;
+}
+
+int brc_codec_is_utf8(const uint8_t *text, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        size_t n = utf8_character(text + at, len - at);
+        if (n == 0)
+            return 0;
+        at += n;
+    }
+    return 1;
+}

@@ -39,6 +39,9 @@ uint64_t brc_codec_times(uint64_t a, uint64_t b);
  * src is not exactly n elements. */
 BRC_MUST_USE int brc_codec_new_index(uint32_t **offsets, uint64_t n, brc_span src, brc_error *err);
 
+/* Returns 1 if the bytes are valid UTF-8 by RFC 3629, else 0. */
+int brc_codec_is_utf8(const uint8_t *text, size_t len);
+
 static inline uint64_t brc_codec_load(const uint8_t *p, size_t size)
 {
     uint64_t value = 0;

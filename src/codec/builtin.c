@@ -87,6 +87,7 @@ static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_gzip_register,
     brc_codec_lz4_register,
     brc_codec_lzma_register,
+    brc_codec_n5_register,
     brc_codec_optional_register,
     brc_codec_packbits_register,
     brc_codec_packbools_register,
@@ -97,6 +98,8 @@ static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_shuffle_register,
     brc_codec_transpose_register,
     brc_codec_vlen_register,
+    brc_codec_vlen_offsets_register,
+    brc_codec_zfp_register,
     brc_codec_zstd_register,
 };
 

@@ -297,6 +297,29 @@ static int chain_order_add(struct chain_order *order, size_t at, const brc_codec
 
 /* ---- one item ----------------------------------------------------------------------- */
 
+/* Returns why a codec that others have is not here: text that follows the codec's name. */
+static const char *chain_why_unknown(const char *name)
+{
+    static const char pcodec[] =
+        ": no C library decodes pcodec; convert the array with a tool that has it";
+    static const char zfp[] = ": it was built without libzfp";
+    static const struct {
+        const char *name, *why;
+    } absent[] = {
+        { "numcodecs.pcodec", pcodec },
+        { "https://codec.zarrs.dev/array_to_bytes/pcodec", pcodec },
+        { "zfp", zfp },
+        { "zarrs.zfp", zfp },
+        { "numcodecs.zfpy", zfp },
+        { "numcodecs.pickle", ": a pickle is a program, which breccia does not run" },
+    };
+
+    for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+        if (strcmp(absent[i].name, name) == 0)
+            return absent[i].why;
+    return "";
+}
+
 static int chain_find_codec(const brc_codec_entry **out, const brc_json **config,
                             const brc_registry *reg, const brc_json *item, size_t at,
                             brc_error *err)
@@ -317,8 +340,8 @@ static int chain_find_codec(const brc_codec_entry **out, const brc_json **config
             at, named.name);
     if (entry == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "/codecs/%zu: the codec \"%.80s\" is not known to this build", at,
-                        named.name);
+                        "/codecs/%zu: the codec \"%.80s\" is not known to this build%s", at,
+                        named.name, chain_why_unknown(named.name));
     if (entry->impl == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "/codecs/%zu: no implementation of \"%s\" can run on this machine", at,

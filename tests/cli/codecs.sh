@@ -34,7 +34,7 @@ t codecs r.brc
 t codecs
 
 echo '# --list'
-breccia codecs --list | awk '{ print $1, $2 }' | sort -u
+breccia codecs --list | awk '{ print $1, $2 }' | sort -u | grep -v zfp # not in every build
 breccia codecs r.brc --list --json | tr '{' '\n' | grep -c '"name":"\(bytes\|zstd\|gzip\|blosc\|crc32c\|transpose\)","kind":"[a-z]*->[a-z]*","implementation":"[^"]*","rank":[-0-9]*,"usable":true,"chosen":true,"owner":"breccia"}'
 
 echo '# compressors alone: the rest of the list stays, also around inner chunks'

@@ -107,6 +107,85 @@ TEST(vlen_refuses_what_is_not_its_elements)
     ck_assert_int_eq(codecs_try_open("[\"bytes\"]", "string", 1, &one), BRC_EINVAL);
 }
 
+#define APART(index_, data_, type_, more_)                                        \
+    "[" NAMED("zarrs.vlen", "{\"index_codecs\":" index_ ",\"data_codecs\":" data_ \
+                            ",\"index_data_type\":" type_ more_ "}") "]"
+#define LITTLE "[" NAMED("bytes", "{\"endian\":\"little\"}") "]"
+#define PLAIN "[\"bytes\"]"
+
+/* The same texts as zarrs stores them with "zarrs.vlen": offsets 0, 0, 1, 3, 5. */
+TEST(zarrs_vlen_is_offsets_and_bytes)
+{
+    static const char start[] = "\24\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\3\0\0\0\5\0\0\0h\xC3\xA9"
+                                "ab";
+    static const char end[] = "h\xC3\xA9"
+                              "ab\0\0\0\0\0\0\0\0\1\0\0\0\3\0\0\0\5\0\0\0\24\0\0\0\0\0\0\0";
+    uint64_t n = 4, two = 2, none = 0;
+
+    codecs_open(APART(LITTLE, PLAIN, "\"uint32\"", ""), "string", 1, &n);
+    codecs_expect_stored(four, FOUR_LEN, start, sizeof(start) - 1);
+    codecs_open(APART(LITTLE, PLAIN, "\"uint32\"", ",\"index_location\":\"end\""), "bytes", 1, &n);
+    codecs_expect_stored(four, FOUR_LEN, end, sizeof(end) - 1);
+    codecs_open(APART(LITTLE, PLAIN, "\"uint64\"", ",\"index_location\":\"start\""), "string", 1,
+                &two);
+    codecs_expect_stored("\0\0\0\0\0\0\0\0", 8,
+                         "\30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32);
+    codecs_open(APART(LITTLE, PLAIN, "\"uint32\"", ""), "string", 1, &none);
+    codecs_expect_stored("", 0, "\4\0\0\0\0\0\0\0\0\0\0\0", 12);
+}
+
+TEST(zarrs_vlen_refuses_offsets_that_lie)
+{
+    uint64_t n = 2;
+
+    codecs_open(APART(LITTLE, PLAIN, "\"uint32\"", ""), "string", 1, &n);
+    codecs_expect_corrupt("\14\0\0\0\0\0\0", 7, "7 bytes cannot hold the length of the index");
+    codecs_expect_corrupt("\14\0\0\0\0\0\0\0\0", 9, "the index says that it has 12 bytes, of 1");
+    codecs_expect_corrupt("\377\377\377\377\377\377\377\377\0", 9, "of 1");
+    codecs_expect_corrupt("\13\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\2\0\0\0ab", 22, "the index");
+    codecs_expect_corrupt("\14\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\2\0\0\0ab", 22,
+                          "offset 0 of the index is 1");
+    codecs_expect_corrupt("\14\0\0\0\0\0\0\0\0\0\0\0\2\0\0\0\1\0\0\0ab", 22,
+                          "offset 2 of the index is 1, after 2");
+    codecs_expect_corrupt("\14\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\3\0\0\0ab", 22, "the elements");
+    codecs_expect_corrupt("\14\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0ab", 22, "the elements");
+    codecs_expect_corrupt("\14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0ab", 22,
+                          "2 bytes are stored, but all elements are empty");
+    codecs_expect_corrupt("\14\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\2\0\0\0a\377", 22,
+                          "element 1 is not UTF-8");
+    codecs_expect_corrupt("\14\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\377\377\377\377ab", 22,
+                          "decodes to more than");
+    codecs_expect_unstorable("\1\0\0\0\377\0\0\0\0", 9, "element 0 is not UTF-8");
+}
+
+static const struct {
+    const char *list, *says;
+} apart_refused[] = {
+    { "[\"zarrs.vlen\"]", "\"index_data_type\" must be" },
+    { APART(LITTLE, PLAIN, "\"uint16\"", ""), "\"index_data_type\" must be" },
+    { APART(LITTLE, PLAIN, "\"uint32\"", ",\"index_location\":\"middle\""),
+      "\"index_location\" must be" },
+    { APART(LITTLE, PLAIN, "\"uint32\"", ",\"index\":1"), "index" },
+    { APART("[]", PLAIN, "\"uint32\"", ""), "\"index_codecs\"" },
+    { APART(PLAIN, PLAIN, "\"uint32\"", ""), "\"index_codecs\"" },
+    { APART(LITTLE, "[\"vlen-utf8\"]", "\"uint32\"", ""), "\"data_codecs\"" },
+    { APART(
+          "[" NAMED("bitround", "{\"keepbits\":1}") "," NAMED("bytes", "{\"endian\":\"big\"}") "]",
+          PLAIN, "\"uint32\"", ""),
+      "must be stored without loss" },
+};
+
+EACH(wrong_configurations_of_zarrs_vlen_are_refused, apart_refused)
+{
+    uint64_t n = 4;
+
+    ck_assert_int_eq(codecs_try_open(apart_refused[_i].list, "string", 1, &n), BRC_EINVAL);
+    ck_assert_msg(strstr(codecs_err.message, apart_refused[_i].says) != NULL, "%s",
+                  codecs_err.message);
+    ck_assert_int_eq(codecs_try_open(APART(LITTLE, PLAIN, "\"uint32\"", ""), "int8", 1, &n),
+                     BRC_EINVAL);
+}
+
 TEST(transpose_permutes_elements_of_any_length)
 {
     /* (2, 3): a bb c / dd e f, read by columns */

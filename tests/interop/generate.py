@@ -104,6 +104,18 @@ def bytes_codec(rng, kind):
     return codec('bytes')
 
 
+def takes_zfpy(kind, chunk):
+    """numcodecs has no zfpy of scalars, nor of elements in another than C order."""
+    return kind.kind == 'number' and kind.name in ('int32', 'int64', 'float32', 'float64') and \
+        0 < len(chunk) <= 4
+
+
+def zfpy(rng, kind):
+    """Without loss: -1 stands for "not given"."""
+    mode = int(pick(rng, [2, 3, 4]))
+    return codec('numcodecs.zfpy', mode=mode, tolerance=-1, rate=-1, precision=-1)
+
+
 def compressor(rng, kind):
     which = rng.integers(14)
     if which < 3:
@@ -211,7 +223,8 @@ def chain(rng, kind, chunk, depth):
     elif kind.name == 'bool' and rng.integers(4) == 0:
         codecs += [codec('numcodecs.packbits'), codec('bytes')]
     else:
-        codecs.append(bytes_codec(rng, kind))
+        is_zfp = not codecs and takes_zfpy(kind, chunk) and rng.integers(6) == 0
+        codecs.append(zfpy(rng, kind) if is_zfp else bytes_codec(rng, kind))
         if kind.size > 1 and rng.integers(12) == 0 and codecs[-1]['name'] == 'bytes':
             codecs.append(codec('numcodecs.shuffle', elementsize=kind.size))
     for _ in range(rng.choice([0, 0, 1, 1, 2])):

@@ -30,10 +30,13 @@ def dtype_text(rng, kind):
     return '>' + text[1:] if big else text
 
 
-def compressor(rng, kind):
+def compressor(rng, kind, is_plain):
+    """`is_plain`: elements come to it in C order, little-endian."""
     which = rng.integers(10)
     if which < 2:
         return None
+    if which == 2 and is_plain:
+        return {'id': 'zfpy', 'mode': 4, 'tolerance': -1, 'rate': -1, 'precision': -1}
     if which < 5:
         return {'id': 'blosc', 'cname': pick(rng, ['lz4', 'zstd', 'blosclz', 'zlib']),
                 'clevel': int(rng.integers(10)), 'shuffle': int(rng.integers(-1, 3)), 'blocksize': 0}
@@ -106,9 +109,11 @@ def case(seed, number):
     while kind.kind == 'number' and in_bits(fill):
         element, _ = kind.fill(rng, False)
         fill = fill_json(kind, element, rng, dtype)
+    order, found = pick(rng, ['C', 'F']), filters(rng, kind, dtype)
+    is_plain = order == 'C' and not found and dtype[0] == '<' and generate.takes_zfpy(kind, chunk)
     doc = {'zarr_format': 2, 'shape': shape, 'chunks': chunk, 'dtype': dtype,
-           'compressor': compressor(rng, kind), 'fill_value': fill, 'order': pick(rng, ['C', 'F']),
-           'filters': filters(rng, kind, dtype), 'dimension_separator': pick(rng, ['.', '/'])}
+           'compressor': compressor(rng, kind, is_plain), 'fill_value': fill, 'order': order,
+           'filters': found, 'dimension_separator': pick(rng, ['.', '/'])}
     attributes = generate.attributes(rng)
     writes = [([0] * len(shape), generate.random_values(rng, kind, shape, odd, element))] \
         if rng.integers(3) else []

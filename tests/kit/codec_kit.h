@@ -4,7 +4,8 @@
  *
  *  - what is encoded decodes to the same bytes, for every data type and many shapes,
  *    rank 0 and empty ones too, into memory of exactly the right length; of a lossy
- *    chain, what was decoded once decodes to the same bytes when it is encoded again;
+ *    chain, what was decoded once decodes to the same bytes when it is encoded again
+ *    (not with KIT_DRIFTS);
  *  - no encoding is longer than the chain says;
  *  - the chain's own full form opens again and reads the same bytes;
  *  - a box of a chunk decodes to the same elements as the whole chunk does;
@@ -20,6 +21,12 @@
 
 #include "../../src/breccia_codec.h"
 
+enum {
+    KIT_TAME = 1,   /* only float32 and float64, numbers of moderate size, and string      */
+    KIT_DRIFTS = 2, /* what was decoded and is encoded again may lose a little more        */
+    KIT_HALF = 4    /* of uint32 and uint64, only the lower half                           */
+};
+
 typedef struct codec_kit {
     const brc_registry *reg; /* with the codec in it                              */
     const char *codecs;      /* a codec list, as zarr.json has it                 */
@@ -30,7 +37,7 @@ typedef struct codec_kit {
      * (-1). 1 if one has failed since the last call. NULL: not tested          */
     int (*fail_after)(long n);
     const brc_registry *other; /* with another implementation; NULL: none         */
-    int tame; /* only float32 and float64, numbers of moderate size, and string   */
+    int tame; /* KIT_*                                                            */
 } codec_kit;
 
 /* 0 if all holds; 1 with a sentence in `why` that has the seed in it. A data type

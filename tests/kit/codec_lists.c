@@ -1,5 +1,7 @@
 #include "codec_lists.h"
 
+#include "codec_kit.h"
+
 #include <string.h>
 
 #define NAMED(name_, config_) "{\"name\":\"" name_ "\",\"configuration\":" config_ "}"
@@ -14,6 +16,12 @@
                               "],\"index_codecs\":[" index_ "],\"index_location\":\"" where_ "\"}")
 #define OPTIONAL(mask_, data_)                                                                  \
     NAMED("zarrs.optional", "{\"mask_codecs\":[" mask_ "],\"data_codecs\":[" data_ "]}")
+#define OFFSETS(index_, data_, type_, where_)                                                   \
+    NAMED("zarrs.vlen", "{\"index_codecs\":[" index_ "],\"data_codecs\":[" data_ "],"           \
+                        "\"index_data_type\":" type_ ",\"index_location\":" where_ "}")
+#define N5(order_, codec_)                                                                      \
+    NAMED("n5_default", "{\"codecs\":[" NAMED("transpose", "{\"order\":" order_ "}") "," BIG     \
+                        "," codec_ "]}")
 #define ROUND NAMED("bitround", "{\"keepbits\":3}")
 
 /* Every text that the kit makes. */
@@ -97,8 +105,16 @@ static const codec_list lists[] = {
     { "numcodecs.quantize", BEFORE(NAMED("numcodecs.quantize", "{\"digits\":1,\"dtype\":\"<f4\"}")),
       2, 1 },
     { "numcodecs.shuffle", BEHIND(NAMED("numcodecs.shuffle", "{\"elementsize\":4}")), -1, 0 },
+    { "numcodecs.zfpy", "[" NAMED("numcodecs.zfpy", "{\"mode\":5}") "]", -1, 0 },
+    { "numcodecs.zfpy", "[" NAMED("numcodecs.zfpy", "{\"mode\":4,\"tolerance\":0.01}") "]", -1,
+      KIT_TAME | KIT_DRIFTS },
+    { "numcodecs.zfpy", "[" NAMED("numcodecs.zfpy", "{\"mode\":2,\"rate\":7.5}") "]", 2,
+      KIT_TAME | KIT_DRIFTS },
     { "numcodecs.zlib", BEHIND(NAMED("numcodecs.zlib", "{\"level\":5}")), -1, 0 },
     { "numcodecs.zstd", BEHIND(NAMED("numcodecs.zstd", "{\"level\":1,\"checksum\":true}")), 2, 0 },
+    { "n5_default", "[" N5("[0]", NAMED("gzip", "{\"level\":1}")) "]", 1, 0 },
+    { "n5_default", "[" N5("[1,0]", NAMED("blosc", "{\"cname\":\"lz4\",\"clevel\":5,"
+      "\"shuffle\":\"noshuffle\",\"blocksize\":0}")) "]", 2, 0 },
     { "packbits", "[" BARE("packbits") "]", -1, 0 },
     { "packbits",
       "[" NAMED("packbits", "{\"padding_encoding\":\"first_byte\",\"first_bit\":1}") "]", 2, 0 },
@@ -130,7 +146,21 @@ static const codec_list lists[] = {
     { "zarrs.optional", "[" OPTIONAL(BARE("packbits"), ROUND "," LITTLE) "]", -1, 0 },
     { "zarrs.optional", "[" OPTIONAL(BARE("bytes"), BARE("vlen-utf8")) "]", -1, 0 },
     { "zarrs.squeeze", BEFORE(BARE("zarrs.squeeze")), -1, 0 },
+    { "zarrs.vlen",
+      "[" OFFSETS(LITTLE, BARE("bytes"), "\"uint32\"", "\"start\"") "]", -1, 0 },
+    { "zarrs.vlen",
+      "[" OFFSETS(BIG "," NAMED("zstd", "{\"level\":1}"),
+                  BARE("bytes") "," NAMED("gzip", "{\"level\":1}"), "\"uint64\"", "\"end\"") "]",
+      2, 0 },
     { "zarrs.vlen_v2", "[" BARE("zarrs.vlen_v2") "]", -1, 0 },
+    { "zfp", "[" NAMED("zfp", "{\"mode\":\"reversible\"}") "]", -1, KIT_HALF },
+    { "zfp", "[" NAMED("zfp", "{\"mode\":\"fixed_accuracy\",\"tolerance\":0.05}") "]", -1,
+      KIT_TAME | KIT_DRIFTS },
+    { "zfp", "[" NAMED("zfp", "{\"mode\":\"fixed_precision\",\"precision\":19}") "]", 3,
+      KIT_TAME | KIT_DRIFTS },
+    { "zfp", "[" NAMED("zfp", "{\"mode\":\"expert\",\"minbits\":1,\"maxbits\":113,"
+                               "\"maxprec\":19,\"minexp\":-2}") "]", 2,
+      KIT_TAME | KIT_DRIFTS },
     { "zstd", BEHIND(NAMED("zstd", "{\"level\":3,\"checksum\":true}")), -1, 0 },
     { "zstd", BEHIND(NAMED("zstd", "{\"level\":-5}")), 2, 0 },
 };

@@ -9,7 +9,7 @@ typedef struct codec_list {
     const char *name; /* the codec that it is about                             */
     const char *list; /* as zarr.json has it                                    */
     int ndim;         /* of the chunks; -1: any                                 */
-    int tame;         /* it stores only values as in codec_kit.tame             */
+    int tame;         /* KIT_*: the values that it stores                       */
 } codec_list;
 
 /* The i-th list about this codec, or NULL. */
