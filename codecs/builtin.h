@@ -21,6 +21,7 @@ BRC_MUST_USE int brc_codec_gzip_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_lz4_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_lzma_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_n5_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_codec_objects_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_optional_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_packbits_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_packbools_register(brc_registry *reg, brc_error *err);

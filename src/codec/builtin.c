@@ -88,6 +88,7 @@ static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_lz4_register,
     brc_codec_lzma_register,
     brc_codec_n5_register,
+    brc_codec_objects_register,
     brc_codec_optional_register,
     brc_codec_packbits_register,
     brc_codec_packbools_register,

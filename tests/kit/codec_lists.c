@@ -90,6 +90,7 @@ static const codec_list lists[] = {
       -1, 1 },
     { "numcodecs.fletcher32", BEHIND(BARE("numcodecs.fletcher32")), -1, 0 },
     { "numcodecs.gzip", BEHIND(NAMED("numcodecs.gzip", "{\"level\":1}")), -1, 0 },
+    { "numcodecs.json2", "[" BARE("numcodecs.json2") "]", -1, 0 },
     { "numcodecs.jenkins_lookup3",
       BEHIND(NAMED("numcodecs.jenkins_lookup3", "{\"initval\":7,\"prefix\":[1,2,255]}")), -1, 0 },
     { "numcodecs.lz4", BEHIND(NAMED("numcodecs.lz4", "{\"acceleration\":10}")), -1, 0 },
@@ -98,6 +99,8 @@ static const codec_list lists[] = {
       BEHIND(NAMED("numcodecs.lzma", "{\"format\":3,\"filters\":[{\"id\":3,\"dist\":4},"
                                      "{\"id\":33,\"preset\":1}]}")),
       1, 0 },
+    { "numcodecs.msgpack2", "[" NAMED("numcodecs.msgpack2", "{\"raw\":false}") "]", 1, 0 },
+    { "numcodecs.msgpack2", "[" BARE("numcodecs.msgpack2") "," BARE("crc32c") "]", 3, 0 },
     { "numcodecs.packbits", "[" BARE("numcodecs.packbits") "," BARE("bytes") "]", -1, 0 },
     { "numcodecs.quantize",
       BEFORE(NAMED("numcodecs.quantize", "{\"digits\":2,\"dtype\":\"<f8\",\"astype\":\"<f4\"}")),

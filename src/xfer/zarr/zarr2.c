@@ -144,9 +144,9 @@ static int put_names_and_attributes(brc_buf *out, const brc_json *zattrs, size_t
 
 /* Writes the document without the note. */
 static int put_array(brc_buf *out, const brc_json *zarray, const brc_json *zattrs, char separator,
-                     const brc_registry *reg, brc_error *err)
+                     int texts, const brc_registry *reg, brc_error *err)
 {
-    brc_zarr2_type type = { BRC_BUF_INIT, 0, '|', 0 };
+    brc_zarr2_type type = { BRC_BUF_INIT, 0, '|', 0, 0 };
     brc_buf codecs = BRC_BUF_INIT;
     const brc_json *shape = brc_json_member(zarray, "shape");
     size_t ndim = brc_json_count(shape);
@@ -155,6 +155,7 @@ static int put_array(brc_buf *out, const brc_json *zarray, const brc_json *zattr
     BRC_GO(check_format(zarray, err));
     BRC_GO(check_attributes(zattrs, err));
     BRC_GO(brc_zarr2_type_read(&type, brc_json_member(zarray, "dtype"), err));
+    type.texts = texts;
     BRC_GO(brc_buf_text(out, "{\"zarr_format\":3,\"node_type\":\"array\"", err));
     BRC_GO(put_chunks(out, shape, brc_json_member(zarray, "chunks"), err));
     BRC_GO(brc_buf_text(out, ",\"shape\":", err));
@@ -175,14 +176,15 @@ done:
     return rc;
 }
 
+/* `texts`: objects are taken for texts where their filter leaves that open. */
 static int array_from(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
-                      char separator, const brc_registry *reg, brc_error *err)
+                      char separator, int texts, const brc_registry *reg, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
 
     *out = NULL;
-    BRC_GO(put_array(&text, zarray, zattrs, separator, reg, err));
+    BRC_GO(put_array(&text, zarray, zattrs, separator, texts, reg, err));
     BRC_GO(brc_json_parse_document(out, (const char *)text.data, text.len, err));
 done:
     brc_buf_dispose(&text);
@@ -250,10 +252,10 @@ static int note_whole(brc_json *doc, const brc_json *zarray, const brc_registry 
 }
 
 static int read_array(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
-                      char separator, const brc_registry *reg, brc_error *err)
+                      char separator, int texts, const brc_registry *reg, brc_error *err)
 {
     int lacks_fill = brc_json_kind(brc_json_member(zarray, "fill_value")) == BRC_JSON_NULL;
-    BRC_TRY(array_from(out, zarray, zattrs, separator, reg, err));
+    BRC_TRY(array_from(out, zarray, zattrs, separator, texts, reg, err));
     /* for a type that v3 lacks, null is the fill value itself */
     if (brc_json_kind(brc_json_member(*out, "fill_value")) == BRC_JSON_NULL)
         lacks_fill = 0;
@@ -270,16 +272,39 @@ static int read_array(brc_json **out, const brc_json *zarray, const brc_json *za
 
 /* Reads an array. Writers of v2 have NaN and the infinities as words in the fill value, where v3
  * and other writers of v2 have texts. */
-int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
-                         char separator, const brc_registry *reg, brc_error *err)
+static int read_with_words(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
+                      char separator, int texts, const brc_registry *reg, brc_error *err)
 {
     brc_json *clean;
     *out = NULL;
     BRC_TRY(brc_json_clone(&clean, zarray, err));
     brc_json_nan_to_text(clean);
-    int rc = read_array(out, clean, zattrs, separator, reg, err);
+    int rc = read_array(out, clean, zattrs, separator, texts, reg, err);
     brc_json_free(clean);
     return rc;
+}
+
+int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
+                         char separator, const brc_registry *reg, brc_error *err)
+{
+    return read_with_words(out, zarray, zattrs, separator, 0, reg, err);
+}
+
+/* In order F, numcodecs writes lists of the elements as the array has them and reads them as the
+ * memory has them, so their order is not certain. */
+int brc_zarr2_texts_import(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
+                           char separator, const brc_registry *reg, brc_error *err)
+{
+    static const char *const ids[] = { "json2", "msgpack2" };
+    const brc_json *id = brc_json_member(
+        brc_json_item(brc_json_member(zarray, "filters"), 0), "id");
+
+    *out = NULL;
+    if (!brc_json_is(brc_json_member(zarray, "dtype"), "|O") || brc_json_choice(id, ids, 2) < 0 ||
+        (brc_json_is(brc_json_member(zarray, "order"), "F") &&
+         brc_json_count(brc_json_member(zarray, "shape")) > 1))
+        return BRC_OK;
+    return read_with_words(out, zarray, zattrs, separator, 1, reg, err);
 }
 
 /* ---- to v2 -------------------------------- */
@@ -438,7 +463,8 @@ static int use_note(brc_json **out, const brc_json *doc, int gaps, const brc_reg
 
     if (!zarray)
         return BRC_OK;
-    rc = array_from(&then, zarray, NULL, '.', reg, &why);
+    const int texts = brc_json_is(brc_json_member(doc, "data_type"), "string");
+    rc = array_from(&then, zarray, NULL, '.', texts, reg, &why);
     if (rc < 0)
         return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
     for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++)
@@ -532,7 +558,7 @@ done:
  *   bytes       -> blosc, gzip, zstd, crc32c, numcodecs.zlib ...
  */
 
-enum { ON_ELEMENTS = 1, ON_TEXTS, ON_OBJECTS, INTO_BYTES, UNREADABLE };
+enum { ON_ELEMENTS = 1, ON_TEXTS, ON_OBJECTS, INTO_BYTES, MAYBE_TEXTS, UNREADABLE };
 
 typedef struct known_filter {
     const char *id;
@@ -544,8 +570,8 @@ static const known_filter known_filters[] = {
     { "delta", ON_ELEMENTS },    { "fixedscaleoffset", ON_ELEMENTS }, { "quantize", ON_ELEMENTS },
     { "bitround", ON_ELEMENTS }, { "astype", ON_ELEMENTS },           { "packbits", ON_ELEMENTS },
     { "vlen-utf8", ON_OBJECTS }, { "vlen-bytes", ON_OBJECTS },        { "zfpy", INTO_BYTES },
-    { "pcodec", INTO_BYTES },    { "vlen-array", UNREADABLE },        { "json2", UNREADABLE },
-    { "json", UNREADABLE },      { "msgpack2", UNREADABLE },          { "msgpack", UNREADABLE },
+    { "pcodec", INTO_BYTES },    { "vlen-array", UNREADABLE },        { "json2", MAYBE_TEXTS },
+    { "json", UNREADABLE },      { "msgpack2", MAYBE_TEXTS },          { "msgpack", UNREADABLE },
     { "pickle", UNREADABLE },    { "categorize", ON_TEXTS },
 };
 
@@ -714,7 +740,7 @@ static int read_filter_type(const codec_reader *r, const brc_json *item, const c
 static int read_on_elements(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
 {
     int is_astype = strcmp(id, "astype") == 0;
-    brc_zarr2_type in = { BRC_BUF_INIT, 0, r->order, r->size }, out;
+    brc_zarr2_type in = { BRC_BUF_INIT, 0, r->order, r->size, 0 }, out;
 
     if (r->is_bytes)
         return bad_filter(r, BRC_EUNSUPPORTED, err, id,
@@ -751,7 +777,7 @@ static int read_on_objects(codec_reader *r, const char *id, brc_error *err)
 /* Reads "categorize", which turns the texts of any array into numbers. */
 static int read_on_texts(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
 {
-    brc_zarr2_type out = { BRC_BUF_INIT, 'u', '|', 1 };
+    brc_zarr2_type out = { BRC_BUF_INIT, 'u', '|', 1, 0 };
 
     if (r->is_bytes || r->is_numbers || (r->array->kind != 'O' && r->array->kind != 'U'))
         return bad_filter(r, BRC_EUNSUPPORTED, err, id, "is for an array of texts");
@@ -769,12 +795,25 @@ static int read_on_texts(codec_reader *r, const char *id, const brc_json *item, 
  * give an array of one type. The array is kept because this build lacks a codec of that name. */
 static int read_unreadable(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
 {
+    if (filter_works(id) == MAYBE_TEXTS)
+        r->is_bytes = 1;
     if (r->array->kind == 'O') {
         r->is_bytes = 1;
         BRC_TRY(brc_zarr2_type_opaque(r->array, r->dtype, err));
     }
     r->size = 1;
     r->order = '|';
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+/* Takes the objects of a filter that stores any, for texts. */
+static int read_as_texts(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    r->is_bytes = 1;
+    r->size = 1;
+    r->order = '|';
+    BRC_TRY(brc_buf_text(&r->array->json, "\"string\"", err));
     BRC_TRY(begin_codec(r, "numcodecs.", id, err));
     return copy_configuration(r, item, err);
 }
@@ -789,7 +828,9 @@ static int read_filter(codec_reader *r, const brc_json *item, brc_error *err)
                         "%s: must be an object with the member \"id\", a name without U+0000",
                         r->pointer);
     int works = filter_works(id);
-    if (works == UNREADABLE)
+    if (works == MAYBE_TEXTS && r->array->texts && r->array->kind == 'O' && !r->is_bytes)
+        return read_as_texts(r, id, item, err);
+    if (works == UNREADABLE || works == MAYBE_TEXTS)
         return read_unreadable(r, id, item, err);
     if (works == ON_OBJECTS)
         return read_on_objects(r, id, err);

@@ -24,6 +24,7 @@ typedef struct brc_zarr2_type {
     char kind;     /* NumPy's: b i u f c M m S U V O; T: a structure; X: not a type of v3 */
     char order;    /* '<' or '>' for types wider than a byte; otherwise '|'           */
     uint64_t size; /* bytes per element; 0 for objects                                */
+    int texts;     /* objects that a filter stores are taken for texts                */
 } brc_zarr2_type;
 
 /* Reads a type. Errors begin with "/dtype". Release with brc_buf_dispose(&out->json). */
@@ -57,6 +58,10 @@ BRC_MUST_USE int brc_zarr2_array_read(brc_json **out, const brc_json *zarray,
 BRC_MUST_USE int brc_zarr2_array_import(brc_json **out, brc_json **source, const brc_json *zarray,
                                         const brc_json *zattrs, char separator,
                                         const brc_registry *reg, brc_error *err);
+/* Makes a v3 document of texts, for an array of objects that "json2" or "msgpack2" stores: only its chunks can tell
+ * whether all of them are texts. Otherwise *out is NULL. */
+BRC_MUST_USE int brc_zarr2_texts_import(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
+                                        char separator, const brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_zarr2_group_read(brc_json **out, const brc_json *zgroup,
                                       const brc_json *zattrs, brc_error *err);
 /* Makes the .zarray and .zattrs (NULL: none needed) for an array of v3; BRC_EUNSUPPORTED if v2 cannot express it.

@@ -496,7 +496,7 @@ static int read_subarray(brc_zarr2_type *type, const brc_json *shape, brc_error 
 /* Reads [name, dtype] or [name, dtype, shape], and appends it to the structure's fields. */
 static int read_field(brc_zarr2_type *out, const brc_json *field, brc_error *err)
 {
-    brc_zarr2_type type = { BRC_BUF_INIT, 0, '|', 0 };
+    brc_zarr2_type type = { BRC_BUF_INIT, 0, '|', 0, 0 };
     size_t n = brc_json_count(field);
     const char *name;
     int rc;
@@ -556,7 +556,7 @@ int brc_zarr2_type_opaque(brc_zarr2_type *type, const brc_json *dtype, brc_error
 
 int brc_zarr2_type_read(brc_zarr2_type *out, const brc_json *dtype, brc_error *err)
 {
-    *out = (brc_zarr2_type){ BRC_BUF_INIT, 0, '|', 0 };
+    *out = (brc_zarr2_type){ BRC_BUF_INIT, 0, '|', 0, 0 };
     int rc = read_any_type(out, dtype, err);
     if (rc < 0)
         brc_buf_dispose(&out->json);
@@ -571,7 +571,7 @@ int brc_zarr2_type_of_filter(brc_zarr2_type *out, const brc_json *dtype, brc_err
 
     if (brc_json_text(dtype, &text) && strlen(text) < sizeof(ordered) - 1 &&
         !strchr("<>|", text[0])) {
-        *out = (brc_zarr2_type){ BRC_BUF_INIT, 0, '|', 0 };
+        *out = (brc_zarr2_type){ BRC_BUF_INIT, 0, '|', 0, 0 };
         snprintf(ordered, sizeof(ordered), "<%s", text + (text[0] == '='));
         if (read_type_text(out, ordered, &ignored) == BRC_OK)
             return BRC_OK;
@@ -579,7 +579,7 @@ int brc_zarr2_type_of_filter(brc_zarr2_type *out, const brc_json *dtype, brc_err
         for (size_t i = 0; i < N_PLAIN_TYPES; i++)
             if (strcmp(plain_types[i].v3, text) == 0) {
                 *out = (brc_zarr2_type){ BRC_BUF_INIT, plain_types[i].kind, '<',
-                                         plain_types[i].size };
+                                         plain_types[i].size, 0 };
                 out->order = out->size > 1 ? '<' : '|';
                 return BRC_OK;
             }

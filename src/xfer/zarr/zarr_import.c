@@ -223,6 +223,58 @@ done:
     return rc;
 }
 
+/* Decodes every chunk. Sets *are to 0 if one cannot be decoded. */
+static int try_files(int *are, chunk_files *files, brc_meta *meta, brc_error *err)
+{
+    brc_buf stored = BRC_BUF_INIT, plain = BRC_BUF_INIT;
+    brc_scratch *scratch = NULL;
+    brc_error why = BRC_ERROR_INIT;
+    brc_form *form;
+    uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM];
+    int rc;
+
+    BRC_GO(brc_scratch_new(&scratch, err));
+    BRC_GO(files->tree->each(files->tree, files->dir, visit_entry, files, err));
+    while (*are && (rc = next_chunk(files, index, &stored, err)) == 1) {
+        brc_grid_chunk(&meta->grid, index, corner, shape);
+        BRC_GO(brc_meta_form(meta, shape, &form, err));
+        rc = brc_chain_decode(form->chain, scratch, (brc_span){ stored.data, stored.len }, NULL,
+                              &plain, &why);
+        if (rc == BRC_ENOMEM)
+            BRC_GO(brc_nomem(err));
+        *are = rc == BRC_OK;
+        stored.len = plain.len = 0;
+    }
+    rc = rc > 0 || !*are ? BRC_OK : rc;
+done:
+    brc_scratch_free(scratch);
+    brc_buf_dispose(&plain);
+    brc_buf_dispose(&stored);
+    return rc;
+}
+
+/* Tells whether the chunks of an array of objects are what a document of texts says. Nothing else
+ * than its chunks tells whether all objects are texts, so each of them is decoded once for that. */
+static int are_texts(int *are, const brc_session *s, const brc_json *doc, brc_tree_in *tree,
+                     const char *dir, brc_error *err)
+{
+    brc_meta meta;
+    brc_error why = BRC_ERROR_INIT;
+
+    *are = 0;
+    int rc = brc_meta_open(&meta, brc_session_registry(s), doc, &why);
+    if (rc < 0)
+        return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+    chunk_files files = { .meta = &meta, .tree = tree, .dir = dir, .ndim = meta.ndim };
+    *are = !meta.opaque;
+    if (*are)
+        rc = try_files(are, &files, &meta, err);
+    brc_buf_dispose(&files.key);
+    free(files.index);
+    brc_meta_dispose(&meta);
+    return rc;
+}
+
 /* ==== zarr import ================================ */
 
 /*
@@ -242,6 +294,7 @@ typedef struct zarr_node {
     int kind;      /* BRC_GROUP, BRC_ARRAY; 0: there is none  */
     brc_json *doc; /* NULL: there is none                     */
     brc_json *source; /* describes the chunks as they come; NULL: as `doc` does */
+    brc_json *texts; /* describes the array if its objects are texts; NULL: they are not */
     char *file;    /* the file that was read, for messages    */
 } zarr_node;
 
@@ -249,6 +302,7 @@ static void dispose_node(zarr_node *node)
 {
     brc_json_free(node->doc);
     brc_json_free(node->source);
+    brc_json_free(node->texts);
     free(node->file);
     memset(node, 0, sizeof(*node));
 }
@@ -418,6 +472,9 @@ static int translate2(zarr_node *node, const zarr_walk *at, const documents2 *do
         BRC_TRY(find_separator(&separator, at, docs->own, err));
         rc = brc_zarr2_array_import(&node->doc, &node->source, docs->own, docs->zattrs, separator,
                                     brc_session_registry(at->session), err);
+        if (rc == BRC_OK)
+            rc = brc_zarr2_texts_import(&node->texts, docs->own, docs->zattrs, separator,
+                                        brc_session_registry(at->session), err);
     }
     if (rc < 0)
         brc_context(err, "%s", node->file);
@@ -503,6 +560,8 @@ static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
     int rc = find_node_document(node, at, err);
     if (rc == BRC_OK && node->doc)
         rc = brc_nan_restore(node->doc, err);
+    if (rc == BRC_OK && node->texts)
+        rc = brc_nan_restore(node->texts, err);
     if (rc < 0)
         dispose_node(node);
     return rc;
@@ -521,18 +580,19 @@ static int pass_copy_over(void *ctx, const char *name, brc_error *err)
     return rc;
 }
 
-static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *err)
+/* Imports an array as `doc` describes it. */
+static int import_array_as(const zarr_walk *at, const zarr_node *node, const brc_json *doc,
+                           brc_error *err)
 {
     const int change = at->opts && (at->opts->chunk || at->opts->codecs_json);
-    const brc_json *source = node->source ? node->source : change ? node->doc : NULL;
+    const brc_json *source = node->source ? node->source : change ? doc : NULL;
     brc_json *changed = NULL;
     brc_array *a = NULL;
     int rc;
 
     if (change)
-        BRC_GO(brc_array_doc_changed(&changed, at->session, node->doc,
-                                     at->path, at->opts, 0, err));
-    rc = brc_array_create_doc(&a, at->session, at->path, change ? changed : node->doc, err);
+        BRC_GO(brc_array_doc_changed(&changed, at->session, doc, at->path, at->opts, 0, err));
+    rc = brc_array_create_doc(&a, at->session, at->path, change ? changed : doc, err);
     if (rc < 0) {
         if (rc != BRC_EEXISTS)
             brc_context(err, "%s", node->file);
@@ -546,6 +606,16 @@ done:
     brc_array_free(a);
     brc_json_free(changed);
     return rc;
+}
+
+/* Imports an array: as one of texts if its chunks are those, else as it is. */
+static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *err)
+{
+    int texts = node->texts != NULL;
+
+    if (texts && at->is_folder)
+        BRC_TRY(are_texts(&texts, at->session, node->texts, at->tree, at->dir, err));
+    return import_array_as(at, node, texts ? node->texts : node->doc, err);
 }
 
 /* ---- groups ------------------------------------------------------------------------- */
@@ -669,6 +739,8 @@ static int import_node(const zarr_walk *at, brc_error *err)
         at->sum->has_root = node.doc != NULL;
     if (node.doc)
         BRC_GO(brc_attributes_pick(at->opts, at->dir, node.doc, err));
+    if (node.texts)
+        BRC_GO(brc_attributes_pick(at->opts, at->dir, node.texts, err));
     if (node.kind == BRC_ARRAY) {
         rc = at->bytes ? brc_add_doc_bytes(at->bytes, brc_session_registry(at->session), node.doc,
                                            err)
