@@ -51,7 +51,8 @@ CONVERT_PACKAGES := netcdf hdf5
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
     pkg-config --cflags $(PACKAGES) $(CONVERT_PACKAGES); \
     pkg-config --cflags liblzf 2>/dev/null; \
-    pkg-config --cflags libpng 2>/dev/null)))$(PKG_CFLAGS)
+    pkg-config --cflags libpng 2>/dev/null; \
+    pkg-config --cflags libcurl 2>/dev/null)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
 SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
 # Debian has no zfp.pc either; codecs/zfp.c looks for the same header.
@@ -114,7 +115,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test test-long test-backend asan tsan valgrind oom flips kills bits model commits soak mutants mutants-compile kit bench demo conformance interop s3-test lint objects \
         python-parts python-setup python-test wheel bench-python \
         install package static uninstall clean FORCE
 
@@ -367,6 +368,9 @@ interop: build/breccia build/libbreccia.so build/tests/plugins/dirs.so ## arrays
 	@sh tests/interop/run_reader.sh build/breccia
 	@sh tests/interop/run_store.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia
+
+s3-test: build/breccia build/tests/run ## the backend s3 on servers of others, moto and versitygw, which pip and go fetch; S3_SEED, S3_WRITERS
+	@sh tests/s3/run.sh build
 
 # ---- Python -----------------------------------------------------------------
 

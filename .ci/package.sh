@@ -59,7 +59,7 @@ needs() {
         { cat "$work/log" >&2; fail "what $* needs is not known"; }
 }
 
-# pack PACKAGE SECTION DEPENDS SUMMARY
+# pack PACKAGE SECTION DEPENDS SUMMARY [RECOMMENDS]
 pack() {
     mkdir -p "$work/$1/DEBIAN"
     cat >"$work/$1/DEBIAN/control" <<C
@@ -70,7 +70,8 @@ Section: $2
 Priority: optional
 Maintainer: the breccia authors <breccia@localhost>
 Installed-Size: $(du -sk "$work/$1/usr" | cut -f 1)
-Depends: $3
+Depends: $3${5:+
+Recommends: $5}
 Description: $4
  breccia keeps versioned Zarr arrays, content-addressed, in one SQLite file.
 C
@@ -78,11 +79,13 @@ C
     dpkg-deb --build --root-owner-group "$work/$1" "$out/${1}_${version}_$architecture.deb" >/dev/null
 }
 printf 'activate-noawait ldconfig\n' >"$work/triggers"
+curl='libcurl4 | libcurl4t64 | libcurl3-gnutls' # loaded when a chunk lies in a bucket
 install -D -m 644 "$work/triggers" "$work/libbreccia0/DEBIAN/triggers"
-pack libbreccia0 libs "$(needs "$work"/libbreccia0/"$multiarch"/libbreccia.so.*.*)" 'versioned Zarr arrays in one file: the library'
+pack libbreccia0 libs "$(needs "$work"/libbreccia0/"$multiarch"/libbreccia.so.*.*)" 'versioned Zarr arrays in one file: the library' \
+    "$curl"
 pack libbreccia-dev libdevel "libbreccia0 (= $version)" 'versioned Zarr arrays in one file: to build programs'
 pack breccia science "$(needs "$work"/breccia/usr/bin/breccia "$work"/breccia/usr/libexec/breccia/*)" \
-    'versioned Zarr arrays in one file: the command'
+    'versioned Zarr arrays in one file: the command' "$curl"
 ls "$out"
 
 [ "${1:-}" = --check ] || exit 0

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "credentials.h"
 #include "select.h"
 
 /* ---- the operand FILE -------------------------------- */
@@ -169,6 +170,7 @@ static int open_given_file(struct cli *cli, uint32_t flags)
     opts.pool = cli->pool;
     opts.registry = cli->registry;
     opts.libexec = cli_libexec(cli);
+    opts.credentials = cli_credentials;
     if (cli->progress.enabled) { /* otherwise the library need not report progress */
         opts.progress = cli_progress_step;
         opts.progress_ctx = cli;

@@ -136,7 +136,7 @@ typedef struct brc_credentials {
  * except its size. A result other than BRC_OK, with a message, refuses: nothing is sent. The function
  * must not give secrets to servers that the user has not chosen. It is called before the first
  * request, and again if the server says that the credentials have expired; on any thread, but never
- * twice at once for one handle. */
+ * twice at once for one handle and server. `err` is not NULL. */
 typedef int (*brc_credentials_fn)(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err);
 
 typedef struct brc_open_opts {

@@ -2,6 +2,7 @@
  * cmd_fsck.c - fsck.
  */
 #include "../cli.h"
+#include "../credentials.h"
 #include "commands.h"
 
 #include <stdio.h>
@@ -201,6 +202,7 @@ static int import_source(struct cli *cli, struct repair_source *from, const char
     opts.flags = BRC_OPEN_CREATE;
     opts.pool = cli->pool;
     opts.registry = cli->registry;
+    opts.credentials = cli_credentials;
     CLI_TRY(brc_open(&from->repo, from->file, &opts, &cli->err));
     CLI_TRY(brc_session_open(&session, from->repo, NULL, BRC_SESSION_WRITE, &cli->err));
     rc = brc_import(session, other, NULL, NULL, &cli->err);
@@ -223,6 +225,7 @@ static int open_other(struct cli *cli, struct repair_source *from, const char *o
     opts.flags = BRC_OPEN_READONLY;
     opts.pool = cli->pool;
     opts.registry = cli->registry;
+    opts.credentials = cli_credentials;
     return brc_open(&from->repo, other, &opts, &cli->err);
 }
 

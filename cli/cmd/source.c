@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../cli.h"
+#include "../credentials.h"
 
 static int is_repository(const char *name)
 {
@@ -33,6 +34,7 @@ static int open_repository(struct cli *cli, const char *name, uint32_t flags, br
     opts.pool = cli->pool;
     opts.registry = cli->registry;
     opts.libexec = cli_libexec(cli);
+    opts.credentials = cli_credentials;
     if (cli->progress.enabled) {
         opts.progress = cli_progress_step;
         opts.progress_ctx = cli;

@@ -15,5 +15,6 @@
 
 BRC_MUST_USE int brc_backend_external_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_backend_pack_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_backend_s3_register(brc_registry *reg, brc_error *err);
 
 #endif

@@ -49,6 +49,15 @@ static void record_head(uint8_t head[BRC_PACK_RECORD], const brc_stored *item)
     pack_put_u64(head + 56, XXH3_64bits(head, 56));
 }
 
+void brc_pack_record(uint8_t *to, const brc_stored *item)
+{
+    const size_t len = (size_t)item->len;
+    record_head(to, item);
+    if (len > 0)
+        memcpy(to + BRC_PACK_RECORD, item->data, len);
+    memset(to + BRC_PACK_RECORD + len, 0, -len % 8);
+}
+
 uint64_t brc_pack_room(uint64_t len)
 {
     return len <= INT64_MAX / 2 ? BRC_PACK_RECORD + (len + 7) / 8 * 8 : 0;

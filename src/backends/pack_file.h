@@ -42,6 +42,9 @@ int brc_pack_is_head_of(const uint8_t head[BRC_PACK_HEAD], const char *id, uint6
 /* Returns how many bytes a record of `len` stored bytes takes, or 0 if there is no number for it. */
 uint64_t brc_pack_room(uint64_t len);
 
+/* Writes the record of an object into memory of brc_pack_room() bytes. */
+void brc_pack_record(uint8_t *to, const brc_stored *item);
+
 /* Writes the records of n objects into an open pack from `offset` on, a multiple of 8. Returns 0 or an errno. */
 int brc_pack_write(int fd, uint64_t offset, size_t n, brc_stored *const *items);
 /* Reads the stored bytes of n objects, which lie in an open pack in the order of their offsets. Sets each status to

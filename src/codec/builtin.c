@@ -114,7 +114,8 @@ static int add_builtins(brc_registry *reg, brc_error *err)
     for (size_t i = 0; i < sizeof(builtin_codecs) / sizeof(builtin_codecs[0]); i++)
         BRC_TRY(builtin_codecs[i](reg, err));
     BRC_TRY(brc_backend_pack_register(reg, err));
-    return brc_backend_external_register(reg, err);
+    BRC_TRY(brc_backend_external_register(reg, err));
+    return brc_backend_s3_register(reg, err);
 }
 
 int brc_registry_new(brc_registry **out, brc_error *err)

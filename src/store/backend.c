@@ -629,6 +629,8 @@ static int host_credentials(void *ctx, const brc_server *server, brc_credentials
                             brc_error *err)
 {
     const brc_store *store = ctx;
+    brc_error unread = BRC_ERROR_INIT;
+    err = err != NULL ? err : &unread;
     *out = (brc_credentials){.size = sizeof(*out)};
     if (store->credentials == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,

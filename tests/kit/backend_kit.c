@@ -130,7 +130,8 @@ static int state_open(kit_run *r, uint32_t flags, void **state)
                                   .file = r->file,
                                   .flags = flags,
                                   .id = "00112233445566778899aabbccddeeff",
-                                  .stopped = never_stopped };
+                                  .stopped = never_stopped,
+                                  .credentials = r->kit->credentials };
     *state = NULL;
     GOES(r, r->b->open(r->b->ctx, state, r->config, &r->host, &r->err), "open()");
     r->states[r->nstates++] = *state;

@@ -28,6 +28,7 @@ typedef struct backend_kit {
     const char *folder; /* an empty one, in which the repository's file would be       */
     uint64_t seed;      /* every run with it is the same                               */
     int (*fail_after)(long n); /* as in codec_kit.h                                    */
+    brc_credentials_fn credentials; /* of brc_backend_host, with a NULL ctx; NULL: none */
 } backend_kit;
 
 /* 0 if all holds; 1 with a sentence in `why`. */

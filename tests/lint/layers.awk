@@ -15,12 +15,13 @@ BEGIN {
     home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/ src/convert/"
     home["archive.h"] = home["archive_entry.h"] = "src/xfer/tar/"
     home["zip.h"] = "src/xfer/zip.h"
-    home["zlib.h"] = "codecs/ src/xfer/input.c"
+    home["zlib.h"] = "codecs/ src/xfer/input.c src/backends/s3_http.c"
+    home["curl/curl.h"] = "src/backends/s3_http.c"
     home["zstd.h"] = home["blosc.h"] = home["lz4.h"] = home["lzma.h"] = home["bzlib.h"] = "codecs/"
     home["spawn.h"] = "src/xfer/foreign/ cli/cmd/cmd_bisect.c cli/pager.c"
     home["seccomp.h"] = "src/convert/lib/"
     home["png.h"] = "cli/png.c"
-    home["dlfcn.h"] = "src/codec/registry.c src/convert/hdf5/hdf5_lib.c"
+    home["dlfcn.h"] = "src/codec/registry.c src/convert/hdf5/hdf5_lib.c src/backends/s3_http.c"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }

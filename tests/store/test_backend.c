@@ -561,6 +561,10 @@ TEST(backends_are_listed)
     ck_assert_str_eq(info->owner, "breccia");
     ck_assert_uint_eq(info->flags, BRC_BACKEND_INFO_READ_ONLY);
     ck_assert_int_eq(brc_next(it, &info, &d.t.err), 1);
+    ck_assert_str_eq(info->name, "s3");
+    ck_assert_str_eq(info->owner, "breccia");
+    ck_assert_uint_eq(info->flags, 0);
+    ck_assert_int_eq(brc_next(it, &info, &d.t.err), 1);
     ck_assert_str_eq(info->name, "org.example.dir");
     ck_assert_str_eq(info->owner, "dirstore 1.0");
     ck_assert_uint_eq(info->flags, 0);

@@ -80,7 +80,7 @@ EACH(H4_R1_B04_B05_B06_B07_a_wrong_backend_makes_nothing, families)
     } wrong[] = {
         { "{\"configuration\":{\"folder\":\"a\"}}", "name", BRC_EINVAL },
         { f->wrong, f->words, BRC_EINVAL },
-        { "org.example.none", "inline, pack, external, org.example.dir", BRC_EUNSUPPORTED },
+        { "org.example.none", "inline, pack, external, s3, org.example.dir", BRC_EUNSUPPORTED },
         { "{\"name\":\"org.example.none\"}", "org.example.none", BRC_EUNSUPPORTED },
         { "5", "a backend is", BRC_EINVAL },
         { "null", "a backend is", BRC_EINVAL },

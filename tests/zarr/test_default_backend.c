@@ -70,7 +70,7 @@ TEST(R3_a_default_that_is_wrong_or_not_known_is_refused)
         const char *text, *words;
         int code;
     } wrong[] = {
-        { "org.example.none", "inline, pack, external, org.example.dir", BRC_EUNSUPPORTED },
+        { "org.example.none", "inline, pack, external, s3, org.example.dir", BRC_EUNSUPPORTED },
         { "{\"name\":\"org.example.dir\",\"configuration\":{\"folder\":\"../x\"}}", "folder",
           BRC_EINVAL },
         { "{\"name\":\"org.example.dir\",\"options\":{}}", "options", BRC_EINVAL },
