@@ -146,6 +146,82 @@ TEST(moves_are_found)
     scenario_stop(&t);
 }
 
+/* With the flag, a node that was moved into `path` is compared with where it was. */
+TEST(a_moved_node_is_followed)
+{
+    scenario t;
+    scenario_start(&t);
+    scenario_numbers(&t, "/g/a", 10, 4, 0);
+    scenario_numbers(&t, "/g/b", 10, 4, 50);
+    scenario_commit(&t, "one");
+    OK(&t, brc_node_move(t.session, "/g/a", "/far", 0, &t.err));
+    scenario_set_number(&t, "/far", 5, -1);
+    scenario_commit(&t, "two");
+    brc_iter *it = diff_of(&t, "HEAD~1", "HEAD", "/far", BRC_DIFF_ELEMENTS);
+    const brc_change *c;
+    ck_assert_int_eq(brc_next(it, &c, &t.err), 1);
+    ck_assert_int_eq(c->what, BRC_ADDED);
+    brc_iter_free(it);
+    it = diff_of(&t, "HEAD~1", "HEAD", "/far", BRC_DIFF_ELEMENTS | BRC_DIFF_MOVED);
+    ck_assert_int_eq(brc_next(it, &c, &t.err), 1);
+    ck_assert_str_eq(c->from, "/g/a");
+    ck_assert_uint_eq(c->elements_changed, 1);
+    ck_assert_uint_eq(c->elements_added, 0);
+    ck_assert_uint_eq(c->first[0], 5);
+    ck_assert_int_eq(brc_next(it, &c, &t.err), 0);
+    brc_iter_free(it);
+    scenario_stop(&t);
+}
+
+static const char *number_text(char out[16], const void *element)
+{
+    int32_t number;
+    if (element == NULL)
+        return "-";
+    memcpy(&number, element, sizeof(number));
+    snprintf(out, 16, "%d", number);
+    return out;
+}
+
+static void values_are(scenario *t, uint32_t flags, const char *expected)
+{
+    brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
+    const brc_change *c;
+    brc_iter *it;
+    char out[256] = "";
+    size_t len = 0;
+    opts.path = "/a";
+    opts.values = 8;
+    opts.flags = BRC_DIFF_ELEMENTS | flags;
+    OK(t, brc_diff(&it, t->repo, NULL, NULL, &opts, &t->err));
+    ck_assert_int_eq(brc_next(it, &c, &t->err), 1);
+    for (size_t i = 0; i < c->nvalues; i++) {
+        const brc_differing *v = &c->values[i];
+        char before[16], now[16];
+        len += (size_t)snprintf(out + len, sizeof(out) - len, "%d:%s>%s ", (int)v->index[0],
+                                number_text(before, v->before), number_text(now, v->now));
+    }
+    brc_iter_free(it);
+    ck_assert_str_eq(out, expected);
+}
+
+/* With the flag, elements of one version alone are listed, too. */
+TEST(elements_of_one_version_are_listed)
+{
+    scenario t;
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 4, 4, 10);
+    scenario_commit(&t, "one");
+    scenario_set_number(&t, "/a", 1, 7);
+    scenario_resize(&t, t.session, "/a", 6);
+    values_are(&t, 0, "1:11>7 ");
+    values_are(&t, BRC_DIFF_ADDED, "1:11>7 4:->0 5:->0 ");
+    scenario_resize(&t, t.session, "/a", 2);
+    values_are(&t, 0, "1:11>7 ");
+    values_are(&t, BRC_DIFF_ADDED, "1:11>7 2:12>- 3:13>- ");
+    scenario_stop(&t);
+}
+
 TEST(a_path_narrows_the_view)
 {
     scenario t;
