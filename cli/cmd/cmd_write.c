@@ -280,7 +280,7 @@ static int run_append(struct cli *cli)
 const struct cli_command cli_command_append = {
     .name = "append",
     .group = "Making and filling",
-    .summary = "grow an array, or the arrays of a group, and write the new elements",
+    .summary = "grow an array, or the arrays of a group, by new elements",
     .usage = "FILE PATH [--axis N|NAME] --from FILE.npy\n"
              "FILE PATH [--axis N|NAME] --from -\n"
              "FILE PATH [--axis N|NAME] --value V [--count N]\n"

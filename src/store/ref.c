@@ -682,8 +682,9 @@ int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *tar
     if (rc < 0)
         return rc;
     return has ? BRC_OK
-               : brc_fail(err, BRC_ENOTFOUND, "%s: %s '%s' had no commit at that time", store->path,
-                          ref_kind(name), ref_short(name));
+               : brc_fail(err, BRC_ENOTFOUND,
+                          "%s: %s '%s' had no commit at that time: 'oplog' lists when it moved",
+                          store->path, ref_kind(name), ref_short(name));
 }
 
 static int commit_parents(const brc_commit *commit, brc_buf *out, brc_error *err)
