@@ -761,7 +761,8 @@ BRC_API BRC_MUST_USE int brc_element_parse(brc_buf *out, const brc_array *a, con
 enum {
     BRC_ELEMENT_TEXT = 0,  /* for people; a string is written as it is */
     BRC_ELEMENT_JSON = 1,
-    BRC_ELEMENT_QUOTED = 2 /* like TEXT, but strings and bytes are quoted and escaped as in Python */
+    BRC_ELEMENT_QUOTED = 2, /* like TEXT, but strings and bytes are quoted and escaped as in Python */
+    BRC_ELEMENT_DATED = 3   /* like JSON, but times, also those in fields, are strings as in TEXT */
 };
 /* Appends one element as text in one of the forms BRC_ELEMENT_*. */
 BRC_API BRC_MUST_USE int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int form, brc_error *err);

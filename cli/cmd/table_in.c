@@ -24,8 +24,21 @@
 struct row_type {
     size_t n;           /* columns of an element                             */
     const char **names; /* of the fields of a struct; NULL: it is not a struct */
-    int is_text, is_float;
+    const char **empty; /* what an empty field of each is in JSON, or NULL   */
+    const char *missing; /* what an empty field is, without a struct; or NULL */
+    int is_text;
 };
+
+/* Returns the JSON of what a type has for a value that is missing; NULL: it has nothing. */
+static const char *json_of_empty(const brc_json *type)
+{
+    const brc_json *named = brc_json_member(type, "name");
+    const char *name;
+
+    if (!brc_json_text(named ? named : type, &name))
+        return NULL;
+    return strstr(name, "float") ? "\"NaN\"" : strstr(name, "numpy.") == name ? "\"NaT\"" : NULL;
+}
 
 /* Reads the names of the fields from a data type. */
 static int read_fields(struct cli *cli, const char *dtype, struct row_type *out)
@@ -38,11 +51,13 @@ static int read_fields(struct cli *cli, const char *dtype, struct row_type *out)
     if (fields) {
         out->n = 0;
         out->names = cli_alloc(cli, brc_json_count(fields), sizeof(*out->names));
+        out->empty = cli_alloc(cli, brc_json_count(fields), sizeof(*out->empty));
         for (const brc_json *f = brc_json_first(fields); f; f = brc_json_next(f)) {
             const char *name = "";
 
             if (!brc_json_text(brc_json_member(f, "name"), &name))
                 name = "";
+            out->empty[out->n] = json_of_empty(brc_json_member(f, "data_type"));
             out->names[out->n++] = cli_text(cli, "%s", name);
         }
     }
@@ -55,7 +70,9 @@ static int row_type_of(struct cli *cli, const char *dtype, struct row_type *out)
     *out = (struct row_type){ .n = 1,
                               .is_text = strcmp(dtype, "string") == 0 ||
                                          strstr(dtype, "fixed_length_utf32") != NULL,
-                              .is_float = strstr(dtype, "float") != NULL };
+                              .missing = strstr(dtype, "float")   ? "NaN"
+                                         : strstr(dtype, "\"numpy.") ? "NaT"
+                                                                     : NULL };
     return dtype[0] == '{' ? read_fields(cli, dtype, out) : BRC_OK;
 }
 
@@ -117,14 +134,16 @@ static int is_json_number(const char *text)
     return *at == '\0';
 }
 
-/* Returns the field of a struct as JSON. */
-static const char *json_of_field(struct cli *cli, const char *text)
+/* Returns the field of a struct as JSON; `empty` is what an empty one stands for, or NULL. */
+static const char *json_of_field(struct cli *cli, const char *text, const char *empty)
 {
     const char *bare = without_blanks(cli, text), *plain = cli_plain_number(cli, bare);
     const char *digits = bare + (bare[0] == '-' || bare[0] == '+');
 
     if (is_json_number(plain))
         return plain;
+    if (empty && !bare[0])
+        return empty;
     if (is_true_or_false(bare))
         return bare[0] == 't' || bare[0] == 'T' ? "true" : "false";
     if (is_not_finite(bare))
@@ -143,12 +162,12 @@ static const char *text_of_element(const struct cli_csv *csv, const struct row_t
 
     for (size_t i = 0; type->names && i < type->n; i++)
         out = cli_text(cli, "%s%s%s:%s", out, i ? "," : "{", cli_json_quoted(cli, type->names[i]),
-                       json_of_field(cli, csv->fields[first + i]));
+                       json_of_field(cli, csv->fields[first + i], type->empty[i]));
     if (type->names)
         return cli_text(cli, "%s}", out);
     if (type->is_text)
         return text[0] == '"' ? cli_json_quoted(cli, text) : text;
-    return text[0] == '\0' && type->is_float ? "NaN" : text;
+    return text[0] == '\0' && type->missing ? type->missing : text;
 }
 
 /* Appends the element that is stored for the value in a field; an empty one is missing. */

@@ -95,7 +95,7 @@ static int put_row_of(struct rows *r, const uint8_t *element)
         return put_decoded(r, element);
     r->text.len = 0;
     CLI_TRY(brc_element_format(&r->text, cli->array, element,
-                               r->is_struct ? BRC_ELEMENT_JSON : BRC_ELEMENT_TEXT, &cli->err));
+                               r->is_struct ? BRC_ELEMENT_DATED : BRC_ELEMENT_TEXT, &cli->err));
     if (r->coordinates)
         put_coordinates(r);
     if (r->is_struct)

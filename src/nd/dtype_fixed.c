@@ -716,17 +716,25 @@ const brc_dtype *brc_dtype_field_at(const brc_dtype *type, size_t i, size_t *off
 
 /* ---- fill values ------------------------------------------------------------------- */
 
-static int struct_parse_field(const struct struct_field *field, const brc_json *value, brc_buf *out,
-                              brc_error *err)
+/* With `typed`, a person wrote the value: a time may be a date. */
+static int struct_parse_field(const struct struct_field *field, const brc_json *value, int typed,
+                              brc_buf *out, brc_error *err)
 {
-    int rc = field->type->ops->parse(field->type, value, out, err);
+    const brc_dtype *type = field->type;
+    const char *text;
+    int rc = 0;
+    if (typed && type->klass == BRC_CLASS_TIME && brc_json_text(value, &text))
+        rc = brc_dtype_parse_text(type, text, out, err);
+    else if (!typed || type->ops->scan != struct_scan ||
+             (rc = struct_scan(type, "", value, out, err)) == 0)
+        rc = type->ops->parse(type, value, out, err);
     if (rc < 0)
         brc_context(err, "the field \"%.60s\"", field->name);
     return rc;
 }
 
 /* There are as many members as fields, and every field is there, so no member is left over. */
-static int struct_parse_object(const brc_dtype *type, const brc_json *json, brc_buf *out,
+static int struct_parse_object(const brc_dtype *type, const brc_json *json, int typed, brc_buf *out,
                                brc_error *err)
 {
     const struct struct_state *state = struct_of(type);
@@ -735,7 +743,7 @@ static int struct_parse_object(const brc_dtype *type, const brc_json *json, brc_
         if (value == NULL)
             return brc_fail(err, BRC_EINVAL, "the fill value for %s lacks the field \"%.60s\"",
                             type->name, state->fields[i].name);
-        BRC_TRY(struct_parse_field(&state->fields[i], value, out, err));
+        BRC_TRY(struct_parse_field(&state->fields[i], value, typed, out, err));
     }
     if (brc_json_count(json) != state->n)
         return brc_fail(err, BRC_EINVAL, "the fill value for %s has %zu members, not %zu",
@@ -752,7 +760,7 @@ static int struct_parse_array(const brc_dtype *type, const brc_json *json, brc_b
         return brc_fail(err, BRC_EINVAL, "the fill value for %s has %zu items, not %zu",
                         type->name, brc_json_count(json), state->n);
     for (size_t i = 0; i < state->n; i++, value = brc_json_next(value))
-        BRC_TRY(struct_parse_field(&state->fields[i], value, out, err));
+        BRC_TRY(struct_parse_field(&state->fields[i], value, 0, out, err));
     return BRC_OK;
 }
 
@@ -778,7 +786,7 @@ static int struct_parse(const brc_dtype *type, const brc_json *json, brc_buf *ou
     size_t start = out->len;
     int kind = brc_json_kind(json), rc;
     if (kind == BRC_JSON_OBJECT)
-        rc = struct_parse_object(type, json, out, err);
+        rc = struct_parse_object(type, json, 0, out, err);
     else if (kind == BRC_JSON_STRING && state->legacy)
         rc = struct_parse_base64(type, json, out, err);
     else if (kind == BRC_JSON_ARRAY && state->legacy)
@@ -814,8 +822,8 @@ static int struct_print_object(const struct struct_state *state, const uint8_t *
         BRC_TRY(brc_buf_byte(out, i == 0 ? '{' : ',', err));
         BRC_TRY(brc_json_quote(out, field->name, strlen(field->name), err));
         BRC_TRY(brc_buf_byte(out, ':', err));
-        BRC_TRY(field->type->ops->print(field->type, element + field->offset,
-                                        field->type->item_size, how, out, err));
+        BRC_TRY(brc_dtype_print(field->type, element + field->offset, field->type->item_size, how,
+                                out, err));
     }
     return brc_buf_byte(out, '}', err);
 }
@@ -875,13 +883,18 @@ static int scan_field(const struct struct_field *field, const char *text, size_t
     return rc;
 }
 
-/* Reads "(1, 2.5)". */
+/* Reads "(1, 2.5)", and a JSON object whose times may be dates. */
 static int struct_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
                        brc_error *err)
 {
     const struct struct_state *state = struct_of(type);
     size_t start = out->len, all = strlen(text);
     int rc = BRC_OK;
+    if (json != NULL && brc_json_kind(json) == BRC_JSON_OBJECT) {
+        rc = struct_parse_object(type, json, 1, out, err);
+        out->len = rc < 0 ? start : out->len;
+        return rc < 0 ? rc : 1;
+    }
     if (json != NULL || all < 2 || text[0] != '(' || text[all - 1] != ')')
         return 0;
     const char *p = text + 1, *end = text + all - 1;

@@ -183,3 +183,23 @@ printf '"a\rb",1\nx\n' >cr.csv
 t import r.brc cr.csv /text --dtype string
 printf '"a\r\nb\nc\r",1\nx\n' >cr.csv
 t import r.brc cr.csv /text --dtype string
+
+echo '# dates in a struct: in CSV as people write them, in JSON too; as a fill value a number'
+dated='{"name":"struct","configuration":{"fields":[{"name":"at","data_type":{"name":"numpy.datetime64","configuration":{"unit":"s","scale_factor":1}}},{"name":"in","data_type":{"name":"struct","configuration":{"fields":[{"name":"day","data_type":{"name":"numpy.datetime64","configuration":{"unit":"D","scale_factor":1}}},{"name":"n","data_type":"int8"}]}}}]}}'
+q create r.brc /dated --shape 3 --dtype "$dated"
+t write r.brc /dated '[0]' --value '{"at":"2020-01-01T12:00:00","in":{"day":"2020-02-29","n":1}}'
+t write r.brc /dated '[1]' --value '{"at":1577880001,"in":{"day":"NaT","n":2}}'
+t write r.brc /dated '[2]' --value '{"at":"noon","in":{"day":1,"n":2}}'
+t write r.brc /dated '[2]' --value '{"at":0,"in":{"day":"2020-02-30","n":2}}'
+t read r.brc /dated --format csv
+t read r.brc /dated --format json
+flat='{"name":"struct","configuration":{"fields":[{"name":"at","data_type":{"name":"numpy.datetime64","configuration":{"unit":"s","scale_factor":1}}},{"name":"x","data_type":"float32"}]}}'
+printf 'at,x\n2020-01-01T00:00:00,1.5\nNaT,2\n60,\n ,3\n' >dates.csv
+t import r.brc dates.csv /flat --dtype "$flat"
+t read r.brc /flat --format csv
+breccia read r.brc /flat --format csv >again.csv
+t import r.brc again.csv /flat2 --dtype "$flat"
+t diff r.brc HEAD --stat -- /flat2
+printf '2020-01-01\n""\n' >days.csv
+t import r.brc days.csv /days --dtype 'datetime64[D]'
+t read r.brc /days
