@@ -163,6 +163,14 @@ BRC_API BRC_MUST_USE int brc_expire(brc_expire_report *out, brc_iter **decided, 
  * (`items` may be NULL) lists arrays by path, then commits, children first (brc_du_item). The call
  * needs about 200 bytes of memory for each object. */
 BRC_API BRC_MUST_USE int brc_du(brc_du_report *out, brc_iter **items, breccia *repo, brc_error *err);
+/* Says that files have moved in which chunks lie (BRC_XFER_EXTERNAL): every file at or beneath `from`
+ * is now at the same place of `to`. Both are paths, absolute or from the current folder. The files
+ * must be there with the same size. If the time of a file differs, as after a copy, all chunks in it
+ * are read and their checksums compared. The names change in one transaction, or none does.
+ * *places is the number of files, *compared the number of chunks that were read; both may be NULL.
+ * Fails with BRC_ENOTFOUND if no chunks lie beneath `from`. */
+BRC_API BRC_MUST_USE int brc_rebase_files(breccia *repo, const char *from, const char *to, uint64_t *places,
+                                          uint64_t *compared, brc_error *err);
 /* Reads everything in the file and reports each fault to `found`, and in a damaged file also to
  * `stands` which parts of each branch and tag are lost and which are intact. Both may be NULL, and a
  * result other than 0 stops the call. The result is BRC_OK even if there are faults. *checked

@@ -9,6 +9,7 @@
 
 static const struct cli_option backend_options[] = {
     { "list", 0, 0, NULL, "list the backends of this build" },
+    { "rebase", 0, 1, "OLD", "the files beneath OLD, in which chunks lie, are beneath NEW now" },
     { "at", 0, 1, "REV", "when printing: read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
@@ -47,12 +48,32 @@ static int list_backends(struct cli *cli)
     return cli_list_end(cli, &list, rc);
 }
 
+/* The files of others in which chunks lie have moved. */
+static int rebase_files(struct cli *cli)
+{
+    const char *from = cli_value(cli, "rebase"), *to = cli_operand(cli, 1);
+    uint64_t places, compared;
+
+    if (!to || cli_operand(cli, 2))
+        return cli_usage(cli, "--rebase needs FILE, OLD and NEW");
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(brc_rebase_files(cli->repo, from, to, &places, &compared, &cli->err));
+    cli_answer(cli,
+               CLI_FIELDS({ "files", CLI_OF(places) }, { "compared", CLI_OF(compared) }),
+               "%s: %llu file%s moved; %llu chunk%s compared", cli_escaped(cli, cli->file),
+               (unsigned long long)places, places == 1 ? " has" : "s have",
+               (unsigned long long)compared, compared == 1 ? " was" : "s were");
+    return BRC_OK;
+}
+
 static int run_backend(struct cli *cli)
 {
     const char *path = cli_operand(cli, 1), *json = cli_operand(cli, 2);
 
     if (cli_has(cli, "list"))
         return list_backends(cli);
+    if (cli_has(cli, "rebase"))
+        return rebase_files(cli);
     if (!path)
         return cli_usage(cli, "backend needs FILE and PATH, or --list");
     path = cli_path(cli, path);
@@ -80,13 +101,17 @@ const struct cli_command cli_command_backend = {
     .summary = "print or change where an array's new chunks go",
     .usage = "FILE PATH [--at REV]\n"
              "FILE PATH JSON\n"
+             "FILE --rebase OLD NEW\n"
              "--list",
     .details = "JSON is the name of a backend, or an object with a name and a configuration;\n"
                "'inline' is FILE itself. Stored chunks stay where they are and stay readable;\n"
                "new chunks go to the new place. No value changes. A plug-in may add backends\n"
-               "(--plugin).",
+               "(--plugin). --rebase is for a tree of files that moved after an import with\n"
+               "--external: each must be at the same place beneath NEW, with the same size. If\n"
+               "its time differs, as after a copy, the bytes of its chunks are compared.",
     .examples = "breccia backend climate.brc /t2m\n"
                 "breccia backend climate.brc /t2m inline\n"
+                "breccia backend climate.brc --rebase /archive/era5 /disk2/era5\n"
                 "breccia backend climate.brc /t2m org.example.dir --plugin ./dirstore.so",
     .options = backend_options,
     .min_operands = 0,

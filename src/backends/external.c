@@ -74,9 +74,7 @@ static int is_place_path(const char *path)
     }
 }
 
-/* Reads a place's name. Returns 0 if the name is not in the form of external.h: names in a file may
- * be a stranger's. */
-static int external_parse(brc_external_name *out, const char *place)
+int brc_external_parse(brc_external_name *out, const char *place)
 {
     uint64_t number;
     if (!take_decimal(&place, INT64_MAX, &out->size) || *place++ != ' ')
@@ -115,10 +113,9 @@ char *brc_external_folder(const char *file)
 
 /* ---- opening files -------------------------------- */
 
-/* Opens a regular file and describes it. Opening some other things has effects, so the path is
- * looked at before, and the file once more after, in case that another has taken its place. Returns
- * the descriptor, or -1 with *why set to an errno, or to 0 if it is not a regular file. */
-static int open_regular(const char *path, struct stat *file, int *why)
+/* Opening some things has effects, so the path is looked at before, and the file once more after,
+ * in case that another has taken its place. */
+int brc_external_open(const char *path, struct stat *file, int *why)
 {
     *why = 0;
     if (stat(path, file) != 0) {
@@ -178,7 +175,8 @@ static int file_gone(const char *path, int why, brc_error *err)
                         "%s is not a file any more, and chunks lie in it: put the file back", path);
     if (why == ENOENT || why == ENOTDIR)
         return brc_fail(err, BRC_ENOTFOUND,
-                        "there is no file %s, in which chunks lie: put it back, or import it again",
+                        "there is no file %s, in which chunks lie: put it back, or say where it is "
+                        "now ('breccia backend FILE --rebase OLD NEW')",
                         path);
     return brc_fail(err, why == ENOMEM ? BRC_ENOMEM : BRC_EIO,
                     "cannot read %s, in which chunks lie: %s", path, strerror(why));
@@ -192,8 +190,11 @@ static int file_check(const char *path, const struct stat *file, const brc_exter
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT,
                     "%s has changed since it was imported (its %s is another): put the old file "
-                    "back, or import it again",
-                    path, is_size ? "time" : "size");
+                    "back, or import it again%s",
+                    path, is_size ? "time" : "size",
+                    is_size ? "; if its bytes are the same, take its new time ('breccia backend "
+                              "FILE --rebase OLD NEW' with this path as both)"
+                            : "");
 }
 
 /* Opens the file at the path in a slot, or by itself if there is none (*in is NULL then). */
@@ -202,7 +203,7 @@ static int external_in_open(external *e, const char *path, const brc_external_na
 {
     struct stat file;
     int why;
-    *fd = open_regular(path, &file, &why);
+    *fd = brc_external_open(path, &file, &why);
     if (*fd < 0)
         return file_gone(path, why, err);
     const int rc = file_check(path, &file, name, err);
@@ -305,7 +306,7 @@ static int read_place(external *e, size_t n, brc_stored *const *items, brc_error
     file_in *in;
     int fd, why = 0;
     const char *place = items[0]->place;
-    if (!external_parse(&name, place) || !place_path(path, e, &name))
+    if (!brc_external_parse(&name, place) || !place_path(path, e, &name))
         return brc_fail(err, BRC_ECORRUPT,
                         "\"%.80s\" is not the name of a file as an import writes it", place);
     for (size_t i = 0; i < n; i++)

@@ -23,10 +23,15 @@ typedef struct brc_external_name {
     const char *path; /* in the name that was read */
 } brc_external_name;
 
+/* Reads a place's name. Returns 0 if the name is not in the form above: names in a file may be a stranger's. */
+int brc_external_parse(brc_external_name *out, const char *place);
 /* Appends a place's name, without a NUL. BRC_EINVAL if no place can have this path. */
 BRC_MUST_USE int brc_external_write(brc_buf *out, const brc_external_name *name, brc_error *err);
 /* Returns the time of a file's last change, in nanoseconds. */
 int64_t brc_external_time(const struct stat *file);
+/* Opens a regular file and describes it. Never waits, and opens nothing but a regular file. Returns the descriptor,
+ * or -1 with *why set to an errno, or to 0 if the path is not that of a regular file. */
+int brc_external_open(const char *path, struct stat *file, int *why);
 /* Finds the folder of a repository's file, with a "/" at its end, without symbolic links. The caller frees it; NULL:
  * no memory. */
 char *brc_external_folder(const char *file);

@@ -2,8 +2,9 @@
  * Places: a backend's names of packs, of others' files, or of objects in a bucket. An object's row
  * has a place's number and an offset, so the name is read once for all objects in the place.
  *
- * Invariant: a committed row's name never changes, and its number is never used again. So the last
- * few names of each backend are kept until a transaction is undone that may have added some. A row
+ * Invariant: a committed row's number is never used again, and its name changes only when files of
+ * others have moved (brc_place_rename). So the last few names of each backend are kept until a
+ * transaction is undone that may have added some, or until a file is not where its name says. A row
  * is deleted when a garbage collection has dropped the place: a writer that names a place checks
  * that it exists.
  */
@@ -130,6 +131,62 @@ static int place_of_name(const brc_store_backend *b, const char *name, int64_t *
         *seq = sqlite3_column_int64(st, 0);
     sqlite3_reset(st);
     return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_place_next(const brc_store_backend *b, const char *after, int64_t *seq, brc_buf *name,
+                   brc_error *err)
+{
+    sqlite3_stmt *st;
+    int there;
+    BRC_TRY(brc_schema_has(b->store, "place", &there, err));
+    if (!there)
+        return 0;
+    BRC_TRY(brc_stmt(b->store,
+                     "SELECT seq, name FROM place WHERE backend=?1 AND name>?2 ORDER BY name"
+                     " LIMIT 1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, b->id);
+    sqlite3_bind_text(st, 2, after, -1, SQLITE_STATIC);
+    int rc = brc_step(b->store, st, err);
+    name->len = 0;
+    if (rc > 0) {
+        const void *text = sqlite3_column_text(st, 1);
+        *seq = sqlite3_column_int64(st, 0);
+        const int copied = text == NULL ? brc_nomem(err)
+                                        : brc_buf_append(name, text,
+                                                         (size_t)sqlite3_column_bytes(st, 1), err);
+        rc = copied < 0 ? copied : rc;
+    }
+    sqlite3_reset(st);
+    if (rc > 0)
+        BRC_TRY(brc_buf_terminate(name, err));
+    return rc;
+}
+
+int brc_place_rename(brc_store_backend *b, int64_t seq, const char *was, const char *now,
+                     brc_error *err)
+{
+    sqlite3_stmt *st;
+    int64_t there;
+    BRC_TRY(place_of_name(b, was, &there, err));
+    if (there != seq)
+        return 1;
+    if (strcmp(was, now) == 0)
+        return BRC_OK;
+    BRC_TRY(place_of_name(b, now, &there, err));
+    if (there != 0)
+        return brc_fail(err, BRC_EEXISTS,
+                        "chunks lie in \"%.300s\" already, under its own name: it was imported "
+                        "again from there",
+                        now);
+    brc_places_forget(b);
+    BRC_TRY(brc_stmt(b->store,
+                     "UPDATE place SET name=?2, checksum=row_sum('place', seq, backend, ?2, size,"
+                     " facts) WHERE seq=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    sqlite3_bind_text(st, 2, now, -1, SQLITE_STATIC);
+    return brc_run(b->store, st, err);
 }
 
 /* Stores whether the last place has this name and still exists. */

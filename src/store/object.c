@@ -471,9 +471,29 @@ int brc_object_gone(brc_store *store, const brc_object *o, const brc_error *gone
     return BRC_ECORRUPT;
 }
 
+/* Finds out whether the object's place has got another name since this handle read it. */
+static int place_has_moved(brc_store *store, const brc_object *o, int *moved, brc_error *err)
+{
+    brc_store_backend *b;
+    const char *name;
+    char *was;
+    *moved = 0;
+    if (brc_is_in_file(o->backend) || o->place == 0)
+        return BRC_OK;
+    BRC_TRY(brc_backend_use(store, o->backend, &b, err));
+    BRC_TRY(brc_object_place(b, o, &name, err));
+    BRC_TRY(brc_dup(&was, name, err));
+    brc_places_forget(b);
+    const int rc = brc_object_place(b, o, &name, err);
+    *moved = rc == BRC_OK && strcmp(was, name) != 0;
+    free(was);
+    return rc;
+}
+
 int brc_object_find_again(brc_store *store, brc_object *o, const brc_error *gone, brc_error *err)
 {
     char hex[65];
+    int moved;
     const brc_object before = *o;
     BRC_TRY(object_find_one(store, o, err));
     if (!o->found)
@@ -481,10 +501,11 @@ int brc_object_find_again(brc_store *store, brc_object *o, const brc_error *gone
                         "its object %s was removed by a garbage collection during the read, "
                         "because nothing refers to it any more: open a version that still exists",
                         brc_oid_format(hex, &o->id));
-    return brc_object_place_order(&before, o) == 0 && before.stored == o->stored &&
-                   before.checksum == o->checksum
-               ? brc_object_gone(store, o, gone, err)
-               : BRC_OK;
+    if (brc_object_place_order(&before, o) != 0 || before.stored != o->stored ||
+        before.checksum != o->checksum)
+        return BRC_OK;
+    BRC_TRY(place_has_moved(store, o, &moved, err));
+    return moved ? BRC_OK : brc_object_gone(store, o, gone, err);
 }
 
 void brc_object_ask(const brc_object *o, brc_stored *out)

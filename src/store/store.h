@@ -232,6 +232,12 @@ int brc_backend_is_inline(const brc_store_backend *b);
 void brc_object_ask(const brc_object *object, brc_stored *out);
 /* Finds the name of the place that the object lies in, borrowed until the next call on the store; NULL: none. */
 BRC_MUST_USE int brc_object_place(brc_store_backend *b, const brc_object *object, const char **name, brc_error *err);
+/* Reads the backend's place with the smallest name above `after`: its number, and its name (terminated). Returns 0 at
+ * the end. */
+BRC_MUST_USE int brc_place_next(const brc_store_backend *b, const char *after, int64_t *seq, brc_buf *name, brc_error *err);
+/* Gives a place another name, within a transaction. Returns 1 if its name is not `was` any more. BRC_EEXISTS if another
+ * place has the new name. Other handles learn the name when they miss the old one. */
+BRC_MUST_USE int brc_place_rename(brc_store_backend *b, int64_t seq, const char *was, const char *now, brc_error *err);
 /* Fetches items as breccia_backend.h says. BRC_ESTALE: an item is not in its place and may have been moved
  * (brc_object_find_again()). If a fetch of several items fails, the caller can fetch each by itself to get its
  * own error. */

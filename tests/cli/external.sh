@@ -34,3 +34,13 @@ breccia read r.brc /n '[0,0]' 2>&1 | sed 's|file /.*/a.npy|file DIR/a.npy|'
 gzip -dc a.gz >a.npy
 breccia read r.brc /n '[0,0]' 2>&1 | sed 's|: /.*/a.npy has|: DIR/a.npy has|'
 t read r.brc /g/a '[0,0]'
+
+echo '# a file that moved'
+t backend r.brc --rebase a.npy a.npy
+t read r.brc /n '[0,0]'
+mkdir sub
+mv g.zarr sub
+t backend r.brc --rebase g.zarr sub/g.zarr --json
+t read r.brc /g/a '[0,0]'
+t backend r.brc --rebase g.zarr sub/g.zarr
+t backend r.brc --rebase g.zarr

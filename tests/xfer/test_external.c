@@ -510,12 +510,12 @@ static const struct hazard {
     const char *says, *remedy;
     int missing; /* what fsck says of it */
 } hazards[] = {
-    { touch, "has changed since it was imported (its time is another)", "put the old", 0 },
+    { touch, "has changed since it was imported (its time is another)", "--rebase", 0 },
     { cut, "has changed since it was imported (its size is another)", "put the old file back", 0 },
     { grow, "has changed since it was imported (its size is another)", "import it again", 0 },
     { replace, "has changed since it was imported (its time is another)", "put the old", 0 },
     { poke, "do not match their checksum", "put the old ones back", 0 },
-    { move_away, "there is no file", "put it back", 1 },
+    { move_away, "there is no file", "--rebase", 1 },
     { make_fifo, "is not a file any more", "put the file back", 0 },
     { make_folder, "is not a file any more", "put the file back", 0 },
     { make_link, "is not a file any more", "put the file back", 0 },
@@ -751,6 +751,129 @@ TEST(a_backup_reads_the_same_files)
     OK(&kit, brc_backup(NULL, kit.repo, exchange_path(&kit, "copy.brc"), &kit.err));
     scenario_close(&kit);
     open_at("copy.brc");
+    OK(&kit, read_all());
+    scenario_whole(&kit);
+}
+
+/* ---- files that moved -------------------------------- */
+
+static uint64_t moved, compared;
+
+static int rebase(const char *from, const char *to)
+{
+    return brc_rebase_files(kit.repo, exchange_path(&kit, from), exchange_path(&kit, to), &moved,
+                            &compared, &kit.err);
+}
+
+/* Two files beneath data, and their values beneath /e. */
+static void make_two(void)
+{
+    exchange_text(&kit, "data/x", "x");
+    make_big();
+    ck_assert_int_eq(rename(exchange_path(&kit, "in"), exchange_path(&kit, "data/in")), 0);
+    make_prime();
+    ck_assert_int_eq(rename(exchange_path(&kit, "in"), exchange_path(&kit, "data/b")), 0);
+    lie_ok("data/in", "/e");
+    lie_ok("data/b", "/b");
+    OK(&kit, lie("data/in", "/f", 0));
+    scenario_commit(&kit, "first");
+}
+
+CASE("files that moved", .setup = external_start, .teardown = external_stop, .timeout = 60);
+
+TEST(a_tree_that_moved)
+{
+    breccia *other;
+    make_two();
+    other = scenario_handle(&kit, 1000);
+    brc_session *s = scenario_session(&kit, other, NULL, BRC_SESSION_WRITE);
+    void *before = exchange_elements(s, "/e", ROWS * COLUMNS * 4);
+    ck_assert_int_eq(rename(exchange_path(&kit, "data"), exchange_path(&kit, "new")), 0);
+    FAILS(&kit, BRC_ECORRUPT, read_all());
+    check_said("--rebase");
+    OK(&kit, rebase("data", "new"));
+    ck_assert_uint_eq(moved, 2);
+    ck_assert_uint_eq(compared, 0);
+    OK(&kit, read_all());
+    scenario_whole(&kit);
+    /* a handle that knew the old names */
+    void *after = exchange_elements(s, "/e", ROWS * COLUMNS * 4);
+    ck_assert_mem_eq(before, after, ROWS * COLUMNS * 4);
+    free(before);
+    free(after);
+    brc_session_free(s);
+    brc_free(other);
+    ck_assert_int_eq(scenario_ask(&kit, NAMED "'% new/%'"), 2);
+    FAILS(&kit, BRC_ENOTFOUND, rebase("data", "new"));
+    FAILS(&kit, BRC_ENOTFOUND, rebase("ne", "data"));
+    /* one file, to where a link leads */
+    ck_assert_int_eq(rename(exchange_path(&kit, "new/b"), exchange_path(&kit, "b")), 0);
+    OK(&kit, rebase("new/b", "b"));
+    ck_assert_uint_eq(moved, 1);
+    scenario_whole(&kit);
+}
+
+TEST(a_copy_with_other_times_is_compared)
+{
+    make_two();
+    copy_to("data/in", "new/in");
+    copy_to("data/b", "new/b");
+    OK(&kit, rebase("data", "new/"));
+    ck_assert_uint_eq(moved, 2);
+    ck_assert_uint_eq(compared, (uint64_t)lying());
+    scenario_whole(&kit);
+    OK(&kit, rebase("new", "new"));
+    ck_assert_uint_eq(compared, 0);
+}
+
+TEST(a_file_that_was_only_touched)
+{
+    make_two();
+    const char *path = exchange_path(&kit, "data/in");
+    ck_assert_int_eq(stat(path, &was), 0);
+    touch(path);
+    FAILS(&kit, BRC_ECORRUPT, read_all());
+    OK(&kit, rebase("data/in", "data/in"));
+    ck_assert_uint_eq(moved, 1);
+    ck_assert_uint_gt(compared, 0);
+    OK(&kit, read_all());
+    scenario_whole(&kit);
+}
+
+/* Nothing changes if one file is missing, has another size or other bytes. */
+LOOP(all_files_must_be_there, 0, 4)
+{
+    static const char *const says[] = { "cannot open", "the file is another",
+                                        "do not match their checksum", "is not a regular file" };
+    make_two();
+    const char *path = exchange_path(&kit, "new/in");
+    copy_to("data/b", "new/b");
+    copy_to("data/in", "new/in");
+    ck_assert_int_eq(stat(path, &was), 0);
+    if (_i == 0 || _i == 3)
+        ck_assert_int_eq(remove(path), 0);
+    if (_i == 3)
+        ck_assert_int_eq(mkfifo(path, 0600), 0);
+    if (_i == 1)
+        ck_assert_int_eq(truncate(path, was.st_size - 1), 0);
+    if (_i == 2)
+        poke(path);
+    ck_assert_int_lt(rebase("data", "new"), 0);
+    check_said(says[_i]);
+    ck_assert_int_eq(scenario_ask(&kit, NAMED "'% data/%'"), 2);
+    OK(&kit, read_all());
+    scenario_whole(&kit);
+}
+
+/* Within a program's transaction the change is a part of it. */
+TEST(a_change_that_is_undone)
+{
+    make_two();
+    ck_assert_int_eq(rename(exchange_path(&kit, "data"), exchange_path(&kit, "new")), 0);
+    OK(&kit, brc_begin(kit.repo, &kit.err));
+    OK(&kit, rebase("data", "new"));
+    OK(&kit, brc_end(kit.repo, 0, &kit.err));
+    ck_assert_int_eq(rename(exchange_path(&kit, "new"), exchange_path(&kit, "data")), 0);
     OK(&kit, read_all());
     scenario_whole(&kit);
 }
