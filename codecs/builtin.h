@@ -19,6 +19,7 @@ BRC_MUST_USE int brc_codec_delta_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_fixed_scale_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_gzip_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_lz4_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_codec_lzf_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_lzma_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_n5_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_objects_register(brc_registry *reg, brc_error *err);

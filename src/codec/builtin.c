@@ -86,6 +86,7 @@ static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_fixed_scale_register,
     brc_codec_gzip_register,
     brc_codec_lz4_register,
+    brc_codec_lzf_register,
     brc_codec_lzma_register,
     brc_codec_n5_register,
     brc_codec_objects_register,

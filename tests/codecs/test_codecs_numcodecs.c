@@ -495,3 +495,46 @@ TEST(reshape_takes_the_forms_of_the_registry)
     codecs_open("[" NAMED("reshape", "{\"shape\":[]}") ",\"bytes\"]", "uint8", 0, shape);
     codecs_expect_stored("a", 1, "a", 1);
 }
+
+/* ---- LZF ------------------------------------------------------------------------------ */
+
+#define LZF(header_) "[\"bytes\"," NAMED("imagecodecs_lzf", "{\"header\":" header_ "}") "]"
+
+/* Streams of imagecodecs 2026, which are those of liblzf. */
+TEST(lzf_is_that_of_liblzf)
+{
+    static const char forty[] = "\50\0\0\0\1aa\340\33\0\1aa";
+    char as[40];
+
+    memset(as, 'a', sizeof(as));
+    codecs_open_bytes(LZF("true"), 40);
+    codecs_expect(forty, sizeof(forty) - 1, as, 40);
+    codecs_open_bytes(LZF("false"), 40);
+    codecs_expect(forty + 4, sizeof(forty) - 5, as, 40);
+    codecs_expect_stored(as, 40, "\0a\340\36\0", 5);
+    codecs_open_bytes("[\"bytes\",\"imagecodecs_lzf\"]", 7);
+    codecs_expect_stored("abcdefg", 7, "\7\0\0\0\6abcdefg", 12);
+    codecs_open_bytes(LZF("false"), 0);
+    codecs_expect_stored("", 0, "", 0);
+}
+
+TEST(lzf_that_is_damaged_is_refused)
+{
+    codecs_open_bytes(LZF("false"), 16);
+    codecs_expect_corrupt("\17abcdefghijklmno", 16, "damaged after 0 of 16");
+    codecs_expect_corrupt("\7abcdefgh", 9, "decode to 8, not 16");
+    codecs_expect_corrupt("\17abcdefghijklmnop\0a", 19, "damaged after 16 of 16");
+    codecs_expect_corrupt("\0a\40\1", 4, "damaged after 1 of 16");
+    codecs_expect_corrupt("\0a\340\5", 4, "damaged after 1 of 16");
+    codecs_expect_corrupt("\0a\340\15\0", 5, "damaged after 1 of 16");
+    codecs_open_bytes(LZF("true"), 16);
+    codecs_expect_corrupt("\20\0\0", 3, "cannot hold the header");
+    codecs_expect_corrupt("\21\0\0\0\17abcdefghijklmnop", 21, "decode to 17, which is impossible");
+    codecs_expect_refused("[" LITTLE "," NAMED("imagecodecs_lzf", "{\"header\":1}") "]", BRC_EINVAL,
+                          "must be true or false");
+    codecs_expect_refused("[" LITTLE "," NAMED("imagecodecs_lzf", "{\"level\":1}") "]", BRC_EINVAL,
+                          "level");
+    codecs_expect_refused("[" LITTLE "," NAMED("numcodecs.zlib", "{\"level\":1}") "," NAMED(
+                              "imagecodecs_lzf", "{\"header\":false}") "]",
+                          BRC_EINVAL, "the length of what is stored must be known");
+}

@@ -167,7 +167,7 @@ class TensorStore:
             return f'no data type {case.type.name}'
         if case.doc['filters']:
             return 'no filters'
-        if (case.doc['compressor'] or {}).get('id') in ('lz4', 'lzma'):
+        if (case.doc['compressor'] or {}).get('id') in ('lz4', 'lzma', 'zfpy'):
             return f'no codec {case.doc["compressor"]["id"]}'
         return None
 

@@ -57,6 +57,8 @@ static const codec_list lists[] = {
       BEFORE(NAMED("cast_value", "{\"data_type\":\"float64\",\"out_of_range\":\"clamp\"}")), 2, 0 },
     { "crc32c", BEHIND(BARE("crc32c")), -1, 0 },
     { "gzip", BEHIND(NAMED("gzip", "{\"level\":6}")), -1, 0 },
+    { "imagecodecs_lzf", BEHIND(BARE("imagecodecs_lzf")), -1, 0 },
+    { "imagecodecs_lzf", BEHIND(NAMED("imagecodecs_lzf", "{\"header\":false}")), 2, 0 },
     { "numcodecs.adler32", BEHIND(NAMED("numcodecs.adler32", "{\"location\":\"end\"}")), -1, 0 },
     { "numcodecs.adler32", BEHIND(BARE("numcodecs.adler32")), 1, 0 },
     { "numcodecs.astype",

@@ -222,6 +222,8 @@ static const struct {
       "[" LITTLE ",{\"name\":\"numcodecs.nobody.knows\",\"configuration\":{\"x\":[1]}}]" },
     { "\"<f4\"", "\"C\"", "null", "{\"id\":\"zfpy\",\"mode\":4}",
       "[{\"name\":\"numcodecs.zfpy\",\"configuration\":{\"mode\":4}}]" },
+    { "\"|u1\"", "\"C\"", "null", "{\"id\":\"imagecodecs_lzf\",\"header\":true}",
+      "[{\"name\":\"bytes\"},{\"name\":\"imagecodecs_lzf\",\"configuration\":{\"header\":true}}]" },
     { "\"|b1\"", "\"C\"", "[{\"id\":\"packbits\"}]", "null",
       "[{\"name\":\"numcodecs.packbits\",\"configuration\":{}},{\"name\":\"bytes\"}]" },
     { "\"|O\"", "\"C\"", "[{\"id\":\"vlen-utf8\"}]", "{\"id\":\"bz2\",\"level\":1}",

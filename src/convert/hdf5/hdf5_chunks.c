@@ -239,7 +239,7 @@ static int hdf5_base(uint64_t *base, int *known, hid_t dataset, brc_error *err)
 #define FILTERS_MAX 8
 
 /* The registered numbers of filters that are not part of the library. */
-enum { FILTER_BZIP2 = 307, FILTER_BLOSC = 32001, FILTER_ZSTD = 32015 };
+enum { FILTER_BZIP2 = 307, FILTER_LZF = 32000, FILTER_BLOSC = 32001, FILTER_ZSTD = 32015 };
 
 /* The codecs of chunks whose filters in `mask` were left out. */
 typedef struct filter_chain {
@@ -343,6 +343,10 @@ static int filter_codec(brc_buf *out, H5Z_filter_t id, unsigned value, brc_error
                             err);
     case H5Z_FILTER_FLETCHER32:
         return brc_buf_text(out, "{\"name\":\"numcodecs.fletcher32\"}", err);
+    case FILTER_LZF:
+        return brc_buf_text(out,
+                            "{\"name\":\"imagecodecs_lzf\",\"configuration\":{\"header\":false}}",
+                            err);
     case FILTER_BZIP2:
         return brc_buf_text(out, "{\"name\":\"numcodecs.bz2\",\"configuration\":{\"level\":1}}",
                             err);
@@ -361,12 +365,18 @@ static int filter_codec(brc_buf *out, H5Z_filter_t id, unsigned value, brc_error
     }
 }
 
+/* Tells whether bytes keep the length that the array gives them: LZF needs it to decode. */
+static int keeps_length(H5Z_filter_t id)
+{
+    return id == H5Z_FILTER_SHUFFLE || id == H5Z_FILTER_FLETCHER32;
+}
+
 /* Sets *known to 1 if there is a codec for each filter. */
 static int read_filters(brc_hdf5_pass *pass, int *known, brc_error *err)
 {
     hid_t plist = pass->layout.plist;
     unsigned options = 0;
-    int n = H5Pget_nfilters(plist);
+    int n = H5Pget_nfilters(plist), varies = 0;
     *known = n >= 0 && n <= FILTERS_MAX;
     for (int i = 0; i < n && *known; i++) {
         unsigned flags = 0, config = 0, values[4] = { 0 };
@@ -374,7 +384,8 @@ static int read_filters(brc_hdf5_pass *pass, int *known, brc_error *err)
         H5Z_filter_t id =
             H5Pget_filter2(plist, (unsigned)i, &flags, &count, values, 0, NULL, &config);
         BRC_TRY(filter_codec(&pass->filters[i], id, count > 0 ? values[0] : 0, err));
-        *known = pass->filters[i].len > 0;
+        *known = pass->filters[i].len > 0 && !(id == FILTER_LZF && varies);
+        varies |= !keeps_length(id);
     }
     pass->nfilters = *known ? (unsigned)n : 0;
     if (*known && H5Pget_chunk_opts(plist, &options) >= 0)

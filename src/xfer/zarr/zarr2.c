@@ -699,6 +699,10 @@ static int read_core(codec_reader *r, const char *id, const brc_json *item, int 
                               (int)setting(item, "level", 0, -131072, 22),
                               checksum ? ",\"checksum\":true" : "");
     }
+    if (strcmp(id, "imagecodecs_lzf") == 0) {
+        BRC_TRY(begin_codec(r, "", id, err));
+        return copy_configuration(r, item, err);
+    }
     if (strcmp(id, "crc32c") == 0 && (!location || brc_json_is(location, "end"))) {
         BRC_TRY(begin_codec(r, "", id, err));
         return brc_buf_byte(r->out, '}', err);
@@ -991,8 +995,9 @@ static int fits_type(const char *codec, const char *type)
 static int write_filter(brc_buf *out, size_t i, const brc_named *codec, const char *type,
                         char order, brc_error *err)
 {
-    static const char *const core[] = { "blosc",    "gzip",      "zstd",      "crc32c",
-                                        "bitround", "vlen-utf8", "vlen-bytes" };
+    static const char *const core[] = { "blosc",     "gzip",       "zstd",
+                                        "crc32c",    "bitround",   "vlen-utf8",
+                                        "vlen-bytes", "imagecodecs_lzf" };
     static const char prefix[] = "numcodecs.";
     size_t n = sizeof(prefix) - 1, k = 0;
     const char *id = codec->name;
