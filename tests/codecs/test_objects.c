@@ -91,11 +91,13 @@ TEST(none_and_zero_are_empty_texts)
 static const char *const other_json[] = { "[1,\"|O\",[1]]",       "[0.0,\"|O\",[1]]",
                                           "[[\"a\"],\"|O\",[1]]", "[{\"a\":1},\"|O\",[1]]",
                                           "[NaN,\"|O\",[1]]",     "[false,\"|O\",[1]]" };
-static const char *const other_pack[] = { "\x93\1\xa2|O\x91\1",
-                                          "\x93\xcb\1\1\1\1\1\1\1\1\xa2|O\x91\1",
-                                          "\x93\x91\xa1"
-                                          "a\xa2|O\x91\1",
-                                          "\x93\xc2\xa2|O\x91\1", "\x93\xc4\1a\xa2|O\x91\1" };
+static const char *const other_pack[] = {
+    "\x93\1\xa2|O\x91\1",
+    "\x93\xcb\1\1\1\1\1\1\1\1\xa2|O\x91\1",
+    "\223\221\241a\242|O\221\1",
+    "\x93\xc2\xa2|O\x91\1",
+    "\223\304\1a\242|O\221\1",
+};
 
 static void expect_other(const char *list, const char *stored)
 {
