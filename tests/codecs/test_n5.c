@@ -59,7 +59,7 @@ TEST(bytes_that_are_no_block_are_refused)
     codecs_expect_corrupt("\0\3\0\2\0\0\0\3\0\0\0\2aaaaaaaaaaaa", 24, "mode 3");
     codecs_expect_corrupt("\0\0\0\2\377\377\377\377\377\377\377\377aaaa", 16,
                           "more than 8 times the 12");
-    codecs_expect_corrupt(HEADER("\12", "\12") "aaaa", 16, "has 200 bytes, more than 8 times the 12");
+    codecs_expect_corrupt(HEADER("\12", "\12") "aaaa", 16, "200 bytes, more than 8 times the 12");
     brc_buf out = BRC_BUF_INIT;
     ck_assert_int_eq(codecs_decode("\0\1\0\2\0\0\0\3\0\0\0\2\0\0\0\6aaaaaaaaaaaa", 28, &out),
                      BRC_EUNSUPPORTED);
