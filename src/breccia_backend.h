@@ -131,7 +131,10 @@ enum { /* brc_backend.flags */
     /* Places are packs of many objects. If half of a pack or more belongs to no object any more, a
      * collection of garbage puts the rest again, in other places, and then drops the pack. Without
      * this flag a place stays as long as one object is in it. */
-    BRC_BACKEND_PACKS = 2
+    BRC_BACKEND_PACKS = 2,
+    /* A call of fetch() takes a while, however few objects it reads. So the library asks for more
+     * objects at once. */
+    BRC_BACKEND_FAR = 4
 };
 
 typedef struct brc_backend {

@@ -778,7 +778,7 @@ int brc_backend_s3_register(brc_registry *reg, brc_error *err)
     static const brc_backend s3 = {
         .size = sizeof(s3),
         .name = "s3",
-        .flags = BRC_BACKEND_ON_WORKERS | BRC_BACKEND_PACKS,
+        .flags = BRC_BACKEND_ON_WORKERS | BRC_BACKEND_PACKS | BRC_BACKEND_FAR,
         .check = s3_check,
         .open = s3_open,
         .close = s3_close,

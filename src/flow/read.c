@@ -7,6 +7,8 @@
 
 /* A job carries items until they have this many decoded bytes. */
 #define JOB_BYTES ((size_t)256 << 10)
+/* And this many, where each call of a backend takes a while: one call fetches a job's items. */
+#define FAR_JOB_BYTES ((size_t)8 << 20)
 #define JOB_ITEMS 64
 #define JOBS_PER_THREAD 4
 /* Items that are looked up together at most; the number grows as the request goes on. */
@@ -439,6 +441,13 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
 }
 
+/* Returns how many bytes a job has whose last item is this one. */
+static size_t read_job_bytes(const read_job *job)
+{
+    const brc_store_backend *from = job->n > 0 ? job->from[job->n - 1] : NULL;
+    return from != NULL && brc_backend_is_far(from) ? FAR_JOB_BYTES : JOB_BYTES;
+}
+
 /* Fills a job. Returns 1 if it has items, 0 at the end. */
 static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 {
@@ -449,7 +458,7 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     job->n = 0;
     job->stored.len = job->places.len = 0;
     job->misses = 0;
-    while ((open || (job->n < JOB_ITEMS - 1 && bytes < JOB_BYTES)) && !run->ended) {
+    while ((open || (job->n < JOB_ITEMS - 1 && bytes < read_job_bytes(job))) && !run->ended) {
         const read_list *list = run->pipe->list;
         if (list == NULL || list->at == list->n) {
             BRC_TRY(read_look_up(run, err));

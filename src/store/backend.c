@@ -803,6 +803,11 @@ int brc_backend_on_workers(const brc_store_backend *b)
     return (b->impl->flags & BRC_BACKEND_ON_WORKERS) != 0;
 }
 
+int brc_backend_is_far(const brc_store_backend *b)
+{
+    return (b->impl->flags & BRC_BACKEND_FAR) != 0;
+}
+
 int brc_backend_is_inline(const brc_store_backend *b)
 {
     return b->impl == &brc_inline_backend;

@@ -226,6 +226,8 @@ BRC_MUST_USE int brc_backend_find(brc_store *store, const char *spec, int64_t *i
 BRC_MUST_USE int brc_backend_use(brc_store *store, int64_t id, brc_store_backend **out, brc_error *err);
 /* Returns 1 if fetch and put may be called on any thread, 0 if only on the store's. */
 int brc_backend_on_workers(const brc_store_backend *b);
+/* Returns whether a call of its fetch() takes a while: BRC_BACKEND_FAR. */
+int brc_backend_is_far(const brc_store_backend *b);
 /* Returns 1 if the backend is the file itself: puts into the file belong to a transaction. */
 int brc_backend_is_inline(const brc_store_backend *b);
 /* Fills in a request to the object's backend; the caller adds `into`, and `place` if the object lies in one. */

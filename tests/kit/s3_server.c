@@ -408,6 +408,14 @@ int s3_server_requests(s3_server *s)
     return n;
 }
 
+int s3_server_connections(s3_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    const int n = s->n;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
 int s3_server_objects(s3_server *s, const char *prefix)
 {
     int n = 0;

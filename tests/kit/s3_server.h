@@ -36,6 +36,7 @@ void s3_server_fail(s3_server *s, int n, int count, int how);
  * none). */
 void s3_server_code(s3_server *s, const char *code, const char *region);
 int s3_server_requests(s3_server *s); /* how many came so far */
+int s3_server_connections(s3_server *s);
 int s3_server_objects(s3_server *s, const char *prefix);
 void s3_server_put(s3_server *s, const char *key, const void *data, size_t len);
 /* The name of the n-th object, "" behind the last; valid until the next change. */

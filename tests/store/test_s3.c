@@ -171,6 +171,32 @@ TEST(near_chunks_are_read_together)
     ck_assert_int_le(s3_server_requests(server) - before, 2); /* 16 chunks of 1 KiB */
 }
 
+/* Each chunk lies in a pack of its own. The requests of one call have a connection each. */
+TEST(far_chunks_are_asked_for_at_once)
+{
+    enum { MANY = 8, LONG = 32768 };
+    static const uint64_t shape = MANY * LONG, chunk = LONG;
+    static int32_t got[MANY * LONG];
+    brc_array_spec array = BRC_ARRAY_SPEC_INIT;
+    brc_array *a;
+    array.ndim = 1;
+    array.shape = &shape;
+    array.chunk = &chunk;
+    array.dtype = "int32";
+    array.backend_json = spec();
+    OK(&t, brc_array_create(&a, t.session, "/b", &array, &t.err));
+    brc_array_free(a);
+    for (int i = 0; i < MANY; i++)
+        scenario_set_number(&t, "/b", (uint64_t)i * LONG, i + 1);
+    scenario_commit(&t, "apart");
+    again();
+    const int before = s3_server_connections(server);
+    scenario_read(&t, t.session, "/b", got, sizeof(got));
+    ck_assert_int_ge(s3_server_connections(server) - before, MANY);
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(got[i * LONG], i + 1);
+}
+
 TEST(the_kit_of_backends_finds_nothing)
 {
     char why[500], config[400];
