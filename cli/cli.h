@@ -85,6 +85,8 @@ int cli_open_edit(struct cli *cli);
 int cli_log_edit(struct cli *cli);
 /* Opens an array of the session into cli->array. */
 int cli_open_array(struct cli *cli, const char *path);
+/* Does the same for *path; without a *slice, one may follow *path at once, and is taken off. */
+int cli_open_sliced(struct cli *cli, const char **path, const char **slice);
 /* Parses SLICE as a selection of cli->array; NULL selects everything. */
 int cli_select(struct cli *cli, const char *slice, brc_sel *out);
 /* Sets *kind to BRC_ARRAY or BRC_GROUP. Fails if the session has no such node. */

@@ -305,6 +305,13 @@ int cli_open_array(struct cli *cli, const char *path)
     return brc_array_open(&cli->array, cli->session, path, &cli->err);
 }
 
+int cli_open_sliced(struct cli *cli, const char **path, const char **slice)
+{
+    if (!*slice)
+        CLI_TRY(cli_split_slice(cli, path, slice));
+    return cli_open_array(cli, *path);
+}
+
 int cli_select(struct cli *cli, const char *slice, brc_sel *out)
 {
     return cli_select_in(cli, cli->session, cli->array, slice, out);

@@ -605,10 +605,3 @@ int cli_split_slice(struct cli *cli, const char **path, const char **slice)
     *path = cli_text(cli, "%.*s", (int)(bracket - *path), *path);
     return BRC_OK;
 }
-
-int cli_open_sliced(struct cli *cli, const char **path, const char **slice)
-{
-    if (!*slice)
-        CLI_TRY(cli_split_slice(cli, path, slice));
-    return cli_open_array(cli, *path);
-}

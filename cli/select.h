@@ -15,7 +15,5 @@ struct cli;
 int cli_select_in(struct cli *cli, brc_session *session, brc_array *array, const char *slice, brc_sel *out);
 /* Takes the SLICE off *path, unless cli->session has a node of that very name; *slice is NULL without one. */
 int cli_split_slice(struct cli *cli, const char **path, const char **slice);
-/* Opens cli->array, the array *path; without a *slice, one may follow *path at once, and is taken off. */
-int cli_open_sliced(struct cli *cli, const char **path, const char **slice);
 
 #endif

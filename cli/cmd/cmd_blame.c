@@ -2,7 +2,6 @@
  * cmd_blame.c - blame: the commit that each chunk, or element, comes from.
  */
 #include "../cli.h"
-#include "../select.h"
 #include "commands.h"
 #include "history.h"
 

@@ -2,7 +2,6 @@
  * cmd_read.c - read: elements to standard output or a file.
  */
 #include "../cli.h"
-#include "../select.h"
 #include "../decode.h"
 #include "../output.h"
 #include "commands.h"

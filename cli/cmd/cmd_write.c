@@ -2,7 +2,6 @@
  * cmd_write.c - write, append, resize: the elements of an array.
  */
 #include "../cli.h"
-#include "../select.h"
 #include "../variable.h"
 #include "append_group.h"
 #include "commands.h"

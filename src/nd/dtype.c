@@ -439,15 +439,14 @@ int brc_dtype_print_quoted(const brc_dtype *type, const uint8_t *element, size_t
 }
 
 int brc_dtype_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
-                    brc_buf *out, brc_error *err)
+                    int has_fields, brc_buf *out, brc_error *err)
 {
-    size_t offset;
     if (how == BRC_PRINT_DATED && type->klass == BRC_CLASS_TIME) {
         BRC_TRY(brc_buf_byte(out, '"', err));
         BRC_TRY(type->ops->print(type, element, len, BRC_PRINT_TEXT, out, err));
         return brc_buf_byte(out, '"', err);
     }
-    if (how == BRC_PRINT_DATED && brc_dtype_field_at(type, 0, &offset) == NULL)
+    if (how == BRC_PRINT_DATED && !has_fields)
         how = BRC_PRINT_JSON;
     return type->ops->print(type, element, len, how, out, err);
 }

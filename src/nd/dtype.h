@@ -30,8 +30,8 @@ const brc_dtype *brc_dtype_field(const brc_dtype *type, const char *field, size_
 const brc_dtype *brc_dtype_field_at(const brc_dtype *type, size_t i, size_t *offset);
 
 enum { BRC_PRINT_DATED = 3 }; /* ops.print of a structure: as BRC_ELEMENT_DATED; no other type gets it */
-/* Appends the element in one of the forms BRC_PRINT_*. */
-BRC_MUST_USE int brc_dtype_print(const brc_dtype *type, const uint8_t *element, size_t len, int how, brc_buf *out, brc_error *err);
+/* Appends the element in one of the forms BRC_PRINT_*; fields: brc_dtype_field_at() finds some. */
+BRC_MUST_USE int brc_dtype_print(const brc_dtype *type, const uint8_t *at, size_t len, int how, int fields, brc_buf *out, brc_error *err);
 
 /* Appends the element in the form of BRC_ELEMENT_QUOTED. */
 BRC_MUST_USE int brc_dtype_print_quoted(const brc_dtype *type, const uint8_t *element, size_t len, brc_buf *out, brc_error *err);

@@ -823,7 +823,7 @@ static int struct_print_object(const struct struct_state *state, const uint8_t *
         BRC_TRY(brc_json_quote(out, field->name, strlen(field->name), err));
         BRC_TRY(brc_buf_byte(out, ':', err));
         BRC_TRY(brc_dtype_print(field->type, element + field->offset, field->type->item_size, how,
-                                out, err));
+                                field->type->ops->print == struct_print, out, err));
     }
     return brc_buf_byte(out, '}', err);
 }

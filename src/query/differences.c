@@ -34,8 +34,10 @@ int brc_element_format(brc_buf *out, const brc_array *a, const void *element, in
     const brc_dtype *type = a->meta.type;
     BRC_TRY(brc_meta_must_decode(&a->meta, err));
     size_t len = type->item_size > 0 ? type->item_size : 4 + (size_t)brc_get_u32le(element);
+    size_t offset;
     if (form == BRC_ELEMENT_DATED)
-        return brc_dtype_print(type, element, len, BRC_PRINT_DATED, out, err);
+        return brc_dtype_print(type, element, len, BRC_PRINT_DATED,
+                               brc_dtype_field_at(type, 0, &offset) != NULL, out, err);
     if (form == BRC_ELEMENT_QUOTED)
         return brc_dtype_print_quoted(type, element, len, out, err);
     return type->ops->print(type, element, len,
