@@ -412,6 +412,15 @@ int brc_ask_number(brc_store *store, sqlite3_stmt *stmt, int64_t *out, brc_error
     return rc < 0 ? rc : BRC_OK;
 }
 
+/* If the schema has changed since a statement was prepared, sqlite3_step() undoes what the
+ * statement has begun, prepares it again and runs it. If memory runs out while it undoes that,
+ * SQLite rolls the whole transaction back without a word, and runs the statement outside of it,
+ * where it would be committed by itself. */
+int brc_refuses_commit(void *store)
+{
+    return ((const brc_store *)store)->is_writing;
+}
+
 int brc_exec(brc_store *store, const char *sql, brc_error *err)
 {
     BRC_TRY(brc_store_check_process(store, err));

@@ -257,7 +257,7 @@ BRC_MUST_USE int brc_store_commit(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_begin_immediate(brc_store *store, brc_error *err);
 /* transaction.c: executes the COMMIT of a transaction that brc_begin_immediate has begun. */
 BRC_MUST_USE int brc_commit_immediate(brc_store *store, brc_error *err);
-/* transaction.c: SQLite's commit hook. It refuses every commit but that of brc_commit_immediate. */
+/* SQLite's commit hook. It refuses every commit but that of brc_commit_immediate. */
 int brc_refuses_commit(void *store);
 /* In a transaction: fails with BRC_ESTALE if another repository was copied over the file. Rows written with the
  * first repository's secret would be damage there. */

@@ -31,15 +31,6 @@ int brc_commit_immediate(brc_store *store, brc_error *err)
     return brc_exec(store, "COMMIT", err);
 }
 
-/* If the schema has changed since a statement was prepared, sqlite3_step() undoes what the
- * statement has begun, prepares it again and runs it. If memory runs out while it undoes that,
- * SQLite rolls the whole transaction back without a word, and runs the statement outside of it,
- * where it would be committed by itself. */
-int brc_refuses_commit(void *store)
-{
-    return ((const brc_store *)store)->is_writing;
-}
-
 int brc_store_check_same(brc_store *store, brc_error *err)
 {
     brc_buf secret = BRC_BUF_INIT;
