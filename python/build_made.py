@@ -92,13 +92,18 @@ BackupReport brc_backup_report: bytes_copied, objects_copied, objects_checked, f
     What a backup copied, and how many objects were read back from it. `incremental`: it was an older backup.
 GcReport brc_gc_report: objects_removed, bytes_freed, file_bytes, past_versions
     What went, and the file's length afterwards.
+RepackReport brc_repack_report: objects, bytes_before, bytes_after, sampled, unreadable, rows, misfits
+    How many objects were stored again, and their bytes before and after; of a dry run `bytes_after` is estimated from
+    `sampled` objects where encodings change. `rows`: how many were put together. `misfits`: arrays, by their documents,
+    that the codecs do not fit.
 Held brc_du_item: path?, id, bytes, alone
     What an array (`path`) or a commit (`id`) holds, and what of it nothing else does, in bytes.
-Usage brc_du_report: versions, uncommitted, log, garbage, stored, items[Held]
-    What the file's bytes are for.
+Usage brc_du_report: versions, uncommitted, log, garbage, stored, items[Held], outside
+    What the file's bytes are for. `outside`: how many of `stored` lie outside of the file.
 Damage brc_damage: id, kind, missing=DAMAGE_MISSING, used_by, message
     A fault that was found, and who uses what is damaged.
-Info brc_stats: commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes
+Info brc_stats: commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes,
+        outside_chunks, outside_bytes
     Of the whole file; sizes in bytes.
 SessionInfo brc_session_info: mode, commit, draft, changes
     What a session shows: a commit, and what is uncommitted: its number (0: there is none), and a count that grows.
@@ -301,6 +306,11 @@ backup(dest/, *, progress) -> BackupReport = brc_backup
 gc(*, dry_run=GC_DRY_RUN, expunge=GC_EXPUNGE, keep?, progress) -> GcReport = brc_gc
     Removes what nothing needs any more. `keep`: how long operations can be undone, this time ("7d", "0").
     `expunge`: what went leaves no trace in the file.
+repack(*, backend: Any=None, codecs: Any=None, path?, older_than: datetime.datetime | None=None,
+        dry_run=REPACK_DRY_RUN, progress) -> RepackReport = brc_repack
+    Stores chunks of all versions again, in another backend or with other codecs: "inline" makes the repository one file
+    again. `path`: only of this node. `older_than`: only chunks that no version since then uses. Without a backend and
+    codecs, small objects are put together. gc() then frees what was left.
 du(*, progress) -> Usage = brc_du
     What the file's bytes are for, and what each array and each commit holds.
 info() -> Info = brc_stat

@@ -132,6 +132,23 @@ BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
  * after everything else is done, and the next call tries again to drop the chunks that this call
  * could not drop. */
 BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_report *out, brc_error *err);
+/* Stores chunks again, in another backend or with other codecs. No commit, no id and no value changes. It works in short
+ * transactions while others read and write; chunks that they write meanwhile may stay as they write them. An object is
+ * always stored: the file names new bytes once they are durable. Then brc_gc() removes the old bytes, and gives free
+ * pages of the file back. If the call is interrupted, killed or stopped by a full disk, the next call with the same
+ * options continues its work.
+ *
+ * The codecs leave out arrays that they do not fit, chunks whose own codec is unknown here, and chunks in a backend that
+ * can only be read unless they get another backend. A chunk that does not shrink by 3 % is stored unencoded. Without a
+ * backend, codecs, a path and a time, the call puts rows of the file together that are not full, as many small
+ * commits leave them. If `opts` is NULL, all options are 0. *out (`out` may be NULL) says what was done, also after a
+ * failure. Must not be called within a transaction.
+ *
+ * Fails with BRC_EINVAL if the options are wrong, or the codecs fit no array; with BRC_EUNSUPPORTED for lossy codecs
+ * and for a backend that can only be read; with BRC_ENOTFOUND if no version has the path. If objects cannot be read, all
+ * others are stored again, and the call fails with the error of the first. With a time it needs about 50 bytes of memory
+ * for each chunk that newer versions use, and for a dry run for each chunk. */
+BRC_API BRC_MUST_USE int brc_repack(breccia *repo, const brc_repack_opts *opts, brc_repack_report *out, brc_error *err);
 /* Copies the repository's file to `dest` while others read and write it. The copy is one consistent
  * state, uncommitted changes included. The call creates `dest`, or, if `dest` is an older backup of
  * the same repository, adds what is missing there. If the call fails, is interrupted or is killed,
@@ -171,6 +188,11 @@ BRC_API BRC_MUST_USE int brc_du(brc_du_report *out, brc_iter **items, breccia *r
  * Fails with BRC_ENOTFOUND if no chunks lie beneath `from`. */
 BRC_API BRC_MUST_USE int brc_rebase_files(breccia *repo, const char *from, const char *to, uint64_t *places,
                                           uint64_t *compared, brc_error *err);
+/* Lists the backends in which stored bytes of the repository lie (brc_backend_facts): the file itself, then the others
+ * in the order in which they were first used. `flags` are BRC_BACKENDS_*. A backend that this build does not have, a
+ * place that is missing and, with BRC_BACKENDS_CHECK, a place whose object cannot be read are faults of their item,
+ * and not of the call. Without BRC_BACKENDS_QUICK the call reads all rows of objects. */
+BRC_API BRC_MUST_USE int brc_backends(brc_iter **out, breccia *repo, uint32_t flags, brc_error *err);
 /* Reads everything in the file and reports each fault to `found`, and in a damaged file also to
  * `stands` which parts of each branch and tag are lost and which are intact. Both may be NULL, and a
  * result other than 0 stops the call. The result is BRC_OK even if there are faults. *checked

@@ -186,6 +186,10 @@ typedef struct brc_backend {
     int (*prove)(void *ctx, void *state,
                  int (*each)(void *to, const char *promise, int holds, const char *seen, brc_error *err), void *to,
                  brc_error *err);
+    /* Looks whether a place exists, at once: it reads no object and asks no server. Fails with BRC_ENOTFOUND and a
+     * sentence that names what is missing. It is called where the user is told what lies where, for each place.
+     * NULL: only fetch() finds that out. */
+    int (*look)(void *ctx, void *state, const char *place, brc_error *err);
 } brc_backend;
 
 /* Registers a backend; copies the structure and its name. Fails with BRC_EEXISTS if the name is

@@ -218,8 +218,10 @@ typedef struct brc_stats {
     uint64_t file_bytes;
     uint64_t chunk_refs;    /* references to chunks in all these commits     */
     uint64_t log_bytes;     /* bytes of FILE-wal while it is part of the file */
+    uint64_t outside_chunks; /* chunks that lie outside of the file: brc_backends() says where */
+    uint64_t outside_bytes; /* of stored_bytes: those of these chunks         */
 } brc_stats;
-#define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* The part of an element that brc_array_stats() sums up, by data type. */
 enum {
@@ -285,6 +287,33 @@ typedef struct brc_gc_report {
 } brc_gc_report;
 #define BRC_GC_REPORT_INIT { sizeof(brc_gc_report), 0, 0, 0, 0 }
 
+/* Options of brc_repack(). */
+typedef struct brc_repack_opts {
+    size_t size;
+    uint32_t flags;      /* BRC_REPACK_*                                      */
+    uint32_t reserved;   /* 0                                                 */
+    const char *backend_json; /* where the chunks go, as brc_array_set_backend() takes it; NULL: they stay */
+    const char *codecs_json; /* how they are encoded, as brc_array_set_codecs() takes it; NULL: as they are */
+    const char *path;    /* only chunks of the array, or the arrays of the group, that versions and uncommitted
+                          * changes have at this path; NULL: all              */
+    int64_t older_than_us; /* only chunks that no commit since this time uses, nor a branch's last commit, nor
+                            * uncommitted changes; 0: all                     */
+} brc_repack_opts;
+#define BRC_REPACK_OPTS_INIT { sizeof(brc_repack_opts), 0, 0, 0, 0, 0, 0 }
+enum { BRC_REPACK_DRY_RUN = 1 }; /* only counts, and changes nothing          */
+typedef struct brc_repack_report {
+    size_t size;
+    uint64_t objects;      /* that were stored again, or would be             */
+    uint64_t bytes_before; /* their stored bytes                              */
+    uint64_t bytes_after;  /* the same afterwards; of a dry run estimated from a sample if encodings change */
+    uint64_t sampled;      /* of a dry run: objects in that sample            */
+    uint64_t unreadable;   /* objects that should have been stored again, but cannot be read: they stay as they
+                            * are                                             */
+    uint64_t rows;         /* rows of stored bytes that were put together     */
+    uint64_t misfits;      /* documents of arrays that the codecs do not fit: their encodings stay */
+} brc_repack_report;
+#define BRC_REPACK_REPORT_INIT { sizeof(brc_repack_report), 0, 0, 0, 0, 0, 0, 0 }
+
 /* Result of brc_backup(). */
 typedef struct brc_backup_report {
     size_t size;
@@ -342,8 +371,9 @@ typedef struct brc_du_report {
     uint64_t log;          /* kept only by the window of the operation log, for undo */
     uint64_t garbage;      /* needed by nothing: brc_gc() removes it          */
     uint64_t stored;       /* the sum                                         */
+    uint64_t outside;      /* of the sum: bytes that lie outside of the file  */
 } brc_du_report;
-#define BRC_DU_REPORT_INIT { sizeof(brc_du_report), 0, 0, 0, 0, 0 }
+#define BRC_DU_REPORT_INIT { sizeof(brc_du_report), 0, 0, 0, 0, 0, 0 }
 typedef struct brc_du_item {
     const char *path;      /* the path of an array; NULL: the item is a commit */
     brc_oid id;            /* the id of a commit                              */
@@ -351,6 +381,30 @@ typedef struct brc_du_item {
     uint64_t alone;        /* bytes of these that no other item of the same kind holds, nor uncommitted
                             * changes: removing the item would free them */
 } brc_du_item;
+
+/* A place that is missing or cannot be read. */
+typedef struct brc_place_fault {
+    const char *place;   /* the place's name, or the name of the one object there; "": all of the backend */
+    const char *why;     /* a sentence                                        */
+    int code;            /* BRC_ENOTFOUND and the like                        */
+    uint64_t objects, bytes; /* objects that lie there, and their stored bytes; with BRC_BACKENDS_QUICK 0 */
+} brc_place_fault;
+/* An item of brc_backends(): a backend, and what of the repository lies there. */
+typedef struct brc_backend_facts {
+    const char *backend_json; /* name and configuration, as arrays have them  */
+    uint64_t objects;    /* that lie there                                    */
+    uint64_t bytes;      /* their stored bytes                                */
+    uint64_t places;     /* packs, files or the like in which they lie; 0 where each has its own name, and in
+                          * the repository's file                             */
+    const brc_place_fault *faults; /* places that are missing or cannot be read */
+    size_t nfaults;
+} brc_backend_facts;
+enum {
+    BRC_BACKENDS_CHECK = 1, /* reads one object in each place                 */
+    BRC_BACKENDS_QUICK = 2  /* counts nothing, and looks only whether the first BRC_BACKENDS_LOOKED_AT places
+                             * exist                                          */
+};
+#define BRC_BACKENDS_LOOKED_AT 64
 
 typedef struct brc_ref {
     const char *name;    /* "main", "v1.0"                                    */

@@ -1,5 +1,5 @@
 /*
- * cmd_backend.c - backend: where an array's new chunks go.
+ * cmd_backend.c - backend: where chunks lie, and where an array's new chunks go.
  */
 #include "../cli.h"
 #include "backend_value.h"
@@ -10,6 +10,7 @@
 static const struct cli_option backend_options[] = {
     { "list", 0, 0, NULL, "list the backends of this build" },
     { "rebase", 0, 1, "OLD", "the files beneath OLD, in which chunks lie, are beneath NEW now" },
+    { "check", 0, 0, NULL, "read one object in each place; status 4 if one cannot be read" },
     { "at", 0, 1, "REV", "when printing: read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
@@ -66,16 +67,93 @@ static int rebase_files(struct cli *cli)
     return BRC_OK;
 }
 
+/* ---- what lies where ---------------------------------------------------------------- */
+
+enum { PLACE_FAULT = 4 }; /* the exit status of damage, as in fsck */
+
+static int put_faults(struct cli *cli, const brc_backend_facts *facts)
+{
+    struct cli_list list;
+
+    cli_list_begin(cli, &list, "faults", 0);
+    for (size_t i = 0; i < facts->nfaults; i++) {
+        const brc_place_fault *one = &facts->faults[i];
+        const int missing = one->code == BRC_ENOTFOUND;
+        const char *lead = one->place[0] ? " " : NULL;
+
+        CLI_TRY(cli_list_put(
+            cli, &list,
+            CLI_FIELDS({ NULL, CLI_WORD(missing ? "missing" : "unreadable"), .lead = "  ",
+                         .color = CLI_RED },
+                       { "place", CLI_OF(one->place), .lead = lead },
+                       { "missing", CLI_OF(missing) }, { "why", CLI_OF(one->why), .lead = ": " },
+                       { "objects", CLI_OF(one->objects), .lead = " (", .noun = "object" },
+                       { "bytes", CLI_OF(one->bytes), .lead = ", ", .tail = ")",
+                         .noun = "byte" })));
+    }
+    return cli_list_end(cli, &list, BRC_OK);
+}
+
+static int put_place(struct cli *cli, const brc_backend_facts *facts)
+{
+    const char *places = facts->places > 0
+                             ? cli_text(cli, " in %s", cli_count(cli, facts->places, "place"))
+                             : NULL;
+
+    cli_begin(cli, NULL, '{');
+    cli_put_members(
+        cli, CLI_FIELDS({ "backend", CLI_OF(facts->backend_json), CLI_AS_JSON, .lead = "",
+                          .tail = ": " },
+                        { "objects", CLI_OF(facts->objects), .lead = "", .noun = "object" },
+                        { "bytes", CLI_OF(facts->bytes), CLI_AS_BYTES, .lead = ", " },
+                        { NULL, CLI_OF(places), .lead = "" },
+                        { "places", CLI_OF(facts->places) }));
+    CLI_TRY(put_faults(cli, facts));
+    cli_finish(cli, '{');
+    return BRC_OK;
+}
+
+/* Lists the backends of the repository. */
+static int put_places(struct cli *cli)
+{
+    const brc_backend_facts *facts;
+    size_t faults = 0;
+    int rc;
+
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    CLI_TRY(brc_backends(&cli->iter, cli->repo, cli_has(cli, "check") ? BRC_BACKENDS_CHECK : 0,
+                         &cli->err));
+    cli_begin(cli, NULL, '{');
+    cli_begin(cli, "backends", '[');
+    while ((rc = brc_next(cli->iter, &facts, &cli->err)) == 1) {
+        CLI_TRY(put_place(cli, facts));
+        faults += facts->nfaults;
+    }
+    CLI_TRY(rc);
+    cli_finish(cli, '[');
+    cli_finish(cli, '{');
+    if (faults > 0)
+        cli_say(cli, "put back what is missing; once all can be read, 'breccia repack FILE "
+                     "--backend inline' takes everything into FILE");
+    return faults > 0 && cli_has(cli, "check") ? PLACE_FAULT : BRC_OK;
+}
+
 static int run_backend(struct cli *cli)
 {
     const char *path = cli_operand(cli, 1), *json = cli_operand(cli, 2);
 
     if (cli_has(cli, "list"))
         return list_backends(cli);
+    if (!cli_operand(cli, 0))
+        return cli_usage(cli, "backend needs FILE, or --list");
     if (cli_has(cli, "rebase"))
         return rebase_files(cli);
+    if (!path && cli_has(cli, "at"))
+        return cli_usage(cli, "--at needs PATH");
     if (!path)
-        return cli_usage(cli, "backend needs FILE and PATH, or --list");
+        return put_places(cli);
+    if (cli_has(cli, "check"))
+        return cli_usage(cli, "--check is for all of FILE, without PATH");
     path = cli_path(cli, path);
     if (!json) {
         CLI_TRY(cli_open_view(cli));
@@ -98,18 +176,24 @@ static int run_backend(struct cli *cli)
 const struct cli_command cli_command_backend = {
     .name = "backend",
     .group = "Making and filling",
-    .summary = "print or change where an array's new chunks go",
-    .usage = "FILE PATH [--at REV]\n"
+    .summary = "show where chunks lie, and where an array's new chunks go",
+    .usage = "FILE [--check]\n"
+             "FILE PATH [--at REV]\n"
              "FILE PATH JSON\n"
              "FILE --rebase OLD NEW\n"
              "--list",
-    .details = "JSON is the name of a backend, or an object with a name and a configuration;\n"
+    .details = "With FILE alone, lists the backends in which objects of FILE lie: how many,\n"
+               "their bytes as they are stored, in how many places (packs, files), and which\n"
+               "places are missing. --check reads one object in each place.\n"
+               "\n"
+               "JSON is the name of a backend, or an object with a name and a configuration;\n"
                "'inline' is FILE itself. Stored chunks stay where they are and stay readable;\n"
                "new chunks go to the new place. No value changes. A plug-in may add backends\n"
                "(--plugin). --rebase is for a tree of files that moved after an import with\n"
                "--external: each must be at the same place beneath NEW, with the same size. If\n"
                "its time differs, as after a copy, the bytes of its chunks are compared.",
-    .examples = "breccia backend climate.brc /t2m\n"
+    .examples = "breccia backend climate.brc --check\n"
+                "breccia backend climate.brc /t2m\n"
                 "breccia backend climate.brc /t2m inline\n"
                 "breccia backend climate.brc --rebase /archive/era5 /disk2/era5\n"
                 "breccia backend climate.brc /t2m org.example.dir --plugin ./dirstore.so",

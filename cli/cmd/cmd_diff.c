@@ -94,6 +94,31 @@ static int put_moved_since(struct cli *cli)
     return BRC_OK;
 }
 
+/* Warns if places of chunks are not there. Looks at them only, and counts nothing. */
+static int put_missing_places(struct cli *cli)
+{
+    const brc_backend_facts *facts;
+    const char *first = NULL;
+    uint64_t missing = 0;
+    int rc;
+
+    CLI_TRY(brc_backends(&cli->iter, cli->repo, BRC_BACKENDS_QUICK, &cli->err));
+    while ((rc = brc_next(cli->iter, &facts, &cli->err)) == 1) {
+        if (facts->nfaults > 0 && !first)
+            first = cli_text(cli, "%s", facts->faults[0].why);
+        missing += facts->nfaults;
+    }
+    brc_iter_free(cli->iter);
+    cli->iter = NULL;
+    cli_put_members(
+        cli, CLI_FIELDS({ "missing_places", CLI_OF(missing), .optional = 1 },
+                        { NULL, CLI_OF(first), .lead = "Chunks are missing: ",
+                          .tail = "\n  bring them back ('breccia backend FILE' lists the places); "
+                                  "then 'breccia repack FILE --backend inline' takes everything "
+                                  "into FILE" }));
+    return rc;
+}
+
 static int put_status(struct cli *cli, const char *branch, int clean, int unborn)
 {
     struct cli_changes changes = { .title = "Uncommitted changes:" };
@@ -105,6 +130,7 @@ static int put_status(struct cli *cli, const char *branch, int clean, int unborn
                         { NULL, CLI_OF(unborn), .lead = "\nNo commits yet" }));
     CLI_TRY(put_open_merge(cli));
     CLI_TRY(put_moved_since(cli));
+    CLI_TRY(put_missing_places(cli));
     CLI_TRY(cli_put_changes(cli, &changes));
     CLI_TRY(put_loose_keys(cli));
     cli_finish(cli, '{');

@@ -64,7 +64,11 @@ static void put_du_sums(struct cli *cli, const brc_du_report *report)
                         { "garbage", CLI_OF(report->garbage), .lead = "", .width = -14,
                           .tail = "  nothing: 'gc' removes it\n" },
                         { "stored_bytes", CLI_OF(report->stored), .lead = "", .width = -14,
-                          .tail = "  in all" }));
+                          .tail = "  in all" },
+                        { "outside_bytes", CLI_OF(report->outside), .optional = 1,
+                          .lead = report->outside > 0 ? "\n" : NULL, .width = -14,
+                          .tail = "  of these outside of FILE: 'breccia backend FILE' says "
+                                  "where" }));
 }
 
 static int run_du(struct cli *cli)

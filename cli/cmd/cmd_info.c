@@ -54,7 +54,7 @@ static int gather_repo_facts(struct cli *cli, struct repo_facts *facts)
 static void print_repo(struct cli *cli, const struct repo_facts *facts)
 {
     const brc_stats *stats = &facts->stats;
-    const char *compression = NULL, *dedup = NULL;
+    const char *compression = NULL, *dedup = NULL, *outside = NULL;
 
     if (stats->stored_bytes > 0)
         compression = cli_text(cli, "%.2f times",
@@ -63,6 +63,10 @@ static void print_repo(struct cli *cli, const struct repo_facts *facts)
         dedup = cli_text(cli, "%.2f times, %s in all commits",
                          (double)stats->chunk_refs / (double)stats->chunks,
                          cli_count(cli, stats->chunk_refs, "chunk"));
+    if (stats->outside_chunks > 0)
+        outside = cli_text(cli, "%s, %llu bytes: 'breccia backend FILE' says where",
+                           cli_count(cli, stats->outside_chunks, "chunk"),
+                           (unsigned long long)stats->outside_bytes);
     cli_put_lines(
         cli,
         CLI_FIELDS({ NULL, CLI_OF(cli->file), .lead = "repository" },
@@ -77,6 +81,9 @@ static void print_repo(struct cli *cli, const struct repo_facts *facts)
                    { "log_bytes", CLI_OF(stats->log_bytes), CLI_AS_BYTES,
                      .lead = stats->log_bytes > 0 ? "log" : NULL },
                    { "stored_bytes", CLI_OF(stats->stored_bytes), CLI_AS_BYTES, .lead = "stored" },
+                   { NULL, CLI_OF(outside), .lead = "outside" },
+                   { "outside_chunks", CLI_OF(stats->outside_chunks), .optional = 1 },
+                   { "outside_bytes", CLI_OF(stats->outside_bytes), .optional = 1 },
                    { "logical_bytes", CLI_OF(stats->logical_bytes), CLI_AS_BYTES,
                      .lead = "decoded" },
                    { NULL, CLI_OF(compression), .lead = "compression" },

@@ -15,5 +15,5 @@ const struct cli_command *const cli_commands[] = {
     &cli_command_rebase, &cli_command_pick,   &cli_command_revert, &cli_command_bisect,
     &cli_command_reset,  &cli_command_oplog,  &cli_command_undo,   &cli_command_drafts,
     &cli_command_config, &cli_command_backup, &cli_command_expire, &cli_command_fsck,
-    &cli_command_gc,     &cli_command_completion, &cli_command_help, NULL
+    &cli_command_gc,     &cli_command_repack, &cli_command_completion, &cli_command_help, NULL
 };

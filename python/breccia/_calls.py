@@ -57,10 +57,11 @@ def flags(prefix: str, **named: bool | None) -> int:
 
 def options(struct: str, **members: Any) -> Any:
     """Makes a structure of the library, and keeps the Python objects that its members point to: text; JSON of any
-    value for `..._json`; a time; an array from a sequence (or from one text), with its length in `n...`. None stays
-    0."""
+    value for `..._json`, and a time for `..._us`, whose ends may be left out; an array from a sequence (or from one
+    text), with its length in `n...`. None stays 0."""
     types, made, keep = {name: member.type for name, member in ffi.typeof(struct).fields}, sized(struct), []
     for name, value in members.items():
+        name = next((n for n in (name, name + "_json", name + "_us") if n in types), name)
         if name.endswith("_json") and value is not None:
             value = json_of(value)
         if isinstance(value, str) and "n" + name in types:

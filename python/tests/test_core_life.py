@@ -393,6 +393,23 @@ def test_bisect(grid):
             grid.bisect(word, "main")
 
 
+def test_repack(grid):
+    for i in range(3):
+        write(grid, "main", np.s_[i], i)
+    listed = [c.id for c in grid.log()]
+    told = grid.repack(backend="pack", dry_run=True)
+    assert told.objects > 0 and grid.info().outside_chunks == 0
+    moved = grid.repack(backend={"name": "pack"}, path="/x")
+    assert moved.objects == told.objects == grid.info().outside_chunks and grid.du().outside == moved.bytes_after
+    assert grid.repack(codecs=["gzip"], older_than=datetime.datetime(1971, 1, 1)).objects == 0
+    grid.repack(codecs=["gzip"])
+    assert grid.repack(backend="inline").objects == moved.objects and grid.info().outside_chunks == 0
+    assert grid.repack().rows > 0 and grid.repack().rows == 0
+    assert [c.id for c in grid.log()] == listed and grid.fsck().damage == ()
+    with pytest.raises(breccia.InvalidError):
+        grid.repack(path="/x")
+
+
 def test_expire_gc_du_fsck(grid):
     for i in range(5):
         write(grid, "main", np.s_[:], np.random.default_rng(i).integers(0, 1 << 30, (10, 10)))

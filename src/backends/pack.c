@@ -759,6 +759,22 @@ static int pack_fetch(void *ctx, void *state, size_t n, brc_stored *const *items
     return result;
 }
 
+static int pack_look(void *ctx, void *state, const char *place, brc_error *err)
+{
+    const packs *p = state;
+    char path[PATH_SIZE];
+    int why;
+    (void)ctx;
+    if (pack_of_place(place) == NULL)
+        return brc_fail(err, BRC_EINVAL, "\"%.80s\" is not the name of a pack", place);
+    const int fd = in_open(p, place, path, &why);
+    if (fd < 0)
+        return in_missing(p, place, path, why, err);
+    const int rc = in_check(p, fd, path, err);
+    close(fd);
+    return rc;
+}
+
 /* ---- dropping and listing -------------------------------- */
 
 /* Ends a pack of this state, so that it can be dropped. Returns 0 if a put() is writing to it. */
@@ -918,6 +934,7 @@ int brc_backend_pack_register(brc_registry *reg, brc_error *err)
         .flush = pack_flush,
         .drop = pack_drop,
         .list = pack_list,
+        .look = pack_look,
     };
     return brc_registry_add_backend(reg, &pack, err);
 }

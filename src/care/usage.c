@@ -382,6 +382,7 @@ static int measure_all(usage_run *u, const brc_log_window *window, int only_expi
     u->out->log = u->held.bytes - before;
     BRC_TRY(brc_store_totals(u->store, &stats, err));
     u->out->stored = stats.stored_bytes;
+    u->out->outside = stats.outside_bytes;
     return BRC_OK;
 }
 

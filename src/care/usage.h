@@ -49,6 +49,7 @@ typedef struct brc_usage {
     uint64_t log;         /* bytes that only the window of the operation log keeps */
     uint64_t expired;     /* of `versions`: bytes that only commits hold which the plan lets expire */
     uint64_t stored;      /* bytes of all objects                               */
+    uint64_t outside;     /* of `stored`: what lies outside of the file         */
 } brc_usage;
 
 void brc_usage_dispose(brc_usage *usage);

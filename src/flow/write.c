@@ -472,6 +472,8 @@ static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *e
     if (!brc_is_in_file(o->backend))
         BRC_TRY(brc_store_rest(run->store, 1, err)); /* a slow backend works without a lock */
     BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
+    if (item->keeps)
+        return BRC_OK;
     BRC_TRY(brc_encoding_chain(run->store, o->encoding, &item->old_chain, err));
     if (o->encoding != 0 && item->old_chain == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
@@ -505,7 +507,9 @@ static int write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *
     if (nolds > 1)
         qsort(olds, nolds, sizeof(*olds), write_place_order);
     for (size_t i = 0; i < nolds; i++) {
-        int rc = write_load_old(run, olds[i], err);
+        brc_error why = BRC_ERROR_INIT;
+        int rc = write_load_old(run, olds[i], &why);
+        rc = brc_write_leave(run, olds[i], rc, &why, err);
         if (rc < 0)
             return brc_write_named(run, olds[i], rc, err);
     }
@@ -587,7 +591,7 @@ static int write_settle_item(brc_write_run *run, brc_write_item *item, brc_settl
 {
     if (item->is_piece)
         return run->ops->done(run->ops->ctx, item, err);
-    if (item->is_fill)
+    if (item->is_fill || item->stays)
         return BRC_OK;
     if (run->ops->replace)
         return brc_oid_cmp(&item->id, &item->old.id) == 0
@@ -686,7 +690,9 @@ static int write_store(brc_write_run *run, const brc_write_item *item, const brc
                                                     .kind = BRC_KIND_CHUNK,
                                                     .size = item->len,
                                                     .guard = item->guard};
-    if (!item->as_is && item->spec != NULL)
+    if (item->keeps)
+        o.encoding = item->old.encoding;
+    else if (!item->as_is && item->spec != NULL)
         BRC_TRY(brc_encoding_intern(run->store, item->spec, &o.encoding, err));
     else
         o.encoding = 0;
@@ -881,12 +887,24 @@ static int write_put_again(brc_write_run *run, brc_write_job *job, brc_error *er
     return BRC_OK;
 }
 
+/* Leaves out the objects that a collection of garbage has removed since they were listed. */
+static int write_check_olds(const brc_write_run *run, brc_write_job *job, brc_error *err)
+{
+    for (size_t i = 0; i < job->n && run->ops->replace; i++) {
+        brc_object there = {.id = job->items[i].old.id}, *one = &there;
+        BRC_TRY(brc_objects_find(run->store, &one, 1, err));
+        job->items[i].stays |= !there.found;
+    }
+    return BRC_OK;
+}
+
 static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     brc_write_run *run = ctx;
     brc_write_job *job = (brc_write_job *)base;
     int again;
     BRC_TRY(write_begin_job(run, job, &again, err));
+    BRC_TRY(write_check_olds(run, job, err));
     BRC_TRY(write_put_again(run, job, err));
     if (again)
         BRC_TRY(write_look_again(run, job, err));

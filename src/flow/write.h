@@ -29,6 +29,8 @@ typedef struct brc_write_item {
     /* The object that is stored already: list() sets the id where gather() needs the content; the
      * flow looks the object up unless it is `found`, and fetches it. Zero: no object. */
     brc_object old;
+    int keeps;              /* list(), with `replace`: the stored bytes stay as they are, and are only put
+                               elsewhere: their codec need not be known           */
     int is_part;            /* list(): the item changes a part of the chunk `was`; zero: of fill values */
     brc_oid was;
     /* The encoded chunk. list() sets it where all chunks come encoded, or this one. */
@@ -56,6 +58,8 @@ typedef struct brc_write_item {
     int is_undone; /* the item must be done again                          */
     int is_recorded; /* the object's row was written ahead of the rest     */
     int as_is;     /* the canonical bytes are stored                       */
+    int stays;     /* with `replace`: the object stays as it is stored, because it gains nothing, was left or
+                      was removed meanwhile                                */
     brc_oid id;
     uint64_t guard;
     uint64_t checksum; /* of the bytes to store                            */
@@ -68,7 +72,7 @@ typedef struct brc_write_ops {
                       itself, its cap is BRC_WRITE_ITEMS                           */
     size_t held;   /* bytes that the caller holds meanwhile: taken off the budget  */
     int encoded;   /* list() gives encoded chunks, which are stored as they are    */
-    int replace;   /* item->old is stored again with the same content              */
+    int replace;   /* item->old is stored again with the same content, unless it is gone by then */
     /* Caller's thread: sets the next items, at most cap; *n is 0 at the end. BRC_WINDOW_LATER: the
      * next item needs an item in progress to be done first. */
     int (*list)(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err);
@@ -78,6 +82,9 @@ typedef struct brc_write_ops {
     int (*done)(void *ctx, const brc_write_item *item, brc_error *err);
     /* Any thread: puts the chunk's name before an error. NULL: errors stay as they are. */
     void (*name)(void *ctx, const brc_write_item *item, brc_error *err);
+    /* Any thread, with `replace`: says whether the write goes on (1) although an object cannot be read, for
+     * the reason `why`; the object then stays as it is. NULL: it does not. */
+    int (*leave)(void *ctx, const brc_write_item *item, const brc_error *why);
     /* For brc_flow_prepare(): sets *id to the chunk's present id. */
     int (*now)(void *ctx, const brc_write_item *item, brc_oid *id, brc_error *err);
 } brc_write_ops;

@@ -8,13 +8,25 @@
 
 /* ==== write work ================================ */
 
-/* A chunk that does not shrink by 3 % is stored as it is. */
-#define WORTHWHILE(stored, len) ((stored) <= (len) - (len) / 100 * 3)
-
 int brc_write_named(const brc_write_run *run, const brc_write_item *item, int rc, brc_error *err)
 {
     if (rc < 0 && err != NULL && run->ops->name != NULL)
         run->ops->name(run->ops->ctx, item, err);
+    return rc;
+}
+
+int brc_write_leave(const brc_write_run *run, brc_write_item *item, int rc, brc_error *why,
+                    brc_error *err)
+{
+    const brc_write_ops *ops = run->ops;
+    if (rc >= 0)
+        return BRC_OK;
+    item->stays = rc != BRC_ENOMEM && rc != BRC_EINTERRUPT && ops->leave != NULL &&
+                  ops->leave(ops->ctx, item, why);
+    if (item->stays)
+        return BRC_OK;
+    if (err != NULL)
+        brc_error_copy(err, why);
     return rc;
 }
 
@@ -69,6 +81,28 @@ static int write_take(brc_scratch *scratch, brc_write_item *item, brc_error *err
     return BRC_OK;
 }
 
+/* Checks the stored bytes of an object that is put elsewhere as it is. */
+static int write_keep(brc_write_item *item, brc_error *err)
+{
+    BRC_TRY(brc_object_verify(&item->old, item->stored.data, err));
+    item->id = item->old.id;
+    item->guard = item->old.guard;
+    item->data = item->stored.data;
+    item->len = item->stored.len;
+    return BRC_OK;
+}
+
+/* Gathers the content of an object that is stored again. */
+static int write_gather_old(const brc_write_run *run, brc_scratch *scratch, brc_write_item *item,
+                            brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    int rc = item->stays   ? BRC_OK
+             : item->keeps ? write_keep(item, &why)
+                           : run->ops->gather(run->ops->ctx, item, scratch, &why);
+    return brc_write_leave(run, item, rc, &why, err);
+}
+
 /* Makes the canonical bytes of an item, and hashes them unless they are all fill. The canonical
  * bytes of a chunk with a lossy chain are those that the chain gives back. */
 static int write_hash(brc_write_run *run, brc_scratch *scratch, brc_write_item *item,
@@ -76,9 +110,11 @@ static int write_hash(brc_write_run *run, brc_scratch *scratch, brc_write_item *
 {
     const brc_write_ops *ops = run->ops;
     const int is_encoded = brc_write_is_encoded(run, item);
-    if (!is_encoded)
+    if (ops->replace)
+        BRC_TRY(write_gather_old(run, scratch, item, err));
+    else if (!is_encoded)
         BRC_TRY(ops->gather(ops->ctx, item, scratch, err));
-    if (item->is_piece)
+    if (item->is_piece || item->stays || item->keeps)
         return BRC_OK;
     int lossy = item->chain != NULL && brc_chain_is_lossy(item->chain);
     if (lossy && !is_encoded)
@@ -129,7 +165,7 @@ static int write_make(brc_write_run *run, unsigned worker, brc_write_item *item,
 {
     if (!is_encoded)
         BRC_TRY(write_encode(run->pipe->workers[worker].scratch, item, err));
-    item->as_is = !WORTHWHILE(item->stored.len, item->len);
+    item->as_is = !brc_write_is_worthwhile(item->stored.len, item->len);
     return !item->as_is && !run->pipe->no_readback && !is_encoded
                ? write_read_back(run, worker, item, err)
                : BRC_OK;
@@ -144,13 +180,18 @@ static void write_sum(brc_write_item *item)
 
 static int write_prepare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err)
 {
-    if (item->is_fill || item->is_piece)
+    if (item->is_fill || item->is_piece || item->stays)
+        return BRC_OK;
+    item->checksum = item->old.checksum;
+    if (item->keeps)
         return BRC_OK;
     if (item->is_known)
         return item->compares ? brc_write_compare(run, worker, item, err) : BRC_OK;
     item->as_is = item->chain != NULL && brc_chain_is_identity(item->chain);
     if (!brc_write_is_encoded(run, item) && !item->as_is)
         BRC_TRY(write_make(run, worker, item, brc_chain_is_lossy(item->chain), err));
+    item->stays = run->ops->replace && item->as_is && item->old.encoding == 0 &&
+                  item->old.backend == item->backend;
     write_sum(item);
     return BRC_OK;
 }

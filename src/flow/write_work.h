@@ -44,6 +44,8 @@ typedef struct brc_write_run {
 
 /* Puts the item's name before an error. Returns rc. */
 int brc_write_named(const brc_write_run *run, const brc_write_item *item, int rc, brc_error *err);
+/* Returns BRC_OK if the item is left as it is in spite of this error, else the error. */
+BRC_MUST_USE int brc_write_leave(const brc_write_run *run, brc_write_item *item, int rc, brc_error *why, brc_error *err);
 /* Does a stage of one item. Stage 0 makes the canonical bytes, tests whether they are all fill, and hashes them;
  * stage 1 encodes a new item and decodes it again, or compares a known one. */
 BRC_MUST_USE int brc_write_work(brc_write_run *run, brc_write_item *item, int stage, unsigned worker, brc_error *err);
@@ -66,9 +68,15 @@ static inline int64_t brc_write_backend(const brc_write_item *item)
     return item->lies != 0 ? item->lies : item->backend;
 }
 
+/* A chunk that does not shrink by 3 % is stored as it is. */
+static inline int brc_write_is_worthwhile(size_t stored, size_t len)
+{
+    return stored <= len - len / 100 * 3;
+}
+
 static inline int brc_write_is_new(const brc_write_item *item)
 {
-    return !item->is_piece && !item->is_fill && !item->is_known;
+    return !item->is_piece && !item->is_fill && !item->is_known && !item->stays;
 }
 
 /* ---- write_work.c: putting into backends -------------------------------- */

@@ -45,6 +45,7 @@ static void usage_tell(const brc_usage *usage, brc_du_report *report)
     report->log = usage->log;
     report->garbage = usage->stored > needed ? usage->stored - needed : 0;
     report->stored = usage->stored;
+    report->outside = usage->outside;
 }
 
 static int usage_next(void *state, const void **out, brc_error *err)
@@ -74,7 +75,8 @@ int brc_du(brc_du_report *out, brc_iter **items, breccia *repo, brc_error *err)
     BRC_GO(rc);
     usage_tell(&list->usage, &report);
     if (out != NULL)
-        BRC_GO(brc_sized_out(out, &report, sizeof(report), sizeof(report), "brc_du_report", err));
+        BRC_GO(brc_sized_out(out, &report, sizeof(report),
+                             offsetof(brc_du_report, outside), "brc_du_report", err));
     if (items != NULL) {
         *items = it;
         it = NULL;

@@ -91,6 +91,30 @@ static int place_load(brc_store_backend *b, int64_t seq, brc_error *err)
     return rc;
 }
 
+int brc_place_after(brc_store *store, int64_t after, int64_t *seq, int64_t *backend, brc_buf *name,
+                    brc_error *err)
+{
+    sqlite3_stmt *st;
+    int there;
+    *seq = 0;
+    BRC_TRY(brc_schema_has(store, "place", &there, err));
+    if (!there)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT seq, backend, name FROM place WHERE seq>?1 ORDER BY seq LIMIT 1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, after);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    const char *text = (const char *)sqlite3_column_text(st, 2);
+    *seq = sqlite3_column_int64(st, 0);
+    *backend = sqlite3_column_int64(st, 1);
+    rc = brc_buf_text(name, text != NULL ? text : "", err);
+    sqlite3_reset(st);
+    return rc;
+}
+
 int brc_object_place(brc_store_backend *b, const brc_object *o, const char **name, brc_error *err)
 {
     *name = NULL;
@@ -298,10 +322,6 @@ void brc_stored_clear(brc_stored *stored)
  * before the transaction ends. The row's number is known from the start.
  */
 
-/* The bytes of a full row: with BRC_SMALL_MOST, a row wastes at most 6 % of its size
- * (docs/decisions/0014-format-2.md). */
-#define ROW_FULL ((size_t)256 << 10)
-
 /* A larger claimed size is compared with the bytes that exist before memory is reserved for
  * it; for a smaller one the search for the blob would cost more than the memory. */
 #define CLAIM_MAX ((uint64_t)1 << 20)
@@ -449,7 +469,7 @@ int brc_rows_settle(brc_store *store, brc_error *err)
 
 static int row_add(brc_store *store, brc_stored *s, brc_error *err)
 {
-    if (store->row.bytes.len >= ROW_FULL)
+    if (store->row.bytes.len >= BRC_ROW_FULL)
         BRC_TRY(inline_flush(NULL, store, err));
     if (store->row.seq == 0)
         BRC_TRY(next_seq(store, &store->row.seq, err));
@@ -774,6 +794,17 @@ int brc_backend_use(brc_store *store, int64_t id, brc_store_backend **out, brc_e
     return (*out)->impl != NULL ? BRC_OK : backend_open(*out, err);
 }
 
+int brc_backend_spec(brc_store *store, int64_t id, const char **spec, brc_error *err)
+{
+    brc_store_backend *b;
+    *spec = BRC_INLINE_SPEC;
+    if (brc_is_in_file(id))
+        return BRC_OK;
+    BRC_TRY(backend_load(store, id, &b, err));
+    *spec = b->spec;
+    return BRC_OK;
+}
+
 void brc_backends_forget(brc_store *store)
 {
     for (size_t i = 0; i < store->backends.n; i++) {
@@ -806,6 +837,11 @@ int brc_backend_on_workers(const brc_store_backend *b)
 int brc_backend_is_far(const brc_store_backend *b)
 {
     return (b->impl->flags & BRC_BACKEND_FAR) != 0;
+}
+
+int brc_backend_can_put(const brc_store_backend *b)
+{
+    return b->impl->put != NULL;
 }
 
 int brc_backend_is_inline(const brc_store_backend *b)
@@ -853,6 +889,13 @@ int brc_backend_drop(const brc_store_backend *b, size_t n, brc_stored *const *it
     for (size_t i = 0; i < n; i++)
         items[i]->status = BRC_BACKEND_NOT_DONE;
     int rc = b->impl->drop(b->impl->ctx, b->state, n, items, err);
+    return rc == BRC_OK ? BRC_OK : backend_failed(b, rc, err);
+}
+
+int brc_backend_look(const brc_store_backend *b, const char *place, brc_error *err)
+{
+    const int knows = b->impl->size > offsetof(brc_backend, look) && b->impl->look != NULL;
+    const int rc = knows ? b->impl->look(b->impl->ctx, b->state, place, err) : BRC_OK;
     return rc == BRC_OK ? BRC_OK : backend_failed(b, rc, err);
 }
 

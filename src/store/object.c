@@ -400,11 +400,39 @@ static void add_to_total(uint64_t *sum, sqlite3_stmt *st, int column)
     *sum = *sum > INT64_MAX - n ? INT64_MAX : *sum + n;
 }
 
+/* Adds what of some rows lies outside of the file. Files without other backends pay nothing. */
+static int add_outside(brc_store *store, const sqlite3_value *after, brc_stats *out,
+                       brc_error *err)
+{
+    sqlite3_stmt *st;
+    int there;
+    BRC_TRY(brc_schema_has(store, "backend", &there, err));
+    if (!there)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT coalesce(sum(backend<>0),0), cast(total(CASE WHEN backend<>0 AND"
+                     " typeof(stored)='integer' AND stored>0 THEN stored END) AS INTEGER) FROM"
+                     " (SELECT backend, stored FROM object WHERE id>?1 ORDER BY id LIMIT 16384)",
+                     &st, err));
+    if (after == NULL)
+        sqlite3_bind_double(st, 1, -HUGE_VAL);
+    else if (sqlite3_bind_value(st, 1, after) != SQLITE_OK)
+        return brc_nomem(err);
+    const int rc = brc_step(store, st, err);
+    if (rc > 0) {
+        add_to_total(&out->outside_chunks, st, 0);
+        add_to_total(&out->outside_bytes, st, 1);
+    }
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
+}
+
 /* Adds the totals of some rows, so that nobody waits for all of them; *last: where the next step
  * begins. Returns 0 if there are no more rows. */
 static int add_totals(brc_store *store, sqlite3_value **last, brc_stats *out, brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(add_outside(store, *last, out, err));
     /* A row may claim any size: a sum that is too large for an integer is reported as the largest.
      * Values that are not sizes count as 0. */
     BRC_TRY(brc_stmt(store,
@@ -439,6 +467,7 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
     sqlite3_value *last = NULL;
     int rc;
     out->objects = out->chunks = out->stored_bytes = out->logical_bytes = 0;
+    out->outside_chunks = out->outside_bytes = 0;
     while ((rc = add_totals(store, &last, out, err)) > 0) {
         brc_store_breathe(store);
         rc = brc_store_check_interrupt(store, err);

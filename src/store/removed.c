@@ -93,6 +93,33 @@ int brc_removed_last(brc_store *store, int64_t *last, brc_error *err)
     return brc_ask_number(store, st, last, err);
 }
 
+int brc_blob_last(brc_store *store, int64_t *last, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT coalesce(max(seq), 0) FROM blob", &st, err));
+    return brc_ask_number(store, st, last, err);
+}
+
+int brc_blobs_page(brc_store *store, int64_t after, brc_blob_row *out, size_t cap, size_t *n,
+                   brc_error *err)
+{
+    int rc = BRC_OK;
+    sqlite3_stmt *st;
+    *n = 0;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT seq, max(0, length(data) - coalesce((SELECT bytes FROM removed WHERE"
+                     " backend=0 AND place=seq AND name=''), 0)) FROM blob WHERE seq>?1"
+                     " ORDER BY seq LIMIT ?2",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, after);
+    sqlite3_bind_int64(st, 2, (int64_t)cap);
+    while (*n < cap && (rc = brc_step(store, st, err)) > 0)
+        out[(*n)++] = (brc_blob_row){.seq = sqlite3_column_int64(st, 0),
+                                     .live = (uint64_t)sqlite3_column_int64(st, 1)};
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
+}
+
 #define REMOVED_NEXT                                                                              \
     "SELECT " REMOVED_COLUMNS " FROM removed WHERE (backend, place, name)>(?1, ?2, ?3) AND"       \
     " due_us<=?4 AND checksum IS " BRC_REMOVED_SUM

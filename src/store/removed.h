@@ -78,6 +78,22 @@ typedef struct brc_removed_sweep {
 BRC_MUST_USE int brc_removed_sweep_some(brc_store *store, brc_removed_sweep *sweep, brc_removed *rows, size_t n,
                                         brc_error *err);
 
+/* Within a transaction: puts the stored bytes of a small object of the file into the row of stored bytes that the
+ * transaction fills. `bytes` is memory to use. */
+BRC_MUST_USE int brc_object_move(brc_store *store, const brc_object *o, brc_buf *bytes, brc_error *err);
+/* A row of stored bytes. */
+typedef struct brc_blob_row {
+    int64_t seq;
+    uint64_t live; /* bytes that objects have */
+} brc_blob_row;
+/* The length at which a row is full, and the next object goes into another row: with BRC_SMALL_MOST, a row wastes at
+ * most 6 % of its size (docs/decisions/0014-format-2.md). */
+#define BRC_ROW_FULL ((size_t)256 << 10)
+/* Finds the number of the last row; 0: there is none. */
+BRC_MUST_USE int brc_blob_last(brc_store *store, int64_t *last, brc_error *err);
+/* Lists the next rows after the number `after`, at most `cap`. */
+BRC_MUST_USE int brc_blobs_page(brc_store *store, int64_t after, brc_blob_row *out, size_t cap, size_t *n, brc_error *err);
+
 /* Finds the next backend's number after `after`; 0: there is none. */
 BRC_MUST_USE int brc_backend_after(brc_store *store, int64_t after, int64_t *id, brc_error *err);
 /* Outside of a transaction: finds strays, which the backend lists and no row names, and writes rows for them, except

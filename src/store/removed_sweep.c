@@ -32,7 +32,7 @@ static int row_is_theirs(brc_store *store, int64_t seq, brc_object *objects, siz
     return BRC_OK;
 }
 
-static int move_object(brc_store *store, const brc_object *o, brc_buf *bytes, brc_error *err)
+int brc_object_move(brc_store *store, const brc_object *o, brc_buf *bytes, brc_error *err)
 {
     brc_stored at, *put = &at;
     bytes->len = 0;
@@ -71,7 +71,7 @@ static int compact_row(brc_store *store, const brc_removed *row, brc_error *err)
         objects[i].id = row->ids[i];
     int rc = row_is_theirs(store, row->place, objects, row->nids, &is_theirs, err);
     for (size_t i = 0; i < row->nids && rc == BRC_OK && is_theirs; i++)
-        rc = move_object(store, &objects[i], &bytes, err);
+        rc = brc_object_move(store, &objects[i], &bytes, err);
     brc_buf_dispose(&bytes);
     free(p);
     return rc;

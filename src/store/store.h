@@ -224,10 +224,19 @@ BRC_MUST_USE int brc_backend_find(brc_store *store, const char *spec, int64_t *i
 /* Returns the backend of a number, and opens it the first time; it stays open until the store is closed.
  * BRC_EUNSUPPORTED if this build lacks the backend. */
 BRC_MUST_USE int brc_backend_use(brc_store *store, int64_t id, brc_store_backend **out, brc_error *err);
+/* Finds a backend's specification in full form, borrowed until the store is closed. */
+BRC_MUST_USE int brc_backend_spec(brc_store *store, int64_t id, const char **spec, brc_error *err);
+/* Returns BRC_OK if the backend has the place or cannot look without reading, else the backend's error. */
+BRC_MUST_USE int brc_backend_look(const brc_store_backend *b, const char *place, brc_error *err);
+/* Finds the next place after the number `after`, and appends its name. *seq is 0 if there is none. */
+BRC_MUST_USE int brc_place_after(brc_store *store, int64_t after, int64_t *seq, int64_t *backend, brc_buf *name,
+                                 brc_error *err);
 /* Returns 1 if fetch and put may be called on any thread, 0 if only on the store's. */
 int brc_backend_on_workers(const brc_store_backend *b);
 /* Returns whether a call of its fetch() takes a while: BRC_BACKEND_FAR. */
 int brc_backend_is_far(const brc_store_backend *b);
+/* Returns 1 if the backend can store objects, 0 if it only reads them. */
+int brc_backend_can_put(const brc_store_backend *b);
 /* Returns 1 if the backend is the file itself: puts into the file belong to a transaction. */
 int brc_backend_is_inline(const brc_store_backend *b);
 /* Fills in a request to the object's backend; the caller adds `into`, and `place` if the object lies in one. */

@@ -24,7 +24,7 @@ static const struct {
     size_t size, end, at;
 } layouts[] = {
     NO_TAIL(brc_buf, reserved),        NO_TAIL(brc_error, message),
-    NO_TAIL(brc_open_opts, credentials_ctx),   NO_TAIL(brc_stats, log_bytes),
+    NO_TAIL(brc_open_opts, credentials_ctx),   NO_TAIL(brc_stats, outside_bytes),
     NO_TAIL(brc_commit_opts, conflicts), NO_TAIL(brc_diff_opts, sel),
     NO_TAIL(brc_array_spec, compressors_json), NO_TAIL(brc_sel, step),
     NO_TAIL(brc_array_stats_opts, field),
@@ -35,12 +35,12 @@ static const struct {
     NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
     NO_TAIL(brc_dtype_ops, scan),      NO_TAIL(brc_dtype_spec, owner),
     NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, decode_part),
-    NO_TAIL(brc_backend, prove),     NO_TAIL(brc_stored, leaves),
+    NO_TAIL(brc_backend, look),     NO_TAIL(brc_stored, leaves),
     NO_TAIL(brc_kept, time_us),
     NO_TAIL(brc_backend_host, credentials), NO_TAIL(brc_server, reserved),
     NO_TAIL(brc_credentials, token), NO_TAIL(brc_gc_opts, keep),
     NO_TAIL(brc_gc_report, past_versions), NO_TAIL(brc_expire_opts, reserved),
-    NO_TAIL(brc_expire_report, bytes), NO_TAIL(brc_du_report, stored),
+    NO_TAIL(brc_expire_report, bytes), NO_TAIL(brc_du_report, outside),
     NO_TAIL(brc_merge_opts, reserved), NO_TAIL(brc_merge_result, draft),
     NO_TAIL(brc_open_state, left), NO_TAIL(brc_pick_opts, mainline),
     NO_TAIL(brc_pick_result, left), NO_TAIL(brc_bisect_result, skipped),

@@ -85,3 +85,7 @@ t backend r.brc /a '[1]'
 t backend r.brc /a --at main~1 inline
 t backend
 t backend r.brc /none inline
+
+echo '# without the plug-in, what lies where is still counted'
+breccia backend d.brc 2>&1 | sed 's/known: [^)]*/known: SOME/'
+t backend d.brc --check --plugin ./dirstore.so

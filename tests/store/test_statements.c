@@ -25,6 +25,7 @@ static const struct {
     const char *sql, *why;
 } may_scan[] = {
     {"SELECT count(*), coalesce(sum(kind=1)", "totals of the whole file"},
+    {"SELECT coalesce(sum(backend<>0),0)", "likewise, where a file has other backends"},
     {"SELECT name, sql, type FROM sqlite_schema", "the whole schema is compared"},
     {"SELECT count(*) FROM sqlite_schema", "opens the file, and the schema is small"},
     {"SELECT new, checksum IS row_sum('oplog'", "a person asks for a time; an index would"

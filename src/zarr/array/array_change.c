@@ -1,13 +1,12 @@
 /* Changes of an array's backend, codecs, shape and past. meta.c defines the stored form of the
  * backend. */
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/alloc.h"
 #include "../../base/buf.h"
 #include "../../base/json.h"
-#include "../../flow/write.h"
+#include "../../flow/again.h"
 #include "../../store/change.h"
 #include "../../work/bulk_write.h"
 #include "../../work/fold.h"
@@ -120,27 +119,15 @@ int brc_array_set_backend(brc_array *a, const char *backend_json, brc_error *err
  * chunks.
  */
 
-/* Chunks are looked up in batches, so that memory does not grow with the array. */
-enum { RECODE_BATCH = 1024 };
-
 /* The most passes over the chunks, each for what others wrote during the one before. What they
  * write after the last pass stays as they stored it. */
 enum { RECODE_PASSES = 4 };
-
-typedef struct recode_chunk {
-    brc_object object;
-    brc_form *form;
-    int64_t encoding;
-} recode_chunk;
 
 typedef struct recode {
     brc_array *a;
     brc_meta to;      /* the array as it will be                                    */
     brc_chunk_cursor cursor;
     uint64_t total;   /* of all chunks, also of those that are stored with these codecs already */
-    void *on_the_way; /* of tsearch(): unfinished items, by object                  */
-    size_t n, at;
-    recode_chunk chunks[RECODE_BATCH];
 } recode;
 
 static int recode_count(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
@@ -154,146 +141,60 @@ static int recode_count(void *ctx, const uint64_t *index, const brc_oid *id, brc
     return BRC_OK;
 }
 
-static int recode_order(const void *a, const void *b)
+/* Lists the next chunk of the array, which goes where the array's new chunks go. */
+static int recode_next(void *ctx, brc_again_item *out, brc_error *err)
 {
-    return brc_oid_cmp(&((const recode_chunk *)a)->object.id,
-                       &((const recode_chunk *)b)->object.id);
-}
-
-/* Reads the next chunks of the array; 0 at the end. */
-static int recode_read(recode *r, brc_error *err)
-{
+    recode *r = ctx;
     uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-    int rc = 1;
-    r->n = r->at = 0;
-    while (r->n < RECODE_BATCH) {
-        recode_chunk *c = &r->chunks[r->n];
-        memset(c, 0, sizeof(*c));
-        rc = brc_chunk_cursor_next(&r->cursor, index, &c->object.id, err);
-        if (rc <= 0)
-            break;
-        brc_grid_chunk(&r->a->meta.grid, index, corner, chunk);
-        BRC_TRY(brc_form_of_meta(brc_array_store(r->a), &r->to, chunk, &c->form, &c->encoding,
-                                 err));
-        r->n++;
-    }
-    return rc < 0 ? rc : r->n > 0;
+    brc_form *form;
+    const int rc = brc_chunk_cursor_next(&r->cursor, index, &out->id, err);
+    if (rc <= 0)
+        return rc;
+    brc_grid_chunk(&r->a->meta.grid, index, corner, chunk);
+    BRC_TRY(brc_form_of_meta(brc_array_store(r->a), &r->to, chunk, &form, &out->encoding, err));
+    out->chain = form->chain;
+    out->spec = out->encoding != 0 ? form->spec : NULL; /* -1: the first chunk with this encoding
+                                                         * gives it a number */
+    out->digest = form->digest;
+    BRC_TRY(brc_array_new_chunks(r->a, &out->backend, err));
+    return 1;
 }
 
-static int recode_item_order(const void *a, const void *b)
+static int recode_step(void *ctx, uint64_t bytes, brc_error *err)
 {
-    return brc_oid_cmp(&((const brc_write_item *)a)->old.id, &((const brc_write_item *)b)->old.id);
+    const recode *r = ctx;
+    return brc_task_step(r->a->session->repo, bytes, err);
 }
 
-static int is_on_the_way(const recode *r, const brc_oid *id)
-{
-    const brc_write_item item = {.old.id = *id};
-    return tfind(&item, &r->on_the_way, recode_item_order) != NULL;
-}
-
-/* Chooses each object once, and only those with another encoding: an object that is shared with
- * another chunk may have been stored again by an earlier batch, or be in the present one. */
-static int recode_choose(recode *r, brc_error *err)
-{
-    brc_object *objects[RECODE_BATCH];
-    size_t kept = 0;
-    if (r->n > 1)
-        qsort(r->chunks, r->n, sizeof(recode_chunk), recode_order);
-    for (size_t i = 0; i < r->n; i++)
-        if (i == 0 || recode_order(&r->chunks[kept - 1], &r->chunks[i]) != 0)
-            r->chunks[kept++] = r->chunks[i];
-    for (size_t i = 0; i < kept; i++)
-        objects[i] = &r->chunks[i].object;
-    BRC_TRY(brc_objects_find(brc_array_store(r->a), objects, kept, err));
-    r->n = 0;
-    for (size_t i = 0; i < kept; i++) {
-        const brc_object *o = &r->chunks[i].object;
-        if (o->found && o->encoding != r->chunks[i].encoding && !is_on_the_way(r, &o->id))
-            r->chunks[r->n++] = r->chunks[i];
-    }
-    return BRC_OK;
-}
-
-static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
-{
-    recode *r = ctx;
-    *n = 0;
-    BRC_TRY(brc_task_step(r->a->session->repo, 0, err));
-    while (r->at == r->n) {
-        int rc = recode_read(r, err);
-        if (rc <= 0)
-            return rc;
-        BRC_TRY(recode_choose(r, err));
-    }
-    for (; *n < cap && r->at < r->n; ++*n) {
-        const recode_chunk *c = &r->chunks[r->at++];
-        brc_write_item *item = &items[*n];
-        item->chain = c->form->chain;
-        item->spec = c->encoding != 0 ? c->form->spec : NULL; /* -1: the first chunk with this
-                                                               * encoding gives it a number */
-        item->elements = c->form->elements;
-        item->digest = c->form->digest;
-        item->old = c->object;
-        BRC_TRY(brc_array_new_chunks(r->a, &item->backend, err));
-        if (tsearch(item, &r->on_the_way, recode_item_order) == NULL)
-            return brc_nomem(err);
-    }
-    return BRC_OK;
-}
-
-static int recode_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
-{
-    (void)ctx;
-    BRC_TRY(brc_write_old(item, scratch, &item->own, err));
-    if (item->own.len != item->old.size)
-        return brc_fail(err, BRC_ECORRUPT, "a chunk has %zu bytes, not %llu", item->own.len,
-                        (unsigned long long)item->old.size);
-    item->data = item->own.data;
-    item->len = item->own.len;
-    return BRC_OK;
-}
-
-static int recode_done(void *ctx, const brc_write_item *item, brc_error *err)
-{
-    recode *r = ctx;
-    tdelete(item, &r->on_the_way, recode_item_order);
-    return brc_task_step(r->a->session->repo, item->old.size, err);
-}
-
-static void recode_name(void *ctx, const brc_write_item *item, brc_error *err)
+static void recode_name(void *ctx, const brc_oid *id, brc_error *err)
 {
     const recode *r = ctx;
     char hex[65];
-    brc_context(err, "%s, chunk of object %s", r->a->path, brc_oid_format(hex, &item->old.id));
-}
-
-static void keep_recoded(void *item)
-{
-    (void)item; /* the flow owns it */
+    brc_context(err, "%s, chunk of object %s", r->a->path, brc_oid_format(hex, id));
 }
 
 static int recode_listed(recode *r, brc_error *err)
 {
     brc_array *a = r->a;
-    brc_write_ops ops = {
+    const size_t len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) *
+                       brc_array_unit(a);
+    brc_again again = {
+        .pipe = &a->session->repo->pipe,
+        .store = brc_array_store(a),
         .ctx = r,
-        .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
-        .replace = 1,
-        .list = recode_list,
-        .gather = recode_gather,
-        .done = recode_done,
+        .next = recode_next,
+        .step = recode_step,
         .name = recode_name,
     };
     uint64_t bytes;
-    if (!brc_mul_u64(r->total, ops.len, &bytes))
+    if (!brc_mul_u64(r->total, len, &bytes))
         bytes = 0;
     brc_task task = brc_task_begin(a->session->repo, "re-encode", bytes);
     int rc = brc_chunk_cursor_start(&r->cursor, a, err);
     if (rc == BRC_OK)
-        rc = brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err);
+        rc = brc_again_run(&again, err);
     brc_task_end(a->session->repo, &task, rc);
     brc_chunk_cursor_end(&r->cursor);
-    tdestroy(r->on_the_way, keep_recoded);
     return rc;
 }
 
@@ -398,21 +299,24 @@ static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc
 
 /* ---- in batches -------------------------------- */
 
+typedef struct recode_steps {
+    brc_array *a;
+    const brc_json *doc;
+} recode_steps;
+
+static int recode_all(void *ctx, brc_error *err)
+{
+    const recode_steps *steps = ctx;
+    return recode_chunks(steps->a, steps->doc, err);
+}
+
 /* Stores the chunks in one transaction if the array is small; otherwise in many, the first of which
  * begins with the first chunk to store, so that nobody waits while chunks are decoded and encoded.
  * Leaves one transaction open, for the end. */
 static int recode_in_batches(brc_array *a, const brc_json *doc, brc_error *err)
 {
-    brc_store *store = brc_array_store(a);
-    BRC_TRY(brc_store_bulk_begin(store, err));
-    brc_store_bulk_enter(store);
-    int rc = recode_chunks(a, doc, err);
-    const int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-    rc = rc < 0 ? rc : end;
-    if (rc == BRC_OK)
-        rc = brc_store_bulk_finish(store, err);
-    brc_store_bulk_cancel(store);
-    return rc;
+    recode_steps steps = {a, doc};
+    return brc_again_in_steps(brc_array_store(a), recode_all, &steps, err);
 }
 
 /* Sets the document in the last transaction. *done is 0 if others have written meanwhile: another
