@@ -195,7 +195,7 @@ const struct cli_command cli_command_backend = {
     .examples = "breccia backend climate.brc --check\n"
                 "breccia backend climate.brc /t2m\n"
                 "breccia backend climate.brc /t2m inline\n"
-                "breccia backend climate.brc --rebase /archive/era5 /disk2/era5\n"
+                "breccia backend climate.brc --rebase archive/2020 disk2/2020\n"
                 "breccia backend climate.brc /t2m org.example.dir --plugin ./dirstore.so",
     .options = backend_options,
     .min_operands = 0,

@@ -596,7 +596,7 @@ const struct cli_command cli_command_import = {
                 "breccia import digits.brc images=train.npy tests=test.npy -m raw\n"
                 "breccia import climate.brc t2m.npy /t2m --chunks 8,241,480\n"
                 "breccia import climate.brc t2m.npy /t2m_small --compress blosc:zstd:5\n"
-                "breccia import climate.brc /archive/era5.nc /era5 --external\n"
+                "breccia import climate.brc archive/2020.nc /2020 --external\n"
                 "breccia import climate.brc stations.csv /stations --dtype float32\n"
                 "breccia export old.brc - | breccia import new.brc -\n"
                 "breccia import climate.brc run.grib /run --with './grib2zarr \"$1\"'",

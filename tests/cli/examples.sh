@@ -104,7 +104,8 @@ ahead_import() {
     q rm mnist.brc /train
     q group mnist.brc /train
 }
-ahead_import_11() { q rm climate.brc /run; }
+ahead_import_12() { q rm climate.brc /run; }
+ahead_import_10() { mkdir archive && cp run.nc archive/2020.nc; }
 ahead_commit() { changed; }
 ahead_commit_2() { q write climate.brc /t2m '[6]' --value 300; }
 ahead_commit_3() { q write climate.brc /t2m '[7]' --value 300; }
@@ -113,7 +114,13 @@ ahead_diff() { changed; }
 ahead_switch_2() { q branch climate.brc -D experiment; }
 ahead_branch() { q branch climate.brc -D experiment; }
 ahead_tag() { q tag climate.brc -d v1.0; }
-ahead_backend_3() { q config climate.brc backend inline; }
+ahead_backend_4() {
+    mkdir -p archive/2020 disk2
+    cp t2m.npy archive/2020/t2m.npy
+    q import climate.brc archive/2020/t2m.npy /moving --external
+    mv archive/2020 disk2
+}
+ahead_backend_5() { q config climate.brc backend inline; }
 conflict() { # REV DAY: behind REV the day is not what the other branch has
     q reset climate.brc "$1" --hard
     q write climate.brc /t2m "[$2]" --value 301
