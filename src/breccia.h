@@ -193,6 +193,13 @@ BRC_API BRC_MUST_USE int brc_rebase_files(breccia *repo, const char *from, const
  * place that is missing and, with BRC_BACKENDS_CHECK, a place whose object cannot be read are faults of their item,
  * and not of the call. Without BRC_BACKENDS_QUICK the call reads all rows of objects. */
 BRC_API BRC_MUST_USE int brc_backends(brc_iter **out, breccia *repo, uint32_t flags, brc_error *err);
+/* Tries whether a backend keeps what it promises, before anything relies on it, and calls each() for every promise: a
+ * bucket must give back what it got, read ranges, list. `backend_json` is a name or a specification, as for an array.
+ * Small things may be written to the backend, and are removed again; nothing is written to the repository's file.
+ * A backend that has nothing to try, like the file itself, promises nothing here. Fails if the backend cannot be
+ * asked. each() runs on the caller's thread. */
+BRC_API BRC_MUST_USE int brc_prove_backend(breccia *repo, const char *backend_json, brc_promise_fn each, void *ctx,
+                                           brc_error *err);
 /* Reads everything in the file and reports each fault to `found`, and in a damaged file also to
  * `stands` which parts of each branch and tag are lost and which are intact. Both may be NULL, and a
  * result other than 0 stops the call. The result is BRC_OK even if there are faults. *checked

@@ -183,9 +183,7 @@ typedef struct brc_backend {
      * a few words ("reads ranges"), whether the promise holds, and what was seen if it does not ("": nothing to
      * say). It may write small things of its own, which it removes again. If each() returns anything but BRC_OK,
      * it stops and returns that. It fails only if the place cannot be asked. NULL: there is nothing to try. */
-    int (*prove)(void *ctx, void *state,
-                 int (*each)(void *to, const char *promise, int holds, const char *seen, brc_error *err), void *to,
-                 brc_error *err);
+    int (*prove)(void *ctx, void *state, brc_promise_fn each, void *to, brc_error *err);
     /* Looks whether a place exists, at once: it reads no object and asks no server. Fails with BRC_ENOTFOUND and a
      * sentence that names what is missing. It is called where the user is told what lies where, for each place.
      * NULL: only fetch() finds that out. */

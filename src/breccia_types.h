@@ -406,6 +406,10 @@ enum {
 };
 #define BRC_BACKENDS_LOOKED_AT 64
 
+/* For brc_prove_backend(): a promise in a few words ("reads ranges"), whether it holds, and what was seen if it does
+ * not. A result other than BRC_OK stops the call, which returns it. */
+typedef int (*brc_promise_fn)(void *ctx, const char *promise, int holds, const char *seen, brc_error *err);
+
 typedef struct brc_ref {
     const char *name;    /* "main", "v1.0"                                    */
     uint32_t flags;      /* BRC_REF_*                                         */

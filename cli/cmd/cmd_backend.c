@@ -94,7 +94,53 @@ static int put_faults(struct cli *cli, const brc_backend_facts *facts)
     return cli_list_end(cli, &list, BRC_OK);
 }
 
-static int put_place(struct cli *cli, const brc_backend_facts *facts)
+/* Promises of a backend, as they are told. */
+struct promises {
+    struct cli *cli;
+    struct cli_list list;
+    size_t broken;
+};
+
+static int put_promise(void *ctx, const char *promise, int holds, const char *seen, brc_error *err)
+{
+    struct promises *told = ctx;
+
+    (void)err;
+    told->broken += !holds;
+    return cli_list_put(
+        told->cli, &told->list,
+        CLI_FIELDS({ NULL, CLI_WORD(holds ? "holds" : "broken"), .lead = "  ",
+                     .color = holds ? CLI_GREEN : CLI_RED },
+                   { "promise", CLI_OF(promise), .lead = ": " }, { "holds", CLI_OF(holds) },
+                   { "seen", CLI_OF(seen), .lead = seen[0] ? ": " : "" }));
+}
+
+/* Lets a backend try what it relies on. Sets *broken to how many promises do not hold. */
+static int put_promises(struct cli *cli, const char *backend, size_t *broken)
+{
+    struct promises told = { .cli = cli };
+
+    cli_list_begin(cli, &told.list, "promises", 0);
+    const int rc = brc_prove_backend(cli->repo, backend, put_promise, &told, &cli->err);
+    *broken += told.broken;
+    return cli_list_end(cli, &told.list, rc);
+}
+
+static int prove_array(struct cli *cli, const char *path)
+{
+    size_t broken = 0;
+
+    CLI_TRY(cli_open_view(cli));
+    CLI_TRY(cli_open_array(cli, path));
+    const char *backend = brc_array_describe(cli->array)->backend_json;
+    cli_begin(cli, NULL, '{');
+    cli_put_members(cli, CLI_FIELDS({ "backend", CLI_OF(backend), CLI_AS_JSON, .lead = "" }));
+    CLI_TRY(put_promises(cli, backend, &broken));
+    cli_finish(cli, '{');
+    return broken > 0 ? PLACE_FAULT : BRC_OK;
+}
+
+static int put_place(struct cli *cli, const brc_backend_facts *facts, size_t *broken)
 {
     const char *places = facts->places > 0
                              ? cli_text(cli, " in %s", cli_count(cli, facts->places, "place"))
@@ -109,6 +155,8 @@ static int put_place(struct cli *cli, const brc_backend_facts *facts)
                         { NULL, CLI_OF(places), .lead = "" },
                         { "places", CLI_OF(facts->places) }));
     CLI_TRY(put_faults(cli, facts));
+    if (cli_has(cli, "check"))
+        CLI_TRY(put_promises(cli, facts->backend_json, broken));
     cli_finish(cli, '{');
     return BRC_OK;
 }
@@ -117,7 +165,7 @@ static int put_place(struct cli *cli, const brc_backend_facts *facts)
 static int put_places(struct cli *cli)
 {
     const brc_backend_facts *facts;
-    size_t faults = 0;
+    size_t faults = 0, broken = 0;
     int rc;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
@@ -126,7 +174,7 @@ static int put_places(struct cli *cli)
     cli_begin(cli, NULL, '{');
     cli_begin(cli, "backends", '[');
     while ((rc = brc_next(cli->iter, &facts, &cli->err)) == 1) {
-        CLI_TRY(put_place(cli, facts));
+        CLI_TRY(put_place(cli, facts, &broken));
         faults += facts->nfaults;
     }
     CLI_TRY(rc);
@@ -135,7 +183,7 @@ static int put_places(struct cli *cli)
     if (faults > 0)
         cli_say(cli, "put back what is missing; once all can be read, 'breccia repack FILE "
                      "--backend inline' takes everything into FILE");
-    return faults > 0 && cli_has(cli, "check") ? PLACE_FAULT : BRC_OK;
+    return (faults > 0 && cli_has(cli, "check")) || broken > 0 ? PLACE_FAULT : BRC_OK;
 }
 
 static int run_backend(struct cli *cli)
@@ -152,9 +200,11 @@ static int run_backend(struct cli *cli)
         return cli_usage(cli, "--at needs PATH");
     if (!path)
         return put_places(cli);
-    if (cli_has(cli, "check"))
-        return cli_usage(cli, "--check is for all of FILE, without PATH");
     path = cli_path(cli, path);
+    if (cli_has(cli, "check") && json)
+        return cli_usage(cli, "--check is for FILE, or for an array as it is");
+    if (cli_has(cli, "check"))
+        return prove_array(cli, path);
     if (!json) {
         CLI_TRY(cli_open_view(cli));
         CLI_TRY(cli_open_array(cli, path));
@@ -178,13 +228,15 @@ const struct cli_command cli_command_backend = {
     .group = "Making and filling",
     .summary = "show where chunks lie, and where an array's new chunks go",
     .usage = "FILE [--check]\n"
-             "FILE PATH [--at REV]\n"
+             "FILE PATH [--at REV | --check]\n"
              "FILE PATH JSON\n"
              "FILE --rebase OLD NEW\n"
              "--list",
     .details = "With FILE alone, lists the backends in which objects of FILE lie: how many,\n"
                "their bytes as they are stored, in how many places (packs, files), and which\n"
-               "places are missing. --check reads one object in each place.\n"
+               "places are missing. --check reads one object in each place, and tries what a\n"
+               "server promises: that it gives back what it got, reads ranges and lists. With\n"
+               "PATH it tries the backend of that array, before anything lies there.\n"
                "\n"
                "JSON is the name of a backend, or an object with a name and a configuration;\n"
                "'inline' is FILE itself. Stored chunks stay where they are and stay readable;\n"

@@ -1,25 +1,20 @@
 /*
  * The backend "s3": stored bytes in packs that are objects of a bucket (s3_http.h). Configuration:
- * see
- * brc_s3_config; never credentials, for which the host is asked.
+ * see brc_s3_config; never credentials, for which the host is asked.
  *
  * put() collects records (pack_file.h) in memory; a pack that is full, or that flush() finds, is
- * sent as
- * one object with a new random name. Objects never change. A place is REPOSITORY/WRITER/PACK, the
- * end of
- * the object's key; before it comes the prefix of the configuration.
+ * sent as one object with a new random name. Objects never change. A place is
+ * REPOSITORY/WRITER/PACK, the end of the object's key; before it comes the prefix of the
+ * configuration.
  *
- * WRITER says which file's the pack is: a hash of the machine's name, of the file's path, inode
- * and time
- * of birth, and of the configuration. A copy of the file, wherever it is, has another one. So a
- * file removes
- * only packs that it has put itself, under the path that it still has and in this backend, and
- * nobody has to
- * ask the server whose a pack is.
+ * WRITER says which file's the pack is: a hash of the machine's name, of the file's path, inode and
+ * time of birth, and of the configuration. A copy of the file, wherever it is, has another one. So
+ * a file removes only packs that it has put itself, under the path that it still has and in this
+ * backend, and nobody has to ask the server whose a pack is.
  *
  * Invariants: packs in `sealed` do not change any more, and stay there until they are sent;
- * everything in
- * the state is used under `lock`, but the bytes of a pack with `is_busy` are read without it.
+ * everything in the state is used under `lock`, but the bytes of a pack with `is_busy` are read
+ * without it.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -377,8 +372,7 @@ static int out_append(s3_state *s, size_t n, brc_stored *const *items, uint64_t 
     return BRC_OK;
 }
 
-/* Sends packs if too many wait: their memory is bounded, and sending goes on while others encode.
- * */
+/* Sends packs if too many wait: memory is bounded, and sending goes on while others encode. */
 static int help_send(s3_state *s, brc_error *err)
 {
     s3_pack *packs[SENT_AT_ONCE];
@@ -670,7 +664,7 @@ static int s3_list(void *ctx, void *state,
 typedef struct probe {
     s3_state *s;
     char place[BRC_S3_PLACE_LEN + 1], key[BRC_S3_KEY_SIZE];
-    int (*each)(void *to, const char *promise, int holds, const char *seen, brc_error *err);
+    brc_promise_fn each;
     void *to;
 } probe;
 
@@ -746,10 +740,7 @@ static int probe_all(const probe *p, brc_error *err)
     return probe_list(p, "lists what was just written", 1, err);
 }
 
-static int s3_prove(void *ctx, void *state,
-                    int (*each)(void *to, const char *promise, int holds, const char *seen,
-                                brc_error *err),
-                    void *to, brc_error *err)
+static int s3_prove(void *ctx, void *state, brc_promise_fn each, void *to, brc_error *err)
 {
     probe p = { .s = state, .each = each, .to = to };
     brc_s3_request made = { .method = "PUT", .body = (const uint8_t *)probe_text,

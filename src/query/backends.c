@@ -7,6 +7,7 @@
 #include "../base/sized.h"
 #include "../store/removed.h"
 #include "../work/session.h"
+#include "../zarr/array/array.h"
 
 /* ==== what is gathered ================================ */
 
@@ -337,5 +338,18 @@ int brc_backends(brc_iter **out, breccia *repo, uint32_t flags, brc_error *err)
         brc_iter_free(*out);
         *out = NULL;
     }
+    return rc;
+}
+
+/* ==== brc_prove_backend ================================ */
+
+int brc_prove_backend(breccia *repo, const char *backend_json, brc_promise_fn each, void *ctx,
+                      brc_error *err)
+{
+    brc_buf full = BRC_BUF_INIT;
+    int rc = brc_backend_of_text(repo->registry, backend_json, &full, err);
+    if (rc == BRC_OK)
+        rc = brc_backend_try(repo->store, (const char *)full.data, each, ctx, err);
+    brc_buf_dispose(&full);
     return rc;
 }

@@ -899,6 +899,22 @@ int brc_backend_look(const brc_store_backend *b, const char *place, brc_error *e
     return rc == BRC_OK ? BRC_OK : backend_failed(b, rc, err);
 }
 
+int brc_backend_try(brc_store *store, const char *spec, brc_promise_fn each, void *to,
+                    brc_error *err)
+{
+    brc_store_backend *b = slot_of_spec(store, spec);
+    if (strcmp(spec, BRC_INLINE_SPEC) == 0)
+        return BRC_OK;
+    if (b == NULL) /* the next look-up of the number finds the row, if there is one */
+        BRC_TRY(backend_bind(store, -1, spec, &b, err));
+    if (b->impl == NULL)
+        BRC_TRY(backend_open(b, err));
+    if (b->impl->size <= offsetof(brc_backend, prove) || b->impl->prove == NULL)
+        return BRC_OK;
+    const int rc = b->impl->prove(b->impl->ctx, b->state, each, to, err);
+    return rc < 0 ? backend_failed(b, rc, err) : rc;
+}
+
 int brc_backend_list(const brc_store_backend *b,
                      int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to,
                      brc_error *err)

@@ -228,6 +228,9 @@ BRC_MUST_USE int brc_backend_use(brc_store *store, int64_t id, brc_store_backend
 BRC_MUST_USE int brc_backend_spec(brc_store *store, int64_t id, const char **spec, brc_error *err);
 /* Returns BRC_OK if the backend has the place or cannot look without reading, else the backend's error. */
 BRC_MUST_USE int brc_backend_look(const brc_store_backend *b, const char *place, brc_error *err);
+/* Opens the backend of a specification in full form, of which the file may have no row, and lets it try what it relies
+ * on: see brc_prove_backend(). */
+BRC_MUST_USE int brc_backend_try(brc_store *store, const char *spec, brc_promise_fn each, void *to, brc_error *err);
 /* Finds the next place after the number `after`, and appends its name. *seq is 0 if there is none. */
 BRC_MUST_USE int brc_place_after(brc_store *store, int64_t after, int64_t *seq, int64_t *backend, brc_buf *name,
                                  brc_error *err);

@@ -91,6 +91,17 @@ logic() {
     grep -q 'nothing is sent before you allow it' "$work/refused" || fail "$1: $(cat "$work/refused")"
 }
 
+# The server keeps what the backend relies on, which the command tries before anything lies there.
+promises() {
+    export AWS_ENDPOINT_URL=$endpoint
+    file=$work/promises.brc
+    rm -f "$file"
+    breccia init -q "$file" &&
+        breccia create -q "$file" /a --shape 4 --dtype int32 --backend "$(backend promises)" || fail "$1: a command fails"
+    breccia backend "$file" /a --check >"$work/promises" 2>&1 || fail "$1: $(cat "$work/promises")"
+    [ "$(grep -c '^  holds: ' "$work/promises")" = 7 ] || fail "$1: $(cat "$work/promises")"
+}
+
 # Many processes commit to one file, each to a row of chunks of its own, while another one collects garbage.
 races() {
     export AWS_ENDPOINT_URL=$endpoint
@@ -129,6 +140,7 @@ pids="$pids $!"
 await "$moto" moto
 "$tools/venv/bin/python" -c "import urllib.request as u; u.urlopen(u.Request('http://127.0.0.1:$moto/box', method='PUT'))"
 endpoint=http://127.0.0.1:$moto
+promises moto
 logic moto
 proxied "$moto" --rate 0.2 --seed "$seed"
 logic 'moto through a bad network'
@@ -145,6 +157,7 @@ mkdir -p "$work/vgw/box"
 pids="$pids $!"
 await "$vgw" vgw
 endpoint=http://127.0.0.1:$vgw
+promises versitygw
 logic versitygw
 races versitygw
 proxied "$vgw" --rate 0.1 --seed "$seed" --delay 0.02

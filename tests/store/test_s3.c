@@ -653,3 +653,20 @@ EACH(promises_are_proved, promises)
     ck_assert_int_eq(s3_server_objects(server, ""), 0);
     backend_close(&o);
 }
+
+/* The repository asks, before it has a chunk there. The file itself has nothing to promise. */
+TEST(a_program_may_ask_what_a_backend_promises)
+{
+    proof p = { 0 };
+    OK(&t, brc_prove_backend(t.repo, "inline", prove_each, &p, &t.err));
+    ck_assert_int_eq(p.kept + p.broken, 0);
+    OK(&t, brc_prove_backend(t.repo, spec(), prove_each, &p, &t.err));
+    ck_assert_int_eq(p.kept, 7);
+    ck_assert_int_eq(p.broken, 0);
+    OK(&t, put_values(1));
+    check_values(1);
+    s3_server_fail(server, 2, 1, S3_WHOLE);
+    OK(&t, brc_prove_backend(t.repo, spec(), prove_each, &p, &t.err));
+    ck_assert_int_eq(p.broken, 1);
+    FAILS(&t, BRC_EUNSUPPORTED, brc_prove_backend(t.repo, "none", prove_each, &p, &t.err));
+}
