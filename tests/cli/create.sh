@@ -61,7 +61,7 @@ t create r.brc /bad --shape 2,3 --dtype int8 --chunk-key-encoding v3
 echo '# backends and shards'
 t create r.brc /inline --shape 2 --dtype int8 --backend '{"name":"inline"}'
 t create r.brc /inline2 --shape 2 --dtype int8 --backend inline
-t create r.brc /bad --shape 2 --dtype int8 --backend '{"name":"s3"}'
+t create r.brc /bad --shape 2 --dtype int8 --backend '{"name":"s4"}'
 t create r.brc /bad --shape 8 --dtype int8 --shards 4,4
 
 echo '# a whole document'

@@ -81,6 +81,7 @@ for command in $(breccia help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     expire) call expire work.brc --keep-last 1 --dry-run ;;
     fsck) call fsck work.brc ;;
     gc) call gc work.brc ;;
+    repack) call repack work.brc --codecs '["zstd"]' ;;
     completion) call completion words -- read work.brc / ;;
     help) call help ;;
     *) echo "$command: this test does not call it" ;;

@@ -53,6 +53,7 @@ config      | config r.brc journal wal               | config r.brc
 backup      | backup r.brc new                       | ls new
 expire      | expire r.brc --keep-last 1             | log r.brc
 gc          | gc r.brc                               | fsck r.brc
+repack      | repack r.brc --backend pack            | backend r.brc
 read-o      | read r.brc /a -o new.npy --json        | import z.brc new.npy /z
 END
 }
