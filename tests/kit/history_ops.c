@@ -12,12 +12,11 @@ enum {
 static const char *const op_names[] = {
     "write", "resize", "attribute", "move", "remove", "create", "commit", "discard", "reset",
     "undo", "redo", "gc", "switch", "reopen", "tag", "branch", "merge", "pick", "revert", "rebase",
-    "expire", "amend", "adopt", "open merge",
-    "open rebase"
+    "expire", "amend", "adopt", "open merge", "open rebase", "repack"
 };
 /* How often each is done. */
 static const uint8_t op_weights[] = {20, 5, 6, 3, 3, 6, 22, 2, 3, 3, 2, 2, 6, 2, 2, 2, 14, 5, 4, 4,
-                                     2, 4, 3, 8, 5};
+                                     2, 4, 3, 8, 5, 4};
 _Static_assert(sizeof(op_weights) == HM_KINDS, "each kind has one");
 
 const char *hm_op_name(hm_op op)
@@ -109,20 +108,19 @@ static int edit_attr(hm_world *w, brc_session *s, hm_node *n, hm_op op, const ch
     return 0;
 }
 
-/* Where the chunks of a new array lie, and with which codecs. */
-static void choose_storage(brc_array_spec *spec, int number)
+void hm_storage(int number, const char **backend, const char **codecs)
 {
     static const char *const backends[] = {
-        NULL, "pack", NULL, "{\"name\":\"pack\",\"configuration\":{\"pack_bytes\":1048576}}"
+        NULL, "pack", "inline", "{\"name\":\"pack\",\"configuration\":{\"pack_bytes\":1048576}}"
     };
-    static const char *const codecs[] = {
+    static const char *const chains[] = {
         NULL,
         "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]",
         "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
         "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
     };
-    spec->backend_json = backends[number % 4];
-    spec->codecs_json = codecs[number / 4 % 3];
+    *backend = backends[number % 4];
+    *codecs = chains[number / 4 % 3];
 }
 
 static int create_array(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
@@ -141,7 +139,7 @@ static int create_array(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
     spec.shape = &shape;
     spec.chunk = &chunk;
     spec.dtype = "int32";
-    choose_storage(&spec, op.d);
+    hm_storage(op.d, &spec.backend_json, &spec.codecs_json);
     HM_OK(w, brc_array_create(&a, s, path, &spec, &w->err));
     brc_array_free(a);
     snap->node[snap->n++] = n;

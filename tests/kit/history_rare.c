@@ -1,12 +1,12 @@
-/* Expire, commit --amend, drafts of killed processes, merges and rebases that stay open, for
- * history_world.h. */
+/* Expire, commit --amend, drafts of killed processes, merges and rebases that stay open, and
+ * repack, for history_world.h. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "history_world.h"
 
-enum { EXPIRE = HM_RARE, AMEND, ADOPT, OPEN, OPEN_REBASE };
+enum { EXPIRE = HM_RARE, AMEND, ADOPT, OPEN, OPEN_REBASE, REPACK };
 
 static int collect_now(hm_world *w, breccia *repo)
 {
@@ -332,9 +332,31 @@ static int open_rebase(hm_world *w, hm_op op)
     return hm_settle_line(w);
 }
 
+/* ---- repack --------------------------------------------------------------------------------- */
+
+static int repack_here(hm_world *w, breccia *repo, hm_op op)
+{
+    brc_repack_opts opts = BRC_REPACK_OPTS_INIT;
+    hm_storage(op.d, &opts.backend_json, &opts.codecs_json);
+    if (opts.backend_json != NULL && op.c % 4 == 0)
+        opts.older_than_us = 1; /* all commits are newer: only what no commit uses moves */
+    const int rc = brc_repack(repo, &opts, NULL, &w->err);
+    /* without an array there is nothing that codecs could fit */
+    HM_TRUE(w, rc == BRC_OK || (rc == BRC_EINVAL && opts.codecs_json != NULL), "repack: %s",
+            w->err.message);
+    return 0;
+}
+
+/* No version and no uncommitted change says anything else afterwards. */
+static int repack(hm_world *w, hm_op op)
+{
+    return op.kill != 0 ? hm_in_child(w, op, repack_here)
+                        : repack_here(w, w->repo[op.b >> 7], op);
+}
+
 int hm_rare_op(hm_world *w, hm_op op)
 {
     static int (*const acts[])(hm_world *, hm_op) = {expire, amend, adopt, open_merge,
-                                                       open_rebase};
+                                                       open_rebase, repack};
     return acts[op.kind - HM_RARE](w, op);
 }

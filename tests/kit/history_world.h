@@ -15,7 +15,7 @@
 #define HM_LOG 600
 #define HM_NAMES 1024
 #define HM_RARE 20 /* the first kind of history_rare.c */
-#define HM_KINDS 25
+#define HM_KINDS 26
 
 /* An operation: all that it does follows from these numbers and from what was done before. */
 typedef struct hm_op {
@@ -102,7 +102,9 @@ int hm_settle_line(hm_world *w);
 /* The commit that the operation merges. */
 int hm_other(const hm_world *w, hm_op op);
 int hm_in_child(hm_world *w, hm_op op, int (*act)(hm_world *w, breccia *repo, hm_op op));
-/* history_rare.c: expire, amend, drafts of killed processes */
+/* One of some backends and one of some codecs; NULL: as they are where nobody says. */
+void hm_storage(int number, const char **backend, const char **codecs);
+/* history_rare.c: expire, amend, drafts of killed processes, chunks stored again */
 int hm_rare_op(hm_world *w, hm_op op);
 /* history_shrink.c: runs operations on a new file in a process of its own; 0, or 1 with why. */
 int hm_run(const hm_op *ops, int n, char *why, int len, hm_world *totals);
