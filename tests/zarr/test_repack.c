@@ -585,7 +585,7 @@ static int other_acts(int which)
     brc_repack_opts opts = BRC_REPACK_OPTS_INIT;
     const int32_t value = acts;
     brc_sel sel = BRC_SEL_INIT;
-    brc_array *c;
+    brc_array *c = NULL;
     int rc;
     sel.ndim = 1;
     sel.start[0] = (uint64_t)acts % N;
@@ -600,7 +600,7 @@ static int other_acts(int which)
         rc = brc_array_open(&c, others.session, "/c", &others.err);
         if (rc == BRC_OK)
             rc = brc_array_write(c, &sel, &value, sizeof(value), &others.err);
-        brc_array_free(rc == BRC_OK ? c : NULL);
+        brc_array_free(c);
         return rc;
     case 2:
         return scenario_commit_of(&others, others.session, "theirs", NULL);
