@@ -83,7 +83,7 @@ static int choose_path(char **out, const origin *from, brc_error *err)
         rc = brc_node_kind(&kind, from->session, *out, err);
     if (rc == BRC_OK && kind == 0)
         rc = brc_fail(err, BRC_ENOTFOUND,
-                      "there is no node %s to replace: give the path of one, / for the root", *out);
+                      "there is no node %s to replace: name one that exists (/: the root)", *out);
     if (rc < 0) {
         free(*out);
         *out = NULL;
