@@ -299,8 +299,9 @@ static int place_path(char path[PATH_ROOM], const external *e, const brc_externa
 }
 
 /* Reads objects of one place. Nothing is read if a range leads out of the file. */
-static int read_place(external *e, size_t n, brc_stored *const *items, brc_error *err)
+static int read_place(void *state, size_t n, brc_stored *const *items, brc_error *err)
 {
+    external *e = state;
     char path[PATH_ROOM];
     brc_external_name name;
     file_in *in;
@@ -325,35 +326,11 @@ static int read_place(external *e, size_t n, brc_stored *const *items, brc_error
     return BRC_OK;
 }
 
-/* Returns how many of the objects lie in the first one's file, one behind the other. */
-static size_t objects_in_file(size_t n, brc_stored *const *items)
-{
-    size_t same = 1;
-    while (same < n && items[same]->place != NULL &&
-           strcmp(items[same]->place, items[0]->place) == 0 &&
-           items[same]->offset >= items[same - 1]->offset)
-        same++;
-    return same;
-}
-
 static int external_fetch(void *ctx, void *state, size_t n, brc_stored *const *items,
                           brc_error *err)
 {
-    int result = BRC_OK;
     (void)ctx;
-    for (size_t i = 0, same; i < n; i += same) {
-        brc_error *first = result == BRC_OK ? err : NULL; /* the error is that of the first */
-        same = items[i]->place != NULL ? objects_in_file(n - i, items + i) : 1;
-        const int rc = items[i]->place != NULL
-                           ? read_place(state, same, items + i, first)
-                           : brc_fail(first, BRC_ECORRUPT, "an object lies in no file");
-        for (size_t k = i; k < i + same; k++)
-            if (items[k]->status == BRC_BACKEND_NOT_DONE)
-                items[k]->status = rc;
-        if (result == BRC_OK)
-            result = rc;
-    }
-    return result;
+    return brc_pack_fetch(n, items, read_place, state, err);
 }
 
 int brc_backend_external_register(brc_registry *reg, brc_error *err)

@@ -705,26 +705,13 @@ static void in_give(packs *p, int fd, pack_in *in)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Returns how many of the objects lie in the first one's pack, one behind the other. */
-static size_t same_pack(size_t n, brc_stored *const *items)
+static int fetch_from(void *state, size_t n, brc_stored *const *items, brc_error *err)
 {
-    size_t same = 1;
-    while (same < n && items[same]->place != NULL &&
-           strcmp(items[same]->place, items[0]->place) == 0 &&
-           items[same]->offset >= items[same - 1]->offset)
-        same++;
-    return same;
-}
-
-static int fetch_from(packs *p, size_t n, brc_stored *const *items, brc_error *err)
-{
+    packs *p = state;
     pack_in *in;
     int fd, why = 0, rc = in_take(p, items[0]->place, &fd, &in, err);
-    if (rc < 0) {
-        for (size_t i = 0; i < n; i++)
-            items[i]->status = rc;
+    if (rc < 0)
         return rc;
-    }
     brc_pack_read(fd, n, items, &why);
     in_give(p, fd, in);
     for (size_t i = 0; i < n && rc == BRC_OK; i++) {
@@ -740,23 +727,8 @@ static int fetch_from(packs *p, size_t n, brc_stored *const *items, brc_error *e
 
 static int pack_fetch(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
 {
-    int result = BRC_OK;
     (void)ctx;
-    for (size_t i = 0, same; i < n; i += same) {
-        brc_error *first = result == BRC_OK ? err : NULL; /* the error is that of the first */
-        int rc;
-        same = 1;
-        if (items[i]->place == NULL) {
-            rc = brc_fail(first, BRC_ENOTFOUND, "an object lies in no pack");
-            items[i]->status = rc;
-        } else {
-            same = same_pack(n - i, items + i);
-            rc = fetch_from(state, same, items + i, first);
-        }
-        if (result == BRC_OK)
-            result = rc;
-    }
-    return result;
+    return brc_pack_fetch(n, items, fetch_from, state, err);
 }
 
 static int pack_look(void *ctx, void *state, const char *place, brc_error *err)

@@ -185,3 +185,34 @@ void brc_pack_read(int fd, size_t n, brc_stored *const *items, int *why)
         i += taken;
     }
 }
+
+/* Returns how many of the objects lie in the first one's place, one behind the other. */
+static size_t run_in_place(size_t n, brc_stored *const *items)
+{
+    size_t same = 1;
+    while (same < n && items[same]->place != NULL &&
+           strcmp(items[same]->place, items[0]->place) == 0 &&
+           items[same]->offset >= items[same - 1]->offset)
+        same++;
+    return same;
+}
+
+int brc_pack_fetch(size_t n, brc_stored *const *items,
+                   int (*read)(void *state, size_t n, brc_stored *const *items, brc_error *err),
+                   void *state, brc_error *err)
+{
+    int result = BRC_OK;
+    for (size_t i = 0, same; i < n; i += same) {
+        brc_error *first = result == BRC_OK ? err : NULL; /* the error is that of the first */
+        const int has_place = items[i]->place != NULL;
+        same = has_place ? run_in_place(n - i, items + i) : 1;
+        const int rc = has_place ? read(state, same, items + i, first)
+                                 : brc_fail(first, BRC_ENOTFOUND, "an object has no place");
+        for (size_t k = i; k < i + same; k++)
+            if (items[k]->status == BRC_BACKEND_NOT_DONE)
+                items[k]->status = rc;
+        if (result == BRC_OK)
+            result = rc;
+    }
+    return result;
+}

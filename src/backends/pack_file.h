@@ -51,4 +51,11 @@ int brc_pack_write(int fd, uint64_t offset, size_t n, brc_stored *const *items);
  * BRC_OK, to BRC_ECORRUPT if the pack ends before, or to BRC_EIO, and then *why to the errno. */
 void brc_pack_read(int fd, size_t n, brc_stored *const *items, int *why);
 
+/* Calls read() for each run of objects that lie in one place, in the order of their offsets. read() gets `state`, and its
+ * result is the status of all objects of the run for which it sets none. The result and err are those of the first
+ * run that fails. */
+int brc_pack_fetch(size_t n, brc_stored *const *items,
+                   int (*read)(void *state, size_t n, brc_stored *const *items, brc_error *err), void *state,
+                   brc_error *err);
+
 #endif

@@ -621,7 +621,7 @@ static const struct {
     { "9000000 5 in", NULL, "has changed since" },
     { NULL, "UPDATE object SET offset=9000000 WHERE backend>0", "has no byte" },
     { NULL, "UPDATE object SET offset=offset+1 WHERE backend>0", "" },
-    { NULL, "UPDATE object SET place=0, offset=0 WHERE backend>0", "lies in no file" },
+    { NULL, "UPDATE object SET place=0, offset=0 WHERE backend>0", "an object has no place" },
     { NULL, "UPDATE object SET place=77 WHERE backend>0", "has no place 77" },
 };
 
