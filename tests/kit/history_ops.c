@@ -294,7 +294,7 @@ static int commit(hm_world *w, hm_op op)
     if (moved) {
         const hm_snap *base = &w->g.commit[d->base].snap, *ours = &w->g.commit[tip].snap;
         result = hm_merge(&want, base, ours, &d->snap);
-        if (hm_any_moved(base, ours, &d->snap))
+        if (hm_any_moved(base, ours, &d->snap) || hm_came_back(&w->g, tip, base))
             result = HM_UNSURE;
     }
     snprintf(message, sizeof(message), "step %d", w->step);
