@@ -524,9 +524,16 @@ void brc_sel_of_shape(brc_sel *out, int ndim, const uint64_t *shape)
 /* Refuses brackets that remain inside the selection, or that have no counterpart. */
 static int check_sel_brackets(const struct sel_reader *r, const char *text, int has_pair)
 {
-    const size_t len = (size_t)(r->end - r->at);
-    if (memchr(r->at, '[', len) == NULL && memchr(r->at, ']', len) == NULL)
+    size_t opened = 0, closed = 0;
+    for (const char *at = r->at; at < r->end; at++) {
+        opened += *at == '[';
+        closed += *at == ']';
+    }
+    if (opened == 0 && closed == 0)
         return BRC_OK;
+    if (has_pair && opened != closed)
+        return brc_fail(r->err, BRC_EINVAL, "selection %.60s has more \"%s\" than \"%s\": write [0:5]",
+                        text, opened > closed ? "[" : "]", opened > closed ? "]" : "[");
     if (has_pair)
         return brc_fail(r->err, BRC_EINVAL,
                         "selection %.60s has brackets inside: write [17, 512] for one element, "

@@ -15,7 +15,7 @@ t resize r.brc /s1 --shape 5x6
 
 echo '# slices'
 q create r.brc /a --shape 20,600 --dtype float32
-for slice in '[0:5' '0:5]' '[[17,512]]' '[0:5][1]' '[17,[512]]' ']' '[' '(17,512)' '17 512' '[1.5]'; do
+for slice in '[0:5' '0:5]' '[[17,512]]' '[0:5][1]' '[17,[512]]' ']' '[' '(17,512)' '17 512' '[1.5]' '[0:5]]' '[[0:5]'; do
     t read r.brc /a "$slice"
 done
 t read r.brc /a '17, 512'
