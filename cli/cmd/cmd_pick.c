@@ -59,8 +59,9 @@ static void say_conflict(struct cli *cli, const brc_pick_result *r, const char *
                      "--abort", what, on, cli->command->name);
 }
 
+/* `from` is the commit that `rev` named before the branch moved; NULL: not known. */
 static void say_picked(struct cli *cli, const brc_pick_result *r, const char *branch,
-                       const char *rev)
+                       const char *rev, const brc_oid *from)
 {
     const char *on = cli_escaped(cli, branch), *what = cli_escaped(cli, rev);
 
@@ -72,18 +73,19 @@ static void say_picked(struct cli *cli, const brc_pick_result *r, const char *br
     else if (r->result == BRC_PICK_CONFLICT)
         say_conflict(cli, r, what, on);
     else
-        cli_say(cli, "[%s %s] %s %s", on, cli_short_id(cli, &r->commit),
-                is_revert(cli) ? "reverted" : "picked", what);
+        cli_say(cli, "[%s %s] %s %s%s%s%s", on, cli_short_id(cli, &r->commit),
+                is_revert(cli) ? "reverted" : "picked", what, from ? " (" : "",
+                from ? cli_short_id(cli, from) : "", from ? ")" : "");
 }
 
 static int report_picked(struct cli *cli, const brc_pick_result *r, const char *branch,
-                         const char *rev)
+                         const char *rev, const brc_oid *from)
 {
     static const char *const names[] = { "", "nothing", "", "committed", "uncommitted",
                                          "conflict" };
 
     CLI_TRY(cli_print_picked(cli, r, names[r->result], 0));
-    say_picked(cli, r, branch, rev);
+    say_picked(cli, r, branch, rev, from);
     return r->result == BRC_PICK_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
 }
 
@@ -94,7 +96,7 @@ static int continue_pick(struct cli *cli, const char *branch, const void *opts)
 
     CLI_TRY(cli_continue(cli, &state, &r, opts));
     cli_say_moved(cli, &state, r.draft, branch);
-    return report_picked(cli, &r, branch, state.rev);
+    return report_picked(cli, &r, branch, state.rev, NULL);
 }
 
 static int run_pick(struct cli *cli)
@@ -102,6 +104,7 @@ static int run_pick(struct cli *cli)
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     const char *branch, *rev;
+    brc_oid from;
     int on_open;
 
     CLI_TRY(read_pick_options(cli, &opts));
@@ -116,10 +119,11 @@ static int run_pick(struct cli *cli)
         CLI_TRY(cli_default_author(cli, &opts.author));
     opts.flags |= BRC_PICK_KEEP | (is_revert(cli) ? BRC_PICK_REVERT : 0);
     CLI_TRY(cli_branch(cli, &branch));
+    CLI_TRY(brc_resolve(&from, cli->repo, rev, &cli->err));
     CLI_TRY(brc_pick(&r, &cli->iter, cli->repo, rev, &opts, &cli->err));
     if (r.result == BRC_PICK_COMMITTED || r.result == BRC_PICK_UNCOMMITTED || r.draft != 0)
         cli_done(cli);
-    return report_picked(cli, &r, branch, rev);
+    return report_picked(cli, &r, branch, rev, &from);
 }
 
 const struct cli_command cli_command_pick = {
