@@ -84,7 +84,7 @@ static int check_copy(const brc_backup_run *b, breccia *repo, const char *dest,
     int rc = brc_check_objects(copy, b->is_other_line ? 0 : b->trusted, 0, &faults,
                                &report->objects_checked, err);
     if (rc == BRC_OK)
-        rc = brc_store_file_bytes(copy->store, &report->file_bytes, NULL, err);
+        rc = brc_store_file_bytes(copy->store, &report->file_bytes, err);
     if (rc == BRC_OK)
         rc = tell_damage(&faults, brc_store_path(repo->store), dest, err);
     brc_faults_dispose(&faults);

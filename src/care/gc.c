@@ -1143,15 +1143,12 @@ static int gc_stopped(const breccia *repo, const brc_gc_opts *opts, int rc, brc_
                     brc_store_path(repo->store));
 }
 
-/* A dry run estimates the length: free pages leave the file too, and parts of pages stay. */
 static int file_bytes_after(brc_store *store, const brc_gc_job *job, uint32_t flags, uint64_t *out,
                             brc_error *err)
 {
-    uint64_t used;
-    BRC_TRY(brc_store_file_bytes(store, out, &used, err));
     if (flags & BRC_GC_DRY_RUN)
-        *out = used > job->bytes ? used - job->bytes : 0;
-    return BRC_OK;
+        return brc_collect_leaves(store, job->bytes, out, err);
+    return brc_store_file_bytes(store, out, err);
 }
 
 int brc_gc(breccia *repo, const brc_gc_opts *given, brc_gc_report *out, brc_error *err)

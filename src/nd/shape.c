@@ -532,8 +532,9 @@ static int check_sel_brackets(const struct sel_reader *r, const char *text, int 
     if (opened == 0 && closed == 0)
         return BRC_OK;
     if (has_pair && opened != closed)
-        return brc_fail(r->err, BRC_EINVAL, "selection %.60s has more \"%s\" than \"%s\": write [0:5]",
-                        text, opened > closed ? "[" : "]", opened > closed ? "]" : "[");
+        return brc_fail(r->err, BRC_EINVAL,
+                        "selection %.60s has more \"%s\" than \"%s\": write [0:5]", text,
+                        opened > closed ? "[" : "]", opened > closed ? "]" : "[");
     if (has_pair)
         return brc_fail(r->err, BRC_EINVAL,
                         "selection %.60s has brackets inside: write [17, 512] for one element, "

@@ -154,8 +154,11 @@ BRC_MUST_USE int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err);
 /* Makes each commit go into the file as soon as it is made, if readers permit, so that the file grows while there is
  * space. A log that has taken all the space could not be copied into the file. */
 void brc_log_fold_early(brc_store *store, int is_early);
-/* Sets *out to the file's length in bytes and, unless it is NULL, *used to the length without the free pages. */
-BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, uint64_t *used, brc_error *err);
+/* Sets *out to the file's length in bytes. */
+BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err);
+/* Estimates the length that the file would have after a collection that frees these bytes: its free pages leave, and
+ * the first collection makes its own tables. */
+BRC_MUST_USE int brc_collect_leaves(brc_store *store, uint64_t freed, uint64_t *out, brc_error *err);
 /* Removes operations on refs that do not exist any more, and the messages of deleted tags, from the operation log's
  * rows before `since_us`, except its newest `least` rows. The log's last row stays, without such data. */
 BRC_MUST_USE int brc_oplog_expunge(brc_store *store, int64_t since_us, int64_t least, brc_error *err);

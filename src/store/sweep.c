@@ -72,18 +72,34 @@ int brc_tail_cut(brc_store *store, brc_error *err)
     return rc < 0 ? rc : end;
 }
 
-int brc_store_file_bytes(brc_store *store, uint64_t *out, uint64_t *used, brc_error *err)
+static int ask_pages(brc_store *store, const char *pragma, uint64_t *bytes, brc_error *err)
 {
     sqlite3_stmt *st;
-    int64_t n, unused;
-    BRC_TRY(brc_stmt(store, "PRAGMA page_count", &st, err));
+    int64_t n;
+    BRC_TRY(brc_stmt(store, pragma, &st, err));
     BRC_TRY(brc_ask_number(store, st, &n, err));
-    *out = (uint64_t)n * BRC_PAGE_SIZE;
-    if (used == NULL)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(store, "PRAGMA freelist_count", &st, err));
-    BRC_TRY(brc_ask_number(store, st, &unused, err));
-    *used = (uint64_t)(unused < n ? n - unused : 0) * BRC_PAGE_SIZE;
+    *bytes = (uint64_t)n * BRC_PAGE_SIZE;
+    return BRC_OK;
+}
+
+int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err)
+{
+    return ask_pages(store, "PRAGMA page_count", out, err);
+}
+
+int brc_collect_leaves(brc_store *store, uint64_t freed, uint64_t *out, brc_error *err)
+{
+    static const char *const tables[] = {"gc", "gc_kept"};
+    uint64_t all, unused;
+    BRC_TRY(brc_store_file_bytes(store, &all, err));
+    BRC_TRY(ask_pages(store, "PRAGMA freelist_count", &unused, err));
+    unused += freed / BRC_PAGE_SIZE * BRC_PAGE_SIZE;
+    *out = unused < all ? all - unused : 0;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        int there;
+        BRC_TRY(brc_schema_has(store, tables[i], &there, err));
+        *out += there ? 0 : BRC_PAGE_SIZE;
+    }
     return BRC_OK;
 }
 
