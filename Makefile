@@ -104,7 +104,7 @@ TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/*/test_*.c tests/kit
 PLUGIN_OBJS := $(call objects,tests/plugins/*.c)
 TEST_PLUGINS = $(patsubst $(OBJ)/%.o,$(OUT)/%.so,$(PLUGIN_OBJS))
 OOM_OBJS   := $(call objects,tests/oom/*.c)
-BENCH_OBJS := $(call objects,tests/bench/*.c)
+BENCH_OBJS := $(call objects,tests/bench/*.c tests/kit/s3_server.c)
 SCHEMA     := $(patsubst schema/%.sql,build/gen/%.sql.h,$(wildcard schema/*.sql))
 PUBLIC     := src/breccia.h src/breccia_types.h src/breccia_sel.h src/breccia_json.h src/breccia_codec.h src/breccia_backend.h
 

@@ -72,7 +72,9 @@ int brc_s3_failed(brc_s3_client *client, const brc_s3_request *request, brc_erro
 #include <zlib.h>
 
 enum {
-    IN_FLIGHT = 32,
+    IN_FLIGHT = 64,     /* of one call */
+    ALL_IN_FLIGHT = 128, /* of all calls of a client; each call may have one all the same */
+    CROWDED_MS = 10,    /* how soon a call tries again that had to wait for others */
     CONNECT_MS = 10000,
     IDLE_S = 30,        /* nothing moves for so long: the attempt has failed */
     PAUSE_MS = 100,     /* before the second attempt; doubled for each further one */
@@ -129,6 +131,7 @@ struct brc_s3_client {
     lane *lanes; /* that no call uses                                                */
     int has_credentials;
     uint64_t asked; /* how often the host was asked                                  */
+    atomic_int in_flight;
     atomic_int takes_any_put; /* the server does not know If-None-Match                     */
     brc_credentials credentials;
 };
@@ -139,7 +142,7 @@ typedef struct run {
     lane *lane;
     brc_credentials credentials;
     uint64_t asked;
-    int is_renewed;
+    int is_renewed, running; /* running: attempts of this call */
     size_t n, done;
     brc_s3_request *requests;
 } run;
@@ -448,8 +451,10 @@ static void transfer_limits(const transfer *t)
     curl->easy_setopt(t->easy, CURLOPT_PRIVATE, (void *)(uintptr_t)t);
 }
 
-static void transfer_end(const run *r, transfer *t)
+static void transfer_end(run *r, transfer *t)
 {
+    r->running--;
+    r->client->in_flight--;
     t->curl->multi_remove_handle(r->lane->multi, t->easy);
     t->curl->easy_reset(t->easy); /* keeps its connections, forgets the secret */
     if (t->headers != NULL)
@@ -460,7 +465,7 @@ static void transfer_end(const run *r, transfer *t)
 }
 
 /* Begins an attempt. Returns 0 without memory. */
-static int transfer_begin(const run *r, transfer *t, brc_s3_request *q)
+static int transfer_begin(run *r, transfer *t, brc_s3_request *q)
 {
     char url[BRC_S3_URL_SIZE];
     t->curl = &r->client->curl;
@@ -474,6 +479,8 @@ static int transfer_begin(const run *r, transfer *t, brc_s3_request *q)
     t->region[0] = '\0';
     t->since_ms = clock_ms();
     q->running++;
+    r->running++;
+    r->client->in_flight++;
     brc_s3_url(url, &r->client->config, q->key, q->query);
     transfer_limits(t);
     transfer_method(t);
@@ -607,6 +614,12 @@ static int transfer_done(run *r, transfer *t, int curl, brc_error *err)
     return BRC_OK;
 }
 
+/* Returns whether others leave this call room for another attempt. */
+static int call_has_room(const run *r)
+{
+    return r->running == 0 || r->client->in_flight < ALL_IN_FLIGHT;
+}
+
 static transfer *slot_free(const run *r)
 {
     for (int i = 0; i < IN_FLIGHT; i++)
@@ -616,7 +629,7 @@ static transfer *slot_free(const run *r)
 }
 
 /* Begins the requests whose time has come. Lowers *wait to the time until the next one. */
-static int begin_due(const run *r, int64_t *wait, brc_error *err)
+static int begin_due(run *r, int64_t *wait, brc_error *err)
 {
     const int64_t now = clock_ms();
     for (size_t i = 0; i < r->n; i++) {
@@ -630,6 +643,10 @@ static int begin_due(const run *r, int64_t *wait, brc_error *err)
         transfer *t = slot_free(r);
         if (t == NULL)
             return BRC_OK;
+        if (!call_has_room(r)) {
+            *wait = CROWDED_MS;
+            return BRC_OK;
+        }
         q->tries++;
         if (!transfer_begin(r, t, q))
             return brc_fail(err, BRC_ENOMEM, "out of memory");
@@ -639,7 +656,7 @@ static int begin_due(const run *r, int64_t *wait, brc_error *err)
 
 /* Sends slow reads a second time, on other connections. Without a free slot, or memory, all stays
  * as it is. */
-static void hedge_slow(const run *r)
+static void hedge_slow(run *r)
 {
     const int64_t now = clock_ms();
     for (int i = 0; i < IN_FLIGHT; i++) {
@@ -649,7 +666,7 @@ static void hedge_slow(const run *r)
             now - slow->since_ms < SLOW_MS + (int64_t)(q->len >> 20) * SLOW_MIB_MS)
             continue;
         transfer *t = slot_free(r);
-        if (t == NULL)
+        if (t == NULL || !call_has_room(r))
             return;
         q->is_hedged = 1;
         (void)!transfer_begin(r, t, q);

@@ -47,9 +47,10 @@ BRC_MUST_USE int brc_s3_page(const char *xml, size_t len, const char *folder, co
                              int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to, int *more,
                              char last[BRC_S3_PLACE_LEN + 1], brc_error *err);
 
-/* Objects of one pack that are read in one request: near each other, and not too much at once. */
+/* Objects of one pack that are read in one request: near each other, and not too much at once, so that several
+ * requests share a long range. */
 #define BRC_S3_GAP ((uint64_t)64 << 10)
-#define BRC_S3_JOINED ((uint64_t)8 << 20)
+#define BRC_S3_JOINED ((uint64_t)1 << 20)
 /* Returns how many of the n objects, which are sorted by place and offset, are read with the first one, and stores
  * the end of what is read. */
 size_t brc_s3_join(size_t n, brc_stored *const *items, uint64_t *end);

@@ -5,11 +5,15 @@
 
 #include "../base/alloc.h"
 
-/* A job carries items until they have this many decoded bytes. */
+/* A job carries so many items, or items of so many decoded bytes, and one more where the last item
+ * needs the next one. */
+#define JOB_ITEMS 63
 #define JOB_BYTES ((size_t)256 << 10)
-/* And this many, where each call of a backend takes a while: one call fetches a job's items. */
+/* The same where each call of a backend takes a while: one call fetches a job's items, and the
+ * backend asks for many of them at once. */
+#define FAR_JOB_ITEMS 511
 #define FAR_JOB_BYTES ((size_t)8 << 20)
-#define JOB_ITEMS 64
+#define MOST_ITEMS (FAR_JOB_ITEMS + 1)
 #define JOBS_PER_THREAD 4
 /* Items that are looked up together at most; the number grows as the request goes on. */
 #define LIST_MOST 4096
@@ -25,14 +29,14 @@ typedef struct brc_read_list {
 typedef struct read_job {
     brc_window_job base; /* first, because the window casts to and from it */
     size_t n;
-    brc_read_item items[JOB_ITEMS];
-    brc_buf results[JOB_ITEMS];
-    brc_stored asked[JOB_ITEMS];
-    const brc_store_backend *from[JOB_ITEMS]; /* NULL: fetched already, or failed    */
+    brc_read_item items[MOST_ITEMS];
+    brc_buf results[MOST_ITEMS];
+    brc_stored asked[MOST_ITEMS];
+    const brc_store_backend *from[MOST_ITEMS]; /* NULL: fetched already, or failed    */
     brc_buf stored;
     brc_buf places;             /* the names of the items' places                    */
-    size_t place_at[JOB_ITEMS]; /* offset of the name in `places`; SIZE_MAX: none    */
-    brc_read_item listed[JOB_ITEMS]; /* items outside of the file, as before open()  */
+    size_t place_at[MOST_ITEMS]; /* offset of the name in `places`; SIZE_MAX: none    */
+    brc_read_item listed[MOST_ITEMS]; /* items outside of the file, as before open()  */
     int misses;                 /* some items were not where their row said          */
 } read_job;
 
@@ -147,8 +151,8 @@ static int read_again(const read_run *run, read_job *job, size_t i, const brc_st
 /* Fetches the items from the i-th on that lie in the same backend, all at once. */
 static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_error *err)
 {
-    brc_stored *asked[JOB_ITEMS] = {NULL};
-    size_t n = 0, which[JOB_ITEMS];
+    brc_stored *asked[MOST_ITEMS] = {NULL};
+    size_t n = 0, which[MOST_ITEMS];
     const brc_store_backend *from = job->from[i];
     for (; i < job->n; i++) {
         const brc_read_item *item = &job->items[i];
@@ -441,11 +445,14 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
 }
 
-/* Returns how many bytes a job has whose last item is this one. */
-static size_t read_job_bytes(const read_job *job)
+/* Returns whether a job with so many bytes takes further items; its last item says where they
+ * lie. */
+static int read_job_has_room(const read_job *job, size_t bytes)
 {
     const brc_store_backend *from = job->n > 0 ? job->from[job->n - 1] : NULL;
-    return from != NULL && brc_backend_is_far(from) ? FAR_JOB_BYTES : JOB_BYTES;
+    return from != NULL && brc_backend_is_far(from)
+               ? job->n < FAR_JOB_ITEMS && bytes < FAR_JOB_BYTES
+               : job->n < JOB_ITEMS && bytes < JOB_BYTES;
 }
 
 /* Fills a job. Returns 1 if it has items, 0 at the end. */
@@ -458,7 +465,7 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     job->n = 0;
     job->stored.len = job->places.len = 0;
     job->misses = 0;
-    while ((open || (job->n < JOB_ITEMS - 1 && bytes < read_job_bytes(job))) && !run->ended) {
+    while ((open || read_job_has_room(job, bytes)) && !run->ended) {
         const read_list *list = run->pipe->list;
         if (list == NULL || list->at == list->n) {
             BRC_TRY(read_look_up(run, err));
@@ -512,7 +519,7 @@ static int read_finish_job(void *ctx, brc_window_job *base, brc_error *err)
 static void read_job_dispose(brc_window_job *base)
 {
     read_job *job = (read_job *)base;
-    for (size_t i = 0; i < JOB_ITEMS; i++)
+    for (size_t i = 0; i < MOST_ITEMS; i++)
         brc_buf_dispose(&job->results[i]);
     brc_buf_dispose(&job->stored);
     brc_buf_dispose(&job->places);
@@ -523,7 +530,7 @@ static void read_forget(brc_window *w)
 {
     for (size_t i = 0; i < w->n; i++) {
         read_job *job = (read_job *)w->jobs[i];
-        for (size_t j = 0; j < JOB_ITEMS; j++) {
+        for (size_t j = 0; j < job->n; j++) {
             free(job->items[j].why);
             job->items[j].why = NULL;
         }

@@ -2,7 +2,6 @@
 #include "s3_server.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CONNECTIONS = 512, HEAD_MOST = 32768, PAGE = 3 };
@@ -34,6 +34,7 @@ struct s3_server {
     char endpoint[64], code[64], region[32];
     object *objects;
     int requests, fail_from, fail_count, how;
+    int delay_ms, waiting, waiting_most; /* requests that wait for their answer */
 };
 
 typedef struct request {
@@ -51,6 +52,15 @@ typedef struct answer {
     size_t len;
     char headers[300];
 } answer;
+
+/* Benchmarks use the server too, which run in no test that could fail. */
+static void server_must(int good, const char *what)
+{
+    if (!good) {
+        fprintf(stderr, "the server of the tests fails: %s\n", what);
+        abort();
+    }
+}
 
 /* ---- objects -------------------------------- */
 
@@ -230,13 +240,18 @@ static int request_read(int fd, request *q)
     char *end = NULL, *line;
     memset(q, 0, sizeof(*q));
     q->first = -1;
-    while (end == NULL && n + 1 < sizeof(q->head)) {
-        const ssize_t got = recv(fd, q->head + n, 1, 0);
-        if (got <= 0)
+    while (end == NULL && n + 1 < sizeof(q->head)) { /* what follows the head stays in the socket */
+        const size_t before = n > 3 ? n - 3 : 0;
+        const ssize_t seen = recv(fd, q->head + n, sizeof(q->head) - 1 - n, MSG_PEEK);
+        if (seen <= 0)
             return 0;
-        n += (size_t)got;
-        end = n >= 4 && memcmp(q->head + n - 4, "\r\n\r\n", 4) == 0 ? q->head + n : NULL;
+        end = memmem(q->head + before, n + (size_t)seen - before, "\r\n\r\n", 4);
+        const size_t take = end != NULL ? (size_t)(end + 4 - q->head) - n : (size_t)seen;
+        if (recv(fd, q->head + n, take, MSG_WAITALL) != (ssize_t)take)
+            return 0;
+        n += take;
     }
+    q->head[n] = '\0';
     char target[2600] = "";
     if (sscanf(q->head, "%15s %2599s", q->method, target) != 2)
         return 0;
@@ -274,6 +289,21 @@ static int request_fate(s3_server *s)
     return how;
 }
 
+/* Waits as long as the answer takes on its way. */
+static void request_wait(s3_server *s)
+{
+    const int ms = s->delay_ms;
+    s->waiting++;
+    if (s->waiting > s->waiting_most)
+        s->waiting_most = s->waiting;
+    if (ms > 0) {
+        pthread_mutex_unlock(&s->lock);
+        nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+        pthread_mutex_lock(&s->lock);
+    }
+    s->waiting--;
+}
+
 /* Answers a request. Returns 0 if the connection ends. */
 static int request_answer(s3_server *s, int fd, const request *q)
 {
@@ -281,6 +311,7 @@ static int request_answer(s3_server *s, int fd, const request *q)
     answer a = { 0 };
     pthread_mutex_lock(&s->lock);
     const int how = request_fate(s);
+    request_wait(s);
     if (how != S3_CLOSED)
         answer_of(s, &a, q, how);
     pthread_mutex_unlock(&s->lock);
@@ -331,9 +362,10 @@ static void *listener_main(void *arg)
         connection *c = malloc(sizeof(*c));
         *c = (connection){ s, fd };
         pthread_mutex_lock(&s->lock);
-        ck_assert_int_lt(s->n, CONNECTIONS);
+        server_must(s->n < CONNECTIONS, "taking one more connection");
         s->sockets[s->n] = fd;
-        ck_assert_int_eq(pthread_create(&s->threads[s->n++], NULL, connection_main, c), 0);
+        server_must(pthread_create(&s->threads[s->n++], NULL, connection_main, c) == 0,
+                    "starting a thread");
         pthread_mutex_unlock(&s->lock);
     }
 }
@@ -348,11 +380,11 @@ s3_server *s3_server_start(void)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->came, NULL);
     s->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(bind(s->listener, (struct sockaddr *)&at, sizeof(at)), 0);
-    ck_assert_int_eq(listen(s->listener, 64), 0);
-    ck_assert_int_eq(getsockname(s->listener, (struct sockaddr *)&at, &len), 0);
+    server_must(bind(s->listener, (struct sockaddr *)&at, sizeof(at)) == 0, "listening");
+    server_must(listen(s->listener, CONNECTIONS) == 0, "listening");
+    server_must(getsockname(s->listener, (struct sockaddr *)&at, &len) == 0, "listening");
     snprintf(s->endpoint, sizeof(s->endpoint), "http://127.0.0.1:%d", ntohs(at.sin_port));
-    ck_assert_int_eq(pthread_create(&s->thread, NULL, listener_main, s), 0);
+    server_must(pthread_create(&s->thread, NULL, listener_main, s) == 0, "starting a thread");
     return s;
 }
 
@@ -398,6 +430,22 @@ void s3_server_code(s3_server *s, const char *code, const char *region)
     snprintf(s->code, sizeof(s->code), "%s", code);
     snprintf(s->region, sizeof(s->region), "%s", region);
     pthread_mutex_unlock(&s->lock);
+}
+
+void s3_server_delay(s3_server *s, int ms)
+{
+    pthread_mutex_lock(&s->lock);
+    s->delay_ms = ms;
+    s->waiting_most = 0;
+    pthread_mutex_unlock(&s->lock);
+}
+
+int s3_server_at_once(s3_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    const int n = s->waiting_most;
+    pthread_mutex_unlock(&s->lock);
+    return n;
 }
 
 int s3_server_requests(s3_server *s)
@@ -447,7 +495,7 @@ void s3_server_damage(s3_server *s, const char *key, long cut)
 {
     pthread_mutex_lock(&s->lock);
     object *o = object_of(s, key);
-    ck_assert_ptr_nonnull(o);
+    server_must(o != NULL, "finding an object");
     if (cut < 0)
         object_drop(s, key);
     else if (cut > 0)

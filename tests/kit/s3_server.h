@@ -35,6 +35,10 @@ void s3_server_fail(s3_server *s, int n, int count, int how);
 /* The name of the error in answers with a status, and the bucket's region that they tell ("":
  * none). */
 void s3_server_code(s3_server *s, const char *code, const char *region);
+/* From now on each answer takes so long on its way; and how many requests waited for theirs at once
+ * since then. */
+void s3_server_delay(s3_server *s, int ms);
+int s3_server_at_once(s3_server *s);
 int s3_server_requests(s3_server *s); /* how many came so far */
 int s3_server_connections(s3_server *s);
 int s3_server_objects(s3_server *s, const char *prefix);

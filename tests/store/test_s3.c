@@ -3,6 +3,8 @@
  * nothing is lost,
  * nothing is wrong, and the sentence names place and remedy.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +197,99 @@ TEST(far_chunks_are_asked_for_at_once)
     ck_assert_int_ge(s3_server_connections(server) - before, MANY);
     for (int i = 0; i < MANY; i++)
         ck_assert_int_eq(got[i * LONG], i + 1);
+}
+
+/* Chunks that lie too far from each other to be read together: many requests wait for their answers
+ * at once, and not more than a server may be asked. */
+TEST(scattered_chunks_are_asked_for_as_many_as_may_be_at_once)
+{
+    enum { MANY = 160, LONG = 32768, MOST = 64 };
+    static const uint64_t shape = MANY * LONG, chunk = LONG;
+    brc_array_spec array = BRC_ARRAY_SPEC_INIT;
+    brc_sel sel = BRC_SEL_INIT;
+    brc_array *a;
+    uint32_t got[MANY / 2], *data = malloc(sizeof(*data) * MANY * LONG);
+    array.ndim = 1;
+    array.shape = &shape;
+    array.chunk = &chunk;
+    array.dtype = "uint32";
+    array.codecs_json = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]";
+    array.backend_json = spec();
+    for (uint32_t i = 0; i < MANY * LONG; i++)
+        data[i] = i;
+    OK(&t, brc_array_create(&a, t.session, "/b", &array, &t.err));
+    OK(&t, brc_array_write(a, NULL, data, sizeof(*data) * MANY * LONG, &t.err));
+    brc_array_free(a);
+    again();
+    a = scenario_array_at(&t, t.session, "/b");
+    OK(&t, brc_sel_parse(&sel, a, "[::65536]", &t.err));
+    s3_server_delay(server, 40);
+    const int before = s3_server_requests(server), connections = s3_server_connections(server);
+    OK(&t, brc_array_read(a, &sel, got, sizeof(got), &t.err));
+    ck_assert_int_eq(s3_server_requests(server) - before, MANY / 2);
+    ck_assert_int_ge(s3_server_at_once(server), MOST / 2); /* on a machine that is slow, too */
+    ck_assert_int_le(s3_server_at_once(server), MOST);
+    ck_assert_int_le(s3_server_connections(server) - connections, MOST);
+    for (uint32_t i = 0; i < MANY / 2; i++)
+        ck_assert_uint_eq(got[i], i * 2 * LONG);
+    brc_array_free(a);
+    free(data);
+}
+
+enum { CALLS = 4, IN_A_CALL = 64, MOST_AT_ONCE = 128 };
+
+static int give_any(void *ctx, const brc_server *from, brc_credentials *out, brc_error *err)
+{
+    (void)ctx;
+    (void)from;
+    (void)err;
+    memcpy(out->key, "key", 4);
+    memcpy(out->secret, "secret", 7);
+    return BRC_OK;
+}
+
+static void *call_main(void *client)
+{
+    static brc_s3_request requests[CALLS][IN_A_CALL];
+    static atomic_int calls;
+    brc_s3_request *mine = requests[calls++];
+    size_t done = 0;
+    for (int i = 0; i < IN_A_CALL; i++)
+        mine[i] = (brc_s3_request){ .method = "GET", .key = "small", .len = 5, .most = 5 };
+    const int rc = brc_s3_run(client, IN_A_CALL, mine, NULL);
+    for (int i = 0; i < IN_A_CALL; i++) {
+        done += rc == BRC_OK && brc_s3_failed(client, &mine[i], NULL) == BRC_OK;
+        brc_buf_dispose(&mine[i].answer);
+    }
+    return (void *)(uintptr_t)done;
+}
+
+TEST(the_calls_of_a_repository_share_what_a_server_may_be_asked)
+{
+    pthread_t threads[CALLS];
+    brc_s3_config config;
+    brc_s3_client *client;
+    brc_json *json;
+    const brc_backend_host host = { .size = sizeof(host), .credentials = give_any };
+    char text[200];
+    snprintf(text, sizeof(text), "{\"endpoint\":\"%s\",\"bucket\":\"box\"}",
+             s3_server_endpoint(server));
+    OK(&t, brc_json_parse(&json, text, strlen(text), 0, &t.err));
+    OK(&t, brc_s3_config_read(&config, json, &t.err));
+    OK(&t, brc_s3_client_new(&client, &config, &host, &t.err));
+    s3_server_put(server, "/box/small", "hello", 5);
+    s3_server_delay(server, 200);
+    for (int i = 0; i < CALLS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, call_main, client), 0);
+    for (int i = 0; i < CALLS; i++) {
+        void *done;
+        ck_assert_int_eq(pthread_join(threads[i], &done), 0);
+        ck_assert_uint_eq((uintptr_t)done, IN_A_CALL);
+    }
+    ck_assert_int_gt(s3_server_at_once(server), IN_A_CALL);
+    ck_assert_int_le(s3_server_at_once(server), MOST_AT_ONCE + CALLS);
+    brc_s3_client_free(client);
+    brc_json_free(json);
 }
 
 TEST(the_kit_of_backends_finds_nothing)
