@@ -235,7 +235,6 @@ struct points {
     int64_t *index[BRC_MAX_NDIM];
     brc_buf values;
     size_t n;                    /* points that are not written yet           */
-    int is_in_runs;              /* these lie side by side                    */
 };
 
 static int read_dimensions(struct points *p)
@@ -316,21 +315,6 @@ static int read_csv_coordinate(struct points *p, size_t column)
     return BRC_OK;
 }
 
-/* Writes elements that lie side by side along the last axis: of variable length, or the one of an
- * array without dimensions. */
-static int write_side_by_side(struct points *p)
-{
-    brc_sel sel = BRC_SEL_INIT;
-
-    CLI_TRY(cli_select(p->csv.cli, NULL, &sel));
-    for (int i = 0; i < p->info->ndim; i++) {
-        sel.start[i] = (uint64_t)p->index[i][0];
-        sel.count[i] = i + 1 < p->info->ndim ? 1 : p->n;
-    }
-    return brc_array_write(p->csv.cli->array, &sel, p->values.data, p->values.len,
-                           &p->csv.cli->err);
-}
-
 static int write_points(struct points *p)
 {
     brc_buffer buffer = BRC_BUFFER_INIT;
@@ -348,36 +332,12 @@ static int write_points(struct points *p)
         at.count[i] = p->n;
     }
     io.array = p->csv.cli->array;
-    io.at = &at;
     io.buffer = &buffer;
-    if (p->is_in_runs)
-        CLI_TRY(write_side_by_side(p));
-    else
-        CLI_TRY(brc_write(&io, 1, &p->csv.cli->err));
+    if (at.ndim > 0)
+        io.at = &at;
+    CLI_TRY(brc_write(&io, 1, &p->csv.cli->err));
     p->n = 0;
     p->values.len = 0;
-    return BRC_OK;
-}
-
-/* Returns whether the point that was read last lies behind the one before it. */
-static int continues_run(const struct points *p)
-{
-    const int last = p->info->ndim - 1;
-
-    for (int i = 0; i <= last; i++)
-        if (p->index[i][p->n] != p->index[i][p->n - 1] + (i == last))
-            return 0;
-    return last >= 0;
-}
-
-/* Writes the points before the one that was read last, which becomes the first. */
-static int begin_side_by_side(struct points *p)
-{
-    const size_t n = p->n;
-
-    CLI_TRY(write_points(p));
-    for (int i = 0; i < p->info->ndim; i++)
-        p->index[i][0] = p->index[i][n];
     return BRC_OK;
 }
 
@@ -388,8 +348,8 @@ static int read_point(struct points *p)
 
     for (size_t i = 0; i < ndim; i++)
         CLI_TRY(read_csv_coordinate(p, i));
-    if (p->is_in_runs && p->n > 0 && !continues_run(p))
-        CLI_TRY(begin_side_by_side(p));
+    if (ndim == 0) /* of several rows for the one element the later counts */
+        p->n = p->values.len = 0;
     CLI_TRY(p->csv.cli->decoder ? parse_decoded(&p->csv, ndim, &p->values)
                                 : parse_element(&p->csv, &p->type, ndim, &p->values));
     cli_memory_release(p->csv.cli, before);
@@ -420,7 +380,6 @@ static int write_all_points(struct points *p, uint64_t *n)
 static int open_points(struct points *p, struct cli *cli, const char *file)
 {
     p->info = brc_array_describe(cli->array);
-    p->is_in_runs = p->info->item_size == 0 || p->info->ndim == 0;
     for (int i = 0; i < p->info->ndim; i++) {
         p->axes[i] = i;
         p->index[i] = cli_alloc(cli, POINTS_AT_ONCE, sizeof(*p->index[i]));

@@ -56,6 +56,13 @@ q create r.brc /one --shape '' --dtype int8
 echo 5 >one.csv
 t write r.brc /one --csv one.csv
 t read r.brc /one --format csv --coordinates
+printf '6\n7\n' >one.csv
+t write r.brc /one --csv one.csv
+t read r.brc /one
+q create r.brc /far --shape 9 --dtype string --chunks 4
+printf '8,last\n0,first\n5,middle\n0,again\n3,\n8,"a longer one"\n' >far.csv
+t write r.brc /far --csv far.csv
+t read r.brc /far --format json
 fix='{"name":"struct","configuration":{"fields":[{"name":"id","data_type":"int32"},{"name":"t","data_type":"float64"},{"name":"at","data_type":{"name":"fixed_length_utf32","configuration":{"length_bytes":16}}}]}}'
 q create r.brc /fixes --shape 3 --dtype "$fix"
 printf '1,2,.5,"a,b"\n2,7,nan,\n-3,5,-inf,x\n' >structs.csv
