@@ -118,7 +118,7 @@ int brc_source_name_any(char **out, const char *source, brc_error *err)
 static const brc_format *const formats[] = {
     &brc_format_zarr3,  &brc_format_zarr2,   &brc_format_zarr_zip,
     &brc_format_npy,    &brc_format_npz,     &brc_format_idx,
-    &brc_format_netcdf, &brc_format_netcdf3, &brc_format_hdf5,
+    &brc_format_netcdf, &brc_format_netcdf3, &brc_format_hdf5, &brc_format_kerchunk,
 };
 
 const brc_format *brc_format_at(size_t i)

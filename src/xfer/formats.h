@@ -58,7 +58,7 @@ typedef struct brc_format {
 } brc_format;
 
 /* The rows of the table. */
-extern const brc_format brc_format_zarr3, brc_format_zarr2, brc_format_zarr_zip;
+extern const brc_format brc_format_zarr3, brc_format_zarr2, brc_format_zarr_zip, brc_format_kerchunk;
 extern const brc_format brc_format_npy, brc_format_npz;
 extern const brc_format brc_format_idx;
 extern const brc_format brc_format_netcdf, brc_format_netcdf3;

@@ -9,6 +9,7 @@
 #include "../base/file.h"
 #include "../base/buf.h"
 #include "input.h"
+#include "tree_names.h"
 
 /* ==== zip archive ================================ */
 
@@ -380,22 +381,10 @@ static int check_overlaps(brc_zip_dir *dir, const char *file, brc_error *err)
     return BRC_OK;
 }
 
-int brc_zip_name_compare(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    size_t n = a_len < b_len ? a_len : b_len, i = 0;
-    while (i < n && a[i] == b[i])
-        i++;
-    if (i == n)
-        return (a_len > b_len) - (a_len < b_len);
-    if (a[i] == '/' || b[i] == '/')
-        return a[i] == '/' ? -1 : 1;
-    return (unsigned char)a[i] < (unsigned char)b[i] ? -1 : 1;
-}
-
 static int compare_entries(const void *a, const void *b)
 {
     const brc_zip_entry *x = a, *y = b;
-    int order = brc_zip_name_compare(x->name, x->name_len, y->name, y->name_len);
+    int order = brc_tree_name_compare(x->name, x->name_len, y->name, y->name_len);
     return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
 }
 

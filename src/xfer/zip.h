@@ -59,9 +59,6 @@ BRC_MUST_USE int brc_zip_dir_sort(brc_zip_dir *dir, const char *file, brc_zip_re
                                   brc_error *err);
 void brc_zip_dir_dispose(brc_zip_dir *dir);
 
-/* Compares names in the order of the sorted entries. */
-int brc_zip_name_compare(const char *a, size_t a_len, const char *b, size_t b_len);
-
 /* ---- zip archive -------------------------------- */
 
 /* Archives through libzip: opens one for reading, makes one, and translates libzip's errors. */

@@ -5,13 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/xfer/tree_names.h"
 #include "../../src/xfer/zip.h"
 
 static void check_order(const brc_zip_dir *dir)
 {
     for (size_t i = 1; i < dir->n; i++) {
         const brc_zip_entry *a = &dir->entries[i - 1], *b = &dir->entries[i];
-        FUZZ_TRUE(brc_zip_name_compare(a->name, a->name_len, b->name, b->name_len) < 0, NULL);
+        FUZZ_TRUE(brc_tree_name_compare(a->name, a->name_len, b->name, b->name_len) < 0, NULL);
     }
 }
 

@@ -19,7 +19,7 @@ python() { INTEROP_NPM=$build/interop-npm "$build/interop-venv/bin/python" -B "$
 
 failed=0
 python "$here/interop.py" "$breccia" --count "$count" --seed "$seed" "$@" || failed=1
-for format in netcdf hdf5 ragged tables; do
+for format in netcdf hdf5 ragged tables references; do
     python "$here/$format.py" "$breccia" --count $((count / 4)) --seed "$seed" || failed=1
 done
 exit $failed

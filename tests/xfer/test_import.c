@@ -329,7 +329,7 @@ TEST(sources_refused)
     exchange_start(&kit);
     exchange_import_fails(&kit, exchange_path(&kit, "nothing"), NULL, BRC_ENOTFOUND, "nothing");
     exchange_import_fails(&kit, exchange_text(&kit, "text", "hello"), NULL, BRC_EUNSUPPORTED,
-                          "IDX, NetCDF and HDF5 files");
+                          "IDX, NetCDF, HDF5 and Kerchunk reference files");
     exchange_import_fails(&kit, exchange_text(&kit, "empty", ""), NULL, BRC_EUNSUPPORTED, "empty");
     exchange_text(&kit, "dir/file", "");
     exchange_import_fails(&kit, exchange_path(&kit, "dir"), NULL, BRC_EUNSUPPORTED, "no zarr.json");
@@ -357,7 +357,8 @@ static const struct {
     { "new\nline\\.npy", "new-line-" },
     { "no\xff utf\xc3\xa4.npy", "no- utf--" },
     { "\xc3\xa4.npy", "\xc3\xa4" },
-    { "zarr.json", "-arr.json" },
+    { "zarr.json.npy", "-arr.json" },
+    { "a/climate.nc.json", "climate.nc" },
 };
 
 EACH(names, source_names)

@@ -13,6 +13,7 @@
 #include "../../zarr/transfer.h"
 #include "../in_place.h"
 #include "../input.h"
+#include "../tree_names.h"
 #include "../zip.h"
 
 /* ==== tree in ================================ */
@@ -178,54 +179,27 @@ typedef struct zip_tree {
 
 /* ---- finding -------------------------------- */
 
-/* Returns the first entry whose name does not sort before this one. */
-static size_t lower_bound(const brc_zip_dir *dir, const char *name, size_t len)
+static const char *entry_name(const void *items, size_t i, size_t *len)
 {
-    size_t low = 0, high = dir->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const brc_zip_entry *e = &dir->entries[middle];
-        if (brc_zip_name_compare(e->name, e->name_len, name, len) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const brc_zip_entry *e = (const brc_zip_entry *)items + i;
+    *len = e->name_len;
+    return e->name;
 }
 
-/* Makes the name in the archive of a path in the tree, with "/" after it for a folder. */
-static int archive_name(brc_buf *out, const zip_tree *t, const char *path, int is_dir,
-                        brc_error *err)
+static brc_tree_names zip_names(const zip_tree *t)
 {
-    out->len = 0;
-    BRC_TRY(brc_buf_append(out, t->root, t->root_len, err));
-    BRC_TRY(brc_buf_text(out, path, err));
-    if (is_dir && *path)
-        BRC_TRY(brc_buf_byte(out, '/', err));
-    return brc_buf_terminate(out, err);
+    return (brc_tree_names){ t->dir.entries, t->dir.n, entry_name, t->root, t->root_len };
 }
 
 /* Finds a file, or NULL; *is_dir: there are files below it. */
 static int find_file(const brc_zip_entry **out, int *is_dir, const zip_tree *t, const char *path,
                      brc_error *err)
 {
-    brc_buf name = BRC_BUF_INIT;
-    int rc;
-
-    *out = NULL;
-    BRC_GO(archive_name(&name, t, path, 0, err));
-    size_t i = lower_bound(&t->dir, (const char *)name.data, name.len);
-    *is_dir = *path == 0;
-    if (i < t->dir.n && *path) {
-        const brc_zip_entry *e = &t->dir.entries[i];
-        int begins = e->name_len >= name.len && memcmp(e->name, name.data, name.len) == 0;
-        if (begins && e->name_len == name.len)
-            *out = e;
-        *is_dir = begins && e->name_len > name.len && e->name[name.len] == '/';
-    }
-done:
-    brc_buf_dispose(&name);
-    return rc;
+    const brc_tree_names names = zip_names(t);
+    size_t at;
+    BRC_TRY(brc_tree_names_find(&at, is_dir, &names, path, err));
+    *out = at < t->dir.n ? &t->dir.entries[at] : NULL;
+    return BRC_OK;
 }
 
 static int zip_kind(brc_tree_in *tree, const char *path, int *kind, brc_error *err)
@@ -240,47 +214,11 @@ static int zip_kind(brc_tree_in *tree, const char *path, int *kind, brc_error *e
     return BRC_OK;
 }
 
-/* Returns the entry after all those in the folder `name`, which ends with "/". */
-static size_t behind_folder(const brc_zip_dir *dir, brc_buf *name)
-{
-    name->data[name->len - 1] = 1; /* sorts right after '/', and is not in a file's name */
-    size_t i = lower_bound(dir, (const char *)name->data, name->len);
-    name->data[name->len - 1] = '/';
-    return i;
-}
-
 static int zip_each(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
                     brc_error *err)
 {
-    const zip_tree *t = (const zip_tree *)tree;
-    brc_buf name = BRC_BUF_INIT;
-    char *child = NULL;
-    int rc;
-
-    BRC_GO(archive_name(&name, t, path, 1, err));
-    size_t base = name.len;
-    size_t i = base > 0 ? lower_bound(&t->dir, (const char *)name.data, base) : 0;
-    while (i < t->dir.n) {
-        const brc_zip_entry *e = &t->dir.entries[i];
-        if (e->name_len <= base || (base > 0 && memcmp(e->name, name.data, base) != 0))
-            break;
-        const char *slash = memchr(e->name + base, '/', e->name_len - base);
-        size_t len = slash ? (size_t)(slash - e->name) - base : e->name_len - base;
-        BRC_GO(brc_dup_n(&child, e->name + base, len, err));
-        BRC_GO(found(ctx, child, err));
-        free(child);
-        child = NULL;
-        i++;
-        if (slash) {
-            BRC_GO(brc_buf_append(&name, e->name + base, len + 1, err));
-            i = behind_folder(&t->dir, &name);
-            name.len = base;
-        }
-    }
-done:
-    free(child);
-    brc_buf_dispose(&name);
-    return rc;
+    const brc_tree_names names = zip_names((const zip_tree *)tree);
+    return brc_tree_names_each(&names, path, found, ctx, err);
 }
 
 /* ---- reading -------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * A tree of files to import: a directory, or a zip archive.
+ * A tree of files to import: a directory, a zip archive, or a set of Kerchunk's references.
  *
  * Paths are relative to the tree's root and have the form "a/b", "" for the root. The content of a
  * tree is hostile: links are not followed, and the names in a zip archive are checked when it is
@@ -32,11 +32,16 @@ struct brc_tree_in {
     /* Calls found() for each name in a directory, sorted. */
     int (*each)(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
                 brc_error *err);
+    /* Fails with BRC_EUNSUPPORTED if a file below a directory cannot be read for a reason that is known before. NULL:
+     * there is none. */
+    int (*check)(brc_tree_in *tree, const char *path, brc_error *err);
     /* Sets *out (terminated) to the place of a file in the backend "external", before it is read, and *offset to that
      * of its bytes there; leaves *out empty if the bytes are not in one place. NULL: they never are. */
     int (*place)(brc_tree_in *tree, const char *path, brc_buf *out, uint64_t *offset, brc_error *err);
     /* Appends a whole file; BRC_ELIMIT past `limit` bytes. */
     int (*read)(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf *out, brc_error *err);
+    /* Appends lines about what was read. NULL: there is nothing to say. */
+    int (*warn)(brc_tree_in *tree, brc_buf *warnings, brc_error *err);
     void (*close)(brc_tree_in *tree);
 };
 
@@ -45,6 +50,8 @@ BRC_MUST_USE int brc_tree_dir_open(brc_tree_in **out, const brc_session *s, cons
                                    brc_error *err);
 /* Opens a zip archive that holds a Zarr hierarchy at its top level or in one folder there. */
 BRC_MUST_USE int brc_tree_zip_open(brc_tree_in **out, const char *file, brc_error *err);
+/* Opens a set of Kerchunk's references (kerchunk.h) with the files that it names. `s`: the importing session, or NULL. */
+BRC_MUST_USE int brc_tree_kerchunk_open(brc_tree_in **out, const brc_session *s, const char *file, brc_error *err);
 void brc_tree_in_free(brc_tree_in *tree);
 /* Makes the name of a path for messages: "x.zarr/a/b", "x.zip: a/b". */
 BRC_MUST_USE int brc_tree_in_label(char **out, const brc_tree_in *tree, const char *path,

@@ -1,10 +1,11 @@
-/* Zarr in the table of formats: directories, by version, and zip archives. */
+/* Zarr in the table of formats: directories, by version, zip archives, and references. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/file.h"
 #include "../xfer.h"
 #include "../zip.h"
+#include "kerchunk.h"
 #include "tree_in.h"
 #include "zarr_hierarchy.h"
 
@@ -25,6 +26,14 @@ static int probe_zip(int *is, const brc_source *source, brc_error *err)
 {
     *is = !source->is_gzip && brc_is_zip(source->head, source->head_len);
     return *is ? brc_zip_holds_zarr(is, source->name, err) : BRC_OK;
+}
+
+/* Only the whole file tells what JSON it is: the import says if it is something else. */
+static int probe_references(int *is, const brc_source *source, brc_error *err)
+{
+    (void)err;
+    *is = !source->is_dir && brc_is_kerchunk(source->head, source->head_len);
+    return BRC_OK;
 }
 
 static int export_hierarchy(brc_session *s, const char *path, const char *dest, int version,
@@ -56,6 +65,7 @@ static int export_zip(brc_session *s, const char *path, const char *dest, const 
 
 static const char *const zarr_endings[] = { ".zarr", NULL };
 static const char *const zip_endings[] = { ".zip", NULL };
+static const char *const json_endings[] = { ".json", NULL };
 
 /* The source's documents state its version: this row imports both versions. */
 const brc_format brc_format_zarr3 = {
@@ -90,4 +100,13 @@ const brc_format brc_format_zarr_zip = {
     .import = brc_zarr_import,
     .size = brc_zarr_bytes,
     .export = export_zip,
+};
+
+const brc_format brc_format_kerchunk = {
+    .source_text = "Kerchunk reference",
+    .endings = json_endings,
+    .probe = probe_references,
+    .is_group = brc_zarr_is_group,
+    .import = brc_zarr_import,
+    .size = brc_zarr_bytes,
 };

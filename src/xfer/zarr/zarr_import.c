@@ -19,6 +19,7 @@
 #include "../documents.h"
 #include "../in_place.h"
 #include "../xfer.h"
+#include "kerchunk.h"
 #include "tree_in.h"
 #include "zarr2.h"
 #include "zarr_hierarchy.h"
@@ -278,8 +279,8 @@ static int are_texts(int *are, const brc_session *s, const brc_json *doc, brc_tr
 /* ==== zarr import ================================ */
 
 /*
- * Imports a Zarr hierarchy, v3 or v2, from a directory or a zip archive: groups, arrays and,
- * without encoding them again, their chunks as they are.
+ * Imports a Zarr hierarchy, v3 or v2, from a directory, a zip archive or references: groups,
+ * arrays and, without encoding them again, their chunks as they are.
  *
  * Documents of v3 are passed on whole, without "consolidated_metadata". Documents of v2 are
  * translated (zarr2.h). If a folder has both, v3 counts. A node without a document is what the
@@ -510,6 +511,15 @@ done:
     return rc < 0 ? rc : BRC_OK;
 }
 
+/* The folder holds Kerchunk's references as Parquet: without them every chunk would be missing. */
+static int refuse_parquet(const char *label, brc_error *err)
+{
+    return brc_fail(err, BRC_EUNSUPPORTED,
+                    "%s says that the chunks are listed in Parquet files (Kerchunk's references), "
+                    "which are not read: write the references as JSON, and import that",
+                    label);
+}
+
 /* Reads the copies of all nodes under a group, in its document or beside it. */
 static int read_copies_of(const zarr_node *node, const zarr_walk *at, brc_error *err)
 {
@@ -524,9 +534,13 @@ static int read_copies_of(const zarr_node *node, const zarr_walk *at, brc_error 
         rc = read_file(&value, &label, at, ".zmetadata", parse_v2, err);
     if (rc == BRC_EINVAL) /* the documents may all exist */
         rc = brc_consolidated_unread(&at->sum->notes, at->dir, err);
+    if (rc == BRC_OK && brc_json_member(value, "record_size"))
+        rc = refuse_parquet(label, err);
     free(label);
-    if (rc < 0 || !value)
+    if (rc < 0 || !value) {
+        brc_json_free(value);
         return rc;
+    }
     return brc_consolidated_push(at->copies, value, member ? 3 : 2, at->dir, &at->sum->notes, err);
 }
 
@@ -613,6 +627,8 @@ static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *e
 {
     int texts = node->texts != NULL;
 
+    if (at->tree->check)
+        BRC_TRY(at->tree->check(at->tree, at->dir, err));
     if (texts && at->is_folder)
         BRC_TRY(are_texts(&texts, at->session, node->texts, at->tree, at->dir, err));
     return import_array_as(at, node, texts ? node->texts : node->doc, err);
@@ -761,8 +777,11 @@ done:
 static int open_tree(brc_tree_in **out, const brc_session *s, const brc_source *source,
                      brc_error *err)
 {
-    return source->is_dir ? brc_tree_dir_open(out, s, source->name, err)
-                          : brc_tree_zip_open(out, source->name, err);
+    if (source->is_dir)
+        return brc_tree_dir_open(out, s, source->name, err);
+    return brc_is_kerchunk(source->head, source->head_len)
+               ? brc_tree_kerchunk_open(out, s, source->name, err)
+               : brc_tree_zip_open(out, source->name, err);
 }
 
 /* Refuses an import that brings nothing, even if the source has no fault. */
@@ -790,6 +809,8 @@ static int walk_source(brc_session *s, const brc_source *source, const char *pat
         rc = check_brought(&sum, source->name, err);
     if (rc == BRC_OK && !bytes)
         rc = brc_import_notes_write(&sum.notes, source->name, opts->warnings, err);
+    if (rc == BRC_OK && !bytes && tree->warn && opts->warnings)
+        rc = tree->warn(tree, opts->warnings, err);
     brc_import_notes_dispose(&sum.notes);
     brc_tree_in_free(tree);
     return rc;
