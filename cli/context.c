@@ -154,6 +154,15 @@ static int prepare_open(struct cli *cli)
     return BRC_OK;
 }
 
+static int open_with_cache(struct cli *cli, brc_open_opts *opts)
+{
+    const char *bytes;
+
+    CLI_TRY(cli_setting(cli, "cache", &opts->cache, NULL));
+    CLI_TRY(cli_setting(cli, "cache-bytes", &bytes, NULL));
+    return bytes ? cli_cache_bytes(cli, bytes, &opts->cache_bytes) : BRC_OK;
+}
+
 static int open_given_file(struct cli *cli, uint32_t flags)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -171,6 +180,7 @@ static int open_given_file(struct cli *cli, uint32_t flags)
     opts.registry = cli->registry;
     opts.libexec = cli_libexec(cli);
     opts.credentials = cli_credentials;
+    CLI_TRY(open_with_cache(cli, &opts));
     if (cli->progress.enabled) { /* otherwise the library need not report progress */
         opts.progress = cli_progress_step;
         opts.progress_ctx = cli;

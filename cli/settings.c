@@ -13,11 +13,12 @@
 
 enum { SETTINGS_LIMIT = 1 << 20, ALIAS_WORDS = 64 };
 
-static const char *const setting_keys[] = { "author", "backend", "codecs", "color",
-                                             "pager", "threads", NULL };
+static const char *const setting_keys[] = { "author", "backend", "cache", "cache-bytes",
+                                             "codecs", "color", "pager", "threads", NULL };
 
 /* Settings without a variable of their own are for the file alone. */
-static const char *const setting_variables[] = { "BRECCIA_AUTHOR", NULL, NULL, "BRECCIA_COLOR",
+static const char *const setting_variables[] = { "BRECCIA_AUTHOR", NULL, "BRECCIA_CACHE",
+                                                  "BRECCIA_CACHE_BYTES", NULL, "BRECCIA_COLOR",
                                                   "BRECCIA_PAGER", "BRECCIA_THREADS" };
 
 const char *const *cli_setting_keys(void)
@@ -228,7 +229,8 @@ int cli_setting_put(struct cli *cli, const char *key, const char *value)
         return cli_fail(cli, BRC_ENOTFOUND,
                         "there is no home for settings: set HOME or XDG_CONFIG_HOME");
     CLI_TRY(read_settings_once(cli));
-    if (value && strcmp(key, "threads") != 0 && value[0] != '[' && value[0] != '{')
+    if (value && strcmp(key, "threads") != 0 && strcmp(key, "cache-bytes") != 0 &&
+        value[0] != '[' && value[0] != '{')
         json = cli_json_quoted(cli, value);
     if (is_alias) {
         CLI_TRY(changed_object(cli, brc_json_member(cli->settings, "alias"), key + 6, json,
@@ -242,6 +244,16 @@ int cli_setting_put(struct cli *cli, const char *key, const char *value)
     cli->settings = NULL;
     cli->settings_read = 0;
     return BRC_OK;
+}
+
+int cli_cache_bytes(struct cli *cli, const char *text, uint64_t *out)
+{
+    const size_t digits = strspn(text, "0123456789");
+
+    *out = digits > 0 && digits < 19 ? strtoull(text, NULL, 10) : 0;
+    return *out > 0 && text[digits] == '\0'
+               ? BRC_OK
+               : cli_usage(cli, "cache-bytes: '%s' is not a whole number of bytes above 0", text);
 }
 
 /* ---- a new repository -------------------------------- */

@@ -15,6 +15,7 @@
 #define BRECCIA_CLI_SETTINGS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct cli;
 
@@ -31,6 +32,8 @@ int cli_setting_put(struct cli *cli, const char *key, const char *value);
 /* Calls `f` for each setting in the user's file, with the value as text. */
 int cli_settings_each(struct cli *cli,
                       void (*f)(struct cli *cli, const char *key, const char *value));
+/* Reads the most bytes of the cache of chunks; fails with an error of usage. */
+int cli_cache_bytes(struct cli *cli, const char *text, uint64_t *out);
 /* Gives a repository that was just made the user's codecs and backend. */
 int cli_settings_of_new(struct cli *cli);
 

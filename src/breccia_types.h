@@ -156,8 +156,13 @@ typedef struct brc_open_opts {
                                    * build installs them */
     brc_credentials_fn credentials; /* NULL: no server is connected to; chunks in buckets are out of reach */
     void *credentials_ctx;        /* valid until the handle, and those of brc_reopen(), are closed */
+    /* A file in which chunks of servers are kept, so that they need not be asked for again; it is made if it does not
+     * exist. Repositories and processes may share it. Where it is damaged, locked or full, chunks come from their
+     * servers, and nothing fails. It can be deleted at any time. NULL: none */
+    const char *cache;
+    uint64_t cache_bytes;         /* the most bytes of that file; 0: 1 GiB. What was not used for longest goes first */
 } brc_open_opts;
-#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_OPEN_READONLY = 1,
     BRC_OPEN_CREATE = 2,     /* create the file; BRC_EEXISTS if it exists     */

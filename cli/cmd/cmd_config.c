@@ -160,19 +160,22 @@ static int fail_user_key(struct cli *cli, const char *key)
     if (meant)
         return cli_usage(cli, "'%s' is not a setting of users: it is '%s'%s", key, meant,
                          strcmp(meant, "author") == 0 ? ", such as 'Ada <ada@example.org>'" : "");
-    return cli_usage(cli, "'%s' is not a setting of users: these are author, backend, codecs, "
-                          "color, pager, threads and alias.NAME", key);
+    return cli_usage(cli, "'%s' is not a setting of users: these are author, backend, cache, "
+                          "cache-bytes, codecs, color, pager, threads and alias.NAME", key);
 }
 
 /* Checks a value as far as that is possible without a repository. */
 static int check_user_value(struct cli *cli, const char *key, const char *value)
 {
     const char *rest = value + strspn(value, "0123456789");
+    uint64_t bytes;
     int is_color = strcmp(value, "auto") == 0 || strcmp(value, "always") == 0 ||
                    strcmp(value, "never") == 0;
 
     if (strcmp(key, "threads") == 0 && (!value[0] || rest[0] || rest - value > 4))
         return cli_usage(cli, "threads: '%s' is not a whole number from 0 to 1024", value);
+    if (strcmp(key, "cache-bytes") == 0)
+        return cli_cache_bytes(cli, value, &bytes);
     if (strcmp(key, "color") == 0 && !is_color)
         return cli_usage(cli, "color: '%s' is not one of auto|always|never", value);
     if (strcmp(key, "codecs") == 0 && value[0] != '[')
@@ -274,11 +277,14 @@ const struct cli_command cli_command_config = {
                "\n"
                "--user: settings in $XDG_CONFIG_HOME/breccia/config.json, or\n"
                "~/.config/breccia/config.json, for all repositories. Options come before the\n"
-               "environment (BRECCIA_AUTHOR, BRECCIA_COLOR, BRECCIA_PAGER, BRECCIA_THREADS), and\n"
-               "that before the file.\n"
+               "environment (BRECCIA_AUTHOR, BRECCIA_CACHE, BRECCIA_CACHE_BYTES,\n"
+               "BRECCIA_COLOR, BRECCIA_PAGER, BRECCIA_THREADS), and that before the file.\n"
                "author   the author of commits, 'Ada <ada@example.org>'\n"
                "threads  how many worker threads to use\n"
                "color    auto, always or never\n"
+               "cache, cache-bytes  a file in which chunks of servers (backend s3) are kept\n"
+               "         when they are read, and its most bytes (1 GiB). Repositories may share\n"
+               "         it, and it can be deleted at any time. Without it nothing is kept.\n"
                "pager    the program that shows long output on a terminal, before PAGER and\n"
                "         less; cat: none\n"
                "codecs, backend  what a repository begins with that you make; after that the\n"

@@ -33,6 +33,7 @@ typedef struct read_job {
     brc_buf results[MOST_ITEMS];
     brc_stored asked[MOST_ITEMS];
     const brc_store_backend *from[MOST_ITEMS]; /* NULL: fetched already, or failed    */
+    const brc_store_backend *keeps[MOST_ITEMS]; /* the item goes into the cache of this backend   */
     brc_buf stored;
     brc_buf places;             /* the names of the items' places                    */
     size_t place_at[MOST_ITEMS]; /* offset of the name in `places`; SIZE_MAX: none    */
@@ -129,7 +130,11 @@ static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
         item->offset = job->stored.len;
         job->stored.len += len;
     }
+    uint8_t *into = read_in_place(item) ? item->direct : job->stored.data + item->offset;
+    if (brc_store_cached(run->store, from, &item->object, into))
+        return BRC_OK;
     job->from[i] = from;
+    job->keeps[i] = brc_store_caches(run->store, from) ? from : NULL;
     return BRC_OK;
 }
 
@@ -438,7 +443,7 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
     *item = *list->order[list->at++];
     item->result = &job->results[i];
     item->result->len = 0;
-    job->from[i] = NULL;
+    job->from[i] = job->keeps[i] = NULL;
     job->place_at[i] = SIZE_MAX;
     int rc = read_open_and_fetch(run, job, item, &found);
     job->base.taken += (size_t)item->object.stored;
@@ -486,6 +491,16 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     return job->n > 0;
 }
 
+/* Gives the cache an item that was fetched and verified. */
+static void read_keep(const read_run *run, const read_job *job, size_t i)
+{
+    const brc_read_item *item = &job->items[i];
+    const brc_store_backend *from = job->keeps[i];
+    if (from != NULL && item->rc == BRC_OK)
+        brc_store_keep(run->store, from, &item->object,
+                       read_in_place(item) ? item->direct : job->stored.data + item->offset);
+}
+
 static int read_finish_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     read_run *run = ctx;
@@ -498,6 +513,7 @@ static int read_finish_job(void *ctx, brc_window_job *base, brc_error *err)
     }
     for (size_t i = 0; i < job->n && rc == BRC_OK; i++) {
         brc_read_item *item = &job->items[i];
+        read_keep(run, job, i);
         if (ops->passed != NULL)
             rc = ops->passed(ops->ctx, item, err);
         if (rc < 0)
@@ -556,5 +572,6 @@ int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc
     int rc = brc_window_run(&pipe->reading, pipe->pool, pipe->memory, &window, err);
     if (ops->failed != NULL)
         read_forget(&pipe->reading);
+    brc_store_keep_now(store);
     return rc;
 }

@@ -839,6 +839,31 @@ int brc_backend_is_far(const brc_store_backend *b)
     return (b->impl->flags & BRC_BACKEND_FAR) != 0;
 }
 
+int brc_store_caches(const brc_store *store, const brc_store_backend *b)
+{
+    return store->chunks.cache != NULL && brc_backend_is_far(b);
+}
+
+int brc_store_cached(brc_store *store, const brc_store_backend *b, const brc_object *object,
+                     uint8_t *into)
+{
+    return brc_store_caches(store, b) &&
+           store->chunks.find(store->chunks.cache, b->spec, object, into);
+}
+
+void brc_store_keep(brc_store *store, const brc_store_backend *b, const brc_object *object,
+                    const uint8_t *stored)
+{
+    if (brc_store_caches(store, b))
+        store->chunks.keep(store->chunks.cache, b->spec, object, stored);
+}
+
+void brc_store_keep_now(brc_store *store)
+{
+    if (store->chunks.cache != NULL)
+        store->chunks.settle(store->chunks.cache);
+}
+
 int brc_backend_can_put(const brc_store_backend *b)
 {
     return b->impl->put != NULL;

@@ -67,6 +67,15 @@ struct brc_store_backend {
     } places[BRC_PLACES_HELD];
     size_t last_place; /* index of the place of the last put */
 };
+/* The cache of chunks on servers (chunk_cache.h), whose functions brc_store_use_cache() sets, so that other files do not
+ * depend on chunk_cache.c, which opens a store of its own. */
+typedef struct brc_chunk_cache_ops {
+    void *cache; /* NULL: there is none */
+    int (*find)(void *cache, const char *spec, const brc_object *object, uint8_t *into);
+    void (*keep)(void *cache, const char *spec, const brc_object *object, const uint8_t *stored);
+    void (*settle)(void *cache);
+    void (*free)(void *cache);
+} brc_chunk_cache_ops;
 /* A change in many transactions: see bulk.c. */
 typedef struct brc_bulk {
     int on;
@@ -179,6 +188,7 @@ struct brc_store {
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */
     int is_open, is_checked; /* both decide which remedy an error about damage names */
     int opens_unfinished; /* see file_copy.h */
+    int opens_cache;      /* see chunk_cache.h */
     int asks_wal;  /* the file's setting, when it was last read */
     int verifies_all; /* a setting too: readers compare decoded bytes with the id */
     int log_pages; /* pages in the log after the last commit */
@@ -192,6 +202,7 @@ struct brc_store {
     atomic_int interrupted;
 
     brc_cache cache;
+    brc_chunk_cache_ops chunks;
     brc_shared *shared; /* objects that other handles have read; NULL: there are no other handles */
     int scratch;
     brc_encoding_cache encodings;

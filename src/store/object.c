@@ -557,7 +557,12 @@ int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_e
     BRC_TRY(brc_object_place(b, o, &asked.place, err));
     if (!brc_is_in_file(o->backend))
         brc_store_pause_read(store); /* so that others need not wait for the backend */
-    return brc_backend_fetch(b, 1, &one, err);
+    if (brc_store_cached(store, b, o, into))
+        return BRC_OK;
+    BRC_TRY(brc_backend_fetch(b, 1, &one, err));
+    if (brc_store_caches(store, b) && brc_object_verify(o, into, NULL) == BRC_OK)
+        brc_store_keep(store, b, o, into);
+    return BRC_OK;
 }
 
 int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "chunk_cache.h"
 #include "db.h"
 #include "file_copy.h"
 #include "file_lock.h"
@@ -107,7 +108,9 @@ static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_er
     BRC_TRY(begin_making(store, err));
     int rc = brc_schema_create(store, err);
     const char *name = brc_hash_name(store->hash);
-    const char *needs = store->opens_unfinished ? BRC_FEATURE_UNFINISHED : "";
+    const char *needs = store->opens_unfinished ? BRC_FEATURE_UNFINISHED
+                        : store->opens_cache    ? BRC_FEATURE_CHUNK_CACHE
+                                                : "";
     if (rc == BRC_OK)
         rc = brc_meta_put(store, "hash", name, strlen(name), 1, err);
     if (rc == BRC_OK)
@@ -126,6 +129,15 @@ static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_er
 
 static int check_features(const brc_store *store, const brc_buf *needed, brc_error *err)
 {
+    const int is_cache = needed->len > 0 &&
+                         strcmp((const char *)needed->data, BRC_FEATURE_CHUNK_CACHE) == 0;
+    if (is_cache != store->opens_cache)
+        return brc_fail(err, BRC_EFORMAT,
+                        is_cache ? "%s is a cache of chunks on servers, not a repository: name the "
+                                   "repository" : "%s is a repository, not a cache of chunks",
+                        store->path);
+    if (is_cache)
+        return BRC_OK;
     if (needed->len == 0)
         return BRC_OK;
     if (strcmp((const char *)needed->data, BRC_FEATURE_UNFINISHED) != 0)
@@ -331,6 +343,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
         (brc_store_backend){.impl = &brc_inline_backend, .state = store, .store = store};
     store->process = getpid();
     store->opens_unfinished = (opts->flags & BRC_OPEN_UNFINISHED) != 0;
+    store->opens_cache = (opts->flags & BRC_OPEN_CHUNK_CACHE) != 0;
     store->readonly = (opts->flags & (BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER)) != 0;
     store->wait_ms = opts->wait_ms == 0 ? DEFAULT_WAIT_MS : opts->wait_ms < 0 ? 0 : opts->wait_ms;
     store->max_nodes = opts->max_nodes == 0 ? DEFAULT_MAX_NODES : opts->max_nodes;
@@ -367,6 +380,8 @@ void brc_store_close(brc_store *store)
     if (store == NULL)
         return;
     brc_pins_close(store);
+    if (store->chunks.cache != NULL)
+        store->chunks.free(store->chunks.cache);
     /* A child must not close the parent's connection: the parent's transaction would lose its
      * journal. */
     if (!brc_store_is_forked(store)) {

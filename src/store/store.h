@@ -238,6 +238,13 @@ BRC_MUST_USE int brc_place_after(brc_store *store, int64_t after, int64_t *seq, 
 int brc_backend_on_workers(const brc_store_backend *b);
 /* Returns whether a call of its fetch() takes a while: BRC_BACKEND_FAR. */
 int brc_backend_is_far(const brc_store_backend *b);
+/* The cache of chunks on servers (chunk_cache.h), which brc_open_opts names. _caches: whether there is one for this
+ * backend; _cached: 1 if an object's stored bytes are now in `into`, verified; _keep takes a copy of verified bytes, and
+ * _keep_now writes what was kept. None of them fails: without a usable cache nothing is found. */
+int brc_store_caches(const brc_store *store, const brc_store_backend *b);
+int brc_store_cached(brc_store *store, const brc_store_backend *b, const brc_object *object, uint8_t *into);
+void brc_store_keep(brc_store *store, const brc_store_backend *b, const brc_object *object, const uint8_t *stored);
+void brc_store_keep_now(brc_store *store);
 /* Returns 1 if the backend can store objects, 0 if it only reads them. */
 int brc_backend_can_put(const brc_store_backend *b);
 /* Returns 1 if the backend is the file itself: puts into the file belong to a transaction. */

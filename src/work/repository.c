@@ -6,6 +6,7 @@
 #include "../base/process.h"
 #include "../base/sized.h"
 #include "../store/cache.h"
+#include "../store/chunk_cache.h"
 #include "session.h"
 
 #define DEFAULT_MEMORY ((size_t)256 << 20)
@@ -53,16 +54,21 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
     repo->opened.flags &= ~(uint32_t)BRC_OPEN_CREATE;
     if (opts->libexec != NULL)
         BRC_TRY(brc_dup(&repo->libexec, opts->libexec, err));
+    if (opts->cache != NULL)
+        BRC_TRY(brc_dup(&repo->cache, opts->cache, err));
     if (opts->vfs != NULL)
         BRC_TRY(brc_dup(&repo->vfs, opts->vfs, err));
     repo->opened.libexec = repo->libexec;
     repo->opened.vfs = repo->vfs;
+    repo->opened.cache = repo->cache;
     repo->progress = opts->progress;
     repo->progress_ctx = opts->progress_ctx;
     BRC_TRY(brc_pipe_init(&repo->pipe, opts->pool, memory < MIN_MEMORY ? MIN_MEMORY : memory, err));
     repo->pipe.no_readback = (opts->flags & BRC_OPEN_NO_READBACK) != 0;
     BRC_TRY(brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err));
     brc_store_share(repo->store, repo->shared);
+    if (opts->cache != NULL)
+        BRC_TRY(brc_store_use_cache(repo->store, opts->cache, opts->cache_bytes, err));
     repo->pipe.stop = brc_store_interrupted(repo->store);
     return BRC_OK;
 }

@@ -35,6 +35,7 @@ void brc_repo_unref(breccia *repo)
     brc_shared_unref(repo->shared);
     free(repo->vfs);
     free(repo->libexec);
+    free(repo->cache);
     free(repo);
 }
 

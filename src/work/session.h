@@ -30,6 +30,7 @@ struct breccia {
     brc_shared *shared;   /* shared with the other handles of this file */
     brc_pipe pipe;
     char *libexec; /* the folder of the converters; NULL: this build's own */
+    char *cache;   /* the file of the cache of chunks; NULL: none */
     brc_progress_fn progress;
     void *progress_ctx;
     const char *task_phase; /* of the outermost task, as are the next two */

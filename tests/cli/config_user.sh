@@ -57,6 +57,11 @@ BRECCIA_COLOR=pink t status r.brc
 BRECCIA_THREADS=many t status r.brc
 t config --user threads x
 t config --user threads 99999
+t config --user cache-bytes 0
+t config --user cache-bytes 1G
+t config --user cache-bytes 1000000000
+t config --user cache-bytes --unset
+BRECCIA_CACHE_BYTES=much t status r.brc
 t config --user color pink
 t config --user color --unset
 
