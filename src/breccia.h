@@ -140,8 +140,8 @@ BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_r
  *
  * The codecs leave out arrays that they do not fit, chunks whose own codec is unknown here, and chunks in a backend that
  * can only be read unless they get another backend. A chunk that does not shrink by 3 % is stored unencoded. Without a
- * backend, codecs, a path and a time, the call puts rows of the file together that are not full, as many small
- * commits leave them. If `opts` is NULL, all options are 0. *out (`out` may be NULL) says what was done, also after a
+ * backend, codecs, a path and a time, the call puts rows of the file together that are not full, and small
+ * packs of other backends. If `opts` is NULL, all options are 0. *out (`out` may be NULL) says what was done, also after a
  * failure. Must not be called within a transaction.
  *
  * Fails with BRC_EINVAL if the options are wrong, or the codecs fit no array; with BRC_EUNSUPPORTED for lossy codecs

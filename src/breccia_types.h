@@ -314,7 +314,7 @@ typedef struct brc_repack_report {
     uint64_t sampled;      /* of a dry run: objects in that sample            */
     uint64_t unreadable;   /* objects that should have been stored again, but cannot be read: they stay as they
                             * are                                             */
-    uint64_t rows;         /* rows of stored bytes that were put together     */
+    uint64_t rows;         /* rows of stored bytes, and packs, put together   */
     uint64_t misfits;      /* documents of arrays that the codecs do not fit: their encodings stay */
 } brc_repack_report;
 #define BRC_REPACK_REPORT_INIT { sizeof(brc_repack_report), 0, 0, 0, 0, 0, 0, 0 }

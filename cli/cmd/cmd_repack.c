@@ -39,10 +39,10 @@ static int read_options(struct cli *cli, brc_repack_opts *opts)
 static void say_rows(struct cli *cli, const brc_repack_report *report, int dry)
 {
     if (report->rows == 0)
-        cli_say(cli, "the rows of stored bytes are as full as they can be");
+        cli_say(cli, "the stored bytes lie in as few rows and packs as they can");
     else
-        cli_say(cli, "%s %s of %s together in full rows%s", dry ? "would put" : "put",
-                cli_count(cli, report->objects, "object"), cli_count(cli, report->rows, "row"),
+        cli_say(cli, "%s %s of %s together%s", dry ? "would put" : "put",
+                cli_count(cli, report->objects, "object"), cli_count(cli, report->rows, "place"),
                 dry ? "" : "; 'gc' gives the free space back");
 }
 
@@ -137,7 +137,8 @@ const struct cli_command cli_command_repack = {
                "not shrink by 3 % is stored unencoded.\n"
                "--older-than leaves out the last version of each branch, however old it is.\n"
                "Without options, small objects that many small commits have left in rows of\n"
-               "their own are put together in full rows.",
+               "their own are put together in full rows, and small packs of other backends in\n"
+               "larger ones.",
     .examples = "breccia repack climate.brc\n"
                 "breccia repack climate.brc --backend pack --older-than '1 year ago' --dry-run\n"
                 "breccia repack climate.brc --codecs '[\"zstd\"]' --array /t2m\n"

@@ -13,6 +13,7 @@ typedef struct repack_run {
     const brc_repack_opts *opts;
     brc_repack_report *report;
     brc_repack_walk walk;
+    brc_repack_packs packs;
     brc_again again;
 } repack_run;
 
@@ -210,14 +211,58 @@ static int fill_rows(repack_run *r, brc_error *err)
     return rc;
 }
 
+/* ---- packs -------------------------------- */
+
+static int packs_next(void *ctx, brc_again_item *out, brc_error *err)
+{
+    (void)err;
+    return brc_repack_packs_next(&((repack_run *)ctx)->packs, out);
+}
+
+static int move_out_of_packs(repack_run *r, brc_error *err)
+{
+    r->again = (brc_again){
+        .pipe = &r->repo->pipe,
+        .store = r->repo->store,
+        .ctx = r,
+        .next = packs_next,
+        .step = repack_step,
+        .name = repack_name,
+        .leaves = 1,
+        .why = BRC_ERROR_INIT,
+    };
+    const int rc = repack_some(r, err);
+    r->report->objects += r->again.objects;
+    r->report->bytes_before += r->again.before;
+    r->report->bytes_after += r->again.after;
+    r->report->unreadable = r->again.left;
+    return rc;
+}
+
+/* Puts the objects of small packs together in others. Collections of garbage remove the packs that
+ * are left. */
+static int join_packs(repack_run *r, brc_error *err)
+{
+    r->packs = (brc_repack_packs){.store = r->repo->store, .step = repack_step, .ctx = r};
+    int rc = brc_repack_packs_find(&r->packs, err);
+    if (rc == BRC_OK && r->packs.nobjects > 0)
+        rc = move_out_of_packs(r, err);
+    r->report->rows += r->packs.count;
+    brc_repack_packs_dispose(&r->packs);
+    return rc;
+}
+
 /* ---- brc_repack -------------------------------- */
 
 static int repack_work(repack_run *r, brc_error *err)
 {
     brc_buf path = BRC_BUF_INIT;
-    if (r->opts->backend_json == NULL && r->opts->codecs_json == NULL)
-        return fill_rows(r, err);
-    int rc = brc_path_normal(&path, r->opts->path != NULL ? r->opts->path : "/", err);
+    int rc;
+    if (r->opts->backend_json == NULL && r->opts->codecs_json == NULL) {
+        rc = fill_rows(r, err);
+        return rc == BRC_OK ? join_packs(r, err) : rc;
+    }
+    rc = brc_path_normal(&path, r->opts->path != NULL ? r->opts->path : "/", err);
     if (rc == BRC_OK)
         rc = brc_buf_terminate(&path, err);
     if (rc == BRC_OK)

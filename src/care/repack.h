@@ -1,8 +1,10 @@
 /*
- * Repacking: moves objects to other backends and encodings, and puts small rows of stored bytes together.
+ * Repacking: moves objects to other backends and encodings, and puts small rows of stored bytes, and small
+ * packs, together.
  *
  *      repack_walk.c   the objects to repack: which, in which order, and how each should be stored
  *      repack_rows.c   rows of stored bytes that are not full
+ *      repack_packs.c  packs in other backends that are small
  *      repack.c        the call
  */
 #ifndef BRC_CARE_REPACK_H
@@ -88,5 +90,26 @@ typedef struct brc_repack_rows {
 
 /* Moves the small objects of rows that are not full into full rows, in many short transactions. */
 BRC_MUST_USE int brc_repack_rows_run(brc_repack_rows *rows, brc_error *err);
+
+/* ---- packs -------------------------------- */
+
+typedef struct brc_repack_packs {
+    brc_store *store;
+    int (*step)(void *ctx, uint64_t bytes, brc_error *err); /* as brc_again.step */
+    void *ctx;
+    /* The result. */
+    uint64_t count, bytes; /* small packs, and the bytes that their objects have */
+    size_t nobjects;
+    /* Private fields follow. */
+    void *packs, *objects;
+    size_t npacks, packs_cap, objects_cap, at;
+} brc_repack_packs;
+
+/* Finds the objects of packs that are small: there are none if the packs cannot become fewer. Called outside of
+ * transactions; `p` has the first fields set and is zero otherwise. To be disposed of also after a failure. */
+BRC_MUST_USE int brc_repack_packs_find(brc_repack_packs *p, brc_error *err);
+/* Lists the next object, as brc_again.next does, in the order in which they lie. */
+int brc_repack_packs_next(brc_repack_packs *p, brc_again_item *out);
+void brc_repack_packs_dispose(brc_repack_packs *p);
 
 #endif

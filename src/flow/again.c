@@ -92,6 +92,11 @@ static int again_wants(brc_store *store, again_one *one, int *is, brc_error *err
     *is = 0;
     if (!o->found || o->kind != BRC_KIND_CHUNK)
         return BRC_OK;
+    if (want->place != 0) {
+        *is = one->keeps = !brc_is_in_file(o->backend) && o->place == want->place;
+        want->backend = o->backend;
+        return BRC_OK;
+    }
     if (want->chain != NULL && o->encoding != want->encoding)
         BRC_TRY(can_recode(store, o, &can, err));
     one->keeps = !can;

@@ -19,6 +19,8 @@ typedef struct brc_again_item {
     int64_t encoding;       /* its number; -1: it has none yet                     */
     int64_t backend;        /* -1: in its present backend                          */
     int moves;              /* 0: the object moves only if its encoding changes       */
+    int64_t place;          /* not 0: the object leaves this place, if it still lies there, for another of its
+                             * backend; nothing else of it changes                   */
 } brc_again_item;
 
 typedef struct brc_again {

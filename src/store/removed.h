@@ -65,6 +65,9 @@ BRC_MUST_USE int brc_removed_last(brc_store *store, int64_t *last, brc_error *er
 BRC_MUST_USE int brc_removed_next(brc_store *store, brc_removed_walk *walk, brc_removed *out, size_t cap, size_t *n,
                                   brc_error *err);
 
+/* Returns 1 if the backend keeps objects in packs, which its objects can leave for others. */
+int brc_backend_moves(const brc_store_backend *b);
+
 typedef struct brc_removed_sweep {
     int64_t run; /* the collection of garbage that runs                               */
     int64_t now_us;

@@ -132,8 +132,8 @@ static void places_stay(brc_removed_sweep *sweep, size_t n, const brc_error *sai
     sweep->failed += n;
 }
 
-/* Returns 1 if the objects of a place that is half free are put again elsewhere. */
-static int moves_objects(const brc_store_backend *b)
+/* The objects of a place that is half free are put again elsewhere. */
+int brc_backend_moves(const brc_store_backend *b)
 {
     return b->impl->flags & BRC_BACKEND_PACKS && b->impl->put != NULL && b->impl->drop != NULL;
 }
@@ -180,7 +180,7 @@ static int place_is_used(const place_batch *b, const brc_removed *found, const b
                          brc_error *err)
 {
     brc_removed now = *row;
-    if (row->place == 0 || !moves_objects(b->backend))
+    if (row->place == 0 || !brc_backend_moves(b->backend))
         return brc_removed_delete(b->store, row, err);
     if (found->live > 0 && found->live <= INT64_MAX - (uint64_t)row->bytes)
         now.total = row->bytes + (int64_t)found->live;
@@ -402,7 +402,7 @@ static int move_pack(brc_store *store, brc_removed_sweep *sweep, const brc_remov
     brc_store_backend *backend;
     *moved = 0;
     if (row->nids == 0 || row->live > (uint64_t)row->bytes ||
-        brc_backend_use(store, row->backend, &backend, NULL) < 0 || !moves_objects(backend))
+        brc_backend_use(store, row->backend, &backend, NULL) < 0 || !brc_backend_moves(backend))
         return BRC_OK;
     BRC_TRY(brc_new(&p, sizeof(pack_move), err));
     pack_move *m = p;

@@ -685,6 +685,16 @@ TEST(objects_of_others_below_the_prefix_are_left_alone)
     backend_close(&mine);
 }
 
+/* Lets a collection remove what an earlier one has found, an hour before its time. */
+static void collect_held(void)
+{
+    scenario_collect(&t, 0);
+    scenario_sql(&t,
+                 "UPDATE removed SET due_us=1, checksum=row_sum('removed', backend, place, name, "
+                 "bytes, total, state, since_us, 1) WHERE due_us>0");
+    scenario_collect(&t, 0);
+}
+
 TEST(a_collection_removes_a_pack_that_is_held_long_enough)
 {
     OK(&t, put_values(1));
@@ -697,13 +707,81 @@ TEST(a_collection_removes_a_pack_that_is_held_long_enough)
     ck_assert_int_gt(s3_server_objects(server, ""), before);
     scenario_collect(&t, 0); /* notes it, and holds it for an hour */
     ck_assert_int_gt(s3_server_objects(server, ""), before);
-    scenario_sql(&t,
-                 "UPDATE removed SET due_us=1, checksum=row_sum('removed', backend, place, name, "
-                 "bytes, total,"
-                     " state, since_us, 1) WHERE due_us>0");
-    scenario_collect(&t, 0);
+    collect_held();
     ck_assert_int_eq(s3_server_objects(server, ""), before);
     check_values(1);
+    scenario_whole(&t);
+}
+
+/* Commits that change one chunk each: a pack for each of them. */
+static void many_small_commits(void)
+{
+    OK(&t, put_values(1));
+    scenario_commit(&t, "all");
+    for (int i = 0; i < 6; i++) {
+        scenario_set_number(&t, "/a", (uint64_t)i * IN_CHUNK, 1000 + i);
+        scenario_commit(&t, "one");
+    }
+}
+
+static void check_small_commits(void)
+{
+    int32_t got[NUMBERS], want[NUMBERS];
+    values(want, 1);
+    for (int i = 0; i < 6; i++)
+        want[i * IN_CHUNK] = 1000 + i;
+    OK(&t, get_values(got));
+    ck_assert_int_eq(memcmp(got, want, sizeof(got)), 0);
+}
+
+TEST(small_packs_are_put_together)
+{
+    brc_repack_report report = BRC_REPACK_REPORT_INIT;
+    brc_repack_opts dry = BRC_REPACK_OPTS_INIT;
+    many_small_commits();
+    again();
+    ck_assert_int_eq(s3_server_objects(server, ""), 7);
+    dry.flags = BRC_REPACK_DRY_RUN;
+    OK(&t, brc_repack(t.repo, &dry, &report, &t.err));
+    ck_assert_uint_ge(report.objects, 16 + 6);
+    ck_assert_int_eq(s3_server_objects(server, ""), 7);
+    OK(&t, brc_repack(t.repo, NULL, &report, &t.err));
+    ck_assert_uint_ge(report.objects, 16 + 6);
+    ck_assert_uint_ge(report.rows, 7);
+    ck_assert_int_eq(s3_server_objects(server, ""), 8); /* readers may use the old ones */
+    check_small_commits();
+    collect_held();
+    ck_assert_int_eq(s3_server_objects(server, ""), 1);
+    again();
+    check_small_commits();
+    OK(&t, brc_repack(t.repo, NULL, &report, &t.err)); /* a pack alone stays as it is */
+    ck_assert_int_eq(s3_server_objects(server, ""), 1);
+    scenario_whole(&t);
+}
+
+/* A copy puts the packs together for itself, and removes none that the original needs. */
+TEST(a_copy_puts_packs_of_the_original_together_and_leaves_them)
+{
+    char original[sizeof(t.file)], text[300];
+    brc_repack_report report = BRC_REPACK_REPORT_INIT;
+    many_small_commits();
+    scenario_close(&t);
+    memcpy(original, t.file, sizeof(original));
+    snprintf(t.file, sizeof(t.file), "%s/copy.brc", t.dir);
+    snprintf(text, sizeof(text), "cp '%s' '%s'", original, t.file);
+    ck_assert_int_eq(system(text), 0);
+    open_file(0);
+    OK(&t, brc_repack(t.repo, NULL, &report, &t.err));
+    ck_assert_uint_ge(report.rows, 7);
+    collect_held();
+    collect_held();
+    ck_assert_int_eq(s3_server_objects(server, ""), 8);
+    again();
+    check_small_commits();
+    scenario_close(&t);
+    memcpy(t.file, original, sizeof(original));
+    open_file(0);
+    check_small_commits();
     scenario_whole(&t);
 }
 
