@@ -369,7 +369,7 @@ interop: build/breccia build/libbreccia.so build/tests/plugins/dirs.so ## arrays
 	@sh tests/interop/run_store.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia
 
-s3-test: build/breccia build/tests/run ## the backend s3 on servers of others, moto and versitygw, which pip and go fetch; S3_SEED, S3_WRITERS
+s3-test: build/breccia build/tests/run ## the backend s3 on servers of others, moto and versitygw, which pip and go fetch; S3_SEED, S3_WRITERS, S3_SUITES
 	@sh tests/s3/run.sh build
 
 # ---- Python -----------------------------------------------------------------

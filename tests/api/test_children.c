@@ -312,7 +312,7 @@ static void leave_family(void)
         brc_session *s, *c[2];
         scenario mine = {0};
         mine.err = (brc_error)BRC_ERROR_INIT;
-        int rc = brc_open(&repo, t.file, NULL, &mine.err);
+        int rc = scenario_connect(&repo, t.file, NULL, &mine.err);
         if (rc == BRC_OK)
             rc = brc_session_open(&s, repo, NULL, BRC_SESSION_PRIVATE, &mine.err);
         if (rc == BRC_OK)

@@ -70,7 +70,7 @@ static void leave_dead_draft(const char *file)
     if (child == 0) {
         scenario t = {.repo = NULL};
         snprintf(t.file, sizeof(t.file), "%s", file);
-        if (brc_open(&t.repo, t.file, NULL, &t.err) < 0 ||
+        if (scenario_connect(&t.repo, t.file, NULL, &t.err) < 0 ||
             brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err) < 0)
             _exit(1);
         scenario_numbers(&t, "/left", 1000, 4, 5000);
@@ -327,7 +327,7 @@ static void collect_in_little(const char *file)
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
     brc_gc_report report = BRC_GC_REPORT_INIT;
     opts.memory = 1 << 20;
-    if (brc_open(&t.repo, file, NULL, &t.err) < 0)
+    if (scenario_connect(&t.repo, file, NULL, &t.err) < 0)
         _exit(3);
     limit_memory(12 << 20);
     if (brc_gc(t.repo, &opts, &report, &t.err) < 0) {

@@ -522,7 +522,7 @@ LOOP(m9_a_trial_reads_only, 0, 2)
     edit_on("theirs", _i ? write_first : write_fifth);
     scenario_be_on(&t, "ours");
     opts.flags = BRC_OPEN_READONLY;
-    OK(&t, brc_open(&t.repo, t.file, &opts, &t.err));
+    OK(&t, scenario_connect(&t.repo, t.file, &opts, &t.err));
     ck_assert_int_eq(merge_with("theirs", BRC_MERGE_DRY_RUN, conflict, sizeof(conflict)),
                      _i ? BRC_MERGE_CONFLICT : BRC_MERGE_MERGED);
     FAILS(&t, BRC_EREADONLY, brc_merge(&result, NULL, t.repo, "theirs", NULL, &t.err));

@@ -196,7 +196,7 @@ static int run_rebase(void *ctx)
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     breccia *repo;
     opts.vfs = FAULT_VFS_NAME;
-    int rc = brc_open(&repo, t.file, &opts, NULL);
+    int rc = scenario_connect(&repo, t.file, &opts, NULL);
     if (rc < 0)
         return rc;
     fault_vfs_kill(&disk, FAULT_CHANGES, *(const uint64_t *)ctx);

@@ -320,7 +320,7 @@ static void *sweep_again_and_again(void *ctx)
 {
     sweeper *c = ctx;
     breccia *repo = NULL;
-    int rc = brc_open(&repo, t.file, NULL, &c->err);
+    int rc = scenario_connect(&repo, t.file, NULL, &c->err);
     while (rc == BRC_OK && !atomic_load(&c->is_over)) {
         rc = brc_gc(repo, NULL, NULL, &c->err);
         atomic_fetch_add(&c->runs, 1);

@@ -65,7 +65,7 @@ pid_t kit_worker(scenario *t, const char *token, kit_work work, void *ctx)
     brc_session *s;
     memcpy(mine.file, t->file, sizeof(mine.file));
     mine.err = (brc_error)BRC_ERROR_INIT;
-    int rc = brc_open(&mine.repo, mine.file, NULL, &mine.err);
+    int rc = scenario_connect(&mine.repo, mine.file, NULL, &mine.err);
     if (rc == BRC_OK)
         rc = brc_session_open(&s, mine.repo, token, BRC_SESSION_TOKEN, &mine.err);
     if (rc == BRC_OK) {

@@ -48,7 +48,7 @@ void drafts_leave(scenario *t, int32_t value)
     if (child == 0) {
         breccia *repo;
         brc_session *s;
-        if (brc_open(&repo, t->file, NULL, &t->err) < 0 ||
+        if (scenario_connect(&repo, t->file, NULL, &t->err) < 0 ||
             brc_session_open(&s, repo, NULL, BRC_SESSION_PRIVATE, &t->err) < 0)
             _exit(1);
         scenario_put(t, s, "/a", 0, value);

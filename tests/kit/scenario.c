@@ -41,15 +41,23 @@ static int scenario_give(void *ctx, const brc_server *from, brc_credentials *out
     return BRC_OK;
 }
 
+int scenario_connect(breccia **out, const char *file, const brc_open_opts *given, brc_error *err)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    if (given != NULL)
+        opts = *given;
+    if (opts.credentials == NULL)
+        opts.credentials = scenario_give;
+    return brc_open(out, file, &opts, err);
+}
+
 void scenario_open(scenario *t, const brc_open_opts *given, uint32_t flags)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     if (given != NULL)
         opts = *given;
     opts.flags |= flags;
-    if (opts.credentials == NULL)
-        opts.credentials = scenario_give;
-    OK(t, brc_open(&t->repo, t->file, &opts, &t->err));
+    OK(t, scenario_connect(&t->repo, t->file, &opts, &t->err));
     const char *backend = getenv("BRECCIA_BACKEND");
     if (opts.flags & BRC_OPEN_CREATE && backend != NULL && backend[0] != '\0')
         OK(t, brc_config_set(t->repo, "backend", backend, &t->err));
@@ -69,8 +77,7 @@ breccia *scenario_handle(scenario *t, int wait_ms)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     breccia *repo;
     opts.wait_ms = wait_ms;
-    opts.credentials = scenario_give;
-    OK(t, brc_open(&repo, t->file, &opts, &t->err));
+    OK(t, scenario_connect(&repo, t->file, &opts, &t->err));
     return repo;
 }
 

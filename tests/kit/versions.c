@@ -116,7 +116,7 @@ static int child_status(scenario *t, int (*run)(breccia *repo), int killed)
     const pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
-        int rc = brc_open(&repo, t->file, NULL, NULL);
+        int rc = scenario_connect(&repo, t->file, NULL, NULL);
         if (rc == BRC_OK)
             rc = run(repo);
         if (killed && rc == BRC_OK)

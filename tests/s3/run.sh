@@ -2,7 +2,7 @@
 # run.sh BUILD [SECONDS]: the backend s3 on real servers that this script starts on the loopback interface,
 # through proxy.py: moto for what the protocol says, versitygw for what happens at once. BUILD has breccia and
 # tests/run. The servers are fetched into BUILD/s3 with pip and go.
-# Exit 77: a server cannot be fetched or started. S3_SEED, S3_WRITERS.
+# Exit 77: a server cannot be fetched or started. S3_SEED, S3_WRITERS; S3_SUITES: the suites that run there.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -89,6 +89,19 @@ logic() {
         fail "$1: the elements are not those that were written"
     AWS_ENDPOINT_URL=http://127.0.0.1:9 breccia read "$file" /a 0,0 >"$work/refused" 2>&1 && fail "$1: any server is asked"
     grep -q 'nothing is sent before you allow it' "$work/refused" || fail "$1: $(cat "$work/refused")"
+    rm -f "$work"/cache.brc*
+    BRECCIA_CACHE=$work/cache.brc breccia read -q "$file" /a 0,0 >"$work/first" &&
+        AWS_ENDPOINT_URL=http://127.0.0.1:9 BRECCIA_CACHE=$work/cache.brc breccia read -q "$file" /a 0,0 >"$work/second" &&
+        cmp -s "$work/first" "$work/second" || fail "$1: what was read is not in the cache"
+    breccia repack -q "$file" && breccia read -q "$file" /a 0,0 | cmp -s - "$work/first" || fail "$1: repack changes something"
+}
+
+# Suites of the whole library whose chunks lie in the bucket, as with make test-backend.
+suites() {
+    for suite in ${S3_SUITES:-hangar pick undo scenarios children children_join rebase expunge}; do
+        BRECCIA_BACKEND=$(backend suites) "$build/tests/run" "$suite" >"$work/suite.log" 2>&1 ||
+            { grep ':[EF]:' "$work/suite.log" >&2; fail "$1: the suite $suite fails"; }
+    done
 }
 
 # The server keeps what the backend relies on, which the command tries before anything lies there.
@@ -159,6 +172,7 @@ await "$vgw" vgw
 endpoint=http://127.0.0.1:$vgw
 promises versitygw
 logic versitygw
+suites versitygw
 races versitygw
 proxied "$vgw" --rate 0.1 --seed "$seed" --delay 0.02
 races 'versitygw through a bad network'

@@ -807,7 +807,7 @@ static int64_t diff_within(scenario *t, unsigned threads, size_t budget, rlim_t 
         const brc_change *c;
         opts.memory = budget;
         if (brc_pool_new(&opts.pool, threads, NULL) == BRC_OK &&
-            brc_open(&t->repo, t->file, &opts, NULL) == BRC_OK) {
+            scenario_connect(&t->repo, t->file, &opts, NULL) == BRC_OK) {
             struct rlimit limit = { data_now() + more, RLIM_INFINITY };
             diff.flags = BRC_DIFF_ELEMENTS;
             setrlimit(RLIMIT_DATA, &limit);
