@@ -103,7 +103,7 @@ Usage brc_du_report: versions, uncommitted, log, garbage, stored, items[Held], o
 Damage brc_damage: id, kind, missing=DAMAGE_MISSING, used_by, message
     A fault that was found, and who uses what is damaged.
 Info brc_stats: commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes,
-        outside_chunks, outside_bytes
+        outside_chunks, outside_bytes, deltas, delta_depth
     Of the whole file; sizes in bytes.
 SessionInfo brc_session_info: mode, commit, draft, changes
     What a session shows: a commit, and what is uncommitted: its number (0: there is none), and a count that grows.
@@ -307,10 +307,12 @@ gc(*, dry_run=GC_DRY_RUN, expunge=GC_EXPUNGE, keep?, progress) -> GcReport = brc
     Removes what nothing needs any more. `keep`: how long operations can be undone, this time ("7d", "0").
     `expunge`: what went leaves no trace in the file.
 repack(*, backend: Any=None, codecs: Any=None, path?, older_than: datetime.datetime | None=None,
-        dry_run=REPACK_DRY_RUN, progress) -> RepackReport = brc_repack
+        delta=REPACK_DELTA, delta_depth: int=0, whole=REPACK_WHOLE, dry_run=REPACK_DRY_RUN,
+        progress) -> RepackReport = brc_repack
     Stores chunks of all versions again, in another backend or with other codecs: "inline" makes the repository one file
-    again. `path`: only of this node. `older_than`: only chunks that no version since then uses. Without a backend and
-    codecs, small objects are put together. gc() then frees what was left.
+    again. `path`: only of this node. `older_than`: only chunks that no version since then uses. `delta`: chunks
+    of older versions become differences from newer ones, at most `delta_depth` (8) to read one; `whole`: no more.
+    Without any of these, small objects are put together. gc() then frees what was left.
 du(*, progress) -> Usage = brc_du
     What the file's bytes are for, and what each array and each commit holds.
 info() -> Info = brc_stat

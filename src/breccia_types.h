@@ -225,8 +225,10 @@ typedef struct brc_stats {
     uint64_t log_bytes;     /* bytes of FILE-wal while it is part of the file */
     uint64_t outside_chunks; /* chunks that lie outside of the file: brc_backends() says where */
     uint64_t outside_bytes; /* of stored_bytes: those of these chunks         */
+    uint64_t deltas;        /* chunks that are stored as differences from others */
+    uint64_t delta_depth;   /* the most differences that one read of a chunk decodes */
 } brc_stats;
-#define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* The part of an element that brc_array_stats() sums up, by data type. */
 enum {
@@ -296,7 +298,7 @@ typedef struct brc_gc_report {
 typedef struct brc_repack_opts {
     size_t size;
     uint32_t flags;      /* BRC_REPACK_*                                      */
-    uint32_t reserved;   /* 0                                                 */
+    uint32_t delta_depth; /* with BRC_REPACK_DELTA: the most differences that one read decodes, 1 to 64; 0: 8 */
     const char *backend_json; /* where the chunks go, as brc_array_set_backend() takes it; NULL: they stay */
     const char *codecs_json; /* how they are encoded, as brc_array_set_codecs() takes it; NULL: as they are */
     const char *path;    /* only chunks of the array, or the arrays of the group, that versions and uncommitted
@@ -305,7 +307,10 @@ typedef struct brc_repack_opts {
                             * uncommitted changes; 0: all                     */
 } brc_repack_opts;
 #define BRC_REPACK_OPTS_INIT { sizeof(brc_repack_opts), 0, 0, 0, 0, 0, 0 }
-enum { BRC_REPACK_DRY_RUN = 1 }; /* only counts, and changes nothing          */
+enum { BRC_REPACK_DRY_RUN = 1, /* only counts, and changes nothing            */
+       BRC_REPACK_DELTA = 2,   /* chunks of older versions become differences from the next newer ones, where that saves
+                                * a quarter: without a backend and codecs     */
+       BRC_REPACK_WHOLE = 4 }; /* such chunks are stored whole again: likewise */
 typedef struct brc_repack_report {
     size_t size;
     uint64_t objects;      /* that were stored again, or would be             */

@@ -54,7 +54,7 @@ static int gather_repo_facts(struct cli *cli, struct repo_facts *facts)
 static void print_repo(struct cli *cli, const struct repo_facts *facts)
 {
     const brc_stats *stats = &facts->stats;
-    const char *compression = NULL, *dedup = NULL, *outside = NULL;
+    const char *compression = NULL, *dedup = NULL, *outside = NULL, *deltas = NULL;
 
     if (stats->stored_bytes > 0)
         compression = cli_text(cli, "%.2f times",
@@ -63,6 +63,10 @@ static void print_repo(struct cli *cli, const struct repo_facts *facts)
         dedup = cli_text(cli, "%.2f times, %s in all commits",
                          (double)stats->chunk_refs / (double)stats->chunks,
                          cli_count(cli, stats->chunk_refs, "chunk"));
+    if (stats->deltas > 0)
+        deltas = cli_text(cli, "%s; reading one decodes up to %llu differences",
+                          cli_count(cli, stats->deltas, "chunk"),
+                          (unsigned long long)stats->delta_depth);
     if (stats->outside_chunks > 0)
         outside = cli_text(cli, "%s, %llu bytes: 'breccia backend FILE' says where",
                            cli_count(cli, stats->outside_chunks, "chunk"),
@@ -86,6 +90,9 @@ static void print_repo(struct cli *cli, const struct repo_facts *facts)
                    { "outside_bytes", CLI_OF(stats->outside_bytes), .optional = 1 },
                    { "logical_bytes", CLI_OF(stats->logical_bytes), CLI_AS_BYTES,
                      .lead = "decoded" },
+                   { NULL, CLI_OF(deltas), .lead = "deltas" },
+                   { "deltas", CLI_OF(stats->deltas), .optional = 1 },
+                   { "delta_depth", CLI_OF(stats->delta_depth), .optional = 1 },
                    { NULL, CLI_OF(compression), .lead = "compression" },
                    { NULL, CLI_OF(dedup), .lead = "dedup" },
                    { "chunk_refs", CLI_OF(stats->chunk_refs) },

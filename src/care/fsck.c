@@ -7,6 +7,7 @@
 
 #include "../base/alloc.h"
 #include "../flow/read.h"
+#include "../store/bases.h"
 #include "../tree/map.h"
 #include "../work/fold.h"
 #include "../work/open_plan.h"
@@ -134,6 +135,8 @@ static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
     const brc_object *o = &item->object;
     brc_error why = BRC_ERROR_INIT;
     BRC_TRY(brc_object_check_plain(c->repo->store, o, err));
+    if (item->bases != NULL)
+        BRC_TRY(brc_bases_check(c->repo->store, item->bases, err));
     item->number = CHECK_STORED;
     if (!c->no_decode || o->kind != BRC_KIND_CHUNK) {
         int rc = brc_encoding_chain(c->repo->store, o->encoding, &item->chain, &why);

@@ -9,220 +9,12 @@
 #include "../base/hash.h"
 #include "../base/process.h"
 #include "../base/sized.h"
+#include "../store/bases.h"
 #include "../store/change.h"
 #include "../store/collect.h"
 #include "../store/removed.h"
 #include "../work/session.h"
 #include "usage.h"
-
-/* ==== mark set ================================ */
-
-enum { LEAST_IDS = 64 };
-
-/* Makes an empty set that may use about `bytes` bytes. */
-static void mark_set_init(brc_mark_set *set, size_t id_len, size_t bytes)
-{
-    memset(set, 0, sizeof(*set));
-    set->id_len = id_len;
-    set->most = bytes / id_len;
-    if (set->most < LEAST_IDS)
-        set->most = LEAST_IDS;
-}
-
-static void mark_set_dispose(brc_mark_set *set)
-{
-    free(set->ids);
-    set->ids = NULL;
-    set->n = set->cap = set->sorted = 0;
-}
-
-/* Empties the set. Its range begins after `above` and has no end yet. */
-static void mark_set_begin(brc_mark_set *set, const brc_oid *above)
-{
-    set->above = *above;
-    set->has_end = 0;
-    set->n = set->sorted = 0;
-}
-
-static int mark_compare(const brc_mark_set *set, const void *a, const void *b)
-{
-    return memcmp(a, b, set->id_len);
-}
-
-static int mark_set_covers(const brc_mark_set *set, const brc_oid *id)
-{
-    return mark_compare(set, id->bytes, set->above.bytes) > 0 &&
-           (!set->has_end || mark_compare(set, id->bytes, set->end.bytes) <= 0);
-}
-
-static int order_16(const void *a, const void *b)
-{
-    return memcmp(a, b, 16);
-}
-
-static int order_32(const void *a, const void *b)
-{
-    return memcmp(a, b, 32);
-}
-
-/* Sorts the ids and removes duplicates. */
-static void mark_sort(brc_mark_set *set)
-{
-    size_t n = 0;
-    if (set->sorted == set->n)
-        return;
-    qsort(set->ids, set->n, set->id_len, set->id_len == 16 ? order_16 : order_32);
-    for (size_t i = 0; i < set->n; i++) {
-        const uint8_t *id = set->ids + i * set->id_len;
-        if (n == 0 || mark_compare(set, id, set->ids + (n - 1) * set->id_len) != 0)
-            memmove(set->ids + n++ * set->id_len, id, set->id_len);
-    }
-    set->n = set->sorted = n;
-}
-
-/* Makes room: removes duplicates, and if too many ids remain, drops the upper half and ends the
- * range there. */
-static void mark_cut(brc_mark_set *set)
-{
-    mark_sort(set);
-    if (set->n <= set->most / 4 * 3)
-        return;
-    set->n = set->sorted = set->n / 2;
-    memset(&set->end, 0, sizeof(set->end));
-    memcpy(set->end.bytes, set->ids + (set->n - 1) * set->id_len, set->id_len);
-    set->has_end = 1;
-}
-
-static int mark_set_add(brc_mark_set *set, const brc_oid *id, brc_error *err)
-{
-    if (set->n == set->most)
-        mark_cut(set);
-    if (!mark_set_covers(set, id))
-        return BRC_OK;
-    void *p = set->ids;
-    int rc = brc_grow_array(&p, &set->cap, set->n + 1, set->id_len, err);
-    set->ids = p;
-    if (rc == BRC_OK)
-        memcpy(set->ids + set->n++ * set->id_len, id->bytes, set->id_len);
-    return rc;
-}
-
-/* Returns 1 if an id within the range was added. */
-static int mark_set_has(brc_mark_set *set, const brc_oid *id)
-{
-    size_t low = 0, high;
-    mark_sort(set);
-    high = set->n;
-    while (low < high) {
-        const size_t mid = low + (high - low) / 2;
-        const int order = mark_compare(set, id->bytes, set->ids + mid * set->id_len);
-        if (order == 0)
-            return 1;
-        if (order < 0)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return 0;
-}
-
-/* ==== log window ================================ */
-
-static const char setting_name[] = "window";
-
-#define HOURS_DEFAULT (INT64_C(30) * 24)
-#define HOURS_MOST (INT64_C(24) * 366 * 1000)
-#define US_PER_HOUR INT64_C(3600000000)
-
-/* Reads the setting, which is a JSON number of hours. */
-static int window_hours(brc_store *store, int64_t *hours, brc_error *err)
-{
-    brc_buf text = BRC_BUF_INIT;
-    char *end;
-    *hours = HOURS_DEFAULT;
-    int rc = brc_setting_find(store, setting_name, &text, err);
-    if (rc > 0) {
-        *hours = strtoll((const char *)text.data, &end, 10);
-        rc = *end == '\0' && *hours >= 0 && *hours <= HOURS_MOST
-                 ? BRC_OK
-                 : brc_fail(err, BRC_ECORRUPT,
-                            "%s is damaged: its setting 'window' is not a number of hours: "
-                            "'config --unset window' makes it the default",
-                            brc_store_path(store));
-    }
-    brc_buf_dispose(&text);
-    return rc;
-}
-
-static brc_log_window window_of_hours(int64_t hours, int64_t now_us)
-{
-    return hours > 0 ? (brc_log_window){now_us - hours * US_PER_HOUR, BRC_WINDOW_LEAST}
-                     : (brc_log_window){INT64_MAX, 0};
-}
-
-int brc_window_get(brc_store *store, int64_t now_us, brc_log_window *out, brc_error *err)
-{
-    int64_t hours;
-    BRC_TRY(window_hours(store, &hours, err));
-    *out = window_of_hours(hours, now_us);
-    return BRC_OK;
-}
-
-int brc_window_text(brc_store *store, brc_buf *out, brc_error *err)
-{
-    int64_t hours;
-    BRC_TRY(window_hours(store, &hours, err));
-    if (hours == 0)
-        return brc_buf_text(out, "0", err);
-    return hours % 24 == 0 ? brc_buf_printf(out, err, "%" PRId64 "d", hours / 24)
-                           : brc_buf_printf(out, err, "%" PRId64 "h", hours);
-}
-
-static int hours_of_text(const char *text, int64_t *hours, brc_error *err)
-{
-    const size_t digits = strspn(text, "0123456789");
-    const char *unit = text + digits;
-    const int64_t each = strcmp(unit, "h") == 0                     ? 1
-                         : *unit == '\0' || strcmp(unit, "d") == 0 ? 24
-                         : strcmp(unit, "w") == 0                  ? 24 * 7
-                                                                   : 0;
-    if (digits > 0 && digits < 9 && each > 0) {
-        *hours = strtoll(text, NULL, 10) * each;
-        if (*hours <= HOURS_MOST)
-            return BRC_OK;
-    }
-    return brc_fail(err, BRC_EINVAL,
-                    "'%.40s' is not a valid time to keep the log for: write 30d, 12h or 2w, or "
-                    "0 to keep only versions that have a name",
-                    text);
-}
-
-static int window_of_text(const char *text, int64_t now_us, brc_log_window *out, brc_error *err)
-{
-    int64_t hours;
-    BRC_TRY(hours_of_text(text, &hours, err));
-    *out = window_of_hours(hours, now_us);
-    return BRC_OK;
-}
-
-int brc_window_set(brc_store *store, const char *text, brc_error *err)
-{
-    brc_buf json = BRC_BUF_INIT;
-    int64_t hours = 0;
-    if (text != NULL) {
-        BRC_TRY(hours_of_text(text, &hours, err));
-        BRC_TRY(brc_buf_printf(&json, err, "%" PRId64, hours));
-    }
-    int rc = brc_store_begin(store, err);
-    if (rc == BRC_OK) {
-        rc = brc_setting_put(store, setting_name, text != NULL ? (const char *)json.data : NULL,
-                             err);
-        int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-        rc = rc < 0 ? rc : end;
-    }
-    brc_buf_dispose(&json);
-    return rc;
-}
 
 /* ==== gc mark ================================ */
 
@@ -234,14 +26,14 @@ static int gc_mark_new(brc_gc_mark *mark, brc_store *store, const brc_log_window
     mark->store = store;
     mark->range = (brc_log_range){window->since_us, window->least, 0};
     mark->rows = (brc_id_table)BRC_ID_TABLE_INIT(0);
-    mark_set_init(&mark->set, brc_store_id_len(store), memory);
+    brc_mark_set_init(&mark->set, brc_store_id_len(store), memory);
     return brc_closure_new(&mark->walk, store, 0, err);
 }
 
 static void gc_mark_dispose(brc_gc_mark *mark)
 {
     brc_closure_free(mark->walk);
-    mark_set_dispose(&mark->set);
+    brc_mark_set_dispose(&mark->set);
     brc_roots_dispose(&mark->roots);
     brc_id_table_dispose(&mark->rows);
     free(mark->drafts.items);
@@ -257,7 +49,23 @@ static int gc_mark_has_commit(const brc_gc_mark *mark, const brc_oid *id)
 
 static int mark_id(brc_gc_mark *mark, const brc_oid *id, brc_error *err)
 {
-    return brc_oid_is_zero(id) ? BRC_OK : mark_set_add(&mark->set, id, err);
+    return brc_oid_is_zero(id) ? BRC_OK : brc_mark_set_add(&mark->set, id, err);
+}
+
+/* Marks a chunk and all that it builds on. */
+static int mark_chunk(void *ctx, const brc_oid *chunk, brc_error *err)
+{
+    brc_gc_mark *mark = ctx;
+    brc_oid at = *chunk, base;
+    int found = mark->has_deltas && !brc_oid_is_zero(chunk);
+    BRC_TRY(mark_id(mark, chunk, err));
+    for (int n = 0; found && n < BRC_DELTA_DEPTH_MOST; n++) {
+        BRC_TRY(brc_delta_base(mark->store, &at, &found, &base, err));
+        at = base;
+        if (found)
+            BRC_TRY(mark_id(mark, &at, err));
+    }
+    return BRC_OK;
 }
 
 static int mark_entry(brc_gc_mark *mark, const brc_entry *entry, brc_error *err)
@@ -277,7 +85,7 @@ static int mark_step(brc_gc_mark *mark, const brc_closure_step *at, brc_error *e
     case BRC_AT_ENTRY:
         return mark_entry(mark, &at->node.entry, err);
     case BRC_AT_CHUNK:
-        return mark_id(mark, &at->node.chunk, err);
+        return mark_chunk(mark, &at->node.chunk, err);
     default:
         return BRC_OK;
     }
@@ -323,11 +131,6 @@ static int follow_commit(brc_gc_mark *mark, const brc_root *root, brc_error *err
     return mark_walk(mark, err);
 }
 
-static int mark_chunk(void *ctx, const brc_oid *chunk, brc_error *err)
-{
-    return mark_id(ctx, chunk, err);
-}
-
 /* Follows the chunks of one row of a draft, once. Chunks that are put into the row later are kept
  * by the writer that puts them. The row itself may move from one draft to another. */
 static int follow_row(brc_gc_mark *mark, int64_t node, brc_error *err)
@@ -362,7 +165,7 @@ static int follow_root(brc_gc_mark *mark, const brc_root *root, brc_error *err)
     case BRC_ROOT_PAST:
         return follow_commit(mark, root, err);
     case BRC_ROOT_OBJECT:
-        return mark_id(mark, &root->id, err);
+        return mark_chunk(mark, &root->id, err);
     case BRC_ROOT_ROW:
         BRC_TRY(follow_row(mark, root->node, err));
         return follow_entry(mark, root, err);
@@ -416,6 +219,8 @@ static int mark_now(brc_gc_mark *mark, brc_error *err)
     mark->others = -1; /* roots may change from here on */
     mark->range.after = 0;
     mark->past = 0;
+    if (mark->follows_bases)
+        BRC_TRY(brc_deltas_there(mark->store, &mark->has_deltas, err));
     BRC_TRY(brc_roots_named(mark->store, &mark->range, mark->not_dead, &mark->roots, err));
     BRC_TRY(follow_some(mark, 0, err));
     BRC_TRY(mark_drafts(mark, err));
@@ -431,7 +236,7 @@ static int gc_mark_all(brc_gc_mark *mark, const brc_oid *above, brc_error *err)
     mark->walk = NULL;
     mark->roots.n = 0;
     brc_id_table_dispose(&mark->rows);
-    mark_set_begin(&mark->set, above);
+    brc_mark_set_begin(&mark->set, above);
     BRC_TRY(brc_closure_new(&mark->walk, mark->store, 0, err));
     BRC_TRY(brc_store_begin_read(mark->store, err));
     int rc = mark_now(mark, err);
@@ -510,6 +315,11 @@ typedef struct gc_run {
     brc_object page[PAGE];
     brc_oid found[PAGE]; /* ids that were not marked */
     brc_removed_sweep removed;
+    struct {
+        brc_oid *ids;
+        size_t n, cap;
+    } left;              /* objects that stayed because others build on them */
+    int has_ranges;      /* memory did not suffice for one range of ids */
     int is_least;        /* the last step was the smallest possible, and there was no room for it */
 } gc_run;
 
@@ -527,7 +337,7 @@ static void drop_marked(gc_run *g, brc_oid *ids, size_t *n, int commits)
     size_t left = 0;
     for (size_t i = 0; i < *n; i++)
         if (commits ? !gc_mark_has_commit(&g->mark, &ids[i])
-                    : !mark_set_has(&g->mark.set, &ids[i]))
+                    : !brc_mark_set_has(&g->mark.set, &ids[i]))
             ids[left++] = ids[i];
     *n = left;
 }
@@ -631,6 +441,7 @@ static int run_gc_step(gc_step *s, brc_error *err)
     if (rc < 0) { /* the whole step was undone */
         g->sweep.objects = before.objects;
         g->sweep.bytes = before.bytes;
+        g->sweep.nbases = before.nbases;
         s->done = 0;
     }
     return rc;
@@ -684,16 +495,50 @@ static int look_at_page(gc_run *g, const brc_oid *after, size_t *n, size_t *foun
     brc_store_end_read(g->store);
     BRC_TRY(rc);
     for (size_t i = 0; i < *n; i++) {
-        if (!mark_set_covers(&g->mark.set, &g->page[i].id)) {
+        if (!brc_mark_set_covers(&g->mark.set, &g->page[i].id)) {
             *n = i;
             break;
         }
-        if (!mark_set_has(&g->mark.set, &g->page[i].id)) {
+        if (!brc_mark_set_has(&g->mark.set, &g->page[i].id)) {
             g->job->bytes += g->page[i].stored;
             g->found[(*found)++] = g->page[i].id;
         }
     }
     return BRC_OK;
+}
+
+/* Moves the objects that stayed to those that are left until all ranges are swept. */
+static int keep_bases(gc_run *g, brc_error *err)
+{
+    void *p = g->left.ids;
+    const size_t n = g->sweep.nbases;
+    if (n == 0)
+        return BRC_OK;
+    const int rc = brc_grow_array(&p, &g->left.cap, g->left.n + n, sizeof(brc_oid), err);
+    g->left.ids = p;
+    g->sweep.nbases = 0;
+    if (rc < 0)
+        return rc;
+    memcpy(g->left.ids + g->left.n, g->sweep.bases, n * sizeof(brc_oid));
+    g->left.n += n;
+    return BRC_OK;
+}
+
+/* Comes back to the objects that stayed because others built on them, until none of these is gone.
+ * The marks are those of their range. */
+static int sweep_bases(gc_run *g, brc_error *err)
+{
+    size_t before = SIZE_MAX;
+    while (g->sweep.nbases > 0 && g->sweep.nbases < before) {
+        brc_oid *ids = g->sweep.bases;
+        const size_t n = before = g->sweep.nbases;
+        g->sweep.bases = NULL;
+        g->sweep.nbases = g->sweep.bases_cap = 0;
+        const int rc = remove_all(g, ids, n, 0, NULL, err);
+        free(ids);
+        BRC_TRY(rc);
+    }
+    return keep_bases(g, err);
 }
 
 /* Sweeps the ids after *at and sets *at to the last id of the range. Sets *more to 1 if there is
@@ -714,7 +559,7 @@ static int sweep_range(gc_run *g, brc_oid *at, int counts, int *more, brc_error 
     *more = g->mark.set.has_end;
     if (*more)
         *at = g->mark.set.end;
-    return BRC_OK;
+    return counts ? BRC_OK : sweep_bases(g, err);
 }
 
 static int sweep_from(gc_run *g, brc_oid at, int counts, brc_error *err)
@@ -726,8 +571,65 @@ static int sweep_from(gc_run *g, brc_oid at, int counts, brc_error *err)
             BRC_TRY(sweep_commits(g, err));
         is_first = 0;
         BRC_TRY(sweep_range(g, &at, counts, &more, err));
+        g->has_ranges |= more;
     }
     return BRC_OK;
+}
+
+/* ---- objects that others build on -------------------------------- */
+
+/* Stores whole what builds on an object that is to leave no trace, unless that will go too. */
+static int free_base(gc_run *g, const brc_id_table *left, const brc_oid *base, brc_error *err)
+{
+    brc_oid after, on;
+    size_t n = 1;
+    memset(&after, 0, sizeof(after));
+    for (; n > 0; after = on) {
+        BRC_TRY(brc_store_begin_read(g->store, err));
+        int rc = brc_delta_dependants(g->store, base, &after, &on, 1, &n, err);
+        brc_store_end_read(g->store);
+        if (rc == BRC_OK && n > 0 && brc_id_table_find(left, &on) == NULL)
+            WITH_ROOM(g, rc, brc_delta_make_whole(g->store, &on, &why));
+        if (rc == BRC_ECORRUPT)
+            brc_context(err, "a removed chunk stays, because another builds on it");
+        BRC_TRY(rc);
+        BRC_TRY(gc_tell(g, err));
+    }
+    return BRC_OK;
+}
+
+static int free_bases(gc_run *g, brc_error *err)
+{
+    brc_id_table left = BRC_ID_TABLE_INIT(0);
+    int rc = BRC_OK;
+    for (size_t i = 0; i < g->left.n && rc == BRC_OK; i++)
+        rc = brc_id_table_add(&left, &g->left.ids[i], NULL, err);
+    for (size_t i = 0; i < g->left.n && rc == BRC_OK; i++)
+        rc = free_base(g, &left, &g->left.ids[i], err);
+    brc_id_table_dispose(&left);
+    return rc;
+}
+
+/* Sweeps again while objects are left that others build on, if these can have gone: they were in
+ * another range of ids, or are stored whole now. */
+static int sweep_left(gc_run *g, brc_error *err)
+{
+    brc_oid start;
+    size_t before = SIZE_MAX;
+    memset(&start, 0, sizeof(start));
+    while (g->left.n > 0 && g->left.n < before && (g->has_ranges || g->job->expunge)) {
+        before = g->left.n;
+        if (g->job->expunge)
+            BRC_TRY(free_bases(g, err));
+        g->left.n = 0;
+        BRC_TRY(sweep_from(g, start, 0, err));
+    }
+    return g->left.n == 0 || !g->job->expunge
+               ? BRC_OK
+               : brc_fail(err, BRC_EBUSY,
+                          "%s: removed chunks are still in the file, because others were stored as "
+                          "differences from them meanwhile: run 'gc --expunge' again",
+                          brc_store_path(g->store));
 }
 
 /* ---- removed bytes -------------------------------- */
@@ -948,7 +850,9 @@ static int sweep_all(gc_run *g, brc_error *err)
     BRC_TRY(drop_drafts(g, err));
     if (!brc_oid_is_zero(&g->row.position))
         BRC_TRY(sweep_from(g, g->row.position, 0, err));
+    g->left.n = 0;
     BRC_TRY(sweep_from(g, start, 0, err));
+    BRC_TRY(sweep_left(g, err));
     return sweep_all_strays(g, err);
 }
 
@@ -1044,6 +948,7 @@ static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int count
         free(g);
         return rc;
     }
+    g->mark.follows_bases = !job->expunge;
     g->mark.not_dead = counts;
     g->mark.step = job->step;
     g->mark.ctx = job->ctx;
@@ -1054,6 +959,8 @@ static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int count
 static void gc_run_free(gc_run *g)
 {
     gc_mark_dispose(&g->mark);
+    free(g->sweep.bases);
+    free(g->left.ids);
     free(g);
 }
 
@@ -1117,7 +1024,7 @@ static int gc_check(breccia *repo, const brc_gc_opts *opts, brc_error *err)
 static int gc_window(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_error *err)
 {
     if (opts->keep != NULL)
-        return window_of_text(opts->keep, job->now_us, &job->window, err);
+        return brc_window_of_text(opts->keep, job->now_us, &job->window, err);
     BRC_TRY(brc_store_begin_read(repo->store, err));
     int rc = brc_window_get(repo->store, job->now_us, &job->window, err);
     brc_store_end_read(repo->store);

@@ -26,6 +26,16 @@ typedef struct brc_mark_set {
     size_t n, cap;
     size_t sorted;      /* number of ids that are sorted, without duplicates       */
 } brc_mark_set;
+/* Makes an empty set that may use about `bytes` bytes. */
+void brc_mark_set_init(brc_mark_set *set, size_t id_len, size_t bytes);
+void brc_mark_set_dispose(brc_mark_set *set);
+/* Empties the set. Its range begins after `above` and has no end yet. */
+void brc_mark_set_begin(brc_mark_set *set, const brc_oid *above);
+/* Returns 1 if the id is within the range. */
+int brc_mark_set_covers(const brc_mark_set *set, const brc_oid *id);
+BRC_MUST_USE int brc_mark_set_add(brc_mark_set *set, const brc_oid *id, brc_error *err);
+/* Returns 1 if an id within the range was added. */
+int brc_mark_set_has(brc_mark_set *set, const brc_oid *id);
 
 /* ---- log window -------------------------------- */
 
@@ -45,6 +55,8 @@ BRC_MUST_USE int brc_window_get(brc_store *store, int64_t now_us, brc_log_window
  * ("2w") and a number of days; NULL restores the default. */
 BRC_MUST_USE int brc_window_text(brc_store *store, brc_buf *out, brc_error *err);
 BRC_MUST_USE int brc_window_set(brc_store *store, const char *text, brc_error *err);
+/* Reads a window of this form. */
+BRC_MUST_USE int brc_window_of_text(const char *text, int64_t now_us, brc_log_window *out, brc_error *err);
 
 /* ---- gc mark -------------------------------- */
 
@@ -58,6 +70,8 @@ BRC_MUST_USE int brc_window_set(brc_store *store, const char *text, brc_error *e
 typedef struct brc_gc_mark {
     brc_store *store;
     brc_log_range range; /* the range of the log  */
+    int follows_bases; /* objects that marked ones build on are marked too */
+    int has_deltas;   /* there were such objects when marking began       */
     int not_dead;     /* drafts that were left by ended processes are not roots */
     brc_closure *walk;
     brc_mark_set set;
@@ -86,6 +100,8 @@ typedef struct brc_gc_mark {
  *   5. Objects that were not marked are removed, in the order of their ids, in short transactions.
  *      Each transaction first looks for new roots; if there are any, it ends, marks from them, and
  *      begins again.
+ *      An object that others build on (store/bases.h) stays until they are gone. Marked ones keep it, except
+ *      where no trace must be left: then they are stored whole.
  *   6. If memory was not enough, steps 3 and 5 are repeated for the next range of ids.
  *   7. The chunks that these objects had in other backends are dropped there, and so are chunks that
  *      no row ever named.

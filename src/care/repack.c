@@ -6,6 +6,7 @@
 
 #include "../base/node_path.h"
 #include "../base/sized.h"
+#include "../store/bases.h"
 #include "../zarr/array/array.h"
 
 typedef struct repack_run {
@@ -15,6 +16,7 @@ typedef struct repack_run {
     brc_repack_walk walk;
     brc_repack_packs packs;
     brc_again again;
+    brc_repack_deltas deltas;
 } repack_run;
 
 static int is_dry(const repack_run *r)
@@ -24,10 +26,34 @@ static int is_dry(const repack_run *r)
 
 /* ---- the options -------------------------------- */
 
+static int is_about_deltas(const brc_repack_opts *opts)
+{
+    return (opts->flags & (BRC_REPACK_DELTA | BRC_REPACK_WHOLE)) != 0;
+}
+
+static int check_deltas(const brc_repack_opts *opts, brc_error *err)
+{
+    const uint32_t both = BRC_REPACK_DELTA | BRC_REPACK_WHOLE;
+    if (opts->delta_depth > BRC_DELTA_DEPTH_MOST)
+        return brc_fail(err, BRC_EINVAL, "the depth of differences is %u, and %d is the most",
+                        (unsigned)opts->delta_depth, BRC_DELTA_DEPTH_MOST);
+    if ((opts->flags & both) == both)
+        return brc_fail(err, BRC_EINVAL, "chunks become differences, or whole: not both");
+    if (opts->delta_depth > 0 && !(opts->flags & BRC_REPACK_DELTA))
+        return brc_fail(err, BRC_EINVAL, "a depth belongs to chunks that become differences");
+    if (is_about_deltas(opts) && (opts->backend_json != NULL || opts->codecs_json != NULL))
+        return brc_fail(err, BRC_EINVAL,
+                        "chunks become differences in a call of their own: give the backend or the "
+                        "codecs to a call before it");
+    return BRC_OK;
+}
+
 static int repack_check(breccia *repo, const brc_repack_opts *opts, brc_error *err)
 {
     brc_json *codecs = NULL;
-    BRC_TRY(brc_flags_check(opts->flags, BRC_REPACK_DRY_RUN, "brc_repack_opts", err));
+    BRC_TRY(brc_flags_check(opts->flags, BRC_REPACK_DRY_RUN | BRC_REPACK_DELTA | BRC_REPACK_WHOLE,
+                            "brc_repack_opts", err));
+    BRC_TRY(check_deltas(opts, err));
     if (opts->codecs_json != NULL) {
         const size_t len = strlen(opts->codecs_json);
         const int rc = brc_json_parse(&codecs, opts->codecs_json, len, 0, err);
@@ -37,9 +63,10 @@ static int repack_check(breccia *repo, const brc_repack_opts *opts, brc_error *e
             return rc;
         }
     }
-    if (opts->codecs_json == NULL && opts->backend_json == NULL &&
+    if (opts->codecs_json == NULL && opts->backend_json == NULL && !is_about_deltas(opts) &&
         (opts->path != NULL || opts->older_than_us != 0))
-        return brc_fail(err, BRC_EINVAL, "a path or a time needs a backend or codecs to go with");
+        return brc_fail(err, BRC_EINVAL,
+                        "a path or a time needs a backend, codecs or differences to go with");
     if (opts->flags & BRC_REPACK_DRY_RUN)
         return BRC_OK;
     BRC_TRY(brc_store_writable(repo->store, err));
@@ -158,6 +185,71 @@ static int repack_chunks(repack_run *r, brc_error *err)
     return rc == BRC_OK ? check_walk(r, err) : rc;
 }
 
+/* ---- differences -------------------------------- */
+
+static int repack_next_delta(void *ctx, brc_again_item *out, brc_error *err)
+{
+    return brc_repack_deltas_next(&((repack_run *)ctx)->deltas, out, err);
+}
+
+/* Collects the objects that stay whole: of the last versions, or of all that are newer, of any
+ * array, because arrays share objects. */
+static int begin_deltas(repack_run *r, brc_error *err)
+{
+    brc_repack_walk *w = &r->walk;
+    const char *path = w->path;
+    w->path = "/";
+    if (w->older_than == 0)
+        w->older_than = INT64_MAX;
+    BRC_TRY(brc_store_begin_read(r->repo->store, err));
+    int rc = brc_repack_walk_begin(w, err);
+    if (rc == BRC_OK)
+        rc = brc_repack_walk_newer(w, err);
+    brc_store_end_read(r->repo->store);
+    w->path = path;
+    w->found = 0;
+    return rc;
+}
+
+static int deltas_whole(repack_run *r, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_store_begin_read(r->repo->store, err));
+    const int rc = brc_deltas_there(r->repo->store, &there, err);
+    brc_store_end_read(r->repo->store);
+    return rc < 0 || !there ? rc : brc_repack_deltas_whole(&r->deltas, err);
+}
+
+static int repack_deltas(repack_run *r, brc_error *err)
+{
+    const int is_whole = (r->opts->flags & BRC_REPACK_WHOLE) != 0;
+    const uint32_t depth = r->opts->delta_depth;
+    r->again.next = repack_next_delta;
+    r->deltas = (brc_repack_deltas){
+        .walk = &r->walk,
+        .most = is_whole ? 0 : depth > 0 ? depth : BRC_DELTA_DEPTH,
+        .is_dry = is_dry(r),
+        .step = repack_step,
+        .ctx = r,
+        .why = BRC_ERROR_INIT,
+        .depths = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
+    };
+    int rc = begin_deltas(r, err);
+    if (rc == BRC_OK)
+        rc = deltas_whole(r, err);
+    if (rc == BRC_OK && !is_whole)
+        rc = repack_some(r, err);
+    const brc_repack_deltas *d = &r->deltas;
+    r->again.objects += d->objects;
+    r->again.before += d->before;
+    r->again.after += d->after;
+    if (d->left > 0 && r->again.left == 0)
+        brc_error_copy(&r->again.why, &d->why);
+    r->again.left += d->left;
+    brc_repack_deltas_dispose(&r->deltas);
+    return rc == BRC_OK ? check_walk(r, err) : rc;
+}
+
 static int repack_with(repack_run *r, const char *path, brc_error *err)
 {
     int64_t backend;
@@ -180,7 +272,7 @@ static int repack_with(repack_run *r, const char *path, brc_error *err)
         .leaves = 1,
         .why = BRC_ERROR_INIT,
     };
-    const int rc = repack_chunks(r, err);
+    const int rc = is_about_deltas(r->opts) ? repack_deltas(r, err) : repack_chunks(r, err);
     r->report->objects = r->again.objects;
     r->report->bytes_before = r->again.before;
     r->report->bytes_after = r->again.after;
@@ -258,7 +350,8 @@ static int repack_work(repack_run *r, brc_error *err)
 {
     brc_buf path = BRC_BUF_INIT;
     int rc;
-    if (r->opts->backend_json == NULL && r->opts->codecs_json == NULL) {
+    if (r->opts->backend_json == NULL && r->opts->codecs_json == NULL &&
+        !is_about_deltas(r->opts)) {
         rc = fill_rows(r, err);
         return rc == BRC_OK ? join_packs(r, err) : rc;
     }

@@ -3,6 +3,7 @@
  * packs, together.
  *
  *      repack_walk.c   the objects to repack: which, in which order, and how each should be stored
+ *      repack_delta.c  objects that become differences from others
  *      repack_rows.c   rows of stored bytes that are not full
  *      repack_packs.c  packs in other backends that are small
  *      repack.c        the call
@@ -77,6 +78,38 @@ BRC_MUST_USE int brc_repack_walk_next(brc_repack_walk *w, brc_again_item *out, b
 /* Goes on after a pause: returns 1, or 0 at the end. Nothing that the list has given is used any more. */
 int brc_repack_walk_resume(brc_repack_walk *w);
 void brc_repack_walk_dispose(brc_repack_walk *w);
+
+/* Collects, before anything is listed, the objects that newer versions use: w->newer. */
+BRC_MUST_USE int brc_repack_walk_newer(brc_repack_walk *w, brc_error *err);
+
+/* ---- deltas -------------------------------- */
+
+typedef struct brc_repack_deltas {
+    brc_repack_walk *walk; /* which has collected the objects that stay whole       */
+    uint64_t most;         /* differences up to an object that is stored whole     */
+    int is_dry;            /* only counts                                           */
+    int (*step)(void *ctx, uint64_t bytes, brc_error *err); /* outside of transactions */
+    void *ctx;
+    /* The result of storing whole, as of brc_again. */
+    uint64_t objects, before, after, left;
+    brc_error why;
+    /* Private fields follow. */
+    void *order;           /* delta_commit[]: the commits, each before its parents  */
+    size_t commit, parent; /* the next ones to compare                              */
+    void *places;          /* delta_place[nplaces]: nodes that are to be compared   */
+    size_t nplaces, places_cap;
+    void *pairs;           /* delta_pair[npairs]                                    */
+    size_t npairs, pairs_cap, pair;
+    size_t met, passed;    /* pairs of the present array: met in this pass, and listed before */
+    brc_id_table depths;   /* uint64_t: of a dry run, of the objects that it has counted */
+} brc_repack_deltas;
+
+/* Stores objects whole that are too many differences away from one that is, or that newer versions use: in short
+ * transactions, outside of any other. */
+BRC_MUST_USE int brc_repack_deltas_whole(brc_repack_deltas *d, brc_error *err);
+/* Lists the next object that may become a difference, as brc_again.next does. */
+BRC_MUST_USE int brc_repack_deltas_next(brc_repack_deltas *d, brc_again_item *out, brc_error *err);
+void brc_repack_deltas_dispose(brc_repack_deltas *d);
 
 /* ---- rows -------------------------------- */
 

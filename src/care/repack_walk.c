@@ -402,6 +402,25 @@ static int next_rest(brc_repack_walk *w, brc_again_item *out, brc_error *err)
     }
 }
 
+int brc_repack_walk_newer(brc_repack_walk *w, brc_error *err)
+{
+    brc_oid id;
+    brc_span key;
+    int pauses = 0;
+    for (unsigned n = 1; collects(w); n++) {
+        int rc = walk_take(w, &id, &key, &pauses, err);
+        if (rc > 0)
+            rc = brc_id_table_add(&w->newer, &id, NULL, err);
+        else if (rc == 0)
+            rc = go_to_next(w, &pauses, err);
+        if (rc < 0)
+            return rc;
+        if (n % 256 == 0)
+            BRC_TRY(brc_store_check_interrupt(w->store, err));
+    }
+    return BRC_OK;
+}
+
 int brc_repack_walk_next(brc_repack_walk *w, brc_again_item *out, brc_error *err)
 {
     brc_span key;

@@ -14,6 +14,7 @@
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "../store/collect.h"
+#include "../store/bases.h"
 #include "../store/removed.h"
 #include "../work/session.h"
 #include "fsck.h"
@@ -41,20 +42,43 @@ static int copy_decode(good_copy *c, brc_store *from, brc_error *err)
     return rc;
 }
 
-/* Reads the object and hashes it. */
-static int copy_read(good_copy *c, brc_store *from, int kind, brc_error *err)
+/* Reads an object that is stored as a difference: the copy is stored whole and unencoded. */
+static int copy_decode_delta(good_copy *c, brc_store *from, brc_error *err)
 {
-    brc_object *one = &c->object;
+    brc_bases *bases;
+    brc_scratch *scratch = NULL;
+    BRC_TRY(brc_bases_load(from, &c->object, &bases, err));
+    int rc = brc_scratch_new(&scratch, err);
+    if (rc == BRC_OK)
+        rc = brc_bases_decode(bases, scratch, &c->decoded, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_append(&c->stored, c->decoded.data, c->decoded.len, err);
+    brc_scratch_free(scratch);
+    brc_bases_free(bases);
+    return rc;
+}
+
+static int copy_load(good_copy *c, brc_store *from, brc_error *err)
+{
     const char *spec;
-    BRC_TRY(brc_objects_find(from, &one, 1, err));
-    if (!c->object.found || c->object.kind != kind)
-        return brc_fail(err, BRC_ENOTFOUND, "there is no such object");
+    if (brc_object_is_delta(&c->object))
+        return copy_decode_delta(c, from, err);
     BRC_TRY(brc_object_load(from, &c->object, &c->stored, err));
     BRC_TRY(brc_object_verify(&c->object, c->stored.data, err));
     BRC_TRY(brc_encoding_spec(from, c->object.encoding, &spec, err));
     if (spec != NULL)
         BRC_TRY(brc_dup(&c->spec, spec, err));
-    BRC_TRY(copy_decode(c, from, err));
+    return copy_decode(c, from, err);
+}
+
+/* Reads the object and hashes it. */
+static int copy_read(good_copy *c, brc_store *from, int kind, brc_error *err)
+{
+    brc_object *one = &c->object;
+    BRC_TRY(brc_objects_find(from, &one, 1, err));
+    if (!c->object.found || c->object.kind != kind)
+        return brc_fail(err, BRC_ENOTFOUND, "there is no such object");
+    BRC_TRY(copy_load(c, from, err));
     const brc_oid id = brc_hash_object(brc_store_hash(from), kind, c->decoded.data,
                                        c->decoded.len);
     return brc_oid_cmp(&id, &c->object.id) == 0

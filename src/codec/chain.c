@@ -15,6 +15,7 @@
 #include "../nd/dtype.h"
 #include "../nd/shape.h"
 #include "chain_steps.h"
+#include "delta_frame.h"
 
 static int step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err);
 static int step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
@@ -639,6 +640,7 @@ void brc_scratch_free(brc_scratch *scratch)
     }
     brc_buf_dispose(&scratch->between[0]);
     brc_buf_dispose(&scratch->between[1]);
+    brc_delta_contexts_free(scratch->delta);
     free(scratch->slots);
     free(scratch);
 }

@@ -37,6 +37,7 @@ struct brc_scratch {
     } * slots;
     size_t nslots, slots_cap;
     brc_buf between[2]; /* the data between two steps, in turns                   */
+    struct brc_delta_contexts *delta; /* delta_frame.c; NULL: not used yet               */
 };
 
 enum { BRC_ENCODE = 0, BRC_DECODE = 1 };

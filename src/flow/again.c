@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../store/bases.h"
 #include "write_work.h"
 
 /* Objects are looked up in batches, so that memory does not grow with their number. */
@@ -75,11 +76,27 @@ static int can_recode(brc_store *store, const brc_object *o, int *can, brc_error
 {
     const brc_chain *chain = NULL;
     *can = 1;
-    if (o->encoding == 0)
+    if (o->encoding == 0 || brc_object_is_delta(o))
         return BRC_OK;
     const int rc = brc_encoding_chain(store, o->encoding, &chain, err);
     *can = rc == BRC_OK && chain != NULL;
     return rc == BRC_EUNSUPPORTED ? BRC_OK : rc;
+}
+
+/* Stores whether the object may become a difference. A backend that only reads keeps its objects.
+ * */
+static int again_wants_base(brc_store *store, again_one *one, int *is, brc_error *err)
+{
+    brc_store_backend *b;
+    const brc_object *o = &one->object;
+    *is = 0;
+    if (brc_object_is_delta(o) || o->stored < BRC_DELTA_LEAST || o->size > BRC_DELTA_BYTES_MOST / 2)
+        return BRC_OK;
+    BRC_TRY(can_recode(store, o, is, err));
+    one->want.backend = o->backend;
+    if (*is)
+        *is = brc_backend_use(store, o->backend, &b, NULL) == BRC_OK && brc_backend_can_put(b);
+    return BRC_OK;
 }
 
 /* Stores whether the object is to be stored again, and completes the entry. */
@@ -97,6 +114,8 @@ static int again_wants(brc_store *store, again_one *one, int *is, brc_error *err
         want->backend = o->backend;
         return BRC_OK;
     }
+    if (!brc_oid_is_zero(&want->base))
+        return again_wants_base(store, one, is, err);
     if (want->chain != NULL && o->encoding != want->encoding)
         BRC_TRY(can_recode(store, o, &can, err));
     one->keeps = !can;
@@ -154,6 +173,8 @@ static void again_item(const again_one *one, brc_write_item *item)
     item->spec = one->want.spec;
     item->digest = one->want.digest;
     item->backend = one->want.backend;
+    item->base = one->want.base;
+    item->most_depth = one->want.most_depth;
     item->keeps = one->keeps;
     item->len = (size_t)(one->keeps ? one->object.stored : one->object.size);
     item->old = one->object;
@@ -329,6 +350,29 @@ static void sample_halve(again_sample *s)
     s->n = n;
 }
 
+/* The same for an object that would become a difference, or stay as it is. */
+static int sample_delta(brc_store *store, brc_write_item *item, brc_scratch *scratch,
+                        uint64_t *after, brc_error *err)
+{
+    brc_object base = {.id = item->base}, *one = &base;
+    brc_buf content = BRC_BUF_INIT, out = BRC_BUF_INIT;
+    const brc_span data = {item->data, item->len};
+    int rc;
+    BRC_GO(brc_objects_find(store, &one, 1, err));
+    if (!base.found)
+        BRC_GO(brc_object_missing(&base.id, err));
+    BRC_GO(brc_bases_load(store, &base, &item->base_of, err));
+    brc_store_pause_read(store);
+    BRC_GO(brc_bases_decode(item->base_of, scratch, &content, err));
+    BRC_GO(brc_delta_make(scratch, &base.id, brc_store_id_len(store),
+                          (brc_span){content.data, content.len}, data, &out, err));
+    *after = brc_delta_pays(out.len, item->old.stored) ? out.len : item->old.stored;
+done:
+    brc_buf_dispose(&content);
+    brc_buf_dispose(&out);
+    return rc;
+}
+
 /* Makes the bytes that the object would be stored in, and stores their number. */
 static int sample_encode(again_run *r, const again_one *one, brc_write_item *item, uint64_t *after,
                          brc_error *err)
@@ -337,12 +381,14 @@ static int sample_encode(again_run *r, const again_one *one, brc_write_item *ite
     brc_store *store = r->again->store;
     brc_buf out = BRC_BUF_INIT;
     item->old = one->object;
+    item->base = one->want.base;
     BRC_TRY(brc_pipe_scratch(r->again->pipe, brc_pipe_caller(r->again->pipe), &scratch, err));
-    BRC_TRY(brc_object_load(store, &item->old, &item->stored, err));
-    BRC_TRY(brc_encoding_chain(store, item->old.encoding, &item->old_chain, err));
+    BRC_TRY(brc_write_fetch_old(store, item, err));
     brc_store_pause_read(store);
     BRC_TRY(again_gather(r, item, scratch, err));
     const brc_span data = {item->data, item->len};
+    if (!brc_oid_is_zero(&one->want.base))
+        return sample_delta(store, item, scratch, after, err);
     const int rc = brc_chain_is_identity(one->want.chain)
                        ? BRC_OK
                        : brc_chain_encode(one->want.chain, scratch, data, &out, err);
@@ -365,6 +411,7 @@ static int sample_one(again_run *r, again_sample *s, const again_one *one, int *
     if (key >= s->limit || s->n == SAMPLE_MOST)
         return BRC_OK;
     const int rc = sample_encode(r, one, &item, &after, &why);
+    brc_write_forget_old(&item);
     brc_buf_dispose(&item.stored);
     brc_buf_dispose(&item.own);
     *left = rc < 0;

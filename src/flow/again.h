@@ -21,6 +21,9 @@ typedef struct brc_again_item {
     int moves;              /* 0: the object moves only if its encoding changes       */
     int64_t place;          /* not 0: the object leaves this place, if it still lies there, for another of its
                              * backend; nothing else of it changes                   */
+    brc_oid base;           /* not zero: the object becomes a difference from this one, if that saves enough; the
+                             * fields above say nothing                           */
+    uint64_t most_depth;    /* then: the most differences up to an object that is stored whole */
 } brc_again_item;
 
 typedef struct brc_again {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../store/bases.h"
 
 /* A job carries so many items, or items of so many decoded bytes, and one more where the last item
  * needs the next one. */
@@ -199,6 +200,19 @@ static size_t read_decoded_len(const brc_read_item *item)
     return item->chain != NULL && item->direct == NULL ? item->len : 0;
 }
 
+/* Returns the bytes that an item holds that is stored as a difference: its stored bytes and those
+ * that it builds on, and its content. */
+static size_t read_bases_len(const brc_read_item *item)
+{
+    return item->bases == NULL ? 0 : item->bases->stored.cap + (size_t)item->object.size;
+}
+
+static void read_drop_bases(brc_read_item *item)
+{
+    brc_bases_free(item->bases);
+    item->bases = NULL;
+}
+
 /* Hands the data of a kept item to the next one, and has that of all others placed. */
 static int read_hand_over(const read_run *run, brc_read_item *item, const uint8_t *data,
                           brc_scratch *scratch, brc_error *err)
@@ -248,12 +262,32 @@ static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc
     return read_hand_over(run, item, chunk->data, scratch, err);
 }
 
+/* Decodes an object that was stored as a difference, into memory of its own, which stays until
+ * done(). */
+static int read_delta(read_run *run, unsigned worker, brc_read_item *item, brc_error *err)
+{
+    brc_scratch *scratch;
+    brc_buf direct = BRC_FIXED_BUF(item->direct, item->len);
+    brc_buf *into = item->direct != NULL ? &direct : &item->bases->content;
+    BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
+    into->len = 0;
+    BRC_TRY(brc_bases_decode(item->bases, scratch, into, err));
+    const brc_span data = {into->data, into->len};
+    if (item->chain != NULL || item->skip > 0 || data.len != item->len)
+        return brc_fail(err, BRC_ECORRUPT, "the chunk has %zu bytes, not %zu", data.len, item->len);
+    BRC_TRY(read_verify(run, item, data, err));
+    item->stored = data;
+    return item->direct != NULL ? BRC_OK : read_hand_over(run, item, data.data, scratch, err);
+}
+
 static int read_one(read_run *run, unsigned worker, const read_job *job, brc_read_item *item,
                     brc_error *err)
 {
     const brc_object *o = &item->object;
     const char *place = place_of_item(job, (size_t)(item - job->items));
     brc_scratch *scratch;
+    if (item->bases != NULL)
+        return read_delta(run, worker, item, err);
     if (read_in_place(item)) {
         BRC_TRY(brc_object_verify_in(o, item->direct, place, err));
         return read_verify(run, item, (brc_span){item->direct, item->len}, err);
@@ -371,6 +405,15 @@ static int read_open(const read_run *run, brc_read_item *item, brc_error *err)
     return brc_encoding_chain(run->store, o->encoding, &item->chain, err);
 }
 
+/* Fetches an object that is stored as a difference, with all that it builds on. The caller sees an
+ * object that is stored whole. */
+static int read_open_delta(const read_run *run, brc_read_item *item, brc_error *err)
+{
+    BRC_TRY(brc_bases_load(run->store, &item->object, &item->bases, err));
+    item->object = brc_bases_view(item->bases);
+    return read_open(run, item, err);
+}
+
 static int read_fetch_now(const read_run *run, read_job *job, brc_read_item *item, brc_error *err)
 {
     const brc_object *o = &item->object;
@@ -393,6 +436,8 @@ static int read_fetch_item(const read_run *run, read_job *job, brc_read_item *it
     if (rc == BRC_ESTALE) {
         *item = *listed;
         BRC_TRY(brc_object_find_again(run->store, &item->object, &gone, err));
+        if (brc_object_is_delta(&item->object))
+            return read_open_delta(run, item, err);
         BRC_TRY(read_open(run, item, err));
         rc = read_fetch_now(run, job, item, &gone);
     }
@@ -408,6 +453,8 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
 {
     const size_t i = (size_t)(item - job->items);
     const brc_read_item listed = *item;
+    if (item->object.found && brc_object_is_delta(&item->object))
+        return read_open_delta(run, item, err);
     BRC_TRY(read_open(run, item, err));
     if (brc_is_in_file(item->object.backend))
         return read_fetch_item(run, job, item, &listed, err);
@@ -465,7 +512,7 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     read_run *run = ctx;
     read_job *job = (read_job *)base;
-    size_t bytes = 0, most = 0, kept = 0;
+    size_t bytes = 0, most = 0, kept = 0, held = 0;
     int open = 0; /* the last item waits for the next one */
     job->n = 0;
     job->stored.len = job->places.len = 0;
@@ -479,12 +526,13 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
         BRC_TRY(read_fill_item(run, job, err));
         const brc_read_item *item = &job->items[job->n - 1];
         size_t decoded = kept + read_decoded_len(item);
+        held += read_bases_len(item);
         bytes += item->len > item->object.stored ? item->len : (size_t)item->object.stored;
         most = decoded > most ? decoded : most;
         open = item->kept;
         kept = open ? decoded : 0;
     }
-    base->bytes = job->stored.cap + most + (run->ops->done != NULL ? bytes : 0);
+    base->bytes = job->stored.cap + most + held + (run->ops->done != NULL ? bytes : 0);
     BRC_TRY(read_fetch(run, job, 0, err));
     if (job->misses)
         BRC_TRY(read_find_again(run, job, err));
@@ -524,6 +572,7 @@ static int read_finish_job(void *ctx, brc_window_job *base, brc_error *err)
             rc = ops->done(ops->ctx, item, err);
         free(item->why);
         item->why = NULL;
+        read_drop_bases(item);
         brc_pipe_trim_buf(run->pipe, item->result, run->pipe->reading.cap * job->n);
     }
     brc_pipe_trim_buf(run->pipe, &job->stored, run->pipe->reading.cap);
@@ -541,7 +590,7 @@ static void read_job_dispose(brc_window_job *base)
     brc_buf_dispose(&job->places);
 }
 
-/* Frees the errors that items keep. */
+/* Frees what items keep: errors, and what differences build on. */
 static void read_forget(brc_window *w)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -549,6 +598,7 @@ static void read_forget(brc_window *w)
         for (size_t j = 0; j < job->n; j++) {
             free(job->items[j].why);
             job->items[j].why = NULL;
+            read_drop_bases(&job->items[j]);
         }
     }
 }
@@ -570,7 +620,7 @@ int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc
     if (pipe->list != NULL)
         pipe->list->at = pipe->list->n = 0;
     int rc = brc_window_run(&pipe->reading, pipe->pool, pipe->memory, &window, err);
-    if (ops->failed != NULL)
+    if (rc < 0 || ops->failed != NULL)
         read_forget(&pipe->reading);
     brc_store_keep_now(store);
     return rc;

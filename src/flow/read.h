@@ -41,6 +41,8 @@ typedef struct brc_read_item {
     brc_span stored;        /* for place(): the bytes as they are stored, unless `direct`  */
     brc_span before;        /* for place(): the bytes of the previous item, if it was
                                kept; else data NULL                               */
+    struct brc_bases *bases; /* of an object that is stored as a difference; `object` is then as if it was
+                               stored whole and unencoded                          */
     size_t offset;
     int rc;
     brc_error *why;

@@ -8,6 +8,7 @@
 #include "../base/alloc.h"
 #include "../store/change.h"
 #include "../store/collect.h"
+#include "../store/bases.h"
 #include "write_work.h"
 
 static int write_again(brc_write_run *run, brc_write_item *item, brc_error *err);
@@ -123,8 +124,8 @@ static int find_changed(brc_write_run *run, brc_window_job *const *jobs, size_t 
 
 static void forget_made(brc_write_item *item)
 {
+    brc_write_forget_old(item);
     item->old = (brc_object){.id = item->was};
-    item->old_chain = NULL;
     item->stored.len = item->own.len = 0;
     item->is_fill = item->is_known = item->is_twin = item->compares = item->as_is = 0;
 }
@@ -464,6 +465,18 @@ static int write_still_there(brc_write_run *run, brc_write_job *job, brc_error *
 
 /* ---- chunks that are changed in part -------------------------------- */
 
+/* Loads the object that the item is to be a difference from. */
+static int write_load_base(brc_write_run *run, brc_write_item *item, brc_error *err)
+{
+    brc_object base = {.id = item->base}, *one = &base;
+    BRC_TRY(brc_objects_find(run->store, &one, 1, err));
+    if (!base.found)
+        return brc_object_missing(&base.id, err);
+    if (!brc_is_in_file(base.backend))
+        BRC_TRY(brc_store_rest(run->store, 1, err));
+    return brc_bases_load(run->store, &base, &item->base_of, err);
+}
+
 static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *err)
 {
     const brc_object *o = &item->old;
@@ -471,14 +484,13 @@ static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *e
         return brc_object_missing(&o->id, err);
     if (!brc_is_in_file(o->backend))
         BRC_TRY(brc_store_rest(run->store, 1, err)); /* a slow backend works without a lock */
-    BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
     if (item->keeps)
-        return BRC_OK;
-    BRC_TRY(brc_encoding_chain(run->store, o->encoding, &item->old_chain, err));
-    if (o->encoding != 0 && item->old_chain == NULL)
+        return brc_object_load(run->store, &item->old, &item->stored, err);
+    BRC_TRY(brc_write_fetch_old(run->store, item, err));
+    if (item->old_bases == NULL && o->encoding != 0 && item->old_chain == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "it was stored by a build that could not decode it: import it again");
-    return BRC_OK;
+    return brc_oid_is_zero(&item->base) ? BRC_OK : write_load_base(run, item, err);
 }
 
 static int write_place_order(const void *x, const void *y)
@@ -582,8 +594,7 @@ static int write_known(brc_write_run *run, brc_write_item *item, const brc_objec
     }
     item->old = *there;
     item->compares = 1;
-    BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
-    return brc_encoding_chain(run->store, item->old.encoding, &item->old_chain, err);
+    return brc_write_fetch_old(run->store, item, err);
 }
 
 static int write_settle_item(brc_write_run *run, brc_write_item *item, brc_settling *s,
@@ -690,8 +701,11 @@ static int write_store(brc_write_run *run, const brc_write_item *item, const brc
                                                     .kind = BRC_KIND_CHUNK,
                                                     .size = item->len,
                                                     .guard = item->guard};
+    const int is_delta = !brc_oid_is_zero(&item->base);
     if (item->keeps)
         o.encoding = item->old.encoding;
+    else if (is_delta)
+        BRC_TRY(brc_encoding_intern(run->store, BRC_DELTA_SPEC, &o.encoding, err));
     else if (!item->as_is && item->spec != NULL)
         BRC_TRY(brc_encoding_intern(run->store, item->spec, &o.encoding, err));
     else
@@ -699,8 +713,9 @@ static int write_store(brc_write_run *run, const brc_write_item *item, const brc
     o.backend = brc_write_backend(item);
     o.stored = at->len;
     o.checksum = item->checksum;
-    return run->ops->replace ? brc_object_replace(run->store, &o, at, err)
-                             : brc_object_record(run->store, &o, at, err);
+    if (!run->ops->replace)
+        return brc_object_record(run->store, &o, at, err);
+    return brc_object_replace_on(run->store, &o, at, is_delta ? &item->base : NULL, err);
 }
 
 /* Looks a new item up again: in a bulk write others may have stored the same content meanwhile. */
@@ -728,6 +743,7 @@ int brc_flow_check_same(brc_pipe *pipe, brc_store *store, const brc_object *mine
     item.data = short_content.data;
     if (rc == BRC_OK && item.compares)
         rc = brc_write_compare(&run, worker, &item, err);
+    brc_write_forget_old(&item);
     brc_buf_dispose(&item.stored);
     brc_buf_dispose(&item.own);
     return rc;
@@ -753,11 +769,17 @@ int brc_flow_check_same(brc_pipe *pipe, brc_store *store, const brc_object *mine
 static void write_clear(brc_write_item *item)
 {
     brc_buf stored = item->stored, own = item->own, place = item->place;
+    brc_write_forget_old(item);
     memset(item, 0, offsetof(brc_write_item, index));
     item->stored = stored;
     item->own = own;
     item->place = place;
     item->stored.len = item->own.len = item->place.len = 0;
+}
+
+static size_t bases_len(const brc_bases *bases)
+{
+    return bases != NULL ? bases->stored.cap : 0;
 }
 
 /* Estimates, when a job is filled, the bytes that it will hold: each chunk is gathered and
@@ -770,6 +792,8 @@ static size_t write_job_bytes(const brc_write_run *run, const brc_write_job *job
         held += item->stored.cap + item->own.cap;
         guess += item->is_piece ? item->stored.cap + item->len
                                 : 2 * (item->len > 0 ? item->len : run->ops->len);
+        held += bases_len(item->old_bases) + bases_len(item->base_of);
+        guess += bases_len(item->old_bases) + bases_len(item->base_of);
     }
     return held > guess ? held : guess;
 }
@@ -887,6 +911,33 @@ static int write_put_again(brc_write_run *run, brc_write_job *job, brc_error *er
     return BRC_OK;
 }
 
+/* Leaves out an object whose stored bytes, or the object that they build on, need not be there any
+ * more as they were when they were read, or with which others would build on too many. */
+static int write_check_delta(const brc_write_run *run, brc_write_item *item,
+                             const brc_object *there, brc_error *err)
+{
+    int fits = 1;
+    brc_object base = {.id = item->base}, *one = &base;
+    const brc_object *old = &item->old;
+    const int is_delta = !brc_oid_is_zero(&item->base);
+    if (!is_delta && !(item->keeps && brc_object_is_delta(old)))
+        return BRC_OK;
+    item->stays = there->encoding != old->encoding || there->checksum != old->checksum ||
+                  there->stored != old->stored || brc_object_place_order(there, old) != 0;
+    if (item->stays || !is_delta)
+        return BRC_OK;
+    BRC_TRY(brc_objects_find(run->store, &one, 1, err));
+    if (base.found)
+        BRC_TRY(brc_delta_fits(run->store, &item->old.id, &item->base, item->most_depth, &fits,
+                               err));
+    item->stays = !base.found || !fits;
+    if (item->stays)
+        return BRC_OK;
+    BRC_TRY(brc_gc_keep(run->store, &item->base, err));
+    /* the items that follow are checked before this one is stored */
+    return brc_delta_note(run->store, &item->old.id, &item->base, err);
+}
+
 /* Leaves out the objects that a collection of garbage has removed since they were listed. */
 static int write_check_olds(const brc_write_run *run, brc_write_job *job, brc_error *err)
 {
@@ -894,6 +945,8 @@ static int write_check_olds(const brc_write_run *run, brc_write_job *job, brc_er
         brc_object there = {.id = job->items[i].old.id}, *one = &there;
         BRC_TRY(brc_objects_find(run->store, &one, 1, err));
         job->items[i].stays |= !there.found;
+        if (there.found && !job->items[i].stays)
+            BRC_TRY(write_check_delta(run, &job->items[i], &there, err));
     }
     return BRC_OK;
 }
@@ -930,6 +983,7 @@ static void write_job_dispose(brc_window_job *base)
 {
     brc_write_job *job = (brc_write_job *)base;
     for (size_t i = 0; i < BRC_WRITE_ITEMS; i++) {
+        brc_write_forget_old(&job->items[i]);
         brc_buf_dispose(&job->items[i].stored);
         brc_buf_dispose(&job->items[i].own);
         brc_buf_dispose(&job->items[i].place);
@@ -943,6 +997,7 @@ static void write_trim(brc_window *w)
     for (size_t i = 0; i < w->n; i++) {
         brc_write_job *job = (brc_write_job *)w->jobs[i];
         for (size_t j = 0; j < BRC_WRITE_ITEMS; j++) {
+            brc_write_forget_old(&job->items[j]);
             if (job->items[j].stored.cap > KEPT_BYTES)
                 brc_buf_dispose(&job->items[j].stored);
             if (job->items[j].own.cap > KEPT_BYTES)

@@ -33,6 +33,10 @@ typedef struct brc_write_item {
                                elsewhere: their codec need not be known           */
     int is_part;            /* list(): the item changes a part of the chunk `was`; zero: of fill values */
     brc_oid was;
+    /* With `replace`, list(): the object is stored as a difference from this one, if that saves enough. Zero: it is
+     * encoded by the chain. */
+    brc_oid base;
+    uint64_t most_depth;    /* list(): then the most differences up to an object that is stored whole */
     /* The encoded chunk. list() sets it where all chunks come encoded, or this one. */
     brc_buf stored;
     /* list(): `stored` was read from `offset` of the place `place` (terminated) in the backend with this number, and
@@ -50,6 +54,8 @@ typedef struct brc_write_item {
     brc_buf own;         /* memory for gather() to use; kept from chunk to chunk */
     /* The flow's own. */
     const brc_chain *old_chain;
+    struct brc_bases *old_bases; /* of an old object that is stored as a difference  */
+    struct brc_bases *base_of;   /* `base`, with what it builds on itself            */
     int is_fill;   /* every element is the fill value: nothing is stored   */
     int is_known;  /* the content is stored already, or will be            */
     int compares;  /* known: the content is compared with that of `old`    */

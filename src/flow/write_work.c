@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../nd/shape.h"
+#include "../store/bases.h"
 
 /* ==== write work ================================ */
 
@@ -50,8 +51,28 @@ static int write_decode(brc_scratch *scratch, const brc_write_item *item, brc_bu
                             NULL, into, err);
 }
 
+void brc_write_forget_old(brc_write_item *item)
+{
+    brc_bases_free(item->old_bases);
+    brc_bases_free(item->base_of);
+    item->old_bases = item->base_of = NULL;
+    item->old_chain = NULL;
+}
+
+int brc_write_fetch_old(brc_store *store, brc_write_item *item, brc_error *err)
+{
+    brc_write_forget_old(item);
+    if (!brc_object_is_delta(&item->old))
+        BRC_TRY(brc_object_load(store, &item->old, &item->stored, err));
+    if (brc_object_is_delta(&item->old)) /* the load may have found that it is one now */
+        return brc_bases_load(store, &item->old, &item->old_bases, err);
+    return brc_encoding_chain(store, item->old.encoding, &item->old_chain, err);
+}
+
 int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc_error *err)
 {
+    if (item->old_bases != NULL)
+        return brc_bases_decode(item->old_bases, scratch, into, err);
     brc_span stored = {item->stored.data, item->stored.len};
     BRC_TRY(brc_object_verify(&item->old, stored.data, err));
     if (item->old_chain != NULL)
@@ -158,6 +179,29 @@ int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item,
     return brc_object_collides(run->store, &item->id, err);
 }
 
+/* Encodes an item as a difference, and reads that back; if it saves too little, the object stays as
+ * it is. */
+static int write_make_delta(brc_write_run *run, unsigned worker, brc_write_item *item,
+                            brc_error *err)
+{
+    brc_pipe_worker *w = &run->pipe->workers[worker];
+    const brc_span content = {item->data, item->len};
+    const size_t id_len = brc_store_id_len(run->store);
+    w->kept.len = w->chunk.len = item->stored.len = 0;
+    BRC_TRY(brc_bases_decode(item->base_of, w->scratch, &w->kept, err));
+    const brc_span base = {w->kept.data, w->kept.len};
+    BRC_TRY(brc_delta_make(w->scratch, &item->base, id_len, base, content, &item->stored, err));
+    item->stays = !brc_delta_pays(item->stored.len, item->old.stored);
+    if (item->stays)
+        return BRC_OK;
+    const brc_span frame = {item->stored.data + id_len, item->stored.len - id_len};
+    BRC_TRY(brc_delta_decode(w->scratch, base, frame, item->len, &w->chunk, err));
+    if (memcmp(w->chunk.data, item->data, item->len) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINTERNAL,
+                    "the difference does not give back what it was made of; nothing was stored");
+}
+
 /* Encodes an item and reads it back, or stores it as it is if that is hardly longer. is_encoded:
  * item->stored has the encoded chunk already. */
 static int write_make(brc_write_run *run, unsigned worker, brc_write_item *item, int is_encoded,
@@ -187,6 +231,12 @@ static int write_prepare(brc_write_run *run, unsigned worker, brc_write_item *it
         return BRC_OK;
     if (item->is_known)
         return item->compares ? brc_write_compare(run, worker, item, err) : BRC_OK;
+    if (item->base_of != NULL) {
+        BRC_TRY(write_make_delta(run, worker, item, err));
+        item->checksum =
+            brc_hash_stored(&item->id, BRC_DELTA_DIGEST, item->stored.data, item->stored.len);
+        return BRC_OK;
+    }
     item->as_is = item->chain != NULL && brc_chain_is_identity(item->chain);
     if (!brc_write_is_encoded(run, item) && !item->as_is)
         BRC_TRY(write_make(run, worker, item, brc_chain_is_lossy(item->chain), err));

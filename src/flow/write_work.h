@@ -79,6 +79,13 @@ static inline int brc_write_is_new(const brc_write_item *item)
     return !item->is_piece && !item->is_fill && !item->is_known && !item->stays;
 }
 
+/* ---- write_work.c: the old object -------------------------------- */
+
+/* Fetches the stored bytes of item->old, which was found, for brc_write_old(). */
+BRC_MUST_USE int brc_write_fetch_old(brc_store *store, brc_write_item *item, brc_error *err);
+/* Frees what was fetched of objects that are stored as differences. */
+void brc_write_forget_old(brc_write_item *item);
+
 /* ---- write_work.c: putting into backends -------------------------------- */
 
 /* Describes the bytes that an item puts into its backend. */

@@ -6,6 +6,7 @@
 
 #include "../base/alloc.h"
 #include "../base/process.h"
+#include "bases.h"
 #include "removed.h"
 
 /* ==== check steps ================================ */
@@ -648,13 +649,17 @@ static const char *const place_checks[] = {
 static const struct {
     const char *there, *sql, *next;
 } reserved_checks[] = {
-#define RESERVED(name)                                                                           \
-    { "SELECT '' FROM sqlite_schema WHERE name='" name "'",                                      \
-      "SELECT 'the table " name " has rows that this breccia does not know' FROM " name          \
-      " LIMIT 1",                                                                                \
-      NULL }
-    RESERVED("delta"),
-#undef RESERVED
+    { "SELECT '' FROM sqlite_schema WHERE name='delta'",
+      "SELECT 'a row of table delta is damaged, or names an object that is stored whole: ' ||"
+      " quote(id) FROM delta d WHERE " BAD_ID("id") " OR " BAD_ID("base")
+      " OR id IS base OR NOT EXISTS (SELECT 1 FROM object o JOIN encoding e ON e.id=o.encoding"
+      " WHERE o.id=d.id AND e.spec='" BRC_DELTA_SPEC "')",
+      NULL },
+    { "SELECT '' FROM sqlite_schema WHERE name='delta'",
+      "SELECT 'object ' || lower(hex(id)) || ' is a difference from object ' || lower(hex(base)) ||"
+      " ', which is missing' FROM delta d WHERE NOT EXISTS (SELECT 1 FROM object o WHERE"
+      " o.id=d.base)",
+      NULL },
     { "SELECT '' FROM sqlite_schema WHERE name='conflict'",
       "SELECT 'a conflict at ' || quote(substr(path,1,80)) || ' is damaged, or belongs to no merge'"
       " FROM conflict c WHERE " BAD_TEXT("path") " OR typeof(member)<>'text' OR typeof(key)<>'blob'"

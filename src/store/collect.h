@@ -124,6 +124,8 @@ typedef struct brc_sweep {
     int64_t run;
     uint64_t objects, bytes; /* number and stored bytes of removed objects */
     size_t most_bytes;       /* bytes of journal after which a step ends  */
+    void *bases;             /* brc_oid[nbases], of malloc(): objects that stayed because others build on them */
+    size_t nbases, bases_cap;
 } brc_sweep;
 #define BRC_SWEEP_BYTES ((size_t)8 << 20)
 /* The free space with which a collection gets to its end. When space runs out, steps shrink to the smallest size,

@@ -359,7 +359,7 @@ BRC_MUST_USE int brc_journal_leave(brc_store *store);
 /* schema.c */
 BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_schema_check(brc_store *store, brc_error *err);
-/* Reserved tables, which have no index. Has stores whether the file has the table; need creates it within a write.
+/* Reserved tables, with their indexes. Has stores whether the file has the table; need creates it within a write.
  * Forget drops this knowledge when a transaction is undone that may have created some. */
 BRC_MUST_USE int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err);
 BRC_MUST_USE int brc_schema_need(brc_store *store, const char *table, brc_error *err);

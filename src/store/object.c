@@ -10,6 +10,7 @@
 #include "backend.h"
 #include "collect.h"
 #include "db.h"
+#include "bases.h"
 #include "encoding.h"
 #include "removed.h"
 
@@ -468,6 +469,7 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
     int rc;
     out->objects = out->chunks = out->stored_bytes = out->logical_bytes = 0;
     out->outside_chunks = out->outside_bytes = 0;
+    BRC_TRY(brc_delta_totals(store, &out->deltas, &out->delta_depth, err));
     while ((rc = add_totals(store, &last, out, err)) > 0) {
         brc_store_breathe(store);
         rc = brc_store_check_interrupt(store, err);
@@ -645,7 +647,19 @@ static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
     return left.place != 0 ? brc_removed_note(store, &left, err) : BRC_OK;
 }
 
-int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *at, brc_error *err)
+/* Notes what the object builds on now. An object that was moved as it is keeps its base. */
+static int replace_delta(brc_store *store, const brc_object *o, const brc_oid *base,
+                         brc_error *err)
+{
+    uint64_t digest;
+    BRC_TRY(brc_encoding_digest(store, o->encoding, &digest, err));
+    if (digest != BRC_DELTA_DIGEST || base != NULL)
+        BRC_TRY(brc_delta_note(store, &o->id, base, err));
+    return BRC_OK;
+}
+
+int brc_object_replace_on(brc_store *store, const brc_object *o, const brc_stored *at,
+                          const brc_oid *base, brc_error *err)
 {
     sqlite3_stmt *st;
     int64_t place;
@@ -667,7 +681,13 @@ int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *
     BRC_TRY(brc_run(store, st, err));
     if (sqlite3_changes(store->db) == 0)
         return object_collected(store, &o->id, err);
+    BRC_TRY(replace_delta(store, o, base, err));
     return brc_gc_keep_stored(store, o->kind, &o->id, err); /* its new place must not be dropped */
+}
+
+int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *at, brc_error *err)
+{
+    return brc_object_replace_on(store, o, at, NULL, err);
 }
 
 /* ---- whole objects -------------------------------- */

@@ -226,19 +226,32 @@ int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *e
     return BRC_OK;
 }
 
-/* Appends the statement that creates this table, if it is in this part of the schema. */
+/* Returns 1 for a statement that creates this table, or an index of it whose name begins with the
+ * table's. */
+static int creates(const char *sql, const char *table)
+{
+    static const char a_table[] = "CREATE TABLE ", an_index[] = "CREATE INDEX ";
+    const int is_index = strncmp(sql, an_index, sizeof(an_index) - 1) == 0;
+    const size_t len = strlen(table);
+    if (!is_index && strncmp(sql, a_table, sizeof(a_table) - 1) != 0)
+        return 0;
+    sql += is_index ? sizeof(an_index) - 1 : sizeof(a_table) - 1;
+    return strncmp(sql, table, len) == 0 && sql[len] == (is_index ? '_' : '(');
+}
+
+/* Appends the statements that create this table, if it is in this part of the schema. */
 static int schema_append(brc_buf *out, const char *at, const char *table, brc_error *err)
 {
-    static const char create[] = "CREATE TABLE ";
-    const size_t name_len = strlen(table);
     const char *sql;
     size_t len;
     int rc = BRC_OK;
-    while (rc == BRC_OK && schema_next(&at, &sql, &len))
-        if (strncmp(sql, create, sizeof(create) - 1) == 0 &&
-            strncmp(sql + sizeof(create) - 1, table, name_len) == 0 &&
-            sql[sizeof(create) - 1 + name_len] == '(')
-            rc = brc_buf_append(out, sql, len, err);
+    while (rc == BRC_OK && schema_next(&at, &sql, &len)) {
+        if (!creates(sql, table))
+            continue;
+        rc = brc_buf_append(out, sql, len, err);
+        if (rc == BRC_OK)
+            rc = brc_buf_byte(out, ';', err);
+    }
     return rc;
 }
 

@@ -164,6 +164,9 @@ int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *er
 /* Points an object's row to other stored bytes of the same content (re-encoding), which were put
  * like those of a new object. Drops the old bytes only if they lie in the file. */
 BRC_MUST_USE int brc_object_replace(brc_store *store, const brc_object *object, const brc_stored *at, brc_error *err);
+/* The same for an object that is stored as a difference from `base` (bases.h). */
+BRC_MUST_USE int brc_object_replace_on(brc_store *store, const brc_object *object, const brc_stored *at, const brc_oid *base,
+                                       brc_error *err);
 
 /* Small objects: documents, which are compressed if that saves enough, nodes and commits. Put stores the id
  * in *id and adds the object if it does not exist. Get checks kind, checksum and id. Nodes and documents are

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/alloc.h"
 #include "../base/process.h"
 #include "collect.h"
 #include "db.h"
+#include "bases.h"
 #include "removed.h"
 
 /* ==== compact ================================ */
@@ -239,6 +241,7 @@ static int sweep_reserved(brc_store *store, const char *table, const char *sql, 
 static int drop_derived(brc_store *store, const brc_object *o, brc_error *err)
 {
     if (o->kind == BRC_KIND_CHUNK) {
+        BRC_TRY(brc_delta_note(store, &o->id, NULL, err));
         BRC_TRY(sweep_reserved(store, "encoded", "DELETE FROM encoded WHERE id=?1", &o->id, err));
         return sweep_reserved(store, "chunk_stats", "DELETE FROM chunk_stats WHERE id=?1", &o->id,
                               err);
@@ -274,6 +277,24 @@ static int find_object_row(brc_store *store, brc_object *o, brc_error *err)
     return BRC_OK;
 }
 
+/* Stores whether the object must stay because others build on it. It is then noted, for the
+ * collection to come back to when these are gone. */
+static int sweep_base(brc_sweep *sweep, brc_store *store, const brc_oid *id, int *stays,
+                      brc_error *err)
+{
+    brc_oid none, on;
+    size_t n;
+    memset(&none, 0, sizeof(none));
+    BRC_TRY(brc_delta_dependants(store, id, &none, &on, 1, &n, err));
+    *stays = n > 0;
+    if (n == 0)
+        return BRC_OK;
+    BRC_TRY(brc_grow_array(&sweep->bases, &sweep->bases_cap, sweep->nbases + 1, sizeof(brc_oid),
+                           err));
+    ((brc_oid *)sweep->bases)[sweep->nbases++] = *id;
+    return BRC_OK;
+}
+
 static int remove_object(brc_sweep *sweep, brc_store *store, const brc_oid *id, brc_error *err)
 {
     int kept;
@@ -283,6 +304,10 @@ static int remove_object(brc_sweep *sweep, brc_store *store, const brc_oid *id, 
         return BRC_OK;
     BRC_TRY(find_object_row(store, &o, err));
     if (!o.found)
+        return BRC_OK;
+    if (o.kind == BRC_KIND_CHUNK)
+        BRC_TRY(sweep_base(sweep, store, id, &kept, err));
+    if (kept)
         return BRC_OK;
     BRC_TRY(sweep_run(store, "DELETE FROM object WHERE id=?1", id, err));
     BRC_TRY(drop_derived(store, &o, err));
@@ -300,6 +325,7 @@ int brc_object_drop(brc_store *store, const brc_oid *id, brc_error *err)
     if (!o.found)
         return BRC_OK;
     BRC_TRY(sweep_run(store, "DELETE FROM object WHERE id=?1", id, err));
+    BRC_TRY(brc_delta_note(store, id, NULL, err));
     BRC_TRY(brc_node_totals_drop(store, err));
     const int rc = brc_removed_note(store, &o, &why);
     /* a damaged or stale row has no stored bytes */

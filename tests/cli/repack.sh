@@ -57,6 +57,28 @@ t repack r.brc --codecs '["zstd"]' --array /a --json
 t repack r.brc --codecs '["zstd"]' --array /a
 t read r.brc /a '[0:4]'
 
+echo '# differences'
+q init d.brc
+q create d.brc /a --shape 8192 --dtype int32 --chunks 4096 --codecs "[$little]"
+for n in 1 2 3; do
+    q write d.brc /a "[0:8192]" --value 7
+    q write d.brc /a "[$n:8000:97]" --value $n
+    commit d.brc "number $n" 1$n
+done
+breccia read d.brc /a --at main~2 --format raw >there
+t repack d.brc --delta --dry-run
+t repack d.brc --delta --depth 1
+t repack d.brc --delta --json
+t repack d.brc --delta
+t info d.brc | grep deltas
+breccia info d.brc --json | grep -o '"delta[^,]*'
+breccia read d.brc /a --at main~2 --format raw | cmp - there && echo 'the same values'
+t fsck d.brc
+t repack d.brc --delta --depth 0 --array /a
+t repack d.brc --depth 2
+t repack d.brc --delta --depth 65
+t repack d.brc --delta --backend pack
+
 echo '# full rows'
 t repack r.brc --dry-run
 t repack r.brc

@@ -340,6 +340,10 @@ static int repack_here(hm_world *w, breccia *repo, hm_op op)
     hm_storage(op.d, &opts.backend_json, &opts.codecs_json);
     if (opts.backend_json != NULL && op.c % 4 == 0)
         opts.older_than_us = 1; /* all commits are newer: only what no commit uses moves */
+    if (opts.backend_json == NULL && opts.codecs_json == NULL && op.c % 4 != 0)
+        opts.flags = op.c % 4 == 1 ? BRC_REPACK_WHOLE : BRC_REPACK_DELTA;
+    if (opts.flags == BRC_REPACK_DELTA)
+        opts.delta_depth = op.c / 4 % 4;
     const int rc = brc_repack(repo, &opts, NULL, &w->err);
     /* without an array there is nothing that codecs could fit */
     HM_TRUE(w, rc == BRC_OK || (rc == BRC_EINVAL && opts.codecs_json != NULL), "repack: %s",

@@ -96,6 +96,8 @@ static const struct {
     {"INSERT OR IGNORE INTO removed(", "likewise, and once, of a file that an earlier build made"},
     {"DELETE FROM place WHERE facts=", "likewise"},
     {"SELECT 1 FROM sqlite_schema", "likewise"},
+    {"WITH RECURSIVE up(id, n)", "of what builds on one object, or on any, level by level"},
+    {"SELECT count(*) FROM delta", "all are counted"},
 };
 
 static int may_scan_whole(const char *sql, uint64_t *met)

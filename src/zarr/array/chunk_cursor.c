@@ -6,6 +6,7 @@
 #include "../../base/alloc.h"
 #include "../../nd/dtype.h"
 #include "../../nd/shape.h"
+#include "../../store/bases.h"
 #include "../../tree/map.h"
 
 /* ==== opaque ================================ */
@@ -255,7 +256,8 @@ const brc_chunk_row *brc_frozen_rows_find(const brc_frozen_rows *rows, const voi
 static int check_object(const brc_meta *m, const brc_object *o, const brc_chain *chain,
                         uint64_t want, brc_error *err)
 {
-    if (o->encoding != 0 && chain == NULL)
+    const int is_delta = brc_object_is_delta(o);
+    if (o->encoding != 0 && chain == NULL && !is_delta)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "it was stored when its codecs were not known: import it again");
     if (brc_meta_is_variable(m))
@@ -263,7 +265,8 @@ static int check_object(const brc_meta *m, const brc_object *o, const brc_chain 
                    ? BRC_OK
                    : brc_fail(err, BRC_ELIMIT, "its object has more than 2^31-1 bytes");
     if (o->size == want &&
-        (chain != NULL ? brc_chain_describe(chain)->decoded_len == want : o->stored == want))
+        (is_delta ||
+         (chain != NULL ? brc_chain_describe(chain)->decoded_len == want : o->stored == want)))
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT, "its object has %llu bytes, not %llu; run 'breccia fsck'",
                     (unsigned long long)o->size, (unsigned long long)want);
@@ -292,7 +295,8 @@ int brc_chunk_item_of(brc_read_item *item, brc_store *store, brc_meta *m, const 
     brc_grid_chunk(&m->grid, index, corner, chunk);
     if (m->opaque)
         return item_chain_opaque(item, store, m, index, chunk, err);
-    BRC_TRY(brc_encoding_chain(store, o->encoding, &item->chain, err));
+    if (!brc_object_is_delta(o))
+        BRC_TRY(brc_encoding_chain(store, o->encoding, &item->chain, err));
     return check_object(m, o, item->chain, brc_shape_count(m->ndim, chunk) * m->type->item_size,
                         err);
 }

@@ -762,6 +762,10 @@ static int decode_piece(const assembly *as, brc_write_item *item, brc_scratch *s
 {
     const brc_piece *piece = item->owner;
     brc_buf *stored = &item->stored;
+    if (item->old_bases != NULL) {
+        *bytes = &item->own;
+        return brc_write_old(item, scratch, &item->own, err);
+    }
     if (item->old.found)
         BRC_TRY(brc_object_verify(&item->old, stored->data, err));
     if (piece->skip > 0) {

@@ -7,6 +7,7 @@
 
 #include "../../base/alloc.h"
 #include "../../flow/read.h"
+#include "../../store/bases.h"
 #include "../array/chunk_cursor.h"
 
 /* ==== stored part ================================ */
@@ -43,6 +44,8 @@ static int open_part(brc_stored_part *part, brc_array *a, const uint64_t *index,
             return BRC_OK;
         }
     }
+    if (brc_object_is_delta(&part->object))
+        return BRC_OK;
     BRC_TRY(brc_encoding_chain(store, part->object.encoding, &part->chain, err));
     if (part->object.encoding != 0 && part->chain == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
@@ -551,7 +554,8 @@ int brc_stored_part_read(brc_stored_part *part, brc_array *a, const uint64_t *in
     brc_stored_pieces pieces = {0};
     brc_stored_piece *piece;
     const int passes = part->how == BRC_STORED_AS_IS ||
-                       (part->how == BRC_STORED_DECODED && part->chain == NULL);
+                       (part->how == BRC_STORED_DECODED && part->chain == NULL &&
+                        !brc_object_is_delta(&part->object));
     if (out != NULL && passes && !brc_store_verifies_all(brc_array_store(a)))
         return part_read_in_place(part, a, index, out, err);
     int rc = brc_stored_pieces_add(&pieces, a, part, index, &piece, err);
