@@ -896,7 +896,11 @@ typedef struct brc_damage {
     size_t nused_by;
     const char *message;
 } brc_damage;
-enum { BRC_DAMAGE_MISSING = 1 }; /* the object is named somewhere but is not in the file */
+enum {
+    BRC_DAMAGE_MISSING = 1, /* the object is named somewhere but is not in the file */
+    BRC_DAMAGE_PLACE = 2    /* its backend cannot read it: `message` is the same for all objects in a place
+                             * that is missing or has changed */
+};
 
 enum { BRC_FSCK_NO_DECODE = 1 };
 

@@ -24,7 +24,8 @@ static const struct cli_option fsck_options[] = {
 struct finding {
     const char *id, *kind, *message;
     struct cli_texts used_by;
-    int missing;
+    int missing, in_place;
+    size_t together; /* how many objects text names at once, this one first; 0: none */
 };
 
 /* The part of a branch or tag that is still whole. */
@@ -83,6 +84,8 @@ static int keep_finding(void *ctx, const brc_damage *damage)
         .message = cli_text(cli, "%s", damage->message ? damage->message : ""),
         .used_by = copied_texts(cli, damage->used_by, damage->nused_by),
         .missing = (damage->flags & BRC_DAMAGE_MISSING) != 0,
+        .in_place = (damage->flags & BRC_DAMAGE_PLACE) != 0,
+        .together = 1,
     };
     return cli_signal() ? 1 : 0;
 }
@@ -104,16 +107,60 @@ static int put_finding(struct cli *cli, struct cli_list *list, const struct find
                    { NULL, CLI_OF(one->used_by), CLI_AS_LINES, .lead = "\n    used by " }));
 }
 
+static int by_message(const void *a, const void *b)
+{
+    const struct finding *const *x = a, *const *y = b;
+    const int order = strcmp((*x)->message, (*y)->message);
+    return order != 0 ? order : (*x > *y) - (*x < *y);
+}
+
+/* Puts together the objects of each place that cannot be read. */
+static void gather_places(struct cli *cli, struct findings *found)
+{
+    struct finding **all = cli_alloc(cli, found->n + 1, sizeof(*all)), *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < found->n; i++)
+        if (found->list[i].in_place)
+            all[n++] = &found->list[i];
+    qsort(all, n, sizeof(*all), by_message);
+    for (size_t i = 0; i < n; i++) {
+        if (first && strcmp(first->message, all[i]->message) == 0) {
+            first->together++;
+            all[i]->together = 0;
+        } else {
+            first = all[i];
+        }
+    }
+}
+
+/* One line for all objects of a place. */
+static int put_together(struct cli *cli, struct cli_list *list, const struct finding *one)
+{
+    const char *first = one->used_by.n > 0 ? one->used_by.texts[0] : one->id;
+
+    return cli_list_put(
+        cli, list,
+        CLI_FIELDS({ NULL, CLI_WORD(one->missing ? "missing" : "damaged"), .lead = "",
+                     .color = CLI_RED },
+                   { NULL, CLI_OF(cli_count(cli, one->together, "object")), .lead = " " },
+                   { NULL, CLI_OF(one->message), .lead = ": " },
+                   { NULL, CLI_OF(first), .lead = "\n    the first is used by " }));
+}
+
 /* Prints the damaged or the missing objects; text has both in the order in which they were
- * found. */
+ * found, and all objects of a place in one line. */
 static int put_findings(struct cli *cli, const char *key, const struct findings *found, int missing)
 {
     struct cli_list list;
 
     cli_list_begin(cli, &list, key, 0);
     for (size_t i = 0; i < found->n; i++)
-        if (cli->json ? found->list[i].missing == missing : !missing)
-            CLI_TRY(put_finding(cli, &list, &found->list[i]));
+        if (cli->json ? found->list[i].missing == missing
+                      : !missing && found->list[i].together > 0)
+            CLI_TRY(!cli->json && found->list[i].together > 1
+                        ? put_together(cli, &list, &found->list[i])
+                        : put_finding(cli, &list, &found->list[i]));
     return cli_list_end(cli, &list, BRC_OK);
 }
 
@@ -152,13 +199,14 @@ static int put_standing(struct cli *cli, const struct findings *found)
     return cli_list_end(cli, &list, BRC_OK);
 }
 
-static int put_fsck(struct cli *cli, const struct findings *found, uint64_t checked,
+static int put_fsck(struct cli *cli, struct findings *found, uint64_t checked,
                     const brc_repair_report *report)
 {
     size_t missing = 0;
 
     for (size_t i = 0; i < found->n; i++)
         missing += found->list[i].missing != 0;
+    gather_places(cli, found);
     cli_begin(cli, NULL, '{');
     cli_put_members(cli, CLI_FIELDS({ "ok", CLI_OF(found->n == 0) },
                                     { "objects_checked", CLI_OF(checked) }));

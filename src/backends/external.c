@@ -298,6 +298,16 @@ static int place_path(char path[PATH_ROOM], const external *e, const brc_externa
     return n > 0 && n < PATH_ROOM;
 }
 
+/* Finds the file that a place is. */
+static int place_file(char path[PATH_ROOM], brc_external_name *name, const external *e,
+                      const char *place, brc_error *err)
+{
+    if (brc_external_parse(name, place) && place_path(path, e, name))
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT, "\"%.80s\" is not the name of a file as an import writes it",
+                    place);
+}
+
 /* Reads objects of one place. Nothing is read if a range leads out of the file. */
 static int read_place(void *state, size_t n, brc_stored *const *items, brc_error *err)
 {
@@ -306,10 +316,7 @@ static int read_place(void *state, size_t n, brc_stored *const *items, brc_error
     brc_external_name name;
     file_in *in;
     int fd, why = 0;
-    const char *place = items[0]->place;
-    if (!brc_external_parse(&name, place) || !place_path(path, e, &name))
-        return brc_fail(err, BRC_ECORRUPT,
-                        "\"%.80s\" is not the name of a file as an import writes it", place);
+    BRC_BACKEND_TRY(place_file(path, &name, e, items[0]->place, err));
     for (size_t i = 0; i < n; i++)
         if (items[i]->offset > name.size || items[i]->len > name.size - items[i]->offset)
             return brc_fail(err, BRC_ECORRUPT, "%s has no byte %" PRIu64, name.path,
@@ -333,6 +340,20 @@ static int external_fetch(void *ctx, void *state, size_t n, brc_stored *const *i
     return brc_pack_fetch(n, items, read_place, state, err);
 }
 
+/* Says whether the file is there as it was when it was imported, and opens nothing. */
+static int external_look(void *ctx, void *state, const char *place, brc_error *err)
+{
+    const external *e = state;
+    char path[PATH_ROOM];
+    brc_external_name name;
+    struct stat file;
+    (void)ctx;
+    BRC_BACKEND_TRY(place_file(path, &name, e, place, err));
+    if (stat(path, &file) != 0)
+        return file_gone(path, errno, err);
+    return S_ISREG(file.st_mode) ? file_check(path, &file, &name, err) : file_gone(path, 0, err);
+}
+
 int brc_backend_external_register(brc_registry *reg, brc_error *err)
 {
     const brc_backend backend = {
@@ -343,6 +364,7 @@ int brc_backend_external_register(brc_registry *reg, brc_error *err)
         .open = external_open,
         .close = external_close,
         .fetch = external_fetch,
+        .look = external_look,
     };
     return brc_registry_add_backend(reg, &backend, err);
 }

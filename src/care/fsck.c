@@ -175,10 +175,13 @@ static int checker_failed(void *ctx, const brc_read_item *item, int rc, const br
     const object_checker *c = ctx;
     if (rc == BRC_ESTALE) /* it was removed after it was listed, which is not a fault */
         return BRC_OK;
-    const int missing =
-        why->detail == BRC_ENOTFOUND && strcmp(why->source, BRC_BACKEND_SOURCE) == 0;
-    return brc_faults_add(c->faults, &item->object.id, item->object.kind, missing, why->message,
-                          NULL, err);
+    brc_fault *fault;
+    const int in_place = strcmp(why->source, BRC_BACKEND_SOURCE) == 0;
+    const int missing = in_place && why->detail == BRC_ENOTFOUND;
+    BRC_TRY(brc_faults_add(c->faults, &item->object.id, item->object.kind, missing, why->message,
+                           &fault, err));
+    fault->in_place = in_place;
+    return BRC_OK;
 }
 
 int brc_check_objects(breccia *repo, int64_t after, int no_decode, brc_faults *faults,
@@ -745,7 +748,9 @@ static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_
 {
     for (size_t i = 0; i < faults->n; i++) {
         const brc_fault *f = &((const brc_fault *)faults->items)[i];
-        brc_damage damage = {f->id, fault_kind(f->kind), f->missing ? BRC_DAMAGE_MISSING : 0,
+        const uint32_t flags = (f->missing ? BRC_DAMAGE_MISSING : 0) |
+                               (f->in_place ? BRC_DAMAGE_PLACE : 0);
+        brc_damage damage = {f->id, fault_kind(f->kind), flags,
                              (const char *const *)f->used_by, f->nused_by, f->message};
         BRC_TRY(tell(report, &damage, err));
     }

@@ -15,6 +15,7 @@ typedef struct brc_fault {
     brc_oid id;
     int kind;      /* BRC_KIND_*, or one of these; 0: a fault of the file itself */
     int missing;
+    int in_place;  /* its place is at fault, and not the object */
     char *message;
     void *used_by; /* char *[]                                                   */
     size_t nused_by, used_by_cap;

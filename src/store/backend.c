@@ -880,6 +880,8 @@ static int backend_failed(const brc_store_backend *b, int rc, brc_error *err)
         return brc_fail(err, BRC_EINTERNAL, "the backend \"%.80s\" returned %d", b->impl->name,
                         rc);
     brc_context(err, "the backend \"%.80s\"", b->impl->name);
+    if (err != NULL && err->source[0] == '\0')
+        brc_error_source(err, BRC_BACKEND_SOURCE, rc);
     return rc;
 }
 

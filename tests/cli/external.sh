@@ -31,9 +31,24 @@ t backend r.brc /g/a external
 echo '# a file goes, and comes again'
 mv a.npy.gz a.gz
 breccia read r.brc /n '[0,0]' 2>&1 | sed 's|file /.*/a.npy|file DIR/a.npy|'
+breccia status r.brc 2>&1 | sed 's|/[^ ]*/a.npy|DIR/a.npy|'
+breccia backend r.brc 2>&1 | sed -e 's|/[^ ]*/a.npy|DIR/a.npy|' -e 's/ [0-9]* a.npy/ TIME a.npy/'
+breccia info r.brc 2>&1 | grep -i 'lie\|missing\|a.npy' | sed 's|/[^ ]*/a.npy|DIR/a.npy|'
+breccia fsck r.brc 2>&1 | sed 's|/[^ ]*/a.npy|DIR/a.npy|'
 gzip -dc a.gz >a.npy
 breccia read r.brc /n '[0,0]' 2>&1 | sed 's|: /.*/a.npy has|: DIR/a.npy has|'
 t read r.brc /g/a '[0,0]'
+
+echo '# a file with many chunks goes: one line for all of them'
+awk 'BEGIN { for (i = 0; i < 400; i++) { for (k = 0; k < 100; k++) printf "%s%d", k ? "," : "", i * 100 + k; print "" } }' >many.csv
+q import s.brc many.csv /csv --dtype int32
+q export s.brc /csv many.npy
+q import s.brc many.npy /many --chunks 20,100 --compress none
+q export s.brc /many many.h5
+q import m.brc many.h5 /m --external -m many
+mv many.h5 gone
+breccia fsck m.brc 2>&1 | sed 's|/[^ ]*/many.h5|DIR/many.h5|'
+breccia fsck m.brc --json | tr ',' '\n' | grep -c '"kind"'
 
 echo '# a file that moved'
 t backend r.brc --rebase a.npy a.npy

@@ -1,6 +1,7 @@
 /* Kerchunk's references: sorted files, each of which has bytes or an address. */
 #include "fuzz.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../src/xfer/tree_names.h"
@@ -35,6 +36,6 @@ void fuzz_kerchunk(const uint8_t *data, size_t len)
     for (size_t i = 0; rc == BRC_OK && i < set.n; i++)
         check_ref(&set, i);
     brc_kerchunk_dispose(&set);
-    if (bytes)
-        fuzz_import(fuzz_file("in.json", bytes, len));
+    free(bytes);
+    fuzz_import(fuzz_file("in.json", data, len));
 }

@@ -537,8 +537,23 @@ static void check_said(const char *words)
                   kit.err.message);
 }
 
+/* A look at the places reads nothing; it finds one fault that says so, or (NULL) none. */
+static void look_says(uint32_t flags, const char *says)
+{
+    brc_iter *it;
+    const brc_backend_facts *one;
+    int faults = 0;
+    OK(&kit, brc_backends(&it, kit.repo, flags, &kit.err));
+    while (brc_next(it, &one, &kit.err) == 1)
+        for (size_t i = 0; i < one->nfaults; i++, faults++)
+            ck_assert_msg(says != NULL && strstr(one->faults[i].why, says) != NULL, "%s",
+                          one->faults[i].why);
+    brc_iter_free(it);
+    ck_assert_int_eq(faults, says != NULL);
+}
+
 typedef struct found {
-    int n, missing, named;
+    int n, missing, named, in_place;
     const char *says;
 } found;
 
@@ -547,6 +562,7 @@ static int count_damage(void *ctx, const brc_damage *damage)
     found *f = ctx;
     f->n++;
     f->missing += (damage->flags & BRC_DAMAGE_MISSING) != 0;
+    f->in_place += (damage->flags & BRC_DAMAGE_PLACE) != 0;
     f->named += strstr(damage->message, f->says) != NULL && strstr(damage->message, "in") != NULL &&
                 damage->nused_by > 0;
     return 0;
@@ -572,7 +588,10 @@ EACH(a_file_that_changed_is_an_error_that_names_it, hazards)
     scenario_commit(&kit, "first");
     OK(&kit, read_all());
     ck_assert_int_eq(stat(path, &was), 0);
+    look_says(BRC_BACKENDS_QUICK, NULL);
     h->happens(path);
+    look_says(BRC_BACKENDS_QUICK, h->happens == poke ? NULL : h->says);
+    look_says(0, h->happens == poke ? NULL : h->says);
     for (int again = 0; again < 2; again++) {
         FAILS(&kit, h->happens == make_loop ? BRC_EIO : BRC_ECORRUPT, read_all());
         check_said(h->says);
@@ -583,6 +602,7 @@ EACH(a_file_that_changed_is_an_error_that_names_it, hazards)
             ck_assert_int_gt(f.n, 0);
             ck_assert_int_eq(f.named, f.n);
             ck_assert_int_eq(f.missing, h->missing ? f.n : 0);
+            ck_assert_int_eq(f.in_place, h->happens == poke ? 0 : f.n);
         }
         scenario_reopen(&kit);
     }
