@@ -46,7 +46,7 @@ static void remote_serve(int in, int out)
 
 static counts remote_ask(const remote *r, char what)
 {
-    counts c;
+    counts c = { 0 };
     must_be(write(r->to, &what, 1) == 1 && read(r->from, &c, sizeof(c)) == sizeof(c),
             "asking the server");
     return c;
