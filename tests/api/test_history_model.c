@@ -59,11 +59,11 @@ TEST(random_histories_are_what_the_oracle_says)
         run_round(ops, ROUND, seed);
     }
     printf("history_model: seed %llu, %llu steps, %llu commits, %llu conflicts, %llu killed,"
-           " %llu collected, %llu expired, %llu settled, %llu without a rule\n",
+           " %llu collected, %llu expired, %llu settled, %llu deltas, %llu without a rule\n",
            (unsigned long long)first, (unsigned long long)steps, (unsigned long long)totals.made,
            (unsigned long long)totals.refused, (unsigned long long)totals.killed,
            (unsigned long long)totals.collected, (unsigned long long)totals.expired,
-           (unsigned long long)totals.settled,
+           (unsigned long long)totals.settled, (unsigned long long)totals.deltas,
            (unsigned long long)totals.unsure);
     fflush(stdout);
     if (steps < 2000)
@@ -74,6 +74,7 @@ TEST(random_histories_are_what_the_oracle_says)
     ck_assert_uint_gt(totals.collected, steps / 100);
     ck_assert_uint_gt(totals.expired, steps / 200);
     ck_assert_uint_gt(totals.settled, steps / 2500);
+    ck_assert_uint_gt(totals.deltas, steps / 1000);
     ck_assert_uint_lt(totals.unsure, totals.made / 3);
 }
 

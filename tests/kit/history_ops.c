@@ -16,7 +16,7 @@ static const char *const op_names[] = {
 };
 /* How often each is done. */
 static const uint8_t op_weights[] = {20, 5, 6, 3, 3, 6, 22, 2, 3, 3, 2, 2, 6, 2, 2, 2, 14, 5, 4, 4,
-                                     2, 4, 3, 8, 5, 4};
+                                     2, 4, 3, 8, 5, 8};
 _Static_assert(sizeof(op_weights) == HM_KINDS, "each kind has one");
 
 const char *hm_op_name(hm_op op)
@@ -66,17 +66,19 @@ int hm_write(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
     brc_array *a;
     char path[24];
     for (int i = 0; i < count; i++)
-        n->value[at + i] = (op.d + i) % 4;
+        n->value[at + i] = 1 + (op.d + i) % 3;
     if (s == NULL)
         return 0;
     snprintf(path, sizeof(path), "/n%d", n->name);
-    sel.ndim = 1;
+    uint8_t rows[HM_LEN * HM_ROW];
+    hm_rows(&n->value[at], count, rows);
+    sel.ndim = 2;
     sel.start[0] = (uint64_t)at;
     sel.count[0] = (uint64_t)count;
-    sel.step[0] = 1;
+    sel.count[1] = HM_ROW;
+    sel.step[0] = sel.step[1] = 1;
     HM_OK(w, brc_array_open(&a, s, path, &w->err));
-    const int rc = brc_array_write(a, &sel, &n->value[at], (size_t)count * sizeof(n->value[0]),
-                                   &w->err);
+    const int rc = brc_array_write(a, &sel, rows, (size_t)count * HM_ROW, &w->err);
     brc_array_free(a);
     HM_TRUE(w, rc == BRC_OK, "a write of %s: %s", path, w->err.message);
     return 0;
@@ -84,10 +86,10 @@ int hm_write(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
 
 static int resize_array(hm_world *w, brc_session *s, hm_node *n, hm_op op, const char *path)
 {
-    const uint64_t len = 1 + op.c % HM_LEN;
+    const uint64_t len = 1 + op.c % HM_LEN, shape[2] = {len, HM_ROW};
     brc_array *a;
     HM_OK(w, brc_array_open(&a, s, path, &w->err));
-    const int rc = brc_array_resize(a, &len, &w->err);
+    const int rc = brc_array_resize(a, shape, &w->err);
     brc_array_free(a);
     HM_TRUE(w, rc == BRC_OK, "a resize of %s: %s", path, w->err.message);
     n->len = (int)len;
@@ -128,17 +130,17 @@ static int create_array(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     brc_array *a;
     hm_node n = {.uid = w->next_uid++, .len = 1 + op.c % HM_LEN};
-    const uint64_t shape = (uint64_t)n.len, chunk = 3;
+    const uint64_t shape[2] = {(uint64_t)n.len, HM_ROW}, chunk[2] = {3, HM_ROW};
     char path[24];
     n.name = w->next_uid++;
     if (snap->n >= 5 || w->next_uid >= HM_NAMES)
         return 0;
     w->uid_of[n.name] = n.uid;
     snprintf(path, sizeof(path), "/n%d", n.name);
-    spec.ndim = 1;
-    spec.shape = &shape;
-    spec.chunk = &chunk;
-    spec.dtype = "int32";
+    spec.ndim = 2;
+    spec.shape = shape;
+    spec.chunk = chunk;
+    spec.dtype = "uint8";
     hm_storage(op.d, &spec.backend_json, &spec.codecs_json);
     HM_OK(w, brc_array_create(&a, s, path, &spec, &w->err));
     brc_array_free(a);

@@ -337,14 +337,17 @@ static int open_rebase(hm_world *w, hm_op op)
 static int repack_here(hm_world *w, breccia *repo, hm_op op)
 {
     brc_repack_opts opts = BRC_REPACK_OPTS_INIT;
-    hm_storage(op.d, &opts.backend_json, &opts.codecs_json);
+    brc_repack_report report = BRC_REPACK_REPORT_INIT;
+    if (op.a % 2 == 0)
+        hm_storage(op.d, &opts.backend_json, &opts.codecs_json);
+    else
+        opts.flags = op.c % 4 == 1 ? BRC_REPACK_WHOLE : BRC_REPACK_DELTA;
     if (opts.backend_json != NULL && op.c % 4 == 0)
         opts.older_than_us = 1; /* all commits are newer: only what no commit uses moves */
-    if (opts.backend_json == NULL && opts.codecs_json == NULL && op.c % 4 != 0)
-        opts.flags = op.c % 4 == 1 ? BRC_REPACK_WHOLE : BRC_REPACK_DELTA;
     if (opts.flags == BRC_REPACK_DELTA)
         opts.delta_depth = op.c / 4 % 4;
-    const int rc = brc_repack(repo, &opts, NULL, &w->err);
+    const int rc = brc_repack(repo, &opts, &report, &w->err);
+    w->deltas += opts.flags == BRC_REPACK_DELTA ? report.objects : 0;
     /* without an array there is nothing that codecs could fit */
     HM_TRUE(w, rc == BRC_OK || (rc == BRC_EINVAL && opts.codecs_json != NULL), "repack: %s",
             w->err.message);

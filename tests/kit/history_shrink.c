@@ -50,6 +50,7 @@ int hm_run(const hm_op *ops, int n, char *why, int len, hm_world *totals)
     totals->collected += w->collected;
     totals->expired += w->expired;
     totals->settled += w->settled;
+    totals->deltas += w->deltas;
     brc_tree_remove(dir);
     munmap(w, sizeof(*w));
     return failed;

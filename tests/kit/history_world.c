@@ -42,17 +42,49 @@ static int read_attr(hm_world *w, brc_session *s, const char *path, int k, int32
     return 0;
 }
 
+/* Byte i of the row of a value from 1 to 3. No two heads have an equal byte, so a merge of bytes is
+ * one of values. */
+static uint8_t row_byte(int32_t value, int i)
+{
+    const uint32_t noise = (uint32_t)i * UINT32_C(2654435761) >> 24;
+    return (uint8_t)(i < HM_HEAD ? (uint32_t)value << 6 | (noise & 0x3f) : noise);
+}
+
+void hm_rows(const int32_t *values, int n, uint8_t *rows)
+{
+    for (int i = 0; i < n * HM_ROW; i++)
+        rows[i] = values[i / HM_ROW] == 0 ? 0 : row_byte(values[i / HM_ROW], i % HM_ROW);
+}
+
+/* Fill values may stay behind a head that a merge has taken from one side. */
+int hm_values(hm_world *w, const uint8_t *rows, int n, int32_t *values)
+{
+    static const uint8_t none[HM_ROW];
+    uint8_t row[HM_ROW];
+    for (int i = 0; i < n; i++, rows += HM_ROW) {
+        values[i] = rows[0] >> 6;
+        hm_rows(&values[i], 1, row);
+        const int has_tail = memcmp(rows + HM_HEAD, none, HM_ROW - HM_HEAD) != 0;
+        HM_TRUE(w, memcmp(row, rows, has_tail ? HM_ROW : HM_HEAD) == 0,
+                "element %d is half of another", i);
+    }
+    return 0;
+}
+
 static int read_node(hm_world *w, brc_session *s, const char *path, hm_node *out)
 {
     brc_array *a;
+    uint8_t rows[HM_LEN * HM_ROW];
     memset(out, 0, sizeof(*out));
     HM_TRUE(w, sscanf(path, "/n%d", &out->name) == 1, "a node %s", path);
     HM_OK(w, brc_array_open(&a, s, path, &w->err));
     out->len = (int)brc_array_describe(a)->shape[0];
     const int fits = out->len <= HM_LEN;
-    const int rc = fits ? brc_array_read(a, NULL, out->value, (size_t)out->len * 4, &w->err) : 0;
+    const size_t bytes = (size_t)out->len * HM_ROW;
+    const int rc = fits ? brc_array_read(a, NULL, rows, bytes, &w->err) : 0;
     brc_array_free(a);
     HM_TRUE(w, fits && rc == BRC_OK, "%s has %d elements: %s", path, out->len, w->err.message);
+    HM_GO(hm_values(w, rows, out->len, out->value));
     for (int k = 0; k < HM_ATTRS; k++)
         HM_GO(read_attr(w, s, path, k, &out->attr[k]));
     return 0;

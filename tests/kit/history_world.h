@@ -44,7 +44,7 @@ typedef struct hm_world {
     int next_uid, step;
     int uid_of[HM_NAMES]; /* by name */
     int over; /* what was done has no rule for what comes after */
-    uint64_t made, refused, unsure, killed, collected, expired, settled;
+    uint64_t made, refused, unsure, killed, collected, expired, settled, deltas;
 } hm_world;
 
 /* All functions: 0, or -1 with w->why. */
@@ -84,6 +84,14 @@ void hm_follow(hm_world *w);
 void hm_log(hm_world *w, const hm_refs *before);
 /* Nothing can be undone or done again. */
 void hm_forget_log(hm_world *w);
+/* The library's form of `n` values: each is a row of HM_ROW bytes, of which the first HM_HEAD say
+ * the value; the others are the same for all values but 0, which is the fill value. So chunks are
+ * long enough to be stored as differences, and these are short. hm_values() fails if a row is not
+ * that of a value. */
+#define HM_HEAD 64
+#define HM_ROW 512
+void hm_rows(const int32_t *values, int n, uint8_t *rows);
+int hm_values(hm_world *w, const uint8_t *rows, int n, int32_t *values);
 /* history_ops.c */
 /* Some elements of one array, of the session (NULL: none) and of what it must have. */
 int hm_write(hm_world *w, brc_session *s, hm_snap *snap, hm_op op);
