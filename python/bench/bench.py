@@ -24,6 +24,7 @@ from typing import Any
 import epochs
 import numpy as np
 import sides as libraries
+import versions as histories
 
 BASE = libraries.Ours.name
 LARGE = {"64 KiB": (16, 32, 32), "1 MiB": (64, 64, 64)}  # chunks of float32
@@ -250,9 +251,12 @@ class Bench:
             take_turns(table, work, self.rounds)
             table.show(next(iter(work)))
 
+    def versions(self) -> None:
+        histories.show(self.folder, self.rounds)
+
 
 GROUPS = {"whole": Bench.read_whole, "write": Bench.write_whole, "slices": Bench.slices, "rows": Bench.rows,
-          "open": Bench.open_, "import": Bench.imports, "epoch": Bench.epoch}
+          "open": Bench.open_, "import": Bench.imports, "epoch": Bench.epoch, "versions": Bench.versions}
 
 
 def main() -> None:
