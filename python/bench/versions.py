@@ -183,6 +183,6 @@ def show(folder: str, rounds: int) -> None:
             if not np.array_equal(side.get(back), versions[COUNT - 1 - back]):
                 raise SystemExit(f"bench: {side.name} gave other values than were written")
             reads.append(min(timed(lambda back=back: side.get(back)) for _ in range(rounds)))
-        print(f"| {side.name} | {size / 1e6:.2f} | {size / versions[0].nbytes:.2f} | {took * 1e3:.0f} | {after * 1e3:.0f} "
-              f"| {reads[0] * 1e3:.1f} | {reads[1] * 1e3:.1f} |", flush=True)
+        times = [f"{seconds * 1e3:.1f}" for seconds in (took, after, *reads)]
+        print(f"| {side.name} | {size / 1e6:.2f} | {size / versions[0].nbytes:.2f} | {' | '.join(times)} |", flush=True)
         side.remove()

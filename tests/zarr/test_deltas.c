@@ -582,6 +582,58 @@ EACH(what_a_stranger_writes_is_found, forged)
     ck_assert(rc == BRC_OK || rc == BRC_ECORRUPT);
 }
 
+/* Sets bytes to those that the text has in hexadecimal digits. Returns their number. */
+static size_t read_hex(const char *text, uint8_t *bytes, size_t cap)
+{
+    size_t n = 0;
+    unsigned byte;
+    while (n < cap && sscanf(text + 2 * n, "%2x", &byte) == 1)
+        bytes[n++] = (uint8_t)byte;
+    return n;
+}
+
+/* The stored bytes of a difference say that it builds on itself, under the right checksum. */
+static void build_on_itself(void)
+{
+    static uint8_t stored[65536];
+    char sql[600];
+    brc_oid id;
+    brc_buf row = BRC_BUF_INIT;
+    memset(&id, 0, sizeof(id));
+    scenario_rows(&d.t, "SELECT hex((" ON_THE_ROOT "))", &row);
+    const size_t id_len = read_hex((const char *)row.data, id.bytes, 16);
+    ck_assert_uint_eq(id_len, 16);
+    row.len = 0;
+    scenario_rows(&d.t,
+                  "SELECT hex(substr(data,offset+1,stored)) FROM object JOIN blob ON seq=place"
+                  " WHERE id=(" ON_THE_ROOT ")",
+                  &row);
+    const size_t len = read_hex((const char *)row.data, stored, sizeof(stored));
+    brc_buf_dispose(&row);
+    ck_assert_uint_gt(len, id_len);
+    memcpy(stored, id.bytes, id_len);
+    const uint64_t sum = brc_hash_stored(&id, BRC_DELTA_DIGEST, stored, len);
+    snprintf(sql, sizeof(sql),
+             "UPDATE blob SET data=CAST(substr(data,1,o.offset)||o.id||substr(data,o.offset+17) AS"
+             " BLOB) FROM object o WHERE seq=o.place AND o.id=(" ON_THE_ROOT ")");
+    dirs_close(&d);
+    scenario_sql(&d.t, sql);
+    snprintf(sql, sizeof(sql), "UPDATE object SET checksum=%lld WHERE id=(" ON_THE_ROOT ")",
+             (long long)sum);
+    scenario_sql(&d.t, sql);
+    scenario_sql(&d.t, "UPDATE delta SET base=id WHERE id=(" ON_THE_ROOT ")");
+    dirs_open(&d, 0);
+}
+
+TEST(a_circle_in_the_stored_bytes_ends)
+{
+    deltas(BRC_REPACK_DELTA, 0);
+    build_on_itself();
+    const finding f = dirs_fsck(&d);
+    ck_assert_int_gt(f.n, 0);
+    ck_assert_msg(strstr(f.text, "is more than 64 differences away") != NULL, "%s", f.text);
+}
+
 /* ---- killed -------------------------------- */
 
 typedef struct delta_victim {
