@@ -13,7 +13,7 @@ u1 1 2 | npy bytes.npy '|u1' '(2,)'
 
 tried='--threads --wait --max-nodes append--axis append--count cherry-pick--mainline create--chunks create--shape create--shards
 diff--values expire--keep-daily expire--keep-last expire--keep-monthly expire--keep-weekly import--chunks log--number oplog--number
-resize--shape revert--mainline undo--expect'
+repack--depth resize--shape revert--mainline undo--expect'
 for command in $(breccia help | sed -n 's/^  \([a-z-]*\) .*/\1/p'); do
     for option in $(breccia help "$command" 2>/dev/null |
         sed -n 's/^ *\(-[a-zA-Z], \)\{0,1\}\(--[a-z-]*\) \(N\|SECONDS\|N,N,[.]*\|BYTES\|LEVEL\|DAYS\) .*/\2/p'); do
@@ -56,6 +56,9 @@ t oplog r.brc -n 0
 bad oplog r.brc --number
 t undo r.brc --expect 0
 bad undo r.brc --expect
+t repack r.brc --delta --depth 0
+bad repack r.brc --delta --depth
+t repack r.brc --delta --depth 65
 t cherry-pick r.brc HEAD --mainline 0
 bad cherry-pick r.brc HEAD --mainline
 t revert r.brc HEAD --mainline 0

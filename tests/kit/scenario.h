@@ -27,8 +27,10 @@ void scenario_open(scenario *t, const brc_open_opts *opts, uint32_t flags);
 void scenario_open_vfs(scenario *t, const char *vfs);
 /* Another handle on the file; how long it waits for locks: as brc_open_opts.wait_ms. */
 breccia *scenario_handle(scenario *t, int wait_ms);
-/* brc_open(), with the credentials of the environment: for handles of suites that run with every backend
- * (BRECCIA_BACKEND). */
+/* A brc_credentials_fn: the credentials of the environment, or any where it has none. */
+int scenario_give(void *ctx, const brc_server *from, brc_credentials *out, brc_error *err);
+/* brc_open(), with these credentials if BRECCIA_BACKEND says where all chunks go: for handles of suites that run with
+ * every backend. */
 int scenario_connect(breccia **out, const char *file, const brc_open_opts *opts, brc_error *err);
 void scenario_close(scenario *t);
 void scenario_reopen(scenario *t);

@@ -27,19 +27,20 @@ static uint32_t *data;
 
 /* ---- a repository with its chunks in a bucket -------------------------------- */
 
-static void open_with(const char *file)
+static void open_with(const char *file, uint32_t flags)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.credentials = scenario_give;
     opts.cache = file;
     opts.cache_bytes = budget;
-    scenario_open(&t, &opts, 0);
+    scenario_open(&t, &opts, flags);
 }
 
 /* A new handle; what an earlier one has kept is in the cache's file. */
 static void again(void)
 {
     scenario_close(&t);
-    open_with(cache);
+    open_with(cache, 0);
 }
 
 static void make_array(const char *path, const char *prefix)
@@ -74,11 +75,11 @@ static void start(void)
         data[i] = (uint32_t)scenario_random(&random);
     scenario_folder(&t);
     snprintf(cache, sizeof(cache), "%s/cache.brc", t.dir);
-    scenario_open(&t, NULL, BRC_OPEN_CREATE);
+    open_with(NULL, BRC_OPEN_CREATE);
     make_array("/a", "one");
     scenario_commit(&t, "one");
     scenario_close(&t);
-    open_with(cache);
+    open_with(cache, 0);
 }
 
 static void stop(void)
@@ -158,7 +159,7 @@ TEST(chunks_of_another_prefix_are_asked_for)
     snprintf(other, sizeof(other), "%s/other.brc", t.dir);
     scenario_close(&t);
     ck_assert_int_eq(rename(t.file, other), 0);
-    scenario_open(&t, NULL, BRC_OPEN_CREATE);
+    open_with(NULL, BRC_OPEN_CREATE);
     make_array("/a", "two");
     again();
     ck_assert_int_gt(read_all(), 0);
@@ -175,7 +176,7 @@ TEST(processes_share_it)
         pids[i] = fork();
         ck_assert_int_ge(pids[i], 0);
         if (pids[i] == 0) {
-            open_with(cache);
+            open_with(cache, 0);
             read_chunks("/a", i * 8, CHUNKS - i * 8);
             scenario_close(&t);
             _exit(0);
@@ -186,7 +187,7 @@ TEST(processes_share_it)
         ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
         ck_assert_int_eq(status, 0);
     }
-    open_with(cache);
+    open_with(cache, 0);
     read_all(); /* a writer that meets another one keeps nothing */
     again();
     ck_assert_int_eq(read_all(), 0);
@@ -234,7 +235,7 @@ LOOP(a_damaged_file_is_a_miss, 0, 12)
     const uint64_t len = size_of(cache);
     ck_assert_uint_gt(len, 4 * MIB);
     damage(len * (uint64_t)_i / 12, _i == 0 ? 100 : 20000);
-    open_with(cache);
+    open_with(cache, 0);
     read_all();
     again();
     read_all();
@@ -246,7 +247,7 @@ TEST(a_chunk_that_is_damaged_in_it_is_fetched_and_kept_again)
     read_all();
     scenario_close(&t);
     damage(size_of(cache) / 2, 20000);
-    open_with(cache);
+    open_with(cache, 0);
     ck_assert_int_gt(read_all(), 0);
     again();
     ck_assert_int_eq(read_all(), 0);
@@ -264,7 +265,7 @@ TEST(a_file_that_is_no_cache_is_left_alone)
     const char *const files[] = { text, t.file, t.dir, folder };
     for (int i = 0; i < 4; i++) {
         scenario_close(&t);
-        open_with(files[i]);
+        open_with(files[i], 0);
         ck_assert_int_gt(read_all(), 0);
     }
     ck_assert_uint_eq(size_of(text), 5);
@@ -279,7 +280,7 @@ TEST(a_cache_is_no_repository)
     scenario_close(&t);
     FAILS(&t, BRC_EFORMAT, brc_open(&repo, cache, NULL, &t.err));
     ck_assert_ptr_nonnull(strstr(t.err.message, "cache of chunks"));
-    open_with(cache);
+    open_with(cache, 0);
 }
 
 TEST(a_file_that_another_process_writes_is_a_miss)
