@@ -65,14 +65,22 @@ class Plain(libraries.Ours):
 
 
 class Deltas(Plain):
+    """The first of ten versions is nine differences away from the last: it stays whole."""
+
     name = "breccia, repack --delta"
+    depth = 8
 
     def end(self) -> None:
         import breccia
 
         with breccia.open(self.path("v") + ".brc") as repo:
-            repo.repack(delta=True)
+            repo.repack(delta=True, delta_depth=self.depth)
             repo.gc(keep="0")
+
+
+class Deeper(Deltas):
+    name = "breccia, repack --delta --depth 9"
+    depth = 9
 
 
 class Icechunk(libraries.Icechunk):
@@ -153,7 +161,7 @@ class Git(libraries.Side):
         return np.load(io.BytesIO(self.git("show", f"HEAD~{back}:a.npy")))
 
 
-SIDES: tuple[Any, ...] = Plain, Deltas, Files, Git, Icechunk
+SIDES: tuple[Any, ...] = Plain, Deltas, Deeper, Files, Git, Icechunk
 
 
 def timed(call: Callable[[], Any]) -> float:
