@@ -131,6 +131,22 @@ static void repack_name(void *ctx, const brc_oid *id, brc_error *err)
     brc_context(err, "the chunk of object %s", brc_oid_format(hex, id));
 }
 
+/* Objects that cannot be read stay as they are. */
+static brc_again again_with(repack_run *r,
+                            int (*next)(void *ctx, brc_again_item *out, brc_error *err))
+{
+    return (brc_again){
+        .pipe = &r->repo->pipe,
+        .store = r->repo->store,
+        .ctx = r,
+        .next = next,
+        .step = repack_step,
+        .name = repack_name,
+        .leaves = 1,
+        .why = BRC_ERROR_INIT,
+    };
+}
+
 static int store_some(void *ctx, brc_error *err)
 {
     return brc_again_run(&((repack_run *)ctx)->again, err);
@@ -262,16 +278,7 @@ static int repack_with(repack_run *r, const char *path, brc_error *err)
         .older_than = r->opts->older_than_us,
         .backend = backend,
     };
-    r->again = (brc_again){
-        .pipe = &r->repo->pipe,
-        .store = r->repo->store,
-        .ctx = r,
-        .next = repack_next,
-        .step = repack_step,
-        .name = repack_name,
-        .leaves = 1,
-        .why = BRC_ERROR_INIT,
-    };
+    r->again = again_with(r, repack_next);
     const int rc = is_about_deltas(r->opts) ? repack_deltas(r, err) : repack_chunks(r, err);
     r->report->objects = r->again.objects;
     r->report->bytes_before = r->again.before;
@@ -313,16 +320,7 @@ static int packs_next(void *ctx, brc_again_item *out, brc_error *err)
 
 static int move_out_of_packs(repack_run *r, brc_error *err)
 {
-    r->again = (brc_again){
-        .pipe = &r->repo->pipe,
-        .store = r->repo->store,
-        .ctx = r,
-        .next = packs_next,
-        .step = repack_step,
-        .name = repack_name,
-        .leaves = 1,
-        .why = BRC_ERROR_INIT,
-    };
+    r->again = again_with(r, packs_next);
     const int rc = repack_some(r, err);
     r->report->objects += r->again.objects;
     r->report->bytes_before += r->again.before;

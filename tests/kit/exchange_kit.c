@@ -52,6 +52,18 @@ const char *exchange_path(exchange_kit *kit, const char *name)
     return memcpy(paths[next++ % 16], text, (size_t)n + 1);
 }
 
+int exchange_import(exchange_kit *kit, const char *source, const char *path, uint32_t flags,
+                    brc_buf *said)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    said->len = 0;
+    opts.flags = flags;
+    opts.warnings = said;
+    const int rc = brc_import(kit->session, exchange_path(kit, source), path, &opts, &kit->err);
+    OK(kit, brc_buf_terminate(said, &kit->err));
+    return rc;
+}
+
 const char *exchange_file(exchange_kit *kit, const char *name, const void *data, size_t len)
 {
     const char *path = exchange_path(kit, name);

@@ -17,6 +17,8 @@ void exchange_stop(exchange_kit *kit);
 
 /* The path of a name in the folder; valid for 15 more calls on this thread. */
 const char *exchange_path(exchange_kit *kit, const char *name);
+/* Returns the result of an import of a name in the folder; `said` gets the warnings, terminated. */
+int exchange_import(exchange_kit *kit, const char *source, const char *path, uint32_t flags, brc_buf *said);
 /* Makes a file in the folder, and the folders that its name needs. */
 const char *exchange_file(exchange_kit *kit, const char *name, const void *data, size_t len);
 const char *exchange_text(exchange_kit *kit, const char *name, const char *text);

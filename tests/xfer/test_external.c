@@ -43,13 +43,7 @@ static void open_again(void)
 
 static int lie(const char *source, const char *path, uint32_t flags)
 {
-    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    said.len = 0;
-    opts.flags = flags;
-    opts.warnings = &said;
-    const int rc = brc_import(kit.session, exchange_path(&kit, source), path, &opts, &kit.err);
-    OK(&kit, brc_buf_terminate(&said, &kit.err));
-    return rc;
+    return exchange_import(&kit, source, path, flags, &said);
 }
 
 static void lie_ok(const char *source, const char *path)
