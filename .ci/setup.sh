@@ -57,6 +57,7 @@ table='
 --python command   python3      python3
 --python python    ensurepip    python3-venv
 --python pyheader  Python.h     python3-dev
+--dev   command    gdb          gdb
 --dev   command    npm          npm
 --dev   command    zsh          zsh
 --dev   command    fish         fish

@@ -3,7 +3,8 @@
 # a process a script, and prints one total of both as the last line. TEST='NAME...' keeps these suites
 # of the C tests, TEST=cli the command line's, SKIP=cli all but those. LONG=1 runs what the suites have
 # a long form of, LONG_SUITE in suites.h, in that form. JOBS run at once: as many as there are cores
-# where it is not set. WRAP is put before both programs (valgrind, setarch).
+# where it is not set. WRAP is put before both programs (valgrind, setarch). A suite that has not ended
+# after LIMIT seconds (1800 where it is not set; WRAP: no limit) fails, and shows where its processes are.
 #
 # A test that writes without end must not take the machine, and the tests after it, with it: no file
 # grows beyond 4 GiB (8388608 blocks of 512 bytes), and what a killed suite left is removed.
@@ -13,6 +14,7 @@ ulimit -f 8388608
 runner=$1
 command=$2
 only=${TEST:-}
+limit=${LIMIT:-1800}
 jobs=${JOBS:-$(nproc)}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 1
@@ -48,8 +50,10 @@ list() {
 cat >"$work/job" <<'JOB'
 kind=$1 name=$2 out=$work/$1-$2
 if [ "$kind" = suite ]; then
+    : >"$out.log"
+    [ -n "${WRAP:-}" ] || sh "$here/watch.sh" $$ "$limit" >>"$out.log" 2>&1 &
     # shellcheck disable=SC2086
-    BRC_TEST_TAG=$$ ${WRAP:-} "$runner" "$name" >"$out.log" 2>&1
+    BRC_TEST_TAG=$$ ${WRAP:-} "$runner" "$name" >>"$out.log" 2>&1
     status=$?
     rm -rf "${TMPDIR:-/tmp}/breccia-test-$$-"* /dev/shm/breccia-test-$$-*
     set -- $(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' \
@@ -80,7 +84,7 @@ JOB
 if [ -n "${LONG:-}" ]; then
     export BRECCIA_LONG=1
 fi
-export work runner command here
+export work runner command here limit
 list >"$work/jobs"
 xargs -P "$jobs" -L 1 sh "$work/job" <"$work/jobs"
 
