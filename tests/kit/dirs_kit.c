@@ -11,17 +11,66 @@
 
 #define PACK(bytes) "{\"name\":\"pack\",\"configuration\":{\"pack_bytes\":" bytes "}}"
 
+/* The bucket, whose server has another address each time. */
+static char bucket_texts[5][300];
+
 const family families[FAMILIES] = {
-    { "org.example.dir", IN("dir", "chunks"), DIR_A, DIR_B,
+    { "org.example.dir", "org.example.dir", IN("dir", "chunks"), DIR_A, DIR_B,
       " { \"configuration\" : {\"folder\":\"a.chunks\"}, \"name\":\"org.example.dir\"}",
       IN("dir", "a/b"), "folder" },
-    { "org.example.packs", IN("packs", "chunks"), IN("packs", "a.chunks"), IN("packs", "b.chunks"),
+    { "org.example.packs", "org.example.packs", IN("packs", "chunks"), IN("packs", "a.chunks"),
+      IN("packs", "b.chunks"),
       "{\"configuration\":{ \"folder\":\"a.chunks\" },\"name\" : \"org.example.packs\" }",
       IN("packs", ".."), "folder" },
-    { "pack", PACK("268435456"), PACK("4194304"), PACK("1048576"),
+    { "pack", "pack", PACK("268435456"), PACK("4194304"), PACK("1048576"),
       "{ \"configuration\":{\"pack_bytes\" :4194304},\n\"name\":\"pack\" }", PACK("-1"),
       "pack_bytes" },
+    { "s3", bucket_texts[0], bucket_texts[1], bucket_texts[2], bucket_texts[3], bucket_texts[4],
+      "{\"name\":\"s3\",\"configuration\":{\"bucket\":\"No Name\"}}", "bucket" },
 };
+
+/* ---- the bucket -------------------------------- */
+
+static s3_server *server;
+static int server_users;
+
+static void bucket_text(int i, const char *prefix, const char *bytes)
+{
+    snprintf(bucket_texts[i], sizeof(bucket_texts[i]),
+             "{\"name\":\"s3\",\"configuration\":{\"endpoint\":\"%s\",\"bucket\":\"box\","
+             "\"prefix\":\"%s\",\"region\":\"us-east-1\",\"path_style\":true,\"pack_bytes\":%s}}",
+             s3_server_endpoint(server), prefix, bytes);
+}
+
+static void bucket_start(void)
+{
+    if (server_users++ > 0)
+        return;
+    server = s3_server_start();
+    snprintf(bucket_texts[0], sizeof(bucket_texts[0]),
+             "{\"name\":\"s3\",\"configuration\":{\"endpoint\":\"%s\",\"bucket\":\"box\"}}",
+             s3_server_endpoint(server));
+    bucket_text(1, "", "33554432");
+    bucket_text(2, "a", "33554432");
+    bucket_text(3, "b", "1048576");
+    snprintf(bucket_texts[4], sizeof(bucket_texts[4]),
+             "{ \"configuration\" :{\"prefix\":\"a/\", \"bucket\":\"box\",\"endpoint\":\"%s/\"},"
+             "\n\"name\":\"s3\"}",
+             s3_server_endpoint(server));
+}
+
+static void bucket_stop(void)
+{
+    if (--server_users > 0)
+        return;
+    s3_server_stop(server);
+    server = NULL;
+}
+
+s3_server *dirs_server(void)
+{
+    return server;
+}
 
 /* ---- a repository that knows the plug-in -------------------------------- */
 
@@ -35,6 +84,7 @@ void dirs_open(dirs *d, uint32_t flags)
     OK(&d->t, brc_pool_new(&d->pool, 4, &d->t.err));
     opts.registry = d->reg;
     opts.pool = d->pool;
+    opts.credentials = scenario_give;
     scenario_open(&d->t, &opts, flags);
 }
 
@@ -51,6 +101,7 @@ void dirs_start(dirs *d)
 {
     memset(d, 0, sizeof(*d));
     scenario_folder(&d->t);
+    bucket_start();
     dirs_open(d, BRC_OPEN_CREATE);
 }
 
@@ -64,6 +115,7 @@ void dirs_stop(dirs *d)
 {
     dirs_close(d);
     brc_tree_remove(d->t.dir);
+    bucket_stop();
 }
 
 brc_array *dirs_new(dirs *d, const char *path, const char *backend)
@@ -199,6 +251,8 @@ void dirs_hold(const dirs *d, const family *f, int n)
         ck_assert_int_eq(dirs_files(d, "a.chunks", NULL) + dirs_files(d, "b.chunks", NULL), n);
     else if (strcmp(f->name, "pack") == 0)
         ck_assert_int_eq(records(d), n);
+    else if (strcmp(f->name, "s3") == 0)
+        ck_assert_int_eq(s3_server_words(server, "BRCr\0\0\0"), n);
     else if (n == 0)
         ck_assert_int_eq(dirs_files(d, "b.chunks", NULL), 0);
     else /* several objects a file */
@@ -207,7 +261,7 @@ void dirs_hold(const dirs *d, const family *f, int n)
 
 int64_t dirs_chunks(dirs *d, const char *pattern)
 {
-    char sql[256];
+    char sql[600];
     snprintf(sql, sizeof(sql),
              "SELECT count(*) FROM object o LEFT JOIN backend b ON b.id=o.backend WHERE o.kind=1"
              " AND coalesce(b.spec,'inline') LIKE '%s'",

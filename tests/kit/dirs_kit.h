@@ -1,11 +1,12 @@
 /*
  * Arrays whose chunks lie outside of the file: a repository that knows the backends of
- * tests/plugins/dirs.c, arrays of 64 numbers in 8 chunks, and a look at what is where. A failure
- * here fails the test.
+ * tests/plugins/dirs.c and a bucket, arrays of 64 numbers in 8 chunks, and a look at what is where.
+ * A failure here fails the test.
  */
 #ifndef BRC_TESTS_DIRS_KIT_H
 #define BRC_TESTS_DIRS_KIT_H
 
+#include "s3_server.h"
 #include "scenario.h"
 
 #define IN(name, folder) \
@@ -18,14 +19,15 @@
 enum { N = 64, CHUNK = 8, CHUNKS = N / CHUNK };
 
 /* A backend for which the lines B01 to B41 are shown, with two configurations in full form. Tests
- * take each of `families` in turn. */
+ * take each of `families` in turn. That of the bucket has its texts while a `dirs` is open. */
 typedef struct family {
-    const char *name, *full;   /* the name alone, and the full form that a report has for it */
+    const char *name;
+    const char *least, *full;  /* as little as may be given, and the full form that a report has */
     const char *a, *b;
     const char *a_in_words;    /* `a` with other spaces and its members in another order     */
     const char *wrong, *words; /* a configuration that is refused, and words of the message  */
 } family;
-enum { FAMILIES = 3 };
+enum { FAMILIES = 4 };
 extern const family families[FAMILIES];
 
 typedef struct dirs {
@@ -40,6 +42,8 @@ typedef struct finding {
     char text[2000];
 } finding;
 
+/* The server that has the bucket "box" of the family s3, in this process, until the last dirs_stop(). */
+s3_server *dirs_server(void);
 void dirs_start(dirs *d);
 void dirs_open(dirs *d, uint32_t flags); /* the file, BRC_OPEN_CREATE or not          */
 void dirs_close(dirs *d);
@@ -63,6 +67,7 @@ void dirs_path(const dirs *d, char *out, size_t size, const char *name);
 /* How many files; `first` (NULL: nothing) gets the path of the one whose name is smallest. */
 int dirs_files(const dirs *d, const char *folder, char first[512]);
 /* Fails the test unless the places of a family hold n stored objects, in all its configurations. */
+/* Chunks that were stored twice count twice. */
 void dirs_hold(const dirs *d, const family *f, int n);
 /* Chunks in the backends with such a specification, or "inline". */
 int64_t dirs_chunks(dirs *d, const char *pattern);

@@ -57,7 +57,7 @@ int process_survives(int (*work)(void *ctx), void *ctx)
 static const long changing_calls[] = {
     SYS_write,     SYS_pwrite64, SYS_writev,          SYS_pwritev,   SYS_pwritev2, SYS_fsync,
     SYS_fdatasync, SYS_ftruncate, SYS_fallocate,      SYS_renameat2, SYS_unlinkat, SYS_mkdirat,
-    SYS_linkat,    SYS_sendfile, SYS_copy_file_range,
+    SYS_linkat,    SYS_sendfile, SYS_copy_file_range, SYS_sendto,    SYS_sendmsg,
 #ifdef SYS_renameat
     SYS_renameat,
 #endif

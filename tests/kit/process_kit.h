@@ -13,8 +13,8 @@ void process_must_go(pid_t pid);
  * else fails the test. */
 int process_survives(int (*work)(void *ctx), void *ctx);
 
-/* The same, but SIGKILL comes before the process's n-th system call that changes a file or a folder,
- * on whichever thread. Unlike a VFS of SQLite, this meets what backends do too. */
+/* The same, but SIGKILL comes before the process's n-th system call that changes a file or a folder
+ * or sends something, on whichever thread. Unlike a VFS of SQLite, this meets what backends do too. */
 int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n);
 
 #endif

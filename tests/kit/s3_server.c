@@ -27,12 +27,13 @@ struct s3_server {
     int listener;
     pthread_t thread;
     pthread_t threads[CONNECTIONS];
-    int sockets[CONNECTIONS], n;
+    int sockets[CONNECTIONS], has_ended[CONNECTIONS], n;
+    int connections; /* how many came so far */
     pthread_mutex_t lock;
     pthread_cond_t came; /* a request came, or the server ends */
     int is_ending;
     char endpoint[64], code[64], region[32];
-    object *objects;
+    object *objects, *kept;
     int requests, fail_from, fail_count, how;
     int delay_ms, waiting, waiting_most; /* requests that wait for their answer */
 };
@@ -86,6 +87,28 @@ static void object_drop(s3_server *s, const char *key)
     *at = o->next;
     free(o->data);
     free(o);
+}
+
+static void objects_free(object **objects)
+{
+    for (object *o = *objects, *next; o != NULL; o = next) {
+        next = o->next;
+        free(o->data);
+        free(o);
+    }
+    *objects = NULL;
+}
+
+static void objects_copy(object **to, const object *from)
+{
+    objects_free(to);
+    for (; from != NULL; from = from->next, to = &(*to)->next) {
+        *to = calloc(1, sizeof(**to));
+        memcpy((*to)->key, from->key, sizeof(from->key));
+        (*to)->data = malloc(from->len + 1);
+        memcpy((*to)->data, from->data, from->len);
+        (*to)->len = from->len;
+    }
 }
 
 static void object_put(s3_server *s, const char *key, const void *data, size_t len)
@@ -330,7 +353,7 @@ static int request_answer(s3_server *s, int fd, const request *q)
 
 typedef struct connection {
     s3_server *server;
-    int fd;
+    int fd, number;
 } connection;
 
 static void *connection_main(void *arg)
@@ -347,7 +370,27 @@ static void *connection_main(void *arg)
     free(q->body);
     free(q);
     shutdown(c.fd, SHUT_RDWR);
+    pthread_mutex_lock(&c.server->lock);
+    c.server->has_ended[c.number] = 1;
+    pthread_mutex_unlock(&c.server->lock);
     return NULL;
+}
+
+/* Returns the number of a connection that has ended, or of one that nobody has used yet. */
+static int connection_number(s3_server *s)
+{
+    int i = 0;
+    while (i < s->n && !s->has_ended[i])
+        i++;
+    server_must(i < CONNECTIONS, "taking one more connection");
+    if (i == s->n) {
+        s->n++;
+        return i;
+    }
+    pthread_join(s->threads[i], NULL);
+    close(s->sockets[i]);
+    s->has_ended[i] = 0;
+    return i;
 }
 
 static void *listener_main(void *arg)
@@ -360,11 +403,12 @@ static void *listener_main(void *arg)
             return NULL;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
         connection *c = malloc(sizeof(*c));
-        *c = (connection){ s, fd };
         pthread_mutex_lock(&s->lock);
-        server_must(s->n < CONNECTIONS, "taking one more connection");
-        s->sockets[s->n] = fd;
-        server_must(pthread_create(&s->threads[s->n++], NULL, connection_main, c) == 0,
+        const int i = connection_number(s);
+        *c = (connection){ s, fd, i };
+        s->connections++;
+        s->sockets[i] = fd;
+        server_must(pthread_create(&s->threads[i], NULL, connection_main, c) == 0,
                     "starting a thread");
         pthread_mutex_unlock(&s->lock);
     }
@@ -403,8 +447,8 @@ void s3_server_stop(s3_server *s)
         pthread_join(s->threads[i], NULL);
         close(s->sockets[i]);
     }
-    while (s->objects != NULL)
-        object_drop(s, s->objects->key);
+    objects_free(&s->objects);
+    objects_free(&s->kept);
     pthread_cond_destroy(&s->came);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -459,7 +503,7 @@ int s3_server_requests(s3_server *s)
 int s3_server_connections(s3_server *s)
 {
     pthread_mutex_lock(&s->lock);
-    const int n = s->n;
+    const int n = s->connections;
     pthread_mutex_unlock(&s->lock);
     return n;
 }
@@ -472,6 +516,31 @@ int s3_server_objects(s3_server *s, const char *prefix)
         n += strncmp(o->key, prefix, strlen(prefix)) == 0;
     pthread_mutex_unlock(&s->lock);
     return n;
+}
+
+int s3_server_words(s3_server *s, const char word[8])
+{
+    int n = 0;
+    pthread_mutex_lock(&s->lock);
+    for (const object *o = s->objects; o != NULL; o = o->next)
+        for (size_t at = 0; at + 8 <= o->len; at += 8)
+            n += memcmp(o->data + at, word, 8) == 0;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void s3_server_keep(s3_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    objects_copy(&s->kept, s->objects);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void s3_server_restore(s3_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    objects_copy(&s->objects, s->kept);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void s3_server_put(s3_server *s, const char *key, const void *data, size_t len)

@@ -43,6 +43,11 @@ int s3_server_requests(s3_server *s); /* how many came so far */
 int s3_server_connections(s3_server *s);
 int s3_server_objects(s3_server *s, const char *prefix);
 void s3_server_put(s3_server *s, const char *key, const void *data, size_t len);
+/* How often these 8 bytes are in objects, at multiples of 8. */
+int s3_server_words(s3_server *s, const char word[8]);
+/* Keeps all objects as they are now, and makes them so again. */
+void s3_server_keep(s3_server *s);
+void s3_server_restore(s3_server *s);
 /* The name of the n-th object, "" behind the last; valid until the next change. */
 const char *s3_server_object(s3_server *s, int n);
 /* Changes one byte of an object, or cuts it off, or removes it (cut to -1). */

@@ -66,6 +66,15 @@ uint64_t scenario_collect(scenario *t, uint32_t flags)
     return report.objects_removed;
 }
 
+void scenario_collect_held(scenario *t)
+{
+    scenario_collect(t, 0);
+    scenario_sql(t,
+                 "UPDATE removed SET due_us=1, checksum=row_sum('removed', backend, place, name, "
+                 "bytes, total, state, since_us, 1) WHERE due_us>0");
+    scenario_collect(t, 0);
+}
+
 int scenario_merge(scenario *t, const char *rev, uint32_t flags)
 {
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;

@@ -16,6 +16,8 @@ brc_commit *scenario_commit_at(scenario *t, const char *rev);
 int scenario_has_commit(scenario *t, const brc_oid *id);
 /* A collection with BRC_GC_* flags: the objects that it has removed, or would. */
 uint64_t scenario_collect(scenario *t, uint32_t flags);
+/* Collections until places that a backend holds for a time are removed, as if the time was over. */
+void scenario_collect_held(scenario *t);
 /* A merge into the current branch, which must get to its end: its result. */
 int scenario_merge(scenario *t, const char *rev, uint32_t flags);
 /* Conflicts of the open merge, pick or rebase; and all of them settled for BRC_MERGE_*: how many. */

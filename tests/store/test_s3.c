@@ -685,16 +685,6 @@ TEST(objects_of_others_below_the_prefix_are_left_alone)
     backend_close(&mine);
 }
 
-/* Lets a collection remove what an earlier one has found, an hour before its time. */
-static void collect_held(void)
-{
-    scenario_collect(&t, 0);
-    scenario_sql(&t,
-                 "UPDATE removed SET due_us=1, checksum=row_sum('removed', backend, place, name, "
-                 "bytes, total, state, since_us, 1) WHERE due_us>0");
-    scenario_collect(&t, 0);
-}
-
 TEST(a_collection_removes_a_pack_that_is_held_long_enough)
 {
     OK(&t, put_values(1));
@@ -707,7 +697,7 @@ TEST(a_collection_removes_a_pack_that_is_held_long_enough)
     ck_assert_int_gt(s3_server_objects(server, ""), before);
     scenario_collect(&t, 0); /* notes it, and holds it for an hour */
     ck_assert_int_gt(s3_server_objects(server, ""), before);
-    collect_held();
+    scenario_collect_held(&t);
     ck_assert_int_eq(s3_server_objects(server, ""), before);
     check_values(1);
     scenario_whole(&t);
@@ -750,7 +740,7 @@ TEST(small_packs_are_put_together)
     ck_assert_uint_ge(report.rows, 7);
     ck_assert_int_eq(s3_server_objects(server, ""), 8); /* readers may use the old ones */
     check_small_commits();
-    collect_held();
+    scenario_collect_held(&t);
     ck_assert_int_eq(s3_server_objects(server, ""), 1);
     again();
     check_small_commits();
@@ -773,8 +763,8 @@ TEST(a_copy_puts_packs_of_the_original_together_and_leaves_them)
     open_file(0);
     OK(&t, brc_repack(t.repo, NULL, &report, &t.err));
     ck_assert_uint_ge(report.rows, 7);
-    collect_held();
-    collect_held();
+    scenario_collect_held(&t);
+    scenario_collect_held(&t);
     ck_assert_int_eq(s3_server_objects(server, ""), 8);
     again();
     check_small_commits();
