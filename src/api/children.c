@@ -123,7 +123,8 @@ static int fork_commit(void *ctx, int insists, brc_error *err)
 static int fork_run(brc_session *s, int64_t *id, brc_error *err)
 {
     fork_call call = {.s = s};
-    const brc_file_change change = {.ctx = &call, .work = fork_work, .commit = fork_commit};
+    const brc_file_change change = {.ctx = &call, .is_ahead = 1, .work = fork_work,
+                                    .commit = fork_commit};
     const int rc = brc_change_run(s->repo->store, &change, err);
     brc_folding_dispose(&call.folding);
     brc_session_changed(s, rc);
@@ -373,8 +374,8 @@ static int join_run(join_call *c, brc_error *err)
     const brc_task task = brc_task_begin(repo, "join", 0);
     snprintf(doing, sizeof(doing), "the children of draft %lld were joined",
              (long long)c->j.s->draft.id);
-    const brc_file_change change = {.about = doing, .ctx = c, .work = join_work,
-                                    .commit = join_commit};
+    const brc_file_change change = {.about = doing, .ctx = c, .is_ahead = 1,
+                                    .work = join_work, .commit = join_commit};
     int rc = brc_change_run(repo->store, &change, err);
     brc_session_changed(c->j.s, rc);
     if (rc == BRC_CHANGE_AGAIN)

@@ -229,8 +229,9 @@ static int commit_is_late(const brc_session *s, brc_error *err)
 
 static int commit_run(commit_call *c, brc_error *err)
 {
-    const brc_file_change change = {.about = c->s->branch, .ctx = c, .work = commit_work,
-                                    .commit = commit_commit, .steps = commit_behind};
+    const brc_file_change change = {.about = c->s->branch, .ctx = c, .is_ahead = 1,
+                                    .work = commit_work, .commit = commit_commit,
+                                    .steps = commit_behind};
     brc_store *store = c->s->repo->store;
     c->is_part = brc_store_in_write(store);
     const int rc = brc_change_run(store, &change, err);

@@ -316,8 +316,8 @@ static int adopt_run(adopt_call *c, brc_error *err)
 {
     char doing[80];
     snprintf(doing, sizeof(doing), "draft %lld was adopted", (long long)c->id);
-    const brc_file_change change = {.about = doing, .ctx = c, .work = adopt_work,
-                                    .commit = adopt_commit};
+    const brc_file_change change = {.about = doing, .ctx = c, .is_ahead = 1,
+                                    .work = adopt_work, .commit = adopt_commit};
     c->within = brc_store_in_write(c->repo->store);
     if (c->within)
         BRC_TRY(brc_store_begin(c->repo->store, err));

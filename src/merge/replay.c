@@ -102,7 +102,7 @@ static int adopt_in_steps(void *ctx, int insists, brc_error *err)
 int brc_replay_adopt(int *done, breccia *repo, const char *branch, int64_t draft, brc_error *err)
 {
     brc_session *s;
-    brc_file_change change = {.about = branch, .steps = adopt_in_steps};
+    brc_file_change change = {.about = branch, .is_ahead = 1, .steps = adopt_in_steps};
     *done = 0;
     BRC_TRY(brc_session_of_draft(&s, repo, branch, draft, err));
     change.ctx = s;

@@ -304,7 +304,7 @@ int brc_steps_change(brc_aim *aim, breccia *repo, const char *doing,
 {
     char *branch;
     BRC_TRY(head_now(repo->store, &branch, err));
-    const brc_file_change change = {.about = branch, .ctx = aim, .steps = once};
+    const brc_file_change change = {.about = branch, .ctx = aim, .is_ahead = 1, .steps = once};
     aim->branch = branch;
     const int rc = brc_change_run(repo->store, &change, err);
     aim->branch = NULL;

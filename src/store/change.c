@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/hash.h"
 #include "../base/process.h"
+#include "collect.h"
 #include "db.h"
 #include "file_lock.h"
 
@@ -39,6 +40,7 @@ typedef struct change_turn {
     int64_t met;     /* the first waiter that was met, and since when */
     int64_t met_at;
     int64_t passed;  /* the waiter that we do not wait for any more; 0: none */
+    int64_t run;     /* the last collection when a try missed an object; -1: no try did */
 } change_turn;
 
 /* Finds the first waiting change before `before`; 0: there is none. Sets *is_next to 1 if only one
@@ -137,6 +139,22 @@ static int try_file_change(brc_store *store, const brc_file_change *c, int insis
     return rc == BRC_CHANGE_MUCH && c->steps != NULL ? c->steps(c->ctx, insists, err) : rc;
 }
 
+/* Says whether a collection may have removed an object that the try stored and then missed. The
+ * first try that misses an object counts without proof, so that tries that miss none need not ask
+ * for the last collection; in a damaged file the second try misses the object too. */
+static int is_collected(change_turn *t, const brc_file_change *c, int rc)
+{
+    int64_t last = -1;
+    if (rc != BRC_ECORRUPT || !c->is_ahead || brc_monotonic_ns() >= t->until ||
+        brc_store_begin_read(t->store, NULL) < 0)
+        return 0;
+    const int found = brc_gc_last(t->store, &last, NULL);
+    brc_store_end_read(t->store);
+    const int is_new = found == BRC_OK && last != t->run;
+    t->run = last;
+    return is_new;
+}
+
 /* Tries the change until it succeeds or the time to wait is over. A change that comes while others
  * wait goes behind them. */
 static int run_in_turn(change_turn *t, const brc_file_change *c, brc_error *err)
@@ -148,6 +166,8 @@ static int run_in_turn(change_turn *t, const brc_file_change *c, brc_error *err)
     for (int overtaken = 0; rc == BRC_CHANGE_AGAIN || rc == BRC_CHANGE_WORK;) {
         BRC_TRY(turn_wait(t, err));
         rc = try_file_change(t->store, c, insists, err);
+        if (is_collected(t, c, rc))
+            rc = BRC_CHANGE_AGAIN;
         if (rc != BRC_CHANGE_AGAIN)
             continue;
         const int is_over = brc_monotonic_ns() >= t->until;
@@ -162,7 +182,7 @@ static int run_in_turn(change_turn *t, const brc_file_change *c, brc_error *err)
 
 int brc_change_run(brc_store *store, const brc_file_change *change, brc_error *err)
 {
-    change_turn t = {.store = store};
+    change_turn t = {.store = store, .run = -1};
     if (brc_store_in_write(store) || brc_store_in_bulk(store)) {
         const int rc = change->commit != NULL ? change->commit(change->ctx, 1, err)
                                               : change->steps(change->ctx, 1, err);

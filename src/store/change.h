@@ -29,6 +29,9 @@ typedef struct brc_file_change {
      * insist, because a place in the order takes a descriptor of the file. */
     const char *about;
     void *ctx;
+    /* work() or steps() stores objects that nothing names before commit(), so a collection may remove them while they
+     * are read: a try that misses one is made again if a collection has begun since. */
+    int is_ahead;
     /* NULL: nothing is prepared. */
     int (*work)(void *ctx, brc_error *err);
     /* `insists`: others were first several times, or the time to wait is over, so commit() takes up the changes of

@@ -3,10 +3,15 @@
  * until it is through, or the time to wait is over. Here somebody who does not wait is first each
  * time that a chunk is decoded: he commits another element of the chunk that is merged.
  */
+#include <poll.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "../kit/fault_vfs.h"
 #include "../kit/hooked_kit.h"
 #include "../kit/suite.h"
+#include "../kit/versions.h"
 
 TEST_SUITE(overtaken);
 
@@ -231,4 +236,175 @@ TEST(so_does_a_join)
     brc_session_free(child);
     brc_buf_dispose(&of_child);
     brc_buf_dispose(&of_mine);
+}
+
+/* ---- collections -------------------------------- */
+
+/* Until the transaction that names them, the objects that a merge stores can be collected at any
+ * moment. */
+static fault_vfs disk;
+static scenario c;
+static const char *const paths[] = { "/0", "/b", "/z" };
+static int collected, moment;
+
+/* A process that collects garbage each time that it is told to: this one may hold a mutex then. */
+static struct {
+    pid_t pid;
+    int to, from;
+    int is_late;
+} collector;
+
+static _Noreturn void collector_main(int to, int from)
+{
+    brc_error err = BRC_ERROR_INIT;
+    char rc;
+    while (read(to, &rc, 1) == 1) {
+        breccia *repo;
+        brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+        opts.wait_ms = 0;
+        rc = (char)-brc_open(&repo, c.file, &opts, &err);
+        if (rc == BRC_OK) {
+            rc = (char)-brc_gc(repo, NULL, NULL, &err);
+            brc_free(repo);
+        }
+        if (write(from, &rc, 1) != 1)
+            break;
+    }
+    _exit(0);
+}
+
+static void collector_start(void)
+{
+    int to[2], from[2];
+    ck_assert_int_eq(pipe(to), 0);
+    ck_assert_int_eq(pipe(from), 0);
+    collector.pid = fork();
+    ck_assert_int_ge(collector.pid, 0);
+    if (collector.pid == 0) {
+        close(to[1]);
+        collector_main(to[0], from[1]);
+    }
+    close(to[0]);
+    close(from[1]);
+    collector.to = to[1];
+    collector.from = from[0];
+}
+
+static void collector_answers(void)
+{
+    char rc;
+    ck_assert_int_eq((int)read(collector.from, &rc, 1), 1);
+    ck_assert_msg(rc == BRC_OK || rc == -BRC_EBUSY, "%d", rc);
+    collected += rc == BRC_OK;
+    collector.is_late = 0;
+}
+
+/* A collection that waits for a lock of this process ends later. */
+static void collect(void *ctx)
+{
+    enum { MOST_MS = 200 };
+    struct pollfd answer = { .fd = collector.from, .events = POLLIN };
+    (void)ctx;
+    ck_assert_int_eq((int)write(collector.to, "", 1), 1);
+    collector.is_late = poll(&answer, 1, MOST_MS) == 0;
+    if (!collector.is_late)
+        collector_answers();
+}
+
+static void collected_setup(void)
+{
+    scenario_start(&c);
+    scenario_no_window(&c);
+    for (int i = 0; i < 3; i++)
+        scenario_numbers(&c, paths[i], 64, 2, 0);
+    scenario_commit(&c, "first");
+    scenario_close(&c);
+    collector_start();
+    fault_vfs_register(&disk);
+    scenario_open_vfs(&c, FAULT_VFS_NAME);
+}
+
+static void collected_teardown(void)
+{
+    int status;
+    scenario_close(&c);
+    fault_vfs_unregister(&disk);
+    close(collector.to);
+    ck_assert_int_eq(waitpid(collector.pid, &status, 0), collector.pid);
+    ck_assert_int_eq(status, 0);
+    close(collector.from);
+    scenario_open(&c, NULL, 0);
+    scenario_whole(&c);
+    scenario_stop(&c);
+}
+
+static void put_all(brc_session *s, uint64_t at, int value)
+{
+    for (int i = 0; i < 3; i++)
+        scenario_put(&c, s, paths[i], at, value);
+}
+
+/* A commit that was not made has stored the same objects, so this one meets them and puts none. */
+static int commit_private(int value)
+{
+    brc_commit_opts dry = BRC_COMMIT_OPTS_INIT;
+    brc_iter *conflicts;
+    brc_oid id;
+    breccia *other = scenario_handle(&c, 10000);
+    brc_session *s = scenario_session(&c, c.repo, "main", BRC_SESSION_PRIVATE);
+    brc_session *same = scenario_session(&c, other, "main", BRC_SESSION_PRIVATE);
+    put_all(s, 0, value);
+    put_all(same, 0, value);
+    put_all(c.session, 63, value);
+    scenario_commit(&c, "theirs");
+    dry.flags = BRC_COMMIT_DRY_RUN;
+    dry.conflicts = &conflicts;
+    OK(&c, brc_session_commit(&id, same, &dry, &c.err));
+    brc_iter_free(conflicts);
+    brc_session_free(same);
+    brc_free(other);
+    fault_vfs_act(&disk, FAULT_LOCK, (uint64_t)moment, collect, NULL);
+    const int rc = commit_of(s, "mine", &c.err);
+    brc_session_free(s);
+    return rc;
+}
+
+static int merge_side(int value)
+{
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    OK(&c, brc_ref_create(c.repo, "side", "main", NULL, 0, &c.err));
+    brc_session *s = scenario_session(&c, c.repo, "side", BRC_SESSION_WRITE);
+    put_all(s, 0, value);
+    OK(&c, commit_of(s, "side", &c.err));
+    brc_session_free(s);
+    put_all(c.session, 63, value);
+    scenario_commit(&c, "main");
+    fault_vfs_act(&disk, FAULT_LOCK, (uint64_t)moment, collect, NULL);
+    const int rc = brc_merge(&r, NULL, c.repo, "side", NULL, &c.err);
+    fault_vfs_disarm(&disk);
+    OK(&c, brc_ref_delete(c.repo, "side", BRC_DELETE_FORCE, &c.err));
+    return rc;
+}
+
+static int (*const ahead[])(int value) = { commit_private, merge_side };
+
+CASE("collected", .setup = collected_setup, .teardown = collected_teardown, .timeout = 240);
+
+EACH(a_collection_at_any_moment_keeps_no_change_from_being_made, ahead)
+{
+    int is_over = 0;
+    collected = 0;
+    for (moment = 1; !is_over; moment++) {
+        const int value = 1000 + moment;
+        OK(&c, ahead[_i](value));
+        is_over = disk.hits == 0;
+        fault_vfs_disarm(&disk);
+        if (collector.is_late)
+            collector_answers();
+        for (int i = 0; i < 3; i++) {
+            ck_assert_int_eq(scenario_number(&c, c.session, paths[i], 0), value);
+            ck_assert_int_eq(scenario_number(&c, c.session, paths[i], 63), value);
+        }
+    }
+    ck_assert_int_gt(collected, 3);
 }

@@ -31,6 +31,11 @@ static int fault_is_due(fault_vfs *v, unsigned kind)
     if (v->seen != v->at && !(v->for_ever && v->seen > v->at))
         return 0;
     v->hits++;
+    if (v->act != NULL) {
+        v->at = 0; /* not for what act() itself does */
+        v->act(v->act_ctx);
+        return 0;
+    }
     if (v->kills && (kind & (FAULT_WRITE | FAULT_FULL)) == 0)
         kill(getpid(), SIGKILL);
     return 1;
@@ -54,6 +59,13 @@ void fault_vfs_arm(fault_vfs *v, unsigned kinds, uint64_t n, int for_ever)
 void fault_vfs_kill(fault_vfs *v, unsigned kinds, uint64_t n)
 {
     v->kills = 1;
+    fault_vfs_arm(v, kinds, n, 0);
+}
+
+void fault_vfs_act(fault_vfs *v, unsigned kinds, uint64_t n, void (*act)(void *ctx), void *ctx)
+{
+    v->act = act;
+    v->act_ctx = ctx;
     fault_vfs_arm(v, kinds, n, 0);
 }
 

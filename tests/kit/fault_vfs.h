@@ -46,6 +46,8 @@ typedef struct fault_vfs {
     uint64_t at; /* 1: the next one; 0: none                                     */
     int for_ever;
     int kills; /* in place of failing, the process is killed: in the middle of a write */
+    void (*act)(void *ctx); /* in place of failing, somebody else does something before it */
+    void *act_ctx;
     uint64_t seen;
     int hits;
     int has_room;  /* a disk of which so many bytes are free, which files take and give back */
@@ -65,6 +67,8 @@ void fault_vfs_arm(fault_vfs *v, unsigned kinds, uint64_t n, int for_ever);
 void fault_vfs_disarm(fault_vfs *v);
 /* The process is killed at the n-th of them, also in the middle of a write. */
 void fault_vfs_kill(fault_vfs *v, unsigned kinds, uint64_t n);
+/* Before the n-th of them, which does not fail, act() is called. */
+void fault_vfs_act(fault_vfs *v, unsigned kinds, uint64_t n, void (*act)(void *ctx), void *ctx);
 void fault_vfs_mark(fault_vfs *v);
 /* Writes down the logged file as it is: synced. Before it is opened. */
 void fault_vfs_log_file(fault_vfs *v);
