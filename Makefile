@@ -122,7 +122,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
 
 # The files that the Python package is built of. SETUP tells its build to install nothing.
-python-parts: build/libbreccia.a build/breccia $(CONVERTERS:%=build/libexec/breccia/%)
+python-parts: build/libbreccia.a build/credentials.o build/breccia $(CONVERTERS:%=build/libexec/breccia/%)
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-12s %s\n", $$1, $$2 }' \
@@ -248,6 +248,7 @@ $(OUT)/breccia: $(OBJ)/breccia FORCE; $(publish)
 $(OUT)/libexec/breccia/%: $(OBJ)/convert_% FORCE; $(publish)
 $(OUT)/bench: $(OBJ)/bench FORCE; $(publish)
 $(OUT)/libbreccia.a: $(OBJ)/libbreccia.a FORCE; $(publish)
+$(OUT)/credentials.o: $(OBJ)/cli/credentials.o FORCE; $(publish)
 $(OUT)/libbreccia.so: $(OBJ)/libbreccia.so FORCE
 	$(publish)
 	@ln -sf libbreccia.so $(@D)/libbreccia.so.$(SO_MAJOR)

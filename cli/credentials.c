@@ -319,16 +319,23 @@ static int of_environment(brc_credentials *out, brc_error *err)
     return BRC_OK;
 }
 
+int cli_is_chosen(const brc_server *server, const char *endpoint)
+{
+    if (!endpoint)
+        endpoint = variable("AWS_ENDPOINT_URL_S3");
+    if (!endpoint)
+        endpoint = variable("AWS_ENDPOINT_URL");
+    return endpoint ? is_endpoint(endpoint, server->endpoint) :
+                      (server->flags & BRC_SERVER_STANDARD) != 0;
+}
+
 int cli_credentials(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err)
 {
-    const char *chosen = variable("AWS_ENDPOINT_URL_S3");
     struct search search = { server->endpoint, "" };
     int rc;
 
     (void)ctx;
-    if (!chosen)
-        chosen = variable("AWS_ENDPOINT_URL");
-    if (chosen ? is_endpoint(chosen, server->endpoint) : (server->flags & BRC_SERVER_STANDARD) != 0)
+    if (cli_is_chosen(server, NULL))
         return of_environment(out, err);
     rc = find_profile(&search, err);
     if (rc < 0)

@@ -34,6 +34,9 @@ int py_take_box(breccia *repo, brc_array *a, int ndim, const uint64_t *box, void
                 const py_form *form, brc_error *err);
 extern "Python" int py_put(void *self, void *data, size_t len);
 extern "Python" int py_damage(void *self, const brc_damage *damage);
+extern "Python" int py_credentials(void *self, const brc_server *server, brc_credentials *out, brc_error *err);
+int cli_credentials(void *ctx, const brc_server *server, brc_credentials *out, brc_error *err);
+int cli_is_chosen(const brc_server *server, const char *endpoint);
 """
 
 SHIM = r"""
@@ -44,6 +47,7 @@ SHIM = r"""
 #include <time.h>
 #include <unistd.h>
 #include "breccia.h"
+#include "../cli/credentials.h"
 
 typedef struct py_progress { int64_t next_us; void *self; } py_progress;
 static int py_progress_call(void *self, const char *phase, uint64_t done, uint64_t total);
@@ -245,7 +249,7 @@ def stub():
     flat = " ".join(re.sub(r"\{[^{}]*\}", " ", re.sub(r"\{[^{}]*\}", " ", text)).split())
     for said in flat.split(";"):
         said = said.strip().removeprefix('extern "Python" ')
-        found = re.match(r"([\w ]+?)\s*(\**)\s*\b((?:brc|py)_\w+)\s*\(", said)
+        found = re.match(r"([\w ]+?)\s*(\**)\s*\b((?:brc|py|cli)_\w+)\s*\(", said)
         if not found or said.startswith("typedef"):
             continue
         result, pointer, name = found.groups()

@@ -111,6 +111,8 @@ Node brc_node: path, kind=|group|array
     A node of a list.
 FsckReport: checked: int, damage: tuple[Damage; ...]
     `damage` is empty where the file is whole.
+Server brc_server: kind, endpoint, bucket, region, standard=SERVER_STANDARD
+    A server that the chunks of a repository lie on, as its file says. `standard`: it is Amazon's own of the region.
 Shown: commit: BaseCommit, changes: tuple[BaseChange; ...]
     A commit and what it changed, from its first parent.
 Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOpenState | None=None, moved: bool=False

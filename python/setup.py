@@ -124,7 +124,8 @@ class BuildExtension(build_ext):
     def run(self):
         make()
         for extension in self.extensions:
-            extension.extra_objects = extension.depends = [str(SOURCE / "build" / "libbreccia.a")]
+            extension.extra_objects = extension.depends = [
+                str(SOURCE / "build" / made) for made in ("credentials.o", "libbreccia.a")]
             extension.extra_link_args = [*OURS, "-Wl,-z,relro,-z,now", "-Wl,--as-needed",
                                          *sqlite_flags(), *pkg_config("--libs", *PACKAGES)]
             extension.libraries = ["bz2", *zfp_library(), "m", "dl", "pthread"]

@@ -17,13 +17,14 @@ from .session import Group, Session
 
 if TYPE_CHECKING:
     from ._records import (Bisection, Blamed, Change, Commit, Conflict, Damage, Draft, Elements, Info,
-                           MergeResult, Operation, PickResult, Ref)
+                           MergeResult, Operation, PickResult, Ref, Server)
 
 __version__ = "0.1.0"
 
 # Names are listed in full, because type checkers need them.
 __all__ = [*_errors.__all__, "Array", "Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Ref",
-           "Elements", "Group", "Info", "MergeResult", "Operation", "PickResult", "Repository", "Session", "open"]
+           "Elements", "Group", "Info", "MergeResult", "Operation", "PickResult", "Repository", "Server", "Session",
+           "open"]
 
 if not TYPE_CHECKING:
     def __getattr__(name):

@@ -17,6 +17,7 @@ from ._breccia import ffi, lib
 
 T = TypeVar("T")
 KEPT = 8  # the most handles of a file that stay open unused
+raised: dict[int, BaseException | None] = {}  # what functions for credentials raised, by number, for their callers
 
 
 def text(value: str | bytes | None) -> Any:
@@ -58,8 +59,11 @@ def sized(kind: str, **members: Any) -> Any:
     return made
 
 
-def failure(rc: int, err: Any) -> _errors.Error:
-    """Returns the exception for a negative result and the library's message."""
+def failure(rc: int, err: Any) -> BaseException:
+    """Returns the exception for a negative result and the library's message, or the one that a function for credentials
+    raised."""
+    if string(err.source) == "python" and (error := raised.pop(err.detail, None)) is not None:
+        return error
     made = _errors.BY_CODE.get(rc, _errors.Error)(_errors.said(string(err.message)) or string(lib.brc_strerror(rc)))
     made.detail = err.detail
     return made
@@ -78,10 +82,11 @@ class Handle:
     """One handle on the file, used by one thread at a time. A handle of Sessions also has a session and its open
     arrays. Its owner closes it, or Python does when it is unused."""
 
-    __slots__ = ("repo", "err", "home", "told", "session", "arrays", "era", "opener", "ended")
+    __slots__ = ("repo", "err", "home", "giver", "told", "session", "arrays", "era", "opener", "ended")
 
-    def __init__(self, repo: Any, home: int) -> None:
+    def __init__(self, repo: Any, home: int, giver: Any = None) -> None:
         self.repo, self.home, self.err, self.era, self.ended = repo, home, sized("brc_error"), 0, False
+        self.giver = giver  # the library may ask it until the handle is closed
         self.session, self.arrays = ffi.NULL, dict[str, Any]()
         self.told, self.opener = None, None  # type: Progress | None, Callable[[Handle], Any] | None
 
@@ -188,14 +193,15 @@ class Handle:
 
 class Handles:
     """The handles on one file, one for each thread that works. A child of fork() begins anew, and leaves the parent's
-    handles alone. `progress` reports long calls that name no function of their own."""
+    handles alone. `progress` reports long calls that name no function of their own. `giver` gives credentials for
+    servers (_credentials.py); None: what the command would give."""
 
     home = era = 0  # home grows with close(): older handles are not kept
     progress: Any = None
 
     def __init__(self, path: str | os.PathLike[str], *, flags: int = 0, wait: float | None = None,
-                 memory: int = 0, threads: int = 0) -> None:
-        self.path = os.path.abspath(os.fsdecode(path))
+                 memory: int = 0, threads: int = 0, giver: Any = None) -> None:
+        self.path, self.giver = os.path.abspath(os.fsdecode(path)), giver
         self.flags, self.wait, self.memory, self.threads = flags, wait, memory, threads
         self._begin()
 
@@ -212,10 +218,12 @@ class Handles:
     def _new(self) -> Handle:
         with self._lock:
             if self._root is not None and self._root.repo:
-                return Handle(_made(lib.brc_reopen, "breccia", self._root.repo), self.home)
+                return Handle(_made(lib.brc_reopen, "breccia", self._root.repo), self.home, self.giver)
             pool = shared("pool", self.threads) if self.threads != 1 else ffi.NULL
             options = sized("brc_open_opts", flags=self.flags, memory=self.memory, pool=pool,
-                            registry=shared("registry"))
+                            registry=shared("registry"), credentials=lib.cli_credentials)
+            if self.giver is not None:
+                options.credentials, options.credentials_ctx = lib.py_credentials, self.giver.me
             libexec = options.libexec = text(LIBEXEC)
             if self.wait is not None:
                 options.wait_ms = max(1, int(min(self.wait, 2e6) * 1000)) if self.wait > 0 else -1
@@ -226,7 +234,7 @@ class Handles:
                     raise  # no file: something is in its way
                 options.flags &= ~lib.BRC_OPEN_CREATE
                 made = _made(lib.brc_open, "breccia", text(os.fsencode(self.path)), options)
-            self.flags, self._root = options.flags, Handle(made, self.home)
+            self.flags, self._root = options.flags, Handle(made, self.home, self.giver)
             return self._root
 
     def _drop(self, handle: Handle) -> None:
@@ -309,7 +317,7 @@ class Sessions(Handles):
         Sessions even if the handle has been given back and is in use."""
         handle.leave()
         if handle.repo:  # the handle was open
-            made, handle.repo = Handle(handle.repo, handle.home), ffi.NULL
+            made, handle.repo = Handle(handle.repo, handle.home, handle.giver), ffi.NULL
             if self.handles._root is handle:
                 self.handles._root = made
             self.handles.give(made)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._breccia import ffi, lib
 from ._calls import Progress, flags, records
+from ._credentials import Credentials, Giver, secret
 from ._errors import InvalidError, NotFoundError, ReadOnlyError
 from ._made.calls import RepositoryCalls, author_of
 from ._native import Handles, file_and_rev, printable
@@ -26,21 +27,30 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     has in flight at most (0: 256 MiB). `threads`: of the pool that codecs run on (0: one per core).
     `progress`: True (tqdm, if it is there) or a function(phase, done, total), which long calls tell how far
     they are. `readback`: whether a chunk that was encoded is decoded again and compared before it is stored.
+    `credentials`: for chunks in buckets; None: those that the command would use, of the environment or the user's
+    files. A mapping has "key" and "secret", perhaps "token" (or the names that s3fs, boto3 and obstore have for them),
+    and "endpoint_url", the one server to which they belong (without it the server AWS_ENDPOINT_URL, or Amazon's own).
+    A function gets a breccia.Server (endpoint, bucket, region), decides whether it may be connected to, and
+    returns a mapping or raises; it is asked again when credentials have expired, on any thread. What it raises,
+    the call raises. No text and no repr() has a secret; pickles have them.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool | None = False, read_only: bool = False,
                  wait: float | None = None, memory: int = 0, threads: int = 0,
-                 progress: Progress = None, readback: bool = True) -> None:
+                 progress: Progress = None, readback: bool = True, credentials: Credentials = None) -> None:
         path, self.rev = file_and_rev(path)
         if self.rev is not None:
             if not self.rev:
                 raise InvalidError(f"a version is missing behind {os.fsdecode(path)}@")
             read_only = True
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path), no_readback=not readback)
-        self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
+        given = secret(credentials)
+        self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads,
+                                            giver=None if given is None else Giver(given))
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
         self._name = f"{self.path}@{self.rev}" if self.rev else self.path
-        self._given = dict[str, Any](read_only=read_only, wait=wait, memory=memory, threads=threads, readback=readback)
+        self._given = dict[str, Any](read_only=read_only, wait=wait, memory=memory, threads=threads, readback=readback,
+                                      credentials=given)
         if create is not None:
             self.handles.give(self.handles.take())
 
@@ -88,7 +98,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
             raise InvalidError(f'mode is "r" or "r+", not {mode!r}')
         if self.read_only and mode != "r":
             raise ReadOnlyError(f"{self.path} is open for reading only")
-        return Store(self.path, rev or self.rev or "main", read_only=mode == "r")
+        return Store(self.path, rev or self.rev or "main", read_only=mode == "r",
+                     credentials=self._given["credentials"])
 
     # ---- history ----
 

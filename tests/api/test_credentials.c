@@ -1,8 +1,10 @@
 /* A backend that asks for credentials gets what the program decides. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../src/breccia_backend.h"
+#include "../../cli/credentials.h"
 #include "../kit/scenario.h"
 #include "../kit/suite.h"
 
@@ -126,4 +128,40 @@ EACH(a_backend_gets_what_the_program_decides, answers)
     brc_free(other);
     scenario_stop(&t);
     brc_registry_free(reg);
+}
+
+/* ---- which server -------------------------------- */
+
+static const struct {
+    const char *given, *for_s3, *for_all; /* NULL: not given, not set */
+    uint32_t flags;
+    int is;
+} servers[] = {
+    { NULL, NULL, NULL, BRC_SERVER_STANDARD, 1 },
+    { NULL, NULL, NULL, 0, 0 },
+    { NULL, NULL, "https://Example.org/", 0, 1 },
+    { NULL, NULL, "https://example.com", BRC_SERVER_STANDARD, 0 },
+    { NULL, "https://example.org", "https://example.com", 0, 1 },
+    { NULL, "https://example.com", "https://example.org", 0, 0 },
+    { "https://example.org//", "https://example.com", NULL, 0, 1 },
+    { "https://example.com", "https://example.org", NULL, BRC_SERVER_STANDARD, 0 },
+    { "https://example.org.example.com", NULL, NULL, 0, 0 },
+    { "", NULL, NULL, BRC_SERVER_STANDARD, 0 },
+};
+
+static void set_or_not(const char *name, const char *value)
+{
+    ck_assert_int_eq(value != NULL ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+EACH(credentials_belong_to_one_server, servers)
+{
+    const brc_server server = { .size = sizeof(server),
+                                .endpoint = "https://example.org",
+                                .flags = servers[_i].flags };
+    set_or_not("AWS_ENDPOINT_URL_S3", servers[_i].for_s3);
+    set_or_not("AWS_ENDPOINT_URL", servers[_i].for_all);
+    ck_assert_int_eq(cli_is_chosen(&server, servers[_i].given), servers[_i].is);
+    set_or_not("AWS_ENDPOINT_URL_S3", NULL);
+    set_or_not("AWS_ENDPOINT_URL", NULL);
 }
