@@ -601,6 +601,8 @@ static const char *why_not(const brc_meta *a, const brc_meta *b)
 {
     if (a->ndim != b->ndim)
         return "the number of dimensions differs";
+    if (a->readable == BRC_READABLE_NOW || b->readable == BRC_READABLE_NOW)
+        return "its chunks are kept as they came, when its codecs or data type were not known";
     if (a->opaque || b->opaque)
         return "its codecs or data type are not known here";
     if (strcmp(a->type->json, b->type->json) != 0)

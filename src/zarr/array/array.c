@@ -38,6 +38,11 @@ static int array_read_meta(brc_array *a, brc_error *err)
     if (rc == BRC_OK) {
         rc = brc_opaque_settle(brc_array_store(a), &meta, &a->entry.map,
                                &a->stack, err);
+        if (rc == BRC_OK && a->plain && meta.opaque) { /* the codecs are not those of the chunks */
+            brc_error_copy(err, &meta.why);
+            brc_context(err, "it cannot be converted");
+            rc = meta.why.code;
+        }
         if (rc < 0)
             brc_meta_dispose(&meta);
     }

@@ -264,7 +264,7 @@ static void reader_name(void *ctx, const brc_read_item *item, brc_error *err)
     (void)ctx;
     const region_read *rd = item->owner;
     uint64_t index[BRC_MAX_NDIM];
-    if (rd->a->meta.opaque)
+    if (rd->a->meta.readable == BRC_READABLE_IN_PART)
         brc_context(err, "decoded without the codecs that are not known here");
     brc_region_chunk(&rd->r, rd->a->meta.ndim, item->number, index);
     brc_array_name_chunk(rd->a, index, err);

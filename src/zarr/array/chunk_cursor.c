@@ -83,9 +83,10 @@ int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map,
     if (!o.found || o.encoding != encoding)
         return BRC_OK;
     brc_fail(&why, BRC_EUNSUPPORTED,
-             "its chunks were stored when its codecs or its data type were not known: export the "
-             "array and import it again");
-    return brc_meta_make_opaque(meta, &why, err);
+             "its chunks are kept as they came, when its codecs or its data type were not known: "
+             "export the array and import it again to change it");
+    BRC_TRY(brc_meta_make_opaque(meta, &why, err));
+    return brc_meta_make_readable(meta, err);
 }
 
 /* ---- the bytes of a Zarr store -------------------------------- */

@@ -23,8 +23,8 @@
  *     | mark, 16 bytes | the encoded chunk ... |
  *
  * The mark makes the object differ from the same bytes of a chunk that could be decoded, whichever
- * was stored first. Either all chunks of an array are opaque, or none. If the unknown codecs may be
- * ignored (meta.c), the chunks are decoded on reading.
+ * was stored first. Either all chunks of an array are opaque, or none. If the codecs are known by
+ * now, or may be ignored (meta.c), the chunks are decoded on reading.
  */
 
 #define BRC_OPAQUE_SPEC "{\"opaque\":true}" /* in store.encoding */
@@ -32,8 +32,8 @@
 /* Makes an opaque chunk's object of its bytes. */
 BRC_MUST_USE int brc_opaque_mark(brc_buf *out, brc_error *err);
 
-/* Makes an array opaque whose chunks were stored when they could not be decoded, though they can be now: its grid
- * may be different too. `row`: of the draft, or 0. */
+/* Makes an array opaque whose chunks were stored when they could not be decoded, though they can be now: it is
+ * readable, and its grid may be different. */
 BRC_MUST_USE int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map, const brc_draft_stack *rows,
                                    brc_error *err);
 

@@ -475,6 +475,20 @@ static int open_readers(brc_meta *m, brc_json *known, brc_error *err)
     return brc_meta_reader(m, m->outer.chunk, &form, err);
 }
 
+int brc_meta_make_readable(brc_meta *meta, brc_error *err)
+{
+    brc_json *codecs;
+    brc_error why = BRC_ERROR_INIT;
+    const size_t len = strlen(meta->codecs_json);
+    BRC_TRY(brc_json_parse(&codecs, meta->codecs_json, len, 0, err));
+    const int rc = open_readers(meta, codecs, &why);
+    if (rc == BRC_ENOMEM)
+        return brc_nomem(err);
+    if (rc == BRC_OK)
+        meta->readable = BRC_READABLE_NOW;
+    return BRC_OK;
+}
+
 /* Makes an opaque array readable if leaving such codecs out is enough. */
 static int meta_ignore_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err)
 {
@@ -493,7 +507,7 @@ static int meta_ignore_codecs(brc_meta *meta, const brc_json *codecs, brc_error 
         rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
         goto done;
     }
-    meta->readable = 1;
+    meta->readable = BRC_READABLE_IN_PART;
     BRC_GO(brc_buf_terminate(&first, err));
     brc_fail(&meta->why, BRC_EUNSUPPORTED,
              "%s is not known to this build: \"must_understand\": false lets it be left out "

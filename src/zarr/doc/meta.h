@@ -31,6 +31,12 @@ typedef struct brc_shard_level {
 
 #define BRC_MAX_SHARD_LEVELS 4
 
+/* How an opaque array is read. */
+enum {
+    BRC_READABLE_IN_PART = 1, /* without codecs that may be ignored               */
+    BRC_READABLE_NOW = 2      /* by all of its codecs, which were not known when its chunks came */
+};
+
 typedef struct brc_meta {
     int ndim;
     uint64_t shape[BRC_MAX_NDIM];
@@ -45,7 +51,7 @@ typedef struct brc_meta {
     brc_json *codecs;    /* the list for what is stored                           */
     brc_form *forms;     /* the forms that were needed so far                     */
     int opaque;          /* chunks are kept as they came and never encoded        */
-    int readable;        /* though opaque: without codecs that may be ignored */
+    int readable;        /* though opaque: BRC_READABLE_*; 0: not             */
     brc_form *readers;   /* if readable: the decoding forms that were needed so far */
     brc_error why;       /* the reason for being opaque                           */
     const brc_registry *registry;
@@ -106,6 +112,8 @@ BRC_MUST_USE int brc_meta_must_encode(const brc_meta *meta, brc_error *err);
 BRC_MUST_USE int brc_meta_reader(brc_meta *meta, const uint64_t *shape, brc_form **out, brc_error *err);
 /* Makes the array opaque: its chunks cannot be decoded, for the reason given. */
 BRC_MUST_USE int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err);
+/* Makes an opaque array readable by all codecs of its document, if this build can. */
+BRC_MUST_USE int brc_meta_make_readable(brc_meta *meta, brc_error *err);
 /* Appends a chunk key such as "c/0/1" by the chunk key encoding, terminated by a NUL. */
 BRC_MUST_USE int brc_meta_key_format(const brc_meta *meta, const uint64_t *index, brc_buf *out, brc_error *err);
 /* Returns 1 and the index if `key` is a chunk key (right rank, no leading zeros), within the grid or not (*inside);
