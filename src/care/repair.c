@@ -47,7 +47,7 @@ static int copy_decode_delta(good_copy *c, brc_store *from, brc_error *err)
 {
     brc_bases *bases;
     brc_scratch *scratch = NULL;
-    BRC_TRY(brc_bases_load(from, &c->object, &bases, err));
+    BRC_TRY(brc_bases_load(from, &c->object, NULL, &bases, err));
     int rc = brc_scratch_new(&scratch, err);
     if (rc == BRC_OK)
         rc = brc_bases_decode(bases, scratch, &c->decoded, err);

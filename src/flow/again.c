@@ -361,7 +361,7 @@ static int sample_delta(brc_store *store, brc_write_item *item, brc_scratch *scr
     BRC_GO(brc_objects_find(store, &one, 1, err));
     if (!base.found)
         BRC_GO(brc_object_missing(&base.id, err));
-    BRC_GO(brc_bases_load(store, &base, &item->base_of, err));
+    BRC_GO(brc_bases_load(store, &base, NULL, &item->base_of, err));
     brc_store_pause_read(store);
     BRC_GO(brc_bases_decode(item->base_of, scratch, &content, err));
     BRC_GO(brc_delta_make(scratch, &base.id, brc_store_id_len(store),

@@ -48,6 +48,7 @@ typedef struct read_run {
     brc_store *store;
     size_t ask; /* how many list() may give next */
     int ended;  /* list() has no more items */
+    brc_ahead ahead; /* of differences that come next */
     int verifies; /* decoded chunks are hashed and compared with their id */
 } read_run;
 
@@ -405,11 +406,28 @@ static int read_open(const read_run *run, brc_read_item *item, brc_error *err)
     return brc_encoding_chain(run->store, o->encoding, &item->chain, err);
 }
 
+/* Fetches the stored bytes of an object that is stored as a difference, and of those that come
+ * next, if they lie far away. */
+static int read_look_ahead(read_run *run, const brc_read_item *item, brc_error *err)
+{
+    const brc_object *next[MOST_ITEMS] = { &item->object };
+    const read_list *list = run->pipe->list;
+    size_t n = 1;
+    if (brc_is_in_file(item->object.backend) ||
+        brc_ahead_find(&run->ahead, &item->object) != NULL)
+        return BRC_OK;
+    for (size_t i = list->at; i < list->n && n < MOST_ITEMS; i++)
+        if (list->order[i]->object.found && brc_object_is_delta(&list->order[i]->object))
+            next[n++] = &list->order[i]->object;
+    return brc_ahead_fetch(run->store, &run->ahead, n, next, err);
+}
+
 /* Fetches an object that is stored as a difference, with all that it builds on. The caller sees an
  * object that is stored whole. */
-static int read_open_delta(const read_run *run, brc_read_item *item, brc_error *err)
+static int read_open_delta(read_run *run, brc_read_item *item, brc_error *err)
 {
-    BRC_TRY(brc_bases_load(run->store, &item->object, &item->bases, err));
+    BRC_TRY(read_look_ahead(run, item, err));
+    BRC_TRY(brc_bases_load(run->store, &item->object, &run->ahead, &item->bases, err));
     item->object = brc_bases_view(item->bases);
     return read_open(run, item, err);
 }
@@ -428,7 +446,7 @@ static int read_fetch_now(const read_run *run, read_job *job, brc_read_item *ite
 
 /* Fetches an item from the place that was looked up, or, if it has moved, from where its row says
  * now. */
-static int read_fetch_item(const read_run *run, read_job *job, brc_read_item *item,
+static int read_fetch_item(read_run *run, read_job *job, brc_read_item *item,
                            const brc_read_item *listed, brc_error *err)
 {
     brc_error gone = BRC_ERROR_INIT;
@@ -464,7 +482,7 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
 
 /* Looks up again, and fetches, the items that were not in their place when they were fetched with
  * others. */
-static int read_find_again(const read_run *run, read_job *job, brc_error *err)
+static int read_find_again(read_run *run, read_job *job, brc_error *err)
 {
     job->misses = 0;
     for (size_t i = 0; i < job->n; i++) {
@@ -612,7 +630,7 @@ static void read_pause(void *ctx)
 int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc_error *err)
 {
     read_run run = {.ops = ops, .pipe = pipe, .store = store, .ask = BRC_READ_FIRST,
-                    .verifies = brc_store_verifies_all(store)};
+                    .verifies = brc_store_verifies_all(store), .ahead = BRC_AHEAD_INIT};
     brc_window_ops window = {.ctx = &run, .fill = read_fill_job, .run = read_run_job,
                              .finish = read_finish_job, .pause = read_pause};
     BRC_TRY(brc_pipe_window(pipe, &pipe->reading, JOBS_PER_THREAD, 1, sizeof(read_job),
@@ -622,6 +640,7 @@ int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc
     int rc = brc_window_run(&pipe->reading, pipe->pool, pipe->memory, &window, err);
     if (rc < 0 || ops->failed != NULL)
         read_forget(&pipe->reading);
+    brc_ahead_dispose(&run.ahead);
     brc_store_keep_now(store);
     return rc;
 }

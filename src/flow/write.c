@@ -474,7 +474,7 @@ static int write_load_base(brc_write_run *run, brc_write_item *item, brc_error *
         return brc_object_missing(&base.id, err);
     if (!brc_is_in_file(base.backend))
         BRC_TRY(brc_store_rest(run->store, 1, err));
-    return brc_bases_load(run->store, &base, &item->base_of, err);
+    return brc_bases_load(run->store, &base, NULL, &item->base_of, err);
 }
 
 static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *err)

@@ -65,7 +65,7 @@ int brc_write_fetch_old(brc_store *store, brc_write_item *item, brc_error *err)
     if (!brc_object_is_delta(&item->old))
         BRC_TRY(brc_object_load(store, &item->old, &item->stored, err));
     if (brc_object_is_delta(&item->old)) /* the load may have found that it is one now */
-        return brc_bases_load(store, &item->old, &item->old_bases, err);
+        return brc_bases_load(store, &item->old, NULL, &item->old_bases, err);
     return brc_encoding_chain(store, item->old.encoding, &item->old_chain, err);
 }
 

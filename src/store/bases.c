@@ -39,9 +39,15 @@ static int too_deep(const brc_object *object, brc_error *err)
 }
 
 /* Adds an object, which is looked up again if it has moved. */
-static int add_base(brc_store *store, brc_bases *b, brc_object *o, brc_buf *bytes, brc_error *err)
+static int add_base(brc_store *store, brc_bases *b, const brc_ahead *ahead, brc_object *o,
+                    brc_buf *bytes, brc_error *err)
 {
-    BRC_TRY(brc_object_load(store, o, bytes, err));
+    const uint8_t *here = brc_ahead_find(ahead, o);
+    bytes->len = 0;
+    if (here != NULL)
+        BRC_TRY(brc_buf_append(bytes, here, (size_t)o->stored, err));
+    else
+        BRC_TRY(brc_object_load(store, o, bytes, err));
     BRC_TRY(brc_object_verify(o, bytes->data, err));
     BRC_TRY(brc_buf_append(&b->stored, bytes->data, bytes->len, err));
     BRC_TRY(brc_grow_array(&b->objects, &b->cap, b->n + 1, sizeof(brc_object), err));
@@ -69,15 +75,16 @@ static int next_base(brc_store *store, const brc_bases *b, brc_span stored, brc_
 }
 
 /* Returns 1 if there is no object `o`, which the one before builds on. */
-static int load_all(brc_store *store, brc_bases *b, brc_object *o, brc_error *err)
+static int load_all(brc_store *store, brc_bases *b, const brc_ahead *ahead, brc_object *o,
+                    brc_error *err)
 {
     brc_buf bytes = BRC_BUF_INIT;
     const brc_oid first = o->id;
-    int rc = add_base(store, b, o, &bytes, err);
+    int rc = add_base(store, b, ahead, o, &bytes, err);
     while (rc == BRC_OK && brc_object_is_delta(base_at(b, b->n - 1))) {
         rc = next_base(store, b, (brc_span){bytes.data, bytes.len}, o, err);
         if (rc == BRC_OK)
-            rc = add_base(store, b, o, &bytes, err);
+            rc = add_base(store, b, ahead, o, &bytes, err);
         if (rc < 0 && brc_oid_cmp(&first, &o->id) != 0)
             (void)name_base(base_at(b, 0), &o->id, rc, err);
     }
@@ -115,7 +122,8 @@ static int bases_new(brc_store *store, brc_bases **out, brc_error *err)
     return BRC_OK;
 }
 
-int brc_bases_load(brc_store *store, const brc_object *object, brc_bases **out, brc_error *err)
+static int load_with(brc_store *store, const brc_object *object, const brc_ahead *ahead,
+                     brc_bases **out, brc_error *err)
 {
     brc_object first = *object;
     *out = NULL;
@@ -124,7 +132,7 @@ int brc_bases_load(brc_store *store, const brc_object *object, brc_bases **out, 
         brc_bases *b;
         brc_object at = first;
         BRC_TRY(bases_new(store, &b, err));
-        int rc = load_all(store, b, &at, err);
+        int rc = load_all(store, b, ahead, &at, err);
         if (rc == BRC_OK) {
             *out = b;
             return rc;
@@ -139,6 +147,20 @@ int brc_bases_load(brc_store *store, const brc_object *object, brc_bases **out, 
         if (!again || tries == BASES_TRIES)
             return brc_object_missing(&at.id, err);
     }
+}
+
+int brc_bases_load(brc_store *store, const brc_object *object, const brc_ahead *ahead,
+                   brc_bases **out, brc_error *err)
+{
+    brc_ahead mine = BRC_AHEAD_INIT;
+    *out = NULL;
+    if (ahead != NULL)
+        return load_with(store, object, ahead, out, err);
+    int rc = brc_ahead_fetch(store, &mine, 1, &object, err);
+    if (rc == BRC_OK)
+        rc = load_with(store, object, &mine, out, err);
+    brc_ahead_dispose(&mine);
+    return rc;
 }
 
 void brc_bases_free(brc_bases *bases)
@@ -313,7 +335,7 @@ static int make_whole(brc_store *store, const brc_oid *id, brc_error *err)
         return BRC_OK;
     if (store->document_scratch == NULL)
         BRC_GO(brc_scratch_new(&store->document_scratch, err));
-    BRC_GO(brc_bases_load(store, &o, &b, err));
+    BRC_GO(brc_bases_load(store, &o, NULL, &b, err));
     BRC_GO(brc_bases_decode(b, store->document_scratch, &b->content, err));
     const brc_span content = {b->content.data, b->content.len};
     BRC_GO(whole_check(store, &o, content, err));

@@ -38,9 +38,28 @@ typedef struct brc_bases {
     brc_buf content; /* for the caller to use                                     */
 } brc_bases;
 
+/* Stored bytes of objects that lie where each call of a backend takes a while (BRC_BACKEND_FAR). Nothing is believed that
+ * comes from here: brc_bases_load() checks the bytes, and fetches an object itself that is not here or has moved. */
+typedef struct brc_ahead {
+    size_t n, cap;
+    void *list; /* in the order of their ids */
+    uint64_t bytes;
+    brc_buf stored, places;
+} brc_ahead;
+#define BRC_AHEAD_INIT {.stored = BRC_BUF_INIT, .places = BRC_BUF_INIT}
+
+/* Forgets what was here, and fetches the first of n objects, each with all that it builds on as table delta says, in one
+ * call of each backend. Only the errors that end everything are errors. */
+BRC_MUST_USE int brc_ahead_fetch(brc_store *store, brc_ahead *a, size_t n, const brc_object *const *objects, brc_error *err);
+/* Finds the stored bytes of an object; NULL: they are not here. */
+const uint8_t *brc_ahead_find(const brc_ahead *a, const brc_object *object);
+void brc_ahead_dispose(brc_ahead *a);
+
 /* Fetches an object that was found, and all that it builds on, and checks their stored bytes. BRC_ECORRUPT: one of them
- * is missing or damaged, and the message names both; BRC_ESTALE: the object was removed. */
-BRC_MUST_USE int brc_bases_load(brc_store *store, const brc_object *object, brc_bases **out, brc_error *err);
+ * is missing or damaged, and the message names both; BRC_ESTALE: the object was removed. `ahead` may have some of the
+ * bytes; NULL: what lies far away is fetched in one call. */
+BRC_MUST_USE int brc_bases_load(brc_store *store, const brc_object *object, const brc_ahead *ahead, brc_bases **out,
+                                brc_error *err);
 void brc_bases_free(brc_bases *bases);
 /* Appends the content of the first object to `into`. Any thread. Takes twice its length, however many there are. */
 BRC_MUST_USE int brc_bases_decode(const brc_bases *bases, brc_scratch *scratch, brc_buf *into, brc_error *err);

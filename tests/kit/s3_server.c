@@ -36,6 +36,7 @@ struct s3_server {
     object *objects, *kept;
     int requests, fail_from, fail_count, how;
     int delay_ms, waiting, waiting_most; /* requests that wait for their answer */
+    int rounds; /* how often one began to wait and no other did */
 };
 
 typedef struct request {
@@ -316,6 +317,7 @@ static int request_fate(s3_server *s)
 static void request_wait(s3_server *s)
 {
     const int ms = s->delay_ms;
+    s->rounds += s->waiting == 0;
     s->waiting++;
     if (s->waiting > s->waiting_most)
         s->waiting_most = s->waiting;
@@ -480,8 +482,16 @@ void s3_server_delay(s3_server *s, int ms)
 {
     pthread_mutex_lock(&s->lock);
     s->delay_ms = ms;
-    s->waiting_most = 0;
+    s->waiting_most = s->rounds = 0;
     pthread_mutex_unlock(&s->lock);
+}
+
+int s3_server_rounds(s3_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    const int n = s->rounds;
+    pthread_mutex_unlock(&s->lock);
+    return n;
 }
 
 int s3_server_at_once(s3_server *s)

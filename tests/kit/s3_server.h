@@ -36,9 +36,11 @@ void s3_server_fail(s3_server *s, int n, int count, int how);
  * none). */
 void s3_server_code(s3_server *s, const char *code, const char *region);
 /* From now on each answer takes so long on its way; and how many requests waited for theirs at once
- * since then. */
+ * since then, and how often one began to wait while no other did: who asks for many at once waits
+ * once. */
 void s3_server_delay(s3_server *s, int ms);
 int s3_server_at_once(s3_server *s);
+int s3_server_rounds(s3_server *s);
 int s3_server_requests(s3_server *s); /* how many came so far */
 int s3_server_connections(s3_server *s);
 int s3_server_objects(s3_server *s, const char *prefix);
