@@ -1,6 +1,6 @@
 /*
  * Repairs a file: takes good copies of damaged objects from another file, and rebuilds derived
- * rows.
+ * rows, and those that say which object is a difference from which.
  *
  * An object's id is the hash of its bytes, whatever their encoding, so an object with the same id
  * there is the one that was lost here. Every copy is hashed before it is trusted.
@@ -15,6 +15,7 @@
 #include "../history/commit.h"
 #include "../store/collect.h"
 #include "../store/bases.h"
+#include "../store/delta_rebuild.h"
 #include "../store/removed.h"
 #include "../work/session.h"
 #include "fsck.h"
@@ -261,6 +262,7 @@ typedef struct lost_list {
     void *items; /* lost_object[] */
     size_t n, cap;
     int failed;
+    int has_any;  /* anything is damaged                         */
     int has_rows; /* rows are damaged, or do not belong together */
 } lost_list;
 
@@ -278,6 +280,7 @@ static int note_lost(void *ctx, const brc_damage *damage)
 {
     lost_list *list = ctx;
     const int kind = kind_of_text(damage->kind);
+    list->has_any = 1;
     list->has_rows |= strcmp(damage->kind, "index") == 0;
     if (kind == 0 || brc_oid_is_zero(&damage->id))
         return 0;
@@ -293,7 +296,7 @@ static int note_lost(void *ctx, const brc_damage *damage)
 static int find_lost(breccia *repo, lost_list *list, brc_error *err)
 {
     list->n = 0;
-    list->has_rows = 0;
+    list->has_any = list->has_rows = 0;
     int rc = brc_fsck(repo, 0, note_lost, NULL, list, NULL, err);
     return list->failed ? brc_nomem(err) : rc;
 }
@@ -360,6 +363,8 @@ static int repair_work(breccia *repo, breccia *from, uint32_t flags, lost_list *
     BRC_TRY(find_lost(repo, list, err));
     if (list->has_rows)
         BRC_TRY(repair_removed(repo->store, err));
+    if (list->has_any) /* a chunk is reported if the table says something else than its bytes */
+        BRC_TRY(brc_deltas_rebuild(repo->store, err));
     BRC_TRY(replace_lost(repo, from, list, report, err));
     if (flags & BRC_REPAIR_DROP) {
         BRC_TRY(still_lost(repo, list, err));

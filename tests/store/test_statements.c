@@ -91,6 +91,7 @@ static const struct {
     {"INSERT INTO gc_kept(run, id) SELECT", "of so many rows"},
     {"DELETE FROM boundary WHERE NOT EXISTS", "a repair looks at all of its rows"},
     {"DELETE FROM removed WHERE ", "likewise"},
+    {"DELETE FROM delta WHERE typeof(id)", "likewise"},
     {"INSERT INTO removed(backend, place, name, bytes, total, state, since_us, due_us, checksum)"
      " SELECT 0, seq", "likewise, at the objects and blobs"},
     {"INSERT OR IGNORE INTO removed(", "likewise, and once, of a file that an earlier build made"},
