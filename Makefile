@@ -51,15 +51,14 @@ CONVERT_PACKAGES := netcdf hdf5
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
     pkg-config --cflags $(PACKAGES) $(CONVERT_PACKAGES); \
     pkg-config --cflags liblzf 2>/dev/null; \
-    pkg-config --cflags libpng 2>/dev/null; \
     pkg-config --cflags libcurl 2>/dev/null)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
 SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
-# Debian has no zfp.pc either; codecs/zfp.c looks for the same header.
-ZFP_LIBS = $(eval ZFP_LIBS := $$(shell echo '\#include <zfp.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo -lzfp))$(ZFP_LIBS)
+# The library loads libzfp when it needs it. BUNDLE=1 links it all the same, for a tool that gathers what
+# a program is linked with (python/wheel.sh).
+ZFP_LIBS = $(if $(BUNDLE),$(shell echo '\#include <zfp.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
+    echo -Wl,--push-state,--no-as-needed -lzfp -Wl,--pop-state))
 LZF_LIBS = $(eval LZF_LIBS := $$(shell pkg-config --libs liblzf 2>/dev/null))$(LZF_LIBS)
-# For the command alone.
-PNG_LIBS = $(eval PNG_LIBS := $$(shell pkg-config --libs libpng 2>/dev/null))$(PNG_LIBS)
 CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
 
 COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
@@ -200,7 +199,7 @@ $(OBJ)/libbreccia.so: $(LIB_OBJS) $(OBJ)/sources
 
 $(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK_COMMAND) -o $@ $^ $(PNG_LIBS) $(LIBS)
+	$(Q)$(LINK_COMMAND) -o $@ $^ $(LIBS)
 
 # Each has the part that all of them share, and its own.
 .SECONDEXPANSION:
@@ -215,7 +214,7 @@ $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ
 # With the command's parts, so that tests can see them.
 $(OBJ)/run: $(TEST_OBJS) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(CONVERT_LIBS) $(PNG_LIBS) $(LIBS)
+	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(CONVERT_LIBS) $(LIBS)
 
 $(OBJ)/codec_kit: $(KIT_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -236,7 +235,7 @@ $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 
 $(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(FUZZ_KIT) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(CONVERT_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(PNG_LIBS) $(LIBS)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(LIBS)
 
 $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -433,7 +432,7 @@ install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	    'Name: breccia' 'Description: Versioned Zarr arrays in one SQLite file' \
 	    'Version: $(VERSION)' 'Requires.private: $(strip $(filter-out libarchive,$(PACKAGES)))' \
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lbreccia' \
-	    'Libs.private: -larchive $(strip $(BZ2_LIBS) $(ZFP_LIBS)) -pthread -lm -ldl' >$(LIB_DIR)/pkgconfig/breccia.pc
+	    'Libs.private: -larchive $(strip $(BZ2_LIBS)) -pthread -lm -ldl' >$(LIB_DIR)/pkgconfig/breccia.pc
 
 package: ## Debian packages of the library, its headers and the command, in build/deb
 	@sh .ci/package.sh

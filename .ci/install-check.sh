@@ -84,11 +84,9 @@ if ldd "$work/static" | grep -q libbreccia; then fail 'the static program needs 
 
 "$inst/bin/breccia" info "$work/static.brc" /squares >/dev/null || fail 'the command does not work'
 
-# Pictures, where there is libpng.
-if pkg-config --exists libpng; then
-    "$inst/bin/breccia" read "$work/static.brc" /squares -o "$work/squares.png" || fail 'no PNG is written'
-    [ "$(head -c 4 "$work/squares.png" | tail -c 3)" = PNG ] || fail 'what is written is not a PNG'
-fi
+# Pictures.
+"$inst/bin/breccia" read "$work/static.brc" /squares -o "$work/squares.png" || fail 'no PNG is written'
+[ "$(head -c 4 "$work/squares.png" | tail -c 3)" = PNG ] || fail 'what is written is not a PNG'
 
 # Converters: where PREFIX is what it was built for, and where all of it was moved.
 strings -a "$inst/bin/breccia" 2>/dev/null | grep -q '^/opt/brc/libexec/breccia$' ||

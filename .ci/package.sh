@@ -79,13 +79,14 @@ C
     dpkg-deb --build --root-owner-group "$work/$1" "$out/${1}_${version}_$architecture.deb" >/dev/null
 }
 printf 'activate-noawait ldconfig\n' >"$work/triggers"
-curl='libcurl4 | libcurl4t64 | libcurl3-gnutls' # loaded when a chunk lies in a bucket
+# Loaded when a chunk lies in a bucket, or is encoded by zfp.
+late='libcurl4 | libcurl4t64 | libcurl3-gnutls, libzfp1'
 install -D -m 644 "$work/triggers" "$work/libbreccia0/DEBIAN/triggers"
 pack libbreccia0 libs "$(needs "$work"/libbreccia0/"$multiarch"/libbreccia.so.*.*)" 'versioned Zarr arrays in one file: the library' \
-    "$curl"
+    "$late"
 pack libbreccia-dev libdevel "libbreccia0 (= $version)" 'versioned Zarr arrays in one file: to build programs'
 pack breccia science "$(needs "$work"/breccia/usr/bin/breccia "$work"/breccia/usr/libexec/breccia/*)" \
-    'versioned Zarr arrays in one file: the command' "$curl"
+    'versioned Zarr arrays in one file: the command' "$late"
 ls "$out"
 
 [ "${1:-}" = --check ] || exit 0

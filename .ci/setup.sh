@@ -42,7 +42,6 @@ table='
 --lib   pkg        hdf5         libhdf5-dev
 --lib   pkg        libseccomp   libseccomp-dev
 --lib   optional   liblzf       liblzf-dev
---lib   optional   libpng       libpng-dev
 --lib   optheader  zfp.h        libzfp-dev
 --lib   optional   libcurl      libcurl4-openssl-dev
 --build pkg        check        check

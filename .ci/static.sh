@@ -180,7 +180,7 @@ if readelf -lW "$out/breccia" | grep -q INTERP; then fail 'the command needs a l
         [ ! -d "$source/$package" ] || { printf '\n==== %s ====\n\n' "$package"; cat "$source/$package/debian/copyright"; }
     done
     for package in libsqlite3-dev libzstd-dev zlib1g-dev libbz2-dev liblz4-dev liblzma-dev libblosc-dev libarchive-dev \
-        libpng-dev libc6-dev "libstdc++-$($cc -dumpversion)-dev"; do
+        libc6-dev "libstdc++-$($cc -dumpversion)-dev"; do
         [ ! -f "/usr/share/doc/$package/copyright" ] ||
             { printf '\n==== %s ====\n\n' "$package"; cat "/usr/share/doc/$package/copyright"; }
     done

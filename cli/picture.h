@@ -61,7 +61,7 @@ enum cli_png_kind { CLI_PNG_GREY, CLI_PNG_GREY_ALPHA, CLI_PNG_PALETTE, CLI_PNG_R
 
 struct cli_png;
 
-/* Fails with BRC_EUNSUPPORTED if the command was built without libpng, and with BRC_ELIMIT if the picture is too large. */
+/* Fails with BRC_ELIMIT if the picture is too large. */
 int cli_png_check(struct cli *cli, uint64_t width, uint64_t height);
 /* Begins a PNG on cli->out. A palette has the colours of `map`. The caller ends it by cli_png_free(). */
 int cli_png_begin(struct cli *cli, struct cli_png **out, size_t width, size_t height, enum cli_png_kind kind,

@@ -1,79 +1,40 @@
 /*
- * png.c - PNG files, row by row, by libpng.
+ * png.c - PNG files, row by row: eight bits a sample, not interlaced.
+ *
+ * A file is a signature and chunks, each with its length, its name, and a CRC of name and bytes.
+ * The rows, each with a filter's number in front, are one zlib stream, cut into chunks of `out`.
  */
 #include "picture.h"
 
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "cli.h"
 
-#ifdef __has_include
-#if __has_include(<png.h>)
-#define HAS_PNG 1
-#endif
-#endif
-
-static int png_is_small(uint64_t width, uint64_t height)
-{
-    return width > 0 && height > 0 && width <= CLI_PNG_SIDE && height <= CLI_PNG_SIDE &&
-           width * height <= CLI_PNG_PIXELS;
-}
-
-#ifndef HAS_PNG
+enum { FILTER_NONE, FILTER_SUB };
 
 struct cli_png {
     struct cli *cli;
+    z_stream z;
+    int filter;
+    size_t pixel, row; /* bytes of each                                          */
+    uint8_t *line;     /* a filtered row, after its filter's number              */
+    uint8_t out[8192];
+};
+
+/* Each kind of picture by the format's colour type and the samples of a pixel. */
+static const struct {
+    uint8_t type, samples;
+} kinds[] = {
+    [CLI_PNG_GREY] = { 0, 1 }, [CLI_PNG_GREY_ALPHA] = { 4, 2 }, [CLI_PNG_PALETTE] = { 3, 1 },
+    [CLI_PNG_RGB] = { 2, 3 },  [CLI_PNG_RGBA] = { 6, 4 },
 };
 
 int cli_png_check(struct cli *cli, uint64_t width, uint64_t height)
 {
-    (void)png_is_small(width, height);
-    return cli_fail(cli, BRC_EUNSUPPORTED,
-                    "this breccia was built without libpng, so it writes no PNG: use -o "
-                    "NAME.npy, or install libpng and build it again");
-}
-
-int cli_png_begin(struct cli *cli, struct cli_png **out, size_t width, size_t height,
-                  enum cli_png_kind kind, enum cli_map map)
-{
-    (void)kind;
-    (void)map;
-    *out = NULL;
-    return cli_png_check(cli, width, height);
-}
-
-int cli_png_row(struct cli_png *png, const uint8_t *row)
-{
-    (void)row;
-    return cli_png_check(png->cli, 0, 0);
-}
-
-int cli_png_end(struct cli_png *png)
-{
-    return cli_png_check(png->cli, 0, 0);
-}
-
-void cli_png_free(struct cli_png *png)
-{
-    (void)png;
-}
-
-#else
-
-#include <png.h>
-
-struct cli_png {
-    struct cli *cli;
-    png_structp writer;
-    png_infop info;
-    char why[80]; /* the last message of libpng                                */
-};
-
-int cli_png_check(struct cli *cli, uint64_t width, uint64_t height)
-{
-    if (png_is_small(width, height))
+    if (width > 0 && height > 0 && width <= CLI_PNG_SIDE && height <= CLI_PNG_SIDE &&
+        width * height <= CLI_PNG_PIXELS)
         return BRC_OK;
     return cli_fail(cli, BRC_ELIMIT,
                     "a PNG of %llu×%llu pixels is too large: one has at most %u pixels a side and "
@@ -81,123 +42,121 @@ int cli_png_check(struct cli *cli, uint64_t width, uint64_t height)
                     (unsigned long long)width, (unsigned long long)height, CLI_PNG_SIDE);
 }
 
-/* ---- what libpng calls ---------------------- */
+/* ---- chunks --------------------------------- */
 
-static void png_put(png_structp writer, png_bytep data, png_size_t len)
+static void put_be32(uint8_t *to, uint32_t value)
 {
-    struct cli_png *png = png_get_io_ptr(writer);
+    for (int i = 0; i < 4; i++)
+        to[i] = (uint8_t)(value >> (24 - 8 * i));
+}
 
+/* Puts a chunk of up to 8192 bytes. */
+static void png_put(struct cli_png *png, const char *name, const uint8_t *data, size_t len)
+{
+    uint8_t head[8], tail[4];
+    uLong sum;
+
+    put_be32(head, (uint32_t)len);
+    memcpy(head + 4, name, 4);
+    sum = crc32(crc32(0, head + 4, 4), data, (uInt)len);
+    put_be32(tail, (uint32_t)sum);
+    cli_put(png->cli, (const char *)head, sizeof(head));
     cli_put(png->cli, (const char *)data, len);
+    cli_put(png->cli, (const char *)tail, sizeof(tail));
 }
 
-static void png_flush_nothing(png_structp writer)
+static void png_put_head(struct cli_png *png, size_t width, size_t height, enum cli_png_kind kind,
+                         enum cli_map map)
 {
-    (void)writer;
-}
+    uint8_t head[13] = { 0 }, palette[256 * 3];
 
-static void png_failed(png_structp writer, png_const_charp message)
-{
-    struct cli_png *png = png_get_error_ptr(writer);
-
-    snprintf(png->why, sizeof(png->why), "%s", message);
-    longjmp(png_jmpbuf(writer), 1);
-}
-
-static void png_warned(png_structp writer, png_const_charp message)
-{
-    (void)writer;
-    (void)message;
+    cli_put(png->cli, "\211PNG\r\n\032\n", 8);
+    put_be32(head, (uint32_t)width);
+    put_be32(head + 4, (uint32_t)height);
+    head[8] = 8;
+    head[9] = kinds[kind].type;
+    png_put(png, "IHDR", head, sizeof(head));
+    if (kind != CLI_PNG_PALETTE)
+        return;
+    for (unsigned i = 0; i < 256; i++)
+        cli_map_color(map, i, palette + (size_t)3 * i);
+    png_put(png, "PLTE", palette, sizeof(palette));
 }
 
 /* ---- rows ----------------------------------- */
 
-static int fail_png(struct cli_png *png)
+/* Compresses `len` bytes, and puts what is complete; with Z_FINISH all that is left. */
+static int png_deflate(struct cli_png *png, uint8_t *data, size_t len, int flush)
 {
-    return cli_fail(png->cli, BRC_EIO, "libpng: %s", png->why);
-}
+    int rc;
 
-static void png_set_map(struct cli_png *png, enum cli_map map)
-{
-    png_color palette[256];
-    uint8_t rgb[3];
-
-    for (unsigned i = 0; i < 256; i++) {
-        cli_map_color(map, i, rgb);
-        palette[i] = (png_color){ rgb[0], rgb[1], rgb[2] };
-    }
-    png_set_PLTE(png->writer, png->info, palette, 256);
-}
-
-/* Functions of libpng leave by longjmp() where they fail, so each call of some has a function of
- * its own that changes none of its variables. */
-static int png_write_head(struct cli_png *png, size_t width, size_t height, enum cli_png_kind kind,
-                          enum cli_map map)
-{
-    static const int types[] = { PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
-                                 PNG_COLOR_TYPE_PALETTE, PNG_COLOR_TYPE_RGB,
-                                 PNG_COLOR_TYPE_RGB_ALPHA };
-
-    if (setjmp(png_jmpbuf(png->writer)))
-        return fail_png(png);
-    png_set_write_fn(png->writer, png, png_put, png_flush_nothing);
-    png_set_IHDR(png->writer, png->info, (png_uint_32)width, (png_uint_32)height, 8, types[kind],
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    /* Colours of a map are smallest as they are; grey, and colours of an image, as differences. The
-     * default of libpng tries five ways for each row, and takes four times as long. */
-    png_set_compression_level(png->writer, 4);
-    png_set_filter(png->writer, PNG_FILTER_TYPE_BASE,
-                   kind == CLI_PNG_PALETTE || kind == CLI_PNG_RGBA ? PNG_FILTER_NONE
-                                                                   : PNG_FILTER_SUB);
-    if (kind == CLI_PNG_PALETTE)
-        png_set_map(png, map);
-    png_write_info(png->writer, png->info);
-    return BRC_OK;
+    png->z.next_in = data;
+    png->z.avail_in = (uInt)len;
+    do {
+        if (png->z.avail_out == 0) {
+            png_put(png, "IDAT", png->out, sizeof(png->out));
+            png->z.next_out = png->out;
+            png->z.avail_out = sizeof(png->out);
+        }
+        rc = deflate(&png->z, flush);
+    } while (rc == Z_OK && png->z.avail_out == 0);
+    if (rc != (flush == Z_FINISH ? Z_STREAM_END : Z_OK))
+        return cli_fail(png->cli, BRC_EIO, "zlib cannot compress the picture (%d)", rc);
+    return cli_out_check(png->cli);
 }
 
 int cli_png_begin(struct cli *cli, struct cli_png **out, size_t width, size_t height,
                   enum cli_png_kind kind, enum cli_map map)
 {
     struct cli_png *png;
-    int rc;
 
     *out = NULL;
     CLI_TRY(cli_png_check(cli, width, height));
     png = cli_regrow(NULL, 1, sizeof(*png));
     memset(png, 0, sizeof(*png));
     png->cli = cli;
-    png->writer = png_create_write_struct(PNG_LIBPNG_VER_STRING, png, png_failed, png_warned);
-    png->info = png->writer ? png_create_info_struct(png->writer) : NULL;
-    rc = png->info ? png_write_head(png, width, height, kind, map)
-                   : cli_fail(cli, BRC_ENOMEM, "out of memory");
-    if (rc < 0)
+    png->pixel = kinds[kind].samples;
+    png->row = width * png->pixel;
+    png->line = cli_regrow(NULL, png->row + 1, 1);
+    /* Colours of a map are smallest as they are; grey, and colours of an image, as differences.
+     * Trying all five filters for each row would take four times as long. */
+    png->filter = kind == CLI_PNG_PALETTE || kind == CLI_PNG_RGBA ? FILTER_NONE : FILTER_SUB;
+    if (deflateInit2(&png->z, 4, Z_DEFLATED, 15, 8,
+                     png->filter == FILTER_NONE ? Z_DEFAULT_STRATEGY : Z_FILTERED) != Z_OK) {
         cli_png_free(png);
-    else
-        *out = png;
-    return rc;
+        return cli_fail(cli, BRC_ENOMEM, "out of memory");
+    }
+    png->z.next_out = png->out;
+    png->z.avail_out = sizeof(png->out);
+    png_put_head(png, width, height, kind, map);
+    *out = png;
+    return BRC_OK;
 }
 
 int cli_png_row(struct cli_png *png, const uint8_t *row)
 {
-    if (setjmp(png_jmpbuf(png->writer)))
-        return fail_png(png);
-    png_write_row(png->writer, row);
-    return cli_out_check(png->cli);
+    uint8_t *line = png->line + 1;
+
+    png->line[0] = (uint8_t)png->filter;
+    memcpy(line, row, png->row);
+    for (size_t i = png->pixel; png->filter == FILTER_SUB && i < png->row; i++)
+        line[i] = (uint8_t)(row[i] - row[i - png->pixel]);
+    return png_deflate(png, png->line, png->row + 1, Z_NO_FLUSH);
 }
 
 int cli_png_end(struct cli_png *png)
 {
-    if (setjmp(png_jmpbuf(png->writer)))
-        return fail_png(png);
-    png_write_end(png->writer, NULL);
-    return BRC_OK;
+    CLI_TRY(png_deflate(png, NULL, 0, Z_FINISH));
+    png_put(png, "IDAT", png->out, sizeof(png->out) - png->z.avail_out);
+    png_put(png, "IEND", png->out, 0); /* crc32() takes no NULL */
+    return cli_out_check(png->cli);
 }
 
 void cli_png_free(struct cli_png *png)
 {
     if (!png)
         return;
-    png_destroy_write_struct(&png->writer, &png->info);
+    deflateEnd(&png->z);
+    free(png->line);
     free(png);
 }
-
-#endif

@@ -12,6 +12,9 @@
  * libzfp reads a stream without looking for its end. A stream is therefore decoded from a copy with
  * as many zeros behind as the longest stream of this shape could need, and was cut if libzfp has
  * read any of them.
+ *
+ * libzfp is loaded when the codec is opened: an array of a machine without it is one whose codecs
+ * are not known.
  */
 #include "builtin.h"
 
@@ -41,6 +44,23 @@ enum {
     ZFP_SPARE = 64       /* bytes that follow the longest stream                    */
 };
 
+/* The functions of libzfp that are used, and its size of words, each with its type. */
+#define FUNCTIONS(F)                                                                              \
+    F(stream_open) F(stream_close) F(stream_rtell) F(zfp_field_alloc) F(zfp_field_free)           \
+    F(zfp_field_set_pointer) F(zfp_field_set_type) F(zfp_field_set_size_1d)                       \
+    F(zfp_field_set_size_2d) F(zfp_field_set_size_3d) F(zfp_field_set_size_4d)                    \
+    F(zfp_field_dimensionality) F(zfp_field_size) F(zfp_field_type) F(zfp_stream_open)            \
+    F(zfp_stream_close) F(zfp_stream_rewind) F(zfp_stream_set_bit_stream)                         \
+    F(zfp_stream_compression_mode) F(zfp_stream_set_params) F(zfp_stream_set_rate)                \
+    F(zfp_stream_set_precision) F(zfp_stream_set_accuracy) F(zfp_stream_set_reversible)           \
+    F(zfp_read_header) F(zfp_write_header) F(zfp_compress) F(zfp_decompress) F(stream_word_bits)
+#define DECLARE(name) __typeof__(&name) name;
+#define NAME(name) #name,
+
+struct zfp_api {
+    FUNCTIONS(DECLARE)
+};
+
 enum { MODE_EXPERT, MODE_RATE, MODE_PRECISION, MODE_ACCURACY, MODE_REVERSIBLE };
 
 struct zfp_params {
@@ -52,6 +72,7 @@ struct zfp_params {
 };
 
 struct zfp_codec {
+    struct zfp_api lib;
     int has_header;
     struct zfp_params params;
     zfp_type type;
@@ -64,6 +85,38 @@ struct zfp_codec {
     uint64_t n, blocks;
     brc_buf config;
 };
+
+/* ---- libzfp ------------------------------------------------------------------------- */
+
+/* libzfp writes words in the processor's byte order, and files have them in little-endian. */
+static int zfp_check_words(const struct zfp_api *lib, brc_error *err)
+{
+    static const uint16_t one = 1;
+
+    if (*(const uint8_t *)&one == 1 || *lib->stream_word_bits == 8)
+        return BRC_OK;
+    return brc_fail(err, BRC_EUNSUPPORTED,
+                    "this machine's libzfp writes words of %zu bits in big-endian order, which "
+                    "nobody else reads: install one with words of 8 bits",
+                    *lib->stream_word_bits);
+}
+
+static int zfp_load(struct zfp_api *lib, brc_error *err)
+{
+    static const char *const files[] = { "libzfp.so.1", "libzfp.so.0", "libzfp.1.dylib", NULL };
+    static const char *const functions[] = { FUNCTIONS(NAME) NULL };
+    const brc_library library = {
+        .size = sizeof(library),
+        .name = "libzfp",
+        .use = "with which chunks are read and written",
+        .package = "libzfp1",
+        .files = files,
+        .functions = functions,
+    };
+    int rc = brc_library_load(&library, lib, err);
+
+    return rc == BRC_OK ? zfp_check_words(lib, err) : rc;
+}
 
 /* ---- configuration ------------------------------------------------------------------ */
 
@@ -290,25 +343,26 @@ static uint64_t zfp_most_bytes(const struct zfp_codec *state, unsigned minbits)
 /* Sets what a stream is written with. */
 static void zfp_set_params(const struct zfp_codec *state, zfp_stream *stream)
 {
+    const struct zfp_api *lib = &state->lib;
     const struct zfp_params *params = &state->params;
     unsigned axes = (unsigned)zfp_rate_axes(state);
 
     switch (params->mode) {
     case MODE_EXPERT:
-        (void)zfp_stream_set_params(stream, params->minbits, params->maxbits, params->maxprec,
-                                    params->minexp);
+        (void)lib->zfp_stream_set_params(stream, params->minbits, params->maxbits,
+                                         params->maxprec, params->minexp);
         break;
     case MODE_RATE:
-        (void)zfp_stream_set_rate(stream, params->number, state->type, axes, zfp_false);
+        (void)lib->zfp_stream_set_rate(stream, params->number, state->type, axes, zfp_false);
         break;
     case MODE_PRECISION:
-        (void)zfp_stream_set_precision(stream, params->maxprec);
+        (void)lib->zfp_stream_set_precision(stream, params->maxprec);
         break;
     case MODE_ACCURACY:
-        (void)zfp_stream_set_accuracy(stream, params->number);
+        (void)lib->zfp_stream_set_accuracy(stream, params->number);
         break;
     default:
-        zfp_stream_set_reversible(stream);
+        lib->zfp_stream_set_reversible(stream);
     }
 }
 
@@ -339,6 +393,8 @@ static int zfp_open(const void *ctx, void **out_state, const brc_json *config, c
         return brc_fail(err, BRC_ENOMEM, "out of memory");
     state->has_header = ctx != NULL;
     int rc = zfp_read_all(state, config, in, err);
+    if (rc == BRC_OK)
+        rc = zfp_load(&state->lib, err);
     uint64_t most = rc == BRC_OK ? zfp_most_bytes(state, state->params.minbits) : 0;
     if (rc == BRC_OK && most > PTRDIFF_MAX)
         rc = brc_fail(err, BRC_ELIMIT, "a chunk of this shape is too large for zfp");
@@ -381,6 +437,7 @@ static int zfp_write_config(void *ctx, const void *opaque, brc_buf *out, brc_err
 /* ---- libzfp's objects --------------------------------------------------------------- */
 
 struct zfp_run {
+    const struct zfp_api *lib;
     zfp_field *field;
     zfp_stream *stream;
     bitstream *bits;
@@ -388,44 +445,48 @@ struct zfp_run {
 
 static void zfp_run_end(struct zfp_run *run)
 {
+    const struct zfp_api *lib = run->lib;
+
     if (run->bits != NULL)
-        stream_close(run->bits);
+        lib->stream_close(run->bits);
     if (run->stream != NULL)
-        zfp_stream_close(run->stream);
+        lib->zfp_stream_close(run->stream);
     if (run->field != NULL)
-        zfp_field_free(run->field);
+        lib->zfp_field_free(run->field);
 }
 
 /* Begins with `room` bytes of a stream and an array of libzfp's elements. */
 static int zfp_run_start(struct zfp_run *run, const struct zfp_codec *state, void *array,
                          void *bytes, size_t room, brc_error *err)
 {
+    const struct zfp_api *lib = &state->lib;
     const size_t *shape = state->shape;
 
-    run->field = zfp_field_alloc();
-    run->stream = zfp_stream_open(NULL);
-    run->bits = stream_open(bytes, room);
+    run->lib = lib;
+    run->field = lib->zfp_field_alloc();
+    run->stream = lib->zfp_stream_open(NULL);
+    run->bits = lib->stream_open(bytes, room);
     if (run->field == NULL || run->stream == NULL || run->bits == NULL) {
         zfp_run_end(run);
         return brc_fail(err, BRC_ENOMEM, "out of memory");
     }
-    zfp_field_set_pointer(run->field, array);
-    (void)zfp_field_set_type(run->field, state->type);
+    lib->zfp_field_set_pointer(run->field, array);
+    (void)lib->zfp_field_set_type(run->field, state->type);
     switch (state->axes) {
     case 1:
-        zfp_field_set_size_1d(run->field, shape[0]);
+        lib->zfp_field_set_size_1d(run->field, shape[0]);
         break;
     case 2:
-        zfp_field_set_size_2d(run->field, shape[1], shape[0]);
+        lib->zfp_field_set_size_2d(run->field, shape[1], shape[0]);
         break;
     case 3:
-        zfp_field_set_size_3d(run->field, shape[2], shape[1], shape[0]);
+        lib->zfp_field_set_size_3d(run->field, shape[2], shape[1], shape[0]);
         break;
     default:
-        zfp_field_set_size_4d(run->field, shape[3], shape[2], shape[1], shape[0]);
+        lib->zfp_field_set_size_4d(run->field, shape[3], shape[2], shape[1], shape[0]);
     }
-    zfp_stream_set_bit_stream(run->stream, run->bits);
-    zfp_stream_rewind(run->stream);
+    lib->zfp_stream_set_bit_stream(run->stream, run->bits);
+    lib->zfp_stream_rewind(run->stream);
     zfp_set_params(state, run->stream);
     return BRC_OK;
 }
@@ -515,6 +576,7 @@ static int zfp_encode(void *ctx, const void *opaque, void *opaque_scratch, brc_s
     (void)ctx;
     const struct zfp_codec *state = opaque;
     struct brc_nested_scratch *scratch = opaque_scratch;
+    const struct zfp_api *lib = &state->lib;
     struct zfp_run run;
     int rc = brc_codec_expect_len(src, state->n * (state->bits / 8), err);
 
@@ -532,8 +594,8 @@ static int zfp_encode(void *ctx, const void *opaque, void *opaque_scratch, brc_s
     if (rc < 0)
         return rc;
     size_t len = 0;
-    if (!state->has_header || zfp_write_header(run.stream, run.field, ZFP_HEADER_FULL) > 0)
-        len = zfp_compress(run.stream, run.field);
+    if (!state->has_header || lib->zfp_write_header(run.stream, run.field, ZFP_HEADER_FULL) > 0)
+        len = lib->zfp_compress(run.stream, run.field);
     zfp_run_end(&run);
     if (len == 0)
         return brc_fail(err, BRC_EINVAL, "libzfp cannot store a chunk of this shape");
@@ -548,10 +610,11 @@ static int zfp_encode(void *ctx, const void *opaque, void *opaque_scratch, brc_s
  * versions of numcodecs wrote it. Returns 0 if it is another one, or another type. */
 static int zfp_take_shape(struct zfp_codec *as, const zfp_field *field)
 {
+    const struct zfp_api *lib = &as->lib;
     size_t sizes[ZFP_AXES] = { 0 };
-    int axes = (int)zfp_field_dimensionality(field), same = axes == as->axes;
+    int axes = (int)lib->zfp_field_dimensionality(field), same = axes == as->axes;
 
-    (void)zfp_field_size(field, sizes);
+    (void)lib->zfp_field_size(field, sizes);
     for (int i = 0; same && i < axes; i++) /* sizes[0] is along the last axis */
         same = sizes[i] == as->shape[axes - 1 - i];
     if (!same && axes == 1 && sizes[0] == as->n) {
@@ -560,12 +623,13 @@ static int zfp_take_shape(struct zfp_codec *as, const zfp_field *field)
         as->blocks = as->n / 4 + (as->n % 4 > 0);
         same = 1;
     }
-    return same && zfp_field_type(field) == as->type;
+    return same && lib->zfp_field_type(field) == as->type;
 }
 
 /* Reads a header, and makes *as the codec for what it says. */
 static int zfp_take_header(struct zfp_codec *as, brc_span src, brc_error *err)
 {
+    const struct zfp_api *lib = &as->lib;
     uint64_t head[8] = { 0 };
     struct zfp_run run;
 
@@ -573,9 +637,9 @@ static int zfp_take_header(struct zfp_codec *as, brc_span src, brc_error *err)
     int rc = zfp_run_start(&run, as, NULL, head, sizeof(head), err);
     if (rc < 0)
         return rc;
-    size_t bits = zfp_read_header(run.stream, run.field, ZFP_HEADER_FULL);
+    size_t bits = lib->zfp_read_header(run.stream, run.field, ZFP_HEADER_FULL);
     int same = bits > 0 && zfp_take_shape(as, run.field);
-    int reversible = zfp_stream_compression_mode(run.stream) == zfp_mode_reversible;
+    int reversible = lib->zfp_stream_compression_mode(run.stream) == zfp_mode_reversible;
     unsigned least = reversible ? ZFP_BLOCK_BITS : zfp_least_bits(as);
     int sane = run.stream->maxbits >= least && run.stream->minbits <= run.stream->maxbits;
     zfp_run_end(&run);
@@ -591,19 +655,20 @@ static int zfp_take_header(struct zfp_codec *as, brc_span src, brc_error *err)
 static int zfp_run_decoder(const struct zfp_codec *state, uint8_t *bytes, size_t src_len,
                            size_t room, void *array, brc_error *err)
 {
+    const struct zfp_api *lib = &state->lib;
     struct zfp_run run;
     int rc = zfp_run_start(&run, state, array, bytes, room, err);
 
     if (rc < 0)
         return rc;
     if (state->has_header)
-        (void)zfp_read_header(run.stream, run.field, ZFP_HEADER_FULL);
-    uint64_t begin = stream_rtell(run.bits), end = 0;
+        (void)lib->zfp_read_header(run.stream, run.field, ZFP_HEADER_FULL);
+    uint64_t begin = lib->stream_rtell(run.bits), end = 0;
     /* A block has minbits, or at least one. */
     uint64_t least = run.stream->minbits > 0 ? run.stream->minbits : 1;
     least = brc_codec_add_up(begin, brc_codec_times(least, state->blocks));
-    if (least <= (uint64_t)src_len * 8 && zfp_decompress(run.stream, run.field) > 0)
-        end = stream_rtell(run.bits);
+    if (least <= (uint64_t)src_len * 8 && lib->zfp_decompress(run.stream, run.field) > 0)
+        end = lib->stream_rtell(run.bits);
     zfp_run_end(&run);
     if (end == 0 || end > (uint64_t)src_len * 8)
         return brc_fail(err, BRC_ECORRUPT, "the stream ends before its last block");
@@ -655,15 +720,6 @@ static int zfp_decode(void *ctx, const void *opaque, void *opaque_scratch, brc_s
     return BRC_OK;
 }
 
-/* libzfp writes words in the processor's byte order, and files have them in little-endian. */
-static int zfp_runs(void *ctx)
-{
-    (void)ctx;
-    static const uint16_t one = 1;
-
-    return *(const uint8_t *)&one == 1 || stream_word_bits == 8;
-}
-
 int brc_codec_zfp_register(brc_registry *reg, brc_error *err)
 {
     static const char *const names[] = { "zfp", "numcodecs.zfpy" };
@@ -687,7 +743,6 @@ int brc_codec_zfp_register(brc_registry *reg, brc_error *err)
             .size = sizeof(impl),
             .spec = names[i],
             .name = "libzfp",
-            .probe = zfp_runs,
             .scratch_new = brc_codec_nested_scratch_new,
             .scratch_free = brc_codec_nested_scratch_free,
             .encode = zfp_encode,

@@ -89,11 +89,12 @@ def sqlite_flags():
     return pkg_config("--libs", "sqlite3")
 
 
-def zfp_library():
-    """libzfp where its header is: the Makefile looks for the same."""
-    found = subprocess.run([*os.environ.get("CC", "cc").split(), "-E", "-"], input=b"#include <zfp.h>\n",
-                           capture_output=True)
-    return ["zfp"] if found.returncode == 0 else []
+def bundled():
+    """Links libraries that are otherwise loaded at their first use, so that a wheel carries them: the Makefile
+    does the same for the command."""
+    found = os.environ.get("BUNDLE") and subprocess.run(
+        [*os.environ.get("CC", "cc").split(), "-E", "-"], input=b"#include <zfp.h>\n", capture_output=True)
+    return ["-Wl,--no-as-needed", "-lzfp"] if found and found.returncode == 0 else []
 
 
 def copy_programs(package):
@@ -127,8 +128,8 @@ class BuildExtension(build_ext):
             extension.extra_objects = extension.depends = [
                 str(SOURCE / "build" / made) for made in ("credentials.o", "libbreccia.a")]
             extension.extra_link_args = [*OURS, "-Wl,-z,relro,-z,now", "-Wl,--as-needed",
-                                         *sqlite_flags(), *pkg_config("--libs", *PACKAGES)]
-            extension.libraries = ["bz2", *zfp_library(), "m", "dl", "pthread"]
+                                         *sqlite_flags(), *pkg_config("--libs", *PACKAGES), *bundled()]
+            extension.libraries = ["bz2", "m", "dl", "pthread"]
         super().run()
         if self.inplace:
             package = pathlib.Path(__file__).resolve().parent / "breccia"

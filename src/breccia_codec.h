@@ -260,6 +260,25 @@ BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *a
 /* Defined by the plug-in. */
 BRC_API int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err);
 
+/* ---- libraries that are loaded late ----------------------------------------------------
+ *
+ * A library that a plug-in or a program is linked with costs time at each start, whether it is
+ * needed or not. brc_library_load() finds its functions when they are needed. Both lists end with
+ * NULL. */
+typedef struct brc_library {
+    size_t size;
+    const char *name;             /* "libzfp"                                                       */
+    const char *use;              /* "with which chunks of \"zfp\" are read and written"            */
+    const char *package;          /* the Debian package that has it                                 */
+    const char *const *files;     /* "libzfp.so.1"; the first that can be loaded is taken           */
+    const char *const *functions; /* their names                                                    */
+} brc_library;
+/* Sets the pointers to functions that `functions` consists of, in the order of library->functions.
+ * Functions that the program or the module itself is linked with are taken from there. The library
+ * stays loaded until the process ends. Several threads may call this at once. BRC_EUNSUPPORTED
+ * names the library and its package if there is none, or one that lacks a function. */
+BRC_API BRC_MUST_USE int brc_library_load(const brc_library *library, void *functions, brc_error *err);
+
 /* ---- for codecs that hold others, or change the type --------------------------------- */
 
 /* Opens a data type as zarr.json names it (`json`): a string, or an object with name and

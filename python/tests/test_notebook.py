@@ -240,8 +240,6 @@ def test_the_command_draws_what_numpy_computes(repo, tmp_path):
     def drawn(*options):
         done = subprocess.run([COMMAND, "read", path, *options, "-o", str(tmp_path / "x.png")], capture_output=True,
                               text=True)
-        if "without libpng" in done.stderr:
-            pytest.skip("the command has no libpng")
         assert done.returncode == 0, done.stderr
         return decoded((tmp_path / "x.png").read_bytes())
 

@@ -63,7 +63,6 @@ int brc_s3_failed(brc_s3_client *client, const brc_s3_request *request, brc_erro
 
 #else
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -124,7 +123,6 @@ typedef struct lane {
 
 struct brc_s3_client {
     curl_api curl;
-    void *library;
     brc_s3_config config;
     const brc_backend_host *host;
     pthread_mutex_t lock;
@@ -154,27 +152,25 @@ int brc_s3_is_built(void)
 
 /* ---- libcurl -------------------------------- */
 
-#define LOAD(name)                                             \
-    found = dlsym(client->library, "curl_" #name);             \
-    missing |= found == NULL;                                  \
-    memcpy(&client->curl.name, &found, sizeof(client->curl.name));
+#define NAME(name) "curl_" #name,
 
 /* libcurl has a global state, which the first handle makes. Since 7.84 several threads may do that
  * at once, so nobody has to call an init function; older ones are refused. */
 static int curl_load(brc_s3_client *client, brc_error *err)
 {
-    static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.4.dylib" };
-    void *found;
-    int missing = 0;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && client->library == NULL; i++)
-        client->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (client->library == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "there is no libcurl, with which chunks are fetched from servers: install "
-                        "it (Debian: libcurl4)");
-    FUNCTIONS(LOAD)
-    if (missing ||
-        !(client->curl.version_info(CURLVERSION_NOW)->features & CURL_VERSION_THREADSAFE))
+    static const char *const files[] = { "libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.4.dylib",
+                                         NULL };
+    static const char *const functions[] = { FUNCTIONS(NAME) NULL };
+    const brc_library library = {
+        .size = sizeof(library),
+        .name = "libcurl",
+        .use = "with which chunks are fetched from servers",
+        .package = "libcurl4",
+        .files = files,
+        .functions = functions,
+    };
+    BRC_BACKEND_TRY(brc_library_load(&library, &client->curl, err));
+    if (!(client->curl.version_info(CURLVERSION_NOW)->features & CURL_VERSION_THREADSAFE))
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "libcurl is too old, or was built without thread-safe initialization: "
                         "install libcurl 7.85 or newer");
@@ -253,8 +249,6 @@ void brc_s3_client_free(brc_s3_client *client)
         lane_free(&client->curl, client->lanes);
         client->lanes = next;
     }
-    if (client->library != NULL)
-        dlclose(client->library);
     pthread_mutex_destroy(&client->lock);
     explicit_bzero(&client->credentials, sizeof(client->credentials));
     free(client);

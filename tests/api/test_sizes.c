@@ -45,6 +45,7 @@ static const struct {
     NO_TAIL(brc_open_state, left), NO_TAIL(brc_pick_opts, mainline),
     NO_TAIL(brc_pick_result, left), NO_TAIL(brc_bisect_result, skipped),
     NO_TAIL(brc_log_opts, sel), NO_TAIL(brc_repair_report, missing),
+    NO_TAIL(brc_library, functions),
 };
 
 CASE("structures");

@@ -15,14 +15,14 @@ BEGIN {
     home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/ src/convert/"
     home["archive.h"] = home["archive_entry.h"] = "src/xfer/tar/"
     home["zip.h"] = "src/xfer/zip.h"
-    home["zlib.h"] = "codecs/ src/xfer/input.c src/backends/s3_http.c"
+    home["zlib.h"] = "codecs/ src/xfer/input.c src/backends/s3_http.c cli/png.c"
     home["curl/curl.h"] = "src/backends/s3_http.c"
     home["zstd.h"] = "codecs/ src/codec/delta_frame.c"
     home["blosc.h"] = home["lz4.h"] = home["lzma.h"] = home["bzlib.h"] = "codecs/"
     home["spawn.h"] = "src/xfer/foreign/ cli/cmd/cmd_bisect.c cli/pager.c"
     home["seccomp.h"] = "src/convert/lib/"
-    home["png.h"] = "cli/png.c"
-    home["dlfcn.h"] = "src/codec/registry.c src/convert/hdf5/hdf5_lib.c src/backends/s3_http.c"
+    home["zfp.h"] = "codecs/zfp.c"
+    home["dlfcn.h"] = "src/base/library.c src/codec/registry.c src/convert/hdf5/hdf5_lib.c"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }
@@ -128,8 +128,6 @@ FNR == 1 && FILENAME ~ /^src\/.*\// && FILENAME !~ /^src\/convert\// && !(layer_
     split($0, part, /[<">]/)
     if ($0 ~ /include[ \t]*</)
         library_include(part[2])
-    else if (part[2] == "late_libs.h" && FILENAME ~ /^src\/xfer\//)
-        next
     else if (part[2] == "libexec_path.h" && FILENAME == "src/xfer/foreign/libexec_default.c")
         next
     else if (part[2] ~ /\.sql\.h$/)
