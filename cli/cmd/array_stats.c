@@ -91,20 +91,102 @@ static int fields_of_array(struct cli *cli, struct field_list *list)
 
 /* ---- numbers ------------------------------ */
 
-/* Returns a JSON text of an element as people read it: a date where it is a count of days. Another
- * text, such as the mean of integers or a field, stays as it is. */
-static const char *as_element(struct cli *cli, const struct array_stats *stats, const char *json)
+/* Finds a field's value in an element's JSON, by the name that list_fields() gives the field. */
+static const brc_json *find_field(struct cli *cli, const brc_json *element, const char *within,
+                                  const char *field)
+{
+    const brc_json *found = NULL;
+
+    for (const brc_json *f = brc_json_first(element); f && !found; f = brc_json_next(f)) {
+        const char *name = cli_text(cli, "%s%s", within, brc_json_name(f));
+
+        if (brc_json_kind(f) == BRC_JSON_OBJECT)
+            found = find_field(cli, f, cli_text(cli, "%s.", name), field);
+        else if (strcmp(name, field) == 0)
+            found = f;
+    }
+    return found;
+}
+
+/* Returns the text of an element's JSON with another value for one field. */
+static const char *with_field(struct cli *cli, const brc_json *element, const brc_json *field,
+                              const char *json)
+{
+    const char *out = "{";
+
+    if (element == field)
+        return json;
+    if (brc_json_kind(element) != BRC_JSON_OBJECT) {
+        brc_buf text = BRC_BUF_INIT;
+
+        out = brc_json_write(&text, element, 0, NULL) < 0
+                  ? "null"
+                  : cli_text(cli, "%.*s", (int)text.len, (const char *)text.data);
+        brc_buf_dispose(&text);
+        return out;
+    }
+    for (const brc_json *f = brc_json_first(element); f; f = brc_json_next(f))
+        out = cli_text(cli, "%s%s%s:%s", out, out[1] ? "," : "",
+                       cli_json_quoted(cli, brc_json_name(f)), with_field(cli, f, field, json));
+    return cli_text(cli, "%s}", out);
+}
+
+/* Returns an element in which all bytes are zero, as JSON; NULL if there is no memory for it. */
+static brc_json *zero_element(struct cli *cli)
+{
+    const void *zeros = cli_alloc(cli, brc_array_describe(cli->array)->item_size, 1);
+    brc_buf text = BRC_BUF_INIT;
+    brc_json *out = NULL;
+
+    if (brc_element_format(&text, cli->array, zeros, BRC_ELEMENT_JSON, NULL) >= 0 &&
+        brc_json_parse(&out, (const char *)text.data, text.len, BRC_JSON_NAN, NULL) < 0)
+        out = NULL;
+    brc_buf_dispose(&text);
+    return out;
+}
+
+/* Returns an element's JSON in one of the forms of brc_element_format(); NULL if it is not one. */
+static const char *whole_words(struct cli *cli, const char *json, int form)
 {
     brc_buf element = BRC_BUF_INIT, text = BRC_BUF_INIT;
-    const char *out = json;
+    const char *out = NULL;
 
-    if (stats->sums.of == BRC_STATS_VALUES && !stats->field &&
-        brc_element_parse(&element, cli->array, json, NULL) >= 0 &&
-        brc_element_format(&text, cli->array, element.data, BRC_ELEMENT_TEXT, NULL) >= 0)
+    if (brc_element_parse(&element, cli->array, json, NULL) >= 0 &&
+        brc_element_format(&text, cli->array, element.data, form, NULL) >= 0)
         out = cli_text(cli, "%.*s", (int)text.len, (const char *)text.data);
     brc_buf_dispose(&element);
     brc_buf_dispose(&text);
     return out;
+}
+
+/* Returns a count of a field of times as a date: in an element that has zeros elsewhere. */
+static const char *field_time(struct cli *cli, const char *field, const char *json)
+{
+    brc_json *zero = zero_element(cli), *dated = NULL;
+    const brc_json *at = find_field(cli, zero, "", field);
+    const char *words = at ? whole_words(cli, with_field(cli, zero, at, json), BRC_ELEMENT_DATED)
+                           : NULL;
+    const char *text = "", *out = json;
+
+    if (words && brc_json_parse(&dated, words, strlen(words), BRC_JSON_NAN, NULL) >= 0 &&
+        brc_json_text(find_field(cli, dated, "", field), &text))
+        out = cli_text(cli, "%s", text);
+    brc_json_free(dated);
+    brc_json_free(zero);
+    return out;
+}
+
+/* Returns a JSON text of an element as people read it: a date where it is a count of days. Another
+ * text, such as the mean of integers, stays as it is. */
+static const char *as_element(struct cli *cli, const struct array_stats *stats, const char *json)
+{
+    const char *out = NULL;
+
+    if (stats->field)
+        return stats->is_time ? field_time(cli, stats->field, json) : json;
+    if (stats->sums.of == BRC_STATS_VALUES)
+        out = whole_words(cli, json, BRC_ELEMENT_TEXT);
+    return out ? out : json;
 }
 
 static const char *mean_words(struct cli *cli, const struct array_stats *stats)
