@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -378,4 +379,58 @@ int cli_moment_number(const struct cli_moment *moment, const struct cli_time_uni
     *real = (double)ns / (double)units->unit;
     *whole = (int64_t)number;
     return ns % units->unit == 0 && number == *whole;
+}
+
+/* ---- elapsed time -------------------------------- */
+
+/* Units of elapsed time, each a whole number of the next: as attributes have them, and as NumPy. */
+static const struct {
+    const char *name, *sign;
+    int64_t ns;
+} span_units[] = {
+    { "days", "D", DAY },
+    { "hours", "h", 3600 * SECOND },
+    { "minutes", "m", 60 * SECOND },
+    { "seconds", "s", SECOND },
+    { "milliseconds", "ms", 1000000 },
+    { "microseconds", "us", 1000 },
+    { "nanoseconds", "ns", 1 },
+};
+enum { SPAN_UNITS = sizeof(span_units) / sizeof(span_units[0]) };
+
+int64_t cli_span_unit(const char *units)
+{
+    for (size_t i = 0; i < SPAN_UNITS; i++)
+        if (strcmp(span_units[i].name, units) == 0)
+            return span_units[i].ns;
+    return 0;
+}
+
+const char *cli_span_text(char out[CLI_MOMENT_CAP], int64_t ns, int64_t unit)
+{
+    size_t i = 0;
+
+    while (span_units[i].ns > unit || ns % span_units[i].ns != 0) /* ends at nanoseconds */
+        i++;
+    snprintf(out, CLI_MOMENT_CAP, "%lld%s", (long long)(ns / span_units[i].ns), span_units[i].sign);
+    return out;
+}
+
+int cli_span_read(int64_t *ns, int64_t unit, const char *text)
+{
+    char *end;
+    long double number = strtold(text, &end);
+
+    if (end == text || !isfinite(number))
+        return 0;
+    for (size_t i = 0; *end && i < SPAN_UNITS; i++)
+        if (strcmp(end, span_units[i].sign) == 0 || strcmp(end, span_units[i].name) == 0) {
+            unit = span_units[i].ns;
+            end += strlen(end);
+        }
+    number = rintl(number * (long double)unit);
+    if (*end || !(fabsl(number) <= 9223372036854775807.0L))
+        return 0;
+    *ns = (int64_t)number;
+    return 1;
 }

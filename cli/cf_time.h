@@ -45,6 +45,13 @@ const char *cli_moment_text(char out[CLI_MOMENT_CAP], enum cli_calendar calendar
  * month, day, hour, minute or second, and *to to its end, which does not belong to it. A text with a fraction of a second
  * is one nanosecond. Returns 0 if the text is not a date of the calendar. */
 int cli_moment_read(struct cli_moment *from, struct cli_moment *to, enum cli_calendar calendar, const char *text);
+/* Returns the nanoseconds of "days", "hours" and so on to "nanoseconds", as xarray writes the units of elapsed time; 0 for
+ * other words. */
+int64_t cli_span_unit(const char *units);
+/* Writes elapsed time as "36h": in the unit, or where it is not whole, in the next finer one in which it is. */
+const char *cli_span_text(char out[CLI_MOMENT_CAP], int64_t ns, int64_t unit);
+/* Reads such a text; a number alone counts in the unit. Returns 0 if it is not one, or does not fit into nanoseconds. */
+int cli_span_read(int64_t *ns, int64_t unit, const char *text);
 /* Returns less than 0, 0 or more than 0. */
 int cli_moment_compare(const struct cli_moment *a, const struct cli_moment *b);
 

@@ -135,6 +135,7 @@ static void read_unsigned(const struct cli_variable *variable, struct cli_decode
 static int read_units(struct cli *cli, const struct cli_variable *variable, struct cli_decoder *out)
 {
     const char *units = cli_variable_text(variable, "units");
+    const char *dtype = cli_variable_text(variable, "dtype");
     const char *calendar = cli_variable_text(variable, "calendar");
     int is = units ? cli_time_units_read(&out->units, units, calendar) : 0;
 
@@ -144,10 +145,15 @@ static int read_units(struct cli *cli, const struct cli_variable *variable, stru
                         variable->path, units, calendar ? calendar : "standard");
     if (is)
         out->seen = CLI_TIME;
+    /* A number of days may be anything, so xarray notes what was a time when it was written. */
+    if (!is && units && dtype && strncmp(dtype, "timedelta64", strlen("timedelta64")) == 0)
+        out->units.unit = cli_span_unit(units);
+    if (!is && out->units.unit > 0)
+        out->seen = CLI_SPAN;
     return BRC_OK;
 }
 
-/* Reads the units of "numpy.datetime64". */
+/* Reads the units of "numpy.datetime64" and "numpy.timedelta64". */
 static void read_native_time(const brc_array_info *info, struct cli_decoder *out)
 {
     static const struct {
@@ -160,9 +166,10 @@ static void read_native_time(const brc_array_info *info, struct cli_decoder *out
                   { "ns", 1 } };
     brc_json *dtype;
     const brc_json *config;
+    const int is_span = strstr(info->dtype, "{\"name\":\"numpy.timedelta64\"") == info->dtype;
     int64_t factor = 1;
 
-    if (!strstr(info->dtype, "\"numpy.datetime64\"") ||
+    if ((!is_span && !strstr(info->dtype, "\"numpy.datetime64\"")) ||
         brc_json_parse(&dtype, info->dtype, strlen(info->dtype), 0, NULL) < 0)
         return;
     config = brc_json_member(dtype, "configuration");
@@ -172,7 +179,7 @@ static void read_native_time(const brc_array_info *info, struct cli_decoder *out
             !__builtin_mul_overflow(units[i].ns, factor, &out->units.unit)) {
             out->units.calendar = CLI_PROLEPTIC;
             out->stored = out->read = CLI_I64;
-            out->seen = CLI_TIME;
+            out->seen = is_span ? CLI_SPAN : CLI_TIME;
             out->native = 1;
             out->missing[out->nmissing++] = (long double)NO_TIME;
             out->writes_missing = 1;
@@ -228,6 +235,11 @@ int cli_decoder_changes(const struct cli_decoder *decoder)
            (decoder->seen != decoder->stored || decoder->nmissing > 0);
 }
 
+int cli_decoder_has_times(const struct cli_decoder *decoder)
+{
+    return decoder->seen == CLI_TIME || decoder->seen == CLI_SPAN;
+}
+
 const char *cli_decoder_calendar(const struct cli_decoder *decoder)
 {
     static const char *const names[] = { "standard", "proleptic_gregorian", "julian",
@@ -238,7 +250,9 @@ const char *cli_decoder_calendar(const struct cli_decoder *decoder)
 
 const char *cli_decoder_dtype(const struct cli_decoder *decoder)
 {
-    return decoder->seen == CLI_TIME ? "datetime" : cli_number_name(decoder->seen);
+    return decoder->seen == CLI_TIME   ? "datetime"
+           : decoder->seen == CLI_SPAN ? "timedelta"
+                                       : cli_number_name(decoder->seen);
 }
 
 const char *cli_decoder_descr(const struct cli_decoder *decoder)
@@ -247,7 +261,7 @@ const char *cli_decoder_descr(const struct cli_decoder *decoder)
                                          [CLI_I64] = "<i8", [CLI_U8] = "|u1",  [CLI_U16] = "<u2",
                                          [CLI_U32] = "<u4", [CLI_U64] = "<u8", [CLI_F16] = "<f2",
                                          [CLI_F32] = "<f4", [CLI_F64] = "<f8",
-                                         [CLI_TIME] = "<M8[ns]" };
+                                         [CLI_TIME] = "<M8[ns]", [CLI_SPAN] = "<m8[ns]" };
 
     return names[decoder->seen];
 }
@@ -264,6 +278,15 @@ static int is_missing(const struct cli_decoder *decoder, long double number)
     return 0;
 }
 
+/* Makes nanoseconds of a number of units. Returns 0 if they do not fit. */
+static int decode_span(const struct cli_decoder *decoder, struct cli_value *value)
+{
+    const long double most = 9223372036854775807.0L;
+
+    value->number = rintl(value->number * (long double)decoder->units.unit);
+    return value->number <= most && value->number >= -most;
+}
+
 int cli_decode(const struct cli_decoder *decoder, const void *element, struct cli_value *out)
 {
     long double number = cli_number_get(decoder->read, element);
@@ -278,6 +301,8 @@ int cli_decode(const struct cli_decoder *decoder, const void *element, struct cl
         real += decoder->offset;
         out->number = real;
     }
+    if (decoder->seen == CLI_SPAN)
+        return decode_span(decoder, out);
     if (decoder->seen != CLI_TIME)
         return 1;
     if (decoder->is_packed || !(cli_number_is_int(decoder->read)))
@@ -322,10 +347,12 @@ static void number_text(char out[CLI_DOUBLE_CAP], enum cli_number seen, long dou
 const char *cli_value_text(const struct cli_decoder *decoder, const struct cli_value *value,
                            char out[CLI_MOMENT_CAP])
 {
-    if (decoder->seen != CLI_TIME)
+    if (!cli_decoder_has_times(decoder))
         number_text(out, decoder->seen, value->number);
     else if (value->is_missing)
         snprintf(out, CLI_MOMENT_CAP, "NaT");
+    else if (decoder->seen == CLI_SPAN)
+        cli_span_text(out, (int64_t)value->number, decoder->units.unit);
     else
         cli_moment_text(out, decoder->units.calendar, &value->moment);
     return out;
@@ -336,7 +363,7 @@ int cli_decode_text(struct cli *cli, const struct cli_decoder *decoder, const vo
 {
     char text[CLI_MOMENT_CAP];
     struct cli_value value;
-    int is_time = decoder->seen == CLI_TIME;
+    int is_time = cli_decoder_has_times(decoder);
     const char *quote = "", *shown = text;
 
     if (!cli_decode(decoder, element, &value))
@@ -364,6 +391,8 @@ int cli_decode_bytes(struct cli *cli, const struct cli_decoder *decoder, const v
         memcpy(out, value.is_missing ? (const void *)&nan : element, 2);
         return 2;
     }
+    if (decoder->seen == CLI_SPAN)
+        return (int)cli_number_put(CLI_TIME, value.is_missing ? NO_TIME : value.number, out);
     if (decoder->seen != CLI_TIME)
         return (int)cli_number_put(decoder->seen, value.number, out);
     if (decoder->units.calendar > CLI_PROLEPTIC)
@@ -381,29 +410,47 @@ int cli_decode_bytes(struct cli *cli, const struct cli_decoder *decoder, const v
 
 /* ---- encoding -------------------------------- */
 
+static int fail_not_whole(struct cli *cli, const struct cli_decoder *decoder,
+                          const struct cli_value *value)
+{
+    char text[CLI_MOMENT_CAP];
+
+    return cli_fail(cli, BRC_EINVAL, "%s holds whole numbers of its units, and %s is not one",
+                    decoder->path, cli_value_text(decoder, value, text));
+}
+
 /* Sets *number to the stored number of a value that is not missing. */
 static int encode_number(struct cli *cli, const struct cli_decoder *decoder,
                          const struct cli_value *value, long double *number)
 {
     double real;
     int64_t whole;
+    int is_whole = 1;
 
     *number = value->number;
     if (decoder->seen == CLI_TIME) {
-        int is_whole = cli_moment_number(&value->moment, &decoder->units, &whole, &real);
-
+        is_whole = cli_moment_number(&value->moment, &decoder->units, &whole, &real);
         *number = is_whole ? (long double)whole : (long double)real;
-        if (!is_whole && cli_number_is_int(decoder->stored) && !decoder->is_packed) {
-            char text[CLI_MOMENT_CAP];
-
-            return cli_fail(cli, BRC_EINVAL, "%s holds whole numbers of its units, and %s is not "
-                            "one", decoder->path,
-                            cli_moment_text(text, decoder->units.calendar, &value->moment));
-        }
+    } else if (decoder->seen == CLI_SPAN) {
+        is_whole = (int64_t)value->number % decoder->units.unit == 0;
+        *number = is_whole ? (long double)((int64_t)value->number / decoder->units.unit)
+                           : value->number / (long double)decoder->units.unit;
     }
+    if (!is_whole && cli_number_is_int(decoder->stored) && !decoder->is_packed)
+        return fail_not_whole(cli, decoder, value);
     if (decoder->is_packed)
         *number = ((double)*number - decoder->offset) / decoder->scale;
     return BRC_OK;
+}
+
+/* Writes a value for a message. */
+static const char *shown_value(const struct cli_decoder *decoder, const struct cli_value *value,
+                               char out[CLI_MOMENT_CAP])
+{
+    if (decoder->seen == CLI_SPAN)
+        return cli_value_text(decoder, value, out);
+    number_text(out, CLI_F64, value->number);
+    return out;
 }
 
 int cli_encode(struct cli *cli, const struct cli_decoder *decoder, const struct cli_value *value,
@@ -411,7 +458,7 @@ int cli_encode(struct cli *cli, const struct cli_decoder *decoder, const struct 
 {
     long double number = decoder->nmissing ? decoder->missing[0] : NAN, low, high;
     int is_int = cli_number_is_int(decoder->read);
-    char text[CLI_DOUBLE_CAP];
+    char text[CLI_MOMENT_CAP];
 
     if (value->is_missing && is_int && !decoder->writes_missing)
         return cli_fail(cli, BRC_EINVAL,
@@ -422,17 +469,14 @@ int cli_encode(struct cli *cli, const struct cli_decoder *decoder, const struct 
     if (is_int) {
         number = rintl(number);
         cli_number_range(decoder->read, &low, &high);
-        if (!(number >= low && number <= high)) {
-            number_text(text, CLI_F64, value->number);
-            return cli_fail(cli, BRC_EINVAL, "%s does not fit into %s, which holds %s", text,
-                            decoder->path, cli_number_name(decoder->read));
-        }
-        if (!value->is_missing && is_missing(decoder, number)) {
-            number_text(text, CLI_F64, value->number);
+        if (!(number >= low && number <= high))
+            return cli_fail(cli, BRC_EINVAL, "%s does not fit into %s, which holds %s",
+                            shown_value(decoder, value, text), decoder->path,
+                            cli_number_name(decoder->read));
+        if (!value->is_missing && is_missing(decoder, number))
             return cli_fail(cli, BRC_EINVAL,
-                            "%s would be stored in %s as the number that means missing", text,
-                            decoder->path);
-        }
+                            "%s would be stored in %s as the number that means missing",
+                            shown_value(decoder, value, text), decoder->path);
     }
     if (decoder->stored == CLI_F16)
         return cli_fail(cli, BRC_EUNSUPPORTED, "%s holds float16, which --decode does not write",
@@ -445,6 +489,7 @@ int cli_value_read(struct cli *cli, const struct cli_decoder *decoder, const cha
                    struct cli_value *out)
 {
     struct cli_moment to;
+    int64_t ns;
     char *end;
 
     *out = (struct cli_value){ .number = NAN };
@@ -458,6 +503,13 @@ int cli_value_read(struct cli *cli, const struct cli_decoder *decoder, const cha
         return cli_fail(cli, BRC_EINVAL,
                         "'%s' is not a date of %s, such as 2020-05-01T12:00, in the calendar %s",
                         text, decoder->path, cli_decoder_calendar(decoder));
+    }
+    if (decoder->seen == CLI_SPAN) {
+        if (!cli_span_read(&ns, decoder->units.unit, text))
+            return cli_fail(cli, BRC_EINVAL, "'%s' is not a duration of %s, such as 36h or 2D",
+                            text, decoder->path);
+        out->number = (long double)ns;
+        return BRC_OK;
     }
     out->number = strtold(text, &end);
     if (end == text || *end)

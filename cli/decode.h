@@ -1,5 +1,6 @@
 /*
- * decode.h - what the elements of an array mean by the CF conventions: times, packed numbers, missing values.
+ * decode.h - what the elements of an array mean by the CF conventions: times, elapsed times, packed numbers, missing
+ * values.
  *
  * The rules are those of xarray, for its data of Zarr: _FillValue of floats is base64, and what is packed is float64.
  */
@@ -23,20 +24,20 @@ struct cli_decoder {
     size_t item;            /* bytes of an element                             */
     enum cli_number stored; /* CLI_NO_NUMBER: elements are what they are       */
     enum cli_number read;   /* the same as _Unsigned says                      */
-    enum cli_number seen;   /* what decoded elements are; CLI_TIME for times   */
+    enum cli_number seen;   /* what decoded elements are; CLI_TIME for times, CLI_SPAN for elapsed times */
     int native;             /* they are times by their data type already       */
     int is_packed;
     double scale, offset;
     long double missing[CLI_MISSING_MOST]; /* stored numbers that mean "missing" */
     int nmissing;
     int writes_missing;     /* missing[0] may be written                       */
-    struct cli_time_units units; /* of times                                   */
+    struct cli_time_units units; /* of times; of elapsed times `unit` alone    */
 };
 
 /* An element. */
 struct cli_value {
     int is_missing;
-    long double number;
+    long double number;        /* of elapsed times nanoseconds                 */
     struct cli_moment moment; /* of times                                      */
 };
 
@@ -47,9 +48,11 @@ int cli_decoder_read(struct cli *cli, const struct cli_variable *variable, const
 int cli_decoder_open(struct cli *cli, struct cli_decoder *out);
 /* Tells whether decoded elements differ from stored ones. */
 int cli_decoder_changes(const struct cli_decoder *decoder);
+/* Tells whether decoded elements are times or elapsed times. */
+int cli_decoder_has_times(const struct cli_decoder *decoder);
 /* Returns the calendar of times, else NULL. */
 const char *cli_decoder_calendar(const struct cli_decoder *decoder);
-/* Returns the name of the data type that decoded elements have: "float64", "datetime". */
+/* Returns the name of the data type that decoded elements have: "float64", "datetime", "timedelta". */
 const char *cli_decoder_dtype(const struct cli_decoder *decoder);
 /* Returns NumPy's name of that type: "<f8", "<M8[ns]". */
 const char *cli_decoder_descr(const struct cli_decoder *decoder);
@@ -62,12 +65,12 @@ const char *cli_value_text(const struct cli_decoder *decoder, const struct cli_v
 /* Writes a decoded element as text, in one of the forms of brc_element_format(). */
 int cli_decode_text(struct cli *cli, const struct cli_decoder *decoder, const void *element, int form,
                     char out[CLI_MOMENT_CAP]);
-/* Writes a decoded element as NumPy has it, and returns its size; times are nanoseconds since 1970. A negative number is
+/* Writes a decoded element as NumPy has it, and returns its size; times are nanoseconds since 1970 or elapsed ones. A negative number is
  * an error. */
 int cli_decode_bytes(struct cli *cli, const struct cli_decoder *decoder, const void *element, void *out);
 /* Does the reverse of cli_decode(): writes the element that is stored. */
 int cli_encode(struct cli *cli, const struct cli_decoder *decoder, const struct cli_value *value, void *element);
-/* Reads a value as people write it: "280.5", "nan", "2020-05-01". */
+/* Reads a value as people write it: "280.5", "nan", "2020-05-01", "36h". */
 int cli_value_read(struct cli *cli, const struct cli_decoder *decoder, const char *text, struct cli_value *out);
 
 #endif

@@ -14,13 +14,14 @@ enum cli_number {
     CLI_NO_NUMBER,
     CLI_BOOL, CLI_I8, CLI_I16, CLI_I32, CLI_I64, CLI_U8, CLI_U16, CLI_U32, CLI_U64, CLI_F16, CLI_F32, CLI_F64,
     CLI_TIME,  /* int64, and NaT is NaN                                        */
+    CLI_SPAN,  /* likewise, of elapsed time: only decoders (decode.h) know them */
     CLI_BY_TEXT /* other numbers: as they are printed                          */
 };
 
 enum cli_number cli_number_of(const brc_array_info *info);
 /* Tells whether the numbers are integers of 1 to 8 bytes. */
 int cli_number_is_int(enum cli_number number);
-/* Returns the name of the data type of one that is no CLI_TIME, CLI_BY_TEXT or CLI_NO_NUMBER. */
+/* Returns the name of the data type of one that is no CLI_TIME, CLI_SPAN, CLI_BY_TEXT or CLI_NO_NUMBER. */
 const char *cli_number_name(enum cli_number number);
 size_t cli_number_size(enum cli_number number);
 /* Returns the number from the bit pattern of a float16. */

@@ -242,6 +242,7 @@ struct label {
 
 static int is_label(const struct labels *labels, const char *text, struct label *out)
 {
+    int64_t ns;
     char *end;
 
     out->text = text;
@@ -249,6 +250,12 @@ static int is_label(const struct labels *labels, const char *text, struct label 
         return 1;
     if (labels->decoder.seen == CLI_TIME)
         return cli_moment_read(&out->from, &out->to, labels->decoder.units.calendar, text);
+    if (labels->decoder.seen == CLI_SPAN) {
+        if (!cli_span_read(&ns, labels->decoder.units.unit, text))
+            return 0;
+        out->number = (long double)ns;
+        return 1;
+    }
     out->number = strtold(text, &end);
     if (end == text || *end || isnan(out->number))
         return 0;
@@ -304,8 +311,9 @@ static int split_wanted(struct cli *cli, const struct labels *labels, const char
         return BRC_OK;
     return cli_fail(cli, BRC_EINVAL, "%s=%s: %s has %s; write {%s=VALUE} or {%s=FROM:TO}",
                     labels->name, text, labels->path,
-                    labels->decoder.seen == CLI_TIME ? "dates, such as 2020-05-01T12:00"
-                                                     : "numbers",
+                    labels->decoder.seen == CLI_TIME   ? "dates, such as 2020-05-01T12:00"
+                    : labels->decoder.seen == CLI_SPAN ? "durations, such as 36h"
+                                                       : "numbers",
                     labels->name, labels->name);
 }
 

@@ -21,6 +21,7 @@ static const char slices_text[] =
     "  '[time=0, lat=10:20]'            dimensions that are not named are whole\n"
     "  '{time=2020-05-01, lat=30:60}'   both ends belong to the slice, in either order\n"
     "  '{time=2020-05:2020-06}'         two months; dates as CF's units say them\n"
+    "  '{lead=36h:2D}'                  elapsed time\n"
     "\n"
     "In braces, the values are those of the array that has the dimension's name, in\n"
     "the same group or above. A value that is not there is an error that names the\n"

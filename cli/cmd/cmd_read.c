@@ -235,7 +235,9 @@ const struct cli_command cli_command_read = {
                "without names), and value; each row has the positions and the element.\n"
                "--decode applies the conventions CF, as xarray does: \"days since 1900-01-01\" in\n"
                "any calendar becomes a date, scale_factor, add_offset and _Unsigned are applied,\n"
-               "_FillValue and missing_value become nan. As .npy, dates are datetime64[ns].",
+               "_FillValue and missing_value become nan. As .npy, dates are datetime64[ns].\n"
+               "Numbers of days to nanoseconds are elapsed time (36h) where the attribute dtype\n"
+               "says timedelta64, as xarray writes it.",
     .examples = "breccia read climate.brc /t2m '[-1, ::10, ::10]'\n"
                 "breccia read climate.brc /t2m '[0:24]' -o day.npy --at v1.0\n"
                 "breccia read climate.brc /t2m '[0, :2]' --format csv --coordinates\n"

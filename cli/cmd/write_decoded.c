@@ -123,12 +123,17 @@ static int load_values(struct values *values, const brc_sel *sel)
 {
     struct cli *cli = values->cli;
     brc_error err = BRC_ERROR_INIT;
-    int is_time = values->to.seen == CLI_TIME;
+    int is_time = values->to.seen == CLI_TIME, is_span = values->to.seen == CLI_SPAN;
 
-    if (is_time != (values->from.seen == CLI_TIME) || values->from.stored == CLI_NO_NUMBER)
+    if (is_time != (values->from.seen == CLI_TIME) || is_span != (values->from.seen == CLI_SPAN) ||
+        values->from.stored == CLI_NO_NUMBER)
         return cli_fail(cli, BRC_EINVAL, "%s has %s, and what is to be written %s", values->to.path,
-                        is_time ? "times" : "numbers",
-                        is_time ? "does not: give datetime64" : "is something else");
+                        is_time   ? "times"
+                        : is_span ? "durations"
+                                  : "numbers",
+                        is_time   ? "does not: give datetime64"
+                        : is_span ? "does not: give timedelta64"
+                                  : "is something else");
     return cli_called(cli, brc_array_load_stream(cli->array, sel, get_encoded, values, &err), &err);
 }
 
@@ -204,11 +209,12 @@ int cli_load_decoded(struct cli *cli, const brc_sel *sel, const char *from)
         return load_npy(cli, sel, from, &values);
     CLI_TRY(brc_check_file(cli->file, "/dev/stdin", &cli->err));
     values.from = values.to;
-    values.from.stored = values.from.read = values.to.seen == CLI_TIME ? CLI_I64 : values.to.seen;
+    values.from.stored = cli_decoder_has_times(&values.to) ? CLI_I64 : values.to.seen;
+    values.from.read = values.from.stored;
     values.from.item = cli_number_size(values.from.stored);
     values.from.is_packed = 0;
     values.from.nmissing = 0;
-    if (values.to.seen == CLI_TIME) {
+    if (cli_decoder_has_times(&values.to)) {
         values.from.units = (struct cli_time_units){ .calendar = CLI_PROLEPTIC, .unit = 1 };
         values.from.missing[values.from.nmissing++] = (long double)INT64_MIN;
     }

@@ -128,3 +128,47 @@ printf '0,0,9999999\n' | t write rows.brc /t --csv - --decode
 q create rows.brc /s --shape 2 --dtype string
 printf '0,a\n' | t write rows.brc /s --csv - --decode
 t read rows.brc /t
+
+echo '-- elapsed time, where the attribute dtype says so'
+q init lead.brc
+span='"dtype": "timedelta64[ns]"'
+q create lead.brc /lead --shape 4 --dtype int32 --dimension-names lead --attrs "{\"units\": \"hours\", $span, \"_FillValue\": -9}"
+printf '0,0\n1,36\n2,-48\n3,-9\n' | q write lead.brc /lead --csv -
+q create lead.brc /v --shape 4 --dtype int8 --dimension-names lead
+printf '0,10\n1,11\n2,12\n3,13\n' | q write lead.brc /v --csv -
+t read lead.brc /lead --decode
+t read lead.brc /lead --decode --json
+t read lead.brc /lead --decode --format csv
+breccia read lead.brc /lead --decode --format raw | od -A n -t d8 -w8
+breccia read lead.brc /lead --decode -o lead.npy && head -c 60 lead.npy | tr -d '\200-\377\000-\037' && echo
+array lead.brc /half float64 "{\"units\": \"days\", $span}" 1.5 nan 0.000011574074074074074 1e300
+t read lead.brc /half '[:3]' --decode
+t read lead.brc /half --decode
+array lead.brc /plain int8 '{"units": "days"}' 1
+t read lead.brc /plain --decode
+array lead.brc /other int8 "{\"units\": \"months\", $span}" 1
+t read lead.brc /other --decode
+echo '-- written'
+t write lead.brc /lead '[0]' --value 2D --decode
+t write lead.brc /lead '[1]' --value 90m --decode
+t write lead.brc /lead '[1]' --value 7 --decode
+t write lead.brc /lead '[2]' --value 1y --decode
+t write lead.brc /lead '[2]' --value -9 --decode
+t write lead.brc /lead '[2]' --value 99999999999D --decode
+t write lead.brc /lead '[3]' --value NaT --decode
+t write lead.brc /half '[0]' --value 90m --decode
+t read lead.brc /lead
+t read lead.brc /half '[0]'
+t write lead.brc /lead --from lead.npy --decode
+t read lead.brc /lead
+breccia read lead.brc /lead --decode --format raw | breccia write lead.brc /half --from - --decode
+t read lead.brc /half --decode
+t write lead.brc /v --from lead.npy --decode
+t write lead.brc /lead --from t.npy --decode
+echo '-- and looked up'
+t read lead.brc /v '{lead=36h}'
+t read lead.brc /v '{lead=1.5D}'
+t read lead.brc /v '{lead=36}'
+t read lead.brc /v '{lead=0h:2D}'
+t read lead.brc /v '{lead=1h}'
+t read lead.brc /v '{lead=1y}'
