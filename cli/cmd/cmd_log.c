@@ -230,7 +230,55 @@ static int read_log_operands(struct cli *cli, struct log_request *request)
     return npaths == 0 && n == 1 ? place_word(cli, request, words[0]) : BRC_OK;
 }
 
-/* Takes the SLICE off the PATH, and reads it by the newest of the versions that are listed. */
+/* Tells whether no element is selected, as by [6:7] of four elements. */
+static int selects_none(const brc_sel *sel)
+{
+    for (int i = 0; i < sel->ndim; i++)
+        if (sel->count[i] == 0)
+            return 1;
+    return 0;
+}
+
+/* Reads the slice by the shape that the array has in a version. */
+static int read_slice_at(struct cli *cli, const char *rev, const char *path, const char *slice,
+                         brc_sel *out)
+{
+    brc_array_free(cli->array);
+    brc_session_free(cli->session);
+    cli->array = NULL;
+    cli->session = NULL;
+    *out = (brc_sel)BRC_SEL_INIT;
+    CLI_TRY(brc_session_open(&cli->session, cli->repo, rev, BRC_SESSION_AT, &cli->err));
+    CLI_TRY(brc_array_open(&cli->array, cli->session, path, &cli->err));
+    return cli_select(cli, slice, out);
+}
+
+/* Reads the slice by the newest version before `rev` in which the array has such elements: they may
+ * have been cut off, or the array removed. Where there is none, what was said of `rev` holds. */
+static int read_older_slice(struct cli *cli, const char *rev, const char *slice, int of_rev,
+                            struct log_request *request)
+{
+    const brc_log_opts opts = { .size = sizeof(opts), .path = request->path };
+    const brc_error why = cli->err;
+    const brc_commit *commit;
+    brc_sel sel;
+    brc_iter *log;
+    int rc, found = 0;
+
+    CLI_TRY(brc_log(&log, cli->repo, rev, &opts, &cli->err));
+    while (!found && (rc = brc_next(log, &commit, &cli->err)) == 1)
+        found = read_slice_at(cli, cli_long_id(cli, &commit->id), commit->path, slice, &sel) >= 0 &&
+                !selects_none(&sel);
+    brc_iter_free(log);
+    if (found)
+        request->sel = sel;
+    if (found || rc < 0)
+        return found ? BRC_OK : rc;
+    cli->err = why;
+    return of_rev;
+}
+
+/* Takes the SLICE off the PATH, and reads it. */
 static int read_log_slice(struct cli *cli, struct log_request *request)
 {
     const char *dots = request->rev ? strstr(request->rev, "..") : NULL;
@@ -241,13 +289,14 @@ static int read_log_slice(struct cli *cli, struct log_request *request)
         return cli_usage(cli, "--values needs the PATH of an array, or PATH[SLICE]");
     brc_session_free(cli->session);
     cli->session = NULL;
-    CLI_TRY(brc_session_open(&cli->session, cli->repo, rev && *rev ? rev : "HEAD", BRC_SESSION_AT,
-                             &cli->err));
+    rev = rev && *rev ? rev : "HEAD";
+    CLI_TRY(brc_session_open(&cli->session, cli->repo, rev, BRC_SESSION_AT, &cli->err));
     CLI_TRY(cli_split_slice(cli, &request->path, &slice));
     request->slice = slice ? slice : "";
-    CLI_TRY(brc_array_open(&cli->array, cli->session, request->path, &cli->err));
-    request->sel = (brc_sel)BRC_SEL_INIT;
-    return cli_select(cli, slice, &request->sel);
+    const int rc = read_slice_at(cli, rev, request->path, slice, &request->sel);
+    if (rc >= 0 && !selects_none(&request->sel))
+        return BRC_OK;
+    return read_older_slice(cli, rev, slice, rc, request);
 }
 
 static int run_log(struct cli *cli)
@@ -294,7 +343,7 @@ const struct cli_command cli_command_log = {
                "--values lists the commits that changed elements of the array PATH, or of SLICE,\n"
                "and shows the first of them with both values: 'none' before an element was made,\n"
                "and once it was cut off. A merge whose values are those of one of its parents is\n"
-               "left out.\n"
+               "left out. SLICE is read by the newest version in which the array has it.\n"
                "TIME is 2026-11-20, 2026-11-20T12:00:00Z, yesterday, monday, '2 weeks ago' or\n"
                "@SECONDS since 1970, in UTC. REGEX is a POSIX extended regular expression.",
     .examples = "breccia log climate.brc --oneline --graph\n"

@@ -131,3 +131,30 @@ q rm m2.brc /h/b
 commit m2.brc 'texts' 15
 t log m2.brc /s --values --oneline
 t log m2.brc HEAD~1 '/h/b[7,0]' --values --oneline
+
+echo '# values of elements that were cut off, and of an array that was removed'
+q init cut.brc
+q create cut.brc /a --shape 8 --dtype int8 --chunks 4
+q write cut.brc /a --value 1
+commit cut.brc first 10
+q write cut.brc /a '[7]' --value 5
+commit cut.brc second 11
+q resize cut.brc /a --shape 4
+commit cut.brc third 12
+t log cut.brc '/a[7]' --values --oneline
+t log cut.brc '/a[2:7]' --values --oneline
+t log cut.brc '/a[6:7]' --values --oneline
+t log cut.brc '/a[8:9]' --values --oneline
+t log cut.brc '/a[-1]' --values --oneline
+t log cut.brc '/a[8]' --values --oneline
+t log cut.brc HEAD~1 '/a[8]' --values --oneline
+t log cut.brc '/a[7' --values --oneline
+q mv cut.brc /a /b
+q write cut.brc /b '[0]' --value 9
+commit cut.brc fourth 13
+t log cut.brc '/b[6]' --values --oneline
+q rm cut.brc /b
+commit cut.brc fifth 14
+t log cut.brc '/b[0]' --values --oneline
+t log cut.brc '/b[7]' --values --oneline
+t log cut.brc '/c[7]' --values --oneline
