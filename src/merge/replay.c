@@ -135,15 +135,34 @@ static int list_in_the_way(brc_steps *q, brc_session *s, brc_iter **out, brc_err
     return any;
 }
 
+typedef struct conflicts_call {
+    brc_iter **out;
+    brc_session *s;
+    int any;
+} conflicts_call;
+
+static int list_once(void *ctx, int insists, brc_error *err)
+{
+    conflicts_call *c = ctx;
+    brc_steps q;
+    (void)insists;
+    begin_replay(&q, c->s->repo);
+    c->any = list_in_the_way(&q, c->s, c->out, err);
+    brc_steps_dispose(&q);
+    return c->any < 0 ? c->any : BRC_OK;
+}
+
 int brc_replay_conflicts(brc_iter **out, brc_session *s, brc_error *err)
 {
-    brc_steps q;
+    conflicts_call call = {.out = out, .s = s};
+    const brc_file_change change = {.ctx = &call, .is_ahead = 1, .steps = list_once};
     *out = NULL;
     BRC_TRY(brc_session_can_change(s, err));
     if (brc_store_in_write(s->repo->store))
         return brc_fail(err, BRC_EMISUSE, "conflicts cannot be listed within a transaction");
-    begin_replay(&q, s->repo);
-    int rc = list_in_the_way(&q, s, out, err);
-    brc_steps_dispose(&q);
-    return rc;
+    const int rc = brc_change_run(s->repo->store, &change, err);
+    return rc == BRC_CHANGE_AGAIN
+               ? brc_change_is_late(s->repo->store, "the conflicts were listed", "list them again",
+                                    err)
+               : rc < 0 ? rc : call.any;
 }

@@ -344,12 +344,21 @@ static void put_all(brc_session *s, uint64_t at, int value)
         scenario_put(&c, s, paths[i], at, value);
 }
 
-/* A commit that was not made has stored the same objects, so this one meets them and puts none. */
-static int commit_private(int value)
+static int list_conflicts(brc_session *s)
 {
-    brc_commit_opts dry = BRC_COMMIT_OPTS_INIT;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_iter *conflicts;
     brc_oid id;
+    opts.flags = BRC_COMMIT_DRY_RUN;
+    opts.conflicts = &conflicts;
+    const int rc = brc_session_commit(&id, s, &opts, &c.err);
+    brc_iter_free(conflicts);
+    return rc;
+}
+
+/* Another session has stored what this one will store, so the objects are met, and not put. */
+static brc_session *begin_like_another(int value)
+{
     breccia *other = scenario_handle(&c, 10000);
     brc_session *s = scenario_session(&c, c.repo, "main", BRC_SESSION_PRIVATE);
     brc_session *same = scenario_session(&c, other, "main", BRC_SESSION_PRIVATE);
@@ -357,14 +366,28 @@ static int commit_private(int value)
     put_all(same, 0, value);
     put_all(c.session, 63, value);
     scenario_commit(&c, "theirs");
-    dry.flags = BRC_COMMIT_DRY_RUN;
-    dry.conflicts = &conflicts;
-    OK(&c, brc_session_commit(&id, same, &dry, &c.err));
-    brc_iter_free(conflicts);
+    OK(&c, list_conflicts(same));
     brc_session_free(same);
     brc_free(other);
+    return s;
+}
+
+static int commit_private(int value)
+{
+    brc_session *s = begin_like_another(value);
     fault_vfs_act(&disk, FAULT_LOCK, (uint64_t)moment, collect, NULL);
     const int rc = commit_of(s, "mine", &c.err);
+    brc_session_free(s);
+    return rc;
+}
+
+static int list_private(int value)
+{
+    brc_session *s = begin_like_another(value);
+    fault_vfs_act(&disk, FAULT_LOCK, (uint64_t)moment, collect, NULL);
+    const int rc = list_conflicts(s);
+    fault_vfs_disarm(&disk);
+    OK(&c, commit_of(s, "mine", &c.err));
     brc_session_free(s);
     return rc;
 }
@@ -386,7 +409,7 @@ static int merge_side(int value)
     return rc;
 }
 
-static int (*const ahead[])(int value) = { commit_private, merge_side };
+static int (*const ahead[])(int value) = { commit_private, list_private, merge_side };
 
 CASE("collected", .setup = collected_setup, .teardown = collected_teardown, .timeout = 240);
 
