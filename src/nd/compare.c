@@ -304,14 +304,19 @@ void brc_tally_add(brc_tally *tally, uint64_t elements, const uint64_t *first,
         tally_span(tally, i, first[i], last[i]);
     if (tally->boxes != NULL)
         brc_boxes_add(tally->boxes, elements, first, last);
+    if (tally->cells != NULL)
+        brc_cells_add(tally->cells, first, last);
 }
 
 void brc_tally_merge(brc_tally *into, const brc_tally *from)
 {
     brc_boxes *boxes = into->boxes;
+    brc_cells *cells = into->cells;
     into->boxes = NULL;
+    into->cells = NULL;
     brc_tally_add(into, from->elements, from->first, from->last);
     into->boxes = boxes;
+    into->cells = cells;
     if (from->max_abs > into->max_abs)
         into->max_abs = from->max_abs;
     into->numbers += from->numbers;

@@ -142,6 +142,91 @@ void brc_boxes_settle(brc_boxes *boxes)
     }
 }
 
+/* ==== cells ================================ */
+
+/* Halves the longest edge as long as there are few cells. */
+static size_t cut_cells(brc_cells *cells, const uint64_t *shape)
+{
+    size_t n = 1;
+    for (int i = 0; i < cells->ndim; i++) {
+        cells->edge[i] = shape[i] > 0 ? shape[i] : 1;
+        cells->count[i] = 1;
+    }
+    while (cells->ndim > 0) {
+        int longest = 0;
+        for (int i = 1; i < cells->ndim; i++)
+            longest = cells->edge[i] > cells->edge[longest] ? i : longest;
+        const uint64_t edge = cells->edge[longest] - cells->edge[longest] / 2;
+        const uint64_t count = brc_grid_extent(shape[longest], edge);
+        const size_t others = n / (size_t)cells->count[longest];
+        if (edge == cells->edge[longest] || others * count > BRC_CELLS_MOST)
+            return n;
+        cells->edge[longest] = edge;
+        cells->count[longest] = count;
+        n = others * (size_t)count;
+    }
+    return n;
+}
+
+int brc_cells_init(brc_cells *cells, int ndim, const uint64_t *shape, brc_error *err)
+{
+    void *memory;
+    *cells = (brc_cells){.ndim = ndim};
+    cells->n = cut_cells(cells, shape);
+    BRC_TRY(brc_new_array(&memory, cells->n, sizeof(*cells->cell), err));
+    cells->cell = memory;
+    const int rc = brc_lock_new(&cells->lock, err);
+    if (rc < 0)
+        free(memory);
+    return rc;
+}
+
+static void cell_add(brc_one_box *cell, int ndim, const brc_one_box *part)
+{
+    if (cell->elements == 0)
+        *cell = *part;
+    else
+        box_join(ndim, cell, part);
+}
+
+void brc_cells_add(brc_cells *cells, const uint64_t *first, const uint64_t *last)
+{
+    const int axis = cells->ndim - 1;
+    brc_one_box part = {.elements = 1};
+    size_t row = 0;
+    brc_lock_enter(cells->lock);
+    if (axis < 0) {
+        cell_add(cells->cell, 0, &part);
+        brc_lock_leave(cells->lock);
+        return;
+    }
+    for (int i = 0; i <= axis; i++) {
+        part.first[i] = part.last[i] = first[i];
+        row = row * (size_t)cells->count[i] + (i < axis ? (size_t)(first[i] / cells->edge[i]) : 0);
+    }
+    for (uint64_t at = first[axis]; at <= last[axis]; at = part.last[axis] + 1) {
+        const uint64_t cell = at / cells->edge[axis], end = (cell + 1) * cells->edge[axis] - 1;
+        part.first[axis] = at;
+        part.last[axis] = end < last[axis] ? end : last[axis];
+        part.elements = part.last[axis] - at + 1;
+        cell_add(&cells->cell[row + (size_t)cell], cells->ndim, &part);
+    }
+    brc_lock_leave(cells->lock);
+}
+
+void brc_cells_to_boxes(const brc_cells *cells, brc_boxes *out)
+{
+    for (size_t i = 0; i < cells->n; i++)
+        if (cells->cell[i].elements > 0)
+            brc_boxes_add(out, cells->cell[i].elements, cells->cell[i].first, cells->cell[i].last);
+}
+
+void brc_cells_dispose(brc_cells *cells)
+{
+    free(cells->cell);
+    brc_lock_free(cells->lock);
+}
+
 /* ==== picks ================================ */
 
 int brc_picks_init(brc_picks *picks, int ndim, size_t most, brc_error *err)

@@ -32,6 +32,27 @@ void brc_boxes_merge(brc_boxes *into, const brc_boxes *from);
  * elements of their common box. */
 void brc_boxes_settle(brc_boxes *boxes);
 
+/* ---- cells -------------------------------- */
+
+/* The most cells that a shape is cut into. */
+#define BRC_CELLS_MOST 4096
+
+/* The differences in each cell of a shape. The cells depend on the shape alone, and any thread may add to them in
+ * any order: so boxes that are made of them do not depend on how the elements were read. */
+typedef struct brc_cells {
+    int ndim;
+    uint64_t edge[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    brc_one_box *cell; /* in C order */
+    size_t n;
+    brc_lock *lock;
+} brc_cells;
+
+BRC_MUST_USE int brc_cells_init(brc_cells *cells, int ndim, const uint64_t *shape, brc_error *err);
+/* Adds elements side by side along the last axis, all of which differ. */
+void brc_cells_add(brc_cells *cells, const uint64_t *first, const uint64_t *last);
+void brc_cells_to_boxes(const brc_cells *cells, brc_boxes *out);
+void brc_cells_dispose(brc_cells *cells);
+
 /* ---- picks -------------------------------- */
 
 /* One element that differs. */

@@ -201,6 +201,7 @@ static int compare_parts(slab_differ *d, const brc_sel *sel, const int64_t *stri
         p->y = (brc_place){d->data[1].data + offset, strides};
         brc_tally_init(&p->tally, sel->ndim, p->type);
         brc_tally_want(&p->tally, d->sides->wanted, NULL);
+        p->tally.cells = d->sides->tally->cells;
         p->job.run = slab_part_run;
         brc_group_submit(group, &p->job);
     }
@@ -554,17 +555,38 @@ static int pick_whole(brc_element_diff *out, brc_array *a, int side,
 
 /* ---- figures and values -------------------------------- */
 
+/* Finds the figures where chunks are cut differently. Slabs depend on the budget, and boxes must
+ * not, so they are made of cells. With another fill value nearly all elements that neither side has
+ * stored differ, and all differences are one box. */
+static int slab_figures(brc_element_diff *out, brc_diff_sides *sides, brc_error *err)
+{
+    brc_tally *tally = &out->tally;
+    brc_cells cells;
+    if (sides->fills_differ) {
+        BRC_TRY(diff_slabs(sides, err));
+        if (tally->elements > 0)
+            brc_boxes_add(&out->boxes, tally->elements, tally->first, tally->last);
+        return BRC_OK;
+    }
+    BRC_TRY(brc_cells_init(&cells, tally->ndim, sides->shape, err));
+    tally->cells = &cells;
+    const int rc = diff_slabs(sides, err);
+    tally->cells = NULL;
+    if (rc == BRC_OK)
+        brc_cells_to_boxes(&cells, &out->boxes);
+    brc_cells_dispose(&cells);
+    return rc;
+}
+
 static int find_figures(brc_element_diff *out, brc_diff_sides *sides,
                         const brc_element_wanted *wanted, brc_error *err)
 {
     const int same = brc_diff_cut_same(sides);
     sides->tally = &out->tally;
     sides->wanted = &wanted->rule;
-    /* Slabs depend on the budget, and so would several boxes. */
     brc_tally_want(&out->tally, &wanted->rule, same ? &out->boxes : NULL);
-    BRC_TRY(same ? diff_pairs(sides, wanted->chunks ? out : NULL, err) : diff_slabs(sides, err));
-    if (!same && out->tally.elements > 0)
-        brc_boxes_add(&out->boxes, out->tally.elements, out->tally.first, out->tally.last);
+    BRC_TRY(same ? diff_pairs(sides, wanted->chunks ? out : NULL, err)
+                 : slab_figures(out, sides, err));
     brc_boxes_settle(&out->boxes);
     out->tally.boxes = NULL;
     return BRC_OK;

@@ -176,3 +176,21 @@ t diff v.brc --exit-code --quiet
 t diff v.brc nowhere --exit-code
 t diff nowhere.brc --exit-code
 t diff v.brc nowhere
+
+echo '# boxes where the chunks are cut differently'
+q init cut.brc
+q create cut.brc /a --shape 400,400 --dtype int32 --chunks 200,200
+q write cut.brc /a --value 1
+commit cut.brc one 10
+q init other.brc
+q create other.brc /a --shape 400,400 --dtype int32 --chunks 120,400
+q write other.brc /a --value 1
+q write other.brc /a '[0, 0]' --value 3
+q write other.brc /a '[1, 300]' --value 3
+q write other.brc /a '[398:, 397:399]' --value -4
+q export other.brc /a a.zarr
+q import cut.brc a.zarr /a --replace
+t diff cut.brc --elements -- /a
+t diff cut.brc --elements --json -- /a
+t diff cut.brc -- /a '[50:]'
+t diff cut.brc --atol 3 --elements --json -- /a

@@ -554,9 +554,38 @@ static void check_values(trial *x)
     check_values_alone(x);
 }
 
+typedef struct boxes_of_one_way {
+    size_t n;
+    uint64_t corners[2 * 8 * BRC_MAX_NDIM];
+} boxes_of_one_way;
+
+/* The boxes are those of the first way, however the elements are read. */
+static void check_boxes(trial *x, boxes_of_one_way *first, int is_first)
+{
+    brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
+    brc_iter *it;
+    const brc_change *c;
+    opts.flags = BRC_DIFF_ELEMENTS;
+    OK(&x->t, brc_diff(&it, x->t.repo, NULL, NULL, &opts, &x->t.err));
+    if (brc_next(it, &c, &x->t.err) == 1) {
+        const size_t len = 2 * c->nboxes * (size_t)c->ndim * sizeof(*c->boxes);
+        ck_assert_uint_le(c->nboxes, 8);
+        if (is_first) {
+            first->n = c->nboxes;
+            if (len > 0)
+                memcpy(first->corners, c->boxes, len);
+        }
+        ck_assert_uint_eq(c->nboxes, first->n);
+        if (len > 0)
+            ck_assert_mem_eq(c->boxes, first->corners, len);
+    }
+    brc_iter_free(it);
+}
+
 /* With and without other threads, and with a budget that makes slabs of a few bytes. */
 static void check_every_way(trial *x, brc_pool *pool)
 {
+    boxes_of_one_way boxes = { 0, { 0 } };
     scenario_close(&x->t);
     for (int way = 0; way < 4; way++) {
         brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -566,6 +595,7 @@ static void check_every_way(trial *x, brc_pool *pool)
             x->t.repo->pipe.memory = 64;
         check_change(x, way == 0 ? "alone" : way == 1 ? "4 threads" : way == 2 ? "tight" : "both");
         check_values(x);
+        check_boxes(x, &boxes, way == 0);
         scenario_close(&x->t);
     }
     scenario_open(&x->t, NULL, 0);
