@@ -28,6 +28,7 @@ from importlib import import_module
 
 CHUNK, DOCUMENT, NODE, COMMIT, LOOSE, GROUP, ARRAY, ID_LEN = 1, 2, 3, 4, 5, 1, 2, 16
 SHARED, LIVE = 1, 1  # a draft's kind and state
+DELTA, DEPTH_MOST = '{"codecs":[{"name":"breccia.delta","configuration":{"codec":"zstd"}}]}', 64
 
 # Tables whose rows have a checksum over these columns, in this order.
 SUMMED = dict(
@@ -106,9 +107,8 @@ class Repository:
             need(checksum == low - (low >> 31 << 32), f'a row of {table}')
         return [dict(zip(columns, row)) for row in found]
 
-    def object(self, kind, oid):
-        """The canonical bytes of an object."""
-        need(not self.there('delta') or self.row('SELECT 1 FROM delta WHERE id=?', oid) is None, f'{oid.hex()} is a delta')
+    def object(self, kind, oid, depth=0):
+        """The canonical bytes of an object, from which so many differences lead to the one that was asked for."""
         row = self.row('SELECT kind, encoding, backend, place, offset, size, stored, checksum'
                        ' FROM object WHERE id=?', oid)
         need(row is not None and row[0] == kind, f'object {oid.hex()} is missing')
@@ -126,7 +126,13 @@ class Repository:
             seed ^= self.xxhash.xxh3_64_intdigest(spec.encode())
         sum64 = self.xxhash.xxh3_64_intdigest(data, seed)
         need((len(data), sum64) == (stored, checksum % (1 << 64)), f'stored bytes of {oid.hex()}')
-        if spec is not None:
+        base = self.row('SELECT base FROM delta WHERE id=?', oid) if self.there('delta') else None
+        need((base is None) == (spec != DELTA), f'table delta says something else of {oid.hex()}')
+        if spec == DELTA:
+            need(kind == CHUNK and depth < DEPTH_MOST, f'{oid.hex()} is not a chunk, or builds on too many others')
+            need(base == (data[:ID_LEN],), f'{oid.hex()} builds on another object than table delta says')
+            data = decode_delta(self.object(CHUNK, data[:ID_LEN], depth + 1), data[ID_LEN:])
+        elif spec is not None:
             data = decode(json.loads(spec), data)
         need(len(data) == size, f'length of {oid.hex()}')
         return self.content(kind, oid, data)
@@ -394,6 +400,14 @@ def decode(spec, data):
             width = struct.calcsize(NUMBERS[spec['data_type']])
             data = b''.join(data[i:i + width][::-1] for i in range(0, len(data), width))
     return data
+
+
+def decode_delta(base, frame):
+    """The content of a difference: a frame of zstd whose prefix is the base's content."""
+    zstandard = import_module('zstandard')
+    prefix = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    need(zstandard.get_frame_parameters(frame).has_checksum, 'a difference without a checksum')
+    return zstandard.ZstdDecompressor(dict_data=prefix).decompress(frame)
 
 
 def main(argv):

@@ -36,19 +36,18 @@ def put(db, hasher, table, values):
 
 
 def spread(path, hasher):
-    """Two more rows under each node that has chunks; returns how many chunks went there."""
+    """Two more rows under each row that has chunks, which others may lie on; returns how many chunks went there."""
     db, moved = sqlite3.connect(path), 0
-    nodes = db.execute('SELECT node, draft, path, level, entry FROM draft_node WHERE node IN'
+    nodes = db.execute('SELECT node, draft, path, below, level, entry FROM draft_node WHERE node IN'
                        ' (SELECT node FROM draft_chunk) ORDER BY node').fetchall()
-    for node, draft, name, level, entry in nodes:
+    for node, draft, name, below, level, entry in nodes:
         chunks = db.execute('SELECT key, id FROM draft_chunk WHERE node=?', (node,)).fetchall()
         first = db.execute('SELECT max(node) + 1 FROM draft_node').fetchone()[0]
-        layers = [first, first + 1, first + 2]  # the lowest, the middle, the upper
-        db.execute('DELETE FROM draft_node WHERE node=?', (node,))
+        layers = [first, first + 1, node]  # the lowest, the middle, the upper
         db.execute('DELETE FROM draft_chunk WHERE node=?', (node,))
-        put(db, hasher, 'draft_node', (layers[0], draft, None, None, 0, entry))
-        put(db, hasher, 'draft_node', (layers[1], draft, None, layers[0], 1, None))
-        put(db, hasher, 'draft_node', (layers[2], draft, name, layers[1], 2, entry))
+        put(db, hasher, 'draft_node', (layers[0], draft, None, below, level, entry))
+        put(db, hasher, 'draft_node', (layers[1], draft, None, layers[0], level + 1, None))
+        put(db, hasher, 'draft_node', (layers[2], draft, name, layers[1], level + 2, entry))
         for i, (key, oid) in enumerate(chunks):
             put(db, hasher, 'draft_chunk', (layers[i % 3], key, oid))
             if i % 3 < 2:  # hidden by the row above: another value, or none

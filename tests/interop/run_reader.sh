@@ -115,5 +115,27 @@ echo 'chunk ID lies in the backend "org.example.here", which this reader does no
 same 'strange.brc unknown'
 "$python" "$here/reader_rows.py" maps.brc
 
+# Versions that are stored as differences of each other, several deep, of chunks of every size and codec, in a pack too.
+"$breccia" init deltas.brc -q
+for codec in none gzip:6 zstd:3 blosc; do
+    path=/$(echo "$codec" | tr -d :)
+    "$breccia" create deltas.brc "$path" --shape 30000 --chunks 7000 --dtype int32 --compress "$codec" -q
+    numbers 15000 | "$breccia" write deltas.brc "$path" --from - -q
+done
+"$breccia" create deltas.brc /pack --shape 30000 --chunks 7000 --dtype int32 -q --plugin "$plugin" \
+    --backend '{"name":"org.example.pack","configuration":{"folder":"deltas.chunks"}}'
+numbers 15000 | "$breccia" write deltas.brc /pack --from - -q --plugin "$plugin"
+for version in 1 2 3 4 5 6; do
+    for path in none gzip6 zstd3 blosc pack; do
+        "$breccia" write deltas.brc "/$path" "[$version:30000:997]" --value "$version" -q --plugin "$plugin"
+    done
+    "$breccia" commit deltas.brc -m "$version" -q
+    "$breccia" tag deltas.brc "v$version" -q
+    [ "$version" != 4 ] || "$breccia" repack deltas.brc --delta --depth 2 -q --plugin "$plugin"
+done
+"$breccia" repack deltas.brc --delta -q --plugin "$plugin"
+"$breccia" info deltas.brc | grep -q 'differences' || { echo "nothing became a difference" >&2; exit 1; }
+for rev in v1 v2 v3 v4 v5 v6; do compare deltas.brc $rev; done
+
 echo "$compared compared, $failed differ"
 [ "$failed" -eq 0 ]

@@ -7,7 +7,8 @@
    COMMAND reads the same elements.
 2. A shape in zarr.json that shrinks and grows clears what it cuts, and chunks and shards keep the rest.
 3. Many gets and sets at once, from several threads.
-4. zarr-python's machines of random operations on stores and hierarchies, against its store in memory.
+4. Versions whose chunks are stored as differences of each other.
+5. zarr-python's machines of random operations on stores and hierarchies, against its store in memory.
 """
 import asyncio
 import json
@@ -263,6 +264,37 @@ def at_once():
     print(f'{len(parts)} reads at once, after 40 writes at once')
 
 
+def deltas():
+    """Versions of which most chunks are stored as differences, through the key view and by the command."""
+    tried = 0
+    for pipeline, options in PIPELINES.items():
+        if options['zarr_format'] != 3:  # its keys are loose, and are not committed
+            continue
+        options = options | dict(chunks=(50, 40)) | (dict(shards=(100, 120)) if 'shards' in options else {})
+        rng = np.random.default_rng(7)
+        with tempfile.TemporaryDirectory() as folder:
+            both = Both(folder)
+            array = zarr.create_array(both.view, name='a', shape=(200, 240), dtype='int32', fill_value=0, **options)
+            versions = [rng.integers(-1 << 31, 1 << 31, array.shape, dtype='int32')]
+            for i in range(4):
+                array[...] = versions[-1]
+                assert both.commit(f'v{i}')
+                run('tag', both.file, f'v{i}', '-q')
+                versions.append(np.where(rng.random(array.shape) < 0.01, i, versions[-1]).astype('int32'))
+            run('repack', both.file, '--delta', '-q')
+            assert json.loads(run('info', both.file, '--json'))['deltas'] >= 3 * 24
+            for i in range(4):
+                run('switch', both.file, '-c', f'at{i}', f'v{i}', '-q')
+                view = KeyStore(both.file)
+                assert np.array_equal(zarr.open_array(view, path='a', mode='r')[...], versions[i])
+                view.close()
+                assert run('read', both.file, '/a', '--format', 'raw') == versions[i].astype('<i4').tobytes()
+                tried += 1
+            run('fsck', both.file)
+            both.close()
+    print(f'{tried} versions read, most of their chunks stored as differences')
+
+
 def machines(count):
     limits = settings(max_examples=max(2, count // 12), stateful_step_count=25, deadline=None, derandomize=True,
                       database=None, phases=[Phase.generate],
@@ -279,6 +311,7 @@ def main():
     hierarchies(COUNT)
     edges()
     at_once()
+    deltas()
     machines(COUNT)
 
 
