@@ -265,7 +265,7 @@ test: $(TEST_PARTS) ## the C tests and the command line's; the last line has the
 # Suites whose tests hold wherever the chunks of a new repository lie.
 BACKEND_SUITES := algebra hangar long_commit merge merge_concat merge_draft merge_elements merge_faults merge_onto \
     merge_structure crosswise pick pick_draft rebase rebase_draft rebase_others replay scenarios undo draft_log \
-    children children_join children_model drafts adopt expire expire_open expunge gc_faults gc_pauses gc_roots pins \
+    children children_join children_model drafts adopt backup expire expire_open expunge gc gc_faults gc_pauses gc_roots gc_steps pins repair \
     closure export npy_exchange array_stream batch_reads bulk chunk_boxes diff element_diff flows grid_model \
     key_edges key_etags key_lists key_model node_moves padding partial_writes places readback
 BACKEND := pack

@@ -22,12 +22,24 @@ static scenario t;
 static char dest[128];
 static fault_vfs disk;
 
-static void backup_setup(void)
+static void commit_one(void)
 {
-    scenario_start(&t);
     snprintf(dest, sizeof(dest), "%s/backup.brc", t.dir);
     scenario_numbers(&t, "/a", 64, 4, 0);
     scenario_commit(&t, "one");
+}
+
+static void backup_setup(void)
+{
+    scenario_start(&t);
+    commit_one();
+}
+
+static void rows_setup(void)
+{
+    scenario_start(&t);
+    scenario_inline(&t);
+    commit_one();
 }
 
 static void backup_teardown(void)
@@ -107,9 +119,9 @@ static void copy_is_equal(void)
     ck_assert(file_is_whole(dest));
 }
 
-CASE("backup", .setup = backup_setup, .teardown = backup_teardown, .timeout = 300);
-
 /* ---- what is in it -------------------------------- */
+
+CASE("rows", .setup = rows_setup, .teardown = backup_teardown, .timeout = 300);
 
 TEST(a_backup_has_every_row_of_every_table)
 {
@@ -154,6 +166,8 @@ TEST(a_second_backup_copies_what_changed)
     const brc_backup_report none = backup();
     ck_assert_uint_eq(none.bytes_copied + none.objects_copied + none.objects_checked, 0);
 }
+
+CASE("backup", .setup = backup_setup, .teardown = backup_teardown, .timeout = 300);
 
 /* Rows that the file loses are removed from its backup too, and rows that move lie in one place in
  * both. */
@@ -335,6 +349,8 @@ TEST(killed_at_any_moment_an_older_backup_stays_or_is_the_new_one)
     brc_buf_dispose(&old);
 }
 
+CASE("rows", .setup = rows_setup, .teardown = backup_teardown, .timeout = 300);
+
 TEST(on_a_full_disk_an_older_backup_stays)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -360,6 +376,8 @@ TEST(on_a_full_disk_an_older_backup_stays)
     brc_free(repo);
     fault_vfs_unregister(&disk);
 }
+
+CASE("backup", .setup = backup_setup, .teardown = backup_teardown, .timeout = 300);
 
 /* ---- what is refused -------------------------------- */
 
@@ -502,6 +520,8 @@ TEST(rows_without_objects_go_from_the_copy_too)
     backup();
     copy_is_equal();
 }
+
+CASE("rows", .setup = rows_setup, .teardown = backup_teardown, .timeout = 300);
 
 TEST(damage_in_the_file_is_told)
 {

@@ -412,6 +412,7 @@ TEST(of_two_at_once_the_second_says_so)
 
 TEST(survivors_of_a_half_empty_row_move_and_seq_is_never_used_again)
 {
+    scenario_inline(&t);
     scenario_no_window(&t);
     brc_session *s, *main = t.session;
     OK(&t, brc_ref_create(t.repo, "side", NULL, NULL, 0, &t.err));

@@ -34,13 +34,26 @@ static void steps_open(uint32_t flags)
     scenario_open(&t, &opts, flags);
 }
 
+static void commit_first(void)
+{
+    scenario_numbers(&t, "/a", 64, 4, 0);
+    scenario_commit(&t, "first");
+    scenario_no_window(&t);
+}
+
 static void steps_setup(void)
 {
     scenario_folder(&t);
     steps_open(BRC_OPEN_CREATE);
-    scenario_numbers(&t, "/a", 64, 4, 0);
-    scenario_commit(&t, "first");
-    scenario_no_window(&t);
+    commit_first();
+}
+
+static void rows_setup(void)
+{
+    scenario_folder(&t);
+    steps_open(BRC_OPEN_CREATE);
+    scenario_inline(&t);
+    commit_first();
 }
 
 /* Commits on a branch that is deleted: n, and as many objects as `chunks` says in each. */
@@ -274,6 +287,8 @@ TEST(a_branch_that_is_made_at_any_pause_keeps_its_commits)
 }
 
 /* ---- rows with holes -------------------------------- */
+
+CASE("rows", .setup = rows_setup, .teardown = t_stop, .timeout = 120);
 
 /* More than are looked at together. */
 TEST(all_rows_with_holes_are_closed)

@@ -12,14 +12,26 @@ static scenario t;
 static breccia *good;
 static char good_file[120];
 
-static void repair_setup(void)
+static void commit_two(void)
 {
-    scenario_start(&t);
     scenario_numbers(&t, "/a", 64, 4, 0);
     scenario_commit(&t, "first");
     scenario_numbers(&t, "/g/b", 64, 4, 1000);
     scenario_set_number(&t, "/a", 5, 55);
     scenario_commit(&t, "second");
+}
+
+static void repair_setup(void)
+{
+    scenario_start(&t);
+    commit_two();
+}
+
+static void repair_in_file_setup(void)
+{
+    scenario_start(&t);
+    scenario_inline(&t);
+    commit_two();
 }
 
 static void repair_teardown(void)
@@ -115,6 +127,8 @@ TEST(derived_rows_are_made_anew)
     all_is_there();
 }
 
+CASE("rows", .setup = repair_in_file_setup, .teardown = repair_teardown, .timeout = 60);
+
 /* Nothing goes that can be read, and nothing is made up. */
 TEST(what_cannot_be_read_goes_only_where_that_is_asked_for)
 {
@@ -146,6 +160,8 @@ TEST(what_cannot_be_read_goes_only_where_that_is_asked_for)
     ck_assert_uint_eq(report.dropped, 0);
     ck_assert_uint_eq(report.missing, 1); /* the one with 55 in it */
 }
+
+CASE("repair", .setup = repair_setup, .teardown = repair_teardown, .timeout = 60);
 
 /* A copy that is damaged itself is of no use. */
 TEST(a_bad_copy_is_not_taken)

@@ -323,6 +323,11 @@ void scenario_no_window(scenario *t)
     OK(t, brc_config_set(t->repo, "window", "0", &t->err));
 }
 
+void scenario_inline(scenario *t)
+{
+    OK(t, brc_config_set(t->repo, "backend", "inline", &t->err));
+}
+
 void scenario_whole(scenario *t)
 {
     uint64_t checked;

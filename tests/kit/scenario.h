@@ -104,6 +104,9 @@ int64_t scenario_draft(scenario *t, brc_session *s);
 int scenario_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err);
 /* The log reaches back to nothing any more: a collection then removes all that no ref needs. */
 void scenario_no_window(scenario *t);
+/* From now on chunks of new arrays lie in the file, for tests of its rows, wherever BRECCIA_BACKEND puts
+ * those of other tests. */
+void scenario_inline(scenario *t);
 /* No fault is found. */
 void scenario_whole(scenario *t);
 /* Nodes below a path, "/a /b/c ", in out. */
