@@ -206,8 +206,9 @@ int brc_repack_deltas_next(brc_repack_deltas *d, brc_again_item *out, brc_error 
             BRC_TRY(guess_depth(d, &pair, &may, err));
         if (!may)
             continue;
-        *out = (brc_again_item){.id = pair.older, .backend = -1, .most_depth = d->most};
-        out->base = pair.newer;
+        *out = (brc_again_item){.id = pair.older, .kind = BRC_AGAIN_DIFFER};
+        out->as.different.base = pair.newer;
+        out->as.different.most_depth = d->most;
         return 1;
     }
     return rc;

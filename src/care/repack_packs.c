@@ -173,7 +173,8 @@ int brc_repack_packs_next(brc_repack_packs *p, brc_again_item *out)
     if (p->at == p->nobjects)
         return 0;
     const pack_object *one = (const pack_object *)p->objects + p->at++;
-    *out = (brc_again_item){.id = one->id, .backend = -1, .place = one->place};
+    *out = (brc_again_item){
+        .id = one->id, .kind = BRC_AGAIN_LEAVE, .as.left.place = one->place};
     return 1;
 }
 

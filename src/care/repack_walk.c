@@ -186,15 +186,15 @@ static int set_encoding(brc_repack_walk *w, brc_span key, brc_again_item *out, b
         !brc_meta_has_place(m, index))
         return BRC_OK;
     brc_grid_chunk(&m->grid, index, corner, chunk);
-    BRC_TRY(brc_form_of_meta(w->store, m, chunk, &form, &out->encoding, err));
+    BRC_TRY(brc_form_of_meta(w->store, m, chunk, &form, &out->as.encoded.encoding, err));
     if (form->chain == NULL)
         return BRC_OK;
     if (brc_chain_is_lossy(form->chain))
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "a lossy chain changes the chunks' content: write them again instead");
-    out->chain = form->chain;
-    out->spec = out->encoding != 0 ? form->spec : NULL;
-    out->digest = form->digest;
+    out->as.encoded.chain = form->chain;
+    out->as.encoded.spec = out->as.encoded.encoding != 0 ? form->spec : NULL;
+    out->as.encoded.digest = form->digest;
     return BRC_OK;
 }
 
@@ -425,7 +425,9 @@ int brc_repack_walk_next(brc_repack_walk *w, brc_again_item *out, brc_error *err
 {
     brc_span key;
     int pauses = 0;
-    *out = (brc_again_item){.backend = w->backend, .moves = w->backend >= 0};
+    *out = (brc_again_item){.kind = BRC_AGAIN_ENCODE,
+                            .as.encoded.backend = w->backend,
+                            .as.encoded.moves = w->backend >= 0};
     if (w->is_due) {
         const int rc = need_meta(w, err);
         if (rc <= 0)

@@ -15,7 +15,8 @@ enum { AGAIN_BATCH = 1024 };
 typedef struct again_one {
     brc_again_item want;
     brc_object object;
-    int keeps; /* the encoding stays */
+    int64_t backend; /* where the object goes */
+    int keeps;       /* the encoding stays    */
 } again_one;
 
 typedef struct again_run {
@@ -83,19 +84,35 @@ static int can_recode(brc_store *store, const brc_object *o, int *can, brc_error
     return rc == BRC_EUNSUPPORTED ? BRC_OK : rc;
 }
 
-/* Stores whether the object may become a difference. A backend that only reads keeps its objects.
- * */
-static int again_wants_base(brc_store *store, again_one *one, int *is, brc_error *err)
+/* A backend that only reads keeps its objects. */
+static int can_put_again(brc_store *store, const brc_object *o)
 {
     brc_store_backend *b;
+    return brc_backend_use(store, o->backend, &b, NULL) == BRC_OK && brc_backend_can_put(b);
+}
+
+static int wants_to_differ(brc_store *store, again_one *one, int *is, brc_error *err)
+{
     const brc_object *o = &one->object;
-    *is = 0;
     if (brc_object_is_delta(o) || o->stored < BRC_DELTA_LEAST || o->size > BRC_DELTA_BYTES_MOST / 2)
         return BRC_OK;
     BRC_TRY(can_recode(store, o, is, err));
-    one->want.backend = o->backend;
-    if (*is)
-        *is = brc_backend_use(store, o->backend, &b, NULL) == BRC_OK && brc_backend_can_put(b);
+    *is = *is && can_put_again(store, o);
+    return BRC_OK;
+}
+
+static int wants_encoding(brc_store *store, again_one *one, int *is, brc_error *err)
+{
+    const brc_object *o = &one->object;
+    const int64_t backend = one->want.as.encoded.backend;
+    int can = 0;
+    if (one->want.as.encoded.chain != NULL && o->encoding != one->want.as.encoded.encoding)
+        BRC_TRY(can_recode(store, o, &can, err));
+    one->keeps = !can;
+    if (!can && (!one->want.as.encoded.moves || backend < 0 || backend == o->backend))
+        return BRC_OK;
+    *is = backend >= 0 || can_put_again(store, o);
+    one->backend = backend >= 0 ? backend : o->backend;
     return BRC_OK;
 }
 
@@ -103,30 +120,19 @@ static int again_wants_base(brc_store *store, again_one *one, int *is, brc_error
 static int again_wants(brc_store *store, again_one *one, int *is, brc_error *err)
 {
     const brc_object *o = &one->object;
-    brc_again_item *want = &one->want;
-    brc_store_backend *b;
-    int can = 0;
     *is = 0;
+    one->backend = o->backend;
     if (!o->found || o->kind != BRC_KIND_CHUNK)
         return BRC_OK;
-    if (want->place != 0) {
-        *is = one->keeps = !brc_is_in_file(o->backend) && o->place == want->place;
-        want->backend = o->backend;
+    switch (one->want.kind) {
+    case BRC_AGAIN_ENCODE:
+        return wants_encoding(store, one, is, err);
+    case BRC_AGAIN_LEAVE:
+        *is = one->keeps = !brc_is_in_file(o->backend) && o->place == one->want.as.left.place;
         return BRC_OK;
+    case BRC_AGAIN_DIFFER:
+        return wants_to_differ(store, one, is, err);
     }
-    if (!brc_oid_is_zero(&want->base))
-        return again_wants_base(store, one, is, err);
-    if (want->chain != NULL && o->encoding != want->encoding)
-        BRC_TRY(can_recode(store, o, &can, err));
-    one->keeps = !can;
-    if (!can && (!want->moves || want->backend < 0 || want->backend == o->backend))
-        return BRC_OK;
-    *is = 1;
-    if (want->backend >= 0)
-        return BRC_OK;
-    want->backend = o->backend; /* a backend that only reads keeps its objects */
-    const int rc = brc_backend_use(store, o->backend, &b, NULL);
-    *is = rc == BRC_OK && brc_backend_can_put(b);
     return BRC_OK;
 }
 
@@ -169,12 +175,15 @@ static int again_item_order(const void *a, const void *b)
 
 static void again_item(const again_one *one, brc_write_item *item)
 {
-    item->chain = one->keeps ? NULL : one->want.chain;
-    item->spec = one->want.spec;
-    item->digest = one->want.digest;
-    item->backend = one->want.backend;
-    item->base = one->want.base;
-    item->most_depth = one->want.most_depth;
+    if (one->want.kind == BRC_AGAIN_ENCODE) {
+        item->chain = one->keeps ? NULL : one->want.as.encoded.chain;
+        item->spec = one->want.as.encoded.spec;
+        item->digest = one->want.as.encoded.digest;
+    } else if (one->want.kind == BRC_AGAIN_DIFFER) {
+        item->base = one->want.as.different.base;
+        item->most_depth = one->want.as.different.most_depth;
+    }
+    item->backend = one->backend;
     item->keeps = one->keeps;
     item->len = (size_t)(one->keeps ? one->object.stored : one->object.size);
     item->old = one->object;
@@ -381,17 +390,19 @@ static int sample_encode(again_run *r, const again_one *one, brc_write_item *ite
     brc_store *store = r->again->store;
     brc_buf out = BRC_BUF_INIT;
     item->old = one->object;
-    item->base = one->want.base;
     BRC_TRY(brc_pipe_scratch(r->again->pipe, brc_pipe_caller(r->again->pipe), &scratch, err));
     BRC_TRY(brc_write_fetch_old(store, item, err));
     brc_store_pause_read(store);
     BRC_TRY(again_gather(r, item, scratch, err));
     const brc_span data = {item->data, item->len};
-    if (!brc_oid_is_zero(&one->want.base))
+    if (one->want.kind == BRC_AGAIN_DIFFER) {
+        item->base = one->want.as.different.base;
         return sample_delta(store, item, scratch, after, err);
-    const int rc = brc_chain_is_identity(one->want.chain)
+    }
+    const brc_chain *chain = one->want.as.encoded.chain;
+    const int rc = brc_chain_is_identity(chain)
                        ? BRC_OK
-                       : brc_chain_encode(one->want.chain, scratch, data, &out, err);
+                       : brc_chain_encode(chain, scratch, data, &out, err);
     *after = out.len > 0 && brc_write_is_worthwhile(out.len, data.len) ? out.len : data.len;
     brc_buf_dispose(&out);
     return rc;

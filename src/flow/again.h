@@ -10,20 +10,33 @@
 
 #include "write.h"
 
+typedef enum brc_again_kind {
+    BRC_AGAIN_ENCODE = 1, /* in an encoding, in a backend, or both: as.encoded    */
+    BRC_AGAIN_LEAVE,      /* as it is, but not in a place in which it may lie: as.left */
+    BRC_AGAIN_DIFFER      /* as a difference from another object, if that saves enough: as.different */
+} brc_again_kind;
+
 /* How an object should be stored. */
 typedef struct brc_again_item {
     brc_oid id;
-    const brc_chain *chain; /* NULL: in its present encoding                       */
-    const char *spec;       /* of the chain's encoding; NULL: the bytes as they are */
-    uint64_t digest;        /* brc_hash_encoding() of the encoding                 */
-    int64_t encoding;       /* its number; -1: it has none yet                     */
-    int64_t backend;        /* -1: in its present backend                          */
-    int moves;              /* 0: the object moves only if its encoding changes       */
-    int64_t place;          /* not 0: the object leaves this place, if it still lies there, for another of its
-                             * backend; nothing else of it changes                   */
-    brc_oid base;           /* not zero: the object becomes a difference from this one, if that saves enough; the
-                             * fields above say nothing                           */
-    uint64_t most_depth;    /* then: the most differences up to an object that is stored whole */
+    brc_again_kind kind;
+    union {
+        struct {
+            const brc_chain *chain; /* NULL: in its present encoding                       */
+            const char *spec;       /* of the chain's encoding; NULL: the bytes as they are */
+            uint64_t digest;        /* brc_hash_encoding() of the encoding                 */
+            int64_t encoding;       /* its number; -1: it has none yet                     */
+            int64_t backend;        /* -1: in its present backend                          */
+            int moves;              /* 0: the object moves only if its encoding changes    */
+        } encoded;
+        struct {
+            int64_t place;          /* the object goes to another one of its backend       */
+        } left;
+        struct {
+            brc_oid base;           /* the other object                                    */
+            uint64_t most_depth;    /* the most differences up to one that is stored whole */
+        } different;
+    } as;
 } brc_again_item;
 
 typedef struct brc_again {

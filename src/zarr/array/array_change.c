@@ -150,13 +150,17 @@ static int recode_next(void *ctx, brc_again_item *out, brc_error *err)
     const int rc = brc_chunk_cursor_next(&r->cursor, index, &out->id, err);
     if (rc <= 0)
         return rc;
+    int64_t encoding, backend;
     brc_grid_chunk(&r->a->meta.grid, index, corner, chunk);
-    BRC_TRY(brc_form_of_meta(brc_array_store(r->a), &r->to, chunk, &form, &out->encoding, err));
-    out->chain = form->chain;
-    out->spec = out->encoding != 0 ? form->spec : NULL; /* -1: the first chunk with this encoding
-                                                         * gives it a number */
-    out->digest = form->digest;
-    BRC_TRY(brc_array_new_chunks(r->a, &out->backend, err));
+    BRC_TRY(brc_form_of_meta(brc_array_store(r->a), &r->to, chunk, &form, &encoding, err));
+    BRC_TRY(brc_array_new_chunks(r->a, &backend, err));
+    out->kind = BRC_AGAIN_ENCODE;
+    out->as.encoded.chain = form->chain;
+    out->as.encoded.spec = encoding != 0 ? form->spec : NULL; /* -1: the first chunk with this
+                                                               * encoding gives it a number */
+    out->as.encoded.digest = form->digest;
+    out->as.encoded.encoding = encoding;
+    out->as.encoded.backend = backend;
     return 1;
 }
 
