@@ -214,7 +214,12 @@ int cli_decoder_read(struct cli *cli, const struct cli_variable *variable,
         out->seen = CLI_F64;
     else if (out->nmissing > 0 && cli_number_is_int(out->read))
         out->seen = cli_number_size(out->read) <= 2 ? CLI_F32 : CLI_F64;
-    return read_units(cli, variable, out);
+    CLI_TRY(read_units(cli, variable, out));
+    if (cli_decoder_has_times(out) && out->read == CLI_I64 && out->nmissing < CLI_MISSING_MOST) {
+        out->missing[out->nmissing++] = (long double)NO_TIME; /* xarray writes NaT so */
+        out->writes_missing = 1;
+    }
+    return BRC_OK;
 }
 
 int cli_decoder_open(struct cli *cli, struct cli_decoder *out)

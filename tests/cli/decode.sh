@@ -144,6 +144,12 @@ breccia read lead.brc /lead --decode -o lead.npy && head -c 60 lead.npy | tr -d 
 array lead.brc /half float64 "{\"units\": \"days\", $span}" 1.5 nan 0.000011574074074074074 1e300
 t read lead.brc /half '[:3]' --decode
 t read lead.brc /half --decode
+array lead.brc /nat int64 "{\"units\": \"days\", $span}" 1 -9223372036854775808
+t read lead.brc /nat --decode
+t write lead.brc /nat '[0]' --value NaT --decode
+t read lead.brc /nat
+array lead.brc /date int64 '{"units": "days since 2020-01-01"}' 1 -9223372036854775808
+t read lead.brc /date --decode
 array lead.brc /plain int8 '{"units": "days"}' 1
 t read lead.brc /plain --decode
 array lead.brc /other int8 "{\"units\": \"months\", $span}" 1
