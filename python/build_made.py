@@ -70,6 +70,9 @@ Draft brc_draft: id, branch, owner=OWNER|unknown|alive|dead?DRAFT_OWNED, pid=own
 Operation brc_op: id, operation, time, what, name, is_tag=OP_TAG, before=from, after=to, undoes, restores,
         draft
     One change of a branch or tag. Those of one call have one `operation`.
+DraftOperation brc_draft_op: id, branch, text, time, after, undone=DRAFT_OP_UNDONE
+    One operation on what is not committed, which undo(expect=-id) takes back; `undone`: that was done, and
+    redo() restores it. `after`: the id of the last Operation before it.
 Bisection brc_bisect_result: state=BISECT|none|waiting|next|found|open, at, left, good, skipped,
         has_bad=BISECT_HAS_BAD
     `state`: "none", "waiting", "next" (look at `at`), "found" (`at` brought the change) or "open" (only
@@ -299,6 +302,9 @@ undo(expect: int=0) -> int = brc_undo
     that is to be taken back, else StaleError.
 oplog(limit) -> [Operation] = brc_oplog
     Changes of branches and tags, the newest first.
+draft_log(limit) -> [DraftOperation] = brc_draft_log
+    Operations on what is not committed that undo() can take back or redo() restore, the newest first: the
+    command's, and those of Session.operation().
 expire(*, keep_last: int=0, keep_daily: int=0, keep_weekly: int=0, keep_monthly: int=0,
         dry_run=EXPIRE_DRY_RUN, progress) -> ExpireReport = brc_expire
     Thins history: of each branch the newest `keep_last` commits stay, and the newest of so many days,

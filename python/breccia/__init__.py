@@ -16,15 +16,15 @@ from .repository import Repository, open
 from .session import Group, Session
 
 if TYPE_CHECKING:
-    from ._records import (Bisection, Blamed, Change, Commit, Conflict, Damage, Draft, Elements, Info,
+    from ._records import (Bisection, Blamed, Change, Commit, Conflict, Damage, Draft, DraftOperation, Elements, Info,
                            MergeResult, Operation, PickResult, Ref, Server)
 
 __version__ = "0.1.0"
 
 # Names are listed in full, because type checkers need them.
-__all__ = [*_errors.__all__, "Array", "Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Ref",
-           "Elements", "Group", "Info", "MergeResult", "Operation", "PickResult", "Repository", "Server", "Session",
-           "open"]
+__all__ = [*_errors.__all__, "Array", "Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft",
+           "DraftOperation", "Elements", "Group", "Info", "MergeResult", "Operation", "PickResult", "Ref", "Repository",
+           "Server", "Session", "open"]
 
 if not TYPE_CHECKING:
     def __getattr__(name):

@@ -312,6 +312,18 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
             finally:
                 native.call(lib.brc_savepoint, native.session, lib.BRC_SAVEPOINT_RELEASE, label)
 
+    @contextmanager
+    def operation(self, name: str) -> Iterator[None]:
+        """Makes what this thread changes in the block one operation, which Repository.undo() takes back as a whole, and
+        draft_log() lists as `name` (1 to 200 bytes). Of Repository.draft() alone: MisuseError for other sessions. An
+        exception takes nothing back. Changes outside of such blocks end what undo() could take back."""
+        with self._sessions.pin() as native:
+            native.call(lib.brc_session_log, native.session, text(name))
+            try:
+                yield
+            finally:
+                native.call(lib.brc_session_log, native.session, text(None))
+
     # ---- exchange ----
 
     def _exchange(self, function: Any, one: Any, other: Any, progress: Progress, **how: Any) -> list[str]:

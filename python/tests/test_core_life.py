@@ -375,6 +375,46 @@ def test_undo_and_oplog(grid):
         grid.redo()
 
 
+def test_operations_of_a_draft_are_undone_one_by_one(grid):
+    write(grid, "main", 0, 1)
+    draft = grid.draft()
+    with draft.operation("row 1"):
+        draft["x"][1] = 2
+        draft["x"][2] = 2
+    with draft.operation("remove"):
+        del draft["x"]
+    assert [(o.text, o.undone) for o in grid.draft_log()] == [("remove", False), ("row 1", False)]
+    last = grid.draft_log(1)[0]
+    with pytest.raises(breccia.StaleError):
+        grid.undo(expect=grid.oplog(1)[0].id)
+    assert grid.undo(expect=-last.id) == -last.id
+    assert draft["x"][1, 0] == draft["x"][2, 0] == 2 and grid.draft_log(1)[0].undone
+    grid.undo()
+    assert draft["x"][1, 0] == draft["x"][2, 0] == 0 and draft["x"][0, 0] == 1 and grid.status().clean
+    grid.redo()
+    assert draft["x"][1, 0] == draft["x"][2, 0] == 2
+    grid.redo()
+    assert "x" not in draft
+    grid.undo()
+    with pytest.raises(ZeroDivisionError), draft.operation("fails"):
+        draft["x"][3] = 3
+        raise ZeroDivisionError
+    assert draft["x"][3, 0] == 3  # an operation is not a transaction
+    grid.undo()
+    assert draft["x"][3, 0] == 0 and draft["x"][1, 0] == 2
+    draft["x"][4] = 4  # it belongs to no operation, and ends the log
+    assert grid.draft_log() == []
+
+
+def test_an_operation_needs_a_name_and_a_shared_draft(grid):
+    for name in "", "x" * 201:
+        with pytest.raises(breccia.InvalidError), grid.draft().operation(name):
+            pass
+    with grid.session("main", message="m") as s:
+        with pytest.raises(breccia.MisuseError), s.operation("rows"):
+            pass
+
+
 def test_bisect(grid):
     for i in range(8):
         write(grid, "main", np.s_[i % 10, 5], i + 1, f"step {i}")
