@@ -167,6 +167,7 @@ took hash_all(const uint8_t *data, size_t nchunks, size_t chunk_len, unsigned th
 
 void bench_bulk(const bench_opts *o);
 void bench_backends(const bench_opts *o);
+void bench_external(const bench_opts *o);
 void bench_remote(const bench_opts *o);
 void bench_random(const bench_opts *o);
 void bench_keys(const bench_opts *o);

@@ -20,6 +20,7 @@ static const struct {
 } groups[] = {
     {"bulk", "whole arrays written, read and written again", bench_bulk},
     {"backends", "the same arrays in the file, in packs, and in a flat file", bench_backends},
+    {"external", "files that are imported and stay where they are", bench_external},
     {"remote", "chunks in a bucket whose answers take 50 ms", bench_remote},
     {"random", "one chunk, one small slice", bench_random},
     {"keys", "the key view: one chunk, one set, one list", bench_keys},
