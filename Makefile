@@ -269,7 +269,7 @@ BACKEND_SUITES := algebra hangar long_commit merge merge_concat merge_draft merg
     closure export npy_exchange array_stream batch_reads bulk chunk_boxes diff element_diff flows grid_model \
     key_edges key_etags key_lists key_model node_moves padding partial_writes places readback
 BACKEND := pack
-test-backend: $(TEST_PARTS) ## many suites again, with the chunks of new repositories in the backend BACKEND
+test-backend: $(TEST_PARTS) ## many suites again, with the chunks of new repositories in the backend BACKEND (pack, s3, or JSON)
 	@BRECCIA_BACKEND=$(call quote,$(BACKEND)) TEST='$(or $(TEST),$(BACKEND_SUITES))' SKIP=cli \
 	    sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 

@@ -14,6 +14,7 @@
 #include "folder.h"
 #include "own_rows.h"
 #include "reserved.h"
+#include "s3_server.h"
 
 /* ---- the repository -------------------------------- */
 
@@ -40,13 +41,30 @@ int scenario_give(void *ctx, const brc_server *from, brc_credentials *out, brc_e
     return BRC_OK;
 }
 
-int scenario_connect(breccia **out, const char *file, const brc_open_opts *given, brc_error *err)
+/* Returns the backend of all chunks, or NULL. "s3" stands for a bucket on a server in this process,
+ * which processes that it starts use too. */
+static const char *backend_of_all(void)
 {
     const char *backend = getenv("BRECCIA_BACKEND");
+    static s3_server *server;
+    char text[200];
+    if (backend != NULL && strcmp(backend, "s3") == 0) {
+        server = s3_server_start();
+        snprintf(text, sizeof(text),
+                 "{\"name\":\"s3\",\"configuration\":{\"endpoint\":\"%s\",\"bucket\":\"box\"}}",
+                 s3_server_endpoint(server));
+        setenv("BRECCIA_BACKEND", text, 1);
+        backend = getenv("BRECCIA_BACKEND");
+    }
+    return backend != NULL && backend[0] != '\0' ? backend : NULL;
+}
+
+int scenario_connect(breccia **out, const char *file, const brc_open_opts *given, brc_error *err)
+{
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     if (given != NULL)
         opts = *given;
-    if (opts.credentials == NULL && backend != NULL && backend[0] != '\0')
+    if (opts.credentials == NULL && backend_of_all() != NULL)
         opts.credentials = scenario_give;
     return brc_open(out, file, &opts, err);
 }
@@ -58,8 +76,8 @@ void scenario_open(scenario *t, const brc_open_opts *given, uint32_t flags)
         opts = *given;
     opts.flags |= flags;
     OK(t, scenario_connect(&t->repo, t->file, &opts, &t->err));
-    const char *backend = getenv("BRECCIA_BACKEND");
-    if (opts.flags & BRC_OPEN_CREATE && backend != NULL && backend[0] != '\0')
+    const char *backend = backend_of_all();
+    if (opts.flags & BRC_OPEN_CREATE && backend != NULL)
         OK(t, brc_config_set(t->repo, "backend", backend, &t->err));
     int mode = opts.flags & BRC_OPEN_READONLY ? BRC_SESSION_VIEW : BRC_SESSION_WRITE;
     OK(t, brc_session_open(&t->session, t->repo, NULL, mode, &t->err));

@@ -16,6 +16,7 @@
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
 #include "../kit/suite.h"
+#include "../kit/versions.h"
 
 TEST_SUITE(external);
 
@@ -431,6 +432,101 @@ TEST(a_chunk_costs_at_most_100_bytes)
     scenario_commit(&kit, "second");
     ck_assert_int_eq(lying(), MANY + 10);
     ck_assert_int_le(file_bytes() - before, 100 * MANY);
+}
+
+/* ---- the lines of backends that concern reading -------------------------------- */
+
+/* An int32 array "/e" that lies elsewhere, committed, and its elements. */
+static int32_t *lying_array(void)
+{
+    int32_t *data = malloc(ROWS * COLUMNS * sizeof(*data));
+    npy("in", "<i4", 0, ROWS, COLUMNS);
+    lie_ok("in", "/e");
+    scenario_commit(&kit, "lies there");
+    scenario_read(&kit, kit.session, "/e", data, ROWS * COLUMNS * sizeof(*data));
+    return data;
+}
+
+static void has_backend(brc_session *s, const char *name)
+{
+    brc_array *a = scenario_array_at(&kit, s, "/e");
+    const char *spec = brc_array_describe(a)->backend_json;
+    ck_assert_msg(strstr(spec, name) != NULL, "%s", spec);
+    brc_array_free(a);
+}
+
+static void has_elements(brc_session *s, const int32_t *want)
+{
+    int32_t *got = malloc(ROWS * COLUMNS * sizeof(*got));
+    scenario_read(&kit, s, "/e", got, ROWS * COLUMNS * sizeof(*got));
+    ck_assert_int_eq(memcmp(got, want, ROWS * COLUMNS * sizeof(*got)), 0);
+    free(got);
+}
+
+static void lying_rows(brc_buf *out)
+{
+    scenario_rows(&kit, "SELECT hex(id), encoding, backend, place, offset, stored FROM object WHERE"
+                        " backend=(SELECT id FROM backend WHERE spec LIKE '%external%') ORDER BY id",
+                  out);
+}
+
+TEST(B11_B13_B14_B16_B17_B18_B19_new_chunks_go_elsewhere_and_old_ones_stay)
+{
+    const int32_t value = -5;
+    brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT;
+    int32_t *data = lying_array();
+    const int32_t was_there = data[7 * COLUMNS + 9];
+    lying_rows(&before);
+    scenario_set_backend(&kit, kit.session, "/e", "pack");
+    has_elements(kit.session, data);
+    scenario_commit(&kit, "packs from now on");
+    scenario_fill(&kit, kit.session, "/e", "[7:8,9:10]", &value);
+    data[7 * COLUMNS + 9] = value;
+    has_elements(kit.session, data);
+    scenario_commit(&kit, "one element");
+    scenario_reopen(&kit);
+    has_elements(kit.session, data);
+    has_backend(kit.session, "pack");
+    lying_rows(&after);
+    ck_assert_uint_eq(before.len, after.len);
+    ck_assert_mem_eq(before.data, after.data, before.len);
+    ck_assert_int_eq((int)scenario_ask(&kit, "SELECT count(*) FROM object WHERE backend=(SELECT id"
+                                             " FROM backend WHERE spec LIKE '%\"pack\"%')"),
+                     1);
+    brc_session *old = scenario_session(&kit, kit.repo, "main~2", BRC_SESSION_AT);
+    data[7 * COLUMNS + 9] = was_there;
+    has_backend(old, "inline");
+    has_elements(old, data);
+    brc_session_free(old);
+    brc_buf_dispose(&before);
+    brc_buf_dispose(&after);
+    free(data);
+}
+
+/* One side changes where new chunks go, the other one writes: both are merged, and what lies
+ * elsewhere is read by all. */
+TEST(B31_B33_B34_branches_of_an_array_that_lies_elsewhere)
+{
+    const int32_t value = -6;
+    int32_t *data = lying_array();
+    const int64_t n = lying();
+    OK(&kit, brc_ref_create(kit.repo, "side", "main", NULL, 0, &kit.err));
+    scenario_set_backend(&kit, kit.session, "/e", "pack");
+    scenario_commit(&kit, "packs from now on");
+    scenario_be_on(&kit, "side");
+    has_backend(kit.session, "inline");
+    scenario_fill(&kit, kit.session, "/e", "[7:8,9:10]", &value);
+    scenario_commit(&kit, "one element");
+    scenario_be_on(&kit, "main");
+    has_elements(kit.session, data);
+    ck_assert_int_eq(scenario_merge(&kit, "side", 0), BRC_MERGE_MERGED);
+    data[7 * COLUMNS + 9] = value;
+    scenario_reopen(&kit);
+    has_backend(kit.session, "pack");
+    has_elements(kit.session, data);
+    ck_assert_int_eq(lying(), n);
+    scenario_whole(&kit);
+    free(data);
 }
 
 /* ---- files that change -------------------------------- */
