@@ -105,7 +105,8 @@ static void source_run(in_place *p)
         series_add(&limit, decode_and_hash(p));
         series_add(&ours, import_all(p, &grown, &chunks));
     }
-    snprintf(label, sizeof(label), "import --external of %s, against decoding and XXH3", p->c->name);
+    snprintf(label, sizeof(label), "import --external of %s, against decoding and XXH3",
+             p->c->name);
     report_ratio(label, &ours, &limit, (double)p->o->bytes / 1e6, AT_LEAST, 0.9);
     must_be(chunks > 0, "importing in place");
     snprintf(context, sizeof(context), "%llu chunks, whose last pages are not full",

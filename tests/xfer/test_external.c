@@ -465,8 +465,9 @@ static void has_elements(brc_session *s, const int32_t *want)
 
 static void lying_rows(brc_buf *out)
 {
-    scenario_rows(&kit, "SELECT hex(id), encoding, backend, place, offset, stored FROM object WHERE"
-                        " backend=(SELECT id FROM backend WHERE spec LIKE '%external%') ORDER BY id",
+    scenario_rows(&kit,
+                  "SELECT hex(id), encoding, backend, place, offset, stored FROM object WHERE"
+                  " backend=(SELECT id FROM backend WHERE spec LIKE '%external%') ORDER BY id",
                   out);
 }
 
