@@ -426,19 +426,38 @@ static int is_draft_clean(const undoing *u, const char *name, int *clean, brc_er
     return rc;
 }
 
+/* Stores whether the draft's log consists of points that were taken back: these can be done again
+ * where the branch comes back to the draft's commit. */
+static int keeps_redo(const undoing *u, int64_t draft, int *keeps, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    BRC_TRY(brc_draft_list(u->store, BRC_DRAFTS_SAVES, draft, &rows, &n, err));
+    *keeps = n > 0;
+    for (size_t i = 0; i < n; i++)
+        *keeps = *keeps && brc_draft_row_is_point(&rows[i]) && rows[i].draft.logs;
+    brc_draft_rows_free(rows, n);
+    return BRC_OK;
+}
+
 /* Handles the uncommitted changes of a branch that was moved. Changes based on the commit where the
- * branch is now can be committed again; a draft without changes counts as none. */
+ * branch is now can be committed again; a draft without changes counts as none, and stays only for
+ * what can be done again in it. */
 static int tend_draft(const undoing *u, const char *name, const ref_state *now, int clean,
                       brc_error *err)
 {
     brc_draft_head draft;
-    int empty;
+    int empty, keeps = 0;
     if (strncmp(name, "heads/", 6) != 0)
         return BRC_OK;
     BRC_TRY(brc_draft_shared(u->store, name + 6, &draft, err));
     if (draft.id == 0)
         return BRC_OK;
     BRC_TRY(brc_draft_is_empty(u->store, draft.id, &empty, err));
+    if (clean && empty && draft.kind == BRC_DRAFT_SHARED)
+        BRC_TRY(keeps_redo(u, draft.id, &keeps, err));
+    if (keeps)
+        return brc_draft_go_along(u->store, draft.id, now->has ? &now->target : NULL, err);
     const int is_at_base = draft.has_base == now->has &&
                            (!now->has || brc_oid_cmp(&draft.base, &now->target) == 0);
     /* otherwise its base may have changes */
@@ -685,6 +704,12 @@ static int swap_point(const undoing *u, const brc_draft_row *point, brc_error *e
         return brc_fail(err, BRC_EBUSY,
                         "a session has a savepoint open in the uncommitted changes of branch '%s': "
                         "nothing was %s; wait until it is released",
+                        point->branch, u->redo ? "redone" : "undone");
+    if (draft.has_base != point->draft.has_base ||
+        (draft.has_base && brc_oid_cmp(&draft.base, &point->draft.base) != 0))
+        return brc_fail(err, BRC_ESTALE,
+                        "branch '%s' is not at the commit over which the operation was made: "
+                        "nothing was %s",
                         point->branch, u->redo ? "redone" : "undone");
     return brc_draft_point_swap(u->store, point, err);
 }

@@ -394,6 +394,17 @@ int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_er
     return draft_seal(store, draft, err);
 }
 
+int brc_draft_go_along(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET base=?2, tip=?2, changes=changes+1 WHERE id=?1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, draft);
+    brc_bind_id(store, st, 2, tip);
+    BRC_TRY(brc_run(store, st, err));
+    return draft_seal(store, draft, err);
+}
+
 int brc_draft_row_is_merge(const brc_draft_row *row)
 {
     return row->draft.kind == BRC_DRAFT_MERGE ||

@@ -473,6 +473,9 @@ BRC_MUST_USE int brc_draft_list(brc_store *store, int which, int64_t draft, brc_
 BRC_MUST_USE int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err);
 /* Sets the commit that the draft's commit will follow (NULL: the branch has no commit). */
 BRC_MUST_USE int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err);
+/* Lays a draft without rows over another commit, where its branch is now. Unlike brc_draft_advance() it keeps the log:
+ * points that were taken back are for the commit that they were made over (brc_undo() checks that). */
+BRC_MUST_USE int brc_draft_go_along(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err);
 /* Gives the draft to another owner, without its savepoints and without a parent. With kind BRC_DRAFT_PRIVATE the new
  * owner is `owner`; NULL: no process, until the draft is adopted or given back. With kind BRC_DRAFT_SHARED the draft
  * becomes the shared draft of `branch` (NULL: of the draft's own branch) or, if it was an open merge before, the

@@ -270,6 +270,27 @@ TEST(what_a_killed_process_has_logged_is_taken_back)
     ck_assert_int_eq(number(0), 70);
 }
 
+/* Operations that were taken back wait for their commit, through any number of undos and redos. */
+TEST(operations_are_done_again_after_their_commit_came_back)
+{
+    put_as(t.session, "one", 0, 70);
+    scenario_commit(&t, "second");
+    put_as(t.session, "two", 0, 71);
+    put_as(t.session, "three", 1, 72);
+    for (int i = 0; i < 4; i++)
+        undo_of(t.repo, 0);
+    ck_assert_str_eq(log_text(t.repo), "[three] [two] ");
+    for (int i = 0; i < 2; i++)
+        undo_of(t.repo, BRC_UNDO_REDO);
+    ck_assert(scenario_clean(&t));
+    ck_assert_int_eq(number(0), 70);
+    undo_of(t.repo, BRC_UNDO_REDO);
+    ck_assert_int_eq(number(0), 71);
+    undo_of(t.repo, BRC_UNDO_REDO);
+    ck_assert_int_eq(number(1), 72);
+    ck_assert_str_eq(log_text(t.repo), "three two ");
+}
+
 /* After rm and restore a draft has a row, but shows what its commit has. */
 TEST(a_draft_that_is_clean_goes_when_its_commit_is_taken_back)
 {

@@ -104,13 +104,29 @@ q undo r.brc
 t undo r.brc --redo
 t read r.brc /a
 
-echo '# an undo that moves the branch ends it'
+echo '# an undo that moves the branch keeps what can be done again'
 q undo r.brc
 q undo r.brc
 log r.brc
 t undo r.brc
 log r.brc
-t undo r.brc --redo
+t status r.brc
+t fsck r.brc
+for n in 1 2 3 4; do t undo r.brc --redo; done
+t read r.brc /a
+t diff r.brc
+t fsck r.brc
+echo '# until another change'
+cp r.brc e.brc
+for n in 1 2 3; do q undo e.brc; done
+q create e.brc /other --shape 2 --dtype int8
+log e.brc
+t undo e.brc --redo
+q undo e.brc
+t undo e.brc --redo
+commit e.brc other 20
+t undo e.brc --redo
+t fsck e.brc
 
 echo '# a collection forgets what is older than the window'
 q write r.brc /a --value 12
