@@ -10,6 +10,7 @@
 #include "../base/process.h"
 #include "../base/sized.h"
 #include "../store/bases.h"
+#include "../store/delta_rebuild.h"
 #include "../store/change.h"
 #include "../store/collect.h"
 #include "../store/removed.h"
@@ -1034,6 +1035,7 @@ static int gc_window(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, br
 static int gc_work(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_error *err)
 {
     BRC_TRY(gc_window(repo, opts, job, err));
+    BRC_TRY(brc_deltas_check(repo->store, err));
     return opts->flags & BRC_GC_DRY_RUN ? count_garbage(job, repo->store, err)
                                         : collect_garbage(job, repo->store, err);
 }

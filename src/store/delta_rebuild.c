@@ -116,3 +116,48 @@ int brc_deltas_rebuild(brc_store *store, brc_error *err)
         rc = rebuild_page(store, &after, &n, err);
     return rc;
 }
+
+/* ==== what is lost ================================ */
+
+/* Looks at the objects that follow *after. */
+static int check_page(brc_store *store, brc_object *page, brc_oid *after, size_t *n, brc_error *err)
+{
+    char hex[65];
+    brc_oid base;
+    int found;
+    BRC_TRY(brc_objects_page(store, after, page, REBUILD_PAGE, n, err));
+    for (size_t i = 0; i < *n; i++) {
+        *after = page[i].id;
+        if (!page[i].found || !brc_object_is_delta(&page[i]))
+            continue;
+        BRC_TRY(brc_delta_base(store, &page[i].id, &found, &base, err));
+        if (!found)
+            return brc_fail(err, BRC_ECORRUPT,
+                            "%s: table delta does not say what object %s builds on, and a "
+                            "collection would remove that: let 'breccia fsck --repair' make the "
+                            "table anew first",
+                            store->path, brc_oid_format(hex, &page[i].id));
+    }
+    return BRC_OK;
+}
+
+int brc_deltas_check(brc_store *store, brc_error *err)
+{
+    int64_t encoding;
+    size_t n = REBUILD_PAGE;
+    brc_oid after = {{0}};
+    brc_object page[REBUILD_PAGE];
+    BRC_TRY(brc_store_begin_read(store, err));
+    int rc = brc_encoding_find(store, BRC_DELTA_SPEC, &encoding, err);
+    brc_store_end_read(store);
+    while (rc == BRC_OK && encoding >= 0 && n == REBUILD_PAGE) {
+        rc = brc_store_begin_read(store, err);
+        if (rc == BRC_OK) {
+            rc = check_page(store, page, &after, &n, err);
+            brc_store_end_read(store);
+        }
+        if (rc == BRC_OK)
+            rc = brc_store_check_interrupt(store, err);
+    }
+    return rc;
+}
