@@ -155,6 +155,29 @@ static int is_operand(const char *arg)
     return arg[0] != '-' || second == '\0' || second == '.' || (second >= '0' && second <= '9');
 }
 
+/* Options of git and of file systems, by command, and what to say here. */
+static const struct {
+    const char *command, *option, *advice;
+} foreign_options[] = {
+    { "config", "--global", "it is --user" },
+    { "config", "--list", "'breccia config FILE' and 'breccia config --user' list the settings" },
+    { "config", "-l", "'breccia config FILE' and 'breccia config --user' list the settings" },
+    { "diff", "--cached", "changes need no staging: 'breccia diff FILE' shows all of them" },
+    { "diff", "--staged", "changes need no staging: 'breccia diff FILE' shows all of them" },
+    { "diff", "--name-only", "'breccia diff --stat' shows only counts" },
+    { "log", "--all", "a log starts at one version: name it, as in 'breccia log FILE REV'" },
+    { "log", "-p", "'breccia log --stat' shows counts, 'breccia log PATH --values' values" },
+    { "log", "--patch", "'breccia log --stat' shows counts, 'breccia log PATH --values' values" },
+    { "ls", "-R", "it is -r" },
+    { "ls", "-a", "all names are listed" },
+    { "reset", "--soft", "uncommitted changes stay unless --hard is given" },
+    { "reset", "--mixed", "uncommitted changes stay unless --hard is given" },
+    { "rm", "-r", "a group goes with everything in it" },
+    { "rm", "--recursive", "a group goes with everything in it" },
+    { "show", "-p", "--elements shows how many elements differ, and by how much" },
+    { "tag", "-a", "a tag keeps its message (-m) without it" },
+};
+
 static int unknown_option(struct cli *cli, const char *arg)
 {
     const char *names[64];
@@ -165,6 +188,10 @@ static int unknown_option(struct cli *cli, const char *arg)
         for (const struct cli_option *o = cli->args.tables[t]; o && o->name; o++)
             if (n < sizeof(names) / sizeof(names[0]))
                 names[n++] = o->name;
+    for (size_t i = 0; i < sizeof(foreign_options) / sizeof(foreign_options[0]); i++)
+        if (cli->command && strcmp(foreign_options[i].command, cli->command->name) == 0 &&
+            strcmp(foreign_options[i].option, arg) == 0)
+            return cli_usage(cli, "unknown option %s: %s", arg, foreign_options[i].advice);
     cli_similar(similar, sizeof(similar), arg + strspn(arg, "-"), "--", names, n);
     if (strcmp(arg, "-f") == 0 || strcmp(arg, "--file") == 0)
         return cli_usage(cli, "%s FILE stands before the command", arg);

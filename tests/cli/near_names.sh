@@ -37,3 +37,10 @@ for word in add cat checkout clone delete dump head list mkdir pull push reflog 
     t $word r.brc
 done
 t comit r.brc
+
+echo '# options of git and of file systems'
+for words in 'config --global' 'config --list' 'config -l' 'diff --cached' 'diff --staged' 'diff --name-only' 'log --all' \
+    'log -p' 'log --patch' 'ls -R' 'ls -a' 'reset --soft' 'reset --mixed' 'rm -r' 'rm -rf' 'rm --recursive' 'show -p' \
+    'tag -a' 'status --cached'; do
+    t $words r.brc /a
+done
