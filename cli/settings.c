@@ -122,7 +122,8 @@ int cli_setting(struct cli *cli, const char *key, const char **value, const char
 }
 
 int cli_settings_each(struct cli *cli,
-                      void (*f)(struct cli *cli, const char *key, const char *value))
+                      void (*f)(struct cli *cli, const char *key, const char *value, int *width),
+                      int *width)
 {
     CLI_TRY(read_settings_once(cli));
     for (const brc_json *one = brc_json_first(cli->settings); one; one = brc_json_next(one)) {
@@ -131,11 +132,11 @@ int cli_settings_each(struct cli *cli,
 
         if (!is_alias) {
             CLI_TRY(setting_text(cli, one, &text));
-            f(cli, brc_json_name(one), text);
+            f(cli, brc_json_name(one), text, width);
         }
         for (const brc_json *a = is_alias ? brc_json_first(one) : NULL; a; a = brc_json_next(a)) {
             CLI_TRY(setting_text(cli, a, &text));
-            f(cli, cli_text(cli, "alias.%s", brc_json_name(a)), text);
+            f(cli, cli_text(cli, "alias.%s", brc_json_name(a)), text, width);
         }
     }
     return BRC_OK;

@@ -30,8 +30,8 @@ const char *const *cli_setting_keys(void);
 /* Sets `key` in the user's file, which is made if it does not exist; `value` NULL removes `key`. */
 int cli_setting_put(struct cli *cli, const char *key, const char *value);
 /* Calls `f` for each setting in the user's file, with the value as text. */
-int cli_settings_each(struct cli *cli,
-                      void (*f)(struct cli *cli, const char *key, const char *value));
+int cli_settings_each(struct cli *cli, void (*f)(struct cli *cli, const char *key, const char *value, int *width),
+                      int *width);
 /* Reads the most bytes of the cache of chunks; fails with an error of usage. */
 int cli_cache_bytes(struct cli *cli, const char *text, uint64_t *out);
 /* Gives a repository that was just made the user's codecs and backend. */

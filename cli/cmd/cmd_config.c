@@ -56,21 +56,31 @@ static int change_setting(struct cli *cli, const char *key, const char *value)
 
 /* ---- where settings come from -------------------------------- */
 
-static void put_origin(struct cli *cli, const char *origin, const char *key, const char *value)
+/* Widens the column of keys. */
+static void widen_keys(struct cli *cli, const char *key, const char *value, int *width)
+{
+    const int len = (int)strlen(cli_escaped(cli, key));
+
+    (void)value;
+    *width = len > *width ? len : *width;
+}
+
+static void put_origin(struct cli *cli, const char *origin, const char *key, const char *value,
+                       int width)
 {
     cli_put_record(cli, CLI_FIELDS({ "origin", CLI_OF(origin) }, { "key", CLI_OF(key) },
                                    { "value", CLI_OF(value), CLI_AS_JSON }));
-    cli_say(cli, "%-11s  %-8s  %s", origin, cli_escaped(cli, key), cli_escaped(cli, value));
+    cli_say(cli, "%-11s  %-*s  %s", origin, width, cli_escaped(cli, key), cli_escaped(cli, value));
 }
 
-static void put_of_user(struct cli *cli, const char *key, const char *value)
+static void put_of_user(struct cli *cli, const char *key, const char *value, int *width)
 {
-    put_origin(cli, "user", key, value);
+    put_origin(cli, "user", key, value, *width);
 }
 
 /* Lists the settings of the environment and of the user's file. A variable hides the file's value,
  * which is listed too. */
-static int put_of_users(struct cli *cli)
+static int put_of_users(struct cli *cli, int width)
 {
     const char *const *keys = cli_setting_keys();
 
@@ -79,12 +89,12 @@ static int put_of_users(struct cli *cli)
 
         CLI_TRY(cli_setting(cli, keys[i], &value, &origin));
         if (value && strcmp(origin, "environment") == 0)
-            put_origin(cli, origin, keys[i], value);
+            put_origin(cli, origin, keys[i], value, width);
     }
-    return cli_settings_each(cli, put_of_user);
+    return cli_settings_each(cli, put_of_user, &width);
 }
 
-static int put_of_repository(struct cli *cli)
+static int put_of_repository(struct cli *cli, int width)
 {
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     for (int i = 0; settings[i]; i++) {
@@ -92,7 +102,7 @@ static int put_of_repository(struct cli *cli)
         int rc = brc_config_get(&text, cli->repo, settings[i], &cli->err);
 
         if (rc >= 0)
-            put_origin(cli, "repository", settings[i], (const char *)text.data);
+            put_origin(cli, "repository", settings[i], (const char *)text.data, width);
         brc_buf_dispose(&text);
         CLI_TRY(rc);
     }
@@ -101,10 +111,13 @@ static int put_of_repository(struct cli *cli)
 
 static int show_origins(struct cli *cli)
 {
+    int width = 8;
+
+    CLI_TRY(cli_settings_each(cli, widen_keys, &width));
     cli_begin(cli, NULL, '[');
-    CLI_TRY(put_of_users(cli));
+    CLI_TRY(put_of_users(cli, width));
     if (cli_needs_file(cli) && cli_operand(cli, 0))
-        CLI_TRY(put_of_repository(cli));
+        CLI_TRY(put_of_repository(cli, width));
     cli_finish(cli, '[');
     return BRC_OK;
 }
@@ -188,16 +201,18 @@ static int check_user_value(struct cli *cli, const char *key, const char *value)
                                               : BRC_OK;
 }
 
-static void put_user_line(struct cli *cli, const char *key, const char *value)
+static void put_user_line(struct cli *cli, const char *key, const char *value, int *width)
 {
-    cli_put_members(cli, CLI_FIELDS({ key, CLI_OF(value), CLI_AS_JSON,
-                                      .lead = cli_text(cli, "%-7s  ", key), .none = "" }));
+    const char *lead = cli_text(cli, "%-*s  ", *width, key);
+
+    cli_put_members(cli, CLI_FIELDS({ key, CLI_OF(value), CLI_AS_JSON, .lead = lead, .none = "" }));
 }
 
 static int run_user_config(struct cli *cli)
 {
     const char *key = cli_operand(cli, 0), *value = cli_operand(cli, 1);
     const int unset = cli_has(cli, "unset");
+    int width = 7;
 
     if (cli_operand(cli, 2))
         return cli_usage(cli, "'%s' is one argument too many: --user has no FILE",
@@ -208,12 +223,14 @@ static int run_user_config(struct cli *cli)
         CLI_TRY(check_user_value(cli, key, value));
     if (value || unset)
         CLI_TRY(cli_setting_put(cli, key, value));
+    if (!key)
+        CLI_TRY(cli_settings_each(cli, widen_keys, &width));
     cli_begin(cli, NULL, '{');
     if (!key)
-        CLI_TRY(cli_settings_each(cli, put_user_line));
+        CLI_TRY(cli_settings_each(cli, put_user_line, &width));
     if (key && !unset) {
         CLI_TRY(cli_setting(cli, key, &value, NULL));
-        put_user_line(cli, key, value);
+        put_user_line(cli, key, value, &width);
     }
     cli_finish(cli, '{');
     return BRC_OK;
