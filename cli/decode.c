@@ -498,6 +498,8 @@ int cli_value_read(struct cli *cli, const struct cli_decoder *decoder, const cha
     char *end;
 
     *out = (struct cli_value){ .number = NAN };
+    if (cli_decoder_has_times(decoder))
+        text = cli_unquoted(cli, text);
     if (strcasecmp(text, "nan") == 0 || strcasecmp(text, "nat") == 0) {
         out->is_missing = 1;
         return BRC_OK;

@@ -98,6 +98,7 @@ static const struct {
     { "mkdir", "it is 'breccia group'" },
     { "move", "it is 'breccia mv'" },
     { "new", "it is 'breccia init' for a repository, 'breccia create' for an array" },
+    { "plot", "it is 'breccia read --plot', and of a picture --image" },
     { "pull", "a repository is one file: 'breccia backup' copies it, also while others write" },
     { "push", "a repository is one file: 'breccia backup' copies it, also while others write" },
     { "put", "it is 'breccia write'" },
@@ -106,6 +107,7 @@ static const struct {
     { "rename", "it is 'breccia mv' for nodes, 'breccia branch -m' for branches" },
     { "set", "it is 'breccia write' for elements, 'breccia attrs' for attributes" },
     { "stash", "uncommitted changes stay with their branch: just 'breccia switch'" },
+    { "stats", "it is 'breccia info FILE PATH --stats'" },
     { "tree", "it is 'breccia ls -r'" },
     { "verify", "it is 'breccia fsck'" },
 };

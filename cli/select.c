@@ -266,15 +266,6 @@ static int is_label(const struct labels *labels, const char *text, struct label 
     return 1;
 }
 
-static const char *unquoted(struct cli *cli, const char *text)
-{
-    size_t len = strlen(text);
-
-    if (len > 1 && (text[0] == '"' || text[0] == '\'') && text[len - 1] == text[0])
-        return cli_text(cli, "%.*s", (int)len - 2, text + 1);
-    return text;
-}
-
 static int is_end(const struct labels *labels, const char *text)
 {
     struct label label;
@@ -287,8 +278,8 @@ static int split_range(struct cli *cli, const struct labels *labels, const char 
                        struct wanted *out)
 {
     for (size_t at = span_to(text, ':'); text[at]; at += 1 + span_to(text + at + 1, ':')) {
-        out->from = unquoted(cli, trimmed(cli, text, at));
-        out->to = unquoted(cli, trimmed(cli, text + at + 1, strlen(text + at + 1)));
+        out->from = cli_unquoted(cli, trimmed(cli, text, at));
+        out->to = cli_unquoted(cli, trimmed(cli, text + at + 1, strlen(text + at + 1)));
         if (is_end(labels, out->from) && is_end(labels, out->to))
             return 1;
     }
@@ -301,9 +292,9 @@ static int split_wanted(struct cli *cli, const struct labels *labels, const char
 {
     const char *colon = strrchr(text, ':');
     int is_single = labels->texts ? text[span_to(text, ':')] == '\0'
-                                  : is_end(labels, unquoted(cli, text));
+                                  : is_end(labels, cli_unquoted(cli, text));
 
-    *out = (struct wanted){ .from = unquoted(cli, text), .step = 1 };
+    *out = (struct wanted){ .from = cli_unquoted(cli, text), .step = 1 };
     if (is_single || split_range(cli, labels, text, out))
         return BRC_OK;
     if (colon && cli_read_u64(&out->step, trimmed(cli, colon + 1, strlen(colon + 1))) &&
@@ -589,6 +580,9 @@ int cli_select_in(struct cli *cli, brc_session *session, brc_array *array, const
     if (!slice || (!values && !strchr(slice, '=')))
         return brc_sel_parse(out, array, slice, &cli->err);
     names = within_pair(cli, slice, '[', ']');
+    if (!names && !values && strchr("[{", slice[strspn(slice, " ")]))
+        return cli_fail(cli, BRC_EINVAL, "selection %.60s: a bracket is missing; write [time=0] by "
+                        "position, {time=VALUE} by value", slice);
     rc = cli_variable_read(cli, session, brc_array_describe(array)->path, &variable);
     if (rc >= 0 && values)
         rc = select_by_value(cli, session, &variable, array, values, out);

@@ -286,3 +286,12 @@ int cli_key_json(struct cli *cli, const char *what, const char *text, uint32_t f
                          what, *key, value, *key, value);
     return cli_json_text_argument(cli, cli_text(cli, "%s%s", what, *key), value, flags, json);
 }
+
+const char *cli_unquoted(struct cli *cli, const char *text)
+{
+    size_t len = strlen(text);
+
+    if (len > 1 && (text[0] == '"' || text[0] == '\'') && text[len - 1] == text[0])
+        return cli_text(cli, "%.*s", (int)len - 2, text + 1);
+    return text;
+}

@@ -56,4 +56,7 @@ int cli_key_json(struct cli *cli, const char *what, const char *text, uint32_t f
 /* Returns "/a/b" for "a/b/". */
 const char *cli_path(struct cli *cli, const char *operand);
 
+/* Returns the text without the quotes around it, if it has such. */
+const char *cli_unquoted(struct cli *cli, const char *text);
+
 #endif

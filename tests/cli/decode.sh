@@ -178,3 +178,11 @@ t read lead.brc /v '{lead=36}'
 t read lead.brc /v '{lead=0h:2D}'
 t read lead.brc /v '{lead=1h}'
 t read lead.brc /v '{lead=1y}'
+t write lead.brc /lead '[0]' --value '"24h"' --decode
+t write lead.brc /date '[0]' --value "'2020-05-01'" --decode
+t write lead.brc /date '[0]' --value "'2020-05-01" --decode
+t read lead.brc /date --decode
+t read lead.brc /lead '[lead=0'
+t read lead.brc /lead '{lead=0h'
+t read lead.brc /lead '[lead=0]'
+t read lead.brc /lead 'lead=0'

@@ -38,6 +38,9 @@ for word in add cat checkout clone delete dump head list mkdir pull push reflog 
 done
 t comit r.brc
 
+t stats r.brc
+t plot r.brc
+
 echo '# options of git and of file systems'
 for words in 'config --global' 'config --list' 'config -l' 'diff --cached' 'diff --staged' 'diff --name-only' 'log --all' \
     'log -p' 'log --patch' 'ls -R' 'ls -a' 'reset --soft' 'reset --mixed' 'rm -r' 'rm -rf' 'rm --recursive' 'show -p' \
