@@ -63,7 +63,7 @@ static scenario reader_open(uint32_t flags, const char *rev, int mode)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     memcpy(r.file, t.file, sizeof(r.file));
     opts.flags = flags;
-    OK(&r, brc_open(&r.repo, r.file, &opts, &r.err));
+    OK(&r, scenario_connect(&r.repo, r.file, &opts, &r.err));
     OK(&r, brc_session_open(&r.session, r.repo, rev, mode, &r.err));
     return r;
 }
@@ -111,7 +111,7 @@ LOOP(however_the_file_is_named, 0, 2)
     ck_assert_int_eq(symlink(t.file, name), 0);
     ck_assert_ptr_nonnull(getcwd(folder, sizeof(folder)));
     ck_assert_int_eq(chdir(t.dir), 0);
-    OK(&r, brc_open(&r.repo, _i ? "link.brc" : "test.brc", NULL, &r.err));
+    OK(&r, scenario_connect(&r.repo, _i ? "link.brc" : "test.brc", NULL, &r.err));
     ck_assert_int_eq(chdir(folder), 0);
     OK(&r, brc_reopen(&again, r.repo, &r.err));
     OK(&r, brc_session_open(&r.session, _i ? r.repo : again, "side", BRC_SESSION_AT, &r.err));
@@ -294,7 +294,7 @@ static int open_meanwhile(void *ctx, const char *phase, uint64_t done, uint64_t 
     meanwhile.is_done = 1;
     memset(r, 0, sizeof(*r));
     memcpy(r->file, t.file, sizeof(r->file));
-    OK(r, brc_open(&r->repo, r->file, &opts, &r->err));
+    OK(r, scenario_connect(&r->repo, r->file, &opts, &r->err));
     const int rc = brc_session_open(&r->session, r->repo, old_hex(&old), BRC_SESSION_AT, &r->err);
     ck_assert_msg(rc == BRC_OK || rc == BRC_ENOTFOUND || rc == BRC_ESTALE, "%s", r->err.message);
     meanwhile.is_open = rc == BRC_OK;
@@ -357,7 +357,7 @@ TEST(a_busy_writer_keeps_no_reader_out)
     memcpy(r.file, t.file, sizeof(r.file));
     opts = (brc_open_opts)BRC_OPEN_OPTS_INIT;
     opts.wait_ms = -1;
-    OK(&r, brc_open(&r.repo, r.file, &opts, &r.err));
+    OK(&r, scenario_connect(&r.repo, r.file, &opts, &r.err));
     OK(&r, brc_session_open(&r.session, r.repo, "side", BRC_SESSION_AT, &r.err));
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     forget_branch();

@@ -263,7 +263,7 @@ TEST(what_another_handle_does_shows)
     const uint64_t n[1] = { 4 };
     uint8_t data[4] = { 1, 2, 3, 4 };
     scenario_start(&t);
-    OK(&t, brc_open(&other, t.file, &opts, &t.err));
+    OK(&t, scenario_connect(&other, t.file, &opts, &t.err));
     brc_session *theirs = scenario_session(&t, other, NULL, BRC_SESSION_WRITE);
     brc_array *a = scenario_array(&t, "/a", "uint8", 1, n, n, NULL, "[\"bytes\"]");
     OK(&t, brc_array_write(a, NULL, data, 4, &t.err));

@@ -566,7 +566,7 @@ static int write_half(const char *file, int half)
     brc_sel sel = BRC_SEL_INIT;
     int32_t values[EDGE / 2], got[EDGE / 2];
     opts.registry = own;
-    if (own == NULL || brc_open(&t.repo, file, &opts, &t.err) < 0 ||
+    if (own == NULL || scenario_connect(&t.repo, file, &opts, &t.err) < 0 ||
         brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err) < 0 ||
         brc_array_open(&a, t.session, "/a", &t.err) < 0 ||
         brc_sel_parse(&sel, a, half == 0 ? "[0:128]" : "[128:256]", &t.err) < 0)
