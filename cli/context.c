@@ -163,6 +163,17 @@ static int open_with_cache(struct cli *cli, brc_open_opts *opts)
     return bytes ? cli_cache_bytes(cli, bytes, &opts->cache_bytes) : BRC_OK;
 }
 
+static int open_with_readback(struct cli *cli, brc_open_opts *opts)
+{
+    static const char *const names[] = { "", "all", "sampled", "none" };
+    const char *name = "";
+
+    CLI_TRY(cli_choice_option(cli, "readback", "all|sampled|none", &name));
+    while (strcmp(names[opts->readback], name) != 0)
+        opts->readback++;
+    return BRC_OK;
+}
+
 static int open_given_file(struct cli *cli, uint32_t flags)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -181,6 +192,7 @@ static int open_given_file(struct cli *cli, uint32_t flags)
     opts.libexec = cli_libexec(cli);
     opts.credentials = cli_credentials;
     CLI_TRY(open_with_cache(cli, &opts));
+    CLI_TRY(open_with_readback(cli, &opts));
     if (cli->progress.enabled) { /* otherwise the library need not report progress */
         opts.progress = cli_progress_step;
         opts.progress_ctx = cli;

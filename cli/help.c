@@ -20,6 +20,8 @@ const struct cli_option cli_global_options[] = {
     { "no-pager", 'P', 0, NULL, "show long output without a pager" },
     { "color", 0, 1, "auto|always|never", "colour text; auto: only on a terminal" },
     { "threads", 0, 1, "N", "how many worker threads to use (0: one for each core)" },
+    { "readback", 0, 1, "all|sampled|none", "which new chunks are decoded and compared before"
+                                            " they are stored" },
     { "plugin", 0, 1, "FILE", "load codecs, types and backends from this shared library;"
                               " repeatable" },
     { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30; 0: not at all)" },

@@ -222,6 +222,8 @@ BRC_API BRC_MUST_USE int brc_repair(brc_repair_report *out, breccia *repo, brecc
  *   "chosen", by the type; types that the list does not fit also get that.
  * - "verify": "stored" (the default) compares stored bytes with their checksum; "full" also
  *   compares the decoded bytes with the chunk's id. A handle reads this setting when it is opened.
+ * - "readback": "all" (the default), "sampled" or "none": see BRC_READBACK_ALL. A handle reads this
+ *   setting when it is opened, and brc_open_opts.readback comes before it.
  * - "backend": the backend of new arrays that are made without one, imported arrays included, in
  *   the form that brc_array_set_backend() takes. The default is "inline". Each array records the
  *   setting as it is when the array is made, so a later change of the setting changes no array.

@@ -161,15 +161,23 @@ typedef struct brc_open_opts {
      * servers, and nothing fails. It can be deleted at any time. NULL: none */
     const char *cache;
     uint64_t cache_bytes;         /* the most bytes of that file; 0: 1 GiB. What was not used for longest goes first */
+    int readback;                 /* BRC_READBACK_...: which new chunks are read back; 0: as the setting says */
+    int reserved;                 /* 0                                           */
 } brc_open_opts;
-#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* Before an encoded chunk is stored it is decoded again and compared, so that a codec that loses elements, or memory
+ * that does, fails the write. Chunks that are stored as they are need no reading back. */
+enum {
+    BRC_READBACK_ALL = 1,     /* every chunk: the default                      */
+    BRC_READBACK_SAMPLED = 2, /* one of 16, by the chunk's id                  */
+    BRC_READBACK_NONE = 3
+};
 enum {
     BRC_OPEN_READONLY = 1,
     BRC_OPEN_CREATE = 2,     /* create the file; BRC_EEXISTS if it exists     */
-    BRC_OPEN_NO_READBACK = 4, /* do not check new chunks by decoding them     */
     /* Reads the file as it is: a journal that an interrupted writer left is neither played back nor
      * deleted, so half a change may show. */
-    BRC_OPEN_NO_RECOVER = 8
+    BRC_OPEN_NO_RECOVER = 4
 };
 
 enum {                   /* modes of brc_session_open(): what the session shows */

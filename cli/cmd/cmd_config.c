@@ -41,7 +41,7 @@ static int show_settings(struct cli *cli)
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     cli_begin(cli, NULL, '{');
     for (int i = 0; settings[i]; i++)
-        CLI_TRY(put_setting(cli, settings[i], cli_text(cli, "%-7s  ", settings[i])));
+        CLI_TRY(put_setting(cli, settings[i], cli_text(cli, "%-8s  ", settings[i])));
     cli_finish(cli, '{');
     return BRC_OK;
 }

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from . import _errors
 from ._breccia import ffi, lib
 
 T = TypeVar("T")
+Readback = bool | Literal["sampled"] | None
 KEPT = 8  # the most handles of a file that stay open unused
 raised: dict[int, BaseException | None] = {}  # what functions for credentials raised, by number, for their callers
 
@@ -191,6 +192,12 @@ class Handle:
             lib.brc_array_free(self.arrays.pop(name, ffi.NULL))
 
 
+def _readback_of(readback: Readback) -> int:
+    if readback not in (names := {None: "", True: "ALL", False: "NONE", "sampled": "SAMPLED"}):
+        raise _errors.InvalidError(f"readback is True, False, 'sampled' or None, not {readback!r}")
+    return int(getattr(lib, f"BRC_READBACK_{names[readback]}")) if names[readback] else 0
+
+
 class Handles:
     """The handles on one file, one for each thread that works. A child of fork() begins anew, and leaves the parent's
     handles alone. `progress` reports long calls that name no function of their own. `giver` gives credentials for
@@ -200,9 +207,10 @@ class Handles:
     progress: Any = None
 
     def __init__(self, path: str | os.PathLike[str], *, flags: int = 0, wait: float | None = None,
-                 memory: int = 0, threads: int = 0, giver: Any = None) -> None:
+                 memory: int = 0, threads: int = 0, readback: Readback = None, giver: Any = None) -> None:
         self.path, self.giver = os.path.abspath(os.fsdecode(path)), giver
         self.flags, self.wait, self.memory, self.threads = flags, wait, memory, threads
+        self.readback = _readback_of(readback)
         self._begin()
 
     @property
@@ -221,7 +229,8 @@ class Handles:
                 return Handle(_made(lib.brc_reopen, "breccia", self._root.repo), self.home, self.giver)
             pool = shared("pool", self.threads) if self.threads != 1 else ffi.NULL
             options = sized("brc_open_opts", flags=self.flags, memory=self.memory, pool=pool,
-                            registry=shared("registry"), credentials=lib.cli_credentials)
+                            registry=shared("registry"), credentials=lib.cli_credentials,
+                            readback=self.readback)
             if self.giver is not None:
                 options.credentials, options.credentials_ctx = lib.py_credentials, self.giver.me
             libexec = options.libexec = text(LIBEXEC)

@@ -10,7 +10,7 @@ from ._calls import Progress, flags, records
 from ._credentials import Credentials, Giver, secret
 from ._errors import InvalidError, NotFoundError, ReadOnlyError
 from ._made.calls import RepositoryCalls, author_of
-from ._native import Handles, file_and_rev, printable
+from ._native import Handles, Readback, file_and_rev, printable
 from .session import Session, box_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     `wait`: seconds that a call waits for other processes (None: 30). `memory`: bytes of chunks that a call
     has in flight at most (0: 256 MiB). `threads`: of the pool that codecs run on (0: one per core).
     `progress`: True (tqdm, if it is there) or a function(phase, done, total), which long calls tell how far
-    they are. `readback`: whether a chunk that was encoded is decoded again and compared before it is stored.
+    they are. `readback`: whether a chunk that was encoded is decoded again and compared before it is stored: True,
+    False, or "sampled" (one of 16 chunks); None: as the repository's setting says.
     `credentials`: for chunks in buckets; None: those that the command would use, of the environment or the user's
     files. A mapping has "key" and "secret", perhaps "token" (or the names that s3fs, boto3 and obstore have for them),
     and "endpoint_url", the one server to which they belong (without it the server AWS_ENDPOINT_URL, or Amazon's own).
@@ -37,15 +38,16 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool | None = False, read_only: bool = False,
                  wait: float | None = None, memory: int = 0, threads: int = 0,
-                 progress: Progress = None, readback: bool = True, credentials: Credentials = None) -> None:
+                 progress: Progress = None, readback: Readback = None, credentials: Credentials = None) -> None:
         path, self.rev = file_and_rev(path)
         if self.rev is not None:
             if not self.rev:
                 raise InvalidError(f"a version is missing behind {os.fsdecode(path)}@")
             read_only = True
-        how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path), no_readback=not readback)
+        how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path))
         given = secret(credentials)
         self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads,
+                                            readback=readback,
                                             giver=None if given is None else Giver(given))
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
         self._name = f"{self.path}@{self.rev}" if self.rev else self.path

@@ -865,8 +865,8 @@ def test_pickling(grid):
     assert pickle.loads(pickle.dumps(grid)) == grid
     with breccia.open(grid.path, readback=False) as fast:
         again = pickle.loads(pickle.dumps(fast))
-        for repo, wanted in (grid, 0), (fast, lib.BRC_OPEN_NO_READBACK), (again, lib.BRC_OPEN_NO_READBACK):
-            assert repo.handles.flags & lib.BRC_OPEN_NO_READBACK == wanted and (repo == fast) == bool(wanted)
+        for repo, wanted in (grid, 0), (fast, lib.BRC_READBACK_NONE), (again, lib.BRC_READBACK_NONE):
+            assert repo.handles.readback == wanted and (repo == fast) == bool(wanted)
         write(again, "main", (0, 1), 1)
         assert grid.view("main")["x"][0, 1] == 1
         again.close()

@@ -92,6 +92,27 @@ static int verify_set(breccia *repo, const char *value, brc_error *err)
     return rc < 0 ? rc : end;
 }
 
+/* ---- readback -------------------------------- */
+
+static int readback_get(brc_buf *out, breccia *repo, brc_error *err)
+{
+    int readback;
+    BRC_TRY(brc_readback_get(repo->store, &readback, err));
+    return brc_buf_text(out, brc_readback_name(readback), err);
+}
+
+static int readback_set(breccia *repo, const char *value, brc_error *err)
+{
+    int readback;
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = brc_readback_set(repo->store, value, &readback, err);
+    const int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    rc = rc < 0 ? rc : end;
+    if (rc == BRC_OK && repo->opened.readback == 0)
+        repo->pipe.readback = readback;
+    return rc;
+}
+
 /* ---- window -------------------------------- */
 
 static int window_get(brc_buf *out, breccia *repo, brc_error *err)
@@ -112,6 +133,7 @@ static const struct {
     int (*set)(breccia *repo, const char *value, brc_error *err);
 } settings[] = {{"journal", journal_get, journal_set}, {"backend", backend_get, backend_set},
               {"codecs", codecs_get, codecs_set}, {"verify", verify_get, verify_set},
+              {"readback", readback_get, readback_set},
               {"window", window_get, window_set}};
 
 static int find_setting(const char *name, size_t *i, brc_error *err)
@@ -120,8 +142,8 @@ static int find_setting(const char *name, size_t *i, brc_error *err)
         if (strcmp(settings[*i].name, name) == 0)
             return BRC_OK;
     return brc_fail(err, BRC_ENOTFOUND,
-                    "there is no setting '%.80s': 'journal', 'backend', 'codecs', 'verify' and "
-                    "'window' are the settings", name);
+                    "there is no setting '%.80s': 'journal', 'backend', 'codecs', 'verify', "
+                    "'readback' and 'window' are the settings", name);
 }
 
 int brc_config_get(brc_buf *out, breccia *repo, const char *name, brc_error *err)

@@ -112,7 +112,7 @@ typedef struct brc_pipe_worker {
 typedef struct brc_pipe {
     brc_pool *pool;  /* NULL: everything runs on the caller's thread            */
     size_t memory;   /* budget of bytes in flight                               */
-    int no_readback; /* encoded chunks are not decoded again to compare them    */
+    int readback;    /* BRC_READBACK_...: which encoded chunks are decoded again to compare them */
     const atomic_int *stop; /* not 0: no further work begins; NULL: never stops */
     unsigned nworkers;
     brc_pipe_worker *workers;

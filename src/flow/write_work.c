@@ -202,6 +202,15 @@ static int write_make_delta(brc_write_run *run, unsigned worker, brc_write_item 
                     "the difference does not give back what it was made of; nothing was stored");
 }
 
+/* A sample goes by the id, so that it depends on no order in which chunks are written. */
+static int must_read_back(const brc_write_run *run, const brc_write_item *item)
+{
+    enum { SAMPLE = 16 };
+    const int how = run->pipe->readback;
+    return how == BRC_READBACK_ALL ||
+           (how == BRC_READBACK_SAMPLED && item->id.bytes[0] % SAMPLE == 0);
+}
+
 /* Encodes an item and reads it back, or stores it as it is if that is hardly longer. is_encoded:
  * item->stored has the encoded chunk already. */
 static int write_make(brc_write_run *run, unsigned worker, brc_write_item *item, int is_encoded,
@@ -210,7 +219,7 @@ static int write_make(brc_write_run *run, unsigned worker, brc_write_item *item,
     if (!is_encoded)
         BRC_TRY(write_encode(run->pipe->workers[worker].scratch, item, err));
     item->as_is = !brc_write_is_worthwhile(item->stored.len, item->len);
-    return !item->as_is && !run->pipe->no_readback && !is_encoded
+    return !item->as_is && !is_encoded && must_read_back(run, item)
                ? write_read_back(run, worker, item, err)
                : BRC_OK;
 }

@@ -103,6 +103,47 @@ int brc_store_verifies_all(const brc_store *store)
     return store->verifies_all;
 }
 
+/* ---- what writing checks -------------------------------- */
+
+#define SETTING_READBACK "readback"
+
+static const char *const readbacks[] = {
+    [BRC_READBACK_ALL] = "all", [BRC_READBACK_SAMPLED] = "sampled", [BRC_READBACK_NONE] = "none"};
+
+static int readback_named(const char *name)
+{
+    for (int i = BRC_READBACK_ALL; i <= BRC_READBACK_NONE; i++)
+        if (strcmp(name, readbacks[i]) == 0)
+            return i;
+    return 0;
+}
+
+const char *brc_readback_name(int readback)
+{
+    return readbacks[readback];
+}
+
+/* A word of a newer build means the default. */
+int brc_readback_get(brc_store *store, int *readback, brc_error *err)
+{
+    brc_buf value = BRC_BUF_INIT;
+    const int rc = brc_setting_find(store, SETTING_READBACK, &value, err);
+    const int named = rc > 0 ? readback_named((const char *)value.data) : 0;
+    *readback = named != 0 ? named : BRC_READBACK_ALL;
+    brc_buf_dispose(&value);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_readback_set(brc_store *store, const char *value, int *readback, brc_error *err)
+{
+    *readback = value != NULL ? readback_named(value) : BRC_READBACK_ALL;
+    if (*readback == 0)
+        return brc_fail(err, BRC_EINVAL,
+                        "'readback' is 'all', 'sampled' or 'none', not '%.80s'", value);
+    return brc_setting_put(store, SETTING_READBACK,
+                           *readback != BRC_READBACK_ALL ? value : NULL, err);
+}
+
 /* ---- the current branch -------------------------------- */
 
 int brc_head_get(brc_store *store, const char **branch, brc_error *err)

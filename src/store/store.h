@@ -207,6 +207,13 @@ BRC_MUST_USE int brc_setting_put(brc_store *store, const char *name, const char 
 BRC_MUST_USE int brc_verify_get(brc_store *store, int *full, brc_error *err);
 BRC_MUST_USE int brc_verify_set(brc_store *store, int full, brc_error *err);
 int brc_store_verifies_all(const brc_store *store);
+/* The setting that says which new chunks are read back before they are stored: BRC_READBACK_ALL ... A handle follows
+ * the setting as it was at the opening. */
+BRC_MUST_USE int brc_readback_get(brc_store *store, int *readback, brc_error *err);
+/* Sets it within a write. A NULL `value` restores the default. *readback is what it is then. */
+BRC_MUST_USE int brc_readback_set(brc_store *store, const char *value, int *readback, brc_error *err);
+/* "all", "sampled" or "none". */
+const char *brc_readback_name(int readback);
 /* The setting by which the file asks for WAL mode (journal_mode.c). Get works in and outside of a transaction.
  * Set needs a handle without a transaction; to unset WAL mode the handle must be the file's only one. */
 BRC_MUST_USE int brc_journal_get(brc_store *store, int *wal, brc_error *err);

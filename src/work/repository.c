@@ -24,9 +24,11 @@ static int take_open_opts(brc_open_opts *out, const brc_open_opts *given, brc_er
 {
     BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_open_opts, memory), given,
                          "brc_open_opts", err));
+    if (out->readback < 0 || out->readback > BRC_READBACK_NONE)
+        return brc_fail(err, BRC_EINVAL, "brc_open_opts.readback is %d, not BRC_READBACK_ALL, "
+                                         "_SAMPLED or _NONE", out->readback);
     return brc_flags_check(out->flags,
-                           BRC_OPEN_READONLY | BRC_OPEN_CREATE | BRC_OPEN_NO_READBACK |
-                               BRC_OPEN_NO_RECOVER,
+                           BRC_OPEN_READONLY | BRC_OPEN_CREATE | BRC_OPEN_NO_RECOVER,
                            "brc_open_opts", err);
 }
 
@@ -64,8 +66,10 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
     repo->progress = opts->progress;
     repo->progress_ctx = opts->progress_ctx;
     BRC_TRY(brc_pipe_init(&repo->pipe, opts->pool, memory < MIN_MEMORY ? MIN_MEMORY : memory, err));
-    repo->pipe.no_readback = (opts->flags & BRC_OPEN_NO_READBACK) != 0;
     BRC_TRY(brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err));
+    repo->pipe.readback = opts->readback;
+    if (opts->readback == 0)
+        BRC_TRY(brc_readback_get(repo->store, &repo->pipe.readback, err));
     brc_store_share(repo->store, repo->shared);
     if (opts->cache != NULL)
         BRC_TRY(brc_store_use_cache(repo->store, opts->cache, opts->cache_bytes, err));

@@ -24,7 +24,7 @@ static const struct {
     size_t size, end, at;
 } layouts[] = {
     NO_TAIL(brc_buf, reserved),        NO_TAIL(brc_error, message),
-    NO_TAIL(brc_open_opts, cache_bytes), NO_TAIL(brc_stats, delta_depth),
+    NO_TAIL(brc_open_opts, reserved), NO_TAIL(brc_stats, delta_depth),
     NO_TAIL(brc_commit_opts, conflicts), NO_TAIL(brc_diff_opts, sel),
     NO_TAIL(brc_array_spec, compressors_json), NO_TAIL(brc_sel, step),
     NO_TAIL(brc_array_stats_opts, field),

@@ -93,7 +93,7 @@ typedef struct repo {
 } repo;
 
 /* A new repository with one array, which has not been written. */
-void repo_make(repo *r, const bench_opts *o, const char *name, uint32_t flags,
+void repo_make(repo *r, const bench_opts *o, const char *name, int readback,
                const brc_array_spec *spec);
 void repo_open(repo *r, const bench_opts *o, const char *name);
 void repo_close(repo *r);

@@ -35,7 +35,7 @@ typedef struct bulk {
     double mb;
 } bulk;
 
-static void bulk_make(const bulk *b, repo *r, uint32_t flags)
+static void bulk_make(const bulk *b, repo *r, int readback)
 {
     uint64_t shape[3] = {b->o->bytes / MIB, 512, 512}, chunk[3] = {1, 512, 512};
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
@@ -45,7 +45,7 @@ static void bulk_make(const bulk *b, repo *r, uint32_t flags)
     spec.dtype = "float32";
     spec.codecs_json = b->c->codecs;
     spec.backend_json = b->c->backend;
-    repo_make(r, b->o, "bulk.brc", flags, &spec);
+    repo_make(r, b->o, "bulk.brc", readback, &spec);
 }
 
 static void bulk_remove(repo *r)
@@ -66,10 +66,10 @@ static took write_all(const bulk *b, repo *r)
 }
 
 /* A new file each time; making it is not timed, and neither is removing it. */
-static took write_new(const bulk *b, uint32_t flags)
+static took write_new(const bulk *b, int readback)
 {
     repo r;
-    bulk_make(b, &r, flags);
+    bulk_make(b, &r, readback);
     took time = write_all(b, &r);
     bulk_remove(&r);
     return time;
@@ -84,7 +84,7 @@ static void bulk_writes(bulk *b)
     for (int i = 0; i < b->o->pairs; i++) {
         series_add(&flat, flat_write(&b->flat, b->src));
         series_add(&ours, write_new(b, 0));
-        series_add(&bare, write_new(b, BRC_OPEN_NO_READBACK));
+        series_add(&bare, write_new(b, BRC_READBACK_NONE));
     }
     snprintf(label, sizeof(label), "write, %s", b->c->name);
     report_ratio(label, &ours, &flat, b->mb, b->c->write_way, b->c->write_target);

@@ -212,30 +212,32 @@ void sql_run(const char *path, const char *sql)
 
 /* ---- repositories -------------------------------- */
 
-static void repo_connect(repo *r, const bench_opts *o, const char *name, uint32_t flags)
+static void repo_connect(repo *r, const bench_opts *o, const char *name, uint32_t flags,
+                         int readback)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     snprintf(r->path, sizeof(r->path), "%s/%s", o->dir, name);
     opts.flags = flags;
+    opts.readback = readback;
     opts.pool = o->pool;
     must(brc_open(&r->handle, r->path, &opts, &err), &err, "opening a repository");
     must(brc_session_open(&r->session, r->handle, NULL, BRC_SESSION_WRITE, &err), &err,
          "a session");
 }
 
-void repo_make(repo *r, const bench_opts *o, const char *name, uint32_t flags,
+void repo_make(repo *r, const bench_opts *o, const char *name, int readback,
                const brc_array_spec *spec)
 {
     brc_error err = BRC_ERROR_INIT;
-    repo_connect(r, o, name, flags | BRC_OPEN_CREATE);
+    repo_connect(r, o, name, BRC_OPEN_CREATE, readback);
     must(brc_array_create(&r->array, r->session, "/a", spec, &err), &err, "creating an array");
 }
 
 void repo_open(repo *r, const bench_opts *o, const char *name)
 {
     brc_error err = BRC_ERROR_INIT;
-    repo_connect(r, o, name, 0);
+    repo_connect(r, o, name, 0, 0);
     must(brc_array_open(&r->array, r->session, "/a", &err), &err, "opening an array");
 }
 

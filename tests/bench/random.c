@@ -62,7 +62,7 @@ static void random_setup(random_run *run)
     spec.chunk = run->c->chunk;
     spec.dtype = "float32";
     spec.codecs_json = run->c->codecs;
-    repo_make(&run->r, run->o, "random.brc", BRC_OPEN_NO_READBACK, &spec);
+    repo_make(&run->r, run->o, "random.brc", BRC_READBACK_NONE, &spec);
     must(brc_array_write(run->r.array, NULL, run->src, run->shape[0] * MIB, &err), &err, "writing");
     repo_commit(&run->r, "all");
     flat_make(&run->flat, run->o, "flat", run->c->flat, SAMPLES, run->chunk_len);

@@ -411,7 +411,7 @@ static void shard_run_case(shard_run *run)
     spec.chunk = shard_shape; /* of the grid: `codecs` says what is inside */
     spec.dtype = "float32";
     spec.codecs_json = run->c->codecs;
-    repo_make(&run->r, run->o, "shard.brc", BRC_OPEN_NO_READBACK, &spec);
+    repo_make(&run->r, run->o, "shard.brc", BRC_READBACK_NONE, &spec);
     must(brc_array_write(run->r.array, NULL, run->src, run->shape[0] * MIB, &err), &err, "writing");
     repo_commit(&run->r, "all");
     if (run->c == shard_cases)

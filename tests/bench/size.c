@@ -25,7 +25,7 @@ static void size_make(repo *r, const bench_opts *o, size_t nchunks, const char *
     spec.chunk = chunk;
     spec.dtype = "float32";
     spec.codecs_json = codecs;
-    repo_make(r, o, "size.brc", BRC_OPEN_NO_READBACK, &spec);
+    repo_make(r, o, "size.brc", BRC_READBACK_NONE, &spec);
 }
 
 /* The next version: one chunk in a hundred has other values. */

@@ -52,3 +52,10 @@ t config r.brc --json
 t read r.brc /a
 t config r.brc codecs --unset
 t config r.brc verify --unset
+echo '# what writing reads back'
+t config r.brc readback sampled
+t config r.brc readback
+t config r.brc readback most
+t create r.brc /checked --shape 4 --dtype i4 --readback all
+t create r.brc /again --shape 4 --dtype i4 --readback some
+t config r.brc readback --unset

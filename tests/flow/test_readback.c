@@ -144,20 +144,23 @@ static const char *const chains[] = {
 typedef struct liars {
     scenario t;
     brc_registry *reg;
+    int readback;
 } liars;
 
 static void liars_open(liars *l, uint32_t flags)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     opts.registry = l->reg;
+    opts.readback = l->readback;
     scenario_open(&l->t, &opts, flags);
 }
 
-static void liars_start(liars *l, uint32_t flags)
+static void liars_start(liars *l, int readback)
 {
+    l->readback = readback;
     scenario_folder(&l->t);
     l->reg = liars_registry(&l->t);
-    liars_open(l, BRC_OPEN_CREATE | flags);
+    liars_open(l, BRC_OPEN_CREATE);
 }
 
 static void liars_stop(liars *l)
@@ -338,7 +341,7 @@ LOOP(f22_without_the_read_back_a_lie_is_stored, 0, NCHAINS)
     liars l;
     uint8_t data[BYTES], got[BYTES];
     brc_error err = BRC_ERROR_INIT;
-    liars_start(&l, BRC_OPEN_NO_READBACK);
+    liars_start(&l, BRC_READBACK_NONE);
     brc_array *a = scenario_array(&l.t, "/a", "int32", 2, shape, chunk, "0", chains[_i]);
     values_of(data, 1);
     lie = LAST_BYTE;
@@ -346,5 +349,78 @@ LOOP(f22_without_the_read_back_a_lie_is_stored, 0, NCHAINS)
     int rc = brc_array_read(a, NULL, got, sizeof(got), &err);
     ck_assert(rc == BRC_ECORRUPT || memcmp(got, data, sizeof(got)) != 0);
     brc_array_free(a);
+    liars_stop(&l);
+}
+
+/* Returns whether a chunk that the codec spoils is written, because nobody reads it back. Each
+ * number makes another chunk. */
+static int spoiled_is_written(liars *l, int number)
+{
+    uint8_t data[BYTES];
+    brc_array *a = scenario_array_at(&l->t, l->t.session, "/a");
+    lie = HONEST;
+    values_of(data, 1);
+    memset(data + BYTES - 4 * 20, number, 4); /* in the chunk that has the trigger */
+    lie = LAST_BYTE;
+    const int rc = brc_array_write(a, NULL, data, sizeof(data), &l->t.err);
+    ck_assert(rc == BRC_OK || rc == BRC_EINTERNAL);
+    brc_array_free(a);
+    lie = HONEST;
+    return rc == BRC_OK;
+}
+
+static void open_liars_with(liars *l, int readback)
+{
+    scenario_close(&l->t);
+    l->readback = readback;
+    liars_open(l, 0);
+}
+
+TEST(the_setting_counts_where_the_call_says_nothing)
+{
+    liars l;
+    brc_buf text = BRC_BUF_INIT;
+    liars_start(&l, 0);
+    brc_array_free(scenario_array(&l.t, "/a", "int32", 2, shape, chunk, "0", chains[0]));
+    scenario_commit(&l.t, "an array");
+    ck_assert_int_eq(spoiled_is_written(&l, 1), 0);
+    OK(&l.t, brc_config_set(l.t.repo, "readback", "none", &l.t.err));
+    ck_assert_int_eq(spoiled_is_written(&l, 1), 1);
+    open_liars_with(&l, BRC_READBACK_ALL);
+    ck_assert_int_eq(spoiled_is_written(&l, 2), 0);
+    open_liars_with(&l, 0);
+    ck_assert_int_eq(spoiled_is_written(&l, 3), 1);
+    FAILS(&l.t, BRC_EINVAL, brc_config_set(l.t.repo, "readback", "some", &l.t.err));
+    OK(&l.t, brc_config_get(&text, l.t.repo, "readback", &l.t.err));
+    ck_assert_str_eq((const char *)text.data, "none");
+    brc_buf_dispose(&text);
+    OK(&l.t, brc_config_set(l.t.repo, "readback", NULL, &l.t.err));
+    ck_assert_int_eq(spoiled_is_written(&l, 4), 0);
+    liars_stop(&l);
+}
+
+/* One in 16 by the id: the same chunks each time. */
+TEST(a_sample_is_read_back)
+{
+    enum { CHUNKS = 240 };
+    liars l;
+    int written = 0;
+    liars_start(&l, BRC_READBACK_SAMPLED);
+    brc_array_free(scenario_array(&l.t, "/a", "int32", 2, shape, chunk, "0", chains[0]));
+    for (int i = 0; i < CHUNKS; i++)
+        written += spoiled_is_written(&l, i);
+    ck_assert_int_lt(written, CHUNKS - 2);
+    ck_assert_int_gt(written, CHUNKS / 2);
+    liars_stop(&l);
+}
+
+TEST(another_number_than_those_is_refused)
+{
+    liars l;
+    breccia *repo;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    liars_start(&l, 0);
+    opts.readback = BRC_READBACK_NONE + 1;
+    FAILS(&l.t, BRC_EINVAL, brc_open(&repo, l.t.file, &opts, &l.t.err));
     liars_stop(&l);
 }

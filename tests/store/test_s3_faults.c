@@ -49,7 +49,7 @@ static int repack_to(uint32_t flags, const char *to)
 static void make_version(int v)
 {
     uint64_t random = 5 + (uint64_t)v;
-    char tag[8];
+    char tag[16];
     for (int i = 0; i < ALL; i++)
         values[v][i] = v == 0 ? (int32_t)scenario_random(&random) : values[v - 1][i];
     for (int i = 0; v > 0 && i < ALL; i += EACH_CHUNK / 4)
@@ -134,7 +134,7 @@ static int read_versions(void)
     static int32_t got[ALL];
     int rc = BRC_OK;
     for (int v = 0; v < VERSIONS && rc == BRC_OK; v++) {
-        char tag[8];
+        char tag[16];
         snprintf(tag, sizeof(tag), "v%d", v);
         brc_session *s = scenario_session(&t, t.repo, tag, BRC_SESSION_AT);
         brc_array *a = scenario_array_at(&t, s, "/a");
