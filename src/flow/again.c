@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../store/bases.h"
 #include "write_work.h"
 
 /* Objects are looked up in batches, so that memory does not grow with their number. */
@@ -189,7 +188,14 @@ static void again_item(const again_one *one, brc_write_item *item)
     item->old = one->object;
 }
 
-/* Lists a job of about BRC_WRITE_BYTES. An object that an unfinished item stores is left out. */
+/* Objects that lie far away are fetched together, and those that go there become one pack. */
+static size_t again_room(const again_run *r)
+{
+    return brc_object_is_far(r->again->store, &r->batch[r->at].object) ? (size_t)BRC_AHEAD_BYTES
+                                                                       : BRC_WRITE_BYTES;
+}
+
+/* Lists a job. An object that an unfinished item stores is left out. */
 static int again_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     again_run *r = ctx;
@@ -199,7 +205,7 @@ static int again_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, b
         const int rc = again_more(r, err);
         if (rc <= 0)
             return rc;
-        for (; *n < cap && r->at < r->n && bytes < BRC_WRITE_BYTES; r->at++) {
+        for (; *n < cap && r->at < r->n && bytes < again_room(r); r->at++) {
             brc_write_item *item = &items[*n];
             const brc_write_item key = {.old.id = r->batch[r->at].object.id};
             if (tfind(&key, &r->on_the_way, again_item_order) != NULL)
@@ -391,7 +397,7 @@ static int sample_encode(again_run *r, const again_one *one, brc_write_item *ite
     brc_buf out = BRC_BUF_INIT;
     item->old = one->object;
     BRC_TRY(brc_pipe_scratch(r->again->pipe, brc_pipe_caller(r->again->pipe), &scratch, err));
-    BRC_TRY(brc_write_fetch_old(store, item, err));
+    BRC_TRY(brc_write_fetch_old(store, item, NULL, err));
     brc_store_pause_read(store);
     BRC_TRY(again_gather(r, item, scratch, err));
     const brc_span data = {item->data, item->len};

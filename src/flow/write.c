@@ -8,7 +8,6 @@
 #include "../base/alloc.h"
 #include "../store/change.h"
 #include "../store/collect.h"
-#include "../store/bases.h"
 #include "write_work.h"
 
 static int write_again(brc_write_run *run, brc_write_item *item, brc_error *err);
@@ -485,12 +484,28 @@ static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *e
     if (!brc_is_in_file(o->backend))
         BRC_TRY(brc_store_rest(run->store, 1, err)); /* a slow backend works without a lock */
     if (item->keeps)
-        return brc_object_load(run->store, &item->old, &item->stored, err);
-    BRC_TRY(brc_write_fetch_old(run->store, item, err));
+        return brc_write_load_stored(run->store, item, &run->ahead, err);
+    BRC_TRY(brc_write_fetch_old(run->store, item, &run->ahead, err));
     if (item->old_bases == NULL && o->encoding != 0 && item->old_chain == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "it was stored by a build that could not decode it: import it again");
     return brc_oid_is_zero(&item->base) ? BRC_OK : write_load_base(run, item, err);
+}
+
+/* Fetches the objects that lie far away together, from the first of them that is not there yet. */
+static int write_look_ahead(brc_write_run *run, size_t n, brc_write_item *const *items,
+                            brc_error *err)
+{
+    const brc_object *next[BRC_WRITE_ITEMS];
+    size_t nnext = 0;
+    if (!items[0]->old.found || !brc_object_is_far(run->store, &items[0]->old) ||
+        brc_ahead_find(&run->ahead, &items[0]->old) != NULL)
+        return BRC_OK;
+    BRC_TRY(brc_store_rest(run->store, 1, err));
+    for (size_t i = 0; i < n; i++)
+        if (items[i]->old.found)
+            next[nnext++] = &items[i]->old;
+    return brc_ahead_fetch(run->store, &run->ahead, nnext, next, err);
 }
 
 static int write_place_order(const void *x, const void *y)
@@ -520,6 +535,7 @@ static int write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *
         qsort(olds, nolds, sizeof(*olds), write_place_order);
     for (size_t i = 0; i < nolds; i++) {
         brc_error why = BRC_ERROR_INIT;
+        BRC_TRY(write_look_ahead(run, nolds - i, olds + i, err));
         int rc = write_load_old(run, olds[i], &why);
         rc = brc_write_leave(run, olds[i], rc, &why, err);
         if (rc < 0)
@@ -594,7 +610,7 @@ static int write_known(brc_write_run *run, brc_write_item *item, const brc_objec
     }
     item->old = *there;
     item->compares = 1;
-    return brc_write_fetch_old(run->store, item, err);
+    return brc_write_fetch_old(run->store, item, NULL, err);
 }
 
 static int write_settle_item(brc_write_run *run, brc_write_item *item, brc_settling *s,
@@ -1033,7 +1049,7 @@ static int write_ready(void *ctx, brc_window_job *const *jobs, size_t n, brc_err
 static int write_run_start(brc_write_run *run, brc_pipe *pipe, brc_store *store,
                            const brc_write_ops *ops, brc_error *err)
 {
-    *run = (brc_write_run){.ops = ops, .pipe = pipe, .store = store};
+    *run = (brc_write_run){.ops = ops, .pipe = pipe, .store = store, .ahead = BRC_AHEAD_INIT};
     BRC_TRY(brc_gc_last(store, &run->collected, err));
     BRC_TRY(brc_gc_puts_begin(store, &run->puts_since, err));
     const size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
@@ -1053,6 +1069,7 @@ static void write_run_end(brc_write_run *run)
 {
     tdestroy(run->held, keep_item);
     free(run->settling.objects);
+    brc_ahead_dispose(&run->ahead);
     write_trim(&run->pipe->writing);
 }
 

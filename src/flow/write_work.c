@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../nd/shape.h"
-#include "../store/bases.h"
 
 /* ==== write work ================================ */
 
@@ -59,13 +58,24 @@ void brc_write_forget_old(brc_write_item *item)
     item->old_chain = NULL;
 }
 
-int brc_write_fetch_old(brc_store *store, brc_write_item *item, brc_error *err)
+int brc_write_load_stored(brc_store *store, brc_write_item *item, const brc_ahead *ahead,
+                          brc_error *err)
+{
+    const uint8_t *there = ahead != NULL ? brc_ahead_find(ahead, &item->old) : NULL;
+    if (there == NULL)
+        return brc_object_load(store, &item->old, &item->stored, err);
+    item->stored.len = 0;
+    return brc_buf_append(&item->stored, there, (size_t)item->old.stored, err);
+}
+
+int brc_write_fetch_old(brc_store *store, brc_write_item *item, const brc_ahead *ahead,
+                        brc_error *err)
 {
     brc_write_forget_old(item);
     if (!brc_object_is_delta(&item->old))
-        BRC_TRY(brc_object_load(store, &item->old, &item->stored, err));
+        BRC_TRY(brc_write_load_stored(store, item, ahead, err));
     if (brc_object_is_delta(&item->old)) /* the load may have found that it is one now */
-        return brc_bases_load(store, &item->old, NULL, &item->old_bases, err);
+        return brc_bases_load(store, &item->old, ahead, &item->old_bases, err);
     return brc_encoding_chain(store, item->old.encoding, &item->old_chain, err);
 }
 

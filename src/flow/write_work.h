@@ -7,6 +7,7 @@
 #ifndef BRC_FLOW_WRITE_WORK_H
 #define BRC_FLOW_WRITE_WORK_H
 
+#include "../store/bases.h"
 #include "write.h"
 
 typedef struct brc_write_job {
@@ -34,6 +35,7 @@ typedef struct brc_write_run {
     void *held; /* tree of tsearch(): items that are about to be stored, by id */
     brc_settling settling;
     int outside;      /* some item goes to another backend than the file  */
+    brc_ahead ahead;  /* old objects that lie far away, fetched together  */
     int64_t collected; /* brc_gc_last() when the run began                */
     int64_t puts_since; /* for brc_gc_puts_stand()                        */
     int is_prepared;  /* jobs are held for brc_prepared_store()           */
@@ -81,8 +83,11 @@ static inline int brc_write_is_new(const brc_write_item *item)
 
 /* ---- write_work.c: the old object -------------------------------- */
 
-/* Fetches the stored bytes of item->old, which was found, for brc_write_old(). */
-BRC_MUST_USE int brc_write_fetch_old(brc_store *store, brc_write_item *item, brc_error *err);
+/* Fetches the stored bytes of item->old, which was found, for brc_write_old(). `ahead` may have them already; NULL: none
+ * are there. */
+BRC_MUST_USE int brc_write_fetch_old(brc_store *store, brc_write_item *item, const brc_ahead *ahead, brc_error *err);
+/* Fetches the stored bytes of item->old as they are. */
+BRC_MUST_USE int brc_write_load_stored(brc_store *store, brc_write_item *item, const brc_ahead *ahead, brc_error *err);
 /* Frees what was fetched of objects that are stored as differences. */
 void brc_write_forget_old(brc_write_item *item);
 

@@ -48,6 +48,10 @@ typedef struct brc_ahead {
 } brc_ahead;
 #define BRC_AHEAD_INIT {.stored = BRC_BUF_INIT, .places = BRC_BUF_INIT}
 
+/* About the most stored bytes of one call. */
+#define BRC_AHEAD_BYTES ((uint64_t)8 << 20)
+/* Returns 1 if it pays to fetch the object together with others. */
+int brc_object_is_far(brc_store *store, const brc_object *o);
 /* Forgets what was here, and fetches the first of n objects, each with all that it builds on as table delta says, in one
  * call of each backend. Only the errors that end everything are errors. */
 BRC_MUST_USE int brc_ahead_fetch(brc_store *store, brc_ahead *a, size_t n, const brc_object *const *objects, brc_error *err);

@@ -6,9 +6,8 @@
 #include "backend.h"
 #include "bases.h"
 
-/* No further chain begins after so many objects or stored bytes. */
+/* No further chain begins after so many objects, or BRC_AHEAD_BYTES. */
 enum { AHEAD_OBJECTS = 511 };
-#define AHEAD_BYTES ((uint64_t)8 << 20)
 
 typedef struct ahead_object {
     brc_object object;
@@ -52,6 +51,13 @@ const uint8_t *brc_ahead_find(const brc_ahead *a, const brc_object *o)
 
 /* ---- which objects -------------------------------- */
 
+int brc_object_is_far(brc_store *store, const brc_object *o)
+{
+    brc_store_backend *from;
+    return !brc_is_in_file(o->backend) && o->stored <= BRC_AHEAD_BYTES &&
+           brc_backend_use(store, o->backend, &from, NULL) == BRC_OK && brc_backend_is_far(from);
+}
+
 /* Returns whether an error concerns one object alone: those who load the object find it again. */
 static int is_for_the_load(int rc)
 {
@@ -64,7 +70,7 @@ static int add_far(brc_store *store, brc_ahead *a, const brc_object *o, brc_erro
     brc_store_backend *from;
     const char *name;
     size_t place = SIZE_MAX;
-    if (brc_is_in_file(o->backend) || o->stored > AHEAD_BYTES)
+    if (brc_is_in_file(o->backend) || o->stored > BRC_AHEAD_BYTES)
         return BRC_OK;
     BRC_TRY(brc_backend_use(store, o->backend, &from, err));
     if (!brc_backend_is_far(from))
@@ -177,7 +183,7 @@ int brc_ahead_fetch(brc_store *store, brc_ahead *a, size_t n, const brc_object *
 {
     a->n = 0;
     a->bytes = a->stored.len = a->places.len = 0;
-    for (size_t i = 0; i < n && a->n < AHEAD_OBJECTS && a->bytes < AHEAD_BYTES; i++)
+    for (size_t i = 0; i < n && a->n < AHEAD_OBJECTS && a->bytes < BRC_AHEAD_BYTES; i++)
         BRC_TRY(add_chain(store, a, objects[i], err));
     if (a->n == 0)
         return BRC_OK;

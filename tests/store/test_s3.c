@@ -16,6 +16,7 @@
 #include "../../src/store/store.h"
 #include "../kit/backend_kit.h"
 #include "../kit/effort.h"
+#include "../kit/ios.h"
 #include "../kit/s3_server.h"
 #include "../kit/scenario.h"
 #include "../kit/suite.h"
@@ -746,6 +747,54 @@ TEST(small_packs_are_put_together)
     check_small_commits();
     OK(&t, brc_repack(t.repo, NULL, &report, &t.err)); /* a pack alone stays as it is */
     ck_assert_int_eq(s3_server_objects(server, ""), 1);
+    scenario_whole(&t);
+}
+
+enum { ONES = 40, LONG_CHUNK = 16384 };
+
+/* A pack for each of many chunks of 64 KiB. */
+static void many_packs(void)
+{
+    static const uint64_t shape = ONES * LONG_CHUNK, chunk = LONG_CHUNK;
+    static int32_t data[ONES * LONG_CHUNK];
+    uint64_t random = 5;
+    brc_sel sel = BRC_SEL_INIT;
+    brc_array_free(scenario_array(&t, "/b", "int32", 1, &shape, &chunk, NULL,
+                                  "[{\"name\":\"bytes\",\"configuration\":"
+                                  "{\"endian\":\"little\"}}]"));
+    scenario_set_backend(&t, t.session, "/b", spec());
+    brc_array *a = scenario_array_at(&t, t.session, "/b");
+    sel_all(&sel, a);
+    sel.count[0] = LONG_CHUNK;
+    for (int i = 0; i < ONES; i++, sel.start[0] += LONG_CHUNK) {
+        for (int j = 0; j < LONG_CHUNK; j++)
+            data[j] = (int32_t)scenario_random(&random);
+        OK(&t, brc_array_write(a, &sel, data, sizeof(int32_t) * LONG_CHUNK, &t.err));
+        scenario_commit(&t, "one");
+    }
+    brc_array_free(a);
+    again();
+}
+
+TEST(chunks_that_are_stored_again_are_fetched_together_and_become_one_pack)
+{
+    enum { DELAY_MS = 100 };
+    many_packs();
+    const int before = s3_server_objects(server, "");
+    ck_assert_int_ge(before, ONES);
+    s3_server_delay(server, DELAY_MS);
+    OK(&t, brc_repack(t.repo, NULL, NULL, &t.err));
+    ck_assert_int_le(s3_server_rounds(server), 5);
+    s3_server_delay(server, 0);
+    ck_assert_int_le(s3_server_objects(server, "") - before, 2);
+    scenario_whole(&t);
+    s3_server_delay(server, DELAY_MS);
+    brc_repack_opts home = BRC_REPACK_OPTS_INIT;
+    home.backend_json = "\"inline\"";
+    OK(&t, brc_repack(t.repo, &home, NULL, &t.err));
+    ck_assert_int_le(s3_server_rounds(server), 3);
+    s3_server_delay(server, 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object WHERE backend>0"), 0);
     scenario_whole(&t);
 }
 
