@@ -492,20 +492,16 @@ static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *e
     return brc_oid_is_zero(&item->base) ? BRC_OK : write_load_base(run, item, err);
 }
 
-/* Fetches the objects that lie far away together, from the first of them that is not there yet. */
-static int write_look_ahead(brc_write_run *run, size_t n, brc_write_item *const *items,
+/* Fetches objects that lie far away together, from the first of them that is not there yet. Those
+ * that were not found are left out. */
+static int write_look_ahead(brc_write_run *run, size_t n, const brc_object *const *objects,
                             brc_error *err)
 {
-    const brc_object *next[BRC_WRITE_ITEMS];
-    size_t nnext = 0;
-    if (!items[0]->old.found || !brc_object_is_far(run->store, &items[0]->old) ||
-        brc_ahead_find(&run->ahead, &items[0]->old) != NULL)
+    if (n == 0 || !objects[0]->found || !brc_object_is_far(run->store, objects[0]) ||
+        brc_ahead_find(&run->ahead, objects[0]) != NULL)
         return BRC_OK;
-    BRC_TRY(brc_store_rest(run->store, 1, err));
-    for (size_t i = 0; i < n; i++)
-        if (items[i]->old.found)
-            next[nnext++] = &items[i]->old;
-    return brc_ahead_fetch(run->store, &run->ahead, nnext, next, err);
+    BRC_TRY(brc_store_rest(run->store, 1, err)); /* a slow backend works without a lock */
+    return brc_ahead_fetch(run->store, &run->ahead, n, objects, err);
 }
 
 static int write_place_order(const void *x, const void *y)
@@ -521,6 +517,7 @@ static int write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *
 {
     brc_object *asked[BRC_WRITE_ITEMS];
     brc_write_item *olds[BRC_WRITE_ITEMS];
+    const brc_object *objects[BRC_WRITE_ITEMS];
     size_t nasked = 0, nolds = 0;
     for (size_t i = 0; i < n; i++) {
         if (brc_oid_is_zero(&items[i]->old.id))
@@ -533,9 +530,11 @@ static int write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *
         BRC_TRY(brc_objects_find(run->store, asked, nasked, err));
     if (nolds > 1)
         qsort(olds, nolds, sizeof(*olds), write_place_order);
+    for (size_t i = 0; i < nolds; i++)
+        objects[i] = &olds[i]->old;
     for (size_t i = 0; i < nolds; i++) {
         brc_error why = BRC_ERROR_INIT;
-        BRC_TRY(write_look_ahead(run, nolds - i, olds + i, err));
+        BRC_TRY(write_look_ahead(run, nolds - i, objects + i, err));
         int rc = write_load_old(run, olds[i], &why);
         rc = brc_write_leave(run, olds[i], rc, &why, err);
         if (rc < 0)
@@ -610,7 +609,7 @@ static int write_known(brc_write_run *run, brc_write_item *item, const brc_objec
     }
     item->old = *there;
     item->compares = 1;
-    return brc_write_fetch_old(run->store, item, NULL, err);
+    return brc_write_fetch_old(run->store, item, &run->ahead, err);
 }
 
 static int write_settle_item(brc_write_run *run, brc_write_item *item, brc_settling *s,
@@ -653,6 +652,18 @@ static int write_settling(brc_write_run *run, size_t n, brc_error *err)
     return BRC_OK;
 }
 
+/* Fetches, from the i-th on, objects with whose contents items will be compared. */
+static int write_compare_ahead(brc_write_run *run, size_t i, brc_error *err)
+{
+    const brc_object *objects[BRC_WRITE_ITEMS];
+    const brc_settling *s = &run->settling;
+    size_t n = 0;
+    for (; i < s->n && n < BRC_WRITE_ITEMS; i++)
+        if (s->objects[i].found && s->items[i]->len <= BRC_COMPARE_MAX)
+            objects[n++] = &s->objects[i];
+    return write_look_ahead(run, n, objects, err);
+}
+
 /* Looks up in the store the items that have no equal among this call's own. */
 static int write_look_up(brc_write_run *run, brc_error *err)
 {
@@ -663,6 +674,7 @@ static int write_look_up(brc_write_run *run, brc_error *err)
             continue;
         if (!brc_is_in_file(s->objects[i].backend))
             BRC_TRY(brc_store_rest(run->store, 1, err));
+        BRC_TRY(write_compare_ahead(run, i, err));
         int rc = write_known(run, s->items[i], &s->objects[i], err);
         if (rc < 0)
             return brc_write_named(run, s->items[i], rc, err);

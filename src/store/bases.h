@@ -52,7 +52,7 @@ typedef struct brc_ahead {
 #define BRC_AHEAD_BYTES ((uint64_t)8 << 20)
 /* Returns 1 if it pays to fetch the object together with others. */
 int brc_object_is_far(brc_store *store, const brc_object *o);
-/* Forgets what was here, and fetches the first of n objects, each with all that it builds on as table delta says, in one
+/* Forgets what was here, and fetches the first of n objects that were found, each with all that it builds on as table delta says, in one
  * call of each backend. Only the errors that end everything are errors. */
 BRC_MUST_USE int brc_ahead_fetch(brc_store *store, brc_ahead *a, size_t n, const brc_object *const *objects, brc_error *err);
 /* Finds the stored bytes of an object; NULL: they are not here. */

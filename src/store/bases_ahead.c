@@ -184,7 +184,8 @@ int brc_ahead_fetch(brc_store *store, brc_ahead *a, size_t n, const brc_object *
     a->n = 0;
     a->bytes = a->stored.len = a->places.len = 0;
     for (size_t i = 0; i < n && a->n < AHEAD_OBJECTS && a->bytes < BRC_AHEAD_BYTES; i++)
-        BRC_TRY(add_chain(store, a, objects[i], err));
+        if (objects[i]->found)
+            BRC_TRY(add_chain(store, a, objects[i], err));
     if (a->n == 0)
         return BRC_OK;
     BRC_TRY(brc_buf_reserve(&a->stored, (size_t)a->bytes + 1, err));

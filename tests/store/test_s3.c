@@ -798,6 +798,30 @@ TEST(chunks_that_are_stored_again_are_fetched_together_and_become_one_pack)
     scenario_whole(&t);
 }
 
+/* Contents as short as these are compared with those that the store has. */
+TEST(short_chunks_that_are_met_again_are_fetched_together)
+{
+    enum { CHUNK = 512, DELAY_MS = 100 };
+    static const uint64_t shape = 60 * CHUNK, chunk = CHUNK;
+    static int32_t data[60 * CHUNK];
+    uint64_t random = 6;
+    for (size_t i = 0; i < shape; i++)
+        data[i] = (int32_t)scenario_random(&random);
+    brc_array_free(scenario_array(&t, "/b", "int32", 1, &shape, &chunk, NULL, NULL));
+    scenario_set_backend(&t, t.session, "/b", spec());
+    scenario_write(&t, t.session, "/b", data, sizeof(data));
+    scenario_commit(&t, "short ones");
+    again();
+    const int before = s3_server_objects(server, "");
+    s3_server_delay(server, DELAY_MS);
+    scenario_write(&t, t.session, "/b", data, sizeof(data));
+    ck_assert_int_gt(s3_server_rounds(server), 0);
+    ck_assert_int_le(s3_server_rounds(server), 4);
+    s3_server_delay(server, 0);
+    ck_assert_int_eq(s3_server_objects(server, ""), before);
+    scenario_whole(&t);
+}
+
 /* A copy puts the packs together for itself, and removes none that the original needs. */
 TEST(a_copy_puts_packs_of_the_original_together_and_leaves_them)
 {
