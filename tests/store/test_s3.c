@@ -798,6 +798,19 @@ TEST(chunks_that_are_stored_again_are_fetched_together_and_become_one_pack)
     scenario_whole(&t);
 }
 
+TEST(an_export_fetches_chunks_together)
+{
+    enum { DELAY_MS = 100 };
+    char folder[200];
+    many_packs();
+    snprintf(folder, sizeof(folder), "%s/out.zarr", t.dir);
+    s3_server_delay(server, DELAY_MS);
+    OK(&t, brc_export(t.session, "/b", folder, NULL, &t.err));
+    ck_assert_int_gt(s3_server_rounds(server), 0);
+    ck_assert_int_le(s3_server_rounds(server), 4);
+    s3_server_delay(server, 0);
+}
+
 /* Contents as short as these are compared with those that the store has. */
 TEST(short_chunks_that_are_met_again_are_fetched_together)
 {
