@@ -195,6 +195,7 @@ static int load_settings(brc_store *store, brc_error *err)
     memcpy(store->secret, value.data, sizeof(store->secret));
     BRC_GO(check_tail(store, err));
     BRC_GO(brc_verify_get(store, &store->verifies_all, err));
+    BRC_GO(brc_readback_get(store, &store->readback, err));
     BRC_GO(brc_journal_load(store, err));
     rc = brc_vfs_wish_seen(store->vfs, store->asks_wal, err);
     if (rc < 0) /* closing must leave the log as it is */
@@ -345,6 +346,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     store->opens_unfinished = (opts->flags & BRC_OPEN_UNFINISHED) != 0;
     store->opens_cache = (opts->flags & BRC_OPEN_CHUNK_CACHE) != 0;
     store->readonly = (opts->flags & (BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER)) != 0;
+    store->readback = BRC_READBACK_ALL; /* of a new file */
     store->wait_ms = opts->wait_ms == 0 ? DEFAULT_WAIT_MS : opts->wait_ms < 0 ? 0 : opts->wait_ms;
     store->max_nodes = opts->max_nodes == 0 ? DEFAULT_MAX_NODES : opts->max_nodes;
     brc_cache_init(&store->cache, NODE_CACHE_BYTES);

@@ -134,6 +134,11 @@ int brc_readback_get(brc_store *store, int *readback, brc_error *err)
     return rc < 0 ? rc : BRC_OK;
 }
 
+int brc_store_readback(const brc_store *store)
+{
+    return store->readback;
+}
+
 int brc_readback_set(brc_store *store, const char *value, int *readback, brc_error *err)
 {
     *readback = value != NULL ? readback_named(value) : BRC_READBACK_ALL;

@@ -212,6 +212,7 @@ int brc_store_verifies_all(const brc_store *store);
 BRC_MUST_USE int brc_readback_get(brc_store *store, int *readback, brc_error *err);
 /* Sets it within a write. A NULL `value` restores the default. *readback is what it is then. */
 BRC_MUST_USE int brc_readback_set(brc_store *store, const char *value, int *readback, brc_error *err);
+int brc_store_readback(const brc_store *store); /* as it was at the opening */
 /* "all", "sampled" or "none". */
 const char *brc_readback_name(int readback);
 /* The setting by which the file asks for WAL mode (journal_mode.c). Get works in and outside of a transaction.

@@ -67,9 +67,8 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
     repo->progress_ctx = opts->progress_ctx;
     BRC_TRY(brc_pipe_init(&repo->pipe, opts->pool, memory < MIN_MEMORY ? MIN_MEMORY : memory, err));
     BRC_TRY(brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err));
-    repo->pipe.readback = opts->readback;
-    if (opts->readback == 0)
-        BRC_TRY(brc_readback_get(repo->store, &repo->pipe.readback, err));
+    repo->pipe.readback = opts->readback != 0 ? opts->readback
+                                              : brc_store_readback(repo->store);
     brc_store_share(repo->store, repo->shared);
     if (opts->cache != NULL)
         BRC_TRY(brc_store_use_cache(repo->store, opts->cache, opts->cache_bytes, err));
