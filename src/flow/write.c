@@ -672,9 +672,10 @@ static int write_look_up(brc_write_run *run, brc_error *err)
     for (size_t i = 0; i < s->n; i++) {
         if (!s->objects[i].found)
             continue;
-        if (!brc_is_in_file(s->objects[i].backend))
+        if (!brc_is_in_file(s->objects[i].backend)) {
             BRC_TRY(brc_store_rest(run->store, 1, err));
-        BRC_TRY(write_compare_ahead(run, i, err));
+            BRC_TRY(write_compare_ahead(run, i, err));
+        }
         int rc = write_known(run, s->items[i], &s->objects[i], err);
         if (rc < 0)
             return brc_write_named(run, s->items[i], rc, err);
