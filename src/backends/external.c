@@ -3,9 +3,9 @@
  *
  * Nothing is ever put here by a writer of values: an import names the bytes that lie in its source
  * (src/xfer/in_place.h), and they stay there. Nothing is removed either. A place is a file with its
- * size and its time (external.h); before each read the file of that path must still have both. The
- * library compares the checksum of the bytes, so a file that was changed without another time is
- * found too.
+ * size and its time, or a grid of files with their sizes and the last of their times (external.h);
+ * before each read the file at the path must still agree with both. The library compares the
+ * checksum of the bytes, so a file that was changed without another time is found too.
  *
  * Invariant: a slot is used under `lock`; its descriptor is closed only while `refs` is 0.
  */
@@ -22,8 +22,6 @@
 
 #include "backends.h"
 #include "pack_file.h"
-
-#define PATH_ROOM 8192
 
 enum { FILES_OPEN = 32 };
 
@@ -74,27 +72,90 @@ static int is_place_path(const char *path)
     }
 }
 
-int brc_external_parse(brc_external_name *out, const char *place)
+/* Reads a time, which may be before 1970. */
+static int take_time(const char **at, int64_t *out)
 {
     uint64_t number;
-    if (!take_decimal(&place, INT64_MAX, &out->size) || *place++ != ' ')
+    const int is_before = **at == '-';
+    *at += is_before;
+    if (!take_decimal(at, INT64_MAX, &number) || (is_before && number == 0))
         return 0;
-    const int is_before = *place == '-';
-    place += is_before;
-    if (!take_decimal(&place, INT64_MAX, &number) || *place++ != ' ' || (is_before && number == 0))
+    *out = is_before ? -(int64_t)number : (int64_t)number;
+    return 1;
+}
+
+/* A stem, with a number behind it, is a path. */
+static int is_stem(const char *stem)
+{
+    char path[BRC_PLACE_MAX + 2];
+    const int n = snprintf(path, sizeof(path), "%s0", stem);
+    return n > 0 && n < (int)sizeof(path) && is_place_path(path);
+}
+
+/* Reads "[N,N,...]S". */
+static int take_grid(const char **at, brc_external_name *out)
+{
+    uint64_t files = 1;
+    do {
+        ++*at; /* the bracket, then commas */
+        if (out->ndim == BRC_MAX_NDIM || !take_decimal(at, INT64_MAX, &out->count[out->ndim]))
+            return 0;
+        const uint64_t n = out->count[out->ndim++];
+        if (n == 0 || n > INT64_MAX / files)
+            return 0;
+        files *= n;
+    } while (**at == ',');
+    if (*(*at)++ != ']')
         return 0;
-    out->time_ns = is_before ? -(int64_t)number : (int64_t)number;
+    out->separator = *(*at)++;
+    return out->separator == '/' || out->separator == '.';
+}
+
+int brc_external_parse(brc_external_name *out, const char *place)
+{
+    *out = (brc_external_name){ .ndim = 0 };
+    const int is_grid = *place == '[';
+    if (!(is_grid ? take_grid(&place, out) : take_decimal(&place, INT64_MAX, &out->size)) ||
+        *place++ != ' ' || !take_time(&place, &out->time_ns) || *place++ != ' ')
+        return 0;
     out->path = place;
-    return is_place_path(place);
+    return is_grid ? is_stem(place) : is_place_path(place);
 }
 
 int brc_external_write(brc_buf *out, const brc_external_name *name, brc_error *err)
 {
-    if (!is_place_path(name->path))
+    if (!(name->ndim > 0 ? is_stem(name->path) : is_place_path(name->path)))
         return brc_fail(err, BRC_EINVAL,
                         "\"%.200s\" is not a path without '.', '..' and empty parts", name->path);
-    return brc_buf_printf(out, err, "%" PRIu64 " %" PRId64 " %s", name->size, name->time_ns,
-                          name->path);
+    for (int i = 0; i < name->ndim; i++)
+        BRC_BACKEND_TRY(
+            brc_buf_printf(out, err, "%c%" PRIu64, i == 0 ? '[' : ',', name->count[i]));
+    BRC_BACKEND_TRY(name->ndim > 0 ? brc_buf_printf(out, err, "]%c", name->separator)
+                                   : brc_buf_printf(out, err, "%" PRIu64, name->size));
+    return brc_buf_printf(out, err, " %" PRId64 " %s", name->time_ns, name->path);
+}
+
+int brc_external_path(char path[BRC_EXTERNAL_PATH], const char *folder,
+                      const brc_external_name *name, uint64_t offset)
+{
+    uint64_t index[BRC_MAX_NDIM];
+    int n = snprintf(path, BRC_EXTERNAL_PATH, "%s%s", name->path[0] == '/' ? "" : folder,
+                     name->path);
+    for (int i = name->ndim - 1; i >= 0; i--) {
+        index[i] = offset % name->count[i];
+        offset /= name->count[i];
+    }
+    if (name->ndim > 0 && offset > 0)
+        return 0;
+    for (int i = 0; i < name->ndim && n > 0 && n < BRC_EXTERNAL_PATH; i++)
+        n += snprintf(path + n, BRC_EXTERNAL_PATH - (size_t)n, "%.*s%" PRIu64, i > 0,
+                      &name->separator, index[i]);
+    return n > 0 && n < BRC_EXTERNAL_PATH;
+}
+
+int brc_external_is_time(const brc_external_name *name, int64_t time_ns)
+{
+    return name->ndim > 0 ? time_ns <= name->time_ns : time_ns == name->time_ns;
 }
 
 int64_t brc_external_time(const struct stat *file)
@@ -168,45 +229,49 @@ static file_in *in_unused(external *e)
     return found;
 }
 
-static int file_gone(const char *path, int why, brc_error *err)
+static int file_gone(const char *path, int is_one, int why, brc_error *err)
 {
     if (why == 0)
         return brc_fail(err, BRC_ECORRUPT,
                         "%s is not a file any more, and chunks lie in it: put the file back", path);
     if (why == ENOENT || why == ENOTDIR)
         return brc_fail(err, BRC_ENOTFOUND,
-                        "there is no file %s, in which chunks lie: put it back, or say where it is "
+                        "there is no file %s, in which chunks lie: put it back, or say where %s is "
                         "now ('breccia backend FILE --rebase OLD NEW')",
-                        path);
+                        path, is_one ? "it" : "the folder of its array");
     return brc_fail(err, why == ENOMEM ? BRC_ENOMEM : BRC_EIO,
                     "cannot read %s, in which chunks lie: %s", path, strerror(why));
 }
 
+/* Compares a file with what its place says. `size`: what the file must have. */
 static int file_check(const char *path, const struct stat *file, const brc_external_name *name,
-                      brc_error *err)
+                      uint64_t size, brc_error *err)
 {
-    const int is_size = (uint64_t)file->st_size == name->size;
-    if (is_size && brc_external_time(file) == name->time_ns)
+    const int is_size = (uint64_t)file->st_size == size;
+    if (is_size && brc_external_is_time(name, brc_external_time(file)))
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT,
                     "%s has changed since it was imported (its %s is another): put the old file "
                     "back, or import it again%s",
                     path, is_size ? "time" : "size",
-                    is_size ? "; if its bytes are the same, take its new time ('breccia backend "
-                              "FILE --rebase OLD NEW' with this path as both)"
-                            : "");
+                    !is_size         ? ""
+                    : name->ndim > 0 ? "; if its bytes are the same, take its new time ('breccia "
+                                       "backend FILE --rebase OLD NEW' with the folder of its "
+                                       "array as both)"
+                                     : "; if its bytes are the same, take its new time ('breccia "
+                                       "backend FILE --rebase OLD NEW' with this path as both)");
 }
 
 /* Opens the file at the path in a slot, or by itself if there is none (*in is NULL then). */
-static int external_in_open(external *e, const char *path, const brc_external_name *name, int *fd,
-                   file_in **in, brc_error *err)
+static int external_in_open(external *e, const char *path, const brc_external_name *name,
+                            uint64_t size, int *fd, file_in **in, brc_error *err)
 {
     struct stat file;
     int why;
     *fd = brc_external_open(path, &file, &why);
     if (*fd < 0)
-        return file_gone(path, why, err);
-    const int rc = file_check(path, &file, name, err);
+        return file_gone(path, name->ndim == 0, why, err);
+    const int rc = file_check(path, &file, name, size, err);
     char *copy = rc == BRC_OK ? strdup(path) : NULL;
     *in = copy != NULL ? in_unused(e) : NULL;
     if (*in != NULL) {
@@ -221,17 +286,17 @@ static int external_in_open(external *e, const char *path, const brc_external_na
 
 /* Sets *fd to the descriptor of the file, and *in to its slot, or to NULL if the caller is to close
  * it. Looks at the path each time: a file may be replaced while it is open. */
-static int external_take(external *e, const char *path, const brc_external_name *name, int *fd,
-                   file_in **in, brc_error *err)
+static int external_take(external *e, const char *path, const brc_external_name *name,
+                         uint64_t size, int *fd, file_in **in, brc_error *err)
 {
     struct stat file;
     *in = NULL;
     const int there = stat(path, &file) == 0;
     if (there && S_ISREG(file.st_mode))
-        BRC_BACKEND_TRY(file_check(path, &file, name, err));
+        BRC_BACKEND_TRY(file_check(path, &file, name, size, err));
     pthread_mutex_lock(&e->lock);
     *in = there ? in_same(e, path, &file) : NULL;
-    const int rc = *in == NULL ? external_in_open(e, path, name, fd, in, err) : BRC_OK;
+    const int rc = *in == NULL ? external_in_open(e, path, name, size, fd, in, err) : BRC_OK;
     if (*in != NULL) {
         (*in)->refs++;
         (*in)->used = ++e->clock;
@@ -291,37 +356,19 @@ static void external_close(void *ctx, void *state)
     free(e);
 }
 
-static int place_path(char path[PATH_ROOM], const external *e, const brc_external_name *name)
+static int bad_name(const char *place, brc_error *err)
 {
-    const int n = snprintf(path, PATH_ROOM, "%s%s", name->path[0] == '/' ? "" : e->folder,
-                           name->path);
-    return n > 0 && n < PATH_ROOM;
-}
-
-/* Finds the file that a place is. */
-static int place_file(char path[PATH_ROOM], brc_external_name *name, const external *e,
-                      const char *place, brc_error *err)
-{
-    if (brc_external_parse(name, place) && place_path(path, e, name))
-        return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT, "\"%.80s\" is not the name of a file as an import writes it",
                     place);
 }
 
-/* Reads objects of one place. Nothing is read if a range leads out of the file. */
-static int read_place(void *state, size_t n, brc_stored *const *items, brc_error *err)
+/* Reads objects of one file, whose path is known. */
+static int external_read(external *e, const char *path, const brc_external_name *name,
+                         uint64_t size, size_t n, brc_stored *const *items, brc_error *err)
 {
-    external *e = state;
-    char path[PATH_ROOM];
-    brc_external_name name;
     file_in *in;
     int fd, why = 0;
-    BRC_BACKEND_TRY(place_file(path, &name, e, items[0]->place, err));
-    for (size_t i = 0; i < n; i++)
-        if (items[i]->offset > name.size || items[i]->len > name.size - items[i]->offset)
-            return brc_fail(err, BRC_ECORRUPT, "%s has no byte %" PRIu64, name.path,
-                            items[i]->offset + items[i]->len - 1);
-    BRC_BACKEND_TRY(external_take(e, path, &name, &fd, &in, err));
+    BRC_BACKEND_TRY(external_take(e, path, name, size, &fd, &in, err));
     brc_pack_read(fd, n, items, &why);
     external_give(e, fd, in);
     for (size_t i = 0; i < n; i++)
@@ -333,6 +380,44 @@ static int read_place(void *state, size_t n, brc_stored *const *items, brc_error
     return BRC_OK;
 }
 
+/* Reads the one file of a grid that an object is. */
+static int read_in_grid(external *e, const brc_external_name *name, const brc_stored *item,
+                        brc_error *err)
+{
+    char path[BRC_EXTERNAL_PATH];
+    brc_stored whole = *item, *one = &whole;
+    if (!brc_external_path(path, e->folder, name, item->offset))
+        return brc_fail(err, BRC_ECORRUPT, "%s is not a grid with a file number %" PRIu64,
+                        item->place, item->offset);
+    whole.offset = 0;
+    return external_read(e, path, name, item->len, 1, &one, err);
+}
+
+/* Reads objects of one place. Nothing is read if a range leads out of the file. */
+static int read_place(void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    external *e = state;
+    char path[BRC_EXTERNAL_PATH];
+    brc_external_name name;
+    int result = BRC_OK;
+    if (!brc_external_parse(&name, items[0]->place))
+        return bad_name(items[0]->place, err);
+    for (size_t i = 0; i < n && name.ndim > 0; i++) {
+        items[i]->status = read_in_grid(e, &name, items[i], result == BRC_OK ? err : NULL);
+        if (result == BRC_OK)
+            result = items[i]->status;
+    }
+    if (name.ndim > 0)
+        return result;
+    for (size_t i = 0; i < n; i++)
+        if (items[i]->offset > name.size || items[i]->len > name.size - items[i]->offset)
+            return brc_fail(err, BRC_ECORRUPT, "%s has no byte %" PRIu64, name.path,
+                            items[i]->offset + items[i]->len - 1);
+    if (!brc_external_path(path, e->folder, &name, 0))
+        return bad_name(items[0]->place, err);
+    return external_read(e, path, &name, name.size, n, items, err);
+}
+
 static int external_fetch(void *ctx, void *state, size_t n, brc_stored *const *items,
                           brc_error *err)
 {
@@ -340,18 +425,41 @@ static int external_fetch(void *ctx, void *state, size_t n, brc_stored *const *i
     return brc_pack_fetch(n, items, read_place, state, err);
 }
 
-/* Says whether the file is there as it was when it was imported, and opens nothing. */
+/* Says whether the folder of a grid of files is there. `path`: of one of them; it is cut off. */
+static int look_at_folder(const external *e, char *path, const brc_external_name *name,
+                          brc_error *err)
+{
+    struct stat file;
+    path[strlen(name->path) + (name->path[0] == '/' ? 0 : strlen(e->folder))] = '\0';
+    *(strrchr(path, '/') + 1) = '\0'; /* the folder of a repository's file ends in one */
+    if (stat(path, &file) == 0) /* with a "/" at the end, it is a folder */
+        return BRC_OK;
+    if (errno == ENOENT || errno == ENOTDIR)
+        return brc_fail(err, BRC_ENOTFOUND,
+                        "there is no folder %s, in which chunks lie: put it back, or say where it "
+                        "is now ('breccia backend FILE --rebase OLD NEW')",
+                        path);
+    return brc_fail(err, BRC_EIO, "cannot read %s, in which chunks lie: %s", path,
+                    strerror(errno));
+}
+
+/* Says whether the file is there as it was when it was imported, and opens nothing. Of a grid, only
+ * its folder is looked at. */
 static int external_look(void *ctx, void *state, const char *place, brc_error *err)
 {
     const external *e = state;
-    char path[PATH_ROOM];
+    char path[BRC_EXTERNAL_PATH];
     brc_external_name name;
     struct stat file;
     (void)ctx;
-    BRC_BACKEND_TRY(place_file(path, &name, e, place, err));
+    if (!brc_external_parse(&name, place) || !brc_external_path(path, e->folder, &name, 0))
+        return bad_name(place, err);
+    if (name.ndim > 0)
+        return look_at_folder(e, path, &name, err);
     if (stat(path, &file) != 0)
-        return file_gone(path, errno, err);
-    return S_ISREG(file.st_mode) ? file_check(path, &file, &name, err) : file_gone(path, 0, err);
+        return file_gone(path, 1, errno, err);
+    return S_ISREG(file.st_mode) ? file_check(path, &file, &name, name.size, err)
+                                 : file_gone(path, 1, 0, err);
 }
 
 int brc_backend_external_register(brc_registry *reg, brc_error *err)

@@ -22,7 +22,9 @@ enum { OBJECTS_AT_ONCE = 256 };
 typedef struct moved_place {
     int64_t seq;
     char *name, *now; /* of the place, before and after */
-    int compares;     /* the file's time is another: its bytes are compared */
+    int compares;     /* the time of a file is another: its bytes are compared */
+    char *stem;       /* of a grid of files: where they are now; NULL: one file */
+    int64_t time_ns;  /* of the file of the grid that was changed last */
 } moved_place;
 
 typedef struct file_move {
@@ -33,8 +35,10 @@ typedef struct file_move {
     int64_t backend;
     brc_store_backend *b;
     void *places;        /* moved_place[], by number */
-    size_t n, cap, compares;
-    void *objects;       /* brc_object[] in the places to compare */
+    size_t n, cap;
+    uint64_t files;      /* in all places */
+    int lists;           /* objects are to be listed */
+    void *objects;       /* brc_object[] in grids and in files to compare */
     size_t nobjects, objects_cap;
     brc_buf name, bytes;
 } file_move;
@@ -44,8 +48,11 @@ static void forget_places(file_move *m)
     for (size_t i = 0; i < m->n; i++) {
         free(((moved_place *)m->places)[i].name);
         free(((moved_place *)m->places)[i].now);
+        free(((moved_place *)m->places)[i].stem);
     }
-    m->n = m->compares = m->nobjects = 0;
+    m->n = m->nobjects = 0;
+    m->files = 0;
+    m->lists = 0;
 }
 
 static void file_move_dispose(file_move *m)
@@ -121,30 +128,38 @@ static int no_chunks(const file_move *m, brc_error *err)
                     m->given_to);
 }
 
-/* Writes the place's name for a file as it is now. */
-static int name_now(file_move *m, const brc_external_name *was, const char *path,
-                    moved_place *place, brc_error *err)
+static int look_at_file(struct stat *st, const char *path, brc_error *err)
 {
-    struct stat st;
     int why;
-    const size_t len = strlen(m->folder);
-    const int fd = brc_external_open(path, &st, &why);
+    const int fd = brc_external_open(path, st, &why);
     if (fd < 0 && why != 0)
         return brc_fail_os(err, why, "cannot open", path);
     if (fd < 0)
         return brc_fail(err, BRC_EINVAL, "%s is not a regular file", path);
     close(fd);
-    if ((uint64_t)st.st_size != was->size)
-        return brc_fail(err, BRC_EINVAL,
-                        "%s has %" PRIu64 " bytes, and had %" PRIu64 " when it was imported as %s: "
-                        "the file is another",
-                        path, (uint64_t)st.st_size, was->size, was->path);
-    const char *rest = strncmp(path, m->folder, len) == 0 ? path + len : path;
-    const brc_external_name now = { .size = was->size,
-                                    .time_ns = brc_external_time(&st),
-                                    .path = rest };
-    place->compares = now.time_ns != was->time_ns;
+    return BRC_OK;
+}
+
+static int check_file_size(const char *path, const struct stat *st, uint64_t size,
+                           const char *was, brc_error *err)
+{
+    if ((uint64_t)st->st_size == size)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL,
+                    "%s has %" PRIu64 " bytes, and had %" PRIu64
+                    " when it was imported as %s: the file is another",
+                    path, (uint64_t)st->st_size, size, was);
+}
+
+/* Writes the place's name, with these paths and this time. */
+static int name_now(const file_move *m, const brc_external_name *was, const char *path,
+                    int64_t time_ns, moved_place *place, brc_error *err)
+{
+    const size_t len = strlen(m->folder);
+    brc_external_name now = *was;
     brc_buf text = BRC_BUF_INIT;
+    now.path = strncmp(path, m->folder, len) == 0 ? path + len : path;
+    now.time_ns = time_ns;
     int rc = brc_external_write(&text, &now, err);
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&text, &place->now, err);
@@ -152,7 +167,21 @@ static int name_now(file_move *m, const brc_external_name *was, const char *path
     return rc;
 }
 
-/* Adds the place if its file lay beneath OLD. */
+/* Takes one file as it is now. */
+static int take_file(file_move *m, const brc_external_name *was, const char *path,
+                     moved_place *place, brc_error *err)
+{
+    struct stat st;
+    BRC_TRY(look_at_file(&st, path, err));
+    BRC_TRY(check_file_size(path, &st, was->size, was->path, err));
+    const int64_t time_ns = brc_external_time(&st);
+    place->compares = !brc_external_is_time(was, time_ns);
+    m->files++;
+    m->lists |= place->compares;
+    return name_now(m, was, path, time_ns, place, err);
+}
+
+/* Adds the place if its files lay beneath OLD. */
 static int take_moved(file_move *m, int64_t seq, const char *name, brc_error *err)
 {
     brc_external_name was;
@@ -175,8 +204,14 @@ static int take_moved(file_move *m, int64_t seq, const char *name, brc_error *er
     BRC_GO(*rest ? brc_path_join(&now, m->to, rest + 1, err) : brc_dup(&now, m->to, err));
     BRC_GO(brc_dup(&place->name, name, err));
     m->n++;
-    BRC_GO(name_now(m, &was, now, place, err));
-    m->compares += place->compares ? 1 : 0;
+    if (was.ndim > 0) {
+        place->stem = now;
+        place->time_ns = was.time_ns;
+        now = NULL;
+        m->lists = 1;
+    } else {
+        BRC_GO(take_file(m, &was, now, place, err));
+    }
 done:
     free(path);
     free(now);
@@ -214,7 +249,7 @@ static int list_places(file_move *m, brc_error *err)
 
 /* ---- comparing bytes -------------------------------- */
 
-static const moved_place *place_of_object(const file_move *m, const brc_object *o)
+static moved_place *place_of_object(const file_move *m, const brc_object *o)
 {
     const moved_place wanted = { .seq = o->place };
     return m->n > 0 ? bsearch(&wanted, m->places, m->n, sizeof(wanted), moved_place_order) : NULL;
@@ -235,7 +270,7 @@ static int list_moved_objects(file_move *m, brc_error *err)
             const moved_place *place = page[i].found && page[i].backend == m->backend
                                            ? place_of_object(m, &page[i])
                                            : NULL;
-            if (place == NULL || !place->compares)
+            if (place == NULL || (!place->compares && place->stem == NULL))
                 continue;
             BRC_TRY(brc_grow_array(&m->objects, &m->objects_cap, m->nobjects + 1,
                                    sizeof(brc_object), err));
@@ -248,6 +283,51 @@ static int list_moved_objects(file_move *m, brc_error *err)
 static int moved_object_order(const void *a, const void *b)
 {
     return brc_object_place_order(a, b);
+}
+
+/* ---- grids of files -------------------------------- */
+
+/* Looks at the file that an object in a grid is. */
+static int take_grid_file(file_move *m, moved_place *place, const brc_object *o, brc_error *err)
+{
+    char path[BRC_EXTERNAL_PATH];
+    brc_external_name now;
+    struct stat st;
+    if (!brc_external_parse(&now, place->name))
+        return BRC_OK;
+    now.path = place->stem;
+    if (!brc_external_path(path, m->folder, &now, o->offset))
+        return BRC_OK; /* a read says what is wrong with it */
+    BRC_TRY(look_at_file(&st, path, err));
+    BRC_TRY(check_file_size(path, &st, o->stored, now.path, err));
+    const int64_t time_ns = brc_external_time(&st);
+    place->compares |= !brc_external_is_time(&now, time_ns);
+    place->time_ns = time_ns > place->time_ns ? time_ns : place->time_ns;
+    m->files++;
+    return brc_store_check_interrupt(m->repo->store, err);
+}
+
+/* Finds which grids are to be compared, and the new names of all. Objects of the others go from the
+ * list. */
+static int take_grids(file_move *m, brc_error *err)
+{
+    brc_object *objects = m->objects;
+    moved_place *places = m->places;
+    brc_external_name was;
+    size_t kept = 0;
+    for (size_t i = 0; i < m->nobjects; i++) {
+        moved_place *place = place_of_object(m, &objects[i]);
+        if (place->stem != NULL)
+            BRC_TRY(take_grid_file(m, place, &objects[i], err));
+    }
+    for (size_t i = 0; i < m->n; i++)
+        if (places[i].stem != NULL && brc_external_parse(&was, places[i].name))
+            BRC_TRY(name_now(m, &was, places[i].stem, places[i].time_ns, &places[i], err));
+    for (size_t i = 0; i < m->nobjects; i++)
+        if (place_of_object(m, &objects[i])->compares)
+            objects[kept++] = objects[i];
+    m->nobjects = kept;
+    return BRC_OK;
 }
 
 /* Reads an object at its new place, and compares the checksum of its stored bytes. */
@@ -296,9 +376,11 @@ static int find_moved(file_move *m, brc_error *err)
         rc = brc_backend_use(store, m->backend, &m->b, err);
     if (rc == BRC_OK)
         rc = list_places(m, err);
-    if (rc == BRC_OK && m->compares > 0)
+    if (rc == BRC_OK && m->lists)
         rc = list_moved_objects(m, err);
     brc_store_end_read(store);
+    if (rc == BRC_OK)
+        rc = take_grids(m, err);
     return rc;
 }
 
@@ -351,7 +433,7 @@ int brc_rebase_files(breccia *repo, const char *from, const char *to, uint64_t *
     if (rc > 0)
         rc = brc_change_is_late(repo->store, "the places of files were changed", "try again", err);
     if (rc == BRC_OK && places != NULL)
-        *places = m.n;
+        *places = m.files;
     if (rc == BRC_OK && compared != NULL)
         *compared = m.nobjects;
     file_move_dispose(&m);

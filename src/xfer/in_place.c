@@ -47,6 +47,78 @@ done:
     return rc;
 }
 
+/* Writes the stem without the links in its folder's path. */
+static int real_stem(char **out, const char *stem, const char *folder, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    char *dir, *real = NULL;
+    const char *slash = strrchr(stem, '/');
+    BRC_TRY(slash != NULL ? brc_dup_n(&dir, stem, (size_t)(slash - stem) + 1, err)
+                          : brc_dup(&dir, "./", err));
+    real = realpath(dir, NULL);
+    int rc = real != NULL ? BRC_OK : brc_fail_os(err, errno, "cannot open", dir);
+    if (rc == BRC_OK)
+        rc = brc_buf_printf(&text, err, "%s%s%s", real, strcmp(real, "/") == 0 ? "" : "/",
+                            slash != NULL ? slash + 1 : stem);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(&text, err);
+    if (rc == BRC_OK)
+        rc = brc_dup(out, path_in_place((const char *)text.data, folder), err);
+    brc_buf_dispose(&text);
+    free(real);
+    free(dir);
+    return rc;
+}
+
+uint64_t brc_external_number(const brc_external_files *files, size_t i)
+{
+    uint64_t number = 0;
+    for (int k = 0; k < files->ndim; k++)
+        number = number * files->count[k] + files->index[i * (size_t)files->ndim + (size_t)k];
+    return number;
+}
+
+/* Finds the time of the file that was changed last. Returns 0 if one is not a regular file. */
+static int last_time(brc_external_name *name, const brc_external_files *files, const char *folder)
+{
+    char path[BRC_EXTERNAL_PATH];
+    struct stat st;
+    for (size_t i = 0; i < files->n; i++) {
+        const uint64_t number = brc_external_number(files, i);
+        if (!brc_external_path(path, folder, name, number) || lstat(path, &st) != 0 ||
+            !S_ISREG(st.st_mode))
+            return 0;
+        const int64_t time_ns = brc_external_time(&st);
+        name->time_ns = i == 0 || time_ns > name->time_ns ? time_ns : name->time_ns;
+    }
+    return files->n > 0;
+}
+
+int brc_external_files_place(brc_buf *out, const brc_store *store, const char *stem,
+                             const brc_external_files *files, brc_error *err)
+{
+    brc_external_name name = { .ndim = files->ndim, .separator = files->separator };
+    char *folder = brc_external_folder(brc_store_file(store)), *real = NULL;
+    int rc = BRC_OK;
+    out->len = 0;
+    if (folder == NULL)
+        return brc_nomem(err);
+    /* An offset and the length of a file together fit into a number of SQLite. */
+    if (files->ndim == 0 || brc_shape_count(files->ndim, files->count) > INT64_MAX / 2)
+        goto done;
+    memcpy(name.count, files->count, sizeof(uint64_t) * (size_t)files->ndim);
+    BRC_GO(real_stem(&real, stem, folder, err));
+    name.path = real;
+    if (!last_time(&name, files, folder))
+        goto done;
+    BRC_GO(brc_external_write(out, &name, err));
+    rc = brc_buf_terminate(out, err);
+done:
+    free(real);
+    free(folder);
+    return rc;
+}
+
 /* ---- elements -------------------------------- */
 
 /* The chunks of an array whose elements lie in a file in their order. */

@@ -22,6 +22,21 @@ static inline int brc_is_external(const brc_xfer_opts *opts)
 BRC_MUST_USE int brc_external_place(brc_buf *out, const brc_store *store, const char *file, const struct stat *st,
                                     brc_error *err);
 
+/* The chunk files of an array: the index of each in a grid, `ndim` numbers one behind the other. */
+typedef struct brc_external_files {
+    int ndim;
+    const uint64_t *count; /* of the grid */
+    char separator;        /* between the numbers in a file's name */
+    const uint64_t *index;
+    size_t n;
+} brc_external_files;
+/* Returns the number of a file, which is its object's offset in their place. */
+uint64_t brc_external_number(const brc_external_files *files, size_t i);
+/* Sets *out (terminated) to the name of the place that all these files are: `stem` is the path of each before the numbers
+ * (backends/external.h). Leaves *out empty if they cannot be one place. */
+BRC_MUST_USE int brc_external_files_place(brc_buf *out, const brc_store *store, const char *stem,
+                                          const brc_external_files *files, brc_error *err);
+
 /* The elements of an array, in one file without compression. */
 typedef struct brc_external_elements {
     brc_stream_file *file;

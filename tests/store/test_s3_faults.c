@@ -273,8 +273,8 @@ static int is_slow(int fault)
     return faults[fault].most > 1 && (how == S3_CLOSED || how == S3_CUT || how == S3_OTHER);
 }
 
-/* Each act meets a third of the faults, and each fault a third of the acts, a slow one fewer; in the
- * long form each act meets all faults, a slow one at two of its requests. */
+/* Each act meets a third of the faults, and each fault a third of the acts, a slow one fewer; in
+ * the long form each act meets all faults, a slow one at two of its requests. */
 static int is_left_out(int act, int fault)
 {
     return !effort_is_long() && (act % 3 != fault % 3 || (is_slow(fault) && act > 2));

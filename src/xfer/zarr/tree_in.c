@@ -11,7 +11,6 @@
 #include "../../base/json.h"
 #include "../../work/session.h"
 #include "../../zarr/transfer.h"
-#include "../in_place.h"
 #include "../input.h"
 #include "../tree_names.h"
 #include "../zip.h"
@@ -125,6 +124,21 @@ static int dir_place(brc_tree_in *tree, const char *path, brc_buf *out, uint64_t
     return rc;
 }
 
+static int dir_files_place(brc_tree_in *tree, const char *dir, const char *begin,
+                           const brc_external_files *files, brc_buf *out, brc_error *err)
+{
+    brc_buf stem = BRC_BUF_INIT;
+    if (!tree->repo)
+        return BRC_OK;
+    int rc = brc_buf_printf(&stem, err, "%s%s%s/%s", tree->name, *dir ? "/" : "", dir, begin);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(&stem, err);
+    if (rc == BRC_OK)
+        rc = brc_external_files_place(out, tree->repo->store, (const char *)stem.data, files, err);
+    brc_buf_dispose(&stem);
+    return rc;
+}
+
 static void dir_close(brc_tree_in *tree)
 {
     free(tree->name);
@@ -149,6 +163,7 @@ int brc_tree_dir_open(brc_tree_in **out, const brc_session *s, const char *dir, 
     tree->kind = dir_kind;
     tree->each = dir_each;
     tree->place = dir_place;
+    tree->files_place = dir_files_place;
     tree->read = dir_read;
     tree->close = dir_close;
     *out = tree;

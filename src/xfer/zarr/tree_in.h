@@ -9,6 +9,7 @@
 #define BRC_XFER_ZARR_TREE_IN_H
 
 #include "../../base/buf.h"
+#include "../in_place.h"
 
 /* The kind of entry at a path. */
 enum {
@@ -38,6 +39,10 @@ struct brc_tree_in {
     /* Sets *out (terminated) to the place of a file in the backend "external", before it is read, and *offset to that
      * of its bytes there; leaves *out empty if the bytes are not in one place. NULL: they never are. */
     int (*place)(brc_tree_in *tree, const char *path, brc_buf *out, uint64_t *offset, brc_error *err);
+    /* Sets *out (terminated) to the one place of all chunk files of an array, whose names in the directory begin with
+     * `begin`; leaves *out empty if they are not in one place. NULL: they never are. */
+    int (*files_place)(brc_tree_in *tree, const char *dir, const char *begin, const brc_external_files *files, brc_buf *out,
+                       brc_error *err);
     /* Appends a whole file; BRC_ELIMIT past `limit` bytes. */
     int (*read)(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf *out, brc_error *err);
     /* Appends lines about what was read. NULL: there is nothing to say. */

@@ -64,6 +64,7 @@ typedef struct chunk_files {
     brc_buf key; /* during the walk: the directory's part of the keys, "c/0" */
     int stay;    /* chunks stay in their files, the last one here: */
     brc_chunk_place place;
+    brc_buf all; /* the name of the place that all the files are; empty: each file is one */
 } chunk_files;
 
 static size_t index_size(const chunk_files *files)
@@ -156,6 +157,35 @@ static int compare_indices(const void *a, const void *b, void *ndim)
     return brc_index_order(*(const int *)ndim, a, b);
 }
 
+/* Finds the one place of all files if the array has no shards, of which a file has many chunks. */
+static int find_place(chunk_files *files, brc_error *err)
+{
+    const brc_meta *m = files->meta;
+    const char begin[] = { m->v2_keys ? '\0' : 'c', m->separator, '\0' };
+    const brc_external_files all = { .ndim = m->ndim,
+                                     .count = m->outer.count,
+                                     .separator = m->separator,
+                                     .index = files->index,
+                                     .n = files->n };
+    if (m->nlevels > 0 || files->tree->files_place == NULL)
+        return BRC_OK;
+    return files->tree->files_place(files->tree, files->dir, begin, &all, &files->all, err);
+}
+
+/* Sets the place of the chunk that is read next. */
+static int next_place(chunk_files *files, const char *path, brc_error *err)
+{
+    if (files->all.len == 0)
+        return files->tree->place != NULL
+                   ? files->tree->place(files->tree, path, &files->place.place,
+                                        &files->place.offset, err)
+                   : BRC_OK;
+    const brc_external_files one = { .ndim = files->ndim, .count = files->meta->outer.count,
+                                     .index = files->index };
+    files->place.offset = brc_external_number(&one, files->at);
+    return brc_buf_append(&files->place.place, files->all.data, files->all.len, err);
+}
+
 /* The next function of brc_chunk_source. */
 static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
 {
@@ -170,9 +200,8 @@ static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *er
     BRC_GO(brc_meta_key_format(files->meta, index, &files->key, err));
     BRC_GO(brc_buf_terminate(&files->key, err));
     BRC_GO(brc_tree_path(&path, files->dir, (const char *)files->key.data, err));
-    if (files->stay && files->tree->place)
-        BRC_GO(files->tree->place(files->tree, path, &files->place.place, &files->place.offset,
-                                  err));
+    if (files->stay)
+        BRC_GO(next_place(files, path, err));
     BRC_GO(files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err));
     files->at++;
     rc = 1;
@@ -190,6 +219,8 @@ static int take_files(brc_array *a, const brc_json *doc, chunk_files *files, brc
         return BRC_OK;
     if (files->n > 1)
         qsort_r(files->index, files->n, index_size(files), compare_indices, &files->ndim);
+    if (files->stay)
+        BRC_TRY(find_place(files, err));
     return doc ? brc_array_put_recoded(a, doc, &source, err)
                : brc_array_put_stored(a, &source, err);
 }
@@ -219,6 +250,7 @@ done:
     free(label);
     brc_buf_dispose(&files.key);
     brc_buf_dispose(&files.place.place);
+    brc_buf_dispose(&files.all);
     free(files.index);
     brc_meta_dispose(&from);
     return rc;
