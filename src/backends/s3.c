@@ -347,6 +347,13 @@ static int puts_room(size_t n, brc_stored *const *items, uint64_t *room, brc_err
     return BRC_OK;
 }
 
+/* A pack that is almost full may get longer than its configuration says, so that a batch of as many
+ * bytes does not leave its last object in a pack alone. */
+static uint64_t pack_most(const s3_state *s)
+{
+    return s->config.pack_bytes + s->config.pack_bytes / 8;
+}
+
 /* Appends the records of the objects to the pack, and tells where they are. */
 static int out_append(s3_state *s, size_t n, brc_stored *const *items, uint64_t room,
                       brc_error *err)
@@ -354,7 +361,7 @@ static int out_append(s3_state *s, size_t n, brc_stored *const *items, uint64_t 
     const char *leaves = n > 0 && items[0]->size > offsetof(brc_stored,
                                                             leaves) ? items[0]->leaves : NULL;
     if (s->out != NULL && s->out->bytes.len > BRC_PACK_HEAD &&
-        (s->out->bytes.len + room > s->config.pack_bytes ||
+        (s->out->bytes.len + room > pack_most(s) ||
          (leaves != NULL && strcmp(leaves, s->out->place) == 0)))
         out_seal(s);
     if (s->out == NULL)

@@ -787,8 +787,12 @@ int brc_flow_check_same(brc_pipe *pipe, brc_store *store, const brc_object *mine
 #define JOBS_TOGETHER 64
 /* Jobs of a bulk write: many jobs of small chunks, whose rows are sorted. */
 #define JOBS_IN_BULK 512
-/* Bytes, decoded and encoded, of the jobs that a bulk write finishes together. */
+/* Bytes, decoded and encoded, of the jobs that a bulk write finishes together; those of objects
+ * that are stored again; and of these where a backend is far away, so that what one batch puts
+ * there fills a pack. */
 #define BATCH_BYTES ((size_t)64 << 20)
+#define BATCH_BYTES_AGAIN ((size_t)16 << 20)
+#define BATCH_BYTES_FAR ((size_t)128 << 20)
 /* Buffers up to this size are kept from one call to the next. */
 #define KEPT_BYTES ((size_t)1 << 20)
 
@@ -1094,8 +1098,9 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
                              .most = JOBS_PER_THREAD * pipe->nworkers + 1};
     BRC_TRY(write_run_start(&run, pipe, store, ops, err));
     if (brc_store_in_bulk(store)) {
-        window.most = ops->replace ? window.most : JOBS_IN_BULK;
-        window.batch = ops->replace ? BATCH_BYTES / 4 : BATCH_BYTES;
+        const int is_far = brc_store_uses_far(store);
+        window.most = ops->replace && !is_far ? window.most : JOBS_IN_BULK;
+        window.batch = !ops->replace ? BATCH_BYTES : is_far ? BATCH_BYTES_FAR : BATCH_BYTES_AGAIN;
         window.rest = write_rest;
         window.ready = write_ready;
     }

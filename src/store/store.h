@@ -249,6 +249,8 @@ BRC_MUST_USE int brc_place_after(brc_store *store, int64_t after, int64_t *seq, 
 int brc_backend_on_workers(const brc_store_backend *b);
 /* Returns whether a call of its fetch() takes a while: BRC_BACKEND_FAR. */
 int brc_backend_is_far(const brc_store_backend *b);
+/* Returns 1 if such a backend has been used through this handle. */
+int brc_store_uses_far(const brc_store *store);
 /* The cache of chunks on servers (chunk_cache.h), which brc_open_opts names. _caches: whether there is one for this
  * backend; _cached: 1 if an object's stored bytes are now in `into`, verified; _keep takes a copy of verified bytes, and
  * _keep_now writes what was kept. None of them fails: without a usable cache nothing is found. */

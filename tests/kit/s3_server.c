@@ -570,6 +570,17 @@ const char *s3_server_object(s3_server *s, int n)
     return o != NULL ? o->key : "";
 }
 
+size_t s3_server_bytes(s3_server *s, int n)
+{
+    pthread_mutex_lock(&s->lock);
+    const object *o = s->objects;
+    while (o != NULL && n-- > 0)
+        o = o->next;
+    const size_t len = o != NULL ? o->len : 0;
+    pthread_mutex_unlock(&s->lock);
+    return len;
+}
+
 void s3_server_damage(s3_server *s, const char *key, long cut)
 {
     pthread_mutex_lock(&s->lock);

@@ -1,9 +1,7 @@
 /*
  * A server on the loopback interface that speaks as much of the protocol of Amazon S3 as the
- * backend s3 uses,
- * and fails as it is told to: what goes wrong between a client and a real server. It keeps objects
- * in memory,
- * in one bucket "box", and believes every signature.
+ * backend s3 uses, and fails as it is told to: what goes wrong between a client and a real server.
+ * It keeps objects in memory, in one bucket "box", and believes every signature.
  */
 #ifndef BRC_TESTS_S3_SERVER_H
 #define BRC_TESTS_S3_SERVER_H
@@ -52,6 +50,7 @@ void s3_server_keep(s3_server *s);
 void s3_server_restore(s3_server *s);
 /* The name of the n-th object, "" behind the last; valid until the next change. */
 const char *s3_server_object(s3_server *s, int n);
+size_t s3_server_bytes(s3_server *s, int n); /* its length; 0 behind the last */
 /* Changes one byte of an object, or cuts it off, or removes it (cut to -1). */
 void s3_server_damage(s3_server *s, const char *key, long cut);
 

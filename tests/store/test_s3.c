@@ -750,6 +750,47 @@ TEST(small_packs_are_put_together)
     scenario_whole(&t);
 }
 
+/* Packs are of 16 to 64 MiB where there is so much to put. */
+static void packs_are_full(int before, int more)
+{
+    ck_assert_int_eq(s3_server_objects(server, "") - before, more);
+    for (int i = 0; i < before + more; i++) {
+        ck_assert_uint_ge(s3_server_bytes(server, i), 16 << 20);
+        ck_assert_uint_le(s3_server_bytes(server, i), 64 << 20);
+    }
+}
+
+TEST(a_long_write_and_a_repack_fill_packs)
+{
+    static const uint64_t shape = 64 << 18, chunk = 1 << 18;
+    uint64_t random = 5;
+    brc_repack_opts opts = BRC_REPACK_OPTS_INIT;
+    int32_t *data = malloc(shape * sizeof(*data));
+    ck_assert_ptr_nonnull(data);
+    for (uint64_t i = 0; i < shape; i++)
+        data[i] = (int32_t)scenario_random(&random);
+    brc_array_free(scenario_array(&t, "/b", "int32", 1, &shape, &chunk, NULL,
+                                  "[{\"name\":\"bytes\",\"configuration\":"
+                                  "{\"endian\":\"little\"}}]"));
+    scenario_set_backend(&t, t.session, "/b", spec());
+    scenario_write(&t, t.session, "/b", data, shape * sizeof(*data));
+    scenario_commit(&t, "one");
+    packs_are_full(0, 2);
+    opts.backend_json = "\"inline\"";
+    OK(&t, brc_repack(t.repo, &opts, NULL, &t.err));
+    opts.backend_json = spec();
+    OK(&t, brc_repack(t.repo, &opts, NULL, &t.err));
+    packs_are_full(2, 2);
+    brc_array *a = scenario_array_at(&t, t.session, "/b");
+    int32_t *got = malloc(shape * sizeof(*got));
+    ck_assert_ptr_nonnull(got);
+    OK(&t, brc_array_read(a, NULL, got, shape * sizeof(*got), &t.err));
+    ck_assert_int_eq(memcmp(got, data, shape * sizeof(*got)), 0);
+    brc_array_free(a);
+    free(got);
+    free(data);
+}
+
 enum { ONES = 40, LONG_CHUNK = 16384 };
 
 /* A pack for each of many chunks of 64 KiB. */
