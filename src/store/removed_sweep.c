@@ -276,8 +276,9 @@ static int sweep_places(brc_store *store, brc_removed_sweep *sweep, const brc_re
 
 /* ---- packs that are half free -------------------------------- */
 
-/* The most objects, and about the most bytes, that are moved in one change. */
-enum { MOVED_AT_ONCE = 64, MOVED_BYTES = 8 << 20 };
+/* The most objects, and about the most bytes, that are moved in one change. What is moved far away
+ * in one change is a pack there. */
+enum { MOVED_AT_ONCE = 512, MOVED_BYTES = 8 << 20, MOVED_BYTES_FAR = 32 << 20 };
 
 /* Some objects of one pack, which are put again before the change's transaction. */
 typedef struct pack_move {
@@ -288,6 +289,7 @@ typedef struct pack_move {
     size_t at, n; /* the range of the row's ids that this change looks at */
     brc_object objects[MOVED_AT_ONCE];
     brc_stored items[MOVED_AT_ONCE]; /* where the objects were put    */
+    brc_stored *asked[MOVED_AT_ONCE];
     size_t nput;
     brc_buf bytes, name; /* name: of the pack                           */
     int stays; /* an object could not be moved                         */
@@ -304,11 +306,11 @@ static void forget_puts(pack_move *m)
 /* Finds the next objects that are still in the pack. */
 static int find_in_pack(pack_move *m, brc_error *err)
 {
+    const uint64_t most = brc_backend_is_far(m->backend) ? MOVED_BYTES_FAR : MOVED_BYTES;
     uint64_t bytes = 0;
     int rc = BRC_OK;
     BRC_TRY(brc_store_begin_read(m->store, err));
-    for (m->n = 0; m->at + m->n < m->row->nids && m->nput < MOVED_AT_ONCE && bytes < MOVED_BYTES;
-         m->n++) {
+    for (m->n = 0; m->at + m->n < m->row->nids && m->nput < MOVED_AT_ONCE && bytes < most; m->n++) {
         brc_object *o = &m->objects[m->nput];
         *o = (brc_object){.id = m->row->ids[m->at + m->n]};
         rc = brc_objects_find(m->store, &o, 1, err);
@@ -323,27 +325,43 @@ static int find_in_pack(pack_move *m, brc_error *err)
     return rc;
 }
 
+/* Fetches these objects in one call, and compares their checksums. */
+static int fetch_from_pack(pack_move *m, brc_error *err)
+{
+    uint8_t *into;
+    size_t bytes = 1;
+    for (size_t i = 0; i < m->nput; i++)
+        bytes += (size_t)m->objects[i].stored;
+    BRC_TRY(brc_buf_reserve(&m->bytes, bytes, err));
+    into = m->bytes.data;
+    for (size_t i = 0; i < m->nput; i++) {
+        m->asked[i] = &m->items[i];
+        brc_object_ask(&m->objects[i], &m->items[i]);
+        m->items[i].place = (const char *)m->name.data;
+        m->items[i].into = into;
+        into += (size_t)m->objects[i].stored;
+    }
+    int rc = brc_backend_fetch(m->backend, m->nput, m->asked, err);
+    for (size_t i = 0; i < m->nput && rc == BRC_OK; i++)
+        rc = brc_object_verify(&m->objects[i], m->items[i].into, err);
+    for (size_t i = 0; i < m->nput; i++)
+        m->items[i].place = NULL; /* the items do not own the name */
+    return rc;
+}
+
 /* Fetches these objects, and puts their bytes again. */
 static int put_again(pack_move *m, brc_error *err)
 {
-    brc_stored *items[MOVED_AT_ONCE];
-    size_t at = 0;
+    BRC_TRY(fetch_from_pack(m, err));
     for (size_t i = 0; i < m->nput; i++) {
-        brc_object_ask(&m->objects[i], &m->items[i]);
-        items[i] = &m->items[i];
-        BRC_TRY(brc_buf_reserve(&m->bytes, m->bytes.len + (size_t)m->objects[i].stored + 1, err));
-        m->bytes.len += (size_t)m->objects[i].stored;
-    }
-    for (size_t i = 0; i < m->nput; at += (size_t)m->objects[i++].stored) {
-        BRC_TRY(brc_object_fetch(m->store, &m->objects[i], m->bytes.data + at, err));
-        BRC_TRY(brc_object_verify(&m->objects[i], m->bytes.data + at, err));
-        m->items[i].data = m->bytes.data + at;
+        m->items[i].data = m->items[i].into;
+        m->items[i].into = NULL;
         m->items[i].offset = 0;
         m->items[i].leaves = (const char *)m->name.data;
     }
-    BRC_TRY(brc_backend_put(m->backend, m->nput, items, err));
+    BRC_TRY(brc_backend_put(m->backend, m->nput, m->asked, err));
     for (size_t i = 0; i < m->nput; i++)
-        if (items[i]->place != NULL && strcmp(items[i]->place, items[i]->leaves) == 0)
+        if (m->items[i].place != NULL && strcmp(m->items[i].place, m->items[i].leaves) == 0)
             return brc_fail(err, BRC_EINTERNAL,
                             "the backend \"%.80s\" put an object into the pack that it is to leave",
                             m->backend->impl->name);

@@ -877,6 +877,37 @@ TEST(short_chunks_that_are_met_again_are_fetched_together)
 }
 
 /* A copy puts the packs together for itself, and removes none that the original needs. */
+/* Nine of sixteen chunks go: the others are fetched at once, and put into another pack. */
+TEST(a_collection_fetches_together_what_is_left_of_a_pack)
+{
+    enum { GONE = 9, DELAY_MS = 100 };
+    brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
+    int32_t got[NUMBERS], want[NUMBERS];
+    OK(&t, put_values(1));
+    scenario_commit(&t, "all");
+    brc_array *a = scenario_array_at(&t, t.session, "/a");
+    OK(&t, brc_array_set_backend(a, "inline", &t.err));
+    brc_array_free(a);
+    values(want, 1);
+    for (int i = 0; i < GONE; i++) {
+        scenario_set_number(&t, "/a", (uint64_t)i * IN_CHUNK, 1000 + i);
+        want[i * IN_CHUNK] = 1000 + i;
+    }
+    scenario_commit(&t, "less");
+    again();
+    scenario_no_window(&t);
+    opts.keep_last = 1;
+    OK(&t, brc_expire(NULL, NULL, t.repo, &opts, &t.err));
+    s3_server_delay(server, DELAY_MS);
+    scenario_collect_held(&t);
+    ck_assert_int_le(s3_server_rounds(server), 6); /* lists, one fetch, one pack, drops */
+    s3_server_delay(server, 0);
+    ck_assert_int_eq(s3_server_objects(server, ""), 1);
+    OK(&t, get_values(got));
+    ck_assert_int_eq(memcmp(got, want, sizeof(got)), 0);
+    scenario_whole(&t);
+}
+
 TEST(a_copy_puts_packs_of_the_original_together_and_leaves_them)
 {
     char original[sizeof(t.file)], text[300];
