@@ -198,19 +198,33 @@ def _readback_of(readback: Readback) -> int:
     return int(getattr(lib, f"BRC_READBACK_{names[readback]}")) if names[readback] else 0
 
 
+def _cache_bytes_of(given: int | str) -> int:
+    try:
+        if 0 <= (number := int(given)) < 1 << 63:
+            return number
+    except (TypeError, ValueError):
+        pass
+    raise _errors.InvalidError(f"cache_bytes is a number of bytes, not {given!r}")
+
+
 class Handles:
     """The handles on one file, one for each thread that works. A child of fork() begins anew, and leaves the parent's
     handles alone. `progress` reports long calls that name no function of their own. `giver` gives credentials for
-    servers (_credentials.py); None: what the command would give."""
+    servers (_credentials.py); None: what the command would give. `cache`: a file that keeps what servers sent, of at
+    most `cache_bytes`; None: what the environment says, as for the command."""
 
     home = era = 0  # home grows with close(): older handles are not kept
     progress: Any = None
 
     def __init__(self, path: str | os.PathLike[str], *, flags: int = 0, wait: float | None = None,
-                 memory: int = 0, threads: int = 0, readback: Readback = None, giver: Any = None) -> None:
+                 memory: int = 0, threads: int = 0, readback: Readback = None, giver: Any = None,
+                 cache: str | os.PathLike[str] | None = None, cache_bytes: int = 0) -> None:
         self.path, self.giver = os.path.abspath(os.fsdecode(path)), giver
         self.flags, self.wait, self.memory, self.threads = flags, wait, memory, threads
         self.readback = _readback_of(readback)
+        named = os.environ.get("BRECCIA_CACHE", "") if cache is None else cache
+        self.cache = os.fsencode(os.path.abspath(named)) if os.fspath(named) else None
+        self.cache_bytes = _cache_bytes_of(cache_bytes or os.environ.get("BRECCIA_CACHE_BYTES") or 0)
         self._begin()
 
     @property
@@ -230,10 +244,10 @@ class Handles:
             pool = shared("pool", self.threads) if self.threads != 1 else ffi.NULL
             options = sized("brc_open_opts", flags=self.flags, memory=self.memory, pool=pool,
                             registry=shared("registry"), credentials=lib.cli_credentials,
-                            readback=self.readback)
+                            readback=self.readback, cache_bytes=self.cache_bytes)
             if self.giver is not None:
                 options.credentials, options.credentials_ctx = lib.py_credentials, self.giver.me
-            libexec = options.libexec = text(LIBEXEC)
+            kept = options.libexec, options.cache = text(LIBEXEC), text(self.cache)
             if self.wait is not None:
                 options.wait_ms = max(1, int(min(self.wait, 2e6) * 1000)) if self.wait > 0 else -1
             try:

@@ -34,11 +34,14 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     A function gets a breccia.Server (endpoint, bucket, region), decides whether it may be connected to, and
     returns a mapping or raises; it is asked again when credentials have expired, on any thread. What it raises,
     the call raises. No text and no repr() has a secret; pickles have them.
+    `cache`: a file that keeps chunks of buckets, so that they need not be asked for again, of at most `cache_bytes`
+    (0: 1 GiB); repositories and processes may share it. None: BRECCIA_CACHE and BRECCIA_CACHE_BYTES; "": no file.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool | None = False, read_only: bool = False,
                  wait: float | None = None, memory: int = 0, threads: int = 0,
-                 progress: Progress = None, readback: Readback = None, credentials: Credentials = None) -> None:
+                 progress: Progress = None, readback: Readback = None, credentials: Credentials = None,
+                 cache: str | os.PathLike[str] | None = None, cache_bytes: int = 0) -> None:
         path, self.rev = file_and_rev(path)
         if self.rev is not None:
             if not self.rev:
@@ -47,18 +50,22 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path))
         given = secret(credentials)
         self.handles = self._pool = Handles(path, flags=how, wait=wait, memory=memory, threads=threads,
-                                            readback=readback,
+                                            readback=readback, cache=cache, cache_bytes=cache_bytes,
                                             giver=None if given is None else Giver(given))
         self.path, self.read_only, self.handles.progress = self.handles.path, read_only, progress
         self._name = f"{self.path}@{self.rev}" if self.rev else self.path
         self._given = dict[str, Any](read_only=read_only, wait=wait, memory=memory, threads=threads, readback=readback,
-                                      credentials=given)
+                                      credentials=given, cache=cache, cache_bytes=cache_bytes)
         if create is not None:
             self.handles.give(self.handles.take())
 
     def close(self) -> None:
         """Closes the file. A later call opens it again."""
         self.handles.close()
+
+    def _for_servers(self) -> dict[str, Any]:
+        """Returns the arguments that another object on this file needs to reach the same servers."""
+        return {name: self._given[name] for name in ("credentials", "cache", "cache_bytes")}
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -101,7 +108,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         if self.read_only and mode != "r":
             raise ReadOnlyError(f"{self.path} is open for reading only")
         return Store(self.path, rev or self.rev or "main", read_only=mode == "r",
-                     credentials=self._given["credentials"])
+                     **self._for_servers())
 
     # ---- history ----
 

@@ -44,13 +44,13 @@ class _Set:
                  rows: slice | None = None, transform: Callable[[Any], Any] | None = None, pin_memory: bool = False,
                  threads: int = 0) -> None:
         path, at = (source.path, source.rev) if isinstance(source, Repository) else file_and_rev(source)
-        self._given = source._given["credentials"] if isinstance(source, Repository) else None
+        self._given = source._for_servers() if isinstance(source, Repository) else {}
         self._path, self._threads = os.path.abspath(os.fspath(path)), threads
         self._names, self.transform, self.pin_memory = arrays, transform, pin_memory
         paths = [arrays] if isinstance(arrays, str) else arrays.values() if isinstance(arrays, Mapping) else arrays
         self._paths = [f"{group.strip('/')}/{path.strip('/')}".strip("/") for path in paths]
         self._open: tuple[int, list[Array]] | None = None
-        self.version = Repository(self._path, threads=1, credentials=self._given).resolve(rev or at or "main")
+        self.version = Repository(self._path, threads=1, **self._given).resolve(rev or at or "main")
         for a in self._arrays():
             if a.data_type not in TYPES or not hasattr(torch, a.data_type):
                 raise TypeError(f"{a.path} has elements of type {a.data_type}, which no tensor can hold: leave it out")
@@ -67,7 +67,7 @@ class _Set:
         """Opens the arrays in this process; a worker uses one thread."""
         if self._open is None or self._open[0] != os.getpid():
             threads = 1 if in_worker() else self._threads
-            view = Repository(self._path, threads=threads, credentials=self._given).view(self.version)
+            view = Repository(self._path, threads=threads, **self._given).view(self.version)
             self._open = os.getpid(), [Array(view, path) for path in self._paths]
         return self._open[1]
 

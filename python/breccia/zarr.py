@@ -38,7 +38,8 @@ from .session import Session
 
 __all__ = ["CodecPipeline", "Store"]
 T = TypeVar("T")
-KEPT = "path", "rev", "_read_only", "_draft", "_create", "_fixed", "_shown", "_session", "_given"  # copied too
+KEPT = ("path", "rev", "_read_only", "_draft", "_create", "_fixed", "_shown", "_session", "_given",
+        "_cache")  # copied too
 DOCUMENTS = "zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"
 AT_ONCE = min(8, 2 * (os.cpu_count() or 1))  # calls, and so native sessions, of one store at a time
 RANGES = {type(None): lib.BRC_RANGE_ALL, RangeByteRequest: lib.BRC_RANGE_BETWEEN,
@@ -89,7 +90,7 @@ class Store(ZarrStore):
     uncommitted changes that its users share, and can be changed; with `read_only` it is shown as its newest
     commit is, or with `draft` too as a store that can be changed shows it. Or a tag, a commit's id or another
     revision, which is read-only from when the store is opened, and stays that commit. create: makes the file
-    where there is none. credentials: for chunks in buckets, as breccia.open() takes them.
+    where there is none. credentials, cache, cache_bytes: for chunks in buckets, as breccia.open() takes them.
 
     Nothing is opened before the first use. A store may be used by several threads, and in a child of fork(),
     which opens the file again. Stores of equal arguments are equal. A store pickles by its arguments and what
@@ -103,7 +104,8 @@ class Store(ZarrStore):
     supports_partial_writes: Any = False
 
     def __init__(self, path: str | os.PathLike[str], rev: str | None = None, *, read_only: bool = False,
-                 draft: bool = False, create: bool = False, credentials: Credentials = None) -> None:
+                 draft: bool = False, create: bool = False, credentials: Credentials = None,
+                 cache: str | os.PathLike[str] | None = None, cache_bytes: int = 0) -> None:
         path, at = file_and_rev(path)
         if at is not None:
             if rev is not None:
@@ -112,6 +114,7 @@ class Store(ZarrStore):
         super().__init__(read_only=read_only)
         self.path, self.rev = os.path.abspath(path), rev or "main"
         self._create, self._draft, self._given = create, draft or not read_only, secret(credentials)
+        self._cache = dict[str, Any](cache=cache, cache_bytes=cache_bytes)
         self._fixed: list[str] = []  # the commit that the store shows forever; empty: it shows a branch
         self._shown: Any = None  # the state that the store showed when it was last asked
         self._session: Session | None = None
@@ -121,7 +124,7 @@ class Store(ZarrStore):
         """Resets the members that other stores do not copy: nothing is open."""
         self._is_open = False
         giver = None if self._given is None else Giver(self._given)
-        made = Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only, giver=giver), partial(
+        made = Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only, giver=giver, **self._cache), partial(
             opened, self.rev, self._read_only, self._draft, self._fixed)
         self._sessions = Sessions(*made) if self._session is None else self._session._sessions
         self._places: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()  # by loop
@@ -145,7 +148,7 @@ class Store(ZarrStore):
         return f"breccia.zarr.Store({self.path!r}, {self.rev!r}{more})"
 
     def __eq__(self, other: object) -> bool:
-        same = "path", "rev", "_read_only", "_draft", "_session", "_given"
+        same = "path", "rev", "_read_only", "_draft", "_session", "_given", "_cache"
         return isinstance(other, Store) and all(getattr(self, name) == getattr(other, name) for name in same)
 
     def __hash__(self) -> int:

@@ -282,6 +282,31 @@ def test_wrong_credentials(bucket: Bucket, near: pathlib.Path) -> None:
         total(near, {"endpoint_url": bucket.endpoint})  # nothing is signed
 
 
+def test_a_cache_has_what_was_read(bucket: Bucket, near: pathlib.Path, tmp_path: pathlib.Path,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    zarr = pytest.importorskip("zarr")
+    cache, wrong, sum_of_all = tmp_path / "chunks", bucket.given(secret=SECRET), 9000 * 8999 // 2
+    with breccia.open(near, credentials=bucket.given(), cache=cache, cache_bytes=10 << 20) as repo:
+        assert repo.view()["a"][...].sum() == sum_of_all
+    assert cache.stat().st_size > 9000
+    with breccia.open(near, credentials=wrong, cache=cache) as repo:  # the server is not asked
+        for one in repo, pickle.loads(pickle.dumps(repo)):
+            assert one.view()["a"][...].sum() == sum_of_all
+            assert zarr.open_group(one.store(), mode="r")["a"][1, 0] == 30
+    with pytest.raises(breccia.Error, match="check both"):
+        total(near, wrong)
+    monkeypatch.setenv("BRECCIA_CACHE", str(cache))
+    assert total(near, wrong) == sum_of_all
+    with breccia.open(near, credentials=wrong, cache="") as repo, pytest.raises(breccia.Error, match="check both"):
+        repo.view()["a"][...]
+    monkeypatch.setenv("BRECCIA_CACHE_BYTES", "much")
+    with pytest.raises(breccia.InvalidError, match="much"):
+        breccia.open(near)
+    for no_number in -1, 1 << 63:
+        with pytest.raises(breccia.InvalidError, match="cache_bytes is a number"):
+            breccia.open(near, cache=cache, cache_bytes=no_number)
+
+
 def test_others_get_the_credentials_too(bucket: Bucket, near: pathlib.Path) -> None:
     zarr = pytest.importorskip("zarr")
     from breccia.zarr import Store
