@@ -37,8 +37,9 @@ typedef struct brc_write_item {
      * encoded by the chain. */
     brc_oid base;
     uint64_t most_depth;    /* list(): then the most differences up to an object that is stored whole */
-    /* The encoded chunk. list() sets it where all chunks come encoded, or this one. */
+    /* The encoded chunk. list() sets it where all chunks come encoded, or this one; or sets `loads`, and load() does. */
     brc_buf stored;
+    int loads;
     /* list(): `stored` was read from `offset` of the place `place` (terminated) in the backend with this number, and
      * stays there: the chunk comes encoded, and nothing is put. 0: it does not. */
     int64_t lies;
@@ -82,6 +83,8 @@ typedef struct brc_write_ops {
     /* Caller's thread: sets the next items, at most cap; *n is 0 at the end. BRC_WINDOW_LATER: the
      * next item needs an item in progress to be done first. */
     int (*list)(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err);
+    /* Any thread, before anything else is done with an item that `loads`: sets item->stored. */
+    int (*load)(void *ctx, brc_write_item *item, brc_error *err);
     /* Any thread: sets item->data and len. Not called where `encoded`. */
     int (*gather)(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err);
     /* Caller's thread, in order, for every chunk that is stored or all fill. NULL: not called. */

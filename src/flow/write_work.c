@@ -141,6 +141,8 @@ static int write_hash(brc_write_run *run, brc_scratch *scratch, brc_write_item *
 {
     const brc_write_ops *ops = run->ops;
     const int is_encoded = brc_write_is_encoded(run, item);
+    if (item->loads)
+        BRC_TRY(ops->load(ops->ctx, item, err));
     if (ops->replace)
         BRC_TRY(write_gather_old(run, scratch, item, err));
     else if (!is_encoded)

@@ -130,7 +130,7 @@ typedef struct lying_chunks {
     int order[BRC_MAX_NDIM];      /* axes, from the slowest in the file to the fastest */
     uint64_t count[BRC_MAX_NDIM]; /* whole chunks along each axis */
     uint64_t index[BRC_MAX_NDIM];
-    int begun;
+    int begun, later;
     size_t bytes;                 /* of a chunk */
 } lying_chunks;
 
@@ -153,15 +153,36 @@ static int range_axis(const lying_chunks *c)
 }
 
 /* Returns the offset of the chunk's first byte among those of all elements. */
-static uint64_t chunk_offset(const lying_chunks *c)
+static uint64_t chunk_offset(const lying_chunks *c, const uint64_t *index)
 {
     const brc_meta *m = &c->a->meta;
     uint64_t element = 0;
     for (int i = 0; i < m->ndim; i++) {
         const int axis = c->order[i];
-        element = element * m->shape[axis] + c->index[axis] * m->grid.chunk[axis];
+        element = element * m->shape[axis] + index[axis] * m->grid.chunk[axis];
     }
     return element * m->type->item_size;
+}
+
+/* Sets *r to where a chunk's bytes begin. */
+static void range_of_chunk(const lying_chunks *c, const uint64_t *index, brc_stream_range *r)
+{
+    const uint64_t offset = chunk_offset(c, index);
+    *r = (brc_stream_range){ .file = c->from->file, .range = c->from->range };
+    r->piece = offset / r->range.len;
+    r->at = offset % r->range.len;
+}
+
+/* The load function of brc_chunk_source. */
+static int load_lying(void *ctx, const uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    const lying_chunks *c = ctx;
+    brc_stream_range r;
+    range_of_chunk(c, index, &r);
+    BRC_TRY(brc_buf_reserve(stored, c->bytes, err));
+    BRC_TRY(brc_stream_range_read(&r, stored->data, c->bytes, err));
+    stored->len = c->bytes;
+    return BRC_OK;
 }
 
 /* The next function of brc_chunk_source. */
@@ -169,21 +190,18 @@ static int next_lying(void *ctx, uint64_t *index, brc_buf *stored, brc_error *er
 {
     lying_chunks *c = ctx;
     const brc_meta *m = &c->a->meta;
-    brc_stream_range r = { .file = c->from->file, .range = c->from->range };
+    brc_stream_range r;
     if (c->begun && !brc_index_next(m->ndim, c->index, c->count))
         return 0;
     c->begun = 1;
     memcpy(index, c->index, sizeof(uint64_t) * (size_t)m->ndim);
-    const uint64_t offset = chunk_offset(c);
-    r.piece = offset / r.range.len;
-    r.at = offset % r.range.len;
+    range_of_chunk(c, index, &r);
     if (c->bytes <= r.range.len - r.at) {
         BRC_TRY(brc_buf_append(&c->at.place, c->place.data, c->place.len, err));
         c->at.offset = r.range.at + r.piece * r.range.step + r.at;
     }
-    BRC_TRY(brc_buf_reserve(stored, c->bytes, err));
-    BRC_TRY(brc_stream_range_read(&r, stored->data, c->bytes, err));
-    stored->len = c->bytes;
+    (void)stored;
+    c->later = 1;
     return 1;
 }
 
@@ -242,7 +260,8 @@ static int store_rest(const lying_chunks *c, uint64_t first, brc_error *err)
 static int take_ranges(lying_chunks *c, brc_error *err)
 {
     const brc_meta *m = &c->a->meta;
-    const brc_chunk_source source = { .ctx = c, .next = next_lying, .at = &c->at };
+    const brc_chunk_source source = { .ctx = c, .next = next_lying, .at = &c->at,
+                                      .load = load_lying, .later = &c->later };
     uint64_t all = 1, bytes = m->type->item_size;
     brc_json *doc;
     for (int i = 0; i < m->ndim; i++) {

@@ -27,13 +27,18 @@ typedef struct brc_chunk_place {
 } brc_chunk_place;
 
 /* Supplies stored chunks one by one. next() returns 1 with `index` and `stored` (emptied before each call) filled
- * in, 0 at the end, or a negative code. Called on the caller's thread only. */
+ * in, 0 at the end, or a negative code. It is called on the caller's thread only. */
 typedef struct brc_chunk_source {
     void *ctx;
     int (*next)(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err);
     /* NULL: chunks are stored. Otherwise they stay where they lie: next() sets it for each chunk (`place` is emptied
      * before). Chunks whose bytes do not say their whole content are stored all the same. */
     brc_chunk_place *at;
+    /* NULL: next() reads every chunk. Otherwise next() may only name a chunk, which it says in *later, and leaves `stored`
+     * empty. Then load() appends the bytes, on any thread. A chunk is only named if it is not a shard, and if its bytes
+     * are not many more than those that it decodes to, so that memory can be planned. */
+    int (*load)(void *ctx, const uint64_t *index, brc_buf *stored, brc_error *err);
+    int *later;
 } brc_chunk_source;
 /* Takes over chunks that are encoded with the array's codecs. Decodes each chunk to learn its identity and keeps
  * the bytes as they are. A later chunk replaces an earlier one of the same index. One transaction. */

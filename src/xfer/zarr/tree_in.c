@@ -111,6 +111,16 @@ static int dir_read(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf
     return rc;
 }
 
+static int dir_size(brc_tree_in *tree, const char *path, uint64_t *bytes, brc_error *err)
+{
+    struct stat st;
+    char *file;
+    BRC_TRY(dir_file(&file, tree, path, err));
+    *bytes = lstat(file, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    free(file);
+    return BRC_OK;
+}
+
 static int dir_place(brc_tree_in *tree, const char *path, brc_buf *out, uint64_t *offset,
                      brc_error *err)
 {
@@ -164,6 +174,7 @@ int brc_tree_dir_open(brc_tree_in **out, const brc_session *s, const char *dir, 
     tree->each = dir_each;
     tree->place = dir_place;
     tree->files_place = dir_files_place;
+    tree->size = dir_size;
     tree->read = dir_read;
     tree->close = dir_close;
     *out = tree;

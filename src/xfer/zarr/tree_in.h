@@ -43,6 +43,9 @@ struct brc_tree_in {
      * `begin`; leaves *out empty if they are not in one place. NULL: they never are. */
     int (*files_place)(brc_tree_in *tree, const char *dir, const char *begin, const brc_external_files *files, brc_buf *out,
                        brc_error *err);
+    /* Sets *bytes to a file's length, or to 0 if that is not known before the file is read. NULL: read() must be called on
+     * the caller's thread; otherwise it may be called on any thread. */
+    int (*size)(brc_tree_in *tree, const char *path, uint64_t *bytes, brc_error *err);
     /* Appends a whole file; BRC_ELIMIT past `limit` bytes. */
     int (*read)(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf *out, brc_error *err);
     /* Appends lines about what was read. NULL: there is nothing to say. */

@@ -62,6 +62,7 @@ typedef struct chunk_files {
     size_t n, cap;
     size_t at;   /* the next one to supply */
     brc_buf key; /* during the walk: the directory's part of the keys, "c/0" */
+    int later;   /* the last one was only named */
     int stay;    /* chunks stay in their files, the last one here: */
     brc_chunk_place place;
     brc_buf all; /* the name of the place that all the files are; empty: each file is one */
@@ -186,23 +187,60 @@ static int next_place(chunk_files *files, const char *path, brc_error *err)
     return brc_buf_append(&files->place.place, files->all.data, files->all.len, err);
 }
 
+static int chunk_file(char **path, const chunk_files *files, const uint64_t *index, brc_error *err)
+{
+    brc_buf key = BRC_BUF_INIT;
+    int rc = brc_meta_key_format(files->meta, index, &key, err);
+    if (rc == BRC_OK)
+        rc = brc_tree_path(path, files->dir, (const char *)key.data, err);
+    brc_buf_dispose(&key);
+    return rc;
+}
+
+/* The load function of brc_chunk_source. */
+static int load_chunk(void *ctx, const uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    const chunk_files *files = ctx;
+    char *path;
+    BRC_TRY(chunk_file(&path, files, index, err));
+    const int rc = files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err);
+    free(path);
+    return rc;
+}
+
+/* Sets files->later if the file is about as long as the chunk. */
+static int weigh_chunk(chunk_files *files, const char *path, const uint64_t *index,
+                         brc_error *err)
+{
+    enum { HEADERS = 4096 };
+    const brc_meta *m = files->meta;
+    uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], chunk, bytes;
+    if (files->tree->size == NULL || m->opaque || m->nlevels > 0 || brc_meta_is_variable(m))
+        return BRC_OK;
+    brc_grid_chunk(&m->grid, index, corner, shape);
+    BRC_TRY(files->tree->size(files->tree, path, &bytes, err));
+    files->later = brc_shape_bytes(m->ndim, shape, m->type->item_size, &chunk) &&
+                   bytes <= chunk / 4 * 5 + HEADERS;
+    return BRC_OK;
+}
+
 /* The next function of brc_chunk_source. */
 static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
 {
     chunk_files *files = ctx;
     char *path = NULL;
-    int rc;
+    int rc = BRC_OK;
 
     if (files->at == files->n)
         return 0;
     memcpy(index, index_at(files, files->at), sizeof(uint64_t) * (size_t)files->ndim);
-    files->key.len = 0;
-    BRC_GO(brc_meta_key_format(files->meta, index, &files->key, err));
-    BRC_GO(brc_buf_terminate(&files->key, err));
-    BRC_GO(brc_tree_path(&path, files->dir, (const char *)files->key.data, err));
+    BRC_GO(chunk_file(&path, files, index, err));
     if (files->stay)
         BRC_GO(next_place(files, path, err));
-    BRC_GO(files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err));
+    files->later = 0;
+    BRC_GO(weigh_chunk(files, path, index, err));
+    if (!files->later)
+        BRC_GO(files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err));
     files->at++;
     rc = 1;
 done:
@@ -213,7 +251,9 @@ done:
 static int take_files(brc_array *a, const brc_json *doc, chunk_files *files, brc_error *err)
 {
     const brc_chunk_source source = { .ctx = files, .next = next_chunk,
-                                      .at = files->stay ? &files->place : NULL };
+                                      .at = files->stay ? &files->place : NULL,
+                                      .load = load_chunk,
+                                      .later = &files->later };
     BRC_TRY(files->tree->each(files->tree, files->dir, visit_entry, files, err));
     if (files->n == 0)
         return BRC_OK;

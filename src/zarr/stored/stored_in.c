@@ -78,6 +78,8 @@ static int pull_outer(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_chunk
     at->place.len = 0;
     if (from != NULL)
         from->place.len = 0;
+    if (p->source->later != NULL)
+        *p->source->later = 0;
     int rc = p->source->next(p->source->ctx, index, stored, err);
     if (rc > 0 && from != NULL)
         BRC_TRY(place_copy(at, from, 0, err));
@@ -205,6 +207,18 @@ static int pull_next(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_chunk_
     return 1;
 }
 
+/* Returns whether the source has only named the chunk that was pulled last. */
+static int pull_is_later(const chunk_pull *p)
+{
+    return p->source->later != NULL && *p->source->later;
+}
+
+/* Reads the chunk that was pulled last, if the source has only named it. */
+static int pull_now(const chunk_pull *p, const uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    return pull_is_later(p) ? p->source->load(p->source->ctx, index, stored, err) : BRC_OK;
+}
+
 /* Waits for the jobs on the pool, and frees everything. */
 static void pull_dispose(chunk_pull *p)
 {
@@ -261,8 +275,11 @@ static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
     item->offset = at.offset;
     if (rc <= 0)
         return rc;
-    if (m->opaque)
+    item->loads = !m->opaque && pull_is_later(&w->pull);
+    if (m->opaque) {
+        BRC_TRY(pull_now(&w->pull, item->index, &item->stored, err));
         BRC_TRY(brc_opaque_mark(&item->stored, err));
+    }
     brc_grid_chunk(&m->grid, item->index, corner, chunk);
     if (w->from != NULL) {
         BRC_TRY(brc_meta_form(w->from, chunk, &form, err));
@@ -304,6 +321,12 @@ static void stored_name(void *ctx, const brc_write_item *item, brc_error *err)
 }
 
 /* ---- encoded anew, on the pool -------------------------------- */
+
+static int stored_load(void *ctx, brc_write_item *item, brc_error *err)
+{
+    const brc_chunk_source *source = ((const stored_writer *)ctx)->pull.source;
+    return source->load(source->ctx, item->index, &item->stored, err);
+}
 
 /* Sets the part of a chunk outside the array to the fill value. `unit` bytes per element. */
 static void pad_chunk(const stored_writer *w, const brc_write_item *item, uint8_t *data,
@@ -414,6 +437,7 @@ static int put_pulled(stored_writer *w, brc_error *err)
         .held = pull_held(&w->pull),
         .encoded = w->from == NULL,
         .list = stored_list,
+        .load = stored_load,
         .gather = stored_gather,
         .done = stored_done,
         .name = stored_name,
@@ -463,6 +487,7 @@ static int next_to_cut(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *
     int rc = pull_next(&r->pull, index, stored, &r->at, err);
     if (rc <= 0)
         return rc;
+    BRC_TRY(pull_now(&r->pull, index, stored, err));
     brc_grid_chunk(grid, index, sel.start, chunk);
     for (int i = 0; i < grid->ndim; i++) {
         uint64_t left = grid->shape[i] - sel.start[i];
