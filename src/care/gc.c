@@ -979,7 +979,8 @@ static int collect_garbage(brc_gc_job *job, brc_store *store, brc_error *err)
     rc = collect_run(g, err);
     brc_log_fold_early(store, 0);
     brc_gc_exit(g->owner);
-    if (rc == BRC_ENOSPACE)
+    /* a backend that is full says so itself */
+    if (rc == BRC_ENOSPACE && (err == NULL || strcmp(err->source, BRC_BACKEND_SOURCE) != 0))
         rc = say_no_space(g, err);
     job->objects = g->sweep.objects;
     job->bytes = g->sweep.bytes;
