@@ -227,7 +227,7 @@ static const struct {
     { S3_CLOSED, "", 1000, "s3://box/", "try again" },
     { S3_CUT, "", 1000, "s3://box/", "try again" },
     { S3_STATUS + 303, "AccessDenied", 1000, "s3://box/", "right to" },
-    { S3_STATUS + 407, "", 1000, "s3://box/", "full" },
+    { S3_STATUS + 407, "", 1000, "s3://box", "full" },
     { S3_STATUS + 304, "NoSuchBucket", 1000, "s3://box/", "make it" },
     { S3_WHOLE, "", 1000, "s3://box/", "range" },
     { S3_OTHER, "", 1000, "s3://box/", "range" },
