@@ -209,12 +209,12 @@ static int load_chunk(void *ctx, const uint64_t *index, brc_buf *stored, brc_err
 }
 
 /* Sets files->later if the file is about as long as the chunk. */
-static int weigh_chunk(chunk_files *files, const char *path, const uint64_t *index,
-                         brc_error *err)
+static int weigh_chunk(chunk_files *files, const char *path, const uint64_t *index, brc_error *err)
 {
     enum { HEADERS = 4096 };
     const brc_meta *m = files->meta;
     uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM], chunk, bytes;
+    files->later = 0;
     if (files->tree->size == NULL || m->opaque || m->nlevels > 0 || brc_meta_is_variable(m))
         return BRC_OK;
     brc_grid_chunk(&m->grid, index, corner, shape);
@@ -237,7 +237,6 @@ static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *er
     BRC_GO(chunk_file(&path, files, index, err));
     if (files->stay)
         BRC_GO(next_place(files, path, err));
-    files->later = 0;
     BRC_GO(weigh_chunk(files, path, index, err));
     if (!files->later)
         BRC_GO(files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err));

@@ -78,8 +78,6 @@ static int pull_outer(chunk_pull *p, uint64_t *index, brc_buf *stored, brc_chunk
     at->place.len = 0;
     if (from != NULL)
         from->place.len = 0;
-    if (p->source->later != NULL)
-        *p->source->later = 0;
     int rc = p->source->next(p->source->ctx, index, stored, err);
     if (rc > 0 && from != NULL)
         BRC_TRY(place_copy(at, from, 0, err));
