@@ -96,7 +96,7 @@ typedef struct brc_error {
     size_t size;       /* 0, in a structure that was zeroed: as in version 0.1 */
     int code;          /* equals the returned value                           */
     int detail;        /* code from the layer below, 0 if none                */
-    char source[16];   /* "sqlite", "os", "codec:zstd" or ""                  */
+    char source[16];   /* "sqlite", "os", "backend", "server", "codec:zstd" or "" */
     char message[488]; /* one line of UTF-8, always terminated                */
 } brc_error;
 #define BRC_ERROR_INIT { sizeof(brc_error), 0, 0, "", "" }

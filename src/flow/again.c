@@ -432,7 +432,9 @@ static int sample_one(again_run *r, again_sample *s, const again_one *one, int *
     brc_buf_dispose(&item.stored);
     brc_buf_dispose(&item.own);
     *left = rc < 0;
-    if (rc == BRC_ENOMEM || rc == BRC_EINTERRUPT) {
+    if (rc == BRC_ENOMEM || rc == BRC_EINTERRUPT || brc_is_out_of_reach(&why)) {
+        if (rc == BRC_EIO)
+            r->again->name(r->again->ctx, &one->object.id, &why);
         brc_error_copy(err, &why);
         return rc;
     }

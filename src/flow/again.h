@@ -50,7 +50,8 @@ typedef struct brc_again {
     int (*step)(void *ctx, uint64_t bytes, brc_error *err);
     /* Any thread: puts the object's name before an error. */
     void (*name)(void *ctx, const brc_oid *id, brc_error *err);
-    int leaves; /* an object that cannot be read stays as it is, and the run goes on     */
+    int leaves; /* an object that cannot be read stays as it is, and the run goes on; a server that cannot be asked ends
+                 * the run */
     /* The result. */
     uint64_t objects, before, after; /* objects that were stored again, and their stored bytes */
     uint64_t left;  /* objects that should have been, but cannot be read          */

@@ -171,11 +171,16 @@ static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_err
         which[n] = i;
         asked[n++] = &job->asked[i];
     }
-    if (brc_backend_fetch(from, n, asked, NULL) == BRC_OK)
+    brc_error why = BRC_ERROR_INIT;
+    if (brc_backend_fetch(from, n, asked, &why) == BRC_OK)
         return BRC_OK;
-    for (i = 0; i < n; i++)
-        if (asked[i]->status != BRC_OK)
-            BRC_TRY(read_again(run, job, which[i], from, err));
+    for (i = 0; i < n; i++) {
+        if (asked[i]->status == BRC_OK)
+            continue;
+        if (brc_is_out_of_reach(&why)) /* it was tried often enough */
+            return read_item_failed(run, &job->items[which[i]], why.code, &why, err);
+        BRC_TRY(read_again(run, job, which[i], from, err));
+    }
     return BRC_OK;
 }
 

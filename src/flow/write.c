@@ -534,8 +534,10 @@ static int write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *
         objects[i] = &olds[i]->old;
     for (size_t i = 0; i < nolds; i++) {
         brc_error why = BRC_ERROR_INIT;
-        BRC_TRY(write_look_ahead(run, nolds - i, objects + i, err));
-        int rc = write_load_old(run, olds[i], &why);
+        int rc = write_look_ahead(run, nolds - i, objects + i, err);
+        if (rc < 0)
+            return brc_write_named(run, olds[i], rc, err);
+        rc = write_load_old(run, olds[i], &why);
         rc = brc_write_leave(run, olds[i], rc, &why, err);
         if (rc < 0)
             return brc_write_named(run, olds[i], rc, err);

@@ -92,7 +92,8 @@ typedef struct brc_write_ops {
     /* Any thread: puts the chunk's name before an error. NULL: errors stay as they are. */
     void (*name)(void *ctx, const brc_write_item *item, brc_error *err);
     /* Any thread, with `replace`: says whether the write goes on (1) although an object cannot be read, for
-     * the reason `why`; the object then stays as it is. NULL: it does not. */
+     * the reason `why`; the object then stays as it is. NULL: it does not. It is not asked about a server that
+     * cannot be reached, which ends the write. */
     int (*leave)(void *ctx, const brc_write_item *item, const brc_error *why);
     /* For brc_flow_prepare(): sets *id to the chunk's present id. */
     int (*now)(void *ctx, const brc_write_item *item, brc_oid *id, brc_error *err);

@@ -21,8 +21,8 @@ int brc_write_leave(const brc_write_run *run, brc_write_item *item, int rc, brc_
     const brc_write_ops *ops = run->ops;
     if (rc >= 0)
         return BRC_OK;
-    item->stays = rc != BRC_ENOMEM && rc != BRC_EINTERRUPT && ops->leave != NULL &&
-                  ops->leave(ops->ctx, item, why);
+    item->stays = rc != BRC_ENOMEM && rc != BRC_EINTERRUPT && !brc_is_out_of_reach(why) &&
+                  ops->leave != NULL && ops->leave(ops->ctx, item, why);
     if (item->stays)
         return BRC_OK;
     if (err != NULL)

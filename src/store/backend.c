@@ -891,8 +891,16 @@ static int backend_failed(const brc_store_backend *b, int rc, brc_error *err)
                         rc);
     brc_context(err, "the backend \"%.80s\"", b->impl->name);
     if (err != NULL && err->source[0] == '\0')
-        brc_error_source(err, BRC_BACKEND_SOURCE, rc);
+        brc_error_source(err,
+                         rc == BRC_EIO && brc_backend_is_far(b) ? BRC_SERVER_SOURCE
+                                                                : BRC_BACKEND_SOURCE,
+                         rc);
     return rc;
+}
+
+int brc_is_out_of_reach(const brc_error *err)
+{
+    return err->code == BRC_EIO && strcmp(err->source, BRC_SERVER_SOURCE) == 0;
 }
 
 /* Returns the error of a failed fetch: BRC_ESTALE for missing bytes, because the row that named

@@ -53,7 +53,8 @@ typedef struct brc_ahead {
 /* Returns 1 if it pays to fetch the object together with others. */
 int brc_object_is_far(brc_store *store, const brc_object *o);
 /* Forgets what was here, and fetches the first of n objects that were found, each with all that it builds on as table delta says, in one
- * call of each backend. Only the errors that end everything are errors. */
+ * call of each backend. Only the errors that end everything are errors, and that of a server that cannot be asked for
+ * the first object: then others need not ask again. */
 BRC_MUST_USE int brc_ahead_fetch(brc_store *store, brc_ahead *a, size_t n, const brc_object *const *objects, brc_error *err);
 /* Finds the stored bytes of an object; NULL: they are not here. */
 const uint8_t *brc_ahead_find(const brc_ahead *a, const brc_object *object);

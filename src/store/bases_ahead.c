@@ -128,7 +128,7 @@ static void settle(brc_ahead *a)
 /* Asks one backend for all that lies there. Objects that it does not give are loaded later, each by
  * itself. */
 static int ahead_fetch_from(brc_store *store, brc_ahead *a, const brc_store_backend *from,
-                      brc_stored **asked)
+                            brc_stored **asked, brc_error *why)
 {
     size_t n = 0;
     for (size_t i = 0; i < a->n; i++) {
@@ -142,7 +142,7 @@ static int ahead_fetch_from(brc_store *store, brc_ahead *a, const brc_store_back
         one->asked.status = BRC_BACKEND_NOT_DONE;
         asked[n++] = &one->asked;
     }
-    const int rc = brc_backend_fetch(from, n, asked, NULL);
+    const int rc = brc_backend_fetch(from, n, asked, why);
     for (size_t i = 0; i < a->n; i++) {
         ahead_object *one = ahead_at(a, i);
         if (one->from != from)
@@ -156,9 +156,10 @@ static int ahead_fetch_from(brc_store *store, brc_ahead *a, const brc_store_back
     return rc;
 }
 
-static int fetch_all(brc_store *store, brc_ahead *a, brc_error *err)
+static int fetch_all(brc_store *store, brc_ahead *a, const brc_object *first, brc_error *err)
 {
     void *asked;
+    brc_error why = BRC_ERROR_INIT;
     int rc = BRC_OK;
     BRC_TRY(brc_new_array(&asked, a->n, sizeof(brc_stored *), err));
     brc_store_pause_read(store); /* so that others need not wait for the backend */
@@ -171,8 +172,13 @@ static int fetch_all(brc_store *store, brc_ahead *a, brc_error *err)
     }
     for (size_t i = 0; i < a->n && rc != BRC_EINTERRUPT && rc != BRC_ENOMEM; i++)
         if (ahead_at(a, i)->from != NULL)
-            rc = ahead_fetch_from(store, a, ahead_at(a, i)->from, asked);
+            rc = ahead_fetch_from(store, a, ahead_at(a, i)->from, asked,
+                                  ahead_at(a, i)->from->id == first->backend ? &why : NULL);
     free(asked);
+    if (brc_is_out_of_reach(&why) && brc_ahead_find(a, first) == NULL) {
+        brc_error_copy(err, &why);
+        return why.code;
+    }
     if (rc == BRC_ENOMEM)
         return brc_nomem(err);
     return rc == BRC_EINTERRUPT ? brc_store_check_interrupt(store, err) : BRC_OK;
@@ -190,5 +196,5 @@ int brc_ahead_fetch(brc_store *store, brc_ahead *a, size_t n, const brc_object *
         return BRC_OK;
     BRC_TRY(brc_buf_reserve(&a->stored, (size_t)a->bytes + 1, err));
     settle(a);
-    return fetch_all(store, a, err);
+    return fetch_all(store, a, objects[0], err);
 }

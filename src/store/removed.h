@@ -72,6 +72,7 @@ typedef struct brc_removed_sweep {
     int64_t run; /* the collection of garbage that runs                               */
     int64_t now_us;
     size_t failed; /* places that a backend could not drop: they stay in the table    */
+    int64_t out_of_reach; /* the last backend that could not be asked: it is not asked again; 0: none */
     brc_error why; /* the backend's error for the first of these, or of a listing     */
 } brc_removed_sweep;
 #define BRC_REMOVED_AT_ONCE 64

@@ -124,11 +124,13 @@ typedef struct place_batch {
     size_t n;
 } place_batch;
 
-/* Counts places that stay, and keeps the first error. */
-static void places_stay(brc_removed_sweep *sweep, size_t n, const brc_error *said)
+/* Counts places of a backend that stay, and keeps the first error. */
+static void places_stay(brc_removed_sweep *sweep, int64_t backend, size_t n, const brc_error *said)
 {
     if (sweep->failed == 0)
         brc_error_copy(&sweep->why, said);
+    if (brc_is_out_of_reach(said))
+        sweep->out_of_reach = backend;
     sweep->failed += n;
 }
 
@@ -233,12 +235,16 @@ static int drop_batch(place_batch *b, brc_error *err)
     brc_error said = BRC_ERROR_INIT;
     for (size_t i = 0; i < b->n; i++)
         items[i] = &b->items[i];
+    if (b->n > 0 && b->sweep->out_of_reach == b->rows[0]->backend) {
+        b->sweep->failed += b->n;
+        return BRC_OK;
+    }
     const int rc = b->n > 0 ? brc_backend_drop(b->backend, b->n, items, &said) : BRC_OK;
     for (size_t i = 0; i < b->n; i++)
         if (rc == BRC_OK || items[i]->status == BRC_OK)
             BRC_TRY(place_gone(b->store, b->rows[i], err));
         else
-            places_stay(b->sweep, 1, &said);
+            places_stay(b->sweep, b->rows[i]->backend, 1, &said);
     brc_places_forget(b->backend);
     return BRC_OK;
 }
@@ -249,7 +255,7 @@ static int sweep_places_in(place_batch *b, const brc_removed *rows, size_t n, br
     for (size_t i = 0; i < n; i++) {
         const int rc = look_at_place(b, &rows[i], &said);
         if (rc == BRC_ECORRUPT)
-            places_stay(b->sweep, 1, &said);
+            places_stay(b->sweep, rows[i].backend, 1, &said);
         else if (rc < 0) {
             brc_error_copy(err, &said);
             return rc;
@@ -268,7 +274,7 @@ static int sweep_places(brc_store *store, brc_removed_sweep *sweep, const brc_re
     if (used == BRC_OK)
         rc = sweep_places_in(&b, rows, n, err);
     else if (used != BRC_EUNSUPPORTED) /* bytes that this build cannot remove stay */
-        places_stay(sweep, n, &said);
+        places_stay(sweep, rows[0].backend, n, &said);
     for (size_t i = 0; i < b.n; i++)
         brc_buf_dispose(&b.names[i]);
     return rc;
@@ -382,7 +388,7 @@ static int move_work(void *ctx, brc_error *err)
         return rc;
     }
     m->stays = 1; /* the backend failed, or the object is damaged: the pack stays as it is */
-    places_stay(m->sweep, 1, &said);
+    places_stay(m->sweep, m->row->backend, 1, &said);
     return BRC_CHANGE_NONE;
 }
 
@@ -422,6 +428,10 @@ static int move_pack(brc_store *store, brc_removed_sweep *sweep, const brc_remov
     if (row->nids == 0 || row->live > (uint64_t)row->bytes ||
         brc_backend_use(store, row->backend, &backend, NULL) < 0 || !brc_backend_moves(backend))
         return BRC_OK;
+    if (sweep->out_of_reach == row->backend) {
+        sweep->failed++;
+        return BRC_OK;
+    }
     BRC_TRY(brc_new(&p, sizeof(pack_move), err));
     pack_move *m = p;
     *m = (pack_move){.store = store, .sweep = sweep, .backend = backend, .row = row};
@@ -430,7 +440,7 @@ static int move_pack(brc_store *store, brc_removed_sweep *sweep, const brc_remov
     int rc = BRC_OK;
     if (name_the_pack(m, &said) < 0) {
         m->stays = 1;
-        places_stay(sweep, 1, &said);
+        places_stay(sweep, row->backend, 1, &said);
     }
     for (; m->at < row->nids && rc == BRC_OK && !m->stays; m->at += m->n)
         rc = brc_change_run(store, &change, err);
@@ -657,6 +667,8 @@ int brc_strays_note(brc_store *store, brc_removed_sweep *sweep, int64_t backend,
         rc = brc_backend_list(b, stray_each, &s, &said);
     if (s.rc >= 0 && rc < 0 && rc != BRC_EUNSUPPORTED && rc != BRC_ENOTFOUND)
         brc_error_copy(&sweep->why, &said);
+    if (brc_is_out_of_reach(&said))
+        sweep->out_of_reach = backend;
     rc = s.rc < 0 ? s.rc : strays_write(&s, err);
     *more = s.has_more;
     *first = s.n > 0 ? brc_hash_bytes(((stray *)s.items)->name, strlen(((stray *)s.items)->name))

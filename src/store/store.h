@@ -227,6 +227,10 @@ BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *e
  * Number 0 is the file itself, which also holds everything that is not a chunk. */
 
 #define BRC_BACKEND_SOURCE "backend" /* an error's source */
+#define BRC_SERVER_SOURCE "server"   /* the same where a backend that lies far away fails with BRC_EIO */
+/* Returns whether the error says that a backend that lies far away cannot be asked now. Whoever leaves objects that cannot
+ * be read stops then: each further object would wait for the server, and be left as well. */
+int brc_is_out_of_reach(const brc_error *err);
 typedef struct brc_store_backend brc_store_backend; /* a backend that was opened for this store */
 /* Finds the number of a specification in full form, and adds the specification if it is new. */
 BRC_MUST_USE int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
