@@ -251,31 +251,48 @@ static int go_back_to_weekday(int64_t *at, const char *word)
     return 1;
 }
 
-/* Reads "now", "today", "yesterday", "monday", "last week", "2 days ago", "1 year 2 months ago". */
+/* Goes back by what the words say: "yesterday", "monday", "last week", "2 days ago". */
+static int go_back_words(int64_t *at, const words *w)
+{
+    const int n = w->n;
+    int64_t count;
+    if (n == 1 && strcasecmp(w->at[0], "now") == 0)
+        return 1;
+    if (n == 1 && strcasecmp(w->at[0], "today") == 0) {
+        *at = day_of(*at) * DAY;
+        return 1;
+    }
+    if (n == 1 && strcasecmp(w->at[0], "yesterday") == 0)
+        return go_back(at, 1, "day");
+    if (n == 1)
+        return go_back_to_weekday(at, w->at[0]);
+    if (n == 2 && strcasecmp(w->at[0], "last") == 0)
+        return go_back(at, 1, w->at[1]) || go_back_to_weekday(at, w->at[1]);
+    if (n % 2 == 0 || strcasecmp(w->at[n - 1], "ago") != 0)
+        return 0;
+    for (int i = 0; i + 1 < n; i += 2)
+        if (!read_count(w->at[i], &count) || !go_back(at, count, w->at[i + 1]))
+            return 0;
+    return 1;
+}
+
+/* Reads words that name a day or a time, and a time of that day behind them: "yesterday 10:30". The
+ * time alone is one of today. */
 static int read_words(int64_t *out, const char *text, int64_t now)
 {
     words w;
-    int64_t count;
+    int64_t of_day = 0;
     if (!split_words(&w, text))
         return 0;
+    const char *clock = w.at[w.n - 1];
+    const int has_clock = take_time_of_day(&clock, &of_day) && *clock == '\0';
     *out = now;
-    if (w.n == 1 && strcasecmp(w.at[0], "now") == 0)
-        return 1;
-    if (w.n == 1 && strcasecmp(w.at[0], "today") == 0) {
-        *out = day_of(now) * DAY;
-        return 1;
-    }
-    if (w.n == 1 && strcasecmp(w.at[0], "yesterday") == 0)
-        return go_back(out, 1, "day");
-    if (w.n == 1)
-        return go_back_to_weekday(out, w.at[0]);
-    if (w.n == 2 && strcasecmp(w.at[0], "last") == 0)
-        return go_back(out, 1, w.at[1]) || go_back_to_weekday(out, w.at[1]);
-    if (w.n % 2 == 0 || strcasecmp(w.at[w.n - 1], "ago") != 0)
+    if (has_clock)
+        w.n--;
+    if (w.n > 0 && !go_back_words(out, &w))
         return 0;
-    for (int i = 0; i + 1 < w.n; i += 2)
-        if (!read_count(w.at[i], &count) || !go_back(out, count, w.at[i + 1]))
-            return 0;
+    if (has_clock)
+        *out = day_of(*out) * DAY + of_day;
     return 1;
 }
 

@@ -61,6 +61,11 @@ TEST(words_mean_times_before_now)
         { "1 year 2 months ago", "2026-01-15", "2024-11-15" },
         { "0 days ago", "2026-01-15", "2026-01-15" },
         { "1 day ago", "1970-01-01T12:00", "1969-12-31T12:00" },
+        { "10:30", "2026-11-28T19:30", "2026-11-28T10:30" },
+        { "23:00:05", "2026-11-28T19:30", "2026-11-28T23:00:05" },
+        { "yesterday 10:30", "2026-11-28T19:30", "2026-11-27T10:30" },
+        { "monday 00:15", "2026-11-28T19:30", "2026-11-23T00:15" },
+        { "2 days ago 10:30", "1970-01-01T12:00", "1969-12-30T10:30" },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         int64_t us = 0;
@@ -79,7 +84,8 @@ TEST(other_words_are_not_times)
         "", " ", "soon", "ago", "1 ago", "day ago", "1 day", "1 fortnight ago", "1 day 2 ago",
         "last", "last time", "tomorrow", "-1 days ago", "1.5 days ago", "x days ago",
         "99999999999999999999 years ago", "1 day ago ago", "now now", "today ago",
-        "1 day 1 day 1 day 1 day 1 day ago",
+        "1 day 1 day 1 day 1 day 1 day ago", "25:00", "monday 10:60", "10:30 monday", "10:30 ago",
+        "10:30 10:30",
         "a very long text that nobody would ever write if it were to be a time, is it not",
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

@@ -68,3 +68,18 @@ t read now.brc /a '[0]' --at 'main@{now}'
 t read now.brc /a '[0]' --at 'main@{yesterday}'
 t read 'now.brc@main@{0 seconds ago}' /a '[0]'
 t commit now.brc -m x --date 'the day before'
+
+echo '# times of a day'
+for hour in 08:15:00 10:30:00; do
+    q write now.brc /a --value 1${hour%%:*}
+    q commit now.brc -m "today at $hour" --date "$(date -u +%Y-%m-%d)T$hour"
+    q write now.brc /a --value -1${hour%%:*}
+    q commit now.brc -m "yesterday at $hour" --date "$(date -u -d yesterday +%Y-%m-%d)T$hour"
+done
+t log now.brc --oneline --grep today --until 10:29
+t log now.brc --oneline --grep today --since 08:16 --until 10:30:00
+t log now.brc --oneline --grep yesterday --since 'yesterday 08:15' --until 'yesterday 10:29:59'
+t log now.brc --oneline --grep yesterday --since '2 days ago' --until '1 day ago 08:15'
+for time in '3 days hence' '25:00' 'monday 10:60' 'yesterday at' ago '3'; do
+    t log now.brc --since "$time"
+done
