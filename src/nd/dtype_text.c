@@ -758,8 +758,13 @@ static int datetime_scan(const brc_dtype *type, const char *text, const brc_json
     const struct time_state *state = time_of(type);
     /* a number is a count, except for years, which print as numbers */
     if ((brc_json_kind(json) == BRC_JSON_NUMBER && state->unit != UNIT_YEAR) ||
-        !read_civil(&t, text))
-        return 0;
+        !read_civil(&t, text)) {
+        if (json != NULL ? brc_json_kind(json) != BRC_JSON_STRING || brc_json_is(json, "NaT")
+                         : strcmp(text, "NaT") == 0)
+            return 0;
+        return brc_fail(err, BRC_EINVAL, "'%.60s' is not a date such as 2020-05-01T12:30, nor NaT",
+                        text);
+    }
     if (state->unit == UNIT_GENERIC)
         return brc_fail(err, BRC_EINVAL, "%s is a date, but the type's unit is generic: an "
                         "integer is needed", text);

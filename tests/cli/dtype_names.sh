@@ -69,3 +69,9 @@ t write r.brc /two --value '(a, b, c)'
 t write r.brc /two --value '(a)'
 t write r.brc /two --value '{"p":"a, b","q":"c"}'
 t read r.brc /two
+
+echo '# what is no date'
+q create r.brc /no-date --shape 3 --dtype 'datetime64[s]'
+t write r.brc /no-date --value 'may 1'
+t write r.brc /no-date --value 2020-13-01
+t create r.brc /no-day --shape 3 --dtype 'datetime64[D]' --fill yesterday
