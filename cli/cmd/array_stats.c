@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../cli.h"
+#include "new_array.h"
 
 enum { MOST_BAR = 40, LEAST_BAR = 10, LINE_COLUMNS = 79, NAME_MOST = 48 };
 enum { MOST_VALUES = 20, MOST_SMALL = 64 }; /* that are listed; of types of one byte */
@@ -198,12 +199,32 @@ static const char *mean_words(struct cli *cli, const struct array_stats *stats)
     return cli_text(cli, "%.8g", stats->sums.mean);
 }
 
+/* Returns " days" for datetime64[D], " of 10 us" for datetime64[10us]. */
+static const char *time_unit(struct cli *cli, const struct array_stats *stats)
+{
+    static const char *const names[][2] = { { "Y", "years" }, { "M", "months" }, { "W", "weeks" },
+                                            { "D", "days" },  { "h", "hours" },  { "m", "minutes" },
+                                            { "s", "seconds" } };
+    const char *type = cli_dtype_words(cli, brc_array_describe(cli->array)->dtype);
+    const char *unit = stats->field ? NULL : strchr(type, '[');
+    size_t len, digits;
+
+    if (!unit)
+        return " of the data type's units";
+    len = strcspn(++unit, "]");
+    digits = strspn(unit, "0123456789");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strlen(names[i][0]) == len && memcmp(names[i][0], unit, len) == 0)
+            return cli_text(cli, " %s", names[i][1]);
+    return cli_text(cli, digits ? " of %.*s %.*s" : "%.*s %.*s", (int)digits, unit,
+                    (int)(len - digits), unit + digits);
+}
+
 static const char *std_words(struct cli *cli, const struct array_stats *stats)
 {
     if (stats->sums.min[0] == '\0')
         return NULL;
-    return cli_text(cli, stats->is_time ? "%.8g of the data type's units" : "%.8g",
-                    stats->sums.std);
+    return cli_text(cli, "%.8g%s", stats->sums.std, stats->is_time ? time_unit(cli, stats) : "");
 }
 
 /* ---- JSON ------------------------------ */
@@ -463,13 +484,16 @@ static int put_stats_row(struct cli *cli, struct cli_list *list, const char *pat
     return cli_list_put(
         cli, list,
         CLI_FIELDS({ NULL, CLI_OF(path), .lead = "", .none = "", .width = CLI_FIT,
-                     .most = NAME_MOST },
+                     .most = NAME_MOST, .narrow = CLI_CUT_START },
                    { NULL, CLI_OF(cells[0]), .lead = "  ", .none = "", .width = -CLI_FIT },
                    { NULL, CLI_OF(cells[1]), .lead = "  ", .none = "", .width = -CLI_FIT },
                    { NULL, CLI_OF(cells[2]), .lead = "  ", .none = "", .width = -CLI_FIT },
-                   { NULL, CLI_OF(cells[3]), .lead = "  ", .none = "", .width = -CLI_FIT },
-                   { NULL, CLI_OF(cells[4]), .lead = "  ", .none = "", .width = -CLI_FIT },
-                   { NULL, CLI_OF(cells[5]), .lead = "  ", .none = "", .width = -CLI_FIT }));
+                   { NULL, CLI_OF(cells[3]), .lead = "  ", .none = "", .width = -CLI_FIT,
+                     .narrow = CLI_LEFT_OUT },
+                   { NULL, CLI_OF(cells[4]), .lead = "  ", .none = "", .width = -CLI_FIT,
+                     .narrow = CLI_LEFT_OUT },
+                   { NULL, CLI_OF(cells[5]), .lead = "  ", .none = "", .width = -CLI_FIT,
+                     .narrow = CLI_LEFT_OUT }));
 }
 
 static int put_stats_of(struct cli *cli, struct cli_list *list, const char *path,

@@ -9,10 +9,24 @@
 #include "commands.h"
 #include "history.h"
 
+/* Returns "takes back 11", "restores what 17 took back" and "keeps draft 3", or NULL. */
+static const char *op_words(struct cli *cli, const brc_op *op)
+{
+    const char *words = "";
+
+    if (op->undoes)
+        words = cli_text(cli, "  takes back %lld", (long long)op->undoes);
+    if (op->restores)
+        words = cli_text(cli, "%s  restores what %lld took back", words, (long long)op->restores);
+    if (op->draft)
+        words = cli_text(cli, "%s  keeps draft %lld", words, (long long)op->draft);
+    return words[0] ? words + 2 : NULL;
+}
+
 /* Prints "12  2026-11-20T12:00:00.000000Z  commit  main  id1 -> id2". */
 static int put_op(struct cli *cli, struct cli_list *list, const brc_op *op)
 {
-    enum { NARROW = 72, TO_SECONDS = 19 };
+    enum { NARROW = 84, TO_SECONDS = 19 };
     const int is_tag = (op->flags & BRC_OP_TAG) != 0, moves = !(op->flags & BRC_OP_SWITCH);
     const int is_narrow = cli->out.columns > 0 && cli->out.columns < NARROW;
     char time[CLI_TIME_CAP];
@@ -30,13 +44,14 @@ static int put_op(struct cli *cli, struct cli_list *list, const brc_op *op)
                    { "op", CLI_OF(op->what), .lead = "  ", .width = 8 },
                    { "kind", CLI_WORD(is_tag ? "tag" : "branch"), .lead = is_tag ? "" : NULL,
                      .tail = " " },
-                   { "name", CLI_OF(op->name), .lead = "" },
+                   { "name", CLI_OF(op->name), .lead = "", .narrow = CLI_CUT_END },
                    { "old", CLI_OF(op->from), .lead = moves ? "  " : NULL, .none = "-" },
                    { "new", CLI_OF(op->to), .lead = moves ? " -> " : NULL, .none = "-" },
-                   { "undoes", CLI_OF(op->undoes), .optional = 1, .lead = "  takes back " },
-                   { "restores", CLI_OF(op->restores), .optional = 1, .lead = "  restores what ",
-                     .tail = " took back" },
-                   { "draft", CLI_OF(op->draft), .optional = 1, .lead = "  keeps draft " }));
+                   { "undoes", CLI_OF(op->undoes), .optional = 1 },
+                   { "restores", CLI_OF(op->restores), .optional = 1 },
+                   { "draft", CLI_OF(op->draft), .optional = 1 },
+                   { NULL, CLI_OF(op_words(cli, op)), .optional = 1, .lead = "  ",
+                     .narrow = CLI_WRAPPED }));
 }
 
 static const struct cli_option oplog_options[] = {

@@ -13,6 +13,7 @@
 
 #include "../cli.h"
 #include "../decode.h"
+#include "new_array.h"
 
 /* The bytes that are read at once, and the most elements of which all are read to make means. */
 enum { AT_ONCE = 64 << 20, AVERAGED_MOST = 1 << 24 };
@@ -26,7 +27,7 @@ static int check_numbers(struct cli *cli, const brc_array_info *info, enum cli_n
     if (number == CLI_NO_NUMBER)
         return cli_fail(cli, BRC_EUNSUPPORTED,
                         "%s has elements of type %s, which are not numbers: read it as text",
-                        info->path, info->dtype);
+                        info->path, cli_dtype_words(cli, info->dtype));
     return BRC_OK;
 }
 
@@ -174,7 +175,7 @@ static int numbers_by_text(struct cli *cli, brc_array *array, const uint8_t *at,
                  (end == words || *end))
             rc = cli_fail(cli, BRC_EUNSUPPORTED,
                           "%s has elements of type %s, which are not numbers: read it as text",
-                          info->path, info->dtype);
+                          info->path, cli_dtype_words(cli, info->dtype));
     }
     brc_buf_dispose(&text);
     return rc;

@@ -22,6 +22,11 @@ q tag r.brc a-tag -m 'a message that is too long for the line of a tag in sixty 
 q write r.brc /a '[5:70]' --value 3
 q commit r.brc -m second --author 'Somebody with a rather long name <somebody@mail.example.org>' --date 2026-11-21
 
+q tag r.brc not-for-long
+q undo r.brc
+q undo r.brc --redo
+q undo r.brc
+
 # every COMMAND: the calls whose lines have columns.
 every() {
     "$@" ls r.brc -rl
@@ -32,6 +37,8 @@ every() {
     "$@" du r.brc
     "$@" oplog r.brc
     "$@" info r.brc /a --stats
+    "$@" info r.brc /a_group --stats
+    "$@" info r.brc / --stats
     "$@" read r.brc /grid
 }
 # on ARGUMENT...: the call on a terminal of $columns.
