@@ -105,6 +105,8 @@ static int run_write(struct cli *cli)
                               "FILE.csv");
     if (csv)
         return write_rows(cli, path, csv);
+    if (cli_nth_value(cli, "value", 1))
+        return cli_usage(cli, "--value is there twice: all slices of one write get one value");
     if (from && cli->args.noperands > 3)
         return cli_usage(cli, "--from needs one SLICE; --value takes several");
     CLI_TRY(cli_open_edit(cli));

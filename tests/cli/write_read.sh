@@ -37,6 +37,7 @@ breccia write r.brc /a --from - <four.raw; show_status $?
 breccia write r.brc /a --from - </dev/null; show_status $?
 t write r.brc /a
 t write r.brc /a --value 1 --from row.npy
+t write r.brc /a '[0]' --value 1 '[1]' --value 2
 t write r.brc /missing --value 1
 t write r.brc / --value 1
 
