@@ -107,6 +107,9 @@ static int run_codecs(struct cli *cli)
     if (!path)
         return cli_usage(cli, "codecs needs FILE and PATH, or --list");
     path = cli_path(cli, path);
+    if (json && !strchr("[@{", json[0]))
+        return cli_usage(cli, "'%s' is not a codec list in JSON, such as '[\"zstd\"]'; --compress "
+                              "zstd:5 is short for one", json);
     if (json && cli_has(cli, "compress"))
         return cli_usage(cli, "give a codec list or --compress, not both");
     if (!json && !cli_has(cli, "compress") && cli_has(cli, "rewrite"))

@@ -15,7 +15,7 @@ static const struct cli_option config_options[] = {
 };
 
 static const char *const settings[] = { "journal", "backend", "codecs", "verify",
-                                         "window", NULL };
+                                         "readback", "window", NULL };
 
 const char *const *cli_config_keys(void)
 {
@@ -48,6 +48,8 @@ static int show_settings(struct cli *cli)
 
 static int change_setting(struct cli *cli, const char *key, const char *value)
 {
+    if (value && !strcmp(key, "codecs") && value[0] != '[' && strcmp(value, "chosen") != 0)
+        return cli_usage(cli, "codecs: '%s' is not a list in JSON, such as '[\"zstd\"]'", value);
     if (value && !strcmp(key, "backend"))
         CLI_TRY(cli_backend_argument(cli, "the backend", value, &value));
     CLI_TRY(cli_open(cli, 0));
@@ -160,6 +162,9 @@ static int check_repository_key(struct cli *cli, const char *key)
     for (int i = 0; settings[i]; i++)
         if (strcmp(settings[i], key) == 0)
             return BRC_OK;
+    for (int i = 0; settings[i] && meant; i++)
+        if (strcmp(settings[i], meant) == 0)
+            return cli_usage(cli, "there is no setting '%s': it is '%s'", key, meant);
     if (is_user_key(meant ? meant : key))
         return cli_usage(cli, "'%s' is not a setting of a repository: it is 'breccia config --user "
                               "%s'", key, meant ? meant : key);
@@ -192,7 +197,7 @@ static int check_user_value(struct cli *cli, const char *key, const char *value)
     if (strcmp(key, "color") == 0 && !is_color)
         return cli_usage(cli, "color: '%s' is not one of auto|always|never", value);
     if (strcmp(key, "codecs") == 0 && value[0] != '[')
-        return cli_usage(cli, "codecs: '%s' is not a list in JSON", value);
+        return cli_usage(cli, "codecs: '%s' is not a list in JSON, such as '[\"zstd\"]'", value);
     if (strncmp(key, "alias.", 6) == 0 && cli_command_find(cli, key + 6))
         return cli_usage(cli, "'%s' is a command: give the alias another name", key + 6);
     if (!value[0])
@@ -291,6 +296,9 @@ const struct cli_command cli_command_config = {
                "verify   what reading checks. stored: the stored bytes of a chunk are the\n"
                "         bytes that were written (the default). full: the bytes also decode to\n"
                "         the chunk that was written, by its id. 'fsck' always checks both.\n"
+               "readback which new chunks are decoded and compared with what was written,\n"
+               "         before they are stored. all (the default), sampled: one of 16, by its\n"
+               "         id, none. --readback comes before the setting.\n"
                "\n"
                "--user: settings in $XDG_CONFIG_HOME/breccia/config.json, or\n"
                "~/.config/breccia/config.json, for all repositories. Options come before the\n"
