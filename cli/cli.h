@@ -32,6 +32,7 @@ struct cli {
     int wait_ms;      /* as in brc_open_opts                                  */
     uint64_t max_nodes; /* as in brc_open_opts                                */
     const char *file; /* the repository                                       */
+    int file_is_set;  /* BRECCIA_FILE is set                                  */
     brc_registry *registry; /* holds the plug-ins of --plugin; NULL without any */
     brc_pool *pool;
     breccia *repo;

@@ -89,6 +89,7 @@ static void insert_from_environment(struct cli *cli)
 
     if (file && file[0] && !(first && is_same_file(first, file)))
         cli_args_insert(cli, 0, file);
+    cli->file_is_set = file && file[0];
 }
 
 int cli_place_file(struct cli *cli)
@@ -343,7 +344,7 @@ int cli_node_kind(struct cli *cli, const char *path, int *kind)
 {
     CLI_TRY(brc_node_kind(kind, cli->session, path, &cli->err));
     if (*kind == 0)
-        return cli_fail(cli, BRC_ENOTFOUND, "%s: there is no node %s", cli->file, path);
+        return cli_fail(cli, BRC_ENOTFOUND, "there is no node %s", path);
     return BRC_OK;
 }
 
@@ -435,19 +436,36 @@ static const char *near_node(struct cli *cli, const char *path)
     return words[0] ? cli_text(cli, "%s?", words) : "";
 }
 
-static const char *near_ref(struct cli *cli, const char *name)
+/* Suggests branches, tags, or all names of versions. */
+static const char *near_ref(struct cli *cli, const char *name, const char *kind)
 {
+    const int tags = strcmp(kind, "branch") != 0, branches = strcmp(kind, "tag") != 0;
     struct near near = { NULL, 0, 0 };
     const brc_ref *ref;
     brc_iter *it;
 
     if (brc_refs(&it, cli->repo, NULL) < 0)
         return "";
-    add_near(&near, "HEAD");
+    if (tags && branches)
+        add_near(&near, "HEAD");
     while (brc_next(it, &ref, NULL) == 1)
-        add_near(&near, cli_text(cli, "%s", ref->name));
+        if (ref->flags & BRC_REF_TAG ? tags : branches)
+            add_near(&near, cli_text(cli, "%s", ref->name));
     brc_iter_free(it);
     return near_words(cli, &near, name, "");
+}
+
+/* Says that PATH follows '--' if the word that was read as a version is a node. */
+static const char *near_path(struct cli *cli, const char *word)
+{
+    int kind = 0;
+
+    if (!strstr(cli->command->usage, "-- PATH") ||
+        (!cli->session &&
+         brc_session_open(&cli->session, cli->repo, NULL, BRC_SESSION_VIEW, NULL) < 0) ||
+        brc_node_kind(&kind, cli->session, cli_path(cli, word), NULL) < 0 || !kind)
+        return "";
+    return "; PATH comes after --";
 }
 
 /* Returns the word behind `before` in the message, up to a character of `ends`; or NULL. */
@@ -464,14 +482,16 @@ static const char *word_behind(struct cli *cli, const char *message, const char 
 
 const char *cli_suggestion(struct cli *cli, const char *message)
 {
-    const char *word;
+    const char *word, *near;
 
     if (!cli->repo || cli->err.code != BRC_ENOTFOUND || cli_signal())
         return "";
-    if ((word = word_behind(cli, message, "no branch, tag or commit '", "'~^@")) ||
-        (word = word_behind(cli, message, "has no branch '", "'")) ||
-        (word = word_behind(cli, message, "has no tag '", "'")))
-        return near_ref(cli, word);
+    if ((word = word_behind(cli, message, "there is no branch, tag or commit '", "'~^@")))
+        return *(near = near_path(cli, word)) ? near : near_ref(cli, word, "version");
+    if ((word = word_behind(cli, message, "there is no branch '", "'")))
+        return near_ref(cli, word, "branch");
+    if ((word = word_behind(cli, message, "there is no tag '", "'")))
+        return near_ref(cli, word, "tag");
     if (cli->session && (word = word_behind(cli, message, "there is no node ", ",;:")))
         return near_node(cli, word);
     return "";

@@ -45,18 +45,24 @@ static int status_of(const struct cli *cli, int rc)
 }
 
 /* Returns the message with "PATH: " in front and " (FILE)" behind, each unless the message already
- * names it: what the reader asked for comes first, and the file last. */
+ * names it: what the reader asked for comes first, and the file last, which the library's messages
+ * put in front. */
 static const char *with_place(struct cli *cli, const char *message, const char *suggestion)
 {
     const char *path = cli->command && cli->command->flags & CLI_PATH ? cli_operand(cli, 1) : NULL;
     const char *whole = cli_text(cli, "%s%s", message, suggestion);
+    const size_t file = cli->file ? strlen(cli->file) : 0;
 
     if (cli->usage || !cli->file || strncmp(message, "--", 2) == 0 ||
         strncmp(message, "option --", 9) == 0 || strncmp(message, cli->out.name, 8) == 0)
         return whole;
+    if (strncmp(message, cli->file, file) == 0 && strncmp(message + file, ": ", 2) == 0) {
+        message += file + 2;
+        whole += file + 2;
+    }
     while (path && *path == '/')
         path++;
-    if (path && *path && !strstr(message, path))
+    if (path && *path && !strstr(message, path) && strncmp(message, "there is no ", 12) != 0)
         whole = cli_text(cli, "/%s: %s", path, whole);
     return strstr(message, cli->file) ? whole : cli_text(cli, "%s (%s)", whole, cli->file);
 }
@@ -120,8 +126,9 @@ static int check_operands(struct cli *cli)
     size_t n = cli->args.noperands;
 
     if (n > command->max_operands)
-        return cli_usage(cli, "%s: '%s' is one argument too many", command->name,
-                         cli->args.operands[command->max_operands]);
+        return cli_usage(cli, "%s: '%s' is one argument too many%s", command->name,
+                         cli->args.operands[command->max_operands],
+                         cli->file_is_set ? ": FILE is left out where BRECCIA_FILE is set" : "");
     if (n == 0 && command->min_operands > 0 && cli_needs_file(cli))
         return cli_usage(cli, "%s needs FILE, the repository", command->name);
     if (n < command->min_operands)

@@ -92,8 +92,10 @@ static const struct {
     { "delete", "it is 'breccia rm' for nodes, 'breccia branch -d' for branches" },
     { "dump", "'breccia read' prints elements, 'breccia export' writes a node as other files" },
     { "fetch", "a repository is one file: 'breccia backup' copies it, also while others write" },
+    { "draw", "it is 'breccia read --image', and of a line --plot" },
     { "get", "it is 'breccia read'" },
     { "head", "'breccia log -n 1' shows the newest commit, 'breccia branch' the current branch" },
+    { "image", "it is 'breccia read --image', of two versions 'breccia diff --image'" },
     { "list", "it is 'breccia ls'" },
     { "mkdir", "it is 'breccia group'" },
     { "move", "it is 'breccia mv'" },
@@ -110,6 +112,7 @@ static const struct {
     { "stats", "it is 'breccia info FILE PATH --stats'" },
     { "tree", "it is 'breccia ls -r'" },
     { "verify", "it is 'breccia fsck'" },
+    { "view", "'breccia read' prints elements, with --image a picture; 'breccia info' metadata" },
 };
 
 int cli_command_unknown(struct cli *cli, const char *name)
@@ -167,7 +170,9 @@ static const struct {
     { "diff", "--cached", "changes need no staging: 'breccia diff FILE' shows all of them" },
     { "diff", "--staged", "changes need no staging: 'breccia diff FILE' shows all of them" },
     { "diff", "--name-only", "'breccia diff --stat' shows only counts" },
+    { "log", "--after", "it is --since" },
     { "log", "--all", "a log starts at one version: name it, as in 'breccia log FILE REV'" },
+    { "log", "--before", "it is --until" },
     { "log", "-p", "'breccia log --stat' shows counts, 'breccia log PATH --values' values" },
     { "log", "--patch", "'breccia log --stat' shows counts, 'breccia log PATH --values' values" },
     { "ls", "-R", "it is -r" },

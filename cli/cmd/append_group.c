@@ -42,6 +42,8 @@ struct appending {
     size_t ngrown, cap;
     uint64_t length, count; /* of the dimension, and of what is appended       */
     const char *first;      /* the first array that has it                     */
+    const char *dims[64];   /* other dimensions, if no array has it            */
+    size_t ndims;
     int recodes; /* the open arrays count times in other units                 */
     struct cli_decoder times_to, times_from;
 };
@@ -266,6 +268,21 @@ static int find_first(struct appending *a, const char *inner)
     return BRC_OK;
 }
 
+static int gather_dims(struct appending *a, const char *inner)
+{
+    CLI_TRY(side_open(a, &a->to, inner));
+    for (int i = 0; i < a->to.info->ndim && a->to.variable.named; i++) {
+        const char *name = a->to.variable.dims[i];
+        size_t k = 0;
+
+        while (k < a->ndims && strcmp(a->dims[k], name) != 0)
+            k++;
+        if (name[0] && k == a->ndims && k < sizeof(a->dims) / sizeof(a->dims[0]))
+            a->dims[a->ndims++] = cli_text(a->cli, "%s", name);
+    }
+    return BRC_OK;
+}
+
 /* Looks at an array of the group. */
 static int look_at(struct appending *a, const char *inner)
 {
@@ -437,6 +454,17 @@ static int grow_all(struct appending *a)
     return cli_end_bulk(cli, rc);
 }
 
+static int fail_axis(struct appending *a, const char *path)
+{
+    char similar[300];
+
+    CLI_TRY(each_array(a, &a->to, gather_dims));
+    cli_similar(similar, sizeof(similar), a->dim, "", a->dims, a->ndims);
+    return cli_fail(a->cli, BRC_ENOTFOUND, "option --axis: no array of %s has a dimension '%s'%s%s%s",
+                    path, a->dim, similar[0] ? "; did you mean " : "", similar,
+                    similar[0] ? "?" : "");
+}
+
 static int append_source(struct appending *a, const char *path)
 {
     struct cli *cli = a->cli;
@@ -444,8 +472,7 @@ static int append_source(struct appending *a, const char *path)
 
     CLI_TRY(each_array(a, &a->to, find_first));
     if (!a->first)
-        return cli_fail(cli, BRC_ENOTFOUND, "option --axis: no array of %s has a dimension '%s'",
-                        path, a->dim);
+        return fail_axis(a, path);
     a->first = NULL;
     CLI_TRY(each_array(a, &a->to, look_at));
     CLI_TRY(each_array(a, &a->from, look_for_more));
@@ -459,10 +486,10 @@ static int append_source(struct appending *a, const char *path)
                           { "count", CLI_OF(a->count) },
                           { "length", CLI_OF((uint64_t)(a->length + a->count)) },
                           { "arrays", CLI_OF(((struct cli_texts){ names, a->ngrown })) }),
-               "appended %llu of %s to %s of %s, which is %llu long now",
+               "appended %llu of %s to %s of %s: %s is %llu long now",
                (unsigned long long)a->count, cli_escaped(cli, a->dim),
                cli_count(cli, a->ngrown, "array"), cli_escaped(cli, path),
-               (unsigned long long)(a->length + a->count));
+               cli_escaped(cli, a->dim), (unsigned long long)(a->length + a->count));
     return BRC_OK;
 }
 

@@ -63,7 +63,7 @@ static int say_open_merge(struct cli *cli, const brc_open_state *state)
                      .tail = " to come" },
                    { "open", CLI_OF(state->open), .lead = ": " },
                    { NULL, CLI_OF(state->conflicts), .lead = " of ",
-                     .tail = " conflicts open" }));
+                     .tail = state->conflicts == 1 ? " conflict open" : " conflicts open" }));
     CLI_TRY(cli_put_conflicts(cli));
     cli_finish(cli, '{');
     return BRC_OK;

@@ -21,6 +21,21 @@ static const struct cli_topic *topic_named(const char *name)
     return NULL;
 }
 
+/* Topics are few and each is a plural: 'slice' and 'slics' mean 'slices'. */
+static int page_unknown(struct cli *cli, const char *name)
+{
+    const char *names[8];
+    char similar[80];
+    size_t n = 0;
+
+    for (const struct cli_topic *t = cli_topics(); t->name && n < 8; t++)
+        names[n++] = t->name;
+    cli_similar(similar, sizeof(similar), name, "", names, n);
+    if (similar[0])
+        return cli_usage(cli, "there is no page '%s'; did you mean %s?", name, similar);
+    return cli_command_unknown(cli, name);
+}
+
 static int run_help(struct cli *cli)
 {
     const char *name = cli_operand(cli, 0);
@@ -28,7 +43,9 @@ static int run_help(struct cli *cli)
     const struct cli_topic *topic = name ? topic_named(name) : NULL;
 
     cli->out.hold = 0; /* a page is text even with --json */
-    if (name && !command && (!topic || cli_has(cli, "man")))
+    if (name && !command && !topic)
+        return page_unknown(cli, name);
+    if (topic && !command && cli_has(cli, "man"))
         return cli_command_unknown(cli, name);
     if (cli_has(cli, "man"))
         cli_help_man(cli, command);

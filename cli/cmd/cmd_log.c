@@ -22,7 +22,7 @@ static const struct cli_option log_options[] = {
     { "author", 0, 1, "REGEX", "list only commits whose author matches" },
     { "grep", 0, 1, "REGEX", "list only commits whose message matches" },
     { "stat", 0, 0, NULL, "show counts of what each commit changed" },
-    { "values", 0, 0, NULL, "with PATH[SLICE]: list commits that changed these elements, with old "
+    { "values", 0, 0, NULL, "with PATH [SLICE]: list commits that changed these elements, with old "
                             "and new values" },
     { "full", 0, 0, NULL, "with PATH: list also the side that a merge did not take" },
     CLI_OPTIONS_END
@@ -34,6 +34,7 @@ struct log_request {
     const char *rev; /* a version or a range; NULL is HEAD                     */
     const char *path;
     const char *word; /* a PATH that the user may have meant as REV; or NULL   */
+    const char *apart; /* the SLICE after PATH as a word of its own; or NULL   */
     uint64_t limit;
     int is_sparse; /* the log leaves out commits                              */
     const char *slice; /* with --values: of the array `path`; "" is all of it  */
@@ -208,7 +209,15 @@ static size_t take_counts(const char **words, size_t n, uint64_t *limit)
     return kept;
 }
 
-/* Reads [REV|A..B] [PATH] [-- PATH]. */
+/* Takes SLICE off the n words if it is the last one, after PATH. Returns it, or NULL. */
+static const char *take_slice(const char **words, size_t *n)
+{
+    if (*n < 2 || (words[*n - 1][0] != '[' && words[*n - 1][0] != '{'))
+        return NULL;
+    return words[--*n];
+}
+
+/* Reads [REV|A..B] [PATH [SLICE]] [-- PATH [SLICE]]. */
 static int read_log_operands(struct cli *cli, struct log_request *request)
 {
     const char **words = cli->args.operands + 1, **paths;
@@ -219,6 +228,12 @@ static int read_log_operands(struct cli *cli, struct log_request *request)
     paths = cli->args.operands + cli->args.before_dashes;
     npaths = cli->args.noperands - cli->args.before_dashes;
     n = take_counts(words, cli->args.before_dashes - 1, &request->limit);
+    if (npaths > 0)
+        request->apart = take_slice(paths, &npaths);
+    else
+        request->apart = take_slice(words, &n);
+    if (request->apart && !cli_has(cli, "values"))
+        return cli_usage(cli, "SLICE needs --values");
     if (n + npaths > (request->rev ? 1 : 2) || npaths > 1)
         return cli_usage(cli, "log takes one REV or A..B (--at counts as one) and one PATH");
     if (n + npaths == 2)
@@ -283,7 +298,7 @@ static int read_log_slice(struct cli *cli, struct log_request *request)
 {
     const char *dots = request->rev ? strstr(request->rev, "..") : NULL;
     const char *rev = dots ? dots + 2 : request->rev;
-    const char *slice;
+    const char *slice = request->apart;
 
     if (!request->path)
         return cli_usage(cli, "--values needs the PATH of an array, or PATH[SLICE]");
@@ -291,7 +306,8 @@ static int read_log_slice(struct cli *cli, struct log_request *request)
     cli->session = NULL;
     rev = rev && *rev ? rev : "HEAD";
     CLI_TRY(brc_session_open(&cli->session, cli->repo, rev, BRC_SESSION_AT, &cli->err));
-    CLI_TRY(cli_split_slice(cli, &request->path, &slice));
+    if (!slice)
+        CLI_TRY(cli_split_slice(cli, &request->path, &slice));
     request->slice = slice ? slice : "";
     const int rc = read_slice_at(cli, rev, request->path, slice, &request->sel);
     if (rc >= 0 && !selects_none(&request->sel))
@@ -333,7 +349,7 @@ const struct cli_command cli_command_log = {
     .summary = "list commits, newest first",
     .usage = "FILE [REV|A..B] [PATH] [--graph] [--oneline] [-n N] [--since TIME] [--until TIME] "
              "[--author REGEX] [--grep REGEX] [--stat] [--full]\n"
-             "FILE [REV|A..B] PATH[SLICE] --values [OPTIONS]",
+             "FILE [REV|A..B] PATH [SLICE] --values [OPTIONS]",
     .details = "Starts at REV, or at HEAD, and goes back. A..B lists the commits that are\n"
                "reachable from B but not from A; a missing A or B is HEAD. PATH limits the list\n"
                "to commits that changed that node or something under it, and follows the node\n"
@@ -344,8 +360,9 @@ const struct cli_command cli_command_log = {
                "and shows the first of them with both values: 'none' before an element was made,\n"
                "and once it was cut off. A merge whose values are those of one of its parents is\n"
                "left out. SLICE is read by the newest version in which the array has it.\n"
-               "TIME is 2026-11-20, 2026-11-20T12:00:00Z, yesterday, monday, '2 weeks ago' or\n"
-               "@SECONDS since 1970, in UTC. REGEX is a POSIX extended regular expression.",
+               "TIME is 2026-11-20, 2026-11-20T12:00:00Z, yesterday, 10:30, 'monday 10:30',\n"
+               "'2 weeks ago' or @SECONDS since 1970, in UTC. REGEX is a POSIX extended regular\n"
+               "expression.",
     .examples = "breccia log climate.brc --oneline --graph\n"
                 "breccia log climate.brc v1.0..main\n"
                 "breccia log climate.brc --since '2 weeks ago' --author Ada --stat\n"

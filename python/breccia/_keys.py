@@ -109,4 +109,4 @@ def split(url: str, rev: str | None = None) -> tuple[str, str, str]:
                 found = "/".join(words[:n])
                 found in branches or repo.resolve(found)
                 return file, found, "/".join(words[n:])
-    raise NotFoundError(f"{file} has no branch, tag or commit {rest}")
+    raise NotFoundError(f"there is no branch, tag or commit {rest!r} in {file}")

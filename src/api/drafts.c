@@ -133,8 +133,9 @@ static int find_draft(brc_store *store, int64_t id, int is_drop, brc_draft_row *
         if ((*rows)[*at].draft.id == id)
             break;
     if (*at == *n)
-        return brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld: 'breccia drafts' lists them",
-                        brc_store_path(store), (long long)id);
+        return brc_fail(err, BRC_ENOTFOUND,
+                        "there is no draft %lld in %s: 'breccia drafts' lists them", (long long)id,
+                        brc_store_path(store));
     const brc_draft_row *row = &(*rows)[*at];
     if (is_drop && row->owner != NULL && brc_process_is_this(row->owner))
         return BRC_OK;

@@ -545,6 +545,18 @@ int brc_changes_carry(brc_store *store, const char *from, const char *to, brc_er
     return brc_draft_give(store, draft.id, BRC_DRAFT_SHARED, NULL, to, err);
 }
 
+static int no_branch_to_switch_to(brc_store *store, const char *name, brc_error *err)
+{
+    brc_oid id;
+    if (brc_rev_resolve(store, name, &id, NULL) == BRC_OK)
+        return brc_fail(err, BRC_ENOTFOUND,
+                        "'%.120s' is a version, not a branch: 'switch -c NAME %.120s' makes a "
+                        "branch of it",
+                        name, name);
+    return brc_fail(err, BRC_ENOTFOUND, "there is no branch '%.120s' in %s: 'switch -c' makes one",
+                    name, brc_store_path(store));
+}
+
 static int switch_steps(breccia *repo, const char *branch, uint32_t flags, brc_error *err)
 {
     const int discard = (flags & BRC_SWITCH_DISCARD) != 0;
@@ -555,8 +567,7 @@ static int switch_steps(breccia *repo, const char *branch, uint32_t flags, brc_e
     BRC_GO(brc_ref_full(&full, "heads", branch, err));
     BRC_GO(ref_is_there(store, full, &there, err));
     if (!there) {
-        rc = brc_fail(err, BRC_ENOTFOUND, "%s has no branch '%.120s'; 'switch -c' makes one",
-                      brc_store_path(store), branch);
+        rc = no_branch_to_switch_to(store, branch, err);
         goto done;
     }
     BRC_GO(brc_head_get(store, &head, err));

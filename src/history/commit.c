@@ -265,7 +265,7 @@ int brc_commit_need(brc_commit **out, brc_store *store, const brc_oid *id, brc_e
     *out = NULL;
     BRC_TRY(brc_objects_find(store, &one, 1, err));
     if (!o.found || o.kind != BRC_KIND_COMMIT)
-        return brc_fail(err, BRC_ENOTFOUND, "%s has no commit %s", brc_store_path(store),
-                        brc_oid_format(hex, id));
+        return brc_fail(err, BRC_ENOTFOUND, "there is no commit %s in %s",
+                        brc_oid_format(hex, id), brc_store_path(store));
     return brc_commit_get(out, store, id, err);
 }

@@ -52,8 +52,8 @@ int brc_ref_full(char **out, const char *space, const char *name, brc_error *err
 
 static int rev_unknown(brc_store *store, const char *name, brc_error *err)
 {
-    return brc_fail(err, BRC_ENOTFOUND, "%s has no branch, tag or commit '%.120s'",
-                    brc_store_path(store), name);
+    return brc_fail(err, BRC_ENOTFOUND, "there is no branch, tag or commit '%.120s' in %s", name,
+                    brc_store_path(store));
 }
 
 static int rev_unborn(const char *branch, brc_error *err)

@@ -559,8 +559,8 @@ static const char *ref_short(const char *name)
 
 static int ref_no_such(brc_store *store, const char *name, brc_error *err)
 {
-    return brc_fail(err, BRC_ENOTFOUND, "%s has no %s '%s'", store->path, ref_kind(name),
-                    ref_short(name));
+    return brc_fail(err, BRC_ENOTFOUND, "there is no %s '%s' in %s", ref_kind(name),
+                    ref_short(name), store->path);
 }
 
 int brc_ref_get(brc_store *store, const char *name, int *has_target, brc_oid *target,

@@ -202,8 +202,8 @@ static int open_number(brc_session **out, breccia *repo, int64_t id, brc_error *
     size_t n = 0;
     int rc = find_row_of(repo->store, id, &rows, &n, &row, err);
     if (rc == BRC_OK && row == NULL)
-        rc = brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld", brc_store_path(repo->store),
-                      (long long)id);
+        rc = brc_fail(err, BRC_ENOTFOUND, "there is no draft %lld in %s", (long long)id,
+                      brc_store_path(repo->store));
     if (rc == BRC_OK)
         rc = check_owner(row, 0, err);
     if (rc == BRC_OK)
@@ -345,8 +345,8 @@ static int no_such_draft(brc_store *store, int64_t id, brc_error *err)
         return brc_fail(err, BRC_ESTALE,
                         "%s: draft %lld is gone: it was joined, adopted, handed over or dropped",
                         brc_store_path(store), (long long)id);
-    return brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld: the token is of another file",
-                    brc_store_path(store), (long long)id);
+    return brc_fail(err, BRC_ENOTFOUND, "there is no draft %lld in %s: the token is of another file",
+                    (long long)id, brc_store_path(store));
 }
 
 int brc_token_find(const brc_draft_row **out, brc_store *store, const char *token,

@@ -129,7 +129,7 @@ static int check_absent(brc_session *s, const char *path, brc_error *err)
     BRC_TRY(brc_node_kind(&kind, s, path, err));
     if (kind != 0)
         return brc_fail(err, BRC_EEXISTS,
-                        "%s already exists: import to another path, or replace it", path);
+                        "%s already exists: import to another path, or with --replace", path);
     return BRC_OK;
 }
 

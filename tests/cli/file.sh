@@ -40,6 +40,7 @@ t log r.brc
 t -f other.brc init
 t -f other.brc ls -l
 t ls other.brc
+t status other.brc
 echo '# ... but a first argument that is that very file is FILE'
 t read ./r.brc /a '[0]'
 t diff r.brc v1 HEAD -- /a

@@ -95,6 +95,10 @@ commit l.brc six 15
 t log l.brc '/b[17]' --values
 t log l.brc 'b[17]' --values --oneline
 t log l.brc b --values --oneline
+t log l.brc b '[17]' --values --oneline
+t log l.brc HEAD~1.. /b '[17]' --values --oneline
+t log l.brc --values --oneline -- b '[17]'
+t log l.brc b '[17]'
 t log l.brc '/b[3]' --values --json
 t log l.brc '/b[3]' --values -n 1 --oneline
 t log l.brc 'HEAD~1..' '/b[17]' --values

@@ -31,9 +31,15 @@ t show r.brc nothinglikeit
 t show r.brc HAED
 t branch r.brc -d expriment
 t tag r.brc -d v10
+t branch r.brc -d v1.1
+t switch r.brc v1.0
+t switch r.brc HEAD~0
+t diff r.brc images
+t diff r.brc HEAD images/train
+t merge r.brc images
 
 echo '# words of git and of file systems'
-for word in add cat checkout clone delete dump head list mkdir pull push reflog stash; do
+for word in add cat checkout clone delete draw dump head image list mkdir pull push reflog stash view; do
     t $word r.brc
 done
 t comit r.brc
@@ -42,8 +48,22 @@ t stats r.brc
 t plot r.brc
 
 echo '# options of git and of file systems'
-for words in 'config --global' 'config --list' 'config -l' 'diff --cached' 'diff --staged' 'diff --name-only' 'log --all' \
-    'log -p' 'log --patch' 'ls -R' 'ls -a' 'reset --soft' 'reset --mixed' 'rm -r' 'rm -rf' 'rm --recursive' 'show -p' \
+for words in 'config --global' 'config --list' 'config -l' 'diff --cached' 'diff --staged' 'diff --name-only' 'log --after' 'log --all' \
+    'log --before' 'log -p' 'log --patch' 'ls -R' 'ls -a' 'reset --soft' 'reset --mixed' 'rm -r' 'rm -rf' 'rm --recursive' 'show -p' \
     'tag -a' 'status --cached'; do
     t $words r.brc /a
 done
+
+echo '# pages, settings and dimensions'
+t help slice
+t help version
+t help codec
+t help sice
+t config r.brc codec
+t config r.brc codec '["zstd"]'
+t config r.brc codecs zstd:5
+t codecs r.brc /images/train zstd:5
+q create r.brc /month/rain --shape 2 --dtype int32 --dimension-names month
+q export r.brc /month month.zarr
+t append r.brc /month --axis months --from month.zarr
+t append r.brc /month --axis x --from month.zarr

@@ -218,11 +218,11 @@ TEST(refs_are_listed_by_name_and_deleted)
     brc_ref_rows_free(rows, n);
     begin();
     OK(brc_ref_drop(kit.store, "tags/v1", 9, &kit.err));
-    FAILS(BRC_ENOTFOUND, "has no tag 'v1'", brc_ref_drop(kit.store, "tags/v1", 9, &kit.err));
-    FAILS(BRC_ENOTFOUND, "has no branch 'nope'",
+    FAILS(BRC_ENOTFOUND, "there is no tag 'v1' in ", brc_ref_drop(kit.store, "tags/v1", 9, &kit.err));
+    FAILS(BRC_ENOTFOUND, "there is no branch 'nope' in ",
           brc_ref_drop(kit.store, "heads/nope", 9, &kit.err));
     end();
-    FAILS(BRC_ENOTFOUND, "has no tag 'v1'",
+    FAILS(BRC_ENOTFOUND, "there is no tag 'v1' in ",
           brc_ref_get(kit.store, "tags/v1", &has, &got, &kit.err));
     ck_assert_int_eq(ask("SELECT count(*) FROM oplog WHERE op='delete' AND name='tags/v1'"
                          " AND new IS NULL AND old IS NOT NULL"), 1);
