@@ -460,8 +460,9 @@ static int fail_axis(struct appending *a, const char *path)
 
     CLI_TRY(each_array(a, &a->to, gather_dims));
     cli_similar(similar, sizeof(similar), a->dim, "", a->dims, a->ndims);
-    return cli_fail(a->cli, BRC_ENOTFOUND, "option --axis: no array of %s has a dimension '%s'%s%s%s",
-                    path, a->dim, similar[0] ? "; did you mean " : "", similar,
+    return cli_fail(a->cli, BRC_ENOTFOUND,
+                    "option --axis: no array of %s has a dimension '%s'%s%s%s", path, a->dim,
+                    similar[0] ? "; did you mean " : "", similar,
                     similar[0] ? "?" : "");
 }
 

@@ -345,8 +345,9 @@ static int no_such_draft(brc_store *store, int64_t id, brc_error *err)
         return brc_fail(err, BRC_ESTALE,
                         "%s: draft %lld is gone: it was joined, adopted, handed over or dropped",
                         brc_store_path(store), (long long)id);
-    return brc_fail(err, BRC_ENOTFOUND, "there is no draft %lld in %s: the token is of another file",
-                    (long long)id, brc_store_path(store));
+    return brc_fail(err, BRC_ENOTFOUND,
+                    "there is no draft %lld in %s: the token is of another file", (long long)id,
+                    brc_store_path(store));
 }
 
 int brc_token_find(const brc_draft_row **out, brc_store *store, const char *token,

@@ -70,7 +70,7 @@ t write r.brc /two --value '(a)'
 t write r.brc /two --value '{"p":"a, b","q":"c"}'
 t read r.brc /two
 
-echo '# what is no date'
+echo '# what is not a date'
 q create r.brc /no-date --shape 3 --dtype 'datetime64[s]'
 t write r.brc /no-date --value 'may 1'
 t write r.brc /no-date --value 2020-13-01

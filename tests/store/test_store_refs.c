@@ -218,7 +218,8 @@ TEST(refs_are_listed_by_name_and_deleted)
     brc_ref_rows_free(rows, n);
     begin();
     OK(brc_ref_drop(kit.store, "tags/v1", 9, &kit.err));
-    FAILS(BRC_ENOTFOUND, "there is no tag 'v1' in ", brc_ref_drop(kit.store, "tags/v1", 9, &kit.err));
+    FAILS(BRC_ENOTFOUND, "there is no tag 'v1' in ",
+          brc_ref_drop(kit.store, "tags/v1", 9, &kit.err));
     FAILS(BRC_ENOTFOUND, "there is no branch 'nope' in ",
           brc_ref_drop(kit.store, "heads/nope", 9, &kit.err));
     end();
