@@ -381,8 +381,8 @@ static int external_read(external *e, const char *path, const brc_external_name 
 }
 
 /* Reads the one file of a grid that an object is. */
-static int read_in_grid(external *e, const brc_external_name *name, const brc_stored *item,
-                        brc_error *err)
+static int read_grid_file(external *e, const brc_external_name *name, const brc_stored *item,
+                          brc_error *err)
 {
     char path[BRC_EXTERNAL_PATH];
     brc_stored whole = *item, *one = &whole;
@@ -393,29 +393,39 @@ static int read_in_grid(external *e, const brc_external_name *name, const brc_st
     return external_read(e, path, name, item->len, 1, &one, err);
 }
 
-/* Reads objects of one place. Nothing is read if a range leads out of the file. */
-static int read_place(void *state, size_t n, brc_stored *const *items, brc_error *err)
+static int read_grid(external *e, const brc_external_name *name, size_t n,
+                     brc_stored *const *items, brc_error *err)
 {
-    external *e = state;
-    char path[BRC_EXTERNAL_PATH];
-    brc_external_name name;
     int result = BRC_OK;
-    if (!brc_external_parse(&name, items[0]->place))
-        return bad_name(items[0]->place, err);
-    for (size_t i = 0; i < n && name.ndim > 0; i++) {
-        items[i]->status = read_in_grid(e, &name, items[i], result == BRC_OK ? err : NULL);
+    for (size_t i = 0; i < n; i++) {
+        items[i]->status = read_grid_file(e, name, items[i], result == BRC_OK ? err : NULL);
         if (result == BRC_OK)
             result = items[i]->status;
     }
-    if (name.ndim > 0)
-        return result;
+    return result;
+}
+
+/* Reads ranges of one file, or nothing if one of them leads out of it. */
+static int read_ranges(external *e, const brc_external_name *name, size_t n,
+                       brc_stored *const *items, brc_error *err)
+{
+    char path[BRC_EXTERNAL_PATH];
     for (size_t i = 0; i < n; i++)
-        if (items[i]->offset > name.size || items[i]->len > name.size - items[i]->offset)
-            return brc_fail(err, BRC_ECORRUPT, "%s has no byte %" PRIu64, name.path,
+        if (items[i]->offset > name->size || items[i]->len > name->size - items[i]->offset)
+            return brc_fail(err, BRC_ECORRUPT, "%s has no byte %" PRIu64, name->path,
                             items[i]->offset + items[i]->len - 1);
-    if (!brc_external_path(path, e->folder, &name, 0))
+    if (!brc_external_path(path, e->folder, name, 0))
         return bad_name(items[0]->place, err);
-    return external_read(e, path, &name, name.size, n, items, err);
+    return external_read(e, path, name, name->size, n, items, err);
+}
+
+/* Reads objects of one place. */
+static int read_place(void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    brc_external_name name;
+    if (!brc_external_parse(&name, items[0]->place))
+        return bad_name(items[0]->place, err);
+    return (name.ndim > 0 ? read_grid : read_ranges)(state, &name, n, items, err);
 }
 
 static int external_fetch(void *ctx, void *state, size_t n, brc_stored *const *items,

@@ -3,7 +3,6 @@
  * is stored nevertheless, and what is said of files that changed, moved or never were what a place
  * says.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 
 #include "../../src/base/file.h"
 #include "../kit/converters.h"
-#include "../kit/fsck_kit.h"
+#include "../kit/external_kit.h"
 #include "../kit/hdf5_kit.h"
 #include "../kit/netcdf_kit.h"
 #include "../kit/suite.h"
@@ -50,11 +49,6 @@ static int lie(const char *source, const char *path, uint32_t flags)
 static void lie_ok(const char *source, const char *path)
 {
     OK(&kit, lie(source, path, BRC_XFER_EXTERNAL));
-}
-
-static int64_t lying(void)
-{
-    return scenario_ask(&kit, "SELECT count(*) FROM object WHERE backend>0");
 }
 
 static int64_t stored(void)
@@ -314,10 +308,10 @@ EACH(values_are_those_of_a_plain_import, sources)
     lie_ok("in", "/e");
     scenario_commit(&kit, "lies there");
     if (from->lying >= 0) {
-        ck_assert_int_eq(lying(), from->lying);
+        ck_assert_int_eq(external_lying(&kit), from->lying);
         ck_assert_int_eq(stored(), from->stored);
     } else {
-        ck_assert_int_gt(lying(), 0);
+        ck_assert_int_gt(external_lying(&kit), 0);
     }
     if (from->says != NULL)
         ck_assert_msg(strstr((char *)said.data, from->says) != NULL, "%s", (char *)said.data);
@@ -349,11 +343,11 @@ TEST(new_values_go_into_the_file)
     lie_ok("in", "/e");
     OK(&kit, lie("in", "/p", 0));
     scenario_commit(&kit, "first");
-    const int64_t lay = lying(), before = stored();
+    const int64_t lay = external_lying(&kit), before = stored();
     const float one = 1;
     scenario_fill(&kit, kit.session, "/e", "[0:2, 0:5]", &one);
     scenario_fill(&kit, kit.session, "/p", "[0:2, 0:5]", &one);
-    ck_assert_int_eq(lying(), lay);
+    ck_assert_int_eq(external_lying(&kit), lay);
     ck_assert_int_gt(stored(), before);
     same_arrays();
     scenario_whole(&kit);
@@ -386,7 +380,7 @@ TEST(a_chunk_whose_edge_is_not_fill_lies_too)
     H5(H5Pclose(plist));
     H5(H5Fclose(file));
     lie_ok("in", "/e");
-    ck_assert_int_eq(lying(), 2);
+    ck_assert_int_eq(external_lying(&kit), 2);
     OK(&kit, lie("in", "/p", 0));
     same_arrays();
     scenario_commit(&kit, "both");
@@ -430,7 +424,7 @@ TEST(a_chunk_costs_at_most_100_bytes)
     const int64_t before = file_bytes();
     lie_ok("many", "/e");
     scenario_commit(&kit, "second");
-    ck_assert_int_eq(lying(), MANY + 10);
+    ck_assert_int_eq(external_lying(&kit), MANY + 10);
     ck_assert_int_le(file_bytes() - before, 100 * MANY);
 }
 
@@ -510,7 +504,7 @@ TEST(B31_B33_B34_branches_of_an_array_that_lies_elsewhere)
 {
     const int32_t value = -6;
     int32_t *data = lying_array();
-    const int64_t n = lying();
+    const int64_t n = external_lying(&kit);
     OK(&kit, brc_ref_create(kit.repo, "side", "main", NULL, 0, &kit.err));
     scenario_set_backend(&kit, kit.session, "/e", "pack");
     scenario_commit(&kit, "packs from now on");
@@ -525,93 +519,12 @@ TEST(B31_B33_B34_branches_of_an_array_that_lies_elsewhere)
     scenario_reopen(&kit);
     has_backend(kit.session, "pack");
     has_elements(kit.session, data);
-    ck_assert_int_eq(lying(), n);
+    ck_assert_int_eq(external_lying(&kit), n);
     scenario_whole(&kit);
     free(data);
 }
 
 /* ---- files that change -------------------------------- */
-
-static struct stat was;
-
-static void set_time(const char *path, const struct stat *st)
-{
-    const struct timespec times[] = { st->st_atim, st->st_mtim };
-    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-static void touch(const char *path)
-{
-    struct stat st = was;
-    st.st_mtim.tv_sec++;
-    set_time(path, &st);
-}
-static void cut(const char *path)
-{
-    ck_assert_int_eq(truncate(path, was.st_size - 1), 0);
-    set_time(path, &was);
-}
-static void grow(const char *path)
-{
-    ck_assert_int_eq(truncate(path, was.st_size + 1), 0);
-    set_time(path, &was);
-}
-/* Another file of the same size in its place, while it is open. */
-static void replace(const char *path)
-{
-    move_away(path);
-    npy("in", "<f4", 0, ROWS, COLUMNS);
-    ck_assert_int_eq(truncate(path, was.st_size), 0);
-}
-/* One byte is different, and nobody can see that. */
-static void poke(const char *path)
-{
-    uint8_t byte;
-    const int fd = open(path, O_RDWR);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(pread(fd, &byte, 1, was.st_size / 2), 1);
-    byte ^= 1;
-    ck_assert_int_eq(pwrite(fd, &byte, 1, was.st_size / 2), 1);
-    close(fd);
-    set_time(path, &was);
-}
-static void make_fifo(const char *path)
-{
-    move_away(path);
-    ck_assert_int_eq(mkfifo(path, 0600), 0);
-}
-static void make_folder(const char *path)
-{
-    move_away(path);
-    ck_assert_int_eq(mkdir(path, 0700), 0);
-}
-static void make_link(const char *path)
-{
-    move_away(path);
-    ck_assert_int_eq(symlink("/dev/zero", path), 0);
-}
-static void make_loop(const char *path)
-{
-    move_away(path);
-    ck_assert_int_eq(symlink("in", path), 0);
-}
-
-static const struct hazard {
-    void (*happens)(const char *path);
-    const char *says, *remedy;
-    int missing; /* what fsck says of it */
-} hazards[] = {
-    { touch, "has changed since it was imported (its time is another)", "--rebase", 0 },
-    { cut, "has changed since it was imported (its size is another)", "put the old file back", 0 },
-    { grow, "has changed since it was imported (its size is another)", "import it again", 0 },
-    { replace, "has changed since it was imported (its time is another)", "put the old", 0 },
-    { poke, "do not match their checksum", "put the old ones back", 0 },
-    { move_away, "there is no file", "--rebase", 1 },
-    { make_fifo, "is not a file any more", "put the file back", 0 },
-    { make_folder, "is not a file any more", "put the file back", 0 },
-    { make_link, "is not a file any more", "put the file back", 0 },
-    { make_loop, "cannot read", "Too many levels", 0 },
-};
 
 static int read_all(void)
 {
@@ -622,88 +535,31 @@ static int read_all(void)
     return rc;
 }
 
-static void check_said(const char *words)
-{
-    ck_assert_msg(strstr(kit.err.message, words) != NULL, "\"%s\" is not in \"%s\"", words,
-                  kit.err.message);
-}
-
-/* A look at the places reads nothing; it finds one fault that says so, or (NULL) none. */
-static void look_says(uint32_t flags, const char *says)
-{
-    brc_iter *it;
-    const brc_backend_facts *one;
-    int faults = 0;
-    OK(&kit, brc_backends(&it, kit.repo, flags, &kit.err));
-    while (brc_next(it, &one, &kit.err) == 1)
-        for (size_t i = 0; i < one->nfaults; i++, faults++)
-            ck_assert_msg(says != NULL && strstr(one->faults[i].why, says) != NULL, "%s",
-                          one->faults[i].why);
-    brc_iter_free(it);
-    ck_assert_int_eq(faults, says != NULL);
-}
-
-typedef struct found {
-    int n, missing, named, in_place;
-    const char *says;
-} found;
-
-static int count_damage(void *ctx, const brc_damage *damage)
-{
-    found *f = ctx;
-    f->n++;
-    f->missing += (damage->flags & BRC_DAMAGE_MISSING) != 0;
-    f->in_place += (damage->flags & BRC_DAMAGE_PLACE) != 0;
-    f->named += strstr(damage->message, f->says) != NULL && strstr(damage->message, "in") != NULL &&
-                damage->nused_by > 0;
-    return 0;
-}
-
-static found check_file(const char *says)
-{
-    found f = { .says = says };
-    uint64_t checked;
-    OK(&kit, brc_fsck(kit.repo, 0, count_damage, NULL, &f, &checked, &kit.err));
-    return f;
-}
-
 CASE("files that change", .setup = external_start, .teardown = external_stop, .timeout = 60);
 
-EACH(a_file_that_changed_is_an_error_that_names_it, hazards)
+LOOP(a_file_that_changed_is_an_error_that_names_it, 0, EXTERNAL_HAZARDS)
 {
-    const struct hazard *h = &hazards[_i];
+    const external_hazard *h = &external_hazards[_i];
     make_c();
-    const char *path = exchange_path(&kit, "in");
-    brc_buf copy = exchange_read(path);
     lie_ok("in", "/e");
     scenario_commit(&kit, "first");
     OK(&kit, read_all());
+    external_look(&kit, BRC_BACKENDS_QUICK, NULL);
+    external_meets(&kit, h, "in", h->happens == external_poke ? "/e chunk (" : "/in", read_all);
+}
+
+LOOP(a_look_at_the_places_sees_what_is_not_the_old_file, 0, EXTERNAL_HAZARDS)
+{
+    const external_hazard *h = &external_hazards[_i];
+    struct stat was;
+    make_c();
+    lie_ok("in", "/e");
+    scenario_commit(&kit, "first");
+    const char *path = exchange_path(&kit, "in");
     ck_assert_int_eq(stat(path, &was), 0);
-    look_says(BRC_BACKENDS_QUICK, NULL);
-    h->happens(path);
-    look_says(BRC_BACKENDS_QUICK, h->happens == poke ? NULL : h->says);
-    look_says(0, h->happens == poke ? NULL : h->says);
-    for (int again = 0; again < 2; again++) {
-        FAILS(&kit, h->happens == make_loop ? BRC_EIO : BRC_ECORRUPT, read_all());
-        check_said(h->says);
-        check_said(h->remedy);
-        check_said("in");
-        if (h->happens != make_loop) {
-            const found f = check_file(h->says);
-            ck_assert_int_gt(f.n, 0);
-            ck_assert_int_eq(f.named, f.n);
-            ck_assert_int_eq(f.missing, h->missing ? f.n : 0);
-            ck_assert_int_eq(f.in_place, h->happens == poke ? 0 : f.n);
-        }
-        scenario_reopen(&kit);
-    }
-    if (remove(path) != 0)
-        ck_assert_int_eq(h->missing, 1);
-    exchange_file(&kit, "in", copy.data, copy.len);
-    set_time(exchange_path(&kit, "in"), &was);
-    OK(&kit, read_all());
-    scenario_whole(&kit);
-    brc_buf_dispose(&copy);
+    h->happens(path, &was);
+    external_look(&kit, BRC_BACKENDS_QUICK, h->happens == external_poke ? NULL : h->says);
+    external_look(&kit, 0, h->happens == external_poke ? NULL : h->says);
 }
 
 /* ---- what a stranger's file says -------------------------------- */
@@ -753,7 +609,7 @@ EACH(names_of_a_stranger, hostile)
     scenario_sql(&kit, hostile[_i].name != NULL ? sql : hostile[_i].sql);
     open_again();
     FAILS(&kit, BRC_ECORRUPT, read_all());
-    check_said(hostile[_i].says);
+    external_said(&kit, hostile[_i].says);
 }
 
 /* A pack's number and a file's are not confused, and no array sends its chunks here. */
@@ -763,7 +619,7 @@ TEST(nothing_is_put_there)
     lie_ok("in", "/e");
     brc_array *a = scenario_array_at(&kit, kit.session, "/e");
     FAILS(&kit, BRC_EUNSUPPORTED, brc_array_set_backend(a, "external", &kit.err));
-    check_said("is read-only");
+    external_said(&kit, "is read-only");
     brc_array_free(a);
     FAILS(&kit, BRC_EUNSUPPORTED, brc_config_set(kit.repo, "backend", "external", &kit.err));
 }
@@ -801,7 +657,7 @@ TEST(a_file_beneath_the_folder_moves_with_it)
     copy_to("test.brc", "new/test.brc");
     open_again();
     FAILS(&kit, BRC_ECORRUPT, read_all());
-    check_said("there is no file");
+    external_said(&kit, "there is no file");
     scenario_close(&kit);
     open_at("new/test.brc");
     OK(&kit, read_all());
@@ -846,7 +702,7 @@ TEST(a_collection_removes_rows_and_no_file)
     OK(&kit, brc_expire(&expired, NULL, kit.repo, &opts, &kit.err));
     for (int i = 0; i < 2; i++)
         OK(&kit, brc_gc(kit.repo, NULL, &report, &kit.err));
-    ck_assert_int_eq(lying(), 0);
+    ck_assert_int_eq(external_lying(&kit), 0);
     ck_assert_int_eq(scenario_ask(&kit, "SELECT count(*) FROM place"), 0);
     ck_assert_int_eq(exchange_exists(exchange_path(&kit, "in")), 1);
     lie_ok("in", "/e");
@@ -872,8 +728,7 @@ static uint64_t moved, compared;
 
 static int rebase(const char *from, const char *to)
 {
-    return brc_rebase_files(kit.repo, exchange_path(&kit, from), exchange_path(&kit, to), &moved,
-                            &compared, &kit.err);
+    return external_rebase(&kit, from, to, &moved, &compared);
 }
 
 /* Two files beneath data, and their values beneath /e. */
@@ -901,7 +756,7 @@ TEST(a_tree_that_moved)
     void *before = exchange_elements(s, "/e", ROWS * COLUMNS * 4);
     ck_assert_int_eq(rename(exchange_path(&kit, "data"), exchange_path(&kit, "new")), 0);
     FAILS(&kit, BRC_ECORRUPT, read_all());
-    check_said("--rebase");
+    external_said(&kit, "--rebase");
     OK(&kit, rebase("data", "new"));
     ck_assert_uint_eq(moved, 2);
     ck_assert_uint_eq(compared, 0);
@@ -931,7 +786,7 @@ TEST(a_copy_with_other_times_is_compared)
     copy_to("data/b", "new/b");
     OK(&kit, rebase("data", "new/"));
     ck_assert_uint_eq(moved, 2);
-    ck_assert_uint_eq(compared, (uint64_t)lying());
+    ck_assert_uint_eq(compared, (uint64_t)external_lying(&kit));
     scenario_whole(&kit);
     OK(&kit, rebase("new", "new"));
     ck_assert_uint_eq(compared, 0);
@@ -941,8 +796,9 @@ TEST(a_file_that_was_only_touched)
 {
     make_two();
     const char *path = exchange_path(&kit, "data/in");
+    struct stat was;
     ck_assert_int_eq(stat(path, &was), 0);
-    touch(path);
+    external_touch(path, &was);
     FAILS(&kit, BRC_ECORRUPT, read_all());
     OK(&kit, rebase("data/in", "data/in"));
     ck_assert_uint_eq(moved, 1);
@@ -956,21 +812,17 @@ LOOP(all_files_must_be_there, 0, 4)
 {
     static const char *const says[] = { "cannot open", "the file is another",
                                         "do not match their checksum", "is not a regular file" };
+    external_change *const happens[] = { external_remove, external_cut, external_poke,
+                                         external_to_fifo };
+    struct stat was;
     make_two();
     const char *path = exchange_path(&kit, "new/in");
     copy_to("data/b", "new/b");
     copy_to("data/in", "new/in");
     ck_assert_int_eq(stat(path, &was), 0);
-    if (_i == 0 || _i == 3)
-        ck_assert_int_eq(remove(path), 0);
-    if (_i == 3)
-        ck_assert_int_eq(mkfifo(path, 0600), 0);
-    if (_i == 1)
-        ck_assert_int_eq(truncate(path, was.st_size - 1), 0);
-    if (_i == 2)
-        poke(path);
+    happens[_i](path, &was);
     ck_assert_int_lt(rebase("data", "new"), 0);
-    check_said(says[_i]);
+    external_said(&kit, says[_i]);
     ck_assert_int_eq(scenario_ask(&kit, NAMED "'% data/%'"), 2);
     OK(&kit, read_all());
     scenario_whole(&kit);
@@ -1003,14 +855,14 @@ TEST(streams_and_other_chunks_are_refused)
     make_c();
     opts.flags = BRC_XFER_EXTERNAL;
     FAILS(&kit, BRC_EINVAL, exchange_stream_in(kit.session, 0, "/e", &opts, &kit.err));
-    check_said("lie in no file");
+    external_said(&kit, "lie in no file");
     opts.with = "cat";
     FAILS(&kit, BRC_EINVAL, import_with(&opts));
     opts.with = NULL;
     opts.chunk = chunk;
     opts.nchunk = 2;
     FAILS(&kit, BRC_EINVAL, import_with(&opts));
-    check_said("keep their shape");
+    external_said(&kit, "keep their shape");
     opts.chunk = NULL;
     opts.codecs_json = GZIP;
     FAILS(&kit, BRC_EINVAL, import_with(&opts));

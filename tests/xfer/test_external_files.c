@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "../kit/exchange_kit.h"
-#include "../kit/fsck_kit.h"
+#include "../kit/external_kit.h"
+#include "../kit/sanitized.h"
 #include "../kit/suite.h"
 #include "../kit/versions.h"
 
@@ -103,11 +105,6 @@ static int lie(const char *source, uint32_t flags)
     return exchange_import(&kit, source, "/e", BRC_XFER_EXTERNAL | flags, &said);
 }
 
-static int64_t lying(void)
-{
-    return scenario_ask(&kit, "SELECT count(*) FROM object WHERE backend>0");
-}
-
 static int64_t places(void)
 {
     return scenario_ask(&kit, "SELECT count(*) FROM place");
@@ -136,12 +133,6 @@ static int read_all(void)
     return read_at(kit.session);
 }
 
-static void check_said(const char *words)
-{
-    ck_assert_msg(strstr(kit.err.message, words) != NULL, "\"%s\" is not in \"%s\"", words,
-                  kit.err.message);
-}
-
 static void import_first(const char *dir, const struct keys *k)
 {
     put_array(dir, k);
@@ -167,7 +158,7 @@ CASE("values", .setup = files_start, .teardown = files_stop, .timeout = 60);
 EACH(all_files_are_one_place, keys)
 {
     import_first("in", &keys[_i]);
-    ck_assert_int_eq(lying(), FILES);
+    ck_assert_int_eq(external_lying(&kit), FILES);
     ck_assert_int_eq(places(), 1);
     scenario_reopen(&kit);
     OK(&kit, read_all());
@@ -216,14 +207,14 @@ TEST(a_new_version_has_a_place_for_what_is_new)
     memcpy(second, want, sizeof(second));
     OK(&kit, lie("in", BRC_XFER_REPLACE));
     scenario_commit(&kit, "the next");
-    ck_assert_int_eq(lying(), FILES + 1);
+    ck_assert_int_eq(external_lying(&kit), FILES + 1);
     ck_assert_int_eq(places(), 2);
     OK(&kit, read_all());
     /* what was replaced is gone, and the rest of the old version is not */
     brc_session *old = scenario_session(&kit, kit.repo, "main~1", BRC_SESSION_AT);
     memcpy(want, first, sizeof(want));
     FAILS(&kit, BRC_ECORRUPT, read_at(old));
-    check_said("in/c/3/4 has changed");
+    external_said(&kit, "in/c/3/4 has changed");
     int32_t row[COLUMNS];
     brc_array *a = scenario_array_at(&kit, old, "/e");
     brc_sel sel = BRC_SEL_INIT;
@@ -286,157 +277,95 @@ TEST(a_file_costs_at_most_100_bytes)
     const int64_t before = file_bytes();
     OK(&kit, exchange_import(&kit, "many", "/e", BRC_XFER_EXTERNAL, &said));
     scenario_commit(&kit, "second");
-    ck_assert_int_eq(lying(), MANY + 10);
+    ck_assert_int_eq(external_lying(&kit), MANY + 10);
     ck_assert_int_le(file_bytes() - before, 100 * MANY);
+}
+
+/* Chunks whose gzip files are much longer than what they decode to: each has a long name inside. */
+static void long_files(const char *dir, int n)
+{
+    enum { NAME = 2 << 20, HEAD = 10 };
+    static uint8_t bytes[NAME + 4096];
+    brc_buf member = BRC_BUF_INIT;
+    char name[80], text[600];
+    snprintf(name, sizeof(name), "%s/zarr.json", dir);
+    snprintf(text, sizeof(text),
+             "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d],\"data_type\":\"int32\","
+             "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[64]}},"
+             "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[{"
+             "\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
+             "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]}",
+             n * 64);
+    exchange_text(&kit, name, text);
+    for (int i = 0; i < n; i++) {
+        const int32_t data[64] = { i + 1 };
+        member.len = 0;
+        exchange_gzip(&member, data, sizeof(data));
+        memcpy(bytes, member.data, HEAD);
+        bytes[3] = 8; /* the header has a name */
+        memset(bytes + HEAD, 'n', NAME);
+        bytes[HEAD + NAME] = '\0';
+        memcpy(bytes + HEAD + NAME + 1, member.data + HEAD, member.len - HEAD);
+        snprintf(name, sizeof(name), "%s/c/%d", dir, i);
+        exchange_file(&kit, name, bytes, NAME + 1 + member.len);
+    }
+    brc_buf_dispose(&member);
+}
+
+/* The budget of memory counts the bytes of files, so they are read when their turn comes. */
+TEST(long_chunk_files_are_read_one_by_one)
+{
+    enum { MANY = 96, MOST_KIB = 128 << 10 };
+    struct rusage used;
+    int status;
+    long_files("in", MANY);
+    scenario_close(&kit);
+    const pid_t child = fork();
+    if (child == 0) {
+        brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+        opts.memory = 1 << 20;
+        OK(&kit, brc_pool_new(&opts.pool, 2, &kit.err));
+        scenario_open(&kit, &opts, 0);
+        OK(&kit, lie("in", 0));
+        _exit(external_lying(&kit) == MANY ? 0 : 1);
+    }
+    ck_assert_int_eq(wait4(child, &status, 0, &used), child);
+    ck_assert_int_eq(status, 0);
+    if (!KIT_SANITIZED)
+        ck_assert_int_le(used.ru_maxrss, MOST_KIB);
+    scenario_open(&kit, NULL, 0);
 }
 
 /* ---- files that change -------------------------------- */
 
-static struct stat was;
-
-static void set_time(const char *path, int seconds)
-{
-    const struct timespec times[] = { was.st_atim,
-                                      { was.st_mtim.tv_sec + seconds, was.st_mtim.tv_nsec } };
-    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-static void change_touch(const char *path)
-{
-    set_time(path, 100);
-}
-static void change_cut(const char *path)
-{
-    ck_assert_int_eq(truncate(path, was.st_size - 1), 0);
-    set_time(path, 0);
-}
-static void change_grow(const char *path)
-{
-    ck_assert_int_eq(truncate(path, was.st_size + 1), 0);
-    set_time(path, -100);
-}
-/* One byte is different, and nobody can see that. */
-static void change_poke(const char *path)
-{
-    const int fd = open(path, O_RDWR);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(pwrite(fd, "\x77", 1, 4), 1);
-    close(fd);
-    set_time(path, 0);
-}
-static void change_remove(const char *path)
-{
-    ck_assert_int_eq(remove(path), 0);
-}
-static void change_to_fifo(const char *path)
-{
-    change_remove(path);
-    ck_assert_int_eq(mkfifo(path, 0600), 0);
-}
-static void change_to_folder(const char *path)
-{
-    change_remove(path);
-    ck_assert_int_eq(mkdir(path, 0700), 0);
-}
-static void change_to_device(const char *path)
-{
-    change_remove(path);
-    ck_assert_int_eq(symlink("/dev/zero", path), 0);
-}
-
-static const struct hazard {
-    void (*happens)(const char *path);
-    const char *says, *remedy;
-    int missing; /* what fsck says of it */
-} hazards[] = {
-    { change_touch, "has changed since it was imported (its time is another)", "--rebase", 0 },
-    { change_cut, "has changed since it was imported (its size is another)", "put the old", 0 },
-    { change_grow, "has changed since it was imported (its size is another)", "import it", 0 },
-    { change_poke, "do not match their checksum", "put the old ones back", 0 },
-    { change_remove, "there is no file", "the folder of its array", 1 },
-    { change_to_fifo, "is not a file any more", "put the file back", 0 },
-    { change_to_folder, "is not a file any more", "put the file back", 0 },
-    { change_to_device, "is not a file any more", "put the file back", 0 },
-};
-
-/* fsck finds one chunk, and says this of it. */
-typedef struct found {
-    int n, missing, named;
-    const char *says;
-} found;
-
-static int count_damage(void *ctx, const brc_damage *damage)
-{
-    found *f = ctx;
-    f->n++;
-    f->missing += (damage->flags & BRC_DAMAGE_MISSING) != 0;
-    f->named += strstr(damage->message, f->says) != NULL && damage->nused_by > 0;
-    return 0;
-}
-
 CASE("files that change", .setup = files_start, .teardown = files_stop, .timeout = 60);
 
-EACH(a_file_that_changed_is_an_error_that_names_it, hazards)
+LOOP(a_file_that_changed_is_an_error_that_names_it, 0, EXTERNAL_HAZARDS)
 {
-    const struct hazard *h = &hazards[_i];
+    const external_hazard *h = &external_hazards[_i];
     const struct keys *k = &keys[_i % 4];
-    char key[60];
-    uint64_t checked;
+    char key[60], name[80];
     import_first("in", k);
-    const char *path = file_of("in", k, 4, 3);
     key_of(key, k, 4, 3);
-    brc_buf copy = exchange_read(path);
-    ck_assert_int_eq(stat(path, &was), 0);
-    h->happens(path);
-    for (int again = 0; again < 2; again++) {
-        found f = { .says = h->says };
-        FAILS(&kit, BRC_ECORRUPT, read_all());
-        check_said(h->says);
-        check_said(h->remedy);
-        check_said(h->happens != change_poke ? key : "/e chunk (4,3)");
-        OK(&kit, brc_fsck(kit.repo, 0, count_damage, NULL, &f, &checked, &kit.err));
-        ck_assert_int_eq(f.n, 1);
-        ck_assert_int_eq(f.named, 1);
-        ck_assert_int_eq(f.missing, h->missing);
-        scenario_reopen(&kit);
-    }
-    if (remove(path) != 0)
-        ck_assert_int_eq(h->missing, 1);
-    char name[80];
     snprintf(name, sizeof(name), "in/%s", key);
-    exchange_file(&kit, name, copy.data, copy.len);
-    set_time(path, 0);
-    OK(&kit, read_all());
-    scenario_whole(&kit);
-    brc_buf_dispose(&copy);
-}
-
-/* A look at the places reads nothing; it finds one fault that says so, or (NULL) none. */
-static void look_says(uint32_t flags, const char *says)
-{
-    brc_iter *it;
-    const brc_backend_facts *one;
-    int faults = 0;
-    OK(&kit, brc_backends(&it, kit.repo, flags, &kit.err));
-    while (brc_next(it, &one, &kit.err) == 1)
-        for (size_t i = 0; i < one->nfaults; i++, faults++)
-            ck_assert_msg(says != NULL && strstr(one->faults[i].why, says) != NULL, "%s",
-                          one->faults[i].why);
-    brc_iter_free(it);
-    ck_assert_int_eq(faults, says != NULL);
+    external_meets(&kit, h, name,
+                   h->happens == external_poke ? "/e chunk (4,3)"
+                   : h->missing                ? "the folder of its array"
+                                               : name,
+                   read_all);
 }
 
 EACH(a_folder_that_is_gone_is_seen_at_once, keys)
 {
     import_first("data/in", &keys[_i]);
-    look_says(BRC_BACKENDS_QUICK, NULL);
-    look_says(BRC_BACKENDS_CHECK, NULL);
+    external_look(&kit, BRC_BACKENDS_QUICK, NULL);
+    external_look(&kit, BRC_BACKENDS_CHECK, NULL);
     ck_assert_int_eq(rename(exchange_path(&kit, "data"), exchange_path(&kit, "away")), 0);
-    look_says(BRC_BACKENDS_QUICK, "there is no folder");
-    look_says(BRC_BACKENDS_QUICK, "--rebase");
+    external_look(&kit, BRC_BACKENDS_QUICK, "there is no folder");
+    external_look(&kit, BRC_BACKENDS_QUICK, "--rebase");
     exchange_text(&kit, "data/x", "x");
     exchange_text(&kit, "data/in", "not a folder");
-    look_says(BRC_BACKENDS_QUICK, "there is no folder");
+    external_look(&kit, BRC_BACKENDS_QUICK, "there is no folder");
 }
 
 /* ---- what a stranger's file says -------------------------------- */
@@ -491,17 +420,17 @@ EACH(names_of_a_stranger, hostile)
     scenario_sql(&kit, name != NULL ? sql : hostile[_i].sql);
     scenario_open(&kit, NULL, 0);
     FAILS(&kit, BRC_ECORRUPT, read_all());
-    check_said(hostile[_i].says);
+    external_said(&kit, hostile[_i].says);
 }
 
 /* ---- files that moved -------------------------------- */
 
 static uint64_t moved, compared;
+static struct stat was; /* a chunk file of the first directory */
 
 static int rebase(const char *from, const char *to)
 {
-    return brc_rebase_files(kit.repo, exchange_path(&kit, from), exchange_path(&kit, to), &moved,
-                            &compared, &kit.err);
+    return external_rebase(&kit, from, to, &moved, &compared);
 }
 
 /* Copies the chunk files; they get the time of now, or one from before. */
@@ -516,7 +445,7 @@ static void copy_files(const char *from, const char *to, const struct keys *k, i
             key_of(key, k, row, column);
             snprintf(name, sizeof(name), "%s/%s", to, key);
             exchange_file(&kit, name, bytes.data, bytes.len);
-            set_time(exchange_path(&kit, name), is_older ? -50 : 50 + row);
+            external_set_time(exchange_path(&kit, name), &was, is_older ? -50 : 50 + row);
             brc_buf_dispose(&bytes);
         }
 }
@@ -572,7 +501,7 @@ TEST(a_file_that_was_only_touched)
     import_first("data/in", &keys[0]);
     const char *path = file_of("data/in", &keys[0], 5, 4);
     ck_assert_int_eq(stat(path, &was), 0);
-    change_touch(path);
+    external_touch(path, &was);
     FAILS(&kit, BRC_ECORRUPT, read_all());
     OK(&kit, rebase("data/in", "data/in"));
     ck_assert_uint_eq(compared, FILES);
@@ -585,15 +514,18 @@ LOOP(all_files_must_be_there, 0, 4)
 {
     static const char *const says[] = { "cannot open", "the file is another",
                                         "do not match their checksum", "is not a regular file" };
-    static void (*const happens[])(const char *path) = { change_remove, change_cut, change_poke,
-                                                         change_to_fifo };
+    external_change *const happens[] = { external_remove, external_cut, external_poke,
+                                         external_to_fifo };
+    struct stat copy;
     const struct keys *k = &keys[_i];
     import_first("data/in", k);
     ck_assert_int_eq(stat(file_of("data/in", k, 0, 0), &was), 0);
     copy_files("data/in", "new/in", k, 0);
-    happens[_i](file_of("new/in", k, 2, 1));
+    const char *path = file_of("new/in", k, 2, 1);
+    ck_assert_int_eq(stat(path, &copy), 0);
+    happens[_i](path, &copy);
     ck_assert_int_lt(rebase("data", "new"), 0);
-    check_said(says[_i]);
+    external_said(&kit, says[_i]);
     ck_assert_int_eq(places_like("% data/%"), 1);
     OK(&kit, read_all());
     scenario_whole(&kit);

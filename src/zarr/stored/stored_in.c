@@ -294,12 +294,14 @@ static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
 static int stored_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     stored_writer *w = ctx;
+    size_t bytes = 0; /* that were read: a chunk may be much longer than what it decodes to */
     BRC_TRY(brc_task_step(w->a->session->repo, 0, err));
-    for (*n = 0; *n < cap && !w->ended;) {
+    for (*n = 0; *n < cap && bytes < BRC_WRITE_BYTES && !w->ended;) {
         int rc = list_stored(w, &items[*n], err);
         if (rc < 0)
             return rc;
         w->ended = rc == 0;
+        bytes += items[*n].stored.len;
         *n += (size_t)rc;
     }
     return BRC_OK;
