@@ -78,7 +78,8 @@ def fit(value: Any, dtype: np.dtype[Any], casting: str = "same_kind") -> AnyArra
         raise error if isinstance(error, Error) else InvalidError(f"{value!r:.80} is no {dtype}: {error}") from None
     if not np.all(same):
         wrong = given[~np.broadcast_to(same, given.shape)].flat[0]
-        raise InvalidError(f"{wrong!r} does not fit {dtype}" + REMEDY * (casting != "fill"))
+        shown = str(wrong) if isinstance(wrong, np.number) else repr(wrong)  # NumPy 2 says np.int64(300)
+        raise InvalidError(f"{shown} does not fit {dtype}" + REMEDY * (casting != "fill"))
     return made
 
 

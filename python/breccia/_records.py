@@ -74,6 +74,8 @@ class Change(made.BaseChange):
             said = ", ".join(f"{n} element{'s' * (n != 1)} {what}" for n, what in counts if n) or "no element changed"
             most = self.elements.max_abs if counts[2][0] else math.nan
             parts += [said + (f" by up to {most:g}" if most == most else "")]
+        parts += [f"{list(v.index)} {v.before} → {v.now}" for v in self.values[:3]]
+        parts += ["..."] * (self.more or len(self.values) > 3)
         return printable(f"<Change {'; '.join(parts)}>")
 
 

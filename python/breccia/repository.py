@@ -58,6 +58,12 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
                                       credentials=given, cache=cache, cache_bytes=cache_bytes)
         if create is not None:
             self.handles.give(self.handles.take())
+            if self.rev is not None:
+                try:
+                    self.view().close()  # a version that does not exist
+                except BaseException:
+                    self.close()
+                    raise
 
     def close(self) -> None:
         """Closes the file. A later call opens it again."""

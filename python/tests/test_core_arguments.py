@@ -219,8 +219,12 @@ def test_an_added_array_says_what_it_added(grid):
     with grid.session("main", message="third") as s:
         s["x"].attrs["units"] = "K"
         s["y"][2] = 9
+    assert repr(grid.diff("HEAD~1", "HEAD", path="y", values=4)[0]).endswith("1 chunk changed; [2] 2 → 9>")
     said = {c.path: repr(c) for c in grid.diff("HEAD~1", "HEAD", elements=True)}
     assert "no element changed" in said["/x"] and "1 element changed by up to 7" in said["/y"]
+    with grid.session("main", message="fourth") as s:
+        s["y"][2:] = 7
+        assert repr(s.diff(values=2)[0]).endswith("; [2] 9 → 7; [3] 3 → 7; ...>")
 
 
 def test_a_dry_run_of_a_merge_is_as_its_docstring_says(grid):

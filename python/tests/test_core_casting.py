@@ -87,6 +87,11 @@ def test_what_does_not_fit_is_an_error_whatever_writes_it(session, dtype, value)
         before.astype(object)) and "new" not in session
 
 
+def test_the_message_has_the_number_as_it_was_given(session):
+    with pytest.raises(breccia.InvalidError, match="^300 does not fit uint8:"):
+        made(session, "u1")[0] = 300
+
+
 @pytest.mark.parametrize("dtype, value", WRONG, ids=repr)
 def test_a_fill_value_that_does_not_fit_is_an_error(session, dtype, value):
     if value is None:

@@ -201,7 +201,7 @@ def test_a_name_of_a_file_and_a_version(grid, tmp_path):
     assert breccia.open(f"{grid.path}@main@{{{datetime.datetime.now().isoformat()}Z}}").rev.startswith("main@{")
     for wrong in "@v3", "@":
         with pytest.raises(breccia.Error):
-            breccia.open(grid.path + wrong).view()
+            breccia.open(grid.path + wrong)
     other = breccia.open(tmp_path / "data.brc@v1", create=True)  # a file of that name comes first
     shutil.copy(other.path, name)
     assert breccia.open(name).rev is None
