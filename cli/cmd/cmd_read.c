@@ -219,8 +219,8 @@ const struct cli_command cli_command_read = {
     .name = "read",
     .group = "Looking",
     .summary = "show or save elements",
-    .usage = "FILE PATH [SLICE] [--format text|json|csv|npy|raw|png] [-o FILE]\n"
-             "    [--decode] [--at REV]\n"
+    .usage = "FILE PATH [SLICE] [--format text|json|csv|npy|raw|png] [-o FILE] "
+             "[--decode] [--at REV]\n"
              "FILE PATH [SLICE] --image|--plot [OPTIONS]",
     .details = "SLICE is the whole array if it is left out. Text is shortened beyond 1000\n"
                "elements, the other formats never are. json: {shape, data_type, data}; csv: the\n"
