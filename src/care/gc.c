@@ -202,9 +202,31 @@ static int gc_mark_follow(brc_gc_mark *mark, brc_error *err)
 
 /* ---- the first time -------------------------------- */
 
+/* Leaves out the points of drafts that a collection forgets first (forget_logs()), if it forgets
+ * all of a draft: otherwise those that stay take over rows. */
+static int leave_out_points(brc_gc_mark *mark, brc_error *err)
+{
+    brc_draft_row *points;
+    size_t n;
+    BRC_TRY(brc_draft_list(mark->store, BRC_DRAFTS_POINTS, 0, &points, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        int goes = 1;
+        for (size_t k = 0; k < n && goes; k++)
+            goes = points[k].draft.parent != points[i].draft.parent ||
+                   points[k].draft.time_us < mark->range.since_us;
+        for (size_t k = 0; k < mark->drafts.n && goes; k++)
+            if (mark->drafts.items[k].id == points[i].draft.id)
+                mark->drafts.items[k].is_dropped = 1;
+    }
+    brc_draft_rows_free(points, n);
+    return BRC_OK;
+}
+
 static int mark_drafts(brc_gc_mark *mark, brc_error *err)
 {
     BRC_TRY(brc_root_drafts_list(mark->store, mark->not_dead, &mark->drafts, err));
+    if (mark->not_dead) /* a count, which forgets nothing itself */
+        BRC_TRY(leave_out_points(mark, err));
     for (size_t i = 0; i < mark->drafts.n; i++) {
         if (mark->drafts.items[i].is_dropped)
             continue;

@@ -142,3 +142,16 @@ unlogged write r.brc /a --value 3
 t undo r.brc --dry-run
 log r.brc
 t fsck r.brc
+
+echo '# gc forgets what could be taken back, and says so before'
+q init log.brc
+q create log.brc /a --shape 100 --dtype int32 --chunks 10
+q write log.brc /a --value 1
+q commit log.brc -m one
+for n in 2 3 4; do q write log.brc /a "[0:$((10 * n))]" --value $n; done
+q undo log.brc
+forecast() { grep -o '"objects_removed":[0-9]*,"bytes_freed":[0-9]*'; }
+would=$(breccia gc log.brc --keep 0 --dry-run --json | forecast)
+[ "$would" = "$(breccia gc log.brc --keep 0 --json | forecast)" ] && echo 'as the dry run said'
+t undo log.brc --redo
+t fsck log.brc
