@@ -327,30 +327,44 @@ TEST(h18_a_call_that_fails_leaves_what_is_uncommitted)
 #define PLAIN "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define PACK(bytes) "{\"name\":\"pack\",\"configuration\":{\"pack_bytes\":" bytes "}}"
 
-/* Each test is made with codecs and with backends. */
-enum { BY_CODECS, BY_BACKEND, WAYS };
+/* Each test is made with codecs and with backends: from the file into packs and from there into
+ * others, and the same with buckets. */
+enum { BY_CODECS, BY_PACKS, BY_BUCKETS, WAYS };
 static int way; /* one of these */
+
+static void storage_setup(void)
+{
+    char text[300];
+    scenario_bucket(text, "");
+    hangar_setup();
+}
+
+CASE("storage", .setup = storage_setup, .teardown = hangar_teardown);
 
 /* Gives an array's new chunks the first or the second of two ways to be stored. */
 static void store_as(const char *path, int second)
 {
-    static const char *const ways[WAYS][2] = {
+    static const char *const ways[][2] = {
         { PLAIN ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
           PLAIN ",{\"name\":\"gzip\",\"configuration\":{\"level\":2}}]" },
         { PACK("1048576"), PACK("2097152") },
     };
+    char bucket[300];
     if (way == BY_CODECS)
         scenario_recode(&t, t.session, path, ways[way][second], 0);
     else
-        scenario_set_backend(&t, t.session, path, ways[way][second]);
+        scenario_set_backend(&t, t.session, path,
+                             way == BY_PACKS ? ways[way][second]
+                                             : scenario_bucket(bucket, second ? "two" : "one"));
 }
 
 static int is_stored_as_the_first(void)
 {
     brc_array *a = scenario_array_at(&t, t.session, "/a");
     const brc_array_info *info = brc_array_describe(a);
+    static const char *const words[WAYS] = { "gzip", "1048576", "\"one\"" };
     const int is = strstr(way == BY_CODECS ? info->codecs_json : info->backend_json,
-                          way == BY_CODECS ? "gzip" : "1048576") != NULL;
+                          words[way]) != NULL;
     brc_array_free(a);
     return is;
 }

@@ -41,18 +41,27 @@ int scenario_give(void *ctx, const brc_server *from, brc_credentials *out, brc_e
     return BRC_OK;
 }
 
+static s3_server *server; /* NULL: no test of this process has asked for a bucket */
+
+char *scenario_bucket(char out[300], const char *prefix)
+{
+    if (server == NULL)
+        server = s3_server_start();
+    snprintf(out, 300,
+             "{\"name\":\"s3\",\"configuration\":{\"endpoint\":\"%s\",\"bucket\":\"box\","
+             "\"prefix\":\"%s\"}}",
+             s3_server_endpoint(server), prefix);
+    return out;
+}
+
 /* Returns the backend of all chunks, or NULL. "s3" stands for a bucket on a server in this process,
  * which processes that it starts use too. */
 static const char *backend_of_all(void)
 {
     const char *backend = getenv("BRECCIA_BACKEND");
-    static s3_server *server;
-    char text[200];
+    char text[300];
     if (backend != NULL && strcmp(backend, "s3") == 0) {
-        server = s3_server_start();
-        snprintf(text, sizeof(text),
-                 "{\"name\":\"s3\",\"configuration\":{\"endpoint\":\"%s\",\"bucket\":\"box\"}}",
-                 s3_server_endpoint(server));
+        scenario_bucket(text, "");
         setenv("BRECCIA_BACKEND", text, 1);
         backend = getenv("BRECCIA_BACKEND");
     }
@@ -64,7 +73,7 @@ int scenario_connect(breccia **out, const char *file, const brc_open_opts *given
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     if (given != NULL)
         opts = *given;
-    if (opts.credentials == NULL && backend_of_all() != NULL)
+    if (opts.credentials == NULL && (backend_of_all() != NULL || server != NULL))
         opts.credentials = scenario_give;
     return brc_open(out, file, &opts, err);
 }

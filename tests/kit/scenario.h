@@ -29,9 +29,11 @@ void scenario_open_vfs(scenario *t, const char *vfs);
 breccia *scenario_handle(scenario *t, int wait_ms);
 /* A brc_credentials_fn: the credentials of the environment, or any where it has none. */
 int scenario_give(void *ctx, const brc_server *from, brc_credentials *out, brc_error *err);
-/* brc_open(), with these credentials if BRECCIA_BACKEND says where all chunks go: for handles of suites that run with
- * every backend. */
+/* brc_open(), with these credentials if BRECCIA_BACKEND says where all chunks go, or after scenario_bucket(): for handles
+ * of suites that run with every backend. */
 int scenario_connect(breccia **out, const char *file, const brc_open_opts *opts, brc_error *err);
+/* The specification of a bucket on a server in this process, which handles that are opened later may use. Returns `out`. */
+char *scenario_bucket(char out[300], const char *prefix);
 void scenario_close(scenario *t);
 void scenario_reopen(scenario *t);
 void scenario_stop(scenario *t);

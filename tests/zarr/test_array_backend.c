@@ -71,7 +71,7 @@ EACH(H1_a_twin_is_made_of_what_is_reported, families)
     dirs_stop(&d);
 }
 
-EACH(H4_R1_B04_B05_B06_B07_a_wrong_backend_makes_nothing, families)
+EACH(H4_R1_B04_B05_B06_B07_B22_a_wrong_backend_makes_nothing, families)
 {
     const family *const f = &families[_i];
     const struct {

@@ -255,6 +255,7 @@ LOOP(verify_full_compares_what_is_decoded_with_its_id, 0, 4)
     const uint64_t shape = N;
     const int all = _i / 2;
     int32_t values[N], value;
+    scenario_inline(&t);
     for (int which = 0; which < 2; which++) {
         for (int i = 0; i < N; i++)
             values[i] = 10000 * which + i + 1;

@@ -61,13 +61,14 @@ static void check_values(scenario *t, brc_array *a, int32_t first)
     ck_assert_mem_eq(got, data, sizeof(got));
 }
 
-/* Every chunk's row and the bytes behind it. */
+/* Every chunk's row, and the bytes behind it if they are in the file. */
 static void chunk_rows(scenario *t, brc_buf *out)
 {
     scenario_rows(t,
                   "SELECT hex(o.id), o.encoding, o.place, o.offset, o.stored, o.checksum,"
                   " hex(substr(b.data, o.offset+1, o.stored))"
-                  " FROM object o JOIN blob b ON b.seq=o.place WHERE o.kind=1 ORDER BY o.id",
+                  " FROM object o LEFT JOIN blob b ON b.seq=o.place AND o.backend=0"
+                  " WHERE o.kind=1 ORDER BY o.id",
                   out);
 }
 
@@ -116,7 +117,7 @@ LOOP(B14_B15_B16_B17_changing_rewrites_nothing, 0, NCHAINS * NCHAINS)
     a = scenario_array_at(&t, t.session, "/a");
     check_values(&t, a, 1);
     chunk_rows(&t, &after);
-    ck_assert_uint_gt(before.len, 1000);
+    ck_assert_uint_gt(before.len, 6 * 32); /* six chunks, each with its id */
     ck_assert_str_eq((const char *)after.data, (const char *)before.data);
     scenario_whole(&t);
     brc_buf_dispose(&before);
@@ -139,6 +140,7 @@ TEST(H2_B18_B19_new_chunks_take_the_new_encoding)
     };
     for (int to = 0; to < NCHAINS; to++) {
         scenario_start(&t);
+        scenario_inline(&t);
         brc_array *a = new_filled_array(&t, "/a", RAW, 1);
         scenario_commit(&t, "one");
         ck_assert_int_eq(chunks_with(&t, "%"), 0);
@@ -343,6 +345,7 @@ TEST(f22_a_rewrite_does_not_launder_damage)
     char sql[300];
     brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT;
     scenario_start(&t);
+    scenario_inline(&t);
     brc_array *a = scenario_array(&t, "/a", "uint8", 1, n, n, NULL, "[\"bytes\"]");
     OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
     scenario_commit(&t, "one");

@@ -19,24 +19,22 @@ static void has_backend(dirs *d, const char *path, const char *json)
     brc_array_free(a);
 }
 
-TEST(R3_a_default_is_recorded_in_new_arrays_alone)
+EACH(R3_a_default_is_recorded_in_new_arrays_alone, families)
 {
+    const family *const f = &families[_i];
     dirs d;
     dirs_start(&d);
     brc_array_free(dirs_new(&d, "/old", NULL));
     scenario_commit(&d.t, "old");
     is_default(&d, INLINE);
-    OK(&d.t, brc_config_set(d.t.repo, "backend",
-                            "{ \"configuration\":{\"folder\":\"a.chunks\"},"
-                            "\"name\":\"org.example.dir\"}",
-                            &d.t.err));
-    is_default(&d, DIR_A);
+    OK(&d.t, brc_config_set(d.t.repo, "backend", f->a_in_words, &d.t.err));
+    is_default(&d, f->a);
     ck_assert_int_eq(scenario_clean(&d.t), 1);
     brc_array *a = dirs_new(&d, "/new", NULL);
     dirs_put(&d, a, 5);
-    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), CHUNKS);
+    dirs_hold(&d, f, CHUNKS);
     brc_array_free(a);
-    brc_array_free(dirs_new(&d, "/given", DIR_B));
+    brc_array_free(dirs_new(&d, "/given", f->b));
     brc_array_free(dirs_new(&d, "/file", "inline"));
     static const char doc[] = "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],"
                               "\"data_type\":\"int8\",\"chunk_grid\":{\"name\":\"regular\","
@@ -44,21 +42,21 @@ TEST(R3_a_default_is_recorded_in_new_arrays_alone)
                               "{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[{\"name\":"
                               "\"bytes\"}]}";
     OK(&d.t, brc_key_set(d.t.session, "key/zarr.json", doc, sizeof(doc) - 1, 0, &d.t.err));
-    OK(&d.t, brc_config_set(d.t.repo, "backend", "org.example.here", &d.t.err));
+    OK(&d.t, brc_config_set(d.t.repo, "backend", f->least, &d.t.err));
     brc_array_free(dirs_new(&d, "/late", NULL));
     OK(&d.t, brc_config_set(d.t.repo, "backend", NULL, &d.t.err));
     brc_array_free(dirs_new(&d, "/last", NULL));
     ck_assert_int_eq(scenario_ask(&d.t, "SELECT count(*) FROM meta WHERE key LIKE 'config.%'"), 0);
     scenario_commit(&d.t, "new");
-    OK(&d.t, brc_config_set(d.t.repo, "backend", DIR_B, &d.t.err));
+    OK(&d.t, brc_config_set(d.t.repo, "backend", f->b, &d.t.err));
     dirs_reopen(&d);
-    is_default(&d, DIR_B);
+    is_default(&d, f->b);
     has_backend(&d, "/old", INLINE);
-    has_backend(&d, "/new", DIR_A);
-    has_backend(&d, "/given", DIR_B);
+    has_backend(&d, "/new", f->a);
+    has_backend(&d, "/given", f->b);
     has_backend(&d, "/file", INLINE);
-    has_backend(&d, "/key", DIR_A);
-    has_backend(&d, "/late", IN("here", "chunks"));
+    has_backend(&d, "/key", f->a);
+    has_backend(&d, "/late", f->full);
     has_backend(&d, "/last", INLINE);
     scenario_whole(&d.t);
     dirs_stop(&d);
@@ -115,22 +113,24 @@ TEST(R3_a_default_that_is_wrong_or_not_known_is_refused)
     dirs_stop(&d);
 }
 
-LOOP(B40_what_is_imported_goes_where_new_arrays_go, 0, 2)
+/* The sender's chunks lie in the file, or where the receiver's go. */
+LOOP(B40_what_is_imported_goes_where_new_arrays_go, 0, 2 * FAMILIES)
 {
+    const family *const f = &families[_i / 2];
     char out[256];
     dirs d, e;
     dirs_start(&d);
-    brc_array *a = dirs_new(&d, "/a", _i ? IN("packs", "a.chunks") : NULL);
+    brc_array *a = dirs_new(&d, "/a", _i % 2 ? f->a : NULL);
     dirs_put(&d, a, 12);
     dirs_path(&d, out, sizeof(out), "out.zarr");
     OK(&d.t, brc_export(d.t.session, "/a", out, NULL, &d.t.err));
     brc_array_free(a);
     dirs_start(&e);
-    OK(&e.t, brc_config_set(e.t.repo, "backend", IN("packs", "b.chunks"), &e.t.err));
+    OK(&e.t, brc_config_set(e.t.repo, "backend", f->b, &e.t.err));
     OK(&e.t, brc_import(e.t.session, out, "/b", NULL, &e.t.err));
-    has_backend(&e, "/b", IN("packs", "b.chunks"));
+    has_backend(&e, "/b", f->b);
     ck_assert_int_eq(dirs_chunks(&e, "inline"), 0);
-    ck_assert_int_eq(dirs_chunks(&e, IN("packs", "b.chunks")), CHUNKS);
+    ck_assert_int_eq(dirs_chunks(&e, f->b), CHUNKS);
     a = dirs_array(&e, e.t.session, "/b");
     dirs_check(&e, a, 12);
     /* the same bytes again, for another place: they stay where they are */
