@@ -17,6 +17,7 @@
 
 #include "../kit/effort.h"
 #include "../kit/ios.h"
+#include "../kit/sanitized.h"
 #include "../kit/scenario.h"
 #include "../kit/suite.h"
 
@@ -80,6 +81,16 @@ static void committers_setup(void)
 static void packs_setup(void)
 {
     start_in("pack");
+    scenario_open(&t, NULL, 0);
+    scenario_no_window(&t);
+    scenario_close(&t);
+}
+
+/* The server is in this process, and those that it starts use it too. */
+static void bucket_setup(void)
+{
+    char spec[300];
+    start_in(scenario_bucket(spec, "all"));
     scenario_open(&t, NULL, 0);
     scenario_no_window(&t);
     scenario_close(&t);
@@ -224,7 +235,7 @@ static void open_to_wait(process *w)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     opts.wait_ms = 600000;
-    DO(w, brc_open(&w->repo, t.file, &opts, &w->err));
+    DO(w, scenario_connect(&w->repo, t.file, &opts, &w->err));
 }
 
 static void open_file(process *w)
@@ -267,7 +278,7 @@ static pid_t start_collector(void)
         return pid;
     process w = { .number = PROCESSES, .err = BRC_ERROR_INIT };
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
-    DO(&w, brc_open(&w.repo, t.file, NULL, &w.err));
+    DO(&w, scenario_connect(&w.repo, t.file, NULL, &w.err));
     while (!m->stop) {
         int rc = brc_gc(w.repo, &opts, NULL, &w.err);
         if (rc != BRC_OK && rc != BRC_EBUSY)
@@ -444,6 +455,14 @@ TEST(no_commit_of_eight_processes_is_lost_in_packs)
 TEST(nor_in_packs_where_collections_run_and_processes_are_killed)
 {
     commit_with_kills();
+}
+
+CASE("in a bucket", .setup = bucket_setup, .teardown = committers_teardown, .timeout = UNTIMED);
+
+LOOP(nor_in_a_bucket_where_collections_run_and_processes_are_killed, 0, CHILDREN_MAY_ALLOCATE)
+{
+    commit_with_kills();
+    ck_assert_int_gt(scenario_ask(&t, "SELECT count(*) FROM object WHERE backend>0"), 0);
 }
 
 /* ---- one chunk -------------------------------- */
