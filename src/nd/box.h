@@ -22,6 +22,7 @@ typedef struct brc_tally {
     const brc_wanted *wanted; /* NULL: every element counts, and its bits are compared */
     brc_boxes *boxes;         /* NULL: not wanted                                     */
     brc_cells *cells;         /* NULL: not wanted; the caller sets them after brc_tally_want() */
+    int past_picks; /* of the box that is being compared, no further element is picked     */
     uint64_t numbers;         /* pairs of numbers that differ, none of which is a NaN */
     brc_exact_sum apart, squares; /* sums of their differences, and of the squares    */
 } brc_tally;

@@ -427,17 +427,22 @@ static void tally_piece(brc_tally *tally, const brc_dtype *type, const uint64_t 
     const size_t len = type->item_size;
     const apart_fn apart = loops_of(type)->apart;
     const int axis = tally->ndim > 0 ? tally->ndim - 1 : 0;
+    brc_picks *picks = tally->wanted->picks;
     uint64_t at[BRC_MAX_NDIM];
     memcpy(at, index, sizeof(at));
-    if (tally->wanted->picks == NULL) {
+    if (brc_wants_figures(tally->wanted)) {
         at[axis] += n - 1;
         brc_tally_add(tally, n, index, at);
-        for (uint64_t i = 0; i < n; i++, x += x_step, y += y_step)
-            tally_apart(tally, apart(type, x, y), 1);
-        return;
+        at[axis] = index[axis];
+        for (uint64_t i = 0; i < n; i++)
+            tally_apart(tally, apart(type, x + i * x_step, y + i * y_step), 1);
     }
-    for (uint64_t i = 0; i < n && !brc_picks_beyond(tally->wanted->picks, at); i++) {
-        brc_picks_add(tally->wanted->picks, at, (brc_span){x, len}, (brc_span){y, len});
+    for (uint64_t i = 0; picks != NULL && i < n && !tally->past_picks; i++) {
+        if (brc_picks_beyond(picks, at)) {
+            tally->past_picks = 1; /* a box is compared in C order */
+            return;
+        }
+        brc_picks_add(picks, at, (brc_span){x, len}, (brc_span){y, len});
         at[axis]++;
         x += x_step;
         y += y_step;
@@ -672,6 +677,7 @@ void brc_compare_box(brc_tally *tally, const brc_dtype *type, const uint64_t *co
         }
     }
     c.run_elements = c.item < bytes ? bytes / c.item : 1;
+    tally->past_picks = 0;
     find_leaf(&c);
     compare_axis(&c, 0, x->data, other);
 }

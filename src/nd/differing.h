@@ -94,13 +94,19 @@ double brc_sum_of(const brc_exact_sum *sum);
 
 /* ---- wanted -------------------------------- */
 
-/* Says which elements count as different, and whether figures or the elements are wanted. */
+/* Says which elements count as different, and whether figures, the elements, or both are wanted. */
 typedef struct brc_wanted {
     int is_close;      /* numbers that differ by no more than this count as equal: */
     double atol, rtol; /* atol + rtol * |new|, as in NumPy's isclose(); two NaNs are equal too */
     const brc_sel *sel; /* only these elements count; NULL: all                    */
-    brc_picks *picks;   /* only these are wanted; NULL: figures are                */
+    brc_picks *picks;   /* the first of these elements; NULL: not wanted           */
+    int figures;        /* with picks: figures too, so that no part can be passed over */
 } brc_wanted;
+
+static inline int brc_wants_figures(const brc_wanted *wanted)
+{
+    return wanted == NULL || wanted->picks == NULL || wanted->figures;
+}
 
 /* Returns whether a selection has elements within a box. */
 int brc_sel_meets(const brc_sel *sel, const uint64_t *corner, const uint64_t *count);

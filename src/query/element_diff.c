@@ -396,7 +396,7 @@ static void pair_compared(void *ctx, const brc_chunk_pair *p)
 static int add_pair(pair_diff *d, const brc_chunk_pair *p, brc_error *err)
 {
     BRC_TRY(brc_pairs_add(d->pairs, p, err));
-    if (d->sides->wanted->picks == NULL || ++d->waiting < d->batch)
+    if (brc_wants_figures(d->sides->wanted) || ++d->waiting < d->batch)
         return BRC_OK;
     d->waiting = 0;
     d->batch = d->batch < PICK_BATCH ? 2 * d->batch : PICK_BATCH;
@@ -578,43 +578,26 @@ static int slab_figures(brc_element_diff *out, brc_diff_sides *sides, brc_error 
     return rc;
 }
 
-static int find_figures(brc_element_diff *out, brc_diff_sides *sides,
+/* Finds the figures and the values of the elements that both have in one pass, so that each chunk
+ * is decoded once. */
+static int compare_common(brc_element_diff *out, brc_diff_sides *sides,
                         const brc_element_wanted *wanted, brc_error *err)
 {
     const int same = brc_diff_cut_same(sides);
+    brc_wanted rule = wanted->rule;
+    if (!wanted->figures && !same)
+        return BRC_OK;
+    rule.picks = wanted->values > 0 ? &out->picks : NULL;
+    rule.figures = wanted->figures;
     sides->tally = &out->tally;
-    sides->wanted = &wanted->rule;
-    brc_tally_want(&out->tally, &wanted->rule, same ? &out->boxes : NULL);
-    BRC_TRY(same ? diff_pairs(sides, wanted->chunks ? out : NULL, err)
-                 : slab_figures(out, sides, err));
+    sides->wanted = &rule;
+    brc_tally_want(&out->tally, &rule, wanted->figures && same ? &out->boxes : NULL);
+    const int rc = same ? diff_pairs(sides, wanted->chunks ? out : NULL, err)
+                        : slab_figures(out, sides, err);
     brc_boxes_settle(&out->boxes);
     out->tally.boxes = NULL;
-    return BRC_OK;
-}
-
-static int find_values(brc_element_diff *out, brc_diff_sides *sides,
-                       const brc_element_wanted *wanted, brc_error *err)
-{
-    const brc_meta *a = &sides->side[0].meta;
-    brc_wanted rule = wanted->rule;
-    brc_tally none;
-    const int same = brc_diff_cut_same(sides);
-    const int differ = wanted->figures ? out->tally.elements > 0
-                                       : same && brc_diff_both_hold(sides);
-    if (!differ && !wanted->added)
-        return BRC_OK;
-    BRC_TRY(brc_picks_init(&out->picks, a->ndim, wanted->values + 1, err));
-    rule.picks = &out->picks;
-    brc_tally_init(&none, a->ndim, a->type);
-    brc_tally_want(&none, &rule, NULL);
-    sides->tally = &none;
-    sides->wanted = &rule;
-    if (differ)
-        BRC_TRY(same ? diff_pairs(sides, NULL, err) : diff_slabs(sides, err));
-    for (int side = 0; side < 2 && wanted->added; side++)
-        BRC_TRY(pick_beyond(&out->picks, &sides->side[side], side, sides->shape, wanted->rule.sel,
-                            err));
-    return brc_picks_settle(&out->picks, err);
+    out->tally.wanted = &wanted->rule;
+    return rc;
 }
 
 /* ---- two versions -------------------------------- */
@@ -651,9 +634,15 @@ static int compare_sides(brc_element_diff *out, brc_diff_sides *sides,
     sides->fills_differ =
         (a->fill.len != b->fill.len || memcmp(a->fill.data, b->fill.data, a->fill.len) != 0) &&
         !brc_is_close(&wanted->rule, a->type, a->fill.data, b->fill.data);
-    if (wanted->figures && both_hold)
-        BRC_TRY(find_figures(out, sides, wanted, err));
-    return wanted->values > 0 ? find_values(out, sides, wanted, err) : BRC_OK;
+    if (wanted->values > 0)
+        BRC_TRY(brc_picks_init(&out->picks, a->ndim, wanted->values + 1, err));
+    if (both_hold && (wanted->figures || wanted->values > 0))
+        BRC_TRY(compare_common(out, sides, wanted, err));
+    if (wanted->values == 0)
+        return BRC_OK;
+    for (int side = 0; side < 2 && wanted->added; side++)
+        BRC_TRY(pick_beyond(&out->picks, &sides->side[side], side, sides->shape, sel, err));
+    return brc_picks_settle(&out->picks, err);
 }
 
 static int open_diff_sides(brc_diff_sides *sides, const brc_node_change *change, brc_error *err)

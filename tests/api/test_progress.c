@@ -116,6 +116,43 @@ TEST(f16_import_has_one_total)
     check_heard("import of .npz", 2, 0);
 }
 
+/* Compares HEAD with the uncommitted state. Returns the bytes of chunks that were read for that. */
+static uint64_t bytes_compared(uint64_t values)
+{
+    brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
+    const brc_change *change;
+    brc_iter *it;
+    opts.flags = BRC_DIFF_ELEMENTS;
+    opts.values = values;
+    listen_anew(0);
+    DONE(brc_diff(&it, kit.repo, "HEAD", NULL, &opts, &kit.err));
+    ck_assert_int_eq(brc_next(it, &change, &kit.err), 1);
+    ck_assert_uint_eq(change->nvalues, values);
+    brc_iter_free(it);
+    return heard.done;
+}
+
+/* No chunk is decoded once for the figures, and again for the values. */
+TEST(f26_values_come_with_the_figures)
+{
+    const uint32_t element = 7;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_sel some = BRC_SEL_INIT;
+    brc_array *a;
+    brc_oid id;
+    opts.message = "before";
+    bring_in("a.npy", "/a");
+    DONE(brc_session_commit(&id, kit.session, &opts, &kit.err));
+    DONE(brc_array_open(&a, kit.session, "/a", &kit.err));
+    DONE(brc_sel_parse(&some, a, "[::32, 5]", &kit.err));
+    DONE(brc_array_fill(a, &some, &element, &kit.err));
+    brc_array_free(a);
+    const uint64_t figures = bytes_compared(0);
+    ck_assert_uint_gt(figures, BYTES / 2);
+    ck_assert_uint_eq(bytes_compared(3), figures);
+    ck_assert_uint_eq(bytes_compared(16), figures);
+}
+
 /* Two arrays of BYTES each below /g and one of BYTES / 4, in a file of each format. */
 static void make_hierarchy(const char *name, const char *format)
 {

@@ -37,7 +37,7 @@ int brc_diff_meets(const brc_diff_sides *sides, const brc_grid *grid, const uint
 int brc_diff_beyond(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index)
 {
     uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM];
-    if (sides->wanted == NULL || sides->wanted->picks == NULL || !brc_grid_has(grid, index))
+    if (brc_wants_figures(sides->wanted) || !brc_grid_has(grid, index))
         return 0;
     brc_grid_chunk(grid, index, corner, shape);
     return brc_picks_beyond(sides->wanted->picks, corner);
@@ -109,7 +109,7 @@ static void tally_text(brc_tally *tally, const uint64_t *place, brc_span a, brc_
         return;
     if (wanted != NULL && wanted->picks != NULL)
         brc_picks_add(wanted->picks, place, a, b);
-    else
+    if (brc_wants_figures(wanted))
         brc_tally_add(tally, 1, place, place);
 }
 
@@ -350,7 +350,7 @@ void brc_unvisited_end(brc_unvisited *u, brc_diff_sides *sides)
         last[i] = u->count[i] - 1;
     if (!u->at_end)
         rest_until(u, last);
-    if (!u->any || (sides->wanted != NULL && sides->wanted->picks != NULL))
+    if (!u->any || !brc_wants_figures(sides->wanted))
         return;
     brc_diff_overlap(sides, u->grid, u->last, corner, shape, count);
     for (int i = 0; i < ndim; i++)
