@@ -191,7 +191,8 @@ BRC_API BRC_MUST_USE int brc_rebase_files(breccia *repo, const char *from, const
 /* Lists the backends in which stored bytes of the repository lie (brc_backend_facts): the file itself, then the others
  * in the order in which they were first used. `flags` are BRC_BACKENDS_*. A backend that this build does not have, a
  * place that is missing and, with BRC_BACKENDS_CHECK, a place whose object cannot be read are faults of their item,
- * and not of the call. Without BRC_BACKENDS_QUICK the call reads all rows of objects. */
+ * and not of the call. Without BRC_BACKENDS_QUICK the call reads all rows of objects, and
+ * with it only where a place that is missing may have no object any more. */
 BRC_API BRC_MUST_USE int brc_backends(brc_iter **out, breccia *repo, uint32_t flags, brc_error *err);
 /* Tries whether a backend keeps what it promises, before anything relies on it, and calls each() for every promise: a
  * bucket must give back what it got, read ranges, list. `backend_json` is a name or a specification, as for an array.

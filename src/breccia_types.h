@@ -405,7 +405,7 @@ typedef struct brc_place_fault {
     const char *place;   /* the place's name, or the name of the one object there; "": all of the backend */
     const char *why;     /* a sentence                                        */
     int code;            /* BRC_ENOTFOUND and the like                        */
-    uint64_t objects, bytes; /* objects that lie there, and their stored bytes; with BRC_BACKENDS_QUICK 0 */
+    uint64_t objects, bytes; /* objects that lie there, and their stored bytes; with BRC_BACKENDS_QUICK maybe 0 */
 } brc_place_fault;
 /* An item of brc_backends(): a backend, and what of the repository lies there. */
 typedef struct brc_backend_facts {

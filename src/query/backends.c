@@ -16,6 +16,7 @@ typedef struct where_place {
     char *name;
     uint64_t objects, bytes;
     brc_oid first; /* an object in it, for the check */
+    int is_left;   /* objects have left it, maybe all */
 } where_place;
 
 typedef struct where_backend {
@@ -31,6 +32,7 @@ typedef struct where_list {
     uint32_t flags;
     void *backends, *places; /* where_backend[] by id, where_place[] by seq */
     size_t nbackends, backends_cap, nplaces, places_cap, at;
+    int is_counted; /* each place has its objects                                */
     brc_backend_facts given;
 } where_list;
 
@@ -44,6 +46,15 @@ static where_place *where_place_at(const where_list *w, size_t i)
     return (where_place *)w->places + i;
 }
 
+static void forget_faults(where_backend *b)
+{
+    for (size_t j = 0; j < b->nfaults; j++) {
+        free((void *)(uintptr_t)((brc_place_fault *)b->faults)[j].place);
+        free((void *)(uintptr_t)((brc_place_fault *)b->faults)[j].why);
+    }
+    b->nfaults = 0;
+}
+
 static void where_dispose(void *state)
 {
     where_list *w = state;
@@ -51,10 +62,7 @@ static void where_dispose(void *state)
         free(where_place_at(w, i)->name);
     for (size_t i = 0; i < w->nbackends; i++) {
         where_backend *b = where_backend_at(w, i);
-        for (size_t j = 0; j < b->nfaults; j++) {
-            free((void *)(uintptr_t)((brc_place_fault *)b->faults)[j].place);
-            free((void *)(uintptr_t)((brc_place_fault *)b->faults)[j].why);
-        }
+        forget_faults(b);
         free(b->faults);
         free(b->spec);
     }
@@ -101,7 +109,7 @@ static int where_add_place(where_list *w, int64_t seq, int64_t backend, const ch
                            brc_error *err)
 {
     brc_removed row = {.backend = backend, .place = seq};
-    int found;
+    int found = 0;
     if (brc_removed_find(w->store, &row, &found, NULL) == BRC_OK && found &&
         row.state != BRC_REMOVED_FREE)
         return BRC_OK;
@@ -110,6 +118,7 @@ static int where_add_place(where_list *w, int64_t seq, int64_t backend, const ch
     memset(p, 0, sizeof(*p));
     p->seq = seq;
     p->backend = backend;
+    p->is_left = found;
     BRC_TRY(brc_dup(&p->name, name, err));
     w->nplaces++;
     return BRC_OK;
@@ -267,14 +276,20 @@ static int where_look(where_list *w, where_backend *b, const brc_store_backend *
     return fault ? add_fault(b, p, &said, err) : BRC_OK;
 }
 
+/* Returns whether the place is to be looked at. */
+static int where_is_used(const where_list *w, const where_backend *b, const where_place *p)
+{
+    return p->backend == b->id && (!w->is_counted || p->objects > 0);
+}
+
 static int where_look_into(where_list *w, where_backend *b, brc_error *err)
 {
     brc_store_backend *used;
     brc_error said = BRC_ERROR_INIT;
     const int quick = (w->flags & BRC_BACKENDS_QUICK) != 0;
     int any = b->objects > 0;
-    for (size_t i = 0; quick && i < w->nplaces && !any; i++)
-        any = where_place_at(w, i)->backend == b->id;
+    for (size_t i = 0; i < w->nplaces && !any; i++)
+        any = where_is_used(w, b, where_place_at(w, i));
     if (!any || brc_is_in_file(b->id))
         return BRC_OK;
     const int rc = brc_backend_use(w->store, b->id, &used, &said);
@@ -282,24 +297,52 @@ static int where_look_into(where_list *w, where_backend *b, brc_error *err)
         return BRC_OK;
     if (rc < 0)
         return add_fault(b, NULL, &said, err);
-    for (size_t i = 0; i < w->nplaces; i++) {
-        const where_place *p = where_place_at(w, i);
-        if (p->backend == b->id && (quick || p->objects > 0))
-            BRC_TRY(where_look(w, b, used, p, err));
-    }
+    for (size_t i = 0; i < w->nplaces; i++)
+        if (where_is_used(w, b, where_place_at(w, i)))
+            BRC_TRY(where_look(w, b, used, where_place_at(w, i), err));
     return BRC_OK;
 }
 
+static int where_look_into_all(where_list *w, brc_error *err)
+{
+    for (size_t i = 0; i < w->nbackends; i++)
+        BRC_TRY(where_look_into(w, where_backend_at(w, i), err));
+    return BRC_OK;
+}
+
+/* Returns whether a place that was found to be missing may have no object any more. */
+static int where_is_doubtful(const where_list *w)
+{
+    for (size_t i = 0; i < w->nplaces; i++) {
+        const where_place *p = where_place_at(w, i);
+        const where_backend *b = find_backend(w, p->backend);
+        if (p->is_left && b != NULL && b->nfaults > 0)
+            return 1;
+    }
+    return 0;
+}
+
+static int where_count(where_list *w, brc_error *err)
+{
+    w->is_counted = 1;
+    return count_objects(w, err);
+}
+
+/* Looks at all places first where nothing is to be counted, and counts if that leaves a doubt. */
 static int where_gather(where_list *w, brc_error *err)
 {
     BRC_TRY(where_backends(w, err));
     if (w->nbackends > 1)
         BRC_TRY(where_places(w, err));
-    if (!(w->flags & BRC_BACKENDS_QUICK))
-        BRC_TRY(count_objects(w, err));
-    for (size_t i = 0; i < w->nbackends; i++)
-        BRC_TRY(where_look_into(w, where_backend_at(w, i), err));
-    return BRC_OK;
+    if (w->flags & BRC_BACKENDS_QUICK) {
+        BRC_TRY(where_look_into_all(w, err));
+        if (!where_is_doubtful(w))
+            return BRC_OK;
+        for (size_t i = 0; i < w->nbackends; i++)
+            forget_faults(where_backend_at(w, i));
+    }
+    BRC_TRY(where_count(w, err));
+    return where_look_into_all(w, err);
 }
 
 /* ==== brc_backends ================================ */

@@ -952,6 +952,7 @@ TEST(a_place_without_objects_is_not_missing)
     dirs_files(&d, "test.brc.packs", path);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_uint_eq(facts_of(0, "\"pack\"", why, sizeof(why)).nfaults, 0);
+    ck_assert_uint_eq(facts_of(BRC_BACKENDS_QUICK, "\"pack\"", why, sizeof(why)).nfaults, 0);
     scenario_collect(&d.t, 0);
     ck_assert_uint_eq(facts_of(BRC_BACKENDS_QUICK, "\"pack\"", why, sizeof(why)).nfaults, 0);
 }
