@@ -64,9 +64,9 @@ static void print_repo(struct cli *cli, const struct repo_facts *facts)
                          (double)stats->chunk_refs / (double)stats->chunks,
                          cli_count(cli, stats->chunk_refs, "chunk"));
     if (stats->deltas > 0)
-        deltas = cli_text(cli, "%s; reading one decodes up to %llu differences",
+        deltas = cli_text(cli, "%s; reading one decodes up to %s",
                           cli_count(cli, stats->deltas, "chunk"),
-                          (unsigned long long)stats->delta_depth);
+                          cli_count(cli, stats->delta_depth, "difference"));
     if (stats->outside_chunks > 0)
         outside = cli_text(cli, "%s, %llu bytes: 'breccia backend FILE' says where",
                            cli_count(cli, stats->outside_chunks, "chunk"),

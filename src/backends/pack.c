@@ -623,7 +623,7 @@ static int in_missing(const packs *p, const char *place, const char *path, int w
         return pack_failed("read", path, why, err);
     snprintf(folder, sizeof(folder), "%s%.*s", p->dir, len, place);
     if (stat(folder, &at) == 0)
-        return brc_fail(err, BRC_ENOTFOUND, "the pack %s is missing", path);
+        return brc_fail(err, BRC_ENOTFOUND, "the pack %s is missing: " BRC_PACK_REMEDY, path);
     return brc_fail(err, BRC_ENOTFOUND,
                     "there is no folder %s: it holds the chunks and belongs beside the "
                     "repository's file",
@@ -639,7 +639,8 @@ static int in_check(const packs *p, int fd, const char *path, brc_error *err)
     if (!S_ISREG(file.st_mode))
         return brc_fail(err, BRC_ECORRUPT, "%s is not a file", path);
     if (pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head) || !brc_pack_is_head(head, p->id))
-        return brc_fail(err, BRC_ECORRUPT, "%s is not a pack of this repository, or is damaged",
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s is not a pack of this repository, or is damaged: " BRC_PACK_REMEDY,
                         path);
     return BRC_OK;
 }
@@ -717,7 +718,8 @@ static int fetch_from(void *state, size_t n, brc_stored *const *items, brc_error
     for (size_t i = 0; i < n && rc == BRC_OK; i++) {
         rc = items[i]->status;
         if (rc == BRC_ECORRUPT)
-            (void)brc_fail(err, rc, "the pack %s%s is cut off: it ends before byte %" PRIu64,
+            (void)brc_fail(err, rc, "the pack %s%s is cut off: it ends before byte %" PRIu64
+                           ": " BRC_PACK_REMEDY,
                            p->dir, items[i]->place, items[i]->offset + items[i]->len);
         else if (rc < 0)
             (void)brc_fail(err, rc, "cannot read %s%s: %s", p->dir, items[i]->place, strerror(why));

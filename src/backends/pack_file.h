@@ -31,6 +31,10 @@
 #define BRC_PACK_HEAD 64
 #define BRC_PACK_RECORD 64
 #define BRC_PACK_ID 32
+/* The remedy in messages about a pack that is damaged or missing. */
+#define BRC_PACK_REMEDY                                                                          \
+    "put a whole copy of it back, or take good chunks from another repository or a Zarr directory " \
+    "('breccia fsck FILE --repair --from OTHER')"
 
 /* Writes the first bytes of a pack. `id` has at most 32 characters. */
 void brc_pack_head(uint8_t head[BRC_PACK_HEAD], const char *id, uint64_t pack_bytes);

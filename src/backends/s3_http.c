@@ -15,6 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "pack_file.h"
+
 #if defined(__has_include) && !defined(BRC_STATIC)
 #if __has_include(<curl/curl.h>)
 #define CURL_DISABLE_TYPECHECK
@@ -793,7 +795,8 @@ static int failed_status(brc_s3_client *client, const brc_s3_request *q, brc_err
     const brc_s3_config *config = &client->config;
     const int is_missing = q->http == 404;
     if (q->is_cut)
-        return brc_fail(err, BRC_ECORRUPT, "the object is cut off: it ends before byte %" PRIu64,
+        return brc_fail(err, BRC_ECORRUPT, "the object is cut off: it ends before byte %" PRIu64
+                        ": " BRC_PACK_REMEDY,
                         q->from + q->len);
     if (q->http >= 200 && q->http < 300)
         return brc_fail(err, BRC_EUNSUPPORTED,
@@ -805,7 +808,7 @@ static int failed_status(brc_s3_client *client, const brc_s3_request *q, brc_err
                         "%s has no bucket \"%s\": make it, or give the right name",
                         config->endpoint, config->bucket);
     if (is_missing)
-        return brc_fail(err, BRC_ENOTFOUND, "the object is missing");
+        return brc_fail(err, BRC_ENOTFOUND, "the object is missing: " BRC_PACK_REMEDY);
     if (q->http == 301 || q->http == 307 || strcmp(q->code, "AuthorizationHeaderMalformed") == 0)
         return brc_fail(err, BRC_EINVAL,
                         "the bucket is not in the region %s%s%s: change the backend's \"region\"",

@@ -471,6 +471,7 @@ TEST(a_pack_that_is_cut_says_so)
                           strstr(d.t.err.message, "is not a pack of this repository") != NULL,
                       "%d: %s", (int)len, d.t.err.message);
         ck_assert_ptr_nonnull(strstr(d.t.err.message, ".pack"));
+        dirs_say(&d, "put a whole copy of it back");
     }
     const finding f = dirs_fsck(&d);
     ck_assert_int_eq(f.n, CHUNKS);
@@ -502,7 +503,7 @@ TEST(a_missing_pack_is_named)
     ck_assert_int_eq(read_a(), BRC_ECORRUPT);
     dirs_say(&d, "the pack ");
     dirs_say(&d, strrchr(path, '/'));
-    dirs_say(&d, " is missing");
+    dirs_say(&d, " is missing: put a whole copy of it back");
 }
 
 /* A file may come from a stranger: the names in it lead nowhere but into folders of packs. */

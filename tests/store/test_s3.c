@@ -466,6 +466,7 @@ LOOP(a_pack_that_is_cut_off_or_missing_is_named, 0, 2)
     s3_server_damage(server, key, _i == 0 ? 3000 : -1);
     FAILS(&t, BRC_ECORRUPT, get_values(got));
     says(_i == 0 ? "cut off" : "missing");
+    says("put a whole copy of it back");
     says(key + 5);
 }
 
