@@ -484,6 +484,10 @@ const char *cli_suggestion(struct cli *cli, const char *message)
 {
     const char *word, *near;
 
+    if (strstr(message, " is not in a known format; ")) /* CSV is the command's own */
+        return ", and tables in .csv files";
+    if (strstr(message, ": no format has the ending ") || strstr(message, "there is no format "))
+        return "; an array can also become a .csv file";
     if (!cli->repo || cli->err.code != BRC_ENOTFOUND || cli_signal())
         return "";
     if ((word = word_behind(cli, message, "there is no branch, tag or commit '", "'~^@")))

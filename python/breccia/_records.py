@@ -74,8 +74,9 @@ class Change(made.BaseChange):
             said = ", ".join(f"{n} element{'s' * (n != 1)} {what}" for n, what in counts if n) or "no element changed"
             most = self.elements.max_abs if counts[2][0] else math.nan
             parts += [said + (f" by up to {most:g}" if most == most else "")]
-        parts += [f"{list(v.index)} {v.before} → {v.now}" for v in self.values[:3]]
-        parts += ["..."] * (self.more or len(self.values) > 3)
+        values = self.values or ()
+        parts += [f"{list(v.index)} {v.before} → {v.now}" for v in values[:3]]
+        parts += ["..."] * bool(self.more or len(values) > 3)
         return printable(f"<Change {'; '.join(parts)}>")
 
 
@@ -88,7 +89,10 @@ class Conflict(made.BaseConflict):
 
     def __repr__(self) -> str:
         settled = self.settled and f"settled: {self.settled}"
-        return printable(f"<Conflict {' '.join(w for w in (self.kind, self.path, self.key, settled) if w)}>")
+        words = " ".join(w for w in (self.kind, self.path, self.key, settled) if w)
+        shown = [f"{list(v.index)} base {v.before}, ours {v.now}, theirs {v.theirs}" for v in (self.values or ())[:3]]
+        shown += ["..."] * bool(shown and self.elements > len(shown))
+        return printable(f"<Conflict {'; '.join([words, *shown])}>")
 
 
 class Stats(made.BaseStats):

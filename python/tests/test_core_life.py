@@ -293,7 +293,8 @@ def test_merge_conflicts(grid):
     with pytest.raises(breccia.ConflictError) as caught:
         grid.merge("trial")
     (conflict,) = caught.value.conflicts
-    assert conflict[:5] == ("/x", "chunk", "c/0/0", None, None) and "c/0/0" in repr(conflict)
+    assert conflict[:5] == ("/x", "chunk", "c/0/0", None, None)
+    assert repr(conflict) == "<Conflict chunk /x c/0/0; [0, 0] base 0, ours 1, theirs 2>"
     assert conflict.elements == 1 and conflict.values == (((0, 0), 0, 1, 2),)
     assert conflict.values[0].before == 0 and conflict.values[0].theirs == 2
     assert grid.merge_state() is None
