@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../../src/base/hash.h"
+#include "../../src/work/session.h"
 #include "../kit/dirs_kit.h"
 #include "../kit/suite.h"
 
@@ -126,6 +128,63 @@ TEST(a_pack_lies_beside_the_file)
     dirs_reopen(&d);
     check_a(3);
     ck_assert_int_eq(dirs_fsck(&d).n, 0);
+}
+
+static uint64_t number_at(const uint8_t *p)
+{
+    uint64_t n = 0;
+    for (int i = 7; i >= 0; i--)
+        n = n << 8 | p[i];
+    return n;
+}
+
+/* Lists the records of a pack, as rows of objects would name them. */
+static void index_pack(const char *path, brc_buf *out)
+{
+    enum { HEAD = 64 };
+    brc_buf pack = BRC_BUF_INIT;
+    OK(&d.t, brc_file_read(&pack, path, &d.t.err));
+    out->len = 0;
+    for (size_t at = HEAD; at + HEAD <= pack.len; at += 8) {
+        const uint8_t *head = pack.data + at;
+        brc_oid id;
+        const uint64_t len = number_at(head + 8), sum = number_at(head + 16);
+        memcpy(id.bytes, head + 24, sizeof(id.bytes));
+        if (memcmp(head, "BRCr", 4) != 0 || brc_hash_bytes(head, 56) != number_at(head + 56) ||
+            len > pack.len - at - HEAD ||
+            brc_hash_stored(&id, 0, head + HEAD, (size_t)len) != sum)
+            continue;
+        for (size_t i = 0; i < brc_store_id_len(d.t.repo->store); i++)
+            OK(&d.t, brc_buf_printf(out, &d.t.err, "%02X", id.bytes[i]));
+        OK(&d.t, brc_buf_printf(out, &d.t.err, " %zu %llu %lld\n", at + HEAD,
+                                (unsigned long long)len, (long long)(int64_t)sum));
+    }
+    OK(&d.t, brc_buf_terminate(out, &d.t.err));
+    brc_buf_dispose(&pack);
+}
+
+/* Without the repository's file, and behind what a killed writer has left. */
+TEST(a_pack_alone_says_what_is_in_it)
+{
+    brc_buf found = BRC_BUF_INIT, rows = BRC_BUF_INIT;
+    char path[512];
+    snprintf(path, sizeof(path), "%s", one_pack());
+    const int fd = open(path, O_WRONLY | O_APPEND);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq((int)write(fd, "BRCr\0\0\0\0of a killed writer", 27), 27);
+    close(fd);
+    dirs_reopen(&d);
+    put_a(500);
+    ck_assert_int_eq(packs_in(FOLDER), 1);
+    scenario_rows(&d.t,
+                  "SELECT hex(id), offset, stored, checksum FROM object WHERE backend>0 ORDER BY"
+                  " offset",
+                  &rows);
+    index_pack(path, &found);
+    ck_assert_uint_gt(rows.len, (size_t)2 * CHUNKS * 32);
+    ck_assert_str_eq((const char *)found.data, (const char *)rows.data);
+    brc_buf_dispose(&found);
+    brc_buf_dispose(&rows);
 }
 
 /* A writer goes on in a pack that has room, so many small commits do not make many packs. */
