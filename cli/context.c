@@ -480,12 +480,20 @@ static const char *word_behind(struct cli *cli, const char *message, const char 
     return cli_text(cli, "%.*s", (int)strcspn(at, ends), at);
 }
 
+static int is_command(const struct cli *cli, const char *name)
+{
+    return cli->command && strcmp(cli->command->name, name) == 0;
+}
+
 const char *cli_suggestion(struct cli *cli, const char *message)
 {
     const char *word, *near;
 
-    if (strstr(message, " is not in a known format; ")) /* CSV is the command's own */
+    /* CSV is of two commands, not of the library. */
+    if (is_command(cli, "import") && strstr(message, " is not in a known format; "))
         return ", and tables in .csv files";
+    if (is_command(cli, "append") && strstr(message, " does not begin like a .npy file"))
+        return "; files of other formats are appended to a group";
     if (strstr(message, ": no format has the ending ") || strstr(message, "there is no format "))
         return "; an array can also become a .csv file";
     if (!cli->repo || cli->err.code != BRC_ENOTFOUND || cli_signal())

@@ -118,3 +118,7 @@ t append a.brc /era5 --axis time --from missing.nc
 t append a.brc /era5 --axis time --from a.brc
 u1 1 2 | npy one.npy '|u1' '(2,)'
 t append a.brc /era5 --axis time --from one.npy
+echo text >note.txt
+t append a.brc /era5 --axis time --from note.txt
+echo "a text of more than ten bytes" >note.txt
+t append a.brc /era5/time --from note.txt
