@@ -31,14 +31,16 @@ static int put_codec(struct cli *cli, struct cli_list *list, const brc_codec_inf
 
     return cli_list_put(
         cli, list,
-        CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = 30 },
-                   { "kind", CLI_OF(info->kind), .lead = "", .width = 16 },
-                   { "implementation", CLI_OF(info->implementation), .lead = "", .width = 20 },
+        CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = CLI_FIT },
+                   { "kind", CLI_OF(info->kind), .lead = "  ", .width = CLI_FIT },
+                   { "implementation", CLI_OF(info->implementation), .lead = "  ",
+                     .width = CLI_FIT },
                    { "rank", CLI_OF((int64_t)info->rank) },
                    { "usable", CLI_OF(usable) },
                    { "chosen", CLI_OF(chosen) },
                    { "owner", CLI_OF(info->owner) },
-                   { NULL, CLI_OF(state_and_owner(cli, state, info->owner)), .lead = "" }));
+                   { NULL, CLI_OF(state_and_owner(cli, state, info->owner)), .lead = "  ",
+                     .narrow = CLI_WRAPPED }));
 }
 
 static int list_codecs(struct cli *cli)
@@ -64,15 +66,15 @@ static int put_type(struct cli *cli, struct cli_list *list, const brc_dtype_info
 
     return cli_list_put(
         cli, list,
-        CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = 30 },
-                   { "kind", CLI_OF(info->kind), .lead = "", .none = "", .width = 9 },
+        CLI_FIELDS({ "name", CLI_OF(info->name), .lead = "", .width = CLI_FIT },
+                   { "kind", CLI_OF(info->kind), .lead = "  ", .none = "", .width = CLI_FIT },
                    { "item_size", CLI_OF(info->item_size) },
-                   { NULL, CLI_OF(size), .lead = "", .width = 15 },
-                   { "npy", CLI_OF(info->npy), .lead = "", .none = "", .width = 6 },
+                   { NULL, CLI_OF(size), .lead = "  ", .width = CLI_FIT },
+                   { "npy", CLI_OF(info->npy), .lead = "  ", .none = "", .width = CLI_FIT },
                    { "family", CLI_OF((info->flags & BRC_DTYPE_FAMILY) != 0) },
                    { "configured", CLI_OF(configured) },
                    { "owner", CLI_OF(info->owner) },
-                   { NULL, CLI_OF(state_and_owner(cli, "", info->owner)), .lead = "" }));
+                   { NULL, CLI_OF(state_and_owner(cli, "", info->owner)), .lead = "  " }));
 }
 
 static int list_types(struct cli *cli)

@@ -40,6 +40,8 @@ every() {
     "$@" info r.brc /a_group --stats
     "$@" info r.brc / --stats
     "$@" read r.brc /grid
+    "$@" codecs --list | sed '/zfp/d; s/  *$//' | head -n 4
+    "$@" codecs --list --types | head -n 4
 }
 # on ARGUMENT...: the call on a terminal of $columns.
 on() {
