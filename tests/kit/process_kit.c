@@ -78,18 +78,22 @@ static int changes_files(const struct ptrace_syscall_info *info)
     return 0;
 }
 
-static int is_changing_call(pid_t thread, int status)
+/* Returns whether a thread has stopped before such a call, and what it is. */
+static int is_changing_call(pid_t thread, int status, struct ptrace_syscall_info *info)
 {
-    struct ptrace_syscall_info info;
-    memset(&info, 0, sizeof(info));
+    memset(info, 0, sizeof(*info));
     return WSTOPSIG(status) == (SIGTRAP | 0x80) &&
-           ptrace(PTRACE_GET_SYSCALL_INFO, thread, (void *)sizeof(info), &info) > 0 &&
-           changes_files(&info);
+           ptrace(PTRACE_GET_SYSCALL_INFO, thread, (void *)sizeof(*info), info) > 0 &&
+           changes_files(info);
 }
 
+/* A call_fn returns 1 if the process is to be killed before the call. */
+typedef int call_fn(void *to, pid_t thread, const struct ptrace_syscall_info *info);
+
 /* Goes from stop to stop of all threads until the process has ended. */
-static int trace_until(pid_t child, uint64_t n)
+static int trace_until(pid_t child, call_fn *at, void *to)
 {
+    struct ptrace_syscall_info info;
     int status, is_killed = 0;
     for (;;) {
         const pid_t thread = waitpid(-1, &status, __WALL);
@@ -98,7 +102,7 @@ static int trace_until(pid_t child, uint64_t n)
             break;
         if (!WIFSTOPPED(status) || is_killed)
             continue;
-        if (is_changing_call(thread, status) && --n == 0) {
+        if (is_changing_call(thread, status, &info) && at(to, thread, &info)) {
             is_killed = 1;
             kill(child, SIGKILL);
             continue;
@@ -116,7 +120,8 @@ static int trace_until(pid_t child, uint64_t n)
     return 1;
 }
 
-int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n)
+/* A process of its own works, and at() is called before each of its calls. 1: it got to its end. */
+static int process_traced(int (*work)(void *ctx), void *ctx, call_fn *at, void *to)
 {
     int status;
     const pid_t child = fork();
@@ -133,5 +138,42 @@ int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n)
                                      PTRACE_O_EXITKILL)),
                      0);
     ptrace(PTRACE_SYSCALL, child, NULL, NULL);
-    return trace_until(child, n);
+    return trace_until(child, at, to);
+}
+
+static int is_last(void *left, pid_t thread, const struct ptrace_syscall_info *info)
+{
+    (void)thread;
+    (void)info;
+    return --*(uint64_t *)left == 0;
+}
+
+int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n)
+{
+    return process_traced(work, ctx, is_last, &n);
+}
+
+/* ---- watched -------------------------------- */
+
+typedef struct watch {
+    void (*seen)(void *to, long call, const char *path);
+    void *to;
+} watch;
+
+static int tell(void *to, pid_t thread, const struct ptrace_syscall_info *info)
+{
+    const watch *w = to;
+    char link[64], path[512];
+    snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)thread, (int)info->entry.args[0]);
+    const ssize_t n = readlink(link, path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+    w->seen(w->to, (long)info->entry.nr, path);
+    return 0;
+}
+
+void process_watch(int (*work)(void *ctx), void *ctx,
+                   void (*seen)(void *to, long call, const char *path), void *to)
+{
+    watch w = { seen, to };
+    ck_assert_int_eq(process_traced(work, ctx, tell, &w), 1);
 }

@@ -17,4 +17,8 @@ int process_survives(int (*work)(void *ctx), void *ctx);
  * or sends something, on whichever thread. Unlike a VFS of SQLite, this meets what backends do too. */
 int process_survives_calls(int (*work)(void *ctx), void *ctx, uint64_t n);
 
+/* A process of its own works, and seen() is told in this process of each of these calls before it is done: its number
+ * (SYS_write), and the path of the file that is its first argument, "" where that is none. */
+void process_watch(int (*work)(void *ctx), void *ctx, void (*seen)(void *to, long call, const char *path), void *to);
+
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "../../src/base/hash.h"
 #include "../../src/work/session.h"
 #include "../kit/dirs_kit.h"
+#include "../kit/process_kit.h"
 #include "../kit/suite.h"
 
 TEST_SUITE(pack);
@@ -502,6 +504,77 @@ TEST(a_pack_that_is_being_written_stays)
     collect();
     ck_assert_int_eq(packs_in(FOLDER), 0);
     check_a(300);
+}
+
+/* ---- loss of power -------------------------------- */
+
+/* The pack that was written last, and what of it is not synced yet. */
+typedef struct unsynced {
+    char pack[512];
+    int is_pack, is_folder; /* its bytes, and its name in the folder */
+    int packs, files;       /* how often a pack, and then the repository's file, was written */
+} unsynced;
+
+static int ends_in(const char *path, const char *end)
+{
+    const size_t len = strlen(path), n = strlen(end);
+    return len >= n && strcmp(path + len - n, end) == 0;
+}
+
+static void note_call(void *to, long call, const char *path)
+{
+    unsynced *u = to;
+    const int is_sync = call == SYS_fsync || call == SYS_fdatasync;
+    if (ends_in(path, ".pack") && !is_sync) {
+        u->is_folder |= strcmp(u->pack, path) != 0;
+        u->is_pack = 1;
+        u->packs++;
+        snprintf(u->pack, sizeof(u->pack), "%s", path);
+    } else if (ends_in(path, ".pack")) {
+        u->is_pack = 0;
+    } else if (ends_in(path, FOLDER) && is_sync) {
+        u->is_folder = 0;
+    } else if (ends_in(path, "test.brc") && !is_sync) { /* a transaction ends */
+        u->files += u->packs > 0;
+        ck_assert_msg(!u->is_pack, "the rows come before the bytes in the pack are synced");
+        ck_assert_msg(!u->is_folder, "the rows come before the name of the pack is synced");
+    }
+}
+
+static int put_uncommitted(void *ctx)
+{
+    dirs_open(&d, 0);
+    brc_array *a = dirs_array(&d, d.t.session, "/a");
+    dirs_put(&d, a, 700);
+    brc_array_free(a);
+    if (ctx != NULL)
+        scenario_commit(&d.t, "watched");
+    dirs_close(&d);
+    return 0;
+}
+
+static int move_into_packs(void *ctx)
+{
+    brc_repack_opts opts = BRC_REPACK_OPTS_INIT;
+    opts.backend_json = SMALL;
+    (void)ctx;
+    dirs_open(&d, 0);
+    OK(&d.t, brc_repack(d.t.repo, &opts, NULL, &d.t.err));
+    dirs_close(&d);
+    return 0;
+}
+
+/* A draft's rows, a commit's, and those of a repack. */
+LOOP(a_pack_is_synced_before_rows_name_what_is_in_it, 0, 3)
+{
+    unsynced u = { .pack = "" };
+    dirs_close(&d);
+    process_watch(_i < 2 ? put_uncommitted : move_into_packs, _i == 1 ? &u : NULL, note_call, &u);
+    ck_assert_int_gt(u.packs, 0);
+    ck_assert_int_gt(u.files, 0);
+    dirs_open(&d, 0);
+    if (_i == 1)
+        check_a(700);
 }
 
 /* ---- damage and strangers -------------------------------- */
